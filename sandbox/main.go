@@ -29,7 +29,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "supervise":
-			supervise(os.Args[2:])
+			superviseProgram(os.Args[2:])
 			return
 		case "probe":
 			probe()
@@ -59,8 +59,8 @@ func restoreMark() {
 // ownLog is where this process says what went wrong with itself.
 var ownLog = os.Stderr
 
-// die ends the process with one line for its log.
-func die(doing string, err error) {
+// exitWithError ends the process with one line for its log.
+func exitWithError(doing string, err error) {
 	_, _ = fmt.Fprintf(ownLog, "%s: %v\n", doing, err)
 	os.Exit(1)
 }

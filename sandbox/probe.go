@@ -16,10 +16,10 @@ func probe() {
 	// Namespaces are a thread's: on another one the mounts would be the host's.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWPID); err != nil {
-		die("making namespaces for mounts and processes", err)
+		exitWithError("making namespaces for mounts and processes", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		die("making mounts private", err)
+		exitWithError("making mounts private", err)
 	}
 	// Any folder will do: nobody else sees what is mounted there.
 	dir, err := os.Getwd()
@@ -27,7 +27,7 @@ func probe() {
 		dir = "/"
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		die("mounting a folder", err)
+		exitWithError("mounting a folder", err)
 	}
 	fmt.Println(version.Version())
 }

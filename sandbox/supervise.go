@@ -97,10 +97,10 @@ type supervisor struct {
 	line   *os.File
 }
 
-// supervise runs the program of a bundle until it ends. The working folder is
+// superviseProgram runs the program of a bundle until it ends. The working folder is
 // the sandbox's own, empty but for the mark: gVisor is told of it by a short
 // name because the name of a socket in it must not be long.
-func supervise(args []string) {
+func superviseProgram(args []string) {
 	// The children die with the thread that started them; this one lives as
 	// long as the process.
 	runtime.LockOSThread()
@@ -109,7 +109,7 @@ func supervise(args []string) {
 	image := fs.String("image", "", "folder of the image to continue; none: start from the beginning")
 	dcache := fs.String("dcache", "1000", "how many files are kept open for being used again")
 	if err := fs.Parse(args); err != nil {
-		die("reading the arguments", err)
+		exitWithError("reading the arguments", err)
 	}
 	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: io.Discard}}) // what matters comes back as an error
 	for _, fd := range []int{ordersFD, stdoutFD, stderrFD} {
@@ -121,22 +121,22 @@ func supervise(args []string) {
 	// putting it into a cgroup.
 	var first order
 	if err := s.orders.Decode(&first); err != nil || first.Do != "start" {
-		die("waiting for the order to start", fmt.Errorf("got %q: %w", first.Do, err))
+		exitWithError("waiting for the order to start", fmt.Errorf("got %q: %w", first.Do, err))
 	}
 	var err error
-	if s.conf, err = configure(*dcache); err != nil {
-		die("setting up", err)
+	if s.conf, err = gvisorConfig(*dcache); err != nil {
+		exitWithError("setting up", err)
 	}
-	if err := s.start(*bundle, *image); err != nil {
+	if err := s.startProgram(*bundle, *image); err != nil {
 		_, _ = fmt.Fprintln(ownLog, err)
-		s.send(message{Failed: brief(err)})
-		s.end(1)
+		s.sendMessage(message{Failed: errorLine(err)})
+		s.exitProcess(1)
 	}
 }
 
-// configure is gVisor's configuration: no network, because a network of the
+// gvisorConfig is gVisor's configuration: no network, because a network of the
 // host cannot be saved; files as they are, without layers over them.
-func configure(dcache string) (*config.Config, error) {
+func gvisorConfig(dcache string) (*config.Config, error) {
 	all := flag.NewFlagSet("runsc", flag.ContinueOnError)
 	config.RegisterFlags(all)
 	for name, value := range map[string]string{
@@ -156,9 +156,9 @@ func configure(dcache string) (*config.Config, error) {
 	return config.NewFromFlags(all)
 }
 
-// start runs the program, tells the parent, and obeys until it has ended. It
+// startProgram runs the program, tells the parent, and obeys until it has ended. It
 // returns only if the program could not be started.
-func (s *supervisor) start(bundle, image string) error {
+func (s *supervisor) startProgram(bundle, image string) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *supervisor) start(bundle, image string) error {
 	if err != nil {
 		return fmt.Errorf("making the sandbox: %w", err)
 	}
-	line, err := s.connect(image)
+	line, err := s.connectSandbox(image)
 	if err != nil {
 		return s.giveUp(err)
 	}
@@ -181,17 +181,17 @@ func (s *supervisor) start(bundle, image string) error {
 	_, _ = os.Stdout.Close(), os.Stderr.Close()
 	s.box = s.c.Sandbox
 	s.sentry = s.box.Getpid()
-	s.send(message{Running: &running{Sentry: s.sentry, Gofer: s.c.GoferPid.Load()}})
-	go s.obey()
-	s.send(message{Ended: s.wait(line)})
-	s.end(0)
+	s.sendMessage(message{Running: &running{Sentry: s.sentry, Gofer: s.c.GoferPid.Load()}})
+	go s.obeyOrders()
+	s.sendMessage(message{Ended: s.waitEnd(line)})
+	s.exitProcess(0)
 	return nil
 }
 
-// connect runs the program and opens a line to the sandbox over which its end is
+// connectSandbox runs the program and opens a line to the sandbox over which its end is
 // learnt. A new program that ends at once still has somebody to tell, because
 // the line is there before; one that is continued cuts such a line.
-func (s *supervisor) connect(image string) (*urpc.Client, error) {
+func (s *supervisor) connectSandbox(image string) (*urpc.Client, error) {
 	if image != "" {
 		if err := s.c.Restore(s.conf, image, false, false, nil); err != nil {
 			return nil, err
@@ -215,10 +215,10 @@ func (s *supervisor) giveUp(err error) error {
 	return err
 }
 
-// wait waits until the program has ended and tells its end from that of its
+// waitEnd waits until the program has ended and tells its end from that of its
 // sandbox. A sandbox that answers knows how the program ended, unless it ended
 // the program itself because it had lost its files.
-func (s *supervisor) wait(line *urpc.Client) *ended {
+func (s *supervisor) waitEnd(line *urpc.Client) *ended {
 	var status unix.WaitStatus
 	var cpu time.Duration
 	var refused *denied
@@ -273,8 +273,8 @@ func stillRuns(pid int) bool {
 	return err == nil && info.Signo == 0
 }
 
-// brief is an error without the stack that gVisor may append to it.
-func brief(err error) string {
+// errorLine is an error without the stack that gVisor may append to it.
+func errorLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(line, ":")
 }
@@ -296,36 +296,36 @@ func firstLine(name string) string {
 	return string(head[:n])
 }
 
-// obey takes orders until there is nobody left to give them; then the program
+// obeyOrders takes orders until there is nobody left to give them; then the program
 // ends too.
-func (s *supervisor) obey() {
+func (s *supervisor) obeyOrders() {
 	for {
 		var o order
 		if err := s.orders.Decode(&o); err != nil {
-			_ = s.kill()
+			_ = s.killSandbox()
 			return
 		}
 		answer := message{Number: o.Number}
-		if err := s.do(o, &answer); err != nil {
-			answer.Error = brief(err)
+		if err := s.doOrder(o, &answer); err != nil {
+			answer.Error = errorLine(err)
 		}
-		s.send(answer)
+		s.sendMessage(answer)
 	}
 }
 
-// do carries out one order. Every save leaves the program as it was: one that
+// doOrder carries out one order. Every save leaves the program as it was: one that
 // fails must not have ended it.
-func (s *supervisor) do(o order, answer *message) error {
+func (s *supervisor) doOrder(o order, answer *message) error {
 	switch o.Do {
 	case "pause":
 		return s.box.Pause(s.c.ID)
 	case "resume":
 		return s.box.Resume(s.c.ID)
 	case "save":
-		return s.save(o.Dir)
+		return s.saveImage(o.Dir)
 	case "files":
 		var err error
-		answer.Files, err = s.files()
+		answer.Files, err = s.filesInUse()
 		return err
 	case "denied":
 		line, err := client.ConnectTo(s.box.ControlSocketPath)
@@ -338,7 +338,7 @@ func (s *supervisor) do(o order, answer *message) error {
 	case "terminate": // the program may still write what it wants to keep
 		return s.box.SignalContainer(s.c.ID, unix.SIGTERM, true)
 	case "stop":
-		return s.kill()
+		return s.killSandbox()
 	default:
 		return errors.New("no such order: " + o.Do)
 	}
@@ -353,10 +353,10 @@ func askDenied(line *urpc.Client) (*denied, error) {
 	return d, nil
 }
 
-// save writes an image. When the part of the sandbox that opens files dies, gVisor
+// saveImage writes an image. When the part of the sandbox that opens files dies, gVisor
 // sends the program SIGKILL, also while it stands still; an image made after that
 // would hold a program that dies whenever it is continued.
-func (s *supervisor) save(dir string) error {
+func (s *supervisor) saveImage(dir string) error {
 	err := s.box.Checkpoint(s.conf, s.c.ID, dir, rsandbox.CheckpointOpts{
 		Compression: statefile.CompressionLevelNone,
 		Resume:      true,
@@ -367,14 +367,14 @@ func (s *supervisor) save(dir string) error {
 	return err
 }
 
-// kill ends the program with its sandbox. What is left to do then is done where
+// killSandbox ends the program with its sandbox. What is left to do then is done where
 // its end is waited for.
-func (s *supervisor) kill() error {
+func (s *supervisor) killSandbox() error {
 	return unix.Kill(s.sentry, unix.SIGKILL)
 }
 
-// files asks the sandbox which files are in use.
-func (s *supervisor) files() (*files, error) {
+// filesInUse asks the sandbox which files are in use.
+func (s *supervisor) filesInUse() (*files, error) {
 	dump, err := s.box.ProcfsDump()
 	if err != nil {
 		return nil, err
@@ -398,20 +398,20 @@ func (s *supervisor) files() (*files, error) {
 	return f, nil
 }
 
-// send tells the parent something. A parent that is gone is noticed where
+// sendMessage tells the parent something. A parent that is gone is noticed where
 // orders are read.
-func (s *supervisor) send(m message) {
+func (s *supervisor) sendMessage(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, err := json.Marshal(m)
 	if err != nil {
-		die("telling the parent", err)
+		exitWithError("telling the parent", err)
 	}
 	_, _ = s.line.Write(append(text, '\n'))
 }
 
-// end ends the process once whatever is being said has been said.
-func (s *supervisor) end(code int) {
+// exitProcess ends the process once whatever is being said has been said.
+func (s *supervisor) exitProcess(code int) {
 	s.mu.Lock()
 	os.Exit(code)
 }

@@ -12,5 +12,5 @@ import (
 var version = "unknown"
 
 func main() {
-	os.Exit(cli.Main(version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.RunCommand(version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -195,7 +195,7 @@ func TestOnlyOneAgentHasAFolder(t *testing.T) {
 	h.start()
 	h.begin()
 	h.until("output", func() bool { return len(h.out[1]) > 0 })
-	if _, err := h.around.attend(folder{h.dir}); err != nil {
+	if _, err := h.around.serveFolder(folder{h.dir}); err != nil {
 		t.Errorf("the second agent: %v", err)
 	}
 	h.order(wire.Order{Kind: wire.Kill})
@@ -375,7 +375,7 @@ func TestAnAgentThatHasOnlyToTellDoesNotKeepTheMachineFromStopping(t *testing.T)
 // is taken.
 func TestAFolderWhoseLockSomebodyHasIsLeftAlone(t *testing.T) {
 	h := newHarness(t, "/bin/true")
-	taken, err := folder{h.dir}.lock()
+	taken, err := folder{h.dir}.takeLock()
 	if err != nil || taken == nil {
 		t.Fatal(taken, err)
 	}

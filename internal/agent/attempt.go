@@ -18,13 +18,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// around is what an attempt finds around it: here the machine, in tests what
+// hostServices is what an attempt finds around it: here the machine, in tests what
 // they need.
-type around struct {
+type hostServices struct {
 	clock   clock.Clock
 	log     *slog.Logger
 	methods func(name string) (checkpoint.Method, error)        // an error says why it cannot be used here
-	depot   func(socket string) warehouse                       // of the broker
+	depot   func(socket string) brokerDepot                     // of the broker
 	usage   func(mark string) proctree.Usage                    // of all processes of the attempt
 	kill    func(ctx context.Context, mark string) (int, error) // what an earlier agent left
 	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
@@ -41,8 +41,8 @@ type around struct {
 	grace                    time.Duration // to save and leave when the machine stops
 }
 
-// warehouse is the broker's depot.
-type warehouse interface {
+// brokerDepot is the broker's depot.
+type brokerDepot interface {
 	depot.Source
 	depot.Sink
 	Traffic() depot.Traffic
@@ -55,13 +55,13 @@ const (
 	preparing phase = iota // the work folder is brought, the program started
 	running
 	finishing // the program is gone, its result is brought to the depot
-	told      // all has been said; the broker has to acknowledge it
+	concluded // all has been said; the broker has to acknowledge it
 )
 
 // life is one attempt. All of it belongs to the goroutine that runs live; others
 // hand it functions to call.
 type life struct {
-	around  *around
+	around  *hostServices
 	attempt *wire.Attempt
 	folder  folder
 	born    time.Time
@@ -132,12 +132,12 @@ type stopOrder struct {
 
 var errKilled = errors.New("the attempt was ended")
 
-func newLife(ar *around, dir folder, a *wire.Attempt, earlierAgents int) *life {
+func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *life {
 	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func())}
 	l.work, l.cancel = context.WithCancelCause(context.Background())
-	l.spool = newSpool(dir.spool(), ar.spoolSegment, ar.spoolLimit)
+	l.spool = newSpool(dir.spoolDir(), ar.spoolSegment, ar.spoolLimit)
 	if a.Spec.Progress != "" {
-		l.spool.remember(lookBack)
+		l.spool.setTailSize(lookBack)
 	}
 	l.outbox = newOutbox(l.spool, earlierAgents)
 	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
@@ -149,24 +149,24 @@ func newLife(ar *around, dir folder, a *wire.Attempt, earlierAgents int) *life {
 	return l
 }
 
-// now is the time since this agent began. It does not care what the machine's
+// sinceBirth is the time since this agent began. It does not care what the machine's
 // calendar is set to.
-func (l *life) now() time.Duration { return l.around.clock.Since(l.born) }
+func (l *life) sinceBirth() time.Duration { return l.around.clock.Since(l.born) }
 
 // brokerTime is the time now by the broker's clock, as far as we know it.
-func (l *life) brokerTime() core.Time { return l.attempt.Now.Add(l.now()) }
+func (l *life) brokerTime() core.Time { return l.attempt.Now.Add(l.sinceBirth()) }
 
-// live runs the attempt until nothing is left to do or to say.
-func (l *life) live() {
+// runAttempt runs the attempt until nothing is left to do or to say.
+func (l *life) runAttempt() {
 	talk, hangUp := context.WithCancel(context.Background())
 	var talking sync.WaitGroup
-	talking.Go(func() { l.link.run(talk) })
+	talking.Go(func() { l.link.connectLoop(talk) })
 	for !l.over {
-		l.pump()
-		l.step()
-		if l.phase == told && l.outbox.empty() {
+		l.sendPending()
+		l.handleNext()
+		if l.phase == concluded && l.outbox.isEmpty() {
 			l.over = true
-			l.remember()
+			l.recordKnown()
 		}
 	}
 	l.tearDown()
@@ -174,19 +174,19 @@ func (l *life) live() {
 	talking.Wait()
 }
 
-// remember notes that the broker knows all, so that an agent which is started
+// recordKnown notes that the broker knows all, so that an agent which is started
 // here again does not tell it once more.
-func (l *life) remember() {
-	if os.Link(l.folder.path(exitFile), l.folder.path(knownFile)) == nil {
+func (l *life) recordKnown() {
+	if os.Link(l.folder.filePath(exitFile), l.folder.filePath(knownFile)) == nil {
 		return // its name is all there is to it
 	}
-	if file, err := os.Create(l.folder.path(knownFile)); err == nil {
+	if file, err := os.Create(l.folder.filePath(knownFile)); err == nil {
 		_ = file.Close() // nothing is written
 	}
 }
 
-// step waits for the next thing to happen and does what is to be done.
-func (l *life) step() {
+// handleNext waits for the next thing to happen and does what is to be done.
+func (l *life) handleNext() {
 	select {
 	case e := <-l.link.events:
 		l.onLink(e)
@@ -197,47 +197,47 @@ func (l *life) step() {
 		l.onDone()
 	case <-l.self:
 		l.onSelfSaved()
-	case <-ticks(l.sampler):
+	case <-tickerChan(l.sampler):
 		l.onSample()
-	case <-ticks(l.memory):
+	case <-tickerChan(l.memory):
 		l.checkMemory()
-	case <-ticks(l.status):
-		l.state()
-	case <-alarm(l.dueSave):
+	case <-tickerChan(l.status):
+		l.sendStatus()
+	case <-timerChan(l.dueSave):
 		l.onSaveDue()
-	case <-alarm(l.limit):
+	case <-timerChan(l.limit):
 		l.onLimit()
-	case <-alarm(l.evicted):
+	case <-timerChan(l.evicted):
 		l.onEviction()
-	case <-alarm(l.secure):
+	case <-timerChan(l.secure):
 		l.secureExit()
-	case <-alarm(l.keepAgain):
-		l.keepLate()
-	case <-alarm(l.quit):
+	case <-timerChan(l.keepAgain):
+		l.retryKeepEnding()
+	case <-timerChan(l.quit):
 		l.over = true
 	case <-l.around.signals:
 		l.onSignal()
 	}
 }
 
-func ticks(t *time.Ticker) <-chan time.Time {
+func tickerChan(t *time.Ticker) <-chan time.Time {
 	if t == nil {
 		return nil
 	}
 	return t.C
 }
 
-func alarm(t *time.Timer) <-chan time.Time {
+func timerChan(t *time.Timer) <-chan time.Time {
 	if t == nil {
 		return nil
 	}
 	return t.C
 }
 
-// background does something in a goroutine of its own. What work returns is
+// runInBackground does something in a goroutine of its own. What work returns is
 // then called by the owner, or undo if the attempt was ended meanwhile; both may
 // be nil.
-func (l *life) background(work func(ctx context.Context) (then, undo func())) {
+func (l *life) runInBackground(work func(ctx context.Context) (then, undo func())) {
 	l.group.Go(func() {
 		then, undo := work(l.work)
 		if then == nil {
@@ -253,8 +253,8 @@ func (l *life) background(work func(ctx context.Context) (then, undo func())) {
 	})
 }
 
-// tell has the owner call something for who works in the background.
-func (l *life) tell(ctx context.Context, f func()) {
+// callOwner has the owner call something for who works in the background.
+func (l *life) callOwner(ctx context.Context, f func()) {
 	select {
 	case l.calls <- f:
 	case <-ctx.Done():
@@ -265,21 +265,21 @@ func (l *life) tell(ctx context.Context, f func()) {
 func (l *life) tearDown() {
 	l.cancel(errKilled)
 	if l.program != nil {
-		l.program.run.Kill()
+		l.program.run.KillProgram()
 		<-l.program.run.Done()
-		l.program.pipes.close()
+		l.program.pipes.closePipes()
 	}
 	l.group.Wait()
-	l.spool.close()
+	l.spool.closeFiles()
 }
 
-// pump gives the connection what is to be sent.
-func (l *life) pump() {
+// sendPending gives the connection what is to be sent.
+func (l *life) sendPending() {
 	l.outbox.queueOutput()
 	if l.session == nil || l.busy {
 		return
 	}
-	frames, err := l.outbox.batch()
+	frames, err := l.outbox.nextBatch()
 	if err != nil {
 		l.around.log.Error("a message cannot be written", "error", err)
 	}
@@ -287,7 +287,7 @@ func (l *life) pump() {
 	l.stated = nil
 	if l.outbox.damaged {
 		l.outbox.damaged = false
-		l.note("output", "some output is lost", "the disk of the cluster lost it; it is replaced by zeros", nil)
+		l.sendNote("output", "some output is lost", "the disk of the cluster lost it; it is replaced by zeros", nil)
 	}
 	if len(frames) > 0 {
 		l.busy = true
@@ -299,7 +299,7 @@ func (l *life) onLink(e linkEvent) {
 	switch {
 	case e.what == linkUp:
 		l.session, l.busy = e.session, false
-		l.outbox.reconnected()
+		l.outbox.resendAll()
 	case e.what == linkFail:
 		l.checkFence()
 	case e.session != l.session:
@@ -315,7 +315,7 @@ func (l *life) onLink(e linkEvent) {
 
 // checkFence ends everything if the attempt may not run any more.
 func (l *life) checkFence() {
-	if l.folder.fenced() || l.folder.gone() {
+	if l.folder.isFenced() || l.folder.isGone() {
 		l.over = true
 	}
 }
@@ -327,23 +327,23 @@ func (l *life) onOrder(o *wire.Order) {
 	case wire.Kill:
 		l.over = true
 	case wire.Stop:
-		l.stop(stopOrder{l.within(o.By), o.Why})
+		l.stopProgram(stopOrder{l.timeUntil(o.By), o.Why})
 	case wire.Cancel:
 		l.onCancel(o.Within)
 	case wire.Save:
-		l.orderSave()
+		l.saveOnOrder()
 	case wire.Watch:
 		l.onWatch(o.Every)
 	case wire.Answer:
 		if l.watch != nil {
-			l.watch.asking.answered(l.now())
+			l.watch.asking.recordAnswer(l.sinceBirth())
 		}
 	}
 }
 
-// within is the time until a moment by the broker's clock. What is past, or far
+// timeUntil is the time until a moment by the broker's clock. What is past, or far
 // away, comes from a clock that was set: the order is meant all the same.
-func (l *life) within(by core.Time) time.Duration {
+func (l *life) timeUntil(by core.Time) time.Duration {
 	const least, most, usual = 2 * time.Second, time.Hour, time.Minute
 	if by <= 0 {
 		return usual
@@ -357,11 +357,11 @@ func (l *life) within(by core.Time) time.Duration {
 // repeated ones.
 func (l *life) onAck(seq uint64) {
 	if seq > l.outbox.last {
-		l.outbox.skip(seq)
+		l.outbox.renumberFrom(seq)
 		l.around.log.Warn("the broker knows more of this attempt than its folder", "seq", seq)
 		return
 	}
-	l.outbox.acknowledge(seq)
+	l.outbox.acknowledgeUpTo(seq)
 }
 
 func (l *life) onWatch(every time.Duration) {
@@ -371,32 +371,32 @@ func (l *life) onWatch(every time.Duration) {
 	}
 	if every > 0 {
 		l.status = time.NewTicker(max(every, 20*time.Millisecond))
-		l.state()
+		l.sendStatus()
 	}
 }
 
-// state makes a status for who watches. It is not numbered: if the connection is
+// sendStatus makes a status for who watches. It is not numbered: if the connection is
 // busy the next one will do.
-func (l *life) state() {
+func (l *life) sendStatus() {
 	if l.watch == nil || l.busy || l.session == nil || l.phase != running {
 		return
 	}
-	v := l.vitals()
+	v := l.currentVitals()
 	m := wire.Message{Kind: wire.Status, State: &v}
 	if frame, err := wire.AppendFrame(nil, m); err == nil {
 		l.stated = frame
 	}
 }
 
-// note tells explain something.
-func (l *life) note(kind, choice, why string, inputs map[string]any) {
-	l.outbox.say(wire.Message{Kind: wire.Note, Entry: &wire.Entry{
+// sendNote tells explain something.
+func (l *life) sendNote(kind, choice, why string, inputs map[string]any) {
+	l.outbox.queueMessage(wire.Message{Kind: wire.Note, Entry: &wire.Entry{
 		At: l.brokerTime(), Kind: kind, Choice: choice, Why: why, Inputs: inputs,
 	}})
 }
 
-// stop leaves as ordered.
-func (l *life) stop(o stopOrder) {
+// stopProgram leaves as ordered.
+func (l *life) stopProgram(o stopOrder) {
 	switch l.phase {
 	case preparing:
 		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}
@@ -404,7 +404,7 @@ func (l *life) stop(o stopOrder) {
 	case running:
 		if l.stopping == nil {
 			l.stopping = &o
-			l.leave()
+			l.saveAndStop()
 		}
 	default: // it has ended; that is the answer
 	}
@@ -431,20 +431,20 @@ func (l *life) onSignal() {
 	if l.checkFence(); l.over || l.quit != nil {
 		return
 	}
-	if l.phase == told { // the next agent tells it, if need be
+	if l.phase == concluded { // the next agent tells it, if need be
 		l.secureExit()
 		l.quit = time.NewTimer(l.around.grace / 10)
 		return
 	}
 	l.quit = time.NewTimer(l.around.grace)
-	l.stop(stopOrder{l.around.grace * 3 / 4, "the machine stops"})
+	l.stopProgram(stopOrder{l.around.grace * 3 / 4, "the machine stops"})
 }
 
 // killProgram ends the program; done tells when it is gone.
 func (l *life) killProgram() {
 	run := l.program.run
-	l.background(func(context.Context) (func(), func()) {
-		run.Kill()
+	l.runInBackground(func(context.Context) (func(), func()) {
+		run.KillProgram()
 		return nil, nil
 	})
 }

@@ -24,9 +24,9 @@ import (
 type preparation struct {
 	attempt *wire.Attempt
 	folder  folder
-	around  *around
+	around  *hostServices
 	spool   *spool
-	depot   warehouse
+	depot   brokerDepot
 	plain   bool // the sandbox has been tried and is not to be used
 	carried wire.Carried
 	came    time.Time // when the last of that did
@@ -54,19 +54,19 @@ type outcome struct{ message wire.Message }
 
 func (o *outcome) Error() string { return o.message.Why }
 
-func lost(format string, args ...any) error {
+func lostOutcome(format string, args ...any) error {
 	return &outcome{wire.Message{Kind: wire.Lost, Why: fmt.Sprintf(format, args...)}}
 }
 
-func failed(code int, why string) error {
+func failedOutcome(code int, why string) error {
 	return &outcome{wire.Message{Kind: wire.Ended, Code: code, Why: why}}
 }
 
-// begin starts the program from the newest checkpoint that is sound, or else
+// startProgram starts the program from the newest checkpoint that is sound, or else
 // from the beginning.
-func (p *preparation) begin(ctx context.Context) (*started, error) {
-	if err := os.MkdirAll(p.folder.work(), 0o700); err != nil {
-		return nil, lost("%v", err)
+func (p *preparation) startProgram(ctx context.Context) (*started, error) {
+	if err := os.MkdirAll(p.folder.workDir(), 0o700); err != nil {
+		return nil, lostOutcome("%v", err)
 	}
 	for i := range p.attempt.Saved {
 		s, err := p.continueFrom(ctx, &p.attempt.Saved[i])
@@ -76,19 +76,19 @@ func (p *preparation) begin(ctx context.Context) (*started, error) {
 		if o := new(outcome); errors.As(err, &o) {
 			return nil, err
 		}
-		p.note(p.attempt.Saved[i].N, i+1, err)
+		p.noteBadCheckpoint(p.attempt.Saved[i].N, i+1, err)
 	}
-	return p.fromTheBeginning(ctx)
+	return p.startFromBeginning(ctx)
 }
 
-// note tells that a checkpoint could not be used.
-func (p *preparation) note(n, next int, err error) {
+// noteBadCheckpoint tells that a checkpoint could not be used.
+func (p *preparation) noteBadCheckpoint(n, next int, err error) {
 	instead := "from the beginning"
 	if next < len(p.attempt.Saved) {
 		instead = fmt.Sprintf("with checkpoint %d", p.attempt.Saved[next].N)
 	}
 	p.tell(func(l *life) {
-		l.note("checkpoint", "not continued with checkpoint "+fmt.Sprint(n)+" but "+instead, err.Error(), nil)
+		l.sendNote("checkpoint", "not continued with checkpoint "+fmt.Sprint(n)+" but "+instead, err.Error(), nil)
 	})
 }
 
@@ -99,34 +99,34 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 	if err != nil {
 		return nil, fmt.Errorf("it needs method %s, which cannot be used here: %w", saved.Method, err)
 	}
-	tree, err := p.fetch(ctx, saved.Work, p.folder.work())
+	tree, err := p.fetchTree(ctx, saved.Work, p.folder.workDir())
 	if err != nil {
 		return nil, err
 	}
 	if err := p.placeInputs(ctx, true); err != nil {
 		return nil, err
 	}
-	image := filepath.Join(p.folder.scratch(), fmt.Sprintf("restore.%d", saved.N))
+	image := filepath.Join(p.folder.scratchDir(), fmt.Sprintf("restore.%d", saved.N))
 	if err := os.MkdirAll(image, 0o700); err != nil {
-		return nil, lost("%v", err)
+		return nil, lostOutcome("%v", err)
 	}
-	if _, err := p.fetch(ctx, saved.Image, image); err != nil {
+	if _, err := p.fetchTree(ctx, saved.Image, image); err != nil {
 		return nil, err
 	}
 	s := &started{method: method, saved: saved, tree: tree,
 		choice: choice{method: saved.Method, why: fmt.Sprintf("continues checkpoint %d", saved.N)}}
-	if err := p.open(s, saved.Out, saved.Err); err != nil {
+	if err := p.openOutput(s, saved.Out, saved.Err); err != nil {
 		return nil, err
 	}
 	s.exported = saved.Exported
 	s.program.Env = setEnvironment(s.program.Env, s.exported)
-	if err := p.launch(ctx, s, image); err != nil {
+	if err := p.launchProgram(ctx, s, image); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
+func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) {
 	tree, err := p.fetchWork(ctx)
 	if err != nil {
 		return nil, err
@@ -134,29 +134,29 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 	if err := p.placeInputs(ctx, false); err != nil {
 		return nil, err
 	}
-	pick, err := p.pick()
+	pick, err := p.pickMethod()
 	if err != nil {
-		return nil, failed(126, err.Error())
+		return nil, failedOutcome(126, err.Error())
 	}
 	method, err := p.around.methods(pick.method)
 	if err != nil {
-		return nil, failed(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.method, err))
+		return nil, failedOutcome(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.method, err))
 	}
 	s := &started{method: method, choice: pick, tree: tree}
-	if err := p.open(s, 0, 0); err != nil {
+	if err := p.openOutput(s, 0, 0); err != nil {
 		return nil, err
 	}
-	err = p.bind(ctx, s)
+	err = p.buildOrReuse(ctx, s)
 	if err == nil {
 		err = p.setUp(ctx, s)
 	}
 	if err != nil {
-		s.pipes.finish()
+		s.pipes.finishReading()
 		return nil, err
 	}
-	if err := p.launch(ctx, s, ""); err != nil {
-		if p.mayDoWithout(ctx, s, err) {
-			return p.fromTheBeginning(ctx)
+	if err := p.launchProgram(ctx, s, ""); err != nil {
+		if p.mayDropSandbox(ctx, s, err) {
+			return p.startFromBeginning(ctx)
 		}
 		return nil, err
 	}
@@ -167,9 +167,9 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 // or has damaged, it will not have for the next attempt either; it is asked twice, so
 // that what only the way here did to it is not taken for that.
 func (p *preparation) fetchWork(ctx context.Context) (*depot.Tree, error) {
-	tree, err := p.fetch(ctx, p.attempt.Work, p.folder.work())
+	tree, err := p.fetchTree(ctx, p.attempt.Work, p.folder.workDir())
 	if isGone(err) {
-		tree, err = p.fetch(ctx, p.attempt.Work, p.folder.work())
+		tree, err = p.fetchTree(ctx, p.attempt.Work, p.folder.workDir())
 	}
 	if o := new(outcome); err == nil || errors.As(err, &o) || ctx.Err() != nil {
 		return tree, err
@@ -178,7 +178,7 @@ func (p *preparation) fetchWork(ctx context.Context) (*depot.Tree, error) {
 		return nil, &outcome{wire.Message{Kind: wire.Lost, Cause: wire.WorkDamaged,
 			Why: fmt.Sprintf("its working directory is damaged in the broker's depot, submit it again (%v)", err)}}
 	}
-	return nil, lost("the working directory: %v", err)
+	return nil, lostOutcome("the working directory: %v", err)
 }
 
 // isGone says whether an error means that the depot does not have what was asked for.
@@ -186,49 +186,49 @@ func isGone(err error) bool {
 	return errors.Is(err, depot.ErrMissing) || errors.Is(err, depot.ErrDamaged)
 }
 
-// mayDoWithout says whether a sandbox that did not start, and that nobody asked
+// mayDropSandbox says whether a sandbox that did not start, and that nobody asked
 // for, is to be done without.
-func (p *preparation) mayDoWithout(ctx context.Context, s *started, err error) bool {
+func (p *preparation) mayDropSandbox(ctx context.Context, s *started, err error) bool {
 	m := p.attempt.Spec.Checkpoint.Method
 	if o := new(outcome); ctx.Err() != nil || s.choice.method != methodSandbox || m == methodSandbox ||
 		errors.As(err, &o) && o.message.Kind == wire.Ended {
 		return false
 	}
 	p.plain = true
-	p.tell(func(l *life) { l.note("method", methodRestart, "the sandbox did not start: "+err.Error(), nil) })
+	p.tell(func(l *life) { l.sendNote("method", methodRestart, "the sandbox did not start: "+err.Error(), nil) })
 	return true
 }
 
-// open opens the pipes of a program whose output begins at these offsets.
-func (p *preparation) open(s *started, out, err int64) error {
+// openOutput opens the pipes of a program whose output begins at these offsets.
+func (p *preparation) openOutput(s *started, out, err int64) error {
 	again := p.attempt.Epoch > 1 || p.plain
-	p.tell(func(l *life) { l.begins(out, err, again) })
+	p.tell(func(l *life) { l.outputBegins(out, err, again) })
 	pipes, e := openPipes(p.spool)
 	if e != nil {
-		return lost("%v", e)
+		return lostOutcome("%v", e)
 	}
-	s.pipes, s.program = pipes, p.build(pipes, s.choice.method)
+	s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.method)
 	return nil
 }
 
-// launch starts the program.
-func (p *preparation) launch(ctx context.Context, s *started, image string) error {
-	run, err := p.run(ctx, s, image)
+// launchProgram starts the program.
+func (p *preparation) launchProgram(ctx context.Context, s *started, image string) error {
+	run, err := p.runMethod(ctx, s, image)
 	if err == nil {
 		s.run = run
 		return nil
 	}
-	s.pipes.finish()
+	s.pipes.finishReading()
 	if le := new(checkpoint.LaunchError); errors.As(err, &le) {
-		return failed(le.Code, le.Why)
+		return failedOutcome(le.Code, le.Why)
 	}
 	if image == "" && ctx.Err() == nil {
-		return lost("the program could not be started: %v", err)
+		return lostOutcome("the program could not be started: %v", err)
 	}
 	return err
 }
 
-func (p *preparation) run(ctx context.Context, s *started, image string) (checkpoint.Run, error) {
+func (p *preparation) runMethod(ctx context.Context, s *started, image string) (checkpoint.Run, error) {
 	if s.choice.method != methodRestart { // which keeps nothing anywhere
 		if err := os.MkdirAll(s.program.Scratch, 0o700); err != nil {
 			return nil, err
@@ -237,15 +237,15 @@ func (p *preparation) run(ctx context.Context, s *started, image string) (checkp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.method.Start(p.life, s.program, image)
+	return s.method.StartProgram(p.life, s.program, image)
 }
 
-// pick chooses the checkpoint method.
-func (p *preparation) pick() (choice, error) {
+// pickMethod chooses the checkpoint method.
+func (p *preparation) pickMethod() (choice, error) {
 	a := p.attempt
 	w := wish{method: a.Spec.Checkpoint.Method, signal: a.Spec.Checkpoint.Signal, files: a.Spec.Checkpoint.Files,
 		cost: a.SandboxCost, due: a.Deadline > 0 && a.Spec.Adapt == "", predict: len(a.Need) > 0 || a.Spec.Progress != "",
-		expect: expected(a)}
+		expect: expectedRunTime(a)}
 	if p.plain {
 		return choice{method: methodRestart, why: "the sandbox was tried and is not for this program"}, nil
 	}
@@ -258,11 +258,11 @@ func (p *preparation) pick() (choice, error) {
 		}
 		return ""
 	}
-	return choose(w)
+	return chooseMethod(w)
 }
 
-// expected is how long the program will probably run here; 0 if nobody knows.
-func expected(a *wire.Attempt) time.Duration {
+// expectedRunTime is how long the program will probably run here; 0 if nobody knows.
+func expectedRunTime(a *wire.Attempt) time.Duration {
 	speed := max(a.Speed, 0.01)
 	seconds := 0.0
 	if n := len(a.Alone.Seconds); n > 0 {
@@ -273,8 +273,8 @@ func expected(a *wire.Attempt) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// build is the program as the job describes it.
-func (p *preparation) build(pipes *pipes, method string) *checkpoint.Program {
+// buildProgram is the program as the job describes it.
+func (p *preparation) buildProgram(pipes *pipes, method string) *checkpoint.Program {
 	a, ours := p.attempt, ownEnvironment()
 	var more map[string]string
 	if method != methodSandbox { // from where neither our files nor other hosts are seen
@@ -285,8 +285,8 @@ func (p *preparation) build(pipes *pipes, method string) *checkpoint.Program {
 		stderr = pipes.w[0]
 	}
 	return &checkpoint.Program{
-		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), ours, more),
-		Stdin: stdinOf(a), Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: stderr,
+		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
+		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.w[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
@@ -301,21 +301,21 @@ func stdinOf(a *wire.Attempt) string {
 	return ""
 }
 
-// fetch makes dir hold a tree of the depot, trying as long as the broker cannot
+// fetchTree makes dir hold a tree of the depot, trying as long as the broker cannot
 // be reached. That the tree is damaged is an error to go on from; that it cannot
 // be written here is an outcome.
-func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, error) {
+func (p *preparation) fetchTree(ctx context.Context, id, dir string) (*depot.Tree, error) {
 	if id == "" {
-		if err := empty(dir); err != nil {
-			return nil, lost("%v", err)
+		if err := emptyFolder(dir); err != nil {
+			return nil, lostOutcome("%v", err)
 		}
 		return nil, nil
 	}
 	var tree *depot.Tree
 	before, tries := p.depot.Traffic(), 0
-	err := p.around.insist(ctx, func() (err error) {
+	err := p.around.retryAway(ctx, func() (err error) {
 		tries++
-		tree, err = depot.Fetch(ctx, p.depot, depot.ID(id), dir)
+		tree, err = depot.FetchTree(ctx, p.depot, depot.ID(id), dir)
 		return err
 	})
 	switch {
@@ -329,13 +329,13 @@ func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, e
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission):
-		return nil, lost("bringing the files: %v", err)
+		return nil, lostOutcome("bringing the files: %v", err)
 	}
 	return nil, err
 }
 
-// empty empties a folder: an earlier try may have put something there.
-func empty(dir string) error {
+// emptyFolder empties a folder: an earlier try may have put something there.
+func emptyFolder(dir string) error {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {
 		if err == nil {
@@ -345,9 +345,9 @@ func empty(dir string) error {
 	return err
 }
 
-// environment is ours, with what the job sets, and a few variables that tell the
+// programEnvironment is ours, with what the job sets, and a few variables that tell the
 // program where it is.
-func environment(a *wire.Attempt, dir string, ours []string, more map[string]string) []string {
+func programEnvironment(a *wire.Attempt, dir string, ours []string, more map[string]string) []string {
 	set := map[string]string{
 		"PWD": dir, "GODWIT_JOB": fmt.Sprint(a.Job), "GODWIT_PROCS": fmt.Sprint(max(a.Procs, 1)), "GODWIT_ATTEMPT": a.Mark,
 	}

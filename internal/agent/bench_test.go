@@ -25,7 +25,7 @@ func BenchmarkShortJob(b *testing.B) {
 		}
 		jobs++
 	}
-	used := spentByChildren().minus(from)
+	used := spentByChildren().minusEarlier(from)
 	b.ReportMetric((used.user+used.kernel).Seconds()*1e3/float64(jobs), "cpu-ms/op")
 }
 
@@ -37,7 +37,7 @@ func BenchmarkSample(b *testing.B) {
 	h.attempt.Deadline = h.attempt.Now.Add(time.Hour)
 	l := newLife(h.around, folder{h.dir}, h.attempt, 0)
 	s, err := (&preparation{attempt: h.attempt, folder: l.folder, around: h.around, spool: l.spool,
-		tell: func(f func(*life)) { f(l) }, life: b.Context()}).begin(b.Context())
+		tell: func(f func(*life)) { f(l) }, life: b.Context()}).startProgram(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (b *fakeBroker) start() {
 		b.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(wire.Depot, depot.Handler(b.store))
+	mux.Handle(wire.Depot, depot.NewHandler(b.store))
 	mux.HandleFunc(wire.Path, b.serve)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *fakeBroker) stop() {
 }
 
 func (b *fakeBroker) serve(w http.ResponseWriter, r *http.Request) {
-	c, err := wire.Accept(w, r)
+	c, err := wire.AcceptAgent(w, r)
 	if err != nil {
 		return
 	}

@@ -17,45 +17,45 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 )
 
-// bind has the program built, or brings what was built before of the same sources
+// buildOrReuse has the program built, or brings what was built before of the same sources
 // for the same kind of host.
-func (p *preparation) bind(ctx context.Context, s *started) error {
+func (p *preparation) buildOrReuse(ctx context.Context, s *started) error {
 	spec := p.attempt.Spec.Build
 	if spec.Command == "" {
 		return nil
 	}
-	dir := filepath.Join(p.folder.work(), spec.Dir)
+	dir := filepath.Join(p.folder.workDir(), spec.Dir)
 	sources, err := buildcache.ReadSources(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return failed(126, fmt.Sprintf("build: the working directory has no folder %s", spec.Dir))
+		return failedOutcome(126, fmt.Sprintf("build: the working directory has no folder %s", spec.Dir))
 	}
 	if err == nil {
-		err = discard(dir, sources, spec.Outputs)
+		err = discardOutputs(dir, sources, spec.Outputs)
 	}
 	if err != nil {
-		return lost("build: %v", err)
+		return lostOutcome("build: %v", err)
 	}
-	host, err := buildcache.Here(ctx, spec.Needs)
+	host, err := buildcache.ThisHost(ctx, spec.Needs)
 	if missing := new(buildcache.MissingError); errors.As(err, &missing) {
-		return failed(127, "build: "+missing.Error())
+		return failedOutcome(127, "build: "+missing.Error())
 	}
 	if err != nil {
 		return context.Cause(ctx)
 	}
 	cache := buildcache.Cache{Dir: p.buildDir()}
-	key := buildcache.Key(sources, spec.Command, spec.Outputs, host)
-	result, err := cache.Take(ctx, key, func() { p.noteBuild("waits", "another job builds the same", key, host) })
+	key := buildcache.ResultKey(sources, spec.Command, spec.Outputs, host)
+	result, err := cache.TakeResult(ctx, key, func() { p.noteBuild("waits", "another job builds the same", key, host) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return lost("build: %v", err)
+		return lostOutcome("build: %v", err)
 	}
-	defer result.Release()
+	defer result.ReleaseLock()
 	now := p.around.clock()
 	if result.Ready {
-		if err := result.Place(dir, now); err != nil {
-			return lost("build: %v", err)
+		if err := result.PlaceFiles(dir, now); err != nil {
+			return lostOutcome("build: %v", err)
 		}
 		p.noteBuild("not built again", "the same was built before", key, host)
 		return nil
@@ -64,16 +64,16 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 	if err != nil {
 		return err
 	}
-	files, err := made(dir, sources, spec)
+	files, err := builtFiles(dir, sources, spec)
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("in %s; kept for other jobs: %s", p.around.clock().Sub(now).Round(time.Millisecond), short(files))
-	if err := result.Keep(dir, files, log); err != nil {
+	why := fmt.Sprintf("in %s; kept for other jobs: %s", p.around.clock().Sub(now).Round(time.Millisecond), shortList(files))
+	if err := result.KeepFiles(dir, files, log); err != nil {
 		why = "for this job alone: " + err.Error() // it has what it needs
 	}
 	p.noteBuild("built", why, key, host)
-	cache.Tidy(now)
+	cache.RemoveOld(now)
 	return nil
 }
 
@@ -88,16 +88,16 @@ func (p *preparation) buildDir() string {
 
 func (p *preparation) noteBuild(choice, why, key string, h buildcache.Host) {
 	p.tell(func(l *life) {
-		l.note("build", choice, why, map[string]any{"key": key, "for": strings.TrimSpace(h.Arch + " " + h.March),
+		l.sendNote("build", choice, why, map[string]any{"key": key, "for": strings.TrimSpace(h.Arch + " " + h.March),
 			"with": strings.Join(slices.Concat(h.Tools, h.Libraries), "; ")})
 	})
 }
 
-// discard removes what an earlier build left, here or elsewhere: it is no source,
+// discardOutputs removes what an earlier build left, here or elsewhere: it is no source,
 // and make would take it for the program of this host.
-func discard(dir string, sources buildcache.Sources, outputs []string) error {
+func discardOutputs(dir string, sources buildcache.Sources, outputs []string) error {
 	for path := range sources { // order-free: each is removed
-		if !slices.ContainsFunc(outputs, func(o string) bool { return named(o, path) }) {
+		if !slices.ContainsFunc(outputs, func(o string) bool { return matchesPattern(o, path) }) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, path)); err != nil {
@@ -113,14 +113,14 @@ func discard(dir string, sources buildcache.Sources, outputs []string) error {
 func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h buildcache.Host) ([]byte, error) {
 	out, err := copyPipe(s.pipes.w[1])
 	if err != nil {
-		return nil, lost("build: %v", err)
+		return nil, lostOutcome("build: %v", err)
 	}
 	program := *s.program
 	program.Argv, program.Restart, program.Stdin = []string{"/bin/sh", "-c", p.attempt.Spec.Build.Command}, nil, ""
 	program.Env = slices.Concat(program.Env, []string{"GODWIT_ARCH=" + h.Arch, "GODWIT_MARCH=" + h.March, "PWD=" + dir})
 	program.Dir, program.Stdout, program.Stderr = dir, out.w, out.w
-	r, err := p.toItsEnd(ctx, &program, "build")
-	log := out.close(ctx)
+	r, err := p.runToEnd(ctx, &program, "build")
+	log := out.finishCopy(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -128,62 +128,62 @@ func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h bu
 		return nil, context.Cause(ctx)
 	}
 	if r.Code != 0 {
-		return nil, failed(r.Code, "build failed: "+howItEnded(r)+lastLines(log, 5))
+		return nil, failedOutcome(r.Code, "build failed: "+endingText(r)+lastLines(log, 5))
 	}
 	return log, nil
 }
 
-// toItsEnd runs something that comes before the program.
-func (p *preparation) toItsEnd(ctx context.Context, program *checkpoint.Program, what string) (checkpoint.Result, error) {
+// runToEnd runs something that comes before the program.
+func (p *preparation) runToEnd(ctx context.Context, program *checkpoint.Program, what string) (checkpoint.Result, error) {
 	method, err := p.around.methods(methodRestart)
 	if err != nil {
-		return checkpoint.Result{}, lost("%s: %v", what, err)
+		return checkpoint.Result{}, lostOutcome("%s: %v", what, err)
 	}
-	run, err := method.Start(ctx, program, "")
+	run, err := method.StartProgram(ctx, program, "")
 	if err != nil {
-		return checkpoint.Result{}, lost("%s could not be started: %v", what, err)
+		return checkpoint.Result{}, lostOutcome("%s could not be started: %v", what, err)
 	}
 	select {
 	case <-run.Done():
 	case <-ctx.Done():
-		run.Kill()
+		run.KillProgram()
 		<-run.Done()
 		return checkpoint.Result{}, context.Cause(ctx)
 	}
 	r := run.Result()
 	if r.Lost {
-		return r, lost("%s was lost: %s", what, r.Why)
+		return r, lostOutcome("%s was lost: %s", what, r.Why)
 	}
 	return r, nil
 }
 
-// made are the files to keep: those named, or whatever changed.
-func made(dir string, before buildcache.Sources, spec jobfile.Build) ([]string, error) {
+// builtFiles are the files to keep: those named, or whatever changed.
+func builtFiles(dir string, before buildcache.Sources, spec jobfile.Build) ([]string, error) {
 	after, err := buildcache.ReadSources(dir)
 	if err != nil {
-		return nil, lost("build: %v", err)
+		return nil, lostOutcome("build: %v", err)
 	}
 	if len(spec.Outputs) == 0 {
-		return before.Changed(after), nil
+		return before.ChangedFiles(after), nil
 	}
 	var files []string
 	for _, want := range spec.Outputs {
 		found := false
 		for path := range after { // order-free: sorted below
-			if named(want, path) {
+			if matchesPattern(want, path) {
 				files, found = append(files, path), true
 			}
 		}
 		if !found {
-			return nil, failed(126, fmt.Sprintf("build left no %s", want))
+			return nil, failedOutcome(126, fmt.Sprintf("build left no %s", want))
 		}
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
 }
 
-// named says whether a pattern names a file, or a folder that it is in.
-func named(pattern, path string) bool {
+// matchesPattern says whether a pattern names a file, or a folder that it is in.
+func matchesPattern(pattern, path string) bool {
 	for at := path; at != "."; at = filepath.Dir(at) {
 		if ok, err := filepath.Match(pattern, at); ok && err == nil {
 			return true
@@ -209,7 +209,7 @@ type copied struct {
 	over chan struct{}
 }
 
-const mostLog = 1 << 20
+const maxBuildLog = 1 << 20
 
 func copyPipe(to io.Writer) (*copied, error) {
 	r, w, err := os.Pipe()
@@ -217,16 +217,16 @@ func copyPipe(to io.Writer) (*copied, error) {
 		return nil, err
 	}
 	c := &copied{w: w, r: r, over: make(chan struct{})}
-	go c.copy(to)
+	go c.copyTo(to)
 	return c, nil
 }
 
-func (c *copied) copy(to io.Writer) {
+func (c *copied) copyTo(to io.Writer) {
 	defer close(c.over)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := c.r.Read(buf)
-		if over := c.kept.Len() + n - mostLog; over > 0 {
+		if over := c.kept.Len() + n - maxBuildLog; over > 0 {
 			c.kept.Next(min(over, c.kept.Len()))
 		}
 		c.kept.Write(buf[:n])
@@ -236,10 +236,10 @@ func (c *copied) copy(to io.Writer) {
 	}
 }
 
-// close ends it and says what was written. Nobody writes any more: what ran has
+// finishCopy ends it and says what was written. Nobody writes any more: what ran has
 // ended with all its processes. Who must go does not wait until there is room for
 // the rest; the copying ends when the pipe that it writes to is closed.
-func (c *copied) close(ctx context.Context) []byte {
+func (c *copied) finishCopy(ctx context.Context) []byte {
 	_ = c.w.Close() // the reader sees the end
 	select {
 	case <-c.over:
@@ -251,8 +251,8 @@ func (c *copied) close(ctx context.Context) []byte {
 	return c.kept.Bytes()
 }
 
-// short names a few files, and says how many more there are.
-func short(files []string) string {
+// shortList names a few files, and says how many more there are.
+func shortList(files []string) string {
 	const few = 4
 	if n := len(files) - few; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(files[:few], ", "), n)

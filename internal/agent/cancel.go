@@ -15,25 +15,25 @@ import (
 func (l *life) onCancel(grace time.Duration) {
 	m := &wire.Message{Kind: wire.Ended, Code: 128 + int(unix.SIGTERM), Why: "cancelled by the user"}
 	switch l.phase {
-	case preparing: // its program may be starting at this moment, see began
+	case preparing: // its program may be starting at this moment, see programBegan
 		l.verdict, l.cancelled, l.cancelGrace = m, true, grace
 		l.prepare(errKilled)
 	case running:
 		l.verdict, l.cancelled = m, true
-		l.terminate(grace)
+		l.terminateProgram(grace)
 	default: // it has ended; that is the answer
 		if l.phase == finishing && !l.cancelled {
 			l.cancelled = true
-			l.outbox.say(wire.Message{Kind: wire.Collecting})
+			l.outbox.queueMessage(wire.Message{Kind: wire.Collecting})
 		}
 	}
 }
 
-// terminate ends the program, with time to end by itself; done tells when it is gone.
-func (l *life) terminate(grace time.Duration) {
+// terminateProgram ends the program, with time to end by itself; done tells when it is gone.
+func (l *life) terminateProgram(grace time.Duration) {
 	run := l.program.run
-	l.background(func(context.Context) (func(), func()) {
-		run.Terminate(grace)
+	l.runInBackground(func(context.Context) (func(), func()) {
+		run.TerminateProgram(grace)
 		return nil, nil
 	})
 }
@@ -44,7 +44,7 @@ func (l *life) endOrdered() {
 	switch {
 	case l.verdict == nil:
 	case l.cancelled:
-		l.terminate(l.cancelGrace)
+		l.terminateProgram(l.cancelGrace)
 	default:
 		l.killProgram()
 	}

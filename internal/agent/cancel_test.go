@@ -19,13 +19,13 @@ type slowStart struct {
 	began func(dir string) // what the test does when the program runs
 }
 
-func (m slowStart) Start(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
-	run, err := m.plainMethod.Start(ctx, p, image)
+func (m slowStart) StartProgram(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+	run, err := m.plainMethod.StartProgram(ctx, p, image)
 	if err == nil {
 		m.began(p.Dir)
 	}
 	if err == nil && ctx.Err() != nil { // as the sandbox does
-		run.Kill()
+		run.KillProgram()
 		return nil, ctx.Err()
 	}
 	return run, err

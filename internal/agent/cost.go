@@ -18,15 +18,15 @@ import (
 // it. See docs/decisions/0010-when-to-sandbox.md for the measurements behind
 // these numbers.
 const (
-	sentryIdle   = 0.05 // seconds a second that the sentry uses whatever the program does
-	tooBusy      = 0.05 // sentry's seconds for each of the program's, above which the program is slowed down
-	perSentry    = 10   // seconds lost for each that a busy sentry uses
-	beginning    = time.Second
-	enoughTime   = time.Second      // of the program's, to judge
-	longEnough   = 10 * time.Second // after which it is judged anyhow
-	hardlyBusy   = 200 * time.Millisecond
-	neverAgain   = history.NeverSandbox
-	quickFailure = time.Minute // a program that fails sooner is tried without the sandbox
+	sentryIdle     = 0.05 // seconds a second that the sentry uses whatever the program does
+	tooBusy        = 0.05 // sentry's seconds for each of the program's, above which the program is slowed down
+	perSentry      = 10   // seconds lost for each that a busy sentry uses
+	beginning      = time.Second
+	minJudgedTime  = time.Second      // of the program's, to judge
+	maxJudgingTime = 10 * time.Second // after which it is judged anyhow
+	hardlyBusy     = 200 * time.Millisecond
+	neverAgain     = history.NeverSandbox
+	quickFailure   = time.Minute // a program that fails sooner is tried without the sandbox
 )
 
 // boxed is what was seen of a program in the sandbox at one moment.
@@ -36,14 +36,14 @@ type boxed struct {
 	sentry time.Duration // of the sandbox's own processes
 }
 
-// boxCost is how many times longer the program takes in the sandbox, from what
+// sandboxSlowdown is how many times longer the program takes in the sandbox, from what
 // was seen at two moments; false if that is too little to tell.
-func boxCost(a, b boxed) (float64, bool) {
+func sandboxSlowdown(a, b boxed) (float64, bool) {
 	wall := b.at - a.at
 	own := max(b.sentry-a.sentry, 0)
 	program := max(b.total-a.total-own, 0)
 	switch {
-	case program < enoughTime && wall < longEnough:
+	case program < minJudgedTime && wall < maxJudgingTime:
 		return 0, false
 	case program < hardlyBusy:
 		return 1, true // it mostly waits; so can it there
@@ -58,14 +58,14 @@ func boxCost(a, b boxed) (float64, bool) {
 // Of a program that runs without the sandbox, what it would cost there is
 // guessed from the time it spends in the kernel and from how often it waits.
 const (
-	toStart     = 50 * time.Millisecond // in the kernel, to load a program
-	toFault     = 2500 * time.Nanosecond
-	perKernel   = 40.0  // seconds lost for each that the program spends in system calls
-	perSwitch   = 30e-6 // seconds lost each time it waits for another thread or process
-	kernelNoise = 0.003 // of the time is the kernel's in every program
-	fewSwitches = 100.0 // a second
-	clearlyMuch = 2.0
-	enoughPlain = 2 * time.Second // of CPU, to guess
+	startCost    = 50 * time.Millisecond // in the kernel, to load a program
+	faultCost    = 2500 * time.Nanosecond
+	perKernel    = 40.0  // seconds lost for each that the program spends in system calls
+	perSwitch    = 30e-6 // seconds lost each time it waits for another thread or process
+	kernelNoise  = 0.003 // of the time is the kernel's in every program
+	fewSwitches  = 100.0 // a second
+	clearlyMuch  = 2.0
+	minPlainTime = 2 * time.Second // of CPU, to guess
 )
 
 // spent is what the kernel counted for a program and all it waited for.
@@ -74,13 +74,13 @@ type spent struct {
 	switches, faults int64
 }
 
-// plainCost guesses what the sandbox would cost; 0 if it could be much or little.
-func plainCost(s spent) float64 {
+// guessSandboxCost guesses what the sandbox would cost; 0 if it could be much or little.
+func guessSandboxCost(s spent) float64 {
 	all := s.user + s.kernel
-	if all < enoughPlain {
+	if all < minPlainTime {
 		return 0
 	}
-	calls := max(s.kernel-toStart-toFault*time.Duration(s.faults), 0).Seconds() / all.Seconds()
+	calls := max(s.kernel-startCost-faultCost*time.Duration(s.faults), 0).Seconds() / all.Seconds()
 	waits := float64(s.switches) / all.Seconds()
 	cost := 1 + perKernel*max(calls-kernelNoise, 0) + perSwitch*max(waits-fewSwitches, 0)
 	if cost <= acceptable || cost >= clearlyMuch {
@@ -98,7 +98,7 @@ func spentByChildren() spent {
 	return spent{time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano()), u.Nvcsw, u.Minflt + u.Majflt}
 }
 
-func (s spent) minus(t spent) spent {
+func (s spent) minusEarlier(t spent) spent {
 	return spent{s.user - t.user, s.kernel - t.kernel, s.switches - t.switches, s.faults - t.faults}
 }
 

@@ -2,10 +2,10 @@ package agent
 
 import "time"
 
-// asking decides when the broker is to be told that the deadline is in danger.
+// moveRequests decides when the broker is to be told that the deadline is in danger.
 // It is asked after every sample and keeps what it needs of the past; no clock, no
 // I/O.
-type asking struct {
+type moveRequests struct {
 	confidence float64       // the chance of meeting the deadline that the user wants
 	sample     time.Duration // between two samples
 
@@ -20,16 +20,16 @@ type asking struct {
 
 // When the broker is asked.
 const (
-	enoughSamples = 5   // before that a program is still beginning
-	mustPersist   = 2   // samples below the wanted chance, one after the other
-	clearlyWorse  = 0.1 // of the chance, so that a refusal is worth questioning
-	unanswered    = 30 * time.Second
-	longestPause  = 10 * time.Minute
+	minSamples      = 5   // before that a program is still beginning
+	minBelowSamples = 2   // samples below the wanted chance, one after the other
+	clearlyWorse    = 0.1 // of the chance, so that a refusal is worth questioning
+	answerTimeout   = 30 * time.Second
+	maxPause        = 10 * time.Minute
 )
 
-// danger takes the chance after a sample, made now, with so much time left to
+// isInDanger takes the chance after a sample, made now, with so much time left to
 // the deadline, and says whether to ask.
-func (q *asking) danger(chance float64, now, left time.Duration) bool {
+func (q *moveRequests) isInDanger(chance float64, now, left time.Duration) bool {
 	q.samples++
 	if chance >= q.confidence {
 		q.below = 0
@@ -39,40 +39,40 @@ func (q *asking) danger(chance float64, now, left time.Duration) bool {
 		return false
 	}
 	q.below++
-	if q.samples < q.enough() || q.below < mustPersist || !q.due(chance, now, left) {
+	if q.samples < q.samplesNeeded() || q.below < minBelowSamples || !q.isDue(chance, now, left) {
 		return false
 	}
 	q.asked, q.open, q.chance, q.at = true, true, chance, now
 	return true
 }
 
-// enough is fewer samples where they are far apart.
-func (q *asking) enough() int {
+// samplesNeeded is fewer samples where they are far apart.
+func (q *moveRequests) samplesNeeded() int {
 	if q.sample >= 10*time.Second {
 		return 3
 	}
-	return enoughSamples
+	return minSamples
 }
 
-// due says whether it is time to ask, again if need be.
-func (q *asking) due(chance float64, now, left time.Duration) bool {
+// isDue says whether it is time to ask, again if need be.
+func (q *moveRequests) isDue(chance float64, now, left time.Duration) bool {
 	switch since := now - q.at; {
 	case !q.asked || q.refused == 0 && !q.open:
 		return true
 	case q.open:
 		// The message is repeated until the broker has it; the answer may still
 		// have been lost with the broker.
-		return since >= max(unanswered, 2*q.sample)
+		return since >= max(answerTimeout, 2*q.sample)
 	case chance <= q.chance-clearlyWorse || chance < q.chance/2 && q.chance > 0.02:
 		return since >= 2*q.sample
 	default:
-		return since >= q.pause(left)
+		return since >= q.refusalPause(left)
 	}
 }
 
-// pause is how long to wait after a refusal when nothing got worse: longer each
+// refusalPause is how long to wait after a refusal when nothing got worse: longer each
 // time, but never so long that the deadline would be upon us.
-func (q *asking) pause(left time.Duration) time.Duration {
+func (q *moveRequests) refusalPause(left time.Duration) time.Duration {
 	p := max(10*time.Second, 5*q.sample)
 	for range min(q.refused-1, 6) {
 		p *= 2
@@ -80,11 +80,11 @@ func (q *asking) pause(left time.Duration) time.Duration {
 	if left > 0 {
 		p = min(p, left/4)
 	}
-	return max(min(p, longestPause), 2*q.sample, time.Second)
+	return max(min(p, maxPause), 2*q.sample, time.Second)
 }
 
-// answered notes that the broker chose to leave things as they are.
-func (q *asking) answered(now time.Duration) {
+// recordAnswer notes that the broker chose to leave things as they are.
+func (q *moveRequests) recordAnswer(now time.Duration) {
 	if !q.open {
 		return
 	}

@@ -63,7 +63,7 @@ func killedAgents(t *testing.T, r *rand.Rand, longest int) wire.Message {
 	if err := last.Wait(); err != nil {
 		t.Fatalf("the last agent: %v", err)
 	}
-	if left, err := proctree.Leftovers(h.attempt.Mark); err != nil || len(left) > 0 {
+	if left, err := proctree.MarkedProcesses(h.attempt.Mark); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 		_, _ = proctree.KillLeftovers(context.Background(), h.attempt.Mark)
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // feed gives a chance again and again, a sample apart, and counts the questions.
-func feed(q *asking, now *time.Duration, chance float64, samples int, left time.Duration) (asked int) {
+func feed(q *moveRequests, now *time.Duration, chance float64, samples int, left time.Duration) (asked int) {
 	for range samples {
 		*now += q.sample
-		if q.danger(chance, *now, left) {
+		if q.isInDanger(chance, *now, left) {
 			asked++
 		}
 	}
@@ -22,8 +22,8 @@ func feed(q *asking, now *time.Duration, chance float64, samples int, left time.
 
 func TestTheBrokerIsAskedWhenTheChanceIsTooSmallForLongEnough(t *testing.T) {
 	now := time.Duration(0)
-	q := &asking{confidence: 0.95, sample: 2 * time.Second}
-	if n := feed(q, &now, 0.5, enoughSamples-1, time.Hour); n > 0 {
+	q := &moveRequests{confidence: 0.95, sample: 2 * time.Second}
+	if n := feed(q, &now, 0.5, minSamples-1, time.Hour); n > 0 {
 		t.Error("asked while the program was still beginning")
 	}
 	if n := feed(q, &now, 0.96, 20, time.Hour); n > 0 {
@@ -44,13 +44,13 @@ func TestTheBrokerIsAskedWhenTheChanceIsTooSmallForLongEnough(t *testing.T) {
 }
 
 func TestAfterARefusalTheBrokerIsAskedWhenThingsGotWorseOrAfterAWhile(t *testing.T) {
-	start := func() (*asking, *time.Duration) {
+	start := func() (*moveRequests, *time.Duration) {
 		now := time.Duration(0)
-		q := &asking{confidence: 0.95, sample: 2 * time.Second}
-		if n := feed(q, &now, 0.8, enoughSamples, time.Hour); n != 1 {
+		q := &moveRequests{confidence: 0.95, sample: 2 * time.Second}
+		if n := feed(q, &now, 0.8, minSamples, time.Hour); n != 1 {
 			t.Fatalf("asked %d times", n)
 		}
-		q.answered(now)
+		q.recordAnswer(now)
 		return q, &now
 	}
 	q, now := start()
@@ -66,11 +66,11 @@ func TestAfterARefusalTheBrokerIsAskedWhenThingsGotWorseOrAfterAWhile(t *testing
 	var pauses []time.Duration
 	for range 5 {
 		from := *now
-		for !q.danger(0.79, *now, time.Hour) {
+		for !q.isInDanger(0.79, *now, time.Hour) {
 			*now += q.sample
 		}
 		pauses = append(pauses, *now-from)
-		q.answered(*now)
+		q.recordAnswer(*now)
 	}
 	for i := 1; i < len(pauses); i++ {
 		if pauses[i] <= pauses[i-1] {
@@ -84,10 +84,10 @@ func TestAfterARefusalTheBrokerIsAskedWhenThingsGotWorseOrAfterAWhile(t *testing
 
 func TestADangerThatWasOverIsANewOne(t *testing.T) {
 	now := time.Duration(0)
-	q := &asking{confidence: 0.9, sample: 2 * time.Second}
-	feed(q, &now, 0.5, enoughSamples, time.Hour)
+	q := &moveRequests{confidence: 0.9, sample: 2 * time.Second}
+	feed(q, &now, 0.5, minSamples, time.Hour)
 	for range 4 {
-		q.answered(now)
+		q.recordAnswer(now)
 		q.open = true
 	}
 	q.open = false
@@ -102,41 +102,41 @@ func TestADangerThatWasOverIsANewOne(t *testing.T) {
 // asked about again and again.
 func TestQuestionsAreNeitherTooManyNorForgotten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := &asking{confidence: rapid.Float64Range(0.5, 0.99).Draw(t, "confidence"),
+		q := &moveRequests{confidence: rapid.Float64Range(0.5, 0.99).Draw(t, "confidence"),
 			sample: time.Duration(rapid.IntRange(100, 120_000).Draw(t, "ms")) * time.Millisecond}
 		now, last := time.Duration(0), time.Duration(-1)
 		for i := range rapid.IntRange(1, 60).Draw(t, "samples") {
 			now += q.sample
-			if q.danger(rapid.Float64Range(0, 1).Draw(t, "chance"), now, time.Hour-now) {
+			if q.isInDanger(rapid.Float64Range(0, 1).Draw(t, "chance"), now, time.Hour-now) {
 				if i+1 < 3 || last >= 0 && now-last < 2*q.sample {
 					t.Fatalf("asked at %v, before that at %v", now, last)
 				}
 				last = now
 			}
 			if rapid.Bool().Draw(t, "answer") {
-				q.answered(now)
+				q.recordAnswer(now)
 			}
 		}
 		for range 3 {
 			asked := false
-			for range int(longestPause/q.sample) + 400 {
+			for range int(maxPause/q.sample) + 400 {
 				now += q.sample
-				asked = asked || q.danger(0, now, -time.Second)
+				asked = asked || q.isInDanger(0, now, -time.Second)
 			}
 			if !asked {
 				t.Fatal("a lost deadline is forgotten")
 			}
-			q.answered(now)
+			q.recordAnswer(now)
 		}
 	})
 }
 
 func TestTheIntervalBetweenSavesIsDalys(t *testing.T) {
 	// Young's approximation holds for small costs.
-	if got, want := daly(1, 86400), math.Sqrt(2*86400.0); math.Abs(got-want) > 0.01*want {
+	if got, want := optimalInterval(1, 86400), math.Sqrt(2*86400.0); math.Abs(got-want) > 0.01*want {
 		t.Errorf("%v, want about %v", got, want)
 	}
-	if got := daly(100, 40); got != 40 {
+	if got := optimalInterval(100, 40); got != 40 {
 		t.Errorf("saving costs more than a failure: %v", got)
 	}
 	for _, c := range []struct {
@@ -146,17 +146,17 @@ func TestTheIntervalBetweenSavesIsDalys(t *testing.T) {
 	}{
 		{"nothing is known yet", saving{}, firstSave},
 		{"as the user wants", saving{every: 5 * time.Second, frozen: time.Second}, 5 * time.Second},
-		{"a cheap save is not made all the time", saving{frozen: time.Microsecond}, shortestWait},
+		{"a cheap save is not made all the time", saving{frozen: time.Microsecond}, minSaveInterval},
 		{"bringing it away takes long", saving{frozen: time.Millisecond, took: time.Minute}, 10 * time.Minute},
 		{"a cost of 1 s and a failure a day", saving{frozen: time.Second}, 415 * time.Second},
 		{"a failure an hour", saving{frozen: time.Second, mtbf: time.Hour}, 84 * time.Second},
 		{"saves that failed", saving{every: 5 * time.Second, failed: 2}, 20 * time.Second},
 	} {
-		if got, ok := c.s.next(); !ok || (got-c.want).Abs() > time.Second {
+		if got, ok := c.s.nextSave(); !ok || (got-c.want).Abs() > time.Second {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
-	if _, ok := (&saving{every: -1}).next(); ok {
+	if _, ok := (&saving{every: -1}).nextSave(); ok {
 		t.Error("saved although the user does not want it")
 	}
 	s := saving{took: 10 * time.Second}
@@ -190,7 +190,7 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 		{"nobody knows how long it takes", wish{noBox: never, due: true}, "restart", "nothing could tell", false},
 		{"nobody knows, no deadline", wish{noBox: never}, "restart", "is unknown", false},
 	} {
-		got, err := choose(c.w)
+		got, err := chooseMethod(c.w)
 		if err != nil || got.method != c.method || !strings.Contains(got.why, c.why) || got.trial != c.trial {
 			t.Errorf("%s: %+v, %v", c.what, got, err)
 		}
@@ -198,7 +198,7 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 	for what, w := range map[string]wish{
 		"no sandbox": {method: "sandbox", noBox: none}, "no signal": {method: "signal"}, "unheard of": {method: "criu"},
 	} {
-		if got, err := choose(w); err == nil {
+		if got, err := chooseMethod(w); err == nil {
 			t.Errorf("%s: chose %+v", what, got)
 		}
 	}
@@ -225,7 +225,7 @@ func TestWhatTheSandboxCostsIsMeasured(t *testing.T) {
 		{"forks", s(24.5, 6.4, 4.23), 5, 40, true},
 		{"asleep", s(12, 0.2, 0.15), 1, 1, true},
 	} {
-		got, ok := boxCost(boxed{}, c.to)
+		got, ok := sandboxSlowdown(boxed{}, c.to)
 		if ok != c.ok || got < c.low || got > c.high {
 			t.Errorf("%s: %v, %v; want %v to %v", c.what, got, ok, c.low, c.high)
 		}
@@ -247,7 +247,7 @@ func TestWhatTheSandboxWouldCostIsGuessed(t *testing.T) {
 		{"threads that wait for each other", spent{sec(13), sec(7), 2_800_000, 9000}, clearlyMuch, 100},
 		{"between", spent{sec(20), sec(0.4), 1000, 3000}, 0, 0},
 	} {
-		if got := plainCost(c.s); got < c.low || got > c.high {
+		if got := guessSandboxCost(c.s); got < c.low || got > c.high {
 			t.Errorf("%s: %v, want %v to %v", c.what, got, c.low, c.high)
 		}
 	}

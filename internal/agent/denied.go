@@ -34,15 +34,15 @@ const sandboxNotice = "no network, and only its working directory and a /tmp of 
 
 // pollDenied asks the sandbox, beside all else, what it denied.
 func (l *life) pollDenied() {
-	c, ok := l.confined()
+	c, ok := l.confinedProgram()
 	d := &l.denied
-	if !ok || d.asking || l.now()-l.watch.began > quickFailure && l.now()-d.asked < deniedInterval {
+	if !ok || d.asking || l.sinceBirth()-l.watch.began > quickFailure && l.sinceBirth()-d.asked < deniedInterval {
 		return
 	}
-	d.asking, d.asked = true, l.now()
+	d.asking, d.asked = true, l.sinceBirth()
 	program := l.program
-	l.background(func(context.Context) (func(), func()) {
-		list := c.Denied()
+	l.runInBackground(func(context.Context) (func(), func()) {
+		list := c.DeniedCalls()
 		return func() {
 			d.asking = false
 			if l.program == program {
@@ -55,8 +55,8 @@ func (l *life) pollDenied() {
 	})
 }
 
-// confined is the program that runs, if it cannot do all that it could elsewhere.
-func (l *life) confined() (checkpoint.Confined, bool) {
+// confinedProgram is the program that runs, if it cannot do all that it could elsewhere.
+func (l *life) confinedProgram() (checkpoint.Confined, bool) {
 	if l.program == nil {
 		return nil, false
 	}
@@ -84,21 +84,21 @@ func (l *life) onDenied(list []checkpoint.Denial, failed bool) (again bool) {
 	if len(wanted) > 0 {
 		l.boxFailed = true // the next run of this program does without
 	}
-	if len(wanted) > 0 && l.mayGoWithout(failed) {
-		l.note(kindWarning, "started again without the sandbox", deniedText(wanted)+", which the sandbox does not allow", nil)
+	if len(wanted) > 0 && l.mayRunUnsandboxed(failed) {
+		l.sendNote(kindWarning, "started again without the sandbox", deniedText(wanted)+", which the sandbox does not allow", nil)
 		return true
 	}
-	l.note(kindWarning, "the sandbox changed what the program did", deniedText(fresh), nil)
+	l.sendNote(kindWarning, "the sandbox changed what the program did", deniedText(fresh), nil)
 	return false
 }
 
-// mayGoWithout says whether the program may be begun again without the sandbox: nobody
+// mayRunUnsandboxed says whether the program may be begun again without the sandbox: nobody
 // asked for the sandbox, and little is lost, or all is lost anyhow. Outside the sandbox
 // nothing has happened yet.
-func (l *life) mayGoWithout(failed bool) bool {
+func (l *life) mayRunUnsandboxed(failed bool) bool {
 	m := l.attempt.Spec.Checkpoint.Method
 	return (m == methodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil && l.save == nil &&
-		(failed || l.now()-l.watch.began < quickFailure)
+		(failed || l.sinceBirth()-l.watch.began < quickFailure)
 }
 
 // deniedText says what was denied, a few of each kind.

@@ -13,7 +13,7 @@ import (
 // as, where it has those of another: a manager may start its jobs with what it was
 // started with itself.
 func accountEnvironment(env []string, who func() (*account.User, error), owner func(dir string) (uint32, bool)) []string {
-	home := value(env, "HOME")
+	home := variableValue(env, "HOME")
 	if id, ok := owner(home); ok && id == uint32(os.Geteuid()) {
 		return env
 	}
@@ -33,7 +33,7 @@ func accountEnvironment(env []string, who func() (*account.User, error), owner f
 // ownEnvironment is accountEnvironment of this process.
 func ownEnvironment() []string {
 	return accountEnvironment(os.Environ(), func() (*account.User, error) {
-		return new(account.Table).Of(uint32(os.Geteuid()))
+		return new(account.Table).AccountOf(uint32(os.Geteuid()))
 	}, ownerOf)
 }
 

@@ -40,7 +40,7 @@ func TestWhatSetupExportsReachesTheProgram(t *testing.T) {
 	h.attempt.Spec.Env = map[string]string{"KEPT": "kept", "GREETING": "old"}
 	h.attempt.Spec.Setup = "export GREETING='hello\nthere'; OTHER=inner; cd /; [ -n \"$KEPT\" ]"
 	h.run()
-	want := "hello\nthere kept  none\n" + folder{h.dir}.work() + "\n"
+	want := "hello\nthere kept  none\n" + folder{h.dir}.workDir() + "\n"
 	if m := h.ended(); m.Code != 0 || h.output(1) != want {
 		t.Errorf("told %+v, output %q, want %q", m, h.output(1), want)
 	}

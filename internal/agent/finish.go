@@ -24,29 +24,29 @@ const (
 // last need not be made safe here as well.
 const acknowledgedAtOnce = 300 * time.Millisecond
 
-// finish brings home what the program left in its work folder and then says how
+// finishAttempt brings home what the program left in its work folder and then says how
 // the attempt ended.
-func (l *life) finish(m wire.Message) {
+func (l *life) finishAttempt(m wire.Message) {
 	l.phase = finishing
 	stopTimer(&l.limit)
 	if m.State == nil {
-		v := l.vitals()
+		v := l.currentVitals()
 		m.State = &v
 	}
 	if m.Kind != wire.Ended || !l.ranOnce {
-		l.conclude(m)
+		l.concludeAttempt(m)
 		return
 	}
-	r := l.result()
+	r := l.workResult()
 	if r.same {
 		m.Result = r.id
-		l.conclude(m)
+		l.concludeAttempt(m)
 		return
 	}
 	if l.cancelled {
-		l.outbox.say(wire.Message{Kind: wire.Collecting})
+		l.outbox.queueMessage(wire.Message{Kind: wire.Collecting})
 	}
-	l.keep(endedFile, ended{m}) // if we die while the result is on its way, the next agent brings it
+	l.keepEnding(endedFile, ended{m}) // if we die while the result is on its way, the next agent brings it
 	l.bringResult(m)
 }
 
@@ -54,25 +54,25 @@ func (l *life) finish(m wire.Message) {
 func (l *life) bringResult(m wire.Message) {
 	store := l.around.depot(l.attempt.Broker)
 	m.Outgoing = l.setAside()
-	same := leftAlone(l.folder.work(), l.placedInputs())
-	l.background(func(ctx context.Context) (func(), func()) {
+	same := unchangedPatterns(l.folder.workDir(), l.placedInputs())
+	l.runInBackground(func(ctx context.Context) (func(), func()) {
 		var id depot.ID
 		said, tries := false, 0
 		hope := func(err error) time.Duration {
 			switch {
-			case away(err):
+			case isAway(err):
 				return l.around.longestTry
-			case !depot.Troubled(err):
+			case !depot.IsTroubled(err):
 				return 0 // the reason is here, and stays
 			case !said:
 				said = true
-				l.tell(ctx, func() { l.note("results", "files not copied back yet", err.Error(), nil) })
+				l.callOwner(ctx, func() { l.sendNote("results", "files not copied back yet", err.Error(), nil) })
 			}
 			return 30 * l.around.longestTry // each try reads all of the folder
 		}
-		err := l.around.insistWhile(ctx, hope, func() (err error) {
+		err := l.around.retryWhile(ctx, hope, func() (err error) {
 			tries++
-			id, _, _, err = depot.Push(ctx, l.folder.work(), store, depot.PushOptions{Exclude: same})
+			id, _, _, err = depot.PushFolder(ctx, l.folder.workDir(), store, depot.PushOptions{Exclude: same})
 			return err
 		})
 		return func() {
@@ -84,7 +84,7 @@ func (l *life) bringResult(m wire.Message) {
 				m.Result = ""
 				m.Why = strings.TrimPrefix(m.Why+"; its files could not be brought back: "+err.Error(), "; ")
 			}
-			l.conclude(m)
+			l.concludeAttempt(m)
 		}, nil
 	})
 }
@@ -95,15 +95,15 @@ type result struct {
 	id   string // then: its tree, if that is not the one the job was submitted with
 }
 
-func (l *life) result() result {
+func (l *life) workResult() result {
 	if inputs := l.placedInputs(); len(inputs) > 0 {
-		return result{same: l.before.id == l.attempt.Work && unchanged(l.folder.work(), withInputs(l.before.tree, inputs))}
+		return result{same: l.before.id == l.attempt.Work && isUnchanged(l.folder.workDir(), withInputs(l.before.tree, inputs))}
 	}
 	if l.before.tree == nil {
-		list, err := os.ReadDir(l.folder.work())
+		list, err := os.ReadDir(l.folder.workDir())
 		return result{same: err == nil && len(list) == 0}
 	}
-	if !unchanged(l.folder.work(), l.before.tree) {
+	if !isUnchanged(l.folder.workDir(), l.before.tree) {
 		return result{}
 	}
 	if l.before.id == l.attempt.Work {
@@ -118,9 +118,9 @@ type before struct {
 	id   string
 }
 
-// unchanged says whether dir holds what the tree says, by names, kinds, sizes
+// isUnchanged says whether dir holds what the tree says, by names, kinds, sizes
 // and times. What cannot be in a tree (sockets, devices) does not count.
-func unchanged(dir string, tree *depot.Tree) bool {
+func isUnchanged(dir string, tree *depot.Tree) bool {
 	entries := make(map[string]*depot.Entry, len(tree.Entries))
 	for i := range tree.Entries {
 		entries[tree.Entries[i].Path] = &tree.Entries[i]
@@ -165,11 +165,11 @@ func sameEntry(e *depot.Entry, info fs.FileInfo, path string) bool {
 	return e.Mode.Perm() == info.Mode().Perm() && e.Size == info.Size() && e.ModTime == info.ModTime().UnixNano()
 }
 
-// conclude says how the attempt ended, once that is written down.
-func (l *life) conclude(m wire.Message) {
-	l.phase = told
-	m.Cause = l.cause(&m)
-	l.keep(exitFile, m)
+// concludeAttempt says how the attempt ended, once that is written down.
+func (l *life) concludeAttempt(m wire.Message) {
+	l.phase = concluded
+	m.Cause = l.endingCause(&m)
+	l.keepEnding(exitFile, m)
 	if m.Saved != nil && m.Kind == wire.Left {
 		l.outbox.sayBehind(m, m.Saved.Out, m.Saved.Err)
 		l.outbox.held = true // what came later is written anew by who continues
@@ -179,37 +179,37 @@ func (l *life) conclude(m wire.Message) {
 	l.secure = time.NewTimer(acknowledgedAtOnce)
 }
 
-// untilRoom is how long a full disk is left alone before it is tried again.
-const untilRoom = 200 * time.Millisecond
+// diskRetryInterval is how long a full disk is left alone before it is tried again.
+const diskRetryInterval = 200 * time.Millisecond
 
-// keep writes down how the attempt ended, in place of what was to be kept before.
+// keepEnding writes down how the attempt ended, in place of what was to be kept before.
 // The output comes first: an agent after us that found the end, and not what was
 // written before it, would tell a job that ended well and said less. While the
 // disk takes neither we go on, and try again.
-func (l *life) keep(name string, end any) {
+func (l *life) keepEnding(name string, end any) {
 	l.unkept = func() error {
-		if !l.spool.flush() {
+		if !l.spool.flushMemory() {
 			return errors.New("the disk does not take the output")
 		}
-		return l.folder.write(name, end, false)
+		return l.folder.writeJSON(name, end, false)
 	}
-	if err := l.keepNow(); err != nil {
+	if err := l.keepEndingNow(); err != nil {
 		l.around.log.Error("not remembered yet", "error", err) // we tell it all the same
 	}
 }
 
-// keepLate tries again to write down how the attempt ended.
-func (l *life) keepLate() {
-	if l.keepNow() == nil && l.phase == told {
+// retryKeepEnding tries again to write down how the attempt ended.
+func (l *life) retryKeepEnding() {
+	if l.keepEndingNow() == nil && l.phase == concluded {
 		l.secure = time.NewTimer(acknowledgedAtOnce)
 	}
 }
 
-func (l *life) keepNow() error {
+func (l *life) keepEndingNow() error {
 	stopTimer(&l.keepAgain)
 	err := l.unkept()
 	if err != nil {
-		l.keepAgain = time.NewTimer(untilRoom)
+		l.keepAgain = time.NewTimer(diskRetryInterval)
 	}
 	return err
 }
@@ -218,9 +218,9 @@ func (l *life) keepNow() error {
 // takes longer than usual to do that.
 func (l *life) secureExit() {
 	stopTimer(&l.secure)
-	err := l.spool.secure()
+	err := l.spool.syncFiles()
 	if err == nil {
-		err = l.folder.secure(exitFile)
+		err = l.folder.syncFile(exitFile)
 	}
 	if err != nil {
 		l.around.log.Error("not made safe", "error", err)

@@ -24,16 +24,16 @@ import (
 // is whole.
 type folder struct{ dir string }
 
-func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
-func (f folder) work() string            { return f.path("work") }
-func (f folder) scratch() string         { return f.path("scratch") }
-func (f folder) spool() string           { return f.path("out") }
+func (f folder) filePath(name string) string { return filepath.Join(f.dir, name) }
+func (f folder) workDir() string             { return f.filePath("work") }
+func (f folder) scratchDir() string          { return f.filePath("scratch") }
+func (f folder) spoolDir() string            { return f.filePath("out") }
 
-// lock takes the folder for this process's whole life. It is nil, nil if another
+// takeLock takes the folder for this process's whole life. It is nil, nil if another
 // agent has it. A moment is waited: of an agent that was killed while it started
 // a process, that process may hold the lock until it executes its program.
-func (f folder) lock() (*os.File, error) {
-	file, err := os.OpenFile(f.path("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+func (f folder) takeLock() (*os.File, error) {
+	file, err := os.OpenFile(f.filePath("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -59,24 +59,24 @@ func (f folder) lock() (*os.File, error) {
 	return file, nil
 }
 
-// fenced says whether the attempt may not run any more.
-func (f folder) fenced() bool {
-	_, err := os.Lstat(f.path("fence"))
+// isFenced says whether the attempt may not run any more.
+func (f folder) isFenced() bool {
+	_, err := os.Lstat(f.filePath("fence"))
 	return err == nil
 }
 
-// gone says whether the folder was removed, so that nobody could ever find us
+// isGone says whether the folder was removed, so that nobody could ever find us
 // again.
-func (f folder) gone() bool {
-	_, err := os.Lstat(f.path("attempt.json"))
+func (f folder) isGone() bool {
+	_, err := os.Lstat(f.filePath("attempt.json"))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// lost is why the attempt is lost, where the driver knows that it is: the
+// lostReason is why the attempt is lost, where the driver knows that it is: the
 // manager of its cluster ended it, or the host is gone. "": it does not. Nothing
 // is started then any more; all that is left is to tell.
-func (f folder) lost() string {
-	text, err := os.ReadFile(f.path("lost"))
+func (f folder) lostReason() string {
+	text, err := os.ReadFile(f.filePath("lost"))
 	if err != nil {
 		return ""
 	}
@@ -87,10 +87,10 @@ func (f folder) lost() string {
 	return "the cluster lost it"
 }
 
-// lostBy is the cause of that, as jobfile calls it, on the second line; "": not
+// lostCause is the cause of that, as jobfile calls it, on the second line; "": not
 // known.
-func (f folder) lostBy() string {
-	text, err := os.ReadFile(f.path("lost"))
+func (f folder) lostCause() string {
+	text, err := os.ReadFile(f.filePath("lost"))
 	if err != nil {
 		return ""
 	}
@@ -98,27 +98,27 @@ func (f folder) lostBy() string {
 	return strings.TrimSpace(cause)
 }
 
-// known says whether the broker knows all there is to know.
-func (f folder) known() bool {
-	_, err := os.Lstat(f.path(knownFile))
+// isKnown says whether the broker knows all there is to know.
+func (f folder) isKnown() bool {
+	_, err := os.Lstat(f.filePath(knownFile))
 	return err == nil
 }
 
-// attempt reads what is to be run.
-func (f folder) attempt() (*wire.Attempt, error) {
+// readAttempt reads what is to be run.
+func (f folder) readAttempt() (*wire.Attempt, error) {
 	a := new(wire.Attempt)
-	if err := f.read("attempt.json", a); err != nil {
+	if err := f.readJSON("attempt.json", a); err != nil {
 		return nil, err
 	}
 	if a.Job <= 0 || a.Epoch <= 0 || len(a.Spec.Argv) == 0 || a.Mark == "" {
-		return nil, fmt.Errorf("%s: job, epoch, mark or command is missing", f.path("attempt.json"))
+		return nil, fmt.Errorf("%s: job, epoch, mark or command is missing", f.filePath("attempt.json"))
 	}
 	return a, nil
 }
 
-// generation is how many agents have had the folder before, as started says.
-func (f folder) generation() (int, error) {
-	text, err := os.ReadFile(f.path("started"))
+// readGeneration is how many agents have had the folder before, as started says.
+func (f folder) readGeneration() (int, error) {
+	text, err := os.ReadFile(f.filePath("started"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -132,14 +132,14 @@ func (f folder) generation() (int, error) {
 	return n, nil
 }
 
-// begin notes that from now on something may run. The first agent only gives the
+// markStarted notes that from now on something may run. The first agent only gives the
 // attempt another name: on some disks making a file costs as much as all else
 // that an agent does for a short program.
-func (f folder) begin(generation int) error {
-	if generation == 1 && os.Link(f.path("attempt.json"), f.path("started")) == nil {
+func (f folder) markStarted(generation int) error {
+	if generation == 1 && os.Link(f.filePath("attempt.json"), f.filePath("started")) == nil {
 		return nil
 	}
-	return f.replace("started", []byte(strconv.Itoa(generation)+"\n"), false)
+	return f.replaceFile("started", []byte(strconv.Itoa(generation)+"\n"), false)
 }
 
 // ended is how the program ended, kept while its result is being brought to the
@@ -148,22 +148,22 @@ type ended struct {
 	Message wire.Message `json:"message"`
 }
 
-// write puts v as JSON in place of name. With safe it survives the loss of
+// writeJSON puts v as JSON in place of name. With safe it survives the loss of
 // power.
-func (f folder) write(name string, v any, safe bool) error {
+func (f folder) writeJSON(name string, v any, safe bool) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return f.replace(name, append(text, '\n'), safe)
+	return f.replaceFile(name, append(text, '\n'), safe)
 }
 
-func (f folder) replace(name string, text []byte, safe bool) (err error) {
-	beside := f.path("." + name + ".partial")
+func (f folder) replaceFile(name string, text []byte, safe bool) (err error) {
+	beside := f.filePath("." + name + ".partial")
 	defer func() {
 		if err != nil {
 			_ = os.Remove(beside) // it may be what fills the disk
-			err = fmt.Errorf("writing %s: %w", f.path(name), err)
+			err = fmt.Errorf("writing %s: %w", f.filePath(name), err)
 		}
 	}()
 	file, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -178,17 +178,17 @@ func (f folder) replace(name string, text []byte, safe bool) (err error) {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(beside, f.path(name))
+		err = os.Rename(beside, f.filePath(name))
 	}
 	if err == nil && safe {
-		err = f.sync()
+		err = f.syncDir()
 	}
 	return err
 }
 
-// secure makes a file that was written without safe survive the loss of power.
-func (f folder) secure(name string) error {
-	file, err := os.Open(f.path(name))
+// syncFile makes a file that was written without safe survive the loss of power.
+func (f folder) syncFile(name string) error {
+	file, err := os.Open(f.filePath(name))
 	if err != nil {
 		return err
 	}
@@ -197,11 +197,11 @@ func (f folder) secure(name string) error {
 	if err != nil {
 		return err
 	}
-	return f.sync()
+	return f.syncDir()
 }
 
-// sync makes the names in the folder survive the loss of power.
-func (f folder) sync() error {
+// syncDir makes the names in the folder survive the loss of power.
+func (f folder) syncDir() error {
 	d, err := os.Open(f.dir)
 	if err != nil {
 		return err
@@ -211,14 +211,14 @@ func (f folder) sync() error {
 	return err
 }
 
-// read reads JSON; fs.ErrNotExist if there is no such file.
-func (f folder) read(name string, v any) error {
-	text, err := os.ReadFile(f.path(name))
+// readJSON reads JSON; fs.ErrNotExist if there is no such file.
+func (f folder) readJSON(name string, v any) error {
+	text, err := os.ReadFile(f.filePath(name))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s: %w", f.path(name), err)
+		return fmt.Errorf("%s: %w", f.filePath(name), err)
 	}
 	return nil
 }

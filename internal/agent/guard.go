@@ -20,11 +20,11 @@ const (
 	guardPause = 200 * time.Millisecond
 )
 
-// Guard runs an agent on the folder dir where no driver is near to see it die:
+// RunGuard runs an agent on the folder dir where no driver is near to see it die:
 // below the manager of a cluster. If the agent dies, what it leaves is ended and
 // another agent tells what became of the attempt. It returns the exit code of
 // this process.
-func Guard(dir string) int {
+func RunGuard(dir string) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fmt.Fprintln(os.Stderr, "godwit agent:", err)
 		return 1

@@ -37,7 +37,7 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 	if err != nil || len(agents) != 1 {
 		t.Fatalf("children of the guard: %v, %v", agents, err)
 	}
-	below, err := proctree.Leftovers(h.attempt.Mark)
+	below, err := proctree.MarkedProcesses(h.attempt.Mark)
 	if err != nil || len(below) == 0 {
 		t.Fatalf("the program's processes: %v, %v", below, err)
 	}
@@ -90,7 +90,7 @@ func TestWhatTheClusterLostIsToldAndNeverStarted(t *testing.T) {
 
 func TestAProgramThatCannotBeSavedRunsAsLongAsTheClusterAllows(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
-	h.attempt.Limit = shortestNotice + time.Second
+	h.attempt.Limit = minNotice + time.Second
 	h.start()
 	h.begin()
 	h.wait()
@@ -106,7 +106,7 @@ func TestSlurmSaysHowMuchTimeIsLeft(t *testing.T) {
 		left time.Duration
 		ok   bool
 	}{{"", 0, false}, {"soon", 0, false}, {"0", 0, false}, {"1060", time.Minute, true}} {
-		left, ok := slurmLeft(func(string) string { return c.text }, now)
+		left, ok := slurmTimeLeft(func(string) string { return c.text }, now)
 		if left != c.left || ok != c.ok {
 			t.Errorf("%q: %v, %v", c.text, left, ok)
 		}

@@ -39,7 +39,7 @@ const asGuard = "GODWIT_TEST_GUARD"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "agent" { // below a guard
-		if _, err := testAround(toldToLeave()).attend(folder{os.Args[2]}); err != nil {
+		if _, err := testAround(toldToLeave()).serveFolder(folder{os.Args[2]}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -49,14 +49,14 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if dir := os.Getenv(asGuard); dir != "" {
-		os.Exit(Guard(dir))
+		os.Exit(RunGuard(dir))
 	}
 	if dir := os.Getenv(asAgent); dir != "" {
 		ar := testAround(nil)
 		if os.Getenv(withSteps) != "" {
 			ar.methods = stepsMethods
 		}
-		if _, err := ar.attend(folder{dir}); err != nil {
+		if _, err := ar.serveFolder(folder{dir}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -75,18 +75,18 @@ func toldToLeave() <-chan os.Signal {
 }
 
 // testAround is the machine with methods of the test's own.
-func testAround(signals <-chan os.Signal) *around {
-	return &around{
-		clock: clock.Real(), log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+func testAround(signals <-chan os.Signal) *hostServices {
+	return &hostServices{
+		clock: clock.RealClock(), log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		methods: testMethods, depot: depotOf, signals: signals,
-		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
+		usage:        func(mark string) proctree.Usage { return proctree.TreeOf(mark).ReadUsage() },
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
 		pulse:        pulseOf,
 		free:         freeSpace,
-		held:         func(mark string) int64 { return proctree.Of(mark).Memory() },
+		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		spent:        spentByChildren,
-		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
+		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,
 		firstTry: time.Millisecond, longestTry: 20 * time.Millisecond, grace: 10 * time.Second,
 	}
@@ -111,7 +111,7 @@ func stepsMethods(name string) (checkpoint.Method, error) {
 type harness struct {
 	*fakeBroker
 	attempt *wire.Attempt
-	around  *around
+	around  *hostServices
 	dir     string
 	signals chan os.Signal
 	over    chan error
@@ -130,12 +130,12 @@ func newHarness(t testing.TB, argv ...string) *harness {
 		Procs: 1, Speed: 1, Broker: b.socket, Every: wire.Every{Sample: 100 * time.Millisecond}, Now: core.AtSecond(1000),
 	}
 	t.Cleanup(func() {
-		left, err := proctree.Leftovers(h.attempt.Mark)
+		left, err := proctree.MarkedProcesses(h.attempt.Mark)
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes left behind: %v, %v", left, err)
 			_, _ = proctree.KillLeftovers(context.Background(), h.attempt.Mark)
 		}
-		proctree.Of(h.attempt.Mark).Close()
+		proctree.TreeOf(h.attempt.Mark).Close()
 	})
 	return h
 }
@@ -155,8 +155,8 @@ func (h *harness) begin() {
 	h.t.Helper()
 	h.write()
 	h.over = make(chan error, 1)
-	go func(ar *around, dir string) {
-		_, err := ar.attend(folder{dir})
+	go func(ar *hostServices, dir string) {
+		_, err := ar.serveFolder(folder{dir})
 		h.over <- err
 	}(h.around, h.dir)
 }
@@ -226,8 +226,8 @@ type plainMethod struct{}
 
 func (plainMethod) Name() string { return methodRestart }
 
-func (plainMethod) Start(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
-	tree := proctree.Of(p.Mark)
+func (plainMethod) StartProgram(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+	tree := proctree.TreeOf(p.Mark)
 	first, err := tree.Start(proctree.Spec{Argv: p.Argv, Env: p.Env, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr,
 		CPUs: p.CPUs, Limits: p.Limits})
 	if err != nil {
@@ -237,7 +237,7 @@ func (plainMethod) Start(_ context.Context, p *checkpoint.Program, image string)
 	go func() {
 		defer close(r.done)
 		<-first.Done()
-		_ = tree.Kill(context.Background(), 0)
+		_ = tree.KillAll(context.Background(), 0)
 	}()
 	return r, nil
 }
@@ -248,18 +248,18 @@ type plainRun struct {
 	done  chan struct{}
 }
 
-func (r *plainRun) Root() int { return r.first.Pid }
-func (r *plainRun) Save(context.Context, string, bool, func() error) error {
+func (r *plainRun) RootPID() int { return r.first.Pid }
+func (r *plainRun) SaveImage(context.Context, string, bool, func() error) error {
 	return checkpoint.ErrNothingToSave
 }
-func (r *plainRun) Kill() { _ = r.tree.Kill(context.Background(), 0); <-r.done }
-func (r *plainRun) Terminate(grace time.Duration) {
-	_ = r.tree.Kill(context.Background(), grace)
+func (r *plainRun) KillProgram() { _ = r.tree.KillAll(context.Background(), 0); <-r.done }
+func (r *plainRun) TerminateProgram(grace time.Duration) {
+	_ = r.tree.KillAll(context.Background(), grace)
 	<-r.done
 }
 func (r *plainRun) Done() <-chan struct{} { return r.done }
 func (r *plainRun) Result() checkpoint.Result {
-	e := r.first.Exit()
+	e := r.first.ExitStatus()
 	return checkpoint.Result{Code: e.Code, Signal: e.Signal, CPU: e.CPU}
 }
 
@@ -290,7 +290,7 @@ func (h *harness) holdAt(step int) {
 	h.t.Cleanup(func() { hold(0) })
 }
 
-func (stepsMethod) Start(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+func (stepsMethod) StartProgram(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
 	stepsTrouble.Lock()
 	err := stepsTrouble.start
 	stepsTrouble.Unlock()
@@ -359,9 +359,9 @@ func (r *stepsRun) write() {
 	f.Close()
 }
 
-func (r *stepsRun) Root() int { return os.Getpid() }
+func (r *stepsRun) RootPID() int { return os.Getpid() }
 
-func (r *stepsRun) Save(ctx context.Context, dir string, stop bool, frozen func() error) error {
+func (r *stepsRun) SaveImage(ctx context.Context, dir string, stop bool, frozen func() error) error {
 	answer := make(chan error, 1)
 	order := func() bool {
 		err := r.save(dir, frozen)
@@ -400,13 +400,13 @@ func (r *stepsRun) save(dir string, frozen func() error) error {
 	return os.WriteFile(filepath.Join(dir, "step"), []byte(strconv.Itoa(r.step)), 0o600)
 }
 
-func (r *stepsRun) Kill() {
+func (r *stepsRun) KillProgram() {
 	select {
 	case r.orders <- func() bool { r.result = checkpoint.Result{Code: 137, Signal: 9}; return true }:
 	case <-r.done:
 	}
 	<-r.done
 }
-func (r *stepsRun) Terminate(time.Duration)   { r.Kill() }
-func (r *stepsRun) Done() <-chan struct{}     { return r.done }
-func (r *stepsRun) Result() checkpoint.Result { return r.result }
+func (r *stepsRun) TerminateProgram(time.Duration) { r.KillProgram() }
+func (r *stepsRun) Done() <-chan struct{}          { return r.done }
+func (r *stepsRun) Result() checkpoint.Result      { return r.result }

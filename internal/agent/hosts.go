@@ -8,10 +8,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// hostsOf are the hosts of an attempt: those that the driver chose, or hostsHere.
+// hostsOf are the hosts of an attempt: those that the driver chose, or allocatedHosts.
 func hostsOf(a *wire.Attempt) []string {
 	if len(a.Hosts) == 0 {
-		return hostsHere(os.Getenv)
+		return allocatedHosts(os.Getenv)
 	}
 	var list []string
 	for _, h := range a.Hosts {
@@ -20,10 +20,10 @@ func hostsOf(a *wire.Attempt) []string {
 	return list
 }
 
-// hostsHere are the hosts that the attempt was given: those that the cluster's
+// allocatedHosts are the hosts that the attempt was given: those that the cluster's
 // manager names, else this one.
-func hostsHere(getenv func(string) string) []string {
-	if list := hostlist.Unfold(getenv("SLURM_JOB_NODELIST")); len(list) > 0 {
+func allocatedHosts(getenv func(string) string) []string {
+	if list := hostlist.ExpandList(getenv("SLURM_JOB_NODELIST")); len(list) > 0 {
 		return list
 	}
 	if list := hostsOfPE(getenv("PE_HOSTFILE")); len(list) > 0 {
@@ -47,7 +47,7 @@ func hostsOfPE(file string) []string {
 	}
 	var list []string
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 0 && len(list) < hostlist.Most {
+		if words := strings.Fields(line); len(words) > 0 && len(list) < hostlist.MaxHosts {
 			list = append(list, words[0])
 		}
 	}

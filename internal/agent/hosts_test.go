@@ -8,7 +8,7 @@ import (
 )
 
 func TestHostsAreThoseThatTheManagerNames(t *testing.T) {
-	got := hostsHere(func(name string) string { return map[string]string{"SLURM_JOB_NODELIST": "n[08-09],login"}[name] })
+	got := allocatedHosts(func(name string) string { return map[string]string{"SLURM_JOB_NODELIST": "n[08-09],login"}[name] })
 	if !slices.Equal(got, []string{"n08", "n09", "login"}) {
 		t.Errorf("of Slurm: %v", got)
 	}
@@ -16,12 +16,12 @@ func TestHostsAreThoseThatTheManagerNames(t *testing.T) {
 	if err := os.WriteFile(file, []byte("s1 2 all.q@s1 UNDEFINED\ns2 1 all.q@s2 UNDEFINED\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got = hostsHere(func(name string) string { return map[string]string{"PE_HOSTFILE": file}[name] })
+	got = allocatedHosts(func(name string) string { return map[string]string{"PE_HOSTFILE": file}[name] })
 	if !slices.Equal(got, []string{"s1", "s2"}) {
 		t.Errorf("of Grid Engine: %v", got)
 	}
 	here, _ := os.Hostname()
-	if got := hostsHere(func(string) string { return "" }); !slices.Equal(got, []string{here}) {
+	if got := allocatedHosts(func(string) string { return "" }); !slices.Equal(got, []string{here}) {
 		t.Errorf("without a manager: %v", got)
 	}
 }

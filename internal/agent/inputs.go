@@ -42,9 +42,9 @@ func (p *preparation) placeInputs(ctx context.Context, continued bool) error {
 	for i := range p.attempt.Inputs {
 		in := &p.attempt.Inputs[i]
 		if !filepath.IsLocal(in.Name) || filepath.Base(in.Name) != in.Name {
-			return failed(126, fmt.Sprintf("input %s: %q is no name for it", in.From, in.Name))
+			return failedOutcome(126, fmt.Sprintf("input %s: %q is no name for it", in.From, in.Name))
 		}
-		entries, err := p.input(ctx, i, in, continued)
+		entries, err := p.placeInput(ctx, i, in, continued)
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -52,53 +52,53 @@ func (p *preparation) placeInputs(ctx context.Context, continued bool) error {
 			return err
 		}
 		if err != nil && !continued {
-			return whyNot(in, err)
+			return inputFailure(in, err)
 		}
 		list = append(list, placed{in.Name, entries})
 	}
-	if err := p.folder.write(inputsFile, list, false); err != nil {
-		return lost("%v", err)
+	if err := p.folder.writeJSON(inputsFile, list, false); err != nil {
+		return lostOutcome("%v", err)
 	}
 	return nil
 }
 
-// whyNot is what an input means for the attempt that could not be had.
-func whyNot(in *wire.Input, err error) error {
+// inputFailure is what an input means for the attempt that could not be had.
+func inputFailure(in *wire.Input, err error) error {
 	host, _ := os.Hostname()
 	if in.Path != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)) {
-		return failed(126, fmt.Sprintf("input %s, as seen from %s: %v", in.From, host, err))
+		return failedOutcome(126, fmt.Sprintf("input %s, as seen from %s: %v", in.From, host, err))
 	}
-	return lost("input %s: %v", in.From, err)
+	return lostOutcome("input %s: %v", in.From, err)
 }
 
-// input puts one input into the work folder, unless it is only to be told what
+// placeInput puts one input into the work folder, unless it is only to be told what
 // it was.
-func (p *preparation) input(ctx context.Context, n int, in *wire.Input, continued bool) ([]depot.Entry, error) {
-	to := filepath.Join(p.folder.work(), in.Name)
+func (p *preparation) placeInput(ctx context.Context, n int, in *wire.Input, continued bool) ([]depot.Entry, error) {
+	to := filepath.Join(p.folder.workDir(), in.Name)
 	switch {
 	case in.Path != "":
 		home, _ := os.UserHomeDir()
-		from := staging.Absolute(in.Path, home)
+		from := staging.AbsolutePath(in.Path, home)
 		if continued {
 			return entriesAt(from, in.Name)
 		}
 		return p.copyInput(from, to, in)
 	case in.Tree == "":
-		return nil, lost("input %s has not been brought", in.From)
+		return nil, lostOutcome("input %s has not been brought", in.From)
 	case continued:
 		tree, err := p.inputTree(ctx, in.Tree)
 		if err != nil {
 			return nil, err
 		}
-		_, entries := renamed(tree, in.Name)
+		_, entries := renamedEntries(tree, in.Name)
 		return entries, nil
 	}
-	dir := filepath.Join(p.folder.scratch(), fmt.Sprintf("input.%d", n))
+	dir := filepath.Join(p.folder.scratchDir(), fmt.Sprintf("input.%d", n))
 	tree, err := p.fetchInput(ctx, in.Tree, dir)
 	if err != nil {
 		return nil, err
 	}
-	top, entries := renamed(tree, in.Name)
+	top, entries := renamedEntries(tree, in.Name)
 	if err := os.RemoveAll(to); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *preparation) fetchInput(ctx context.Context, id, dir string) (*depot.Tr
 	if tree, err := fetchBrought(ctx, p.attempt.Brought, id, dir); err == nil {
 		return tree, nil
 	}
-	return p.fetch(ctx, id, dir)
+	return p.fetchTree(ctx, id, dir)
 }
 
 // inputTree is what an input was, from whoever has it.
@@ -131,7 +131,7 @@ func fetchBrought(ctx context.Context, at, id, dir string) (*depot.Tree, error) 
 		return nil, err
 	}
 	defer func() { _ = s.Close() }() // only read
-	return depot.Fetch(ctx, s, depot.ID(id), dir)
+	return depot.FetchTree(ctx, s, depot.ID(id), dir)
 }
 
 // openBrought opens the depot of what was brought to the cluster, if there is
@@ -143,9 +143,9 @@ func openBrought(at string) (*depot.Store, error) {
 	return depot.Open(at)
 }
 
-// renamed is what a tree holds under another name: its one file or folder, or
+// renamedEntries is what a tree holds under another name: its one file or folder, or
 // all of it as a folder. top is what is to be renamed.
-func renamed(t *depot.Tree, name string) (top string, list []depot.Entry) {
+func renamedEntries(t *depot.Tree, name string) (top string, list []depot.Entry) {
 	tops := 0
 	for i := range t.Entries {
 		if !strings.Contains(t.Entries[i].Path, "/") {
@@ -238,7 +238,7 @@ func (p *preparation) copyInput(from, to string, in *wire.Input) ([]depot.Entry,
 	}
 	took := p.around.clock.Since(began)
 	p.tell(func(l *life) {
-		l.note("stage", in.From+" is used where it is", "it is at this cluster; the program gets a copy", map[string]any{"bytes": bytes, "seconds": took.Seconds()})
+		l.sendNote("stage", in.From+" is used where it is", "it is at this cluster; the program gets a copy", map[string]any{"bytes": bytes, "seconds": took.Seconds()})
 	})
 	return entries, nil
 }
@@ -290,28 +290,28 @@ func (l *life) placedInputs() []placed {
 		return nil
 	}
 	var list []placed
-	if err := l.folder.read(inputsFile, &list); err != nil {
+	if err := l.folder.readJSON(inputsFile, &list); err != nil {
 		l.around.log.Error("what the inputs were is not known", "error", err) // they come home, at worst
 	}
 	return list
 }
 
-// leftAlone are patterns for the inputs that the program has not changed.
-func leftAlone(work string, list []placed) []string {
+// unchangedPatterns are patterns for the inputs that the program has not changed.
+func unchangedPatterns(work string, list []placed) []string {
 	var same []string
 	for _, in := range list {
 		if len(in.Entries) == 0 {
 			continue
 		}
 		now, err := entriesAt(filepath.Join(work, in.Name), in.Name)
-		if err == nil && slices.EqualFunc(now, sorted(in.Entries), sameFile) {
-			same = append(same, "/"+staging.Pattern(in.Name))
+		if err == nil && slices.EqualFunc(now, sortEntries(in.Entries), sameFile) {
+			same = append(same, "/"+staging.EscapePattern(in.Name))
 		}
 	}
 	return same
 }
 
-func sorted(list []depot.Entry) []depot.Entry {
+func sortEntries(list []depot.Entry) []depot.Entry {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b depot.Entry) int { // as WalkDir goes
 		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))

@@ -31,7 +31,7 @@ func atSite(t *testing.T, files map[string]string) string {
 func (h *harness) pushed(dir, name, as string) wire.Input {
 	h.t.Helper()
 	s := &staging.Site{Dir: h.t.TempDir(), Depot: h.store}
-	m, err := s.Push(h.t.Context(), filepath.Join(dir, name))
+	m, err := s.PushFiles(h.t.Context(), filepath.Join(dir, name))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -106,16 +106,16 @@ func TestWhatWasBroughtToTheClusterIsTakenFromThere(t *testing.T) {
 	dir := atSite(t, map[string]string{"two": "two"})
 	in := h.pushed(dir, "two", "in")
 	there := &staging.Site{Dir: t.TempDir(), Depot: h.store}
-	if _, err := there.Bring(t.Context(), in.Tree); err != nil {
+	if _, err := there.BringTree(t.Context(), in.Tree); err != nil {
 		t.Fatal(err)
 	}
 	if err := there.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.store.Collect(t.Context(), nil, 0); err != nil { // the broker has it no more
+	if _, err := h.store.CollectGarbage(t.Context(), nil, 0); err != nil { // the broker has it no more
 		t.Fatal(err)
 	}
-	h.attempt.Inputs, h.attempt.Brought = []wire.Input{in}, staging.Kept(there.Dir)
+	h.attempt.Inputs, h.attempt.Brought = []wire.Input{in}, staging.KeptFolder(there.Dir)
 	h.run()
 	if m := h.ended(); m.Code != 0 || h.output(1) != "two" || m.Result != "" {
 		t.Errorf("told %+v, output %q", m, h.output(1))

@@ -7,11 +7,11 @@ import (
 
 // When a program is saved without being told to.
 const (
-	firstSave    = 30 * time.Second // from the start of an attempt, to know what saving costs
-	shortestWait = 20 * time.Second // between two saves
-	longestWait  = time.Hour
-	defaultMTBF  = 24 * time.Hour
-	pushShare    = 10 // the time to bring an image away is at most one part in so many
+	firstSave       = 30 * time.Second // from the start of an attempt, to know what saving costs
+	minSaveInterval = 20 * time.Second // between two saves
+	maxSaveInterval = time.Hour
+	defaultMTBF     = 24 * time.Hour
+	pushShare       = 10 // the time to bring an image away is at most one part in so many
 )
 
 // saving decides when the next save is due.
@@ -23,15 +23,15 @@ type saving struct {
 	failed int           // saves that failed since the last that did not
 }
 
-// next is how long after the last save, or after the start of the attempt, the
+// nextSave is how long after the last save, or after the start of the attempt, the
 // next one is due; false if never.
-func (s *saving) next() (time.Duration, bool) {
+func (s *saving) nextSave() (time.Duration, bool) {
 	if s.every < 0 {
 		return 0, false
 	}
 	wait := s.every
 	if wait == 0 {
-		wait = s.interval()
+		wait = s.dalyInterval()
 	}
 	for range min(s.failed, 6) {
 		wait *= 2 // a disk that is full does not empty at once
@@ -39,9 +39,9 @@ func (s *saving) next() (time.Duration, bool) {
 	return wait, true
 }
 
-// interval is the one of Daly (2006), which loses the least time to saving and
+// dalyInterval is the one of Daly (2006), which loses the least time to saving and
 // to work done again after a failure; for small costs it is Young's √(2·C·M).
-func (s *saving) interval() time.Duration {
+func (s *saving) dalyInterval() time.Duration {
 	if s.frozen == 0 {
 		return firstSave
 	}
@@ -49,14 +49,14 @@ func (s *saving) interval() time.Duration {
 	if mtbf <= 0 {
 		mtbf = defaultMTBF
 	}
-	wait := daly(s.frozen.Seconds(), mtbf.Seconds())
+	wait := optimalInterval(s.frozen.Seconds(), mtbf.Seconds())
 	d := time.Duration(wait * float64(time.Second))
-	return min(max(d, shortestWait, pushShare*s.took), longestWait)
+	return min(max(d, minSaveInterval, pushShare*s.took), maxSaveInterval)
 }
 
-// daly is the time between saves that cost c seconds each, where failures are m
+// optimalInterval is the time between saves that cost c seconds each, where failures are m
 // seconds apart.
-func daly(c, m float64) float64 {
+func optimalInterval(c, m float64) float64 {
 	if c >= 2*m {
 		return m
 	}

@@ -16,17 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Launch runs a command on another host for a program of this attempt, as mpirun
+// LaunchRemote runs a command on another host for a program of this attempt, as mpirun
 // wants it of its launch agent: launch HOST WORDS…, the words being a line for a
 // shell. It goes there with the user's ssh. If this process, whoever started it, or
 // the connection ends, so does all that the command became over there. It returns
 // the exit code of this process.
-func Launch(args []string) int {
+func LaunchRemote(args []string) int {
 	if len(args) < 2 {
 		fmt.Fprintln(os.Stderr, "godwit launch: HOST COMMAND…")
 		return 2
 	}
-	line, err := limbLine(os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
+	line, err := rankRunnerLine(os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
 	if err != nil {
 		return launchFails(err)
 	}
@@ -49,10 +49,10 @@ func Launch(args []string) int {
 		_ = in.Close() // which the limb notices
 		time.AfterFunc(2*time.Second, func() { _ = cmd.Process.Kill() })
 	})
-	go attend(in, os.Getppid(), end)
+	go keepAlive(in, os.Getppid(), end)
 	err = cmd.Wait()
 	if c := cmd.ProcessState.ExitCode(); !ours.Load() && (c == sshFailed || c < 0) {
-		noteLost(args[0])
+		noteLostHost(args[0])
 	}
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		if code := exit.ExitCode(); code >= 0 {
@@ -72,15 +72,15 @@ const sshFailed = 255
 // its mpirun says of that looks like a fault of the program.
 const lostVariable = "GODWIT_LOST_HOST"
 
-func noteLost(host string) {
+func noteLostHost(host string) {
 	if file := os.Getenv(lostVariable); file != "" {
 		_ = os.WriteFile(file, []byte(host), 0o600) // else the program is blamed
 	}
 }
 
-// attend tells the limb that we are there until that is no longer so: we are to
+// keepAlive tells the limb that we are there until that is no longer so: we are to
 // end, or whoever started us is gone.
-func attend(in io.Writer, parent int, end func()) {
+func keepAlive(in io.Writer, parent int, end func()) {
 	leave := make(chan os.Signal, 1)
 	signal.Notify(leave, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	look, tell := time.NewTicker(200*time.Millisecond), time.NewTicker(beat)
@@ -103,10 +103,10 @@ func attend(in io.Writer, parent int, end func()) {
 	}
 }
 
-// limbLine is the command for the shell over there. Our program is there too, at
+// rankRunnerLine is the command for the shell over there. Our program is there too, at
 // the same place. What is to be run is written in digits: it comes through two
 // shells.
-func limbLine(yield bool, command string) (string, error) {
+func rankRunnerLine(yield bool, command string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -41,16 +41,16 @@ func newLink(broker string, hello wire.Message, first, longest time.Duration) *l
 	return &link{broker: broker, hello: hello, first: first, longest: longest, events: make(chan linkEvent)}
 }
 
-// run connects, and connects again, until ctx is done.
-func (k *link) run(ctx context.Context) {
+// connectLoop connects, and connects again, until ctx is done.
+func (k *link) connectLoop(ctx context.Context) {
 	pause := k.first
 	for ctx.Err() == nil {
-		conn, err := k.connect(ctx)
+		conn, err := k.connectBroker(ctx)
 		if err == nil {
 			pause = k.first
-			k.speak(ctx, conn)
+			k.runSession(ctx, conn)
 		} else {
-			k.tell(ctx, linkEvent{what: linkFail})
+			k.sendEvent(ctx, linkEvent{what: linkFail})
 		}
 		select {
 		case <-ctx.Done():
@@ -60,15 +60,15 @@ func (k *link) run(ctx context.Context) {
 	}
 }
 
-func (k *link) connect(ctx context.Context) (*wire.Conn, error) {
+func (k *link) connectBroker(ctx context.Context) (*wire.Conn, error) {
 	// A broker that takes connections but does not answer is as good as none.
 	try, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c, err := rendezvous.Dial(try, k.broker)
+	c, err := rendezvous.DialBroker(try, k.broker)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := wire.Converse(try, c)
+	conn, err := wire.UpgradeConn(try, c)
 	if err != nil {
 		return nil, err
 	}
@@ -79,29 +79,29 @@ func (k *link) connect(ctx context.Context) (*wire.Conn, error) {
 	return conn, nil
 }
 
-// speak writes and reads until the connection breaks.
-func (k *link) speak(ctx context.Context, conn *wire.Conn) {
+// runSession writes and reads until the connection breaks.
+func (k *link) runSession(ctx context.Context, conn *wire.Conn) {
 	s := &session{out: make(chan []byte, 1)}
 	talk, cancel := context.WithCancel(ctx)
 	reading := make(chan struct{})
-	k.tell(talk, linkEvent{session: s, what: linkUp})
+	k.sendEvent(talk, linkEvent{session: s, what: linkUp})
 	go func() {
 		defer close(reading)
 		defer cancel()
-		k.listen(talk, conn, s)
+		k.readOrders(talk, conn, s)
 	}()
 	// Whatever ends the one ends the other: a writer that waits for a broker
 	// that reads no more, a reader that waits for orders.
 	stop := context.AfterFunc(talk, func() { _ = conn.Close() })
-	k.write(talk, conn, s)
+	k.writeFrames(talk, conn, s)
 	cancel()
 	<-reading
 	stop()
 	_ = conn.Close()
-	k.tell(ctx, linkEvent{session: s, what: linkDown})
+	k.sendEvent(ctx, linkEvent{session: s, what: linkDown})
 }
 
-func (k *link) write(ctx context.Context, conn *wire.Conn, s *session) {
+func (k *link) writeFrames(ctx context.Context, conn *wire.Conn, s *session) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -110,22 +110,22 @@ func (k *link) write(ctx context.Context, conn *wire.Conn, s *session) {
 			if _, err := conn.Write(frames); err != nil {
 				return
 			}
-			k.tell(ctx, linkEvent{session: s, what: linkWritten})
+			k.sendEvent(ctx, linkEvent{session: s, what: linkWritten})
 		}
 	}
 }
 
-func (k *link) listen(ctx context.Context, conn *wire.Conn, s *session) {
+func (k *link) readOrders(ctx context.Context, conn *wire.Conn, s *session) {
 	for {
 		order := new(wire.Order)
 		if wire.ReadFrame(conn.R, order) != nil {
 			return
 		}
-		k.tell(ctx, linkEvent{session: s, order: order, what: linkOrder})
+		k.sendEvent(ctx, linkEvent{session: s, order: order, what: linkOrder})
 	}
 }
 
-func (k *link) tell(ctx context.Context, e linkEvent) {
+func (k *link) sendEvent(ctx context.Context, e linkEvent) {
 	select {
 	case <-ctx.Done():
 	case k.events <- e:

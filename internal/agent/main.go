@@ -25,31 +25,31 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Main runs the attempt in the folder dir to its end, then those that the driver
+// RunAgent runs the attempt in the folder dir to its end, then those that the driver
 // hands to us, if it does, and returns the exit code of this process: 0 also if a
 // program fails, since that is told to the broker.
-func Main(dir string) int {
+func RunAgent(dir string) int {
 	line := openLine(dir)
 	dir = strings.Clone(dir) // the line writes over it
-	modest()
+	limitFootprint()
 	// Whoever asks us to go gets an orderly departure. Hangups and broken pipes
 	// are not for us; caught and not ignored, so that the program finds them as
 	// usual.
 	leave := make(chan os.Signal, 1)
 	signal.Notify(leave, unix.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
-	ar := &around{
-		clock: clock.Real(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	ar := &hostServices{
+		clock: clock.RealClock(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		methods: methodsHere, depot: depotOf, signals: leave,
-		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
+		usage:        func(mark string) proctree.Usage { return proctree.TreeOf(mark).ReadUsage() },
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
 		pulse:        pulseOf,
 		free:         freeSpace,
-		held:         func(mark string) int64 { return proctree.Of(mark).Memory() },
+		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		oom:          oomKills,
 		spent:        spentByChildren,
-		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
+		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
 		firstTry: 50 * time.Millisecond, longestTry: time.Second, grace: 20 * time.Second,
 	}
@@ -58,7 +58,7 @@ func Main(dir string) int {
 		return 1
 	}
 	for dir != "" {
-		through, err := ar.attend(folder{dir})
+		through, err := ar.serveFolder(folder{dir})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "godwit agent:", err)
 			return 1
@@ -66,22 +66,22 @@ func Main(dir string) int {
 		if !through || proctree.HaveChildren() {
 			break
 		}
-		dir = line.next(leave)
+		dir = line.nextFolder(leave)
 	}
 	return 0
 }
 
-// modest keeps us small: the machine belongs to the program.
-func modest() {
+// limitFootprint keeps us small: the machine belongs to the program.
+func limitFootprint() {
 	runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(96 << 20)
 }
 
-// attend takes the attempt's folder and does what it asks for. It reports whether
+// serveFolder takes the attempt's folder and does what it asks for. It reports whether
 // all was told, so that nothing of the attempt is left.
-func (ar *around) attend(dir folder) (through bool, err error) {
-	lock, err := dir.lock()
+func (ar *hostServices) serveFolder(dir folder) (through bool, err error) {
+	lock, err := dir.takeLock()
 	if err != nil {
 		return false, err
 	}
@@ -89,57 +89,57 @@ func (ar *around) attend(dir folder) (through bool, err error) {
 		return false, nil // another agent is at it
 	}
 	defer lock.Close() //nolint:errcheck // the lock goes with the open file
-	if dir.fenced() || dir.known() {
+	if dir.isFenced() || dir.isKnown() {
 		return false, nil
 	}
-	a, err := dir.attempt()
+	a, err := dir.readAttempt()
 	if err != nil {
 		return false, err
 	}
-	earlier, err := dir.generation()
+	earlier, err := dir.readGeneration()
 	if err != nil {
 		return false, err
 	}
-	defer proctree.Of(a.Mark).Close()
+	defer proctree.TreeOf(a.Mark).Close()
 	l := newLife(ar, dir, a, earlier)
-	if why := dir.lost(); earlier == 0 && why != "" {
-		l.conclude(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
+	if why := dir.lostReason(); earlier == 0 && why != "" {
+		l.concludeAttempt(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
 	} else if earlier > 0 {
 		if err := l.takeOverFrom(earlier); err != nil {
 			return false, err
 		}
-	} else if err := dir.begin(1); err != nil {
+	} else if err := dir.markStarted(1); err != nil {
 		// What cannot be remembered must not be started.
-		l.finish(wire.Message{Kind: wire.Lost, Why: err.Error()})
+		l.finishAttempt(wire.Message{Kind: wire.Lost, Why: err.Error()})
 	} else {
-		l.surround()
+		l.applyLimits()
 		l.expectEviction()
-		l.start(false)
+		l.startPreparing(false)
 	}
-	l.live()
-	return l.phase == told && l.quit == nil && dir.known(), nil
+	l.runAttempt()
+	return l.phase == concluded && l.quit == nil && dir.isKnown(), nil
 }
 
-// surround applies what the attempt says of nice value and cgroup.
-func (l *life) surround() {
+// applyLimits applies what the attempt says of nice value and cgroup.
+func (l *life) applyLimits() {
 	if n := l.attempt.Nice; n != 0 {
-		if err := niceAll(n); err != nil {
+		if err := setNiceAll(n); err != nil {
 			l.around.log.Warn("nice value not set", "error", err)
 		}
 	}
 	if s := l.attempt.Cgroup; s != "" {
-		g, err := cgroup.Open(s)
+		g, err := cgroup.OpenGroup(s)
 		if err != nil {
 			l.around.log.Warn("cgroup not used", "error", err)
 			return
 		}
-		proctree.Of(l.attempt.Mark).UseCgroup(g)
+		proctree.TreeOf(l.attempt.Mark).UseCgroup(g)
 	}
 }
 
-// niceAll sets the nice value of all our threads, which those to come, and the
+// setNiceAll sets the nice value of all our threads, which those to come, and the
 // program, inherit.
-func niceAll(n int) error {
+func setNiceAll(n int) error {
 	list, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return err
@@ -155,10 +155,10 @@ func niceAll(n int) error {
 }
 
 // depotOf is the depot of the broker.
-func depotOf(broker string) warehouse {
+func depotOf(broker string) brokerDepot {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return rendezvous.Dial(ctx, broker)
+			return rendezvous.DialBroker(ctx, broker)
 		},
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}

@@ -46,8 +46,8 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 			set["SLURM_ARRAY_"+name] = fmt.Sprint(value)
 		}
 	}
-	below := value(ours, "SLURM_JOB_ID") != ""
-	if !below || value(ours, "SLURM_JOB_NUM_NODES") == "1" {
+	below := variableValue(ours, "SLURM_JOB_ID") != ""
+	if !below || variableValue(ours, "SLURM_JOB_NUM_NODES") == "1" {
 		tasks := strconv.Itoa(max(1, max(1, a.Procs)/max(1, m.Threads)))
 		for _, name := range []string{"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"} {
 			set[name] = tasks
@@ -65,7 +65,7 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 	host := hostName()
 	for name, value := range map[string]any{"JOB_ID": a.Job, "JOBID": a.Job, "JOB_NUM_NODES": 1, "NNODES": 1, "JOB_NODELIST": host, "NODELIST": host,
 		"CLUSTER_NAME": a.Cluster, "CPUS_ON_NODE": max(1, a.Procs), "JOB_CPUS_PER_NODE": max(1, a.Procs), "SUBMIT_HOST": host,
-		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": value(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
+		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": variableValue(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
 		set["SLURM_"+name] = fmt.Sprint(value)
 	}
 	set["SLURMD_NODENAME"] = host
@@ -93,7 +93,7 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 			set["SGE_TASK_"+name] = strconv.Itoa(value)
 		}
 	}
-	if value(ours, "JOB_ID") != "" && value(ours, "SGE_ROOT") != "" {
+	if variableValue(ours, "JOB_ID") != "" && variableValue(ours, "SGE_ROOT") != "" {
 		return set
 	}
 	job, host := a.Job, hostName()
@@ -101,11 +101,11 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 		job = a.Parent // the jobs of an array share its number
 	}
 	for name, value := range map[string]any{"JOB_ID": job, "NSLOTS": max(1, a.Procs), "NHOSTS": 1, "NQUEUES": 1, "QUEUE": a.Cluster,
-		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": value(ours, "HOME"), "SGE_O_LOGNAME": value(ours, "USER"), "REQUEST": spec.Name,
+		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": variableValue(ours, "HOME"), "SGE_O_LOGNAME": variableValue(ours, "USER"), "REQUEST": spec.Name,
 		"RESTARTED": min(1, a.Epoch-1), "ENVIRONMENT": "BATCH"} {
 		set[name] = fmt.Sprint(value)
 	}
-	if value(ours, "TMPDIR") == "" {
+	if variableValue(ours, "TMPDIR") == "" {
 		set["TMPDIR"] = os.TempDir()
 	}
 	if pe := spec.Manager.Options["pe"]; len(pe) > 0 {
@@ -114,8 +114,8 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 	return set
 }
 
-// value is that of a variable in an environment; "" if it is not there.
-func value(env []string, name string) string {
+// variableValue is that of a variable in an environment; "" if it is not there.
+func variableValue(env []string, name string) string {
 	i := slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	if i < 0 {
 		return ""

@@ -123,7 +123,7 @@ func TestMpirunRunsInAScriptOfSlurmWhereThereIsNone(t *testing.T) {
 	}
 	a := &wire.Attempt{Job: 17, Epoch: 1, Procs: 3, Cluster: "here", Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}
 	cmd := exec.CommandContext(t.Context(), mpirun, "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $SLURM_JOB_ID")
-	cmd.Env = environment(a, t.TempDir(), []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, nil)
+	cmd.Env = programEnvironment(a, t.TempDir(), []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, nil)
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(out), "of 17") != 3 || !strings.Contains(string(out), "rank 2 of 17") {
 		t.Errorf("%v\n%s", err, out)

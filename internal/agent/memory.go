@@ -23,20 +23,20 @@ const killedCode = 128 + int(unix.SIGKILL)
 // watchMemory sees to the limit on memory for as long as the program runs. A cgroup
 // keeps it exactly; where there is none, we look every now and then.
 func (l *life) watchMemory() {
-	l.oomSeen = l.around.oomKills(l.attempt.Cgroup)
+	l.oomSeen = l.around.knownOOMKills(l.attempt.Cgroup)
 	limit := l.attempt.Spec.Memory
 	if limit <= 0 || keepsMemory(l.attempt.Cgroup) {
 		return
 	}
 	l.memory = time.NewTicker(memoryInterval)
-	l.note("memory", "limit of "+bytesText(limit),
+	l.sendNote("memory", "limit of "+bytesText(limit),
 		fmt.Sprintf("no cgroup can keep it here: memory is looked at every %s, and the job ended if it has more", memoryInterval), nil)
 }
 
 // keepsMemory says whether a cgroup limits memory.
 func keepsMemory(group string) bool {
-	g, err := cgroup.Open(group)
-	return group != "" && err == nil && g.Has("memory")
+	g, err := cgroup.OpenGroup(group)
+	return group != "" && err == nil && g.HasController("memory")
 }
 
 // checkMemory ends a program that has more memory than its job allows.
@@ -65,7 +65,7 @@ func (l *life) killedForMemory(r checkpoint.Result) bool {
 		return false
 	}
 	ours := keepsMemory(l.attempt.Cgroup) // else somebody else's process may have been killed
-	return l.around.oomKills(l.attempt.Cgroup) > l.oomSeen && (ours || r.Lost || r.Code == killedCode)
+	return l.around.knownOOMKills(l.attempt.Cgroup) > l.oomSeen && (ours || r.Lost || r.Code == killedCode)
 }
 
 func (l *life) outOfMemory(r checkpoint.Result) wire.Message {
@@ -78,11 +78,11 @@ func (l *life) outOfMemory(r checkpoint.Result) wire.Message {
 		code = killedCode
 	}
 	return wire.Message{Kind: wire.Ended, Code: code, Cause: jobfile.OutOfMemory,
-		Why: fmt.Sprintf("out of memory (limit %s): %s", limit, howItEnded(r))}
+		Why: fmt.Sprintf("out of memory (limit %s): %s", limit, endingText(r))}
 }
 
-// oomKills is around.oom, or that nothing is known.
-func (ar *around) oomKills(group string) int64 {
+// knownOOMKills is around.oom, or that nothing is known.
+func (ar *hostServices) knownOOMKills(group string) int64 {
 	if ar.oom == nil {
 		return -1
 	}
@@ -94,7 +94,7 @@ func (ar *around) oomKills(group string) int64 {
 func oomKills(group string) int64 {
 	read := cgroup.OwnOOMKills
 	if keepsMemory(group) {
-		g, err := cgroup.Open(group)
+		g, err := cgroup.OpenGroup(group)
 		if err != nil {
 			return -1
 		}

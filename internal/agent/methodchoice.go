@@ -18,12 +18,12 @@ const (
 // it is put there unasked.
 const acceptable = 1.05
 
-// worthMoving is how long a program must run so that saving it can pay.
-const worthMoving = 10 * time.Second
+// minMovableRun is how long a program must run so that saving it can pay.
+const minMovableRun = 10 * time.Second
 
-// worthSaving is how long a program without a deadline must run to be put in the
+// minSavableRun is how long a program without a deadline must run to be put in the
 // sandbox only to survive failures of the machine.
-const worthSaving = 5 * time.Minute
+const minSavableRun = 5 * time.Minute
 
 // wish is what the choice of a checkpoint method depends on.
 type wish struct {
@@ -46,14 +46,14 @@ type choice struct {
 	trial bool
 }
 
-// choose picks the method. What the job names is obeyed or refused. Otherwise:
+// chooseMethod picks the method. What the job names is obeyed or refused. Otherwise:
 // the program's own way of saving itself first; the sandbox where it is known to
 // cost little, or where finding out can pay; else from the beginning. See
 // docs/decisions/0010.
-func choose(w wish) (choice, error) {
+func chooseMethod(w wish) (choice, error) {
 	switch w.method {
 	case methodAuto, "":
-		return choosing(w), nil
+		return chooseAutomatically(w), nil
 	case methodSandbox:
 		if why := w.noBox(); why != "" {
 			return choice{}, fmt.Errorf("the job wants checkpoint method sandbox, which cannot be used here: %s", why)
@@ -69,7 +69,7 @@ func choose(w wish) (choice, error) {
 	return choice{method: w.method, why: "the job says so"}, nil
 }
 
-func choosing(w wish) choice {
+func chooseAutomatically(w wish) choice {
 	from0 := func(format string, args ...any) choice {
 		return choice{method: methodRestart, why: fmt.Sprintf(format, args...)}
 	}
@@ -79,16 +79,16 @@ func choosing(w wish) choice {
 		return choice{method: methodSignal, why: "the job says that the program saves itself on SIG" + w.signal}
 	case len(w.files) > 0:
 		return choice{method: methodExit85, why: "the job names the files in which the program saves itself"}
-	case w.expect > 0 && w.expect < worthMoving:
-		return from0("it will run about %s: starting again costs less than saving", round(w.expect))
+	case w.expect > 0 && w.expect < minMovableRun:
+		return from0("it will run about %s: starting again costs less than saving", roundDuration(w.expect))
 	case w.cost >= neverAgain:
 		return from0("an earlier run of this program failed in the sandbox, or needed the network or files that are not there")
 	case w.cost > acceptable:
 		return from0("in the sandbox this program takes %.2f times as long, more than %.2f times", w.cost, acceptable)
-	case w.cost > 0 && (w.due || w.expect == 0 || w.expect >= worthSaving):
+	case w.cost > 0 && (w.due || w.expect == 0 || w.expect >= minSavableRun):
 		boxed.why = fmt.Sprintf("in the sandbox this program takes %.2f times as long, not more than %.2f times", max(w.cost, 1), acceptable)
 	case w.cost > 0:
-		return from0("no deadline, and it will run about %s: starting again is cheap enough", round(w.expect))
+		return from0("no deadline, and it will run about %s: starting again is cheap enough", roundDuration(w.expect))
 	case w.due && w.predict:
 		boxed.trial = true
 		boxed.why = "it has a deadline and may have to be migrated; the overhead of the sandbox is measured in this run"
@@ -103,7 +103,7 @@ func choosing(w wish) choice {
 	return boxed
 }
 
-func round(d time.Duration) time.Duration {
+func roundDuration(d time.Duration) time.Duration {
 	if d >= 10*time.Second {
 		return d.Round(time.Second)
 	}

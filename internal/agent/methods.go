@@ -11,23 +11,23 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 )
 
-// toProbe is how long it may take to find out whether there is a sandbox here. It
+// probeTimeout is how long it may take to find out whether there is a sandbox here. It
 // takes a moment, but a job that wants one ends for good where there seems to be none.
-const toProbe = 2 * time.Minute
+const probeTimeout = 2 * time.Minute
 
 // methodsHere are the checkpoint methods of this machine.
 func methodsHere(name string) (checkpoint.Method, error) {
 	switch name {
 	case methodRestart:
-		return native.Restart(native.Options{}), nil
+		return native.RestartMethod(native.Options{}), nil
 	case methodSignal:
-		return native.Signal(native.Options{}), nil
+		return native.SignalMethod(native.Options{}), nil
 	case methodExit85:
-		return native.Exit85(native.Options{}), nil
+		return native.ExitMethod(native.Options{}), nil
 	case methodSandbox:
-		ctx, cancel := context.WithTimeout(context.Background(), toProbe)
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
-		if ok, why := sandbox.Available(ctx); !ok {
+		if ok, why := sandbox.IsAvailable(ctx); !ok {
 			return nil, errors.New(why)
 		}
 		return sandbox.Method{}, nil

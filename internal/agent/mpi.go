@@ -20,7 +20,7 @@ const yieldVariable = "GODWIT_MPI_YIELD"
 func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	set := map[string]string{}
 	if a.MPI.Yield {
-		if lib := mpirun.Yield(); lib != "" {
+		if lib := mpirun.YieldLibrary(); lib != "" {
 			set["LD_PRELOAD"] = lib
 			set[yieldVariable] = "1"
 		}
@@ -29,10 +29,10 @@ func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	if a.MPI.Network != "" {
 		set["OMPI_MCA_btl_tcp_if_include"], set["OMPI_MCA_oob_tcp_if_include"] = a.MPI.Network, a.MPI.Network
 	}
-	if value(ours, "SLURM_JOB_ID") != "" || value(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
+	if variableValue(ours, "SLURM_JOB_ID") != "" || variableValue(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
 		return set
 	}
-	file := f.path("hosts")
+	file := f.filePath("hosts")
 	if err := os.WriteFile(file, []byte(hostFile(a)), 0o600); err != nil {
 		return set // mpirun will find this host by itself
 	}
@@ -54,15 +54,15 @@ func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 }
 
 // lostHost is where launchers note that a host was lost.
-func (f folder) lostHost() string { return f.path("lost-host") }
+func (f folder) lostHost() string { return f.filePath("lost-host") }
 
-// ending is how a program went: one that failed because it lost a host is not to
+// programEnding is how a program went: one that failed because it lost a host is not to
 // blame.
-func (l *life) ending(r checkpoint.Result) wire.Message {
+func (l *life) programEnding(r checkpoint.Result) wire.Message {
 	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 && len(l.attempt.Hosts) > 1 {
-		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail, Why: fmt.Sprintf("the connection to %s was lost: %s", host, howItEnded(r))}
+		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail, Why: fmt.Sprintf("the connection to %s was lost: %s", host, endingText(r))}
 	}
-	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)}
+	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: endingText(r)}
 }
 
 // hostFile lists the hosts of the attempt as mpirun reads them. The first is this

@@ -40,7 +40,7 @@ func TestMpirunIsToldWhereToStart(t *testing.T) {
 				t.Errorf("%s: %s=%s", c.name, name, set[name])
 			}
 		}
-		text, _ := os.ReadFile(f.path("hosts"))
+		text, _ := os.ReadFile(f.filePath("hosts"))
 		if string(text) != c.hosts {
 			t.Errorf("%s: the file of hosts says %q, want %q", c.name, text, c.hosts)
 		}
@@ -49,14 +49,14 @@ func TestMpirunIsToldWhereToStart(t *testing.T) {
 
 func TestWhatTheJobSetsPrevails(t *testing.T) {
 	a := &wire.Attempt{Spec: jobfile.Job{Env: map[string]string{"LD_PRELOAD": "mine.so"}}}
-	got := strings.Join(environment(a, "/w", nil, map[string]string{"LD_PRELOAD": "ours.so", "OMPI_MCA_btl": "tcp"}), " ")
+	got := strings.Join(programEnvironment(a, "/w", nil, map[string]string{"LD_PRELOAD": "ours.so", "OMPI_MCA_btl": "tcp"}), " ")
 	if !strings.Contains(got, "LD_PRELOAD=mine.so") || strings.Contains(got, "ours.so") || !strings.Contains(got, "OMPI_MCA_btl=tcp") {
 		t.Error(got)
 	}
 }
 
 func TestTheLineForTheOtherHostComesThroughShells(t *testing.T) {
-	line, err := limbLine(true, `echo "a  b" 'c'; $HOME`)
+	line, err := rankRunnerLine(true, `echo "a  b" 'c'; $HOME`)
 	if err != nil || !strings.HasSuffix(line, " limb yield 6563686f20226120206222202763273b2024484f4d45") {
 		t.Error(line, err)
 	}

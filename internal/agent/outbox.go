@@ -41,8 +41,8 @@ func newOutbox(s *spool, earlierAgents int) *outbox {
 	return &outbox{spool: s, last: uint64(earlierAgents) << 32}
 }
 
-// say queues a message.
-func (o *outbox) say(m wire.Message) {
+// queueMessage queues a message.
+func (o *outbox) queueMessage(m wire.Message) {
 	o.last++
 	m.Seq = o.last
 	o.list = append(o.list, letter{seq: m.Seq, message: &m})
@@ -51,30 +51,30 @@ func (o *outbox) say(m wire.Message) {
 // sayLast queues a message behind all output written so far.
 func (o *outbox) sayLast(m wire.Message) {
 	o.held = false
-	o.queue(o.spool.ends, false)
-	o.say(m)
+	o.queueStreams(o.spool.streamEnds, false)
+	o.queueMessage(m)
 }
 
 // sayBehind queues a message behind the output up to these lengths: once the
 // broker has the message it has that output too.
 func (o *outbox) sayBehind(m wire.Message, out, err int64) {
-	o.queue(func() (int64, int64) { return out, err }, false)
-	o.say(m)
+	o.queueStreams(func() (int64, int64) { return out, err }, false)
+	o.queueMessage(m)
 }
 
-// begin sets where the streams begin, or begin again. With truncate the broker
+// beginStreams sets where the streams begin, or begin again. With truncate the broker
 // is told to forget what it has behind that.
-func (o *outbox) begin(out, err int64, truncate bool) {
+func (o *outbox) beginStreams(out, err int64, truncate bool) {
 	o.queued = [2]int64{out, err}
 	if truncate {
-		o.say(wire.Message{Kind: wire.Output, Stream: 1, Offset: out})
-		o.say(wire.Message{Kind: wire.Output, Stream: 2, Offset: err})
+		o.queueMessage(wire.Message{Kind: wire.Output, Stream: 1, Offset: out})
+		o.queueMessage(wire.Message{Kind: wire.Output, Stream: 2, Offset: err})
 	}
 }
 
-// withdraw takes back all output that is not acknowledged. Some of it may have
+// withdrawOutput takes back all output that is not acknowledged. Some of it may have
 // arrived: a begin with truncate has to follow.
-func (o *outbox) withdraw() {
+func (o *outbox) withdrawOutput() {
 	kept, sent := o.list[:0], o.sent
 	for i, l := range o.list {
 		if l.message != nil {
@@ -90,14 +90,14 @@ func (o *outbox) withdraw() {
 // goes in larger pieces.
 func (o *outbox) queueOutput() {
 	if !o.held {
-		o.queue(o.spool.ends, true)
+		o.queueStreams(o.spool.streamEnds, true)
 	}
 }
 
-func (o *outbox) queue(ends func() (out, err int64), window bool) {
+func (o *outbox) queueStreams(ends func() (out, err int64), window bool) {
 	out, err := ends()
 	for i, end := range [2]int64{out, err} {
-		if _, kept := o.spool.span(i + 1); end > kept {
+		if _, kept := o.spool.keptSpan(i + 1); end > kept {
 			end = kept
 		}
 		for o.queued[i] < end && (!window || o.output < outputWindow) {
@@ -110,15 +110,15 @@ func (o *outbox) queue(ends func() (out, err int64), window bool) {
 	}
 }
 
-// batch gives the frames to be written next, nil if there are none. They count
+// nextBatch gives the frames to be written next, nil if there are none. They count
 // as sent.
-func (o *outbox) batch() ([]byte, error) {
+func (o *outbox) nextBatch() ([]byte, error) {
 	var frames []byte
 	for o.sent < len(o.list) && len(frames) < batchBytes {
 		l := &o.list[o.sent]
 		m := l.message
 		if m == nil {
-			m = o.piece(l)
+			m = o.readPiece(l)
 		}
 		var err error
 		if frames, err = wire.AppendFrame(frames, m); err != nil {
@@ -130,10 +130,10 @@ func (o *outbox) batch() ([]byte, error) {
 	return frames, nil
 }
 
-// piece reads a piece of output.
-func (o *outbox) piece(l *letter) *wire.Message {
+// readPiece reads a piece of output.
+func (o *outbox) readPiece(l *letter) *wire.Message {
 	data := make([]byte, l.size)
-	n, err := o.spool.read(l.stream, l.offset, data)
+	n, err := o.spool.readStream(l.stream, l.offset, data)
 	if err != nil || n < l.size {
 		// Zeros keep what follows in its place.
 		clear(data[n:])
@@ -142,8 +142,8 @@ func (o *outbox) piece(l *letter) *wire.Message {
 	return &wire.Message{Seq: l.seq, Kind: wire.Output, Stream: l.stream, Offset: l.offset, Data: data}
 }
 
-// skip numbers everything that is not acknowledged anew, from behind seq.
-func (o *outbox) skip(seq uint64) {
+// renumberFrom numbers everything that is not acknowledged anew, from behind seq.
+func (o *outbox) renumberFrom(seq uint64) {
 	o.last, o.most, o.sent = seq, seq, 0
 	for i := range o.list {
 		o.last++
@@ -154,16 +154,16 @@ func (o *outbox) skip(seq uint64) {
 	}
 }
 
-// reconnected makes everything that is not acknowledged go out again.
-func (o *outbox) reconnected() { o.sent = 0 }
+// resendAll makes everything that is not acknowledged go out again.
+func (o *outbox) resendAll() { o.sent = 0 }
 
-// acknowledge drops all messages up to seq, as far as they have been sent.
-func (o *outbox) acknowledge(seq uint64) {
+// acknowledgeUpTo drops all messages up to seq, as far as they have been sent.
+func (o *outbox) acknowledgeUpTo(seq uint64) {
 	seq = min(seq, o.most)
 	n := 0
 	for n < len(o.list) && o.list[n].seq <= seq {
 		if l := o.list[n]; l.message == nil {
-			o.spool.acknowledge(l.stream, l.offset+int64(l.size))
+			o.spool.dropBefore(l.stream, l.offset+int64(l.size))
 			o.output--
 		}
 		n++
@@ -172,11 +172,11 @@ func (o *outbox) acknowledge(seq uint64) {
 	o.sent = max(0, o.sent-n)
 }
 
-// empty says whether the broker has everything.
-func (o *outbox) empty() bool { return len(o.list) == 0 }
+// isEmpty says whether the broker has everything.
+func (o *outbox) isEmpty() bool { return len(o.list) == 0 }
 
-// waiting says whether a message of that kind has not been acknowledged.
-func (o *outbox) waiting(kind wire.Kind) bool {
+// isWaiting says whether a message of that kind has not been acknowledged.
+func (o *outbox) isWaiting(kind wire.Kind) bool {
 	for _, l := range o.list {
 		if l.message != nil && l.message.Kind == kind {
 			return true

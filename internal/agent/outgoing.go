@@ -17,14 +17,14 @@ import (
 // so that they do not come home, and returns the folder that they are in; "" if
 // there are none. An agent that takes over moves what is left.
 func (l *life) setAside() string {
-	if l.attempt.Outgoing == "" || l.attempt.Outgoing == wire.OnTheWay { // nobody on the way knew of a folder
+	if l.attempt.Outgoing == "" || l.attempt.Outgoing == wire.FillInAtSite { // nobody on the way knew of a folder
 		return ""
 	}
 	to := filepath.Join(l.attempt.Outgoing, fmt.Sprintf("%d.%d", l.attempt.Job, l.attempt.Epoch))
 	for i, f := range l.attempt.Spec.Leave {
-		if err := moveMatches(l.folder.work(), f.From, filepath.Join(to, strconv.Itoa(i))); err != nil {
+		if err := moveMatches(l.folder.workDir(), f.From, filepath.Join(to, strconv.Itoa(i))); err != nil {
 			l.around.log.Error("results cannot be set aside, and come home", "files", f.From, "error", err)
-			l.note("results", f.From+" is copied back instead", "it cannot be set aside for "+f.To+": "+err.Error(), nil)
+			l.sendNote("results", f.From+" is copied back instead", "it cannot be set aside for "+f.To+": "+err.Error(), nil)
 		}
 	}
 	if _, err := os.Stat(to); err != nil {
@@ -41,7 +41,7 @@ func moveMatches(work, pattern, to string) error {
 	for strings.ContainsAny(fixed, `*?[\`) {
 		fixed = path.Dir(fixed)
 	}
-	names, err := matches(work, pattern)
+	names, err := matchingFiles(work, pattern)
 	var errs []error
 	for _, name := range names {
 		rel, err := filepath.Rel(filepath.Join(work, fixed), name)
@@ -56,9 +56,9 @@ func moveMatches(work, pattern, to string) error {
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// matches are the files and folders of a work folder that a pattern means. Links
+// matchingFiles are the files and folders of a work folder that a pattern means. Links
 // are not followed: what they lead to is not the job's.
-func matches(work, pattern string) (names []string, err error) {
+func matchingFiles(work, pattern string) (names []string, err error) {
 	err = filepath.WalkDir(work, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == work {
 			return err

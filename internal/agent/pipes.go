@@ -37,34 +37,34 @@ func openPipes(s *spool) (*pipes, error) {
 	for i := range p.r {
 		var fd [2]int
 		if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
-			p.close()
+			p.closePipes()
 			return nil, fmt.Errorf("making a pipe for the output: %w", err)
 		}
 		// Only our end does not block: the program gets an ordinary pipe.
 		err := unix.SetNonblock(fd[0], true)
 		p.r[i], p.w[i] = os.NewFile(uintptr(fd[0]), "output"), os.NewFile(uintptr(fd[1]), "output")
 		if err != nil {
-			p.close()
+			p.closePipes()
 			return nil, err
 		}
 	}
 	for i := range p.r {
 		p.stream[i].buf = make([]byte, pipeBuffer)
-		p.ended.Go(func() { p.read(i) })
+		p.ended.Go(func() { p.readStream(i) })
 	}
 	return p, nil
 }
 
-// read brings one pipe to the spool until it is closed.
-func (p *pipes) read(i int) {
+// readStream brings one pipe to the spool until it is closed.
+func (p *pipes) readStream(i int) {
 	raw, err := p.r[i].SyscallConn()
 	if err != nil {
 		return
 	}
-	for p.wait() {
+	for p.waitRoom() {
 		over := false
 		err := raw.Read(func(fd uintptr) bool {
-			n, err := p.take(i, int(fd), false)
+			n, err := p.readOnce(i, int(fd), false)
 			over = n == 0 && err == nil
 			return !errors.Is(err, unix.EAGAIN)
 		})
@@ -74,8 +74,8 @@ func (p *pipes) read(i int) {
 	}
 }
 
-// take reads once, without waiting, and adds what it got.
-func (p *pipes) take(i int, fd int, draining bool) (int, error) {
+// readOnce reads once, without waiting, and adds what it got.
+func (p *pipes) readOnce(i int, fd int, draining bool) (int, error) {
 	st := &p.stream[i]
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -88,17 +88,17 @@ func (p *pipes) take(i int, fd int, draining bool) (int, error) {
 			continue
 		}
 		if n > 0 {
-			p.spool.add(i+1, st.buf[:n])
+			p.spool.addOutput(i+1, st.buf[:n])
 		}
 		return n, err
 	}
 }
 
-// wait waits until there is room in the spool; false if reading is over. The
+// waitRoom waits until there is room in the spool; false if reading is over. The
 // program then waits too, as soon as its pipe is full.
-func (p *pipes) wait() bool {
+func (p *pipes) waitRoom() bool {
 	for {
-		room, full := p.spool.full()
+		room, full := p.spool.isFull()
 		if !full {
 			return true
 		}
@@ -107,14 +107,14 @@ func (p *pipes) wait() bool {
 			return false
 		case <-room:
 		case <-time.After(200 * time.Millisecond): // the disk may have room again
-			p.spool.flush()
+			p.spool.flushMemory()
 		}
 	}
 }
 
-// drain adds all that has been written so far, however full the spool is. With
+// drainPipes adds all that has been written so far, however full the spool is. With
 // the program standing still the spool then has exactly what it wrote.
-func (p *pipes) drain() error {
+func (p *pipes) drainPipes() error {
 	for i, r := range p.r {
 		if r == nil {
 			continue
@@ -127,7 +127,7 @@ func (p *pipes) drain() error {
 		err = raw.Control(func(fd uintptr) {
 			n := 1
 			for n > 0 && readErr == nil {
-				n, readErr = p.take(i, int(fd), true)
+				n, readErr = p.readOnce(i, int(fd), true)
 			}
 		})
 		if readErr != nil && !errors.Is(readErr, unix.EAGAIN) {
@@ -140,25 +140,25 @@ func (p *pipes) drain() error {
 	return nil
 }
 
-// pause makes the readers leave alone what comes from now on: a program that is
+// pauseReading makes the readers leave alone what comes from now on: a program that is
 // being stopped says it again where it is continued.
-func (p *pipes) pause() { p.paused.Store(true) }
+func (p *pipes) pauseReading() { p.paused.Store(true) }
 
-// resume undoes pause.
-func (p *pipes) resume() {
+// resumeReading undoes pause.
+func (p *pipes) resumeReading() {
 	if p.paused.Swap(false) {
-		_ = p.drain() // the readers were not told of what came meanwhile; an error they will see themselves
+		_ = p.drainPipes() // the readers were not told of what came meanwhile; an error they will see themselves
 	}
 }
 
-// finish takes what is left once no process writes any more, and closes the
+// finishReading takes what is left once no process writes any more, and closes the
 // pipes. It does not wait for whoever may still hold one open.
-func (p *pipes) finish() {
-	_ = p.drain() // an error leaves nothing to be read
-	p.close()
+func (p *pipes) finishReading() {
+	_ = p.drainPipes() // an error leaves nothing to be read
+	p.closePipes()
 }
 
-func (p *pipes) close() {
+func (p *pipes) closePipes() {
 	close(p.stop)
 	for i := range p.r {
 		if p.r[i] != nil {

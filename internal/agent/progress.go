@@ -18,7 +18,7 @@ type recent struct {
 	text []byte
 }
 
-func (r *recent) add(data []byte) {
+func (r *recent) addText(data []byte) {
 	if r.keep == 0 {
 		return
 	}
@@ -58,24 +58,24 @@ func newProgress(pattern string) (*progress, error) {
 	return &progress{pattern: re}, nil
 }
 
-// look searches what was written since the last look.
-func (p *progress) look(s *spool) {
+// searchOutput searches what was written since the last look.
+func (p *progress) searchOutput(s *spool) {
 	if p == nil {
 		return
 	}
 	for number := 1; number <= 2; number++ {
-		if _, end := s.span(number); end == p.seen[number-1] {
+		if _, end := s.keptSpan(number); end == p.seen[number-1] {
 			continue
 		}
-		p.buf, p.seen[number-1] = s.lately(number, p.buf)
+		p.buf, p.seen[number-1] = s.recentText(number, p.buf)
 		if done, of, ok := lastProgress(p.pattern, p.buf); ok {
 			p.done, p.of = done, of
 		}
 	}
 }
 
-// steps is what was found: how many of how many; 0, 0 if nothing.
-func (p *progress) steps() (done, of float64) {
+// stepsDone is what was found: how many of how many; 0, 0 if nothing.
+func (p *progress) stepsDone() (done, of float64) {
 	if p == nil {
 		return 0, 0
 	}

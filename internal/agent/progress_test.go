@@ -35,7 +35,7 @@ func TestTheEndOfAStreamIsRemembered(t *testing.T) {
 	all := ""
 	for i := range 50 {
 		text := strings.Repeat(string(rune('a'+i%26)), i%13)
-		r.add([]byte(text))
+		r.addText([]byte(text))
 		all += text
 		if want := all[max(0, len(all)-10):]; string(r.appendTo(nil)) != want {
 			t.Fatalf("after %q: %q", all, r.appendTo(nil))

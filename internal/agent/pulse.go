@@ -28,31 +28,31 @@ type pulse struct {
 // pulseOf is how many times longer than on the reference host a fixed piece of work
 // takes on a processor that the attempt runs on now.
 func pulseOf(mark string) (float64, bool) {
-	cpu, ok := proctree.Of(mark).Processor()
+	cpu, ok := proctree.TreeOf(mark).BusiestProcessor()
 	if !ok {
 		return 0, false
 	}
-	p, err := calibrate.Pulse(cpu)
+	p, err := calibrate.MeasurePulse(cpu)
 	return p, err == nil
 }
 
-// slow is how many times longer than usual the program takes for the same, as last
+// slowdownNow is how many times longer than usual the program takes for the same, as last
 // felt.
-func (p *pulse) slow() float64 { return p.pace.Slow(p.now) }
+func (p *pulse) slowdownNow() float64 { return p.pace.SlowFactor(p.now) }
 
-// ran counts what the program did at the pace last felt, in reference seconds.
-func (p *pulse) ran(work float64) { p.mean.Add(p.now, work) }
+// addWork counts what the program did at the pace last felt, in reference seconds.
+func (p *pulse) addWork(work float64) { p.mean.AddPulse(p.now, work) }
 
-// feelPulse finds out what the time to come is worth. It may have to wait for the
+// measurePulse finds out what the time to come is worth. It may have to wait for the
 // processor, so it is done beside all else.
-func (l *life) feelPulse() {
+func (l *life) measurePulse() {
 	p := &l.watch.pulse
-	if l.around.pulse == nil || p.busy || p.felt > 0 && l.now()-p.felt < betweenPulses {
+	if l.around.pulse == nil || p.busy || p.felt > 0 && l.sinceBirth()-p.felt < betweenPulses {
 		return
 	}
-	p.busy, p.felt = true, l.now()
+	p.busy, p.felt = true, l.sinceBirth()
 	mark := l.attempt.Mark
-	l.background(func(context.Context) (func(), func()) {
+	l.runInBackground(func(context.Context) (func(), func()) {
 		felt, ok := l.around.pulse(mark)
 		return func() {
 			p.busy = false

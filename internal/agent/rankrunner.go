@@ -21,23 +21,23 @@ const (
 	silence = 60 * time.Second
 )
 
-// Limb runs a shell line on another host than the agent's, as a part of the attempt
+// RunRanks runs a shell line on another host than the agent's, as a part of the attempt
 // whose mark is the first line of standard input, until nothing of it is left or
 // standard input, the connection to the launcher, ends: then it ends all that came of
 // it. It returns the exit code of this process.
-func Limb(yield bool, line string) int {
+func RunRanks(yield bool, line string) int {
 	mark, err := readMark(os.Stdin)
 	if err != nil {
-		return limbFails(err)
+		return rankRunnerFails(err)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return limbFails(err)
+		return rankRunnerFails(err)
 	}
 	if err := os.Setenv("GODWIT_ATTEMPT", mark); err != nil {
-		return limbFails(err)
+		return rankRunnerFails(err)
 	}
 	if yield {
-		if lib := mpirun.Yield(); lib != "" {
+		if lib := mpirun.YieldLibrary(); lib != "" {
 			_ = os.Setenv("LD_PRELOAD", lib) // cannot fail: there is no NUL in it
 		}
 	}
@@ -45,11 +45,11 @@ func Limb(yield bool, line string) int {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return limbFails(err)
+		return rankRunnerFails(err)
 	}
 	go func() {
-		listen(os.Stdin)
-		cutOff()
+		awaitLauncher(os.Stdin)
+		endDescendants()
 		os.Exit(1) // nobody is there any more who could be told how it went
 	}()
 	code := -1
@@ -86,9 +86,9 @@ func readMark(stdin io.Reader) (string, error) {
 	return "", errors.New("the mark of the attempt is too long")
 }
 
-// cutOff ends whatever is below us. All come to us as their parents die, and are
+// endDescendants ends whatever is below us. All come to us as their parents die, and are
 // waited for elsewhere.
-func cutOff() {
+func endDescendants() {
 	for {
 		children, err := childrenOf(os.Getpid())
 		if err != nil || len(children) == 0 {
@@ -101,8 +101,8 @@ func cutOff() {
 	}
 }
 
-// listen returns when the launcher is gone.
-func listen(stdin *os.File) {
+// awaitLauncher returns when the launcher is gone.
+func awaitLauncher(stdin *os.File) {
 	heard := make(chan bool)
 	go func() {
 		buf := make([]byte, 64)
@@ -126,7 +126,7 @@ func listen(stdin *os.File) {
 	}
 }
 
-func limbFails(err error) int {
+func rankRunnerFails(err error) int {
 	fmt.Fprintln(os.Stderr, "godwit limb:", err)
 	return 1
 }

@@ -19,10 +19,10 @@ import (
 func launchedByTest(args []string) (code int, ours bool) {
 	switch {
 	case len(args) > 1 && args[0] == "launch":
-		return Launch(args[1:]), true
+		return LaunchRemote(args[1:]), true
 	case len(args) == 3 && args[0] == "limb":
 		line, _ := hex.DecodeString(args[2])
-		return Limb(args[1] == "yield", string(line)), true
+		return RunRanks(args[1] == "yield", string(line)), true
 	}
 	return 0, false
 }
@@ -113,7 +113,7 @@ func TestALauncherNotesThatItLostItsHost(t *testing.T) {
 
 func living(t *testing.T, mark string) int {
 	t.Helper()
-	left, err := proctree.Leftovers(mark)
+	left, err := proctree.MarkedProcesses(mark)
 	if err != nil {
 		t.Fatal(err)
 	}

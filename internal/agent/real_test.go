@@ -107,7 +107,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 				}
 				return n == 3
 			})
-			if err := os.WriteFile(filepath.Join(folder{h.dir}.work(), "go"), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder{h.dir}.workDir(), "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			h.wait()

@@ -11,33 +11,33 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// toEndLeftovers is how long it may take until what an earlier agent left is
+// leftoversTimeout is how long it may take until what an earlier agent left is
 // gone. Processes that survive SIGKILL for longer wait for a disk.
-const toEndLeftovers = time.Minute
+const leftoversTimeout = time.Minute
 
 // takeOverFrom goes on where an earlier agent died: whatever it had started is
 // ended; then what it was about to say is said, or that the attempt is lost.
 func (l *life) takeOverFrom(earlier int) error {
-	if err := l.folder.begin(earlier + 1); err != nil {
+	if err := l.folder.markStarted(earlier + 1); err != nil {
 		return err
 	}
 	if err := l.endLeftovers(); err != nil {
 		return fmt.Errorf("ending what an earlier agent left: %w", err)
 	}
-	if err := l.spool.recover(); err != nil {
+	if err := l.spool.recoverFiles(); err != nil {
 		l.around.log.Error("output of an earlier agent is not found", "error", err)
 	}
-	out, _ := l.spool.span(1)
-	stderr, _ := l.spool.span(2)
-	l.outbox.begin(out, stderr, false)
-	return l.tellFor()
+	out, _ := l.spool.keptSpan(1)
+	stderr, _ := l.spool.keptSpan(2)
+	l.outbox.beginStreams(out, stderr, false)
+	return l.tellForEarlier()
 }
 
 // endLeftovers ends what an earlier agent had started. One look that finds
 // nothing is not enough: a process that just executes another program shows no
 // environment, and one that was forked during the look may not be in the list.
 func (l *life) endLeftovers() error {
-	ctx, cancel := context.WithTimeout(l.work, toEndLeftovers)
+	ctx, cancel := context.WithTimeout(l.work, leftoversTimeout)
 	defer cancel()
 	const looks, pause = 4, 5 * time.Millisecond
 	for nothing := 0; nothing < looks; nothing++ {
@@ -56,27 +56,27 @@ func (l *life) endLeftovers() error {
 	return nil
 }
 
-// tellFor says what the earlier agent did not come to say.
-func (l *life) tellFor() error {
+// tellForEarlier says what the earlier agent did not come to say.
+func (l *life) tellForEarlier() error {
 	var said wire.Message
 	var was ended
-	if err := l.folder.read(exitFile, &said); err == nil {
+	if err := l.folder.readJSON(exitFile, &said); err == nil {
 		said.Carried = wire.Carried{} // it may be long ago
-		l.conclude(said)
+		l.concludeAttempt(said)
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		l.around.log.Error("the end of the program is not known", "error", err)
 	}
-	switch err := l.folder.read(endedFile, &was); {
+	switch err := l.folder.readJSON(endedFile, &was); {
 	case err == nil:
 		l.phase = finishing
 		l.bringResult(was.Message)
 	case errors.Is(err, fs.ErrNotExist):
-		m := wire.Message{Kind: wire.Lost, Why: l.folder.lost(), State: lostVitals()}
+		m := wire.Message{Kind: wire.Lost, Why: l.folder.lostReason(), State: lostVitals()}
 		if m.Why == "" {
 			m.Why, m.Cause = "the agent beside the program died, and the program with it", jobfile.NodeFail
 		}
-		l.conclude(m)
+		l.concludeAttempt(m)
 	default:
 		return err
 	}

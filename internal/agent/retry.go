@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// insist does something that needs the broker again and again as long as it
+// retryAway does something that needs the broker again and again as long as it
 // cannot be reached and ctx is not done.
-func (ar *around) insist(ctx context.Context, do func() error) error {
-	return ar.insistWhile(ctx, func(err error) time.Duration {
-		if away(err) {
+func (ar *hostServices) retryAway(ctx context.Context, do func() error) error {
+	return ar.retryWhile(ctx, func(err error) time.Duration {
+		if isAway(err) {
 			return ar.longestTry
 		}
 		return 0
 	}, do)
 }
 
-// insistWhile does something again and again while there is hope and ctx is not
+// retryWhile does something again and again while there is hope and ctx is not
 // done. hope says of an error how long the pauses may become; 0: there is none.
-func (ar *around) insistWhile(ctx context.Context, hope func(error) time.Duration, do func() error) error {
+func (ar *hostServices) retryWhile(ctx context.Context, hope func(error) time.Duration, do func() error) error {
 	for pause := ar.firstTry; ; pause *= 2 {
 		err := do()
 		if err == nil {
@@ -42,9 +42,9 @@ func (ar *around) insistWhile(ctx context.Context, hope func(error) time.Duratio
 	}
 }
 
-// away says whether an error means that the broker could not be reached, or
+// isAway says whether an error means that the broker could not be reached, or
 // went away half way; what it said is not among those.
-func away(err error) bool {
+func isAway(err error) bool {
 	var netErr *net.OpError // not net.Error, which every errno is
 	var urlErr *url.Error
 	return errors.As(err, &urlErr) || errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

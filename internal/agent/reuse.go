@@ -20,9 +20,9 @@ type line struct {
 	told wire.Through // so far
 }
 
-// mostFolders is how many folders one agent serves: should it ever keep something
+// maxFolders is how many folders one agent serves: should it ever keep something
 // of each, that does not grow without end.
-const mostFolders = 500
+const maxFolders = 500
 
 // openLine is the line that we were started with on a folder; nil if there is
 // none.
@@ -33,7 +33,7 @@ func openLine(dir string) *line {
 	}
 	_ = os.Unsetenv(wire.LineVariable) // it is for nobody else
 	unix.CloseOnExec(fd)
-	l := &line{file: os.NewFile(uintptr(fd), "line"), left: mostFolders - 1}
+	l := &line{file: os.NewFile(uintptr(fd), "line"), left: maxFolders - 1}
 	if last := os.Args[len(os.Args)-1]; last == dir && dir != "" {
 		// The words are where the kernel put them, and /proc shows what is there.
 		l.name = unsafe.Slice(unsafe.StringData(last), len(last))
@@ -41,9 +41,9 @@ func openLine(dir string) *line {
 	return l
 }
 
-// call makes our command line name the folder that we are at, so that nobody is
+// renameProcess makes our command line name the folder that we are at, so that nobody is
 // misled; one with a longer name than the first only as *, and none as -.
-func (l *line) call(dir string) {
+func (l *line) renameProcess(dir string) {
 	where := filepath.Dir(string(l.name))
 	if dir == "" {
 		dir = filepath.Join(where, "-")
@@ -55,15 +55,15 @@ func (l *line) call(dir string) {
 	}
 }
 
-// next says that we are through with a folder and waits for another one; "" if
+// nextFolder says that we are through with a folder and waits for another one; "" if
 // there is none, or somebody wants us to leave.
-func (l *line) next(leave <-chan os.Signal) string {
+func (l *line) nextFolder(leave <-chan os.Signal) string {
 	if l == nil || l.left == 0 {
 		return ""
 	}
 	l.left--
-	l.call("")
-	if _, err := l.file.Write(l.used().Packet()); err != nil {
+	l.renameProcess("")
+	if _, err := l.file.Write(l.cpuSinceLast().EncodePacket()); err != nil {
 		return "" // the driver is gone
 	}
 	dir := make(chan string, 1)
@@ -78,7 +78,7 @@ func (l *line) next(leave <-chan os.Signal) string {
 		case <-leave: // before we were asked
 			return ""
 		default:
-			l.call(next)
+			l.renameProcess(next)
 			return next
 		}
 	case <-leave:
@@ -86,8 +86,8 @@ func (l *line) next(leave <-chan os.Signal) string {
 	}
 }
 
-// used is the CPU time since it was last asked for.
-func (l *line) used() wire.Through {
+// cpuSinceLast is the CPU time since it was last asked for.
+func (l *line) cpuSinceLast() wire.Through {
 	now := wire.Through{Own: cpuTime(unix.RUSAGE_SELF), Children: cpuTime(unix.RUSAGE_CHILDREN)}
 	since := wire.Through{Own: max(0, now.Own-l.told.Own), Children: max(0, now.Children-l.told.Children)}
 	l.told = now

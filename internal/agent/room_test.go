@@ -40,7 +40,7 @@ func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 func (h *harness) refuse(status int32) *atomic.Int32 {
 	refuses := &atomic.Int32{}
 	refuses.Store(status)
-	h.around.depot = func(socket string) warehouse {
+	h.around.depot = func(socket string) brokerDepot {
 		t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}}

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// start begins to prepare the program.
-func (l *life) start(plain bool) {
+// startPreparing begins to prepare the program.
+func (l *life) startPreparing(plain bool) {
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.phase, l.prepare = preparing, cancel
 	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, spool: l.spool,
@@ -26,72 +26,72 @@ func (l *life) start(plain bool) {
 		case <-l.work.Done():
 		}
 	}
-	l.background(func(context.Context) (func(), func()) {
-		s, err := p.begin(ctx)
+	l.runInBackground(func(context.Context) (func(), func()) {
+		s, err := p.startProgram(ctx)
 		if s != nil && p.around.clock.Since(p.came) < time.Minute { // a build may have come after it
 			s.carried = p.carried
 		}
-		return func() { l.began(s, err) }, func() { s.abandon() }
+		return func() { l.programBegan(s, err) }, func() { s.killProgram() }
 	})
 }
 
-// abandon ends a program that nobody wants any more. s may be nil.
-func (s *started) abandon() {
+// killProgram ends a program that nobody wants any more. s may be nil.
+func (s *started) killProgram() {
 	if s == nil {
 		return
 	}
-	s.run.Kill()
+	s.run.KillProgram()
 	<-s.run.Done()
-	s.pipes.close()
+	s.pipes.closePipes()
 }
 
-// begins is told before the first output of the program, or of what comes before it, from
+// outputBegins is told before the first output of the program, or of what comes before it, from
 // these offsets on.
-func (l *life) begins(out, err int64, again bool) {
-	l.spool.begin(out, err)
-	l.outbox.withdraw()
-	l.outbox.begin(out, err, again)
+func (l *life) outputBegins(out, err int64, again bool) {
+	l.spool.beginStreams(out, err)
+	l.outbox.withdrawOutput()
+	l.outbox.beginStreams(out, err, again)
 	l.outbox.held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == "" // what the program writes is told after it is told to run
 	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
 		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
 	}
 }
 
-// began is told when the program runs, or will not.
-func (l *life) began(s *started, err error) {
+// programBegan is told when the program runs, or will not.
+func (l *life) programBegan(s *started, err error) {
 	l.prepare(nil)
 	if err != nil {
 		l.neverRan(err)
 		return
 	}
 	if l.verdict != nil && l.verdict.Kind == wire.Left { // it was to leave just when it began
-		s.abandon()
-		l.finish(*l.verdict)
+		s.killProgram()
+		l.finishAttempt(*l.verdict)
 		return
 	}
 	l.phase, l.ranOnce = running, true
 	l.before = before{s.tree, l.attempt.Work}
 	if s.saved != nil {
-		l.before.id, l.restored = s.saved.Work, l.now()
+		l.before.id, l.restored = s.saved.Work, l.sinceBirth()
 	}
 	l.takeOver(s)
-	v := wire.Vitals{Prepared: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
+	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
 	l.outbox.held = s.choice.trial
-	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, Carried: s.carried, State: &v})
+	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
-		l.note("method", s.choice.method, s.choice.why, nil)
+		l.sendNote("method", s.choice.method, s.choice.why, nil)
 	}
 	if s.saved == nil && s.choice.method == methodSandbox {
-		l.note("sandbox", "runs in the sandbox", sandboxNotice, nil)
+		l.sendNote("sandbox", "runs in the sandbox", sandboxNotice, nil)
 	}
 	l.endOrdered()
 }
 
 // takeOver makes the program ours, also when it was started again from an image.
 func (l *life) takeOver(s *started) {
-	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.now()
+	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.sinceBirth()
 	if s.choice.method == methodSandbox {
-		if err := l.around.adopt(l.attempt.Mark, s.run.Root()); err != nil {
+		if err := l.around.adopt(l.attempt.Mark, s.run.RootPID()); err != nil {
 			l.around.log.Warn("the sandbox is not measured", "error", err) // it may have ended already
 		}
 	}
@@ -111,11 +111,11 @@ func (l *life) neverRan(err error) {
 	o := new(outcome)
 	switch {
 	case l.verdict != nil:
-		l.finish(*l.verdict)
+		l.finishAttempt(*l.verdict)
 	case errors.As(err, &o):
-		l.finish(o.message)
+		l.finishAttempt(o.message)
 	default:
-		l.finish(wire.Message{Kind: wire.Lost, Why: err.Error()})
+		l.finishAttempt(wire.Message{Kind: wire.Lost, Why: err.Error()})
 	}
 }
 
@@ -126,12 +126,12 @@ func (l *life) onDone() {
 	if r.Saved {
 		return // who saves it tells when that is safe
 	}
-	l.program.pipes.finish()
-	failed, without := l.failedInBox(r), false
-	if c, ok := l.confined(); ok && !l.retry {
-		without = l.onDenied(c.Denied(), r.Code != 0)
+	l.program.pipes.finishReading()
+	failed, without := l.mayBlameSandbox(r), false
+	if c, ok := l.confinedProgram(); ok && !l.retry {
+		without = l.onDenied(c.DeniedCalls(), r.Code != 0)
 	}
-	l.gone()
+	l.forgetProgram()
 	// The method may have seen what was used after the last sample.
 	l.watch.last.CPU = max(l.watch.last.CPU, l.watch.from.start.CPU+r.CPU)
 	if l.save != nil {
@@ -139,45 +139,45 @@ func (l *life) onDone() {
 	}
 	switch {
 	case l.retry && l.verdict == nil && l.stopping == nil:
-		l.again()
+		l.restartUnsandboxed()
 	case l.retry && l.verdict == nil: // we ended it, and now it is to leave
-		l.finish(wire.Message{Kind: wire.Left, Why: l.stopping.why})
+		l.finishAttempt(wire.Message{Kind: wire.Left, Why: l.stopping.why})
 	case without:
-		l.again()
+		l.restartUnsandboxed()
 	case failed:
 		l.boxFailed = true
-		l.note("method", methodRestart, "it failed in the sandbox ("+howItEnded(r)+"), which may lack what it needs, as a network; it is started again without", nil)
-		l.again()
+		l.sendNote("method", methodRestart, "it failed in the sandbox ("+endingText(r)+"), which may lack what it needs, as a network; it is started again without", nil)
+		l.restartUnsandboxed()
 	case l.verdict != nil:
-		l.finish(*l.verdict)
+		l.finishAttempt(*l.verdict)
 	case l.killedForMemory(r):
-		l.finish(l.outOfMemory(r))
+		l.finishAttempt(l.outOfMemory(r))
 	case r.Lost:
-		l.finish(wire.Message{Kind: wire.Lost, Why: r.Why})
-	case l.endedWithUs(r):
-		l.finish(wire.Message{Kind: wire.Left, Why: "whoever ends this agent has ended the program: " + howItEnded(r)})
+		l.finishAttempt(wire.Message{Kind: wire.Lost, Why: r.Why})
+	case l.endedByShutdown(r):
+		l.finishAttempt(wire.Message{Kind: wire.Left, Why: "whoever ends this agent has ended the program: " + endingText(r)})
 	default:
-		l.finish(l.ending(r))
+		l.finishAttempt(l.programEnding(r))
 	}
 }
 
-// gone forgets the program: it has ended, its pipes are closed.
-func (l *life) gone() {
-	l.sense() // what it used at last
-	l.ranFor = l.ran()
+// forgetProgram forgets the program: it has ended, its pipes are closed.
+func (l *life) forgetProgram() {
+	l.takeSample() // what it used at last
+	l.ranFor = l.timeRun()
 	stopTicker(&l.sampler)
 	stopTicker(&l.memory)
 	stopTimer(&l.dueSave)
 	l.program, l.done, l.self = nil, nil, nil
 }
 
-// ran is how long programs of this attempt have run, without what came before and
+// timeRun is how long programs of this attempt have run, without what came before and
 // comes after them.
-func (l *life) ran() time.Duration {
+func (l *life) timeRun() time.Duration {
 	if l.program == nil {
 		return l.ranFor
 	}
-	return l.ranFor + l.now() - l.runFrom
+	return l.ranFor + l.sinceBirth() - l.runFrom
 }
 
 func stopTicker(t **time.Ticker) {
@@ -194,8 +194,8 @@ func stopTimer(t **time.Timer) {
 	}
 }
 
-// howItEnded says it in words; "" for a program that ended well.
-func howItEnded(r checkpoint.Result) string {
+// endingText says it in words; "" for a program that ended well.
+func endingText(r checkpoint.Result) string {
 	switch {
 	case r.Why != "":
 		return r.Why

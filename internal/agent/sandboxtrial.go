@@ -26,25 +26,25 @@ func (l *life) newTrial(s *started) *trial {
 // betweenLooks is how often the cost is measured once it is known.
 const betweenLooks = 30 * time.Second
 
-// judge looks at what the sandbox costs, after a sample.
-func (l *life) judge() {
+// judgeSandboxCost looks at what the sandbox costs, after a sample.
+func (l *life) judgeSandboxCost() {
 	t := l.trial
 	if l.program == nil || l.program.choice.method != methodSandbox {
 		return
 	}
-	now := boxed{at: l.now() - l.watch.began, total: l.watch.last.CPU}
+	now := boxed{at: l.sinceBirth() - l.watch.began, total: l.watch.last.CPU}
 	if now.at < beginning || t.cost > 0 && now.at-t.last.at < betweenLooks {
 		return
 	}
 	var ok bool
-	if now.sentry, ok = l.around.sentry(l.program.run.Root()); !ok {
+	if now.sentry, ok = l.around.sentry(l.program.run.RootPID()); !ok {
 		return
 	}
 	if t.first.at == 0 {
 		t.first = now
 		return
 	}
-	cost, ok := boxCost(t.first, now)
+	cost, ok := sandboxSlowdown(t.first, now)
 	if !ok {
 		return
 	}
@@ -56,31 +56,31 @@ func (l *life) judge() {
 	inputs := map[string]any{"cost": cost, "sandbox_cpu_s": (now.sentry - t.first.sentry).Seconds(),
 		"cpu_s": (now.total - t.first.total).Seconds()}
 	if cost > acceptable && l.stopping == nil && l.verdict == nil && l.save == nil {
-		l.withoutBox(fmt.Sprintf("it would take about %.1f times as long in the sandbox", cost), inputs)
+		l.leaveSandbox(fmt.Sprintf("it would take about %.1f times as long in the sandbox", cost), inputs)
 		return
 	}
 	l.outbox.held = false
-	l.note("method", methodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
+	l.sendNote("method", methodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
 }
 
-// withoutBox begins again without the sandbox, once the program is gone.
-func (l *life) withoutBox(why string, inputs map[string]any) {
-	l.note("method", methodRestart, why+"; it is started again without", inputs)
+// leaveSandbox begins again without the sandbox, once the program is gone.
+func (l *life) leaveSandbox(why string, inputs map[string]any) {
+	l.sendNote("method", methodRestart, why+"; it is started again without", inputs)
 	l.retry = true
 	l.killProgram()
 }
 
-// failedInBox says whether the end of a program may be the sandbox's fault: then it
+// mayBlameSandbox says whether the end of a program may be the sandbox's fault: then it
 // is run again without.
-func (l *life) failedInBox(r checkpoint.Result) bool {
+func (l *life) mayBlameSandbox(r checkpoint.Result) bool {
 	return l.program.choice.trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
-		l.now()-l.watch.began < quickFailure
+		l.sinceBirth()-l.watch.began < quickFailure
 }
 
-// again starts the program from the beginning without the sandbox.
-func (l *life) again() {
+// restartUnsandboxed starts the program from the beginning without the sandbox.
+func (l *life) restartUnsandboxed() {
 	l.retry, l.watch, l.trial, l.denied = false, nil, nil, denials{}
-	l.start(true)
+	l.startPreparing(true)
 }
 
 // sandboxCost is what is known now of what the sandbox costs the program; 0 if
@@ -94,7 +94,7 @@ func (l *life) sandboxCost() float64 {
 	case l.trial.cost > 0:
 		return l.trial.cost
 	case l.watch != nil && l.watch.method != methodSandbox && l.program == nil:
-		return plainCost(l.around.spent().minus(l.trial.before))
+		return guessSandboxCost(l.around.spent().minusEarlier(l.trial.before))
 	}
 	return 0
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// howLongPeriodic is how long a save that nobody waits for may take.
-const howLongPeriodic = 10 * time.Minute
+// periodicSaveTimeout is how long a save that nobody waits for may take.
+const periodicSaveTimeout = 10 * time.Minute
 
 // saveOrder is a save that is going on.
 type saveOrder struct {
@@ -29,8 +29,8 @@ type saveOrder struct {
 // errStopFirst ends a save because the program is to be stopped, which saves it.
 var errStopFirst = errors.New("the program is being stopped")
 
-// orderSave saves because the broker says so.
-func (l *life) orderSave() {
+// saveOnOrder saves because the broker says so.
+func (l *life) saveOnOrder() {
 	switch {
 	case l.phase == preparing:
 		l.notSaved(errors.New("the program does not run yet"))
@@ -38,7 +38,7 @@ func (l *life) orderSave() {
 	case l.save != nil:
 		l.wanted = true
 	default:
-		l.beginSave(saveOrder{asked: true}, howLongPeriodic)
+		l.beginSave(saveOrder{asked: true}, periodicSaveTimeout)
 	}
 }
 
@@ -47,12 +47,12 @@ func (l *life) onSaveDue() {
 	stopTimer(&l.dueSave)
 	switch {
 	case l.phase != running || l.save != nil || l.stopping != nil:
-	case l.session == nil || !l.saving.worthIt(l.watch.left()):
+	case l.session == nil || !l.saving.worthIt(l.watch.timeLeft()):
 		// Without the broker there is nowhere to bring it, and a program that
 		// is about to end need not be saved. Later it may be otherwise.
-		l.dueSave = time.NewTimer(shortestWait / 4)
+		l.dueSave = time.NewTimer(minSaveInterval / 4)
 	default:
-		l.beginSave(saveOrder{}, howLongPeriodic)
+		l.beginSave(saveOrder{}, periodicSaveTimeout)
 	}
 }
 
@@ -63,17 +63,17 @@ func (l *life) onSelfSaved() {
 		return
 	}
 	if l.save != nil || l.session == nil || l.stopping != nil || l.tooSoon() {
-		self.Skip()
+		self.SkipSave()
 		return
 	}
-	l.beginSave(saveOrder{}, howLongPeriodic)
+	l.beginSave(saveOrder{}, periodicSaveTimeout)
 }
 
 // tooSoon says whether the last save was made so recently that a program which
 // saves itself very often would be slowed down by taking all of them.
 func (l *life) tooSoon() bool {
-	wait, ok := l.saving.next()
-	return !ok || l.saver.last > 0 && l.now()-l.saver.last < min(wait, shortestWait)
+	wait, ok := l.saving.nextSave()
+	return !ok || l.saver.last > 0 && l.sinceBirth()-l.saver.last < min(wait, minSaveInterval)
 }
 
 // planSave sets the timer for the next save.
@@ -82,13 +82,13 @@ func (l *life) planSave() {
 	if l.self != nil && l.attempt.Spec.Checkpoint.Signal == "" || l.program.choice.method == methodRestart {
 		return // it saves itself when it likes, or cannot be saved
 	}
-	if wait, ok := l.saving.next(); ok {
+	if wait, ok := l.saving.nextSave(); ok {
 		l.dueSave = time.NewTimer(wait)
 	}
 }
 
-// leave saves the program and stops it, as l.stopping says.
-func (l *life) leave() {
+// saveAndStop saves the program and stops it, as l.stopping says.
+func (l *life) saveAndStop() {
 	if l.save != nil {
 		l.save.cancel(errStopFirst) // what it has brought to the depot already stays there
 		return
@@ -99,15 +99,15 @@ func (l *life) leave() {
 func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
-	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.pulse.mean.Mean()
+	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.pulse.mean.MeanPulse()
 	s.size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
 	ctx, cancel := context.WithCancelCause(timed)
 	o.cancel = cancel
-	l.background(func(context.Context) (func(), func()) {
+	l.runInBackground(func(context.Context) (func(), func()) {
 		defer release()
-		saved, err := s.save(ctx, n, o.stop)
+		saved, err := s.saveCheckpoint(ctx, n, o.stop)
 		if err != nil && ctx.Err() != nil && !errors.Is(err, checkpoint.ErrNothingToSave) {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
@@ -140,20 +140,20 @@ func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
 		l.saving.failed++
 		l.notSaved(err)
 	}
-	l.saver.last = l.now()
+	l.saver.last = l.sinceBirth()
 	switch {
 	case l.stopping != nil:
-		l.leave()
+		l.saveAndStop()
 	case l.wanted:
 		l.wanted = false
-		l.beginSave(saveOrder{asked: true}, howLongPeriodic)
+		l.beginSave(saveOrder{asked: true}, periodicSaveTimeout)
 	default:
 		l.planSave()
 	}
 }
 
 func (l *life) notSaved(err error) {
-	l.outbox.say(wire.Message{Kind: wire.NotSaved, Why: err.Error()})
+	l.outbox.queueMessage(wire.Message{Kind: wire.NotSaved, Why: err.Error()})
 }
 
 // onLeft is told when the program was to be saved and stopped.
@@ -161,15 +161,15 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 	stop := *l.stopping
 	switch {
 	case err == nil:
-		l.program.pipes.close() // all that counts was read when it was frozen
-		l.gone()
-		l.finish(wire.Message{Kind: wire.Left, Why: stop.why, Saved: saved})
+		l.program.pipes.closePipes() // all that counts was read when it was frozen
+		l.forgetProgram()
+		l.finishAttempt(wire.Message{Kind: wire.Left, Why: stop.why, Saved: saved})
 	case errors.Is(err, checkpoint.ErrNothingToSave):
 		l.verdict = &wire.Message{Kind: wire.Left, Why: stop.why}
 		l.killProgram()
-	case l.saver.stopped():
-		l.goOn(err)
-	case l.saver.ended(): // by itself; that is the answer
+	case l.saver.wasSaved():
+		l.continueFromImage(err)
+	case l.saver.hasEnded(): // by itself; that is the answer
 	default:
 		l.staysOn(err)
 	}
@@ -178,44 +178,44 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 // staysOn says that the program runs on although it was to leave.
 func (l *life) staysOn(err error) {
 	l.stopping = nil
-	l.outbox.say(wire.Message{Kind: wire.StaysOn, Why: err.Error()})
+	l.outbox.queueMessage(wire.Message{Kind: wire.StaysOn, Why: err.Error()})
 	l.planSave()
 }
 
-// goOn starts a program that was saved and stopped again from its image, here,
+// continueFromImage starts a program that was saved and stopped again from its image, here,
 // because the image could not be brought away.
-func (l *life) goOn(why error) {
+func (l *life) continueFromImage(why error) {
 	old, image := l.program, l.saver.image
-	old.pipes.close()
-	l.gone()
+	old.pipes.closePipes()
+	l.forgetProgram()
 	l.phase = preparing
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.prepare = cancel
 	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, life: l.work}
-	l.background(func(context.Context) (func(), func()) {
+	l.runInBackground(func(context.Context) (func(), func()) {
 		s := *old
 		pipes, err := openPipes(l.spool)
 		if err == nil {
-			s.pipes, s.program = pipes, p.build(pipes, s.choice.method)
-			err = p.launch(ctx, &s, image)
+			s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.method)
+			err = p.launchProgram(ctx, &s, image)
 		}
-		return func() { l.wentOn(&s, why, err) }, func() {
+		return func() { l.continuedFromImage(&s, why, err) }, func() {
 			if err == nil {
-				s.abandon()
+				s.killProgram()
 			}
 		}
 	})
 }
 
-func (l *life) wentOn(s *started, why, err error) {
+func (l *life) continuedFromImage(s *started, why, err error) {
 	l.prepare(nil)
 	switch {
 	case err != nil:
 		l.neverRan(fmt.Errorf("it was saved, but the image could not be brought away (%w) nor continued here: %w", why, err))
 		return
 	case l.verdict != nil && l.verdict.Kind == wire.Left:
-		s.abandon()
-		l.finish(*l.verdict)
+		s.killProgram()
+		l.finishAttempt(*l.verdict)
 		return
 	}
 	l.phase = running
@@ -226,13 +226,13 @@ func (l *life) wentOn(s *started, why, err error) {
 
 // saver saves one program. Only one save runs at a time.
 type saver struct {
-	around  *around
+	around  *hostServices
 	run     checkpoint.Run
 	pipes   *pipes
 	spool   *spool
 	scratch string
 	work    string
-	depot   warehouse
+	depot   brokerDepot
 	method  string
 	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
 	spent   func() (busy, idle float64)           // of the whole job, see wire.Vitals
@@ -247,7 +247,7 @@ type saver struct {
 }
 
 func (l *life) newSaver(s *started) *saver {
-	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratch(), work: l.folder.work(),
+	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratchDir(), work: l.folder.workDir(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
 	if s.choice.method != methodSandbox {
 		v.exported = s.exported
@@ -255,7 +255,7 @@ func (l *life) newSaver(s *started) *saver {
 	from, mark := l.watch.from, l.attempt.Mark
 	v.used = func() (float64, int64) {
 		u := l.around.usage(mark)
-		return from.total(u.CPU), from.bytes(u)
+		return from.totalWork(u.CPU), from.totalBytes(u)
 	}
 	watch := l.watch
 	v.spent = func() (busy, idle float64) {
@@ -267,8 +267,8 @@ func (l *life) newSaver(s *started) *saver {
 	return v
 }
 
-// ended says whether the program is gone.
-func (s *saver) ended() bool {
+// hasEnded says whether the program is gone.
+func (s *saver) hasEnded() bool {
 	select {
 	case <-s.run.Done():
 		return true
@@ -277,11 +277,11 @@ func (s *saver) ended() bool {
 	}
 }
 
-// stopped says whether the program is gone because it was saved.
-func (s *saver) stopped() bool { return s.ended() && s.run.Result().Saved }
+// wasSaved says whether the program is gone because it was saved.
+func (s *saver) wasSaved() bool { return s.hasEnded() && s.run.Result().Saved }
 
-// save saves the program and brings the image away.
-func (s *saver) save(ctx context.Context, n int, stop bool) (*wire.Saved, error) {
+// saveCheckpoint saves the program and brings the image away.
+func (s *saver) saveCheckpoint(ctx context.Context, n int, stop bool) (*wire.Saved, error) {
 	begin := s.around.clock()
 	s.image = filepath.Join(s.scratch, fmt.Sprintf("image.%d", n))
 	copied := filepath.Join(s.scratch, fmt.Sprintf("files.%d", n))
@@ -295,18 +295,18 @@ func (s *saver) save(ctx context.Context, n int, stop bool) (*wire.Saved, error)
 	saved := &wire.Saved{N: n, Epoch: s.epoch, Method: s.method, Exported: s.exported}
 	var shot *depot.Shot
 	var froze time.Time
-	err := s.run.Save(ctx, s.image, stop, func() (err error) {
+	err := s.run.SaveImage(ctx, s.image, stop, func() (err error) {
 		froze = s.around.clock()
-		shot, err = s.freeze(saved, copied, stop)
+		shot, err = s.recordFrozen(saved, copied, stop)
 		return err
 	})
 	if err != nil {
-		s.pipes.resume()
+		s.pipes.resumeReading()
 		_ = os.RemoveAll(s.image) // it is of no use
 		return nil, err
 	}
 	saved.Frozen = s.around.clock.Since(froze)
-	err = s.bring(ctx, saved, shot)
+	err = s.pushCheckpoint(ctx, saved, shot)
 	if err == nil || !stop {
 		_ = os.RemoveAll(s.image) // it is in the depot, or not needed
 	}
@@ -350,26 +350,26 @@ func freeSpace(dir string) (int64, error) {
 	return int64(fs.Bavail) * fs.Bsize, nil
 }
 
-// freeze is called while the program stands still.
-func (s *saver) freeze(saved *wire.Saved, copied string, stop bool) (*depot.Shot, error) {
+// recordFrozen is called while the program stands still.
+func (s *saver) recordFrozen(saved *wire.Saved, copied string, stop bool) (*depot.Shot, error) {
 	if stop {
-		s.pipes.pause()
+		s.pipes.pauseReading()
 	}
-	if err := s.pipes.drain(); err != nil {
+	if err := s.pipes.drainPipes(); err != nil {
 		return nil, err
 	}
-	saved.Out, saved.Err = s.spool.ends()
+	saved.Out, saved.Err = s.spool.streamEnds()
 	saved.Used, saved.IO = s.used()
 	saved.Busy, saved.Idle = s.spent()
-	return depot.Snapshot(s.work, copied, s.shot)
+	return depot.TakeSnapshot(s.work, copied, s.shot)
 }
 
-// bring pushes image and work folder to the depot.
-func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) error {
+// pushCheckpoint pushes image and work folder to the depot.
+func (s *saver) pushCheckpoint(ctx context.Context, saved *wire.Saved, shot *depot.Shot) error {
 	before, tries := s.depot.Traffic(), 0
-	err := s.around.insist(ctx, func() error {
+	err := s.around.retryAway(ctx, func() error {
 		tries++
-		work, _, stats, err := shot.Push(ctx, s.depot)
+		work, _, stats, err := shot.PushTree(ctx, s.depot)
 		if err != nil {
 			return fmt.Errorf("saving the working directory: %w", err)
 		}
@@ -378,7 +378,7 @@ func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) 
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		image, _, stats, err := depot.Push(ctx, s.image, s.depot, depot.PushOptions{})
+		image, _, stats, err := depot.PushFolder(ctx, s.image, s.depot, depot.PushOptions{})
 		if err != nil {
 			return fmt.Errorf("bringing the image away: %w", err)
 		}

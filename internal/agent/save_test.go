@@ -57,7 +57,7 @@ func (h *harness) wantSteps(steps int) {
 func (h *harness) fetch(id string) string {
 	h.t.Helper()
 	dir := h.t.TempDir()
-	if _, err := depot.Fetch(h.t.Context(), h.store, depot.ID(id), dir); err != nil {
+	if _, err := depot.FetchTree(h.t.Context(), h.store, depot.ID(id), dir); err != nil {
 		h.t.Fatalf("fetching %q: %v", id, err)
 	}
 	return dir
@@ -208,19 +208,21 @@ func TestAProgramWhoseSaveFailsRunsOn(t *testing.T) {
 }
 
 // fullDepot takes nothing that is new.
-type fullDepot struct{ warehouse }
+type fullDepot struct{ brokerDepot }
 
-func (fullDepot) Put(context.Context, depot.ID, []byte) error {
+func (fullDepot) PutChunk(context.Context, depot.ID, []byte) error {
 	return fmt.Errorf("putting a chunk: %w", unix.ENOSPC)
 }
 
-func (f fullDepot) Missing(_ context.Context, ids []depot.ID) ([]depot.ID, error) { return ids, nil }
+func (f fullDepot) MissingChunks(_ context.Context, ids []depot.ID) ([]depot.ID, error) {
+	return ids, nil
+}
 
 func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testing.T) {
 	h := newSteps(t, 100, "2ms")
 	var full atomic.Bool
 	full.Store(true)
-	h.around.depot = func(socket string) warehouse {
+	h.around.depot = func(socket string) brokerDepot {
 		if full.Load() {
 			return fullDepot{depotOf(socket)}
 		}
@@ -245,7 +247,7 @@ func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testin
 
 func TestAProgramThatCannotGoOnAfterAllIsLost(t *testing.T) {
 	h := newSteps(t, 1000, "2ms")
-	h.around.depot = func(socket string) warehouse { return fullDepot{depotOf(socket)} }
+	h.around.depot = func(socket string) brokerDepot { return fullDepot{depotOf(socket)} }
 	h.begin()
 	h.upTo(10)
 	stepsTrouble.Lock()
@@ -319,7 +321,7 @@ func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
 }
 
 func TestAnImageThatWillNotFitIsNotBegun(t *testing.T) {
-	s := &saver{around: &around{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s", size: 90 << 20}
+	s := &saver{around: &hostServices{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s", size: 90 << 20}
 	if err := s.hasRoom(); err == nil || !strings.Contains(err.Error(), "90 MB") {
 		t.Errorf("90 MB, and the disk has 100: %v", err)
 	}

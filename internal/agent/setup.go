@@ -8,7 +8,7 @@ import (
 )
 
 // setupFile is where the environment is written that the setup line leaves behind.
-func (f folder) setupFile() string { return f.path("setup-environment") }
+func (f folder) setupFile() string { return f.filePath("setup-environment") }
 
 // setUp runs the job's setup line to its end. The program gets what the line exports: it
 // is one environment, as if the line stood before the program in a script.
@@ -24,9 +24,9 @@ func (p *preparation) setUp(ctx context.Context, s *started) error {
 	program.Argv = []string{"/bin/sh", "-c", `trap 'cat /proc/self/environ >"$GODWIT_SETUP" 2>/dev/null' EXIT; ` + line}
 	program.Env = setEnvironment(program.Env, []string{"GODWIT_SETUP=" + file})
 	program.Restart, program.Stdin = nil, ""
-	r, err := p.toItsEnd(ctx, &program, "setup")
+	r, err := p.runToEnd(ctx, &program, "setup")
 	if err == nil && r.Code != 0 {
-		err = failed(r.Code, "setup failed: "+howItEnded(r))
+		err = failedOutcome(r.Code, "setup failed: "+endingText(r))
 	}
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (p *preparation) setUp(ctx context.Context, s *started) error {
 	if err != nil {
 		return nil //nolint:nilerr // the line ended in a way that leaves no environment, as with exec
 	}
-	s.exported = exports(strings.Split(strings.TrimRight(string(text), "\x00"), "\x00"), program.Env)
+	s.exported = changedVariables(strings.Split(strings.TrimRight(string(text), "\x00"), "\x00"), program.Env)
 	s.program.Env = setEnvironment(s.program.Env, s.exported)
 	return nil
 }
@@ -43,8 +43,8 @@ func (p *preparation) setUp(ctx context.Context, s *started) error {
 // shells are variables that every shell sets for itself.
 var shells = []string{"PWD", "OLDPWD", "SHLVL", "_", "IFS", "PPID", "PS1", "PS2", "PS4", "OPTIND"}
 
-// exports are the variables of an environment that are not as they were before.
-func exports(after, before []string) []string {
+// changedVariables are the variables of an environment that are not as they were before.
+func changedVariables(after, before []string) []string {
 	var list []string
 	for _, v := range after {
 		name, _, ok := strings.Cut(v, "=")

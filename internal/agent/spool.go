@@ -49,19 +49,19 @@ func newSpool(dir string, segmentSize, limit int64) *spool {
 		changed: make(chan struct{}, 1), room: make(chan struct{})}
 }
 
-// begin says at which offsets of the job's whole streams this attempt begins.
-func (s *spool) begin(out, err int64) {
+// beginStreams says at which offsets of the job's whole streams this attempt begins.
+func (s *spool) beginStreams(out, err int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, at := range []int64{out, err} {
-		s.streams[i].drop()
+		s.streams[i].dropFiles()
 		s.streams[i] = stream{first: at, end: at, recent: recent{keep: s.streams[i].recent.keep}}
 	}
 	s.makeRoom()
 }
 
-// recover finds what an earlier agent has kept.
-func (s *spool) recover() error {
+// recoverFiles finds what an earlier agent has kept.
+func (s *spool) recoverFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list, err := os.ReadDir(s.dir)
@@ -81,15 +81,15 @@ func (s *spool) recover() error {
 		st.files = append(st.files, &segment{start: offset, size: info.Size(), path: filepath.Join(s.dir, e.Name())})
 	}
 	for i := range s.streams {
-		s.streams[i].settle()
+		s.streams[i].settleBounds()
 	}
-	s.tell()
+	s.signalChange()
 	return nil
 }
 
-// settle finds first and end of what the files hold. Only the last run of files
+// settleBounds finds first and end of what the files hold. Only the last run of files
 // without a gap counts; there is no gap unless somebody else was at them.
-func (st *stream) settle() {
+func (st *stream) settleBounds() {
 	slices.SortFunc(st.files, func(a, b *segment) int { return cmp.Compare(a.start, b.start) })
 	for i := len(st.files) - 1; i > 0; i-- {
 		if before := st.files[i-1]; before.start+before.size != st.files[i].start {
@@ -116,28 +116,28 @@ func parseSegment(name string) (number int, offset int64, ok bool) {
 	return int(head[0] - '0'), n, true
 }
 
-// add appends what the program wrote to a stream, 1 or 2. It always takes it.
-func (s *spool) add(number int, data []byte) {
+// addOutput appends what the program wrote to a stream, 1 or 2. It always takes it.
+func (s *spool) addOutput(number int, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
-	st.recent.add(data)
-	if len(st.tail) > 0 || !s.store(number, st.end, data) {
+	st.recent.addText(data)
+	if len(st.tail) > 0 || !s.storeData(number, st.end, data) {
 		st.tail = append(st.tail, data...)
 	}
 	st.end += int64(len(data))
-	s.tell()
+	s.signalChange()
 }
 
-func (s *spool) tell() {
+func (s *spool) signalChange() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// flush tries to write what is in memory only, and says whether nothing is.
-func (s *spool) flush() bool {
+// flushMemory tries to write what is in memory only, and says whether nothing is.
+func (s *spool) flushMemory() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ok := true
@@ -145,7 +145,7 @@ func (s *spool) flush() bool {
 		st := &s.streams[i]
 		for len(st.tail) > 0 {
 			piece := st.tail[:min(len(st.tail), pipeBuffer/16)]
-			if !s.store(i+1, st.end-int64(len(st.tail)), piece) {
+			if !s.storeData(i+1, st.end-int64(len(st.tail)), piece) {
 				ok = false
 				break
 			}
@@ -155,9 +155,9 @@ func (s *spool) flush() bool {
 	return ok
 }
 
-// store writes data behind what the files of a stream hold, which is at offset
+// storeData writes data behind what the files of a stream hold, which is at offset
 // at. If that fails half way nothing has changed.
-func (s *spool) store(number int, at int64, data []byte) bool {
+func (s *spool) storeData(number int, at int64, data []byte) bool {
 	st := &s.streams[number-1]
 	var last *segment
 	if n := len(st.files); n > 0 {
@@ -189,8 +189,8 @@ func (s *spool) newSegment(number int, at int64) *segment {
 	return &segment{start: at, file: file, path: path}
 }
 
-// read reads up to len(buf) bytes of a stream from an offset on.
-func (s *spool) read(number int, offset int64, buf []byte) (int, error) {
+// readStream reads up to len(buf) bytes of a stream from an offset on.
+func (s *spool) readStream(number int, offset int64, buf []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
@@ -241,25 +241,25 @@ func readSome(file *os.File, buf []byte, at, size int64) (int, error) {
 	return 0, err
 }
 
-// span is what of a stream is kept: from its first byte to behind its last.
-func (s *spool) span(number int) (first, end int64) {
+// keptSpan is what of a stream is kept: from its first byte to behind its last.
+func (s *spool) keptSpan(number int) (first, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
 	return st.first, st.end
 }
 
-// ends are the lengths of both streams.
-func (s *spool) ends() (out, err int64) {
+// streamEnds are the lengths of both streams.
+func (s *spool) streamEnds() (out, err int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[0].end, s.streams[1].end
 }
 
-// acknowledge drops what of a stream lies before the offset. The file that is
+// dropBefore drops what of a stream lies before the offset. The file that is
 // being written stays until it is full: a file for each line would cost more
 // than sending a few lines again after a crash.
-func (s *spool) acknowledge(number int, upTo int64) {
+func (s *spool) dropBefore(number int, upTo int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
@@ -269,7 +269,7 @@ func (s *spool) acknowledge(number int, upTo int64) {
 		if g.start+g.size > st.first || g.file != nil && len(st.files) == 1 && g.size < s.segment {
 			break
 		}
-		g.remove()
+		g.removeFile()
 		st.files = st.files[1:]
 	}
 	s.makeRoom()
@@ -280,22 +280,22 @@ func (s *spool) makeRoom() {
 	s.room = make(chan struct{})
 }
 
-func (g *segment) remove() {
+func (g *segment) removeFile() {
 	if g.file != nil {
 		_ = g.file.Close() // its content is not needed any more
 	}
 	_ = os.Remove(g.path)
 }
 
-func (st *stream) drop() {
+func (st *stream) dropFiles() {
 	for _, g := range st.files {
-		g.remove()
+		g.removeFile()
 	}
 }
 
-// full says whether the program has to wait, and gives what to wait for: room
+// isFull says whether the program has to wait, and gives what to wait for: room
 // is closed when there may be some.
-func (s *spool) full() (room <-chan struct{}, full bool) {
+func (s *spool) isFull() (room <-chan struct{}, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var kept int64
@@ -307,8 +307,8 @@ func (s *spool) full() (room <-chan struct{}, full bool) {
 	return s.room, full || kept > s.limit
 }
 
-// secure makes what is kept survive the loss of power.
-func (s *spool) secure() error {
+// syncFiles makes what is kept survive the loss of power.
+func (s *spool) syncFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	any := false
@@ -326,26 +326,26 @@ func (s *spool) secure() error {
 	if !any {
 		return nil
 	}
-	return folder{s.dir}.sync()
+	return folder{s.dir}.syncDir()
 }
 
-// remember keeps so many bytes of the end of each stream, for lately.
-func (s *spool) remember(n int) {
+// setTailSize keeps so many bytes of the end of each stream, for lately.
+func (s *spool) setTailSize(n int) {
 	for i := range s.streams {
 		s.streams[i].recent.keep = n
 	}
 }
 
-// lately is the end of a stream, for the progress pattern.
-func (s *spool) lately(number int, buf []byte) (text []byte, end int64) {
+// recentText is the end of a stream, for the progress pattern.
+func (s *spool) recentText(number int, buf []byte) (text []byte, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
 	return st.recent.appendTo(buf[:0]), st.end
 }
 
-// close closes the files; what is kept stays.
-func (s *spool) close() {
+// closeFiles closes the files; what is kept stays.
+func (s *spool) closeFiles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.streams {

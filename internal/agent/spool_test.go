@@ -25,24 +25,24 @@ func TestTheBrokerGetsEveryByteWhateverHappens(t *testing.T) {
 		defer os.RemoveAll(dir)
 		m := &spoolModel{dir: filepath.Join(dir, "out")}
 		m.begin(t)
-		defer func() { m.spool.close() }()
+		defer func() { m.spool.closeFiles() }()
 		t.Repeat(map[string]func(*rapid.T){
 			"write":     m.write,
 			"send":      m.send,
-			"break":     func(*rapid.T) { m.onTheWay = nil; m.outbox.reconnected() },
+			"break":     func(*rapid.T) { m.onTheWay = nil; m.outbox.resendAll() },
 			"arrive":    m.arrive,
 			"take over": m.takeOver,
-			"say":       func(*rapid.T) { m.outbox.say(wire.Message{Kind: wire.Note}) },
+			"say":       func(*rapid.T) { m.outbox.queueMessage(wire.Message{Kind: wire.Note}) },
 		})
 		m.outbox.sayLast(wire.Message{Kind: wire.Ended})
-		m.outbox.reconnected()
+		m.outbox.resendAll()
 		m.onTheWay = nil
-		for !m.outbox.empty() {
+		for !m.outbox.isEmpty() {
 			m.send(t)
 			for len(m.onTheWay) > 0 {
 				m.take(t)
 			}
-			m.outbox.acknowledge(m.seen)
+			m.outbox.acknowledgeUpTo(m.seen)
 			m.outbox.queueOutput()
 		}
 		for i := range m.wrote {
@@ -78,13 +78,13 @@ func (m *spoolModel) write(t *rapid.T) {
 	}
 	i := rapid.IntRange(0, 1).Draw(t, "stream")
 	data := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "data")
-	m.spool.add(i+1, data)
+	m.spool.addOutput(i+1, data)
 	m.wrote[i] = append(m.wrote[i], data...)
 	m.outbox.queueOutput()
 }
 
 func (m *spoolModel) send(t *rapid.T) {
-	frames, err := m.outbox.batch()
+	frames, err := m.outbox.nextBatch()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (m *spoolModel) arrive(t *rapid.T) {
 	}
 	m.take(t)
 	if rapid.IntRange(0, 3).Draw(t, "acknowledged") > 0 {
-		m.outbox.acknowledge(m.seen)
+		m.outbox.acknowledgeUpTo(m.seen)
 		m.outbox.queueOutput()
 	}
 }
@@ -131,19 +131,19 @@ func (m *spoolModel) take(t *rapid.T) {
 
 func (m *spoolModel) takeOver(t *rapid.T) {
 	m.agents++
-	m.spool.close()
+	m.spool.closeFiles()
 	m.onTheWay = nil
 	m.spool = newSpool(m.dir, 100, 1000)
-	if err := m.spool.recover(); err != nil {
+	if err := m.spool.recoverFiles(); err != nil {
 		t.Fatal(err)
 	}
 	m.outbox = newOutbox(m.spool, m.agents)
-	out, _ := m.spool.span(1)
-	stderr, _ := m.spool.span(2)
-	m.outbox.begin(out, stderr, false)
+	out, _ := m.spool.keptSpan(1)
+	stderr, _ := m.spool.keptSpan(2)
+	m.outbox.beginStreams(out, stderr, false)
 	m.outbox.queueOutput()
 	for i := range m.wrote {
-		if _, end := m.spool.span(i + 1); end != int64(len(m.wrote[i])) && end != 0 {
+		if _, end := m.spool.keptSpan(i + 1); end != int64(len(m.wrote[i])) && end != 0 {
 			t.Fatalf("stream %d is found to be %d long, not %d", i+1, end, len(m.wrote[i]))
 		}
 	}
@@ -157,23 +157,23 @@ func TestWhatDoesNotFitOnTheDiskIsKeptUntilItDoes(t *testing.T) {
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
 	s := newSpool(filepath.Join(dir, "out"), 8<<10, 1<<20)
-	defer s.close()
+	defer s.closeFiles()
 	var all []byte
 	for i := range 30 {
 		data := bytes.Repeat([]byte{byte('a' + i)}, 4<<10)
 		all = append(all, data...)
-		s.add(1, data)
+		s.addOutput(1, data)
 	}
-	if _, full := s.full(); !full || s.flush() {
+	if _, full := s.isFull(); !full || s.flushMemory() {
 		t.Fatal("a full disk is not noticed")
 	}
 	read := 0
-	for !s.flush() {
+	for !s.flushMemory() {
 		if read += 16 << 10; read > len(all) {
 			t.Fatal("not written although there is room")
 		}
 		wantSpool(t, s, all, read)
-		s.acknowledge(1, int64(read))
+		s.dropBefore(1, int64(read))
 	}
 	wantSpool(t, s, all, read)
 }
@@ -182,19 +182,19 @@ func TestWhatDoesNotFitOnTheDiskIsKeptUntilItDoes(t *testing.T) {
 func testWithoutMount(t *testing.T, dir string) {
 	t.Helper()
 	s := newSpool(filepath.Join(dir, "file", "out"), 8<<10, 1<<20)
-	defer s.close()
+	defer s.closeFiles()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.add(1, []byte("one"))
-	s.add(1, []byte("two"))
-	if _, full := s.full(); !full || s.flush() {
+	s.addOutput(1, []byte("one"))
+	s.addOutput(1, []byte("two"))
+	if _, full := s.isFull(); !full || s.flushMemory() {
 		t.Fatal("a disk that takes nothing is not noticed")
 	}
 	if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 		t.Fatal(err)
 	}
-	if !s.flush() {
+	if !s.flushMemory() {
 		t.Error("not written although there is room")
 	}
 	wantSpool(t, s, []byte("onetwo"), 0)
@@ -203,7 +203,7 @@ func testWithoutMount(t *testing.T, dir string) {
 func wantSpool(t *testing.T, s *spool, all []byte, from int) {
 	t.Helper()
 	buf := make([]byte, len(all)-from)
-	if n, err := s.read(1, int64(from), buf); err != nil || n != len(buf) || !bytes.Equal(buf, all[from:]) {
+	if n, err := s.readStream(1, int64(from), buf); err != nil || n != len(buf) || !bytes.Equal(buf, all[from:]) {
 		t.Errorf("read %d bytes, %v, of %d", n, err, len(buf))
 	}
 }
@@ -224,7 +224,7 @@ func hasUpper(s string) bool { return s != string(bytes.ToLower([]byte(s))) || s
 
 func TestPipesAreDrainedToTheByte(t *testing.T) {
 	s := newSpool(filepath.Join(t.TempDir(), "out"), 1<<20, 1<<20)
-	defer s.close()
+	defer s.closeFiles()
 	p, err := openPipes(s)
 	if err != nil {
 		t.Fatal(err)
@@ -239,20 +239,20 @@ func TestPipesAreDrainedToTheByte(t *testing.T) {
 			want[j] += int64(n)
 		}
 		if i%20 == 0 {
-			p.pause()
+			p.pauseReading()
 		}
-		if err := p.drain(); err != nil {
+		if err := p.drainPipes(); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.ends(); out != want[0] || err != want[1] {
+		if out, err := s.streamEnds(); out != want[0] || err != want[1] {
 			t.Fatalf("after drain %d and %d bytes are there, want %v", out, err, want)
 		}
-		p.resume()
+		p.resumeReading()
 	}
-	p.pause()
+	p.pauseReading()
 	fmt.Fprint(p.w[0], "not to be read")
-	p.close()
-	if out, _ := s.ends(); out != want[0] {
+	p.closePipes()
+	if out, _ := s.streamEnds(); out != want[0] {
 		t.Error("what came after the pause was read")
 	}
 }

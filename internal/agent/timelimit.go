@@ -16,27 +16,27 @@ import (
 // How long before the manager of the cluster ends us we begin to leave: a tenth
 // of the time we had, within bounds.
 const (
-	shortestNotice = 5 * time.Second
-	longestNotice  = 2 * time.Minute
-	// lastMoment is what it takes to end a program and say so.
-	lastMoment = 2 * time.Second
+	minNotice = 5 * time.Second
+	maxNotice = 2 * time.Minute
+	// endMargin is what it takes to end a program and say so.
+	endMargin = 2 * time.Second
 )
 
 // expectEviction sets the alarm for leaving before the cluster's manager ends
 // the attempt.
 func (l *life) expectEviction() {
 	limit := l.attempt.Limit
-	if left, ok := slurmLeft(os.Getenv, l.around.clock()); ok && (limit == 0 || left < limit) {
+	if left, ok := slurmTimeLeft(os.Getenv, l.around.clock()); ok && (limit == 0 || left < limit) {
 		limit = left
 	}
 	if limit > 0 {
-		l.evicted = time.NewTimer(max(0, limit-notice(limit)))
+		l.evicted = time.NewTimer(max(0, limit-noticePeriod(limit)))
 	}
 }
 
-// slurmLeft is the time until Slurm ends the job: it knows better than who
+// slurmTimeLeft is the time until Slurm ends the job: it knows better than who
 // submitted it, since a partition may allow less.
-func slurmLeft(getenv func(string) string, now time.Time) (time.Duration, bool) {
+func slurmTimeLeft(getenv func(string) string, now time.Time) (time.Duration, bool) {
 	end, err := strconv.ParseInt(getenv("SLURM_JOB_END_TIME"), 10, 64)
 	if err != nil || end <= 0 {
 		return 0, false
@@ -44,8 +44,8 @@ func slurmLeft(getenv func(string) string, now time.Time) (time.Duration, bool) 
 	return time.Unix(end, 0).Sub(now), true
 }
 
-func notice(limit time.Duration) time.Duration {
-	return min(max(limit/10, shortestNotice), longestNotice)
+func noticePeriod(limit time.Duration) time.Duration {
+	return min(max(limit/10, minNotice), maxNotice)
 }
 
 // onEviction leaves before the manager ends us, to go on elsewhere. A program
@@ -60,44 +60,44 @@ func (l *life) onEviction() {
 		l.killProgram()
 	case cannotBeSaved:
 		l.doomed = true
-		l.note("limit", "stay", "the walltime limit of "+l.attempt.Cluster+" is near, and it cannot be checkpointed", nil)
-		l.evicted = time.NewTimer(notice(l.now()) - lastMoment)
+		l.sendNote("limit", "stay", "the walltime limit of "+l.attempt.Cluster+" is near, and it cannot be checkpointed", nil)
+		l.evicted = time.NewTimer(noticePeriod(l.sinceBirth()) - endMargin)
 	default:
-		l.note("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint", nil)
-		l.stop(stopOrder{notice(l.now()) * 3 / 4, "the time limit of the cluster is near"})
+		l.sendNote("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint", nil)
+		l.stopProgram(stopOrder{noticePeriod(l.sinceBirth()) * 3 / 4, "the time limit of the cluster is near"})
 	}
 }
 
-// cause is what ended an attempt that was not to end yet. Who tells an agent to go
+// endingCause is what ended an attempt that was not to end yet. Who tells an agent to go
 // is its cluster's manager, which takes the processors away, or a machine that
 // stops.
-func (l *life) cause(m *wire.Message) string {
+func (l *life) endingCause(m *wire.Message) string {
 	switch {
 	case m.Cause != "":
 		return m.Cause
 	case m.Kind == wire.Lost:
-		return l.folder.lostBy()
+		return l.folder.lostCause()
 	case m.Kind != wire.Left || l.quit == nil:
 		return ""
-	case below(os.Getenv):
+	case isManagedJob(os.Getenv):
 		return jobfile.Preempted
 	}
 	return jobfile.NodeFail
 }
 
-// below says whether we run as a job of a cluster's manager.
-func below(getenv func(string) string) bool {
+// isManagedJob says whether we run as a job of a cluster's manager.
+func isManagedJob(getenv func(string) string) bool {
 	return getenv("SLURM_JOB_ID") != "" || getenv("JOB_ID") != "" && getenv("SGE_ROOT") != ""
 }
 
-// together is how far apart a program and its agent may be told to go by who
+// signalSkew is how far apart a program and its agent may be told to go by who
 // means them both.
-const together = 300 * time.Millisecond
+const signalSkew = 300 * time.Millisecond
 
-// endedWithUs says whether the program was ended by who wants us to go as well: a
+// endedByShutdown says whether the program was ended by who wants us to go as well: a
 // machine that stops, and a cluster's manager, tell all processes of a job at
 // once. That is not the end of the job.
-func (l *life) endedWithUs(r checkpoint.Result) bool {
+func (l *life) endedByShutdown(r checkpoint.Result) bool {
 	if l.quit != nil {
 		return r.Code != 0 || r.Signal != 0
 	}
@@ -108,7 +108,7 @@ func (l *life) endedWithUs(r checkpoint.Result) bool {
 	case <-l.around.signals:
 		l.quit = time.NewTimer(l.around.grace)
 		return true
-	case <-time.After(together):
+	case <-time.After(signalSkew):
 		return false
 	}
 }

@@ -34,7 +34,7 @@ func TestAProgramThatIsEndedTogetherWithItsAgentHasNotEnded(t *testing.T) {
 		if c.besides {
 			signals <- unix.SIGTERM
 		}
-		if got := l.endedWithUs(c.result); got != c.want || got && l.quit == nil {
+		if got := l.endedByShutdown(c.result); got != c.want || got && l.quit == nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -13,18 +13,18 @@ import (
 
 // How often a program is looked at.
 const (
-	usualSample    = 2 * time.Second
-	shortestSample = 100 * time.Millisecond
-	longestSample  = 2 * time.Minute
+	usualSample = 2 * time.Second
+	minSample   = 100 * time.Millisecond
+	maxSample   = 2 * time.Minute
 )
 
 func sampleEvery(a *wire.Attempt) time.Duration {
 	every := usualSample
 	if a.Every.Sample > 0 {
-		every = min(max(a.Every.Sample, shortestSample), longestSample)
+		every = min(max(a.Every.Sample, minSample), maxSample)
 	}
 	if len(a.Alone.Seconds) > 0 && a.Deadline > 0 {
-		every = min(every, max(expected(a)/samplesOfRun, briefSample))
+		every = min(every, max(expectedRunTime(a)/samplesOfRun, briefSample))
 	}
 	return every
 }
@@ -41,14 +41,14 @@ const (
 // user names none.
 const usualConfidence = 0.95
 
-// betweenNotes is how long explain is spared after a change was told.
-const betweenNotes = 10 * time.Second
+// noteInterval is how long explain is spared after a change was told.
+const noteInterval = 10 * time.Second
 
 // watching is what is known of how the program does.
 type watching struct {
 	forecast *predict.Watch
 	progress *progress
-	asking   asking
+	asking   moveRequests
 	began    time.Duration // the program, on life's clock
 	from     reckoning
 	pulse    pulse
@@ -75,14 +75,14 @@ type reckoning struct {
 	speed float64
 }
 
-// total is what the whole job has used, in seconds on the reference host, when
+// totalWork is what the whole job has used, in seconds on the reference host, when
 // the processes of the attempt have used so much.
-func (r reckoning) total(cpu time.Duration) float64 {
+func (r reckoning) totalWork(cpu time.Duration) float64 {
 	return r.used + max(cpu-r.start.CPU, 0).Seconds()*r.speed
 }
 
-// bytes is what the whole job has read and written.
-func (r reckoning) bytes(u proctree.Usage) int64 {
+// totalBytes is what the whole job has read and written.
+func (r reckoning) totalBytes(u proctree.Usage) int64 {
 	return r.moved + max(u.Read-r.start.Read, 0) + max(u.Written-r.start.Written, 0)
 }
 
@@ -99,13 +99,13 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 
 func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
-	w := &watching{began: l.now(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -betweenNotes}
+	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -noteInterval}
 	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
 	used, busy := w.from.used, w.from.busy
 	if s.saved != nil {
-		used /= w.pulse.pace.Slow(s.saved.Slow)
-		busy /= w.pulse.pace.Slow(s.saved.Slow)
-		w.pulse.mean.Add(s.saved.Slow, w.from.used)
+		used /= w.pulse.pace.SlowFactor(s.saved.Slow)
+		busy /= w.pulse.pace.SlowFactor(s.saved.Slow)
+		w.pulse.mean.AddPulse(s.saved.Slow, w.from.used)
 	}
 	cfg := predict.Config{Used: used, Speed: w.from.speed, Procs: max(a.Procs, 1),
 		BytesUsed: float64(w.from.moved), Duty: a.Duty, BusyUsed: busy, BusyRaw: w.from.busy, IdleUsed: w.from.idle,
@@ -133,9 +133,9 @@ func (l *life) newWatching(s *started) *watching {
 	w.forecast = predict.NewWatch(cfg)
 	var err error
 	if w.progress, err = newProgress(a.Spec.Progress); err != nil {
-		l.note("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
+		l.sendNote("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
 	}
-	w.asking = asking{confidence: a.Spec.Confidence, sample: sampleEvery(a)}
+	w.asking = moveRequests{confidence: a.Spec.Confidence, sample: sampleEvery(a)}
 	if w.asking.confidence <= 0 {
 		w.asking.confidence = usualConfidence
 	}
@@ -145,40 +145,40 @@ func (l *life) newWatching(s *started) *watching {
 // onSample looks at the program and does what follows from it.
 func (l *life) onSample() {
 	l.checkFence()
-	l.sense()
-	l.judge()
+	l.takeSample()
+	l.judgeSandboxCost()
 	l.pollDenied()
-	l.tellChange()
+	l.noteShareChange()
 	l.askIfInDanger()
 }
 
-// sense takes a sample.
-func (l *life) sense() {
+// takeSample takes a sample.
+func (l *life) takeSample() {
 	w := l.watch
 	before := w.last.CPU
-	w.last, w.lastAt = l.around.usage(l.attempt.Mark), l.now()
-	w.pulse.ran((w.last.CPU - max(before, w.from.start.CPU)).Seconds() * w.from.speed)
-	w.progress.look(l.spool)
-	done, of := w.progress.steps()
-	w.forecast.Add(predict.Sample{
-		At: w.lastAt - w.began, Slow: w.pulse.slow(), CPU: max(w.last.CPU-w.from.start.CPU, 0),
+	w.last, w.lastAt = l.around.usage(l.attempt.Mark), l.sinceBirth()
+	w.pulse.addWork((w.last.CPU - max(before, w.from.start.CPU)).Seconds() * w.from.speed)
+	w.progress.searchOutput(l.spool)
+	done, of := w.progress.stepsDone()
+	w.forecast.AddSample(predict.Sample{
+		At: w.lastAt - w.began, Slow: w.pulse.slowdownNow(), CPU: max(w.last.CPU-w.from.start.CPU, 0),
 		Ran: max(w.last.Ran-w.from.start.Ran, 0), Delayed: max(w.last.Delayed-w.from.start.Delayed, 0),
 		Read: max(w.last.Read-w.from.start.Read, 0), Written: max(w.last.Written-w.from.start.Written, 0),
 		Step: done, Steps: of,
 	})
 	w.noteSpent()
-	l.feelPulse()
+	l.measurePulse()
 	w.chance = -1
 	if left, ok := l.timeLeft(); ok {
-		if d, ok := w.forecast.Remaining(); ok {
-			w.chance = d.P(left.Seconds())
+		if d, ok := w.forecast.RemainingTime(); ok {
+			w.chance = d.ProbabilityBelow(left.Seconds())
 		}
 	}
 }
 
 // noteSpent keeps how the job spent its time for whoever saves it.
 func (w *watching) noteSpent() {
-	busy, idle := w.forecast.Alone()
+	busy, idle := w.forecast.BusyAndIdle()
 	w.spent.Store(&wallTimes{busy, idle})
 }
 
@@ -190,24 +190,24 @@ func (l *life) timeLeft() (time.Duration, bool) {
 	return l.attempt.Deadline.Sub(l.brokerTime()), true
 }
 
-// tellChange notes that the share of the processors, or what it is worth, has
+// noteShareChange notes that the share of the processors, or what it is worth, has
 // changed for good.
-func (l *life) tellChange() {
+func (l *life) noteShareChange() {
 	w := l.watch
-	c, ok := w.forecast.Changed()
-	if !ok || l.now()-w.noted < betweenNotes {
+	c, ok := w.forecast.LastChange()
+	if !ok || l.sinceBirth()-w.noted < noteInterval {
 		return
 	}
-	w.noted = l.now()
+	w.noted = l.sinceBirth()
 	inputs := map[string]any{"from": c.From, "to": c.To}
 	if w.chance >= 0 {
 		inputs["p_deadline"] = w.chance
 	}
-	l.note("predict", fmt.Sprintf("CPU share %s from %.0f %% to %.0f %%", direction(c.From, c.To), 100*c.From, 100*c.To),
+	l.sendNote("predict", fmt.Sprintf("CPU share %s from %.0f %% to %.0f %%", changeDirection(c.From, c.To), 100*c.From, 100*c.To),
 		"change detected; earlier samples no longer count", inputs)
 }
 
-func direction(from, to float64) string {
+func changeDirection(from, to float64) string {
 	if to < from {
 		return "dropped"
 	}
@@ -219,68 +219,68 @@ func direction(from, to float64) string {
 func (l *life) askIfInDanger() {
 	w := l.watch
 	left, ok := l.timeLeft()
-	if !ok || w.chance < 0 || l.stopping != nil || l.outbox.waiting(wire.Ask) {
+	if !ok || w.chance < 0 || l.stopping != nil || l.outbox.isWaiting(wire.Ask) {
 		return
 	}
 	if l.attempt.Spec.Adapt != "" {
-		if w.chance < w.asking.confidence && !w.warned && w.asking.danger(w.chance, l.now(), left) {
+		if w.chance < w.asking.confidence && !w.warned && w.asking.isInDanger(w.chance, l.sinceBirth(), left) {
 			w.warned = true
-			l.note("predict", "the deadline is in danger", "migration is off for this job (--adapt off)",
+			l.sendNote("predict", "the deadline is in danger", "migration is off for this job (--adapt off)",
 				map[string]any{"p_deadline": w.chance})
 		}
 		return
 	}
-	if w.asking.danger(w.chance, l.now(), left) {
-		v := l.vitals()
-		l.outbox.say(wire.Message{Kind: wire.Ask, State: &v,
+	if w.asking.isInDanger(w.chance, l.sinceBirth(), left) {
+		v := l.currentVitals()
+		l.outbox.queueMessage(wire.Message{Kind: wire.Ask, State: &v,
 			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance, 100*w.asking.confidence)})
 	}
 }
 
-// left is what the program probably still takes; negative if nobody knows.
-func (w *watching) left() time.Duration {
-	d, ok := w.forecast.Remaining()
+// timeLeft is what the program probably still takes; negative if nobody knows.
+func (w *watching) timeLeft() time.Duration {
+	d, ok := w.forecast.RemainingTime()
 	if !ok {
 		return -1
 	}
 	return time.Duration(min(d.Quantile(0.5), 1e9) * float64(time.Second))
 }
 
-// leftNow is the quantiles of the seconds that the program still takes from now on:
+// remainingQuantiles is the quantiles of the seconds that the program still takes from now on:
 // the prediction is of the moment of the last sample.
-func (l *life) leftNow(d predict.Dist) []float64 {
+func (l *life) remainingQuantiles(d predict.Dist) []float64 {
 	left := d.Quantiles()
-	age := (l.now() - l.watch.lastAt).Seconds()
+	age := (l.sinceBirth() - l.watch.lastAt).Seconds()
 	for i := range left {
 		left[i] = max(left[i]-age, 0)
 	}
 	return left
 }
 
-// vitals is how the job does, also when the program never ran.
-func (l *life) vitals() wire.Vitals {
+// currentVitals is how the job does, also when the program never ran.
+func (l *life) currentVitals() wire.Vitals {
 	w := l.watch
 	if w == nil {
-		return wire.Vitals{Wall: l.ran().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
+		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
 	}
 	v := wire.Vitals{
-		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.ran().Seconds(),
+		CPU: w.last.CPU.Seconds(), Used: w.from.totalWork(w.last.CPU), Wall: l.timeRun().Seconds(),
 		Memory: w.last.Memory, Peak: w.last.Peak, Read: w.last.Read, Written: w.last.Written,
-		Done: -1, Chance: w.chance, Model: w.forecast.Model(), Method: w.method, SaveCost: l.saveCost().Seconds(),
-		SandboxCost: l.sandboxCost(), Slowness: w.pulse.mean.Mean(),
+		Done: -1, Chance: w.chance, Model: w.forecast.ModelName(), Method: w.method, SaveCost: l.saveCost().Seconds(),
+		SandboxCost: l.sandboxCost(), Slowness: w.pulse.mean.MeanPulse(),
 	}
-	v.Share, v.Mean = w.forecast.Share()
+	v.Share, v.Mean = w.forecast.CurrentShare()
 	if s := w.spent.Load(); s != nil && proctree.SeesDelays() {
-		v.Busy, v.Idle, v.Changes = s.busy, s.idle, w.forecast.Changes()
+		v.Busy, v.Idle, v.Changes = s.busy, s.idle, w.forecast.ShareChanges()
 	}
 	v.Ran = max(w.lastAt-w.began, 0).Seconds()
-	if d, ok := w.forecast.Remaining(); ok {
-		v.Left = l.leftNow(d)
+	if d, ok := w.forecast.RemainingTime(); ok {
+		v.Left = l.remainingQuantiles(d)
 	}
-	if d, ok := w.forecast.Work(); ok {
-		v.Work, v.Done, v.Waiting = d.Quantiles(), w.forecast.Done(d.Quantile(0.5)), w.forecast.Waiting()
+	if d, ok := w.forecast.RemainingWork(); ok {
+		v.Work, v.Done, v.Waiting = d.Quantiles(), w.forecast.DonePart(d.Quantile(0.5)), w.forecast.WaitingWork()
 	}
-	if done, of := w.progress.steps(); of > 0 {
+	if done, of := w.progress.stepsDone(); of > 0 {
 		v.Done = done / of
 	}
 	return v

@@ -117,21 +117,21 @@ func TestAClockThatIsSetDoesNotMatter(t *testing.T) {
 	if !strings.Contains(l.born.String(), " m=") {
 		t.Fatalf("%v has no monotonic reading", l.born)
 	}
-	if by := l.within(core.AtSecond(5030)); by < 25*time.Second || by > 31*time.Second {
+	if by := l.timeUntil(core.AtSecond(5030)); by < 25*time.Second || by > 31*time.Second {
 		t.Errorf("30 s from now are %v", by)
 	}
 	for _, by := range []core.Time{core.AtSecond(1400), core.AtSecond(9e6), 0, -5} {
-		if d := l.within(by); d < time.Second || d > time.Hour {
+		if d := l.timeUntil(by); d < time.Second || d > time.Hour {
 			t.Errorf("until %v are %v", by, d)
 		}
 	}
 	// Each clock is read between two readings of the one it is compared with.
 	before := monotonic(t)
-	from, at := l.now(), l.brokerTime()
+	from, at := l.sinceBirth(), l.brokerTime()
 	between := monotonic(t)
 	time.Sleep(50 * time.Millisecond)
 	least := monotonic(t) - between
-	passed, byBroker := l.now()-from, l.brokerTime().Sub(at)
+	passed, byBroker := l.sinceBirth()-from, l.brokerTime().Sub(at)
 	most := monotonic(t) - before
 	if passed < least || passed > most || byBroker < least || byBroker > most {
 		t.Errorf("%v passed, %v by the broker's clock; by the monotonic one %v to %v", passed, byBroker, least, most)
@@ -149,7 +149,7 @@ func monotonic(t *testing.T) time.Duration {
 
 func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{
-		0: usualSample, -1: usualSample, time.Millisecond: shortestSample, 5 * time.Second: 5 * time.Second, time.Hour: longestSample,
+		0: usualSample, -1: usualSample, time.Millisecond: minSample, 5 * time.Second: 5 * time.Second, time.Hour: maxSample,
 	} {
 		if got := sampleEvery(&wire.Attempt{Every: wire.Every{Sample: given}}); got != want {
 			t.Errorf("%v gives %v", given, got)
@@ -160,7 +160,7 @@ func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
 func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
 	a := &wire.Attempt{Job: 9, Mark: "m", Procs: 4, Index: 3, Spec: jobfile.Job{
 		Env: map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""}, Array: jobfile.ArrayRange{First: 1, Last: 5, Step: 1}}}
-	got := strings.Join(environment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}, nil), " ")
+	got := strings.Join(programEnvironment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}, nil), " ")
 	if want := "PATH=/bin GODWIT_ATTEMPT=m GODWIT_INDEX=3 GODWIT_JOB=9 GODWIT_PROCS=4 HOME=/elsewhere PWD=/w X="; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -25,7 +25,7 @@ func (h *harness) pushWork(files map[string]string) {
 			h.t.Fatal(err)
 		}
 	}
-	id, _, _, err := depot.Push(h.t.Context(), dir, h.store, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(h.t.Context(), dir, h.store, depot.PushOptions{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ A name cancels all jobs of that name.` + jobsHelp,
 					return err
 				}
 				if len(jobs) == 0 {
-					a.say("no jobs to cancel")
+					a.sayLine("no jobs to cancel")
 				}
 				return a.cancelAll(cmd.Context(), c, jobs, now, output)
 			})
@@ -54,8 +54,8 @@ A name cancels all jobs of that name.` + jobsHelp,
 	return cmd
 }
 
-// cancelledLines is the most jobs of which each gets a line.
-const cancelledLines = 10
+// maxCancelledLines is the most jobs of which each gets a line.
+const maxCancelledLines = 10
 
 // maxCancelsAtOnce is how many jobs that wait are cancelled at once: an array may have
 // a hundred thousand, and a user may not have as many connections.
@@ -63,12 +63,12 @@ const maxCancelsAtOnce = 200
 
 // cancelAll cancels jobs all at once, so that their times of grace pass together.
 func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now bool, output string) error {
-	end := c.Cancel
+	end := c.CancelJob
 	if now {
 		end = c.CancelNow
 	}
 	slow := time.AfterFunc(2*time.Second, func() {
-		a.say("waiting for the programs to end (SIGTERM sent) and for their files; --now ends them at once")
+		a.sayLine("waiting for the programs to end (SIGTERM sent) and for their files; --now ends them at once")
 	})
 	defer slow.Stop()
 	type result struct {
@@ -106,8 +106,8 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 		}
 		return failed
 	}
-	if len(jobs) > cancelledLines {
-		if _, err := fmt.Fprintf(a.stdout, "%s cancelled\n", plural(int64(len(jobs)), "job")); err != nil {
+	if len(jobs) > maxCancelledLines {
+		if _, err := fmt.Fprintf(a.stdout, "%s cancelled\n", pluralNoun(int64(len(jobs)), "job")); err != nil {
 			return err
 		}
 		return failed

@@ -69,7 +69,7 @@ func (a *app) captureCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.drawn = cmd.Flags().Changed("draw")
-			return a.capture(cmd.Context(), f, args)
+			return a.capturePattern(cmd.Context(), f, args)
 		},
 	}
 	g := newGroup("Output")
@@ -82,18 +82,18 @@ func (a *app) captureCommand() *cobra.Command {
 	return cmd
 }
 
-// capture runs the program and writes its pattern.
-func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error {
-	library, missing := mpirun.Library()           // what does not start ranks is watched without it
+// capturePattern runs the program and writes its pattern.
+func (a *app) capturePattern(ctx context.Context, f *captureFlags, argv []string) error {
+	library, missing := mpirun.CaptureLibrary()    // what does not start ranks is watched without it
 	dir, err := filepath.Abs(filepath.Dir(f.file)) // of the pattern: the program's hosts write there too
 	if err != nil {
 		return err
 	}
-	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.Environment(os.Environ()), Now: a.now}
+	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.RunEnvironment(os.Environ()), Now: a.now}
 	if missing != nil && c.StartsRanks() {
 		return missing
 	}
-	if lib := mpirun.Yield(); lib != "" {
+	if lib := mpirun.YieldLibrary(); lib != "" {
 		c.Also = []string{lib}
 	}
 	out := a.stdout
@@ -105,14 +105,14 @@ func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error
 	case err != nil && code == 0: // who goes on would read the pattern of another run
 		return err
 	case err != nil: // the program's own failure is told before ours
-		a.say(err.Error())
+		a.sayLine(err.Error())
 		return codeOrNil(code)
 	}
 	if err := a.writePattern(f, p); err != nil {
 		return err
 	}
 	if code != 0 {
-		a.say(fmt.Sprintf("the program ended with exit code %d: its pattern may not be whole", code))
+		a.sayLine(fmt.Sprintf("the program ended with exit code %d: its pattern may not be whole", code))
 	}
 	return codeOrNil(code)
 }
@@ -131,19 +131,19 @@ func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
 	if !f.drawn {
 		f.draw = strings.TrimSuffix(f.file, ".pattern") + ".svg"
 	}
-	text, err := p.Text()
+	text, err := p.EncodeText()
 	if err != nil {
 		return err
 	}
 	err = outfile.WriteAll(f.file, text)
 	if f.draw != "" {
-		err = errors.Join(err, outfile.WriteAll(f.draw, p.Draw()))
+		err = errors.Join(err, outfile.WriteAll(f.draw, p.DrawSVG()))
 	}
 	if err != nil {
 		return err
 	}
 	if f.output == "json" {
-		return writeJSON(a.stdout, captured(f, p))
+		return writeJSON(a.stdout, captureReportOf(f, p))
 	}
 	var b strings.Builder
 	captureText(&b, p)
@@ -154,7 +154,7 @@ func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
 	if f.draw != "" {
 		written += " and " + f.draw
 	}
-	a.say("written: " + written)
+	a.sayLine("written: " + written)
 	return nil
 }
 
@@ -171,9 +171,9 @@ type captureReport struct {
 	Collectives []capture.Collective `json:"collectives"`
 	Edges       []capture.Edge       `json:"edges"`
 	Names       []string             `json:"names,omitempty"`
-	Others      []sockets.Other      `json:"others,omitempty"`
+	Others      []sockets.RemotePeer `json:"others,omitempty"`
 }
 
-func captured(f *captureFlags, p *capture.Pattern) captureReport {
+func captureReportOf(f *captureFlags, p *capture.Pattern) captureReport {
 	return captureReport{f.file, f.draw, p.Program, p.Nodes, p.Seconds, p.Share, p.Bytes, p.Messages, p.Operations, p.Edges, p.Names, p.Others}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 )
 
-// mostShown is how many ranks a matrix may have to be printed.
-const mostShown = 16
+// maxRanksShown is how many ranks a matrix may have to be printed.
+const maxRanksShown = 16
 
 // captureText is a pattern for people.
 func captureText(b *strings.Builder, p *capture.Pattern) {
@@ -16,7 +16,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 		socketsText(b, p)
 		return
 	}
-	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, duration(p.Seconds), 100*p.Share)
+	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, formatDuration(p.Seconds), 100*p.Share)
 	var t rows
 	var messages, bytes int64
 	for i := range p.Nodes {
@@ -25,16 +25,16 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 			bytes += p.Bytes[i][j]
 		}
 	}
-	t.add("messages", "%d, %s", messages, capture.BytesText(bytes))
-	t.add("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
-	t.add("computing", "%s CPU time per rank", duration(meanCompute(p)))
+	t.addRow("messages", "%d, %s", messages, capture.BytesText(bytes))
+	t.addRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.addRow("computing", "%s CPU time per rank", formatDuration(meanCompute(p)))
 	for i, ph := range p.Phases {
 		if ph.Seconds >= 0.05*p.Seconds {
-			t.add(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, duration(ph.Seconds))
+			t.addRow(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, formatDuration(ph.Seconds))
 		}
 	}
-	t.write(b)
-	if p.Nodes <= mostShown {
+	t.writeRows(b)
+	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
 		matrixText(b, p)
 	}
@@ -54,7 +54,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 
 // socketsText is a pattern of processes.
 func socketsText(b *strings.Builder, p *capture.Pattern) {
-	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, duration(p.Seconds))
+	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, formatDuration(p.Seconds))
 	var t rows
 	var bytes int64
 	for i := range p.Nodes {
@@ -62,18 +62,18 @@ func socketsText(b *strings.Builder, p *capture.Pattern) {
 			bytes += p.Bytes[i][j]
 		}
 	}
-	t.add("data exchanged", "%s", capture.BytesText(bytes))
-	t.add("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.addRow("data exchanged", "%s", capture.BytesText(bytes))
+	t.addRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
 	for i, name := range p.Names {
-		if i < mostShown {
-			t.add("node "+intText(i), "%s", name)
+		if i < maxRanksShown {
+			t.addRow("node "+intText(i), "%s", name)
 		}
 	}
 	for _, o := range p.Others {
-		t.add(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent), capture.BytesText(o.Received))
+		t.addRow(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent), capture.BytesText(o.Received))
 	}
-	t.write(b)
-	if p.Nodes <= mostShown {
+	t.writeRows(b)
+	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
 		matrixText(b, p)
 	}
@@ -116,7 +116,7 @@ func collectivesText(b *strings.Builder, p *capture.Pattern) {
 		if o.Root >= 0 {
 			root = intText(o.Root)
 		}
-		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, duration(o.Seconds)})
+		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, formatDuration(o.Seconds)})
 	}
 	writeCells(b, cells)
 }

@@ -44,45 +44,45 @@ type app struct {
 	toldAgain      sync.Once // that a job is submitted again
 }
 
-// Main runs the command that the arguments name and returns the exit code of
+// RunCommand runs the command that the arguments name and returns the exit code of
 // the process.
-func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == "agent" { // once for every job: no time is to be lost
-		return agent.Main(args[1])
+		return agent.RunAgent(args[1])
 	}
 	if len(args) == 3 && args[0] == "agent" && args[1] == "--guard" {
-		return agent.Guard(args[2])
+		return agent.RunGuard(args[2])
 	}
-	if code, ours := launched(args); ours {
+	if code, ours := runLaunched(args); ours {
 		return code
 	}
 	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
-		return outpost.Main()
+		return outpost.RunOutpost()
 	}
-	if len(args) == 1 && args[0] == userfiles.Word { // likewise, as the user whose files are concerned
-		return userfiles.Main()
+	if len(args) == 1 && args[0] == userfiles.Subcommand { // likewise, as the user whose files are concerned
+		return userfiles.ServeRequest()
 	}
-	if code, ours := lab.Reexec(args); ours {
+	if code, ours := lab.RunRole(args); ours {
 		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	a := &app{version: version, stdin: stdin, stdout: stdout, stderr: stderr, now: clock.Real()}
-	root := a.root()
+	a := &app{version: version, stdin: stdin, stdout: stdout, stderr: stderr, now: clock.RealClock()}
+	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	if err := a.unknownCommand(root, args); err != nil {
-		return a.report(err)
+		return a.reportError(err)
 	}
-	return a.report(root.ExecuteContext(ctx))
+	return a.reportError(root.ExecuteContext(ctx))
 }
 
-// report tells the user what went wrong, in one line, and which exit code says
+// reportError tells the user what went wrong, in one line, and which exit code says
 // so to programs.
-func (a *app) report(err error) int {
+func (a *app) reportError(err error) int {
 	var code exitCode
 	switch {
 	case err == nil:
@@ -90,18 +90,18 @@ func (a *app) report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.Is(err, context.Canceled):
-		a.say("interrupted")
+		a.sayLine("interrupted")
 		return exitInterrupted
 	}
-	a.say(err.Error())
+	a.sayLine(err.Error())
 	if badinput.Is(err) {
 		return exitBadInput
 	}
 	return exitFailed
 }
 
-// say writes one line to stderr.
-func (a *app) say(text string) {
+// sayLine writes one line to stderr.
+func (a *app) sayLine(text string) {
 	_, _ = fmt.Fprintf(a.stderr, "godwit: %s\n", oneLine(text)) // there is nobody else to tell
 }
 
@@ -109,7 +109,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
-func (a *app) root() *cobra.Command {
+func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "godwit",
 		Short: "Adaptive broker for jobs that must end in time",
@@ -166,8 +166,8 @@ func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	want := choices(args[0], known)
-	if !cmd.HasParent() && badinput.Nearest(args[0], known) == "" {
+	want := suggestChoices(args[0], known)
+	if !cmd.HasParent() && badinput.NearestName(args[0], known) == "" {
 		want = "godwit help lists them all"
 	}
 	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Problem: "unknown command, " + want}

@@ -15,7 +15,7 @@ import (
 // call runs a command as a user would.
 func call(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = Main("v0", args, strings.NewReader(""), &out, &err)
+	code = RunCommand("v0", args, strings.NewReader(""), &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -68,11 +68,11 @@ func TestAnInterruptedRunLeavesNoFiles(t *testing.T) {
 	cancel()
 	dir := t.TempDir()
 	var out, msg bytes.Buffer
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: clock.Real()}
-	root := a.root()
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: clock.RealClock()}
+	root := a.rootCommand()
 	root.SetArgs([]string{"sim", "--scenario", file(t, "s.yaml", smallScenario), "--jobs-out", filepath.Join(dir, "jobs.csv"),
 		"--log", filepath.Join(dir, "run.jsonl")})
-	if code := a.report(root.ExecuteContext(ctx)); code != exitInterrupted {
+	if code := a.reportError(root.ExecuteContext(ctx)); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -54,7 +54,7 @@ a batch system. Whether it works, godwit cluster check says.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.addCluster(cmd.Context(), args[0], f) },
 	}
 	g := newGroup("Cluster")
-	g.flags.Var(choice(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver", "what runs jobs there")
+	g.flags.Var(choiceFlag(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver", "what runs jobs there")
 	g.flags.StringArrayVar(&f.hosts, "host", nil, "`USER@HOST` as ssh takes it; without one it is on this machine")
 	g.flags.StringVar(&f.dir, "dir", "", "`FOLDER` there for Godwit's files, which all its hosts see")
 	g.flags.StringVar(&f.partition, "partition", "", "`NAME` of the partition of Slurm, or queue of Grid Engine")
@@ -75,7 +75,7 @@ func settingsFlags(g group, f *clusterFlags) {
 // settingsFile is where the settings stand, and what they say; nothing if there is
 // no file yet.
 func settingsFile(flag string) (string, []byte, error) {
-	path, _ := config.Find(flag, os.Getenv)
+	path, _ := config.FindFile(flag, os.Getenv)
 	if path == "" {
 		return "", nil, &badinput.Error{Field: "HOME", Want: "a home folder, or --config FILE"}
 	}
@@ -138,17 +138,17 @@ func (a *app) writeSettings(ctx context.Context, path string, text []byte, dryRu
 		return err
 	}
 	if dryRun {
-		if _, err := config.Read(path, text, cpus); err != nil {
+		if _, err := config.ReadSettings(path, text, cpus); err != nil {
 			return err
 		}
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	if err := config.Write(path, text, cpus); err != nil {
+	if err := config.WriteSettings(path, text, cpus); err != nil {
 		return err
 	}
-	a.say(done)
-	if c, err := a.running(ctx); err == nil {
+	a.sayLine(done)
+	if c, err := a.findRunning(ctx); err == nil {
 		defer c.Close()
 		a.warnStale(ctx, c)
 	}
@@ -212,7 +212,7 @@ func (a *app) checkClusters(ctx context.Context, file, output string, names []st
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Load(file, os.Getenv, cpus)
+	cfg, err := config.LoadSettings(file, os.Getenv, cpus)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (a *app) checkClusters(ctx context.Context, file, output string, names []st
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return &badinput.Error{Field: "cluster", Value: name, Want: badinput.Unknown("cluster", name, known)}
+			return &badinput.Error{Field: "cluster", Value: name, Want: badinput.UnknownName("cluster", name, known)}
 		}
 	}
 	failed := false

@@ -21,12 +21,12 @@ func TestTheFirstSettingsAreSound(t *testing.T) {
 		t.Errorf("the hosts are %q", got)
 	}
 	text := firstSettings(context.Background(), 2, 8<<30, ssh)
-	cfg, err := config.Read("c.yaml", text, []int{0, 1})
+	cfg, err := config.ReadSettings("c.yaml", text, []int{0, 1})
 	if err != nil || cfg.Clusters[0].Name != "local" || cfg.Clusters[0].Slots != 2 {
 		t.Fatalf("%+v, %v in\n%s", cfg, err, text)
 	}
 	chosen := strings.NewReplacer("  # - name: leeds", "  - name: leeds", "  #   ssh: leeds\n  #   driver: local", "    ssh: leeds\n    driver: local").Replace(string(text))
-	cfg, err = config.Read("c.yaml", []byte(chosen), []int{0, 1})
+	cfg, err = config.ReadSettings("c.yaml", []byte(chosen), []int{0, 1})
 	if err != nil || cfg.Clusters[len(cfg.Clusters)-1].SSH != "leeds" {
 		t.Errorf("with a host chosen: %+v, %v in\n%s", cfg, err, chosen)
 	}

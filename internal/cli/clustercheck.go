@@ -59,7 +59,7 @@ func checkCluster(ctx context.Context, c *config.Cluster) []finding {
 		found := checkHost(ctx, c, host)
 		if len(hosts) > 1 {
 			for i := range found {
-				found[i].Check = config.SSHHost(host) + " " + found[i].Check
+				found[i].Check = config.HostFromSSH(host) + " " + found[i].Check
 			}
 		}
 		all = append(all, found...)

@@ -23,7 +23,7 @@ itself does not count), and the checkpoint methods that work there.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				list, err := c.Clusters(cmd.Context())
+				list, err := c.ListClusters(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -31,18 +31,18 @@ itself does not count), and the checkpoint methods that work there.`,
 					return writeJSON(a.stdout, orEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
-				t := newTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").right(2, 3, 4, 5, 6, 7, 8, 9)
+				t := newTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").alignRight(2, 3, 4, 5, 6, 7, 8, 9)
 				t.optional = []string{"hosts", "speed"}
-				if a.colours() {
+				if a.usesColour() {
 					t.paint = paintStates
 				}
 				for i := range list {
 					x := &list[i]
-					t.add(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
+					t.addRow(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
 						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended))
-					t.note(clusterNote(x))
+					t.addNote(clusterNote(x))
 				}
-				return t.print(a.stdout, a.width())
+				return t.printTable(a.stdout, a.terminalWidth())
 			})
 		},
 	}
@@ -55,7 +55,7 @@ func speedText(speed float64) string {
 	if speed == 0 {
 		return "–"
 	}
-	return digits(speed)
+	return formatDigits(speed)
 }
 
 // clusterNote is what there is to say about a cluster below its line.
@@ -89,13 +89,13 @@ many did, and how often deadlines were met that were given a certain chance.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
 				if calibration {
-					x, err := c.Calibration(cmd.Context())
+					x, err := c.PredictionCalibration(cmd.Context())
 					if err != nil {
 						return err
 					}
 					return a.printCalibration(&x, output)
 				}
-				list, err := c.History(cmd.Context(), program)
+				list, err := c.RunHistory(cmd.Context(), program)
 				if err != nil {
 					return err
 				}
@@ -115,17 +115,17 @@ func (a *app) printHistory(list []api.History, output string) error {
 		return writeJSON(a.stdout, orEmpty(list))
 	}
 	if len(list) == 0 {
-		a.say("nothing has run yet")
+		a.sayLine("nothing has run yet")
 		return nil
 	}
-	t := newTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t := newTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").alignRight(2, 3, 4, 5, 6, 7, 8, 9, 10)
 	t.sparse, t.shrinks, t.optional = true, 0, []string{"last", "succeeded", "waited", "CPU p90", "wall p90"}
 	for i := range list {
 		h := &list[i]
-		t.add(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),
+		t.addRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),
 			secondsText(h.WallP50), secondsText(h.WallP90), secondsText(h.WaitMean), succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
 	}
-	return t.print(a.stdout, a.width())
+	return t.printTable(a.stdout, a.terminalWidth())
 }
 
 func (a *app) printCalibration(c *api.Calibration, output string) error {
@@ -134,18 +134,18 @@ func (a *app) printCalibration(c *api.Calibration, output string) error {
 		return writeJSON(a.stdout, c)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s\n", plural(int64(c.Predictions), "prediction"), plural(int64(c.Jobs), "job"))
+	fmt.Fprintf(&b, "%s of %s\n", pluralNoun(int64(c.Predictions), "prediction"), pluralNoun(int64(c.Jobs), "job"))
 	var t rows
 	if c.MedianError != nil {
-		t.add("time to the end", "median error %s of the quotes at submission", percent(*c.MedianError))
+		t.addRow("time to the end", "median error %s of the quotes at submission", formatPercent(*c.MedianError))
 	}
 	for _, x := range c.Bands {
-		t.add(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", percent(x.Held), x.Count)
+		t.addRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", formatPercent(x.Held), x.Count)
 	}
 	for _, x := range c.Chances {
-		t.add(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", percent(x.Met), percent(x.Mean), x.Count)
+		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", formatPercent(x.Met), formatPercent(x.Mean), x.Count)
 	}
-	t.write(&b)
+	t.writeRows(&b)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
 }

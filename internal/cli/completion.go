@@ -30,7 +30,7 @@ func (a *app) completionCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: "one argument: " + listed(shells)}
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "one argument: " + joinWords(shells)}
 			}
 			return nil
 		},
@@ -44,7 +44,7 @@ func (a *app) completionCommand() *cobra.Command {
 			case "fish":
 				return cmd.Root().GenFishCompletion(a.stdout, describe)
 			}
-			return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: listed(shells)}
+			return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: joinWords(shells)}
 		},
 	}
 	return cmd
@@ -100,10 +100,10 @@ func runningBroker() *api.Client {
 		return nil
 	}
 	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SocketPath(state))
-	if _, err := os.Stat(socket); err != nil && api.Trusted(api.SharedSocket) == nil {
+	if _, err := os.Stat(socket); err != nil && api.CheckTrusted(api.SharedSocket) == nil {
 		socket = api.SharedSocket
 	}
-	return api.Dial(socket)
+	return api.DialBroker(socket)
 }
 
 // completeClusters offers the names of the clusters: those of the broker, or, where none
@@ -112,7 +112,7 @@ func (a *app) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]stri
 	var names []string
 	if c := runningBroker(); c != nil {
 		defer c.Close()
-		if clusters, err := c.Clusters(cmd.Context()); err == nil {
+		if clusters, err := c.ListClusters(cmd.Context()); err == nil {
 			for i := range clusters {
 				names = append(names, clusters[i].Name)
 			}
@@ -123,7 +123,7 @@ func (a *app) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	cfg, err := config.Load("", os.Getenv, cpus)
+	cfg, err := config.LoadSettings("", os.Getenv, cpus)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -32,9 +32,9 @@ const silenceSetting = "GODWIT_BROKER_TIMEOUT"
 // silenceTimeout is that time where the variable says nothing.
 const silenceTimeout = time.Minute
 
-// dial makes a client that tells its user of a broker that does not answer, and gives
+// dialBroker makes a client that tells its user of a broker that does not answer, and gives
 // it up after a while.
-func (a *app) dial(socket string) (*api.Client, error) {
+func (a *app) dialBroker(socket string) (*api.Client, error) {
 	limit := silenceTimeout
 	if text := os.Getenv(silenceSetting); text != "" {
 		var err error
@@ -47,29 +47,29 @@ func (a *app) dial(socket string) (*api.Client, error) {
 
 // dialFor is dial with a time limit.
 func (a *app) dialFor(socket string, limit time.Duration) *api.Client {
-	c := api.Dial(socket)
+	c := api.DialBroker(socket)
 	c.OnSilence(limit, func(e *api.SilentError) {
 		switch {
 		case e == nil:
-			a.say("the broker answers again")
+			a.sayLine("the broker answers again")
 		case limit > 0:
-			a.say(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
+			a.sayLine(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
 		default:
-			a.say(e.Error())
+			a.sayLine(e.Error())
 		}
 	})
 	return c
 }
 
-// connect finds the broker: the one that GODWIT_SOCKET names, this user's own, or
+// connectBroker finds the broker: the one that GODWIT_SOCKET names, this user's own, or
 // that of all users of the machine; where none of them runs it starts one of this
 // user's own.
-func (a *app) connect(ctx context.Context) (*api.Client, error) {
+func (a *app) connectBroker(ctx context.Context) (*api.Client, error) {
 	if socket := os.Getenv(api.SocketSetting); socket != "" {
-		if err := api.Trusted(socket); err != nil {
+		if err := api.CheckTrusted(socket); err != nil {
 			return nil, &badinput.Error{Field: api.SocketSetting, Value: socket, Want: "the socket of a broker", Err: err}
 		}
-		c, err := a.dial(socket)
+		c, err := a.dialBroker(socket)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.dial(api.SocketPath(state))
+	c, err := a.dialBroker(api.SocketPath(state))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 		return c, a.startBroker(ctx, c, state)
 	}
 	if nobodyThere(err) {
-		if shared, err := a.shared(ctx); shared != nil || err != nil {
+		if shared, err := a.sharedBroker(ctx); shared != nil || err != nil {
 			return shared, err
 		}
 		return c, a.startBroker(ctx, c, state)
@@ -101,13 +101,13 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 	return c, err
 }
 
-// shared is the broker of all users of the machine; nil if there is none, or this
+// sharedBroker is the broker of all users of the machine; nil if there is none, or this
 // user named a state folder, and with it a broker of their own.
-func (a *app) shared(ctx context.Context) (*api.Client, error) {
-	if os.Getenv("GODWIT_STATE") != "" || api.Trusted(api.SharedSocket) != nil {
+func (a *app) sharedBroker(ctx context.Context) (*api.Client, error) {
+	if os.Getenv("GODWIT_STATE") != "" || api.CheckTrusted(api.SharedSocket) != nil {
 		return nil, nil //nolint:nilerr // nobody listens there whom this user may trust
 	}
-	c, err := a.dial(api.SharedSocket)
+	c, err := a.dialBroker(api.SharedSocket)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (a *app) shared(ctx context.Context) (*api.Client, error) {
 	case err != nil:
 		return nil, nil //nolint:nilerr // there is none
 	}
-	a.toldShared.Do(func() { a.say("using the shared broker on " + api.SharedSocket) })
+	a.toldShared.Do(func() { a.sayLine("using the shared broker on " + api.SharedSocket) })
 	return c, nil
 }
 
@@ -135,17 +135,17 @@ func isSilent(err error) bool {
 // pingUntilClear asks a broker that is just ending, or in trouble, a few times.
 func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
 	for try := 0; ; try++ {
-		ping, err := c.Ping(ctx)
+		ping, err := c.PingBroker(ctx)
 		if err == nil || nobodyThere(err) || isSilent(err) || try == 20 || ctx.Err() != nil {
 			return ping, err
 		}
-		pause(ctx, 100*time.Millisecond)
+		pauseContext(ctx, 100*time.Millisecond)
 	}
 }
 
 // shutDown ends a broker and returns when it is gone.
 func (a *app) shutDown(ctx context.Context, c *api.Client) error {
-	_, err := c.Shutdown(ctx)
+	_, err := c.ShutdownBroker(ctx)
 	if nobodyThere(err) || badinput.Is(err) || isSilent(err) {
 		return err
 	}
@@ -154,10 +154,10 @@ func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 	begin := a.now()
 	for a.now.Since(begin) < startTimeout {
 		c.Close() // a connection that is kept open would be asked
-		if _, err := c.Ping(ctx); nobodyThere(err) {
+		if _, err := c.PingBroker(ctx); nobodyThere(err) {
 			return nil
 		}
-		pause(ctx, 20*time.Millisecond)
+		pauseContext(ctx, 20*time.Millisecond)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -165,7 +165,7 @@ func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 	return errors.New("the broker that runs was told to end and has not")
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func pauseContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -183,15 +183,15 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 		return fmt.Errorf("using the state folder: %w", err)
 	}
 	defer func() { _ = lock.Close() }() // and with it the lock
-	if err := flock(ctx, lock); err != nil {
+	if err := waitFlock(ctx, lock); err != nil {
 		return err
 	}
 	if _, err := a.pingUntilClear(ctx, c); !nobodyThere(err) {
 		return err // somebody else was quicker
 	}
 	log := filepath.Join(state, "broker.log")
-	from := rotate(log)
-	died, err := a.spawn(ctx, state, log)
+	from := rotateLog(log)
+	died, err := a.spawnBroker(ctx, state, log)
 	if err != nil {
 		return fmt.Errorf("starting a broker: %w", err)
 	}
@@ -202,26 +202,26 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err != nil {
 		return err
 	}
-	a.say("no broker was running: started one in the background, log in " + log)
+	a.sayLine("no broker was running: started one in the background, log in " + log)
 	return nil
 }
 
-// flock waits for the lock as long as another process starts a broker.
-func flock(ctx context.Context, f *os.File) error {
+// waitFlock waits for the lock as long as another process starts a broker.
+func waitFlock(ctx context.Context, f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return err
 		}
-		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
+		if pauseContext(ctx, 5*time.Millisecond); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// rotate begins a log anew that has grown long, and says where the next line
+// rotateLog begins a log anew that has grown long, and says where the next line
 // will stand.
-func rotate(log string) int64 {
+func rotateLog(log string) int64 {
 	info, err := os.Stat(log)
 	if err != nil {
 		return 0
@@ -232,9 +232,9 @@ func rotate(log string) int64 {
 	return info.Size()
 }
 
-// spawn starts `godwit up --embedded` in a session of its own and waits until it
+// spawnBroker starts `godwit up --embedded` in a session of its own and waits until it
 // says that it listens. If it does not, died says what it did instead.
-func (a *app) spawn(ctx context.Context, state, log string) (died string, err error) {
+func (a *app) spawnBroker(ctx context.Context, state, log string) (died string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -295,7 +295,7 @@ func (a *app) showLog(log string, from int64) {
 
 // askBroker runs do with a connection.
 func (a *app) askBroker(ctx context.Context, do func(*api.Client) error) error {
-	c, err := a.connect(ctx)
+	c, err := a.connectBroker(ctx)
 	if err != nil {
 		return err
 	}

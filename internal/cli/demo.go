@@ -21,7 +21,7 @@ settings, starts a broker of its own and leaves nothing behind.
 Exit codes: 0 if the deadline was met with migration and missed without, 1 if not.`
 
 func (a *app) demoCommand() *cobra.Command {
-	d := demo.Default()
+	d := demo.DefaultDemo()
 	var output string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -30,7 +30,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Example: `  godwit demo
   godwit demo --figure deadline.svg`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), d, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.playDemo(cmd.Context(), d, output) },
 	}
 	g := newGroup("Output")
 	g.flags.StringVar(&d.Figure, "figure", "", "draw the predicted end over time into `FILE` (SVG)")
@@ -40,12 +40,12 @@ func (a *app) demoCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, d demo.Demo, output string) error {
+func (a *app) playDemo(ctx context.Context, d demo.Demo, output string) error {
 	d.Out = a.stdout
 	if output == "json" {
 		d.Out = a.stderr // stdout is for the result
 	}
-	result, err := d.Play(ctx)
+	result, err := d.PlayStory(ctx)
 	if output == "json" && result != nil {
 		err = errors.Join(writeJSON(a.stdout, result), err)
 	}

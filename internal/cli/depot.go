@@ -62,13 +62,13 @@ func (a *app) printDepot(u *api.DepotUsage) error {
 	if len(u.Held) == 0 {
 		return nil
 	}
-	t := newTable("job", "name", "size", "age", "what").right(0, 2, 3)
+	t := newTable("job", "name", "size", "age", "what").alignRight(0, 2, 3)
 	t.shrinks = 1
 	for i := range u.Held {
 		h := &u.Held[i]
-		t.add(fmt.Sprint(h.Job), h.Name, bytesText(h.Bytes), duration(h.AgeS), h.What)
+		t.addRow(fmt.Sprint(h.Job), h.Name, bytesText(h.Bytes), formatDuration(h.AgeS), h.What)
 	}
-	return t.print(a.stdout, a.width())
+	return t.printTable(a.stdout, a.terminalWidth())
 }
 
 func (a *app) depotPruneCommand() *cobra.Command {

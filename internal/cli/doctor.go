@@ -44,7 +44,7 @@ Exit code 1 if something is missing without which jobs cannot run.`,
   godwit doctor -o json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := a.diagnose(cmd.Context())
+			found := a.diagnoseAll(cmd.Context())
 			if output == "json" {
 				if err := writeJSON(a.stdout, found); err != nil {
 					return err
@@ -77,13 +77,13 @@ func (a *app) printFindings(found []finding) error {
 		if !f.OK && f.Fix != "" {
 			text += " → " + f.Fix
 		}
-		t.add(mark, f.Check, text)
+		t.addRow(mark, f.Check, text)
 	}
-	return t.print(a.stdout, a.width())
+	return t.printTable(a.stdout, a.terminalWidth())
 }
 
-// diagnose tries everything.
-func (a *app) diagnose(ctx context.Context) []finding {
+// diagnoseAll tries everything.
+func (a *app) diagnoseAll(ctx context.Context) []finding {
 	state, err := api.StateDir()
 	if err != nil {
 		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
@@ -99,7 +99,7 @@ func (a *app) checkProcessors() finding {
 	if err != nil || len(cpus) == 0 {
 		return finding{"cores", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
 	}
-	text := plural(int64(len(cpus)), "core")
+	text := pluralNoun(int64(len(cpus)), "core")
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		if fields := strings.Fields(string(load)); len(fields) > 0 {
 			text += ", load " + fields[0]
@@ -116,10 +116,10 @@ func (a *app) brokerInUse(ctx context.Context, state string) string {
 	own := api.SocketPath(state)
 	c := a.dialFor(own, lookTimeout)
 	defer c.Close()
-	switch _, err := c.Ping(ctx); {
+	switch _, err := c.PingBroker(ctx); {
 	case !nobodyThere(err):
 		return own
-	case os.Getenv("GODWIT_STATE") == "" && a.pings(ctx, api.SharedSocket):
+	case os.Getenv("GODWIT_STATE") == "" && a.brokerAnswers(ctx, api.SharedSocket):
 		return api.SharedSocket
 	}
 	return ""
@@ -132,18 +132,18 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 	if socket := a.brokerInUse(ctx, state); socket != "" {
 		c := a.dialFor(socket, lookTimeout)
 		defer c.Close()
-		if clusters, err := c.Clusters(ctx); err == nil {
+		if clusters, err := c.ListClusters(ctx); err == nil {
 			var names []string
 			for i := range clusters {
 				names = append(names, clusters[i].Name)
 			}
 			f.OK = true
-			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", plural(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", pluralNoun(int64(len(names)), "cluster"), strings.Join(names, ", "))
 			if notes := clusterNotes(clusters); notes != "" {
 				f.OK, f.Needed = false, false // jobs run all the same
 				f.Detail += "; " + notes
 			}
-			if ping, err := c.Ping(ctx); err == nil && ping.Stale {
+			if ping, err := c.PingBroker(ctx); err == nil && ping.Stale {
 				f.OK, f.Needed = false, false // jobs run all the same
 				f.Detail, f.Fix = f.Detail+"; "+settingsAreNewer, "godwit reload"
 			}
@@ -155,12 +155,12 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 		f.Detail = err.Error()
 		return f
 	}
-	cfg, err := config.Load("", os.Getenv, cpus)
+	cfg, err := config.LoadSettings("", os.Getenv, cpus)
 	if err != nil {
 		f.Detail, f.Fix = err.Error(), "correct the file; examples/config/two-clusters.yaml has every field"
 		return f
 	}
-	f.OK, f.Detail = true, plural(int64(len(cfg.Clusters)), "cluster")+" from "+cfg.File
+	f.OK, f.Detail = true, pluralNoun(int64(len(cfg.Clusters)), "cluster")+" from "+cfg.File
 	if cfg.File == "" {
 		f.Detail = "none: this machine is one cluster"
 	}
@@ -235,7 +235,7 @@ func checkSocket(state string) finding {
 func (a *app) checkBroker(ctx context.Context, state string) finding {
 	c := a.dialFor(api.SocketPath(state), lookTimeout)
 	defer c.Close()
-	ping, err := c.Ping(ctx)
+	ping, err := c.PingBroker(ctx)
 	switch {
 	case nobodyThere(err):
 		switch socket := a.brokerInUse(ctx, state); socket {
@@ -251,13 +251,13 @@ func (a *app) checkBroker(ctx context.Context, state string) finding {
 	case ping.Version != a.version:
 		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.version), "godwit up --stop; the next job starts a new one"}
 	}
-	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, plural(int64(ping.Jobs), "job")), ""}
+	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, pluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 // checkShared looks for a broker of all users of this machine.
 func (a *app) checkShared(ctx context.Context) finding {
 	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)
-	switch err := api.Trusted(socket); {
+	switch err := api.CheckTrusted(socket); {
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{"shared broker", true, false, "none on this machine", ""}
 	case err != nil:
@@ -265,21 +265,21 @@ func (a *app) checkShared(ctx context.Context) finding {
 	}
 	c := a.dialFor(socket, lookTimeout)
 	defer c.Close()
-	ping, err := c.Ping(ctx)
+	ping, err := c.PingBroker(ctx)
 	if err != nil {
 		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
 	}
-	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, plural(int64(ping.Jobs), "job")), ""}
+	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, pluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 func checkSandbox(ctx context.Context) finding {
 	f := finding{Check: "sandbox"}
-	path, err := sandbox.Find()
+	path, err := sandbox.FindBinary()
 	if err != nil {
 		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+err.Error(), "make sandbox, and put build/godwit-sandbox beside godwit"
 		return f
 	}
-	ok, why := sandbox.Available(ctx)
+	ok, why := sandbox.IsAvailable(ctx)
 	if !ok {
 		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+why, "see user namespaces below"
 		return f
@@ -323,7 +323,7 @@ func firstReason(why string) string {
 }
 
 func checkCgroups() finding {
-	can := cgroup.Available()
+	can := cgroup.ProbeAbility()
 	var have []string
 	for _, c := range []struct {
 		ok   bool

@@ -45,21 +45,21 @@ var tools = []tool{
 func checkTools(ctx context.Context) []finding {
 	var clusters []config.Cluster
 	if cpus, err := local.UsableCPUs(); err == nil {
-		if cfg, err := config.Load("", os.Getenv, cpus); err == nil {
+		if cfg, err := config.LoadSettings("", os.Getenv, cpus); err == nil {
 			clusters = cfg.Clusters
 		}
 	}
 	var list []finding
 	for i := range tools {
-		list = append(list, tools[i].look(ctx, clusters))
+		list = append(list, tools[i].findVersion(ctx, clusters))
 	}
 	return list
 }
 
-// look finds the commands and asks the first for its version.
-func (t *tool) look(ctx context.Context, clusters []config.Cluster) finding {
+// findVersion finds the commands and asks the first for its version.
+func (t *tool) findVersion(ctx context.Context, clusters []config.Cluster) finding {
 	var users []string
-	places, env := t.places, t.env()
+	places, env := t.places, t.toolEnvironment()
 	for i := range clusters {
 		c := &clusters[i]
 		if c.SSH == "" && t.driver != "" && c.Driver == t.driver || t.driver == "" && t.check == "ssh" && c.SSH != "" {
@@ -82,7 +82,7 @@ func (t *tool) look(ctx context.Context, clusters []config.Cluster) finding {
 		return t.notFound(missing, users)
 	}
 	path := findIn(places, t.commands[0])
-	version, said := t.ask(ctx, path, env)
+	version, said := t.askVersion(ctx, path, env)
 	f := finding{Check: t.check, OK: true, Detail: strings.TrimSpace(version + " " + path)}
 	if version == "" && t.config != "" {
 		f.OK, f.Detail = false, path+" is there, but not configured on this machine ("+said+")"
@@ -107,9 +107,9 @@ func (t *tool) notFound(missing, users []string) finding {
 	return f
 }
 
-// env is what the commands find around them if the settings do not say
+// toolEnvironment is what the commands find around them if the settings do not say
 // otherwise.
-func (t *tool) env() []string {
+func (t *tool) toolEnvironment() []string {
 	env := os.Environ()
 	if t.root != "" && os.Getenv("SGE_ROOT") == "" {
 		env = append(env, "SGE_ROOT="+t.root)
@@ -131,15 +131,15 @@ func findIn(folders []string, name string) string {
 	return path
 }
 
-// ask asks a command for its version; "": it does not say, but something else,
+// askVersion asks a command for its version; "": it does not say, but something else,
 // of which the last words are returned.
-func (t *tool) ask(ctx context.Context, path string, env []string) (version, said string) {
+func (t *tool) askVersion(ctx context.Context, path string, env []string) (version, said string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, t.version...)
 	cmd.Env, cmd.WaitDelay = env, time.Second
 	out, _ := cmd.CombinedOutput() // some end their help with an error
-	if m := t.pattern.Get().FindSubmatch(out); m != nil {
+	if m := t.pattern.CompiledRegexp().FindSubmatch(out); m != nil {
 		return string(m[1]), ""
 	}
 	text := strings.TrimSuffix(strings.TrimSpace(string(out)), "\nExiting.")

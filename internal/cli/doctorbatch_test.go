@@ -34,23 +34,23 @@ func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {
 	} {
 		tool := tools[i]
 		tool.places = nil
-		f := tool.look(t.Context(), c.clusters)
+		f := tool.findVersion(t.Context(), c.clusters)
 		if f.OK != c.ok || !strings.Contains(f.Detail, c.detail) || !strings.Contains(f.Fix, c.fix) || f.Needed {
 			t.Errorf("%+v", f)
 		}
 	}
 	unused := tools[1] // there, not configured, and nobody needs it: no reason to say that it works
 	unused.places = nil
-	if f := unused.look(t.Context(), nil); f.OK || f.Needed || !strings.Contains(f.Detail, "is there, but not configured") {
+	if f := unused.findVersion(t.Context(), nil); f.OK || f.Needed || !strings.Contains(f.Detail, "is there, but not configured") {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if f := tools[0].look(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm}}); f.OK || !strings.Contains(f.Detail, "the settings have barkla") ||
+	if f := tools[0].findVersion(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm}}); f.OK || !strings.Contains(f.Detail, "the settings have barkla") ||
 		!strings.Contains(f.Fix, "apt-get install slurm-client") || !strings.Contains(f.Fix, "commands:") {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", "")
-	if f := tools[0].look(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm, Commands: dir}}); !f.OK {
+	if f := tools[0].findVersion(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm, Commands: dir}}); !f.OK {
 		t.Errorf("%+v", f)
 	}
 }

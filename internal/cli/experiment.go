@@ -42,13 +42,13 @@ statement of the paper with what we see, and all numbers.`,
 		Example: `  godwit experiment koala
   godwit experiment koala --seeds 10 --out /tmp/report -o json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.koala(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKoala(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.scenarios, "scenarios", "scenarios/koala", "read the four scenario files in `DIR`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(whole(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
+	flags.Var(wholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
 	outputFlag(flags, &f.output)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say where the report is")
 	return cmd
@@ -70,7 +70,7 @@ type koalaStatement struct {
 	Holds  bool   `json:"holds"`
 }
 
-func (a *app) koala(ctx context.Context, f *koalaFlags) error {
+func (a *app) runKoala(ctx context.Context, f *koalaFlags) error {
 	var seeds []uint64
 	for n := range f.seeds {
 		seeds = append(seeds, uint64(n+1))
@@ -83,7 +83,7 @@ func (a *app) koala(ctx context.Context, f *koalaFlags) error {
 	if err != nil {
 		return err
 	}
-	verdicts := r.Check()
+	verdicts := r.CheckStatements()
 	if f.output == "json" {
 		report := koalaReport{Report: path}
 		for _, v := range verdicts {
@@ -93,15 +93,15 @@ func (a *app) koala(ctx context.Context, f *koalaFlags) error {
 	}
 	var b strings.Builder
 	for _, v := range verdicts {
-		fmt.Fprintf(&b, "%-8s fig. %-7s %s\n%25s%s\n", strings.Trim(v.Word(), "*"), v.Where, v.Says, "", v.Saw)
+		fmt.Fprintf(&b, "%-8s fig. %-7s %s\n%25s%s\n", strings.Trim(v.VerdictText(), "*"), v.Where, v.Says, "", v.Saw)
 	}
-	n, all := koala.Count(verdicts, true)
+	n, all := koala.CountHolding(verdicts, true)
 	fmt.Fprintf(&b, "\n%d of the %d statements that must come out do\n", n, all)
 	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
 		return err
 	}
 	if !f.quiet {
-		a.say("written: " + path)
+		a.sayLine("written: " + path)
 	}
 	return nil
 }

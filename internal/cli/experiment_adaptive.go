@@ -58,7 +58,7 @@ func (a *app) adaptiveCommand() *cobra.Command {
       --out /tmp/report
   godwit experiment adaptive --only e --runs 120`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.adaptive(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAdaptive(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -66,8 +66,8 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	flags.StringVar(&f.jobs, "jobs", "examples/jobs", "the programs are in `DIR`")
 	flags.StringSliceVar(&f.only, "only", f.only, "do these `PARTS`; b and c need a, which is then done as well")
 	flags.StringSliceVar(&f.programs, "programs", nil, "run these `PROGRAMS` only")
-	flags.Var(whole(&f.repeat, 1, 1000), "repeat", "make every run so often")
-	flags.Var(whole(&f.runs, 1, 100_000), "runs", "make so many live runs in e")
+	flags.Var(wholeNumberFlag(&f.repeat, 1, 1000), "repeat", "make every run so often")
+	flags.Var(wholeNumberFlag(&f.runs, 1, 100_000), "runs", "make so many live runs in e")
 	flags.StringVar(&f.live, "live", "build/adaptive-live.jsonl", "keep the live runs of e in `FILE`, a line each")
 	flags.BoolVar(&f.goOn, "continue", false, "make only those live runs of e that --live does not have")
 	flags.StringVar(&f.records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
@@ -95,7 +95,7 @@ type adaptiveStatement struct {
 	Holds bool   `json:"holds"`
 }
 
-func (a *app) adaptive(ctx context.Context, f *adaptiveFlags) error {
+func (a *app) runAdaptive(ctx context.Context, f *adaptiveFlags) error {
 	r, err := a.adaptiveResults(ctx, f)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (a *app) adaptive(ctx context.Context, f *adaptiveFlags) error {
 	if err != nil {
 		return err
 	}
-	verdicts := r.Check()
+	verdicts := r.CheckStatements()
 	if f.output == "json" {
 		report := adaptiveReport{Report: path}
 		for _, v := range verdicts {
@@ -114,15 +114,15 @@ func (a *app) adaptive(ctx context.Context, f *adaptiveFlags) error {
 	}
 	var b strings.Builder
 	for _, v := range verdicts {
-		fmt.Fprintf(&b, "%-14s (%s) %s\n%15s%s\n", strings.Trim(v.Word(), "*"), v.Where, v.Says, "", v.Saw)
+		fmt.Fprintf(&b, "%-14s (%s) %s\n%15s%s\n", strings.Trim(v.VerdictText(), "*"), v.Where, v.Says, "", v.Saw)
 	}
-	holds, all := adaptive.Count(verdicts)
+	holds, all := adaptive.CountHolding(verdicts)
 	fmt.Fprintf(&b, "\n%d of the %d statements hold\n", holds, all)
 	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
 		return err
 	}
 	if !f.quiet {
-		a.say("written: " + path)
+		a.sayLine("written: " + path)
 	}
 	return nil
 }
@@ -146,12 +146,12 @@ func (a *app) adaptiveResults(ctx context.Context, f *adaptiveFlags) (*adaptive.
 			return nil, err
 		}
 	}
-	r, failed := plan.Measure(ctx)
+	r, failed := plan.MeasureAll(ctx)
 	if r == nil {
 		return nil, failed
 	}
 	if old != nil {
-		r.Keep(old)
+		r.KeepMissing(old)
 	}
 	data, err := json.Marshal(r)
 	if err == nil {

@@ -40,7 +40,7 @@ seen is kept in a file, so that programs can be measured in several goes.`,
   godwit experiment models --only matmul,fft
   godwit experiment models --out /tmp/report -o json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.models(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runModels(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -49,7 +49,7 @@ seen is kept in a file, so that programs can be measured in several goes.`,
 	flags.BoolVar(&f.again, "again", false, "measure nothing: fit and predict once more from what was seen")
 	flags.StringVar(&f.results, "results", "build/models.json", "keep what was seen in `FILE`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(above(&f.budget), "budget", "time for simulating the caches of one program (1m)")
+	flags.Var(positiveDurationFlag(&f.budget), "budget", "time for simulating the caches of one program (1m)")
 	outputFlag(flags, &f.output)
 	return cmd
 }
@@ -67,13 +67,13 @@ type modelsResult struct {
 	Checks    int     `json:"checks"`
 }
 
-func (a *app) models(ctx context.Context, f *modelsFlags) error {
+func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 	if f.again && len(f.only) > 0 {
 		return &badinput.Error{Field: "--again", Problem: "not together with --only: nothing is measured"}
 	}
 	for _, name := range f.only {
-		if !slices.Contains(models.Names(), name) {
-			return &badinput.Error{Field: "--only", Value: name, Want: "some of " + strings.Join(models.Names(), ", ")}
+		if !slices.Contains(models.ProgramNames(), name) {
+			return &badinput.Error{Field: "--only", Value: name, Want: "some of " + strings.Join(models.ProgramNames(), ", ")}
 		}
 	}
 	r := new(models.Results)
@@ -92,7 +92,7 @@ func (a *app) models(ctx context.Context, f *modelsFlags) error {
 	}
 	var err error
 	if f.again {
-		err = r.Again()
+		err = r.RefitAll()
 	} else {
 		err = a.measureModels(ctx, f, r)
 	}
@@ -106,12 +106,12 @@ func (a *app) models(ctx context.Context, f *modelsFlags) error {
 	if err != nil {
 		return err
 	}
-	examples, held := r.At(10, false), r.At(0, true)
+	examples, held := r.SummaryAt(10, false), r.SummaryAt(0, true)
 	if f.output == "json" {
 		return writeJSON(a.stdout, modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All}, modelsResult{held.Error, held.Hold, held.All}})
 	}
 	_, err = fmt.Fprintf(a.stdout, "examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and ten times: mean error %s, %d of %d intervals hold\n%s\n",
-		percent(examples.Error), examples.Hold, examples.All, percent(held.Error), held.Hold, held.All, path)
+		formatPercent(examples.Error), examples.Hold, examples.All, formatPercent(held.Error), held.Hold, held.All, path)
 	return err
 }
 
@@ -120,9 +120,9 @@ func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Resul
 	if err != nil {
 		return err
 	}
-	tell, done := a.phases()
+	tell, done := a.phaseProgress()
 	defer done()
-	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Slowness: slowness(host), Tell: tell,
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Slowness: slownessOf(host), Tell: tell,
 		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
 }
 

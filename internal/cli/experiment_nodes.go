@@ -44,11 +44,11 @@ func (a *app) nodesCommand() *cobra.Command {
   godwit experiment nodes --rounds 2 --out /tmp/report
   godwit experiment nodes --rounds 0`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.nodes(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNodes(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(whole(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
+	flags.Var(wholeNumberFlag(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
 	flags.StringVar(&f.plan.Lab, "lab", f.plan.Lab, "plan of the lab in `FILE`")
 	flags.StringVar(&f.plan.Apps, "apps", f.plan.Apps, "the programs are in `DIR`")
 	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "what chance draws from: `N`")
@@ -63,10 +63,10 @@ func (a *app) nodesCommand() *cobra.Command {
 // sensorCommand is what the experiment runs on every host.
 func (a *app) sensorCommand() *cobra.Command {
 	return &cobra.Command{Use: "sensor", Hidden: true, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return nodes.Sensor(cmd.Context(), a.stdin, a.stdout) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return nodes.ServeSensor(cmd.Context(), a.stdin, a.stdout) }}
 }
 
-func (a *app) nodes(ctx context.Context, f *nodesFlags) error {
+func (a *app) runNodes(ctx context.Context, f *nodesFlags) error {
 	r, err := a.nodesResults(ctx, f)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (a *app) nodes(ctx context.Context, f *nodesFlags) error {
 	if err != nil {
 		return err
 	}
-	statements := r.Check()
+	statements := r.CheckStatements()
 	if f.output == "json" {
 		return writeJSON(a.stdout, map[string]any{"report": path, "statements": statements})
 	}
@@ -88,7 +88,7 @@ func (a *app) nodes(ctx context.Context, f *nodesFlags) error {
 			return err
 		}
 	}
-	a.say("written: " + path)
+	a.sayLine("written: " + path)
 	return nil
 }
 
@@ -111,16 +111,16 @@ func (a *app) nodesResults(ctx context.Context, f *nodesFlags) (*nodes.Results, 
 		data, err := json.MarshalIndent(r, "", " ")
 		return errors.Join(err, outfile.WriteAll(f.raw, data))
 	}
-	managers.Register()
-	f.plan.Say = a.say
+	managers.RegisterAll()
+	f.plan.Say = a.sayLine
 	if f.plan.Rounds > 0 {
-		if err := f.plan.Do(ctx, r); err != nil {
-			return nil, fmt.Errorf("%w (%s has %d rounds)", err, f.raw, r.Rounds())
+		if err := f.plan.RunRounds(ctx, r); err != nil {
+			return nil, fmt.Errorf("%w (%s has %d rounds)", err, f.raw, r.RoundCount())
 		}
 	}
 	if f.costs {
-		a.say("timing the choice on networks of up to 1,000 hosts")
-		if r.Costs, err = nodes.Costs(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.now); err != nil {
+		a.sayLine("timing the choice on networks of up to 1,000 hosts")
+		if r.Costs, err = nodes.MeasureCosts(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.now); err != nil {
 			return nil, err
 		}
 	}
@@ -134,7 +134,7 @@ func readNodes(path string) (*nodes.Results, error) {
 		err = json.Unmarshal(data, r)
 	}
 	if err == nil {
-		err = r.Valid()
+		err = r.CheckComplete()
 	}
 	if err != nil {
 		return nil, &badinput.Error{File: path, Want: "results that experiment nodes kept", Err: err}

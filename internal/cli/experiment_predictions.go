@@ -40,13 +40,13 @@ func (a *app) predictionsCommand() *cobra.Command {
   godwit experiment predictions --runs 2 --runs-file /tmp/runs.jsonl \
       --out /tmp/report`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.predictions(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPredictions(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(whole(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
-	flags.Var(whole(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
-	flags.Var(number(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
+	flags.Var(wholeNumberFlag(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
+	flags.Var(wholeNumberFlag(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
+	flags.Var(numberFlag(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
 	flags.DurationVar(&f.plan.Limit, "limit", 0, "stop after this time; the same command makes the rest")
 	flags.StringVar(&f.plan.Examples, "examples", "examples", "the examples of Godwit are in `DIR`")
 	flags.StringVar(&f.plan.Records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
@@ -58,12 +58,12 @@ func (a *app) predictionsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) predictions(ctx context.Context, f *predictionsFlags) error {
+func (a *app) runPredictions(ctx context.Context, f *predictionsFlags) error {
 	if !f.quiet {
 		f.plan.Out = a.stderr
 	}
 	if !f.only {
-		if err := f.plan.Measure(ctx); err != nil {
+		if err := f.plan.MeasureRuns(ctx); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (a *app) predictions(ctx context.Context, f *predictionsFlags) error {
 	if err != nil {
 		return err
 	}
-	checks := r.Check()
+	checks := r.CheckStatements()
 	if f.output == "json" {
 		return writeJSON(a.stdout, map[string]any{"report": path, "statements": checks})
 	}
@@ -89,7 +89,7 @@ func (a *app) predictions(ctx context.Context, f *predictionsFlags) error {
 	}
 	_, err = fmt.Fprint(a.stdout, b.String())
 	if !f.quiet {
-		a.say("written: " + path)
+		a.sayLine("written: " + path)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) skeletonsCommand() *cobra.Command {
-	e := skeletons.Experiment{Say: a.say, Now: a.now}
+	e := skeletons.Experiment{Say: a.sayLine, Now: a.now}
 	var out, from string
 	cmd := &cobra.Command{
 		Use:   "skeletons",
@@ -27,16 +27,16 @@ from what was measured before.`,
   godwit experiment skeletons --only cg,is --states 10 --out /tmp/report
   godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.skeletons(cmd.Context(), e, from, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSkeletons(cmd.Context(), e, from, out) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&e.Apps, "apps", "examples/apps/build", "the programs are in `DIR`")
 	flags.StringSliceVar(&e.Only, "only", nil, "these programs only: `NAMES` of bt, cg, is, lu, mg")
 	e.States, e.Part, e.Repeat = 30, 0.33, 2
-	flags.Var(whole(&e.States, 2, 10000), "states", "states of the network")
-	flags.Var(whole(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
-	flags.Var(number(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
+	flags.Var(wholeNumberFlag(&e.States, 2, 10000), "states", "states of the network")
+	flags.Var(wholeNumberFlag(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
+	flags.Var(numberFlag(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
 	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
 	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
 	flags.StringVar(&from, "from", "", "measure nothing: write the report from `FILE`")
@@ -44,7 +44,7 @@ from what was measured before.`,
 	return cmd
 }
 
-func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, from, out string) error {
+func (a *app) runSkeletons(ctx context.Context, e skeletons.Experiment, from, out string) error {
 	start := a.now()
 	r, err := skeletonResults(ctx, e, from, out)
 	if err != nil {
@@ -56,11 +56,11 @@ func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, from, out s
 	}
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		if _, err := fmt.Fprintf(a.stdout, "%s: r %.3f over %d states\n", m.Name, m.R(), len(m.Program)); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%s: r %.3f over %d states\n", m.Name, m.TimeCorrelation(), len(m.Program)); err != nil {
 			return err
 		}
 	}
-	a.say(fmt.Sprintf("written: %s after %v", path, a.now.Since(start).Round(time.Second)))
+	a.sayLine(fmt.Sprintf("written: %s after %v", path, a.now.Since(start).Round(time.Second)))
 	return nil
 }
 
@@ -72,7 +72,7 @@ func skeletonResults(ctx context.Context, e skeletons.Experiment, from, out stri
 	if err := needLab(); err != nil {
 		return nil, err
 	}
-	managers.Register()
+	managers.RegisterAll()
 	e.Keep = func(r *skeletons.Result) error {
 		_, err := r.Write(out)
 		return err

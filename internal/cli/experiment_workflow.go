@@ -31,7 +31,7 @@ many seeds. Writes workflow.md with the paper's tables I to IV beside ours.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(whole(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
+	flags.Var(wholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
 	outputFlag(flags, &f.output)
 	return cmd
 }
@@ -42,7 +42,7 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 	for n := range f.seeds {
 		seeds = append(seeds, uint64(n+1))
 	}
-	r, err := workflow.Simulate(ctx, workflow.Cases(), seeds)
+	r, err := workflow.Simulate(ctx, workflow.PaperCases(), seeds)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 	if err != nil {
 		return err
 	}
-	verdicts := r.Check()
+	verdicts := r.CheckCases()
 	if f.output == "json" {
 		report := koalaReport{Report: path}
 		for _, v := range verdicts {
@@ -66,11 +66,11 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 		}
 		fmt.Fprintf(&b, "%-6s %s: %s\n", word, v.Says, v.Saw)
 	}
-	n, all := workflow.Count(verdicts)
+	n, all := workflow.CountHolding(verdicts)
 	fmt.Fprintf(&b, "\n%d of the %d statements that are asked for hold\n", n, all)
 	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
 		return err
 	}
-	a.say("written: " + path)
+	a.sayLine("written: " + path)
 	return nil
 }

@@ -25,21 +25,21 @@ for a waiting job, why it waits. Times count from submission.` + jobsHelp,
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.explain(cmd.Context(), c, args, output) })
+			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.explainJobs(cmd.Context(), c, args, output) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, c *api.Client, args []string, output string) error {
+func (a *app) explainJobs(ctx context.Context, c *api.Client, args []string, output string) error {
 	jobs, err := selectJobs(ctx, c, args, false, true)
 	if err != nil {
 		return err
 	}
 	var all []api.Decision
 	for i := range jobs {
-		list, err := c.Explain(ctx, jobRef(&jobs[i]))
+		list, err := c.ExplainJob(ctx, jobRef(&jobs[i]))
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (a *app) explain(ctx context.Context, c *api.Client, args []string, output 
 			all = append(all, list...)
 			continue
 		}
-		job, err := c.Job(ctx, jobRef(&jobs[i]))
+		job, err := c.GetJob(ctx, jobRef(&jobs[i]))
 		if err != nil {
 			return err
 		}
@@ -67,14 +67,14 @@ const storyWidth = 100
 // printStory writes one paragraph a decision: what, why, and the numbers.
 func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.standing(j))
-	width := min(a.width(), storyWidth)
+	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.jobStanding(j))
+	width := min(a.terminalWidth(), storyWidth)
 	for i := range list {
 		d := &list[i]
-		at := fmt.Sprintf("%12s  ", "+"+duration(d.SinceS))
+		at := fmt.Sprintf("%12s  ", "+"+formatDuration(d.SinceS))
 		indent := strings.Repeat(" ", len(at))
 		room := max(minLast, width-len(at))
-		for n, line := range wrap(headline(d), room) {
+		for n, line := range wrapText(decisionHeadline(d), room) {
 			if n == 0 {
 				line = at + line
 			} else {
@@ -84,12 +84,12 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 		}
 		// The next entry has the checkpoint method with its reason.
 		if repeated := d.Kind == "start" && i+1 < len(list) && list[i+1].Kind == "method"; d.Why != "" && !repeated {
-			for _, line := range wrap(d.Why, room-2) {
+			for _, line := range wrapText(d.Why, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}
 		}
-		if numbers := numbersText(told(d)); numbers != "" {
-			for _, line := range wrap("with "+numbers, room-2) {
+		if numbers := numbersText(shownInputs(d)); numbers != "" {
+			for _, line := range wrapText("with "+numbers, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}
 		}
@@ -105,7 +105,7 @@ var verbs = map[string]string{
 	"end": "ended", "results": "results", "quote": "quote",
 }
 
-func headline(d *api.Decision) string {
+func decisionHeadline(d *api.Decision) string {
 	verb, ok := verbs[d.Kind]
 	if !ok {
 		verb = d.Kind
@@ -131,8 +131,8 @@ func endWord(state string) string {
 	return strings.ToLower(state)
 }
 
-// told leaves out what says nothing: numbers of an estimate that there is not.
-func told(d *api.Decision) map[string]any {
+// shownInputs leaves out what says nothing: numbers of an estimate that there is not.
+func shownInputs(d *api.Decision) map[string]any {
 	if d.Kind != "submit" || d.Inputs["estimate_s"] != 0.0 {
 		return d.Inputs
 	}
@@ -142,8 +142,8 @@ func told(d *api.Decision) map[string]any {
 	return rest
 }
 
-// standing says in one line how a job is, or how it ended.
-func (a *app) standing(j *api.Job) string {
+// jobStanding says in one line how a job is, or how it ended.
+func (a *app) jobStanding(j *api.Job) string {
 	text := a.inColour(stateText(j.State))
 	if j.Cluster != "" {
 		text += " on " + j.Cluster
@@ -160,12 +160,12 @@ func (a *app) standing(j *api.Job) string {
 		}
 	case j.Ended == nil:
 		text += ", deadline missed"
-	case late(j):
-		text += ", " + duration(j.Ended.Sub(j.Deadline.Time).Seconds()) + " after its deadline"
+	case isLate(j):
+		text += ", " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds()) + " after its deadline"
 	default:
-		text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
+		text += ", " + formatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 	}
-	if j.State.Waiting() && j.Why != "" {
+	if j.State.IsWaiting() && j.Why != "" {
 		text += ": " + j.Why
 	}
 	return text

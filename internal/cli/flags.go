@@ -32,8 +32,8 @@ func (c checked[T]) String() string {
 
 func (c checked[T]) Type() string { return c.kind }
 
-// called gives the value another name in the help.
-func (c checked[T]) called(kind string) checked[T] {
+// withKind gives the value another name in the help.
+func (c checked[T]) withKind(kind string) checked[T] {
 	c.kind = kind
 	return c
 }
@@ -46,24 +46,24 @@ func (c checked[T]) Set(text string) error {
 	return err
 }
 
-// choice is a flag with a few names to choose from.
-func choice(to *string, names ...string) checked[string] {
+// choiceFlag is a flag with a few names to choose from.
+func choiceFlag(to *string, names ...string) checked[string] {
 	return checked[string]{to, strings.Join(names, "|"), func(s string) string { return s }, func(text string) (string, error) {
 		for _, name := range names {
 			if name == text {
 				return text, nil
 			}
 		}
-		want := listed(names)
-		if near := badinput.Nearest(text, names); near != "" {
+		want := joinWords(names)
+		if near := badinput.NearestName(text, names); near != "" {
 			want += "; did you mean " + near + "?"
 		}
 		return "", errors.New(want)
 	}}
 }
 
-// whole is a flag with a whole number; 0 is not shown as its default.
-func whole(to *int, least, most int) pflag.Value {
+// wholeNumberFlag is a flag with a whole number; 0 is not shown as its default.
+func wholeNumberFlag(to *int, least, most int) pflag.Value {
 	return checked[int]{to, "N", strconv.Itoa, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || n > most {
@@ -73,8 +73,8 @@ func whole(to *int, least, most int) pflag.Value {
 	}}
 }
 
-// number is a flag with a number.
-func number(to *float64, least, most float64) pflag.Value {
+// numberFlag is a flag with a number.
+func numberFlag(to *float64, least, most float64) pflag.Value {
 	show := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return checked[float64]{to, "F", show, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
@@ -88,8 +88,8 @@ func number(to *float64, least, most float64) pflag.Value {
 	}}
 }
 
-// above is a flag with a duration above 0.
-func above(to *time.Duration) pflag.Value {
+// positiveDurationFlag is a flag with a duration above 0.
+func positiveDurationFlag(to *time.Duration) pflag.Value {
 	return checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
@@ -102,7 +102,7 @@ func above(to *time.Duration) pflag.Value {
 // outputFlag adds -o.
 func outputFlag(flags *pflag.FlagSet, to *string) {
 	*to = "table"
-	flags.VarP(choice(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
+	flags.VarP(choiceFlag(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
 }
 
 // flagError turns what the flag parser says into the one line that all bad
@@ -115,7 +115,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.Is(err, pflag.ErrHelp):
 		return err
 	case errors.As(err, &invalid):
-		return &badinput.Error{Field: "--" + invalid.GetFlag().Name, Value: invalid.GetValue(), Want: wanted(invalid)}
+		return &badinput.Error{Field: "--" + invalid.GetFlag().Name, Value: invalid.GetValue(), Want: wantedValue(invalid)}
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &lacks):
@@ -124,8 +124,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &badinput.Error{Problem: err.Error()}
 }
 
-// wanted is what would be right in place of a wrong value.
-func wanted(e *pflag.InvalidValueError) string {
+// wantedValue is what would be right in place of a wrong value.
+func wantedValue(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
 	case "bool":
 		return "true or false"
@@ -143,7 +143,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	want := "unknown flag, see " + cmd.CommandPath() + " --help"
-	if near := badinput.Nearest(name, known); near != "" {
+	if near := badinput.NearestName(name, known); near != "" {
 		want = "unknown flag, did you mean --" + near + "?"
 	}
 	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Problem: want}

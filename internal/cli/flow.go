@@ -68,11 +68,11 @@ which time no plan can be.`,
 	}
 	in, how, out := newGroup("Input"), newGroup("Planning"), newGroup("Output")
 	in.flags.StringVar(&f.platform, "platform", "", "plan on the platform in `FILE` (YAML or SimGrid XML)")
-	how.flags.Var(number(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
-	how.flags.Var(number(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
+	how.flags.Var(numberFlag(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
+	how.flags.Var(numberFlag(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
 	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
 	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
-	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
+	how.flags.Var(wholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
 	how.flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
 	outputFlag(out.flags, &f.output)
 	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
@@ -103,7 +103,7 @@ func heuristicList(to *[]string) pflag.Value {
 		for _, name := range strings.Split(text, ",") {
 			name = strings.TrimSpace(name)
 			if !slices.Contains(flow.Heuristics(), name) {
-				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), choices(name, flow.Heuristics()))
+				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), suggestChoices(name, flow.Heuristics()))
 			}
 			list = append(list, name)
 		}

@@ -51,7 +51,7 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := flow.Check(d, g, p.Schedule); err != nil {
+			if err := flow.CheckSchedule(d, g, p.Schedule); err != nil {
 				t.Errorf("%s on %s: %v", file, platform, err)
 			}
 			if p.Schedule.Makespan > heft.Schedule.Makespan || p.Schedule.Makespan < p.Bound*(1-1e-9) {
@@ -180,11 +180,11 @@ func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {
 	}
 	begin := 1 + 0.02085 + 8
 	s := &flow.Schedule{Slots: []flow.Slot{{Host: 6, Start: 0, End: 1}, {Host: 0, Start: begin, End: begin + 1}}, Makespan: begin + 1}
-	if err := flow.Check(d, g, s); err != nil {
+	if err := flow.CheckSchedule(d, g, s); err != nil {
 		t.Error(err)
 	}
 	s.Slots[1].Start, s.Slots[1].End, s.Makespan = begin-1e-3, begin-1e-3+1, begin-1e-3+1
-	if err := flow.Check(d, g, s); err == nil {
+	if err := flow.CheckSchedule(d, g, s); err == nil {
 		t.Error("a file that arrives a millisecond too late was accepted")
 	}
 }
@@ -203,7 +203,7 @@ func TestAPlanCanBeMadeOnASimGridPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flow.Check(d, g, p.Schedule); err != nil {
+	if err := flow.CheckSchedule(d, g, p.Schedule); err != nil {
 		t.Error(err)
 	}
 }
@@ -227,8 +227,8 @@ func TestTheLegendOfAGanttChartFollowsTheTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := ganttKinds(d, s)
-	if len(kinds) != len(ganttColours)-1 || kinds[0] != "z" || kinds.colour("b1") != ganttColours[len(ganttColours)-1] {
-		t.Errorf("of nine kinds %v have colours of their own, b has %s", kinds, kinds.colour("b1"))
+	if len(kinds) != len(ganttColours)-1 || kinds[0] != "z" || kinds.colourOf("b1") != ganttColours[len(ganttColours)-1] {
+		t.Errorf("of nine kinds %v have colours of their own, b has %s", kinds, kinds.colourOf("b1"))
 	}
 	svg := string(ganttSVG(d, flow.NewGrid([]flow.Host{{Name: "h", Cores: 1, Speed: 1}}, 1, func(int, int) flow.Route { return flow.Route{} }), s,
 		&flowReport{Workflow: "w", Platform: "p", MakespanS: 10, Heuristic: flow.Improved}))

@@ -38,21 +38,21 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" font-family="Arial, Helvetica, sans-serif" font-size="11">`+"\n", width, height, width, height)
 	title := ganttTitle(r)
-	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"18\" font-size=\"14\">%s</text>\n", escaped(title), escaped(title))
+	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"18\" font-size=\"14\">%s</text>\n", escapeXML(title), escapeXML(title))
 	kinds := ganttKinds(d, s)
 	ganttLegend(&b, kinds, len(kinds) < countKinds(d))
 	ganttAxis(&b, s.Makespan, scale, ganttTop+high*float64(len(rows)))
 	for i, row := range rows {
 		if high >= ganttLabels {
 			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\" font-size=\"%.0f\">%s</text>\n", ganttLeft-6, ganttTop+high*(float64(i)+0.75), min(11, high*0.8),
-				escaped(fmt.Sprintf("%s/%d", g.Hosts[row.host].Name, row.core)))
+				escapeXML(fmt.Sprintf("%s/%d", g.Hosts[row.host].Name, row.core)))
 		}
 	}
 	for t, slot := range s.Slots {
 		y := ganttTop + high*float64(at[ganttLane{slot.Host, slot.Core}])
 		fmt.Fprintf(&b, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"white\" stroke-width=\"0.3\"><title>%s: %.6g to %.6g s</title></rect>\n",
 			ganttLeft+slot.Start*scale, y+high*0.1, math.Max(0.4, (slot.End-slot.Start)*scale), high*0.8,
-			kinds.colour(d.Tasks[t].Name), escaped(d.Tasks[t].Name), slot.Start, slot.End)
+			kinds.colourOf(d.Tasks[t].Name), escapeXML(d.Tasks[t].Name), slot.Start, slot.End)
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
@@ -61,7 +61,7 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 // ganttTitle names the workflow, the platform, the makespan and, for a plan, how it was
 // found.
 func ganttTitle(r *flowReport) string {
-	title := fmt.Sprintf("%s on %s: makespan %s", r.Workflow, r.Platform, seconds(r.MakespanS))
+	title := fmt.Sprintf("%s on %s: makespan %s", r.Workflow, r.Platform, formatSeconds(r.MakespanS))
 	if r.Heuristic != "" {
 		title += " (" + heuristicName(r.Heuristic) + ")"
 	}
@@ -134,7 +134,7 @@ func kindOf(id string) string {
 	return k
 }
 
-func (k kindList) colour(id string) string {
+func (k kindList) colourOf(id string) string {
 	if i := slices.Index(k, kindOf(id)); i >= 0 {
 		return ganttColours[i]
 	}
@@ -153,7 +153,7 @@ func ganttLegend(b *bytes.Buffer, kinds kindList, others bool) {
 		if r := []rune(k); len(r) > 24 {
 			k = string(r[:23]) + "…"
 		}
-		fmt.Fprintf(b, "<rect x=\"%.0f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"37\">%s</text>\n", x, ganttColours[i], x+14, escaped(k))
+		fmt.Fprintf(b, "<rect x=\"%.0f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"37\">%s</text>\n", x, ganttColours[i], x+14, escapeXML(k))
 		x += 30 + 6.5*float64(len([]rune(k)))
 	}
 }
@@ -174,8 +174,8 @@ func ganttAxis(b *bytes.Buffer, makespan, scale, y float64) {
 	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">seconds</text>\n", ganttLeft+ganttWidth, y+28)
 }
 
-// escaped is text inside an SVG element.
-func escaped(s string) string {
+// escapeXML is text inside an SVG element.
+func escapeXML(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
 	return b.String()

@@ -54,7 +54,7 @@ func (a *app) loadFlow(file string, p *platform.Platform) (*flowInput, error) {
 		}
 	}
 	w := &flowInput{flow: f, kinds: f.Kinds}
-	w.dag, w.prior, err = flowrun.DAG(f, clusters, nil)
+	w.dag, w.prior, err = flowrun.BuildDAG(f, clusters, nil)
 	return w, err
 }
 
@@ -116,8 +116,8 @@ func loadGrid(file string) (*flowsim.Grid, *flow.Grid, error) {
 	return g, plan, err
 }
 
-// nobody turns a task that cannot run into the line for the user.
-func nobody(file string, d *flow.DAG, err error) error {
+// explainNobody turns a task that cannot run into the line for the user.
+func explainNobody(file string, d *flow.DAG, err error) error {
 	var e *flow.NobodyError
 	if !errors.As(err, &e) {
 		return err
@@ -125,10 +125,10 @@ func nobody(file string, d *flow.DAG, err error) error {
 	t := d.Tasks[e.Task]
 	var needs []string
 	if t.Memory > 0 {
-		needs = append(needs, progress.Thousands(t.Memory)+" bytes of memory")
+		needs = append(needs, progress.FormatThousands(t.Memory)+" bytes of memory")
 	}
 	if n := max(t.Cores, t.Wide); n > 1 {
-		needs = append(needs, plural(int64(n), "core"))
+		needs = append(needs, pluralNoun(int64(n), "core"))
 	}
 	if t.Only != nil {
 		needs = append(needs, "a name among those in on")

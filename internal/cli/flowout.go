@@ -14,7 +14,7 @@ type planFiles struct {
 	schedule, gantt *outfile.File
 }
 
-func (p *planFiles) open(f *flowFlags) (err error) {
+func (p *planFiles) openFiles(f *flowFlags) (err error) {
 	if f.scheduleOut != "" {
 		if p.schedule, err = outfile.Create(f.scheduleOut); err != nil {
 			return err
@@ -26,8 +26,8 @@ func (p *planFiles) open(f *flowFlags) (err error) {
 	return err
 }
 
-// discard throws away what was not written to the end.
-func (p *planFiles) discard() {
+// discardFiles throws away what was not written to the end.
+func (p *planFiles) discardFiles() {
 	for _, f := range []*outfile.File{p.schedule, p.gantt} {
 		if f != nil {
 			f.Discard()
@@ -35,19 +35,19 @@ func (p *planFiles) discard() {
 	}
 }
 
-func (p *planFiles) write(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) error {
+func (p *planFiles) writeFiles(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) error {
 	if p.schedule != nil {
-		if err := commit(p.schedule, scheduleCSV(d, g, s)); err != nil {
+		if err := commitFile(p.schedule, scheduleCSV(d, g, s)); err != nil {
 			return err
 		}
 	}
 	if p.gantt != nil {
-		return commit(p.gantt, ganttSVG(d, g, s, r))
+		return commitFile(p.gantt, ganttSVG(d, g, s, r))
 	}
 	return nil
 }
 
-func commit(f *outfile.File, data []byte) error {
+func commitFile(f *outfile.File, data []byte) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}

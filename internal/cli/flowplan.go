@@ -37,8 +37,8 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	}
 	favourSpeed()
 	var out planFiles
-	defer out.discard()
-	if err := out.open(f); err != nil {
+	defer out.discardFiles()
+	if err := out.openFiles(f); err != nil {
 		return err
 	}
 	begin := a.now()
@@ -53,21 +53,21 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	}
 	d := w.dag
 	if w.prior != nil {
-		g.Correct(len(w.kinds), w.prior)
+		g.CorrectSpeeds(len(w.kinds), w.prior)
 	}
 	plan, err := a.makePlan(ctx, d, g, f)
 	if err != nil {
-		return nobody(path, d, err)
+		return explainNobody(path, d, err)
 	}
 	r := reportOf(path, p, d, g, plan)
 	r.WallS = a.now.Since(begin).Seconds()
-	if err := out.write(d, g, plan.Schedule, r); err != nil {
+	if err := out.writeFiles(d, g, plan.Schedule, r); err != nil {
 		return err
 	}
 	if f.output == "json" {
 		return writeJSON(a.stdout, r)
 	}
-	_, err = fmt.Fprint(a.stdout, r.table())
+	_, err = fmt.Fprint(a.stdout, r.formatTable())
 	return err
 }
 
@@ -77,10 +77,10 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	o := flow.Options{
 		Weights:    f.weights,
 		Heuristics: f.heuristics,
-		Budget:     func(float64, float64) flow.Budget { return a.budget(ctx, f) },
+		Budget:     func(float64, float64) flow.Budget { return a.searchBudget(ctx, f) },
 	}
 	if !f.given {
-		a.thrifty(ctx, f, &o)
+		a.planThriftily(ctx, f, &o)
 	}
 	plan, err := flow.New(d, g, o)
 	if err != nil {
@@ -89,20 +89,20 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := flow.Check(d, g, plan.Schedule); err != nil {
+	if err := flow.CheckSchedule(d, g, plan.Schedule); err != nil {
 		return nil, fmt.Errorf("the plan is wrong, please report this: %w", err)
 	}
 	return plan, nil
 }
 
-// thrifty lets planning go on as long as it may pay for its time, if nobody says how
+// planThriftily lets planning go on as long as it may pay for its time, if nobody says how
 // long.
-func (a *app) thrifty(ctx context.Context, f *flowFlags, o *flow.Options) {
+func (a *app) planThriftily(ctx context.Context, f *flowFlags, o *flow.Options) {
 	const begins = 4 // it takes the search so many times what the first plan took to begin
 	var t flow.Thrift
 	start := a.now()
 	pays := func(best, bound, next float64) bool {
-		return t.Pays(a.now.Since(start).Seconds(), best, bound, next)
+		return t.PaysOff(a.now.Since(start).Seconds(), best, bound, next)
 	}
 	o.Worth = pays
 	o.Budget = func(best, bound float64) flow.Budget {
@@ -114,8 +114,8 @@ func (a *app) thrifty(ctx context.Context, f *flowFlags, o *flow.Options) {
 	}
 }
 
-// budget is the search for as long as the user says.
-func (a *app) budget(ctx context.Context, f *flowFlags) flow.Budget {
+// searchBudget is the search for as long as the user says.
+func (a *app) searchBudget(ctx context.Context, f *flowFlags) flow.Budget {
 	if f.improve <= 0 {
 		return flow.Budget{}
 	}
@@ -128,7 +128,7 @@ func (a *app) budget(ctx context.Context, f *flowFlags) flow.Budget {
 func reportOf(path string, p *platform.Platform, d *flow.DAG, g *flow.Grid, plan *flow.Plan) *flowReport {
 	r := &flowReport{
 		Workflow: filepath.Base(path), Platform: p.Name,
-		Tasks: len(d.Tasks), Edges: d.Edges(), Hosts: len(g.Hosts), cores: g.Cores(),
+		Tasks: len(d.Tasks), Edges: d.EdgeCount(), Hosts: len(g.Hosts), cores: g.CoreCount(),
 		MakespanS: plan.Schedule.Makespan, LowerBoundS: plan.Bound,
 		Heuristic: plan.Heuristic, ByHeuristic: map[string]float64{}, outcomes: plan.Outcomes,
 	}
@@ -149,28 +149,28 @@ func heuristicName(name string) string {
 	return name
 }
 
-// table is the report for people.
-func (r *flowReport) table() string {
+// formatTable is the report for people.
+func (r *flowReport) formatTable() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, plural(int64(r.Tasks), "task"), plural(int64(r.Edges), "edge"),
-		r.Platform, plural(int64(r.Hosts), "host"), plural(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s (%s)\n", seconds(r.MakespanS), heuristicName(r.Heuristic))
-	fmt.Fprintf(&b, "  lower bound  %s", seconds(r.LowerBoundS))
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, pluralNoun(int64(r.Tasks), "task"), pluralNoun(int64(r.Edges), "edge"),
+		r.Platform, pluralNoun(int64(r.Hosts), "host"), pluralNoun(int64(r.cores), "core"))
+	fmt.Fprintf(&b, "  makespan     %s (%s)\n", formatSeconds(r.MakespanS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "  lower bound  %s", formatSeconds(r.LowerBoundS))
 	if r.LowerBoundS > 0 {
-		fmt.Fprintf(&b, ", %s below", percent(1-r.LowerBoundS/r.MakespanS))
+		fmt.Fprintf(&b, ", %s below", formatPercent(1-r.LowerBoundS/r.MakespanS))
 	}
-	fmt.Fprintf(&b, "\n  planned in   %s\n\n", duration(r.WallS))
+	fmt.Fprintf(&b, "\n  planned in   %s\n\n", formatDuration(r.WallS))
 	cells := [][]string{{"heuristic", "makespan", "above the best"}}
 	for _, o := range r.outcomes {
 		above := "best"
 		if o.Makespan > r.MakespanS {
-			above = percent(o.Makespan/r.MakespanS - 1)
+			above = formatPercent(o.Makespan/r.MakespanS - 1)
 		}
 		name := o.Heuristic // as --heuristics takes it
 		if name == flow.Improved {
 			name = heuristicName(name)
 		}
-		cells = append(cells, []string{name, seconds(o.Makespan), above})
+		cells = append(cells, []string{name, formatSeconds(o.Makespan), above})
 	}
 	writeCells(&b, cells)
 	return b.String()

@@ -73,7 +73,7 @@ func (a *app) flowRunCommand() *cobra.Command {
 	how.flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
 	how.flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
 	how.flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
-	how.flags.Var(number(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
+	how.flags.Var(numberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
 	outputFlag(out.flags, &f.output)
 	out.flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
 	groupFlags(cmd, how, out)
@@ -81,7 +81,7 @@ func (a *app) flowRunCommand() *cobra.Command {
 }
 
 func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
-	work, err := a.runnable(file, f.burn)
+	work, err := a.runnableFlow(file, f.burn)
 	if err != nil {
 		return err
 	}
@@ -100,28 +100,28 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 	if err != nil {
 		return err
 	}
-	defer book.close()
+	defer book.closeBook()
 	v := a.newFlowView(f.output == "json")
 	state, err := flowrun.Run(ctx, flowrun.Options{
-		Flow: work, ID: book.ID, Again: book.again, Connect: a.connect, Send: a.sendFiles, Clock: a.now, StopAll: f.stop,
-		Env: travelling(), See: v.see, Route: route,
+		Flow: work, ID: book.ID, Again: book.again, Connect: a.connectBroker, Send: a.sendFiles, Clock: a.now, StopAll: f.stop,
+		Env: inheritedVariables(), See: v.showState, Route: route,
 	})
-	v.close()
+	v.closeScreen()
 	if state == nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		a.say("flow " + work.Name + " was cancelled; run it again to go on")
+		a.sayLine("flow " + work.Name + " was cancelled; run it again to go on")
 		return exitCode(exitInterrupted)
 	}
 	if err != nil {
 		return err
 	}
-	if err := book.done(state); err != nil {
+	if err := book.recordDone(state); err != nil {
 		return err
 	}
 	if chart != nil {
-		if err := commit(chart, ranGantt(state)); err != nil {
+		if err := commitFile(chart, ranGantt(state)); err != nil {
 			return err
 		}
 	}
@@ -139,10 +139,10 @@ func clusterRoutes(file string) (func(from, to string) flow.Route, error) {
 		return nil, err
 	}
 	return func(from, to string) flow.Route {
-		a, known := g.Platform.Cluster(from)
-		b, both := g.Platform.Cluster(to)
+		a, known := g.Platform.FindCluster(from)
+		b, both := g.Platform.FindCluster(to)
 		if known && both {
-			if r, ok := g.Platform.Route(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
+			if r, ok := g.Platform.FindRoute(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
 				return flow.Route{Latency: r.Ms / 1e3, PerByte: 8 / (r.Mbps * 1e6)}
 			}
 		}
@@ -150,8 +150,8 @@ func clusterRoutes(file string) (func(from, to string) flow.Route, error) {
 	}, nil
 }
 
-// runnable is a workflow that can be run.
-func (a *app) runnable(file string, burn float64) (*flowfile.Flow, error) {
+// runnableFlow is a workflow that can be run.
+func (a *app) runnableFlow(file string, burn float64) (*flowfile.Flow, error) {
 	if isYAML(file) {
 		if burn > 0 {
 			return nil, &badinput.Error{Field: "--burn", Want: "a workflow in WfFormat, which says how long its tasks took"}
@@ -179,8 +179,8 @@ func (a *app) runnable(file string, burn float64) (*flowfile.Flow, error) {
 		task := flowfile.Task{ID: cleanID(t.ID, i), Kind: w.dag.Tasks[i].Kind, Job: job, Estimate: time.Duration(t.Seconds * float64(time.Second))}
 		if burn > 0 {
 			task.Estimate = time.Duration(burn * float64(task.Estimate))
-			job.Argv, job.Memory = burner(burn*t.Seconds), 0
-		} else if err := files(file, dir, &task, t.Command, t.Reads, t.Writes, made); err != nil {
+			job.Argv, job.Memory = burnCommand(burn*t.Seconds), 0
+		} else if err := assignFiles(file, dir, &task, t.Command, t.Reads, t.Writes, made); err != nil {
 			return nil, err
 		}
 		f.Tasks = append(f.Tasks, task)
@@ -194,8 +194,8 @@ func (a *app) runnable(file string, burn float64) (*flowfile.Flow, error) {
 	return f, nil
 }
 
-// files gives a recorded task its files, and says what is missing.
-func files(file, dir string, t *flowfile.Task, command, reads, writes []string, made map[string]bool) error {
+// assignFiles gives a recorded task its files, and says what is missing.
+func assignFiles(file, dir string, t *flowfile.Task, command, reads, writes []string, made map[string]bool) error {
 	wrong := func(field, value, want string) error {
 		return &badinput.Error{File: file, Field: "task " + strconv.Quote(t.ID) + " " + field, Value: value, Want: want + "; --burn 0.01 runs it without programs"}
 	}
@@ -220,8 +220,8 @@ func files(file, dir string, t *flowfile.Task, command, reads, writes []string, 
 	return nil
 }
 
-// burner keeps a processor busy until it has used so many seconds of it.
-func burner(seconds float64) []string {
+// burnCommand keeps a processor busy until it has used so many seconds of it.
+func burnCommand(seconds float64) []string {
 	const program = "import sys, time\nend = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"
 	return []string{"python3", "-c", program, strconv.FormatFloat(seconds, 'f', 3, 64)}
 }
@@ -252,13 +252,13 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 	if err != nil {
 		return "", err
 	}
-	defer staged.remove()
+	defer staged.removeFolder()
 	for _, name := range names {
 		to := filepath.Join(staged.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
-		if err := link(filepath.Join(dir, filepath.FromSlash(name)), to); err != nil {
+		if err := linkTree(filepath.Join(dir, filepath.FromSlash(name)), to); err != nil {
 			if os.IsNotExist(err) {
 				return "", &badinput.Error{Field: "inputs", Value: name, Want: "a file that is in " + dir + "; it is gone"}
 			}
@@ -269,13 +269,13 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 	if err != nil {
 		return "", err
 	}
-	id, _, _, err := depot.Push(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
+	id, _, _, err := depot.PushFolder(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
 	return string(id), err
 }
 
-// travelling is the variables that every task gets: programs are looked for, and
+// inheritedVariables is the variables that every task gets: programs are looked for, and
 // text is read and written, as at the caller's.
-func travelling() map[string]string {
+func inheritedVariables() map[string]string {
 	env := map[string]string{}
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "USER", "LD_LIBRARY_PATH", "PYTHONPATH"} {
 		if value, ok := os.LookupEnv(name); ok {
@@ -327,20 +327,20 @@ func (a *app) openFlowBook(file string, f *flowRunFlags) (*flowBook, error) {
 		switch {
 		case book.Over || f.fresh:
 		case book.Sum != content:
-			a.say("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
+			a.sayLine("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
 		default:
 			book.again = true
-			a.say("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
+			a.sayLine("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
 			return book, nil
 		}
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	book.ID, book.File, book.Sum, book.Began, book.Over = hex.EncodeToString(id[:]), full, content, a.now(), false
-	return book, book.write()
+	return book, book.writeBook()
 }
 
-func (b *flowBook) write() error {
+func (b *flowBook) writeBook() error {
 	data, err := json.Marshal(b)
 	if err != nil {
 		return err
@@ -350,16 +350,16 @@ func (b *flowBook) write() error {
 		return err
 	}
 	defer f.Discard()
-	return commit(f, data)
+	return commitFile(f, data)
 }
 
-// done keeps that a run is over.
-func (b *flowBook) done(s *flowrun.State) error {
+// recordDone keeps that a run is over.
+func (b *flowBook) recordDone(s *flowrun.State) error {
 	if s.Count.Done < len(s.Tasks) {
 		return nil // what failed may be tried again
 	}
 	b.Over = true
-	return b.write()
+	return b.writeBook()
 }
 
-func (b *flowBook) close() { _ = b.lock.Close() } // and with it the lock
+func (b *flowBook) closeBook() { _ = b.lock.Close() } // and with it the lock

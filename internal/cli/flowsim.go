@@ -57,16 +57,16 @@ correct the models of those of their kind.`,
 	}
 	in, what, how, out := newGroup("Input"), newGroup("What happens"), newGroup("Planning"), newGroup("Output")
 	in.flags.StringVar(&f.platform, "platform", "", "run on the platform in `FILE` (YAML or SimGrid XML)")
-	what.flags.Var(number(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
+	what.flags.Var(numberFlag(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
 	what.flags.Var(wrongModels(&f.wrong), "wrong", "tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
-	what.flags.Var(number(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
+	what.flags.Var(numberFlag(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
 	what.flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
 	what.flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
-	what.flags.Var(number(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
-	what.flags.Var(whole(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
+	what.flags.Var(numberFlag(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
+	what.flags.Var(wholeNumberFlag(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
 	how.flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
 	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
-	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
+	how.flags.Var(wholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
 	how.flags.Uint64Var(&f.seed, "seed", 1, "of all that is left to chance")
 	outputFlag(out.flags, &f.output)
 	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
@@ -125,8 +125,8 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	}
 	favourSpeed()
 	var out planFiles
-	defer out.discard()
-	if err := out.open(&f.flowFlags); err != nil {
+	defer out.discardFiles()
+	if err := out.openFiles(&f.flowFlags); err != nil {
 		return err
 	}
 	begin := a.now()
@@ -139,29 +139,29 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 		return err
 	}
 	if w.prior != nil {
-		g.Correct(len(w.kinds), w.prior)
+		g.CorrectSpeeds(len(w.kinds), w.prior)
 	}
 	plan, err := a.makePlan(ctx, w.dag, g, &f.flowFlags)
 	if err != nil {
-		return nobody(path, w.dag, err)
+		return explainNobody(path, w.dag, err)
 	}
-	cfg, err := f.world(world, w, plan)
+	cfg, err := f.simulatedWorld(world, w, plan)
 	if err != nil {
 		return err
 	}
 	res, err := flowsim.Run(cfg)
 	if err != nil {
-		return nobody(path, w.dag, err)
+		return explainNobody(path, w.dag, err)
 	}
 	r := flowSimmed(path, world, w, g, plan, res)
 	r.WallS = a.now.Since(begin).Seconds()
-	if err := out.write(w.dag, g, ranAs(w.dag, res), &r.flowReport); err != nil {
+	if err := out.writeFiles(w.dag, g, ranAs(w.dag, res), &r.flowReport); err != nil {
 		return err
 	}
 	if f.output == "json" {
 		err = writeJSON(a.stdout, r)
 	} else {
-		_, err = fmt.Fprint(a.stdout, r.text())
+		_, err = fmt.Fprint(a.stdout, r.formatText())
 	}
 	if err == nil && (len(res.Failed) > 0 || res.Stuck) {
 		return exitCode(exitFailed)
@@ -169,8 +169,8 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	return err
 }
 
-// world is what happens, as the flags and the seed say.
-func (f *simFlowFlags) world(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (flowsim.Config, error) {
+// simulatedWorld is what happens, as the flags and the seed say.
+func (f *simFlowFlags) simulatedWorld(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (flowsim.Config, error) {
 	cfg := flowsim.Config{Grid: g, DAG: w.dag, Conduct: conduct.Config{
 		Weights: f.weights, First: plan.Schedule, Static: f.static, Prior: w.prior, Retries: func(int) int { return f.retries }}}
 	factor := make([]float64, len(g.Platform.Clusters))
@@ -179,9 +179,9 @@ func (f *simFlowFlags) world(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (fl
 	}
 	for _, item := range f.wrong {
 		name, value, _ := strings.Cut(item, "=")
-		c, ok := g.Platform.Cluster(name)
+		c, ok := g.Platform.FindCluster(name)
 		if !ok {
-			return cfg, &badinput.Error{Field: "--wrong", Value: name, Want: badinput.Unknown("cluster", name, g.Platform.ClusterNames())}
+			return cfg, &badinput.Error{Field: "--wrong", Value: name, Want: badinput.UnknownName("cluster", name, g.Platform.ClusterNames())}
 		}
 		factor[c], _ = strconv.ParseFloat(value, 64) // checked when it was given
 	}
@@ -204,7 +204,7 @@ func (f *simFlowFlags) world(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (fl
 	horizon := 4*plan.Schedule.Makespan + 3600
 	for h := range g.Hosts {
 		if r.Float64() < f.busy {
-			cfg.Loads = append(cfg.Loads, busy(r, h, horizon, plan.Schedule.Makespan/5)...)
+			cfg.Loads = append(cfg.Loads, busyPeriods(r, h, horizon, plan.Schedule.Makespan/5)...)
 		}
 		for at := 0.0; f.every > 0; {
 			at += r.ExpFloat64() * f.every.Seconds()
@@ -224,9 +224,9 @@ func (f *simFlowFlags) world(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (fl
 	return cfg, nil
 }
 
-// busy is other work on a host: one to three processes beside ours, for times that
+// busyPeriods is other work on a host: one to three processes beside ours, for times that
 // are mean on the average, with pauses between.
-func busy(r *rand.Rand, host int, until, mean float64) []flowsim.Load {
+func busyPeriods(r *rand.Rand, host int, until, mean float64) []flowsim.Load {
 	var list []flowsim.Load
 	for at := mean * (r.Float64() - 0.5); at < until; {
 		list = append(list, flowsim.Load{At: at, Host: host, Share: 1 / float64(2+r.IntN(3))})
@@ -275,17 +275,17 @@ func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *
 	return r
 }
 
-func (r *flowSimReport) text() string {
+func (r *flowSimReport) formatText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, plural(int64(r.Tasks), "task"), plural(int64(r.Edges), "edge"),
-		r.Platform, plural(int64(r.Hosts), "host"), plural(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", seconds(r.MakespanS), seconds(r.PlannedS), heuristicName(r.Heuristic))
-	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", seconds(r.LowerBoundS))
-	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", plural(int64(r.Replans), "new plan"), plural(int64(r.Lost), "lost run"), bytesText(int64(r.MovedB)))
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, pluralNoun(int64(r.Tasks), "task"), pluralNoun(int64(r.Edges), "edge"),
+		r.Platform, pluralNoun(int64(r.Hosts), "host"), pluralNoun(int64(r.cores), "core"))
+	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", formatSeconds(r.MakespanS), formatSeconds(r.PlannedS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", formatSeconds(r.LowerBoundS))
+	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", pluralNoun(int64(r.Replans), "new plan"), pluralNoun(int64(r.Lost), "lost run"), bytesText(int64(r.MovedB)))
 	if len(r.Failed) > 0 {
-		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), plural(int64(r.Never), "task"))
+		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), pluralNoun(int64(r.Never), "task"))
 	}
-	fmt.Fprintf(&b, "  simulated in %s\n", duration(r.WallS))
+	fmt.Fprintf(&b, "  simulated in %s\n", formatDuration(r.WallS))
 	const most = 8
 	if len(r.Notes) > 1 {
 		b.WriteString("\n")
@@ -295,7 +295,7 @@ func (r *flowSimReport) text() string {
 				fmt.Fprintf(&b, "%8s  %d more; -o json has all\n", "…", len(r.Notes)-1-most)
 				break
 			}
-			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", seconds(n.AtS), n.Tasks, seconds(n.EndS), n.Why)
+			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", formatSeconds(n.AtS), n.Tasks, formatSeconds(n.EndS), n.Why)
 		}
 	}
 	return b.String()

@@ -46,23 +46,23 @@ func (a *app) newFlowView(quiet bool) *flowView {
 	return v
 }
 
-func (v *flowView) close() { v.screen.Close() }
+func (v *flowView) closeScreen() { v.screen.Close() }
 
 // maxNews is from how many tasks on single ones are not worth a line where there is
 // no screen.
 const maxNews = 200
 
-func (v *flowView) see(s *flowrun.State) {
+func (v *flowView) showState(s *flowrun.State) {
 	for _, news := range s.News {
 		if !v.quiet && len(s.Tasks) <= maxNews || !strings.Contains(news, " done on ") {
-			v.screen.Say(v.app.stderr, "godwit: "+oneLine(news))
+			v.screen.SayLine(v.app.stderr, "godwit: "+oneLine(news))
 		}
 	}
 	if !v.shows || s.Now.Sub(v.drawn) < 100*time.Millisecond && !s.Over {
 		return
 	}
 	v.drawn = s.Now
-	lines := []string{v.head(s)}
+	lines := []string{v.headLine(s)}
 	for _, l := range flowTree(s) {
 		if len(lines) == 20 {
 			lines = append(lines, "  …")
@@ -76,11 +76,11 @@ func (v *flowView) see(s *flowrun.State) {
 			lines[i] = string(r[:room-1]) + "…"
 		}
 	}
-	v.screen.Show(lines)
+	v.screen.ShowLines(lines)
 }
 
-// head is how far the whole is.
-func (v *flowView) head(s *flowrun.State) string {
+// headLine is how far the whole is.
+func (v *flowView) headLine(s *flowrun.State) string {
 	text := fmt.Sprintf("%s  %d of %d done", s.Flow.Name, s.Count.Done, len(s.Tasks))
 	if n := s.Count.Running + s.Count.Sent; n > 0 {
 		text += fmt.Sprintf(", %d running", n)
@@ -145,7 +145,7 @@ func flowTree(s *flowrun.State) []string {
 		if depth > 0 {
 			lead = strings.Repeat("  ", depth-1) + "└ "
 		}
-		lines = append(lines, lead+s.Flow.Kinds[k]+"  "+count[k].text())
+		lines = append(lines, lead+s.Flow.Kinds[k]+"  "+count[k].formatText())
 		for c := range n {
 			if parent[c] == k && depth < 30 {
 				walk(c, depth+1)
@@ -160,7 +160,7 @@ func flowTree(s *flowrun.State) []string {
 	return lines
 }
 
-func (c *kindCount) text() string {
+func (c *kindCount) formatText() string {
 	var parts []string
 	switch {
 	case c.done == c.all && c.all == 1:
@@ -262,10 +262,10 @@ func (a *app) flowEnd(s *flowrun.State, output string) error {
 
 func flowEnding(s *flowrun.State, r *flowRunReport) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, plural(int64(r.Tasks), "task"),
-		seconds(r.MakespanS), seconds(r.PlannedS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, pluralNoun(int64(r.Tasks), "task"),
+		formatSeconds(r.MakespanS), formatSeconds(r.PlannedS), heuristicName(r.Heuristic))
 	if r.Replans > 0 {
-		fmt.Fprintf(&b, ", replanned %s", plural(int64(r.Replans), "time"))
+		fmt.Fprintf(&b, ", replanned %s", pluralNoun(int64(r.Replans), "time"))
 	}
 	b.WriteString("\n")
 	for _, l := range flowTree(s) {
@@ -318,6 +318,6 @@ func ranGantt(s *flowrun.State) []byte {
 	}
 	span := to.Sub(from).Seconds()
 	g := flow.NewGrid(s.Hosts, len(s.Hosts), func(int, int) flow.Route { return flow.Route{} })
-	r := &flowReport{Workflow: s.Flow.Name, Platform: plural(int64(len(s.Hosts)), "cluster"), MakespanS: span}
+	r := &flowReport{Workflow: s.Flow.Name, Platform: pluralNoun(int64(len(s.Hosts)), "cluster"), MakespanS: span}
 	return ganttSVG(s.DAG, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
 }

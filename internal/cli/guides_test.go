@@ -36,8 +36,8 @@ func understood(t *testing.T, where string, args []string) {
 	if args[0] == "completion" {
 		return // followed by what a shell does with it
 	}
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.Real()}
-	cmd, rest, err := a.root().Find(args)
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
+	cmd, rest, err := a.rootCommand().Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
@@ -66,7 +66,7 @@ func TestEveryCommandInTheGuidesIsUnderstood(t *testing.T) {
 }
 
 func TestEveryExampleInTheHelpIsUnderstood(t *testing.T) {
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.Real()}
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, args := range commandLines(cmd.Example, "") {
@@ -76,7 +76,7 @@ func TestEveryExampleInTheHelpIsUnderstood(t *testing.T) {
 			visit(child)
 		}
 	}
-	visit(a.root())
+	visit(a.rootCommand())
 }
 
 // shownCommand is a command of a guide and what the guide says that it prints.
@@ -190,7 +190,7 @@ func TestComputedOutputInTheGuidesIsWhatTheProgramPrints(t *testing.T) {
 				continue
 			}
 			var out strings.Builder
-			Main("v0", c.args, strings.NewReader(""), &out, &out)
+			RunCommand("v0", c.args, strings.NewReader(""), &out, &out)
 			if c.dropped || len(c.want) == 0 {
 				continue
 			}

@@ -45,7 +45,7 @@ func fillText(text string, width int) string {
 	var lines, words []string
 	flush := func() {
 		if len(words) > 0 {
-			lines, words = append(lines, wrap(strings.Join(words, " "), width)...), nil
+			lines, words = append(lines, wrapText(strings.Join(words, " "), width)...), nil
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {

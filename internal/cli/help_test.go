@@ -19,7 +19,7 @@ import (
 // everyCommand calls see with all commands that users see.
 func everyCommand(t *testing.T, see func(cmd *cobra.Command)) {
 	t.Helper()
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.Real()}
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		see(cmd)
@@ -29,7 +29,7 @@ func everyCommand(t *testing.T, see func(cmd *cobra.Command)) {
 			}
 		}
 	}
-	visit(a.root())
+	visit(a.rootCommand())
 }
 
 func TestNoLineOfHelpIsWiderThanATerminal(t *testing.T) {
@@ -65,7 +65,7 @@ func TestEveryCommandHasASectionInTheHelp(t *testing.T) {
 
 func TestManPagesHaveEveryCommandAndFlag(t *testing.T) {
 	dir := t.TempDir()
-	if code := Main("v0", []string{"man", dir}, strings.NewReader(""), &strings.Builder{}, os.Stderr); code != 0 {
+	if code := RunCommand("v0", []string{"man", dir}, strings.NewReader(""), &strings.Builder{}, os.Stderr); code != 0 {
 		t.Fatal("exit code", code)
 	}
 	pages := 0

@@ -24,20 +24,20 @@ godwit weather shows the network between hosts.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				list, err := c.Hosts(cmd.Context(), on)
+				list, err := c.ListHosts(cmd.Context(), on)
 				if err != nil {
 					return err
 				}
 				if output == "json" {
 					return writeJSON(a.stdout, orEmpty(list))
 				}
-				t := newTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").right(2, 3, 4, 5, 6, 7)
+				t := newTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").alignRight(2, 3, 4, 5, 6, 7)
 				for i := range list {
 					h := &list[i]
-					t.add(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), partText(h.Share), partText(h.ShareError),
+					t.addRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), partText(h.Share), partText(h.ShareError),
 						memoryText(h.Memory), a.momentText(h.Measured), hostStateText(h.State, h.Why))
 				}
-				return t.print(a.stdout, a.width())
+				return t.printTable(a.stdout, a.terminalWidth())
 			})
 		},
 	}
@@ -58,7 +58,7 @@ func digitsText(x *float64) string {
 	if x == nil {
 		return unknown
 	}
-	return digits(*x)
+	return formatDigits(*x)
 }
 
 func memoryText(n *int64) string {
@@ -74,5 +74,5 @@ func hostStateText(state, why string) string {
 	if state == "up" && why != "" && why == strings.ToUpper(why) {
 		return strings.ToLower(why)
 	}
-	return sentence(state, why)
+	return joinReason(state, why)
 }

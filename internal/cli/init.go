@@ -74,7 +74,7 @@ func firstSettings(ctx context.Context, cores int, memory int64, sshConfig strin
 	var b strings.Builder
 	b.WriteString("# Settings of Godwit, written by godwit init.\n" +
 		"# After a change: godwit reload. All fields: docs/guides/clusters.md\n\nclusters:\n")
-	fmt.Fprintf(&b, "  - name: local                # this machine: %s", plural(int64(cores), "core"))
+	fmt.Fprintf(&b, "  - name: local                # this machine: %s", pluralNoun(int64(cores), "core"))
 	if memory > 0 {
 		fmt.Fprintf(&b, ", %.0f GiB of memory", float64(memory)/(1<<30))
 	}

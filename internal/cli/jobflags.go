@@ -41,8 +41,8 @@ var jobGroups = []struct {
 	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file", "checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
 }
 
-func (f *jobFlags) groups() []group {
-	flags := jobfile.Flags()
+func (f *jobFlags) flagGroups() []group {
+	flags := jobfile.JobFlags()
 	var groups []group
 	for _, g := range jobGroups {
 		group := newGroup(g.title)
@@ -58,7 +58,7 @@ func (f *jobFlags) groups() []group {
 // completeJobFlags offers the choices of those flags that have some, and clusters.
 func (a *app) completeJobFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "on", a.completeClusters)
-	for _, x := range jobfile.Flags() {
+	for _, x := range jobfile.JobFlags() {
 		if len(x.Choices) > 0 {
 			completeNames(cmd, x.Name, x.Choices)
 		}
@@ -103,7 +103,7 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 // sayWarnings tells what of a job is not done as its user may expect.
 func (a *app) sayWarnings(warnings []jobfile.Warning) {
 	for _, w := range warnings {
-		a.say((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
+		a.sayLine((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // jobArguments wants some jobs, or --all.
 func jobArguments(cmd *cobra.Command, args []string) error {
 	if all := cmd.Flags().Lookup("all"); len(args) == 0 && (all == nil || all.Value.String() != "true") {
-		return &badinput.Error{Problem: cmd.CommandPath() + " needs " + jobref.Want}
+		return &badinput.Error{Problem: cmd.CommandPath() + " needs " + jobref.WantedForms}
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func selectJobs(ctx context.Context, c *api.Client, args []string, all, newest b
 	if all {
 		args = append(slices.Clone(args), "all")
 	}
-	return c.Select(ctx, args, newest)
+	return c.SelectJobs(ctx, args, newest)
 }
 
 // jobRef is the number of a job as a request names it.
@@ -54,7 +54,7 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer c.Close()
-	jobs, err := c.Jobs(cmd.Context(), false)
+	jobs, err := c.ListJobs(cmd.Context(), false)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -94,7 +94,7 @@ with --all-users.` + jobsHelp,
 			jobs, how := a.completeJobs(cmd, args, word)
 			return append(allStates(), jobs...), how
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.ps(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.listJobs(cmd.Context(), &f, args) },
 	}
 	g := outputGroup(&f.output)
 	g.flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
@@ -105,7 +105,7 @@ with --all-users.` + jobsHelp,
 	return cmd
 }
 
-func (a *app) ps(ctx context.Context, f *psFlags, args []string) error {
+func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 	states, refs := f.states, []string(nil)
 	for _, arg := range args {
 		if isState(arg) {
@@ -123,11 +123,11 @@ func (a *app) ps(ctx context.Context, f *psFlags, args []string) error {
 		all := f.all || len(states) > 0
 		switch {
 		case len(refs) > 0:
-			jobs, err = c.Select(ctx, refs, false)
+			jobs, err = c.SelectJobs(ctx, refs, false)
 		case f.users:
 			jobs, err = c.JobsOfAll(ctx, all)
 		default:
-			jobs, err = c.Jobs(ctx, all)
+			jobs, err = c.ListJobs(ctx, all)
 		}
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (a *app) ps(ctx context.Context, f *psFlags, args []string) error {
 			return writeJSON(a.stdout, orEmpty(jobs))
 		}
 		if len(jobs) == 0 && len(states) > 0 {
-			a.say("no jobs are " + listed(states))
+			a.sayLine("no jobs are " + joinWords(states))
 			return nil
 		}
 		return a.printJobs(jobs, f.users)
@@ -148,17 +148,17 @@ func (a *app) ps(ctx context.Context, f *psFlags, args []string) error {
 
 func (a *app) printJobs(jobs []api.Job, users bool) error {
 	if len(jobs) == 0 {
-		a.say("no jobs; godwit run -- COMMAND submits one")
+		a.sayLine("no jobs; godwit run -- COMMAND submits one")
 		return nil
 	}
-	return jobTable(a, jobs, users).print(a.stdout, a.width())
+	return jobTable(a, jobs, users).printTable(a.stdout, a.terminalWidth())
 }
 
 // jobTable lists jobs, a line each and below it why a job waits or failed.
 func jobTable(a *app, jobs []api.Job, users bool) *table {
-	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").right(0, 6, 7, 10, 11)
+	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").alignRight(0, 6, 7, 10, 11)
 	t.sparse, t.shrinks, t.optional = true, 2, []string{"submitted", "ran", "ends"}
-	if a.colours() {
+	if a.usesColour() {
 		t.paint = paintStates
 	}
 	for i := range jobs {
@@ -170,9 +170,9 @@ func jobTable(a *app, jobs []api.Job, users bool) *table {
 		if users {
 			user = j.User
 		}
-		t.add(jobLabel(j), user, j.Name, stateText(j.State), orDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
+		t.addRow(jobLabel(j), user, j.Name, stateText(j.State), orDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
 			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode))
-		t.note(whyText(j))
+		t.addNote(whyText(j))
 	}
 	return t
 }
@@ -182,7 +182,7 @@ func ranText(j *api.Job) string {
 	if j.WallS == 0 {
 		return unknown
 	}
-	return duration(j.WallS)
+	return formatDuration(j.WallS)
 }
 
 // inTime is whether the deadline was met, or the chance that it will be.
@@ -200,7 +200,7 @@ func inTime(j *api.Job) string {
 
 // whyText says why a job waits or failed; of others there is nothing to say.
 func whyText(j *api.Job) string {
-	if j.State.Waiting() || j.Over() && (j.ExitCode == nil || *j.ExitCode != 0) {
+	if j.State.IsWaiting() || j.IsOver() && (j.ExitCode == nil || *j.ExitCode != 0) {
 		return j.Why
 	}
 	return ""
@@ -218,20 +218,20 @@ func (a *app) showCommand() *cobra.Command {
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.show(cmd.Context(), c, args, output) })
+			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.showJobs(cmd.Context(), c, args, output) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, c *api.Client, args []string, output string) error {
+func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output string) error {
 	jobs, err := selectJobs(ctx, c, args, false, true)
 	if err != nil {
 		return err
 	}
 	if len(jobs) == 1 { // asked once more: of a job that runs this tells how it is now
-		if jobs[0], err = c.Job(ctx, jobRef(&jobs[0])); err != nil {
+		if jobs[0], err = c.GetJob(ctx, jobRef(&jobs[0])); err != nil {
 			return err
 		}
 	}
@@ -255,56 +255,56 @@ func (a *app) show(ctx context.Context, c *api.Client, args []string, output str
 
 func (a *app) printJob(j *api.Job) error {
 	var t rows
-	t.width = a.width()
-	t.add("state", "%s", a.inColour(sentence(stateText(j.State), j.Why)))
-	t.add("command", "%s", quoteCommand(j.Command))
+	t.width = a.terminalWidth()
+	t.addRow("state", "%s", a.inColour(joinReason(stateText(j.State), j.Why)))
+	t.addRow("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
-		t.add("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
+		t.addRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
-	t.add("submitted", "%s", a.momentText(j.Submitted))
+	t.addRow("submitted", "%s", a.momentText(j.Submitted))
 	if j.Started != nil {
-		t.add("started", "%s, %s", a.momentText(j.Started), plural(int64(j.Attempts), "attempt"))
+		t.addRow("started", "%s, %s", a.momentText(j.Started), pluralNoun(int64(j.Attempts), "attempt"))
 	}
 	if j.Ended != nil {
-		t.add("ended", "%s with code %s", a.momentText(j.Ended), codeText(j.ExitCode))
+		t.addRow("ended", "%s with code %s", a.momentText(j.Ended), codeText(j.ExitCode))
 	}
 	if j.Progress != nil {
-		t.add("progress", "%s", partText(j.Progress))
+		t.addRow("progress", "%s", partText(j.Progress))
 	}
 	if j.PredictedEnd != nil && j.Ended == nil {
 		text := a.momentText(j.PredictedEnd)
 		if j.EndEarly != nil && j.EndLate != nil {
 			text += " (90 % interval " + a.momentText(j.EndEarly) + " to " + a.momentText(j.EndLate) + ")"
 		}
-		t.add("expected end", "%s", text)
+		t.addRow("expected end", "%s", text)
 	}
 	if j.Deadline != nil {
 		text := "met: "
 		if j.DeadlineMet == nil {
 			text = "in time: "
 		}
-		t.add("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
+		t.addRow("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
 	}
 	memory := bytesText(j.Peak) + " of memory at most"
 	if j.Ended == nil {
 		memory = bytesText(j.Memory) + " of memory now, " + memory
 	}
-	t.add("used", "%s CPU in %s, %s", duration(j.CPUS), duration(j.WallS), memory)
+	t.addRow("used", "%s CPU in %s, %s", formatDuration(j.CPUS), formatDuration(j.WallS), memory)
 	for _, w := range j.Warnings {
-		t.add("warning", "%s", w)
+		t.addRow("warning", "%s", w)
 	}
-	t.add("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
-	t.add("migrations", "%d", j.Migrations)
+	t.addRow("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
+	t.addRow("migrations", "%d", j.Migrations)
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s (%s)\n", jobLabel(j), j.Name, j.UID)
-	t.write(&b)
+	t.writeRows(&b)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
 }
 
 // inColour paints a state, alone or with what is said about it.
 func (a *app) inColour(text string) string {
-	if !a.colours() {
+	if !a.usesColour() {
 		return text
 	}
 	return paintStates("state", text)

@@ -35,13 +35,13 @@ func (a *app) labCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.labUpCommand(), a.labDownCommand(), a.labListCommand(), a.labRunCommand(), a.labDoCommand(), a.labExecCommand())
-	managers.Register()
+	managers.RegisterAll()
 	return cmd
 }
 
 // needLab says what is missing for a lab, and what there is instead.
 func needLab() error {
-	err := lab.Able()
+	err := lab.CheckAble()
 	if err == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func needLab() error {
 // findLab opens the lab of a name, or the only one there is.
 func findLab(name string) (*lab.Lab, error) {
 	if name == "" {
-		names, err := lab.List()
+		names, err := lab.ListLabs()
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +66,8 @@ func findLab(name string) (*lab.Lab, error) {
 	}
 	l, err := lab.Open(name)
 	if errors.Is(err, lab.ErrNone) {
-		names, _ := lab.List()
-		return nil, &badinput.Error{Field: "--lab", Value: name, Problem: badinput.Unknown("lab", name, names)}
+		names, _ := lab.ListLabs()
+		return nil, &badinput.Error{Field: "--lab", Value: name, Problem: badinput.UnknownName("lab", name, names)}
 	}
 	return l, err
 }
@@ -84,7 +84,7 @@ func (a *app) labDoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "do VERB NAME [NUMBER...]",
 		Short: "Load, slow down, cut off, freeze or crash a part of a lab",
-		Long: "Does something to a lab that is up, at once. Scenarios do the same at given times.\n\n  " + strings.Join(lab.Usage(), "\n  ") + `
+		Long: "Does something to a lab that is up, at once. Scenarios do the same at given times.\n\n  " + strings.Join(lab.UsageLines(), "\n  ") + `
 
 load runs busy loops on a host (0 ends them), speed sets how many cores' worth
 of CPU time it has, rate the rate of its link in Mbit/s, wan rate and delay of a
@@ -96,7 +96,7 @@ site (or all) to the others; 0 Mbit/s is no limit. cut and join are for hosts an
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: "one of " + strings.Join(lab.Verbs(), ", ") + " as argument"}
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "one of " + strings.Join(lab.VerbNames(), ", ") + " as argument"}
 			}
 			return nil
 		},
@@ -111,7 +111,7 @@ site (or all) to the others; 0 Mbit/s is no limit. cut and join are for hosts an
 			if err := l.CheckWords(args); err != nil {
 				return &badinput.Error{Field: cmd.CommandPath(), Problem: err.Error()}
 			}
-			return l.Do(cmd.Context(), args)
+			return l.DoVerb(cmd.Context(), args)
 		},
 	}
 	groupFlags(cmd, whichLab(&name))
@@ -153,7 +153,7 @@ a shell. It ends with the exit code of the command.`,
 }
 
 func (a *app) labExec(ctx context.Context, l *lab.Lab, user string, args []string) error {
-	h, err := l.Host(args[0])
+	h, err := l.FindHost(args[0])
 	if err != nil {
 		return &badinput.Error{Problem: err.Error()}
 	}
@@ -166,7 +166,7 @@ func (a *app) labExec(ctx context.Context, l *lab.Lab, user string, args []strin
 	}
 	cmd := h.Command(ctx, argv...)
 	if user != "" {
-		cmd = h.As(ctx, user, argv...)
+		cmd = h.CommandAs(ctx, user, argv...)
 		if term := os.Getenv("TERM"); term != "" {
 			cmd.Env = append(cmd.Env, "TERM="+term)
 		}

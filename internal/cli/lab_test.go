@@ -35,7 +35,7 @@ func labBed(t *testing.T) (plan string) {
 func godwit(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
-	if got := Main("v0-test", args, strings.NewReader(""), &out, &errs); got != code {
+	if got := RunCommand("v0-test", args, strings.NewReader(""), &out, &errs); got != code {
 		t.Fatalf("godwit %s ends with %d, not %d: %s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
 	}
 	return out.String(), errs.String()
@@ -43,7 +43,7 @@ func godwit(t *testing.T, code int, args ...string) (stdout, stderr string) {
 
 func TestALabOnTheCommandLine(t *testing.T) {
 	plan := labBed(t)
-	if err := lab.Able(); err != nil {
+	if err := lab.CheckAble(); err != nil {
 		if _, said := godwit(t, exitFailed, "lab", "up", plan); !strings.Contains(said, "root") || !strings.Contains(said, "--plain") {
 			t.Errorf("without root: %s", said)
 		}
@@ -83,18 +83,18 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	if out, said := godwit(t, exitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") || !strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
 		t.Errorf("a scenario: %s%s", out, said)
 	}
-	if names, err := lab.List(); err != nil || len(names) > 0 {
+	if names, err := lab.ListLabs(); err != nil || len(names) > 0 {
 		t.Errorf("left of a scenario: %v %v", names, err)
 	}
 }
 
 func TestLabDownAllRemovesAlsoWhatIsLeftOfALabThatWasKilled(t *testing.T) {
 	labBed(t)
-	if err := lab.Able(); err != nil {
+	if err := lab.CheckAble(); err != nil {
 		t.Skip(err)
 	}
-	lock := filepath.Join(lab.Base(), ".tiny.lock") // the last that lab down removes
-	if err := os.MkdirAll(lab.Base(), 0o755); err != nil {
+	lock := filepath.Join(lab.BaseFolder(), ".tiny.lock") // the last that lab down removes
+	if err := os.MkdirAll(lab.BaseFolder(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {

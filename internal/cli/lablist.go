@@ -50,7 +50,7 @@ func (a *app) labListCommand() *cobra.Command {
   godwit lab list -o json`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			names, err := lab.List()
+			names, err := lab.ListLabs()
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (a *app) labListCommand() *cobra.Command {
 			for _, name := range names {
 				l, err := lab.Open(name)
 				if err != nil {
-					a.say(fmt.Sprintf("lab %s is only partly there (%v): godwit lab down %s removes it", name, err, name))
+					a.sayLine(fmt.Sprintf("lab %s is only partly there (%v): godwit lab down %s removes it", name, err, name))
 					continue
 				}
 				list = append(list, reportLab(l))
@@ -68,7 +68,7 @@ func (a *app) labListCommand() *cobra.Command {
 				return err
 			}
 			for _, name := range plain {
-				a.say("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
+				a.sayLine("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
 			}
 			if output == "json" {
 				return writeJSON(a.stdout, orEmpty(list))
@@ -77,7 +77,7 @@ func (a *app) labListCommand() *cobra.Command {
 				return nil
 			}
 			if len(names) == 0 {
-				a.say("no lab is up")
+				a.sayLine("no lab is up")
 				return nil
 			}
 			return a.printLabs(list)
@@ -99,7 +99,7 @@ func reportLab(l *lab.Lab) labReport {
 	r.Hosts = append(r.Hosts, reportHost(l.Head, ""))
 	for _, c := range l.Clusters {
 		site(c.Site)
-		for _, h := range c.All() {
+		for _, h := range c.AllHosts() {
 			r.Hosts = append(r.Hosts, reportHost(h, c.Manager))
 		}
 	}
@@ -110,22 +110,22 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 	used, _ := h.CPUTime() // 0 if nobody measures it
 	state := "up"
 	switch {
-	case !h.Up():
+	case !h.IsUp():
 		state = "down"
 	case h.Frozen:
 		state = "frozen"
 	}
 	return labHostReport{Name: h.Name, Site: h.Site, Manager: manager, Address: h.Address.String(), State: state, Cut: h.Cut,
-		CPUs: h.CPUs, Mbps: h.Mbps, Load: h.Load, CPUTime: used.Seconds(), Runs: orEmpty(h.Running())}
+		CPUs: h.CPUs, Mbps: h.Mbps, Load: h.Load, CPUTime: used.Seconds(), Runs: orEmpty(h.RunningPrograms())}
 }
 
 func (a *app) printLabs(list []labReport) error {
-	t := newTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").right(5, 6, 7)
+	t := newTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").alignRight(5, 6, 7)
 	limit := func(x float64) string {
 		if x == 0 {
 			return "-"
 		}
-		return digits(x)
+		return formatDigits(x)
 	}
 	for i := range list {
 		l := &list[i]
@@ -142,8 +142,8 @@ func (a *app) printLabs(list []labReport) error {
 			if h.Load > 0 {
 				state += fmt.Sprintf(", load %d", h.Load)
 			}
-			t.add(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), seconds(h.CPUTime), strings.Join(h.Runs, ", "))
+			t.addRow(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), formatSeconds(h.CPUTime), strings.Join(h.Runs, ", "))
 		}
 	}
-	return t.print(a.stdout, a.width())
+	return t.printTable(a.stdout, a.terminalWidth())
 }

@@ -74,7 +74,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	}
 	release := holdSignals()
 	defer release()
-	l, err := lab.Up(ctx, s.Plan, lab.Options{Say: a.say})
+	l, err := lab.CreateLab(ctx, s.Plan, lab.Options{Say: a.sayLine})
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 		defer func() { err = errors.Join(err, a.removeLab(ctx, l)) }()
 	}
 	for _, words := range s.Before {
-		if err := l.Do(ctx, words); err != nil {
+		if err := l.DoVerb(ctx, words); err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 		}
 	}
@@ -90,14 +90,14 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	if stage.Env, err = a.stageBroker(ctx, l, s); err != nil {
 		return err
 	}
-	report := playedReport{Scenario: s.Title()}
+	report := playedReport{Scenario: s.ScenarioTitle()}
 	stage.Tell = func(at time.Duration, text string) {
 		report.Timeline = append(report.Timeline, playedEvent{at.Seconds(), text})
 		if f.output != "json" {
 			_, _ = fmt.Fprintf(a.stdout, "%7.1f s  %s\n", at.Seconds(), text) // who reads it may have gone: the lab is still removed
 		}
 	}
-	played, err := l.Play(ctx, s, stage)
+	played, err := l.PlayScenario(ctx, s, stage)
 	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed, played.Took.Seconds()
 	if f.output == "json" {
 		report.Timeline = orEmpty(report.Timeline)
@@ -106,7 +106,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	if err != nil {
 		return err
 	}
-	a.say(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.Title(), plural(int64(played.Steps), "step"), duration(played.Took.Seconds()), played.Failed, plural(int64(played.Checks), "check")))
+	a.sayLine(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.ScenarioTitle(), pluralNoun(int64(played.Steps), "step"), formatDuration(played.Took.Seconds()), played.Failed, pluralNoun(int64(played.Checks), "check")))
 	if played.Failed > 0 {
 		return exitCode(exitFailed)
 	}
@@ -125,7 +125,7 @@ func holdSignals() (release func()) {
 func (a *app) removeLab(ctx context.Context, l *lab.Lab) error {
 	ctx = context.WithoutCancel(ctx)
 	a.endLabBroker(ctx, l)
-	return lab.Down(ctx, l.Name)
+	return lab.RemoveLab(ctx, l.Name)
 }
 
 // stageBroker gives the commands of a scenario our own binary, and a broker if

@@ -67,7 +67,7 @@ func (a *app) labUpCommand() *cobra.Command {
 }
 
 func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
-	p, err := lab.Load(file)
+	p, err := lab.LoadPlan(file)
 	if err != nil {
 		return err
 	}
@@ -95,24 +95,24 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 	}
 	release := holdSignals()
 	defer release()
-	l, err := lab.Up(ctx, p, lab.Options{Say: a.say})
+	l, err := lab.CreateLab(ctx, p, lab.Options{Say: a.sayLine})
 	if err != nil {
 		return err
 	}
 	if f.noBroker {
-		a.say(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
+		a.sayLine(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
 		return nil
 	}
 	socket, err := a.labBroker(ctx, l, user, state, "")
 	if err != nil {
-		return errors.Join(err, lab.Down(context.WithoutCancel(ctx), l.Name))
+		return errors.Join(err, lab.RemoveLab(context.WithoutCancel(ctx), l.Name))
 	}
 	if f.shared {
-		a.say(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
+		a.sayLine(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
 			l.Name, l.Users[0].Name, api.SocketSetting, socket, l.Name))
 		return nil
 	}
-	a.say(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
+	a.sayLine(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
 	return nil
 }
 
@@ -138,12 +138,12 @@ func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
 			return u, nil
 		}
 	}
-	return "", &badinput.Error{Field: "--user", Value: f.user, Problem: badinput.Unknown("user", f.user, p.Users)}
+	return "", &badinput.Error{Field: "--user", Value: f.user, Problem: badinput.UnknownName("user", f.user, p.Users)}
 }
 
 // notUp refuses to replace a lab that somebody may be using.
 func notUp(name string) error {
-	if l, err := lab.Open(name); err == nil && l.Switch.Alive() {
+	if l, err := lab.Open(name); err == nil && l.Switch.IsAlive() {
 		return &badinput.Error{Value: name, Problem: "already up; godwit lab down " + name + " ends it"}
 	}
 	return nil
@@ -152,9 +152,9 @@ func notUp(name string) error {
 // noOtherBroker makes sure that the lab's broker will be the one of this state
 // folder. One that was started for a command is taken over by the new one.
 func noOtherBroker(ctx context.Context, state string) error {
-	c := api.Dial(api.SocketPath(state))
+	c := api.DialBroker(api.SocketPath(state))
 	defer c.Close()
-	ping, err := c.Ping(ctx)
+	ping, err := c.PingBroker(ctx)
 	switch {
 	case nobodyThere(err) || err == nil && ping.Embedded:
 		return nil
@@ -174,7 +174,7 @@ func labSettings(l *lab.Lab, user, budget string) ([]byte, error) {
 	}
 	file.Weather.Budget = budget
 	for _, c := range l.Clusters {
-		file.Clusters = append(file.Clusters, l.Settings(c, user)...)
+		file.Clusters = append(file.Clusters, l.BrokerSettings(c, user)...)
 	}
 	if len(file.Clusters) == 0 {
 		return nil, errors.New("the lab has no cluster that a broker could use")
@@ -196,7 +196,7 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget str
 	}
 	socket, env, args := api.SocketPath(state), []string{"GODWIT_STATE=" + state}, []string{exe, "up", "--config", file}
 	if user == "" {
-		if err := managers.RootGoesEverywhere(l); err != nil {
+		if err := managers.AllowRootLogins(l); err != nil {
 			return "", err
 		}
 		socket = cmp.Or(os.Getenv(api.SocketSetting), filepath.Join(l.Dir, "run", "broker.sock"))
@@ -206,11 +206,11 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget str
 	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(socket), 0o644)); err != nil {
 		return "", err
 	}
-	a.say("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
-	if err := l.Head.Daemon(ctx, "broker", env, args...); err != nil {
+	a.sayLine("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
+	if err := l.Head.StartDaemon(ctx, "broker", env, args...); err != nil {
 		return "", err
 	}
-	if err := a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 }); err != nil {
+	if err := a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.CountProcesses() > 0 }); err != nil {
 		return socket, err
 	}
 	return socket, a.awaitClusters(ctx, socket)
@@ -223,10 +223,10 @@ const labClustersTimeout = 2 * time.Minute
 // awaitClusters returns when all clusters answer; it says which do not yet when that
 // takes too long.
 func (a *app) awaitClusters(ctx context.Context, socket string) error {
-	c := api.Dial(socket)
+	c := api.DialBroker(socket)
 	defer c.Close()
-	for begin := a.now(); ; pause(ctx, 200*time.Millisecond) {
-		list, err := c.Clusters(ctx)
+	for begin := a.now(); ; pauseContext(ctx, 200*time.Millisecond) {
+		list, err := c.ListClusters(ctx)
 		if err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (a *app) awaitClusters(ctx context.Context, socket string) error {
 			return nil
 		}
 		if a.now.Since(begin) > labClustersTimeout {
-			a.say("these clusters do not answer yet: " + strings.Join(silent, "; "))
+			a.sayLine("these clusters do not answer yet: " + strings.Join(silent, "; "))
 			return nil
 		}
 	}
@@ -247,7 +247,7 @@ func silentClusters(list []api.Cluster) []string {
 	var silent []string
 	for i := range list {
 		if c := &list[i]; c.State != "up" || c.Procs == 0 {
-			silent = append(silent, sentence(c.Name, c.Why))
+			silent = append(silent, joinReason(c.Name, c.Why))
 		}
 	}
 	return silent
@@ -262,11 +262,11 @@ const labBrokerFile = "broker.socket"
 
 // awaitBroker returns when the broker answers on a socket.
 func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() bool) error {
-	c := api.Dial(socket)
+	c := api.DialBroker(socket)
 	defer c.Close()
 	begin := a.now()
 	for {
-		_, err := c.Ping(ctx)
+		_, err := c.PingBroker(ctx)
 		switch {
 		case err == nil:
 			return nil
@@ -278,7 +278,7 @@ func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() b
 		case a.now.Since(begin) > labBrokerTimeout:
 			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", labBrokerTimeout.Seconds(), log)
 		}
-		pause(ctx, 20*time.Millisecond)
+		pauseContext(ctx, 20*time.Millisecond)
 	}
 }
 
@@ -324,9 +324,9 @@ home folders too. It also removes what is left of a lab that was killed.`,
 // labsToEnd is the only lab there is, or all of them, also those of which only
 // something is left.
 func labsToEnd(all bool) ([]string, error) {
-	find := lab.List
+	find := lab.ListLabs
 	if all {
-		find = lab.Remains
+		find = lab.ListRemains
 	}
 	names, err := find()
 	if err != nil {
@@ -355,10 +355,10 @@ func (a *app) labDown(ctx context.Context, name string) error {
 	if l, err := lab.Open(name); err == nil {
 		a.endLabBroker(ctx, l)
 	}
-	if err := lab.Down(ctx, name); err != nil {
+	if err := lab.RemoveLab(ctx, name); err != nil {
 		return err
 	}
-	a.say("lab " + name + " is gone")
+	a.sayLine("lab " + name + " is gone")
 	return nil
 }
 
@@ -366,17 +366,17 @@ func (a *app) labDown(ctx context.Context, name string) error {
 // is ended with the lab.
 func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
 	socket, err := os.ReadFile(filepath.Join(l.Dir, labBrokerFile))
-	if err != nil || !l.Head.Up() {
+	if err != nil || !l.Head.IsUp() {
 		return
 	}
-	c := api.Dial(string(socket))
+	c := api.DialBroker(string(socket))
 	defer c.Close()
 	short, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if ping, err := c.Ping(short); err == nil && !ping.Embedded {
+	if ping, err := c.PingBroker(short); err == nil && !ping.Embedded {
 		_ = a.shutDown(short, c)
-		for l.Head.Processes() > 0 && short.Err() == nil { // it does not listen any more, but may be writing
-			pause(short, 10*time.Millisecond)
+		for l.Head.CountProcesses() > 0 && short.Err() == nil { // it does not listen any more, but may be writing
+			pauseContext(short, 10*time.Millisecond)
 		}
 	}
 }

@@ -55,15 +55,15 @@ func liveScript(e *testscript.Env) error {
 func endEverything(state string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	c := api.Dial(api.SocketPath(state))
+	c := api.DialBroker(api.SocketPath(state))
 	defer c.Close()
-	jobs, _ := c.Jobs(ctx, false)
+	jobs, _ := c.ListJobs(ctx, false)
 	for i := range jobs {
-		if !jobs[i].Over() {
-			_, _ = c.Cancel(ctx, strconv.FormatInt(int64(jobs[i].ID), 10))
+		if !jobs[i].IsOver() {
+			_, _ = c.CancelJob(ctx, strconv.FormatInt(int64(jobs[i].ID), 10))
 		}
 	}
-	_, _ = c.Shutdown(ctx)
+	_, _ = c.ShutdownBroker(ctx)
 }
 
 // leftovers waits for the processes that belong to a state folder to end, and ends

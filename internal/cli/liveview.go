@@ -42,37 +42,37 @@ func (a *app) newLiveView(id string) *liveView {
 	return v
 }
 
-// stdout and stderr are where the job's output goes; what goes to the terminal
+// sharedStdout and stderr are where the job's output goes; what goes to the terminal
 // passes by the lines.
-func (v *liveView) stdout(w io.Writer) io.Writer {
+func (v *liveView) sharedStdout(w io.Writer) io.Writer {
 	if v.shows && progress.IsTerminal(w) {
-		return v.screen.Share(w)
+		return v.screen.ShareWith(w)
 	}
 	return w
 }
 
-func (v *liveView) stderr(w io.Writer) io.Writer { return v.screen.Share(w) }
+func (v *liveView) sharedStderr(w io.Writer) io.Writer { return v.screen.ShareWith(w) }
 
-// see takes in a state.
-func (v *liveView) see(live *api.Live) {
+// showState takes in a state.
+func (v *liveView) showState(live *api.Live) {
 	v.job = &live.Job
 	for _, d := range live.News {
 		// What is decided again and again is told once.
 		if what := d.Kind + " " + d.Choice; d.News && what != v.told {
 			v.told = what
-			v.say("job " + v.id + ": " + sentence(d.Choice, d.Why))
+			v.sayLine("job " + v.id + ": " + joinReason(d.Choice, d.Why))
 		}
 	}
-	v.again()
+	v.redrawLines()
 }
 
-// say writes a line that stays.
-func (v *liveView) say(text string) {
-	v.screen.Say(v.app.stderr, "godwit: "+oneLine(text))
+// sayLine writes a line that stays.
+func (v *liveView) sayLine(text string) {
+	v.screen.SayLine(v.app.stderr, "godwit: "+oneLine(text))
 }
 
-// sentence joins what was decided and why.
-func sentence(choice, why string) string {
+// joinReason joins what was decided and why.
+func joinReason(choice, why string) string {
 	switch {
 	case why == "":
 		return choice
@@ -82,22 +82,22 @@ func sentence(choice, why string) string {
 	return choice + ": " + why
 }
 
-func (v *liveView) again() {
+func (v *liveView) redrawLines() {
 	if v.shows && v.job != nil {
-		v.screen.Show(v.lines())
+		v.screen.ShowLines(v.statusLines())
 	}
 }
 
-// cancelling says that Ctrl-C was understood.
-func (v *liveView) cancelling() {
+// sayCancelling says that Ctrl-C was understood.
+func (v *liveView) sayCancelling() {
 	v.leaves = true
-	v.say("cancelling job " + v.id + " … (press Ctrl-C again to quit without waiting)")
+	v.sayLine("cancelling job " + v.id + " … (press Ctrl-C again to quit without waiting)")
 }
 
-func (v *liveView) close() { v.screen.Close() }
+func (v *liveView) closeScreen() { v.screen.Close() }
 
-// lines are the two lines: how it is, and what is to be expected.
-func (v *liveView) lines() []string {
+// statusLines are the two lines: how it is, and what is to be expected.
+func (v *liveView) statusLines() []string {
 	j := v.job
 	var now, then []string
 	now = append(now, fmt.Sprintf("job %d %s", j.ID, j.Name), v.stateText())
@@ -105,7 +105,7 @@ func (v *liveView) lines() []string {
 		now = append(now, partText(j.Progress)+" done")
 	}
 	if j.Started != nil {
-		now = append(now, ran(time.Duration(j.WallS*float64(time.Second))))
+		now = append(now, formatRunTime(time.Duration(j.WallS*float64(time.Second))))
 	}
 	if j.State == core.Running && j.Share != nil {
 		now = append(now, fmt.Sprintf("CPU %.0f %%", 100**j.Share))
@@ -122,32 +122,32 @@ func (v *liveView) lines() []string {
 	if j.Deadline != nil {
 		text := "deadline " + v.app.momentText(j.Deadline)
 		if j.PDeadline != nil {
-			text += ", in time " + v.paint(chanceText(j.PDeadline), *j.PDeadline >= confidence(j))
+			text += ", in time " + v.paintText(chanceText(j.PDeadline), *j.PDeadline >= requiredConfidence(j))
 		}
 		then = append(then, text)
 	}
 	if j.Checkpoints > 0 {
-		then = append(then, plural(int64(j.Checkpoints), "checkpoint"))
+		then = append(then, pluralNoun(int64(j.Checkpoints), "checkpoint"))
 	}
 	if j.Migrations > 0 {
-		then = append(then, plural(int64(j.Migrations), "migration"))
+		then = append(then, pluralNoun(int64(j.Migrations), "migration"))
 	}
-	if j.State.Waiting() && j.Why != "" {
+	if j.State.IsWaiting() && j.Why != "" {
 		then = append(then, j.Why)
 	}
-	lines := []string{v.cut(strings.Join(now, "  "))}
+	lines := []string{v.cutLine(strings.Join(now, "  "))}
 	if len(then) > 0 {
-		lines = append(lines, v.cut("  "+strings.Join(then, "  ")))
+		lines = append(lines, v.cutLine("  "+strings.Join(then, "  ")))
 	}
 	return lines
 }
 
-// ran is a time that goes on while one looks: tenths would only flicker.
-func ran(d time.Duration) string {
+// formatRunTime is a time that goes on while one looks: tenths would only flicker.
+func formatRunTime(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
 	}
-	return duration(d.Truncate(time.Second).Seconds())
+	return formatDuration(d.Truncate(time.Second).Seconds())
 }
 
 func (v *liveView) stateText() string {
@@ -162,8 +162,8 @@ func (v *liveView) stateText() string {
 	return text
 }
 
-// confidence is the chance below which something is done.
-func confidence(j *api.Job) float64 {
+// requiredConfidence is the chance below which something is done.
+func requiredConfidence(j *api.Job) float64 {
 	if j.Confidence == 0 {
 		return 0.95
 	}
@@ -176,7 +176,7 @@ const (
 	plain = "\x1b[0m"
 )
 
-func (v *liveView) paint(text string, good bool) string {
+func (v *liveView) paintText(text string, good bool) string {
 	switch {
 	case !v.colour:
 		return text
@@ -186,9 +186,9 @@ func (v *liveView) paint(text string, good bool) string {
 	return red + text + plain
 }
 
-// cut keeps a line from being wrapped, which could not be taken back. Colours take
+// cutLine keeps a line from being wrapped, which could not be taken back. Colours take
 // no room.
-func (v *liveView) cut(line string) string {
+func (v *liveView) cutLine(line string) string {
 	room := max(v.width(), 20) - 1
 	var b strings.Builder
 	n := 0
@@ -217,15 +217,15 @@ func endedByItself(j *api.Job) bool {
 	return j.Started != nil && j.ExitCode != nil && strings.HasSuffix(j.Why, fmt.Sprintf(" code %d", *j.ExitCode))
 }
 
-// late says whether a job ended after its deadline; one that failed before it did
+// isLate says whether a job ended after its deadline; one that failed before it did
 // not meet it either.
-func late(j *api.Job) bool {
+func isLate(j *api.Job) bool {
 	return j.Deadline != nil && j.Ended != nil && j.Ended.After(j.Deadline.Time)
 }
 
-// ending is the last word on a job that was followed: always where lines were
+// endingText is the last word on a job that was followed: always where lines were
 // shown, else only where something went wrong that its exit code does not say.
-func (v *liveView) ending(j *api.Job) string {
+func (v *liveView) endingText(j *api.Job) string {
 	name := "job " + v.id
 	var text string
 	switch {
@@ -239,15 +239,15 @@ func (v *liveView) ending(j *api.Job) string {
 		}
 	case j.State == core.Failed && (v.shows || !endedByItself(j)):
 		text = name + " failed: " + orDash(j.Why)
-	case late(j):
-		text = name + " missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
+	case isLate(j):
+		text = name + " missed its deadline by " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
-		text = fmt.Sprintf("%s completed on %s after %s", name, j.Cluster, duration(j.WallS))
+		text = fmt.Sprintf("%s completed on %s after %s", name, j.Cluster, formatDuration(j.WallS))
 		if j.Deadline != nil {
-			text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
+			text += ", " + formatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 		}
 		if j.Migrations > 0 {
-			text += ", " + plural(int64(j.Migrations), "migration")
+			text += ", " + pluralNoun(int64(j.Migrations), "migration")
 		}
 	}
 	return text

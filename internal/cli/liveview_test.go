@@ -56,7 +56,7 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 	} {
 		v := &liveView{app: a, id: "7", colour: c.colour, width: func() int { return c.width }, job: runningJob()}
 		c.change(v.job)
-		if got := strings.Join(v.lines(), "\n"); got != c.want {
+		if got := strings.Join(v.statusLines(), "\n"); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
 		}
 	}
@@ -65,11 +65,11 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 func TestWithoutATerminalOnlyWhatMattersIsSaid(t *testing.T) {
 	a, _, msg := quietApp()
 	v := a.newLiveView("7")
-	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "placed on left", Why: "best chance"}}})
-	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "the chance\nfell", News: true}}})
-	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "still", News: true}}})
-	v.again()
-	v.close()
+	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "placed on left", Why: "best chance"}}})
+	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "the chance\nfell", News: true}}})
+	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "still", News: true}}})
+	v.redrawLines()
+	v.closeScreen()
 	if got := msg.String(); got != "godwit: job 7: moved to right: the chance fell\n" {
 		t.Errorf("%q", got)
 	}
@@ -102,7 +102,7 @@ func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 				want = c.shown
 			}
 			v := &liveView{app: a, id: "7", shows: shows}
-			if got := v.ending(c.job); got != want {
+			if got := v.endingText(c.job); got != want {
 				t.Errorf("shown %v: got %q, want %q", shows, got, want)
 			}
 		}
@@ -138,11 +138,11 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 }
 
 func TestTablesAreAlignedAndTheLastColumnIsWrapped(t *testing.T) {
-	tab := newTable("cluster", "wait", "why").right(1)
-	tab.add("left", "0 s", "idle now and quicker than all the others that could be had")
-	tab.add("right-hand", "12.0 s", "")
+	tab := newTable("cluster", "wait", "why").alignRight(1)
+	tab.addRow("left", "0 s", "idle now and quicker than all the others that could be had")
+	tab.addRow("right-hand", "12.0 s", "")
 	var b strings.Builder
-	if err := tab.print(&b, 40); err != nil {
+	if err := tab.printTable(&b, 40); err != nil {
 		t.Fatal(err)
 	}
 	want := "cluster       wait  why\nleft           0 s  idle now and quicker\n                    than all the others that\n                    could be had\nright-hand  12.0 s\n"

@@ -53,8 +53,8 @@ func manPage(cmd *cobra.Command, version string) string {
 	var b strings.Builder
 	name := manName(cmd)
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s Godwit\n", troffWord(strings.ToUpper(name)), troffWord("godwit "+version))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", troff(name), troff(cmd.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", troff(cmd.UseLine()))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", escapeTroff(name), escapeTroff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", escapeTroff(cmd.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
 	long := cmd.Long
 	if long == "" {
@@ -64,7 +64,7 @@ func manPage(cmd *cobra.Command, version string) string {
 	for _, s := range commandSections(cmd) {
 		fmt.Fprintf(&b, ".SH %s\n", troffWord(strings.ToUpper(s.title)))
 		for _, c := range s.commands {
-			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", troff(manName(c)), troff(c.Short))
+			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", escapeTroff(manName(c)), escapeTroff(c.Short))
 		}
 	}
 	if cmd.Flags().HasAvailableFlags() {
@@ -75,7 +75,7 @@ func manPage(cmd *cobra.Command, version string) string {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s.fi\n", troffLines(cmd.Example))
 	}
 	if cmd.HasParent() {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", troff(manName(cmd.Parent())))
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", escapeTroff(manName(cmd.Parent())))
 	}
 	return b.String()
 }
@@ -90,16 +90,16 @@ func manFlag(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", " + name
 	}
-	text := fmt.Sprintf(".TP\n\\fB%s\\fP", troff(name))
+	text := fmt.Sprintf(".TP\n\\fB%s\\fP", escapeTroff(name))
 	if kind != "" {
-		text += fmt.Sprintf(" \\fI%s\\fP", troff(kind))
+		text += fmt.Sprintf(" \\fI%s\\fP", escapeTroff(kind))
 	}
-	return text + "\n" + troff(usage) + "\n"
+	return text + "\n" + escapeTroff(usage) + "\n"
 }
 
-// troff makes a text of one line safe: a backslash, a dash that is one, a dot or quote at
+// escapeTroff makes a text of one line safe: a backslash, a dash that is one, a dot or quote at
 // the beginning that is no request.
-func troff(text string) string {
+func escapeTroff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text
@@ -109,7 +109,7 @@ func troff(text string) string {
 
 // troffWord is one argument of a request.
 func troffWord(text string) string {
-	return `"` + strings.ReplaceAll(troff(text), `"`, `\(dq`) + `"`
+	return `"` + strings.ReplaceAll(escapeTroff(text), `"`, `\(dq`) + `"`
 }
 
 // troffText is paragraphs that are filled; indented lines stay as they are.
@@ -131,7 +131,7 @@ func troffText(text string) string {
 func troffLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		b.WriteString(troff(strings.TrimRight(line, "\n")) + "\n")
+		b.WriteString(escapeTroff(strings.TrimRight(line, "\n")) + "\n")
 	}
 	return b.String()
 }

@@ -71,9 +71,9 @@ tell little about the pace of the program.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(sizeList(&f.sizes), "sizes", "sizes to run at, each larger than the one before")
-	flags.Var(choice(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind, perfmodel.CounterTime), "counter", "how to count operations")
+	flags.Var(choiceFlag(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind, perfmodel.CounterTime), "counter", "how to count operations")
 	flags.StringVar(&f.name, "name", "", "write `NAME`.model; else as the program is called")
-	flags.Var(above(&f.budget), "budget", "time for simulating caches; larger sizes are left out of it (1m)")
+	flags.Var(positiveDurationFlag(&f.budget), "budget", "time for simulating caches; larger sizes are left out of it (1m)")
 	outputFlag(flags, &f.output)
 	return cmd
 }
@@ -122,8 +122,8 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	if err != nil {
 		return err
 	}
-	tell, done := a.phases()
-	m, err := measure.Fit(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: slowness(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
+	tell, done := a.phaseProgress()
+	m, err := measure.FitModel(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: slownessOf(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
 		Host: host, Budget: f.budget, Clock: a.now, Tell: tell})
 	done()
 	var cannot *measure.NoCounterError
@@ -133,7 +133,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	if err != nil {
 		return a.fitFailed(err)
 	}
-	text, err := m.Encode()
+	text, err := m.EncodeFile()
 	if err == nil {
 		_, err = out.Write(text)
 	}
@@ -161,18 +161,18 @@ func (a *app) fitFailed(err error) error {
 	return fmt.Errorf("%s: %s", strings.Join(failed.Argv, " "), failed.How)
 }
 
-// phases is a progress line for each part of the work.
-func (a *app) phases() (tell func(what string, done, total int), end func()) {
+// phaseProgress is a progress line for each part of the work.
+func (a *app) phaseProgress() (tell func(what string, done, total int), end func()) {
 	var line *progress.Line
 	last := ""
 	return func(what string, done, total int) {
 			if phase, _, _ := strings.Cut(what, " "); phase != last {
-				line.Done()
+				line.ClearLine()
 				line, last = progress.New(a.stderr, a.now, what, "steps", int64(total)), phase
 			}
 			line.Update(int64(done))
 		}, func() {
-			line.Done()
+			line.ClearLine()
 		}
 }
 
@@ -185,14 +185,14 @@ func (a *app) hostRates(ctx context.Context) (perfmodel.Host, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return perfmodel.Host{}, err
 	}
-	return calibrate.Host(ctx, filepath.Join(state, "rates.json"))
+	return calibrate.CachedHost(ctx, filepath.Join(state, "rates.json"))
 }
 
-// slowness is how much longer than in its best moments a CPU of this host needs for
+// slownessOf is how much longer than in its best moments a CPU of this host needs for
 // the same work just now.
-func slowness(host perfmodel.Host) func(cpu int) (float64, error) {
+func slownessOf(host perfmodel.Host) func(cpu int) (float64, error) {
 	return func(cpu int) (float64, error) {
-		pulse, err := calibrate.Pulse(cpu)
+		pulse, err := calibrate.MeasurePulse(cpu)
 		return pulse * host.Speed, err
 	}
 }
@@ -215,7 +215,7 @@ func readModel(path string) (*perfmodel.Model, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	m, err := perfmodel.Decode(text)
+	m, err := perfmodel.DecodeFile(text)
 	if err != nil {
 		return nil, "", &badinput.Error{File: path, Want: "a model as godwit model fit writes it", Err: err}
 	}

@@ -42,7 +42,7 @@ another, as godwit model host printed them there.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(number(&f.size, math.SmallestNonzeroFloat64, 1e15), "size", "the size")
+	flags.Var(numberFlag(&f.size, math.SmallestNonzeroFloat64, 1e15), "size", "the size")
 	flags.StringVar(&f.host, "host", "", "rates of the host: `FILE`, or here")
 	outputFlag(flags, &f.output)
 	return cmd
@@ -97,7 +97,7 @@ func (a *app) predictNow(ctx context.Context, m *perfmodel.Model, size float64, 
 	if on != nil || err != nil || here != m.Host.Name {
 		return m.Predict(size, on)
 	}
-	slow, err := measure.Now(ctx, slowness(m.Host))
+	slow, err := measure.CurrentSlowness(ctx, slownessOf(m.Host))
 	if err != nil {
 		return m.Predict(size, nil)
 	}
@@ -133,12 +133,12 @@ func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) 
 func (a *app) printPrediction(r predictReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, 90 %% interval %s to %s\n",
-		strings.TrimSuffix(r.Model, modelSuffix), digits(r.Size), r.Host, duration(r.Seconds), duration(r.Low), duration(r.High))
+		strings.TrimSuffix(r.Model, modelSuffix), formatDigits(r.Size), r.Host, formatDuration(r.Seconds), formatDuration(r.Low), formatDuration(r.High))
 	if r.Waiting > 0.005*r.Seconds || r.Touching > 0.005*r.Seconds {
-		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", duration(r.Waiting), duration(r.Touching))
+		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", formatDuration(r.Waiting), formatDuration(r.Touching))
 	}
 	if r.Beyond > 20 {
-		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", digits(r.Beyond))
+		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", formatDigits(r.Beyond))
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
@@ -206,7 +206,7 @@ type candidate struct {
 }
 
 func fitReportOf(m *perfmodel.Model, path string) fitReport {
-	best := m.Work.Best()
+	best := m.Work.BestFormula()
 	r := fitReport{Model: path, Command: m.Command, Counter: m.Counter, Host: m.Host.Name, Formula: best.String(), Error: best.Error,
 		PaceError: m.Pace.Error, Memory: m.Memory != nil, Runs: m.Runs}
 	for _, f := range m.Work.Formulas {
@@ -216,24 +216,24 @@ func fitReportOf(m *perfmodel.Model, path string) fitReport {
 }
 
 func (a *app) printFit(m *perfmodel.Model, path string) error {
-	t := newTable("size", "instructions", "CPU time", "runs", "spread").right(0, 1, 2, 3, 4)
+	t := newTable("size", "instructions", "CPU time", "runs", "spread").alignRight(0, 1, 2, 3, 4)
 	if m.Counter == perfmodel.CounterTime {
 		t.header[1] = "operations"
 	}
 	for _, r := range m.Runs {
-		t.add(digits(r.Size), digits(r.Count), duration(r.CPU), fmt.Sprint(r.Runs), percent(r.Noise))
+		t.addRow(formatDigits(r.Size), formatDigits(r.Count), formatDuration(r.CPU), fmt.Sprint(r.Runs), formatPercent(r.Noise))
 	}
-	if err := t.print(a.stdout, a.width()); err != nil {
+	if err := t.printTable(a.stdout, a.terminalWidth()); err != nil {
 		return err
 	}
-	best := m.Work.Best()
+	best := m.Work.BestFormula()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s (counted by %s)\n  %s\n", strings.Join(m.Command, " "), m.Counter, best)
 	say := func(name, value string) { fmt.Fprintf(&b, "  %-37s%s\n", name, value) }
-	say("error at sizes it was not fitted to", percent(best.Error))
-	say("error of the CPU time", percent(m.Pace.Error))
+	say("error at sizes it was not fitted to", formatPercent(best.Error))
+	say("error of the CPU time", formatPercent(m.Pace.Error))
 	if n := len(m.Work.Formulas) - 1; n > 0 {
-		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, percent(1-best.Weight)))
+		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, formatPercent(1-best.Weight)))
 	}
 	if m.SlowOff > 0 {
 		say("slowness of the host meanwhile", fmt.Sprintf("%.2f ± %.2f", m.Slow, m.SlowOff))

@@ -43,20 +43,20 @@ func serveOther(t *testing.T) {
 func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {
 	serveOther(t)
 	var out, errs bytes.Buffer
-	code := Main("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs)
+	code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the shared one does") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	t.Setenv("GODWIT_SOCKET", "/nowhere/at/all")
 	errs.Reset()
-	if code := Main("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != exitDone || errs.String() != "godwit: no broker runs\n" {
+	if code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != exitDone || errs.String() != "godwit: no broker runs\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }
 
 func TestDoctorTellsOfTheBrokerThatCommandsUse(t *testing.T) {
 	serveOther(t)
-	a := &app{version: "v0", stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, now: clock.Real()}
+	a := &app{version: "v0", stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, now: clock.RealClock()}
 	state := os.Getenv("GODWIT_STATE")
 	for want, f := range map[string]finding{
 		"3 clusters of the broker that runs: north, south, east1": a.checkSettings(t.Context(), state),

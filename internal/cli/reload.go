@@ -28,12 +28,12 @@ the broker on. A broker also reads its settings again on SIGHUP.`,
   godwit reload -o json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.running(cmd.Context())
+			c, err := a.findRunning(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			r, err := c.Reload(cmd.Context())
+			r, err := c.ReloadSettings(cmd.Context())
 			if err != nil {
 				return fmt.Errorf("%w; the settings of before stay", err)
 			}
@@ -41,7 +41,7 @@ the broker on. A broker also reads its settings again on SIGHUP.`,
 				return writeJSON(a.stdout, r)
 			}
 			for _, note := range r.Notes {
-				a.say(note)
+				a.sayLine(note)
 			}
 			_, err = fmt.Fprintln(a.stdout, reloadedText(&r))
 			return err
@@ -63,7 +63,7 @@ func reloadedText(r *api.Reloaded) string {
 		}
 	}
 	if r.Draining > 0 {
-		parts = append(parts, plural(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
+		parts = append(parts, pluralNoun(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
 	}
 	if r.Place {
 		parts = append(parts, "policy.place changed")
@@ -79,8 +79,8 @@ func reloadedText(r *api.Reloaded) string {
 
 var errNoBroker = errors.New("no broker runs: its settings are read when it starts")
 
-// running finds a broker and starts none.
-func (a *app) running(ctx context.Context) (*api.Client, error) {
+// findRunning finds a broker and starts none.
+func (a *app) findRunning(ctx context.Context) (*api.Client, error) {
 	socket := os.Getenv(api.SocketSetting)
 	if socket == "" {
 		state, err := api.StateDir()
@@ -89,14 +89,14 @@ func (a *app) running(ctx context.Context) (*api.Client, error) {
 		}
 		socket = api.SocketPath(state)
 	}
-	c, err := a.dial(socket)
+	c, err := a.dialBroker(socket)
 	if err != nil {
 		return nil, err
 	}
 	_, err = a.pingUntilClear(ctx, c)
 	if nobodyThere(err) {
 		c.Close()
-		if shared, err := a.shared(ctx); shared != nil || err != nil {
+		if shared, err := a.sharedBroker(ctx); shared != nil || err != nil {
 			return shared, err
 		}
 		return nil, errNoBroker
@@ -108,7 +108,7 @@ const settingsAreNewer = "the settings are newer than the running broker"
 
 // warnStale says that the broker does not run by the settings of today.
 func (a *app) warnStale(ctx context.Context, c *api.Client) {
-	if ping, err := c.Ping(ctx); err == nil && ping.Stale {
-		a.say(settingsAreNewer + ": godwit reload")
+	if ping, err := c.PingBroker(ctx); err == nil && ping.Stale {
+		a.sayLine(settingsAreNewer + ": godwit reload")
 	}
 }

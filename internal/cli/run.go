@@ -94,7 +94,7 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), f, job)
+			return a.runJob(cmd.Context(), f, job)
 		},
 	}
 	out := newGroup("Output")
@@ -102,7 +102,7 @@ func (a *app) runCommand() *cobra.Command {
 	out.flags.BoolVarP(&f.noStdin, "no-stdin", "n", false, "do not send standard input along")
 	outputFlag(out.flags, &f.output)
 	out.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, append(f.job.groups(), out)...)
+	groupFlags(cmd, append(f.job.flagGroups(), out)...)
 	stopAtCommand(cmd.Flags())
 	a.completeJobFlags(cmd)
 	return cmd
@@ -114,7 +114,7 @@ func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job, st
 	if err != nil {
 		return nil, err
 	}
-	job.Due(a.now())
+	job.FixMoments(a.now())
 	if job.Key == "" {
 		job.Key = newKey()
 	}
@@ -134,25 +134,27 @@ func newKey() string { return "cli-" + rand.Text() }
 func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api.Submitted, error) {
 	begin := a.now()
 	for {
-		done, err := c.Submit(ctx, s)
+		done, err := c.SubmitJob(ctx, s)
 		var refused *api.Refusal
 		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
 		if final || ctx.Err() != nil || a.now.Since(begin) > startTimeout {
 			return done, err
 		}
-		a.toldAgain.Do(func() { a.say("the broker went away before it answered: submitting the job again, under the same key") })
-		pause(ctx, 100*time.Millisecond)
-		if again, err := a.connect(ctx); err == nil { // it starts a broker where there is none
+		a.toldAgain.Do(func() {
+			a.sayLine("the broker went away before it answered: submitting the job again, under the same key")
+		})
+		pauseContext(ctx, 100*time.Millisecond)
+		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}
 	}
 }
 
-func (a *app) run(ctx context.Context, f *runFlags, job *jobfile.Job) error {
+func (a *app) runJob(ctx context.Context, f *runFlags, job *jobfile.Job) error {
 	if job.Array.Len() > 0 && !f.detach {
 		return &badinput.Error{Field: "array", Problem: "godwit run follows a single job; use --detach, or godwit submit and godwit wait"}
 	}
-	c, err := a.connect(ctx)
+	c, err := a.connectBroker(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,12 +191,12 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 				first = nil
 				return c, nil
 			}
-			return a.connect(ctx)
+			return a.connectBroker(ctx)
 		},
-		Job: id, See: v.see, Again: v.again, Stdout: v.stdout(a.stdout), Stderr: v.stderr(a.stderr),
+		Job: id, See: v.showState, Again: v.redrawLines, Stdout: v.sharedStdout(a.stdout), Stderr: v.sharedStderr(a.stderr),
 		Interrupted: func(ctx context.Context, c *api.Client) error {
-			v.cancelling()
-			job, err := c.Cancel(ctx, id)
+			v.sayCancelling()
+			job, err := c.CancelJob(ctx, id)
 			if err == nil && job.Unreturned != "" {
 				err = &unreturnedError{job}
 			}
@@ -204,15 +206,15 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 	if output == "json" { // stdout is for the result alone
 		o.Stdout = o.Stderr
 	}
-	job, err := follow.Job(ctx, o)
-	v.close()
+	job, err := follow.JobToEnd(ctx, o)
+	v.closeScreen()
 	var waiting *unreturnedError
 	switch {
 	case errors.As(err, &waiting):
-		a.say(cancelledText(&waiting.job))
+		a.sayLine(cancelledText(&waiting.job))
 		return exitCode(exitInterrupted)
 	case errors.Is(err, follow.ErrOutput):
-		a.say("job " + id + " cancelled: nobody reads its output any more")
+		a.sayLine("job " + id + " cancelled: nobody reads its output any more")
 		return exitCode(exitBrokenPipe)
 	case err != nil:
 		return fmt.Errorf("%w; job %s may still run, see godwit show %s", err, id, id)
@@ -233,8 +235,8 @@ func (a *app) endOfRun(ctx context.Context, job *api.Job, v *liveView, output st
 			return err
 		}
 	}
-	if text := v.ending(job); text != "" {
-		a.say(text)
+	if text := v.endingText(job); text != "" {
+		a.sayLine(text)
 	}
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
@@ -258,7 +260,7 @@ func (a *app) printSubmitted(ids []core.JobID, output string) error {
 		return writeJSON(a.stdout, map[string]any{"id": ids[0], "ids": ids})
 	}
 	if len(ids) > 1 {
-		_, err := fmt.Fprintf(a.stdout, "submitted array %d (%s)\n", ids[0], plural(int64(len(ids)), "job"))
+		_, err := fmt.Fprintf(a.stdout, "submitted array %d (%s)\n", ids[0], pluralNoun(int64(len(ids)), "job"))
 		return err
 	}
 	_, err := fmt.Fprintln(a.stdout, ids[0])

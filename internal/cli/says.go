@@ -18,7 +18,7 @@ func secondsText(s *float64) string {
 	if s == nil {
 		return unknown
 	}
-	return duration(*s)
+	return formatDuration(*s)
 }
 
 // chanceText is a chance in whole per cent, certain only if it is.
@@ -63,7 +63,7 @@ func bytesText(n int64) string {
 		}
 		x /= 1024
 	}
-	return digits(x) + " TiB"
+	return formatDigits(x) + " TiB"
 }
 
 func codeText(code *int) string {
@@ -112,7 +112,7 @@ func numberText(name string, value any) string {
 	case float64:
 		switch {
 		case strings.HasSuffix(name, "_s"):
-			return label + " " + duration(x)
+			return label + " " + formatDuration(x)
 		case strings.HasPrefix(name, "p_"):
 			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + chanceText(&x)
 		case parts[name]:
@@ -120,9 +120,9 @@ func numberText(name string, value any) string {
 		case strings.HasSuffix(name, "memory") || strings.HasSuffix(name, "bytes"):
 			return label + " " + bytesText(int64(x))
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
-			return label + " " + progress.Thousands(int64(x))
+			return label + " " + progress.FormatThousands(int64(x))
 		}
-		return label + " " + digits(x)
+		return label + " " + formatDigits(x)
 	case map[string]any:
 		return label + " (" + numbersText(x) + ")"
 	case []any:

@@ -19,11 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := lab.Reexec(os.Args[1:]); ours {
+	if code, ours := lab.RunRole(os.Args[1:]); ours {
 		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
-		"godwit": func() { os.Exit(Main("v0-test", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"godwit": func() { os.Exit(RunCommand("v0-test", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 

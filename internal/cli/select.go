@@ -71,35 +71,35 @@ func (a *app) selectCommand() *cobra.Command {
 			return a.selectHosts(cmd.Context(), f)
 		},
 	}
-	groupFlags(cmd, f.input(), f.search(), f.out())
+	groupFlags(cmd, f.inputGroup(), f.searchGroup(), f.outputGroup())
 	completeNames(cmd, "pattern", nodesel.PatternNames())
-	completeNames(cmd, "method", nodesel.Methods())
+	completeNames(cmd, "method", nodesel.SelectionMethods())
 	completeNames(cmd, "output", []string{"table", "json"})
 	return cmd
 }
 
-func (f *selectFlags) input() group {
+func (f *selectFlags) inputGroup() group {
 	g := newGroup("What to place where")
 	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the broker has measured it")
 	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
-	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
+	g.flags.VarP(wholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
 	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
-	g.flags.Var(number(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
-	g.flags.Var(number(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
-	g.flags.Var(number(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
+	g.flags.Var(numberFlag(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
+	g.flags.Var(numberFlag(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
+	g.flags.Var(numberFlag(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
 	return g
 }
 
-func (f *selectFlags) search() group {
+func (f *selectFlags) searchGroup() group {
 	g := newGroup("Search")
-	g.flags.Var(whole(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
-	g.flags.Var(above(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
-	g.flags.Var(choice(&f.method, nodesel.Methods()...).called("METHOD"), "method", "how to choose: "+listed(nodesel.Methods())+";\nall but exact are there to compare with")
+	g.flags.Var(wholeNumberFlag(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
+	g.flags.Var(positiveDurationFlag(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
+	g.flags.Var(choiceFlag(&f.method, nodesel.SelectionMethods()...).withKind("METHOD"), "method", "how to choose: "+joinWords(nodesel.SelectionMethods())+";\nall but exact are there to compare with")
 	g.flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
 	return g
 }
 
-func (f *selectFlags) out() group {
+func (f *selectFlags) outputGroup() group {
 	g := newGroup("Output")
 	outputFlag(g.flags, &f.output)
 	g.flags.BoolP("help", "h", false, "show this help")
@@ -123,7 +123,7 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 		return &badinput.Error{Field: "-m", Value: intText(p.Nodes), Want: "at most " + intText(len(net.Hosts)) + ", the hosts that " + f.graph + " has"}
 	}
 	start := a.now()
-	pairs, err := net.Bandwidths()
+	pairs, err := net.WidestBandwidths()
 	if err != nil {
 		return err
 	}
@@ -137,17 +137,17 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	// The further groups leave some of the budget, so that they never make an
 	// answer late that was proven in time.
 	o := nodesel.Options{Groups: f.groups, Stop: after(f.budget), StopGroups: after(f.budget * 3 / 4), Alike: f.alike}
-	sel, err := f.choose(net, pairs, p, o)
+	sel, err := f.chooseHosts(net, pairs, p, o)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return f.explain(err, pairs, p, left)
+		return f.explainUnfit(err, pairs, p, left)
 	}
 	return a.printSelection(f, newSelectReport(f, net, p, sel, a.now.Since(start)))
 }
 
-func (f *selectFlags) choose(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern, o nodesel.Options) (*nodesel.Selection, error) {
+func (f *selectFlags) chooseHosts(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern, o nodesel.Options) (*nodesel.Selection, error) {
 	if !f.shared {
 		return nodesel.SelectBy(f.method, pairs, p, o, f.seed)
 	}
@@ -180,26 +180,26 @@ func (f *selectFlags) capHosts(net *nodesel.Network, pairs *nodesel.Bandwidths) 
 	}
 	for h, share := range net.CPU {
 		if share < f.minCPU {
-			pairs.Cap(h, 0)
+			pairs.CapHost(h, 0)
 			continue
 		}
 		left++
 		if f.perCPU > 0 {
-			pairs.Cap(h, f.perCPU*share)
+			pairs.CapHost(h, f.perCPU*share)
 		}
 	}
 	return left, nil
 }
 
-// explain tells what it is that a pattern does not fit: the network is in pieces all
+// explainUnfit tells what it is that a pattern does not fit: the network is in pieces all
 // of which are too small, which is a mistake of the file; or --min-cpu leaves too
 // little; or the pattern asks for too much.
-func (f *selectFlags) explain(err error, pairs *nodesel.Bandwidths, p *nodesel.Pattern, left int) error {
+func (f *selectFlags) explainUnfit(err error, pairs *nodesel.Bandwidths, p *nodesel.Pattern, left int) error {
 	var unfit *nodesel.InfeasibleError
 	if !errors.As(err, &unfit) {
 		return err
 	}
-	all, need := pairs.Hosts(), p.LargestPart()
+	all, need := pairs.HostCount(), p.LargestPart()
 	switch largest := pairs.LargestPart(); {
 	case largest < need:
 		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +
@@ -219,7 +219,7 @@ func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(nodesel.PatternNames(), ", ") + ", or a file"}
 	}
 	if !f.patternIsFile() {
-		p, err := nodesel.Named(f.pattern, f.nodes)
+		p, err := nodesel.NamedPattern(f.pattern, f.nodes)
 		if err != nil {
 			return nil, f.patternError(err)
 		}
@@ -234,7 +234,7 @@ func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 
 // patternError says which of --pattern and -m is wrong.
 func (f *selectFlags) patternError(err error) error {
-	_, alone := nodesel.Named(f.pattern, 2)
+	_, alone := nodesel.NamedPattern(f.pattern, 2)
 	switch {
 	case f.nodes == 0 && alone == nil:
 		return &badinput.Error{Field: "-m", Want: "the number of nodes is needed, " + f.pattern + " does not say it"}
@@ -242,7 +242,7 @@ func (f *selectFlags) patternError(err error) error {
 		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Problem: err.Error()}
 	}
 	want := err.Error()
-	if near := badinput.Nearest(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
+	if near := badinput.NearestName(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
 		want += "; did you mean " + near + "?"
 	}
 	return &badinput.Error{Field: "--pattern", Value: f.pattern, Want: want}

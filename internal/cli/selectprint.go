@@ -66,16 +66,16 @@ func selectTable(b *strings.Builder, r *selectReport) {
 	fmt.Fprintf(b, "%s, %d of %d hosts\n", r.Pattern, r.Nodes, r.of)
 	proof := "proven best"
 	if !r.Optimal {
-		proof = "at most " + mbps(r.Bound) + " possible"
+		proof = "at most " + formatMbps(r.Bound) + " possible"
 	}
 	var t rows
-	t.add("slowest pair", "%s, %s", mbps(r.Bottleneck), proof)
-	t.add("method", "%s, %s", r.Method, duration(r.WallMs/1000))
-	t.write(b)
+	t.addRow("slowest pair", "%s, %s", formatMbps(r.Bottleneck), proof)
+	t.addRow("method", "%s, %s", r.Method, formatDuration(r.WallMs/1000))
+	t.writeRows(b)
 	b.WriteString("\n")
 	cells := [][]string{{"group", "Mbit/s"}}
 	for i, g := range r.Groups {
-		cells = append(cells, []string{intText(i + 1), number4(g.Bottleneck)})
+		cells = append(cells, []string{intText(i + 1), fourDigits(g.Bottleneck)})
 	}
 	var table strings.Builder
 	writeCells(&table, cells)
@@ -88,10 +88,10 @@ func selectTable(b *strings.Builder, r *selectReport) {
 	}
 }
 
-func mbps(x float64) string { return number4(x) + " Mbit/s" }
+func formatMbps(x float64) string { return fourDigits(x) + " Mbit/s" }
 
-// number4 writes a bandwidth to four digits: 87.5, 1250, 0.3333.
-func number4(x float64) string {
+// fourDigits writes a bandwidth to four digits: 87.5, 1250, 0.3333.
+func fourDigits(x float64) string {
 	if x >= 1000 {
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}

@@ -48,8 +48,8 @@ func sendFolderIn(parent string) (*sendFolder, error) {
 	}
 }
 
-// remove removes it. What is left harms nobody.
-func (s *sendFolder) remove() {
+// removeFolder removes it. What is left harms nobody.
+func (s *sendFolder) removeFolder() {
 	_ = os.RemoveAll(s.dir)
 	if s.lock != nil {
 		_ = s.lock.Close()
@@ -65,7 +65,7 @@ func removeLeft(parent string) {
 		}
 		dir := filepath.Join(parent, e.Name())
 		if lock, err := lockFolder(dir); err == nil {
-			(&sendFolder{dir, lock}).remove()
+			(&sendFolder{dir, lock}).removeFolder()
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 	job := &jobfile.Job{Workdir: work, Inputs: []string{other, "near.dat"}}
 	send := func() *sendFolder {
 		t.Helper()
-		s, err := stage(job)
+		s, err := stageWorkFolder(job)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +59,8 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 	if got := names(t, place); !slices.Equal(got, want) {
 		t.Errorf("there is %q, want %q", got, want)
 	}
-	first.remove()
-	second.remove()
+	first.removeFolder()
+	second.removeFolder()
 	if got := names(t, place); len(got) != 2 {
 		t.Errorf("in the end there is %q", got)
 	}
@@ -68,7 +68,7 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 
 func TestWhatCannotBeSentLeavesNothing(t *testing.T) {
 	place := t.TempDir()
-	if _, err := stage(&jobfile.Job{Workdir: filepath.Join(place, "missing")}); err == nil {
+	if _, err := stageWorkFolder(&jobfile.Job{Workdir: filepath.Join(place, "missing")}); err == nil {
 		t.Error("a folder was sent that is not there")
 	}
 	if got := names(t, place); len(got) > 0 {

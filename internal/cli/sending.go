@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// sendPatience is how long sending may take before it is shown.
-	sendPatience = 2 * time.Second
+	// sendNoticeDelay is how long sending may take before it is shown.
+	sendNoticeDelay = 2 * time.Second
 	// sendInterval is how often the line is written anew.
 	sendInterval = 200 * time.Millisecond
 	// largeWorkdir is a size from which on the ignore file is worth a word.
@@ -36,33 +36,33 @@ func newSending(a *app, dir string) *sending {
 	return &sending{app: a, dir: dir, terminal: progress.IsTerminal(a.stderr), begun: a.now(), first: -1}
 }
 
-// told hears how many bytes of all are sent.
-func (s *sending) told(done, total int64) {
+// showProgress hears how many bytes of all are sent.
+func (s *sending) showProgress(done, total int64) {
 	now := s.app.now()
 	if s.first < 0 {
 		s.first = done
 	}
-	if now.Sub(s.begun) < sendPatience || now.Sub(s.last) < sendInterval || !s.terminal && s.shown {
+	if now.Sub(s.begun) < sendNoticeDelay || now.Sub(s.last) < sendInterval || !s.terminal && s.shown {
 		return
 	}
 	if !s.shown && total >= largeWorkdir {
-		s.app.say(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir, bytesText(total), ignoreFile))
+		s.app.sayLine(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir, bytesText(total), ignoreFile))
 	}
 	s.last, s.shown = now, true
 	text := sendingText(s.dir, done, total, float64(done-s.first)/now.Sub(s.begun).Seconds())
 	if s.terminal {
-		_, _ = fmt.Fprintf(s.app.stderr, "\r\x1b[K%s", shorten("godwit: "+text, widthOf(s.app.stderr, 80)-1))
+		_, _ = fmt.Fprintf(s.app.stderr, "\r\x1b[K%s", shortenText("godwit: "+text, widthOf(s.app.stderr, 80)-1))
 		return
 	}
-	s.app.say(text)
+	s.app.sayLine(text)
 }
 
 func sendingText(dir string, done, total int64, rate float64) string {
 	return fmt.Sprintf("sending %s: %s of %s, %s/s", dir, bytesText(done), bytesText(total), bytesText(int64(rate)))
 }
 
-// end takes the line away.
-func (s *sending) end() {
+// clearLine takes the line away.
+func (s *sending) clearLine() {
 	if s.terminal && s.shown {
 		_, _ = fmt.Fprint(s.app.stderr, "\r\x1b[K")
 	}

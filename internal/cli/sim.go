@@ -62,10 +62,10 @@ func (a *app) simCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.changed = cmd.Flags().Changed
-			return a.sim(cmd.Context(), f)
+			return a.runSim(cmd.Context(), f)
 		},
 	}
-	groupFlags(cmd, f.input(), f.policies(), f.traces(), f.outputs())
+	groupFlags(cmd, f.inputGroup(), f.policyGroup(), f.traceGroup(), f.outputGroup())
 	for flag, names := range map[string][]string{
 		"local": locals, "place": places, "approach": approaches, "malleable": policyNames(), "compare": policyNames(),
 		"easy-rules": ruleNames(), "estimates": {"user", "exact"}, "overrun": {"run", "kill"}, "output": {"table", "json"},
@@ -81,12 +81,12 @@ var (
 	approaches = []string{"pra", "pwa"}
 )
 
-func policyNames() []string { return append([]string{runlog.None}, malleable.Names()...) }
+func policyNames() []string { return append([]string{runlog.None}, malleable.PolicyNames()...) }
 
-func (f *simFlags) input() group {
+func (f *simFlags) inputGroup() group {
 	g := newGroup("What to run")
 	g.flags.StringVar(&f.platform, "platform", "", "the grid as `FILE`: YAML, or SimGrid XML; with --scenario instead of the scenario's own")
-	g.flags.Var(whole(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
+	g.flags.Var(wholeNumberFlag(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
 	g.flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF, plain or gzip")
 	g.flags.StringVar(&f.scenario, "scenario", "", "the experiment that `FILE` describes")
 	g.flags.StringVar(&f.replay, "replay", "", "the run whose log is `FILE`, plain or gzip")
@@ -94,37 +94,37 @@ func (f *simFlags) input() group {
 	return g
 }
 
-func (f *simFlags) policies() group {
+func (f *simFlags) policyGroup() group {
 	g := newGroup("Policies")
-	g.flags.Var(choice(&f.local, locals...), "local", "queue of every cluster, instead of what the platform says")
+	g.flags.Var(choiceFlag(&f.local, locals...), "local", "queue of every cluster, instead of what the platform says")
 	g.flags.Var(checked[rules]{&f.rules, "RULES", nil, parseRules}, "easy-rules",
-		"what such a queue does within an instant: reference (default), textbook, or a\nlist of "+listed(ruleNames()[2:]))
-	g.flags.Var(choice(&f.place, places...), "place", "placement: worst fit, close to files, cluster minimisation, flexible cluster\nminimisation, by deadline; default: the scenario's, or wf")
-	g.flags.Var(choice(&f.approach, approaches...), "approach", "who comes first, running (pra) or waiting (pwa) applications;\ndefault: the scenario's, or pwa")
-	g.flags.Var(choice(&f.malleable, policyNames()...).called("POLICY"), "malleable", "who grows and shrinks: "+strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
+		"what such a queue does within an instant: reference (default), textbook, or a\nlist of "+joinWords(ruleNames()[2:]))
+	g.flags.Var(choiceFlag(&f.place, places...), "place", "placement: worst fit, close to files, cluster minimisation, flexible cluster\nminimisation, by deadline; default: the scenario's, or wf")
+	g.flags.Var(choiceFlag(&f.approach, approaches...), "approach", "who comes first, running (pra) or waiting (pwa) applications;\ndefault: the scenario's, or pwa")
+	g.flags.Var(choiceFlag(&f.malleable, policyNames()...).withKind("POLICY"), "malleable", "who grows and shrinks: "+strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
 	g.flags.Var(checked[[]pair]{&f.compare, "LIST", nil, parsePairs}, "compare", "policies to run side by side: egs,marginal or pra/egs,pwa/egs")
 	g.flags.Var(checked[reserve]{&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve}, "keep-free", "cores of each cluster that are left to its own users")
 	g.flags.Var(checked[reserve]{&f.growFree, "N|CLUSTER=N,..", nil, parseReserve}, "grow-free", "further cores of each cluster that growing jobs leave free")
-	g.flags.Var(whole(&f.maxTries, 0, 1<<31-1), "max-tries", "placement tries before a job fails; 0: no limit")
-	g.flags.Var(above(&f.scanEvery), "scan-every", "the placement queue is looked through at least so often (30s)")
+	g.flags.Var(wholeNumberFlag(&f.maxTries, 0, 1<<31-1), "max-tries", "placement tries before a job fails; 0: no limit")
+	g.flags.Var(positiveDurationFlag(&f.scanEvery), "scan-every", "the placement queue is looked through at least so often (30s)")
 	return g
 }
 
-func (f *simFlags) traces() group {
+func (f *simFlags) traceGroup() group {
 	g := newGroup("Traces")
 	g.flags.BoolVar(&f.lenient, "lenient", false, "leave out and count wrong records and jobs larger than every cluster")
-	g.flags.Var(number(&f.load, 1e-6, 1e6), "load", "divide the times between submissions by this")
-	g.flags.Var(whole(&f.first, 1, 1_000_000_000), "first", "take only so many jobs")
-	g.flags.Var(choice(&f.estimates, "user", "exact"), "estimates", "what queues know of run times: as recorded (default), or the truth")
-	g.flags.Var(choice(&f.overrun, "run", "kill"), "overrun", "jobs longer than their estimate run on (default) or are killed")
-	g.flags.Var(number(&f.share, 1e-9, 1), "malleable-share", "share of the jobs that become malleable (1)")
-	g.flags.Var(number(&f.minShare, 1e-9, 1), "min-share", "smallest size of a malleable version, of the recorded size (0.25)")
-	g.flags.Var(number(&f.maxShare, 1, 1e6), "max-share", "largest size of a malleable version, of the recorded size (2)")
+	g.flags.Var(numberFlag(&f.load, 1e-6, 1e6), "load", "divide the times between submissions by this")
+	g.flags.Var(wholeNumberFlag(&f.first, 1, 1_000_000_000), "first", "take only so many jobs")
+	g.flags.Var(choiceFlag(&f.estimates, "user", "exact"), "estimates", "what queues know of run times: as recorded (default), or the truth")
+	g.flags.Var(choiceFlag(&f.overrun, "run", "kill"), "overrun", "jobs longer than their estimate run on (default) or are killed")
+	g.flags.Var(numberFlag(&f.share, 1e-9, 1), "malleable-share", "share of the jobs that become malleable (1)")
+	g.flags.Var(numberFlag(&f.minShare, 1e-9, 1), "min-share", "smallest size of a malleable version, of the recorded size (0.25)")
+	g.flags.Var(numberFlag(&f.maxShare, 1, 1e6), "max-share", "largest size of a malleable version, of the recorded size (2)")
 	g.flags.Var(checked[speedup]{&f.speedup, "MODEL", nil, parseSpeedup}, "speedup", "how malleable versions scale: linear, amdahl:0.05, downey:A=64,sigma=1,\ntable:2=600,4=420; default: drawn for each program")
 	return g
 }
 
-func (f *simFlags) outputs() group {
+func (f *simFlags) outputGroup() group {
 	g := newGroup("Output")
 	outputFlag(g.flags, &f.output)
 	g.flags.StringVar(&f.jobsOut, "jobs-out", "", "write `FILE` with one CSV row a job: id, submit, start, end, min, max,\nmean_size, max_size, cluster")
@@ -138,6 +138,6 @@ func (f *simFlags) outputs() group {
 // traceOnly names the flags that say how the records of a trace become jobs.
 func (f *simFlags) traceOnly() []string {
 	var names []string
-	f.traces().flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	f.traceGroup().flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	return names
 }

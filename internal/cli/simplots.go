@@ -15,9 +15,9 @@ var simCharts = []struct {
 	file string
 	draw func([]chart.Run) plot.Chart
 }{
-	{"utilization.svg", chart.Utilization},
-	{"queue.svg", chart.Queue},
-	{operations, chart.Operations},
+	{"utilization.svg", chart.UtilizationChart},
+	{"queue.svg", chart.QueueChart},
+	{operations, chart.OperationsChart},
 	{"mean-size.svg", chart.MeanSizes},
 	{"max-size.svg", chart.MaxSizes},
 	{"execution-time.svg", chart.ExecutionTimes},
@@ -31,7 +31,7 @@ func writePlots(dir string, reports []*simReport) (charts int, err error) {
 	var runs []chart.Run
 	for _, r := range reports {
 		runs = append(runs, chart.Run{
-			Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs,
+			Name: r.policyName(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs,
 		})
 	}
 	for _, c := range simCharts {

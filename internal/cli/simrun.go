@@ -33,9 +33,9 @@ type verified struct {
 	Events int64 `json:"events"`
 }
 
-// sim runs what the flags ask for and prints the results.
-func (a *app) sim(ctx context.Context, f *simFlags) error {
-	if err := f.check(); err != nil {
+// runSim runs what the flags ask for and prints the results.
+func (a *app) runSim(ctx context.Context, f *simFlags) error {
+	if err := f.checkFlags(); err != nil {
 		return err
 	}
 	favourSpeed()
@@ -43,17 +43,17 @@ func (a *app) sim(ctx context.Context, f *simFlags) error {
 	if err != nil {
 		return err
 	}
-	defer files.discard()
+	defer files.discardFiles()
 	reports, err := a.simRuns(ctx, f, files)
 	if err != nil {
 		return err
 	}
-	charts, err := files.write(reports)
+	charts, err := files.writeFiles(reports)
 	if err != nil {
 		return err
 	}
 	if charts > 0 && !f.quiet {
-		a.say(fmt.Sprintf("wrote %d charts to %s, the values of each as CSV beside it", charts, f.plots))
+		a.sayLine(fmt.Sprintf("wrote %d charts to %s, the values of each as CSV beside it", charts, f.plots))
 	}
 	return a.printSim(f, reports)
 }
@@ -73,11 +73,11 @@ func (a *app) simRuns(ctx context.Context, f *simFlags, files *simFiles) ([]*sim
 		r, err := a.replayRun(ctx, f)
 		return []*simReport{r}, err
 	}
-	setups, err := f.setups()
+	setups, err := f.trialSetups()
 	if err != nil {
 		return nil, err
 	}
-	a.notes(f, setups[0])
+	a.printNotes(f, setups[0])
 	var reports []*simReport
 	for _, t := range setups {
 		r, err := a.simRun(ctx, f, t, files.log)
@@ -89,16 +89,16 @@ func (a *app) simRuns(ctx context.Context, f *simFlags, files *simFiles) ([]*sim
 	return reports, nil
 }
 
-// notes tells what the user may not expect.
-func (a *app) notes(f *simFlags, t *trial.Setup) {
+// printNotes tells what the user may not expect.
+func (a *app) printNotes(f *simFlags, t *trial.Setup) {
 	if f.quiet {
 		return
 	}
 	for _, note := range t.Platform.Notes {
-		a.say("note: " + t.Platform.Name + ": " + note)
+		a.sayLine("note: " + t.Platform.Name + ": " + note)
 	}
 	if t.ManagedEverywhere() && (f.compare != nil || f.malleable != "" && f.malleable != runlog.None) {
-		a.say("note: no size changes, because every cluster has a queue of its own: jobs run as they are")
+		a.sayLine("note: no size changes, because every cluster has a queue of its own: jobs run as they are")
 	}
 }
 
@@ -107,7 +107,7 @@ func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outf
 	if log != nil {
 		o.Log = log
 	}
-	done := a.watch(f, t.Title, &o)
+	done := a.watchRun(f, t.Title, &o)
 	begin := a.now()
 	r, err := t.Run(ctx, o)
 	done()
@@ -120,13 +120,13 @@ func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outf
 func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 	in, err := os.Open(f.replay)
 	if err != nil {
-		return nil, badinput.Unreadable(f.replay, err)
+		return nil, badinput.UnreadableFile(f.replay, err)
 	}
 	defer func() { _ = in.Close() }() // only read from
 	o := trial.Options{Series: f.plots != ""}
-	done := a.watch(f, filepath.Base(f.replay), &o)
+	done := a.watchRun(f, filepath.Base(f.replay), &o)
 	begin := a.now()
-	r, proof, err := trial.Replay(ctx, in, f.replay, o)
+	r, proof, err := trial.ReplayLog(ctx, in, f.replay, o)
 	done()
 	if err != nil {
 		return nil, err
@@ -135,16 +135,16 @@ func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
 }
 
-// watch shows how far a run has come; the function that it returns takes the
+// watchRun shows how far a run has come; the function that it returns takes the
 // line away.
-func (a *app) watch(f *simFlags, label string, o *trial.Options) (done func()) {
+func (a *app) watchRun(f *simFlags, label string, o *trial.Options) (done func()) {
 	if f.quiet {
 		return func() {}
 	}
 	var line *progress.Line
 	o.Begin = func(jobs int) { line = progress.New(a.stderr, a.now, label, "jobs", int64(jobs)) }
 	o.Progress = func(ended int64) { line.Update(ended) }
-	return func() { line.Done() }
+	return func() { line.ClearLine() }
 }
 
 // simFiles are the files that a run writes. They are opened before it begins,
@@ -165,20 +165,20 @@ func (f *simFlags) openFiles() (s *simFiles, err error) {
 			continue
 		}
 		if *file.to, err = outfile.Create(file.path); err != nil {
-			s.discard()
+			s.discardFiles()
 			return nil, err
 		}
 	}
 	if f.plots != "" {
 		if err := os.MkdirAll(f.plots, 0o777); err != nil {
-			s.discard()
-			return nil, badinput.Unwritable(f.plots, err)
+			s.discardFiles()
+			return nil, badinput.UnwritableFile(f.plots, err)
 		}
 	}
 	return s, nil
 }
 
-func (s *simFiles) discard() {
+func (s *simFiles) discardFiles() {
 	for _, f := range []*outfile.File{s.jobs, s.log} {
 		if f != nil {
 			f.Discard()
@@ -186,8 +186,8 @@ func (s *simFiles) discard() {
 	}
 }
 
-// write fills the files. It tells how many charts there are.
-func (s *simFiles) write(reports []*simReport) (charts int, err error) {
+// writeFiles fills the files. It tells how many charts there are.
+func (s *simFiles) writeFiles(reports []*simReport) (charts int, err error) {
 	if s.jobs != nil {
 		r := reports[0].result
 		if err := r.Outcome.WriteCSV(s.jobs, r.Names); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
-// check finds flags that do not go together.
-func (f *simFlags) check() error {
+// checkFlags finds flags that do not go together.
+func (f *simFlags) checkFlags() error {
 	given := 0
 	for _, file := range []string{f.trace, f.scenario, f.replay} {
 		if file != "" {
@@ -25,17 +25,17 @@ func (f *simFlags) check() error {
 	}
 	switch {
 	case given == 0:
-		return usage("--trace", "what to run is missing: --trace FILE, --scenario FILE, or --replay FILE")
+		return usageError("--trace", "what to run is missing: --trace FILE, --scenario FILE, or --replay FILE")
 	case given > 1:
-		return usage("--trace", "only one of --trace, --scenario and --replay")
+		return usageError("--trace", "only one of --trace, --scenario and --replay")
 	case f.processors > 0 && (f.trace == "" || f.platform != ""):
-		return usage("--processors", "only with --trace and without --platform, which says how many there are")
+		return usageError("--processors", "only with --trace and without --platform, which says how many there are")
 	case f.compare != nil && f.changed("malleable"):
-		return usage("--malleable", "not together with --compare, which names the policies")
+		return usageError("--malleable", "not together with --compare, which names the policies")
 	case f.compare != nil && f.jobsOut != "":
-		return usage("--jobs-out", "not together with --compare: it is about one run")
+		return usageError("--jobs-out", "not together with --compare: it is about one run")
 	case f.compare != nil && f.log != "":
-		return usage("--log", "not together with --compare: it is about one run")
+		return usageError("--log", "not together with --compare: it is about one run")
 	}
 	if f.replay != "" {
 		return f.checkReplay()
@@ -48,22 +48,22 @@ func (f *simFlags) checkReplay() error {
 	for _, name := range append(f.traceOnly(), "platform", "seed", "local", "easy-rules", "place", "approach", "malleable",
 		"compare", "keep-free", "grow-free", "max-tries", "scan-every", "log") {
 		if f.changed(name) {
-			return usage("--"+name, "not together with --replay, which takes everything from the log")
+			return usageError("--"+name, "not together with --replay, which takes everything from the log")
 		}
 	}
 	return nil
 }
 
-func usage(flag, want string) error { return &badinput.Error{Field: flag, Want: want} }
+func usageError(flag, want string) error { return &badinput.Error{Field: flag, Want: want} }
 
-// setups are the runs that the flags ask for: one, or one for each policy to
+// trialSetups are the runs that the flags ask for: one, or one for each policy to
 // compare.
-func (f *simFlags) setups() ([]*trial.Setup, error) {
-	base, err := f.base()
+func (f *simFlags) trialSetups() ([]*trial.Setup, error) {
+	base, err := f.baseSetup()
 	if err != nil {
 		return nil, err
 	}
-	if err := f.apply(base); err != nil {
+	if err := f.applyFlags(base); err != nil {
 		return nil, err
 	}
 	if f.compare == nil {
@@ -81,8 +81,8 @@ func (f *simFlags) setups() ([]*trial.Setup, error) {
 	return list, nil
 }
 
-// base is the run without what flags say of its policy.
-func (f *simFlags) base() (*trial.Setup, error) {
+// baseSetup is the run without what flags say of its policy.
+func (f *simFlags) baseSetup() (*trial.Setup, error) {
 	var on *platform.Platform
 	var err error
 	if f.platform != "" {
@@ -118,7 +118,7 @@ func (f *simFlags) oneCluster() (*platform.Platform, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n = h.Processors(); n == 0 {
+		if n = h.ProcessorCount(); n == 0 {
 			return nil, &badinput.Error{File: f.trace, Field: "MaxProcs",
 				Want: "the size of the machine in the header; --processors N or --platform FILE says it instead"}
 		}
@@ -139,8 +139,8 @@ func approachOf(name string) engine.Approach {
 	return engine.PWA
 }
 
-// apply lets the flags win.
-func (f *simFlags) apply(t *trial.Setup) (err error) {
+// applyFlags lets the flags win.
+func (f *simFlags) applyFlags(t *trial.Setup) (err error) {
 	p := &t.Policy
 	if f.changed("seed") {
 		t.Seed = f.seed
@@ -165,17 +165,17 @@ func (f *simFlags) apply(t *trial.Setup) (err error) {
 		p.ScanEvery = f.scanEvery
 	}
 	t.Queue = f.rules
-	if t.KeepFree, err = f.reserved(t, "keep-free", f.keepFree, t.KeepFree); err != nil {
+	if t.KeepFree, err = f.reservedByCluster(t, "keep-free", f.keepFree, t.KeepFree); err != nil {
 		return err
 	}
-	if t.GrowFree, err = f.reserved(t, "grow-free", f.growFree, t.GrowFree); err != nil {
+	if t.GrowFree, err = f.reservedByCluster(t, "grow-free", f.growFree, t.GrowFree); err != nil {
 		return err
 	}
 	return f.applyTrace(t)
 }
 
-// reserved is what each cluster keeps, by its name.
-func (f *simFlags) reserved(t *trial.Setup, flag string, r reserve, before map[string]int) (map[string]int, error) {
+// reservedByCluster is what each cluster keeps, by its name.
+func (f *simFlags) reservedByCluster(t *trial.Setup, flag string, r reserve, before map[string]int) (map[string]int, error) {
 	if !f.changed(flag) {
 		return before, nil
 	}
@@ -191,8 +191,8 @@ func (f *simFlags) reserved(t *trial.Setup, flag string, r reserve, before map[s
 		}
 	}
 	for _, s := range r.some {
-		if _, ok := t.Platform.Cluster(s.cluster); !ok {
-			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + choices(s.cluster, known)}
+		if _, ok := t.Platform.FindCluster(s.cluster); !ok {
+			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + suggestChoices(s.cluster, known)}
 		}
 		by[s.cluster] = s.n
 	}
@@ -205,7 +205,7 @@ func (f *simFlags) applyTrace(t *trial.Setup) error {
 	if o == nil {
 		for _, name := range f.traceOnly() {
 			if f.changed(name) {
-				return usage("--"+name, "only for jobs that come from a trace")
+				return usageError("--"+name, "only for jobs that come from a trace")
 			}
 		}
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
 
-// policy names what decided in a run, as --compare takes it.
-func (r *simReport) policy() string {
+// policyName names what decided in a run, as --compare takes it.
+func (r *simReport) policyName() string {
 	switch {
 	case r.Malleable != runlog.None:
 		return r.Approach + "/" + r.Malleable
@@ -27,19 +27,19 @@ type rows struct {
 	width         int // of the terminal; 0: it does not matter
 }
 
-func (t *rows) add(name, format string, args ...any) {
+func (t *rows) addRow(name, format string, args ...any) {
 	t.names = append(t.names, name)
 	t.values = append(t.values, fmt.Sprintf(format, args...))
 }
 
-func (t *rows) write(b *strings.Builder) {
+func (t *rows) writeRows(b *strings.Builder) {
 	width := 0
 	for _, name := range t.names {
 		width = max(width, len(name))
 	}
 	for i, name := range t.names {
 		if room := t.width - width - 4; t.width > 0 && utf8.RuneCountInString(t.values[i]) > room {
-			lines := wrap(t.values[i], max(minLast, room))
+			lines := wrapText(t.values[i], max(minLast, room))
 			fmt.Fprintf(b, "  %-*s  %s\n", width, name, strings.Join(lines, "\n"+strings.Repeat(" ", width+4)))
 			continue
 		}
@@ -49,42 +49,42 @@ func (t *rows) write(b *strings.Builder) {
 
 // summaryTable is the results of one run for people.
 func summaryTable(b *strings.Builder, r *simReport) {
-	fmt.Fprintf(b, "%s on %s (%s cores)\n", r.Title, r.Platform, progress.Thousands(int64(r.Procs)))
+	fmt.Fprintf(b, "%s on %s (%s cores)\n", r.Title, r.Platform, progress.FormatThousands(int64(r.Procs)))
 	var t rows
-	t.add("policy", "%s, placement %s, seed %d", r.policy(), r.Place, r.Seed)
-	t.add("jobs", "%s", r.jobCounts())
+	t.addRow("policy", "%s, placement %s, seed %d", r.policyName(), r.Place, r.Seed)
+	t.addRow("jobs", "%s", r.jobCounts())
 	for _, s := range r.Skipped {
-		t.add("left out", "%s: %s", plural(int64(s.Count), "record"), s.Reason)
+		t.addRow("left out", "%s: %s", pluralNoun(int64(s.Count), "record"), s.Reason)
 	}
-	t.add("makespan", "%s", duration(r.MakespanS))
-	t.add("response time", "mean %s", duration(r.MeanResponseS))
-	t.add("waiting time", "mean %s", duration(r.MeanWaitS))
-	t.add("execution time", "mean %s", duration(r.MeanRunS))
-	t.add("bounded slowdown", "mean %s", digits(r.MeanBoundedSlowdown))
-	t.add("utilization", "%s", percent(r.Utilization))
-	t.add("size of a job", "mean %s cores, mean of the maximum %s", digits(r.MeanSize), digits(r.MaxSizeMean))
+	t.addRow("makespan", "%s", formatDuration(r.MakespanS))
+	t.addRow("response time", "mean %s", formatDuration(r.MeanResponseS))
+	t.addRow("waiting time", "mean %s", formatDuration(r.MeanWaitS))
+	t.addRow("execution time", "mean %s", formatDuration(r.MeanRunS))
+	t.addRow("bounded slowdown", "mean %s", formatDigits(r.MeanBoundedSlowdown))
+	t.addRow("utilization", "%s", formatPercent(r.Utilization))
+	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", formatDigits(r.MeanSize), formatDigits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
-		t.add("changes of size", "%s grown, %s shrunk", progress.Thousands(int64(r.GrowOps)), progress.Thousands(int64(r.ShrinkOps)))
+		t.addRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)), progress.FormatThousands(int64(r.ShrinkOps)))
 	}
 	did := "simulated"
 	if r.Verified != nil {
 		did = "replayed"
 	}
-	t.add(did, "%s in %s, %s jobs/s", plural(r.Events, "event"), duration(r.WallS), rate(r.Jobs, r.WallS))
+	t.addRow(did, "%s in %s, %s jobs/s", pluralNoun(r.Events, "event"), formatDuration(r.WallS), formatRate(r.Jobs, r.WallS))
 	if v := r.Verified; v != nil {
-		t.add("verified", "%s, %s identical", plural(v.Steps, "step"), plural(v.Events, "event"))
+		t.addRow("verified", "%s, %s identical", pluralNoun(v.Steps, "step"), pluralNoun(v.Events, "event"))
 	}
-	t.write(b)
+	t.writeRows(b)
 }
 
 // jobCounts says what became of the jobs.
 func (r *simReport) jobCounts() string {
-	text := progress.Thousands(int64(r.Completed)) + " completed"
+	text := progress.FormatThousands(int64(r.Completed)) + " completed"
 	if r.Failed > 0 {
-		text += ", " + progress.Thousands(int64(r.Failed)) + " failed"
+		text += ", " + progress.FormatThousands(int64(r.Failed)) + " failed"
 	}
 	if r.Unplaced > 0 {
-		text += ", " + progress.Thousands(int64(r.Unplaced)) + " never placed"
+		text += ", " + progress.FormatThousands(int64(r.Unplaced)) + " never placed"
 	}
 	return text
 }
@@ -99,17 +99,17 @@ type column struct {
 }
 
 func compareColumns() []column {
-	count := func(x float64) string { return progress.Thousands(int64(x)) }
+	count := func(x float64) string { return progress.FormatThousands(int64(x)) }
 	return []column{
 		{"completed", 1, func(r *simReport) float64 { return float64(r.Completed) }, count},
-		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, seconds},
-		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, seconds},
-		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, seconds},
-		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, digits},
-		{"utilization", 1, func(r *simReport) float64 { return r.Utilization }, percent},
-		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, seconds},
-		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, digits},
-		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, digits},
+		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, formatSeconds},
+		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, formatSeconds},
+		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, formatSeconds},
+		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, formatDigits},
+		{"utilization", 1, func(r *simReport) float64 { return r.Utilization }, formatPercent},
+		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, formatSeconds},
+		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, formatDigits},
+		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, formatDigits},
 		{"grown", 0, func(r *simReport) float64 { return float64(r.GrowOps) }, count},
 		{"shrunk", 0, func(r *simReport) float64 { return float64(r.ShrinkOps) }, count},
 	}
@@ -119,7 +119,7 @@ func compareColumns() []column {
 func compareTable(b *strings.Builder, reports []*simReport) {
 	first := reports[0]
 	fmt.Fprintf(b, "%s on %s (%s cores), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
-		progress.Thousands(int64(first.Procs)), plural(int64(first.Jobs), "job"), first.Place, first.Seed)
+		progress.FormatThousands(int64(first.Procs)), pluralNoun(int64(first.Jobs), "job"), first.Place, first.Seed)
 	columns := compareColumns()
 	if allCompleted(reports) {
 		columns = columns[1:]
@@ -133,9 +133,9 @@ func compareTable(b *strings.Builder, reports []*simReport) {
 		cells[0] = append(cells[0], title)
 	}
 	for _, r := range reports {
-		row := []string{r.policy()}
+		row := []string{r.policyName()}
 		for _, c := range columns {
-			row = append(row, c.show(c.value(r))+c.mark(r, reports))
+			row = append(row, c.show(c.value(r))+c.bestMark(r, reports))
 		}
 		cells = append(cells, row)
 	}
@@ -152,9 +152,9 @@ func allCompleted(reports []*simReport) bool {
 	return true
 }
 
-// mark is a star for the best value of a column, in the digits shown; none if
+// bestMark is a star for the best value of a column, in the digits shown; none if
 // all are alike.
-func (c column) mark(r *simReport, all []*simReport) string {
+func (c column) bestMark(r *simReport, all []*simReport) string {
 	if c.best == 0 {
 		return ""
 	}

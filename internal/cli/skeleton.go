@@ -85,13 +85,13 @@ func (a *app) skeletonRunCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.skeletonRun(cmd.Context(), f, args[0]) },
 	}
 	what := newGroup("What runs where")
-	what.flags.Var(above(&f.time), "time", "how long it would take where the program was captured (2s)")
+	what.flags.Var(positiveDurationFlag(&f.time), "time", "how long it would take where the program was captured (2s)")
 	what.flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
 	what.flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
 	what.flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
 	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their core busy, as Open MPI likes it")
 	what.flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
-	what.flags.Var(above(&f.limit), "limit", "end a run after so long (5m)")
+	what.flags.Var(positiveDurationFlag(&f.limit), "limit", "end a run after so long (5m)")
 	out := newGroup("Output")
 	outputFlag(out.flags, &f.output)
 	out.flags.BoolP("help", "h", false, "show this help")
@@ -128,33 +128,33 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	if err != nil {
 		return &badinput.Error{File: file, Problem: err.Error()}
 	}
-	runner, err := mpirun.Runner()
+	runner, err := mpirun.SkeletonRunner()
 	if err != nil {
 		return err
 	}
-	at := skeleton.Place{Mpirun: f.mpirun, Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: f.limit}
+	at := skeleton.RunPlace{Mpirun: f.mpirun, Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: f.limit}
 	if !f.awake {
-		at.Yield = mpirun.Yield()
+		at.Yield = mpirun.YieldLibrary()
 	}
 	began := a.now()
-	c, err := s.Choose(ctx, at, groups, func(i int) {
+	c, err := s.ChooseGroup(ctx, at, groups, func(i int) {
 		if len(groups) > 1 {
-			a.say(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
+			a.sayLine(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if c.Best < 0 {
-		return c.Failure()
+		return c.CombinedFailure()
 	}
 	if f.keep {
-		if err := keepTrials(file, p, c.Ranked(), began); err != nil {
+		if err := keepTrials(file, p, c.RankedTrials(), began); err != nil {
 			return err
 		}
 	}
 	best := c.Trials[c.Best]
-	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.Calls(), Captured: p.Seconds, Expected: s.Scale * p.Seconds,
+	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.CallCount(), Captured: p.Seconds, Expected: s.Scale * p.Seconds,
 		Seconds: best.Seconds, Predicted: best.Predicted, Hosts: best.Hosts, LongerThan: s.Why}
 	if len(groups) > 1 {
 		r.Why, r.Trials = c.Why, c.Trials
@@ -175,7 +175,7 @@ func keepTrials(file string, p *capture.Pattern, trials []skeleton.Trial, at tim
 	for _, t := range trials {
 		p.Trials = append(p.Trials, netgraph.Trial{Hosts: t.Hosts, Seconds: t.Seconds, At: at.UTC().Round(time.Second)})
 	}
-	data, err := p.Text()
+	data, err := p.EncodeText()
 	return errors.Join(err, outfile.WriteAll(file, data))
 }
 
@@ -236,16 +236,16 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 	}
 	fmt.Fprintf(b, "%s, %d ranks: %s, %d calls\n", r.Program, r.Ranks, part, r.Calls)
 	var t rows
-	t.add("where it was captured", "program %s, skeleton about %s", duration(r.Captured), duration(r.Expected))
+	t.addRow("where it was captured", "program %s, skeleton about %s", formatDuration(r.Captured), formatDuration(r.Expected))
 	where := "here"
 	if len(r.Hosts) > 0 {
 		where = "on " + strings.Join(r.Hosts, " ")
 	}
-	t.add(where, "skeleton %s, so program about %s", duration(r.Seconds), duration(r.Predicted))
+	t.addRow(where, "skeleton %s, so program about %s", formatDuration(r.Seconds), formatDuration(r.Predicted))
 	if r.LongerThan != "" {
-		t.add("longer than wanted", "%s", r.LongerThan)
+		t.addRow("longer than wanted", "%s", r.LongerThan)
 	}
-	t.write(b)
+	t.writeRows(b)
 	if len(r.Trials) == 0 {
 		return
 	}
@@ -260,7 +260,7 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 		if g.Runs > 1 {
 			runs = fmt.Sprintf(", the mean of %d", g.Runs)
 		}
-		cells = append(cells, []string{intText(i + 1), duration(g.Seconds) + runs, duration(g.Predicted)})
+		cells = append(cells, []string{intText(i + 1), formatDuration(g.Seconds) + runs, formatDuration(g.Predicted)})
 	}
 	var table strings.Builder
 	writeCells(&table, cells)

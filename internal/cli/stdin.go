@@ -39,13 +39,13 @@ func (a *app) sendStdin(ctx context.Context, c *api.Client) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the folder for temporary files
-	slow := time.AfterFunc(stdinSilence, func() { a.say("reading standard input until its end … (-n or < /dev/null: the job has none)") })
+	slow := time.AfterFunc(stdinSilence, func() { a.sayLine("reading standard input until its end … (-n or < /dev/null: the job has none)") })
 	n, err := spoolStdin(ctx, in, filepath.Join(dir, jobfile.StdinFile), maxStdin)
 	slow.Stop()
 	if err != nil || n == 0 {
 		return "", err
 	}
-	id, _, _, err := depot.Push(ctx, dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(ctx, dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 	if err != nil {
 		return "", fmt.Errorf("sending standard input: %w", err)
 	}

@@ -28,7 +28,7 @@ Engine, and waits for the other cluster.` + jobsHelp,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steer(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.Migrate(cmd.Context(), id, to) })
+			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.MigrateJob(cmd.Context(), id, to) })
 		},
 	}
 	where := newGroup("Where to")
@@ -49,15 +49,15 @@ returns.` + jobsHelp,
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steer(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.Checkpoint(cmd.Context(), id) })
+			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.CheckpointJob(cmd.Context(), id) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
-// steer asks for something to be done with each job and says that it was done.
-func (a *app) steer(ctx context.Context, args []string, output string, do func(c *api.Client, id string) (api.Done, error)) error {
+// steerJobs asks for something to be done with each job and says that it was done.
+func (a *app) steerJobs(ctx context.Context, args []string, output string, do func(c *api.Client, id string) (api.Done, error)) error {
 	return a.askBroker(ctx, func(c *api.Client) error {
 		jobs, err := selectJobs(ctx, c, args, false, true)
 		if err != nil {

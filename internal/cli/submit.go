@@ -56,7 +56,7 @@ func (a *app) submitCommand() *cobra.Command {
 			})
 		},
 	}
-	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
+	groupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }
@@ -102,8 +102,8 @@ func (a *app) quoteCommand() *cobra.Command {
 				return err
 			}
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				job.Due(a.now())
-				quotes, err := c.Quote(cmd.Context(), &api.Submit{Job: *job})
+				job.FixMoments(a.now())
+				quotes, err := c.QuoteJob(cmd.Context(), &api.Submit{Job: *job})
 				if err != nil {
 					return err
 				}
@@ -114,7 +114,7 @@ func (a *app) quoteCommand() *cobra.Command {
 			})
 		},
 	}
-	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
+	groupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }
@@ -128,16 +128,16 @@ func orEmpty[T any](list []T) []T {
 }
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {
-	t := newTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").right(1, 2, 3, 6)
+	t := newTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").alignRight(1, 2, 3, 6)
 	t.sparse = true
 	for _, q := range quotes {
 		chance := unknown
 		if due {
 			chance = chanceText(q.PDeadline)
 		}
-		t.add(q.Cluster, secondsText(q.WaitS), secondsText(q.TransferS), secondsText(q.RunS),
+		t.addRow(q.Cluster, secondsText(q.WaitS), secondsText(q.TransferS), secondsText(q.RunS),
 			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance)
-		t.note(q.Reason)
+		t.addNote(q.Reason)
 	}
-	return t.print(a.stdout, a.width())
+	return t.printTable(a.stdout, a.terminalWidth())
 }

@@ -55,13 +55,13 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 	listenAsBroker(t, mux)
 	var out, errs bytes.Buffer
 	args := []string{"run", "--detach", "--workdir", "none", "-n", "--", "true"}
-	if code := Main("v0", args, strings.NewReader(""), &out, &errs); code != exitDone || out.String() != "7\n" {
+	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != exitDone || out.String() != "7\n" {
 		t.Errorf("exit code %d, printed %q: %s", code, out.String(), errs.String())
 	}
 	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("submitted with the keys %q", keys)
 	}
-	if code := Main("v0", args, strings.NewReader(""), &out, &errs); code != exitDone {
+	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != exitDone {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if len(keys) != 3 || keys[2] == keys[0] {
@@ -82,14 +82,14 @@ func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 	for _, verb := range []string{"ps", "show 1", "cancel 1", "wait 1", "logs 1", "explain 1", "clusters", "hosts", "history",
 		"migrate 1", "checkpoint 1", "depot usage", "reload", "run -n --workdir none -- true"} {
 		var out, errs bytes.Buffer
-		code := Main("v0", strings.Fields(verb), strings.NewReader(""), &out, &errs)
+		code := RunCommand("v0", strings.Fields(verb), strings.NewReader(""), &out, &errs)
 		if code != exitFailed || !strings.Contains(errs.String(), "has not answered for") || !strings.Contains(errs.String(), "(pid ") {
 			t.Errorf("godwit %s: exit code %d: %s", verb, code, errs.String())
 		}
 	}
 	t.Setenv(silenceSetting, "soon")
 	var out, errs bytes.Buffer
-	if code := Main("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != exitBadInput || !strings.Contains(errs.String(), silenceSetting) {
+	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != exitBadInput || !strings.Contains(errs.String(), silenceSetting) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
-// choices says which word was probably meant, or, if none is near, which ones
+// suggestChoices says which word was probably meant, or, if none is near, which ones
 // there are.
-func choices(word string, known []string) string {
-	if near := badinput.Nearest(word, known); near != "" {
+func suggestChoices(word string, known []string) string {
+	if near := badinput.NearestName(word, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "known are " + listed(known)
+	return "known are " + joinWords(known)
 }
 
-// listed joins words as people do: a, b or c.
-func listed(words []string) string {
+// joinWords joins words as people do: a, b or c.
+func joinWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

@@ -28,20 +28,20 @@ func newTable(header ...string) *table {
 	return &table{header: header, toRight: map[int]bool{}, shrinks: -1}
 }
 
-// right aligns columns of numbers.
-func (t *table) right(columns ...int) *table {
+// alignRight aligns columns of numbers.
+func (t *table) alignRight(columns ...int) *table {
 	for _, c := range columns {
 		t.toRight[c] = true
 	}
 	return t
 }
 
-func (t *table) add(cells ...string) {
+func (t *table) addRow(cells ...string) {
 	t.rows, t.notes = append(t.rows, cells), append(t.notes, "")
 }
 
-// note puts a text below the row that was added last.
-func (t *table) note(text string) { t.notes[len(t.notes)-1] = text }
+// addNote puts a text below the row that was added last.
+func (t *table) addNote(text string) { t.notes[len(t.notes)-1] = text }
 
 // minLast is the least width of the last column before it is wrapped.
 const minLast = 24
@@ -49,8 +49,8 @@ const minLast = 24
 // minShrunk is the least width of a column that is shortened.
 const minShrunk = 8
 
-// keep is the table with some of its columns.
-func (t *table) keep(wanted func(column int) bool) *table {
+// keepColumns is the table with some of its columns.
+func (t *table) keepColumns(wanted func(column int) bool) *table {
 	kept := &table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), shrinks: -1, paint: t.paint, optional: t.optional}
 	for i, name := range t.header {
 		if !wanted(i) {
@@ -73,13 +73,13 @@ func (t *table) withoutEmpty() *table {
 	if !t.sparse {
 		return t
 	}
-	return t.keep(func(column int) bool {
+	return t.keepColumns(func(column int) bool {
 		return column == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return row[column] != "" && row[column] != unknown })
 	})
 }
 
-// widths are those of the columns.
-func (t *table) widths() []int {
+// columnWidths are those of the columns.
+func (t *table) columnWidths() []int {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, cell := range row {
@@ -89,23 +89,23 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// fitted is the table without the optional columns for which there is no room, and the
+// fitWidth is the table without the optional columns for which there is no room, and the
 // widths of the others.
-func (t *table) fitted(width int) (*table, []int) {
-	widths := t.widths()
+func (t *table) fitWidth(width int) (*table, []int) {
+	widths := t.columnWidths()
 	for _, name := range t.optional {
-		if t.shrink(widths, width) {
+		if t.shrinkColumns(widths, width) {
 			break
 		}
-		t = t.keep(func(column int) bool { return t.header[column] != name })
-		widths = t.widths()
+		t = t.keepColumns(func(column int) bool { return t.header[column] != name })
+		widths = t.columnWidths()
 	}
-	t.shrink(widths, width)
+	t.shrinkColumns(widths, width)
 	return t, widths
 }
 
-func (t *table) print(w io.Writer, width int) error {
-	t, widths := t.withoutEmpty().fitted(width)
+func (t *table) printTable(w io.Writer, width int) error {
+	t, widths := t.withoutEmpty().fitWidth(width)
 	last := len(widths) - 1
 	indent := 0
 	for _, n := range widths[:last] {
@@ -117,7 +117,7 @@ func (t *table) print(w io.Writer, width int) error {
 	for r, row := range t.rows {
 		t.printRow(&b, row, widths, indent, room, t.paint)
 		if t.notes[r] != "" {
-			for _, part := range wrap(t.notes[r], max(minLast, width-noteIndent)) {
+			for _, part := range wrapText(t.notes[r], max(minLast, width-noteIndent)) {
 				b.WriteString(strings.Repeat(" ", noteIndent) + part + "\n")
 			}
 		}
@@ -129,9 +129,9 @@ func (t *table) print(w io.Writer, width int) error {
 // noteIndent is how far a note stands to the right of its row.
 const noteIndent = 5
 
-// shrink makes the column that may be shortened as narrow as the terminal asks for, and
+// shrinkColumns makes the column that may be shortened as narrow as the terminal asks for, and
 // says whether the table then fits.
-func (t *table) shrink(widths []int, width int) bool {
+func (t *table) shrinkColumns(widths []int, width int) bool {
 	over := -2 - width
 	for _, n := range widths {
 		over += n + 2
@@ -154,7 +154,7 @@ func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent,
 	}
 	var line strings.Builder
 	for i, cell := range row[:last] {
-		cell = shorten(cell, widths[i])
+		cell = shortenText(cell, widths[i])
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		if t.toRight[i] {
 			line.WriteString(pad + shown(i, cell) + "  ")
@@ -162,7 +162,7 @@ func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent,
 			line.WriteString(shown(i, cell) + pad + "  ")
 		}
 	}
-	for i, part := range wrap(row[last], room) {
+	for i, part := range wrapText(row[last], room) {
 		if i > 0 {
 			line.Reset()
 			line.WriteString(strings.Repeat(" ", indent))
@@ -174,8 +174,8 @@ func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent,
 	}
 }
 
-// shorten cuts a text to a width, with an ellipsis where something is missing.
-func shorten(text string, width int) string {
+// shortenText cuts a text to a width, with an ellipsis where something is missing.
+func shortenText(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}
@@ -183,9 +183,9 @@ func shorten(text string, width int) string {
 	return string(runes[:max(0, width-1)]) + "…"
 }
 
-// wrap cuts a text into lines of at most width runes where it has spaces. It is
+// wrapText cuts a text into lines of at most width runes where it has spaces. It is
 // one line at least.
-func wrap(text string, width int) []string {
+func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -209,8 +209,8 @@ func wrap(text string, width int) []string {
 // files have room.
 const wide = 160
 
-// width is that of the terminal on which results are printed.
-func (a *app) width() int { return widthOf(a.stdout, wide) }
+// terminalWidth is that of the terminal on which results are printed.
+func (a *app) terminalWidth() int { return widthOf(a.stdout, wide) }
 
 func widthOf(w io.Writer, otherwise int) int {
 	f, ok := w.(*os.File)

@@ -9,14 +9,14 @@ import (
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
-// digits writes a number with three significant digits or all before the
+// formatDigits writes a number with three significant digits or all before the
 // point: 0.0123, 1.23, 12.3, 1,234.
-func digits(x float64) string {
+func formatDigits(x float64) string {
 	switch size := math.Abs(x); {
 	case size == 0:
 		return "0"
 	case size >= 100:
-		return progress.Thousands(int64(math.Round(x)))
+		return progress.FormatThousands(int64(math.Round(x)))
 	case size >= 10:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	case size >= 1:
@@ -25,27 +25,27 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-func plural(n int64, noun string) string {
+func pluralNoun(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return progress.Thousands(n) + " " + noun + "s"
+	return progress.FormatThousands(n) + " " + noun + "s"
 }
 
-func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
+func formatPercent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 
-// seconds writes a time so that a column of them can be compared.
-func seconds(x float64) string { return digits(x) + " s" }
+// formatSeconds writes a time so that a column of them can be compared.
+func formatSeconds(x float64) string { return formatDigits(x) + " s" }
 
-// duration writes a time as people say it: 12 ms, 12.3 s, 4 min 10 s, 3 h 5 min,
+// formatDuration writes a time as people say it: 12 ms, 12.3 s, 4 min 10 s, 3 h 5 min,
 // 12 d 7 h.
-func duration(s float64) string {
+func formatDuration(s float64) string {
 	const minute, hour, day = 60, 3600, 24 * 3600
 	switch {
 	case s > 0 && s < 1:
-		return digits(1000*s) + " ms"
+		return formatDigits(1000*s) + " ms"
 	case s < minute:
-		return seconds(s)
+		return formatSeconds(s)
 	case s < hour:
 		return twoUnits(s, minute, "min", 1, "s")
 	case s < 2*day:
@@ -58,15 +58,15 @@ func twoUnits(s, large float64, largeName string, small float64, smallName strin
 	n := int64(math.Round(s / small))
 	per := int64(large / small)
 	if n%per == 0 {
-		return fmt.Sprintf("%s %s", progress.Thousands(n/per), largeName)
+		return fmt.Sprintf("%s %s", progress.FormatThousands(n/per), largeName)
 	}
-	return fmt.Sprintf("%s %s %d %s", progress.Thousands(n/per), largeName, n%per, smallName)
+	return fmt.Sprintf("%s %s %d %s", progress.FormatThousands(n/per), largeName, n%per, smallName)
 }
 
-// rate is how many of n there were in a second, to two digits: more would
+// formatRate is how many of n there were in a second, to two digits: more would
 // pretend to be exact.
-func rate(n int, s float64) string {
+func formatRate(n int, s float64) string {
 	x := float64(n) / math.Max(s, time.Microsecond.Seconds())
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Max(x, 1)))-1))
-	return progress.Thousands(int64(math.Round(x/unit) * unit))
+	return progress.FormatThousands(int64(math.Round(x/unit) * unit))
 }

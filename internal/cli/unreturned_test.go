@@ -32,8 +32,8 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 	mux.HandleFunc("POST /v1/jobs/7/cancel", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(job)) })
 	listenAsBroker(t, mux)
 	var out, errs bytes.Buffer
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: clock.Real()}
-	err := a.run(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: clock.RealClock()}
+	err := a.runJob(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
 	if err != exitCode(exitInterrupted) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
 		t.Errorf("%v: %s", err, errs.String())
 	}

@@ -67,14 +67,14 @@ func (a *app) upCommand() *cobra.Command {
 			if f.shared {
 				return a.upShared(cmd.Context(), f)
 			}
-			return a.up(cmd.Context(), f)
+			return a.runUp(cmd.Context(), f)
 		},
 	}
 	g := newGroup("Broker")
 	g.flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
 	g.flags.BoolVar(&f.shared, "shared", false, "serve all users of this machine, each as themselves; as root")
 	g.flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
-	g.flags.Var(choice(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
+	g.flags.Var(choiceFlag(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
 	g.flags.BoolVar(&f.embedded, "embedded", false, "end when there has been nothing to do for a while")
 	g.flags.BoolP("help", "h", false, "show this help")
 	g.flags.IntVar(&f.readyFD, "ready-fd", 0, "")
@@ -84,7 +84,7 @@ func (a *app) upCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) up(ctx context.Context, f *upFlags) error {
+func (a *app) runUp(ctx context.Context, f *upFlags) error {
 	state, err := api.StateDir()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *app) up(ctx context.Context, f *upFlags) error {
 			return err
 		}
 	}
-	return a.serve(ctx, f, daemon.Options{State: state, Config: f.config, Embedded: f.embedded})
+	return a.serveBroker(ctx, f, daemon.Options{State: state, Config: f.config, Embedded: f.embedded})
 }
 
 // upShared runs the broker of all users.
@@ -106,18 +106,18 @@ func (a *app) upShared(ctx context.Context, f *upFlags) error {
 	if o.Config == "" {
 		o.Config = cmp.Or(os.Getenv("GODWIT_CONFIG"), api.SharedSettings)
 	}
-	return a.serve(ctx, f, o)
+	return a.serveBroker(ctx, f, o)
 }
 
-// serve runs a broker.
-func (a *app) serve(ctx context.Context, f *upFlags, o daemon.Options) error {
+// serveBroker runs a broker.
+func (a *app) serveBroker(ctx context.Context, f *upFlags, o daemon.Options) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return err
 	}
 	o.HangUp = true
 	o.Version, o.Log = a.version, slog.New(logHandler(a.stderr, level))
-	o.Ready = func(socket string, cfg *config.Config) { a.ready(f, socket, cfg) }
+	o.Ready = func(socket string, cfg *config.Config) { a.announceReady(f, socket, cfg) }
 	err := daemon.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -135,15 +135,15 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := config.Load(settings, os.Getenv, cpus); err != nil {
+	if _, err := config.LoadSettings(settings, os.Getenv, cpus); err != nil {
 		return err
 	}
-	c, err := a.dial(api.SocketPath(state))
+	c, err := a.dialBroker(api.SocketPath(state))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	ping, err := c.Ping(ctx)
+	ping, err := c.PingBroker(ctx)
 	switch {
 	case nobodyThere(err):
 		return nil
@@ -155,8 +155,8 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	return a.shutDown(ctx, c)
 }
 
-// ready tells whoever waits for it that the broker answers.
-func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
+// announceReady tells whoever waits for it that the broker answers.
+func (a *app) announceReady(f *upFlags, socket string, cfg *config.Config) {
 	if f.readyFD > 0 {
 		tell := os.NewFile(uintptr(f.readyFD), "ready")
 		_, _ = tell.WriteString("\n") // who waits sees the end of the file as well
@@ -167,16 +167,16 @@ func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
 	}
 	var names []string
 	for _, c := range cfg.Clusters {
-		size := plural(int64(c.Slots), "core")
+		size := pluralNoun(int64(c.Slots), "core")
 		if c.Slots == 0 {
 			size = "has not answered yet"
 		}
 		if n := len(c.SSHHosts); n > 0 {
-			size = plural(int64(n), "host")
+			size = pluralNoun(int64(n), "host")
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", c.Name, size))
 	}
-	a.say("broker ready on " + socket + ": " + strings.Join(names, ", "))
+	a.sayLine("broker ready on " + socket + ": " + strings.Join(names, ", "))
 }
 
 // stopBroker ends the broker that runs.
@@ -189,7 +189,7 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 		}
 		socket = api.SocketPath(state)
 	}
-	c, err := a.dial(socket)
+	c, err := a.dialBroker(socket)
 	if err != nil {
 		return err
 	}
@@ -198,24 +198,24 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 	if !nobodyThere(err) {
 		return err
 	}
-	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.pings(ctx, used) {
+	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.brokerAnswers(ctx, used) {
 		return fmt.Errorf("no broker of your own runs; the shared one does, at %s (as root, godwit up --shared --stop ends it)", used)
 	}
-	a.say("no broker runs")
+	a.sayLine("no broker runs")
 	return nil
 }
 
 // lookTimeout is how long a broker is waited for that is only looked for.
 const lookTimeout = 10 * time.Second
 
-// pings reports whether a broker that can be trusted answers at a socket.
-func (a *app) pings(ctx context.Context, socket string) bool {
-	if api.Trusted(socket) != nil {
+// brokerAnswers reports whether a broker that can be trusted answers at a socket.
+func (a *app) brokerAnswers(ctx context.Context, socket string) bool {
+	if api.CheckTrusted(socket) != nil {
 		return false
 	}
 	c := a.dialFor(socket, lookTimeout)
 	defer c.Close()
-	_, err := c.Ping(ctx)
+	_, err := c.PingBroker(ctx)
 	return err == nil
 }
 
@@ -229,6 +229,6 @@ func (a *app) agentCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneArgument(cmd, args, "the folder of an attempt")
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return exitCode(agent.Main(args[0])) },
+		RunE: func(_ *cobra.Command, args []string) error { return exitCode(agent.RunAgent(args[0])) },
 	}
 }

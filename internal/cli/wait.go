@@ -41,7 +41,7 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 			if err != nil {
 				return err
 			}
-			return a.wait(cmd.Context(), jobs, output)
+			return a.waitJobs(cmd.Context(), jobs, output)
 		},
 	}
 	g := outputGroup(&output)
@@ -50,23 +50,23 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 	return cmd
 }
 
-func (a *app) wait(ctx context.Context, named []api.Job, output string) error {
+func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) error {
 	jobs := []*api.Job{}
 	var code error
 	var failed []string
 	for i := range named {
 		v := a.newLiveView(jobRef(&named[i]))
-		job, err := follow.Job(ctx, follow.Options{Connect: a.connect, Job: jobRef(&named[i]), See: v.see, Again: v.again})
-		v.close()
+		job, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: jobRef(&named[i]), See: v.showState, Again: v.redrawLines})
+		v.closeScreen()
 		if err != nil {
 			return err
 		}
-		text := v.ending(job)
+		text := v.endingText(job)
 		if len(named) > 1 {
 			text = endOfOne(job)
 		}
 		if text != "" {
-			a.say(text)
+			a.sayLine(text)
 		}
 		if err := codeOf(job); err != nil {
 			failed = append(failed, jobLabel(job))
@@ -75,7 +75,7 @@ func (a *app) wait(ctx context.Context, named []api.Job, output string) error {
 		jobs = append(jobs, job)
 	}
 	if len(named) > 1 && len(failed) > 0 {
-		a.say(fmt.Sprintf("%d of %s failed: %s", len(failed), plural(int64(len(named)), "job"), strings.Join(failed, ", ")))
+		a.sayLine(fmt.Sprintf("%d of %s failed: %s", len(failed), pluralNoun(int64(len(named)), "job"), strings.Join(failed, ", ")))
 	}
 	if output == "json" {
 		var err error
@@ -97,8 +97,8 @@ func endOfOne(j *api.Job) string {
 	if j.State != core.Done && j.Why != "" {
 		text += ": " + j.Why
 	}
-	if late(j) {
-		text += ", missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
+	if isLate(j) {
+		text += ", missed its deadline by " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	}
 	return text
 }
@@ -137,7 +137,7 @@ several jobs of one name it is the newest.` + jobsHelp,
 	}
 	g := outputGroup(&f.output)
 	g.flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
-	g.flags.VarP(whole(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
+	g.flags.VarP(wholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
 	groupFlags(cmd, g)
 	return cmd
 }
@@ -158,7 +158,7 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 				return err
 			}
 		}
-		text, err := a.logs(ctx, c, jobRef(&jobs[i]), f)
+		text, err := a.printLogs(ctx, c, jobRef(&jobs[i]), f)
 		if err != nil {
 			return err
 		}
@@ -173,18 +173,18 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 	return writeJSON(a.stdout, texts)
 }
 
-// logs prints both streams as they are now, or returns them for JSON.
-func (a *app) logs(ctx context.Context, c *api.Client, id string, f *logsFlags) (map[string]string, error) {
+// printLogs prints both streams as they are now, or returns them for JSON.
+func (a *app) printLogs(ctx context.Context, c *api.Client, id string, f *logsFlags) (map[string]string, error) {
 	var text [2]bytes.Buffer
 	for i, to := range []io.Writer{a.stdout, a.stderr} {
 		if f.output == "json" {
 			to = &text[i]
 		}
 		last := &lastLines{to: to, most: f.tail}
-		if _, err := c.Logs(ctx, id, i+1, 0, false, last); err != nil {
+		if _, err := c.CopyLogs(ctx, id, i+1, 0, false, last); err != nil {
 			return nil, err
 		}
-		if err := last.flush(); err != nil {
+		if err := last.flushLines(); err != nil {
 			return nil, err
 		}
 	}
@@ -221,13 +221,13 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastLines) flush() error {
+func (l *lastLines) flushLines() error {
 	_, err := l.to.Write(bytes.Join(l.lines, nil))
 	return err
 }
 
 func (a *app) followLogs(ctx context.Context, id string) error {
-	_, err := follow.Job(ctx, follow.Options{Connect: a.connect, Job: id, Stdout: a.stdout, Stderr: a.stderr})
+	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: id, Stdout: a.stdout, Stderr: a.stderr})
 	if errors.Is(err, follow.ErrOutput) {
 		return fmt.Errorf("job %s: %w", id, err)
 	}

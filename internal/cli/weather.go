@@ -83,24 +83,24 @@ func (a *app) weatherCommand() *cobra.Command {
 		Args:    noArguments,
 
 		DisableFlagsInUseLine: true,
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.weather(cmd.Context(), f) },
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.reportWeather(cmd.Context(), f) },
 	}
 	var names []string
-	for _, q := range measured.Quantities() {
+	for _, q := range measured.AllQuantities() {
 		names = append(names, string(q))
 	}
 	outputs := []string{"table", "matrix", "csv", "json"}
 	in, out := newGroup("What to forecast"), newGroup("Output")
 	in.flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
-	in.flags.Var(choice(&f.what, names...), "what", "only this quantity")
+	in.flags.Var(choiceFlag(&f.what, names...), "what", "only this quantity")
 	in.flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
-	in.flags.Var(above(&f.over), "over", "forecast the mean over this time; without it the next value")
-	out.flags.VarP(choice(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
+	in.flags.Var(positiveDurationFlag(&f.over), "over", "forecast the mean over this time; without it the next value")
+	out.flags.VarP(choiceFlag(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
 	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host; with -o json also there")
 	out.flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
 	out.flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
 	out.flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
-	out.flags.Var(above(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
+	out.flags.Var(positiveDurationFlag(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
 	out.flags.BoolP("help", "h", false, "show this help")
 	groupFlags(cmd, in, out)
 	completeNames(cmd, "what", names)
@@ -108,8 +108,8 @@ func (a *app) weatherCommand() *cobra.Command {
 	return cmd
 }
 
-// weather reads, forecasts and prints.
-func (a *app) weather(ctx context.Context, f *weatherFlags) error {
+// reportWeather reads, forecasts and prints.
+func (a *app) reportWeather(ctx context.Context, f *weatherFlags) error {
 	if f.matrix && f.output == "table" {
 		f.output = "matrix"
 	}
@@ -123,7 +123,7 @@ func (a *app) weather(ctx context.Context, f *weatherFlags) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(s *measured.Series) bool { return !f.wants(string(s.What), s.From, s.To) })
+	list = slices.DeleteFunc(list, func(s *measured.Series) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
 	if len(list) == 0 {
 		return &badinput.Error{Field: cmp.Or(nonEmpty("--what", f.what), "--host"), Value: cmp.Or(f.what, strings.Join(f.hosts, ",")), Want: "something that " + f.from + " has"}
 	}
@@ -135,14 +135,14 @@ func (a *app) weather(ctx context.Context, f *weatherFlags) error {
 		}
 		r.Series = append(r.Series, one)
 	}
-	if err := f.draw(list); err != nil {
+	if err := f.drawPlot(list); err != nil {
 		return err
 	}
 	return a.printWeather(f, r)
 }
 
-// wants reports whether a series is asked for.
-func (f *weatherFlags) wants(what, from, to string) bool {
+// wantsSeries reports whether a series is asked for.
+func (f *weatherFlags) wantsSeries(what, from, to string) bool {
 	if f.what != "" && f.what != what {
 		return false
 	}
@@ -163,8 +163,8 @@ func nonEmpty(name, value string) string {
 	return name
 }
 
-// draw draws series if that is asked for.
-func (f *weatherFlags) draw(list []*measured.Series) error {
+// drawPlot draws series if that is asked for.
+func (f *weatherFlags) drawPlot(list []*measured.Series) error {
 	if f.plot == "" {
 		return nil
 	}
@@ -206,17 +206,17 @@ type seriesReport struct {
 }
 
 func newSeriesReport(s *measured.Series, over time.Duration) (seriesReport, error) {
-	f := forecast.New(s.What.Config())
+	f := forecast.New(s.What.ForecastConfig())
 	for _, x := range s.Readings {
-		if err := f.Add(x.At, x.Value); err != nil {
+		if err := f.AddValue(x.At, x.Value); err != nil {
 			return seriesReport{}, err
 		}
 	}
-	at, last, _ := f.Last()
-	next, _ := f.Until(at.Add(over))
+	at, last, _ := f.LastValue()
+	next, _ := f.ForecastUntil(at.Add(over))
 	return seriesReport{
-		What: s.What, From: s.From, To: s.To, Values: f.Len(), At: at.Seconds(), Last: last, Step: f.Step().Seconds(),
+		What: s.What, From: s.From, To: s.To, Values: f.Len(), At: at.Seconds(), Last: last, Step: f.UsualStep().Seconds(),
 		Steps: next.Steps, Forecast: next.Value, Error: next.Error, Quantiles: next.Dist.Quantiles(), By: next.By, Part: next.Part,
-		low: next.Dist.Quantile(0.05), high: next.Dist.Quantile(0.95), name: s.Name(),
+		low: next.Dist.Quantile(0.05), high: next.Dist.Quantile(0.95), name: s.SeriesName(),
 	}, nil
 }

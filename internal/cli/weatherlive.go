@@ -31,13 +31,13 @@ func (a *app) askRunning(ctx context.Context, do func(*api.Client) error) error 
 	if err != nil {
 		return err
 	}
-	c, err := a.dial(api.SocketPath(state))
+	c, err := a.dialBroker(api.SocketPath(state))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	if _, err := a.pingUntilClear(ctx, c); nobodyThere(err) {
-		shared, err := a.shared(ctx)
+		shared, err := a.sharedBroker(ctx)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 		if f.plot != "" {
 			since = f.since
 		}
-		w, err := c.Weather(ctx, f.over, since)
+		w, err := c.GetWeather(ctx, f.over, since)
 		if err != nil {
 			return err
 		}
@@ -91,20 +91,20 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 // showWeather shows what is asked for of what the broker knows.
 func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) error {
 	any := len(r.Series) > 0
-	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wants(string(s.What), s.From, s.To) })
+	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
 	if len(r.Series) == 0 && f.output != "json" {
 		if any {
-			a.say("nothing is known of these; leave out --what and --host to see everything")
+			a.sayLine("nothing is known of these; leave out --what and --host to see everything")
 		} else {
-			a.say(nothingMeasured(w))
+			a.sayLine(nothingMeasured(w))
 		}
 		return nil
 	}
-	readings := slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return !f.wants(r.What, r.From, r.To) })
+	readings := slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return !f.wantsSeries(r.What, r.From, r.To) })
 	if f.plot != "" && len(readings) == 0 {
 		return &nothingToDrawError{f}
 	}
-	if err := f.draw(seriesOf(readings)); err != nil {
+	if err := f.drawPlot(seriesOf(readings)); err != nil {
 		return err
 	}
 	return a.printWeather(f, r)
@@ -114,7 +114,7 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 type nothingToDrawError struct{ f *weatherFlags }
 
 func (e *nothingToDrawError) Error() string {
-	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + duration(e.f.since.Seconds()) +
+	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + formatDuration(e.f.since.Seconds()) +
 		"; --since 24h asks for more, and what is measured now is kept after some seconds"
 }
 
@@ -141,7 +141,7 @@ func nothingMeasured(w *api.Weather) string {
 	case 1:
 		return "1 host has begun to measure; ask again in a minute"
 	}
-	return plural(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
+	return pluralNoun(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
 }
 
 // knowsWays reports whether any way from host to host was measured.
@@ -174,7 +174,7 @@ func liveReport(w *api.Weather) *weatherReport {
 		if d, ok := predict.FromQuantiles(s.Quantiles); ok {
 			one.low, one.high = d.Quantile(0.05), d.Quantile(0.95)
 		}
-		one.name = (&measured.Series{From: s.From, To: s.To}).Name()
+		one.name = (&measured.Series{From: s.From, To: s.To}).SeriesName()
 		r.Series = append(r.Series, one)
 	}
 	return r
@@ -182,18 +182,18 @@ func liveReport(w *api.Weather) *weatherReport {
 
 // liveTable has a line for each series.
 func (r *weatherReport) liveTable() *table {
-	t := newTable("what", "between", "last", "forecast", "±", "age", "values", "by").right(2, 3, 4, 5, 6)
+	t := newTable("what", "between", "last", "forecast", "±", "age", "values", "by").alignRight(2, 3, 4, 5, 6)
 	for i := range r.Series {
 		s := &r.Series[i]
 		if s.Described {
-			t.add(string(s.What), s.name, "-", digits(s.Forecast), "-", "-", "-", "described in a file, not measured")
+			t.addRow(string(s.What), s.name, "-", formatDigits(s.Forecast), "-", "-", "-", "described in a file, not measured")
 			continue
 		}
 		by := s.By
 		if s.Part < 0.995 {
 			by += ", " + intText(int(100*s.Part+0.5)) + " % of the ensemble"
 		}
-		t.add(string(s.What), s.name, digits(s.Last), digits(s.Forecast), digits(s.Error), duration(*s.AgeS), intText(s.Values), by)
+		t.addRow(string(s.What), s.name, formatDigits(s.Last), formatDigits(s.Forecast), formatDigits(s.Error), formatDuration(*s.AgeS), intText(s.Values), by)
 	}
 	return t
 }

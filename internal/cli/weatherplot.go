@@ -8,14 +8,14 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 )
 
-// mostPlots is how many series are drawn; the rest would be too small to see.
-const mostPlots = 24
+// maxPlots is how many series are drawn; the rest would be too small to see.
+const maxPlots = 24
 
 // weatherPlot draws each series, what was forecast for each value before it
 // came, and the interval.
 func weatherPlot(list []*measured.Series) ([]byte, error) {
 	var charts []plot.Chart
-	for _, s := range list[:min(len(list), mostPlots)] {
+	for _, s := range list[:min(len(list), maxPlots)] {
 		c, err := seriesChart(s)
 		if err != nil {
 			return nil, err
@@ -39,11 +39,11 @@ func forecastBand(at, low, high []float64) plot.Series {
 }
 
 func seriesChart(s *measured.Series) (plot.Chart, error) {
-	f := forecast.New(s.What.Config())
+	f := forecast.New(s.What.ForecastConfig())
 	var x, y, at, said, low, high []float64
 	first := s.Readings[0].At
 	tell := func(t float64) {
-		if n, ok := f.Next(); ok {
+		if n, ok := f.ForecastNext(); ok {
 			at, said = append(at, t), append(said, n.Value)
 			low, high = append(low, n.Dist.Quantile(0.05)), append(high, n.Dist.Quantile(0.95))
 		}
@@ -52,13 +52,13 @@ func seriesChart(s *measured.Series) (plot.Chart, error) {
 	for _, r := range s.Readings {
 		last = r.At.Sub(first).Seconds()
 		tell(last)
-		if err := f.Add(r.At, r.Value); err != nil {
+		if err := f.AddValue(r.At, r.Value); err != nil {
 			return plot.Chart{}, err
 		}
 		x, y = append(x, last), append(y, r.Value)
 	}
-	tell(last + f.Step().Seconds())
-	title := s.Name()
+	tell(last + f.UsualStep().Seconds())
+	title := s.SeriesName()
 	if s.From == "" {
 		title = ""
 	}

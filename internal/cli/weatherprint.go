@@ -18,51 +18,51 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 	switch f.output {
 	case "json":
 		if f.matrix {
-			r.Matrices = r.matrices()
+			r.Matrices = r.quantityMatrices()
 		}
 		e := json.NewEncoder(a.stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	case "csv":
-		return r.csv(a.stdout, cmp.Or(f.from, "the broker"))
+		return r.writeCSV(a.stdout, cmp.Or(f.from, "the broker"))
 	case "matrix":
 		var b strings.Builder
-		writeMatrices(&b, r.matrices())
+		writeMatrices(&b, r.quantityMatrices())
 		_, err := io.WriteString(a.stdout, b.String())
 		return err
 	}
-	return r.table().print(a.stdout, a.width())
+	return r.seriesTable().printTable(a.stdout, a.terminalWidth())
 }
 
-// table has a line for each series.
-func (r *weatherReport) table() *table {
+// seriesTable has a line for each series.
+func (r *weatherReport) seriesTable() *table {
 	if r.live {
 		return r.liveTable()
 	}
-	t := newTable("what", "between", "values", "last", "forecast", "90 % between", "by").right(2, 3, 4)
+	t := newTable("what", "between", "values", "last", "forecast", "90 % between", "by").alignRight(2, 3, 4)
 	for _, s := range r.Series {
 		by := s.By
 		if s.Part < 0.995 {
 			by += fmt.Sprintf(", %.0f %% of the ensemble", 100*s.Part)
 		}
-		t.add(string(s.What), s.name, intText(s.Values), digits(s.Last), digits(s.Forecast), digits(s.low)+" and "+digits(s.high), by)
+		t.addRow(string(s.What), s.name, intText(s.Values), formatDigits(s.Last), formatDigits(s.Forecast), formatDigits(s.low)+" and "+formatDigits(s.high), by)
 	}
 	return t
 }
 
-// known is what is known from one host to another.
-type known struct {
+// pairValue is what is known from one host to another.
+type pairValue struct {
 	value     float64
 	described bool // not measured
 }
 
-// pairs are the series of a quantity between two hosts, and the hosts. What is the
+// hostPairs are the series of a quantity between two hosts, and the hosts. What is the
 // same in both directions, as half a round trip is, is there for both.
-func (r *weatherReport) pairs(what measured.Quantity) (of map[[2]string]known, hosts []string) {
-	of = map[[2]string]known{}
+func (r *weatherReport) hostPairs(what measured.Quantity) (of map[[2]string]pairValue, hosts []string) {
+	of = map[[2]string]pairValue{}
 	for i := range r.Series {
 		if s := &r.Series[i]; s.What == what && s.To != "" {
-			of[[2]string{s.From, s.To}] = known{s.Forecast, s.Described}
+			of[[2]string{s.From, s.To}] = pairValue{s.Forecast, s.Described}
 			hosts = append(hosts, s.From, s.To)
 		}
 	}
@@ -70,7 +70,7 @@ func (r *weatherReport) pairs(what measured.Quantity) (of map[[2]string]known, h
 		s := &r.Series[i]
 		back := [2]string{s.To, s.From}
 		if _, there := of[back]; !there && s.What == what && s.To != "" && (what == measured.Ms || s.Described) {
-			of[back] = known{s.Forecast, s.Described}
+			of[back] = pairValue{s.Forecast, s.Described}
 		}
 	}
 	slices.Sort(hosts)
@@ -83,14 +83,14 @@ type matrixReport struct {
 	Hosts  []string          `json:"hosts"`
 	Values [][]*float64      `json:"values"` // a row for each host it is from, or one if it is of each; null: not known
 
-	of map[[2]string]known // nil: it is of each
+	of map[[2]string]pairValue // nil: it is of each
 }
 
-// matrices are all quantities, those between hosts and those of each.
-func (r *weatherReport) matrices() (list []matrixReport) {
-	for _, what := range measured.Quantities() {
-		if of, hosts := r.pairs(what); len(hosts) > 0 {
-			list = append(list, between(what, hosts, of))
+// quantityMatrices are all quantities, those between hosts and those of each.
+func (r *weatherReport) quantityMatrices() (list []matrixReport) {
+	for _, what := range measured.AllQuantities() {
+		if of, hosts := r.hostPairs(what); len(hosts) > 0 {
+			list = append(list, pairMatrix(what, hosts, of))
 		}
 		each := matrixReport{What: what, Values: [][]*float64{nil}}
 		for i := range r.Series {
@@ -105,7 +105,7 @@ func (r *weatherReport) matrices() (list []matrixReport) {
 	return list
 }
 
-func between(what measured.Quantity, hosts []string, of map[[2]string]known) matrixReport {
+func pairMatrix(what measured.Quantity, hosts []string, of map[[2]string]pairValue) matrixReport {
 	m := matrixReport{What: what, Hosts: hosts, of: of}
 	for _, from := range hosts {
 		row := make([]*float64, len(hosts))
@@ -124,20 +124,20 @@ func between(what measured.Quantity, hosts []string, of map[[2]string]known) mat
 func writeMatrices(b *strings.Builder, list []matrixReport) {
 	for _, m := range list {
 		if m.of != nil {
-			m.write(b)
+			m.writeMatrix(b)
 			continue
 		}
-		paragraph(b, m.What.Title())
+		beginParagraph(b, m.What.Title())
 		var cells [][]string
 		for i, host := range m.Hosts {
-			cells = append(cells, []string{host, digits(*m.Values[0][i])})
+			cells = append(cells, []string{host, formatDigits(*m.Values[0][i])})
 		}
 		writeCells(b, cells)
 	}
 }
 
-func (m *matrixReport) write(b *strings.Builder) {
-	paragraph(b, m.What.Title()+", from row to column")
+func (m *matrixReport) writeMatrix(b *strings.Builder) {
+	beginParagraph(b, m.What.Title()+", from row to column")
 	cells, described := [][]string{append([]string{""}, m.Hosts...)}, false
 	for _, from := range m.Hosts {
 		row := []string{from}
@@ -148,9 +148,9 @@ func (m *matrixReport) write(b *strings.Builder) {
 				row = append(row, "-")
 			case x.described:
 				described = true
-				row = append(row, "("+digits(x.value)+")")
+				row = append(row, "("+formatDigits(x.value)+")")
 			default:
-				row = append(row, digits(x.value))
+				row = append(row, formatDigits(x.value))
 			}
 		}
 		cells = append(cells, row)
@@ -161,18 +161,18 @@ func (m *matrixReport) write(b *strings.Builder) {
 	}
 }
 
-// paragraph begins a part with its title.
-func paragraph(b *strings.Builder, title string) {
+// beginParagraph begins a part with its title.
+func beginParagraph(b *strings.Builder, title string) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 	b.WriteString(title + "\n")
 }
 
-// csv is the matrix of bandwidths that select reads: for each pair the worse of
+// writeCSV is the matrix of bandwidths that select reads: for each pair the worse of
 // both directions, nothing where nothing gets through.
-func (r *weatherReport) csv(w io.Writer, file string) error {
-	of, hosts := r.pairs(measured.Mbps)
+func (r *weatherReport) writeCSV(w io.Writer, file string) error {
+	of, hosts := r.hostPairs(measured.Mbps)
 	if len(hosts) == 0 {
 		return &badinput.Error{File: file, Field: "-o", Value: "csv", Want: "bandwidths between hosts (from, to, mbps), there are none"}
 	}

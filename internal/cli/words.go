@@ -59,22 +59,22 @@ func inState(j *api.Job, words []string) bool {
 
 // isPending says whether a job has not started yet, wherever it waits.
 func isPending(s core.State) bool {
-	return s.Waiting() || s == core.Selected || s == core.Contracted || s == core.Staging || s == core.Queued
+	return s.IsWaiting() || s == core.Selected || s == core.Contracted || s == core.Staging || s == core.Queued
 }
 
 // checkStates refuses words that name no state.
 func checkStates(words []string) error {
 	for _, w := range words {
 		if !isState(w) {
-			return &badinput.Error{Field: "--state", Value: w, Problem: badinput.Unknown("state", w, allStates())}
+			return &badinput.Error{Field: "--state", Value: w, Problem: badinput.UnknownName("state", w, allStates())}
 		}
 	}
 	return nil
 }
 
-// colours says whether results are printed in colour: on a terminal, unless its
+// usesColour says whether results are printed in colour: on a terminal, unless its
 // user does not want any.
-func (a *app) colours() bool {
+func (a *app) usesColour() bool {
 	_, plain := os.LookupEnv("NO_COLOR")
 	return !plain && progress.IsTerminal(a.stdout)
 }

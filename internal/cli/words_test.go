@@ -19,7 +19,7 @@ func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 	}
 	tab := jobTable(a, jobs, false)
 	var b strings.Builder
-	if err := tab.print(&b, 80); err != nil {
+	if err := tab.printTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -49,7 +49,7 @@ func TestColumnsThatMatterLessAreLeftOutWhereThereIsNoRoom(t *testing.T) {
 		160: "    job  name              state    cluster  submitted     ran  done  ends      deadline  in time",
 	} {
 		var b strings.Builder
-		if err := jobTable(a, jobs, false).print(&b, width); err != nil {
+		if err := jobTable(a, jobs, false).printTable(&b, width); err != nil {
 			t.Fatal(err)
 		}
 		if head, _, _ := strings.Cut(b.String(), "\n"); strings.TrimSpace(head) != strings.TrimSpace(want) {
@@ -78,11 +78,11 @@ func TestTheCheckpointMethodOfAStartIsSaidOnce(t *testing.T) {
 func TestStatesArePaintedWithoutShiftingColumns(t *testing.T) {
 	tab := newTable("job", "state", "cluster")
 	tab.paint = paintStates
-	tab.add("1", "failed", "left")
-	tab.add("2", "running", "left")
-	tab.add("3", "pending", "left")
+	tab.addRow("1", "failed", "left")
+	tab.addRow("2", "running", "left")
+	tab.addRow("3", "pending", "left")
 	var b strings.Builder
-	if err := tab.print(&b, 80); err != nil {
+	if err := tab.printTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	want := "job  state    cluster\n1    \x1b[31mfailed\x1b[0m   left\n2    \x1b[32mrunning\x1b[0m  left\n3    pending  left\n"
@@ -132,7 +132,7 @@ func TestOnlyTheLastLinesAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := l.flush(); err != nil || b.String() != c.want {
+		if err := l.flushLines(); err != nil || b.String() != c.want {
 			t.Errorf("the last %d lines are %q, %v; want %q", c.most, b.String(), err, c.want)
 		}
 	}

@@ -36,7 +36,7 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 			cache = filepath.Join(state, "sent", hex.EncodeToString(sum[:8])+".json")
 		}
 	}
-	exclude, err := excludes(dir)
+	exclude, err := readExcludes(dir)
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +46,11 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 		}
 	}
 	if hasOutside(job) {
-		staged, err := stage(job)
+		staged, err := stageWorkFolder(job)
 		if err != nil {
 			return "", err
 		}
-		defer staged.remove()
+		defer staged.removeFolder()
 		dir, cache = staged.dir, ""
 	}
 	if dir == "" {
@@ -62,8 +62,8 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	}
 	to := depot.NewClient(c.HTTP, api.Base+"/v1/depot")
 	sending := newSending(a, job.Workdir)
-	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit, Progress: sending.told})
-	sending.end()
+	id, _, _, err := depot.PushFolder(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit, Progress: sending.showProgress})
+	sending.clearLine()
 	if errors.Is(err, depot.ErrTooLarge) {
 		return "", &badinput.Error{Field: "workdir", Value: job.Workdir,
 			Problem: "too large: choose a smaller one with --workdir (none sends nothing), list in " + ignoreFile +
@@ -77,12 +77,12 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 
 // workLimit is the largest work folder that the broker takes.
 func workLimit(ctx context.Context, c *api.Client) (depot.Limit, error) {
-	ping, err := c.Ping(ctx)
+	ping, err := c.PingBroker(ctx)
 	return depot.Limit(ping.Limit), err
 }
 
-// excludes is what stays behind of a work folder.
-func excludes(dir string) ([]string, error) {
+// readExcludes is what stays behind of a work folder.
+func readExcludes(dir string) ([]string, error) {
 	list := []string{".git"}
 	if dir == "" {
 		return list, nil
@@ -114,9 +114,9 @@ func hasOutside(job *jobfile.Job) bool {
 	return false
 }
 
-// stage makes a folder that looks as the work folder is to look, without copying
+// stageWorkFolder makes a folder that looks as the work folder is to look, without copying
 // where the file system allows: inputs from elsewhere lie beside the rest.
-func stage(job *jobfile.Job) (*sendFolder, error) {
+func stageWorkFolder(job *jobfile.Job) (*sendFolder, error) {
 	near := os.TempDir()
 	if job.Workdir != "" {
 		near = filepath.Dir(job.Workdir)
@@ -125,16 +125,16 @@ func stage(job *jobfile.Job) (*sendFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(staged.dir, job); err != nil {
-		staged.remove()
+	if err := fillFolder(staged.dir, job); err != nil {
+		staged.removeFolder()
 		return nil, err
 	}
 	return staged, nil
 }
 
-func fill(dir string, job *jobfile.Job) error {
+func fillFolder(dir string, job *jobfile.Job) error {
 	if job.Workdir != "" {
-		if err := link(job.Workdir, dir); err != nil {
+		if err := linkTree(job.Workdir, dir); err != nil {
 			return err
 		}
 	}
@@ -142,16 +142,16 @@ func fill(dir string, job *jobfile.Job) error {
 		if !filepath.IsAbs(in) {
 			continue
 		}
-		if err := link(in, filepath.Join(dir, filepath.Base(in))); err != nil {
+		if err := linkTree(in, filepath.Join(dir, filepath.Base(in))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// link makes to what from is: files by hard links, or copied where there can be
+// linkTree makes to what from is: files by hard links, or copied where there can be
 // none.
-func link(from, to string) error {
+func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -8,8 +8,8 @@ import "time"
 // Clock tells the time. A test writes its own: func() time.Time { return now }.
 type Clock func() time.Time
 
-// Real is the machine's clock.
-func Real() Clock { return time.Now }
+// RealClock is the machine's clock.
+func RealClock() Clock { return time.Now }
 
 // Since is the time that has passed from t until now.
 func (c Clock) Since(t time.Time) time.Duration { return c().Sub(t) }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTheRealClockNeverRunsBackwards(t *testing.T) {
-	c := Real()
+	c := RealClock()
 	start := c()
 	if d := c.Since(start); d < 0 {
 		t.Errorf("%v passed between two readings, want no less than 0", d)

@@ -7,8 +7,8 @@ import (
 
 // blockSink is a Sink that takes many chunks at once.
 type blockSink interface {
-	// missing gives the positions of those ids that are not there.
-	missing(ctx context.Context, ids []sum) ([]int, error)
+	// missingSums gives the positions of those ids that are not there.
+	missingSums(ctx context.Context, ids []sum) ([]int, error)
 	// putBlocks adds blocks; raw is all of them, one after another.
 	putBlocks(ctx context.Context, raw []byte, blocks []*block) error
 }
@@ -23,14 +23,14 @@ func blockSinkOf(to Sink) blockSink {
 // plainSink makes a blockSink of any Sink.
 type plainSink struct{ Sink }
 
-func (s plainSink) missing(ctx context.Context, ids []sum) ([]int, error) {
+func (s plainSink) missingSums(ctx context.Context, ids []sum) ([]int, error) {
 	names := make([]ID, len(ids))
 	at := make(map[ID][]int, len(ids))
 	for i, id := range ids {
-		names[i] = id.id()
+		names[i] = id.toID()
 		at[names[i]] = append(at[names[i]], i)
 	}
-	missing, err := s.Missing(ctx, names)
+	missing, err := s.MissingChunks(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (s plainSink) missing(ctx context.Context, ids []sum) ([]int, error) {
 
 func (s plainSink) putBlocks(ctx context.Context, _ []byte, blocks []*block) error {
 	for _, b := range blocks {
-		if _, err := b.each(nil, func(_ int, id sum, plain []byte) error {
-			return s.Put(ctx, id.id(), plain)
+		if _, err := b.eachChunk(nil, func(_ int, id sum, plain []byte) error {
+			return s.PutChunk(ctx, id.toID(), plain)
 		}); err != nil {
 			return err
 		}
@@ -71,13 +71,13 @@ type batch struct {
 	buf    []byte
 }
 
-// add takes a chunk, whose bytes it copies.
-func (b *batch) add(ctx context.Context, id sum, plain []byte) error {
-	if !b.pusher.first(id) {
+// addChunk takes a chunk, whose bytes it copies.
+func (b *batch) addChunk(ctx context.Context, id sum, plain []byte) error {
+	if !b.pusher.isFirst(id) {
 		return nil
 	}
 	if len(b.plain)+len(plain) > batchBytes && len(b.ids) > 0 {
-		if err := b.flush(ctx); err != nil {
+		if err := b.flushMissing(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,13 +85,13 @@ func (b *batch) add(ctx context.Context, id sum, plain []byte) error {
 	b.plain = append(b.plain, plain...)
 	b.ends = append(b.ends, len(b.plain))
 	if len(b.ids) == batchChunks {
-		return b.flush(ctx)
+		return b.flushMissing(ctx)
 	}
 	return nil
 }
 
-// first reports whether id comes for the first time in this push.
-func (p *pusher) first(id sum) bool {
+// isFirst reports whether id comes for the first time in this push.
+func (p *pusher) isFirst(id sum) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen[id] {
@@ -101,31 +101,31 @@ func (p *pusher) first(id sum) bool {
 	return true
 }
 
-// flush sends what is missing of what was added.
-func (b *batch) flush(ctx context.Context) error {
+// flushMissing sends what is missing of what was added.
+func (b *batch) flushMissing(ctx context.Context) error {
 	if len(b.ids) == 0 {
 		return nil
 	}
-	missing, err := b.pusher.to.missing(ctx, b.ids)
+	missing, err := b.pusher.to.missingSums(ctx, b.ids)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		err = b.send(ctx, missing)
+		err = b.sendBlocks(ctx, missing)
 	}
 	b.ids, b.ends, b.plain = b.ids[:0], b.ends[:0], b.plain[:0]
 	return err
 }
 
-// send sends the chunks at the positions given, neighbours together in blocks.
-func (b *batch) send(ctx context.Context, which []int) error {
+// sendBlocks sends the chunks at the positions given, neighbours together in blocks.
+func (b *batch) sendBlocks(ctx context.Context, which []int) error {
 	b.raw = b.raw[:0]
 	var ends []int
 	for len(which) > 0 {
 		b.chunks = b.chunks[:0]
 		size := 0
 		for len(which) > 0 && len(b.chunks) < maxCount {
-			c := b.at(which[0])
+			c := b.chunkAt(which[0])
 			if size > 0 && size+len(c.plain) > maxBlock {
 				break
 			}
@@ -159,7 +159,7 @@ func (b *batch) send(ctx context.Context, which []int) error {
 	return nil
 }
 
-func (b *batch) at(i int) chunk {
+func (b *batch) chunkAt(i int) chunk {
 	from := 0
 	if i > 0 {
 		from = b.ends[i-1]

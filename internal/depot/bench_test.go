@@ -92,7 +92,7 @@ type depotEnd interface {
 func ends(b *testing.B) map[string]func(b *testing.B) depotEnd {
 	return map[string]func(b *testing.B) depotEnd{
 		"disk": func(b *testing.B) depotEnd { return openStore(b, b.TempDir()) },
-		"http": func(b *testing.B) depotEnd { return serve(b, Handler(openStore(b, b.TempDir()))) },
+		"http": func(b *testing.B) depotEnd { return serve(b, NewHandler(openStore(b, b.TempDir()))) },
 	}
 }
 

@@ -64,7 +64,7 @@ func encodeBlock(dst []byte, chunks []chunk, plainBuf []byte) []byte {
 		plain = chunks[0].plain
 	}
 	start := len(dst)
-	dst, how := squeeze(dst, plain)
+	dst, how := compressPlain(dst, plain)
 	b := dst[from:]
 	b[6] = byte(how)
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(plain)))
@@ -84,7 +84,7 @@ type head struct {
 	how                  codec
 }
 
-func (h head) size() int { return blockHeader + h.count*blockEntry + h.stored }
+func (h head) blockSize() int { return blockHeader + h.count*blockEntry + h.stored }
 
 // parseHead reads the first blockHeader bytes of a block.
 func parseHead(b []byte) (head, error) {
@@ -116,13 +116,13 @@ func parseBlock(raw []byte) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) != h.size() {
-		return nil, fmt.Errorf("%w: %d bytes where %d should be", errBadBlock, len(raw), h.size())
+	if len(raw) != h.blockSize() {
+		return nil, fmt.Errorf("%w: %d bytes where %d should be", errBadBlock, len(raw), h.blockSize())
 	}
 	b := &block{head: h, raw: raw}
 	total := 0
 	for i := range h.count {
-		total += b.len(i)
+		total += b.chunkSize(i)
 	}
 	if total != h.plain {
 		return nil, fmt.Errorf("%w: chunks of %d bytes in a block of %d", errBadBlock, total, h.plain)
@@ -133,19 +133,19 @@ func parseBlock(raw []byte) (*block, error) {
 	return b, nil
 }
 
-func (b *block) id(i int) sum {
+func (b *block) chunkID(i int) sum {
 	at := blockHeader + i*blockEntry + 4
 	return sum(b.raw[at : at+32])
 }
 
-func (b *block) len(i int) int {
+func (b *block) chunkSize(i int) int {
 	return int(binary.LittleEndian.Uint32(b.raw[blockHeader+i*blockEntry:]))
 }
 
-// each expands the block and calls f for its chunks, unverified. The bytes are
+// eachChunk expands the block and calls f for its chunks, unverified. The bytes are
 // f's only until it returns if buf is used again; each returns the buffer.
-func (b *block) each(buf []byte, f func(i int, id sum, plain []byte) error) ([]byte, error) {
-	plain, err := expand(b.raw[blockHeader+b.count*blockEntry:], b.how, b.plain, buf)
+func (b *block) eachChunk(buf []byte, f func(i int, id sum, plain []byte) error) ([]byte, error) {
+	plain, err := expandPayload(b.raw[blockHeader+b.count*blockEntry:], b.how, b.plain, buf)
 	if err != nil {
 		return buf, fmt.Errorf("%w: %w", errBadBlock, err)
 	}
@@ -153,8 +153,8 @@ func (b *block) each(buf []byte, f func(i int, id sum, plain []byte) error) ([]b
 		buf = plain
 	}
 	for i := range b.count {
-		n := b.len(i)
-		if err := f(i, b.id(i), plain[:n:n]); err != nil {
+		n := b.chunkSize(i)
+		if err := f(i, b.chunkID(i), plain[:n:n]); err != nil {
 			return buf, err
 		}
 		plain = plain[n:]
@@ -162,11 +162,11 @@ func (b *block) each(buf []byte, f func(i int, id sum, plain []byte) error) ([]b
 	return buf, nil
 }
 
-// verify checks the content of every chunk against its ID.
-func (b *block) verify(buf []byte) ([]byte, error) {
-	return b.each(buf, func(_ int, id sum, plain []byte) error {
+// verifyChunks checks the content of every chunk against its ID.
+func (b *block) verifyChunks(buf []byte) ([]byte, error) {
+	return b.eachChunk(buf, func(_ int, id sum, plain []byte) error {
 		if sumOf(plain) != id {
-			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
+			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.toID())
 		}
 		return nil
 	})
@@ -186,10 +186,10 @@ func readBlock(r io.Reader, buf []byte) (*block, []byte, error) {
 	if err != nil {
 		return nil, buf, err
 	}
-	if cap(buf) < h.size() {
-		buf = append(make([]byte, 0, h.size()), buf...)
+	if cap(buf) < h.blockSize() {
+		buf = append(make([]byte, 0, h.blockSize()), buf...)
 	}
-	buf = buf[:h.size()]
+	buf = buf[:h.blockSize()]
 	if _, err := io.ReadFull(r, buf[blockHeader:]); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF

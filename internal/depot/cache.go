@@ -24,7 +24,7 @@ type cacheJSON struct {
 	Files   map[string]cached `json:"files"`
 }
 
-func (c cached) sums() []sum {
+func (c cached) chunkSums() []sum {
 	list := make([]sum, len(c.Chunks)/32)
 	for i := range list {
 		list[i] = sum(c.Chunks[32*i:])
@@ -60,7 +60,7 @@ func writeCache(path string, files []*source) {
 		if !f.Mode.IsRegular() || !f.trusted {
 			continue
 		}
-		name, odd := text(f.Path)
+		name, odd := textOrBytes(f.Path)
 		if odd != nil {
 			continue // its name would not come back from the file
 		}

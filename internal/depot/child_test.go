@@ -68,12 +68,12 @@ func churn(dir, seed string, roots []string) error {
 			// Some chunks come again and again.
 			plain := noise(r.Uint64N(30), 1+r.IntN(20_000))
 			id := IDOf(plain)
-			missing, err := s.Missing(ctx, []ID{id})
+			missing, err := s.MissingChunks(ctx, []ID{id})
 			if err != nil {
 				return err
 			}
 			if len(missing) > 0 {
-				if err := s.Put(ctx, id, plain); err != nil {
+				if err := s.PutChunk(ctx, id, plain); err != nil {
 					return err
 				}
 			}
@@ -83,7 +83,7 @@ func churn(dir, seed string, roots []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(s.Put(ctx, IDOf(b), b), s.Sync(ctx)); err != nil {
+		if err := errors.Join(s.PutChunk(ctx, IDOf(b), b), s.SyncChunks(ctx)); err != nil {
 			return err
 		}
 		roots = append(roots, string(IDOf(b)))
@@ -96,7 +96,7 @@ func churn(dir, seed string, roots []string) error {
 			for i, root := range roots {
 				ids[i] = ID(root)
 			}
-			if _, err := s.Collect(ctx, ids, 0); err != nil {
+			if _, err := s.CollectGarbage(ctx, ids, 0); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func TestAProcessKilledAtAnyMomentLosesNothingThatWasDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range roots {
-			if err := Verify(t.Context(), s, ID(id)); err != nil {
+			if err := VerifyTree(t.Context(), s, ID(id)); err != nil {
 				t.Errorf("round %d: %v", round, err)
 			}
 		}
@@ -147,11 +147,11 @@ func TestAProcessKilledAtAnyMomentLosesNothingThatWasDurable(t *testing.T) {
 		for i := range uint64(30) {
 			for _, size := range []int{1, 100} {
 				id := IDOf(noise(i, size))
-				missing, err := s.Missing(t.Context(), []ID{id})
+				missing, err := s.MissingChunks(t.Context(), []ID{id})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Get(t.Context(), id); (err == nil) != (len(missing) == 0) {
+				if _, err := s.GetChunk(t.Context(), id); (err == nil) != (len(missing) == 0) {
 					t.Errorf("round %d: %v missing, getting it: %v", round, missing, err)
 				}
 			}
@@ -185,10 +185,10 @@ func fill(dir string) error {
 	n := uint64(0)
 	for ; ; n++ {
 		plain := noise(n, 100_000)
-		if err = s.Put(ctx, IDOf(plain), plain); err != nil {
+		if err = s.PutChunk(ctx, IDOf(plain), plain); err != nil {
 			break
 		}
-		if err = s.Sync(ctx); err != nil {
+		if err = s.SyncChunks(ctx); err != nil {
 			break
 		}
 	}
@@ -205,7 +205,7 @@ func fill(dir string) error {
 		}
 		defer again.Close()
 		for i := range n {
-			if _, err := again.Get(ctx, IDOf(noise(i, 100_000))); err != nil {
+			if _, err := again.GetChunk(ctx, IDOf(noise(i, 100_000))); err != nil {
 				return fmt.Errorf("after the disk was full: %w", err)
 			}
 		}
@@ -215,7 +215,7 @@ func fill(dir string) error {
 		return err
 	}
 	// Collecting makes room even now.
-	c, err := s.Collect(ctx, nil, 0)
+	c, err := s.CollectGarbage(ctx, nil, 0)
 	if err != nil {
 		return fmt.Errorf("collecting on a full disk: %w", err)
 	}
@@ -223,7 +223,7 @@ func fill(dir string) error {
 		return fmt.Errorf("collecting on a full disk freed %d bytes", c.Bytes)
 	}
 	plain := noise(1<<40, 100_000)
-	if err := errors.Join(s.Put(ctx, IDOf(plain), plain), s.Sync(ctx)); err != nil {
+	if err := errors.Join(s.PutChunk(ctx, IDOf(plain), plain), s.SyncChunks(ctx)); err != nil {
 		return fmt.Errorf("after room was made: %w", err)
 	}
 	return nil

@@ -28,17 +28,17 @@ type Client struct {
 // NewClient speaks, through h, to the Handler that is mounted at baseURL. For a
 // Unix socket h has a Transport that dials it, and the host in baseURL is any.
 func NewClient(h *http.Client, baseURL string) *Client {
-	return &Client{http: h, base: strings.TrimSuffix(baseURL, "/"), traffic: traffic{clock: clock.Real()}}
+	return &Client{http: h, base: strings.TrimSuffix(baseURL, "/"), traffic: traffic{clock: clock.RealClock()}}
 }
 
-// post sends a request and hands its answer to read.
-func (c *Client) post(ctx context.Context, verb string, body []byte, read func(io.Reader) error) error {
+// postRequest sends a request and hands its answer to read.
+func (c *Client) postRequest(ctx context.Context, verb string, body []byte, read func(io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+verb, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("asking the depot: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/octet-stream")
-	ended := c.begin(len(body))
+	ended := c.beginRequest(len(body))
 	defer ended()
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -51,19 +51,19 @@ func (c *Client) post(ctx context.Context, verb string, body []byte, read func(i
 	if read == nil {
 		return nil
 	}
-	if err := read(c.counted(resp.Body)); err != nil {
+	if err := read(c.countReader(resp.Body)); err != nil {
 		return fmt.Errorf("reading what the depot answers: %w", err)
 	}
 	return nil
 }
 
-// Missing says which of ids the depot does not have.
-func (c *Client) Missing(ctx context.Context, ids []ID) ([]ID, error) {
+// MissingChunks says which of ids the depot does not have.
+func (c *Client) MissingChunks(ctx context.Context, ids []ID) ([]ID, error) {
 	sums, err := parseAll(ids)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := c.missing(ctx, sums)
+	gone, err := c.missingSums(ctx, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func (c *Client) Missing(ctx context.Context, ids []ID) ([]ID, error) {
 	return missing, nil
 }
 
-func (c *Client) missing(ctx context.Context, ids []sum) (gone []int, err error) {
+func (c *Client) missingSums(ctx context.Context, ids []sum) (gone []int, err error) {
 	for from := 0; from < len(ids); from += maxIDs {
 		some := ids[from:min(from+maxIDs, len(ids))]
-		err := c.post(ctx, "missing", appendIDs(make([]byte, 0, 32*len(some)), some), func(r io.Reader) error {
+		err := c.postRequest(ctx, "missing", appendIDs(make([]byte, 0, 32*len(some)), some), func(r io.Reader) error {
 			b, err := io.ReadAll(io.LimitReader(r, int64(4*len(some))+1))
 			if err != nil {
 				return err
@@ -101,8 +101,8 @@ func (c *Client) missing(ctx context.Context, ids []sum) (gone []int, err error)
 	return gone, nil
 }
 
-// Put adds a chunk.
-func (c *Client) Put(ctx context.Context, id ID, plain []byte) error {
+// PutChunk adds a chunk.
+func (c *Client) PutChunk(ctx context.Context, id ID, plain []byte) error {
 	raw, _, err := encodeOne(id, plain)
 	if err != nil {
 		return err
@@ -112,15 +112,15 @@ func (c *Client) Put(ctx context.Context, id ID, plain []byte) error {
 
 // putBlocks sends blocks; their content was verified.
 func (c *Client) putBlocks(ctx context.Context, raw []byte, _ []*block) error {
-	return c.post(ctx, "put", raw, nil)
+	return c.postRequest(ctx, "put", raw, nil)
 }
 
-// Sync returns when all that was put is durable.
-func (c *Client) Sync(ctx context.Context) error { return c.post(ctx, "sync", nil, nil) }
+// SyncChunks returns when all that was put is durable.
+func (c *Client) SyncChunks(ctx context.Context) error { return c.postRequest(ctx, "sync", nil, nil) }
 
 // holdTree is for treeSink.
 func (c *Client) holdTree(ctx context.Context, id sum) (held bool, err error) {
-	err = c.post(ctx, "hold", id[:], func(r io.Reader) error {
+	err = c.postRequest(ctx, "hold", id[:], func(r io.Reader) error {
 		held, err = readYes(r)
 		return err
 	})
@@ -129,7 +129,7 @@ func (c *Client) holdTree(ctx context.Context, id sum) (held bool, err error) {
 
 // putPatch is for treeSink.
 func (c *Client) putPatch(ctx context.Context, base, want sum, patch []byte) (done bool, err error) {
-	err = c.post(ctx, "patch", slices.Concat(base[:], want[:], patch), func(r io.Reader) error {
+	err = c.postRequest(ctx, "patch", slices.Concat(base[:], want[:], patch), func(r io.Reader) error {
 		done, err = readYes(r)
 		return err
 	})
@@ -145,9 +145,9 @@ func readYes(r io.Reader) (bool, error) {
 	return err == nil && b[0] == 1, err
 }
 
-// Get gives the plain bytes of a chunk, verified.
-func (c *Client) Get(ctx context.Context, id ID) ([]byte, error) {
-	want, err := parse(id)
+// GetChunk gives the plain bytes of a chunk, verified.
+func (c *Client) GetChunk(ctx context.Context, id ID) ([]byte, error) {
+	want, err := parseID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (c *Client) getSome(ctx context.Context, ids []sum, give func(id sum, plain
 			list = append(list, id)
 		}
 	}
-	err = c.post(ctx, "get", appendIDs(make([]byte, 0, 32*len(list)), list), func(r io.Reader) error {
+	err = c.postRequest(ctx, "get", appendIDs(make([]byte, 0, 32*len(list)), list), func(r io.Reader) error {
 		a, err = takeAnswer(bufio.NewReaderSize(r, 256<<10), want, give)
 		return err
 	})
@@ -217,7 +217,7 @@ func takeAnswer(r io.Reader, want map[sum]bool, give func(id sum, plain []byte) 
 	var wrong []sum
 	a, err := readAnswer(r, func(b *block) error {
 		var err error
-		buf, err = b.each(buf, func(_ int, id sum, plain []byte) error {
+		buf, err = b.eachChunk(buf, func(_ int, id sum, plain []byte) error {
 			if !want[id] {
 				return nil
 			}

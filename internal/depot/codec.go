@@ -43,10 +43,10 @@ var (
 	})
 )
 
-// squeeze appends plain to dst, compressed if that makes it clearly smaller:
+// compressPlain appends plain to dst, compressed if that makes it clearly smaller:
 // what shrinks by less than a thirty-second is not worth the time of reading it
 // back.
-func squeeze(dst, plain []byte) ([]byte, codec) {
+func compressPlain(dst, plain []byte) ([]byte, codec) {
 	from := len(dst)
 	dst = encoder().EncodeAll(plain, dst)
 	if len(dst)-from > len(plain)-len(plain)/32-1 {
@@ -55,9 +55,9 @@ func squeeze(dst, plain []byte) ([]byte, codec) {
 	return dst, codecZstd
 }
 
-// expand gives back the size plain bytes of a payload; buf may be used for
+// expandPayload gives back the size plain bytes of a payload; buf may be used for
 // them.
-func expand(payload []byte, how codec, size int, buf []byte) ([]byte, error) {
+func expandPayload(payload []byte, how codec, size int, buf []byte) ([]byte, error) {
 	switch how {
 	case codecPlain:
 		if len(payload) != size {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Collected is what Collect did.
+// Collected is what CollectGarbage did.
 type Collected struct {
 	Chunks int   // dropped
 	Bytes  int64 // freed on disk
@@ -20,23 +20,23 @@ type Collected struct {
 	Bad    []ID  // roots of which something is missing or damaged
 }
 
-// Collect drops chunks that no root reaches and that no push put, or was told
+// CollectGarbage drops chunks that no root reaches and that no push put, or was told
 // are there, within olderThan. A push that takes longer than ten minutes asks
 // again in the end, so that olderThan should not be less, and more than the
 // time between the end of a push and its tree being among the roots. 0 spares
 // nothing. Space is freed by packs as a whole: single dead chunks among many
 // that live stay until they are a fourth of their pack, and can be used again
 // until then.
-func (s *Store) Collect(ctx context.Context, roots []ID, olderThan time.Duration) (Collected, error) {
+func (s *Store) CollectGarbage(ctx context.Context, roots []ID, olderThan time.Duration) (Collected, error) {
 	var c Collected
-	live, err := s.reach(ctx, roots, &c)
+	live, err := s.reachableChunks(ctx, roots, &c)
 	if err != nil {
 		return c, err
 	}
-	if err := s.Sync(ctx); err != nil {
+	if err := s.SyncChunks(ctx); err != nil {
 		return c, err
 	}
-	names, err := s.list()
+	names, err := s.listPacks()
 	if err != nil {
 		return c, fmt.Errorf("collecting: %w", err)
 	}
@@ -47,22 +47,22 @@ func (s *Store) Collect(ctx context.Context, roots []ID, olderThan time.Duration
 			if err := ctx.Err(); err != nil {
 				return c, err
 			}
-			if err := sweep.pack(ctx, n, rewrite); err != nil {
+			if err := sweep.sweepPack(ctx, n, rewrite); err != nil {
 				return c, fmt.Errorf("collecting pack %s: %w", n, err)
 			}
 		}
 	}
-	if err := s.renew(); err != nil {
+	if err := s.renewIndex(); err != nil {
 		return c, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	c.Kept = s.index.size()
+	c.Kept = s.index.countChunks()
 	return c, nil
 }
 
-// reach finds all chunks that the roots need.
-func (s *Store) reach(ctx context.Context, roots []ID, c *Collected) (map[key]bool, error) {
+// reachableChunks finds all chunks that the roots need.
+func (s *Store) reachableChunks(ctx context.Context, roots []ID, c *Collected) (map[key]bool, error) {
 	live := map[key]bool{}
 	for _, id := range roots {
 		text, own, err := treeText(ctx, s, id)
@@ -78,10 +78,10 @@ func (s *Store) reach(ctx context.Context, roots []ID, c *Collected) (map[key]bo
 			return nil, fmt.Errorf("collecting: %w", err)
 		}
 		for _, o := range own {
-			live[o.key()] = true
+			live[o.toKey()] = true
 		}
 		for id := range needed { // order-free: a set
-			live[id.key()] = true
+			live[id.toKey()] = true
 		}
 	}
 	return live, nil
@@ -95,22 +95,22 @@ type sweeper struct {
 	result    *Collected
 }
 
-// pack removes a pack of which nothing lives, or, with rewrite, writes what lives
+// sweepPack removes a pack of which nothing lives, or, with rewrite, writes what lives
 // elsewhere if enough of it is dead. Nobody is inside the gate meanwhile.
-func (w *sweeper) pack(ctx context.Context, n packName, rewrite bool) error {
-	generation, took, leave, err := w.s.gate.shut()
+func (w *sweeper) sweepPack(ctx context.Context, n packName, rewrite bool) error {
+	generation, took, leave, err := w.s.gate.enterExclusive()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := w.s.prepare(generation); err != nil {
+	if err := w.s.prepareIndex(generation); err != nil {
 		return err
 	}
 	// What was put since would otherwise look as if it were not there.
-	if err := w.s.Sync(ctx); err != nil {
+	if err := w.s.SyncChunks(ctx); err != nil {
 		return err
 	}
-	v, err := w.inspect(n)
+	v, err := w.inspectPack(n)
 	if err != nil || v == nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *sweeper) pack(ctx context.Context, n packName, rewrite bool) error {
 		return err
 	}
 	defer unlock()
-	if err := w.move(v); err != nil {
+	if err := w.moveLiving(v); err != nil {
 		return err
 	}
 	// From here on the pack counts as gone.
@@ -147,7 +147,7 @@ func (s *Store) forgetPack(n packName, generation uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number, ok := s.numbers[n]; ok {
-		s.index.drop(func(p place) bool { return p.pack == number })
+		s.index.dropBlocks(func(p blockLocation) bool { return p.pack == number })
 		s.packs[number].sealed = true
 	}
 	s.generation = generation
@@ -177,8 +177,8 @@ func (v *verdict) worthIt() bool {
 	return v.size <= small || v.size-v.lives >= v.size/4
 }
 
-// inspect finds out what lives in a pack; nil if it is to stay as it is.
-func (w *sweeper) inspect(n packName) (*verdict, error) {
+// inspectPack finds out what lives in a pack; nil if it is to stay as it is.
+func (w *sweeper) inspectPack(n packName) (*verdict, error) {
 	st, err := os.Stat(packPath(w.s.dir, n))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -190,16 +190,16 @@ func (w *sweeper) inspect(n packName) (*verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := w.judge(n, said, nil)
+	v := w.judgePack(n, said, nil)
 	if v.dead == 0 && len(said.dead) == 0 {
 		return nil, nil
 	}
 	if w.olderThan > 0 {
-		used, err := w.s.touch.recent(w.olderThan)
+		used, err := w.s.touch.recentBlocks(w.olderThan)
 		if err != nil {
 			return nil, err
 		}
-		v = w.judge(n, said, used)
+		v = w.judgePack(n, said, used)
 	}
 	if v.dead == 0 && len(said.dead) == 0 {
 		return nil, nil
@@ -208,15 +208,15 @@ func (w *sweeper) inspect(n packName) (*verdict, error) {
 	return v, nil
 }
 
-// judge says what lives, given what pushes use.
-func (w *sweeper) judge(n packName, said summary, used map[touchedBlock]time.Duration) *verdict {
+// judgePack says what lives, given what pushes use.
+func (w *sweeper) judgePack(n packName, said summary, used map[touchedBlock]time.Duration) *verdict {
 	v := &verdict{name: n}
 	for _, r := range said.blocks {
 		k := keptBlock{record: r}
 		k.at, k.used = used[touchedBlock{n, r.off}]
 		lives := 0
 		for _, id := range r.ids {
-			if k.used || w.live[id.key()] {
+			if k.used || w.live[id.toKey()] {
 				lives++
 			}
 		}
@@ -239,7 +239,7 @@ func (s *Store) letGo(ctx context.Context, n packName) (unlock func(), err error
 		s.writer = nil
 	}
 	s.writing.Unlock()
-	if err := s.Sync(ctx); err != nil { // seals it
+	if err := s.SyncChunks(ctx); err != nil { // seals it
 		return nil, err
 	}
 	f, err := os.OpenFile(packPath(s.dir, n), os.O_RDWR, 0)
@@ -252,17 +252,17 @@ func (s *Store) letGo(ctx context.Context, n packName) (unlock func(), err error
 	return func() { f.Close() /* it is gone, or only locked */ }, nil //nolint:errcheck // nothing was written
 }
 
-// move writes what lives in a pack elsewhere.
-func (w *sweeper) move(v *verdict) error {
+// moveLiving writes what lives in a pack elsewhere.
+func (w *sweeper) moveLiving(v *verdict) error {
 	if len(v.kept) == 0 {
 		return nil
 	}
 	r := blockReader{store: w.s, open: map[packName]*os.File{}}
-	defer r.close()
+	defer r.closeFiles()
 	m := mover{w: w}
 	for _, k := range v.kept {
-		g := &blockGroup{name: v.name, at: place{off: k.off, size: k.size}}
-		b, err := r.read(g)
+		g := &blockGroup{name: v.name, at: blockLocation{off: k.off, size: k.size}}
+		b, err := r.readBlock(g)
 		if errors.Is(err, errBadBlock) {
 			v.dead += len(k.ids) // so it is found missing, and can be healed
 			continue
@@ -271,17 +271,17 @@ func (w *sweeper) move(v *verdict) error {
 			return err
 		}
 		if k.all {
-			err = m.whole(b, k)
+			err = m.addWhole(b, k)
 		} else {
-			err = m.parts(b)
+			err = m.addLiving(b)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := m.flush(); err != nil {
+	if err := m.flushBlocks(); err != nil {
 		return err
 	}
 	v.moved = m.moved
-	return w.s.Sync(context.Background())
+	return w.s.SyncChunks(context.Background())
 }

@@ -13,7 +13,7 @@ import (
 
 func mustCollect(t testing.TB, s *Store, olderThan time.Duration, roots ...ID) Collected {
 	t.Helper()
-	c, err := s.Collect(t.Context(), roots, olderThan)
+	c, err := s.CollectGarbage(t.Context(), roots, olderThan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestChunksOfABlockThatStillLiveOutliveIt(t *testing.T) {
 	if c := mustCollect(t, s, 0, id); c.Kept != 31 {
 		t.Errorf("%d chunks kept, want 31", c.Kept)
 	}
-	if err := Verify(t.Context(), s, id); err != nil {
+	if err := VerifyTree(t.Context(), s, id); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,7 +122,7 @@ func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 	now += 2 * time.Minute
 	mustCollect(t, s, time.Hour)
 	for _, s := range []*Store{s, other, open()} {
-		if _, err := s.Get(t.Context(), IDOf(young)); !errors.Is(err, ErrMissing) {
+		if _, err := s.GetChunk(t.Context(), IDOf(young)); !errors.Is(err, ErrMissing) {
 			t.Errorf("after its time: %v, want %v", err, ErrMissing)
 		}
 		wantMissing(t, s, []ID{IDOf(young)}, IDOf(young))
@@ -142,7 +142,7 @@ func TestARootThatIsDamagedIsToldAndDoesNotStopTheCollection(t *testing.T) {
 	if len(c.Bad) != 2 || c.Bad[0] != bad {
 		t.Errorf("bad roots %v, want %s and one more", c.Bad, bad)
 	}
-	if err := Verify(t.Context(), s, good); err != nil {
+	if err := VerifyTree(t.Context(), s, good); err != nil {
 		t.Error(err)
 	}
 }
@@ -163,7 +163,7 @@ func TestThePackOfAProcessThatWritesIsLeftAlone(t *testing.T) {
 func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	stores := []*Store{openStore(t, dir), openStore(t, dir)}
-	client := serve(t, Handler(stores[0]))
+	client := serve(t, NewHandler(stores[0]))
 	folders := make([]string, 6)
 	for i := range folders {
 		// They share most of their content.
@@ -178,12 +178,12 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 			sink := []Sink{stores[0], stores[1], client}[i]
 			r := rand.New(rand.NewPCG(uint64(i), 6))
 			for range 15 {
-				id, _, _, err := Push(t.Context(), folders[r.IntN(len(folders))], sink, PushOptions{})
+				id, _, _, err := PushFolder(t.Context(), folders[r.IntN(len(folders))], sink, PushOptions{})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if err := Verify(t.Context(), sink.(Source), id); err != nil {
+				if err := VerifyTree(t.Context(), sink.(Source), id); err != nil {
 					t.Errorf("right after a push: %v", err)
 				}
 				roots.Clear()
@@ -197,7 +197,7 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 		for i := 0; !stop.Load(); i++ {
 			var ids []ID
 			roots.Range(func(k, _ any) bool { ids = append(ids, k.(ID)); return true })
-			if _, err := stores[i%2].Collect(t.Context(), ids, time.Hour); err != nil {
+			if _, err := stores[i%2].CollectGarbage(t.Context(), ids, time.Hour); err != nil {
 				t.Error(err)
 				return
 			}

@@ -18,8 +18,8 @@ func HasContent(f *os.File, e *Entry) (bool, error) {
 	var c cutter
 	left, p := e.Chunks, planFor(e.Size)
 	for off := int64(0); off < e.Size; off += p.piece {
-		err := c.cut(f, p, off, min(p.piece, e.Size-off), nil, func(id sum, _ []byte) error {
-			if len(left) == 0 || left[0] != id.id() {
+		err := c.cutPiece(f, p, off, min(p.piece, e.Size-off), nil, func(id sum, _ []byte) error {
+			if len(left) == 0 || left[0] != id.toID() {
 				return errOtherContent
 			}
 			left = left[1:]

@@ -28,7 +28,7 @@ func TestAFileIsKnownByItsContentWhateverItsTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, tree, _, err := Push(context.Background(), dir, store, PushOptions{})
+		_, tree, _, err := PushFolder(context.Background(), dir, store, PushOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

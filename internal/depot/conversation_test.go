@@ -42,7 +42,7 @@ func (g *guest) post(verb string, body []byte) *httptest.ResponseRecorder {
 	g.t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/v1/depot/"+verb, bytes.NewReader(body))
 	w := httptest.NewRecorder()
-	Handler(g.store).ServeHTTP(w, r)
+	NewHandler(g.store).ServeHTTP(w, r)
 	if w.Code >= 500 {
 		g.t.Errorf("%s: %d %s", verb, w.Code, w.Body)
 	}
@@ -86,7 +86,7 @@ func (g *guest) act(roots []ID) {
 			g.safe = maps.Clone(g.known)
 		}
 	case 7:
-		if _, err := g.store.Collect(g.t.Context(), roots, 0); err != nil {
+		if _, err := g.store.CollectGarbage(g.t.Context(), roots, 0); err != nil {
 			g.t.Errorf("collecting: %v", err)
 		}
 		g.known, g.safe = maps.Clone(g.precious), g.precious
@@ -124,11 +124,11 @@ func FuzzConversation(f *testing.F) {
 		root := IDOf(tree)
 		g.precious = map[ID][]byte{id: precious, root: tree}
 		for id, text := range g.precious {
-			if err := g.store.Put(t.Context(), id, text); err != nil {
+			if err := g.store.PutChunk(t.Context(), id, text); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := g.store.Sync(t.Context()); err != nil {
+		if err := g.store.SyncChunks(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		g.known, g.safe = maps.Clone(g.precious), g.precious
@@ -136,11 +136,11 @@ func FuzzConversation(f *testing.F) {
 			g.act([]ID{root})
 		}
 		for id, want := range g.known {
-			if got, err := g.store.Get(context.Background(), id); err != nil || !bytes.Equal(got, want) {
+			if got, err := g.store.GetChunk(context.Background(), id); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s is %d bytes, %v", id, len(got), err)
 			}
 		}
-		if got, err := g.store.Get(context.Background(), IDOf([]byte("precious"))); err == nil && string(got) != "precious" {
+		if got, err := g.store.GetChunk(context.Background(), IDOf([]byte("precious"))); err == nil && string(got) != "precious" {
 			t.Errorf("something else is found under its name: %q", got)
 		}
 	})

@@ -9,11 +9,11 @@ import (
 // one that is cut off does not begin again.
 const copySynced = 32 << 20
 
-// Copy brings a tree from one depot into another, with all that it needs. What is
+// CopyTree brings a tree from one depot into another, with all that it needs. What is
 // there already, from an earlier copy that was cut off too, is not sent again.
 // When it returns, all of it is durable. The figures of one that was cut off are
 // of what came until then.
-func Copy(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error) {
+func CopyTree(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error) {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
 		return nil, Stats{}, err
@@ -22,12 +22,12 @@ func Copy(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error
 	if err := p.copyChunks(ctx, from, t, to); err != nil {
 		return nil, p.stats, fmt.Errorf("copying tree %s: %w", id, err)
 	}
-	root, err := p.tree(ctx, t)
+	root, err := p.sendTree(ctx, t)
 	if err == nil && root != id {
 		err = fmt.Errorf("copying tree %s: it is not written as we would", id)
 	}
 	if err == nil {
-		err = to.Sync(ctx)
+		err = to.SyncChunks(ctx)
 	}
 	return t, p.stats, err
 }
@@ -42,18 +42,18 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 		if e.Mode.IsRegular() {
 			p.stats.Files++
 		}
-		for _, id := range e.sums() {
+		for _, id := range e.chunkSums() {
 			if _, zero := id.isZeros(); !zero {
 				ids = append(ids, id)
 			}
 		}
 	}
-	ids = distinct(ids)
+	ids = distinctSums(ids)
 	b := batch{pusher: p}
 	synced := int64(0)
 	for len(ids) > 0 {
 		n := min(itemChunks/8, len(ids)) // about what a few batches hold
-		gone, err := p.to.missing(ctx, ids[:n])
+		gone, err := p.to.missingSums(ctx, ids[:n])
 		if err != nil {
 			return err
 		}
@@ -65,22 +65,22 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 		if len(want) == 0 {
 			continue
 		}
-		err = getMany(ctx, from, want, func(id sum, plain []byte) error { return b.add(ctx, id, plain) })
+		err = getMany(ctx, from, want, func(id sum, plain []byte) error { return b.addChunk(ctx, id, plain) })
 		if err == nil && p.stats.Moved-synced > copySynced {
 			synced = p.stats.Moved
-			err = to.Sync(ctx)
+			err = to.SyncChunks(ctx)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return b.flush(ctx)
+	return b.flushMissing(ctx)
 }
 
-// Holds says whether a depot has a tree and all that it needs. What it has stays
+// HoldsTree says whether a depot has a tree and all that it needs. What it has stays
 // for as long as a push may take.
-func Holds(ctx context.Context, s *Store, id ID) (bool, error) {
-	root, err := parse(id)
+func HoldsTree(ctx context.Context, s *Store, id ID) (bool, error) {
+	root, err := parseID(id)
 	if err != nil {
 		return false, err
 	}

@@ -43,27 +43,27 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 		return s
 	}
 	from, to := open(), open()
-	id, tree, stats, err := Push(t.Context(), dir, from, PushOptions{})
+	id, tree, stats, err := PushFolder(t.Context(), dir, from, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Copy(t.Context(), &cutOff{from, stats.New * 3 / 4}, id, to); !errors.Is(err, errCut) {
+	if _, _, err := CopyTree(t.Context(), &cutOff{from, stats.New * 3 / 4}, id, to); !errors.Is(err, errCut) {
 		t.Fatalf("the copy ended with %v", err)
 	}
-	if err := Verify(t.Context(), to, id); !errors.Is(err, ErrMissing) {
+	if err := VerifyTree(t.Context(), to, id); !errors.Is(err, ErrMissing) {
 		t.Errorf("half a tree is %v", err)
 	}
-	got, again, err := Copy(t.Context(), from, id, to)
+	got, again, err := CopyTree(t.Context(), from, id, to)
 	if err != nil || len(got.Entries) != len(tree.Entries) {
 		t.Fatal(got, err)
 	}
 	if again.Bytes != stats.Bytes || again.Moved > stats.Moved*3/4 || again.Moved == 0 {
 		t.Errorf("%d of %d bytes were sent the second time", again.Moved, stats.Moved)
 	}
-	if _, third, err := Copy(t.Context(), from, id, to); err != nil || third.New != 0 {
+	if _, third, err := CopyTree(t.Context(), from, id, to); err != nil || third.New != 0 {
 		t.Errorf("%d chunks were sent the third time: %v", third.New, err)
 	}
-	if err := Verify(t.Context(), to, id); err != nil {
+	if err := VerifyTree(t.Context(), to, id); err != nil {
 		t.Error(err)
 	}
 }

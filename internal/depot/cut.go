@@ -46,8 +46,8 @@ func planFor(size int64) plan {
 	return p
 }
 
-// pieces is the number of pieces of a file of the size.
-func (p plan) pieces(size int64) int { return int((size + p.piece - 1) / p.piece) }
+// pieceCount is the number of pieces of a file of the size.
+func (p plan) pieceCount(size int64) int { return int((size + p.piece - 1) / p.piece) }
 
 // cutter cuts pieces of files. It holds buffers, so a worker keeps one.
 type cutter struct {
@@ -57,10 +57,10 @@ type cutter struct {
 	runs  runReader
 }
 
-// cut cuts the piece of n bytes at off of a file. It calls emit for every chunk;
+// cutPiece cuts the piece of n bytes at off of a file. It calls emit for every chunk;
 // the bytes are emit's until it returns, and nil for a run of zeros. It returns
 // io.ErrUnexpectedEOF if the file ends early.
-func (c *cutter) cut(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(id sum, plain []byte) error) error {
+func (c *cutter) cutPiece(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(id sum, plain []byte) error) error {
 	if len(c.buf) < cutBuffer && n > jcMin {
 		c.buf = make([]byte, cutBuffer)
 	} else if c.buf == nil {
@@ -77,14 +77,14 @@ func (c *cutter) cutBytes(f io.ReaderAt, off, n int64, holes *holeMap, emit func
 	if n <= jcMin {
 		return c.cutSmall(f, off, n, holes, emit)
 	}
-	c.runs.reset(f, off, n, holes, c.buf)
+	c.runs.resetTo(f, off, n, holes, c.buf)
 	for {
-		zero, more, err := c.runs.next()
+		zero, more, err := c.runs.nextZeros()
 		if err != nil {
 			return err
 		}
 		if zero > 0 {
-			if err := emit(zeros(zero), nil); err != nil {
+			if err := emit(zerosID(zero), nil); err != nil {
 				return err
 			}
 		}
@@ -141,7 +141,7 @@ func (c *cutter) cutSmall(f io.ReaderAt, off, n int64, holes *holeMap, emit func
 		return err
 	}
 	if n >= zeroRun && allZero(b) {
-		return emit(zeros(n), nil)
+		return emit(zerosID(n), nil)
 	}
 	return emit(sumOf(b), b)
 }
@@ -180,7 +180,7 @@ func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, e
 				if err := emitZeros(&zero, emit); err != nil {
 					return err
 				}
-				id := c.pages.id(off-int64(len(b)), b[:k])
+				id := c.pages.pageID(off-int64(len(b)), b[:k])
 				if err := emit(id, b[:k]); err != nil {
 					return err
 				}
@@ -197,7 +197,7 @@ func emitZeros(n *int64, emit func(sum, []byte) error) error {
 	if *n == 0 {
 		return nil
 	}
-	id := zeros(*n)
+	id := zerosID(*n)
 	*n = 0
 	return emit(id, nil)
 }

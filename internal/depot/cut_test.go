@@ -22,7 +22,7 @@ func cutAll(t testing.TB, content []byte, holes *holeMap) []sum {
 	p := planFor(int64(len(content)))
 	for off := int64(0); off < int64(len(content)); off += p.piece {
 		var piece []sum
-		err := c.cut(bytes.NewReader(content), p, off, min(p.piece, int64(len(content))-off), holes, func(id sum, plain []byte) error {
+		err := c.cutPiece(bytes.NewReader(content), p, off, min(p.piece, int64(len(content))-off), holes, func(id sum, plain []byte) error {
 			piece = append(piece, id)
 			if n, zero := id.isZeros(); zero {
 				joined = append(joined, make([]byte, n)...)
@@ -101,7 +101,7 @@ func TestLargeImagesAreCutAtPagesByContent(t *testing.T) {
 		cutIn := func(content []byte) (list []sum) {
 			var c cutter
 			var joined []byte
-			err := c.cut(bytes.NewReader(content), plan{pages: pages}, 0, int64(len(content)), nil, func(id sum, plain []byte) error {
+			err := c.cutPiece(bytes.NewReader(content), plan{pages: pages}, 0, int64(len(content)), nil, func(id sum, plain []byte) error {
 				list = append(list, id)
 				if n, zero := id.isZeros(); zero {
 					plain = make([]byte, n)
@@ -187,7 +187,7 @@ func TestOfAnImageOfWhichATwentiethChangedFarLessThanASeventhMoves(t *testing.T)
 	} {
 		r := rand.New(rand.NewPCG(3, 4))
 		image := bytes.Clone(c.image)
-		client := serve(t, Handler(openStore(t, t.TempDir())))
+		client := serve(t, NewHandler(openStore(t, t.TempDir())))
 		var wire atomic.Int64
 		client.http.Transport = counting{client.http.Transport, &wire}
 		dir := t.TempDir()
@@ -224,7 +224,7 @@ func TestALargeTreeIsSentAsWhatDiffersIfBothHaveItsLike(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprintf("file%04d", i)), []byte(fmt.Sprint(i)))
 	}
 	first, second := openStore(t, t.TempDir()), openStore(t, t.TempDir())
-	handler := Handler(first)
+	handler := NewHandler(first)
 	client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	_, _, full := mustPush(t, dir, client, PushOptions{})
 	write(t, filepath.Join(dir, "file0700"), []byte("changed"))
@@ -240,16 +240,16 @@ func TestALargeTreeIsSentAsWhatDiffersIfBothHaveItsLike(t *testing.T) {
 		t.Errorf("%d bytes moved for nothing", same.Moved)
 	}
 	// Another depot, or one that lost it, gets all of it.
-	handler = Handler(second)
+	handler = NewHandler(second)
 	if got, _, stats := mustPush(t, dir, client, PushOptions{}); got != id || stats.Moved < full.Moved/2 {
 		t.Errorf("to another depot goes %s in %d bytes, want %s in about %d", got, stats.Moved, id, full.Moved)
 	}
-	if err := Verify(t.Context(), second, id); err != nil {
+	if err := VerifyTree(t.Context(), second, id); err != nil {
 		t.Error(err)
 	}
 	mustCollect(t, second, 0)
 	mustPush(t, dir, client, PushOptions{})
-	if err := Verify(t.Context(), second, id); err != nil {
+	if err := VerifyTree(t.Context(), second, id); err != nil {
 		t.Error(err)
 	}
 }

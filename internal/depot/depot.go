@@ -2,8 +2,8 @@
 // results. A file is cut into chunks where its content says so; a chunk is
 // named by the BLAKE3 hash of its bytes, kept once, compressed, and checked
 // whenever it is read. A folder is a tree of such names, itself kept under one
-// ID. Store is a depot on disk, Client one behind HTTP, and Push, Fetch and
-// Snapshot do not know which of the two they speak to. The package knows
+// ID. Store is a depot on disk, Client one behind HTTP, and PushFolder, FetchTree and
+// TakeSnapshot do not know which of the two they speak to. The package knows
 // folders, files and chunks; it must not know of jobs, brokers or checkpoints.
 package depot
 
@@ -26,15 +26,15 @@ var (
 // Source gives the plain bytes of a chunk, verified against its ID, or an error
 // that is ErrMissing or ErrDamaged.
 type Source interface {
-	Get(ctx context.Context, id ID) ([]byte, error)
+	GetChunk(ctx context.Context, id ID) ([]byte, error)
 }
 
-// Sink takes chunks. What Missing does not name is there, and stays for a push
-// that is under way; what was Put is durable once Sync has returned.
+// Sink takes chunks. What MissingChunks does not name is there, and stays for a push
+// that is under way; what was put is durable once SyncChunks has returned.
 type Sink interface {
-	Missing(ctx context.Context, ids []ID) ([]ID, error)
-	Put(ctx context.Context, id ID, plain []byte) error
-	Sync(ctx context.Context) error
+	MissingChunks(ctx context.Context, ids []ID) ([]ID, error)
+	PutChunk(ctx context.Context, id ID, plain []byte) error
+	SyncChunks(ctx context.Context) error
 }
 
 // Stats is what a push did.

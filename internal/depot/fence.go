@@ -70,7 +70,7 @@ func (f *Fence) admits(ctx context.Context, ids []sum) ([]bool, error) {
 	yes := make([]bool, len(ids))
 	for i, id := range ids {
 		_, zero := id.isZeros()
-		yes[i] = zero || f.keys > maxGrantKeys || f.knows(id.key())
+		yes[i] = zero || f.keys > maxGrantKeys || f.knows(id.toKey())
 	}
 	return yes, nil
 }
@@ -97,12 +97,12 @@ func (f *Fence) read(ctx context.Context) error {
 		if g.keys != nil {
 			continue
 		}
-		root, err := parse(tree)
+		root, err := parseID(tree)
 		if err != nil {
 			g.keys = map[key]struct{}{} // no tree: nothing is in it
 			continue
 		}
-		keys := map[key]struct{}{root.key(): {}}
+		keys := map[key]struct{}{root.toKey(): {}}
 		text, own, err := treeText(ctx, f.store, tree)
 		var needed map[sum]bool
 		if err == nil {
@@ -112,10 +112,10 @@ func (f *Fence) read(ctx context.Context) error {
 			return err
 		}
 		for _, id := range own {
-			keys[id.key()] = struct{}{}
+			keys[id.toKey()] = struct{}{}
 		}
 		for id := range needed { // order-free: a set
-			keys[id.key()] = struct{}{}
+			keys[id.toKey()] = struct{}{}
 		}
 		g.keys = keys
 		f.keys += len(keys)
@@ -131,7 +131,7 @@ func (f *Fence) offer(ids []sum) {
 		if len(f.offered) >= maxOffered {
 			f.offered, f.before = map[key]struct{}{}, f.offered
 		}
-		f.offered[id.key()] = struct{}{}
+		f.offered[id.toKey()] = struct{}{}
 	}
 }
 
@@ -141,7 +141,7 @@ func (f *Fence) admitsTree(ctx context.Context, id sum) (bool, error) {
 	if yes, err := f.admits(ctx, []sum{id}); err != nil || !yes[0] {
 		return false, err
 	}
-	text, ids, err := treeText(ctx, f.store, id.id())
+	text, ids, err := treeText(ctx, f.store, id.toID())
 	if err != nil {
 		return false, notThere(err)
 	}

@@ -14,7 +14,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	folder := func(seed uint64) (string, ID) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "data"), noise(seed, 200_000))
-		id, _, _, err := Push(t.Context(), dir, store, PushOptions{})
+		id, _, _, err := PushFolder(t.Context(), dir, store, PushOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	asked := append(chunksOf(granted), chunksOf(secret)...)
 	missing := func() int {
 		t.Helper()
-		gone, err := client.Missing(t.Context(), asked)
+		gone, err := client.MissingChunks(t.Context(), asked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +47,11 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	if n := missing(); n != len(chunksOf(secret)) {
 		t.Errorf("%d of %d are told to be missing", n, len(asked))
 	}
-	if _, err := Fetch(t.Context(), client, granted, filepath.Join(t.TempDir(), "x")); err != nil {
+	if _, err := FetchTree(t.Context(), client, granted, filepath.Join(t.TempDir(), "x")); err != nil {
 		t.Errorf("what was granted cannot be fetched: %v", err)
 	}
 	for _, id := range chunksOf(secret) {
-		if _, err := client.Get(t.Context(), id); !errors.Is(err, ErrMissing) {
+		if _, err := client.GetChunk(t.Context(), id); !errors.Is(err, ErrMissing) {
 			t.Errorf("a chunk of somebody else's tree gives %v", err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Put(t.Context(), IDOf(text), text); err != nil {
+	if err := client.PutChunk(t.Context(), IDOf(text), text); err != nil {
 		t.Fatal(err)
 	}
 	if held, err := client.holdTree(t.Context(), sumOf(text)); err != nil || held {
@@ -78,11 +78,11 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 
 	// What comes from who asks may be asked about, also if it was there before.
 	write(t, filepath.Join(mine, "more"), noise(3, 100_000))
-	made, _, _, err := Push(t.Context(), mine, client, PushOptions{})
+	made, _, _, err := PushFolder(t.Context(), mine, client, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fetch(t.Context(), client, made, filepath.Join(t.TempDir(), "y")); err != nil {
+	if _, err := FetchTree(t.Context(), client, made, filepath.Join(t.TempDir(), "y")); err != nil {
 		t.Errorf("what was pushed cannot be fetched: %v", err)
 	}
 	revoke()
@@ -93,7 +93,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 
 func mustParse(t *testing.T, id ID) sum {
 	t.Helper()
-	s, err := parse(id)
+	s, err := parseID(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,26 +102,26 @@ func mustParse(t *testing.T, id ID) sum {
 
 func TestADepotTakesNoMoreThanItMay(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	client := serve(t, Handler(store))
+	client := serve(t, NewHandler(store))
 	store.SetLimit(1 << 20)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "fits"), noise(1, 300_000))
-	if _, _, _, err := Push(t.Context(), dir, client, PushOptions{}); err != nil {
+	if _, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "large"), noise(2, 3<<20))
-	_, _, _, err := Push(t.Context(), dir, client, PushOptions{})
+	_, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "limits.depot") || strings.Contains(err.Error(), "\n\n") {
 		t.Errorf("more than it may take gives %v", err)
 	}
-	if !Troubled(err) {
+	if !IsTroubled(err) {
 		t.Error("who brings results does not know that it may work later")
 	}
 	if used, err := store.diskBytes(); err != nil || used > 1<<20+64<<10 {
 		t.Errorf("it takes %d bytes: %v", used, err)
 	}
 	store.SetLimit(16 << 20)
-	if _, _, _, err := Push(t.Context(), dir, client, PushOptions{}); err != nil {
+	if _, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{}); err != nil {
 		t.Errorf("with a higher limit: %v", err)
 	}
 }

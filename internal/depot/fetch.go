@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Fetch makes dir hold exactly the tree id: what is not in the tree is removed,
+// FetchTree makes dir hold exactly the tree id: what is not in the tree is removed,
 // and files that are right already are left as they are. Every chunk is
 // verified; if one is missing or damaged the error is ErrMissing or ErrDamaged
 // and dir holds part of the tree.
-func Fetch(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
+func FetchTree(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
 	t, err := LoadTree(ctx, from, id)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func Fetch(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
 		return nil, fmt.Errorf("opening a folder: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // only opened
-	want, err := clean(root, dir, t)
+	want, err := cleanFolder(root, dir, t)
 	if err == nil {
 		err = placeAll(ctx, from, root, want, false)
 	}
@@ -39,10 +39,10 @@ func Fetch(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
 	return t, nil
 }
 
-// clean removes from dir what the tree does not have, and returns those
+// cleanFolder removes from dir what the tree does not have, and returns those
 // entries that dir does not have.
-func clean(root *os.Root, dir string, t *Tree) ([]Entry, error) {
-	list, odd, err := walk(dir, nil, Limit{})
+func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
+	list, odd, err := walkFolder(dir, nil, Limit{})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func clean(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 			}
 		}
 		e := want[f.Path]
-		if e != nil && (f.Mode.IsDir() && e.Mode.IsDir() || holds(&c, dir, &f, e)) {
+		if e != nil && (f.Mode.IsDir() && e.Mode.IsDir() || holdsEntry(&c, dir, &f, e)) {
 			have[f.Path] = true
 		} else {
 			odd = append(odd, f.Path)
@@ -81,9 +81,9 @@ func clean(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 	return left, nil
 }
 
-// holds reports whether what was found is the entry already. Only a file that
+// holdsEntry reports whether what was found is the entry already. Only a file that
 // looks right from outside is read.
-func holds(c *cutter, dir string, f *found, e *Entry) bool {
+func holdsEntry(c *cutter, dir string, f *found, e *Entry) bool {
 	if f.Mode != e.Mode || f.Size != e.Size || f.ModTime != e.ModTime || f.Link != e.Link {
 		return false
 	}
@@ -103,7 +103,7 @@ func holds(c *cutter, dir string, f *found, e *Entry) bool {
 	p := planFor(f.Size)
 	for off := int64(0); off < f.Size; off += p.piece {
 		var piece []sum
-		err := c.cut(in, p, off, min(p.piece, f.Size-off), holes, func(id sum, _ []byte) error {
+		err := c.cutPiece(in, p, off, min(p.piece, f.Size-off), holes, func(id sum, _ []byte) error {
 			piece = append(piece, id)
 			return nil
 		})
@@ -112,15 +112,15 @@ func holds(c *cutter, dir string, f *found, e *Entry) bool {
 		}
 		chunks = appendChunks(chunks, piece)
 	}
-	return slices.EqualFunc(chunks, e.Chunks, func(s sum, id ID) bool { return s.id() == id })
+	return slices.EqualFunc(chunks, e.Chunks, func(s sum, id ID) bool { return s.toID() == id })
 }
 
-// Apply removes and writes single entries of a folder, as Differ found them
+// ApplyChanges removes and writes single entries of a folder, as DiffTrees found them
 // between two trees, and leaves everything else in it alone. A file is replaced
 // at once, when all of it has arrived.
-func Apply(ctx context.Context, from Source, dir string, changed []Entry, removed []string) error {
+func ApplyChanges(ctx context.Context, from Source, dir string, changed []Entry, removed []string) error {
 	for i := range changed {
-		if err := changed[i].check(); err != nil {
+		if err := changed[i].checkEntry(); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func Apply(ctx context.Context, from Source, dir string, changed []Entry, remove
 	defer root.Close() //nolint:errcheck // only opened
 	for _, p := range removed {
 		if !safePath(p) {
-			return badTree("the path %q", clip(p))
+			return badTree("the path %q", clipText(p))
 		}
 		// A folder that is not empty holds what is none of our business.
 		st, err := root.Lstat(p)
@@ -226,8 +226,8 @@ func makeRoom(root *os.Root, p string) error {
 	return root.RemoveAll(p)
 }
 
-// finish gives a file that is complete its mode and time.
-func finish(root *os.Root, name string, f *os.File, e *Entry) error {
+// finishFile gives a file that is complete its mode and time.
+func finishFile(root *os.Root, name string, f *os.File, e *Entry) error {
 	if err := f.Chmod(e.Mode.Perm()); err != nil {
 		return err
 	}

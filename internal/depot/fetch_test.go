@@ -16,7 +16,7 @@ import (
 
 func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	client := serve(t, Handler(s))
+	client := serve(t, NewHandler(s))
 	outside := t.TempDir()
 	if err := os.Chmod(outside, 0o755); err != nil {
 		t.Fatal(err)
@@ -146,12 +146,12 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 			}
 			in.Entries = append(in.Entries, w)
 		}
-		b, err := canonical(in)
+		b, err := canonicalJSON(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if _, err := Fetch(t.Context(), s, put(t, s, b), filepath.Join(dir, "in")); !errors.Is(err, ErrDamaged) {
+		if _, err := FetchTree(t.Context(), s, put(t, s, b), filepath.Join(dir, "in")); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want %v", name, err, ErrDamaged)
 		}
 		if list := describe(t, dir); len(list) > 1 {
@@ -171,7 +171,7 @@ func TestAFileOfWrongSizeIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Fetch(t.Context(), s, put(t, s, b), t.TempDir()); !errors.Is(err, ErrDamaged) {
+		if _, err := FetchTree(t.Context(), s, put(t, s, b), t.TempDir()); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes of 10: %v, want %v", size, err, ErrDamaged)
 		}
 	}
@@ -200,11 +200,11 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 	os.Mkdir(filepath.Join(after, "empty"), 0o750)
 	_, a, _ := mustPush(t, before, s, PushOptions{})
 	_, b, _ := mustPush(t, after, s, PushOptions{})
-	changed, removed := Differ(a, b)
+	changed, removed := DiffTrees(a, b)
 	if slices.ContainsFunc(changed, func(e Entry) bool { return e.Path == "same" }) {
 		t.Error("what is the same differs")
 	}
-	if err := Apply(t.Context(), s, user, changed, removed); err != nil {
+	if err := ApplyChanges(t.Context(), s, user, changed, removed); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(after, "mine"), []byte("the user's own"))
@@ -215,10 +215,10 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 		}
 	}
 	wantSame(t, user, after)
-	if err := Apply(t.Context(), s, user, []Entry{{Path: "../evil", Mode: 0o644}}, nil); err == nil {
+	if err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "../evil", Mode: 0o644}}, nil); err == nil {
 		t.Error("a path that leads out was written")
 	}
-	if err := Apply(t.Context(), s, user, nil, []string{"../evil"}); err == nil {
+	if err := ApplyChanges(t.Context(), s, user, nil, []string{"../evil"}); err == nil {
 		t.Error("a path that leads out was removed")
 	}
 }
@@ -228,7 +228,7 @@ func TestApplyNeverFollowsALinkOutOfTheFolder(t *testing.T) {
 	outside, user := t.TempDir(), t.TempDir()
 	os.Symlink(outside, filepath.Join(user, "a"))
 	id := put(t, s, []byte("evil"))
-	err := Apply(t.Context(), s, user, []Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []ID{id}}}, []string{"a/c"})
+	err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []ID{id}}}, []string{"a/c"})
 	if err == nil || strings.Contains(err.Error(), "panic") {
 		t.Errorf("writing through a link that leads out: %v", err)
 	}

@@ -29,11 +29,11 @@ func mend(in []byte) []byte {
 	in = bytes.Clone(in)
 	for b := in; len(b) >= blockHeader; {
 		h, err := parseHead(b)
-		if err != nil || h.size() > len(b) {
+		if err != nil || h.blockSize() > len(b) {
 			break
 		}
-		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.size()]))
-		b = b[h.size():]
+		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.blockSize()]))
+		b = b[h.blockSize():]
 	}
 	return in
 }
@@ -54,16 +54,16 @@ func FuzzBlocks(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if again, err := parseBlock(bytes.Clone(b.raw)); err != nil || again.size() != b.size() {
+			if again, err := parseBlock(bytes.Clone(b.raw)); err != nil || again.blockSize() != b.blockSize() {
 				t.Fatalf("a block that was accepted is no block: %v", err)
 			}
-			if _, err := b.verify(nil); err != nil {
+			if _, err := b.verifyChunks(nil); err != nil {
 				continue
 			}
 			total := 0
-			if _, err := b.each(nil, func(_ int, id sum, plain []byte) error {
+			if _, err := b.eachChunk(nil, func(_ int, id sum, plain []byte) error {
 				if sumOf(plain) != id {
-					t.Errorf("verified, and yet the content of %s is wrong", id.id())
+					t.Errorf("verified, and yet the content of %s is wrong", id.toID())
 				}
 				total += len(plain)
 				return nil
@@ -90,7 +90,7 @@ func FuzzAnswer(f *testing.F) {
 		given := map[sum]bool{}
 		a, err := takeAnswer(bytes.NewReader(mend(in)), want, func(id sum, plain []byte) error {
 			if sumOf(plain) != id || !slices.Contains(asked, id) || given[id] {
-				t.Errorf("%s was given wrongly", id.id())
+				t.Errorf("%s was given wrongly", id.toID())
 			}
 			given[id] = true
 			return nil
@@ -100,7 +100,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		for _, id := range asked {
 			if !given[id] && !slices.Contains(a.missing, id) && !slices.Contains(a.damaged, id) {
-				t.Errorf("nobody knows where %s is", id.id())
+				t.Errorf("nobody knows where %s is", id.toID())
 			}
 		}
 	})
@@ -118,7 +118,7 @@ func FuzzHandler(f *testing.F) {
 	}
 	f.Cleanup(func() { os.RemoveAll(dir) })
 	s := openStore(f, dir)
-	h := Handler(s)
+	h := NewHandler(s)
 	f.Fuzz(func(t *testing.T, verb string, body []byte) {
 		body = mend(body)
 		r := httptest.NewRequest(http.MethodPost, "/v1/depot/x", bytes.NewReader(body))
@@ -133,7 +133,7 @@ func FuzzHandler(f *testing.F) {
 		s.mu.RUnlock()
 		if b, _, err := readBlock(bytes.NewReader(body), nil); err == nil && loaded {
 			for i := range b.count {
-				if err := s.getMany(t.Context(), []sum{b.id(i)}, func(sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
+				if err := s.getMany(t.Context(), []sum{b.chunkID(i)}, func(sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
 					t.Errorf("getting what was sent: %v", err)
 				}
 			}
@@ -150,7 +150,7 @@ func isAbsent(err error) bool {
 // was.
 func FuzzTree(f *testing.F) {
 	good, err := encodeTree(&Tree{Entries: []Entry{
-		{Path: "a", Mode: 0o644, Size: 10, Chunks: []ID{IDOf([]byte("x")), zeros(9).id()}},
+		{Path: "a", Mode: 0o644, Size: 10, Chunks: []ID{IDOf([]byte("x")), zerosID(9).toID()}},
 		{Path: "b", Mode: os.ModeDir | 0o755},
 		{Path: "b/\xff", Mode: os.ModeSymlink | 0o777, Link: "../\xfe"},
 	}})
@@ -180,7 +180,7 @@ func FuzzTree(f *testing.F) {
 		if err != nil {
 			t.Fatalf("decoding what was encoded: %v", err)
 		}
-		if changed, removed := Differ(tree, again); len(changed)+len(removed) > 0 {
+		if changed, removed := DiffTrees(tree, again); len(changed)+len(removed) > 0 {
 			t.Errorf("it comes back with %v changed and %v removed", changed, removed)
 		}
 	})
@@ -219,7 +219,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 		}
 		before := describe(t, filepath.Join(top, "outside"))
 		id := put(t, s, []byte(content+"x"))
-		raw, _ := parse(id)
+		raw, _ := parseID(id)
 		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
 			{Path64: []byte(first), Mode: os.ModeSymlink | 0o777, Link64: []byte(link)},
 			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: base64.RawStdEncoding.EncodeToString(raw[:])},
@@ -227,13 +227,13 @@ func FuzzFetchStaysInside(f *testing.F) {
 		if link == "" {
 			in.Entries[0] = entryJSON{Path64: []byte(first), Mode: os.ModeDir | 0o755}
 		}
-		b, err := canonical(in)
+		b, err := canonicalJSON(in)
 		if err != nil || len(b) > maxChunk {
 			return
 		}
-		Fetch(t.Context(), s, put(t, s, b), inside)
+		FetchTree(t.Context(), s, put(t, s, b), inside)
 		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []ID{id}}
-		Apply(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
+		ApplyChanges(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
 		if after := describe(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
 			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
 		}
@@ -260,7 +260,7 @@ func FuzzPackIndex(f *testing.F) {
 		}
 		blocks := map[touchedBlock]time.Duration{}
 		tr := toucher{now: func() time.Duration { return time.Hour }}
-		tr.read(in, time.Minute, blocks)
+		tr.readTouched(in, time.Minute, blocks)
 		if len(blocks)*touchEntry > len(in) {
 			t.Errorf("%d touches in %d bytes", len(blocks), len(in))
 		}
@@ -352,7 +352,7 @@ func FuzzCache(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, c := range readCache(p) {
-			c.sums()
+			c.chunkSums()
 		}
 	})
 }

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate keeps those who rely on chunks apart from those who take chunks away,
-// in this process and in others: Missing and Put pass it together, Collect
+// generationLock keeps those who rely on chunks apart from those who take chunks away,
+// in this process and in others: MissingChunks and PutChunk pass it together, CollectGarbage
 // alone. Its file holds the generation, a number that grows whenever something
 // was taken away, so that whoever passes knows whether his index still holds.
-type gate struct {
+type generationLock struct {
 	path string
 	mu   sync.RWMutex
 }
 
-// pass lets the caller through with others, until he calls leave.
-func (g *gate) pass() (generation uint64, leave func(), err error) {
+// enterShared lets the caller through with others, until he calls leave.
+func (g *generationLock) enterShared() (generation uint64, leave func(), err error) {
 	g.mu.RLock()
-	f, generation, err := g.open(unix.LOCK_SH)
+	f, generation, err := g.openLock(unix.LOCK_SH)
 	if err != nil {
 		g.mu.RUnlock()
 		return 0, nil, err
@@ -34,11 +34,11 @@ func (g *gate) pass() (generation uint64, leave func(), err error) {
 	}, nil
 }
 
-// shut waits until nobody is inside and lets nobody in until leave is called.
+// enterExclusive waits until nobody is inside and lets nobody in until leave is called.
 // took says that something was taken away; the new generation is returned.
-func (g *gate) shut() (generation uint64, took func() (uint64, error), leave func(), err error) {
+func (g *generationLock) enterExclusive() (generation uint64, took func() (uint64, error), leave func(), err error) {
 	g.mu.Lock()
-	f, generation, err := g.open(unix.LOCK_EX)
+	f, generation, err := g.openLock(unix.LOCK_EX)
 	if err != nil {
 		g.mu.Unlock()
 		return 0, nil, nil, err
@@ -58,7 +58,7 @@ func (g *gate) shut() (generation uint64, took func() (uint64, error), leave fun
 	}, nil
 }
 
-func (g *gate) open(how int) (*os.File, uint64, error) {
+func (g *generationLock) openLock(how int) (*os.File, uint64, error) {
 	f, err := os.OpenFile(g.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, 0, fmt.Errorf("opening the gate of the depot: %w", err)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Get gives the plain bytes of a chunk, verified.
-func (s *Store) Get(ctx context.Context, id ID) ([]byte, error) {
-	want, err := parse(id)
+// GetChunk gives the plain bytes of a chunk, verified.
+func (s *Store) GetChunk(ctx context.Context, id ID) ([]byte, error) {
+	want, err := parseID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,12 @@ func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain 
 	var buf []byte
 	return s.eachBlock(ctx, want, func(b *block, wanted map[sum]bool) error {
 		var err error
-		buf, err = b.each(buf, func(_ int, id sum, plain []byte) error {
+		buf, err = b.eachChunk(buf, func(_ int, id sum, plain []byte) error {
 			if !wanted[id] {
 				return nil
 			}
 			if sumOf(plain) != id {
-				return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
+				return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.toID())
 			}
 			return give(id, plain)
 		})
@@ -66,12 +66,12 @@ type absent struct {
 
 func (a *absent) Error() string {
 	if len(a.damaged) > 0 {
-		return fmt.Sprintf("%v: %s%s", ErrDamaged, a.damaged[0].id(), others(len(a.damaged)-1))
+		return fmt.Sprintf("%v: %s%s", ErrDamaged, a.damaged[0].toID(), andMore(len(a.damaged)-1))
 	}
-	return fmt.Sprintf("%v: %s%s", ErrMissing, a.missing[0].id(), others(len(a.missing)-1))
+	return fmt.Sprintf("%v: %s%s", ErrMissing, a.missing[0].toID(), andMore(len(a.missing)-1))
 }
 
-func others(n int) string {
+func andMore(n int) string {
 	if n == 0 {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (a *absent) Is(target error) bool {
 // looked for once more elsewhere.
 func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wanted map[sum]bool) error) error {
 	r := blockReader{store: s, open: map[packName]*os.File{}}
-	defer r.close()
+	defer r.closeFiles()
 	var damaged map[sum]bool
 	for try := 0; ; try++ {
 		again, bad, err := s.passBlocks(ctx, &r, ids, try, f)
@@ -132,16 +132,16 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 	loaded := s.loaded
 	s.mu.RUnlock()
 	if try > 0 || !loaded {
-		if err := s.renew(); err != nil {
+		if err := s.renewIndex(); err != nil {
 			return nil, nil, err
 		}
 	}
-	groups, again := s.group(ids)
+	groups, again := s.groupByBlock(ids)
 	for _, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		b, err := r.read(g)
+		b, err := r.readBlock(g)
 		if errors.Is(err, fs.ErrNotExist) {
 			// Collected, and perhaps moved, since it was looked up.
 			again = append(again, g.ids...)
@@ -166,19 +166,19 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 // blockGroup is a block and what is wanted of it.
 type blockGroup struct {
 	name    packName
-	at      place
+	at      blockLocation
 	ids     []sum
 	wanted  map[sum]bool
 	strange []sum // of ids, those that only look alike
 }
 
-// group puts ids together by the block that holds them.
-func (s *Store) group(ids []sum) (groups []*blockGroup, unknown []sum) {
+// groupByBlock puts ids together by the block that holds them.
+func (s *Store) groupByBlock(ids []sum) (groups []*blockGroup, unknown []sum) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	byPlace := map[place]*blockGroup{}
+	byPlace := map[blockLocation]*blockGroup{}
 	for _, id := range ids {
-		p, ok := s.index.find(id)
+		p, ok := s.index.findPlace(id)
 		if !ok {
 			unknown = append(unknown, id)
 			continue
@@ -202,15 +202,15 @@ type blockReader struct {
 	buf   []byte
 }
 
-func (r *blockReader) close() {
+func (r *blockReader) closeFiles() {
 	for _, f := range r.open { // order-free: all are closed
 		f.Close() //nolint:errcheck // only read
 	}
 }
 
-// read reads a block and checks that it holds what is wanted. The block is
+// readBlock reads a block and checks that it holds what is wanted. The block is
 // good until the next read.
-func (r *blockReader) read(g *blockGroup) (*block, error) {
+func (r *blockReader) readBlock(g *blockGroup) (*block, error) {
 	f := r.open[g.name]
 	if f == nil {
 		var err error
@@ -233,18 +233,18 @@ func (r *blockReader) read(g *blockGroup) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, g.check(b)
+	return b, g.checkBlock(b)
 }
 
-// check checks that the block holds what is wanted. The index knows only half
+// checkBlock checks that the block holds what is wanted. The index knows only half
 // of an ID: one that agrees in that half alone was never put, and is taken out.
-func (g *blockGroup) check(b *block) error {
+func (g *blockGroup) checkBlock(b *block) error {
 	has := map[key]sum{}
 	for i := range b.count {
-		has[b.id(i).key()] = b.id(i)
+		has[b.chunkID(i).toKey()] = b.chunkID(i)
 	}
 	for _, id := range g.ids {
-		switch got, ok := has[id.key()]; {
+		switch got, ok := has[id.toKey()]; {
 		case !ok:
 			return fmt.Errorf("%w: it holds other chunks than the index says", errBadBlock)
 		case got != id:
@@ -259,7 +259,7 @@ func (g *blockGroup) check(b *block) error {
 // and in every other process, so that the next push heals it. Where that cannot
 // be written down, on a full disk, the next reader finds the damage again.
 func (s *Store) dropBlock(g *blockGroup) {
-	_, took, leave, err := s.gate.shut()
+	_, took, leave, err := s.gate.enterExclusive()
 	if err == nil {
 		defer leave()
 		if _, err = os.Stat(packPath(s.dir, g.name)); err == nil {
@@ -272,6 +272,6 @@ func (s *Store) dropBlock(g *blockGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number, ok := s.numbers[g.name]; ok {
-		s.index.drop(func(p place) bool { return p.pack == number && p.off == g.at.off })
+		s.index.dropBlocks(func(p blockLocation) bool { return p.pack == number && p.off == g.at.off })
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"slices"
 )
 
-// Handler serves s to Clients. It looks at the last element of the path only,
+// NewHandler serves s to Clients. It looks at the last element of the path only,
 // so it may be mounted anywhere, with or without http.StripPrefix.
-func Handler(s *Store) http.Handler { return handlerOf(&handler{s, nil}) }
+func NewHandler(s *Store) http.Handler { return handlerOf(&handler{s, nil}) }
 
 func handlerOf(h *handler) http.Handler {
 	verbs := map[string]func(http.ResponseWriter, *http.Request) error{
-		"missing": h.missing, "put": h.put, "get": h.get, "sync": h.sync, "hold": h.hold, "patch": h.patch,
+		"missing": h.serveMissing, "put": h.servePut, "get": h.serveGet, "sync": h.serveSync, "hold": h.serveHold, "patch": h.servePatch,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb := verbs[path.Base(r.URL.Path)]
@@ -46,7 +46,7 @@ type handler struct {
 	fence *Fence // nil: everything may be asked about
 }
 
-func (h *handler) missing(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) serveMissing(w http.ResponseWriter, r *http.Request) error {
 	ids, err := readIDs(r.Body)
 	if err != nil {
 		return err
@@ -59,14 +59,14 @@ func (h *handler) missing(w http.ResponseWriter, r *http.Request) error {
 	for _, i := range gone {
 		b = binary.LittleEndian.AppendUint32(b, uint32(i))
 	}
-	answer(w, b)
+	writeAnswer(w, b)
 	return nil
 }
 
 // gone gives the positions of those of ids that are not there, or not to be asked about.
 func (h *handler) gone(ctx context.Context, ids []sum) ([]int, error) {
 	if h.fence == nil {
-		return h.s.missing(ctx, ids)
+		return h.s.missingSums(ctx, ids)
 	}
 	may, not, err := h.fence.split(ctx, ids)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *handler) gone(ctx context.Context, ids []sum) ([]int, error) {
 	for i, at := range may {
 		asked[i] = ids[at]
 	}
-	gone, err := h.s.missing(ctx, asked)
+	gone, err := h.s.missingSums(ctx, asked)
 	for _, i := range gone {
 		not = append(not, may[i])
 	}
@@ -84,20 +84,20 @@ func (h *handler) gone(ctx context.Context, ids []sum) ([]int, error) {
 	return not, err
 }
 
-func answer(w http.ResponseWriter, b []byte) {
+func writeAnswer(w http.ResponseWriter, b []byte) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Write(b) //nolint:errcheck // whoever asked has gone, and asks again
 }
 
-func (h *handler) sync(w http.ResponseWriter, r *http.Request) error {
-	if err := h.s.Sync(r.Context()); err != nil {
+func (h *handler) serveSync(w http.ResponseWriter, r *http.Request) error {
+	if err := h.s.SyncChunks(r.Context()); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func (h *handler) hold(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) serveHold(w http.ResponseWriter, r *http.Request) error {
 	ids, err := readIDs(r.Body)
 	if err != nil {
 		return err
@@ -127,11 +127,11 @@ func answerYes(w http.ResponseWriter, yes bool, err error) error {
 	if yes {
 		b[0] = 1
 	}
-	answer(w, b)
+	writeAnswer(w, b)
 	return nil
 }
 
-func (h *handler) patch(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) servePatch(w http.ResponseWriter, r *http.Request) error {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxPatch+65))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBadRequest, err)
@@ -147,7 +147,7 @@ func (h *handler) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	done, err := h.s.putPatch(r.Context(), sum(b), sum(b[32:]), b[64:])
 	if done && h.fence != nil {
-		_, own, err := treeText(r.Context(), h.s, sum(b[32:]).id())
+		_, own, err := treeText(r.Context(), h.s, sum(b[32:]).toID())
 		if err != nil {
 			return err
 		}
@@ -156,9 +156,9 @@ func (h *handler) patch(w http.ResponseWriter, r *http.Request) error {
 	return answerYes(w, done, err)
 }
 
-// put takes in blocks as they come, a megabyte at a time, so that what arrived
+// servePut takes in blocks as they come, a megabyte at a time, so that what arrived
 // before a cut stays.
-func (h *handler) put(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) servePut(w http.ResponseWriter, r *http.Request) error {
 	const group = 1 << 20
 	in := bufio.NewReaderSize(r.Body, 64<<10)
 	var raw, buf, plain []byte
@@ -175,7 +175,7 @@ func (h *handler) put(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		if err == nil {
-			plain, err = b.verify(plain)
+			plain, err = b.verifyChunks(plain)
 		}
 		if err != nil {
 			return errors.Join(err, flush())
@@ -216,21 +216,21 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 	if err == nil && h.fence != nil {
 		for _, b := range blocks {
 			for i := range b.count {
-				h.fence.offer([]sum{b.id(i)})
+				h.fence.offer([]sum{b.chunkID(i)})
 			}
 		}
 	}
 	return err
 }
 
-func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) serveGet(w http.ResponseWriter, r *http.Request) error {
 	ids, err := readIDs(r.Body)
 	if err != nil {
 		return err
 	}
-	ids = distinct(ids)
+	ids = distinctSums(ids)
 	if h.fence == nil {
-		return h.give(w, r, ids, nil, false)
+		return h.sendChunks(w, r, ids, nil, false)
 	}
 	may, not, err := h.fence.split(r.Context(), ids)
 	if err != nil {
@@ -242,24 +242,24 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
 		}
 		return list
 	}
-	return h.give(w, r, pick(may), pick(not), true)
+	return h.sendChunks(w, r, pick(may), pick(not), true)
 }
 
-// give sends blocks as they lie on the disk, where most of a block is wanted,
+// sendChunks sends blocks as they lie on the disk, where most of a block is wanted,
 // and else new blocks of what is. If it has to be exact, nothing goes along that
 // was not asked for. not is told to be missing.
-func (h *handler) give(w http.ResponseWriter, r *http.Request, ids, not []sum, exact bool) error {
+func (h *handler) sendChunks(w http.ResponseWriter, r *http.Request, ids, not []sum, exact bool) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := bufio.NewWriterSize(w, 256<<10)
 	p := picker{out: out, exact: exact}
 	sent := false
 	err := h.s.eachBlock(r.Context(), ids, func(b *block, wanted map[sum]bool) error {
 		sent = true
-		return p.block(b, wanted)
+		return p.pickBlock(b, wanted)
 	})
 	a := &absent{}
 	if err == nil || errors.As(err, &a) {
-		err = p.flush()
+		err = p.flushChunks()
 	}
 	switch {
 	case err == nil:
@@ -286,12 +286,12 @@ type picker struct {
 	raw    []byte
 }
 
-// block sends a block, or keeps the chunks wanted of it for one of their own.
-func (p *picker) block(b *block, wanted map[sum]bool) error {
+// pickBlock sends a block, or keeps the chunks wanted of it for one of their own.
+func (p *picker) pickBlock(b *block, wanted map[sum]bool) error {
 	size := 0
 	for i := range b.count {
-		if wanted[b.id(i)] {
-			size += b.len(i)
+		if wanted[b.chunkID(i)] {
+			size += b.chunkSize(i)
 		}
 	}
 	if size == b.plain || 2*size >= b.plain && !p.exact {
@@ -299,20 +299,20 @@ func (p *picker) block(b *block, wanted map[sum]bool) error {
 		return err
 	}
 	var err error
-	p.buf, err = b.each(p.buf, func(_ int, id sum, plain []byte) error {
+	p.buf, err = b.eachChunk(p.buf, func(_ int, id sum, plain []byte) error {
 		if !wanted[id] {
 			return nil
 		}
 		if sumOf(plain) != id {
-			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
+			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.toID())
 		}
-		return p.add(id, plain)
+		return p.addChunk(id, plain)
 	})
 	return err
 }
 
-// flush sends the chunks kept.
-func (p *picker) flush() error {
+// flushChunks sends the chunks kept.
+func (p *picker) flushChunks() error {
 	if len(p.chunks) == 0 {
 		return nil
 	}

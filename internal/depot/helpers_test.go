@@ -149,7 +149,7 @@ func wantSame(t testing.TB, got, want string) {
 
 func mustPush(t testing.TB, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats) {
 	t.Helper()
-	id, tree, stats, err := Push(t.Context(), dir, to, opt)
+	id, tree, stats, err := PushFolder(t.Context(), dir, to, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func mustPush(t testing.TB, dir string, to Sink, opt PushOptions) (ID, *Tree, St
 
 func mustFetch(t testing.TB, from Source, id ID, dir string) {
 	t.Helper()
-	if _, err := Fetch(t.Context(), from, id, dir); err != nil {
+	if _, err := FetchTree(t.Context(), from, id, dir); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,12 +169,12 @@ func age(t testing.TB, dir string) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		young := false
-		list, _, err := walk(dir, nil, Limit{})
+		list, _, err := walkFolder(dir, nil, Limit{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range list {
-			if f.Mode.IsRegular() && !f.stamp.settled(wallClock()) {
+			if f.Mode.IsRegular() && !f.stamp.isSettled(wallClock()) {
 				young = true
 			}
 		}

@@ -19,9 +19,9 @@ const maxChunk = 1 << 20
 func sumOf(plain []byte) sum { return blake3.Sum256(plain) }
 
 // IDOf is the ID of a chunk with these plain bytes.
-func IDOf(plain []byte) ID { return sumOf(plain).id() }
+func IDOf(plain []byte) ID { return sumOf(plain).toID() }
 
-func (s sum) id() ID { return ID(hex.EncodeToString(s[:])) }
+func (s sum) toID() ID { return ID(hex.EncodeToString(s[:])) }
 
 // idsOf gives many IDs, which lie in one piece of memory.
 func idsOf(sums []sum) []ID {
@@ -43,17 +43,17 @@ func idsOf(sums []sum) []ID {
 	return ids
 }
 
-// parse reads an ID, and is strict: what names a chunk also names it in every
+// parseID reads an ID, and is strict: what names a chunk also names it in every
 // other depot.
-func parse(id ID) (sum, error) {
+func parseID(id ID) (sum, error) {
 	var s sum
 	if len(id) != 2*len(s) {
-		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
+		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clipText(string(id)), 2*len(s))
 	}
 	for i := range s {
 		hi, lo := hexDigit[id[2*i]], hexDigit[id[2*i+1]]
 		if hi|lo > 15 {
-			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
+			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clipText(string(id)), 2*len(s))
 		}
 		s[i] = hi<<4 | lo
 	}
@@ -75,7 +75,7 @@ var hexDigit = func() (worth [256]byte) {
 func parseAll(ids []ID) ([]sum, error) {
 	sums := make([]sum, len(ids))
 	for i, id := range ids {
-		s, err := parse(id)
+		s, err := parseID(id)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func parseAll(ids []ID) ([]sum, error) {
 	return sums, nil
 }
 
-// clip keeps a wrong value short in a message.
-func clip(s string) string {
+// clipText keeps a wrong value short in a message.
+func clipText(s string) string {
 	const most = 80
 	if len(s) > most {
 		return s[:most] + "…"
@@ -93,9 +93,9 @@ func clip(s string) string {
 	return s
 }
 
-// zeros names n zero bytes. No hash begins with 24 zero bytes in practice, so
+// zerosID names n zero bytes. No hash begins with 24 zero bytes in practice, so
 // such a name is free.
-func zeros(n int64) sum {
+func zerosID(n int64) sum {
 	var s sum
 	binary.BigEndian.PutUint64(s[24:], uint64(n))
 	return s

@@ -40,9 +40,9 @@ func newIgnorer(dir string, opt PushOptions) *ignorer {
 	return g
 }
 
-// skip reports whether the entry is left out. Its folder is not.
-func (g *ignorer) skip(name string, isDir bool) bool {
-	if fits, negated := decide(g.rules, name, isDir); fits {
+// isIgnored reports whether the entry is left out. Its folder is not.
+func (g *ignorer) isIgnored(name string, isDir bool) bool {
+	if fits, negated := lastRule(g.rules, name, isDir); fits {
 		return !negated
 	}
 	if !g.files {
@@ -56,7 +56,7 @@ func (g *ignorer) skip(name string, isDir bool) bool {
 		if folder != "." {
 			rel = name[len(folder)+1:]
 		}
-		if fits, negated := decide(g.of(folder), rel, isDir); fits {
+		if fits, negated := lastRule(g.rulesOf(folder), rel, isDir); fits {
 			return !negated
 		}
 		if folder == "." {
@@ -65,8 +65,8 @@ func (g *ignorer) skip(name string, isDir bool) bool {
 	}
 }
 
-// of gives the rules that the files in a folder state.
-func (g *ignorer) of(folder string) []rule {
+// rulesOf gives the rules that the files in a folder state.
+func (g *ignorer) rulesOf(folder string) []rule {
 	rules, ok := g.loaded[folder]
 	if ok {
 		return rules
@@ -86,8 +86,8 @@ func (g *ignorer) of(folder string) []rule {
 	return rules
 }
 
-// decide finds the last rule that fits.
-func decide(rules []rule, name string, isDir bool) (fits, negated bool) {
+// lastRule finds the last rule that fits.
+func lastRule(rules []rule, name string, isDir bool) (fits, negated bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := &rules[i]
 		if (!r.folder || isDir) && matchParts(r.parts, strings.Split(name, "/")) {

@@ -5,39 +5,39 @@ package depot
 // apart; the block that it leads to holds the whole.
 type index struct {
 	at     map[key]uint32
-	places []place
+	places []blockLocation
 }
 
 type key [16]byte
 
-func (s sum) key() key { return key(s[:16]) }
+func (s sum) toKey() key { return key(s[:16]) }
 
-// place is where a block is. A size of 0 says that it is there no more.
-type place struct {
+// blockLocation is where a block is. A size of 0 says that it is there no more.
+type blockLocation struct {
 	pack, off, size uint32
 }
 
 func newIndex() *index { return &index{at: map[key]uint32{}} }
 
-func (x *index) find(id sum) (place, bool) {
-	n, ok := x.at[id.key()]
+func (x *index) findPlace(id sum) (blockLocation, bool) {
+	n, ok := x.at[id.toKey()]
 	if !ok || x.places[n].size == 0 {
-		return place{}, false
+		return blockLocation{}, false
 	}
 	return x.places[n], true
 }
 
-// add says that the chunks ids are at p. Those that are elsewhere already stay
+// addChunks says that the chunks ids are at p. Those that are elsewhere already stay
 // there unless replace is set.
-func (x *index) add(p place, ids []sum, replace bool) {
+func (x *index) addChunks(p blockLocation, ids []sum, replace bool) {
 	n := uint32(len(x.places))
 	used := false
 	for _, id := range ids {
-		old, ok := x.at[id.key()]
+		old, ok := x.at[id.toKey()]
 		if ok && x.places[old].size != 0 && !replace {
 			continue
 		}
-		x.at[id.key()] = n
+		x.at[id.toKey()] = n
 		used = true
 	}
 	if used {
@@ -45,8 +45,8 @@ func (x *index) add(p place, ids []sum, replace bool) {
 	}
 }
 
-// drop forgets every block that gone names.
-func (x *index) drop(gone func(place) bool) {
+// dropBlocks forgets every block that gone names.
+func (x *index) dropBlocks(gone func(blockLocation) bool) {
 	for i, p := range x.places {
 		if p.size != 0 && gone(p) {
 			x.places[i].size = 0
@@ -54,8 +54,8 @@ func (x *index) drop(gone func(place) bool) {
 	}
 }
 
-// size is the number of chunks.
-func (x *index) size() int {
+// countChunks is the number of chunks.
+func (x *index) countChunks() int {
 	n := 0
 	for _, at := range x.at { // order-free: a count
 		if x.places[at].size != 0 {

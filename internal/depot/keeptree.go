@@ -2,9 +2,9 @@ package depot
 
 import "context"
 
-// Keep adds a tree that was made of others, whose files the store holds already,
+// KeepTree adds a tree that was made of others, whose files the store holds already,
 // and makes it durable.
-func Keep(ctx context.Context, s *Store, t *Tree) (ID, error) {
+func KeepTree(ctx context.Context, s *Store, t *Tree) (ID, error) {
 	text, err := encodeTree(t)
 	if err != nil {
 		return "", err
@@ -14,9 +14,9 @@ func Keep(ctx context.Context, s *Store, t *Tree) (ID, error) {
 		return "", err
 	}
 	for _, c := range chunks { // the root comes last: who has it has everything
-		if err := s.Put(ctx, c.id.id(), c.plain); err != nil {
+		if err := s.PutChunk(ctx, c.id.toID(), c.plain); err != nil {
 			return "", err
 		}
 	}
-	return chunks[len(chunks)-1].id.id(), s.Sync(ctx)
+	return chunks[len(chunks)-1].id.toID(), s.SyncChunks(ctx)
 }

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// load reads the indexes of all packs anew. The caller is inside the gate and
+// loadIndexes reads the indexes of all packs anew. The caller is inside the gate and
 // holds writing and mu.
-func (s *Store) load(generation uint64) error {
+func (s *Store) loadIndexes(generation uint64) error {
 	s.index = newIndex()
 	s.packs, s.numbers = nil, map[packName]uint32{}
 	s.loaded = false
-	names, err := s.list()
+	names, err := s.listPacks()
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if err := s.loadPack(s.number(n)); err != nil {
+		if err := s.loadPack(s.packNumber(n)); err != nil {
 			return err
 		}
 	}
@@ -36,11 +36,11 @@ func (s *Store) loadPending() {
 		if w == nil {
 			continue
 		}
-		number := s.number(w.name)
+		number := s.packNumber(w.name)
 		s.packs[number].ours = true
 		for _, r := range parseIndex(w.pending).blocks {
 			if !s.packs[number].dead[r.off] {
-				s.index.add(place{number, r.off, r.size}, r.ids, false)
+				s.index.addChunks(blockLocation{number, r.off, r.size}, r.ids, false)
 			}
 		}
 	}
@@ -76,20 +76,20 @@ func (s *Store) loadPack(number uint32) error {
 			p.dead = map[uint32]bool{}
 		}
 		maps.Copy(p.dead, said.dead)
-		s.index.drop(func(at place) bool { return at.pack == number && p.dead[at.off] })
+		s.index.dropBlocks(func(at blockLocation) bool { return at.pack == number && p.dead[at.off] })
 	}
 	for _, r := range said.blocks {
 		if !p.dead[r.off] {
-			s.index.add(place{number, r.off, r.size}, r.ids, false)
+			s.index.addChunks(blockLocation{number, r.off, r.size}, r.ids, false)
 		}
 	}
 	return nil
 }
 
-// renew brings the index up to date for who is not inside the gate and relies
+// renewIndex brings the index up to date for who is not inside the gate and relies
 // on nothing.
-func (s *Store) renew() error {
-	generation, leave, err := s.gate.pass()
+func (s *Store) renewIndex() error {
+	generation, leave, err := s.gate.enterShared()
 	if err != nil {
 		return err
 	}
@@ -99,25 +99,25 @@ func (s *Store) renew() error {
 	s.mu.Lock()
 	if s.loaded && s.generation == generation {
 		s.mu.Unlock()
-		_, err := s.refresh()
+		_, err := s.refreshIndex()
 		return err
 	}
 	defer s.mu.Unlock()
-	return s.load(generation)
+	return s.loadIndexes(generation)
 }
 
-// refresh takes in what other processes added, and reports whether there was
+// refreshIndex takes in what other processes added, and reports whether there was
 // something. The index is loaded.
-func (s *Store) refresh() (bool, error) {
+func (s *Store) refreshIndex() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := s.list()
+	names, err := s.listPacks()
 	if err != nil {
 		return false, err
 	}
 	before := len(s.index.places)
 	for _, n := range names {
-		number := s.number(n)
+		number := s.packNumber(n)
 		if p := s.packs[number]; !p.sealed && !p.ours {
 			if err := s.loadPack(number); err != nil {
 				return false, err
@@ -133,7 +133,7 @@ func (s *Store) takeOverDead() error {
 	if s.ready {
 		return nil
 	}
-	names, err := s.list()
+	names, err := s.listPacks()
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s *Store) takeOverDead() error {
 		case s.writer == nil && w.end < packMax/2:
 			s.writer = w
 		default:
-			if err := w.seal(); err != nil {
+			if err := w.sealPack(); err != nil {
 				return err
 			}
 		}
@@ -161,9 +161,9 @@ func (s *Store) takeOverDead() error {
 	return nil
 }
 
-// list gives the names of the packs, and removes what was begun or collected
+// listPacks gives the names of the packs, and removes what was begun or collected
 // by somebody who died in the middle of it.
-func (s *Store) list() ([]packName, error) {
+func (s *Store) listPacks() ([]packName, error) {
 	files, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing the packs: %w", err)

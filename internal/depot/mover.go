@@ -19,32 +19,32 @@ type mover struct {
 	moved  int64
 }
 
-// whole takes a block of which everything lives.
-func (m *mover) whole(b *block, k keptBlock) error {
+// addWhole takes a block of which everything lives.
+func (m *mover) addWhole(b *block, k keptBlock) error {
 	m.raw = append(m.raw, b.raw...)
 	m.at = max(m.at, k.at)
-	return m.added(k.used)
+	return m.countAdded(k.used)
 }
 
-func (m *mover) added(used bool) error {
+func (m *mover) countAdded(used bool) error {
 	m.ends = append(m.ends, len(m.raw))
 	m.used = append(m.used, used)
 	if len(m.raw) >= batchBytes {
-		return m.write()
+		return m.writeBlocks()
 	}
 	return nil
 }
 
-// parts takes those chunks of a block that live, to be put into blocks with
+// addLiving takes those chunks of a block that live, to be put into blocks with
 // others.
-func (m *mover) parts(b *block) error {
+func (m *mover) addLiving(b *block) error {
 	var err error
-	m.buf, err = b.each(m.buf, func(_ int, id sum, plain []byte) error {
-		if !m.w.live[id.key()] || sumOf(plain) != id {
+	m.buf, err = b.eachChunk(m.buf, func(_ int, id sum, plain []byte) error {
+		if !m.w.live[id.toKey()] || sumOf(plain) != id {
 			return nil
 		}
 		if m.size > 0 && (m.size+len(plain) > maxBlock || len(m.chunks) == maxCount) {
-			if err := m.encode(); err != nil {
+			if err := m.encodeChunks(); err != nil {
 				return err
 			}
 		}
@@ -55,18 +55,18 @@ func (m *mover) parts(b *block) error {
 	return err
 }
 
-// encode makes a block of the chunks taken so far.
-func (m *mover) encode() error {
+// encodeChunks makes a block of the chunks taken so far.
+func (m *mover) encodeChunks() error {
 	if len(m.chunks) == 0 {
 		return nil
 	}
 	m.raw = encodeBlock(m.raw, m.chunks, nil)
 	m.chunks, m.size = m.chunks[:0], 0
-	return m.added(false)
+	return m.countAdded(false)
 }
 
-// write writes the blocks taken so far.
-func (m *mover) write() error {
+// writeBlocks writes the blocks taken so far.
+func (m *mover) writeBlocks() error {
 	if len(m.ends) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (m *mover) write() error {
 		}
 		from = to
 	}
-	records, name, err := m.w.s.append(m.raw, blocks, true)
+	records, name, err := m.w.s.appendBlocks(m.raw, blocks, true)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func (m *mover) write() error {
 	return m.w.s.touch.touchAt(again, m.at)
 }
 
-func (m *mover) flush() error {
-	if err := m.encode(); err != nil {
+func (m *mover) flushBlocks() error {
+	if err := m.encodeChunks(); err != nil {
 		return err
 	}
-	return m.write()
+	return m.writeBlocks()
 }

@@ -38,9 +38,9 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 	fail := func(err error) (*Offer, error) { return nil, fmt.Errorf("offering %s: %w", dir, err) }
 	var skip func(string, bool) bool
 	if g := newIgnorer(dir, opt); g != nil {
-		skip = g.skip
+		skip = g.isIgnored
 	}
-	list, _, err := walk(dir, skip, opt.Limit)
+	list, _, err := walkFolder(dir, skip, opt.Limit)
 	if err != nil {
 		return fail(err)
 	}
@@ -50,7 +50,7 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 	}
 	o := &Offer{own: map[sum][]byte{}, spots: map[sum]spot{}}
 	p := &pusher{to: holdsAll{}, seen: map[sum]bool{}, spots: o.spots}
-	if err := p.all(ctx, files); err != nil {
+	if err := p.pushAll(ctx, files); err != nil {
 		return fail(err)
 	}
 	tree := &Tree{Entries: make([]Entry, len(files))}
@@ -70,7 +70,7 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 	for _, c := range chunks {
 		o.own[c.id] = c.plain
 	}
-	o.id = chunks[len(chunks)-1].id.id()
+	o.id = chunks[len(chunks)-1].id.toID()
 	return o, nil
 }
 
@@ -86,22 +86,22 @@ func OfferTree(ctx context.Context, from *Store, id ID) (*Offer, error) {
 	}
 	for i := range t.Entries {
 		o.bytes += t.Entries[i].Size
-		for _, s := range t.Entries[i].sums() {
+		for _, s := range t.Entries[i].chunkSums() {
 			o.named[s] = true
 		}
 	}
 	return o, nil
 }
 
-// ID is the tree that is offered.
-func (o *Offer) ID() ID { return o.id }
+// TreeID is the tree that is offered.
+func (o *Offer) TreeID() ID { return o.id }
 
-// Bytes is how much its files hold.
-func (o *Offer) Bytes() int64 { return o.bytes }
+// TotalBytes is how much its files hold.
+func (o *Offer) TotalBytes() int64 { return o.bytes }
 
-// Handler answers those who ask for chunks of the offer, and nothing else that a
+// ChunkHandler answers those who ask for chunks of the offer, and nothing else that a
 // Client could ask.
-func (o *Offer) Handler() http.Handler {
+func (o *Offer) ChunkHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Base(r.URL.Path) != "get" || r.Method != http.MethodPost {
 			http.NotFound(w, r)
@@ -114,7 +114,7 @@ func (o *Offer) Handler() http.Handler {
 			http.Error(w, err.Error(), statusOf(err))
 			return
 		}
-		ids = distinct(ids)
+		ids = distinctSums(ids)
 		if o.store != nil {
 			o.fromStore(w, r, ids)
 			return
@@ -134,7 +134,7 @@ func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []sum) {
 		}
 	}
 	h := &handler{o.store, nil}
-	if err := h.give(w, r, named, not, true); err != nil {
+	if err := h.sendChunks(w, r, named, not, true); err != nil {
 		http.Error(w, err.Error(), statusOf(err))
 	}
 }
@@ -145,10 +145,10 @@ func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []sum) {
 	out := bufio.NewWriterSize(w, 256<<10)
 	p := picker{out: out}
 	reader := spotReader{}
-	defer reader.close()
+	defer reader.closeFile()
 	a := &absent{}
 	for _, id := range ids {
-		plain, err := o.read(&reader, id)
+		plain, err := o.readChunk(&reader, id)
 		switch {
 		case r.Context().Err() != nil:
 			err = r.Context().Err()
@@ -159,19 +159,19 @@ func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []sum) {
 			a.damaged = append(a.damaged, id) // it has changed, or is gone
 			continue
 		default:
-			err = p.add(id, plain)
+			err = p.addChunk(id, plain)
 		}
 		if err != nil {
 			panic(http.ErrAbortHandler) // whoever asked has gone, and asks again
 		}
 	}
-	if p.flush() != nil || endAnswer(out, a) != nil {
+	if p.flushChunks() != nil || endAnswer(out, a) != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// read gives one chunk, which is the caller's until the next.
-func (o *Offer) read(r *spotReader, id sum) ([]byte, error) {
+// readChunk gives one chunk, which is the caller's until the next.
+func (o *Offer) readChunk(r *spotReader, id sum) ([]byte, error) {
 	if plain, ok := o.own[id]; ok {
 		return plain, nil
 	}
@@ -179,7 +179,7 @@ func (o *Offer) read(r *spotReader, id sum) ([]byte, error) {
 	if !ok {
 		return nil, ErrMissing
 	}
-	plain, err := r.read(at)
+	plain, err := r.readSpot(at)
 	if err == nil && sumOf(plain) != id {
 		err = ErrDamaged
 	}
@@ -193,9 +193,9 @@ type spotReader struct {
 	buf  []byte
 }
 
-func (r *spotReader) read(at spot) ([]byte, error) {
+func (r *spotReader) readSpot(at spot) ([]byte, error) {
 	if r.name != at.file {
-		r.close()
+		r.closeFile()
 		f, err := os.Open(at.file)
 		if err != nil {
 			return nil, err
@@ -210,7 +210,7 @@ func (r *spotReader) read(at spot) ([]byte, error) {
 	return b, err
 }
 
-func (r *spotReader) close() {
+func (r *spotReader) closeFile() {
 	if r.f != nil {
 		_ = r.f.Close() // only read
 	}
@@ -220,13 +220,13 @@ func (r *spotReader) close() {
 // holdsAll is a depot that is said to have everything.
 type holdsAll struct{}
 
-func (holdsAll) missing(context.Context, []sum) ([]int, error)     { return nil, nil }
+func (holdsAll) missingSums(context.Context, []sum) ([]int, error) { return nil, nil }
 func (holdsAll) putBlocks(context.Context, []byte, []*block) error { return nil }
 
-// add sends a chunk, with others in a block.
-func (p *picker) add(id sum, plain []byte) error {
+// addChunk sends a chunk, with others in a block.
+func (p *picker) addChunk(id sum, plain []byte) error {
 	if p.size > 0 && (p.size+len(plain) > maxBlock || len(p.chunks) == maxCount) {
-		if err := p.flush(); err != nil {
+		if err := p.flushChunks(); err != nil {
 			return err
 		}
 	}

@@ -27,24 +27,24 @@ func offered(t testing.TB) (folder, stored *Offer, other []sum) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	_, all, _, err := Push(t.Context(), dir, s, PushOptions{})
+	_, all, _, err := PushFolder(t.Context(), dir, s, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	only := PushOptions{Exclude: []string{"/*", "!/mine"}}
-	id, _, _, err := Push(t.Context(), dir, s, only)
+	id, _, _, err := PushFolder(t.Context(), dir, s, only)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if folder, err = OfferFolder(t.Context(), dir, only); err != nil || folder.ID() != id || folder.Bytes() != 150_000 {
+	if folder, err = OfferFolder(t.Context(), dir, only); err != nil || folder.TreeID() != id || folder.TotalBytes() != 150_000 {
 		t.Fatalf("%+v, want %s: %v", folder, id, err)
 	}
-	if stored, err = OfferTree(t.Context(), s, id); err != nil || stored.Bytes() != 150_000 {
+	if stored, err = OfferTree(t.Context(), s, id); err != nil || stored.TotalBytes() != 150_000 {
 		t.Fatal(stored, err)
 	}
 	for i := range all.Entries {
 		if all.Entries[i].Path == "theirs" {
-			other = append(other, all.Entries[i].sums()...)
+			other = append(other, all.Entries[i].chunkSums()...)
 		}
 	}
 	return folder, stored, other
@@ -55,14 +55,14 @@ func offered(t testing.TB) (folder, stored *Offer, other []sum) {
 func asked(t testing.TB, o *Offer, body []byte, secret []sum) (got map[sum]bool, missing int, code int) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	o.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/get", bytes.NewReader(body)))
+	o.ChunkHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/get", bytes.NewReader(body)))
 	if w.Code != http.StatusOK {
 		return nil, 0, w.Code
 	}
 	got = map[sum]bool{}
 	a, err := readAnswer(w.Body, func(b *block) error {
 		for i := range b.count {
-			got[b.id(i)] = true
+			got[b.chunkID(i)] = true
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func asked(t testing.TB, o *Offer, body []byte, secret []sum) (got map[sum]bool,
 	}
 	for _, id := range secret {
 		if got[id] {
-			t.Errorf("%s is given, which was not offered", id.id())
+			t.Errorf("%s is given, which was not offered", id.toID())
 		}
 	}
 	return got, len(a.missing) + len(a.damaged), w.Code
@@ -80,7 +80,7 @@ func asked(t testing.TB, o *Offer, body []byte, secret []sum) (got map[sum]bool,
 func TestAnOfferGivesItsTreeAndNothingElse(t *testing.T) {
 	folder, stored, secret := offered(t)
 	for _, o := range []*Offer{folder, stored} {
-		root, _ := parse(o.ID())
+		root, _ := parseID(o.TreeID())
 		body := appendIDs(nil, append([]sum{root}, secret...))
 		if got, missing, _ := asked(t, o, body, secret); !got[root] || missing != len(secret) {
 			t.Errorf("%d chunks, and %d of %d are missing", len(got), missing, len(secret))
@@ -91,11 +91,11 @@ func TestAnOfferGivesItsTreeAndNothingElse(t *testing.T) {
 // FuzzOffer: whatever is asked of an offer, nothing else than its tree comes.
 func FuzzOffer(f *testing.F) {
 	folder, stored, secret := offered(f)
-	root, _ := parse(folder.ID())
+	root, _ := parseID(folder.TreeID())
 	f.Add([]byte(nil))
 	f.Add(root[:])
 	f.Add(appendIDs(nil, secret))
-	f.Add(appendIDs(nil, append(secret[:1:1], root, root, sum{}, zeros(1<<40))))
+	f.Add(appendIDs(nil, append(secret[:1:1], root, root, sum{}, zerosID(1<<40))))
 	f.Add(make([]byte, 33))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range []*Offer{folder, stored} {

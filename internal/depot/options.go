@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// PushOptions are what Push leaves out, what it remembers and how far it goes.
+// PushOptions are what PushFolder leaves out, what it remembers and how far it goes.
 type PushOptions struct {
 	// Ignore leaves out .git and what .gitignore and .godwitignore files say.
 	// It is for folders that a user submits: what a program made may well be
@@ -14,7 +14,7 @@ type PushOptions struct {
 	// Exclude are patterns as in a .gitignore, in force even without Ignore,
 	// and stronger than what the files say.
 	Exclude []string
-	// Cache is the file in which Push remembers what it read, so that files that
+	// Cache is the file in which PushFolder remembers what it read, so that files that
 	// have not changed are not read again; "": none. One cache is for one folder.
 	Cache string
 	Limit Limit
@@ -39,7 +39,7 @@ func (l Limit) String() string {
 	return humanBytes(l.Bytes)
 }
 
-// ErrTooLarge is what Push returns, with the folder, its size and the limit,
+// ErrTooLarge is what PushFolder returns, with the folder, its size and the limit,
 // when there is more in the folder than the limit allows.
 var ErrTooLarge = errors.New("too large")
 

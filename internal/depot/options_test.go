@@ -51,7 +51,7 @@ func TestTooMuchIsRefusedBeforeAnythingMoves(t *testing.T) {
 	dir := folderOf(t, 1, 5000, 6000, 7000)
 	s := openStore(t, t.TempDir())
 	for _, limit := range []Limit{{Bytes: 17_000}, {Files: 2}, {Bytes: 1 << 40, Files: 1}} {
-		_, _, _, err := Push(t.Context(), dir, s, PushOptions{Limit: limit})
+		_, _, _, err := PushFolder(t.Context(), dir, s, PushOptions{Limit: limit})
 		if !errors.Is(err, ErrTooLarge) {
 			t.Fatalf("%v: %v, want %v", limit, err, ErrTooLarge)
 		}
@@ -105,7 +105,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	put(t, s, noise(5, 5000))
 	files := []*source{}
 	for p, k := range known {
-		src := &source{found: found{Entry: Entry{Path: p}, stamp: k.Stamp}, chunks: k.sums(), trusted: true}
+		src := &source{found: found{Entry: Entry{Path: p}, stamp: k.Stamp}, chunks: k.chunkSums(), trusted: true}
 		if p == "0" {
 			src.chunks = []sum{other}
 		}
@@ -113,7 +113,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	}
 	writeCache(cache, files)
 	_, tree, _ := mustPush(t, dir, s, opt)
-	if tree.Entries[0].Chunks[0] != other.id() {
+	if tree.Entries[0].Chunks[0] != other.toID() {
 		t.Error("a file that did not change was read again")
 	}
 	// Where the depot has lost it the file is read.
@@ -133,7 +133,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	b, _ := os.ReadFile(cache)
 	for _, wrong := range [][]byte{nil, b[:len(b)/2], append([]byte("x"), b...), []byte(strings.Replace(string(b), "A", "B", 1))} {
 		write(t, cache, wrong)
-		if _, _, _, err := Push(t.Context(), dir, s, opt); err != nil {
+		if _, _, _, err := PushFolder(t.Context(), dir, s, opt); err != nil {
 			t.Errorf("with a damaged cache: %v", err)
 		}
 	}

@@ -102,7 +102,7 @@ func takeOver(dir string, n packName) (*packWriter, error) {
 		return nil, fmt.Errorf("taking over a pack: %w", err)
 	}
 	w := &packWriter{dir: dir, name: n, f: f}
-	taken, err := w.recover()
+	taken, err := w.recoverPack()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking over pack %s: %w", n, err), f.Close())
 	}
@@ -112,7 +112,7 @@ func takeOver(dir string, n packName) (*packWriter, error) {
 	return w, nil
 }
 
-func (w *packWriter) recover() (bool, error) {
+func (w *packWriter) recoverPack() (bool, error) {
 	err := unix.Flock(int(w.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil
@@ -135,7 +135,7 @@ func (w *packWriter) recover() (bool, error) {
 	// that does was cut by somebody else, and its blocks are found damaged when
 	// they are read.
 	w.end = known.end
-	w.pending = w.scan(min(known.end, st.Size))
+	w.pending = w.scanBlocks(min(known.end, st.Size))
 	if err := w.f.Truncate(w.end); err != nil {
 		return false, err
 	}
@@ -143,15 +143,15 @@ func (w *packWriter) recover() (bool, error) {
 	if len(w.pending) == 0 {
 		return true, nil
 	}
-	if err := w.flush(); err != nil {
+	if err := w.flushPack(); err != nil {
 		return false, err
 	}
-	return true, w.note(w.pending)
+	return true, w.noteRecords(w.pending)
 }
 
-// scan reads the blocks from off on, moves the end behind the last sound one and
+// scanBlocks reads the blocks from off on, moves the end behind the last sound one and
 // returns the records of those that are.
-func (w *packWriter) scan(off int64) []byte {
+func (w *packWriter) scanBlocks(off int64) []byte {
 	records, end := scanPack(w.f, off)
 	w.end = max(w.end, end)
 	return records
@@ -167,8 +167,8 @@ func scanPack(f *os.File, off int64) (records []byte, end int64) {
 		buf = used
 		switch {
 		case err == nil:
-			records = appendRecord(records, b.record(uint32(off)))
-			end = off + int64(b.size())
+			records = appendRecord(records, b.indexRecord(uint32(off)))
+			end = off + int64(b.blockSize())
 		case !errors.Is(err, errBadBlock) || len(used) <= blockHeader:
 			return records, end // not even its beginning is sound
 		}
@@ -176,21 +176,21 @@ func scanPack(f *os.File, off int64) (records []byte, end int64) {
 	}
 }
 
-// record is what the index says of b at offset off.
-func (b *block) record(off uint32) record {
-	r := record{kind: recordAdd, off: off, size: uint32(b.size()), ids: make([]sum, b.count)}
+// indexRecord is what the index says of b at offset off.
+func (b *block) indexRecord(off uint32) record {
+	r := record{kind: recordAdd, off: off, size: uint32(b.blockSize()), ids: make([]sum, b.count)}
 	for i := range r.ids {
-		r.ids[i] = b.id(i)
+		r.ids[i] = b.chunkID(i)
 	}
 	return r
 }
 
-// room reports whether n more bytes fit.
-func (w *packWriter) room(n int) bool { return w.end+int64(n) <= packMax }
+// hasRoom reports whether n more bytes fit.
+func (w *packWriter) hasRoom(n int) bool { return w.end+int64(n) <= packMax }
 
-// add writes blocks, encoded one after another in raw. If that fails the pack
+// addBlocks writes blocks, encoded one after another in raw. If that fails the pack
 // is as before.
-func (w *packWriter) add(raw []byte, blocks []*block) ([]record, error) {
+func (w *packWriter) addBlocks(raw []byte, blocks []*block) ([]record, error) {
 	write := w.write
 	if write == nil {
 		write = (*os.File).WriteAt
@@ -200,15 +200,15 @@ func (w *packWriter) add(raw []byte, blocks []*block) ([]record, error) {
 	}
 	records := make([]record, len(blocks))
 	for i, b := range blocks {
-		records[i] = b.record(uint32(w.end))
+		records[i] = b.indexRecord(uint32(w.end))
 		w.pending = appendRecord(w.pending, records[i])
-		w.end += int64(b.size())
+		w.end += int64(b.blockSize())
 	}
 	return records, nil
 }
 
-// flush brings the pack, and its name, to the disk.
-func (w *packWriter) flush() error {
+// flushPack brings the pack, and its name, to the disk.
+func (w *packWriter) flushPack() error {
 	if err := unix.Fdatasync(int(w.f.Fd())); err != nil {
 		return fmt.Errorf("making a pack durable: %w", err)
 	}
@@ -221,8 +221,8 @@ func (w *packWriter) flush() error {
 	return nil
 }
 
-// note adds the first of the pending records to the index.
-func (w *packWriter) note(records []byte) error {
+// noteRecords adds the first of the pending records to the index.
+func (w *packWriter) noteRecords(records []byte) error {
 	if err := appendIndex(indexPath(w.dir, w.name), records); err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func (w *packWriter) note(records []byte) error {
 	return nil
 }
 
-// seal ends the pack: nobody adds to it from now on. It must be synced.
-func (w *packWriter) seal() error {
+// sealPack ends the pack: nobody adds to it from now on. It must be synced.
+func (w *packWriter) sealPack() error {
 	err := appendIndex(indexPath(w.dir, w.name), appendRecord(nil, record{kind: recordEnd}))
 	return errors.Join(err, w.f.Close())
 }

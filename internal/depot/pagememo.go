@@ -36,8 +36,8 @@ type pageLookup struct {
 	old, new *pageMemo // old may be nil
 }
 
-// id gives the ID of the page at off.
-func (l *pageLookup) id(off int64, page []byte) sum {
+// pageID gives the ID of the page at off.
+func (l *pageLookup) pageID(off int64, page []byte) sum {
 	if l == nil {
 		return sumOf(page)
 	}
@@ -63,8 +63,8 @@ type memoFile struct {
 	memo *pageMemo
 }
 
-// lookup is for a file that is about to be read; nil if it is not worth it.
-func (m *pageMemory) lookup(path string, size int64, p plan) *pageLookup {
+// lookupFor is for a file that is about to be read; nil if it is not worth it.
+func (m *pageMemory) lookupFor(path string, size int64, p plan) *pageLookup {
 	if m == nil || p.pages != 1 || size < memoFrom {
 		return nil
 	}
@@ -79,8 +79,8 @@ func (m *pageMemory) lookup(path string, size int64, p plan) *pageLookup {
 	return l
 }
 
-// keep remembers what was learned when all of a file has been read.
-func (m *pageMemory) keep(path string, l *pageLookup) {
+// keepLookup remembers what was learned when all of a file has been read.
+func (m *pageMemory) keepLookup(path string, l *pageLookup) {
 	if l == nil {
 		return
 	}

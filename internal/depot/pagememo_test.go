@@ -8,7 +8,7 @@ import (
 )
 
 func TestAnImageIsKnownAgainPageByPageWhateverChanged(t *testing.T) {
-	client := serve(t, Handler(openStore(t, t.TempDir())))
+	client := serve(t, NewHandler(openStore(t, t.TempDir())))
 	dir := t.TempDir()
 	p := filepath.Join(dir, "pages.img")
 	image := noise(1, memoFrom+100*pageSize)

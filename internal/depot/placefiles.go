@@ -43,17 +43,17 @@ func placeFiles(ctx context.Context, from Source, root *os.Root, files []*Entry,
 	defer cancel(nil)
 	items := make(chan []part)
 	var wg sync.WaitGroup
-	for range workers() {
+	for range workerCount() {
 		wg.Go(func() {
 			w := placer{from: from}
 			for item := range items {
-				if err := w.item(ctx, item); err != nil {
+				if err := w.placeItem(ctx, item); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	targets := deal(ctx, root, files, replace, items)
+	targets := dealParts(ctx, root, files, replace, items)
 	close(items)
 	wg.Wait()
 	err := context.Cause(ctx)
@@ -65,9 +65,9 @@ func placeFiles(ctx context.Context, from Source, root *os.Root, files []*Entry,
 	return err
 }
 
-// deal hands out the parts of files, in order, until ctx ends. It returns the
+// dealParts hands out the parts of files, in order, until ctx ends. It returns the
 // files of several parts, which may be left open if it fails.
-func deal(ctx context.Context, root *os.Root, files []*Entry, replace bool, items chan<- []part) (targets []*target) {
+func dealParts(ctx context.Context, root *os.Root, files []*Entry, replace bool, items chan<- []part) (targets []*target) {
 	var item []part
 	size, count := int64(0), 0
 	hand := func() bool {
@@ -87,7 +87,7 @@ func deal(ctx context.Context, root *os.Root, files []*Entry, replace bool, item
 		if replace {
 			t.name = temporaryName(e.Path)
 		}
-		parts := split(t)
+		parts := splitChunks(t)
 		targets = append(targets, t)
 		for i, p := range parts {
 			if len(item) > 0 && (size+e.Size > itemBytes || count+len(p.chunks) > itemChunks) || i > 0 {
@@ -104,11 +104,11 @@ func deal(ctx context.Context, root *os.Root, files []*Entry, replace bool, item
 	return targets
 }
 
-// split divides the chunks of a file into parts.
-func split(t *target) []part {
+// splitChunks divides the chunks of a file into parts.
+func splitChunks(t *target) []part {
 	chunks := make([]sum, len(t.Chunks))
 	for i, id := range t.Chunks {
-		chunks[i], _ = parse(id) // the tree was checked
+		chunks[i], _ = parseID(id) // the tree was checked
 	}
 	most := itemChunks
 	if len(chunks) > 0 {
@@ -136,13 +136,13 @@ func split(t *target) []part {
 
 // temporaryName is beside the file, so that it can take its place.
 func temporaryName(p string) string {
-	return path.Join(path.Dir(p), ".godwit-part-"+IDOf([]byte(p)).short())
+	return path.Join(path.Dir(p), ".godwit-part-"+IDOf([]byte(p)).shortID())
 }
 
-func (id ID) short() string { return string(id[:16]) }
+func (id ID) shortID() string { return string(id[:16]) }
 
-// open makes the file when its first part arrives.
-func (t *target) open() (*os.File, error) {
+// openFile makes the file when its first part arrives.
+func (t *target) openFile() (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ready {
@@ -165,8 +165,8 @@ func (t *target) open() (*os.File, error) {
 	return f, nil
 }
 
-// done is called when a part was written; the last one finishes the file.
-func (t *target) done() error {
+// partDone is called when a part was written; the last one finishes the file.
+func (t *target) partDone() error {
 	if t.left.Add(-1) > 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (t *target) done() error {
 	if f == nil {
 		return os.ErrClosed
 	}
-	err := finish(t.root, t.name, f, t.Entry)
+	err := finishFile(t.root, t.name, f, t.Entry)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ type placer struct {
 	out   []byte
 }
 
-// item gets the chunks of some parts and writes them.
-func (w *placer) item(ctx context.Context, item []part) error {
+// placeItem gets the chunks of some parts and writes them.
+func (w *placer) placeItem(ctx context.Context, item []part) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -228,32 +228,32 @@ func (w *placer) item(ctx context.Context, item []part) error {
 		}
 	}
 	w.arena, w.at = w.arena[:0], make(map[sum][2]int, len(ids))
-	err := getMany(ctx, w.from, distinct(ids), func(id sum, plain []byte) error {
+	err := getMany(ctx, w.from, distinctSums(ids), func(id sum, plain []byte) error {
 		from := len(w.arena)
 		w.arena = append(w.arena, plain...)
 		w.at[id] = [2]int{from, len(w.arena)}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("getting %s: %w", names(item), err)
+		return fmt.Errorf("getting %s: %w", itemNames(item), err)
 	}
 	for _, p := range item {
-		if err := w.part(ctx, p); err != nil {
+		if err := w.placePart(ctx, p); err != nil {
 			return fmt.Errorf("writing %s: %w", p.t.Path, err)
 		}
 	}
 	return nil
 }
 
-func names(item []part) string {
+func itemNames(item []part) string {
 	if len(item) == 1 {
 		return item[0].t.Path
 	}
 	return strings.Join([]string{item[0].t.Path, item[len(item)-1].t.Path}, " to ")
 }
 
-// part writes one part.
-func (w *placer) part(ctx context.Context, p part) error {
+// placePart writes one part.
+func (w *placer) placePart(ctx context.Context, p part) error {
 	size := int64(0)
 	for _, id := range p.chunks {
 		if n, zero := id.isZeros(); zero {
@@ -276,18 +276,18 @@ func (w *placer) part(ctx context.Context, p part) error {
 	if p.next != nil {
 		p.next <- off + size
 	}
-	f, err := p.t.open()
+	f, err := p.t.openFile()
 	if err != nil {
 		return err
 	}
-	if err := w.write(f, p, off); err != nil {
+	if err := w.writeChunks(f, p, off); err != nil {
 		return err
 	}
-	return p.t.done()
+	return p.t.partDone()
 }
 
-// write writes the chunks of a part from off on. Zeros become holes.
-func (w *placer) write(f *os.File, p part, off int64) error {
+// writeChunks writes the chunks of a part from off on. Zeros become holes.
+func (w *placer) writeChunks(f *os.File, p part, off int64) error {
 	flush := func() error {
 		if len(w.out) == 0 {
 			return nil

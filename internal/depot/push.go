@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Push brings what dir holds into to, and the tree that lists it. When it
+// PushFolder brings what dir holds into to, and the tree that lists it. When it
 // returns, all of it is durable. What an earlier push brought, even one that was
 // cut off, is not sent again.
-func Push(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats, error) {
+func PushFolder(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats, error) {
 	fail := func(err error) (ID, *Tree, Stats, error) {
 		return "", nil, Stats{}, fmt.Errorf("sending %s: %w", dir, err)
 	}
 	var skip func(string, bool) bool
 	if g := newIgnorer(dir, opt); g != nil {
-		skip = g.skip
+		skip = g.isIgnored
 	}
-	list, skipped, err := walk(dir, skip, opt.Limit)
+	list, skipped, err := walkFolder(dir, skip, opt.Limit)
 	if err != nil {
 		return fail(err)
 	}
@@ -28,7 +28,7 @@ func Push(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree,
 	for i := range list {
 		files[i] = &source{found: list[i], path: filepath.Join(dir, list[i].Path), watch: opt.Cache != ""}
 		if c, ok := known[list[i].Path]; ok && list[i].Mode.IsRegular() && c.Stamp == list[i].stamp {
-			files[i].chunks, files[i].known, files[i].trusted = c.sums(), true, true
+			files[i].chunks, files[i].known, files[i].trusted = c.chunkSums(), true, true
 		}
 	}
 	id, tree, stats, err := pushTold(ctx, files, to, opt.Progress)
@@ -53,12 +53,12 @@ type source struct {
 	trusted bool
 }
 
-// longPush is the time after which a push makes sure that the depot still has
+// maxPushTime is the time after which a push makes sure that the depot still has
 // what it said it had. Collect must spare what was touched within that time.
-const longPush = 10 * time.Minute
+const maxPushTime = 10 * time.Minute
 
-// push brings files into to, and their tree.
-func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
+// pushFiles brings files into to, and their tree.
+func pushFiles(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
 	return pushTold(ctx, files, to, nil)
 }
 
@@ -66,15 +66,15 @@ func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, erro
 func pushTold(ctx context.Context, files []*source, to Sink, told func(done, total int64)) (ID, *Tree, Stats, error) {
 	begun := sinceBoot()
 	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}, told: told}
-	if err := p.begin(ctx, files, to); err != nil {
+	if err := p.findBase(ctx, files, to); err != nil {
 		return "", nil, Stats{}, err
 	}
-	if err := p.all(ctx, files); err != nil {
+	if err := p.pushAll(ctx, files); err != nil {
 		return "", nil, Stats{}, err
 	}
-	for try := 0; sinceBoot()-begun > longPush; try++ {
+	for try := 0; sinceBoot()-begun > maxPushTime; try++ {
 		begun = sinceBoot()
-		lost, err := p.recheck(ctx, files)
+		lost, err := p.recheckFiles(ctx, files)
 		if err != nil {
 			return "", nil, Stats{}, err
 		}
@@ -84,7 +84,7 @@ func pushTold(ctx context.Context, files []*source, to Sink, told func(done, tot
 		if try == 3 {
 			return "", nil, Stats{}, errors.New("the depot forgets chunks faster than they can be sent")
 		}
-		if err := p.all(ctx, files); err != nil {
+		if err := p.pushAll(ctx, files); err != nil {
 			return "", nil, Stats{}, err
 		}
 	}
@@ -98,26 +98,26 @@ func pushTold(ctx context.Context, files []*source, to Sink, told func(done, tot
 			p.stats.Files++
 		}
 	}
-	id, err := p.tree(ctx, tree)
+	id, err := p.sendTree(ctx, tree)
 	if err != nil {
 		return "", nil, Stats{}, err
 	}
-	return id, tree, p.stats, to.Sync(ctx)
+	return id, tree, p.stats, to.SyncChunks(ctx)
 }
 
-// begin looks for a tree that resembles the one to be, and takes what it holds
+// findBase looks for a tree that resembles the one to be, and takes what it holds
 // for there, without asking for every chunk.
-func (p *pusher) begin(ctx context.Context, files []*source, to Sink) error {
+func (p *pusher) findBase(ctx context.Context, files []*source, to Sink) error {
 	trees, ok := to.(treeSink)
 	if !ok || len(files) == 0 {
 		return nil
 	}
 	p.trees = trees
-	base, ok := trees.memory().like(files[0].Path)
+	base, ok := trees.pushMemory().findSimilar(files[0].Path)
 	if !ok {
 		return nil
 	}
-	id, err := parse(base.id)
+	id, err := parseID(base.id)
 	if err != nil {
 		return err
 	}
@@ -131,9 +131,9 @@ func (p *pusher) begin(ctx context.Context, files []*source, to Sink) error {
 	return nil
 }
 
-// tree sends the tree itself, its root last: who has the root has been sent
+// sendTree sends the tree itself, its root last: who has the root has been sent
 // everything.
-func (p *pusher) tree(ctx context.Context, t *Tree) (ID, error) {
+func (p *pusher) sendTree(ctx context.Context, t *Tree) (ID, error) {
 	text, err := encodeTree(t)
 	if err != nil {
 		return "", err
@@ -144,22 +144,22 @@ func (p *pusher) tree(ctx context.Context, t *Tree) (ID, error) {
 	}
 	root := chunks[len(chunks)-1].id
 	if p.trees != nil {
-		p.trees.memory().remember(root.id(), t, text)
+		p.trees.pushMemory().rememberTree(root.toID(), t, text)
 	}
-	if sent, err := p.patch(ctx, text, root); sent || err != nil {
-		return root.id(), err
+	if sent, err := p.sendPatch(ctx, text, root); sent || err != nil {
+		return root.toID(), err
 	}
 	b := batch{pusher: p}
 	for _, c := range chunks {
-		if err := b.add(ctx, c.id, c.plain); err != nil {
+		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
 			return "", err
 		}
 	}
-	return root.id(), b.flush(ctx)
+	return root.toID(), b.flushMissing(ctx)
 }
 
-// patch sends a large tree as what differs from another, if there is one.
-func (p *pusher) patch(ctx context.Context, text []byte, root sum) (bool, error) {
+// sendPatch sends a large tree as what differs from another, if there is one.
+func (p *pusher) sendPatch(ctx context.Context, text []byte, root sum) (bool, error) {
 	if p.base == nil || len(text) <= treeDirect || len(text) > rememberBytes {
 		return false, nil
 	}
@@ -177,14 +177,14 @@ func (p *pusher) patch(ctx context.Context, text []byte, root sum) (bool, error)
 	return sent, err
 }
 
-// recheck asks once more for all chunks of files, and makes unknown what the
+// recheckFiles asks once more for all chunks of files, and makes unknown what the
 // depot has lost since.
-func (p *pusher) recheck(ctx context.Context, files []*source) (lost int, err error) {
+func (p *pusher) recheckFiles(ctx context.Context, files []*source) (lost int, err error) {
 	clear(p.seen)
 	for _, f := range files {
 		f.known = true
 	}
-	gone, err := p.confirm(ctx, files)
+	gone, err := p.confirmFiles(ctx, files)
 	if err != nil {
 		return 0, err
 	}

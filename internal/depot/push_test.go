@@ -8,7 +8,7 @@ import (
 
 func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	client := serve(t, Handler(store))
+	client := serve(t, NewHandler(store))
 	for seed := range uint64(12) {
 		dir, back := t.TempDir(), t.TempDir()
 		randomTree(t, dir, seed)
@@ -27,7 +27,7 @@ func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 		if again != id || stats.Moved != 0 {
 			t.Errorf("seed %d: pushed back it is %s and moves %d bytes, want %s and none", seed, again, stats.Moved, id)
 		}
-		if err := Verify(t.Context(), source, id); err != nil {
+		if err := VerifyTree(t.Context(), source, id); err != nil {
 			t.Error(err)
 		}
 	}

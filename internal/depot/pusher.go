@@ -29,16 +29,16 @@ type pusher struct {
 	done, total int64 // bytes of files
 }
 
-// begins starts to count: of all files, so many bytes are there already.
-func (p *pusher) begins(there, total int64) {
+// beginCount starts to count: of all files, so many bytes are there already.
+func (p *pusher) beginCount(there, total int64) {
 	p.mu.Lock()
 	p.done, p.total = 0, total
 	p.mu.Unlock()
-	p.came(there)
+	p.countBytes(there)
 }
 
-// came counts bytes that are in the depot.
-func (p *pusher) came(n int64) {
+// countBytes counts bytes that are in the depot.
+func (p *pusher) countBytes(n int64) {
 	if p.told == nil {
 		return
 	}
@@ -51,10 +51,10 @@ func (p *pusher) came(n int64) {
 // maxWorkers bounds the workers of a push or a fetch, and so its memory.
 const maxWorkers = 8
 
-func workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
+func workerCount() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
-// all brings in all files that are not in the depot.
-func (p *pusher) all(ctx context.Context, files []*source) error {
+// pushAll brings in all files that are not in the depot.
+func (p *pusher) pushAll(ctx context.Context, files []*source) error {
 	var known, unknown []*source
 	for _, f := range files {
 		switch {
@@ -65,7 +65,7 @@ func (p *pusher) all(ctx context.Context, files []*source) error {
 			unknown = append(unknown, f)
 		}
 	}
-	gone, err := p.confirm(ctx, known)
+	gone, err := p.confirmFiles(ctx, known)
 	if err != nil {
 		return err
 	}
@@ -81,19 +81,19 @@ func (p *pusher) all(ctx context.Context, files []*source) error {
 			}
 		}
 	}
-	p.begins(there, total)
-	return p.read(ctx, append(unknown, gone...))
+	p.beginCount(there, total)
+	return p.readFiles(ctx, append(unknown, gone...))
 }
 
-// confirm asks for the chunks of files whose content is known, and returns
+// confirmFiles asks for the chunks of files whose content is known, and returns
 // those of which some are gone.
-func (p *pusher) confirm(ctx context.Context, files []*source) (gone []*source, err error) {
+func (p *pusher) confirmFiles(ctx context.Context, files []*source) (gone []*source, err error) {
 	const most = 16 << 10
 	var ids []sum
 	var owners []*source
 	lost := map[*source]bool{}
 	ask := func() error {
-		missing, err := p.to.missing(ctx, ids)
+		missing, err := p.to.missingSums(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -141,8 +141,8 @@ type reading struct {
 	quiet  atomic.Bool
 }
 
-// read reads files, cuts them and sends what is missing.
-func (p *pusher) read(ctx context.Context, files []*source) error {
+// readFiles reads files, cuts them and sends what is missing.
+func (p *pusher) readFiles(ctx context.Context, files []*source) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -150,9 +150,9 @@ func (p *pusher) read(ctx context.Context, files []*source) error {
 	defer cancel(nil)
 	tasks := make(chan task)
 	var wg sync.WaitGroup
-	for range workers() {
+	for range workerCount() {
 		wg.Go(func() {
-			if err := p.work(ctx, tasks); err != nil {
+			if err := p.workLoop(ctx, tasks); err != nil {
 				cancel(err)
 			}
 		})
@@ -161,8 +161,8 @@ func (p *pusher) read(ctx context.Context, files []*source) error {
 		defer close(tasks)
 		for _, f := range files {
 			r := &reading{source: f, plan: planFor(f.Size)}
-			r.pages = p.memory().lookup(f.Path, f.Size, r.plan)
-			r.pieces = make([][]sum, r.plan.pieces(f.Size))
+			r.pages = p.pageMemoryOf().lookupFor(f.Path, f.Size, r.plan)
+			r.pieces = make([][]sum, r.plan.pieceCount(f.Size))
 			r.left.Store(int32(len(r.pieces)))
 			if len(r.pieces) == 0 {
 				r.chunks, r.known = nil, true
@@ -182,32 +182,32 @@ func (p *pusher) read(ctx context.Context, files []*source) error {
 	return context.Cause(ctx)
 }
 
-// work is what each of the workers does.
-func (p *pusher) work(ctx context.Context, tasks <-chan task) error {
+// workLoop is what each of the workers does.
+func (p *pusher) workLoop(ctx context.Context, tasks <-chan task) error {
 	b := batch{pusher: p}
 	var c cutter
 	for t := range tasks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.do(ctx, &c, &b); err != nil {
+		if err := t.readTask(ctx, &c, &b); err != nil {
 			return err
 		}
 	}
-	return b.flush(ctx)
+	return b.flushMissing(ctx)
 }
 
-// do reads one piece.
-func (t task) do(ctx context.Context, c *cutter, b *batch) error {
+// readTask reads one piece.
+func (t task) readTask(ctx context.Context, c *cutter, b *batch) error {
 	f, err := os.Open(t.f.path)
 	if err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if t.f.watch && !quiet(int(f.Fd())) {
+	if t.f.watch && !isQuiet(int(f.Fd())) {
 		t.f.quiet.Store(false)
 	}
-	if err := t.f.same(f); err != nil {
+	if err := t.f.checkSame(f); err != nil {
 		return err
 	}
 	var holes *holeMap
@@ -221,16 +221,16 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 	var list []sum
 	c.pages = t.f.pages
 	at := t.f.offset + off
-	err = c.cut(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id sum, plain []byte) error {
+	err = c.cutPiece(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id sum, plain []byte) error {
 		list = append(list, id)
 		if plain == nil {
 			zero, _ := id.isZeros()
 			at += zero
 			return nil
 		}
-		b.pusher.found(id, spot{t.f.path, at, len(plain)})
+		b.pusher.recordSpot(id, spot{t.f.path, at, len(plain)})
 		at += int64(len(plain))
-		return b.add(ctx, id, plain)
+		return b.addChunk(ctx, id, plain)
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s became shorter while it was read", t.f.path)
@@ -239,16 +239,16 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 		return err
 	}
 	t.f.pieces[t.piece] = list
-	b.pusher.came(n)
+	b.pusher.countBytes(n)
 	if t.f.left.Add(-1) == 0 {
-		b.pusher.memory().keep(t.f.Path, t.f.pages)
-		return t.f.done(f)
+		b.pusher.pageMemoryOf().keepLookup(t.f.Path, t.f.pages)
+		return t.f.joinPieces(f)
 	}
 	return nil
 }
 
-// found remembers where a chunk is.
-func (p *pusher) found(id sum, at spot) {
+// recordSpot remembers where a chunk is.
+func (p *pusher) recordSpot(id sum, at spot) {
 	if p.spots == nil {
 		return
 	}
@@ -257,21 +257,21 @@ func (p *pusher) found(id sum, at spot) {
 	p.spots[id] = at
 }
 
-// memory is that of whom we push to.
-func (p *pusher) memory() *pageMemory {
+// pageMemoryOf is that of whom we push to.
+func (p *pusher) pageMemoryOf() *pageMemory {
 	if p.trees == nil {
 		return nil
 	}
-	return &p.trees.memory().pages
+	return &p.trees.pushMemory().pages
 }
 
-// done puts the pieces together when the last one was read.
-func (r *reading) done(f *os.File) error {
+// joinPieces puts the pieces together when the last one was read.
+func (r *reading) joinPieces(f *os.File) error {
 	r.chunks = r.chunks[:0]
 	for _, piece := range r.pieces {
 		r.chunks = appendChunks(r.chunks, piece)
 	}
-	if err := r.same(f); err != nil {
+	if err := r.checkSame(f); err != nil {
 		return err
 	}
 	r.known = true
@@ -280,13 +280,13 @@ func (r *reading) done(f *os.File) error {
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return fmt.Errorf("looking at %s: %w", r.path, err)
 		}
-		r.trusted = r.quiet.Load() && stampOf(&st) == r.stamp && r.stamp.settled(wallClock())
+		r.trusted = r.quiet.Load() && stampOf(&st) == r.stamp && r.stamp.isSettled(wallClock())
 	}
 	return nil
 }
 
-// same fails if the content of a live file is needed and has changed.
-func (s *source) same(f *os.File) error {
+// checkSame fails if the content of a live file is needed and has changed.
+func (s *source) checkSame(f *os.File) error {
 	if !s.live {
 		return nil
 	}
@@ -306,7 +306,7 @@ func appendChunks(list, more []sum) []sum {
 		a, zeroA := list[len(list)-1].isZeros()
 		b, zeroB := more[0].isZeros()
 		if zeroA && zeroB {
-			list[len(list)-1] = zeros(a + b)
+			list[len(list)-1] = zerosID(a + b)
 			more = more[1:]
 		}
 	}

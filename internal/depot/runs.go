@@ -13,17 +13,17 @@ type runReader struct {
 	data     int    // of have, what is to be given before the next run
 }
 
-func (r *runReader) reset(f io.ReaderAt, off, n int64, holes *holeMap, buf []byte) {
+func (r *runReader) resetTo(f io.ReaderAt, off, n int64, holes *holeMap, buf []byte) {
 	*r = runReader{f: f, holes: holes, off: off, end: off + n, buf: buf}
 }
 
-// next gives the length of the run of zeros that begins here, 0 if none does,
+// nextZeros gives the length of the run of zeros that begins here, 0 if none does,
 // and whether there is something behind it. What Read gave is behind us.
-func (r *runReader) next() (zero int64, more bool, err error) {
-	if len(r.have) == 0 && r.hole() >= zeroRun {
-		zero = r.skip()
+func (r *runReader) nextZeros() (zero int64, more bool, err error) {
+	if len(r.have) == 0 && r.holeLength() >= zeroRun {
+		zero = r.skipHole()
 	} else {
-		if err := r.fill(zeroRun); err != nil {
+		if err := r.fillBuffer(zeroRun); err != nil {
 			return 0, false, err
 		}
 		k := zeroPages(r.have)
@@ -34,8 +34,8 @@ func (r *runReader) next() (zero int64, more bool, err error) {
 		zero = int64(k)
 	}
 	for len(r.have) == 0 && r.off < r.end {
-		zero += r.skip()
-		if err := r.fill(pageSize); err != nil {
+		zero += r.skipHole()
+		if err := r.fillBuffer(pageSize); err != nil {
 			return 0, false, err
 		}
 		k := zeroPages(r.have)
@@ -45,9 +45,9 @@ func (r *runReader) next() (zero int64, more bool, err error) {
 	return zero, len(r.have) > 0, nil
 }
 
-// hole is the length of the hole that begins at what was not read yet, in whole
+// holeLength is the length of the hole that begins at what was not read yet, in whole
 // pages unless it is all there is.
-func (r *runReader) hole() int64 {
+func (r *runReader) holeLength() int64 {
 	to := r.holes.zeroUntil(r.off, r.end)
 	if to == r.end {
 		return to - r.off
@@ -55,9 +55,9 @@ func (r *runReader) hole() int64 {
 	return (to - r.off) / pageSize * pageSize
 }
 
-// skip goes over a hole.
-func (r *runReader) skip() int64 {
-	n := r.hole()
+// skipHole goes over a hole.
+func (r *runReader) skipHole() int64 {
+	n := r.holeLength()
 	r.off += n
 	return n
 }
@@ -65,7 +65,7 @@ func (r *runReader) skip() int64 {
 // Read reads up to the next run of zeros and is at its end there.
 func (r *runReader) Read(p []byte) (int, error) {
 	if r.data == 0 {
-		if err := r.scan(); err != nil {
+		if err := r.scanData(); err != nil {
 			return 0, err
 		}
 		if r.data == 0 {
@@ -78,10 +78,10 @@ func (r *runReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// scan finds how much comes before the next run. What is left stands at the
+// scanData finds how much comes before the next run. What is left stands at the
 // beginning of a page.
-func (r *runReader) scan() error {
-	if err := r.fill(zeroRun + pageSize); err != nil {
+func (r *runReader) scanData() error {
+	if err := r.fillBuffer(zeroRun + pageSize); err != nil {
 		return err
 	}
 	i := 0
@@ -96,8 +96,8 @@ func (r *runReader) scan() error {
 	return nil
 }
 
-// fill sees to it that at least n bytes, or all there are, have been read.
-func (r *runReader) fill(n int) error {
+// fillBuffer sees to it that at least n bytes, or all there are, have been read.
+func (r *runReader) fillBuffer(n int) error {
 	if len(r.have) >= n || r.off == r.end {
 		return nil
 	}

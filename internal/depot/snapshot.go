@@ -30,7 +30,7 @@ type content struct {
 	chunks []sum
 }
 
-// Snapshot copies what changed in dir since prev into the folder into, which
+// TakeSnapshot copies what changed in dir since prev into the folder into, which
 // it makes, and remembers the rest. It is meant for the time while a program
 // stands still, so that where nothing changed it only looks at every file from
 // outside. The shot can be pushed when the program runs again; into must stay
@@ -40,17 +40,17 @@ type content struct {
 // A file that somebody has open for writing, or that changed less than two
 // seconds before, is copied next time whatever it looks like, since it may
 // change in ways that do not show.
-func Snapshot(dir, into string, prev *Shot) (*Shot, error) {
+func TakeSnapshot(dir, into string, prev *Shot) (*Shot, error) {
 	now := wallClock()
 	if err := os.MkdirAll(into, 0o700); err != nil {
 		return nil, fmt.Errorf("taking a snapshot: %w", err)
 	}
-	list, skipped, err := walk(dir, nil, Limit{})
+	list, skipped, err := walkFolder(dir, nil, Limit{})
 	if err != nil {
 		return nil, fmt.Errorf("taking a snapshot: %w", err)
 	}
 	shot := &Shot{files: make([]source, len(list)), skipped: skipped, known: map[string]content{}}
-	known := prev.contents()
+	known := prev.knownContents()
 	var changed []*source
 	for i := range list {
 		f := &shot.files[i]
@@ -72,8 +72,8 @@ func Snapshot(dir, into string, prev *Shot) (*Shot, error) {
 	return shot, nil
 }
 
-// contents is what a shot knows; nothing if there is none.
-func (s *Shot) contents() map[string]content {
+// knownContents is what a shot knows; nothing if there is none.
+func (s *Shot) knownContents() map[string]content {
 	if s == nil {
 		return nil
 	}
@@ -82,10 +82,10 @@ func (s *Shot) contents() map[string]content {
 	return s.known
 }
 
-// Push brings the shot into to, like Push of a folder. If the depot lost a file
+// PushTree brings the shot into to, as PushFolder does. If the depot lost a file
 // that was not copied, and that has changed since, it fails with ErrMissing; a
-// Snapshot that follows this one then copies that file.
-func (s *Shot) Push(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
+// TakeSnapshot that follows this one then copies that file.
+func (s *Shot) PushTree(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
 	files := make([]*source, len(s.files))
 	s.mu.Lock()
 	sent := s.sent
@@ -97,7 +97,7 @@ func (s *Shot) Push(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
 		}
 		files[i] = &f
 	}
-	id, tree, stats, err := push(ctx, files, to)
+	id, tree, stats, err := pushFiles(ctx, files, to)
 	known, sent := map[string]content{}, map[string][]sum{}
 	for _, f := range files {
 		if f.known && f.trusted && f.Mode.IsRegular() {
@@ -125,11 +125,11 @@ func copyAll(files []*source, into string, now time.Time) error {
 	var mu sync.Mutex
 	var first error
 	failed := make(chan struct{})
-	for i := range min(workers(), len(files)) {
+	for i := range min(workerCount(), len(files)) {
 		wg.Go(func() {
 			c := copier{into: into, name: strconv.Itoa(i), now: now}
-			err := c.all(tasks)
-			if err = errors.Join(err, c.close()); err != nil {
+			err := c.copyAll(tasks)
+			if err = errors.Join(err, c.closeSpool()); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				if first == nil {
@@ -166,16 +166,16 @@ type copier struct {
 // smallFile is the size up to which files are copied into one.
 const smallFile = 1 << 20
 
-func (c *copier) all(files <-chan *source) error {
+func (c *copier) copyAll(files <-chan *source) error {
 	for f := range files {
-		if err := c.copy(f); err != nil {
+		if err := c.copySource(f); err != nil {
 			return fmt.Errorf("copying %s: %w", f.path, err)
 		}
 	}
 	return nil
 }
 
-func (c *copier) copy(f *source) error {
+func (c *copier) copySource(f *source) error {
 	in, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		f.path = ""
@@ -185,9 +185,9 @@ func (c *copier) copy(f *source) error {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	f.trusted = f.stamp.settled(c.now) && quiet(int(in.Fd()))
+	f.trusted = f.stamp.isSettled(c.now) && isQuiet(int(in.Fd()))
 	if f.Size > smallFile {
-		return c.large(f, in)
+		return c.copyLarge(f, in)
 	}
 	if c.spool == nil {
 		if c.spool, err = os.OpenFile(filepath.Join(c.into, c.name+".small"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
@@ -207,7 +207,7 @@ func (c *copier) copy(f *source) error {
 	return nil
 }
 
-func (c *copier) large(f *source, in *os.File) error {
+func (c *copier) copyLarge(f *source, in *os.File) error {
 	c.n++
 	out, err := os.OpenFile(filepath.Join(c.into, fmt.Sprintf("%s.%d", c.name, c.n)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *copier) large(f *source, in *os.File) error {
 	return errors.Join(err, out.Close())
 }
 
-func (c *copier) close() error {
+func (c *copier) closeSpool() error {
 	if c.spool == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 func mustSnapshot(t testing.TB, dir string, prev *Shot) (*Shot, string) {
 	t.Helper()
 	into := filepath.Join(t.TempDir(), "copies")
-	shot, err := Snapshot(dir, into, prev)
+	shot, err := TakeSnapshot(dir, into, prev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func mustSnapshot(t testing.TB, dir string, prev *Shot) (*Shot, string) {
 
 func mustPushShot(t testing.TB, shot *Shot, to Sink) (ID, Stats) {
 	t.Helper()
-	id, _, stats, err := shot.Push(t.Context(), to)
+	id, _, stats, err := shot.PushTree(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,14 +154,14 @@ func TestADepotThatLostAFileGetsItAgainIfThatCanBe(t *testing.T) {
 	if got, _ := mustPushShot(t, shot, empty); got != id {
 		t.Errorf("the tree is %s, want %s", got, id)
 	}
-	if err := Verify(t.Context(), empty, id); err != nil {
+	if err := VerifyTree(t.Context(), empty, id); err != nil {
 		t.Error(err)
 	}
 
 	empty = openStore(t, t.TempDir())
 	shot, _ = mustSnapshot(t, dir, shot)
 	write(t, filepath.Join(dir, "0"), []byte("changed since"))
-	if _, _, _, err := shot.Push(t.Context(), empty); !errors.Is(err, ErrMissing) {
+	if _, _, _, err := shot.PushTree(t.Context(), empty); !errors.Is(err, ErrMissing) {
 		t.Errorf("what is neither here nor there: %v, want %v", err, ErrMissing)
 	}
 	shot, _ = mustSnapshot(t, dir, shot)
@@ -183,7 +183,7 @@ func TestALargeSparseFileIsCopiedAsOne(t *testing.T) {
 	f.Close()
 	shot, into := mustSnapshot(t, dir, nil)
 	var blocks int64
-	list, _, _ := walk(into, nil, Limit{})
+	list, _, _ := walkFolder(into, nil, Limit{})
 	for _, f := range list {
 		blocks += f.blocks
 	}

@@ -27,16 +27,16 @@ func stampOf(st *unix.Stat_t) stamp {
 // some in seconds.
 const settle = 2 * time.Second
 
-// settled reports whether a change after now will show in the stamp. Times in
+// isSettled reports whether a change after now will show in the stamp. Times in
 // the future, after the clock was set back, are not trusted.
-func (s stamp) settled(now time.Time) bool {
+func (s stamp) isSettled(now time.Time) bool {
 	return now.UnixNano()-max(s.Ctime, s.Mtime) > int64(settle)
 }
 
-// quiet reports whether nobody has the file open for writing. Who has may write
+// isQuiet reports whether nobody has the file open for writing. Who has may write
 // to it through memory, and that shows in its times only now and then. Fd was
 // opened for reading. Where the kernel cannot tell it is not quiet.
-func quiet(fd int) bool {
+func isQuiet(fd int) bool {
 	for {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 		if errors.Is(err, unix.EINTR) {
@@ -51,4 +51,4 @@ func quiet(fd int) bool {
 }
 
 // wallClock is the machine's clock, by which files get their times.
-var wallClock = clock.Real()
+var wallClock = clock.RealClock()

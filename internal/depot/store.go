@@ -14,7 +14,7 @@ import (
 // process that is killed leaves every chunk whole or not there at all.
 type Store struct {
 	dir   string // of the packs
-	gate  gate
+	gate  generationLock
 	touch toucher
 	quota quota
 	treeMemory
@@ -52,7 +52,7 @@ var errClosed = errors.New("the depot is closed")
 func Open(dir string) (*Store, error) {
 	s := &Store{
 		dir:   filepath.Join(dir, "packs"),
-		gate:  gate{path: filepath.Join(dir, "gate")},
+		gate:  generationLock{path: filepath.Join(dir, "gate")},
 		touch: toucher{dir: filepath.Join(dir, "touched"), now: sinceBoot, boot: thisBoot()},
 	}
 	for _, d := range []string{s.dir, s.touch.dir} {
@@ -73,7 +73,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	errs := []error{s.touch.close()}
+	errs := []error{s.touch.closeFile()}
 	for _, w := range s.full {
 		errs = append(errs, w.f.Close())
 	}
@@ -84,14 +84,14 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Missing says which of ids are not there. The others stay until a push that
-// relies on them had its time; see Collect.
-func (s *Store) Missing(ctx context.Context, ids []ID) ([]ID, error) {
+// MissingChunks says which of ids are not there. The others stay until a push that
+// relies on them had its time; see CollectGarbage.
+func (s *Store) MissingChunks(ctx context.Context, ids []ID) ([]ID, error) {
 	sums, err := parseAll(ids)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.missing(ctx, sums)
+	gone, err := s.missingSums(ctx, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -102,43 +102,43 @@ func (s *Store) Missing(ctx context.Context, ids []ID) ([]ID, error) {
 	return missing, nil
 }
 
-// missing gives the positions in ids of those that are not there.
-func (s *Store) missing(ctx context.Context, ids []sum) ([]int, error) {
+// missingSums gives the positions in ids of those that are not there.
+func (s *Store) missingSums(ctx context.Context, ids []sum) ([]int, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	generation, leave, err := s.gate.pass()
+	generation, leave, err := s.gate.enterShared()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := s.prepare(generation); err != nil {
+	if err := s.prepareIndex(generation); err != nil {
 		return nil, err
 	}
-	gone, found := s.look(ids)
+	gone, found := s.lookUp(ids)
 	if len(gone) > 0 {
 		// Another process may have brought it.
-		if grown, err := s.refresh(); err != nil {
+		if grown, err := s.refreshIndex(); err != nil {
 			return nil, err
 		} else if grown {
-			gone, found = s.look(ids)
+			gone, found = s.lookUp(ids)
 		}
 	}
-	return gone, s.touch.touch(found)
+	return gone, s.touch.touchNow(found)
 }
 
-// look looks for ids: the positions of those that are not there, and the
+// lookUp looks for ids: the positions of those that are not there, and the
 // blocks of the others.
-func (s *Store) look(ids []sum) (gone []int, found []touchedBlock) {
+func (s *Store) lookUp(ids []sum) (gone []int, found []touchedBlock) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	seen := map[place]bool{}
-	var last place // neighbours are mostly in the same block
+	seen := map[blockLocation]bool{}
+	var last blockLocation // neighbours are mostly in the same block
 	for i, id := range ids {
 		if _, zero := id.isZeros(); zero {
 			continue
 		}
-		p, ok := s.index.find(id)
+		p, ok := s.index.findPlace(id)
 		switch {
 		case !ok:
 			gone = append(gone, i)
@@ -153,8 +153,8 @@ func (s *Store) look(ids []sum) (gone []int, found []touchedBlock) {
 	return gone, found
 }
 
-// Put adds a chunk.
-func (s *Store) Put(ctx context.Context, id ID, plain []byte) error {
+// PutChunk adds a chunk.
+func (s *Store) PutChunk(ctx context.Context, id ID, plain []byte) error {
 	raw, b, err := encodeOne(id, plain)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *Store) Put(ctx context.Context, id ID, plain []byte) error {
 
 // encodeOne makes a block of a chunk that somebody else named.
 func encodeOne(id ID, plain []byte) ([]byte, *block, error) {
-	want, err := parse(id)
+	want, err := parseID(id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -185,17 +185,17 @@ func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	generation, leave, err := s.gate.pass()
+	generation, leave, err := s.gate.enterShared()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := s.prepare(generation); err != nil {
+	if err := s.prepareIndex(generation); err != nil {
 		return err
 	}
 	raw, blocks, found := s.onlyNew(raw, blocks)
 	if len(blocks) > 0 {
-		records, name, err := s.append(raw, blocks, false)
+		records, name, err := s.appendBlocks(raw, blocks, false)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) erro
 			found = append(found, touchedBlock{name, r.off})
 		}
 	}
-	return s.touch.touch(found)
+	return s.touch.touchNow(found)
 }
 
 // onlyNew leaves out those blocks of which every chunk is there already, and
@@ -214,9 +214,9 @@ func (s *Store) onlyNew(raw []byte, blocks []*block) ([]byte, []*block, []touche
 	for _, b := range blocks {
 		ids := make([]sum, b.count)
 		for i := range ids {
-			ids[i] = b.id(i)
+			ids[i] = b.chunkID(i)
 		}
-		if gone, at := s.look(ids); len(gone) > 0 {
+		if gone, at := s.lookUp(ids); len(gone) > 0 {
 			fresh = append(fresh, b)
 		} else {
 			found = append(found, at...)
@@ -232,15 +232,15 @@ func (s *Store) onlyNew(raw []byte, blocks []*block) ([]byte, []*block, []touche
 	return raw, fresh, found
 }
 
-// append writes blocks to the pack of this process and takes them into the
+// appendBlocks writes blocks to the pack of this process and takes them into the
 // index; with replace even those chunks that are elsewhere already.
-func (s *Store) append(raw []byte, blocks []*block, replace bool) ([]record, packName, error) {
+func (s *Store) appendBlocks(raw []byte, blocks []*block, replace bool) ([]record, packName, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.closed {
 		return nil, packName{}, errClosed
 	}
-	if s.writer != nil && !s.writer.room(len(raw)) {
+	if s.writer != nil && !s.writer.hasRoom(len(raw)) {
 		s.full = append(s.full, s.writer)
 		s.writer = nil
 	}
@@ -252,24 +252,24 @@ func (s *Store) append(raw []byte, blocks []*block, replace bool) ([]record, pac
 		s.writer = w
 	}
 	s.writer.write = s.write
-	records, err := s.writer.add(raw, blocks)
+	records, err := s.writer.addBlocks(raw, blocks)
 	if err != nil {
 		return nil, packName{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	number := s.number(s.writer.name)
+	number := s.packNumber(s.writer.name)
 	s.packs[number].ours = true
 	for _, r := range records {
-		s.index.add(place{number, r.off, r.size}, r.ids, replace)
+		s.index.addChunks(blockLocation{number, r.off, r.size}, r.ids, replace)
 	}
 	return records, s.writer.name, nil
 }
 
-// prepare makes the index ready for who relies on chunks or adds some: as new
+// prepareIndex makes the index ready for who relies on chunks or adds some: as new
 // as the generation, and with what dead writers left. The caller is inside the
 // gate.
-func (s *Store) prepare(generation uint64) error {
+func (s *Store) prepareIndex(generation uint64) error {
 	s.mu.RLock()
 	fresh := s.ready && s.loaded && s.generation == generation
 	s.mu.RUnlock()
@@ -290,11 +290,11 @@ func (s *Store) prepare(generation uint64) error {
 	if s.loaded && s.generation == generation {
 		return nil
 	}
-	return s.load(generation)
+	return s.loadIndexes(generation)
 }
 
-// number is the place of a pack in s.packs.
-func (s *Store) number(n packName) uint32 {
+// packNumber is the place of a pack in s.packs.
+func (s *Store) packNumber(n packName) uint32 {
 	if number, ok := s.numbers[n]; ok {
 		return number
 	}

@@ -16,7 +16,7 @@ import (
 func put(t testing.TB, to Sink, plain []byte) ID {
 	t.Helper()
 	id := IDOf(plain)
-	if err := to.Put(t.Context(), id, plain); err != nil {
+	if err := to.PutChunk(t.Context(), id, plain); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -24,14 +24,14 @@ func put(t testing.TB, to Sink, plain []byte) ID {
 
 func mustSync(t testing.TB, to Sink) {
 	t.Helper()
-	if err := to.Sync(t.Context()); err != nil {
+	if err := to.SyncChunks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func wantGet(t testing.TB, from Source, plain []byte) {
 	t.Helper()
-	got, err := from.Get(t.Context(), IDOf(plain))
+	got, err := from.GetChunk(t.Context(), IDOf(plain))
 	if err != nil {
 		t.Errorf("getting %d bytes: %v", len(plain), err)
 	} else if !bytes.Equal(got, plain) {
@@ -41,7 +41,7 @@ func wantGet(t testing.TB, from Source, plain []byte) {
 
 func wantMissing(t testing.TB, in Sink, ids []ID, want ...ID) {
 	t.Helper()
-	got, err := in.Missing(t.Context(), ids)
+	got, err := in.MissingChunks(t.Context(), ids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func packsOf(t testing.TB, dir string) []string {
 // bytesIn is the size of all files below dir.
 func bytesIn(t testing.TB, dir string) int64 {
 	t.Helper()
-	list, _, err := walk(dir, nil, Limit{})
+	list, _, err := walkFolder(dir, nil, Limit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 	for _, to := range []interface {
 		Sink
 		Source
-	}{store, serve(t, Handler(store))} {
+	}{store, serve(t, NewHandler(store))} {
 		plain := [][]byte{{}, {1}, noise(1, 100_000), prose(2, maxChunk), noise(3, maxChunk), make([]byte, 70_000)}
 		for _, b := range plain {
 			put(t, to, b)
@@ -90,14 +90,14 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 			wantMissing(t, to, []ID{IDOf(b)})
 		}
 		nowhere := IDOf([]byte("never put"))
-		wantMissing(t, to, []ID{IDOf(plain[2]), nowhere, nowhere, zeros(5).id()}, nowhere, nowhere)
-		if _, err := to.Get(t.Context(), nowhere); !errors.Is(err, ErrMissing) {
+		wantMissing(t, to, []ID{IDOf(plain[2]), nowhere, nowhere, zerosID(5).toID()}, nowhere, nowhere)
+		if _, err := to.GetChunk(t.Context(), nowhere); !errors.Is(err, ErrMissing) {
 			t.Errorf("getting what was never put: %v, want %v", err, ErrMissing)
 		}
-		if got, err := to.Get(t.Context(), zeros(5000).id()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
+		if got, err := to.GetChunk(t.Context(), zerosID(5000).toID()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
 			t.Errorf("5000 zeros: %d bytes, %v", len(got), err)
 		}
-		if _, err := to.Get(t.Context(), zeros(1<<40).id()); err == nil {
+		if _, err := to.GetChunk(t.Context(), zerosID(1<<40).toID()); err == nil {
 			t.Error("a terabyte of zeros was given at once")
 		}
 	}
@@ -105,15 +105,15 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 
 func TestWrongNamesAndSizesAreRefused(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	for _, to := range []Sink{store, serve(t, Handler(store))} {
-		if err := to.Put(t.Context(), IDOf([]byte("a")), []byte("b")); !errors.Is(err, ErrDamaged) {
+	for _, to := range []Sink{store, serve(t, NewHandler(store))} {
+		if err := to.PutChunk(t.Context(), IDOf([]byte("a")), []byte("b")); !errors.Is(err, ErrDamaged) {
 			t.Errorf("putting content under a wrong name: %v, want %v", err, ErrDamaged)
 		}
-		if err := to.Put(t.Context(), IDOf(make([]byte, maxChunk+1)), make([]byte, maxChunk+1)); err == nil {
+		if err := to.PutChunk(t.Context(), IDOf(make([]byte, maxChunk+1)), make([]byte, maxChunk+1)); err == nil {
 			t.Error("a chunk that is too large was taken")
 		}
 		for _, id := range []ID{"", "x", ID(strings.Repeat("G", 64)), ID(strings.Repeat("A", 64)), ID(strings.Repeat("0", 65))} {
-			if _, err := to.Missing(t.Context(), []ID{id}); err == nil {
+			if _, err := to.MissingChunks(t.Context(), []ID{id}); err == nil {
 				t.Errorf("%q passed for an ID", id)
 			}
 		}
@@ -141,7 +141,7 @@ func TestADamagedChunkIsNeverGivenAndIsHealed(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, dir)
 	other := openStore(t, dir) // another process, as far as the depot knows
-	client := serve(t, Handler(store))
+	client := serve(t, NewHandler(store))
 	plain := prose(1, 200_000)
 	id := put(t, store, plain)
 	mustSync(t, store)
@@ -149,7 +149,7 @@ func TestADamagedChunkIsNeverGivenAndIsHealed(t *testing.T) {
 	sources := []Source{store, client, other}
 	for i := range 3 * len(sources) {
 		damage(t, dir, uint64(i))
-		if got, err := sources[i%3].Get(t.Context(), id); !errors.Is(err, ErrDamaged) || got != nil {
+		if got, err := sources[i%3].GetChunk(t.Context(), id); !errors.Is(err, ErrDamaged) || got != nil {
 			t.Fatalf("a damaged chunk: %d bytes, %v, want %v", len(got), err, ErrDamaged)
 		}
 		wantMissing(t, store, []ID{id}, id)
@@ -228,15 +228,15 @@ func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := filepath.Join(t.TempDir(), "x")
-		if _, err := Fetch(t.Context(), s, id, back); err == nil {
+		if _, err := FetchTree(t.Context(), s, id, back); err == nil {
 			wantSame(t, back, folder)
 		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
 			t.Errorf("seed %d: %v, want %v or %v", seed, err, ErrDamaged, ErrMissing)
 		}
-		// Whatever Verify finds, a push heals; it may find the tree alone first.
+		// Whatever VerifyTree finds, a push heals; it may find the tree alone first.
 		healed := id
 		for range 3 {
-			if Verify(t.Context(), s, id) == nil {
+			if VerifyTree(t.Context(), s, id) == nil {
 				break
 			}
 			healed, _, _ = mustPush(t, folder, s, PushOptions{})
@@ -254,7 +254,7 @@ func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, dir)
-	client := serve(t, Handler(store))
+	client := serve(t, NewHandler(store))
 	safe := noise(1, 300_000)
 	put(t, store, safe)
 	mustSync(t, store)
@@ -269,13 +269,13 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 			return f.WriteAt(b, off)
 		}
 		lost := noise(uint64(10+i), 400_000)
-		err := to.Put(t.Context(), IDOf(lost), lost)
+		err := to.PutChunk(t.Context(), IDOf(lost), lost)
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("on a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
 		folder := t.TempDir()
 		write(t, filepath.Join(folder, "a"), noise(uint64(20+i), 2<<20))
-		if _, _, _, err := Push(t.Context(), folder, to, PushOptions{}); !errors.Is(err, syscall.ENOSPC) {
+		if _, _, _, err := PushFolder(t.Context(), folder, to, PushOptions{}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("pushing to a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
 		wantMissing(t, to, []ID{IDOf(lost), IDOf(safe)}, IDOf(lost))
@@ -400,7 +400,7 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 	}
 	write(t, pack, b)
 	for _, i := range []int{1, 4} {
-		if _, err := s.Get(t.Context(), IDOf(plain[i])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
+		if _, err := s.GetChunk(t.Context(), IDOf(plain[i])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
 			t.Errorf("chunk %d: %v, want %v or %v", i, err, ErrDamaged, ErrMissing)
 		}
 		wantMissing(t, s, []ID{IDOf(plain[i])}, IDOf(plain[i]))
@@ -428,7 +428,7 @@ func TestContentThatIsNotWhatItsNameSaysIsNotGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSync(t, store)
-	if got, err := store.Get(t.Context(), id.id()); !errors.Is(err, ErrDamaged) || got != nil {
+	if got, err := store.GetChunk(t.Context(), id.toID()); !errors.Is(err, ErrDamaged) || got != nil {
 		t.Errorf("got %q, %v, want %v", got, err, ErrDamaged)
 	}
 }

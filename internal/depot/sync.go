@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Sync makes durable all that was put before. It costs nothing if nothing was.
-func (s *Store) Sync(ctx context.Context) error {
+// SyncChunks makes durable all that was put before. It costs nothing if nothing was.
+func (s *Store) SyncChunks(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -33,47 +33,47 @@ func (s *Store) syncPack(w *packWriter, seal bool) error {
 	pending := w.pending
 	s.writing.Unlock()
 	if len(pending) > 0 {
-		if err := w.flush(); err != nil {
-			s.abandon(w)
+		if err := w.flushPack(); err != nil {
+			s.abandonPack(w)
 			return err
 		}
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if len(pending) > 0 {
-		if err := w.note(pending); err != nil {
+		if err := w.noteRecords(pending); err != nil {
 			return err
 		}
 	}
 	if !seal {
 		return nil
 	}
-	if err := w.seal(); err != nil {
+	if err := w.sealPack(); err != nil {
 		return err
 	}
-	s.forget(w)
+	s.forgetWriter(w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.packs[s.number(w.name)]
+	p := s.packs[s.packNumber(w.name)]
 	p.ours, p.sealed = false, true
 	return nil
 }
 
-// forget takes w from the list of those that this process writes. The caller
+// forgetWriter takes w from the list of those that this process writes. The caller
 // holds writing.
-func (s *Store) forget(w *packWriter) {
+func (s *Store) forgetWriter(w *packWriter) {
 	if s.writer == w {
 		s.writer = nil
 	}
 	s.full = slices.DeleteFunc(slices.Clone(s.full), func(f *packWriter) bool { return f == w })
 }
 
-// abandon forgets what a pack holds that could not be made durable: the disk
+// abandonPack forgets what a pack holds that could not be made durable: the disk
 // has dropped it, and a second try would be told that all is well.
-func (s *Store) abandon(w *packWriter) {
+func (s *Store) abandonPack(w *packWriter) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.forget(w)
+	s.forgetWriter(w)
 	w.f.Close() //nolint:errcheck // it is given up
 	lost := map[uint32]bool{}
 	for _, r := range parseIndex(w.pending).blocks {
@@ -81,7 +81,7 @@ func (s *Store) abandon(w *packWriter) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	number := s.number(w.name)
+	number := s.packNumber(w.name)
 	s.packs[number].ours = false
-	s.index.drop(func(p place) bool { return p.pack == number && lost[p.off] })
+	s.index.dropBlocks(func(p blockLocation) bool { return p.pack == number && lost[p.off] })
 }

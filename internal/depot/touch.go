@@ -17,7 +17,7 @@ import (
 
 // Every block that a push put, or was told is there already, is written down
 // with the time before the push hears of it. Collect spares what was touched a
-// short while ago; since it stands in a file, so does the Collect of another
+// short while ago; since it stands in a file, so does the CollectGarbage of another
 // process, or of this one after it was killed and started again. The time is
 // that since the machine was started: nobody sets it forward by an hour.
 //
@@ -67,8 +67,8 @@ func thisBoot() uint64 {
 	return binary.LittleEndian.Uint64(h[:])
 }
 
-// touch writes down that blocks are relied on from now on.
-func (t *toucher) touch(blocks []touchedBlock) error { return t.touchAt(blocks, t.now()) }
+// touchNow writes down that blocks are relied on from now on.
+func (t *toucher) touchNow(blocks []touchedBlock) error { return t.touchAt(blocks, t.now()) }
 
 // touchAt writes down that blocks are relied on since the time at.
 func (t *toucher) touchAt(blocks []touchedBlock, at time.Duration) error {
@@ -93,7 +93,7 @@ func (t *toucher) touchAt(blocks []touchedBlock, at time.Duration) error {
 		t.f = nil
 	}
 	if t.f == nil {
-		if err := t.begin(); err != nil {
+		if err := t.beginFile(); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (t *toucher) touchAt(blocks []touchedBlock, at time.Duration) error {
 	return nil
 }
 
-func (t *toucher) begin() error {
+func (t *toucher) beginFile() error {
 	var name [8]byte
 	if _, err := rand.Read(name[:]); err != nil {
 		return fmt.Errorf("noting what a push relies on: %w", err)
@@ -120,7 +120,7 @@ func (t *toucher) begin() error {
 	return nil
 }
 
-func (t *toucher) close() error {
+func (t *toucher) closeFile() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.f == nil {
@@ -131,8 +131,8 @@ func (t *toucher) close() error {
 	return err
 }
 
-// recent are the blocks that anybody touched within the time d, and when.
-func (t *toucher) recent(d time.Duration) (map[touchedBlock]time.Duration, error) {
+// recentBlocks are the blocks that anybody touched within the time d, and when.
+func (t *toucher) recentBlocks(d time.Duration) (map[touchedBlock]time.Duration, error) {
 	files, err := os.ReadDir(t.dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading what pushes rely on: %w", err)
@@ -147,16 +147,16 @@ func (t *toucher) recent(d time.Duration) (map[touchedBlock]time.Duration, error
 		if err != nil {
 			return nil, fmt.Errorf("reading what pushes rely on: %w", err)
 		}
-		if !t.read(b, d, blocks) {
+		if !t.readTouched(b, d, blocks) {
 			removeUnlocked(path)
 		}
 	}
 	return blocks, nil
 }
 
-// read adds the blocks of b that were touched within d to blocks, and reports
+// readTouched adds the blocks of b that were touched within d to blocks, and reports
 // whether there was one.
-func (t *toucher) read(b []byte, d time.Duration, blocks map[touchedBlock]time.Duration) bool {
+func (t *toucher) readTouched(b []byte, d time.Duration, blocks map[touchedBlock]time.Duration) bool {
 	found := false
 	now := t.now()
 	for len(b) >= touchHeader && string(b[:4]) == touchMagic {
@@ -191,6 +191,6 @@ func removeUnlocked(path string) {
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		os.Remove(path) //nolint:errcheck // the next Collect tries again
+		os.Remove(path) //nolint:errcheck // the next CollectGarbage tries again
 	}
 }

@@ -40,8 +40,8 @@ func (t *traffic) Traffic() Traffic {
 	return now
 }
 
-// begin notes a request with so many bytes; it has ended when end is called.
-func (t *traffic) begin(bytes int) (end func()) {
+// beginRequest notes a request with so many bytes; it has ended when end is called.
+func (t *traffic) beginRequest(bytes int) (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.underWay == 0 {
@@ -58,8 +58,8 @@ func (t *traffic) begin(bytes int) (end func()) {
 	}
 }
 
-// counted is an answer whose bytes count.
-func (t *traffic) counted(r io.Reader) io.Reader { return &countedReader{r, t} }
+// countReader is an answer whose bytes count.
+func (t *traffic) countReader(r io.Reader) io.Reader { return &countedReader{r, t} }
 
 type countedReader struct {
 	io.Reader

@@ -11,7 +11,7 @@ import (
 // requests at once count once.
 func TestTrafficIsCounted(t *testing.T) {
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
-	store := Handler(openStore(t, t.TempDir()))
+	store := NewHandler(openStore(t, t.TempDir()))
 	client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if filepath.Base(r.URL.Path) == "sync" {
 			asked <- struct{}{}
@@ -25,7 +25,7 @@ func TestTrafficIsCounted(t *testing.T) {
 	begin := time.Now()
 	ended := make(chan error, 2)
 	for range 2 {
-		go func() { ended <- client.Sync(t.Context()) }()
+		go func() { ended <- client.SyncChunks(t.Context()) }()
 	}
 	<-asked
 	<-asked
@@ -43,7 +43,7 @@ func TestTrafficIsCounted(t *testing.T) {
 		t.Errorf("busy for %v after %v", busy, time.Since(begin))
 	}
 	before := client.Traffic()
-	id, _, stats, err := Push(t.Context(), dir, client, PushOptions{})
+	id, _, stats, err := PushFolder(t.Context(), dir, client, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestTrafficIsCounted(t *testing.T) {
 		t.Errorf("pushing %d bytes was %+v", stats.Moved, pushed)
 	}
 	before = client.Traffic()
-	if _, err := Fetch(t.Context(), client, id, t.TempDir()); err != nil {
+	if _, err := FetchTree(t.Context(), client, id, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	if got := client.Traffic().Since(before); got.Received < size || got.Received > size+size/10 || got.Sent > size/10 {

@@ -28,7 +28,7 @@ type Entry struct {
 	Chunks  []ID        // what a file holds
 }
 
-// errBadTree is a tree that no Push made. It is a kind of damage: whoever has
+// errBadTree is a tree that no push made. It is a kind of damage: whoever has
 // another checkpoint takes that one.
 var errBadTree = fmt.Errorf("%w: no tree", ErrDamaged)
 
@@ -50,10 +50,10 @@ func safePath(p string) bool {
 	return true
 }
 
-// check says what is wrong with an entry taken by itself.
-func (e *Entry) check() error {
+// checkEntry says what is wrong with an entry taken by itself.
+func (e *Entry) checkEntry() error {
 	if !safePath(e.Path) {
-		return badTree("the path %q", clip(e.Path))
+		return badTree("the path %q", clipText(e.Path))
 	}
 	if e.Mode&^(fs.ModeType|fs.ModePerm) != 0 {
 		return badTree("the mode of %s", e.Path)
@@ -81,7 +81,7 @@ func (e *Entry) checkFile() error {
 	}
 	left := e.Size
 	for _, id := range e.Chunks {
-		s, err := parse(id)
+		s, err := parseID(id)
 		if err != nil {
 			return badTree("a chunk of %s: %v", e.Path, err)
 		}
@@ -99,11 +99,11 @@ func (e *Entry) checkFile() error {
 	return nil
 }
 
-// sums are the chunks of an entry that was checked, without runs of zeros.
-func (e *Entry) sums() []sum {
+// chunkSums are the chunks of an entry that was checked, without runs of zeros.
+func (e *Entry) chunkSums() []sum {
 	list := make([]sum, 0, len(e.Chunks))
 	for _, id := range e.Chunks {
-		if s, err := parse(id); err == nil {
+		if s, err := parseID(id); err == nil {
 			if _, zero := s.isZeros(); !zero {
 				list = append(list, s)
 			}
@@ -112,12 +112,12 @@ func (e *Entry) sums() []sum {
 	return list
 }
 
-// check says what is wrong with a tree.
-func (t *Tree) check() error {
+// checkTree says what is wrong with a tree.
+func (t *Tree) checkTree() error {
 	folders := map[string]bool{}
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if err := e.check(); err != nil {
+		if err := e.checkEntry(); err != nil {
 			return err
 		}
 		if i > 0 && e.Path <= t.Entries[i-1].Path {
@@ -133,9 +133,9 @@ func (t *Tree) check() error {
 	return nil
 }
 
-// Differ says what has to be removed, and then what written, to make b out of
+// DiffTrees says what has to be removed, and then what written, to make b out of
 // a. A file that only has another time has not changed.
-func Differ(a, b *Tree) (changed []Entry, removed []string) {
+func DiffTrees(a, b *Tree) (changed []Entry, removed []string) {
 	before := make(map[string]*Entry, len(a.Entries))
 	for i := range a.Entries {
 		before[a.Entries[i].Path] = &a.Entries[i]
@@ -168,7 +168,7 @@ func textChunks(b []byte) ([]chunk, error) {
 	var parts []sum
 	var c cutter
 	left := b
-	err := c.cut(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
+	err := c.cutPiece(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
 		parts = append(parts, id)
 		chunks = append(chunks, chunk{id, left[:len(plain)]})
 		left = left[len(plain):]
@@ -204,18 +204,18 @@ func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
 	if m, ok := from.(treeSink); ok {
-		m.memory().remember(id, t, text)
+		m.pushMemory().rememberTree(id, t, text)
 	}
 	return t, own, nil
 }
 
 // treeText gives the encoded tree id, and the chunks in which it is kept.
 func treeText(ctx context.Context, from Source, id ID) ([]byte, []sum, error) {
-	text, err := from.Get(ctx, id)
+	text, err := from.GetChunk(ctx, id)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
-	s, err := parse(id)
+	s, err := parseID(id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -226,7 +226,7 @@ func treeText(ctx context.Context, from Source, id ID) ([]byte, []sum, error) {
 	}
 	if parts != nil {
 		own = append(own, parts...)
-		if text, err = join(ctx, from, parts, size); err != nil {
+		if text, err = joinParts(ctx, from, parts, size); err != nil {
 			return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 		}
 	}
@@ -268,7 +268,7 @@ func decodeBounded(text []byte) (*Tree, error) {
 // HasTree reports whether the tree id is there, all that it is kept in included. It
 // does not read what is in it.
 func (s *Store) HasTree(ctx context.Context, id ID) (bool, error) {
-	text, err := s.Get(ctx, id)
+	text, err := s.GetChunk(ctx, id)
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -276,17 +276,17 @@ func (s *Store) HasTree(ctx context.Context, id ID) (bool, error) {
 	if err != nil || size > maxTree {
 		return false, notThere(err)
 	}
-	gone, err := s.missing(ctx, parts)
+	gone, err := s.missingSums(ctx, parts)
 	return err == nil && len(gone) == 0, err
 }
 
-// join puts the parts of a tree together.
-func join(ctx context.Context, from Source, parts []sum, size int64) ([]byte, error) {
+// joinParts puts the parts of a tree together.
+func joinParts(ctx context.Context, from Source, parts []sum, size int64) ([]byte, error) {
 	if size > maxTree {
 		return nil, badTree("it takes %d bytes", size)
 	}
 	got := map[sum][]byte{}
-	err := getMany(ctx, from, distinct(parts), func(id sum, plain []byte) error {
+	err := getMany(ctx, from, distinctSums(parts), func(id sum, plain []byte) error {
 		got[id] = bytes.Clone(plain)
 		return nil
 	})
@@ -306,7 +306,7 @@ func join(ctx context.Context, from Source, parts []sum, size int64) ([]byte, er
 	return b, nil
 }
 
-func distinct(ids []sum) []sum {
+func distinctSums(ids []sum) []sum {
 	seen := make(map[sum]bool, len(ids))
 	var list []sum
 	for _, id := range ids {
@@ -330,7 +330,7 @@ func getMany(ctx context.Context, from Source, ids []sum, give func(id sum, plai
 	}
 	a := &absent{}
 	for _, id := range ids {
-		plain, err := from.Get(ctx, id.id())
+		plain, err := from.GetChunk(ctx, id.toID())
 		switch {
 		case errors.Is(err, ErrMissing):
 			a.missing = append(a.missing, id)

@@ -23,7 +23,7 @@ func bomb(t *testing.T, s *Store, times int) ID {
 		t.Fatal(err)
 	}
 	for _, plain := range [][]byte{part, root} {
-		if err := s.Put(t.Context(), IDOf(plain), plain); err != nil {
+		if err := s.PutChunk(t.Context(), IDOf(plain), plain); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestATreeIsThereWhenAllItIsKeptInIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Put(t.Context(), IDOf(missing), missing); err != nil {
+	if err := s.PutChunk(t.Context(), IDOf(missing), missing); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []ID{IDOf(missing), IDOf([]byte("nothing")), "rubbish"} {

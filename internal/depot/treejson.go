@@ -35,22 +35,22 @@ type entryJSON struct {
 const treeVersion = 1
 
 func encodeTree(t *Tree) ([]byte, error) {
-	if err := t.check(); err != nil {
+	if err := t.checkTree(); err != nil {
 		return nil, err
 	}
 	out := treeJSON{Version: treeVersion, Entries: make([]entryJSON, len(t.Entries))}
 	for i, e := range t.Entries {
 		w := &out.Entries[i]
 		*w = entryJSON{Mode: e.Mode, Size: e.Size, ModTime: e.ModTime}
-		w.Path, w.Path64 = text(e.Path)
-		w.Link, w.Link64 = text(e.Link)
+		w.Path, w.Path64 = textOrBytes(e.Path)
+		w.Link, w.Link64 = textOrBytes(e.Link)
 		list, err := encodeChunks(e.Chunks)
 		if err != nil {
 			return nil, err
 		}
 		w.Chunks = list
 	}
-	return canonical(out)
+	return canonicalJSON(out)
 }
 
 func encodeChunks(ids []ID) (string, error) {
@@ -58,7 +58,7 @@ func encodeChunks(ids []ID) (string, error) {
 	list.Grow(44 * len(ids))
 	one := [44]byte{43: ','}
 	for i, id := range ids {
-		s, err := parse(id)
+		s, err := parseID(id)
 		if err != nil {
 			return "", err
 		}
@@ -72,15 +72,15 @@ func encodeChunks(ids []ID) (string, error) {
 	return list.String(), nil
 }
 
-// text gives s as text, or, since JSON holds nothing else, as bytes.
-func text(s string) (string, []byte) {
+// textOrBytes gives s as text, or, since JSON holds nothing else, as bytes.
+func textOrBytes(s string) (string, []byte) {
 	if utf8.ValidString(s) {
 		return s, nil
 	}
 	return "", []byte(s)
 }
 
-func canonical(v any) ([]byte, error) {
+func canonicalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -95,7 +95,7 @@ func encodeParts(parts []sum, size int64) ([]byte, error) {
 	for _, p := range parts {
 		out.Parts = append(out.Parts, p[:]...)
 	}
-	return canonical(out)
+	return canonicalJSON(out)
 }
 
 func decodeJSON(b []byte) (*treeJSON, error) {
@@ -150,10 +150,10 @@ func decodeTree(b []byte) (*Tree, error) {
 			e.Link = string(w.Link64)
 		}
 		if e.Chunks, err = decodeChunks(w.Chunks); err != nil {
-			return nil, badTree("the chunks of %q: %v", clip(e.Path), err)
+			return nil, badTree("the chunks of %q: %v", clipText(e.Path), err)
 		}
 	}
-	if err := t.check(); err != nil {
+	if err := t.checkTree(); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -202,7 +202,7 @@ func textSums(text []byte) (map[sum]bool, error) {
 			}
 		})
 		if err != nil {
-			return nil, badTree("the chunks of %q: %v", clip(e.Path), err)
+			return nil, badTree("the chunks of %q: %v", clipText(e.Path), err)
 		}
 	}
 	return ids, nil

@@ -30,7 +30,7 @@ const (
 	rememberBytes = 64 << 20
 )
 
-func (m *treeMemory) remember(id ID, t *Tree, text []byte) {
+func (m *treeMemory) rememberTree(id ID, t *Tree, text []byte) {
 	if len(text) <= treeDirect || len(text) > rememberBytes || len(t.Entries) == 0 {
 		return
 	}
@@ -47,8 +47,8 @@ func (m *treeMemory) remember(id ID, t *Tree, text []byte) {
 	}
 }
 
-// like gives the last tree that may resemble one whose first entry is first.
-func (m *treeMemory) like(first string) (rememberedTree, bool) {
+// findSimilar gives the last tree that may resemble one whose first entry is first.
+func (m *treeMemory) findSimilar(first string) (rememberedTree, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range slices.Backward(m.trees) {
@@ -59,13 +59,13 @@ func (m *treeMemory) like(first string) (rememberedTree, bool) {
 	return rememberedTree{}, false
 }
 
-func (m *treeMemory) memory() *treeMemory { return m }
+func (m *treeMemory) pushMemory() *treeMemory { return m }
 
 // treeSink is a Sink, and a Source, that both sides' trees are remembered for.
 type treeSink interface {
-	memory() *treeMemory
+	pushMemory() *treeMemory
 	// holdTree reports whether the tree and all its chunks are there. If so they
-	// stay as if Missing had been asked for each.
+	// stay as if MissingChunks had been asked for each.
 	holdTree(ctx context.Context, id sum) (bool, error)
 	// putPatch makes the tree want of the tree base and a patch, and reports
 	// whether it could.
@@ -74,7 +74,7 @@ type treeSink interface {
 
 // holdTree is for treeSink.
 func (s *Store) holdTree(ctx context.Context, id sum) (bool, error) {
-	text, ids, err := treeText(ctx, s, id.id())
+	text, ids, err := treeText(ctx, s, id.toID())
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -82,13 +82,13 @@ func (s *Store) holdTree(ctx context.Context, id sum) (bool, error) {
 	if err != nil {
 		return false, notThere(err)
 	}
-	gone, err := s.missing(ctx, slices.AppendSeq(ids, maps.Keys(needed)))
+	gone, err := s.missingSums(ctx, slices.AppendSeq(ids, maps.Keys(needed)))
 	return err == nil && len(gone) == 0, err
 }
 
 // putPatch is for treeSink.
 func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (bool, error) {
-	text, _, err := treeText(ctx, s, base.id())
+	text, _, err := treeText(ctx, s, base.toID())
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -101,9 +101,9 @@ func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (boo
 	}
 	b := batch{pusher: &pusher{to: s, seen: map[sum]bool{}}}
 	for _, c := range chunks {
-		if err := b.add(ctx, c.id, c.plain); err != nil {
+		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
 			return false, err
 		}
 	}
-	return true, b.flush(ctx)
+	return true, b.flushMissing(ctx)
 }

@@ -12,22 +12,22 @@ import (
 // Usage is what a store takes on disk.
 type Usage struct {
 	Bytes  int64 // of all packs
-	Unused int64 // of these, what Collect would free, about
+	Unused int64 // of these, what CollectGarbage would free, about
 	Chunks int   // that nothing needs
 }
 
-// Usage says what the store takes on disk, and how much of it Collect would free
+// DiskUsage says what the store takes on disk, and how much of it CollectGarbage would free
 // for the same roots and age. Nothing is changed.
-func (s *Store) Usage(ctx context.Context, roots []ID, olderThan time.Duration) (Usage, error) {
+func (s *Store) DiskUsage(ctx context.Context, roots []ID, olderThan time.Duration) (Usage, error) {
 	var u Usage
-	live, err := s.reach(ctx, roots, &Collected{})
+	live, err := s.reachableChunks(ctx, roots, &Collected{})
 	if err != nil {
 		return u, err
 	}
-	if err := s.Sync(ctx); err != nil {
+	if err := s.SyncChunks(ctx); err != nil {
 		return u, err
 	}
-	names, err := s.list()
+	names, err := s.listPacks()
 	if err != nil {
 		return u, fmt.Errorf("looking through the depot: %w", err)
 	}
@@ -44,7 +44,7 @@ func (s *Store) Usage(ctx context.Context, roots []ID, olderThan time.Duration) 
 			return u, err
 		}
 		u.Bytes += st.Size()
-		v, err := w.inspect(n)
+		v, err := w.inspectPack(n)
 		if err != nil {
 			return u, fmt.Errorf("looking at pack %s: %w", n, err)
 		}

@@ -21,7 +21,7 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		id, _, _, err := Push(t.Context(), dir, s, PushOptions{})
+		id, _, _, err := PushFolder(t.Context(), dir, s, PushOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,15 +29,15 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 	}
 	kept := push("kept", 300_000)
 	push("left", 900_000)
-	all, err := s.Usage(t.Context(), nil, 0)
+	all, err := s.DiskUsage(t.Context(), nil, 0)
 	if err != nil || all.Bytes == 0 || all.Unused != all.Bytes {
 		t.Fatalf("without roots all is unused: %+v, %v", all, err)
 	}
-	some, err := s.Usage(t.Context(), []ID{kept}, 0)
+	some, err := s.DiskUsage(t.Context(), []ID{kept}, 0)
 	if err != nil || some.Bytes != all.Bytes || some.Unused <= 0 || some.Unused >= all.Bytes {
 		t.Fatalf("what a root reaches is used: %+v, %v", some, err)
 	}
-	c, err := s.Collect(t.Context(), []ID{kept}, 0)
+	c, err := s.CollectGarbage(t.Context(), []ID{kept}, 0)
 	if err != nil || c.Chunks != some.Chunks {
 		t.Errorf("collecting freed %+v, foretold were %+v, %v", c, some, err)
 	}
@@ -67,7 +67,7 @@ func TestAPushTellsHowFarItHasCome(t *testing.T) {
 			}
 			last, total = done, all
 		}
-		if _, _, _, err := Push(t.Context(), dir, s, PushOptions{Cache: filepath.Join(t.TempDir(), "cache"), Progress: told}); err != nil {
+		if _, _, _, err := PushFolder(t.Context(), dir, s, PushOptions{Cache: filepath.Join(t.TempDir(), "cache"), Progress: told}); err != nil {
 			t.Fatal(err)
 		}
 		if last != 18 || total != 18 {

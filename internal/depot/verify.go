@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// Verify checks that every chunk of the tree id, and the tree itself, is there
+// VerifyTree checks that every chunk of the tree id, and the tree itself, is there
 // and sound. If something is not the error is ErrMissing or ErrDamaged, or both,
 // and whatever is damaged counts as missing from then on.
-func Verify(ctx context.Context, from Source, id ID) error {
+func VerifyTree(ctx context.Context, from Source, id ID) error {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
 		return err
 	}
 	var ids []sum
 	for i := range t.Entries {
-		ids = append(ids, t.Entries[i].sums()...)
+		ids = append(ids, t.Entries[i].chunkSums()...)
 	}
-	if err := verifyAll(ctx, from, distinct(ids)); err != nil {
+	if err := verifyAll(ctx, from, distinctSums(ids)); err != nil {
 		return fmt.Errorf("verifying tree %s: %w", id, err)
 	}
 	return nil
@@ -34,7 +34,7 @@ func verifyAll(ctx context.Context, from Source, ids []sum) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	all := &absent{}
-	for range workers() {
+	for range workerCount() {
 		wg.Go(func() {
 			for some := range tasks {
 				err := getMany(ctx, from, some, func(sum, []byte) error { return nil })

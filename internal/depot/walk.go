@@ -19,12 +19,12 @@ type found struct {
 	blocks int64 // of 512 bytes that it has on the disk
 }
 
-// walk lists what is in dir, sorted by path. skip, which may be nil, says what to
+// walkFolder lists what is in dir, sorted by path. skip, which may be nil, says what to
 // leave out; a folder left out is not entered. Sockets, devices and pipes are
 // skipped. What vanishes meanwhile was never there.
-func walk(dir string, skip func(path string, isDir bool) bool, limit Limit) (list []found, skipped []string, err error) {
+func walkFolder(dir string, skip func(path string, isDir bool) bool, limit Limit) (list []found, skipped []string, err error) {
 	w := walker{dir: dir, skip: skip, limit: limit}
-	if err := w.folder(""); err != nil {
+	if err := w.walkInto(""); err != nil {
 		return nil, nil, err
 	}
 	if w.tooLarge {
@@ -47,9 +47,9 @@ type walker struct {
 	tooLarge bool
 }
 
-// folder takes in all that is in the folder path, "" for the whole.
-func (w *walker) folder(path string) error {
-	list, err := w.read(path)
+// walkInto takes in all that is in the folder path, "" for the whole.
+func (w *walker) walkInto(path string) error {
+	list, err := w.readFolder(path)
 	if err != nil {
 		if path != "" && errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -70,7 +70,7 @@ func (w *walker) folder(path string) error {
 	}
 	for i := range list {
 		if list[i].Mode.IsDir() {
-			if err := w.folder(list[i].Path); err != nil {
+			if err := w.walkInto(list[i].Path); err != nil {
 				return err
 			}
 		}
@@ -78,8 +78,8 @@ func (w *walker) folder(path string) error {
 	return nil
 }
 
-// read gives what is directly in a folder.
-func (w *walker) read(path string) ([]found, error) {
+// readFolder gives what is directly in a folder.
+func (w *walker) readFolder(path string) ([]found, error) {
 	d, err := os.Open(filepath.Join(w.dir, path))
 	if err != nil {
 		return nil, fmt.Errorf("listing a folder: %w", err)

@@ -82,9 +82,9 @@ type remoteError struct {
 
 func (e *remoteError) Unwrap() error { return e.is }
 
-// Troubled says whether a depot that was reached could not do what it was asked
+// IsTroubled says whether a depot that was reached could not do what it was asked
 // for reasons of its own, as a full disk: later it may.
-func Troubled(err error) bool {
+func IsTroubled(err error) bool {
 	var told *remoteError
 	return errors.As(err, &told) && told.troubled
 }

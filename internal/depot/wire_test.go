@@ -54,7 +54,7 @@ func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 		write(t, filepath.Join(folder, "zzz"), noise(seed, 1<<20+7))
 		store := openStore(t, dir)
 		var left atomic.Int64
-		client := serve(t, cutting(Handler(store), &left))
+		client := serve(t, cutting(NewHandler(store), &left))
 		r := rand.New(rand.NewPCG(seed, 1))
 		var id ID
 		back := filepath.Join(t.TempDir(), "x")
@@ -65,7 +65,7 @@ func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 				cancel() // as if we were stopped right away
 			}
 			var err error
-			id, _, _, err = Push(ctx, folder, client, PushOptions{})
+			id, _, _, err = PushFolder(ctx, folder, client, PushOptions{})
 			cancel()
 			if err == nil {
 				break
@@ -73,7 +73,7 @@ func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 		}
 		for try := 0; ; try++ {
 			left.Store(int64(r.IntN(200_000) + 300_000*try))
-			if _, err := Fetch(t.Context(), client, id, back); err == nil {
+			if _, err := FetchTree(t.Context(), client, id, back); err == nil {
 				break
 			}
 		}
@@ -88,8 +88,8 @@ func TestARepeatedPushSendsOnlyWhatDidNotArrive(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	var left atomic.Int64
 	left.Store(size / 2)
-	client := serve(t, cutting(Handler(store), &left))
-	if _, _, _, err := Push(t.Context(), folder, client, PushOptions{}); err == nil {
+	client := serve(t, cutting(NewHandler(store), &left))
+	if _, _, _, err := PushFolder(t.Context(), folder, client, PushOptions{}); err == nil {
 		t.Fatal("a push succeeded through a connection that was cut")
 	}
 	left.Store(1 << 40)
@@ -101,7 +101,7 @@ func TestARepeatedPushSendsOnlyWhatDidNotArrive(t *testing.T) {
 
 func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	h := Handler(store)
+	h := NewHandler(store)
 	good := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("good")}}, nil)
 	large := encodeBlock(nil, []chunk{{sumOf(noise(1, 100_000)), noise(1, 100_000)}}, nil)
 	wrong := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("evil")}}, nil)
@@ -139,13 +139,13 @@ func TestADepotThatLiesIsFoundOut(t *testing.T) {
 		"nothing":       []byte(endMark),
 	} {
 		client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(answer) }))
-		if got, err := client.Get(t.Context(), id.id()); !errors.Is(err, ErrDamaged) {
+		if got, err := client.GetChunk(t.Context(), id.toID()); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: got %q, %v, want %v", what, got, err, ErrDamaged)
 		}
 	}
 	cut := encodeBlock(nil, []chunk{{id, []byte("good")}}, nil)
 	client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(cut) }))
-	if _, err := client.Get(t.Context(), id.id()); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := client.GetChunk(t.Context(), id.toID()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an answer without an end: %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }

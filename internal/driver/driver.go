@@ -20,19 +20,19 @@ type ID struct {
 
 // Driver runs the attempts of one cluster.
 type Driver interface {
-	// Start makes sure that an agent has run, or runs, the attempt: however
+	// StartAttempt makes sure that an agent has run, or runs, the attempt: however
 	// often it is called, with whatever crashes in between, the program is
 	// started at most once. Calling it for an attempt whose agent died has the
 	// loss, or the end that nobody heard of, reported by a new agent.
-	Start(ctx context.Context, a *wire.Attempt) error
-	// Release ends the attempt if it still runs, sees to it that it can never
+	StartAttempt(ctx context.Context, a *wire.Attempt) error
+	// ReleaseAttempt ends the attempt if it still runs, sees to it that it can never
 	// start, and forgets it. When it returns nil no process of it is left.
-	Release(ctx context.Context, id ID) error
-	// Find lists the attempts the cluster knows, running or not; with an error,
+	ReleaseAttempt(ctx context.Context, id ID) error
+	// FindAttempts lists the attempts the cluster knows, running or not; with an error,
 	// those of them that it could ask for.
-	Find(ctx context.Context) ([]Found, error)
-	// Load says how busy the cluster is with the work of others.
-	Load(ctx context.Context) (Load, error)
+	FindAttempts(ctx context.Context) ([]Found, error)
+	// MeasureLoad says how busy the cluster is with the work of others.
+	MeasureLoad(ctx context.Context) (Load, error)
 }
 
 // Found is an attempt that a cluster knows.
@@ -60,7 +60,7 @@ var (
 
 // Surveyor is a driver that can say what its cluster consists of.
 type Surveyor interface {
-	Survey(ctx context.Context) (*Survey, error)
+	SurveyHosts(ctx context.Context) (*Survey, error)
 }
 
 // Survey is what a cluster consists of.
@@ -73,9 +73,9 @@ type Survey struct {
 	Notes       []string `json:"notes,omitempty"`       // what of the settings does not work there, for the user
 }
 
-// Procs is the number of processors of all hosts, also of those that are down at
+// TotalProcs is the number of processors of all hosts, also of those that are down at
 // the moment: they will be back.
-func (s *Survey) Procs() int {
+func (s *Survey) TotalProcs() int {
 	n := 0
 	for _, h := range s.Hosts {
 		n += h.Procs
@@ -99,7 +99,7 @@ type Host struct {
 // Estimator is a driver of a cluster with a queue of its own, that can say how
 // long a newcomer would wait in it.
 type Estimator interface {
-	Wait(ctx context.Context, n Need) (Wait, error)
+	EstimateWait(ctx context.Context, n Need) (Wait, error)
 }
 
 // Need is what an attempt asks of a cluster.
@@ -120,5 +120,5 @@ type Wait struct {
 // Explainer is a driver that can say, in the cluster's words, why an attempt
 // waits. It answers at once, from what it saw last.
 type Explainer interface {
-	Why(ctx context.Context, id ID) (string, error) // "": there is nothing to say
+	ExplainWait(ctx context.Context, id ID) (string, error) // "": there is nothing to say
 }

@@ -10,11 +10,11 @@ import (
 // that kind do not; one that wraps ErrRefused that this one does not for us, and
 // why.
 type Reserver interface {
-	// Reserve has them held for the attempt, whose Start then uses them. It may be
+	// ReserveProcs has them held for the attempt, whose StartAttempt then uses them. It may be
 	// called again: one reservation is made. Release gives them back.
-	Reserve(ctx context.Context, r Reservation) error
-	// Unreserve gives them back. What is not held is no error.
-	Unreserve(ctx context.Context, id ID) error
+	ReserveProcs(ctx context.Context, r Reservation) error
+	// CancelReservation gives them back. What is not held is no error.
+	CancelReservation(ctx context.Context, id ID) error
 }
 
 // Reservation is what is held for an attempt, and when: Need.Time long.
@@ -28,7 +28,7 @@ type Reservation struct {
 // runs. An answer that wraps errors.ErrUnsupported says that clusters of that
 // kind do not.
 type Resizer interface {
-	// Resize leaves the attempt so many of its hosts, among them that of its agent.
+	// ResizeAttempt leaves the attempt so many of its hosts, among them that of its agent.
 	// What it has already is no error; more than it has is refused.
-	Resize(ctx context.Context, id ID, hosts int) error
+	ResizeAttempt(ctx context.Context, id ID, hosts int) error
 }

@@ -10,7 +10,7 @@ import (
 // Sensor measures the machine that it is on, and the ways from there to others:
 // one lets another in, and that one probes the way to it and back.
 type Sensor interface {
-	Sense(ctx context.Context, q Sensing) (Sensed, error)
+	MeasureHosts(ctx context.Context, q Sensing) (Sensed, error)
 }
 
 // Sensing is what is to be measured: with neither of these, the machine.
@@ -36,7 +36,7 @@ type Probe struct {
 type Sensed struct {
 	Machine *Machine               `json:"machine,omitempty"`
 	Listens *rendezvous.Rendezvous `json:"listens,omitempty"`
-	Way     *Way                   `json:"way,omitempty"`
+	Way     *LinkMeasurement       `json:"way,omitempty"`
 }
 
 // Machine is what one has to offer at the moment.
@@ -45,8 +45,8 @@ type Machine struct {
 	Memory int64 `json:"memory"` // bytes that are free; 0: not known
 }
 
-// Way is what lies between two machines.
-type Way struct {
+// LinkMeasurement is what lies between two machines.
+type LinkMeasurement struct {
 	Latency time.Duration `json:"latency"` // half of the best round trip
 	There   Flow          `json:"there"`
 	Back    Flow          `json:"back"`

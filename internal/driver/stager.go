@@ -11,13 +11,13 @@ import (
 // Stager can tell of the files of a site, and move them: what it was asked once
 // may be asked again, also after it was cut off, and goes on where that ended.
 type Stager interface {
-	// Stat looks at a file or a folder; a path that is not absolute is below the
+	// StatFile looks at a file or a folder; a path that is not absolute is below the
 	// home folder there. fs.ErrNotExist and fs.ErrPermission are told as such.
-	Stat(ctx context.Context, path string) (File, error)
-	// Push brings it into the depot of the broker.
-	Push(ctx context.Context, path string) (Moved, error)
-	// Bring keeps a tree of that depot at the site, for agents there to take.
-	Bring(ctx context.Context, tree string) (Moved, error)
+	StatFile(ctx context.Context, path string) (File, error)
+	// PushFiles brings it into the depot of the broker.
+	PushFiles(ctx context.Context, path string) (Moved, error)
+	// BringTree keeps a tree of that depot at the site, for agents there to take.
+	BringTree(ctx context.Context, tree string) (Moved, error)
 }
 
 // File is a file or a folder at a site.
@@ -51,12 +51,12 @@ var ErrUnreached = errors.New("the other site cannot be reached from there")
 // in between.
 type Peer interface {
 	Stager
-	// Offer has the site give something to whoever holds the offer, until release
+	// OfferFiles has the site give something to whoever holds the offer, until release
 	// is called or nobody has come for a while.
-	Offer(ctx context.Context, w Wanted) (o Offer, release func(), err error)
-	// Take has the site fetch what another offers, and keep it as Bring does. If
+	OfferFiles(ctx context.Context, w Wanted) (o Offer, release func(), err error)
+	// TakeOffer has the site fetch what another offers, and keep it as BringTree does. If
 	// nothing of it can be reached the error is ErrUnreached.
-	Take(ctx context.Context, o Offer) (Moved, error)
+	TakeOffer(ctx context.Context, o Offer) (Moved, error)
 }
 
 // Wanted is what a site is to offer: a file or a folder, or a tree that it keeps.
@@ -75,17 +75,17 @@ type Offer struct {
 // Placer is a Stager whose site can also put files where its user wants them.
 type Placer interface {
 	Stager
-	// Place puts what a folder holds into a folder of the user, or one thing at a
+	// PlaceResults puts what a folder holds into a folder of the user, or one thing at a
 	// path: nobody ever sees half a file. Asked again, it goes on.
-	Place(ctx context.Context, p Place) ([]Placed, error)
-	// Drop removes a folder of ours that was placed, or is not to be. One that is not
+	PlaceResults(ctx context.Context, p ResultPlacement) ([]Placed, error)
+	// DropResults removes a folder of ours that was placed, or is not to be. One that is not
 	// absolute is below the folder of all such.
-	Drop(ctx context.Context, path string) error
+	DropResults(ctx context.Context, path string) error
 }
 
-// Place is a folder and where what it holds is to be put: a folder of ours at the
+// ResultPlacement is a folder and where what it holds is to be put: a folder of ours at the
 // same site, which is emptied, or the one folder of a tree that the site keeps.
-type Place struct {
+type ResultPlacement struct {
 	Path string `json:"path,omitempty"`
 	Tree string `json:"tree,omitempty"`
 	To   string `json:"to"` // with a slash at its end, or if it is one: a folder

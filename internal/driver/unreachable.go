@@ -11,16 +11,16 @@ import (
 // is: nothing is known to run there, and nothing can be started.
 type Unreachable struct{ Why error }
 
-func (u Unreachable) away() error { return fmt.Errorf("%w: %w", ErrAway, u.Why) }
+func (u Unreachable) awayError() error { return fmt.Errorf("%w: %w", ErrAway, u.Why) }
 
-// Start says that the cluster is out of reach.
-func (u Unreachable) Start(context.Context, *wire.Attempt) error { return u.away() }
+// StartAttempt says that the cluster is out of reach.
+func (u Unreachable) StartAttempt(context.Context, *wire.Attempt) error { return u.awayError() }
 
-// Release says that nobody knows whether the attempt still runs.
-func (u Unreachable) Release(context.Context, ID) error { return u.away() }
+// ReleaseAttempt says that nobody knows whether the attempt still runs.
+func (u Unreachable) ReleaseAttempt(context.Context, ID) error { return u.awayError() }
 
-// Find says that nobody knows what runs there.
-func (u Unreachable) Find(context.Context) ([]Found, error) { return nil, u.away() }
+// FindAttempts says that nobody knows what runs there.
+func (u Unreachable) FindAttempts(context.Context) ([]Found, error) { return nil, u.awayError() }
 
-// Load says that the cluster is out of reach.
-func (u Unreachable) Load(context.Context) (Load, error) { return Load{}, u.away() }
+// MeasureLoad says that the cluster is out of reach.
+func (u Unreachable) MeasureLoad(context.Context) (Load, error) { return Load{}, u.awayError() }

@@ -21,10 +21,10 @@ import (
 const root = "../.."
 
 func TestMain(m *testing.M) {
-	if code, ours := lab.Reexec(os.Args[1:]); ours {
+	if code, ours := lab.RunRole(os.Args[1:]); ours {
 		os.Exit(code)
 	}
-	managers.Register()
+	managers.RegisterAll()
 	os.Exit(m.Run())
 }
 
@@ -77,7 +77,7 @@ func up(t *testing.T, plan string, flags ...string) *bed {
 		}
 	})
 	b.godwit(append(append([]string{"lab", "up"}, flags...), file)...)
-	names, err := lab.List()
+	names, err := lab.ListLabs()
 	if err != nil || len(names) != 1 {
 		t.Fatalf("labs: %v, %v", names, err)
 	}
@@ -251,7 +251,7 @@ func (b *bed) all() map[string]shown {
 // on runs a shell command on a host of the lab as root.
 func (b *bed) on(host, command string) string {
 	b.t.Helper()
-	h, err := b.lab.Host(host)
+	h, err := b.lab.FindHost(host)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func (b *bed) do(words ...string) {
 	b.t.Helper()
 	l, err := lab.Open(b.lab.Name) // as it is now
 	if err == nil {
-		err = l.Do(b.t.Context(), words)
+		err = l.DoVerb(b.t.Context(), words)
 	}
 	if err != nil {
 		b.t.Fatalf("%v: %v", words, err)

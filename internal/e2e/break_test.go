@@ -106,7 +106,7 @@ func breakThings(b *bed) {
 // home is alice's home folder.
 func (b *bed) home() string {
 	b.t.Helper()
-	u, err := b.lab.User("alice")
+	u, err := b.lab.FindUser("alice")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (b *bed) startBroker() {
 	if b.user != "" {
 		env, args = append(env, "GODWIT_SOCKET="+b.socket()), append(args, "--shared")
 	}
-	err := b.lab.Head.Daemon(b.t.Context(), "broker", env, args...)
+	err := b.lab.Head.StartDaemon(b.t.Context(), "broker", env, args...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (b *bed) directly() {
 		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
 	}
 	// Nothing that is sent there comes back.
-	target, err := b.lab.Host("west0")
+	target, err := b.lab.FindHost("west0")
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func upShared(t *testing.T, plan string) *bed {
 // as is the same broker, used as somebody, who has a work folder of their own.
 func (b *bed) as(user string) *bed {
 	b.t.Helper()
-	u, err := b.lab.User(user)
+	u, err := b.lab.FindUser(user)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (b *bed) socket() string { return filepath.Join(filepath.Dir(b.bin), "run",
 func (b *bed) tryAs(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := b.lab.Head.As(ctx, b.user, append([]string{b.bin}, args...)...)
+	cmd := b.lab.Head.CommandAs(ctx, b.user, append([]string{b.bin}, args...)...)
 	cmd.Dir, cmd.Env = b.work, append(cmd.Env, "GODWIT_SOCKET="+b.socket())
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -60,7 +60,7 @@ func (b *bed) logs(ids []string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	script := `for id; do "$0" logs "$id" 2>/dev/null; printf '\001'; done`
-	cmd := b.lab.Head.As(ctx, b.user, append([]string{"/bin/sh", "-c", script, b.bin}, ids...)...)
+	cmd := b.lab.Head.CommandAs(ctx, b.user, append([]string{"/bin/sh", "-c", script, b.bin}, ids...)...)
 	cmd.Env = append(cmd.Env, "GODWIT_SOCKET="+b.socket())
 	out, err := cmd.Output()
 	list := strings.Split(strings.TrimSuffix(string(out), next), next)
@@ -73,7 +73,7 @@ func (b *bed) logs(ids []string) []string {
 // number is the number of the user as whom the broker is used.
 func (b *bed) number() int {
 	b.t.Helper()
-	u, err := b.lab.User(b.user)
+	u, err := b.lab.FindUser(b.user)
 	if err != nil {
 		b.t.Fatal(err)
 	}

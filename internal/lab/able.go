@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Able says what this process lacks to make a lab; nil if it lacks nothing.
-func Able() error {
+// CheckAble says what this process lacks to make a lab; nil if it lacks nothing.
+func CheckAble() error {
 	var missing []string
 	if os.Geteuid() != 0 {
 		missing = append(missing, "to be root (network namespaces, addresses, cgroups and mounts need it)")

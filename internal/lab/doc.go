@@ -8,7 +8,7 @@
 // namespaces of its own and in cgroups of its own. Namespaces have no names in
 // the file system: they end with their processes. What can be left behind by a
 // lab that was killed is therefore processes, all of which are in cgroups that
-// carry the lab's name, those cgroups, and the lab's folder; Down finds them by
+// carry the lab's name, those cgroups, and the lab's folder; RemoveLab finds them by
 // the name alone.
 //
 // Whoever uses the package must let it take over processes that it starts from

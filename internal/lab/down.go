@@ -12,21 +12,21 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
-// Down removes a lab and all that runs on it, or what is left of it. That there
+// RemoveLab removes a lab and all that runs on it, or what is left of it. That there
 // is none is no error.
-func Down(ctx context.Context, name string) error {
+func RemoveLab(ctx context.Context, name string) error {
 	if err := goodName("a lab", name, maxLabName); err != nil {
 		return err
 	}
-	base := Base()
+	base := BaseFolder()
 	// Who is killed just after taking the lock leaves nothing but that.
-	if gone(filepath.Join(base, name)) && gone(lockPath(base, name)) && !hasGroups(base, name) {
+	if isGone(filepath.Join(base, name)) && isGone(lockPath(base, name)) && !hasGroups(base, name) {
 		return nil
 	}
-	if err := notOurs(base, name); err != nil {
+	if err := refuseForeign(base, name); err != nil {
 		return err
 	}
-	if err := Able(); err != nil {
+	if err := CheckAble(); err != nil {
 		return err
 	}
 	unlock, err := lockLab(ctx, base, name)
@@ -44,17 +44,17 @@ func Down(ctx context.Context, name string) error {
 	return nil
 }
 
-// notOurs says that a folder which has a lab's name is none: whoever makes or removes
+// refuseForeign says that a folder which has a lab's name is none: whoever makes or removes
 // one takes its lock first, which stays as long as the folder does.
-func notOurs(base, name string) error {
+func refuseForeign(base, name string) error {
 	dir := filepath.Join(base, name)
-	if gone(dir) || !gone(lockPath(base, name)) || !gone(filepath.Join(dir, stateFile)) || hasGroups(base, name) {
+	if isGone(dir) || !isGone(lockPath(base, name)) || !isGone(filepath.Join(dir, stateFile)) || hasGroups(base, name) {
 		return nil
 	}
 	return &badinput.Error{Field: "GODWIT_LABS", Value: base, Want: fmt.Sprintf("a folder for labs alone; %s in it is no lab, and is left as it is", name)}
 }
 
-func gone(path string) bool {
+func isGone(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
@@ -65,7 +65,7 @@ func hasGroups(base, name string) bool {
 		return false
 	}
 	for _, t := range g.trees {
-		if !gone(g.path(t)) {
+		if !isGone(g.groupPath(t)) {
 			return true
 		}
 	}
@@ -79,10 +79,10 @@ func removeAll(base, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.kill(); err != nil {
+	if err := g.killAll(); err != nil {
 		return err
 	}
-	if err := g.remove(); err != nil {
+	if err := g.removeGroups(); err != nil {
 		return err
 	}
 	dir := filepath.Join(base, name)

@@ -21,16 +21,16 @@ import (
 func remains(t *testing.T, name string) []string {
 	t.Helper()
 	var left []string
-	g, err := findGroups(Base(), name)
+	g, err := findGroups(BaseFolder(), name)
 	must(t, err)
 	for _, tree := range g.trees {
-		if !gone(g.path(tree)) {
-			left = append(left, g.path(tree))
+		if !isGone(g.groupPath(tree)) {
+			left = append(left, g.groupPath(tree))
 		}
 	}
-	if entries, err := os.ReadDir(Base()); err == nil {
+	if entries, err := os.ReadDir(BaseFolder()); err == nil {
 		for _, e := range entries {
-			left = append(left, filepath.Join(Base(), e.Name()))
+			left = append(left, filepath.Join(BaseFolder(), e.Name()))
 		}
 	}
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -75,13 +75,13 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Fatal("the test does not find what there is")
 	}
 	// As after a power cut in small: all its processes are gone, all else stays.
-	must(t, l.groups.kill())
-	eventually(t, "the host to be gone", func() bool { return !host(t, l, "north1").Up() })
-	must(t, Down(context.Background(), l.Name))
+	must(t, l.groups.killAll())
+	eventually(t, "the host to be gone", func() bool { return !host(t, l, "north1").IsUp() })
+	must(t, RemoveLab(context.Background(), l.Name))
 	if left := remains(t, l.Name); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
-	must(t, Down(context.Background(), l.Name)) // again
+	must(t, RemoveLab(context.Background(), l.Name)) // again
 	if _, err := Open(l.Name); err == nil {
 		t.Error("a lab was opened that is gone")
 	}
@@ -93,7 +93,7 @@ func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	must(t, os.WriteFile(file, []byte(small), 0o600))
 	name := labName(t)
-	t.Cleanup(func() { Down(context.Background(), name) })
+	t.Cleanup(func() { RemoveLab(context.Background(), name) })
 	make := func() *exec.Cmd {
 		cmd := exec.Command(testBinary(t), "part-up", file, name)
 		cmd.Stderr = os.Stderr
@@ -114,7 +114,7 @@ func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
 		if i%3 == 2 {
 			continue // the next one has to cope with what is left
 		}
-		must(t, Down(context.Background(), name))
+		must(t, RemoveLab(context.Background(), name))
 		// A process that was just started ends by itself, a moment later.
 		eventually(t, fmt.Sprintf("nothing to be left of a lab whose maker was killed after %v: %q", at, remains(t, name)),
 			func() bool { return len(remains(t, name)) == 0 })
@@ -125,10 +125,10 @@ func TestOfAMakerThatWasKilledWithTheLockInItsHandNothingIsLeft(t *testing.T) {
 	needRoot(t)
 	t.Setenv("GODWIT_LABS", labsFolder(t))
 	name := labName(t)
-	unlock, err := lockLab(context.Background(), Base(), name)
+	unlock, err := lockLab(context.Background(), BaseFolder(), name)
 	must(t, err)
 	unlock() // as the kernel does it for the dead
-	must(t, Down(context.Background(), name))
+	must(t, RemoveLab(context.Background(), name))
 	if left := remains(t, name); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -138,27 +138,27 @@ func TestWhatIsLeftOfALabIsFoundWithoutItsName(t *testing.T) {
 	needRoot(t)
 	t.Setenv("GODWIT_LABS", labsFolder(t))
 	name := labName(t)
-	t.Cleanup(func() { Down(context.Background(), name) })
+	t.Cleanup(func() { RemoveLab(context.Background(), name) })
 	found := func(where string, want ...string) {
 		t.Helper()
-		names, err := Remains()
+		names, err := ListRemains()
 		must(t, err)
 		if !slices.Equal(names, want) {
 			t.Errorf("%s: %q, want %q", where, names, want)
 		}
 	}
 	found("at first")
-	unlock, err := lockLab(context.Background(), Base(), name)
+	unlock, err := lockLab(context.Background(), BaseFolder(), name)
 	must(t, err)
 	unlock()
 	found("a lock", name)
-	g, err := findGroups(Base(), name)
+	g, err := findGroups(BaseFolder(), name)
 	must(t, err)
-	must(t, g.make())
+	must(t, g.makeGroups())
 	found("a lock and cgroups", name)
-	must(t, os.Remove(lockPath(Base(), name)))
+	must(t, os.Remove(lockPath(BaseFolder(), name)))
 	found("cgroups", name)
-	must(t, Down(context.Background(), name))
+	must(t, RemoveLab(context.Background(), name))
 	found("in the end")
 }
 
@@ -166,25 +166,25 @@ func TestAFolderThatIsNoLabIsLeftAlone(t *testing.T) {
 	needRoot(t)
 	t.Setenv("GODWIT_LABS", labsFolder(t))
 	name := labName(t)
-	dir := filepath.Join(Base(), name)
+	dir := filepath.Join(BaseFolder(), name)
 	must(t, os.MkdirAll(filepath.Join(dir, "years of work"), 0o755))
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	names, err := Remains()
+	names, err := ListRemains()
 	must(t, err)
-	list, err := List()
+	list, err := ListLabs()
 	must(t, err)
 	if len(names)+len(list) > 0 {
 		t.Errorf("labs are %q and %q", names, list)
 	}
-	if err := Down(context.Background(), name); !badinput.Is(err) {
+	if err := RemoveLab(context.Background(), name); !badinput.Is(err) {
 		t.Errorf("removing it ends with %v", err)
 	}
-	p, err := Read("p.yaml", []byte("name: "+name+"\nclusters: [{name: a, manager: none, hosts: 1}]\n"))
+	p, err := ReadPlan("p.yaml", []byte("name: "+name+"\nclusters: [{name: a, manager: none, hosts: 1}]\n"))
 	must(t, err)
-	if _, err := Up(context.Background(), p, Options{NoManager: true}); !badinput.Is(err) {
+	if _, err := CreateLab(context.Background(), p, Options{NoManager: true}); !badinput.Is(err) {
 		t.Errorf("making it ends with %v", err)
 	}
-	if left := remains(t, name); len(left) != 1 || gone(filepath.Join(dir, "years of work")) {
+	if left := remains(t, name); len(left) != 1 || isGone(filepath.Join(dir, "years of work")) {
 		t.Errorf("there is %q", left)
 	}
 }

@@ -24,10 +24,10 @@ type entrance struct {
 	Detach bool   `json:",omitempty"` // it stays when we have ended
 }
 
-// enter is a command that runs argv on the host. It goes through a process of
+// enterCommand is a command that runs argv on the host. It goes through a process of
 // ours: one that has several threads cannot change its mount namespace, and one
 // cannot change its own pid namespace at all.
-func (h *Host) enter(ctx context.Context, e entrance, argv []string) *exec.Cmd {
+func (h *Host) enterCommand(ctx context.Context, e entrance, argv []string) *exec.Cmd {
 	e.Dir, e.Host = h.lab.Dir, h.Name
 	spec, err := json.Marshal(e)
 	cmd := exec.CommandContext(ctx, self, append([]string{roleEnter, string(spec), "--"}, argv...)...)
@@ -111,11 +111,11 @@ func goInside(e *entrance) (*departure, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := l.Host(e.Host)
+	h, err := l.FindHost(e.Host)
 	if err != nil {
 		return nil, err
 	}
-	if !h.Up() {
+	if !h.IsUp() {
 		return nil, fmt.Errorf("the host %s is down", h.Name)
 	}
 	then := &departure{Stay: e.Detach}
@@ -123,13 +123,13 @@ func goInside(e *entrance) (*departure, error) {
 		then.Dir = "/"
 	}
 	if e.User != "" {
-		u, groups, err := l.account(e.User)
+		u, groups, err := l.findAccount(e.User)
 		if err != nil {
 			return nil, err
 		}
 		then.UID, then.GID, then.Groups = u.ID, groups[0], groups[1:]
 	}
-	if err := l.groups.join(h.Name, e.Group, os.Getpid()); err != nil {
+	if err := l.groups.addProcess(h.Name, e.Group, os.Getpid()); err != nil {
 		return nil, err
 	}
 	var fds []int
@@ -140,7 +140,7 @@ func goInside(e *entrance) (*departure, error) {
 		}
 		fds = append(fds, fd)
 	}
-	if !h.Up() { // what was opened may be another's of the same number
+	if !h.IsUp() { // what was opened may be another's of the same number
 		return nil, fmt.Errorf("the host %s is down", h.Name)
 	}
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {

@@ -22,16 +22,16 @@ func (h *Host) SetLoad(ctx context.Context, k int) error {
 	if k < 0 || k > most {
 		return fmt.Errorf("from 0 to %d busy loops, not %d", most, k)
 	}
-	return h.lab.change(ctx, func() error {
+	return h.lab.changeState(ctx, func() error {
 		if err := h.mustRun(); err != nil {
 			return err
 		}
-		if err := h.lab.groups.kill(h.Name, loadGroup); err != nil {
+		if err := h.lab.groups.killAll(h.Name, loadGroup); err != nil {
 			return err
 		}
 		for h.Load = 0; h.Load < k; h.Load++ {
 			loop := []string{"/bin/sh", "-c", "while :; do :; done"}
-			if err := h.detach(ctx, entrance{Group: loadGroup}, loadGroup, []string{"PATH=" + userPath}, loop); err != nil {
+			if err := h.startDetached(ctx, entrance{Group: loadGroup}, loadGroup, []string{"PATH=" + userPath}, loop); err != nil {
 				return err
 			}
 		}
@@ -40,7 +40,7 @@ func (h *Host) SetLoad(ctx context.Context, k int) error {
 }
 
 func (h *Host) mustRun() error {
-	if !h.Up() {
+	if !h.IsUp() {
 		return fmt.Errorf("the host %s is down", h.Name)
 	}
 	return nil
@@ -51,12 +51,12 @@ func (h *Host) SetSpeed(ctx context.Context, cpus float64) error {
 	if cpus < minCPUs || cpus > maxCPUs {
 		return fmt.Errorf("from %g to %d cores' worth of CPU time, not %g", minCPUs, maxCPUs, cpus)
 	}
-	return h.lab.change(ctx, func() error {
+	return h.lab.changeState(ctx, func() error {
 		if h.Pin >= 0 && cpus > 1 {
 			return fmt.Errorf("the host %s is bound to one core: it cannot have the CPU time of %g", h.Name, cpus)
 		}
 		h.CPUs = cpus
-		return h.lab.groups.quota(h.Name, cpus)
+		return h.lab.groups.setQuota(h.Name, cpus)
 	})
 }
 
@@ -65,16 +65,16 @@ func (h *Host) SetRate(ctx context.Context, mbps float64) error {
 	if mbps < 0 || mbps > maxMbps {
 		return fmt.Errorf("from 0 (not limited) to %d Mbit/s, not %g", maxMbps, mbps)
 	}
-	return h.lab.change(ctx, func() error {
+	return h.lab.changeState(ctx, func() error {
 		h.Mbps = mbps
-		if !h.Up() {
+		if !h.IsUp() {
 			return nil
 		}
-		w, err := h.lab.wires()
+		w, err := h.lab.openWires()
 		if err != nil {
 			return err
 		}
-		defer w.close()
+		defer w.closeWires()
 		in, err := handleOf(h.Init.PID)
 		if err != nil {
 			return err
@@ -90,27 +90,27 @@ func (l *Lab) SetWAN(ctx context.Context, site string, link Link) error {
 	if link.Mbps < 0 || link.Mbps > maxMbps || link.Delay < 0 || link.Delay > maxDelay {
 		return fmt.Errorf("a link has up to %d Mbit/s and up to %v of delay", maxMbps, maxDelay)
 	}
-	return l.change(ctx, func() error {
-		sites := l.sites()
+	return l.changeState(ctx, func() error {
+		sites := l.allSites()
 		if site != "" {
-			s, err := l.site(site)
+			s, err := l.findSite(site)
 			if err != nil {
 				return err
 			}
 			sites = []*Site{s}
 		}
-		w, err := l.wires()
+		w, err := l.openWires()
 		if err != nil {
 			return err
 		}
-		defer w.close()
+		defer w.closeWires()
 		for _, s := range sites {
 			before := s.WAN
 			s.WAN = link
 			if before.Delay != link.Delay {
-				err = w.join(s)
+				err = w.joinSite(s)
 			} else {
-				err = errors.Join(shape(w.sw, fmt.Sprintf("up%d", s.Index), link.Mbps), shape(w.sw, fmt.Sprintf("core%d", s.Index), link.Mbps))
+				err = errors.Join(limitRate(w.sw, fmt.Sprintf("up%d", s.Index), link.Mbps), limitRate(w.sw, fmt.Sprintf("core%d", s.Index), link.Mbps))
 			}
 			if err != nil {
 				return err
@@ -120,113 +120,113 @@ func (l *Lab) SetWAN(ctx context.Context, site string, link Link) error {
 	})
 }
 
-// Cut cuts a host off, or a whole site from the others: what is sent vanishes.
-func (l *Lab) Cut(ctx context.Context, name string) error { return l.connect(ctx, name, false) }
+// CutOff cuts a host off, or a whole site from the others: what is sent vanishes.
+func (l *Lab) CutOff(ctx context.Context, name string) error { return l.setConnected(ctx, name, false) }
 
-// Join undoes Cut.
-func (l *Lab) Join(ctx context.Context, name string) error { return l.connect(ctx, name, true) }
+// UndoCut undoes CutOff.
+func (l *Lab) UndoCut(ctx context.Context, name string) error { return l.setConnected(ctx, name, true) }
 
-func (l *Lab) connect(ctx context.Context, name string, on bool) error {
-	return l.change(ctx, func() error {
-		w, err := l.wires()
+func (l *Lab) setConnected(ctx context.Context, name string, on bool) error {
+	return l.changeState(ctx, func() error {
+		w, err := l.openWires()
 		if err != nil {
 			return err
 		}
-		defer w.close()
+		defer w.closeWires()
 		// The lab's head is alone at its site: to cut either is the same.
-		if s, err := l.site(name); err == nil {
+		if s, err := l.findSite(name); err == nil {
 			s.Cut = !on
-			return w.attach(fmt.Sprintf("up%d", s.Index), fmt.Sprintf("site%d", s.Index), on)
+			return w.attachPort(fmt.Sprintf("up%d", s.Index), fmt.Sprintf("site%d", s.Index), on)
 		}
-		h, err := l.Host(name)
+		h, err := l.FindHost(name)
 		if err != nil {
 			return fmt.Errorf("the lab %s has neither a site nor a host %q", l.Name, name)
 		}
 		h.Cut = !on
-		if !h.Up() {
+		if !h.IsUp() {
 			return nil
 		}
-		s, err := l.site(h.Site)
+		s, err := l.findSite(h.Site)
 		if err != nil {
 			return err
 		}
-		return w.attach(fmt.Sprintf("h%d", h.Index), fmt.Sprintf("site%d", s.Index), on)
+		return w.attachPort(fmt.Sprintf("h%d", h.Index), fmt.Sprintf("site%d", s.Index), on)
 	})
 }
 
-// Freeze makes a host hang: nothing on it goes on, nor answers, but its
+// FreezeHost makes a host hang: nothing on it goes on, nor answers, but its
 // connections stay.
-func (h *Host) Freeze(ctx context.Context) error { return h.setFrozen(ctx, true) }
+func (h *Host) FreezeHost(ctx context.Context) error { return h.setFrozen(ctx, true) }
 
-// Thaw undoes Freeze.
-func (h *Host) Thaw(ctx context.Context) error { return h.setFrozen(ctx, false) }
+// ThawHost undoes FreezeHost.
+func (h *Host) ThawHost(ctx context.Context) error { return h.setFrozen(ctx, false) }
 
 func (h *Host) setFrozen(ctx context.Context, frozen bool) error {
-	return h.lab.change(ctx, func() error {
+	return h.lab.changeState(ctx, func() error {
 		if err := h.mustRun(); err != nil {
 			return err
 		}
 		h.Frozen = frozen
-		return h.lab.groups.freeze(h.Name, frozen)
+		return h.lab.groups.setFrozen(h.Name, frozen)
 	})
 }
 
-// Crash ends everything on a host at once.
-func (h *Host) Crash(ctx context.Context) error {
-	return h.lab.change(ctx, func() error {
-		err := h.lab.groups.kill(h.Name)
-		for err == nil && h.Up() && pause(ctx, time.Millisecond) {
+// CrashHost ends everything on a host at once.
+func (h *Host) CrashHost(ctx context.Context) error {
+	return h.lab.changeState(ctx, func() error {
+		err := h.lab.groups.killAll(h.Name)
+		for err == nil && h.IsUp() && pauseContext(ctx, time.Millisecond) {
 		} // a process is out of its group a little before its end
 		h.Load, h.Frozen, h.Init = 0, false, Process{}
 		return err
 	})
 }
 
-// Boot starts a host again that has crashed, with what its cluster's manager
+// BootHost starts a host again that has crashed, with what its cluster's manager
 // runs on it.
-func (h *Host) Boot(ctx context.Context) error {
+func (h *Host) BootHost(ctx context.Context) error {
 	l := h.lab
-	err := l.change(ctx, func() error {
-		if h.Up() {
+	err := l.changeState(ctx, func() error {
+		if h.IsUp() {
 			return fmt.Errorf("the host %s runs already", h.Name)
 		}
-		if err := l.groups.kill(h.Name); err != nil { // its init alone may have been ended
+		if err := l.groups.killAll(h.Name); err != nil { // its init alone may have been ended
 			return err
 		}
-		return l.boot(h)
+		return l.bootHost(h)
 	})
 	if err != nil {
 		return err
 	}
 	for _, c := range l.Clusters {
-		if !slices.Contains(c.All(), h) {
+		if !slices.Contains(c.AllHosts(), h) {
 			continue
 		}
-		if m, err := manager(c.Manager); err != nil {
+		if m, err := findManager(c.Manager); err != nil {
 			return err
 		} else if m != nil {
-			return m.Boot(ctx, l, c, h)
+			return m.BootHost(ctx, l, c, h)
 		}
 	}
 	return nil
 }
 
 // CPUTime is the processor time that has been used on the host.
-func (h *Host) CPUTime() (time.Duration, error) { return h.lab.groups.usage(h.Name) }
+func (h *Host) CPUTime() (time.Duration, error) { return h.lab.groups.cpuUsage(h.Name) }
 
-// Processes is how many run on the host, its first one aside.
-func (h *Host) Processes() int {
-	pids, err := h.lab.groups.pids(h.Name)
+// CountProcesses is how many run on the host, its first one aside.
+func (h *Host) CountProcesses() int {
+	pids, err := h.lab.groups.listPids(h.Name)
 	if err != nil {
 		return 0
 	}
 	return max(len(pids)-1, 0)
 }
 
-// Running is the names of what runs on the host, its first process aside, each
+// RunningPrograms is the names of what runs on the host, its first process aside, each
 // once and with its number if there are several.
-func (h *Host) Running() []string {
-	pids, _ := h.lab.groups.pids(h.Name) // none, if nobody can tell
+func (h *Host) RunningPrograms() []string {
+	pids, _ := h.lab.groups.listPids(h.Name) // none, if nobody can tell
 	count := map[string]int{}
 	for _, pid := range pids {
 		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")

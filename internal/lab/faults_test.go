@@ -22,7 +22,7 @@ func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
 	near(t, "processors", 0.25, got)
 	must(t, n1.SetLoad(ctx, 2))
 	near(t, "processors beside two others", 0.25/3, got)
-	if again, err := Open(l.Name); err != nil || host(t, again, "north1").Load != 2 || host(t, again, "north1").Processes() != 2 {
+	if again, err := Open(l.Name); err != nil || host(t, again, "north1").Load != 2 || host(t, again, "north1").CountProcesses() != 2 {
 		t.Errorf("the load is not known to others: %v", err)
 	}
 	must(t, n1.SetLoad(ctx, 1))
@@ -76,37 +76,37 @@ func TestHostsAndSitesAreCutOffFreezeCrashAndComeBack(t *testing.T) {
 		}
 	}
 	want("at first", true, true)
-	must(t, l.Cut(ctx, "north"))
+	must(t, l.CutOff(ctx, "north"))
 	want("with the site cut off", true, false)
-	must(t, l.Join(ctx, "north"))
+	must(t, l.UndoCut(ctx, "north"))
 	want("joined again", true, true)
-	must(t, l.Cut(ctx, "north1"))
+	must(t, l.CutOff(ctx, "north1"))
 	want("with the host cut off", false, false)
-	must(t, l.Join(ctx, "north1"))
+	must(t, l.UndoCut(ctx, "north1"))
 	want("the host joined again", true, true)
 
-	must(t, n2.Freeze(ctx))
+	must(t, n2.FreezeHost(ctx))
 	want("with a host frozen", false, true)
-	must(t, n2.Thaw(ctx))
+	must(t, n2.ThawHost(ctx))
 	want("thawed", true, true)
 
 	must(t, n2.SetLoad(ctx, 1))
 	daemon := n2.Command(ctx, "sleep", "1000")
 	must(t, daemon.Start())
-	must(t, n2.Freeze(ctx)) // crashes are thorough
-	must(t, n2.Crash(ctx))
+	must(t, n2.FreezeHost(ctx)) // crashes are thorough
+	must(t, n2.CrashHost(ctx))
 	if err := daemon.Wait(); err == nil {
 		t.Error("a program outlived its host")
 	}
-	if n2.Up() || n2.Processes() > 0 || n2.Load != 0 {
+	if n2.IsUp() || n2.CountProcesses() > 0 || n2.Load != 0 {
 		t.Errorf("a host runs on after its crash: %+v", n2)
 	}
 	if out, err := n2.Command(ctx, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "down") {
 		t.Errorf("a program on a host that is down: %v %s", err, out)
 	}
 	want("after a crash", false, true)
-	must(t, n2.Boot(ctx))
-	if err := n2.Boot(ctx); err == nil {
+	must(t, n2.BootHost(ctx))
+	if err := n2.BootHost(ctx); err == nil {
 		t.Error("a host that runs was booted")
 	}
 	serving(t, n2)
@@ -125,7 +125,7 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 	eventually(t, "the command to run", func() bool { return strings.Contains(output(t, n1, "ps", "-e"), "sleep") })
 	cancel()
 	cmd.Wait()
-	eventually(t, "the command to end", func() bool { return n1.Processes() == 0 })
+	eventually(t, "the command to end", func() bool { return n1.CountProcesses() == 0 })
 	for argv, want := range map[string]int{"exit 3": 3, "kill -9 $$": 137, "true": 0} {
 		cmd := n1.Command(context.Background(), "sh", "-c", argv)
 		cmd.Run()
@@ -136,12 +136,12 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 	if err := n1.Command(context.Background(), "no-such-program").Run(); err == nil {
 		t.Error("a program that does not exist was run")
 	}
-	if err := n1.As(context.Background(), "mallory", "true").Run(); err == nil || !strings.Contains(err.Error(), "mallory") {
+	if err := n1.CommandAs(context.Background(), "mallory", "true").Run(); err == nil || !strings.Contains(err.Error(), "mallory") {
 		t.Errorf("a user that does not exist ran something: %v", err)
 	}
 	if err := n1.Command(context.Background(), "sh", "-c", "head -c 300M /dev/zero | tail").Run(); err == nil {
 		t.Error("300 MB were used on a host that has 128")
 	}
-	must(t, n1.Daemon(context.Background(), "napping", nil, "sleep", "1000"))
-	eventually(t, "the daemon to run", func() bool { return n1.Processes() == 1 })
+	must(t, n1.StartDaemon(context.Background(), "napping", nil, "sleep", "1000"))
+	eventually(t, "the daemon to run", func() bool { return n1.CountProcesses() == 1 })
 }

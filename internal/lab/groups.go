@@ -50,9 +50,9 @@ func groupName(base, lab string) string {
 	return groupPrefix + lab + "-" + hex.EncodeToString(sum[:4])
 }
 
-// labOf is the lab in a folder whose cgroups have a name; "" if they are not of
+// labForGroup is the lab in a folder whose cgroups have a name; "" if they are not of
 // one there. What may be that of a lab in another folder is taken for that.
-func labOf(base, group string) string {
+func labForGroup(base, group string) string {
 	name, ok := strings.CutPrefix(group, groupPrefix)
 	if !ok {
 		return ""
@@ -78,7 +78,7 @@ func groupedLabs(base string) ([]string, error) {
 	for _, t := range parseTrees(string(mounts)) {
 		entries, _ := os.ReadDir(t.top) // who may not look there has not made any
 		for _, e := range entries {
-			if name := labOf(base, e.Name()); name != "" {
+			if name := labForGroup(base, e.Name()); name != "" {
 				names = append(names, name)
 			}
 		}
@@ -144,24 +144,24 @@ func parseTrees(text string) []tree {
 	return list
 }
 
-func (g *groups) path(t tree, parts ...string) string {
+func (g *groups) groupPath(t tree, parts ...string) string {
 	return filepath.Join(append([]string{t.top, g.name}, parts...)...)
 }
 
-// make makes the lab's own groups, in which those of hosts will be.
-func (g *groups) make() error {
+// makeGroups makes the lab's own groups, in which those of hosts will be.
+func (g *groups) makeGroups() error {
 	for _, t := range g.trees {
-		if err := os.Mkdir(g.path(t), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(g.groupPath(t), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making the lab's cgroups: %w", err)
 		}
 		if t.v2 && len(t.has) > 0 {
 			// Handed down one by one: what is missing is told by who needs it.
 			for _, c := range t.has {
-				_ = set(filepath.Join(t.top, "cgroup.subtree_control"), "+"+c)
-				_ = set(g.path(t, "cgroup.subtree_control"), "+"+c)
+				_ = writeControl(filepath.Join(t.top, "cgroup.subtree_control"), "+"+c)
+				_ = writeControl(g.groupPath(t, "cgroup.subtree_control"), "+"+c)
 			}
 		}
-		if err := fillCPUSet(t, g.path(t)); err != nil {
+		if err := fillCPUSet(t, g.groupPath(t)); err != nil {
 			return err
 		}
 		// The grid goes first: what else happens on the machine is noise.
@@ -170,7 +170,7 @@ func (g *groups) make() error {
 			if t.v2 {
 				file, most = "cpu.weight", "10000"
 			}
-			if err := set(g.path(t, file), most); err != nil {
+			if err := writeControl(g.groupPath(t, file), most); err != nil {
 				return err
 			}
 		}
@@ -189,7 +189,7 @@ func fillCPUSet(t tree, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := set(filepath.Join(dir, file), strings.TrimSpace(string(above))); err != nil {
+		if err := writeControl(filepath.Join(dir, file), strings.TrimSpace(string(above))); err != nil {
 			return err
 		}
 	}
@@ -203,10 +203,10 @@ type limits struct {
 	memory int64
 }
 
-// add makes the groups of a host, or sets their limits.
-func (g *groups) add(host string, l limits) error {
+// addHost makes the groups of a host, or sets their limits.
+func (g *groups) addHost(host string, l limits) error {
 	for _, t := range g.trees {
-		dir := g.path(t, host)
+		dir := g.groupPath(t, host)
 		err := os.Mkdir(dir, 0o755)
 		if err == nil {
 			err = fillCPUSet(t, dir)
@@ -217,7 +217,7 @@ func (g *groups) add(host string, l limits) error {
 			return fmt.Errorf("making the cgroups of %s: %w", host, err)
 		}
 		if l.pin >= 0 && slices.Contains(t.has, "cpuset") {
-			if err := set(filepath.Join(dir, "cpuset.cpus"), strconv.Itoa(l.pin)); err != nil {
+			if err := writeControl(filepath.Join(dir, "cpuset.cpus"), strconv.Itoa(l.pin)); err != nil {
 				return err
 			}
 		}
@@ -227,7 +227,7 @@ func (g *groups) add(host string, l limits) error {
 			}
 		}
 	}
-	return g.quota(host, l.cpus)
+	return g.setQuota(host, l.cpus)
 }
 
 // limitMemory leaves no way out into swap space, where kernels count that.
@@ -236,8 +236,8 @@ func limitMemory(t tree, dir, bytes string) error {
 	if t.v2 {
 		file, withSwap, most = "memory.max", "memory.swap.max", "0"
 	}
-	err := set(filepath.Join(dir, file), bytes)
-	_ = set(filepath.Join(dir, withSwap), most)
+	err := writeControl(filepath.Join(dir, file), bytes)
+	_ = writeControl(filepath.Join(dir, withSwap), most)
 	return err
 }
 
@@ -248,10 +248,10 @@ const period = 20 * time.Millisecond
 // usualWeight is that of a host with one processor's worth of time.
 const usualWeight = 1024
 
-// quota gives a host its part of the processors, and the same part in
+// setQuota gives a host its part of the processors, and the same part in
 // proportion to other hosts when there is not enough for all.
-func (g *groups) quota(host string, cpus float64) error {
-	t, ok := g.with("cpu")
+func (g *groups) setQuota(host string, cpus float64) error {
+	t, ok := g.treeWith("cpu")
 	if !ok {
 		return errors.New("this system has no cgroups that limit CPU time")
 	}
@@ -269,18 +269,18 @@ func (g *groups) quota(host string, cpus float64) error {
 	}
 	if t.v2 {
 		return errors.Join(
-			set(g.path(t, host, "cpu.max"), fmt.Sprintf("%s %d", quota, every)),
-			set(g.path(t, host, "cpu.weight"), strconv.Itoa(min(max(int(weight*100/usualWeight), 1), 10000))))
+			writeControl(g.groupPath(t, host, "cpu.max"), fmt.Sprintf("%s %d", quota, every)),
+			writeControl(g.groupPath(t, host, "cpu.weight"), strconv.Itoa(min(max(int(weight*100/usualWeight), 1), 10000))))
 	}
 	return errors.Join(
-		set(g.path(t, host, "cpu.cfs_quota_us"), "-1"), // so that any period fits
-		set(g.path(t, host, "cpu.cfs_period_us"), strconv.FormatInt(every, 10)),
-		set(g.path(t, host, "cpu.cfs_quota_us"), quota),
-		set(g.path(t, host, "cpu.shares"), strconv.Itoa(max(int(weight), 2))))
+		writeControl(g.groupPath(t, host, "cpu.cfs_quota_us"), "-1"), // so that any period fits
+		writeControl(g.groupPath(t, host, "cpu.cfs_period_us"), strconv.FormatInt(every, 10)),
+		writeControl(g.groupPath(t, host, "cpu.cfs_quota_us"), quota),
+		writeControl(g.groupPath(t, host, "cpu.shares"), strconv.Itoa(max(int(weight), 2))))
 }
 
-// with is the hierarchy that has a controller.
-func (g *groups) with(controller string) (tree, bool) {
+// treeWith is the hierarchy that has a controller.
+func (g *groups) treeWith(controller string) (tree, bool) {
 	for _, t := range g.trees {
 		if slices.Contains(t.has, controller) {
 			return t, true
@@ -289,20 +289,20 @@ func (g *groups) with(controller string) (tree, bool) {
 	return tree{}, false
 }
 
-// handle is the hierarchy through which processes are listed, frozen and ended.
-func (g *groups) handle() (tree, bool) {
+// processTree is the hierarchy through which processes are listed, frozen and ended.
+func (g *groups) processTree() (tree, bool) {
 	if g.trees[0].v2 {
 		return g.trees[0], true
 	}
-	return g.with("freezer")
+	return g.treeWith("freezer")
 }
 
-// join puts a process, or this one, into the groups of a host, and within these
+// addProcess puts a process, or this one, into the groups of a host, and within these
 // into one by which it can be told from the rest.
-func (g *groups) join(host, within string, pid int) error {
-	h, ok := g.handle()
+func (g *groups) addProcess(host, within string, pid int) error {
+	h, ok := g.processTree()
 	for _, t := range g.trees {
-		dir := g.path(t, host)
+		dir := g.groupPath(t, host)
 		if within != "" && ok && t.top == h.top {
 			// Only there: processor time is shared among all processes of the host.
 			dir = filepath.Join(dir, within)
@@ -310,33 +310,33 @@ func (g *groups) join(host, within string, pid int) error {
 				return err
 			}
 		}
-		if err := set(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+		if err := writeControl(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// freeze stops all processes of a host, or lets them go on.
-func (g *groups) freeze(host string, stop bool) error {
-	t, ok := g.handle()
+// setFrozen stops all processes of a host, or lets them go on.
+func (g *groups) setFrozen(host string, stop bool) error {
+	t, ok := g.processTree()
 	if !ok {
 		return errors.New("this system has no cgroups that can be frozen")
 	}
-	return freezeDir(t, g.path(t, host), stop)
+	return freezeDir(t, g.groupPath(t, host), stop)
 }
 
 func freezeDir(t tree, dir string, stop bool) error {
 	if t.v2 {
-		return set(filepath.Join(dir, "cgroup.freeze"), map[bool]string{true: "1", false: "0"}[stop])
+		return writeControl(filepath.Join(dir, "cgroup.freeze"), map[bool]string{true: "1", false: "0"}[stop])
 	}
-	return set(filepath.Join(dir, "freezer.state"), map[bool]string{true: "FROZEN", false: "THAWED"}[stop])
+	return writeControl(filepath.Join(dir, "freezer.state"), map[bool]string{true: "FROZEN", false: "THAWED"}[stop])
 }
 
-// usage is the processor time that a host has used.
-func (g *groups) usage(host string) (time.Duration, error) {
-	if t, ok := g.with("cpuacct"); ok {
-		b, err := os.ReadFile(g.path(t, host, "cpuacct.usage"))
+// cpuUsage is the processor time that a host has used.
+func (g *groups) cpuUsage(host string) (time.Duration, error) {
+	if t, ok := g.treeWith("cpuacct"); ok {
+		b, err := os.ReadFile(g.groupPath(t, host, "cpuacct.usage"))
 		if err != nil {
 			return 0, err
 		}
@@ -344,7 +344,7 @@ func (g *groups) usage(host string) (time.Duration, error) {
 		return time.Duration(ns), err
 	}
 	if g.trees[0].v2 {
-		b, err := os.ReadFile(g.path(g.trees[0], host, "cpu.stat"))
+		b, err := os.ReadFile(g.groupPath(g.trees[0], host, "cpu.stat"))
 		if err != nil {
 			return 0, err
 		}
@@ -358,14 +358,14 @@ func (g *groups) usage(host string) (time.Duration, error) {
 	return 0, errors.New("this system does not measure the CPU time of cgroups")
 }
 
-// pids lists the processes of a host, of a group within it, or, with no names,
+// listPids lists the processes of a host, of a group within it, or, with no names,
 // of the whole lab.
-func (g *groups) pids(parts ...string) ([]int, error) {
-	t, ok := g.handle()
+func (g *groups) listPids(parts ...string) ([]int, error) {
+	t, ok := g.processTree()
 	if !ok {
 		t = g.trees[0]
 	}
-	return pidsBelow(g.path(t, parts...))
+	return pidsBelow(g.groupPath(t, parts...))
 }
 
 func pidsBelow(dir string) ([]int, error) {
@@ -387,7 +387,7 @@ func pidsBelow(dir string) ([]int, error) {
 func innermostFirst(dir string, visit func(string) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return unlessGone(err)
+		return ignoreGone(err)
 	}
 	for _, e := range entries {
 		if e.IsDir() {
@@ -396,27 +396,27 @@ func innermostFirst(dir string, visit func(string) error) error {
 			}
 		}
 	}
-	return unlessGone(visit(dir))
+	return ignoreGone(visit(dir))
 }
 
-func unlessGone(err error) error {
+func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	return err
 }
 
-// killFor is how long processes may take to be gone. One that hangs in the
+// killTimeout is how long processes may take to be gone. One that hangs in the
 // kernel, in a transfer say, takes its time.
-const killFor = 20 * time.Second
+const killTimeout = 20 * time.Second
 
-// kill ends all processes of a host, of a group within it, or of the lab, and
+// killAll ends all processes of a host, of a group within it, or of the lab, and
 // returns when they are gone.
-func (g *groups) kill(parts ...string) error {
+func (g *groups) killAll(parts ...string) error {
 	for waited := time.Duration(0); ; {
 		left := 0
 		for _, t := range g.trees {
-			dir := g.path(t, parts...)
+			dir := g.groupPath(t, parts...)
 			pids, err := pidsBelow(dir)
 			if err != nil {
 				return err
@@ -426,7 +426,7 @@ func (g *groups) kill(parts ...string) error {
 			}
 			left += len(pids)
 			if t.v2 {
-				_ = set(filepath.Join(dir, "cgroup.kill"), "1") // nothing can fork away; old kernels do not have it
+				_ = writeControl(filepath.Join(dir, "cgroup.kill"), "1") // nothing can fork away; old kernels do not have it
 			}
 			for _, pid := range pids {
 				_ = unix.Kill(pid, unix.SIGKILL) // it may be gone
@@ -439,7 +439,7 @@ func (g *groups) kill(parts ...string) error {
 		if left == 0 {
 			return nil
 		}
-		if waited > killFor {
+		if waited > killTimeout {
 			return fmt.Errorf("%d processes of %s do not end", left, g.name)
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -447,18 +447,18 @@ func (g *groups) kill(parts ...string) error {
 	}
 }
 
-// remove removes the groups of a host, or all of the lab's, which must have
+// removeGroups removes the groups of a host, or all of the lab's, which must have
 // been ended. Those that are not there are no error.
-func (g *groups) remove(parts ...string) error {
+func (g *groups) removeGroups(parts ...string) error {
 	var errs []error
 	for _, t := range g.trees {
-		dir := g.path(t, parts...)
+		dir := g.groupPath(t, parts...)
 		for waited := time.Duration(0); ; waited += 5 * time.Millisecond {
 			err := innermostFirst(dir, unix.Rmdir)
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, unix.EBUSY) || waited > killFor {
+			if !errors.Is(err, unix.EBUSY) || waited > killTimeout {
 				errs = append(errs, fmt.Errorf("removing the cgroup %s: %w", dir, err))
 				break
 			}
@@ -468,8 +468,8 @@ func (g *groups) remove(parts ...string) error {
 	return errors.Join(errs...)
 }
 
-// set writes a control file.
-func set(path, value string) error {
+// writeControl writes a control file.
+func writeControl(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(value)

@@ -50,14 +50,14 @@ func TestTheNameOfCgroupsSaysOfWhichLabTheyAre(t *testing.T) {
 				if asked == base {
 					want = name
 				}
-				if got := labOf(asked, groupName(base, name)); got != want {
+				if got := labForGroup(asked, groupName(base, name)); got != want {
 					t.Errorf("%s in %s is taken in %s for %q", name, base, asked, got)
 				}
 			}
 		}
 	}
 	for _, other := range []string{"", "tiny", "system.slice", groupPrefix} {
-		if got := labOf(defaultBase, other) + labOf("/a", other); got != "" {
+		if got := labForGroup(defaultBase, other) + labForGroup("/a", other); got != "" {
 			t.Errorf("%q is taken for %q", other, got)
 		}
 	}

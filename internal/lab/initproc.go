@@ -33,10 +33,10 @@ const (
 	readyFD = 4
 )
 
-// spawn starts a process of ours that outlives this one, in a group of the lab.
+// spawnProcess starts a process of ours that outlives this one, in a group of the lab.
 // The process does nothing before it is told what to do, and ends if it is not:
 // so there is no moment at which one exists that could not be found again.
-func (l *Lab) spawn(role, group string, flags uintptr, spec any) (Process, error) {
+func (l *Lab) spawnProcess(role, group string, flags uintptr, spec any) (Process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return Process{}, err
@@ -64,10 +64,10 @@ func (l *Lab) spawn(role, group string, flags uintptr, spec any) (Process, error
 		return Process{}, fmt.Errorf("starting %s: %w", group, err)
 	}
 	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie while we run
-	if err := l.groups.join(group, "", cmd.Process.Pid); err != nil {
+	if err := l.groups.addProcess(group, "", cmd.Process.Pid); err != nil {
 		return Process{}, err // it ends when we close the pipe
 	}
-	p := process(cmd.Process.Pid)
+	p := processNow(cmd.Process.Pid)
 	if _, err := specW.Write(text); err != nil {
 		return Process{}, err
 	}
@@ -86,16 +86,16 @@ func (l *Lab) spawn(role, group string, flags uintptr, spec any) (Process, error
 
 const readyWord = "ready"
 
-// told reads what this process is to do. It is told nothing when whoever wanted
+// readSpec reads what this process is to do. It is told nothing when whoever wanted
 // it has gone.
-func told(spec any) bool {
+func readSpec(spec any) bool {
 	in := os.NewFile(specFD, "spec")
 	defer func() { _ = in.Close() }()
 	return json.NewDecoder(in).Decode(spec) == nil
 }
 
-// tell answers whoever started this process. It may have gone.
-func tell(err error) {
+// reportReady answers whoever started this process. It may have gone.
+func reportReady(err error) {
 	out := os.NewFile(readyFD, "ready")
 	if err != nil {
 		_, _ = out.WriteString(err.Error())
@@ -109,14 +109,14 @@ func tell(err error) {
 // orphans.
 func initMain() error {
 	var spec initSpec
-	if !told(&spec) {
+	if !readSpec(&spec) {
 		return nil
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
-	err := spec.build()
-	tell(err)
+	err := spec.buildNamespace()
+	reportReady(err)
 	if err != nil {
 		return err
 	}
@@ -131,12 +131,12 @@ func initMain() error {
 	return nil
 }
 
-func (s *initSpec) build() error {
+func (s *initSpec) buildNamespace() error {
 	if s.Host != "" {
 		if err := unix.Sethostname([]byte(s.Host)); err != nil {
 			return err
 		}
-		if err := s.mount(); err != nil {
+		if err := s.mountFiles(); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *initSpec) build() error {
 	return nil
 }
 
-func (s *initSpec) mount() error {
+func (s *initSpec) mountFiles() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
@@ -174,7 +174,7 @@ func (s *initSpec) mount() error {
 			}
 		}
 		for _, path := range s.Keep {
-			if err := bind(keep[path], path); err != nil {
+			if err := bindMount(keep[path], path); err != nil {
 				return err
 			}
 		}
@@ -189,8 +189,8 @@ func (s *initSpec) mount() error {
 	return nil
 }
 
-// bind makes a file or folder seen again at its path, which something covers.
-func bind(fd int, path string) error {
+// bindMount makes a file or folder seen again at its path, which something covers.
+func bindMount(fd int, path string) error {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
 	switch {

@@ -84,11 +84,11 @@ type Process struct {
 	Start uint64 // clock ticks since the machine was started
 }
 
-// Alive reports whether the process runs.
-func (p Process) Alive() bool { return p.PID > 0 && startOf(p.PID) == p.Start }
+// IsAlive reports whether the process runs.
+func (p Process) IsAlive() bool { return p.PID > 0 && startOf(p.PID) == p.Start }
 
-// process is the one that has a number now.
-func process(pid int) Process { return Process{pid, startOf(pid)} }
+// processNow is the one that has a number now.
+func processNow(pid int) Process { return Process{pid, startOf(pid)} }
 
 // startOf is when a process was started; 0 if there is none, or it has ended.
 func startOf(pid int) uint64 {
@@ -108,9 +108,9 @@ func startOf(pid int) uint64 {
 	return start
 }
 
-// Base is the folder in which labs have theirs: GODWIT_LABS, or one that
+// BaseFolder is the folder in which labs have theirs: GODWIT_LABS, or one that
 // ordinary users can look into, as the home folders of a lab's users are there.
-func Base() string {
+func BaseFolder() string {
 	if dir := os.Getenv("GODWIT_LABS"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
@@ -130,7 +130,7 @@ func Open(name string) (*Lab, error) {
 	if err := goodName("a lab", name, maxLabName); err != nil {
 		return nil, err
 	}
-	return openDir(filepath.Join(Base(), name))
+	return openDir(filepath.Join(BaseFolder(), name))
 }
 
 func openDir(dir string) (*Lab, error) {
@@ -151,31 +151,31 @@ func openDir(dir string) (*Lab, error) {
 	if l.groups, err = findGroups(filepath.Dir(dir), l.Name); err != nil {
 		return nil, err
 	}
-	for h := range l.hosts {
+	for h := range l.eachHost {
 		h.lab = l
 	}
 	return l, nil
 }
 
-// List is the names of all labs, in order.
-func List() ([]string, error) {
-	entries, err := os.ReadDir(Base())
+// ListLabs is the names of all labs, in order.
+func ListLabs() ([]string, error) {
+	entries, err := os.ReadDir(BaseFolder())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && goodName("", e.Name(), maxLabName) == nil && notOurs(Base(), e.Name()) == nil {
+		if e.IsDir() && goodName("", e.Name(), maxLabName) == nil && refuseForeign(BaseFolder(), e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
 }
 
-// Remains is the names of all labs and of those of which only something is left, as
+// ListRemains is the names of all labs and of those of which only something is left, as
 // who made or removed them was killed, in order.
-func Remains() ([]string, error) {
-	base := Base()
+func ListRemains() ([]string, error) {
+	base := BaseFolder()
 	names, err := groupedLabs(base)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func Remains() ([]string, error) {
 	for _, e := range entries {
 		lock := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "."), lockSuffix)
 		switch {
-		case e.IsDir() && notOurs(base, e.Name()) == nil:
+		case e.IsDir() && refuseForeign(base, e.Name()) == nil:
 			names = append(names, e.Name())
 		case filepath.Join(base, e.Name()) == lockPath(base, lock):
 			names = append(names, lock)
@@ -198,8 +198,8 @@ func Remains() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// save writes down what others need to find the lab.
-func (l *Lab) save() error {
+// saveState writes down what others need to find the lab.
+func (l *Lab) saveState() error {
 	data, err := json.MarshalIndent(l, "", " ")
 	if err != nil {
 		return err
@@ -211,9 +211,9 @@ func (l *Lab) save() error {
 	return os.Rename(part, filepath.Join(l.Dir, stateFile))
 }
 
-// change does something to the lab that others may do as well, such as to crash
+// changeState does something to the lab that others may do as well, such as to crash
 // a host: it looks at the newest state, and writes it down afterwards.
-func (l *Lab) change(ctx context.Context, do func() error) error {
+func (l *Lab) changeState(ctx context.Context, do func() error) error {
 	unlock, err := lockLab(ctx, filepath.Dir(l.Dir), l.Name)
 	if err != nil {
 		return err
@@ -223,21 +223,21 @@ func (l *Lab) change(ctx context.Context, do func() error) error {
 	if err != nil {
 		return err
 	}
-	l.adopt(now)
-	return errors.Join(do(), l.save())
+	l.adoptState(now)
+	return errors.Join(do(), l.saveState())
 }
 
-// adopt takes over what changes in the life of a lab. The rest is left alone, as
+// adoptState takes over what changes in the life of a lab. The rest is left alone, as
 // others may be reading it: commands are started on hosts meanwhile.
-func (l *Lab) adopt(now *Lab) {
+func (l *Lab) adoptState(now *Lab) {
 	l.Switch = now.Switch
-	for h := range l.hosts {
-		if n, err := now.Host(h.Name); err == nil {
+	for h := range l.eachHost {
+		if n, err := now.FindHost(h.Name); err == nil {
 			h.CPUs, h.Mbps, h.Init, h.Cut, h.Load, h.Frozen, h.Pairs = n.CPUs, n.Mbps, n.Init, n.Cut, n.Load, n.Frozen, n.Pairs
 		}
 	}
-	for _, s := range l.sites() {
-		if n, err := now.site(s.Name); err == nil {
+	for _, s := range l.allSites() {
+		if n, err := now.findSite(s.Name); err == nil {
 			s.WAN, s.Cut = n.WAN, n.Cut
 		}
 	}
@@ -262,7 +262,7 @@ func lockLab(ctx context.Context, base, name string) (unlock func(), err error) 
 			return func() { _ = f.Close() }, nil
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			return nil, errors.Join(err, f.Close())
-		case !pause(ctx, 10*time.Millisecond):
+		case !pauseContext(ctx, 10*time.Millisecond):
 			return nil, errors.Join(ctx.Err(), f.Close())
 		}
 	}
@@ -279,8 +279,8 @@ func stillThere(f *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(is, there)
 }
 
-// pause waits, and reports whether there is still reason to go on.
-func pause(ctx context.Context, d time.Duration) bool {
+// pauseContext waits, and reports whether there is still reason to go on.
+func pauseContext(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -289,13 +289,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hosts goes through all hosts, the lab's head first.
-func (l *Lab) hosts(yield func(*Host) bool) {
+// eachHost goes through all hosts, the lab's head first.
+func (l *Lab) eachHost(yield func(*Host) bool) {
 	if l.Head == nil || !yield(l.Head) {
 		return
 	}
 	for _, c := range l.Clusters {
-		for _, h := range c.All() {
+		for _, h := range c.AllHosts() {
 			if !yield(h) {
 				return
 			}
@@ -303,20 +303,20 @@ func (l *Lab) hosts(yield func(*Host) bool) {
 	}
 }
 
-// Hosts is all hosts, the lab's head first.
-func (l *Lab) Hosts() []*Host { return slices.Collect(l.hosts) }
+// AllHosts is all hosts, the lab's head first.
+func (l *Lab) AllHosts() []*Host { return slices.Collect(l.eachHost) }
 
-// All is the cluster's hosts, its head first if it has one.
-func (c *Cluster) All() []*Host {
+// AllHosts is the cluster's hosts, its head first if it has one.
+func (c *Cluster) AllHosts() []*Host {
 	if c.Head == nil {
 		return c.Hosts
 	}
 	return append([]*Host{c.Head}, c.Hosts...)
 }
 
-// Host finds a host by its name.
-func (l *Lab) Host(name string) (*Host, error) {
-	for h := range l.hosts {
+// FindHost finds a host by its name.
+func (l *Lab) FindHost(name string) (*Host, error) {
+	for h := range l.eachHost {
 		if h.Name == name {
 			return h, nil
 		}
@@ -324,8 +324,8 @@ func (l *Lab) Host(name string) (*Host, error) {
 	return nil, fmt.Errorf("the lab %s has no host %q", l.Name, name)
 }
 
-// Cluster finds a cluster by its name.
-func (l *Lab) Cluster(name string) (*Cluster, error) {
+// FindCluster finds a cluster by its name.
+func (l *Lab) FindCluster(name string) (*Cluster, error) {
 	for _, c := range l.Clusters {
 		if c.Name == name {
 			return c, nil
@@ -334,8 +334,8 @@ func (l *Lab) Cluster(name string) (*Cluster, error) {
 	return nil, fmt.Errorf("the lab %s has no cluster %q", l.Name, name)
 }
 
-// User finds a user of the lab.
-func (l *Lab) User(name string) (User, error) {
+// FindUser finds a user of the lab.
+func (l *Lab) FindUser(name string) (User, error) {
 	for _, u := range l.Users {
 		if u.Name == name {
 			return u, nil
@@ -344,8 +344,8 @@ func (l *Lab) User(name string) (User, error) {
 	return User{}, fmt.Errorf("the lab %s has no user %q", l.Name, name)
 }
 
-// Folder makes a folder that all hosts see, for something that runs on them.
-func (l *Lab) Folder(name string) (string, error) {
+// MakeFolder makes a folder that all hosts see, for something that runs on them.
+func (l *Lab) MakeFolder(name string) (string, error) {
 	dir := filepath.Join(l.Dir, "var", name)
 	return dir, os.MkdirAll(dir, 0o755)
 }
@@ -353,23 +353,23 @@ func (l *Lab) Folder(name string) (string, error) {
 // Lab is the lab to which the host belongs.
 func (h *Host) Lab() *Lab { return h.lab }
 
-// Up reports whether the host runs.
-func (h *Host) Up() bool { return h.Init.Alive() }
+// IsUp reports whether the host runs.
+func (h *Host) IsUp() bool { return h.Init.IsAlive() }
 
 // Command runs a program on the host as root. Its environment is that of this
 // process; a folder that is set as its Dir must be there inside the host.
 func (h *Host) Command(ctx context.Context, argv ...string) *exec.Cmd {
-	cmd := h.enter(ctx, entrance{}, argv)
+	cmd := h.enterCommand(ctx, entrance{}, argv)
 	cmd.Dir = "/"
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
 	return cmd
 }
 
-// As runs a program on the host as a user of the lab, or as another that the
+// CommandAs runs a program on the host as a user of the lab, or as another that the
 // machine knows, in their home folder and with the environment of a login.
-func (h *Host) As(ctx context.Context, user string, argv ...string) *exec.Cmd {
-	cmd := h.enter(ctx, entrance{User: user}, argv)
-	u, _, err := h.lab.account(user)
+func (h *Host) CommandAs(ctx context.Context, user string, argv ...string) *exec.Cmd {
+	cmd := h.enterCommand(ctx, entrance{User: user}, argv)
+	u, _, err := h.lab.findAccount(user)
 	if err != nil {
 		cmd.Err = err
 		return cmd
@@ -381,11 +381,11 @@ func (h *Host) As(ctx context.Context, user string, argv ...string) *exec.Cmd {
 
 const userPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
-// Daemon starts a program on the host as root that stays when this process has
+// StartDaemon starts a program on the host as root that stays when this process has
 // ended, with variables beside those of this process. What it writes goes to the
 // file LogOf(name).
-func (h *Host) Daemon(ctx context.Context, name string, env []string, argv ...string) error {
-	return h.detach(ctx, entrance{}, name, append(os.Environ(), env...), argv)
+func (h *Host) StartDaemon(ctx context.Context, name string, env []string, argv ...string) error {
+	return h.startDetached(ctx, entrance{}, name, append(os.Environ(), env...), argv)
 }
 
 // LogOf is the file with what a daemon wrote.
@@ -393,7 +393,7 @@ func (h *Host) LogOf(name string) string {
 	return filepath.Join(h.lab.Dir, "log", h.Name+"-"+name+".log")
 }
 
-func (h *Host) detach(ctx context.Context, e entrance, name string, env, argv []string) error {
+func (h *Host) startDetached(ctx context.Context, e entrance, name string, env, argv []string) error {
 	log := h.LogOf(name)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -401,7 +401,7 @@ func (h *Host) detach(ctx context.Context, e entrance, name string, env, argv []
 	}
 	defer func() { _ = out.Close() }() // the daemon has its own
 	e.Detach = true
-	cmd := h.enter(ctx, e, argv)
+	cmd := h.enterCommand(ctx, e, argv)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := Reexec(os.Args[1:]); ours {
+	if code, ours := RunRole(os.Args[1:]); ours {
 		os.Exit(code)
 	}
 	if code, ours := part(os.Args[1:]); ours {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // bed makes a lab that is gone after the test.
 func bed(t *testing.T, plan string) *Lab {
 	t.Helper()
-	p, err := Read("plan.yaml", []byte(plan))
+	p, err := ReadPlan("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func bedOf(t *testing.T, p *Plan) *Lab {
 	t.Setenv("GODWIT_LABS", labsFolder(t))
 	p.Name = labName(t)
 	t.Cleanup(func() {
-		if err := Down(context.Background(), p.Name); err != nil {
+		if err := RemoveLab(context.Background(), p.Name); err != nil {
 			t.Error(err)
 		}
 	})
-	l, err := Up(context.Background(), p, Options{NoManager: true})
+	l, err := CreateLab(context.Background(), p, Options{NoManager: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func labName(t *testing.T) string {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if err := Able(); err != nil {
+	if err := CheckAble(); err != nil {
 		t.Skip(err)
 	}
 }
@@ -77,7 +77,7 @@ func output(t *testing.T, h *Host, argv ...string) string {
 
 func host(t *testing.T, l *Lab, name string) *Host {
 	t.Helper()
-	h, err := l.Host(name)
+	h, err := l.FindHost(name)
 	if err != nil {
 		t.Fatal(err)
 	}

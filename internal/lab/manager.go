@@ -14,19 +14,19 @@ import (
 
 // Manager puts something onto the hosts of a cluster: a batch system, or no
 // more than a way to log in. Its daemons run on the cluster's hosts, started
-// with Host.Command or Host.Daemon, and keep their files below Lab.Folder. What
+// with Host.Command or Host.StartDaemon, and keep their files below Lab.MakeFolder. What
 // it starts needs no care at the end: Down ends all that runs on the hosts.
 type Manager interface {
-	// Start brings the whole cluster up and returns when jobs can be submitted.
-	Start(ctx context.Context, l *Lab, c *Cluster) error
-	// Boot starts the daemons of one host of the cluster that was booted again
+	// StartManager brings the whole cluster up and returns when jobs can be submitted.
+	StartManager(ctx context.Context, l *Lab, c *Cluster) error
+	// BootHost starts the daemons of one host of the cluster that was booted again
 	// after a crash.
-	Boot(ctx context.Context, l *Lab, c *Cluster, h *Host) error
-	// Stop ends it in good order.
-	Stop(ctx context.Context, l *Lab, c *Cluster) error
-	// Settings tell a broker on the lab's head how to reach the cluster as a
+	BootHost(ctx context.Context, l *Lab, c *Cluster, h *Host) error
+	// StopManager ends it in good order.
+	StopManager(ctx context.Context, l *Lab, c *Cluster) error
+	// BrokerSettings tell a broker on the lab's head how to reach the cluster as a
 	// user of the lab. Plain machines are several clusters to a broker.
-	Settings(l *Lab, c *Cluster, user string) []Settings
+	BrokerSettings(l *Lab, c *Cluster, user string) []Settings
 }
 
 // Settings are those of one cluster in a broker's settings file; the fields are
@@ -78,17 +78,17 @@ var registry = struct {
 	managers map[string]Manager
 }{managers: map[string]Manager{}}
 
-// Register makes a manager known under the name that plans use; the command
+// RegisterManager makes a manager known under the name that plans use; the command
 // line registers those there are. Under None it is what plain machines get.
-func Register(name string, m Manager) {
+func RegisterManager(name string, m Manager) {
 	registry.Lock()
 	defer registry.Unlock()
 	registry.managers[name] = m
 }
 
-// manager finds the one of a cluster; nil for plain machines as long as nobody
+// findManager finds the one of a cluster; nil for plain machines as long as nobody
 // registered anything for them.
-func manager(name string) (Manager, error) {
+func findManager(name string) (Manager, error) {
 	registry.Lock()
 	defer registry.Unlock()
 	m, ok := registry.managers[name]
@@ -99,12 +99,12 @@ func manager(name string) (Manager, error) {
 	return m, nil
 }
 
-// Settings are those of a cluster in a broker's settings file, for a broker that
+// BrokerSettings are those of a cluster in a broker's settings file, for a broker that
 // uses it as a user of the lab, or, if none is named, as whoever asks. None for plain machines that nobody can log in to.
-func (l *Lab) Settings(c *Cluster, user string) []Settings {
-	m, err := manager(c.Manager)
+func (l *Lab) BrokerSettings(c *Cluster, user string) []Settings {
+	m, err := findManager(c.Manager)
 	if err != nil || m == nil {
 		return nil
 	}
-	return m.Settings(l, c, user)
+	return m.BrokerSettings(l, c, user)
 }

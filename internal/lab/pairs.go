@@ -22,15 +22,15 @@ func (l *Lab) SetPair(ctx context.Context, a, b string, mbps float64) error {
 	if a == b {
 		return fmt.Errorf("%s with itself needs no network", a)
 	}
-	return l.change(ctx, func() error {
-		w, err := l.wires()
+	return l.changeState(ctx, func() error {
+		w, err := l.openWires()
 		if err != nil {
 			return err
 		}
-		defer w.close()
+		defer w.closeWires()
 		for _, way := range [][2]string{{a, b}, {b, a}} {
-			h, err1 := l.Host(way[0])
-			peer, err2 := l.Host(way[1])
+			h, err1 := l.FindHost(way[0])
+			peer, err2 := l.FindHost(way[1])
 			if err := errors.Join(err1, err2); err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func (l *Lab) SetPair(ctx context.Context, a, b string, mbps float64) error {
 				h.Pairs = map[string]float64{}
 			}
 			h.Pairs[peer.Name] = mbps
-			if !h.Up() {
+			if !h.IsUp() {
 				continue
 			}
 			in, err := handleOf(h.Init.PID)
@@ -90,10 +90,10 @@ func (l *Lab) theseHosts(name string) []string {
 // unlimited is more than any link has, in bits a second.
 const unlimited = 100_000_000_000
 
-// leastPairQueue is what a port of a common switch holds. A pair that others leave a
+// minPairQueue is what a port of a common switch holds. A pair that others leave a
 // small part of the way still has the queue of the whole of it: with one for its part
 // alone, two messages of 48 KB at once would lose packets each time.
-const leastPairQueue = 128 << 10
+const minPairQueue = 128 << 10
 
 // The classes of a host that has pairs: one that all share, which has the rate of
 // its link, one for what goes to no such pair, and one for each of them.
@@ -112,33 +112,33 @@ func (w *wires) shapePairs(in *netlink.Handle, h *Host) error {
 		return err
 	}
 	at := link.Attrs().Index
-	if err := classed(in, link); err != nil {
+	if err := ensureClassful(in, link); err != nil {
 		return err
 	}
 	rate := uint64(h.Mbps * 1e6)
 	if rate == 0 {
 		rate = unlimited
 	}
-	if err := class(in, at, netlink.MakeHandle(1, 0), classAll, rate); err != nil {
+	if err := replaceClass(in, at, netlink.MakeHandle(1, 0), classAll, rate); err != nil {
 		return err
 	}
-	if err := class(in, at, netlink.MakeHandle(1, classAll), classRest, rate); err != nil {
+	if err := replaceClass(in, at, netlink.MakeHandle(1, classAll), classRest, rate); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Pairs)) {
-		peer, err := w.lab.Host(name)
+		peer, err := w.lab.FindHost(name)
 		if err != nil {
 			return err
 		}
-		if err := pair(in, at, peer, rate, h.Pairs[name]); err != nil {
+		if err := limitPair(in, at, peer, rate, h.Pairs[name]); err != nil {
 			return fmt.Errorf("the way from %s to %s: %w", h.Name, name, err)
 		}
 	}
 	return nil
 }
 
-// classed makes the interface sort what it sends, if it does not yet.
-func classed(in *netlink.Handle, link netlink.Link) error {
+// ensureClassful makes the interface sort what it sends, if it does not yet.
+func ensureClassful(in *netlink.Handle, link netlink.Link) error {
 	list, err := in.QdiscList(link)
 	if err != nil {
 		return err
@@ -162,21 +162,21 @@ func classed(in *netlink.Handle, link netlink.Link) error {
 	return in.QdiscReplace(htb)
 }
 
-func class(in *netlink.Handle, at int, parent uint32, minor uint16, bits uint64) error {
+func replaceClass(in *netlink.Handle, at int, parent uint32, minor uint16, bits uint64) error {
 	return in.ClassReplace(netlink.NewHtbClass(netlink.ClassAttrs{LinkIndex: at, Parent: parent, Handle: netlink.MakeHandle(1, minor)},
 		netlink.HtbClassAttrs{Rate: bits, Ceil: bits, Quantum: 60_000}))
 }
 
-// pair gives what goes to one peer a class and a rate of its own.
-func pair(in *netlink.Handle, at int, peer *Host, rate uint64, mbps float64) error {
+// limitPair gives what goes to one peer a class and a rate of its own.
+func limitPair(in *netlink.Handle, at int, peer *Host, rate uint64, mbps float64) error {
 	minor := uint16(classPair + peer.Index)
-	if err := class(in, at, netlink.MakeHandle(1, classAll), minor, rate); err != nil {
+	if err := replaceClass(in, at, netlink.MakeHandle(1, classAll), minor, rate); err != nil {
 		return err
 	}
 	if mbps == 0 {
 		mbps = maxMbps
 	}
-	q := limited(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0), Parent: netlink.MakeHandle(1, minor)}, mbps, leastPairQueue)
+	q := rateQueue(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0), Parent: netlink.MakeHandle(1, minor)}, mbps, minPairQueue)
 	if err := in.QdiscReplace(q); err != nil {
 		return err
 	}

@@ -159,11 +159,11 @@ func work(seconds string) error {
 
 // up makes a lab and says so.
 func up(file, name string) error {
-	p, err := Load(file)
+	p, err := LoadPlan(file)
 	if err != nil {
 		return err
 	}
 	p.Name = name
-	_, err = Up(context.Background(), p, Options{NoManager: true})
+	_, err = CreateLab(context.Background(), p, Options{NoManager: true})
 	return err
 }

@@ -59,8 +59,8 @@ const (
 	maxCPUs     = 1024
 )
 
-// Total is the number of hosts.
-func (p *Plan) Total() int {
+// TotalHosts is the number of hosts.
+func (p *Plan) TotalHosts() int {
 	n := 1
 	for i := range p.Clusters {
 		n += p.Clusters[i].Hosts
@@ -71,9 +71,9 @@ func (p *Plan) Total() int {
 	return n
 }
 
-// check finds what cannot be made, in a plan from wherever; the reader tells
+// checkPlan finds what cannot be made, in a plan from wherever; the reader tells
 // the same with lines.
-func (p *Plan) check() error {
+func (p *Plan) checkPlan() error {
 	if err := goodName("the lab", p.Name, maxLabName); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (p *Plan) check() error {
 			return err
 		}
 	}
-	if n := p.Total(); n > maxHosts || len(p.Clusters) > maxClusters || len(p.Users) > maxUsers {
+	if n := p.TotalHosts(); n > maxHosts || len(p.Clusters) > maxClusters || len(p.Users) > maxUsers {
 		return fmt.Errorf("a lab has at most %d hosts, %d clusters and %d users; this one %d, %d and %d", maxHosts, maxClusters, maxUsers, n, len(p.Clusters), len(p.Users))
 	}
 	return nil

@@ -34,9 +34,9 @@ type player struct {
 	mu    sync.Mutex // for Tell
 }
 
-// Play lets a scenario happen on a lab that is up. A check that fails is counted
+// PlayScenario lets a scenario happen on a lab that is up. A check that fails is counted
 // and the scenario goes on; the error is of what could not be done at all.
-func (l *Lab) Play(ctx context.Context, s *Scenario, stage Stage) (Played, error) {
+func (l *Lab) PlayScenario(ctx context.Context, s *Scenario, stage Stage) (Played, error) {
 	p := &player{lab: l, stage: stage, begin: stage.Now()}
 	var done Played
 	background, stop := context.WithCancel(ctx)
@@ -46,25 +46,25 @@ func (l *Lab) Play(ctx context.Context, s *Scenario, stage Stage) (Played, error
 	var err error
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		if wait := st.At - stage.Now.Since(p.begin); wait > 0 && !pause(ctx, wait) {
+		if wait := st.At - stage.Now.Since(p.begin); wait > 0 && !pauseContext(ctx, wait) {
 			err = ctx.Err()
 			break
 		}
 		done.Steps++
-		p.tell("%s", st)
+		p.tellLine("%s", st)
 		switch {
 		case st.Do != nil:
-			err = l.Do(ctx, st.Do)
+			err = l.DoVerb(ctx, st.Do)
 		case st.Check != "":
 			done.Checks++
-			if !p.check(ctx, st) {
+			if !p.checkStep(ctx, st) {
 				done.Failed++
 			}
 		case st.Stays:
-			beside.Go(func() { p.run(background, st) })
+			beside.Go(func() { p.runStep(background, st) })
 		default:
 			short, cancel := context.WithTimeout(ctx, st.Within)
-			p.run(short, st)
+			p.runStep(short, st)
 			cancel()
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func (l *Lab) Play(ctx context.Context, s *Scenario, stage Stage) (Played, error
 	return done, errors.Join(err, ctx.Err())
 }
 
-func (p *player) tell(format string, args ...any) {
+func (p *player) tellLine(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.stage.Now.Since(p.begin)
@@ -85,35 +85,35 @@ func (p *player) tell(format string, args ...any) {
 	}
 }
 
-// command is a step's, not started.
-func (p *player) command(ctx context.Context, st *Step, text string) (*exec.Cmd, error) {
-	h, err := p.lab.Host(st.On)
+// stepCommand is a step's, not started.
+func (p *player) stepCommand(ctx context.Context, st *Step, text string) (*exec.Cmd, error) {
+	h, err := p.lab.FindHost(st.On)
 	if err != nil {
 		return nil, err
 	}
 	if st.As != "" {
-		return h.As(ctx, st.As, "/bin/sh", "-c", text), nil
+		return h.CommandAs(ctx, st.As, "/bin/sh", "-c", text), nil
 	}
 	cmd := h.Command(ctx, "/bin/sh", "-c", text)
 	cmd.Env = append(cmd.Env, p.stage.Env...)
 	return cmd, nil
 }
 
-// run lets a command run and tells each line that it writes.
-func (p *player) run(ctx context.Context, st *Step) {
-	cmd, err := p.command(ctx, st, st.Run)
+// runStep lets a command run and tells each line that it writes.
+func (p *player) runStep(ctx context.Context, st *Step) {
+	cmd, err := p.stepCommand(ctx, st, st.Run)
 	if err == nil {
-		out := &lines{tell: func(line string) { p.tell("  %s | %s", st.On, line) }}
+		out := &lines{tell: func(line string) { p.tellLine("  %s | %s", st.On, line) }}
 		cmd.Stdout, cmd.Stderr = out, out
 		cmd.WaitDelay = time.Second // what it left running may hold the pipe
 		err = cmd.Run()
-		out.end()
+		out.flushRest()
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, exec.ErrWaitDelay) {
-		p.tell("  %s: %v", st.On, err)
+		p.tellLine("  %s: %v", st.On, err)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		p.tell("  %s: not done within %v, ended", st.On, st.Within)
+		p.tellLine("  %s: not done within %v, ended", st.On, st.Within)
 	}
 }
 
@@ -135,35 +135,35 @@ func (w *lines) Write(data []byte) (int, error) {
 	}
 }
 
-func (w *lines) end() {
+func (w *lines) flushRest() {
 	if len(w.rest) > 0 {
 		w.tell(string(w.rest))
 	}
 }
 
-// checkEvery is how soon a check is made again that failed.
-const checkEvery = 250 * time.Millisecond
+// checkInterval is how soon a check is made again that failed.
+const checkInterval = 250 * time.Millisecond
 
-// check makes a check until it holds, or its time is over.
-func (p *player) check(ctx context.Context, st *Step) bool {
+// checkStep makes a check until it holds, or its time is over.
+func (p *player) checkStep(ctx context.Context, st *Step) bool {
 	begin := p.stage.Now()
 	short, cancel := context.WithTimeout(ctx, st.Within)
 	defer cancel()
 	for {
-		out, err := p.once(short, st)
+		out, err := p.checkOnce(short, st)
 		if err == nil {
-			p.tell("  holds after %.1f s", p.stage.Now.Since(begin).Seconds())
+			p.tellLine("  holds after %.1f s", p.stage.Now.Since(begin).Seconds())
 			return true
 		}
-		if !pause(short, checkEvery) {
-			p.tell("  FAILED: %v: %s", err, bytes.TrimSpace(out))
+		if !pauseContext(short, checkInterval) {
+			p.tellLine("  FAILED: %v: %s", err, bytes.TrimSpace(out))
 			return false
 		}
 	}
 }
 
-func (p *player) once(ctx context.Context, st *Step) ([]byte, error) {
-	cmd, err := p.command(ctx, st, st.Check)
+func (p *player) checkOnce(ctx context.Context, st *Step) ([]byte, error) {
+	cmd, err := p.stepCommand(ctx, st, st.Check)
 	if err != nil {
 		return nil, err
 	}

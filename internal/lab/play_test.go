@@ -16,7 +16,7 @@ func TestAScenarioHappensAsWritten(t *testing.T) {
 	l := bedOf(t, s.Plan)
 	var told strings.Builder
 	tell := func(_ time.Duration, text string) { fmt.Fprintln(&told, text) }
-	got, err := l.Play(context.Background(), s, Stage{Now: clock.Real(), Tell: tell})
+	got, err := l.PlayScenario(context.Background(), s, Stage{Now: clock.RealClock(), Tell: tell})
 	if err != nil || got.Steps != 8 || got.Checks != 2 || got.Failed != 1 {
 		t.Errorf("played %+v, %v", got, err)
 	}
@@ -25,17 +25,17 @@ func TestAScenarioHappensAsWritten(t *testing.T) {
 			t.Errorf("the timeline lacks %q:\n%s", want, told.String())
 		}
 	}
-	if site, err := l.site("south"); err != nil || !site.Cut || host(t, l, "north1").Load != 1 {
+	if site, err := l.findSite("south"); err != nil || !site.Cut || host(t, l, "north1").Load != 1 {
 		t.Error("what was to be done was not")
 	}
 	// Interrupted, it ends at once.
 	ctx, cancel := context.WithCancel(context.Background())
 	long := &Scenario{Plan: s.Plan, Steps: []Step{{Run: "sleep 1000", On: HeadName, Stays: true}, {At: time.Hour, Do: []string{"cut", "north"}}}}
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if _, err := l.Play(ctx, long, Stage{Now: clock.Real(), Tell: tell}); err == nil {
+	if _, err := l.PlayScenario(ctx, long, Stage{Now: clock.RealClock(), Tell: tell}); err == nil {
 		t.Error("interrupted, and nobody says so")
 	}
-	if err := l.Do(context.Background(), []string{"load", "nowhere", "1"}); err == nil {
+	if err := l.DoVerb(context.Background(), []string{"load", "nowhere", "1"}); err == nil {
 		t.Error("a host that does not exist was loaded")
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAPlanIsReadWithEverythingItCanSay(t *testing.T) {
-	p, err := Read("x/full.yaml", []byte(`
+	p, err := ReadPlan("x/full.yaml", []byte(`
 name: full
 users: [alice, bob]
 network: {wan: {mbps: 100, ms: 2.5}}
@@ -29,10 +29,10 @@ clusters:
 		e.Manager != None || e.Hosts != 1 || e.Cores != 1 || e.WAN != p.WAN {
 		t.Errorf("read as %+v", p)
 	}
-	if names := strings.Join(p.hostNames(), " "); names != "head north0 north1 north2 east1" || p.Total() != 5 {
-		t.Errorf("%d hosts: %s", p.Total(), names)
+	if names := strings.Join(p.hostNames(), " "); names != "head north0 north1 north2 east1" || p.TotalHosts() != 5 {
+		t.Errorf("%d hosts: %s", p.TotalHosts(), names)
 	}
-	if p, err := Read("x/by-file.yaml", []byte("clusters: [{name: a}]")); err != nil || p.Name != "by-file" {
+	if p, err := ReadPlan("x/by-file.yaml", []byte("clusters: [{name: a}]")); err != nil || p.Name != "by-file" {
 		t.Errorf("a plan without a name: %v, %v", p, err)
 	}
 }
@@ -60,7 +60,7 @@ func TestAMistakeInAPlanIsToldWithItsLine(t *testing.T) {
 		"clusters: [{name: a, wan: {ms: x}}]":                 "number",
 		"clusters:\n - name: head\n - name: a\n   hosts: 0\n": "p.yaml:4",
 	} {
-		_, err := Read("p.yaml", []byte(plan))
+		_, err := ReadPlan("p.yaml", []byte(plan))
 		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "p.yaml") {
 			t.Errorf("%q: %v, want something with %q", plan, err, want)
 		}
@@ -125,7 +125,7 @@ func TestTheScenariosThatComeWithItAreSound(t *testing.T) {
 		if strings.Contains(string(data), "\nsteps:") {
 			_, err = LoadScenario(path)
 		} else {
-			_, err = Load(path)
+			_, err = LoadPlan(path)
 		}
 		if err != nil {
 			t.Error(err)
@@ -137,19 +137,19 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte("name: a\nhead: {cpus: 1}\nclusters: [{name: a, manager: slurm, hosts: 3, head: {memory: 1G}, wan: {ms: 1}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Read("fuzz.yaml", data)
+		p, err := ReadPlan("fuzz.yaml", data)
 		if err != nil {
 			if !badinput.Is(err) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if err := p.check(); err != nil {
+		if err := p.checkPlan(); err != nil {
 			t.Fatalf("what was read cannot be made: %v", err)
 		}
-		l := draft(p)
+		l := draftLab(p)
 		seen := map[string]bool{}
-		for h := range l.hosts {
+		for h := range l.eachHost {
 			if seen[h.Name] || seen[h.Address.String()] || h.Index > 255 {
 				t.Fatalf("two hosts have the name %s or the address %s", h.Name, h.Address)
 			}

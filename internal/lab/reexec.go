@@ -16,8 +16,8 @@ const (
 // self is this binary, from wherever it is called.
 const self = "/proc/self/exe"
 
-// Reexec does what this process was started for by the lab, if it was.
-func Reexec(args []string) (code int, ours bool) {
+// RunRole does what this process was started for by the lab, if it was.
+func RunRole(args []string) (code int, ours bool) {
 	if len(args) == 0 {
 		return 0, false
 	}

@@ -34,25 +34,25 @@ const (
 // after a while.
 func relayMain() error {
 	var spec relaySpec
-	if !told(&spec) {
+	if !readSpec(&spec) {
 		return nil
 	}
-	a, b, err := spec.open()
-	tell(err)
+	a, b, err := spec.openInterfaces()
+	reportReady(err)
 	if err != nil {
 		return err
 	}
 	failed := make(chan error, 4)
 	for _, way := range [][2]int{{a, b}, {b, a}} {
-		q := &delayLine{delay: spec.Delay, now: clock.Real(), more: make(chan struct{}, 1)}
-		go func() { failed <- q.take(way[0]) }()
-		go func() { failed <- q.give(way[1]) }()
+		q := &delayLine{delay: spec.Delay, now: clock.RealClock(), more: make(chan struct{}, 1)}
+		go func() { failed <- q.receiveFrames(way[0]) }()
+		go func() { failed <- q.sendFrames(way[1]) }()
 	}
 	return <-failed
 }
 
-// open opens the interfaces, in the network of the switch.
-func (s *relaySpec) open() (a, b int, err error) {
+// openInterfaces opens the interfaces, in the network of the switch.
+func (s *relaySpec) openInterfaces() (a, b int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", s.Switch.PID), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -63,7 +63,7 @@ func (s *relaySpec) open() (a, b int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if !s.Switch.Alive() {
+	if !s.Switch.IsAlive() {
 		return 0, 0, errors.New("the switch has ended")
 	}
 	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
@@ -114,8 +114,8 @@ type frame struct {
 	data []byte
 }
 
-// take receives until the interface is gone.
-func (q *delayLine) take(fd int) error {
+// receiveFrames receives until the interface is gone.
+func (q *delayLine) receiveFrames(fd int) error {
 	buf := make([]byte, maxFrame)
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, 0)
@@ -139,8 +139,8 @@ func (q *delayLine) take(fd int) error {
 	}
 }
 
-// give sends what is due.
-func (q *delayLine) give(fd int) error {
+// sendFrames sends what is due.
+func (q *delayLine) sendFrames(fd int) error {
 	runtime.LockOSThread()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) // a microsecond; otherwise a little late
 	for {

@@ -38,8 +38,8 @@ type Step struct {
 
 const (
 	maxSteps = 1000
-	// usualWithin is how long a command may take.
-	usualWithin = time.Minute
+	// commandTimeout is how long a command may take.
+	commandTimeout = time.Minute
 )
 
 // LoadScenario reads a scenario from a file.
@@ -60,21 +60,21 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 	}
 	s := &Scenario{File: name}
 	var before, steps yamlfile.Value
-	found := top.Mapping(
-		yamlfile.Key("plan", func(v yamlfile.Value) { s.Plan = readScenarioPlan(v) }),
-		yamlfile.Set("broker", &s.Broker, yamlfile.Value.Bool),
-		yamlfile.Set("budget", &s.Budget, func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
-		yamlfile.Later("before", &before),
-		yamlfile.Later("steps", &steps),
+	found := top.ReadMapping(
+		yamlfile.ReadField("plan", func(v yamlfile.Value) { s.Plan = readScenarioPlan(v) }),
+		yamlfile.StoreField("broker", &s.Broker, yamlfile.Value.Bool),
+		yamlfile.StoreField("budget", &s.Budget, func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
+		yamlfile.DeferField("before", &before),
+		yamlfile.DeferField("steps", &steps),
 	)
-	found.Need("plan", "the plan of a lab, or the file that has it")
-	found.Need("steps", "what happens, and when")
-	if !top.Failed() && found.Has("before") {
-		for v := range before.List("verbs, such as: load north1 2") {
+	found.RequireField("plan", "the plan of a lab, or the file that has it")
+	found.RequireField("steps", "what happens, and when")
+	if !top.HasFailed() && found.HasField("before") {
+		for v := range before.EachItem("verbs, such as: load north1 2") {
 			s.Before = append(s.Before, s.readVerb(v))
 		}
 	}
-	if !top.Failed() {
+	if !top.HasFailed() {
 		s.Steps = s.readSteps(steps)
 	}
 	if err := top.Err(); err != nil {
@@ -89,12 +89,12 @@ func readScenarioPlan(v yamlfile.Value) *Plan {
 		return p
 	}
 	path := v.ExistingFile("a plan of a lab")
-	if v.Failed() {
+	if v.HasFailed() {
 		return nil
 	}
-	p, err := Load(path)
+	p, err := LoadPlan(path)
 	if err != nil {
-		v.Adopt(err)
+		v.AdoptError(err)
 		return nil
 	}
 	return p
@@ -102,10 +102,10 @@ func readScenarioPlan(v yamlfile.Value) *Plan {
 
 func (s *Scenario) readSteps(v yamlfile.Value) []Step {
 	var list []Step
-	for v := range v.List("steps") {
+	for v := range v.EachItem("steps") {
 		list = append(list, s.readStep(v))
 		if len(list) > maxSteps {
-			v.Fail("", fmt.Sprintf("at most %d steps", maxSteps))
+			v.ReportError("", fmt.Sprintf("at most %d steps", maxSteps))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
@@ -113,27 +113,27 @@ func (s *Scenario) readSteps(v yamlfile.Value) []Step {
 }
 
 func (s *Scenario) readStep(v yamlfile.Value) Step {
-	st := Step{Line: v.Line(), On: HeadName, Within: usualWithin}
+	st := Step{Line: v.Line(), On: HeadName, Within: commandTimeout}
 	command := func(v yamlfile.Value) string { return v.Text("a shell command") }
-	found := v.Mapping(
-		yamlfile.Set("at", &st.At, yamlfile.Value.Duration),
-		yamlfile.Key("do", func(v yamlfile.Value) { st.Do = s.readVerb(v) }),
-		yamlfile.Set("run", &st.Run, command),
-		yamlfile.Set("check", &st.Check, command),
-		yamlfile.Key("on", func(v yamlfile.Value) { st.On = s.oneOf(v, "host", s.Plan.hostNames()) }),
-		yamlfile.Key("as", func(v yamlfile.Value) { st.As = s.oneOf(v, "user", s.Plan.Users) }),
-		yamlfile.Key("says", func(v yamlfile.Value) { st.Says = v.Text("a text") }),
-		yamlfile.Set("stays", &st.Stays, yamlfile.Value.Bool),
-		yamlfile.Set("within", &st.Within, yamlfile.Value.PositiveDuration),
+	found := v.ReadMapping(
+		yamlfile.StoreField("at", &st.At, yamlfile.Value.Duration),
+		yamlfile.ReadField("do", func(v yamlfile.Value) { st.Do = s.readVerb(v) }),
+		yamlfile.StoreField("run", &st.Run, command),
+		yamlfile.StoreField("check", &st.Check, command),
+		yamlfile.ReadField("on", func(v yamlfile.Value) { st.On = s.oneOf(v, "host", s.Plan.hostNames()) }),
+		yamlfile.ReadField("as", func(v yamlfile.Value) { st.As = s.oneOf(v, "user", s.Plan.Users) }),
+		yamlfile.ReadField("says", func(v yamlfile.Value) { st.Says = v.Text("a text") }),
+		yamlfile.StoreField("stays", &st.Stays, yamlfile.Value.Bool),
+		yamlfile.StoreField("within", &st.Within, yamlfile.Value.PositiveDuration),
 	)
 	n := 0
 	for _, key := range []string{"do", "run", "check"} {
-		if found.Has(key) {
+		if found.HasField(key) {
 			n++
 		}
 	}
-	if n != 1 && !v.Failed() {
-		v.Fail("", "one of do, run and check in each step")
+	if n != 1 && !v.HasFailed() {
+		v.ReportError("", "one of do, run and check in each step")
 	}
 	for _, wrong := range []struct {
 		key  string
@@ -146,8 +146,8 @@ func (s *Scenario) readStep(v yamlfile.Value) Step {
 		{"says", st.Check != "", "only with check"},
 		{"stays", st.Run != "", "only with run"},
 	} {
-		if found.Has(wrong.key) && !wrong.only && !v.Failed() {
-			found.Fail(wrong.key, "", wrong.why)
+		if found.HasField(wrong.key) && !wrong.only && !v.HasFailed() {
+			found.FailField(wrong.key, "", wrong.why)
 		}
 	}
 	return st
@@ -155,8 +155,8 @@ func (s *Scenario) readStep(v yamlfile.Value) Step {
 
 func (s *Scenario) oneOf(v yamlfile.Value, kind string, known []string) string {
 	name := v.Text("the name of a " + kind)
-	if !v.Failed() && !slices.Contains(known, name) {
-		v.Fail(name, badinput.Unknown(kind, name, known))
+	if !v.HasFailed() && !slices.Contains(known, name) {
+		v.ReportError(name, badinput.UnknownName(kind, name, known))
 	}
 	return name
 }
@@ -183,26 +183,26 @@ func (p *Plan) siteNames() []string {
 func (s *Scenario) readVerb(v yamlfile.Value) []string {
 	text := v.Text("a verb and what it is done to, such as: load north1 2")
 	words := strings.Fields(text)
-	if v.Failed() {
+	if v.HasFailed() {
 		return nil
 	}
 	if len(words) == 0 {
-		v.Wrong("a verb and what it is done to, such as: load north1 2")
+		v.ReportWrong("a verb and what it is done to, such as: load north1 2")
 		return nil
 	}
 	verb := findVerb(words[0])
 	if verb == nil {
-		v.Fail(words[0], badinput.Unknown("verb", words[0], Verbs()))
+		v.ReportError(words[0], badinput.UnknownName("verb", words[0], VerbNames()))
 		return nil
 	}
-	if err := verb.check(s.Plan, words[1:]); err != nil {
-		v.Fail(text, verb.usage()+" ("+err.Error()+")")
+	if err := verb.checkWords(s.Plan, words[1:]); err != nil {
+		v.ReportError(text, verb.usageLine()+" ("+err.Error()+")")
 	}
 	return words
 }
 
-// Title is what a scenario is called.
-func (s *Scenario) Title() string {
+// ScenarioTitle is what a scenario is called.
+func (s *Scenario) ScenarioTitle() string {
 	base := filepath.Base(s.File)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

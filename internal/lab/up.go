@@ -23,21 +23,21 @@ type Options struct {
 // hostNamespaces are those that a host has of its own.
 const hostNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// Up makes a lab and returns when its hosts run and its managers take jobs. What
+// CreateLab makes a lab and returns when its hosts run and its managers take jobs. What
 // is left of an earlier one of that name is removed first. The lab stays when
 // this process ends; if it cannot be made nothing stays.
-func Up(ctx context.Context, p *Plan, o Options) (*Lab, error) {
-	if err := errors.Join(p.check(), Able()); err != nil {
+func CreateLab(ctx context.Context, p *Plan, o Options) (*Lab, error) {
+	if err := errors.Join(p.checkPlan(), CheckAble()); err != nil {
 		return nil, err
 	}
-	if err := notOurs(Base(), p.Name); err != nil {
+	if err := refuseForeign(BaseFolder(), p.Name); err != nil {
 		return nil, err
 	}
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
 	for i := range p.Clusters {
-		if _, err := manager(p.Clusters[i].Manager); err != nil && !o.NoManager {
+		if _, err := findManager(p.Clusters[i].Manager); err != nil && !o.NoManager {
 			return nil, err
 		}
 	}
@@ -47,48 +47,48 @@ func Up(ctx context.Context, p *Plan, o Options) (*Lab, error) {
 	}
 	if err != nil {
 		// Also when we were interrupted: ctx is of no use any more.
-		return nil, errors.Join(err, Down(context.WithoutCancel(ctx), p.Name))
+		return nil, errors.Join(err, RemoveLab(context.WithoutCancel(ctx), p.Name))
 	}
 	return l, nil
 }
 
 func makeHosts(ctx context.Context, p *Plan, say func(string)) (*Lab, error) {
-	unlock, err := lockLab(ctx, Base(), p.Name)
+	unlock, err := lockLab(ctx, BaseFolder(), p.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if err := removeAll(Base(), p.Name); err != nil {
+	if err := removeAll(BaseFolder(), p.Name); err != nil {
 		return nil, fmt.Errorf("removing what was left of the lab %s: %w", p.Name, err)
 	}
-	l := draft(p)
-	if l.groups, err = findGroups(Base(), p.Name); err != nil {
+	l := draftLab(p)
+	if l.groups, err = findGroups(BaseFolder(), p.Name); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(l.writeEtc(p.Users), l.groups.make(), l.save()); err != nil {
+	if err := errors.Join(l.writeEtc(p.Users), l.groups.makeGroups(), l.saveState()); err != nil {
 		return nil, err
 	}
-	say(fmt.Sprintf("lab %s: %d hosts", l.Name, p.Total()))
-	if err := l.wire(); err != nil {
+	say(fmt.Sprintf("lab %s: %d hosts", l.Name, p.TotalHosts()))
+	if err := l.startSwitch(); err != nil {
 		return nil, err
 	}
-	for h := range l.hosts {
+	for h := range l.eachHost {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err := l.boot(h); err != nil {
+		if err := l.bootHost(h); err != nil {
 			return nil, err
 		}
 	}
-	return l, l.save()
+	return l, l.saveState()
 }
 
-// draft is the lab of a plan before anything of it exists.
-func draft(p *Plan) *Lab {
-	l := &Lab{Name: p.Name, Dir: filepath.Join(Base(), p.Name), File: p.File}
+// draftLab is the lab of a plan before anything of it exists.
+func draftLab(p *Plan) *Lab {
+	l := &Lab{Name: p.Name, Dir: filepath.Join(BaseFolder(), p.Name), File: p.File}
 	pins := usableCPUs()
 	index := 0
 	host := func(name, site string, address netip.Addr, is HostPlan) *Host {
@@ -132,32 +132,32 @@ func usableCPUs() []int {
 	return list
 }
 
-// wire starts the switch and connects the sites.
-func (l *Lab) wire() error {
-	if err := l.groups.add("switch", limits{pin: -1}); err != nil {
+// startSwitch starts the switch and connects the sites.
+func (l *Lab) startSwitch() error {
+	if err := l.groups.addHost("switch", limits{pin: -1}); err != nil {
 		return err
 	}
 	var err error
-	if l.Switch, err = l.spawn(roleInit, "switch", unix.CLONE_NEWNET, &initSpec{}); err != nil {
+	if l.Switch, err = l.spawnProcess(roleInit, "switch", unix.CLONE_NEWNET, &initSpec{}); err != nil {
 		return err
 	}
-	w, err := l.wires()
+	w, err := l.openWires()
 	if err != nil {
 		return err
 	}
-	defer w.close()
-	if err := w.begin(); err != nil {
+	defer w.closeWires()
+	if err := w.makeBridges(); err != nil {
 		return err
 	}
-	for _, site := range l.sites() {
-		if err := w.join(site); err != nil {
+	for _, site := range l.allSites() {
+		if err := w.joinSite(site); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Lab) sites() []*Site {
+func (l *Lab) allSites() []*Site {
 	list := []*Site{l.Site}
 	for _, c := range l.Clusters {
 		list = append(list, c.Site)
@@ -165,8 +165,8 @@ func (l *Lab) sites() []*Site {
 	return list
 }
 
-func (l *Lab) site(name string) (*Site, error) {
-	for _, s := range l.sites() {
+func (l *Lab) findSite(name string) (*Site, error) {
+	for _, s := range l.allSites() {
 		if s.Name == name {
 			return s, nil
 		}
@@ -174,12 +174,12 @@ func (l *Lab) site(name string) (*Site, error) {
 	return nil, fmt.Errorf("the lab %s has no site %q", l.Name, name)
 }
 
-// boot starts a host.
-func (l *Lab) boot(h *Host) error {
-	if err := l.groups.add(h.Name, limits{h.CPUs, h.Pin, h.Memory}); err != nil {
+// bootHost starts a host.
+func (l *Lab) bootHost(h *Host) error {
+	if err := l.groups.addHost(h.Name, limits{h.CPUs, h.Pin, h.Memory}); err != nil {
 		return err
 	}
-	spec := &initSpec{Host: h.Name, Etc: l.etc(), Private: h.Name != HeadName}
+	spec := &initSpec{Host: h.Name, Etc: l.etcFolder(), Private: h.Name != HeadName}
 	exe, err := os.Executable()
 	if err != nil {
 		return err
@@ -192,27 +192,27 @@ func (l *Lab) boot(h *Host) error {
 			spec.Keep = append(spec.Keep, path)
 		}
 	}
-	if h.Init, err = l.spawn(roleInit, h.Name, hostNamespaces, spec); err != nil {
+	if h.Init, err = l.spawnProcess(roleInit, h.Name, hostNamespaces, spec); err != nil {
 		return err
 	}
-	site, err := l.site(h.Site)
+	site, err := l.findSite(h.Site)
 	if err != nil {
 		return err
 	}
-	w, err := l.wires()
+	w, err := l.openWires()
 	if err != nil {
 		return err
 	}
-	defer w.close()
-	return w.plug(h, site)
+	defer w.closeWires()
+	return w.plugHost(h, site)
 }
 
-// startWithin is how long the manager of a cluster may take to come up.
-const startWithin = 3 * time.Minute
+// managerTimeout is how long the manager of a cluster may take to come up.
+const managerTimeout = 3 * time.Minute
 
 func (l *Lab) startManagers(ctx context.Context, say func(string)) error {
 	for _, c := range l.Clusters {
-		m, err := manager(c.Manager)
+		m, err := findManager(c.Manager)
 		if err != nil {
 			return err
 		}
@@ -220,8 +220,8 @@ func (l *Lab) startManagers(ctx context.Context, say func(string)) error {
 			continue
 		}
 		say(fmt.Sprintf("cluster %s: starting %s", c.Name, c.Manager))
-		short, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("not up within %v", startWithin))
-		err = m.Start(short, l, c)
+		short, cancel := context.WithTimeoutCause(ctx, managerTimeout, fmt.Errorf("not up within %v", managerTimeout))
+		err = m.StartManager(short, l, c)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("the cluster %s: %w", c.Name, err)

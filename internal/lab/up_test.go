@@ -19,7 +19,7 @@ clusters:
 
 func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 	l := bed(t, small)
-	for h := range l.hosts {
+	for h := range l.eachHost {
 		if got := strings.TrimSpace(output(t, h, "hostname")); got != h.Name {
 			t.Errorf("the name of %s is %q", h.Name, got)
 		}
@@ -29,18 +29,18 @@ func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 	}
 	n1, s1 := host(t, l, "north1"), host(t, l, "south1")
 	ctx := context.Background()
-	if out, err := n1.As(ctx, "alice", "sh", "-c", `whoami; pwd; id -u; touch /tmp/private; echo hello > shared; echo $HOME`).CombinedOutput(); err != nil {
+	if out, err := n1.CommandAs(ctx, "alice", "sh", "-c", `whoami; pwd; id -u; touch /tmp/private; echo hello > shared; echo $HOME`).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	} else if home := l.Users[0].Home; string(out) != fmt.Sprintf("alice\n%s\n%d\n%s\n", home, l.Users[0].ID, home) {
 		t.Errorf("as alice: %q", out)
 	}
-	if out, err := n1.As(ctx, "alice", "id", "-G").CombinedOutput(); err != nil || string(out) != fmt.Sprintln(l.Users[0].ID) {
+	if out, err := n1.CommandAs(ctx, "alice", "id", "-G").CombinedOutput(); err != nil || string(out) != fmt.Sprintln(l.Users[0].ID) {
 		t.Errorf("alice is in the groups %s, %v", out, err)
 	}
-	if out, err := s1.As(ctx, "alice", "cat", "shared").CombinedOutput(); err != nil || string(out) != "hello\n" {
+	if out, err := s1.CommandAs(ctx, "alice", "cat", "shared").CombinedOutput(); err != nil || string(out) != "hello\n" {
 		t.Errorf("the home folder is not shared: %v: %s", err, out)
 	}
-	if out, err := s1.As(ctx, "bob", "cat", l.Users[0].Home+"/shared").CombinedOutput(); err == nil {
+	if out, err := s1.CommandAs(ctx, "bob", "cat", l.Users[0].Home+"/shared").CombinedOutput(); err == nil {
 		t.Errorf("bob reads what is alice's: %s", out)
 	}
 	if out := output(t, s1, "ls", "/tmp"); strings.Contains(out, "private") {
@@ -52,5 +52,5 @@ func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 }
 
 func TestAMachineMayHaveAccountsWithTheNamesOfUsers(t *testing.T) {
-	placetest.Again(t, "^TestHostsHaveNamesAddressesUsersAndASharedFolder$", "alice", "bob")
+	placetest.RunWithAccounts(t, "^TestHostsHaveNamesAddressesUsersAndASharedFolder$", "alice", "bob")
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/lab/accounts"
 )
 
-// etc is the folder that hosts see as /etc: a copy of the machine's, with files
+// etcFolder is the folder that hosts see as /etc: a copy of the machine's, with files
 // of the lab's own. A whole one, so that what is changed there, by a daemon's
 // set-up say, concerns the lab alone.
-func (l *Lab) etc() string { return filepath.Join(l.Dir, "etc") }
+func (l *Lab) etcFolder() string { return filepath.Join(l.Dir, "etc") }
 
 // writeEtc makes the lab's users and writes down the names of its hosts.
 func (l *Lab) writeEtc(users []string) error {
@@ -32,7 +32,7 @@ func (l *Lab) writeEtc(users []string) error {
 	}
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")
-	for h := range l.hosts {
+	for h := range l.eachHost {
 		fmt.Fprintf(&hosts, "%s %s\n", h.Address, h.Name)
 	}
 	for _, dir := range []string{"log", "home", "var"} {
@@ -40,23 +40,23 @@ func (l *Lab) writeEtc(users []string) error {
 			return err
 		}
 	}
-	if err := copyTree("/etc", l.etc()); err != nil {
+	if err := copyTree("/etc", l.etcFolder()); err != nil {
 		return fmt.Errorf("copying /etc: %w", err)
 	}
 	err = errors.Join(
-		os.Chmod(l.etc(), 0o755),
-		replace(filepath.Join(l.etc(), "hosts"), hosts.String(), 0o644),
+		os.Chmod(l.etcFolder(), 0o755),
+		replaceFile(filepath.Join(l.etcFolder(), "hosts"), hosts.String(), 0o644),
 		// No names but these: without a server they would be waited for in vain.
-		replace(filepath.Join(l.etc(), "resolv.conf"), "", 0o644),
-		accounts.Write("/etc", l.etc(), known))
+		replaceFile(filepath.Join(l.etcFolder(), "resolv.conf"), "", 0o644),
+		accounts.Write("/etc", l.etcFolder(), known))
 	for _, u := range l.Users {
 		err = errors.Join(err, os.MkdirAll(u.Home, 0o700), os.Chown(u.Home, u.ID, u.ID))
 	}
 	return err
 }
 
-// replace writes a file anew where there may be one, or a link to somewhere.
-func replace(path, text string, mode fs.FileMode) error {
+// replaceFile writes a file anew where there may be one, or a link to somewhere.
+func replaceFile(path, text string, mode fs.FileMode) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -116,10 +116,10 @@ func copyOne(from, to string, d fs.DirEntry) error {
 	return os.Chmod(to, info.Mode().Perm()|info.Mode()&(fs.ModeSetgid|fs.ModeSticky))
 }
 
-// account is a user by whom something can be run on hosts: one of the lab's, or
+// findAccount is a user by whom something can be run on hosts: one of the lab's, or
 // one of the machine's, such as a daemon's.
-func (l *Lab) account(name string) (User, []int, error) {
-	data, err := os.ReadFile(filepath.Join(l.etc(), "passwd"))
+func (l *Lab) findAccount(name string) (User, []int, error) {
+	data, err := os.ReadFile(filepath.Join(l.etcFolder(), "passwd"))
 	if err != nil {
 		return User{}, nil, err
 	}
@@ -137,7 +137,7 @@ func (l *Lab) account(name string) (User, []int, error) {
 }
 
 func (l *Lab) groupsOf(user string) ([]int, error) {
-	data, err := os.ReadFile(filepath.Join(l.etc(), "group"))
+	data, err := os.ReadFile(filepath.Join(l.etcFolder(), "group"))
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type argument struct {
 	fits func(p *Plan, word string) error
 }
 
-func (v *verb) usage() string {
+func (v *verb) usageLine() string {
 	s := v.name
 	for i, a := range v.args {
 		if i >= len(v.args)-v.less {
@@ -38,7 +38,7 @@ func (v *verb) usage() string {
 	return s
 }
 
-func (v *verb) check(p *Plan, words []string) error {
+func (v *verb) checkWords(p *Plan, words []string) error {
 	if len(words) > len(v.args) || len(words) < len(v.args)-v.less {
 		return fmt.Errorf("it has %d words after the verb", len(words))
 	}
@@ -74,14 +74,14 @@ const (
 	allHosts = "all"
 )
 
-func verbs() []verb {
+func allVerbs() []verb {
 	aHost := nameFrom("HOST", (*Plan).hostNames)
 	aHostOrAll := nameFrom("HOST", func(p *Plan) []string { return append(p.hostNames(), allHosts) })
 	aSite := nameFrom("SITE", func(p *Plan) []string { return append(p.siteNames(), allSites) })
 	either := nameFrom("NAME", func(p *Plan) []string { return append(p.hostNames(), p.siteNames()...) })
 	onHost := func(do func(h *Host, ctx context.Context) error) func(context.Context, *Lab, []string) error {
 		return func(ctx context.Context, l *Lab, args []string) error {
-			h, err := l.Host(args[0])
+			h, err := l.FindHost(args[0])
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func verbs() []verb {
 	}
 	withNumber := func(do func(h *Host, ctx context.Context, x float64) error) func(context.Context, *Lab, []string) error {
 		return func(ctx context.Context, l *Lab, args []string) error {
-			h, err1 := l.Host(args[0])
+			h, err1 := l.FindHost(args[0])
 			x, err2 := strconv.ParseFloat(args[1], 64)
 			if err := errors.Join(err1, err2); err != nil {
 				return err
@@ -104,13 +104,13 @@ func verbs() []verb {
 		{"rate", []argument{aHost, numberFrom("MBPS", 0, maxMbps)}, 0, withNumber((*Host).setRate)},
 		{"pair", []argument{aHostOrAll, aHostOrAll, numberFrom("MBPS", 0, maxMbps)}, 0, doPair},
 		{"wan", []argument{aSite, numberFrom("MBPS", 0, maxMbps), numberFrom("MS", 0, float64(maxDelay/time.Millisecond))}, 1, doWAN},
-		{"cut", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Cut(ctx, args[0]) }},
-		{"join", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Join(ctx, args[0]) }},
-		{"freeze", []argument{aHost}, 0, onHost((*Host).Freeze)},
-		{"thaw", []argument{aHost}, 0, onHost((*Host).Thaw)},
-		{"crash", []argument{aHost}, 0, onHost((*Host).Crash)},
-		{"boot", []argument{aHost}, 0, onHost((*Host).Boot)},
-		{"restart", []argument{nameFrom("CLUSTER", (*Plan).siteNames)}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Restart(ctx, args[0]) }},
+		{"cut", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.CutOff(ctx, args[0]) }},
+		{"join", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.UndoCut(ctx, args[0]) }},
+		{"freeze", []argument{aHost}, 0, onHost((*Host).FreezeHost)},
+		{"thaw", []argument{aHost}, 0, onHost((*Host).ThawHost)},
+		{"crash", []argument{aHost}, 0, onHost((*Host).CrashHost)},
+		{"boot", []argument{aHost}, 0, onHost((*Host).BootHost)},
+		{"restart", []argument{nameFrom("CLUSTER", (*Plan).siteNames)}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.RestartController(ctx, args[0]) }},
 	}
 }
 
@@ -124,7 +124,7 @@ func doWAN(ctx context.Context, l *Lab, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range l.sites() {
+	for _, s := range l.allSites() {
 		if s.Name != args[0] && args[0] != allSites {
 			continue
 		}
@@ -144,7 +144,7 @@ func doWAN(ctx context.Context, l *Lab, args []string) error {
 }
 
 func findVerb(name string) *verb {
-	for _, v := range verbs() {
+	for _, v := range allVerbs() {
 		if v.name == name {
 			return &v
 		}
@@ -152,34 +152,34 @@ func findVerb(name string) *verb {
 	return nil
 }
 
-// Verbs are what can be done to a lab in one line, see Do.
-func Verbs() []string {
+// VerbNames are what can be done to a lab in one line, see DoVerb.
+func VerbNames() []string {
 	var names []string
-	for _, v := range verbs() {
+	for _, v := range allVerbs() {
 		names = append(names, v.name)
 	}
 	return names
 }
 
-// Usage says how each verb is used.
-func Usage() []string {
+// UsageLines says how each verb is used.
+func UsageLines() []string {
 	var lines []string
-	for _, v := range verbs() {
-		lines = append(lines, v.usage())
+	for _, v := range allVerbs() {
+		lines = append(lines, v.usageLine())
 	}
 	return lines
 }
 
-// Do does to the lab what the words say: load north1 2.
-func (l *Lab) Do(ctx context.Context, words []string) error {
+// DoVerb does to the lab what the words say: load north1 2.
+func (l *Lab) DoVerb(ctx context.Context, words []string) error {
 	if err := l.CheckWords(words); err != nil {
 		return err
 	}
 	return findVerb(words[0]).do(ctx, l, words[1:])
 }
 
-// shape is as much of the plan as names need.
-func (l *Lab) shape() *Plan {
+// planShape is as much of the plan as names need.
+func (l *Lab) planShape() *Plan {
 	p := &Plan{Name: l.Name}
 	for _, c := range l.Clusters {
 		p.Clusters = append(p.Clusters, ClusterPlan{Name: c.Name, Manager: c.Manager, Hosts: len(c.Hosts)})
@@ -187,17 +187,17 @@ func (l *Lab) shape() *Plan {
 	return p
 }
 
-// CheckWords says what is wrong with words for Do, before anything is done.
+// CheckWords says what is wrong with words for DoVerb, before anything is done.
 func (l *Lab) CheckWords(words []string) error {
 	if len(words) == 0 {
 		return errors.New("nothing to do")
 	}
 	v := findVerb(words[0])
 	if v == nil {
-		return fmt.Errorf("there is no verb %q; there are %s", words[0], strings.Join(Verbs(), ", "))
+		return fmt.Errorf("there is no verb %q; there are %s", words[0], strings.Join(VerbNames(), ", "))
 	}
-	if err := v.check(l.shape(), words[1:]); err != nil {
-		return fmt.Errorf("%s: %w", v.usage(), err)
+	if err := v.checkWords(l.planShape(), words[1:]); err != nil {
+		return fmt.Errorf("%s: %w", v.usageLine(), err)
 	}
 	return nil
 }

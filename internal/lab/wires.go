@@ -25,8 +25,8 @@ type wires struct {
 	sw  *netlink.Handle
 }
 
-// wires opens the network.
-func (l *Lab) wires() (*wires, error) {
+// openWires opens the network.
+func (l *Lab) openWires() (*wires, error) {
 	sw, err := handleOf(l.Switch.PID)
 	if err != nil {
 		return nil, fmt.Errorf("the lab's switch: %w", err)
@@ -34,7 +34,7 @@ func (l *Lab) wires() (*wires, error) {
 	return &wires{l, sw}, nil
 }
 
-func (w *wires) close() { w.sw.Close() }
+func (w *wires) closeWires() { w.sw.Close() }
 
 // handleOf is a way to change the network of a process.
 func handleOf(pid int) (*netlink.Handle, error) {
@@ -48,17 +48,17 @@ func handleOf(pid int) (*netlink.Handle, error) {
 	return netlink.NewHandleAt(ns)
 }
 
-func named(format string, index int) netlink.LinkAttrs {
+func linkNamed(format string, index int) netlink.LinkAttrs {
 	a := netlink.NewLinkAttrs()
 	a.Name = fmt.Sprintf(format, index)
 	return a
 }
 
-// begin makes the bridges.
-func (w *wires) begin() error {
+// makeBridges makes the bridges.
+func (w *wires) makeBridges() error {
 	core := netlink.NewLinkAttrs()
 	core.Name = "core"
-	for _, a := range append([]netlink.LinkAttrs{core}, w.bridges()...) {
+	for _, a := range append([]netlink.LinkAttrs{core}, w.bridgeLinks()...) {
 		b := &netlink.Bridge{LinkAttrs: a}
 		if err := w.sw.LinkAdd(b); err != nil {
 			return fmt.Errorf("making the bridge %s: %w", a.Name, err)
@@ -70,16 +70,16 @@ func (w *wires) begin() error {
 	return nil
 }
 
-func (w *wires) bridges() []netlink.LinkAttrs {
-	list := []netlink.LinkAttrs{named("site%d", 0)}
+func (w *wires) bridgeLinks() []netlink.LinkAttrs {
+	list := []netlink.LinkAttrs{linkNamed("site%d", 0)}
 	for _, c := range w.lab.Clusters {
-		list = append(list, named("site%d", c.Site.Index))
+		list = append(list, linkNamed("site%d", c.Site.Index))
 	}
 	return list
 }
 
-// drop removes links that may be there.
-func (w *wires) drop(names ...string) error {
+// dropLinks removes links that may be there.
+func (w *wires) dropLinks(names ...string) error {
 	for _, name := range names {
 		link, err := w.sw.LinkByName(name)
 		if err != nil {
@@ -95,10 +95,10 @@ func (w *wires) drop(names ...string) error {
 	return nil
 }
 
-// plug gives a host its link.
-func (w *wires) plug(h *Host, site *Site) error {
-	port := named("h%d", h.Index)
-	if err := w.drop(port.Name); err != nil { // of the host before its crash
+// plugHost gives a host its link.
+func (w *wires) plugHost(h *Host, site *Site) error {
+	port := linkNamed("h%d", h.Index)
+	if err := w.dropLinks(port.Name); err != nil { // of the host before its crash
 		return err
 	}
 	ns, err := netns.GetFromPid(h.Init.PID)
@@ -117,16 +117,16 @@ func (w *wires) plug(h *Host, site *Site) error {
 		return err
 	}
 	defer in.Close()
-	if err := address(in, h.Address); err != nil {
+	if err := assignAddress(in, h.Address); err != nil {
 		return fmt.Errorf("the network of %s: %w", h.Name, err)
 	}
 	if err := w.sw.LinkSetUp(veth); err != nil {
 		return err
 	}
-	return errors.Join(w.attach(port.Name, fmt.Sprintf("site%d", site.Index), !h.Cut), w.shapeHost(in, h))
+	return errors.Join(w.attachPort(port.Name, fmt.Sprintf("site%d", site.Index), !h.Cut), w.shapeHost(in, h))
 }
 
-func address(in *netlink.Handle, a netip.Addr) error {
+func assignAddress(in *netlink.Handle, a netip.Addr) error {
 	lo, err := in.LinkByName("lo")
 	if err != nil {
 		return err
@@ -139,9 +139,9 @@ func address(in *netlink.Handle, a netip.Addr) error {
 	return errors.Join(in.LinkSetUp(lo), in.AddrAdd(eth0, ip), in.LinkSetUp(eth0))
 }
 
-// attach connects a port to a bridge, or leaves it without: then what comes in
+// attachPort connects a port to a bridge, or leaves it without: then what comes in
 // vanishes, as on a line that was cut.
-func (w *wires) attach(port, bridge string, on bool) error {
+func (w *wires) attachPort(port, bridge string, on bool) error {
 	p, err := w.sw.LinkByName(port)
 	if err != nil {
 		return err
@@ -158,21 +158,21 @@ func (w *wires) attach(port, bridge string, on bool) error {
 
 // shapeHost sets the rate of a host's link, in both directions.
 func (w *wires) shapeHost(in *netlink.Handle, h *Host) error {
-	out := shape(w.sw, "h"+strconv.Itoa(h.Index), h.Mbps)
+	out := limitRate(w.sw, "h"+strconv.Itoa(h.Index), h.Mbps)
 	if len(h.Pairs) > 0 {
 		return errors.Join(out, w.shapePairs(in, h))
 	}
-	return errors.Join(out, shape(in, "eth0", h.Mbps))
+	return errors.Join(out, limitRate(in, "eth0", h.Mbps))
 }
 
-// queueFor is how much a link's queue holds, and leastQueue what every one does.
+// queueTime is how much a link's queue holds, and minQueue what every one does.
 const (
-	queueFor   = 50 * time.Millisecond
-	leastQueue = 32 << 10
+	queueTime = 50 * time.Millisecond
+	minQueue  = 32 << 10
 )
 
-// shape limits the rate at which an interface sends.
-func shape(on *netlink.Handle, name string, mbps float64) error {
+// limitRate limits the rate at which an interface sends.
+func limitRate(on *netlink.Handle, name string, mbps float64) error {
 	link, err := on.LinkByName(name)
 	if err != nil {
 		return err
@@ -183,30 +183,30 @@ func shape(on *netlink.Handle, name string, mbps float64) error {
 		_ = on.QdiscDel(&netlink.Tbf{QdiscAttrs: attrs})
 		return nil
 	}
-	if err := on.QdiscReplace(limited(attrs, mbps, leastQueue)); err != nil {
+	if err := on.QdiscReplace(rateQueue(attrs, mbps, minQueue)); err != nil {
 		return fmt.Errorf("setting the rate of %s: %w", name, err)
 	}
 	return nil
 }
 
-// limited is a queue that sends at a rate and holds least bytes or more.
-func limited(attrs netlink.QdiscAttrs, mbps float64, least uint32) *netlink.Tbf {
+// rateQueue is a queue that sends at a rate and holds least bytes or more.
+func rateQueue(attrs netlink.QdiscAttrs, mbps float64, least uint32) *netlink.Tbf {
 	rate := mbps * 1e6 / 8
 	burst := max(uint32(rate*0.002), 5000)
-	limit := burst + max(uint32(rate*queueFor.Seconds()), least)
+	limit := burst + max(uint32(rate*queueTime.Seconds()), least)
 	return &netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: limit, Buffer: netlink.Xmittime(uint64(rate), burst)}
 }
 
-// join connects a site to the others, anew if it was before. Whoever is delayed
+// joinSite connects a site to the others, anew if it was before. Whoever is delayed
 // goes through a process of ours: kernels may lack netem.
-func (w *wires) join(site *Site) error {
+func (w *wires) joinSite(site *Site) error {
 	i := site.Index
 	up, core, in, out := fmt.Sprintf("up%d", i), fmt.Sprintf("core%d", i), fmt.Sprintf("in%d", i), fmt.Sprintf("out%d", i)
 	group := "wan-" + site.Name
-	if err := w.lab.groups.kill(group); err != nil {
+	if err := w.lab.groups.killAll(group); err != nil {
 		return err
 	}
-	if err := w.drop(up, core); err != nil { // and with them their other ends
+	if err := w.dropLinks(up, core); err != nil { // and with them their other ends
 		return err
 	}
 	pairs := [][2]string{{up, core}}
@@ -230,15 +230,15 @@ func (w *wires) join(site *Site) error {
 		}
 	}
 	if site.WAN.Delay > 0 {
-		if err := w.lab.groups.add(group, limits{pin: -1}); err != nil {
+		if err := w.lab.groups.addHost(group, limits{pin: -1}); err != nil {
 			return err
 		}
 		spec := relaySpec{Switch: w.lab.Switch, A: in, B: out, Delay: site.WAN.Delay / 2}
-		if _, err := w.lab.spawn(roleRelay, group, 0, &spec); err != nil {
+		if _, err := w.lab.spawnProcess(roleRelay, group, 0, &spec); err != nil {
 			return err
 		}
 	}
 	return errors.Join(
-		shape(w.sw, up, site.WAN.Mbps), shape(w.sw, core, site.WAN.Mbps),
-		w.attach(core, "core", true), w.attach(up, fmt.Sprintf("site%d", i), !site.Cut))
+		limitRate(w.sw, up, site.WAN.Mbps), limitRate(w.sw, core, site.WAN.Mbps),
+		w.attachPort(core, "core", true), w.attachPort(up, fmt.Sprintf("site%d", i), !site.Cut))
 }

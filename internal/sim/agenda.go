@@ -27,9 +27,9 @@ const (
 
 const orderBits = 56
 
-func (e *entry) kind() entryKind { return entryKind(e.order >> orderBits) }
+func (e *entry) entryKind() entryKind { return entryKind(e.order >> orderBits) }
 
-func (e *entry) before(f *entry) bool { return e.at < f.at || e.at == f.at && e.order < f.order }
+func (e *entry) isBefore(f *entry) bool { return e.at < f.at || e.at == f.at && e.order < f.order }
 
 // agenda is the heap of what will happen. Four children a node: fewer levels,
 // and the children share a cache line or two.
@@ -39,7 +39,7 @@ type agenda struct {
 	crowded int // length from which on void entries are looked for
 }
 
-func (a *agenda) add(at core.Time, kind entryKind, e entry) {
+func (a *agenda) addEntry(at core.Time, kind entryKind, e entry) {
 	if at == core.Never {
 		return
 	}
@@ -49,7 +49,7 @@ func (a *agenda) add(at core.Time, kind entryKind, e entry) {
 	i := len(a.heap) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !e.before(&a.heap[parent]) {
+		if !e.isBefore(&a.heap[parent]) {
 			break
 		}
 		a.heap[i] = a.heap[parent]
@@ -58,27 +58,27 @@ func (a *agenda) add(at core.Time, kind entryKind, e entry) {
 	a.heap[i] = e
 }
 
-// next is when the first entry happens.
-func (a *agenda) next() core.Time {
+// nextTime is when the first entry happens.
+func (a *agenda) nextTime() core.Time {
 	if len(a.heap) == 0 {
 		return core.Never
 	}
 	return a.heap[0].at
 }
 
-func (a *agenda) pop() entry {
+func (a *agenda) popEntry() entry {
 	top := a.heap[0]
 	n := len(a.heap) - 1
 	last := a.heap[n]
 	a.heap = a.heap[:n]
 	if n > 0 {
-		a.sink(0, last)
+		a.sinkEntry(0, last)
 	}
 	return top
 }
 
-// sink puts e where i is, or below.
-func (a *agenda) sink(i int, e entry) {
+// sinkEntry puts e where i is, or below.
+func (a *agenda) sinkEntry(i int, e entry) {
 	n := len(a.heap)
 	for {
 		first := 4*i + 1
@@ -87,11 +87,11 @@ func (a *agenda) sink(i int, e entry) {
 		}
 		least := first
 		for c := first + 1; c < min(first+4, n); c++ {
-			if a.heap[c].before(&a.heap[least]) {
+			if a.heap[c].isBefore(&a.heap[least]) {
 				least = c
 			}
 		}
-		if !a.heap[least].before(&e) {
+		if !a.heap[least].isBefore(&e) {
 			break
 		}
 		a.heap[i] = a.heap[least]
@@ -103,10 +103,10 @@ func (a *agenda) sink(i int, e entry) {
 // leastCrowded is the length below which void entries do no harm.
 const leastCrowded = 1024
 
-// thin drops void entries once the agenda has doubled since the last time: a
+// dropVoid drops void entries once the agenda has doubled since the last time: a
 // job that changes its size every minute and runs for a month leaves an entry
 // behind each time. Costs a constant per entry added.
-func (a *agenda) thin(void func(*entry) bool) {
+func (a *agenda) dropVoid(void func(*entry) bool) {
 	if len(a.heap) < max(a.crowded, leastCrowded) {
 		return
 	}
@@ -118,7 +118,7 @@ func (a *agenda) thin(void func(*entry) bool) {
 	}
 	a.heap = kept
 	for i := (len(kept) - 1) / 4; i >= 0 && i < len(kept); i-- {
-		a.sink(i, kept[i])
+		a.sinkEntry(i, kept[i])
 	}
 	a.crowded = 2 * len(kept)
 }

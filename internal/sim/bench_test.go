@@ -50,7 +50,7 @@ func simulate(tb testing.TB, cfg Config) *outcome.Collector {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := outcome.NewCollector(cfg.Platform.Procs(), cfg.Jobs.Len(), false)
+	c := outcome.NewCollector(cfg.Platform.TotalProcs(), cfg.Jobs.Len(), false)
 	s.cfg.Observe = func(_ core.Time, _ *core.Input, out *engine.Output) {
 		for i := range out.Events {
 			c.Observe(&out.Events[i])
@@ -126,7 +126,7 @@ func fiveClusters(tb testing.TB, policy string, approach engine.Approach, jobs i
 func BenchmarkMalleable(b *testing.B) {
 	const jobs = 50_000
 	for _, approach := range []engine.Approach{engine.PRA, engine.PWA} {
-		for _, policy := range malleable.Names() {
+		for _, policy := range malleable.PolicyNames() {
 			b.Run(fmt.Sprintf("%s/%s", approach, policy), func(b *testing.B) {
 				for b.Loop() {
 					simulate(b, fiveClusters(b, policy, approach, jobs))

@@ -69,7 +69,7 @@ func (s *Simulator) scheduleDisturbances() {
 	s.nextHost()
 	s.nextLink()
 	if s.cfg.PollEvery > 0 && d.Background != nil {
-		s.agenda.add(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
+		s.agenda.addEntry(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Simulator) nextBackground() {
 	if d := s.cfg.Disturb; d.Background != nil {
 		if j, ok := d.Background(); ok {
 			s.intruders.job = j
-			s.agenda.add(j.At, backgroundComes, entry{})
+			s.agenda.addEntry(j.At, backgroundComes, entry{})
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (s *Simulator) nextHost() {
 	if d := s.cfg.Disturb; d.Hosts != nil {
 		if h, ok := d.Hosts(); ok {
 			s.intruders.host = h
-			s.agenda.add(h.At, hostChanges, entry{})
+			s.agenda.addEntry(h.At, hostChanges, entry{})
 		}
 	}
 }
@@ -95,13 +95,13 @@ func (s *Simulator) nextLink() {
 	if d := s.cfg.Disturb; d.Links != nil {
 		if l, ok := d.Links(); ok {
 			s.intruders.link = l
-			s.agenda.add(l.At, linkChanges, entry{})
+			s.agenda.addEntry(l.At, linkChanges, entry{})
 		}
 	}
 }
 
-func (s *Simulator) disturb(e *entry) {
-	switch e.kind() {
+func (s *Simulator) applyDisturbance(e *entry) {
+	switch e.entryKind() {
 	case backgroundComes:
 		s.backgroundJob(s.intruders.job)
 		s.nextBackground()
@@ -114,8 +114,8 @@ func (s *Simulator) disturb(e *entry) {
 		s.net.net.SetCapacity(s.now, s.intruders.link.Link, s.intruders.link.Mbps)
 		s.nextLink()
 	case pollDue:
-		s.poll()
-		s.agenda.add(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
+		s.pollClusters()
+		s.agenda.addEntry(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
 	}
 }
 
@@ -139,14 +139,14 @@ func (s *Simulator) backgroundJob(j BackgroundJob) {
 	if len(f.procs) == 0 {
 		return // everything is taken: a local user with nothing to use goes away
 	}
-	st.mark(f.procs, others, true)
+	st.markOwner(f.procs, foreignOwner, true)
 	s.intruders.running[id] = f
-	s.agenda.add(s.now.Add(j.Run), backgroundEnds, entry{job: core.JobID(id)})
+	s.agenda.addEntry(s.now.Add(j.Run), backgroundEnds, entry{job: core.JobID(id)})
 }
 
 // foreignStarts: the cluster's own queue starts a background job.
 func (s *Simulator) foreignStarts(id int64) {
-	s.agenda.add(s.now.Add(s.intruders.running[id].run), backgroundEnds, entry{job: core.JobID(id)})
+	s.agenda.addEntry(s.now.Add(s.intruders.running[id].run), backgroundEnds, entry{job: core.JobID(id)})
 }
 
 func (s *Simulator) backgroundLeaves(id int64) {
@@ -154,12 +154,12 @@ func (s *Simulator) backgroundLeaves(id int64) {
 	delete(s.intruders.running, id)
 	st := s.sites[f.cluster]
 	if st.queue != nil {
-		st.queue.End(s.now, id)
+		st.queue.EndJob(s.now, id)
 		st.foreign -= f.size
 		st.touched, st.news = true, true
 		return
 	}
-	st.mark(f.procs, others, false)
+	st.markOwner(f.procs, foreignOwner, false)
 }
 
 // hostChange takes a host away or gives it back. In a cluster with a queue of
@@ -172,7 +172,7 @@ func (s *Simulator) hostChange(h HostChange) {
 	}
 	host.down = !h.Up
 	kind, procs := core.HostsDown, core.ProcSet{host.procs}
-	n := -procs.Count()
+	n := -procs.CountProcs()
 	if h.Up {
 		kind, n = core.HostsUp, -n
 	}
@@ -180,18 +180,18 @@ func (s *Simulator) hostChange(h HostChange) {
 		st.queue.SetCapacity(s.now, st.queue.Capacity()+n)
 		st.touched = true
 	}
-	st.mark(procs, down, host.down)
-	s.tell(core.Input{Kind: kind, Cluster: h.Cluster, Procs: procs})
+	st.markOwner(procs, down, host.down)
+	s.tellEngine(core.Input{Kind: kind, Cluster: h.Cluster, Procs: procs})
 }
 
-// poll shows the engine what others use, where that has changed.
-func (s *Simulator) poll() {
+// pollClusters shows the engine what others use, where that has changed.
+func (s *Simulator) pollClusters() {
 	for i, st := range s.sites {
 		if !st.news {
 			continue
 		}
-		if before := st.polled; !slices.Equal(before, st.poll()) {
-			s.tell(core.Input{Kind: core.Polled, Cluster: core.ClusterID(i), Procs: st.polled})
+		if before := st.polled; !slices.Equal(before, st.pollForeign()) {
+			s.tellEngine(core.Input{Kind: core.Polled, Cluster: core.ClusterID(i), Procs: st.polled})
 		}
 	}
 }

@@ -134,11 +134,11 @@ func TestTheAgendaIsInOrderAndDropsOnlyWhatIsVoid(t *testing.T) {
 	void := func(e *entry) bool { return e.job%7 > 0 }
 	for i := range 20_000 {
 		e := entry{at: core.Time(r.IntN(500)), job: core.JobID(i), order: uint64(r.IntN(5))}
-		a.add(e.at, entryKind(e.order), e)
+		a.addEntry(e.at, entryKind(e.order), e)
 		if !void(&e) {
 			want = append(want, e)
 		}
-		a.thin(void)
+		a.dropVoid(void)
 	}
 	if len(a.heap) > 3*len(want) {
 		t.Errorf("%d entries are kept, %d are not void", len(a.heap), len(want))
@@ -147,11 +147,11 @@ func TestTheAgendaIsInOrderAndDropsOnlyWhatIsVoid(t *testing.T) {
 		return int(x.at-y.at)*100 + int(x.order) - int(y.order)
 	})
 	for _, w := range want {
-		e := a.pop()
+		e := a.popEntry()
 		for void(&e) {
-			e = a.pop()
+			e = a.popEntry()
 		}
-		if e.at != w.at || e.job != w.job || e.kind() != entryKind(w.order) {
+		if e.at != w.at || e.job != w.job || e.entryKind() != entryKind(w.order) {
 			t.Fatalf("got job %d at %d, want job %d at %d", e.job, e.at, w.job, w.at)
 		}
 	}

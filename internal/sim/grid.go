@@ -38,7 +38,7 @@ type owner uint8
 
 const (
 	ours owner = 1 << iota
-	others
+	foreignOwner
 	down
 )
 
@@ -58,8 +58,8 @@ func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
 		s.hosts = append(s.hosts, siteHost{speed: h.Speed, memory: h.Memory, procs: core.Range{Lo: at, Hi: at + int32(h.Cores)}})
 		at += int32(h.Cores)
 	}
-	if s.hosts[0].speed == s.slowest() {
-		s.uniform = s.slowest()
+	if s.hosts[0].speed == s.slowestSpeed() {
+		s.uniform = s.slowestSpeed()
 	}
 	switch c.Local {
 	case platform.LocalFCFS:
@@ -74,8 +74,8 @@ func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
 	return s
 }
 
-// spec is the cluster as the engine is told about it.
-func (s *site) spec(c *platform.Cluster) world.ClusterSpec {
+// clusterSpec is the cluster as the engine is told about it.
+func (s *site) clusterSpec(c *platform.Cluster) world.ClusterSpec {
 	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: s.queue != nil, Reserves: c.Reserves}
 	for _, h := range s.hosts {
 		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: h.memory})
@@ -83,16 +83,16 @@ func (s *site) spec(c *platform.Cluster) world.ClusterSpec {
 	return spec
 }
 
-func (s *site) slowest() float64 { return s.hosts[len(s.hosts)-1].speed }
+func (s *site) slowestSpeed() float64 { return s.hosts[len(s.hosts)-1].speed }
 
-// speed is that of the slowest host among the processors. In a cluster with a
+// speedOf is that of the slowest host among the processors. In a cluster with a
 // queue of its own we do not know which it will be.
-func (s *site) speed(procs core.ProcSet) float64 {
+func (s *site) speedOf(procs core.ProcSet) float64 {
 	switch {
 	case s.uniform > 0:
 		return s.uniform
 	case len(procs) == 0:
-		return s.slowest()
+		return s.slowestSpeed()
 	}
 	last := procs[len(procs)-1].Hi - 1 // hosts are sorted, the last is the slowest
 	i, _ := slices.BinarySearchFunc(s.hosts, last, func(h siteHost, p int32) int {
@@ -104,11 +104,11 @@ func (s *site) speed(procs core.ProcSet) float64 {
 	return s.hosts[i].speed
 }
 
-// available is how many of the processors, from the first on, neither others
+// countAvailable is how many of the processors, from the first on, neither others
 // use nor have failed.
-func (s *site) available(procs core.ProcSet) int {
+func (s *site) countAvailable(procs core.ProcSet) int {
 	if s.owner == nil {
-		return procs.Count()
+		return procs.CountProcs()
 	}
 	n := 0
 	for _, r := range procs {
@@ -122,11 +122,11 @@ func (s *site) available(procs core.ProcSet) int {
 	return n
 }
 
-func (s *site) mark(procs core.ProcSet, o owner, set bool) {
+func (s *site) markOwner(procs core.ProcSet, o owner, set bool) {
 	if s.owner == nil {
 		return
 	}
-	s.news = s.news || o == others
+	s.news = s.news || o == foreignOwner
 	for _, r := range procs {
 		for p := r.Lo; p < r.Hi; p++ {
 			if set {
@@ -158,16 +158,16 @@ func (s *site) idleFromTop(n int) core.ProcSet {
 	return set
 }
 
-// poll is the processors that others use at present. In a cluster with a queue
+// pollForeign is the processors that others use at present. In a cluster with a queue
 // of its own their number counts, and so do those that others wait for.
-func (s *site) poll() core.ProcSet {
+func (s *site) pollForeign() core.ProcSet {
 	s.news = false
 	s.polled = nil
 	if n := min(s.foreign, s.procs); n > 0 {
 		s.polled = core.ProcSet{{Lo: int32(s.procs - n), Hi: int32(s.procs)}}
 	}
 	for p, by := range s.owner {
-		if by&others == 0 {
+		if by&foreignOwner == 0 {
 			continue
 		}
 		if k := len(s.polled); k > 0 && s.polled[k-1].Hi == int32(p) {

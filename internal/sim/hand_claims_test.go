@@ -65,7 +65,7 @@ func TestWhatOthersWereShrunkForIsHeldWhileFilesAreBrought(t *testing.T) {
 func users(jobs ...BackgroundJob) *Disturbances { return &Disturbances{Background: inTurn(jobs...)} }
 
 func local(at float64, c core.ClusterID, procs int, seconds float64) BackgroundJob {
-	return BackgroundJob{At: core.AtSecond(at), Cluster: c, Procs: procs, Run: core.Seconds(seconds)}
+	return BackgroundJob{At: core.AtSecond(at), Cluster: c, Procs: procs, Run: core.DurationFromSeconds(seconds)}
 }
 
 func TestAClaimLostToALocalUserBetweenTwoPollsIsPlacedAgainAtOnce(t *testing.T) {

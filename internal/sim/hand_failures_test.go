@@ -29,12 +29,12 @@ func TestAJobOnAHostThatFailsIsLostUnlessItMayTryAgain(t *testing.T) {
 	p := play(t, cfg, rigid(0, 2, 100), again(1, rigid(1, 2, 100)), rigid(2, 2, 100))
 	// The first has the hosts 0 and 1, the second 2 and 3: it begins again, from
 	// zero, on 1 and 3. The third has 4 and 5 and notices nothing.
-	if r := p.records[0]; r.State != core.Failed || r.End != core.AtSecond(30) || r.Run() != 30 {
-		t.Errorf("the first is %s at %g s and ran for %g s", r.State, r.End.Seconds(), r.Run())
+	if r := p.records[0]; r.State != core.Failed || r.End != core.AtSecond(30) || r.RunSeconds() != 30 {
+		t.Errorf("the first is %s at %g s and ran for %g s", r.State, r.End.Seconds(), r.RunSeconds())
 	}
 	p.same("states", p.states(2), "1 SUBMITTED, 1 SELECTED, 1 QUEUED, 1 RUNNING, 35 STOPPED, 35 RESUMING, 35 SELECTED, 35 QUEUED, 35 RUNNING, 135 DONE")
-	if r := p.records[1]; r.Run() != 134 || r.Wait() != 0 {
-		t.Errorf("the second ran for %g s and waited for %g s", r.Run(), r.Wait())
+	if r := p.records[1]; r.RunSeconds() != 134 || r.WaitSeconds() != 0 {
+		t.Errorf("the second ran for %g s and waited for %g s", r.RunSeconds(), r.WaitSeconds())
 	}
 	if r := p.records[2]; r.End != core.AtSecond(102) {
 		t.Errorf("the third ended at %g s", r.End.Seconds())

@@ -17,7 +17,7 @@ func measured(t testing.TB, accept app.Acceptance, pause time.Duration, points .
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &app.App{Name: "measured", Speedup: table, Accept: accept, Resize: pause}, table.Work()
+	return &app.App{Name: "measured", Speedup: table, Accept: accept, Resize: pause}, table.SequentialTime()
 }
 
 func initially(n int, j workload.Job) workload.Job {

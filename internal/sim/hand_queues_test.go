@@ -18,7 +18,7 @@ func managed(t testing.TB, kind platform.Local, sizes ...int) Config {
 
 // asks makes the user ask for a longer time than the job needs.
 func asks(limit float64, j workload.Job) workload.Job {
-	j.Limit = core.Seconds(limit)
+	j.Limit = core.DurationFromSeconds(limit)
 	return j
 }
 

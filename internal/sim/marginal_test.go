@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
-// ours is compared with the four others of malleable.Names.
+// ours is compared with the four others of malleable.PolicyNames.
 const ours = "marginal"
 
 // contest is one workload under one approach, run with every policy.
@@ -33,7 +33,7 @@ type contest struct {
 
 func (c *contest) run(t *testing.T) {
 	c.results = map[string]outcome.Summary{}
-	for _, policy := range malleable.Names() {
+	for _, policy := range malleable.PolicyNames() {
 		setup := *c.setup
 		setup.Policy.Malleable = policy
 		r, err := setup.Run(context.Background(), trial.Options{})
@@ -54,7 +54,7 @@ func (c *contest) ratio(policy string) float64 {
 
 // differs reports whether it matters which policy is used.
 func (c *contest) differs() bool {
-	for _, policy := range malleable.Names() {
+	for _, policy := range malleable.PolicyNames() {
 		if math.Abs(c.ratio(policy)-1) > 0.001 {
 			return true
 		}
@@ -65,7 +65,7 @@ func (c *contest) differs() bool {
 func (c *contest) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-34s", c.name)
-	for _, policy := range malleable.Names() {
+	for _, policy := range malleable.PolicyNames() {
 		s := c.results[policy]
 		fmt.Fprintf(&b, "  %s %.0f s %.3f", policy, s.MeanResponseS, s.Utilization)
 	}
@@ -100,7 +100,7 @@ func judge(t *testing.T, contests []*contest) (v verdict) {
 			continue
 		}
 		t.Log(c)
-		for _, policy := range malleable.Names() {
+		for _, policy := range malleable.PolicyNames() {
 			if policy == ours {
 				continue
 			}
@@ -236,11 +236,11 @@ func generated(t *testing.T, seed uint64, approach engine.Approach) *contest {
 		}
 		most := max(least, min(largest, least*(4+r.IntN(28))))
 		p := workload.Program{App: a, Weight: 1, Work: math.Exp(6 + 4*r.Float64()), Components: []core.Component{{Min: least, Max: most}}}
-		area += p.Work / a.Speedup.At(least) * float64(least) / float64(n)
+		area += p.Work / a.Speedup.SpeedupAt(least) * float64(least) / float64(n)
 		spec.Programs = append(spec.Programs, p)
 	}
 	load := 0.6 + 0.35*r.Float64()
-	spec.Arrivals.Poisson = core.Seconds(area / float64(procs) / load)
+	spec.Arrivals.Poisson = core.DurationFromSeconds(area / float64(procs) / load)
 	s := &scenario.Scenario{Name: "generated", Platform: clusters(t, sizes...), Seed: seed, Workload: &spec,
 		KeepFree: make([]int, len(sizes)), GrowFree: make([]int, len(sizes))}
 	setup := trial.FromScenario(s)

@@ -43,7 +43,7 @@ func newNetwork(p *platform.Platform, spec *world.Spec) *network {
 	for a := range p.Clusters {
 		spec.Paths[a] = make([]world.Path, len(p.Clusters))
 		for b := range p.Clusters {
-			if r, ok := p.Route(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok {
+			if r, ok := p.FindRoute(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok {
 				spec.Paths[a][b] = world.Path{Mbps: r.Mbps, Latency: r.Latency()}
 			}
 		}
@@ -51,25 +51,25 @@ func newNetwork(p *platform.Platform, spec *world.Spec) *network {
 	return n
 }
 
-// next is when something happens on the network.
-func (n *network) next() core.Time { return n.net.NextEvent() }
+// nextEvent is when something happens on the network.
+func (n *network) nextEvent() core.Time { return n.net.NextEvent() }
 
-// advance hands out what has arrived by now.
-func (n *network) advance(s *Simulator, now core.Time) {
+// advanceTo hands out what has arrived by now.
+func (n *network) advanceTo(s *Simulator, now core.Time) {
 	if n.net.NextEvent() > now {
 		return
 	}
 	for _, f := range n.net.Advance(now) {
 		if d, wanted := n.flows[f.ID]; wanted {
 			delete(n.flows, f.ID)
-			s.arrived(d.task, d.part)
+			s.fileArrived(d.task, d.part)
 		}
 	}
-	s.drain()
+	s.drainInbox()
 }
 
-// cancel stops what is on its way to a task.
-func (n *network) cancel(t *task, now core.Time) {
+// cancelFlows stops what is on its way to a task.
+func (n *network) cancelFlows(t *task, now core.Time) {
 	for _, id := range t.flows {
 		if _, under := n.flows[id]; under {
 			n.net.Cancel(now, id)
@@ -79,11 +79,11 @@ func (n *network) cancel(t *task, now core.Time) {
 	t.flows = nil
 }
 
-// stage sends the files that a part lacks in its cluster, all at once: they
+// stageFiles sends the files that a part lacks in its cluster, all at once: they
 // share the links among each other as with everybody else.
-func (s *Simulator) stage(t *task, c *core.Command) {
+func (s *Simulator) stageFiles(t *task, c *core.Command) {
 	w := s.eng.World()
-	p := t.part(c.Part)
+	p := t.partAt(c.Part)
 	p.cluster, p.files = c.Cluster, 1 // one for the loop: files that are there arrive at once
 	component := w.Job(c.Job).Part(c.Part).Component()
 	for _, f := range t.job.Spec.Components[component].Inputs {
@@ -91,20 +91,20 @@ func (s *Simulator) stage(t *task, c *core.Command) {
 		if !ok || from == c.Cluster {
 			continue // the engine does not place a part where a file cannot come
 		}
-		route, _ := s.net.platform.Route(platform.FrontEndOf(int(from)), platform.FrontEndOf(int(c.Cluster)))
+		route, _ := s.net.platform.FindRoute(platform.FrontEndOf(int(from)), platform.FrontEndOf(int(c.Cluster)))
 		s.net.last++
 		s.net.flows[s.net.last] = delivery{t, c.Part}
 		s.net.net.Start(s.now, s.net.last, route.Links, s.spec.Files[f].Bytes, route.Latency())
 		t.flows = append(t.flows, s.net.last)
 		p.files++
 	}
-	s.arrived(t, c.Part)
+	s.fileArrived(t, c.Part)
 }
 
-// arrived counts a file; with the last one the part is staged.
-func (s *Simulator) arrived(t *task, part int) {
-	p := t.part(part)
+// fileArrived counts a file; with the last one the part is staged.
+func (s *Simulator) fileArrived(t *task, part int) {
+	p := t.partAt(part)
 	if p.files--; p.files == 0 {
-		s.tell(core.Input{Kind: core.Staged, Job: t.job.Spec.ID, Epoch: t.epoch, Part: part})
+		s.tellEngine(core.Input{Kind: core.Staged, Job: t.job.Spec.ID, Epoch: t.epoch, Part: part})
 	}
 }

@@ -28,7 +28,7 @@ func listOf(jobs ...workload.Job) *jobList { return &jobList{jobs: jobs} }
 
 func (l *jobList) Len() int { return len(l.jobs) }
 
-func (l *jobList) Next(j *workload.Job) bool {
+func (l *jobList) NextJob(j *workload.Job) bool {
 	if l.next == len(l.jobs) {
 		return false
 	}
@@ -43,7 +43,7 @@ var plain = &app.App{Name: "plain", Speedup: app.Linear{}}
 
 // rigid is a job submitted at a second, of so many processors and seconds.
 func rigid(at float64, procs int, seconds float64) workload.Job {
-	return workload.Job{Submit: core.AtSecond(at), App: plain, Run: core.Seconds(seconds), Limit: core.Seconds(seconds),
+	return workload.Job{Submit: core.AtSecond(at), App: plain, Run: core.DurationFromSeconds(seconds), Limit: core.DurationFromSeconds(seconds),
 		Spec: core.Job{App: "plain", Components: []core.Component{{Min: procs, Max: procs}}}}
 }
 
@@ -104,11 +104,11 @@ func play(t testing.TB, cfg Config, jobs ...workload.Job) *played {
 // the grid against it after every instant.
 func playAll(t testing.TB, cfg Config) *played {
 	t.Helper()
-	c := outcome.NewCollector(cfg.Platform.Procs(), cfg.Jobs.Len(), false)
+	c := outcome.NewCollector(cfg.Platform.TotalProcs(), cfg.Jobs.Len(), false)
 	p := &played{t: t}
 	observe := cfg.Observe
 	cfg.Observe = func(now core.Time, in *core.Input, out *engine.Output) {
-		if err := p.sim.eng.World().Check(); err != nil {
+		if err := p.sim.eng.World().CheckInvariants(); err != nil {
 			t.Fatalf("at %g s, after %s: %v", now.Seconds(), in.Kind, err)
 		}
 		for i := range out.Events {
@@ -124,12 +124,12 @@ func playAll(t testing.TB, cfg Config) *played {
 		t.Fatal(err)
 	}
 	p.sim = s
-	s.begin()
-	for at, more := s.next(); more; at, more = s.next() {
+	s.beginRun()
+	for at, more := s.nextMoment(); more; at, more = s.nextMoment() {
 		if at < s.now {
 			t.Fatalf("time goes back from %d to %d", s.now, at)
 		}
-		s.instant(at)
+		s.runInstant(at)
 		if err := s.truth(); err != nil {
 			t.Fatalf("at %g s: %v", at.Seconds(), err)
 		}

@@ -42,11 +42,11 @@ func newIntegrals(s *Simulator, jobs []workload.Job) *integrals {
 func (w *integrals) rate(id core.JobID, i *integral) float64 {
 	speed, size := math.Inf(1), 0
 	for _, p := range i.parts {
-		speed = min(speed, w.sites[p.cluster].speed(p.procs))
+		speed = min(speed, w.sites[p.cluster].speedOf(p.procs))
 		size += p.size
 	}
 	if j := &w.jobs[id-1]; j.Work > 0 && j.Run == 0 {
-		return j.App.Rate(size, speed)
+		return j.App.WorkRate(size, speed)
 	}
 	return speed
 }
@@ -92,7 +92,7 @@ func (i *integral) answered(ev *core.Event, pause time.Duration) {
 		return
 	}
 	if ev.Grow {
-		got, _ := p.offered.Last(p.offered.Count() - ev.N)
+		got, _ := p.offered.SplitLast(p.offered.CountProcs() - ev.N)
 		p.procs, p.size = p.procs.Union(got), p.size+ev.N
 	} else {
 		p.lose(ev.N)
@@ -101,7 +101,7 @@ func (i *integral) answered(ev *core.Event, pause time.Duration) {
 }
 
 func (p *integralPart) lose(n int) {
-	p.procs, _ = p.procs.Last(n)
+	p.procs, _ = p.procs.SplitLast(n)
 	p.size -= n
 }
 

@@ -37,7 +37,7 @@ const (
 // checked runs a situation step by step and verifies everything on the way.
 func (s situation) checked(t *rapid.T) course {
 	cfg := s.config()
-	c := outcome.NewCollector(cfg.Platform.Procs(), s.jobs, true)
+	c := outcome.NewCollector(cfg.Platform.TotalProcs(), s.jobs, true)
 	hash := fnv.New64a()
 	var sim *Simulator
 	var work *integrals
@@ -66,11 +66,11 @@ func (s situation) checked(t *rapid.T) course {
 			if err := work.observe(ev); err != nil {
 				t.Fatalf("at %g s: %v", at.Seconds(), err)
 			}
-			if err := replay.Apply(ev); err != nil {
+			if err := replay.ApplyEvent(ev); err != nil {
 				t.Fatalf("at %g s: replay: %v", at.Seconds(), err)
 			}
 		}
-		if err := sim.eng.World().Check(); err != nil {
+		if err := sim.eng.World().CheckInvariants(); err != nil {
 			t.Fatalf("at %g s, after %s: %v", at.Seconds(), in.Kind, err)
 		}
 	}
@@ -79,12 +79,12 @@ func (s situation) checked(t *rapid.T) course {
 		t.Fatal(err)
 	}
 	work, replay = newIntegrals(sim, cfg.Jobs.(*jobList).jobs), world.New(sim.spec)
-	sim.begin()
-	for at, more := sim.next(); more; at, more = sim.next() {
+	sim.beginRun()
+	for at, more := sim.nextMoment(); more; at, more = sim.nextMoment() {
 		if at < sim.now {
 			t.Fatalf("time goes back from %d to %d", sim.now, at)
 		}
-		sim.instant(at)
+		sim.runInstant(at)
 		if err := sim.truth(); err != nil {
 			t.Fatalf("at %g s: %v", at.Seconds(), err)
 		}
@@ -119,7 +119,7 @@ func withoutCurves(state string) string {
 // bare runs a situation with nobody watching, or with the results only.
 func (s situation) bare(t *rapid.T, watch bool) course {
 	cfg := s.config()
-	c := outcome.NewCollector(cfg.Platform.Procs(), s.jobs, false)
+	c := outcome.NewCollector(cfg.Platform.TotalProcs(), s.jobs, false)
 	hash := fnv.New64a()
 	if watch {
 		cfg.Observe = func(_ core.Time, _ *core.Input, out *engine.Output) {

@@ -13,13 +13,13 @@ const partsPerJob = 1 << 20
 
 func queueID(id core.JobID, part int) int64 { return int64(id)*partsPerJob + int64(part) }
 
-// enqueue hands a part to the cluster's own queue. Several parts of a job in one
+// enqueuePart hands a part to the cluster's own queue. Several parts of a job in one
 // cluster are one request: if its queue started them one by one, jobs would
 // hold some of their parts and wait for each other's.
-func (s *Simulator) enqueue(t *task, c *core.Command) {
-	p, st := t.part(c.Part), s.sites[c.Cluster]
+func (s *Simulator) enqueuePart(t *task, c *core.Command) {
+	p, st := t.partAt(c.Part), s.sites[c.Cluster]
 	p.cluster, p.size, p.starts = c.Cluster, c.N, c.Kind == core.Start
-	job := localq.Job{Procs: c.N, Estimate: s.estimate(t, st)}
+	job := localq.Job{Procs: c.N, Estimate: s.queueEstimate(t, st)}
 	if !p.starts { // it may hold its processors for a while before the program runs
 		job.Estimate = time.Duration(core.Time(job.Estimate).Add(s.cfg.Engine.ClaimGrace))
 	}
@@ -32,7 +32,7 @@ func (s *Simulator) enqueue(t *task, c *core.Command) {
 	}
 	job.ID = queueID(c.Job, lead)
 	if lead < c.Part {
-		st.queue.Cancel(s.now, job.ID)
+		st.queue.CancelJob(s.now, job.ID)
 	}
 	t.parts[lead].queued, st.touched = true, true
 	// The engine never hands over what cannot run: an error would be its mistake.
@@ -41,21 +41,21 @@ func (s *Simulator) enqueue(t *task, c *core.Command) {
 	}
 }
 
-// estimate is what a cluster's own queue is told of the run time: what the
+// queueEstimate is what a cluster's own queue is told of the run time: what the
 // user asked for, on the hosts that are there; if that is nothing, what it will
 // be.
-func (s *Simulator) estimate(t *task, st *site) time.Duration {
-	limit, speed := t.job.Limit, st.speed(nil)
+func (s *Simulator) queueEstimate(t *task, st *site) time.Duration {
+	limit, speed := t.job.Limit, st.speedOf(nil)
 	if limit == 0 {
 		limit = t.job.Run
 	}
 	switch {
 	case limit == 0 && t.job.Work > 0:
-		return core.Seconds(t.job.Work / t.job.App.Rate(s.eng.World().Job(t.job.Spec.ID).Size(), speed))
+		return core.DurationFromSeconds(t.job.Work / t.job.App.WorkRate(s.eng.World().Job(t.job.Spec.ID).Size(), speed))
 	case speed == 1:
 		return limit
 	}
-	return core.Seconds(limit.Seconds() / speed)
+	return core.DurationFromSeconds(limit.Seconds() / speed)
 }
 
 // scheduleQueues lets the clusters' own queues start what they start now. What
@@ -73,7 +73,7 @@ func (s *Simulator) scheduleQueues() {
 }
 
 func (s *Simulator) startQueued(st *site) {
-	s.starts = append(s.starts[:0], st.queue.Schedule(s.now)...)
+	s.starts = append(s.starts[:0], st.queue.StartJobs(s.now)...)
 	for _, q := range s.starts {
 		if q < 0 {
 			s.foreignStarts(q)
@@ -81,11 +81,11 @@ func (s *Simulator) startQueued(st *site) {
 		}
 		t, lead := s.tasks[core.JobID(q/partsPerJob)], int(q%partsPerJob)
 		if t.parts[lead].starts {
-			s.run(t)
+			s.runProgram(t)
 		} else {
 			s.claimedInQueue(t, t.parts[lead].cluster)
 		}
-		s.drain()
+		s.drainInbox()
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *Simulator) startQueued(st *site) {
 func (s *Simulator) claimedInQueue(t *task, c core.ClusterID) {
 	for i := range t.parts {
 		if t.parts[i].cluster == c {
-			s.tell(core.Input{Kind: core.Claimed, Job: t.job.Spec.ID, Epoch: t.epoch, Part: i})
+			s.tellEngine(core.Input{Kind: core.Claimed, Job: t.job.Spec.ID, Epoch: t.epoch, Part: i})
 		}
 	}
 }

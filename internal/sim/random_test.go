@@ -38,7 +38,7 @@ func drawSituation(t *rapid.T) situation {
 		clusters:  rapid.IntRange(1, 4).Draw(t, "clusters"),
 		jobs:      rapid.IntRange(1, 25).Draw(t, "jobs"),
 		approach:  engine.Approach(rapid.IntRange(0, 1).Draw(t, "approach")),
-		policy:    rapid.SampledFrom(append(malleable.Names(), "none")).Draw(t, "policy"),
+		policy:    rapid.SampledFrom(append(malleable.PolicyNames(), "none")).Draw(t, "policy"),
 		place:     core.PlacePolicy(rapid.IntRange(int(core.WorstFit), int(core.DeadlineFirst)).Draw(t, "place")),
 		disturbed: rapid.Bool().Draw(t, "disturbed"),
 		managed:   rapid.Bool().Draw(t, "managed"),

@@ -91,7 +91,7 @@ func easyStarts(t testing.TB, trace *swf.Trace, procs int, estimates workload.Es
 	records := simulate(t, cfg).Records()
 	starts := make(map[int64]core.Time, len(records))
 	var j workload.Job
-	for labels, i := source(), 0; labels.Next(&j); i++ {
+	for labels, i := source(), 0; labels.NextJob(&j); i++ {
 		starts[j.Label] = records[i].Start
 	}
 	return starts
@@ -162,7 +162,7 @@ func plainEASY(trace *swf.Trace, procs int, estimates workload.Estimates) []core
 		passed := false
 		for ; next < len(trace.Records) && trace.Records[next].Submit == now; next++ {
 			r := &trace.Records[next]
-			j := plainJob{index: next, procs: r.Procs(), estimate: r.Estimate()}
+			j := plainJob{index: next, procs: r.NeededProcs(), estimate: r.EstimatedTime()}
 			if estimates == workload.ExactEstimates {
 				j.estimate = r.Run
 			}

@@ -6,82 +6,82 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// answer lets the program say how much of an offer it takes.
-func (s *Simulator) answer(t *task, c *core.Command) {
+// answerOffer lets the program say how much of an offer it takes.
+func (s *Simulator) answerOffer(t *task, c *core.Command) {
 	if !t.running {
 		return
 	}
-	in := core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Done: t.progress.Done(s.now)}
+	in := core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Done: t.progress.DonePart(s.now)}
 	also := 0
 	if c.N > 0 {
-		in.N = s.grow(t, c)
+		in.N = s.growPart(t, c)
 	} else {
-		in.N, also = s.shrink(t, c)
+		in.N, also = s.shrinkPart(t, c)
 	}
 	if in.N > 0 {
-		finish := t.resize(s.now, s.speed(t))
-		s.agenda.add(finish, jobEnds, entry{job: c.Job, version: t.version})
+		finish := t.resumeAtSize(s.now, s.taskSpeed(t))
+		s.agenda.addEntry(finish, jobEnds, entry{job: c.Job, version: t.version})
 		s.reportLater(t, t.job.App.Resize)
 	}
-	s.tell(in)
+	s.tellEngine(in)
 	if also > 0 {
-		s.tell(core.Input{Kind: core.GiveBack, Job: c.Job, Epoch: c.Epoch, Part: c.Part, N: also})
+		s.tellEngine(core.Input{Kind: core.GiveBack, Job: c.Job, Epoch: c.Epoch, Part: c.Part, N: also})
 	}
 }
 
-// grow gives a part as many of the offered processors as the program takes. If
+// growPart gives a part as many of the offered processors as the program takes. If
 // a local user was faster with some of them, only those before are to be had,
 // and the engine hears who uses what.
-func (s *Simulator) grow(t *task, c *core.Command) int {
+func (s *Simulator) growPart(t *task, c *core.Command) int {
 	p, st := &t.parts[c.Part], s.sites[c.Cluster]
-	there := st.available(c.Procs)
+	there := st.countAvailable(c.Procs)
 	if there < c.N {
-		s.tell(core.Input{Kind: core.Polled, Cluster: c.Cluster, Procs: st.poll()})
+		s.tellEngine(core.Input{Kind: core.Polled, Cluster: c.Cluster, Procs: st.pollForeign()})
 	}
-	n := t.job.App.Accept.Grow(t.size(), there, t.size()+there)
+	n := t.job.App.Accept.AcceptGrow(t.totalSize(), there, t.totalSize()+there)
 	if n == 0 {
 		return 0
 	}
-	got, _ := c.Procs.Last(c.N - n)
-	st.mark(got, ours, true)
+	got, _ := c.Procs.SplitLast(c.N - n)
+	st.markOwner(got, ours, true)
 	p.procs = p.procs.Union(got)
 	p.size += n
 	return n
 }
 
-// shrink takes from a part what the program gives up of what it is asked for,
+// shrinkPart takes from a part what the program gives up of what it is asked for,
 // and what it cannot use then. A program in several clusters may not get to a
 // size that it can use by what it has in this one: it gives what it must and
 // lets the rest idle.
-func (s *Simulator) shrink(t *task, c *core.Command) (accepted, also int) {
+func (s *Simulator) shrinkPart(t *task, c *core.Command) (accepted, also int) {
 	p := &t.parts[c.Part]
-	spare := p.size - s.eng.World().Job(c.Job).Part(c.Part).Min()
-	accepted, also = t.job.App.Accept.Shrink(t.size(), -c.N, t.size()-spare)
+	spare := p.size - s.eng.World().Job(c.Job).Part(c.Part).MinSize()
+	accepted, also = t.job.App.Accept.AcceptShrink(t.totalSize(), -c.N, t.totalSize()-spare)
 	if must := min(-c.N, spare); c.Mandatory && len(t.parts) > 1 && accepted < must {
 		accepted, also = must, 0
 	}
-	s.drop(p, accepted+also)
+	s.dropProcessors(p, accepted+also)
 	return accepted, also
 }
 
 // giveBackUnusable lets a malleable program return at its start what it cannot
 // use of its first size, such as all beyond a power of two.
 func (s *Simulator) giveBackUnusable(t *task) {
-	n := t.size() - t.job.App.Accept.Usable(t.size())
-	if t.job.Spec.Kind != core.Malleable || n == 0 || len(t.parts) > 1 || t.parts[0].queued || t.size()-n < t.job.Spec.MinSize() {
+	n := t.totalSize() - t.job.App.Accept.UsableSize(t.totalSize())
+	if t.job.Spec.Kind != core.Malleable || n == 0 || len(t.parts) > 1 || t.parts[0].queued || t.totalSize()-n < t.job.Spec.MinSize() {
 		return
 	}
-	s.drop(&t.parts[0], n)
-	s.tell(core.Input{Kind: core.GiveBack, Job: t.job.Spec.ID, Epoch: t.epoch, N: n})
+	s.dropProcessors(&t.parts[0], n)
+	s.tellEngine(core.Input{Kind: core.GiveBack, Job: t.job.Spec.ID, Epoch: t.epoch, N: n})
 }
 
-// drop takes the n highest-numbered processors from a part.
-func (s *Simulator) drop(p *taskPart, n int) {
+// dropProcessors takes the n highest-numbered processors from a part.
+func (s *Simulator) dropProcessors(p *taskPart, n int) {
 	if n == 0 {
 		return
 	}
-	kept, back := p.procs.Last(n)
-	s.sites[p.cluster].mark(back, ours, false)
+	kept, back := p.procs.SplitLast(n)
+	s.sites[p.cluster].markOwner(back, ours, false)
 	p.procs = kept
 	p.size -= n
 }
@@ -95,7 +95,7 @@ func (s *Simulator) reportLater(t *task, pause time.Duration) {
 	}
 	e := entry{job: t.job.Spec.ID, version: t.version}
 	if pause > 0 {
-		s.agenda.add(s.now.Add(pause), progressDue, e)
+		s.agenda.addEntry(s.now.Add(pause), progressDue, e)
 	}
-	s.agenda.add(s.now.Add(pause+s.cfg.ProgressEvery), progressDue, e)
+	s.agenda.addEntry(s.now.Add(pause+s.cfg.ProgressEvery), progressDue, e)
 }

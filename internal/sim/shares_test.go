@@ -25,7 +25,7 @@ func deliver(t *testing.T, p *platform.Platform, wanted ...delivered) {
 	t.Helper()
 	var jobs []workload.Job
 	for _, w := range wanted {
-		cluster, ok := p.Cluster(w.to)
+		cluster, ok := p.FindCluster(w.to)
 		file := -1
 		for i := range p.Files {
 			if p.Files[i].Name == w.file {

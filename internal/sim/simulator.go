@@ -76,7 +76,7 @@ func New(cfg Config) (*Simulator, error) {
 		}
 		st := newSite(&c, cfg.Queue, cfg.Disturb != nil)
 		s.sites = append(s.sites, st)
-		s.spec.Clusters = append(s.spec.Clusters, st.spec(&c))
+		s.spec.Clusters = append(s.spec.Clusters, st.clusterSpec(&c))
 	}
 	s.net = newNetwork(cfg.Platform, &s.spec)
 	s.spec.MaxTries, s.spec.DefaultPlace = cfg.MaxTries, cfg.Place
@@ -91,9 +91,9 @@ func (s *Simulator) WorldSpec() world.Spec { return s.spec }
 // never start; their number is returned.
 func (s *Simulator) Run(ctx context.Context) (left int, err error) {
 	const often = 64 // instants between two looks at the context
-	s.begin()
+	s.beginRun()
 	for n := 0; ; n++ {
-		t, more := s.next()
+		t, more := s.nextMoment()
 		switch {
 		case !more:
 			return len(s.tasks), nil
@@ -102,89 +102,89 @@ func (s *Simulator) Run(ctx context.Context) (left int, err error) {
 		case n%often == 0 && ctx.Err() != nil:
 			return len(s.tasks), ctx.Err()
 		}
-		s.instant(t)
+		s.runInstant(t)
 	}
 }
 
-func (s *Simulator) begin() {
+func (s *Simulator) beginRun() {
 	s.expectNext()
 	s.scheduleDisturbances()
 }
 
-// next is the next moment at which something happens; false if all jobs are
+// nextMoment is the next moment at which something happens; false if all jobs are
 // over, or if nothing will ever happen to those that are left.
-func (s *Simulator) next() (core.Time, bool) {
-	if s.coming == nil && len(s.tasks) == 0 || s.stuck() {
+func (s *Simulator) nextMoment() (core.Time, bool) {
+	if s.coming == nil && len(s.tasks) == 0 || s.isStuck() {
 		return 0, false
 	}
-	t := min(s.agenda.next(), s.wake, s.net.next())
+	t := min(s.agenda.nextTime(), s.wake, s.net.nextEvent())
 	return t, t != core.Never
 }
 
-// instant lets everything happen that happens at t: a cluster's own queue
+// runInstant lets everything happen that happens at t: a cluster's own queue
 // looks at its jobs once all of it is known.
-func (s *Simulator) instant(t core.Time) {
+func (s *Simulator) runInstant(t core.Time) {
 	s.now = t
 	s.quiet++
-	s.agenda.thin(s.void)
-	s.net.advance(s, t)
-	for s.agenda.next() == t {
-		e := s.agenda.pop()
-		s.happen(&e)
-		s.drain()
+	s.agenda.dropVoid(s.isVoid)
+	s.net.advanceTo(s, t)
+	for s.agenda.nextTime() == t {
+		e := s.agenda.popEntry()
+		s.handleEntry(&e)
+		s.drainInbox()
 	}
 	if s.wake == t {
 		s.wake = core.Never
-		s.tell(core.Input{Kind: core.Tick})
-		s.drain()
+		s.tellEngine(core.Input{Kind: core.Tick})
+		s.drainInbox()
 	}
 	s.scheduleQueues()
 }
 
-func (s *Simulator) happen(e *entry) {
-	switch e.kind() {
+func (s *Simulator) handleEntry(e *entry) {
+	switch e.entryKind() {
 	case jobEnds:
-		if t := s.current(e); t != nil {
-			s.end(t)
+		if t := s.currentTask(e); t != nil {
+			s.endTask(t)
 		}
 	case progressDue:
-		if t := s.current(e); t != nil {
-			s.tell(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.Done(s.now)})
+		if t := s.currentTask(e); t != nil {
+			s.tellEngine(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.DonePart(s.now)})
 		}
 	case jobArrives:
 		t := s.coming
 		s.tasks[t.job.Spec.ID] = t
 		s.quiet = 0
 		s.expectNext()
-		s.tell(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec})
+		s.tellEngine(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec})
 	default:
-		s.disturb(e)
+		s.applyDisturbance(e)
 	}
 }
 
-// current is the task that an entry is about, nil if what it is about is past.
-func (s *Simulator) current(e *entry) *task {
+// currentTask is the task that an entry is about, nil if what it is about is past.
+func (s *Simulator) currentTask(e *entry) *task {
 	if t := s.tasks[e.job]; t != nil && t.version == e.version {
 		return t
 	}
 	return nil
 }
 
-// void reports whether an entry will bring about nothing.
-func (s *Simulator) void(e *entry) bool {
-	k := e.kind()
-	return (k == jobEnds || k == progressDue) && s.current(e) == nil
+// isVoid reports whether an entry will bring about nothing.
+func (s *Simulator) isVoid(e *entry) bool {
+	k := e.entryKind()
+	return (k == jobEnds || k == progressDue) && s.currentTask(e) == nil
 }
 
 // expectNext takes the next job from the source.
 func (s *Simulator) expectNext() {
 	t := s.freshTask()
-	if !s.cfg.Jobs.Next(&t.job) {
+	if !s.cfg.Jobs.NextJob(&t.job) {
 		s.coming = nil
 		return
 	}
 	s.coming = t
-	s.agenda.add(t.job.Submit, jobArrives, entry{})
+	s.agenda.addEntry(t.job.Submit, jobArrives, entry{})
 }
 
 func (s *Simulator) freshTask() *task {
@@ -198,12 +198,12 @@ func (s *Simulator) freshTask() *task {
 	return t
 }
 
-// tell queues an input for the engine.
-func (s *Simulator) tell(in core.Input) { s.inbox = append(s.inbox, in) }
+// tellEngine queues an input for the engine.
+func (s *Simulator) tellEngine(in core.Input) { s.inbox = append(s.inbox, in) }
 
-// drain tells the engine everything and carries out what it wants, until there
+// drainInbox tells the engine everything and carries out what it wants, until there
 // is nothing more to tell.
-func (s *Simulator) drain() {
+func (s *Simulator) drainInbox() {
 	for s.told < len(s.inbox) {
 		in := s.inbox[s.told]
 		s.told++
@@ -216,15 +216,15 @@ func (s *Simulator) drain() {
 			s.cfg.Observe(s.now, &in, out)
 		}
 		for i := range out.Events {
-			if ev := &out.Events[i]; ev.Kind == core.JobBecame && ev.To.Terminal() {
-				s.forget(ev.Job)
+			if ev := &out.Events[i]; ev.Kind == core.JobBecame && ev.To.IsTerminal() {
+				s.forgetTask(ev.Job)
 			}
 		}
 	}
 	s.inbox, s.told = s.inbox[:0], 0
 }
 
-func (s *Simulator) forget(id core.JobID) {
+func (s *Simulator) forgetTask(id core.JobID) {
 	s.spare = append(s.spare, s.tasks[id])
 	delete(s.tasks, id)
 	s.quiet = 0
@@ -238,9 +238,9 @@ const (
 	longPatience = 1_000_000
 )
 
-// stuck reports whether those that are left wait in vain, as far as anybody
+// isStuck reports whether those that are left wait in vain, as far as anybody
 // can tell: nothing runs, nobody is to come, and that has been so for long.
-func (s *Simulator) stuck() bool {
+func (s *Simulator) isStuck() bool {
 	if s.quiet < patience || s.running > 0 || s.coming != nil {
 		return false
 	}
@@ -250,11 +250,11 @@ func (s *Simulator) stuck() bool {
 // moreToCome reports whether anything is ahead besides a look at what has not
 // changed.
 func (s *Simulator) moreToCome() bool {
-	if s.wake != core.Never || s.net.next() != core.Never {
+	if s.wake != core.Never || s.net.nextEvent() != core.Never {
 		return true
 	}
 	for i := range s.agenda.heap {
-		if e := &s.agenda.heap[i]; e.kind() != pollDue && !s.void(e) {
+		if e := &s.agenda.heap[i]; e.entryKind() != pollDue && !s.isVoid(e) {
 			return true
 		}
 	}

@@ -31,7 +31,7 @@ type taskPart struct {
 	files   int          // still on their way
 }
 
-func (t *task) size() int {
+func (t *task) totalSize() int {
 	n := 0
 	for i := range t.parts {
 		n += t.parts[i].size
@@ -39,8 +39,8 @@ func (t *task) size() int {
 	return n
 }
 
-// part makes sure that there is a part i and returns it.
-func (t *task) part(i int) *taskPart {
+// partAt makes sure that there is a part i and returns it.
+func (t *task) partAt(i int) *taskPart {
 	if t.parts == nil {
 		t.parts = t.onePart[:0]
 	}
@@ -50,40 +50,40 @@ func (t *task) part(i int) *taskPart {
 	return &t.parts[i]
 }
 
-// timed reports whether the run time is given, whatever the size.
-func (t *task) timed() bool { return t.job.Run > 0 || t.job.Work == 0 }
+// hasFixedTime reports whether the run time is given, whatever the size.
+func (t *task) hasFixedTime() bool { return t.job.Run > 0 || t.job.Work == 0 }
 
-// work is how much the task has to do, in seconds at rate 1.
-func (t *task) work() float64 {
-	if t.timed() {
+// totalWork is how much the task has to do, in seconds at rate 1.
+func (t *task) totalWork() float64 {
+	if t.hasFixedTime() {
 		return t.job.Run.Seconds()
 	}
 	return t.job.Work
 }
 
-// rate is how much of it is done in a second on the present processors.
-func (t *task) rate(speed float64) float64 {
-	if t.timed() {
+// workRate is how much of it is done in a second on the present processors.
+func (t *task) workRate(speed float64) float64 {
+	if t.hasFixedTime() {
 		return speed
 	}
-	return t.job.App.Rate(t.size(), speed)
+	return t.job.App.WorkRate(t.totalSize(), speed)
 }
 
-// begin starts the program, from its last checkpoint if it has one, and tells
+// beginProgram starts the program, from its last checkpoint if it has one, and tells
 // when it will end.
-func (t *task) begin(now core.Time, speed float64) core.Time {
+func (t *task) beginProgram(now core.Time, speed float64) core.Time {
 	t.running = true
 	t.version++
-	t.progress = app.Resume(t.work(), t.saved, now, t.rate(speed))
-	if t.timed() && speed == 1 && t.saved == 0 {
+	t.progress = app.ResumeProgress(t.totalWork(), t.saved, now, t.workRate(speed))
+	if t.hasFixedTime() && speed == 1 && t.saved == 0 {
 		return now.Add(t.job.Run) // given in whole nanoseconds, it stays exact
 	}
-	return t.progress.Finish()
+	return t.progress.FinishTime()
 }
 
-// resize lets the program go on at its new size, and tells when it will end.
-func (t *task) resize(now core.Time, speed float64) core.Time {
+// resumeAtSize lets the program go on at its new size, and tells when it will end.
+func (t *task) resumeAtSize(now core.Time, speed float64) core.Time {
 	t.version++
-	t.progress.SetRate(now, t.rate(speed), t.job.App.Resize)
-	return t.progress.Finish()
+	t.progress.SetRate(now, t.workRate(speed), t.job.App.Resize)
+	return t.progress.FinishTime()
 }

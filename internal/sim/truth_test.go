@@ -36,7 +36,7 @@ func (s *Simulator) truth() error {
 	if running != s.running {
 		return fmt.Errorf("%d tasks run, counted %d", running, s.running)
 	}
-	if live := s.eng.World().Live(); live != len(s.tasks) {
+	if live := s.eng.World().LiveCount(); live != len(s.tasks) {
 		return fmt.Errorf("%d tasks, the engine knows %d jobs", len(s.tasks), live)
 	}
 	for id, f := range s.intruders.running { // order-free: sums and sets
@@ -79,7 +79,7 @@ func (s *Simulator) taskTruth(t *task, users []map[int32]string, queued []int) e
 				i, p.size, p.cluster, j.Part(i).Size(), j.Part(i).Cluster().ID())
 		case len(p.procs) > 0 && !slices.Equal(p.procs, j.Part(i).Procs()):
 			return fmt.Errorf("part %d holds %v, the engine has %v", i, p.procs, j.Part(i).Procs())
-		case len(p.procs) > 0 && p.procs.Count() != p.size:
+		case len(p.procs) > 0 && p.procs.CountProcs() != p.size:
 			return fmt.Errorf("part %d of size %d holds %v", i, p.size, p.procs)
 		}
 	}
@@ -99,13 +99,13 @@ func (s *Simulator) siteTruth(st *site, users map[int32]string, queued int) erro
 			return fmt.Errorf("background jobs have %d processors, counted %d", waiting, st.foreign)
 		case st.touched:
 			return fmt.Errorf("its queue was not looked at")
-		case st.queue.Len() == 0 && max(st.queue.Capacity()-queued-waiting, 0) != st.queue.Free():
-			return fmt.Errorf("%d of %d processors are free, but jobs have %d and others %d", st.queue.Free(), st.queue.Capacity(), queued, waiting)
+		case st.queue.Len() == 0 && max(st.queue.Capacity()-queued-waiting, 0) != st.queue.FreeProcs():
+			return fmt.Errorf("%d of %d processors are free, but jobs have %d and others %d", st.queue.FreeProcs(), st.queue.Capacity(), queued, waiting)
 		}
 		return nil
 	}
 	for p, by := range st.owner {
-		if _, used := users[int32(p)]; used != (by&(ours|others) != 0) {
+		if _, used := users[int32(p)]; used != (by&(ours|foreignOwner) != 0) {
 			return fmt.Errorf("processor %d is marked %b, used is %v", p, by, used)
 		}
 	}

@@ -11,13 +11,13 @@ import "embed"
 //go:embed built
 var built embed.FS
 
-// Library is the library, see ../capture.c; nil if it was not built.
-func Library() []byte { return read("built/capture.so") }
+// LibraryBytes is the library, see ../capture.c; nil if it was not built.
+func LibraryBytes() []byte { return readBuilt("built/capture.so") }
 
-// Runner is the program, see ../skeleton.c; nil if it was not built.
-func Runner() []byte { return read("built/skeleton") }
+// RunnerBytes is the program, see ../skeleton.c; nil if it was not built.
+func RunnerBytes() []byte { return readBuilt("built/skeleton") }
 
-func read(name string) []byte {
+func readBuilt(name string) []byte {
 	data, err := built.ReadFile(name)
 	if err != nil {
 		return nil

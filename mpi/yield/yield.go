@@ -10,8 +10,8 @@ import "embed"
 //go:embed built
 var built embed.FS
 
-// Library is the library, see ../yield.c; nil if it was not built.
-func Library() []byte {
+// LibraryBytes is the library, see ../yield.c; nil if it was not built.
+func LibraryBytes() []byte {
 	data, err := built.ReadFile("built/yield.so")
 	if err != nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	out := bufio.NewWriter(os.Stdout)
-	if err := errors.Join(write(out), out.Flush()); err != nil {
+	if err := errors.Join(writeLicences(out), out.Flush()); err != nil {
 		fmt.Fprintln(os.Stderr, "licences:", err)
 		os.Exit(1)
 	}
@@ -28,8 +28,8 @@ func main() {
 // module is one of which a binary has packages.
 type module struct{ path, version, dir string }
 
-func write(w *bufio.Writer) error {
-	modules, err := shipped()
+func writeLicences(w *bufio.Writer) error {
+	modules, err := shippedModules()
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func write(w *bufio.Writer) error {
 	var texts []string
 	users := map[string][]string{}
 	for _, m := range modules {
-		text, err := licence(m.dir)
+		text, err := licenceText(m.dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
@@ -53,8 +53,8 @@ func write(w *bufio.Writer) error {
 	return nil
 }
 
-// shipped lists the modules of both binaries, the standard library first.
-func shipped() ([]module, error) {
+// shippedModules lists the modules of both binaries, the standard library first.
+func shippedModules() ([]module, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func isLicence(name string) bool {
 	return false
 }
 
-// licence is all that a module says about its licence.
-func licence(dir string) (string, error) {
+// licenceText is all that a module says about its licence.
+func licenceText(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err

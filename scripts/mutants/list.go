@@ -6,8 +6,8 @@ var list = []mutant{
 	{
 		name: "the end of a job is acknowledged before it is durable",
 		edits: []edit{{"internal/live/broker/agentmsg.go",
-			"	t.after(func() { l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })\n}",
-			"	l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq})\n}"}},
+			"	t.afterCommit(func() { l.sendOrder(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })\n}",
+			"	l.sendOrder(wire.Order{Kind: wire.Ack, Seq: m.Seq})\n}"}},
 		pkg: "./internal/live/broker", tests: "TestTheEndOfAJobIsAcknowledgedOnlyWhenItIsDurable",
 	},
 	{
@@ -20,8 +20,8 @@ var list = []mutant{
 	{
 		name: "the next attempt starts before the last is released",
 		edits: []edit{{"internal/live/broker/dispatch.go",
-			"	j.line.add(b.beside, func() {\n		ok := false\n",
-			"	b.beside(func() {\n		ok := false\n"}},
+			"	j.line.addTask(b.runInBackground, func() {\n		ok := false\n",
+			"	b.runInBackground(func() {\n		ok := false\n"}},
 		pkg: "./internal/live/broker", tests: "TestTheNextAttemptIsNotStartedBeforeTheLastIsReleased",
 	},
 	{

@@ -33,7 +33,7 @@ type edit struct{ file, old, new string }
 const testTimeout = 3 * time.Minute
 
 func main() {
-	survived, err := run()
+	survived, err := runMutants()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-func run() (survived int, err error) {
+func runMutants() (survived int, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return 0, err
@@ -55,21 +55,21 @@ func run() (survived int, err error) {
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left is in the folder for temporary files
 	overlays := make([]string, len(list))
 	for i := range list { // all of them before the first test: a change that does not fit is known at once
-		if overlays[i], err = list[i].write(root, filepath.Join(dir, fmt.Sprint(i))); err != nil {
+		if overlays[i], err = list[i].writeOverlay(root, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return 0, err
 		}
 	}
-	sound, now := map[string]bool{}, clock.Real()
+	sound, now := map[string]bool{}, clock.RealClock()
 	for i := range list {
 		m := &list[i]
 		if key := m.pkg + " " + m.tests; !sound[key] {
-			if out, err := test(m, ""); err != nil {
+			if out, err := testMutant(m, ""); err != nil {
 				return 0, fmt.Errorf("%s %s fails without any change: %w\n%s", m.pkg, m.tests, err, out)
 			}
 			sound[key] = true
 		}
 		began := now()
-		out, err := test(m, overlays[i])
+		out, err := testMutant(m, overlays[i])
 		verdict := "killed"
 		var failed *exec.ExitError
 		switch {
@@ -87,9 +87,9 @@ func run() (survived int, err error) {
 	return survived, nil
 }
 
-// write makes the changed files and the overlay that puts them in place of those
+// writeOverlay makes the changed files and the overlay that puts them in place of those
 // in the source.
-func (m *mutant) write(root, dir string) (overlay string, err error) {
+func (m *mutant) writeOverlay(root, dir string) (overlay string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -124,8 +124,8 @@ func (m *mutant) write(root, dir string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, data, 0o600)
 }
 
-// test runs the tests of a mutant, on the source as it is if there is no overlay.
-func test(m *mutant, overlay string) (string, error) {
+// testMutant runs the tests of a mutant, on the source as it is if there is no overlay.
+func testMutant(m *mutant, overlay string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*testTimeout) // compiling takes its time too
 	defer cancel()
 	args := []string{"test", "-count=1", "-timeout", testTimeout.String(), "-run", "^(" + m.tests + ")$"}

@@ -22,19 +22,19 @@ import (
 func main() {
 	errcheck.DefaultExcludedSymbols = append(errcheck.DefaultExcludedSymbols, droppable...)
 	analyzers := []*analysis.Analyzer{
-		suppressible(outsideTests(errcheck.Analyzer)), // a dropped error is a lost decision
-		suppressible(errorlint.NewAnalyzer()),         // errors are wrapped with %w, compared with errors.Is and errors.As
-		suppressible(ineffassign.Analyzer),            // a value that nobody reads is usually the wrong variable
-		suppressible(nilerr.Analyzer),                 // returning nil after a failed call
-		suppressible(conversions),                     // a conversion that does nothing hides the ones that do
-		suppressible(spelling),                        // users read our messages
-		suppressible(outsideTests(documented)),        // exported types and functions say what they are for
-		suppressible(unusedObjects),                   // code that nobody calls
+		withExceptions(outsideTests(errcheck.Analyzer)), // a dropped error is a lost decision
+		withExceptions(errorlint.NewAnalyzer()),         // errors are wrapped with %w, compared with errors.Is and errors.As
+		withExceptions(ineffassign.Analyzer),            // a value that nobody reads is usually the wrong variable
+		withExceptions(nilerr.Analyzer),                 // returning nil after a failed call
+		withExceptions(conversions),                     // a conversion that does nothing hides the ones that do
+		withExceptions(spelling),                        // users read our messages
+		withExceptions(outsideTests(documented)),        // exported types and functions say what they are for
+		withExceptions(unusedObjects),                   // code that nobody calls
 	}
 	for _, checks := range [][]*lint.Analyzer{staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers} {
 		for _, a := range checks {
 			if !notOurs[a.Analyzer.Name] {
-				analyzers = append(analyzers, suppressible(a.Analyzer))
+				analyzers = append(analyzers, withExceptions(a.Analyzer))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func main() {
 	for _, a := range analyzers {
 		checks[a.Name] = true
 	}
-	unitchecker.Main(append(analyzers, exceptions(checks))...)
+	unitchecker.Main(append(analyzers, checkExceptions(checks))...)
 }
 
 // The checks of staticcheck that are left out: package comments are archtest's, and the
@@ -62,13 +62,13 @@ var droppable = []string{
 
 // outsideTests leaves tests alone: they may ignore what they do not test.
 func outsideTests(a *analysis.Analyzer) *analysis.Analyzer {
-	return filtered(a, func(pass *analysis.Pass, d analysis.Diagnostic) bool {
+	return filterFindings(a, func(pass *analysis.Pass, d analysis.Diagnostic) bool {
 		return !strings.HasSuffix(pass.Fset.Position(d.Pos).Filename, "_test.go")
 	})
 }
 
-// filtered reports only those findings of an analysis that keep says.
-func filtered(a *analysis.Analyzer, keep func(*analysis.Pass, analysis.Diagnostic) bool) *analysis.Analyzer {
+// filterFindings reports only those findings of an analysis that keep says.
+func filterFindings(a *analysis.Analyzer, keep func(*analysis.Pass, analysis.Diagnostic) bool) *analysis.Analyzer {
 	b := *a
 	b.Run = func(pass *analysis.Pass) (any, error) {
 		inner := *pass

@@ -14,8 +14,8 @@ import (
 //	defer f.Close() //nolint:errcheck // read only
 var exception = regexp.MustCompile(`^//nolint:([A-Za-z0-9,]+) // \S`)
 
-// exceptions finds those that name none of the checks, or give no reason.
-func exceptions(checks map[string]bool) *analysis.Analyzer {
+// checkExceptions finds those that name none of the checks, or give no reason.
+func checkExceptions(checks map[string]bool) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name: "nolint",
 		Doc:  "find exceptions that name none of these checks, or give no reason",
@@ -40,9 +40,9 @@ func allOf(checks map[string]bool, names string) bool {
 	return true
 }
 
-// suppressible leaves out the findings on lines that are an exception from the analysis.
-func suppressible(a *analysis.Analyzer) *analysis.Analyzer {
-	return filtered(a, func(pass *analysis.Pass, d analysis.Diagnostic) bool {
+// withExceptions leaves out the findings on lines that are an exception from the analysis.
+func withExceptions(a *analysis.Analyzer) *analysis.Analyzer {
+	return filterFindings(a, func(pass *analysis.Pass, d analysis.Diagnostic) bool {
 		at := pass.Fset.Position(d.Pos)
 		found := false
 		eachComment(fileOf(pass, d.Pos), func(c *ast.Comment) {

@@ -42,12 +42,12 @@ func sourcesOf(t *testing.T, dir string) Sources {
 func TestAKeyChangesWithEverythingThatGoesIntoAResultAndNothingElse(t *testing.T) {
 	h := Host{Arch: "amd64", March: "x86-64-v3", Tools: []string{"cc 12"}, Libraries: []string{"m 6"}}
 	dir := folder(t, map[string]string{"a.c": "1", "lib/b.c": "2"})
-	base := Key(sourcesOf(t, dir), "make", nil, h)
+	base := ResultKey(sourcesOf(t, dir), "make", nil, h)
 	same := folder(t, map[string]string{"lib/b.c": "2", "a.c": "1"})
 	if err := os.Chtimes(filepath.Join(same, "a.c"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if Key(sourcesOf(t, same), "make", nil, h) != base {
+	if ResultKey(sourcesOf(t, same), "make", nil, h) != base {
 		t.Error("the same files have another key")
 	}
 	seen := map[string]string{base: "the same"}
@@ -60,28 +60,28 @@ func TestAKeyChangesWithEverythingThatGoesIntoAResultAndNothingElse(t *testing.T
 	for what, files := range map[string]map[string]string{
 		"another file": {"a.c": "1", "lib/b.c": "3"}, "another name": {"a.c": "1", "lib/c.c": "2"}, "one more": {"a.c": "1", "lib/b.c": "2", "c": ""},
 	} {
-		add(what, Key(sourcesOf(t, folder(t, files)), "make", nil, h))
+		add(what, ResultKey(sourcesOf(t, folder(t, files)), "make", nil, h))
 	}
 	s := sourcesOf(t, dir)
-	add("another command", Key(s, "make all", nil, h))
-	add("other outputs", Key(s, "make", []string{"x"}, h))
+	add("another command", ResultKey(s, "make all", nil, h))
+	add("other outputs", ResultKey(s, "make", []string{"x"}, h))
 	for what, other := range map[string]Host{
 		"another level": {Arch: "amd64", March: "x86-64-v4", Tools: h.Tools, Libraries: h.Libraries},
 		"another cc":    {Arch: "amd64", March: "x86-64-v3", Tools: []string{"cc 13"}, Libraries: h.Libraries},
 		"another m":     {Arch: "amd64", March: "x86-64-v3", Tools: h.Tools, Libraries: []string{"m 7"}},
 		"m as tool":     {Arch: "amd64", March: "x86-64-v3", Tools: []string{"cc 12", "m 6"}},
 	} {
-		add(what, Key(s, "make", nil, other))
+		add(what, ResultKey(s, "make", nil, other))
 	}
 	if err := os.Chmod(filepath.Join(dir, "a.c"), 0o700); err != nil { // to be executed
 		t.Fatal(err)
 	}
-	add("an executable", Key(sourcesOf(t, dir), "make", nil, h))
+	add("an executable", ResultKey(sourcesOf(t, dir), "make", nil, h))
 }
 
 func take(t *testing.T, c Cache, key string) *Result {
 	t.Helper()
-	r, err := c.Take(context.Background(), key, func() {})
+	r, err := c.TakeResult(context.Background(), key, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +98,10 @@ func TestAResultIsThereWholeOrNotAtAll(t *testing.T) {
 	if r.Ready {
 		t.Fatal("it is there before it was made")
 	}
-	if err := r.Keep(dir, []string{"bin/prog", "missing"}, nil); err == nil || r.Ready {
+	if err := r.KeepFiles(dir, []string{"bin/prog", "missing"}, nil); err == nil || r.Ready {
 		t.Fatal("half of a result is one")
 	}
-	r.Release()
+	r.ReleaseLock()
 	if r = take(t, c, "k"); r.Ready {
 		t.Fatal("half of a result is found")
 	}
@@ -109,14 +109,14 @@ func TestAResultIsThereWholeOrNotAtAll(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, "k.part", "files", "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Keep(dir, []string{"bin/prog", "bin/link"}, []byte("log")); err != nil {
+	if err := r.KeepFiles(dir, []string{"bin/prog", "bin/link"}, []byte("log")); err != nil {
 		t.Fatal(err)
 	}
-	r.Release()
+	r.ReleaseLock()
 	r = take(t, c, "k")
-	defer r.Release()
+	defer r.ReleaseLock()
 	to := folder(t, map[string]string{"bin/prog": "old", "mine": "y"})
-	if err := r.Place(to, time.Unix(1e9, 0)); err != nil || !r.Ready {
+	if err := r.PlaceFiles(to, time.Unix(1e9, 0)); err != nil || !r.Ready {
 		t.Fatal(err)
 	}
 	got := sourcesOf(t, to)
@@ -132,7 +132,7 @@ func TestWhoWantsWhatSomebodyBuildsWaitsAndMayGiveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() {
-		_, err := c.Take(ctx, "k", func() { close(waits) })
+		_, err := c.TakeResult(ctx, "k", func() { close(waits) })
 		over <- err
 	}()
 	<-waits
@@ -140,8 +140,8 @@ func TestWhoWantsWhatSomebodyBuildsWaitsAndMayGiveUp(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	first.Release()
-	take(t, c, "k").Release()
+	first.ReleaseLock()
+	take(t, c, "k").ReleaseLock()
 }
 
 func TestWhatNobodyUsedForLongIsRemoved(t *testing.T) {
@@ -150,17 +150,17 @@ func TestWhatNobodyUsedForLongIsRemoved(t *testing.T) {
 	now := time.Unix(2e9, 0)
 	for key, age := range map[string]time.Duration{"old": 40 * 24 * time.Hour, "new": time.Hour, "held": 40 * 24 * time.Hour} {
 		r := take(t, c, key)
-		if err := r.Keep(dir, []string{"x"}, nil); err != nil {
+		if err := r.KeepFiles(dir, []string{"x"}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Place(t.TempDir(), now.Add(-age)); err != nil {
+		if err := r.PlaceFiles(t.TempDir(), now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
-		r.Release()
+		r.ReleaseLock()
 	}
 	held := take(t, c, "held")
-	defer held.Release()
-	c.Tidy(now)
+	defer held.ReleaseLock()
+	c.RemoveOld(now)
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestWhatNobodyUsedForLongIsRemoved(t *testing.T) {
 	if r := take(t, c, "new"); !r.Ready {
 		t.Error("without its lock a result is not found")
 	} else {
-		r.Release()
+		r.ReleaseLock()
 	}
 }
 
@@ -187,7 +187,7 @@ func TestAResultIsOneBuildersAlsoWhenLocksAreRemoved(t *testing.T) {
 	for range 8 {
 		builders.Go(func() {
 			for range 200 {
-				r, err := c.Take(t.Context(), "k", func() {})
+				r, err := c.TakeResult(t.Context(), "k", func() {})
 				if err != nil {
 					t.Error(err)
 					return
@@ -195,8 +195,8 @@ func TestAResultIsOneBuildersAlsoWhenLocksAreRemoved(t *testing.T) {
 				n := building.Add(1)
 				runtime.Gosched()
 				building.Add(-1)
-				gone := os.Remove(r.lock.Name()) // as Tidy does, at last: from now on others may
-				r.Release()
+				gone := os.Remove(r.lock.Name()) // as RemoveOld does, at last: from now on others may
+				r.ReleaseLock()
 				if n != 1 || gone != nil {
 					t.Errorf("%d build the same: %v", n, gone)
 					return
@@ -208,18 +208,18 @@ func TestAResultIsOneBuildersAlsoWhenLocksAreRemoved(t *testing.T) {
 }
 
 func TestLibrariesAreFoundOrNamed(t *testing.T) {
-	h, err := Here(context.Background(), []string{"m"})
+	h, err := ThisHost(context.Background(), []string{"m"})
 	if err != nil || len(h.Libraries) != 1 || !strings.HasPrefix(h.Libraries[0], "m ") {
 		t.Errorf("%+v %v", h, err)
 	}
 	var missing *MissingError
-	if _, err := Here(context.Background(), []string{"m", "no-such-library"}); !errors.As(err, &missing) || missing.Library != "no-such-library" {
+	if _, err := ThisHost(context.Background(), []string{"m", "no-such-library"}); !errors.As(err, &missing) || missing.Library != "no-such-library" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestChangedFilesAreThoseThatAreNewOrDifferent(t *testing.T) {
-	got := Sources{"a": "1", "b": "2", "c": "3"}.Changed(Sources{"a": "1", "b": "9", "d": "4"})
+	got := Sources{"a": "1", "b": "2", "c": "3"}.ChangedFiles(Sources{"a": "1", "b": "9", "d": "4"})
 	if !slices.Equal(got, []string{"b", "d"}) {
 		t.Errorf("%v", got)
 	}

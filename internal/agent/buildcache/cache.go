@@ -19,19 +19,19 @@ import (
 type Cache struct{ Dir string }
 
 // Result is one result, and the right to make it. Others that want it wait until
-// Release, or until the process ends, however it does.
+// ReleaseLock, or until the process ends, however it does.
 type Result struct {
 	dir   string
 	lock  *os.File
 	Ready bool // it is there
 }
 
-// unused results are removed after this long.
-const unused = 30 * 24 * time.Hour
+// maxUnusedAge results are removed after this long.
+const maxUnusedAge = 30 * 24 * time.Hour
 
-// Take waits until nobody else has the result, and takes it. waits is called once
+// TakeResult waits until nobody else has the result, and takes it. waits is called once
 // if somebody has.
-func (c Cache) Take(ctx context.Context, key string, waits func()) (*Result, error) {
+func (c Cache) TakeResult(ctx context.Context, key string, waits func()) (*Result, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -79,12 +79,12 @@ func lockFile(path string) (*os.File, error) {
 		if there, err := os.Stat(path); err == nil && os.SameFile(is, there) {
 			return f, nil
 		}
-		_ = f.Close() // it was removed, see Tidy; others take the new one
+		_ = f.Close() // it was removed, see RemoveOld; others take the new one
 	}
 }
 
-// Release lets others have it.
-func (r *Result) Release() { _ = r.lock.Close() }
+// ReleaseLock lets others have it.
+func (r *Result) ReleaseLock() { _ = r.lock.Close() }
 
 // Files within a result.
 const (
@@ -92,9 +92,9 @@ const (
 	logFile  = "log"
 )
 
-// Place copies the files of a result that is Ready into a folder, each in place of
-// what stands there. It is used at this time: see Tidy.
-func (r *Result) Place(dir string, at time.Time) error {
+// PlaceFiles copies the files of a result that is Ready into a folder, each in place of
+// what stands there. It is used at this time: see RemoveOld.
+func (r *Result) PlaceFiles(dir string, at time.Time) error {
 	from := filepath.Join(r.dir, filesDir)
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -113,9 +113,9 @@ func (r *Result) Place(dir string, at time.Time) error {
 	return nil
 }
 
-// Keep makes these files of a folder the result. Until all of it is there nobody
+// KeepFiles makes these files of a folder the result. Until all of it is there nobody
 // finds any of it.
-func (r *Result) Keep(dir string, files []string, log []byte) (err error) {
+func (r *Result) KeepFiles(dir string, files []string, log []byte) (err error) {
 	part := r.dir + ".part"
 	if err := os.RemoveAll(part); err != nil { // of one that was killed
 		return err
@@ -217,18 +217,18 @@ func copyTo(from, to string) (err error) {
 	return os.Rename(beside, to)
 }
 
-// Tidy removes results that nobody used for long, what was left half made, and
+// RemoveOld removes results that nobody used for long, what was left half made, and
 // their locks.
-func (c Cache) Tidy(at time.Time) {
+func (c Cache) RemoveOld(at time.Time) {
 	list, _ := os.ReadDir(c.Dir) // what cannot be read stays
 	for _, e := range list {
 		info, err := e.Info()
 		isLock := strings.HasSuffix(e.Name(), lockSuffix)
-		if err != nil || !e.IsDir() && !isLock || at.Sub(info.ModTime()) < unused {
+		if err != nil || !e.IsDir() && !isLock || at.Sub(info.ModTime()) < maxUnusedAge {
 			continue
 		}
 		key, _, _ := strings.Cut(e.Name(), ".")
-		r, err := c.Take(stopped(), key, func() {})
+		r, err := c.TakeResult(stoppedContext(), key, func() {})
 		if err != nil {
 			continue // in use
 		}
@@ -236,12 +236,12 @@ func (c Cache) Tidy(at time.Time) {
 			_ = os.RemoveAll(filepath.Join(c.Dir, e.Name()))
 		}
 		_ = os.Remove(r.lock.Name()) // whoever gets it after us makes a new one
-		r.Release()
+		r.ReleaseLock()
 	}
 }
 
-// stopped is a context that waits for nothing.
-func stopped() context.Context {
+// stoppedContext is a context that waits for nothing.
+func stoppedContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx

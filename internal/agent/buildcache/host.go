@@ -29,9 +29,9 @@ func (e *MissingError) Error() string {
 // tools are the programs whose versions tell results apart.
 var tools = []string{"cc", "c++", "gfortran", "mpicc", "nvcc", "rustc", "go", "ldd"}
 
-// Here looks at this host, with the libraries that are needed.
-func Here(ctx context.Context, needs []string) (Host, error) {
-	h := Host{Arch: runtime.GOARCH, March: march()}
+// ThisHost looks at this host, with the libraries that are needed.
+func ThisHost(ctx context.Context, needs []string) (Host, error) {
+	h := Host{Arch: runtime.GOARCH, March: x86Level()}
 	for _, t := range tools {
 		if v := firstLine(ctx, t, versionFlag(t)); v != "" {
 			h.Tools = append(h.Tools, t+" "+v)
@@ -84,8 +84,8 @@ func inLoader(list, lib string) string {
 	return ""
 }
 
-// march is the level of an x86 processor, by what it can do; on others "".
-func march() string {
+// x86Level is the level of an x86 processor, by what it can do; on others "".
+func x86Level() string {
 	if runtime.GOARCH != "amd64" {
 		return ""
 	}

@@ -27,7 +27,7 @@ func ReadSources(dir string) (Sources, error) {
 		if err != nil {
 			return err
 		}
-		s[rel], err = digest(path, e)
+		s[rel], err = fileDigest(path, e)
 		return err
 	})
 	if err != nil {
@@ -36,9 +36,9 @@ func ReadSources(dir string) (Sources, error) {
 	return s, nil
 }
 
-// digest is that of one file: of its content and whether it can be executed, or
+// fileDigest is that of one file: of its content and whether it can be executed, or
 // of where a link leads. Pipes and the like have none.
-func digest(path string, e fs.DirEntry) (string, error) {
+func fileDigest(path string, e fs.DirEntry) (string, error) {
 	info, err := e.Info()
 	if err != nil {
 		return "", err
@@ -68,8 +68,8 @@ func addFile(h hash.Hash, path string) error {
 	return err
 }
 
-// Changed are the files that are new or different since, in order.
-func (s Sources) Changed(now Sources) []string {
+// ChangedFiles are the files that are new or different since, in order.
+func (s Sources) ChangedFiles(now Sources) []string {
 	var list []string
 	for path, d := range now { // order-free: sorted below
 		if s[path] != d {
@@ -80,9 +80,9 @@ func (s Sources) Changed(now Sources) []string {
 	return list
 }
 
-// Key names the result of building these sources by this command with these
+// ResultKey names the result of building these sources by this command with these
 // outputs kept, on a host with these properties.
-func Key(s Sources, command string, outputs []string, h Host) string {
+func ResultKey(s Sources, command string, outputs []string, h Host) string {
 	sum := sha256.New()
 	part := func(name string, values ...string) {
 		_, _ = fmt.Fprintf(sum, "%s %q\n", name, values)

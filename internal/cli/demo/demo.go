@@ -34,8 +34,8 @@ type Demo struct {
 	Alone  time.Duration
 }
 
-// Default is a demo of less than a minute.
-func Default() Demo { return Demo{Tries: 3, Alone: 6 * time.Second} }
+// DefaultDemo is a demo of less than a minute.
+func DefaultDemo() Demo { return Demo{Tries: 3, Alone: 6 * time.Second} }
 
 // Run is how one of the two runs went.
 type Run struct {
@@ -59,8 +59,8 @@ type Result struct {
 	SameOutput bool   `json:"same_output"`
 }
 
-// failure says what is not as the demo promises; nil if nothing is.
-func (r *Result) failure() error {
+// promiseFailure says what is not as the demo promises; nil if nothing is.
+func (r *Result) promiseFailure() error {
 	switch {
 	case !r.SameOutput:
 		return errors.New("demo failed: the outputs of the two runs differ")
@@ -101,43 +101,43 @@ func openBed(ctx context.Context, agent []string) (*bed, error) {
 	return &bed{t, work}, nil
 }
 
-// job is the program as a job.
-func (b *bed) job(steps int, method string) jobfile.Job {
+// newJob is the program as a job.
+func (b *bed) newJob(steps int, method string) jobfile.Job {
 	job := testbed.NewJob("pi", []string{shell, scriptName, strconv.Itoa(steps)}, method)
 	job.Workdir, job.Progress = b.work, progressPattern
 	return job
 }
 
-// Play tells the story. Where the machine became much busier or idler after it was
+// PlayStory tells the story. Where the machine became much busier or idler after it was
 // measured, it is told so and the demo begins anew; the error is that of the last try.
-func (d *Demo) Play(ctx context.Context) (result *Result, err error) {
+func (d *Demo) PlayStory(ctx context.Context) (result *Result, err error) {
 	for try := 1; ; try++ {
-		result, err = d.try(ctx)
+		result, err = d.playOnce(ctx)
 		if err != nil {
 			return nil, err
 		}
 		result.Tries = try
-		if err = result.failure(); err == nil || try >= d.Tries || !result.SameOutput {
+		if err = result.promiseFailure(); err == nil || try >= d.Tries || !result.SameOutput {
 			break
 		}
-		d.say("\n%s. The load of this machine may have changed since it was measured.\nOnce more, from the measurement on.\n\n",
-			capital(strings.TrimPrefix(err.Error(), "demo failed: ")))
+		d.sayLine("\n%s. The load of this machine may have changed since it was measured.\nOnce more, from the measurement on.\n\n",
+			capitalizeFirst(strings.TrimPrefix(err.Error(), "demo failed: ")))
 	}
 	if err != nil {
 		return result, err
 	}
-	return result, d.draw(result)
+	return result, d.drawFigure(result)
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalizeFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-func (d *Demo) say(format string, args ...any) {
+func (d *Demo) sayLine(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.Out, format, args...) // nobody is left to tell
 }
 
-// method is how the program can be saved here: in the sandbox, or not at all.
-func (d *Demo) method(ctx context.Context, b *bed) (string, error) {
-	clusters, err := b.Client.Clusters(ctx)
+// saveMethod is how the program can be saved here: in the sandbox, or not at all.
+func (d *Demo) saveMethod(ctx context.Context, b *bed) (string, error) {
+	clusters, err := b.Client.ListClusters(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func (d *Demo) method(ctx context.Context, b *bed) (string, error) {
 			}
 		}
 	}
-	d.say("Checkpoints of unmodified programs do not work here (godwit doctor says why): the\n" +
+	d.sayLine("Checkpoints of unmodified programs do not work here (godwit doctor says why): the\n" +
 		"program starts from the beginning where it is migrated to.\n")
 	return methodRestart, nil
 }
@@ -159,73 +159,73 @@ const (
 	methodRestart = "restart"
 )
 
-// try measures, runs the program with and without migration, and sums up. Its broker is
+// playOnce measures, runs the program with and without migration, and sums up. Its broker is
 // new: one of before would count what a checkpoint cost under another load.
-func (d *Demo) try(ctx context.Context) (result *Result, err error) {
+func (d *Demo) playOnce(ctx context.Context) (result *Result, err error) {
 	b, err := openBed(ctx, d.Agent)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	d.say("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
-	method, err := d.method(ctx, b)
+	d.sayLine("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
+	method, err := d.saveMethod(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	d.say("Measuring what this machine gives right now ...\n")
-	m, err := b.measure(ctx, method)
+	d.sayLine("Measuring what this machine gives right now ...\n")
+	m, err := b.measureRates(ctx, method)
 	if err != nil {
 		return nil, err
 	}
 	p := planRuns(m, d.Alone, method)
-	d.introduce(&p)
-	result = &Result{Program: command(p.steps)}
-	d.say("\n1. With migration\n")
-	if result.With, err = d.run(ctx, b, &p, "with migration", jobfile.AdaptAuto); err != nil {
+	d.introducePlan(&p)
+	result = &Result{Program: commandLine(p.steps)}
+	d.sayLine("\n1. With migration\n")
+	if result.With, err = d.runProgram(ctx, b, &p, "with migration", jobfile.AdaptAuto); err != nil {
 		return nil, err
 	}
-	d.say("\n2. The same again, without migration\n")
-	if result.Without, err = d.run(ctx, b, &p, "without migration", jobfile.AdaptOff); err != nil {
+	d.sayLine("\n2. The same again, without migration\n")
+	if result.Without, err = d.runProgram(ctx, b, &p, "without migration", jobfile.AdaptOff); err != nil {
 		return nil, err
 	}
 	result.SameOutput = result.With.output == result.Without.output
-	d.conclude(result)
+	d.concludeRuns(result)
 	return result, nil
 }
 
-func (d *Demo) introduce(p *plan) {
-	d.say("\nThe program is %q, unmodified; alone it takes about %.1f s here now.\n", command(p.steps), p.alone)
+func (d *Demo) introducePlan(p *plan) {
+	d.sayLine("\nThe program is %q, unmodified; alone it takes about %.1f s here now.\n", commandLine(p.steps), p.alone)
 	priority := ""
 	if isRoot() {
 		priority = " with higher priority"
 	}
-	d.say("Its deadline is %.1f s after submission. When it is %.0f %% done, %s on its\n"+
-		"core%s, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, startOf(p.competitors), priority, p.slowdown())
+	d.sayLine("Its deadline is %.1f s after submission. When it is %.0f %% done, %s on its\n"+
+		"core%s, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, startOf(p.competitors), priority, p.expectedSlowdown())
 }
 
-func (d *Demo) conclude(r *Result) {
-	d.say("\n%-19s %9s %9s   %-13s %s\n", "", "deadline", "done in", "deadline met", "migrations")
+func (d *Demo) concludeRuns(r *Result) {
+	d.sayLine("\n%-19s %9s %9s   %-13s %s\n", "", "deadline", "done in", "deadline met", "migrations")
 	for _, run := range []*Run{&r.With, &r.Without} {
 		met := "no"
 		if run.Met {
 			met = "yes"
 		}
-		d.say("%-19s %7.1f s %7.1f s   %-13s %d\n", run.Name, run.DeadlineS, run.TookS, met, run.Migrations)
+		d.sayLine("%-19s %7.1f s %7.1f s   %-13s %d\n", run.Name, run.DeadlineS, run.TookS, met, run.Migrations)
 	}
 	if r.SameOutput {
-		d.say("The output of both runs is identical.\n")
+		d.sayLine("The output of both runs is identical.\n")
 	}
 }
 
-// draw makes the figure, if one is wanted.
-func (d *Demo) draw(r *Result) error {
+// drawFigure makes the figure, if one is wanted.
+func (d *Demo) drawFigure(r *Result) error {
 	if d.Figure == "" {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(d.Figure), 0o777); err != nil {
 		return err
 	}
-	f := plot.Grid(1, 2, testbed.EndCharts(&r.With.record, &r.Without.record)...)
+	f := plot.NewGrid(1, 2, testbed.EndCharts(&r.With.record, &r.Without.record)...)
 	f.CellWidth, f.CellHeight = 380, 260
 	var svg bytes.Buffer
 	if err := f.WriteSVG(&svg); err != nil {
@@ -234,6 +234,6 @@ func (d *Demo) draw(r *Result) error {
 	if err := outfile.WriteAll(d.Figure, svg.Bytes()); err != nil {
 		return err
 	}
-	d.say("Predicted end of the job over time, with its 90 %% interval: %s\n", d.Figure)
+	d.sayLine("Predicted end of the job over time, with its 90 %% interval: %s\n", d.Figure)
 	return nil
 }

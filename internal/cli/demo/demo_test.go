@@ -22,7 +22,7 @@ import (
 // The test binary is also the agent of the demo's broker.
 func TestMain(m *testing.M) {
 	if args := os.Args[1:]; len(args) == 2 && args[0] == "agent" {
-		os.Exit(agent.Main(args[1]))
+		os.Exit(agent.RunAgent(args[1]))
 	}
 	os.Exit(testMain(m))
 }
@@ -60,7 +60,7 @@ func TestTheDeadlineIsMetWithMigrationAndMissedWithout(t *testing.T) {
 	var out bytes.Buffer
 	d := Demo{Out: &out, Figure: filepath.Join(t.TempDir(), "new", "demo.svg"), Agent: []string{self(t), "agent"}, Tries: 8, Alone: 3 * time.Second}
 	t.Setenv("TMPDIR", t.TempDir())
-	r, err := d.Play(t.Context())
+	r, err := d.PlayStory(t.Context())
 	t.Logf("%v\n%s", err, out.String())
 	if r == nil || err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 			cancel()
 		}
 	}), Agent: []string{self(t), "agent"}, Tries: 1, Alone: time.Minute}
-	if _, err := d.Play(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := d.PlayStory(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
@@ -118,7 +118,7 @@ func TestTheDeadlineLiesBetweenTheEndWithMigrationAndTheEndWithout(t *testing.T)
 		m.away = m.rate * rapid.Float64Range(0.5, 1.5).Draw(t, "away")
 		m.startup = rapid.Float64Range(0.1, 4).Draw(t, "startup")
 		method := rapid.SampledFrom([]string{methodSandbox, methodRestart}).Draw(t, "method")
-		p := planRuns(m, Default().Alone, method)
+		p := planRuns(m, DefaultDemo().Alone, method)
 		at := m.startup + p.loadAt*p.alone // the competitors start
 		stay := at + (1-p.loadAt)*float64(p.steps)/m.slowed
 		left := 1 - p.loadAt
@@ -138,7 +138,7 @@ func TestTheDeadlineLiesBetweenTheEndWithMigrationAndTheEndWithout(t *testing.T)
 
 func TestWhatIsNotAsPromisedIsAFailureInWords(t *testing.T) {
 	good := Result{With: Run{Met: true, Migrations: 1}, SameOutput: true}
-	if err := good.failure(); err != nil {
+	if err := good.promiseFailure(); err != nil {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(r *Result){
@@ -149,15 +149,15 @@ func TestWhatIsNotAsPromisedIsAFailureInWords(t *testing.T) {
 	} {
 		bad := good
 		spoil(&bad)
-		if err := bad.failure(); err == nil || err.Error() != want {
+		if err := bad.promiseFailure(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
 
 func TestStepsAreCountedHoweverTheOutputIsCut(t *testing.T) {
-	c := newStepCounter(clock.Real())
-	fifth := c.reached(5)
+	c := newStepCounter(clock.RealClock())
+	fifth := c.reachedStep(5)
 	for _, part := range []string{"st", "ep 1/9\nstep 4", "/9\n", "a line\nstep x/9\n"} {
 		if _, err := c.Write([]byte(part)); err != nil {
 			t.Fatal(err)
@@ -168,15 +168,15 @@ func TestStepsAreCountedHoweverTheOutputIsCut(t *testing.T) {
 		t.Error("step 5 was seen too early")
 	default:
 	}
-	if c.done() != 4 || c.began().IsZero() {
-		t.Errorf("%d steps, since %v", c.done(), c.began())
+	if c.stepsDone() != 4 || c.firstStepAt().IsZero() {
+		t.Errorf("%d steps, since %v", c.stepsDone(), c.firstStepAt())
 	}
 	if _, err := c.Write([]byte("step 7/9\nstep 3/9\n")); err != nil { // written again from a checkpoint on
 		t.Fatal(err)
 	}
 	<-fifth
-	if c.done() != 3 {
-		t.Errorf("%d steps", c.done())
+	if c.stepsDone() != 3 {
+		t.Errorf("%d steps", c.stepsDone())
 	}
 }
 
@@ -197,12 +197,12 @@ func TestTheStorySaysWhatWasDecidedInPlainWords(t *testing.T) {
 		{"", api.Decision{Kind: "place", Choice: "cluster east"}},
 		{"attempt lost: the agent died", api.Decision{Kind: "lost", Choice: "attempt lost", Why: "the agent died"}},
 	} {
-		if got := c.sentence(&e.news); got != e.want {
+		if got := c.storyLine(&e.news); got != e.want {
 			t.Errorf("%+v: %q, want %q", e.news, got, e.want)
 		}
 	}
 	c.run.record.Moves = []float64{3}
-	if got := c.sentence(&api.Decision{Kind: "start"}); got != "running on east, continued from the checkpoint" {
+	if got := c.storyLine(&api.Decision{Kind: "start"}); got != "running on east, continued from the checkpoint" {
 		t.Error(got)
 	}
 }
@@ -229,15 +229,15 @@ func TestSoManyCompetitorsStartAsTheMachineNeeds(t *testing.T) {
 }
 
 func TestMoreCompetitorsStartWhereTheProgramIsFasterThanMeasured(t *testing.T) {
-	begin := clock.Real()()
+	begin := clock.RealClock()()
 	p := &plan{measurement: measurement{slowed: 10, competitors: 4}}
 	for steps, want := range map[int]int{0: 0, 20: 0, 28: 0, 30: 2, 40: 4, 200: 4} { // in 2 s
-		if got := p.missing(pace{begin, 100}, pace{begin.Add(2 * time.Second), 100 + steps}); got != want {
+		if got := p.missingCompetitors(pace{begin, 100}, pace{begin.Add(2 * time.Second), 100 + steps}); got != want {
 			t.Errorf("%d steps: %d more, want %d", steps, got, want)
 		}
 	}
 	p.competitors = maxCompetitors
-	if got := p.missing(pace{begin, 0}, pace{begin.Add(time.Second), 100}); got != 0 {
+	if got := p.missingCompetitors(pace{begin, 0}, pace{begin.Add(time.Second), 100}); got != 0 {
 		t.Errorf("%d more than there may be", got)
 	}
 }

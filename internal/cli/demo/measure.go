@@ -50,9 +50,9 @@ type probe struct {
 	ended   chan error
 }
 
-// measure runs the program on both clusters at once, then starts competitors beside
+// measureRates runs the program on both clusters at once, then starts competitors beside
 // one of them, and counts steps.
-func (b *bed) measure(ctx context.Context, method string) (m measurement, err error) {
+func (b *bed) measureRates(ctx context.Context, method string) (m measurement, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	begin := b.Clock()
 	probes := map[string]*probe{}
@@ -60,7 +60,7 @@ func (b *bed) measure(ctx context.Context, method string) (m measurement, err er
 		cancel()
 		for _, p := range probes {
 			<-p.ended
-			err = errors.Join(err, b.Cancel(context.WithoutCancel(ctx), p.id))
+			err = errors.Join(err, b.CancelJob(context.WithoutCancel(ctx), p.id))
 		}
 	}()
 	for _, cluster := range []string{east, west} {
@@ -70,10 +70,10 @@ func (b *bed) measure(ctx context.Context, method string) (m measurement, err er
 		}
 	}
 	for _, p := range probes {
-		if err := p.await(ctx, p.counter.reached(1)); err != nil {
+		if err := p.awaitEvent(ctx, p.counter.reachedStep(1)); err != nil {
 			return m, err
 		}
-		m.startup = max(m.startup, p.counter.began().Sub(begin).Seconds())
+		m.startup = max(m.startup, p.counter.firstStepAt().Sub(begin).Seconds())
 	}
 	if err := b.measureAlone(ctx, probes, &m); err != nil {
 		return m, err
@@ -81,31 +81,31 @@ func (b *bed) measure(ctx context.Context, method string) (m measurement, err er
 	if err := b.measureCompetition(ctx, probes, &m); err != nil {
 		return m, err
 	}
-	j, err := b.Client.Job(ctx, fmt.Sprint(probes[m.start].id))
+	j, err := b.Client.GetJob(ctx, fmt.Sprint(probes[m.start].id))
 	if err == nil {
-		m.cpuPerStep = j.CPUS / float64(probes[m.start].counter.done())
+		m.cpuPerStep = j.CPUS / float64(probes[m.start].counter.stepsDone())
 	}
 	return m, err
 }
 
 // startProbe starts the program, longer than it is needed.
 func (b *bed) startProbe(ctx context.Context, cluster, method string) (*probe, error) {
-	spec := b.job(1_000_000, method)
+	spec := b.newJob(1_000_000, method)
 	spec.On = []string{cluster}
-	id, err := b.Submit(ctx, &spec)
+	id, err := b.SubmitJob(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
 	p := &probe{id: id, counter: newStepCounter(b.Clock), ended: make(chan error, 1)}
 	go func() {
-		_, err := b.Client.Logs(ctx, fmt.Sprint(id), 1, 0, true, p.counter)
+		_, err := b.Client.CopyLogs(ctx, fmt.Sprint(id), 1, 0, true, p.counter)
 		p.ended <- err
 	}()
 	return p, nil
 }
 
-// await waits for something that happens while the program runs.
-func (p *probe) await(ctx context.Context, happened <-chan struct{}) error {
+// awaitEvent waits for something that happens while the program runs.
+func (p *probe) awaitEvent(ctx context.Context, happened <-chan struct{}) error {
 	select {
 	case <-happened:
 		return nil
@@ -121,13 +121,13 @@ func (p *probe) await(ctx context.Context, happened <-chan struct{}) error {
 func (b *bed) measureAlone(ctx context.Context, probes map[string]*probe, m *measurement) error {
 	used, begin := map[string]float64{}, b.Clock()
 	for cluster, p := range probes {
-		j, err := b.Client.Job(ctx, fmt.Sprint(p.id))
+		j, err := b.Client.GetJob(ctx, fmt.Sprint(p.id))
 		if err != nil {
 			return err
 		}
 		used[cluster] = j.CPUS
 	}
-	rates, err := b.rates(ctx, probes)
+	rates, err := b.countRates(ctx, probes)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (b *bed) measureAlone(ctx context.Context, probes map[string]*probe, m *mea
 		m.start = west
 	}
 	m.rate = rates[m.start]
-	j, err := b.Client.Job(ctx, fmt.Sprint(probes[m.start].id))
+	j, err := b.Client.GetJob(ctx, fmt.Sprint(probes[m.start].id))
 	m.share = min(max((j.CPUS-used[m.start])/b.Clock.Since(begin).Seconds(), minShare), 1)
 	return err
 }
@@ -148,11 +148,11 @@ func (b *bed) measureCompetition(ctx context.Context, probes map[string]*probe, 
 		if err != nil {
 			return err
 		}
-		rates, err := b.rates(ctx, probes)
+		rates, err := b.countRates(ctx, probes)
 		if err = errors.Join(err, c.Stop()); err != nil {
 			return err
 		}
-		m.slowed, m.away = rates[m.start], rates[b.Other(m.start)]
+		m.slowed, m.away = rates[m.start], rates[b.OtherCluster(m.start)]
 		if m.rate >= minSlowdown*m.slowed || m.competitors == maxCompetitors {
 			return nil
 		}
@@ -180,12 +180,12 @@ func moreCompetitors(n int, slowdown float64) int {
 	return min(maxCompetitors, max(n+1, int(math.Ceil(float64(n)*factor))))
 }
 
-// rates counts the steps of both programs for a while.
-func (b *bed) rates(ctx context.Context, probes map[string]*probe) (map[string]float64, error) {
+// countRates counts the steps of both programs for a while.
+func (b *bed) countRates(ctx context.Context, probes map[string]*probe) (map[string]float64, error) {
 	begin := b.Clock()
 	before := map[string]int{}
 	for cluster, p := range probes {
-		before[cluster] = p.counter.done()
+		before[cluster] = p.counter.stepsDone()
 	}
 	for {
 		select {
@@ -196,7 +196,7 @@ func (b *bed) rates(ctx context.Context, probes map[string]*probe) (map[string]f
 		took := b.Clock.Since(begin)
 		rates, enough := map[string]float64{}, took >= measureWindow
 		for cluster, p := range probes {
-			steps := p.counter.done() - before[cluster]
+			steps := p.counter.stepsDone() - before[cluster]
 			enough = enough && steps >= minSteps
 			rates[cluster] = max(float64(steps), 1) / took.Seconds()
 		}
@@ -242,14 +242,16 @@ func planRuns(m measurement, alone time.Duration, method string) plan {
 	}
 	p.steps = int(math.Ceil(m.rate * p.alone))
 	before := m.startup + p.loadAt*p.alone
-	stay := before + (1-p.loadAt)*p.alone*p.slowdown()
-	migrated := before + reaction + saving*m.startup*p.slowdown() + m.startup + left*float64(p.steps)/m.away
-	p.deadline = core.Seconds(min(math.Sqrt(stay*migrated), maxSlack*migrated)).Round(100 * time.Millisecond)
+	stay := before + (1-p.loadAt)*p.alone*p.expectedSlowdown()
+	migrated := before + reaction + saving*m.startup*p.expectedSlowdown() + m.startup + left*float64(p.steps)/m.away
+	p.deadline = core.DurationFromSeconds(min(math.Sqrt(stay*migrated), maxSlack*migrated)).Round(100 * time.Millisecond)
 	return p
 }
 
-// slowdown is how many times slower the program is beside the competitors.
-func (p *plan) slowdown() float64 { return p.rate / p.slowed }
+// expectedSlowdown is how many times slower the program is beside the competitors.
+func (p *plan) expectedSlowdown() float64 { return p.rate / p.slowed }
 
-// needs is the CPU time of the program.
-func (p *plan) needs() time.Duration { return core.Seconds(float64(p.steps) * p.cpuPerStep) }
+// cpuNeeded is the CPU time of the program.
+func (p *plan) cpuNeeded() time.Duration {
+	return core.DurationFromSeconds(float64(p.steps) * p.cpuPerStep)
+}

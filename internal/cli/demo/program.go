@@ -35,8 +35,8 @@ func installProgram(parent string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, scriptName), piScript, 0o700)
 }
 
-// command is how a user would type it.
-func command(steps int) string { return fmt.Sprintf("sh %s %d", scriptName, steps) }
+// commandLine is how a user would type it.
+func commandLine(steps int) string { return fmt.Sprintf("sh %s %d", scriptName, steps) }
 
 // stepCounter reads the program's output and knows how far it is.
 type stepCounter struct {
@@ -86,22 +86,22 @@ func (c *stepCounter) readLine(line string) {
 	}
 }
 
-// done is how many steps the program has done.
-func (c *stepCounter) done() int {
+// stepsDone is how many steps the program has done.
+func (c *stepCounter) stepsDone() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.step
 }
 
-// began is when the first step was done; zero if none is.
-func (c *stepCounter) began() time.Time {
+// firstStepAt is when the first step was done; zero if none is.
+func (c *stepCounter) firstStepAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.first
 }
 
-// reached is closed when the program has done so many steps. It may be asked once.
-func (c *stepCounter) reached(step int) <-chan struct{} {
+// reachedStep is closed when the program has done so many steps. It may be asked once.
+func (c *stepCounter) reachedStep(step int) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.step >= step {

@@ -29,37 +29,37 @@ type course struct {
 	job api.Job
 }
 
-// run runs the program with the competitors and tells what happens.
-func (d *Demo) run(ctx context.Context, b *bed, p *plan, name string, adapt jobfile.Adapt) (Run, error) {
-	spec := b.job(p.steps, p.method)
-	spec.Deadline, spec.Estimate, spec.Adapt = p.deadline, p.needs(), adapt
+// runProgram runs the program with the competitors and tells what happens.
+func (d *Demo) runProgram(ctx context.Context, b *bed, p *plan, name string, adapt jobfile.Adapt) (Run, error) {
+	spec := b.newJob(p.steps, p.method)
+	spec.Deadline, spec.Estimate, spec.Adapt = p.deadline, p.cpuNeeded(), adapt
 	j, err := b.SubmitTo(ctx, p.start, &spec)
 	if err != nil {
 		return Run{}, err
 	}
 	c := &course{bed: b, plan: p, id: fmt.Sprint(j.ID), counter: newStepCounter(b.Clock),
 		run: Run{Name: name, DeadlineS: p.deadline.Seconds()},
-		say: func(at float64, text string) { d.say("  %5.1f s  %s\n", at, text) }}
-	c.tell(0, fmt.Sprintf("submitted with a deadline of %.1f s", p.deadline.Seconds()))
-	if err := c.follow(ctx); err != nil {
-		return Run{}, errors.Join(err, b.Cancel(context.WithoutCancel(ctx), j.ID))
+		say: func(at float64, text string) { d.sayLine("  %5.1f s  %s\n", at, text) }}
+	c.tellAt(0, fmt.Sprintf("submitted with a deadline of %.1f s", p.deadline.Seconds()))
+	if err := c.followJob(ctx); err != nil {
+		return Run{}, errors.Join(err, b.CancelJob(context.WithoutCancel(ctx), j.ID))
 	}
-	return c.run, c.finish(ctx)
+	return c.run, c.readOutcome(ctx)
 }
 
-func (c *course) tell(at float64, text string) {
+func (c *course) tellAt(at float64, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.say(at, text)
 }
 
-// follow watches the job to its end while the competitors come and go.
-func (c *course) follow(ctx context.Context) error {
+// followJob watches the job to its end while the competitors come and go.
+func (c *course) followJob(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var beside sync.WaitGroup
 	beside.Go(func() {
-		if _, err := c.bed.Client.Logs(ctx, c.id, 1, 0, true, c.counter); err != nil && ctx.Err() == nil {
+		if _, err := c.bed.Client.CopyLogs(ctx, c.id, 1, 0, true, c.counter); err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
 	})
@@ -67,20 +67,20 @@ func (c *course) follow(ctx context.Context) error {
 	beside.Go(func() {
 		select {
 		case at := <-submitted:
-			if err := c.compete(ctx, at); err != nil {
+			if err := c.runCompetitors(ctx, at); err != nil {
 				cancel(err)
 			}
 		case <-ctx.Done():
 		}
 	})
-	err := c.bed.Client.Watch(ctx, c.id, func(l *api.Live) error {
+	err := c.bed.Client.WatchJob(ctx, c.id, func(l *api.Live) error {
 		if l.Job.Submitted != nil {
 			select {
 			case submitted <- l.Job.Submitted.Time:
 			default: // known already
 			}
 		}
-		c.see(l)
+		c.showState(l)
 		return nil
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -91,11 +91,11 @@ func (c *course) follow(ctx context.Context) error {
 	return err
 }
 
-// compete starts the competitors where the job is when it has come far enough, and
+// runCompetitors starts the competitors where the job is when it has come far enough, and
 // ends them at its deadline or with it.
-func (c *course) compete(ctx context.Context, submitted time.Time) (err error) {
+func (c *course) runCompetitors(ctx context.Context, submitted time.Time) (err error) {
 	select {
-	case <-c.counter.reached(max(1, int(c.plan.loadAt*float64(c.plan.steps)))):
+	case <-c.counter.reachedStep(max(1, int(c.plan.loadAt*float64(c.plan.steps)))):
 	case <-ctx.Done():
 		return nil
 	}
@@ -109,12 +109,12 @@ func (c *course) compete(ctx context.Context, submitted time.Time) (err error) {
 	defer func() { err = errors.Join(err, load.Stop()) }()
 	at := c.bed.Clock.Since(submitted).Seconds()
 	c.run.record.LoadAt = at
-	c.tell(at, startOf(c.plan.competitors)+" on the core of "+cluster)
+	c.tellAt(at, startOf(c.plan.competitors)+" on the core of "+cluster)
 	if err := c.keepSlow(ctx, submitted, load); err != nil || ctx.Err() != nil {
 		return err
 	}
-	done := 100 * float64(c.counter.done()) / float64(c.plan.steps)
-	c.tell(c.plan.deadline.Seconds(), fmt.Sprintf("deadline missed: %.0f %% done. The other programs end", done))
+	done := 100 * float64(c.counter.stepsDone()) / float64(c.plan.steps)
+	c.tellAt(c.plan.deadline.Seconds(), fmt.Sprintf("deadline missed: %.0f %% done. The other programs end", done))
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (c *course) keepSlow(ctx context.Context, submitted time.Time, load *testbe
 	deadline := time.After(c.plan.deadline - c.bed.Clock.Since(submitted))
 	tick := time.NewTicker(paceInterval)
 	defer tick.Stop()
-	seen := []pace{{c.bed.Clock(), c.counter.done()}}
+	seen := []pace{{c.bed.Clock(), c.counter.stepsDone()}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,19 +143,19 @@ func (c *course) keepSlow(ctx context.Context, submitted time.Time, load *testbe
 			return nil
 		case <-tick.C:
 		}
-		seen = append(seen, pace{c.bed.Clock(), c.counter.done()})
+		seen = append(seen, pace{c.bed.Clock(), c.counter.stepsDone()})
 		if c.isMoving() || len(seen) <= paceWindow {
 			continue
 		}
-		more := c.plan.missing(seen[len(seen)-1-paceWindow], seen[len(seen)-1])
+		more := c.plan.missingCompetitors(seen[len(seen)-1-paceWindow], seen[len(seen)-1])
 		if more == 0 {
 			continue
 		}
-		if err := load.Add(more); err != nil {
+		if err := load.AddCompetitors(more); err != nil {
 			return err
 		}
 		c.plan.competitors = load.Count()
-		c.tell(c.bed.Clock.Since(submitted).Seconds(), fmt.Sprintf("this machine became idler: %d more start there", more))
+		c.tellAt(c.bed.Clock.Since(submitted).Seconds(), fmt.Sprintf("this machine became idler: %d more start there", more))
 		seen = seen[len(seen)-1:]
 	}
 }
@@ -166,9 +166,9 @@ type pace struct {
 	step int
 }
 
-// missing is how many more competitors are needed for the program to be as slow as
+// missingCompetitors is how many more competitors are needed for the program to be as slow as
 // was measured.
-func (p *plan) missing(from, to pace) int {
+func (p *plan) missingCompetitors(from, to pace) int {
 	rate := float64(to.step-from.step) / to.at.Sub(from.at).Seconds()
 	if rate <= paceTolerance*p.slowed {
 		return 0
@@ -191,8 +191,8 @@ func startOf(n int) string {
 	return fmt.Sprintf("%d other programs start", n)
 }
 
-// see takes in a state of the job and what was decided for it.
-func (c *course) see(l *api.Live) {
+// showState takes in a state of the job and what was decided for it.
+func (c *course) showState(l *api.Live) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.job = l.Job
@@ -201,12 +201,12 @@ func (c *course) see(l *api.Live) {
 		if n.Kind == "move" {
 			c.run.record.Moves = append(c.run.record.Moves, n.SinceS)
 		}
-		if text := c.sentence(n); text != "" {
+		if text := c.storyLine(n); text != "" {
 			c.say(n.SinceS, text)
 		}
 	}
 	j := &l.Job
-	if j.Submitted == nil || j.PredictedEnd == nil || j.Over() {
+	if j.Submitted == nil || j.PredictedEnd == nil || j.IsOver() {
 		return
 	}
 	c.run.record.Predictions = append(c.run.record.Predictions, testbed.Prediction{
@@ -214,8 +214,8 @@ func (c *course) see(l *api.Live) {
 		Mid: testbed.SecondsBetween(j.Submitted, j.PredictedEnd), Late: testbed.SecondsBetween(j.Submitted, j.EndLate)})
 }
 
-// sentence tells a decision as a line of the story; "" if the story does not need it.
-func (c *course) sentence(n *api.Decision) string {
+// storyLine tells a decision as a line of the story; "" if the story does not need it.
+func (c *course) storyLine(n *api.Decision) string {
 	switch n.Kind {
 	case "start":
 		if len(c.run.record.Moves) == 0 {
@@ -236,7 +236,7 @@ func (c *course) sentence(n *api.Decision) string {
 		}
 		return fmt.Sprintf("its CPU share %s from %.0f %% to %.0f %%", word, 100*from, 100*to)
 	case "decide":
-		return c.decision(n)
+		return c.decisionText(n)
 	case "checkpoint":
 		bytes, frozen, ok := inputPair(n.Inputs, "bytes", "frozen_s")
 		if !ok {
@@ -250,8 +250,8 @@ func (c *course) sentence(n *api.Decision) string {
 	return n.Choice + ": " + n.Why
 }
 
-// decision tells why the job is migrated.
-func (c *course) decision(n *api.Decision) string {
+// decisionText tells why the job is migrated.
+func (c *course) decisionText(n *api.Decision) string {
 	if !strings.HasPrefix(n.Choice, "move") && !strings.HasPrefix(n.Choice, "migrate") {
 		return n.Choice + ": " + n.Why
 	}
@@ -265,8 +265,8 @@ func inputPair(inputs map[string]any, a, b string) (x, y float64, ok bool) {
 	return x, y, okX && okY
 }
 
-// finish reads what came of the job, whose life is over.
-func (c *course) finish(ctx context.Context) error {
+// readOutcome reads what came of the job, whose life is over.
+func (c *course) readOutcome(ctx context.Context) error {
 	j := &c.job
 	c.run.TookS, c.run.Cluster, c.run.Migrations = testbed.SecondsBetween(j.Submitted, j.Ended), j.Cluster, j.Migrations
 	c.run.record.Name, c.run.record.Took, c.run.record.Deadline = c.run.Name, c.run.TookS, c.run.DeadlineS
@@ -275,7 +275,7 @@ func (c *course) finish(ctx context.Context) error {
 		return fmt.Errorf("demo failed: job %s is %s: %s", c.id, j.State, j.Why)
 	}
 	var out bytes.Buffer
-	if _, err := c.bed.Client.Logs(ctx, c.id, 1, 0, false, &out); err != nil {
+	if _, err := c.bed.Client.CopyLogs(ctx, c.id, 1, 0, false, &out); err != nil {
 		return err
 	}
 	c.run.output = out.String()
@@ -283,6 +283,6 @@ func (c *course) finish(ctx context.Context) error {
 	if margin < 0 {
 		margin, word = -margin, "after"
 	}
-	c.tell(c.run.TookS, fmt.Sprintf("completed on %s, %.1f s %s its deadline", c.run.Cluster, margin, word))
+	c.tellAt(c.run.TookS, fmt.Sprintf("completed on %s, %.1f s %s its deadline", c.run.Cluster, margin, word))
 	return nil
 }

@@ -37,48 +37,48 @@ const (
 // runs again.
 var ErrReleased = errors.New("the attempt was released")
 
-// Name is the name of an attempt's folder.
-func Name(id driver.ID) string {
+// FolderName is the name of an attempt's folder.
+func FolderName(id driver.ID) string {
 	return strconv.FormatInt(int64(id.Job), 10) + "." + strconv.FormatInt(int64(id.Epoch), 10)
 }
 
-// ParseName takes only what Name gives.
+// ParseName takes only what FolderName gives.
 func ParseName(s string) (driver.ID, bool) {
 	job, epoch, _ := strings.Cut(s, ".")
 	j, err1 := strconv.ParseInt(job, 10, 64)
 	e, err2 := strconv.ParseInt(epoch, 10, 32)
 	id := driver.ID{Job: core.JobID(j), Epoch: core.Epoch(e)}
-	return id, err1 == nil && err2 == nil && j > 0 && e > 0 && Name(id) == s
+	return id, err1 == nil && err2 == nil && j > 0 && e > 0 && FolderName(id) == s
 }
 
-// Prepare makes the folder and the file that says what to run, unless they are
+// PrepareFolder makes the folder and the file that says what to run, unless they are
 // there: what was to be run first is run. It says whether it made the folder.
-func Prepare(dir string, a *wire.Attempt) (made bool, err error) {
+func PrepareFolder(dir string, a *wire.Attempt) (made bool, err error) {
 	switch err := os.Mkdir(dir, 0o700); {
 	case err == nil:
-		return true, Write(dir, a)
+		return true, WriteAttempt(dir, a)
 	case !errors.Is(err, fs.ErrExist):
 		return false, err
 	}
 	// A power failure may leave a file without its content.
-	if _, err := Read(dir); err != nil {
-		return false, Write(dir, a)
+	if _, err := ReadAttempt(dir); err != nil {
+		return false, WriteAttempt(dir, a)
 	}
 	return false, nil
 }
 
-// Write writes what to run.
-func Write(dir string, a *wire.Attempt) error {
+// WriteAttempt writes what to run.
+func WriteAttempt(dir string, a *wire.Attempt) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("write what to run: %w", err)
 	}
-	return Replace(dir, AttemptFile, data)
+	return ReplaceFile(dir, AttemptFile, data)
 }
 
-// Replace writes a file of the folder beside its place, which it takes when it
+// ReplaceFile writes a file of the folder beside its place, which it takes when it
 // is whole.
-func Replace(dir, name string, data []byte) error {
+func ReplaceFile(dir, name string, data []byte) error {
 	beside := filepath.Join(dir, name+".new")
 	if err := os.WriteFile(beside, data, 0o600); err != nil {
 		return err
@@ -86,8 +86,8 @@ func Replace(dir, name string, data []byte) error {
 	return os.Rename(beside, filepath.Join(dir, name))
 }
 
-// Read reads what to run.
-func Read(dir string) (*wire.Attempt, error) {
+// ReadAttempt reads what to run.
+func ReadAttempt(dir string) (*wire.Attempt, error) {
 	data, err := os.ReadFile(filepath.Join(dir, AttemptFile))
 	if err != nil {
 		return nil, err
@@ -99,14 +99,14 @@ func Read(dir string) (*wire.Attempt, error) {
 	return a, nil
 }
 
-// Has says whether there is a file of that name in the folder; with none, whether
+// HasFile says whether there is a file of that name in the folder; with none, whether
 // there is the folder.
-func Has(dir string, name ...string) bool {
+func HasFile(dir string, name ...string) bool {
 	var st syscall.Stat_t
 	return syscall.Stat(filepath.Join(append([]string{dir}, name...)...), &st) == nil
 }
 
-func touch(path string) error {
+func touchFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -114,9 +114,9 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// Holder is the number of the process that wrote it into the lock file; 0 if
+// LockHolder is the number of the process that wrote it into the lock file; 0 if
 // there is none.
-func Holder(dir string) int {
+func LockHolder(dir string) int {
 	data, err := os.ReadFile(filepath.Join(dir, LockFile))
 	if err != nil {
 		return 0

@@ -13,10 +13,10 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		id, ok := ParseName(s)
-		if ok && (Name(id) != s || id.Job <= 0 || id.Epoch <= 0 || filepath.Base(s) != s) {
+		if ok && (FolderName(id) != s || id.Job <= 0 || id.Epoch <= 0 || filepath.Base(s) != s) {
 			t.Errorf("%q is read as %+v", s, id)
 		}
-		if back, ok := ParseName(Name(driver.ID{Job: 5, Epoch: id.Epoch})); ok && back.Job != 5 {
+		if back, ok := ParseName(FolderName(driver.ID{Job: 5, Epoch: id.Epoch})); ok && back.Job != 5 {
 			t.Errorf("%+v", back)
 		}
 	})

@@ -44,24 +44,24 @@ type Folders struct {
 // left half removed in it.
 func Open(dir string, c clock.Clock, log *slog.Logger) (*Folders, error) {
 	f := &Folders{dir: dir, clock: c, log: log, trash: make(chan string, 1024), closing: make(chan struct{}),
-		spares: make(chan string, mostSpares)}
-	if err := os.MkdirAll(f.path(trashDir), 0o700); err != nil {
+		spares: make(chan string, maxSpareFolders)}
+	if err := os.MkdirAll(f.folderPath(trashDir), 0o700); err != nil {
 		return nil, err
 	}
-	if err := touch(f.path(rampart)); err != nil {
+	if err := touchFile(f.folderPath(rampart)); err != nil {
 		return nil, err
 	}
-	left, err := os.ReadDir(f.path(trashDir))
+	left, err := os.ReadDir(f.folderPath(trashDir))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range left {
-		f.remove(filepath.Join(f.path(trashDir), e.Name()))
+		f.removeFolder(filepath.Join(f.folderPath(trashDir), e.Name()))
 	}
-	if f.gone, err = openRegister(f.path(goneFile), c()); err != nil {
+	if f.gone, err = openRegister(f.folderPath(goneFile), c()); err != nil {
 		return nil, err
 	}
-	f.sweeper.Go(f.sweep)
+	f.sweeper.Go(f.sweepTrash)
 	return f, nil
 }
 
@@ -69,16 +69,16 @@ func Open(dir string, c clock.Clock, log *slog.Logger) (*Folders, error) {
 func (f *Folders) Close() error {
 	close(f.closing)
 	f.sweeper.Wait()
-	return f.gone.close()
+	return f.gone.closeFile()
 }
 
-func (f *Folders) path(name string) string { return filepath.Join(f.dir, name) }
+func (f *Folders) folderPath(name string) string { return filepath.Join(f.dir, name) }
 
-// Path is the folder of an attempt, whether there is one or not.
-func (f *Folders) Path(id driver.ID) string { return f.path(Name(id)) }
+// AttemptPath is the folder of an attempt, whether there is one or not.
+func (f *Folders) AttemptPath(id driver.ID) string { return f.folderPath(FolderName(id)) }
 
-// IDs are the attempts that have a folder, in order.
-func (f *Folders) IDs() ([]driver.ID, error) {
+// AttemptIDs are the attempts that have a folder, in order.
+func (f *Folders) AttemptIDs() ([]driver.ID, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return nil, err
@@ -95,33 +95,33 @@ func (f *Folders) IDs() ([]driver.ID, error) {
 	return ids, nil
 }
 
-// Fence puts the fence around an attempt: another name for a file that is there
+// PutFence puts the fence around an attempt: another name for a file that is there
 // already, because making one costs ten times as much.
-func (f *Folders) Fence(id driver.ID) error {
-	path := filepath.Join(f.Path(id), FenceFile)
-	if err := os.Link(f.path(rampart), path); err == nil || errors.Is(err, fs.ErrExist) {
+func (f *Folders) PutFence(id driver.ID) error {
+	path := filepath.Join(f.AttemptPath(id), FenceFile)
+	if err := os.Link(f.folderPath(rampart), path); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return touch(path) // a file has only so many names, or none can be added here
+	return touchFile(path) // a file has only so many names, or none can be added here
 }
 
-// Released says whether an attempt was released, not too long ago.
-func (f *Folders) Released(id driver.ID) bool { return f.gone.has(id) }
+// WasReleased says whether an attempt was released, not too long ago.
+func (f *Folders) WasReleased(id driver.ID) bool { return f.gone.hasAttempt(id) }
 
-// Remember notes that an attempt is never to be started again.
-func (f *Folders) Remember(id driver.ID) {
-	if err := f.gone.add(id, f.clock()); err != nil {
+// RememberRelease notes that an attempt is never to be started again.
+func (f *Folders) RememberRelease(id driver.ID) {
+	if err := f.gone.addAttempt(id, f.clock()); err != nil {
 		f.log.Warn("a release cannot be written down", "job", id.Job, "epoch", id.Epoch, "err", err)
 	}
 }
 
 // PutAway takes an attempt's folder out of sight; it is removed in passing.
 func (f *Folders) PutAway(id driver.ID) error {
-	trash := filepath.Join(f.path(trashDir), Name(id))
-	err := os.Rename(f.Path(id), trash)
+	trash := filepath.Join(f.folderPath(trashDir), FolderName(id))
+	err := os.Rename(f.AttemptPath(id), trash)
 	if errors.Is(err, fs.ErrExist) { // it was there before, and put away too
 		if err = removeTree(trash); err == nil {
-			err = os.Rename(f.Path(id), trash)
+			err = os.Rename(f.AttemptPath(id), trash)
 		}
 	}
 	if err != nil {
@@ -135,21 +135,21 @@ func (f *Folders) PutAway(id driver.ID) error {
 	return nil
 }
 
-// sweep removes what was put away, or keeps it for another attempt.
-func (f *Folders) sweep() {
+// sweepTrash removes what was put away, or keeps it for another attempt.
+func (f *Folders) sweepTrash() {
 	for {
 		select {
 		case dir := <-f.trash:
 			if !f.keepSpare(dir) {
-				f.remove(dir)
+				f.removeFolder(dir)
 			}
 		case <-f.closing:
 			for {
 				select {
 				case dir := <-f.trash:
-					f.remove(dir)
+					f.removeFolder(dir)
 				case dir := <-f.spares:
-					f.remove(dir)
+					f.removeFolder(dir)
 				default:
 					return
 				}
@@ -158,7 +158,7 @@ func (f *Folders) sweep() {
 	}
 }
 
-func (f *Folders) remove(dir string) {
+func (f *Folders) removeFolder(dir string) {
 	if err := removeTree(dir); err != nil {
 		f.log.Warn("a folder cannot be removed", "dir", dir, "err", err)
 	}

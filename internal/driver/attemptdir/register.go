@@ -43,13 +43,13 @@ func openRegister(path string, now time.Time) (*register, error) {
 	for i, id := range ids {
 		if age := now.Sub(times[i]); age < rememberFor && len(ids)-i <= rememberMax {
 			r.known[id] = true
-			kept.WriteString(line(id, times[i]))
+			kept.WriteString(registerLine(id, times[i]))
 		}
 	}
 	if bytes.Equal(kept.Bytes(), data) {
 		r.file, err = linefile.Open(path)
 	} else {
-		r.file, err = linefile.Replace(path, kept.Bytes())
+		r.file, err = linefile.ReplaceFile(path, kept.Bytes())
 	}
 	if err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func openRegister(path string, now time.Time) (*register, error) {
 	return r, nil
 }
 
-func line(id driver.ID, at time.Time) string {
-	return fmt.Sprintf("%s %d\n", Name(id), at.Unix())
+func registerLine(id driver.ID, at time.Time) string {
+	return fmt.Sprintf("%s %d\n", FolderName(id), at.Unix())
 }
 
 // parseRegister reads the lines that are whole.
@@ -78,23 +78,23 @@ func parseRegister(data []byte) (ids []driver.ID, times []time.Time) {
 	return ids, times
 }
 
-func (r *register) has(id driver.ID) bool {
+func (r *register) hasAttempt(id driver.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[id]
 }
 
-// add remembers an attempt. That it could not be written down is told, but known
+// addAttempt remembers an attempt. That it could not be written down is told, but known
 // it is, and written with the next.
-func (r *register) add(id driver.ID, now time.Time) error {
+func (r *register) addAttempt(id driver.ID, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.known[id] {
 		r.known[id] = true
-		r.owed = append(r.owed, line(id, now))
+		r.owed = append(r.owed, registerLine(id, now))
 	}
 	for len(r.owed) > 0 {
-		if err := r.file.Append(r.owed[0]); err != nil {
+		if err := r.file.AppendLine(r.owed[0]); err != nil {
 			return err
 		}
 		r.owed = r.owed[1:]
@@ -102,4 +102,4 @@ func (r *register) add(id driver.ID, now time.Time) error {
 	return nil
 }
 
-func (r *register) close() error { return r.file.Close() }
+func (r *register) closeFile() error { return r.file.Close() }

@@ -15,30 +15,30 @@ import (
 // before it makes another. So the folder of an attempt that is over, with the
 // files that every attempt has, emptied, becomes the folder of a later one.
 
-// mostSpares is how many folders wait to be used again.
-const mostSpares = 64
+// maxSpareFolders is how many folders wait to be used again.
+const maxSpareFolders = 64
 
 // spareNames are the files that are kept, and the names under which those who
 // write them find them to write over. Nothing of an attempt is left in them.
 var spareNames = map[string]string{AttemptFile: AttemptFile + ".new", "exit.json": ".exit.json.partial", LockFile: LockFile}
 
-// Prepare makes the folder of an attempt, of a spare one if there is one, and the
+// PrepareFolder makes the folder of an attempt, of a spare one if there is one, and the
 // file that says what to run, unless they are there.
-func (f *Folders) Prepare(id driver.ID, a *wire.Attempt) error {
+func (f *Folders) PrepareFolder(id driver.ID, a *wire.Attempt) error {
 	f.reuse.Store(true)
 	select {
 	case spare := <-f.spares:
-		err := Write(spare, a)
+		err := WriteAttempt(spare, a)
 		if err == nil {
-			err = os.Rename(spare, f.Path(id))
+			err = os.Rename(spare, f.AttemptPath(id))
 		}
 		if err == nil {
 			return nil
 		}
-		f.remove(spare) // there is a folder already, or else what follows says what is wrong
+		f.removeFolder(spare) // there is a folder already, or else what follows says what is wrong
 	default:
 	}
-	_, err := Prepare(f.Path(id), a)
+	_, err := PrepareFolder(f.AttemptPath(id), a)
 	return err
 }
 
@@ -49,16 +49,16 @@ func (f *Folders) keepSpare(dir string) bool {
 		return false
 	}
 	f.spareNumber++
-	spare := filepath.Join(f.path(trashDir), fmt.Sprintf("spare.%d", f.spareNumber)) // a name that no attempt has
-	if clean(dir) != nil || os.Rename(dir, spare) != nil {
+	spare := filepath.Join(f.folderPath(trashDir), fmt.Sprintf("spare.%d", f.spareNumber)) // a name that no attempt has
+	if cleanFolder(dir) != nil || os.Rename(dir, spare) != nil {
 		return false
 	}
 	f.spares <- spare // there is room: nobody else adds any
 	return true
 }
 
-// clean takes all that is of the attempt out of its folder.
-func clean(dir string) error {
+// cleanFolder takes all that is of the attempt out of its folder.
+func cleanFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func clean(dir string) error {
 	}
 	for _, e := range entries {
 		if as := spareNames[e.Name()]; as != "" {
-			if err := empty(filepath.Join(dir, e.Name()), filepath.Join(dir, as)); err != nil {
+			if err := emptyFile(filepath.Join(dir, e.Name()), filepath.Join(dir, as)); err != nil {
 				return err
 			}
 		}
@@ -80,10 +80,10 @@ func clean(dir string) error {
 	return nil
 }
 
-// empty empties a file and gives it another name. Emptied it is before anything
+// emptyFile empties a file and gives it another name. Emptied it is before anything
 // else becomes of it: after a loss of power nobody finds the content of an
 // attempt in the file of another.
-func empty(path, as string) error {
+func emptyFile(path, as string) error {
 	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func inside(t *testing.T, dir string) map[string]int64 {
 
 func openFolders(t *testing.T) *Folders {
 	t.Helper()
-	f, err := Open(t.TempDir(), clock.Real(), slog.New(slog.DiscardHandler))
+	f, err := Open(t.TempDir(), clock.RealClock(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func (f *Folders) waitForSpare(t *testing.T) {
 func TestAFolderThatIsUsedAgainHoldsNothingOfTheAttemptBefore(t *testing.T) {
 	f := openFolders(t)
 	first, second := driver.ID{Job: 1, Epoch: 1}, driver.ID{Job: 2, Epoch: 1}
-	if err := f.Prepare(first, &wire.Attempt{Job: 1, Epoch: 1, Mark: "first"}); err != nil {
+	if err := f.PrepareFolder(first, &wire.Attempt{Job: 1, Epoch: 1, Mark: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	used(t, f.Path(first))
-	before, err := os.Stat(f.Path(first))
+	used(t, f.AttemptPath(first))
+	before, err := os.Stat(f.AttemptPath(first))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,23 +82,23 @@ func TestAFolderThatIsUsedAgainHoldsNothingOfTheAttemptBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.waitForSpare(t)
-	if err := f.Prepare(second, &wire.Attempt{Job: 2, Epoch: 1, Mark: "second"}); err != nil {
+	if err := f.PrepareFolder(second, &wire.Attempt{Job: 2, Epoch: 1, Mark: "second"}); err != nil {
 		t.Fatal(err)
 	}
-	after, err := os.Stat(f.Path(second))
+	after, err := os.Stat(f.AttemptPath(second))
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("another folder was made (%v)", err)
 	}
-	a, err := Read(f.Path(second))
+	a, err := ReadAttempt(f.AttemptPath(second))
 	if err != nil || a.Mark != "second" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	found := inside(t, f.Path(second))
+	found := inside(t, f.AttemptPath(second))
 	delete(found, AttemptFile)
 	if len(found) != 2 || found[LockFile] != 0 || found[".exit.json.partial"] != 0 {
 		t.Errorf("it holds %v", found)
 	}
-	if ids, err := f.IDs(); err != nil || len(ids) != 1 || ids[0] != second {
+	if ids, err := f.AttemptIDs(); err != nil || len(ids) != 1 || ids[0] != second {
 		t.Errorf("%v, %v", ids, err)
 	}
 	if err := f.PutAway(second); err != nil {
@@ -107,7 +107,7 @@ func TestAFolderThatIsUsedAgainHoldsNothingOfTheAttemptBefore(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if found := inside(t, f.path(trashDir)); len(found) != 0 {
+	if found := inside(t, f.folderPath(trashDir)); len(found) != 0 {
 		t.Errorf("%v are left", found)
 	}
 }
@@ -124,10 +124,10 @@ func TestAFolderWithAStrangersFileIsNotUsedAgain(t *testing.T) {
 	} {
 		f := openFolders(t)
 		id := driver.ID{Job: 1, Epoch: 1}
-		if err := f.Prepare(id, &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
+		if err := f.PrepareFolder(id, &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if err := replace(filepath.Join(f.Path(id), "exit.json")); err != nil {
+		if err := replace(filepath.Join(f.AttemptPath(id), "exit.json")); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.PutAway(id); err != nil {
@@ -136,7 +136,7 @@ func TestAFolderWithAStrangersFileIsNotUsedAgain(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if len(f.spares) > 0 || len(inside(t, f.path(trashDir))) > 0 {
+		if len(f.spares) > 0 || len(inside(t, f.folderPath(trashDir))) > 0 {
 			t.Errorf("%s: something is left", name)
 		}
 		if text, err := os.ReadFile(elsewhere); err != nil || string(text) != "precious" {
@@ -150,7 +150,7 @@ func TestWhereThereIsAFolderAlreadyNoSpareTakesItsPlace(t *testing.T) {
 	defer func() { _ = f.Close() }()
 	one, two := driver.ID{Job: 1, Epoch: 1}, driver.ID{Job: 2, Epoch: 1}
 	for _, id := range []driver.ID{one, two} {
-		if err := f.Prepare(id, &wire.Attempt{Job: id.Job, Epoch: 1, Mark: "first"}); err != nil {
+		if err := f.PrepareFolder(id, &wire.Attempt{Job: id.Job, Epoch: 1, Mark: "first"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,10 +158,10 @@ func TestWhereThereIsAFolderAlreadyNoSpareTakesItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.waitForSpare(t)
-	if err := f.Prepare(two, &wire.Attempt{Job: 2, Epoch: 1, Mark: "again"}); err != nil {
+	if err := f.PrepareFolder(two, &wire.Attempt{Job: 2, Epoch: 1, Mark: "again"}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Read(f.Path(two)); err != nil || a.Mark != "first" {
+	if a, err := ReadAttempt(f.AttemptPath(two)); err != nil || a.Mark != "first" {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -34,13 +34,13 @@ type Options struct {
 const (
 	usualPoll   = 5 * time.Second
 	longestPoll = time.Minute // when it does not answer
-	// atOnce is how many submissions are under way at most.
-	atOnce = 8
-	// toAnswer is how long one question may take.
-	toAnswer = 2 * time.Minute
-	// patience is how long Start and Release insist; then they say why it does
+	// maxSubmissions is how many submissions are under way at most.
+	maxSubmissions = 8
+	// queryTimeout is how long one question may take.
+	queryTimeout = 2 * time.Minute
+	// submitTimeout is how long StartAttempt and ReleaseAttempt insist; then they say why it does
 	// not work.
-	patience = 2 * time.Minute
+	submitTimeout = 2 * time.Minute
 )
 
 // Driver runs attempts as jobs of a cluster's manager. It may be used by several
@@ -87,10 +87,10 @@ type attempt struct {
 
 	mu       sync.Mutex // held while something is done about it, one at a time
 	released bool
-	reporter reporter
+	reporter lossReporter
 
 	// Guarded by the driver's lock, as others look at it meanwhile.
-	stopStart context.CancelFunc // of a Start under way
+	stopStart context.CancelFunc // of a StartAttempt under way
 	submitted bool               // the manager has, or had, a job for it
 	job       string             // the manager's name of that; "": not known
 	watched   bool               // while its end may be news
@@ -104,7 +104,7 @@ type attempt struct {
 // manager anything.
 func New(o Options, m Manager) (*Driver, error) {
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -122,13 +122,13 @@ func New(o Options, m Manager) (*Driver, error) {
 	o.Dir = dir
 	tag := sha256.Sum256([]byte(dir))
 	d := &Driver{opt: o, manager: m, clock: o.Clock, log: o.Log, prefix: "gw-" + hex.EncodeToString(tag[:4]) + "-",
-		agents: &binaries{from: o.Agent, dir: filepath.Join(dir, "bin"), clock: o.Clock}, submitting: make(chan struct{}, atOnce),
+		agents: &binaries{from: o.Agent, dir: filepath.Join(dir, "bin"), clock: o.Clock}, submitting: make(chan struct{}, maxSubmissions),
 		attempts: make(map[driver.ID]*attempt), waits: make(map[driver.Need]*memo[driver.Wait]), wake: make(chan struct{}, 1)}
 	if d.folders, err = attemptdir.Open(filepath.Join(dir, "attempts"), d.clock, d.log); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.tasks.Go(d.watch)
+	d.tasks.Go(d.watchLoop)
 	if err := d.takeOver(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cluster %s: %w", o.Cluster, err), d.Close())
 	}
@@ -136,15 +136,15 @@ func New(o Options, m Manager) (*Driver, error) {
 }
 
 // takeOver watches what a driver before us submitted. An attempt of which that is
-// not known waits for Start.
+// not known waits for StartAttempt.
 func (d *Driver) takeOver() error {
-	ids, err := d.folders.IDs()
+	ids, err := d.folders.AttemptIDs()
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		a := d.record(id)
-		if attemptdir.Has(a.dir, attemptdir.FenceFile) {
+		a := d.attemptRecord(id)
+		if attemptdir.HasFile(a.dir, attemptdir.FenceFile) {
 			continue // half released: whoever asked for that asks again
 		}
 		if job, ok := wasSubmitted(a.dir); ok {
@@ -154,9 +154,9 @@ func (d *Driver) takeOver() error {
 	return nil
 }
 
-// Prefix is what the names of this driver's jobs begin with, for people and
+// JobPrefix is what the names of this driver's jobs begin with, for people and
 // programs that look at the manager's queue.
-func (d *Driver) Prefix() string { return d.prefix }
+func (d *Driver) JobPrefix() string { return d.prefix }
 
 // Close stops watching. Jobs and agents run on.
 func (d *Driver) Close() error {
@@ -172,16 +172,16 @@ func (d *Driver) Close() error {
 	return d.folders.Close()
 }
 
-// Notes says what of the options does not work here, one line each for the user.
-func (d *Driver) Notes() []string { return slices.Clone(d.agents.notes()) }
+// UserNotes says what of the options does not work here, one line each for the user.
+func (d *Driver) UserNotes() []string { return slices.Clone(d.agents.userNotes()) }
 
-// record gives the record of an attempt; nil if the driver is closed.
-func (d *Driver) record(id driver.ID) *attempt {
+// attemptRecord gives the record of an attempt; nil if the driver is closed.
+func (d *Driver) attemptRecord(id driver.ID) *attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := d.attempts[id]
 	if a == nil && !d.closed {
-		a = &attempt{id: id, dir: d.folders.Path(id), name: d.prefix + attemptdir.Name(id)}
+		a = &attempt{id: id, dir: d.folders.AttemptPath(id), name: d.prefix + attemptdir.FolderName(id)}
 		d.attempts[id] = a
 	}
 	return a
@@ -191,7 +191,7 @@ func (d *Driver) record(id driver.ID) *attempt {
 func (d *Driver) keepWatch(a *attempt, job string) {
 	d.mu.Lock()
 	a.submitted, a.job, a.watched = true, job, true
-	a.missing, a.after = 0, d.looks.begun()
+	a.missing, a.after = 0, d.looks.lastNumber()
 	d.mu.Unlock()
 	select {
 	case d.wake <- struct{}{}:
@@ -210,8 +210,8 @@ func (d *Driver) inBackground(f func()) bool {
 	return true
 }
 
-// sleep waits; false if ctx ended before.
-func sleep(ctx context.Context, t time.Duration) bool {
+// sleepContext waits; false if ctx ended before.
+func sleepContext(ctx context.Context, t time.Duration) bool {
 	timer := time.NewTimer(t)
 	defer timer.Stop()
 	select {

@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	batchtest.Agent(agent.Guard, agent.Main)
+	batchtest.ActAsAgent(agent.RunGuard, agent.RunAgent)
 	goleak.VerifyTestMain(m)
 }
 
@@ -68,40 +68,40 @@ func TestASubmissionComesAboutWhateverFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(t, nil)
 			c.fail(p)
-			d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
-			if err := d.Start(t.Context(), a); err != nil {
+			d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 			p.release()
-			w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+			w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
 			p.mu.Lock()
 			if len(p.jobs) > c.jobs {
 				t.Errorf("the manager got %d jobs", len(p.jobs))
 			}
 			p.mu.Unlock()
-			if err := d.Release(t.Context(), batchtest.ID(a)); err != nil {
+			if err := d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)); err != nil {
 				t.Error(err)
 			}
-			if w.Started(a) != 1 || w.Told(a, wire.Ended) != 1 || w.Told(a, wire.Lost) != 0 {
-				t.Errorf("it began %d times; heard %+v", w.Started(a), w.Heard(a))
+			if w.StartCount(a) != 1 || w.CountMessages(a, wire.Ended) != 1 || w.CountMessages(a, wire.Lost) != 0 {
+				t.Errorf("it began %d times; heard %+v", w.StartCount(a), w.HeardMessages(a))
 			}
 		})
 	}
 }
 
-// A crash of the broker is a driver that ends in the middle of Start.
+// A crash of the broker is a driver that ends in the middle of StartAttempt.
 func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		crash func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt)
 		jobs  int
 	}{
 		"the folder is there, and nothing in it": {func(t *testing.T, w *batchtest.World, _ *pretender, a *wire.Attempt) {
-			if err := os.MkdirAll(w.Folder(a), 0o700); err != nil {
+			if err := os.MkdirAll(w.AttemptFolder(a), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
 		"the file is empty": {func(t *testing.T, w *batchtest.World, _ *pretender, a *wire.Attempt) {
-			if err := errors.Join(os.MkdirAll(w.Folder(a), 0o700), os.WriteFile(filepath.Join(w.Folder(a), "attempt.json"), nil, 0o600)); err != nil {
+			if err := errors.Join(os.MkdirAll(w.AttemptFolder(a), 0o700), os.WriteFile(filepath.Join(w.AttemptFolder(a), "attempt.json"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
@@ -119,38 +119,38 @@ func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 		"submitted, not written down, it has ended": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.after, p.queue = func(int) error { return errPassing }, func(int) error { return errPassing }
 			startBriefly(t, w, p, a)
-			w.Until("its end", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone })
+			w.WaitUntil("its end", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone })
 			p.after, p.queue = nil, nil
 		}, 1},
 		"submitted, written down by half": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.hold = true
-			if err := w.OpenBatch().Start(t.Context(), a); err != nil {
+			if err := w.OpenBatch().StartAttempt(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(filepath.Join(w.Folder(a), "submitted.json"), 3); err != nil {
+			if err := os.Truncate(filepath.Join(w.AttemptFolder(a), "submitted.json"), 3); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
 		"submitted and written down": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.hold = true
-			if err := w.OpenBatch().Start(t.Context(), a); err != nil {
+			if err := w.OpenBatch().StartAttempt(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(t, nil)
-			a := w.Attempt(drivertest.Ends)
+			a := w.AttemptFor(drivertest.Ends)
 			w.OpenBatch()
 			c.crash(t, w, p, a)
 			d := w.OpenBatch()
-			if err := d.Start(t.Context(), a); err != nil {
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 			p.release()
-			w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-			if len(p.jobs) != c.jobs || w.Started(a) != 1 || w.Told(a, wire.Lost) != 0 {
-				t.Errorf("%d jobs; it began %d times; heard %+v", len(p.jobs), w.Started(a), w.Heard(a))
+			w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+			if len(p.jobs) != c.jobs || w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) != 0 {
+				t.Errorf("%d jobs; it began %d times; heard %+v", len(p.jobs), w.StartCount(a), w.HeardMessages(a))
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func startBriefly(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attemp
 		time.Sleep(100 * time.Millisecond)
 		cancel()
 	}()
-	if err := w.OpenBatch().Start(ctx, a); err == nil || errors.Is(err, driver.ErrAway) {
+	if err := w.OpenBatch().StartAttempt(ctx, a); err == nil || errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v of a submission whose fate is not known", err)
 	}
 	w.Close()
@@ -178,30 +178,30 @@ func startBriefly(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attemp
 func TestARefusalIsFinalAndLeavesNothing(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.before = func(int) error { return fmt.Errorf("%w: no such queue", driver.ErrRefused) }
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
-	if err := d.Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "no such queue") {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
+	if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "no such queue") {
 		t.Errorf("got %v", err)
 	}
-	if found, err := d.Find(t.Context()); err != nil || len(found) > 0 || p.called("submit") != 1 {
+	if found, err := d.FindAttempts(t.Context()); err != nil || len(found) > 0 || p.called("submit") != 1 {
 		t.Errorf("found %v, %v after %d tries", found, err, p.called("submit"))
 	}
 	p.before = nil
-	if err := d.Start(t.Context(), a); err != nil { // the settings were mended
+	if err := d.StartAttempt(t.Context(), a); err != nil { // the settings were mended
 		t.Error(err)
 	}
-	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
 }
 
 func TestAnAttemptThatCertainlyWasNotTakenMayGoElsewhere(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.before = func(int) error { return fmt.Errorf("%w: nobody there", driver.ErrAway) }
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := d.Start(ctx, a); !errors.Is(err, driver.ErrAway) {
+	if err := d.StartAttempt(ctx, a); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v", err)
 	}
-	if found, err := d.Find(t.Context()); err != nil || len(found) > 0 {
+	if found, err := d.FindAttempts(t.Context()); err != nil || len(found) > 0 {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
@@ -209,11 +209,11 @@ func TestAnAttemptThatCertainlyWasNotTakenMayGoElsewhere(t *testing.T) {
 func TestAReleaseDoesNotWaitForASubmissionThatDoesNotComeAbout(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.before = func(int) error { return errPassing }
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	started := make(chan error, 1)
-	go func() { started <- d.Start(t.Context(), a) }()
-	w.Until("a try", func() bool { return p.called("submit") > 0 })
-	if err := d.Release(t.Context(), batchtest.ID(a)); err != nil {
+	go func() { started <- d.StartAttempt(t.Context(), a) }()
+	w.WaitUntil("a try", func() bool { return p.called("submit") > 0 })
+	if err := d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)); err != nil {
 		t.Error(err)
 	}
 	if err := <-started; err == nil {
@@ -224,19 +224,19 @@ func TestAReleaseDoesNotWaitForASubmissionThatDoesNotComeAbout(t *testing.T) {
 func TestAJobThatComesAboutAfterTheReleaseIsEnded(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
 	p.hold = true
-	d, a, other := w.OpenBatch(), w.Attempt(drivertest.Ends), w.Attempt(drivertest.Ends)
+	d, a, other := w.OpenBatch(), w.AttemptFor(drivertest.Ends), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, a)
 	mustStart(t, d, other)
-	if err := d.Release(t.Context(), batchtest.ID(a)); err != nil {
+	if err := d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)); err != nil {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
 	late := p.jobs[0].Request
 	p.mu.Unlock()
-	if _, err := p.Submit(t.Context(), &late); err != nil {
+	if _, err := p.SubmitJob(t.Context(), &late); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("it to be cancelled", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[2].gone })
+	w.WaitUntil("it to be cancelled", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[2].gone })
 	if p.jobs[1].gone {
 		t.Error("another was cancelled")
 	}
@@ -244,7 +244,7 @@ func TestAJobThatComesAboutAfterTheReleaseIsEnded(t *testing.T) {
 
 func mustStart(t *testing.T, d *batch.Driver, a *wire.Attempt) {
 	t.Helper()
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -264,14 +264,14 @@ func TestOldBinariesGoWhenNobodyNeedsThem(t *testing.T) {
 			}
 		}
 	}
-	user := w.Attempt(drivertest.Ends)
-	if err := errors.Join(os.MkdirAll(w.Folder(user), 0o700),
-		os.WriteFile(filepath.Join(w.Folder(user), "script"), []byte("exec "+bin+"/00000000000000aa/godwit"), 0o600)); err != nil {
+	user := w.AttemptFor(drivertest.Ends)
+	if err := errors.Join(os.MkdirAll(w.AttemptFolder(user), 0o700),
+		os.WriteFile(filepath.Join(w.AttemptFolder(user), "script"), []byte("exec "+bin+"/00000000000000aa/godwit"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	mustStart(t, w.OpenBatch(), w.Attempt(drivertest.Ends))
+	mustStart(t, w.OpenBatch(), w.AttemptFor(drivertest.Ends))
 	for name, want := range map[string]bool{"00000000000000aa": true, "00000000000000bb": false, "00000000000000cc": true, ".new-1": false, "notes": true} {
-		if got := attemptdir.Has(bin, name); got != want {
+		if got := attemptdir.HasFile(bin, name); got != want {
 			t.Errorf("%s is there: %v", name, got)
 		}
 	}
@@ -283,9 +283,9 @@ func TestAtMostEightSubmitAtOnce(t *testing.T) {
 	d := w.OpenBatch()
 	var all sync.WaitGroup
 	for range 40 {
-		a := w.Attempt(drivertest.Ends)
+		a := w.AttemptFor(drivertest.Ends)
 		all.Go(func() {
-			if err := d.Start(t.Context(), a); err != nil {
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Error(err)
 			}
 		})
@@ -298,37 +298,37 @@ func TestAtMostEightSubmitAtOnce(t *testing.T) {
 
 func TestTheManagerIsAskedOnlyWhileThereIsSomethingToWatch(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	time.Sleep(100 * time.Millisecond)
 	if n := p.called("queue"); n != 0 {
 		t.Errorf("asked %d times about nothing", n)
 	}
 	p.hold = true
 	for range 20 { // however many there are
-		if err := d.Start(t.Context(), w.Attempt(drivertest.Ends)); err != nil {
+		if err := d.StartAttempt(t.Context(), w.AttemptFor(drivertest.Ends)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	before := p.called("queue")
-	w.Until("five answers", func() bool { return p.called("queue") >= before+5 })
-	if why, err := d.Why(t.Context(), batchtest.ID(a)); err != nil || !strings.Contains(why, "waits in the cluster's queue: Resources") {
+	w.WaitUntil("five answers", func() bool { return p.called("queue") >= before+5 })
+	if why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); err != nil || !strings.Contains(why, "waits in the cluster's queue: Resources") {
 		t.Errorf("%q, %v", why, err)
 	}
 	p.release()
-	w.Until("all ends", func() bool {
-		found, err := d.Find(t.Context())
+	w.WaitUntil("all ends", func() bool {
+		found, err := d.FindAttempts(t.Context())
 		for _, f := range found {
-			if !attemptdir.Has(w.Options.Dir, "attempts", attemptdir.Name(f.ID), "known") {
+			if !attemptdir.HasFile(w.Options.Dir, "attempts", attemptdir.FolderName(f.ID), "known") {
 				return false
 			}
 		}
 		return err == nil
 	})
 	var quiet int
-	w.Until("silence", func() bool {
+	w.WaitUntil("silence", func() bool {
 		before := p.called("queue")
 		time.Sleep(100 * time.Millisecond)
 		quiet = p.called("queue") - before
@@ -338,17 +338,17 @@ func TestTheManagerIsAskedOnlyWhileThereIsSomethingToWatch(t *testing.T) {
 
 func TestAQuestionWithoutAnAnswerMeansNothing(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 10 * time.Millisecond })
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
 	p.mu.Lock()
 	p.queue = func(int) error { return errPassing }
 	p.mu.Unlock()
 	n := p.called("queue")
-	w.Until("questions", func() bool { return p.called("queue") > n+3 })
-	if why, _ := d.Why(t.Context(), batchtest.ID(a)); !strings.Contains(why, "does not answer at present: it passes") {
+	w.WaitUntil("questions", func() bool { return p.called("queue") > n+3 })
+	if why, _ := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); !strings.Contains(why, "does not answer at present: it passes") {
 		t.Errorf("%q", why)
 	}
 	// Ever more rarely.
@@ -357,7 +357,7 @@ func TestAQuestionWithoutAnAnswerMeansNothing(t *testing.T) {
 	if more := p.called("queue") - n; more > 5 {
 		t.Errorf("asked %d times", more)
 	}
-	if p.called("ended") != 0 || w.Told(a, wire.Lost) != 0 {
+	if p.called("ended") != 0 || w.CountMessages(a, wire.Lost) != 0 {
 		t.Error("it counts as lost")
 	}
 	p.mu.Lock()
@@ -375,21 +375,21 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(t, nil)
 			p.hold, p.ended = true, failFirst(2, errPassing)
-			d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
-			if err := d.Start(t.Context(), a); err != nil {
+			d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 			p.lose(c.how)
-			w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-			m := w.Heard(a)
+			w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
+			m := w.HeardMessages(a)
 			if last := m[len(m)-1]; !strings.Contains(last.Why, c.want) || strings.Contains(last.Why, "\n") || last.Cause != c.cause {
 				t.Errorf("%q, %q", last.Why, last.Cause)
 			}
 			p.release() // a manager that was wrong
-			if err := d.Start(t.Context(), a); err != nil {
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Error(err)
 			}
-			if w.Started(a) != 0 {
+			if w.StartCount(a) != 0 {
 				t.Error("what was reported lost began")
 			}
 		})
@@ -401,14 +401,14 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 func TestAScriptThatHostsDoNotFindIsToldSo(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 10 * time.Millisecond })
 	p.hold = true
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, a)
 	if err := os.WriteFile(p.jobs[0].Script, []byte("#!/bin/sh\nexec /nowhere/godwit\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p.release()
-	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-	m := w.Heard(a)
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
+	m := w.HeardMessages(a)
 	if why := m[len(m)-1].Why; !strings.Contains(why, "exit code 127") || !strings.Contains(why, "/nowhere") || !strings.Contains(why, "do all hosts of the cluster see /") {
 		t.Errorf("%q", why)
 	}
@@ -417,12 +417,12 @@ func TestAScriptThatHostsDoNotFindIsToldSo(t *testing.T) {
 func TestAJobThatWouldWaitForEverIsGivenUp(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 10 * time.Millisecond })
 	p.hold, p.hopeless = true, true
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, a)
-	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
 	cancelled := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone }
-	w.Until("its job to be cancelled", cancelled)
-	if m := w.Heard(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || p.called("queue") < 12 {
+	w.WaitUntil("its job to be cancelled", cancelled)
+	if m := w.HeardMessages(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || p.called("queue") < 12 {
 		t.Errorf("%+v after %d answers", m, p.called("queue"))
 	}
 }
@@ -431,46 +431,46 @@ func TestAJobThatWouldWaitForEverIsGivenUp(t *testing.T) {
 func TestAnAttemptWhoseAgentLivesIsAliveWhateverTheManagerSays(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
 	d := w.OpenBatch()
-	a := w.Line(`echo began >> "$NOTES"; until [ -e "$NOTES.go" ]; do sleep 0.02; done; exit 5`)
-	if err := d.Start(t.Context(), a); err != nil {
+	a := w.AttemptFromLine(`echo began >> "$NOTES"; until [ -e "$NOTES.go" ]; do sleep 0.02; done; exit 5`)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
 	p.lose("NODE_FAIL")
 	n := p.called("queue")
-	w.Until("some answers", func() bool { return p.called("queue") > n+5 })
-	if w.Told(a, wire.Lost) != 0 || attemptdir.Has(w.Folder(a), attemptdir.LostFile) {
+	w.WaitUntil("some answers", func() bool { return p.called("queue") > n+5 })
+	if w.CountMessages(a, wire.Lost) != 0 || attemptdir.HasFile(w.AttemptFolder(a), attemptdir.LostFile) {
 		t.Error("it is taken for lost")
 	}
 	d = w.OpenBatch()
-	if found, err := d.Find(t.Context()); err != nil || len(found) != 1 || !found[0].Alive {
+	if found, err := d.FindAttempts(t.Context()); err != nil || len(found) != 1 || !found[0].Alive {
 		t.Errorf("found %v, %v", found, err)
 	}
 	if err := os.WriteFile(w.Dir+"/notes.1.go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("its end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-	if m := w.Heard(a); m[len(m)-1].Code != 5 || w.Started(a) != 1 {
+	w.WaitUntil("its end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+	if m := w.HeardMessages(a); m[len(m)-1].Code != 5 || w.StartCount(a) != 1 {
 		t.Errorf("%+v", m)
 	}
 }
 
 func TestWhatEndedUnheardIsToldWhenItsJobIsGone(t *testing.T) {
 	w, _ := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
-	w.Deaf(true)
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
+	w.SetDeaf(true)
 	// The manager ends the job while nobody listens: all of its processes.
 	w.Close()
 	killAll(t, w, a)
-	w.Deaf(false)
+	w.SetDeaf(false)
 	w.OpenBatch()
-	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-	if w.Started(a) != 1 || w.Living(a) > 0 {
-		t.Errorf("it began %d times, %d live", w.Started(a), w.Living(a))
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
+	if w.StartCount(a) != 1 || w.LivingProcesses(a) > 0 {
+		t.Errorf("it began %d times, %d live", w.StartCount(a), w.LivingProcesses(a))
 	}
 }
 
@@ -484,7 +484,7 @@ func killAll(t *testing.T, w *batchtest.World, a *wire.Attempt) {
 	}
 	for _, file := range dirs {
 		line, err := os.ReadFile(file)
-		if err != nil || !strings.HasSuffix(string(line), "--guard\x00"+w.Folder(a)+"\x00") {
+		if err != nil || !strings.HasSuffix(string(line), "--guard\x00"+w.AttemptFolder(a)+"\x00") {
 			continue
 		}
 		var pid int
@@ -507,12 +507,12 @@ func TestWhatAgentsAreTold(t *testing.T) {
 	for _, c := range []struct {
 		time, want time.Duration
 	}{{0, 2 * time.Minute}, {time.Hour, 67 * time.Minute}, {30 * time.Second, 2 * time.Minute}, {5 * time.Hour, 3 * time.Hour}} {
-		a := w.Attempt(drivertest.Ends)
+		a := w.AttemptFor(drivertest.Ends)
 		a.Broker, a.CPUs, a.Cgroup, a.Spec.Time, a.Procs, a.Spec.Memory = "else", []int{1}, "x", c.time, 4, 1<<30
-		if err := d.Start(t.Context(), a); err != nil {
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		got, err := attemptdir.Read(w.Folder(a))
+		got, err := attemptdir.ReadAttempt(w.AttemptFolder(a))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -533,11 +533,11 @@ func TestWhatAgentsAreTold(t *testing.T) {
 func TestWithoutALimitTheManagersOwnIsTold(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.hold, p.usual = true, time.Hour
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := attemptdir.Read(w.Folder(a)); err != nil || got.Limit != time.Hour || p.jobs[0].Time != 0 {
+	if got, err := attemptdir.ReadAttempt(w.AttemptFolder(a)); err != nil || got.Limit != time.Hour || p.jobs[0].Time != 0 {
 		t.Errorf("told %v, asked for %v, %v", got.Limit, p.jobs[0].Time, err)
 	}
 }
@@ -545,7 +545,7 @@ func TestWithoutALimitTheManagersOwnIsTold(t *testing.T) {
 // What users write reaches their program as they wrote it, and nothing on the way.
 func TestWhatUsersWriteArrivesVerbatim(t *testing.T) {
 	w, _ := newWorld(t, nil)
-	batchtest.Verbatim(t, w)
+	batchtest.CheckVerbatim(t, w)
 }
 
 func TestAnswersServeForAWhile(t *testing.T) {
@@ -554,12 +554,12 @@ func TestAnswersServeForAWhile(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			l, err := d.Load(t.Context())
+			l, err := d.MeasureLoad(t.Context())
 			if err != nil || l.Share != 1 || l.Why != "3 of 4 cores free, 3 jobs pending" {
 				t.Errorf("%+v, %v", l, err)
 			}
 			for procs := 1; procs < 3; procs++ {
-				if got, err := d.Wait(t.Context(), driver.Need{Procs: procs}); err != nil || got.Why != fmt.Sprint(procs) || !got.Known {
+				if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: procs}); err != nil || got.Why != fmt.Sprint(procs) || !got.Known {
 					t.Errorf("%+v, %v", got, err)
 				}
 			}
@@ -583,16 +583,16 @@ func TestManyAreReleasedWithFewQuestions(t *testing.T) {
 	d := w.OpenBatch()
 	var ids []driver.ID
 	for range 100 {
-		a := w.Attempt(drivertest.Ends)
-		if err := d.Start(t.Context(), a); err != nil {
+		a := w.AttemptFor(drivertest.Ends)
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, batchtest.ID(a))
+		ids = append(ids, batchtest.AttemptID(a))
 	}
 	var all sync.WaitGroup
 	for _, id := range ids {
 		all.Go(func() {
-			if err := d.Release(t.Context(), id); err != nil {
+			if err := d.ReleaseAttempt(t.Context(), id); err != nil {
 				t.Error(err)
 			}
 		})
@@ -606,11 +606,11 @@ func TestManyAreReleasedWithFewQuestions(t *testing.T) {
 func TestOneLineOfJSON(t *testing.T) { // submitted.json is read by people too
 	w, p := newWorld(t, nil)
 	p.hold = true
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(w.Folder(a), "submitted.json"))
+	data, err := os.ReadFile(filepath.Join(w.AttemptFolder(a), "submitted.json"))
 	var got map[string]string
 	if err != nil || json.Unmarshal(data, &got) != nil || got["job"] != "100" {
 		t.Errorf("%s, %v", data, err)

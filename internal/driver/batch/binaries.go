@@ -42,14 +42,14 @@ type binaries struct {
 	said []string
 }
 
-// agent is the path of the agent's binary for all hosts.
-func (b *binaries) agent() (string, error) {
+// agentPath is the path of the agent's binary for all hosts.
+func (b *binaries) agentPath() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.path != "" && attemptdir.Has(b.path) {
+	if b.path != "" && attemptdir.HasFile(b.path) {
 		return b.path, nil
 	}
-	path, err := b.install()
+	path, err := b.installFiles()
 	if err != nil {
 		return "", fmt.Errorf("bring the agent to where the cluster finds it: %w", err)
 	}
@@ -57,13 +57,13 @@ func (b *binaries) agent() (string, error) {
 	return path, nil
 }
 
-func (b *binaries) notes() []string {
+func (b *binaries) userNotes() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.said
 }
 
-func (b *binaries) install() (string, error) {
+func (b *binaries) installFiles() (string, error) {
 	from, beside := b.from, b.from
 	if from == "" {
 		from = "/proc/self/exe" // also after its file was replaced
@@ -88,17 +88,17 @@ func (b *binaries) install() (string, error) {
 		return "", err
 	}
 	home := filepath.Join(b.dir, hex.EncodeToString(sum.Sum(nil))[:16])
-	if !attemptdir.Has(home) {
-		if err := b.bring(files, home); err != nil {
+	if !attemptdir.HasFile(home) {
+		if err := b.copyFiles(files, home); err != nil {
 			return "", err
 		}
 	}
-	b.tidy(home)
+	b.removeOld(home)
 	return filepath.Join(home, agentName), nil
 }
 
-// bring copies the files to a folder that appears when it is whole.
-func (b *binaries) bring(files map[string]string, home string) error {
+// copyFiles copies the files to a folder that appears when it is whole.
+func (b *binaries) copyFiles(files map[string]string, home string) error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func (b *binaries) bring(files map[string]string, home string) error {
 	return nil
 }
 
-// outOfUse is how long binaries are kept that no attempt needs: another program
+// binariesMaxAge is how long binaries are kept that no attempt needs: another program
 // may be about to.
-const outOfUse = 7 * 24 * time.Hour
+const binariesMaxAge = 7 * 24 * time.Hour
 
 var byContent = lazyregexp.New(`^([0-9a-f]{16}|\.new-.*)$`)
 
-// tidy removes what earlier versions left and no attempt refers to.
-func (b *binaries) tidy(current string) {
+// removeOld removes what earlier versions left and no attempt refers to.
+func (b *binaries) removeOld(current string) {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return // there is nothing to be removed then
@@ -133,14 +133,14 @@ func (b *binaries) tidy(current string) {
 	var old []string
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && byContent.MatchString(e.Name()) && filepath.Join(b.dir, e.Name()) != current && b.clock.Since(info.ModTime()) > outOfUse {
+		if err == nil && byContent.MatchString(e.Name()) && filepath.Join(b.dir, e.Name()) != current && b.clock.Since(info.ModTime()) > binariesMaxAge {
 			old = append(old, e.Name())
 		}
 	}
 	if len(old) == 0 {
 		return
 	}
-	scripts, err := filepath.Glob(filepath.Join(literally(filepath.Dir(b.dir)), "attempts", "*", scriptFile))
+	scripts, err := filepath.Glob(filepath.Join(escapePattern(filepath.Dir(b.dir)), "attempts", "*", scriptFile))
 	if err != nil {
 		return
 	}
@@ -156,8 +156,8 @@ func (b *binaries) tidy(current string) {
 	}
 }
 
-// literally makes a pattern of a path.
-func literally(path string) string {
+// escapePattern makes a pattern of a path.
+func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 

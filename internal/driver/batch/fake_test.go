@@ -64,7 +64,7 @@ func (p *pretender) called(what string) int {
 	return p.calls[what]
 }
 
-func (p *pretender) Hold(_ context.Context, name string, _ time.Time, _ driver.Need) error {
+func (p *pretender) HoldHosts(_ context.Context, name string, _ time.Time, _ driver.Need) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held == nil {
@@ -74,16 +74,16 @@ func (p *pretender) Hold(_ context.Context, name string, _ time.Time, _ driver.N
 	return p.refuse
 }
 
-func (p *pretender) LetGo(_ context.Context, name string) error {
+func (p *pretender) DropHold(_ context.Context, name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.held, name)
 	return nil
 }
 
-func (p *pretender) Kind() string { return jobfile.Slurm }
+func (p *pretender) KindName() string { return jobfile.Slurm }
 
-func (p *pretender) Submit(ctx context.Context, r *batch.Request) (string, error) {
+func (p *pretender) SubmitJob(ctx context.Context, r *batch.Request) (string, error) {
 	n := p.count("submit")
 	p.mu.Lock()
 	p.atOnce++
@@ -166,7 +166,7 @@ func (p *pretender) lose(how string) {
 	}
 }
 
-func (p *pretender) Queue(_ context.Context, prefix string) ([]batch.Entry, error) {
+func (p *pretender) ListQueue(_ context.Context, prefix string) ([]batch.Entry, error) {
 	n := p.count("queue")
 	time.Sleep(p.tardy)
 	p.mu.Lock()
@@ -190,7 +190,7 @@ func (p *pretender) Queue(_ context.Context, prefix string) ([]batch.Entry, erro
 	return list, nil
 }
 
-func (p *pretender) Ended(_ context.Context, ids []string) (map[string]batch.Ending, error) {
+func (p *pretender) JobEndings(_ context.Context, ids []string) (map[string]batch.Ending, error) {
 	n := p.count("ended")
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +210,7 @@ func (p *pretender) Ended(_ context.Context, ids []string) (map[string]batch.End
 	return list, nil
 }
 
-func (p *pretender) Cancel(_ context.Context, ids []string) error {
+func (p *pretender) CancelJobs(_ context.Context, ids []string) error {
 	p.count("cancel")
 	time.Sleep(max(p.tardy, 5*time.Millisecond))
 	p.mu.Lock()
@@ -230,7 +230,7 @@ func (p *pretender) Cancel(_ context.Context, ids []string) error {
 	return nil
 }
 
-func (p *pretender) Survey(context.Context) (*driver.Survey, error) {
+func (p *pretender) SurveyHosts(context.Context) (*driver.Survey, error) {
 	if p.count("survey") < 0 {
 		return nil, errors.New("never")
 	}
@@ -238,8 +238,10 @@ func (p *pretender) Survey(context.Context) (*driver.Survey, error) {
 		{Name: "a", Procs: 4, Free: 3}, {Name: "b", Procs: 8, Free: 8, Down: true}}}, nil
 }
 
-func (p *pretender) Limits(context.Context) (usual, most time.Duration) { return p.usual, p.longest }
+func (p *pretender) TimeLimits(context.Context) (usual, most time.Duration) {
+	return p.usual, p.longest
+}
 
-func (p *pretender) Wait(_ context.Context, n driver.Need) (driver.Wait, error) {
+func (p *pretender) EstimateWait(_ context.Context, n driver.Need) (driver.Wait, error) {
 	return driver.Wait{Known: true, Seconds: float64(p.count("wait")), Why: fmt.Sprint(n.Procs)}, nil
 }

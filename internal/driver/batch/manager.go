@@ -19,34 +19,34 @@ import (
 // Manager is the dialect of one kind of batch system. Its methods may be called
 // from several goroutines.
 type Manager interface {
-	// Kind is what package jobfile calls managers of this kind.
-	Kind() string
-	// Submit hands a script to the manager and returns the manager's name for the
+	// KindName is what package jobfile calls managers of this kind.
+	KindName() string
+	// SubmitJob hands a script to the manager and returns the manager's name for the
 	// job. An error that wraps driver.ErrRefused is final; any other may pass. With
 	// one that wraps driver.ErrAway the job was certainly not taken; with any other
 	// that is not known.
-	Submit(ctx context.Context, r *Request) (id string, err error)
-	// Queue lists all jobs of this user that wait or run and whose name begins
+	SubmitJob(ctx context.Context, r *Request) (id string, err error)
+	// ListQueue lists all jobs of this user that wait or run and whose name begins
 	// with prefix: one call of the manager, however many there are.
-	Queue(ctx context.Context, prefix string) ([]Entry, error)
-	// Ended says how jobs ended that have left the queue. Those that the manager
+	ListQueue(ctx context.Context, prefix string) ([]Entry, error)
+	// JobEndings says how jobs ended that have left the queue. Those that the manager
 	// has forgotten, or that have not ended, are missing.
-	Ended(ctx context.Context, ids []string) (map[string]Ending, error)
-	// Cancel ends jobs. Those that are over, or unknown, are no error.
-	Cancel(ctx context.Context, ids []string) error
-	Survey(ctx context.Context) (*driver.Survey, error)
-	Wait(ctx context.Context, n driver.Need) (driver.Wait, error)
+	JobEndings(ctx context.Context, ids []string) (map[string]Ending, error)
+	// CancelJobs ends jobs. Those that are over, or unknown, are no error.
+	CancelJobs(ctx context.Context, ids []string) error
+	SurveyHosts(ctx context.Context) (*driver.Survey, error)
+	EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error)
 }
 
 // Prefacer is a manager whose scripts begin with some lines of its own.
 type Prefacer interface {
-	Preface() string // lines of the shell
+	ScriptPreface() string // lines of the shell
 }
 
 // Limiter is a manager that says how long jobs may run that ask for no time, and
 // how long at most; 0: for ever, or not known.
 type Limiter interface {
-	Limits(ctx context.Context) (usual, most time.Duration)
+	TimeLimits(ctx context.Context) (usual, most time.Duration)
 }
 
 // Request is what the manager is asked for. Nothing of it comes from a user but

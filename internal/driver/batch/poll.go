@@ -24,15 +24,15 @@ type looks struct {
 	count uint64
 }
 
-// begun is the number of the last look that has been asked for.
-func (l *looks) begun() uint64 {
+// lastNumber is the number of the last look that has been asked for.
+func (l *looks) lastNumber() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
-// look asks the manager what jobs of ours it has.
-func (d *Driver) look(ctx context.Context) (*look, error) {
+// queryQueue asks the manager what jobs of ours it has.
+func (d *Driver) queryQueue(ctx context.Context) (*look, error) {
 	d.looks.mu.Lock()
 	if d.looks.next == nil {
 		d.looks.next = &look{done: make(chan struct{})}
@@ -41,7 +41,7 @@ func (d *Driver) look(ctx context.Context) (*look, error) {
 	start := !d.looks.busy
 	d.looks.busy = true
 	d.looks.mu.Unlock()
-	if start && !d.inBackground(d.lookAround) {
+	if start && !d.inBackground(d.pollWhileAsked) {
 		return nil, errClosed
 	}
 	select {
@@ -54,8 +54,8 @@ func (d *Driver) look(ctx context.Context) (*look, error) {
 	}
 }
 
-// lookAround asks as long as somebody wants to know.
-func (d *Driver) lookAround() {
+// pollWhileAsked asks as long as somebody wants to know.
+func (d *Driver) pollWhileAsked() {
 	for {
 		d.looks.mu.Lock()
 		now := d.looks.next
@@ -69,19 +69,19 @@ func (d *Driver) lookAround() {
 		now.number = d.looks.count
 		d.looks.mu.Unlock()
 		began := d.clock()
-		now.ask(d)
+		now.askManager(d)
 		close(now.done)
 		// Who asks again at once shall not be all that the manager does.
-		if !sleep(d.ctx, min(max(d.clock.Since(began), 10*time.Millisecond), time.Second)) {
+		if !sleepContext(d.ctx, min(max(d.clock.Since(began), 10*time.Millisecond), time.Second)) {
 			return
 		}
 	}
 }
 
-func (l *look) ask(d *Driver) {
-	ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
+func (l *look) askManager(d *Driver) {
+	ctx, cancel := context.WithTimeout(d.ctx, queryTimeout)
 	defer cancel()
-	entries, err := d.manager.Queue(ctx, d.prefix)
+	entries, err := d.manager.ListQueue(ctx, d.prefix)
 	l.err = err
 	l.jobs = make(map[string][]Entry, len(entries))
 	for _, e := range entries {
@@ -141,8 +141,8 @@ func (d *Driver) cancelAll() {
 			return
 		}
 		d.cancels.mu.Unlock()
-		ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
-		now.err = d.manager.Cancel(ctx, now.ids)
+		ctx, cancel := context.WithTimeout(d.ctx, queryTimeout)
+		now.err = d.manager.CancelJobs(ctx, now.ids)
 		cancel()
 		close(now.done)
 	}

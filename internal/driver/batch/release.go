@@ -17,26 +17,26 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
 
-// Release ends the attempt, in an order in which nothing can slip through: first
+// ReleaseAttempt ends the attempt, in an order in which nothing can slip through: first
 // the fence, so that an agent that comes up starts nothing; then all jobs of its
 // name, until the manager has none; then the lock, which proves that no agent is
 // left; then, under the lock, the folder goes away. A job that comes up later
 // finds neither fence nor folder and cannot start anything.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
-	if err := d.release(ctx, id); err != nil {
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
+	if err := d.releaseAttempt(ctx, id); err != nil {
 		return fmt.Errorf("release job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) release(ctx context.Context, id driver.ID) error {
+func (d *Driver) releaseAttempt(ctx context.Context, id driver.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if id.Job <= 0 || id.Epoch <= 0 {
 		return nil // there never was one
 	}
-	a := d.record(id)
+	a := d.attemptRecord(id)
 	if a == nil {
 		return errClosed
 	}
@@ -48,16 +48,16 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.released = true // nothing is started any more, whatever happens below
-	if attemptdir.Has(a.dir) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+	if attemptdir.HasFile(a.dir) {
+		ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 		defer cancel()
-		if err := d.end(ctx, a); err != nil {
+		if err := d.endAttempt(ctx, a); err != nil {
 			return err
 		}
 	} else {
-		d.folders.Remember(id)
+		d.folders.RememberRelease(id)
 	}
-	if err := d.Unreserve(ctx, id); err != nil {
+	if err := d.CancelReservation(ctx, id); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -66,10 +66,10 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 	return nil
 }
 
-// end ends what runs on an attempt's folder and puts the folder away.
-func (d *Driver) end(ctx context.Context, a *attempt) error {
+// endAttempt ends what runs on an attempt's folder and puts the folder away.
+func (d *Driver) endAttempt(ctx context.Context, a *attempt) error {
 	// On a full disk there is no fence: the lock and the end of the folder will do.
-	if err := d.folders.Fence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if err := d.folders.PutFence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
 	if err := d.clearQueue(ctx, a); err != nil {
@@ -83,25 +83,25 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 	if err := d.killLeftovers(ctx, a); err != nil {
 		return err
 	}
-	d.folders.Remember(a.id)
+	d.folders.RememberRelease(a.id)
 	return d.folders.PutAway(a.id)
 }
 
 const (
-	// leaving is how long a job that has nothing more to do may take to leave.
-	leaving = 2 * time.Second
-	// again is when a job is cancelled once more that has not gone.
-	again = 10 * time.Second
-	// tooLong is how long a manager may take over the end of a job whose agent is
+	// exitTimeout is how long a job that has nothing more to do may take to leave.
+	exitTimeout = 2 * time.Second
+	// cancelRetryInterval is when a job is cancelled once more that has not gone.
+	cancelRetryInterval = 10 * time.Second
+	// releaseTimeout is how long a manager may take over the end of a job whose agent is
 	// gone: it may be that a host does not answer it.
-	tooLong = time.Minute
+	releaseTimeout = time.Minute
 )
 
 // clearQueue ends all jobs of the attempt's name and returns when the manager has
 // none any more.
 func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 	began := d.clock()
-	known := attemptdir.Has(a.dir, attemptdir.KnownFile)
+	known := attemptdir.HasFile(a.dir, attemptdir.KnownFile)
 	ended := map[string]time.Time{} // when
 	d.mu.Lock()
 	job := a.job
@@ -113,19 +113,19 @@ func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 		ended[job] = d.clock()
 	}
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		l, err := d.look(ctx)
+		l, err := d.queryQueue(ctx)
 		if err != nil {
 			return fmt.Errorf("what has become of its job is not known: %w", err)
 		}
 		var now []string
 		left := 0
 		for _, e := range l.jobs[a.name] {
-			if e.State == Leaving && d.clock.Since(began) > tooLong && !d.attended(a) {
+			if e.State == Leaving && d.clock.Since(began) > releaseTimeout && !d.isAttended(a) {
 				continue
 			}
 			left++
 			at, did := ended[e.ID]
-			if mayLeave := known && e.State != Pending && d.clock.Since(began) < leaving; !mayLeave && (!did || d.clock.Since(at) > again) {
+			if mayLeave := known && e.State != Pending && d.clock.Since(began) < exitTimeout; !mayLeave && (!did || d.clock.Since(at) > cancelRetryInterval) {
 				now = append(now, e.ID)
 				ended[e.ID] = d.clock()
 			}
@@ -136,7 +136,7 @@ func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 		if err := d.cancelJobs(ctx, now); err != nil {
 			return err
 		}
-		if !sleep(ctx, pause) {
+		if !sleepContext(ctx, pause) {
 			return fmt.Errorf("its job does not leave the queue: %w", ctx.Err())
 		}
 	}
@@ -152,7 +152,7 @@ func (d *Driver) lockAlone(ctx context.Context, a *attempt) (*os.File, error) {
 			return lock, err
 		}
 		killAgentHere(a.dir)
-		if !sleep(ctx, pause) {
+		if !sleepContext(ctx, pause) {
 			return nil, fmt.Errorf("an agent still has its folder, on a host that the cluster may have given up: %w", ctx.Err())
 		}
 	}
@@ -162,7 +162,7 @@ func (d *Driver) lockAlone(ctx context.Context, a *attempt) (*os.File, error) {
 // host: its number stands in the lock, and the last word of its command line is
 // the folder.
 func killAgentHere(dir string) {
-	pid := attemptdir.Holder(dir)
+	pid := attemptdir.LockHolder(dir)
 	if pid <= 1 {
 		return
 	}
@@ -181,10 +181,10 @@ func killAgentHere(dir string) {
 // killLeftovers ends what an agent that ran on this host left. On others that is
 // the business of the manager and of who watches over the agent there.
 func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
-	if attemptdir.Has(a.dir, attemptdir.KnownFile) || !attemptdir.Has(a.dir, attemptdir.StartedFile) {
+	if attemptdir.HasFile(a.dir, attemptdir.KnownFile) || !attemptdir.HasFile(a.dir, attemptdir.StartedFile) {
 		return nil
 	}
-	w, err := attemptdir.Read(a.dir)
+	w, err := attemptdir.ReadAttempt(a.dir)
 	if err != nil || w.Mark == "" {
 		return err
 	}

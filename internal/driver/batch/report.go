@@ -11,33 +11,33 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
-// reporter is what there is of agents that only tell, started here.
-type reporter struct {
+// lossReporter is what there is of agents that only tell, started here.
+type lossReporter struct {
 	alive    *atomic.Bool // nil: there was none
 	failures int
 	pause    int // how many times to wait before the next
 }
 
-// lose writes down why an attempt is lost and has it told. a.mu is held.
-func (d *Driver) lose(a *attempt, endings map[string]Ending) {
-	why, cause := a.ending(endings), endings[a.job].Cause
+// loseAttempt writes down why an attempt is lost and has it told. a.mu is held.
+func (d *Driver) loseAttempt(a *attempt, endings map[string]Ending) {
+	why, cause := a.describeEnding(endings), endings[a.job].Cause
 	d.log.Warn("an attempt is lost", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
-	if err := attemptdir.Replace(a.dir, attemptdir.LostFile, []byte(why+"\n"+cause+"\n")); err != nil {
+	if err := attemptdir.ReplaceFile(a.dir, attemptdir.LostFile, []byte(why+"\n"+cause+"\n")); err != nil {
 		d.log.Error("a loss cannot be written down", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
 		return // it is tried again next time
 	}
-	d.report(a)
+	d.reportLoss(a)
 }
 
-// ending says in one line how the job ended.
-func (a *attempt) ending(endings map[string]Ending) string {
+// describeEnding says in one line how the job ended.
+func (a *attempt) describeEnding(endings map[string]Ending) string {
 	job := "its job"
 	if a.job != "" {
 		job = "job " + a.job
 	}
 	e, ok := endings[a.job]
 	if !ok {
-		return oneLine(job + " has left the cluster's queue, which does not say why" + said(a.dir))
+		return oneLine(job + " has left the cluster's queue, which does not say why" + lastOutput(a.dir))
 	}
 	how := e.How
 	switch {
@@ -46,33 +46,33 @@ func (a *attempt) ending(endings map[string]Ending) string {
 	case e.Code != 0:
 		how += fmt.Sprintf(" (exit code %d)", e.Code)
 	}
-	return oneLine("the cluster ended " + job + ": " + how + said(a.dir) + a.unseen(e))
+	return oneLine("the cluster ended " + job + ": " + how + lastOutput(a.dir) + a.guessUnseen(e))
 }
 
-// unseen is a guess where a script failed before an agent came up: it was not
+// guessUnseen is a guess where a script failed before an agent came up: it was not
 // found, not to be executed, or there was no place for its output (which Slurm
 // calls signal 53).
-func (a *attempt) unseen(e Ending) string {
+func (a *attempt) guessUnseen(e Ending) string {
 	if hasRun(a.dir) || e.Code != 126 && e.Code != 127 && e.Signal != 53 {
 		return ""
 	}
 	return "; do all hosts of the cluster see " + a.dir + "?"
 }
 
-func said(dir string) string {
+func lastOutput(dir string) string {
 	if line := lastSaid(dir); line != "" {
 		return "; it said: " + line
 	}
 	return ""
 }
 
-// longestRest is how many answers of the manager are let pass, at most, before
+// maxReporterPause is how many answers of the manager are let pass, at most, before
 // another agent is tried where those before it died.
-const longestRest = 32
+const maxReporterPause = 32
 
-// report starts an agent here that tells what became of the attempt, unless one
+// reportLoss starts an agent here that tells what became of the attempt, unless one
 // does. Those that die at once are replaced ever more rarely. a.mu is held.
-func (d *Driver) report(a *attempt) {
+func (d *Driver) reportLoss(a *attempt) {
 	r := &a.reporter
 	if r.alive != nil && r.alive.Load() {
 		return
@@ -81,7 +81,7 @@ func (d *Driver) report(a *attempt) {
 		r.pause--
 		return
 	}
-	r.pause = min(1<<min(r.failures, 10), longestRest)
+	r.pause = min(1<<min(r.failures, 10), maxReporterPause)
 	r.failures++
 	if err := d.startReporter(a); err != nil {
 		d.log.Error("an agent that tells of a loss cannot be started", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
@@ -89,7 +89,7 @@ func (d *Driver) report(a *attempt) {
 }
 
 func (d *Driver) startReporter(a *attempt) error {
-	path, err := d.agents.agent()
+	path, err := d.agents.agentPath()
 	if err != nil {
 		return err
 	}

@@ -16,17 +16,17 @@ import (
 
 // Holder is a manager that may hold processors before a job begins.
 type Holder interface {
-	// Hold makes a reservation of that name for us, from a moment on; zero: now.
+	// HoldHosts makes a reservation of that name for us, from a moment on; zero: now.
 	// One that is there already is no error.
-	Hold(ctx context.Context, name string, from time.Time, n driver.Need) error
-	// LetGo takes it away. One that is not there is no error.
-	LetGo(ctx context.Context, name string) error
+	HoldHosts(ctx context.Context, name string, from time.Time, n driver.Need) error
+	// DropHold takes it away. One that is not there is no error.
+	DropHold(ctx context.Context, name string) error
 }
 
 // Shrinker is a manager that takes hosts away from jobs that run.
 type Shrinker interface {
-	// Shrink leaves the job the first hosts of those that it has.
-	Shrink(ctx context.Context, job string, hosts int) error
+	// ShrinkJob leaves the job the first hosts of those that it has.
+	ShrinkJob(ctx context.Context, job string, hosts int) error
 }
 
 var (
@@ -34,15 +34,15 @@ var (
 	_ driver.Resizer  = (*Driver)(nil)
 )
 
-// reservation is the file that says that there is, or may be, a reservation for
+// reservationFile is the file that says that there is, or may be, a reservation for
 // an attempt. It is written before that is made and removed after that has gone.
-func (d *Driver) reservation(id driver.ID) string {
-	return filepath.Join(d.opt.Dir, "reservations", attemptdir.Name(id))
+func (d *Driver) reservationFile(id driver.ID) string {
+	return filepath.Join(d.opt.Dir, "reservations", attemptdir.FolderName(id))
 }
 
-// reserved says whether there is a reservation, and its name.
-func (d *Driver) reserved(id driver.ID) string {
-	if _, err := os.Stat(d.reservation(id)); err != nil {
+// reservedName says whether there is a reservation, and its name.
+func (d *Driver) reservedName(id driver.ID) string {
+	if _, err := os.Stat(d.reservationFile(id)); err != nil {
 		return ""
 	}
 	return d.reservationName(id)
@@ -50,55 +50,55 @@ func (d *Driver) reserved(id driver.ID) string {
 
 // reservationName is one that managers take: without hyphens and dots.
 func (d *Driver) reservationName(id driver.ID) string {
-	return strings.NewReplacer("-", "_", ".", "_").Replace(d.prefix + attemptdir.Name(id))
+	return strings.NewReplacer("-", "_", ".", "_").Replace(d.prefix + attemptdir.FolderName(id))
 }
 
-// Reserve has the manager hold processors.
-func (d *Driver) Reserve(ctx context.Context, r driver.Reservation) error {
-	if err := d.reserve(ctx, r); err != nil {
+// ReserveProcs has the manager hold processors.
+func (d *Driver) ReserveProcs(ctx context.Context, r driver.Reservation) error {
+	if err := d.makeReservation(ctx, r); err != nil {
 		return fmt.Errorf("reserve for job %d, attempt %d, on %s: %w", r.Job, r.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) reserve(ctx context.Context, r driver.Reservation) error {
+func (d *Driver) makeReservation(ctx context.Context, r driver.Reservation) error {
 	m, ok := d.manager.(Holder)
 	if !ok {
 		return fmt.Errorf("%w: its manager holds nothing for us", errors.ErrUnsupported)
 	}
-	a := d.record(r.ID)
+	a := d.attemptRecord(r.ID)
 	if a == nil {
 		return errClosed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.released || d.folders.Released(r.ID) {
+	if a.released || d.folders.WasReleased(r.ID) {
 		return attemptdir.ErrReleased
 	}
-	file := d.reservation(r.ID)
+	file := d.reservationFile(r.ID)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}
-	err := m.Hold(ctx, d.reservationName(r.ID), r.From, d.complete(ctx, r.Need))
+	err := m.HoldHosts(ctx, d.reservationName(r.ID), r.From, d.completeNeed(ctx, r.Need))
 	if errors.Is(err, driver.ErrRefused) || errors.Is(err, driver.ErrAway) { // certainly nothing was made
 		err = errors.Join(err, os.Remove(file))
 	}
 	return err
 }
 
-// Unreserve has them given back.
-func (d *Driver) Unreserve(ctx context.Context, id driver.ID) error {
-	name := d.reserved(id)
+// CancelReservation has them given back.
+func (d *Driver) CancelReservation(ctx context.Context, id driver.ID) error {
+	name := d.reservedName(id)
 	m, ok := d.manager.(Holder)
 	if !ok || name == "" {
 		return nil
 	}
-	err := m.LetGo(ctx, name)
+	err := m.DropHold(ctx, name)
 	if err == nil {
-		err = os.Remove(d.reservation(id))
+		err = os.Remove(d.reservationFile(id))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("give back what is held for job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
@@ -106,15 +106,15 @@ func (d *Driver) Unreserve(ctx context.Context, id driver.ID) error {
 	return nil
 }
 
-// Resize has the manager take hosts away from an attempt's job.
-func (d *Driver) Resize(ctx context.Context, id driver.ID, hosts int) error {
-	if err := d.resize(ctx, id, hosts); err != nil {
+// ResizeAttempt has the manager take hosts away from an attempt's job.
+func (d *Driver) ResizeAttempt(ctx context.Context, id driver.ID, hosts int) error {
+	if err := d.resizeAttempt(ctx, id, hosts); err != nil {
 		return fmt.Errorf("resize job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) resize(ctx context.Context, id driver.ID, hosts int) error {
+func (d *Driver) resizeAttempt(ctx context.Context, id driver.ID, hosts int) error {
 	m, ok := d.manager.(Shrinker)
 	if !ok {
 		return fmt.Errorf("%w: its manager does not change jobs that run", errors.ErrUnsupported)
@@ -126,7 +126,7 @@ func (d *Driver) resize(ctx context.Context, id driver.ID, hosts int) error {
 		name = a.name
 	}
 	d.mu.Unlock()
-	l, err := d.look(ctx)
+	l, err := d.queryQueue(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (d *Driver) resize(ctx context.Context, id driver.ID, hosts int) error {
 		case hosts == len(e.Hosts):
 			return nil
 		default:
-			return m.Shrink(ctx, e.ID, hosts)
+			return m.ShrinkJob(ctx, e.ID, hosts)
 		}
 	}
 	return fmt.Errorf("%w: it does not run", driver.ErrRefused)

@@ -13,8 +13,8 @@ import (
 
 func TestAnAttemptUsesWhatIsHeldForItAndGivesItBack(t *testing.T) {
 	w, p := newWorld(t, nil)
-	d, a, other := w.OpenBatch(), w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
-	if err := d.Reserve(t.Context(), driver.Reservation{ID: batchtest.ID(a), Need: driver.Need{Procs: 1}}); err != nil {
+	d, a, other := w.OpenBatch(), w.AttemptFor(drivertest.Stays), w.AttemptFor(drivertest.Stays)
+	if err := d.ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(a), Need: driver.Need{Procs: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	d = w.OpenBatch() // the broker was restarted
@@ -26,7 +26,7 @@ func TestAnAttemptUsesWhatIsHeldForItAndGivesItBack(t *testing.T) {
 		t.Errorf("held %v; used %q and %q", p.held, name, p.jobs[1].Reservation)
 	}
 	p.mu.Unlock()
-	if err := errors.Join(d.Release(t.Context(), batchtest.ID(a)), d.Release(t.Context(), batchtest.ID(other))); err != nil {
+	if err := errors.Join(d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)), d.ReleaseAttempt(t.Context(), batchtest.AttemptID(other))); err != nil {
 		t.Error(err)
 	}
 	if len(p.held) > 0 {
@@ -37,15 +37,15 @@ func TestAnAttemptUsesWhatIsHeldForItAndGivesItBack(t *testing.T) {
 func TestAnAttemptForWhichNothingIsHeldIsStartedAllTheSame(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.refuse = fmt.Errorf("%w: operators only", driver.ErrRefused)
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
-	if err := d.Reserve(t.Context(), driver.Reservation{ID: batchtest.ID(a)}); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "operators only") {
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
+	if err := d.ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(a)}); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "operators only") {
 		t.Errorf("got %v", err)
 	}
 	mustStart(t, d, a)
 	if p.jobs[0].Reservation != "" {
 		t.Errorf("it is to use %q", p.jobs[0].Reservation)
 	}
-	if err := d.Release(t.Context(), batchtest.ID(a)); err != nil {
+	if err := d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)); err != nil {
 		t.Error(err)
 	}
 }

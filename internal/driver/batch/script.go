@@ -18,18 +18,18 @@ const (
 	outputFile    = "manager.out"    // what the script, and the manager about it, said
 )
 
-// script starts an agent on a folder. Nothing stands in it but paths and names of
+// jobScript starts an agent on a folder. Nothing stands in it but paths and names of
 // ours: what users say stays in the folder's file. Where the manager does not give
 // a job what every login has, the least of it is made up for.
-func (d *Driver) script(agent, dir string) []byte {
+func (d *Driver) jobScript(agent, dir string) []byte {
 	var s strings.Builder
 	s.WriteString("#!/bin/sh\n")
 	if p, ok := d.manager.(Prefacer); ok {
-		s.WriteString(p.Preface())
+		s.WriteString(p.ScriptPreface())
 	}
 	fallback := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&s, "[ -n \"$%s\" ] || export %s=%s\n", name, name, quote(value))
+			fmt.Fprintf(&s, "[ -n \"$%s\" ] || export %s=%s\n", name, name, shellQuote(value))
 		}
 	}
 	fallback("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -38,12 +38,12 @@ func (d *Driver) script(agent, dir string) []byte {
 		fallback("USER", u.Username)
 		fallback("LOGNAME", u.Username)
 	}
-	fmt.Fprintf(&s, "exec %s agent --guard %s\n", quote(agent), quote(dir))
+	fmt.Fprintf(&s, "exec %s agent --guard %s\n", shellQuote(agent), shellQuote(dir))
 	return []byte(s.String())
 }
 
-// quote makes one word of the shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// shellQuote makes one word of the shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // submitted is the content of that file.
 type submitted struct {
@@ -55,7 +55,7 @@ func noteSubmitted(dir, job string) error {
 	if err != nil {
 		return err
 	}
-	return attemptdir.Replace(dir, submittedFile, data)
+	return attemptdir.ReplaceFile(dir, submittedFile, data)
 }
 
 // wasSubmitted says whether the manager has had a job for the attempt, as far as
@@ -72,7 +72,7 @@ func wasSubmitted(dir string) (job string, ok bool) {
 
 // hasRun says whether an agent has been at work on the folder.
 func hasRun(dir string) bool {
-	return attemptdir.Has(dir, attemptdir.StartedFile) || attemptdir.Has(dir, attemptdir.KnownFile) || attemptdir.Has(dir, attemptdir.LostFile)
+	return attemptdir.HasFile(dir, attemptdir.StartedFile) || attemptdir.HasFile(dir, attemptdir.KnownFile) || attemptdir.HasFile(dir, attemptdir.LostFile)
 }
 
 // lastSaid is the last line of what the script said, shortened; "" if it said

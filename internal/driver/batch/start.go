@@ -14,84 +14,84 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Start makes the folder and has the manager take a job that starts an agent on
+// StartAttempt makes the folder and has the manager take a job that starts an agent on
 // it, unless it has one. A job that was taken twice does no harm: the second agent
 // finds the folder locked, or all told.
-func (d *Driver) Start(ctx context.Context, w *wire.Attempt) error {
+func (d *Driver) StartAttempt(ctx context.Context, w *wire.Attempt) error {
 	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
-	if err := d.start(ctx, id, w); err != nil {
+	if err := d.startAttempt(ctx, id, w); err != nil {
 		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error {
+func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if id.Job <= 0 || id.Epoch <= 0 {
 		return errors.New("jobs and attempts are numbered from 1")
 	}
-	a := d.record(id)
+	a := d.attemptRecord(id)
 	if a == nil {
 		return errClosed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.released || d.folders.Released(id) || attemptdir.Has(a.dir, attemptdir.FenceFile) {
+	if a.released || d.folders.WasReleased(id) || attemptdir.HasFile(a.dir, attemptdir.FenceFile) {
 		return attemptdir.ErrReleased
 	}
 	d.mu.Lock()
 	done := a.submitted
 	d.mu.Unlock()
-	if done && attemptdir.Has(a.dir) {
+	if done && attemptdir.HasFile(a.dir) {
 		return nil
 	}
-	agent, err := d.agents.agent()
+	agent, err := d.agents.agentPath()
 	if err != nil {
 		return err
 	}
-	whole, request := d.furnish(ctx, w)
+	whole, request := d.prepareRequest(ctx, w)
 	request.Name, request.Script, request.Output = a.name, filepath.Join(a.dir, scriptFile), filepath.Join(a.dir, outputFile)
-	request.Reservation = d.reserved(id)
-	made, err := attemptdir.Prepare(a.dir, &whole)
+	request.Reservation = d.reservedName(id)
+	made, err := attemptdir.PrepareFolder(a.dir, &whole)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(a.dir, scriptFile), d.script(agent, a.dir), 0o700)
+		err = os.WriteFile(filepath.Join(a.dir, scriptFile), d.jobScript(agent, a.dir), 0o700)
 	}
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(ctx, patience)
+	ctx, stop := context.WithTimeout(ctx, submitTimeout)
 	defer stop()
 	d.mu.Lock()
 	a.stopStart = stop
 	d.mu.Unlock()
 	s := submission{d: d, a: a, unsure: !made, request: request}
-	return s.insist(ctx)
+	return s.submitUntilTaken(ctx)
 }
 
-// furnish says what the agent is told and what the manager is asked for.
-func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, Request) {
+// prepareRequest says what the agent is told and what the manager is asked for.
+func (d *Driver) prepareRequest(ctx context.Context, w *wire.Attempt) (wire.Attempt, Request) {
 	whole := *w
 	whole.Broker, whole.CPUs, whole.Cgroup = d.opt.Broker, nil, ""
-	need := driver.Need{Procs: w.Procs, Nodes: w.Spec.Nodes, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)}
+	need := driver.Need{Procs: w.Procs, Nodes: w.Spec.Nodes, Memory: w.Spec.Memory, Time: d.wallTime(w.Spec.Time)}
 	var r Request
-	if m := &w.Spec.Manager; m.Kind == "" || m.Kind == d.manager.Kind() {
-		r = asTheScriptSays(m, d.manager.Kind(), &need)
+	if m := &w.Spec.Manager; m.Kind == "" || m.Kind == d.manager.KindName() {
+		r = needFromScript(m, d.manager.KindName(), &need)
 	}
-	r.Need = d.complete(ctx, need)
+	r.Need = d.completeNeed(ctx, need)
 	whole.Limit = r.Time
 	if whole.Limit == 0 {
-		whole.Limit, _ = d.limits(ctx)
+		whole.Limit, _ = d.managerLimits(ctx)
 	}
 	return whole, r
 }
 
-// asTheScriptSays is what a script wants of the manager for which it was written.
+// needFromScript is what a script wants of the manager for which it was written.
 // Its processes are spread as it says if the processors can be.
-func asTheScriptSays(m *jobfile.Manager, kind string, need *driver.Need) Request {
+func needFromScript(m *jobfile.Manager, kind string, need *driver.Need) Request {
 	var r Request
-	r.Told, _ = m.For(kind)
+	r.Told, _ = m.OptionsFor(kind)
 	threads := max(1, m.Threads)
 	if m.Threads > 0 && need.Procs%threads == 0 {
 		r.Threads = m.Threads
@@ -108,18 +108,18 @@ func asTheScriptSays(m *jobfile.Manager, kind string, need *driver.Need) Request
 	return r
 }
 
-// limits are those of the manager, as far as it tells.
-func (d *Driver) limits(ctx context.Context) (usual, most time.Duration) {
+// managerLimits are those of the manager, as far as it tells.
+func (d *Driver) managerLimits(ctx context.Context) (usual, most time.Duration) {
 	if l, ok := d.manager.(Limiter); ok {
-		return l.Limits(ctx)
+		return l.TimeLimits(ctx)
 	}
 	return 0, 0
 }
 
-// limit is the wall time to ask for: enough for the agent to end a program that
+// wallTime is the wall time to ask for: enough for the agent to end a program that
 // takes longer than its job allows, and to bring home what it left. Managers count
 // in minutes.
-func (d *Driver) limit(job time.Duration) time.Duration {
+func (d *Driver) wallTime(job time.Duration) time.Duration {
 	limit := d.opt.Time
 	if job > 0 {
 		limit = job + job/10 + time.Minute
@@ -127,21 +127,21 @@ func (d *Driver) limit(job time.Duration) time.Duration {
 	return (limit + time.Minute - 1).Truncate(time.Minute)
 }
 
-// complete fills in what a need leaves open. A program finds its processors on
+// completeNeed fills in what a need leaves open. A program finds its processors on
 // one host, if there is one that large: what is spread over several is of use only
 // to programs that know how to reach the others.
-func (d *Driver) complete(ctx context.Context, n driver.Need) driver.Need {
+func (d *Driver) completeNeed(ctx context.Context, n driver.Need) driver.Need {
 	n.Procs = max(1, n.Procs)
 	if n.Time <= 0 {
-		n.Time = d.limit(0)
+		n.Time = d.wallTime(0)
 	}
 	if n.Time > 0 { // what is more would wait for ever; so it is saved in time and goes on
-		if _, most := d.limits(ctx); most > 0 {
+		if _, most := d.managerLimits(ctx); most > 0 {
 			n.Time = min(n.Time, most)
 		}
 	}
 	if n.Nodes == 0 && n.Procs > 1 {
-		if s := d.seen(ctx); s != nil {
+		if s := d.lastSurvey(ctx); s != nil {
 			for i := range s.Hosts {
 				if s.Hosts[i].Procs >= n.Procs {
 					n.Nodes = 1
@@ -156,10 +156,10 @@ func (d *Driver) complete(ctx context.Context, n driver.Need) driver.Need {
 // Pauses between two tries.
 const (
 	firstPause = 200 * time.Millisecond
-	longPause  = 10 * time.Second
+	maxPause   = 10 * time.Second
 )
 
-// submission is one Start on its way to the manager.
+// submission is one StartAttempt on its way to the manager.
 type submission struct {
 	d       *Driver
 	a       *attempt
@@ -168,36 +168,36 @@ type submission struct {
 	last    error // why it has not been done yet
 }
 
-// insist tries until the manager has the job or refuses it, or the time is up.
-func (s *submission) insist(ctx context.Context) error {
-	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		done, err := s.try(ctx)
+// submitUntilTaken tries until the manager has the job or refuses it, or the time is up.
+func (s *submission) submitUntilTaken(ctx context.Context) error {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		done, err := s.trySubmit(ctx)
 		if done {
 			return err
 		}
 		s.last = err
-		if !sleep(ctx, pause) {
+		if !sleepContext(ctx, pause) {
 			return s.giveUp(ctx)
 		}
 	}
 }
 
-// try submits once; before that, if need be, it looks whether that was done.
-func (s *submission) try(ctx context.Context) (done bool, err error) {
+// trySubmit submits once; before that, if need be, it looks whether that was done.
+func (s *submission) trySubmit(ctx context.Context) (done bool, err error) {
 	if s.unsure {
-		taken, err := s.taken(ctx)
+		taken, err := s.isTaken(ctx)
 		if taken || err != nil {
 			return taken, err
 		}
 		s.unsure = false
 	}
-	job, err := s.submit(ctx)
+	job, err := s.submitOnce(ctx)
 	switch {
 	case err == nil:
-		s.note(job)
+		s.noteTaken(job)
 		return true, nil
 	case errors.Is(err, driver.ErrRefused):
-		return true, s.withdraw(err)
+		return true, s.withdrawFolder(err)
 	case !errors.Is(err, driver.ErrAway):
 		s.unsure = true
 	}
@@ -205,7 +205,7 @@ func (s *submission) try(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-func (s *submission) submit(ctx context.Context) (string, error) {
+func (s *submission) submitOnce(ctx context.Context) (string, error) {
 	select {
 	case s.d.submitting <- struct{}{}:
 	case <-ctx.Done():
@@ -215,29 +215,29 @@ func (s *submission) submit(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", fmt.Errorf("%w: %w", driver.ErrAway, err)
 	}
-	return s.d.manager.Submit(ctx, &s.request)
+	return s.d.manager.SubmitJob(ctx, &s.request)
 }
 
-// taken looks whether the manager has the job, or had it: an agent leaves traces.
-func (s *submission) taken(ctx context.Context) (bool, error) {
-	l, err := s.d.look(ctx)
+// isTaken looks whether the manager has the job, or had it: an agent leaves traces.
+func (s *submission) isTaken(ctx context.Context) (bool, error) {
+	l, err := s.d.queryQueue(ctx)
 	if err != nil {
 		return false, err
 	}
 	if found := l.jobs[s.a.name]; len(found) > 0 {
-		s.note(found[0].ID)
+		s.noteTaken(found[0].ID)
 		return true, nil
 	}
 	if job, ok := wasSubmitted(s.a.dir); ok { // after the look, as it may have left the queue just before
-		s.note(job)
+		s.noteTaken(job)
 		return true, nil
 	}
 	return false, nil
 }
 
-// note writes down that the manager has the job. If that cannot be written it
+// noteTaken writes down that the manager has the job. If that cannot be written it
 // will be found by its name.
-func (s *submission) note(job string) {
+func (s *submission) noteTaken(job string) {
 	if err := noteSubmitted(s.a.dir, job); err != nil {
 		s.d.log.Warn("a submission cannot be written down", "job", s.a.id.Job, "epoch", s.a.id.Epoch, "err", err)
 	}
@@ -256,12 +256,12 @@ func (s *submission) giveUp(ctx context.Context) error {
 	if !errors.Is(why, driver.ErrAway) {
 		why = fmt.Errorf("%w: %w", driver.ErrAway, why)
 	}
-	return s.withdraw(why)
+	return s.withdrawFolder(why)
 }
 
-// withdraw removes the folder of an attempt that the manager does not have. If an
+// withdrawFolder removes the folder of an attempt that the manager does not have. If an
 // agent is on it after all, that is as good as if the manager had said so.
-func (s *submission) withdraw(why error) error {
+func (s *submission) withdrawFolder(why error) error {
 	lock, err := attemptdir.TakeLock(s.a.dir)
 	if err != nil {
 		return errors.Join(why, err)
@@ -270,7 +270,7 @@ func (s *submission) withdraw(why error) error {
 		if lock != nil {
 			_ = lock.Close() // which gives it back
 		}
-		s.note("")
+		s.noteTaken("")
 		return nil
 	}
 	defer func() { _ = lock.Close() }() // which gives it back

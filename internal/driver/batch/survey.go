@@ -13,10 +13,10 @@ import (
 
 // How long answers serve: every submission asks.
 const (
-	surveyFor  = 10 * time.Second
-	failureFor = 2 * time.Second
-	// mostWaits bounds how many different needs are remembered.
-	mostWaits = 256
+	surveyMaxAge  = 10 * time.Second
+	failureMaxAge = 2 * time.Second
+	// maxCachedWaits bounds how many different needs are remembered.
+	maxCachedWaits = 256
 )
 
 // memo remembers an answer. Who comes when it is no longer fresh has it asked for
@@ -31,15 +31,15 @@ type memo[V any] struct {
 	has   bool // value was set at some time
 }
 
-// tooOld is how many times its freshness an answer may be old.
-const tooOld = 3
+// staleFactor is how many times its freshness an answer may be old.
+const staleFactor = 3
 
-func (m *memo[V]) get(ctx context.Context, d *Driver, age time.Duration, ask func(ctx context.Context) (V, error)) (V, error) {
+func (m *memo[V]) getFresh(ctx context.Context, d *Driver, age time.Duration, ask func(ctx context.Context) (V, error)) (V, error) {
 	m.mu.Lock()
 	old := d.clock.Since(m.at)
 	none := m.at.IsZero()
 	if m.err != nil {
-		age = min(age, failureFor)
+		age = min(age, failureMaxAge)
 	}
 	if !none && old < age {
 		defer m.mu.Unlock()
@@ -47,7 +47,7 @@ func (m *memo[V]) get(ctx context.Context, d *Driver, age time.Duration, ask fun
 	}
 	if m.asked == nil {
 		m.asked = make(chan struct{})
-		if !d.inBackground(func() { m.ask(d, ask) }) {
+		if !d.inBackground(func() { m.askOnce(d, ask) }) {
 			close(m.asked)
 			m.asked = nil
 			m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *memo[V]) get(ctx context.Context, d *Driver, age time.Duration, ask fun
 		}
 	}
 	asked := m.asked
-	if !none && (old < tooOld*age || m.err != nil && old < longestPoll) { // who did not answer may take long to answer again
+	if !none && (old < staleFactor*age || m.err != nil && old < longestPoll) { // who did not answer may take long to answer again
 		defer m.mu.Unlock()
 		return m.value, m.err
 	}
@@ -72,8 +72,8 @@ func (m *memo[V]) get(ctx context.Context, d *Driver, age time.Duration, ask fun
 	return m.value, m.err
 }
 
-func (m *memo[V]) ask(d *Driver, ask func(ctx context.Context) (V, error)) {
-	ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
+func (m *memo[V]) askOnce(d *Driver, ask func(ctx context.Context) (V, error)) {
+	ctx, cancel := context.WithTimeout(d.ctx, queryTimeout)
 	defer cancel()
 	value, err := ask(ctx)
 	m.mu.Lock()
@@ -86,38 +86,38 @@ func (m *memo[V]) ask(d *Driver, ask func(ctx context.Context) (V, error)) {
 	m.asked = nil
 }
 
-// last is the last answer, however old.
-func (m *memo[V]) last() (V, bool) {
+// lastAnswer is the last answer, however old.
+func (m *memo[V]) lastAnswer() (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.value, m.has
 }
 
-// Survey says what the cluster consists of.
-func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
-	s, err := d.survey.get(ctx, d, surveyFor, d.manager.Survey)
+// SurveyHosts says what the cluster consists of.
+func (d *Driver) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
+	s, err := d.survey.getFresh(ctx, d, surveyMaxAge, d.manager.SurveyHosts)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its nodes: %w", d.opt.Cluster, err)
 	}
 	return s, nil
 }
 
-// seen is the last survey, however old; nil if there is none to be had.
-func (d *Driver) seen(ctx context.Context) *driver.Survey {
-	if s, ok := d.survey.last(); ok {
+// lastSurvey is the last survey, however old; nil if there is none to be had.
+func (d *Driver) lastSurvey(ctx context.Context) *driver.Survey {
+	if s, ok := d.survey.lastAnswer(); ok {
 		return s
 	}
-	s, err := d.Survey(ctx)
+	s, err := d.SurveyHosts(ctx)
 	if err != nil {
 		return nil
 	}
 	return s
 }
 
-// Load says how much of the cluster is free. Whoever gets processors of it has
+// MeasureLoad says how much of the cluster is free. Whoever gets processors of it has
 // them for himself.
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
-	s, err := d.Survey(ctx)
+func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
+	s, err := d.SurveyHosts(ctx)
 	if err != nil {
 		return driver.Load{}, err
 	}
@@ -130,28 +130,28 @@ func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
 	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d cores free, %d jobs pending", free, all, s.Waiting)}, nil
 }
 
-// Wait says how long a newcomer would wait, as the manager thinks.
-func (d *Driver) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	n = d.complete(ctx, n)
+// EstimateWait says how long a newcomer would wait, as the manager thinks.
+func (d *Driver) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	n = d.completeNeed(ctx, n)
 	d.mu.Lock()
 	m := d.waits[n]
 	if m == nil {
-		if len(d.waits) >= mostWaits {
+		if len(d.waits) >= maxCachedWaits {
 			clear(d.waits)
 		}
 		m = new(memo[driver.Wait])
 		d.waits[n] = m
 	}
 	d.mu.Unlock()
-	w, err := m.get(ctx, d, d.opt.Poll, func(ctx context.Context) (driver.Wait, error) { return d.manager.Wait(ctx, n) })
+	w, err := m.getFresh(ctx, d, d.opt.Poll, func(ctx context.Context) (driver.Wait, error) { return d.manager.EstimateWait(ctx, n) })
 	if err != nil {
 		return driver.Wait{}, fmt.Errorf("how long one waits on %s: %w", d.opt.Cluster, err)
 	}
 	return w, nil
 }
 
-// Why says what the manager said last of an attempt's job.
-func (d *Driver) Why(_ context.Context, id driver.ID) (string, error) {
+// ExplainWait says what the manager said last of an attempt's job.
+func (d *Driver) ExplainWait(_ context.Context, id driver.ID) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := d.attempts[id]
@@ -187,9 +187,9 @@ func (d *Driver) Why(_ context.Context, id driver.ID) (string, error) {
 	return said, nil
 }
 
-// Find lists the attempts' folders.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
-	ids, err := d.folders.IDs()
+// FindAttempts lists the attempts' folders.
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
+	ids, err := d.folders.AttemptIDs()
 	if err != nil {
 		return nil, fmt.Errorf("find the attempts on %s: %w", d.opt.Cluster, err)
 	}
@@ -198,11 +198,11 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		a := d.record(id)
+		a := d.attemptRecord(id)
 		if a == nil {
 			return nil, errClosed
 		}
-		alive := attemptdir.Has(a.dir, attemptdir.LockFile) && !attemptdir.Has(a.dir, attemptdir.KnownFile) && d.attended(a)
+		alive := attemptdir.HasFile(a.dir, attemptdir.LockFile) && !attemptdir.HasFile(a.dir, attemptdir.KnownFile) && d.isAttended(a)
 		found = append(found, driver.Found{ID: id, Alive: alive})
 	}
 	return found, nil

@@ -11,12 +11,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
-// watch compares, while there is anything to watch, what we submitted with what
+// watchLoop compares, while there is anything to watch, what we submitted with what
 // the manager has.
-func (d *Driver) watch() {
+func (d *Driver) watchLoop() {
 	interval := d.opt.Poll
 	for {
-		if !d.watching() {
+		if !d.hasWatched() {
 			select {
 			case <-d.wake:
 			case <-d.ctx.Done():
@@ -24,19 +24,19 @@ func (d *Driver) watch() {
 			}
 			continue
 		}
-		if !sleep(d.ctx, interval) {
+		if !sleepContext(d.ctx, interval) {
 			return
 		}
-		l, err := d.look(d.ctx)
-		interval = d.heard(err, interval)
+		l, err := d.queryQueue(d.ctx)
+		interval = d.noteAnswer(err, interval)
 		if err == nil {
-			d.compare(l)
+			d.compareQueue(l)
 		}
 	}
 }
 
-// watching says whether the end of any attempt may be news.
-func (d *Driver) watching() bool {
+// hasWatched says whether the end of any attempt may be news.
+func (d *Driver) hasWatched() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range d.attempts {
@@ -47,9 +47,9 @@ func (d *Driver) watching() bool {
 	return false
 }
 
-// heard notes whether the manager answered and says when to ask again: a manager
+// noteAnswer notes whether the manager answered and says when to ask again: a manager
 // that does not answer is not asked more often for that.
-func (d *Driver) heard(err error, interval time.Duration) time.Duration {
+func (d *Driver) noteAnswer(err error, interval time.Duration) time.Duration {
 	if d.ctx.Err() != nil {
 		return interval
 	}
@@ -73,8 +73,8 @@ func (d *Driver) heard(err error, interval time.Duration) time.Duration {
 // gone: a manager that has just restarted may know less than before.
 const goneAfter = 2
 
-// compare sees to the attempts that an answer does not have.
-func (d *Driver) compare(l *look) {
+// compareQueue sees to the attempts that an answer does not have.
+func (d *Driver) compareQueue(l *look) {
 	var absent, gone, hopeless []*attempt
 	d.mu.Lock()
 	for _, a := range d.attempts {
@@ -111,7 +111,7 @@ func (d *Driver) compare(l *look) {
 	for _, a := range absent {
 		d.isTold(a)
 	}
-	d.settle(gone)
+	d.settleGone(gone)
 	for _, a := range hopeless {
 		d.giveUp(a)
 	}
@@ -137,7 +137,7 @@ func (d *Driver) giveUp(a *attempt) {
 	why = oneLine("the cluster would never begin job " + job + ": " + why)
 	d.log.Warn("an attempt is given up", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
 	// In this order: if it begins after all, its agent tells the same.
-	err := attemptdir.Replace(a.dir, attemptdir.LostFile, []byte(why+"\n"))
+	err := attemptdir.ReplaceFile(a.dir, attemptdir.LostFile, []byte(why+"\n"))
 	if err == nil {
 		err = d.cancelJobs(d.ctx, []string{job})
 	}
@@ -153,7 +153,7 @@ func (d *Driver) endStrays(l *look) {
 	var strays []string
 	for name, list := range l.jobs {
 		id, ok := attemptdir.ParseName(strings.TrimPrefix(name, d.prefix))
-		if !ok || !d.folders.Released(id) || attemptdir.Has(d.folders.Path(id)) {
+		if !ok || !d.folders.WasReleased(id) || attemptdir.HasFile(d.folders.AttemptPath(id)) {
 			continue
 		}
 		for i := range list {
@@ -170,7 +170,7 @@ func (d *Driver) endStrays(l *look) {
 // isTold ends watching an attempt of which all has been told, or that is not
 // there any more.
 func (d *Driver) isTold(a *attempt) bool {
-	if !attemptdir.Has(a.dir, attemptdir.KnownFile) && attemptdir.Has(a.dir, attemptdir.AttemptFile) {
+	if !attemptdir.HasFile(a.dir, attemptdir.KnownFile) && attemptdir.HasFile(a.dir, attemptdir.AttemptFile) {
 		return false
 	}
 	d.mu.Lock()
@@ -179,20 +179,20 @@ func (d *Driver) isTold(a *attempt) bool {
 	return true
 }
 
-// settle has it told what became of attempts whose job is gone: unless an agent
+// settleGone has it told what became of attempts whose job is gone: unless an agent
 // lives, whatever the manager says. It may take its host for dead and be wrong.
-func (d *Driver) settle(gone []*attempt) {
+func (d *Driver) settleGone(gone []*attempt) {
 	var lost []*attempt
 	var jobs []string
 	for _, a := range gone {
 		if !a.mu.TryLock() {
 			continue // something is done about it
 		}
-		refresh(a.dir)
+		refreshFolder(a.dir)
 		switch {
-		case a.released || d.isTold(a) || d.attended(a):
-		case attemptdir.Has(a.dir, attemptdir.LostFile):
-			d.report(a)
+		case a.released || d.isTold(a) || d.isAttended(a):
+		case attemptdir.HasFile(a.dir, attemptdir.LostFile):
+			d.reportLoss(a)
 		default:
 			lost = append(lost, a)
 			if a.job != "" {
@@ -204,37 +204,37 @@ func (d *Driver) settle(gone []*attempt) {
 	if len(lost) == 0 {
 		return
 	}
-	endings, err := d.endings(jobs)
+	endings, err := d.queryEndings(jobs)
 	if err != nil {
 		d.log.Warn("the manager does not say how jobs ended", "cluster", d.opt.Cluster, "err", err)
 		return // it is asked again next time
 	}
 	for _, a := range lost {
 		if a.mu.TryLock() {
-			if !a.released && !d.isTold(a) && !d.attended(a) {
-				d.lose(a, endings)
+			if !a.released && !d.isTold(a) && !d.isAttended(a) {
+				d.loseAttempt(a, endings)
 			}
 			a.mu.Unlock()
 		}
 	}
 }
 
-// refresh reads a folder, since only then some network file systems look whether
+// refreshFolder reads a folder, since only then some network file systems look whether
 // others have put something into it.
-func refresh(dir string) { _, _ = os.ReadDir(dir) }
+func refreshFolder(dir string) { _, _ = os.ReadDir(dir) }
 
-func (d *Driver) endings(jobs []string) (map[string]Ending, error) {
+func (d *Driver) queryEndings(jobs []string) (map[string]Ending, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
+	ctx, cancel := context.WithTimeout(d.ctx, queryTimeout)
 	defer cancel()
-	return d.manager.Ended(ctx, jobs)
+	return d.manager.JobEndings(ctx, jobs)
 }
 
-// attended says whether an agent has the folder; where that cannot be found out,
+// isAttended says whether an agent has the folder; where that cannot be found out,
 // it does.
-func (d *Driver) attended(a *attempt) bool {
+func (d *Driver) isAttended(a *attempt) bool {
 	lock, err := attemptdir.TakeLock(a.dir)
 	if lock != nil {
 		_ = lock.Close() // which gives it back

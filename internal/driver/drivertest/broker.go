@@ -36,17 +36,17 @@ func NewBroker(t testing.TB) *Broker {
 	}
 	b := &Broker{Socket: filepath.Join(dir, "broker"), t: t, conns: map[*wire.Conn]bool{},
 		heard: map[driver.ID][]wire.Message{}, last: map[driver.ID]uint64{}, deaf: true}
-	b.Deaf(false)
+	b.SetDeaf(false)
 	t.Cleanup(func() {
-		b.Deaf(true)
+		b.SetDeaf(true)
 		b.served.Wait()
 		_ = os.RemoveAll(dir)
 	})
 	return b
 }
 
-// Deaf takes the broker away, or brings it back.
-func (b *Broker) Deaf(deaf bool) {
+// SetDeaf takes the broker away, or brings it back.
+func (b *Broker) SetDeaf(deaf bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deaf == deaf {
@@ -66,21 +66,21 @@ func (b *Broker) Deaf(deaf bool) {
 		b.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc(wire.Path, b.serve)
+	mux.HandleFunc(wire.Path, b.serveAgent)
 	server := &http.Server{Handler: mux}
 	b.server = server
 	b.served.Go(func() { _ = server.Serve(l) })
 }
 
-// Heard is what one attempt's agents have said, without repetitions and Hello.
-func (b *Broker) Heard(id driver.ID) []wire.Message {
+// HeardFrom is what one attempt's agents have said, without repetitions and Hello.
+func (b *Broker) HeardFrom(id driver.ID) []wire.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]wire.Message(nil), b.heard[id]...)
 }
 
-// Order tells all agents that are connected.
-func (b *Broker) Order(o wire.Order) {
+// SendOrder tells all agents that are connected.
+func (b *Broker) SendOrder(o wire.Order) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for c := range b.conns {
@@ -88,8 +88,8 @@ func (b *Broker) Order(o wire.Order) {
 	}
 }
 
-func (b *Broker) serve(w http.ResponseWriter, r *http.Request) {
-	c, err := wire.Accept(w, r)
+func (b *Broker) serveAgent(w http.ResponseWriter, r *http.Request) {
+	c, err := wire.AcceptAgent(w, r)
 	if err != nil {
 		return
 	}
@@ -118,15 +118,15 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request) {
 			who = driver.ID{Job: m.Job, Epoch: m.Epoch}
 			continue
 		}
-		if !b.take(c, who, m) {
+		if !b.takeMessage(c, who, m) {
 			return
 		}
 	}
 }
 
-// take remembers a message and acknowledges it; what comes again is only
+// takeMessage remembers a message and acknowledges it; what comes again is only
 // acknowledged.
-func (b *Broker) take(c *wire.Conn, who driver.ID, m wire.Message) bool {
+func (b *Broker) takeMessage(c *wire.Conn, who driver.ID, m wire.Message) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deaf {
@@ -137,16 +137,16 @@ func (b *Broker) take(c *wire.Conn, who driver.ID, m wire.Message) bool {
 	}
 	if m.Seq > b.last[who] {
 		b.last[who] = m.Seq
-		if !b.repeats(who, m) {
+		if !b.repeatsLast(who, m) {
 			b.heard[who] = append(b.heard[who], m)
 		}
 	}
 	return wire.WriteFrame(c, wire.Order{Kind: wire.Ack, Seq: m.Seq}) == nil
 }
 
-// repeats says that this is the last word once more: an agent that does not know
+// repeatsLast says that this is the last word once more: an agent that does not know
 // whether the one before it was heard says it again under a number of its own.
-func (b *Broker) repeats(who driver.ID, m wire.Message) bool {
+func (b *Broker) repeatsLast(who driver.ID, m wire.Message) bool {
 	if m.Kind != wire.Ended && m.Kind != wire.Left && m.Kind != wire.Lost {
 		return false
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Reservations is the part of the suite about processors that are held for an
+// TestReservations is the part of the suite about processors that are held for an
 // attempt, for drivers whose usual world is refused that.
-func Reservations(t *testing.T, w World) {
-	r, ok := w.Open().(driver.Reserver)
+func TestReservations(t *testing.T, w World) {
+	r, ok := w.OpenDriver().(driver.Reserver)
 	if !ok {
 		return
 	}
-	a := w.Attempt(Stays)
+	a := w.AttemptFor(Stays)
 	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
-	err := r.Reserve(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}})
+	err := r.ReserveProcs(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}})
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, driver.ErrRefused) {
-		if err := r.Unreserve(t.Context(), id); err != nil {
+		if err := r.CancelReservation(t.Context(), id); err != nil {
 			t.Errorf("what is not held cannot be given back: %v", err)
 		}
 		return
@@ -28,31 +28,31 @@ func Reservations(t *testing.T, w World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := w.Open() // after a restart
+	d := w.OpenDriver() // after a restart
 	r = d.(driver.Reserver)
-	if err := r.Reserve(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}}); err != nil {
+	if err := r.ReserveProcs(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}}); err != nil {
 		t.Errorf("asked again: %v", err)
 	}
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	mustRelease(t, d, a)
-	if err := r.Unreserve(t.Context(), id); err != nil {
+	if err := r.CancelReservation(t.Context(), id); err != nil {
 		t.Errorf("what a release gave back cannot be given back again: %v", err)
 	}
-	if err := r.Reserve(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1}}); err == nil {
+	if err := r.ReserveProcs(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1}}); err == nil {
 		t.Error("processors are held for an attempt that is over")
 	}
 }
 
-// resizing: of drivers that can take hosts away.
-func resizing(t *testing.T, w World) {
-	d := w.Open()
+// testResizing: of drivers that can take hosts away.
+func testResizing(t *testing.T, w World) {
+	d := w.OpenDriver()
 	r, ok := d.(driver.Resizer)
 	if !ok {
 		return
 	}
 	refused := func(what string, id driver.ID, hosts int) bool {
-		err := r.Resize(t.Context(), id, hosts)
+		err := r.ResizeAttempt(t.Context(), id, hosts)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return false
 		}
@@ -64,16 +64,16 @@ func resizing(t *testing.T, w World) {
 	if !refused("an attempt that nobody knows", driver.ID{Job: 999, Epoch: 1}, 1) {
 		return
 	}
-	a := w.Attempt(Stays)
+	a := w.AttemptFor(Stays)
 	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
-	if err := r.Resize(t.Context(), id, 1); err != nil {
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	if err := r.ResizeAttempt(t.Context(), id, 1); err != nil {
 		t.Errorf("to the host that it has: %v", err)
 	}
 	refused("to more than it has", id, 2)
 	refused("to none", id, 0)
-	if w.Living(a) == 0 || count(w.Heard(a), wire.Lost) > 0 {
+	if w.LivingProcesses(a) == 0 || countKind(w.HeardMessages(a), wire.Lost) > 0 {
 		t.Error("it was ended")
 	}
 	mustRelease(t, d, a)

@@ -18,19 +18,19 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Agent is an agent as simple as one can be that keeps to the folder's rules,
+// RunAgent is an agent as simple as one can be that keeps to the folder's rules,
 // for drivers' tests: it returns the exit code. What it does beside running the
 // program is told by variables of the job: STANDIN_SLOW=500ms waits before it
 // takes the lock, STANDIN_BROKEN=1 gives up at once.
-func Agent(dir string) int {
-	if err := agent(dir); err != nil {
+func RunAgent(dir string) int {
+	if err := runAgent(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func agent(dir string) error {
+func runAgent(dir string) error {
 	var a wire.Attempt
 	if err := readJSON(filepath.Join(dir, "attempt.json"), &a); err != nil {
 		return err
@@ -59,16 +59,16 @@ func agent(dir string) error {
 			return nil
 		}
 	}
-	end, err := run(dir, &a)
+	end, err := runOnce(dir, &a)
 	if err != nil {
 		return err
 	}
-	deliver(&a, end)
+	deliverMessage(&a, end)
 	return os.Link(filepath.Join(dir, "attempt.json"), filepath.Join(dir, "known"))
 }
 
-// run runs the program, or finds out how an earlier agent fared with it.
-func run(dir string, a *wire.Attempt) (wire.Message, error) {
+// runOnce runs the program, or finds out how an earlier agent fared with it.
+func runOnce(dir string, a *wire.Attempt) (wire.Message, error) {
 	started, exit := filepath.Join(dir, "started"), filepath.Join(dir, "exit.json")
 	f, err := os.OpenFile(started, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -115,20 +115,20 @@ func runProgram(a *wire.Attempt) int {
 	return 0
 }
 
-// deliver tells the broker until it acknowledges, or the agent is told to end.
-func deliver(a *wire.Attempt, m wire.Message) {
+// deliverMessage tells the broker until it acknowledges, or the agent is told to end.
+func deliverMessage(a *wire.Attempt, m wire.Message) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		if tell(a, m) {
+		if tellBroker(a, m) {
 			return
 		}
 		time.Sleep(wait)
 	}
 }
 
-func tell(a *wire.Attempt, m wire.Message) bool {
+func tellBroker(a *wire.Attempt, m wire.Message) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c, err := wire.Dial(ctx, a.Broker)
+	c, err := wire.DialBroker(ctx, a.Broker)
 	if err != nil {
 		return false
 	}

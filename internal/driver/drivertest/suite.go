@@ -27,31 +27,31 @@ const (
 
 // World is a driver and what is around it.
 type World interface {
-	// Open gives the driver. Called again it gives another one in its place, as
+	// OpenDriver gives the driver. Called again it gives another one in its place, as
 	// after a restart of the broker; attempts have run on meanwhile. Close takes
 	// it away, with nobody in its place.
-	Open() driver.Driver
+	OpenDriver() driver.Driver
 	Close()
-	// Attempt is a new attempt of a new job.
-	Attempt(p Program) *wire.Attempt
-	// Started is how often the attempt's program began.
-	Started(a *wire.Attempt) int
-	// Living is how many processes of the program live.
-	Living(a *wire.Attempt) int
-	// Heard is what the broker heard of the attempt, without repetitions and
+	// AttemptFor is a new attempt of a new job.
+	AttemptFor(p Program) *wire.Attempt
+	// StartCount is how often the attempt's program began.
+	StartCount(a *wire.Attempt) int
+	// LivingProcesses is how many processes of the program live.
+	LivingProcesses(a *wire.Attempt) int
+	// HeardMessages is what the broker heard of the attempt, without repetitions and
 	// without Hello.
-	Heard(a *wire.Attempt) []wire.Message
-	// Deaf makes the broker out of reach, or within reach again.
-	Deaf(bool)
+	HeardMessages(a *wire.Attempt) []wire.Message
+	// SetDeaf makes the broker out of reach, or within reach again.
+	SetDeaf(bool)
 	// KillAgent ends the attempt's agent, and nothing else, as kill -9 does.
 	KillAgent(a *wire.Attempt)
 }
 
-// patience is how long the suite waits for what has to happen, settle for what
+// testTimeout is how long the suite waits for what has to happen, settle for what
 // must not.
 const (
-	patience = 3 * time.Minute
-	settle   = 300 * time.Millisecond
+	testTimeout = 3 * time.Minute
+	settleTime  = 300 * time.Millisecond
 )
 
 // Run runs the suite. make makes a world for one test and cleans it up after.
@@ -73,83 +73,83 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"AnAgentThatDiedWhileNobodyWatchedIsReplaced", lossWithoutDriver},
 		{"AttemptsDoNotDisturbEachOther", sideBySide},
 		{"TheLoadIsAShare", loadIsAShare},
-		{"AnOrderThatWasWithdrawnIsNotCarriedOut", withdrawn},
-		{"WhatIsHeldForAnAttemptIsHeldOnceAndGivenBack", Reservations},
-		{"AnAttemptKeepsItsHostsUnlessToldOtherwise", resizing},
+		{"AnOrderThatWasWithdrawnIsNotCarriedOut", testWithdrawn},
+		{"WhatIsHeldForAnAttemptIsHeldOnceAndGivenBack", TestReservations},
+		{"AnAttemptKeepsItsHostsUnlessToldOtherwise", testResizing},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, make(t)) })
 	}
 }
 
 func runsOnce(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Stays)
+	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() { mustStart(t, d, a) })
 	}
 	all.Wait()
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	for range 3 {
 		mustStart(t, d, a)
 	}
-	time.Sleep(settle)
-	if n := w.Started(a); n != 1 {
+	time.Sleep(settleTime)
+	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
 	mustRelease(t, d, a)
 }
 
 func endIsReported(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Ends)
+	d, a := w.OpenDriver(), w.AttemptFor(Ends)
 	mustStart(t, d, a)
-	waitFor(t, "the end to be heard", func() bool { return last(w.Heard(a)) == wire.Ended })
-	if m := w.Heard(a); m[len(m)-1].Code != 7 {
+	waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
+	if m := w.HeardMessages(a); m[len(m)-1].Code != 7 {
 		t.Errorf("exit code %d, want 7", m[len(m)-1].Code)
 	}
 	mustStart(t, d, a) // an order that was sent again
-	time.Sleep(settle)
-	if n := w.Started(a); n != 1 {
+	time.Sleep(settleTime)
+	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
-	if n := count(w.Heard(a), wire.Ended) + count(w.Heard(a), wire.Lost); n != 1 {
+	if n := countKind(w.HeardMessages(a), wire.Ended) + countKind(w.HeardMessages(a), wire.Lost); n != 1 {
 		t.Errorf("%d ends were heard", n)
 	}
 	mustRelease(t, d, a)
 }
 
 func lossIsReported(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Stays)
+	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	w.KillAgent(a)
-	waitFor(t, "the loss to be heard", func() bool { return last(w.Heard(a)) == wire.Lost })
-	if n := w.Living(a); n != 0 {
+	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
+	if n := w.LivingProcesses(a); n != 0 {
 		t.Errorf("%d processes of a lost attempt live", n)
 	}
-	if n := w.Started(a); n != 1 {
+	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
 	mustRelease(t, d, a)
 }
 
 func unheardEnd(t *testing.T, w World) {
-	d := w.Open()
-	for pause := settle; ; pause *= 3 {
-		a := w.Attempt(Ends)
-		w.Deaf(true)
+	d := w.OpenDriver()
+	for pause := settleTime; ; pause *= 3 {
+		a := w.AttemptFor(Ends)
+		w.SetDeaf(true)
 		mustStart(t, d, a)
-		waitFor(t, "the program to end", func() bool { return w.Started(a) > 0 && w.Living(a) == 0 })
+		waitFor(t, "the program to end", func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) == 0 })
 		time.Sleep(pause) // for the agent to write it down
 		w.KillAgent(a)
-		w.Deaf(false)
-		waitFor(t, "the end to be heard", func() bool { k := last(w.Heard(a)); return k == wire.Ended || k == wire.Lost })
-		m := w.Heard(a)
+		w.SetDeaf(false)
+		waitFor(t, "the end to be heard", func() bool { k := lastKind(w.HeardMessages(a)); return k == wire.Ended || k == wire.Lost })
+		m := w.HeardMessages(a)
 		mustRelease(t, d, a)
-		if last(m) == wire.Lost && pause < 8*time.Second {
+		if lastKind(m) == wire.Lost && pause < 8*time.Second {
 			continue // a machine that is busy may need longer
 		}
-		if last(m) != wire.Ended || m[len(m)-1].Code != 7 || count(m, wire.Lost) > 0 || w.Started(a) != 1 {
-			t.Errorf("heard %+v of a program that began %d times", m, w.Started(a))
+		if lastKind(m) != wire.Ended || m[len(m)-1].Code != 7 || countKind(m, wire.Lost) > 0 || w.StartCount(a) != 1 {
+			t.Errorf("heard %+v of a program that began %d times", m, w.StartCount(a))
 		}
 		return
 	}
@@ -160,74 +160,74 @@ func releaseEnds(t *testing.T, w World) { releaseRunning(t, w, Stays) }
 func releaseEndsHidden(t *testing.T, w World) { releaseRunning(t, w, Hides) }
 
 func releaseRunning(t *testing.T, w World, p Program) {
-	d, a := w.Open(), w.Attempt(p)
+	d, a := w.OpenDriver(), w.AttemptFor(p)
 	mustStart(t, d, a)
 	processes := 1
 	if p == Hides {
 		processes = 2
 	}
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 && w.Living(a) >= processes })
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) >= processes })
 	if found := mustFind(t, d, a); !found.Alive {
 		t.Errorf("found %+v of an attempt that runs", found)
 	}
 	mustRelease(t, d, a)
-	if n := w.Living(a); n != 0 {
+	if n := w.LivingProcesses(a); n != 0 {
 		t.Errorf("%d processes live after the release", n)
 	}
-	if found := find(t, d); len(found) != 0 {
+	if found := findAttempts(t, d); len(found) != 0 {
 		t.Errorf("found %v after the release", found)
 	}
 	mustRelease(t, d, a)
-	time.Sleep(settle)
-	if m := w.Heard(a); count(m, wire.Ended)+count(m, wire.Lost) > 0 {
+	time.Sleep(settleTime)
+	if m := w.HeardMessages(a); countKind(m, wire.Ended)+countKind(m, wire.Lost) > 0 {
 		t.Errorf("heard %+v of an attempt that was released", m)
 	}
 }
 
 func releasedNeverStarts(t *testing.T, w World) {
-	d, a, never := w.Open(), w.Attempt(Ends), w.Attempt(Ends)
+	d, a, never := w.OpenDriver(), w.AttemptFor(Ends), w.AttemptFor(Ends)
 	mustRelease(t, d, never) // before it was ever started
 	mustStart(t, d, a)
 	mustRelease(t, d, a) // perhaps before its agent is up
-	n := w.Started(a)
+	n := w.StartCount(a)
 	for range 2 {
-		_ = d.Start(t.Context(), a) // whatever it answers
-		_ = d.Start(t.Context(), never)
-		time.Sleep(settle)
-		d = w.Open()
+		_ = d.StartAttempt(t.Context(), a) // whatever it answers
+		_ = d.StartAttempt(t.Context(), never)
+		time.Sleep(settleTime)
+		d = w.OpenDriver()
 	}
-	if w.Started(a) != n || w.Started(never) != 0 {
-		t.Errorf("the programs began %d times after they were released", w.Started(a)-n+w.Started(never))
+	if w.StartCount(a) != n || w.StartCount(never) != 0 {
+		t.Errorf("the programs began %d times after they were released", w.StartCount(a)-n+w.StartCount(never))
 	}
-	if found := find(t, d); len(found) != 0 {
+	if found := findAttempts(t, d); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 }
 
 func releaseUnknown(t *testing.T, w World) {
-	d := w.Open()
+	d := w.OpenDriver()
 	for _, id := range []driver.ID{{Job: 999_999, Epoch: 7}, {}, {Job: -1, Epoch: 1}} {
-		if err := d.Release(t.Context(), id); err != nil {
+		if err := d.ReleaseAttempt(t.Context(), id); err != nil {
 			t.Errorf("%v: %v", id, err)
 		}
 	}
 }
 
 func restartFindsRunning(t *testing.T, w World) {
-	d, stays, ends, waits := w.Open(), w.Attempt(Stays), w.Attempt(Ends), w.Attempt(Stays)
-	w.Deaf(true)
+	d, stays, ends, waits := w.OpenDriver(), w.AttemptFor(Stays), w.AttemptFor(Ends), w.AttemptFor(Stays)
+	w.SetDeaf(true)
 	for _, a := range []*wire.Attempt{stays, ends} {
 		mustStart(t, d, a)
 	}
-	waitFor(t, "both to run", func() bool { return w.Started(stays) > 0 && w.Started(ends) > 0 && w.Living(ends) == 0 })
-	d = w.Open()
-	w.Deaf(false)
+	waitFor(t, "both to run", func() bool { return w.StartCount(stays) > 0 && w.StartCount(ends) > 0 && w.LivingProcesses(ends) == 0 })
+	d = w.OpenDriver()
+	w.SetDeaf(false)
 	var ids []driver.ID
-	for _, f := range find(t, d) {
+	for _, f := range findAttempts(t, d) {
 		ids = append(ids, f.ID)
 	}
-	if !slices.Contains(ids, id(stays)) || !slices.Contains(ids, id(ends)) || slices.Contains(ids, id(waits)) {
-		t.Errorf("found %v, started were %v and %v", ids, id(stays), id(ends))
+	if !slices.Contains(ids, attemptID(stays)) || !slices.Contains(ids, attemptID(ends)) || slices.Contains(ids, attemptID(waits)) {
+		t.Errorf("found %v, started were %v and %v", ids, attemptID(stays), attemptID(ends))
 	}
 	if f := mustFind(t, d, stays); !f.Alive {
 		t.Errorf("found %+v of an attempt that runs", f)
@@ -235,50 +235,50 @@ func restartFindsRunning(t *testing.T, w World) {
 	for _, a := range []*wire.Attempt{stays, ends, waits} {
 		mustStart(t, d, a)
 	}
-	waitFor(t, "the end to be heard", func() bool { return last(w.Heard(ends)) == wire.Ended })
-	waitFor(t, "the new one to begin", func() bool { return w.Started(waits) > 0 })
-	time.Sleep(settle)
-	if w.Started(stays) != 1 || w.Started(ends) != 1 || w.Started(waits) != 1 {
-		t.Errorf("the programs began %d, %d and %d times", w.Started(stays), w.Started(ends), w.Started(waits))
+	waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(ends)) == wire.Ended })
+	waitFor(t, "the new one to begin", func() bool { return w.StartCount(waits) > 0 })
+	time.Sleep(settleTime)
+	if w.StartCount(stays) != 1 || w.StartCount(ends) != 1 || w.StartCount(waits) != 1 {
+		t.Errorf("the programs began %d, %d and %d times", w.StartCount(stays), w.StartCount(ends), w.StartCount(waits))
 	}
 	for _, a := range []*wire.Attempt{stays, ends, waits} {
 		mustRelease(t, d, a)
-		if n := w.Living(a); n != 0 {
+		if n := w.LivingProcesses(a); n != 0 {
 			t.Errorf("%d processes live after the release", n)
 		}
 	}
 }
 
 func lossUnderNextDriver(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Stays)
+	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
-	d = w.Open()
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	d = w.OpenDriver()
 	w.KillAgent(a)
-	waitFor(t, "the loss to be heard", func() bool { return last(w.Heard(a)) == wire.Lost })
+	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
 	mustRelease(t, d, a)
 }
 
 func lossWithoutDriver(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Stays)
+	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.Started(a) > 0 })
+	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	w.Close()
 	w.KillAgent(a)
-	d = w.Open()
+	d = w.OpenDriver()
 	mustStart(t, d, a) // as a broker does with what it believes to run
-	waitFor(t, "the loss to be heard", func() bool { return last(w.Heard(a)) == wire.Lost })
-	if n := w.Started(a); n != 1 {
+	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
+	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
 	mustRelease(t, d, a)
 }
 
 func sideBySide(t *testing.T, w World) {
-	d := w.Open()
+	d := w.OpenDriver()
 	var stay, end []*wire.Attempt
 	for range 4 {
-		stay, end = append(stay, w.Attempt(Stays)), append(end, w.Attempt(Ends))
+		stay, end = append(stay, w.AttemptFor(Stays)), append(end, w.AttemptFor(Ends))
 	}
 	var all sync.WaitGroup
 	for _, a := range slices.Concat(stay, end) {
@@ -286,69 +286,69 @@ func sideBySide(t *testing.T, w World) {
 	}
 	all.Wait()
 	for _, a := range end {
-		waitFor(t, "the end to be heard", func() bool { return last(w.Heard(a)) == wire.Ended })
+		waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
 	}
-	waitFor(t, "the first to begin", func() bool { return w.Started(stay[0]) > 0 })
+	waitFor(t, "the first to begin", func() bool { return w.StartCount(stay[0]) > 0 })
 	mustRelease(t, d, stay[0])
 	for _, a := range stay[1:] {
-		waitFor(t, "the others to begin", func() bool { return w.Living(a) > 0 })
+		waitFor(t, "the others to begin", func() bool { return w.LivingProcesses(a) > 0 })
 	}
 	for _, a := range slices.Concat(stay[1:], end) {
 		all.Go(func() { mustRelease(t, d, a) })
 	}
 	all.Wait()
 	for _, a := range slices.Concat(stay, end) {
-		if w.Living(a) != 0 || w.Started(a) > 1 {
-			t.Errorf("%d processes of job %d live, its program began %d times", w.Living(a), a.Job, w.Started(a))
+		if w.LivingProcesses(a) != 0 || w.StartCount(a) > 1 {
+			t.Errorf("%d processes of job %d live, its program began %d times", w.LivingProcesses(a), a.Job, w.StartCount(a))
 		}
 	}
 }
 
 func loadIsAShare(t *testing.T, w World) {
-	d := w.Open()
-	l, err := d.Load(t.Context())
+	d := w.OpenDriver()
+	l, err := d.MeasureLoad(t.Context())
 	if err != nil || l.Share < 0 || l.Share > 1 || l.Sd < 0 || l.Sd > 1 || l.Why == "" {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
 
-func withdrawn(t *testing.T, w World) {
-	d, a := w.Open(), w.Attempt(Ends)
+func testWithdrawn(t *testing.T, w World) {
+	d, a := w.OpenDriver(), w.AttemptFor(Ends)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.Start(ctx, a); !errors.Is(err, context.Canceled) {
+	if err := d.StartAttempt(ctx, a); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	time.Sleep(settle)
-	if n := w.Started(a); n != 0 {
+	time.Sleep(settleTime)
+	if n := w.StartCount(a); n != 0 {
 		t.Errorf("the program began %d times", n)
 	}
-	if found := find(t, d); len(found) != 0 {
+	if found := findAttempts(t, d); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 }
 
-func id(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+func attemptID(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
 
 func mustStart(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
 }
 
 func mustRelease(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	if err := d.Release(ctx, id(a)); err != nil {
+	if err := d.ReleaseAttempt(ctx, attemptID(a)); err != nil {
 		t.Error(err)
 	}
 }
 
-func find(t *testing.T, d driver.Driver) []driver.Found {
+func findAttempts(t *testing.T, d driver.Driver) []driver.Found {
 	t.Helper()
-	found, err := d.Find(t.Context())
+	found, err := d.FindAttempts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,8 +357,8 @@ func find(t *testing.T, d driver.Driver) []driver.Found {
 
 func mustFind(t *testing.T, d driver.Driver, a *wire.Attempt) driver.Found {
 	t.Helper()
-	for _, f := range find(t, d) {
-		if f.ID == id(a) {
+	for _, f := range findAttempts(t, d) {
+		if f.ID == attemptID(a) {
 			return f
 		}
 	}
@@ -366,15 +366,15 @@ func mustFind(t *testing.T, d driver.Driver, a *wire.Attempt) driver.Found {
 	return driver.Found{}
 }
 
-// last is the kind of the last message.
-func last(m []wire.Message) wire.Kind {
+// lastKind is the kind of the last message.
+func lastKind(m []wire.Message) wire.Kind {
 	if len(m) == 0 {
 		return ""
 	}
 	return m[len(m)-1].Kind
 }
 
-func count(m []wire.Message, k wire.Kind) int {
+func countKind(m []wire.Message, k wire.Kind) int {
 	n := 0
 	for i := range m {
 		if m[i].Kind == k {
@@ -386,11 +386,11 @@ func count(m []wire.Message, k wire.Kind) int {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for waited := time.Duration(0); waited < patience; waited += 5 * time.Millisecond {
+	for waited := time.Duration(0); waited < testTimeout; waited += 5 * time.Millisecond {
 		if ok() {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("waited %v for %s in vain", patience, what)
+	t.Fatalf("waited %v for %s in vain", testTimeout, what)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Script is what an attempt does. It runs in a goroutine of its own from Start
+// Script is what an attempt does. It runs in a goroutine of its own from StartAttempt
 // on; it must return soon after Done is closed. If it returns without having
 // said Ended, Left or Lost, and nobody ended it, its agent counts as died, and
 // the next one says Lost.
@@ -30,14 +30,14 @@ type Run struct {
 
 	// Guarded by the driver.
 	stopped bool
-	silent  bool // ended by Kill or Release: it says no more
+	silent  bool // ended by Kill or ReleaseAttempt: it says no more
 	over    bool // the script has returned
 	said    []wire.Message
 	told    int // how many of them reached the broker
 	next    uint64
 }
 
-// ErrReleased is what Start returns for an attempt that was released.
+// ErrReleased is what StartAttempt returns for an attempt that was released.
 var ErrReleased = errors.New("the attempt was released")
 
 // Driver runs scripts.
@@ -70,18 +70,18 @@ func New(script Script, to func(wire.Message)) *Driver {
 // Attempt is what was started.
 func (r *Run) Attempt() *wire.Attempt { return r.attempt }
 
-// Say sends a message to the broker. Job, epoch and mark are filled in, and the
+// SendMessage sends a message to the broker. Job, epoch and mark are filled in, and the
 // number, except for kinds that have none.
-func (r *Run) Say(m wire.Message) {
+func (r *Run) SendMessage(m wire.Message) {
 	r.driver.mu.Lock()
 	defer r.driver.mu.Unlock()
 	if !r.stopped {
-		r.say(m)
+		r.sendLocked(m)
 	}
 }
 
-// say is Say with the driver locked.
-func (r *Run) say(m wire.Message) {
+// sendLocked is SendMessage with the driver locked.
+func (r *Run) sendLocked(m wire.Message) {
 	m.Job, m.Epoch, m.Mark = r.attempt.Job, r.attempt.Epoch, r.attempt.Mark
 	if m.Kind != wire.Hello && m.Kind != wire.Status {
 		r.next++
@@ -91,8 +91,8 @@ func (r *Run) say(m wire.Message) {
 	r.driver.changed.Broadcast()
 }
 
-// ended says whether the last word was said.
-func (r *Run) ended() bool {
+// hasEnded says whether the last word was said.
+func (r *Run) hasEnded() bool {
 	return slices.ContainsFunc(r.said, func(m wire.Message) bool {
 		return m.Kind == wire.Ended || m.Kind == wire.Left || m.Kind == wire.Lost
 	})
@@ -101,12 +101,12 @@ func (r *Run) ended() bool {
 // Orders are what the broker tells the attempt, except Ack.
 func (r *Run) Orders() <-chan wire.Order { return r.orders }
 
-// Done is closed when the attempt is ended from outside: by Kill, Release, Die
+// Done is closed when the attempt is ended from outside: by Kill, ReleaseAttempt, KillAgent
 // or Close.
 func (r *Run) Done() <-chan struct{} { return r.stop }
 
-// end closes Done; silent says that nothing more is told. The driver is locked.
-func (r *Run) end(silent bool) {
+// endRun closes Done; silent says that nothing more is told. The driver is locked.
+func (r *Run) endRun(silent bool) {
 	r.silent = r.silent || silent
 	if !r.stopped {
 		r.stopped = true
@@ -115,9 +115,9 @@ func (r *Run) end(silent bool) {
 	r.driver.changed.Broadcast()
 }
 
-// Start runs the script, unless it runs or ran: then what was said last is said
+// StartAttempt runs the script, unless it runs or ran: then what was said last is said
 // again, as a new agent would.
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
+func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -138,15 +138,15 @@ func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
 	}
 	r := &Run{attempt: a, driver: d, orders: make(chan wire.Order, 64), stop: make(chan struct{}), gone: make(chan struct{})}
 	d.runs[id] = r
-	r.say(wire.Message{Kind: wire.Hello})
-	d.tasks.Go(func() { d.tell(r) })
+	r.sendLocked(wire.Message{Kind: wire.Hello})
+	d.tasks.Go(func() { d.deliverMessages(r) })
 	d.tasks.Go(func() {
 		d.script(r)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		r.over = true
-		if !r.silent && !r.ended() {
-			r.say(wire.Message{Kind: wire.Lost, Why: "its agent died"})
+		if !r.silent && !r.hasEnded() {
+			r.sendLocked(wire.Message{Kind: wire.Lost, Why: "its agent died"})
 		}
 		close(r.gone)
 		d.changed.Broadcast()
@@ -154,8 +154,8 @@ func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
 	return nil
 }
 
-// tell brings to the broker what an attempt says.
-func (d *Driver) tell(r *Run) {
+// deliverMessages brings to the broker what an attempt says.
+func (d *Driver) deliverMessages(r *Run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
@@ -173,8 +173,8 @@ func (d *Driver) tell(r *Run) {
 	}
 }
 
-// Release ends the attempt and remembers that it may not run.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+// ReleaseAttempt ends the attempt and remembers that it may not run.
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (d *Driver) Release(ctx context.Context, id driver.ID) error {
 	d.released[id] = true
 	r := d.runs[id]
 	if r != nil {
-		r.end(true)
+		r.endRun(true)
 	}
 	d.mu.Unlock()
 	if r == nil {
@@ -199,8 +199,8 @@ func (d *Driver) Release(ctx context.Context, id driver.ID) error {
 	return nil
 }
 
-// Find lists what was started and not released.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+// FindAttempts lists what was started and not released.
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []driver.Found
@@ -213,23 +213,23 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 	return found, ctx.Err()
 }
 
-// Load is what SetLoad set: at first a cluster where nobody else is.
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+// MeasureLoad is what SetLoad set: at first a cluster where nobody else is.
+func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.load, ctx.Err()
 }
 
-// SetLoad sets what Load answers.
+// SetLoad sets what MeasureLoad answers.
 func (d *Driver) SetLoad(l driver.Load) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.load = l
 }
 
-// Order hands an order to the agent of an attempt; false if none lives. Kill
+// SendOrder hands an order to the agent of an attempt; false if none lives. Kill
 // ends it without a word.
-func (d *Driver) Order(id driver.ID, o wire.Order) bool {
+func (d *Driver) SendOrder(id driver.ID, o wire.Order) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.runs[id]
@@ -240,7 +240,7 @@ func (d *Driver) Order(id driver.ID, o wire.Order) bool {
 	case wire.Ack:
 		return true
 	case wire.Kill:
-		r.end(true)
+		r.endRun(true)
 		return true
 	}
 	select {
@@ -250,18 +250,18 @@ func (d *Driver) Order(id driver.ID, o wire.Order) bool {
 	return true
 }
 
-// Die ends the agent of an attempt as kill -9 would: its program dies with it,
+// KillAgent ends the agent of an attempt as kill -9 would: its program dies with it,
 // and a new agent tells of the loss, or of the end that was not yet told.
-func (d *Driver) Die(id driver.ID) {
+func (d *Driver) KillAgent(id driver.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.runs[id]; r != nil {
-		r.end(false)
+		r.endRun(false)
 	}
 }
 
-// Deaf keeps what is said until the broker is within reach again.
-func (d *Driver) Deaf(deaf bool) {
+// SetDeaf keeps what is said until the broker is within reach again.
+func (d *Driver) SetDeaf(deaf bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deaf = deaf
@@ -273,7 +273,7 @@ func (d *Driver) Close() {
 	d.mu.Lock()
 	d.closed = true
 	for _, r := range d.runs {
-		r.end(true)
+		r.endRun(true)
 	}
 	d.changed.Broadcast()
 	d.mu.Unlock()

@@ -43,7 +43,7 @@ func (w *world) run(r *Run) {
 	p := w.programs[job]
 	w.mu.Unlock()
 	if p == drivertest.Ends {
-		r.Say(wire.Message{Kind: wire.Ended, Code: 7})
+		r.SendMessage(wire.Message{Kind: wire.Ended, Code: 7})
 		return
 	}
 	<-r.Done()
@@ -64,10 +64,10 @@ func (w *world) hear(m wire.Message) {
 	}
 }
 
-func (w *world) Open() driver.Driver { return w.driver }
-func (w *world) Close()              {}
+func (w *world) OpenDriver() driver.Driver { return w.driver }
+func (w *world) Close()                    {}
 
-func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := &wire.Attempt{Job: core.JobID(len(w.programs) + 1), Epoch: 1}
@@ -75,46 +75,46 @@ func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
 	return a
 }
 
-func (w *world) Started(a *wire.Attempt) int {
+func (w *world) StartCount(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.started[a.Job]
 }
 
-func (w *world) Living(a *wire.Attempt) int {
+func (w *world) LivingProcesses(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.living[a.Job]
 }
 
-func (w *world) Heard(a *wire.Attempt) []wire.Message {
+func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]wire.Message(nil), w.heard[a.Job]...)
 }
 
-func (w *world) Deaf(deaf bool)            { w.driver.Deaf(deaf) }
-func (w *world) KillAgent(a *wire.Attempt) { w.driver.Die(driver.ID{Job: a.Job, Epoch: a.Epoch}) }
+func (w *world) SetDeaf(deaf bool)         { w.driver.SetDeaf(deaf) }
+func (w *world) KillAgent(a *wire.Attempt) { w.driver.KillAgent(driver.ID{Job: a.Job, Epoch: a.Epoch}) }
 
 func TestConformance(t *testing.T) { drivertest.Run(t, newWorld) }
 
 func TestAScriptHearsOrdersAndAnswers(t *testing.T) {
 	heard := make(chan wire.Message, 10)
 	d := New(func(r *Run) {
-		r.Say(wire.Message{Kind: wire.Running, Method: "restart"})
+		r.SendMessage(wire.Message{Kind: wire.Running, Method: "restart"})
 		if o := <-r.Orders(); o.Kind == wire.Stop {
-			r.Say(wire.Message{Kind: wire.Left})
+			r.SendMessage(wire.Message{Kind: wire.Left})
 		}
 	}, func(m wire.Message) { heard <- m })
 	defer d.Close()
 	id := driver.ID{Job: 3, Epoch: 2}
-	if d.Order(id, wire.Order{Kind: wire.Stop}) {
+	if d.SendOrder(id, wire.Order{Kind: wire.Stop}) {
 		t.Error("an attempt that was never started takes orders")
 	}
-	if err := d.Start(t.Context(), &wire.Attempt{Job: 3, Epoch: 2, Mark: "m"}); err != nil {
+	if err := d.StartAttempt(t.Context(), &wire.Attempt{Job: 3, Epoch: 2, Mark: "m"}); err != nil {
 		t.Fatal(err)
 	}
-	if !d.Order(id, wire.Order{Kind: wire.Ack, Seq: 1}) || !d.Order(id, wire.Order{Kind: wire.Stop}) {
+	if !d.SendOrder(id, wire.Order{Kind: wire.Ack, Seq: 1}) || !d.SendOrder(id, wire.Order{Kind: wire.Stop}) {
 		t.Error("a running attempt takes no orders")
 	}
 	for i, want := range []wire.Kind{wire.Hello, wire.Running, wire.Left} {
@@ -128,15 +128,15 @@ func TestAScriptHearsOrdersAndAnswers(t *testing.T) {
 func TestKillEndsAnAttemptWithoutAWord(t *testing.T) {
 	heard := make(chan wire.Message, 10)
 	gone := make(chan struct{})
-	d := New(func(r *Run) { <-r.Done(); r.Say(wire.Message{Kind: wire.Ended}); close(gone) }, func(m wire.Message) { heard <- m })
+	d := New(func(r *Run) { <-r.Done(); r.SendMessage(wire.Message{Kind: wire.Ended}); close(gone) }, func(m wire.Message) { heard <- m })
 	defer d.Close()
-	if err := d.Start(t.Context(), &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
+	if err := d.StartAttempt(t.Context(), &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if m := <-heard; m.Kind != wire.Hello {
 		t.Errorf("heard %+v", m)
 	}
-	d.Order(driver.ID{Job: 1, Epoch: 1}, wire.Order{Kind: wire.Kill})
+	d.SendOrder(driver.ID{Job: 1, Epoch: 1}, wire.Order{Kind: wire.Kill})
 	<-gone
 	select {
 	case m := <-heard:

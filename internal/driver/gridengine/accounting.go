@@ -35,7 +35,7 @@ const (
 	colExit     = 12
 	colWall     = 13
 	colCategory = 39
-	fewest      = 14 // columns that a line has
+	minColumns  = 14 // columns that a line has
 )
 
 // parseRecord reads one line.
@@ -44,7 +44,7 @@ func parseRecord(line string) (record, bool) {
 		return record{}, false
 	}
 	f := strings.Split(line, ":")
-	if len(f) < fewest {
+	if len(f) < minColumns {
 		return record{}, false
 	}
 	failed, err1 := strconv.Atoi(f[colFailed])
@@ -100,8 +100,8 @@ var (
 // What Grid Engine calls a job that was ended by a signal, or by a limit.
 const died, enforced = 100, 37
 
-// ending is how a job ended.
-func (r record) ending() batch.Ending {
+// toEnding is how a job ended.
+func (r record) toEnding() batch.Ending {
 	e := batch.Ending{Code: r.Exit}
 	// A shell's way to tell of a signal.
 	if signal := r.Exit - 128; r.Failed != 0 && signal > 0 && signal < 65 {
@@ -132,16 +132,16 @@ func (r record) ending() batch.Ending {
 // The accounting file is read backwards, so much of it: whoever is looked for
 // ended lately.
 const (
-	chunk    = 256 << 10
-	farthest = 64 << 20
+	readChunk   = 256 << 10
+	maxReadBack = 64 << 20
 )
 
 // lastRecords finds the newest record of each job in an accounting file.
 func lastRecords(f io.ReaderAt, size int64, wanted map[string]bool) (map[string]record, error) {
 	found := map[string]record{}
 	var tail []byte // begins in the middle of a line
-	for end, stop := size, max(0, size-farthest); end > stop && len(found) < len(wanted); {
-		start := max(stop, end-chunk)
+	for end, stop := size, max(0, size-maxReadBack); end > stop && len(found) < len(wanted); {
+		start := max(stop, end-readChunk)
 		buf := make([]byte, end-start, int(end-start)+len(tail))
 		if _, err := f.ReadAt(buf, start); err != nil && !errors.Is(err, io.EOF) {
 			return found, err
@@ -152,22 +152,22 @@ func lastRecords(f io.ReaderAt, size int64, wanted map[string]bool) (map[string]
 			if i < 0 {
 				break
 			}
-			note(found, wanted, buf[i+1:])
+			noteLine(found, wanted, buf[i+1:])
 			buf = buf[:i]
 		}
 		tail, end = buf, start
 		if start == 0 {
-			note(found, wanted, buf)
+			noteLine(found, wanted, buf)
 		}
-		if len(tail) > chunk {
+		if len(tail) > readChunk {
 			return found, errors.New("the accounting file has no lines")
 		}
 	}
 	return found, nil
 }
 
-// note takes a line, newest first. Of most lines the number of the job is enough.
-func note(found map[string]record, wanted map[string]bool, line []byte) {
+// noteLine takes a line, newest first. Of most lines the number of the job is enough.
+func noteLine(found map[string]record, wanted map[string]bool, line []byte) {
 	rest := line
 	for range colJob {
 		i := bytes.IndexByte(rest, ':')
@@ -188,8 +188,8 @@ func note(found map[string]record, wanted map[string]bool, line []byte) {
 	}
 }
 
-// accounting looks jobs up in the file.
-func accounting(path string, wanted map[string]bool) (map[string]record, error) {
+// readAccounting looks jobs up in the file.
+func readAccounting(path string, wanted map[string]bool) (map[string]record, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

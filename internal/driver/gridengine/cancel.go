@@ -8,43 +8,43 @@ import (
 	"time"
 )
 
-// hung is how long a deletion may take before it is looked whether the host is
+// forceAfter is how long a deletion may take before it is looked whether the host is
 // there at all.
-const hung = 20 * time.Second
+const forceAfter = 20 * time.Second
 
-// mostNamed is how many jobs one command names: there is a limit to its length.
-const mostNamed = 1000
+// maxJobsPerCommand is how many jobs one command names: there is a limit to its length.
+const maxJobsPerCommand = 1000
 
-// Cancel deletes jobs. A job on a host that is gone stays in the queue for ever;
+// CancelJobs deletes jobs. A job on a host that is gone stays in the queue for ever;
 // if it is to be deleted again after a while, the deletion is forced, where the
 // site allows that.
-func (m *Manager) Cancel(ctx context.Context, ids []string) error {
+func (m *Manager) CancelJobs(ctx context.Context, ids []string) error {
 	var errs []error
-	for some := range slices.Chunk(known(ids), mostNamed) {
-		errs = append(errs, m.qdel(ctx, some))
-		if late := m.late(some); len(late) > 0 {
-			errs = append(errs, m.force(ctx, late))
+	for some := range slices.Chunk(validJobs(ids), maxJobsPerCommand) {
+		errs = append(errs, m.runQdel(ctx, some))
+		if late := m.overdueDeletions(some); len(late) > 0 {
+			errs = append(errs, m.forceDeletion(ctx, late))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// known are those that can be jobs of Grid Engine.
-func known(ids []string) []string {
+// validJobs are those that can be jobs of Grid Engine.
+func validJobs(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !jobNumber.MatchString(id) })
 }
 
-func (m *Manager) qdel(ctx context.Context, ids []string) error {
-	_, err := m.cmd.run(ctx, "qdel", strings.Join(ids, ","))
-	if err == nil || onlyOver(err) {
+func (m *Manager) runQdel(ctx context.Context, ids []string) error {
+	_, err := m.cmd.runCommand(ctx, "qdel", strings.Join(ids, ","))
+	if err == nil || onlyFinishedJobs(err) {
 		return nil
 	}
-	return judge(err)
+	return classifyError(err)
 }
 
-// onlyOver says that all that qdel complained of is jobs that are over, or will
+// onlyFinishedJobs says that all that qdel complained of is jobs that are over, or will
 // be.
-func onlyOver(err error) bool {
+func onlyFinishedJobs(err error) bool {
 	var f *failure
 	if !errors.As(err, &f) || f.Code < 0 || f.Says == "" {
 		return false
@@ -61,9 +61,9 @@ func onlyOver(err error) bool {
 	return true
 }
 
-// late are those whose deletion was first asked for a while ago. Those asked for
+// overdueDeletions are those whose deletion was first asked for a while ago. Those asked for
 // long ago are forgotten.
-func (m *Manager) late(ids []string) []string {
+func (m *Manager) overdueDeletions(ids []string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.clock()
@@ -78,30 +78,30 @@ func (m *Manager) late(ids []string) []string {
 		switch {
 		case !ok:
 			m.asked[id] = now
-		case now.Sub(when) > hung:
+		case now.Sub(when) > forceAfter:
 			list = append(list, id)
 		}
 	}
 	return list
 }
 
-// force deletes jobs whose hosts do not answer. What runs there runs on, if the
+// forceDeletion deletes jobs whose hosts do not answer. What runs there runs on, if the
 // host lives: whoever asks looks for that by himself. Many sites leave it to
 // their administrators (ENABLE_FORCED_QDEL), which is no error: the job stays in
 // the queue as before.
-func (m *Manager) force(ctx context.Context, ids []string) error {
+func (m *Manager) forceDeletion(ctx context.Context, ids []string) error {
 	gone, err := m.onGoneHosts(ctx, ids)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	_, err = m.cmd.run(ctx, "qdel", "-f", strings.Join(gone, ","))
+	_, err = m.cmd.runCommand(ctx, "qdel", "-f", strings.Join(gone, ","))
 	m.log.Info("jobs on hosts that do not answer were deleted by force", "jobs", gone, "err", err)
 	return nil
 }
 
 // onGoneHosts are those jobs whose queue Grid Engine does not hear of (u).
 func (m *Manager) onGoneHosts(ctx context.Context, ids []string) ([]string, error) {
-	out, err := m.cmd.run(ctx, "qstat", "-f", "-xml", "-u", m.user)
+	out, err := m.cmd.runCommand(ctx, "qstat", "-f", "-xml", "-u", m.user)
 	if err != nil {
 		return nil, err
 	}

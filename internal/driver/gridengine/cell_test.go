@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	batchtest.Agent(agent.Guard, agent.Main)
+	batchtest.ActAsAgent(agent.RunGuard, agent.RunAgent)
 	goleak.VerifyTestMain(m)
 }
 
@@ -24,18 +24,18 @@ func TestMain(m *testing.M) {
 func onACell(t testing.TB, nodes, slots int, flags ...string) string {
 	t.Helper()
 	c := gridenginetest.Start(t, nodes, slots)
-	return batchtest.Enter(t, batchtest.Cluster{Dir: c.Dir, Home: c.User.Home, Command: c.Command, Do: func(words ...string) error {
+	return batchtest.EnterCluster(t, batchtest.Cluster{Dir: c.Dir, Home: c.User.Home, Command: c.UserCommand, Do: func(words ...string) error {
 		switch words[0] {
 		case "stop":
 			c.StopMaster()
 		case "start":
 			c.StartMaster()
-			c.Ready()
+			c.AwaitReady()
 		case "kill":
 			c.KillExecd(words[1])
 		case "revive":
 			c.StartExecd(words[1])
-			c.Ready()
+			c.AwaitReady()
 		default: // a command of Grid Engine, as root
 			out, err := exec.Command(filepath.Join(c.Commands, words[0]), words[1:]...).CombinedOutput()
 			if err != nil {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// patience is how long one command of Grid Engine may take. They answer within
+// commandTimeout is how long one command of Grid Engine may take. They answer within
 // milliseconds, or try for some seconds to reach a qmaster that is not there.
-const patience = 40 * time.Second
+const commandTimeout = 40 * time.Second
 
-// mostOutput bounds what is kept of a command's output.
-const mostOutput = 256 << 20
+// maxOutput bounds what is kept of a command's output.
+const maxOutput = 256 << 20
 
 // debian is where Debian keeps the commands themselves. Those in /usr/bin are
 // wrappers that take ten times as long.
@@ -35,8 +35,8 @@ type commands struct {
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SGE_ROOT", "SGE_CELL", "SGE_CLUSTER_NAME",
 	"SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_ARCH"}
 
-// get is what the commands find in a variable.
-func (c *commands) get(name string) string {
+// getVariable is what the commands find in a variable.
+func (c *commands) getVariable(name string) string {
 	if v, ok := c.env[name]; ok {
 		return v
 	}
@@ -49,12 +49,12 @@ func (c *commands) get(name string) string {
 	return ""
 }
 
-// environ is what the commands get. Moments are printed in UTC, so that nobody
+// commandEnvironment is what the commands get. Moments are printed in UTC, so that nobody
 // has to guess.
-func (c *commands) environ() []string {
+func (c *commands) commandEnvironment() []string {
 	env := []string{"LC_ALL=C"}
 	for _, name := range inherited {
-		if v := c.get(name); v != "" {
+		if v := c.getVariable(name); v != "" {
 			env = append(env, name+"="+v)
 		}
 	}
@@ -64,8 +64,8 @@ func (c *commands) environ() []string {
 	return env
 }
 
-// find is the path of a command.
-func (c *commands) find(name string) (string, error) {
+// findCommand is the path of a command.
+func (c *commands) findCommand(name string) (string, error) {
 	if c.dir != "" {
 		return exec.LookPath(filepath.Join(c.dir, name))
 	}
@@ -77,7 +77,7 @@ func (c *commands) find(name string) (string, error) {
 		return filepath.Abs(path)
 	}
 	// A shell that nobody logged in to may not have been told.
-	if root := c.get("SGE_ROOT"); root != "" {
+	if root := c.getVariable("SGE_ROOT"); root != "" {
 		found, _ := filepath.Glob(filepath.Join(root, "bin", "*", name)) // the pattern is sound
 		for _, path := range found {
 			if path, err := exec.LookPath(path); err == nil {
@@ -106,16 +106,16 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.Err }
 
-// run runs a command and returns what it printed.
-func (c *commands) run(ctx context.Context, name string, args ...string) ([]byte, error) {
-	path, err := c.find(name)
+// runCommand runs a command and returns what it printed.
+func (c *commands) runCommand(ctx context.Context, name string, args ...string) ([]byte, error) {
+	path, err := c.findCommand(name)
 	if err != nil {
 		return nil, &missing{name, err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = c.environ(), "/", time.Second
+	cmd.Env, cmd.Dir, cmd.WaitDelay = c.commandEnvironment(), "/", time.Second
 	if name != "qsub" {
 		cmd.Env = append(cmd.Env, "TZ=UTC") // that of qsub is remembered for the job
 	}
@@ -154,7 +154,7 @@ func (m *missing) Error() string {
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := mostOutput - l.Len(); room < len(p) {
+	if room := maxOutput - l.Len(); room < len(p) {
 		_, _ = l.Buffer.Write(p[:max(room, 0)]) // never fails
 		return len(p), nil
 	}

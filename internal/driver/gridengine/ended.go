@@ -13,10 +13,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
-// Ended says how jobs ended that are no longer listed. Grid Engine writes that
+// JobEndings says how jobs ended that are no longer listed. Grid Engine writes that
 // down some seconds late, and nothing at all of jobs that were deleted before
 // they ran.
-func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.Ending, error) {
+func (m *Manager) JobEndings(ctx context.Context, ids []string) (map[string]batch.Ending, error) {
 	ends, wanted := map[string]batch.Ending{}, map[string]bool{}
 	m.mu.Lock()
 	for _, id := range ids {
@@ -35,22 +35,22 @@ func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.End
 	if len(wanted) == 0 {
 		return ends, nil
 	}
-	records, err := accounting(m.accountingFile(), wanted)
+	records, err := readAccounting(m.accountingFile(), wanted)
 	if err != nil {
-		records = m.qacct(ctx, wanted)
+		records = m.runQacct(ctx, wanted)
 	}
 	for id, r := range records {
 		if r.Owner == m.user {
-			ends[id] = r.ending()
+			ends[id] = r.toEnding()
 		}
 	}
-	return ends, m.unwritten(ctx, wanted, ends)
+	return ends, m.settleUnrecorded(ctx, wanted, ends)
 }
 
-// unwritten sees to jobs of which nothing is written down: those that had not
+// settleUnrecorded sees to jobs of which nothing is written down: those that had not
 // begun were deleted; of the others it may be written soon, so that it is worth
 // asking again. Nobody waits for others longer than that takes.
-func (m *Manager) unwritten(ctx context.Context, wanted map[string]bool, ends map[string]batch.Ending) error {
+func (m *Manager) settleUnrecorded(ctx context.Context, wanted map[string]bool, ends map[string]batch.Ending) error {
 	flush := m.flushTime(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,8 +77,8 @@ func (m *Manager) unwritten(ctx context.Context, wanted map[string]bool, ends ma
 	return nil
 }
 
-// longestFlush bounds how long we wait to hear how a job ended.
-const longestFlush = 30 * time.Second
+// maxFlushTime bounds how long we wait to hear how a job ended.
+const maxFlushTime = 30 * time.Second
 
 // flushTime is how long after its end Grid Engine writes down how a job ended.
 func (m *Manager) flushTime(ctx context.Context) time.Duration {
@@ -88,19 +88,19 @@ func (m *Manager) flushTime(ctx context.Context) time.Duration {
 	if known > 0 {
 		return known
 	}
-	out, err := m.cmd.run(ctx, "qconf", "-sconf", "global")
+	out, err := m.cmd.runCommand(ctx, "qconf", "-sconf", "global")
 	if err != nil {
-		return longestFlush
+		return maxFlushTime
 	}
-	flush := min(flushOf(out)+3*time.Second, longestFlush) // it is not exact
+	flush := min(parseFlushTime(out)+3*time.Second, maxFlushTime) // it is not exact
 	m.mu.Lock()
 	m.flush = flush
 	m.mu.Unlock()
 	return flush
 }
 
-// flushOf finds it in what qconf -sconf prints.
-func flushOf(text []byte) time.Duration {
+// parseFlushTime finds it in what qconf -sconf prints.
+func parseFlushTime(text []byte) time.Duration {
 	const usual = 15 * time.Second
 	whole := strings.ReplaceAll(string(text), "\\\n", " ")
 	flush := usual
@@ -126,26 +126,26 @@ func flushOf(text []byte) time.Duration {
 }
 
 func (m *Manager) accountingFile() string {
-	cell := m.cmd.get("SGE_CELL")
+	cell := m.cmd.getVariable("SGE_CELL")
 	if cell == "" {
 		cell = "default"
 	}
-	return filepath.Join(m.cmd.get("SGE_ROOT"), cell, "common", "accounting")
+	return filepath.Join(m.cmd.getVariable("SGE_ROOT"), cell, "common", "accounting")
 }
 
-// mostAsked bounds how many jobs qacct is asked for, one by one: it reads the
+// maxQacctCalls bounds how many jobs qacct is asked for, one by one: it reads the
 // whole file each time.
-const mostAsked = 20
+const maxQacctCalls = 20
 
-// qacct asks where the file cannot be read. What it does not know it calls an
+// runQacct asks where the file cannot be read. What it does not know it calls an
 // error.
-func (m *Manager) qacct(ctx context.Context, wanted map[string]bool) map[string]record {
+func (m *Manager) runQacct(ctx context.Context, wanted map[string]bool) map[string]record {
 	found := map[string]record{}
 	for id := range wanted {
-		if len(found) >= mostAsked || ctx.Err() != nil {
+		if len(found) >= maxQacctCalls || ctx.Err() != nil {
 			break
 		}
-		out, err := m.cmd.run(ctx, "qacct", "-j", id)
+		out, err := m.cmd.runCommand(ctx, "qacct", "-j", id)
 		if err != nil {
 			continue
 		}

@@ -17,15 +17,15 @@ type reasons struct {
 // How often, and of how many jobs, it is asked why they wait: that takes a
 // command of its own, and the answer only serves people.
 const (
-	explainEvery = 15 * time.Second
-	mostExplain  = 50
+	explainInterval = 15 * time.Second
+	maxExplained    = 50
 )
 
-// explain fills in why jobs wait.
-func (m *Manager) explain(ctx context.Context, list []batch.Entry) {
+// explainPending fills in why jobs wait.
+func (m *Manager) explainPending(ctx context.Context, list []batch.Entry) {
 	var ids []string
 	for _, e := range list {
-		if e.State == batch.Pending && len(ids) < mostExplain {
+		if e.State == batch.Pending && len(ids) < maxExplained {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -35,13 +35,13 @@ func (m *Manager) explain(ctx context.Context, list []batch.Entry) {
 	now := m.clock()
 	m.mu.Lock()
 	r := m.reasons
-	due := now.Sub(r.at) > explainEvery
+	due := now.Sub(r.at) > explainInterval
 	if due {
 		m.reasons.at = now
 	}
 	m.mu.Unlock()
 	if due {
-		out, err := m.cmd.run(ctx, "qstat", "-j", strings.Join(ids, ","))
+		out, err := m.cmd.runCommand(ctx, "qstat", "-j", strings.Join(ids, ","))
 		if err == nil { // else those known before will do
 			r = reasons{now, schedulingInfo(out)}
 			m.mu.Lock()

@@ -55,16 +55,16 @@ type Manager struct {
 
 var _ batch.Manager = (*Manager)(nil)
 
-// Kind is Grid Engine.
-func (m *Manager) Kind() string { return jobfile.GridEngine }
+// KindName is Grid Engine.
+func (m *Manager) KindName() string { return jobfile.GridEngine }
 
-// word is what may stand for a queue or a parallel environment.
-var word = lazyregexp.New(`^[A-Za-z0-9_@.*-]{1,200}$`)
+// namePattern is what may stand for a queue or a parallel environment.
+var namePattern = lazyregexp.New(`^[A-Za-z0-9_@.*-]{1,200}$`)
 
 // New makes one. It asks nothing yet.
 func New(o Options) (*Manager, error) {
 	for _, name := range []string{o.Queue, o.PE} {
-		if name != "" && (!word.MatchString(name) || name[0] == '-') {
+		if name != "" && (!namePattern.MatchString(name) || name[0] == '-') {
 			return nil, fmt.Errorf("%q is not the name of a queue or a parallel environment", name)
 		}
 	}
@@ -75,7 +75,7 @@ func New(o Options) (*Manager, error) {
 	m := &Manager{opt: o, cmd: commands{o.Commands, maps.Clone(o.Env)}, user: me.Username, clock: o.Clock,
 		log: o.Log, broken: map[string]string{}, asked: map[string]time.Time{}, sought: map[string]time.Time{}}
 	if m.clock == nil {
-		m.clock = clock.Real()
+		m.clock = clock.RealClock()
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)

@@ -65,7 +65,7 @@ func (s *stage) calls() []string {
 
 func (s *stage) queue() []string {
 	s.t.Helper()
-	list, err := s.Queue(s.t.Context(), "gw-")
+	list, err := s.ListQueue(s.t.Context(), "gw-")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -107,21 +107,21 @@ func TestJobsOnAHostThatDiedCountAsGone(t *testing.T) {
 	}
 	hosts("-")
 	for range 5 { // perhaps only the qmaster has just started
-		s.time = s.time.Add(hostsEvery)
+		s.time = s.time.Add(hostsInterval)
 		if got := s.queue(); !slices.Equal(got, both) {
 			t.Error(got)
 		}
 	}
-	s.time = s.time.Add(silentFor)
+	s.time = s.time.Add(silenceTimeout)
 	if got := s.queue(); !slices.Equal(got, []string{"2", "3"}) {
 		t.Error(got)
 	}
-	ends, err := s.Ended(t.Context(), []string{"1"})
+	ends, err := s.JobEndings(t.Context(), []string{"1"})
 	if err != nil || ends["1"].How != "its host n1 does not answer" {
 		t.Error(ends, err)
 	}
 	hosts("0.5") // it is back, and so is the job
-	s.time = s.time.Add(2 * hostsEvery)
+	s.time = s.time.Add(2 * hostsInterval)
 	if got := s.queue(); !slices.Equal(got, both) {
 		t.Error(got)
 	}
@@ -135,11 +135,11 @@ func TestWhatIsNotWrittenDownYetIsWaitedForButNotForLong(t *testing.T) {
 	s.play("qhost", "exit 1")
 	s.list("1 r all.q@n1", "2 qw -", "3 r all.q@n1")
 	s.queue()
-	if ends, err := s.Ended(t.Context(), []string{"1", "2"}); err == nil || ends["2"].How != "it was deleted before it began" {
+	if ends, err := s.JobEndings(t.Context(), []string{"1", "2"}); err == nil || ends["2"].How != "it was deleted before it began" {
 		t.Error(ends, err)
 	}
 	s.time = s.time.Add(10 * time.Second)
-	if _, err := s.Ended(t.Context(), []string{"1", "2"}); err == nil {
+	if _, err := s.JobEndings(t.Context(), []string{"1", "2"}); err == nil {
 		t.Error("not waited for")
 	}
 	common := filepath.Join(s.dir, "default", "common")
@@ -154,12 +154,12 @@ func TestWhatIsNotWrittenDownYetIsWaitedForButNotForLong(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(common, "accounting"), []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ends, err := s.Ended(t.Context(), []string{"1", "2"})
+	ends, err := s.JobEndings(t.Context(), []string{"1", "2"})
 	if err != nil || ends["1"].Signal != 9 {
 		t.Error(ends, err)
 	}
 	s.time = s.time.Add(10 * time.Second)
-	ends, err = s.Ended(t.Context(), []string{"1", "3"}) // of a number that was another's before
+	ends, err = s.JobEndings(t.Context(), []string{"1", "3"}) // of a number that was another's before
 	if err != nil || len(ends) != 1 {
 		t.Error(ends, err)
 	}
@@ -179,7 +179,7 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 	s.play("qstat", `cat "$D/full.xml"`)
 	cancel := func() []string {
 		t.Helper()
-		if err := s.Cancel(t.Context(), []string{"7", "8", "-f", "*", ""}); err != nil {
+		if err := s.CancelJobs(t.Context(), []string{"7", "8", "-f", "*", ""}); err != nil {
 			t.Error(err)
 		}
 		return s.calls()
@@ -188,7 +188,7 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 	if got := cancel(); !slices.Equal(got, []string{"qdel 7,8"}) {
 		t.Errorf("%q", got)
 	}
-	s.time = s.time.Add(hung + time.Second)
+	s.time = s.time.Add(forceAfter + time.Second)
 	if got := cancel(); slices.Contains(got, "qdel -f 7") {
 		t.Errorf("%q", got)
 	}
@@ -196,7 +196,7 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 	if got := cancel(); !slices.Contains(got, "qdel -f 7") {
 		t.Errorf("%q", got)
 	}
-	if err := s.Cancel(t.Context(), nil); err != nil || s.calls() != nil {
+	if err := s.CancelJobs(t.Context(), nil); err != nil || s.calls() != nil {
 		t.Error(err)
 	}
 }
@@ -204,30 +204,30 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 func TestCommandsThatFailAreToldApart(t *testing.T) {
 	s := newStage(t)
 	r := &batch.Request{Name: "gw-1", Script: "/s", Output: "/d/o", Need: driver.Need{Procs: 1}}
-	if _, err := s.Submit(t.Context(), r); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "the setting commands") {
+	if _, err := s.SubmitJob(t.Context(), r); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "the setting commands") {
 		t.Error("no command:", err)
 	}
 	s.play("qsub", "echo warning; echo 12")
-	if id, err := s.Submit(t.Context(), r); err == nil || errors.Is(err, driver.ErrAway) || errors.Is(err, driver.ErrRefused) {
+	if id, err := s.SubmitJob(t.Context(), r); err == nil || errors.Is(err, driver.ErrAway) || errors.Is(err, driver.ErrRefused) {
 		t.Error("not a number:", id, err)
 	}
 	s.play("qsub", "echo 12; test -z \"$TZ$LANG\" -a \"$LC_ALL\" = C -a $PWD = / || exit 1")
 	t.Setenv("LANG", "de_DE")
 	t.Setenv("TZ", "Asia/Tokyo")
-	if id, err := s.Submit(t.Context(), r); err != nil || id != "12" {
+	if id, err := s.SubmitJob(t.Context(), r); err != nil || id != "12" {
 		t.Error(id, err)
 	}
 	s.play("qsub", "exec sleep 100")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := s.Submit(ctx, r); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrAway) {
+	if _, err := s.SubmitJob(ctx, r); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrAway) {
 		t.Error("no answer:", err)
 	}
 	s.play("qstat", "echo '<html>'")
-	if _, err := s.Queue(t.Context(), "gw-"); err == nil {
+	if _, err := s.ListQueue(t.Context(), "gw-"); err == nil {
 		t.Error("nonsense is taken for a queue")
 	}
-	if _, err := s.Survey(t.Context()); err == nil {
+	if _, err := s.SurveyHosts(t.Context()); err == nil {
 		t.Error("nonsense is taken for hosts")
 	}
 }

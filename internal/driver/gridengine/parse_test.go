@@ -34,7 +34,7 @@ func TestTheQueueIsReadWithFullNamesEachJobOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Date(2026, 11, 15, 10, 7, 44, 0, time.UTC)
-	list, failed := entries(s, "alice", "gw-1a2b3c4d-")
+	list, failed := queueEntries(s, "alice", "gw-1a2b3c4d-")
 	want := []batch.Entry{
 		{ID: "35", Name: "gw-1a2b3c4d-7.1", State: batch.Running, Hosts: []string{"localhost"}, Start: start},
 		{ID: "36", Name: "gw-1a2b3c4d-8.1", State: batch.Leaving, Hosts: []string{"localhost"}, Start: start},
@@ -43,7 +43,7 @@ func TestTheQueueIsReadWithFullNamesEachJobOnce(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" || !slices.Equal(failed, []string{"40"}) {
 		t.Errorf("failed %v\n%s", failed, diff)
 	}
-	if list, failed := entries(s, "bob", "gw-"); len(list)+len(failed) > 0 {
+	if list, failed := queueEntries(s, "bob", "gw-"); len(list)+len(failed) > 0 {
 		t.Errorf("bob has %v %v", list, failed)
 	}
 }
@@ -57,7 +57,7 @@ func TestAJobOfSeveralHostsIsOneJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _ := entries(s, "u", "a-")
+	list, _ := queueEntries(s, "u", "a-")
 	if len(list) != 1 || !slices.Equal(list[0].Hosts, []string{"n2", "n1"}) {
 		t.Errorf("%+v", list)
 	}
@@ -114,7 +114,7 @@ func TestTheAccountingFileTellsHowJobsEnded(t *testing.T) {
 		if r.Owner != "alice" {
 			t.Errorf("%+v", r)
 		}
-		got[id] = r.ending()
+		got[id] = r.toEnding()
 	}
 	want := map[string]batch.Ending{
 		"1":  {How: "exit status 0"},
@@ -126,7 +126,7 @@ func TestTheAccountingFileTellsHowJobsEnded(t *testing.T) {
 		t.Error(diff)
 	}
 	for failed, cause := range map[int]string{0: "", 21: jobfile.NodeFail, 25: jobfile.Preempted, 26: "", 37: ""} {
-		if got := (record{Failed: failed}).ending(); got.Cause != cause {
+		if got := (record{Failed: failed}).toEnding(); got.Cause != cause {
 			t.Errorf("failed %d: %+v", failed, got)
 		}
 	}
@@ -220,16 +220,16 @@ func TestQueuesOfOneHostShareItsProcessors(t *testing.T) {
 
 func TestSizesAndVersionsAndRulesAreRead(t *testing.T) {
 	for text, want := range map[string]int64{"23.5G": 25232932864, "578.5M": 606601216, "512": 512, "0.0": 0, "-": 0, "": 0, "NaN": 0, "1e300P": 0, "-3G": 0, "1K": 1024} {
-		if got := size(text); got != want {
+		if got := parseSize(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
 	for text, want := range map[string]string{"SGE 8.1.9\nusage: qstat": "Grid Engine 8.1.9", "": "Grid Engine", "error: x": "Grid Engine", "UGE 8.6.4\n": "Grid Engine 8.6.4"} {
-		if got := called([]byte(text)); got != want {
+		if got := versionFromHelp([]byte(text)); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	if got := allocation(recorded(t, "pe.txt")); got != "$fill_up" {
+	if got := allocationRule(recorded(t, "pe.txt")); got != "$fill_up" {
 		t.Errorf("%q", got)
 	}
 	for text, want := range map[string]time.Duration{
@@ -239,7 +239,7 @@ func TestSizesAndVersionsAndRulesAreRead(t *testing.T) {
 		"reporting_params flush_time=x":                                           15 * time.Second,
 		"":                                                                        15 * time.Second,
 	} {
-		if got := flushOf([]byte(text)); got != want {
+		if got := parseFlushTime([]byte(text)); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -252,22 +252,22 @@ func TestWhatQsubIsAskedFor(t *testing.T) {
 	}
 	r := &batch.Request{Name: "gw-1-2.3", Script: "/d/a b/script", Output: "/d/a b/manager.out",
 		Need: driver.Need{Procs: 3, Time: 90*time.Second + 1, Memory: 1<<20 + 1}}
-	got, err := m.request(r)
+	got, err := m.qsubArguments(r)
 	want := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", "gw-1-2.3", "-wd", "/d/a b", "-o", "manager.out", "-j", "y", "-S", "/bin/sh",
 		"-r", "n", "-w", "e", "-q", "all.q", "-pe", "smp", "3", "-l", "h_rt=91", "-l", "mem_total=1025K", "-P", "physics", "/d/a b/script"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	r.Output = "/d/$HOME/manager.out"
-	if got, err := m.request(r); err != nil || !slices.Contains(got, "/dev/null") {
+	if got, err := m.qsubArguments(r); err != nil || !slices.Contains(got, "/dev/null") {
 		t.Error(got, err)
 	}
 	m.opt.PE = ""
-	if _, err := m.request(r); !errors.Is(err, driver.ErrRefused) {
+	if _, err := m.qsubArguments(r); !errors.Is(err, driver.ErrRefused) {
 		t.Error(err)
 	}
 	for _, name := range []string{"1a", "a b", "a:b", "a/b", "-x", "", "a\nb"} {
-		if _, err := m.request(&batch.Request{Name: name, Script: "/s", Output: "/o", Need: driver.Need{Procs: 1}}); !errors.Is(err, driver.ErrRefused) {
+		if _, err := m.qsubArguments(&batch.Request{Name: name, Script: "/s", Output: "/o", Need: driver.Need{Procs: 1}}); !errors.Is(err, driver.ErrRefused) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestRefusalsAreToldFromWhatMayPass(t *testing.T) {
 		"error: commlib error: got read error\nerror: commlib error: got select error (Connection refused)\nUnable to run job: got send error":                                      nil,
 		"Segmentation fault": nil,
 	} {
-		err := judge(&failure{Command: "qsub", Code: 1, Says: oneLine(says), Err: errors.New("exit status 1")})
+		err := classifyError(&failure{Command: "qsub", Code: 1, Says: oneLine(says), Err: errors.New("exit status 1")})
 		for _, kind := range []error{driver.ErrRefused, driver.ErrAway} {
 			if errors.Is(err, kind) != (kind == want) { //nolint:errorlint // the very one
 				t.Errorf("%s: %v", says, err)
@@ -317,7 +317,7 @@ func TestJobsThatAreOverAreNoError(t *testing.T) {
 		"": false,
 	} {
 		f := &failure{Command: "qdel", Code: 1, Says: oneLine(says), Lines: strings.Split(says, "\n")}
-		if got := onlyOver(f); got != want {
+		if got := onlyFinishedJobs(f); got != want {
 			t.Errorf("%q: %v", says, got)
 		}
 	}
@@ -326,9 +326,9 @@ func TestJobsThatAreOverAreNoError(t *testing.T) {
 // Of a cell that has run for years, with a job that is not in it.
 func BenchmarkAccounting(b *testing.B) {
 	line := strings.TrimSpace(strings.Split(string(recorded(b, "accounting")), "\n")[4])
-	file := []byte(strings.Repeat(line+"\n", farthest/len(line)+1000))
+	file := []byte(strings.Repeat(line+"\n", maxReadBack/len(line)+1000))
 	wanted := map[string]bool{"999999": true}
-	b.SetBytes(farthest)
+	b.SetBytes(maxReadBack)
 	for b.Loop() {
 		if found, err := lastRecords(bytes.NewReader(file), int64(len(file)), wanted); err != nil || len(found) > 0 {
 			b.Fatal(found, err)
@@ -343,7 +343,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add([]byte("<job_info><job_info><job_list><JB_job_number>1</JB_job_number><JB_name>a\xff\x01]]></JB_name></job_list>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if s, err := parseStatus(data); err == nil {
-			list, failed := entries(s, "alice", "gw-")
+			list, failed := queueEntries(s, "alice", "gw-")
 			for _, e := range list {
 				if !jobNumber.MatchString(e.ID) || !strings.HasPrefix(e.Name, "gw-") || slices.Contains(failed, e.ID) {
 					t.Errorf("%+v", e)
@@ -355,7 +355,7 @@ func FuzzStatus(f *testing.F) {
 					t.Errorf("%+v", h)
 				}
 			}
-			_ = waiting(s)
+			_ = countPending(s)
 		}
 		_, _ = parseHosts(data)
 	})
@@ -368,7 +368,7 @@ func FuzzAccounting(f *testing.F) {
 		wanted := map[string]bool{"1": true, "17": true, "18": true}
 		found, err := lastRecords(bytes.NewReader(data), int64(len(data)), wanted)
 		for id, r := range found {
-			if !wanted[id] || r.Job != id || r.ending().How == "" {
+			if !wanted[id] || r.Job != id || r.toEnding().How == "" {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -382,7 +382,7 @@ func FuzzAccounting(f *testing.F) {
 		if err == nil && !cmp.Equal(last, found, cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })) {
 			t.Errorf("found %+v, there are %+v", found, last)
 		}
-		if r, ok := parseQacct(data); ok && (!jobNumber.MatchString(r.Job) || strings.Contains(r.ending().How, "\n")) {
+		if r, ok := parseQacct(data); ok && (!jobNumber.MatchString(r.Job) || strings.Contains(r.toEnding().How, "\n")) {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -401,9 +401,9 @@ func FuzzJobs(f *testing.F) {
 		if r := errorReason(data); strings.Contains(r, "\n") {
 			t.Errorf("%q", r)
 		}
-		if d := flushOf(data); d < 0 {
+		if d := parseFlushTime(data); d < 0 {
 			t.Error(d)
 		}
-		_, _ = called(data), allocation(data)
+		_, _ = versionFromHelp(data), allocationRule(data)
 	})
 }

@@ -84,8 +84,8 @@ func parseXML(data []byte, root string, into any) error {
 	}
 }
 
-// moment reads a time that qstat printed in UTC.
-func moment(text string) time.Time {
+// parseTime reads a time that qstat printed in UTC.
+func parseTime(text string) time.Time {
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04:05.000"} {
 		if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil && t.Year() > 1970 {
 			return t
@@ -114,9 +114,9 @@ func hostOf(queue string) string {
 	return host
 }
 
-// entries are those of a user's jobs whose name begins with prefix, each once,
+// queueEntries are those of a user's jobs whose name begins with prefix, each once,
 // by number; failed are those that Grid Engine could not start.
-func entries(s *status, user, prefix string) (list []batch.Entry, failed []string) {
+func queueEntries(s *status, user, prefix string) (list []batch.Entry, failed []string) {
 	byID := map[string]*batch.Entry{}
 	all := slices.Concat(s.Running, s.Pending)
 	for _, q := range s.Instances {
@@ -133,7 +133,7 @@ func entries(s *status, user, prefix string) (list []batch.Entry, failed []strin
 		state, broken := stateOf(j.State)
 		e := byID[id]
 		if e == nil {
-			e = &batch.Entry{ID: id, Name: name, State: state, Start: moment(j.Start)}
+			e = &batch.Entry{ID: id, Name: name, State: state, Start: parseTime(j.Start)}
 			byID[id] = e
 			if broken {
 				failed = append(failed, id)
@@ -160,29 +160,29 @@ func entries(s *status, user, prefix string) (list []batch.Entry, failed []strin
 	return list, failed
 }
 
-// Queue lists our jobs. Those in error are taken away, those on hosts that are
+// ListQueue lists our jobs. Those in error are taken away, those on hosts that are
 // silent left out, so that both count as gone: Ended knows why.
-func (m *Manager) Queue(ctx context.Context, prefix string) ([]batch.Entry, error) {
-	out, err := m.cmd.run(ctx, "qstat", "-xml", "-r", "-g", "t", "-s", "a", "-u", m.user)
+func (m *Manager) ListQueue(ctx context.Context, prefix string) ([]batch.Entry, error) {
+	out, err := m.cmd.runCommand(ctx, "qstat", "-xml", "-r", "-g", "t", "-s", "a", "-u", m.user)
 	if err != nil {
-		return nil, judge(err)
+		return nil, classifyError(err)
 	}
 	s, err := parseStatus(out)
 	if err != nil {
 		return nil, err
 	}
-	list, failed := entries(s, m.user, prefix)
+	list, failed := queueEntries(s, m.user, prefix)
 	if err := m.takeAway(ctx, failed); err != nil {
 		return nil, err
 	}
 	list = m.withoutSilent(ctx, list)
-	m.remember(list)
-	m.explain(ctx, list)
+	m.rememberPending(list)
+	m.explainPending(ctx, list)
 	return list, nil
 }
 
-// remember notes who has not begun.
-func (m *Manager) remember(list []batch.Entry) {
+// rememberPending notes who has not begun.
+func (m *Manager) rememberPending(list []batch.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Those that are gone are asked for soon, if at all.
@@ -212,15 +212,15 @@ func (m *Manager) takeAway(ctx context.Context, ids []string) error {
 		if known {
 			continue
 		}
-		out, err := m.cmd.run(ctx, "qstat", "-j", id)
+		out, err := m.cmd.runCommand(ctx, "qstat", "-j", id)
 		if err != nil {
-			return judge(err)
+			return classifyError(err)
 		}
 		m.mu.Lock()
 		m.broken[id] = errorReason(out)
 		m.mu.Unlock()
 	}
-	return m.Cancel(ctx, ids)
+	return m.CancelJobs(ctx, ids)
 }
 
 // stamp is what stands before the words of an execd: a moment and a process.

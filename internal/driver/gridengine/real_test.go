@@ -19,7 +19,7 @@ import (
 // All of this runs on one cell of two hosts with four slots each, as an ordinary
 // user on its head.
 func TestOnARealGridEngine(t *testing.T) {
-	if !batchtest.Inside() {
+	if !batchtest.IsInside() {
 		run := flag.Lookup("test.run").Value.String()
 		if !strings.Contains(run, t.Name()) { // else it may name one of those below
 			run = "^" + t.Name() + "$"
@@ -31,7 +31,7 @@ func TestOnARealGridEngine(t *testing.T) {
 	t.Run("Conformance", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, gridengine.Options{}, nil) })
 	})
-	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, gridengine.Options{}, nil)) })
+	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, gridengine.Options{}, nil)) })
 	for _, c := range []struct {
 		name string
 		test func(*testing.T)
@@ -55,7 +55,7 @@ func TestOnARealGridEngine(t *testing.T) {
 func start(t *testing.T, d driver.Driver, all ...*wire.Attempt) {
 	t.Helper()
 	for _, a := range all {
-		if err := d.Start(t.Context(), a); err != nil {
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func start(t *testing.T, d driver.Driver, all ...*wire.Attempt) {
 // jobOf is the number of an attempt's job.
 func jobOf(t *testing.T, w *batchtest.World, a *wire.Attempt) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.Folder(a), "submitted.json"))
+	data, err := os.ReadFile(filepath.Join(w.AttemptFolder(a), "submitted.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func jobOf(t *testing.T, w *batchtest.World, a *wire.Attempt) string {
 
 // until is an attempt that ends when it is let go.
 func until(w *batchtest.World) *wire.Attempt {
-	return w.Line(`echo began >> "$NOTES"; while [ ! -e "$(dirname "$NOTES")/go" ]; do sleep 0.05; done; exit 7`)
+	return w.AttemptFromLine(`echo began >> "$NOTES"; while [ ! -e "$(dirname "$NOTES")/go" ]; do sleep 0.05; done; exit 7`)
 }
 
 // letGo ends all such.
@@ -87,8 +87,8 @@ func letGo(t *testing.T, w *batchtest.World) {
 // lost waits until the attempt is reported lost, and looks for words of why.
 func lost(t *testing.T, w *batchtest.World, a *wire.Attempt, words string) {
 	t.Helper()
-	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-	all := w.Heard(a)
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
+	all := w.HeardMessages(a)
 	if why := all[len(all)-1].Why; !strings.Contains(why, words) {
 		t.Errorf("lost because of %q, which does not say %q", why, words)
 	}
@@ -97,11 +97,11 @@ func lost(t *testing.T, w *batchtest.World, a *wire.Attempt, words string) {
 func surveyed(t *testing.T) {
 	w := newWorld(t, gridengine.Options{PE: "mpi"}, nil)
 	d := w.OpenBatch()
-	s, err := d.Survey(t.Context())
+	s, err := d.SurveyHosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 ||
+	if len(s.Hosts) != 2 || s.TotalProcs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 ||
 		len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "$fill_up") {
 		t.Errorf("%+v", s)
 	}
@@ -109,12 +109,12 @@ func surveyed(t *testing.T) {
 		procs int
 		known bool
 	}{{1, true}, {8, true}, {9, false}} {
-		if wait, err := d.Wait(t.Context(), driver.Need{Procs: c.procs}); err != nil || wait.Known != c.known || wait.Seconds != 0 || wait.Why == "" {
+		if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: c.procs}); err != nil || wait.Known != c.known || wait.Seconds != 0 || wait.Why == "" {
 			t.Errorf("%d processors: %+v, %v", c.procs, wait, err)
 		}
 	}
 	for words, o := range map[string]gridengine.Options{"without": {}, "nosuch": {PE: "nosuch"}, "nosuch.q": {Queue: "nosuch.q"}} {
-		if s, err := newManager(t, o).Survey(t.Context()); err != nil || len(s.Notes) == 0 || !strings.Contains(s.Notes[0], words) {
+		if s, err := newManager(t, o).SurveyHosts(t.Context()); err != nil || len(s.Notes) == 0 || !strings.Contains(s.Notes[0], words) {
 			t.Errorf("%+v: %+v, %v", o, s, err)
 		}
 	}
@@ -134,12 +134,12 @@ func refused(t *testing.T) {
 		{gridengine.Options{Options: []string{"--nosuch"}}, 1, "nosuch"},
 	} {
 		w := newWorld(t, c.options, nil)
-		d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+		d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 		a.Procs = c.procs
-		if err := d.Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") {
+		if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if found, err := d.Find(t.Context()); err != nil || len(found) > 0 {
+		if found, err := d.FindAttempts(t.Context()); err != nil || len(found) > 0 {
 			t.Error("left behind:", found, err)
 		}
 	}
@@ -159,24 +159,24 @@ func requestFiles(t *testing.T) {
 		defer os.Remove(path)
 	}
 	w := newWorld(t, gridengine.Options{}, nil)
-	d, a, b := w.OpenBatch(), w.Attempt(drivertest.Ends), w.Attempt(drivertest.Stays)
+	d, a, b := w.OpenBatch(), w.AttemptFor(drivertest.Ends), w.AttemptFor(drivertest.Stays)
 	start(t, d, a, b)
-	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-	w.Until("the other to begin", func() bool { return w.Started(b) == 1 })
-	w.Until("the queue to say so", func() bool {
-		why, err := d.Why(t.Context(), batchtest.ID(b))
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+	w.WaitUntil("the other to begin", func() bool { return w.StartCount(b) == 1 })
+	w.WaitUntil("the queue to say so", func() bool {
+		why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(b))
 		return err == nil && strings.Contains(why, "runs on")
 	})
 }
 
 func parallel(t *testing.T) {
 	w := newWorld(t, gridengine.Options{PE: "mpi", Queue: "all.q"}, nil)
-	d, a := w.OpenBatch(), w.Line(`echo began >> "$NOTES"; echo slots $NSLOTS >> "$NOTES"; exit 7`)
+	d, a := w.OpenBatch(), w.AttemptFromLine(`echo began >> "$NOTES"; echo slots $NSLOTS >> "$NOTES"; exit 7`)
 	a.Procs = 3
 	a.Spec.Memory = 1 << 20
 	start(t, d, a)
-	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-	if got := strings.Join(w.Notes(a), " "); !strings.Contains(got, "began") {
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+	if got := strings.Join(w.ReadNotes(a), " "); !strings.Contains(got, "began") {
 		t.Error(got)
 	}
 }
@@ -184,35 +184,35 @@ func parallel(t *testing.T) {
 func deleted(t *testing.T) {
 	w := newWorld(t, gridengine.Options{PE: "mpi"}, nil)
 	d := w.OpenBatch()
-	running, waiting := w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
+	running, waiting := w.AttemptFor(drivertest.Stays), w.AttemptFor(drivertest.Stays)
 	running.Procs, waiting.Procs = 5, 5
 	start(t, d, running)
-	w.Until("the first to begin", func() bool { return w.Started(running) == 1 })
+	w.WaitUntil("the first to begin", func() bool { return w.StartCount(running) == 1 })
 	start(t, d, waiting)
-	w.Until("the queue to say why the second waits", func() bool {
-		why, err := d.Why(t.Context(), batchtest.ID(waiting))
+	w.WaitUntil("the queue to say why the second waits", func() bool {
+		why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(waiting))
 		return err == nil && strings.Contains(why, "waits in the cluster's queue: ")
 	})
-	if wait, err := d.Wait(t.Context(), driver.Need{Procs: 1}); err != nil || wait.Known {
+	if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: 1}); err != nil || wait.Known {
 		t.Errorf("%+v, %v", wait, err)
 	}
-	batchtest.Outside(t, "qdel", jobOf(t, w, waiting)+","+jobOf(t, w, running))
+	batchtest.DoOutside(t, "qdel", jobOf(t, w, waiting)+","+jobOf(t, w, running))
 	lost(t, w, waiting, "deleted before it began")
 	lost(t, w, running, "killed, as by qdel (signal 9)")
-	if w.Started(waiting) != 0 || w.Living(running) != 0 {
-		t.Errorf("began %d times, %d live", w.Started(waiting), w.Living(running))
+	if w.StartCount(waiting) != 0 || w.LivingProcesses(running) != 0 {
+		t.Errorf("began %d times, %d live", w.StartCount(waiting), w.LivingProcesses(running))
 	}
 }
 
 func broken(t *testing.T) {
 	w := newWorld(t, gridengine.Options{Options: []string{"-wd", "/nosuch/folder"}}, nil)
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	start(t, d, a)
 	lost(t, w, a, "could not be started: can't chdir to /nosuch/folder")
-	if w.Started(a) != 0 {
+	if w.StartCount(a) != 0 {
 		t.Error("it was started")
 	}
-	if list, err := newManager(t, gridengine.Options{}).Queue(t.Context(), "gw-"); err != nil || len(list) > 0 {
+	if list, err := newManager(t, gridengine.Options{}).ListQueue(t.Context(), "gw-"); err != nil || len(list) > 0 {
 		t.Error("left in the queue:", list, err)
 	}
 }
@@ -222,14 +222,14 @@ func timeLimit(t *testing.T) {
 	for limit := 2; ; limit *= 4 {
 		h := fmt.Sprintf("h_rt=%d", limit)
 		w := newWorld(t, gridengine.Options{Options: []string{"-l", h}}, nil)
-		d, a := w.OpenBatch(), w.Attempt(drivertest.Hides)
+		d, a := w.OpenBatch(), w.AttemptFor(drivertest.Hides)
 		start(t, d, a)
 		lost(t, w, a, "time limit "+h+" reached")
-		if w.Started(a) == 0 && limit < 100 {
+		if w.StartCount(a) == 0 && limit < 100 {
 			continue // it counts from before the program begins, which takes longer where much is going on
 		}
-		if w.Living(a) != 0 || w.Started(a) != 1 {
-			t.Errorf("%d live, began %d times", w.Living(a), w.Started(a))
+		if w.LivingProcesses(a) != 0 || w.StartCount(a) != 1 {
+			t.Errorf("%d live, began %d times", w.LivingProcesses(a), w.StartCount(a))
 		}
 		return
 	}
@@ -245,23 +245,23 @@ func restarted(t *testing.T) {
 	start(t, d, all...)
 	began := func() (n int) {
 		for _, a := range all {
-			n += w.Started(a)
+			n += w.StartCount(a)
 		}
 		return n
 	}
-	w.Until("eight to begin", func() bool { return began() == 8 })
-	batchtest.Outside(t, "stop")
-	if _, err := d.Survey(t.Context()); !errors.Is(err, driver.ErrAway) {
+	w.WaitUntil("eight to begin", func() bool { return began() == 8 })
+	batchtest.DoOutside(t, "stop")
+	if _, err := d.SurveyHosts(t.Context()); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v", err)
 	}
 	late := until(w)
 	begun := make(chan error)
-	go func() { begun <- d.Start(t.Context(), late) }()
-	w.Until("the silence to be noticed", func() bool {
-		why, err := d.Why(t.Context(), batchtest.ID(all[0]))
+	go func() { begun <- d.StartAttempt(t.Context(), late) }()
+	w.WaitUntil("the silence to be noticed", func() bool {
+		why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(all[0]))
 		return err == nil && strings.Contains(why, "does not answer")
 	})
-	batchtest.Outside(t, "start") // and its hosts know: of jobs that end before, it would hear a minute later
+	batchtest.DoOutside(t, "start") // and its hosts know: of jobs that end before, it would hear a minute later
 	if err := <-begun; err != nil {
 		t.Error(err)
 	}
@@ -271,9 +271,9 @@ func restarted(t *testing.T) {
 	}
 	letGo(t, w)
 	for _, a := range append(all, late) {
-		w.Until("all ends to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-		if w.Started(a) != 1 || w.Told(a, wire.Lost) > 0 {
-			t.Errorf("job %d began %d times: %+v", a.Job, w.Started(a), w.Heard(a))
+		w.WaitUntil("all ends to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+		if w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) > 0 {
+			t.Errorf("job %d began %d times: %+v", a.Job, w.StartCount(a), w.HeardMessages(a))
 		}
 	}
 }
@@ -281,22 +281,22 @@ func restarted(t *testing.T) {
 func execdKilled(t *testing.T) {
 	w := newWorld(t, gridengine.Options{Queue: "all.q@n1"}, nil)
 	d := w.OpenBatch()
-	ends, stays := until(w), w.Attempt(drivertest.Stays)
+	ends, stays := until(w), w.AttemptFor(drivertest.Stays)
 	start(t, d, ends, stays)
-	w.Until("both to begin", func() bool { return w.Started(ends)+w.Started(stays) == 2 })
-	batchtest.Outside(t, "kill", "n1")
+	w.WaitUntil("both to begin", func() bool { return w.StartCount(ends)+w.StartCount(stays) == 2 })
+	batchtest.DoOutside(t, "kill", "n1")
 	letGo(t, w)
-	w.Until("the end to be heard", func() bool { return w.Told(ends, wire.Ended) == 1 })
-	if w.Living(stays) != 1 || w.Told(stays, wire.Lost) > 0 {
-		t.Errorf("%d live: %+v", w.Living(stays), w.Heard(stays))
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(ends, wire.Ended) == 1 })
+	if w.LivingProcesses(stays) != 1 || w.CountMessages(stays, wire.Lost) > 0 {
+		t.Errorf("%d live: %+v", w.LivingProcesses(stays), w.HeardMessages(stays))
 	}
 	done := make(chan error)
-	go func() { done <- d.Release(t.Context(), batchtest.ID(stays)) }()
-	batchtest.Outside(t, "revive", "n1")
+	go func() { done <- d.ReleaseAttempt(t.Context(), batchtest.AttemptID(stays)) }()
+	batchtest.DoOutside(t, "revive", "n1")
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := w.Living(stays); n != 0 {
+	if n := w.LivingProcesses(stays); n != 0 {
 		t.Errorf("%d live", n)
 	}
 }

@@ -13,11 +13,11 @@ import (
 // there, and count those jobs as gone whose host has not been heard of for a
 // while: who asks then looks whether the agent lives after all.
 const (
-	hostsEvery = 15 * time.Second
-	// silentFor is how long a host is silent, after Grid Engine has noticed that
+	hostsInterval = 15 * time.Second
+	// silenceTimeout is how long a host is silent, after Grid Engine has noticed that
 	// (max_unheard, usually five minutes), until it counts as dead. A qmaster that
 	// has just started has heard of nobody.
-	silentFor = time.Minute
+	silenceTimeout = time.Minute
 )
 
 // silence is which hosts do not answer, and what became of that.
@@ -34,15 +34,15 @@ func (m *Manager) withoutSilent(ctx context.Context, list []batch.Entry) []batch
 	}
 	now := m.clock()
 	m.mu.Lock()
-	due := now.Sub(m.silence.asked) > hostsEvery
+	due := now.Sub(m.silence.asked) > hostsInterval
 	if due {
 		m.silence.asked = now
 	}
 	m.mu.Unlock()
 	if due {
-		if out, err := m.cmd.run(ctx, "qhost", "-xml"); err == nil { // else it is asked again
+		if out, err := m.cmd.runCommand(ctx, "qhost", "-xml"); err == nil { // else it is asked again
 			if machines, err := parseHosts(out); err == nil {
-				m.hear(machines, now)
+				m.noteSilentHosts(machines, now)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (m *Manager) withoutSilent(ctx context.Context, list []batch.Entry) []batch
 			return false
 		}
 		since, ok := m.silence.since[e.Hosts[0]]
-		if !ok || now.Sub(since) < silentFor {
+		if !ok || now.Sub(since) < silenceTimeout {
 			return false
 		}
 		m.silence.jobs[e.ID] = e.Hosts[0]
@@ -65,14 +65,14 @@ func (m *Manager) withoutSilent(ctx context.Context, list []batch.Entry) []batch
 // hasBegun says that the job is on a host.
 func hasBegun(e batch.Entry) bool { return e.State != batch.Pending && len(e.Hosts) > 0 }
 
-// hear notes which hosts are silent: they have no load.
-func (m *Manager) hear(machines []machine, now time.Time) {
+// noteSilentHosts notes which hosts are silent: they have no load.
+func (m *Manager) noteSilentHosts(machines []machine, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	since := map[string]time.Time{}
 	for i := range machines {
 		h := &machines[i]
-		if h.Name == "global" || h.value("load_avg") != "-" {
+		if h.Name == "global" || h.attributeValue("load_avg") != "-" {
 			continue
 		}
 		since[h.Name] = now

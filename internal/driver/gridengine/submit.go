@@ -23,15 +23,15 @@ var variable = lazyregexp.New(`\$\{?[A-Za-z_]`)
 // jobNumber is all that qsub -terse prints.
 var jobNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
 
-// Submit hands a script to qsub.
-func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {
-	args, err := m.request(r)
+// SubmitJob hands a script to qsub.
+func (m *Manager) SubmitJob(ctx context.Context, r *batch.Request) (string, error) {
+	args, err := m.qsubArguments(r)
 	if err != nil {
 		return "", err
 	}
-	out, err := m.cmd.run(ctx, "qsub", args...)
+	out, err := m.cmd.runCommand(ctx, "qsub", args...)
 	if err != nil {
-		return "", judge(err)
+		return "", classifyError(err)
 	}
 	id := strings.TrimSpace(string(out))
 	if !jobNumber.MatchString(id) {
@@ -40,12 +40,12 @@ func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) 
 	return id, nil
 }
 
-// request is what qsub is asked for. -clear takes away what files of requests in
+// qsubArguments is what qsub is asked for. -clear takes away what files of requests in
 // the home folder or of the site add, -C stops the search of the script for
 // options, -w e has refused at once what no queue will ever grant, whether its
 // hosts are up or not. The output is named relative to the working folder: in a
 // whole path colons and commas would mean something.
-func (m *Manager) request(r *batch.Request) ([]string, error) {
+func (m *Manager) qsubArguments(r *batch.Request) ([]string, error) {
 	if !jobName.MatchString(r.Name) {
 		return nil, fmt.Errorf("%w: %q is not a name for a job of Grid Engine", driver.ErrRefused, r.Name)
 	}
@@ -58,7 +58,7 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	}
 	args := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", r.Name, "-wd", folder, "-o", output,
 		"-j", "y", "-S", "/bin/sh", "-r", "n", "-w", "e"}
-	args, pe := m.handed(args, r)
+	args, pe := m.scriptOptions(args, r)
 	switch {
 	case pe == "" && r.Procs > 1:
 		return nil, fmt.Errorf("%w: a job of %d cores needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
@@ -76,11 +76,11 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	return append(append(args, m.opt.Options...), r.Script), nil
 }
 
-// handed adds the words of the script and the cluster's queue, and says which
+// scriptOptions adds the words of the script and the cluster's queue, and says which
 // parallel environment the job has: the script knows best how its processes are
 // to be spread. Several queues would all be allowed, so that the script may choose
 // one only where the cluster's settings do not.
-func (m *Manager) handed(args []string, r *batch.Request) (more []string, pe string) {
+func (m *Manager) scriptOptions(args []string, r *batch.Request) (more []string, pe string) {
 	if r.Procs > 1 {
 		pe = m.opt.PE
 	}
@@ -119,8 +119,8 @@ var refusals = []string{
 	"unable to run job", "denied", "rejected", "unknown option", "invalid option", "error!", "unknown resource", "no suitable queues", "unable to read script",
 }
 
-// judge tells refusals from what may pass.
-func judge(err error) error {
+// classifyError tells refusals from what may pass.
+func classifyError(err error) error {
 	var gone *missing
 	if errors.As(err, &gone) {
 		return fmt.Errorf("%w: %w", driver.ErrAway, err)
@@ -130,19 +130,19 @@ func judge(err error) error {
 		return err
 	}
 	switch {
-	case contains(f.Says, mishaps): // whatever was said after that: it may be of another try
+	case containsAny(f.Says, mishaps): // whatever was said after that: it may be of another try
 		return err
-	case contains(f.Says, absences):
+	case containsAny(f.Says, absences):
 		return fmt.Errorf("%w: %w", driver.ErrAway, err)
-	case contains(f.Says, troubles):
+	case containsAny(f.Says, troubles):
 		return err
-	case contains(f.Says, refusals):
+	case containsAny(f.Says, refusals):
 		return fmt.Errorf("%w: %s", driver.ErrRefused, strings.TrimPrefix(f.Says, "Unable to run job: "))
 	}
 	return err
 }
 
-func contains(text string, words []string) bool {
+func containsAny(text string, words []string) bool {
 	text = strings.ToLower(text)
 	for _, w := range words {
 		if strings.Contains(text, w) {

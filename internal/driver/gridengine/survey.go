@@ -21,7 +21,7 @@ type machine struct {
 	} `xml:"hostvalue"`
 }
 
-func (h *machine) value(name string) string {
+func (h *machine) attributeValue(name string) string {
 	for _, v := range h.Values {
 		if v.Name == name {
 			return strings.TrimSpace(v.Text)
@@ -40,8 +40,8 @@ func parseHosts(data []byte) ([]machine, error) {
 	return doc.Hosts, err
 }
 
-// size reads a size as Grid Engine prints it, such as 3.8G.
-func size(text string) int64 {
+// parseSize reads a size as Grid Engine prints it, such as 3.8G.
+func parseSize(text string) int64 {
 	units := map[byte]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40, 'P': 1 << 50}
 	unit := 1.0
 	if text != "" && units[text[len(text)-1]] != 0 {
@@ -69,13 +69,13 @@ type share struct {
 	states, queues       []string
 }
 
-// shares sums the queues up by host. Of queues for which jobs wait that want no
+// hostShares sums the queues up by host. Of queues for which jobs wait that want no
 // particular one all count that run batch or parallel jobs.
-func shares(s *status, queue string) map[string]*share {
+func hostShares(s *status, queue string) map[string]*share {
 	hosts := map[string]*share{}
 	for _, q := range s.Instances {
 		name, host, ok := strings.Cut(strings.TrimSpace(q.Name), "@")
-		if !ok || queue != "" && !meant(queue, name, host) || !strings.ContainsAny(q.Type, "BP") {
+		if !ok || queue != "" && !matchesQueue(queue, name, host) || !strings.ContainsAny(q.Type, "BP") {
 			continue
 		}
 		h := hosts[host]
@@ -99,8 +99,8 @@ func shares(s *status, queue string) map[string]*share {
 	return hosts
 }
 
-// meant says whether a setting such as all.q or all.q@host means a queue.
-func meant(setting, name, host string) bool {
+// matchesQueue says whether a setting such as all.q or all.q@host means a queue.
+func matchesQueue(setting, name, host string) bool {
 	q, h, both := strings.Cut(setting, "@")
 	return q == name && (!both || h == host)
 }
@@ -111,15 +111,15 @@ func hostsOf(s *status, machines []machine, queue string) []driver.Host {
 	for i := range machines {
 		byName[machines[i].Name] = &machines[i]
 	}
-	found := shares(s, queue)
+	found := hostShares(s, queue)
 	var list []driver.Host
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		h := found[name]
 		host := driver.Host{Name: name, Procs: h.procs, Down: h.down, State: strings.Join(h.states, ", "), Partitions: h.queues}
 		if m := byName[name]; m != nil {
-			host.Memory = size(m.value("mem_total"))
+			host.Memory = parseSize(m.attributeValue("mem_total"))
 			// Several queues usually share the processors of a host.
-			if n, err := strconv.Atoi(m.value("num_proc")); err == nil && n > 0 && len(h.queues) > 1 {
+			if n, err := strconv.Atoi(m.attributeValue("num_proc")); err == nil && n > 0 && len(h.queues) > 1 {
 				host.Procs = min(host.Procs, max(n, h.largest))
 			}
 		}
@@ -131,8 +131,8 @@ func hostsOf(s *status, machines []machine, queue string) []driver.Host {
 	return list
 }
 
-// waiting counts the jobs that wait for processors, and for nothing else.
-func waiting(s *status) int {
+// countPending counts the jobs that wait for processors, and for nothing else.
+func countPending(s *status) int {
 	n := 0
 	for _, j := range s.Pending {
 		if strings.TrimSpace(j.State) == "qw" {
@@ -142,57 +142,57 @@ func waiting(s *status) int {
 	return n
 }
 
-// look asks for all queues, and for the jobs of everybody that wait.
-func (m *Manager) look(ctx context.Context) (*status, error) {
-	out, err := m.cmd.run(ctx, "qstat", "-f", "-xml", "-s", "p", "-u", "*")
+// queryQueues asks for all queues, and for the jobs of everybody that wait.
+func (m *Manager) queryQueues(ctx context.Context) (*status, error) {
+	out, err := m.cmd.runCommand(ctx, "qstat", "-f", "-xml", "-s", "p", "-u", "*")
 	if err != nil {
-		return nil, judge(err)
+		return nil, classifyError(err)
 	}
 	return parseStatus(out)
 }
 
-// Survey says what the cell consists of.
-func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
-	s, err := m.look(ctx)
+// SurveyHosts says what the cell consists of.
+func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
+	s, err := m.queryQueues(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := m.cmd.run(ctx, "qhost", "-xml")
+	out, err := m.cmd.runCommand(ctx, "qhost", "-xml")
 	if err != nil {
-		return nil, judge(err)
+		return nil, classifyError(err)
 	}
 	machines, err := parseHosts(out)
 	if err != nil {
 		return nil, err
 	}
-	survey := &driver.Survey{Manager: m.name(ctx), Hosts: hostsOf(s, machines, m.opt.Queue), Waiting: waiting(s)}
+	survey := &driver.Survey{Manager: m.managerVersion(ctx), Hosts: hostsOf(s, machines, m.opt.Queue), Waiting: countPending(s)}
 	if m.opt.Queue != "" && len(survey.Hosts) == 0 {
 		survey.Notes = append(survey.Notes, fmt.Sprintf("there is no queue %s", m.opt.Queue))
 	}
-	if note := m.environment(ctx); note != "" {
+	if note := m.checkParallelEnvironment(ctx); note != "" {
 		survey.Notes = append(survey.Notes, note)
 	}
 	return survey, nil
 }
 
-// name is what this Grid Engine calls itself. Its help begins with it.
-func (m *Manager) name(ctx context.Context) string {
+// managerVersion is what this Grid Engine calls itself. Its help begins with it.
+func (m *Manager) managerVersion(ctx context.Context) string {
 	m.mu.Lock()
 	name := m.version
 	m.mu.Unlock()
 	if name != "" {
 		return name
 	}
-	out, _ := m.cmd.run(ctx, "qstat", "-help") // some end it with an error
-	name = called(out)
+	out, _ := m.cmd.runCommand(ctx, "qstat", "-help") // some end it with an error
+	name = versionFromHelp(out)
 	m.mu.Lock()
 	m.version = name
 	m.mu.Unlock()
 	return name
 }
 
-// called finds the version in the help of a command, such as "SGE 8.1.9".
-func called(help []byte) string {
+// versionFromHelp finds the version in the help of a command, such as "SGE 8.1.9".
+func versionFromHelp(help []byte) string {
 	first, _, _ := strings.Cut(string(help), "\n")
 	_, version, ok := strings.Cut(strings.TrimSpace(first), " ")
 	if !ok || version == "" || version[0] < '0' || version[0] > '9' || len(version) > 40 {
@@ -204,16 +204,16 @@ func called(help []byte) string {
 // How a parallel environment spreads slots: all on one host.
 const oneHost = "$pe_slots"
 
-// environment looks at the parallel environment, and says what is wrong with it.
-func (m *Manager) environment(ctx context.Context) string {
+// checkParallelEnvironment looks at the parallel environment, and says what is wrong with it.
+func (m *Manager) checkParallelEnvironment(ctx context.Context) string {
 	if m.opt.PE == "" {
 		return "without a parallel environment (pe) jobs have one core each"
 	}
-	out, err := m.cmd.run(ctx, "qconf", "-sp", m.opt.PE)
+	out, err := m.cmd.runCommand(ctx, "qconf", "-sp", m.opt.PE)
 	if err != nil {
 		return fmt.Sprintf("the parallel environment %s: %v", m.opt.PE, err)
 	}
-	rule := allocation(out)
+	rule := allocationRule(out)
 	m.mu.Lock()
 	m.rule = rule
 	m.mu.Unlock()
@@ -223,8 +223,8 @@ func (m *Manager) environment(ctx context.Context) string {
 	return ""
 }
 
-// allocation finds the rule in what qconf -sp prints.
-func allocation(text []byte) string {
+// allocationRule finds the rule in what qconf -sp prints.
+func allocationRule(text []byte) string {
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "allocation_rule" {
 			return f[1]
@@ -233,14 +233,14 @@ func allocation(text []byte) string {
 	return ""
 }
 
-// Wait knows only one answer: there is room and nobody waits. Grid Engine gives
+// EstimateWait knows only one answer: there is room and nobody waits. Grid Engine gives
 // no forecast.
-func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	s, err := m.look(ctx)
+func (m *Manager) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	s, err := m.queryQueues(ctx)
 	if err != nil {
 		return driver.Wait{}, err
 	}
-	if k := waiting(s); k > 0 {
+	if k := countPending(s); k > 0 {
 		return driver.Wait{Why: fmt.Sprintf("%d jobs wait already, and Grid Engine gives no forecast", k)}, nil
 	}
 	m.mu.Lock()

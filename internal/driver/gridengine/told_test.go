@@ -17,7 +17,7 @@ import (
 
 // scripted is an attempt of a script for Grid Engine.
 func scripted(w *batchtest.World, queue string) *wire.Attempt {
-	a := w.Attempt(drivertest.Ends)
+	a := w.AttemptFor(drivertest.Ends)
 	evil := filepath.Join(w.Dir, "evil")
 	a.Procs = 2
 	a.Spec.Manager = jobfile.Manager{Kind: jobfile.GridEngine, Options: map[string][]string{
@@ -70,7 +70,7 @@ func told(t *testing.T) {
 	}
 	// What the cell does not have it refuses.
 	w = newWorld(t, gridengine.Options{PE: "mpi"}, nil)
-	if err := w.OpenBatch().Start(t.Context(), scripted(w, "nosuch.q")); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "nosuch.q") {
+	if err := w.OpenBatch().StartAttempt(t.Context(), scripted(w, "nosuch.q")); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "nosuch.q") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -31,16 +31,16 @@ func Open(path string) (*File, error) {
 	return &File{file: file, end: info.Size()}, nil
 }
 
-// Replace opens a file after putting these lines in place of what it said. A crash,
+// ReplaceFile opens a file after putting these lines in place of what it said. A crash,
 // also of the machine, leaves the one or the other.
-func Replace(path string, lines []byte) (*File, error) {
-	if err := replace(path, lines); err != nil {
+func ReplaceFile(path string, lines []byte) (*File, error) {
+	if err := writeBeside(path, lines); err != nil {
 		return nil, err
 	}
 	return Open(path)
 }
 
-func replace(path string, lines []byte) error {
+func writeBeside(path string, lines []byte) error {
 	beside := path + ".new"
 	f, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -67,15 +67,15 @@ func replace(path string, lines []byte) error {
 	return errors.Join(err, dir.Close())
 }
 
-// Append adds a line, which ends with its newline. After a mistake nothing of it
+// AppendLine adds a line, which ends with its newline. After a mistake nothing of it
 // will be read.
-func (f *File) Append(line string) error { return f.add(line, func() error { return nil }) }
+func (f *File) AppendLine(line string) error { return f.addLine(line, func() error { return nil }) }
 
-// AppendSafely is Append, and the line outlasts a crash of the machine.
-func (f *File) AppendSafely(line string) error { return f.add(line, f.file.Sync) }
+// AppendSafely is AppendLine, and the line outlasts a crash of the machine.
+func (f *File) AppendSafely(line string) error { return f.addLine(line, f.file.Sync) }
 
-func (f *File) add(line string, settle func() error) error {
-	if err := f.mend(); err != nil {
+func (f *File) addLine(line string, settle func() error) error {
+	if err := f.truncateTorn(); err != nil {
 		return err
 	}
 	f.torn = true
@@ -84,7 +84,7 @@ func (f *File) add(line string, settle func() error) error {
 		err = settle()
 	}
 	if err != nil {
-		_ = f.mend() // else nothing is added before it can be
+		_ = f.truncateTorn() // else nothing is added before it can be
 		return err
 	}
 	f.end += int64(len(line))
@@ -92,8 +92,8 @@ func (f *File) add(line string, settle func() error) error {
 	return nil
 }
 
-// mend takes back what follows the last whole line.
-func (f *File) mend() error {
+// truncateTorn takes back what follows the last whole line.
+func (f *File) truncateTorn() error {
 	if !f.torn {
 		return nil
 	}

@@ -14,11 +14,11 @@ func TestALineIsThereWholeOrNotAtAll(t *testing.T) {
 	if err := os.WriteFile(path, []byte("of old\nand a part"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := linefile.Replace(path, []byte("first\n"))
+	f, err := linefile.ReplaceFile(path, []byte("first\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, add := range []func(string) error{f.Append, f.AppendSafely} {
+	for _, add := range []func(string) error{f.AppendLine, f.AppendSafely} {
 		linefiletest.WithRoomFor(t, path, 3, func() {
 			if err := add("in vain\n"); err == nil {
 				t.Error("what cannot be written was written")
@@ -36,11 +36,11 @@ func TestALineIsThereWholeOrNotAtAll(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	linefiletest.WithRoomFor(t, path, 3, func() {
-		if err := f.Append("in vain\n"); err == nil {
+		if err := f.AppendLine("in vain\n"); err == nil {
 			t.Error("what cannot be written was written")
 		}
 	})
-	if err := f.Append("last\n"); err != nil {
+	if err := f.AppendLine("last\n"); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "first\nwhole\nwhole\nlast\n" {

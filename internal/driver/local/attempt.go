@@ -38,18 +38,18 @@ func (a *attempt) setAgent(p *process) {
 	a.known.Unlock()
 }
 
-// running is the agent if it lives, as far as we know.
-func (a *attempt) running() *process {
+// runningAgent is the agent if it lives, as far as we know.
+func (a *attempt) runningAgent() *process {
 	a.known.Lock()
 	defer a.known.Unlock()
-	if a.agent != nil && a.agent.alive() {
+	if a.agent != nil && a.agent.isAlive() {
 		return a.agent
 	}
 	return nil
 }
 
-// well notes that the last agent told all.
-func (a *attempt) well() {
+// recordSuccess notes that the last agent told all.
+func (a *attempt) recordSuccess() {
 	a.clean, a.failures = true, 0
 	a.setStuck("")
 }
@@ -60,30 +60,30 @@ func (a *attempt) setStuck(why string) {
 	a.known.Unlock()
 }
 
-// forget ends watching.
-func (a *attempt) forget() {
+// forgetAgent ends watching.
+func (a *attempt) forgetAgent() {
 	a.known.Lock()
 	defer a.known.Unlock()
-	if a.agent != nil && a.agent.alive() {
-		a.agent.forget()
+	if a.agent != nil && a.agent.isAlive() {
+		a.agent.stopWaiting()
 	}
 }
 
-// keep remembers where the attempt runs.
-func (a *attempt) keep(w *wire.Attempt, g group) {
+// recordPlacement remembers where the attempt runs.
+func (a *attempt) recordPlacement(w *wire.Attempt, g group) {
 	a.known.Lock()
 	a.cpus, a.nice, a.group = w.CPUs, w.Nice, g
 	a.known.Unlock()
 }
 
-// attempt gives the record of an attempt; nil if there is none and none is to be
+// attemptRecord gives the record of an attempt; nil if there is none and none is to be
 // made, or if the driver is closed.
-func (d *Driver) attempt(id driver.ID, make bool) *attempt {
+func (d *Driver) attemptRecord(id driver.ID, make bool) *attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := d.attempts[id]
 	if a == nil && make && !d.closed {
-		a = &attempt{id: id, dir: d.folders.Path(id)}
+		a = &attempt{id: id, dir: d.folders.AttemptPath(id)}
 		d.attempts[id] = a
 	}
 	return a
@@ -92,101 +92,101 @@ func (d *Driver) attempt(id driver.ID, make bool) *attempt {
 // Pauses before an agent that died is replaced: none the first time, then ever
 // longer ones.
 const (
-	firstPause = 100 * time.Millisecond
-	longPause  = 30 * time.Second
-	// tellAfter is the number of agents in a row that must die young before we
+	minRestartDelay = 100 * time.Millisecond
+	maxRestartDelay = 30 * time.Second
+	// failuresUntilReport is the number of agents in a row that must die young before we
 	// say that none can be kept running.
-	tellAfter = 6
-	// oldAge is when an agent that died counts as one that ran.
-	oldAge = 10 * time.Second
+	failuresUntilReport = 6
+	// youngAgentAge is when an agent that died counts as one that ran.
+	youngAgentAge = 10 * time.Second
 )
 
-func pause(failures int) time.Duration {
+func restartDelay(failures int) time.Duration {
 	if failures <= 1 {
 		return 0
 	}
-	return min(longPause, firstPause<<min(failures-2, 20))
+	return min(maxRestartDelay, minRestartDelay<<min(failures-2, 20))
 }
 
-// launch has an agent take the attempt's folder, one that rests or a new one, and
+// launchAgent has an agent take the attempt's folder, one that rests or a new one, and
 // watches it. a.mu is held.
-func (d *Driver) launch(a *attempt) error {
+func (d *Driver) launchAgent(a *attempt) error {
 	a.known.Lock()
 	nice := a.nice
 	a.known.Unlock()
-	if d.wake(a, nice) {
+	if d.wakeIdleAgent(a, nice) {
 		return nil
 	}
 	said, err := newWords(a.dir)
 	if err != nil {
 		return err
 	}
-	p, err := d.agent.spawn(a.dir, said.File, d.null, d.clock())
+	p, err := d.agent.spawnAgent(a.dir, said.File, d.null, d.clock())
 	if err != nil {
 		_ = said.Close() // nothing was said
 		return err
 	}
 	p.said, p.nice = said, nice
-	d.watch(a, p)
+	d.watchAgent(a, p)
 	return nil
 }
 
-// watch sees to it that the death of an agent is noticed. a.mu is held.
-func (d *Driver) watch(a *attempt, p *process) {
+// watchAgent sees to it that the death of an agent is noticed. a.mu is held.
+func (d *Driver) watchAgent(a *attempt, p *process) {
 	a.clean = false
 	a.setAgent(p)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		p.forget()
+		p.stopWaiting()
 		return
 	}
 	if p.said.File == nil {
 		p.said = wordsOf(p.pid)
 	}
 	p.at = a
-	d.tasks.Go(func() { d.attend(p) })
+	d.tasks.Go(func() { d.followProcess(p) })
 	if p.line != nil {
 		d.tasks.Go(p.hangUp)
 	}
 }
 
-// attend follows a process through its attempts until it is dead.
-func (d *Driver) attend(p *process) {
+// followProcess follows a process through its attempts until it is dead.
+func (d *Driver) followProcess(p *process) {
 	for {
-		err := p.wait(d.closing)
+		err := p.awaitDeath(d.closing)
 		through := errors.Is(err, errThrough)
 		if err != nil && !through {
 			return
 		}
 		a := d.attemptOf(p)
 		if a != nil {
-			d.count(a, p)
+			d.countUsage(a, p)
 		}
 		if !through {
 			if a != nil {
-				d.gone(a, p)
+				d.agentDied(a, p)
 			} else {
-				p.said.drop()
+				p.said.discardOutput()
 			}
 			return
 		}
-		p = p.again()
+		p = p.idleCopy()
 		if a == nil { // it is through with nothing: it has lost its senses
-			p.signal(syscall.SIGKILL)
+			p.sendSignal(syscall.SIGKILL)
 			continue
 		}
-		d.rest(p)
+		d.keepIdleAgent(p)
 		a.mu.Lock()
-		a.well()
+		a.recordSuccess()
 		a.mu.Unlock()
 	}
 }
 
-// count adds up what agents that ended have used. Where it was not known before,
+// countUsage adds up what agents that ended have used. Where it was not known before,
 // only as much as can be news.
-func (d *Driver) count(a *attempt, p *process) {
-	used, seen := p.spent()
+func (d *Driver) countUsage(a *attempt, p *process) {
+	used, seen := p.cpuSpent()
 	a.known.Lock()
 	if a.group == nil {
 		used = min(used-seen, d.opt.Sample*time.Duration(max(1, len(a.cpus))))
@@ -195,71 +195,71 @@ func (d *Driver) count(a *attempt, p *process) {
 	d.spent.Add(int64(used))
 }
 
-// gone deals with an agent that is dead. One that ended of its own accord, well,
+// agentDied deals with an agent that is dead. One that ended of its own accord, well,
 // had nothing more to tell; or it found another at work.
-func (d *Driver) gone(a *attempt, p *process) {
+func (d *Driver) agentDied(a *attempt, p *process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.said.keep(a.dir)
+	p.said.saveTo(a.dir)
 	if a.released || d.isClosed() {
 		return
 	}
-	if attemptdir.Has(a.dir, attemptdir.KnownFile) {
-		a.well()
+	if attemptdir.HasFile(a.dir, attemptdir.KnownFile) {
+		a.recordSuccess()
 		return
 	}
-	status, known := p.end()
+	status, known := p.exitStatus()
 	if known && status.Exited() && status.ExitStatus() == 0 {
-		if holder := attemptdir.Holder(a.dir); holder == p.pid {
-			a.well()
+		if holder := attemptdir.LockHolder(a.dir); holder == p.pid {
+			a.recordSuccess()
 			return
 		}
 		if other, err := d.agentAt(a); err == nil && other != nil {
-			d.watch(a, other)
-		} else if p.counted > 0 || attemptdir.Has(a.dir, attemptdir.LockFile) {
+			d.watchAgent(a, other)
+		} else if p.counted > 0 || attemptdir.HasFile(a.dir, attemptdir.LockFile) {
 			a.clean = false // the one that it gave way to is dead by now, or it left before it came
-			d.replace(a, p, fmt.Sprintf("agent %d gave way to one that died", p.pid))
+			d.replaceAgent(a, p, fmt.Sprintf("agent %d gave way to one that died", p.pid))
 		}
 		return
 	}
 	what := fmt.Sprintf("agent %d died", p.pid)
 	if known {
-		what = fmt.Sprintf("agent %d died (%s)", p.pid, describe(status))
+		what = fmt.Sprintf("agent %d died (%s)", p.pid, describeStatus(status))
 	}
-	d.replace(a, p, what)
+	d.replaceAgent(a, p, what)
 }
 
-// replace starts another agent, after a pause if those before died young. a.mu
+// replaceAgent starts another agent, after a pause if those before died young. a.mu
 // is held.
-func (d *Driver) replace(a *attempt, dead *process, what string) {
-	if !attemptdir.Has(a.dir, attemptdir.AttemptFile) {
+func (d *Driver) replaceAgent(a *attempt, dead *process, what string) {
+	if !attemptdir.HasFile(a.dir, attemptdir.AttemptFile) {
 		return // somebody removed the folder: there is nothing to tell
 	}
-	if dead != nil && d.clock.Since(dead.since) >= oldAge {
+	if dead != nil && d.clock.Since(dead.since) >= youngAgentAge {
 		a.failures = 0
 		a.setStuck("")
 	}
 	a.failures++
 	d.log.Warn("an agent is replaced", "job", a.id.Job, "epoch", a.id.Epoch, "why", what, "time", a.failures)
-	if a.failures == tellAfter {
-		d.tell(a, what)
+	if a.failures == failuresUntilReport {
+		d.reportStuck(a, what)
 	}
-	if wait := pause(a.failures); wait > 0 {
-		d.later(a, wait)
+	if wait := restartDelay(a.failures); wait > 0 {
+		d.relaunchLater(a, wait)
 		return
 	}
-	d.relaunch(a)
+	d.relaunchAgent(a)
 }
 
-// relaunch is launch where nobody waits for the error. a.mu is held.
-func (d *Driver) relaunch(a *attempt) {
-	if err := d.launch(a); err != nil {
-		d.replace(a, nil, err.Error())
+// relaunchAgent is launch where nobody waits for the error. a.mu is held.
+func (d *Driver) relaunchAgent(a *attempt) {
+	if err := d.launchAgent(a); err != nil {
+		d.replaceAgent(a, nil, err.Error())
 	}
 }
 
-// later tries again after a pause. a.mu is held.
-func (d *Driver) later(a *attempt, wait time.Duration) {
+// relaunchLater tries again after a pause. a.mu is held.
+func (d *Driver) relaunchLater(a *attempt, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -275,23 +275,23 @@ func (d *Driver) later(a *attempt, wait time.Duration) {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if !a.released && !a.clean && !d.isClosed() && a.running() == nil {
-			d.relaunch(a)
+		if !a.released && !a.clean && !d.isClosed() && a.runningAgent() == nil {
+			d.relaunchAgent(a)
 		}
 	})
 }
 
-// tell says, once, that no agent can be kept running: its binary is gone, the disk
+// reportStuck says, once, that no agent can be kept running: its binary is gone, the disk
 // is full. It is tried on, ever more rarely.
-func (d *Driver) tell(a *attempt, what string) {
+func (d *Driver) reportStuck(a *attempt, what string) {
 	why := fmt.Sprintf("no agent can be kept running: %s%s", what, lastWords(a.dir))
 	d.log.Error("an agent cannot be kept running", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
 	a.setStuck(why)
 }
 
-// Why says why an attempt that was started does not run.
-func (d *Driver) Why(_ context.Context, id driver.ID) (string, error) {
-	a := d.attempt(id, false)
+// ExplainWait says why an attempt that was started does not run.
+func (d *Driver) ExplainWait(_ context.Context, id driver.ID) (string, error) {
+	a := d.attemptRecord(id, false)
 	if a == nil {
 		return "", nil
 	}

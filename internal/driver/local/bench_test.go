@@ -35,13 +35,13 @@ func BenchmarkAttempts(b *testing.B) {
 					for range jobs {
 						a := &wire.Attempt{Job: core.JobID(next.Add(1)), Epoch: 1, Mark: "bench", Broker: w.broker.Socket, Procs: 1,
 							Spec: jobfile.Job{Argv: []string{"/bin/true"}, Checkpoint: jobfile.Checkpoint{Method: "restart"}}}
-						if err := d.Start(b.Context(), a); err != nil {
+						if err := d.StartAttempt(b.Context(), a); err != nil {
 							b.Error(err)
 							return
 						}
-						record := d.attempt(idOf(a), false)
+						record := d.attemptRecord(idOf(a), false)
 						<-record.agent.done
-						if err := d.Release(b.Context(), idOf(a)); err != nil {
+						if err := d.ReleaseAttempt(b.Context(), idOf(a)); err != nil {
 							b.Error(err)
 						}
 					}

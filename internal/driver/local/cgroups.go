@@ -41,7 +41,7 @@ func newGroups(o *Options) (g groups, notes []string) {
 	if o.NoCgroups {
 		g.can.Why = "they are not to be used"
 	} else {
-		g.can = cgroup.Available()
+		g.can = cgroup.ProbeAbility()
 	}
 	because := ""
 	if g.can.Why != "" {
@@ -61,8 +61,8 @@ func newGroups(o *Options) (g groups, notes []string) {
 	return g, notes
 }
 
-// create makes the cgroup of an attempt; nil if there is nothing it would do.
-func (g *groups) create(name string, w *wire.Attempt) (group, error) {
+// createGroup makes the cgroup of an attempt; nil if there is nothing it would do.
+func (g *groups) createGroup(name string, w *wire.Attempt) (group, error) {
 	var l cgroup.Limits
 	if g.can.CPU && g.quota < 1 {
 		l.CPU = g.quota * float64(max(1, w.Procs))
@@ -79,36 +79,36 @@ func (g *groups) create(name string, w *wire.Attempt) (group, error) {
 	if g.can.Pids {
 		l.Pids = w.Spec.Processes
 	}
-	if !g.can.Any() {
+	if !g.can.IsUsable() {
 		return nil, nil
 	}
-	made, err := cgroup.Create(g.prefix+name, l)
+	made, err := cgroup.CreateGroup(g.prefix+name, l)
 	if err != nil {
 		return nil, fmt.Errorf("make a cgroup: %w", err)
 	}
 	return &ownGroup{made}, nil
 }
 
-// open is the cgroup that an earlier driver made.
-func (g *groups) open(s string) group {
+// openGroup is the cgroup that an earlier driver made.
+func (g *groups) openGroup(s string) group {
 	if s == "" {
 		return nil
 	}
-	found, err := cgroup.Open(s)
+	found, err := cgroup.OpenGroup(s)
 	if err != nil {
 		return nil // it is gone
 	}
 	return &ownGroup{found}
 }
 
-// tidy removes cgroups of attempts that have no folder: their driver died before
+// removeOrphans removes cgroups of attempts that have no folder: their driver died before
 // it made one, or while it removed one. A group of ours is made to see where they
 // would be.
-func (g *groups) tidy(hasFolder func(name string) bool) error {
-	if !g.can.Any() || len(g.usable) == 0 {
+func (g *groups) removeOrphans(hasFolder func(name string) bool) error {
+	if !g.can.IsUsable() || len(g.usable) == 0 {
 		return nil
 	}
-	probe, err := g.create("probe", &wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
+	probe, err := g.createGroup("probe", &wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
 	if err != nil || probe == nil {
 		return err
 	}
@@ -122,27 +122,27 @@ func (g *groups) tidy(hasFolder func(name string) bool) error {
 			if name := strings.TrimPrefix(path, stem); name == "probe" || hasFolder(name) {
 				continue
 			}
-			if stray := g.open("=" + path); stray != nil {
-				errs = append(errs, stray.discard())
+			if stray := g.openGroup("=" + path); stray != nil {
+				errs = append(errs, stray.discardGroup())
 			}
 		}
 	}
-	return errors.Join(append(errs, probe.Remove())...)
+	return errors.Join(append(errs, probe.RemoveGroup())...)
 }
 
-// used is the CPU time used so far; -1 if that is not known.
-func (g *ownGroup) used() time.Duration {
-	d, err := g.CPU()
+// cpuUsed is the CPU time used so far; -1 if that is not known.
+func (g *ownGroup) cpuUsed() time.Duration {
+	d, err := g.UsedCPU()
 	if err != nil {
 		return -1
 	}
 	return d
 }
 
-// discard ends what is in the group and removes it.
-func (g *ownGroup) discard() error {
-	if err := g.Kill(); err != nil {
+// discardGroup ends what is in the group and removes it.
+func (g *ownGroup) discardGroup() error {
+	if err := g.KillAll(); err != nil {
 		return fmt.Errorf("end a cgroup: %w", err)
 	}
-	return g.Remove() // which waits for the dying
+	return g.RemoveGroup() // which waits for the dying
 }

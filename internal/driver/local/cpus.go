@@ -25,15 +25,15 @@ func UsableCPUs() ([]int, error) {
 	return cpus, nil
 }
 
-// Processors is how many processors n CPUs are where this process is: fewer under
+// UsableProcessors is how many processors n CPUs are where this process is: fewer under
 // a quota that leaves no time for all of them.
-func Processors(n int) int { return cgroup.Processors(n, cgroup.Bounds()) }
+func UsableProcessors(n int) int { return cgroup.UsableProcessors(n, cgroup.QuotaBounds()) }
 
 // cpusFor are the CPUs that stand for some of the cluster's processors: with as
 // many processors as CPUs each its own; with more, all of them for everybody,
 // because the kernel then divides time better than a fixed table would.
 func cpusFor(held core.ProcSet, slots int, cpus []int) ([]int, error) {
-	if !held.Valid(slots) {
+	if !held.IsValid(slots) {
 		return nil, fmt.Errorf("cores %v of a cluster that has %d", held, slots)
 	}
 	if len(held) == 0 || slots > len(cpus) {

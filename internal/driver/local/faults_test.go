@@ -32,33 +32,33 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
 
 func (w *world) folder(a *wire.Attempt) string {
-	return filepath.Join(w.opt.Dir, attemptdir.Name(idOf(a)))
+	return filepath.Join(w.opt.Dir, attemptdir.FolderName(idOf(a)))
 }
 
 func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, slow := range []string{"1ms", "30ms", "100ms", "600ms"} {
-		a := w.Attempt(drivertest.Ends)
+		a := w.AttemptFor(drivertest.Ends)
 		a.Spec.Env["STANDIN_SLOW"] = slow
 		d := w.open()
-		if err := d.Start(t.Context(), a); err != nil {
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		// The next driver knows nothing of an agent that has not taken the lock.
 		d = w.open()
-		before := w.Started(a)
-		if err := d.Release(t.Context(), idOf(a)); err != nil {
+		before := w.StartCount(a)
+		if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 			t.Fatal(err)
 		}
 		if slow == "600ms" && before > 0 {
 			t.Log("this machine is slower than the slow agent")
 		}
-		before = w.Started(a)
+		before = w.StartCount(a)
 		time.Sleep(800 * time.Millisecond)
-		if n := w.Started(a); n != before {
+		if n := w.StartCount(a); n != before {
 			t.Errorf("%s: the program began after the release", slow)
 		}
-		if w.Living(a) > 0 || attemptdir.Has(w.folder(a)) {
+		if w.LivingProcesses(a) > 0 || attemptdir.HasFile(w.folder(a)) {
 			t.Errorf("%s: something is left", slow)
 		}
 	}
@@ -66,13 +66,13 @@ func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
 
 func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
 	w := newWorld(t, nil)
-	d, a := w.open(), w.Attempt(drivertest.Ends)
+	d, a := w.open(), w.AttemptFor(drivertest.Ends)
 	a.Spec.Env["STANDIN_BROKEN"] = "1"
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	why := ""
-	eventually(t, "the failure to be told", func() bool { why, _ = d.Why(t.Context(), idOf(a)); return why != "" })
+	eventually(t, "the failure to be told", func() bool { why, _ = d.ExplainWait(t.Context(), idOf(a)); return why != "" })
 	if !strings.Contains(why, "exit code 1") || !strings.Contains(why, "this agent is broken") {
 		t.Errorf("told was %s", why)
 	}
@@ -81,7 +81,7 @@ func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(log, []byte("broken")); n < tellAfter || n > tellAfter+2 {
+	if n := bytes.Count(log, []byte("broken")); n < failuresUntilReport || n > failuresUntilReport+2 {
 		t.Errorf("%d agents were tried", n)
 	}
 }
@@ -89,16 +89,16 @@ func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
 func TestPausesGrowUpToABound(t *testing.T) {
 	sum := time.Duration(0)
 	for n := 1; n < 100; n++ {
-		p := pause(n)
-		if n <= 1 && p != 0 || p > longPause || p < pause(n-1) {
+		p := restartDelay(n)
+		if n <= 1 && p != 0 || p > maxRestartDelay || p < restartDelay(n-1) {
 			t.Errorf("the pause after %d failures is %v", n, p)
 		}
-		if n < tellAfter {
+		if n < failuresUntilReport {
 			sum += p
 		}
 	}
-	if pause(99) != longPause || sum > 5*time.Second {
-		t.Errorf("the longest pause is %v; until it is told %v pass", pause(99), sum)
+	if restartDelay(99) != maxRestartDelay || sum > 5*time.Second {
+		t.Errorf("the longest pause is %v; until it is told %v pass", restartDelay(99), sum)
 	}
 }
 
@@ -118,21 +118,21 @@ func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
 		}
 	}
 	w := newWorld(t, func(o *Options) { o.Agent = []string{binary, "agent"} })
-	d, a := w.open(), w.Attempt(drivertest.Stays)
+	d, a := w.open(), w.AttemptFor(drivertest.Stays)
 	away := binary + ".away"
 	if err := os.Rename(binary, away); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(t.Context(), a); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), binary) {
+	if err := d.StartAttempt(t.Context(), a); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), binary) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Rename(away, binary); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 	// And one that goes away while its agents are needed does not lose the attempt.
 	if err := os.Rename(binary, away); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
 
 func heard(w *world, a *wire.Attempt, k wire.Kind) int {
 	n := 0
-	for _, m := range w.Heard(a) {
+	for _, m := range w.HeardMessages(a) {
 		if m.Kind == k {
 			n++
 		}
@@ -157,18 +157,18 @@ func heard(w *world, a *wire.Attempt, k wire.Kind) int {
 
 func TestAFolderThatCannotBeMadeIsAnErrorOfStart(t *testing.T) {
 	w := newWorld(t, nil)
-	d, a := w.open(), w.Attempt(drivertest.Ends)
+	d, a := w.open(), w.AttemptFor(drivertest.Ends)
 	away := w.opt.Dir + ".away"
 	if err := os.Rename(w.opt.Dir, away); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(t.Context(), a); !errors.Is(err, fs.ErrNotExist) {
+	if err := d.StartAttempt(t.Context(), a); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Rename(away, w.opt.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -176,7 +176,7 @@ func TestAFolderThatCannotBeMadeIsAnErrorOfStart(t *testing.T) {
 
 func TestAFileThatAPowerFailureEmptiedIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, nil)
-	a := w.Attempt(drivertest.Ends)
+	a := w.AttemptFor(drivertest.Ends)
 	if err := os.MkdirAll(w.folder(a), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAFileThatAPowerFailureEmptiedIsWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := w.open()
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -195,19 +195,19 @@ func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
 	d := w.open()
 	agents := map[int]bool{}
 	for range 5 {
-		a := w.Attempt(drivertest.Ends)
-		if err := d.Start(t.Context(), a); err != nil {
+		a := w.AttemptFor(drivertest.Ends)
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		record := d.attempt(idOf(a), false)
+		record := d.attemptRecord(idOf(a), false)
 		eventually(t, "a clean end", func() bool {
 			record.mu.Lock()
 			defer record.mu.Unlock()
-			return record.clean && record.running() == nil && record.failures == 0
+			return record.clean && record.runningAgent() == nil && record.failures == 0
 		})
 		agents[record.agent.pid] = true
 	}
-	all, err := ptable.All()
+	all, err := ptable.AllProcesses()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
 
 func TestALockThatAStrangerHoldsIsAnError(t *testing.T) {
 	w := newWorld(t, nil)
-	d, a := w.open(), w.Attempt(drivertest.Ends)
+	d, a := w.open(), w.AttemptFor(drivertest.Ends)
 	if err := os.Mkdir(w.folder(a), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -228,13 +228,13 @@ func TestALockThatAStrangerHoldsIsAnError(t *testing.T) {
 	if err != nil || lock == nil {
 		t.Fatal(lock, err)
 	}
-	if err := d.Start(t.Context(), a); err == nil || !strings.Contains(err.Error(), "no agent") {
+	if err := d.StartAttempt(t.Context(), a); err == nil || !strings.Contains(err.Error(), "no agent") {
 		t.Errorf("got %v", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -264,32 +264,32 @@ func TestWhatWasHalfRemovedGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.open()
-	if attemptdir.Has(filepath.Join(w.opt.Dir, "trash", "3.1")) {
+	if attemptdir.HasFile(filepath.Join(w.opt.Dir, "trash", "3.1")) {
 		t.Error("it is still there")
 	}
 }
 
 func TestWhatWasHalfReleasedLeavesNoCgroup(t *testing.T) {
 	w := newWorld(t, nil)
-	d, a := w.open(), w.Attempt(drivertest.Stays)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.open(), w.AttemptFor(drivertest.Stays)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 	w.Close()
 	if err := os.WriteFile(filepath.Join(w.folder(a), attemptdir.FenceFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// And one of which nothing but a cgroup was made.
 	g, _ := newGroups(&w.opt)
-	if _, err := g.create("77.1", &wire.Attempt{Procs: 1}); err != nil {
+	if _, err := g.createGroup("77.1", &wire.Attempt{Procs: 1}); err != nil {
 		t.Fatal(err)
 	}
 	d = w.open()
-	if err := d.Release(t.Context(), idOf(a)); err != nil {
+	if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 		t.Fatal(err)
 	}
-	if w.Living(a) > 0 {
+	if w.LivingProcesses(a) > 0 {
 		t.Error("it lives on")
 	}
 	noCgroupsLeft(t, w.opt)
@@ -312,31 +312,31 @@ func killAtRandom(t *testing.T, w *world) {
 	for range jobs {
 		a := w.attempt(`echo began >> "$NOTES"; exec sleep 0.` + string(rune('0'+rng.IntN(6))))
 		a.Spec.Env["STANDIN_SLOW"] = "2" + string(rune('0'+rng.IntN(10))) + "ms"
-		if err := d.Start(t.Context(), a); err != nil {
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
 			victim := w.attempts[rng.IntN(len(w.attempts))]
 			switch rng.IntN(8) {
 			case 0:
-				w.Deaf(true)
+				w.SetDeaf(true)
 			case 1:
-				w.Deaf(false)
+				w.SetDeaf(false)
 			case 2:
 				d = w.open()
 			case 3, 4, 5:
-				if p := agentOn(w.folder(victim), attemptdir.Holder(w.folder(victim)), time.Time{}); p != nil {
-					p.signal(9)
-					p.forget()
+				if p := agentOn(w.folder(victim), attemptdir.LockHolder(w.folder(victim)), time.Time{}); p != nil {
+					p.sendSignal(9)
+					p.stopWaiting()
 				}
 			case 6:
-				if err := d.Start(t.Context(), victim); err != nil && !released[victim] {
+				if err := d.StartAttempt(t.Context(), victim); err != nil && !released[victim] {
 					t.Error(err)
 				}
 			case 7:
 				if rng.IntN(4) == 0 {
 					released[victim] = true
-					if err := d.Release(t.Context(), idOf(victim)); err != nil {
+					if err := d.ReleaseAttempt(t.Context(), idOf(victim)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -344,17 +344,17 @@ func killAtRandom(t *testing.T, w *world) {
 			time.Sleep(time.Duration(rng.IntN(15)) * time.Millisecond)
 		}
 	}
-	w.Deaf(false)
+	w.SetDeaf(false)
 	for _, a := range w.attempts {
 		if !released[a] {
-			_ = d.Start(t.Context(), a) // as a broker does after a restart
+			_ = d.StartAttempt(t.Context(), a) // as a broker does after a restart
 			eventually(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
 	for _, a := range w.attempts {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
-		if w.Started(a) > 1 || n > 1 || n < 1 && !released[a] || w.Living(a) > 0 {
-			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.Started(a), n, released[a], w.Living(a), w.Heard(a))
+		if w.StartCount(a) > 1 || n > 1 || n < 1 && !released[a] || w.LivingProcesses(a) > 0 {
+			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a], w.LivingProcesses(a), w.HeardMessages(a))
 		}
 	}
 }
@@ -363,20 +363,20 @@ func killAtRandom(t *testing.T, w *world) {
 // none beside it.
 func TestADriverTakesOverTheAgentThatLives(t *testing.T) {
 	w := newWorld(t, nil)
-	a := w.Attempt(drivertest.Stays)
-	if err := w.open().Start(t.Context(), a); err != nil {
+	a := w.AttemptFor(drivertest.Stays)
+	if err := w.open().StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
-	holder := attemptdir.Holder(w.folder(a))
+	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	holder := attemptdir.LockHolder(w.folder(a))
 	d := w.open()
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if p := d.attempt(idOf(a), false).running(); p == nil || p.pid != holder {
+	if p := d.attemptRecord(idOf(a), false).runningAgent(); p == nil || p.pid != holder {
 		t.Errorf("the agent that lives is process %d, watched is %+v", holder, p)
 	}
-	if n := w.Started(a); n != 1 {
+	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
 }

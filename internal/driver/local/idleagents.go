@@ -12,27 +12,27 @@ import (
 // nothing to tell; it may be ended at any moment. Attempts never share an agent
 // at the same time: whoever dies takes one attempt with it.
 
-// idleFor is how long an agent without an attempt is kept.
-const idleFor = time.Second
+// idleTimeout is how long an agent without an attempt is kept.
+const idleTimeout = time.Second
 
-// rest keeps an agent that is through with its attempt for the next.
-func (d *Driver) rest(p *process) {
+// keepIdleAgent keeps an agent that is through with its attempt for the next.
+func (d *Driver) keepIdleAgent(p *process) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || len(d.idle) >= d.opt.Slots || p.said.any() {
-		p.signal(syscall.SIGKILL)
+	if d.closed || len(d.idle) >= d.opt.Slots || p.said.hasOutput() {
+		p.sendSignal(syscall.SIGKILL)
 		return
 	}
 	d.idle = append(d.idle, p)
-	p.tired = time.AfterFunc(idleFor, func() {
-		if d.leave(p) {
-			p.signal(syscall.SIGKILL)
+	p.tired = time.AfterFunc(idleTimeout, func() {
+		if d.removeIdleAgent(p) {
+			p.sendSignal(syscall.SIGKILL)
 		}
 	})
 }
 
-// leave takes an agent out of those that rest; false if it is not among them.
-func (d *Driver) leave(p *process) bool {
+// removeIdleAgent takes an agent out of those that rest; false if it is not among them.
+func (d *Driver) removeIdleAgent(p *process) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(d.idle, p)
@@ -43,9 +43,9 @@ func (d *Driver) leave(p *process) bool {
 	return i >= 0
 }
 
-// wake gives the attempt to an agent that rests, the one that was busy last; false
+// wakeIdleAgent gives the attempt to an agent that rests, the one that was busy last; false
 // if there is none. a.mu is held. That the agent dies is noticed as ever.
-func (d *Driver) wake(a *attempt, nice int) bool {
+func (d *Driver) wakeIdleAgent(a *attempt, nice int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, p := range slices.Backward(d.idle) {
@@ -64,7 +64,7 @@ func (d *Driver) wake(a *attempt, nice int) bool {
 
 // attemptOf is the attempt that an agent which is dead was at; nil: it rested.
 func (d *Driver) attemptOf(p *process) *attempt {
-	d.leave(p)
+	d.removeIdleAgent(p)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return p.at

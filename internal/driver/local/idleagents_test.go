@@ -26,8 +26,8 @@ func (d *Driver) resting() *process {
 // it and rests now.
 func (w *world) serve(d *Driver) (*wire.Attempt, *process) {
 	w.t.Helper()
-	a := w.Attempt(drivertest.Ends)
-	if err := d.Start(w.t.Context(), a); err != nil {
+	a := w.AttemptFor(drivertest.Ends)
+	if err := d.StartAttempt(w.t.Context(), a); err != nil {
 		w.t.Fatal(err)
 	}
 	eventually(w.t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -35,7 +35,7 @@ func (w *world) serve(d *Driver) (*wire.Attempt, *process) {
 	// It rests for a moment only: on a slow machine it may have left already.
 	eventually(w.t, "the agent to be through", func() bool {
 		p = d.resting()
-		return p != nil || d.attempt(idOf(a), true).running() == nil
+		return p != nil || d.attemptRecord(idOf(a), true).runningAgent() == nil
 	})
 	return a, p
 }
@@ -55,16 +55,16 @@ func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 		if p != nil {
 			served[p.pid]++
 		}
-		if n := w.Started(a); n != 1 {
+		if n := w.StartCount(a); n != 1 {
 			t.Errorf("it ran %d times", n)
 		}
-		if holder := attemptdir.Holder(w.folder(a)); p != nil && holder != p.pid {
+		if holder := attemptdir.LockHolder(w.folder(a)); p != nil && holder != p.pid {
 			t.Errorf("agent %d rests, but %d had the folder", p.pid, holder)
 		}
 		if p != nil && strings.Contains(calledAs(p.pid), w.folder(a)) {
 			t.Errorf("it rests and is called %q", calledAs(p.pid))
 		}
-		if err := d.Release(t.Context(), idOf(a)); err != nil {
+		if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 			t.Error(err)
 		}
 		if n := heard(w, a, wire.Ended); n != 1 {
@@ -87,8 +87,8 @@ func TestAnAgentThatDiesAtRestIsNotMissed(t *testing.T) {
 		}
 		// The driver may or may not know by now; the agent that is to leave may have
 		// the folder already, and then leaves with it.
-		a := w.Attempt(drivertest.Ends)
-		if err := d.Start(t.Context(), a); err != nil {
+		a := w.AttemptFor(drivertest.Ends)
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "an end to be heard", func() bool {
@@ -105,14 +105,14 @@ func TestReleasingAnAttemptLeavesItsAgentsNextOneAlone(t *testing.T) {
 		if fresh { // a driver that did not see the agent go on
 			d = w.open()
 		}
-		if p := agentOn(w.folder(first), attemptdir.Holder(w.folder(first)), d.clock()); p != nil {
+		if p := agentOn(w.folder(first), attemptdir.LockHolder(w.folder(first)), d.clock()); p != nil {
 			t.Errorf("agent %d is taken for one that is still at the first", p.pid)
-			p.forget()
+			p.stopWaiting()
 		}
-		if err := d.Release(t.Context(), idOf(first)); err != nil {
+		if err := d.ReleaseAttempt(t.Context(), idOf(first)); err != nil {
 			t.Error(err)
 		}
-		if w.Living(second) == 0 || w.Started(second) != 1 || d.attempt(idOf(second), true).running() == nil {
+		if w.LivingProcesses(second) == 0 || w.StartCount(second) != 1 || d.attemptRecord(idOf(second), true).runningAgent() == nil {
 			t.Errorf("fresh driver %v: the second was ended with the first", fresh)
 		}
 	}
@@ -124,12 +124,12 @@ func (w *world) oneAfterTheOther(d *Driver) (first, second *wire.Attempt) {
 	w.t.Helper()
 	for range 20 { // on a slow machine an agent may leave before it is asked again
 		a, p := w.serve(d)
-		next := w.Attempt(drivertest.Stays)
-		if err := d.Start(w.t.Context(), next); err != nil {
+		next := w.AttemptFor(drivertest.Stays)
+		if err := d.StartAttempt(w.t.Context(), next); err != nil {
 			w.t.Fatal(err)
 		}
-		eventually(w.t, "the next to run", func() bool { return w.Started(next) == 1 })
-		if p != nil && attemptdir.Holder(w.folder(next)) == p.pid {
+		eventually(w.t, "the next to run", func() bool { return w.StartCount(next) == 1 })
+		if p != nil && attemptdir.LockHolder(w.folder(next)) == p.pid {
 			if name := calledAs(p.pid); !strings.HasSuffix(name, "/*") && !strings.HasSuffix(name, w.folder(next)) {
 				w.t.Errorf("it is called %q at %s", name, w.folder(next))
 			}

@@ -9,32 +9,32 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
 )
 
-// Load says what part of a processor a newcomer would get. It answers at once.
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+// MeasureLoad says what part of a processor a newcomer would get. It answers at once.
+func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Load{}, err
 	}
-	e, err := d.meter.Estimate()
+	e, err := d.meter.EstimateShare()
 	if err != nil {
 		return driver.Load{}, fmt.Errorf("how busy %s is: %w", d.opt.Cluster, err)
 	}
 	return driver.Load{Share: e.Share, Sd: e.Sd, Why: e.Why}, nil
 }
 
-// own are the attempts that run here, for us and for others of the same broker.
-func (d *Driver) own() []load.Own { return d.kin.add(d.ours()) }
+// allOwnAttempts are the attempts that run here, for us and for others of the same broker.
+func (d *Driver) allOwnAttempts() []load.Own { return d.kin.addOtherUsers(d.ourAttempts()) }
 
-// ours are those that run here for us.
-func (d *Driver) ours() []load.Own {
+// ourAttempts are those that run here for us.
+func (d *Driver) ourAttempts() []load.Own {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []load.Own
 	for _, a := range d.attempts {
 		a.known.Lock()
-		if a.agent != nil && a.agent.alive() {
+		if a.agent != nil && a.agent.isAlive() {
 			o := load.Own{Agent: a.agent.pid, Name: a.id, CPUs: a.cpus}
 			if a.group != nil {
-				o.Used = a.group.used
+				o.Used = a.group.cpuUsed
 			}
 			list = append(list, o)
 		}

@@ -48,7 +48,7 @@ type Options struct {
 	Log    *slog.Logger  // nil: nowhere
 }
 
-// ErrReleased is what Start returns for an attempt that was released: it never
+// ErrReleased is what StartAttempt returns for an attempt that was released: it never
 // runs again.
 var ErrReleased = attemptdir.ErrReleased
 
@@ -61,7 +61,7 @@ type Driver struct {
 	null  *os.File
 	owner groups
 	meter *load.Meter
-	kin   *kin
+	kin   *otherUsers
 	notes []string
 	loose bool // fewer processors than CPUs because of a quota: the kernel chooses which
 
@@ -88,7 +88,7 @@ var (
 func New(o Options) (*Driver, error) {
 	d := &Driver{opt: o, clock: o.Clock, log: o.Log, attempts: make(map[driver.ID]*attempt),
 		closing: make(chan struct{})}
-	if err := d.complete(); err != nil {
+	if err := d.completeOptions(); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -101,9 +101,9 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	d.owner, d.notes = newGroups(&d.opt)
-	d.kin = &kin{folder: d.opt.Kin, clock: d.clock}
+	d.kin = &otherUsers{folder: d.opt.Kin, clock: d.clock}
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
-		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Bounds: cgroup.Bounds, Clock: d.clock})
+		Own: d.allOwnAttempts, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Bounds: cgroup.QuotaBounds, Clock: d.clock})
 	if err := d.takeOver(); err != nil {
 		_ = d.Close()
 		return nil, err
@@ -111,11 +111,11 @@ func New(o Options) (*Driver, error) {
 	return d, nil
 }
 
-// complete fills in what the options leave open.
-func (d *Driver) complete() error {
+// completeOptions fills in what the options leave open.
+func (d *Driver) completeOptions() error {
 	o := &d.opt
 	if d.clock == nil {
-		d.clock = clock.Real()
+		d.clock = clock.RealClock()
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -142,9 +142,9 @@ func (d *Driver) complete() error {
 		return errors.New("no CPUs")
 	}
 	if o.Slots == 0 {
-		o.Slots = Processors(len(o.CPUs))
+		o.Slots = UsableProcessors(len(o.CPUs))
 	}
-	d.loose = o.Slots < len(o.CPUs) && Processors(len(o.CPUs)) < len(o.CPUs)
+	d.loose = o.Slots < len(o.CPUs) && UsableProcessors(len(o.CPUs)) < len(o.CPUs)
 	if o.Quota <= 0 || o.Quota > 1 {
 		o.Quota = 1
 	}
@@ -183,10 +183,10 @@ func (d *Driver) Close() error {
 	d.closed = true
 	close(d.closing)
 	for _, a := range d.attempts {
-		a.forget()
+		a.forgetAgent()
 	}
 	for _, p := range d.idle {
-		p.signal(syscall.SIGKILL)
+		p.sendSignal(syscall.SIGKILL)
 	}
 	d.mu.Unlock()
 	d.meter.Close()
@@ -194,6 +194,6 @@ func (d *Driver) Close() error {
 	return errors.Join(d.null.Close(), d.folders.Close())
 }
 
-// Notes says what of the options this machine does not allow, one line each
+// UserNotes says what of the options this machine does not allow, one line each
 // for the user.
-func (d *Driver) Notes() []string { return slices.Clone(d.notes) }
+func (d *Driver) UserNotes() []string { return slices.Clone(d.notes) }

@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
 )
 
-// kin finds the agents of attempts that the same broker has here as other users:
+// otherUsers finds the agents of attempts that the same broker has here as other users:
 // what runs below them is no more a stranger than what runs for us.
-type kin struct {
+type otherUsers struct {
 	folder string // part of the paths of their folders
 	clock  clock.Clock
 
@@ -24,19 +24,19 @@ type kin struct {
 	pids []int
 }
 
-// kinFresh is how long what was found is believed: all processes of the machine
+// otherUsersInterval is how long what was found is believed: all processes of the machine
 // have to be looked at.
-const kinFresh = 4 * time.Second
+const otherUsersInterval = 4 * time.Second
 
-// add adds them to our own.
-func (k *kin) add(own []load.Own) []load.Own {
+// addOtherUsers adds them to our own.
+func (k *otherUsers) addOtherUsers(own []load.Own) []load.Own {
 	if k.folder == "" {
 		return own
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.at.IsZero() || k.clock.Since(k.at) > kinFresh {
-		k.at, k.pids = k.clock(), k.find()
+	if k.at.IsZero() || k.clock.Since(k.at) > otherUsersInterval {
+		k.at, k.pids = k.clock(), k.findAgents()
 	}
 	ours := map[int]bool{}
 	for i := range own {
@@ -50,8 +50,8 @@ func (k *kin) add(own []load.Own) []load.Own {
 	return own
 }
 
-// find looks for processes that are called as agents are.
-func (k *kin) find() []int {
+// findAgents looks for processes that are called as agents are.
+func (k *otherUsers) findAgents() []int {
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil

@@ -29,8 +29,8 @@ func TestAgentsOfTheSameBrokerAsOtherUsersAreNoStrangers(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	found := func(part string, own ...load.Own) bool {
-		k := &kin{folder: part, clock: clock.Real()}
-		for _, o := range k.add(own)[len(own):] {
+		k := &otherUsers{folder: part, clock: clock.RealClock()}
+		for _, o := range k.addOtherUsers(own)[len(own):] {
 			if o.Agent == cmd.Process.Pid {
 				return true
 			}

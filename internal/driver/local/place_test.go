@@ -45,27 +45,27 @@ func TestAnAttemptIsToldItsCPUsNicenessAndCgroup(t *testing.T) {
 	}
 	last := usable[len(usable)-1]
 	w := newWorld(t, func(o *Options) { o.Nice = 5; o.Quota = 0.5; o.Memory = 1 << 30; o.Slots = len(usable) })
-	d, a := w.open(), w.Attempt(drivertest.Stays)
+	d, a := w.open(), w.AttemptFor(drivertest.Stays)
 	n := int32(len(usable))
 	a.Held = core.ProcSet{{Lo: n - 1, Hi: n}}
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	got, err := attemptdir.Read(w.folder(a))
+	got, err := attemptdir.ReadAttempt(w.folder(a))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got.CPUs, []int{last}) || got.Nice != 5 || got.Mark != a.Mark || a.CPUs != nil {
 		t.Errorf("%+v", got)
 	}
-	can := cgroup.Available()
-	if (got.Cgroup != "") != can.Any() || (len(d.Notes()) == 0) != (can.CPU && can.Memory) {
-		t.Errorf("cgroup %q, notes %v, where %+v can be had", got.Cgroup, d.Notes(), can)
+	can := cgroup.ProbeAbility()
+	if (got.Cgroup != "") != can.IsUsable() || (len(d.UserNotes()) == 0) != (can.CPU && can.Memory) {
+		t.Errorf("cgroup %q, notes %v, where %+v can be had", got.Cgroup, d.UserNotes(), can)
 	}
 	if can.CPU {
 		checkQuota(t, got.Cgroup)
 	}
-	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 }
 
 func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 		a := w.attempt(`echo began >> "$NOTES"; grep Cpus_allowed_list /proc/self/status >> "$NOTES"; cat /proc/self/cgroup >> "$NOTES"`)
 		a.Held = core.ProcSet{{Lo: int32(i), Hi: int32(i) + 1}}
 		d := w.open()
-		if err := d.Start(t.Context(), a); err != nil {
+		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -87,7 +87,7 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 			t.Errorf("on CPU %d: %s", cpu, notes)
 		}
 		g, _ := newGroups(&w.opt)
-		if can := cgroup.Available(); can.Any() != strings.Contains(notes, "godwit-"+g.prefix+attemptdir.Name(idOf(a))) {
+		if can := cgroup.ProbeAbility(); can.IsUsable() != strings.Contains(notes, "godwit-"+g.prefix+attemptdir.FolderName(idOf(a))) {
 			t.Errorf("%+v can be had, and the program was in %s", can, notes)
 		}
 	}
@@ -125,7 +125,7 @@ func TestWhatIsNotAllowedIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if n := d.Notes(); len(n) != 2 || !strings.Contains(n[0], "quota") || !strings.Contains(n[1], "memory") {
+	if n := d.UserNotes(); len(n) != 2 || !strings.Contains(n[0], "quota") || !strings.Contains(n[1], "memory") {
 		t.Errorf("%q", n)
 	}
 	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), CPUs: []int{1 << 12}}); err == nil || !strings.Contains(err.Error(), "4096") {

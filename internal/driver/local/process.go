@@ -24,7 +24,7 @@ type process struct {
 	line  *os.File      // see wire.LineVariable; nil: it leaves when it is through
 	since time.Time     // when we got to know it, or gave it the attempt
 	nice  int           // that it has set for itself
-	said  words         // what it says; taken away by whoever sees it die
+	said  agentStderr   // what it says; taken away by whoever sees it die
 	done  chan struct{} // closed once it is through, or dead (and reaped, if it is our child)
 
 	at    *attempt    // nil: it rests. The driver's mu guards it
@@ -47,9 +47,9 @@ type command struct {
 	env  []string
 }
 
-// spawn starts an agent on a folder: in a session of its own, so that what ends
+// spawnAgent starts an agent on a folder: in a session of its own, so that what ends
 // us does not end it, with its words going to a file.
-func (c *command) spawn(dir string, log, null *os.File, now time.Time) (*process, error) {
+func (c *command) spawnAgent(dir string, log, null *os.File, now time.Time) (*process, error) {
 	argv := append(c.argv[:len(c.argv):len(c.argv)], dir)
 	fd := -1
 	attr := &syscall.ProcAttr{
@@ -99,15 +99,15 @@ var errStillAlive = errors.New("the process is still alive")
 // errThrough says that the process is through with its attempt and rests.
 var errThrough = errors.New("the process is free")
 
-// wait returns when the process is dead; errThrough if it has no attempt any more,
+// awaitDeath returns when the process is dead; errThrough if it has no attempt any more,
 // errStillAlive if it is forgotten before that. One goroutine calls it, once.
-func (p *process) wait(forgotten <-chan struct{}) error {
+func (p *process) awaitDeath(forgotten <-chan struct{}) error {
 	if p.line != nil {
-		said, err := p.listen()
+		said, err := p.awaitThrough()
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return errStillAlive
-		case err == nil && p.rests(said):
+		case err == nil && p.markIdle(said):
 			close(p.done)
 			return errThrough
 		}
@@ -118,7 +118,7 @@ func (p *process) wait(forgotten <-chan struct{}) error {
 	}
 	raw, err := p.fd.SyscallConn()
 	if err == nil {
-		err = raw.Read(func(fd uintptr) bool { return readable(int(fd)) })
+		err = raw.Read(func(fd uintptr) bool { return isReadable(int(fd)) })
 	}
 	switch {
 	case errors.Is(err, os.ErrClosed):
@@ -126,7 +126,7 @@ func (p *process) wait(forgotten <-chan struct{}) error {
 	case err != nil: // this kernel cannot wait for a pidfd
 		return p.waitByNumber(forgotten)
 	}
-	p.reap()
+	p.reapStatus()
 	_ = p.fd.Close()
 	close(p.done)
 	return nil
@@ -136,13 +136,13 @@ func (p *process) wait(forgotten <-chan struct{}) error {
 // hold its end of the line. It returns when it is dead or forgotten.
 func (p *process) hangUp() {
 	if raw, err := p.fd.SyscallConn(); err == nil {
-		_ = raw.Read(func(fd uintptr) bool { return readable(int(fd)) }) // an error says that it is forgotten
+		_ = raw.Read(func(fd uintptr) bool { return isReadable(int(fd)) }) // an error says that it is forgotten
 	}
 	_ = p.line.SetReadDeadline(time.Unix(1, 0)) // long ago
 }
 
-// listen waits for what an agent says on its line.
-func (p *process) listen() (wire.Through, error) {
+// awaitThrough waits for what an agent says on its line.
+func (p *process) awaitThrough() (wire.Through, error) {
 	packet := make([]byte, 80)
 	n, err := p.line.Read(packet)
 	if err != nil {
@@ -151,9 +151,9 @@ func (p *process) listen() (wire.Through, error) {
 	return wire.ParseThrough(packet[:n])
 }
 
-// rests notes that the process is through with its attempt; false if it was
+// markIdle notes that the process is through with its attempt; false if it was
 // signalled meanwhile, and dies.
-func (p *process) rests(said wire.Through) bool {
+func (p *process) markIdle(said wire.Through) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.struck {
@@ -163,14 +163,14 @@ func (p *process) rests(said wire.Through) bool {
 	return true
 }
 
-// again is the same process, at rest.
-func (p *process) again() *process {
+// idleCopy is the same process, at rest.
+func (p *process) idleCopy() *process {
 	return &process{pid: p.pid, fd: p.fd, line: p.line, nice: p.nice, said: p.said, since: p.since,
 		done: make(chan struct{}), counted: p.counted + p.cpu}
 }
 
-// forget ends waiting; the process lives on.
-func (p *process) forget() {
+// stopWaiting ends waiting; the process lives on.
+func (p *process) stopWaiting() {
 	if p.line != nil {
 		_ = p.line.Close()
 	}
@@ -186,7 +186,7 @@ func (p *process) waitByNumber(forgotten <-chan struct{}) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if p.reap() || syscall.Kill(p.pid, 0) != nil {
+		if p.reapStatus() || syscall.Kill(p.pid, 0) != nil {
 			close(p.done)
 			return nil
 		}
@@ -198,9 +198,9 @@ func (p *process) waitByNumber(forgotten <-chan struct{}) error {
 	}
 }
 
-// reap takes the exit status if the process is our child; others have none for
+// reapStatus takes the exit status if the process is our child; others have none for
 // us.
-func (p *process) reap() bool {
+func (p *process) reapStatus() bool {
 	var ws syscall.WaitStatus
 	var used syscall.Rusage
 	for {
@@ -219,22 +219,22 @@ func (p *process) reap() bool {
 	}
 }
 
-// end says how it ended, where that is known.
-func (p *process) end() (syscall.WaitStatus, bool) {
+// exitStatus says how it ended, where that is known.
+func (p *process) exitStatus() (syscall.WaitStatus, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status, p.known
 }
 
-// spent is the CPU time that was used for an attempt that is over, 0 if that is
+// cpuSpent is the CPU time that was used for an attempt that is over, 0 if that is
 // not known, and the part of it that is also seen of the process because it lives.
-func (p *process) spent() (all, seen time.Duration) {
+func (p *process) cpuSpent() (all, seen time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cpu, p.own
 }
 
-func (p *process) alive() bool {
+func (p *process) isAlive() bool {
 	select {
 	case <-p.done:
 		return false
@@ -243,9 +243,9 @@ func (p *process) alive() bool {
 	}
 }
 
-// signal never reaches another process that got the same number, nor the same
+// sendSignal never reaches another process that got the same number, nor the same
 // one at another attempt.
-func (p *process) signal(sig syscall.Signal) {
+func (p *process) sendSignal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.through {
@@ -262,7 +262,7 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-func readable(fd int) bool {
+func isReadable(fd int) bool {
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(poll, 0)
@@ -284,7 +284,7 @@ func agentOn(dir string, pid int, now time.Time) *process {
 	}
 	// Looked at in this order: what is not dead now was not dead when its files
 	// were looked at.
-	if !hasOpen(pid, filepath.Join(dir, attemptdir.LockFile)) || err == nil && readable(fd) {
+	if !hasOpen(pid, filepath.Join(dir, attemptdir.LockFile)) || err == nil && isReadable(fd) {
 		if err == nil {
 			_ = unix.Close(fd)
 		}

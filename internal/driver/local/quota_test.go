@@ -22,7 +22,7 @@ func survey(dir string) int {
 		return 1
 	}
 	for {
-		l, err := d.Load(context.Background())
+		l, err := d.MeasureLoad(context.Background())
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -54,7 +54,7 @@ func inside(t *testing.T, g *cgroup.Group, argv ...string) io.Reader {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	if err := g.Add(cmd.Process.Pid); err != nil {
+	if err := g.AddProcess(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(in, "go\n"); err != nil {
@@ -65,12 +65,12 @@ func inside(t *testing.T, g *cgroup.Group, argv ...string) io.Reader {
 
 func TestUnderAQuotaNoMoreIsOfferedThanItGives(t *testing.T) {
 	const quota = 0.4
-	g, err := cgroup.Create(fmt.Sprintf("bounded-%d", os.Getpid()), cgroup.Limits{CPU: quota})
+	g, err := cgroup.CreateGroup(fmt.Sprintf("bounded-%d", os.Getpid()), cgroup.Limits{CPU: quota})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Remove(); err != nil {
+		if err := g.RemoveGroup(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -14,38 +14,38 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
 
-// Release ends the attempt, in an order in which nothing can slip through:
+// ReleaseAttempt ends the attempt, in an order in which nothing can slip through:
 // first the fence, so that an agent that comes up starts nothing; then the
 // agent and all its processes; then the lock, which proves that no agent is
 // left; then, under the lock, the folder goes away. An agent that is slower
 // than all of this finds neither fence nor folder and cannot start anything.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
-	if err := d.release(ctx, id); err != nil {
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
+	if err := d.releaseAttempt(ctx, id); err != nil {
 		return fmt.Errorf("release job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) release(ctx context.Context, id driver.ID) error {
+func (d *Driver) releaseAttempt(ctx context.Context, id driver.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if id.Job <= 0 || id.Epoch <= 0 {
 		return nil // there never was one
 	}
-	a := d.attempt(id, true)
+	a := d.attemptRecord(id, true)
 	if a == nil {
 		return errClosed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.released = true // no agent is started any more, whatever happens below
-	if attemptdir.Has(a.dir) {
-		if err := d.end(ctx, a); err != nil {
+	if attemptdir.HasFile(a.dir) {
+		if err := d.endAttempt(ctx, a); err != nil {
 			return err
 		}
 	} else {
-		d.folders.Remember(id)
+		d.folders.RememberRelease(id)
 	}
 	d.mu.Lock()
 	delete(d.attempts, id)
@@ -53,10 +53,10 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 	return nil
 }
 
-// end ends what runs on an attempt's folder and puts the folder away.
-func (d *Driver) end(ctx context.Context, a *attempt) error {
+// endAttempt ends what runs on an attempt's folder and puts the folder away.
+func (d *Driver) endAttempt(ctx context.Context, a *attempt) error {
 	// On a full disk there is no fence: the lock and the end of the folder will do.
-	if err := d.folders.Fence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if err := d.folders.PutFence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
 	lock, err := d.stopAgent(ctx, a)
@@ -64,42 +64,42 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // which gives the lock back
-	if !a.over() {
+	if !a.isOver() {
 		if err := d.killLeftovers(ctx, a); err != nil {
 			return err
 		}
 	}
 	if g := d.groupOf(a); g != nil {
-		if err := g.discard(); err != nil {
+		if err := g.discardGroup(); err != nil {
 			return err
 		}
 	}
-	d.folders.Remember(a.id)
+	d.folders.RememberRelease(a.id)
 	return d.folders.PutAway(a.id)
 }
 
-// over says that no process but the agent's can be left: an agent that ended
+// isOver says that no process but the agent's can be left: an agent that ended
 // well, or that has told everything, leaves nothing behind, and one that started
 // nothing has nothing to leave.
-func (a *attempt) over() bool {
-	return a.clean || attemptdir.Has(a.dir, attemptdir.KnownFile) || !attemptdir.Has(a.dir, attemptdir.StartedFile)
+func (a *attempt) isOver() bool {
+	return a.clean || attemptdir.HasFile(a.dir, attemptdir.KnownFile) || !attemptdir.HasFile(a.dir, attemptdir.StartedFile)
 }
 
-// leaving is how long an agent that has nothing more to do may take to leave.
-const leaving = 2 * time.Second
+// exitTimeout is how long an agent that has nothing more to do may take to leave.
+const exitTimeout = 2 * time.Second
 
 // stopAgent ends the agent if one lives and returns the lock, held.
 func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
-	if p := a.running(); p != nil && attemptdir.Has(a.dir, attemptdir.KnownFile) {
+	if p := a.runningAgent(); p != nil && attemptdir.HasFile(a.dir, attemptdir.KnownFile) {
 		select {
 		case <-p.done:
-		case <-time.After(leaving):
+		case <-time.After(exitTimeout):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	if p := a.running(); p != nil {
-		if err := d.kill(ctx, a, p); err != nil {
+	if p := a.runningAgent(); p != nil {
+		if err := d.killAgent(ctx, a, p); err != nil {
 			return nil, err
 		}
 	}
@@ -110,10 +110,10 @@ func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
 			return lock, err
 		}
 		// One that we do not know: of a driver before us, and only now up.
-		if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
-			go func() { _ = p.wait(ctx.Done()) }()
-			err := d.kill(ctx, a, p)
-			p.forget()
+		if p := agentOn(a.dir, attemptdir.LockHolder(a.dir), d.clock()); p != nil {
+			go func() { _ = p.awaitDeath(ctx.Done()) }()
+			err := d.killAgent(ctx, a, p)
+			p.stopWaiting()
 			if err != nil {
 				return nil, err
 			}
@@ -127,16 +127,16 @@ func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
 	}
 }
 
-// kill ends an agent with all its descendants: those that hide their mark are
+// killAgent ends an agent with all its descendants: those that hide their mark are
 // still below it in the tree. It is stopped first, so that it does not notice.
-func (d *Driver) kill(ctx context.Context, a *attempt, p *process) error {
-	p.signal(syscall.SIGSTOP)
-	if !a.over() {
+func (d *Driver) killAgent(ctx context.Context, a *attempt, p *process) error {
+	p.sendSignal(syscall.SIGSTOP)
+	if !a.isOver() {
 		if err := d.killBelow(ctx, a, p); err != nil {
 			return err
 		}
 	}
-	p.signal(syscall.SIGKILL)
+	p.sendSignal(syscall.SIGKILL)
 	select {
 	case <-p.done:
 		return nil
@@ -151,16 +151,16 @@ func (d *Driver) groupOf(a *attempt) group {
 	if a.group != nil {
 		return a.group
 	}
-	w, err := attemptdir.Read(a.dir)
+	w, err := attemptdir.ReadAttempt(a.dir)
 	if err != nil {
 		return nil // nothing can have been started
 	}
-	return d.owner.open(w.Cgroup)
+	return d.owner.openGroup(w.Cgroup)
 }
 
-// tidy removes cgroups that an earlier driver left.
-func (d *Driver) tidy() {
-	if err := d.owner.tidy(func(name string) bool { return attemptdir.Has(d.opt.Dir, name) }); err != nil {
+// removeOldGroups removes cgroups that an earlier driver left.
+func (d *Driver) removeOldGroups() {
+	if err := d.owner.removeOrphans(func(name string) bool { return attemptdir.HasFile(d.opt.Dir, name) }); err != nil {
 		d.log.Warn("cgroups cannot be removed", "cluster", d.opt.Cluster, "err", err)
 	}
 }
@@ -170,21 +170,21 @@ func (d *Driver) tidy() {
 // before any is killed, so that none starts others meanwhile.
 func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) error {
 	if g := d.groupOf(a); g != nil {
-		if err := g.Kill(); err != nil {
+		if err := g.KillAll(); err != nil {
 			return fmt.Errorf("end a cgroup: %w", err)
 		}
 	}
 	stopped := map[int]bool{}
 	for {
-		all, err := ptable.All()
+		all, err := ptable.AllProcesses()
 		if err != nil {
 			return err
 		}
 		left, fresh := []int{}, 0
-		below := ptable.Below(all, map[int]bool{agent.pid: true})
+		below := ptable.DescendantsOf(all, map[int]bool{agent.pid: true})
 		for i := range all {
 			p := &all[i]
-			if p.Pid == agent.pid || !below[p.Pid] || p.Dead() {
+			if p.Pid == agent.pid || !below[p.Pid] || p.IsDead() {
 				continue
 			}
 			left = append(left, p.Pid)
@@ -212,7 +212,7 @@ func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) erro
 
 // killLeftovers ends every process that carries the attempt's mark.
 func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
-	w, err := attemptdir.Read(a.dir)
+	w, err := attemptdir.ReadAttempt(a.dir)
 	if err != nil || w.Mark == "" {
 		return err
 	}

@@ -18,16 +18,16 @@ import (
 // errClosed is what a closed driver answers.
 var errClosed = errors.New("the driver is closed")
 
-// Start makes the folder and starts an agent on it, unless they are there.
-func (d *Driver) Start(ctx context.Context, w *wire.Attempt) error {
+// StartAttempt makes the folder and starts an agent on it, unless they are there.
+func (d *Driver) StartAttempt(ctx context.Context, w *wire.Attempt) error {
 	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
-	if err := d.start(ctx, id, w); err != nil {
+	if err := d.startAttempt(ctx, id, w); err != nil {
 		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
 	return nil
 }
 
-func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error {
+func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,38 +37,38 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	if w.Spec.Nodes > 1 && len(w.Hosts) < 2 && w.Spec.Manager.Kind == "" { // scripts that knew other hosts do with this one
 		return fmt.Errorf("%w: it is to be spread over %d hosts, this is one", driver.ErrRefused, w.Spec.Nodes)
 	}
-	a := d.attempt(id, true)
+	a := d.attemptRecord(id, true)
 	if a == nil {
 		return errClosed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.released || d.folders.Released(id) || attemptdir.Has(a.dir, attemptdir.FenceFile) {
+	if a.released || d.folders.WasReleased(id) || attemptdir.HasFile(a.dir, attemptdir.FenceFile) {
 		return ErrReleased
 	}
-	if a.running() != nil {
+	if a.runningAgent() != nil {
 		return nil
 	}
-	if attemptdir.Has(a.dir) {
+	if attemptdir.HasFile(a.dir) {
 		found, err := d.agentAt(a)
 		if err != nil {
 			return err
 		}
 		if found != nil {
-			d.watch(a, found)
+			d.watchAgent(a, found)
 			return nil
 		}
 	}
-	if err := d.furnish(a, w); err != nil {
+	if err := d.prepareAttempt(a, w); err != nil {
 		return err
 	}
 	a.failures = 0
-	return d.launch(a)
+	return d.launchAgent(a)
 }
 
-// furnish makes the attempt's folder and cgroup, and chooses its CPUs, unless
+// prepareAttempt makes the attempt's folder and cgroup, and chooses its CPUs, unless
 // that was done.
-func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
+func (d *Driver) prepareAttempt(a *attempt, w *wire.Attempt) error {
 	whole := *w
 	var err error
 	if whole.CPUs, err = cpusFor(w.Held, d.opt.Slots, d.opt.CPUs); err != nil {
@@ -83,7 +83,7 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	if d.opt.Broker != "" {
 		whole.Broker = d.opt.Broker
 	}
-	g, err := d.owner.create(attemptdir.Name(a.id), &whole)
+	g, err := d.owner.createGroup(attemptdir.FolderName(a.id), &whole)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	if g != nil {
 		whole.Cgroup = g.String()
 	}
-	if err := d.folders.Prepare(a.id, &whole); err != nil {
+	if err := d.folders.PrepareFolder(a.id, &whole); err != nil {
 		return err
 	}
-	a.keep(&whole, g)
+	a.recordPlacement(&whole, g)
 	return nil
 }
 
@@ -103,10 +103,10 @@ func (d *Driver) agentAt(a *attempt) (*process, error) {
 	// One that holds the lock and has not yet written its number is waited for.
 	const tries, between = 200, 5 * time.Millisecond
 	for range tries {
-		if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
+		if p := agentOn(a.dir, attemptdir.LockHolder(a.dir), d.clock()); p != nil {
 			return p, nil
 		}
-		if !attemptdir.Has(a.dir, attemptdir.LockFile) {
+		if !attemptdir.HasFile(a.dir, attemptdir.LockFile) {
 			return nil, nil
 		}
 		lock, err := attemptdir.TakeLock(a.dir)
@@ -124,9 +124,9 @@ func (d *Driver) agentAt(a *attempt) (*process, error) {
 	return nil, fmt.Errorf("%s is locked by a process that is no agent", filepath.Join(a.dir, attemptdir.LockFile))
 }
 
-// Find lists the attempts' folders.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
-	ids, err := d.folders.IDs()
+// FindAttempts lists the attempts' folders.
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
+	ids, err := d.folders.AttemptIDs()
 	if err != nil {
 		return nil, fmt.Errorf("find the attempts on %s: %w", d.opt.Cluster, err)
 	}
@@ -135,14 +135,14 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		a := d.attempt(id, true)
+		a := d.attemptRecord(id, true)
 		if a == nil {
 			return nil, errClosed
 		}
-		alive := a.running() != nil
+		alive := a.runningAgent() != nil
 		if !alive {
-			if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
-				p.forget()
+			if p := agentOn(a.dir, attemptdir.LockHolder(a.dir), d.clock()); p != nil {
+				p.stopWaiting()
 				alive = true
 			}
 		}
@@ -152,15 +152,15 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 }
 
 // takeOver watches the agents of a driver before us and replaces those that
-// died meanwhile. An attempt of which nothing was started yet waits for Start.
+// died meanwhile. An attempt of which nothing was started yet waits for StartAttempt.
 func (d *Driver) takeOver() error {
-	d.tidy()
-	ids, err := d.folders.IDs()
+	d.removeOldGroups()
+	ids, err := d.folders.AttemptIDs()
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		a := d.attempt(id, true)
+		a := d.attemptRecord(id, true)
 		a.mu.Lock()
 		d.takeOverOne(a)
 		a.mu.Unlock()
@@ -169,26 +169,26 @@ func (d *Driver) takeOver() error {
 }
 
 func (d *Driver) takeOverOne(a *attempt) {
-	if attemptdir.Has(a.dir, attemptdir.FenceFile) {
+	if attemptdir.HasFile(a.dir, attemptdir.FenceFile) {
 		return // half released: whoever asked for that asks again
 	}
-	w, err := attemptdir.Read(a.dir)
+	w, err := attemptdir.ReadAttempt(a.dir)
 	if err != nil {
 		return
 	}
-	a.keep(w, d.owner.open(w.Cgroup))
+	a.recordPlacement(w, d.owner.openGroup(w.Cgroup))
 	p, err := d.agentAt(a)
 	switch {
 	case err != nil:
 		d.log.Warn("an attempt cannot be looked at", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
 	case p != nil:
-		d.watch(a, p)
-	case attemptdir.Has(a.dir, attemptdir.StartedFile) && !attemptdir.Has(a.dir, attemptdir.KnownFile):
-		d.replace(a, nil, "its agent died while nobody watched")
+		d.watchAgent(a, p)
+	case attemptdir.HasFile(a.dir, attemptdir.StartedFile) && !attemptdir.HasFile(a.dir, attemptdir.KnownFile):
+		d.replaceAgent(a, nil, "its agent died while nobody watched")
 	}
 }
 
-func describe(ws syscall.WaitStatus) string {
+func describeStatus(ws syscall.WaitStatus) string {
 	if ws.Signaled() {
 		return "signal " + ws.Signal().String()
 	}

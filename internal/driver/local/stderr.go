@@ -12,61 +12,61 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
-// words is what an agent says on stdout and stderr: next to nothing, unless
+// agentStderr is what an agent says on stdout and stderr: next to nothing, unless
 // something is wrong. It is kept in memory, which the agent holds as long as it
 // lives, and becomes a file in its folder only when it dies having said
 // something: making a file costs a good part of what a short job costs.
-type words struct{ *os.File }
+type agentStderr struct{ *os.File }
 
 // newWords makes the place for an agent's words.
-func newWords(dir string) (words, error) {
+func newWords(dir string) (agentStderr, error) {
 	fd, err := unix.MemfdCreate(attemptdir.LogFile, unix.MFD_CLOEXEC)
 	if err != nil {
 		f, err := os.OpenFile(filepath.Join(dir, attemptdir.LogFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
-		return words{f}, err
+		return agentStderr{f}, err
 	}
 	// Writers share the position, so that what they say does not overlap.
-	return words{os.NewFile(uintptr(fd), attemptdir.LogFile)}, nil
+	return agentStderr{os.NewFile(uintptr(fd), attemptdir.LogFile)}, nil
 }
 
 // wordsOf is the same of an agent that another driver started; empty if it
 // cannot be had.
-func wordsOf(pid int) words {
+func wordsOf(pid int) agentStderr {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd/2")
 	if err != nil {
-		return words{}
+		return agentStderr{}
 	}
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		_ = f.Close() // only read from
-		return words{}
+		return agentStderr{}
 	}
-	return words{f}
+	return agentStderr{f}
 }
 
-// maxWords bounds what is kept of an agent that said too much: the end of it.
-const maxWords = 64 << 10
+// maxStderrKept bounds what is kept of an agent that said too much: the end of it.
+const maxStderrKept = 64 << 10
 
-// keep writes what was said to the folder's file, if anything was said.
-func (w words) keep(dir string) {
+// saveTo writes what was said to the folder's file, if anything was said.
+func (w agentStderr) saveTo(dir string) {
 	if w.File == nil {
 		return
 	}
 	defer func() { _ = w.Close() }() // nothing more is read
 	st, err := w.Stat()
-	if err != nil || st.Size() == 0 || attemptdir.Has(dir, attemptdir.LogFile) && sameFile(st, filepath.Join(dir, attemptdir.LogFile)) {
+	if err != nil || st.Size() == 0 || attemptdir.HasFile(dir, attemptdir.LogFile) && sameFile(st, filepath.Join(dir, attemptdir.LogFile)) {
 		return
 	}
 	f, err := os.OpenFile(filepath.Join(dir, attemptdir.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return // the folder is gone, or the disk is full
 	}
-	from := max(0, st.Size()-maxWords)
+	from := max(0, st.Size()-maxStderrKept)
 	_, _ = io.Copy(f, io.NewSectionReader(w, from, st.Size()-from))
 	_ = f.Close() // as much as could be kept
 }
 
-// any says whether anything was said.
-func (w words) any() bool {
+// hasOutput says whether anything was said.
+func (w agentStderr) hasOutput() bool {
 	if w.File == nil {
 		return false
 	}
@@ -74,8 +74,8 @@ func (w words) any() bool {
 	return err != nil || st.Size() > 0
 }
 
-// drop forgets what was said.
-func (w words) drop() {
+// discardOutput forgets what was said.
+func (w agentStderr) discardOutput() {
 	if w.File != nil {
 		_ = w.Close() // nothing more is read
 	}

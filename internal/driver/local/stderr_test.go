@@ -15,11 +15,11 @@ func TestAnAgentsWordsBecomeAFileOnlyIfThereAreAny(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent.keep(dir)
-	if attemptdir.Has(dir, attemptdir.LogFile) || lastWords(dir) != "" {
+	silent.saveTo(dir)
+	if attemptdir.HasFile(dir, attemptdir.LogFile) || lastWords(dir) != "" {
 		t.Error("there is a file of no words")
 	}
-	for _, text := range []string{"first\n", strings.Repeat("x", 2*maxWords) + "\nlast\n"} {
+	for _, text := range []string{"first\n", strings.Repeat("x", 2*maxStderrKept) + "\nlast\n"} {
 		loud, err := newWords(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -27,11 +27,11 @@ func TestAnAgentsWordsBecomeAFileOnlyIfThereAreAny(t *testing.T) {
 		if _, err := loud.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
-		loud.keep(dir)
+		loud.saveTo(dir)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, attemptdir.LogFile))
-	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxWords || lastWords(dir) != ": last" {
+	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxStderrKept || lastWords(dir) != ": last" {
 		t.Errorf("%d bytes, %v, %q", len(data), err, lastWords(dir))
 	}
-	words{}.keep(dir)
+	agentStderr{}.saveTo(dir)
 }

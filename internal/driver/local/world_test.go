@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 {
 		switch os.Args[1] {
 		case "agent":
-			os.Exit(drivertest.Agent(os.Args[2]))
+			os.Exit(drivertest.RunAgent(os.Args[2]))
 		case "real-agent":
-			os.Exit(agent.Main(os.Args[2]))
+			os.Exit(agent.RunAgent(os.Args[2]))
 		case "survey":
 			os.Exit(survey(os.Args[2]))
 		}
@@ -71,18 +71,18 @@ func (w *world) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d := w.open()
-	found, err := d.Find(ctx)
+	found, err := d.FindAttempts(ctx)
 	if err != nil {
 		w.t.Error(err)
 	}
 	for _, f := range found {
-		if err := d.Release(ctx, f.ID); err != nil {
+		if err := d.ReleaseAttempt(ctx, f.ID); err != nil {
 			w.t.Error(err)
 		}
 	}
 	w.Close()
 	for _, a := range w.attempts {
-		if n := w.Living(a); n > 0 {
+		if n := w.LivingProcesses(a); n > 0 {
 			w.t.Errorf("%d processes of job %d live on", n, a.Job)
 		}
 	}
@@ -124,7 +124,7 @@ func (w *world) open() *Driver {
 	return d
 }
 
-func (w *world) Open() driver.Driver { return w.open() }
+func (w *world) OpenDriver() driver.Driver { return w.open() }
 
 func (w *world) Close() {
 	w.mu.Lock()
@@ -139,7 +139,7 @@ func (w *world) Close() {
 }
 
 // The programs note that they began, and their processes, in a file.
-func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
 	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
 	line := map[drivertest.Program]string{
@@ -175,7 +175,7 @@ func (w *world) lines(a *wire.Attempt) []string {
 	return strings.Fields(string(data))
 }
 
-func (w *world) Started(a *wire.Attempt) int {
+func (w *world) StartCount(a *wire.Attempt) int {
 	n := 0
 	for _, line := range w.lines(a) {
 		if line == "began" {
@@ -185,14 +185,14 @@ func (w *world) Started(a *wire.Attempt) int {
 	return n
 }
 
-func (w *world) Living(a *wire.Attempt) int {
+func (w *world) LivingProcesses(a *wire.Attempt) int {
 	n := 0
 	for _, line := range w.lines(a) {
 		if pid, err := strconv.Atoi(line); err == nil && livesAsSleep(pid) {
 			n++
 		}
 	}
-	left, err := proctree.Leftovers(a.Mark)
+	left, err := proctree.MarkedProcesses(a.Mark)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -206,22 +206,22 @@ func livesAsSleep(pid int) bool {
 		!strings.Contains(string(data), ") Z ")
 }
 
-func (w *world) Heard(a *wire.Attempt) []wire.Message {
-	return w.broker.Heard(driver.ID{Job: a.Job, Epoch: a.Epoch})
+func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
+	return w.broker.HeardFrom(driver.ID{Job: a.Job, Epoch: a.Epoch})
 }
 
-func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
+func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	dir := filepath.Join(w.opt.Dir, attemptdir.Name(driver.ID{Job: a.Job, Epoch: a.Epoch}))
+	dir := filepath.Join(w.opt.Dir, attemptdir.FolderName(driver.ID{Job: a.Job, Epoch: a.Epoch}))
 	for range 6000 {
-		if p := agentOn(dir, attemptdir.Holder(dir), time.Time{}); p != nil {
-			p.signal(syscall.SIGKILL)
+		if p := agentOn(dir, attemptdir.LockHolder(dir), time.Time{}); p != nil {
+			p.sendSignal(syscall.SIGKILL)
 			for p.fd != nil && !pidfdDead(p) {
 				time.Sleep(time.Millisecond)
 			}
-			p.forget()
+			p.stopWaiting()
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -233,7 +233,7 @@ func pidfdDead(p *process) bool {
 	dead := false
 	raw, err := p.fd.SyscallConn()
 	if err == nil {
-		_ = raw.Control(func(fd uintptr) { dead = readable(int(fd)) })
+		_ = raw.Control(func(fd uintptr) { dead = isReadable(int(fd)) })
 	}
 	return dead || err != nil
 }

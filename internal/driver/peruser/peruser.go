@@ -25,8 +25,8 @@ import (
 type Member interface {
 	driver.Driver
 	io.Closer
-	// Quiet says that there is nothing that the driver has to be open for.
-	Quiet() bool
+	// IsIdle says that there is nothing that the driver has to be open for.
+	IsIdle() bool
 }
 
 // ErrNoJob is what Options.Owner answers for a job that there never was.
@@ -83,7 +83,7 @@ var (
 // New opens nobody's driver yet.
 func New(o Options) *Driver {
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -98,7 +98,7 @@ func New(o Options) *Driver {
 		o.Idle = time.Hour
 	}
 	d := &Driver{opt: o, stop: make(chan struct{}), members: map[uint32]*member{}, owners: map[core.JobID]uint32{}, strays: map[driver.ID]uint32{}}
-	d.tasks.Go(d.tidy)
+	d.tasks.Go(d.closeIdleMembers)
 	return d
 }
 
@@ -121,8 +121,8 @@ func (d *Driver) Close() error {
 	return errors.Join(errs...)
 }
 
-// tidy closes drivers that nobody needs.
-func (d *Driver) tidy() {
+// closeIdleMembers closes drivers that nobody needs.
+func (d *Driver) closeIdleMembers() {
 	tick := time.NewTicker(d.opt.Idle / 10)
 	defer tick.Stop()
 	for {
@@ -131,7 +131,7 @@ func (d *Driver) tidy() {
 			return
 		case <-tick.C:
 		}
-		for _, m := range d.unused() {
+		for _, m := range d.takeUnused() {
 			if err := m.Close(); err != nil {
 				d.opt.Log.Warn("closing a driver", "cluster", d.opt.Cluster, "error", err)
 			}
@@ -139,12 +139,12 @@ func (d *Driver) tidy() {
 	}
 }
 
-func (d *Driver) unused() []*member {
+func (d *Driver) takeUnused() []*member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*member
 	for user, m := range d.members { // order-free: each is looked at for itself
-		if d.opt.Clock.Since(m.used) > d.opt.Idle && m.Quiet() {
+		if d.opt.Clock.Since(m.used) > d.opt.Idle && m.IsIdle() {
 			delete(d.members, user)
 			list = append(list, m)
 		}
@@ -154,8 +154,8 @@ func (d *Driver) unused() []*member {
 
 var errClosed = errors.New("the driver is closed")
 
-// of is the driver of a user.
-func (d *Driver) of(user uint32) (driver.Driver, error) {
+// memberOf is the driver of a user.
+func (d *Driver) memberOf(user uint32) (driver.Driver, error) {
 	if user == 0 {
 		return d.opt.Own, nil
 	}
@@ -177,18 +177,18 @@ func (d *Driver) of(user uint32) (driver.Driver, error) {
 	return m.Member, nil
 }
 
-// open says whether the driver of a user is open.
-func (d *Driver) open(user uint32) bool {
+// isOpen says whether the driver of a user is open.
+func (d *Driver) isOpen(user uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return user == 0 || d.members[user] != nil
 }
 
-// most is how many jobs it is remembered of whose they are.
-const most = 10_000
+// maxCachedOwners is how many jobs it is remembered of whose they are.
+const maxCachedOwners = 10_000
 
-// owner is whose an attempt is.
-func (d *Driver) owner(ctx context.Context, id driver.ID) (uint32, error) {
+// ownerOf is whose an attempt is.
+func (d *Driver) ownerOf(ctx context.Context, id driver.ID) (uint32, error) {
 	d.mu.Lock()
 	user, known := d.owners[id.Job]
 	stray, found := d.strays[id]
@@ -205,32 +205,32 @@ func (d *Driver) owner(ctx context.Context, id driver.ID) (uint32, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.owners) >= most {
+	if len(d.owners) >= maxCachedOwners {
 		clear(d.owners)
 	}
 	d.owners[id.Job] = user
 	return user, nil
 }
 
-// Start starts the attempt as the owner of its job. A cluster that the broker
+// StartAttempt starts the attempt as the owner of its job. A cluster that the broker
 // reaches and the owner does not, for longer than something may take to come up
 // again, does not want the owner.
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
-	user, err := d.owner(ctx, driver.ID{Job: a.Job, Epoch: a.Epoch})
+func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
+	user, err := d.ownerOf(ctx, driver.ID{Job: a.Job, Epoch: a.Epoch})
 	if err != nil {
 		return err
 	}
 	began := d.opt.Clock()
 	for {
-		m, err := d.of(user)
+		m, err := d.memberOf(user)
 		if err != nil {
 			return err
 		}
-		err = m.Start(ctx, a)
+		err = m.StartAttempt(ctx, a)
 		if user == 0 || !errors.Is(err, driver.ErrAway) {
 			return err
 		}
-		if _, own := d.opt.Own.Load(ctx); errors.Is(own, driver.ErrAway) {
+		if _, own := d.opt.Own.MeasureLoad(ctx); errors.Is(own, driver.ErrAway) {
 			return err
 		}
 		if d.opt.Clock.Since(began) > d.opt.Reach {
@@ -244,24 +244,24 @@ func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
 	}
 }
 
-// Release releases the attempt as its owner. For one that was never sent there
+// ReleaseAttempt releases the attempt as its owner. For one that was never sent there
 // nobody's driver is opened.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
-	user, err := d.owner(ctx, id)
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
+	user, err := d.ownerOf(ctx, id)
 	if errors.Is(err, ErrNoJob) {
-		return d.opt.Own.Release(ctx, id) // nobody else's: theirs are known
+		return d.opt.Own.ReleaseAttempt(ctx, id) // nobody else's: theirs are known
 	}
 	if err != nil {
 		return err
 	}
-	if !d.open(user) && !d.opt.Sent(user, id) {
+	if !d.isOpen(user) && !d.opt.Sent(user, id) {
 		return nil
 	}
-	m, err := d.of(user)
+	m, err := d.memberOf(user)
 	if err != nil {
 		return err
 	}
-	if err = m.Release(ctx, id); err == nil {
+	if err = m.ReleaseAttempt(ctx, id); err == nil {
 		d.mu.Lock()
 		delete(d.strays, id)
 		d.mu.Unlock()
@@ -269,9 +269,9 @@ func (d *Driver) Release(ctx context.Context, id driver.ID) error {
 	return err
 }
 
-// Find lists the attempts of all users of whom there may be any. If some cannot
+// FindAttempts lists the attempts of all users of whom there may be any. If some cannot
 // be asked it lists those of the others besides the error.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 	users, err := d.opt.Left()
 	all := map[uint32]bool{0: true}
 	for _, u := range users {
@@ -300,17 +300,17 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 
 // findOf lists the attempts of one user.
 func (d *Driver) findOf(ctx context.Context, user uint32) ([]driver.Found, error) {
-	m, err := d.of(user)
+	m, err := d.memberOf(user)
 	if err != nil {
 		return nil, err
 	}
-	list, err := m.Find(ctx)
+	list, err := m.FindAttempts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []driver.Found
 	for _, f := range list {
-		ours, err := d.claim(ctx, user, f.ID)
+		ours, err := d.ownsAttempt(ctx, user, f.ID)
 		if err != nil {
 			return found, err
 		}
@@ -321,10 +321,10 @@ func (d *Driver) findOf(ctx context.Context, user uint32) ([]driver.Found, error
 	return found, nil
 }
 
-// claim says whether an attempt that the driver of a user told of is one of that
+// ownsAttempt says whether an attempt that the driver of a user told of is one of that
 // user's: where it comes from, users may write what they like.
-func (d *Driver) claim(ctx context.Context, user uint32, id driver.ID) (bool, error) {
-	owner, err := d.owner(ctx, id)
+func (d *Driver) ownsAttempt(ctx context.Context, user uint32, id driver.ID) (bool, error) {
+	owner, err := d.ownerOf(ctx, id)
 	if errors.Is(err, ErrNoJob) {
 		d.mu.Lock()
 		d.strays[id] = user

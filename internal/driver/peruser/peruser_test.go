@@ -28,7 +28,7 @@ type stub struct {
 	closed   bool
 }
 
-func (s *stub) Start(_ context.Context, a *wire.Attempt) error {
+func (s *stub) StartAttempt(_ context.Context, a *wire.Attempt) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away == nil {
@@ -37,22 +37,24 @@ func (s *stub) Start(_ context.Context, a *wire.Attempt) error {
 	return s.away
 }
 
-func (s *stub) Release(_ context.Context, id driver.ID) error {
+func (s *stub) ReleaseAttempt(_ context.Context, id driver.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.released = append(s.released, id)
 	return s.away
 }
 
-func (s *stub) Find(context.Context) ([]driver.Found, error)      { return s.found, s.away }
-func (s *stub) Load(context.Context) (driver.Load, error)         { return driver.Load{Share: 1}, s.away }
-func (s *stub) Why(context.Context, driver.ID) (string, error)    { return "because", nil }
-func (s *stub) Stat(context.Context, string) (driver.File, error) { return driver.File{}, nil }
-func (s *stub) Push(context.Context, string) (driver.Moved, error) {
+func (s *stub) FindAttempts(context.Context) ([]driver.Found, error) { return s.found, s.away }
+func (s *stub) MeasureLoad(context.Context) (driver.Load, error) {
+	return driver.Load{Share: 1}, s.away
+}
+func (s *stub) ExplainWait(context.Context, driver.ID) (string, error) { return "because", nil }
+func (s *stub) StatFile(context.Context, string) (driver.File, error)  { return driver.File{}, nil }
+func (s *stub) PushFiles(context.Context, string) (driver.Moved, error) {
 	return driver.Moved{}, nil
 }
-func (s *stub) Bring(context.Context, string) (driver.Moved, error) { return driver.Moved{}, nil }
-func (s *stub) Quiet() bool                                         { return s.quiet }
+func (s *stub) BringTree(context.Context, string) (driver.Moved, error) { return driver.Moved{}, nil }
+func (s *stub) IsIdle() bool                                            { return s.quiet }
 func (s *stub) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +116,7 @@ func (w *world) whoIsOpen() []uint32 {
 func TestWhatIsAboutAJobIsAskedAsItsOwner(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, job := range []core.JobID{11, 22, 5, 12} {
-		if err := w.Start(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
+		if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +128,7 @@ func TestWhatIsAboutAJobIsAskedAsItsOwner(t *testing.T) {
 	if got := w.whoIsOpen(); !slices.Equal(got, []uint32{1, 2}) {
 		t.Errorf("opened for %v", got)
 	}
-	if why, err := w.Why(t.Context(), driver.ID{Job: 11, Epoch: 1}); err != nil || why != "because" {
+	if why, err := w.ExplainWait(t.Context(), driver.ID{Job: 11, Epoch: 1}); err != nil || why != "because" {
 		t.Errorf("%q, %v", why, err)
 	}
 	if w.FilesOf(2) != driver.Stager(w.users[2]) || w.FilesOf(0) != driver.Stager(w.users[0]) {
@@ -137,7 +139,7 @@ func TestWhatIsAboutAJobIsAskedAsItsOwner(t *testing.T) {
 func TestNobodysDriverIsOpenedForWhatWasNeverSent(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, id := range []driver.ID{{Job: 11, Epoch: 1}, {Job: 21, Epoch: 7}} {
-		if err := w.Release(t.Context(), id); err != nil {
+		if err := w.ReleaseAttempt(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,12 +154,12 @@ func TestNobodyTellsOfAttemptsOfOthers(t *testing.T) {
 	w.left = []uint32{1}
 	stray := driver.ID{Job: 99, Epoch: 1}
 	w.users[1].found = []driver.Found{{ID: driver.ID{Job: 11, Epoch: 1}}, {ID: driver.ID{Job: 21, Epoch: 9}}, {ID: driver.ID{Job: 5, Epoch: 9}}, {ID: stray}}
-	found, err := w.Find(t.Context())
+	found, err := w.FindAttempts(t.Context())
 	if err != nil || len(found) != 2 {
 		t.Errorf("found %v, %v", found, err)
 	}
 	// What nobody knows is ended where it was found, and nowhere else.
-	if err := w.Release(t.Context(), stray); err != nil || !slices.Contains(w.users[1].released, stray) || len(w.users[0].released) > 0 {
+	if err := w.ReleaseAttempt(t.Context(), stray); err != nil || !slices.Contains(w.users[1].released, stray) || len(w.users[0].released) > 0 {
 		t.Errorf("released as alice %v, as root %v: %v", w.users[1].released, w.users[0].released, err)
 	}
 }
@@ -167,7 +169,7 @@ func TestOneWhoCannotBeAskedHidesNobodyElses(t *testing.T) {
 	w.left = []uint32{1, 2}
 	w.users[1].away = driver.ErrAway
 	w.users[2].found = []driver.Found{{ID: driver.ID{Job: 21, Epoch: 1}}}
-	if found, err := w.Find(t.Context()); !errors.Is(err, driver.ErrAway) || len(found) != 1 {
+	if found, err := w.FindAttempts(t.Context()); !errors.Is(err, driver.ErrAway) || len(found) != 1 {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
@@ -176,12 +178,12 @@ func TestAUserWhomAClusterDoesNotLetInIsRefusedThereAfterAWhile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.users[1].away = driver.ErrAway
 	a := &wire.Attempt{Job: 11, Epoch: 1}
-	if err := w.Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) {
+	if err := w.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("%v", err)
 	}
 	// Where nobody gets in it is the cluster that is out of reach.
 	w.users[0].away = driver.ErrAway
-	if err := w.Start(t.Context(), a); !errors.Is(err, driver.ErrAway) || errors.Is(err, driver.ErrRefused) {
+	if err := w.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrAway) || errors.Is(err, driver.ErrRefused) {
 		t.Errorf("%v", err)
 	}
 	// A connection that comes back in time is no reason for anything.
@@ -191,7 +193,7 @@ func TestAUserWhomAClusterDoesNotLetInIsRefusedThereAfterAWhile(t *testing.T) {
 		w.users[1].away = nil
 		w.users[1].mu.Unlock()
 	})
-	if err := w.Start(t.Context(), a); err != nil && !errors.Is(err, driver.ErrRefused) {
+	if err := w.StartAttempt(t.Context(), a); err != nil && !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("%v", err)
 	}
 }
@@ -205,22 +207,22 @@ func TestADriverThatServesNobodyIsClosed(t *testing.T) {
 	})
 	w.users[2].quiet = false // it has an attempt
 	for _, job := range []core.JobID{11, 22} {
-		if err := w.Start(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
+		if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mu.Lock()
 	now = now.Add(time.Hour)
 	mu.Unlock()
-	for end := time.Now().Add(20 * time.Second); w.open(1); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); w.isOpen(1); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it stays open")
 		}
 	}
-	if !w.open(2) {
+	if !w.isOpen(2) {
 		t.Error("one that is needed was closed")
 	}
-	if err := w.Start(t.Context(), &wire.Attempt{Job: 12, Epoch: 1}); err != nil || !w.open(1) {
+	if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: 12, Epoch: 1}); err != nil || !w.isOpen(1) {
 		t.Errorf("it is not opened again: %v", err)
 	}
 }

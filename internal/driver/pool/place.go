@@ -16,13 +16,13 @@ type part struct {
 	held  core.ProcSet // of the first host, as that one numbers them; nil: any
 }
 
-// place says where an attempt runs: always the same for the same attempt, whoever
+// placeAttempt says where an attempt runs: always the same for the same attempt, whoever
 // asks, as it is told again after a crash. Processors that lie on two hosts although
 // one is large enough are all taken from one, and what is to be spread further than
 // they lie is: the number of processors is what was given, on which host they are is
 // for the sake of the program.
-func (d *Driver) place(a *wire.Attempt) (part, error) {
-	procs := max(a.Procs, a.Held.Count(), 1)
+func (d *Driver) placeAttempt(a *wire.Attempt) (part, error) {
+	procs := max(a.Procs, a.Held.CountProcs(), 1)
 	want := a.Spec.Nodes
 	if a.Spec.Manager.Kind != "" { // its script was written for other hosts
 		want = min(want, len(d.members))
@@ -30,7 +30,7 @@ func (d *Driver) place(a *wire.Attempt) (part, error) {
 	if want > len(d.members) {
 		return part{}, fmt.Errorf("%w: it is to be spread over %d hosts, there are %d", driver.ErrRefused, want, len(d.members))
 	}
-	on := d.share(a)
+	on := d.procsPerHost(a)
 	first := 0
 	for i := range on {
 		if on[i] > on[first] {
@@ -39,13 +39,13 @@ func (d *Driver) place(a *wire.Attempt) (part, error) {
 	}
 	switch {
 	case want <= 1 && (want == 1 || procs <= d.members[first].Procs):
-		held := d.within(a.Held, first)
-		if held.Count() != procs {
+		held := d.procsOnHost(a.Held, first)
+		if held.CountProcs() != procs {
 			held = nil
 		}
 		return part{first: first, hosts: []wire.Host{{Name: d.members[first].Name, Procs: procs}}, held: held}, nil
-	case want > count(on):
-		on = d.spread(first, want, procs)
+	case want > countUsed(on):
+		on = d.spreadEvenly(first, want, procs)
 	}
 	if ordered, ok := d.inOrder(a.Order, on); ok {
 		return ordered, nil
@@ -73,12 +73,12 @@ func (d *Driver) inOrder(order []string, on []int) (part, bool) {
 		}
 		p.hosts = append(p.hosts, wire.Host{Name: name, Procs: on[m]})
 	}
-	return p, len(order) > 0 && len(order) == count(on)
+	return p, len(order) > 0 && len(order) == countUsed(on)
 }
 
-// share is how many of the attempt's processors lie on each host. One that was
+// procsPerHost is how many of the attempt's processors lie on each host. One that was
 // given none in particular goes where its number says.
-func (d *Driver) share(a *wire.Attempt) []int {
+func (d *Driver) procsPerHost(a *wire.Attempt) []int {
 	on := make([]int, len(d.members))
 	if len(a.Held) == 0 {
 		first := int(a.Job) % len(on)
@@ -94,13 +94,13 @@ func (d *Driver) share(a *wire.Attempt) []int {
 		return on
 	}
 	for i := range on {
-		on[i] = d.within(a.Held, i).Count()
+		on[i] = d.procsOnHost(a.Held, i).CountProcs()
 	}
 	return on
 }
 
-// within is what of a set of processors lies on a host, numbered from its own first.
-func (d *Driver) within(set core.ProcSet, host int) core.ProcSet {
+// procsOnHost is what of a set of processors lies on a host, numbered from its own first.
+func (d *Driver) procsOnHost(set core.ProcSet, host int) core.ProcSet {
 	begin := int32(0)
 	for i := range host {
 		begin += int32(d.members[i].Procs)
@@ -115,8 +115,8 @@ func (d *Driver) within(set core.ProcSet, host int) core.ProcSet {
 	return in
 }
 
-// spread deals processors out evenly to so many hosts, from the first on.
-func (d *Driver) spread(first, hosts, procs int) []int {
+// spreadEvenly deals processors out evenly to so many hosts, from the first on.
+func (d *Driver) spreadEvenly(first, hosts, procs int) []int {
 	on := make([]int, len(d.members))
 	for i := range hosts {
 		on[(first+i)%len(on)] = procs*(i+1)/hosts - procs*i/hosts
@@ -124,7 +124,7 @@ func (d *Driver) spread(first, hosts, procs int) []int {
 	return on
 }
 
-func count(on []int) int {
+func countUsed(on []int) int {
 	n := 0
 	for _, k := range on {
 		if k > 0 {

@@ -44,36 +44,36 @@ func New(cluster string, members []Member) (*Driver, error) {
 	return &Driver{cluster: cluster, members: slices.Clone(members)}, nil
 }
 
-// Resize says how many processors each host offers, before any attempt is started.
-func (d *Driver) Resize(procs []int) {
+// SetProcs says how many processors each host offers, before any attempt is started.
+func (d *Driver) SetProcs(procs []int) {
 	for i := range d.members {
 		d.members[i].Procs = procs[i]
 	}
 }
 
-// Start starts the attempt's agent on the first of its hosts.
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
-	part, err := d.place(a)
+// StartAttempt starts the attempt's agent on the first of its hosts.
+func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
+	part, err := d.placeAttempt(a)
 	if err != nil {
 		return fmt.Errorf("start job %d, attempt %d, on %s: %w", a.Job, a.Epoch, d.cluster, err)
 	}
 	whole := *a
 	whole.Hosts, whole.Held = part.hosts, part.held
-	return d.members[part.first].Driver.Start(ctx, &whole)
+	return d.members[part.first].Driver.StartAttempt(ctx, &whole)
 }
 
-// Release releases the attempt wherever it may be. A launcher of a parallel program
+// ReleaseAttempt releases the attempt wherever it may be. A launcher of a parallel program
 // dies with the agent's host, and what it launched with the launcher.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
-	return d.all(func(m *Member) error { return m.Driver.Release(ctx, id) })
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
+	return d.onAllHosts(func(m *Member) error { return m.Driver.ReleaseAttempt(ctx, id) })
 }
 
-// Find lists the attempts of all hosts.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+// FindAttempts lists the attempts of all hosts.
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 	var mu sync.Mutex
 	var found []driver.Found
-	err := d.all(func(m *Member) error {
-		list, err := m.Driver.Find(ctx)
+	err := d.onAllHosts(func(m *Member) error {
+		list, err := m.Driver.FindAttempts(ctx)
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, list...)
@@ -91,15 +91,15 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 	return found, nil
 }
 
-// Load is that of the busiest host: a program that is spread runs at its pace. The
+// MeasureLoad is that of the busiest host: a program that is spread runs at its pace. The
 // cluster is out of reach if one of them is, as nobody knows beforehand on which
 // host a newcomer will be.
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 	var mu sync.Mutex
 	worst := driver.Load{Share: 2}
 	var names []string
-	err := d.all(func(m *Member) error {
-		l, err := m.Driver.Load(ctx)
+	err := d.onAllHosts(func(m *Member) error {
+		l, err := m.Driver.MeasureLoad(ctx)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && l.Share < worst.Share {
@@ -118,14 +118,14 @@ func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
 	return worst, err
 }
 
-// Survey lists all hosts; what of checkpoints works on all of them works here.
-func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
+// SurveyHosts lists all hosts; what of checkpoints works on all of them works here.
+func (d *Driver) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
 	surveys := make([]*driver.Survey, len(d.members))
-	err := d.all(func(m *Member) (err error) {
+	err := d.onAllHosts(func(m *Member) (err error) {
 		i := slices.IndexFunc(d.members, func(o Member) bool { return o.Name == m.Name })
 		surveys[i] = &driver.Survey{Hosts: []driver.Host{{Name: m.Name, Procs: m.Procs}}}
 		if s, ok := m.Driver.(driver.Surveyor); ok {
-			surveys[i], err = s.Survey(ctx)
+			surveys[i], err = s.SurveyHosts(ctx)
 		}
 		return err
 	})
@@ -139,7 +139,7 @@ func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
 			return nil, fmt.Errorf("cluster %s: %s is not one host but %d", d.cluster, d.members[i].Name, len(s.Hosts))
 		}
 		whole.Hosts = append(whole.Hosts, s.Hosts...)
-		whole.CPUFeatures, whole.Methods = common(whole.CPUFeatures, s.CPUFeatures), common(whole.Methods, s.Methods)
+		whole.CPUFeatures, whole.Methods = intersectMethods(whole.CPUFeatures, s.CPUFeatures), intersectMethods(whole.Methods, s.Methods)
 		for _, n := range s.Notes {
 			whole.Notes = append(whole.Notes, d.members[i].Name+": "+n)
 		}
@@ -147,11 +147,11 @@ func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
 	return &whole, nil
 }
 
-// Why says why an attempt waits, on whatever host it does.
-func (d *Driver) Why(ctx context.Context, id driver.ID) (string, error) {
+// ExplainWait says why an attempt waits, on whatever host it does.
+func (d *Driver) ExplainWait(ctx context.Context, id driver.ID) (string, error) {
 	for i := range d.members {
 		if e, ok := d.members[i].Driver.(driver.Explainer); ok {
-			if why, err := e.Why(ctx, id); err == nil && why != "" {
+			if why, err := e.ExplainWait(ctx, id); err == nil && why != "" {
 				return why, nil
 			}
 		}
@@ -159,8 +159,8 @@ func (d *Driver) Why(ctx context.Context, id driver.ID) (string, error) {
 	return "", nil
 }
 
-// all does something on all hosts at once.
-func (d *Driver) all(do func(*Member) error) error {
+// onAllHosts does something on all hosts at once.
+func (d *Driver) onAllHosts(do func(*Member) error) error {
 	errs := make([]error, len(d.members))
 	var work sync.WaitGroup
 	for i := range d.members {
@@ -170,8 +170,8 @@ func (d *Driver) all(do func(*Member) error) error {
 	return errors.Join(errs...)
 }
 
-// common is what both lists have; nil, which is not known, if either is.
-func common(a, b []string) []string {
+// intersectMethods is what both lists have; nil, which is not known, if either is.
+func intersectMethods(a, b []string) []string {
 	if a == nil || b == nil {
 		return nil
 	}

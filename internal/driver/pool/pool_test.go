@@ -60,7 +60,7 @@ func (w *world) run(r *fake.Run) {
 	p := w.programs[job]
 	w.mu.Unlock()
 	if p == drivertest.Ends {
-		r.Say(wire.Message{Kind: wire.Ended, Code: 7})
+		r.SendMessage(wire.Message{Kind: wire.Ended, Code: 7})
 		return
 	}
 	<-r.Done()
@@ -81,11 +81,11 @@ func (w *world) hear(m wire.Message) {
 	}
 }
 
-// Open gives another pool of the same hosts each time: it remembers nothing.
-func (w *world) Open() driver.Driver { w.pool = w.make(w.pool.members); return w.pool }
-func (w *world) Close()              {}
+// OpenDriver gives another pool of the same hosts each time: it remembers nothing.
+func (w *world) OpenDriver() driver.Driver { w.pool = w.make(w.pool.members); return w.pool }
+func (w *world) Close()                    {}
 
-func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.programs)
@@ -94,33 +94,33 @@ func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
 	return a
 }
 
-func (w *world) Started(a *wire.Attempt) int {
+func (w *world) StartCount(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.started[a.Job]
 }
 
-func (w *world) Living(a *wire.Attempt) int {
+func (w *world) LivingProcesses(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.living[a.Job]
 }
 
-func (w *world) Heard(a *wire.Attempt) []wire.Message {
+func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]wire.Message(nil), w.heard[a.Job]...)
 }
 
-func (w *world) Deaf(deaf bool) {
+func (w *world) SetDeaf(deaf bool) {
 	for _, d := range w.fakes {
-		d.Deaf(deaf)
+		d.SetDeaf(deaf)
 	}
 }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	for _, d := range w.fakes {
-		d.Die(driver.ID{Job: a.Job, Epoch: a.Epoch})
+		d.KillAgent(driver.ID{Job: a.Job, Epoch: a.Epoch})
 	}
 }
 
@@ -129,19 +129,19 @@ func TestConformance(t *testing.T) { drivertest.Run(t, newWorld) }
 // away is a host that cannot be reached.
 type away struct{ driver.Driver }
 
-func (away) Load(context.Context) (driver.Load, error)  { return driver.Load{}, driver.ErrAway }
-func (away) Start(context.Context, *wire.Attempt) error { return driver.ErrAway }
+func (away) MeasureLoad(context.Context) (driver.Load, error)  { return driver.Load{}, driver.ErrAway }
+func (away) StartAttempt(context.Context, *wire.Attempt) error { return driver.ErrAway }
 
 func TestAHostOutOfReachIsNamed(t *testing.T) {
 	w := newWorld(t).(*world)
 	w.pool.members[1].Driver = away{w.fakes[1]}
-	if _, err := w.pool.Load(t.Context()); !errors.Is(err, driver.ErrAway) || err.Error() != "b of cluster c: the cluster is out of reach" {
+	if _, err := w.pool.MeasureLoad(t.Context()); !errors.Is(err, driver.ErrAway) || err.Error() != "b of cluster c: the cluster is out of reach" {
 		t.Errorf("load: %v", err)
 	}
 	for lo, want := range map[int32]error{0: nil, 2: driver.ErrAway} {
-		a := w.Attempt(drivertest.Ends)
+		a := w.AttemptFor(drivertest.Ends)
 		a.Held = core.ProcSet{{Lo: lo, Hi: lo + 1}}
-		if err := w.pool.Start(t.Context(), a); !errors.Is(err, want) {
+		if err := w.pool.StartAttempt(t.Context(), a); !errors.Is(err, want) {
 			t.Errorf("start on processor %d: %v", lo, err)
 		}
 	}
@@ -150,11 +150,11 @@ func TestAHostOutOfReachIsNamed(t *testing.T) {
 func TestTheBusiestHostCounts(t *testing.T) {
 	w := newWorld(t).(*world)
 	w.fakes[2].SetLoad(driver.Load{Share: 0.25, Why: "somebody computes"})
-	if l, err := w.pool.Load(t.Context()); err != nil || l.Share != 0.25 || l.Why != "c: somebody computes" {
+	if l, err := w.pool.MeasureLoad(t.Context()); err != nil || l.Share != 0.25 || l.Why != "c: somebody computes" {
 		t.Errorf("%+v, %v", l, err)
 	}
-	s, err := w.pool.Survey(t.Context())
-	if err != nil || s.Procs() != 6 || len(s.Hosts) != 3 {
+	s, err := w.pool.SurveyHosts(t.Context())
+	if err != nil || s.TotalProcs() != 6 || len(s.Hosts) != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

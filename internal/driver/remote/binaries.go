@@ -34,20 +34,20 @@ const (
 	sandboxName = "godwit-sandbox"
 )
 
-// sum is the name of the folder that holds these binaries: their content.
-func (b *binaries) sum(o Options) (string, error) {
+// combinedSum is the name of the folder that holds these binaries: their content.
+func (b *binaries) combinedSum(o Options) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all != "" {
 		return b.all, nil
 	}
-	if err := b.find(); err != nil {
+	if err := b.findPaths(); err != nil {
 		return "", err
 	}
 	sums := map[string]string{}
 	all := sha256.New()
-	for _, name := range b.names() {
-		sum, err := fileSum(b.path(name))
+	for _, name := range b.binaryNames() {
+		sum, err := fileSum(b.binaryPath(name))
 		if err != nil {
 			return "", err
 		}
@@ -58,8 +58,8 @@ func (b *binaries) sum(o Options) (string, error) {
 	return b.all, nil
 }
 
-// find fills in what the options leave open.
-func (b *binaries) find() error {
+// findPaths fills in what the options leave open.
+func (b *binaries) findPaths() error {
 	if b.godwit == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -82,16 +82,16 @@ func (b *binaries) find() error {
 	return nil
 }
 
-// names are those of all of them. Without the first there is no outpost, which
+// binaryNames are those of all of them. Without the first there is no outpost, which
 // takes in the other.
-func (b *binaries) names() []string {
+func (b *binaries) binaryNames() []string {
 	if b.sandbox == "" {
 		return []string{godwitName}
 	}
 	return []string{godwitName, sandboxName}
 }
 
-func (b *binaries) path(name string) string {
+func (b *binaries) binaryPath(name string) string {
 	if name == sandboxName {
 		return b.sandbox
 	}
@@ -111,8 +111,8 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// fits says what is wrong with a machine on which our binaries do not run.
-func fits(machine string) error {
+// checkArchitecture says what is wrong with a machine on which our binaries do not run.
+func checkArchitecture(machine string) error {
 	system, arch, _ := strings.Cut(strings.TrimSpace(machine), " ")
 	want := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	if system != "Linux" || want != "" && arch != want {
@@ -132,26 +132,26 @@ const (
 // comes half stays under that word's name and is removed; what is whole takes
 // its place at once, whoever else brings the same.
 const (
-	prepare = `umask 077; cd && mkdir -p "$1/bin/$2" && t="$1/bin/$2/.$3.$5" && clean() { rm -f "$t"; } && trap clean EXIT && trap "exit 1" HUP INT TERM PIPE && `
-	whole   = `s=$(sha256sum <"$t") && test "${s%% *}" = "$4"`
-	place   = `chmod 700 "$t" && mv -f "$t" "$1/bin/$2/$3" && echo ` + brought
+	prepare     = `umask 077; cd && mkdir -p "$1/bin/$2" && t="$1/bin/$2/.$3.$5" && clean() { rm -f "$t"; } && trap clean EXIT && trap "exit 1" HUP INT TERM PIPE && `
+	verifySum   = `s=$(sha256sum <"$t") && test "${s%% *}" = "$4"`
+	installFile = `chmod 700 "$t" && mv -f "$t" "$1/bin/$2/$3" && echo ` + brought
 
 	// reuseScript looks for the file among those that were brought for another
 	// version or another cluster.
 	reuseScript = prepare + `for f in "$1"/bin/*/"$3" "$1"/../*/bin/*/"$3"; do if test -f "$f" && test "$(wc -c <"$f")" -eq "$6" && ` +
-		`s=$(sha256sum <"$f") && test "${s%% *}" = "$4" && cp "$f" "$t" && ` + whole + ` && ` + place + `; then exit 0; fi; done; echo ` + nowhere
+		`s=$(sha256sum <"$f") && test "${s%% *}" = "$4" && cp "$f" "$t" && ` + verifySum + ` && ` + installFile + `; then exit 0; fi; done; echo ` + nowhere
 
 	// bringScript takes it from standard input.
-	bringScript = prepare + `gzip -dc >"$t" && if ` + whole + `; then ` + place + `; else echo damaged on the way 1>&2; exit 1; fi`
+	bringScript = prepare + `gzip -dc >"$t" && if ` + verifySum + `; then ` + installFile + `; else echo damaged on the way 1>&2; exit 1; fi`
 )
 
-// toBring is how long one binary may take at most. That nothing moves is noticed
+// bringTimeout is how long one binary may take at most. That nothing moves is noticed
 // earlier, by ssh.
-const toBring = 30 * time.Minute
+const bringTimeout = 30 * time.Minute
 
-// bring brings what an outpost needs to be up; the rest it takes in itself.
-func (d *Driver) bring(sum string, sharing bool) error {
-	ctx, cancel := context.WithTimeout(d.ctx, toBring)
+// bringBinaries brings what an outpost needs to be up; the rest it takes in itself.
+func (d *Driver) bringBinaries(sum string, sharing bool) error {
+	ctx, cancel := context.WithTimeout(d.ctx, bringTimeout)
 	defer cancel()
 	reused, err := d.bringOne(ctx, reuseScript, sum, godwitName, sharing)
 	if err == nil && !reused {
@@ -168,7 +168,7 @@ func (d *Driver) bring(sum string, sharing bool) error {
 func (d *Driver) bringOne(ctx context.Context, script, sum, name string, sharing bool) (bool, error) {
 	word := make([]byte, 8)
 	_, _ = rand.Read(word) // never fails
-	f, err := os.Open(d.bin.path(name))
+	f, err := os.Open(d.bin.binaryPath(name))
 	if err != nil {
 		return false, err
 	}
@@ -177,15 +177,15 @@ func (d *Driver) bringOne(ctx context.Context, script, sum, name string, sharing
 	if err != nil {
 		return false, err
 	}
-	line, err := shellLine(script, d.folder(), sum, name, d.bin.sums[name], hex.EncodeToString(word), strconv.FormatInt(info.Size(), 10))
+	line, err := shellLine(script, d.remoteFolder(), sum, name, d.bin.sums[name], hex.EncodeToString(word), strconv.FormatInt(info.Size(), 10))
 	if err != nil {
 		return false, err
 	}
-	p, err := d.begin(ctx, line, sharing)
+	p, err := d.beginSSH(ctx, line, sharing)
 	if err != nil {
 		return false, err
 	}
-	stop := context.AfterFunc(ctx, p.kill)
+	stop := context.AfterFunc(ctx, p.killProcess)
 	defer stop()
 	if script == bringScript {
 		z, _ := gzip.NewWriterLevel(p.in, gzip.BestSpeed) // the level is a valid one
@@ -195,11 +195,11 @@ func (d *Driver) bringOne(ctx context.Context, script, sum, name string, sharing
 	err = errors.Join(err, p.in.Close())
 	said := ""
 	if err == nil {
-		said, err = p.await(ctx, brought, nowhere)
+		said, err = p.awaitLine(ctx, brought, nowhere)
 	}
-	end := p.end()
+	end := p.endProcess()
 	if err != nil {
-		return false, d.explain(errors.Join(err, end), p.said.String())
+		return false, d.explainFailure(errors.Join(err, end), p.said.String())
 	}
 	return strings.HasPrefix(said, brought), nil
 }

@@ -29,25 +29,25 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 	const jobs = 12
 	for range jobs {
 		a := w.attempt(`echo began >> "$NOTES"; exec sleep 0.` + strconv.Itoa(rng.IntN(8)))
-		mustInsist(t, func(ctx context.Context) error { return d.Start(ctx, a) })
+		mustInsist(t, func(ctx context.Context) error { return d.StartAttempt(ctx, a) })
 		for range 2 {
 			victim := w.attempts[rng.IntN(len(w.attempts))]
 			switch rng.IntN(8) {
 			case 0, 1:
-				w.sshd.Cut()
+				w.sshd.CutConnections()
 			case 2, 3:
 				killAll(w.outposts(), syscall.SIGKILL)
 			case 4:
 				d = w.open()
 			case 5:
-				w.broker.Deaf(true)
-				w.broker.Deaf(false)
+				w.broker.SetDeaf(true)
+				w.broker.SetDeaf(false)
 			case 6:
 				w.KillAgentIfAny(victim)
 			case 7:
 				if rng.IntN(3) == 0 {
 					released[victim] = true
-					mustInsist(t, func(ctx context.Context) error { return d.Release(ctx, idOf(victim)) })
+					mustInsist(t, func(ctx context.Context) error { return d.ReleaseAttempt(ctx, idOf(victim)) })
 				}
 			}
 			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
@@ -55,14 +55,14 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 	}
 	for _, a := range w.attempts {
 		if !released[a] {
-			mustInsist(t, func(ctx context.Context) error { return d.Start(ctx, a) }) // as a broker does after a restart
+			mustInsist(t, func(ctx context.Context) error { return d.StartAttempt(ctx, a) }) // as a broker does after a restart
 			eventually(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
 	for _, a := range w.attempts {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
-		if w.Started(a) > 1 || n > 1 || n < 1 && !released[a] || w.Living(a) > 0 {
-			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.Started(a), n, released[a], w.Living(a), w.Heard(a))
+		if w.StartCount(a) > 1 || n > 1 || n < 1 && !released[a] || w.LivingProcesses(a) > 0 {
+			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a], w.LivingProcesses(a), w.HeardMessages(a))
 		}
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plain says what is wrong with a word that is to stand between single quotes:
+// checkQuotable says what is wrong with a word that is to stand between single quotes:
 // that means the same in every shell, as long as there is none of these in it.
-func plain(word string) error {
+func checkQuotable(word string) error {
 	if strings.ContainsAny(word, `'\!`) || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return fmt.Errorf("%q: a name without quotes, backslashes, exclamation marks and control characters", word)
 	}
@@ -32,7 +32,7 @@ func plain(word string) error {
 func shellLine(script string, words ...string) (string, error) {
 	line := "exec sh -c"
 	for _, w := range slices.Concat([]string{script, "godwit"}, words) {
-		if err := plain(w); err != nil {
+		if err := checkQuotable(w); err != nil {
 			return "", err
 		}
 		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
@@ -55,12 +55,12 @@ func ourOptions() []string {
 	return append(list, "-T")
 }
 
-// command is ssh with a command line for the other end. Without sharing, a
+// sshCommand is ssh with a command line for the other end. Without sharing, a
 // connection that the user opened is not used: it may hang.
-func (d *Driver) command(ctx context.Context, line string, sharing bool) *exec.Cmd {
+func (d *Driver) sshCommand(ctx context.Context, line string, sharing bool) *exec.Cmd {
 	o := &d.opt
 	if len(o.Here) > 0 {
-		return d.ours(exec.Command(o.Here[0], o.Here[1:]...))
+		return d.detachCommand(exec.Command(o.Here[0], o.Here[1:]...))
 	}
 	args := slices.Concat(o.SSHCommand[1:], o.SSHOptions, ourOptions())
 	switch path := d.controlPath(ctx); {
@@ -70,12 +70,12 @@ func (d *Driver) command(ctx context.Context, line string, sharing bool) *exec.C
 		args = append(args, "-o", "ControlPath="+path)
 	}
 	args = append(args, "--", o.SSH, line)
-	return d.ours(exec.Command(o.SSHCommand[0], args...))
+	return d.detachCommand(exec.Command(o.SSHCommand[0], args...))
 }
 
-// ours sees to it whose a command is. What is typed at the broker's terminal is
+// detachCommand sees to it whose a command is. What is typed at the broker's terminal is
 // not for it, and there is nobody to be asked for a password.
-func (d *Driver) ours(cmd *exec.Cmd) *exec.Cmd {
+func (d *Driver) detachCommand(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if d.opt.As != nil {
 		d.opt.As(cmd)
@@ -93,15 +93,15 @@ func (d *Driver) controlPath(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	args := slices.Concat(o.SSHCommand[1:], o.SSHOptions, []string{"-G", "--", o.SSH})
-	text, err := d.ours(exec.CommandContext(ctx, o.SSHCommand[0], args...)).Output()
+	text, err := d.detachCommand(exec.CommandContext(ctx, o.SSHCommand[0], args...)).Output()
 	if err == nil && hasControlPath(text) {
 		return ""
 	}
-	return d.ownControl()
+	return d.ownControlPath()
 }
 
-// ownControl is a short path that depends on whom we connect to and nothing else.
-func (d *Driver) ownControl() string {
+// ownControlPath is a short path that depends on whom we connect to and nothing else.
+func (d *Driver) ownControlPath() string {
 	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(d.opt.SSHOptions), d.opt.SSH), "\x00")))
 	return filepath.Join(d.opt.Control, "ssh-"+hex.EncodeToString(sum[:6]))
 }
@@ -117,8 +117,8 @@ func hasControlPath(text []byte) bool {
 	return false
 }
 
-// explain says in one line why ssh failed, and what to do where that is known.
-func (d *Driver) explain(err error, said string) error {
+// explainFailure says in one line why ssh failed, and what to do where that is known.
+func (d *Driver) explainFailure(err error, said string) error {
 	host := d.opt.SSH
 	last := lastLine(said)
 	if len(d.opt.Here) > 0 {
@@ -129,7 +129,7 @@ func (d *Driver) explain(err error, said string) error {
 	case has("Permission denied") && !has("godwit"):
 		open := "ssh " + host
 		if d.opt.Control != "" {
-			open = strings.Join(slices.Concat([]string{"ssh"}, d.opt.SSHOptions, []string{"-fNM", "-S", d.ownControl(), host}), " ")
+			open = strings.Join(slices.Concat([]string{"ssh"}, d.opt.SSHOptions, []string{"-fNM", "-S", d.ownControlPath(), host}), " ")
 		}
 		return fmt.Errorf("ssh to %s wants a password or a code, which nobody is there to type: load the key into ssh-agent, or log in once by hand with `%s` (%s)", host, open, last)
 	case has("Host key verification failed"):

@@ -11,15 +11,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 )
 
-// equip sends the sandbox, or what is missing of it, beside everything else.
-func (d *Driver) equip(s *session) {
-	box := d.bin.box()
+// sendSandbox sends the sandbox, or what is missing of it, beside everything else.
+func (d *Driver) sendSandbox(s *session) {
+	box := d.bin.sandboxBinary()
 	if box == nil {
 		return
 	}
 	var err error
-	for range talk.Equips {
-		if err = d.equipOnce(s, box); err == nil || s.link.Ended() {
+	for range talk.MaxEquipTries {
+		if err = d.equipOnce(s, box); err == nil || s.link.HasEnded() {
 			return // what has come stays for the next connection
 		}
 	}
@@ -27,7 +27,7 @@ func (d *Driver) equip(s *session) {
 }
 
 func (d *Driver) equipOnce(s *session, box *talk.Binary) error {
-	stream, err := s.link.Open()
+	stream, err := s.link.OpenStream()
 	if err != nil {
 		return err
 	}
@@ -38,10 +38,10 @@ func (d *Driver) equipOnce(s *session, box *talk.Binary) error {
 	}
 	defer func() { _ = f.Close() }() // only read
 	a := new(talk.Answer)
-	if err = talk.Send(stream, &talk.Request{Do: talk.Equip, Binary: box}); err == nil {
-		err = talk.Receive(stream, a)
+	if err = talk.SendMessage(stream, &talk.Request{Do: talk.Equip, Binary: box}); err == nil {
+		err = talk.ReceiveMessage(stream, a)
 	}
-	if err = errors.Join(err, a.Err()); err != nil || a.Have == box.Size {
+	if err = errors.Join(err, a.ToError()); err != nil || a.Have == box.Size {
 		return err
 	}
 	d.log.Info("the sandbox is brought there", "host", d.opt.SSH, "bytes", box.Size-a.Have)
@@ -57,10 +57,10 @@ func (d *Driver) equipOnce(s *session, box *talk.Binary) error {
 	}
 	a = new(talk.Answer)
 	if err == nil {
-		err = talk.Receive(stream, a)
+		err = talk.ReceiveMessage(stream, a)
 	}
 	if err == nil {
-		err = a.Err()
+		err = a.ToError()
 	}
 	if err != nil {
 		return fmt.Errorf("sending %s: %w", sandboxName, err)
@@ -68,8 +68,8 @@ func (d *Driver) equipOnce(s *session, box *talk.Binary) error {
 	return nil
 }
 
-// box is the sandbox that is to be brought; nil if there is none.
-func (b *binaries) box() *talk.Binary {
+// sandboxBinary is the sandbox that is to be brought; nil if there is none.
+func (b *binaries) sandboxBinary() *talk.Binary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	info, err := os.Stat(b.sandbox)

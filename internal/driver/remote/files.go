@@ -13,67 +13,67 @@ var (
 	_ driver.Placer = (*Driver)(nil)
 )
 
-// Stat looks at a file over there.
-func (d *Driver) Stat(ctx context.Context, path string) (driver.File, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Stat, Path: path}, false, nil)
+// StatFile looks at a file over there.
+func (d *Driver) StatFile(ctx context.Context, path string) (driver.File, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Stat, Path: path}, false, nil)
 	if err != nil || a.File == nil {
-		return driver.File{}, orNothing(err)
+		return driver.File{}, emptyAnswerError(err)
 	}
 	return *a.File, nil
 }
 
-// Push has a file brought from there into the broker's depot.
-func (d *Driver) Push(ctx context.Context, path string) (driver.Moved, error) {
-	return d.move(ctx, &talk.Request{Do: talk.Push, Path: path})
+// PushFiles has a file brought from there into the broker's depot.
+func (d *Driver) PushFiles(ctx context.Context, path string) (driver.Moved, error) {
+	return d.requestMove(ctx, &talk.Request{Do: talk.Push, Path: path})
 }
 
-// Bring has a tree of that depot kept over there.
-func (d *Driver) Bring(ctx context.Context, tree string) (driver.Moved, error) {
-	return d.move(ctx, &talk.Request{Do: talk.Bring, Tree: tree})
+// BringTree has a tree of that depot kept over there.
+func (d *Driver) BringTree(ctx context.Context, tree string) (driver.Moved, error) {
+	return d.requestMove(ctx, &talk.Request{Do: talk.Bring, Tree: tree})
 }
 
-// Offer has something from there offered to another site.
-func (d *Driver) Offer(ctx context.Context, w driver.Wanted) (driver.Offer, func(), error) {
-	s, why, _ := d.now()
+// OfferFiles has something from there offered to another site.
+func (d *Driver) OfferFiles(ctx context.Context, w driver.Wanted) (driver.Offer, func(), error) {
+	s, why, _ := d.currentSession()
 	if s == nil {
-		return driver.Offer{}, nil, d.away(errors.Join(why, errors.New("not connected")))
+		return driver.Offer{}, nil, d.awayError(errors.Join(why, errors.New("not connected")))
 	}
-	a, release, err := s.link.Hold(ctx, &talk.Request{Do: talk.Offer, Path: w.Path, Tree: w.Tree})
+	a, release, err := s.link.HoldRequest(ctx, &talk.Request{Do: talk.Offer, Path: w.Path, Tree: w.Tree})
 	switch {
 	case err == nil && a.Offer != nil:
 		return *a.Offer, release, nil
 	case err == nil:
 		release()
-	case ctx.Err() == nil && s.link.Ended():
-		err = d.away(err)
+	case ctx.Err() == nil && s.link.HasEnded():
+		err = d.awayError(err)
 	}
-	return driver.Offer{}, nil, orNothing(err)
+	return driver.Offer{}, nil, emptyAnswerError(err)
 }
 
-// Take has fetched over there what another site offers.
-func (d *Driver) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
-	return d.move(ctx, &talk.Request{Do: talk.Take, Offer: &o})
+// TakeOffer has fetched over there what another site offers.
+func (d *Driver) TakeOffer(ctx context.Context, o driver.Offer) (driver.Moved, error) {
+	return d.requestMove(ctx, &talk.Request{Do: talk.Take, Offer: &o})
 }
 
-// Place has results put where their user wants them over there.
-func (d *Driver) Place(ctx context.Context, p driver.Place) ([]driver.Placed, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Place, Place: &p}, false, nil)
+// PlaceResults has results put where their user wants them over there.
+func (d *Driver) PlaceResults(ctx context.Context, p driver.ResultPlacement) ([]driver.Placed, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.PlaceResults, Place: &p}, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	return a.Placed, nil
 }
 
-// Drop has results removed over there that were placed.
-func (d *Driver) Drop(ctx context.Context, path string) error {
-	_, err := d.ask(ctx, &talk.Request{Do: talk.Drop, Path: path}, false, nil)
+// DropResults has results removed over there that were placed.
+func (d *Driver) DropResults(ctx context.Context, path string) error {
+	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Drop, Path: path}, false, nil)
 	return err
 }
 
-func (d *Driver) move(ctx context.Context, q *talk.Request) (driver.Moved, error) {
-	a, err := d.ask(ctx, q, false, nil)
+func (d *Driver) requestMove(ctx context.Context, q *talk.Request) (driver.Moved, error) {
+	a, err := d.sendRequest(ctx, q, false, nil)
 	if err != nil || a.Moved == nil {
-		return driver.Moved{}, orNothing(err)
+		return driver.Moved{}, emptyAnswerError(err)
 	}
 	return *a.Moved, nil
 }

@@ -20,12 +20,12 @@ func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []driver.ID{a, b, a} {
-		if err := r.add(id); err != nil {
+		if err := r.addAttempt(id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.remove(b)
-	if err := r.close(); err != nil {
+	r.removeAttempt(b)
+	if err := r.closeFile(); err != nil {
 		t.Fatal(err)
 	}
 	// The broker was killed while it wrote the next line.
@@ -40,12 +40,12 @@ func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
 	if r, err = openRegister(path); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.close() }()
-	if !r.has(a) || r.never(a) || r.has(b) || !r.never(b) || r.has(c) {
+	defer func() { _ = r.closeFile() }()
+	if !r.mayKnow(a) || r.isUnsent(a) || r.mayKnow(b) || !r.isUnsent(b) || r.mayKnow(c) {
 		t.Errorf("known are %v", r.known)
 	}
 	memory, err := openRegister("")
-	if err != nil || memory.never(a) {
+	if err != nil || memory.isUnsent(a) {
 		t.Errorf("without a file nothing is certain: %v", err)
 	}
 }
@@ -57,29 +57,29 @@ func TestWhatIsSentAfterTheDiskWasFullIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.add(first); err != nil {
+	if err := r.addAttempt(first); err != nil {
 		t.Fatal(err)
 	}
 	linefiletest.WithRoomFor(t, path, 3, func() {
-		if err := r.add(second); !errors.Is(err, errRegister) {
+		if err := r.addAttempt(second); !errors.Is(err, errRegister) {
 			t.Errorf("what cannot be remembered may be sent: %v", err)
 		}
 	})
-	if err := r.add(third); err != nil {
+	if err := r.addAttempt(third); err != nil {
 		t.Fatal(err)
 	}
-	linefiletest.WithRoomFor(t, path, 3, func() { r.remove(first) })
-	if err := r.add(fourth); err != nil {
+	linefiletest.WithRoomFor(t, path, 3, func() { r.removeAttempt(first) })
+	if err := r.addAttempt(fourth); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.close(); err != nil {
+	if err := r.closeFile(); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = openRegister(path); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.close() }()
-	if r.never(third) || r.never(fourth) || !r.never(second) {
+	defer func() { _ = r.closeFile() }()
+	if r.isUnsent(third) || r.isUnsent(fourth) || !r.isUnsent(second) {
 		t.Errorf("known are %v", r.known)
 	}
 }
@@ -128,12 +128,12 @@ func TestTheUsersOwnControlPathIsRespected(t *testing.T) {
 }
 
 func TestAMachineOfAnotherKindIsRefused(t *testing.T) {
-	if fits(" Darwin arm64") == nil || fits("Linux sparc64") == nil || fits("") == nil {
+	if checkArchitecture(" Darwin arm64") == nil || checkArchitecture("Linux sparc64") == nil || checkArchitecture("") == nil {
 		t.Error("it is taken")
 	}
 	out, err := exec.Command("uname", "-sm").Output()
-	if err != nil || fits(string(out)) != nil {
-		t.Errorf("this machine is refused: %v %v", err, fits(string(out)))
+	if err != nil || checkArchitecture(string(out)) != nil {
+		t.Errorf("this machine is refused: %v %v", err, checkArchitecture(string(out)))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestAMachineOfAnotherKindIsRefused(t *testing.T) {
 // whose shell is not one of them.
 func TestTheScriptsAreForEveryShell(t *testing.T) {
 	for _, script := range []string{beginScript, reuseScript, bringScript} {
-		if err := plain(script); err != nil {
+		if err := checkQuotable(script); err != nil {
 			t.Error(err)
 		}
 	}

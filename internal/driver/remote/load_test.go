@@ -20,7 +20,7 @@ import (
 // sshMaster opens a connection by hand, as a user would; the function ends it.
 func sshMaster(t *testing.T, s *sshdtest.Server, path string) func() {
 	t.Helper()
-	cmd := exec.Command("ssh", slices.Concat(s.Options(), []string{"-N", "-M", "-S", path, s.Host()})...)
+	cmd := exec.Command("ssh", slices.Concat(s.ClientOptions(), []string{"-N", "-M", "-S", path, s.Host()})...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func pour(socket string, size int) error {
 func TestManyAgentsAndALargeCheckpointDoNotStarveRequests(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
 	d := w.open()
-	w.broker.Deaf(true)
+	w.broker.SetDeaf(true)
 	echo(t, w.broker.Socket)
 	var agents []net.Conn
 	for range 200 {
@@ -132,7 +132,7 @@ func TestManyAgentsAndALargeCheckpointDoNotStarveRequests(t *testing.T) {
 		default:
 		}
 		began := time.Now()
-		if _, err := d.Load(t.Context()); err != nil {
+		if _, err := d.MeasureLoad(t.Context()); err != nil {
 			t.Error(err)
 		}
 		slowest = max(slowest, time.Since(began))
@@ -160,7 +160,7 @@ func BenchmarkThroughput(b *testing.B) {
 	b.Run("ssh", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			cmd := exec.Command("ssh", slices.Concat(sshd.Options(), []string{sshd.Host(), "head -c 268435456 /dev/zero"})...)
+			cmd := exec.Command("ssh", slices.Concat(sshd.ClientOptions(), []string{sshd.Host(), "head -c 268435456 /dev/zero"})...)
 			cmd.Stdout = io.Discard
 			if err := cmd.Run(); err != nil {
 				b.Fatal(err)
@@ -170,7 +170,7 @@ func BenchmarkThroughput(b *testing.B) {
 	b.Run("outpost", func(b *testing.B) {
 		w := newWorld(b, sshd)
 		w.open()
-		w.broker.Deaf(true)
+		w.broker.SetDeaf(true)
 		echo(b, w.broker.Socket)
 		b.SetBytes(size)
 		for b.Loop() {
@@ -186,7 +186,7 @@ func BenchmarkRequest(b *testing.B) {
 	w := newWorld(b, sshdtest.Start(b))
 	d := w.open()
 	for b.Loop() {
-		if _, err := d.Load(context.Background()); err != nil {
+		if _, err := d.MeasureLoad(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}

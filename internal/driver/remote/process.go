@@ -25,12 +25,12 @@ type process struct {
 	result error         // valid then
 }
 
-// begin starts ssh with this command line for the other end.
-func (d *Driver) begin(ctx context.Context, line string, sharing bool) (*process, error) {
+// beginSSH starts ssh with this command line for the other end.
+func (d *Driver) beginSSH(ctx context.Context, line string, sharing bool) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: d.command(ctx, line, sharing), said: new(tail), ended: make(chan struct{})}
+	p := &process{cmd: d.sshCommand(ctx, line, sharing), said: new(tail), ended: make(chan struct{})}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -61,23 +61,23 @@ func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
 // Close closes our ends, upon which ssh and the other end go.
 func (p *process) Close() error { return errors.Join(p.in.Close(), p.out.Close()) }
 
-// toLeave is how long ssh may take to go when its input has ended.
-const toLeave = 2 * time.Second
+// exitTimeout is how long ssh may take to go when its input has ended.
+const exitTimeout = 2 * time.Second
 
-// end sees to it that ssh is gone, and says how it ended.
-func (p *process) end() error {
+// endProcess sees to it that ssh is gone, and says how it ended.
+func (p *process) endProcess() error {
 	_ = p.Close() // it may be closed
 	select {
 	case <-p.ended:
-	case <-time.After(toLeave):
-		p.kill()
+	case <-time.After(exitTimeout):
+		p.killProcess()
 		<-p.ended
 	}
 	return p.result
 }
 
-// kill ends ssh and what it started.
-func (p *process) kill() {
+// killProcess ends ssh and what it started.
+func (p *process) killProcess() {
 	select {
 	case <-p.ended:
 	default:
@@ -87,10 +87,10 @@ func (p *process) kill() {
 
 // awaits waits for a line that begins with one of the words; ssh is killed if
 // that takes too long.
-func (p *process) await(ctx context.Context, words ...string) (string, error) {
-	stop := context.AfterFunc(ctx, p.kill)
+func (p *process) awaitLine(ctx context.Context, words ...string) (string, error) {
+	stop := context.AfterFunc(ctx, p.killProcess)
 	defer stop()
-	line, err := talk.Await(p, words...)
+	line, err := talk.AwaitLine(p, words...)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -134,8 +134,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tell has lines told from now on.
-func (t *tail) tell(say func(string)) {
+// setReporter has lines told from now on.
+func (t *tail) setReporter(say func(string)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.say = say

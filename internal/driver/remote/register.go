@@ -37,7 +37,7 @@ func openRegister(path string) (*register, error) {
 	for id := range r.known { // order-free: a set
 		fmt.Fprintf(&text, "+%d.%d\n", id.Job, id.Epoch)
 	}
-	if r.file, err = linefile.Replace(path, text.Bytes()); err != nil {
+	if r.file, err = linefile.ReplaceFile(path, text.Bytes()); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -63,22 +63,22 @@ func parseRegister(data []byte) map[driver.ID]bool {
 	return known
 }
 
-// has says that the attempt may be known over there.
-func (r *register) has(id driver.ID) bool {
+// mayKnow says that the attempt may be known over there.
+func (r *register) mayKnow(id driver.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[id]
 }
 
-func (r *register) empty() bool {
+func (r *register) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.known) == 0
 }
 
-// Sent lists the attempts that, as a file of that name remembers, may be known at
+// SentAttempts lists the attempts that, as a file of that name remembers, may be known at
 // the other end.
-func Sent(file string) (map[driver.ID]bool, error) {
+func SentAttempts(file string) (map[driver.ID]bool, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -86,8 +86,8 @@ func Sent(file string) (map[driver.ID]bool, error) {
 	return parseRegister(data), err
 }
 
-// never says that it is certainly not.
-func (r *register) never(id driver.ID) bool {
+// isUnsent says that it is certainly not.
+func (r *register) isUnsent(id driver.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.file != nil && !r.known[id]
@@ -96,8 +96,8 @@ func (r *register) never(id driver.ID) bool {
 // errRegister says that something cannot be remembered, so it must not be sent.
 var errRegister = errors.New("it cannot be remembered what was sent")
 
-// add remembers that the attempt is about to be sent, safely.
-func (r *register) add(id driver.ID) error {
+// addAttempt remembers that the attempt is about to be sent, safely.
+func (r *register) addAttempt(id driver.ID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known[id] {
@@ -112,18 +112,18 @@ func (r *register) add(id driver.ID) error {
 	return nil
 }
 
-// remove forgets an attempt that was released. That this could not be written
+// removeAttempt forgets an attempt that was released. That this could not be written
 // down costs nothing but a release too many.
-func (r *register) remove(id driver.ID) {
+func (r *register) removeAttempt(id driver.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known[id] && r.file != nil {
-		_ = r.file.Append(fmt.Sprintf("-%d.%d\n", id.Job, id.Epoch))
+		_ = r.file.AppendLine(fmt.Sprintf("-%d.%d\n", id.Job, id.Epoch))
 	}
 	delete(r.known, id)
 }
 
-func (r *register) close() error {
+func (r *register) closeFile() error {
 	if r.file == nil {
 		return nil
 	}

@@ -83,7 +83,7 @@ var (
 
 // New begins to connect and returns at once.
 func New(o Options) (*Driver, error) {
-	if err := o.complete(); err != nil {
+	if err := o.completeDefaults(); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	sent, err := openRegister(o.Sent)
@@ -97,8 +97,8 @@ func New(o Options) (*Driver, error) {
 	return d, nil
 }
 
-func (o *Options) complete() error {
-	if !talk.Word(o.Cluster) || o.Owner != "" && !talk.Word(o.Owner) {
+func (o *Options) completeDefaults() error {
+	if !talk.IsPlainWord(o.Cluster) || o.Owner != "" && !talk.IsPlainWord(o.Owner) {
 		return errors.New("its name, or that of the broker, is not of letters, digits, dots and hyphens")
 	}
 	if len(o.Here) > 0 {
@@ -107,7 +107,7 @@ func (o *Options) complete() error {
 	if o.SSH == "" || o.SSH[0] == '-' {
 		return fmt.Errorf("%q is no host", o.SSH)
 	}
-	if err := plain(o.Settings.Dir); err != nil {
+	if err := checkQuotable(o.Settings.Dir); err != nil {
 		return fmt.Errorf("dir: %w", err)
 	}
 	if len(o.SSHCommand) == 0 {
@@ -117,7 +117,7 @@ func (o *Options) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
 	if o.FirstPause == 0 {
 		o.FirstPause = time.Second
@@ -133,18 +133,18 @@ func (o *Options) complete() error {
 func (d *Driver) Close() error {
 	d.cancel()
 	d.tasks.Wait()
-	return d.sent.close()
+	return d.sent.closeFile()
 }
 
-// now is the session, or why there is none, and what to wait for if that is not
+// currentSession is the session, or why there is none, and what to wait for if that is not
 // good enough.
-func (d *Driver) now() (*session, error, <-chan struct{}) { //nolint:ST1008 // the error is not of this call
+func (d *Driver) currentSession() (*session, error, <-chan struct{}) { //nolint:ST1008 // the error is not of this call
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.session, d.why, d.changed
 }
 
-func (d *Driver) set(s *session, why error) {
+func (d *Driver) setSession(s *session, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session, d.why = s, why
@@ -152,100 +152,100 @@ func (d *Driver) set(s *session, why error) {
 	d.changed = make(chan struct{})
 }
 
-// Quiet says that no attempt may be known over there and nothing is being asked:
+// IsIdle says that no attempt may be known over there and nothing is being asked:
 // the connection serves nobody.
-func (d *Driver) Quiet() bool { return d.asked.Load() == 0 && d.sent.empty() }
+func (d *Driver) IsIdle() bool { return d.asked.Load() == 0 && d.sent.isEmpty() }
 
 // errClosed is what a closed driver answers.
 var errClosed = errors.New("the driver is closed")
 
-// Notes says nothing: what does not work over there is told by the survey.
-func (d *Driver) Notes() []string { return nil }
+// UserNotes says nothing: what does not work over there is told by the survey.
+func (d *Driver) UserNotes() []string { return nil }
 
-// Start has the attempt started over there.
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
+// StartAttempt has the attempt started over there.
+func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
-	_, err := d.ask(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.has(id), func() error { return d.sent.add(id) })
+	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.mayKnow(id), func() error { return d.sent.addAttempt(id) })
 	return err
 }
 
-// Release has the attempt released over there. One that was never sent there
+// ReleaseAttempt has the attempt released over there. One that was never sent there
 // need not be.
-func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+func (d *Driver) ReleaseAttempt(ctx context.Context, id driver.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := d.ask(ctx, &talk.Request{Do: talk.Release, ID: id}, d.sent.has(id), nil)
-	if errors.Is(err, driver.ErrAway) && d.sent.never(id) {
+	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Release, ID: id}, d.sent.mayKnow(id), nil)
+	if errors.Is(err, driver.ErrAway) && d.sent.isUnsent(id) {
 		err = nil
 	}
 	if err == nil {
-		d.sent.remove(id)
+		d.sent.removeAttempt(id)
 	}
 	return err
 }
 
-// Find lists the attempts that are known over there.
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Find}, false, nil)
+// FindAttempts lists the attempts that are known over there.
+func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Find}, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	return a.Found, nil
 }
 
-// Load says how busy it is over there.
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Load}, false, nil)
+// MeasureLoad says how busy it is over there.
+func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Load}, false, nil)
 	if err != nil || a.Load == nil {
-		return driver.Load{}, orNothing(err)
+		return driver.Load{}, emptyAnswerError(err)
 	}
 	return *a.Load, nil
 }
 
-// Survey says what there is over there.
-func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Survey}, false, nil)
+// SurveyHosts says what there is over there.
+func (d *Driver) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Survey}, false, nil)
 	if err != nil || a.Survey == nil {
-		return nil, orNothing(err)
+		return nil, emptyAnswerError(err)
 	}
 	return a.Survey, nil
 }
 
-// Wait says how long a newcomer would wait there.
-func (d *Driver) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Wait, Need: &n}, false, nil)
+// EstimateWait says how long a newcomer would wait there.
+func (d *Driver) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Wait, Need: &n}, false, nil)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return driver.Wait{Known: true, Why: "there is no queue"}, nil
 	case err != nil || a.Wait == nil:
-		return driver.Wait{}, orNothing(err)
+		return driver.Wait{}, emptyAnswerError(err)
 	}
 	return *a.Wait, nil
 }
 
-// Why says why an attempt waits there.
-func (d *Driver) Why(ctx context.Context, id driver.ID) (string, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Why, ID: id}, false, nil)
+// ExplainWait says why an attempt waits there.
+func (d *Driver) ExplainWait(ctx context.Context, id driver.ID) (string, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Why, ID: id}, false, nil)
 	if err != nil {
 		return "", err
 	}
 	return a.Why, nil
 }
 
-// orNothing is for an answer that lacks what was asked for.
-func orNothing(err error) error {
+// emptyAnswerError is for an answer that lacks what was asked for.
+func emptyAnswerError(err error) error {
 	if err == nil {
 		err = errors.New("the outpost's answer is empty")
 	}
 	return err
 }
 
-// ask sends a request. Without a connection it answers ErrAway at once, unless
+// sendRequest sends a request. Without a connection it answers ErrAway at once, unless
 // the request, or one like it, may have been sent before (sent): then it is
 // repeated over the next connection, as long as ctx lasts. before is called when
 // it is about to be sent.
-func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before func() error) (*talk.Answer, error) {
+func (d *Driver) sendRequest(ctx context.Context, q *talk.Request, sent bool, before func() error) (*talk.Answer, error) {
 	insist := q.Do == talk.Start || q.Do == talk.Release
 	d.asked.Add(1)
 	defer d.asked.Add(-1)
@@ -253,12 +253,12 @@ func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before fun
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s, why, changed := d.now()
+		s, why, changed := d.currentSession()
 		if s != nil {
-			a, went, err := s.link.Ask(ctx, q, before)
+			a, went, err := s.link.SendRequest(ctx, q, before)
 			switch {
 			case err == nil:
-				return a, a.Err()
+				return a, a.ToError()
 			case ctx.Err() != nil:
 				return nil, ctx.Err()
 			case errors.Is(err, errRegister):
@@ -266,10 +266,10 @@ func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before fun
 			}
 			sent = sent || went
 			why = err
-			s.broken()
+			s.closeLink()
 		}
 		if why != nil && (!sent || !insist) {
-			return nil, d.away(why)
+			return nil, d.awayError(why)
 		}
 		select {
 		case <-changed:
@@ -280,8 +280,8 @@ func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before fun
 	}
 }
 
-// away says that the cluster is out of reach, and why.
-func (d *Driver) away(why error) error {
+// awayError says that the cluster is out of reach, and why.
+func (d *Driver) awayError(why error) error {
 	if d.ctx.Err() != nil {
 		return errClosed
 	}

@@ -31,49 +31,49 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 		name string
 		cut  func(*world)
 	}{
-		{"TheConnection", func(w *world) { w.sshd.Cut() }},
+		{"TheConnection", func(w *world) { w.sshd.CutConnections() }},
 		{"TheClient", func(w *world) { killAll(w.clients(), syscall.SIGKILL) }},
 		{"TheOutpost", func(w *world) { killAll(w.outposts(), syscall.SIGKILL) }},
-		{"TheNetworkUnnoticed", func(w *world) { w.sshd.Freeze() }},
+		{"TheNetworkUnnoticed", func(w *world) { w.sshd.FreezeConnections() }},
 		{"TheOutpostUnnoticed", func(w *world) { killAll(w.outposts(), syscall.SIGSTOP) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // all of these wait most of the time
 			sshd := sshdtest.Start(t)
 			w := newWorld(t, sshd)
-			d, stays, ends := w.open(), w.Attempt(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
+			d, stays, ends := w.open(), w.AttemptFor(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
 			for _, a := range []*wire.Attempt{stays, ends} {
-				if err := d.Start(t.Context(), a); err != nil {
+				if err := d.StartAttempt(t.Context(), a); err != nil {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "both to run", func() bool { return w.Started(stays) == 1 && w.Started(ends) == 1 })
+			eventually(t, "both to run", func() bool { return w.StartCount(stays) == 1 && w.StartCount(ends) == 1 })
 			began := time.Now()
 			c.cut(w)
 			if err := os.WriteFile(w.notes(ends)+".go", nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			// A request whose fate is not known is repeated until it is.
-			waits := w.Attempt(drivertest.Stays)
-			if err := d.Start(t.Context(), waits); err != nil && !errors.Is(err, driver.ErrAway) {
+			waits := w.AttemptFor(drivertest.Stays)
+			if err := d.StartAttempt(t.Context(), waits); err != nil && !errors.Is(err, driver.ErrAway) {
 				t.Error(err)
 			}
-			eventually(t, "the cluster to be within reach", func() bool { _, err := d.Load(t.Context()); return err == nil })
+			eventually(t, "the cluster to be within reach", func() bool { _, err := d.MeasureLoad(t.Context()); return err == nil })
 			t.Logf("within reach again after %v", time.Since(began))
-			if err := d.Start(t.Context(), waits); err != nil {
+			if err := d.StartAttempt(t.Context(), waits); err != nil {
 				t.Error(err)
 			}
 			eventually(t, "the end to be heard", func() bool { return heard(w, ends, wire.Ended) == 1 })
-			eventually(t, "the last to begin", func() bool { return w.Started(waits) == 1 })
+			eventually(t, "the last to begin", func() bool { return w.StartCount(waits) == 1 })
 			for _, a := range []*wire.Attempt{stays, ends, waits} {
-				if err := d.Release(t.Context(), idOf(a)); err != nil {
+				if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 					t.Error(err)
 				}
-				if w.Started(a) != 1 || w.Living(a) > 0 || heard(w, a, wire.Lost) > 0 {
-					t.Errorf("job %d began %d times, %d live, lost %d times", a.Job, w.Started(a), w.Living(a), heard(w, a, wire.Lost))
+				if w.StartCount(a) != 1 || w.LivingProcesses(a) > 0 || heard(w, a, wire.Lost) > 0 {
+					t.Errorf("job %d began %d times, %d live, lost %d times", a.Job, w.StartCount(a), w.LivingProcesses(a), heard(w, a, wire.Lost))
 				}
 			}
-			sshd.Cut() // what is frozen
+			sshd.CutConnections() // what is frozen
 		})
 	}
 }
@@ -87,17 +87,17 @@ func killAll(pids []int, sig syscall.Signal) {
 func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sshdtest.Start(t))
-	d, known, unknown := w.open(), w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
-	if err := d.Start(t.Context(), known); err != nil {
+	d, known, unknown := w.open(), w.AttemptFor(drivertest.Stays), w.AttemptFor(drivertest.Stays)
+	if err := d.StartAttempt(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
-	w.sshd.Down(true)
-	eventually(t, "it to be noticed", func() bool { _, err := d.Load(t.Context()); return errors.Is(err, driver.ErrAway) })
+	w.sshd.SetDown(true)
+	eventually(t, "it to be noticed", func() bool { _, err := d.MeasureLoad(t.Context()); return errors.Is(err, driver.ErrAway) })
 	began := time.Now()
-	if err := d.Start(t.Context(), unknown); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "cluster far") {
+	if err := d.StartAttempt(t.Context(), unknown); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "cluster far") {
 		t.Errorf("start: %v", err)
 	}
-	if err := d.Release(t.Context(), idOf(unknown)); err != nil {
+	if err := d.ReleaseAttempt(t.Context(), idOf(unknown)); err != nil {
 		t.Errorf("an attempt that was never sent cannot be given up: %v", err)
 	}
 	if took := time.Since(began); took > 30*time.Second {
@@ -106,10 +106,10 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 	// What may be known over there is not given up, also not by the next driver.
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		if err := d.Start(ctx, known); !errors.Is(err, context.DeadlineExceeded) {
+		if err := d.StartAttempt(ctx, known); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("start of what is known: %v", err)
 		}
-		if err := d.Release(ctx, idOf(known)); err == nil || errors.Is(err, driver.ErrAway) {
+		if err := d.ReleaseAttempt(ctx, idOf(known)); err == nil || errors.Is(err, driver.ErrAway) {
 			t.Errorf("release of what is known: %v", err)
 		}
 		cancel()
@@ -123,12 +123,12 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 		w.mu.Unlock()
 	}
 	released := make(chan error)
-	go func() { released <- d.Release(t.Context(), idOf(known)) }()
-	w.sshd.Down(false)
+	go func() { released <- d.ReleaseAttempt(t.Context(), idOf(known)) }()
+	w.sshd.SetDown(false)
 	if err := <-released; err != nil {
 		t.Error(err)
 	}
-	if n := w.Living(known) + w.Started(unknown); n > 0 {
+	if n := w.LivingProcesses(known) + w.StartCount(unknown); n > 0 {
 		t.Errorf("%d live", n)
 	}
 }
@@ -146,8 +146,8 @@ func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
 	}
 	for _, w := range worlds {
 		all.Go(func() {
-			d, a := w.open(), w.Attempt(drivertest.Ends)
-			if err := d.Start(t.Context(), a); err != nil {
+			d, a := w.open(), w.AttemptFor(drivertest.Ends)
+			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Error(err)
 			}
 			eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -190,8 +190,8 @@ func TestABinaryThatIsThereAlreadyIsNotBroughtAgain(t *testing.T) {
 func TestTheLaterDriverTakesOver(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
 	first := w.open()
-	a := w.Attempt(drivertest.Stays)
-	if err := first.Start(t.Context(), a); err != nil {
+	a := w.AttemptFor(drivertest.Stays)
+	if err := first.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	w.driver = nil // it is not closed: its broker hangs
@@ -200,11 +200,11 @@ func TestTheLaterDriverTakesOver(t *testing.T) {
 	w.opt.FirstPause = time.Hour
 	second := w.open()
 	eventually(t, "the later one to find what runs", func() bool {
-		found, err := second.Find(t.Context())
+		found, err := second.FindAttempts(t.Context())
 		return err == nil && slices.Contains(found, driver.Found{ID: idOf(a), Alive: true})
 	})
 	_ = first.Close()
-	if err := second.Release(t.Context(), idOf(a)); err != nil {
+	if err := second.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 		t.Error(err)
 	}
 }
@@ -217,8 +217,8 @@ func TestWhatSshSaysIsExplained(t *testing.T) {
 		host    string
 		want    []string
 	}{
-		{"Password", sshd.Stranger(), sshd.Host(), []string{"cluster far", "password", "ssh-agent", "ssh ", "-fNM"}},
-		{"HostKey", sshd.Unknown(), sshd.Host(), []string{"cluster far", "host key", "once by hand"}},
+		{"Password", sshd.StrangerOptions(), sshd.Host(), []string{"cluster far", "password", "ssh-agent", "ssh ", "-fNM"}},
+		{"HostKey", sshd.UnknownHostOptions(), sshd.Host(), []string{"cluster far", "host key", "once by hand"}},
 		{"NoSuchHost", []string{"-F", "none"}, "no.such.host.invalid", []string{"cluster far", "no.such.host.invalid"}},
 		{"NobodyListens", []string{"-F", "none", "-p", "1"}, "127.0.0.1", []string{"cluster far", "refused"}},
 	} {
@@ -230,7 +230,7 @@ func TestWhatSshSaysIsExplained(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = d.Close() }()
-			_, err = d.Load(t.Context())
+			_, err = d.MeasureLoad(t.Context())
 			if !errors.Is(err, driver.ErrAway) {
 				t.Fatalf("got %v", err)
 			}
@@ -255,12 +255,12 @@ func TestAConnectionThatTheUserOpenedIsUsed(t *testing.T) {
 	}
 	defer func() { _ = os.RemoveAll(control) }()
 	w.opt.Control = control
-	w.opt.SSHOptions = w.sshd.Stranger()
+	w.opt.SSHOptions = w.sshd.StrangerOptions()
 	d, err := remote.New(w.opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Load(t.Context())
+	_, err = d.MeasureLoad(t.Context())
 	_ = d.Close()
 	_, path, ok := strings.Cut(err.Error(), "-S ")
 	path, _, ok2 := strings.Cut(path, " ")
@@ -271,9 +271,9 @@ func TestAConnectionThatTheUserOpenedIsUsed(t *testing.T) {
 	defer master()
 	w.open()
 	// That which was refused may still be on its way out.
-	eventually(t, "one connection to be left", func() bool { return w.sshd.Connections() == 1 })
+	eventually(t, "one connection to be left", func() bool { return w.sshd.ConnectionCount() == 1 })
 	w.Close()
-	w.opt.SSHOptions, w.opt.Control = w.sshd.Options(), ""
+	w.opt.SSHOptions, w.opt.Control = w.sshd.ClientOptions(), ""
 }
 
 func TestWhatAShellSaysBeforeDoesNotDisturb(t *testing.T) {
@@ -285,8 +285,8 @@ func TestWhatAShellSaysBeforeDoesNotDisturb(t *testing.T) {
 func TestAFolderWithALongNameIsNoHindrance(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
 	w.settle(filepath.Join(w.opt.Settings.Dir, strings.Repeat("long name ", 12), strings.Repeat("x", 60)))
-	d, a := w.open(), w.Attempt(drivertest.Ends)
-	if err := d.Start(t.Context(), a); err != nil {
+	d, a := w.open(), w.AttemptFor(drivertest.Ends)
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
@@ -308,17 +308,17 @@ func TestWithoutAFolderItIsBelowTheHomeFolder(t *testing.T) {
 func TestTheSurveySaysWhatMachineItIs(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
 	d := w.open()
-	s, err := d.Survey(t.Context())
+	s, err := d.SurveyHosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Procs() < 1 || len(s.Hosts) != 1 || s.Hosts[0].Memory < 1<<26 || s.Hosts[0].Speed <= 0 || !slices.Contains(s.Methods, "restart") {
+	if s.TotalProcs() < 1 || len(s.Hosts) != 1 || s.Hosts[0].Memory < 1<<26 || s.Hosts[0].Speed <= 0 || !slices.Contains(s.Methods, "restart") {
 		t.Errorf("%+v", s)
 	}
-	if wait, err := d.Wait(t.Context(), driver.Need{Procs: 1}); err != nil || !wait.Known || wait.Seconds != 0 {
+	if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: 1}); err != nil || !wait.Known || wait.Seconds != 0 {
 		t.Errorf("%+v %v", wait, err)
 	}
-	if why, err := d.Why(t.Context(), driver.ID{Job: 1, Epoch: 1}); err != nil || why != "" {
+	if why, err := d.ExplainWait(t.Context(), driver.ID{Job: 1, Epoch: 1}); err != nil || why != "" {
 		t.Errorf("%q %v", why, err)
 	}
 }

@@ -9,11 +9,11 @@ import (
 
 var _ driver.Sensor = (*Driver)(nil)
 
-// Sense has something measured over there.
-func (d *Driver) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
-	a, err := d.ask(ctx, &talk.Request{Do: talk.Sense, Sense: &q}, false, nil)
+// MeasureHosts has something measured over there.
+func (d *Driver) MeasureHosts(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Sense, Sense: &q}, false, nil)
 	if err != nil || a.Sensed == nil {
-		return driver.Sensed{}, orNothing(err)
+		return driver.Sensed{}, emptyAnswerError(err)
 	}
 	return *a.Sensed, nil
 }

@@ -31,9 +31,9 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "outpost":
-		os.Exit(outpost.Main())
+		os.Exit(outpost.RunOutpost())
 	case len(os.Args) == 3 && os.Args[1] == "agent":
-		os.Exit(drivertest.Agent(os.Args[2]))
+		os.Exit(drivertest.RunAgent(os.Args[2]))
 	}
 	dir, err := os.MkdirTemp("", "godwit-remote-")
 	if err != nil {
@@ -72,7 +72,7 @@ func newWorld(t testing.TB, sshd *sshdtest.Server) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.Options(), Socket: w.broker.Socket, Owner: "me",
+	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.ClientOptions(), Socket: w.broker.Socket, Owner: "me",
 		Sent:       filepath.Join(w.dir, "sent"),
 		Settings:   driver.Settings{Kind: "local", Dir: far},
 		FirstPause: 50 * time.Millisecond, LongPause: time.Second,
@@ -109,18 +109,18 @@ func (w *world) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d := w.open()
-	found, err := d.Find(ctx)
+	found, err := d.FindAttempts(ctx)
 	if err != nil {
 		w.t.Error(err)
 	}
 	for _, f := range found {
-		if err := d.Release(ctx, f.ID); err != nil {
+		if err := d.ReleaseAttempt(ctx, f.ID); err != nil {
 			w.t.Error(err)
 		}
 	}
 	w.Close()
 	for _, a := range w.attempts {
-		if n := w.Living(a); n > 0 {
+		if n := w.LivingProcesses(a); n > 0 {
 			w.t.Errorf("%d processes of job %d live on", n, a.Job)
 		}
 	}
@@ -175,7 +175,7 @@ func (w *world) open() *remote.Driver {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		if _, err = d.Find(ctx); err == nil {
+		if _, err = d.FindAttempts(ctx); err == nil {
 			return d
 		}
 		if ctx.Err() != nil {
@@ -185,7 +185,7 @@ func (w *world) open() *remote.Driver {
 	}
 }
 
-func (w *world) Open() driver.Driver { return w.open() }
+func (w *world) OpenDriver() driver.Driver { return w.open() }
 
 func (w *world) Close() {
 	w.mu.Lock()
@@ -200,7 +200,7 @@ func (w *world) Close() {
 }
 
 // The programs note that they began, and their processes, in a file.
-func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
 	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
 	return w.attempt(map[drivertest.Program]string{
@@ -234,7 +234,7 @@ func (w *world) lines(a *wire.Attempt) []string {
 	return strings.Fields(string(data))
 }
 
-func (w *world) Started(a *wire.Attempt) int {
+func (w *world) StartCount(a *wire.Attempt) int {
 	n := 0
 	for _, line := range w.lines(a) {
 		if line == "began" {
@@ -244,14 +244,14 @@ func (w *world) Started(a *wire.Attempt) int {
 	return n
 }
 
-func (w *world) Living(a *wire.Attempt) int {
+func (w *world) LivingProcesses(a *wire.Attempt) int {
 	n := 0
 	for _, line := range w.lines(a) {
 		if pid, err := strconv.Atoi(line); err == nil && lives(pid, "sleep", "sh") {
 			n++
 		}
 	}
-	left, err := proctree.Leftovers(a.Mark)
+	left, err := proctree.MarkedProcesses(a.Mark)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -272,9 +272,9 @@ func lives(pid int, names ...string) bool {
 	return len(names) == 0
 }
 
-func (w *world) Heard(a *wire.Attempt) []wire.Message { return w.broker.Heard(idOf(a)) }
+func (w *world) HeardMessages(a *wire.Attempt) []wire.Message { return w.broker.HeardFrom(idOf(a)) }
 
-func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
+func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
@@ -309,7 +309,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 func heard(w *world, a *wire.Attempt, k wire.Kind) int {
 	n := 0
-	for _, m := range w.Heard(a) {
+	for _, m := range w.HeardMessages(a) {
 		if m.Kind == k {
 			n++
 		}

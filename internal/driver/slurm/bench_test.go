@@ -55,21 +55,21 @@ func benchSubmit(b *testing.B) {
 		d := w.OpenBatch()
 		var list []*wire.Attempt
 		for range jobs + 1 {
-			list = append(list, w.Attempt(drivertest.Ends))
+			list = append(list, w.AttemptFor(drivertest.Ends))
 		}
-		if err := d.Start(b.Context(), list[jobs]); err != nil { // which brings the agent's binary
+		if err := d.StartAttempt(b.Context(), list[jobs]); err != nil { // which brings the agent's binary
 			b.Fatal(err)
 		}
 		start := time.Now()
 		each(jobs, atOnce, func(i int) {
-			if err := d.Start(b.Context(), list[i]); err != nil {
+			if err := d.StartAttempt(b.Context(), list[i]); err != nil {
 				b.Error(err)
 			}
 		})
 		took := time.Since(start)
 		start = time.Now()
 		each(jobs, jobs, func(i int) {
-			if err := d.Release(b.Context(), batchtest.ID(list[i])); err != nil {
+			if err := d.ReleaseAttempt(b.Context(), batchtest.AttemptID(list[i])); err != nil {
 				b.Error(err)
 			}
 		})
@@ -112,18 +112,18 @@ func benchWatch(b *testing.B) {
 	const many = 1000
 	var list []*wire.Attempt
 	for range many {
-		list = append(list, w.Attempt(drivertest.Ends))
+		list = append(list, w.AttemptFor(drivertest.Ends))
 	}
 	each(many, 16, func(i int) {
-		if err := d.Start(b.Context(), list[i]); err != nil {
+		if err := d.StartAttempt(b.Context(), list[i]); err != nil {
 			b.Error(err)
 		}
 	})
 	waiting := func() bool {
-		why, err := d.Why(b.Context(), batchtest.ID(list[0]))
+		why, err := d.ExplainWait(b.Context(), batchtest.AttemptID(list[0]))
 		return err == nil && strings.Contains(why, "waits")
 	}
-	w.Until("the queue to be seen", waiting)
+	w.WaitUntil("the queue to be seen", waiting)
 	self, children := spent(b, syscall.RUSAGE_SELF), spent(b, syscall.RUSAGE_CHILDREN)
 	start := time.Now()
 	time.Sleep(30 * time.Second)

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	batchtest.Agent(agent.Guard, agent.Main)
+	batchtest.ActAsAgent(agent.RunGuard, agent.RunAgent)
 	goleak.VerifyTestMain(m)
 }
 
@@ -61,7 +61,7 @@ func onAClusterAs(t testing.TB, who string, nodes, cpus int, flags []string, mor
 	defer answers.Close()
 	defer out.Close()
 	argv := append([]string{"env", inside + "=1", "SLURM_CONF=" + c.Env["SLURM_CONF"], "TMPDIR=" + c.User.Home, program}, flags...)
-	cmd := c.Command(argv...)
+	cmd := c.UserCommand(argv...)
 	if who == root {
 		cmd = c.Hosts.Head.Command(context.Background(), argv...)
 	}
@@ -97,7 +97,7 @@ func serve(c *slurmtest.Cluster, asks io.Reader, answers io.Writer) {
 			c.KillNodeDaemon(f[1])
 		case "revive":
 			c.StartNodeDaemon(f[1])
-			c.Ready()
+			c.AwaitReady()
 		default: // a command of Slurm, as root
 			out, err := c.Hosts.Head.Command(context.Background(), append([]string{"env", "SLURM_CONF=" + c.Env["SLURM_CONF"]}, f...)...).CombinedOutput()
 			if err != nil {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// askAccountingAgain is how long it is believed that there is no accounting.
-	askAccountingAgain = time.Hour
-	// oneByOne is how many jobs are asked for one at a time; if they are more, all
+	// accountingRetryInterval is how long it is believed that there is no accounting.
+	accountingRetryInterval = time.Hour
+	// maxSingleQueries is how many jobs are asked for one at a time; if they are more, all
 	// jobs that the controller knows are listed.
-	oneByOne = 8
+	maxSingleQueries = 8
 )
 
-// Ended says how jobs ended: by the accounting, which says most and for longest;
+// JobEndings says how jobs ended: by the accounting, which says most and for longest;
 // those that are not in it, or if there is none, by the controller, which knows
 // them for some minutes.
-func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.Ending, error) {
+func (m *Manager) JobEndings(ctx context.Context, ids []string) (map[string]batch.Ending, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !isNumber(id) })
-	endings := m.accounted(ctx, ids)
+	endings := m.endingsFromAccounting(ctx, ids)
 	left := slices.DeleteFunc(ids, func(id string) bool { _, ok := endings[id]; return ok })
 	if len(left) == 0 {
 		return endings, nil
 	}
-	for _, args := range questions(left) {
-		a, err := m.run(ctx, command{name: "scontrol", args: args, limit: toAnswer})
+	for _, args := range scontrolQueries(left) {
+		a, err := m.run(ctx, command{name: "scontrol", args: args, limit: commandTimeout})
 		if err != nil {
 			if strings.Contains(a.said, "Invalid job id") {
 				continue // it is forgotten
 			}
-			return nil, judge(a, err)
+			return nil, classifyError(a, err)
 		}
 		for id, e := range parseJobs(a.out) {
 			if slices.Contains(left, id) {
@@ -46,9 +46,9 @@ func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.End
 	return endings, nil
 }
 
-func questions(ids []string) [][]string {
+func scontrolQueries(ids []string) [][]string {
 	all := []string{"--oneliner", "show", "job"}
-	if len(ids) > oneByOne {
+	if len(ids) > maxSingleQueries {
 		return [][]string{all}
 	}
 	var list [][]string
@@ -58,19 +58,19 @@ func questions(ids []string) [][]string {
 	return list
 }
 
-// accounted asks the accounting. If there is none, or it does not answer, that is
+// endingsFromAccounting asks the accounting. If there is none, or it does not answer, that is
 // not for long a reason to ask.
-func (m *Manager) accounted(ctx context.Context, ids []string) map[string]batch.Ending {
+func (m *Manager) endingsFromAccounting(ctx context.Context, ids []string) map[string]batch.Ending {
 	endings := map[string]batch.Ending{}
 	m.mu.Lock()
-	none := !m.noSacct.IsZero() && m.clock.Since(m.noSacct) < askAccountingAgain
+	none := !m.noSacct.IsZero() && m.clock.Since(m.noSacct) < accountingRetryInterval
 	m.mu.Unlock()
 	if none {
 		return endings
 	}
 	const most = 500 // on one command line
 	for part := range slices.Chunk(ids, most) {
-		a, err := m.run(ctx, command{name: "sacct", limit: toAnswer,
+		a, err := m.run(ctx, command{name: "sacct", limit: commandTimeout,
 			// Not as JSON: there, what failed has the return code 0.
 			args: []string{"--parsable2", "--noheader", "--allocations", "--format=JobIDRaw,State,ExitCode", "--jobs=" + strings.Join(part, ",")}})
 		if err != nil {
@@ -79,7 +79,7 @@ func (m *Manager) accounted(ctx context.Context, ids []string) map[string]batch.
 				m.noSacct = m.clock()
 				m.mu.Unlock()
 			}
-			m.log.Debug("the accounting does not answer", "err", judge(a, err))
+			m.log.Debug("the accounting does not answer", "err", classifyError(a, err))
 			return endings
 		}
 		for id, e := range parseAccounts(a.out) {
@@ -110,7 +110,7 @@ func parseAccounts(out string) map[string]batch.Ending {
 func parseJobs(out string) map[string]batch.Ending {
 	endings := map[string]batch.Ending{}
 	for line := range strings.Lines(out) {
-		f := fields(line)
+		f := keyValues(line)
 		id, state := f["JobId"], f["JobState"]
 		if !isNumber(id) || !isOver(state) {
 			continue
@@ -139,9 +139,9 @@ func causeOf(state string) string {
 	return ""
 }
 
-// fields are the words of the form key=value of a line, the first of each key. A
+// keyValues are the words of the form key=value of a line, the first of each key. A
 // value with spaces ends at the first of them.
-func fields(line string) map[string]string {
+func keyValues(line string) map[string]string {
 	f := map[string]string{}
 	for word := range strings.FieldsSeq(line) {
 		if key, value, ok := strings.Cut(word, "="); ok {

@@ -18,12 +18,12 @@ var (
 	_ batch.Shrinker = (*Manager)(nil)
 )
 
-// longestHold bounds reservations of jobs that say no time.
-const longestHold = 24 * time.Hour
+// maxReservation bounds reservations of jobs that say no time.
+const maxReservation = 24 * time.Hour
 
-// Hold makes an advance reservation, for which Slurm wants an operator. One that
+// HoldHosts makes an advance reservation, for which Slurm wants an operator. One that
 // nobody uses goes by itself.
-func (m *Manager) Hold(ctx context.Context, name string, from time.Time, n driver.Need) error {
+func (m *Manager) HoldHosts(ctx context.Context, name string, from time.Time, n driver.Need) error {
 	me, err := user.Current()
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (m *Manager) Hold(ctx context.Context, name string, from time.Time, n drive
 	}
 	length := n.Time
 	if length <= 0 {
-		length = longestHold
+		length = maxReservation
 	}
 	args := []string{"create", "reservation", "ReservationName=" + name, "Users=" + me.Username, "StartTime=" + start,
 		"Duration=" + strconv.FormatInt(int64((length+time.Minute-1)/time.Minute), 10)}
@@ -46,32 +46,32 @@ func (m *Manager) Hold(ctx context.Context, name string, from time.Time, n drive
 	if m.opt.Partition != "" {
 		args = append(args, "PartitionName="+m.opt.Partition)
 	}
-	a, err := m.run(ctx, command{name: "scontrol", args: args, limit: toSubmit, submits: true, utc: true})
-	if err == nil || m.holds(ctx, name) {
+	a, err := m.run(ctx, command{name: "scontrol", args: args, limit: submitTimeout, submits: true, utc: true})
+	if err == nil || m.hasReservation(ctx, name) {
 		return nil
 	}
-	return judge(a, err)
+	return classifyError(a, err)
 }
 
-// holds says whether there is a reservation of that name.
-func (m *Manager) holds(ctx context.Context, name string) bool {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "reservation", name}, limit: toAnswer})
-	return err == nil && fields(a.out)["ReservationName"] == name
+// hasReservation says whether there is a reservation of that name.
+func (m *Manager) hasReservation(ctx context.Context, name string) bool {
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "reservation", name}, limit: commandTimeout})
+	return err == nil && keyValues(a.out)["ReservationName"] == name
 }
 
-// LetGo deletes a reservation.
-func (m *Manager) LetGo(ctx context.Context, name string) error {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"delete", "ReservationName=" + name}, limit: toSubmit, submits: true})
+// DropHold deletes a reservation.
+func (m *Manager) DropHold(ctx context.Context, name string) error {
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"delete", "ReservationName=" + name}, limit: submitTimeout, submits: true})
 	if err == nil || strings.Contains(a.said, "reservation is invalid") {
 		return nil
 	}
-	return judge(a, err)
+	return classifyError(a, err)
 }
 
-// Shrink takes hosts away. Slurm keeps the first ones, on which the script runs.
+// ShrinkJob takes hosts away. Slurm keeps the first ones, on which the script runs.
 // scontrol leaves a script in the folder in which it runs, for shells whose job
 // has shrunk; nobody wants that.
-func (m *Manager) Shrink(ctx context.Context, job string, hosts int) error {
+func (m *Manager) ShrinkJob(ctx context.Context, job string, hosts int) error {
 	if !isNumber(job) {
 		return fmt.Errorf("%w: %q is no job", driver.ErrRefused, job)
 	}
@@ -80,9 +80,9 @@ func (m *Manager) Shrink(ctx context.Context, job string, hosts int) error {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is small
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"update", "JobId=" + job, "NumNodes=" + strconv.Itoa(hosts)}, limit: toSubmit, submits: true, dir: dir})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"update", "JobId=" + job, "NumNodes=" + strconv.Itoa(hosts)}, limit: submitTimeout, submits: true, dir: dir})
 	if err != nil {
-		return judge(a, err)
+		return classifyError(a, err)
 	}
 	return nil
 }

@@ -36,12 +36,12 @@ var mishaps = []string{
 	"communication", "terminated",
 }
 
-// judge makes an error of what a command said.
-func judge(a answer, err error) error {
+// classifyError makes an error of what a command said.
+func classifyError(a answer, err error) error {
 	if errors.Is(err, driver.ErrAway) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	said := complaint(a.said)
+	said := errorText(a.said)
 	if said == "" {
 		return err
 	}
@@ -65,8 +65,8 @@ func judge(a answer, err error) error {
 	return errors.New(said)
 }
 
-// complaint is what a command said, without the names before it, in one line.
-func complaint(said string) string {
+// errorText is what a command said, without the names before it, in one line.
+func errorText(said string) string {
 	var lines []string
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
@@ -81,7 +81,7 @@ func complaint(said string) string {
 			lines = append(lines, line)
 		}
 	}
-	return short(strings.Join(lines, "; "))
+	return shortLine(strings.Join(lines, "; "))
 }
 
 // isHead says that these are words before a complaint that tell a user nothing.
@@ -93,8 +93,8 @@ func isHead(s string) bool {
 	return false
 }
 
-// short makes one line of a text, of a length that people read.
-func short(s string) string {
+// shortLine makes one line of a text, of a length that people read.
+func shortLine(s string) string {
 	const most = 400
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > most {

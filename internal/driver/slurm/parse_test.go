@@ -69,7 +69,7 @@ func TestTheQueueIsRead(t *testing.T) {
 func TestStatesMeanWhatTheySay(t *testing.T) {
 	for word, want := range map[string]batch.State{
 		"PENDING": batch.Pending, "CONFIGURING": batch.Pending, "REQUEUE_HOLD": batch.Pending, "RUNNING": batch.Running, "SUSPENDED": batch.Running,
-		"COMPLETING": batch.Leaving, "COMPLETED": over, "NODE_FAIL": over, "CANCELLED by 0": over, "CANCELLED+": over, "TIMEOUT": over,
+		"COMPLETING": batch.Leaving, "COMPLETED": jobGone, "NODE_FAIL": jobGone, "CANCELLED by 0": jobGone, "CANCELLED+": jobGone, "TIMEOUT": jobGone,
 		"NEW_STATE_OF_SLURM_99": batch.Running, // it is there
 	} {
 		if got, _ := stateOf(word); got != want {
@@ -136,7 +136,7 @@ func TestPartitionsAreRead(t *testing.T) {
 		"short,batch": {30 * time.Minute, 0}, "nowhere": {}} {
 		m := New(Options{Partition: names})
 		scripted(t, m, map[string]answer{"sinfo": {out: text}})
-		if usual, most := m.Limits(t.Context()); usual != want[0] || most != want[1] {
+		if usual, most := m.TimeLimits(t.Context()); usual != want[0] || most != want[1] {
 			t.Errorf("%s: %v, %v", names, usual, most)
 		}
 	}
@@ -214,7 +214,7 @@ func TestComplaintsAreJudged(t *testing.T) {
 		{"sbatch: error: something that nobody has seen", nil, "something that nobody has seen"},
 		{"", nil, "exit"},
 	} {
-		err := judge(answer{said: c.said}, errors.New("exit"))
+		err := classifyError(answer{said: c.said}, errors.New("exit"))
 		for _, kind := range []error{driver.ErrRefused, driver.ErrAway} {
 			if errors.Is(err, kind) != (c.is == kind) { //nolint:errorlint // it is one of the two
 				t.Errorf("%q: %v", c.said, err)
@@ -224,7 +224,7 @@ func TestComplaintsAreJudged(t *testing.T) {
 			t.Errorf("%q: %v", c.said, err)
 		}
 	}
-	if err := judge(answer{said: "Invalid"}, context.Canceled); errors.Is(err, driver.ErrRefused) {
+	if err := classifyError(answer{said: "Invalid"}, context.Canceled); errors.Is(err, driver.ErrRefused) {
 		t.Error(err)
 	}
 }
@@ -237,7 +237,7 @@ func TestOnlyJobsThatAreOverAreNoErrorOfCancel(t *testing.T) {
 		"scancel: error: Invalid job id 1\nscancel: error: Kill job error on job id 2: Access/permission denied": false,
 		"": false,
 	} {
-		if got := onlyOver(said); got != want {
+		if got := onlyFinishedJobs(said); got != want {
 			t.Errorf("%q: %v", said, got)
 		}
 	}
@@ -249,7 +249,7 @@ func TestCommandsGetAnEnvironmentOfTheirOwn(t *testing.T) {
 	}
 	t.Setenv("SLURM_CONF", "/around")
 	t.Setenv("KEPT", "yes")
-	env := environment(map[string]string{"PATH": "/mine", "SLURM_CLUSTERS": "leeds"})
+	env := commandEnvironment(map[string]string{"PATH": "/mine", "SLURM_CLUSTERS": "leeds"})
 	if strings.Contains(strings.Join(env, "\n"), "meddling") {
 		t.Errorf("%q", env)
 	}
@@ -258,7 +258,7 @@ func TestCommandsGetAnEnvironmentOfTheirOwn(t *testing.T) {
 			t.Errorf("%s=%s, want %s", name, got, want)
 		}
 	}
-	if got := valueOf(environment(map[string]string{"SLURM_CONF": "/mine"}), "SLURM_CONF"); got != "/mine" {
+	if got := valueOf(commandEnvironment(map[string]string{"SLURM_CONF": "/mine"}), "SLURM_CONF"); got != "/mine" {
 		t.Error(got)
 	}
 }
@@ -290,7 +290,7 @@ func TestAnOldSqueueIsAskedInItsOwnWay(t *testing.T) {
 		"squeue --user=": {out: "7|RUNNING|2026-11-15T10:05:40|n1|None|gw-1\n"},
 	})
 	for range 2 {
-		if got, err := m.Queue(t.Context(), "gw-"); err != nil || len(got) != 1 {
+		if got, err := m.ListQueue(t.Context(), "gw-"); err != nil || len(got) != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -307,7 +307,7 @@ func TestEndingsComeFromAccountingAndElseFromTheController(t *testing.T) {
 		"scontrol --oneliner show job 99": {said: "slurm_load_jobs error: Invalid job id specified"},
 	})
 	for range 2 {
-		got, err := m.Ended(t.Context(), []string{"13", "99", "nonsense"})
+		got, err := m.JobEndings(t.Context(), []string{"13", "99", "nonsense"})
 		if err != nil || len(got) != 1 || got["13"].How != "COMPLETED" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -318,17 +318,17 @@ func TestEndingsComeFromAccountingAndElseFromTheController(t *testing.T) {
 	m = New(Options{})
 	scripted(t, m, map[string]answer{"sacct": {out: "13|CANCELLED by 0|0:0\n"},
 		"scontrol --oneliner show job 14": {said: "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"}})
-	if got, err := m.Ended(t.Context(), []string{"13"}); err != nil || got["13"].How != "CANCELLED by 0" {
+	if got, err := m.JobEndings(t.Context(), []string{"13"}); err != nil || got["13"].How != "CANCELLED by 0" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := m.Ended(t.Context(), []string{"13", "14"}); !errors.Is(err, driver.ErrAway) {
+	if _, err := m.JobEndings(t.Context(), []string{"13", "14"}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("%v", err)
 	}
 	var many []string
 	for range 20 {
 		many = append(many, "13")
 	}
-	if q := questions(many); len(q) != 1 {
+	if q := scontrolQueries(many); len(q) != 1 {
 		t.Errorf("%d questions for 20 jobs", len(q))
 	}
 }
@@ -336,7 +336,7 @@ func TestEndingsComeFromAccountingAndElseFromTheController(t *testing.T) {
 func TestWhatIsAskedOfSbatch(t *testing.T) {
 	m := New(Options{Partition: "long", Options: []string{"--qos=short"}})
 	asked := scripted(t, m, map[string]answer{"sbatch": {out: "17\n"}})
-	id, err := m.Submit(t.Context(), &batch.Request{Name: "gw-1", Script: "/d/script", Output: "/d/100%/out",
+	id, err := m.SubmitJob(t.Context(), &batch.Request{Name: "gw-1", Script: "/d/script", Output: "/d/100%/out",
 		Need: driver.Need{Procs: 3, Nodes: 1, Memory: 1<<30 + 1, Time: 61 * time.Second}})
 	want := "sbatch --parsable --no-requeue --export=NONE -D / --input=/dev/null --open-mode=append --output=/d/100%%/out --job-name=gw-1 --ntasks=3 " +
 		"--cpus-per-task=1 --nodes=1 --mem=1025M --time=2 --partition=long --qos=short /d/script"
@@ -348,23 +348,23 @@ func TestWhatIsAskedOfSbatch(t *testing.T) {
 func TestAWaitWithoutEndIsAYear(t *testing.T) {
 	m := New(Options{})
 	scripted(t, m, map[string]answer{"sbatch --test-only": {out: "sbatch: Job 8 to start at 7470-12-16T04:53:40 using 1 processors on nodes n3 in partition batch\n"}})
-	if got, err := m.Wait(t.Context(), driver.Need{Procs: 1}); err != nil || !got.Known || got.Seconds != year {
+	if got, err := m.EstimateWait(t.Context(), driver.Need{Procs: 1}); err != nil || !got.Known || got.Seconds != year {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestACommandThatHangsIsEnded(t *testing.T) {
 	c := commands{dir: "/bin", env: os.Environ()}
-	if _, err := c.run(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond}); !errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("a question: %v", err)
 	}
-	if _, err := c.run(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond, submits: true}); err == nil || errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond, submits: true}); err == nil || errors.Is(err, driver.ErrAway) {
 		t.Errorf("a submission: %v", err)
 	}
-	if _, err := c.run(t.Context(), command{name: "not-there", limit: time.Minute, submits: true}); !errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(), command{name: "not-there", limit: time.Minute, submits: true}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("nothing to run: %v", err)
 	}
-	if _, err := (commands{env: []string{"PATH=/nowhere"}}).run(t.Context(), command{name: "sbatch", limit: time.Minute}); !errors.Is(err, driver.ErrAway) {
+	if _, err := (commands{env: []string{"PATH=/nowhere"}}).runCommand(t.Context(), command{name: "sbatch", limit: time.Minute}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("nothing to be found: %v", err)
 	}
 }
@@ -373,7 +373,7 @@ func FuzzQueue(f *testing.F) {
 	f.Add(recorded(f, "queue-22.05.txt"), "gw-")
 	f.Fuzz(func(t *testing.T, out, prefix string) {
 		for _, e := range parseQueue(out, prefix) {
-			if e.ID == "" || len(e.Hosts) > hostlist.Most || e.State < batch.Pending || e.State > batch.Leaving {
+			if e.ID == "" || len(e.Hosts) > hostlist.MaxHosts || e.State < batch.Pending || e.State > batch.Leaving {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -424,7 +424,7 @@ func FuzzSmallAnswers(f *testing.F) {
 		}
 		parseTest(s)
 		parseVersion(s)
-		if line := complaint(s); strings.ContainsAny(line, "\n\r") {
+		if line := errorText(s); strings.ContainsAny(line, "\n\r") {
 			t.Errorf("%q", line)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 // queueFormat: the name comes last, as it alone may hold the delimiter.
 const queueFormat = "%i|%T|%S|%N|%r|%j"
 
-// Queue lists our jobs that wait or run.
-func (m *Manager) Queue(ctx context.Context, prefix string) ([]batch.Entry, error) {
+// ListQueue lists our jobs that wait or run.
+func (m *Manager) ListQueue(ctx context.Context, prefix string) ([]batch.Entry, error) {
 	m.mu.Lock()
 	noMe := m.noMe
 	m.mu.Unlock()
@@ -23,15 +23,15 @@ func (m *Manager) Queue(ctx context.Context, prefix string) ([]batch.Entry, erro
 	if noMe {
 		who = []string{"--user=" + strconv.Itoa(os.Getuid())}
 	}
-	a, err := m.run(ctx, command{name: "squeue", args: append(who, "--noheader", "--format="+queueFormat), limit: toAnswer})
+	a, err := m.run(ctx, command{name: "squeue", args: append(who, "--noheader", "--format="+queueFormat), limit: commandTimeout})
 	if err != nil {
 		if !noMe && strings.Contains(a.said, "unrecognized option") {
 			m.mu.Lock()
 			m.noMe = true
 			m.mu.Unlock()
-			return m.Queue(ctx, prefix)
+			return m.ListQueue(ctx, prefix)
 		}
-		return nil, judge(a, err)
+		return nil, classifyError(a, err)
 	}
 	return parseQueue(a.out, prefix), nil
 }
@@ -45,10 +45,10 @@ func parseQueue(out, prefix string) []batch.Entry {
 			continue
 		}
 		state, waits := stateOf(f[1])
-		if state == over {
+		if state == jobGone {
 			continue
 		}
-		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: hostlist.Unfold(f[3]), Start: parseTime(f[2])}
+		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: hostlist.ExpandList(f[3]), Start: parseTime(f[2])}
 		if waits && f[4] != "None" {
 			e.Why, e.Hopeless = f[4], state == batch.Pending && isHopeless(f[4])
 		}
@@ -57,8 +57,8 @@ func parseQueue(out, prefix string) []batch.Entry {
 	return list
 }
 
-// over is the state of a job that has left the queue.
-const over batch.State = -1
+// jobGone is the state of a job that has left the queue.
+const jobGone batch.State = -1
 
 // stateOf reads a state of Slurm; it says whether it is one with a reason for
 // waiting. What is new to us is a job that is there.
@@ -74,7 +74,7 @@ func stateOf(s string) (state batch.State, waits bool) {
 		return batch.Leaving, false
 	}
 	if isOver(s) {
-		return over, false
+		return jobGone, false
 	}
 	return batch.Running, false
 }

@@ -36,7 +36,7 @@ func TestOnARealSlurm(t *testing.T) {
 	t.Run("Conformance", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, slurm.Options{}, nil) })
 	})
-	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, slurm.Options{}, nil)) })
+	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, slurm.Options{}, nil)) })
 	t.Run("TheClusterIsSurveyed", surveyed)
 	t.Run("ARefusalIsToldInSlurmsWords", refused)
 	t.Run("WhoIsNoOperatorHoldsNothing", notReserved)
@@ -53,7 +53,7 @@ func TestOnARealSlurm(t *testing.T) {
 
 func mustStart(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
 }
@@ -71,29 +71,29 @@ func letGo(t *testing.T, w *batchtest.World) {
 func surveyed(t *testing.T) {
 	w := newWorld(t, slurm.Options{}, nil)
 	d := w.OpenBatch()
-	s, err := d.Survey(t.Context())
+	s, err := d.SurveyHosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Slurm 2") || len(s.Notes) != 0 ||
+	if len(s.Hosts) != 2 || s.TotalProcs() != 8 || !strings.HasPrefix(s.Manager, "Slurm 2") || len(s.Notes) != 0 ||
 		s.Hosts[0].Name != "n1" || s.Hosts[0].Memory != 2000<<20 || s.Hosts[0].Partitions[0] != "batch" {
 		t.Errorf("%+v", s)
 	}
-	if got, err := d.Wait(t.Context(), driver.Need{Procs: 2, Time: time.Minute}); err != nil || !got.Known || got.Seconds > 3600 {
+	if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: 2, Time: time.Minute}); err != nil || !got.Known || got.Seconds > 3600 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := d.Wait(t.Context(), driver.Need{Procs: 100}); !errors.Is(err, driver.ErrRefused) {
+	if _, err := d.EstimateWait(t.Context(), driver.Need{Procs: 100}); !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
-	a := w.Attempt(drivertest.Stays)
+	a := w.AttemptFor(drivertest.Stays)
 	a.Procs = 4
 	mustStart(t, d, a)
-	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
-	w.Until("that to be known", func() bool {
-		why, err := d.Why(t.Context(), batchtest.ID(a))
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
+	w.WaitUntil("that to be known", func() bool {
+		why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(a))
 		return err == nil && strings.Contains(why, " runs on n") && !strings.Contains(why, ",")
 	})
-	nowhere, err := newWorld(t, slurm.Options{Partition: "nowhere"}, nil).OpenBatch().Survey(t.Context())
+	nowhere, err := newWorld(t, slurm.Options{Partition: "nowhere"}, nil).OpenBatch().SurveyHosts(t.Context())
 	if err != nil || len(nowhere.Notes) != 1 || nowhere.Notes[0] != "there is no partition nowhere; there are batch" {
 		t.Errorf("%+v, %v", nowhere, err)
 	}
@@ -111,9 +111,9 @@ func refused(t *testing.T) {
 		{slurm.Options{Options: []string{"--constraint=nothing"}}, 0, "Invalid feature specification"},
 	} {
 		w := newWorld(t, c.options, nil)
-		a := w.Attempt(drivertest.Ends)
+		a := w.AttemptFor(drivertest.Ends)
 		a.Spec.Memory = c.memory
-		if err := w.OpenBatch().Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.want) {
+		if err := w.OpenBatch().StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
@@ -122,11 +122,11 @@ func refused(t *testing.T) {
 // Slurm takes jobs that are too large for it, and lets them wait.
 func hopeless(t *testing.T) {
 	w := newWorld(t, slurm.Options{}, nil)
-	a := w.Attempt(drivertest.Ends)
+	a := w.AttemptFor(drivertest.Ends)
 	a.Procs = 100
 	mustStart(t, w.OpenBatch(), a)
-	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-	if m := w.Heard(a); !strings.Contains(m[len(m)-1].Why, ": PartitionConfig") || w.Started(a) != 0 {
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
+	if m := w.HeardMessages(a); !strings.Contains(m[len(m)-1].Why, ": PartitionConfig") || w.StartCount(a) != 0 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -152,34 +152,36 @@ func answerLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, slurm.Options{Commands: dir}, nil)
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, a)
-	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
 	taken, err := os.ReadFile(filepath.Join(dir, "taken"))
-	if n := len(strings.Fields(string(taken))); n != 1 || err != nil || w.Started(a) != 1 {
-		t.Errorf("%d jobs, %v; it began %d times", n, err, w.Started(a))
+	if n := len(strings.Fields(string(taken))); n != 1 || err != nil || w.StartCount(a) != 1 {
+		t.Errorf("%d jobs, %v; it began %d times", n, err, w.StartCount(a))
 	}
 }
 
 func cancelled(t *testing.T) {
 	w := newWorld(t, slurm.Options{Options: []string{"--hold"}}, nil)
-	d, waits := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	d, waits := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, waits)
 	outside(t, "scancel", "--user=alice", "--state=PENDING")
-	w.Until("the loss to be heard", func() bool { return w.Told(waits, wire.Lost) == 1 })
-	m := w.Heard(waits)
-	if why := m[len(m)-1].Why; !strings.Contains(why, "CANCELLED") || w.Started(waits) != 0 {
+	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(waits, wire.Lost) == 1 })
+	m := w.HeardMessages(waits)
+	if why := m[len(m)-1].Why; !strings.Contains(why, "CANCELLED") || w.StartCount(waits) != 0 {
 		t.Errorf("%q", why)
 	}
 	// One that runs is told to go, and ended if it does not.
 	w = newWorld(t, slurm.Options{}, nil)
-	d, runs := w.OpenBatch(), w.Attempt(drivertest.Stays)
+	d, runs := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
 	mustStart(t, d, runs)
-	w.Until("the program to begin", func() bool { return w.Started(runs) == 1 })
-	outside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.Prefix(), runs))
-	w.Until("that to be heard", func() bool { return w.Told(runs, wire.Lost)+w.Told(runs, wire.Left)+w.Told(runs, wire.Ended) > 0 })
-	if w.Living(runs) > 0 || w.Started(runs) != 1 || w.Told(runs, wire.Ended) > 0 {
-		t.Errorf("%d live, it began %d times; heard %+v", w.Living(runs), w.Started(runs), w.Heard(runs))
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(runs) == 1 })
+	outside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.JobPrefix(), runs))
+	w.WaitUntil("that to be heard", func() bool {
+		return w.CountMessages(runs, wire.Lost)+w.CountMessages(runs, wire.Left)+w.CountMessages(runs, wire.Ended) > 0
+	})
+	if w.LivingProcesses(runs) > 0 || w.StartCount(runs) != 1 || w.CountMessages(runs, wire.Ended) > 0 {
+		t.Errorf("%d live, it began %d times; heard %+v", w.LivingProcesses(runs), w.StartCount(runs), w.HeardMessages(runs))
 	}
 }
 
@@ -189,31 +191,31 @@ func preempted(t *testing.T) {
 	outside(t, "scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "MaxTime=INFINITE", "PriorityTier=10")
 	defer outside(t, "scontrol", "delete", "PartitionName=urgent")
 	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
-	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
+	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
 	mustStart(t, d, a)
-	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
-	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.Prefix(), a))
+	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
+	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.JobPrefix(), a))
 	urgent := ask(t, "sbatch", "--parsable", "--partition=urgent", "--nodelist=n2", "--nodes=1", "--ntasks=4", "--output=/dev/null", "--chdir=/", "--wrap=sleep 1")
 	defer ask(t, "scancel", urgent)
-	w.Until("that to be heard", func() bool { return w.Told(a, wire.Left) == 1 })
-	if m := w.Heard(a); m[len(m)-1].Cause != jobfile.Preempted {
+	w.WaitUntil("that to be heard", func() bool { return w.CountMessages(a, wire.Left) == 1 })
+	if m := w.HeardMessages(a); m[len(m)-1].Cause != jobfile.Preempted {
 		t.Errorf("%+v", m[len(m)-1])
 	}
 	m := slurm.New(slurm.Options{})
-	w.Until("Slurm to have ended it", func() bool {
-		ended, err := m.Ended(t.Context(), []string{id})
+	w.WaitUntil("Slurm to have ended it", func() bool {
+		ended, err := m.JobEndings(t.Context(), []string{id})
 		return err == nil && ended[id].How == "PREEMPTED" && ended[id].Cause == jobfile.Preempted
 	})
 }
 
 func jobName(t *testing.T, prefix string, a *wire.Attempt) string {
 	t.Helper()
-	list, err := slurm.New(slurm.Options{}).Queue(t.Context(), "gw-")
+	list, err := slurm.New(slurm.Options{}).ListQueue(t.Context(), "gw-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range list {
-		if e.Name == prefix+attemptdir.Name(batchtest.ID(a)) {
+		if e.Name == prefix+attemptdir.FolderName(batchtest.AttemptID(a)) {
 			return e.Name
 		}
 	}
@@ -227,7 +229,7 @@ func restarted(t *testing.T) {
 	d := w.OpenBatch()
 	var all []*wire.Attempt
 	add := func() *wire.Attempt {
-		a := w.Line(untilGo)
+		a := w.AttemptFromLine(untilGo)
 		a.Procs = 3
 		all = append(all, a)
 		return a
@@ -238,18 +240,18 @@ func restarted(t *testing.T) {
 	begun := func() int {
 		n := 0
 		for _, a := range all {
-			n += w.Started(a)
+			n += w.StartCount(a)
 		}
 		return n
 	}
-	w.Until("two to begin", func() bool { return begun() >= 1 })
+	w.WaitUntil("two to begin", func() bool { return begun() >= 1 })
 	outside(t, "stop")
 	var late sync.WaitGroup
 	for range 3 {
 		a := add()
 		late.Go(func() { mustStart(t, d, a) })
 	}
-	_, _ = d.Load(t.Context()) // it may not know
+	_, _ = d.MeasureLoad(t.Context()) // it may not know
 	time.Sleep(time.Second)
 	outside(t, "start")
 	late.Wait()
@@ -267,19 +269,19 @@ func restarted(t *testing.T) {
 	letGo(t, w)
 	for i, failed := 0, 0; i < len(all); i++ {
 		a := all[i]
-		w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended)+w.Told(a, wire.Lost) == 1 })
+		w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended)+w.CountMessages(a, wire.Lost) == 1 })
 		// Slurm may fail a job that it begins while it starts itself. We hear of it, and
 		// then there is another attempt.
-		if w.Told(a, wire.Lost) == 1 && w.Started(a) == 0 && failed < 2 {
-			all[i] = w.Line(untilGo)
+		if w.CountMessages(a, wire.Lost) == 1 && w.StartCount(a) == 0 && failed < 2 {
+			all[i] = w.AttemptFromLine(untilGo)
 			mustStart(t, d, all[i])
 			failed++
 			i--
 		}
 	}
 	for _, a := range all {
-		if m := w.Heard(a); w.Started(a) != 1 || w.Told(a, wire.Lost) != 0 || m[len(m)-1].Code != 5 {
-			t.Errorf("it began %d times; heard %+v", w.Started(a), m)
+		if m := w.HeardMessages(a); w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) != 0 || m[len(m)-1].Code != 5 {
+			t.Errorf("it began %d times; heard %+v", w.StartCount(a), m)
 		}
 	}
 }
@@ -288,16 +290,18 @@ func restarted(t *testing.T) {
 // became of it.
 func startLimited(t *testing.T) func(t *testing.T) {
 	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n1"}}, func(o *batch.Options) { o.Time = 30 * time.Second }) // Slurm counts in minutes
-	a := w.Attempt(drivertest.Stays)
+	a := w.AttemptFor(drivertest.Stays)
 	mustStart(t, w.OpenBatch(), a)
 	return func(t *testing.T) {
-		w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended)+w.Told(a, wire.Left)+w.Told(a, wire.Lost) == 1 })
-		m := w.Heard(a)
+		w.WaitUntil("the end to be heard", func() bool {
+			return w.CountMessages(a, wire.Ended)+w.CountMessages(a, wire.Left)+w.CountMessages(a, wire.Lost) == 1
+		})
+		m := w.HeardMessages(a)
 		if last := m[len(m)-1]; last.Kind != wire.Ended || last.Code != 124 || !strings.Contains(last.Why, "time limit of cluster") {
 			t.Errorf("%+v", last)
 		}
-		if w.Living(a) > 0 || w.Started(a) != 1 {
-			t.Errorf("%d live, it began %d times", w.Living(a), w.Started(a))
+		if w.LivingProcesses(a) > 0 || w.StartCount(a) != 1 {
+			t.Errorf("%d live, it began %d times", w.LivingProcesses(a), w.StartCount(a))
 		}
 	}
 }
@@ -306,20 +310,20 @@ func startLimited(t *testing.T) func(t *testing.T) {
 func nodeFails(t *testing.T) {
 	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
 	d := w.OpenBatch()
-	ends, stays := w.Line(untilGo), w.Attempt(drivertest.Stays)
+	ends, stays := w.AttemptFromLine(untilGo), w.AttemptFor(drivertest.Stays)
 	for _, a := range []*wire.Attempt{ends, stays} {
 		mustStart(t, d, a)
-		w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+		w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
 	}
-	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.Prefix(), stays))
+	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.JobPrefix(), stays))
 	outside(t, "kill", "n2")
 	defer outside(t, "revive", "n2")
 	m := slurm.New(slurm.Options{})
-	w.Until("Slurm to give it up", func() bool {
-		list, err := m.Queue(t.Context(), d.Prefix())
+	w.WaitUntil("Slurm to give it up", func() bool {
+		list, err := m.ListQueue(t.Context(), d.JobPrefix())
 		return err == nil && len(list) == 0
 	})
-	if ended, err := m.Ended(t.Context(), []string{id}); err != nil || ended[id].Cause != jobfile.NodeFail {
+	if ended, err := m.JobEndings(t.Context(), []string{id}); err != nil || ended[id].Cause != jobfile.NodeFail {
 		t.Errorf("Slurm says %+v, %v", ended, err)
 	}
 	time.Sleep(5 * w.Options.Poll)
@@ -327,19 +331,19 @@ func nodeFails(t *testing.T) {
 	for _, a := range []*wire.Attempt{ends, stays} {
 		mustStart(t, d, a)
 	}
-	if w.Told(ends, wire.Lost)+w.Told(stays, wire.Lost) > 0 || w.Living(stays) == 0 {
+	if w.CountMessages(ends, wire.Lost)+w.CountMessages(stays, wire.Lost) > 0 || w.LivingProcesses(stays) == 0 {
 		t.Error("what runs counts as lost")
 	}
 	letGo(t, w)
-	w.Until("the end to be heard", func() bool { return w.Told(ends, wire.Ended) == 1 })
-	if m := w.Heard(ends); m[len(m)-1].Code != 5 || w.Started(ends) != 1 {
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(ends, wire.Ended) == 1 })
+	if m := w.HeardMessages(ends); m[len(m)-1].Code != 5 || w.StartCount(ends) != 1 {
 		t.Errorf("%+v", m)
 	}
 	// What Slurm cannot end any more ends all the same.
-	if err := d.Release(t.Context(), batchtest.ID(stays)); err != nil {
+	if err := d.ReleaseAttempt(t.Context(), batchtest.AttemptID(stays)); err != nil {
 		t.Error(err)
 	}
-	if w.Living(stays) > 0 {
+	if w.LivingProcesses(stays) > 0 {
 		t.Error("it lives on")
 	}
 }

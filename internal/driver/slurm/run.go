@@ -21,9 +21,9 @@ import (
 // How long commands may take. Those of Slurm wait by themselves for a controller
 // that is busy; these are for when they hang.
 const (
-	toAnswer = 45 * time.Second
-	toSurvey = 20 * time.Second // which others wait for
-	toSubmit = 90 * time.Second
+	commandTimeout = 45 * time.Second
+	surveyTimeout  = 20 * time.Second // which others wait for
+	submitTimeout  = 90 * time.Second
 )
 
 // command is one call of a command of Slurm.
@@ -51,8 +51,8 @@ type commands struct {
 	env []string
 }
 
-func (c commands) run(ctx context.Context, w command) (answer, error) {
-	path, err := c.find(w.name)
+func (c commands) runCommand(ctx context.Context, w command) (answer, error) {
+	path, err := c.findCommand(w.name)
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", driver.ErrAway, err)
 	}
@@ -83,8 +83,8 @@ func (c commands) run(ctx context.Context, w command) (answer, error) {
 	}
 }
 
-// find looks where the commands are.
-func (c commands) find(name string) (string, error) {
+// findCommand looks where the commands are.
+func (c commands) findCommand(name string) (string, error) {
 	if c.dir != "" {
 		return filepath.Join(c.dir, name), nil
 	}
@@ -110,9 +110,9 @@ func valueOf(env []string, name string) string {
 // print: those around us are not meant for us.
 var meddling = []string{"SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SCONTROL_", "SALLOC_", "SRUN_", "LC_", "LANG"}
 
-// environment is what commands find around them: what is around us, without what
+// commandEnvironment is what commands find around them: what is around us, without what
 // would change their answers, and what the settings say.
-func environment(more map[string]string) []string {
+func commandEnvironment(more map[string]string) []string {
 	var env []string
 	for _, e := range os.Environ() {
 		name, _, _ := strings.Cut(e, "=")

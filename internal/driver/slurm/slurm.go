@@ -53,23 +53,23 @@ var (
 // New asks nothing yet.
 func New(o Options) *Manager {
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{opt: o, clock: o.Clock, log: o.Log}
-	m.run = commands{dir: o.Commands, env: environment(o.Env)}.run
+	m.run = commands{dir: o.Commands, env: commandEnvironment(o.Env)}.runCommand
 	return m
 }
 
-// Kind is Slurm.
-func (m *Manager) Kind() string { return jobfile.Slurm }
+// KindName is Slurm.
+func (m *Manager) KindName() string { return jobfile.Slurm }
 
-// request are the options of sbatch that say what is needed. Those of the
+// sbatchOptions are the options of sbatch that say what is needed. Those of the
 // script come after ours and those of the cluster's settings last, so that they
 // prevail. Each is one word: no value can be taken for another option.
-func (m *Manager) request(r *batch.Request) []string {
+func (m *Manager) sbatchOptions(r *batch.Request) []string {
 	threads := max(1, r.Threads)
 	tasks := max(1, r.Procs/threads)
 	args := []string{
@@ -86,7 +86,7 @@ func (m *Manager) request(r *batch.Request) []string {
 			args = append(args, "--ntasks-per-node="+strconv.Itoa(tasks/r.Nodes))
 		}
 	}
-	told, each := handed(r)
+	told, each := scriptOptions(r)
 	if r.Memory > 0 && !each {
 		const mega = 1 << 20
 		args = append(args, "--mem="+strconv.FormatInt((r.Memory+mega-1)/mega, 10)+"M")
@@ -104,9 +104,9 @@ func (m *Manager) request(r *batch.Request) []string {
 	return append(args, m.opt.Options...)
 }
 
-// handed are the words of the script. Memory of each processor is told if it is
+// scriptOptions are the words of the script. Memory of each processor is told if it is
 // what the job's memory was made of, and nobody has asked for another since.
-func handed(r *batch.Request) (words []string, memoryEach bool) {
+func scriptOptions(r *batch.Request) (words []string, memoryEach bool) {
 	for _, o := range r.Told {
 		if o.Name == "mem-per-cpu" {
 			kilos, err := strconv.ParseInt(strings.TrimSuffix(o.Value, "K"), 10, 64)
@@ -125,12 +125,12 @@ func handed(r *batch.Request) (words []string, memoryEach bool) {
 	return words, memoryEach
 }
 
-// Preface frees what runs inside a job of how the job itself was submitted: else
+// ScriptPreface frees what runs inside a job of how the job itself was submitted: else
 // srun would give nothing of its environment to the programs it starts.
-func (m *Manager) Preface() string { return "unset SLURM_EXPORT_ENV SLURM_GET_USER_ENV\n" }
+func (m *Manager) ScriptPreface() string { return "unset SLURM_EXPORT_ENV SLURM_GET_USER_ENV\n" }
 
-// Submit hands a script to sbatch.
-func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {
+// SubmitJob hands a script to sbatch.
+func (m *Manager) SubmitJob(ctx context.Context, r *batch.Request) (string, error) {
 	args := slices.Concat([]string{
 		"--parsable",
 		"--no-requeue",  // an attempt runs once
@@ -139,10 +139,10 @@ func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) 
 		"--input=/dev/null",
 		"--open-mode=append",
 		"--output=" + strings.ReplaceAll(r.Output, "%", "%%"),
-	}, m.request(r), []string{r.Script})
-	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSubmit, submits: true})
+	}, m.sbatchOptions(r), []string{r.Script})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: submitTimeout, submits: true})
 	if err != nil {
-		return "", judge(a, err)
+		return "", classifyError(a, err)
 	}
 	return parseSubmitted(a.out)
 }
@@ -156,28 +156,28 @@ func parseSubmitted(out string) (string, error) {
 			return id, nil
 		}
 	}
-	return "", errors.New("sbatch did not say which job it is: " + short(out))
+	return "", errors.New("sbatch did not say which job it is: " + shortLine(out))
 }
 
 func isNumber(s string) bool {
 	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
 }
 
-// Cancel ends jobs.
-func (m *Manager) Cancel(ctx context.Context, ids []string) error {
+// CancelJobs ends jobs.
+func (m *Manager) CancelJobs(ctx context.Context, ids []string) error {
 	const most = 200 // on one command line
 	var errs []error
 	for part := range slices.Chunk(ids, most) {
-		a, err := m.run(ctx, command{name: "scancel", args: part, limit: toSubmit, submits: true})
-		if err != nil && !onlyOver(a.said) {
-			errs = append(errs, judge(a, err))
+		a, err := m.run(ctx, command{name: "scancel", args: part, limit: submitTimeout, submits: true})
+		if err != nil && !onlyFinishedJobs(a.said) {
+			errs = append(errs, classifyError(a, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// onlyOver says that scancel complained of nothing but jobs that are over.
-func onlyOver(said string) bool {
+// onlyFinishedJobs says that scancel complained of nothing but jobs that are over.
+func onlyFinishedJobs(said string) bool {
 	some := false
 	for line := range strings.Lines(said) {
 		switch line = strings.TrimSpace(line); {

@@ -12,21 +12,21 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 )
 
-// Survey says what hosts there are for our jobs and how long the queue is.
-func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "node"}, limit: toSurvey})
+// SurveyHosts says what hosts there are for our jobs and how long the queue is.
+func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "node"}, limit: surveyTimeout})
 	if err != nil {
-		return nil, judge(a, err)
+		return nil, classifyError(a, err)
 	}
-	s := &driver.Survey{Manager: m.named(ctx)}
+	s := &driver.Survey{Manager: m.managerVersion(ctx)}
 	all := parseNodes(a.out)
-	in, notes, err := m.ours(ctx)
+	in, notes, err := m.ourPartitions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.Notes = notes
 	for i := range all {
-		if len(in) == 0 || overlap(all[i].Partitions, in) {
+		if len(in) == 0 || haveOverlap(all[i].Partitions, in) {
 			s.Hosts = append(s.Hosts, all[i])
 		}
 	}
@@ -34,26 +34,26 @@ func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
 	if len(in) > 0 {
 		args = append(args, "--partition="+strings.Join(in, ","))
 	}
-	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: toSurvey}); err != nil {
-		return nil, judge(a, err)
+	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: surveyTimeout}); err != nil {
+		return nil, classifyError(a, err)
 	}
 	s.Waiting = strings.Count(a.out, "\n")
 	return s, nil
 }
 
-func overlap(a, b []string) bool {
+func haveOverlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// named is the manager with its version, for people.
-func (m *Manager) named(ctx context.Context) string {
+// managerVersion is the manager with its version, for people.
+func (m *Manager) managerVersion(ctx context.Context) string {
 	m.mu.Lock()
 	version := m.version
 	m.mu.Unlock()
 	if version != "" {
 		return version
 	}
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--version"}, limit: toSurvey})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--version"}, limit: surveyTimeout})
 	if err != nil {
 		return "Slurm"
 	}
@@ -81,8 +81,8 @@ type partition struct {
 	most  time.Duration
 }
 
-// ours are the partitions that our jobs go to; none: any.
-func (m *Manager) ours(ctx context.Context) (names, notes []string, err error) {
+// ourPartitions are the partitions that our jobs go to; none: any.
+func (m *Manager) ourPartitions(ctx context.Context) (names, notes []string, err error) {
 	all, err := m.partitionsNow(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -114,22 +114,22 @@ func namesOf(all []partition) string {
 	return strings.Join(names, ", ")
 }
 
-// partitionsFor is how long it is believed that the partitions are as they were.
-const partitionsFor = 5 * time.Minute
+// partitionsMaxAge is how long it is believed that the partitions are as they were.
+const partitionsMaxAge = 5 * time.Minute
 
 func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	m.mu.Lock()
 	list, at := m.partitions, m.readAt
 	m.mu.Unlock()
-	if !at.IsZero() && m.clock.Since(at) < partitionsFor {
+	if !at.IsZero() && m.clock.Since(at) < partitionsMaxAge {
 		return list, nil
 	}
-	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%L|%l"}, limit: toSurvey})
+	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%L|%l"}, limit: surveyTimeout})
 	if err != nil {
 		if list != nil {
 			return list, nil // they hardly ever change
 		}
-		return nil, judge(a, err)
+		return nil, classifyError(a, err)
 	}
 	list = parsePartitions(a.out)
 	m.mu.Lock()
@@ -138,9 +138,9 @@ func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	return list, nil
 }
 
-// Limits are those of the partitions that our jobs go to.
-func (m *Manager) Limits(ctx context.Context) (usual, most time.Duration) {
-	names, _, err := m.ours(ctx)
+// TimeLimits are those of the partitions that our jobs go to.
+func (m *Manager) TimeLimits(ctx context.Context) (usual, most time.Duration) {
+	names, _, err := m.ourPartitions(ctx)
 	if err != nil {
 		return 0, 0
 	}
@@ -213,24 +213,24 @@ func parseLimit(s string) time.Duration {
 func parseNodes(out string) []driver.Host {
 	var list []driver.Host
 	for line := range strings.Lines(out) {
-		f := fields(line)
+		f := keyValues(line)
 		name := f["NodeName"]
 		if name == "" {
 			continue
 		}
-		h := driver.Host{Name: name, Procs: number(f["CPUTot"]), State: f["State"], Partitions: words(f["Partitions"])}
-		if cpus, ok := f["CPUEfctv"]; ok && number(cpus) > 0 {
-			h.Procs = number(cpus) // without those kept for the system
+		h := driver.Host{Name: name, Procs: parseCount(f["CPUTot"]), State: f["State"], Partitions: splitList(f["Partitions"])}
+		if cpus, ok := f["CPUEfctv"]; ok && parseCount(cpus) > 0 {
+			h.Procs = parseCount(cpus) // without those kept for the system
 		}
-		h.Memory = int64(number(f["RealMemory"])) << 20
+		h.Memory = int64(parseCount(f["RealMemory"])) << 20
 		for _, key := range []string{"AvailableFeatures", "Features"} {
 			if h.Features == nil {
-				h.Features = words(f[key])
+				h.Features = splitList(f[key])
 			}
 		}
 		h.Down = isDown(h.State)
 		if !h.Down {
-			h.Free = max(0, h.Procs-number(f["CPUAlloc"]))
+			h.Free = max(0, h.Procs-parseCount(f["CPUAlloc"]))
 		}
 		list = append(list, h)
 	}
@@ -253,7 +253,7 @@ func isDown(state string) bool {
 	return state == ""
 }
 
-func number(s string) int {
+func parseCount(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 1<<40 {
 		return 0
@@ -261,24 +261,24 @@ func number(s string) int {
 	return n
 }
 
-// words are those of a list with commas; (null) is none.
-func words(s string) []string {
+// splitList are those of a list with commas; (null) is none.
+func splitList(s string) []string {
 	if s == "" || s == "(null)" {
 		return nil
 	}
 	return strings.Split(s, ",")
 }
 
-// Wait asks Slurm when such a job would begin.
-func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	args := slices.Concat([]string{"--test-only"}, m.request(&batch.Request{Name: "godwit", Need: n}), []string{"--wrap=true"})
-	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSurvey})
+// EstimateWait asks Slurm when such a job would begin.
+func (m *Manager) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	args := slices.Concat([]string{"--test-only"}, m.sbatchOptions(&batch.Request{Name: "godwit", Need: n}), []string{"--wrap=true"})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: surveyTimeout})
 	if err != nil {
-		return driver.Wait{}, judge(a, err)
+		return driver.Wait{}, classifyError(a, err)
 	}
 	start, where, ok := parseTest(a.said + a.out)
 	if !ok {
-		return driver.Wait{Why: "Slurm does not say when it would begin: " + complaint(a.said)}, nil
+		return driver.Wait{Why: "Slurm does not say when it would begin: " + errorText(a.said)}, nil
 	}
 	seconds := min(max(0, start.Sub(m.clock()).Seconds()), year)
 	why := "Slurm would begin it at once"

@@ -31,7 +31,7 @@ func ask(t *testing.T, argv ...string) string {
 
 // scripted is an attempt of a script for Slurm.
 func scripted(w *batchtest.World) *wire.Attempt {
-	a := w.Attempt(drivertest.Ends)
+	a := w.AttemptFor(drivertest.Ends)
 	a.Procs, a.Spec.Memory = 4, 200<<20
 	a.Spec.Manager = jobfile.Manager{Kind: jobfile.Slurm, Threads: 2, PerNode: 1, Options: map[string][]string{
 		"partition": {"short"}, "constraint": {"fast"}, "account": {"proj-7"}, "exclusive": {""}, "nice": {"7"}, "mem-per-cpu": {"102400K"},
@@ -47,7 +47,7 @@ func told(t *testing.T) {
 		w := newWorld(t, slurm.Options{Options: []string{"--hold"}}, nil)
 		d, a := w.OpenBatch(), scripted(w)
 		mustStart(t, d, a)
-		text := shown(t, d.Prefix(), a)
+		text := shown(t, d.JobPrefix(), a)
 		for _, want := range []string{" Partition=short ", " Features=fast ", " Account=proj-7 ", " Nice=7 ", " OverSubscribe=NO ", " CPUs/Task=2 ", " NumTasks=2 ", " NumNodes=2",
 			" NtasksPerN:B:S:C=1:", " MinMemoryCPU=100M ", " ExcNodeList=(null) "} {
 			if !strings.Contains(text, want) {
@@ -65,7 +65,7 @@ func told(t *testing.T) {
 		w := newWorld(t, slurm.Options{Partition: "batch", Options: []string{"--hold", "--account=ours"}}, nil)
 		d, a := w.OpenBatch(), scripted(w)
 		mustStart(t, d, a)
-		if text := shown(t, d.Prefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " Account=ours ") {
+		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " Account=ours ") {
 			t.Error(text)
 		}
 	})
@@ -74,19 +74,19 @@ func told(t *testing.T) {
 		d, a := w.OpenBatch(), scripted(w)
 		a.Spec.Manager.Kind = jobfile.GridEngine
 		mustStart(t, d, a)
-		if text := shown(t, d.Prefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " NumTasks=4 ") || !strings.Contains(text, " CPUs/Task=1 ") {
+		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " NumTasks=4 ") || !strings.Contains(text, " CPUs/Task=1 ") {
 			t.Error(text)
 		}
 	})
 	t.Run("ItRunsAsTheScriptSays", func(t *testing.T) {
 		w := newWorld(t, slurm.Options{}, nil)
 		d := w.OpenBatch()
-		a := w.Line(`echo began >> "$NOTES"; srun /bin/sh -c 'echo task-$SLURM_PROCID-on-$SLURMD_NODENAME-with-$SLURM_CPUS_PER_TASK' >> "$NOTES" 2>&1; exit 7`)
+		a := w.AttemptFromLine(`echo began >> "$NOTES"; srun /bin/sh -c 'echo task-$SLURM_PROCID-on-$SLURMD_NODENAME-with-$SLURM_CPUS_PER_TASK' >> "$NOTES" 2>&1; exit 7`)
 		a.Spec.Manager, a.Procs = scripted(w).Spec.Manager, 4
 		delete(a.Spec.Manager.Options, "exclusive") // others run
 		mustStart(t, d, a)
-		w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
-		notes := strings.Join(w.Notes(a), " ")
+		w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
+		notes := strings.Join(w.ReadNotes(a), " ")
 		for _, want := range []string{"task-0-on-n1-with-2", "task-1-on-n2-with-2"} {
 			if !strings.Contains(notes, want) {
 				t.Errorf("not %q in %q", want, notes)

@@ -37,13 +37,13 @@ func bytesIn(t *testing.T, dir string) (sum int64) {
 func TestCopiesOfResultsAreKeptWithinBounds(t *testing.T) {
 	s := site(t, nil)
 	s.Limit = 3 << 20
-	mount(t, s.Outgoing(), "16m")
+	mount(t, s.OutgoingFolder(), "16m")
 	for i := range 4 {
-		aside := filepath.Join(s.Outgoing(), fmt.Sprintf("%d.1", i), "0")
+		aside := filepath.Join(s.OutgoingFolder(), fmt.Sprintf("%d.1", i), "0")
 		write(t, filepath.Join(aside, fmt.Sprint(i)), noise(byte(i), 2<<20))
-		placed(t, s, driver.Place{Path: aside, To: "runs/"})
+		placed(t, s, driver.ResultPlacement{Path: aside, To: "runs/"})
 	}
-	if n := bytesIn(t, Kept(s.Dir)); n > s.Limit {
+	if n := bytesIn(t, KeptFolder(s.Dir)); n > s.Limit {
 		t.Errorf("%d bytes are kept", n)
 	}
 }
@@ -56,11 +56,11 @@ type fragile struct {
 
 var errBroke = errors.New("it broke")
 
-func (f *fragile) Get(ctx context.Context, id depot.ID) ([]byte, error) {
+func (f *fragile) GetChunk(ctx context.Context, id depot.ID) ([]byte, error) {
 	if f.left.Add(-1) < 0 {
 		return nil, errBroke
 	}
-	return f.Depot.Get(ctx, id)
+	return f.Depot.GetChunk(ctx, id)
 }
 
 func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
@@ -69,7 +69,7 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 	push := func(name string, n int) string {
 		t.Helper()
 		write(t, filepath.Join(home.Home, name), noise(name[0], n))
-		m, err := home.Push(t.Context(), name)
+		m, err := home.PushFiles(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 	broken := &fragile{Depot: d}
 	broken.left.Store(int64(2 + len(tree.Entries[0].Chunks)*3/4))
 	s := again(broken, 0)
-	if _, err := s.Bring(t.Context(), big); !errors.Is(err, errBroke) {
+	if _, err := s.BringTree(t.Context(), big); !errors.Is(err, errBroke) {
 		t.Fatal(err)
 	}
 	if list, err := readList(filepath.Join(dir, "brought.json")); err != nil || len(list) != 1 || list[0] != (brought{big, 24 << 20}) {
@@ -99,7 +99,7 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	part := bytesIn(t, Kept(dir))
+	part := bytesIn(t, KeptFolder(dir))
 	if part < 1<<20 {
 		t.Fatalf("only %d bytes came", part)
 	}
@@ -108,13 +108,13 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 		stays bool
 	}{{time.Hour, true}, {time.Nanosecond, false}} {
 		s := again(d, c.spare)
-		if _, err := s.Bring(t.Context(), small); err != nil {
+		if _, err := s.BringTree(t.Context(), small); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := bytesIn(t, Kept(dir)); (n > part/2) != c.stays {
+		if n := bytesIn(t, KeptFolder(dir)); (n > part/2) != c.stays {
 			t.Errorf("%d of %d bytes stay for %v", n, part, c.spare)
 		}
 	}
@@ -123,14 +123,14 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 func TestWhatFilesHeldIsForgotten(t *testing.T) {
 	d := open(t)
 	s := site(t, d)
-	aside := filepath.Join(s.Outgoing(), "7.1", "0")
+	aside := filepath.Join(s.OutgoingFolder(), "7.1", "0")
 	write(t, filepath.Join(aside, "x"), []byte("x"))
-	if _, err := s.Push(t.Context(), aside); err != nil {
+	if _, err := s.PushFiles(t.Context(), aside); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(s.Dir, "pushed")
 	gone(t, s, dir) // of what is moved once nothing is remembered
-	for name, age := range map[string]time.Duration{"old.json": keepPushed + time.Hour, "new.json": keepPushed - time.Hour} {
+	for name, age := range map[string]time.Duration{"old.json": pushedMaxAge + time.Hour, "new.json": pushedMaxAge - time.Hour} {
 		write(t, filepath.Join(dir, name), nil)
 		at := time.Now().Add(-age)
 		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
@@ -138,7 +138,7 @@ func TestWhatFilesHeldIsForgotten(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(s.Home, "x"), []byte("x"))
-	if _, err := s.Push(t.Context(), "x"); err != nil {
+	if _, err := s.PushFiles(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
 	list, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -23,45 +23,45 @@ type brought struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Bring keeps a tree of the broker's depot here, unless it is kept already.
-func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
-	to, err := s.open()
+// BringTree keeps a tree of the broker's depot here, unless it is kept already.
+func (s *Site) BringTree(ctx context.Context, tree string) (driver.Moved, error) {
+	to, err := s.openStore()
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	if held, err := depot.Holds(ctx, to, depot.ID(tree)); err != nil {
+	if held, err := depot.HoldsTree(ctx, to, depot.ID(tree)); err != nil {
 		return driver.Moved{}, err
 	} else if held {
-		return s.again(ctx, to, tree)
+		return s.recordReuse(ctx, to, tree)
 	}
-	before := s.busy()
+	before := s.transferTime()
 	t, err := depot.LoadTree(ctx, s.Depot, depot.ID(tree))
 	if err != nil {
 		return driver.Moved{}, err
 	}
 	m := driver.Moved{Tree: tree, Bytes: bytesOf(t)}
 	// Noted before, so that what came of one that was cut off goes some time.
-	if err := s.note(ctx, brought{tree, m.Bytes}); err != nil {
+	if err := s.recordUse(ctx, brought{tree, m.Bytes}); err != nil {
 		return driver.Moved{}, err
 	}
 	s.inUse.RLock()
 	defer s.inUse.RUnlock()
-	_, stats, err := depot.Copy(ctx, s.Depot, depot.ID(tree), to)
+	_, stats, err := depot.CopyTree(ctx, s.Depot, depot.ID(tree), to)
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	m.Sent, m.Took = stats.Moved, s.busy()-before
+	m.Sent, m.Took = stats.Moved, s.transferTime()-before
 	return m, nil
 }
 
-// again notes that something is used that is kept already.
-func (s *Site) again(ctx context.Context, kept *depot.Store, tree string) (driver.Moved, error) {
+// recordReuse notes that something is used that is kept already.
+func (s *Site) recordReuse(ctx context.Context, kept *depot.Store, tree string) (driver.Moved, error) {
 	t, err := depot.LoadTree(ctx, kept, depot.ID(tree))
 	if err != nil {
 		return driver.Moved{}, err
 	}
 	m := driver.Moved{Tree: tree, Bytes: bytesOf(t)}
-	return m, s.note(ctx, brought{tree, m.Bytes})
+	return m, s.recordUse(ctx, brought{tree, m.Bytes})
 }
 
 // bytesOf is how much the files of a tree hold.
@@ -72,21 +72,21 @@ func bytesOf(t *depot.Tree) (sum int64) {
 	return sum
 }
 
-func (s *Site) open() (*depot.Store, error) {
+func (s *Site) openStore() (*depot.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept != nil {
 		return s.kept, nil
 	}
 	var err error
-	s.kept, err = depot.Open(Kept(s.Dir))
+	s.kept, err = depot.Open(KeptFolder(s.Dir))
 	return s.kept, err
 }
 
-// note remembers that a tree was used just now, and drops those that were not
+// recordUse remembers that a tree was used just now, and drops those that were not
 // used for longest if there is too much. Whoever still wants one of them gets it
 // from the broker.
-func (s *Site) note(ctx context.Context, b brought) error {
+func (s *Site) recordUse(ctx context.Context, b brought) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	file := filepath.Join(s.Dir, "brought.json")
@@ -119,16 +119,16 @@ func (s *Site) note(ctx context.Context, b brought) error {
 	if s.owed = s.owed || dropped; err != nil {
 		return err
 	}
-	return s.sweep(ctx, keep)
+	return s.sweepUnlisted(ctx, keep)
 }
 
-// lately is how old something may be that was not brought to its end and goes on
+// resumeWindow is how old something may be that was not brought to its end and goes on
 // if it is asked for again.
-const lately = 24 * time.Hour
+const resumeWindow = 24 * time.Hour
 
-// sweep removes what is not in the list: when something was dropped from it, and
+// sweepUnlisted removes what is not in the list: when something was dropped from it, and
 // once, after a while, what those left who were killed.
-func (s *Site) sweep(ctx context.Context, keep []brought) error {
+func (s *Site) sweepUnlisted(ctx context.Context, keep []brought) error {
 	if s.swept && !s.owed || !s.inUse.TryLock() { // somebody brings something: next time
 		return nil
 	}
@@ -137,11 +137,11 @@ func (s *Site) sweep(ctx context.Context, keep []brought) error {
 	for i := range keep {
 		roots[i] = depot.ID(keep[i].Tree)
 	}
-	spare := cmp.Or(s.spare, lately)
+	spare := cmp.Or(s.spare, resumeWindow)
 	if s.owed {
 		spare = 0
 	}
-	_, err := s.kept.Collect(ctx, roots, spare)
+	_, err := s.kept.CollectGarbage(ctx, roots, spare)
 	switch {
 	case err == nil:
 		s.swept, s.owed = true, false

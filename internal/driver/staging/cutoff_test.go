@@ -30,9 +30,9 @@ func mount(t *testing.T, dir, size string) {
 }
 
 // placed places something that must succeed, and says how much was.
-func placed(t *testing.T, s *Site, p driver.Place) int {
+func placed(t *testing.T, s *Site, p driver.ResultPlacement) int {
 	t.Helper()
-	list, err := s.Place(t.Context(), p)
+	list, err := s.PlaceResults(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +80,12 @@ func TestWhatWasCutOffWhileItTookItsPlaceGoesOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := site(t, nil)
-			aside := filepath.Join(s.Outgoing(), "7.1", "0")
+			aside := filepath.Join(s.OutgoingFolder(), "7.1", "0")
 			write(t, filepath.Join(aside, "out", "a"), []byte("a"))
 			write(t, filepath.Join(aside, "out", "b"), []byte("b"))
-			p := driver.Place{Path: aside, To: c.to}
-			at := s.target(&p)
-			if err := errors.Join(at.prepare(), os.Rename(aside, filepath.Join(at.ready, "0"))); err != nil {
+			p := driver.ResultPlacement{Path: aside, To: c.to}
+			at := s.targetFor(&p)
+			if err := errors.Join(at.prepareFolder(), os.Rename(aside, filepath.Join(at.ready, "0"))); err != nil {
 				t.Fatal(err)
 			}
 			if c.begun != nil {
@@ -112,7 +112,7 @@ func remove(t *testing.T, path string) {
 func TestForResultsThatThereAreNotNoFolderIsMade(t *testing.T) {
 	s := site(t, nil)
 	for _, to := range []string{"new/", "new/name", "/proc/no/", "/dev/null/no/"} {
-		if n := placed(t, s, driver.Place{Path: filepath.Join(s.Outgoing(), "7.1", "0"), To: to}); n != 0 {
+		if n := placed(t, s, driver.ResultPlacement{Path: filepath.Join(s.OutgoingFolder(), "7.1", "0"), To: to}); n != 0 {
 			t.Errorf("%d are placed in %s", n, to)
 		}
 	}
@@ -121,14 +121,14 @@ func TestForResultsThatThereAreNotNoFolderIsMade(t *testing.T) {
 
 func TestWhatCannotTakeItsPlaceNorGoBackStays(t *testing.T) {
 	s := site(t, nil)
-	p := driver.Place{Path: filepath.Join(s.Outgoing(), "7.1", "0"), To: "runs/"}
-	at := s.target(&p)
+	p := driver.ResultPlacement{Path: filepath.Join(s.OutgoingFolder(), "7.1", "0"), To: "runs/"}
+	at := s.targetFor(&p)
 	write(t, filepath.Join(at.ready, "0", "a"), []byte("a"))
 	inTheWay := filepath.Join(s.Home, "runs", "a")
 	if err := os.Mkdir(inTheWay, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := s.Place(t.Context(), p); err == nil || !strings.Contains(err.Error(), at.ready) { // there is no folder to go back to
+	if list, err := s.PlaceResults(t.Context(), p); err == nil || !strings.Contains(err.Error(), at.ready) { // there is no folder to go back to
 		t.Fatalf("%+v %v", list, err)
 	}
 	remove(t, inTheWay)
@@ -139,13 +139,13 @@ func TestWhatCannotTakeItsPlaceNorGoBackStays(t *testing.T) {
 
 func TestACopyThatWasCutOffIsMadeAgain(t *testing.T) {
 	s := site(t, nil)
-	mount(t, s.Outgoing(), "16m")
-	aside := filepath.Join(s.Outgoing(), "7.1", "0")
+	mount(t, s.OutgoingFolder(), "16m")
+	aside := filepath.Join(s.OutgoingFolder(), "7.1", "0")
 	want := map[string][]byte{"runs/big": noise(1, 2<<20), "runs/sub/small": []byte("small")}
 	write(t, filepath.Join(aside, "big"), want["runs/big"])
 	write(t, filepath.Join(aside, "sub", "small"), want["runs/sub/small"])
-	p := driver.Place{Path: aside, To: "runs/"}
-	write(t, filepath.Join(s.target(&p).ready, "0", "big"), want["runs/big"][:1<<20])
+	p := driver.ResultPlacement{Path: aside, To: "runs/"}
+	write(t, filepath.Join(s.targetFor(&p).ready, "0", "big"), want["runs/big"][:1<<20])
 	if n := placed(t, s, p); n != 2 {
 		t.Errorf("%d are placed", n)
 	}
@@ -159,7 +159,7 @@ func TestACopyThatCannotBePlacedIsNotTheOnlyOne(t *testing.T) {
 	s := site(t, nil)
 	mount(t, s.Home, "1m")
 	want := map[string][]byte{"a": []byte("a"), "b": []byte("b"), "c": []byte("c")}
-	aside := filepath.Join(s.Outgoing(), "7.1", "0")
+	aside := filepath.Join(s.OutgoingFolder(), "7.1", "0")
 	for name, text := range want {
 		write(t, filepath.Join(aside, name), text)
 	}
@@ -170,7 +170,7 @@ func TestACopyThatCannotBePlacedIsNotTheOnlyOne(t *testing.T) {
 	}
 	fails := func(to string) {
 		t.Helper()
-		if list, err := s.Place(t.Context(), driver.Place{Path: aside, To: to}); err == nil {
+		if list, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: to}); err == nil {
 			t.Errorf("%s: %+v", to, list)
 		}
 		holds(t, aside, want)
@@ -185,7 +185,7 @@ func TestACopyThatCannotBePlacedIsNotTheOnlyOne(t *testing.T) {
 
 func TestFoldersThatNothingMayBeRemovedFromGoToo(t *testing.T) {
 	s := site(t, nil)
-	aside := filepath.Join(s.Outgoing(), "7.1")
+	aside := filepath.Join(s.OutgoingFolder(), "7.1")
 	closed := filepath.Join(aside, "0", "closed")
 	write(t, filepath.Join(closed, "x"), []byte("x"))
 	if err := os.Chmod(closed, 0o500); err != nil {
@@ -206,7 +206,7 @@ func TestFoldersThatNothingMayBeRemovedFromGoToo(t *testing.T) {
 		}
 		defer syscall.Setfsuid(0)
 	}
-	if err := s.Drop(t.Context(), "7.1"); err != nil {
+	if err := s.DropResults(t.Context(), "7.1"); err != nil {
 		t.Error(err)
 	}
 	gone(t, s, aside)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // offers makes an offer that is withdrawn at the end of the test.
 func offers(t *testing.T, s *Site, w driver.Wanted) *Offering {
 	t.Helper()
-	o, err := s.Offer(t.Context(), w)
+	o, err := s.OfferFiles(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func offers(t *testing.T, s *Site, w driver.Wanted) *Offering {
 // has says whether a site keeps a file, as a tree of its own, with this content.
 func has(t *testing.T, s *Site, tree, name string, want []byte) {
 	t.Helper()
-	kept, err := s.open()
+	kept, err := s.openStore()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := depot.Fetch(t.Context(), kept, depot.ID(tree), dir); err != nil {
+	if _, err := depot.FetchTree(t.Context(), kept, depot.ID(tree), dir); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
@@ -62,18 +62,18 @@ func TestOneSiteFetchesFromAnother(t *testing.T) {
 			if n == 2 { // from where it was brought to
 				o = offers(t, to, driver.Wanted{Tree: o.Tree})
 			}
-			m, err := s.Take(t.Context(), o.Offer)
+			m, err := s.TakeOffer(t.Context(), o.Offer)
 			if err != nil || m.Tree != o.Tree || m.Bytes != int64(size) || n == 1 && m.Sent != 0 || n != 1 && (m.Sent == 0 || m.Took <= 0) {
 				t.Fatalf("%d bytes, the %d. time: %+v %v", size, n+1, m, err)
 			}
 			has(t, s, o.Tree, "x", data)
 		}
-		if m, err := to.Bring(t.Context(), o.Tree); err != nil || m.Sent != 0 || m.Bytes != int64(size) {
+		if m, err := to.BringTree(t.Context(), o.Tree); err != nil || m.Sent != 0 || m.Bytes != int64(size) {
 			t.Errorf("what is there is brought: %+v %v", m, err) // from no depot at all
 		}
 	}
 	for _, w := range []driver.Wanted{{Path: "none"}, {Tree: string(depot.IDOf([]byte("x")))}, {}} {
-		if o, err := from.Offer(t.Context(), w); err == nil {
+		if o, err := from.OfferFiles(t.Context(), w); err == nil {
 			_ = o.Close()
 			t.Errorf("%+v is offered", w)
 		}
@@ -156,7 +156,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 		}
 		b.cutAt.Store(1 << 62)
 	}()
-	m, err := to.Take(t.Context(), o)
+	m, err := to.TakeOffer(t.Context(), o)
 	if err != nil || m.Sent < 24<<20 {
 		t.Fatalf("%+v %v", m, err)
 	}
@@ -178,11 +178,11 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 		}
 		b.blocked.Store(true)
 	}()
-	first, err := to.Take(t.Context(), o)
+	first, err := to.TakeOffer(t.Context(), o)
 	if err == nil || errors.Is(err, driver.ErrUnreached) || first.Sent == 0 {
 		t.Errorf("blocked: %+v %v", first, err)
 	}
-	if m, err := to.Take(t.Context(), clean); err != nil || m.Sent > 25<<20-first.Sent {
+	if m, err := to.TakeOffer(t.Context(), clean); err != nil || m.Sent > 25<<20-first.Sent {
 		t.Errorf("%d bytes came before, and then %d: %v", first.Sent, m.Sent, err)
 	}
 	has(t, to, o.Tree, "x", data)
@@ -191,7 +191,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 	write(t, filepath.Join(from.Home, "y"), data[:1000])
 	o = offers(t, from, driver.Wanted{Path: "y"}).Offer
 	line(t, &o).blocked.Store(true)
-	if m, err := to.Take(t.Context(), o); !errors.Is(err, driver.ErrUnreached) {
+	if m, err := to.TakeOffer(t.Context(), o); !errors.Is(err, driver.ErrUnreached) {
 		t.Errorf("%+v %v", m, err)
 	}
 }
@@ -201,7 +201,7 @@ func TestAFileThatChangesIsNotTakenForWhatItWas(t *testing.T) {
 	write(t, filepath.Join(from.Home, "x"), noise(1, 2<<20))
 	o := offers(t, from, driver.Wanted{Path: "x"})
 	write(t, filepath.Join(from.Home, "x"), noise(2, 2<<20))
-	if m, err := to.Take(t.Context(), o.Offer); !errors.Is(err, depot.ErrDamaged) || errors.Is(err, driver.ErrUnreached) {
+	if m, err := to.TakeOffer(t.Context(), o.Offer); !errors.Is(err, depot.ErrDamaged) || errors.Is(err, driver.ErrUnreached) {
 		t.Errorf("%+v %v", m, err)
 	}
 }
@@ -214,16 +214,16 @@ func TestAnOfferIsForThoseWhoKnowItAndGoneWhenItIsWithdrawn(t *testing.T) {
 	// The token of one is of no use for another.
 	wrong := o.Offer
 	wrong.At.Token = other.At.Token
-	if _, err := to.Take(t.Context(), wrong); err == nil {
+	if _, err := to.TakeOffer(t.Context(), wrong); err == nil {
 		t.Error("a stranger got it")
 	}
 	wrong = o.Offer
 	wrong.Tree = other.Tree
-	if _, err := to.Take(t.Context(), wrong); !errors.Is(err, depot.ErrMissing) {
+	if _, err := to.TakeOffer(t.Context(), wrong); !errors.Is(err, depot.ErrMissing) {
 		t.Errorf("another tree is given: %v", err)
 	}
 	// Nobody can put anything there.
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.At.Dial(ctx) }}}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.At.DialOwner(ctx) }}}
 	for _, verb := range []string{"put", "missing", "hold", "patch", "sync", ""} {
 		answer, err := c.Post("http://site/"+verb, "application/octet-stream", bytes.NewReader(make([]byte, 64)))
 		if err != nil {
@@ -234,7 +234,7 @@ func TestAnOfferIsForThoseWhoKnowItAndGoneWhenItIsWithdrawn(t *testing.T) {
 			t.Errorf("%s is answered %s", verb, answer.Status)
 		}
 	}
-	if _, err := to.Take(t.Context(), o.Offer); err != nil {
+	if _, err := to.TakeOffer(t.Context(), o.Offer); err != nil {
 		t.Error(err)
 	}
 	if err := o.Close(); err != nil {

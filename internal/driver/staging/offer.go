@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// patient is how long an offer stands while nobody asks for anything.
-	patient = 2 * time.Minute
-	// longest is how long it stands at most.
-	longest = 24 * time.Hour
+	// offerIdleTimeout is how long an offer stands while nobody asks for anything.
+	offerIdleTimeout = 2 * time.Minute
+	// maxOfferAge is how long it stands at most.
+	maxOfferAge = 24 * time.Hour
 )
 
 // Offering is something of this site that stands ready for another site: whoever
@@ -28,9 +28,9 @@ const (
 // nothing else. Nothing listens before and after.
 type Offering struct {
 	driver.Offer
-	gate   *rendezvous.Gate
+	gate   *rendezvous.Listener
 	server *http.Server
-	conns  *handed
+	conns  *handedConns
 	served chan struct{}
 
 	mu     sync.Mutex
@@ -40,21 +40,21 @@ type Offering struct {
 	over   chan struct{}
 }
 
-// Offer makes an offer of a file or a folder, or of a tree that is kept here.
-func (s *Site) Offer(ctx context.Context, w driver.Wanted) (*Offering, error) {
-	content, err := s.content(ctx, w)
+// OfferFiles makes an offer of a file or a folder, or of a tree that is kept here.
+func (s *Site) OfferFiles(ctx context.Context, w driver.Wanted) (*Offering, error) {
+	content, err := s.offeredContent(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	o := &Offering{conns: &handed{conns: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan struct{}), over: make(chan struct{})}
-	if o.gate, err = rendezvous.Listen(ctx, rendezvous.Options{Handle: o.conns.hand}); err != nil {
+	o := &Offering{conns: &handedConns{conns: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan struct{}), over: make(chan struct{})}
+	if o.gate, err = rendezvous.OpenListener(ctx, rendezvous.Options{Handle: o.conns.handOver}); err != nil {
 		return nil, err
 	}
-	o.Offer = driver.Offer{Tree: string(content.ID()), Bytes: content.Bytes(), At: o.gate.Rendezvous()}
+	o.Offer = driver.Offer{Tree: string(content.TreeID()), Bytes: content.TotalBytes(), At: o.gate.Rendezvous()}
 	var once sync.Once
 	enough := func() { once.Do(func() { close(o.over) }) }
-	o.quiet, o.end = time.AfterFunc(patient, enough), time.AfterFunc(longest, enough)
-	o.server = &http.Server{Handler: o.watched(content.Handler()), ReadHeaderTimeout: patient, IdleTimeout: patient, MaxHeaderBytes: 16 << 10}
+	o.quiet, o.end = time.AfterFunc(offerIdleTimeout, enough), time.AfterFunc(maxOfferAge, enough)
+	o.server = &http.Server{Handler: o.watchRequests(content.ChunkHandler()), ReadHeaderTimeout: offerIdleTimeout, IdleTimeout: offerIdleTimeout, MaxHeaderBytes: 16 << 10}
 	go func() {
 		_ = o.server.Serve(o.conns) // until it is closed
 		close(o.served)
@@ -62,25 +62,25 @@ func (s *Site) Offer(ctx context.Context, w driver.Wanted) (*Offering, error) {
 	return o, nil
 }
 
-// content is what there is to offer.
-func (s *Site) content(ctx context.Context, w driver.Wanted) (*depot.Offer, error) {
+// offeredContent is what there is to offer.
+func (s *Site) offeredContent(ctx context.Context, w driver.Wanted) (*depot.Offer, error) {
 	if w.Path == "" {
-		kept, err := s.open()
+		kept, err := s.openStore()
 		if err != nil {
 			return nil, err
 		}
 		return depot.OfferTree(ctx, kept, depot.ID(w.Tree))
 	}
-	real, err := s.real(ctx, w.Path)
+	real, err := s.resolvePath(ctx, w.Path)
 	if err != nil {
 		return nil, err
 	}
-	return depot.OfferFolder(ctx, filepath.Dir(real), depot.PushOptions{Exclude: alone(real)})
+	return depot.OfferFolder(ctx, filepath.Dir(real), depot.PushOptions{Exclude: excludeOthers(real)})
 }
 
-// real is where a path leads, if that may be moved.
-func (s *Site) real(ctx context.Context, path string) (string, error) {
-	f, err := s.Stat(ctx, path)
+// resolvePath is where a path leads, if that may be moved.
+func (s *Site) resolvePath(ctx context.Context, path string) (string, error) {
+	f, err := s.StatFile(ctx, path)
 	if err != nil {
 		return "", err
 	}
@@ -91,17 +91,19 @@ func (s *Site) real(ctx context.Context, path string) (string, error) {
 	return real, err
 }
 
-// alone excludes everything else from the folder that a file or a folder is in.
-func alone(real string) []string { return []string{"/*", "!/" + Pattern(filepath.Base(real))} }
+// excludeOthers excludes everything else from the folder that a file or a folder is in.
+func excludeOthers(real string) []string {
+	return []string{"/*", "!/" + EscapePattern(filepath.Base(real))}
+}
 
-// watched notes when somebody asks.
-func (o *Offering) watched(h http.Handler) http.Handler {
+// watchRequests notes when somebody asks.
+func (o *Offering) watchRequests(h http.Handler) http.Handler {
 	note := func(by int) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.asking += by
 		if o.quiet.Stop(); o.asking == 0 {
-			o.quiet.Reset(patient)
+			o.quiet.Reset(offerIdleTimeout)
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,8 +113,8 @@ func (o *Offering) watched(h http.Handler) http.Handler {
 	})
 }
 
-// Over is closed when the offer is of no use any more.
-func (o *Offering) Over() <-chan struct{} { return o.over }
+// OverChannel is closed when the offer is of no use any more.
+func (o *Offering) OverChannel() <-chan struct{} { return o.over }
 
 // Close withdraws the offer.
 func (o *Offering) Close() error {
@@ -124,14 +126,14 @@ func (o *Offering) Close() error {
 	return err
 }
 
-// handed is a listener for connections that the gate let in.
-type handed struct {
+// handedConns is a listener for connections that the gate let in.
+type handedConns struct {
 	conns  chan net.Conn
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (h *handed) hand(c net.Conn) {
+func (h *handedConns) handOver(c net.Conn) {
 	select {
 	case h.conns <- c:
 	case <-h.closed:
@@ -139,7 +141,7 @@ func (h *handed) hand(c net.Conn) {
 	}
 }
 
-func (h *handed) Accept() (net.Conn, error) {
+func (h *handedConns) Accept() (net.Conn, error) {
 	select {
 	case c := <-h.conns:
 		return c, nil
@@ -148,9 +150,9 @@ func (h *handed) Accept() (net.Conn, error) {
 	}
 }
 
-func (h *handed) Close() error {
+func (h *handedConns) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	return nil
 }
 
-func (h *handed) Addr() net.Addr { return &net.TCPAddr{} }
+func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }

@@ -16,24 +16,24 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
-// Outgoing is the folder, in that of a site, for files that are to be placed
+// OutgoingFolder is the folder, in that of a site, for files that are to be placed
 // somewhere else.
-func Outgoing(dir string) string { return filepath.Join(dir, "outgoing") }
+func OutgoingFolder(dir string) string { return filepath.Join(dir, "outgoing") }
 
-// Outgoing is that of this site.
-func (s *Site) Outgoing() string { return Outgoing(s.Dir) }
+// OutgoingFolder is that of this site.
+func (s *Site) OutgoingFolder() string { return OutgoingFolder(s.Dir) }
 
-// mostPlaced is of how many it is told what was placed.
-const mostPlaced = 100
+// maxPlacedReported is of how many it is told what was placed.
+const maxPlacedReported = 100
 
-// Place puts what a folder holds where the user wants it. Everything is made
+// PlaceResults puts what a folder holds where the user wants it. Everything is made
 // ready in a hidden folder beside, and then takes its place at once, file by
 // file. Whoever was killed meanwhile is asked again, and then goes on.
-func (s *Site) Place(ctx context.Context, p driver.Place) ([]driver.Placed, error) {
+func (s *Site) PlaceResults(ctx context.Context, p driver.ResultPlacement) ([]driver.Placed, error) {
 	if p.Path != "" && !s.isOutgoing(p.Path) {
 		return nil, fmt.Errorf("%s: %w: it is not ours to move", p.Path, fs.ErrInvalid)
 	}
-	t := s.target(&p)
+	t := s.targetFor(&p)
 	var list []put
 	var err error
 	if p.Path != "" {
@@ -46,7 +46,7 @@ func (s *Site) Place(ctx context.Context, p driver.Place) ([]driver.Placed, erro
 	}
 	placed := make([]driver.Placed, 0, len(list))
 	for i := range list {
-		if list[i].File, err = s.Stat(ctx, list[i].Path); err == nil {
+		if list[i].File, err = s.StatFile(ctx, list[i].Path); err == nil {
 			placed = append(placed, list[i].Placed)
 		}
 	}
@@ -61,18 +61,18 @@ type target struct {
 	ready  string // hidden, in that one
 }
 
-// target is where something is placed. What has a name gets it from one that was
+// targetFor is where something is placed. What has a name gets it from one that was
 // cut off, if there is a folder of that one: then a folder by that name is the
 // beginning of it.
-func (s *Site) target(p *driver.Place) target {
-	t := target{to: Absolute(p.To, s.Home)}
+func (s *Site) targetFor(p *driver.ResultPlacement) target {
+	t := target{to: AbsolutePath(p.To, s.Home)}
 	sum := sha256.Sum256([]byte(p.Path + "\x00" + p.Tree + "\x00" + t.to))
 	hidden := ".godwit-" + hex.EncodeToString(sum[:8])
 	t.into = filepath.Dir(t.to)
 	t.ready = filepath.Join(t.into, hidden)
 	if t.folder = strings.HasSuffix(p.To, "/"); !t.folder {
 		info, err := os.Stat(t.to)
-		begun, _ := there(t.ready) // else it cannot be made either
+		begun, _ := pathExists(t.ready) // else it cannot be made either
 		t.folder = err == nil && info.IsDir() && !begun
 	}
 	if t.folder {
@@ -81,8 +81,8 @@ func (s *Site) target(p *driver.Place) target {
 	return t
 }
 
-// there says whether anything is at a path.
-func there(path string) (bool, error) {
+// pathExists says whether anything is at a path.
+func pathExists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return false, nil
@@ -90,8 +90,8 @@ func there(path string) (bool, error) {
 	return err == nil, err
 }
 
-// prepare makes the hidden folder.
-func (t *target) prepare() error {
+// prepareFolder makes the hidden folder.
+func (t *target) prepareFolder() error {
 	if err := os.MkdirAll(t.into, 0o777); err != nil {
 		return err
 	}
@@ -104,20 +104,20 @@ func (t *target) prepare() error {
 // placeFolder places what a folder of ours holds.
 func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]put, error) {
 	from := filepath.Join(t.ready, filepath.Base(path))
-	if left, err := there(path); err != nil {
+	if left, err := pathExists(path); err != nil {
 		return nil, err
 	} else if !left {
 		// One that was cut off moved it, or all of it is placed, or there was none.
-		if moved, err := there(from); err != nil || !moved {
+		if moved, err := pathExists(from); err != nil || !moved {
 			return nil, err
 		}
 		return t.placeMoved(from, path)
 	}
-	if err := t.prepare(); err != nil {
+	if err := t.prepareFolder(); err != nil {
 		return nil, err
 	}
 	// What can be moved is never in both places.
-	copied, err := there(from)
+	copied, err := pathExists(from)
 	if err == nil && !copied {
 		err = os.Rename(path, from)
 	}
@@ -134,7 +134,7 @@ func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]put, 
 // placeMoved places what was moved to from, where it is the only one. If it cannot
 // be, what is left of it is moved back.
 func (t *target) placeMoved(from, path string) ([]put, error) {
-	list, err := t.place(from)
+	list, err := t.placeFiles(from)
 	if err == nil {
 		return list, nil
 	}
@@ -148,15 +148,15 @@ func (t *target) placeMoved(from, path string) ([]put, error) {
 // system. The folder goes when all of the copy is in its place: until then only
 // the folder is sure to be whole.
 func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]put, error) {
-	kept, err := s.open()
+	kept, err := s.openStore()
 	if err != nil {
 		return nil, err
 	}
 	s.inUse.RLock()
-	tree, _, stats, err := depot.Push(ctx, filepath.Dir(path), kept, depot.PushOptions{Exclude: alone(path)})
+	tree, _, stats, err := depot.PushFolder(ctx, filepath.Dir(path), kept, depot.PushOptions{Exclude: excludeOthers(path)})
 	s.inUse.RUnlock()
 	if err == nil {
-		err = s.note(ctx, brought{string(tree), stats.Bytes})
+		err = s.recordUse(ctx, brought{string(tree), stats.Bytes})
 	}
 	if err != nil {
 		_ = os.Remove(t.ready) // if there is nothing in it
@@ -178,16 +178,16 @@ func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]put, er
 // placeTree places what the one folder of a tree holds. The tree stays, whatever
 // happens.
 func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]put, error) {
-	if err := t.prepare(); err != nil {
+	if err := t.prepareFolder(); err != nil {
 		return nil, err
 	}
-	from, err := s.fetch(ctx, tree, t.ready)
+	from, err := s.fetchTree(ctx, tree, t.ready)
 	if errors.Is(err, context.Canceled) {
 		return nil, err // it goes on from there
 	}
 	var list []put
 	if err == nil {
-		list, err = t.place(from)
+		list, err = t.placeFiles(from)
 	}
 	if err != nil {
 		_ = removeAll(t.ready) // the first error tells more
@@ -198,19 +198,19 @@ func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]put, 
 
 // isOutgoing says whether a path is one that agents set aside.
 func (s *Site) isOutgoing(path string) bool {
-	rel, err := filepath.Rel(s.Outgoing(), filepath.Clean(path))
+	rel, err := filepath.Rel(s.OutgoingFolder(), filepath.Clean(path))
 	return err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
-// fetch makes a folder hold a tree, and returns the path of the one folder in it.
-func (s *Site) fetch(ctx context.Context, tree depot.ID, ready string) (string, error) {
-	kept, err := s.open()
+// fetchTree makes a folder hold a tree, and returns the path of the one folder in it.
+func (s *Site) fetchTree(ctx context.Context, tree depot.ID, ready string) (string, error) {
+	kept, err := s.openStore()
 	if err != nil {
 		return "", err
 	}
-	t, err := depot.Fetch(ctx, kept, tree, ready)
+	t, err := depot.FetchTree(ctx, kept, tree, ready)
 	if errors.Is(err, depot.ErrMissing) && s.Depot != nil {
-		t, err = depot.Fetch(ctx, s.Depot, tree, ready)
+		t, err = depot.FetchTree(ctx, s.Depot, tree, ready)
 	}
 	if err != nil {
 		return "", err
@@ -227,9 +227,9 @@ type put struct {
 	name string
 }
 
-// place moves what a folder holds, file by file. It says what of it is at the
+// placeFiles moves what a folder holds, file by file. It says what of it is at the
 // top.
-func (t *target) place(from string) (list []put, err error) {
+func (t *target) placeFiles(from string) (list []put, err error) {
 	tops, err := os.ReadDir(from)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (t *target) place(from string) (list []put, err error) {
 		if err := moveAll(filepath.Join(from, d.Name()), at); err != nil {
 			return list, err
 		}
-		if len(list) < mostPlaced {
+		if len(list) < maxPlacedReported {
 			list = append(list, put{driver.Placed{File: driver.File{Path: at}}, d.Name()})
 		}
 	}
@@ -300,7 +300,7 @@ func syncFile(path string) error {
 // keepPlaced makes trees, of what the site keeps anyway, of what was placed. That
 // it cannot costs time only.
 func (s *Site) keepPlaced(ctx context.Context, tree string, list []put) {
-	kept, err := s.open()
+	kept, err := s.openStore()
 	if err != nil {
 		return
 	}
@@ -309,16 +309,16 @@ func (s *Site) keepPlaced(ctx context.Context, tree string, list []put) {
 		return
 	}
 	for i := range list {
-		one, bytes := below(all, all.Entries[0].Path+"/"+list[i].name, filepath.Base(list[i].Path))
-		id, err := depot.Keep(ctx, kept, one)
-		if err == nil && s.note(ctx, brought{string(id), bytes}) == nil {
+		one, bytes := subtreeAt(all, all.Entries[0].Path+"/"+list[i].name, filepath.Base(list[i].Path))
+		id, err := depot.KeepTree(ctx, kept, one)
+		if err == nil && s.recordUse(ctx, brought{string(id), bytes}) == nil {
 			list[i].Tree = string(id)
 		}
 	}
 }
 
-// below is what lies at a path of a tree, by another name.
-func below(all *depot.Tree, path, name string) (*depot.Tree, int64) {
+// subtreeAt is what lies at a path of a tree, by another name.
+func subtreeAt(all *depot.Tree, path, name string) (*depot.Tree, int64) {
 	one, bytes := new(depot.Tree), int64(0)
 	for _, e := range all.Entries {
 		rest, ok := strings.CutPrefix(e.Path, path)
@@ -332,10 +332,10 @@ func below(all *depot.Tree, path, name string) (*depot.Tree, int64) {
 	return one, bytes
 }
 
-// Drop removes what agents set aside.
-func (s *Site) Drop(_ context.Context, path string) error {
+// DropResults removes what agents set aside.
+func (s *Site) DropResults(_ context.Context, path string) error {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.Outgoing(), path)
+		path = filepath.Join(s.OutgoingFolder(), path)
 	}
 	if !s.isOutgoing(path) {
 		return fmt.Errorf("%s: %w: it is not ours to remove", path, fs.ErrInvalid)
@@ -345,7 +345,7 @@ func (s *Site) Drop(_ context.Context, path string) error {
 
 // removeAll removes a folder, with those in it that nothing may be removed from.
 func removeAll(path string) error {
-	if left, err := there(path); err != nil || !left {
+	if left, err := pathExists(path); err != nil || !left {
 		return err
 	}
 	err := os.RemoveAll(path)

@@ -39,25 +39,25 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 	data := noise(1, 2<<20)
 	write(t, filepath.Join(to.Home, "runs", "old"), []byte("stays"))
 	write(t, filepath.Join(to.Home, "runs", "big.h5"), []byte("is replaced"))
-	aside := filepath.Join(from.Outgoing(), "7.1", "0")
+	aside := filepath.Join(from.OutgoingFolder(), "7.1", "0")
 	write(t, filepath.Join(aside, "big.h5"), data)
 	write(t, filepath.Join(aside, "sub", "x"), []byte("x"))
 	if err := os.Chmod(filepath.Join(aside, "sub"), 0o500); err != nil {
 		t.Fatal(err)
 	}
 	o := offers(t, from, driver.Wanted{Path: aside})
-	if _, err := to.Take(t.Context(), o.Offer); err != nil {
+	if _, err := to.TakeOffer(t.Context(), o.Offer); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]byte{"old": []byte("stays"), "big.h5": data, "sub/x": []byte("x")}
 	for range 2 { // asked again it does no harm
-		list, err := to.Place(t.Context(), driver.Place{Tree: o.Tree, To: "runs/"})
+		list, err := to.PlaceResults(t.Context(), driver.ResultPlacement{Tree: o.Tree, To: "runs/"})
 		if err != nil || len(list) != 2 {
 			t.Fatalf("%+v %v", list, err)
 		}
 		holds(t, filepath.Join(to.Home, "runs"), want)
 		// What was placed is known as what a push of it would make.
-		m, err := to.Push(t.Context(), "runs/big.h5")
+		m, err := to.PushFiles(t.Context(), "runs/big.h5")
 		if err != nil || list[0].Path != filepath.Join(to.Home, "runs", "big.h5") || list[0].Tree != m.Tree || list[0].Size != 2<<20 || list[0].ModTime == 0 {
 			t.Errorf("%+v, pushed it is %+v: %v", list[0], m, err)
 		}
@@ -69,12 +69,12 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 
 	// At the same site nothing is copied.
 	for range 2 {
-		if _, err := from.Place(t.Context(), driver.Place{Path: aside, To: filepath.Join(from.Home, "new", "runs") + "/"}); err != nil {
+		if _, err := from.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: filepath.Join(from.Home, "new", "runs") + "/"}); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, filepath.Join(from.Home, "new", "runs"), map[string][]byte{"big.h5": data, "sub/x": []byte("x")})
 	}
-	if err := from.Drop(t.Context(), filepath.Dir(aside)); err != nil {
+	if err := from.DropResults(t.Context(), filepath.Dir(aside)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(aside)); !errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 
 	// One file may get a name, several may not.
 	write(t, filepath.Join(aside, "big.h5"), data)
-	if list, err := from.Place(t.Context(), driver.Place{Path: aside, To: "~/last.h5"}); err != nil || len(list) != 1 || list[0].Path != filepath.Join(from.Home, "last.h5") {
+	if list, err := from.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: "~/last.h5"}); err != nil || len(list) != 1 || list[0].Path != filepath.Join(from.Home, "last.h5") {
 		t.Fatalf("%+v %v", list, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(from.Home, "last.h5")); err != nil || !bytes.Equal(got, data) {
@@ -93,7 +93,7 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 
 func TestResultsThatCannotBeLeftAreNotLost(t *testing.T) {
 	s := site(t, nil)
-	aside := filepath.Join(s.Outgoing(), "7.1", "0")
+	aside := filepath.Join(s.OutgoingFolder(), "7.1", "0")
 	write(t, filepath.Join(aside, "a"), []byte("a"))
 	write(t, filepath.Join(aside, "b"), []byte("b"))
 	write(t, filepath.Join(s.Home, "file"), []byte("file"))
@@ -101,22 +101,22 @@ func TestResultsThatCannotBeLeftAreNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"/proc/results/", "file/below/", "one", "./"} { // the last has a folder in the way
-		if list, err := s.Place(t.Context(), driver.Place{Path: aside, To: to}); err == nil {
+		if list, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: to}); err == nil {
 			t.Errorf("%s: %+v", to, list)
 		}
 		if got, err := os.ReadFile(filepath.Join(aside, "b")); err != nil || string(got) != "b" {
 			t.Errorf("%s: %q %v", to, got, err)
 		}
 	}
-	for _, path := range []string{s.Home, s.Outgoing(), filepath.Join(s.Outgoing(), "..", "brought"), "/", ".", "../brought"} {
-		if _, err := s.Place(t.Context(), driver.Place{Path: path, To: "x/"}); !errors.Is(err, fs.ErrInvalid) {
+	for _, path := range []string{s.Home, s.OutgoingFolder(), filepath.Join(s.OutgoingFolder(), "..", "brought"), "/", ".", "../brought"} {
+		if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Path: path, To: "x/"}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s is moved: %v", path, err)
 		}
-		if err := s.Drop(t.Context(), path); !errors.Is(err, fs.ErrInvalid) {
+		if err := s.DropResults(t.Context(), path); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s is removed: %v", path, err)
 		}
 	}
-	if _, err := s.Place(t.Context(), driver.Place{Tree: string(depot.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
+	if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Tree: string(depot.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
 		t.Error(err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.Home, ".godwit-*"))

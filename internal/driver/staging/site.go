@@ -46,12 +46,12 @@ type Site struct {
 
 var _ driver.Placer = (*Site)(nil)
 
-// Kept is the folder, in that of a site, of the depot that holds what was
+// KeptFolder is the folder, in that of a site, of the depot that holds what was
 // brought.
-func Kept(dir string) string { return filepath.Join(dir, "brought") }
+func KeptFolder(dir string) string { return filepath.Join(dir, "brought") }
 
-// Absolute is a path of a site, whose home folder is known.
-func Absolute(path, home string) string {
+// AbsolutePath is a path of a site, whose home folder is known.
+func AbsolutePath(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
 		path = "." + rest
 	}
@@ -61,9 +61,9 @@ func Absolute(path, home string) string {
 	return filepath.Join(home, path)
 }
 
-// Stat looks at a file or a folder.
-func (s *Site) Stat(ctx context.Context, path string) (driver.File, error) {
-	f := driver.File{Path: Absolute(path, s.Home)}
+// StatFile looks at a file or a folder.
+func (s *Site) StatFile(ctx context.Context, path string) (driver.File, error) {
+	f := driver.File{Path: AbsolutePath(path, s.Home)}
 	info, err := os.Stat(f.Path)
 	if err != nil {
 		return f, err
@@ -74,7 +74,7 @@ func (s *Site) Stat(ctx context.Context, path string) (driver.File, error) {
 	}
 	if !f.Folder {
 		f.Size, f.ModTime = info.Size(), info.ModTime().UnixNano()
-		return f, readable(f.Path)
+		return f, checkReadable(f.Path)
 	}
 	real, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Site) Stat(ctx context.Context, path string) (driver.File, error) {
 	})
 }
 
-func readable(path string) error {
+func checkReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -104,9 +104,9 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// Push brings a file or a folder into the depot.
-func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
-	real, err := s.real(ctx, path)
+// PushFiles brings a file or a folder into the depot.
+func (s *Site) PushFiles(ctx context.Context, path string) (driver.Moved, error) {
+	real, err := s.resolvePath(ctx, path)
 	if err != nil {
 		return driver.Moved{}, err
 	}
@@ -114,45 +114,45 @@ func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
 	if !s.isOutgoing(path) { // that is moved once
 		sum := sha256.Sum256([]byte(real))
 		cache = filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
-		s.old.Do(func() { forgetOld(filepath.Dir(cache), clock.Real()) })
+		s.old.Do(func() { forgetOld(filepath.Dir(cache), clock.RealClock()) })
 	}
-	before := s.busy()
-	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: alone(real), Cache: cache})
+	before := s.transferTime()
+	id, tree, stats, err := depot.PushFolder(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: excludeOthers(real), Cache: cache})
 	if err != nil {
 		return driver.Moved{}, err
 	}
 	if len(tree.Entries) == 0 {
 		return driver.Moved{}, &fs.PathError{Op: "stat", Path: real, Err: fs.ErrNotExist} // it went meanwhile
 	}
-	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved, Took: s.busy() - before}, nil
+	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved, Took: s.transferTime() - before}, nil
 }
 
-// busy is how long something was under way to or from the broker's depot so far; 0 if
+// transferTime is how long something was under way to or from the broker's depot so far; 0 if
 // it is not known, or the depot is here.
-func (s *Site) busy() time.Duration {
+func (s *Site) transferTime() time.Duration {
 	if d, ok := s.Depot.(interface{ Traffic() depot.Traffic }); ok {
 		return d.Traffic().Busy
 	}
 	return 0
 }
 
-// keepPushed is how long it is remembered what a file held that nobody moves any
+// pushedMaxAge is how long it is remembered what a file held that nobody moves any
 // more. It only saves time.
-const keepPushed = 30 * 24 * time.Hour
+const pushedMaxAge = 30 * 24 * time.Hour
 
 // forgetOld removes what has not been used for long, and what was written only in
 // part. What cannot be removed is next time.
 func forgetOld(dir string, now clock.Clock) {
 	list, _ := os.ReadDir(dir) // there may be none
 	for _, d := range list {
-		if info, err := d.Info(); err == nil && now.Since(info.ModTime()) > keepPushed {
+		if info, err := d.Info(); err == nil && now.Since(info.ModTime()) > pushedMaxAge {
 			_ = os.Remove(filepath.Join(dir, d.Name()))
 		}
 	}
 }
 
-// Pattern is a pattern, as in a .gitignore, for this one name.
-func Pattern(name string) string {
+// EscapePattern is a pattern, as in a .gitignore, for this one name.
+func EscapePattern(name string) string {
 	var b strings.Builder
 	for _, r := range name {
 		if strings.ContainsRune(`\*?[]! #^-`, r) {

@@ -45,7 +45,7 @@ func noise(seed byte, n int) []byte {
 func TestPathsAreBelowTheHomeFolder(t *testing.T) {
 	for path, want := range map[string]string{"/data/x": "/data/x", "x/y": "/home/me/x/y", "~/x": "/home/me/x", "~": "/home/me",
 		"~x": "/home/me/~x", "/data/../x": "/x"} {
-		if got := Absolute(path, "/home/me"); got != want {
+		if got := AbsolutePath(path, "/home/me"); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}
 	}
@@ -58,20 +58,20 @@ func TestAFileAloneIsPushedWhateverItIsCalled(t *testing.T) {
 		data := noise(1, 100_000)
 		write(t, filepath.Join(s.Home, name), data)
 		write(t, filepath.Join(s.Home, filepath.Dir(name), "other"), nil)
-		m, err := s.Push(t.Context(), name)
+		m, err := s.PushFiles(t.Context(), name)
 		if err != nil || m.Bytes != int64(len(data)) {
 			t.Errorf("%q: %+v %v", name, m, err)
 			continue
 		}
 		to := t.TempDir()
-		tree, err := depot.Fetch(t.Context(), d, depot.ID(m.Tree), to)
+		tree, err := depot.FetchTree(t.Context(), d, depot.ID(m.Tree), to)
 		if err != nil || len(tree.Entries) != 1 {
 			t.Errorf("%q: %d entries: %v", name, len(tree.Entries), err)
 		}
 		if got, err := os.ReadFile(filepath.Join(to, filepath.Base(name))); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%q: %d bytes: %v", name, len(got), err)
 		}
-		if again, err := s.Push(t.Context(), name); err != nil || again.Sent > 2000 || again.Tree != m.Tree {
+		if again, err := s.PushFiles(t.Context(), name); err != nil || again.Sent > 2000 || again.Tree != m.Tree {
 			t.Errorf("%q: again: %+v %v", name, again, err)
 		}
 	}
@@ -86,19 +86,19 @@ func TestAFolderAndALinkArePushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"data", "link", "~/data"} {
-		f, err := s.Stat(t.Context(), name)
+		f, err := s.StatFile(t.Context(), name)
 		if err != nil || !f.Folder || f.Size != 3 {
 			t.Errorf("%s: %+v %v", name, f, err)
 		}
-		m, err := s.Push(t.Context(), name)
+		m, err := s.PushFiles(t.Context(), name)
 		if err != nil || m.Bytes != 3 {
 			t.Errorf("%s: %+v %v", name, m, err)
 		}
 	}
-	if _, err := s.Stat(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.StatFile(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := s.Push(t.Context(), "/dev/null"); !errors.Is(err, fs.ErrInvalid) {
+	if _, err := s.PushFiles(t.Context(), "/dev/null"); !errors.Is(err, fs.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -111,24 +111,24 @@ func TestWhatWasBroughtIsKeptWithinBounds(t *testing.T) {
 	for i := range 4 {
 		name := string(rune('a' + i))
 		write(t, filepath.Join(home.Home, name), noise(byte(i), 1<<20))
-		m, err := home.Push(t.Context(), name)
+		m, err := home.PushFiles(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		trees = append(trees, m.Tree)
-		if got, err := away.Bring(t.Context(), m.Tree); err != nil || got.Sent < 1<<20 {
+		if got, err := away.BringTree(t.Context(), m.Tree); err != nil || got.Sent < 1<<20 {
 			t.Errorf("%+v %v", got, err)
 		}
-		if got, err := away.Bring(t.Context(), trees[0]); err != nil || got.Sent != 0 { // it is used again and again
+		if got, err := away.BringTree(t.Context(), trees[0]); err != nil || got.Sent != 0 { // it is used again and again
 			t.Errorf("again: %+v %v", got, err)
 		}
 	}
-	kept, err := away.open()
+	kept, err := away.openStore()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, tree := range trees {
-		if err := depot.Verify(t.Context(), kept, depot.ID(tree)); (err == nil) != (i != 1) {
+		if err := depot.VerifyTree(t.Context(), kept, depot.ID(tree)); (err == nil) != (i != 1) {
 			t.Errorf("tree %d: %v", i, err)
 		}
 	}

@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// toReach is how long another site is tried.
-	toReach = 2 * time.Second
-	// inVain is how often in a row it may break without anything having come.
-	inVain = 3
-	// toAnswer is how long it may take to begin to answer.
-	toAnswer = 2 * time.Minute
+	// dialTimeout is how long another site is tried.
+	dialTimeout = 2 * time.Second
+	// maxVainTries is how often in a row it may break without anything having come.
+	maxVainTries = 3
+	// answerTimeout is how long it may take to begin to answer.
+	answerTimeout = 2 * time.Minute
 )
 
-// Take fetches what another site offers, and keeps it. What came before it broke
+// TakeOffer fetches what another site offers, and keeps it. What came before it broke
 // stays.
-func (s *Site) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
-	to, err := s.open()
+func (s *Site) TakeOffer(ctx context.Context, o driver.Offer) (driver.Moved, error) {
+	to, err := s.openStore()
 	if err != nil {
 		return driver.Moved{}, err
 	}
 	id := depot.ID(o.Tree)
 	m := driver.Moved{Tree: o.Tree, Bytes: o.Bytes}
-	held, err := depot.Holds(ctx, to, id)
+	held, err := depot.HoldsTree(ctx, to, id)
 	if err != nil || held {
-		return m, errors.Join(err, s.note(ctx, brought{o.Tree, o.Bytes}))
+		return m, errors.Join(err, s.recordUse(ctx, brought{o.Tree, o.Bytes}))
 	}
 	// Noted before, so that nobody who drops something drops it when it has just
 	// come.
-	if err := s.note(ctx, brought{o.Tree, o.Bytes}); err != nil {
+	if err := s.recordUse(ctx, brought{o.Tree, o.Bytes}); err != nil {
 		return m, err
 	}
 	s.inUse.RLock()
@@ -47,11 +47,11 @@ func (s *Site) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
 
 // copyFrom copies an offer, again where it broke, and notes how much came.
 func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store, m *driver.Moved) error {
-	t := &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second, ResponseHeaderTimeout: toAnswer,
+	t := &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second, ResponseHeaderTimeout: answerTimeout,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, toReach)
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
-			c, err := o.At.Dial(ctx)
+			c, err := o.At.DialOwner(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", driver.ErrUnreached, err)
 			}
@@ -60,7 +60,7 @@ func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store, m *driver.M
 	defer t.CloseIdleConnections()
 	from := depot.NewClient(&http.Client{Transport: t}, "http://site")
 	for vain := 0; ; {
-		_, stats, err := depot.Copy(ctx, from, depot.ID(o.Tree), to)
+		_, stats, err := depot.CopyTree(ctx, from, depot.ID(o.Tree), to)
 		m.Sent, m.Took = m.Sent+stats.Moved, from.Traffic().Busy
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -73,7 +73,7 @@ func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store, m *driver.M
 		if vain++; stats.Moved > 0 {
 			vain = 0
 		}
-		if vain >= inVain {
+		if vain >= maxVainTries {
 			// Its words alone: it is not one that was never reached.
 			return fmt.Errorf("it broke %d times, after %d bytes: %s", vain, m.Sent, err.Error())
 		}

@@ -33,9 +33,9 @@ func NewBed(ctx context.Context, agent []string, sample time.Duration) (*Bed, er
 	return &Bed{t}, nil
 }
 
-// job is a job that runs a program of some size, in a folder of its own.
-func (b *Bed) job(p *Program, size float64, method string) (jobfile.Job, error) {
-	dir, err := p.folder(b.Dir)
+// newJob is a job that runs a program of some size, in a folder of its own.
+func (b *Bed) newJob(p *Program, size float64, method string) (jobfile.Job, error) {
+	dir, err := p.makeFolder(b.Dir)
 	spec := testbed.NewJob(p.Name, p.argv(size), method)
 	spec.Workdir, spec.Progress = dir, p.Progress
 	return spec, err

@@ -38,7 +38,7 @@ func lived(n int, off float64) LiveRun {
 
 func TestALiveRunIsJudgedAsASimulatedOne(t *testing.T) {
 	r := lived(1, 0.2)
-	list := r.Judged()
+	list := r.JudgedPredictions()
 	if len(list) != len(calibration.Moments) {
 		t.Fatalf("%d predictions judged", len(list))
 	}
@@ -58,8 +58,8 @@ func TestALiveRunIsJudgedAsASimulatedOne(t *testing.T) {
 }
 
 func TestLoadsTakeTurnsByTheirParts(t *testing.T) {
-	kinds, _, _ := loads.Of(t.TempDir(), true)
-	kinds = changing(kinds)
+	kinds, _, _ := loads.CalibrationLoads(t.TempDir(), true)
+	kinds = changingLoads(kinds)
 	counts := map[string]int{}
 	for n := range 24 {
 		counts[kinds[inTurn(kinds, n)].Name]++
@@ -78,7 +78,7 @@ func TestLiveRunsAreKeptLineByLine(t *testing.T) {
 	}
 	for _, n := range []int{0, 2} {
 		r := lived(n, 0)
-		if err := f.add(&r); err != nil {
+		if err := f.addRun(&r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestLiveRunsAreKeptLineByLine(t *testing.T) {
 		t.Fatal(had, err)
 	}
 	three := lived(3, 0)
-	if err := errors.Join(f.add(&three), f.Close()); err != nil {
+	if err := errors.Join(f.addRun(&three), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadLive(l.File); err != nil || len(r.Runs) != 3 {
@@ -123,7 +123,7 @@ func FuzzParseLive(f *testing.F) {
 			if !(r.Runs[i].Took > 0) {
 				t.Errorf("took %v", r.Runs[i].Took)
 			}
-			r.Runs[i].Judged()
+			r.Runs[i].JudgedPredictions()
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestRealRunsUnderChangingLoadAreJudgedAndKept(t *testing.T) {
 		p = livePlan(t)
 		p.Out, p.Live.Length = &out, length
 		var err error
-		r, err = p.Measure(t.Context())
+		r, err = p.MeasureAll(t.Context())
 		t.Log(out.String())
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestRealRunsUnderChangingLoadAreJudgedAndKept(t *testing.T) {
 	// All are there: none is made again.
 	out.Reset()
 	p.Live.Continue = true
-	if again, err := p.Measure(t.Context()); err != nil || len(again.Live.Runs) != 2 || strings.Contains(out.String(), "run 1") {
+	if again, err := p.MeasureAll(t.Context()); err != nil || len(again.Live.Runs) != 2 || strings.Contains(out.String(), "run 1") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
@@ -212,7 +212,7 @@ func TestWhoInterruptsTheCalibrationKeepsWhatIsDone(t *testing.T) {
 			cancel()
 		}
 	})
-	r, err := p.Measure(ctx)
+	r, err := p.MeasureAll(ctx)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Judged) == 0 || !strings.Contains(err.Error(), p.Live.File) {
 		t.Fatalf("%v", err)
 	}

@@ -39,22 +39,22 @@ type Course struct {
 	Final    api.Job
 }
 
-// Took is the seconds from submission to end.
-func (c *Course) Took() float64 { return seconds(c.Final.Submitted, c.Final.Ended) }
+// TookSeconds is the seconds from submission to end.
+func (c *Course) TookSeconds() float64 { return secondsBetween(c.Final.Submitted, c.Final.Ended) }
 
-// Met says whether the job ended in time.
-func (c *Course) Met() bool { return c.Final.DeadlineMet != nil && *c.Final.DeadlineMet }
+// MetDeadline says whether the job ended in time.
+func (c *Course) MetDeadline() bool { return c.Final.DeadlineMet != nil && *c.Final.DeadlineMet }
 
-// margin says how long before or after its deadline a job ended.
-func margin(c *Course) string {
-	if m := c.Deadline - c.Took(); m >= 0 {
+// describeMargin says how long before or after its deadline a job ended.
+func describeMargin(c *Course) string {
+	if m := c.Deadline - c.TookSeconds(); m >= 0 {
 		return fmt.Sprintf("%.1f s before its deadline", m)
 	}
-	return fmt.Sprintf("%.1f s after its deadline", c.Took()-c.Deadline)
+	return fmt.Sprintf("%.1f s after its deadline", c.TookSeconds()-c.Deadline)
 }
 
-// Moves lists when the job was moved, in seconds since submission.
-func (c *Course) Moves() []float64 {
+// MoveTimes lists when the job was moved, in seconds since submission.
+func (c *Course) MoveTimes() []float64 {
 	var list []float64
 	for _, n := range c.News {
 		if n.Kind == "move" && strings.HasPrefix(n.Choice, "move") {
@@ -64,16 +64,16 @@ func (c *Course) Moves() []float64 {
 	return list
 }
 
-// Others are programs that begin to compute where a job began.
-type Others struct {
+// CompetingLoad are programs that begin to compute where a job began.
+type CompetingLoad struct {
 	N     int           // 0: nobody comes
 	After time.Duration // since submission
 }
 
-// Run submits a job that begins at home and writes down its life, while others
+// RunJob submits a job that begins at home and writes down its life, while others
 // begin to compute at home. Say, if not nil, is told what happens as it happens.
-func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Others, say func(at float64, text string)) (*Course, error) {
-	free, err := b.free(ctx)
+func (b *Bed) RunJob(ctx context.Context, name string, spec *jobfile.Job, others CompetingLoad, say func(at float64, text string)) (*Course, error) {
+	free, err := b.leastFreeShare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 	id := fmt.Sprint(j.ID)
 	c := &Course{Name: name, Deadline: spec.Deadline.Seconds(), Free: free}
 	if err == nil {
-		err = b.follow(ctx, c, &j, others, oneAtATime(say))
+		err = b.followToEnd(ctx, c, &j, others, oneAtATime(say))
 	}
 	if err != nil {
-		_, e := b.Client.Cancel(context.WithoutCancel(ctx), id)
+		_, e := b.Client.CancelJob(context.WithoutCancel(ctx), id)
 		return nil, errors.Join(err, e)
 	}
-	if c.Output, err = b.output(ctx, id); err != nil {
+	if c.Output, err = b.outputHash(ctx, id); err != nil {
 		return nil, err
 	}
 	if code := c.Final.ExitCode; code == nil || *code != 0 {
@@ -99,10 +99,10 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 	return c, nil
 }
 
-// free is the part of a processor that a newcomer would get now in the fuller
+// leastFreeShare is the part of a processor that a newcomer would get now in the fuller
 // cluster.
-func (b *Bed) free(ctx context.Context) (float64, error) {
-	clusters, err := b.Client.Clusters(ctx)
+func (b *Bed) leastFreeShare(ctx context.Context) (float64, error) {
+	clusters, err := b.Client.ListClusters(ctx)
 	least := 1.0
 	for _, c := range clusters {
 		least = min(least, c.Share)
@@ -123,14 +123,14 @@ func oneAtATime(say func(float64, string)) func(float64, string) {
 	}
 }
 
-// follow watches a job to its end.
-func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, say func(float64, string)) error {
+// followToEnd watches a job to its end.
+func (b *Bed) followToEnd(ctx context.Context, c *Course, j *api.Job, others CompetingLoad, say func(float64, string)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	come := make(chan arrival, 1)
-	go func() { come <- b.arrive(ctx, cancel, j.Submitted.Time, others, say) }()
-	err := b.Client.Watch(ctx, fmt.Sprint(j.ID), func(l *api.Live) error {
-		c.see(l, b.Clock(), say)
+	go func() { come <- b.startOthers(ctx, cancel, j.Submitted.Time, others, say) }()
+	err := b.Client.WatchJob(ctx, fmt.Sprint(j.ID), func(l *api.Live) error {
+		c.addLine(l, b.Clock(), say)
 		return nil
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -148,8 +148,8 @@ type arrival struct {
 	at   float64
 }
 
-// arrive waits until it is time and starts the others.
-func (b *Bed) arrive(ctx context.Context, fail context.CancelCauseFunc, submitted time.Time, others Others, say func(float64, string)) arrival {
+// startOthers waits until it is time and starts the others.
+func (b *Bed) startOthers(ctx context.Context, fail context.CancelCauseFunc, submitted time.Time, others CompetingLoad, say func(float64, string)) arrival {
 	if others.N == 0 {
 		return arrival{}
 	}
@@ -168,18 +168,18 @@ func (b *Bed) arrive(ctx context.Context, fail context.CancelCauseFunc, submitte
 	return arrival{load, at}
 }
 
-// output is a hash of what the program wrote: equal where the output is.
-func (b *Bed) output(ctx context.Context, id string) (string, error) {
+// outputHash is a hash of what the program wrote: equal where the output is.
+func (b *Bed) outputHash(ctx context.Context, id string) (string, error) {
 	var out bytes.Buffer
-	if _, err := b.Client.Logs(ctx, id, 1, 0, false, &out); err != nil {
+	if _, err := b.Client.CopyLogs(ctx, id, 1, 0, false, &out); err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(out.Bytes())
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// see adds a line of the watched job to the course.
-func (c *Course) see(l *api.Live, now time.Time, say func(float64, string)) {
+// addLine adds a line of the watched job to the course.
+func (c *Course) addLine(l *api.Live, now time.Time, say func(float64, string)) {
 	c.Final = l.Job
 	for _, n := range l.News {
 		c.News = append(c.News, n)
@@ -192,7 +192,7 @@ func (c *Course) see(l *api.Live, now time.Time, say func(float64, string)) {
 		return
 	}
 	p := Point{At: now.Sub(j.Submitted.Time).Seconds(), Cluster: j.Cluster, Chance: -1, Progress: -1,
-		Early: seconds(j.Submitted, j.EndEarly), Mid: seconds(j.Submitted, j.PredictedEnd), Late: seconds(j.Submitted, j.EndLate)}
+		Early: secondsBetween(j.Submitted, j.EndEarly), Mid: secondsBetween(j.Submitted, j.PredictedEnd), Late: secondsBetween(j.Submitted, j.EndLate)}
 	if j.Share != nil {
 		p.Share = *j.Share
 	}
@@ -222,33 +222,33 @@ func worthSaying(n *api.Decision) bool {
 	return true
 }
 
-// Errors lists how far the predicted remaining time was off, as a part of the
+// PredictionErrors lists how far the predicted remaining time was off, as a part of the
 // actual one, from one third of the run on. Of the last twentieth nothing is
 // said: what is left there is shorter than the time between two looks.
-func (c *Course) Errors() []float64 {
+func (c *Course) PredictionErrors() []float64 {
 	var list []float64
-	c.judged(1./3, func(p Point, left float64) {
+	c.eachJudged(1./3, func(p Point, left float64) {
 		list = append(list, math.Abs((p.Mid-p.At)-left)/left)
 	})
 	return list
 }
 
-// Bands counts the predictions from one tenth of the run on, and those whose
+// CountBands counts the predictions from one tenth of the run on, and those whose
 // 90 % band the job's end lay in.
-func (c *Course) Bands() (held, all int) {
-	c.judged(0.1, func(p Point, _ float64) {
+func (c *Course) CountBands() (held, all int) {
+	c.eachJudged(0.1, func(p Point, _ float64) {
 		all++
-		if end := c.Took(); p.Early <= end && end <= p.Late {
+		if end := c.TookSeconds(); p.Early <= end && end <= p.Late {
 			held++
 		}
 	})
 	return held, all
 }
 
-// judged calls see with every prediction made from a part of the run on, until
+// eachJudged calls see with every prediction made from a part of the run on, until
 // its last twentieth begins, and with what was really left then.
-func (c *Course) judged(from float64, see func(p Point, left float64)) {
-	took := c.Took()
+func (c *Course) eachJudged(from float64, see func(p Point, left float64)) {
+	took := c.TookSeconds()
 	for _, p := range c.Points {
 		if p.Mid > 0 && p.At >= from*took && p.At <= 0.95*took {
 			see(p, took-p.At)
@@ -256,5 +256,5 @@ func (c *Course) judged(from float64, see func(p Point, left float64)) {
 	}
 }
 
-// seconds from one moment to another; 0 if one is not known.
-func seconds(from, to *api.Time) float64 { return testbed.SecondsBetween(from, to) }
+// secondsBetween from one moment to another; 0 if one is not known.
+func secondsBetween(from, to *api.Time) float64 { return testbed.SecondsBetween(from, to) }

@@ -53,21 +53,21 @@ func moved(c *Course, load, at float64) *Course {
 
 func TestErrorsAndBandsAreThoseOfTheRemainingTime(t *testing.T) {
 	c := predicts("x", 90, 0, 0.2)
-	for _, e := range c.Errors() {
+	for _, e := range c.PredictionErrors() {
 		if math.Abs(e-0.2) > 1e-9 {
 			t.Fatalf("an error of %.3f, not 0.2", e)
 		}
 	}
-	if n := len(c.Errors()); n != 56 { // seconds 30 to 85
+	if n := len(c.PredictionErrors()); n != 56 { // seconds 30 to 85
 		t.Errorf("%d errors", n)
 	}
-	if held, all := c.Bands(); held != all || all != 77 { // seconds 9 to 85
+	if held, all := c.CountBands(); held != all || all != 77 { // seconds 9 to 85
 		t.Errorf("%d of %d bands held", held, all)
 	}
-	if held, _ := predicts("x", 90, 0, 2).Bands(); held != 0 {
+	if held, _ := predicts("x", 90, 0, 2).CountBands(); held != 0 {
 		t.Errorf("%d bands held that are far too late", held)
 	}
-	if errs := course("nothing predicted", 90, 0, Point{At: 50}).Errors(); len(errs) != 0 {
+	if errs := course("nothing predicted", 90, 0, Point{At: 50}).PredictionErrors(); len(errs) != 0 {
 		t.Errorf("errors %v of predictions that were never made", errs)
 	}
 }
@@ -79,7 +79,7 @@ func TestACourseIsSeenAsItIsTold(t *testing.T) {
 	say := func(_ float64, text string) { said = append(said, text) }
 	line := func(now float64, cluster string, news ...api.Decision) {
 		l := &api.Live{Job: api.Job{Submitted: at(0), Cluster: cluster, PredictedEnd: at(30), EndEarly: at(25), EndLate: at(40), Share: &share, PDeadline: &chance}, News: news}
-		c.see(l, at(now).Time, say)
+		c.addLine(l, at(now).Time, say)
 	}
 	line(1, Home, api.Decision{Kind: "submit", Choice: "taken in"}, api.Decision{Kind: "place", Choice: "cluster home"})
 	line(1.1, Home) // the program wrote something
@@ -89,17 +89,17 @@ func TestACourseIsSeenAsItIsTold(t *testing.T) {
 	if diff := cmp.Diff(want, c.Points); diff != "" {
 		t.Error(diff)
 	}
-	if len(said) != 2 || !slices.Equal(c.Moves(), []float64{2}) {
-		t.Errorf("said %q, moved at %v", said, c.Moves())
+	if len(said) != 2 || !slices.Equal(c.MoveTimes(), []float64{2}) {
+		t.Errorf("said %q, moved at %v", said, c.MoveTimes())
 	}
 }
 
 func TestDeadlinesAreThreeDeviationsAboveTheMeanAndNeverTooClose(t *testing.T) {
 	tr := Trial{Alone: []*Course{course("", 90, 0), course("", 100, 0), course("", 110, 0)}}
-	if tr.due(0.1); math.Abs(tr.Deadline-130) > 1e-6 || tr.Floored {
+	if tr.setDeadline(0.1); math.Abs(tr.Deadline-130) > 1e-6 || tr.Floored {
 		t.Errorf("deadline %.2f s", tr.Deadline)
 	}
-	if tr.due(0.5); math.Abs(tr.Deadline-150) > 1e-6 || !tr.Floored {
+	if tr.setDeadline(0.5); math.Abs(tr.Deadline-150) > 1e-6 || !tr.Floored {
 		t.Errorf("deadline %.2f s", tr.Deadline)
 	}
 }
@@ -113,7 +113,7 @@ func good() *Results {
 		tr.Without = append(tr.Without, predicts("burn, without", 105, 50, 0.02))
 		tr.With = append(tr.With, moved(predicts("burn, with", 48, 50, 0.02), 15, 17))
 	}
-	tr.due(r.Plan.Slack)
+	tr.setDeadline(r.Plan.Slack)
 	r.Trials = append(r.Trials, tr)
 	for round := range 3 {
 		r.Costs = append(r.Costs, Cost{Round: round, Wall: 10, CPU: 10})
@@ -134,18 +134,18 @@ func good() *Results {
 		r.Judged = append(r.Judged, j)
 	}
 	s := Simulated{Rule: "fixed N = 10 (papers/004)"}
-	s.Loads, s.Verdicts = calibration.Split(r.Judged, loads.Alone)
+	s.Loads, s.Verdicts = calibration.SplitByLoad(r.Judged, loads.Alone)
 	r.Simulated = append(r.Simulated, s)
 	return r
 }
 
 func TestWhatIsMeasuredIsHeldAgainstThePaper(t *testing.T) {
-	for _, v := range good().Check() {
+	for _, v := range good().CheckStatements() {
 		if !v.Holds {
 			t.Errorf("%s does not hold: %s", v.Name, v.Saw)
 		}
 	}
-	if n := len(good().Check()); n != 10 {
+	if n := len(good().CheckStatements()); n != 10 {
 		t.Errorf("%d statements", n)
 	}
 	for name, spoil := range map[string]func(r *Results){
@@ -170,13 +170,13 @@ func TestWhatIsMeasuredIsHeldAgainstThePaper(t *testing.T) {
 	} {
 		r := good()
 		spoil(r)
-		for _, v := range r.Check() {
+		for _, v := range r.CheckStatements() {
 			if v.Holds == (v.Name == name) {
 				t.Errorf("%s spoilt: %s: %v, %s", name, v.Name, v.Holds, v.Saw)
 			}
 		}
 	}
-	if list := (&Results{}).Check(); len(list) != 0 {
+	if list := (&Results{}).CheckStatements(); len(list) != 0 {
 		t.Errorf("of nothing measured it says %v", list)
 	}
 }
@@ -278,7 +278,7 @@ func FuzzPlan(f *testing.F) {
 
 func TestAnImpossiblePlanIsTheUsersMistake(t *testing.T) {
 	for _, p := range []Plan{{Parts: "ax"}, {}, {Parts: "a", Jobs: "nowhere"}, {Parts: "a", Jobs: examples(t), Programs: []string{"brun"}}} {
-		if _, err := p.Measure(t.Context()); !badinput.Is(err) {
+		if _, err := p.MeasureAll(t.Context()); !badinput.Is(err) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

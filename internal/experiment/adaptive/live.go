@@ -55,12 +55,12 @@ type LivePoint struct {
 	Slowness         float64 // of its processor in the mean so far, see api.Job
 }
 
-// Judged is what its predictions are worth, by the same rule as simulated ones.
-func (r *LiveRun) Judged() []calibration.Judged {
+// JudgedPredictions is what its predictions are worth, by the same rule as simulated ones.
+func (r *LiveRun) JudgedPredictions() []calibration.Judged {
 	var list []calibration.Judged
 	due := calibration.Due{End: r.Took}
 	for _, p := range r.Points {
-		if m, ok := due.At(p.At); ok {
+		if m, ok := due.MomentAt(p.At); ok {
 			list = append(list, calibration.Judged{Run: liveRuns + uint64(r.N), Load: r.Load, Moment: m, Actual: r.Took - p.At,
 				AsNow: max(p.Need-p.CPU, 0) / max(p.Share, 0.01), Low: p.Early - p.At, Mid: p.Mid - p.At, High: p.Late - p.At})
 		}
@@ -74,7 +74,7 @@ func (r *LiveRun) NeedKnown() []calibration.Judged {
 	for _, p := range r.Points {
 		at, cpu = append(at, p.At), append(cpu, p.CPU)
 	}
-	list := calibration.Replay(r.Used, 0.005, r.Took, at, cpu)
+	list := calibration.ReplayRun(r.Used, 0.005, r.Took, at, cpu)
 	for i := range list {
 		list[i].Run, list[i].Load = liveRuns+uint64(r.N), r.Load
 	}
@@ -92,8 +92,8 @@ type LiveResults struct {
 	Runs    []LiveRun
 }
 
-// changing are the kinds of load under which the share changes.
-func changing(kinds []loads.Kind) []loads.Kind {
+// changingLoads are the kinds of load under which the share changes.
+func changingLoads(kinds []loads.Kind) []loads.Kind {
 	var list []loads.Kind
 	for _, k := range kinds {
 		if k.Name != loads.Alone {
@@ -157,17 +157,17 @@ func (p *Plan) calibrateLive(ctx context.Context, programs []Program, home int) 
 	}
 	b := &liveBed{plan: p, file: file, done: p.Live.Runs - len(missing)}
 	var without []error
-	b.kinds, b.seed, without = loads.Of(p.Live.Records, !p.Live.Choosing)
-	b.kinds = changing(b.kinds)
+	b.kinds, b.seed, without = loads.CalibrationLoads(p.Live.Records, !p.Live.Choosing)
+	b.kinds = changingLoads(b.kinds)
 	for _, err := range without {
-		p.say("a generated load stands for a recorded one: %v", err)
+		p.sayLine("a generated load stands for a recorded one: %v", err)
 	}
 	if b.Bed, err = NewBed(ctx, p.Agent, p.Live.Sample); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	for i := range programs {
-		if err := b.learn(ctx, &programs[i], home); err != nil {
+		if err := b.learnNeed(ctx, &programs[i], home); err != nil {
 			return err
 		}
 	}
@@ -177,23 +177,23 @@ func (p *Plan) calibrateLive(ctx context.Context, programs []Program, home int) 
 	return nil
 }
 
-// learn runs a program alone, so that it is known what it needs.
-func (b *liveBed) learn(ctx context.Context, prog *Program, home int) error {
-	unit, err := prog.measure(ctx, home)
+// learnNeed runs a program alone, so that it is known what it needs.
+func (b *liveBed) learnNeed(ctx context.Context, prog *Program, home int) error {
+	unit, err := prog.measureUnit(ctx, home)
 	if err != nil {
 		return err
 	}
-	spec, err := b.job(prog, b.plan.Live.Length.Seconds()/unit.CPU, "restart")
+	spec, err := b.newJob(prog, b.plan.Live.Length.Seconds()/unit.CPU, "restart")
 	if err != nil {
 		return err
 	}
 	spec.Adapt = jobfile.AdaptOff
 	for i := range b.plan.Live.Learn {
-		r, err := b.one(ctx, &LiveRun{CPU: home}, spec, nil)
+		r, err := b.runOne(ctx, &LiveRun{CPU: home}, spec, nil)
 		if err != nil {
 			return err
 		}
-		b.plan.say("learning what %s needs, run %d of %d: %.2f s of CPU time in %.2f s", prog.Name, i+1, b.plan.Live.Learn, r.Used, r.Took)
+		b.plan.sayLine("learning what %s needs, run %d of %d: %.2f s of CPU time in %.2f s", prog.Name, i+1, b.plan.Live.Learn, r.Used, r.Took)
 	}
 	b.names, b.jobs = append(b.names, prog.Name), append(b.jobs, spec)
 	return nil
@@ -213,7 +213,7 @@ func (b *liveBed) runAll(ctx context.Context, missing []int) error {
 	for _, place := range places {
 		all.Go(func() {
 			for n := range next {
-				if err := b.run(ctx, n, place); err != nil {
+				if err := b.runNumbered(ctx, n, place); err != nil {
 					cancel(err)
 					return
 				}
@@ -224,23 +224,23 @@ func (b *liveBed) runAll(ctx context.Context, missing []int) error {
 	return context.Cause(ctx)
 }
 
-// run makes run n and keeps it.
-func (b *liveBed) run(ctx context.Context, n int, place string) error {
+// runNumbered makes run n and keeps it.
+func (b *liveBed) runNumbered(ctx context.Context, n int, place string) error {
 	l := &b.plan.Live
 	k := &b.kinds[inTurn(b.kinds, n)]
 	random := rand.New(rand.NewPCG(b.seed+uint64(n), liveStream))
 	which := random.IntN(len(b.jobs))
 	r := &LiveRun{N: n, Load: k.Name, CPU: b.Core[place], Program: b.names[which], Steps: random.IntN(2) == 1}
 	samples := l.Length.Seconds() / l.Sample.Seconds()
-	demands := k.Demands(k.Make(random, samples), int(longest*samples))
+	demands := k.ProgramDemands(k.Make(random, samples), int(longest*samples))
 	spec := b.jobs[which]
 	spec.On = []string{place}
 	if r.Steps {
 		spec.Progress = reported
 	}
-	r, err := b.one(ctx, r, spec, demands)
+	r, err := b.runOne(ctx, r, spec, demands)
 	if err == nil {
-		err = b.file.add(r)
+		err = b.file.addRun(r)
 	}
 	if err != nil {
 		return err
@@ -248,8 +248,8 @@ func (b *liveBed) run(ctx context.Context, n int, place string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done++
-	v := calibration.SumUp(r.Judged())
-	b.plan.say("run %d of %d, %s under %s: %.1f s, error %.1f %%, %.0f of %d bands held, need %.2f s, %.1f %% stolen", b.done, l.Runs, r.Program, r.Load,
+	v := calibration.SumUp(r.JudgedPredictions())
+	b.plan.sayLine("run %d of %d, %s under %s: %.1f s, error %.1f %%, %.0f of %d bands held, need %.2f s, %.1f %% stolen", b.done, l.Runs, r.Program, r.Load,
 		r.Took, 100*v.Middle, v.Holds*float64(v.N), v.N, r.Used, 100*r.Steal/r.Took)
 	return nil
 }
@@ -261,61 +261,61 @@ const (
 	longest    = 30 // times as long as alone a load is prepared for
 )
 
-// one runs a job while others take from its processor what they are told.
-func (b *liveBed) one(ctx context.Context, r *LiveRun, spec jobfile.Job, demands [][]float64) (_ *LiveRun, err error) {
+// runOne runs a job while others take from its processor what they are told.
+func (b *liveBed) runOne(ctx context.Context, r *LiveRun, spec jobfile.Job, demands [][]float64) (_ *LiveRun, err error) {
 	others, err := b.plan.startSpinners(r.CPU, b.plan.Live.Sample, demands)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		_, e := others.stop()
+		_, e := others.stopAll()
 		err = errors.Join(err, e)
 	}()
-	id, err := b.Submit(ctx, &spec)
+	id, err := b.SubmitJob(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
-	r.Argv = short(spec.Argv)
+	r.Argv = shortCommand(spec.Argv)
 	before, err := processorTimes(r.CPU)
 	var final api.Job
 	var last time.Time
 	if err == nil {
-		err = b.Client.Watch(ctx, fmt.Sprint(id), func(l *api.Live) error {
+		err = b.Client.WatchJob(ctx, fmt.Sprint(id), func(l *api.Live) error {
 			final = l.Job
 			if final.State == core.Running && !others.begun {
-				if err := others.begin(); err != nil {
+				if err := others.beginComputing(); err != nil {
 					return err
 				}
 			}
 			if e := final.PredictedEnd; final.State == core.Running && e != nil && !e.Equal(last) {
 				last = e.Time
-				r.see(&final, b.Clock())
+				r.addPrediction(&final, b.Clock())
 			}
 			return nil
 		})
 	}
 	if err != nil {
-		_, e := b.Client.Cancel(context.WithoutCancel(ctx), fmt.Sprint(id))
+		_, e := b.Client.CancelJob(context.WithoutCancel(ctx), fmt.Sprint(id))
 		return nil, errors.Join(err, e)
 	}
 	after, err := processorTimes(r.CPU)
 	if err != nil {
 		return nil, err
 	}
-	if r.Others, err = others.stop(); err != nil {
+	if r.Others, err = others.stopAll(); err != nil {
 		return nil, err
 	}
 	if code := final.ExitCode; code == nil || *code != 0 {
 		return nil, fmt.Errorf("%s: job %d is %s: %s", spec.Name, id, final.State, final.Why)
 	}
-	r.Took, r.Used = seconds(final.Started, final.Ended), final.CPUS
+	r.Took, r.Used = secondsBetween(final.Started, final.Ended), final.CPUS
 	r.Steal = after.steal - before.steal
 	r.Foreign = max(0, after.busy-before.busy-r.Used-r.Others)
 	return r, nil
 }
 
-// see adds what is predicted now.
-func (r *LiveRun) see(j *api.Job, now time.Time) {
+// addPrediction adds what is predicted now.
+func (r *LiveRun) addPrediction(j *api.Job, now time.Time) {
 	if j.Started == nil || j.Share == nil || j.Progress == nil || *j.Progress <= 0 {
 		return
 	}
@@ -324,5 +324,5 @@ func (r *LiveRun) see(j *api.Job, now time.Time) {
 		slowness = *j.Slowness
 	}
 	r.Points = append(r.Points, LivePoint{Slowness: slowness, At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS, Share: *j.Share, Need: j.CPUS / *j.Progress,
-		Early: seconds(j.Started, j.EndEarly), Mid: seconds(j.Started, j.PredictedEnd), Late: seconds(j.Started, j.EndLate)})
+		Early: secondsBetween(j.Started, j.EndEarly), Mid: secondsBetween(j.Started, j.PredictedEnd), Late: secondsBetween(j.Started, j.EndLate)})
 }

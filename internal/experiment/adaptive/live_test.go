@@ -17,11 +17,11 @@ import (
 func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 	b := newBed(t)
 	prog := computing(t)
-	unit, err := prog.measure(t.Context(), b.Core[Home])
+	unit, err := prog.measureUnit(t.Context(), b.Core[Home])
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := b.job(&prog, 4/unit.CPU, "sandbox")
+	spec, err := b.newJob(&prog, 4/unit.CPU, "sandbox")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,25 +29,25 @@ func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 	var c *Course
 	for range 3 { // who is moved may be late all the same where the machine is very busy
 		var said []string
-		c, err = b.Run(t.Context(), "moved", &spec, Others{N: 24, After: time.Second}, func(_ float64, text string) { said = append(said, text) })
+		c, err = b.RunJob(t.Context(), "moved", &spec, CompetingLoad{N: 24, After: time.Second}, func(_ float64, text string) { said = append(said, text) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%.1f s\n%s", c.Took(), strings.Join(said, "\n"))
-		if c.Met() || len(c.Moves()) == 0 {
+		t.Logf("%.1f s\n%s", c.TookSeconds(), strings.Join(said, "\n"))
+		if c.MetDeadline() || len(c.MoveTimes()) == 0 {
 			break
 		}
 	}
-	if !c.Met() || len(c.Moves()) == 0 || c.Final.Cluster != Away || c.LoadAt < 1 {
-		t.Errorf("%.1f s, deadline %.0f s, moved at %v, ended in %s, the others came at %.1f s", c.Took(), c.Deadline, c.Moves(), c.Final.Cluster, c.LoadAt)
+	if !c.MetDeadline() || len(c.MoveTimes()) == 0 || c.Final.Cluster != Away || c.LoadAt < 1 {
+		t.Errorf("%.1f s, deadline %.0f s, moved at %v, ended in %s, the others came at %.1f s", c.TookSeconds(), c.Deadline, c.MoveTimes(), c.Final.Cluster, c.LoadAt)
 	}
 	spec.Deadline = 0
-	again, err := b.Run(t.Context(), "alone", &spec, Others{}, nil)
+	again, err := b.RunJob(t.Context(), "alone", &spec, CompetingLoad{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Output != c.Output || len(again.Moves()) != 0 || again.Final.Cluster != Home {
-		t.Errorf("alone the output is %s, with a move %s; moved at %v, ended in %s", again.Output, c.Output, again.Moves(), again.Final.Cluster)
+	if again.Output != c.Output || len(again.MoveTimes()) != 0 || again.Final.Cluster != Home {
+		t.Errorf("alone the output is %s, with a move %s; moved at %v, ended in %s", again.Output, c.Output, again.MoveTimes(), again.Final.Cluster)
 	}
 }
 
@@ -55,11 +55,11 @@ func TestWhoIsInterruptedLeavesNothingBehind(t *testing.T) {
 	b := newBed(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	prog := computing(t)
-	spec, err := b.job(&prog, 10000, "restart")
+	spec, err := b.newJob(&prog, 10000, "restart")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.Run(ctx, "endless", &spec, Others{N: 1, After: time.Millisecond}, func(_ float64, text string) {
+	_, err = b.RunJob(ctx, "endless", &spec, CompetingLoad{N: 1, After: time.Millisecond}, func(_ float64, text string) {
 		if strings.Contains(text, "others begin") {
 			cancel()
 		}
@@ -67,7 +67,7 @@ func TestWhoIsInterruptedLeavesNothingBehind(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	jobs, err := b.Client.Jobs(t.Context(), true)
+	jobs, err := b.Client.ListJobs(t.Context(), true)
 	if err != nil || len(jobs) != 2 {
 		t.Fatalf("%d jobs, %v", len(jobs), err)
 	}
@@ -85,7 +85,7 @@ func TestAllPartsAreMeasuredAndReported(t *testing.T) {
 	p.Jobs, p.Programs, p.Agent, p.Out = examples(t), []string{burnName}, []string{self(t), "agent"}, &out
 	p.Length, p.Sample, p.Repeat, p.OverheadLength, p.OverheadRepeat = 1500*time.Millisecond, 200*time.Millisecond, 1, 300*time.Millisecond, 1
 	p.Intervals = p.Intervals[:2]
-	r, err := p.Measure(t.Context())
+	r, err := p.MeasureAll(t.Context())
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAllPartsAreMeasuredAndReported(t *testing.T) {
 	if len(r.Trials) != 1 || len(r.Costs) != 4 {
 		t.Fatalf("%d programs and %d costs", len(r.Trials), len(r.Costs))
 	}
-	if tr := &r.Trials[0]; len(tr.Alone) != 2 || len(tr.Without) != 1 || len(tr.With) != 1 || tr.Deadline <= tr.alone().Mean {
+	if tr := &r.Trials[0]; len(tr.Alone) != 2 || len(tr.Without) != 1 || len(tr.With) != 1 || tr.Deadline <= tr.aloneSpread().Mean {
 		t.Errorf("%d %d %d runs, deadline %.1f s", len(tr.Alone), len(tr.Without), len(tr.With), tr.Deadline)
 	}
 	for _, c := range r.Costs {

@@ -37,7 +37,7 @@ func openLive(l *LivePlan) (file *liveFile, had map[int]bool, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if !l.alike(&old.Plan) {
+		if !l.isCompatible(&old.Plan) {
 			return nil, nil, &badinput.Error{Field: "--continue", Value: l.File, Want: "runs of the same programs, length, interval and loads as are to be made now"}
 		}
 		for i := range old.Runs {
@@ -46,7 +46,7 @@ func openLive(l *LivePlan) (file *liveFile, had map[int]bool, err error) {
 		// Without a line that was only begun.
 		return rewriteLive(l.File, old, had)
 	}
-	return rewriteLive(l.File, &LiveResults{Plan: *l, Machine: measured.ThisMachine(clock.Real())}, had)
+	return rewriteLive(l.File, &LiveResults{Plan: *l, Machine: measured.ThisMachine(clock.RealClock())}, had)
 }
 
 // rewriteLive writes what there is and leaves the file open for more.
@@ -60,9 +60,9 @@ func rewriteLive(path string, r *LiveResults, had map[int]bool) (*liveFile, map[
 		return nil, nil, err
 	}
 	file := &liveFile{f: f}
-	err = file.write(liveHead{r.Plan, r.Machine})
+	err = file.writeLine(liveHead{r.Plan, r.Machine})
 	for i := range r.Runs {
-		err = errors.Join(err, file.add(&r.Runs[i]))
+		err = errors.Join(err, file.addRun(&r.Runs[i]))
 	}
 	if err == nil {
 		err = os.Rename(whole, path)
@@ -73,9 +73,9 @@ func rewriteLive(path string, r *LiveResults, had map[int]bool) (*liveFile, map[
 	return file, had, nil
 }
 
-func (l *liveFile) add(r *LiveRun) error { return l.write(r) }
+func (l *liveFile) addRun(r *LiveRun) error { return l.writeLine(r) }
 
-func (l *liveFile) write(v any) error {
+func (l *liveFile) writeLine(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (l *liveFile) write(v any) error {
 
 func (l *liveFile) Close() error { return l.f.Close() }
 
-// alike says whether runs of both plans may stand together.
-func (l *LivePlan) alike(o *LivePlan) bool {
+// isCompatible says whether runs of both plans may stand together.
+func (l *LivePlan) isCompatible(o *LivePlan) bool {
 	return l.Length == o.Length && l.Sample == o.Sample && l.Choosing == o.Choosing && l.AtOnce == o.AtOnce && slices.Equal(l.Programs, o.Programs)
 }
 

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	switch args := os.Args[1:]; {
 	case len(args) == 2 && args[0] == "agent":
-		os.Exit(agent.Main(args[1]))
+		os.Exit(agent.RunAgent(args[1]))
 	case len(args) == 1 && args[0] == "spin":
 		if err := loads.Spin(os.Stdin); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -26,57 +26,57 @@ type Cost struct {
 	Watch   float64 // part of one processor that the agent took while it only watched
 }
 
-// overhead is (d): the same program plainly and watched at several intervals, in
+// measureOverhead is (d): the same program plainly and watched at several intervals, in
 // turn, so that whatever changes in the machine meets all of them alike.
-func (p *Plan) overhead(ctx context.Context, prog Program, home int) ([]Cost, error) {
-	unit, err := prog.measure(ctx, home)
+func (p *Plan) measureOverhead(ctx context.Context, prog Program, home int) ([]Cost, error) {
+	unit, err := prog.measureUnit(ctx, home)
 	if err != nil {
 		return nil, err
 	}
 	size := p.OverheadLength.Seconds() / unit.CPU
-	prog = prog.silent()
+	prog = prog.withoutOutput()
 	var list []Cost
 	for round := range p.OverheadRepeat {
-		u, err := prog.exec(ctx, size, home)
+		u, err := prog.runPlain(ctx, size, home)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, Cost{Round: round, Wall: u.Wall, CPU: u.CPU})
-		p.say("%s plainly, round %d of %d: %.2f s", prog.Name, round+1, p.OverheadRepeat, u.Wall)
+		p.sayLine("%s plainly, round %d of %d: %.2f s", prog.Name, round+1, p.OverheadRepeat, u.Wall)
 		for _, every := range p.Intervals {
-			c, err := p.watched(ctx, &prog, size, "restart", every)
+			c, err := p.runWatched(ctx, &prog, size, "restart", every)
 			if err != nil {
 				return nil, err
 			}
 			c.Round = round
 			list = append(list, c)
-			p.say("%s watched every %s: %.2f s, the agent took %.4f %% of a core", prog.Name, every, c.Wall, 100*c.Watch)
+			p.sayLine("%s watched every %s: %.2f s, the agent took %.4f %% of a core", prog.Name, every, c.Wall, 100*c.Watch)
 		}
-		c, err := p.watched(ctx, &prog, size, "sandbox", 2*time.Second)
+		c, err := p.runWatched(ctx, &prog, size, "sandbox", 2*time.Second)
 		if err != nil {
 			return nil, err
 		}
 		c.Round, c.Sandbox = round, true
 		list = append(list, c)
-		p.say("%s in the sandbox: %.2f s", prog.Name, c.Wall)
+		p.sayLine("%s in the sandbox: %.2f s", prog.Name, c.Wall)
 	}
 	return list, nil
 }
 
-// watched runs a program as a job. Nobody looks at it meanwhile: an agent that is
+// runWatched runs a program as a job. Nobody looks at it meanwhile: an agent that is
 // asked how its job is has more to do.
-func (p *Plan) watched(ctx context.Context, prog *Program, size float64, method string, every time.Duration) (c Cost, err error) {
+func (p *Plan) runWatched(ctx context.Context, prog *Program, size float64, method string, every time.Duration) (c Cost, err error) {
 	b, err := NewBed(ctx, p.Agent, every)
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	spec, err := b.job(prog, size, method)
+	spec, err := b.newJob(prog, size, method)
 	if err != nil {
 		return c, err
 	}
 	spec.On, spec.Progress = []string{Home}, ""
-	n, err := b.Submit(ctx, &spec)
+	n, err := b.SubmitJob(ctx, &spec)
 	if err != nil {
 		return c, err
 	}
@@ -84,20 +84,20 @@ func (p *Plan) watched(ctx context.Context, prog *Program, size float64, method 
 	over, stop := context.WithCancel(ctx)
 	meter := make(chan agentUse, 1)
 	go func() { meter <- b.meterAgent(over) }()
-	_, err = b.Client.Logs(ctx, id, 1, 0, true, io.Discard) // until the job has ended
+	_, err = b.Client.CopyLogs(ctx, id, 1, 0, true, io.Discard) // until the job has ended
 	stop()
 	use := <-meter
 	if err != nil {
 		return c, err
 	}
-	j, err := b.Await(ctx, n, func(j *api.Job) bool { return j.Over() })
+	j, err := b.AwaitJob(ctx, n, func(j *api.Job) bool { return j.IsOver() })
 	if err != nil {
 		return c, err
 	}
 	if j.ExitCode == nil || *j.ExitCode != 0 {
 		return c, fmt.Errorf("the watched program: %s: %s", j.State, j.Why)
 	}
-	return Cost{Every: every, Wall: seconds(j.Started, j.Ended), Start: seconds(j.Submitted, j.Started), CPU: j.CPUS, Agent: use.total, Watch: use.share}, nil
+	return Cost{Every: every, Wall: secondsBetween(j.Started, j.Ended), Start: secondsBetween(j.Submitted, j.Started), CPU: j.CPUS, Agent: use.total, Watch: use.share}, nil
 }
 
 // agentUse is CPU time of an agent.
@@ -119,7 +119,7 @@ func (b *Bed) meterAgent(over context.Context) agentUse {
 		case <-tick.C:
 		}
 		if pid == 0 {
-			if pid = b.agent(); pid != 0 {
+			if pid = b.agentProcess(); pid != 0 {
 				began = b.Clock()
 				tick.Reset(250 * time.Millisecond)
 			}
@@ -140,8 +140,8 @@ func (b *Bed) meterAgent(over context.Context) agentUse {
 	}
 }
 
-// agent is the process of the agent at home; 0 if there is none yet.
-func (b *Bed) agent() int {
+// agentProcess is the process of the agent at home; 0 if there is none yet.
+func (b *Bed) agentProcess() int {
 	locks, err := filepath.Glob(filepath.Join(b.Dir, "state", "clusters", Home, "*", "lock"))
 	if err != nil || len(locks) == 0 {
 		return 0

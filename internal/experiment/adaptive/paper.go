@@ -10,9 +10,9 @@ type figures struct {
 	met            bool
 }
 
-// paper is sections 5.3 and 5.5 with table 5.1. The jobs of the White Rose Grid
+// paperFigures is sections 5.3 and 5.5 with table 5.1. The jobs of the White Rose Grid
 // began on Pascali.
-func paper() []figures {
+func paperFigures() []figures {
 	return []figures{
 		{name: "job of the test-bed", t100: 4380, alone: 4469, deadline: 4867, with: 74 * 60, without: "7500", met: true},
 		{name: "π", t100: 486.66, alone: 487.93, sd: 2.01, deadline: 503.8, with: 523.72, without: "“far greater”", met: false},

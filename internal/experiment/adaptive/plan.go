@@ -30,7 +30,7 @@ type Plan struct {
 	Length   time.Duration // of a program alone
 	Sample   time.Duration // how often it is looked at in a to c
 	Repeat   int           // runs of each kind
-	Others   Others        // that begin to compute in b and c
+	Others   CompetingLoad // that begin to compute in b and c
 	Slack    float64       // least one of a deadline, as a part of the mean completion time
 
 	Intervals      []time.Duration // of d
@@ -43,7 +43,7 @@ type Plan struct {
 // DefaultPlan is the experiment as the report shows it.
 func DefaultPlan() Plan {
 	return Plan{Parts: allParts, Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
-		Others: Others{N: 2, After: 10 * time.Second}, Slack: 0.111,
+		Others: CompetingLoad{N: 2, After: 10 * time.Second}, Slack: 0.111,
 		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6,
 		Live: LivePlan{Runs: 60, AtOnce: 1, Length: 9 * time.Second, Sample: 100 * time.Millisecond, Learn: 3,
 			Records: "../shared/data/load", File: "build/adaptive-live.jsonl"}}
@@ -54,11 +54,11 @@ const (
 	partsWanted = "parts of the experiment: a, b, c, d, e"
 )
 
-// does says whether a part is to be done.
-func (p *Plan) does(part byte) bool { return strings.IndexByte(p.Parts, part) >= 0 }
+// includesPart says whether a part is to be done.
+func (p *Plan) includesPart(part byte) bool { return strings.IndexByte(p.Parts, part) >= 0 }
 
-// Check complains about what cannot be done.
-func (p *Plan) Check() error {
+// CheckParts complains about what cannot be done.
+func (p *Plan) CheckParts() error {
 	for _, r := range p.Parts {
 		if !strings.ContainsRune(allParts, r) {
 			return &badinput.Error{Field: "--only", Value: string(r), Want: partsWanted}
@@ -101,18 +101,18 @@ type Simulated struct {
 	Verdicts []calibration.Verdict // one for each load
 }
 
-// Keep takes over what was measured before and not now.
-func (r *Results) Keep(old *Results) {
+// KeepMissing takes over what was measured before and not now.
+func (r *Results) KeepMissing(old *Results) {
 	p := &r.Plan
-	if !p.does('a') && !p.does('b') && !p.does('c') {
+	if !p.includesPart('a') && !p.includesPart('b') && !p.includesPart('c') {
 		r.Trials = old.Trials
-		if !p.does('d') { // nothing of what the machine is told of was measured now
+		if !p.includesPart('d') { // nothing of what the machine is told of was measured now
 			live := p.Live
 			r.Machine, r.Plan = old.Machine, old.Plan
 			r.Plan.Live = live
 		}
 	}
-	if !p.does('d') {
+	if !p.includesPart('d') {
 		r.Costs = old.Costs
 	}
 	if len(r.Simulated) == 0 {
@@ -123,14 +123,14 @@ func (r *Results) Keep(old *Results) {
 	}
 }
 
-// simulate is the calibration with simulated runs, under loads that were not used
+// simulateCalibration is the calibration with simulated runs, under loads that were not used
 // to choose the constants of the predictor.
-func (r *Results) simulate(records string) {
-	kinds, seed, _ := loads.Of(records, true)
+func (r *Results) simulateCalibration(records string) {
+	kinds, seed, _ := loads.CalibrationLoads(records, true)
 	for _, rule := range calibration.Rules {
-		judged := calibration.Simulate(kinds, seed, rule.Rule)
+		judged := calibration.SimulateLoads(kinds, seed, rule.Rule)
 		s := Simulated{Rule: rule.Name}
-		s.Loads, s.Verdicts = calibration.Split(judged, loads.Alone)
+		s.Loads, s.Verdicts = calibration.SplitByLoad(judged, loads.Alone)
 		r.Simulated = append(r.Simulated, s)
 		if rule.Rule == nil {
 			r.Judged = judged
@@ -138,70 +138,70 @@ func (r *Results) simulate(records string) {
 	}
 }
 
-// Measure does the experiment. If only the last part could not be finished, the
+// MeasureAll does the experiment. If only the last part could not be finished, the
 // others are returned with the error.
-func (p *Plan) Measure(ctx context.Context) (*Results, error) {
-	if err := p.Check(); err != nil {
+func (p *Plan) MeasureAll(ctx context.Context) (*Results, error) {
+	if err := p.CheckParts(); err != nil {
 		return nil, err
 	}
 	home, _, err := testbed.TwoCores()
 	if err != nil {
 		return nil, err
 	}
-	r := &Results{Plan: *p, Machine: measured.ThisMachine(clock.Real())}
+	r := &Results{Plan: *p, Machine: measured.ThisMachine(clock.RealClock())}
 	var programs []Program
 	if strings.ContainsAny(p.Parts, "abcd") {
-		if programs, err = p.choose(); err != nil {
+		if programs, err = p.choosePrograms(); err != nil {
 			return nil, err
 		}
 	}
-	if p.does('a') || p.does('b') || p.does('c') {
+	if p.includesPart('a') || p.includesPart('b') || p.includesPart('c') {
 		for _, prog := range programs {
-			t, err := p.try(ctx, prog, home)
+			t, err := p.tryProgram(ctx, prog, home)
 			if err != nil {
 				return nil, err
 			}
 			r.Trials = append(r.Trials, *t)
 		}
 	}
-	if p.does('d') {
-		if r.Costs, err = p.overhead(ctx, programs[0], home); err != nil {
+	if p.includesPart('d') {
+		if r.Costs, err = p.measureOverhead(ctx, programs[0], home); err != nil {
 			return nil, err
 		}
 	}
 	r.Machine.LoadAfter = measured.LoadAverage()
-	if p.does('e') {
-		r.Live, err = p.calibrate(ctx, r, home)
+	if p.includesPart('e') {
+		r.Live, err = p.calibrateAll(ctx, r, home)
 	}
 	return r, err
 }
 
-// calibrate does (e).
-func (p *Plan) calibrate(ctx context.Context, r *Results, home int) (*LiveResults, error) {
-	programs, err := p.computing()
+// calibrateAll does (e).
+func (p *Plan) calibrateAll(ctx context.Context, r *Results, home int) (*LiveResults, error) {
+	programs, err := p.computingPrograms()
 	if err != nil {
 		return nil, err
 	}
-	r.simulate(p.Live.Records)
+	r.simulateCalibration(p.Live.Records)
 	if err := p.calibrateLive(ctx, programs, home); err != nil {
 		return nil, err
 	}
 	return ReadLive(p.Live.File)
 }
 
-// computing are the programs of (e): those that only compute, unless others are
+// computingPrograms are the programs of (e): those that only compute, unless others are
 // named.
-func (p *Plan) computing() ([]Program, error) {
+func (p *Plan) computingPrograms() ([]Program, error) {
 	of := *p
 	of.Programs = p.Live.Programs
-	list, err := of.choose()
+	list, err := of.choosePrograms()
 	if len(p.Live.Programs) == 0 {
 		list = slices.DeleteFunc(list, func(prog Program) bool { return prog.Progress != "" })
 	}
 	return list, err
 }
 
-func (p *Plan) choose() ([]Program, error) {
+func (p *Plan) choosePrograms() ([]Program, error) {
 	all, err := FindPrograms(p.Jobs)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (p *Plan) choose() ([]Program, error) {
 	}
 	for _, name := range p.Programs {
 		if !slices.Contains(names, name) {
-			return nil, &badinput.Error{Field: "--programs", Value: name, Want: badinput.Unknown("program", name, names)}
+			return nil, &badinput.Error{Field: "--programs", Value: name, Want: badinput.UnknownName("program", name, names)}
 		}
 	}
 	if len(list) == 0 {
@@ -225,16 +225,16 @@ func (p *Plan) choose() ([]Program, error) {
 	return list, nil
 }
 
-func (p *Plan) say(format string, args ...any) {
+func (p *Plan) sayLine(format string, args ...any) {
 	if p.Out != nil {
 		_, _ = fmt.Fprintf(p.Out, format+"\n", args...) // it is only told
 	}
 }
 
-// try runs (a) to (c) with one program and a broker of its own, so that all that
+// tryProgram runs (a) to (c) with one program and a broker of its own, so that all that
 // it knows of the program are these runs.
-func (p *Plan) try(ctx context.Context, prog Program, home int) (t *Trial, err error) {
-	unit, err := prog.measure(ctx, home)
+func (p *Plan) tryProgram(ctx context.Context, prog Program, home int) (t *Trial, err error) {
+	unit, err := prog.measureUnit(ctx, home)
 	if err != nil {
 		return nil, err
 	}
@@ -245,75 +245,75 @@ func (p *Plan) try(ctx context.Context, prog Program, home int) (t *Trial, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	spec, err := b.job(&prog, size, "sandbox")
+	spec, err := b.newJob(&prog, size, "sandbox")
 	if err != nil {
 		return nil, err
 	}
 	// One more: of the first nothing is known before it ends.
-	if t.Alone, err = p.runs(ctx, b, "alone", spec, p.Repeat+1, Others{}); err != nil {
+	if t.Alone, err = p.runRepeatedly(ctx, b, "alone", spec, p.Repeat+1, CompetingLoad{}); err != nil {
 		return nil, err
 	}
-	t.due(p.Slack)
-	p.say("%s: deadline %.1f s", t.Name, t.Deadline)
-	spec.Deadline = core.Seconds(t.Deadline)
-	if p.does('c') {
-		if t.With, err = p.runs(ctx, b, "with the service", spec, p.Repeat, p.Others); err != nil {
+	t.setDeadline(p.Slack)
+	p.sayLine("%s: deadline %.1f s", t.Name, t.Deadline)
+	spec.Deadline = core.DurationFromSeconds(t.Deadline)
+	if p.includesPart('c') {
+		if t.With, err = p.runRepeatedly(ctx, b, "with the service", spec, p.Repeat, p.Others); err != nil {
 			return nil, err
 		}
 	}
-	if p.does('b') {
+	if p.includesPart('b') {
 		spec.Adapt = jobfile.AdaptOff
-		if t.Without, err = p.runs(ctx, b, "without the service", spec, p.Repeat, p.Others); err != nil {
+		if t.Without, err = p.runRepeatedly(ctx, b, "without the service", spec, p.Repeat, p.Others); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// runs runs a job several times.
-func (p *Plan) runs(ctx context.Context, b *Bed, how string, spec jobfile.Job, n int, others Others) ([]*Course, error) {
+// runRepeatedly runs a job several times.
+func (p *Plan) runRepeatedly(ctx context.Context, b *Bed, how string, spec jobfile.Job, n int, others CompetingLoad) ([]*Course, error) {
 	var list []*Course
 	for i := range n {
-		c, err := b.Run(ctx, spec.Name+", "+how, &spec, others, nil)
+		c, err := b.RunJob(ctx, spec.Name+", "+how, &spec, others, nil)
 		if err != nil {
 			return nil, err
 		}
 		ended := ""
 		if c.Deadline > 0 {
-			ended = ", " + margin(c)
+			ended = ", " + describeMargin(c)
 		}
-		p.say("%s %s, run %d of %d: %.1f s, %d moves%s", spec.Name, how, i+1, n, c.Took(), len(c.Moves()), ended)
+		p.sayLine("%s %s, run %d of %d: %.1f s, %d moves%s", spec.Name, how, i+1, n, c.TookSeconds(), len(c.MoveTimes()), ended)
 		list = append(list, c)
 	}
 	return list, nil
 }
 
-// due sets the deadline as the paper does: three standard deviations above the
+// setDeadline sets the deadline as the paper does: three standard deviations above the
 // mean completion time. A spread of about zero leaves no time to move anything
 // anywhere, so there is a least slack.
-func (t *Trial) due(least float64) {
-	s := t.alone()
+func (t *Trial) setDeadline(least float64) {
+	s := t.aloneSpread()
 	slack := 3 * s.Sd
 	t.Floored = slack < least*s.Mean
 	t.Deadline = s.Mean + max(slack, least*s.Mean)
 }
 
-// alone is how long the undisturbed runs took.
-func (t *Trial) alone() measured.Spread { return tookOf(t.Alone) }
+// aloneSpread is how long the undisturbed runs took.
+func (t *Trial) aloneSpread() measured.Spread { return tookOf(t.Alone) }
 
 func tookOf(list []*Course) measured.Spread {
 	var took []float64
 	for _, c := range list {
-		took = append(took, c.Took())
+		took = append(took, c.TookSeconds())
 	}
-	return measured.Of(took)
+	return measured.SpreadOf(took)
 }
 
-// met counts the runs that ended in time.
-func met(list []*Course) int {
+// countMet counts the runs that ended in time.
+func countMet(list []*Course) int {
 	n := 0
 	for _, c := range list {
-		if c.Met() {
+		if c.MetDeadline() {
 			n++
 		}
 	}

@@ -45,7 +45,7 @@ func FindPrograms(dir string) ([]Program, error) {
 		return nil, &badinput.Error{Field: "--jobs", Value: dir, Want: "the folder examples/jobs of Godwit"}
 	}
 	var list []Program
-	if path := filepath.Join(dir, burnName); executable(path) {
+	if path := filepath.Join(dir, burnName); isExecutable(path) {
 		list = append(list, Program{Name: burnName, Like: "π", file: path, argv: func(size float64) []string {
 			return []string{"./burn", strconv.FormatFloat(size, 'f', 2, 64)}
 		}})
@@ -54,12 +54,12 @@ func FindPrograms(dir string) ([]Program, error) {
 	if python == "" {
 		return list, nil
 	}
-	if path := filepath.Join(dir, "pi.py"); readable(path) {
+	if path := filepath.Join(dir, "pi.py"); isReadable(path) {
 		list = append(list, Program{Name: piName, Like: "π", file: path, argv: func(size float64) []string {
 			return []string{python, "pi.py", strconv.Itoa(max(1, int(800*math.Sqrt(size)+0.5)))} // its time grows with the square
 		}})
 	}
-	if path := filepath.Join(dir, "orders.py"); readable(path) {
+	if path := filepath.Join(dir, "orders.py"); isReadable(path) {
 		list = append(list, Program{Name: ordersName, Like: "XTO", Progress: `record (\d+)/(\d+)`, file: path, argv: func(size float64) []string {
 			return []string{python, "orders.py", strconv.Itoa(max(1, int(40*size+0.5)))}
 		}})
@@ -67,8 +67,8 @@ func FindPrograms(dir string) ([]Program, error) {
 	return list, nil
 }
 
-// short leaves out the folders of a command.
-func short(argv []string) []string {
+// shortCommand leaves out the folders of a command.
+func shortCommand(argv []string) []string {
 	var list []string
 	for _, a := range argv {
 		list = append(list, filepath.Base(a))
@@ -76,12 +76,12 @@ func short(argv []string) []string {
 	return list
 }
 
-func executable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-func readable(path string) bool {
+func isReadable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
@@ -91,8 +91,8 @@ type usage struct {
 	Wall, CPU float64 // seconds
 }
 
-// folder makes a folder below parent with nothing but the program in it.
-func (p *Program) folder(parent string) (string, error) {
+// makeFolder makes a folder below parent with nothing but the program in it.
+func (p *Program) makeFolder(parent string) (string, error) {
 	dir, err := os.MkdirTemp(parent, "godwit-"+p.Name+"-")
 	if err != nil {
 		return "", err
@@ -107,9 +107,9 @@ func (p *Program) folder(parent string) (string, error) {
 	return dir, nil
 }
 
-// exec runs the program plainly, on one processor, in a folder of its own.
-func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error) {
-	dir, err := p.folder("")
+// runPlain runs the program plainly, on one processor, in a folder of its own.
+func (p *Program) runPlain(ctx context.Context, size float64, cpu int) (usage, error) {
+	dir, err := p.makeFolder("")
 	if err != nil {
 		return usage{}, err
 	}
@@ -127,8 +127,8 @@ func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error
 	if err := c.Start(); err != nil {
 		return usage{}, err
 	}
-	now := clock.Real()
-	err = testbed.Pin(c.Process.Pid, cpu)
+	now := clock.RealClock()
+	err = testbed.PinProcess(c.Process.Pid, cpu)
 	began := now()
 	_, e := in.Write([]byte("go\n"))
 	err = errors.Join(err, e, c.Wait())
@@ -140,9 +140,9 @@ func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error
 	return u, nil
 }
 
-// silent is the program without its output: to carry that is work, but not that
+// withoutOutput is the program without its output: to carry that is work, but not that
 // of watching.
-func (p Program) silent() Program {
+func (p Program) withoutOutput() Program {
 	loud := p.argv
 	p.argv = func(size float64) []string {
 		return append([]string{"/bin/sh", "-c", `exec "$@" >/dev/null`, "sh"}, loud(size)...)
@@ -153,8 +153,8 @@ func (p Program) silent() Program {
 // probe is the size of the short plain run that shows how fast the machine is.
 const probe = 1.5
 
-// measure is what a program of size 1 takes on a processor, from a short run.
-func (p *Program) measure(ctx context.Context, cpu int) (usage, error) {
-	u, err := p.exec(ctx, probe, cpu)
+// measureUnit is what a program of size 1 takes on a processor, from a short run.
+func (p *Program) measureUnit(ctx context.Context, cpu int) (usage, error) {
+	u, err := p.runPlain(ctx, probe, cpu)
 	return usage{Wall: u.Wall / probe, CPU: u.CPU / probe}, err
 }

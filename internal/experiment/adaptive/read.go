@@ -26,53 +26,53 @@ func parsePlan(name string, data []byte) (Plan, error) {
 	}
 	p := DefaultPlan()
 	p.File = filepath.Base(name)
-	runs := func(v yamlfile.Value) int { return v.Whole(1, 1000) }
-	top.Mapping(
-		yamlfile.Key("programs", func(v yamlfile.Value) {
-			for v := range v.List("programs") {
+	runs := func(v yamlfile.Value) int { return v.WholeNumber(1, 1000) }
+	top.ReadMapping(
+		yamlfile.ReadField("programs", func(v yamlfile.Value) {
+			for v := range v.EachItem("programs") {
 				p.Programs = append(p.Programs, v.Name())
 			}
 		}),
-		yamlfile.Set("length", &p.Length, yamlfile.Value.PositiveDuration),
-		yamlfile.Set("sample", &p.Sample, interval),
-		yamlfile.Set("repeat", &p.Repeat, runs),
-		yamlfile.Key("others", func(v yamlfile.Value) {
-			v.Mapping(
-				yamlfile.Set("programs", &p.Others.N, runs),
-				yamlfile.Set("after", &p.Others.After, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("length", &p.Length, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("sample", &p.Sample, readInterval),
+		yamlfile.StoreField("repeat", &p.Repeat, runs),
+		yamlfile.ReadField("others", func(v yamlfile.Value) {
+			v.ReadMapping(
+				yamlfile.StoreField("programs", &p.Others.N, runs),
+				yamlfile.StoreField("after", &p.Others.After, yamlfile.Value.PositiveDuration),
 			)
 		}),
-		yamlfile.Set("slack", &p.Slack, func(v yamlfile.Value) float64 { return v.Number(0, 10) }),
-		yamlfile.Key("overhead", func(v yamlfile.Value) {
-			v.Mapping(
-				yamlfile.Key("intervals", func(v yamlfile.Value) {
+		yamlfile.StoreField("slack", &p.Slack, func(v yamlfile.Value) float64 { return v.Number(0, 10) }),
+		yamlfile.ReadField("overhead", func(v yamlfile.Value) {
+			v.ReadMapping(
+				yamlfile.ReadField("intervals", func(v yamlfile.Value) {
 					p.Intervals = nil
-					for v := range v.List("intervals") {
-						p.Intervals = append(p.Intervals, interval(v))
+					for v := range v.EachItem("intervals") {
+						p.Intervals = append(p.Intervals, readInterval(v))
 					}
 				}),
-				yamlfile.Set("length", &p.OverheadLength, yamlfile.Value.PositiveDuration),
-				yamlfile.Set("repeat", &p.OverheadRepeat, runs),
+				yamlfile.StoreField("length", &p.OverheadLength, yamlfile.Value.PositiveDuration),
+				yamlfile.StoreField("repeat", &p.OverheadRepeat, runs),
 			)
 		}),
-		yamlfile.Key("calibration", func(v yamlfile.Value) {
-			v.Mapping(
-				yamlfile.Set("runs", &p.Live.Runs, func(v yamlfile.Value) int { return v.Whole(1, 100_000) }),
-				yamlfile.Set("atOnce", &p.Live.AtOnce, func(v yamlfile.Value) int { return v.Whole(1, 2) }),
-				yamlfile.Set("learn", &p.Live.Learn, runs),
-				yamlfile.Set("length", &p.Live.Length, yamlfile.Value.PositiveDuration),
-				yamlfile.Set("sample", &p.Live.Sample, interval),
+		yamlfile.ReadField("calibration", func(v yamlfile.Value) {
+			v.ReadMapping(
+				yamlfile.StoreField("runs", &p.Live.Runs, func(v yamlfile.Value) int { return v.WholeNumber(1, 100_000) }),
+				yamlfile.StoreField("atOnce", &p.Live.AtOnce, func(v yamlfile.Value) int { return v.WholeNumber(1, 2) }),
+				yamlfile.StoreField("learn", &p.Live.Learn, runs),
+				yamlfile.StoreField("length", &p.Live.Length, yamlfile.Value.PositiveDuration),
+				yamlfile.StoreField("sample", &p.Live.Sample, readInterval),
 			)
 		}),
 	)
 	return p, top.Err()
 }
 
-// interval is one at which agents can look at programs.
-func interval(v yamlfile.Value) time.Duration {
+// readInterval is one at which agents can look at programs.
+func readInterval(v yamlfile.Value) time.Duration {
 	d := v.Duration()
-	if !v.Failed() && (d < 100*time.Millisecond || d > 2*time.Minute) {
-		v.Wrong("a time from 100ms to 2m")
+	if !v.HasFailed() && (d < 100*time.Millisecond || d > 2*time.Minute) {
+		v.ReportWrong("a time from 100ms to 2m")
 	}
 	return d
 }

@@ -22,13 +22,13 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
 		return "", fmt.Errorf("writing the report: %w", err)
 	}
-	for _, f := range r.figures() {
+	for _, f := range r.measuredFigures() {
 		if err := f.figure.Save(filepath.Join(dir, folder, f.name)); err != nil {
 			return "", err
 		}
 	}
 	path := filepath.Join(dir, folder+".md")
-	return path, outfile.WriteAll(path, []byte(r.markdown()))
+	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
 }
 
 type namedFigure struct {
@@ -36,8 +36,8 @@ type namedFigure struct {
 	figure plot.Figure
 }
 
-// figures are those for which something was measured.
-func (r *Results) figures() []namedFigure {
+// measuredFigures are those for which something was measured.
+func (r *Results) measuredFigures() []namedFigure {
 	var list []namedFigure
 	grid := func(name string, of func(t *Trial) []*Course) {
 		var charts []plot.Chart
@@ -47,7 +47,7 @@ func (r *Results) figures() []namedFigure {
 			}
 		}
 		if len(charts) > 0 {
-			f := plot.Grid(1, len(charts), charts...)
+			f := plot.NewGrid(1, len(charts), charts...)
 			f.CellWidth, f.CellHeight = 320, 230
 			list = append(list, namedFigure{name, f})
 		}
@@ -88,14 +88,14 @@ func (r *Results) overheadFigure() plot.Figure {
 			sx, sy = append(sx, c.Every.Seconds()), append(sy, c.Watch)
 		}
 	}
-	times.Series = []plot.Series{testbed.Styled(plot.NewScatter("one run", x, y), testbed.StylePredicted)}
-	shares.Series = []plot.Series{testbed.Styled(plot.NewScatter("one run", sx, sy), testbed.StylePredicted)}
-	f := plot.Grid(1, 2, times, shares)
+	times.Series = []plot.Series{testbed.WithStyle(plot.NewScatter("one run", x, y), testbed.StylePredicted)}
+	shares.Series = []plot.Series{testbed.WithStyle(plot.NewScatter("one run", sx, sy), testbed.StylePredicted)}
+	f := plot.NewGrid(1, 2, times, shares)
 	f.CellWidth, f.CellHeight = 400, 240
 	return f
 }
 
-func (r *Results) markdown() string {
+func (r *Results) reportMarkdown() string {
 	var b strings.Builder
 	r.writeHead(&b)
 	r.writeVerdicts(&b)
@@ -136,7 +136,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
-	if free := r.free(); len(free) > 0 {
+	if free := r.freeShares(); len(free) > 0 {
 		fmt.Fprintf(b, "Before the runs of (a) to (c) a new process would have got %.0f %% of the core of the busier\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
 		if slices.Min(free) < idleShare {
 			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
@@ -145,8 +145,8 @@ func (r *Results) writeHead(b *strings.Builder) {
 	}
 }
 
-// free lists what newcomers would have got before each run of (a) to (c).
-func (r *Results) free() []float64 {
+// freeShares lists what newcomers would have got before each run of (a) to (c).
+func (r *Results) freeShares() []float64 {
 	var list []float64
 	for i := range r.Trials {
 		t := &r.Trials[i]
@@ -158,17 +158,17 @@ func (r *Results) free() []float64 {
 }
 
 func (r *Results) writeVerdicts(b *strings.Builder) {
-	verdicts := r.Check()
+	verdicts := r.CheckStatements()
 	b.WriteString("\n## What the paper says, what we see\n\n| part | statement | checked as | we see | |\n| --- | --- | --- | --- | --- |\n")
 	for _, v := range verdicts {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.Word())
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.VerdictText())
 	}
-	holds, all := Count(verdicts)
+	holds, all := CountHolding(verdicts)
 	fmt.Fprintf(b, "\n%d of the %d statements hold.\n", holds, all)
 }
 
-// Word is the verdict in the report.
-func (v *Verdict) Word() string {
+// VerdictText is the verdict in the report.
+func (v *Verdict) VerdictText() string {
 	if v.Holds {
 		return "holds"
 	}
@@ -187,39 +187,39 @@ func (r *Results) writeAlone(b *strings.Builder) {
 		if t.Steps {
 			from = "reported steps"
 		}
-		cpu := t.cpu()
-		s := t.alone()
+		cpu := t.cpuSpread()
+		s := t.aloneSpread()
 		held, all := bandsOf(t.Alone)
-		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", command(t.Argv), t.Like, from,
-			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, percent(measured.Median(errorsOf(t.Alone))), ratio(held, all))
+		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", formatCommand(t.Argv), t.Like, from,
+			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, formatPercent(measured.Median(errorsOf(t.Alone))), formatRatio(held, all))
 	}
 	b.WriteString("\nMean ± standard deviation. The error is that of the remaining time, as a part of it, from\none third of the run on and before its last twentieth; bands are counted from one tenth on.\n")
 }
 
-// cpu is the CPU time of the undisturbed runs.
-func (t *Trial) cpu() measured.Spread {
+// cpuSpread is the CPU time of the undisturbed runs.
+func (t *Trial) cpuSpread() measured.Spread {
 	var list []float64
 	for _, c := range t.Alone {
 		list = append(list, c.Final.CPUS)
 	}
-	return measured.Of(list)
+	return measured.SpreadOf(list)
 }
 
 // idleShare is the part of a processor that a newcomer gets on a machine that counts as
 // idle.
 const idleShare = 0.8
 
-// command is a command without folders, as code.
-func command(argv []string) string { return "`" + strings.Join(short(argv), " ") + "`" }
+// formatCommand is a command without folders, as code.
+func formatCommand(argv []string) string { return "`" + strings.Join(shortCommand(argv), " ") + "`" }
 
-func ratio(n, of int) string {
+func formatRatio(n, of int) string {
 	if of == 0 {
 		return "–"
 	}
 	return fmt.Sprintf("%d of %d", n, of)
 }
 
-func percent(x float64) string {
+func formatPercent(x float64) string {
 	if x != x { // not a number: nothing was predicted
 		return "–"
 	}
@@ -232,12 +232,12 @@ func (r *Results) writeDisturbed(b *strings.Builder) {
 		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline is the time the job takes with 90 %% of the core, as this least one.)\n",
 		r.Plan.Others.N, r.Plan.Others.After.Seconds(), 100*r.Plan.Slack)
 	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, f := range paper() {
+	for _, f := range paperFigures() {
 		alone := fmt.Sprintf("%.1f", f.alone)
 		if f.sd > 0 {
 			alone += fmt.Sprintf(" ± %.2f", f.sd)
 		}
-		fmt.Fprintf(b, "| paper: %s | %s s | %.1f s | %s s | no | %.1f s | %s | – | %s |\n", f.name, alone, f.deadline, f.without, f.with, yes(f.met), slowed(f.with, f.alone))
+		fmt.Fprintf(b, "| paper: %s | %s s | %.1f s | %s s | no | %.1f s | %s | – | %s |\n", f.name, alone, f.deadline, f.without, f.with, yesOrNo(f.met), formatSlowdown(f.with, f.alone))
 	}
 	for i := range r.Trials {
 		r.writeTrial(b, &r.Trials[i])
@@ -245,7 +245,7 @@ func (r *Results) writeDisturbed(b *strings.Builder) {
 	b.WriteString("\nThe paper's single runs; ours mean ± standard deviation, deadlines met of how many. Moved\nafter: seconds from the arrival of the others to the decision, the mean. Slowed down: with the\nservice against alone.\n")
 	for _, t := range r.Trials {
 		if t.Floored {
-			fmt.Fprintf(b, "For `%s` the least slack counts: three deviations would be %.2f s.\n", t.Name, 3*t.alone().Sd)
+			fmt.Fprintf(b, "For `%s` the least slack counts: three deviations would be %.2f s.\n", t.Name, 3*t.aloneSpread().Sd)
 		}
 	}
 	b.WriteString("\nWithout the service (the paper's 5.10, 5.11, 5.16, 5.17), the last run of each:\n\n![Predicted and actual remaining time, disturbed, without the service](" + folder + "/without.svg)\n")
@@ -260,24 +260,24 @@ func (r *Results) writeTrial(b *strings.Builder, t *Trial) {
 		s := tookOf(list)
 		return fmt.Sprintf("%.1f ± %.1f s", s.Mean, s.Sd)
 	}
-	waits := measured.Of(reactions(t.With))
+	waits := measured.SpreadOf(reactionTimes(t.With))
 	after := "–"
 	if waits.N > 0 {
 		after = fmt.Sprintf("%.1f s", waits.Mean)
 	}
-	s := t.alone()
-	fmt.Fprintf(b, "| %s | %.1f ± %.2f s | %.1f s | %s | %s | %s | %s | %s | %s |\n", command(t.Argv), s.Mean, s.Sd, t.Deadline,
-		took(t.Without), ratio(met(t.Without), len(t.Without)), took(t.With), ratio(met(t.With), len(t.With)), after, slowed(tookOf(t.With).Mean, s.Mean))
+	s := t.aloneSpread()
+	fmt.Fprintf(b, "| %s | %.1f ± %.2f s | %.1f s | %s | %s | %s | %s | %s | %s |\n", formatCommand(t.Argv), s.Mean, s.Sd, t.Deadline,
+		took(t.Without), formatRatio(countMet(t.Without), len(t.Without)), took(t.With), formatRatio(countMet(t.With), len(t.With)), after, formatSlowdown(tookOf(t.With).Mean, s.Mean))
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}
 	return "no"
 }
 
-func slowed(with, alone float64) string {
+func formatSlowdown(with, alone float64) string {
 	if with == 0 || alone == 0 {
 		return "–"
 	}

@@ -45,8 +45,8 @@ func verdictCells(v *calibration.Verdict) string {
 		100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
 }
 
-// judged are the predictions of all live runs.
-func (l *LiveResults) judged(of func(*LiveRun) []calibration.Judged) []calibration.Judged {
+// judgedPredictions are the predictions of all live runs.
+func (l *LiveResults) judgedPredictions(of func(*LiveRun) []calibration.Judged) []calibration.Judged {
 	var all []calibration.Judged
 	for i := range l.Runs {
 		all = append(all, of(&l.Runs[i])...)
@@ -70,20 +70,20 @@ func (r *Results) writeLive(b *strings.Builder) {
 	m := &l.Machine
 	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its core: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
 		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d cores (%s).\n",
-		len(l.Runs), strings.Join(l.programs(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
+		len(l.Runs), strings.Join(l.programNames(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
 	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
 	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	names, verdicts := calibration.Split(l.judged((*LiveRun).Judged), loads.Alone)
+	names, verdicts := calibration.SplitByLoad(l.judgedPredictions((*LiveRun).JudgedPredictions), loads.Alone)
 	for i, name := range names {
 		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&verdicts[i]))
 	}
-	for _, prog := range l.programs() {
+	for _, prog := range l.programNames() {
 		for _, steps := range []bool{false, true} {
-			v := calibration.SumUp(l.judged(func(run *LiveRun) []calibration.Judged {
+			v := calibration.SumUp(l.judgedPredictions(func(run *LiveRun) []calibration.Judged {
 				if run.Program != prog || run.Steps != steps {
 					return nil
 				}
-				return run.Judged()
+				return run.JudgedPredictions()
 			}))
 			from := "its need known from history"
 			if steps {
@@ -94,7 +94,7 @@ func (r *Results) writeLive(b *strings.Builder) {
 			}
 		}
 	}
-	known := calibration.SumUp(l.judged((*LiveRun).NeedKnown))
+	known := calibration.SumUp(l.judgedPredictions((*LiveRun).NeedKnown))
 	fmt.Fprintf(b, "| changing, had the need been known before | %s |\n", verdictCells(&known))
 	l.writeMachine(b)
 }
@@ -102,7 +102,7 @@ func (r *Results) writeLive(b *strings.Builder) {
 // writeMachine tells how much the machine itself disturbed.
 func (l *LiveResults) writeMachine(b *strings.Builder) {
 	b.WriteString("\nThe last row predicts the same samples again with the CPU time that the run then took: what is\nleft is the error of the share, the rest comes from programs that do not need the same each time.\nWhat the machine itself did:\n\n| program | CPU time | varies by | median error of the need | stolen by the hypervisor | used by whoever else was there |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, prog := range l.programs() {
+	for _, prog := range l.programNames() {
 		var used, off []float64
 		steal, foreign, took := 0.0, 0.0, 0.0
 		for i := range l.Runs {
@@ -116,13 +116,13 @@ func (l *LiveResults) writeMachine(b *strings.Builder) {
 				off = append(off, math.Abs(run.Points[n/2].Need/run.Used-1))
 			}
 		}
-		s := measured.Of(used)
-		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean, percent(measured.Median(off)), 100*steal/took, 100*foreign/took)
+		s := measured.SpreadOf(used)
+		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean, formatPercent(measured.Median(off)), 100*steal/took, 100*foreign/took)
 	}
 }
 
-// programs lists those that ran.
-func (l *LiveResults) programs() []string {
+// programNames lists those that ran.
+func (l *LiveResults) programNames() []string {
 	var list []string
 	for i := range l.Runs {
 		if !slices.Contains(list, l.Runs[i].Program) {
@@ -140,20 +140,20 @@ const (
 	both        = "both"
 )
 
-// calibrated tells the verdicts on predictions under changing load: live (by what
+// eachCalibration tells the verdicts on predictions under changing load: live (by what
 // they were made from, and all), simulated and both, of those that there are.
-func (r *Results) calibrated(tell func(name string, v *calibration.Verdict)) {
+func (r *Results) eachCalibration(tell func(name string, v *calibration.Verdict)) {
 	simulated := slices.DeleteFunc(slices.Clone(r.Judged), func(j calibration.Judged) bool { return j.Load == loads.Alone })
 	if r.Live == nil || len(r.Live.Runs) == 0 || len(simulated) == 0 {
 		return
 	}
-	live := r.Live.judged((*LiveRun).Judged)
+	live := r.Live.judgedPredictions((*LiveRun).JudgedPredictions)
 	from := func(steps bool) []calibration.Judged {
-		return r.Live.judged(func(run *LiveRun) []calibration.Judged {
+		return r.Live.judgedPredictions(func(run *LiveRun) []calibration.Judged {
 			if run.Steps != steps {
 				return nil
 			}
-			return run.Judged()
+			return run.JudgedPredictions()
 		})
 	}
 	for _, row := range []struct {
@@ -169,7 +169,7 @@ func (r *Results) calibrated(tell func(name string, v *calibration.Verdict)) {
 
 func (r *Results) writeTogether(b *strings.Builder) {
 	begun := false
-	r.calibrated(func(name string, v *calibration.Verdict) {
+	r.eachCalibration(func(name string, v *calibration.Verdict) {
 		if !begun {
 			begun = true
 			b.WriteString("\n### Together\n\n| changing load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
@@ -186,7 +186,7 @@ func (r *Results) writeTrialBands(b *strings.Builder) {
 	b.WriteString("\n| program | alone | disturbed, without the service | with it |\n| --- | ---: | ---: | ---: |\n")
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, share(bandsOf(t.Alone)), share(bandsOf(t.Without)), share(bandsOf(t.With)))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, formatShare(bandsOf(t.Alone)), formatShare(bandsOf(t.Without)), formatShare(bandsOf(t.With)))
 	}
 }
 
@@ -196,12 +196,12 @@ func (l *LiveResults) liveFigure() plot.Figure {
 	all := plot.Chart{Title: "All runs", XLabel: "actual remaining time", YLabel: "predicted remaining time",
 		XUnit: plot.Seconds, YUnit: plot.Seconds}
 	top := 0.0
-	judged := l.judged((*LiveRun).Judged)
+	judged := l.judgedPredictions((*LiveRun).JudgedPredictions)
 	for _, j := range judged {
 		top = max(top, j.Actual)
 	}
 	all.XRange, all.YRange = plot.Range{Max: top}, plot.Range{Max: 1.25 * top}
-	names, _ := calibration.Split(judged, loads.Alone)
+	names, _ := calibration.SplitByLoad(judged, loads.Alone)
 	var charts []plot.Chart
 	for i, name := range names {
 		var x, y []float64
@@ -213,32 +213,32 @@ func (l *LiveResults) liveFigure() plot.Figure {
 		if len(x) == 0 { // all loads together
 			continue
 		}
-		all.Series = append(all.Series, testbed.Styled(plot.NewScatter(name, x, y), 1+i))
+		all.Series = append(all.Series, testbed.WithStyle(plot.NewScatter(name, x, y), 1+i))
 		for n := range l.Runs {
 			if run := &l.Runs[n]; run.Load == name && len(run.Points) > 0 {
-				charts = append(charts, run.chart())
+				charts = append(charts, run.predictionChart())
 				break
 			}
 		}
 	}
-	all.Series = append(all.Series, testbed.Straight("predicted = actual", 0, 0, top, top))
+	all.Series = append(all.Series, testbed.StraightLine("predicted = actual", 0, 0, top, top))
 	charts = append([]plot.Chart{all}, charts...)
-	f := plot.Grid((len(charts)+1)/2, 2, charts...)
+	f := plot.NewGrid((len(charts)+1)/2, 2, charts...)
 	f.CellWidth, f.CellHeight = 320, 230
 	return f
 }
 
-// chart draws the predicted remaining time of a run against the actual one.
-func (r *LiveRun) chart() plot.Chart {
+// predictionChart draws the predicted remaining time of a run against the actual one.
+func (r *LiveRun) predictionChart() plot.Chart {
 	c := Course{Name: r.Program + ", " + r.Load}
-	c.Final.Submitted, c.Final.Ended = moment(0), moment(r.Took)
+	c.Final.Submitted, c.Final.Ended = momentAt(0), momentAt(r.Took)
 	for _, p := range r.Points {
 		c.Points = append(c.Points, Point{At: p.At, Early: p.Early, Mid: p.Mid, Late: p.Late})
 	}
 	return c.leftChart()
 }
 
-// moment is so many seconds after the beginning of time, for what has only a length.
-func moment(s float64) *api.Time {
+// momentAt is so many seconds after the beginning of time, for what has only a length.
+func momentAt(s float64) *api.Time {
 	return &api.Time{Time: time.Unix(0, int64(s*1e9))}
 }

@@ -37,15 +37,15 @@ func (p *Plan) startSpinners(cpu int, every time.Duration, demands [][]float64) 
 	}
 	s := &spinners{}
 	for _, d := range demands {
-		if err := s.start(argv, loads.Order{CPU: cpu, Every: every, Demands: d}); err != nil {
-			_, e := s.stop()
+		if err := s.startOne(argv, loads.Order{CPU: cpu, Every: every, Demands: d}); err != nil {
+			_, e := s.stopAll()
 			return nil, errors.Join(err, e)
 		}
 	}
 	return s, nil
 }
 
-func (s *spinners) start(argv []string, o loads.Order) error {
+func (s *spinners) startOne(argv []string, o loads.Order) error {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func (s *spinners) start(argv []string, o loads.Order) error {
 	return err
 }
 
-// begin lets them compute.
-func (s *spinners) begin() error {
+// beginComputing lets them compute.
+func (s *spinners) beginComputing() error {
 	s.begun = true
 	for _, in := range s.inputs {
 		if _, err := in.Write([]byte("\n")); err != nil {
@@ -75,8 +75,8 @@ func (s *spinners) begin() error {
 	return nil
 }
 
-// stop ends them and tells how many CPU seconds they used; stopped again, the same.
-func (s *spinners) stop() (float64, error) {
+// stopAll ends them and tells how many CPU seconds they used; stopped again, the same.
+func (s *spinners) stopAll() (float64, error) {
 	var err error
 	for i, c := range s.commands {
 		err = errors.Join(err, s.inputs[i].Close())

@@ -13,7 +13,7 @@ import (
 // the 90 % bands hold in 87 to 93 %.
 func TestBandsHoldAsOftenAsTheySay(t *testing.T) {
 	for _, set := range []string{"choosing", "checking"} {
-		kinds, seed, missing := loads.Of(recordings.OrGenerated(t, "load"), set == "checking")
+		kinds, seed, missing := loads.CalibrationLoads(recordings.OrGenerated(t, "load"), set == "checking")
 		for _, err := range missing {
 			t.Logf("a generated load stands for a recorded one: %v", err)
 		}
@@ -21,7 +21,7 @@ func TestBandsHoldAsOftenAsTheySay(t *testing.T) {
 			if set == "choosing" && r.Rule != nil {
 				continue
 			}
-			names, verdicts := Split(Simulate(kinds, seed, r.Rule), loads.Alone)
+			names, verdicts := SplitByLoad(SimulateLoads(kinds, seed, r.Rule), loads.Alone)
 			for i, name := range names {
 				v := verdicts[i]
 				t.Logf("%s, %s: %-22s %v", set, r.Name, name, v)
@@ -47,7 +47,7 @@ func TestEveryMomentIsJudgedOnceByTheFirstPredictionAfterIt(t *testing.T) {
 	d := Due{End: 12}
 	var got []float64
 	for at := 0.0; at <= 12; at++ {
-		if m, ok := d.At(at); ok {
+		if m, ok := d.MomentAt(at); ok {
 			got = append(got, m, at)
 		}
 	}
@@ -62,7 +62,7 @@ func TestEveryMomentIsJudgedOnceByTheFirstPredictionAfterIt(t *testing.T) {
 		}
 	}
 	d = Due{End: 12}
-	if _, ok := d.At(12); ok {
+	if _, ok := d.MomentAt(12); ok {
 		t.Error("nothing is left at the end, and yet it is judged")
 	}
 }
@@ -88,7 +88,7 @@ func TestARunPlayedAgainWithItsNeedKnownIsPredictedExactly(t *testing.T) {
 	for s := 0.1; s < 10; s += 0.1 {
 		at, cpu = append(at, s), append(cpu, s/2)
 	}
-	all := Replay(5, 0.005, 10, at, cpu)
+	all := ReplayRun(5, 0.005, 10, at, cpu)
 	if len(all) != len(Moments) {
 		t.Fatalf("%d predictions", len(all))
 	}

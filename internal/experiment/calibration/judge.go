@@ -34,8 +34,8 @@ type Due struct {
 	next int
 }
 
-// At says whether a prediction made then is to be judged, and as which moment's.
-func (d *Due) At(at float64) (moment float64, ok bool) {
+// MomentAt says whether a prediction made then is to be judged, and as which moment's.
+func (d *Due) MomentAt(at float64) (moment float64, ok bool) {
 	if d.next == len(Moments) || at < Moments[d.next]*d.End || at >= d.End {
 		return 0, false
 	}
@@ -95,14 +95,14 @@ func SumUp(all []Judged) Verdict {
 	}
 	v.Deviation = math.Sqrt(v.Deviation) / n
 	v.Middle, v.Off9 = quantileOf(off, 0.5), quantileOf(off, 0.9)
-	v.MiddleBetween = again(runs, errs)
+	v.MiddleBetween = bootstrapInterval(runs, errs)
 	v.AsNow, v.Width = quantileOf(asNow, 0.5), quantileOf(widths, 0.5)
 	return v
 }
 
-// again is the interval in which 95 % of the medians lie when the runs are drawn
+// bootstrapInterval is the interval in which 95 % of the medians lie when the runs are drawn
 // again from themselves: predictions of one run depend on each other.
-func again(runs []uint64, errs map[uint64][]float64) [2]float64 {
+func bootstrapInterval(runs []uint64, errs map[uint64][]float64) [2]float64 {
 	const draws = 400
 	r := rand.New(rand.NewPCG(uint64(len(runs)), 7))
 	medians := make([]float64, draws)
@@ -127,9 +127,9 @@ func (v Verdict) String() string {
 		100*v.Holds, 100*v.Deviation, 100*v.Early, 100*v.Late, 100*v.Width, 100*v.Middle, 100*v.Off9, 100*v.AsNow)
 }
 
-// Split judges predictions by load, those under which the share changes by moment
+// SplitByLoad judges predictions by load, those under which the share changes by moment
 // and together: the last.
-func Split(all []Judged, steady string) (names []string, verdicts []Verdict) {
+func SplitByLoad(all []Judged, steady string) (names []string, verdicts []Verdict) {
 	add := func(name string, ok func(j *Judged) bool) {
 		var some []Judged
 		for i := range all {

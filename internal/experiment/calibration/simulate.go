@@ -18,29 +18,29 @@ var Rules = []struct {
 // ChangePoint is the default rule.
 const ChangePoint = "change point"
 
-// Simulate plays all runs of all kinds of load and judges a rule on them.
-func Simulate(kinds []loads.Kind, seed uint64, rule predict.Rule) []Judged {
+// SimulateLoads plays all runs of all kinds of load and judges a rule on them.
+func SimulateLoads(kinds []loads.Kind, seed uint64, rule predict.Rule) []Judged {
 	var all []Judged
 	for i := range kinds {
 		for range kinds[i].Runs {
 			seed++
-			all = append(all, Play(&kinds[i], seed, rule)...)
+			all = append(all, PlayRun(&kinds[i], seed, rule)...)
 		}
 	}
 	return all
 }
 
-// Play runs a program of 40 to 200 samples' CPU time under a load, and judges
+// PlayRun runs a program of 40 to 200 samples' CPU time under a load, and judges
 // what is predicted at the moments. Its need is known to half a percent up to
 // three percent, as from a history of runs.
-func Play(k *loads.Kind, seed uint64, rule predict.Rule) []Judged {
+func PlayRun(k *loads.Kind, seed uint64, rule predict.Rule) []Judged {
 	const dt = 2.0
 	r := rand.New(rand.NewPCG(seed, 99))
 	n := 40 * math.Pow(5, r.Float64())
 	sigma := []float64{0.005, 0.01, 0.02, 0.03}[r.IntN(4)]
 	need := n * dt
 	prior := predict.LogNormal(need*math.Exp(sigma*r.NormFloat64()), sigma)
-	l := loads.Noisy(r, k.Make(r, n))
+	l := loads.NoisyLoad(r, k.Make(r, n))
 	var cpu []float64 // at the end of each sample
 	sum, end := 0.0, 0.0
 	for end == 0 {
@@ -57,10 +57,10 @@ func Play(k *loads.Kind, seed uint64, rule predict.Rule) []Judged {
 	for i, c := range cpu[:len(cpu)-1] {
 		at := float64(i+1) * dt
 		// CPU time is counted in hundredths of a second.
-		w.Add(predict.Sample{At: seconds(at), CPU: seconds(c).Truncate(10 * time.Millisecond)})
-		if m, ok := due.At(at); ok {
-			d, _ := w.Remaining()
-			now, _ := w.Share()
+		w.AddSample(predict.Sample{At: secondsDuration(at), CPU: secondsDuration(c).Truncate(10 * time.Millisecond)})
+		if m, ok := due.MomentAt(at); ok {
+			d, _ := w.RemainingTime()
+			now, _ := w.CurrentShare()
 			all = append(all, Judged{Run: seed, Load: k.Name, Moment: m, Actual: end - at, AsNow: max(prior.Median()-c, 0) / max(now, 0.01),
 				Low: d.Quantile(0.05), Mid: d.Median(), High: d.Quantile(0.95)})
 		}
@@ -68,20 +68,20 @@ func Play(k *loads.Kind, seed uint64, rule predict.Rule) []Judged {
 	return all
 }
 
-// Replay predicts again what was seen of a live run, as if what it needed had been
+// ReplayRun predicts again what was seen of a live run, as if what it needed had been
 // known but for sigma. It shows how much of an error comes from the need.
-func Replay(need, sigma, end float64, at, cpu []float64) []Judged {
+func ReplayRun(need, sigma, end float64, at, cpu []float64) []Judged {
 	w := predict.NewWatch(predict.Config{Need: predict.LogNormal(need, sigma)})
 	var all []Judged
 	due := Due{End: end}
 	for i := range at {
-		w.Add(predict.Sample{At: seconds(at[i]), CPU: seconds(cpu[i])})
-		d, known := w.Remaining()
+		w.AddSample(predict.Sample{At: secondsDuration(at[i]), CPU: secondsDuration(cpu[i])})
+		d, known := w.RemainingTime()
 		if !known {
 			continue
 		}
-		if m, ok := due.At(at[i]); ok {
-			now, _ := w.Share()
+		if m, ok := due.MomentAt(at[i]); ok {
+			now, _ := w.CurrentShare()
 			all = append(all, Judged{Moment: m, Actual: end - at[i], AsNow: max(need-cpu[i], 0) / max(now, 0.01),
 				Low: d.Quantile(0.05), Mid: d.Median(), High: d.Quantile(0.95)})
 		}
@@ -89,4 +89,4 @@ func Replay(need, sigma, end float64, at, cpu []float64) []Judged {
 	return all
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

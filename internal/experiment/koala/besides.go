@@ -9,67 +9,67 @@ import (
 func fewKeepSize(r *Results) (bool, string) {
 	var f findings
 	for _, policy := range []string{fpsma, egs} {
-		x := r.share(wmr, policy, isMalleable, stuck)
-		f.add(x < few, "%s %s", title(policy), pct(x))
+		x := r.shareOf(wmr, policy, isMalleable, isStuck)
+		f.addFinding(x < fewJobs, "%s %s", policyTitle(policy), formatPercent(x))
 	}
-	return f.verdict()
+	return f.toVerdict()
 }
 
 func twoGroups(r *Results) (bool, string) {
 	const most = 0.9
 	var f findings
-	four([]Workload{wm, wmr}, func(w Workload, policy string) {
-		short := r.share(w, policy, runs(ft), func(j job) bool { return j.Run() < 200 })
-		long := r.share(w, policy, runs(gadget), func(j job) bool { return j.Run() > 400 })
-		f.add(short >= most && long >= most, "%s %s: FT %s, GADGET 2 %s", title(policy), w.Name, pct(short), pct(long))
+	eachOfFour([]Workload{wm, wmr}, func(w Workload, policy string) {
+		short := r.shareOf(w, policy, runsApp(ft), func(j job) bool { return j.RunSeconds() < 200 })
+		long := r.shareOf(w, policy, runsApp(gadget), func(j job) bool { return j.RunSeconds() > 400 })
+		f.addFinding(short >= most && long >= most, "%s %s: FT %s, GADGET 2 %s", policyTitle(policy), w.Name, formatPercent(short), formatPercent(long))
 	})
-	return f.verdict()
+	return f.toVerdict()
 }
 
 func malleableAbove(of total, show func(float64) string, times float64) func(*Results) (bool, string) {
 	return func(r *Results) (bool, string) {
 		var f findings
 		for _, policy := range []string{fpsma, egs} {
-			x, y := r.mean(wm, policy, of), r.mean(wmr, policy, of)
-			f.add(x > times*y, "%s: %s on Wm, %s on Wmr", title(policy), show(x), show(y))
+			x, y := r.meanOf(wm, policy, of), r.meanOf(wmr, policy, of)
+			f.addFinding(x > times*y, "%s: %s on Wm, %s on Wmr", policyTitle(policy), show(x), show(y))
 		}
-		return f.verdict()
+		return f.toVerdict()
 	}
 }
 
-func settles(r *Results) (bool, string) {
+func checkSettles(r *Results) (bool, string) {
 	var f findings
-	four([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
 		x := r.lateOperations(w, policy)
-		f.add(x <= hardly, "%s %s %s", title(policy), w.Name, pct(x))
+		f.addFinding(x <= hardly, "%s %s %s", policyTitle(policy), w.Name, formatPercent(x))
 	})
-	return f.verdict()
+	return f.toVerdict()
 }
 
 func egsStuckMore(r *Results) (bool, string) {
-	e, p := r.share(fastM, egs, isMalleable, stuck), r.share(fastM, fpsma, isMalleable, stuck)
+	e, p := r.shareOf(fastM, egs, isMalleable, isStuck), r.shareOf(fastM, fpsma, isMalleable, isStuck)
 	var f findings
-	f.add(e > p, "EGS %s, FPSMA %s", pct(e), pct(p))
-	return f.verdict()
+	f.addFinding(e > p, "EGS %s, FPSMA %s", formatPercent(e), formatPercent(p))
+	return f.toVerdict()
 }
 
 func executionAlike(r *Results) (bool, string) {
 	var f findings
 	least, most := math.Inf(1), 0.0
-	four([]Workload{fastM, fastMR}, func(w Workload, policy string) {
-		x := r.mean(w, policy, execution)
+	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+		x := r.meanOf(w, policy, meanRunTime)
 		least, most = min(least, x), max(most, x)
-		f.add(true, "%s %s %s", title(policy), w.Name, sec(x))
+		f.addFinding(true, "%s %s %s", policyTitle(policy), w.Name, formatSeconds(x))
 	})
 	f.wrong = most > alike*least
-	return f.verdict()
+	return f.toVerdict()
 }
 
 func gadgetSlower(r *Results) (bool, string) {
 	mean := func(ws []Workload) float64 {
 		sum, n := 0.0, 0.0
-		four(ws, func(w Workload, policy string) {
-			sum += r.average(w, policy, runs(gadget), func(j job) float64 { return j.Run() })
+		eachOfFour(ws, func(w Workload, policy string) {
+			sum += r.averageOf(w, policy, runsApp(gadget), func(j job) float64 { return j.RunSeconds() })
 			n++
 		})
 		return sum / n
@@ -77,18 +77,18 @@ func gadgetSlower(r *Results) (bool, string) {
 	pra, pwa := mean([]Workload{wm, wmr}), mean([]Workload{fastM, fastMR})
 	longer := pwa/pra - 1
 	var f findings
-	f.add(longer >= 0.15 && longer <= 0.5, "%s under PRA, %s under PWA: %s longer", sec(pra), sec(pwa), pct(longer))
-	return f.verdict()
+	f.addFinding(longer >= 0.15 && longer <= 0.5, "%s under PRA, %s under PWA: %s longer", formatSeconds(pra), formatSeconds(pwa), formatPercent(longer))
+	return f.toVerdict()
 }
 
 func egsFarWorse(r *Results) (bool, string) {
-	worst, next := r.mean(fastM, egs, response), 0.0
-	four([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+	worst, next := r.meanOf(fastM, egs, meanResponse), 0.0
+	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
 		if w != fastM || policy != egs {
-			next = max(next, r.mean(w, policy, response))
+			next = max(next, r.meanOf(w, policy, meanResponse))
 		}
 	})
 	var f findings
-	f.add(worst >= farWorse*next, "EGS on W'm %s, the next %s", sec(worst), sec(next))
-	return f.verdict()
+	f.addFinding(worst >= farWorse*next, "EGS on W'm %s, the next %s", formatSeconds(worst), formatSeconds(next))
+	return f.toVerdict()
 }

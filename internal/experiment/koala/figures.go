@@ -8,32 +8,32 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )
 
-// figure is the six parts of figure 7 (PRA) or 8 (PWA) of the paper. The
+// paperFigure is the six parts of figure 7 (PRA) or 8 (PWA) of the paper. The
 // distributions are over the jobs of all seeds, the courses over time are
 // those of the first seed.
-func (r *Results) figure(ws []Workload) plot.Figure {
+func (r *Results) paperFigure(ws []Workload) plot.Figure {
 	var list []chart.Run
 	for _, policy := range []string{fpsma, egs} {
 		for _, w := range ws {
-			list = append(list, r.pooled(w, policy))
+			list = append(list, r.pooledRun(w, policy))
 		}
 	}
 	parts := []plot.Chart{
 		chart.MeanSizes(list), chart.MaxSizes(list), chart.ExecutionTimes(list),
-		chart.ResponseTimes(list), chart.Used(list), chart.Operations(list),
+		chart.ResponseTimes(list), chart.UsedCoresChart(list), chart.OperationsChart(list),
 	}
 	for i := range parts {
 		parts[i].Title = fmt.Sprintf("(%c) %s", 'a'+i, parts[i].Title)
 	}
-	f := plot.Grid(3, 2, parts...)
+	f := plot.NewGrid(3, 2, parts...)
 	f.CellWidth, f.CellHeight = 380, 230
 	return f
 }
 
-// pooled is the jobs of all seeds as one run.
-func (r *Results) pooled(w Workload, policy string) chart.Run {
-	run := chart.Run{Name: title(policy) + " on " + w.Name, Procs: r.Procs}
-	for i, one := range r.of(w, policy) {
+// pooledRun is the jobs of all seeds as one run.
+func (r *Results) pooledRun(w Workload, policy string) chart.Run {
+	run := chart.Run{Name: policyTitle(policy) + " on " + w.Name, Procs: r.Procs}
+	for i, one := range r.runsOf(w, policy) {
 		run.Records = append(run.Records, one.Records...)
 		if i == 0 {
 			run.Series = one.Series
@@ -61,9 +61,9 @@ func (r *Results) policyFigure() plot.Figure {
 		}
 		return c
 	}
-	f := plot.Grid(1, 2,
-		bars("Mean response time on the DAS-3", "mean ± standard deviation of seeds", plot.Seconds, response),
-		bars("Utilization of the DAS-3", "cores in use, mean ± standard deviation", plot.Percent, utilization))
+	f := plot.NewGrid(1, 2,
+		bars("Mean response time on the DAS-3", "mean ± standard deviation of seeds", plot.Seconds, meanResponse),
+		bars("Utilization of the DAS-3", "cores in use, mean ± standard deviation", plot.Percent, meanUtilization))
 	f.CellWidth, f.CellHeight = 380, 230
 	return f
 }

@@ -67,7 +67,7 @@ type Results struct {
 }
 
 // Policies lists the policies that are compared, the paper's first.
-func Policies() []string { return malleable.Names() }
+func Policies() []string { return malleable.PolicyNames() }
 
 // Simulate runs the experiment from the scenario files in dir.
 func Simulate(ctx context.Context, dir string, seeds []uint64) (*Results, error) {
@@ -77,10 +77,10 @@ func Simulate(ctx context.Context, dir string, seeds []uint64) (*Results, error)
 		if err != nil {
 			return nil, err
 		}
-		r.Procs = s.Platform.Procs()
+		r.Procs = s.Platform.TotalProcs()
 		for _, policy := range Policies() {
 			for _, seed := range seeds {
-				run, err := simulate(ctx, s, w, policy, seed)
+				run, err := simulateCell(ctx, s, w, policy, seed)
 				if err != nil {
 					return nil, fmt.Errorf("%s with %s, seed %d: %w", w.Name, policy, seed, err)
 				}
@@ -92,14 +92,14 @@ func Simulate(ctx context.Context, dir string, seeds []uint64) (*Results, error)
 	return r, nil
 }
 
-func simulate(ctx context.Context, s *scenario.Scenario, w Workload, policy string, seed uint64) (*Run, error) {
+func simulateCell(ctx context.Context, s *scenario.Scenario, w Workload, policy string, seed uint64) (*Run, error) {
 	t := trial.FromScenario(s)
 	t.Seed, t.Policy.Approach, t.Policy.Malleable = seed, w.Approach, policy
 	result, err := t.Run(ctx, trial.Options{Series: true})
 	if err != nil {
 		return nil, err
 	}
-	apps, err := programs(s, seed)
+	apps, err := jobPrograms(s, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -107,28 +107,28 @@ func simulate(ctx context.Context, s *scenario.Scenario, w Workload, policy stri
 	return &Run{Summary: result.Summary, Records: o.Records(), Series: o.Series(), Apps: apps}, nil
 }
 
-// programs lists which program each job of a workload runs: the same seed gives
+// jobPrograms lists which program each job of a workload runs: the same seed gives
 // the same jobs.
-func programs(s *scenario.Scenario, seed uint64) ([]string, error) {
-	jobs, _, err := s.Jobs(seed)
+func jobPrograms(s *scenario.Scenario, seed uint64) ([]string, error) {
+	jobs, _, err := s.OpenJobs(seed)
 	if err != nil {
 		return nil, err
 	}
 	var apps []string
 	var j workload.Job
-	for jobs.Next(&j) {
+	for jobs.NextJob(&j) {
 		apps = append(apps, j.Spec.App)
 	}
 	return apps, nil
 }
 
-// of lists the runs of a policy on a workload.
-func (r *Results) of(w Workload, policy string) []*Run { return r.runs[cell{w.File, policy}] }
+// runsOf lists the runs of a policy on a workload.
+func (r *Results) runsOf(w Workload, policy string) []*Run { return r.runs[cell{w.File, policy}] }
 
-// mean is a total averaged over the seeds.
-func (r *Results) mean(w Workload, policy string, of func(*outcome.Summary) float64) float64 {
+// meanOf is a total averaged over the seeds.
+func (r *Results) meanOf(w Workload, policy string, of func(*outcome.Summary) float64) float64 {
 	sum := 0.0
-	runs := r.of(w, policy)
+	runs := r.runsOf(w, policy)
 	for _, run := range runs {
 		sum += of(&run.Summary)
 	}

@@ -28,7 +28,7 @@ func results(t *testing.T) *Results {
 }
 
 func TestTheShapeOfThePaperComesOut(t *testing.T) {
-	for _, v := range results(t).Check() {
+	for _, v := range results(t).CheckStatements() {
 		t.Run(v.Name, func(t *testing.T) {
 			switch {
 			case v.Holds:
@@ -46,7 +46,7 @@ func TestEveryJobOfTheExperimentCompletes(t *testing.T) {
 	r := results(t)
 	for _, w := range Workloads() {
 		for _, policy := range Policies() {
-			for i, run := range r.of(w, policy) {
+			for i, run := range r.runsOf(w, policy) {
 				if s := run.Summary; s.Jobs != 300 || s.Completed != s.Jobs {
 					t.Errorf("%s, %s, seed %d: %d of %d jobs completed", w.Name, policy, r.Seeds[i], s.Completed, s.Jobs)
 				}
@@ -59,7 +59,7 @@ func TestPRANeverShrinks(t *testing.T) {
 	r := results(t)
 	for _, w := range []Workload{wm, wmr} {
 		for _, policy := range Policies() {
-			if n := r.mean(w, policy, shrinks); n != 0 {
+			if n := r.meanOf(w, policy, shrinkCount); n != 0 {
 				t.Errorf("%s, %s: %g shrink operations", w.Name, policy, n)
 			}
 		}

@@ -22,10 +22,10 @@ type job struct {
 	app string
 }
 
-// each calls f with every completed job of a policy on a workload, of all
+// eachJob calls f with every completed job of a policy on a workload, of all
 // seeds.
-func (r *Results) each(w Workload, policy string, f func(j job)) {
-	for _, run := range r.of(w, policy) {
+func (r *Results) eachJob(w Workload, policy string, f func(j job)) {
+	for _, run := range r.runsOf(w, policy) {
 		for i := range run.Records {
 			if rec := &run.Records[i]; rec.State == core.Done {
 				f(job{rec, run.Apps[i]})
@@ -34,11 +34,11 @@ func (r *Results) each(w Workload, policy string, f func(j job)) {
 	}
 }
 
-// share is the part of the jobs among those asked about for which something
+// shareOf is the part of the jobs among those asked about for which something
 // holds; 0 if there are none.
-func (r *Results) share(w Workload, policy string, among, holds func(j job) bool) float64 {
+func (r *Results) shareOf(w Workload, policy string, among, holds func(j job) bool) float64 {
 	n, all := 0, 0
-	r.each(w, policy, func(j job) {
+	r.eachJob(w, policy, func(j job) {
 		if !among(j) {
 			return
 		}
@@ -53,10 +53,10 @@ func (r *Results) share(w Workload, policy string, among, holds func(j job) bool
 	return float64(n) / float64(all)
 }
 
-// average is over the jobs asked about; 0 if there are none.
-func (r *Results) average(w Workload, policy string, among func(j job) bool, of func(j job) float64) float64 {
+// averageOf is over the jobs asked about; 0 if there are none.
+func (r *Results) averageOf(w Workload, policy string, among func(j job) bool, of func(j job) float64) float64 {
 	n, sum := 0, 0.0
-	r.each(w, policy, func(j job) {
+	r.eachJob(w, policy, func(j job) {
 		if among(j) {
 			n++
 			sum += of(j)
@@ -70,28 +70,30 @@ func (r *Results) average(w Workload, policy string, among func(j job) bool, of 
 
 func isMalleable(j job) bool { return j.Kind == core.Malleable }
 
-func runs(app string) func(j job) bool { return func(j job) bool { return j.app == app } }
+func runsApp(app string) func(j job) bool { return func(j job) bool { return j.app == app } }
 
-func both(a, b func(j job) bool) func(j job) bool { return func(j job) bool { return a(j) && b(j) } }
+func bothHold(a, b func(j job) bool) func(j job) bool {
+	return func(j job) bool { return a(j) && b(j) }
+}
 
-// stuck: never more processors than at first.
-func stuck(j job) bool { return j.MaxSize <= smallest }
+// isStuck: never more processors than at first.
+func isStuck(j job) bool { return j.MaxSize <= smallest }
 
 // The totals that the report speaks of.
-func meanSize(s *outcome.Summary) float64    { return s.MeanSize }
-func maxSize(s *outcome.Summary) float64     { return s.MaxSizeMean }
-func utilization(s *outcome.Summary) float64 { return s.Utilization }
-func grows(s *outcome.Summary) float64       { return float64(s.GrowOps) }
-func shrinks(s *outcome.Summary) float64     { return float64(s.ShrinkOps) }
-func execution(s *outcome.Summary) float64   { return s.MeanRunS }
-func response(s *outcome.Summary) float64    { return s.MeanResponseS }
-func wait(s *outcome.Summary) float64        { return s.MeanWaitS }
+func meanSize(s *outcome.Summary) float64        { return s.MeanSize }
+func maxSize(s *outcome.Summary) float64         { return s.MaxSizeMean }
+func meanUtilization(s *outcome.Summary) float64 { return s.Utilization }
+func growCount(s *outcome.Summary) float64       { return float64(s.GrowOps) }
+func shrinkCount(s *outcome.Summary) float64     { return float64(s.ShrinkOps) }
+func meanRunTime(s *outcome.Summary) float64     { return s.MeanRunS }
+func meanResponse(s *outcome.Summary) float64    { return s.MeanResponseS }
+func meanWait(s *outcome.Summary) float64        { return s.MeanWaitS }
 
 // lateOperations is the part of all changes of size that happened in the
 // second half of the time in which jobs were submitted, or later.
 func (r *Results) lateOperations(w Workload, policy string) float64 {
 	late, all := 0.0, 0.0
-	for _, run := range r.of(w, policy) {
+	for _, run := range r.runsOf(w, policy) {
 		s := run.Series
 		first, last := run.Records[0].Submit, run.Records[len(run.Records)-1].Submit
 		half := first + (last-first)/2
@@ -114,8 +116,8 @@ func (r *Results) lateOperations(w Workload, policy string) float64 {
 // meanAndSpread is the mean over the seeds and the standard deviation of one
 // run.
 func (r *Results) meanAndSpread(w Workload, policy string, of func(*outcome.Summary) float64) (mean, spread float64) {
-	mean = r.mean(w, policy, of)
-	list := r.of(w, policy)
+	mean = r.meanOf(w, policy, of)
+	list := r.runsOf(w, policy)
 	if len(list) < 2 {
 		return mean, 0
 	}

@@ -22,8 +22,8 @@ func (r *Results) Write(dir string) (string, error) {
 		name   string
 		figure plot.Figure
 	}{
-		{"figure-7.svg", r.figure([]Workload{wm, wmr})},
-		{"figure-8.svg", r.figure([]Workload{fastM, fastMR})},
+		{"figure-7.svg", r.paperFigure([]Workload{wm, wmr})},
+		{"figure-8.svg", r.paperFigure([]Workload{fastM, fastMR})},
 		{"policies.svg", r.policyFigure()},
 	} {
 		if err := f.figure.Save(filepath.Join(figures, f.name)); err != nil {
@@ -31,7 +31,7 @@ func (r *Results) Write(dir string) (string, error) {
 		}
 	}
 	path := filepath.Join(dir, "koala.md")
-	return path, outfile.WriteAll(path, []byte(r.markdown()))
+	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
 }
 
 const head = `# The KOALA experiment
@@ -50,7 +50,7 @@ between the smallest and the best size, nor how much of the DAS-3 was free. The
 scenario files say what we assume. What must agree is the shape.
 `
 
-func (r *Results) markdown() string {
+func (r *Results) reportMarkdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, r.howOften())
 	r.writeVerdicts(&b)
@@ -72,7 +72,7 @@ func (r *Results) howOften() string {
 }
 
 func (r *Results) writeVerdicts(b *strings.Builder) {
-	verdicts := r.Check()
+	verdicts := r.CheckStatements()
 	b.WriteString("\n## What the paper says, what we see\n")
 	for _, part := range []struct {
 		text   string
@@ -81,26 +81,26 @@ func (r *Results) writeVerdicts(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%s\n\n| figure | the paper says | checked as | we see | |\n| --- | --- | --- | --- | --- |\n", part.text)
 		for _, v := range verdicts {
 			if v.Wanted == part.wanted {
-				fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.Word())
+				fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.VerdictText())
 			}
 		}
 	}
-	n, all := Count(verdicts, true)
-	m, others := Count(verdicts, false)
+	n, all := CountHolding(verdicts, true)
+	m, others := CountHolding(verdicts, false)
 	fmt.Fprintf(b, "\n%d of the %d statements that must come out do; of the %d others %d.\n", n, all, others, m)
 }
 
-// Word is the verdict in the report.
-func (v *Verdict) Word() string {
+// VerdictText is the verdict in the report.
+func (v *Verdict) VerdictText() string {
 	if v.Holds {
 		return "agrees"
 	}
 	return "**differs**"
 }
 
-// Count is how many statements hold, of those that must come out or of the
+// CountHolding is how many statements hold, of those that must come out or of the
 // others.
-func Count(list []Verdict, wanted bool) (holds, all int) {
+func CountHolding(list []Verdict, wanted bool) (holds, all int) {
 	for _, v := range list {
 		if v.Wanted != wanted {
 			continue
@@ -122,38 +122,40 @@ type metric struct {
 	best  int
 }
 
-// number is a value in the digits and the unit of the column, without naming
+// formatValue is a value in the digits and the unit of the column, without naming
 // the unit.
-func (m metric) number(x float64) string {
+func (m metric) formatValue(x float64) string {
 	if m.unit == "%" {
 		return fmt.Sprintf("%.1f", 100*x)
 	}
-	return num(x)
+	return formatNumber(x)
 }
 
-func (m metric) show(x float64) string { return strings.TrimRight(m.number(x)+" "+m.unit, " ") }
+func (m metric) formatWithUnit(x float64) string {
+	return strings.TrimRight(m.formatValue(x)+" "+m.unit, " ")
+}
 
-func metrics() []metric {
+func tableMetrics() []metric {
 	return []metric{
-		{"response", response, "s", -1}, {"waiting", wait, "s", -1}, {"execution", execution, "s", -1},
-		{"utilization", utilization, "%", 1}, {"mean size", meanSize, "", 0}, {"largest size", maxSize, "", 0},
-		{"grown", grows, "", 0}, {"shrunk", shrinks, "", 0},
+		{"response", meanResponse, "s", -1}, {"waiting", meanWait, "s", -1}, {"execution", meanRunTime, "s", -1},
+		{"utilization", meanUtilization, "%", 1}, {"mean size", meanSize, "", 0}, {"largest size", maxSize, "", 0},
+		{"grown", growCount, "", 0}, {"shrunk", shrinkCount, "", 0},
 	}
 }
 
 // writeRuns is the table of the paper's eight runs.
 func (r *Results) writeRuns(b *strings.Builder) {
 	b.WriteString("\n## The eight runs\n\nMean ± standard deviation over the seeds.\n\n| run |")
-	for _, m := range metrics() {
+	for _, m := range tableMetrics() {
 		fmt.Fprintf(b, " %s |", m.title)
 	}
-	b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(metrics())) + "\n")
+	b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(tableMetrics())) + "\n")
 	for _, w := range Workloads() {
 		for _, policy := range []string{fpsma, egs} {
-			fmt.Fprintf(b, "| %s, %s, %s |", strings.ToUpper(w.Approach.String()), title(policy), w.Name)
-			for _, m := range metrics() {
+			fmt.Fprintf(b, "| %s, %s, %s |", strings.ToUpper(w.Approach.String()), policyTitle(policy), w.Name)
+			for _, m := range tableMetrics() {
 				mean, spread := r.meanAndSpread(w, policy, m.of)
-				fmt.Fprintf(b, " %s ± %s |", m.number(mean), m.show(spread))
+				fmt.Fprintf(b, " %s ± %s |", m.formatValue(mean), m.formatWithUnit(spread))
 			}
 			b.WriteString("\n")
 		}
@@ -166,25 +168,25 @@ func (r *Results) writePolicies(b *strings.Builder) {
 	b.WriteString("\nMeans over the seeds, the best in bold.\n")
 	for _, w := range Workloads() {
 		fmt.Fprintf(b, "\n%s under %s:\n\n| policy |", w.Name, strings.ToUpper(w.Approach.String()))
-		for _, m := range metrics() {
+		for _, m := range tableMetrics() {
 			fmt.Fprintf(b, " %s |", m.title)
 		}
-		b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(metrics())) + "\n")
+		b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(tableMetrics())) + "\n")
 		for _, policy := range Policies() {
 			fmt.Fprintf(b, "| %s |", policy)
-			for _, m := range metrics() {
-				fmt.Fprintf(b, " %s |", r.emphasised(w, policy, m))
+			for _, m := range tableMetrics() {
+				fmt.Fprintf(b, " %s |", r.emphasiseBest(w, policy, m))
 			}
 			b.WriteString("\n")
 		}
 	}
 }
 
-// emphasised is a value, in bold if no policy has a better one.
-func (r *Results) emphasised(w Workload, policy string, m metric) string {
-	own := m.show(r.mean(w, policy, m.of))
+// emphasiseBest is a value, in bold if no policy has a better one.
+func (r *Results) emphasiseBest(w Workload, policy string, m metric) string {
+	own := m.formatWithUnit(r.meanOf(w, policy, m.of))
 	for _, other := range Policies() {
-		if (r.mean(w, other, m.of)-r.mean(w, policy, m.of))*float64(m.best) > 0 && m.show(r.mean(w, other, m.of)) != own {
+		if (r.meanOf(w, other, m.of)-r.meanOf(w, policy, m.of))*float64(m.best) > 0 && m.formatWithUnit(r.meanOf(w, other, m.of)) != own {
 			return own
 		}
 	}

@@ -21,7 +21,7 @@ func made(totals func(w Workload, policy string) outcome.Summary) *Results {
 }
 
 func verdictOn(r *Results, name string) Verdict {
-	for _, v := range r.Check() {
+	for _, v := range r.CheckStatements() {
 		if v.Name == name {
 			return v
 		}
@@ -57,7 +57,7 @@ func TestAVerdictFollowsTheNumbers(t *testing.T) {
 
 func TestNamesOfStatementsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range statements() {
+	for _, s := range allStatements() {
 		if seen[s.Name] || s.Says == "" || s.Rule == "" || s.Where == "" {
 			t.Errorf("statement %+v", s)
 		}
@@ -79,7 +79,7 @@ func TestSpreadIsTheStandardDeviationOfARun(t *testing.T) {
 
 func TestLateOperationsAreThoseAfterHalfOfTheSubmissions(t *testing.T) {
 	r := made(func(Workload, string) outcome.Summary { return outcome.Summary{} })
-	run := r.of(wm, egs)[0]
+	run := r.runsOf(wm, egs)[0]
 	run.Records = []outcome.Record{{Submit: 0}, {Submit: 100}}
 	run.Series = &outcome.Series{At: []core.Time{10, 50, 51, 200}, Grows: []int32{1, 2, 3, 3}, Shrinks: []int32{0, 1, 1, 2}}
 	if got := r.lateOperations(wm, egs); got != 0.4 {

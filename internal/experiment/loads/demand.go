@@ -6,10 +6,10 @@ import "math"
 // bring about: one more of them is needed the nearer it comes to all of it.
 const mostUse = 0.875
 
-// Demands are what each of several programs has to take of a processor, interval by
+// ProgramDemands are what each of several programs has to take of a processor, interval by
 // interval, so that a program beside them gets the share that the load says where
 // the processor is shared evenly. 1: as much as it can get.
-func (k *Kind) Demands(l Load, intervals int) [][]float64 {
+func (k *Kind) ProgramDemands(l Load, intervals int) [][]float64 {
 	shares := make([]float64, intervals)
 	least := 1.0
 	for i := range shares {
@@ -19,7 +19,7 @@ func (k *Kind) Demands(l Load, intervals int) [][]float64 {
 	least = max(least, 1-mostUse)
 	n := 1 + int(math.Ceil((1-least)/least-1e-9)) // one more than just enough: nobody is to be kept waiting
 	if k.Programs {
-		n = others(least)
+		n = competitorsFor(least)
 	}
 	list := make([][]float64, n)
 	for p := range list {
@@ -28,7 +28,7 @@ func (k *Kind) Demands(l Load, intervals int) [][]float64 {
 			switch {
 			case !k.Programs:
 				list[p][i] = min(1-share, mostUse) / float64(n)
-			case p < others(share):
+			case p < competitorsFor(share):
 				list[p][i] = 1
 			}
 		}
@@ -36,5 +36,5 @@ func (k *Kind) Demands(l Load, intervals int) [][]float64 {
 	return list
 }
 
-// others is how many programs leave such a share to one beside them.
-func others(share float64) int { return int(math.Round((1 - share) / share)) }
+// competitorsFor is how many programs leave such a share to one beside them.
+func competitorsFor(share float64) int { return int(math.Round((1 - share) / share)) }

@@ -26,47 +26,47 @@ type Kind struct {
 // Alone is the name of the kind under which the share does not change.
 const Alone = "alone (generated)"
 
-// Of are the loads of the calibration from a folder with the recorded ones. Those
+// CalibrationLoads are the loads of the calibration from a folder with the recorded ones. Those
 // for choosing the constants of the predictor and those for checking it share
 // nothing: other days of PlanetLab, the other half of Alibaba's day, other seeds.
 // Where records are missing, generated loads stand for them; missing tells of it.
-func Of(dir string, checking bool) (kinds []Kind, seed uint64, missing []error) {
+func CalibrationLoads(dir string, checking bool) (kinds []Kind, seed uint64, missing []error) {
 	days, half, seed := []string{"20110303"}, 0, uint64(1)
 	if checking {
 		days, half, seed = []string{"20110306", "20110322"}, 1, 1_000_001
 	}
 	kinds = []Kind{
-		{Name: Alone, Runs: 250, Programs: true, Make: Steady},
-		{Name: "competing (generated)", Runs: 500, Programs: true, Make: Competing},
-		{Name: "stairs (generated)", Runs: 250, Programs: true, Make: stairs},
+		{Name: Alone, Runs: 250, Programs: true, Make: SteadyLoad},
+		{Name: "competing (generated)", Runs: 500, Programs: true, Make: CompetingLoad},
+		{Name: "stairs (generated)", Runs: 250, Programs: true, Make: stairLoad},
 	}
 	if hosts, err := planetLab(dir, days...); err == nil {
 		kinds = append(kinds, Kind{Name: "PlanetLab (recorded)", Runs: 500, Make: func(r *rand.Rand, _ float64) Load {
-			return recorded(r, hosts[r.IntN(len(hosts))], 1+r.IntN(5))
+			return recordedLoad(r, hosts[r.IntN(len(hosts))], 1+r.IntN(5))
 		}})
 	} else {
 		missing = append(missing, err)
 		kinds = append(kinds, Kind{Name: "wavering (generated)", Runs: 500, Make: func(r *rand.Rand, _ float64) Load {
-			return wavering(r, 1+r.IntN(5))
+			return waveringLoad(r, 1+r.IntN(5))
 		}})
 	}
-	if use, err := alibaba(dir); err == nil {
+	if use, err := readAlibaba(dir); err == nil {
 		use = use[half*len(use)/2 : (half+1)*len(use)/2]
 		kinds = append(kinds, Kind{Name: "Alibaba (recorded)", Runs: 250, Make: func(r *rand.Rand, _ float64) Load {
-			return recorded(r, use, 5)
+			return recordedLoad(r, use, 5)
 		}})
 	} else {
 		missing = append(missing, err)
 		kinds = append(kinds, Kind{Name: "drifting (generated)", Runs: 250, Make: func(r *rand.Rand, _ float64) Load {
-			return wavering(r, 5)
+			return waveringLoad(r, 5)
 		}})
 	}
 	return kinds, seed, missing
 }
 
-// recorded plays a record of the CPU use of others from a random moment on,
+// recordedLoad plays a record of the CPU use of others from a random moment on,
 // each value for hold samples.
-func recorded(r *rand.Rand, use []float64, hold int) Load {
+func recordedLoad(r *rand.Rand, use []float64, hold int) Load {
 	at, left := r.IntN(len(use)), hold
 	return func() float64 {
 		if left == 0 {
@@ -77,9 +77,9 @@ func recorded(r *rand.Rand, use []float64, hold int) Load {
 	}
 }
 
-// wavering stands for the recorded loads where they are not here: each value
+// waveringLoad stands for the recorded loads where they are not here: each value
 // depends on the one before.
-func wavering(r *rand.Rand, hold int) Load {
+func waveringLoad(r *rand.Rand, hold int) Load {
 	mean, sd, keep := 0.2+0.5*r.Float64(), 0.05+0.1*r.Float64(), 0.8*r.Float64()
 	use := make([]float64, 300)
 	x := 0.0
@@ -87,13 +87,13 @@ func wavering(r *rand.Rand, hold int) Load {
 		x = keep*x + sd*math.Sqrt(1-keep*keep)*r.NormFloat64()
 		use[i] = min(max(mean+x, 0), 0.95)
 	}
-	return recorded(r, use, hold)
+	return recordedLoad(r, use, hold)
 }
 
-// Competing is a load of other programs that come and go at random; all get the same part of
+// CompetingLoad is a load of other programs that come and go at random; all get the same part of
 // one CPU. In a run of n samples come 1.2 of them in the mean, to stay for 0.7
 // runs: the share changes about twice a run.
-func Competing(r *rand.Rand, n float64) Load {
+func CompetingLoad(r *rand.Rand, n float64) Load {
 	const coming, stay, parts = 1.2, 0.7, 10
 	var leaving []float64
 	next, now := r.ExpFloat64()*n/coming, 0.0
@@ -112,9 +112,9 @@ func Competing(r *rand.Rand, n float64) Load {
 	}
 }
 
-// stairs: one program comes, then another, then both leave: a share of 1, 1/2,
+// stairLoad: one program comes, then another, then both leave: a share of 1, 1/2,
 // 1/3, 1, changing at random moments, mostly after a third of the run.
-func stairs(r *rand.Rand, n float64) Load {
+func stairLoad(r *rand.Rand, n float64) Load {
 	at := []float64{n * (0.1 + 0.4*r.Float64()), n * (0.4 + 0.6*r.Float64()), n * (0.9 + 2*r.Float64())}
 	slices.Sort(at)
 	shares := []float64{1, 1. / 2, 1. / 3, 1}
@@ -129,11 +129,11 @@ func stairs(r *rand.Rand, n float64) Load {
 	}
 }
 
-// Steady is nobody but the kernel.
-func Steady(*rand.Rand, float64) Load { return func() float64 { return 0.98 } }
+// SteadyLoad is nobody but the kernel.
+func SteadyLoad(*rand.Rand, float64) Load { return func() float64 { return 0.98 } }
 
-// Noisy is what a sensor sees of a share: scheduling is not quite even.
-func Noisy(r *rand.Rand, l Load) Load {
+// NoisyLoad is what a sensor sees of a share: scheduling is not quite even.
+func NoisyLoad(r *rand.Rand, l Load) Load {
 	sd := 0.01 + 0.02*r.Float64()
 	return func() float64 { return min(max(l()*(1+sd*r.NormFloat64()), 0.01), 1) }
 }

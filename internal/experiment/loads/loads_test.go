@@ -35,7 +35,7 @@ func listed(values ...float64) Load {
 
 func TestProgramsThatComputeLeaveAnEvenShare(t *testing.T) {
 	k := Kind{Programs: true}
-	got := k.Demands(listed(1, 0.5, 1./3, 0.98), 4)
+	got := k.ProgramDemands(listed(1, 0.5, 1./3, 0.98), 4)
 	if len(got) != 2 || !slices.Equal(got[0], []float64{0, 1, 1, 0}) || !slices.Equal(got[1], []float64{0, 0, 1, 0}) {
 		t.Errorf("%v", got)
 	}
@@ -44,7 +44,7 @@ func TestProgramsThatComputeLeaveAnEvenShare(t *testing.T) {
 // Together they take what the record says, and none of them more than an even part.
 func TestARecordedUseIsTakenByAsManyAsItNeeds(t *testing.T) {
 	shares := []float64{0.9, 0.4, 0.05, 0.7}
-	got := (&Kind{}).Demands(listed(shares...), len(shares))
+	got := (&Kind{}).ProgramDemands(listed(shares...), len(shares))
 	for i, share := range shares {
 		sum := 0.0
 		for _, one := range got {
@@ -57,15 +57,15 @@ func TestARecordedUseIsTakenByAsManyAsItNeeds(t *testing.T) {
 			t.Errorf("interval %d: they want %.3f, not %.3f", i, sum, want)
 		}
 	}
-	if got := (&Kind{Programs: true}).Demands(listed(1), 3); len(got) != 0 {
+	if got := (&Kind{Programs: true}).ProgramDemands(listed(1), 3); len(got) != 0 {
 		t.Errorf("%d programs where nobody is", len(got))
 	}
 }
 
 func TestLoadsForCheckingAreOthersThanThoseForChoosing(t *testing.T) {
 	dir := recordings.OrGenerated(t, "load")
-	choosing, a, missing := Of(dir, false)
-	checking, b, _ := Of(dir, true)
+	choosing, a, missing := CalibrationLoads(dir, false)
+	checking, b, _ := CalibrationLoads(dir, true)
 	if a == b || len(choosing) != len(checking) || len(choosing) != 5 {
 		t.Fatalf("seeds %d and %d, %d and %d kinds", a, b, len(choosing), len(checking))
 	}
@@ -76,7 +76,7 @@ func TestLoadsForCheckingAreOthersThanThoseForChoosing(t *testing.T) {
 			}
 		}
 	}
-	none, _, gone := Of(t.TempDir(), true)
+	none, _, gone := CalibrationLoads(t.TempDir(), true)
 	if len(gone) != 2 || len(none) != 5 || len(missing) > 2 {
 		t.Errorf("%d kinds without records, %v", len(none), gone)
 	}
@@ -86,7 +86,7 @@ func FuzzPercentages(f *testing.F) {
 	f.Add("50")
 	f.Add("NaN")
 	f.Fuzz(func(t *testing.T, s string) {
-		use, err := percentages([]string{s})
+		use, err := parsePercentages([]string{s})
 		if err == nil && !(use[0] >= 0 && use[0] <= 1) {
 			t.Errorf("%q: %v", s, use)
 		}
@@ -116,7 +116,7 @@ func TestASpinnerTakesNoMoreThanItIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := clock.Real()
+	now := clock.RealClock()
 	began := now()
 	if _, err := io.WriteString(in, string(order)+"\n\n"); err != nil {
 		t.Fatal(err)

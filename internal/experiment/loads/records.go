@@ -47,18 +47,18 @@ func planetLab(dir string, days ...string) ([][]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		use, err := percentages(strings.Fields(string(text)))
+		use, err := parsePercentages(strings.Fields(string(text)))
 		if err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", file, h.Name, err)
 		}
-		if mean, sd := spread(use); len(use) > 100 && sd > 0.05 && mean < 0.8 {
+		if mean, sd := meanAndDeviation(use); len(use) > 100 && sd > 0.05 && mean < 0.8 {
 			all = append(all, use)
 		}
 	}
 }
 
-// alibaba reads the mean CPU use of a data centre, every 10 seconds of a day.
-func alibaba(dir string) ([]float64, error) {
+// readAlibaba reads the mean CPU use of a data centre, every 10 seconds of a day.
+func readAlibaba(dir string) ([]float64, error) {
 	file := filepath.Join(dir, "alibaba2018_day_1_machine_usage_day_1_grouped_10_seconds.csv.gz")
 	f, err := os.Open(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func alibaba(dir string) ([]float64, error) {
 			fields = append(fields, row[0])
 		}
 	}
-	use, err := percentages(fields)
+	use, err := parsePercentages(fields)
 	if err == nil && len(use) < 2 {
 		err = errors.New("no values")
 	}
@@ -89,8 +89,8 @@ func alibaba(dir string) ([]float64, error) {
 	return use, nil
 }
 
-// percentages reads the use of a processor in per cent as parts of one.
-func percentages(fields []string) ([]float64, error) {
+// parsePercentages reads the use of a processor in per cent as parts of one.
+func parsePercentages(fields []string) ([]float64, error) {
 	var use []float64
 	for _, field := range fields {
 		x, err := strconv.ParseFloat(field, 64)
@@ -102,7 +102,7 @@ func percentages(fields []string) ([]float64, error) {
 	return use, nil
 }
 
-func spread(x []float64) (mean, sd float64) {
+func meanAndDeviation(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
 	}

@@ -52,7 +52,7 @@ func Spin(in io.Reader) error {
 		}
 		close(ready)
 		<-begin
-		failed <- o.spin(clock.Real())
+		failed <- o.spinUntil(clock.RealClock())
 	}()
 	ended := make(chan struct{})
 	go func() {
@@ -72,7 +72,7 @@ func Spin(in io.Reader) error {
 	}
 }
 
-func (o *Order) spin(now clock.Clock) error {
+func (o *Order) spinUntil(now clock.Clock) error {
 	began := now()
 	for n := 0; ; n++ {
 		from := time.Duration(n) * turn
@@ -82,7 +82,7 @@ func (o *Order) spin(now clock.Clock) error {
 			from = time.Duration(n) * turn
 		}
 		demand := o.Demands[min(int(from/o.Every), len(o.Demands)-1)]
-		if err := use(time.Duration(demand*float64(turn)), func() bool { return now.Since(began) >= from+turn }); err != nil {
+		if err := useProcessor(time.Duration(demand*float64(turn)), func() bool { return now.Since(began) >= from+turn }); err != nil {
 			return err
 		}
 		if rest := from + turn - now.Since(began); rest > 0 {
@@ -92,8 +92,8 @@ func (o *Order) spin(now clock.Clock) error {
 	}
 }
 
-// use computes for so much time of the processor, unless the turn is over before.
-func use(much time.Duration, over func() bool) error {
+// useProcessor computes for so much time of the processor, unless the turn is over before.
+func useProcessor(much time.Duration, over func() bool) error {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
 		return os.NewSyscallError("clock_gettime", err)

@@ -14,8 +14,8 @@ type Spread struct {
 	Mean, Sd float64
 }
 
-// Of is the spread of a list.
-func Of(x []float64) Spread {
+// SpreadOf is the spread of a list.
+func SpreadOf(x []float64) Spread {
 	s := Spread{N: len(x)}
 	for _, v := range x {
 		s.Mean += v / float64(len(x))
@@ -35,9 +35,9 @@ func Of(x []float64) Spread {
 // by degrees of freedom from 1 on.
 var student95 = [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131}
 
-// Half is half the width of the 95 % confidence interval of the mean; infinite
+// HalfWidth is half the width of the 95 % confidence interval of the mean; infinite
 // for fewer than two measurements.
-func (s Spread) Half() float64 {
+func (s Spread) HalfWidth() float64 {
 	if s.N < 2 {
 		return math.Inf(1)
 	}
@@ -64,17 +64,17 @@ type Paired struct{ Mean, Low, High float64 }
 
 // RatioOfMeans is how large the mean of a is in parts of that of b.
 func RatioOfMeans(a, b []float64) Paired {
-	return paired(a, b, func(a, b float64) float64 { return a / b })
+	return comparePairs(a, b, func(a, b float64) float64 { return a / b })
 }
 
 // DifferenceOfMeans is how much larger the mean of a is than that of b.
 func DifferenceOfMeans(a, b []float64) Paired {
-	return paired(a, b, func(a, b float64) float64 { return a - b })
+	return comparePairs(a, b, func(a, b float64) float64 { return a - b })
 }
 
-func paired(a, b []float64, compare func(a, b float64) float64) Paired {
+func comparePairs(a, b []float64, compare func(a, b float64) float64) Paired {
 	const draws = 10_000
-	p := Paired{compare(Of(a).Mean, Of(b).Mean), math.Inf(-1), math.Inf(1)}
+	p := Paired{compare(SpreadOf(a).Mean, SpreadOf(b).Mean), math.Inf(-1), math.Inf(1)}
 	if len(a) < 2 {
 		return p
 	}

@@ -39,7 +39,7 @@ type program struct {
 	heldOut bool // models were made without looking at it
 }
 
-func programs() []program {
+func modelPrograms() []program {
 	return []program{
 		{"matmul", []float64{50, 100, 150, 200}, false},
 		{"fft", []float64{80, 160, 240, 360}, false},
@@ -56,10 +56,10 @@ func programs() []program {
 	}
 }
 
-// Names are the programs that Plan.Only may name.
-func Names() []string {
+// ProgramNames are the programs that Plan.Only may name.
+func ProgramNames() []string {
 	var list []string
-	for _, p := range programs() {
+	for _, p := range modelPrograms() {
 		list = append(list, p.name)
 	}
 	return list
@@ -102,8 +102,8 @@ func (c Check) Error() float64 { return c.Predicted.Value/c.Measured - 1 }
 // of the model alone.
 func (c Check) KnownError() float64 { return c.Known.Value/c.Measured - 1 }
 
-// Holds says whether what was measured lies in the interval.
-func (c Check) Holds() bool {
+// IsWithin says whether what was measured lies in the interval.
+func (c Check) IsWithin() bool {
 	return c.Measured >= c.Predicted.Low && c.Measured <= c.Predicted.High
 }
 
@@ -126,16 +126,16 @@ func (c Check) RunsThatHold() int {
 // Run does the experiment. What was seen of other programs before is kept in r,
 // and saved with each that is done.
 func (r *Results) Run(ctx context.Context, p Plan) error {
-	for i, c := range programs() {
+	for i, c := range modelPrograms() {
 		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) {
 			continue
 		}
-		p.Tell(c.name, i, len(programs()))
-		done, err := c.check(ctx, p)
+		p.Tell(c.name, i, len(modelPrograms()))
+		done, err := c.checkProgram(ctx, p)
 		if err != nil {
 			return err
 		}
-		r.put(done)
+		r.putCase(done)
 		if err := p.Save(r); err != nil {
 			return err
 		}
@@ -143,11 +143,11 @@ func (r *Results) Run(ctx context.Context, p Plan) error {
 	return nil
 }
 
-// check fits a program, predicts and measures.
-func (c program) check(ctx context.Context, p Plan) (Case, error) {
+// checkProgram fits a program, predicts and measures.
+func (c program) checkProgram(ctx context.Context, p Plan) (Case, error) {
 	out := Case{Name: c.name, HeldOut: c.heldOut}
 	program := measure.Program{Argv: []string{filepath.Join(p.Programs, c.name), measure.Placeholder}, Slowness: p.Slowness}
-	m, err := measure.Fit(ctx, measure.Options{Program: program, Name: c.name, Sizes: c.sizes, Counter: measure.Auto,
+	m, err := measure.FitModel(ctx, measure.Options{Program: program, Name: c.name, Sizes: c.sizes, Counter: measure.Auto,
 		Host: p.Host, Budget: p.Budget, Clock: p.Clock, Tell: func(string, int, int) {}})
 	if err != nil {
 		return out, fmt.Errorf("fitting %s: %w", c.name, err)
@@ -155,16 +155,16 @@ func (c program) check(ctx context.Context, p Plan) (Case, error) {
 	out.Model = m
 	for _, f := range factors {
 		size := f * c.sizes[len(c.sizes)-1]
-		before, err := measure.Now(ctx, p.Slowness)
+		before, err := measure.CurrentSlowness(ctx, p.Slowness)
 		if err != nil {
 			return out, err
 		}
-		was, runs, err := measure.Time(ctx, program, size, repeat)
+		was, runs, err := measure.TimeProgram(ctx, program, size, repeat)
 		if err != nil {
 			return out, err
 		}
-		k := Check{Factor: f, Size: size, Measured: was.CPU, Noise: spread(runs), Runs: runs, Before: before, Slow: was.Slow}
-		if err := k.predict(m); err != nil {
+		k := Check{Factor: f, Size: size, Measured: was.CPU, Noise: relativeSpread(runs), Runs: runs, Before: before, Slow: was.Slow}
+		if err := k.predictRun(m); err != nil {
 			return out, fmt.Errorf("predicting %s at %g: %w", c.name, size, err)
 		}
 		out.Checked = append(out.Checked, k)
@@ -172,8 +172,8 @@ func (c program) check(ctx context.Context, p Plan) (Case, error) {
 	return out, nil
 }
 
-// spread is the standard deviation of the runs relative to their mean.
-func spread(runs []float64) float64 {
+// relativeSpread is the standard deviation of the runs relative to their mean.
+func relativeSpread(runs []float64) float64 {
 	mean, squares := 0.0, 0.0
 	for _, v := range runs {
 		mean += v / float64(len(runs))
@@ -184,8 +184,8 @@ func spread(runs []float64) float64 {
 	return math.Sqrt(squares / math.Max(1, float64(len(runs)-1)))
 }
 
-// predict has the model say what the runs should have taken.
-func (c *Check) predict(m *perfmodel.Model) error {
+// predictRun has the model say what the runs should have taken.
+func (c *Check) predictRun(m *perfmodel.Model) error {
 	said, err := m.Predict(c.Size, nil)
 	if c.Before > 0 { // it was looked at
 		said, err = m.PredictNow(c.Size, c.Before)
@@ -198,15 +198,15 @@ func (c *Check) predict(m *perfmodel.Model) error {
 	return err
 }
 
-// Again fits what was measured once more, and predicts with what comes out, for
+// RefitAll fits what was measured once more, and predicts with what comes out, for
 // models that are made otherwise now than then.
-func (r *Results) Again() error {
+func (r *Results) RefitAll() error {
 	for _, c := range r.Cases {
-		if err := c.Model.Build(); err != nil {
+		if err := c.Model.BuildCurves(); err != nil {
 			return fmt.Errorf("fitting %s: %w", c.Name, err)
 		}
 		for i := range c.Checked {
-			if err := c.Checked[i].predict(c.Model); err != nil {
+			if err := c.Checked[i].predictRun(c.Model); err != nil {
 				return fmt.Errorf("predicting %s at %g: %w", c.Name, c.Checked[i].Size, err)
 			}
 		}
@@ -214,11 +214,11 @@ func (r *Results) Again() error {
 	return nil
 }
 
-// put adds a case, in the place of what was seen of the same program before.
-func (r *Results) put(c Case) {
+// putCase adds a case, in the place of what was seen of the same program before.
+func (r *Results) putCase(c Case) {
 	r.Cases = slices.DeleteFunc(r.Cases, func(old Case) bool { return old.Name == c.Name })
 	r.Cases = append(r.Cases, c)
-	order := Names()
+	order := ProgramNames()
 	slices.SortStableFunc(r.Cases, func(a, b Case) int { return cmp.Compare(slices.Index(order, a.Name), slices.Index(order, b.Name)) })
 }
 
@@ -232,9 +232,9 @@ func Decode(text []byte) (*Results, error) {
 		if c.Model == nil || len(c.Checked) != len(factors) {
 			return nil, fmt.Errorf("cases[%d]: a model and %d checks are needed", i, len(factors))
 		}
-		text, err := c.Model.Encode()
+		text, err := c.Model.EncodeFile()
 		if err == nil {
-			_, err = perfmodel.Decode(text) // which checks it
+			_, err = perfmodel.DecodeFile(text) // which checks it
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cases[%d].model: %w", i, err)
@@ -251,9 +251,9 @@ type Summary struct {
 	Runs, Seen int     // of the single runs those in the interval, and all
 }
 
-// At is how good predictions at one factor were, 0: at all of them, of the
+// SummaryAt is how good predictions at one factor were, 0: at all of them, of the
 // programs that were held out or of the others.
-func (r *Results) At(factor float64, heldOut bool) (s Summary) {
+func (r *Results) SummaryAt(factor float64, heldOut bool) (s Summary) {
 	for _, c := range r.Cases {
 		for _, k := range c.Checked {
 			if c.HeldOut != heldOut || factor != 0 && k.Factor != factor {
@@ -262,7 +262,7 @@ func (r *Results) At(factor float64, heldOut bool) (s Summary) {
 			s.Error += math.Abs(k.Error())
 			s.Known += math.Abs(k.KnownError())
 			s.All++
-			if k.Holds() {
+			if k.IsWithin() {
 				s.Hold++
 			}
 			s.Runs, s.Seen = s.Runs+k.RunsThatHold(), s.Seen+len(k.Runs)

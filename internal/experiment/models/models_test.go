@@ -23,17 +23,17 @@ func seen(name string, heldOut bool) Case {
 
 func TestProgramsThatWereHeldOutAreToldApart(t *testing.T) {
 	r := new(Results)
-	r.put(seen("gauss", true))
-	r.put(seen("sort", false))
-	r.put(seen("matmul", false))
-	r.put(seen("sort", false)) // once more: in the place of the first
+	r.putCase(seen("gauss", true))
+	r.putCase(seen("sort", false))
+	r.putCase(seen("matmul", false))
+	r.putCase(seen("sort", false)) // once more: in the place of the first
 	if len(r.Cases) != 3 || r.Cases[0].Name != "matmul" || r.Cases[2].Name != "gauss" {
 		t.Fatalf("%+v", r.Cases)
 	}
-	if s := r.At(2, false); s != (Summary{Error: 0, Known: 0.5, Hold: 2, All: 2, Runs: 2, Seen: 4}) {
+	if s := r.SummaryAt(2, false); s != (Summary{Error: 0, Known: 0.5, Hold: 2, All: 2, Runs: 2, Seen: 4}) {
 		t.Errorf("%+v", s)
 	}
-	if s := r.At(0, true); s.Hold != 1 || s.All != 3 || s.Error < 0.27 || s.Error > 0.28 { // a third and a half off
+	if s := r.SummaryAt(0, true); s.Hold != 1 || s.All != 3 || s.Error < 0.27 || s.Error > 0.28 { // a third and a half off
 		t.Errorf("%+v", s)
 	}
 	text, err := json.Marshal(r)
@@ -41,7 +41,7 @@ func TestProgramsThatWereHeldOutAreToldApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Decode(text)
-	if err != nil || again.At(0, true) != r.At(0, true) {
+	if err != nil || again.SummaryAt(0, true) != r.SummaryAt(0, true) {
 		t.Errorf("%+v %v", again, err)
 	}
 	path, err := again.Write(t.TempDir())
@@ -58,7 +58,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"cases":[{"name":"x"}]}`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		if r, err := Decode(text); err == nil && len(r.Cases) > 0 {
-			_ = r.text()
+			_ = r.reportText()
 		}
 	})
 }

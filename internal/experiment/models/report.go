@@ -16,7 +16,7 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "models"), 0o755); err != nil {
 		return "", err
 	}
-	if err := r.figure().Save(filepath.Join(dir, "models", "predicted.svg")); err != nil {
+	if err := r.predictionFigure().Save(filepath.Join(dir, "models", "predicted.svg")); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "models.md")
@@ -25,15 +25,15 @@ func (r *Results) Write(dir string) (string, error) {
 		return "", err
 	}
 	defer f.Discard()
-	if _, err := f.Write([]byte(r.text())); err != nil {
+	if _, err := f.Write([]byte(r.reportText())); err != nil {
 		return "", err
 	}
 	return path, f.Commit()
 }
 
-// figure shows predicted against measured time of all programs with the intervals of
+// predictionFigure shows predicted against measured time of all programs with the intervals of
 // the predictions, and the line on which both are equal.
-func (r *Results) figure() plot.Chart {
+func (r *Results) predictionFigure() plot.Chart {
 	c := plot.Chart{Title: "CPU time at 2, 5 and 10 times the largest fitted size",
 		XLabel: "measured CPU time (s)", YLabel: "predicted CPU time (s), 90 % interval",
 		LogX: true, LogY: true}
@@ -54,7 +54,7 @@ func (r *Results) figure() plot.Chart {
 	return c
 }
 
-func (r *Results) text() string {
+func (r *Results) reportText() string {
 	var b strings.Builder
 	b.WriteString(`# Performance models: predicted against measured
 
@@ -85,7 +85,7 @@ low). Programs may have been measured at different times and with different budg
 	r.writeCases(&b)
 	b.WriteString("\n## The formulas\n\n| program | counted by | instructions | error at sizes it was not fitted to | error of the CPU time |\n| --- | --- | --- | ---: | ---: |\n")
 	for _, c := range r.Cases {
-		best := c.Model.Work.Best()
+		best := c.Model.Work.BestFormula()
 		fmt.Fprintf(&b, "| %s | %s | %s | %.2f %% | %.1f %% |\n", c.Name, c.Model.Counter, best, 100*best.Error, 100*c.Model.Pace.Error)
 	}
 	r.writeHost(&b)
@@ -109,7 +109,7 @@ func (r *Results) writeErrors(b *strings.Builder) {
 		heldOut bool
 	}{{"examples", false}, {"held out", true}} {
 		for _, f := range append(slices.Clone(factors), 0) {
-			s, at := r.At(f, kind.heldOut), fmt.Sprintf("%g", f)
+			s, at := r.SummaryAt(f, kind.heldOut), fmt.Sprintf("%g", f)
 			if f == 0 {
 				at = "all"
 			}
@@ -138,7 +138,7 @@ func (r *Results) writeCases(b *strings.Builder) {
 				name, at = "", ""
 			}
 			in := ""
-			if !k.Holds() {
+			if !k.IsWithin() {
 				in = " **missed**"
 			}
 			fmt.Fprintf(b, "| %s | %s | %g | %.3f s | %.3f to %.3f s%s | %.0f %% | %.3f s | %.0f %% | %+.1f %% | %.2f | %+.1f %% |\n", name, at, k.Size,

@@ -37,7 +37,7 @@ func newBed(ctx context.Context, p *lab.Plan, apps string, programs []Program, s
 	if err != nil {
 		return nil, err
 	}
-	l, err := lab.Up(ctx, p, lab.Options{Say: say})
+	l, err := lab.CreateLab(ctx, p, lab.Options{Say: say})
 	if err != nil {
 		return nil, err
 	}
@@ -48,34 +48,34 @@ func newBed(ctx context.Context, p *lab.Plan, apps string, programs []Program, s
 	for _, h := range b.hosts {
 		b.names = append(b.names, h.Name)
 	}
-	u, err := l.User(user)
+	u, err := l.FindUser(user)
 	if err == nil {
 		b.home = u.Home
-		err = b.bring(exe, "godwit")
+		err = b.bringProgram(exe, "godwit")
 	}
 	for _, p := range programs {
-		err = errors.Join(err, b.bring(filepath.Join(apps, p.Name), p.Name))
+		err = errors.Join(err, b.bringProgram(filepath.Join(apps, p.Name), p.Name))
 	}
 	if err == nil {
 		b.sensors, err = newSensors(ctx, b.hosts, []string{exe, "experiment", "sensor"})
 	}
 	if err != nil {
-		b.close()
+		b.closeLab()
 		return nil, err
 	}
 	return b, nil
 }
 
-// close removes the lab, also when we were interrupted.
-func (b *bed) close() {
+// closeLab removes the lab, also when we were interrupted.
+func (b *bed) closeLab() {
 	if b.sensors != nil {
-		b.sensors.close()
+		b.sensors.closeAll()
 	}
-	_ = lab.Down(context.Background(), b.lab.Name) // what is left of it the next lab of that name removes
+	_ = lab.RemoveLab(context.Background(), b.lab.Name) // what is left of it the next lab of that name removes
 }
 
-// bring copies a program to where the user has it.
-func (b *bed) bring(from, name string) error {
+// bringProgram copies a program to where the user has it.
+func (b *bed) bringProgram(from, name string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return fmt.Errorf("the program %s: %w (make examples)", name, err)
@@ -89,8 +89,8 @@ func (b *bed) bring(from, name string) error {
 	return errors.Join(err, out.Close())
 }
 
-// alone takes all streams away: every pair has its way for itself.
-func (b *bed) alone(ctx context.Context) error {
+// removeStreams takes all streams away: every pair has its way for itself.
+func (b *bed) removeStreams(ctx context.Context) error {
 	for u := range b.names {
 		for v := range u {
 			if err := b.lab.SetPair(ctx, b.names[v], b.names[u], wholeMbps); err != nil {
@@ -101,12 +101,12 @@ func (b *bed) alone(ctx context.Context) error {
 	return nil
 }
 
-// shared puts the streams of others on all ways.
-func (b *bed) shared(ctx context.Context, s *streams) error {
+// applyStreams puts the streams of others on all ways.
+func (b *bed) applyStreams(ctx context.Context, s *streams) error {
 	b.streams = s
 	for u := range b.names {
 		for v := range u {
-			if err := b.lab.SetPair(ctx, b.names[v], b.names[u], s.mbps([2]int{v, u})); err != nil {
+			if err := b.lab.SetPair(ctx, b.names[v], b.names[u], s.newcomerRate([2]int{v, u})); err != nil {
 				return err
 			}
 		}
@@ -114,15 +114,15 @@ func (b *bed) shared(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// change lets one stream come or go.
-func (b *bed) change(ctx context.Context) error {
-	pair, mbps := b.streams.change()
+// changeStream lets one stream come or go.
+func (b *bed) changeStream(ctx context.Context) error {
+	pair, mbps := b.streams.changeOne()
 	return b.lab.SetPair(ctx, b.names[pair[0]], b.names[pair[1]], mbps)
 }
 
-// as runs a command of the user on the lab's head and returns what it wrote.
-func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
-	cmd := b.lab.Head.As(ctx, user, argv...)
+// runAsUser runs a command of the user on the lab's head and returns what it wrote.
+func (b *bed) runAsUser(ctx context.Context, argv ...string) (string, error) {
+	cmd := b.lab.Head.CommandAs(ctx, user, argv...)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
@@ -137,11 +137,11 @@ func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
 // tookText is how the programs say how long they took.
 var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
 
-// run runs a program on hosts, one rank on each in their order, and returns the
+// runProgram runs a program on hosts, one rank on each in their order, and returns the
 // seconds that it says it took.
-func (b *bed) run(ctx context.Context, p Program, hosts []string) (float64, error) {
-	argv := slices.Concat(launch(hosts), []string{"-x", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./" + p.Name}, p.Args)
-	out, err := b.as(ctx, argv...)
+func (b *bed) runProgram(ctx context.Context, p Program, hosts []string) (float64, error) {
+	argv := slices.Concat(launchCommand(hosts), []string{"-x", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./" + p.Name}, p.Args)
+	out, err := b.runAsUser(ctx, argv...)
 	if err != nil {
 		return 0, err
 	}

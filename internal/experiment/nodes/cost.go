@@ -30,15 +30,15 @@ var sized = []struct {
 // budget is how long one choice may take.
 const budget = 10.0 // seconds
 
-// Costs times choices on complete networks of growing size with bandwidths by
+// MeasureCosts times choices on complete networks of growing size with bandwidths by
 // chance, uniform from 1 to 1,000 Mbit/s.
-func Costs(ctx context.Context, hosts []int, seeds int, now clock.Clock) ([]Cost, error) {
+func MeasureCosts(ctx context.Context, hosts []int, seeds int, now clock.Clock) ([]Cost, error) {
 	var list []Cost
 	for _, n := range hosts {
 		for seed := range uint64(seeds) {
-			b := chance(n, seed+1)
+			b := randomBandwidths(n, seed+1)
 			for _, p := range sized {
-				pattern, err := nodesel.Named(p.name, p.nodes)
+				pattern, err := nodesel.NamedPattern(p.name, p.nodes)
 				if err != nil {
 					return nil, err
 				}
@@ -63,20 +63,20 @@ func Costs(ctx context.Context, hosts []int, seeds int, now clock.Clock) ([]Cost
 	return list, nil
 }
 
-func chance(hosts int, seed uint64) *nodesel.Bandwidths {
+func randomBandwidths(hosts int, seed uint64) *nodesel.Bandwidths {
 	rnd := rand.New(rand.NewPCG(seed, uint64(hosts)))
 	b := nodesel.NewBandwidths(hosts)
 	for u := range hosts {
 		for v := range u {
-			b.Raise(u, v, 1+999*rnd.Float64())
+			b.RaisePair(u, v, 1+999*rnd.Float64())
 		}
 	}
 	return b
 }
 
-// slowest is the longest time that a pattern took on networks of a size, and
+// slowestCost is the longest time that a pattern took on networks of a size, and
 // whether all of these choices were proven; NaN if there were none.
-func slowest(costs []Cost, pattern string, hosts int) (seconds float64, proven bool) {
+func slowestCost(costs []Cost, pattern string, hosts int) (seconds float64, proven bool) {
 	var list []float64
 	proven = true
 	for _, c := range costs {

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
-func (r *Results) markdown() string {
+func (r *Results) reportMarkdown() string {
 	var b strings.Builder
 	b.WriteString("# Choosing hosts by communication pattern (papers/002)\n\nWritten by `godwit experiment nodes`.\n")
 	if len(r.Runs) > 0 {
@@ -51,12 +51,12 @@ itself. Trial runs and probes are not counted, as in the paper; they took %s and
 The probes were off by %.0f %% in the median of their absolute errors.
 
 %s, %d cores, %s; load before %s, after %s; %s.
-`, r.Plan.Every.Seconds(), r.Rounds(), 100*alike, candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, seconds(measured.Median(r.trials())), seconds(measured.Median(r.Probe.Seconds)),
-		100*measured.Median(absolute(r.Probe.Error)), m.Model, m.CPUs, m.Kernel, m.LoadBefore, m.LoadAfter, m.At.Format("2006-01-02"))
+`, r.Plan.Every.Seconds(), r.RoundCount(), 100*alike, candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, formatSeconds(measured.Median(r.trialSeconds())), formatSeconds(measured.Median(r.Probe.Seconds)),
+		100*measured.Median(absoluteValues(r.Probe.Error)), m.Model, m.CPUs, m.Kernel, m.LoadBefore, m.LoadAfter, m.At.Format("2006-01-02"))
 }
 
-// trials are the seconds of all skeletons of one choice.
-func (r *Results) trials() []float64 {
+// trialSeconds are the seconds of all skeletons of one choice.
+func (r *Results) trialSeconds() []float64 {
 	var list []float64
 	for _, run := range r.Runs {
 		sum := 0.0
@@ -70,7 +70,7 @@ func (r *Results) trials() []float64 {
 	return list
 }
 
-func absolute(list []float64) []float64 {
+func absoluteValues(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for i, x := range list {
 		out[i] = math.Abs(x)
@@ -78,7 +78,7 @@ func absolute(list []float64) []float64 {
 	return out
 }
 
-func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }
+func formatSeconds(s float64) string { return fmt.Sprintf("%.1f s", s) }
 
 func (r *Results) writeStatements(b *strings.Builder) {
 	b.WriteString("\n## What should come out, and did\n\n" +
@@ -86,7 +86,7 @@ func (r *Results) writeStatements(b *strings.Builder) {
 		"round by round: what stands in brackets or after \"in pairs\" is the middle 95 % of what comes out if rounds are drawn\n" +
 		"from those measured, as many, with all their methods, 10,000 times. A statement holds if all of that agrees with it.\n\n" +
 		"| statement | seen | holds |\n| --- | --- | --- |\n")
-	for _, s := range r.Check() {
+	for _, s := range r.CheckStatements() {
 		word := "**no**"
 		if s.Holds {
 			word = "yes"
@@ -103,16 +103,16 @@ func (r *Results) writeTable(b *strings.Builder) {
 	}
 	b.WriteString("\n| --- | ---: |" + strings.Repeat(" ---: |", len(methods)) + "\n")
 	for _, p := range r.Plan.Programs {
-		alone := measured.Of(r.Alone[p.Name])
+		alone := measured.SpreadOf(r.Alone[p.Name])
 		fmt.Fprintf(b, "| %s | %.2f ± %.2f s |", strings.ToUpper(p.Name), measured.Median(r.Alone[p.Name]), alone.Sd)
 		for _, m := range methods {
-			fmt.Fprintf(b, " %s |", interval(measured.Of(r.byRound(p.Name, m))))
+			fmt.Fprintf(b, " %s |", formatInterval(measured.SpreadOf(r.byRound(p.Name, m))))
 		}
 		b.WriteString("\n")
 	}
 	b.WriteString("| mean of a round | |")
 	for _, m := range methods {
-		fmt.Fprintf(b, " %s |", interval(measured.Of(r.byRound("", m))))
+		fmt.Fprintf(b, " %s |", formatInterval(measured.SpreadOf(r.byRound("", m))))
 	}
 	b.WriteString("\n| the paper | |")
 	for _, m := range methods {
@@ -142,22 +142,22 @@ fastest: then both methods have one run, and no difference.
 | --- | ---: | ---: | ---: |
 `)
 	for _, p := range r.Plan.Programs {
-		same, other, gain := r.differing(p.Name)
+		same, other, gain := r.countDiffering(p.Name)
 		text := "–"
 		if other > 0 {
 			text = fmt.Sprintf("%.0f points", 100*gain)
 		}
-		fmt.Fprintf(b, "| %s | %d of %d | %d | %s |\n", strings.ToUpper(p.Name), same, r.Rounds(), other, text)
+		fmt.Fprintf(b, "| %s | %d of %d | %d | %s |\n", strings.ToUpper(p.Name), same, r.RoundCount(), other, text)
 	}
 }
 
-// differing counts the rounds in which pattern chose the hosts that all-all did, and
+// countDiffering counts the rounds in which pattern chose the hosts that all-all did, and
 // those in which trial runs chose others than pattern, with the mean of what the
 // slowdown was less there.
-func (r *Results) differing(program string) (same, other int, gain float64) {
+func (r *Results) countDiffering(program string) (same, other int, gain float64) {
 	alone := measured.Median(r.Alone[program])
-	for round := 1; round <= r.Rounds(); round++ {
-		pairs, pattern, trial := r.run(round, program, byPairs), r.run(round, program, byPattern), r.run(round, program, byTrialRun)
+	for round := 1; round <= r.RoundCount(); round++ {
+		pairs, pattern, trial := r.findRun(round, program, byPairs), r.findRun(round, program, byPattern), r.findRun(round, program, byTrialRun)
 		if slices.Equal(slices.Sorted(slices.Values(pairs.Hosts)), slices.Sorted(slices.Values(pattern.Hosts))) {
 			same++
 		}
@@ -169,7 +169,7 @@ func (r *Results) differing(program string) (same, other int, gain float64) {
 	return same, other, gain / float64(max(1, other))
 }
 
-func (r *Results) run(round int, program, method string) *Run {
+func (r *Results) findRun(round int, program, method string) *Run {
 	return &r.Runs[slices.IndexFunc(r.Runs, func(run Run) bool { return run.Round == round && run.Program == program && run.Method == method })]
 }
 
@@ -180,7 +180,7 @@ func (r *Results) writeCosts(b *strings.Builder) {
 		fmt.Fprintf(b, " %s of %d |", p.name, p.nodes)
 	}
 	b.WriteString("\n| ---: |" + strings.Repeat(" ---: |", len(sized)) + "\n")
-	for _, n := range r.sizes() {
+	for _, n := range r.networkSizes() {
 		fmt.Fprintf(b, "| %d |", n)
 		for _, p := range sized {
 			b.WriteString(" " + r.costCell(p.name, n) + " |")
@@ -190,7 +190,7 @@ func (r *Results) writeCosts(b *strings.Builder) {
 }
 
 func (r *Results) costCell(pattern string, hosts int) string {
-	s, proven := slowest(r.Costs, pattern, hosts)
+	s, proven := slowestCost(r.Costs, pattern, hosts)
 	switch {
 	case math.IsNaN(s):
 		return "–"

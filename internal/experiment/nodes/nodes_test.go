@@ -10,7 +10,7 @@ import (
 func TestEveryPairIsProbedOnceAndNobodyTwiceAtATime(t *testing.T) {
 	for n := 2; n < 12; n++ {
 		seen := map[[2]int]int{}
-		for _, round := range rounds(n) {
+		for _, round := range pairRounds(n) {
 			busy := map[int]bool{}
 			for _, p := range round {
 				if busy[p[0]] || busy[p[1]] || p[0] == p[1] {
@@ -32,7 +32,7 @@ func TestStreamsComeAndGoWithinTheirLimits(t *testing.T) {
 		t.Fatalf("%d ways", len(s.on))
 	}
 	for range 10_000 {
-		if pair, mbps := s.change(); mbps < 10 || mbps > 100 || pair[0] >= pair[1] {
+		if pair, mbps := s.changeOne(); mbps < 10 || mbps > 100 || pair[0] >= pair[1] {
 			t.Fatalf("%v has %g Mbit/s", pair, mbps)
 		}
 	}
@@ -47,14 +47,14 @@ func TestRanksAreInterchangeableIfAllPairsSendAlike(t *testing.T) {
 		for i, w := range c.weights {
 			p.Edges = append(p.Edges, nodesel.Edge{A: i / 2, B: 1 + (i+1)/2, Weight: w})
 		}
-		if interchangeable(p) != c.want {
+		if isInterchangeable(p) != c.want {
 			t.Errorf("%v", p.Edges)
 		}
 	}
 }
 
 func TestChoicesAreTimed(t *testing.T) {
-	costs, err := Costs(t.Context(), []int{10, 20}, 2, clock.Real())
+	costs, err := MeasureCosts(t.Context(), []int{10, 20}, 2, clock.RealClock())
 	if err != nil || len(costs) != 2+2*4 { // of ten hosts all of 8 alone fits, of twenty all but the tree
 		t.Fatalf("%d choices, %v", len(costs), err)
 	}
@@ -80,17 +80,17 @@ func made(seconds map[string][2]float64) *Results {
 
 func TestMethodsAreComparedRoundByRound(t *testing.T) {
 	r := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.2, 3}})
-	if err := r.Valid(); err != nil {
+	if err := r.CheckComplete(); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range r.Check() {
+	for _, s := range r.CheckStatements() {
 		// Means of rounds that differ so much have wide intervals; in every round one is better.
 		if want := s.Says != "the intervals of the means do not overlap"; s.Holds != want {
 			t.Errorf("%s: %v, %s", s.Says, s.Holds, s.Saw)
 		}
 	}
 	worse := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.6, 3}})
-	for _, s := range worse.Check() {
+	for _, s := range worse.CheckStatements() {
 		if s.Says == "pattern + skeleton is at most 5 points behind pattern for every program" && s.Holds {
 			t.Error("worse by 10 points in one of two rounds: " + s.Saw)
 		}
@@ -102,13 +102,13 @@ func TestItIsCountedWhereMethodsDiffer(t *testing.T) {
 	for i := range r.Runs {
 		r.Runs[i].Hosts = []string{"n1", "n2"}
 	}
-	r.run(1, "cg", byPairs).Hosts = []string{"n2", "n1"}
-	r.run(2, "cg", byTrialRun).Hosts = []string{"n2", "n3"}
-	if same, other, gain := r.differing("cg"); same != 2 || other != 1 || gain != 3 {
+	r.findRun(1, "cg", byPairs).Hosts = []string{"n2", "n1"}
+	r.findRun(2, "cg", byTrialRun).Hosts = []string{"n2", "n3"}
+	if same, other, gain := r.countDiffering("cg"); same != 2 || other != 1 || gain != 3 {
 		t.Errorf("same %d, other %d, gain %g", same, other, gain)
 	}
-	r.run(2, "cg", byPairs).Hosts = []string{"n1", "n3"}
-	if same, _, _ := r.differing("cg"); same != 1 {
+	r.findRun(2, "cg", byPairs).Hosts = []string{"n1", "n3"}
+	if same, _, _ := r.countDiffering("cg"); same != 1 {
 		t.Errorf("same %d", same)
 	}
 }
@@ -125,7 +125,7 @@ func TestResultsThatLackRunsAreRefused(t *testing.T) {
 		"a program too few": func(r *Results) { r.Plan.Programs = append(r.Plan.Programs, Program{Name: "is"}) },
 	} {
 		r := made(whole)
-		if spoil(r); r.Valid() == nil {
+		if spoil(r); r.CheckComplete() == nil {
 			t.Error(name)
 		}
 	}
@@ -134,15 +134,15 @@ func TestResultsThatLackRunsAreRefused(t *testing.T) {
 func TestRoundsAreContinuedWithTheSamePlanOnly(t *testing.T) {
 	p := DefaultPlan()
 	r := new(Results)
-	if done, err := p.begin(r); done != 0 || err != nil || len(r.Plan.Programs) != 5 {
+	if done, err := p.beginResults(r); done != 0 || err != nil || len(r.Plan.Programs) != 5 {
 		t.Fatalf("%d, %v, %+v", done, err, r.Plan)
 	}
 	r.Runs = []Run{{Round: 1}, {Round: 2}}
-	if done, err := p.begin(r); done != 2 || err != nil {
+	if done, err := p.beginResults(r); done != 2 || err != nil {
 		t.Errorf("%d rounds, %v", done, err)
 	}
 	p.Seed++
-	if _, err := p.begin(r); err == nil {
+	if _, err := p.beginResults(r); err == nil {
 		t.Error("networks of another seed were taken for the same")
 	}
 }

@@ -22,7 +22,7 @@ var paper = map[string]float64{byChance: 0.40, byPairs: 0.276, byTrialRun: 0.202
 // byRound is the mean over programs (all, or one) in each round: rounds are
 // independent of each other, the runs of a round are not, as they share a network.
 func (r *Results) byRound(program, method string) []float64 {
-	sum, n := make([]float64, r.Rounds()), make([]float64, r.Rounds())
+	sum, n := make([]float64, r.RoundCount()), make([]float64, r.RoundCount())
 	for _, run := range r.Runs {
 		if run.Method == method && (program == "" || run.Program == program) {
 			sum[run.Round-1] += run.Seconds/measured.Median(r.Alone[run.Program]) - 1
@@ -35,8 +35,8 @@ func (r *Results) byRound(program, method string) []float64 {
 	return sum
 }
 
-// Rounds is how many were done.
-func (r *Results) Rounds() int {
+// RoundCount is how many were done.
+func (r *Results) RoundCount() int {
 	n := 0
 	for _, run := range r.Runs {
 		n = max(n, run.Round)
@@ -51,34 +51,34 @@ type Statement struct {
 	Holds bool
 }
 
-// Check compares what was measured with what should be. Networks differ much from
+// CheckStatements compares what was measured with what should be. Networks differ much from
 // round to round, and all methods have the same: so methods are compared round by round,
 // and how certain that is comes from drawing rounds again and again.
-func (r *Results) Check() []Statement {
+func (r *Results) CheckStatements() []Statement {
 	if len(r.Runs) == 0 {
 		return nil
 	}
 	chance, pairs, trial := r.byRound("", byChance), r.byRound("", byPairs), r.byRound("", byTrialRun)
-	c, p, t := measured.Of(chance), measured.Of(pairs), measured.Of(trial)
+	c, p, t := measured.SpreadOf(chance), measured.SpreadOf(pairs), measured.SpreadOf(trial)
 	toChance, toPairs := measured.RatioOfMeans(trial, chance), measured.RatioOfMeans(trial, pairs)
 	list := []Statement{
 		{"pattern + skeleton has less than half of random's slowdown", ratioText(t, c, toChance), toChance.High < 0.5},
 		{"pattern + skeleton has less than three quarters of all-all's slowdown", ratioText(t, p, toPairs), toPairs.High < 0.75},
-		{"the intervals of the means do not overlap", fmt.Sprintf("random %s, all-all %s, pattern + skeleton %s", interval(c), interval(p), interval(t)),
-			t.Mean+t.Half() < p.Mean-p.Half() && p.Mean+p.Half() < c.Mean-c.Half()},
+		{"the intervals of the means do not overlap", fmt.Sprintf("random %s, all-all %s, pattern + skeleton %s", formatInterval(c), formatInterval(p), formatInterval(t)),
+			t.Mean+t.HalfWidth() < p.Mean-p.HalfWidth() && p.Mean+p.HalfWidth() < c.Mean-c.HalfWidth()},
 	}
 	return append(list,
-		r.better(byChance, 0, "pattern + skeleton is better than random for every program"),
-		r.better(byPairs, 0, "pattern + skeleton is better than all-all for every program"),
+		r.checkBetter(byChance, 0, "pattern + skeleton is better than random for every program"),
+		r.checkBetter(byPairs, 0, "pattern + skeleton is better than all-all for every program"),
 		// Where all ranks send each other as much, all-all chooses by the program's pattern.
-		r.better(byPairs, -0.05, "pattern + skeleton is at most 5 points behind all-all for every program"),
+		r.checkBetter(byPairs, -0.05, "pattern + skeleton is at most 5 points behind all-all for every program"),
 		// The first of the groups that are tried is pattern's, and often the best.
-		r.better(byPattern, -0.05, "pattern + skeleton is at most 5 points behind pattern for every program"))
+		r.checkBetter(byPattern, -0.05, "pattern + skeleton is at most 5 points behind pattern for every program"))
 }
 
-// better says whether pattern + skeleton gains more than so much over a method, for
+// checkBetter says whether pattern + skeleton gains more than so much over a method, for
 // every program.
-func (r *Results) better(method string, least float64, says string) Statement {
+func (r *Results) checkBetter(method string, least float64, says string) Statement {
 	s := Statement{Says: says, Holds: true}
 	var saw []string
 	for _, p := range r.Plan.Programs {
@@ -91,11 +91,11 @@ func (r *Results) better(method string, least float64, says string) Statement {
 }
 
 func ratioText(a, b measured.Spread, ratio measured.Paired) string {
-	return fmt.Sprintf("%s of %s: %.2f, in pairs %.2f to %.2f", interval(a), interval(b), ratio.Mean, ratio.Low, ratio.High)
+	return fmt.Sprintf("%s of %s: %.2f, in pairs %.2f to %.2f", formatInterval(a), formatInterval(b), ratio.Mean, ratio.Low, ratio.High)
 }
 
-func interval(s measured.Spread) string {
-	return fmt.Sprintf("%.0f ± %.0f %%", 100*s.Mean, 100*s.Half())
+func formatInterval(s measured.Spread) string {
+	return fmt.Sprintf("%.0f ± %.0f %%", 100*s.Mean, 100*s.HalfWidth())
 }
 
 // Write writes node-selection.md and its figures into dir and returns the path of
@@ -117,7 +117,7 @@ func (r *Results) Write(dir string) (string, error) {
 		}
 	}
 	path := filepath.Join(dir, folder+".md")
-	return path, outfile.WriteAll(path, []byte(r.markdown()))
+	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
 }
 
 // slowdownChart is the paper's Figure 3 with ours.
@@ -134,11 +134,11 @@ func (r *Results) slowdownChart() plot.Chart {
 			s.Y, s.Low, s.High = append(s.Y, mean), append(s.Low, mean-half), append(s.High, mean+half)
 		}
 		for _, p := range r.Plan.Programs {
-			spread := measured.Of(r.byRound(p.Name, m))
-			add(spread.Mean, spread.Half())
+			spread := measured.SpreadOf(r.byRound(p.Name, m))
+			add(spread.Mean, spread.HalfWidth())
 		}
-		spread := measured.Of(r.byRound("", m))
-		add(spread.Mean, spread.Half())
+		spread := measured.SpreadOf(r.byRound("", m))
+		add(spread.Mean, spread.HalfWidth())
 		mean, ok := paper[m]
 		if !ok {
 			mean = math.NaN()
@@ -156,8 +156,8 @@ func (r *Results) costChart() plot.Chart {
 		Lines: []plot.RefLine{{Name: "goal: 2 s", Y: 2}}}
 	for _, p := range sized {
 		var x, y []float64
-		for _, n := range r.sizes() {
-			if s, _ := slowest(r.Costs, p.name, n); !math.IsNaN(s) {
+		for _, n := range r.networkSizes() {
+			if s, _ := slowestCost(r.Costs, p.name, n); !math.IsNaN(s) {
 				x, y = append(x, float64(n)), append(y, s)
 			}
 		}
@@ -166,7 +166,7 @@ func (r *Results) costChart() plot.Chart {
 	return c
 }
 
-func (r *Results) sizes() []int {
+func (r *Results) networkSizes() []int {
 	var list []int
 	for _, c := range r.Costs {
 		if !slices.Contains(list, c.Hosts) {
@@ -176,9 +176,9 @@ func (r *Results) sizes() []int {
 	return list
 }
 
-// Valid reports what is wrong with results that were read: every round must have a run
+// CheckComplete reports what is wrong with results that were read: every round must have a run
 // of each program by each method, and each program runs alone.
-func (r *Results) Valid() error {
+func (r *Results) CheckComplete() error {
 	seen := map[string]bool{}
 	for i, run := range r.Runs {
 		known := slices.ContainsFunc(r.Plan.Programs, func(p Program) bool { return p.Name == run.Program })
@@ -187,8 +187,8 @@ func (r *Results) Valid() error {
 		}
 		seen[fmt.Sprint(run.Round, run.Program, run.Method)] = true
 	}
-	if len(seen) != r.Rounds()*len(r.Plan.Programs)*len(methods) {
-		return fmt.Errorf("%d different runs in %d rounds", len(seen), r.Rounds())
+	if len(seen) != r.RoundCount()*len(r.Plan.Programs)*len(methods) {
+		return fmt.Errorf("%d different runs in %d rounds", len(seen), r.RoundCount())
 	}
 	for _, p := range r.Plan.Programs {
 		if !(measured.Median(r.Alone[p.Name]) > 0) {

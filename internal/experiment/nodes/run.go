@@ -46,7 +46,7 @@ type Plan struct {
 // DefaultPlan is the experiment of the paper.
 func DefaultPlan() Plan {
 	return Plan{Lab: "scenarios/node-selection/ten.yaml", Apps: "examples/apps/build", Rounds: 12, Alone: 5, Seed: 1,
-		Every: 30 * time.Second, Trial: 400 * time.Millisecond, Clock: clock.Real(), Say: func(string) {}, Keep: func(*Results) error { return nil },
+		Every: 30 * time.Second, Trial: 400 * time.Millisecond, Clock: clock.RealClock(), Say: func(string) {}, Keep: func(*Results) error { return nil },
 		Programs: []Program{{"bt", []string{"64", "24"}}, {"cg", []string{"16000", "3"}}, {"is", []string{"1048576", "24"}},
 			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "16"}}}}
 }
@@ -106,9 +106,9 @@ type Results struct {
 	Costs []Cost
 }
 
-// Do does the experiment. Rounds that are in r already are not done again.
-func (p *Plan) Do(ctx context.Context, r *Results) error {
-	done, err := p.begin(r)
+// RunRounds does the experiment. Rounds that are in r already are not done again.
+func (p *Plan) RunRounds(ctx context.Context, r *Results) error {
+	done, err := p.beginResults(r)
 	if err != nil || done >= p.Rounds {
 		return err
 	}
@@ -116,7 +116,7 @@ func (p *Plan) Do(ctx context.Context, r *Results) error {
 	if err != nil {
 		return err
 	}
-	plan, err := lab.Read(p.Lab, data)
+	plan, err := lab.ReadPlan(p.Lab, data)
 	if err != nil {
 		return err
 	}
@@ -124,16 +124,16 @@ func (p *Plan) Do(ctx context.Context, r *Results) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
-	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.Library(), 0o755); err != nil { // a library for all
+	defer b.closeLab()
+	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.LibraryBytes(), 0o755); err != nil { // a library for all
 		return err
 	}
-	if err := p.alone(ctx, b, r); err != nil {
+	if err := p.measureAlone(ctx, b, r); err != nil {
 		return err
 	}
 	for round := done + 1; round <= p.Rounds; round++ {
 		before := len(r.Runs)
-		if err := p.round(ctx, b, r, round); err != nil {
+		if err := p.runRound(ctx, b, r, round); err != nil {
 			r.Runs = r.Runs[:before] // a part of a round compares nothing
 			return err
 		}
@@ -145,8 +145,8 @@ func (p *Plan) Do(ctx context.Context, r *Results) error {
 	return nil
 }
 
-// begin makes r one of this plan and says how many rounds it has.
-func (p *Plan) begin(r *Results) (done int, err error) {
+// beginResults makes r one of this plan and says how many rounds it has.
+func (p *Plan) beginResults(r *Results) (done int, err error) {
 	for _, run := range r.Runs {
 		done = max(done, run.Round)
 	}
@@ -163,18 +163,18 @@ func (p *Plan) begin(r *Results) (done int, err error) {
 	return done, nil
 }
 
-// alone measures and captures every program with the network for itself.
-func (p *Plan) alone(ctx context.Context, b *bed, r *Results) error {
-	if err := b.alone(ctx); err != nil {
+// measureAlone measures and captures every program with the network for itself.
+func (p *Plan) measureAlone(ctx context.Context, b *bed, r *Results) error {
+	if err := b.removeStreams(ctx); err != nil {
 		return err
 	}
 	hosts := b.names[:ranks]
 	for _, prog := range p.Programs {
-		if err := b.capture(ctx, prog, hosts); err != nil {
+		if err := b.capturePattern(ctx, prog, hosts); err != nil {
 			return err
 		}
 		for range p.Alone {
-			took, err := b.run(ctx, prog, hosts)
+			took, err := b.runProgram(ctx, prog, hosts)
 			if err != nil {
 				return err
 			}
@@ -185,10 +185,10 @@ func (p *Plan) alone(ctx context.Context, b *bed, r *Results) error {
 	return nil
 }
 
-// round is all programs and methods on one network, in an order by chance.
-func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
+// runRound is all programs and methods on one network, in an order by chance.
+func (p *Plan) runRound(ctx context.Context, b *bed, r *Results, round int) error {
 	rnd := rand.New(rand.NewPCG(p.Seed, uint64(round)))
-	if err := b.shared(ctx, newStreams(len(b.names), p.Seed<<16+uint64(round))); err != nil {
+	if err := b.applyStreams(ctx, newStreams(len(b.names), p.Seed<<16+uint64(round))); err != nil {
 		return err
 	}
 	change, stop := context.WithCancel(ctx)
@@ -200,7 +200,7 @@ func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
 		for {
 			select {
 			case <-each.C:
-				_ = b.change(change) // one stream more or less: the next comes anyway
+				_ = b.changeStream(change) // one stream more or less: the next comes anyway
 			case <-change.Done():
 				return
 			}
@@ -210,13 +210,13 @@ func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
 	for _, i := range rnd.Perm(len(p.Programs)) {
 		prog := p.Programs[i]
 		start := p.Clock()
-		pairs, err := b.sensors.all(ctx)
+		pairs, err := b.sensors.probeAll(ctx)
 		if err != nil {
 			return err
 		}
 		r.Probe.Seconds = append(r.Probe.Seconds, p.Clock.Since(start).Seconds())
-		r.Probe.Error = append(r.Probe.Error, b.wrong(pairs)...)
-		runs, err := p.all(ctx, b, prog, pairs, rnd)
+		r.Probe.Error = append(r.Probe.Error, b.probeErrors(pairs)...)
+		runs, err := p.runAllMethods(ctx, b, prog, pairs, rnd)
 		if err != nil {
 			return err
 		}
@@ -230,29 +230,29 @@ func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
 	return nil
 }
 
-// wrong is by how much probes were off, in proportion: what a way can carry of a
+// probeErrors is by how much probes were off, in proportion: what a way can carry of a
 // program's bytes is 95 % of its rate.
-func (b *bed) wrong(pairs *nodesel.Bandwidths) []float64 {
+func (b *bed) probeErrors(pairs *nodesel.Bandwidths) []float64 {
 	var list []float64
 	for u := range b.names {
 		for v := range u {
-			list = append(list, pairs.Pair(u, v)/(0.95*b.streams.mbps([2]int{v, u}))-1)
+			list = append(list, pairs.PairBandwidth(u, v)/(0.95*b.streams.newcomerRate([2]int{v, u}))-1)
 		}
 	}
 	return list
 }
 
-// all chooses hosts by every method and runs a program on them, in an order by
+// runAllMethods chooses hosts by every method and runs a program on them, in an order by
 // chance. Methods that chose the same hosts have one run: another would only tell how
 // much runs differ by themselves.
-func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([]Run, error) {
+func (p *Plan) runAllMethods(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([]Run, error) {
 	pattern, err := netgraph.ReadPattern(b.patternFile(prog))
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]Run, len(methods))
 	for i, method := range methods {
-		if runs[i], err = p.chosen(ctx, b, prog, pattern, method, pairs, rnd); err != nil {
+		if runs[i], err = p.chooseHosts(ctx, b, prog, pattern, method, pairs, rnd); err != nil {
 			return nil, err
 		}
 	}
@@ -263,16 +263,16 @@ func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Ban
 			run.Seconds, run.Of = runs[same].Seconds, runs[same].Method
 			continue
 		}
-		if run.Seconds, err = b.run(ctx, prog, run.Hosts); err != nil {
+		if run.Seconds, err = b.runProgram(ctx, prog, run.Hosts); err != nil {
 			return nil, err
 		}
 	}
 	return runs, nil
 }
 
-// interchangeable says whether all pairs of ranks send each other about as much, so
+// isInterchangeable says whether all pairs of ranks send each other about as much, so
 // that it does not matter which of the hosts has which.
-func interchangeable(p *nodesel.Pattern) bool {
+func isInterchangeable(p *nodesel.Pattern) bool {
 	if len(p.Edges) < p.Nodes*(p.Nodes-1)/2 {
 		return false
 	}
@@ -283,38 +283,38 @@ func interchangeable(p *nodesel.Pattern) bool {
 	return most <= (1+alike)*least
 }
 
-// chosen is where a program is to run by a method.
-func (p *Plan) chosen(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
+// chooseHosts is where a program is to run by a method.
+func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
 	run := Run{Program: prog.Name, Method: method}
-	groups, err := b.choose(pattern, method, pairs, rnd)
+	groups, err := b.chooseGroups(pattern, method, pairs, rnd)
 	if err != nil {
 		return run, err
 	}
 	run.Hosts = groups[0]
 	if method == byTrialRun {
-		if run.Hosts, run.Trials, err = b.trial(ctx, prog, groups, p.Trial); err != nil {
+		if run.Hosts, run.Trials, err = b.tryGroups(ctx, prog, groups, p.Trial); err != nil {
 			return run, err
 		}
 	}
-	if interchangeable(pattern) {
+	if isInterchangeable(pattern) {
 		slices.Sort(run.Hosts)
 	}
 	for v, to := range run.Hosts {
 		for _, from := range run.Hosts[:v] {
-			run.Pairs = append(run.Pairs, pairs.Pair(slices.Index(b.names, from), slices.Index(b.names, to)))
+			run.Pairs = append(run.Pairs, pairs.PairBandwidth(slices.Index(b.names, from), slices.Index(b.names, to)))
 		}
 	}
 	return run, nil
 }
 
-// choose lists groups of hosts, the best first.
-func (b *bed) choose(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
+// chooseGroups lists groups of hosts, the best first.
+func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
 	var hosts []int
 	switch method {
 	case byChance:
 		hosts = rnd.Perm(len(b.names))[:ranks]
 	case byPairs:
-		all, err := nodesel.Named("all", ranks)
+		all, err := nodesel.NamedPattern("all", ranks)
 		if err != nil {
 			return nil, err
 		}
@@ -325,20 +325,20 @@ func (b *bed) choose(pattern *nodesel.Pattern, method string, pairs *nodesel.Ban
 		hosts = sel.Hosts
 		rnd.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] }) // who is who is not its concern
 	default:
-		sel, err := nodesel.Select(pairs.Rounded(alike), pattern, nodesel.Options{Groups: candidates})
+		sel, err := nodesel.Select(pairs.RoundedDown(alike), pattern, nodesel.Options{Groups: candidates})
 		if err != nil {
 			return nil, err
 		}
 		var groups [][]string
 		for _, g := range sel.Groups {
-			groups = append(groups, b.named(g.Hosts))
+			groups = append(groups, b.hostNames(g.Hosts))
 		}
 		return groups, nil
 	}
-	return [][]string{b.named(hosts)}, nil
+	return [][]string{b.hostNames(hosts)}, nil
 }
 
-func (b *bed) named(hosts []int) []string {
+func (b *bed) hostNames(hosts []int) []string {
 	names := make([]string, len(hosts))
 	for i, h := range hosts {
 		names[i] = b.names[h]
@@ -348,16 +348,16 @@ func (b *bed) named(hosts []int) []string {
 
 func (b *bed) patternFile(p Program) string { return filepath.Join(b.home, p.Name+".pattern") }
 
-// capture has the pattern of a program captured.
-func (b *bed) capture(ctx context.Context, p Program, hosts []string) error {
-	argv := append([]string{"env", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "--"}, launch(hosts)...)
-	_, err := b.as(ctx, append(append(argv, "./"+p.Name), p.Args...)...)
+// capturePattern has the pattern of a program captured.
+func (b *bed) capturePattern(ctx context.Context, p Program, hosts []string) error {
+	argv := append([]string{"env", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "--"}, launchCommand(hosts)...)
+	_, err := b.runAsUser(ctx, append(append(argv, "./"+p.Name), p.Args...)...)
 	return err
 }
 
-// trial has the skeleton of a program tried on groups of hosts and returns those
+// tryGroups has the skeleton of a program tried on groups of hosts and returns those
 // that were chosen, and how it ran on all of them.
-func (b *bed) trial(ctx context.Context, p Program, groups [][]string, length time.Duration) (hosts []string, trials []Trial, err error) {
+func (b *bed) tryGroups(ctx context.Context, p Program, groups [][]string, length time.Duration) (hosts []string, trials []Trial, err error) {
 	type group struct {
 		Hosts []string `json:"hosts"`
 	}
@@ -375,7 +375,7 @@ func (b *bed) trial(ctx context.Context, p Program, groups [][]string, length ti
 	if err := os.WriteFile(filepath.Join(b.home, name), data, 0o644); err != nil { // for the user whose home it is
 		return nil, nil, err
 	}
-	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json", p.Name+".pattern")
+	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json", p.Name+".pattern")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -400,8 +400,8 @@ const yieldName = "yield.so"
 // labNetwork is that of all labs.
 const labNetwork = "10.77.0.0/16"
 
-// launch is an mpirun that puts one rank on each host, in their order.
-func launch(hosts []string) []string {
+// launchCommand is an mpirun that puts one rank on each host, in their order.
+func launchCommand(hosts []string) []string {
 	slots := slices.Clone(hosts)
 	for i := range slots {
 		slots[i] += ":1"

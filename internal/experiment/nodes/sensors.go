@@ -15,10 +15,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
-// Sensor answers questions to a sensor on this machine, one a line, until there are
+// ServeSensor answers questions to a sensor on this machine, one a line, until there are
 // no more.
-func Sensor(ctx context.Context, questions io.Reader, answers io.Writer) error {
-	s := sensor.New(nil, clock.Real())
+func ServeSensor(ctx context.Context, questions io.Reader, answers io.Writer) error {
+	s := sensor.New(nil, clock.RealClock())
 	defer func() { _ = s.Close() }()
 	in, out := json.NewDecoder(questions), json.NewEncoder(answers)
 	for {
@@ -30,7 +30,7 @@ func Sensor(ctx context.Context, questions io.Reader, answers io.Writer) error {
 			return err
 		}
 		var r reply
-		sensed, err := s.Sense(ctx, q)
+		sensed, err := s.MeasureHosts(ctx, q)
 		if r.Sensed = sensed; err != nil {
 			r.Err = err.Error()
 		}
@@ -49,11 +49,11 @@ type reply struct {
 // sensors are those of the hosts, each a process there.
 type sensors struct {
 	hosts []*lab.Host
-	each  []*far
+	each  []*remoteSensor
 }
 
-// far is a sensor on another host.
-type far struct {
+// remoteSensor is a sensor on another host.
+type remoteSensor struct {
 	cmd *exec.Cmd
 	to  io.WriteCloser
 	out *json.Encoder
@@ -71,22 +71,22 @@ func newSensors(ctx context.Context, hosts []*lab.Host, argv []string) (*sensors
 			return nil, err
 		}
 		if err := cmd.Start(); err != nil {
-			s.close()
+			s.closeAll()
 			return nil, fmt.Errorf("a sensor on %s: %w", h.Name, err)
 		}
-		s.each = append(s.each, &far{cmd: cmd, to: to, out: json.NewEncoder(to), in: json.NewDecoder(from)})
+		s.each = append(s.each, &remoteSensor{cmd: cmd, to: to, out: json.NewEncoder(to), in: json.NewDecoder(from)})
 	}
 	return s, nil
 }
 
-func (s *sensors) close() {
+func (s *sensors) closeAll() {
 	for _, f := range s.each {
 		_ = f.to.Close()
 		_ = f.cmd.Wait() // what it measured is known
 	}
 }
 
-func (f *far) ask(q driver.Sensing) (driver.Sensed, error) {
+func (f *remoteSensor) askSensor(q driver.Sensing) (driver.Sensed, error) {
 	if err := f.out.Encode(q); err != nil {
 		return driver.Sensed{}, err
 	}
@@ -104,23 +104,23 @@ func (f *far) ask(q driver.Sensing) (driver.Sensed, error) {
 // slowest way.
 const probeBytes = 400 << 10
 
-// all probes the ways between all pairs, as many at a time as there are pairs of
+// probeAll probes the ways between all pairs, as many at a time as there are pairs of
 // hosts that have nothing else to do: no host takes part in two.
-func (s *sensors) all(ctx context.Context) (*nodesel.Bandwidths, error) {
+func (s *sensors) probeAll(ctx context.Context) (*nodesel.Bandwidths, error) {
 	b := nodesel.NewBandwidths(len(s.hosts))
 	type found struct {
 		u, v int
 		mbps float64
 		err  error
 	}
-	for _, pairs := range rounds(len(s.hosts)) {
+	for _, pairs := range pairRounds(len(s.hosts)) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		answers := make(chan found)
 		for _, p := range pairs {
 			go func() {
-				mbps, err := s.probe(p[0], p[1])
+				mbps, err := s.probePair(p[0], p[1])
 				answers <- found{p[0], p[1], mbps, err}
 			}()
 		}
@@ -131,7 +131,7 @@ func (s *sensors) all(ctx context.Context) (*nodesel.Bandwidths, error) {
 				err = fmt.Errorf("probing the way from %s to %s: %w", s.hosts[f.u].Name, s.hosts[f.v].Name, f.err)
 				continue
 			}
-			b.Raise(f.u, f.v, f.mbps)
+			b.RaisePair(f.u, f.v, f.mbps)
 		}
 		if err != nil {
 			return nil, err
@@ -140,22 +140,22 @@ func (s *sensors) all(ctx context.Context) (*nodesel.Bandwidths, error) {
 	return b, nil
 }
 
-// probe is what a pair has, the slower direction.
-func (s *sensors) probe(u, v int) (float64, error) {
-	l, err := s.each[v].ask(driver.Sensing{Listen: &driver.Listening{Name: s.hosts[v].Name}})
+// probePair is what a pair has, the slower direction.
+func (s *sensors) probePair(u, v int) (float64, error) {
+	l, err := s.each[v].askSensor(driver.Sensing{Listen: &driver.Listening{Name: s.hosts[v].Name}})
 	if err != nil {
 		return 0, err
 	}
-	w, err := s.each[u].ask(driver.Sensing{Probe: &driver.Probe{To: *l.Listens, Bytes: probeBytes}})
+	w, err := s.each[u].askSensor(driver.Sensing{Probe: &driver.Probe{To: *l.Listens, Bytes: probeBytes}})
 	if err != nil {
 		return 0, err
 	}
 	return min(w.Way.There.Mbps, w.Way.Back.Mbps), nil
 }
 
-// rounds deals all pairs of n out so that nobody is in two of a round: one stays,
+// pairRounds deals all pairs of n out so that nobody is in two of a round: one stays,
 // the others go round a table.
-func rounds(n int) [][][2]int {
+func pairRounds(n int) [][][2]int {
 	seats := n + n%2 // a free seat for an odd number
 	var list [][][2]int
 	for r := range seats - 1 {

@@ -27,18 +27,18 @@ func newStreams(n int, seed uint64) *streams {
 	return s
 }
 
-// change lets one stream come or go, and says where.
-func (s *streams) change() (pair [2]int, mbps float64) {
+// changeOne lets one stream come or go, and says where.
+func (s *streams) changeOne() (pair [2]int, mbps float64) {
 	for {
 		u, v := s.rnd.IntN(s.n), s.rnd.IntN(s.n)
 		pair = [2]int{min(u, v), max(u, v)}
 		to := s.on[pair] + 1 - 2*s.rnd.IntN(2)
 		if u != v && to >= 0 && to <= mostStreams {
 			s.on[pair] = to
-			return pair, s.mbps(pair)
+			return pair, s.newcomerRate(pair)
 		}
 	}
 }
 
-// mbps is what a newcomer gets between two hosts.
-func (s *streams) mbps(pair [2]int) float64 { return wholeMbps / float64(s.on[pair]+1) }
+// newcomerRate is what a newcomer gets between two hosts.
+func (s *streams) newcomerRate(pair [2]int) float64 { return wholeMbps / float64(s.on[pair]+1) }

@@ -27,41 +27,41 @@ type Program struct {
 	argv       func(scale float64) []string
 }
 
-func times(n int, scale float64) string {
+func scaledCount(n int, scale float64) string {
 	return strconv.Itoa(max(1, int(math.Round(float64(n)*scale))))
 }
 
-// All are the ten programs. At scale 1 each takes about a second of CPU time on a core
+// AllPrograms are the ten programs. At scale 1 each takes about a second of CPU time on a core
 // of 2026, or four seconds of waiting.
-func All() []Program {
+func AllPrograms() []Program {
 	return []Program{
 		{"waits", "waits for something outside", []string{"sh"}, []string{"scripts/waits.sh"},
-			func(s float64) []string { return []string{"sh", "waits.sh", times(18, s)} }},
+			func(s float64) []string { return []string{"sh", "waits.sh", scaledCount(18, s)} }},
 		{"orders", "waits for its disk and computes, by turns", []string{"python3"}, []string{"jobs/orders.py"},
-			func(s float64) []string { return []string{"python3", "orders.py", times(70, s)} }},
+			func(s float64) []string { return []string{"python3", "orders.py", scaledCount(70, s)} }},
 		{"pi", "computes in Python", []string{"python3"}, []string{"jobs/pi.py"},
-			func(s float64) []string { return []string{"python3", "pi.py", times(900, math.Sqrt(s))} }},
+			func(s float64) []string { return []string{"python3", "pi.py", scaledCount(900, math.Sqrt(s))} }},
 		{"burn", "computes in C", nil, []string{"jobs/burn"},
 			func(s float64) []string { return []string{"./burn", strconv.FormatFloat(s, 'f', 2, 64)} }},
 		{"threads", "two threads that compute", []string{"python3"}, []string{"scripts/threads.py"},
-			func(s float64) []string { return []string{"python3", "threads.py", times(8, s)} }},
+			func(s float64) []string { return []string{"python3", "threads.py", scaledCount(8, s)} }},
 		{"mpi", "two MPI ranks that compute and add up", []string{"mpirun"}, []string{"apps/build/pi"},
 			func(s float64) []string {
-				return []string{"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", "2", "./pi", times(60_000_000, s), "20"}
+				return []string{"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", "2", "./pi", scaledCount(60_000_000, s), "20"}
 			}},
 		{"train", "trains a network without a GPU", []string{"python3"}, []string{"scripts/train.py"},
-			func(s float64) []string { return []string{"python3", "train.py", times(45, s)} }},
+			func(s float64) []string { return []string{"python3", "train.py", scaledCount(45, s)} }},
 		{"pipeline", "a shell pipeline of six filters", []string{"sh", "awk"}, []string{"scripts/pipeline.sh"},
-			func(s float64) []string { return []string{"sh", "pipeline.sh", times(1_200_000, s)} }},
+			func(s float64) []string { return []string{"sh", "pipeline.sh", scaledCount(1_200_000, s)} }},
 		{"sorts", "writes and sorts files", []string{"sh", "awk"}, []string{"scripts/sorts.sh"},
-			func(s float64) []string { return []string{"sh", "sorts.sh", times(2, s), "400000"} }},
+			func(s float64) []string { return []string{"sh", "sorts.sh", scaledCount(2, s), "400000"} }},
 		{"mixed", "sleeps and computes, by turns", []string{"python3"}, []string{"scripts/mixed.py"},
-			func(s float64) []string { return []string{"python3", "mixed.py", times(10, s), "120000"} }},
+			func(s float64) []string { return []string{"python3", "mixed.py", scaledCount(10, s), "120000"} }},
 	}
 }
 
-// missing says what a program lacks to run here; "" if nothing.
-func (p *Program) missing(examples string) string {
+// missingTools says what a program lacks to run here; "" if nothing.
+func (p *Program) missingTools(examples string) string {
 	for _, name := range p.needs {
 		if _, err := exec.LookPath(name); err != nil {
 			return "no " + name
@@ -78,8 +78,8 @@ func (p *Program) missing(examples string) string {
 	return ""
 }
 
-// folder makes a folder below parent with the files of the program.
-func (p *Program) folder(parent, examples string) (string, error) {
+// makeFolder makes a folder below parent with the files of the program.
+func (p *Program) makeFolder(parent, examples string) (string, error) {
 	dir := filepath.Join(parent, "program-"+p.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err

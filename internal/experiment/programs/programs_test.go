@@ -11,7 +11,7 @@ import (
 // made are results of runs whose predictions are off by a part of what is left.
 func made(runs int, off, width float64) *Results {
 	r := &Results{Plan: Plan{Learn: 3}}
-	all := All()
+	all := AllPrograms()
 	for n := range runs {
 		run := Run{N: n, Program: all[n%len(all)].Name, Load: nothing, Took: 10, CPU: 1, Machine: "0.50 0.40 0.30"}
 		for at := 0.5; at < 10; at += 0.5 {
@@ -36,7 +36,7 @@ func TestTheReportSaysWhetherWhatIsWantedHolds(t *testing.T) {
 		r            *Results
 		error, bands bool
 	}{{good, true, true}, {made(100, 0.3, 0.4), false, false}, {made(100, 0.05, 0.01), true, false}, {&Results{}, false, false}} {
-		s := c.r.Check()
+		s := c.r.CheckStatements()
 		if s[0].Holds != c.error || s[1].Holds != c.bands {
 			t.Errorf("%+v", s)
 		}
@@ -55,7 +55,7 @@ func TestTheReportSaysWhetherWhatIsWantedHolds(t *testing.T) {
 
 func TestARunIsJudgedFourTimes(t *testing.T) {
 	run := made(1, 0.1, 0.2).Runs[0]
-	if list := run.Judged(); len(list) != 4 || list[0].Actual > 6.7 || list[3].Actual < 1 {
+	if list := run.JudgedPredictions(); len(list) != 4 || list[0].Actual > 6.7 || list[3].Actual < 1 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -78,7 +78,7 @@ func TestALineThatWasOnlyBegunIsLeftOut(t *testing.T) {
 }
 
 func TestThereAreTenProgramsAndTheirScriptsAreHere(t *testing.T) {
-	all := All()
+	all := AllPrograms()
 	names := map[string]bool{}
 	for i := range all {
 		p := &all[i]
@@ -89,7 +89,7 @@ func TestThereAreTenProgramsAndTheirScriptsAreHere(t *testing.T) {
 		if !strings.HasPrefix(p.files[0], "scripts/") {
 			continue
 		}
-		dir, err := p.folder(t.TempDir(), "none")
+		dir, err := p.makeFolder(t.TempDir(), "none")
 		if err != nil {
 			t.Error(err)
 			continue

@@ -24,22 +24,22 @@ type Statement struct {
 	Holds     bool
 }
 
-// judged are the predictions of the runs that are wanted.
-func (r *Results) judged(want func(*Run) bool) []calibration.Judged {
+// judgedPredictions are the predictions of the runs that are wanted.
+func (r *Results) judgedPredictions(want func(*Run) bool) []calibration.Judged {
 	var all []calibration.Judged
 	for i := range r.Runs {
 		if want(&r.Runs[i]) {
-			all = append(all, r.Runs[i].Judged()...)
+			all = append(all, r.Runs[i].JudgedPredictions()...)
 		}
 	}
 	return all
 }
 
-func every(*Run) bool { return true }
+func everyRun(*Run) bool { return true }
 
-// Check compares what was measured with what is wanted.
-func (r *Results) Check() []Statement {
-	v := calibration.SumUp(r.judged(every))
+// CheckStatements compares what was measured with what is wanted.
+func (r *Results) CheckStatements() []Statement {
+	v := calibration.SumUp(r.judgedPredictions(everyRun))
 	return []Statement{
 		{"the median error of the remaining time, from one third of the run on, is below 10 %",
 			fmt.Sprintf("%.1f %% (95 %% interval %.1f to %.1f) in %d runs", 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], v.Runs), v.N > 0 && v.Middle < maxError},
@@ -53,7 +53,7 @@ func (r *Results) Write(dir string) (string, error) {
 	var b strings.Builder
 	r.writeHead(&b)
 	b.WriteString("\n## What is wanted, what we see\n\n| wanted | measured | |\n| --- | --- | --- |\n")
-	for _, s := range r.Check() {
+	for _, s := range r.CheckStatements() {
 		word := "holds"
 		if !s.Holds {
 			word = "**does not hold**"
@@ -116,7 +116,7 @@ func verdictCells(v *calibration.Verdict) string {
 
 func (r *Results) writePrograms(b *strings.Builder) {
 	b.WriteString("\n## By program\n\n| program | kind | wall time | CPU time |\n| --- | --- | ---: | ---: |\n")
-	for _, p := range All() {
+	for _, p := range AllPrograms() {
 		var wall, cpu []float64
 		for i := range r.Runs {
 			if run := &r.Runs[i]; run.Program == p.Name {
@@ -124,16 +124,16 @@ func (r *Results) writePrograms(b *strings.Builder) {
 			}
 		}
 		if len(wall) > 0 {
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.Name, p.Kind, around(wall), around(cpu))
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.Name, p.Kind, formatSpread(wall), formatSpread(cpu))
 		}
 	}
 	b.WriteString("\nMean ± standard deviation over all runs, with and without others beside it.\n\n| program | " + verdictHead + "\n")
-	for _, p := range All() {
-		if v := calibration.SumUp(r.judged(func(run *Run) bool { return run.Program == p.Name })); v.N > 0 {
+	for _, p := range AllPrograms() {
+		if v := calibration.SumUp(r.judgedPredictions(func(run *Run) bool { return run.Program == p.Name })); v.N > 0 {
 			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, verdictCells(&v))
 		}
 	}
-	v := calibration.SumUp(r.judged(every))
+	v := calibration.SumUp(r.judgedPredictions(everyRun))
 	fmt.Fprintf(b, "| all | %s |\n", verdictCells(&v))
 }
 
@@ -147,12 +147,12 @@ func (r *Results) writeLoads(b *strings.Builder) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if v := calibration.SumUp(r.judged(func(run *Run) bool { return run.Load == name })); v.N > 0 {
+		if v := calibration.SumUp(r.judgedPredictions(func(run *Run) bool { return run.Load == name })); v.N > 0 {
 			fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&v))
 		}
 	}
 	b.WriteString("\n## By how much of the run is over\n\n| over | " + verdictHead + "\n")
-	all := r.judged(every)
+	all := r.judgedPredictions(everyRun)
 	for _, m := range calibration.Moments {
 		some := slices.DeleteFunc(slices.Clone(all), func(j calibration.Judged) bool { return j.Moment != m })
 		if v := calibration.SumUp(some); v.N > 0 {
@@ -161,8 +161,8 @@ func (r *Results) writeLoads(b *strings.Builder) {
 	}
 }
 
-// around is the mean and the standard deviation of seconds.
-func around(x []float64) string {
+// formatSpread is the mean and the standard deviation of seconds.
+func formatSpread(x []float64) string {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {
 		sum += v

@@ -66,12 +66,12 @@ type Results struct {
 	Missing []string // programs that could not be run here, and why
 }
 
-// Judged are the predictions of a run at the moments that count.
-func (r *Run) Judged() []calibration.Judged {
+// JudgedPredictions are the predictions of a run at the moments that count.
+func (r *Run) JudgedPredictions() []calibration.Judged {
 	var list []calibration.Judged
 	due := calibration.Due{End: r.Took}
 	for _, p := range r.Points {
-		if m, ok := due.At(p.At); ok {
+		if m, ok := due.MomentAt(p.At); ok {
 			list = append(list, calibration.Judged{Run: uint64(r.N), Load: r.Load, Moment: m, Actual: r.Took - p.At,
 				Low: p.Early - p.At, Mid: p.Mid - p.At, High: p.Late - p.At})
 		}
@@ -103,15 +103,15 @@ type task struct {
 	kind    *loads.Kind // nil: nothing
 }
 
-// Measure makes the runs that the file does not have yet, as long as the limit allows,
+// MeasureRuns makes the runs that the file does not have yet, as long as the limit allows,
 // two at once. Programs learn anew each time it is called: the broker is new.
-func (p *Plan) Measure(ctx context.Context) (err error) {
+func (p *Plan) MeasureRuns(ctx context.Context) (err error) {
 	old, err := Read(p.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b := &bench{plan: p, clock: clock.Real(), runs: map[int]bool{}}
-	if b.file, err = p.begin(old); err != nil {
+	b := &bench{plan: p, clock: clock.RealClock(), runs: map[int]bool{}}
+	if b.file, err = p.openFile(old); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.file.Close()) }()
@@ -120,7 +120,7 @@ func (p *Plan) Measure(ctx context.Context) (err error) {
 			b.runs[old.Runs[i].N] = true
 		}
 	}
-	kinds, seed, _ := loads.Of(p.Records, true)
+	kinds, seed, _ := loads.CalibrationLoads(p.Records, true)
 	b.kinds, b.seed = slices.DeleteFunc(kinds, func(k loads.Kind) bool { return k.Name == loads.Alone }), seed
 	if b.Bed, err = adaptive.NewBed(ctx, p.Agent, p.Sample); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (p *Plan) Measure(ctx context.Context) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, p.Limit)
 		defer cancel()
 	}
-	learn, judged, err := b.tasks()
+	learn, judged, err := b.planTasks()
 	if err != nil || len(judged) == 0 {
 		return err
 	}
@@ -146,8 +146,8 @@ func (p *Plan) Measure(ctx context.Context) (err error) {
 	return err
 }
 
-// begin opens the file for more runs.
-func (p *Plan) begin(old *Results) (*os.File, error) {
+// openFile opens the file for more runs.
+func (p *Plan) openFile(old *Results) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(p.File), 0o777); err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func (p *Plan) begin(old *Results) (*os.File, error) {
 	if err != nil || old != nil {
 		return f, err
 	}
-	head := Results{Plan: *p, Machine: measured.ThisMachine(clock.Real())}
-	for _, prog := range All() {
-		if why := prog.missing(p.Examples); why != "" {
+	head := Results{Plan: *p, Machine: measured.ThisMachine(clock.RealClock())}
+	for _, prog := range AllPrograms() {
+		if why := prog.missingTools(p.Examples); why != "" {
 			head.Missing = append(head.Missing, prog.Name+": "+why)
 		}
 	}
@@ -172,18 +172,18 @@ func writeLine(f *os.File, v any) error {
 	return err
 }
 
-// tasks are the runs to learn from and those to be judged, in the order in which they
+// planTasks are the runs to learn from and those to be judged, in the order in which they
 // are made: every second with its processor for itself.
-func (b *bench) tasks() (learn, judged []task, err error) {
+func (b *bench) planTasks() (learn, judged []task, err error) {
 	p := b.plan
-	all := All()
+	all := AllPrograms()
 	var here []task
 	for i := range all {
 		prog := &all[i]
-		if prog.missing(p.Examples) != "" {
+		if prog.missingTools(p.Examples) != "" {
 			continue
 		}
-		dir, err := prog.folder(b.Dir, p.Examples)
+		dir, err := prog.makeFolder(b.Dir, p.Examples)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -226,7 +226,7 @@ func (b *bench) runAll(ctx context.Context, list []task) error {
 		all.Go(func() {
 			for t := range next {
 				t.spec.On = []string{place}
-				if err := b.run(ctx, &t, place); err != nil {
+				if err := b.runTask(ctx, &t, place); err != nil {
 					cancel(err)
 					return
 				}
@@ -237,8 +237,8 @@ func (b *bench) runAll(ctx context.Context, list []task) error {
 	return context.Cause(ctx)
 }
 
-// run makes one run and keeps it.
-func (b *bench) run(ctx context.Context, t *task, place string) error {
+// runTask makes one run and keeps it.
+func (b *bench) runTask(ctx context.Context, t *task, place string) error {
 	r := &Run{N: t.n, Program: t.program.Name, Load: nothing, Machine: measured.LoadAverage()}
 	var others []*exec.Cmd
 	var inputs []io.WriteCloser
@@ -246,8 +246,8 @@ func (b *bench) run(ctx context.Context, t *task, place string) error {
 		r.Load = t.kind.Name
 		random := rand.New(rand.NewPCG(b.seed+uint64(t.n), 91))
 		samples := 4 * b.plan.Scale / b.plan.Sample.Seconds()
-		for _, d := range t.kind.Demands(t.kind.Make(random, samples), int(30*samples)) {
-			c, in, err := b.spinner(loads.Order{CPU: b.Core[place], Every: b.plan.Sample, Demands: d})
+		for _, d := range t.kind.ProgramDemands(t.kind.Make(random, samples), int(30*samples)) {
+			c, in, err := b.startSpinner(loads.Order{CPU: b.Core[place], Every: b.plan.Sample, Demands: d})
 			if err != nil {
 				return err
 			}
@@ -261,12 +261,12 @@ func (b *bench) run(ctx context.Context, t *task, place string) error {
 			_ = c.Wait()         // it was killed
 		}
 	}()
-	if err := b.follow(ctx, &t.spec, r, inputs); err != nil {
+	if err := b.followJob(ctx, &t.spec, r, inputs); err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v := calibration.SumUp(r.Judged())
+	v := calibration.SumUp(r.JudgedPredictions())
 	if b.plan.Out != nil {
 		_, _ = fmt.Fprintf(b.plan.Out, "%4d %-8s %-22s %5.1f s, %4.2f s CPU, median error %5.1f %%, %.0f of %d bands held\n", // it is only told
 			r.N, r.Program, r.Load, r.Took, r.CPU, 100*v.Middle, v.Holds*float64(v.N), v.N)
@@ -274,9 +274,9 @@ func (b *bench) run(ctx context.Context, t *task, place string) error {
 	return writeLine(b.file, r)
 }
 
-// spinner starts a program that waits until it may take from a processor what it is
+// startSpinner starts a program that waits until it may take from a processor what it is
 // told. It ends with its input.
-func (b *bench) spinner(o loads.Order) (*exec.Cmd, io.WriteCloser, error) {
+func (b *bench) startSpinner(o loads.Order) (*exec.Cmd, io.WriteCloser, error) {
 	argv := b.plan.Spinner
 	if argv == nil {
 		self, err := os.Executable()
@@ -302,13 +302,13 @@ func (b *bench) spinner(o loads.Order) (*exec.Cmd, io.WriteCloser, error) {
 	return c, in, err
 }
 
-// follow submits a job and notes what is predicted of it until it has ended.
-func (b *bench) follow(ctx context.Context, spec *jobfile.Job, r *Run, others []io.WriteCloser) error {
-	tree, _, _, err := depot.Push(ctx, spec.Workdir, depot.NewClient(b.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+// followJob submits a job and notes what is predicted of it until it has ended.
+func (b *bench) followJob(ctx context.Context, spec *jobfile.Job, r *Run, others []io.WriteCloser) error {
+	tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(b.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 	if err != nil {
 		return err
 	}
-	ids, err := b.Client.Submit(ctx, &api.Submit{Job: *spec, Work: string(tree)})
+	ids, err := b.Client.SubmitJob(ctx, &api.Submit{Job: *spec, Work: string(tree)})
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (b *bench) follow(ctx context.Context, spec *jobfile.Job, r *Run, others []
 	var final api.Job
 	var last time.Time
 	begun := false
-	err = b.Client.Watch(ctx, id, func(l *api.Live) error {
+	err = b.Client.WatchJob(ctx, id, func(l *api.Live) error {
 		final = l.Job
 		if final.State != core.Running || final.Started == nil {
 			return nil
@@ -337,7 +337,7 @@ func (b *bench) follow(ctx context.Context, spec *jobfile.Job, r *Run, others []
 		return nil
 	})
 	if err != nil {
-		_, e := b.Client.Cancel(context.WithoutCancel(ctx), id)
+		_, e := b.Client.CancelJob(context.WithoutCancel(ctx), id)
 		return errors.Join(context.Cause(ctx), err, e)
 	}
 	if final.ExitCode == nil || *final.ExitCode != 0 || final.Started == nil || final.Ended == nil {

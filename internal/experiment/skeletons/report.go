@@ -38,11 +38,13 @@ func Correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// R is the correlation of the program's and its skeleton's times.
-func (m *Measured) R() float64 { return Correlation(shortest(m.Skeleton), shortest(m.Program)) }
+// TimeCorrelation is the correlation of the program's and its skeleton's times.
+func (m *Measured) TimeCorrelation() float64 {
+	return Correlation(shortestRuns(m.Skeleton), shortestRuns(m.Program))
+}
 
-// shortest is the shortest run in each state.
-func shortest(runs [][]float64) []float64 {
+// shortestRuns is the shortest run in each state.
+func shortestRuns(runs [][]float64) []float64 {
 	list := make([]float64, len(runs))
 	for i := range runs {
 		list[i] = slices.Min(runs[i])
@@ -50,9 +52,9 @@ func shortest(runs [][]float64) []float64 {
 	return list
 }
 
-// spread is how much longer the longest run in a state is than the shortest, in the
+// medianSpread is how much longer the longest run in a state is than the shortest, in the
 // middle of all states.
-func spread(runs [][]float64) float64 {
+func medianSpread(runs [][]float64) float64 {
 	list := make([]float64, len(runs))
 	for i := range runs {
 		list[i] = slices.Max(runs[i])/slices.Min(runs[i]) - 1
@@ -60,9 +62,9 @@ func spread(runs [][]float64) float64 {
 	return measured.Median(list)
 }
 
-// Errors are how far the predictions were off, in parts of what came.
-func (m *Measured) Errors() []float64 {
-	skeleton, program := shortest(m.Skeleton), shortest(m.Program)
+// PredictionErrors are how far the predictions were off, in parts of what came.
+func (m *Measured) PredictionErrors() []float64 {
+	skeleton, program := shortestRuns(m.Skeleton), shortestRuns(m.Program)
 	list := make([]float64, len(program))
 	for i := range list {
 		list[i] = math.Abs(skeleton[i]/m.Scale/program[i] - 1)
@@ -79,21 +81,21 @@ func (r *Result) Write(dir string) (string, error) {
 	}
 	all := *r
 	all.Programs = slices.DeleteFunc(slices.Clone(r.Programs), func(m Measured) bool { return len(m.Program) == 0 })
-	all.keep(kept)
+	all.keepEarlier(kept)
 	data, err := json.MarshalIndent(&all, "", " ")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "skeletons.md")
-	return path, errors.Join(all.figure().Save(filepath.Join(dir, "skeletons", "skeletons.svg")),
-		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.markdown())))
+	return path, errors.Join(all.resultFigure().Save(filepath.Join(dir, "skeletons", "skeletons.svg")),
+		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.reportMarkdown())))
 }
 
 // Read reads what was measured before, from the file that Write leaves beside the report.
 func Read(path string) (*Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, badinput.Unreadable(path, err)
+		return nil, badinput.UnreadableFile(path, err)
 	}
 	r := new(Result)
 	if err := json.Unmarshal(data, r); err != nil {
@@ -115,8 +117,8 @@ func (m *Measured) isWhole() bool {
 		!slices.ContainsFunc(m.Program, none) && !slices.ContainsFunc(m.Skeleton, none)
 }
 
-// keep adds the programs of an earlier result that was measured alike.
-func (r *Result) keep(path string) {
+// keepEarlier adds the programs of an earlier result that was measured alike.
+func (r *Result) keepEarlier(path string) {
 	var old Result
 	data, err := os.ReadFile(path)
 	if err != nil || json.Unmarshal(data, &old) != nil || old.Part != r.Part || old.Repeat != r.Repeat {
@@ -130,24 +132,24 @@ func (r *Result) keep(path string) {
 	slices.SortFunc(r.Programs, func(a, b Measured) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-func (r *Result) figure() plot.Figure {
+func (r *Result) resultFigure() plot.Figure {
 	var charts []plot.Chart
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		skeleton := shortest(m.Skeleton)
+		skeleton := shortestRuns(m.Skeleton)
 		most := slices.Max(skeleton)
 		predicted := plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})
 		predicted.NoMarkers = true
-		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.R()), XLabel: "skeleton (s)", YLabel: "program (s)",
-			Series: []plot.Series{plot.NewScatter("one state of the network", skeleton, shortest(m.Program)), predicted}})
+		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.TimeCorrelation()), XLabel: "skeleton (s)", YLabel: "program (s)",
+			Series: []plot.Series{plot.NewScatter("one state of the network", skeleton, shortestRuns(m.Program)), predicted}})
 	}
 	cols := min(len(charts), 3)
-	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)
+	return plot.NewGrid((len(charts)+cols-1)/cols, cols, charts...)
 }
 
-// passes is how often all states were gone through, which is less than was asked for
+// countPasses is how often all states were gone through, which is less than was asked for
 // if that was broken off.
-func (r *Result) passes() int {
+func (r *Result) countPasses() int {
 	n := r.Repeat
 	for i := range r.Programs {
 		for _, runs := range r.Programs[i].Program {
@@ -157,7 +159,7 @@ func (r *Result) passes() int {
 	return n
 }
 
-func (r *Result) markdown() string {
+func (r *Result) reportMarkdown() string {
 	var b strings.Builder
 	states := 0
 	for i := range r.Programs {
@@ -175,14 +177,14 @@ so that the runs of a state are far apart (times that all were gone through: %d)
 and the shortest run of each counts: whoever else uses the machine only makes a run longer. How much longer the longest
 was is in the table.
 
-`, whole, states, 100*r.Part, r.passes())
+`, fullRate, states, 100*r.Part, r.countPasses())
 	b.WriteString("| program | alone | skeleton's part | states | program, all states | r | prediction off by, median | worst | longest run of program, skeleton, median | load |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		program := shortest(m.Program)
+		program := shortestRuns(m.Program)
 		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %d | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% | +%.0f %%, +%.0f %% | %s |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
-			len(program), slices.Min(program), slices.Max(program), m.R(), 100*measured.Median(m.Errors()), 100*slices.Max(m.Errors()),
-			100*spread(m.Program), 100*spread(m.Skeleton), m.Load)
+			len(program), slices.Min(program), slices.Max(program), m.TimeCorrelation(), 100*measured.Median(m.PredictionErrors()), 100*slices.Max(m.PredictionErrors()),
+			100*medianSpread(m.Program), 100*medianSpread(m.Skeleton), m.Load)
 	}
 	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
 	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+

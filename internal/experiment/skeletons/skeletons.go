@@ -31,9 +31,9 @@ type Program struct {
 	Args []string
 }
 
-// Programs are those of the experiment: a bit more than half a second each at
+// ExperimentPrograms are those of the experiment: a bit more than half a second each at
 // 100 Mbit/s, and some seconds in most states.
-func Programs() []Program {
+func ExperimentPrograms() []Program {
 	return []Program{
 		{"bt", []string{"64", "16"}},
 		{"cg", []string{"16000", "2"}},
@@ -78,9 +78,9 @@ type Measured struct {
 }
 
 const (
-	user  = "alice"
-	whole = 100.0 // Mbit/s of a way that nobody else uses
-	hosts = 4
+	user     = "alice"
+	fullRate = 100.0 // Mbit/s of a way that nobody else uses
+	hosts    = 4
 )
 
 // Run does the experiment.
@@ -88,17 +88,17 @@ func (e Experiment) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Machine: measured.ThisMachine(e.Now), Part: e.Part, Repeat: e.Repeat}
 	plan := &lab.Plan{Name: e.Lab, Users: []string{user}, Head: lab.HostPlan{CPUs: 0.5}, Clusters: []lab.ClusterPlan{
 		{Name: "h", Manager: lab.None, Hosts: hosts, Cores: 1, Host: lab.HostPlan{CPUs: 0.3}}}}
-	l, err := lab.Up(ctx, plan, lab.Options{Say: e.Say})
+	l, err := lab.CreateLab(ctx, plan, lab.Options{Say: e.Say})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = lab.Down(context.WithoutCancel(ctx), l.Name) }() // the next one of that name removes the rest
+	defer func() { _ = lab.RemoveLab(context.WithoutCancel(ctx), l.Name) }() // the next one of that name removes the rest
 	b := &bed{lab: l}
-	if err := b.furnish(e); err != nil {
+	if err := b.bringPrograms(e); err != nil {
 		return nil, err
 	}
 	var programs []Program
-	for _, p := range Programs() {
+	for _, p := range ExperimentPrograms() {
 		if len(e.Only) == 0 || slices.Contains(e.Only, p.Name) {
 			programs = append(programs, p)
 		}
@@ -108,10 +108,10 @@ func (e Experiment) Run(ctx context.Context) (*Result, error) {
 		for i, p := range programs {
 			if pass == 0 {
 				r.Programs = append(r.Programs, Measured{Name: p.Name, Args: p.Args})
-				err = b.capture(ctx, p, &r.Programs[i])
+				err = b.capturePattern(ctx, p, &r.Programs[i])
 			}
 			if err == nil {
-				err = b.measure(ctx, e, p, &r.Programs[i], func() error { return e.Keep(r) })
+				err = b.measureStates(ctx, e, p, &r.Programs[i], func() error { return e.Keep(r) })
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.Name, err)
@@ -129,12 +129,12 @@ type bed struct {
 	self  string
 }
 
-// furnish brings the programs to the user's home, which all hosts see.
-func (b *bed) furnish(e Experiment) error {
+// bringPrograms brings the programs to the user's home, which all hosts see.
+func (b *bed) bringPrograms(e Experiment) error {
 	for _, h := range b.lab.Clusters[0].Hosts {
 		b.names = append(b.names, h.Name)
 	}
-	u, err := b.lab.User(user)
+	u, err := b.lab.FindUser(user)
 	if err != nil {
 		return err
 	}
@@ -150,23 +150,23 @@ func (b *bed) furnish(e Experiment) error {
 		return os.WriteFile(filepath.Join(u.Home, name), data, 0o755) // a program of that user
 	}
 	err = bring(b.self, "godwit")
-	for _, p := range Programs() {
+	for _, p := range ExperimentPrograms() {
 		err = errors.Join(err, bring(filepath.Join(e.Apps, p.Name), p.Name))
 	}
-	if lib := mpirun.Yield(); lib != "" {
+	if lib := mpirun.YieldLibrary(); lib != "" {
 		b.yield = filepath.Join(u.Home, "yield.so")
 		err = errors.Join(err, bring(lib, "yield.so"))
 	}
 	return err
 }
 
-// capture has a program's pattern captured where nobody else uses the network.
-func (b *bed) capture(ctx context.Context, p Program, m *Measured) error {
-	if _, err := b.state(ctx, func() float64 { return whole }); err != nil {
+// capturePattern has a program's pattern captured where nobody else uses the network.
+func (b *bed) capturePattern(ctx context.Context, p Program, m *Measured) error {
+	if _, err := b.setState(ctx, func() float64 { return fullRate }); err != nil {
 		return err
 	}
-	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"}, b.launch(), []string{"./" + p.Name}, p.Args)
-	out, err := b.as(ctx, argv...)
+	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"}, b.launchCommand(), []string{"./" + p.Name}, p.Args)
+	out, err := b.runAsUser(ctx, argv...)
 	if err != nil {
 		return err
 	}
@@ -180,27 +180,27 @@ func (b *bed) capture(ctx context.Context, p Program, m *Measured) error {
 	return nil
 }
 
-// measure runs a program and its skeleton in all states, the same for all programs and
+// measureStates runs a program and its skeleton in all states, the same for all programs and
 // each time.
-func (b *bed) measure(ctx context.Context, e Experiment, p Program, m *Measured, keep func() error) error {
+func (b *bed) measureStates(ctx context.Context, e Experiment, p Program, m *Measured, keep func() error) error {
 	r := rand.New(rand.NewPCG(e.Seed, 2))
 	for i := range e.States {
 		busy := 1 + r.IntN(10) // the network as a whole: nobody, up to nine streams on a way
-		slowest, err := b.state(ctx, func() float64 { return whole / float64(1+r.IntN(busy)) })
+		slowest, err := b.setState(ctx, func() float64 { return fullRate / float64(1+r.IntN(busy)) })
 		if err != nil {
 			return err
 		}
 		// Hosts remember how the ways to others were. The first run teaches them how they
 		// are now, so that the skeleton does not pay for it alone.
-		first, _, err := b.skeleton(ctx, p, e.Part*m.Alone)
+		first, _, err := b.runSkeleton(ctx, p, e.Part*m.Alone)
 		if err != nil {
 			return err
 		}
-		short, scale, err := b.skeleton(ctx, p, e.Part*m.Alone)
+		short, scale, err := b.runSkeleton(ctx, p, e.Part*m.Alone)
 		if err != nil {
 			return err
 		}
-		long, err := b.program(ctx, p)
+		long, err := b.runProgram(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -217,9 +217,9 @@ func (b *bed) measure(ctx context.Context, e Experiment, p Program, m *Measured,
 	return nil
 }
 
-// state gives each way between two hosts a rate, and returns the lowest.
-func (b *bed) state(ctx context.Context, rate func() float64) (slowest float64, err error) {
-	slowest = whole
+// setState gives each way between two hosts a rate, and returns the lowest.
+func (b *bed) setState(ctx context.Context, rate func() float64) (slowest float64, err error) {
+	slowest = fullRate
 	for i := range b.names {
 		for j := range i {
 			mbps := rate()
@@ -232,9 +232,9 @@ func (b *bed) state(ctx context.Context, rate func() float64) (slowest float64, 
 	return slowest, nil
 }
 
-// as runs a command of the user on the lab's head and returns what it wrote.
-func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
-	cmd := b.lab.Head.As(ctx, user, argv...)
+// runAsUser runs a command of the user on the lab's head and returns what it wrote.
+func (b *bed) runAsUser(ctx context.Context, argv ...string) (string, error) {
+	cmd := b.lab.Head.CommandAs(ctx, user, argv...)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
@@ -243,8 +243,8 @@ func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// launch is an mpirun that puts one rank on each host, in their order.
-func (b *bed) launch() []string {
+// launchCommand is an mpirun that puts one rank on each host, in their order.
+func (b *bed) launchCommand() []string {
 	return []string{"mpirun", "-n", strconv.Itoa(hosts), "-H", strings.Join(b.names, ","), "--bind-to", "none",
 		"--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"}
 }
@@ -252,12 +252,12 @@ func (b *bed) launch() []string {
 // tookText is how the programs say how long they took.
 var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
 
-func (b *bed) program(ctx context.Context, p Program) (float64, error) {
-	argv := b.launch()
+func (b *bed) runProgram(ctx context.Context, p Program) (float64, error) {
+	argv := b.launchCommand()
 	if b.yield != "" {
 		argv = append(argv, "-x", "LD_PRELOAD="+b.yield)
 	}
-	out, err := b.as(ctx, slices.Concat(argv, []string{"./" + p.Name}, p.Args)...)
+	out, err := b.runAsUser(ctx, slices.Concat(argv, []string{"./" + p.Name}, p.Args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -268,8 +268,8 @@ func (b *bed) program(ctx context.Context, p Program) (float64, error) {
 	return strconv.ParseFloat(found[1], 64)
 }
 
-func (b *bed) skeleton(ctx context.Context, p Program, seconds float64) (took, scale float64, err error) {
-	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", fmt.Sprintf("%.3fs", seconds), "--hosts", strings.Join(b.names, ","), "-o", "json", p.Name+".pattern")
+func (b *bed) runSkeleton(ctx context.Context, p Program, seconds float64) (took, scale float64, err error) {
+	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", fmt.Sprintf("%.3fs", seconds), "--hosts", strings.Join(b.names, ","), "-o", "json", p.Name+".pattern")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -37,13 +37,13 @@ func (r *Record) RemainingChart() plot.Chart {
 	top := headroom * max(r.Took, r.Deadline)
 	c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "remaining time", XUnit: plot.Seconds, YUnit: plot.Seconds,
 		XRange: plot.Range{Max: r.Took}, YRange: plot.Range{Max: top}}
-	c.Series = r.predicted("predicted", func(end, at float64) float64 { return max(0, end-at) })
-	c.Series = append(c.Series, straight("actual", 0, r.Took, r.Took, 0, styleActual))
+	c.Series = r.predictedSeries("predicted", func(end, at float64) float64 { return max(0, end-at) })
+	c.Series = append(c.Series, styledLine("actual", 0, r.Took, r.Took, 0, styleActual))
 	if r.Deadline > 0 {
 		end := min(r.Took, r.Deadline)
-		c.Series = append(c.Series, straight("to the deadline", 0, r.Deadline, end, r.Deadline-end, styleDeadline))
+		c.Series = append(c.Series, styledLine("to the deadline", 0, r.Deadline, end, r.Deadline-end, styleDeadline))
 	}
-	c.Series = append(c.Series, r.marks(top)...)
+	c.Series = append(c.Series, r.eventMarks(top)...)
 	return c
 }
 
@@ -58,9 +58,9 @@ func EndCharts(records ...*Record) []plot.Chart {
 	for _, r := range records {
 		c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds, YUnit: plot.Seconds,
 			XRange: plot.Range{Max: longest}, YRange: plot.Range{Max: top}}
-		c.Series = r.predicted("predicted end", func(end, _ float64) float64 { return min(end, top) })
-		c.Series = append(c.Series, r.marks(top)...)
-		c.Series = append(c.Series, Styled(plot.NewScatter("actual end", []float64{r.Took}, []float64{r.Took}), styleActual))
+		c.Series = r.predictedSeries("predicted end", func(end, _ float64) float64 { return min(end, top) })
+		c.Series = append(c.Series, r.eventMarks(top)...)
+		c.Series = append(c.Series, WithStyle(plot.NewScatter("actual end", []float64{r.Took}, []float64{r.Took}), styleActual))
 		if r.Deadline > 0 {
 			c.Lines = append(c.Lines, plot.RefLine{Name: "deadline", Y: r.Deadline})
 		}
@@ -69,49 +69,49 @@ func EndCharts(records ...*Record) []plot.Chart {
 	return charts
 }
 
-// predicted are the predictions with their 90 % interval; value makes of a predicted
+// predictedSeries are the predictions with their 90 % interval; value makes of a predicted
 // end and its moment what is drawn.
-func (r *Record) predicted(name string, value func(end, at float64) float64) []plot.Series {
+func (r *Record) predictedSeries(name string, value func(end, at float64) float64) []plot.Series {
 	var at, early, mid, late []float64
 	for _, p := range r.Predictions {
 		at = append(at, p.At)
 		early, mid, late = append(early, value(p.Early, p.At)), append(mid, value(p.Mid, p.At)), append(late, value(p.Late, p.At))
 	}
 	return []plot.Series{
-		Styled(plot.NewLine(name, at, mid), StylePredicted),
-		Styled(plot.NewArea("90 % interval", at, early, late), styleInterval),
+		WithStyle(plot.NewLine(name, at, mid), StylePredicted),
+		WithStyle(plot.NewArea("90 % interval", at, early, late), styleInterval),
 	}
 }
 
-// marks are vertical lines where competitors started and where the job was migrated.
-func (r *Record) marks(top float64) []plot.Series {
+// eventMarks are vertical lines where competitors started and where the job was migrated.
+func (r *Record) eventMarks(top float64) []plot.Series {
 	var list []plot.Series
 	if r.LoadAt > 0 {
-		list = append(list, straight("other programs start", r.LoadAt, 0, r.LoadAt, top, styleLoad))
+		list = append(list, styledLine("other programs start", r.LoadAt, 0, r.LoadAt, top, styleLoad))
 	}
 	for i, at := range r.Moves {
 		name := "migrated"
 		if i > 0 {
 			name = ""
 		}
-		list = append(list, straight(name, at, 0, at, top, styleMove))
+		list = append(list, styledLine(name, at, 0, at, top, styleMove))
 	}
 	return list
 }
 
-// Straight is a line from one point to another in the style of a deadline.
-func Straight(name string, x0, y0, x1, y1 float64) plot.Series {
-	return straight(name, x0, y0, x1, y1, styleDeadline)
+// StraightLine is a line from one point to another in the style of a deadline.
+func StraightLine(name string, x0, y0, x1, y1 float64) plot.Series {
+	return styledLine(name, x0, y0, x1, y1, styleDeadline)
 }
 
-func straight(name string, x0, y0, x1, y1 float64, style int) plot.Series {
-	line := Styled(plot.NewLine(name, []float64{x0, x1}, []float64{y0, y1}), style)
+func styledLine(name string, x0, y0, x1, y1 float64, style int) plot.Series {
+	line := WithStyle(plot.NewLine(name, []float64{x0, x1}, []float64{y0, y1}), style)
 	line.NoMarkers = true
 	return line
 }
 
-// Styled gives a series one of the styles.
-func Styled(s plot.Series, style int) plot.Series {
+// WithStyle gives a series one of the styles.
+func WithStyle(s plot.Series, style int) plot.Series {
 	s.Style = style
 	return s
 }

@@ -31,17 +31,17 @@ const spin = `while kill -0 $PPID 2>/dev/null; do i=0; while [ $i -lt 100000 ]; 
 // of this process, where that is allowed (as root): a few competitors count as many.
 func StartCompetitors(core, n, raise int) (*Competitors, error) {
 	c := &Competitors{core: core, raise: raise}
-	if err := c.Add(n); err != nil {
+	if err := c.AddCompetitors(n); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-// Add starts more of them.
-func (c *Competitors) Add(n int) error {
-	grouped := cgroup.Available().CPUs
+// AddCompetitors starts more of them.
+func (c *Competitors) AddCompetitors(n int) error {
+	grouped := cgroup.ProbeAbility().CPUs
 	for range n {
-		if err := c.start(grouped); err != nil {
+		if err := c.startOne(grouped); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Competitors) Add(n int) error {
 // Count is how many there are.
 func (c *Competitors) Count() int { return len(c.commands) }
 
-func (c *Competitors) start(grouped bool) error {
+func (c *Competitors) startOne(grouped bool) error {
 	cmd := exec.Command("/bin/sh", "-c", spin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -60,19 +60,19 @@ func (c *Competitors) start(grouped bool) error {
 	c.commands = append(c.commands, cmd)
 	pid := cmd.Process.Pid
 	if grouped {
-		g, err := cgroup.Create(fmt.Sprintf("competitor-%d", pid), cgroup.Limits{CPUs: []int{c.core}})
+		g, err := cgroup.CreateGroup(fmt.Sprintf("competitor-%d", pid), cgroup.Limits{CPUs: []int{c.core}})
 		if err != nil {
 			return err
 		}
 		c.groups = append(c.groups, g)
-		if err := g.Add(pid); err != nil {
+		if err := g.AddProcess(pid); err != nil {
 			return err
 		}
 	}
 	if c.raise > 0 {
 		raisePriority(pid, c.raise)
 	}
-	return Pin(pid, c.core)
+	return PinProcess(pid, c.core)
 }
 
 // minNice is the lowest niceness, which is the highest priority.
@@ -90,8 +90,8 @@ func raisePriority(pid, raise int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(-raise)), 0)
 }
 
-// Pin keeps a process on one core.
-func Pin(pid, core int) error {
+// PinProcess keeps a process on one core.
+func PinProcess(pid, core int) error {
 	var set unix.CPUSet
 	set.Set(core)
 	if err := unix.SchedSetaffinity(pid, &set); err != nil {
@@ -113,7 +113,7 @@ func (c *Competitors) Stop() error {
 	}
 	var err error
 	for _, g := range c.groups {
-		err = errors.Join(err, g.Remove())
+		err = errors.Join(err, g.RemoveGroup())
 	}
 	c.commands, c.groups = nil, nil
 	return err

@@ -32,7 +32,7 @@ func TestCompetitorsComputeOnTheirCoreUntilTheyAreStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Add(1); err != nil {
+	if err := c.AddCompetitors(1); err != nil {
 		t.Fatal(err)
 	}
 	var pids []int

@@ -85,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Testbed{Dir: dir, Core: map[string]int{o.Clusters[0]: a, o.Clusters[1]: b}, Clock: clock.Real(),
+	t := &Testbed{Dir: dir, Core: map[string]int{o.Clusters[0]: a, o.Clusters[1]: b}, Clock: clock.RealClock(),
 		clusters: o.Clusters, ended: make(chan error, 1)}
 	settings := filepath.Join(dir, "config.yaml")
 	text := fmt.Sprintf("clusters:\n  - {name: %s, cpus: [%d], speed: 1}\n  - {name: %s, cpus: [%d], speed: 1}\nintervals: {sample: %s}\n",
@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Testbed, error) {
 	}()
 	select {
 	case socket := <-ready:
-		t.Client = api.Dial(socket)
+		t.Client = api.DialBroker(socket)
 		return t, nil
 	case err := <-t.ended:
 		stop()
@@ -117,10 +117,10 @@ const closeTimeout = 30 * time.Second
 func (t *Testbed) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	jobs, err := t.Client.Jobs(ctx, false)
+	jobs, err := t.Client.ListJobs(ctx, false)
 	for i := range jobs {
-		if !jobs[i].Over() {
-			err = errors.Join(err, t.Cancel(ctx, jobs[i].ID))
+		if !jobs[i].IsOver() {
+			err = errors.Join(err, t.CancelJob(ctx, jobs[i].ID))
 		}
 	}
 	t.Client.Close()
@@ -131,8 +131,8 @@ func (t *Testbed) Close() error {
 	return errors.Join(err, os.RemoveAll(t.Dir))
 }
 
-// Other is the other one of the two clusters.
-func (t *Testbed) Other(cluster string) string {
+// OtherCluster is the other one of the two clusters.
+func (t *Testbed) OtherCluster(cluster string) string {
 	if cluster == t.clusters[0] {
 		return t.clusters[1]
 	}
@@ -146,17 +146,17 @@ func NewJob(name string, argv []string, method string) jobfile.Job {
 		Checkpoint: jobfile.Checkpoint{Method: method, Every: jobfile.Never}}
 }
 
-// Submit submits a job with its working directory.
-func (t *Testbed) Submit(ctx context.Context, spec *jobfile.Job) (core.JobID, error) {
+// SubmitJob submits a job with its working directory.
+func (t *Testbed) SubmitJob(ctx context.Context, spec *jobfile.Job) (core.JobID, error) {
 	s := api.Submit{Job: *spec}
 	if spec.Workdir != "" {
-		tree, _, _, err := depot.Push(ctx, spec.Workdir, depot.NewClient(t.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(t.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 		if err != nil {
 			return 0, err
 		}
 		s.Work = string(tree)
 	}
-	submitted, err := t.Client.Submit(ctx, &s)
+	submitted, err := t.Client.SubmitJob(ctx, &s)
 	if err != nil {
 		return 0, err
 	}
@@ -168,20 +168,20 @@ func (t *Testbed) Submit(ctx context.Context, spec *jobfile.Job) (core.JobID, er
 // number as soon as it is submitted, also if something fails afterwards.
 func (t *Testbed) SubmitTo(ctx context.Context, cluster string, spec *jobfile.Job) (j api.Job, err error) {
 	holder := NewJob("holder", []string{"sleep", "3600"}, "restart")
-	holder.On = []string{t.Other(cluster)}
-	holding, err := t.Submit(ctx, &holder)
+	holder.On = []string{t.OtherCluster(cluster)}
+	holding, err := t.SubmitJob(ctx, &holder)
 	if err != nil {
 		return j, err
 	}
-	defer func() { err = errors.Join(err, t.Cancel(context.WithoutCancel(ctx), holding)) }()
-	if _, err := t.Await(ctx, holding, func(j *api.Job) bool { return j.Cluster != "" || j.Over() }); err != nil {
+	defer func() { err = errors.Join(err, t.CancelJob(context.WithoutCancel(ctx), holding)) }()
+	if _, err := t.AwaitJob(ctx, holding, func(j *api.Job) bool { return j.Cluster != "" || j.IsOver() }); err != nil {
 		return j, err
 	}
-	id, err := t.Submit(ctx, spec)
+	id, err := t.SubmitJob(ctx, spec)
 	if err != nil {
 		return j, err
 	}
-	j, err = t.Await(ctx, id, func(j *api.Job) bool { return j.State == core.Running || j.Over() })
+	j, err = t.AwaitJob(ctx, id, func(j *api.Job) bool { return j.State == core.Running || j.IsOver() })
 	j.ID = id
 	if err == nil && j.State == core.Running && j.Cluster != cluster {
 		err = fmt.Errorf("job %d started on %s, not on %s", id, j.Cluster, cluster)
@@ -189,18 +189,18 @@ func (t *Testbed) SubmitTo(ctx context.Context, cluster string, spec *jobfile.Jo
 	return j, err
 }
 
-// Cancel ends a job. One that is over already stays as it is.
-func (t *Testbed) Cancel(ctx context.Context, id core.JobID) error {
-	_, err := t.Client.Cancel(ctx, fmt.Sprint(id))
+// CancelJob ends a job. One that is over already stays as it is.
+func (t *Testbed) CancelJob(ctx context.Context, id core.JobID) error {
+	_, err := t.Client.CancelJob(ctx, fmt.Sprint(id))
 	return err
 }
 
 var errSeen = errors.New("seen")
 
-// Await watches a job until it is as wanted.
-func (t *Testbed) Await(ctx context.Context, id core.JobID, wanted func(*api.Job) bool) (api.Job, error) {
+// AwaitJob watches a job until it is as wanted.
+func (t *Testbed) AwaitJob(ctx context.Context, id core.JobID, wanted func(*api.Job) bool) (api.Job, error) {
 	var last api.Job
-	err := t.Client.Watch(ctx, fmt.Sprint(id), func(l *api.Live) error {
+	err := t.Client.WatchJob(ctx, fmt.Sprint(id), func(l *api.Live) error {
 		if last = l.Job; wanted(&last) {
 			return errSeen
 		}

@@ -41,9 +41,9 @@ type Case struct {
 	Paper     [4]string
 }
 
-// Cases are the four of the paper, and those with all 13 nodes that its tables
+// PaperCases are the four of the paper, and those with all 13 nodes that its tables
 // II and III leave out.
-func Cases() []Case {
+func PaperCases() []Case {
 	const mb = 1e6
 	return []Case{
 		{Name: "rdv, unloaded", Table: "I", Instances: 110, UH: 6, UTK: 7, seconds: rdvInstance, bytes: 2000 * mb / 110,
@@ -61,8 +61,8 @@ func Cases() []Case {
 	}
 }
 
-// grid is the nodes of a case; the two clusters are joined as in the paper's time.
-func (c *Case) grid() (*flowsim.Grid, error) {
+// makeGrid is the nodes of a case; the two clusters are joined as in the paper's time.
+func (c *Case) makeGrid() (*flowsim.Grid, error) {
 	text := fmt.Sprintf(`
 clusters:
   - {name: uh, hosts: %d, cores: 1, speed: 1, link: {mbps: 1000, ms: 0.1}}
@@ -85,11 +85,11 @@ const (
 	finish
 )
 
-// dag is the refinement: proc3d, project3d, proc2d, the sweep classesbymra,
+// makeDAG is the refinement: proc3d, project3d, proc2d, the sweep classesbymra,
 // classalign2 (parallel, in one cluster), make3d, proc3d twice. Times beside the
 // sweep are the paper's for rdv, in proportion for GrOEL. Work is what the model
 // says on a node of speed 1.
-func (c *Case) dag() (*flow.DAG, error) {
+func (c *Case) makeDAG() (*flow.DAG, error) {
 	part := c.seconds / rdvInstance
 	var tasks []flow.Task
 	var edges []flow.Edge
@@ -122,9 +122,9 @@ type world struct {
 	loads []flowsim.Load
 }
 
-// world draws what is left to chance: instances differ by a per cent or so, and nodes
+// drawWorld draws what is left to chance: instances differ by a per cent or so, and nodes
 // with other work have it most of the time, one or two processes beside ours.
-func (c *Case) world(d *flow.DAG, seed uint64) *world {
+func (c *Case) drawWorld(d *flow.DAG, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := &world{truth: make([]float64, len(d.Tasks))}
 	const differ = 0.01
@@ -147,14 +147,14 @@ func (c *Case) world(d *flow.DAG, seed uint64) *world {
 	return w
 }
 
-// takes is how long a task really runs on a host that has nothing else to do.
-func takes(w *world, d *flow.DAG, g *flowsim.Grid, task, host int) float64 {
+// trueSeconds is how long a task really runs on a host that has nothing else to do.
+func trueSeconds(w *world, d *flow.DAG, g *flowsim.Grid, task, host int) float64 {
 	return d.Tasks[task].Work / g.Hosts[host].Speed * w.truth[task]
 }
 
-// model is how many times the work over the speed the model says that a kind of tasks
+// modelFactor is how many times the work over the speed the model says that a kind of tasks
 // takes on a class of hosts.
-func (c *Case) model(kind, class int) float64 {
+func (c *Case) modelFactor(kind, class int) float64 {
 	if c.Wrong && kind == sweep && class == 0 {
 		return tooFast
 	}

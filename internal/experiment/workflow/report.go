@@ -17,17 +17,17 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(figures, 0o777); err != nil {
 		return "", fmt.Errorf("writing the report: %w", err)
 	}
-	if err := r.figure().Save(filepath.Join(figures, "sweep.svg")); err != nil {
+	if err := r.makespanFigure().Save(filepath.Join(figures, "sweep.svg")); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "workflow.md")
-	return path, outfile.WriteAll(path, []byte(r.markdown()))
+	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
 }
 
-// figure is the makespan of the sweep in all cases and ways, over the time of one
+// makespanFigure is the makespan of the sweep in all cases and ways, over the time of one
 // instance on an unloaded node of UH, since the data sets take hours and minutes. Error
 // bars reach from the shortest seed to the longest. Each data set has a chart of its own.
-func (r *Results) figure() plot.Figure {
+func (r *Results) makespanFigure() plot.Figure {
 	var charts []plot.Chart
 	for _, set := range []string{"rdv", "GrOEL"} {
 		charts = append(charts, r.sweepChart(set))
@@ -39,7 +39,7 @@ func (r *Results) figure() plot.Figure {
 func (r *Results) sweepChart(set string) plot.Chart {
 	c := plot.Chart{Title: "Makespan of the sweep of " + set + ", mean and range of the seeds", YLabel: "makespan / time of one instance"}
 	bars := map[string]*plot.Series{}
-	for _, way := range Ways() {
+	for _, way := range PlacementNames() {
 		s := plot.NewBars(way, nil)
 		bars[way] = &s
 	}
@@ -50,14 +50,14 @@ func (r *Results) sweepChart(set string) plot.Chart {
 			continue
 		}
 		c.Categories = append(c.Categories, name)
-		for _, way := range Ways() {
-			runs, s := r.of(k, way), bars[way]
-			low, high := extremes(runs)
-			s.Y = append(s.Y, mean(runs, sweepOf)/k.seconds)
+		for _, way := range PlacementNames() {
+			runs, s := r.runsOf(k, way), bars[way]
+			low, high := sweepExtremes(runs)
+			s.Y = append(s.Y, meanOver(runs, sweepOf)/k.seconds)
 			s.Low, s.High = append(s.Low, low/k.seconds), append(s.High, high/k.seconds)
 		}
 	}
-	for _, way := range Ways() {
+	for _, way := range PlacementNames() {
 		c.Series = append(c.Series, *bars[way])
 	}
 	return c
@@ -104,25 +104,25 @@ could be cut and files took no time it would be %s shorter for rdv: with 6 nodes
 kind and 7 of another there is no way to part 110 instances evenly.
 `
 
-func (r *Results) markdown() string {
+func (r *Results) reportMarkdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, len(r.Seeds))
 	b.WriteString("\n## What came out\n\n")
-	list := r.Check()
-	holds, all := Count(list)
+	list := r.CheckCases()
+	holds, all := CountHolding(list)
 	fmt.Fprintf(&b, "%d of the %d statements that are asked for hold.\n\n| statement | asked for | what we see | holds |\n| --- | --- | --- | --- |\n", holds, all)
 	for _, v := range list {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", v.Says, yes(v.Wanted), v.Saw, yes(v.Holds))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", v.Says, yesOrNo(v.Wanted), v.Saw, yesOrNo(v.Holds))
 	}
 	b.WriteString("\n![Makespan of the sweep](workflow/sweep.svg)\n")
 	b.WriteString("\n## The paper's tables, and ours\n")
 	for i := range r.Cases {
-		r.table(&b, &r.Cases[i])
+		r.writeTable(&b, &r.Cases[i])
 	}
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Table == "I" {
-			runs := r.of(c, Ours)
-			fmt.Fprintf(&b, bound, part(1-mean(runs, func(x *Run) float64 { return x.ByWork })/mean(runs, func(x *Run) float64 { return x.Bound })))
+			runs := r.runsOf(c, Ours)
+			fmt.Fprintf(&b, bound, formatPercent(1-meanOver(runs, func(x *Run) float64 { return x.ByWork })/meanOver(runs, func(x *Run) float64 { return x.Bound })))
 		}
 	}
 	b.WriteString(odd)
@@ -142,33 +142,33 @@ const odd = `
   and UTK is done earlier.
 `
 
-// table is one case beside the paper's.
-func (r *Results) table(b *strings.Builder, c *Case) {
+// writeTable is one case beside the paper's.
+func (r *Results) writeTable(b *strings.Builder, c *Case) {
 	name := c.Name
 	if c.Table != "" {
 		name = "Table " + c.Table + ": " + c.Name
 	}
 	fmt.Fprintf(b, "\n### %s\n\n%d instances, %d + %d nodes. Means of %d seeds.\n\n", name, c.Instances, c.UH, c.UTK, len(r.Seeds))
 	b.WriteString("| | UH done after | UTK done after | sweep | shortest to longest | instances UH / UTK | whole workflow | new plans |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, way := range Ways() {
-		runs := r.of(c, way)
-		low, high := extremes(runs)
+	for _, way := range PlacementNames() {
+		runs := r.runsOf(c, way)
+		low, high := sweepExtremes(runs)
 		fmt.Fprintf(b, "| %s | %s | %s | **%s** | %s to %s | %.0f / %.0f | %s | %.0f |\n", way,
-			span(mean(runs, func(x *Run) float64 { return x.EndUH })), span(mean(runs, func(x *Run) float64 { return x.EndUTK })),
-			span(mean(runs, sweepOf)), span(low), span(high),
-			mean(runs, func(x *Run) float64 { return float64(x.UH) }), mean(runs, func(x *Run) float64 { return float64(x.UTK) }),
-			span(mean(runs, func(x *Run) float64 { return x.Whole })), median(runs, func(x *Run) float64 { return float64(x.Replans) }))
+			formatSpan(meanOver(runs, func(x *Run) float64 { return x.EndUH })), formatSpan(meanOver(runs, func(x *Run) float64 { return x.EndUTK })),
+			formatSpan(meanOver(runs, sweepOf)), formatSpan(low), formatSpan(high),
+			meanOver(runs, func(x *Run) float64 { return float64(x.UH) }), meanOver(runs, func(x *Run) float64 { return float64(x.UTK) }),
+			formatSpan(meanOver(runs, func(x *Run) float64 { return x.Whole })), medianOver(runs, func(x *Run) float64 { return float64(x.Replans) }))
 	}
 	if c.Loaded == 0 {
-		fmt.Fprintf(b, "| lower bound | | | %s | | | | |\n", span(mean(r.of(c, Ours), func(x *Run) float64 { return x.Bound })))
+		fmt.Fprintf(b, "| lower bound | | | %s | | | | |\n", formatSpan(meanOver(r.runsOf(c, Ours), func(x *Run) float64 { return x.Bound })))
 	}
 	if c.Table != "" {
 		fmt.Fprintf(b, "| paper, heuristic | | | %s | | %s | | |\n| paper, random | | | %s | | %s | | |\n", c.Paper[0], c.Paper[2], c.Paper[1], c.Paper[3])
 	}
 }
 
-// extremes are the shortest and the longest sweep of the runs.
-func extremes(runs []Run) (low, high float64) {
+// sweepExtremes are the shortest and the longest sweep of the runs.
+func sweepExtremes(runs []Run) (low, high float64) {
 	low, high = runs[0].Sweep, runs[0].Sweep
 	for _, x := range runs {
 		low, high = min(low, x.Sweep), max(high, x.Sweep)
@@ -176,7 +176,7 @@ func extremes(runs []Run) (low, high float64) {
 	return low, high
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}

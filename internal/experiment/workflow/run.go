@@ -20,8 +20,8 @@ const (
 	Dealt  = "random, even" // as many instances for every node, in random order
 )
 
-// Ways lists them.
-func Ways() []string { return []string{Ours, Static, Random, Dealt} }
+// PlacementNames lists them.
+func PlacementNames() []string { return []string{Ours, Static, Random, Dealt} }
 
 // A Run is one seed of a case, placed in one way.
 type Run struct {
@@ -52,7 +52,7 @@ func Simulate(ctx context.Context, cases []Case, seeds []uint64) (*Results, erro
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			runs, err := c.simulate(seed)
+			runs, err := c.simulateSeed(seed)
 			if err != nil {
 				return nil, fmt.Errorf("%s, seed %d: %w", c.Name, seed, err)
 			}
@@ -62,35 +62,35 @@ func Simulate(ctx context.Context, cases []Case, seeds []uint64) (*Results, erro
 	return res, nil
 }
 
-func (c *Case) simulate(seed uint64) ([]Run, error) {
-	g, err := c.grid()
+func (c *Case) simulateSeed(seed uint64) ([]Run, error) {
+	g, err := c.makeGrid()
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.dag()
+	d, err := c.makeDAG()
 	if err != nil {
 		return nil, err
 	}
-	w := c.world(d, seed)
+	w := c.drawWorld(d, seed)
 	// The plan of the paper: no load, and the model as it is.
 	plan := flow.NewGrid(g.Hosts, g.Sites, g.Route)
-	plan.Correct(finish+1, c.model)
+	plan.CorrectSpeeds(finish+1, c.modelFactor)
 	first, err := flow.New(d, plan, flow.Options{Heuristics: []string{flow.MinMin, flow.MaxMin, flow.Suffer}})
 	if err != nil {
 		return nil, err
 	}
 	var runs []Run
-	for _, way := range Ways() {
+	for _, way := range PlacementNames() {
 		cfg := flowsim.Config{
-			Grid: g, DAG: d, Loads: w.loads, Sense: c.seconds / 8, Noise: noise(seed),
-			Truth:   func(task, host int) float64 { return takes(w, d, g, task, host) },
-			Conduct: conduct.Config{Prior: c.model},
+			Grid: g, DAG: d, Loads: w.loads, Sense: c.seconds / 8, Noise: sensorNoise(seed),
+			Truth:   func(task, host int) float64 { return trueSeconds(w, d, g, task, host) },
+			Conduct: conduct.Config{Prior: c.modelFactor},
 		}
 		switch way {
 		case Static:
 			cfg.Conduct.First, cfg.Conduct.Static = first.Schedule, true
 		case Random, Dealt:
-			cfg.Conduct.First, cfg.Conduct.Static = scattered(d, g, first.Schedule, seed, way == Dealt), true
+			cfg.Conduct.First, cfg.Conduct.Static = scatterSweep(d, g, first.Schedule, seed, way == Dealt), true
 		}
 		res, err := flowsim.Run(cfg)
 		if err != nil {
@@ -99,24 +99,24 @@ func (c *Case) simulate(seed uint64) ([]Run, error) {
 		if res.Stuck || len(res.Failed) > 0 {
 			return nil, fmt.Errorf("placed by %s, the workflow did not end", way)
 		}
-		run, home := measure(d, g, res)
+		run, home := measureSweep(d, g, res)
 		run.Way, run.Seed = way, seed
 		if c.Loaded == 0 {
-			run.Bound, run.ByWork = bounds(w, d, g, c.lines(g, home))
+			run.Bound, run.ByWork = lowerBounds(w, d, g, c.clusterLines(g, home))
 		}
 		runs = append(runs, run)
 	}
 	return runs, nil
 }
 
-// noise is by how much sensors are off.
-func noise(seed uint64) func(int) float64 {
+// sensorNoise is by how much sensors are off.
+func sensorNoise(seed uint64) func(int) float64 {
 	r := rand.New(rand.NewPCG(seed, 4))
 	return func(int) float64 { return 0.03 * r.NormFloat64() }
 }
 
-// scattered places the instances of the sweep at random.
-func scattered(d *flow.DAG, g *flowsim.Grid, s *flow.Schedule, seed uint64, even bool) *flow.Schedule {
+// scatterSweep places the instances of the sweep at random.
+func scatterSweep(d *flow.DAG, g *flowsim.Grid, s *flow.Schedule, seed uint64, even bool) *flow.Schedule {
 	r := rand.New(rand.NewPCG(seed, 5))
 	c := &flow.Schedule{Slots: append([]flow.Slot(nil), s.Slots...), Makespan: s.Makespan, Wide: s.Wide}
 	var deck []int
@@ -136,8 +136,8 @@ func scattered(d *flow.DAG, g *flowsim.Grid, s *flow.Schedule, seed uint64, even
 	return c
 }
 
-// measure is what a run shows of the sweep, and the cluster in which its input is made.
-func measure(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) (run Run, home int) {
+// measureSweep is what a run shows of the sweep, and the cluster in which its input is made.
+func measureSweep(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) (run Run, home int) {
 	run = Run{Whole: res.Makespan, Replans: len(res.Notes) - 1}
 	begin, end := res.Makespan, 0.0
 	for t := range d.Tasks {
@@ -167,20 +167,20 @@ func measure(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) (run Run, home i
 // made: how long one instance's part travels if it has the line for itself.
 type line struct{ latency, each float64 }
 
-// lines are the ways to both clusters. Within the one that makes the input they are
+// clusterLines are the ways to both clusters. Within the one that makes the input they are
 // taken as if they took no time.
-func (c *Case) lines(g *flowsim.Grid, home int) [2]line {
+func (c *Case) clusterLines(g *flowsim.Grid, home int) [2]line {
 	var l [2]line
 	r := g.Route(home, 1-home) // sites are clusters here
 	l[1-home] = line{r.Latency, r.PerByte * c.bytes}
 	return l
 }
 
-// bounds are times that no placement of the sweep can beat on nodes without other
+// lowerBounds are times that no placement of the sweep can beat on nodes without other
 // work: the work over the speed of all nodes, as if instances could be cut and files
 // took no time; and what is left of that when they cannot, and the first file of each
 // node must come over the line that all share.
-func bounds(w *world, d *flow.DAG, g *flowsim.Grid, lines [2]line) (bound, byWork float64) {
+func lowerBounds(w *world, d *flow.DAG, g *flowsim.Grid, lines [2]line) (bound, byWork float64) {
 	var work []float64
 	speed := 0.0
 	for t := range d.Tasks {
@@ -215,16 +215,16 @@ func atLeast(sum []float64, m, nodes int, slow float64, l line) float64 {
 		return 0
 	}
 	q, r := m/nodes, m%nodes
-	t := parted(sum[m]*slow, nodes, l)
+	t := partedTime(sum[m]*slow, nodes, l)
 	if r > 0 {
-		t = max(t, parted(sum[r*(q+1)]*slow, r, l))
+		t = max(t, partedTime(sum[r*(q+1)]*slow, r, l))
 	}
 	return t
 }
 
-// parted is how long work takes that at most so many nodes share, if the first of them
+// partedTime is how long work takes that at most so many nodes share, if the first of them
 // can begin when one file is there, the second when two are, and so on.
-func parted(work float64, nodes int, l line) float64 {
+func partedTime(work float64, nodes int, l line) float64 {
 	least := math.Inf(1)
 	for n := 1; n <= nodes; n++ {
 		least = min(least, work/float64(n)+l.each*float64(n+1)/2)

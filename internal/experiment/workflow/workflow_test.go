@@ -12,7 +12,7 @@ import (
 // The whole experiment has 30 seeds; what is asked for must come out of a few as well.
 func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 	var cases []Case
-	for _, c := range Cases() {
+	for _, c := range PaperCases() {
 		if c.Table == "II" || c.Table == "III" || c.Table == "IV" {
 			cases = append(cases, c)
 		}
@@ -21,12 +21,12 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range r.Check() {
+	for _, v := range r.CheckCases() {
 		if v.Wanted && !v.Holds {
 			t.Errorf("%s: %s", v.Says, v.Saw)
 		}
 	}
-	if holds, all := Count(r.Check()); all != 7 || holds != 7 {
+	if holds, all := CountHolding(r.CheckCases()); all != 7 || holds != 7 {
 		t.Errorf("%d of %d statements hold, want 7 of 7", holds, all)
 	}
 	for _, runs := range r.Runs {
@@ -38,11 +38,11 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 	}
 	// Static plans lose what the paper's lost.
 	for i := range cases[1:] {
-		if gain, _ := r.gain(&cases[i+1], Static); gain < 0.05 {
-			t.Errorf("%s: the static plan is only %s longer", cases[i+1].Name, part(gain))
+		if gain, _ := r.gainOver(&cases[i+1], Static); gain < 0.05 {
+			t.Errorf("%s: the static plan is only %s longer", cases[i+1].Name, formatPercent(gain))
 		}
 	}
-	if text := r.markdown(); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
+	if text := r.reportMarkdown(); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
 		t.Errorf("the report has holes:\n%s", text)
 	}
 }
@@ -50,12 +50,12 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 // Where instances are alike the bound is the best there is: the fewest rounds that
 // are enough.
 func TestTheBoundOfLikeInstancesIsAWholeNumberOfRounds(t *testing.T) {
-	for _, c := range Cases() {
-		g, err := c.grid()
+	for _, c := range PaperCases() {
+		g, err := c.makeGrid()
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := c.dag()
+		d, err := c.makeDAG()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestTheBoundOfLikeInstancesIsAWholeNumberOfRounds(t *testing.T) {
 		for i := range w.truth {
 			w.truth[i] = 1
 		}
-		bound, byWork := bounds(w, d, g, [2]line{})
+		bound, byWork := lowerBounds(w, d, g, [2]line{})
 		if best := rounds(c.Instances, c.seconds, g.Hosts); math.Abs(bound-best) > 1e-6*best || byWork > bound {
 			t.Errorf("%s: bound %v, the best is %v", c.Name, bound, best)
 		}

@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 	if e.Value != "" {
 		b.WriteString(shownValue(e.Value) + ": ")
 	}
-	b.WriteString(e.message())
+	b.WriteString(e.problemMessage())
 	switch {
 	case e.Err == nil:
 	case e.Want == "":
@@ -72,8 +72,8 @@ func shownValue(v string) string {
 	return v
 }
 
-// message is what is wrong and what would be right.
-func (e *Error) message() string {
+// problemMessage is what is wrong and what would be right.
+func (e *Error) problemMessage() string {
 	switch {
 	case e.Want == "":
 		return e.Problem
@@ -101,13 +101,13 @@ func isStatement(text string) bool {
 	return strings.HasSuffix(head, " is missing") || strings.Contains(text, " is needed") || strings.Contains(text, " are needed")
 }
 
-// Unreadable says that a file cannot be read, as the system says why.
-func Unreadable(path string, err error) *Error {
+// UnreadableFile says that a file cannot be read, as the system says why.
+func UnreadableFile(path string, err error) *Error {
 	return &Error{Problem: "cannot read " + path, Err: withoutPath(err)}
 }
 
-// Unwritable says that a file cannot be written, as the system says why.
-func Unwritable(path string, err error) *Error {
+// UnwritableFile says that a file cannot be written, as the system says why.
+func UnwritableFile(path string, err error) *Error {
 	return &Error{Problem: "cannot write " + path, Err: withoutPath(err)}
 }
 

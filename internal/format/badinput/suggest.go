@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Unknown says that a name is not among the known ones, with the nearest of
+// UnknownName says that a name is not among the known ones, with the nearest of
 // them where one is near enough to be meant, else with all of them.
-func Unknown(kind, name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
+func UnknownName(kind, name string, known []string) string {
+	if near := NearestName(name, known); near != "" {
 		return fmt.Sprintf("unknown %s, did you mean %s?", kind, near)
 	}
 	const enough = 20 // for one line
@@ -22,17 +22,17 @@ func Unknown(kind, name string, known []string) string {
 	return fmt.Sprintf("unknown %s, known are %s", kind, strings.Join(known, ", "))
 }
 
-// Nearest is the known name that the fewest edits turn name into, if they are
+// NearestName is the known name that the fewest edits turn name into, if they are
 // at most a third of its letters (or two), else one that begins alike, else "".
 // Of several it is the first.
-func Nearest(name string, known []string) string {
+func NearestName(name string, known []string) string {
 	const long = 64 // nobody mistypes a name into something longer
 	if len(name) > long {
 		return ""
 	}
 	best, fewest := "", max(2, len(name)/3)+1
 	for _, k := range known {
-		if n := edits(strings.ToLower(name), strings.ToLower(k)); n < fewest && n < len(k) {
+		if n := editDistance(strings.ToLower(name), strings.ToLower(k)); n < fewest && n < len(k) {
 			best, fewest = k, n
 		}
 	}
@@ -44,9 +44,9 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// edits is the number of bytes to insert, delete, replace or swap with their
+// editDistance is the number of bytes to insert, delete, replace or swap with their
 // neighbour on the way from a to b.
-func edits(a, b string) int {
+func editDistance(a, b string) int {
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {
 		above[j] = j

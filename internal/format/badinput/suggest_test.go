@@ -14,7 +14,7 @@ func TestTheNearestKnownNameIsSuggested(t *testing.T) {
 		"host": "hosts", "HOSTS": "hosts", "keepfree": "keep_free", "gro_free": "grow_free", "nme": "name", "uv": "vu", "bandwidth": "",
 		strings.Repeat("name", 20): "", "": "",
 	} {
-		if got := Nearest(name, known); got != want {
+		if got := NearestName(name, known); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestAMistypedWordFindsTheOneThatWasMeant(t *testing.T) {
 		"smi": "sim", "eggs": "egs", "trase": "trace", "malleabel": "malleable", "margnal": "marginal",
 		"mallea": "malleable", "x": "", "EGS": "egs",
 	} {
-		if got := Nearest(word, known); got != want {
+		if got := NearestName(word, known); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
@@ -45,7 +45,7 @@ func TestWhatIsKnownIsListedInOneLine(t *testing.T) {
 		{[]string{"vu", "delft"}, "unknown x, known are vu, delft"},
 		{many, "unknown x, known are " + strings.Join(many[:20], ", ") + " and 3 more"},
 	} {
-		if got := Unknown("x", "zzz", c.known); got != c.want {
+		if got := UnknownName("x", "zzz", c.known); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestEditsAreCountedAsDefined(t *testing.T) {
 	word := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		if got, want := edits(a, b), slowEdits(a, b); got != want {
+		if got, want := editDistance(a, b), slowEdits(a, b); got != want {
 			t.Fatalf("%q to %q: %d edits, want %d", a, b, got, want)
 		}
 	})

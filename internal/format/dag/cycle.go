@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// Cycle is one round of tasks, of n, that wait for each other, each for the one
+// FindCycle is one round of tasks, of n, that wait for each other, each for the one
 // before it; nil if there is none. needs gives who is waited for, and by whom. It
 // takes time and memory in proportion to tasks and needs.
-func Cycle(n int, needs iter.Seq2[int, int]) []int {
+func FindCycle(n int, needs iter.Seq2[int, int]) []int {
 	waits, first := make([]int, n), make([]int, n+1)
 	count := 0
 	for from, to := range needs {
@@ -44,12 +44,12 @@ func Cycle(n int, needs iter.Seq2[int, int]) []int {
 	if len(free) == n {
 		return nil
 	}
-	return round(waits, needs)
+	return findRound(waits, needs)
 }
 
-// round follows parents until it comes back: those that still wait all have a
+// findRound follows parents until it comes back: those that still wait all have a
 // parent that does.
-func round(waits []int, needs iter.Seq2[int, int]) []int {
+func findRound(waits []int, needs iter.Seq2[int, int]) []int {
 	parent := make([]int, len(waits))
 	for from, to := range needs {
 		if waits[from] > 0 {
@@ -70,9 +70,9 @@ func round(waits []int, needs iter.Seq2[int, int]) []int {
 	return list
 }
 
-// Told is a round for people, its last tasks if there are many, and what would be
+// DescribeCycle is a round for people, its last tasks if there are many, and what would be
 // right.
-func Told(round []int, name func(int) string) (value, want string) {
+func DescribeCycle(round []int, name func(int) string) (value, want string) {
 	shown := round[max(0, len(round)-4):]
 	for i, t := range shown {
 		if i > 0 {

@@ -17,11 +17,11 @@ type Need struct {
 	Files    int   // how many
 }
 
-// Join puts the needs of each pair of tasks together: a child waits for all the
+// JoinNeeds puts the needs of each pair of tasks together: a child waits for all the
 // files of a parent, one after another, not for the largest alone. The result is
 // sorted by child, then by parent. A sum that is too large to count stays at the
 // largest number that is not.
-func Join(needs []Need) []Need {
+func JoinNeeds(needs []Need) []Need {
 	slices.SortFunc(needs, func(x, y Need) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.From, y.From)) })
 	var pairs []Need
 	for _, n := range needs {

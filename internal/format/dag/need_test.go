@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheFilesOfAPairOfTasksAreAddedUp(t *testing.T) {
-	got := Join([]Need{
+	got := JoinNeeds([]Need{
 		{From: 1, To: 2, Bytes: 873e6, Files: 1}, {From: 0, To: 2, Bytes: NoFile}, {From: 1, To: 2, Bytes: NoFile},
 		{From: 1, To: 2, Bytes: 873e6, Files: 1}, {From: 0, To: 1, Bytes: NoFile}, {From: 0, To: 1, Bytes: 0, Files: 1},
 	})
@@ -24,7 +24,7 @@ func TestASumThatCannotBeCountedStaysAtTheLargestNumber(t *testing.T) {
 	for range 20 {
 		needs = append(needs, Need{From: 0, To: 1, Bytes: 1 << 60, Files: 1})
 	}
-	if got := Join(needs); len(got) != 1 || got[0].Bytes != math.MaxInt64 || got[0].Files != 20 {
+	if got := JoinNeeds(needs); len(got) != 1 || got[0].Bytes != math.MaxInt64 || got[0].Files != 20 {
 		t.Errorf("%v", got)
 	}
 }

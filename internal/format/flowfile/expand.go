@@ -10,19 +10,19 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
-// wrong is a mistake in a field of one task. It keeps the first.
-func (r *reader) wrong(t *template, id, field, value, want string) {
+// taskError is a mistake in a field of one task. It keeps the first.
+func (r *reader) taskError(t *template, id, field, value, want string) {
 	if r.err == nil {
-		r.err = &badinput.Error{File: r.file, Line: t.line, Field: strings.TrimSpace("task " + strconv.Quote(clip(id)) + " " + field), Value: value, Want: want}
+		r.err = &badinput.Error{File: r.file, Line: t.line, Field: strings.TrimSpace("task " + strconv.Quote(clipID(id)) + " " + field), Value: value, Want: want}
 	}
 }
 
-// expand makes the instances of all tasks.
-func (r *reader) expand() {
+// expandTasks makes the instances of all tasks.
+func (r *reader) expandTasks() {
 	for i := range r.list {
 		t := &r.list[i]
 		if _, twice := r.kinds[t.id]; twice {
-			r.wrong(t, t.id, "id", "", "an id that no other task has")
+			r.taskError(t, t.id, "id", "", "an id that no other task has")
 			return
 		}
 		r.kinds[t.id] = nil
@@ -34,21 +34,21 @@ func (r *reader) expand() {
 			}
 		}
 		if len(r.flow.Tasks)+count > maxTasks {
-			r.wrong(t, t.id, "sweep", "", "at most "+strconv.Itoa(maxTasks)+" tasks in all, instances counted one by one")
+			r.taskError(t, t.id, "sweep", "", "at most "+strconv.Itoa(maxTasks)+" tasks in all, instances counted one by one")
 			return
 		}
-		r.instances(t, 0, nil)
+		r.expandInstances(t, 0, nil)
 		if r.err != nil {
 			return
 		}
 	}
 }
 
-// instances goes through the values of the parameters, those of the last first.
-func (r *reader) instances(t *template, at int, chosen []string) {
+// expandInstances goes through the values of the parameters, those of the last first.
+func (r *reader) expandInstances(t *template, at int, chosen []string) {
 	if at < len(t.sweep) {
 		for _, v := range t.sweep[at].values {
-			r.instances(t, at+1, append(chosen, v))
+			r.expandInstances(t, at+1, append(chosen, v))
 		}
 		return
 	}
@@ -61,20 +61,20 @@ func (r *reader) instances(t *template, at int, chosen []string) {
 		pairs = append(pairs, "{"+t.sweep[i].name+"}", v)
 		id += "-" + v
 	}
-	if _, twice := r.index[id]; twice || id != t.id && r.written(id) {
-		r.wrong(t, id, "id", "", "an id that no other task has; instances of a sweep are called by their values")
+	if _, twice := r.index[id]; twice || id != t.id && r.isWritten(id) {
+		r.taskError(t, id, "id", "", "an id that no other task has; instances of a sweep are called by their values")
 		return
 	}
 	fill := strings.NewReplacer(pairs...)
-	task := Task{ID: id, Kind: len(r.flow.Kinds) - 1, Estimate: t.estimate, On: t.on, Job: filled(t.job, fill)}
+	task := Task{ID: id, Kind: len(r.flow.Kinds) - 1, Estimate: t.estimate, On: t.on, Job: fillJob(t.job, fill)}
 	if t.model != nil {
 		text := fill.Replace(t.size)
 		size, err := strconv.ParseFloat(text, 64)
 		if err == nil {
-			err = t.model.Estimate(task.Job, size)
+			err = t.model.EstimateJob(task.Job, size)
 		}
 		if err != nil {
-			r.wrong(t, id, "estimate size", text, "a size at which the model can say what the program needs: "+err.Error())
+			r.taskError(t, id, "estimate size", text, "a size at which the model can say what the program needs: "+err.Error())
 			return
 		}
 		task.Estimate = task.Job.Estimate
@@ -83,7 +83,7 @@ func (r *reader) instances(t *template, at int, chosen []string) {
 		task.Inputs = append(task.Inputs, fill.Replace(in))
 	}
 	for _, o := range t.outputs {
-		for _, name := range ranged(fill.Replace(o.Name)) {
+		for _, name := range expandRange(fill.Replace(o.Name)) {
 			task.Outputs = append(task.Outputs, Output{name, o.Bytes})
 		}
 	}
@@ -92,12 +92,12 @@ func (r *reader) instances(t *template, at int, chosen []string) {
 	r.flow.Tasks = append(r.flow.Tasks, task)
 }
 
-func (r *reader) written(id string) bool {
+func (r *reader) isWritten(id string) bool {
 	return slices.ContainsFunc(r.list, func(t template) bool { return t.id == id })
 }
 
-// filled is a job with the values of an instance in it.
-func filled(j *jobfile.Job, fill *strings.Replacer) *jobfile.Job {
+// fillJob is a job with the values of an instance in it.
+func fillJob(j *jobfile.Job, fill *strings.Replacer) *jobfile.Job {
 	c := *j
 	c.Argv = slices.Clone(j.Argv)
 	for i := range c.Argv {
@@ -111,20 +111,20 @@ func filled(j *jobfile.Job, fill *strings.Replacer) *jobfile.Job {
 	return &c
 }
 
-// ranged writes out a range of files: part.{1-4}.
-func ranged(file string) []string {
+// expandRange writes out a range of files: part.{1-4}.
+func expandRange(file string) []string {
 	before, rest, ok := strings.Cut(file, "{")
 	text, after, closed := strings.Cut(rest, "}")
 	if !ok || !closed || !strings.Contains(text, "-") {
 		return []string{file}
 	}
-	values, err := span(text)
+	values, err := parseSpan(text)
 	if err != nil {
 		return []string{file}
 	}
 	var all []string
 	for _, v := range values {
-		for _, tail := range ranged(after) {
+		for _, tail := range expandRange(after) {
 			all = append(all, before+v+tail)
 			if len(all) > maxTasks {
 				return all

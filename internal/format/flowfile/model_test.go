@@ -19,10 +19,10 @@ func TestAModelEstimatesEachInstanceBySize(t *testing.T) {
 	for _, n := range []float64{100, 200, 400, 800} { // a millisecond for each unit
 		m.Runs = append(m.Runs, perfmodel.Run{Size: n, Count: 1e6 * n, CPU: 1e-3 * n, Faults: 70, Runs: 5})
 	}
-	if err := m.Build(); err != nil {
+	if err := m.BuildCurves(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := m.Encode()
+	text, err := m.EncodeFile()
 	if err != nil {
 		t.Fatal(err)
 	}

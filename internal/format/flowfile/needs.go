@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/dag"
 )
 
-func (r *reader) template(t int) *template { return &r.list[r.flow.Tasks[t].Kind] }
+func (r *reader) templateOf(t int) *template { return &r.list[r.flow.Tasks[t].Kind] }
 
-// needs finds who waits for whom.
-func (r *reader) needs() {
-	makers := r.makers()
+// findNeeds finds who waits for whom.
+func (r *reader) findNeeds() {
+	makers := r.findMakers()
 	if r.err != nil {
 		return
 	}
@@ -25,13 +25,13 @@ func (r *reader) needs() {
 	}
 	slices.Sort(names)
 	for t := range r.flow.Tasks {
-		r.reads(t, makers, names)
-		r.after(t)
+		r.resolveInputs(t, makers, names)
+		r.addDependencies(t)
 		if r.err != nil {
 			return
 		}
 	}
-	r.flow.Needs = dag.Join(r.flow.Needs)
+	r.flow.Needs = dag.JoinNeeds(r.flow.Needs)
 }
 
 type made struct {
@@ -39,8 +39,8 @@ type made struct {
 	bytes int64
 }
 
-// makers are the tasks that make each file.
-func (r *reader) makers() map[string]made {
+// findMakers are the tasks that make each file.
+func (r *reader) findMakers() map[string]made {
 	makers := map[string]made{}
 	for t := range r.flow.Tasks {
 		task := &r.flow.Tasks[t]
@@ -48,9 +48,9 @@ func (r *reader) makers() map[string]made {
 			if other, twice := makers[o.Name]; twice {
 				who := "it names it twice"
 				if other.by != t {
-					who = "task " + strconv.Quote(clip(r.flow.Tasks[other.by].ID)) + " makes it too"
+					who = "task " + strconv.Quote(clipID(r.flow.Tasks[other.by].ID)) + " makes it too"
 				}
-				r.wrong(r.template(t), task.ID, "outputs", o.Name, "a file that no other task makes; "+who)
+				r.taskError(r.templateOf(t), task.ID, "outputs", o.Name, "a file that no other task makes; "+who)
 				return nil
 			}
 			makers[o.Name] = made{t, o.Bytes}
@@ -59,23 +59,23 @@ func (r *reader) makers() map[string]made {
 	return makers
 }
 
-// reads finds the makers of what a task reads. A pattern means all files that match
+// resolveInputs finds the makers of what a task reads. A pattern means all files that match
 // and that a task makes, or that are there; it is written out.
-func (r *reader) reads(t int, makers map[string]made, names []string) {
+func (r *reader) resolveInputs(t int, makers map[string]made, names []string) {
 	task := &r.flow.Tasks[t]
 	var inputs []string
 	for _, in := range task.Inputs {
-		for _, one := range ranged(in) {
+		for _, one := range expandRange(in) {
 			if !strings.ContainsAny(one, "*?[") {
 				inputs = append(inputs, one)
 				continue
 			}
-			found := matching(one, names)
+			found := matchNames(one, names)
 			if len(found) == 0 {
-				found = r.lying(one)
+				found = r.matchingFiles(one)
 			}
 			if len(found) == 0 {
-				r.wrong(r.template(t), task.ID, "inputs", in, "files that a task makes, or that are in "+r.flow.Dir+"; none matches")
+				r.taskError(r.templateOf(t), task.ID, "inputs", in, "files that a task makes, or that are in "+r.flow.Dir+"; none matches")
 				return
 			}
 			inputs = append(inputs, found...)
@@ -86,16 +86,16 @@ func (r *reader) reads(t int, makers map[string]made, names []string) {
 	for _, in := range task.Inputs {
 		m, ok := makers[in]
 		if ok && m.by == t {
-			r.wrong(r.template(t), task.ID, "inputs", in, "a file of another task, or one that is there; it makes this one itself")
+			r.taskError(r.templateOf(t), task.ID, "inputs", in, "a file of another task, or one that is there; it makes this one itself")
 			return
 		}
 		if ok {
-			r.need(Need{From: m.by, To: t, Bytes: m.bytes, Files: 1})
+			r.addNeed(Need{From: m.by, To: t, Bytes: m.bytes, Files: 1})
 		}
 	}
 }
 
-func matching(pattern string, names []string) []string {
+func matchNames(pattern string, names []string) []string {
 	var found []string
 	for _, n := range names {
 		if ok, _ := path.Match(pattern, n); ok {
@@ -105,9 +105,9 @@ func matching(pattern string, names []string) []string {
 	return found
 }
 
-// lying are the files of the flow's folder that match a pattern.
-func (r *reader) lying(pattern string) []string {
-	files, _ := filepath.Glob(filepath.Join(escape(r.flow.Dir), pattern))
+// matchingFiles are the files of the flow's folder that match a pattern.
+func (r *reader) matchingFiles(pattern string) []string {
+	files, _ := filepath.Glob(filepath.Join(escapePattern(r.flow.Dir), pattern))
 	var found []string
 	for _, f := range files {
 		if rel, err := filepath.Rel(r.flow.Dir, f); err == nil {
@@ -117,42 +117,42 @@ func (r *reader) lying(pattern string) []string {
 	return found
 }
 
-// escape keeps the name of a folder from being a pattern.
-func escape(dir string) string {
+// escapePattern keeps the name of a folder from being a pattern.
+func escapePattern(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-func (r *reader) need(n Need) {
+func (r *reader) addNeed(n Need) {
 	if len(r.flow.Needs) >= maxNeeds {
-		r.wrong(r.template(n.To), r.flow.Tasks[n.To].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
+		r.taskError(r.templateOf(n.To), r.flow.Tasks[n.To].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
 		return
 	}
 	r.flow.Needs = append(r.flow.Needs, n)
 }
 
-func (r *reader) after(t int) {
-	for _, id := range r.template(t).after {
+func (r *reader) addDependencies(t int) {
+	for _, id := range r.templateOf(t).after {
 		others, ok := r.kinds[id]
 		if one, exact := r.index[id]; !ok && exact {
 			others, ok = []int{one}, true
 		}
 		if !ok {
-			r.wrong(r.template(t), r.flow.Tasks[t].ID, "after", id, "the id of a task")
+			r.taskError(r.templateOf(t), r.flow.Tasks[t].ID, "after", id, "the id of a task")
 			return
 		}
 		for _, other := range others {
 			if r.flow.Tasks[other].Kind == r.flow.Tasks[t].Kind {
-				r.wrong(r.template(t), r.flow.Tasks[t].ID, "after", id, "another task; none can wait for itself")
+				r.taskError(r.templateOf(t), r.flow.Tasks[t].ID, "after", id, "another task; none can wait for itself")
 				return
 			}
-			r.need(Need{From: other, To: t, Bytes: dag.NoFile})
+			r.addNeed(Need{From: other, To: t, Bytes: dag.NoFile})
 		}
 	}
 }
 
-// there looks for the files that no task makes.
-func (r *reader) there() {
-	made := r.makers()
+// checkFilesExist looks for the files that no task makes.
+func (r *reader) checkFilesExist() {
+	made := r.findMakers()
 	seen := map[string]bool{}
 	for t := range r.flow.Tasks {
 		for _, in := range r.flow.Tasks[t].Inputs {
@@ -161,16 +161,16 @@ func (r *reader) there() {
 			}
 			seen[in] = true
 			if _, err := os.Stat(filepath.Join(r.flow.Dir, in)); err != nil {
-				r.wrong(r.template(t), r.flow.Tasks[t].ID, "inputs", in, "a file that a task makes, or that is in "+r.flow.Dir+"; there is none")
+				r.taskError(r.templateOf(t), r.flow.Tasks[t].ID, "inputs", in, "a file that a task makes, or that is in "+r.flow.Dir+"; there is none")
 				return
 			}
 		}
 	}
 }
 
-// acyclic refuses tasks that wait for each other.
-func (r *reader) acyclic() {
-	round := dag.Cycle(len(r.flow.Tasks), func(yield func(int, int) bool) {
+// checkAcyclic refuses tasks that wait for each other.
+func (r *reader) checkAcyclic() {
+	round := dag.FindCycle(len(r.flow.Tasks), func(yield func(int, int) bool) {
 		for _, n := range r.flow.Needs {
 			if !yield(n.From, n.To) {
 				return
@@ -180,7 +180,7 @@ func (r *reader) acyclic() {
 	if round == nil {
 		return
 	}
-	value, want := dag.Told(round, func(t int) string { return clip(r.flow.Tasks[t].ID) })
+	value, want := dag.DescribeCycle(round, func(t int) string { return clipID(r.flow.Tasks[t].ID) })
 	at := round[len(round)-1]
-	r.wrong(r.template(at), r.flow.Tasks[at].ID, "inputs", value, want)
+	r.taskError(r.templateOf(at), r.flow.Tasks[at].ID, "inputs", value, want)
 }

@@ -66,10 +66,10 @@ func Parse(file, dir string, data []byte, o jobfile.Options) (*Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.top(top); top.Err() != nil {
-		return nil, r.named(top.Err())
+	if r.readTop(top); top.Err() != nil {
+		return nil, r.nameTask(top.Err())
 	}
-	for _, step := range []func(){r.expand, r.needs, r.there, r.acyclic} {
+	for _, step := range []func(){r.expandTasks, r.findNeeds, r.checkFilesExist, r.checkAcyclic} {
 		if step(); r.err != nil {
 			return nil, r.err
 		}
@@ -77,26 +77,26 @@ func Parse(file, dir string, data []byte, o jobfile.Options) (*Flow, error) {
 	return r.flow, nil
 }
 
-func (r *reader) top(top yamlfile.Value) {
-	found := top.Mapping(
-		yamlfile.Key("version", func(v yamlfile.Value) {
-			if text := v.Text("the version of the format, 1"); text != strconv.Itoa(Version) && !v.Failed() {
-				v.Wrong("1, the version of this format that is read")
+func (r *reader) readTop(top yamlfile.Value) {
+	found := top.ReadMapping(
+		yamlfile.ReadField("version", func(v yamlfile.Value) {
+			if text := v.Text("the version of the format, 1"); text != strconv.Itoa(Version) && !v.HasFailed() {
+				v.ReportWrong("1, the version of this format that is read")
 			}
 		}),
-		yamlfile.Key("name", func(v yamlfile.Value) { r.flow.Name = name(v) }),
-		yamlfile.Key("files", func(v yamlfile.Value) { r.files = paths(v, "files that every task gets") }),
-		yamlfile.Key("tasks", r.tasks),
+		yamlfile.ReadField("name", func(v yamlfile.Value) { r.flow.Name = readName(v) }),
+		yamlfile.ReadField("files", func(v yamlfile.Value) { r.files = readPaths(v, "files that every task gets") }),
+		yamlfile.ReadField("tasks", r.readTasks),
 	)
-	found.Need("version", "1")
-	found.Need("tasks", "the tasks of the workflow")
+	found.RequireField("version", "1")
+	found.RequireField("tasks", "the tasks of the workflow")
 	if r.flow.Name == "" {
-		r.flow.Name = clean(strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file)))
+		r.flow.Name = cleanName(strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file)))
 	}
 }
 
-// clean makes a name of the name of a file.
-func clean(s string) string {
+// cleanName makes a name of the name of a file.
+func cleanName(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)) {
 			return c
@@ -109,53 +109,53 @@ func clean(s string) string {
 	return s
 }
 
-func (r *reader) tasks(v yamlfile.Value) {
-	for item := range v.List("tasks: each with an id and what to run") {
-		r.task(item)
+func (r *reader) readTasks(v yamlfile.Value) {
+	for item := range v.EachItem("tasks: each with an id and what to run") {
+		r.readTask(item)
 	}
 	if v.Kind() == yamlfile.List && v.Len() == 0 {
-		v.Wrong("at least one task; there is none")
+		v.ReportWrong("at least one task; there is none")
 	}
 }
 
-func (r *reader) task(v yamlfile.Value) {
+func (r *reader) readTask(v yamlfile.Value) {
 	t := template{line: v.Line()}
 	at := len(r.list)
 	r.list = append(r.list, t)
 	job, found, err := jobfile.ReadTask(v, r.opt,
-		yamlfile.Key("id", func(v yamlfile.Value) { t.id = name(v); r.list[at].id = t.id }),
-		yamlfile.Key("inputs", func(v yamlfile.Value) { t.inputs = paths(v, "files") }),
-		yamlfile.Key("outputs", func(v yamlfile.Value) { t.outputs = outputs(v) }),
-		yamlfile.Key("after", func(v yamlfile.Value) { t.after = list(v, "ids of tasks", name) }),
-		yamlfile.Key("sweep", func(v yamlfile.Value) { t.sweep = sweep(v) }),
-		yamlfile.Key("estimate", func(v yamlfile.Value) { r.estimate(v, &t) }),
+		yamlfile.ReadField("id", func(v yamlfile.Value) { t.id = readName(v); r.list[at].id = t.id }),
+		yamlfile.ReadField("inputs", func(v yamlfile.Value) { t.inputs = readPaths(v, "files") }),
+		yamlfile.ReadField("outputs", func(v yamlfile.Value) { t.outputs = readOutputs(v) }),
+		yamlfile.ReadField("after", func(v yamlfile.Value) { t.after = readList(v, "ids of tasks", readName) }),
+		yamlfile.ReadField("sweep", func(v yamlfile.Value) { t.sweep = readSweep(v) }),
+		yamlfile.ReadField("estimate", func(v yamlfile.Value) { r.readEstimate(v, &t) }),
 	)
-	found.Need("id", "a name for the task")
+	found.RequireField("id", "a name for the task")
 	if err != nil {
 		var bad *badinput.Error
 		if errors.As(err, &bad) && bad.Line == 0 {
 			bad.Line = v.Line()
 		}
-		v.Adopt(r.under(at, err))
+		v.AdoptError(r.locateError(at, err))
 		return
 	}
 	t.job = job
 	r.list[at] = t
 }
 
-// under says in which task a field is.
-func (r *reader) under(at int, err error) error {
+// locateError says in which task a field is.
+func (r *reader) locateError(at int, err error) error {
 	var bad *badinput.Error
 	if errors.As(err, &bad) && r.list[at].id != "" && !strings.HasPrefix(bad.Field, "task") {
 		located := *bad
-		located.Field = strings.TrimSpace("task " + strconv.Quote(clip(r.list[at].id)) + " " + bad.Field)
+		located.Field = strings.TrimSpace("task " + strconv.Quote(clipID(r.list[at].id)) + " " + bad.Field)
 		return &located
 	}
 	return err
 }
 
-// named puts the name of a task in the place of its number.
-func (r *reader) named(err error) error {
+// nameTask puts the name of a task in the place of its number.
+func (r *reader) nameTask(err error) error {
 	var bad *badinput.Error
 	if !errors.As(err, &bad) {
 		return err
@@ -168,11 +168,11 @@ func (r *reader) named(err error) error {
 	}
 	located := *bad
 	located.Field = strings.TrimPrefix(field, ".")
-	return r.under(at, &located)
+	return r.locateError(at, &located)
 }
 
-// clip shortens an id that would fill the terminal.
-func clip(id string) string {
+// clipID shortens an id that would fill the terminal.
+func clipID(id string) string {
 	if r := []rune(id); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}
@@ -181,91 +181,91 @@ func clip(id string) string {
 
 const maxName = 100
 
-func name(v yamlfile.Value) string {
+func readName(v yamlfile.Value) string {
 	text := v.Text("a name")
-	if !v.Failed() && (text == "" || len(text) > maxName || clean(text) != text) {
-		v.Wrong("a name of letters, digits and . _ - (at most " + strconv.Itoa(maxName) + ")")
+	if !v.HasFailed() && (text == "" || len(text) > maxName || cleanName(text) != text) {
+		v.ReportWrong("a name of letters, digits and . _ - (at most " + strconv.Itoa(maxName) + ")")
 	}
 	return text
 }
 
-// list reads a list, or a single value as a list of one.
-func list(v yamlfile.Value, of string, read func(yamlfile.Value) string) []string {
+// readList reads a list, or a single value as a list of one.
+func readList(v yamlfile.Value, of string, read func(yamlfile.Value) string) []string {
 	if v.Kind() == yamlfile.Scalar {
 		return []string{read(v)}
 	}
 	var items []string
-	for item := range v.List(of) {
+	for item := range v.EachItem(of) {
 		items = append(items, read(item))
 	}
 	return items
 }
 
-func paths(v yamlfile.Value, of string) []string { return list(v, of, inside) }
+func readPaths(v yamlfile.Value, of string) []string { return readList(v, of, readInsidePath) }
 
-// inside reads a path within the flow's folder.
-func inside(v yamlfile.Value) string {
+// readInsidePath reads a path within the flow's folder.
+func readInsidePath(v yamlfile.Value) string {
 	text := v.Text("a file")
-	if v.Failed() {
+	if v.HasFailed() {
 		return ""
 	}
 	clean := path.Clean(text)
 	if _, err := path.Match(clean, ""); text == "" || err != nil || strings.ContainsAny(text, "\x00\n") || path.IsAbs(clean) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
-		v.Wrong("a file within the folder of the workflow, such as part.{i} or out/*.csv")
+		v.ReportWrong("a file within the folder of the workflow, such as part.{i} or out/*.csv")
 	}
 	return clean
 }
 
-// outputs reads names, or names with sizes.
-func outputs(v yamlfile.Value) []Output {
+// readOutputs reads names, or names with sizes.
+func readOutputs(v yamlfile.Value) []Output {
 	one := func(v yamlfile.Value) Output {
 		if v.Kind() != yamlfile.Mapping {
-			return Output{Name: inside(v)}
+			return Output{Name: readInsidePath(v)}
 		}
 		var o Output
-		found := v.Mapping(yamlfile.Set("file", &o.Name, inside), yamlfile.Key("size", func(v yamlfile.Value) { o.Bytes = v.Size(0) }))
-		found.Need("file", "the name of the file")
+		found := v.ReadMapping(yamlfile.StoreField("file", &o.Name, readInsidePath), yamlfile.ReadField("size", func(v yamlfile.Value) { o.Bytes = v.Size(0) }))
+		found.RequireField("file", "the name of the file")
 		return o
 	}
 	if v.Kind() != yamlfile.List {
 		return []Output{one(v)}
 	}
 	var items []Output
-	for item := range v.List("files") {
+	for item := range v.EachItem("files") {
 		o := one(item)
-		if strings.ContainsAny(o.Name, "*?[") && !item.Failed() {
-			item.Wrong("the name of a file; what a task makes is named without * and ?, so that it is known who waits for it")
+		if strings.ContainsAny(o.Name, "*?[") && !item.HasFailed() {
+			item.ReportWrong("the name of a file; what a task makes is named without * and ?, so that it is known who waits for it")
 		}
 		items = append(items, o)
 	}
 	return items
 }
 
-// estimate reads a time, one for each cluster, or a model of the program and a size.
-func (r *reader) estimate(v yamlfile.Value, t *template) {
+// readEstimate reads a time, one for each cluster, or a model of the program and a size.
+func (r *reader) readEstimate(v yamlfile.Value, t *template) {
 	if v.Kind() != yamlfile.Mapping {
 		t.estimate = v.PositiveDuration()
 		return
 	}
 	t.on = map[string]time.Duration{}
-	for key, value := range v.Entries("clusters and how long the task runs there, or model and size") {
-		switch name(key) {
+	for key, value := range v.EachEntry("clusters and how long the task runs there, or model and size") {
+		switch readName(key) {
 		case "model":
-			t.model = r.model(value)
+			t.model = r.readModel(value)
 		case "size":
 			t.size = value.Text("the size at which the program is to run, such as 4000 or {n}")
 		default:
-			t.on[name(key)] = value.PositiveDuration()
+			t.on[readName(key)] = value.PositiveDuration()
 		}
 	}
-	if (t.model != nil || t.size != "") && (t.model == nil || t.size == "" || len(t.on) > 0) && !v.Failed() {
-		v.Wrong("both a model and a size, and nothing else; or clusters and how long the task runs there")
+	if (t.model != nil || t.size != "") && (t.model == nil || t.size == "" || len(t.on) > 0) && !v.HasFailed() {
+		v.ReportWrong("both a model and a size, and nothing else; or clusters and how long the task runs there")
 	}
 }
 
-func (r *reader) model(v yamlfile.Value) *jobfile.Model {
+func (r *reader) readModel(v yamlfile.Value) *jobfile.Model {
 	file := v.Text("a file that godwit model fit wrote")
-	if v.Failed() {
+	if v.HasFailed() {
 		return nil
 	}
 	if !filepath.IsAbs(file) {
@@ -273,33 +273,33 @@ func (r *reader) model(v yamlfile.Value) *jobfile.Model {
 	}
 	m, err := jobfile.ReadModel(file)
 	if err != nil {
-		v.Wrong(err.Error())
+		v.ReportWrong(err.Error())
 	}
 	return m
 }
 
-// sweep reads the values of parameters.
-func sweep(v yamlfile.Value) []parameter {
+// readSweep reads the values of parameters.
+func readSweep(v yamlfile.Value) []parameter {
 	var all []parameter
-	for key, value := range v.Entries("parameters and their values, such as {i: 1-110}") {
+	for key, value := range v.EachEntry("parameters and their values, such as {i: 1-110}") {
 		p := parameter{name: key.Text("a parameter")}
-		if !isParameter(p.name) && !v.Failed() {
-			key.Wrong("a parameter's name of letters, digits and _")
+		if !isParameter(p.name) && !v.HasFailed() {
+			key.ReportWrong("a parameter's name of letters, digits and _")
 		}
 		if value.Kind() == yamlfile.List {
-			for item := range value.List("values") {
-				p.values = append(p.values, name(item))
+			for item := range value.EachItem("values") {
+				p.values = append(p.values, readName(item))
 			}
 		} else {
 			text := value.Text("a range such as 1-110 or 0-90:10, or a list of values")
-			values, err := span(text)
-			if err != nil && !value.Failed() {
-				value.Wrong(err.Error())
+			values, err := parseSpan(text)
+			if err != nil && !value.HasFailed() {
+				value.ReportWrong(err.Error())
 			}
 			p.values = values
 		}
 		if len(p.values) == 0 {
-			value.Wrong("at least one value")
+			value.ReportWrong("at least one value")
 		}
 		all = append(all, p)
 	}
@@ -314,8 +314,8 @@ func isParameter(s string) bool {
 	return ok
 }
 
-// span reads 7, 1-110 and 0-90:10.
-func span(text string) ([]string, error) {
+// parseSpan reads 7, 1-110 and 0-90:10.
+func parseSpan(text string) ([]string, error) {
 	bad := fmt.Errorf("a range such as 1-110 or 0-90:10, or a list of values, at most %d", maxTasks)
 	text, step, stepped := strings.Cut(text, ":")
 	first, last, ranged := strings.Cut(text, "-")

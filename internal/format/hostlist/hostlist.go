@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Most is how many hosts a list may name, as in Slurm itself.
-const Most = 1 << 16
+// MaxHosts is how many hosts a list may name, as in Slurm itself.
+const MaxHosts = 1 << 16
 
-// Unfold writes a list out. What is no list, as a whole, gives nothing: half of
+// ExpandList writes a list out. What is no list, as a whole, gives nothing: half of
 // one would be worse than none.
-func Unfold(list string) []string {
+func ExpandList(list string) []string {
 	var hosts []string
 	for _, item := range splitOutside(strings.TrimSpace(list)) {
 		if item == "" {
 			continue
 		}
-		some, ok := unfoldOne(item, Most-len(hosts))
+		some, ok := unfoldOne(item, MaxHosts-len(hosts))
 		if !ok {
 			return nil
 		}
@@ -55,7 +55,7 @@ func unfoldOne(s string, room int) ([]string, bool) {
 	hosts := []string{""}
 	for s != "" {
 		plain, rest, more := strings.Cut(s, "[")
-		if strings.ContainsFunc(plain, foreign) {
+		if strings.ContainsFunc(plain, isForeign) {
 			return nil, false
 		}
 		ends := []string{""}
@@ -78,8 +78,8 @@ func unfoldOne(s string, room int) ([]string, bool) {
 	return hosts, len(hosts) <= room
 }
 
-// foreign is what stands in no name of a host.
-func foreign(r rune) bool {
+// isForeign is what stands in no name of a host.
+func isForeign(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 
@@ -91,8 +91,8 @@ func unfoldNumbers(s string, room int) ([]string, bool) {
 		if !is {
 			last = first
 		}
-		from, ok1 := number(first)
-		to, ok2 := number(last)
+		from, ok1 := parseNumber(first)
+		to, ok2 := parseNumber(last)
 		if !ok1 || !ok2 || to < from || to-from >= room-len(list) {
 			return nil, false
 		}
@@ -103,8 +103,8 @@ func unfoldNumbers(s string, room int) ([]string, bool) {
 	return list, true
 }
 
-// number reads digits alone: neither signs nor blanks.
-func number(s string) (int, bool) {
+// parseNumber reads digits alone: neither signs nor blanks.
+func parseNumber(s string) (int, bool) {
 	const longest = 18 // that always fit
 	if s == "" || len(s) > longest || strings.Trim(s, "0123456789") != "" {
 		return 0, false

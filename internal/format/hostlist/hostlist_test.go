@@ -20,7 +20,7 @@ func TestListsAreUnfoldedAsSlurmDoes(t *testing.T) {
 		",,a":               "a",
 		" n1\n":             "n1",
 	} {
-		if got := strings.Join(Unfold(list), " "); got != want {
+		if got := strings.Join(ExpandList(list), " "); got != want {
 			t.Errorf("%q: %q, want %q", list, got, want)
 		}
 	}
@@ -29,11 +29,11 @@ func TestListsAreUnfoldedAsSlurmDoes(t *testing.T) {
 func TestWhatIsNoListGivesNothing(t *testing.T) {
 	for _, list := range []string{"", "(null)", "(Priority)", "n[1-", "n[x-y]", "n[-5]", "n[3-1]", "n[]", "n[1,]", "]n[1]", "n[[1]]", "n[+1]", "n[1 ]", "a b", "a,n[1-",
 		"n[1-999999999]", "n[1-99999999999999999999]", "a[1-60000]b[1-60000]", "a[1-60000],b[1-60000]", "a\x00b", "a'b", "a;b", "$x", "a/b"} {
-		if got := Unfold(list); got != nil {
+		if got := ExpandList(list); got != nil {
 			t.Errorf("%q: %d hosts", list, len(got))
 		}
 	}
-	if n := len(Unfold("a[1-65536]")); n != Most {
+	if n := len(ExpandList("a[1-65536]")); n != MaxHosts {
 		t.Errorf("%d hosts", n)
 	}
 }
@@ -43,11 +43,11 @@ func FuzzUnfold(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
-		hosts := Unfold(list)
-		if len(hosts) > Most {
+		hosts := ExpandList(list)
+		if len(hosts) > MaxHosts {
 			t.Errorf("%d hosts", len(hosts))
 		}
-		if again := Unfold(strings.Join(hosts, ",")); !slices.Equal(again, hosts) {
+		if again := ExpandList(strings.Join(hosts, ",")); !slices.Equal(again, hosts) {
 			t.Errorf("%q: %q, and that again: %q", list, hosts, again)
 		}
 	})

@@ -71,9 +71,9 @@ func isJob(text string) bool {
 	return err == nil
 }
 
-// Number is the number of the job, and the index in the array if it names one;
+// JobNumber is the number of the job, and the index in the array if it names one;
 // false if it is a name.
-func (d *Dependency) Number() (id int64, index int, inArray, ok bool) {
+func (d *Dependency) JobNumber() (id int64, index int, inArray, ok bool) {
 	number, at, inArray := strings.Cut(d.Job, "_")
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id < 1 {
@@ -91,7 +91,7 @@ func (d *Dependency) Number() (id int64, index int, inArray, ok bool) {
 func applyAfter(d *draft, value string) error {
 	list, err := parseAfter(value, WentWell)
 	if err == nil {
-		d.replace("after", func() { d.After = nil })
+		d.replaceList("after", func() { d.After = nil })
 		d.After = append(d.After, list...)
 	}
 	return err

@@ -41,8 +41,8 @@ func (a ArrayRange) Indices() []int {
 	return list
 }
 
-// sound says whether no file or flag is needed to know what is meant.
-func (a ArrayRange) sound() bool {
+// isSound says whether no file or flag is needed to know what is meant.
+func (a ArrayRange) isSound() bool {
 	if a == (ArrayRange{}) {
 		return true
 	}
@@ -69,7 +69,7 @@ func parseArray(s string) (ArrayRange, error) {
 		a, err = parseRange(text)
 	}
 	if err == nil && limited {
-		a.AtOnce, err = index(atOnce, 1, maxIndex)
+		a.AtOnce, err = parseIndex(atOnce, 1, maxIndex)
 	}
 	if err != nil {
 		return ArrayRange{}, fmt.Errorf("%s%w", wantArray, err)
@@ -127,10 +127,10 @@ func parseRange(text string) (ArrayRange, error) {
 	}
 	a := ArrayRange{Step: 1}
 	var errs [3]error
-	a.First, errs[0] = index(first, 0, maxIndex)
-	a.Last, errs[1] = index(last, 0, maxIndex)
+	a.First, errs[0] = parseIndex(first, 0, maxIndex)
+	a.Last, errs[1] = parseIndex(last, 0, maxIndex)
 	if stepped {
-		a.Step, errs[2] = index(step, 1, maxIndex)
+		a.Step, errs[2] = parseIndex(step, 1, maxIndex)
 	}
 	switch err := cmp.Or(errs[0], errs[1], errs[2]); {
 	case err != nil:
@@ -143,8 +143,8 @@ func parseRange(text string) (ArrayRange, error) {
 	return a, nil
 }
 
-// index reads digits alone: a sign is no part of an index.
-func index(text string, from, to int) (int, error) {
+// parseIndex reads digits alone: a sign is no part of an index.
+func parseIndex(text string, from, to int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= from && n <= to && text[0] != '+' {
 		return n, nil
 	}

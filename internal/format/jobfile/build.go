@@ -26,22 +26,22 @@ type Build struct {
 // readBuild reads a section, or a command alone.
 func (d *draft) readBuild(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Build.Command = scalar(v, parseText)
+		d.Build.Command = readScalar(v, parseText)
 		return
 	}
-	d.mapping(v, "build.", d.build())
-	if d.Build.Command == "" && !v.Failed() {
-		v.Fail("", "command is missing: a shell line such as make")
+	d.readMapping(v, "build.", d.buildFields())
+	if d.Build.Command == "" && !v.HasFailed() {
+		v.ReportError("", "command is missing: a shell line such as make")
 	}
 }
 
-func (d *draft) build() []field {
+func (d *draft) buildFields() []field {
 	b := &d.Build
 	return []field{
-		set("command", &b.Command, parseText),
-		set("dir", &b.Dir, parseFolder),
-		list("outputs", "files within the folder of the build", &b.Outputs, parseInside),
-		list("needs", "libraries, such as fftw3", &b.Needs, parseLibrary),
+		scalarField("command", &b.Command, parseText),
+		scalarField("dir", &b.Dir, parseFolder),
+		listField("outputs", "files within the folder of the build", &b.Outputs, parseInside),
+		listField("needs", "libraries, such as fftw3", &b.Needs, parseLibrary),
 	}
 }
 
@@ -64,22 +64,22 @@ func parseLibrary(s string) (string, error) {
 // readEstimate reads a time, or a model of the program and a size.
 func (d *draft) readEstimate(v yamlfile.Value) {
 	if v.Kind() != yamlfile.Mapping {
-		d.Estimate = scalar(v, parseDuration)
+		d.Estimate = readScalar(v, parseDuration)
 		return
 	}
 	var file string
 	var size float64
-	found := v.Mapping(
-		yamlfile.Key("model", func(v yamlfile.Value) { file = scalar(v, parseText) }),
-		yamlfile.Key("size", func(v yamlfile.Value) { size = v.Positive(1e15) }),
+	found := v.ReadMapping(
+		yamlfile.ReadField("model", func(v yamlfile.Value) { file = readScalar(v, parseText) }),
+		yamlfile.ReadField("size", func(v yamlfile.Value) { size = v.PositiveNumber(1e15) }),
 	)
-	found.Need("model", "a file that godwit model fit wrote")
-	found.Need("size", "the size at which the program is to run")
-	if v.Failed() {
+	found.RequireField("model", "a file that godwit model fit wrote")
+	found.RequireField("size", "the size at which the program is to run")
+	if v.HasFailed() {
 		return
 	}
 	if err := d.estimateBy(file, size); err != nil {
-		v.Fail(file, err.Error())
+		v.ReportError(file, err.Error())
 	}
 }
 
@@ -88,9 +88,9 @@ const maxModel = 64 << 20
 
 // estimateBy has a model say what the job needs on the reference host.
 func (d *draft) estimateBy(file string, size float64) error {
-	m, err := ReadModel(d.absolute(file))
+	m, err := ReadModel(d.absolutePath(file))
 	if err == nil {
-		err = m.Estimate(&d.Job, size)
+		err = m.EstimateJob(&d.Job, size)
 	}
 	d.modelled = d.Estimate
 	return err
@@ -112,16 +112,16 @@ func ReadModel(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	m, err := perfmodel.Decode(text)
+	m, err := perfmodel.DecodeFile(text)
 	if err != nil {
 		return nil, errors.New("a model as godwit model fit writes it: " + err.Error())
 	}
 	return &Model{filepath.Base(path), m}, nil
 }
 
-// Estimate says in the job what it needs at a size.
-func (m *Model) Estimate(j *Job, size float64) error {
-	s, err := m.model.Reference(size)
+// EstimateJob says in the job what it needs at a size.
+func (m *Model) EstimateJob(j *Job, size float64) error {
+	s, err := m.model.ReferenceTime(size)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (m *Model) Estimate(j *Job, size float64) error {
 	return nil
 }
 
-// estimated forgets the model if an estimate on the command line went over it.
-func (d *draft) estimated() error {
+// dropOutdatedModel forgets the model if an estimate on the command line went over it.
+func (d *draft) dropOutdatedModel() error {
 	if d.Estimate != d.modelled {
 		d.EstimateBy, d.EstimateSpread = "", 0
 	}

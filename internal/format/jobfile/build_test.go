@@ -38,10 +38,10 @@ func writeModel(t *testing.T, dir string) {
 	for _, n := range []float64{100, 200, 400, 800} {
 		m.Runs = append(m.Runs, perfmodel.Run{Size: n, Count: 2e6 * n, CPU: 2e-3 * n, Faults: 70, Runs: 5})
 	}
-	err := m.Build()
+	err := m.BuildCurves()
 	if err == nil {
 		var text []byte
-		if text, err = m.Encode(); err == nil {
+		if text, err = m.EncodeFile(); err == nil {
 			err = os.WriteFile(filepath.Join(dir, "x.model"), text, 0o600)
 		}
 	}

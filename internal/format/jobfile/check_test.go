@@ -21,7 +21,7 @@ func TestAJobThatCannotBeRunAsItsKindIsRefused(t *testing.T) {
 		{core.Rigid, 1, 4, `kind "rigid": expected rigid or moldable`},
 		{core.Malleable + 1, 1, 1, "rigid or moldable"},
 	} {
-		err := (&Job{Argv: []string{"true"}, Kind: c.kind, Min: c.min, Max: c.max}).Check()
+		err := (&Job{Argv: []string{"true"}, Kind: c.kind, Min: c.min, Max: c.max}).CheckFields()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v with %d to %d processors: %v, want %q", c.kind, c.min, c.max, err, c.want)
 		}

@@ -13,15 +13,15 @@ func gridLine(line string) (string, bool) {
 	return strings.TrimSpace(rest), ok && (rest == "" || strings.ContainsRune(" \t-", rune(rest[0])))
 }
 
-// managed reads the lines of the batch system that a script was written for.
-func (d *draft) managed(name string, lines []scriptLine) error {
+// readManagerLines reads the lines of the batch system that a script was written for.
+func (d *draft) readManagerLines(name string, lines []scriptLine) error {
 	slurm, grid := false, false
 	for _, line := range lines {
 		slurm = slurm || line.head && strings.HasPrefix(line.text, "#SBATCH")
 		rest, ok := gridLine(line.text)
 		grid = grid || ok && strings.HasPrefix(rest, "-")
 	}
-	d.foreign(name, lines, slurm && grid)
+	d.warnForeignLines(name, lines, slurm && grid)
 	if i := slices.IndexFunc(lines, func(l scriptLine) bool { return l.windows }); i >= 0 && (slurm || grid) {
 		return &badinput.Error{File: name, Line: lines[i].n, Problem: "Windows line endings (CR LF), which no shell understands; dos2unix converts them"}
 	}
@@ -34,8 +34,8 @@ func (d *draft) managed(name string, lines []scriptLine) error {
 	return nil
 }
 
-// foreign says which lines are not read.
-func (d *draft) foreign(name string, lines []scriptLine, grid bool) {
+// warnForeignLines says which lines are not read.
+func (d *draft) warnForeignLines(name string, lines []scriptLine, grid bool) {
 	others := []struct{ prefix, calls, why string }{
 		{"#PBS", "PBS", "PBS lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
 		{"#BSUB", "LSF", "LSF lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
@@ -64,12 +64,12 @@ func (d *draft) fromSlurm(name string, lines []scriptLine) error {
 		case !line.head:
 			d.warnings = append(d.warnings, Warning{name, line.n, "#SBATCH", "left out: it stands below the first command, where Slurm does not read it either"})
 		default:
-			if err := s.read(name, line.n, rest); err != nil {
+			if err := s.readLine(name, line.n, rest); err != nil {
 				return err
 			}
 		}
 	}
-	return s.finish()
+	return s.finishJob()
 }
 
 // fromGridEngine reads the #$ lines wherever they stand, as qsub does.
@@ -80,16 +80,16 @@ func (d *draft) fromGridEngine(name string, lines []scriptLine) error {
 		if !ok || !line.head && !strings.HasPrefix(rest, "-") {
 			continue
 		}
-		if err := g.read(name, line.n, rest); err != nil {
+		if err := g.readLine(name, line.n, rest); err != nil {
 			return err
 		}
 	}
-	return g.finish()
+	return g.finishJob()
 }
 
-// hinted makes the signal that a batch system is to send before the end the one
+// applySaveSignal makes the signal that a batch system is to send before the end the one
 // that makes the program save itself, if it is known what it writes then.
-func (d *draft) hinted() error {
+func (d *draft) applySaveSignal() error {
 	if d.saveSignal == "" || d.Checkpoint.Signal != "" {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (d *draft) hinted() error {
 		d.at["checkpoint.signal"] = d.signalAt
 		return nil
 	}
-	d.warnings = append(d.warnings, Warning{d.signalAt.file, d.signalAt.line, d.signalAt.flag + " " + shorten(d.signalText),
+	d.warnings = append(d.warnings, Warning{d.signalAt.file, d.signalAt.line, d.signalAt.flag + " " + shortenValue(d.signalText),
 		"left out: with #GODWIT --checkpoint-file and the files that the program writes it is saved by this signal"})
 	return nil
 }

@@ -28,8 +28,8 @@ type Options struct {
 // Setting is a field given by a flag: deadline 20m.
 type Setting struct{ Name, Value string }
 
-// place is where a field was given.
-type place struct {
+// fieldOrigin is where a field was given.
+type fieldOrigin struct {
 	file string
 	line int
 	flag string // "--procs"; "" in a file
@@ -42,8 +42,8 @@ type place struct {
 type draft struct {
 	Job
 	opt      Options
-	at       map[string]place
-	from     place // of the flag that is being read
+	at       map[string]fieldOrigin
+	from     fieldOrigin // of the flag that is being read
 	warnings []Warning
 
 	isYAML   bool
@@ -61,15 +61,15 @@ type draft struct {
 	around   wrapping // what a job description has done around the program
 
 	saveSignal, signalText string // signal that a batch system is to send before the end
-	signalAt               place
+	signalAt               fieldOrigin
 }
 
 func newDraft(o Options) *draft {
-	return &draft{opt: o, at: map[string]place{}, Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
+	return &draft{opt: o, at: map[string]fieldOrigin{}, Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
 }
 
-// fail is a mistake in a field, told with the place where it was given.
-func (d *draft) fail(field, value, want string) error {
+// fieldError is a mistake in a field, told with the place where it was given.
+func (d *draft) fieldError(field, value, want string) error {
 	p := d.at[field]
 	e := &badinput.Error{File: p.file, Line: p.line, Field: field, Value: value, Want: want}
 	if p.flag != "" {
@@ -81,12 +81,12 @@ func (d *draft) fail(field, value, want string) error {
 	return e
 }
 
-func (d *draft) has(field string) bool { _, ok := d.at[field]; return ok }
+func (d *draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
 
-// finish checks the fields in the light of each other and fills in what follows
+// finishJob checks the fields in the light of each other and fills in what follows
 // from them.
-func (d *draft) finish() (*Job, error) {
-	for _, step := range []func() error{d.command, d.texts, d.talk, d.estimated, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
+func (d *draft) finishJob() (*Job, error) {
+	for _, step := range []func() error{d.buildCommand, d.checkTexts, d.buildPattern, d.dropOutdatedModel, d.settleSize, d.applySaveSignal, d.checkCheckpoint, d.resolveVariables, d.checkRetry, d.outputFiles} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -97,26 +97,26 @@ func (d *draft) finish() (*Job, error) {
 	return &d.Job, nil
 }
 
-// command makes argv of what is to be run.
-func (d *draft) command() error {
+// buildCommand makes argv of what is to be run.
+func (d *draft) buildCommand() error {
 	switch {
-	case d.has("run") && d.has("argv"):
-		return d.fail("argv", "", "not together with run: give one of the two")
-	case d.has("run"):
-		d.Argv = shell(d.line)
-	case d.has("argv"):
+	case d.hasField("run") && d.hasField("argv"):
+		return d.fieldError("argv", "", "not together with run: give one of the two")
+	case d.hasField("run"):
+		d.Argv = shellCommand(d.line)
+	case d.hasField("argv"):
 		d.Argv = d.listed
 		if d.shell != "" {
 			d.Argv = []string{d.shell, d.listed[len(d.listed)-1]}
 		}
 	default:
-		return d.fail("run", "", "there is nothing to run: give run (a shell line) or argv (a list of words)")
+		return d.fieldError("run", "", "there is nothing to run: give run (a shell line) or argv (a list of words)")
 	}
 	return nil
 }
 
-// texts refuses what could not be stored as it is.
-func (d *draft) texts() error {
+// checkTexts refuses what could not be stored as it is.
+func (d *draft) checkTexts() error {
 	for _, list := range []struct {
 		field string
 		texts []string
@@ -127,21 +127,21 @@ func (d *draft) texts() error {
 	} {
 		for _, text := range list.texts {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-				return d.fail(list.field, strings.ToValidUTF8(text, "�"), "text in UTF-8 without NUL bytes")
+				return d.fieldError(list.field, strings.ToValidUTF8(text, "�"), "text in UTF-8 without NUL bytes")
 			}
 		}
 	}
 	return nil
 }
 
-// shell is a shell line as a command.
-func shell(line string) []string { return []string{"sh", "-c", line} }
+// shellCommand is a shell line as a command.
+func shellCommand(line string) []string { return []string{"sh", "-c", line} }
 
 // wantKind is what can be asked for instead of a malleable job.
 const wantKind = "not supported yet, only rigid and moldable: running jobs are resized later"
 
-// size settles on processors: procs, or num_nodes × resources.cpus.
-func (d *draft) size() error {
+// settleSize settles on processors: procs, or num_nodes × resources.cpus.
+func (d *draft) settleSize() error {
 	if d.procs == (span{}) {
 		n := max(1, d.nodes) * max(1, d.cpus)
 		d.procs = span{n, n}
@@ -149,57 +149,57 @@ func (d *draft) size() error {
 	d.Min, d.Max, d.Nodes = d.procs.min, d.procs.max, max(d.Nodes, d.nodes)
 	switch {
 	case d.Nodes > d.Min:
-		return d.fail("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("at most the number of cores (procs), %d", d.Min))
-	case !d.has("kind") && d.Min < d.Max:
+		return d.fieldError("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("at most the number of cores (procs), %d", d.Min))
+	case !d.hasField("kind") && d.Min < d.Max:
 		d.Kind = core.Moldable
 	case d.Kind == core.Rigid && d.Min < d.Max:
-		return d.fail("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
+		return d.fieldError("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
 	case d.Kind == core.Malleable:
-		return d.fail("kind", "malleable", wantKind)
+		return d.fieldError("kind", "malleable", wantKind)
 	}
 	return nil
 }
 
-// saving checks that the checkpoint section is complete for its method.
-func (d *draft) saving() error {
+// checkCheckpoint checks that the checkpoint section is complete for its method.
+func (d *draft) checkCheckpoint() error {
 	c := &d.Checkpoint
 	own := c.Method == "signal" || c.Method == "exit85" || c.Method == "auto" && c.Signal != ""
 	switch {
 	case (c.Method == "signal" || c.Method == "exit85") && len(c.Files) == 0:
-		return d.fail("checkpoint.files", "", "method "+c.Method+" needs the files that the program writes when it saves itself")
+		return d.fieldError("checkpoint.files", "", "method "+c.Method+" needs the files that the program writes when it saves itself")
 	case c.Method == "auto" && c.Signal != "" && len(c.Files) == 0:
-		return d.fail("checkpoint.files", "", "beside signal the files are needed that the program writes when it gets it")
+		return d.fieldError("checkpoint.files", "", "beside signal the files are needed that the program writes when it gets it")
 	case c.Method == "signal" && c.Signal == "":
-		return d.fail("checkpoint.signal", "", "method signal needs the signal that makes the program save itself, such as USR1")
+		return d.fieldError("checkpoint.signal", "", "method signal needs the signal that makes the program save itself, such as USR1")
 	case c.Signal != "" && !own || c.Method == "exit85" && c.Signal != "":
-		return d.fail("checkpoint.signal", c.Signal, "only for method signal, not for "+c.Method)
+		return d.fieldError("checkpoint.signal", c.Signal, "only for method signal, not for "+c.Method)
 	case len(c.Files) > 0 && !own:
-		return d.fail("checkpoint.files", c.Files[0], "only for methods signal and exit85, not for "+c.Method)
+		return d.fieldError("checkpoint.files", c.Files[0], "only for methods signal and exit85, not for "+c.Method)
 	case len(c.Restart) > 0 && !own:
-		return d.fail("checkpoint.restart", "", "only for methods signal and exit85, not for "+c.Method)
+		return d.fieldError("checkpoint.restart", "", "only for methods signal and exit85, not for "+c.Method)
 	case c.Method == "restart" && c.Every > 0:
-		return d.fail("checkpoint.every", c.Every.String(), "auto or never: method restart has nothing to save")
+		return d.fieldError("checkpoint.every", c.Every.String(), "auto or never: method restart has nothing to save")
 	}
 	return nil
 }
 
-// variables gives those a value that were only named.
-func (d *draft) variables() error {
+// resolveVariables gives those a value that were only named.
+func (d *draft) resolveVariables() error {
 	if d.Export == ExportAll && d.Caller == nil {
-		d.inherit(nil)
+		d.inheritEnvironment(nil)
 	}
 	for _, name := range d.unset {
 		if _, ok := d.Env[name]; ok {
 			continue
 		}
-		return d.fail("envs", name, "a value; it is empty here: write one, or give it with --env "+name+"=VALUE")
+		return d.fieldError("envs", name, "a value; it is empty here: write one, or give it with --env "+name+"=VALUE")
 	}
 	return nil
 }
 
-func (d *draft) retrying() error {
-	if d.has("retry.on") && d.Retries == 0 {
-		return d.fail("retry.on", d.RetryOn[0], "nothing while retry.max is 0")
+func (d *draft) checkRetry() error {
+	if d.hasField("retry.on") && d.Retries == 0 {
+		return d.fieldError("retry.on", d.RetryOn[0], "nothing while retry.max is 0")
 	}
 	return nil
 }
@@ -211,8 +211,8 @@ func (d *draft) setEnv(name, value string) {
 	d.Env[name] = value
 }
 
-// lookup is a variable of the caller's environment.
-func (d *draft) lookup(name string) (string, bool) {
+// lookupVariable is a variable of the caller's environment.
+func (d *draft) lookupVariable(name string) (string, bool) {
 	for _, entry := range d.opt.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
@@ -297,19 +297,19 @@ func defaultName(argv []string) string {
 // NoWorkdir is the working directory of a job that brings none along.
 const NoWorkdir = "none"
 
-// files makes the paths absolute and looks whether they are there.
-func (d *draft) files() error {
-	if d.has("workdir") && d.Workdir == NoWorkdir {
+// resolveFiles makes the paths absolute and looks whether they are there.
+func (d *draft) resolveFiles() error {
+	if d.hasField("workdir") && d.Workdir == NoWorkdir {
 		d.Workdir = ""
 		delete(d.at, "workdir")
 	} else {
 		d.defaultWorkdir()
 	}
-	if d.has("workdir") {
-		dir := d.absolute(d.Workdir)
+	if d.hasField("workdir") {
+		dir := d.absolutePath(d.Workdir)
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return d.fail("workdir", d.Workdir, "no such directory")
+			return d.fieldError("workdir", d.Workdir, "no such directory")
 		}
 		d.Workdir = dir
 		d.WorkdirGiven = d.at["workdir"].flag != "" || d.at["workdir"].line > 0
@@ -320,7 +320,7 @@ func (d *draft) files() error {
 		d.Inputs = append(d.Inputs, d.script)
 	}
 	for i, name := range d.Inputs {
-		in, err := d.input(name)
+		in, err := d.inputPath(name)
 		if err != nil {
 			return err
 		}
@@ -329,10 +329,10 @@ func (d *draft) files() error {
 	if d.script != "" {
 		d.Argv[len(d.Argv)-1] = lastName(d.Inputs[scriptAt])
 	}
-	if err := d.wrap(); err != nil {
+	if err := d.wrapCommand(); err != nil {
 		return err
 	}
-	return d.distinct()
+	return d.checkDistinctFiles()
 }
 
 // lastName is where an input comes to lie, relative to the work folder.
@@ -343,38 +343,38 @@ func lastName(in string) string {
 	return in
 }
 
-// distinct checks that no two files come to lie in the same place.
-func (d *draft) distinct() error {
+// checkDistinctFiles checks that no two files come to lie in the same place.
+func (d *draft) checkDistinctFiles() error {
 	names := map[string]string{}
 	for _, in := range d.Inputs {
 		name := lastName(in)
 		if filepath.IsAbs(in) {
 			if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && d.Workdir != "" {
-				return d.fail("inputs", in, "a file of another name; the working directory has a "+name+" of its own")
+				return d.fieldError("inputs", in, "a file of another name; the working directory has a "+name+" of its own")
 			}
 		}
 		if other, ok := names[name]; ok && other != in {
-			return d.fail("inputs", in, "a file of another name; "+other+" is called "+name+" too")
+			return d.fieldError("inputs", in, "a file of another name; "+other+" is called "+name+" too")
 		}
 		names[name] = in
 	}
 	return d.distinctFar(names)
 }
 
-// input is a path below the work folder as relative to it, any other as absolute.
-func (d *draft) input(name string) (string, error) {
+// inputPath is a path below the work folder as relative to it, any other as absolute.
+func (d *draft) inputPath(name string) (string, error) {
 	if d.Workdir != "" && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
 		if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && filepath.IsLocal(name) {
 			return filepath.ToSlash(filepath.Clean(name)), nil
 		}
 	}
-	full := d.absolute(name)
+	full := d.absolutePath(name)
 	if _, err := os.Stat(full); err != nil {
 		where := "in " + d.opt.Dir
 		if d.Workdir != "" && d.Workdir != d.opt.Dir {
 			where = "in the working directory " + d.Workdir + " or " + where
 		}
-		return "", d.fail("inputs", name, "no such file "+where)
+		return "", d.fieldError("inputs", name, "no such file "+where)
 	}
 	if d.Workdir != "" {
 		if rel, err := filepath.Rel(d.Workdir, full); err == nil && filepath.IsLocal(rel) {
@@ -384,9 +384,9 @@ func (d *draft) input(name string) (string, error) {
 	return full, nil
 }
 
-func (d *draft) absolute(name string) string {
+func (d *draft) absolutePath(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
-		if home, ok := d.lookup("HOME"); ok {
+		if home, ok := d.lookupVariable("HOME"); ok {
 			return filepath.Join(home, rest)
 		}
 	}

@@ -29,11 +29,11 @@ func parseExport(s string) (Export, error) {
 	return "", fmt.Errorf("one of %s", strings.Join(exportNames, ", "))
 }
 
-// inherit gives the job the environment of the caller, as far as it goes along.
-func (d *draft) inherit(skip func(name string) bool) {
+// inheritEnvironment gives the job the environment of the caller, as far as it goes along.
+func (d *draft) inheritEnvironment(skip func(name string) bool) {
 	for _, entry := range d.opt.Environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !travels(name) || skip != nil && skip(name) {
+		if !ok || !isInherited(name) || skip != nil && skip(name) {
 			continue
 		}
 		if !utf8.ValidString(value) { // a job is stored and sent as JSON, which would change it

@@ -25,10 +25,10 @@ func FuzzRead(f *testing.F) {
 			return // beyond this a fuzzer finds nothing more
 		}
 		d := newDraft(options("/nowhere"))
-		err := d.parse("job.yaml", data)
+		err := d.parseContent("job.yaml", data)
 		var job *Job
 		if err == nil {
-			job, err = d.finish()
+			job, err = d.finishJob()
 		}
 		if err != nil {
 			if !badinput.Is(err) || strings.ContainsAny(err.Error(), "\n\r\x1b") {

@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
-// gpuOptions are the options of Slurm that ask for GPUs.
+// gpuOptions are the options of Slurm that ask for RequestedGPUs.
 var gpuOptions = []string{"gres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "ntasks-per-gpu", "cpus-per-gpu", "mem-per-gpu", "tres-per-task"}
 
-// asksGPU says whether an option of Slurm asks for GPUs.
+// asksGPU says whether an option of Slurm asks for RequestedGPUs.
 func asksGPU(name, value string) bool {
 	switch name {
 	case "gres", "tres-per-task":
@@ -22,8 +22,8 @@ func asksGPU(name, value string) bool {
 	return slices.Contains(gpuOptions, name) && value != "0"
 }
 
-// GPUs is what of the job asks for GPUs, as it is written; "" if nothing does.
-func (j *Job) GPUs() string {
+// RequestedGPUs is what of the job asks for RequestedGPUs, as it is written; "" if nothing does.
+func (j *Job) RequestedGPUs() string {
 	for _, name := range slices.Sorted(maps.Keys(j.Manager.Options)) {
 		if j.Manager.Kind == GridEngine {
 			continue // its complexes are what the site calls them
@@ -51,13 +51,13 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 	case v.Kind() == yamlfile.Scalar:
 		text = v.Text(want)
 	case v.Kind() == yamlfile.Mapping && v.Len() == 1:
-		for key, value := range v.Entries(want) {
+		for key, value := range v.EachEntry(want) {
 			text = key.Text(want) + ":" + value.Text(want)
 		}
 	}
 	m := accelerator.FindStringSubmatch(text)
 	if m == nil {
-		v.Wrong(want)
+		v.ReportWrong(want)
 		return
 	}
 	count := m[2]
@@ -65,6 +65,6 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 		count = "1"
 	}
 	gres := fmt.Sprintf("gpu:%s:%s", strings.ToLower(m[1]), count)
-	d.option("gres", gres)
+	d.addOption("gres", gres)
 	d.warnings = append(d.warnings, Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, which are told --gres=" + gres})
 }

@@ -23,7 +23,7 @@ type gridScript struct {
 	perSlot, perHost  int64         // memory
 	out, err          string
 	join, all, placed bool // -j y, -V, -cwd or -wd
-	memoryAt, limitAt place
+	memoryAt, limitAt fieldOrigin
 	softRequests      bool // after -soft
 	atOnce            int
 }
@@ -32,21 +32,21 @@ func newGrid(d *draft) *gridScript {
 	return &gridScript{imported: imported{draft: d, kind: GridEngine, calls: "Grid Engine", prefix: "#$"}}
 }
 
-// read takes in what follows #$ on a line.
-func (g *gridScript) read(file string, line int, text string) error {
-	g.at, g.value = place{file: file, line: line, flag: g.prefix}, ""
+// readLine takes in what follows #$ on a line.
+func (g *gridScript) readLine(file string, line int, text string) error {
+	g.at, g.value = fieldOrigin{file: file, line: line, flag: g.prefix}, ""
 	words, err := lineWords(text)
 	if err != nil {
-		return g.fails(err.Error())
+		return g.optionError(err.Error())
 	}
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
 		g.at.flag, g.value = g.prefix, word
 		if !strings.HasPrefix(word, "-") || len(word) < 2 {
-			return g.fails("options of qsub such as -l h_rt=1:00:00 or -N name")
+			return g.optionError("options of qsub such as -l h_rt=1:00:00 or -N name")
 		}
-		o, err := g.find(word[1:])
+		o, err := g.findOption(word[1:])
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (g *gridScript) read(file string, line int, text string) error {
 			n++ // where it is bound comes before how
 		}
 		if len(words) < n {
-			return g.fails("a value after it")
+			return g.optionError("a value after it")
 		}
 		values := words[:n]
 		words = words[n:]
@@ -68,7 +68,7 @@ func (g *gridScript) read(file string, line int, text string) error {
 	return nil
 }
 
-func (g *gridScript) find(name string) (*gridOption, error) {
+func (g *gridScript) findOption(name string) (*gridOption, error) {
 	var known []string
 	for i := range gridOptions {
 		if gridOptions[i].name == name {
@@ -76,25 +76,25 @@ func (g *gridScript) find(name string) (*gridOption, error) {
 		}
 		known = append(known, gridOptions[i].name)
 	}
-	g.at.flag, g.value = g.prefix+" -"+shorten(name), ""
+	g.at.flag, g.value = g.prefix+" -"+shortenValue(name), ""
 	want := "unknown option of qsub"
-	if near := badinput.Nearest(name, known); near != "" && len(name) > 1 {
+	if near := badinput.NearestName(name, known); near != "" && len(name) > 1 {
 		want += ", did you mean -" + near + "?"
 	}
-	return nil, g.fails(want)
+	return nil, g.optionError(want)
 }
 
-// finish makes the job of what all the lines said together.
-func (g *gridScript) finish() error {
+// finishJob makes the job of what all the lines said together.
+func (g *gridScript) finishJob() error {
 	g.Manager.Kind = GridEngine
 	g.Append = true // as its output files are opened
 	if g.Array.Len() > 0 {
 		g.Array.AtOnce = g.atOnce
 	}
-	g.memory()
-	g.limits()
+	g.setMemory()
+	g.setLimits()
 	if g.all {
-		g.inherit(managers)
+		g.inheritEnvironment(isManagerVariable)
 		g.Export = ExportAll
 	}
 	if !g.placed {
@@ -107,8 +107,8 @@ func (g *gridScript) finish() error {
 	return nil
 }
 
-// memory is that of each host: what every slot may have, times the slots.
-func (g *gridScript) memory() {
+// setMemory is that of each host: what every slot may have, times the slots.
+func (g *gridScript) setMemory() {
 	slots := int64(max(1, g.draft.procs.min))
 	if most := int64(1) << 60; g.perSlot > most/slots {
 		g.perSlot = most / slots
@@ -119,7 +119,7 @@ func (g *gridScript) memory() {
 	}
 }
 
-func (g *gridScript) limits() {
+func (g *gridScript) setLimits() {
 	if g.Time = g.limit; g.Time > 0 {
 		g.draft.at["resources.time"] = g.limitAt
 	}
@@ -129,21 +129,21 @@ func (g *gridScript) limits() {
 	g.at = g.limitAt
 	g.value = "s_rt"
 	if g.limit > 0 {
-		g.warn("left out: the program is not signalled before h_rt")
+		g.warnOption("left out: the program is not signalled before h_rt")
 		return
 	}
 	g.Time = g.soft
-	g.warn(fmt.Sprintf("the program is ended after %s, without a signal before", g.soft))
+	g.warnOption(fmt.Sprintf("the program is ended after %s, without a signal before", g.soft))
 	g.draft.at["resources.time"] = g.limitAt
 }
 
-// yes reads y or n.
-func (g *gridScript) yes() (bool, error) {
+// parseYes reads y or n.
+func (g *gridScript) parseYes() (bool, error) {
 	switch strings.ToLower(g.value) {
 	case "y", "yes":
 		return true, nil
 	case "n", "no":
 		return false, nil
 	}
-	return false, g.fails("y or n")
+	return false, g.optionError("y or n")
 }

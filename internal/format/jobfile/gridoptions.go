@@ -8,7 +8,7 @@ import (
 // gridOptions are all options of qsub, sorted as those of sbatch are.
 var gridOptions = slices.Concat(
 	[]gridOption{
-		{"N", 1, func(g *gridScript, v []string) error { return g.call(v[0]) }},
+		{"N", 1, func(g *gridScript, v []string) error { return g.setName(v[0]) }},
 		{"pe", 2, (*gridScript).readSlots},
 		{"l", 1, (*gridScript).readResources},
 		{"t", 1, (*gridScript).readTasks},
@@ -17,12 +17,12 @@ var gridOptions = slices.Concat(
 		{"hold_jid_ad", 1, (*gridScript).readHold},
 		{"o", 1, func(g *gridScript, v []string) error { return g.readPath(v[0], &g.out) }},
 		{"e", 1, func(g *gridScript, v []string) error { return g.readPath(v[0], &g.err) }},
-		{"j", 1, func(g *gridScript, _ []string) (err error) { g.join, err = g.yes(); return err }},
+		{"j", 1, func(g *gridScript, _ []string) (err error) { g.join, err = g.parseYes(); return err }},
 		{"i", 1, (*gridScript).readInput},
 		{"cwd", 0, func(g *gridScript, _ []string) error { g.placed = true; return nil }},
 		{"wd", 1, func(g *gridScript, v []string) error { g.placed = true; return g.inFolder(v[0]) }},
 		{"v", 1, (*gridScript).readVariables},
-		{"V", 0, func(g *gridScript, _ []string) error { g.all = true; g.gives("envs"); return nil }},
+		{"V", 0, func(g *gridScript, _ []string) error { g.all = true; g.noteField("envs"); return nil }},
 		{"S", 1, (*gridScript).readShell},
 		{"r", 1, (*gridScript).readRerun},
 		{"a", 1, (*gridScript).readBegin},
@@ -55,18 +55,18 @@ func gridEach(values int, names string, read func(name string) func(*gridScript,
 
 func keptByGrid(names string) []gridOption {
 	return gridEach(1, names, func(name string) func(*gridScript, []string) error {
-		return func(g *gridScript, values []string) error { return g.keep(name, strings.Join(values, " ")) }
+		return func(g *gridScript, values []string) error { return g.keepOption(name, strings.Join(values, " ")) }
 	})
 }
 
 func ignoredOfGrid(values int, names, why string) []gridOption {
 	return gridEach(values, names, func(string) func(*gridScript, []string) error {
-		return func(g *gridScript, _ []string) error { g.warn(why); return nil }
+		return func(g *gridScript, _ []string) error { g.warnOption(why); return nil }
 	})
 }
 
 func refusedOfGrid(values int, names, want string) []gridOption {
 	return gridEach(values, names, func(string) func(*gridScript, []string) error {
-		return func(g *gridScript, _ []string) error { return g.fails(want) }
+		return func(g *gridScript, _ []string) error { return g.optionError(want) }
 	})
 }

@@ -22,12 +22,12 @@ func (g *gridScript) readSlots(values []string) error {
 	}
 	n, err := parseProcs(text)
 	if err != nil {
-		return g.fails("the name of a parallel environment and a number of slots such as smp 4, or two such as smp 2-8")
+		return g.optionError("the name of a parallel environment and a number of slots such as smp 4, or two such as smp 2-8")
 	}
 	g.draft.procs = n
-	g.gives("procs")
+	g.noteField("procs")
 	g.value = values[0]
-	return g.keep("pe", values[0])
+	return g.keepOption("pe", values[0])
 }
 
 // readResources reads -l h_rt=1:00:00,h_vmem=2G,gpu=1.
@@ -39,35 +39,35 @@ func (g *gridScript) readResources(values []string) error {
 		}
 		g.value = item
 		if name == "" || value == "" {
-			return g.fails("resources such as h_rt=1:00:00 or h_vmem=2G")
+			return g.optionError("resources such as h_rt=1:00:00 or h_vmem=2G")
 		}
-		if err := g.resource(name, value); err != nil {
+		if err := g.readResource(name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gridScript) resource(name, value string) error {
+func (g *gridScript) readResource(name, value string) error {
 	if g.softRequests {
-		g.warn("left out: it is a wish only, after -soft")
+		g.warnOption("left out: it is a wish only, after -soft")
 		return nil
 	}
 	switch name {
 	case "h_rt":
-		return g.lasting(value, &g.limit)
+		return g.parseDuration(value, &g.limit)
 	case "s_rt":
-		return g.lasting(value, &g.soft)
+		return g.parseDuration(value, &g.soft)
 	case "h_vmem", "s_vmem":
-		return g.amount(value, &g.perSlot)
+		return g.parseAmount(value, &g.perSlot)
 	case "mem_free", "virtual_free", "h_rss", "mem_total", "mf", "vf":
-		return g.amount(value, &g.perHost)
+		return g.parseAmount(value, &g.perHost)
 	}
-	return g.keep("l", name+"="+value)
+	return g.keepOption("l", name+"="+value)
 }
 
-// lasting reads seconds or hours:minutes:seconds, parts of which may be empty.
-func (g *gridScript) lasting(value string, to *time.Duration) error {
+// parseDuration reads seconds or hours:minutes:seconds, parts of which may be empty.
+func (g *gridScript) parseDuration(value string, to *time.Duration) error {
 	if strings.EqualFold(value, "INFINITY") {
 		*to = 0
 		return nil
@@ -83,12 +83,12 @@ func (g *gridScript) lasting(value string, to *time.Duration) error {
 		if part == "" && len(parts) == 3 || !ok {
 			continue
 		}
-		d, good := whole(part, units[i])
+		d, good := parseWholeUnits(part, units[i])
 		ok = ok && good
 		total += d
 	}
 	if !ok || total > maxLimit || total == 0 {
-		return g.fails("a time such as 3600 (seconds) or 1:00:00")
+		return g.optionError("a time such as 3600 (seconds) or 1:00:00")
 	}
 	*to = total
 	g.limitAt = g.at
@@ -96,8 +96,8 @@ func (g *gridScript) lasting(value string, to *time.Duration) error {
 	return nil
 }
 
-// amount reads bytes with a unit: k m g are thousands, K M G are of 1024.
-func (g *gridScript) amount(value string, to *int64) error {
+// parseAmount reads bytes with a unit: k m g are thousands, K M G are of 1024.
+func (g *gridScript) parseAmount(value string, to *int64) error {
 	text, unit := value, int64(1)
 	for letter, factor := range map[string]int64{"k": 1000, "m": 1000 * 1000, "g": 1000 * 1000 * 1000, "t": 1000 * 1000 * 1000 * 1000,
 		"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40} {
@@ -107,7 +107,7 @@ func (g *gridScript) amount(value string, to *int64) error {
 	}
 	x, ok := yamlfile.ParseNumber(text)
 	if !ok || x <= 0 || x*float64(unit) > 1<<60 {
-		return g.fails("a size such as 512M or 2G")
+		return g.optionError("a size such as 512M or 2G")
 	}
 	*to = max(*to, int64(x*float64(unit)))
 	g.memoryAt = g.at
@@ -119,17 +119,17 @@ func (g *gridScript) amount(value string, to *int64) error {
 func (g *gridScript) readTasks(values []string) error {
 	a, err := parseRange(values[0])
 	if err != nil || a.First < 1 {
-		return g.fails(fmt.Sprintf("indices from 1 on such as 1-100 or 2-10:2, at most %d of them", maxArray))
+		return g.optionError(fmt.Sprintf("indices from 1 on such as 1-100 or 2-10:2, at most %d of them", maxArray))
 	}
 	g.Array = a
-	g.gives("array")
+	g.noteField("array")
 	return nil
 }
 
 func (g *gridScript) readAtOnce(values []string) error {
-	n, err := index(values[0], 0, maxIndex)
+	n, err := parseIndex(values[0], 0, maxIndex)
 	if err != nil {
-		return g.fails("how many may run at once, such as 5")
+		return g.optionError("how many may run at once, such as 5")
 	}
 	g.atOnce = n
 	return nil
@@ -139,7 +139,7 @@ func (g *gridScript) readAtOnce(values []string) error {
 func (g *gridScript) readHold(values []string) error {
 	list, err := parseAfter(values[0], Over)
 	if err != nil || strings.ContainsAny(values[0], ":") {
-		return g.fails("jobs by number or name, such as 12,prep")
+		return g.optionError("jobs by number or name, such as 12,prep")
 	}
 	for i := range list {
 		list[i].Each = strings.HasSuffix(g.at.flag, "_ad")
@@ -151,7 +151,7 @@ func (g *gridScript) readHold(values []string) error {
 		g.After = nil
 	}
 	g.After = append(g.After, list...)
-	g.gives("after")
+	g.noteField("after")
 	return nil
 }
 
@@ -159,17 +159,17 @@ func (g *gridScript) readHold(values []string) error {
 // a folder, in which the file has its usual name.
 func (g *gridScript) readPath(value string, to *string) error {
 	if strings.Contains(value, ",") {
-		return g.fails("one file: paths for several hosts are not supported")
+		return g.optionError("one file: paths for several hosts are not supported")
 	}
 	if host, path, ok := strings.Cut(value, ":"); ok && !strings.Contains(host, "/") {
 		value = path
 	}
 	if value == "" {
-		return g.fails("the path of a file")
+		return g.optionError("the path of a file")
 	}
-	name := g.redirect(pseudo.Replace(value))
+	name := g.redirectPattern(pseudo.Replace(value))
 	if strings.Contains(name, "$HOME") {
-		home, _ := g.lookup("HOME")
+		home, _ := g.lookupVariable("HOME")
 		name = strings.ReplaceAll(name, "$HOME", plainName(home))
 	}
 	dir := value
@@ -196,47 +196,47 @@ func (g *gridScript) readInput(values []string) error {
 		return nil
 	}
 	if strings.Contains(value, "$") {
-		return g.fails("the name of one file: variables are not supported for input")
+		return g.optionError("the name of one file: variables are not supported for input")
 	}
-	return g.from(value)
+	return g.setStdin(value)
 }
 
 // readVariables reads -v A=1,B: B has the value that it has here.
 func (g *gridScript) readVariables(values []string) error {
-	for _, item := range exports(values[0]) {
+	for _, item := range splitExports(values[0]) {
 		g.value = item
 		if err := applyEnv(g.draft, item); err != nil {
-			return g.fails(err.Error())
+			return g.optionError(err.Error())
 		}
 	}
-	g.gives("envs")
+	g.noteField("envs")
 	return nil
 }
 
 // readShell reads what is to run the script, instead of what its first line says.
 func (g *gridScript) readShell(values []string) error {
 	if !filepath.IsAbs(values[0]) {
-		return g.fails("the absolute path of a shell, such as /bin/bash")
+		return g.optionError("the absolute path of a shell, such as /bin/bash")
 	}
 	g.shell = values[0]
 	return nil
 }
 
 func (g *gridScript) readRerun([]string) error {
-	again, err := g.yes()
+	again, err := g.parseYes()
 	switch {
 	case err != nil:
 		return err
 	case again:
-		return g.retries(DefaultRetries)
+		return g.setRetries(DefaultRetries)
 	}
-	return g.retries(0)
+	return g.setRetries(0)
 }
 
 func (g *gridScript) readBegin(values []string) error {
 	at, ok := gridMoment(values[0], g.opt.Now)
 	if !ok {
-		return g.fails("a moment as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
+		return g.optionError("a moment as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
 	}
 	return g.notBefore(at)
 }
@@ -244,10 +244,10 @@ func (g *gridScript) readBegin(values []string) error {
 func (g *gridScript) readDeadline(values []string) error {
 	by, ok := gridMoment(values[0], g.opt.Now)
 	if !ok || !by.After(g.opt.Now) {
-		return g.fails("a moment to come as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
+		return g.optionError("a moment to come as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
 	}
 	g.setDeadline(deadline{in: by.Sub(g.opt.Now), by: by})
-	g.gives("deadline")
+	g.noteField("deadline")
 	return nil
 }
 

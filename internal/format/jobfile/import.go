@@ -12,28 +12,28 @@ import (
 // read.
 type imported struct {
 	*draft
-	kind, calls string // Slurm, and what people call it
-	prefix      string // how its lines begin
-	at          place  // of the option that is being read
+	kind, calls string      // Slurm, and what people call it
+	prefix      string      // how its lines begin
+	at          fieldOrigin // of the option that is being read
 	value       string
 }
 
-// fails is a mistake in the option that is being read.
-func (m *imported) fails(want string) error {
+// optionError is a mistake in the option that is being read.
+func (m *imported) optionError(want string) error {
 	return &badinput.Error{File: m.at.file, Line: m.at.line, Field: m.at.flag, Value: m.value, Want: want}
 }
 
-// warn says what was done with the option that is being read.
-func (m *imported) warn(text string) {
+// warnOption says what was done with the option that is being read.
+func (m *imported) warnOption(text string) {
 	field := m.at.flag
 	if m.value != "" {
-		field += " " + shorten(m.value)
+		field += " " + shortenValue(m.value)
 	}
 	m.warnings = append(m.warnings, Warning{m.at.file, m.at.line, field, text})
 }
 
-// shorten is a value as a message shows it.
-func shorten(value string) string {
+// shortenValue is a value as a message shows it.
+func shortenValue(value string) string {
 	const most = 60
 	if len(value) > most {
 		value = strings.ToValidUTF8(value[:most], "") + "…"
@@ -46,42 +46,42 @@ func shorten(value string) string {
 	return value
 }
 
-// gives notes that a field was given here, for messages and for whoever goes
+// noteField notes that a field was given here, for messages and for whoever goes
 // over it.
-func (m *imported) gives(field string) {
+func (m *imported) noteField(field string) {
 	m.at.under = true
 	m.draft.at[field] = m.at
 }
 
-// keep keeps an option for clusters of its manager.
-func (m *imported) keep(name, value string) error {
+// keepOption keeps an option for clusters of its manager.
+func (m *imported) keepOption(name, value string) error {
 	if !utf8.ValidString(value) {
-		return m.fails("text in UTF-8")
+		return m.optionError("text in UTF-8")
 	}
-	m.option(name, value)
-	if _, why := hand(m.kind, m.kind, Option{name, value}); why != "" {
-		m.warn("left out: " + why)
+	m.addOption(name, value)
+	if _, why := translateOption(m.kind, m.kind, Option{name, value}); why != "" {
+		m.warnOption("left out: " + why)
 		return nil
 	}
 	if m.kind == Slurm && asksGPU(name, value) {
-		m.warn("passed on to Slurm; the job runs on Slurm clusters only")
+		m.warnOption("passed on to Slurm; the job runs on Slurm clusters only")
 		return nil
 	}
-	m.warn("applies to " + m.calls + " clusters only; ignored elsewhere")
+	m.warnOption("applies to " + m.calls + " clusters only; ignored elsewhere")
 	return nil
 }
 
-func (d *draft) option(name, value string) {
+func (d *draft) addOption(name, value string) {
 	if d.Manager.Options == nil {
 		d.Manager.Options = map[string][]string{}
 	}
 	d.Manager.Options[name] = append(d.Manager.Options[name], value)
 }
 
-// call names the job. Managers allow more in names than we do.
-func (m *imported) call(name string) error {
+// setName names the job. Managers allow more in names than we do.
+func (m *imported) setName(name string) error {
 	if name == "" {
-		return m.fails("a name")
+		return m.optionError("a name")
 	}
 	plain := strings.Map(func(c rune) rune {
 		if _, err := parseName(string(c)); err != nil {
@@ -91,16 +91,16 @@ func (m *imported) call(name string) error {
 	}, name)
 	plain = plain[:min(len(plain), 200)]
 	if plain != name {
-		m.warn("the job is called " + plain + ": names are of letters, digits and . _ -")
+		m.warnOption("the job is called " + plain + ": names are of letters, digits and . _ -")
 	}
 	m.Name = plain
-	m.gives("name")
+	m.noteField("name")
 	return nil
 }
 
-// managers says whether a variable describes the job that the caller is itself:
+// isManagerVariable says whether a variable describes the job that the caller is itself:
 // another job must not take it for its own.
-func managers(name string) bool {
+func isManagerVariable(name string) bool {
 	for _, prefix := range []string{"SLURM", "SBATCH_", "SALLOC_", "SRUN_", "SGE_", "PE_", "PMI_", "PMIX_", "PBS_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -113,11 +113,11 @@ func managers(name string) bool {
 	return false
 }
 
-// redirect makes the wording of a file name ours: from is relative to the work
+// redirectPattern makes the wording of a file name ours: from is relative to the work
 // folder, or begins with ~.
-func (d *draft) redirect(pattern string) string {
+func (d *draft) redirectPattern(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
-		if home, ok := d.lookup("HOME"); ok {
+		if home, ok := d.lookupVariable("HOME"); ok {
 			return plainName(strings.TrimSuffix(home, "/")) + "/" + rest
 		}
 	}

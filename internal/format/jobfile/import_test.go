@@ -55,7 +55,7 @@ func TestScriptsOfBatchSystemsAreReadAsTheyAreMeant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := job.Check(); err != nil {
+			if err := job.CheckFields(); err != nil {
 				t.Error(err)
 			}
 			got, golden := told(job, warnings, dir), filepath.Join("testdata/imported", filepath.Base(file)+".txt")
@@ -162,7 +162,7 @@ func TestMomentsAreCountedFromTheSubmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Due(noon.Add(90 * time.Minute))
+	job.FixMoments(noon.Add(90 * time.Minute))
 	if job.Begin != 0 || job.Deadline != 30*time.Minute {
 		t.Errorf("begin in %v, done in %v", job.Begin, job.Deadline)
 	}
@@ -247,10 +247,10 @@ func fuzzLine(t *testing.T, line string) {
 		return
 	}
 	d := newDraft(options("/nowhere"))
-	err := d.parse("job.sh", []byte("#!/bin/sh\n"+line+"\ntrue\n"))
+	err := d.parseContent("job.sh", []byte("#!/bin/sh\n"+line+"\ntrue\n"))
 	var job *Job
 	if err == nil {
-		job, err = d.finish()
+		job, err = d.finishJob()
 	}
 	for _, w := range d.warnings {
 		if strings.ContainsAny(w.Field+w.Text, "\n\r\x1b") {
@@ -263,8 +263,8 @@ func fuzzLine(t *testing.T, line string) {
 		}
 		return
 	}
-	job.Workdir = d.absolute(job.Workdir) // as when files are looked at
-	if err := job.Check(); err != nil || job.Stdout == "" {
+	job.Workdir = d.absolutePath(job.Workdir) // as when files are looked at
+	if err := job.CheckFields(); err != nil || job.Stdout == "" {
 		t.Fatalf("accepted: %+v %v", job, err)
 	}
 	if _, err := json.Marshal(job); err != nil {
@@ -297,7 +297,7 @@ func FuzzJobSpec(f *testing.F) {
 		err := d.parseJobSpec("spec.json", data)
 		var job *Job
 		if err == nil {
-			job, err = d.finish()
+			job, err = d.finishJob()
 		}
 		if err != nil {
 			if !badinput.Is(err) || strings.ContainsAny(err.Error(), "\n\r\x1b") {
@@ -305,8 +305,8 @@ func FuzzJobSpec(f *testing.F) {
 			}
 			return
 		}
-		job.Workdir = d.absolute(job.Workdir)
-		if err := job.Check(); err != nil {
+		job.Workdir = d.absolutePath(job.Workdir)
+		if err := job.CheckFields(); err != nil {
 			t.Fatalf("accepted: %+v %v", job, err)
 		}
 	})

@@ -21,8 +21,8 @@ type FarInput struct {
 // InDepot is the site of what is in the broker's depot already.
 const InDepot = "depot"
 
-// Where is the cluster, or InDepot, and the path there.
-func (f *FarInput) Where() (site, path string) {
+// SiteAndPath is the cluster, or InDepot, and the path there.
+func (f *FarInput) SiteAndPath() (site, path string) {
 	site, path, _ = strings.Cut(f.From, ":")
 	return site, path
 }
@@ -47,14 +47,14 @@ func parseInput(s string) (string, error) {
 	}
 	if atSite.MatchString(s) {
 		f := FarInput{From: s}
-		return s, f.check(true)
+		return s, f.checkInput(true)
 	}
 	return s, nil
 }
 
-// check says what is wrong with an input; by says that it gets its own name.
-func (f *FarInput) check(byItself bool) error {
-	site, at := f.Where()
+// checkInput says what is wrong with an input; by says that it gets its own name.
+func (f *FarInput) checkInput(byItself bool) error {
+	site, at := f.SiteAndPath()
 	switch {
 	case !atSite.MatchString(f.From) || at == "":
 		return fmt.Errorf("cluster:path, or depot:ID; a file with such a name here is ./%s", f.From)
@@ -79,36 +79,36 @@ func plainFile(name string) bool {
 // readInputs reads files, at a site too, by name or as {from, as}.
 func (d *draft) readInputs(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Inputs = []string{scalar(v, parseInput)}
+		d.Inputs = []string{readScalar(v, parseInput)}
 		return
 	}
-	for item := range v.List("files") {
+	for item := range v.EachItem("files") {
 		if item.Kind() == yamlfile.Mapping {
 			d.readFar(item)
 			continue
 		}
-		d.Inputs = append(d.Inputs, scalar(item, parseInput))
+		d.Inputs = append(d.Inputs, readScalar(item, parseInput))
 	}
 }
 
 func (d *draft) readFar(v yamlfile.Value) {
 	var f FarInput
-	found := v.Mapping(
-		yamlfile.Key("from", func(v yamlfile.Value) {
+	found := v.ReadMapping(
+		yamlfile.ReadField("from", func(v yamlfile.Value) {
 			f.From = v.Text("cluster:path, or depot:ID")
-			if !v.Failed() {
-				if err := (&FarInput{From: f.From, As: "x"}).check(false); err != nil {
-					v.Wrong(err.Error())
+			if !v.HasFailed() {
+				if err := (&FarInput{From: f.From, As: "x"}).checkInput(false); err != nil {
+					v.ReportWrong(err.Error())
 				}
 			}
 		}),
-		yamlfile.Key("as", func(v yamlfile.Value) { f.As = scalar(v, parseAs) }),
+		yamlfile.ReadField("as", func(v yamlfile.Value) { f.As = readScalar(v, parseAs) }),
 	)
-	found.Need("from", "where it is: cluster:path, or depot:ID")
-	if site, at := f.Where(); f.As == "" && site != InDepot && plainFile(path.Base(at)) {
+	found.RequireField("from", "where it is: cluster:path, or depot:ID")
+	if site, at := f.SiteAndPath(); f.As == "" && site != InDepot && plainFile(path.Base(at)) {
 		f.As = path.Base(at)
 	} else if f.As == "" {
-		found.Need("as", "its name in the working directory")
+		found.RequireField("as", "its name in the working directory")
 	}
 	d.Far = append(d.Far, f)
 }
@@ -126,7 +126,7 @@ func (d *draft) sortOut() {
 	for _, in := range d.Inputs {
 		if atSite.MatchString(in) {
 			f := FarInput{From: in}
-			_, at := f.Where()
+			_, at := f.SiteAndPath()
 			f.As = path.Base(at)
 			d.Far = append(d.Far, f)
 			continue
@@ -140,10 +140,10 @@ func (d *draft) sortOut() {
 func (d *draft) distinctFar(names map[string]string) error {
 	for _, f := range d.Far {
 		if other, ok := names[f.As]; ok && other != f.From {
-			return d.fail("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+", as: NAME}")
+			return d.fieldError("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+", as: NAME}")
 		}
 		if _, err := os.Lstat(filepath.Join(d.Workdir, f.As)); err == nil && d.Workdir != "" {
-			return d.fail("inputs", f.From, "a file of another name; the working directory has a "+f.As+" of its own: {from: "+f.From+", as: NAME}")
+			return d.fieldError("inputs", f.From, "a file of another name; the working directory has a "+f.As+" of its own: {from: "+f.From+", as: NAME}")
 		}
 		names[f.As] = f.From
 	}
@@ -153,7 +153,7 @@ func (d *draft) distinctFar(names map[string]string) error {
 // checkFar is for jobs that come from elsewhere.
 func (j *Job) checkFar() (FarInput, error) {
 	for _, f := range j.Far {
-		if err := f.check(false); err != nil {
+		if err := f.checkInput(false); err != nil {
 			return f, err
 		}
 	}

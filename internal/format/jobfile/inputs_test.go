@@ -26,14 +26,14 @@ func TestInputsMayBeAtOtherSites(t *testing.T) {
 	if diff := cmp.Diff(want, j.Far); diff != "" || len(j.Inputs) > 0 {
 		t.Error(diff, j.Inputs)
 	}
-	if site, path := j.Far[1].Where(); site != "leeds" || path != "/data/engine.db" {
+	if site, path := j.Far[1].SiteAndPath(); site != "leeds" || path != "/data/engine.db" {
 		t.Error(site, path)
 	}
-	if err := j.Check(); err != nil {
+	if err := j.CheckFields(); err != nil {
 		t.Error(err)
 	}
 	j.Far[0].As = "../x"
-	if err := j.Check(); err == nil {
+	if err := j.CheckFields(); err == nil {
 		t.Error("a name outside the work folder is accepted")
 	}
 }
@@ -52,14 +52,14 @@ func TestOutputsMayBeLeftAtSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]FarOutput{{"out/*.h5", "leeds:/data/runs/"}, {"log", "york:last.log"}}, j.Leave); diff != "" || len(j.Outputs) != 1 || j.Check() != nil {
-		t.Error(diff, j.Outputs, j.Check())
+	if diff := cmp.Diff([]FarOutput{{"out/*.h5", "leeds:/data/runs/"}, {"log", "york:last.log"}}, j.Leave); diff != "" || len(j.Outputs) != 1 || j.CheckFields() != nil {
+		t.Error(diff, j.Outputs, j.CheckFields())
 	}
-	if site, path := j.Leave[0].Where(); site != "leeds" || path != "/data/runs/" {
+	if site, path := j.Leave[0].SiteAndPath(); site != "leeds" || path != "/data/runs/" {
 		t.Error(site, path)
 	}
 	j.Leave[0].From = "../x"
-	if err := j.Check(); err == nil {
+	if err := j.CheckFields(); err == nil {
 		t.Error("a file outside the work folder is accepted")
 	}
 	if j, err := read("a.csv"); err != nil || len(j.Outputs) != 1 || len(j.Leave) != 0 {

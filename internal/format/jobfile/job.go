@@ -109,8 +109,8 @@ const StdinFile = ".godwit-stdin"
 // NoOutputs in Outputs says that nothing is to be brought back.
 const NoOutputs = ".godwit-nothing"
 
-// Due counts from now on what was given as a moment.
-func (j *Job) Due(now time.Time) {
+// FixMoments counts from now on what was given as a moment.
+func (j *Job) FixMoments(now time.Time) {
 	if !j.By.IsZero() {
 		j.Deadline = max(j.By.Sub(now), time.Millisecond)
 	}
@@ -185,15 +185,15 @@ type Warning struct {
 	Text  string
 }
 
-// Check finds what no file or command line could have said: for jobs that come
+// CheckFields finds what no file or command line could have said: for jobs that come
 // from elsewhere.
-func (j *Job) Check() error {
+func (j *Job) CheckFields() error {
 	bad := func(field string, value any, want string) error {
 		return &badinput.Error{Field: field, Value: fmt.Sprint(value), Want: want}
 	}
 	far, farErr := j.checkFar()
 	left, leaveErr := j.checkLeave()
-	patternErr := j.Pattern.Check(j.Min, j.Max)
+	patternErr := j.Pattern.CheckSize(j.Min, j.Max)
 	switch a := j.Array; {
 	case len(j.Argv) == 0 || j.Argv[0] == "":
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
@@ -205,11 +205,11 @@ func (j *Job) Check() error {
 		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d cores", j.Min, j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
-	case !a.sound():
+	case !a.isSound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
 	case patternErr != nil:
 		return bad("pattern", j.Pattern.Name, patternErr.Error())
-	case slices.ContainsFunc(j.Trials, func(t netgraph.Trial) bool { return j.Pattern == nil || t.Check(j.Pattern.Nodes) != nil }):
+	case slices.ContainsFunc(j.Trials, func(t netgraph.Trial) bool { return j.Pattern == nil || t.CheckHosts(j.Pattern.Nodes) != nil }):
 		return bad("trials", len(j.Trials), "hosts for all nodes of a pattern, and seconds above 0")
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")

@@ -16,7 +16,7 @@ type callOf map[string]int
 // managerCalls says where a script calls srun and module, which are not there on every
 // cluster. One that it defines itself, or looks for before, is its own business.
 func (d *draft) managerCalls(name string, data []byte) {
-	if with := interpreter(data); bytes.HasPrefix(data, []byte("#!")) && !runsShell(with) {
+	if with := scriptInterpreter(data); bytes.HasPrefix(data, []byte("#!")) && !runsShell(with) {
 		return
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(bytes.NewReader(data), name)

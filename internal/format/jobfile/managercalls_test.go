@@ -52,8 +52,8 @@ func TestWhatAsksForGPUs(t *testing.T) {
 		"--gres=gpu:1": "gres=gpu:1", "--gres=gpu:a100:2": "gres=gpu:a100:2", "--gpus=2": "gpus=2", "-G 1": "gpus=1",
 		"--gpus-per-node=1": "gpus-per-node=1", "--gres=lustre:1": "", "--gpus=0": "", "-n 2": "",
 	} {
-		if j, said := readScript(t, "#!/bin/sh\n#SBATCH "+line+"\ntrue\n"); j.GPUs() != want {
-			t.Errorf("%s asks for %q, want %q", line, j.GPUs(), want)
+		if j, said := readScript(t, "#!/bin/sh\n#SBATCH "+line+"\ntrue\n"); j.RequestedGPUs() != want {
+			t.Errorf("%s asks for %q, want %q", line, j.RequestedGPUs(), want)
 		} else if want != "" && !strings.Contains(said, "runs on Slurm clusters only") {
 			t.Errorf("%s: said %q", line, said)
 		}
@@ -62,11 +62,11 @@ func TestWhatAsksForGPUs(t *testing.T) {
 		"accelerators: A100:1": "gpu:a100:1", "accelerators: {V100: 4}": "gpu:v100:4", "accelerators: H100": "gpu:h100:1",
 	} {
 		j, err := readTaskFile(t, "run: x\nresources:\n  "+text+"\n")
-		if err != nil || j.GPUs() != "gres="+want {
+		if err != nil || j.RequestedGPUs() != "gres="+want {
 			t.Errorf("%s: %+v, %v", text, j, err)
 			continue
 		}
-		if told, left := j.Manager.For(Slurm); len(told) != 1 || told[0] != (Option{"gres", want}) || len(left) != 0 {
+		if told, left := j.Manager.OptionsFor(Slurm); len(told) != 1 || told[0] != (Option{"gres", want}) || len(left) != 0 {
 			t.Errorf("%s: Slurm is told %v, not %v", text, told, left)
 		}
 	}

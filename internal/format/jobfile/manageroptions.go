@@ -23,16 +23,16 @@ func (o Option) String() string {
 	return o.Name + " " + o.Value
 }
 
-// For is what clusters of a manager of this kind are told of what the job says to
+// OptionsFor is what clusters of a manager of this kind are told of what the job says to
 // managers, by name; left is what they are not, and why. Only names from a list of
 // ours pass, and values that are written as one of that name is: whoever wrote the
 // job, nothing of it can be a command, another option or a file.
-func (m *Manager) For(kind string) (told []Option, left []string) {
+func (m *Manager) OptionsFor(kind string) (told []Option, left []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Options)) { // the same each time
 		for _, value := range m.Options[name] {
-			o, why := hand(m.Kind, kind, Option{name, value})
+			o, why := translateOption(m.Kind, kind, Option{name, value})
 			if why != "" {
-				left = append(left, shorten(name)+": "+why)
+				left = append(left, shortenValue(name)+": "+why)
 				continue
 			}
 			told = append(told, o)
@@ -41,25 +41,25 @@ func (m *Manager) For(kind string) (told []Option, left []string) {
 	return told, left
 }
 
-// hand says how an option of a script for one manager, or for nobody's, reads on
+// translateOption says how an option of a script for one manager, or for nobody's, reads on
 // clusters of another, or why it does not.
-func hand(from, to string, o Option) (Option, string) {
+func translateOption(from, to string, o Option) (Option, string) {
 	if from != "" && from != to {
-		return o, "it is for clusters of " + Calls(from) + " only"
+		return o, "it is for clusters of " + ManagerName(from) + " only"
 	}
 	syntax := slurmSyntax
 	if to == GridEngine {
 		syntax = gridSyntax
 	}
 	if from == "" {
-		o = unbound(to, o)
+		o = translateUnbound(to, o)
 	}
 	check := syntax[o.Name]
 	switch {
 	case check == nil:
 		return o, "clusters are not told it"
 	case len(o.Value) > longestValue || !check(o.Value):
-		return o, "no cluster is told " + shorten(o.Value)
+		return o, "no cluster is told " + shortenValue(o.Value)
 	}
 	return o, ""
 }
@@ -67,8 +67,8 @@ func hand(from, to string, o Option) (Option, string) {
 // longestValue bounds what a manager is told at a time.
 const longestValue = 500
 
-// Calls is what people call a kind of manager.
-func Calls(kind string) string {
+// ManagerName is what people call a kind of manager.
+func ManagerName(kind string) string {
 	switch kind {
 	case Slurm:
 		return "Slurm"
@@ -78,9 +78,9 @@ func Calls(kind string) string {
 	return kind
 }
 
-// unbound translates an option of a description for any manager, such as PSI/J's,
+// translateUnbound translates an option of a description for any manager, such as PSI/J's,
 // which names them as Slurm does, or after the manager that is meant.
-func unbound(to string, o Option) Option {
+func translateUnbound(to string, o Option) Option {
 	if to == GridEngine {
 		if name, ok := map[string]string{"partition": "q", "account": "P", "reservation": "ar"}[o.Name]; ok {
 			return Option{name, o.Value}
@@ -99,22 +99,22 @@ func unbound(to string, o Option) Option {
 
 // The ways in which values are written. None of them begins with a hyphen.
 var (
-	isWord   = matches(`^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$`)
-	isWords  = matches(`^[A-Za-z0-9_][A-Za-z0-9_.+@,-]*$`)
-	isNumber = matches(`^[0-9]{1,9}$`)
-	isSigned = matches(`^-?[0-9]{1,9}$`)
-	isSize   = matches(`^[0-9]{1,15}[KMGTkmgt]?$`)
+	isWord   = matchesPattern(`^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$`)
+	isWords  = matchesPattern(`^[A-Za-z0-9_][A-Za-z0-9_.+@,-]*$`)
+	isNumber = matchesPattern(`^[0-9]{1,9}$`)
+	isSigned = matchesPattern(`^-?[0-9]{1,9}$`)
+	isSize   = matchesPattern(`^[0-9]{1,15}[KMGTkmgt]?$`)
 	// isFeatures: a&b, a|b, [a|b]*2, a*2&b.
-	isFeatures = matches(`^[A-Za-z0-9_(\[][A-Za-z0-9_.,&|*()\[\]:=-]*$`)
+	isFeatures = matchesPattern(`^[A-Za-z0-9_(\[][A-Za-z0-9_.,&|*()\[\]:=-]*$`)
 	// isAmounts: gpu:a100:2, matlab@server:1,x, gpu:2(S:0).
-	isAmounts = matches(`^[A-Za-z0-9_][A-Za-z0-9_.,:@()=-]*$`)
+	isAmounts = matchesPattern(`^[A-Za-z0-9_][A-Za-z0-9_.,:@()=-]*$`)
 	// isQueues: all.q, all.q@host, *@@group.
-	isQueues = matches(`^[A-Za-z0-9_*][A-Za-z0-9_.*@,-]*$`)
+	isQueues = matchesPattern(`^[A-Za-z0-9_*][A-Za-z0-9_.*@,-]*$`)
 	// isResource: name=value, compared as Grid Engine does: lx*|sol*, !a&b.
-	isResource = matches(`^[A-Za-z_][A-Za-z0-9_.-]*=[A-Za-z0-9_*!(][A-Za-z0-9_.*:|!&()-]*$`)
+	isResource = matchesPattern(`^[A-Za-z_][A-Za-z0-9_.-]*=[A-Za-z0-9_*!(][A-Za-z0-9_.*:|!&()-]*$`)
 )
 
-func matches(pattern string) func(string) bool {
+func matchesPattern(pattern string) func(string) bool {
 	return lazyregexp.New(pattern).MatchString
 }
 
@@ -125,7 +125,7 @@ func isOneOf(words ...string) func(string) bool {
 }
 
 // isHosts is a list of hosts.
-func isHosts(s string) bool { return isFeatures(s) && hostlist.Unfold(s) != nil }
+func isHosts(s string) bool { return isFeatures(s) && hostlist.ExpandList(s) != nil }
 
 func isPriority(s string) bool {
 	return isSigned(s) && (s == "0" || s[0] == '-') // a user may lower it only
@@ -140,9 +140,9 @@ var slurmSyntax = map[string]func(string) bool{
 	"gpu-bind": isAmounts, "gpu-freq": isAmounts, "gres-flags": isWords, "cpus-per-gpu": isNumber, "mem-per-gpu": isSize, "ntasks-per-gpu": isNumber,
 	"mem-per-cpu": isSize, "tmp": isSize, "mincpus": isNumber, "core-spec": isNumber, "thread-spec": isNumber,
 	"cores-per-socket": isNumber, "sockets-per-node": isNumber, "threads-per-core": isNumber, "ntasks-per-core": isNumber, "ntasks-per-socket": isNumber,
-	"extra-node-info": matches(`^[0-9*]{1,9}(:[0-9*]{1,9}){0,2}$`), "switches": matches(`^[0-9]{1,9}(@[0-9:-]{1,20})?$`),
+	"extra-node-info": matchesPattern(`^[0-9*]{1,9}(:[0-9*]{1,9}){0,2}$`), "switches": matchesPattern(`^[0-9]{1,9}(@[0-9:-]{1,20})?$`),
 	"hint":         isOneOf("compute_bound", "memory_bound", "multithread", "nomultithread"),
-	"distribution": matches(`^[A-Za-z*][A-Za-z0-9*=:,]*$`), "cpu-freq": matches(`^[A-Za-z0-9][A-Za-z0-9:-]*$`), "network": isWords,
+	"distribution": matchesPattern(`^[A-Za-z*][A-Za-z0-9*=:,]*$`), "cpu-freq": matchesPattern(`^[A-Za-z0-9][A-Za-z0-9:-]*$`), "network": isWords,
 	"nice": func(s string) bool { return isNothing(s) || isNumber(s) }, "priority": isNumber,
 	"exclusive":  isOneOf("", "user", "mcs", "topo"),
 	"contiguous": isNothing, "oversubscribe": isNothing, "share": isNothing, "overcommit": isNothing, "spread-job": isNothing, "use-min-nodes": isNothing,
@@ -156,7 +156,7 @@ var gridLimits = []string{"cpu", "vmem", "data", "stack", "fsize", "core", "rss"
 // something (jsv), write files or have jobs moved (ckpt).
 var gridSyntax = map[string]func(string) bool{
 	"q": isQueues, "masterq": isQueues, "P": isWord, "A": isWord, "p": isPriority, "ar": isNumber, "js": isNumber, "pe": isWord,
-	"binding": matches(`^((env|pe|set) )?(linear|striding|explicit)(:[0-9,:]{1,100})?$`),
+	"binding": matchesPattern(`^((env|pe|set) )?(linear|striding|explicit)(:[0-9,:]{1,100})?$`),
 	"l": func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
 		limit, is := strings.CutPrefix(name, "h_")

@@ -7,7 +7,7 @@ import (
 )
 
 func handedOn(m *Manager, kind string) string {
-	told, left := m.For(kind)
+	told, left := m.OptionsFor(kind)
 	return fmt.Sprint(told) + " " + strings.Join(left, "; ")
 }
 
@@ -20,10 +20,10 @@ func TestClustersAreToldWhatTheirScriptsSay(t *testing.T) {
 	} {
 		for _, v := range values {
 			m := &Manager{Kind: Slurm, Options: map[string][]string{name: {v}}}
-			if told, left := m.For(Slurm); len(told) != 1 || told[0] != (Option{name, v}) || left != nil {
+			if told, left := m.OptionsFor(Slurm); len(told) != 1 || told[0] != (Option{name, v}) || left != nil {
 				t.Errorf("%s %q: %s", name, v, handedOn(m, Slurm))
 			}
-			if told, left := m.For(GridEngine); told != nil || len(left) != 1 {
+			if told, left := m.OptionsFor(GridEngine); told != nil || len(left) != 1 {
 				t.Errorf("%s %q: %s", name, v, handedOn(m, GridEngine))
 			}
 		}
@@ -32,7 +32,7 @@ func TestClustersAreToldWhatTheirScriptsSay(t *testing.T) {
 		"q": {"all.q", "all.q@n1,*@@fast"}, "P": {"proj"}, "p": {"-100", "0"}, "pe": {"smp"}, "l": {"gpu=1", "arch=lx*|sol*", "exclusive=true"}, "binding": {"linear:2", "set linear:2"},
 	} {
 		for _, v := range values {
-			if told, left := (&Manager{Kind: GridEngine, Options: map[string][]string{name: {v}}}).For(GridEngine); len(told) != 1 || left != nil {
+			if told, left := (&Manager{Kind: GridEngine, Options: map[string][]string{name: {v}}}).OptionsFor(GridEngine); len(told) != 1 || left != nil {
 				t.Errorf("%s %q: %v %v", name, v, told, left)
 			}
 		}
@@ -55,7 +55,7 @@ func TestNoClusterIsToldWhatCouldBeMoreThanAValue(t *testing.T) {
 		for name := range syntax {
 			for _, v := range hostile {
 				for _, v := range []string{v, "a" + v, v + "a", "x=" + v} {
-					told, _ := (&Manager{Kind: kind, Options: map[string][]string{name: {v}}}).For(kind)
+					told, _ := (&Manager{Kind: kind, Options: map[string][]string{name: {v}}}).OptionsFor(kind)
 					for _, o := range told {
 						harmless(t, o)
 					}
@@ -66,13 +66,13 @@ func TestNoClusterIsToldWhatCouldBeMoreThanAValue(t *testing.T) {
 	for _, name := range []string{"wrap", "uid", "clusters", "nodefile", "bbf", "export-file", "propagate", "output", "job-name", "jsv", "ckpt", "-wrap", "wrap=x --uid", "", "o", "b", "@"} {
 		for _, kind := range []string{Slurm, GridEngine} {
 			for _, from := range []string{"", kind} {
-				if told, left := (&Manager{Kind: from, Options: map[string][]string{name: {"1"}}}).For(kind); told != nil || len(left) != 1 {
+				if told, left := (&Manager{Kind: from, Options: map[string][]string{name: {"1"}}}).OptionsFor(kind); told != nil || len(left) != 1 {
 					t.Errorf("%s is told %q", kind, told)
 				}
 			}
 		}
 	}
-	if told, _ := (&Manager{Kind: GridEngine, Options: map[string][]string{"l": {"h_vmem=1G", "s_cpu=1", "h_rt=1"}}}).For(GridEngine); told != nil {
+	if told, _ := (&Manager{Kind: GridEngine, Options: map[string][]string{"l": {"h_vmem=1G", "s_cpu=1", "h_rt=1"}}}).OptionsFor(GridEngine); told != nil {
 		t.Errorf("limits of processes are told: %v", told)
 	}
 }
@@ -96,7 +96,7 @@ func FuzzHanded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value string) {
 		for _, from := range []string{"", Slurm, GridEngine} {
 			for _, to := range []string{Slurm, GridEngine} {
-				told, left := (&Manager{Kind: from, Options: map[string][]string{name: {value}}}).For(to)
+				told, left := (&Manager{Kind: from, Options: map[string][]string{name: {value}}}).OptionsFor(to)
 				if len(told)+len(left) != 1 {
 					t.Fatalf("%v, %v", told, left)
 				}

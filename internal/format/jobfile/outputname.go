@@ -33,13 +33,13 @@ func OutputName(pattern string, w Writer) string {
 		}
 		text, ok := "", end < len(pattern)
 		if ok {
-			text, ok = w.symbol(pattern[end])
+			text, ok = w.expandSymbol(pattern[end])
 		}
 		if !ok {
 			b.WriteByte('%')
 			continue
 		}
-		b.WriteString(padded(text, pattern[i+1:end]))
+		b.WriteString(padNumber(text, pattern[i+1:end]))
 		i = end
 	}
 	return b.String()
@@ -48,7 +48,7 @@ func OutputName(pattern string, w Writer) string {
 // symbols are the letters that mean something after a %.
 const symbols = "jJAaxNurbsnt%"
 
-func (w *Writer) symbol(c byte) (string, bool) {
+func (w *Writer) expandSymbol(c byte) (string, bool) {
 	switch c {
 	case 'j', 'J':
 		return fmt.Sprint(w.Job), true
@@ -58,7 +58,7 @@ func (w *Writer) symbol(c byte) (string, bool) {
 		}
 		return fmt.Sprint(w.Job), true
 	case 'a', 'b':
-		return w.index(c == 'b'), true
+		return w.arrayIndex(c == 'b'), true
 	case 'x':
 		return w.Name, true
 	case 'N':
@@ -77,7 +77,7 @@ func (w *Writer) symbol(c byte) (string, bool) {
 	return "", false
 }
 
-func (w *Writer) index(lastDigit bool) string {
+func (w *Writer) arrayIndex(lastDigit bool) string {
 	switch {
 	case w.Array == 0:
 		return w.NoIndex
@@ -87,8 +87,8 @@ func (w *Writer) index(lastDigit bool) string {
 	return fmt.Sprint(w.Index)
 }
 
-// padded is a number with zeros before it; Slurm pads to ten digits at most.
-func padded(text, width string) string {
+// padNumber is a number with zeros before it; Slurm pads to ten digits at most.
+func padNumber(text, width string) string {
 	n, err := strconv.Atoi(width)
 	if _, number := strconv.Atoi(text); err != nil || number != nil {
 		return text

@@ -13,15 +13,15 @@ type FarOutput struct {
 	To   string `json:"to"`   // cluster:path; a folder if it ends in a slash
 }
 
-// Where is the cluster and the path there.
-func (f *FarOutput) Where() (site, path string) {
+// SiteAndPath is the cluster and the path there.
+func (f *FarOutput) SiteAndPath() (site, path string) {
 	site, path, _ = strings.Cut(f.To, ":")
 	return site, path
 }
 
-// check says what is wrong with where a result is to be left.
-func (f *FarOutput) check() error {
-	site, at := f.Where()
+// checkOutput says what is wrong with where a result is to be left.
+func (f *FarOutput) checkOutput() error {
+	site, at := f.SiteAndPath()
 	switch {
 	case !atSite.MatchString(f.To) || at == "" || strings.HasPrefix(at, "//") || strings.ContainsRune(at, 0):
 		return fmt.Errorf("where to leave it: cluster:path, such as leeds:/data/runs/")
@@ -37,24 +37,24 @@ func (f *FarOutput) check() error {
 // they are to be left at a cluster.
 func (d *draft) readOutputs(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Outputs = []string{scalar(v, parseInside)}
+		d.Outputs = []string{readScalar(v, parseInside)}
 		return
 	}
-	for item := range v.List("files within the working directory") {
+	for item := range v.EachItem("files within the working directory") {
 		if item.Kind() != yamlfile.Mapping {
-			d.Outputs = append(d.Outputs, scalar(item, parseInside))
+			d.Outputs = append(d.Outputs, readScalar(item, parseInside))
 			continue
 		}
 		var f FarOutput
 		var to yamlfile.Value
-		found := item.Mapping(
-			yamlfile.Key("from", func(v yamlfile.Value) { f.From = scalar(v, parseInside) }),
-			yamlfile.Key("to", func(v yamlfile.Value) { f.To, to = v.Text("cluster:path"), v }),
+		found := item.ReadMapping(
+			yamlfile.ReadField("from", func(v yamlfile.Value) { f.From = readScalar(v, parseInside) }),
+			yamlfile.ReadField("to", func(v yamlfile.Value) { f.To, to = v.Text("cluster:path"), v }),
 		)
-		found.Need("from", "which files, such as out/*.h5")
-		found.Need("to", "where to leave them: cluster:path")
-		if err := f.check(); err != nil && f.From != "" && f.To != "" && !to.Failed() {
-			to.Wrong(err.Error())
+		found.RequireField("from", "which files, such as out/*.h5")
+		found.RequireField("to", "where to leave them: cluster:path")
+		if err := f.checkOutput(); err != nil && f.From != "" && f.To != "" && !to.HasFailed() {
+			to.ReportWrong(err.Error())
 		}
 		d.Leave = append(d.Leave, f)
 	}
@@ -63,7 +63,7 @@ func (d *draft) readOutputs(v yamlfile.Value) {
 // checkLeave is for jobs that come from elsewhere.
 func (j *Job) checkLeave() (FarOutput, error) {
 	for _, f := range j.Leave {
-		if err := f.check(); err != nil {
+		if err := f.checkOutput(); err != nil {
 			return f, err
 		}
 		if _, err := parseInside(f.From); err != nil {

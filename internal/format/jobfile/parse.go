@@ -55,7 +55,7 @@ func parseLine(s string) ([]string, error) {
 	if err != nil {
 		return nil, errors.New("a shell line")
 	}
-	return shell(text), nil
+	return shellCommand(text), nil
 }
 
 // wantLimit says what parseLimit reads.

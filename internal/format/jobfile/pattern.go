@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
-// talk makes the pattern of who talks to whom from its name or its file. Its nodes
+// buildPattern makes the pattern of who talks to whom from its name or its file. Its nodes
 // are the hosts of the job, with as many processors on each.
-func (d *draft) talk() error {
+func (d *draft) buildPattern() error {
 	if d.talks == "" {
 		return nil
 	}
@@ -23,28 +23,28 @@ func (d *draft) talk() error {
 		return err
 	}
 	if d.nodes > 0 && d.nodes != p.Nodes {
-		return d.fail("num_nodes", fmt.Sprint(d.nodes), fmt.Sprintf("%d, the nodes of pattern %s", p.Nodes, d.talks))
+		return d.fieldError("num_nodes", fmt.Sprint(d.nodes), fmt.Sprintf("%d, the nodes of pattern %s", p.Nodes, d.talks))
 	}
 	if d.procs == (span{}) {
 		n := p.Nodes * max(1, d.cpus)
 		d.procs = span{n, n}
 	}
 	if d.procs.min != d.procs.max || d.procs.min%p.Nodes != 0 {
-		return d.fail("procs", d.procs.text(), fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
+		return d.fieldError("procs", d.procs.toText(), fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
 	}
 	d.nodes = p.Nodes
 	d.Pattern = &core.Pattern{Name: d.talks, Nodes: p.Nodes}
 	for _, e := range p.Edges {
 		d.Pattern.Pairs = append(d.Pattern.Pairs, core.Talk(e))
 	}
-	if _, err := nodesel.Named(d.talks, p.Nodes); err == nil {
+	if _, err := nodesel.NamedPattern(d.talks, p.Nodes); err == nil {
 		return nil
 	}
-	d.Trials, err = netgraph.ReadTrials(d.absolute(d.talks))
+	d.Trials, err = netgraph.ReadTrials(d.absolutePath(d.talks))
 	return d.asGiven(err)
 }
 
-func (s span) text() string {
+func (s span) toText() string {
 	if s.min == s.max {
 		return fmt.Sprint(s.min)
 	}
@@ -58,19 +58,19 @@ func (d *draft) readPattern() (*nodesel.Pattern, error) {
 	if nodes == 0 && d.procs.min == d.procs.max {
 		nodes = d.procs.min / max(1, d.cpus)
 	}
-	p, err := nodesel.Named(d.talks, nodes)
+	p, err := nodesel.NamedPattern(d.talks, nodes)
 	if err == nil {
 		return p, nil
 	}
 	kind, _, _ := strings.Cut(d.talks, ":")
 	for _, name := range nodesel.PatternNames() {
 		if known, _, _ := strings.Cut(name, ":"); known == kind {
-			return nil, d.fail("pattern", d.talks, err.Error()+"; procs or num_nodes says how many there are")
+			return nil, d.fieldError("pattern", d.talks, err.Error()+"; procs or num_nodes says how many there are")
 		}
 	}
-	file := d.absolute(d.talks)
+	file := d.absolutePath(d.talks)
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, d.fail("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or an existing file")
+		return nil, d.fieldError("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or an existing file")
 	}
 	p, err = netgraph.ReadPattern(file)
 	return p, d.asGiven(err)

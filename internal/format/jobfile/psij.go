@@ -38,36 +38,36 @@ func (d *draft) parseJobSpec(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	d.at[""] = place{file: name}
+	d.at[""] = fieldOrigin{file: name}
 	s := &jobSpec{draft: d, inherit: true}
-	d.at["workdir"] = place{file: name}
+	d.at["workdir"] = fieldOrigin{file: name}
 	d.Workdir = d.opt.Dir
-	s.top(top)
+	s.readTop(top)
 	if top.Err() != nil {
 		return top.Err()
 	}
-	return s.finish(name)
+	return s.finishJob(name)
 }
 
-// top reads the description, which may lie in an envelope.
-func (s *jobSpec) top(v yamlfile.Value) {
-	if !s.wrapped && enveloped(v) {
+// readTop reads the description, which may lie in an envelope.
+func (s *jobSpec) readTop(v yamlfile.Value) {
+	if !s.wrapped && isEnveloped(v) {
 		s.wrapped = true
-		v.Mapping(
-			yamlfile.Key("version", func(yamlfile.Value) {}),
-			yamlfile.Key("type", func(v yamlfile.Value) { v.Choice("JobSpec") }),
-			yamlfile.Key("data", s.top),
+		v.ReadMapping(
+			yamlfile.ReadField("version", func(yamlfile.Value) {}),
+			yamlfile.ReadField("type", func(v yamlfile.Value) { v.OneOf("JobSpec") }),
+			yamlfile.ReadField("data", s.readTop),
 		)
 		return
 	}
-	s.mapping(v, "", s.fields())
+	s.readMapping(v, "", s.topFields())
 }
 
-// enveloped says whether a value is {version, type, data}.
-func enveloped(v yamlfile.Value) bool {
+// isEnveloped says whether a value is {version, type, data}.
+func isEnveloped(v yamlfile.Value) bool {
 	found := false
 	if v.Kind() == yamlfile.Mapping {
-		for key := range v.Entries("fields") {
+		for key := range v.EachEntry("fields") {
 			found = found || key.Kind() == yamlfile.Scalar && key.Text("") == "data"
 		}
 	}
@@ -87,42 +87,42 @@ func unlessBlank(fields []field) []field {
 	return fields
 }
 
-func (s *jobSpec) fields() []field {
+func (s *jobSpec) topFields() []field {
 	return unlessBlank([]field{
 		{"name", s.readName},
-		set("executable", &s.executable, parseText),
+		scalarField("executable", &s.executable, parseText),
 		{"arguments", s.readArguments},
-		{"directory", s.known("workdir", "directory", &s.Workdir, parseText)},
+		{"directory", s.knownField("workdir", "directory", &s.Workdir, parseText)},
 		{"inherit_environment", func(v yamlfile.Value) { s.inherit = v.Bool() }},
 		{"environment", s.readEnvs},
-		{"stdin_path", s.known("stdin", "stdin_path", &s.stdin, parseHere)},
-		{"stdout_path", func(v yamlfile.Value) { s.Stdout = plainName(s.redirect(scalar(v, parseText))) }},
-		{"stderr_path", func(v yamlfile.Value) { s.Stderr = plainName(s.redirect(scalar(v, parseText))) }},
-		{"resources", func(v yamlfile.Value) { s.mapping(v, "resources.", s.resources()) }},
-		{"attributes", func(v yamlfile.Value) { s.mapping(v, "attributes.", s.attributes()) }},
-		set("pre_launch", &s.around.pre, parseHere),
-		set("post_launch", &s.around.post, parseHere),
+		{"stdin_path", s.knownField("stdin", "stdin_path", &s.stdin, parseHere)},
+		{"stdout_path", func(v yamlfile.Value) { s.Stdout = plainName(s.redirectPattern(readScalar(v, parseText))) }},
+		{"stderr_path", func(v yamlfile.Value) { s.Stderr = plainName(s.redirectPattern(readScalar(v, parseText))) }},
+		{"resources", func(v yamlfile.Value) { s.readMapping(v, "resources.", s.resourceFields()) }},
+		{"attributes", func(v yamlfile.Value) { s.readMapping(v, "attributes.", s.attributeFields()) }},
+		scalarField("pre_launch", &s.around.pre, parseHere),
+		scalarField("post_launch", &s.around.post, parseHere),
 		{"launcher", func(v yamlfile.Value) {
-			s.launcher = v.Choice("single", "multiple", "mpirun", "srun")
+			s.launcher = v.OneOf("single", "multiple", "mpirun", "srun")
 		}},
 	})
 }
 
-func (s *jobSpec) resources() []field {
+func (s *jobSpec) resourceFields() []field {
 	count := func(to *int) func(yamlfile.Value) {
-		return func(v yamlfile.Value) { *to = v.Whole(1, maxProcs); s.processesAt = v }
+		return func(v yamlfile.Value) { *to = v.WholeNumber(1, maxProcs); s.processesAt = v }
 	}
 	return unlessBlank([]field{
 		{"node_count", count(&s.nodes)}, {"process_count", count(&s.processes)}, {"processes_per_node", count(&s.perNode)},
 		{"cpu_cores_per_process", count(&s.cores)},
 		{"gpu_cores_per_process", func(v yamlfile.Value) {
-			if v.Whole(0, maxProcs) > 0 {
-				s.keep("gpu_cores_per_process", "gpus-per-task", v)
+			if v.WholeNumber(0, maxProcs) > 0 {
+				s.keepAttribute("gpu_cores_per_process", "gpus-per-task", v)
 			}
 		}},
 		{"exclusive_node_use", func(v yamlfile.Value) {
 			if v.Bool() {
-				s.keep("exclusive_node_use", "exclusive", v)
+				s.keepAttribute("exclusive_node_use", "exclusive", v)
 			}
 		}},
 		{"memory", func(v yamlfile.Value) { s.Memory = v.Size(1) }},
@@ -130,38 +130,38 @@ func (s *jobSpec) resources() []field {
 	})
 }
 
-func (s *jobSpec) attributes() []field {
+func (s *jobSpec) attributeFields() []field {
 	return unlessBlank([]field{
 		{"duration", s.readDuration},
-		{"queue_name", func(v yamlfile.Value) { s.keep("queue_name", "partition", v) }},
-		{"project_name", func(v yamlfile.Value) { s.keep("project_name", "account", v) }},
-		{"account", func(v yamlfile.Value) { s.keep("account", "account", v) }},
-		{"reservation_id", func(v yamlfile.Value) { s.keep("reservation_id", "reservation", v) }},
+		{"queue_name", func(v yamlfile.Value) { s.keepAttribute("queue_name", "partition", v) }},
+		{"project_name", func(v yamlfile.Value) { s.keepAttribute("project_name", "account", v) }},
+		{"account", func(v yamlfile.Value) { s.keepAttribute("account", "account", v) }},
+		{"reservation_id", func(v yamlfile.Value) { s.keepAttribute("reservation_id", "reservation", v) }},
 		{"custom_attributes", func(v yamlfile.Value) {
-			for key, value := range v.Entries("attributes and their values") {
-				name := scalar(key, parseText)
-				s.keep(shorten(name), name, value)
+			for key, value := range v.EachEntry("attributes and their values") {
+				name := readScalar(key, parseText)
+				s.keepAttribute(shortenValue(name), name, value)
 			}
 		}},
 	})
 }
 
-// keep keeps an attribute for clusters that have a manager.
-func (s *jobSpec) keep(field, name string, v yamlfile.Value) {
+// keepAttribute keeps an attribute for clusters that have a manager.
+func (s *jobSpec) keepAttribute(field, name string, v yamlfile.Value) {
 	text := v.Text("a text")
 	if text == "" || text == "None" { // as older versions write what is not set
 		return
 	}
-	s.option(name, text)
-	s.warnings = append(s.warnings, Warning{v.File(), v.Line(), field + " " + shorten(text),
+	s.addOption(name, text)
+	s.warnings = append(s.warnings, Warning{v.File(), v.Line(), field + " " + shortenValue(text),
 		"applies to clusters with a batch system only; ignored elsewhere"})
 }
 
-// known makes a field of ours that is called otherwise there.
-func (s *jobSpec) known(ours, theirs string, to *string, parse func(string) (string, error)) func(yamlfile.Value) {
+// knownField makes a field of ours that is called otherwise there.
+func (s *jobSpec) knownField(ours, theirs string, to *string, parse func(string) (string, error)) func(yamlfile.Value) {
 	return func(v yamlfile.Value) {
-		*to = scalar(v, parse)
-		s.draft.at[ours] = place{file: v.File(), line: v.Line(), flag: theirs}
+		*to = readScalar(v, parse)
+		s.draft.at[ours] = fieldOrigin{file: v.File(), line: v.Line(), flag: theirs}
 	}
 }
 
@@ -171,15 +171,15 @@ func (s *jobSpec) readName(v yamlfile.Value) {
 	if text == "" {
 		return
 	}
-	m := imported{draft: s.draft, at: place{file: v.File(), line: v.Line(), flag: "name"}, value: text}
-	_ = m.call(text) // fails without a name alone
+	m := imported{draft: s.draft, at: fieldOrigin{file: v.File(), line: v.Line(), flag: "name"}, value: text}
+	_ = m.setName(text) // fails without a name alone
 }
 
 func (s *jobSpec) readArguments(v yamlfile.Value) {
-	for item := range v.List("arguments") {
+	for item := range v.EachItem("arguments") {
 		word := item.Text("an argument")
 		if word != "" {
-			word = scalar(item, parseText)
+			word = readScalar(item, parseText)
 		}
 		s.arguments = append(s.arguments, word)
 	}
@@ -196,9 +196,9 @@ func (s *jobSpec) readDuration(v yamlfile.Value) {
 	if text == "" || text == "None" {
 		return
 	}
-	d, ok := psijTime(text, v.Quoted())
+	d, ok := psijTime(text, v.IsQuoted())
 	if !ok || d <= 0 {
-		v.Wrong(`a time such as "1:30:00", "0:30", "90" (minutes), "2 h" or 600 (seconds, without quotes)`)
+		v.ReportWrong(`a time such as "1:30:00", "0:30", "90" (minutes), "2 h" or 600 (seconds, without quotes)`)
 		return
 	}
 	s.Time = d
@@ -209,12 +209,12 @@ func (s *jobSpec) readDuration(v yamlfile.Value) {
 // number, without quotes, is of seconds.
 func psijTime(text string, isText bool) (time.Duration, bool) {
 	if m := psijDays.FindStringSubmatch(text); m != nil {
-		days, ok1 := whole(m[1], 24*time.Hour)
+		days, ok1 := parseWholeUnits(m[1], 24*time.Hour)
 		rest, ok2 := clockTime(m[2])
 		return days + rest, ok1 && ok2
 	}
 	if m := psijUnit.FindStringSubmatch(text); m != nil {
-		return fraction(m[1], map[string]time.Duration{"h": time.Hour, "m": time.Minute, "s": time.Second}[m[2]])
+		return parseFraction(m[1], map[string]time.Duration{"h": time.Hour, "m": time.Minute, "s": time.Second}[m[2]])
 	}
 	if m := isoTime.FindStringSubmatch(text); m != nil && len(text) > 2 {
 		var total time.Duration
@@ -222,7 +222,7 @@ func psijTime(text string, isText bool) (time.Duration, bool) {
 			if m[i+1] == "" {
 				continue
 			}
-			d, ok := fraction(m[i+1], unit)
+			d, ok := parseFraction(m[i+1], unit)
 			if !ok {
 				return 0, false
 			}
@@ -234,9 +234,9 @@ func psijTime(text string, isText bool) (time.Duration, bool) {
 		return clockTime(text)
 	}
 	if isText {
-		return whole(text, time.Minute)
+		return parseWholeUnits(text, time.Minute)
 	}
-	return fraction(text, time.Second)
+	return parseFraction(text, time.Second)
 }
 
 // clockTime reads hh:mm and hh:mm:ss.
@@ -245,19 +245,19 @@ func clockTime(text string) (time.Duration, bool) {
 	if len(parts) > 3 || len(parts) < 2 {
 		return 0, false
 	}
-	total, ok := whole(parts[0], time.Hour)
-	minutes, ok2 := whole(parts[1], time.Minute)
+	total, ok := parseWholeUnits(parts[0], time.Hour)
+	minutes, ok2 := parseWholeUnits(parts[1], time.Minute)
 	total += minutes
 	if len(parts) == 3 {
-		seconds, ok3 := fraction(parts[2], time.Second)
+		seconds, ok3 := parseFraction(parts[2], time.Second)
 		total += seconds
 		ok = ok && ok3
 	}
 	return total, ok && ok2 && total <= maxLimit
 }
 
-// fraction is so many of a unit, not always whole.
-func fraction(text string, unit time.Duration) (time.Duration, bool) {
+// parseFraction is so many of a unit, not always whole.
+func parseFraction(text string, unit time.Duration) (time.Duration, bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0) || x*float64(unit) > float64(maxLimit) {
 		return 0, false
@@ -265,12 +265,12 @@ func fraction(text string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(x * float64(unit)), true
 }
 
-// finish makes the job of what the description says.
-func (s *jobSpec) finish(name string) error {
+// finishJob makes the job of what the description says.
+func (s *jobSpec) finishJob(name string) error {
 	if s.executable == "" {
 		return &badinput.Error{File: name, Field: "executable", Problem: "missing", Want: "what to run"}
 	}
-	processes, err := s.count()
+	processes, err := s.countProcesses()
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (s *jobSpec) finish(name string) error {
 	case "multiple":
 		s.around.copies = processes
 	}
-	s.draft.at["argv"] = place{file: name}
+	s.draft.at["argv"] = fieldOrigin{file: name}
 	s.around.clear = !s.inherit
 	s.Merge = s.Stdout != "" && s.Stdout == s.Stderr
 	if s.Merge {
@@ -303,9 +303,9 @@ func cmpName(given string, argv []string) string {
 	return defaultName(argv)
 }
 
-// count is how many processes there are: process_count is node_count times
+// countProcesses is how many processes there are: process_count is node_count times
 // processes_per_node, and each may be left out.
-func (s *jobSpec) count() (int, error) {
+func (s *jobSpec) countProcesses() (int, error) {
 	n := s.processes
 	if n == 0 {
 		n = max(1, s.nodes) * max(1, s.perNode)
@@ -313,7 +313,7 @@ func (s *jobSpec) count() (int, error) {
 	wrong := s.processes > 0 && (s.nodes > 0 && s.perNode > 0 && s.nodes*s.perNode != n ||
 		s.nodes > 0 && s.perNode == 0 && n%s.nodes != 0 || s.perNode > 0 && s.nodes == 0 && n%s.perNode != 0)
 	if wrong || n > maxProcs/max(1, s.cores) {
-		s.processesAt.Fail("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores in all", maxProcs))
+		s.processesAt.ReportError("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores in all", maxProcs))
 		return 0, s.processesAt.Err()
 	}
 	return n, nil

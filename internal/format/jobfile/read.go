@@ -19,13 +19,13 @@ func Read(path string, o Options) (*Job, []Warning, error) {
 		return nil, nil, err
 	}
 	d := newDraft(o)
-	err = d.parse(path, data)
+	err = d.parseContent(path, data)
 	var job *Job
 	if err == nil {
-		job, err = d.finish()
+		job, err = d.finishJob()
 	}
 	if err == nil {
-		err = d.files()
+		err = d.resolveFiles()
 	}
 	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Line - b.Line })
 	if err != nil {
@@ -34,8 +34,8 @@ func Read(path string, o Options) (*Job, []Warning, error) {
 	return job, d.warnings, nil
 }
 
-// parse reads a file's content and what the command line says over it.
-func (d *draft) parse(name string, data []byte) error {
+// parseContent reads a file's content and what the command line says over it.
+func (d *draft) parseContent(name string, data []byte) error {
 	var err error
 	switch {
 	case isScript(data):
@@ -48,7 +48,7 @@ func (d *draft) parse(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return d.override()
+	return d.applyOverrides()
 }
 
 // isJobSpec says whether a file is JSON as PSI/J writes it: with an executable,
@@ -65,17 +65,17 @@ func FromCommand(argv []string, o Options) (*Job, []Warning, error) {
 		return nil, nil, &badinput.Error{Want: "a command after --, such as: godwit run -- ./program input.dat"}
 	}
 	d := newDraft(o)
-	d.at["argv"] = place{}
+	d.at["argv"] = fieldOrigin{}
 	d.listed = argv
 	d.Workdir = o.Dir
-	d.at["workdir"] = place{}
-	d.inherit(nil)
-	if err := d.override(); err != nil {
+	d.at["workdir"] = fieldOrigin{}
+	d.inheritEnvironment(nil)
+	if err := d.applyOverrides(); err != nil {
 		return nil, d.warnings, err
 	}
-	job, err := d.finish()
+	job, err := d.finishJob()
 	if err == nil {
-		err = d.files()
+		err = d.resolveFiles()
 	}
 	if err != nil {
 		return nil, d.warnings, err
@@ -87,8 +87,8 @@ func FromCommand(argv []string, o Options) (*Job, []Warning, error) {
 // wrong anywhere else.
 var stays = []string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
 
-// travels says whether a variable of the caller goes along with a command.
-func travels(name string) bool {
+// isInherited says whether a variable of the caller goes along with a command.
+func isInherited(name string) bool {
 	for _, prefix := range []string{"GODWIT_", "SSH_", "DBUS_", "XDG_", "TMUX", "STY"} {
 		if strings.HasPrefix(name, prefix) {
 			return false

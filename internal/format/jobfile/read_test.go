@@ -177,7 +177,7 @@ func TestADeadlineIsATimeOrAMoment(t *testing.T) {
 			continue
 		}
 		later := noon.Add(10 * time.Second)
-		job.Due(later)
+		job.FixMoments(later)
 		if moment := strings.Contains(text, ":"); moment && job.Deadline != want-10*time.Second || !moment && job.Deadline != want {
 			t.Errorf("%s: submitted later it is due in %v", text, job.Deadline)
 		}

@@ -80,11 +80,11 @@ func TestTheSchemaHasTheFieldsOfTheParser(t *testing.T) {
 		node   node
 		fields []field
 	}{
-		"the file":   {s, slices.Concat(d.fields(), later(notYet), d.cloud(cloudKeys))},
-		"resources":  {s.Properties["resources"], slices.Concat(d.resources(), d.cloud(cloudResources))},
-		"retry":      {s.Properties["retry"], d.retry()},
-		"checkpoint": {s.Properties["checkpoint"].OneOf[1], d.checkpoint()},
-		"build":      {s.Properties["build"].OneOf[1], d.build()},
+		"the file":   {s, slices.Concat(d.jobFields(), refusedFields(notYet), d.ignoredFields(cloudKeys))},
+		"resources":  {s.Properties["resources"], slices.Concat(d.resourceFields(), d.ignoredFields(cloudResources))},
+		"retry":      {s.Properties["retry"], d.retryFields()},
+		"checkpoint": {s.Properties["checkpoint"].OneOf[1], d.checkpointFields()},
+		"build":      {s.Properties["build"].OneOf[1], d.buildFields()},
 	} {
 		if diff := cmp.Diff(names(c.fields), slices.Sorted(maps.Keys(c.node.Properties))); diff != "" {
 			t.Errorf("%s:\n%s", what, diff)

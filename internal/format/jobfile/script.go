@@ -46,12 +46,12 @@ type scriptLine struct {
 // parseScript reads the comment lines of a script: those of its batch system
 // first, then ours, which go over them.
 func (d *draft) parseScript(name string, data []byte) error {
-	d.at[""] = place{file: name}
-	lines := comments(data)
+	d.at[""] = fieldOrigin{file: name}
+	lines := commentLines(data)
 	if err := d.runScript(name, data); err != nil {
 		return err
 	}
-	if err := d.managed(name, lines); err != nil {
+	if err := d.readManagerLines(name, lines); err != nil {
 		return err
 	}
 	d.managerCalls(name, data)
@@ -64,15 +64,15 @@ func (d *draft) parseScript(name string, data []byte) error {
 			d.warnings = append(d.warnings, Warning{name, line.n, "#GODWIT", "left out: it stands below the first command"})
 			continue
 		}
-		if err := d.directive(name, line.n, ours); err != nil {
+		if err := d.readDirective(name, line.n, ours); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// comments lists the lines that begin with #.
-func comments(data []byte) []scriptLine {
+// commentLines lists the lines that begin with #.
+func commentLines(data []byte) []scriptLine {
 	var list []scriptLine
 	head, n := true, 0
 	for raw := range bytes.Lines(data) {
@@ -87,8 +87,8 @@ func comments(data []byte) []scriptLine {
 	return list
 }
 
-// interpreter is what the first line of a script says is to run it.
-func interpreter(data []byte) []string {
+// scriptInterpreter is what the first line of a script says is to run it.
+func scriptInterpreter(data []byte) []string {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	text := strings.TrimSpace(strings.TrimPrefix(string(line), "#!"))
 	if text == "" || strings.ContainsRune(text, 0) {
@@ -103,24 +103,24 @@ func interpreter(data []byte) []string {
 // runScript makes a job of the script at path, run where it was submitted, as
 // batch systems do.
 func (d *draft) runScript(path string, data []byte) error {
-	with := interpreter(data)
+	with := scriptInterpreter(data)
 	if !bytes.HasPrefix(data, []byte("#!")) {
 		with = []string{"/bin/sh"}
 	}
 	if with == nil {
 		return &badinput.Error{File: path, Line: 1, Want: "the program that runs the script, such as #!/bin/sh"}
 	}
-	d.script = d.absolute(path)
-	d.at["workdir"] = place{file: path}
+	d.script = d.absolutePath(path)
+	d.at["workdir"] = fieldOrigin{file: path}
 	d.Workdir = d.opt.Dir
-	d.at["argv"] = place{file: path}
+	d.at["argv"] = fieldOrigin{file: path}
 	d.listed = append(with, filepath.Base(d.script))
 	d.Name = defaultName(d.listed[len(with):])
 	return nil
 }
 
-// directive reads what follows #GODWIT: flags with their values.
-func (d *draft) directive(name string, n int, text string) error {
+// readDirective reads what follows #GODWIT: flags with their values.
+func (d *draft) readDirective(name string, n int, text string) error {
 	words, err := splitWords(text)
 	if err != nil {
 		return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Problem: err.Error()}
@@ -131,14 +131,14 @@ func (d *draft) directive(name string, n int, text string) error {
 			return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Value: words[i], Want: "flags such as --deadline 20m"}
 		}
 		flag, value, given := strings.Cut(flag, "=")
-		p := place{file: name, line: n, flag: "--" + flag}
+		p := fieldOrigin{file: name, line: n, flag: "--" + flag}
 		if !given {
 			if i++; i == len(words) {
 				return &badinput.Error{File: name, Line: n, Field: p.flag, Problem: "needs a value"}
 			}
 			value = words[i]
 		}
-		if err := d.set(Setting{flag, value}, p); err != nil {
+		if err := d.applySetting(Setting{flag, value}, p); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func splitWords(text string) ([]string, error) {
 		if err != nil {
 			return nil, errWords
 		}
-		word, err := literal(w.Parts)
+		word, err := literalText(w.Parts)
 		if err != nil {
 			return nil, err
 		}
@@ -163,13 +163,13 @@ func splitWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// literal is the text of quoted and unquoted parts.
-func literal(parts []syntax.WordPart) (string, error) {
+// literalText is the text of quoted and unquoted parts.
+func literalText(parts []syntax.WordPart) (string, error) {
 	var b strings.Builder
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(unescape(part.Value, ""))
+			b.WriteString(unescapeText(part.Value, ""))
 		case *syntax.SglQuoted:
 			if part.Dollar {
 				return "", errWords
@@ -181,7 +181,7 @@ func literal(parts []syntax.WordPart) (string, error) {
 				if !ok {
 					return "", errWords
 				}
-				b.WriteString(unescape(lit.Value, "$`\"\\"))
+				b.WriteString(unescapeText(lit.Value, "$`\"\\"))
 			}
 		default:
 			return "", errWords
@@ -190,9 +190,9 @@ func literal(parts []syntax.WordPart) (string, error) {
 	return b.String(), nil
 }
 
-// unescape takes away the backslashes that protect a character; within double
+// unescapeText takes away the backslashes that protect a character; within double
 // quotes only some need protection.
-func unescape(s, only string) string {
+func unescapeText(s, only string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && (only == "" || strings.IndexByte(only, s[i+1]) >= 0) {

@@ -22,8 +22,8 @@ type Flag struct {
 	apply func(d *draft, value string) error // its error is what would be right
 }
 
-// flag makes a flag that stores one value; field is what a job file calls it.
-func flag[T any](name, kind, help string, to func(*draft) *T, parse func(string) (T, error)) Flag {
+// valueFlag makes a flag that stores one value; field is what a job file calls it.
+func valueFlag[T any](name, kind, help string, to func(*draft) *T, parse func(string) (T, error)) Flag {
 	return Flag{Name: name, Kind: kind, Help: help, apply: func(d *draft, value string) error {
 		x, err := parse(value)
 		if err == nil {
@@ -33,23 +33,23 @@ func flag[T any](name, kind, help string, to func(*draft) *T, parse func(string)
 	}}
 }
 
-// many makes a flag that adds to a list. What was listed elsewhere, in a file
+// listFlag makes a flag that adds to a list. What was listed elsewhere, in a file
 // below the command line, is replaced by the first.
-func many[T any](name, field, kind, help string, to func(*draft) *[]T, parse func(string) (T, error)) Flag {
+func listFlag[T any](name, field, kind, help string, to func(*draft) *[]T, parse func(string) (T, error)) Flag {
 	return Flag{Name: name, Kind: kind, Help: help, Many: true, apply: func(d *draft, value string) error {
 		x, err := parse(value)
 		if err != nil {
 			return err
 		}
-		d.replace(field, func() { *to(d) = nil })
+		d.replaceList(field, func() { *to(d) = nil })
 		*to(d) = append(*to(d), x)
 		return nil
 	}}
 }
 
-// replace drops what was listed elsewhere, before the first of a list that goes
+// replaceList drops what was listed elsewhere, before the first of a list that goes
 // over it.
-func (d *draft) replace(field string, drop func()) {
+func (d *draft) replaceList(field string, drop func()) {
 	if before := d.at[field]; before.flag == "" || before.file != d.from.file || before.under {
 		drop()
 	}
@@ -63,38 +63,38 @@ var fieldOf = map[string]string{
 	"checkpoint-restart": "checkpoint.restart",
 }
 
-// Flags lists the fields that have a flag, in the order of the help.
-func Flags() []Flag {
+// JobFlags lists the fields that have a flag, in the order of the help.
+func JobFlags() []Flag {
 	return []Flag{
-		flag("name", "NAME", "job name", func(d *draft) *string { return &d.Name }, parseName),
+		valueFlag("name", "NAME", "job name", func(d *draft) *string { return &d.Name }, parseName),
 		{Name: "deadline", Kind: "TIME", Help: "deadline: a time from submission such as 20m, or a moment such as 18:30", apply: applyDeadline},
-		flag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
-		flag("procs", "N", "cores: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
-		flag("pattern", "PATTERN", "communication pattern by which its hosts are chosen: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
-		many("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
-		flag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
-		flag("time", "TIME", "walltime limit, as in Slurm: 90 (minutes), 1:30:00, 2-12:00; or 30s, 10m, 1h30m", func(d *draft) *time.Duration { return &d.Time }, parseLimit),
-		flag("grace", "TIME", "between SIGTERM and SIGKILL when it is cancelled (30s)", func(d *draft) **time.Duration { return &d.Grace }, parseGrace),
-		flag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
-		flag("workdir", "DIR", "working directory, sent along; none: nothing is sent", func(d *draft) *string { return &d.Workdir }, parseText),
-		many("input", "inputs", "FILE", "staged in as well: a file, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
-		many("output-file", "outputs", "FILE", "staged out at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
+		valueFlag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
+		valueFlag("procs", "N", "cores: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
+		valueFlag("pattern", "PATTERN", "communication pattern by which its hosts are chosen: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
+		listFlag("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
+		valueFlag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
+		valueFlag("time", "TIME", "walltime limit, as in Slurm: 90 (minutes), 1:30:00, 2-12:00; or 30s, 10m, 1h30m", func(d *draft) *time.Duration { return &d.Time }, parseLimit),
+		valueFlag("grace", "TIME", "between SIGTERM and SIGKILL when it is cancelled (30s)", func(d *draft) **time.Duration { return &d.Grace }, parseGrace),
+		valueFlag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
+		valueFlag("workdir", "DIR", "working directory, sent along; none: nothing is sent", func(d *draft) *string { return &d.Workdir }, parseText),
+		listFlag("input", "inputs", "FILE", "staged in as well: a file, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
+		listFlag("output-file", "outputs", "FILE", "staged out at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
 		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true, apply: applyEnv},
-		chosen(flag("export", "HOW", "environment for other accounts: named (by --env), all", func(d *draft) *Export { return &d.Export }, parseExport), exportNames),
-		flag("setup", "LINE", "shell line that runs once before it, in the working directory", func(d *draft) *string { return &d.Setup }, parseText),
-		flag("progress", "PATTERN", "regular expression for the progress in its output: 'step (\\d+)/(\\d+)'", func(d *draft) *string { return &d.Progress }, parsePattern),
-		chosen(flag("checkpoint", "METHOD", "checkpoint method: "+strings.Join(methods, ", "), func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),
-		flag("checkpoint-every", "TIME", "checkpoint interval: auto, never or a time", func(d *draft) *time.Duration { return &d.Checkpoint.Every }, parseEvery),
-		flag("checkpoint-signal", "SIGNAL", "signal that makes the program write a checkpoint: USR1", func(d *draft) *string { return &d.Checkpoint.Signal }, parseSignal),
-		many("checkpoint-file", "checkpoint.files", "FILE", "file of that checkpoint; may be given several times", func(d *draft) *[]string { return &d.Checkpoint.Files }, parseInside),
-		flag("checkpoint-restart", "LINE", "shell line that restarts the program from these files", func(d *draft) *[]string { return &d.Checkpoint.Restart }, parseLine),
-		flag("confidence", "F", "migrate when the chance of meeting the deadline falls below this (0.95)", func(d *draft) *float64 { return &d.Confidence }, parseConfidence),
-		flag("reliability", "F", "minimum job success rate of a cluster", func(d *draft) *float64 { return &d.Reliability }, parseReliability),
-		chosen(flag("adapt", "HOW", "auto: migrate when the deadline is in danger; off: only watch", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
-		flag("retries", "N", "how often it is requeued after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
-		chosen(flag("place", "POLICY", placeHelp, func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
+		withChoices(valueFlag("export", "HOW", "environment for other accounts: named (by --env), all", func(d *draft) *Export { return &d.Export }, parseExport), exportNames),
+		valueFlag("setup", "LINE", "shell line that runs once before it, in the working directory", func(d *draft) *string { return &d.Setup }, parseText),
+		valueFlag("progress", "PATTERN", "regular expression for the progress in its output: 'step (\\d+)/(\\d+)'", func(d *draft) *string { return &d.Progress }, parsePattern),
+		withChoices(valueFlag("checkpoint", "METHOD", "checkpoint method: "+strings.Join(methods, ", "), func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),
+		valueFlag("checkpoint-every", "TIME", "checkpoint interval: auto, never or a time", func(d *draft) *time.Duration { return &d.Checkpoint.Every }, parseEvery),
+		valueFlag("checkpoint-signal", "SIGNAL", "signal that makes the program write a checkpoint: USR1", func(d *draft) *string { return &d.Checkpoint.Signal }, parseSignal),
+		listFlag("checkpoint-file", "checkpoint.files", "FILE", "file of that checkpoint; may be given several times", func(d *draft) *[]string { return &d.Checkpoint.Files }, parseInside),
+		valueFlag("checkpoint-restart", "LINE", "shell line that restarts the program from these files", func(d *draft) *[]string { return &d.Checkpoint.Restart }, parseLine),
+		valueFlag("confidence", "F", "migrate when the chance of meeting the deadline falls below this (0.95)", func(d *draft) *float64 { return &d.Confidence }, parseConfidence),
+		valueFlag("reliability", "F", "minimum job success rate of a cluster", func(d *draft) *float64 { return &d.Reliability }, parseReliability),
+		withChoices(valueFlag("adapt", "HOW", "auto: migrate when the deadline is in danger; off: only watch", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
+		valueFlag("retries", "N", "how often it is requeued after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
+		withChoices(valueFlag("place", "POLICY", placeHelp, func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
 		{Name: "after", Kind: "JOB", Help: "start after these jobs completed successfully: 12,prep; or afterany:12 and the like", Many: true, apply: applyAfter},
-		flag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
+		valueFlag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
 	}
 }
 
@@ -103,7 +103,7 @@ const placeHelp = "placement policy: wf (worst fit: the cluster with the most id
 	"inputs are), cm (cluster minimization: as few clusters as possible), fcm (flexible cluster minimization: the same, " +
 	"split to start sooner), deadline (best chance of meeting the deadline)"
 
-func chosen(f Flag, from []string) Flag {
+func withChoices(f Flag, from []string) Flag {
 	f.Choices = from
 	return f
 }
@@ -123,7 +123,7 @@ func applyEnv(d *draft, text string) error {
 	}
 	if !given {
 		var ok bool
-		if value, ok = d.lookup(name); !ok {
+		if value, ok = d.lookupVariable(name); !ok {
 			return errors.New("a variable that is set here, or NAME=VALUE")
 		}
 	}
@@ -134,11 +134,11 @@ func applyEnv(d *draft, text string) error {
 	return nil
 }
 
-// set applies one setting; p is where it stands.
-func (d *draft) set(s Setting, p place) error {
+// applySetting applies one setting; p is where it stands.
+func (d *draft) applySetting(s Setting, p fieldOrigin) error {
 	d.from = p
 	var known []string
-	for _, f := range Flags() {
+	for _, f := range JobFlags() {
 		known = append(known, f.Name)
 		if f.Name != s.Name {
 			continue
@@ -153,13 +153,13 @@ func (d *draft) set(s Setting, p place) error {
 		d.at[name] = p
 		return nil
 	}
-	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Problem: badinput.Unknown("flag", s.Name, known)}
+	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Problem: badinput.UnknownName("flag", s.Name, known)}
 }
 
-// override applies the settings of the command line.
-func (d *draft) override() error {
+// applyOverrides applies the settings of the command line.
+func (d *draft) applyOverrides() error {
 	for _, s := range d.opt.Set {
-		if err := d.set(s, place{flag: "--" + s.Name}); err != nil {
+		if err := d.applySetting(s, fieldOrigin{flag: "--" + s.Name}); err != nil {
 			return err
 		}
 	}

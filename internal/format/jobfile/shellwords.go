@@ -32,7 +32,7 @@ func lineWords(text string) ([]string, error) {
 				word.WriteByte(text[i])
 			}
 		case '\'', '"':
-			n := quoted(&word, text[i+1:], c)
+			n := readQuoted(&word, text[i+1:], c)
 			if n < 0 {
 				return nil, errQuote
 			}
@@ -48,9 +48,9 @@ func lineWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// quoted adds what stands before the closing quote, and returns how far that is;
+// readQuoted adds what stands before the closing quote, and returns how far that is;
 // -1 if there is none.
-func quoted(word *strings.Builder, text string, quote byte) int {
+func readQuoted(word *strings.Builder, text string, quote byte) int {
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == quote:

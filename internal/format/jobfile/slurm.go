@@ -32,19 +32,19 @@ type slurmScript struct {
 	mem, memPerCPU          int64
 	out, err                string
 	export                  string
-	given                   map[string]place // where options stand
+	given                   map[string]fieldOrigin // where options stand
 }
 
 func newSlurm(d *draft) *slurmScript {
-	return &slurmScript{imported: imported{draft: d, kind: Slurm, calls: "Slurm", prefix: "#SBATCH"}, given: map[string]place{}}
+	return &slurmScript{imported: imported{draft: d, kind: Slurm, calls: "Slurm", prefix: "#SBATCH"}, given: map[string]fieldOrigin{}}
 }
 
-// read takes in what follows #SBATCH on a line.
-func (s *slurmScript) read(file string, line int, text string) error {
-	s.at, s.value = place{file: file, line: line, flag: s.prefix}, ""
+// readLine takes in what follows #SBATCH on a line.
+func (s *slurmScript) readLine(file string, line int, text string) error {
+	s.at, s.value = fieldOrigin{file: file, line: line, flag: s.prefix}, ""
 	words, err := lineWords(text)
 	if err != nil {
-		return s.fails(err.Error())
+		return s.optionError(err.Error())
 	}
 	for len(words) > 0 {
 		word := words[0]
@@ -52,13 +52,13 @@ func (s *slurmScript) read(file string, line int, text string) error {
 		s.at.flag, s.value = s.prefix, word
 		switch {
 		case word == "hetjob" || word == "packjob" || word == ":":
-			return s.fails("one job: jobs of several parts with different needs are not supported")
+			return s.optionError("one job: jobs of several parts with different needs are not supported")
 		case strings.HasPrefix(word, "--") && len(word) > 2:
-			words, err = s.long(word[2:], words)
+			words, err = s.readLongOption(word[2:], words)
 		case strings.HasPrefix(word, "-") && len(word) > 1 && word[1] != '-':
-			words, err = s.shorts(word[1:], words)
+			words, err = s.readShortOptions(word[1:], words)
 		default:
-			err = s.fails("options of sbatch such as --time=1:00:00 or -n 4")
+			err = s.optionError("options of sbatch such as --time=1:00:00 or -n 4")
 		}
 		if err != nil {
 			return err
@@ -67,10 +67,10 @@ func (s *slurmScript) read(file string, line int, text string) error {
 	return nil
 }
 
-// long reads --name=value or --name value.
-func (s *slurmScript) long(word string, rest []string) ([]string, error) {
+// readLongOption reads --name=value or --name value.
+func (s *slurmScript) readLongOption(word string, rest []string) ([]string, error) {
 	name, value, given := strings.Cut(word, "=")
-	o, err := s.find(name)
+	o, err := s.findOption(name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,28 +78,28 @@ func (s *slurmScript) long(word string, rest []string) ([]string, error) {
 	switch {
 	case o.arity == bare && given:
 		s.value = value
-		return nil, s.fails("no value")
+		return nil, s.optionError("no value")
 	case o.arity == needs && !given:
 		if len(rest) == 0 {
-			return nil, s.fails("a value after it")
+			return nil, s.optionError("a value after it")
 		}
 		value, rest = rest[0], rest[1:]
 	}
-	return rest, s.apply(o, value)
+	return rest, s.applyOption(o, value)
 }
 
-// shorts reads -n4, -n 4 or several without values such as -Hv.
-func (s *slurmScript) shorts(word string, rest []string) ([]string, error) {
+// readShortOptions reads -n4, -n 4 or several without values such as -Hv.
+func (s *slurmScript) readShortOptions(word string, rest []string) ([]string, error) {
 	for word != "" {
 		letter := word[:1]
 		word = word[1:]
 		o := byLetter(letter)
-		s.at.flag, s.value = s.prefix+" -"+shorten(letter), ""
+		s.at.flag, s.value = s.prefix+" -"+shortenValue(letter), ""
 		if o == nil {
-			return nil, s.fails("unknown option of sbatch")
+			return nil, s.optionError("unknown option of sbatch")
 		}
 		if o.arity == bare || o.arity == may && word == "" {
-			if err := s.apply(o, ""); err != nil {
+			if err := s.applyOption(o, ""); err != nil {
 				return nil, err
 			}
 			continue
@@ -107,16 +107,16 @@ func (s *slurmScript) shorts(word string, rest []string) ([]string, error) {
 		value := word
 		if value == "" {
 			if len(rest) == 0 {
-				return nil, s.fails("a value after it")
+				return nil, s.optionError("a value after it")
 			}
 			value, rest = rest[0], rest[1:]
 		}
-		return rest, s.apply(o, value)
+		return rest, s.applyOption(o, value)
 	}
 	return rest, nil
 }
 
-func (s *slurmScript) apply(o *slurmOption, value string) error {
+func (s *slurmScript) applyOption(o *slurmOption, value string) error {
 	s.value = value
 	s.given[o.name] = s.at
 	return o.read(s, value)
@@ -131,9 +131,9 @@ func byLetter(letter string) *slurmOption {
 	return nil
 }
 
-// find is the option of a name, or of the beginning of one alone, as getopt has
+// findOption is the option of a name, or of the beginning of one alone, as getopt has
 // it.
-func (s *slurmScript) find(name string) (*slurmOption, error) {
+func (s *slurmScript) findOption(name string) (*slurmOption, error) {
 	var like []*slurmOption
 	var known []string
 	for i := range slurmOptions {
@@ -149,13 +149,13 @@ func (s *slurmScript) find(name string) (*slurmOption, error) {
 	if len(like) == 1 {
 		return like[0], nil
 	}
-	s.at.flag, s.value = s.prefix+" --"+shorten(name), ""
+	s.at.flag, s.value = s.prefix+" --"+shortenValue(name), ""
 	if len(like) > 1 {
-		return nil, s.fails(fmt.Sprintf("an option in full: %s and %s begin like this", like[0].name, like[1].name))
+		return nil, s.optionError(fmt.Sprintf("an option in full: %s and %s begin like this", like[0].name, like[1].name))
 	}
 	want := "unknown option of sbatch"
-	if near := badinput.Nearest(name, known); near != "" {
+	if near := badinput.NearestName(name, known); near != "" {
 		want += ", did you mean --" + near + "?"
 	}
-	return nil, s.fails(want)
+	return nil, s.optionError(want)
 }

@@ -10,14 +10,14 @@ import (
 // which the script would not do what it says.
 var slurmOptions = slices.Concat(
 	[]slurmOption{
-		{"job-name", "J", needs, func(s *slurmScript, v string) error { return s.call(v) }},
-		{"ntasks", "n", needs, func(s *slurmScript, v string) error { return s.count(v, &s.tasks) }},
-		{"cpus-per-task", "c", needs, func(s *slurmScript, v string) error { return s.count(v, &s.threads) }},
+		{"job-name", "J", needs, func(s *slurmScript, v string) error { return s.setName(v) }},
+		{"ntasks", "n", needs, func(s *slurmScript, v string) error { return s.parseCount(v, &s.tasks) }},
+		{"cpus-per-task", "c", needs, func(s *slurmScript, v string) error { return s.parseCount(v, &s.threads) }},
 		{"nodes", "N", needs, (*slurmScript).readNodes},
-		{"ntasks-per-node", "", needs, func(s *slurmScript, v string) error { return s.count(v, &s.perNode) }},
+		{"ntasks-per-node", "", needs, func(s *slurmScript, v string) error { return s.parseCount(v, &s.perNode) }},
 		{"time", "t", needs, (*slurmScript).readTime},
-		{"mem", "", needs, func(s *slurmScript, v string) error { return s.amount(v, &s.mem) }},
-		{"mem-per-cpu", "", needs, func(s *slurmScript, v string) error { return s.amount(v, &s.memPerCPU) }},
+		{"mem", "", needs, func(s *slurmScript, v string) error { return s.parseAmount(v, &s.mem) }},
+		{"mem-per-cpu", "", needs, func(s *slurmScript, v string) error { return s.parseAmount(v, &s.memPerCPU) }},
 		{"array", "a", needs, (*slurmScript).readArray},
 		{"dependency", "d", needs, (*slurmScript).readDependency},
 		{"output", "o", needs, func(s *slurmScript, v string) error { return s.readName(v, &s.out) }},
@@ -27,8 +27,8 @@ var slurmOptions = slices.Concat(
 		{"export", "", needs, func(s *slurmScript, v string) error { s.export = v; return nil }},
 		{"deadline", "", needs, (*slurmScript).readDeadline},
 		{"begin", "b", needs, (*slurmScript).readBegin},
-		{"requeue", "", bare, func(s *slurmScript, _ string) error { return s.retries(DefaultRetries) }},
-		{"no-requeue", "", bare, func(s *slurmScript, _ string) error { return s.retries(0) }},
+		{"requeue", "", bare, func(s *slurmScript, _ string) error { return s.setRetries(DefaultRetries) }},
+		{"no-requeue", "", bare, func(s *slurmScript, _ string) error { return s.setRetries(0) }},
 		{"open-mode", "", needs, (*slurmScript).readMode},
 		{"signal", "", needs, (*slurmScript).readSignal},
 	},
@@ -54,8 +54,8 @@ var slurmOptions = slices.Concat(
 	refusedOfSlurm(needs, "container container-id", "not supported: containers are not supported"),
 )
 
-// each makes options of names with their letters: name:n.
-func each(kind arity, names string, read func(name string) func(*slurmScript, string) error) []slurmOption {
+// makeOptions makes options of names with their letters: name:n.
+func makeOptions(kind arity, names string, read func(name string) func(*slurmScript, string) error) []slurmOption {
 	var list []slurmOption
 	for _, word := range strings.Fields(names) {
 		name, short, _ := strings.Cut(word, ":")
@@ -65,19 +65,19 @@ func each(kind arity, names string, read func(name string) func(*slurmScript, st
 }
 
 func keptBySlurm(kind arity, names string) []slurmOption {
-	return each(kind, names, func(name string) func(*slurmScript, string) error {
-		return func(s *slurmScript, value string) error { return s.keep(name, value) }
+	return makeOptions(kind, names, func(name string) func(*slurmScript, string) error {
+		return func(s *slurmScript, value string) error { return s.keepOption(name, value) }
 	})
 }
 
 func ignoredOfSlurm(kind arity, names, why string) []slurmOption {
-	return each(kind, names, func(string) func(*slurmScript, string) error {
-		return func(s *slurmScript, _ string) error { s.warn(why); return nil }
+	return makeOptions(kind, names, func(string) func(*slurmScript, string) error {
+		return func(s *slurmScript, _ string) error { s.warnOption(why); return nil }
 	})
 }
 
 func refusedOfSlurm(kind arity, names, want string) []slurmOption {
-	return each(kind, names, func(string) func(*slurmScript, string) error {
-		return func(s *slurmScript, _ string) error { return s.fails(want) }
+	return makeOptions(kind, names, func(string) func(*slurmScript, string) error {
+		return func(s *slurmScript, _ string) error { return s.optionError(want) }
 	})
 }

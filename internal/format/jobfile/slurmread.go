@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
-// count reads a number of processes, hosts or processors.
-func (s *slurmScript) count(value string, to *int) error {
+// parseCount reads a number of processes, hosts or processors.
+func (s *slurmScript) parseCount(value string, to *int) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxProcs {
-		return s.fails(fmt.Sprintf("a whole number from 1 to %d", maxProcs))
+		return s.optionError(fmt.Sprintf("a whole number from 1 to %d", maxProcs))
 	}
 	*to = n
 	return nil
@@ -25,7 +25,7 @@ func (s *slurmScript) count(value string, to *int) error {
 func (s *slurmScript) readNodes(value string) error {
 	n, err := parseProcs(value)
 	if err != nil {
-		return s.fails("a number of hosts such as 2, or the least and the most such as 1-4")
+		return s.optionError("a number of hosts such as 2, or the least and the most such as 1-4")
 	}
 	s.nodes = n
 	return nil
@@ -34,25 +34,25 @@ func (s *slurmScript) readNodes(value string) error {
 func (s *slurmScript) readTime(value string) error {
 	d, ok := slurmTime(value)
 	if !ok {
-		return s.fails("a time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds")
+		return s.optionError("a time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds")
 	}
 	s.Time = d
-	s.gives("resources.time")
+	s.noteField("resources.time")
 	return nil
 }
 
-// amount reads a size whose unit is the megabyte unless it has one.
-func (s *slurmScript) amount(value string, to *int64) error {
+// parseAmount reads a size whose unit is the megabyte unless it has one.
+func (s *slurmScript) parseAmount(value string, to *int64) error {
 	text := strings.TrimSuffix(strings.ToUpper(value), "B")
 	if _, ok := yamlfile.ParseNumber(text); ok {
 		text += "M"
 	}
 	n, ok := yamlfile.ParseSize(text)
 	if !ok || n < 0 || strings.HasPrefix(value, "+") {
-		return s.fails("a size such as 4096 (megabytes), 512M or 4G")
+		return s.optionError("a size such as 4096 (megabytes), 512M or 4G")
 	}
 	if n == 0 {
-		s.warn("left out: all the memory of a host cannot be asked for; --mem with a size says how much it needs")
+		s.warnOption("left out: all the memory of a host cannot be asked for; --mem with a size says how much it needs")
 	}
 	*to = n
 	return nil
@@ -61,20 +61,20 @@ func (s *slurmScript) amount(value string, to *int64) error {
 func (s *slurmScript) readArray(value string) error {
 	a, err := parseArray(value)
 	if err != nil {
-		return s.fails(err.Error())
+		return s.optionError(err.Error())
 	}
 	s.Array = a
-	s.gives("array")
+	s.noteField("array")
 	return nil
 }
 
 func (s *slurmScript) readDependency(value string) error {
 	list, err := parseAfter(value, Over)
 	if err != nil {
-		return s.fails(err.Error())
+		return s.optionError(err.Error())
 	}
 	s.After = list
-	s.gives("after")
+	s.noteField("after")
 	return nil
 }
 
@@ -82,15 +82,15 @@ func (s *slurmScript) readDependency(value string) error {
 // means nothing.
 func (s *slurmScript) readName(value string, to *string) error {
 	if value == "" {
-		return s.fails("the name of a file")
+		return s.optionError("the name of a file")
 	}
 	if strings.Contains(value, `\`) {
 		value = plainName(strings.ReplaceAll(value, `\`, ""))
 	}
 	if letter, ok := unknownSymbol(value); ok {
-		s.warn("%" + shorten(letter) + " stands for itself: known are %j %A %a %x %N %u %%")
+		s.warnOption("%" + shortenValue(letter) + " stands for itself: known are %j %A %a %x %N %u %%")
 	}
-	*to = s.redirect(value)
+	*to = s.redirectPattern(value)
 	return nil
 }
 
@@ -117,18 +117,18 @@ func (s *slurmScript) readInput(value string) error {
 		return nil
 	}
 	if strings.Contains(value, "%") {
-		return s.fails("the name of one file: patterns are not supported for input")
+		return s.optionError("the name of one file: patterns are not supported for input")
 	}
-	return s.from(value)
+	return s.setStdin(value)
 }
 
-// from has the job read a file as its standard input.
-func (m *imported) from(file string) error {
+// setStdin has the job read a file as its standard input.
+func (m *imported) setStdin(file string) error {
 	if _, err := parseHere(file); err != nil {
-		return m.fails(err.Error())
+		return m.optionError(err.Error())
 	}
 	m.stdin = file
-	m.gives("stdin")
+	m.noteField("stdin")
 	return nil
 }
 
@@ -137,10 +137,10 @@ func (s *slurmScript) readFolder(value string) error { return s.inFolder(value) 
 // inFolder has the job run in a folder.
 func (m *imported) inFolder(dir string) error {
 	if _, err := parseText(dir); err != nil {
-		return m.fails("an existing directory")
+		return m.optionError("an existing directory")
 	}
 	m.Workdir = dir
-	m.gives("workdir")
+	m.noteField("workdir")
 	return nil
 }
 
@@ -149,17 +149,17 @@ const wantMoment = "a moment to come such as 16:00, 2030-05-31T18:30, 05/31 or n
 func (s *slurmScript) readDeadline(value string) error {
 	by, ok := slurmMoment(value, s.opt.Now)
 	if !ok || !by.After(s.opt.Now) {
-		return s.fails(wantMoment)
+		return s.optionError(wantMoment)
 	}
 	s.setDeadline(deadline{in: by.Sub(s.opt.Now), by: by})
-	s.gives("deadline")
+	s.noteField("deadline")
 	return nil
 }
 
 func (s *slurmScript) readBegin(value string) error {
 	at, ok := slurmMoment(value, s.opt.Now)
 	if !ok {
-		return s.fails(wantMoment)
+		return s.optionError(wantMoment)
 	}
 	return s.notBefore(at)
 }
@@ -169,19 +169,19 @@ func (m *imported) notBefore(at time.Time) error {
 	if at.After(m.opt.Now) {
 		m.Begin, m.BeginAt = at.Sub(m.opt.Now), at
 	}
-	m.gives("begin")
+	m.noteField("begin")
 	return nil
 }
 
-func (m *imported) retries(n int) error {
+func (m *imported) setRetries(n int) error {
 	m.Retries = n
-	m.gives("retry.max")
+	m.noteField("retry.max")
 	return nil
 }
 
 func (s *slurmScript) readMode(value string) error {
 	if value != "append" && value != "truncate" {
-		return s.fails("append or truncate")
+		return s.optionError("append or truncate")
 	}
 	s.Append = value == "append"
 	return nil
@@ -199,16 +199,16 @@ func (s *slurmScript) readSignal(value string) error {
 	}
 	name, err := parseSignal(text)
 	if err != nil {
-		return s.fails("a signal and when, such as USR1@60 or B:TERM@120")
+		return s.optionError("a signal and when, such as USR1@60 or B:TERM@120")
 	}
 	s.saveSignal, s.signalAt, s.signalText = name, s.at, value
 	return nil
 }
 
-// finish makes the job of what all the lines said together.
-func (s *slurmScript) finish() error {
+// finishJob makes the job of what all the lines said together.
+func (s *slurmScript) finishJob() error {
 	s.Manager.Kind = Slurm
-	if err := s.shape(); err != nil {
+	if err := s.settleShape(); err != nil {
 		return err
 	}
 	switch {
@@ -219,12 +219,12 @@ func (s *slurmScript) finish() error {
 	}
 	s.Stdout = s.out
 	s.value, s.at = s.export, s.given["export"]
-	return s.environment()
+	return s.setEnvironment()
 }
 
-// shape is how many processors the processes need together, and how they are to
+// settleShape is how many processors the processes need together, and how they are to
 // be spread.
-func (s *slurmScript) shape() error {
+func (s *slurmScript) settleShape() error {
 	tasks := s.tasks
 	if tasks == 0 {
 		tasks = max(1, s.nodes.min) * max(1, s.perNode)
@@ -232,25 +232,25 @@ func (s *slurmScript) shape() error {
 	threads := max(1, s.threads)
 	if tasks > maxProcs/threads {
 		s.at, s.value = s.given["ntasks"], ""
-		return s.fails(fmt.Sprintf("at most %d cores in all", maxProcs))
+		return s.optionError(fmt.Sprintf("at most %d cores in all", maxProcs))
 	}
 	s.draft.procs = span{tasks * threads, tasks * threads}
 	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.threads, min(s.nodes.min, tasks*threads), s.perNode
 	if s.nodes.min > 1 {
 		s.at, s.value = s.given["nodes"], ""
-		s.warn(fmt.Sprintf("%d cores are asked for; Slurm spreads them over %d hosts, other clusters as they like", tasks*threads, s.Nodes))
+		s.warnOption(fmt.Sprintf("%d cores are asked for; Slurm spreads them over %d hosts, other clusters as they like", tasks*threads, s.Nodes))
 	}
 	for _, name := range []string{"cpus-per-task", "ntasks-per-node", "nodes", "ntasks"} { // the last one counts
 		if at, ok := s.given[name]; ok {
 			s.at = at
-			s.gives("procs")
+			s.noteField("procs")
 		}
 	}
-	s.memory(tasks * threads)
+	s.setMemory(tasks * threads)
 	return nil
 }
 
-func (s *slurmScript) memory(procs int) {
+func (s *slurmScript) setMemory(procs int) {
 	s.Memory = s.mem
 	s.at = s.given["mem"]
 	if s.memPerCPU > 0 {
@@ -260,22 +260,22 @@ func (s *slurmScript) memory(procs int) {
 		}
 		s.Memory = s.memPerCPU * int64((procs+hosts-1)/hosts)
 		s.at = s.given["mem-per-cpu"]
-		s.option("mem-per-cpu", strconv.FormatInt(s.memPerCPU>>10, 10)+"K") // Slurm itself may spread it otherwise
+		s.addOption("mem-per-cpu", strconv.FormatInt(s.memPerCPU>>10, 10)+"K") // Slurm itself may spread it otherwise
 	}
 	if s.Memory > 0 {
-		s.gives("resources.memory")
+		s.noteField("resources.memory")
 	}
 }
 
-// environment is that of the caller unless --export says otherwise.
-func (s *slurmScript) environment() error {
+// setEnvironment is that of the caller unless --export says otherwise.
+func (s *slurmScript) setEnvironment() error {
 	if s.at.file == "" {
-		s.inherit(managers)
+		s.inheritEnvironment(isManagerVariable)
 		return nil
 	}
-	s.gives("envs")
+	s.noteField("envs")
 	all := false
-	for _, item := range exports(s.export) {
+	for _, item := range splitExports(s.export) {
 		switch strings.ToUpper(item) {
 		case "ALL":
 			all = true
@@ -284,25 +284,25 @@ func (s *slurmScript) environment() error {
 			continue
 		}
 		name, _, valued := strings.Cut(item, "=")
-		if _, set := s.lookup(name); !valued && !set {
+		if _, set := s.lookupVariable(name); !valued && !set {
 			s.value = item
-			s.warn("left out: it is not set here")
+			s.warnOption("left out: it is not set here")
 			continue
 		}
 		if err := applyEnv(s.draft, item); err != nil {
 			s.value = item
-			return s.fails(err.Error())
+			return s.optionError(err.Error())
 		}
 	}
 	if all {
-		s.inherit(managers)
+		s.inheritEnvironment(isManagerVariable)
 		s.Export = ExportAll
 	}
 	return nil
 }
 
-// exports splits a list at its commas; quotes within a value protect them.
-func exports(text string) []string {
+// splitExports splits a list at its commas; quotes within a value protect them.
+func splitExports(text string) []string {
 	var list []string
 	var b strings.Builder
 	quote := byte(0)

@@ -28,17 +28,17 @@ func slurmTime(s string) (time.Duration, bool) {
 	if len(parts) > len(units) {
 		return 0, false
 	}
-	total, ok := whole(days, 24*time.Hour)
+	total, ok := parseWholeUnits(days, 24*time.Hour)
 	for i, part := range parts {
-		d, good := whole(part, units[i])
+		d, good := parseWholeUnits(part, units[i])
 		ok = ok && good
 		total += d
 	}
 	return total, ok && total <= maxLimit
 }
 
-// whole is so many of a unit.
-func whole(text string, unit time.Duration) (time.Duration, bool) {
+// parseWholeUnits is so many of a unit.
+func parseWholeUnits(text string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || text[0] == '+' || n > int64(maxLimit/unit) {
 		return 0, false
@@ -53,7 +53,7 @@ func slurmMoment(s string, now time.Time) (time.Time, bool) {
 		return fromNow(rest, now)
 	}
 	if day, clock, ok := dayAndTime(s, now); ok {
-		return moment(day, clock, now)
+		return momentOfDay(day, clock, now)
 	}
 	return time.Time{}, false
 }
@@ -72,7 +72,7 @@ func dayAndTime(s string, now time.Time) (day, clock string, ok bool) {
 	return "", "", false
 }
 
-func moment(day, clock string, now time.Time) (time.Time, bool) {
+func momentOfDay(day, clock string, now time.Time) (time.Time, bool) {
 	at := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	if day != "" {
 		var ok bool
@@ -119,7 +119,7 @@ func fromNow(rest string, now time.Time) (time.Time, bool) {
 	if unit == 0 || end == 0 {
 		return time.Time{}, false
 	}
-	d, ok := whole(number[:end], unit)
+	d, ok := parseWholeUnits(number[:end], unit)
 	return now.Add(d), ok
 }
 

@@ -17,21 +17,21 @@ var ofTasks = []string{
 // fields of its caller's own besides.
 func ReadTask(v yamlfile.Value, o Options, own ...yamlfile.Field) (*Job, yamlfile.Found, error) {
 	d := newDraft(o)
-	d.at[""] = place{file: v.File()}
+	d.at[""] = fieldOrigin{file: v.File()}
 	var fields []yamlfile.Field
-	for _, f := range d.fields() {
+	for _, f := range d.jobFields() {
 		if !slices.Contains(ofTasks, f.name) {
 			continue
 		}
-		fields = append(fields, yamlfile.Key(f.name, func(v yamlfile.Value) {
-			d.at[f.name] = place{file: v.File(), line: v.Line()}
+		fields = append(fields, yamlfile.ReadField(f.name, func(v yamlfile.Value) {
+			d.at[f.name] = fieldOrigin{file: v.File(), line: v.Line()}
 			f.read(v)
 		}))
 	}
-	found := v.Mapping(append(own, fields...)...)
-	if v.Failed() {
+	found := v.ReadMapping(append(own, fields...)...)
+	if v.HasFailed() {
 		return nil, found, v.Err()
 	}
-	job, err := d.finish()
+	job, err := d.finishJob()
 	return job, found, err
 }

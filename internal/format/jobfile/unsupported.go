@@ -18,16 +18,16 @@ var notYet = map[string]string{
 	"service":      "services come later; a job has an end",
 }
 
-// later makes fields that are known and refused: what they ask for would
+// refusedFields makes fields that are known and refused: what they ask for would
 // otherwise be left out silently.
-func later(known map[string]string) []field {
+func refusedFields(known map[string]string) []field {
 	var fields []field
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		fields = append(fields, field{name, func(v yamlfile.Value) {
 			if v.Kind() == yamlfile.Blank || v.Kind() != yamlfile.Scalar && v.Len() == 0 {
 				return // nothing is asked for
 			}
-			v.Fail("", "not supported yet: "+known[name])
+			v.ReportError("", "not supported yet: "+known[name])
 		}})
 	}
 	return fields
@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// cloud makes fields that are left out with a warning.
-func (d *draft) cloud(names []string) []field {
+// ignoredFields makes fields that are left out with a warning.
+func (d *draft) ignoredFields(names []string) []field {
 	var fields []field
 	for _, name := range names {
 		fields = append(fields, field{name, func(v yamlfile.Value) {

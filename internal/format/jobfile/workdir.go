@@ -16,11 +16,11 @@ var hereInLine = lazyregexp.New("(^|[\\s;&|({<>=\"'`])\\.\\.?/")
 
 // defaultWorkdir is the folder of the job file, if it needs one and names none.
 func (d *draft) defaultWorkdir() {
-	if !d.isYAML || d.has("workdir") || !d.needsFolder() {
+	if !d.isYAML || d.hasField("workdir") || !d.needsFolder() {
 		return
 	}
 	file := d.at[""].file
-	d.Workdir, d.at["workdir"] = filepath.Dir(d.absolute(file)), place{file: file}
+	d.Workdir, d.at["workdir"] = filepath.Dir(d.absolutePath(file)), fieldOrigin{file: file}
 }
 
 // needsFolder reports whether the job makes sense in a folder only.

@@ -14,15 +14,15 @@ type wrapping struct {
 	clear     bool   // it has no variables but those of the job
 }
 
-// extra brings a file along that the program is wrapped with, and returns where
+// extraInput brings a file along that the program is wrapped with, and returns where
 // it lies.
-func (d *draft) extra(field, name string) (string, error) {
+func (d *draft) extraInput(field, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	in, err := d.input(name)
+	in, err := d.inputPath(name)
 	if err != nil {
-		return "", d.fail(field, name, "no such file")
+		return "", d.fieldError(field, name, "no such file")
 	}
 	if !slices.Contains(d.Inputs, in) {
 		d.Inputs = append(d.Inputs, in)
@@ -30,13 +30,13 @@ func (d *draft) extra(field, name string) (string, error) {
 	return lastName(in), nil
 }
 
-// wrap puts the shell around the program, if there is something for it to do.
-func (d *draft) wrap() error {
+// wrapCommand puts the shell around the program, if there is something for it to do.
+func (d *draft) wrapCommand() error {
 	w := d.around
 	var files [3]string
 	for i, f := range []struct{ field, name string }{{"stdin", d.stdin}, {"pre_launch", w.pre}, {"post_launch", w.post}} {
 		var err error
-		if files[i], err = d.extra(f.field, f.name); err != nil {
+		if files[i], err = d.extraInput(f.field, f.name); err != nil {
 			return err
 		}
 	}
@@ -46,14 +46,14 @@ func (d *draft) wrap() error {
 	}
 	line := quoteWords(d.Argv)
 	if w.clear {
-		line = clean(d.Env) + line
+		line = cleanEnvironment(d.Env) + line
 	}
 	if stdin != "" {
 		line += " <" + quoteWord(stdin)
 	}
 	switch {
 	case w.copies > 1:
-		line = several(line, w.copies)
+		line = runCopies(line, w.copies)
 	case post == "":
 		line = "exec " + line
 	}
@@ -63,13 +63,13 @@ func (d *draft) wrap() error {
 	if post != "" {
 		line += "\ncode=$?\n. ./" + quoteWord(post) + "\nexit $code"
 	}
-	d.Argv = shell(line)
+	d.Argv = shellCommand(line)
 	return nil
 }
 
-// clean is a command before another that takes all variables away but those of
+// cleanEnvironment is a command before another that takes all variables away but those of
 // the job, and the one by which its processes are found.
-func clean(env map[string]string) string {
+func cleanEnvironment(env map[string]string) string {
 	line := `env -i GODWIT_ATTEMPT="$GODWIT_ATTEMPT" `
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		line += quoteWord(name+"="+env[name]) + " "
@@ -77,8 +77,8 @@ func clean(env map[string]string) string {
 	return line
 }
 
-// several runs a command so often at once, and fails if one of them does.
-func several(line string, copies int) string {
+// runCopies runs a command so often at once, and fails if one of them does.
+func runCopies(line string, copies int) string {
 	return fmt.Sprintf("i=0; all=; while [ $i -lt %d ]; do %s & all=\"$all $!\"; i=$((i+1)); done; code=0; for i in $all; do wait $i || code=$?; done; (exit $code)", copies, line)
 }
 

@@ -33,8 +33,8 @@ type Ref struct {
 	Indices  []int  // Elements: which; nil: all
 }
 
-// Want says what can be written.
-const Want = "a job such as 83, 80-83, 80,81, 83_3, 83_[1-4], a name, last or all"
+// WantedForms says what can be written.
+const WantedForms = "a job such as 83, 80-83, 80,81, 83_3, 83_[1-4], a name, last or all"
 
 // maxSpan is the most jobs that a range, or indices the most that brackets name.
 const maxSpan = 1_000_000
@@ -71,7 +71,7 @@ func splitList(text string) []string {
 
 func parseOne(text string) (Ref, error) {
 	r := Ref{Text: text}
-	bad := &badinput.Error{Field: "job", Value: text, Want: Want}
+	bad := &badinput.Error{Field: "job", Value: text, Want: WantedForms}
 	switch text {
 	case "":
 		return r, bad
@@ -82,11 +82,11 @@ func parseOne(text string) (Ref, error) {
 		r.Kind = All
 		return r, nil
 	}
-	if n, ok := number(text); ok {
+	if n, ok := parseNumber(text); ok {
 		r.Kind, r.From = Number, n
 		return r, nil
 	}
-	if from, to, ok := span(text); ok {
+	if from, to, ok := parseSpan(text); ok {
 		r.Kind, r.From, r.To = Range, from, to
 		if to < from || to-from >= maxSpan {
 			bad.Problem, bad.Want = "not a range of jobs", "the smaller number first, such as 80-83"
@@ -95,8 +95,8 @@ func parseOne(text string) (Ref, error) {
 		return r, nil
 	}
 	array, element, found := strings.Cut(text, "_")
-	if n, ok := number(array); ok && found {
-		indices, ok := elements(element)
+	if n, ok := parseNumber(array); ok && found {
+		indices, ok := parseElements(element)
 		if !ok {
 			bad.Problem, bad.Want = "not elements of an array", "such as 83_3, 83_[1-4,7] or 83_*"
 			return r, bad
@@ -108,8 +108,8 @@ func parseOne(text string) (Ref, error) {
 	return r, nil
 }
 
-// number is a number of a job; no more digits than one can have.
-func number(text string) (int64, bool) {
+// parseNumber is a number of a job; no more digits than one can have.
+func parseNumber(text string) (int64, bool) {
 	const digits = "0123456789"
 	if text == "" || strings.Trim(text, digits) != "" {
 		return 0, false
@@ -118,15 +118,15 @@ func number(text string) (int64, bool) {
 	return n, err == nil
 }
 
-func span(text string) (from, to int64, ok bool) {
+func parseSpan(text string) (from, to int64, ok bool) {
 	a, b, found := strings.Cut(text, "-")
-	from, okFrom := number(a)
-	to, okTo := number(b)
+	from, okFrom := parseNumber(a)
+	to, okTo := parseNumber(b)
 	return from, to, found && okFrom && okTo
 }
 
-// elements are the indices after the underscore: 3, *, or [1-4,7].
-func elements(text string) ([]int, bool) {
+// parseElements are the indices after the underscore: 3, *, or [1-4,7].
+func parseElements(text string) ([]int, bool) {
 	if text == "*" || text == "[*]" {
 		return nil, true
 	}
@@ -138,8 +138,8 @@ func elements(text string) ([]int, bool) {
 	}
 	var list []int
 	for _, part := range strings.Split(text, ",") {
-		from, to, ok := span(part)
-		if n, single := number(part); single {
+		from, to, ok := parseSpan(part)
+		if n, single := parseNumber(part); single {
 			from, to, ok = n, n, true
 		}
 		if !ok || to < from || to-from >= maxSpan || len(list) >= maxSpan {

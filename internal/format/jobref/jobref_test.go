@@ -29,8 +29,8 @@ func TestJobsAreNamedAsInSlurmAndByName(t *testing.T) {
 
 func TestReferencesThatMeanNothingAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":          `job: expected ` + Want,
-		"80,,81":    `job: expected ` + Want,
+		"":          `job: expected ` + WantedForms,
+		"80,,81":    `job: expected ` + WantedForms,
 		"83-80":     `job "83-80": not a range of jobs, expected the smaller number first, such as 80-83`,
 		"83_x":      `job "83_x": not elements of an array, expected such as 83_3, 83_[1-4,7] or 83_*`,
 		"83_[4-1]":  `job "83_[4-1]": not elements of an array, expected such as 83_3, 83_[1-4,7] or 83_*`,

@@ -19,17 +19,21 @@ type Regexp struct {
 // is not.
 func New(text string) *Regexp { return &Regexp{text: text} }
 
-// Get is the expression, compiled.
-func (r *Regexp) Get() *regexp.Regexp {
+// CompiledRegexp is the expression, compiled.
+func (r *Regexp) CompiledRegexp() *regexp.Regexp {
 	r.once.Do(func() { r.re = regexp.MustCompile(r.text) })
 	return r.re
 }
 
 // MatchString reports whether s matches.
-func (r *Regexp) MatchString(s string) bool { return r.Get().MatchString(s) }
+func (r *Regexp) MatchString(s string) bool { return r.CompiledRegexp().MatchString(s) }
 
 // FindStringSubmatch is the first match in s and its parts.
-func (r *Regexp) FindStringSubmatch(s string) []string { return r.Get().FindStringSubmatch(s) }
+func (r *Regexp) FindStringSubmatch(s string) []string {
+	return r.CompiledRegexp().FindStringSubmatch(s)
+}
 
 // ReplaceAllString is s with all matches replaced.
-func (r *Regexp) ReplaceAllString(s, by string) string { return r.Get().ReplaceAllString(s, by) }
+func (r *Regexp) ReplaceAllString(s, by string) string {
+	return r.CompiledRegexp().ReplaceAllString(s, by)
+}

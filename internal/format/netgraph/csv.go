@@ -34,24 +34,24 @@ func parseCSV(name string, data []byte) (*nodesel.Network, error) {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord = -1
 	r.TrimLeadingSpace = true
-	rows, lines, err := records(name, r)
+	rows, lines, err := readRecords(name, r)
 	if err != nil {
 		return nil, err
 	}
 	m := &matrix{name: name, lines: lines}
-	if err := m.header(rows); err != nil {
+	if err := m.readHeader(rows); err != nil {
 		return nil, err
 	}
 	for i, row := range rows[1:] {
-		if err := m.row(i, row); err != nil {
+		if err := m.readRow(i, row); err != nil {
 			return nil, err
 		}
 	}
-	return m.network()
+	return m.buildNetwork()
 }
 
-// records reads all rows, with the line that each begins on.
-func records(name string, r *csv.Reader) (rows [][]string, lines []int, err error) {
+// readRecords reads all rows, with the line that each begins on.
+func readRecords(name string, r *csv.Reader) (rows [][]string, lines []int, err error) {
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -70,13 +70,13 @@ func records(name string, r *csv.Reader) (rows [][]string, lines []int, err erro
 	}
 }
 
-// header reads the names and finds out whether rows repeat them.
-func (m *matrix) header(rows [][]string) error {
+// readHeader reads the names and finds out whether rows repeat them.
+func (m *matrix) readHeader(rows [][]string) error {
 	if len(rows) == 0 {
 		return &badinput.Error{File: m.name, Want: "a header row with the names of the hosts"}
 	}
 	m.hosts = rows[0]
-	if n := len(rows) - 1; n == len(m.hosts)-1 && m.repeats(rows) || n != len(m.hosts) && strings.TrimSpace(m.hosts[0]) == "" {
+	if n := len(rows) - 1; n == len(m.hosts)-1 && m.repeatsNames(rows) || n != len(m.hosts) && strings.TrimSpace(m.hosts[0]) == "" {
 		m.named, m.hosts = true, m.hosts[1:]
 	}
 	n := len(m.hosts)
@@ -98,9 +98,9 @@ func (m *matrix) header(rows [][]string) error {
 	return nil
 }
 
-// repeats tells rows that begin with the name of their host from a matrix that
+// repeatsNames tells rows that begin with the name of their host from a matrix that
 // lacks its last row.
-func (m *matrix) repeats(rows [][]string) bool {
+func (m *matrix) repeatsNames(rows [][]string) bool {
 	if len(rows) < 2 {
 		return false
 	}
@@ -109,9 +109,9 @@ func (m *matrix) repeats(rows [][]string) bool {
 	return first == strings.TrimSpace(m.hosts[1]) || first != "" && err != nil
 }
 
-// row reads the bandwidths of one host. An empty cell is no connection; the
+// readRow reads the bandwidths of one host. An empty cell is no connection; the
 // diagonal says nothing.
-func (m *matrix) row(i int, cells []string) error {
+func (m *matrix) readRow(i int, cells []string) error {
 	n, line := len(m.hosts), m.lines[i+1]
 	if m.named {
 		if got := strings.TrimSpace(cells[0]); got != m.hosts[i] {
@@ -137,16 +137,16 @@ func (m *matrix) row(i int, cells []string) error {
 	return nil
 }
 
-// network makes links of the cells; both directions of a pair must agree.
-func (m *matrix) network() (*nodesel.Network, error) {
+// buildNetwork makes links of the cells; both directions of a pair must agree.
+func (m *matrix) buildNetwork() (*nodesel.Network, error) {
 	n := len(m.hosts)
 	net := &nodesel.Network{Hosts: slices.Clone(m.hosts)}
 	for i := range n {
 		for j := range i {
 			x, y := m.mbps[i*n+j], m.mbps[j*n+i]
 			if math.Abs(x-y) > equalWithin*math.Max(x, y) {
-				return nil, &badinput.Error{File: m.name, Line: m.lines[i+1], Field: m.hosts[i] + " to " + m.hosts[j], Value: quoted(x),
-					Want: fmt.Sprintf("%s, as from %s to %s; the matrix must be symmetric", quoted(y), m.hosts[j], m.hosts[i])}
+				return nil, &badinput.Error{File: m.name, Line: m.lines[i+1], Field: m.hosts[i] + " to " + m.hosts[j], Value: formatNumber(x),
+					Want: fmt.Sprintf("%s, as from %s to %s; the matrix must be symmetric", formatNumber(y), m.hosts[j], m.hosts[i])}
 			}
 			if x > 0 {
 				net.Links = append(net.Links, nodesel.Link{A: j, B: i, Mbps: math.Min(x, y)})

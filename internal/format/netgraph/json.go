@@ -29,21 +29,21 @@ type linkFile struct {
 
 func parseJSON(name string, data []byte) (*nodesel.Network, error) {
 	var f networkFile
-	if err := decode(name, data, &f); err != nil {
+	if err := decodeJSON(name, data, &f); err != nil {
 		return nil, err
 	}
 	n := &nodesel.Network{Hosts: f.Hosts, Routers: f.Routers}
-	numbers, err := number(name, f)
+	numbers, err := numberHosts(name, f)
 	if err != nil {
 		return nil, err
 	}
 	first := map[[2]int]int{} // by ends: the first link that has them
 	for i := range f.Links {
-		l, err := f.Links[i].link(numbers)
+		l, err := f.Links[i].checkLink(numbers)
 		ends := [2]int{min(l.A, l.B), max(l.A, l.B)}
 		before, again := first[ends]
 		if err == nil && again {
-			err = f.Links[i].differs(&f.Links[before], before)
+			err = f.Links[i].differenceFrom(&f.Links[before], before)
 		}
 		if err != nil {
 			err.File, err.Field = name, fmt.Sprintf("links[%d]%s", i, err.Field)
@@ -54,12 +54,12 @@ func parseJSON(name string, data []byte) (*nodesel.Network, error) {
 			n.Links = append(n.Links, l)
 		}
 	}
-	n.CPU, err = cpu(name, f, numbers)
+	n.CPU, err = cpuShares(name, f, numbers)
 	return n, err
 }
 
-// cpu is the free share of each host, nil if the file says nothing of it.
-func cpu(name string, f networkFile, numbers map[string]int) ([]float64, error) {
+// cpuShares is the free share of each host, nil if the file says nothing of it.
+func cpuShares(name string, f networkFile, numbers map[string]int) ([]float64, error) {
 	if f.CPU == nil {
 		return nil, nil
 	}
@@ -71,15 +71,15 @@ func cpu(name string, f networkFile, numbers map[string]int) ([]float64, error) 
 		case !known || h >= len(f.Hosts):
 			return nil, &badinput.Error{File: name, Field: "cpu", Value: host, Want: "a name from hosts"}
 		case !(share >= 0 && share <= 1):
-			return nil, &badinput.Error{File: name, Field: "cpu." + host, Value: quoted(share), Want: "a share from 0 to 1"}
+			return nil, &badinput.Error{File: name, Field: "cpu." + host, Value: formatNumber(share), Want: "a share from 0 to 1"}
 		}
 		shares[h] = share
 	}
 	return shares, nil
 }
 
-// number gives hosts and then routers their numbers, by name.
-func number(name string, f networkFile) (map[string]int, error) {
+// numberHosts gives hosts and then routers their numbers, by name.
+func numberHosts(name string, f networkFile) (map[string]int, error) {
 	if len(f.Hosts) < 2 || len(f.Hosts) > maxHosts {
 		return nil, &badinput.Error{File: name, Field: "hosts", Want: fmt.Sprintf("a list of 2 to %d names, it has %d", maxHosts, len(f.Hosts))}
 	}
@@ -103,8 +103,8 @@ func number(name string, f networkFile) (map[string]int, error) {
 	return numbers, enter("routers", f.Routers)
 }
 
-// link checks one link. The field of the error is that inside the link.
-func (l *linkFile) link(numbers map[string]int) (nodesel.Link, *badinput.Error) {
+// checkLink checks one link. The field of the error is that inside the link.
+func (l *linkFile) checkLink(numbers map[string]int) (nodesel.Link, *badinput.Error) {
 	a, knownA := numbers[l.A]
 	b, knownB := numbers[l.B]
 	switch {
@@ -117,29 +117,29 @@ func (l *linkFile) link(numbers map[string]int) (nodesel.Link, *badinput.Error) 
 	case l.Mbps == nil:
 		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Problem: "missing", Want: "the bandwidth in Mbit/s"}
 	case !(*l.Mbps > 0):
-		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: quoted(*l.Mbps), Want: "a number above 0; leave out a link that carries nothing"}
+		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: formatNumber(*l.Mbps), Want: "a number above 0; leave out a link that carries nothing"}
 	case !(l.Ms >= 0):
-		return nodesel.Link{}, &badinput.Error{Field: ".ms", Value: quoted(l.Ms), Want: "a number of at least 0"}
+		return nodesel.Link{}, &badinput.Error{Field: ".ms", Value: formatNumber(l.Ms), Want: "a number of at least 0"}
 	}
 	return nodesel.Link{A: a, B: b, Mbps: *l.Mbps, Ms: l.Ms}, nil
 }
 
-// differs is what is wrong with a link that a file has once more: a link is the
+// differenceFrom is what is wrong with a link that a file has once more: a link is the
 // same in both directions, so it may be written down for each, but with the same
 // numbers. Which of two others was meant nobody knows.
-func (l *linkFile) differs(before *linkFile, number int) *badinput.Error {
+func (l *linkFile) differenceFrom(before *linkFile, number int) *badinput.Error {
 	same := func(x, y float64) bool { return math.Abs(x-y) <= equalWithin*math.Max(x, y) }
 	e := &badinput.Error{}
 	want := 0.0
 	switch {
 	case !same(*l.Mbps, *before.Mbps):
-		e.Field, e.Value, want = ".mbps", quoted(*l.Mbps), *before.Mbps
+		e.Field, e.Value, want = ".mbps", formatNumber(*l.Mbps), *before.Mbps
 	case !same(l.Ms, before.Ms):
-		e.Field, e.Value, want = ".ms", quoted(l.Ms), before.Ms
+		e.Field, e.Value, want = ".ms", formatNumber(l.Ms), before.Ms
 	default:
 		return nil
 	}
-	e.Want = fmt.Sprintf("%s, as links[%d] has it between %s and %s; a link is the same in both directions", quoted(want), number, before.A, before.B)
+	e.Want = fmt.Sprintf("%s, as links[%d] has it between %s and %s; a link is the same in both directions", formatNumber(want), number, before.A, before.B)
 	return e
 }
 

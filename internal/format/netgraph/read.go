@@ -71,7 +71,7 @@ type patternFile struct {
 // weight has weight 1.
 func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 	var f patternFile
-	if err := decode(name, data, &f); err != nil {
+	if err := decodeJSON(name, data, &f); err != nil {
 		return nil, err
 	}
 	if f.Nodes == nil {
@@ -88,14 +88,14 @@ func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 		}
 		p.Edges = append(p.Edges, nodesel.Edge{A: *e.A, B: *e.B, Weight: weight})
 	}
-	if err := p.Check(); err != nil {
+	if err := p.CheckEdges(); err != nil {
 		return nil, &badinput.Error{File: name, Problem: err.Error()}
 	}
 	return p, nil
 }
 
-// decode reads one JSON value and says on which line it is wrong.
-func decode(name string, data []byte, to any) error {
+// decodeJSON reads one JSON value and says on which line it is wrong.
+func decodeJSON(name string, data []byte, to any) error {
 	err := json.Unmarshal(data, to)
 	if err == nil {
 		return nil
@@ -138,4 +138,4 @@ func kindName(kind string) string {
 	return "an object"
 }
 
-func quoted(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -70,11 +70,11 @@ func TestAMatrixMayNameItsRows(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		b, err := n.Bandwidths()
+		b, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Hosts() != 3 || b.Pair(0, 1) != 5 || b.Pair(1, 2) != 7 || b.Pair(0, 2) != 0 {
+		if b.HostCount() != 3 || b.PairBandwidth(0, 1) != 5 || b.PairBandwidth(1, 2) != 7 || b.PairBandwidth(0, 2) != 0 {
 			t.Errorf("%q: %+v", text, n)
 		}
 	}
@@ -111,7 +111,7 @@ func TestTheExamplesCanBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Bandwidths(); err != nil {
+		if _, err := n.WidestBandwidths(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -145,7 +145,7 @@ func FuzzParseNetwork(f *testing.F) {
 			}
 			return
 		}
-		if _, err := n.Bandwidths(); err != nil {
+		if _, err := n.WidestBandwidths(); err != nil {
 			t.Errorf("what was read cannot be used: %v", err)
 		}
 		seen := map[[2]int]bool{}
@@ -169,7 +169,7 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		if err := p.Check(); err != nil {
+		if err := p.CheckEdges(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -25,11 +25,11 @@ func parseSimGrid(name string, data []byte) (*nodesel.Network, error) {
 		return nil, err
 	}
 	n := &nodesel.Network{}
-	var places []platform.Place
+	var places []platform.RouteEnd
 	for c := range p.Clusters {
 		for h, host := range p.Clusters[c].Hosts {
 			n.Hosts = append(n.Hosts, host.Name)
-			places = append(places, platform.Place{Cluster: c, Host: h})
+			places = append(places, platform.RouteEnd{Cluster: c, Host: h})
 		}
 	}
 	if len(places) < 2 || len(places) > maxSimGridHosts {
@@ -38,8 +38,8 @@ func parseSimGrid(name string, data []byte) (*nodesel.Network, error) {
 	}
 	for i, a := range places {
 		for j, b := range places[:i] {
-			there, ok := p.Route(a, b)
-			back, okBack := p.Route(b, a)
+			there, ok := p.FindRoute(a, b)
+			back, okBack := p.FindRoute(b, a)
 			if mbps := math.Min(there.Mbps, back.Mbps); ok && okBack && mbps > 0 {
 				n.Links = append(n.Links, nodesel.Link{A: j, B: i, Mbps: math.Min(mbps, withoutLinks), Ms: math.Max(there.Ms, back.Ms)})
 			}

@@ -21,7 +21,7 @@ func TestASimGridPlatformIsANetworkOfItsRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := n.Bandwidths()
+	b, err := n.WidestBandwidths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestASimGridPlatformIsANetworkOfItsRoutes(t *testing.T) {
 		from, to string
 		mbps     float64
 	}{{"a", "b", 1000}, {"b", "c", 100}, {"a", "c", 0}} {
-		if got := b.Pair(at[c.from], at[c.to]); got != c.mbps {
+		if got := b.PairBandwidth(at[c.from], at[c.to]); got != c.mbps {
 			t.Errorf("%s-%s: %g Mbit/s, want %g", c.from, c.to, got, c.mbps)
 		}
 	}

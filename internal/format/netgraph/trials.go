@@ -36,19 +36,19 @@ func ParseTrials(name string, data []byte) ([]Trial, error) {
 		Nodes  int     `json:"nodes"`
 		Trials []Trial `json:"trials"`
 	}
-	if err := decode(name, data, &f); err != nil {
+	if err := decodeJSON(name, data, &f); err != nil {
 		return nil, err
 	}
 	for i := range f.Trials {
-		if err := f.Trials[i].Check(f.Nodes); err != nil {
+		if err := f.Trials[i].CheckHosts(f.Nodes); err != nil {
 			return nil, &badinput.Error{File: name, Field: fmt.Sprintf("trials[%d]", i), Problem: err.Error()}
 		}
 	}
 	return f.Trials, nil
 }
 
-// Check reports what makes it impossible for so many nodes.
-func (t *Trial) Check(nodes int) error {
+// CheckHosts reports what makes it impossible for so many nodes.
+func (t *Trial) CheckHosts(nodes int) error {
 	hosts := slices.Clone(t.Hosts)
 	slices.Sort(hosts)
 	if nodes < 1 || len(t.Hosts) != nodes || hosts[0] == "" || len(slices.Compact(hosts)) != nodes {

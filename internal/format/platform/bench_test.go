@@ -18,7 +18,7 @@ func BenchmarkRouteBetweenHostsOfTheDAS3(b *testing.B) {
 	p := mustLoad(b, filepath.Join("..", "..", "..", "examples", "platforms", "das3.yaml"))
 	from, to := host(b, p, "mmn3"), host(b, p, "leiden4")
 	for b.Loop() {
-		p.Route(from, to)
+		p.FindRoute(from, to)
 	}
 }
 
@@ -26,6 +26,6 @@ func BenchmarkRouteThroughSimGridZones(b *testing.B) {
 	p := mustLoad(b, filepath.Join("testdata", "simgrid", "campus.xml"))
 	from, to := host(b, p, "anna"), host(b, p, "y")
 	for b.Loop() {
-		p.Route(from, to)
+		p.FindRoute(from, to)
 	}
 }

@@ -31,23 +31,23 @@ type blade struct{ group, chassis, blade int }
 
 func (g *simGrid) newDragonfly(s clusterShape) table {
 	t := &dragonfly{clusterLinks: s.own, hosts: s.hosts}
-	width, ok := t.parse(s.e.attrs["topo_parameters"])
+	width, ok := t.parseSizes(s.e.attrs["topo_parameters"])
 	if !ok || t.groups*t.chassis*t.blades*t.nodes != s.hosts {
-		g.wrong(s.e, "topo_parameters", fmt.Sprintf(
+		g.reportValue(s.e, "topo_parameters", fmt.Sprintf(
 			"groups,links;chassis,links;blades,links;nodes such as 3,4;4,3;5,1;2, the product of the sizes being the number of nodes, %d", s.hosts))
 		return nil
 	}
 	if t.groups > t.blades {
-		g.wrong(s.e, "topo_parameters", "at most as many groups as blades in a chassis: each leads to one group")
+		g.reportValue(s.e, "topo_parameters", "at most as many groups as blades in a chassis: each leads to one group")
 		return nil
 	}
-	t.link(g, s, width)
+	t.addLinks(g, s, width)
 	return t
 }
 
-// parse reads the sizes, and how many cables each link of the three colours
+// parseSizes reads the sizes, and how many cables each link of the three colours
 // stands for.
-func (t *dragonfly) parse(s string) (width [3]int, ok bool) {
+func (t *dragonfly) parseSizes(s string) (width [3]int, ok bool) {
 	parts := strings.Split(s, ";")
 	if len(parts) != 4 {
 		return width, false
@@ -76,7 +76,7 @@ func (t *dragonfly) parse(s string) (width [3]int, ok bool) {
 	return width, true
 }
 
-func pairs(n int) int { return n * (n - 1) / 2 }
+func pairCount(n int) int { return n * (n - 1) / 2 }
 
 // pairIndex numbers the pairs a < b out of n in the order 0-1, 0-2, … 1-2, …
 func pairIndex(a, b, n int) int { return a*(2*n-a-1)/2 + b - a - 1 }
@@ -96,7 +96,7 @@ func pairAt(i, n int) (a, b int) {
 	return a, a + 1 + i - pairIndex(a, a+1, n)
 }
 
-func (t *dragonfly) link(g *simGrid, s clusterShape, width [3]int) {
+func (t *dragonfly) addLinks(g *simGrid, s clusterShape, width [3]int) {
 	add := func(n, cables int, name func(i int) string) family {
 		l := s.cable
 		l.Mbps *= float64(cables)
@@ -109,69 +109,69 @@ func (t *dragonfly) link(g *simGrid, s clusterShape, width [3]int) {
 	t.local = add(s.hosts, 1, func(i int) string {
 		return fmt.Sprintf("local_link_from_router_%d_to_node_%d", i/t.nodes, i%t.nodes)
 	})
-	t.green = add(t.groups*t.chassis*pairs(t.blades), width[2], func(i int) string {
-		a, b := pairAt(i%pairs(t.blades), t.blades)
-		return fmt.Sprintf("green_link_in_chassis_%d_between_routers_%d_and_%d", i/pairs(t.blades)%t.chassis, a, b)
+	t.green = add(t.groups*t.chassis*pairCount(t.blades), width[2], func(i int) string {
+		a, b := pairAt(i%pairCount(t.blades), t.blades)
+		return fmt.Sprintf("green_link_in_chassis_%d_between_routers_%d_and_%d", i/pairCount(t.blades)%t.chassis, a, b)
 	})
-	t.black = add(t.groups*pairs(t.chassis)*t.blades, width[1], func(i int) string {
+	t.black = add(t.groups*pairCount(t.chassis)*t.blades, width[1], func(i int) string {
 		pair := i / t.blades
-		a, b := pairAt(pair%pairs(t.chassis), t.chassis)
-		return fmt.Sprintf("black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", pair/pairs(t.chassis), a, b, i%t.blades)
+		a, b := pairAt(pair%pairCount(t.chassis), t.chassis)
+		return fmt.Sprintf("black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", pair/pairCount(t.chassis), a, b, i%t.blades)
 	})
-	t.blue = add(pairs(t.groups), width[0], func(i int) string {
+	t.blue = add(pairCount(t.groups), width[0], func(i int) string {
 		a, b := pairAt(i, t.groups)
 		return fmt.Sprintf("blue_link_between_group_%d_and_%d_routers_%d_and_%d",
-			a, b, t.index(blade{a, 0, b}), t.index(blade{b, 0, a}))
+			a, b, t.bladeIndex(blade{a, 0, b}), t.bladeIndex(blade{b, 0, a}))
 	})
 	t.routers = g.limitSwitches(s, t.groups*t.chassis*t.blades)
 }
 
-func (t *dragonfly) index(b blade) int { return (b.group*t.chassis+b.chassis)*t.blades + b.blade }
+func (t *dragonfly) bladeIndex(b blade) int { return (b.group*t.chassis+b.chassis)*t.blades + b.blade }
 
-func (t *dragonfly) at(host int) blade {
+func (t *dragonfly) bladeOf(host int) blade {
 	r := host / t.nodes
 	return blade{r / t.blades / t.chassis, r / t.blades % t.chassis, r % t.blades}
 }
 
-// toward is the link of pair a, b out of n, in the direction from a to b.
-func toward(f family, offset, a, b, n, stride, rest int) int {
+// linkToward is the link of pair a, b out of n, in the direction from a to b.
+func linkToward(f family, offset, a, b, n, stride, rest int) int {
 	i := (offset+pairIndex(min(a, b), max(a, b), n))*stride + rest
 	if a < b {
-		return f.up(i)
+		return f.upLink(i)
 	}
-	return f.down(i)
+	return f.downLink(i)
 }
 
 func (t *dragonfly) greenTo(from blade, to int) int {
-	return toward(t.green, (from.group*t.chassis+from.chassis)*pairs(t.blades), from.blade, to, t.blades, 1, 0)
+	return linkToward(t.green, (from.group*t.chassis+from.chassis)*pairCount(t.blades), from.blade, to, t.blades, 1, 0)
 }
 
 func (t *dragonfly) blackTo(from blade, to int) int {
-	return toward(t.black, from.group*pairs(t.chassis), from.chassis, to, t.chassis, t.blades, from.blade)
+	return linkToward(t.black, from.group*pairCount(t.chassis), from.chassis, to, t.chassis, t.blades, from.blade)
 }
 
 func (t *dragonfly) limitBlade(links []int, b blade) []int {
 	if t.routers.width == 0 {
 		return links
 	}
-	return append(links, t.routers.up(t.index(b)))
+	return append(links, t.routers.upLink(t.bladeIndex(b)))
 }
 
-func (t *dragonfly) between(src, dst int) []leg {
+func (t *dragonfly) legsBetween(src, dst int) []leg {
 	if src >= t.hosts || dst >= t.hosts {
 		return []leg{{}}
 	}
-	here, there := t.at(src), t.at(dst)
-	links := append(t.limit(nil, src), t.local.up(src))
+	here, there := t.bladeOf(src), t.bladeOf(dst)
+	links := append(t.appendLimiter(nil, src), t.local.upLink(src))
 	if here != there {
-		links = t.cross(links, here, there)
+		links = t.crossBlades(links, here, there)
 	}
-	links = append(t.limitBlade(links, there), t.local.down(dst))
-	return []leg{{links: t.limit(links, dst)}}
+	links = append(t.limitBlade(links, there), t.local.downLink(dst))
+	return []leg{{links: t.appendLimiter(links, dst)}}
 }
 
-// cross goes from one blade to another.
-func (t *dragonfly) cross(links []int, here, there blade) []int {
+// crossBlades goes from one blade to another.
+func (t *dragonfly) crossBlades(links []int, here, there blade) []int {
 	if here.group != there.group {
 		if here.blade != there.group {
 			links = append(t.limitBlade(links, here), t.greenTo(here, there.group))
@@ -181,7 +181,7 @@ func (t *dragonfly) cross(links []int, here, there blade) []int {
 			links = append(t.limitBlade(links, here), t.blackTo(here, 0))
 			here.chassis = 0
 		}
-		links = append(links, toward(t.blue, 0, here.group, there.group, t.groups, 1, 0))
+		links = append(links, linkToward(t.blue, 0, here.group, there.group, t.groups, 1, 0))
 		links = t.limitBlade(links, here)
 		here = blade{there.group, 0, here.group}
 	}

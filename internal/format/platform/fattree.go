@@ -30,15 +30,15 @@ type fatTree struct {
 
 func (g *simGrid) newFatTree(s clusterShape) table {
 	t := &fatTree{clusterLinks: s.own, hosts: s.hosts}
-	total := t.parse(s.e.attrs["topo_parameters"])
+	total := t.parseTopology(s.e.attrs["topo_parameters"])
 	if total == 0 || productOf(t.children) != s.hosts {
-		g.wrong(s.e, "topo_parameters", fmt.Sprintf(
+		g.reportValue(s.e, "topo_parameters", fmt.Sprintf(
 			"levels;children;parents;cables such as 2;4,4;1,2;1,2, the children's product being the number of nodes, %d", s.hosts))
 		return nil
 	}
 	unique := g.unique
 	t.cable = g.addLinks(s.e.line, total, s.cable, s.split, func(i int) string {
-		child, parent := t.ends(i)
+		child, parent := t.cableEnds(i)
 		return "link_from_" + strconv.Itoa(child) + "_" + strconv.Itoa(parent) + "_" + strconv.Itoa(unique+i)
 	})
 	g.unique += total
@@ -46,9 +46,9 @@ func (g *simGrid) newFatTree(s clusterShape) table {
 	return t
 }
 
-// parse reads levels;children;parents;cables and returns the number of cables,
+// parseTopology reads levels;children;parents;cables and returns the number of cables,
 // or 0 if the text is wrong or asks for too many.
-func (t *fatTree) parse(s string) int {
+func (t *fatTree) parseTopology(s string) int {
 	parts := strings.Split(s, ";")
 	if len(parts) != 4 {
 		return 0
@@ -79,65 +79,65 @@ func (t *fatTree) parse(s string) int {
 	return total
 }
 
-// digit is digit i of the label of the node at pos in a level.
-func (t *fatTree) digit(level, pos, i int) int {
+// labelDigit is digit i of the label of the node at pos in a level.
+func (t *fatTree) labelDigit(level, pos, i int) int {
 	for j := range i {
-		pos /= t.radix(level, j)
+		pos /= t.labelRadix(level, j)
 	}
-	return pos % t.radix(level, i)
+	return pos % t.labelRadix(level, i)
 }
 
-func (t *fatTree) radix(level, i int) int {
+func (t *fatTree) labelRadix(level, i int) int {
 	if i < level {
 		return t.parents[i]
 	}
 	return t.children[i]
 }
 
-// move is the position, at level to, of the neighbour whose label differs from
+// neighbourAt is the position, at level to, of the neighbour whose label differs from
 // that of the node at pos in the one digit that changes between the levels.
-func (t *fatTree) move(level, pos, to, value int) int {
+func (t *fatTree) neighbourAt(level, pos, to, value int) int {
 	changed := min(level, to)
 	next, scale := 0, 1
 	for i := range t.children {
 		d := value
 		if i != changed {
-			d = t.digit(level, pos, i)
+			d = t.labelDigit(level, pos, i)
 		}
 		next += d * scale
-		scale *= t.radix(to, i)
+		scale *= t.labelRadix(to, i)
 	}
 	return next
 }
 
-// below tells whether a host lies below the node at pos.
-func (t *fatTree) below(level, pos, host int) bool {
+// isBelow tells whether a host lies below the node at pos.
+func (t *fatTree) isBelow(level, pos, host int) bool {
 	for i := level; i < len(t.children); i++ {
-		if t.digit(level, pos, i) != t.digit(0, host, i) {
+		if t.labelDigit(level, pos, i) != t.labelDigit(0, host, i) {
 			return false
 		}
 	}
 	return level > 0
 }
 
-// number is the cable from the node at pos to its parent.
-func (t *fatTree) number(level, pos, parent, cable int) int {
+// cableNumber is the cable from the node at pos to its parent.
+func (t *fatTree) cableNumber(level, pos, parent, cable int) int {
 	return t.first[level] + (pos*t.parents[level]+parent)*t.cables[level] + cable
 }
 
-// ends are SimGrid's numbers of the nodes that a cable joins: switches count
+// cableEnds are SimGrid's numbers of the nodes that a cable joins: switches count
 // down from twice the number of hosts.
-func (t *fatTree) ends(cable int) (child, parent int) {
+func (t *fatTree) cableEnds(cable int) (child, parent int) {
 	level := len(t.first) - 1
 	for t.first[level] > cable {
 		level--
 	}
 	rest := (cable - t.first[level]) / t.cables[level]
 	pos := rest / t.parents[level]
-	return t.id(level, pos), t.id(level+1, t.move(level, pos, level+1, rest%t.parents[level]))
+	return t.nodeID(level, pos), t.nodeID(level+1, t.neighbourAt(level, pos, level+1, rest%t.parents[level]))
 }
 
-func (t *fatTree) id(level, pos int) int {
+func (t *fatTree) nodeID(level, pos int) int {
 	if level == 0 {
 		return pos
 	}
@@ -154,18 +154,18 @@ func (t *fatTree) switchIndex(level, pos int) int {
 // limitNode appends the limiter of a host or switch, if there are limiters.
 func (t *fatTree) limitNode(links []int, level, pos int) []int {
 	if level == 0 || t.limiter.width == 0 {
-		return t.limit(links, pos)
+		return t.appendLimiter(links, pos)
 	}
-	return append(links, t.switches.up(t.switchIndex(level, pos)))
+	return append(links, t.switches.upLink(t.switchIndex(level, pos)))
 }
 
-func (t *fatTree) between(src, dst int) []leg {
+func (t *fatTree) legsBetween(src, dst int) []leg {
 	if src >= t.hosts || dst >= t.hosts {
 		return []leg{{}}
 	}
 	var links []int
 	level, pos := 0, src
-	for !t.below(level, pos, dst) {
+	for !t.isBelow(level, pos, dst) {
 		links = t.limitNode(links, level, pos)
 		port := dst
 		for l := range level {
@@ -173,16 +173,16 @@ func (t *fatTree) between(src, dst int) []leg {
 		}
 		port %= t.parents[level] * t.cables[level]
 		parent, cable := port%t.parents[level], port/t.parents[level]
-		links = append(links, t.cable.up(t.number(level, pos, parent, cable)))
-		pos = t.move(level, pos, level+1, parent)
+		links = append(links, t.cable.upLink(t.cableNumber(level, pos, parent, cable)))
+		pos = t.neighbourAt(level, pos, level+1, parent)
 		level++
 	}
 	for level > 0 {
-		parent := t.digit(level, pos, level-1)
-		child := t.move(level, pos, level-1, t.digit(0, dst, level-1))
-		links = append(links, t.cable.down(t.number(level-1, child, parent, src%t.cables[level-1])))
+		parent := t.labelDigit(level, pos, level-1)
+		child := t.neighbourAt(level, pos, level-1, t.labelDigit(0, dst, level-1))
+		links = append(links, t.cable.downLink(t.cableNumber(level-1, child, parent, src%t.cables[level-1])))
 		links = t.limitNode(links, level, pos)
 		level, pos = level-1, child
 	}
-	return []leg{{links: t.limit(links, dst)}}
+	return []leg{{links: t.appendLimiter(links, dst)}}
 }

@@ -23,20 +23,20 @@ func parseAnything(t *testing.T, name string, data []byte) {
 		}
 		return
 	}
-	if len(p.Clusters) == 0 || p.Procs() < 1 || len(p.Links) > maxLinks {
-		t.Fatalf("%d clusters, %d processors, %d links", len(p.Clusters), p.Procs(), len(p.Links))
+	if len(p.Clusters) == 0 || p.TotalProcs() < 1 || len(p.Links) > maxLinks {
+		t.Fatalf("%d clusters, %d processors, %d links", len(p.Clusters), p.TotalProcs(), len(p.Links))
 	}
 	for c := range p.Clusters {
-		last := Place{c, len(p.Clusters[c].Hosts) - 1}
-		for _, to := range []Place{{0, 0}, FrontEndOf(0), FrontEndOf(c)} {
-			for _, ends := range [][2]Place{{last, to}, {to, last}} {
-				r, ok := p.Route(ends[0], ends[1])
+		last := RouteEnd{c, len(p.Clusters[c].Hosts) - 1}
+		for _, to := range []RouteEnd{{0, 0}, FrontEndOf(0), FrontEndOf(c)} {
+			for _, ends := range [][2]RouteEnd{{last, to}, {to, last}} {
+				r, ok := p.FindRoute(ends[0], ends[1])
 				if ok && (r.Ms < 0 || r.Mbps <= 0) {
 					t.Fatalf("%v: %+v", ends, r)
 				}
 			}
 		}
-		p.Loopback(last)
+		p.LoopbackRoute(last)
 		if c == 20 {
 			break
 		}

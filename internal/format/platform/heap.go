@@ -3,7 +3,7 @@ package platform
 // A heap is a binary heap with its least element first.
 type heap[T interface{ compare(T) int }] []T
 
-func (h *heap[T]) push(x T) {
+func (h *heap[T]) pushItem(x T) {
 	s := append(*h, x)
 	i := len(s) - 1
 	for i > 0 {
@@ -18,7 +18,7 @@ func (h *heap[T]) push(x T) {
 	*h = s
 }
 
-func (h *heap[T]) pop() T {
+func (h *heap[T]) popItem() T {
 	s := *h
 	least, x := s[0], s[len(s)-1]
 	s = s[:len(s)-1]

@@ -29,7 +29,7 @@ func Parse(name string, data []byte) (*Platform, error) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		return p.named(name), nil
+		return p.defaultName(name), nil
 	}
 	top, err := yamlfile.Parse(name, "a platform description", data)
 	if err != nil {
@@ -38,8 +38,8 @@ func Parse(name string, data []byte) (*Platform, error) {
 	return FromYAML(top)
 }
 
-// named gives a platform that does not say its name that of its file.
-func (p *Platform) named(file string) *Platform {
+// defaultName gives a platform that does not say its name that of its file.
+func (p *Platform) defaultName(file string) *Platform {
 	if p.Name == "" {
 		base := filepath.Base(file)
 		p.Name = strings.TrimSuffix(base, filepath.Ext(base))
@@ -55,10 +55,10 @@ type report struct {
 	err  error
 }
 
-func (r *report) fail(line int, field, value, want string) {
+func (r *report) failAt(line int, field, value, want string) {
 	if r.err == nil {
 		r.err = &badinput.Error{File: r.file, Line: line, Field: field, Value: value, Want: want}
 	}
 }
 
-func (r *report) failed() bool { return r.err != nil }
+func (r *report) hasFailed() bool { return r.err != nil }

@@ -27,16 +27,16 @@ func mustLoad(t testing.TB, path string) *Platform {
 	return p
 }
 
-func host(t testing.TB, p *Platform, name string) Place {
+func host(t testing.TB, p *Platform, name string) RouteEnd {
 	t.Helper()
 	if cluster, ok := strings.CutPrefix(name, "@"); ok { // the front end of a cluster
-		c, ok := p.Cluster(cluster)
+		c, ok := p.FindCluster(cluster)
 		if !ok {
 			t.Fatalf("no cluster %q", cluster)
 		}
 		return FrontEndOf(c)
 	}
-	at, ok := p.Host(name)
+	at, ok := p.FindHost(name)
 	if !ok {
 		t.Fatalf("no host %q", name)
 	}
@@ -54,7 +54,7 @@ func linkNames(p *Platform, r Route) []string {
 // wantRoute checks a route by the names of its links.
 func wantRoute(t *testing.T, p *Platform, from, to string, ms, mbps float64, links ...string) {
 	t.Helper()
-	r, ok := p.Route(host(t, p, from), host(t, p, to))
+	r, ok := p.FindRoute(host(t, p, from), host(t, p, to))
 	if !ok {
 		t.Errorf("%s → %s: no route", from, to)
 		return
@@ -72,8 +72,8 @@ func near(a, b float64) bool { return a == b || max(a-b, b-a) <= 1e-12*max(a, b)
 func TestTheExamplesDescribeWhatTheirCommentsSay(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "examples", "platforms")
 	kth := mustLoad(t, filepath.Join(dir, "kth.yaml"))
-	if kth.Name != "kth" || len(kth.Clusters) != 1 || kth.Procs() != 100 || kth.Clusters[0].Local != LocalNone {
-		t.Errorf("kth.yaml: %q, %d clusters, %d processors", kth.Name, len(kth.Clusters), kth.Procs())
+	if kth.Name != "kth" || len(kth.Clusters) != 1 || kth.TotalProcs() != 100 || kth.Clusters[0].Local != LocalNone {
+		t.Errorf("kth.yaml: %q, %d clusters, %d processors", kth.Name, len(kth.Clusters), kth.TotalProcs())
 	}
 	das := mustLoad(t, filepath.Join(dir, "das3.yaml"))
 	var sizes []int
@@ -90,7 +90,7 @@ func TestTheExamplesDescribeWhatTheirCommentsSay(t *testing.T) {
 	for _, p := range []*Platform{das, grid} {
 		for a := range p.Clusters {
 			for b := range p.Clusters {
-				if _, ok := p.Route(FrontEndOf(a), FrontEndOf(b)); !ok {
+				if _, ok := p.FindRoute(FrontEndOf(a), FrontEndOf(b)); !ok {
 					t.Errorf("%s: no route from cluster %d to %d", p.Name, a, b)
 				}
 			}

@@ -20,7 +20,7 @@ type Platform struct {
 	Files    []File
 	Notes    []string // what the file says that has no equivalent here
 
-	hosts    map[string]Place
+	hosts    map[string]RouteEnd
 	clusters map[string]int
 	router   router
 }
@@ -88,8 +88,8 @@ func ParseLocal(s string) (Local, bool) {
 	return LocalNone, false
 }
 
-// Cluster finds a cluster by its name.
-func (p *Platform) Cluster(name string) (int, bool) {
+// FindCluster finds a cluster by its name.
+func (p *Platform) FindCluster(name string) (int, bool) {
 	c, ok := p.clusters[name]
 	return c, ok
 }
@@ -112,14 +112,14 @@ func (c *Cluster) FreeProblem(keep, grow int) string {
 	return fmt.Sprintf("keep_free and grow_free together below the %d cores of the cluster, not %d", c.Procs, keep+grow)
 }
 
-// Host finds a host by its name, which is unique over the platform.
-func (p *Platform) Host(name string) (Place, bool) {
+// FindHost finds a host by its name, which is unique over the platform.
+func (p *Platform) FindHost(name string) (RouteEnd, bool) {
 	at, ok := p.hosts[name]
 	return at, ok
 }
 
-// Procs is the number of cores of all clusters together.
-func (p *Platform) Procs() int {
+// TotalProcs is the number of cores of all clusters together.
+func (p *Platform) TotalProcs() int {
 	sum := 0
 	for i := range p.Clusters {
 		sum += p.Clusters[i].Procs

@@ -9,14 +9,14 @@ import (
 // files are staged to and from.
 const FrontEnd = -1
 
-// A Place is one end of a route: a host, or the front end of a cluster.
-type Place struct {
+// A RouteEnd is one end of a route: a host, or the front end of a cluster.
+type RouteEnd struct {
 	Cluster int
 	Host    int // index within the cluster, or FrontEnd
 }
 
 // FrontEndOf is the front end of cluster c.
-func FrontEndOf(c int) Place { return Place{Cluster: c, Host: FrontEnd} }
+func FrontEndOf(c int) RouteEnd { return RouteEnd{Cluster: c, Host: FrontEnd} }
 
 // A Route is what data crosses between two places.
 type Route struct {
@@ -25,9 +25,9 @@ type Route struct {
 	Mbps  float64 // of the narrowest link; +Inf when no link is crossed
 }
 
-// Seconds is how long a file takes over the route when nobody else uses it:
+// TransferSeconds is how long a file takes over the route when nobody else uses it:
 // the latencies, and the bytes at the rate of the narrowest link.
-func (r Route) Seconds(bytes int64) float64 {
+func (r Route) TransferSeconds(bytes int64) float64 {
 	return r.Ms/1e3 + 8*float64(bytes)/(r.Mbps*1e6)
 }
 
@@ -38,35 +38,35 @@ func (r Route) Latency() time.Duration {
 
 // A router knows the ways through one kind of platform.
 type router interface {
-	// walk appends the links from one place to another to links. extraMs is
+	// walkRoute appends the links from one place to another to links. extraMs is
 	// latency that no link accounts for; ok is false when there is no way.
-	walk(from, to Place, links []int) (_ []int, extraMs float64, ok bool)
-	// loopback appends the links by which a host reaches itself.
-	loopback(at Place, links []int) []int
+	walkRoute(from, to RouteEnd, links []int) (_ []int, extraMs float64, ok bool)
+	// loopbackRoute appends the links by which a host reaches itself.
+	loopbackRoute(at RouteEnd, links []int) []int
 }
 
-// Route finds the way from one place to another; false means that they cannot
+// FindRoute finds the way from one place to another; false means that they cannot
 // reach each other. The way from a place to itself is empty and takes no time.
 // Nothing is stored per pair of hosts: a caller that asks for the same pair
 // often keeps the answer.
-func (p *Platform) Route(from, to Place) (Route, bool) {
+func (p *Platform) FindRoute(from, to RouteEnd) (Route, bool) {
 	if from == to {
 		return Route{Mbps: math.Inf(1)}, true
 	}
-	links, extraMs, ok := p.router.walk(from, to, nil)
+	links, extraMs, ok := p.router.walkRoute(from, to, nil)
 	if !ok {
 		return Route{}, false
 	}
-	return p.measure(links, extraMs), true
+	return p.measureRoute(links, extraMs), true
 }
 
-// Loopback is what a host's messages to itself cross where the platform says
+// LoopbackRoute is what a host's messages to itself cross where the platform says
 // so (SimGrid's loopback links); elsewhere it is the empty route.
-func (p *Platform) Loopback(host Place) Route {
-	return p.measure(p.router.loopback(host, nil), 0)
+func (p *Platform) LoopbackRoute(host RouteEnd) Route {
+	return p.measureRoute(p.router.loopbackRoute(host, nil), 0)
 }
 
-func (p *Platform) measure(links []int, extraMs float64) Route {
+func (p *Platform) measureRoute(links []int, extraMs float64) Route {
 	r := Route{Links: links, Ms: extraMs, Mbps: math.Inf(1)}
 	for _, l := range links {
 		r.Ms += p.Links[l].Ms

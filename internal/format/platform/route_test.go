@@ -24,19 +24,19 @@ func TestRoutesOfTheDAS3FollowItsTree(t *testing.T) {
 
 func TestTheWayToItselfIsEmptyAndTakesNoTime(t *testing.T) {
 	p := mustParse(t, everything)
-	r, ok := p.Route(Place{1, 2}, Place{1, 2})
-	if !ok || len(r.Links) != 0 || r.Ms != 0 || !math.IsInf(r.Mbps, 1) || r.Seconds(1e12) != 0 {
+	r, ok := p.FindRoute(RouteEnd{1, 2}, RouteEnd{1, 2})
+	if !ok || len(r.Links) != 0 || r.Ms != 0 || !math.IsInf(r.Mbps, 1) || r.TransferSeconds(1e12) != 0 {
 		t.Errorf("%+v, %v", r, ok)
 	}
-	if r := p.Loopback(Place{1, 2}); len(r.Links) != 0 {
+	if r := p.LoopbackRoute(RouteEnd{1, 2}); len(r.Links) != 0 {
 		t.Errorf("a YAML platform has loopback links: %+v", r)
 	}
 }
 
 func TestATransferTakesTheLatenciesAndTheBytesOverTheNarrowestLink(t *testing.T) {
 	p := mustParse(t, everything)
-	r, _ := p.Route(Place{0, 0}, Place{1, 1}) // 20.3 ms, 45 Mbit/s
-	if got, want := r.Seconds(9_000_000), 0.0203+8*9e6/45e6; !near(got, want) {
+	r, _ := p.FindRoute(RouteEnd{0, 0}, RouteEnd{1, 1}) // 20.3 ms, 45 Mbit/s
+	if got, want := r.TransferSeconds(9_000_000), 0.0203+8*9e6/45e6; !near(got, want) {
 		t.Errorf("%g s, want %g", got, want)
 	}
 	if got := r.Latency(); got != 20300*time.Microsecond {
@@ -47,7 +47,7 @@ func TestATransferTakesTheLatenciesAndTheBytesOverTheNarrowestLink(t *testing.T)
 func TestClustersWithoutLinksCannotReachEachOther(t *testing.T) {
 	p := mustParse(t, "clusters: [{name: a, hosts: 2}, {name: b, hosts: 1}, {name: c, hosts: 1}]\nlinks: [{a: a, b: c, mbps: 1}]")
 	for _, ends := range [][2]string{{"a1", "b1"}, {"b1", "a1"}, {"@b", "@c"}} {
-		if r, ok := p.Route(host(t, p, ends[0]), host(t, p, ends[1])); ok {
+		if r, ok := p.FindRoute(host(t, p, ends[0]), host(t, p, ends[1])); ok {
 			t.Errorf("%v: %v", ends, linkNames(p, r))
 		}
 	}
@@ -79,7 +79,7 @@ func TestRoutesMayBeAskedForFromSeveralGoroutines(t *testing.T) {
 		wg.Go(func() {
 			for a := range p.Clusters {
 				for b := range p.Clusters {
-					p.Route(FrontEndOf(a), FrontEndOf(b))
+					p.FindRoute(FrontEndOf(a), FrontEndOf(b))
 				}
 			}
 		})
@@ -129,7 +129,7 @@ func TestShortestRoutesAreThoseOfASimpleSearch(t *testing.T) {
 		}
 		for i := range n {
 			for j := range n {
-				r, ok := p.Route(FrontEndOf(i), FrontEndOf(j))
+				r, ok := p.FindRoute(FrontEndOf(i), FrontEndOf(j))
 				if ok != !math.IsInf(best[i][j], 1) || ok && r.Ms != best[i][j] {
 					t.Fatalf("%d → %d: %g ms (%v), want %g\n%s", i, j, r.Ms, ok, best[i][j], b.String())
 				}
@@ -171,7 +171,7 @@ func TestManyClustersInOneTreeAreReadQuickly(t *testing.T) {
 	}
 	p := mustParse(t, b.String())
 	// In binary 1001110000111 and 1000000000000: both lie ten below cluster 100.
-	r, ok := p.Route(FrontEndOf(4999), FrontEndOf(4096))
+	r, ok := p.FindRoute(FrontEndOf(4999), FrontEndOf(4096))
 	if !ok || r.Ms != float64(len(r.Links)) || len(r.Links) != 2*10 {
 		t.Errorf("%d links, %v", len(r.Links), ok)
 	}

@@ -8,16 +8,16 @@ import (
 // noTable is a zone with routing None: nobody reaches anybody.
 type noTable struct{}
 
-func (noTable) between(_, _ int) []leg { return nil }
-func (noTable) loopback(int) []int     { return nil }
+func (noTable) legsBetween(_, _ int) []leg { return nil }
+func (noTable) loopbackLinks(int) []int    { return nil }
 
 // A fullTable holds every route as the file gives it.
 type fullTable struct {
 	legs map[[2]int]leg
 }
 
-// add enters a route; false means that it is there already.
-func (t *fullTable) add(src, dst int, l leg) bool {
+// addRoute enters a route; false means that it is there already.
+func (t *fullTable) addRoute(src, dst int, l leg) bool {
 	if _, ok := t.legs[[2]int{src, dst}]; ok {
 		return false
 	}
@@ -28,7 +28,7 @@ func (t *fullTable) add(src, dst int, l leg) bool {
 	return true
 }
 
-func (t *fullTable) between(src, dst int) []leg {
+func (t *fullTable) legsBetween(src, dst int) []leg {
 	l, ok := t.legs[[2]int{src, dst}]
 	if !ok {
 		return nil
@@ -36,7 +36,7 @@ func (t *fullTable) between(src, dst int) []leg {
 	return []leg{l}
 }
 
-func (t *fullTable) loopback(id int) []int { return t.legs[[2]int{id, id}].links }
+func (t *fullTable) loopbackLinks(id int) []int { return t.legs[[2]int{id, id}].links }
 
 // A shortestTable strings the given routes together so that the fewest links
 // are crossed (which is what SimGrid's Dijkstra counts too, whatever the
@@ -60,8 +60,8 @@ type shortestTable struct {
 // floydSize bounds the work and memory of Floyd's algorithm.
 const floydSize = 400
 
-func (t *shortestTable) add(src, dst int, l leg) bool {
-	if !t.fullTable.add(src, dst, l) {
+func (t *shortestTable) addRoute(src, dst int, l leg) bool {
+	if !t.fullTable.addRoute(src, dst, l) {
 		return false
 	}
 	from, to := t.rankOf(src), t.rankOf(dst)
@@ -83,13 +83,13 @@ func (t *shortestTable) rankOf(id int) int {
 	return r
 }
 
-func (t *shortestTable) between(src, dst int) []leg {
+func (t *shortestTable) legsBetween(src, dst int) []leg {
 	var way []int // members, last first
 	if t.floyd && t.zone.members <= floydSize {
 		t.once.Do(t.runFloyd)
-		way = climb(src, dst, t.toFrom[src])
+		way = climbBack(src, dst, t.toFrom[src])
 	} else {
-		way = t.dijkstra(src, dst)
+		way = t.shortestPath(src, dst)
 	}
 	var legs []leg
 	for i := len(way) - 1; i > 0; i-- {
@@ -98,8 +98,8 @@ func (t *shortestTable) between(src, dst int) []leg {
 	return legs
 }
 
-// climb goes from dst back to src; nil if it does not get there.
-func climb(src, dst int, before []int32) []int {
+// climbBack goes from dst back to src; nil if it does not get there.
+func climbBack(src, dst int, before []int32) []int {
 	way := []int{dst}
 	for at := dst; at != src; way = append(way, at) {
 		if before[at] < 0 {
@@ -141,23 +141,23 @@ func (t *shortestTable) runFloyd() {
 	}
 }
 
-// dijkstra is the members from dst back to src, or nil.
-func (t *shortestTable) dijkstra(src, dst int) []int {
+// shortestPath is the members from dst back to src, or nil.
+func (t *shortestTable) shortestPath(src, dst int) []int {
 	from, ok := t.rank[src]
 	to, ok2 := t.rank[dst]
 	if !ok || !ok2 {
 		return nil
 	}
-	way := climb(from, to, t.source(from))
+	way := climbBack(from, to, t.predecessorsFrom(from))
 	for i, r := range way {
 		way[i] = t.order[r]
 	}
 	return way
 }
 
-// source remembers how everything is reached from one member: the answer is
+// predecessorsFrom remembers how everything is reached from one member: the answer is
 // linear in the zone, and a simulation asks for the same sources again.
-func (t *shortestTable) source(from int) []int32 {
+func (t *shortestTable) predecessorsFrom(from int) []int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, ok := t.sources[from]
@@ -185,7 +185,7 @@ func (t *shortestTable) runDijkstra(from int) []int32 {
 	cost[from] = 0
 	border := heap[visit]{{0, from}}
 	for len(border) > 0 {
-		v := border.pop()
+		v := border.popItem()
 		if v.cost > cost[v.rank] {
 			continue // a shorter way came up after this one
 		}
@@ -193,7 +193,7 @@ func (t *shortestTable) runDijkstra(from int) []int32 {
 			c := v.cost + len(t.legs[[2]int{t.order[v.rank], t.order[next]}].links)
 			if cost[next] < 0 || c < cost[next] {
 				cost[next], before[next] = c, int32(v.rank)
-				border.push(visit{c, next})
+				border.pushItem(visit{c, next})
 			}
 		}
 	}

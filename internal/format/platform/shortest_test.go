@@ -69,7 +69,7 @@ func TestFloydAndDijkstraZonesCrossTheFewestLinks(t *testing.T) {
 					if a == b {
 						continue
 					}
-					r, ok := p.Route(Place{0, a}, Place{0, b})
+					r, ok := p.FindRoute(RouteEnd{0, a}, RouteEnd{0, b})
 					if ok != (best[a][b] < far) || ok && len(r.Links) != best[a][b] {
 						t.Fatalf("%s: h%d → h%d over %v (%v), want %d links", routing, a, b, linkNames(p, r), ok, best[a][b])
 					}
@@ -114,7 +114,7 @@ func TestLargeFloydZonesAreRoutedToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, ok := p.Route(Place{0, n - 1}, Place{0, 0})
+	r, ok := p.FindRoute(RouteEnd{0, n - 1}, RouteEnd{0, 0})
 	if !ok || len(r.Links) != n-1 || r.Ms != n-1 {
 		t.Errorf("%d links, %g ms, %v", len(r.Links), r.Ms, ok)
 	}

@@ -38,60 +38,60 @@ type zoneWork struct {
 func parseSimGrid(r *report, data []byte) *Platform {
 	g := &simGrid{
 		xmlFile: xmlFile{report: r},
-		p:       &Platform{hosts: map[string]Place{}, clusters: map[string]int{}},
+		p:       &Platform{hosts: map[string]RouteEnd{}, clusters: map[string]int{}},
 		points:  map[string]point{}, zones: map[string]*zone{},
 		links: map[string]int{}, coords: map[point]coord{},
 	}
-	top := g.tree(data)
-	if g.failed() {
+	top := g.readTree(data)
+	if g.hasFailed() {
 		return nil
 	}
-	g.platform(top)
+	g.readPlatform(top)
 	for _, w := range g.deferred {
-		if !g.failed() {
+		if !g.hasFailed() {
 			g.readRoutes(w.z, w.e)
 		}
 	}
-	if !g.failed() && g.hosts == 0 {
-		g.fail(top.line, "<platform>", "", "at least one host")
+	if !g.hasFailed() && g.hosts == 0 {
+		g.failAt(top.line, "<platform>", "", "at least one host")
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return nil
 	}
 	for _, z := range g.leaves {
 		z.chooseFrontEnd()
 	}
-	g.p.Notes = g.notes()
+	g.p.Notes = g.ignoredNotes()
 	g.p.router = zoneRouter(g.leaves)
 	return g.p
 }
 
-func (g *simGrid) platform(e *element) {
+func (g *simGrid) readPlatform(e *element) {
 	if e.name != "platform" {
-		g.fail(e.line, "<"+e.name+">", "", "a SimGrid <platform>")
+		g.failAt(e.line, "<"+e.name+">", "", "a SimGrid <platform>")
 		return
 	}
-	g.check(e, "version!")
+	g.checkAttributes(e, "version!")
 	if v, ok := yamlfile.ParseNumber(e.attrs["version"]); !ok || v < 4 || v >= 5 {
-		g.wrong(e, "version", "4 or 4.1; simgrid_update_xml converts older files")
+		g.reportValue(e, "version", "4 or 4.1; simgrid_update_xml converts older files")
 	}
 	for _, child := range e.children {
 		switch child.name {
 		case "zone", "AS", "cluster":
 			if g.root != nil {
-				g.fail(child.line, "<"+child.name+">", child.attrs["id"], "one outermost zone; put these zones into one")
+				g.failAt(child.line, "<"+child.name+">", child.attrs["id"], "one outermost zone; put these zones into one")
 			}
 			g.root = g.declareZone(nil, child)
 		case "config":
-			g.ignore("<config> is not imported: it sets up SimGrid's own models")
+			g.ignoreElement("<config> is not imported: it sets up SimGrid's own models")
 		case "actor", "process":
-			g.ignore("<" + child.name + "> is not imported: jobs come from traces and scenarios")
+			g.ignoreElement("<" + child.name + "> is not imported: jobs come from traces and scenarios")
 		default:
 			if !g.ignoreTraces(child) {
-				g.misplaced(child, "<platform>", "zone", "cluster", "config", "trace", "trace_connect", "actor")
+				g.reportMisplaced(child, "<platform>", "zone", "cluster", "config", "trace", "trace_connect", "actor")
 			}
 		}
-		if g.failed() {
+		if g.hasFailed() {
 			return
 		}
 	}
@@ -102,53 +102,53 @@ func (g *simGrid) ignoreTraces(e *element) bool {
 	if e.name != "trace" && e.name != "trace_connect" {
 		return false
 	}
-	g.ignore("<" + e.name + "> is not imported: load and failures come from scenarios")
+	g.ignoreElement("<" + e.name + "> is not imported: load and failures come from scenarios")
 	return true
 }
 
-// misplaced reports an element that cannot stand where it does.
-func (g *simGrid) misplaced(e *element, where string, known ...string) {
+// reportMisplaced reports an element that cannot stand where it does.
+func (g *simGrid) reportMisplaced(e *element, where string, known ...string) {
 	switch {
 	case strings.HasPrefix(e.name, "bypass"):
-		g.fail(e.line, "<"+e.name+">", "", "ordinary routes; exceptions to them are not imported")
+		g.failAt(e.line, "<"+e.name+">", "", "ordinary routes; exceptions to them are not imported")
 	case e.name == "include":
-		g.fail(e.line, "<include>", e.attrs["file"], "one file; SimGrid itself no longer reads includes")
+		g.failAt(e.line, "<include>", e.attrs["file"], "one file; SimGrid itself no longer reads includes")
 	case strings.HasPrefix(e.name, "storage"), e.name == "mount":
-		g.fail(e.line, "<"+e.name+">", "", "no storage; SimGrid itself no longer reads it")
+		g.failAt(e.line, "<"+e.name+">", "", "no storage; SimGrid itself no longer reads it")
 	case slices.Contains(elementNames, e.name):
-		g.fail(e.line, "<"+e.name+">", "", "nothing of this kind in "+where)
+		g.failAt(e.line, "<"+e.name+">", "", "nothing of this kind in "+where)
 	default:
-		g.fail(e.line, "<"+e.name+">", "", badinput.Unknown("element", e.name, known))
+		g.failAt(e.line, "<"+e.name+">", "", badinput.UnknownName("element", e.name, known))
 	}
 }
 
 var elementNames = strings.Fields("platform config zone AS cluster cabinet peer host disk router link backbone " +
 	"host_link link_ctn route zoneRoute ASroute trace trace_connect actor process argument prop random")
 
-// claim makes sure that a host, router or zone has a name of its own.
-func (g *simGrid) claim(line int, field, name string) {
+// claimName makes sure that a host, router or zone has a name of its own.
+func (g *simGrid) claimName(line int, field, name string) {
 	_, isPoint := g.points[name]
 	_, isHost := g.p.hosts[name]
 	_, isZone := g.zones[name]
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
-		g.fail(line, field, name, "a name")
+		g.failAt(line, field, name, "a name")
 	}
 	if isPoint || isHost || isZone {
-		g.fail(line, field, name, "a name that no other host, router or zone has")
+		g.failAt(line, field, name, "a name that no other host, router or zone has")
 	}
 }
 
 // addHost puts a host into zone z, whose next member it becomes, and z into
 // our clusters if it is not there yet.
 func (g *simGrid) addHost(z *zone, line int, field string, h Host) int {
-	g.claim(line, field, h.Name)
+	g.claimName(line, field, h.Name)
 	g.hosts++
 	g.procs += h.Cores
 	if g.hosts > maxHosts {
-		g.fail(line, field, h.Name, fmt.Sprintf("at most %d hosts in all", maxHosts))
+		g.failAt(line, field, h.Name, fmt.Sprintf("at most %d hosts in all", maxHosts))
 	}
 	if g.procs > maxProcessors {
-		g.fail(line, field, h.Name, fmt.Sprintf("at most %d cores in all", maxProcessors))
+		g.failAt(line, field, h.Name, fmt.Sprintf("at most %d cores in all", maxProcessors))
 	}
 	if z.cluster < 0 {
 		z.cluster = len(g.p.Clusters)
@@ -157,17 +157,17 @@ func (g *simGrid) addHost(z *zone, line int, field string, h Host) int {
 		g.p.Clusters = append(g.p.Clusters, Cluster{Name: z.name})
 	}
 	c := &g.p.Clusters[z.cluster]
-	g.p.hosts[h.Name] = Place{z.cluster, len(c.Hosts)}
+	g.p.hosts[h.Name] = RouteEnd{z.cluster, len(c.Hosts)}
 	c.Hosts = append(c.Hosts, h)
 	c.Procs += h.Cores
-	id := z.member()
+	id := z.addMember()
 	z.hosts = append(z.hosts, id)
 	return id
 }
 
 func (g *simGrid) addRouter(z *zone, line int, field, name string) int {
-	g.claim(line, field, name)
-	id := z.member()
+	g.claimName(line, field, name)
+	id := z.addMember()
 	g.points[name] = point{z, id}
 	if z.router < 0 {
 		z.router = id
@@ -175,8 +175,8 @@ func (g *simGrid) addRouter(z *zone, line int, field, name string) int {
 	return id
 }
 
-// netpoint finds a host or router.
-func (g *simGrid) netpoint(name string) (point, bool) {
+// findNetpoint finds a host or router.
+func (g *simGrid) findNetpoint(name string) (point, bool) {
 	if at, ok := g.p.hosts[name]; ok {
 		z := g.leaves[at.Cluster]
 		return point{z, z.hosts[at.Host]}, true
@@ -191,8 +191,8 @@ type family struct {
 	first, width int // width 0: there are none
 }
 
-func (f family) up(i int) int   { return f.first + i*f.width }
-func (f family) down(i int) int { return f.first + (i+1)*f.width - 1 }
+func (f family) upLink(i int) int   { return f.first + i*f.width }
+func (f family) downLink(i int) int { return f.first + (i+1)*f.width - 1 }
 
 // addLinks makes n links like l, or n pairs of them.
 func (g *simGrid) addLinks(line, n int, l Link, split bool, name func(int) string) family {
@@ -201,10 +201,10 @@ func (g *simGrid) addLinks(line, n int, l Link, split bool, name func(int) strin
 		f.width = 2
 	}
 	if n > (maxLinks-len(g.p.Links))/f.width {
-		g.fail(line, "", "", fmt.Sprintf("at most %d links in all", maxLinks))
+		g.failAt(line, "", "", fmt.Sprintf("at most %d links in all", maxLinks))
 		return f
 	}
-	for i := 0; i < n && !g.failed(); i++ {
+	for i := 0; i < n && !g.hasFailed(); i++ {
 		id := name(i)
 		if !split {
 			g.addLink(line, id, l)
@@ -226,7 +226,7 @@ func (g *simGrid) splitLink(id string) (up int, ok bool) {
 
 func (g *simGrid) addLink(line int, name string, l Link) {
 	if _, ok := g.links[name]; ok || name == "" {
-		g.fail(line, "<link> id", name, "a name that no other link has")
+		g.failAt(line, "<link> id", name, "a name that no other link has")
 	}
 	l.Name = name
 	g.links[name] = len(g.p.Links)

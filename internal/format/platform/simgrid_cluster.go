@@ -11,39 +11,39 @@ type clusterLinks struct {
 	limiter family // of each host: bounds what it sends and receives together
 }
 
-func (c clusterLinks) loopback(id int) []int {
+func (c clusterLinks) loopbackLinks(id int) []int {
 	if c.loop.width == 0 {
 		return nil
 	}
-	return []int{c.loop.up(id)}
+	return []int{c.loop.upLink(id)}
 }
 
-// limit appends the limiter of a host, if there are limiters.
-func (c clusterLinks) limit(links []int, id int) []int {
+// appendLimiter appends the limiter of a host, if there are limiters.
+func (c clusterLinks) appendLimiter(links []int, id int) []int {
 	if c.limiter.width == 0 {
 		return links
 	}
-	return append(links, c.limiter.up(id))
+	return append(links, c.limiter.upLink(id))
 }
 
 // declareCluster reads a <cluster>: equal hosts, numbered by their radical, and
 // a router by which the rest of the platform reaches them.
 func (g *simGrid) declareCluster(parent *zone, e *element) *zone {
-	g.check(e, "id!", "prefix!", "suffix!", "radical!", "speed!", "core", "bw!", "lat!", "sharing_policy",
+	g.checkAttributes(e, "id!", "prefix!", "suffix!", "radical!", "speed!", "core", "bw!", "lat!", "sharing_policy",
 		"topology", "topo_parameters", "bb_bw", "bb_lat", "bb_sharing_policy", "router_id",
 		"limiter_link", "loopback_bw", "loopback_lat")
 	for _, child := range e.children {
 		if child.name != "prop" {
-			g.misplaced(child, "<cluster>", "prop")
+			g.reportMisplaced(child, "<cluster>", "prop")
 		}
 	}
 	z := g.newZone(parent, e, "Cluster")
-	h := Host{Cores: g.cores(e), Speed: g.speed(e)}
-	numbers := g.radical(e)
+	h := Host{Cores: g.readCores(e), Speed: g.readSpeed(e)}
+	numbers := g.readRadical(e)
 	prefix, suffix := e.attrs["prefix"], e.attrs["suffix"]
 	for _, n := range numbers {
 		h.Name = prefix + strconv.Itoa(n) + suffix
-		if g.addHost(z, e.line, "<cluster> radical", h); g.failed() {
+		if g.addHost(z, e.line, "<cluster> radical", h); g.hasFailed() {
 			return nil
 		}
 	}
@@ -52,7 +52,7 @@ func (g *simGrid) declareCluster(parent *zone, e *element) *zone {
 		router = prefix + z.name + "_router" + suffix
 	}
 	g.addRouter(z, e.line, "<cluster> router", router)
-	if g.failed() {
+	if g.hasFailed() {
 		return nil
 	}
 	g.connectCluster(z, e, numbers)
@@ -62,19 +62,19 @@ func (g *simGrid) declareCluster(parent *zone, e *element) *zone {
 // connectCluster makes the links of a <cluster> and its table.
 func (g *simGrid) connectCluster(z *zone, e *element, numbers []int) {
 	cable := g.clusterLink(e, "bw", "lat")
-	policy := g.policy(e, "sharing_policy", "SPLITDUPLEX", "SHARED", "SPLITDUPLEX", "FATPIPE")
+	policy := g.readPolicy(e, "sharing_policy", "SPLITDUPLEX", "SHARED", "SPLITDUPLEX", "FATPIPE")
 	cable.Shared = policy != "FATPIPE"
 	split := policy == "SPLITDUPLEX"
 
-	topology := g.policy(e, "topology", "FLAT", "FLAT", "TORUS", "FAT_TREE", "DRAGONFLY")
+	topology := g.readPolicy(e, "topology", "FLAT", "FLAT", "TORUS", "FAT_TREE", "DRAGONFLY")
 	if topology != "FLAT" {
 		g.ignoreAttr(e, "only flat clusters have a backbone", "bb_bw", "bb_lat", "bb_sharing_policy")
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
 	own := g.ownLinks(z, e, numbers)
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
 	shape := clusterShape{z: z, e: e, hosts: len(numbers), cable: cable, split: split, own: own}
@@ -101,17 +101,17 @@ type clusterShape struct {
 }
 
 func (g *simGrid) clusterLink(e *element, bw, lat string) Link {
-	l := Link{Mbps: g.quantity(e, bw, inMbps, false), Shared: true}
+	l := Link{Mbps: g.readQuantity(e, bw, inMbps, false), Shared: true}
 	if e.attrs[lat] != "" {
-		l.Ms = g.quantity(e, lat, inMs, true)
+		l.Ms = g.readQuantity(e, lat, inMs, true)
 	}
 	return l
 }
 
-// asked tells whether a link that a cluster need not have is described; a
+// isDescribed tells whether a link that a cluster need not have is described; a
 // latency of 0 alone does not.
-func (g *simGrid) asked(e *element, bw, lat string) bool {
-	return e.attrs[bw] != "" || e.attrs[lat] != "" && g.quantity(e, lat, inMs, true) > 0
+func (g *simGrid) isDescribed(e *element, bw, lat string) bool {
+	return e.attrs[bw] != "" || e.attrs[lat] != "" && g.readQuantity(e, lat, inMs, true) > 0
 }
 
 func (g *simGrid) ownLinks(z *zone, e *element, numbers []int) clusterLinks {
@@ -119,13 +119,13 @@ func (g *simGrid) ownLinks(z *zone, e *element, numbers []int) clusterLinks {
 		return func(i int) string { return z.name + "_link_" + strconv.Itoa(numbers[i]) + suffix }
 	}
 	var own clusterLinks
-	if g.asked(e, "loopback_bw", "loopback_lat") {
+	if g.isDescribed(e, "loopback_bw", "loopback_lat") {
 		l := g.clusterLink(e, "loopback_bw", "loopback_lat")
 		l.Shared = false
 		own.loop = g.addLinks(e.line, len(numbers), l, false, name("_loopback"))
 	}
 	if e.attrs["limiter_link"] != "" {
-		l := Link{Mbps: g.quantity(e, "limiter_link", inMbps, false), Shared: true}
+		l := Link{Mbps: g.readQuantity(e, "limiter_link", inMbps, false), Shared: true}
 		limiter := name("_limiter")
 		if topology := e.attrs["topology"]; topology != "" && topology != "FLAT" {
 			limiter = func(i int) string { return z.name + "_link_" + strconv.Itoa(i) + "_limiter" }
@@ -138,7 +138,7 @@ func (g *simGrid) ownLinks(z *zone, e *element, numbers []int) clusterLinks {
 // limitSwitches gives the switches of a topology the same limiters as the
 // hosts. SimGrid numbers them down from twice the number of hosts.
 func (g *simGrid) limitSwitches(s clusterShape, switches int) family {
-	if s.own.limiter.width == 0 || g.failed() {
+	if s.own.limiter.width == 0 || g.hasFailed() {
 		return family{}
 	}
 	return g.addLinks(s.e.line, switches, g.p.Links[s.own.limiter.first], false, func(i int) string {
@@ -163,24 +163,24 @@ func (g *simGrid) newFlat(s clusterShape, numbers []int) *flatTable {
 	t.cable = g.addLinks(s.e.line, s.hosts, s.cable, s.split, func(i int) string {
 		return s.z.name + "_link_" + strconv.Itoa(numbers[i])
 	})
-	if g.asked(s.e, "bb_bw", "bb_lat") {
+	if g.isDescribed(s.e, "bb_bw", "bb_lat") {
 		l := g.clusterLink(s.e, "bb_bw", "bb_lat")
-		l.Shared = g.policy(s.e, "bb_sharing_policy", "SHARED", "SHARED", "FATPIPE") == "SHARED"
+		l.Shared = g.readPolicy(s.e, "bb_sharing_policy", "SHARED", "SHARED", "FATPIPE") == "SHARED"
 		t.backbone = g.addLinks(s.e.line, 1, l, false, func(int) string { return s.z.name + "_backbone" })
 	}
 	return t
 }
 
-func (t *flatTable) between(src, dst int) []leg {
+func (t *flatTable) legsBetween(src, dst int) []leg {
 	var links []int
 	if src < t.hosts {
-		links = append(t.limit(links, src), t.cable.up(src))
+		links = append(t.appendLimiter(links, src), t.cable.upLink(src))
 	}
 	if t.backbone.width > 0 {
-		links = append(links, t.backbone.up(0))
+		links = append(links, t.backbone.upLink(0))
 	}
 	if dst < t.hosts {
-		links = t.limit(append(links, t.cable.down(dst)), dst)
+		links = t.appendLimiter(append(links, t.cable.downLink(dst)), dst)
 	}
 	return []leg{{links: links}}
 }

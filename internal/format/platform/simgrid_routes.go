@@ -6,14 +6,14 @@ import (
 
 // A routeTable takes routes from the file.
 type routeTable interface {
-	add(src, dst int, l leg) bool
+	addRoute(src, dst int, l leg) bool
 }
 
 // readRoutes reads the routes of a zone, and what else needs everything to be
 // declared.
 func (g *simGrid) readRoutes(z *zone, e *element) {
 	if star, ok := z.table.(*starTable); ok && z.routing == "Vivaldi" {
-		g.locate(z, star, e)
+		g.locateMembers(z, star, e)
 	}
 	for _, child := range e.children {
 		switch child.name {
@@ -22,61 +22,61 @@ func (g *simGrid) readRoutes(z *zone, e *element) {
 		case "zoneRoute", "ASroute":
 			g.readZoneRoute(z, child)
 		}
-		if g.failed() {
+		if g.hasFailed() {
 			return
 		}
 	}
 }
 
 func (g *simGrid) readRoute(z *zone, e *element) {
-	g.check(e, "src!", "dst!", "symmetrical")
-	src, dst := g.end(z, e, "src"), g.end(z, e, "dst")
+	g.checkAttributes(e, "src!", "dst!", "symmetrical")
+	src, dst := g.readEndpoint(z, e, "src"), g.readEndpoint(z, e, "dst")
 	there, back := g.readLinks(e)
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
-	g.enter(z, e, src, dst, leg{links: there}, leg{links: back})
+	g.enterRoute(z, e, src, dst, leg{links: there}, leg{links: back})
 }
 
-// end is a host or router of the zone itself.
-func (g *simGrid) end(z *zone, e *element, attr string) int {
-	p, ok := g.netpoint(e.attrs[attr])
+// readEndpoint is a host or router of the zone itself.
+func (g *simGrid) readEndpoint(z *zone, e *element, attr string) int {
+	p, ok := g.findNetpoint(e.attrs[attr])
 	if !ok || p.zone != z {
-		g.wrong(e, attr, "a host or router of zone "+z.name)
+		g.reportValue(e, attr, "a host or router of zone "+z.name)
 	}
 	return p.id
 }
 
 func (g *simGrid) readZoneRoute(z *zone, e *element) {
-	g.check(e, "src!", "dst!", "gw_src!", "gw_dst!", "symmetrical")
+	g.checkAttributes(e, "src!", "dst!", "gw_src!", "gw_dst!", "symmetrical")
 	src, dst := g.innerZone(z, e, "src"), g.innerZone(z, e, "dst")
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
 	from, to := g.gatewayOf(src, e, "gw_src"), g.gatewayOf(dst, e, "gw_dst")
 	there, back := g.readLinks(e)
 	if src == dst {
-		g.wrong(e, "dst", "another zone than src")
+		g.reportValue(e, "dst", "another zone than src")
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
-	g.enter(z, e, src.id, dst.id, leg{links: there, from: from, to: to}, leg{links: back, from: to, to: from})
+	g.enterRoute(z, e, src.id, dst.id, leg{links: there, from: from, to: to}, leg{links: back, from: to, to: from})
 }
 
 func (g *simGrid) innerZone(z *zone, e *element, attr string) *zone {
 	inner := g.zones[e.attrs[attr]]
 	if inner == nil || inner.parent != z {
-		g.wrong(e, attr, "a zone or cluster directly in zone "+z.name)
+		g.reportValue(e, attr, "a zone or cluster directly in zone "+z.name)
 		return nil
 	}
 	return inner
 }
 
 func (g *simGrid) gatewayOf(z *zone, e *element, attr string) point {
-	p, ok := g.netpoint(e.attrs[attr])
-	if !ok || !p.zone.within(z) {
-		g.wrong(e, attr, "a host or router in zone "+z.name)
+	p, ok := g.findNetpoint(e.attrs[attr])
+	if !ok || !p.zone.isWithin(z) {
+		g.reportValue(e, attr, "a host or router in zone "+z.name)
 		return point{}
 	}
 	if p.zone.gateway < 0 {
@@ -85,14 +85,14 @@ func (g *simGrid) gatewayOf(z *zone, e *element, attr string) point {
 	return p
 }
 
-// enter puts a route into the table of its zone, and the way back too unless
+// enterRoute puts a route into the table of its zone, and the way back too unless
 // the file says otherwise.
-func (g *simGrid) enter(z *zone, e *element, src, dst int, there, back leg) {
+func (g *simGrid) enterRoute(z *zone, e *element, src, dst int, there, back leg) {
 	symmetrical := true
 	if s, ok := e.attrs["symmetrical"]; ok {
 		symmetrical = s == "YES" || s == "yes"
 		if !symmetrical && s != "NO" && s != "no" {
-			g.wrong(e, "symmetrical", "YES or NO")
+			g.reportValue(e, "symmetrical", "YES or NO")
 		}
 	}
 	if star, ok := z.table.(*starTable); ok && src == dst {
@@ -104,15 +104,15 @@ func (g *simGrid) enter(z *zone, e *element, src, dst int, there, back leg) {
 	}
 	t, ok := z.table.(routeTable)
 	if !ok {
-		g.fail(e.line, "<"+e.name+">", "", "no routes in a zone with routing "+z.routing)
+		g.failAt(e.line, "<"+e.name+">", "", "no routes in a zone with routing "+z.routing)
 		return
 	}
-	ok = t.add(src, dst, there)
+	ok = t.addRoute(src, dst, there)
 	if symmetrical && src != dst {
-		ok = t.add(dst, src, back) && ok
+		ok = t.addRoute(dst, src, back) && ok
 	}
 	if !ok {
-		g.fail(e.line, "<"+e.name+"> src", e.attrs["src"],
+		g.failAt(e.line, "<"+e.name+"> src", e.attrs["src"],
 			"one route for a pair; that to "+e.attrs["dst"]+" is given already (routes are symmetrical unless they say NO)")
 	}
 }
@@ -122,10 +122,10 @@ func (g *simGrid) enter(z *zone, e *element, src, dst int, there, back leg) {
 func (g *simGrid) readLinks(e *element) (there, back []int) {
 	for _, child := range e.children {
 		if child.name != "link_ctn" {
-			g.misplaced(child, "<"+e.name+">", "link_ctn")
+			g.reportMisplaced(child, "<"+e.name+">", "link_ctn")
 			return nil, nil
 		}
-		g.check(child, "id!", "direction")
+		g.checkAttributes(child, "id!", "direction")
 		id := child.attrs["id"]
 		link, known := g.links[id]
 		up, split := g.splitLink(id)
@@ -135,13 +135,13 @@ func (g *simGrid) readLinks(e *element) (there, back []int) {
 		case direction == "DOWN" && split:
 			there, back = append(there, up+1), append(back, up)
 		case direction != "" && direction != "NONE" && direction != "UP" && direction != "DOWN":
-			g.wrong(child, "direction", "UP, DOWN or NONE")
+			g.reportValue(child, "direction", "UP, DOWN or NONE")
 		case split && !known:
-			g.wrong(child, "id", "a direction, UP or DOWN; the link is SPLITDUPLEX")
+			g.reportValue(child, "id", "a direction, UP or DOWN; the link is SPLITDUPLEX")
 		case !known:
-			g.wrong(child, "id", "the name of a link")
+			g.reportValue(child, "id", "the name of a link")
 		case direction == "UP" || direction == "DOWN":
-			g.wrong(child, "direction", "no direction; the link is not SPLITDUPLEX")
+			g.reportValue(child, "direction", "no direction; the link is not SPLITDUPLEX")
 		default:
 			there, back = append(there, link), append(back, link)
 		}

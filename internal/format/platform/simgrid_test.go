@@ -37,9 +37,9 @@ func TestTheFilesOfSimGridComeInWithAllTheirHostsAndLinks(t *testing.T) {
 		for _, c := range p.Clusters {
 			hosts += len(c.Hosts)
 		}
-		if len(p.Clusters) != want.clusters || hosts != want.hosts || p.Procs() != want.procs || len(p.Links) != want.links {
+		if len(p.Clusters) != want.clusters || hosts != want.hosts || p.TotalProcs() != want.procs || len(p.Links) != want.links {
 			t.Errorf("%s: %d clusters, %d hosts, %d cores, %d links; want %+v",
-				want.file, len(p.Clusters), hosts, p.Procs(), len(p.Links), want)
+				want.file, len(p.Clusters), hosts, p.TotalProcs(), len(p.Links), want)
 		}
 		if got := p.Clusters[0].Hosts[0].Speed; !near(got, want.speed) {
 			t.Errorf("%s: the first host has speed %g, want %g", want.file, got, want.speed)
@@ -93,7 +93,7 @@ func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
 
 	p = load("small_platform")
 	wantRoute(t, p, "Fafard", "Tremblay", 0.270544+0.514433+0.059904+0.136931+0.514433+0.47978, 65.264, "8", "1", "0", "2", "3", "4")
-	if got := linkNames(p, p.Loopback(host(t, p, "Jupiter"))); !cmp.Equal(got, []string{"loopback"}) {
+	if got := linkNames(p, p.LoopbackRoute(host(t, p, "Jupiter"))); !cmp.Equal(got, []string{"loopback"}) {
 		t.Errorf("Jupiter reaches itself over %v", got)
 	}
 
@@ -138,7 +138,7 @@ func TestRoutesOverTheTopologiesOfSimGrid(t *testing.T) {
 	if got := p.Links[linkIndex(t, p, "blue_link_between_group_0_and_2_routers_2_and_40_331_UP")].Mbps; got != 4000 {
 		t.Errorf("a blue link of four cables carries %g Mbit/s", got)
 	}
-	if got := p.Loopback(Place{0, 5}); got.Mbps != 800 || got.Ms != 0 {
+	if got := p.LoopbackRoute(RouteEnd{0, 5}); got.Mbps != 800 || got.Ms != 0 {
 		t.Errorf("loopback %+v", got)
 	}
 }
@@ -189,7 +189,7 @@ func TestZonesGatewaysAndPoliciesOfACampus(t *testing.T) {
 	wantRoute(t, p, "@fast", "@two", 8.02, 1000, "corridor", "one_up_UP", "north_east", "east_south", "two_there")
 	wantRoute(t, p, "@two", "x2", 1.005, 1000, "spine", "link_x2_DOWN")
 
-	loop := p.Loopback(host(t, p, "f0.one"))
+	loop := p.LoopbackRoute(host(t, p, "f0.one"))
 	if diff := cmp.Diff([]string{"fast_link_0_loopback"}, linkNames(p, loop)); diff != "" || loop.Mbps != 4000 {
 		t.Errorf("loopback %+v\n%s", loop, diff)
 	}
@@ -251,7 +251,7 @@ func TestUnitsOfSimGrid(t *testing.T) {
 	} {
 		x := xmlFile{report: &report{}}
 		e := &element{name: "e", attrs: map[string]string{"a": c.text}}
-		if got := x.quantity(e, "a", c.q, true); x.failed() || !near(got, c.want) {
+		if got := x.readQuantity(e, "a", c.q, true); x.hasFailed() || !near(got, c.want) {
 			t.Errorf("%q is %g (%v), want %g", c.text, got, x.err, c.want)
 		}
 	}
@@ -259,10 +259,10 @@ func TestUnitsOfSimGrid(t *testing.T) {
 
 func TestZonesWithoutRoutesAreUnreachable(t *testing.T) {
 	p := mustLoad(t, filepath.Join("testdata", "simgrid", "shapes.xml"))
-	if r, ok := p.Route(host(t, p, "t0"), host(t, p, "n0")); ok {
+	if r, ok := p.FindRoute(host(t, p, "t0"), host(t, p, "n0")); ok {
 		t.Errorf("t0 → n0 over %v", linkNames(p, r))
 	}
-	if r, ok := p.Route(host(t, p, "@ring"), host(t, p, "t3")); !ok || len(r.Links) != 0 {
+	if r, ok := p.FindRoute(host(t, p, "@ring"), host(t, p, "t3")); !ok || len(r.Links) != 0 {
 		t.Errorf("the front end of a torus is reached over %v, %v", linkNames(p, r), ok)
 	}
 }

@@ -39,8 +39,8 @@ var prefixes = []struct {
 	{"P", "peta", 1e15}, {"E", "exa", 1e18}, {"Z", "zetta", 1e21}, {"Y", "yotta", 1e24},
 }
 
-// over is scale/unit in lowest terms, both being powers of ten.
-func over(scale, unit float64) fraction {
+// scaleFraction is scale/unit in lowest terms, both being powers of ten.
+func scaleFraction(scale, unit float64) fraction {
 	if scale >= unit {
 		return fraction{scale / unit, 1}
 	}
@@ -50,8 +50,8 @@ func over(scale, unit float64) fraction {
 func speedUnits() map[string]fraction {
 	units := map[string]fraction{}
 	for _, p := range prefixes {
-		units[p.short+"f"] = over(p.scale, 1e9)
-		units[p.long+"flops"] = over(p.scale, 1e9)
+		units[p.short+"f"] = scaleFraction(p.scale, 1e9)
+		units[p.long+"flops"] = scaleFraction(p.scale, 1e9)
 	}
 	return units
 }
@@ -61,7 +61,7 @@ func bandwidthUnits() map[string]fraction {
 	units := map[string]fraction{}
 	for i, p := range prefixes[:7] {
 		for unit, bits := range map[string]float64{"Bps": 8, "bps": 1} {
-			f := over(p.scale, 1e6)
+			f := scaleFraction(p.scale, 1e6)
 			f.mul *= bits
 			units[p.short+unit] = f
 			units[strings.ToUpper(p.short)+unit] = f
@@ -75,8 +75,8 @@ func bandwidthUnits() map[string]fraction {
 	return units
 }
 
-// quantity reads an attribute: above 0, or from 0 if zero is allowed.
-func (x *xmlFile) quantity(e *element, attr string, q quantity, zero bool) float64 {
+// readQuantity reads an attribute: above 0, or from 0 if zero is allowed.
+func (x *xmlFile) readQuantity(e *element, attr string, q quantity, zero bool) float64 {
 	number, unit := yamlfile.CutUnit(strings.TrimSpace(e.attrs[attr]))
 	scale, known := q.units[unit]
 	if unit == "" {
@@ -85,11 +85,11 @@ func (x *xmlFile) quantity(e *element, attr string, q quantity, zero bool) float
 	v, ok := yamlfile.ParseNumber(number)
 	v = v * scale.mul / scale.div
 	if !known || !ok || v < 0 || v > q.most || v == 0 && !zero {
-		x.wrong(e, attr, q.what)
+		x.reportValue(e, attr, q.what)
 		return 0
 	}
 	if unit == "" && v != 0 {
-		x.ignore(fmt.Sprintf("%s has no unit and is taken as %s", attribute(e.name, attr), q.base))
+		x.ignoreElement(fmt.Sprintf("%s has no unit and is taken as %s", attributeName(e.name, attr), q.base))
 	}
 	return v
 }

@@ -4,21 +4,21 @@ package platform
 // clusters.
 type zoneRouter []*zone
 
-func (r zoneRouter) walk(from, to Place, links []int) ([]int, float64, bool) {
+func (r zoneRouter) walkRoute(from, to RouteEnd, links []int) ([]int, float64, bool) {
 	w := passage{links: links}
-	src, dst := r.point(from), r.point(to)
-	if !w.pass(src, dst) {
+	src, dst := r.pointOf(from), r.pointOf(to)
+	if !w.passBetween(src, dst) {
 		return links, 0, false
 	}
 	return w.links, w.extraMs, true
 }
 
-func (r zoneRouter) loopback(at Place, links []int) []int {
-	p := r.point(at)
-	return append(links, p.zone.table.loopback(p.id)...)
+func (r zoneRouter) loopbackRoute(at RouteEnd, links []int) []int {
+	p := r.pointOf(at)
+	return append(links, p.zone.table.loopbackLinks(p.id)...)
 }
 
-func (r zoneRouter) point(at Place) point {
+func (r zoneRouter) pointOf(at RouteEnd) point {
 	z := r[at.Cluster]
 	if at.Host == FrontEnd {
 		return point{z, z.front}
@@ -32,17 +32,17 @@ type passage struct {
 	extraMs float64
 }
 
-// pass goes from one host or router to another. In the innermost zone that
+// passBetween goes from one host or router to another. In the innermost zone that
 // holds both, the table gives the legs between the members they belong to;
 // where such a member is a zone, the way between the ends of legs in it is
 // found likewise. Gateways lie in the zones that they lead out of, and legs pass
 // a zone once, so no zone is searched twice.
-func (w *passage) pass(src, dst point) bool {
+func (w *passage) passBetween(src, dst point) bool {
 	if src == dst {
 		return true
 	}
-	z, a, b := meet(src, dst)
-	legs := z.table.between(a, b)
+	z, a, b := commonZone(src, dst)
+	legs := z.table.legsBetween(a, b)
 	if legs == nil {
 		return false
 	}
@@ -50,7 +50,7 @@ func (w *passage) pass(src, dst point) bool {
 	for i, l := range legs {
 		// Within the zone itself a leg begins where the one before ended.
 		if i > 0 && l.from.zone != nil || i == 0 && src.zone != z {
-			if l.from.zone == nil || !w.pass(at, l.from) {
+			if l.from.zone == nil || !w.passBetween(at, l.from) {
 				return false
 			}
 		}
@@ -61,12 +61,12 @@ func (w *passage) pass(src, dst point) bool {
 	if dst.zone == z {
 		return true
 	}
-	return at.zone != nil && w.pass(at, dst)
+	return at.zone != nil && w.passBetween(at, dst)
 }
 
-// meet is the innermost zone that holds both points, and the members of it
+// commonZone is the innermost zone that holds both points, and the members of it
 // that they are or lie in.
-func meet(a, b point) (z *zone, x, y int) {
+func commonZone(a, b point) (z *zone, x, y int) {
 	for a.zone.depth > b.zone.depth {
 		a = point{a.zone.parent, a.zone.id}
 	}

@@ -29,9 +29,9 @@ type xmlFile struct {
 	left map[string]int
 }
 
-// tree reads the whole file. The document type is skipped unread: nothing is
+// readTree reads the whole file. The document type is skipped unread: nothing is
 // fetched, and no entities but XML's own five are known.
-func (x *xmlFile) tree(data []byte) *element {
+func (x *xmlFile) readTree(data []byte) *element {
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	dec.CharsetReader = func(charset string, _ io.Reader) (io.Reader, error) {
 		return nil, fmt.Errorf("the file says that it is in %s", charset)
@@ -42,12 +42,12 @@ func (x *xmlFile) tree(data []byte) *element {
 		line, _ := dec.InputPos() // where the next token begins
 		token, err := dec.Token()
 		if err != nil {
-			x.syntax(err, line, root)
+			x.reportSyntax(err, line, root)
 			return root
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			e := &element{name: t.Name.Local, line: line, attrs: x.attributes(t, line)}
+			e := &element{name: t.Name.Local, line: line, attrs: x.readAttributes(t, line)}
 			switch {
 			case len(open) > 0:
 				top := open[len(open)-1]
@@ -55,19 +55,19 @@ func (x *xmlFile) tree(data []byte) *element {
 			case root == nil:
 				root = e
 			default:
-				x.fail(line, "<"+e.name+">", "", "one <platform>; the file goes on after its end")
+				x.failAt(line, "<"+e.name+">", "", "one <platform>; the file goes on after its end")
 			}
 			if open = append(open, e); len(open) > maxDepth {
-				x.fail(line, "<"+e.name+">", "", fmt.Sprintf("elements nested at most %d deep", maxDepth))
+				x.failAt(line, "<"+e.name+">", "", fmt.Sprintf("elements nested at most %d deep", maxDepth))
 			}
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		case xml.CharData:
 			if text := strings.TrimSpace(string(t)); text != "" && !inTrace(open) {
-				x.fail(line, "", text, "elements only; this text belongs to none")
+				x.failAt(line, "", text, "elements only; this text belongs to none")
 			}
 		}
-		if x.failed() {
+		if x.hasFailed() {
 			return nil
 		}
 	}
@@ -78,40 +78,40 @@ func inTrace(open []*element) bool {
 	return len(open) > 0 && open[len(open)-1].name == "trace"
 }
 
-func (x *xmlFile) syntax(err error, line int, root *element) {
+func (x *xmlFile) reportSyntax(err error, line int, root *element) {
 	var bad *xml.SyntaxError
 	switch {
 	case errors.Is(err, io.EOF) && root != nil: // the end
 	case errors.Is(err, io.EOF):
-		x.fail(0, "", "", "a <platform>; the file has no elements")
+		x.failAt(0, "", "", "a <platform>; the file has no elements")
 	case errors.As(err, &bad):
-		x.fail(bad.Line, "", "", "valid XML ("+bad.Msg+")")
+		x.failAt(bad.Line, "", "", "valid XML ("+bad.Msg+")")
 	default:
-		x.fail(line, "", "", "valid XML in UTF-8 ("+strings.TrimPrefix(err.Error(), "xml: ")+")")
+		x.failAt(line, "", "", "valid XML in UTF-8 ("+strings.TrimPrefix(err.Error(), "xml: ")+")")
 	}
 }
 
-func (x *xmlFile) attributes(t xml.StartElement, line int) map[string]string {
+func (x *xmlFile) readAttributes(t xml.StartElement, line int) map[string]string {
 	attrs := make(map[string]string, len(t.Attr))
 	for _, a := range t.Attr {
 		if _, ok := attrs[a.Name.Local]; ok {
-			x.fail(line, attribute(t.Name.Local, a.Name.Local), a.Value, "each attribute once")
+			x.failAt(line, attributeName(t.Name.Local, a.Name.Local), a.Value, "each attribute once")
 		}
 		attrs[a.Name.Local] = a.Value
 	}
 	return attrs
 }
 
-func attribute(element, name string) string { return "<" + element + "> " + name }
+func attributeName(element, name string) string { return "<" + element + "> " + name }
 
-// check fails on attributes that are not known, and on required ones that are
+// checkAttributes fails on attributes that are not known, and on required ones that are
 // missing; those are marked by an exclamation mark, as in "id!".
-func (x *xmlFile) check(e *element, known ...string) {
+func (x *xmlFile) checkAttributes(e *element, known ...string) {
 	for i, k := range known {
 		name, required := strings.CutSuffix(k, "!")
 		known[i] = name
 		if _, ok := e.attrs[name]; required && !ok {
-			x.fail(e.line, attribute(e.name, name), "", "a value; the attribute is missing")
+			x.failAt(e.line, attributeName(e.name, name), "", "a value; the attribute is missing")
 		}
 	}
 	var extra []string
@@ -122,17 +122,17 @@ func (x *xmlFile) check(e *element, known ...string) {
 	}
 	sort.Strings(extra)
 	for _, a := range extra {
-		x.fail(e.line, attribute(e.name, a), "", badinput.Unknown("attribute", a, known))
+		x.failAt(e.line, attributeName(e.name, a), "", badinput.UnknownName("attribute", a, known))
 	}
 }
 
-// wrong reports the value of an attribute.
-func (x *xmlFile) wrong(e *element, attr, want string) {
-	x.fail(e.line, attribute(e.name, attr), e.attrs[attr], want)
+// reportValue reports the value of an attribute.
+func (x *xmlFile) reportValue(e *element, attr, want string) {
+	x.failAt(e.line, attributeName(e.name, attr), e.attrs[attr], want)
 }
 
-// ignore notes that something is not imported.
-func (x *xmlFile) ignore(what string) {
+// ignoreElement notes that something is not imported.
+func (x *xmlFile) ignoreElement(what string) {
 	if x.left == nil {
 		x.left = map[string]int{}
 	}
@@ -143,13 +143,13 @@ func (x *xmlFile) ignore(what string) {
 func (x *xmlFile) ignoreAttr(e *element, why string, attrs ...string) {
 	for _, a := range attrs {
 		if e.attrs[a] != "" {
-			x.ignore(fmt.Sprintf("%s is not imported: %s", attribute(e.name, a), why))
+			x.ignoreElement(fmt.Sprintf("%s is not imported: %s", attributeName(e.name, a), why))
 		}
 	}
 }
 
-// notes is what was left out, one line each.
-func (x *xmlFile) notes() []string {
+// ignoredNotes is what was left out, one line each.
+func (x *xmlFile) ignoredNotes() []string {
 	var lines []string
 	for what, n := range x.left {
 		if n > 1 {

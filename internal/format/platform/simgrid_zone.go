@@ -30,10 +30,10 @@ type zone struct {
 
 // A table knows the ways between the members of one zone.
 type table interface {
-	// between is the legs from one member to another, or nil if there is no
+	// legsBetween is the legs from one member to another, or nil if there is no
 	// way. It has at least one leg otherwise, which may cross no link.
-	between(src, dst int) []leg
-	loopback(id int) []int
+	legsBetween(src, dst int) []leg
+	loopbackLinks(id int) []int
 }
 
 // A leg is a way between two members. Where they are zones, it begins and ends
@@ -50,7 +50,7 @@ type point struct {
 	id   int
 }
 
-func (z *zone) member() int {
+func (z *zone) addMember() int {
 	z.members++
 	return z.members - 1
 }
@@ -73,11 +73,11 @@ var routings = []string{"Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster",
 // newZone enters a zone into its parent.
 func (g *simGrid) newZone(parent *zone, e *element, routing string) *zone {
 	name := e.attrs["id"]
-	g.claim(e.line, attribute(e.name, "id"), name)
+	g.claimName(e.line, attributeName(e.name, "id"), name)
 	z := &zone{name: name, routing: routing, line: e.line, parent: parent, router: -1, gateway: -1, cluster: -1}
 	if parent != nil {
 		z.depth = parent.depth + 1
-		z.id = parent.member()
+		z.id = parent.addMember()
 		if parent.inner == nil {
 			parent.inner = map[int]*zone{}
 		}
@@ -91,10 +91,10 @@ func (g *simGrid) declareZone(parent *zone, e *element) *zone {
 	if e.name == "cluster" {
 		return g.declareCluster(parent, e)
 	}
-	g.check(e, "id!", "routing!")
+	g.checkAttributes(e, "id!", "routing!")
 	i := slices.IndexFunc(routings, func(s string) bool { return strings.EqualFold(s, e.attrs["routing"]) })
 	if i < 0 {
-		g.wrong(e, "routing", "one of "+strings.Join(routings, ", "))
+		g.reportValue(e, "routing", "one of "+strings.Join(routings, ", "))
 		return nil
 	}
 	z := g.newZone(parent, e, routings[i])
@@ -114,11 +114,11 @@ func (g *simGrid) declareZone(parent *zone, e *element) *zone {
 	}
 	g.deferred = append(g.deferred, &zoneWork{z, e})
 	for _, child := range e.children {
-		if !g.failed() {
+		if !g.hasFailed() {
 			g.declareMember(z, star, child)
 		}
 	}
-	if z.routing == "Cluster" && !g.failed() {
+	if z.routing == "Cluster" && !g.hasFailed() {
 		g.fillCluster(z, star, e)
 	}
 	return z
@@ -132,7 +132,7 @@ func (g *simGrid) declareMember(z *zone, star *starTable, e *element) {
 	case e.name == "host":
 		g.declareHost(z, e)
 	case e.name == "router":
-		g.check(e, "id!", "coordinates")
+		g.checkAttributes(e, "id!", "coordinates")
 		id := g.addRouter(z, e.line, "<router> id", e.attrs["id"])
 		g.readCoords(point{z, id}, e)
 	case e.name == "peer" && z.routing == "Vivaldi":
@@ -145,20 +145,20 @@ func (g *simGrid) declareMember(z *zone, star *starTable, e *element) {
 		// Routes are read when everything is declared.
 	case g.ignoreTraces(e):
 	default:
-		g.misplaced(e, "zone "+z.name+" with routing "+z.routing, "zone", "cluster", "host", "router", "link", "route", "zoneRoute")
+		g.reportMisplaced(e, "zone "+z.name+" with routing "+z.routing, "zone", "cluster", "host", "router", "link", "route", "zoneRoute")
 	}
 }
 
 func (g *simGrid) declareHost(z *zone, e *element) {
-	g.check(e, "id!", "speed!", "core", "pstate", "coordinates", "availability_file", "speed_file", "state_file")
-	h := Host{Name: e.attrs["id"], Cores: g.cores(e), Speed: g.speed(e)}
+	g.checkAttributes(e, "id!", "speed!", "core", "pstate", "coordinates", "availability_file", "speed_file", "state_file")
+	h := Host{Name: e.attrs["id"], Cores: g.readCores(e), Speed: g.readSpeed(e)}
 	for _, child := range e.children {
 		switch child.name {
 		case "prop":
 		case "disk":
-			g.ignore("<disk> is not imported: files are read and written at no cost")
+			g.ignoreElement("<disk> is not imported: files are read and written at no cost")
 		default:
-			g.misplaced(child, "<host>", "prop", "disk")
+			g.reportMisplaced(child, "<host>", "prop", "disk")
 		}
 	}
 	g.ignoreProfiles(e)
@@ -170,54 +170,54 @@ func (g *simGrid) ignoreProfiles(e *element) {
 	g.ignoreAttr(e, "load and failures come from scenarios", "availability_file", "speed_file", "state_file", "bandwidth_file", "latency_file")
 }
 
-func (g *simGrid) cores(e *element) int {
+func (g *simGrid) readCores(e *element) int {
 	s, ok := e.attrs["core"]
 	if !ok {
 		return 1
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > maxCores {
-		g.wrong(e, "core", fmt.Sprintf("a whole number from 1 to %d", maxCores))
+		g.reportValue(e, "core", fmt.Sprintf("a whole number from 1 to %d", maxCores))
 		return 1
 	}
 	return n
 }
 
-// speed is relative to 1 Gf/s. Of several power states it takes the one that
+// readSpeed is relative to 1 Gf/s. Of several power states it takes the one that
 // the host begins in.
-func (g *simGrid) speed(e *element) float64 {
+func (g *simGrid) readSpeed(e *element) float64 {
 	states := strings.Split(e.attrs["speed"], ",")
 	state := 0
 	if s, ok := e.attrs["pstate"]; ok {
 		v, ok := yamlfile.ParseNumber(s)
 		state = int(v)
 		if !ok || v < 0 || v >= float64(len(states)) {
-			g.wrong(e, "pstate", fmt.Sprintf("a number from 0 to %d, one of the speeds given", len(states)-1))
+			g.reportValue(e, "pstate", fmt.Sprintf("a number from 0 to %d, one of the speeds given", len(states)-1))
 			return 1
 		}
 	}
 	if len(states) > 1 {
-		g.ignore("<" + e.name + "> speed: of several power states only the first in use is imported")
+		g.ignoreElement("<" + e.name + "> speed: of several power states only the first in use is imported")
 	}
 	one := element{name: e.name, line: e.line, attrs: map[string]string{"speed": states[state]}}
-	return g.quantity(&one, "speed", inGflops, false)
+	return g.readQuantity(&one, "speed", inGflops, false)
 }
 
 // declareLink reads a link; a SPLITDUPLEX one becomes two, named _UP and _DOWN.
 func (g *simGrid) declareLink(e *element) {
-	g.check(e, "id!", "bandwidth!", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file")
+	g.checkAttributes(e, "id!", "bandwidth!", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file")
 	g.ignoreProfiles(e)
-	l := Link{Mbps: g.quantity(e, "bandwidth", inMbps, false)}
+	l := Link{Mbps: g.readQuantity(e, "bandwidth", inMbps, false)}
 	if _, ok := e.attrs["latency"]; ok {
-		l.Ms = g.quantity(e, "latency", inMs, true)
+		l.Ms = g.readQuantity(e, "latency", inMs, true)
 	}
-	policy := g.policy(e, "sharing_policy", "SHARED", "SHARED", "SPLITDUPLEX", "FATPIPE")
+	policy := g.readPolicy(e, "sharing_policy", "SHARED", "SHARED", "SPLITDUPLEX", "FATPIPE")
 	l.Shared = policy != "FATPIPE"
 	g.addLinks(e.line, 1, l, policy == "SPLITDUPLEX", func(int) string { return e.attrs["id"] })
 }
 
-// policy reads how a link is shared; FULLDUPLEX is the old name of SPLITDUPLEX.
-func (g *simGrid) policy(e *element, attr, otherwise string, known ...string) string {
+// readPolicy reads how a link is shared; FULLDUPLEX is the old name of SPLITDUPLEX.
+func (g *simGrid) readPolicy(e *element, attr, otherwise string, known ...string) string {
 	s, ok := e.attrs[attr]
 	if !ok {
 		return otherwise
@@ -226,7 +226,7 @@ func (g *simGrid) policy(e *element, attr, otherwise string, known ...string) st
 		return "SPLITDUPLEX"
 	}
 	if !slices.Contains(known, s) {
-		g.wrong(e, attr, "one of "+strings.Join(known, ", "))
+		g.reportValue(e, attr, "one of "+strings.Join(known, ", "))
 	}
 	return s
 }

@@ -27,19 +27,19 @@ type vivaldi struct {
 // height over the plane.
 type coord [3]float64
 
-func (c coord) distance(d coord) float64 {
+func (c coord) distanceTo(d coord) float64 {
 	return math.Hypot(c[0]-d[0], c[1]-d[1]) + math.Abs(c[2]) + math.Abs(d[2])
 }
 
-func (s *starTable) connect(id int, up, down []int) {
+func (s *starTable) connectMember(id int, up, down []int) {
 	if s.up == nil {
 		s.up, s.down = map[int][]int{}, map[int][]int{}
 	}
 	s.up[id], s.down[id] = up, down
 }
 
-// between crosses a link once even if both members share it: the backbone.
-func (s *starTable) between(src, dst int) []leg {
+// legsBetween crosses a link once even if both members share it: the backbone.
+func (s *starTable) legsBetween(src, dst int) []leg {
 	l := leg{links: slices.Clone(s.up[src])}
 	for _, x := range s.down[dst] {
 		if !slices.Contains(l.links, x) {
@@ -48,13 +48,13 @@ func (s *starTable) between(src, dst int) []leg {
 	}
 	if s.vivaldi != nil {
 		a, b := s.vivaldi[src], s.vivaldi[dst]
-		l.extraMs = a.at.distance(b.at)
+		l.extraMs = a.at.distanceTo(b.at)
 		l.from, l.to = a.gateway, b.gateway
 	}
 	return []leg{l}
 }
 
-func (s *starTable) loopback(id int) []int { return s.loop[id] }
+func (s *starTable) loopbackLinks(id int) []int { return s.loop[id] }
 
 // readCoords keeps the coordinates of a host or router, if it has any.
 func (g *simGrid) readCoords(at point, e *element) {
@@ -70,7 +70,7 @@ func (g *simGrid) readCoords(at point, e *element) {
 			v, ok = yamlfile.ParseNumber(words[i])
 		}
 		if !ok || math.Abs(v) > maxMs {
-			g.wrong(e, "coordinates", "three numbers in milliseconds, as in \"25.5 9.4 1.4\"")
+			g.reportValue(e, "coordinates", "three numbers in milliseconds, as in \"25.5 9.4 1.4\"")
 			return
 		}
 		c[i] = v
@@ -78,9 +78,9 @@ func (g *simGrid) readCoords(at point, e *element) {
 	g.coords[at] = c
 }
 
-// locate gives every member of a Vivaldi zone its coordinates. Those of a zone
+// locateMembers gives every member of a Vivaldi zone its coordinates. Those of a zone
 // within it are those of its router named router_ and the zone's name.
-func (g *simGrid) locate(z *zone, star *starTable, e *element) {
+func (g *simGrid) locateMembers(z *zone, star *starTable, e *element) {
 	if z.members < 2 {
 		return // there is nowhere to go
 	}
@@ -90,16 +90,16 @@ func (g *simGrid) locate(z *zone, star *starTable, e *element) {
 		at := point{z, id}
 		if inner := z.inner[id]; inner != nil {
 			gateway := "router_" + inner.name
-			p, ok := g.netpoint(gateway)
-			if !ok || !p.zone.within(inner) {
-				g.fail(inner.line, "<zone> id", inner.name, "a router named "+gateway+" in this zone, with coordinates; Vivaldi routes lead through it")
+			p, ok := g.findNetpoint(gateway)
+			if !ok || !p.zone.isWithin(inner) {
+				g.failAt(inner.line, "<zone> id", inner.name, "a router named "+gateway+" in this zone, with coordinates; Vivaldi routes lead through it")
 				return
 			}
 			v.gateway, at = p, p
 		}
 		c, ok := g.coords[at]
 		if !ok {
-			g.fail(e.line, "<"+e.name+"> routing", z.routing, "coordinates for every member of a Vivaldi zone; member "+strconv.Itoa(id+1)+" has none")
+			g.failAt(e.line, "<"+e.name+"> routing", z.routing, "coordinates for every member of a Vivaldi zone; member "+strconv.Itoa(id+1)+" has none")
 			return
 		}
 		v.at = c
@@ -107,8 +107,8 @@ func (g *simGrid) locate(z *zone, star *starTable, e *element) {
 	}
 }
 
-// within tells whether z is outer or lies in it.
-func (z *zone) within(outer *zone) bool {
+// isWithin tells whether z is outer or lies in it.
+func (z *zone) isWithin(outer *zone) bool {
 	for ; z != nil; z = z.parent {
 		if z == outer {
 			return true
@@ -119,18 +119,18 @@ func (z *zone) within(outer *zone) bool {
 
 // declarePeer reads a host with a private link up and another down.
 func (g *simGrid) declarePeer(z *zone, star *starTable, e *element) {
-	g.check(e, "id!", "speed!", "bw_in!", "bw_out!", "lat", "coordinates!", "availability_file", "speed_file", "state_file")
+	g.checkAttributes(e, "id!", "speed!", "bw_in!", "bw_out!", "lat", "coordinates!", "availability_file", "speed_file", "state_file")
 	g.ignoreProfiles(e)
 	if lat, ok := e.attrs["lat"]; ok && lat != "0" {
-		g.ignore("<peer> lat is not imported: SimGrid takes the third coordinate instead")
+		g.ignoreElement("<peer> lat is not imported: SimGrid takes the third coordinate instead")
 	}
 	name := e.attrs["id"]
-	id := g.addHost(z, e.line, "<peer> id", Host{Name: name, Cores: 1, Speed: g.speed(e)})
+	id := g.addHost(z, e.line, "<peer> id", Host{Name: name, Cores: 1, Speed: g.readSpeed(e)})
 	g.readCoords(point{z, id}, e)
 	up, down := len(g.p.Links), len(g.p.Links)+1
-	g.addLink(e.line, "link_"+name+"_UP", Link{Mbps: g.quantity(e, "bw_out", inMbps, false), Shared: true})
-	g.addLink(e.line, "link_"+name+"_DOWN", Link{Mbps: g.quantity(e, "bw_in", inMbps, false), Shared: true})
-	star.connect(id, []int{up}, []int{down})
+	g.addLink(e.line, "link_"+name+"_UP", Link{Mbps: g.readQuantity(e, "bw_out", inMbps, false), Shared: true})
+	g.addLink(e.line, "link_"+name+"_DOWN", Link{Mbps: g.readQuantity(e, "bw_in", inMbps, false), Shared: true})
+	star.connectMember(id, []int{up}, []int{down})
 }
 
 // fillCluster reads what connects the hosts of a zone with routing Cluster: its
@@ -142,13 +142,13 @@ func (g *simGrid) fillCluster(z *zone, star *starTable, e *element) {
 			continue
 		}
 		if bone != nil {
-			g.fail(child.line, "<backbone>", child.attrs["id"], "one backbone in a zone")
+			g.failAt(child.line, "<backbone>", child.attrs["id"], "one backbone in a zone")
 		}
 		bone = []int{len(g.p.Links)}
-		g.check(child, "id!", "bandwidth!", "latency!")
+		g.checkAttributes(child, "id!", "bandwidth!", "latency!")
 		g.addLink(child.line, child.attrs["id"], Link{
-			Mbps:   g.quantity(child, "bandwidth", inMbps, false),
-			Ms:     g.quantity(child, "latency", inMs, true),
+			Mbps:   g.readQuantity(child, "bandwidth", inMbps, false),
+			Ms:     g.readQuantity(child, "latency", inMs, true),
 			Shared: true,
 		})
 	}
@@ -159,54 +159,54 @@ func (g *simGrid) fillCluster(z *zone, star *starTable, e *element) {
 		case "cabinet":
 			g.readCabinet(z, star, child, bone)
 		}
-		if g.failed() {
+		if g.hasFailed() {
 			return
 		}
 	}
 }
 
 func (g *simGrid) readHostLinks(z *zone, star *starTable, e *element, bone []int) {
-	g.check(e, "id!", "up!", "down!")
-	at, ok := g.netpoint(e.attrs["id"])
+	g.checkAttributes(e, "id!", "up!", "down!")
+	at, ok := g.findNetpoint(e.attrs["id"])
 	if !ok || at.zone != z {
-		g.wrong(e, "id", "a host of zone "+z.name)
+		g.reportValue(e, "id", "a host of zone "+z.name)
 		return
 	}
 	if _, ok := star.up[at.id]; ok {
-		g.wrong(e, "id", "one <host_link> for a host")
+		g.reportValue(e, "id", "one <host_link> for a host")
 	}
 	up, ok := g.links[e.attrs["up"]]
 	if !ok {
-		g.wrong(e, "up", "the name of a link (with _UP or _DOWN if it is SPLITDUPLEX)")
+		g.reportValue(e, "up", "the name of a link (with _UP or _DOWN if it is SPLITDUPLEX)")
 	}
 	down, ok := g.links[e.attrs["down"]]
 	if !ok {
-		g.wrong(e, "down", "the name of a link (with _UP or _DOWN if it is SPLITDUPLEX)")
+		g.reportValue(e, "down", "the name of a link (with _UP or _DOWN if it is SPLITDUPLEX)")
 	}
-	star.connect(at.id, append([]int{up}, bone...), append(slices.Clone(bone), down))
+	star.connectMember(at.id, append([]int{up}, bone...), append(slices.Clone(bone), down))
 }
 
 func (g *simGrid) readCabinet(z *zone, star *starTable, e *element, bone []int) {
-	g.check(e, "id!", "prefix!", "suffix!", "radical!", "speed!", "bw!", "lat!")
+	g.checkAttributes(e, "id!", "prefix!", "suffix!", "radical!", "speed!", "bw!", "lat!")
 	l := Link{
-		Mbps:   g.quantity(e, "bw", inMbps, false),
-		Ms:     g.quantity(e, "lat", inMs, true),
+		Mbps:   g.readQuantity(e, "bw", inMbps, false),
+		Ms:     g.readQuantity(e, "lat", inMs, true),
 		Shared: true,
 	}
-	speed := g.speed(e)
-	for _, n := range g.radical(e) {
+	speed := g.readSpeed(e)
+	for _, n := range g.readRadical(e) {
 		name := e.attrs["prefix"] + strconv.Itoa(n) + e.attrs["suffix"]
 		id := g.addHost(z, e.line, "<cabinet> radical", Host{Name: name, Cores: 1, Speed: speed})
 		f := g.addLinks(e.line, 1, l, true, func(int) string { return "link_" + name })
-		if g.failed() {
+		if g.hasFailed() {
 			return
 		}
-		star.connect(id, append([]int{f.up(0)}, bone...), append(slices.Clone(bone), f.down(0)))
+		star.connectMember(id, append([]int{f.upLink(0)}, bone...), append(slices.Clone(bone), f.downLink(0)))
 	}
 }
 
-// radical reads the numbers of hosts, such as 0-99,101.
-func (g *simGrid) radical(e *element) []int {
+// readRadical reads the numbers of hosts, such as 0-99,101.
+func (g *simGrid) readRadical(e *element) []int {
 	var numbers []int
 	for _, part := range strings.FieldsFunc(e.attrs["radical"], func(r rune) bool { return r == ',' || r == ';' }) {
 		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
@@ -216,11 +216,11 @@ func (g *simGrid) radical(e *element) []int {
 			last, err2 = strconv.ParseUint(to, 10, 31)
 		}
 		if err1 != nil || err2 != nil || last < first {
-			g.wrong(e, "radical", "numbers and ranges such as 0-99,101")
+			g.reportValue(e, "radical", "numbers and ranges such as 0-99,101")
 			return nil
 		}
 		if last-first >= uint64(maxHosts-len(numbers)) {
-			g.wrong(e, "radical", "at most "+strconv.Itoa(maxHosts)+" hosts")
+			g.reportValue(e, "radical", "at most "+strconv.Itoa(maxHosts)+" hosts")
 			return nil
 		}
 		for n := first; n <= last; n++ {
@@ -228,7 +228,7 @@ func (g *simGrid) radical(e *element) []int {
 		}
 	}
 	if len(numbers) == 0 {
-		g.wrong(e, "radical", "numbers and ranges such as 0-99,101")
+		g.reportValue(e, "radical", "numbers and ranges such as 0-99,101")
 	}
 	return numbers
 }

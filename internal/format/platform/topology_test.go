@@ -41,7 +41,7 @@ func TestTorusRoutesAreContiguousAndShortest(t *testing.T) {
 		p := shape(t, hosts, "TORUS", text, "")
 		src := rapid.IntRange(0, hosts-1).Draw(t, "src")
 		dst := rapid.IntRange(0, hosts-1).Draw(t, "dst")
-		r, _ := p.Route(Place{0, src}, Place{0, dst})
+		r, _ := p.FindRoute(RouteEnd{0, src}, RouteEnd{0, dst})
 		at := src
 		for _, name := range linkNames(p, r) {
 			n, up := numbersOf(name)
@@ -84,7 +84,7 @@ func TestFatTreeRoutesGoUpToTheFirstCommonSwitchAndDown(t *testing.T) {
 		if src == dst {
 			return
 		}
-		r, _ := p.Route(Place{0, src}, Place{0, dst})
+		r, _ := p.FindRoute(RouteEnd{0, src}, RouteEnd{0, dst})
 		// The level of the lowest switch that both are below.
 		level := 0
 		for a, b := src, dst; a != b; level++ {

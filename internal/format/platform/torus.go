@@ -20,7 +20,7 @@ type torusTable struct {
 func (g *simGrid) newTorus(s clusterShape) table {
 	dims := numbersIn(s.e.attrs["topo_parameters"], maxHosts)
 	if dims == nil || productOf(dims) != s.hosts {
-		g.wrong(s.e, "topo_parameters", fmt.Sprintf("sizes such as 3,2,2 whose product is the number of nodes, %d", s.hosts))
+		g.reportValue(s.e, "topo_parameters", fmt.Sprintf("sizes such as 3,2,2 whose product is the number of nodes, %d", s.hosts))
 		return nil
 	}
 	// Nothing is routed in a dimension of size 1.
@@ -28,15 +28,15 @@ func (g *simGrid) newTorus(s clusterShape) table {
 	t := &torusTable{clusterLinks: s.own, hosts: s.hosts, dims: dims}
 	t.cable = g.addLinks(s.e.line, s.hosts*len(dims), s.cable, s.split, func(i int) string {
 		node := i / len(dims)
-		next, _ := t.step(node, i%len(dims), true)
+		next, _ := t.stepTo(node, i%len(dims), true)
 		return s.z.name + "_link_from_" + strconv.Itoa(node) + "_to_" + strconv.Itoa(next)
 	})
 	return t
 }
 
-// step is the neighbour of a node in a dimension, and the node whose link
+// stepTo is the neighbour of a node in a dimension, and the node whose link
 // leads there.
-func (t *torusTable) step(node, dim int, rising bool) (next, owner int) {
+func (t *torusTable) stepTo(node, dim int, rising bool) (next, owner int) {
 	unit := productOf(t.dims[:dim])
 	at := node / unit % t.dims[dim]
 	if rising {
@@ -46,7 +46,7 @@ func (t *torusTable) step(node, dim int, rising bool) (next, owner int) {
 	return next, next
 }
 
-func (t *torusTable) between(src, dst int) []leg {
+func (t *torusTable) legsBetween(src, dst int) []leg {
 	if src >= t.hosts || dst >= t.hosts {
 		return []leg{{}}
 	}
@@ -56,17 +56,17 @@ func (t *torusTable) between(src, dst int) []leg {
 		from, to := src/unit%size, dst/unit%size
 		rising := to > from && to <= from+size/2 || from > size/2 && (from+size/2)%size >= to
 		for node/unit%size != to {
-			links = t.limit(links, node)
-			next, owner := t.step(node, dim, rising)
+			links = t.appendLimiter(links, node)
+			next, owner := t.stepTo(node, dim, rising)
 			link := owner*len(t.dims) + dim
 			if rising {
-				links = append(links, t.cable.up(link))
+				links = append(links, t.cable.upLink(link))
 			} else {
-				links = append(links, t.cable.down(link))
+				links = append(links, t.cable.downLink(link))
 			}
 			node = next
 		}
 		unit *= size
 	}
-	return []leg{{links: t.limit(links, dst)}}
+	return []leg{{links: t.appendLimiter(links, dst)}}
 }

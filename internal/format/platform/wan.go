@@ -14,14 +14,14 @@ import (
 // there is only one.
 type wan struct {
 	base  []int // of each cluster the first of its hosts' links: up, down, up, down, …
-	ways  [][]way
+	ways  [][]wanLink
 	trees []tree
 	pairs map[[2]int]bool
 	group []int // of each cluster another one that it is connected with, in the end itself
 }
 
-// A way is a link out of a cluster.
-type way struct {
+// A wanLink is a link out of a cluster.
+type wanLink struct {
 	to   int
 	link int
 	ms   float64
@@ -41,7 +41,7 @@ type step struct {
 
 func newWAN(clusters int) *wan {
 	w := &wan{
-		ways:  make([][]way, clusters),
+		ways:  make([][]wanLink, clusters),
 		trees: make([]tree, clusters),
 		pairs: make(map[[2]int]bool),
 		group: make([]int, clusters),
@@ -52,18 +52,18 @@ func newWAN(clusters int) *wan {
 	return w
 }
 
-// connect joins two clusters by link (from a) and link+1 (from b).
-func (w *wan) connect(a, b int, ms float64, link int) {
-	w.ways[a] = append(w.ways[a], way{b, link, ms})
-	w.ways[b] = append(w.ways[b], way{a, link + 1, ms})
-	w.pairs[pair(a, b)] = true
-	w.group[w.leader(a)] = w.leader(b)
+// connectClusters joins two clusters by link (from a) and link+1 (from b).
+func (w *wan) connectClusters(a, b int, ms float64, link int) {
+	w.ways[a] = append(w.ways[a], wanLink{b, link, ms})
+	w.ways[b] = append(w.ways[b], wanLink{a, link + 1, ms})
+	w.pairs[orderedPair(a, b)] = true
+	w.group[w.groupLeader(a)] = w.groupLeader(b)
 }
 
-func pair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
+func orderedPair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
 
-// leader is the same for all clusters that are connected with c.
-func (w *wan) leader(c int) int {
+// groupLeader is the same for all clusters that are connected with c.
+func (w *wan) groupLeader(c int) int {
 	for w.group[c] != c {
 		w.group[c] = w.group[w.group[c]]
 		c = w.group[c]
@@ -71,27 +71,27 @@ func (w *wan) leader(c int) int {
 	return c
 }
 
-// problem says what is wrong with a further link between a and b, or "".
-func (w *wan) problem(a, b int, tree bool, clusters []Cluster) string {
+// linkProblem says what is wrong with a further link between a and b, or "".
+func (w *wan) linkProblem(a, b int, tree bool, clusters []Cluster) string {
 	if a == b {
 		return "two different clusters; hosts of one cluster are joined by its own link"
 	}
-	if w.pairs[pair(a, b)] {
+	if w.pairs[orderedPair(a, b)] {
 		return "one link for a pair of clusters; this pair has one already"
 	}
-	if !tree || w.leader(a) != w.leader(b) {
+	if !tree || w.groupLeader(a) != w.groupLeader(b) {
 		return ""
 	}
 	var names []string
-	for _, c := range append(w.path(a, b), a) {
+	for _, c := range append(w.clusterPath(a, b), a) {
 		names = append(names, clusters[c].Name)
 	}
 	return fmt.Sprintf("links that form a tree; this one closes the cycle %s, so a route would be ambiguous. "+
 		"Leave a link out, or write \"routing: shortest\" to take the route of least latency", strings.Join(names, "-"))
 }
 
-// path is the clusters from a to b, which are connected.
-func (w *wan) path(a, b int) []int {
+// clusterPath is the clusters from a to b, which are connected.
+func (w *wan) clusterPath(a, b int) []int {
 	from := map[int]int{a: a}
 	for queue := []int{a}; len(queue) > 0; queue = queue[1:] {
 		for _, x := range w.ways[queue[0]] {
@@ -109,7 +109,7 @@ func (w *wan) path(a, b int) []int {
 	return path
 }
 
-func (w *wan) walk(from, to Place, links []int) ([]int, float64, bool) {
+func (w *wan) walkRoute(from, to RouteEnd, links []int) ([]int, float64, bool) {
 	if from.Host != FrontEnd {
 		links = append(links, w.base[from.Cluster]+2*from.Host)
 	}
@@ -130,11 +130,11 @@ func (w *wan) walk(from, to Place, links []int) ([]int, float64, bool) {
 	return links, 0, true
 }
 
-func (w *wan) loopback(_ Place, links []int) []int { return links }
+func (w *wan) loopbackRoute(_ RouteEnd, links []int) []int { return links }
 
 func (w *wan) treeOf(root int) []step {
 	t := &w.trees[root]
-	t.once.Do(func() { t.into = w.grow(root) })
+	t.once.Do(func() { t.into = w.shortestTree(root) })
 	return t.into
 }
 
@@ -150,8 +150,8 @@ func (f front) compare(g front) int {
 	return cmp.Or(cmp.Compare(f.ms, g.ms), cmp.Compare(f.hops, g.hops), cmp.Compare(f.link, g.link))
 }
 
-// grow is Dijkstra's algorithm from root.
-func (w *wan) grow(root int) []step {
+// shortestTree is Dijkstra's algorithm from root.
+func (w *wan) shortestTree(root int) []step {
 	into := make([]step, len(w.ways))
 	for c := range into {
 		into[c].link = -1
@@ -162,13 +162,13 @@ func (w *wan) grow(root int) []step {
 	reach := func(c, hops int, ms float64) {
 		for _, x := range w.ways[c] {
 			if !done[x.to] {
-				border.push(front{ms + x.ms, hops + 1, step{c, x.link}, x.to})
+				border.pushItem(front{ms + x.ms, hops + 1, step{c, x.link}, x.to})
 			}
 		}
 	}
 	reach(root, 0, 0)
 	for len(border) > 0 {
-		f := border.pop()
+		f := border.popItem()
 		if done[f.cluster] {
 			continue
 		}

@@ -56,39 +56,39 @@ func FromYAML(top yamlfile.Value) (*Platform, error) {
 	g := &gridFile{top: top, p: &Platform{}}
 	var clusters, links, files yamlfile.Value
 	routing := "tree"
-	top.Mapping(
-		yamlfile.Set("name", &g.p.Name, yamlfile.Value.Name),
-		yamlfile.Later("clusters", &clusters),
-		yamlfile.Later("links", &links),
-		yamlfile.Later("files", &files),
-		yamlfile.Key("routing", func(v yamlfile.Value) { routing = v.Choice("tree", "shortest") }),
-	).Need("clusters", "a list of clusters")
-	if !g.failed() {
+	top.ReadMapping(
+		yamlfile.StoreField("name", &g.p.Name, yamlfile.Value.Name),
+		yamlfile.DeferField("clusters", &clusters),
+		yamlfile.DeferField("links", &links),
+		yamlfile.DeferField("files", &files),
+		yamlfile.ReadField("routing", func(v yamlfile.Value) { routing = v.OneOf("tree", "shortest") }),
+	).RequireField("clusters", "a list of clusters")
+	if !g.hasFailed() {
 		g.readClusters(clusters)
 	}
-	if !g.failed() {
+	if !g.hasFailed() {
 		g.readLinks(links, routing == "tree")
 	}
-	if !g.failed() {
+	if !g.hasFailed() {
 		g.readFiles(files)
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return nil, top.Err()
 	}
 	g.p.router = g.wan
-	return g.p.named(top.File()), nil
+	return g.p.defaultName(top.File()), nil
 }
 
-func (g *gridFile) failed() bool { return g.top.Failed() }
+func (g *gridFile) hasFailed() bool { return g.top.HasFailed() }
 
 func (g *gridFile) readLinks(v yamlfile.Value, tree bool) {
 	g.wan = newWAN(len(g.p.Clusters))
 	if v.Kind() != yamlfile.Blank {
-		for item := range v.List("{a, b, mbps, ms}") {
+		for item := range v.EachItem("{a, b, mbps, ms}") {
 			g.readLink(item, tree)
 		}
 	}
-	if !g.failed() {
+	if !g.hasFailed() {
 		g.addHostLinks()
 	}
 }
@@ -96,35 +96,35 @@ func (g *gridFile) readLinks(v yamlfile.Value, tree bool) {
 func (g *gridFile) readLink(v yamlfile.Value, tree bool) {
 	var from, to int
 	var mbps, ms float64
-	found := v.Mapping(
-		yamlfile.Set("a", &from, g.cluster),
-		yamlfile.Set("b", &to, g.cluster),
-		yamlfile.Key("mbps", func(v yamlfile.Value) { mbps = v.Positive(maxMbps) }),
-		yamlfile.Key("ms", func(v yamlfile.Value) { ms = v.Number(0, maxMs) }),
+	found := v.ReadMapping(
+		yamlfile.StoreField("a", &from, g.readClusterName),
+		yamlfile.StoreField("b", &to, g.readClusterName),
+		yamlfile.ReadField("mbps", func(v yamlfile.Value) { mbps = v.PositiveNumber(maxMbps) }),
+		yamlfile.ReadField("ms", func(v yamlfile.Value) { ms = v.Number(0, maxMs) }),
 	)
-	found.Need("a", "the name of a cluster")
-	found.Need("b", "the name of a cluster")
-	found.Need("mbps", "the rate of the link in Mbit/s")
-	if g.failed() {
+	found.RequireField("a", "the name of a cluster")
+	found.RequireField("b", "the name of a cluster")
+	found.RequireField("mbps", "the rate of the link in Mbit/s")
+	if g.hasFailed() {
 		return
 	}
 	a, b := g.p.Clusters[from].Name, g.p.Clusters[to].Name
-	if problem := g.wan.problem(from, to, tree, g.p.Clusters); problem != "" {
-		v.Fail(a+"-"+b, problem)
+	if problem := g.wan.linkProblem(from, to, tree, g.p.Clusters); problem != "" {
+		v.ReportError(a+"-"+b, problem)
 		return
 	}
-	g.wan.connect(from, to, ms, len(g.p.Links))
+	g.wan.connectClusters(from, to, ms, len(g.p.Links))
 	g.p.Links = append(g.p.Links,
 		Link{Name: a + ">" + b, Mbps: mbps, Ms: ms, Shared: true},
 		Link{Name: b + ">" + a, Mbps: mbps, Ms: ms, Shared: true})
 }
 
-// cluster reads the name of a cluster of this platform.
-func (g *gridFile) cluster(v yamlfile.Value) int {
+// readClusterName reads the name of a cluster of this platform.
+func (g *gridFile) readClusterName(v yamlfile.Value) int {
 	name := v.Text("the name of a cluster")
 	c, ok := g.p.clusters[name]
 	if !ok {
-		v.Wrong(badinput.Unknown("cluster", name, g.p.ClusterNames()))
+		v.ReportWrong(badinput.UnknownName("cluster", name, g.p.ClusterNames()))
 	}
 	return c
 }
@@ -134,7 +134,7 @@ func (g *gridFile) readFiles(v yamlfile.Value) {
 		return
 	}
 	seen := map[string]bool{}
-	for item := range v.List("{name, size, at}") {
+	for item := range v.EachItem("{name, size, at}") {
 		f := g.readFile(item, seen)
 		seen[f.Name] = true
 		g.p.Files = append(g.p.Files, f)
@@ -143,31 +143,31 @@ func (g *gridFile) readFiles(v yamlfile.Value) {
 
 func (g *gridFile) readFile(v yamlfile.Value, seen map[string]bool) File {
 	var f File
-	found := v.Mapping(
-		yamlfile.Key("name", func(v yamlfile.Value) { f.Name = v.Text("the file's name") }),
-		yamlfile.Key("size", func(v yamlfile.Value) { f.Bytes = v.Size(0) }),
-		yamlfile.Set("at", &f.At, g.sites),
+	found := v.ReadMapping(
+		yamlfile.ReadField("name", func(v yamlfile.Value) { f.Name = v.Text("the file's name") }),
+		yamlfile.ReadField("size", func(v yamlfile.Value) { f.Bytes = v.Size(0) }),
+		yamlfile.StoreField("at", &f.At, g.readSites),
 	)
 	switch {
 	case f.Name == "":
-		found.Fail("name", "", "the file's name; it is missing")
+		found.FailField("name", "", "the file's name; it is missing")
 	case seen[f.Name]:
-		found.Fail("name", f.Name, "a name that no other file has; list all its clusters in one at")
+		found.FailField("name", f.Name, "a name that no other file has; list all its clusters in one at")
 	}
-	found.Need("size", "the file's size")
+	found.RequireField("size", "the file's size")
 	if len(f.At) == 0 {
-		found.Fail("at", "", "the clusters that hold the file; none is named")
+		found.FailField("at", "", "the clusters that hold the file; none is named")
 	}
 	return f
 }
 
-// sites reads the clusters that hold a file.
-func (g *gridFile) sites(v yamlfile.Value) (at []int) {
+// readSites reads the clusters that hold a file.
+func (g *gridFile) readSites(v yamlfile.Value) (at []int) {
 	named := map[int]bool{}
-	for item := range v.List("clusters") {
-		c := g.cluster(item)
+	for item := range v.EachItem("clusters") {
+		c := g.readClusterName(item)
 		if named[c] {
-			item.Wrong("each cluster once")
+			item.ReportWrong("each cluster once")
 		}
 		named[c] = true
 		at = append(at, c)

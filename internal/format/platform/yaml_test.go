@@ -54,8 +54,8 @@ func TestEveryFieldOfTheYAMLIsRead(t *testing.T) {
 	if diff := cmp.Diff(files, p.Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if p.Name != "all" || p.Procs() != 21 || p.Notes != nil {
-		t.Errorf("name %q, %d processors, notes %v", p.Name, p.Procs(), p.Notes)
+	if p.Name != "all" || p.TotalProcs() != 21 || p.Notes != nil {
+		t.Errorf("name %q, %d processors, notes %v", p.Name, p.TotalProcs(), p.Notes)
 	}
 	wantRoute(t, p, "uh1", "utk2", 20.3, 45, "uh1.up", "uh>utk", "utk2.down")
 	wantRoute(t, p, "torc1", "uh6", 20.3, 45, "torc1.up", "utk>uh", "uh6.down")
@@ -97,7 +97,7 @@ func TestHostsOfLargeClustersAreNumberedFromOne(t *testing.T) {
 	if c.Procs != 6_400_000 || c.Hosts[0].Name != "big1" || c.Hosts[99_999].Name != "big100000" {
 		t.Errorf("%d processors, hosts %s … %s", c.Procs, c.Hosts[0].Name, c.Hosts[99_999].Name)
 	}
-	if at, ok := p.Host("big777"); !ok || at != (Place{0, 776}) {
+	if at, ok := p.FindHost("big777"); !ok || at != (RouteEnd{0, 776}) {
 		t.Errorf("big777 is at %v, %v", at, ok)
 	}
 	names := []string{p.Links[2*99_999].Name, p.Links[2*99_999+1].Name}

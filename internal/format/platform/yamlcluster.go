@@ -21,21 +21,21 @@ type clusterSpec struct {
 
 func (g *gridFile) readClusters(v yamlfile.Value) {
 	g.p.clusters = make(map[string]int, v.Len())
-	for item := range v.List("clusters") {
+	for item := range v.EachItem("clusters") {
 		c := g.readCluster(item)
 		g.p.clusters[c.Name] = len(g.specs)
 		g.specs = append(g.specs, c)
 		g.p.Clusters = append(g.p.Clusters, c.Cluster)
 	}
 	if len(g.specs) == 0 {
-		v.Fail("", "at least one cluster; the list is empty")
+		v.ReportError("", "at least one cluster; the list is empty")
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return
 	}
-	g.p.hosts = make(map[string]Place, g.hosts)
+	g.p.hosts = make(map[string]RouteEnd, g.hosts)
 	for c := range g.specs {
-		if g.nameHosts(c); g.failed() {
+		if g.nameHosts(c); g.hasFailed() {
 			return
 		}
 	}
@@ -46,43 +46,43 @@ func (g *gridFile) readCluster(v yamlfile.Value) clusterSpec {
 	c.each = Host{Cores: defaultCores, Speed: defaultSpeed}
 	var keepFree, growFree yamlfile.Value
 	fields := []yamlfile.Field{
-		yamlfile.Set("name", &c.Name, yamlfile.Value.Name),
-		yamlfile.Later("hosts", &c.hosts),
+		yamlfile.StoreField("name", &c.Name, yamlfile.Value.Name),
+		yamlfile.DeferField("hosts", &c.hosts),
 	}
 	fields = append(fields, hostFields(&c.each)...)
 	fields = append(fields,
-		yamlfile.Key("link", func(v yamlfile.Value) { c.readLink(v) }),
-		yamlfile.Key("local", func(v yamlfile.Value) { c.Local, _ = ParseLocal(v.Choice(localNames[:]...)) }),
-		yamlfile.Later("keep_free", &keepFree),
-		yamlfile.Later("grow_free", &growFree),
-		yamlfile.Set("reserve", &c.Reserves, yamlfile.Value.Bool),
+		yamlfile.ReadField("link", func(v yamlfile.Value) { c.readLink(v) }),
+		yamlfile.ReadField("local", func(v yamlfile.Value) { c.Local, _ = ParseLocal(v.OneOf(localNames[:]...)) }),
+		yamlfile.DeferField("keep_free", &keepFree),
+		yamlfile.DeferField("grow_free", &growFree),
+		yamlfile.StoreField("reserve", &c.Reserves, yamlfile.Value.Bool),
 	)
-	found := v.Mapping(fields...)
-	found.Need("name", "the cluster's name")
-	found.Need("hosts", wantHosts)
+	found := v.ReadMapping(fields...)
+	found.RequireField("name", "the cluster's name")
+	found.RequireField("hosts", wantHosts)
 	if other, ok := g.p.clusters[c.Name]; ok {
-		found.Fail("name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
+		found.FailField("name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
 	}
-	if g.failed() {
+	if g.hasFailed() {
 		return c
 	}
 	g.readHosts(&c)
-	if keepFree.Given() && !g.failed() {
-		c.KeepFree = keepFree.Whole(0, c.Procs-1)
+	if keepFree.IsGiven() && !g.hasFailed() {
+		c.KeepFree = keepFree.WholeNumber(0, c.Procs-1)
 	}
-	if growFree.Given() && !g.failed() {
-		c.GrowFree = growFree.Whole(0, c.Procs-1)
+	if growFree.IsGiven() && !g.hasFailed() {
+		c.GrowFree = growFree.WholeNumber(0, c.Procs-1)
 		if problem := c.FreeProblem(c.KeepFree, c.GrowFree); problem != "" {
-			growFree.Wrong(problem)
+			growFree.ReportWrong(problem)
 		}
 	}
 	return c
 }
 
 func (c *clusterSpec) readLink(v yamlfile.Value) {
-	v.Mapping(
-		yamlfile.Key("mbps", func(v yamlfile.Value) { c.mbps = v.Positive(maxMbps) }),
-		yamlfile.Key("ms", func(v yamlfile.Value) { c.ms = v.Number(0, maxMs) }),
+	v.ReadMapping(
+		yamlfile.ReadField("mbps", func(v yamlfile.Value) { c.mbps = v.PositiveNumber(maxMbps) }),
+		yamlfile.ReadField("ms", func(v yamlfile.Value) { c.ms = v.Number(0, maxMs) }),
 	)
 }
 
@@ -90,9 +90,9 @@ func (c *clusterSpec) readLink(v yamlfile.Value) {
 // its hosts.
 func hostFields(h *Host) []yamlfile.Field {
 	return []yamlfile.Field{
-		yamlfile.Key("cores", func(v yamlfile.Value) { h.Cores = v.Whole(1, maxCores) }),
-		yamlfile.Key("speed", func(v yamlfile.Value) { h.Speed = v.Positive(maxSpeed) }),
-		yamlfile.Key("memory", func(v yamlfile.Value) { h.Memory = v.Size(1) }),
+		yamlfile.ReadField("cores", func(v yamlfile.Value) { h.Cores = v.WholeNumber(1, maxCores) }),
+		yamlfile.ReadField("speed", func(v yamlfile.Value) { h.Speed = v.PositiveNumber(maxSpeed) }),
+		yamlfile.ReadField("memory", func(v yamlfile.Value) { h.Memory = v.Size(1) }),
 	}
 }
 
@@ -103,39 +103,39 @@ func (g *gridFile) readHosts(c *clusterSpec) {
 	v := c.hosts
 	switch v.Kind() {
 	case yamlfile.Scalar:
-		n := v.Whole(1, maxHosts)
-		g.count(v, n, n*c.each.Cores)
-		if g.failed() {
+		n := v.WholeNumber(1, maxHosts)
+		g.countTotals(v, n, n*c.each.Cores)
+		if g.hasFailed() {
 			return
 		}
 		c.Procs = n * c.each.Cores
 		c.Hosts = slices.Repeat([]Host{c.each}, n)
 	case yamlfile.List:
 		c.Hosts = make([]Host, 0, v.Len())
-		for item := range v.List(wantHosts) {
+		for item := range v.EachItem(wantHosts) {
 			h := c.each
-			item.Mapping(append([]yamlfile.Field{yamlfile.Set("name", &h.Name, yamlfile.Value.Name)}, hostFields(&h)...)...)
-			g.count(item, 1, h.Cores)
+			item.ReadMapping(append([]yamlfile.Field{yamlfile.StoreField("name", &h.Name, yamlfile.Value.Name)}, hostFields(&h)...)...)
+			g.countTotals(item, 1, h.Cores)
 			c.Procs += h.Cores
 			c.Hosts = append(c.Hosts, h)
 		}
 		if v.Len() == 0 {
-			v.Fail("", "at least one host; the list is empty")
+			v.ReportError("", "at least one host; the list is empty")
 		}
 	default:
-		v.Wrong(wantHosts)
+		v.ReportWrong(wantHosts)
 	}
 }
 
-// count adds to the totals that the limits are about.
-func (g *gridFile) count(v yamlfile.Value, hosts, procs int) {
+// countTotals adds to the totals that the limits are about.
+func (g *gridFile) countTotals(v yamlfile.Value, hosts, procs int) {
 	g.hosts += hosts
 	g.procs += procs
 	if g.hosts > maxHosts {
-		v.Wrong(fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
+		v.ReportWrong(fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
 	}
 	if g.procs > maxProcessors {
-		v.Wrong(fmt.Sprintf("at most %d cores in all clusters together", maxProcessors))
+		v.ReportWrong(fmt.Sprintf("at most %d cores in all clusters together", maxProcessors))
 	}
 }
 
@@ -160,11 +160,11 @@ func (g *gridFile) nameHosts(c int) {
 		}
 		from = ends[i]
 		if other, ok := g.p.hosts[hosts[i].Name]; ok {
-			g.specs[c].hosts.Fail(hosts[i].Name, fmt.Sprintf(
+			g.specs[c].hosts.ReportError(hosts[i].Name, fmt.Sprintf(
 				"a name that no other host has; a host of cluster %s has it", g.specs[other.Cluster].Name))
 			return
 		}
-		g.p.hosts[hosts[i].Name] = Place{c, i}
+		g.p.hosts[hosts[i].Name] = RouteEnd{c, i}
 	}
 }
 

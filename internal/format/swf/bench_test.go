@@ -34,7 +34,7 @@ func benchmarkReading(b *testing.B, text []byte) {
 	for b.Loop() {
 		r := NewReader(bytes.NewReader(text), "bench", Options{})
 		for {
-			_, err := r.Next()
+			_, err := r.NextRecord()
 			if errors.Is(err, io.EOF) {
 				break
 			}

@@ -17,7 +17,7 @@ func generated(t testing.TB, n int) []byte {
 	var b bytes.Buffer
 	w := NewWriter(&b)
 	var h Header
-	h.Add("MaxProcs", "128")
+	h.AddEntry("MaxProcs", "128")
 	if err := w.WriteHeader(&h); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func unknown() Record {
 	for i := range v {
 		v[i] = Unknown
 	}
-	r := record(&v)
+	r := recordFromNumbers(&v)
 	r.ID, r.Submit = 1, 0
 	return r
 }

@@ -6,7 +6,7 @@
 // It decides what a well-formed record is, and says of everything else which
 // line and which field is wrong. It does not decide what happens to a job: a
 // record that is well formed but tells too little to be run again (no
-// processors, no run time) is handed on, and Record.Usable says why it cannot
+// processors, no run time) is handed on, and Record.IsUsable says why it cannot
 // be used. It must not know of queues, clusters or policies.
 //
 // What real traces contain and what is therefore not an error: records out of

@@ -14,9 +14,9 @@ const numFields = 18
 type kind uint8
 
 const (
-	whole    kind = iota // no fraction
-	duration             // seconds with a fraction, stored in nanoseconds
-	amount               // rounded to the nearest whole number
+	wholeNumber kind = iota // no fraction
+	duration                // seconds with a fraction, stored in nanoseconds
+	amount                  // rounded to the nearest whole number
 )
 
 // field is the rule for one of the 18 numbers.
@@ -31,28 +31,28 @@ type field struct {
 const maxSeconds = math.MaxInt64/int64(time.Second) - 1
 
 var fields = [numFields]field{
-	{name: "job number", kind: whole, max: math.MaxInt64, must: true},
+	{name: "job number", kind: wholeNumber, max: math.MaxInt64, must: true},
 	{name: "submit time", kind: duration, max: maxSeconds, must: true},
 	{name: "wait time", kind: duration, max: maxSeconds},
 	{name: "run time", kind: duration, max: maxSeconds},
-	{name: "allocated processors", kind: whole, max: math.MaxInt32},
+	{name: "allocated processors", kind: wholeNumber, max: math.MaxInt32},
 	{name: "average CPU time", kind: duration, max: maxSeconds},
 	{name: "used memory", kind: amount, max: math.MaxInt64},
-	{name: "requested processors", kind: whole, max: math.MaxInt32},
+	{name: "requested processors", kind: wholeNumber, max: math.MaxInt32},
 	{name: "requested time", kind: duration, max: maxSeconds},
 	{name: "requested memory", kind: amount, max: math.MaxInt64},
-	{name: "status", kind: whole, max: math.MaxInt8},
-	{name: "user", kind: whole, max: math.MaxInt32},
-	{name: "group", kind: whole, max: math.MaxInt32},
-	{name: "executable", kind: whole, max: math.MaxInt32},
-	{name: "queue", kind: whole, max: math.MaxInt32},
-	{name: "partition", kind: whole, max: math.MaxInt32},
-	{name: "preceding job", kind: whole, max: math.MaxInt64},
+	{name: "status", kind: wholeNumber, max: math.MaxInt8},
+	{name: "user", kind: wholeNumber, max: math.MaxInt32},
+	{name: "group", kind: wholeNumber, max: math.MaxInt32},
+	{name: "executable", kind: wholeNumber, max: math.MaxInt32},
+	{name: "queue", kind: wholeNumber, max: math.MaxInt32},
+	{name: "partition", kind: wholeNumber, max: math.MaxInt32},
+	{name: "preceding job", kind: wholeNumber, max: math.MaxInt64},
 	{name: "think time", kind: duration, max: maxSeconds},
 }
 
-// record gives the 18 numbers of a line, checked and scaled, their names.
-func record(v *[numFields]int64) Record {
+// recordFromNumbers gives the 18 numbers of a line, checked and scaled, their names.
+func recordFromNumbers(v *[numFields]int64) Record {
 	return Record{
 		ID:              v[0],
 		Submit:          core.Time(v[1]),
@@ -75,8 +75,8 @@ func record(v *[numFields]int64) Record {
 	}
 }
 
-// numbers is the inverse of record.
-func (r *Record) numbers() [numFields]int64 {
+// toNumbers is the inverse of record.
+func (r *Record) toNumbers() [numFields]int64 {
 	return [numFields]int64{
 		r.ID, int64(r.Submit), int64(r.Wait), int64(r.Run), int64(r.Allocated),
 		int64(r.CPU), r.Memory, int64(r.RequestedProcs), int64(r.RequestedTime),

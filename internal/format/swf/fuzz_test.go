@@ -55,12 +55,12 @@ func FuzzRead(f *testing.F) {
 
 func keepsPromises(t *testing.T, r *Record) {
 	t.Helper()
-	for i, n := range r.numbers() {
+	for i, n := range r.toNumbers() {
 		if n < Unknown || n < 0 && fields[i].must {
 			t.Fatalf("%s is %d", fields[i].name, n)
 		}
 	}
-	if ok, why := r.Usable(); ok && (r.Procs() < 1 || r.Run < 0 || r.Estimate() < 0) || ok == (why != "") {
+	if ok, why := r.IsUsable(); ok && (r.NeededProcs() < 1 || r.Run < 0 || r.EstimatedTime() < 0) || ok == (why != "") {
 		t.Fatalf("usable %v (%s): %+v", ok, why, r)
 	}
 }

@@ -15,8 +15,8 @@ type Header struct {
 // Entry is one line of the form "; Key: value".
 type Entry struct{ Key, Value string }
 
-// Get is the value of the first entry with that key.
-func (h *Header) Get(key string) (value string, ok bool) {
+// FindEntry is the value of the first entry with that key.
+func (h *Header) FindEntry(key string) (value string, ok bool) {
 	for _, e := range h.Entries {
 		if strings.EqualFold(e.Key, key) {
 			return e.Value, true
@@ -25,11 +25,11 @@ func (h *Header) Get(key string) (value string, ok bool) {
 	return "", false
 }
 
-// Processors is the size of the traced machine: MaxProcs, or else MaxNodes;
+// ProcessorCount is the size of the traced machine: MaxProcs, or else MaxNodes;
 // 0 if the header gives neither as a positive number.
-func (h *Header) Processors() int {
+func (h *Header) ProcessorCount() int {
 	for _, key := range []string{"MaxProcs", "MaxNodes"} {
-		value, _ := h.Get(key)
+		value, _ := h.FindEntry(key)
 		number, _, _ := strings.Cut(value, " ")
 		if n, err := strconv.Atoi(number); err == nil && n > 0 {
 			return n
@@ -38,13 +38,13 @@ func (h *Header) Processors() int {
 	return 0
 }
 
-// Add appends an entry and its line.
-func (h *Header) Add(key, value string) {
-	h.add([]byte("; " + key + ": " + value))
+// AddEntry appends an entry and its line.
+func (h *Header) AddEntry(key, value string) {
+	h.addLine([]byte("; " + key + ": " + value))
 }
 
-// add takes up a comment line.
-func (h *Header) add(line []byte) {
+// addLine takes up a comment line.
+func (h *Header) addLine(line []byte) {
 	line = bytes.TrimRight(line, " \t\r")
 	h.Lines = append(h.Lines, string(line))
 	if e, ok := parseEntry(string(line[1:])); ok {

@@ -42,7 +42,7 @@ type Reader struct {
 	packed   *counter
 	unpacked int64 // bytes of text read from gzip
 	header   Header
-	seen     seen
+	seen     idSet
 	read     int
 	skipped  int
 	reasons  []error
@@ -65,38 +65,38 @@ func (r *Reader) Line() int { return r.line }
 // Read is how many records Next has returned.
 func (r *Reader) Read() int { return r.read }
 
-// Skipped is how many records were wrong and left out, and what was wrong
+// SkippedRecords is how many records were wrong and left out, and what was wrong
 // with the first of them. It is 0 unless the reader is lenient.
-func (r *Reader) Skipped() (n int, first []error) { return r.skipped, r.reasons }
+func (r *Reader) SkippedRecords() (n int, first []error) { return r.skipped, r.reasons }
 
-// Next is the next record. After the last one the error is io.EOF; any other
+// NextRecord is the next record. After the last one the error is io.EOF; any other
 // error is a *badinput.Error, or a failure of the underlying reader, and
 // ends the reading for good.
-func (r *Reader) Next() (Record, error) {
+func (r *Reader) NextRecord() (Record, error) {
 	if r.err == nil && r.line == 0 {
-		r.err = r.open()
+		r.err = r.openTrace()
 	}
 	for r.err == nil {
 		line, err := r.nextLine()
 		if err == nil && len(line) > 0 {
 			var v [numFields]int64
-			if err = r.parse(line, &v); err == nil {
+			if err = r.parseLine(line, &v); err == nil {
 				r.read++
-				return record(&v), nil
+				return recordFromNumbers(&v), nil
 			}
 		}
-		r.err = r.forgive(err)
+		r.err = r.forgiveBadRecord(err)
 	}
 	return Record{}, r.err
 }
 
-// open looks at the first bytes for the marks of gzip and of UTF-8.
-func (r *Reader) open() error {
+// openTrace looks at the first bytes for the marks of gzip and of UTF-8.
+func (r *Reader) openTrace() error {
 	if magic, _ := r.lines.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		r.packed = &counter{from: r.lines}
 		z, err := gzip.NewReader(r.packed)
 		if err != nil {
-			return r.failure(err)
+			return r.classifyFailure(err)
 		}
 		r.lines = bufio.NewReaderSize(z, maxLine)
 	}
@@ -124,14 +124,14 @@ func (r *Reader) nextLine() ([]byte, error) {
 		return nil, r.skipLongLine(line)
 	}
 	if err != nil {
-		return nil, r.failure(err)
+		return nil, r.classifyFailure(err)
 	}
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) > 0 && line[0] == ';' {
 		if r.comments += len(line); r.comments > maxHeader {
 			return nil, &badinput.Error{File: r.name, Want: fmt.Sprintf("at most %d bytes of comments", maxHeader)}
 		}
-		r.header.add(line)
+		r.header.addLine(line)
 		return nil, nil
 	}
 	return line, nil
@@ -163,21 +163,21 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *Reader) parse(line []byte, v *[numFields]int64) error {
-	if f := scan(line, v); f != nil {
+func (r *Reader) parseLine(line []byte, v *[numFields]int64) error {
+	if f := scanNumbers(line, v); f != nil {
 		if bytes.IndexByte(line, 0) >= 0 {
-			return r.bad("", f.value, "an SWF trace as text or gzip; this looks like a binary file")
+			return r.badField("", f.value, "an SWF trace as text or gzip; this looks like a binary file")
 		}
-		return r.bad(f.field, f.value, f.want)
+		return r.badField(f.field, f.value, f.want)
 	}
-	if !Status(v[10]).Partial() && !r.seen.add(v[0]) {
-		return r.bad(fields[0].name, fmt.Sprint(v[0]), "a number that no earlier record has")
+	if !Status(v[10]).IsPartial() && !r.seen.addID(v[0]) {
+		return r.badField(fields[0].name, fmt.Sprint(v[0]), "a number that no earlier record has")
 	}
 	return nil
 }
 
-// forgive lets a lenient reader go on after a bad record.
-func (r *Reader) forgive(err error) error {
+// forgiveBadRecord lets a lenient reader go on after a bad record.
+func (r *Reader) forgiveBadRecord(err error) error {
 	var bad *badinput.Error
 	if err == nil || !r.opts.Lenient || !errors.As(err, &bad) || bad.Line == 0 {
 		return err
@@ -195,9 +195,9 @@ func (r *Reader) skipLongLine(start []byte) error {
 		switch _, err := r.lines.ReadSlice('\n'); {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil || errors.Is(err, io.EOF):
-			return r.bad("", value, fmt.Sprintf("a line of at most %d bytes", maxLine))
+			return r.badField("", value, fmt.Sprintf("a line of at most %d bytes", maxLine))
 		default:
-			return r.failure(err)
+			return r.classifyFailure(err)
 		}
 	}
 }
@@ -214,10 +214,10 @@ func (r *Reader) atEnd() error {
 	return &badinput.Error{File: r.name, Want: want}
 }
 
-// failure sorts the errors of the reader below into damaged files, which are
+// classifyFailure sorts the errors of the reader below into damaged files, which are
 // the user's to mend, and the rest. They have no line: they are not about a
 // record and cannot be skipped.
-func (r *Reader) failure(err error) error {
+func (r *Reader) classifyFailure(err error) error {
 	var corrupt flate.CorruptInputError
 	damaged := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) ||
 		errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) || errors.Is(err, io.EOF)
@@ -228,6 +228,6 @@ func (r *Reader) failure(err error) error {
 	return fmt.Errorf("reading %s: %w", r.name, err)
 }
 
-func (r *Reader) bad(field, value, want string) error {
+func (r *Reader) badField(field, value, want string) error {
 	return &badinput.Error{File: r.name, Line: r.line, Field: field, Value: value, Want: want}
 }

@@ -188,7 +188,7 @@ func TestPartsOfAJobMayRepeatItsNumberAndAreNotUsable(t *testing.T) {
 	}
 	usable := 0
 	for i := range got.Records {
-		if ok, _ := got.Records[i].Usable(); ok {
+		if ok, _ := got.Records[i].IsUsable(); ok {
 			usable++
 		}
 	}
@@ -226,7 +226,7 @@ func TestUsableSaysWhatARecordLacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, why := got.Records[0].Usable(); why != want || ok != (want == "") {
+		if ok, why := got.Records[0].IsUsable(); why != want || ok != (want == "") {
 			t.Errorf("%s: %v %q, want %q", text, ok, why, want)
 		}
 	}
@@ -234,16 +234,16 @@ func TestUsableSaysWhatARecordLacks(t *testing.T) {
 
 func TestRequestedValuesGoBeforeMeasuredOnes(t *testing.T) {
 	r := sample
-	if r.Procs() != 8 || r.Estimate() != 600*time.Second {
-		t.Errorf("requested: %d processors, %v", r.Procs(), r.Estimate())
+	if r.NeededProcs() != 8 || r.EstimatedTime() != 600*time.Second {
+		t.Errorf("requested: %d processors, %v", r.NeededProcs(), r.EstimatedTime())
 	}
 	r.RequestedProcs, r.RequestedTime = Unknown, 0
-	if r.Procs() != 4 || r.Estimate() != 300*time.Second {
-		t.Errorf("measured: %d processors, %v", r.Procs(), r.Estimate())
+	if r.NeededProcs() != 4 || r.EstimatedTime() != 300*time.Second {
+		t.Errorf("measured: %d processors, %v", r.NeededProcs(), r.EstimatedTime())
 	}
 	r.Allocated, r.Run = 0, Unknown
-	if r.Procs() != 0 || r.Estimate() != 0 {
-		t.Errorf("neither: %d processors, %v", r.Procs(), r.Estimate())
+	if r.NeededProcs() != 0 || r.EstimatedTime() != 0 {
+		t.Errorf("neither: %d processors, %v", r.NeededProcs(), r.EstimatedTime())
 	}
 }
 
@@ -261,22 +261,22 @@ func TestHeaderKeepsKeysInOrderAndAllLines(t *testing.T) {
 	if len(got.Header.Lines) != 10 {
 		t.Errorf("%d lines", len(got.Header.Lines))
 	}
-	if v, ok := got.Header.Get("queue"); v != "1 [fque:1]" || !ok {
+	if v, ok := got.Header.FindEntry("queue"); v != "1 [fque:1]" || !ok {
 		t.Errorf("Get: %q %v", v, ok)
 	}
-	if got.Header.Processors() != 96 {
-		t.Errorf("processors: %d", got.Header.Processors())
+	if got.Header.ProcessorCount() != 96 {
+		t.Errorf("processors: %d", got.Header.ProcessorCount())
 	}
 }
 
 func TestAFailureOfTheReaderBelowIsNotTheUsersMistake(t *testing.T) {
 	broken := errors.New("disk on fire")
 	r := NewReader(io.MultiReader(strings.NewReader(line), iotest.ErrReader(broken)), "t.swf", Options{Lenient: true})
-	if _, err := r.Next(); err != nil {
+	if _, err := r.NextRecord(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // and stays
-		if _, err := r.Next(); !errors.Is(err, broken) || badinput.Is(err) {
+		if _, err := r.NextRecord(); !errors.Is(err, broken) || badinput.Is(err) {
 			t.Fatalf("got %v", err)
 		}
 	}

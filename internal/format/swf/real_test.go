@@ -33,13 +33,13 @@ func TestRealTracesAreReadWhole(t *testing.T) {
 		}
 		usable := 0
 		for i := range trace.Records {
-			if ok, _ := trace.Records[i].Usable(); ok {
+			if ok, _ := trace.Records[i].IsUsable(); ok {
 				usable++
 			}
 		}
-		if len(trace.Records) != want.records || usable != want.usable || trace.Header.Processors() != want.procs {
+		if len(trace.Records) != want.records || usable != want.usable || trace.Header.ProcessorCount() != want.procs {
 			t.Errorf("%s: %d records, %d usable, %d processors; want %+v",
-				name, len(trace.Records), usable, trace.Header.Processors(), want)
+				name, len(trace.Records), usable, trace.Header.ProcessorCount(), want)
 		}
 	}
 }

@@ -50,12 +50,12 @@ const (
 	Cancelled     Status = 5
 )
 
-// Partial says that the record is about a part of a job.
-func (s Status) Partial() bool { return s >= PartContinued && s <= PartFailed }
+// IsPartial says that the record is about a part of a job.
+func (s Status) IsPartial() bool { return s >= PartContinued && s <= PartFailed }
 
-// Procs is how many processors the job needs: those that it asked for, or,
+// NeededProcs is how many processors the job needs: those that it asked for, or,
 // if the trace does not say, those that it got; 0 if neither is known.
-func (r *Record) Procs() int {
+func (r *Record) NeededProcs() int {
 	switch {
 	case r.RequestedProcs > 0:
 		return int(r.RequestedProcs)
@@ -65,22 +65,22 @@ func (r *Record) Procs() int {
 	return 0
 }
 
-// Estimate is how long the user said that the job would run, or, if the trace
+// EstimatedTime is how long the user said that the job would run, or, if the trace
 // does not say, how long it ran; 0 if neither is known. It may be below Run.
-func (r *Record) Estimate() time.Duration {
+func (r *Record) EstimatedTime() time.Duration {
 	if r.RequestedTime > 0 {
 		return r.RequestedTime
 	}
 	return max(r.Run, 0)
 }
 
-// Usable says whether the record tells enough to run the job again, and if
+// IsUsable says whether the record tells enough to run the job again, and if
 // not, why not. A run time of 0 is usable.
-func (r *Record) Usable() (ok bool, why string) {
+func (r *Record) IsUsable() (ok bool, why string) {
 	switch {
-	case r.Status.Partial():
+	case r.Status.IsPartial():
 		return false, "is a part of a job that has a record of its own"
-	case r.Procs() == 0:
+	case r.NeededProcs() == 0:
 		return false, "no processors requested or allocated"
 	case r.Run < 0:
 		return false, "run time unknown"

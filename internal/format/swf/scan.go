@@ -14,12 +14,12 @@ type fault struct {
 	want  string
 }
 
-// scan reads the 18 numbers of a line. It touches each byte once; only what
+// scanNumbers reads the 18 numbers of a line. It touches each byte once; only what
 // is not a plain integer takes the slower way through scanDecimal.
-func scan(line []byte, v *[numFields]int64) *fault {
+func scanNumbers(line []byte, v *[numFields]int64) *fault {
 	pos := 0
 	for i := range numFields {
-		for pos < len(line) && blank(line[pos]) {
+		for pos < len(line) && isBlank(line[pos]) {
 			pos++
 		}
 		if pos == len(line) {
@@ -43,7 +43,7 @@ func scan(line []byte, v *[numFields]int64) *fault {
 			return f
 		}
 	}
-	for pos < len(line) && blank(line[pos]) {
+	for pos < len(line) && isBlank(line[pos]) {
 		pos++
 	}
 	if pos < len(line) {
@@ -69,7 +69,7 @@ func scanInt(line []byte, pos int) (n int64, end int, plain bool) {
 		pos++
 	}
 	length := pos - start
-	plain = length > 0 && length <= maxPlain && (pos == len(line) || blank(line[pos]))
+	plain = length > 0 && length <= maxPlain && (pos == len(line) || isBlank(line[pos]))
 	return n, pos, plain
 }
 
@@ -82,20 +82,20 @@ func scanDecimal(f *field, tok []byte) (int64, *fault) {
 	wrong := func(want string) (int64, *fault) {
 		return 0, &fault{field: f.name, value: string(tok), want: want}
 	}
-	sign, digits, fraction, isNumber := split(tok)
+	sign, digits, fraction, isNumber := splitNumber(tok)
 	if !isNumber {
-		return wrong(f.want())
+		return wrong(f.wantedValue())
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > f.max {
 		return wrong(fmt.Sprintf("a number of at most %d", f.max))
 	}
-	ns := nanos(fraction)
+	ns := fractionNanos(fraction)
 	if sign == '-' && (n != 0 || ns != 0) {
 		if n == 1 && ns == 0 && !f.must {
 			return Unknown, nil
 		}
-		return wrong(f.want())
+		return wrong(f.wantedValue())
 	}
 	switch f.kind {
 	case duration:
@@ -107,14 +107,14 @@ func scanDecimal(f *field, tok []byte) (int64, *fault) {
 		return n, nil
 	}
 	if ns != 0 {
-		return wrong(f.want())
+		return wrong(f.wantedValue())
 	}
 	return n, nil
 }
 
-// split takes a number apart. A number with an exponent is written out first;
+// splitNumber takes a number apart. A number with an exponent is written out first;
 // traces that passed through a spreadsheet or awk have such.
-func split(tok []byte) (sign byte, digits, fraction string, ok bool) {
+func splitNumber(tok []byte) (sign byte, digits, fraction string, ok bool) {
 	if len(tok) > 0 && (tok[0] == '-' || tok[0] == '+') {
 		sign, tok = tok[0], tok[1:]
 	}
@@ -143,7 +143,7 @@ func split(tok []byte) (sign byte, digits, fraction string, ok bool) {
 		if x >= math.MaxInt64 {
 			return sign, "9223372036854775808", "", true // too large, and found so by the caller
 		}
-		_, digits, fraction, ok = split(strconv.AppendFloat(nil, x, 'f', -1, 64))
+		_, digits, fraction, ok = splitNumber(strconv.AppendFloat(nil, x, 'f', -1, 64))
 		return sign, digits, fraction, ok
 	}
 	digits = string(tok[:point])
@@ -156,8 +156,8 @@ func split(tok []byte) (sign byte, digits, fraction string, ok bool) {
 	return sign, digits, fraction, true
 }
 
-// nanos is a decimal fraction in billionths, the tenth digit rounded half up.
-func nanos(fraction string) int64 {
+// fractionNanos is a decimal fraction in billionths, the tenth digit rounded half up.
+func fractionNanos(fraction string) int64 {
 	n, scale := int64(0), int64(time.Second)
 	for i := 0; i < len(fraction) && i < 9; i++ {
 		n = n*10 + int64(fraction[i]-'0')
@@ -170,9 +170,9 @@ func nanos(fraction string) int64 {
 	return n
 }
 
-func (f *field) want() string {
+func (f *field) wantedValue() string {
 	what := "a number of at least 0"
-	if f.kind == whole {
+	if f.kind == wholeNumber {
 		what = "a whole number of at least 0"
 	}
 	if !f.must {
@@ -182,10 +182,10 @@ func (f *field) want() string {
 }
 
 func tokenEnd(line []byte, pos int) int {
-	for pos < len(line) && !blank(line[pos]) {
+	for pos < len(line) && !isBlank(line[pos]) {
 		pos++
 	}
 	return pos
 }
 
-func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }

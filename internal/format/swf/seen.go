@@ -1,17 +1,17 @@
 package swf
 
-// seen is the set of job numbers read so far. Numbers mostly come in order,
+// idSet is the set of job numbers read so far. Numbers mostly come in order,
 // so 64 neighbours share a word and the word in use is kept out of the map.
-type seen struct {
+type idSet struct {
 	words map[int64]uint64
 	at    int64 // which word is in hand
 	word  uint64
 }
 
-func newSeen() seen { return seen{words: make(map[int64]uint64)} }
+func newSeen() idSet { return idSet{words: make(map[int64]uint64)} }
 
-// add says whether id was not in the set before.
-func (s *seen) add(id int64) bool {
+// addID says whether id was not in the set before.
+func (s *idSet) addID(id int64) bool {
 	if at := id >> 6; at != s.at {
 		s.words[s.at] = s.word
 		s.at, s.word = at, s.words[at]

@@ -37,7 +37,7 @@ func ReadHeader(path string) (*Header, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	reader := NewReader(f, path, Options{Lenient: true})
-	if _, err := reader.Next(); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := reader.NextRecord(); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return reader.Header(), nil
@@ -48,7 +48,7 @@ func openTrace(path string) (*os.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	return nil, badinput.Unreadable(path, err)
+	return nil, badinput.UnreadableFile(path, err)
 }
 
 // ReadAll reads a whole trace from r; name is for messages.
@@ -56,7 +56,7 @@ func ReadAll(r io.Reader, name string, opts Options) (*Trace, error) {
 	reader := NewReader(r, name, opts)
 	t := &Trace{}
 	for {
-		rec, err := reader.Next()
+		rec, err := reader.NextRecord()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -69,7 +69,7 @@ func ReadAll(r io.Reader, name string, opts Options) (*Trace, error) {
 		t.Records = append(t.Records, rec)
 	}
 	t.Header = *reader.Header()
-	t.Skipped, t.Reasons = reader.Skipped()
+	t.Skipped, t.Reasons = reader.SkippedRecords()
 	if t.Displaced > 0 {
 		t.Records = bySubmit(t.Records)
 	}

@@ -36,7 +36,7 @@ func (w *Writer) WriteHeader(h *Header) error {
 // Write writes one record. Seconds have a fraction only if they need one.
 func (w *Writer) Write(r *Record) error {
 	b := w.line[:0]
-	for i, n := range r.numbers() {
+	for i, n := range r.toNumbers() {
 		if i > 0 {
 			b = append(b, ' ')
 		}

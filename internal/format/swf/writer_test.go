@@ -15,7 +15,7 @@ import (
 func TestWhatIsWrittenIsReadBackUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Trace{}
-		in.Header.Add("MaxProcs", rapid.StringMatching(`[a-z0-9 :]{0,10}[a-z]`).Draw(t, "value"))
+		in.Header.AddEntry("MaxProcs", rapid.StringMatching(`[a-z0-9 :]{0,10}[a-z]`).Draw(t, "value"))
 		for id := range int64(rapid.IntRange(1, 20).Draw(t, "records")) {
 			in.Records = append(in.Records, drawRecord(t, id))
 		}

@@ -76,39 +76,39 @@ func (c *command) UnmarshalJSON(data []byte) error {
 func Load(path string) (*Workflow, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, unreadable(path, err)
+		return nil, unreadableFile(path, err)
 	}
 	defer func() { _ = f.Close() }() // only read from
 	return Read(path, f)
 }
 
-func unreadable(path string, err error) error {
-	return badinput.Unreadable(path, err)
+func unreadableFile(path string, err error) error {
+	return badinput.UnreadableFile(path, err)
 }
 
 // Read reads a workflow, plain or gzip; name is the file as the user knows it.
 func Read(name string, r io.Reader) (*Workflow, error) {
-	in, err := unpacked(r)
+	in, err := unpackReader(r)
 	if err != nil {
-		return nil, damaged(name, err)
+		return nil, damagedFile(name, err)
 	}
 	limited := &io.LimitedReader{R: in, N: maxFile + 1}
 	dec := json.NewDecoder(limited)
 	var doc document
 	if err := dec.Decode(&doc); err != nil {
-		return nil, problem(name, err, limited)
+		return nil, decodeProblem(name, err, limited)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		if err == nil || isSyntax(err) {
 			return nil, &badinput.Error{File: name, Want: "one JSON object; more follows after it"}
 		}
-		return nil, problem(name, err, limited)
+		return nil, decodeProblem(name, err, limited)
 	}
-	return build(name, &doc)
+	return buildWorkflow(name, &doc)
 }
 
-// unpacked looks at the first bytes for the mark of gzip.
-func unpacked(r io.Reader) (io.Reader, error) {
+// unpackReader looks at the first bytes for the mark of gzip.
+func unpackReader(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	mark, err := in.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -125,8 +125,8 @@ func isSyntax(err error) bool {
 	return errors.As(err, &syntax)
 }
 
-// problem says why the JSON could not be read.
-func problem(name string, err error, limited *io.LimitedReader) error {
+// decodeProblem says why the JSON could not be read.
+func decodeProblem(name string, err error, limited *io.LimitedReader) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case limited.N <= 0:
@@ -138,15 +138,15 @@ func problem(name string, err error, limited *io.LimitedReader) error {
 	case errors.Is(err, io.EOF):
 		return &badinput.Error{File: name, Want: "a workflow in WfFormat " + Version + "; the file is empty"}
 	}
-	return damaged(name, err)
+	return damagedFile(name, err)
 }
 
-// damaged says that a file ends too early or was changed on its way.
-func damaged(name string, err error) error {
+// damagedFile says that a file ends too early or was changed on its way.
+func damagedFile(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, gzip.ErrHeader) ||
 		errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
 		return &badinput.Error{File: name, Want: "a complete workflow file; this one is cut off or damaged", Err: err}
 	}
-	return unreadable(name, err)
+	return unreadableFile(name, err)
 }

@@ -20,12 +20,12 @@ serve: 4
 	var name string
 	var serves int
 	var bake time.Duration
-	found := top.Mapping(
-		yamlfile.Set("name", &name, yamlfile.Value.Name),
-		yamlfile.Set("bake", &bake, yamlfile.Value.Duration),
-		yamlfile.Key("serves", func(v yamlfile.Value) { serves = v.Whole(1, 100) }),
+	found := top.ReadMapping(
+		yamlfile.StoreField("name", &name, yamlfile.Value.Name),
+		yamlfile.StoreField("bake", &bake, yamlfile.Value.Duration),
+		yamlfile.ReadField("serves", func(v yamlfile.Value) { serves = v.WholeNumber(1, 100) }),
 	)
-	found.Need("name", "the recipe's name")
+	found.RequireField("name", "the recipe's name")
 	fmt.Println(name, bake, serves)
 	fmt.Println(top.Err())
 	// Output:

@@ -34,21 +34,21 @@ type file struct {
 func ReadFile(path, what string, limit int) ([]byte, error) {
 	data, err := readUpTo(path, limit+1)
 	if err == nil && bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		if data, err = unpack(data, limit+1); err != nil {
+		if data, err = unpackGzip(data, limit+1); err != nil {
 			return nil, &badinput.Error{File: path, Want: "a whole gzip file", Err: err}
 		}
 	}
 	switch {
 	case err != nil:
-		return nil, badinput.Unreadable(path, err)
+		return nil, badinput.UnreadableFile(path, err)
 	case len(data) > limit:
 		return nil, &badinput.Error{File: path, Problem: fmt.Sprintf("too large for %s: more than %d MB", what, limit>>20)}
 	}
 	return data, nil
 }
 
-// unpack is what a gzip file holds, up to n bytes.
-func unpack(data []byte, n int) ([]byte, error) {
+// unpackGzip is what a gzip file holds, up to n bytes.
+func unpackGzip(data []byte, n int) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func readUpTo(path string, n int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(n)))
 }
 
-// cause is err without the path, which the message has already.
-func cause(err error) error {
+// errorCause is err without the path, which the message has already.
+func errorCause(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err
@@ -77,7 +77,7 @@ func cause(err error) error {
 // Parse is the top of the only YAML document in data. name is the file as the
 // user knows it, what it should hold ("a scenario").
 func Parse(name, what string, data []byte) (Value, error) {
-	top, err := parse(what, data)
+	top, err := parseDocument(what, data)
 	if err != nil {
 		err.File = name
 		return Value{}, err
@@ -85,32 +85,32 @@ func Parse(name, what string, data []byte) (Value, error) {
 	return Value{file: &file{name: name, left: aliasBudget}, node: top, line: top.Line}, nil
 }
 
-func parse(what string, data []byte) (*yaml.Node, *badinput.Error) {
+func parseDocument(what string, data []byte) (*yaml.Node, *badinput.Error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	empty := &badinput.Error{Problem: "the file is empty", Want: what}
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, empty
 	} else if err != nil {
-		return nil, syntax(err)
+		return nil, syntaxError(err)
 	}
 	if err := dec.Decode(&second); err == nil {
 		return nil, &badinput.Error{Line: second.Line, Problem: "a second YAML document begins here", Want: "one"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, syntax(err)
+		return nil, syntaxError(err)
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Tag == nullTag {
 		return nil, empty
 	}
-	if knot := endless(&doc, map[*yaml.Node]bool{}); knot != nil {
+	if knot := findEndlessAlias(&doc, map[*yaml.Node]bool{}); knot != nil {
 		return nil, &badinput.Error{Line: knot.Line, Value: "*" + knot.Value, Want: "an alias of a value that does not contain it"}
 	}
 	return doc.Content[0], nil
 }
 
-// endless finds an alias that stands within what it names. open are the values
+// findEndlessAlias finds an alias that stands within what it names. open are the values
 // around n.
-func endless(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
+func findEndlessAlias(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
 	if n.Kind == yaml.AliasNode && open[n.Alias] {
 		return n
 	}
@@ -120,7 +120,7 @@ func endless(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
 	open[n] = true
 	defer delete(open, n)
 	for _, c := range n.Content {
-		if knot := endless(c, open); knot != nil {
+		if knot := findEndlessAlias(c, open); knot != nil {
 			return knot
 		}
 	}
@@ -129,8 +129,8 @@ func endless(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
 
 var yamlError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
-// syntax is what the YAML package says, with its line where ours belongs.
-func syntax(err error) *badinput.Error {
+// syntaxError is what the YAML package says, with its line where ours belongs.
+func syntaxError(err error) *badinput.Error {
 	line, text := 0, err.Error()
 	if m := yamlError.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])

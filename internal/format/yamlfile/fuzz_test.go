@@ -47,11 +47,11 @@ func walk(v yamlfile.Value) int {
 	n := 1
 	switch v.Kind() {
 	case yamlfile.List:
-		for item := range v.List("anything") {
+		for item := range v.EachItem("anything") {
 			n += walk(item)
 		}
 	case yamlfile.Mapping:
-		for key, value := range v.Entries("anything") {
+		for key, value := range v.EachEntry("anything") {
 			n += walk(key) + walk(value)
 		}
 	case yamlfile.Scalar:

@@ -16,16 +16,16 @@ type Field struct {
 	read func(Value)
 }
 
-// Key is a field whose value read looks after.
-func Key(name string, read func(Value)) Field { return Field{name, read} }
+// ReadField is a field whose value read looks after.
+func ReadField(name string, read func(Value)) Field { return Field{name, read} }
 
-// Set is a field whose value is stored.
-func Set[T any](name string, to *T, read func(Value) T) Field {
+// StoreField is a field whose value is stored.
+func StoreField[T any](name string, to *T, read func(Value) T) Field {
 	return Field{name, func(v Value) { *to = read(v) }}
 }
 
-// Later is a field whose value can only be read once others are known.
-func Later(name string, to *Value) Field {
+// DeferField is a field whose value can only be read once others are known.
+func DeferField(name string, to *Value) Field {
 	return Field{name, func(v Value) { *to = v }}
 }
 
@@ -35,23 +35,23 @@ type Found struct {
 	lines map[string]int // of the keys
 }
 
-// Mapping hands every value of a mapping to its field, in the order of the
+// ReadMapping hands every value of a mapping to its field, in the order of the
 // file. Other keys, and keys that come twice, are mistakes.
-func (v Value) Mapping(fields ...Field) Found {
+func (v Value) ReadMapping(fields ...Field) Found {
 	if v.Kind() != Mapping {
-		v.Wrong("a mapping of " + strings.Join(names(fields), ", "))
+		v.ReportWrong("a mapping of " + strings.Join(fieldNames(fields), ", "))
 		return Found{of: v}
 	}
 	found := Found{v, make(map[string]int, v.Len())}
-	for key, value := range v.pairs() {
-		name := show(key.node)
+	for key, value := range v.keyValuePairs() {
+		name := showNode(key.node)
 		at := slices.IndexFunc(fields, func(f Field) bool { return f.name == name && key.node.Kind == yaml.ScalarNode })
 		key.path = value.path
 		switch {
 		case at < 0:
-			key.Fail("", badinput.Unknown("field", name, names(fields)))
-		case found.Has(name):
-			key.Fail("", fmt.Sprintf("not twice: the field stands in line %d already", found.lines[name]))
+			key.ReportError("", badinput.UnknownName("field", name, fieldNames(fields)))
+		case found.HasField(name):
+			key.ReportError("", fmt.Sprintf("not twice: the field stands in line %d already", found.lines[name]))
 		default:
 			found.lines[name] = key.line
 			fields[at].read(value)
@@ -60,28 +60,28 @@ func (v Value) Mapping(fields ...Field) Found {
 	return found
 }
 
-// Has says whether the field is there, if only left empty.
-func (f Found) Has(name string) bool { return f.lines[name] > 0 }
+// HasField says whether the field is there, if only left empty.
+func (f Found) HasField(name string) bool { return f.lines[name] > 0 }
 
-// Need says that a field is missing, unless it is there; want is what should
+// RequireField says that a field is missing, unless it is there; want is what should
 // stand in it, or nothing.
-func (f Found) Need(name, want string) {
-	if f.Has(name) {
+func (f Found) RequireField(name, want string) {
+	if f.HasField(name) {
 		return
 	}
-	f.of.Adopt(&badinput.Error{Field: name, Problem: "missing", Want: want})
+	f.of.AdoptError(&badinput.Error{Field: name, Problem: "missing", Want: want})
 }
 
-// Fail says that a field is wrong in the light of others.
-func (f Found) Fail(name, value, want string) {
+// FailField says that a field is wrong in the light of others.
+func (f Found) FailField(name, value, want string) {
 	v := f.of
 	if line := f.lines[name]; line > 0 {
 		v.line = line
 	}
-	v.Adopt(&badinput.Error{Field: name, Value: value, Want: want})
+	v.AdoptError(&badinput.Error{Field: name, Value: value, Want: want})
 }
 
-func names(fields []Field) []string {
+func fieldNames(fields []Field) []string {
 	s := make([]string, len(fields))
 	for i, f := range fields {
 		s[i] = f.name

@@ -28,32 +28,32 @@ type recipe struct {
 }
 
 func (r *recipe) read(top yamlfile.Value) {
-	found := top.Mapping(
-		yamlfile.Set("name", &r.name, yamlfile.Value.Name),
-		yamlfile.Key("course", func(v yamlfile.Value) { r.course = v.Choice("starter", "main", "dessert") }),
-		yamlfile.Key("text", func(v yamlfile.Value) { r.text = v.Text("a text") }),
-		yamlfile.Key("serves", func(v yamlfile.Value) { r.serves = v.Whole(1, 100) }),
-		yamlfile.Key("salt", func(v yamlfile.Value) { r.salt = v.Number(0, 0.5) }),
-		yamlfile.Key("spice", func(v yamlfile.Value) { r.spice = v.Positive(1e6) }),
-		yamlfile.Set("vegan", &r.vegan, yamlfile.Value.Bool),
-		yamlfile.Key("photo", func(v yamlfile.Value) { r.photo = v.Size(1) }),
-		yamlfile.Set("bake", &r.bake, yamlfile.Value.PositiveDuration),
-		yamlfile.Set("rest", &r.rest, yamlfile.Value.Duration),
-		yamlfile.Key("steps", func(v yamlfile.Value) {
-			for item := range v.List("steps") {
+	found := top.ReadMapping(
+		yamlfile.StoreField("name", &r.name, yamlfile.Value.Name),
+		yamlfile.ReadField("course", func(v yamlfile.Value) { r.course = v.OneOf("starter", "main", "dessert") }),
+		yamlfile.ReadField("text", func(v yamlfile.Value) { r.text = v.Text("a text") }),
+		yamlfile.ReadField("serves", func(v yamlfile.Value) { r.serves = v.WholeNumber(1, 100) }),
+		yamlfile.ReadField("salt", func(v yamlfile.Value) { r.salt = v.Number(0, 0.5) }),
+		yamlfile.ReadField("spice", func(v yamlfile.Value) { r.spice = v.PositiveNumber(1e6) }),
+		yamlfile.StoreField("vegan", &r.vegan, yamlfile.Value.Bool),
+		yamlfile.ReadField("photo", func(v yamlfile.Value) { r.photo = v.Size(1) }),
+		yamlfile.StoreField("bake", &r.bake, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("rest", &r.rest, yamlfile.Value.Duration),
+		yamlfile.ReadField("steps", func(v yamlfile.Value) {
+			for item := range v.EachItem("steps") {
 				r.steps = append(r.steps, item.Text("a step"))
 			}
 		}),
-		yamlfile.Key("amounts", func(v yamlfile.Value) {
-			for key, amount := range v.Entries("amounts by ingredient") {
+		yamlfile.ReadField("amounts", func(v yamlfile.Value) {
+			for key, amount := range v.EachEntry("amounts by ingredient") {
 				r.amounts = append(r.amounts, key.Text("an ingredient")+"="+amount.Text("an amount"))
 			}
 		}),
-		yamlfile.Later("seen", &r.seen),
+		yamlfile.DeferField("seen", &r.seen),
 	)
-	found.Need("name", "the recipe's name")
-	if found.Has("rest") && r.rest > r.bake {
-		found.Fail("rest", r.rest.String(), "shorter than bake")
+	found.RequireField("name", "the recipe's name")
+	if found.HasField("rest") && r.rest > r.bake {
+		found.FailField("rest", r.rest.String(), "shorter than bake")
 	}
 }
 
@@ -85,8 +85,8 @@ seen:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.seen.Given() || r.seen.Kind() != yamlfile.Blank || r.seen.Line() != 13 || r.seen.File() != "r.yaml" {
-		t.Errorf("seen: %v, kind %v, line %d of %s", r.seen.Given(), r.seen.Kind(), r.seen.Line(), r.seen.File())
+	if !r.seen.IsGiven() || r.seen.Kind() != yamlfile.Blank || r.seen.Line() != 13 || r.seen.File() != "r.yaml" {
+		t.Errorf("seen: %v, kind %v, line %d of %s", r.seen.IsGiven(), r.seen.Kind(), r.seen.Line(), r.seen.File())
 	}
 	r.seen = yamlfile.Value{}
 	want := "{apple-pie dessert 7 6 0.01 0.5 true 1572864 5400000000000 90000000000 [peel cut cut] [flour=300 g 3=x]"
@@ -205,11 +205,11 @@ func TestAliasesMayRepeatSoManyValuesAndNoMore(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		top.Mapping(
-			yamlfile.Key("seen", func(yamlfile.Value) {}),
-			yamlfile.Key("amounts", func(v yamlfile.Value) {
-				for item := range v.List("lists") {
-					for range item.List("words") {
+		top.ReadMapping(
+			yamlfile.ReadField("seen", func(yamlfile.Value) {}),
+			yamlfile.ReadField("amounts", func(v yamlfile.Value) {
+				for item := range v.EachItem("lists") {
+					for range item.EachItem("words") {
 						n++
 					}
 				}
@@ -227,8 +227,8 @@ func TestAliasesMayRepeatSoManyValuesAndNoMore(t *testing.T) {
 
 func TestWhatIsLeftOutCanBeAskedForItsKind(t *testing.T) {
 	var v yamlfile.Value
-	if v.Given() || v.Kind() != yamlfile.Blank || v.Len() != 0 {
-		t.Errorf("%v, kind %v, %d elements", v.Given(), v.Kind(), v.Len())
+	if v.IsGiven() || v.Kind() != yamlfile.Blank || v.Len() != 0 {
+		t.Errorf("%v, kind %v, %d elements", v.IsGiven(), v.Kind(), v.Len())
 	}
 	for text, want := range map[string]struct {
 		kind yamlfile.Kind
@@ -239,7 +239,7 @@ func TestWhatIsLeftOutCanBeAskedForItsKind(t *testing.T) {
 		"seen: ok\ntext: &a [x]\nsteps: *a": {yamlfile.Scalar, 0},
 	} {
 		r, _ := parse(text)
-		if r.seen.Kind() != want.kind || r.seen.Len() != want.len || !r.seen.Given() {
+		if r.seen.Kind() != want.kind || r.seen.Len() != want.len || !r.seen.IsGiven() {
 			t.Errorf("%q: kind %v with %d elements", text, r.seen.Kind(), r.seen.Len())
 		}
 	}
@@ -263,8 +263,8 @@ func TestErrorsOfOthersGetThePlaceOfTheValue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.seen.Adopt(c.err)
-		r.seen.Adopt(errors.New("a second one"))
+		r.seen.AdoptError(c.err)
+		r.seen.AdoptError(errors.New("a second one"))
 		if c.err == nil {
 			continue
 		}

@@ -53,12 +53,12 @@ func (v Value) Kind() Kind {
 	return Scalar
 }
 
-// Given is false for what was left out; a field that is there but empty is
+// IsGiven is false for what was left out; a field that is there but empty is
 // given.
-func (v Value) Given() bool { return v.node != nil }
+func (v Value) IsGiven() bool { return v.node != nil }
 
-// Quoted says whether a single value is written in quotes: "90" and not 90.
-func (v Value) Quoted() bool {
+// IsQuoted says whether a single value is written in quotes: "90" and not 90.
+func (v Value) IsQuoted() bool {
 	return v.node != nil && v.node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
 }
 
@@ -71,20 +71,22 @@ func (v Value) Line() int { return v.line }
 // Err is the first mistake in the whole file, nil as long as none was found.
 func (v Value) Err() error { return v.file.err }
 
-// Failed says whether a mistake was found.
-func (v Value) Failed() bool { return v.file.err != nil }
+// HasFailed says whether a mistake was found.
+func (v Value) HasFailed() bool { return v.file.err != nil }
 
-// Wrong says that something else should stand here.
-func (v Value) Wrong(want string) { v.Fail(show(v.node), want) }
+// ReportWrong says that something else should stand here.
+func (v Value) ReportWrong(want string) { v.ReportError(showNode(v.node), want) }
 
-// Fail is Wrong where more than one value, or a part of one, is at fault.
-func (v Value) Fail(value, want string) { v.Adopt(&badinput.Error{Value: value, Want: want}) }
+// ReportError is Wrong where more than one value, or a part of one, is at fault.
+func (v Value) ReportError(value, want string) {
+	v.AdoptError(&badinput.Error{Value: value, Want: want})
+}
 
-// Adopt takes over an error that another package reported about this value. A
+// AdoptError takes over an error that another package reported about this value. A
 // bad input that names no file gets ours, the line and the path; its own field
 // then is one below this value.
-func (v Value) Adopt(err error) {
-	if err == nil || v.Failed() {
+func (v Value) AdoptError(err error) {
+	if err == nil || v.HasFailed() {
 		return
 	}
 	var bad *badinput.Error
@@ -92,7 +94,7 @@ func (v Value) Adopt(err error) {
 		located := *bad
 		located.File, located.Line = v.file.name, v.line
 		if located.Field != v.path {
-			located.Field = join(v.path, located.Field)
+			located.Field = joinPath(v.path, located.Field)
 		}
 		err = &located
 	}
@@ -110,83 +112,83 @@ func (v Value) Len() int {
 	return 0
 }
 
-// List goes through the elements of a list of something, named in the plural,
+// EachItem goes through the elements of a list of something, named in the plural,
 // until one is wrong.
-func (v Value) List(of string) iter.Seq[Value] {
+func (v Value) EachItem(of string) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != List {
-			v.Wrong("a list of " + of)
+			v.ReportWrong("a list of " + of)
 			return
 		}
 		for i, item := range v.node.Content {
-			if v.Failed() || !yield(v.child(item, v.path+"["+strconv.Itoa(i)+"]")) {
+			if v.HasFailed() || !yield(v.childValue(item, v.path+"["+strconv.Itoa(i)+"]")) {
 				return
 			}
 		}
 	}
 }
 
-// Entries goes through the keys and values of a mapping whose keys are not
+// EachEntry goes through the keys and values of a mapping whose keys are not
 // fields but names or numbers, until one is wrong. want says what the whole is.
 // A wrong key is told with the path of the mapping.
-func (v Value) Entries(want string) iter.Seq2[Value, Value] {
+func (v Value) EachEntry(want string) iter.Seq2[Value, Value] {
 	return func(yield func(key, value Value) bool) {
 		if v.Kind() != Mapping {
-			v.Wrong(want)
+			v.ReportWrong(want)
 			return
 		}
 		lines := make(map[string]int, v.Len())
-		for key, value := range v.pairs() {
-			name := show(key.node)
+		for key, value := range v.keyValuePairs() {
+			name := showNode(key.node)
 			if key.node.Kind == yaml.ScalarNode {
 				if before := lines[name]; before > 0 {
-					key.Wrong(fmt.Sprintf("not twice: the key stands in line %d already", before))
+					key.ReportWrong(fmt.Sprintf("not twice: the key stands in line %d already", before))
 				}
 				lines[name] = key.line
 			}
-			if v.Failed() || !yield(key, value) {
+			if v.HasFailed() || !yield(key, value) {
 				return
 			}
 		}
 	}
 }
 
-// pairs are the keys and values of a mapping as they stand there, except for
+// keyValuePairs are the keys and values of a mapping as they stand there, except for
 // merge keys, which would hide where a value comes from.
-func (v Value) pairs() iter.Seq2[Value, Value] {
+func (v Value) keyValuePairs() iter.Seq2[Value, Value] {
 	return func(yield func(key, value Value) bool) {
-		for i := 0; i+1 < len(v.node.Content) && !v.Failed(); i += 2 {
-			key := v.child(v.node.Content[i], v.path)
-			below := join(v.path, label(key.node))
+		for i := 0; i+1 < len(v.node.Content) && !v.HasFailed(); i += 2 {
+			key := v.childValue(v.node.Content[i], v.path)
+			below := joinPath(v.path, keyLabel(key.node))
 			if key.node.Tag == mergeTag {
 				key.path = below
-				key.Fail("", "not supported: merge keys; write the fields out")
+				key.ReportError("", "not supported: merge keys; write the fields out")
 				return
 			}
-			if !yield(key, v.child(v.node.Content[i+1], below)) {
+			if !yield(key, v.childValue(v.node.Content[i+1], below)) {
 				return
 			}
 		}
 	}
 }
 
-// child is a value within v. An alias is followed, at the expense of the
+// childValue is a value within v. An alias is followed, at the expense of the
 // budget.
-func (v Value) child(n *yaml.Node, path string) Value {
+func (v Value) childValue(n *yaml.Node, path string) Value {
 	c := Value{file: v.file, node: n, path: path, line: n.Line, repeated: v.repeated}
 	if n.Kind == yaml.AliasNode {
 		c.node, c.repeated = n.Alias, true
 	}
 	if c.repeated {
 		if v.file.left--; v.file.left < 0 {
-			v.Adopt(&badinput.Error{File: v.file.name, Line: n.Line, Want: fmt.Sprintf("at most %d values behind aliases", aliasBudget)})
+			v.AdoptError(&badinput.Error{File: v.file.name, Line: n.Line, Want: fmt.Sprintf("at most %d values behind aliases", aliasBudget)})
 		}
 	}
 	return c
 }
 
-// show is what stands at n, as far as one word can say it.
-func show(n *yaml.Node) string {
+// showNode is what stands at n, as far as one word can say it.
+func showNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "{…}"
@@ -197,11 +199,11 @@ func show(n *yaml.Node) string {
 	}
 }
 
-// label is a key as it stands in a path, which is shown without quotes: at
+// keyLabel is a key as it stands in a path, which is shown without quotes: at
 // most a screen's part of it, and nothing that a terminal would obey.
-func label(n *yaml.Node) string {
+func keyLabel(n *yaml.Node) string {
 	const most = 60
-	s := show(n)
+	s := showNode(n)
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
@@ -213,7 +215,7 @@ func label(n *yaml.Node) string {
 	return s
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" || name == "" {
 		return path + name
 	}

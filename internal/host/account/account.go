@@ -42,20 +42,20 @@ type entry struct {
 	at   time.Time
 }
 
-// fresh is how long what was looked up is believed.
-const fresh = time.Minute
+// entryMaxAge is how long what was looked up is believed.
+const entryMaxAge = time.Minute
 
-// toLookUp is how long a directory of accounts on the network may take.
-const toLookUp = 10 * time.Second
+// lookupTimeout is how long a directory of accounts on the network may take.
+const lookupTimeout = 10 * time.Second
 
-// Of is the account of a number.
-func (t *Table) Of(id uint32) (*User, error) {
+// AccountOf is the account of a number.
+func (t *Table) AccountOf(id uint32) (*User, error) {
 	t.mu.Lock()
 	if t.Clock == nil {
-		t.Clock = clock.Real()
+		t.Clock = clock.RealClock()
 	}
 	e, ok := t.known[id]
-	ok = ok && t.Clock.Since(e.at) < fresh
+	ok = ok && t.Clock.Since(e.at) < entryMaxAge
 	t.mu.Unlock()
 	if ok {
 		return e.user, nil
@@ -76,14 +76,14 @@ func (t *Table) Of(id uint32) (*User, error) {
 // lookUp asks the system: its files of accounts, or, as a program without the C
 // library cannot, its other directories by way of getent and id.
 func lookUp(id uint32) (*User, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), toLookUp)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	number := strconv.FormatUint(uint64(id), 10)
 	text, err := exec.CommandContext(ctx, "getent", "passwd", number).Output()
 	if err != nil {
 		return fromFiles(number)
 	}
-	u, err := parse(string(text))
+	u, err := parseLine(string(text))
 	if err != nil || u.ID != id {
 		return nil, errors.Join(fmt.Errorf("user %s has no account on this machine", number), err)
 	}
@@ -91,7 +91,7 @@ func lookUp(id uint32) (*User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the groups of %s: %w", u.Name, err)
 	}
-	return u, u.join(strings.Fields(string(groups)))
+	return u, u.joinGroups(strings.Fields(string(groups)))
 }
 
 // fromFiles looks into the files of accounts.
@@ -100,7 +100,7 @@ func fromFiles(number string) (*User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user %s has no account on this machine: %w", number, err)
 	}
-	u, err := parse(strings.Join([]string{known.Username, "", known.Uid, known.Gid, "", known.HomeDir, ""}, ":"))
+	u, err := parseLine(strings.Join([]string{known.Username, "", known.Uid, known.Gid, "", known.HomeDir, ""}, ":"))
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +108,11 @@ func fromFiles(number string) (*User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the groups of %s: %w", u.Name, err)
 	}
-	return u, u.join(groups)
+	return u, u.joinGroups(groups)
 }
 
-// parse reads a line as in /etc/passwd.
-func parse(line string) (*User, error) {
+// parseLine reads a line as in /etc/passwd.
+func parseLine(line string) (*User, error) {
 	line, _, _ = strings.Cut(line, "\n")
 	f := strings.Split(line, ":")
 	if len(f) != 7 || f[0] == "" {
@@ -133,7 +133,7 @@ func parse(line string) (*User, error) {
 	return u, nil
 }
 
-func (u *User) join(numbers []string) error {
+func (u *User) joinGroups(numbers []string) error {
 	for _, n := range numbers {
 		id, err := strconv.ParseUint(n, 10, 32)
 		if err != nil {
@@ -147,8 +147,8 @@ func (u *User) join(numbers []string) error {
 // path is where a user finds programs before any file of settings was read.
 const path = "/usr/local/bin:/usr/bin:/bin"
 
-// Become makes a command, which has not been started, one of this user.
-func (u *User) Become(cmd *exec.Cmd) {
+// RunAs makes a command, which has not been started, one of this user.
+func (u *User) RunAs(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = new(syscall.SysProcAttr)
 	}

@@ -11,14 +11,14 @@ import (
 
 func TestAccountsOfThisMachine(t *testing.T) {
 	var table Table
-	root, err := table.Of(0)
+	root, err := table.AccountOf(0)
 	if err != nil || root.Name != "root" || root.Home == "" || root.Shell == "" || len(root.Groups) == 0 {
 		t.Errorf("root is %+v, %v", root, err)
 	}
-	if again, err := table.Of(0); err != nil || again != root {
+	if again, err := table.AccountOf(0); err != nil || again != root {
 		t.Errorf("root is looked up again: %v", err)
 	}
-	if u, err := table.Of(3999999999); err == nil {
+	if u, err := table.AccountOf(3999999999); err == nil {
 		t.Errorf("there is %+v", u)
 	}
 	if u, err := fromFiles("0"); err != nil || u.Name != "root" || len(u.Groups) == 0 {
@@ -29,12 +29,12 @@ func TestAccountsOfThisMachine(t *testing.T) {
 func TestWhatWasLookedUpIsBelievedForAWhile(t *testing.T) {
 	now := time.Unix(1000, 0)
 	table := Table{Clock: func() time.Time { return now }}
-	first, err := table.Of(0)
+	first, err := table.AccountOf(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(fresh + time.Second)
-	if later, err := table.Of(0); err != nil || later == first {
+	now = now.Add(entryMaxAge + time.Second)
+	if later, err := table.AccountOf(0); err != nil || later == first {
 		t.Errorf("it is believed for ever: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestAProcessOfAUserIsTheirsAlone(t *testing.T) {
 	}
 	u := &User{ID: 20001, Group: 20001, Groups: []uint32{20001, 20005}, Name: "alice", Home: home, Shell: "/bin/sh"}
 	cmd := exec.Command("/bin/sh", "-c", "id -u; id -g; id -G; pwd; env; ls -l /proc/self/fd; cat /etc/shadow")
-	u.Become(cmd)
+	u.RunAs(cmd)
 	out, _ := cmd.Output() // it cannot read the last one
 	text := string(out)
 	for _, want := range []string{"20001\n20001\n20001 20005\n" + home + "\n", "HOME=" + home, "USER=alice", "LOGNAME=alice"} {
@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("alice::20001:20001::/home/alice:")
 	f.Add(":x:-1:99999999999:::")
 	f.Fuzz(func(t *testing.T, line string) {
-		u, err := parse(line)
+		u, err := parseLine(line)
 		if err == nil && (u.Name == "" || !filepath.IsAbs(u.Home) || u.Shell == "") {
 			t.Errorf("%q is %+v", line, u)
 		}

@@ -16,9 +16,9 @@ import (
 // then no longer valid.
 const version = 1
 
-// enough is how often a model of CPU is measured before its speed is settled.
+// measurementsPerModel is how often a model of CPU is measured before its speed is settled.
 // The fastest counts: whatever disturbs only ever slows down.
-const enough = 3
+const measurementsPerModel = 3
 
 // entry is what is known of one model of CPU.
 type entry struct {
@@ -26,21 +26,21 @@ type entry struct {
 	Measured int     `json:"measured"`
 }
 
-// Speed is Measure with a memory: the file cache keeps what was measured on
+// CachedSpeed is MeasureSpeed with a memory: the file cache keeps what was measured on
 // this model of CPU, so that after the first few times the answer costs nothing.
 // Without a cache ("") it is always measured; one that cannot be read or written
 // is done without.
-func Speed(ctx context.Context, cpu int, cache string) (float64, error) {
+func CachedSpeed(ctx context.Context, cpu int, cache string) (float64, error) {
 	if cache == "" {
-		return Measure(ctx, cpu)
+		return MeasureSpeed(ctx, cpu)
 	}
-	key := Model(cpu)
+	key := ModelName(cpu)
 	known := readCache(cache)
 	was := known[key]
-	if was.Measured >= enough && was.Speed > 0 {
+	if was.Measured >= measurementsPerModel && was.Speed > 0 {
 		return was.Speed, nil
 	}
-	speed, err := Measure(ctx, cpu)
+	speed, err := MeasureSpeed(ctx, cpu)
 	if err != nil {
 		return 0, err
 	}
@@ -83,9 +83,9 @@ func writeCache[E any](path string, known map[string]E) error {
 	return err
 }
 
-// Model names what a measurement is valid for: this kind of CPU, with this
+// ModelName names what a measurement is valid for: this kind of CPU, with this
 // microcode, for the work as this compiler made it.
-func Model(cpu int) string {
+func ModelName(cpu int) string {
 	data, _ := os.ReadFile("/proc/cpuinfo") // without it all CPUs are alike
 	return fmt.Sprintf("%s; %s; work %d", parseModel(data, max(0, cpu)), runtime.Version(), version)
 }

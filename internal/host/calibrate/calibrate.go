@@ -33,25 +33,25 @@ type kind struct {
 	work      func(*scratch)
 }
 
-func kinds() []kind {
+func workKinds() []kind {
 	return []kind{
-		{"integer", 1200 * time.Microsecond, integers},
-		{"float", 1250 * time.Microsecond, floats},
-		{"memory", 700 * time.Microsecond, memory},
+		{"integer", 1200 * time.Microsecond, runIntegers},
+		{"float", 1250 * time.Microsecond, runFloats},
+		{"memory", 700 * time.Microsecond, runMemory},
 	}
 }
 
 // Rounds of measuring: until two of the fastest agree, within bounds that keep
 // the whole below 0.3 s even on a CPU of a quarter of the reference's speed.
 const (
-	minRounds = 3
-	maxRounds = 16
-	agree     = 0.005
+	minRounds      = 3
+	maxRounds      = 16
+	agreementLimit = 0.005
 )
 
-// Measure is how fast a CPU is: 2 means that a program needs half the CPU time
+// MeasureSpeed is how fast a CPU is: 2 means that a program needs half the CPU time
 // that it needs on the reference host. cpu < 0 is whichever we run on.
-func Measure(ctx context.Context, cpu int) (float64, error) {
+func MeasureSpeed(ctx context.Context, cpu int) (float64, error) {
 	type answer struct {
 		speed float64
 		err   error
@@ -60,7 +60,7 @@ func Measure(ctx context.Context, cpu int) (float64, error) {
 	go func() {
 		// The thread is pinned and never given back: it ends with this goroutine.
 		runtime.LockOSThread()
-		speed, err := measure(ctx, cpu)
+		speed, err := measureSpeed(ctx, cpu)
 		done <- answer{speed, err}
 	}()
 	a := <-done
@@ -70,7 +70,7 @@ func Measure(ctx context.Context, cpu int) (float64, error) {
 	return a.speed, nil
 }
 
-func measure(ctx context.Context, cpu int) (float64, error) {
+func measureSpeed(ctx context.Context, cpu int) (float64, error) {
 	if cpu >= 0 {
 		var set unix.CPUSet
 		set.Set(cpu)
@@ -80,18 +80,18 @@ func measure(ctx context.Context, cpu int) (float64, error) {
 	}
 	s := newScratch()
 	logs := 0.0
-	for _, k := range kinds() {
-		took, err := least(ctx, k, s)
+	for _, k := range workKinds() {
+		took, err := leastTime(ctx, k, s)
 		if err != nil {
 			return 0, err
 		}
 		logs += math.Log(float64(k.reference) / float64(took))
 	}
-	return math.Exp(logs / float64(len(kinds()))), nil
+	return math.Exp(logs / float64(len(workKinds()))), nil
 }
 
-// least is the least CPU time that a piece of work takes.
-func least(ctx context.Context, k kind, s *scratch) (time.Duration, error) {
+// leastTime is the least CPU time that a piece of work takes.
+func leastTime(ctx context.Context, k kind, s *scratch) (time.Duration, error) {
 	best, second := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for round := range maxRounds {
 		if err := ctx.Err(); err != nil {
@@ -112,7 +112,7 @@ func least(ctx context.Context, k kind, s *scratch) (time.Duration, error) {
 		} else {
 			second = min(second, took)
 		}
-		if round+1 >= minRounds && float64(second-best) < agree*float64(best) {
+		if round+1 >= minRounds && float64(second-best) < agreementLimit*float64(best) {
 			break
 		}
 	}
@@ -154,7 +154,7 @@ func newScratch() *scratch {
 	return s
 }
 
-func integers(s *scratch) {
+func runIntegers(s *scratch) {
 	x, h := uint64(0x9e3779b97f4a7c15), s.sink|1
 	for range 200_000 {
 		x ^= x << 13
@@ -169,7 +169,7 @@ func integers(s *scratch) {
 	s.sink = h
 }
 
-func floats(s *scratch) {
+func runFloats(s *scratch) {
 	const n = 64
 	for range 8 {
 		for i := range n {
@@ -186,7 +186,7 @@ func floats(s *scratch) {
 	s.sink += uint64(int64(s.c[5]))
 }
 
-func memory(s *scratch) {
+func runMemory(s *scratch) {
 	at := uint32(0)
 	for range 100_000 {
 		at = s.chain[at]

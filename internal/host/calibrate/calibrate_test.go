@@ -31,7 +31,7 @@ func anyCPU(t testing.TB) int {
 }
 
 func TestACPUHasASpeedThatIsNotOffByOrders(t *testing.T) {
-	speed, err := Measure(context.Background(), anyCPU(t))
+	speed, err := MeasureSpeed(context.Background(), anyCPU(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,16 +44,16 @@ func TestHalfTheWorkIsTwiceTheSpeed(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s := newScratch()
-	for _, k := range kinds() {
+	for _, k := range workKinds() {
 		// Under changing load one comparison may be off; several are not. How
 		// precise it is depends on the machine.
 		var ratio float64
 		for range 100 {
-			once, err := least(context.Background(), k, s)
+			once, err := leastTime(context.Background(), k, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			twice, err := least(context.Background(), kind{k.name, k.reference, func(s *scratch) { k.work(s); k.work(s) }}, s)
+			twice, err := leastTime(context.Background(), kind{k.name, k.reference, func(s *scratch) { k.work(s); k.work(s) }}, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestHalfTheWorkIsTwiceTheSpeed(t *testing.T) {
 func BenchmarkMeasure(b *testing.B) {
 	cpu, before := anyCPU(b), processTime(b)
 	for b.Loop() {
-		if _, err := Measure(context.Background(), cpu); err != nil {
+		if _, err := MeasureSpeed(context.Background(), cpu); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func processTime(b *testing.B) time.Duration {
 }
 
 func TestACPUThatIsNotThereIsAnError(t *testing.T) {
-	if speed, err := Measure(context.Background(), 1000); err == nil {
+	if speed, err := MeasureSpeed(context.Background(), 1000); err == nil {
 		t.Errorf("speed %v", speed)
 	}
 }
@@ -96,7 +96,7 @@ func TestACPUThatIsNotThereIsAnError(t *testing.T) {
 func TestMeasuringCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Measure(ctx, -1); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureSpeed(ctx, -1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestTheThreadThatMeasuredDoesNotConfineOthers(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Measure(context.Background(), anyCPU(t)); err != nil {
+	if _, err := MeasureSpeed(context.Background(), anyCPU(t)); err != nil {
 		t.Fatal(err)
 	}
 	for range 50 { // new goroutines get whatever threads there are
@@ -136,8 +136,8 @@ func TestAModelIsMeasuredAFewTimesAndThenKnown(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "speed.json")
 	cpu := anyCPU(t)
 	fastest := 0.0
-	for i := range enough {
-		speed, err := Speed(context.Background(), cpu, cache)
+	for i := range measurementsPerModel {
+		speed, err := CachedSpeed(context.Background(), cpu, cache)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestAModelIsMeasuredAFewTimesAndThenKnown(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if speed, err := Speed(cancelled, cpu, cache); err != nil || speed != fastest {
+	if speed, err := CachedSpeed(cancelled, cpu, cache); err != nil || speed != fastest {
 		t.Errorf("%v, %v; want %v without measuring", speed, err, fastest)
 	}
 	entries, err := os.ReadDir(filepath.Dir(cache))
@@ -163,7 +163,7 @@ func TestACacheThatIsDamagedIsDoneWithout(t *testing.T) {
 		if err := os.WriteFile(cache, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		speed, err := Speed(context.Background(), -1, cache)
+		speed, err := CachedSpeed(context.Background(), -1, cache)
 		if err != nil || speed <= 0 {
 			t.Errorf("%q: %v %v", text, speed, err)
 		}
@@ -173,7 +173,7 @@ func TestACacheThatIsDamagedIsDoneWithout(t *testing.T) {
 			t.Errorf("%q became %q (%v)", text, data, err)
 		}
 	}
-	if speed, err := Speed(context.Background(), -1, "/nonexistent/speed.json"); err != nil || speed <= 0 {
+	if speed, err := CachedSpeed(context.Background(), -1, "/nonexistent/speed.json"); err != nil || speed <= 0 {
 		t.Errorf("%v %v", speed, err)
 	}
 }

@@ -20,20 +20,20 @@ type hostEntry struct {
 // no longer valid.
 const ratesVersion = 3
 
-// Host is Rates with a memory, as Speed is Measure with one. Of the first few
+// CachedHost is MeasureRates with a memory, as CachedSpeed is MeasureSpeed with one. Of the first few
 // measurements the best of each rate of computing counts, since whatever disturbs
 // slows down, and what is typical of the memory.
-func Host(ctx context.Context, cache string) (perfmodel.Host, error) {
-	key := Model(0)
+func CachedHost(ctx context.Context, cache string) (perfmodel.Host, error) {
+	key := ModelName(0)
 	known := map[string]hostEntry{}
 	if text, err := os.ReadFile(cache); err != nil || json.Unmarshal(text, &known) != nil || known == nil {
 		known = map[string]hostEntry{}
 	}
 	was := known[key]
-	if was.Measured >= enough && was.Version == ratesVersion {
+	if was.Measured >= measurementsPerModel && was.Version == ratesVersion {
 		return was.Host, nil
 	}
-	now, err := Rates(ctx)
+	now, err := MeasureRates(ctx)
 	if err != nil {
 		return now, err
 	}
@@ -41,16 +41,16 @@ func Host(ctx context.Context, cache string) (perfmodel.Host, error) {
 		was.Measured = 0
 	}
 	if was.Measured > 0 && len(was.Host.Levels) == len(now.Levels) {
-		now = better(was.Host, now, float64(was.Measured))
+		now = combineMeasurements(was.Host, now, float64(was.Measured))
 	}
 	known[key] = hostEntry{now, was.Measured + 1, ratesVersion}
 	_ = writeCache(cache, known) // it is measured again then
 	return now, nil
 }
 
-// better joins what k measurements said with a further one. Its spread is that
+// combineMeasurements joins what k measurements said with a further one. Its spread is that
 // between the measurements too, not only within them.
-func better(was, now perfmodel.Host, k float64) perfmodel.Host {
+func combineMeasurements(was, now perfmodel.Host, k float64) perfmodel.Host {
 	mean := func(a, b float64) float64 { return math.Exp((k*math.Log(a) + math.Log(b)) / (k + 1)) }
 	apart := 0.0
 	for i, l := range was.Levels {

@@ -12,14 +12,14 @@ import (
 // nobody uses the other half of the core.
 const pulseReference = 60 * time.Microsecond
 
-// Pulse is how many times longer a fixed piece of work takes on a CPU now than on
+// MeasurePulse is how many times longer a fixed piece of work takes on a CPU now than on
 // the reference host: a CPU second is not always worth the same. Whoever runs on
 // the other hardware thread of a core, in another virtual machine perhaps, takes up
 // to a third of what the core can do, and no counter of this machine shows it.
 //
 // It costs a tenth of a millisecond of CPU time, on that CPU, and changes nothing
 // of the thread that asks. cpu must be one that this process may use.
-func Pulse(cpu int) (float64, error) {
+func MeasurePulse(cpu int) (float64, error) {
 	type result struct {
 		took time.Duration
 		err  error
@@ -57,13 +57,13 @@ func boundTime(cpu int) (time.Duration, error) {
 
 func mixedTime() (time.Duration, error) {
 	var m mixed
-	m.fill()
-	m.work(mixedRounds / 8) // brings table and code into the caches
+	m.fillTable()
+	m.mixedWork(mixedRounds / 8) // brings table and code into the caches
 	before, err := threadTime()
 	if err != nil {
 		return 0, err
 	}
-	m.work(mixedRounds)
+	m.mixedWork(mixedRounds)
 	after, err := threadTime()
 	return max(after-before, 1), err
 }
@@ -79,7 +79,7 @@ type mixed struct {
 	a, b, c, d uint32
 }
 
-func (m *mixed) fill() {
+func (m *mixed) fillTable() {
 	x := uint32(7)
 	for i := range m.table {
 		x = x*1664525 + 1013904223
@@ -89,7 +89,7 @@ func (m *mixed) fill() {
 }
 
 //go:noinline
-func (m *mixed) work(rounds int) {
+func (m *mixed) mixedWork(rounds int) {
 	a, b, c, d := m.a, m.b, m.c, m.d
 	for i := range rounds {
 		a = a*1664525 + m.table[b%uint32(len(m.table))]
@@ -113,16 +113,16 @@ type Slower struct {
 	logs, weight float64
 }
 
-// Add counts a pulse that held while so much was done.
-func (s *Slower) Add(pulse, weight float64) {
+// AddPulse counts a pulse that held while so much was done.
+func (s *Slower) AddPulse(pulse, weight float64) {
 	if pulse > 0 && weight > 0 && !math.IsInf(pulse, 0) && !math.IsInf(weight, 0) {
 		s.logs += math.Log(pulse) * weight
 		s.weight += weight
 	}
 }
 
-// Mean is the mean; 0 if nothing was counted.
-func (s *Slower) Mean() float64 {
+// MeanPulse is the mean; 0 if nothing was counted.
+func (s *Slower) MeanPulse() float64 {
 	if s.weight == 0 {
 		return 0
 	}

@@ -27,14 +27,14 @@ const (
 // caches is not asked: where others share them, as virtual machines do, only a
 // part of the last one is there for us, and that part is what counts.
 const (
-	leastBlock = 16 << 10
-	mostBlock  = 256 << 20
+	minBlock = 16 << 10
+	maxBlock = 256 << 20
 )
 
-// Rates measures what a host can do, for models of programs: operations, the
+// MeasureRates measures what a host can do, for models of programs: operations, the
 // caches and the memory, the first touch of a page. It takes about half a second
 // of CPU time.
-func Rates(ctx context.Context) (perfmodel.Host, error) {
+func MeasureRates(ctx context.Context) (perfmodel.Host, error) {
 	type answer struct {
 		host perfmodel.Host
 		err  error
@@ -43,7 +43,7 @@ func Rates(ctx context.Context) (perfmodel.Host, error) {
 	go func() {
 		runtime.LockOSThread() // CPU time is that of the thread
 		defer runtime.UnlockOSThread()
-		h, err := rates(ctx)
+		h, err := measureRates(ctx)
 		done <- answer{h, err}
 	}()
 	a := <-done
@@ -53,56 +53,56 @@ func Rates(ctx context.Context) (perfmodel.Host, error) {
 	return a.host, nil
 }
 
-func rates(ctx context.Context) (perfmodel.Host, error) {
+func measureRates(ctx context.Context) (perfmodel.Host, error) {
 	s := newScratch()
 	h := perfmodel.Host{Page: float64(os.Getpagesize())}
 	h.Name, _ = os.Hostname() // only a name
-	speed, err := measure(ctx, -1)
+	speed, err := measureSpeed(ctx, -1)
 	if err != nil {
 		return h, err
 	}
 	h.Speed = speed
-	whole, err := least(ctx, kind{work: integers}, s)
+	whole, err := leastTime(ctx, kind{work: runIntegers}, s)
 	if err != nil {
 		return h, err
 	}
-	float, err := least(ctx, kind{work: floats}, s)
+	float, err := leastTime(ctx, kind{work: runFloats}, s)
 	if err != nil {
 		return h, err
 	}
 	h.Flops = floatWork / float.Seconds()
 	h.Operations = math.Sqrt(integerWork / whole.Seconds() * h.Flops)
-	block, touched, err := touch(mostBlock)
+	block, touched, err := touchPages(maxBlock)
 	if err != nil {
 		return h, err
 	}
 	defer func() { _ = unix.Munmap(block) }()
-	h.Fault = touched.Seconds() / (mostBlock / h.Page)
+	h.Fault = touched.Seconds() / (maxBlock / h.Page)
 	var spread float64
-	h.Levels, spread, err = levels(ctx, block, speed, s)
+	h.Levels, spread, err = measureLevels(ctx, block, speed, s)
 	h.Spread = spread
 	return h, err
 }
 
-// levels are what lines cost that come back after as many bytes as each block
+// measureLevels are what lines cost that come back after as many bytes as each block
 // has, and how much the measurements of the same differ: the root mean square of
 // the relative deviations.
-func levels(ctx context.Context, block []byte, speed float64, s *scratch) ([]perfmodel.Level, float64, error) {
+func measureLevels(ctx context.Context, block []byte, speed float64, s *scratch) ([]perfmodel.Level, float64, error) {
 	var list []perfmodel.Level
 	var computing, writing float64 // what a line of the nearest block takes if much is computed with it
 	squares, n := 0.0, 0
-	for size := leastBlock; size <= len(block); size *= 2 {
+	for size := minBlock; size <= len(block); size *= 2 {
 		part := block[:size]
 		var line [5]float64
 		for i, k := range []struct {
 			work  func(*scratch)
 			feels float64
 		}{
-			{chasing(part), waitFeels}, {sweeping(part, sweep), sweepFeels}, {sweeping(part, rewrite), sweepFeels},
-			{sweeping(part, compute), waitFeels}, {sweeping(part, recompute), waitFeels},
+			{chaseWork(part), waitFeels}, {sweepWork(part, sweepLines), sweepFeels}, {sweepWork(part, rewriteLines), sweepFeels},
+			{sweepWork(part, computeLines), waitFeels}, {sweepWork(part, recomputeLines), waitFeels},
 		} {
-			s.sink += sweep(part, 1) // so that it is where it would be if it came back
-			took, off, err := typical(ctx, k.work, s)
+			s.sink += sweepLines(part, 1) // so that it is where it would be if it came back
+			took, off, err := typicalTime(ctx, k.work, s)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -119,8 +119,8 @@ func levels(ctx context.Context, block []byte, speed float64, s *scratch) ([]per
 			was := list[k-1]
 			l.Latency, l.InOrder, l.Written = max(l.Latency, was.Latency), max(l.InOrder, was.InOrder), max(l.Written, was.Written)
 			near := list[0]
-			l.Beside = besides(computing, line[3], l.InOrder-near.InOrder)
-			l.BesideWritten = besides(writing, line[4], l.Written-near.Written)
+			l.Beside = overlapShare(computing, line[3], l.InOrder-near.InOrder)
+			l.BesideWritten = overlapShare(writing, line[4], l.Written-near.Written)
 		} else {
 			computing, writing = line[3], line[4]
 		}
@@ -130,9 +130,9 @@ func levels(ctx context.Context, block []byte, speed float64, s *scratch) ([]per
 	return list, math.Sqrt(squares / float64(n)), nil
 }
 
-// besides is the share of the shorter of computing and fetching that counts when
+// overlapShare is the share of the shorter of computing and fetching that counts when
 // both are done together.
-func besides(computing, together, fetching float64) float64 {
+func overlapShare(computing, together, fetching float64) float64 {
 	if fetching <= 0 {
 		return 0
 	}
@@ -150,15 +150,15 @@ const (
 	waitFeels  = 0.4
 )
 
-// chasing reads lines of a block at random. Each round goes on where the one
+// chaseWork reads lines of a block at random. Each round goes on where the one
 // before ended: what that read may be near now.
-func chasing(block []byte) func(*scratch) {
+func chaseWork(block []byte) func(*scratch) {
 	at, lines := uint32(0), uint32(len(block)/perfmodel.Line)
-	return func(*scratch) { at = chase(block, at, lines, reads) }
+	return func(*scratch) { at = chaseLines(block, at, lines, reads) }
 }
 
-// sweeping does something with the lines of a block in order, round after round.
-func sweeping(block []byte, with func(part []byte, turns int) uint64) func(*scratch) {
+// sweepWork does something with the lines of a block in order, round after round.
+func sweepWork(block []byte, with func(part []byte, turns int) uint64) func(*scratch) {
 	from, stretch := 0, min(len(block), reads*perfmodel.Line)
 	turns := reads * perfmodel.Line / stretch
 	return func(s *scratch) {
@@ -167,10 +167,10 @@ func sweeping(block []byte, with func(part []byte, turns int) uint64) func(*scra
 	}
 }
 
-// typical is what a piece of work takes: the mean of the rounds without the
+// typicalTime is what a piece of work takes: the mean of the rounds without the
 // extremes, and how much single ones deviate from it. Not the least: programs
 // that are to be foretold are disturbed as these rounds are.
-func typical(ctx context.Context, work func(*scratch), s *scratch) (mean, off float64, err error) {
+func typicalTime(ctx context.Context, work func(*scratch), s *scratch) (mean, off float64, err error) {
 	work(s) // until the block is where it belongs
 	var took []float64
 	for range rounds {
@@ -198,8 +198,8 @@ func typical(ctx context.Context, work func(*scratch), s *scratch) (mean, off fl
 	return mean, math.Sqrt(off), nil
 }
 
-// touch takes memory from the kernel and writes to each page once.
-func touch(size int) ([]byte, time.Duration, error) {
+// touchPages takes memory from the kernel and writes to each page once.
+func touchPages(size int) ([]byte, time.Duration, error) {
 	block, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, 0, err
@@ -218,18 +218,18 @@ func touch(size int) ([]byte, time.Duration, error) {
 	return nil, 0, err
 }
 
-// chase reads lines of a block of zeros in an order that no prefetcher guesses,
+// chaseLines reads lines of a block of zeros in an order that no prefetcher guesses,
 // each only when the one before has arrived: what it read is part of where it goes
 // next.
-func chase(block []byte, at, lines uint32, reads int) uint32 {
+func chaseLines(block []byte, at, lines uint32, reads int) uint32 {
 	for range reads {
 		at = (at*1664525 + 1013904223 + uint32(block[int(at)*perfmodel.Line])) & (lines - 1)
 	}
 	return at
 }
 
-// sweep reads one byte of each line, in order.
-func sweep(block []byte, turns int) uint64 {
+// sweepLines reads one byte of each line, in order.
+func sweepLines(block []byte, turns int) uint64 {
 	sum := uint64(0)
 	for range turns {
 		for at := 0; at < len(block); at += perfmodel.Line {
@@ -239,9 +239,9 @@ func sweep(block []byte, turns int) uint64 {
 	return sum
 }
 
-// rewrite writes to all of each line, in order, as programs do: few stores can wait
+// rewriteLines writes to all of each line, in order, as programs do: few stores can wait
 // at once, and so few lines are under way. Zeros, which is what chase reads.
-func rewrite(block []byte, turns int) uint64 {
+func rewriteLines(block []byte, turns int) uint64 {
 	for range turns {
 		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {
 			*(*[perfmodel.Line]byte)(block[at:]) = [perfmodel.Line]byte{}
@@ -250,9 +250,9 @@ func rewrite(block []byte, turns int) uint64 {
 	return 0
 }
 
-// compute does about as much with each line as programs that read all of it: each
+// computeLines does about as much with each line as programs that read all of it: each
 // step waits for the one before.
-func compute(block []byte, turns int) uint64 {
+func computeLines(block []byte, turns int) uint64 {
 	sum := uint64(1)
 	for range turns {
 		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {
@@ -265,8 +265,8 @@ func compute(block []byte, turns int) uint64 {
 	return sum
 }
 
-// recompute is compute that writes to each word.
-func recompute(block []byte, turns int) uint64 {
+// recomputeLines is compute that writes to each word.
+func recomputeLines(block []byte, turns int) uint64 {
 	sum := uint64(1)
 	for range turns {
 		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {

@@ -13,7 +13,7 @@ import (
 
 func TestRatesOfAHostAreMeasuredAndRemembered(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "rates.json")
-	h, err := Host(context.Background(), cache)
+	h, err := CachedHost(context.Background(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestRatesOfAHostAreMeasuredAndRemembered(t *testing.T) {
 	if memory := h.Levels[len(h.Levels)-1]; memory.Latency < h.Levels[0].Latency {
 		t.Errorf("memory is faster than the nearest cache: %+v", h.Levels)
 	}
-	again, err := Host(context.Background(), cache)
+	again, err := CachedHost(context.Background(), cache)
 	if err != nil || again.Operations < h.Operations {
 		t.Errorf("%+v after %+v (%v): the best is not kept", again, h, err)
 	}
@@ -40,7 +40,7 @@ func TestRatesOfAHostAreMeasuredAndRemembered(t *testing.T) {
 func TestMeasuringRatesCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Rates(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureRates(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -49,7 +49,7 @@ func TestWhatIsTypicalOfTheMemoryIsKeptAndTheBestOfThePace(t *testing.T) {
 	host := func(pace, latency float64) perfmodel.Host {
 		return perfmodel.Host{Operations: pace, Flops: pace, Speed: pace, Fault: latency, Levels: []perfmodel.Level{{Latency: latency, InOrder: latency, Written: latency}}}
 	}
-	got := better(host(2, 1), host(1, 4), 1)
+	got := combineMeasurements(host(2, 1), host(1, 4), 1)
 	if got.Operations != 2 || math.Abs(got.Levels[0].Latency-2) > 1e-9 || math.Abs(got.Fault-2) > 1e-9 {
 		t.Errorf("%+v", got)
 	}
@@ -69,7 +69,7 @@ func TestWhatIsHiddenBehindComputingIsTold(t *testing.T) {
 		{10, 10, 0, 0},    // nothing is fetched
 		{10, 10, -0.1, 0}, // nor with luck
 	} {
-		if got := besides(c.computing, c.together, c.fetching); math.Abs(got-c.want) > 1e-9 {
+		if got := overlapShare(c.computing, c.together, c.fetching); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}

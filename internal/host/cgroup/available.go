@@ -10,32 +10,32 @@ import (
 // Ability says what groups can be had here.
 type Ability struct {
 	CPU, CPUs, Memory, Pids bool   // limits that can be kept
-	Usage                   bool   // CPU time can be read from a group
+	Usage                   bool   // UsedCPU time can be read from a group
 	Kill                    bool   // a group can be ended as a whole
 	Why                     string // what is missing, and why; "" if nothing
 }
 
-// Any reports whether groups can be had at all.
-func (a Ability) Any() bool { return a.Usage || a.Kill || a.CPU || a.CPUs || a.Memory || a.Pids }
+// IsUsable reports whether groups can be had at all.
+func (a Ability) IsUsable() bool { return a.Usage || a.Kill || a.CPU || a.CPUs || a.Memory || a.Pids }
 
-// Available tries what this process may do: it makes an empty group in each
+// ProbeAbility tries what this process may do: it makes an empty group in each
 // hierarchy and removes it.
-func Available() Ability {
+func ProbeAbility() Ability {
 	h, err := thisHost()
 	if err != nil {
 		return Ability{Why: err.Error()}
 	}
-	return h.available()
+	return h.probeAbility()
 }
 
-func (h *host) available() Ability {
+func (h *host) probeAbility() Ability {
 	var a Ability
 	refused := map[string]error{} // by base
 	for _, p := range h.places {
-		refused[p.base] = try(p)
+		refused[p.base] = tryGroup(p)
 	}
 	var why []string
-	can := func(what string, p place, ok bool) bool {
+	can := func(what string, p ownHierarchy, ok bool) bool {
 		switch {
 		case !ok:
 			why = append(why, what+": the controller is not there, or not handed down to us")
@@ -55,24 +55,24 @@ func (h *host) available() Ability {
 		{"memory", "memory", &a.Memory},
 		{"pids", "number of processes", &a.Pids},
 	} {
-		p, ok := h.with(c.controller)
+		p, ok := h.placeWith(c.controller)
 		*c.set = can(c.what, p, ok)
 	}
-	if p, ok := h.v2(); ok {
+	if p, ok := h.unifiedPlace(); ok {
 		a.Usage = can("measuring", p, true)
 		a.Kill = can("ending as a whole", p, true)
 	} else {
-		p, ok := h.with("cpuacct")
+		p, ok := h.placeWith("cpuacct")
 		a.Usage = can("measuring", p, ok)
-		p, ok = h.with("freezer")
+		p, ok = h.placeWith("freezer")
 		a.Kill = can("ending as a whole", p, ok)
 	}
 	a.Why = strings.Join(why, "; ")
 	return a
 }
 
-// try makes a group in a hierarchy and removes it.
-func try(p place) error {
+// tryGroup makes a group in a hierarchy and removes it.
+func tryGroup(p ownHierarchy) error {
 	name, err := os.MkdirTemp(p.base, prefix+"try-")
 	if err != nil {
 		return err

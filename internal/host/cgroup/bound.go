@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bound is a quota of CPU time that this process lives under: its cgroup's, or
+// Bound is a quota of UsedCPU time that this process lives under: its cgroup's, or
 // that of one above it. Containers have one, and parts of machines.
 type Bound struct {
 	Path string        // of the cgroup, as /proc/PID/cgroup names it
@@ -18,9 +18,9 @@ type Bound struct {
 	Used time.Duration // by all that was inside so far; -1 if that is not known
 }
 
-// Bounds are the quotas that are in force for this process, innermost first.
+// QuotaBounds are the quotas that are in force for this process, innermost first.
 // What of the cgroups above is not shown here, as in a container, is not known.
-func Bounds() []Bound {
+func QuotaBounds() []Bound {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -29,19 +29,19 @@ func Bounds() []Bound {
 	if err != nil {
 		return nil
 	}
-	return h.bounds(parseOwn(own))
+	return h.quotaBounds(parseOwn(own))
 }
 
-func (h *host) bounds(own map[string]string) []Bound {
+func (h *host) quotaBounds(own map[string]string) []Bound {
 	var list []Bound
 	for _, p := range h.places {
-		path, ok := p.in(own, "cpu")
+		path, ok := p.pathIn(own, "cpu")
 		for dir := p.base; ok; dir, path = filepath.Dir(dir), filepath.Dir(path) {
 			cpus, there := quotaOf(folder{path: dir, v2: p.v2})
 			if !there {
 				break // above what is mounted, or the top, which has none
 			}
-			if cpus > 0 && !delegated(path) { // which says no more than the settings of whoever made it
+			if cpus > 0 && !isDelegated(path) { // which says no more than the settings of whoever made it
 				list = append(list, Bound{Path: path, CPUs: cpus, Used: h.usedIn(path, own)})
 			}
 			if path == "/" {
@@ -52,8 +52,8 @@ func (h *host) bounds(own map[string]string) []Bound {
 	return list
 }
 
-// in is the path of this process where a controller is, or in version 2.
-func (p place) in(own map[string]string, controller string) (string, bool) {
+// pathIn is the path of this process where a controller is, or in version 2.
+func (p ownHierarchy) pathIn(own map[string]string, controller string) (string, bool) {
 	if p.v2 {
 		controller = ""
 	} else if !slices.Contains(p.has, controller) {
@@ -67,24 +67,24 @@ func (p place) in(own map[string]string, controller string) (string, bool) {
 // cannot have one.
 func quotaOf(f folder) (cpus float64, there bool) {
 	if f.v2 {
-		text, err := f.get("cpu.max")
+		text, err := f.readControl("cpu.max")
 		if err != nil {
 			return 0, false
 		}
 		quota, every, _ := strings.Cut(text, " ")
-		return ratio(quota, every), true
+		return quotaRatio(quota, every), true
 	}
-	quota, err := f.get("cpu.cfs_quota_us")
+	quota, err := f.readControl("cpu.cfs_quota_us")
 	if err != nil {
 		return 0, false
 	}
-	every, err := f.get("cpu.cfs_period_us")
-	return ratio(quota, every), err == nil
+	every, err := f.readControl("cpu.cfs_period_us")
+	return quotaRatio(quota, every), err == nil
 }
 
-// ratio is a quota of a period; 0 where there is no limit, which is written max
+// quotaRatio is a quota of a period; 0 where there is no limit, which is written max
 // or -1.
-func ratio(quota, every string) float64 {
+func quotaRatio(quota, every string) float64 {
 	q, err1 := strconv.ParseInt(quota, 10, 64)
 	e, err2 := strconv.ParseInt(every, 10, 64)
 	if err1 != nil || err2 != nil || q <= 0 || e <= 0 {
@@ -93,11 +93,11 @@ func ratio(quota, every string) float64 {
 	return float64(q) / float64(e)
 }
 
-// usedIn is the CPU time of a cgroup that this process is in, wherever that is
+// usedIn is the UsedCPU time of a cgroup that this process is in, wherever that is
 // counted; -1 if it is nowhere.
 func (h *host) usedIn(path string, own map[string]string) time.Duration {
 	for _, p := range h.places {
-		here, ok := p.in(own, "cpuacct")
+		here, ok := p.pathIn(own, "cpuacct")
 		dir := p.base
 		for ; ok && here != path && here != "/"; here = filepath.Dir(here) {
 			dir = filepath.Dir(dir)
@@ -106,16 +106,16 @@ func (h *host) usedIn(path string, own map[string]string) time.Duration {
 			continue
 		}
 		g := Group{folders: []folder{{path: dir, v2: p.v2, has: p.has}}}
-		if used, err := g.CPU(); err == nil {
+		if used, err := g.UsedCPU(); err == nil {
 			return used
 		}
 	}
 	return -1
 }
 
-// Processors is how many of n processors are worth offering under the quotas: as
+// UsableProcessors is how many of n processors are worth offering under the quotas: as
 // many as the tightest gives time for, begun ones too.
-func Processors(n int, bounds []Bound) int {
+func UsableProcessors(n int, bounds []Bound) int {
 	for _, b := range bounds {
 		n = min(n, max(1, int(math.Ceil(b.CPUs-0.01)))) // quotas are in thousandths at best
 	}

@@ -34,22 +34,22 @@ func TestQuotasOfAllCgroupsAboveAreInForce(t *testing.T) {
 		"two/x/cpu.max": "50000 100000", "two/x/cpu.stat": "usage_usec 7\nuser_usec 5",
 		"two/x/y/cpu.max": "max 100000",
 	})
-	v1 := &host{places: []place{
+	v1 := &host{places: []ownHierarchy{
 		{base: filepath.Join(top, "cpu/a/b/c"), has: []string{"cpu"}},
 		{base: filepath.Join(top, "acct/a/b"), has: []string{"cpuacct"}},
 	}}
-	got := v1.bounds(map[string]string{"cpu": "/a/b/c", "cpuacct": "/a/b"})
+	got := v1.quotaBounds(map[string]string{"cpu": "/a/b/c", "cpuacct": "/a/b"})
 	if want := []Bound{{"/a/b/c", 0.5, -1}, {"/a", 1.5, 3 * time.Second}}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("version 1: %v, want %v", got, want)
 	}
-	v2 := &host{places: []place{{base: filepath.Join(top, "two/x/y"), v2: true}}}
-	got = v2.bounds(map[string]string{"": "/x/y"})
+	v2 := &host{places: []ownHierarchy{{base: filepath.Join(top, "two/x/y"), v2: true}}}
+	got = v2.quotaBounds(map[string]string{"": "/x/y"})
 	if want := []Bound{{"/x", 0.5, 7 * time.Microsecond}}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("version 2: %v, want %v", got, want)
 	}
 	// As a container sees it that has a namespace of its own.
-	inside := &host{places: []place{{base: filepath.Join(top, "two/x"), v2: true}}}
-	if got := inside.bounds(map[string]string{"": "/"}); len(got) != 1 || got[0].CPUs != 0.5 || got[0].Used != 7*time.Microsecond {
+	inside := &host{places: []ownHierarchy{{base: filepath.Join(top, "two/x"), v2: true}}}
+	if got := inside.quotaBounds(map[string]string{"": "/"}); len(got) != 1 || got[0].CPUs != 0.5 || got[0].Used != 7*time.Microsecond {
 		t.Errorf("in a container: %v", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestAsManyProcessorsAreOfferedAsTheTightestQuotaHasTimeFor(t *testing.T) {
 		for _, q := range c.quotas {
 			bounds = append(bounds, Bound{CPUs: q})
 		}
-		if got := Processors(c.n, bounds); got != c.want {
+		if got := UsableProcessors(c.n, bounds); got != c.want {
 			t.Errorf("%d under %v: %d, want %d", c.n, c.quotas, got, c.want)
 		}
 	}
@@ -74,7 +74,7 @@ func FuzzRatio(f *testing.F) {
 	f.Add("-1", "100000")
 	f.Add("9223372036854775807", "1")
 	f.Fuzz(func(t *testing.T, quota, every string) {
-		if r := ratio(quota, every); r < 0 || r != r {
+		if r := quotaRatio(quota, every); r < 0 || r != r {
 			t.Errorf("%q of %q is %v", quota, every, r)
 		}
 	})

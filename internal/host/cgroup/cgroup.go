@@ -42,8 +42,8 @@ type Limits struct {
 	Pids   int     // processes and threads
 }
 
-// controllers names those that keep the limits.
-func (l Limits) controllers() []string {
+// neededControllers names those that keep the limits.
+func (l Limits) neededControllers() []string {
 	var names []string
 	if l.CPU > 0 {
 		names = append(names, "cpu")
@@ -73,27 +73,27 @@ func goodName(name string) bool {
 	return true
 }
 
-// Create makes a group of that name, or takes the one of that name that an
+// CreateGroup makes a group of that name, or takes the one of that name that an
 // earlier process of ours created, below the cgroup this process is in. What is
 // in it can be measured and ended as a whole where the system allows that; a
 // limit that cannot be kept is an error, and then no group is left behind.
-func Create(name string, l Limits) (*Group, error) {
+func CreateGroup(name string, l Limits) (*Group, error) {
 	h, err := thisHost()
 	if err != nil {
 		return nil, err
 	}
-	g, err := h.create(name, l)
+	g, err := h.createGroup(name, l)
 	if err != nil {
 		forgetHost() // something may have changed
 	}
 	return g, err
 }
 
-func (h *host) create(name string, l Limits) (*Group, error) {
+func (h *host) createGroup(name string, l Limits) (*Group, error) {
 	if !goodName(name) {
 		return nil, fmt.Errorf("%q is no name for a cgroup: letters, digits, dots and dashes are", name)
 	}
-	places, err := h.needed(l)
+	places, err := h.neededPlaces(l)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (h *host) create(name string, l Limits) (*Group, error) {
 }
 
 // createIn makes the group's folders. What was there before stays after an error.
-func createIn(places []place, name string, l Limits) (*Group, error) {
+func createIn(places []ownHierarchy, name string, l Limits) (*Group, error) {
 	g, made := &Group{}, &Group{}
 	for _, p := range places {
 		f := folder{path: filepath.Join(p.base, prefix+name), v2: p.v2, has: p.has}
@@ -109,34 +109,34 @@ func createIn(places []place, name string, l Limits) (*Group, error) {
 		case err == nil:
 			made.folders = append(made.folders, f)
 		case !errors.Is(err, fs.ErrExist):
-			return nil, errors.Join(fmt.Errorf("a cgroup could not be made: %w", err), made.Remove())
+			return nil, errors.Join(fmt.Errorf("a cgroup could not be made: %w", err), made.RemoveGroup())
 		}
 		g.folders = append(g.folders, f)
 	}
 	slices.SortFunc(g.folders, func(a, b folder) int { return cmp.Compare(a.path, b.path) })
 	for _, f := range g.folders {
-		if err := f.limit(l); err != nil {
-			return nil, errors.Join(err, made.Remove())
+		if err := f.setLimits(l); err != nil {
+			return nil, errors.Join(err, made.RemoveGroup())
 		}
 	}
 	return g, nil
 }
 
-// Has reports whether a controller is at work in the group.
-func (g *Group) Has(controller string) bool {
+// HasController reports whether a controller is at work in the group.
+func (g *Group) HasController(controller string) bool {
 	return slices.ContainsFunc(g.folders, func(f folder) bool { return slices.Contains(f.has, controller) })
 }
 
-// Alone is the group's folder if it has just one, of version 2: there a process
+// SingleFolder is the group's folder if it has just one, of version 2: there a process
 // can be started, and need not be moved.
-func (g *Group) Alone() (path string, ok bool) {
+func (g *Group) SingleFolder() (path string, ok bool) {
 	if len(g.folders) != 1 || !g.folders[0].v2 {
 		return "", false
 	}
 	return g.folders[0].path, true
 }
 
-// String is the group's folders, for Open in another process. No two groups
+// String is the group's folders, for OpenGroup in another process. No two groups
 // have the same.
 func (g *Group) String() string {
 	var parts []string
@@ -150,9 +150,9 @@ func (g *Group) String() string {
 	return strings.Join(parts, ":")
 }
 
-// Open is the group that String wrote. It looks whether the folders are cgroups
+// OpenGroup is the group that String wrote. It looks whether the folders are cgroups
 // of ours, not whether they are still there.
-func Open(s string) (*Group, error) {
+func OpenGroup(s string) (*Group, error) {
 	g, err := parseGroup(s)
 	if err != nil {
 		return nil, err

@@ -21,9 +21,9 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		a := Available()
-		_, err := Create("refused", Limits{Pids: 5})
-		fmt.Printf("any=%v pids=%v\nwhy=%s\nerr=%v\n", a.Any(), a.Pids, a.Why, err)
+		a := ProbeAbility()
+		_, err := CreateGroup("refused", Limits{Pids: 5})
+		fmt.Printf("any=%v pids=%v\nwhy=%s\nerr=%v\n", a.IsUsable(), a.Pids, a.Why, err)
 		os.Exit(0)
 	case "guest": // in a group that root handed to nobody
 		os.Stdin.Read(make([]byte, 1))
@@ -68,13 +68,13 @@ func again(t *testing.T, role string) (cmd *exec.Cmd, begin func()) {
 func create(t *testing.T, l Limits) *Group {
 	t.Helper()
 	name := fmt.Sprintf("test-%d-%s", os.Getpid(), strings.ToLower(strings.Map(onlyLetters, t.Name())))
-	g, err := Create(name[:min(len(name), 90)], l)
+	g, err := CreateGroup(name[:min(len(name), 90)], l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		g.Kill()
-		if err := g.Remove(); err != nil {
+		g.KillAll()
+		if err := g.RemoveGroup(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -92,11 +92,11 @@ func onlyLetters(r rune) rune {
 // to root; to others it may give nothing, and then there is a reason.
 func able(t *testing.T) Ability {
 	t.Helper()
-	a := Available()
-	if os.Getuid() == 0 && !(a.Any() && a.Kill && a.Usage && a.Pids) {
+	a := ProbeAbility()
+	if os.Getuid() == 0 && !(a.IsUsable() && a.Kill && a.Usage && a.Pids) {
 		t.Fatalf("root has no cgroups here: %s", a.Why)
 	}
-	if !a.Any() && a.Why == "" {
+	if !a.IsUsable() && a.Why == "" {
 		t.Fatal("no cgroups, and no reason why")
 	}
 	return a
@@ -127,40 +127,40 @@ func TestAGroupMeasuresAndEndsWhatIsInIt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(cmd.Process.Pid); err != nil {
+	if err := g.AddProcess(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	begin()
-	before, err := g.CPU()
+	before, err := g.UsedCPU()
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "processor time to be counted", func() bool {
-		now, err := g.CPU()
+		now, err := g.UsedCPU()
 		return err == nil && now > before+20*time.Millisecond
 	})
-	if pids, err := g.Pids(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
+	if pids, err := g.ListPids(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
 		t.Errorf("processes %v, %v, want %d", pids, err, cmd.Process.Pid)
 	}
-	if err := g.Kill(); err != nil {
+	if err := g.KillAll(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the process ended with %v", err)
 	}
-	if pids, err := g.Pids(); err != nil || len(pids) > 0 {
+	if pids, err := g.ListPids(); err != nil || len(pids) > 0 {
 		t.Errorf("processes %v, %v after the end", pids, err)
 	}
 	for range 2 { // the second time it is gone already
-		if err := g.Remove(); err != nil {
+		if err := g.RemoveGroup(); err != nil {
 			t.Error(err)
 		}
-		if err := g.Kill(); err != nil {
+		if err := g.KillAll(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, f := range g.folders {
-		if exists(f.path) {
+		if pathExists(f.path) {
 			t.Errorf("%s is still there", f.path)
 		}
 	}
@@ -181,7 +181,7 @@ func TestAGroupHoldsAForkBomb(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(cmd.Process.Pid); err != nil {
+	if err := g.AddProcess(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	begin()
@@ -193,11 +193,11 @@ func TestAGroupHoldsAForkBomb(t *testing.T) {
 	if n == 0 || n >= most {
 		t.Errorf("%d children under a limit of %d", n, most)
 	}
-	if err := g.Kill(); err != nil {
+	if err := g.KillAll(); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	waitFor(t, "the group to be empty", func() bool { pids, err := g.Pids(); return err == nil && len(pids) == 0 })
+	waitFor(t, "the group to be empty", func() bool { pids, err := g.ListPids(); return err == nil && len(pids) == 0 })
 }
 
 func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
@@ -210,11 +210,11 @@ func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
 	}
 	l := Limits{CPU: 0.5, CPUs: []int{0}, Memory: 64 << 20, Pids: 50}
 	g := create(t, l)
-	other, err := Open(g.String())
+	other, err := OpenGroup(g.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !other.Has("pids") || other.Has("blkio") {
+	if !other.HasController("pids") || other.HasController("blkio") {
 		t.Errorf("%v has other controllers than were asked for", other)
 	}
 	if other.String() != g.String() {
@@ -224,7 +224,7 @@ func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Add(cmd.Process.Pid); err != nil {
+	if err := other.AddProcess(cmd.Process.Pid); err != nil {
 		t.Error(err)
 	}
 	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid))
@@ -239,10 +239,10 @@ func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
 	// Made again it is the same one, with the new limits.
 	l.Memory, l.CPU, l.Pids = 128<<20, 1.5, 60
 	name := strings.TrimPrefix(filepath.Base(g.folders[0].path), prefix)
-	if again, err := Create(name, l); err != nil || again.String() != g.String() {
+	if again, err := CreateGroup(name, l); err != nil || again.String() != g.String() {
 		t.Errorf("made again it is %v, %v", again, err)
 	}
-	other.Kill()
+	other.KillAll()
 	cmd.Wait()
 }
 
@@ -251,7 +251,7 @@ func TestALimitThatCannotBeKeptLeavesNoGroupBehind(t *testing.T) {
 		return
 	}
 	name := fmt.Sprintf("test-%d-impossible", os.Getpid())
-	if _, err := Create(name, Limits{CPUs: []int{4000}}); err == nil {
+	if _, err := CreateGroup(name, Limits{CPUs: []int{4000}}); err == nil {
 		t.Error("no error for a processor that does not exist")
 	}
 	h, err := thisHost()
@@ -259,7 +259,7 @@ func TestALimitThatCannotBeKeptLeavesNoGroupBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range h.places {
-		if path := filepath.Join(p.base, prefix+name); exists(path) {
+		if path := filepath.Join(p.base, prefix+name); pathExists(path) {
 			t.Errorf("%s was left behind", path)
 		}
 	}
@@ -271,12 +271,12 @@ func TestOnlyOurOwnGroupsAreOpened(t *testing.T) {
 		"pids=/sys/fs/cgroup/pids/godwit-a/..", "pids=/sys/fs/cgroup/pids/godwit-a:", "pids=" + t.TempDir() + "/godwit-a",
 		"pids=/sys/fs/cgroup/pids/../../../../etc/godwit-a",
 	} {
-		if g, err := Open(s); err == nil {
+		if g, err := OpenGroup(s); err == nil {
 			t.Errorf("%q was opened as %v", s, g)
 		}
 	}
 	for _, name := range []string{"", "..", "a/b", "../a", ".a", "a b", strings.Repeat("a", 200)} {
-		if _, err := Create(name, Limits{}); err == nil {
+		if _, err := CreateGroup(name, Limits{}); err == nil {
 			t.Errorf("a group of the name %q was made", name)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 // userPrefix begins the name of every group that is handed to a user.
 const userPrefix = "user-"
 
-// Delegate makes a group below the cgroup this process is in, holds it to the limits
+// DelegateGroup makes a group below the cgroup this process is in, holds it to the limits
 // and hands it to another user: processes of that user which are in it can make groups
 // of their own inside. The limits stay ours; nothing inside can have more. A group of
 // that name that was made before is taken, with these limits. A limit that cannot be
 // kept is an error.
-func Delegate(name string, l Limits, uid, gid int) (*Group, error) {
+func DelegateGroup(name string, l Limits, uid, gid int) (*Group, error) {
 	h, err := thisHost()
 	if err != nil {
 		return nil, err
 	}
-	g, err := h.delegate(userPrefix+name, l, uid, gid)
+	g, err := h.delegateGroup(userPrefix+name, l, uid, gid)
 	if err != nil {
 		forgetHost() // something may have changed
 	}
@@ -34,11 +34,11 @@ func Delegate(name string, l Limits, uid, gid int) (*Group, error) {
 // Create may ask for.
 var delegatedControllers = []string{"cpu", "cpuset", "memory", "pids", "cpuacct", "freezer"}
 
-func (h *host) delegate(name string, l Limits, uid, gid int) (*Group, error) {
-	if _, err := h.needed(l); err != nil {
+func (h *host) delegateGroup(name string, l Limits, uid, gid int) (*Group, error) {
+	if _, err := h.neededPlaces(l); err != nil {
 		return nil, err
 	}
-	var places []place
+	var places []ownHierarchy
 	for _, p := range h.places {
 		if p.v2 || slices.ContainsFunc(delegatedControllers, func(c string) bool { return slices.Contains(p.has, c) }) {
 			places = append(places, p)
@@ -61,19 +61,19 @@ func (h *host) delegate(name string, l Limits, uid, gid int) (*Group, error) {
 func (f folder) handOver(uid, gid int) error {
 	errs := []error{os.Chown(f.path, uid, gid)}
 	for _, file := range []string{"cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"} {
-		if err := os.Chown(filepath.Join(f.path, file), uid, gid); !gone(err) {
+		if err := os.Chown(filepath.Join(f.path, file), uid, gid); !isGone(err) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Undivided names the controllers of the limits that the user's own groups inside this
+// UndividedControllers names the controllers of the limits that the user's own groups inside this
 // one lack: those limits hold for everything of the user together. In version 2 a group with processes
 // in it hands no controllers down.
-func (g *Group) Undivided(l Limits) []string {
+func (g *Group) UndividedControllers(l Limits) []string {
 	var names []string
-	for _, c := range l.controllers() {
+	for _, c := range l.neededControllers() {
 		if slices.ContainsFunc(g.folders, func(f folder) bool { return f.v2 && slices.Contains(f.has, c) }) {
 			names = append(names, c)
 		}
@@ -99,7 +99,7 @@ func RemoveDelegated(beginning string) (ending bool, err error) {
 			switch {
 			case errors.Is(err, syscall.EBUSY):
 				ending = ending || !hasGroups(path)
-			case err != nil && !gone(err):
+			case err != nil && !isGone(err):
 				errs = append(errs, fmt.Errorf("removing the cgroup %s: %w", path, err))
 			}
 		}
@@ -112,7 +112,7 @@ func hasGroups(path string) bool {
 	return slices.ContainsFunc(entries, os.DirEntry.IsDir)
 }
 
-// delegated reports whether a cgroup is one that was handed to a user.
-func delegated(path string) bool {
+// isDelegated reports whether a cgroup is one that was handed to a user.
+func isDelegated(path string) bool {
 	return strings.HasPrefix(filepath.Base(path), prefix+userPrefix)
 }

@@ -14,8 +14,8 @@ const guestMemory, hostMemory = 32 << 20, 64 << 20
 
 // guest makes a group inside the one that it is in, and tries to have more than that.
 func guest() {
-	can := Available()
-	if !can.Any() {
+	can := ProbeAbility()
+	if !can.IsUsable() {
 		fmt.Println("no group can be made:", can.Why)
 		return
 	}
@@ -23,7 +23,7 @@ func guest() {
 	if can.Memory {
 		limits.Memory = guestMemory
 	}
-	g, err := Create("inner", limits)
+	g, err := CreateGroup("inner", limits)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -36,26 +36,26 @@ func guest() {
 		fmt.Println(err)
 		return
 	}
-	if err := g.Add(sleep.Process.Pid); err != nil {
+	if err := g.AddProcess(sleep.Process.Pid); err != nil {
 		fmt.Println("a process cannot be moved:", err)
 	}
 	for _, host := range above(g).folders {
 		for _, file := range []string{"memory.limit_in_bytes", "memory.max", "cpu.max", "cpuset.cpus", "pids.max"} {
-			value, err := host.get(file)
-			if err == nil && host.set(file, value) == nil {
+			value, err := host.readControl(file)
+			if err == nil && host.writeControl(file, value) == nil {
 				fmt.Println("the guest may change", file, "of its host")
 			}
 		}
 		// Out of the group is nowhere.
-		if outer := (folder{path: filepath.Dir(host.path)}); outer.set("cgroup.procs", fmt.Sprint(os.Getpid())) == nil {
+		if outer := (folder{path: filepath.Dir(host.path)}); outer.writeControl("cgroup.procs", fmt.Sprint(os.Getpid())) == nil {
 			fmt.Println("the guest leaves", host.path)
 		}
 	}
-	if err := g.Kill(); err != nil {
+	if err := g.KillAll(); err != nil {
 		fmt.Println(err)
 	}
 	_ = sleep.Wait() // it was killed
-	if err := g.Remove(); err != nil {
+	if err := g.RemoveGroup(); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("done")
@@ -71,17 +71,17 @@ func above(g *Group) *Group {
 }
 
 func TestAUserDividesTheirGroupWithinLimitsThatStayOurs(t *testing.T) {
-	can := Available()
+	can := ProbeAbility()
 	if os.Geteuid() != 0 || !can.Memory {
 		t.Skip("needs root and cgroups that limit memory: ", can.Why)
 	}
 	name := fmt.Sprintf("test-%d", os.Getpid())
-	g, err := Delegate(name, Limits{Memory: hostMemory}, 65534, 65534)
+	g, err := DelegateGroup(name, Limits{Memory: hostMemory}, 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Remove(); err != nil {
+		if err := g.RemoveGroup(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -91,10 +91,10 @@ func TestAUserDividesTheirGroupWithinLimitsThatStayOurs(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(cmd.Process.Pid); err != nil {
+	if err := g.AddProcess(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	if ending, err := RemoveDelegated(name); err != nil || !ending || !exists(g.folders[0].path) {
+	if ending, err := RemoveDelegated(name); err != nil || !ending || !pathExists(g.folders[0].path) {
 		t.Errorf("a group with a process in it is removed: %v, %v", ending, err)
 	}
 	begin()
@@ -102,14 +102,14 @@ func TestAUserDividesTheirGroupWithinLimitsThatStayOurs(t *testing.T) {
 		t.Errorf("the guest: %v: %s", err, out.String())
 	}
 	// The same again, as the next broker makes it.
-	if _, err := Delegate(name, Limits{Memory: 2 * hostMemory}, 65534, 65534); err != nil {
+	if _, err := DelegateGroup(name, Limits{Memory: 2 * hostMemory}, 65534, 65534); err != nil {
 		t.Error(err)
 	}
 	if ending, err := RemoveDelegated(name); err != nil || ending {
 		t.Errorf("an empty group: %v, %v", ending, err)
 	}
 	for _, f := range g.folders {
-		if exists(f.path) {
+		if pathExists(f.path) {
 			t.Errorf("%s is left", f.path)
 		}
 	}
@@ -120,8 +120,8 @@ func TestAQuotaOfAUsersGroupIsNoQuotaOfTheMachine(t *testing.T) {
 		"cpu/a/cpu.cfs_quota_us": "150000", "cpu/a/cpu.cfs_period_us": "100000",
 		"cpu/a/godwit-user-x/cpu.cfs_quota_us": "10000", "cpu/a/godwit-user-x/cpu.cfs_period_us": "20000",
 	})
-	h := &host{places: []place{{base: filepath.Join(top, "cpu/a/godwit-user-x"), has: []string{"cpu"}}}}
-	if got := h.bounds(map[string]string{"cpu": "/a/godwit-user-x"}); len(got) != 1 || got[0].CPUs != 1.5 {
+	h := &host{places: []ownHierarchy{{base: filepath.Join(top, "cpu/a/godwit-user-x"), has: []string{"cpu"}}}}
+	if got := h.quotaBounds(map[string]string{"cpu": "/a/godwit-user-x"}); len(got) != 1 || got[0].CPUs != 1.5 {
 		t.Errorf("the quotas are %v", got)
 	}
 }

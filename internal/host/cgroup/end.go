@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Pids lists the processes in the group and in groups they made inside it.
-func (g *Group) Pids() ([]int, error) {
+// ListPids lists the processes in the group and in groups they made inside it.
+func (g *Group) ListPids() ([]int, error) {
 	if len(g.folders) == 0 {
 		return nil, nil
 	}
 	// Every process is in every folder: one is enough.
 	var pids []int
-	err := walk(g.folders[0].path, func(dir string) error {
+	err := walkGroups(g.folders[0].path, func(dir string) error {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			return err
@@ -48,36 +48,36 @@ func parsePids(text string) ([]int, error) {
 	return pids, nil
 }
 
-// walk visits a group and the groups inside it, innermost first. What
+// walkGroups visits a group and the groups inside it, innermost first. What
 // disappears meanwhile is left out.
-func walk(dir string, visit func(dir string) error) error {
+func walkGroups(dir string, visit func(dir string) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		if gone(err) {
+		if isGone(err) {
 			return nil
 		}
 		return err
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := walk(filepath.Join(dir, e.Name()), visit); err != nil {
+			if err := walkGroups(filepath.Join(dir, e.Name()), visit); err != nil {
 				return err
 			}
 		}
 	}
-	if err := visit(dir); err != nil && !gone(err) {
+	if err := visit(dir); err != nil && !isGone(err) {
 		return err
 	}
 	return nil
 }
 
-// Kill ends everything in the group at once: nothing in it can fork away. It
+// KillAll ends everything in the group at once: nothing in it can fork away. It
 // returns before the last is gone.
-func (g *Group) Kill() error {
+func (g *Group) KillAll() error {
 	for _, f := range g.folders {
 		if f.v2 {
-			err := f.set("cgroup.kill", "1")
-			if err == nil || gone(err) && !exists(f.path) {
+			err := f.writeControl("cgroup.kill", "1")
+			if err == nil || isGone(err) && !pathExists(f.path) {
 				return nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) { // the kernel may be too old to have it
@@ -88,42 +88,42 @@ func (g *Group) Kill() error {
 	for _, f := range g.folders {
 		if slices.Contains(f.has, "freezer") {
 			// The signal works once the frozen are thawed.
-			return errors.Join(f.set("freezer.state", "FROZEN"), g.signal(), f.set("freezer.state", "THAWED"))
+			return errors.Join(f.writeControl("freezer.state", "FROZEN"), g.killEach(), f.writeControl("freezer.state", "THAWED"))
 		}
 	}
-	return g.signal()
+	return g.killEach()
 }
 
-func exists(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-func (g *Group) signal() error {
-	pids, err := g.Pids()
+func (g *Group) killEach() error {
+	pids, err := g.ListPids()
 	for _, pid := range pids {
-		if kill := syscall.Kill(pid, syscall.SIGKILL); kill != nil && !gone(kill) {
+		if kill := syscall.Kill(pid, syscall.SIGKILL); kill != nil && !isGone(kill) {
 			err = errors.Join(err, fmt.Errorf("ending process %d: %w", pid, kill))
 		}
 	}
 	return err
 }
 
-// removeFor is how long Remove waits for dying processes to be gone.
-const removeFor = 5 * time.Second
+// removeTimeout is how long RemoveGroup waits for dying processes to be gone.
+const removeTimeout = 5 * time.Second
 
-// Remove removes the group, which must be empty or dying, and groups inside it;
+// RemoveGroup removes the group, which must be empty or dying, and groups inside it;
 // one that is gone already is no error.
-func (g *Group) Remove() error {
+func (g *Group) RemoveGroup() error {
 	var errs []error
 	for _, f := range g.folders {
 		pause := time.Millisecond
 		for waited := time.Duration(0); ; waited += pause {
-			err := walk(f.path, syscall.Rmdir)
+			err := walkGroups(f.path, syscall.Rmdir)
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, syscall.EBUSY) || waited > removeFor {
+			if !errors.Is(err, syscall.EBUSY) || waited > removeTimeout {
 				errs = append(errs, fmt.Errorf("removing the cgroup %s: %w", f.path, err))
 				break
 			}

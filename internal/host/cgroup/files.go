@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// period is over how long a share of processor time is kept to. Short, so
+// quotaPeriod is over how long a share of processor time is kept to. Short, so
 // that a program does not stand still for a noticeable time; the kernel's
 // default is 100 ms.
-const period = 20 * time.Millisecond
+const quotaPeriod = 20 * time.Millisecond
 
-// set writes one control file.
-func (f folder) set(file, value string) error {
+// writeControl writes one control file.
+func (f folder) writeControl(file, value string) error {
 	w, err := os.OpenFile(filepath.Join(f.path, file), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = w.WriteString(value)
@@ -32,13 +32,13 @@ func (f folder) set(file, value string) error {
 	return nil
 }
 
-func (f folder) get(file string) (string, error) {
+func (f folder) readControl(file string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(f.path, file))
 	return string(bytes.TrimSpace(b)), err
 }
 
-// limit sets those limits whose controllers the folder has.
-func (f folder) limit(l Limits) error {
+// setLimits sets those limits whose controllers the folder has.
+func (f folder) setLimits(l Limits) error {
 	for _, c := range f.has {
 		var err error
 		switch c {
@@ -50,7 +50,7 @@ func (f folder) limit(l Limits) error {
 			err = f.limitMemory(l.Memory)
 		case "pids":
 			if l.Pids > 0 {
-				err = f.set("pids.max", strconv.Itoa(l.Pids))
+				err = f.writeControl("pids.max", strconv.Itoa(l.Pids))
 			}
 		}
 		if err != nil {
@@ -64,22 +64,22 @@ func (f folder) limitCPU(cpus float64) error {
 	if cpus <= 0 {
 		return nil
 	}
-	quota := max(int64(cpus*float64(period/time.Microsecond)), 1000) // the kernel takes no less
-	every := strconv.FormatInt(int64(period/time.Microsecond), 10)
+	quota := max(int64(cpus*float64(quotaPeriod/time.Microsecond)), 1000) // the kernel takes no less
+	every := strconv.FormatInt(int64(quotaPeriod/time.Microsecond), 10)
 	if f.v2 {
-		return f.set("cpu.max", fmt.Sprintf("%d %s", quota, every))
+		return f.writeControl("cpu.max", fmt.Sprintf("%d %s", quota, every))
 	}
 	// An existing quota may not fit the new period, nor the new quota the old
 	// period, below a parent with a quota: lift it first.
 	return errors.Join(
-		f.set("cpu.cfs_quota_us", "-1"),
-		f.set("cpu.cfs_period_us", every),
-		f.set("cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
+		f.writeControl("cpu.cfs_quota_us", "-1"),
+		f.writeControl("cpu.cfs_period_us", every),
+		f.writeControl("cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
 }
 
 func (f folder) limitCPUs(cpus []int) error {
 	if len(cpus) > 0 {
-		if err := f.set("cpuset.cpus", cpuList(cpus)); err != nil {
+		if err := f.writeControl("cpuset.cpus", cpuList(cpus)); err != nil {
 			return err
 		}
 	}
@@ -88,14 +88,14 @@ func (f folder) limitCPUs(cpus []int) error {
 	}
 	// In version 1 nothing can join before both lists are filled.
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-		if now, err := f.get(file); err != nil || now != "" {
+		if now, err := f.readControl(file); err != nil || now != "" {
 			continue
 		}
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(f.path), file))
 		if err != nil {
 			return err
 		}
-		if err := f.set(file, strings.TrimSpace(string(above))); err != nil {
+		if err := f.writeControl(file, strings.TrimSpace(string(above))); err != nil {
 			return err
 		}
 	}
@@ -117,17 +117,17 @@ func (f folder) limitMemory(bytes int64) error {
 	}
 	n := strconv.FormatInt(bytes, 10)
 	if f.v2 {
-		return errors.Join(f.set("memory.max", n), ignoreMissing(f.set("memory.swap.max", "0")))
+		return errors.Join(f.writeControl("memory.max", n), ignoreMissing(f.writeControl("memory.swap.max", "0")))
 	}
 	// Memory with swap is never less than memory, so the order depends on what
 	// was set before.
-	if err := f.set("memory.limit_in_bytes", n); err != nil {
-		if err := ignoreMissing(f.set("memory.memsw.limit_in_bytes", n)); err != nil {
+	if err := f.writeControl("memory.limit_in_bytes", n); err != nil {
+		if err := ignoreMissing(f.writeControl("memory.memsw.limit_in_bytes", n)); err != nil {
 			return err
 		}
-		return f.set("memory.limit_in_bytes", n)
+		return f.writeControl("memory.limit_in_bytes", n)
 	}
-	return ignoreMissing(f.set("memory.memsw.limit_in_bytes", n))
+	return ignoreMissing(f.writeControl("memory.memsw.limit_in_bytes", n))
 }
 
 func ignoreMissing(err error) error {
@@ -141,7 +141,7 @@ func ignoreMissing(err error) error {
 func (g *Group) LimitPids(n int) error {
 	for _, f := range g.folders {
 		if slices.Contains(f.has, "pids") {
-			if err := f.set("pids.max", strconv.Itoa(n)); err != nil {
+			if err := f.writeControl("pids.max", strconv.Itoa(n)); err != nil {
 				return err
 			}
 		}
@@ -149,28 +149,28 @@ func (g *Group) LimitPids(n int) error {
 	return nil
 }
 
-// Add moves a process, with all its threads, into the group.
-func (g *Group) Add(pid int) error {
+// AddProcess moves a process, with all its threads, into the group.
+func (g *Group) AddProcess(pid int) error {
 	for _, f := range g.folders {
-		if err := f.set("cgroup.procs", strconv.Itoa(pid)); err != nil {
+		if err := f.writeControl("cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CPU is what all processes that ever were in the group have used.
-func (g *Group) CPU() (time.Duration, error) {
+// UsedCPU is what all processes that ever were in the group have used.
+func (g *Group) UsedCPU() (time.Duration, error) {
 	for _, f := range g.folders {
 		if f.v2 {
-			text, err := f.get("cpu.stat")
+			text, err := f.readControl("cpu.stat")
 			if err != nil {
 				return 0, err
 			}
 			return parseCPUStat(text)
 		}
 		if slices.Contains(f.has, "cpuacct") {
-			text, err := f.get("cpuacct.usage")
+			text, err := f.readControl("cpuacct.usage")
 			if err != nil {
 				return 0, err
 			}
@@ -198,7 +198,7 @@ func parseCPUStat(text string) (time.Duration, error) {
 	return 0, errors.New("cpu.stat has no usage_usec")
 }
 
-// gone reports whether an error says that a cgroup, or a process, is no more.
-func gone(err error) bool {
+// isGone reports whether an error says that a cgroup, or a process, is no more.
+func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH)
 }

@@ -13,12 +13,12 @@ import (
 
 // host is what a process can know of the cgroups it lives among.
 type host struct {
-	places []place
+	places []ownHierarchy
 }
 
-// place is where a new group can be made in one hierarchy: the folder of the
+// ownHierarchy is where a new group can be made in one hierarchy: the folder of the
 // cgroup this process is in.
-type place struct {
+type ownHierarchy struct {
 	base string
 	v2   bool
 	has  []string // controllers that a group made here has
@@ -62,7 +62,7 @@ func readHost(own []byte) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for cgroups: %w", err)
 	}
-	h := &host{places: join(parseMounts(mounts), parseOwn(own))}
+	h := &host{places: ownPlaces(parseMounts(mounts), parseOwn(own))}
 	for i, p := range h.places {
 		if p.v2 {
 			// A group has what the cgroup above it hands down. To have it hand
@@ -96,7 +96,7 @@ func parseMounts(text []byte) []mount {
 		if len(where) < 5 || len(what) < 3 {
 			continue
 		}
-		m := mount{root: unescape(where[3]), point: unescape(where[4])}
+		m := mount{root: unescapeMount(where[3]), point: unescapeMount(where[4])}
 		switch what[0] {
 		case "cgroup2":
 			m.v2 = true
@@ -110,8 +110,8 @@ func parseMounts(text []byte) []mount {
 	return list
 }
 
-// unescape undoes the \040 of mountinfo.
-func unescape(s string) string {
+// unescapeMount undoes the \040 of mountinfo.
+func unescapeMount(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
@@ -145,9 +145,9 @@ func parseOwn(text []byte) map[string]string {
 	return own
 }
 
-// join finds the folder of our own cgroup in each hierarchy.
-func join(mounts []mount, own map[string]string) []place {
-	var places []place
+// ownPlaces finds the folder of our own cgroup in each hierarchy.
+func ownPlaces(mounts []mount, own map[string]string) []ownHierarchy {
+	var places []ownHierarchy
 	seen := map[string]bool{}
 	for _, m := range mounts {
 		path, ok := own[""]
@@ -169,52 +169,52 @@ func join(mounts []mount, own map[string]string) []place {
 		key := strings.Join(has, ",")
 		if base := filepath.Join(m.point, rel); !seen[key] && filepath.IsAbs(base) && !strings.ContainsAny(base, ":=") {
 			seen[key] = true
-			places = append(places, place{base: base, v2: m.v2, has: has})
+			places = append(places, ownHierarchy{base: base, v2: m.v2, has: has})
 		}
 	}
 	return places
 }
 
-// with is the place whose groups have a controller.
-func (h *host) with(controller string) (place, bool) {
+// placeWith is the place whose groups have a controller.
+func (h *host) placeWith(controller string) (ownHierarchy, bool) {
 	for _, p := range h.places {
 		if slices.Contains(p.has, controller) {
 			return p, true
 		}
 	}
-	return place{}, false
+	return ownHierarchy{}, false
 }
 
-// v2 is the place in version 2, where every group can be measured and ended.
-func (h *host) v2() (place, bool) {
+// unifiedPlace is the place in version 2, where every group can be measured and ended.
+func (h *host) unifiedPlace() (ownHierarchy, bool) {
 	for _, p := range h.places {
 		if p.v2 {
 			return p, true
 		}
 	}
-	return place{}, false
+	return ownHierarchy{}, false
 }
 
-// needed lists the hierarchies that a group with these limits is made in:
+// neededPlaces lists the hierarchies that a group with these limits is made in:
 // those that keep them, and those through which it is measured and ended.
-func (h *host) needed(l Limits) ([]place, error) {
-	var list []place
-	add := func(p place) {
-		if !slices.ContainsFunc(list, func(q place) bool { return q.base == p.base }) {
+func (h *host) neededPlaces(l Limits) ([]ownHierarchy, error) {
+	var list []ownHierarchy
+	add := func(p ownHierarchy) {
+		if !slices.ContainsFunc(list, func(q ownHierarchy) bool { return q.base == p.base }) {
 			list = append(list, p)
 		}
 	}
-	if p, ok := h.v2(); ok {
+	if p, ok := h.unifiedPlace(); ok {
 		add(p)
 	} else {
 		for _, c := range []string{"cpuacct", "freezer"} {
-			if p, ok := h.with(c); ok {
+			if p, ok := h.placeWith(c); ok {
 				add(p)
 			}
 		}
 	}
-	for _, c := range l.controllers() {
-		p, ok := h.with(c)
+	for _, c := range l.neededControllers() {
+		p, ok := h.placeWith(c)
 		if !ok {
 			return nil, fmt.Errorf("this system gives us no cgroups with the controller %s", c)
 		}

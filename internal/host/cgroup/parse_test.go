@@ -20,8 +20,8 @@ nonsense
 
 func TestOwnCgroupsAreFoundInEveryHierarchy(t *testing.T) {
 	own := parseOwn([]byte("5:cpu,cpuacct:/a/b\n4:pids:/box/c\n3:memory:/elsewhere\n1:name=systemd:/init\n0::/slice\nbad\n"))
-	got := join(parseMounts([]byte(hybridMounts)), own)
-	want := []place{
+	got := ownPlaces(parseMounts([]byte(hybridMounts)), own)
+	want := []ownHierarchy{
 		{base: "/sys/fs/cgroup/unified/slice", v2: true},
 		{base: "/sys/fs/cgroup/cpu,cpuacct/a/b", has: []string{"cpu", "cpuacct"}},
 		{base: "/sys/fs/cgroup/odd name/c", has: []string{"pids"}},
@@ -35,7 +35,7 @@ func TestOwnCgroupsAreFoundInEveryHierarchy(t *testing.T) {
 // As in a container that shows only part of the hierarchy.
 func TestAHierarchyThatDoesNotShowOurCgroupIsNotUsed(t *testing.T) {
 	own := parseOwn([]byte("4:pids:/other\n0::/../up\n"))
-	if got := join(parseMounts([]byte(hybridMounts)), own); len(got) != 0 {
+	if got := ownPlaces(parseMounts([]byte(hybridMounts)), own); len(got) != 0 {
 		t.Errorf("places %+v", got)
 	}
 }
@@ -53,18 +53,18 @@ func TestVersion2AloneKeepsTheLimitsThatAreHandedDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &host{places: []place{{base: base, v2: true, has: []string{"cpu", "memory", "pids"}}}}
-	if _, err := h.create("a", Limits{CPUs: []int{0}}); err == nil || !strings.Contains(err.Error(), "cpuset") {
+	h := &host{places: []ownHierarchy{{base: base, v2: true, has: []string{"cpu", "memory", "pids"}}}}
+	if _, err := h.createGroup("a", Limits{CPUs: []int{0}}); err == nil || !strings.Contains(err.Error(), "cpuset") {
 		t.Errorf("a limit without its controller: %v", err)
 	}
-	g, err := h.create("a", Limits{CPU: 1.5, Memory: 1 << 20, Pids: 7})
+	g, err := h.createGroup("a", Limits{CPU: 1.5, Memory: 1 << 20, Pids: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(42); err != nil {
+	if err := g.AddProcess(42); err != nil {
 		t.Error(err)
 	}
-	if err := g.Kill(); err != nil {
+	if err := g.KillAll(); err != nil {
 		t.Error(err)
 	}
 	for file, want := range map[string]string{
@@ -74,7 +74,7 @@ func TestVersion2AloneKeepsTheLimitsThatAreHandedDown(t *testing.T) {
 			t.Errorf("%s is %q, %v, want %q", file, got, err, want)
 		}
 	}
-	a := h.available()
+	a := h.probeAbility()
 	if !a.CPU || !a.Memory || !a.Pids || !a.Usage || !a.Kill || a.CPUs || !strings.Contains(a.Why, "choice of cores") {
 		t.Errorf("available %+v", a)
 	}
@@ -96,7 +96,7 @@ func FuzzCgroupFiles(f *testing.F) {
 	f.Add([]byte(hybridMounts), []byte("5:cpu,cpuacct:/a/b\n4:pids:/box/c\n0::/slice\n"), "2,cpu=/sys/fs/cgroup/godwit-a:pids=/x/godwit-a")
 	f.Add([]byte("27 24 0:25 /box\\04 /a\\400 rw - cgroup cgroup rw,pids"), []byte("0::/\n0::\n:::\n"), "usage_usec 12\n")
 	f.Fuzz(func(t *testing.T, mounts, own []byte, text string) {
-		for _, p := range join(parseMounts(mounts), parseOwn(own)) {
+		for _, p := range ownPlaces(parseMounts(mounts), parseOwn(own)) {
 			if !filepath.IsAbs(p.base) || p.base != filepath.Clean(p.base) {
 				t.Errorf("place %q", p.base)
 			}

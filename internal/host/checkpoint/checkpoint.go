@@ -17,12 +17,12 @@ import (
 type Method interface {
 	// Name is the method's name in job files: sandbox, signal, exit85, restart.
 	Name() string
-	// Start runs the program: from the beginning if image is "", else from the
-	// image in that folder, which a Save of the same method filled. Before a
-	// Start from an image the work folder holds again what it held when the image was
+	// StartProgram runs the program: from the beginning if image is "", else from the
+	// image in that folder, which a SaveImage of the same method filled. Before a
+	// StartProgram from an image the work folder holds again what it held when the image was
 	// saved. Start returns once the program runs. A program that cannot be
 	// executed gives a *LaunchError.
-	Start(ctx context.Context, p *Program, image string) (Run, error)
+	StartProgram(ctx context.Context, p *Program, image string) (Run, error)
 }
 
 // Program is what is to be run, and in what surroundings.
@@ -53,24 +53,24 @@ type Limits struct {
 }
 
 // Run is a program that runs. Its methods may be called from several
-// goroutines; only one Save runs at a time.
+// goroutines; only one SaveImage runs at a time.
 type Run interface {
-	// Root is the process whose descendants are the whole program.
-	Root() int
-	// Save writes an image into the empty folder dir. While the program stands
+	// RootPID is the process whose descendants are the whole program.
+	RootPID() int
+	// SaveImage writes an image into the empty folder dir. While the program stands
 	// still, and its work folder and its output with it, frozen is called once;
 	// its error makes the save fail. With stop the program does not run on
 	// after a save that succeeded: Done is closed and Result says Saved. After a
 	// save that failed the program runs on as if nothing had happened
 	// (or has ended by itself), whatever stop says.
-	Save(ctx context.Context, dir string, stop bool, frozen func() error) error
-	// Kill ends the program and everything it started, and returns when none of
+	SaveImage(ctx context.Context, dir string, stop bool, frozen func() error) error
+	// KillProgram ends the program and everything it started, and returns when none of
 	// it is left.
-	Kill()
-	// Terminate sends SIGTERM to the program and everything it started, kills after
+	KillProgram()
+	// TerminateProgram sends SIGTERM to the program and everything it started, kills after
 	// a time of grace what has not ended by then, and returns when none of it is
 	// left. Without grace it kills at once. It may be called again, with less grace.
-	Terminate(grace time.Duration)
+	TerminateProgram(grace time.Duration)
 	// Done is closed when no process of the program is left.
 	Done() <-chan struct{}
 	// Result says how it ended; valid once Done is closed.
@@ -91,7 +91,7 @@ type Result struct {
 	CPU time.Duration
 }
 
-// ErrNothingToSave is what Save of a method returns that cannot save: the
+// ErrNothingToSave is what SaveImage of a method returns that cannot save: the
 // program can only be started from the beginning.
 var ErrNothingToSave = errors.New("the program cannot be saved; it can only be started again from the beginning")
 

@@ -2,10 +2,10 @@ package checkpoint
 
 // Confined is a Run whose program cannot do all that it could without the method.
 type Confined interface {
-	// Denied is what the program has tried in vain until now, and would not have
+	// DeniedCalls is what the program has tried in vain until now, and would not have
 	// without the method; once Done is closed also what is gone with it. Each is named
 	// once, the first first.
-	Denied() []Denial
+	DeniedCalls() []Denial
 }
 
 // Denial is one thing that a program could not do, or that did not stay.

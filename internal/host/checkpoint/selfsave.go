@@ -5,11 +5,11 @@ package checkpoint
 type SelfSaver interface {
 	Run
 	// SelfSaved delivers a value each time the program has saved itself. The
-	// program then stands still until Save takes what it wrote, at once, or
-	// Skip is called. It is never made to wait for somebody who has not called
+	// program then stands still until SaveImage takes what it wrote, at once, or
+	// SkipSave is called. It is never made to wait for somebody who has not called
 	// SelfSaved: then it runs on by itself.
 	SelfSaved() <-chan struct{}
-	// Skip lets a program that has saved itself, and stands still, run on
+	// SkipSave lets a program that has saved itself, and stands still, run on
 	// without an image of it being taken. Otherwise it does nothing.
-	Skip()
+	SkipSave()
 }

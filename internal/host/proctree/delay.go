@@ -14,9 +14,9 @@ var SeesDelays = sync.OnceValue(func() bool {
 	return err == nil && ok && s.ran > 0
 })
 
-// mostDelayed is how many threads are asked how long they waited for a processor:
+// maxDelayThreads is how many threads are asked how long they waited for a processor:
 // more would cost more than they tell.
-const mostDelayed = 64
+const maxDelayThreads = 64
 
 // schedTimes are what the scheduler counted of threads: how long they ran, and how
 // long they were ready to run but had no processor.
@@ -34,7 +34,7 @@ type thread struct {
 // waited on a run queue, timeslices.
 func parseSchedstat(text []byte) (schedTimes, bool) {
 	f := fields{rest: text}
-	ran, delayed := f.number(), f.number()
+	ran, delayed := f.nextNumber(), f.nextNumber()
 	ok := !f.bad && ran >= 0 && delayed >= 0
 	return schedTimes{time.Duration(ran), time.Duration(delayed)}, ok
 }
@@ -45,7 +45,7 @@ func (t *Tree) addDelays(elapsed time.Duration) {
 	asked := 0
 	now := make(map[int]thread, len(t.threads))
 	for _, m := range t.members {
-		if m.zombie() {
+		if m.isZombie() {
 			continue
 		}
 		if m.threads <= 1 {
@@ -57,15 +57,15 @@ func (t *Tree) addDelays(elapsed time.Duration) {
 		}
 		tids, _ := numbersIn(procPath(m.pid, "task")) // gone meanwhile: no threads
 		for _, tid := range tids {
-			if asked++; asked > mostDelayed {
+			if asked++; asked > maxDelayThreads {
 				break
 			}
 			path := procPath(m.pid, "task/") + strconv.Itoa(tid)
-			if text, err := t.read.file(path + "/schedstat"); err == nil {
+			if text, err := t.read.readFile(path + "/schedstat"); err == nil {
 				t.countThread(tid, text, elapsed, func() bool { return t.isReady(path) }, now)
 			}
 		}
-		if asked > mostDelayed {
+		if asked > maxDelayThreads {
 			break
 		}
 	}
@@ -74,7 +74,7 @@ func (t *Tree) addDelays(elapsed time.Duration) {
 
 // isReady says whether a thread has a processor or waits for one.
 func (t *Tree) isReady(path string) bool {
-	text, err := t.read.file(path + "/stat")
+	text, err := t.read.readFile(path + "/stat")
 	if err != nil {
 		return false
 	}

@@ -11,28 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill ends all processes of the tree: SIGTERM first and, to those that are left
+// KillAll ends all processes of the tree: SIGTERM first and, to those that are left
 // after the grace, SIGKILL, once they stand still and cannot fork away. With no
 // grace there is no SIGTERM. It returns when none is left, or else with an
 // error that says which.
-func (t *Tree) Kill(ctx context.Context, grace time.Duration) error {
-	if grace > 0 && !t.empty() {
-		t.Signal(unix.SIGTERM)
-		t.Signal(unix.SIGCONT) // who is stopped cannot end itself
+func (t *Tree) KillAll(ctx context.Context, grace time.Duration) error {
+	if grace > 0 && !t.isEmpty() {
+		t.SignalAll(unix.SIGTERM)
+		t.SignalAll(unix.SIGCONT) // who is stopped cannot end itself
 		within, cancel := context.WithTimeout(ctx, grace)
-		err := t.Wait(within)
+		err := t.WaitEmpty(within)
 		cancel()
 		if err != nil && ctx.Err() != nil {
-			return t.left(ctx.Err())
+			return t.leftError(ctx.Err())
 		}
 	}
 	pause := 5 * time.Millisecond
 	for {
-		if err := t.strike(); err != nil {
+		if err := t.killStopped(); err != nil {
 			return err
 		}
 		within, cancel := context.WithTimeout(ctx, pause)
-		err := t.Wait(within)
+		err := t.WaitEmpty(within)
 		cancel()
 		if err == nil {
 			// Nothing can leave the tree. Looking for the mark costs little and
@@ -44,45 +44,45 @@ func (t *Tree) Kill(ctx context.Context, grace time.Duration) error {
 			continue
 		}
 		if ctx.Err() != nil {
-			return t.left(ctx.Err())
+			return t.leftError(ctx.Err())
 		}
 		pause = min(2*pause, 200*time.Millisecond)
 	}
 }
 
-// strike stops all, until a look finds nobody new, and kills all.
-func (t *Tree) strike() error {
+// killStopped stops all, until a look finds nobody new, and kills all.
+func (t *Tree) killStopped() error {
 	t.mu.Lock()
 	group := t.group
 	t.mu.Unlock()
 	if group != nil {
-		if err := group.Kill(); err != nil {
+		if err := group.KillAll(); err != nil {
 			return err
 		}
 	}
 	hit := map[int]uint64{}
 	for range 1000 {
-		if fresh, _ := t.sweep(unix.SIGSTOP, hit); fresh == 0 { // the kill below tells
+		if fresh, _ := t.sweepSignal(unix.SIGSTOP, hit); fresh == 0 { // the kill below tells
 			break
 		}
 	}
 	clear(hit)
-	_, err := t.sweep(unix.SIGKILL, hit)
+	_, err := t.sweepSignal(unix.SIGKILL, hit)
 	return err
 }
 
-// sweep signals all processes that there are and that were not hit before, from
+// sweepSignal signals all processes that there are and that were not hit before, from
 // the top down: who has a signal pending cannot fork, so below those that were
 // hit the tree does not grow. Process groups are signalled too, since the
 // kernel does that to all members at once, also to those that are being forked at
 // that moment, while one by one they may always be a step ahead. It returns
 // how many were new.
-func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err error) {
+func (t *Tree) sweepSignal(sig syscall.Signal, hit map[int]uint64) (fresh int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var errs []error
 	groups := map[int]bool{}
-	kids := t.kin()
+	kids := t.childLister()
 	in := map[int]bool{}
 	list, _ := t.ourOwn()
 	for i := 0; i < len(list); i++ { // the list grows while it is gone through
@@ -91,19 +91,19 @@ func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err err
 			groups[s.pgrp] = true
 			unix.Kill(-s.pgrp, sig) //nolint:errcheck // each is signalled by itself as well
 		}
-		if s.zombie() || in[s.pid] {
+		if s.isZombie() || in[s.pid] {
 			continue
 		}
 		in[s.pid] = true
 		if start, ok := hit[s.pid]; !ok || start != s.start {
 			hit[s.pid] = s.start
 			fresh++
-			if err := t.read.signal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := t.read.sendSignal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("process %d (%s) cannot be ended: %w", s.pid, s.comm, err))
 			}
 		}
 		for _, pid := range kids(s.pid, s.threads) {
-			if kid, err := t.read.stat(pid); err == nil && !in[pid] {
+			if kid, err := t.read.readStat(pid); err == nil && !in[pid] {
 				list = append(list, kid)
 			}
 		}
@@ -111,11 +111,11 @@ func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err err
 	return fresh, errors.Join(errs...)
 }
 
-// left is an error that names the processes that could not be ended.
-func (t *Tree) left(err error) error {
+// leftError is an error that names the processes that could not be ended.
+func (t *Tree) leftError(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(true)
+	t.updateMembers(true)
 	names := ""
 	for i, m := range t.members {
 		if i == 5 {
@@ -127,12 +127,12 @@ func (t *Tree) left(err error) error {
 	return fmt.Errorf("%d processes are left:%s: %w", len(t.members), names, err)
 }
 
-// Stop makes all processes of the tree stand still (SIGSTOP), and returns when
+// StopAll makes all processes of the tree stand still (SIGSTOP), and returns when
 // they do. If they do not in time, they run on and there is an error.
-func (t *Tree) Stop(ctx context.Context) error {
+func (t *Tree) StopAll(ctx context.Context) error {
 	pause := 20 * time.Microsecond
 	for {
-		still, err := t.halt()
+		still, err := t.stopRunning()
 		if err == nil && still {
 			return nil
 		}
@@ -140,67 +140,67 @@ func (t *Tree) Stop(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			t.Continue()
+			t.ContinueAll()
 			return fmt.Errorf("the program could not be made to stand still: %w", err)
 		}
 		time.Sleep(pause)
 		if pause = min(2*pause, 10*time.Millisecond); pause == 10*time.Millisecond {
-			t.nudge()
+			t.nudgeVforked()
 		}
 	}
 }
 
-// nudge lets children go on that were stopped between vfork and exec: their
+// nudgeVforked lets children go on that were stopped between vfork and exec: their
 // parents wait for them in the kernel, where nothing can stop these. They are
 // stopped again when their parents are out of there.
-func (t *Tree) nudge() {
+func (t *Tree) nudgeVforked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.members {
-		if m.stopped && m.still() && m.parent != nil && m.parent.state == 'D' {
+		if m.stopped && m.isStill() && m.parent != nil && m.parent.state == 'D' {
 			m.stopped = false
-			t.read.signal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
+			t.read.sendSignal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
 		}
 	}
 }
 
-// halt stops those that still run and reports whether there was none.
-func (t *Tree) halt() (still bool, err error) {
+// stopRunning stops those that still run and reports whether there was none.
+func (t *Tree) stopRunning() (still bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := len(t.members)
-	t.look(true)
+	t.updateMembers(true)
 	still = known == len(t.members)
 	for _, m := range t.members {
-		if m.still() {
+		if m.isStill() {
 			continue // also one that the program itself has stopped
 		}
 		still = false
 		m.stopped = true
-		if e := t.read.signal(m.pid, m.start, unix.SIGSTOP); e != nil && !errors.Is(e, unix.ESRCH) {
+		if e := t.read.sendSignal(m.pid, m.start, unix.SIGSTOP); e != nil && !errors.Is(e, unix.ESRCH) {
 			err = fmt.Errorf("process %d (%s): %w", m.pid, m.comm, e)
 		}
 	}
 	return still, err
 }
 
-// Continue lets what Stop stopped run on, children before parents.
-func (t *Tree) Continue() {
+// ContinueAll lets what StopAll stopped run on, children before parents.
+func (t *Tree) ContinueAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(t.members) - 1; i >= 0; i-- {
 		if m := t.members[i]; m.stopped {
 			m.stopped = false
-			t.read.signal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
+			t.read.sendSignal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
 		}
 	}
 }
 
-// Leftovers lists the processes whose environment has the mark, whoever their
+// MarkedProcesses lists the processes whose environment has the mark, whoever their
 // parent is. This process is never among them.
-func Leftovers(mark string) ([]int, error) {
+func MarkedProcesses(mark string) ([]int, error) {
 	var r reader
-	list, err := r.marked(mark)
+	list, err := r.findMarked(mark)
 	var pids []int
 	for _, s := range list {
 		pids = append(pids, s.pid)
@@ -208,7 +208,7 @@ func Leftovers(mark string) ([]int, error) {
 	return pids, err
 }
 
-func (r *reader) marked(mark string) ([]stat, error) {
+func (r *reader) findMarked(mark string) ([]stat, error) {
 	pids, err := numbersIn("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
@@ -218,10 +218,10 @@ func (r *reader) marked(mark string) ([]stat, error) {
 		if pid == os.Getpid() {
 			continue
 		}
-		if found, ok := r.mark(pid); !ok || found != mark {
+		if found, ok := r.readMark(pid); !ok || found != mark {
 			continue
 		}
-		if s, err := r.stat(pid); err == nil && !s.zombie() {
+		if s, err := r.readStat(pid); err == nil && !s.isZombie() {
 			list = append(list, s)
 		}
 	}
@@ -269,7 +269,7 @@ func KillLeftovers(ctx context.Context, mark string) (int, error) {
 // withDescendants adds to the marked what they started: that may have another
 // environment.
 func (r *reader) withDescendants(mark string) ([]stat, error) {
-	list, err := r.marked(mark)
+	list, err := r.findMarked(mark)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -278,12 +278,12 @@ func (r *reader) withDescendants(mark string) ([]stat, error) {
 		in[s.pid] = true
 	}
 	for i := 0; i < len(list); i++ { // the list grows while it is gone through
-		kids, err := r.children(list[i].pid, list[i].threads, nil)
+		kids, err := r.listChildren(list[i].pid, list[i].threads, nil)
 		if err != nil {
 			continue // gone meanwhile
 		}
 		for _, pid := range kids {
-			if s, err := r.stat(pid); err == nil && !in[pid] && !s.zombie() {
+			if s, err := r.readStat(pid); err == nil && !in[pid] && !s.isZombie() {
 				in[pid] = true
 				list = append(list, s)
 			}
@@ -300,7 +300,7 @@ func (r *reader) signalEach(list []stat, sig syscall.Signal) error {
 			done[s.pgrp] = true
 			unix.Kill(-s.pgrp, sig) //nolint:errcheck // each is signalled by itself as well
 		}
-		if err := r.signal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := r.sendSignal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 			errs = append(errs, fmt.Errorf("process %d (%s) cannot be ended: %w", s.pid, s.comm, err))
 		}
 	}

@@ -22,13 +22,13 @@ func mustKill(t *testing.T, tree *Tree, grace time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
-	if err := tree.Kill(ctx, grace); err != nil {
+	if err := tree.KillAll(ctx, grace); err != nil {
 		t.Fatal(err)
 	}
-	if pids := tree.Pids(); len(pids) > 0 {
+	if pids := tree.LivePids(); len(pids) > 0 {
 		t.Errorf("left: %v", pids)
 	}
-	if pids, err := Leftovers(tree.mark); err != nil || len(pids) > 0 {
+	if pids, err := MarkedProcesses(tree.mark); err != nil || len(pids) > 0 {
 		t.Errorf("left with the mark: %v, %v", pids, err)
 	}
 }
@@ -42,7 +42,7 @@ func TestAProgramMayEndItselfBeforeItIsKilled(t *testing.T) {
 	lines.Scan()
 	mustKill(t, tree, time.Minute)
 	if lines.Scan(); lines.Text() != "bye" || ended(t, p).Code != 5 {
-		t.Errorf("%q, %+v", lines.Text(), p.Exit())
+		t.Errorf("%q, %+v", lines.Text(), p.ExitStatus())
 	}
 }
 
@@ -71,10 +71,10 @@ func TestDaemonsBelongToTheTreeAndAreKilled(t *testing.T) {
 			if e := ended(t, p); e.Code != 0 {
 				t.Fatalf("ended with %+v", e)
 			}
-			waitFor(t, "the daemon to be alone", func() bool { return len(tree.Pids()) == 1 })
+			waitFor(t, "the daemon to be alone", func() bool { return len(tree.LivePids()) == 1 })
 			soon, cancel := context.WithTimeout(background, 20*time.Millisecond)
 			defer cancel()
-			if err := tree.Wait(soon); err == nil {
+			if err := tree.WaitEmpty(soon); err == nil {
 				t.Error("the tree counts as empty")
 			}
 			mustKill(t, tree, 20*time.Millisecond)
@@ -100,17 +100,17 @@ func TestWhoKeepsForkingAwayIsKilled(t *testing.T) {
 			for try := 1; ; try++ {
 				ended(t, mustStart(t, tree, s))
 				time.Sleep(50 * time.Millisecond)
-				if !tree.empty() {
+				if !tree.isEmpty() {
 					break
 				}
 				if try == 5 {
 					t.Fatal("it has ended by itself")
 				}
 			}
-			began := clock.Real()()
+			began := clock.RealClock()()
 			mustKill(t, tree, 0)
-			t.Logf("killed after %v", clock.Real().Since(began))
-			if tree.Usage().CPU < time.Millisecond {
+			t.Logf("killed after %v", clock.RealClock().Since(began))
+			if tree.ReadUsage().CPU < time.Millisecond {
 				t.Error("its time was not counted")
 			}
 		})
@@ -118,7 +118,7 @@ func TestWhoKeepsForkingAwayIsKilled(t *testing.T) {
 }
 
 func TestAForkBombUnderALimitIsKilled(t *testing.T) {
-	g, err := cgroup.Create(fmt.Sprintf("bomb-%d", os.Getpid()), cgroup.Limits{Pids: 150})
+	g, err := cgroup.CreateGroup(fmt.Sprintf("bomb-%d", os.Getpid()), cgroup.Limits{Pids: 150})
 	if err != nil {
 		if os.Getuid() != 0 {
 			return // an ordinary user has the limit of TestAnOrdinaryUserHasALimitOfProcesses
@@ -126,7 +126,7 @@ func TestAForkBombUnderALimitIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Remove(); err != nil {
+		if err := g.RemoveGroup(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -138,9 +138,9 @@ func TestAForkBombUnderALimitIsKilled(t *testing.T) {
 		s := role("bomb")
 		s.Cgroup = g
 		mustStart(t, tree, s)
-		waitFor(t, "the bomb to grow", func() bool { pids, err := g.Pids(); return err == nil && len(pids) > 10 })
+		waitFor(t, "the bomb to grow", func() bool { pids, err := g.ListPids(); return err == nil && len(pids) > 10 })
 		mustKill(t, tree, 10*time.Millisecond)
-		if pids, err := g.Pids(); err != nil || len(pids) > 0 {
+		if pids, err := g.ListPids(); err != nil || len(pids) > 0 {
 			t.Errorf("in the cgroup: %v, %v", pids, err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestLeftoversAreFoundByTheirMarkAlone(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if pids, err := Leftovers(mark); err != nil || !slices.Contains(pids, cmd.Process.Pid) || slices.Contains(pids, other.Process.Pid) {
+	if pids, err := MarkedProcesses(mark); err != nil || !slices.Contains(pids, cmd.Process.Pid) || slices.Contains(pids, other.Process.Pid) {
 		t.Errorf("found %v, %v", pids, err)
 	}
 	n, err := KillLeftovers(background, mark)
@@ -211,31 +211,31 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 	waitFor(t, "output", func() bool { return count() > 1000 })
 	var r reader
 	stopped := func() (n int) {
-		for _, pid := range tree.Pids() {
-			if st, err := r.stat(pid); err == nil && st.state == 'T' {
+		for _, pid := range tree.LivePids() {
+			if st, err := r.readStat(pid); err == nil && st.state == 'T' {
 				n++
 			}
 		}
 		return n
 	}
-	waitFor(t, "all to run, but one", func() bool { return len(tree.Pids()) == 3 && stopped() == 1 })
+	waitFor(t, "all to run, but one", func() bool { return len(tree.LivePids()) == 3 && stopped() == 1 })
 	for range 20 {
-		if err := tree.Stop(background); err != nil {
+		if err := tree.StopAll(background); err != nil {
 			t.Fatal(err)
 		}
-		for _, pid := range tree.Pids() {
-			if st, err := r.stat(pid); err != nil || st.state != 'T' {
+		for _, pid := range tree.LivePids() {
+			if st, err := r.readStat(pid); err != nil || st.state != 'T' {
 				t.Errorf("process %d is in state %c, %v", pid, st.state, err)
 			}
 		}
 		// Who is stopped may still have a last moment to account for.
 		waitFor(t, "stopped programs to use no processor", func() bool {
-			before := tree.Usage().CPU
+			before := tree.ReadUsage().CPU
 			time.Sleep(20 * time.Millisecond)
-			return tree.Usage().CPU == before
+			return tree.ReadUsage().CPU == before
 		})
 		drained := count()
-		tree.Continue()
+		tree.ContinueAll()
 		waitFor(t, "more output", func() bool { return count() > drained+100 })
 	}
 	// Who stood still before us stands still after us.
@@ -263,8 +263,8 @@ func TestASignalGoesToWhoHandlesItAndNobodyElse(t *testing.T) {
 	if n, err := tree.SignalHandlers(unix.SIGUSR2); n != 0 || err != nil {
 		t.Errorf("sent to %d who do not handle it, %v", n, err)
 	}
-	if len(tree.Pids()) < 4 {
-		t.Errorf("only %v are left", tree.Pids())
+	if len(tree.LivePids()) < 4 {
+		t.Errorf("only %v are left", tree.LivePids())
 	}
 }
 
@@ -300,7 +300,7 @@ func TestReapingDisturbsNoOtherWaiter(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := tree.Wait(background); err != nil {
+	if err := tree.WaitEmpty(background); err != nil {
 		t.Fatal(err)
 	}
 	var r reader
@@ -317,17 +317,17 @@ func TestAnAdoptedCommandBelongsToTheTree(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Adopt(cmd.Process.Pid); err != nil {
+	if err := tree.AdoptChild(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "its time to be counted", func() bool { return tree.Usage().CPU > 50*time.Millisecond })
+	waitFor(t, "its time to be counted", func() bool { return tree.ReadUsage().CPU > 50*time.Millisecond })
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if err := tree.Wait(background); err != nil {
+	if err := tree.WaitEmpty(background); err != nil {
 		t.Error(err)
 	}
-	if err := tree.Adopt(os.Getppid()); err == nil {
+	if err := tree.AdoptChild(os.Getppid()); err == nil {
 		t.Error("our parent was adopted")
 	}
 }
@@ -336,9 +336,9 @@ func TestAnAdoptedCommandBelongsToTheTree(t *testing.T) {
 func TestTheWholeOfProcGivesTheSameTree(t *testing.T) {
 	tree := newTree(t)
 	mustStart(t, tree, shell("sleep 1000 & (sleep 1000 & sleep 1000; :) & wait"))
-	waitFor(t, "all to run", func() bool { return len(tree.Pids()) == 5 })
+	waitFor(t, "all to run", func() bool { return len(tree.LivePids()) == 5 })
 	of := map[int]int{}
-	for _, s := range tree.read.everybody() {
+	for _, s := range tree.read.allProcesses() {
 		of[s.pid] = s.ppid
 	}
 	for _, m := range tree.members {
@@ -355,11 +355,11 @@ func TestProgramsThatStartOthersAllTheTimeStandStill(t *testing.T) {
 	mustStart(t, tree, shell("while :; do /bin/true; done"))
 	for range 100 {
 		ctx, cancel := context.WithTimeout(background, time.Minute)
-		err := tree.Stop(ctx)
+		err := tree.StopAll(ctx)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree.Continue()
+		tree.ContinueAll()
 	}
 }

@@ -49,8 +49,8 @@ type Exit struct {
 // Done is closed when the process has ended; others of the tree may live on.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says how it ended; valid once Done is closed.
-func (p *Process) Exit() Exit { return p.exit }
+// ExitStatus says how it ended; valid once Done is closed.
+func (p *Process) ExitStatus() Exit { return p.exit }
 
 // Start runs a program in a session of its own. It dies with this process. A
 // program that cannot be executed gives a *checkpoint.LaunchError.
@@ -58,7 +58,7 @@ func (t *Tree) Start(s Spec) (*Process, error) {
 	if err := BecomeSubreaper(); err != nil {
 		return nil, err
 	}
-	path, err := find(s.Argv, s.Env, s.Dir)
+	path, err := findProgram(s.Argv, s.Env, s.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -69,24 +69,24 @@ func (t *Tree) Start(s Spec) (*Process, error) {
 	defer null.Close() //nolint:errcheck // nothing is ever written to it by us
 	p := &Process{tree: t, done: make(chan struct{})}
 	started := make(chan error)
-	go p.live(&s, path, null, started)
+	go p.runThread(&s, path, null, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// live starts the process and waits for it, on a thread of its own: the child
+// runThread starts the process and waits for it, on a thread of its own: the child
 // inherits the thread's processors and niceness, and is killed when the
 // thread dies, as it does with this process. The thread ends with the
 // goroutine.
-func (p *Process) live(s *Spec, path string, null *os.File, started chan<- error) {
+func (p *Process) runThread(s *Spec, path string, null *os.File, started chan<- error) {
 	runtime.LockOSThread() // never unlocked
 	if err := tuneThread(s); err != nil {
 		started <- err
 		return
 	}
-	err := p.fork(s, path, null)
+	err := p.forkProcess(s, path, null)
 	started <- err
 	if err != nil {
 		return
@@ -99,7 +99,7 @@ func (p *Process) live(s *Spec, path string, null *os.File, started chan<- error
 		}
 	}
 	forking.RLock()
-	ws, cpu, ok := p.tree.bury(p.Pid)
+	ws, cpu, ok := p.tree.reapMember(p.Pid)
 	forking.RUnlock()
 	p.exit = exitOf(ws, ok)
 	p.exit.CPU = cpu
@@ -140,8 +140,8 @@ func tuneThread(s *Spec) error {
 	return nil
 }
 
-// fork starts the process and tells the tree.
-func (p *Process) fork(s *Spec, path string, null *os.File) error {
+// forkProcess starts the process and tells the tree.
+func (p *Process) forkProcess(s *Spec, path string, null *os.File) error {
 	fd := func(f *os.File) uintptr {
 		if f == nil {
 			return null.Fd()
@@ -186,9 +186,9 @@ func (p *Process) fork(s *Spec, path string, null *os.File) error {
 		return whyNot(s, path, err)
 	}
 	p.Pid = pid
-	p.tree.root(pid, here)
+	p.tree.addRoot(pid, waitedHere)
 	if hold {
-		return p.release(s, attr.Sys.Ptrace)
+		return p.releaseTraced(s, attr.Sys.Ptrace)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func openInside(g *cgroup.Group) int {
 	if g == nil {
 		return -1
 	}
-	path, ok := g.Alone()
+	path, ok := g.SingleFolder()
 	if !ok {
 		return -1
 	}
@@ -224,9 +224,9 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	}
 }
 
-// release sets limits for the process and lets it run. Traced, it stands before
+// releaseTraced sets limits for the process and lets it run. Traced, it stands before
 // its first instruction.
-func (p *Process) release(s *Spec, traced bool) error {
+func (p *Process) releaseTraced(s *Spec, traced bool) error {
 	if traced {
 		var ws unix.WaitStatus
 		for {
@@ -235,15 +235,15 @@ func (p *Process) release(s *Spec, traced bool) error {
 				continue
 			}
 			if err != nil || !ws.Stopped() { // somebody has killed it
-				p.forget()
+				p.forgetRoot()
 				return fmt.Errorf("starting %s: it ended before it ran", s.Argv[0])
 			}
 			break
 		}
 	}
-	err := limit(p.Pid, s.Limits)
+	err := setLimits(p.Pid, s.Limits)
 	if err == nil && s.Cgroup != nil {
-		err = s.Cgroup.Add(p.Pid)
+		err = s.Cgroup.AddProcess(p.Pid)
 	}
 	if err == nil && traced {
 		err = unix.PtraceDetach(p.Pid)
@@ -252,21 +252,21 @@ func (p *Process) release(s *Spec, traced bool) error {
 		syscall.Kill(p.Pid, syscall.SIGKILL) //nolint:errcheck // a child of ours that has not been waited for
 		var info unix.Siginfo
 		unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil) //nolint:errcheck // it was killed
-		p.tree.bury(p.Pid)
+		p.tree.reapMember(p.Pid)
 		return fmt.Errorf("starting %s: %w", s.Argv[0], err)
 	}
 	return nil
 }
 
-// forget takes back what fork told the tree.
-func (p *Process) forget() {
+// forgetRoot takes back what fork told the tree.
+func (p *Process) forgetRoot() {
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
-	p.tree.unroot(p.Pid)
+	p.tree.removeRoot(p.Pid)
 }
 
-// limit sets the limits of a process.
-func limit(pid int, l checkpoint.Limits) error {
+// setLimits sets the limits of a process.
+func setLimits(pid int, l checkpoint.Limits) error {
 	set := func(resource int, n int64, what string) error {
 		if n <= 0 {
 			return nil
@@ -296,7 +296,7 @@ func limit(pid int, l checkpoint.Limits) error {
 func ourTasks() int64 {
 	var n int64
 	var r reader
-	for _, s := range r.everybody() {
+	for _, s := range r.allProcesses() {
 		var st unix.Stat_t
 		if unix.Stat(procPath(s.pid, ""), &st) == nil && int(st.Uid) == os.Getuid() {
 			n += int64(s.threads)

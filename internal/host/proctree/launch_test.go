@@ -219,20 +219,20 @@ func TestAnOrdinaryUserHasALimitOfProcesses(t *testing.T) {
 
 func TestAProgramIsInItsCgroupFromTheFirstInstruction(t *testing.T) {
 	t.Run("Started", func(t *testing.T) { inItsCgroup(t, cgroup.Limits{}) })
-	if cgroup.Available().Pids {
+	if cgroup.ProbeAbility().Pids {
 		t.Run("Moved", func(t *testing.T) { inItsCgroup(t, cgroup.Limits{Pids: 1000}) })
 	}
 }
 
 func inItsCgroup(t *testing.T, l cgroup.Limits) {
-	g, err := cgroup.Create(fmt.Sprintf("proctree-%d", os.Getpid()), l)
+	g, err := cgroup.CreateGroup(fmt.Sprintf("proctree-%d", os.Getpid()), l)
 	if err != nil {
 		if os.Getuid() != 0 {
 			return // an ordinary user may not have any
 		}
 		t.Fatal(err)
 	}
-	defer g.Remove()
+	defer g.RemoveGroup()
 	tree := newTree(t)
 	tree.UseCgroup(g)
 	s := shell("cat /proc/self/cgroup")
@@ -245,9 +245,9 @@ func inItsCgroup(t *testing.T, l cgroup.Limits) {
 	}
 	s = role("burn", "100")
 	s.Cgroup = g
-	before := tree.Usage().CPU
+	before := tree.ReadUsage().CPU
 	ended(t, mustStart(t, tree, s))
-	if used := tree.Usage().CPU - before; used < 99e6 {
+	if used := tree.ReadUsage().CPU - before; used < 99e6 {
 		t.Errorf("the cgroup says that %v was used", used)
 	}
 }
@@ -266,12 +266,12 @@ func TestAProgramDiesWithTheProcessThatStartedIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pids, err := Leftovers(mark); err != nil || len(pids) != 1 || fmt.Sprintf("%d <nil>\n", pids[0]) != line {
+	if pids, err := MarkedProcesses(mark); err != nil || len(pids) != 1 || fmt.Sprintf("%d <nil>\n", pids[0]) != line {
 		t.Errorf("%v, %v; the launcher says %s", pids, err, line)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	waitFor(t, "the program to die", func() bool { pids, err := Leftovers(mark); return err == nil && len(pids) == 0 })
+	waitFor(t, "the program to die", func() bool { pids, err := MarkedProcesses(mark); return err == nil && len(pids) == 0 })
 }
 
 func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
@@ -287,7 +287,7 @@ func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
 		}
 		defer unix.SetfsuidRetUid(0) // it is what it was
 	}
-	_, err := find([]string{"nosuchprogram"}, []string{"PATH=" + closed + ":/usr/bin:/bin"}, "/")
+	_, err := findProgram([]string{"nosuchprogram"}, []string{"PATH=" + closed + ":/usr/bin:/bin"}, "/")
 	var launch *checkpoint.LaunchError
 	if !errors.As(err, &launch) || launch.Code != notFound || !strings.Contains(launch.Why, "nosuchprogram: not found in PATH") {
 		t.Errorf("said %+v", err)

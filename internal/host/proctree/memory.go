@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Memory is what the tree holds in memory now, with what processes share counted
+// ProportionalMemory is what the tree holds in memory now, with what processes share counted
 // once: the proportional set size. Looking at it costs the kernel a walk through all
 // pages, so it is for when the sum of the resident sizes is not good enough.
-func (t *Tree) Memory() int64 {
+func (t *Tree) ProportionalMemory() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(true)
+	t.updateMembers(true)
 	var sum int64
 	for _, m := range t.members {
-		if m.zombie() {
+		if m.isZombie() {
 			continue
 		}
-		text, err := t.read.file(procPath(m.pid, "smaps_rollup"))
+		text, err := t.read.readFile(procPath(m.pid, "smaps_rollup"))
 		switch {
 		case err == nil:
 			sum += parsePss(string(text))
@@ -34,7 +34,7 @@ func parsePss(text string) int64 {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(line, "Pss:"); ok {
 			f := fields{rest: []byte(strings.TrimSpace(v))}
-			return f.number() << 10
+			return f.nextNumber() << 10
 		}
 	}
 	return 0

@@ -28,9 +28,9 @@ func openProc(path string) (int, error) {
 	}
 }
 
-// at reads the whole file from its beginning. The bytes are good until the
+// readAt reads the whole file from its beginning. The bytes are good until the
 // next read.
-func (r *reader) at(fd int) ([]byte, error) {
+func (r *reader) readAt(fd int) ([]byte, error) {
 	if r.buf == nil {
 		r.buf = make([]byte, 4096)
 	}
@@ -59,23 +59,23 @@ func (r *reader) at(fd int) ([]byte, error) {
 	}
 }
 
-// file reads a whole file.
-func (r *reader) file(path string) ([]byte, error) {
+// readFile reads a whole file.
+func (r *reader) readFile(path string) ([]byte, error) {
 	fd, err := openProc(path)
 	if err != nil {
 		return nil, err
 	}
 	defer closeFD(fd)
-	return r.at(fd)
+	return r.readAt(fd)
 }
 
 func procPath(pid int, file string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + file
 }
 
-// stat reads /proc/PID/stat.
-func (r *reader) stat(pid int) (stat, error) {
-	text, err := r.file(procPath(pid, "stat"))
+// readStat reads /proc/PID/stat.
+func (r *reader) readStat(pid int) (stat, error) {
+	text, err := r.readFile(procPath(pid, "stat"))
 	if err != nil {
 		return stat{}, err
 	}
@@ -87,7 +87,7 @@ func (r *reader) stat(pid int) (stat, error) {
 func (r *reader) stateOf(pid int) byte {
 	tids, _ := numbersIn(procPath(pid, "task")) // gone meanwhile: a zombie
 	for _, tid := range tids {
-		text, err := r.file(procPath(pid, "task/") + strconv.Itoa(tid) + "/stat")
+		text, err := r.readFile(procPath(pid, "task/") + strconv.Itoa(tid) + "/stat")
 		if err != nil {
 			continue
 		}
@@ -98,11 +98,11 @@ func (r *reader) stateOf(pid int) byte {
 	return 'Z'
 }
 
-// children adds the children of a process with so many threads, as far as they
+// listChildren adds the children of a process with so many threads, as far as they
 // can be listed: one may be missed if another ends at that moment.
-func (r *reader) children(pid, threads int, into []int) ([]int, error) {
+func (r *reader) listChildren(pid, threads int, into []int) ([]int, error) {
 	dir := procPath(pid, "task/")
-	text, err := r.file(dir + strconv.Itoa(pid) + "/children")
+	text, err := r.readFile(dir + strconv.Itoa(pid) + "/children")
 	if err != nil {
 		return into, err
 	}
@@ -119,7 +119,7 @@ func (r *reader) children(pid, threads int, into []int) ([]int, error) {
 		if tid == pid {
 			continue
 		}
-		if text, err := r.file(dir + strconv.Itoa(tid) + "/children"); err == nil {
+		if text, err := r.readFile(dir + strconv.Itoa(tid) + "/children"); err == nil {
 			into = parsePids(text, into)
 		}
 	}
@@ -154,12 +154,12 @@ func cpuClock(pid int) (time.Duration, bool) {
 	return time.Duration(ts.Nano()), true
 }
 
-// signal sends a signal to a process if it is still the one that started then.
-func (r *reader) signal(pid int, start uint64, sig syscall.Signal) error {
+// sendSignal sends a signal to a process if it is still the one that started then.
+func (r *reader) sendSignal(pid int, start uint64, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ENOSYS || err == unix.EPERM {
 		// No such call here: the number is checked and used in one breath.
-		if s, err := r.stat(pid); err != nil || s.start != start {
+		if s, err := r.readStat(pid); err != nil || s.start != start {
 			return unix.ESRCH
 		}
 		return unix.Kill(pid, sig)
@@ -168,7 +168,7 @@ func (r *reader) signal(pid int, start uint64, sig syscall.Signal) error {
 		return err
 	}
 	defer closeFD(fd)
-	if s, err := r.stat(pid); err != nil || s.start != start {
+	if s, err := r.readStat(pid); err != nil || s.start != start {
 		return unix.ESRCH
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)

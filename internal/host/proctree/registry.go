@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known is what this process knows of its own children, in order to tell those
+// ownChildren is what this process knows of its own children, in order to tell those
 // that somebody here waits for from the orphans that it has to reap itself.
-var known = struct {
+var ownChildren = struct {
 	sync.Mutex
 	trees map[string]*Tree
 	roots map[int]*Tree // children that somebody waits for
 }{trees: map[string]*Tree{}, roots: map[int]*Tree{}}
 
-// forking is held for reading by who forks a child, until it stands in known, and by
+// forking is held for reading by who forks a child, until it stands in ownChildren, and by
 // who waits for one, from when it stands there no more; for writing by the reaper.
 // So the reaper never takes a child of somebody else for an orphan.
 var forking sync.RWMutex
@@ -48,8 +48,8 @@ var becomeSubreaper = sync.OnceValue(func() error {
 	return nil
 })
 
-// leaveFor is how long a dead child that may be somebody's is left to them.
-const leaveFor = 2 * time.Second
+// orphanGrace is how long a dead child that may be somebody's is left to them.
+const orphanGrace = 2 * time.Second
 
 // reaper reaps orphans.
 type reaper struct {
@@ -68,7 +68,7 @@ func reapForever(died <-chan os.Signal) {
 			patient, later = false, nil
 		}
 		if r.reapOrphans(patient) && later == nil {
-			later = time.After(leaveFor)
+			later = time.After(orphanGrace)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (r *reaper) reapOrphans(patient bool) (doubt bool) {
 	forking.Lock()
 	defer forking.Unlock()
 	// Mostly the dead child is somebody's who has waited for it already.
-	if !waitable(0) {
+	if !isWaitable(0) {
 		clear(r.doubtful)
 		return false
 	}
@@ -93,34 +93,34 @@ func (r *reaper) reapOrphans(patient bool) (doubt bool) {
 	for again := true; again; {
 		again = false
 		for _, pid := range r.ourChildren() {
-			s, err := r.stat(pid)
+			s, err := r.readStat(pid)
 			if err != nil {
 				again = true
 				continue
 			}
-			if !s.zombie() || !orphan(s) || !waitable(pid) {
+			if !s.isZombie() || !isOrphan(s) || !isWaitable(pid) {
 				continue
 			}
-			t := r.owner(s)
-			if s.session == s.pid && !t.adopted(s) && (patient || before[pid] != s.start) {
+			t := r.ownerOf(s)
+			if s.session == s.pid && !t.wasAdopted(s) && (patient || before[pid] != s.start) {
 				r.doubtful[pid] = s.start
 				doubt = true
 				continue
 			}
 			again = true
 			if t != nil {
-				t.bury(pid)
+				t.reapMember(pid)
 			} else {
-				wait(pid)
+				reapChild(pid)
 			}
 		}
 	}
 	return doubt
 }
 
-// waitable looks, without taking anything, whether a child of ours can be
+// isWaitable looks, without taking anything, whether a child of ours can be
 // waited for; any child if pid is 0.
-func waitable(pid int) bool {
+func isWaitable(pid int) bool {
 	what := unix.P_PID
 	if pid == 0 {
 		what = unix.P_ALL
@@ -150,9 +150,9 @@ func (r *reader) ourChildren() []int {
 		return nil // which is mostly so, and costs little to know
 	}
 	self := os.Getpid()
-	pids, err := r.children(self, 2, nil)
+	pids, err := r.listChildren(self, 2, nil)
 	if err != nil {
-		for _, s := range r.everybody() {
+		for _, s := range r.allProcesses() {
 			if s.ppid == self {
 				pids = append(pids, s.pid)
 			}
@@ -161,28 +161,28 @@ func (r *reader) ourChildren() []int {
 	return pids
 }
 
-// everybody reads all of /proc: for kernels that do not list children.
-func (r *reader) everybody() []stat {
+// allProcesses reads all of /proc: for kernels that do not list children.
+func (r *reader) allProcesses() []stat {
 	pids, _ := numbersIn("/proc") // without /proc nothing works, and that is said elsewhere
 	var list []stat
 	for _, pid := range pids {
-		if s, err := r.stat(pid); err == nil {
+		if s, err := r.readStat(pid); err == nil {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// orphan reports whether a child of ours was once somebody else's, or at least
+// isOrphan reports whether a child of ours was once somebody else's, or at least
 // is waited for by nobody. Programs are started in sessions of their own and
 // cannot come back into ours, so what is in ours was forked by us.
-func orphan(s stat) bool {
+func isOrphan(s stat) bool {
 	if s.session == ourSession() {
 		return false
 	}
-	known.Lock()
-	defer known.Unlock()
-	return known.roots[s.pid] == nil
+	ownChildren.Lock()
+	defer ownChildren.Unlock()
+	return ownChildren.roots[s.pid] == nil
 }
 
 func ourSession() int {
@@ -193,21 +193,21 @@ func ourSession() int {
 	return sid
 }
 
-// owner is the tree that an orphan belongs to: one that knew it, one whose
+// ownerOf is the tree that an orphan belongs to: one that knew it, one whose
 // session it is in, one whose mark it carries, or else the only one there is.
-func (r *reader) owner(s stat) *Tree {
-	known.Lock()
-	trees := make([]*Tree, 0, len(known.trees))
-	for _, t := range known.trees {
+func (r *reader) ownerOf(s stat) *Tree {
+	ownChildren.Lock()
+	trees := make([]*Tree, 0, len(ownChildren.trees))
+	for _, t := range ownChildren.trees {
 		trees = append(trees, t)
 	}
-	known.Unlock()
+	ownChildren.Unlock()
 	for _, t := range trees {
-		if t.knows(s) {
+		if t.isMember(s) {
 			return t
 		}
 	}
-	if mark, ok := r.mark(s.pid); ok {
+	if mark, ok := r.readMark(s.pid); ok {
 		for _, t := range trees {
 			if t.mark == mark {
 				return t
@@ -221,9 +221,9 @@ func (r *reader) owner(s stat) *Tree {
 	return nil
 }
 
-// mark reads the mark in a process's environment.
-func (r *reader) mark(pid int) (string, bool) {
-	env, err := r.file(procPath(pid, "environ"))
+// readMark reads the mark in a process's environment.
+func (r *reader) readMark(pid int) (string, bool) {
+	env, err := r.readFile(procPath(pid, "environ"))
 	if err != nil {
 		return "", false
 	}
@@ -253,8 +253,8 @@ func withMark(env []string, mark string) []string {
 	return append(env, Variable+"="+mark)
 }
 
-// wait reaps a child that is dead.
-func wait(pid int) (unix.WaitStatus, unix.Rusage, bool) {
+// reapChild reaps a child that is dead.
+func reapChild(pid int) (unix.WaitStatus, unix.Rusage, bool) {
 	var ws unix.WaitStatus
 	var ru unix.Rusage
 	for {
@@ -285,18 +285,18 @@ func (t *Tree) StartCommand(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	t.root(cmd.Process.Pid, elsewhere)
+	t.addRoot(cmd.Process.Pid, elsewhere)
 	return nil
 }
 
-// Adopt counts a child of this process that somebody else started, and waits
+// AdoptChild counts a child of this process that somebody else started, and waits
 // for, as part of the tree, with all that it starts. It needs no such call if
 // it carries the mark and is in a session of its own.
-func (t *Tree) Adopt(pid int) error {
+func (t *Tree) AdoptChild(pid int) error {
 	var r reader
-	if s, err := r.stat(pid); err != nil || s.ppid != os.Getpid() {
+	if s, err := r.readStat(pid); err != nil || s.ppid != os.Getpid() {
 		return fmt.Errorf("process %d is not a child of this one", pid)
 	}
-	t.root(pid, elsewhere)
+	t.addRoot(pid, elsewhere)
 	return nil
 }

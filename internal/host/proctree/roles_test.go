@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		time.Sleep(5 * time.Millisecond) // the reaper comes after the test
 	}
 	for _, pid := range r.ourChildren() {
-		s, _ := r.stat(pid)
+		s, _ := r.readStat(pid)
 		fmt.Printf("the tests left process %d (%s, %c) behind\n", pid, s.comm, s.state)
 		code = 1
 	}
@@ -112,7 +112,7 @@ func init() {
 			}
 		},
 		"launcher": func(args []string) { // MARK: start a program and wait to be killed
-			t := Of(args[0])
+			t := TreeOf(args[0])
 			p, err := t.Start(Spec{Argv: []string{"/proc/self/exe", "sleep"}, Dir: "/"})
 			fmt.Println(p.Pid, err)
 			time.Sleep(time.Hour)
@@ -123,7 +123,7 @@ func init() {
 				syscall.Setgid(65534)
 				syscall.Setuid(65534)
 			}
-			t := Of(args[0])
+			t := TreeOf(args[0])
 			s := Spec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 100 & done; wait"}, Dir: "/", Stdout: os.Stdout, Stderr: os.Stderr}
 			s.Limits.Processes = 5
 			p, err := t.Start(s)
@@ -132,8 +132,8 @@ func init() {
 				return
 			}
 			<-p.Done()
-			fmt.Println("exit", p.Exit().Code)
-			t.Kill(background, 0)
+			fmt.Println("exit", p.ExitStatus().Code)
+			t.KillAll(background, 0)
 		},
 		"name": func(args []string) { // NAME: take it, then sleep
 			unix.Prctl(unix.PR_SET_NAME, uintptrOf(args[0]), 0, 0, 0)
@@ -205,12 +205,12 @@ func reported(t *testing.T, file string) (sum time.Duration, n int) {
 func newTree(t testing.TB) *Tree {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "-", "=", "-").Replace(t.Name())
-	tree := Of(fmt.Sprintf("test-%d-%s", os.Getpid(), name))
+	tree := TreeOf(fmt.Sprintf("test-%d-%s", os.Getpid(), name))
 	t.Cleanup(func() {
-		if err := tree.Kill(background, 0); err != nil {
+		if err := tree.KillAll(background, 0); err != nil {
 			t.Error(err)
 		}
-		if pids, err := Leftovers(tree.mark); err != nil || len(pids) > 0 {
+		if pids, err := MarkedProcesses(tree.mark); err != nil || len(pids) > 0 {
 			t.Errorf("left behind: %v, %v", pids, err)
 		}
 		tree.Close()
@@ -263,7 +263,7 @@ func startReady(t testing.TB, tree *Tree, s Spec) *Process {
 
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	now := clock.Real()
+	now := clock.RealClock()
 	for began := now(); !ok(); {
 		if now.Since(began) > time.Minute {
 			t.Fatalf("waited in vain for %s", what)
@@ -279,7 +279,7 @@ func ended(t testing.TB, p *Process) Exit {
 	case <-time.After(time.Minute):
 		t.Fatal("the program does not end")
 	}
-	return p.Exit()
+	return p.ExitStatus()
 }
 
 func writeFile(t testing.TB, dir, name, text string, mode os.FileMode) string {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends a signal to every process of the tree.
-func (t *Tree) Signal(sig syscall.Signal) {
+// SignalAll sends a signal to every process of the tree.
+func (t *Tree) SignalAll(sig syscall.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(true)
+	t.updateMembers(true)
 	for _, m := range t.members {
-		if !m.zombie() {
-			t.read.signal(m.pid, m.start, sig) //nolint:errcheck // who cannot be signalled is told of when killing fails
+		if !m.isZombie() {
+			t.read.sendSignal(m.pid, m.start, sig) //nolint:errcheck // who cannot be signalled is told of when killing fails
 		}
 	}
 }
@@ -29,24 +29,24 @@ func (t *Tree) Signal(sig syscall.Signal) {
 func (t *Tree) SignalHandlers(sig syscall.Signal) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(true)
+	t.updateMembers(true)
 	handles := map[*member]bool{}
 	sent := 0
 	var errs []error
 	for _, m := range t.members { // parents first
-		if m.zombie() {
+		if m.isZombie() {
 			continue
 		}
 		if m.parent != nil && handles[m.parent] {
 			handles[m] = true
 			continue
 		}
-		status, err := t.read.file(procPath(m.pid, "status"))
-		if err != nil || !handled(status, sig) {
+		status, err := t.read.readFile(procPath(m.pid, "status"))
+		if err != nil || !handlesSignal(status, sig) {
 			continue
 		}
 		handles[m] = true
-		switch err := t.read.signal(m.pid, m.start, sig); {
+		switch err := t.read.sendSignal(m.pid, m.start, sig); {
 		case err == nil:
 			sent++
 		case !errors.Is(err, unix.ESRCH):
@@ -56,10 +56,10 @@ func (t *Tree) SignalHandlers(sig syscall.Signal) (int, error) {
 	return sent, errors.Join(errs...)
 }
 
-// handled reads in /proc/PID/status whether a process has a handler for a
+// handlesSignal reads in /proc/PID/status whether a process has a handler for a
 // signal, or blocks it as who waits for signals does. Who blocks nearly all does
 // so for a moment, while it forks.
-func handled(status []byte, sig syscall.Signal) bool {
+func handlesSignal(status []byte, sig syscall.Signal) bool {
 	if sig <= 0 || sig > 64 {
 		return false
 	}

@@ -25,12 +25,12 @@ type stat struct {
 	rss     int64  // pages
 }
 
-// zombie reports whether it has ended and was not waited for yet. With threads
+// isZombie reports whether it has ended and was not waited for yet. With threads
 // left it has not: only its first thread has.
-func (s *stat) zombie() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
+func (s *stat) isZombie() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
-// still reports whether it does not run until it is told to.
-func (s *stat) still() bool { return s.state == 'T' || s.state == 't' || s.zombie() }
+// isStill reports whether it does not run until it is told to.
+func (s *stat) isStill() bool { return s.state == 'T' || s.state == 't' || s.isZombie() }
 
 var errStat = errors.New("not a line of /proc/PID/stat")
 
@@ -44,28 +44,28 @@ func parseStat(line []byte, withName bool) (stat, error) {
 		return s, errStat
 	}
 	head := fields{rest: line[:open]}
-	s.pid = int(head.number())
+	s.pid = int(head.nextNumber())
 	if withName {
 		s.comm = string(line[open+1 : end])
 	}
 	f := fields{rest: line[end+1:]}
-	if state := f.next(); len(state) == 1 {
+	if state := f.nextField(); len(state) == 1 {
 		s.state = state[0]
 	} else {
 		return s, errStat
 	}
-	s.ppid = int(f.number())
-	s.pgrp = int(f.number())
-	s.session = int(f.number())
-	f.skip(7) // tty_nr tpgid flags minflt cminflt majflt cmajflt
-	s.own = f.ticks() + f.ticks()
-	s.kids = f.ticks() + f.ticks()
-	f.skip(2) // priority nice
-	s.threads = int(f.number())
-	f.skip(1) // itrealvalue
-	s.start = uint64(f.number())
-	f.skip(1) // vsize
-	s.rss = f.number()
+	s.ppid = int(f.nextNumber())
+	s.pgrp = int(f.nextNumber())
+	s.session = int(f.nextNumber())
+	f.skipFields(7) // tty_nr tpgid flags minflt cminflt majflt cmajflt
+	s.own = f.nextTicks() + f.nextTicks()
+	s.kids = f.nextTicks() + f.nextTicks()
+	f.skipFields(2) // priority nice
+	s.threads = int(f.nextNumber())
+	f.skipFields(1) // itrealvalue
+	s.start = uint64(f.nextNumber())
+	f.skipFields(1) // vsize
+	s.rss = f.nextNumber()
 	if head.bad || f.bad || s.pid <= 0 {
 		return s, errStat
 	}
@@ -76,8 +76,8 @@ func parseStat(line []byte, withName bool) (stat, error) {
 // ran on last.
 func parseProcessor(line []byte) (int, bool) {
 	f := fields{rest: line[bytes.LastIndexByte(line, ')')+1:]}
-	f.skip(36) // state to exit_signal
-	cpu := f.number()
+	f.skipFields(36) // state to exit_signal
+	cpu := f.nextNumber()
 	return int(cpu), !f.bad && cpu >= 0
 }
 
@@ -87,7 +87,7 @@ type ioCount struct {
 	read, written, diskRead, diskWritten int64
 }
 
-func (a ioCount) plus(b ioCount) ioCount {
+func (a ioCount) addCount(b ioCount) ioCount {
 	return ioCount{a.read + b.read, a.written + b.written, a.diskRead + b.diskRead, a.diskWritten + b.diskWritten}
 }
 
@@ -110,7 +110,7 @@ func parseIO(text []byte) ioCount {
 			continue
 		}
 		f := fields{rest: line[i+1:]}
-		n := f.number()
+		n := f.nextNumber()
 		if f.bad {
 			continue
 		}
@@ -151,7 +151,7 @@ type fields struct {
 	bad  bool
 }
 
-func (f *fields) next() []byte {
+func (f *fields) nextField() []byte {
 	i := 0
 	for i < len(f.rest) && (f.rest[i] == ' ' || f.rest[i] == '\t' || f.rest[i] == '\n') {
 		i++
@@ -165,17 +165,17 @@ func (f *fields) next() []byte {
 	return word
 }
 
-func (f *fields) skip(n int) {
+func (f *fields) skipFields(n int) {
 	for range n {
-		f.next()
+		f.nextField()
 	}
 }
 
 // maxNumber keeps sums of what /proc says far from overflow.
 const maxNumber = 1 << 52
 
-func (f *fields) number() int64 {
-	word := f.next()
+func (f *fields) nextNumber() int64 {
+	word := f.nextField()
 	negative := len(word) > 0 && word[0] == '-'
 	if negative {
 		word = word[1:]
@@ -200,21 +200,21 @@ func (f *fields) number() int64 {
 	return n
 }
 
-// ticks is a number of ticks; what goes below zero in some kernels is zero.
-func (f *fields) ticks() time.Duration {
-	return time.Duration(min(max(f.number(), 0), maxNumber/int64(tick))) * tick
+// nextTicks is a number of ticks; what goes below zero in some kernels is zero.
+func (f *fields) nextTicks() time.Duration {
+	return time.Duration(min(max(f.nextNumber(), 0), maxNumber/int64(tick))) * tick
 }
 
 // parsePids reads a list of process numbers, as in /proc/PID/task/TID/children.
 func parsePids(text []byte, into []int) []int {
 	f := fields{rest: text}
 	for {
-		word := f.next()
+		word := f.nextField()
 		if len(word) == 0 {
 			return into
 		}
 		n := fields{rest: word}
-		if pid := n.number(); !n.bad && pid > 0 && pid < maxNumber {
+		if pid := n.nextNumber(); !n.bad && pid > 0 && pid < maxNumber {
 			into = append(into, int(pid))
 		}
 	}

@@ -29,7 +29,7 @@ func TestALineOfStatIsRead(t *testing.T) {
 		t.Errorf("processor %d (%v), want 5", cpu, ok)
 	}
 	var r reader
-	own, err := r.stat(os.Getpid())
+	own, err := r.readStat(os.Getpid())
 	if err != nil || own.pid != os.Getpid() || own.ppid != os.Getppid() || own.threads < 2 || own.rss < 100 {
 		t.Errorf("we are %+v, %v", own, err)
 	}
@@ -77,7 +77,7 @@ func FuzzStat(f *testing.F) {
 			t.Errorf("%q: processor %d", any, cpu)
 		}
 		io := parseIO(any)
-		if sum := io.plus(io); io.read >= 0 && sum.read < io.read {
+		if sum := io.addCount(io); io.read >= 0 && sum.read < io.read {
 			t.Errorf("%q: %+v", any, io)
 		}
 		for _, pid := range parsePids(any, nil) {
@@ -87,6 +87,6 @@ func FuzzStat(f *testing.F) {
 		}
 		findMark(any)
 		afterKey(any, "voluntary_ctxt_switches")
-		handled(any, 10)
+		handlesSignal(any, 10)
 	})
 }

@@ -44,47 +44,47 @@ type Tree struct {
 type waiter int
 
 const (
-	nobody    waiter = iota // it is an orphan: the reaper
-	here                    // the Process that Start returned
-	elsewhere               // whoever started it
+	nobody     waiter = iota // it is an orphan: the reaper
+	waitedHere               // the Process that Start returned
+	elsewhere                // whoever started it
 )
 
 // member is a process of the tree.
 type member struct {
 	stat
 	cpu     time.Duration // its own
-	asked   time.Duration // cpu when Processor was last asked
+	asked   time.Duration // cpu when BusiestProcessor was last asked
 	seen    time.Duration // kids when it was last settled
 	io      ioCount
 	parent  *member // in the tree, when last seen
 	statFD  int     // open files, or -1
 	ioFD    int
 	schedFD int
-	stopped bool // by Stop
+	stopped bool // by StopAll
 	adopted bool // it was another's child before it was ours
 }
 
-// Of is the Tree of the attempt with that mark: always the same one in this
+// TreeOf is the Tree of the attempt with that mark: always the same one in this
 // process, until it is closed.
-func Of(mark string) *Tree {
-	known.Lock()
-	defer known.Unlock()
-	t := known.trees[mark]
+func TreeOf(mark string) *Tree {
+	ownChildren.Lock()
+	defer ownChildren.Unlock()
+	t := ownChildren.trees[mark]
 	if t == nil {
 		t = &Tree{mark: mark, byPid: map[int]*member{}, roots: map[int]waiter{}, sessions: map[int]bool{},
 			loadavg: -1, changed: make(chan struct{})}
-		known.trees[mark] = t
+		ownChildren.trees[mark] = t
 	}
 	return t
 }
 
 // Close forgets the tree. It ends nothing; what was used can still be asked for.
 func (t *Tree) Close() {
-	known.Lock()
-	if known.trees[t.mark] == t {
-		delete(known.trees, t.mark)
+	ownChildren.Lock()
+	if ownChildren.trees[t.mark] == t {
+		delete(ownChildren.trees, t.mark)
 	}
-	known.Unlock()
+	ownChildren.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.members {
@@ -104,17 +104,17 @@ func (t *Tree) UseCgroup(g *cgroup.Group) {
 	defer t.mu.Unlock()
 	t.group, t.before = g, 0
 	if g != nil {
-		if cpu, err := g.CPU(); err == nil {
+		if cpu, err := g.UsedCPU(); err == nil {
 			t.before = cpu - t.usage.CPU
 		}
 	}
 }
 
-// root notes a child of this process that somebody waits for.
-func (t *Tree) root(pid int, w waiter) {
-	known.Lock()
-	known.roots[pid] = t
-	known.Unlock()
+// addRoot notes a child of this process that somebody waits for.
+func (t *Tree) addRoot(pid int, w waiter) {
+	ownChildren.Lock()
+	ownChildren.roots[pid] = t
+	ownChildren.Unlock()
 	t.mu.Lock()
 	t.roots[pid] = w
 	t.lastPid = ""
@@ -124,18 +124,18 @@ func (t *Tree) root(pid int, w waiter) {
 	t.mu.Unlock()
 }
 
-// unroot forgets such a child.
-func (t *Tree) unroot(pid int) {
-	known.Lock()
-	if known.roots[pid] == t {
-		delete(known.roots, pid)
+// removeRoot forgets such a child.
+func (t *Tree) removeRoot(pid int) {
+	ownChildren.Lock()
+	if ownChildren.roots[pid] == t {
+		delete(ownChildren.roots, pid)
 	}
-	known.Unlock()
+	ownChildren.Unlock()
 	delete(t.roots, pid)
 }
 
-// knows reports whether a process belongs to the tree for certain.
-func (t *Tree) knows(s stat) bool {
+// isMember reports whether a process belongs to the tree for certain.
+func (t *Tree) isMember(s stat) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.knowsLocked(s)
@@ -146,8 +146,8 @@ func (t *Tree) knowsLocked(s stat) bool {
 	return m != nil && m.start == s.start || t.sessions[s.session]
 }
 
-// adopted reports whether a child of ours is known to have been another's.
-func (t *Tree) adopted(s stat) bool {
+// wasAdopted reports whether a child of ours is known to have been another's.
+func (t *Tree) wasAdopted(s stat) bool {
 	if t == nil {
 		return false
 	}
@@ -157,28 +157,28 @@ func (t *Tree) adopted(s stat) bool {
 	return m != nil && m.start == s.start && m.adopted
 }
 
-// Pids lists the processes of the tree that live, parents before children.
-func (t *Tree) Pids() []int {
+// LivePids lists the processes of the tree that live, parents before children.
+func (t *Tree) LivePids() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(true)
+	t.updateMembers(true)
 	pids := make([]int, 0, len(t.members))
 	for _, m := range t.members {
-		if !m.zombie() {
+		if !m.isZombie() {
 			pids = append(pids, m.pid)
 		}
 	}
 	return pids
 }
 
-// Wait returns when no process of the tree is left.
-func (t *Tree) Wait(ctx context.Context) error {
+// WaitEmpty returns when no process of the tree is left.
+func (t *Tree) WaitEmpty(ctx context.Context) error {
 	pause := 10 * time.Millisecond
 	for {
 		t.mu.Lock()
 		changed := t.changed
 		t.mu.Unlock()
-		if t.empty() {
+		if t.isEmpty() {
 			return nil
 		}
 		timer := time.NewTimer(pause)
@@ -194,14 +194,14 @@ func (t *Tree) Wait(ctx context.Context) error {
 	}
 }
 
-// empty reports whether no process is left; the dead may still have to be
+// isEmpty reports whether no process is left; the dead may still have to be
 // waited for. Whoever of the tree has no parent in it is a child of ours, so
 // those are all that need be looked at. But one that was listed and is found
 // dead may have had a child after the listing, which is ours by then: only when
 // nobody has died since the last look there is nobody. Of an orphan that may be
 // ours or another tree's that becomes clear in a moment; if it does not, as with
 // one that we may not look at, it is taken for another's.
-func (t *Tree) empty() bool {
+func (t *Tree) isEmpty() bool {
 	forking.RLock() // a child that is reaped while the kernel lists them may hide another
 	defer forking.RUnlock()
 	t.mu.Lock()
@@ -211,7 +211,7 @@ func (t *Tree) empty() bool {
 		fresh := false
 		list, sure := t.ourOwn()
 		for _, s := range list {
-			if !s.zombie() || t.roots[s.pid] == here {
+			if !s.isZombie() || t.roots[s.pid] == waitedHere {
 				t.doubt = time.Time{}
 				return false
 			}
@@ -226,10 +226,10 @@ func (t *Tree) empty() bool {
 			t.doubt = time.Time{}
 			return true
 		case t.doubt.IsZero():
-			t.doubt = clock.Real()()
+			t.doubt = clock.RealClock()()
 			return false
 		default:
-			return clock.Real().Since(t.doubt) > leaveFor
+			return clock.RealClock().Since(t.doubt) > orphanGrace
 		}
 	}
 	return false
@@ -249,10 +249,10 @@ func (t *Tree) ourOwn() (list []stat, sure bool) {
 		if slices.ContainsFunc(list, func(s stat) bool { return s.pid == pid }) {
 			continue
 		}
-		if s, err := t.read.stat(pid); err == nil && s.ppid == os.Getpid() {
+		if s, err := t.read.readStat(pid); err == nil && s.ppid == os.Getpid() {
 			list = append(list, s)
 		} else if waiter == elsewhere {
-			t.unroot(pid) // who waits for it does not tell us
+			t.removeRoot(pid) // who waits for it does not tell us
 		}
 	}
 	return list, sure
@@ -264,15 +264,15 @@ func (t *Tree) ourOwn() (list []stat, sure bool) {
 func (t *Tree) listOwn() (list []stat, sure bool) {
 	sure = true
 	for _, pid := range t.read.ourChildren() {
-		s, err := t.read.stat(pid)
+		s, err := t.read.readStat(pid)
 		if err != nil {
 			sure = false
 			continue
 		}
 		ours := t.roots[pid] != nobody
-		if !ours && orphan(s) {
+		if !ours && isOrphan(s) {
 			if ours = t.knowsLocked(s); !ours {
-				claimed, certain := t.claims(s)
+				claimed, certain := t.claimsOrphan(s)
 				ours, sure = claimed, sure && certain
 			}
 		}
@@ -286,20 +286,20 @@ func (t *Tree) listOwn() (list []stat, sure bool) {
 	return list, sure
 }
 
-// claims decides whether an orphan that no tree knows yet is ours. While a
+// claimsOrphan decides whether an orphan that no tree knows yet is ours. While a
 // process executes a program it has no environment.
-func (t *Tree) claims(s stat) (ours, certain bool) {
-	known.Lock()
-	defer known.Unlock()
-	if mark, ok := t.read.mark(s.pid); ok {
+func (t *Tree) claimsOrphan(s stat) (ours, certain bool) {
+	ownChildren.Lock()
+	defer ownChildren.Unlock()
+	if mark, ok := t.read.readMark(s.pid); ok {
 		return mark == t.mark, true
 	}
-	ours = len(known.trees) == 1 && known.trees[t.mark] == t
-	return ours, ours || s.zombie()
+	ours = len(ownChildren.trees) == 1 && ownChildren.trees[t.mark] == t
+	return ours, ours || s.isZombie()
 }
 
-// tell wakes those who wait for a change.
-func (t *Tree) tell() {
+// wakeWaiters wakes those who wait for a change.
+func (t *Tree) wakeWaiters() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }

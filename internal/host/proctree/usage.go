@@ -18,7 +18,7 @@ type Usage struct {
 	Ran         time.Duration // CPU time of the threads that could be asked how long they were delayed,
 	Delayed     time.Duration // and how long these were ready to run but had no processor
 	Memory      int64         // resident now; what processes share counts for each
-	Peak        int64         // the most that Memory has been at a call, or that one process had
+	Peak        int64         // the most that ProportionalMemory has been at a call, or that one process had
 	Read        int64         // bytes read by system calls, from files, pipes and sockets
 	Written     int64
 	DiskRead    int64 // bytes that storage had to deliver
@@ -29,46 +29,46 @@ type Usage struct {
 }
 
 const (
-	keepFiles  = 128 // files of /proc held open for each tree
-	lookAgain  = 16  // calls after which children are listed even if nothing seems to have been forked
-	lookSwitch = 5   // calls after which context switches are counted again
-	mostTasks  = 256 // threads whose context switches are looked up
+	maxOpenFiles   = 128 // files of /proc held open for each tree
+	relistInterval = 16  // calls after which children are listed even if nothing seems to have been forked
+	switchInterval = 5   // calls after which context switches are counted again
+	maxTasks       = 256 // threads whose context switches are looked up
 )
 
 var pageSize = int64(os.Getpagesize())
 
-// Usage reads what the tree uses. Processor time and bytes never go down.
+// ReadUsage reads what the tree uses. Processor time and bytes never go down.
 //
 // The time of a process that has ended is in its parent's count of waited-for
 // children, or was told to us when we reaped it. Only what a process used
 // after the last call is lost, and only if its parent does not wait for its
 // children (SIGCHLD ignored).
-func (t *Tree) Usage() Usage {
+func (t *Tree) ReadUsage() Usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.look(false)
+	t.updateMembers(false)
 	u := Usage{CPU: t.dead, Switches: t.usage.Switches}
 	io := t.deadIO
 	for _, m := range t.members {
 		u.CPU += m.cpu + m.kids
-		io = io.plus(m.io)
-		if !m.zombie() {
+		io = io.addCount(m.io)
+		if !m.isZombie() {
 			u.Processes++
 			u.Threads += m.threads
 			u.Memory += m.rss * pageSize
 		}
 	}
 	if t.group != nil {
-		if cpu, err := t.group.CPU(); err == nil {
+		if cpu, err := t.group.UsedCPU(); err == nil {
 			u.CPU = cpu - t.before
 		}
 	}
-	now := clock.Real()()
+	now := clock.RealClock()()
 	t.addDelays(now.Sub(t.askedAt))
 	t.askedAt = now
 	u.Ran, u.Delayed = t.sched.ran, t.sched.delayed
-	if t.looks%lookSwitch == 1 {
-		u.Switches = t.switches()
+	if t.looks%switchInterval == 1 {
+		u.Switches = t.contextSwitches()
 	}
 	t.peak = max(t.peak, u.Memory)
 	u.CPU, u.Peak = max(u.CPU, t.usage.CPU), t.peak
@@ -78,27 +78,27 @@ func (t *Tree) Usage() Usage {
 	return u
 }
 
-// look brings the members up to date: what those we know have used, which are
+// updateMembers brings the members up to date: what those we know have used, which are
 // gone, and, if anything was forked or sure is asked for, who is new.
-func (t *Tree) look(sure bool) {
+func (t *Tree) updateMembers(sure bool) {
 	t.looks++
 	var gone []*member
 	for range 3 { // until nobody goes while we look, so that nobody's time is counted twice
-		lost := t.refresh()
+		lost := t.refreshMembers()
 		gone = append(gone, lost...)
 		if len(lost) == 0 {
 			break
 		}
 	}
-	t.settle(gone)
-	if forked := t.forked(); forked || sure || t.looks%lookAgain == 0 {
-		t.discover()
+	t.settleGone(gone)
+	if forked := t.hasForked(); forked || sure || t.looks%relistInterval == 0 {
+		t.discoverNew()
 	}
 }
 
-// forked reports whether any process or thread may have been made on this
+// hasForked reports whether any process or thread may have been made on this
 // machine since it was last asked: then the youngest is another one.
-func (t *Tree) forked() bool {
+func (t *Tree) hasForked() bool {
 	if t.loadavg < 0 {
 		fd, err := openProc("/proc/loadavg")
 		if err != nil {
@@ -106,7 +106,7 @@ func (t *Tree) forked() bool {
 		}
 		t.loadavg = fd
 	}
-	text, err := t.read.at(t.loadavg)
+	text, err := t.read.readAt(t.loadavg)
 	if err != nil {
 		return true
 	}
@@ -118,14 +118,14 @@ func (t *Tree) forked() bool {
 	return true
 }
 
-// refresh reads the members again, parents before children: a child that is
+// refreshMembers reads the members again, parents before children: a child that is
 // waited for in between is then missed for now, not counted twice. It returns
 // those that are gone.
-func (t *Tree) refresh() []*member {
+func (t *Tree) refreshMembers() []*member {
 	var gone []*member
 	stay := t.members[:0]
 	for _, m := range t.members {
-		if t.update(m) {
+		if t.updateMember(m) {
 			stay = append(stay, m)
 			continue
 		}
@@ -140,8 +140,8 @@ func (t *Tree) refresh() []*member {
 	return gone
 }
 
-// update reads one member again; false if it is gone.
-func (t *Tree) update(m *member) bool {
+// updateMember reads one member again; false if it is gone.
+func (t *Tree) updateMember(m *member) bool {
 	text, err := t.readKept(&m.statFD, m.pid, "stat")
 	if err != nil {
 		return false
@@ -153,7 +153,7 @@ func (t *Tree) update(m *member) bool {
 	if s.comm == "" {
 		s.comm = m.comm
 	}
-	if s.state == 'Z' && !s.zombie() {
+	if s.state == 'Z' && !s.isZombie() {
 		s.state = t.read.stateOf(m.pid)
 	}
 	if s.ppid != m.ppid {
@@ -177,25 +177,25 @@ func (t *Tree) update(m *member) bool {
 // long as there are not too many.
 func (t *Tree) readKept(fd *int, pid int, name string) ([]byte, error) {
 	if *fd >= 0 {
-		return t.read.at(*fd)
+		return t.read.readAt(*fd)
 	}
 	opened, err := openProc(procPath(pid, name))
 	if err != nil {
 		return nil, err
 	}
-	if t.fds < keepFiles {
+	if t.fds < maxOpenFiles {
 		*fd = opened
 		t.fds++
-		return t.read.at(opened)
+		return t.read.readAt(opened)
 	}
 	defer closeFD(opened)
-	return t.read.at(opened)
+	return t.read.readAt(opened)
 }
 
-// settle accounts for members that are gone. What they had used should have
+// settleGone accounts for members that are gone. What they had used should have
 // gone to the nearest ancestor that lives, or to us; what did not get there is
 // kept as it was last seen.
-func (t *Tree) settle(gone []*member) {
+func (t *Tree) settleGone(gone []*member) {
 	missing := map[*member][]*member{}
 	for _, m := range gone {
 		a := m.parent
@@ -209,7 +209,7 @@ func (t *Tree) settle(gone []*member) {
 		var io ioCount
 		for _, m := range list {
 			want += m.cpu + m.kids
-			io = io.plus(m.io)
+			io = io.addCount(m.io)
 		}
 		if a != nil {
 			came = a.kids - a.seen
@@ -218,7 +218,7 @@ func (t *Tree) settle(gone []*member) {
 		// system time.
 		if came+2*tick*time.Duration(len(list)) < want || came == 0 {
 			t.dead += want - came
-			t.deadIO = t.deadIO.plus(io)
+			t.deadIO = t.deadIO.addCount(io)
 		}
 	}
 	for _, m := range t.members {
@@ -226,54 +226,54 @@ func (t *Tree) settle(gone []*member) {
 	}
 }
 
-// discover finds processes that are new. Those we know need not be found
+// discoverNew finds processes that are new. Those we know need not be found
 // again.
-func (t *Tree) discover() {
+func (t *Tree) discoverNew() {
 	own, _ := t.ourOwn()
 	for _, s := range own {
-		t.add(s, nil)
+		t.addMember(s, nil)
 	}
-	kids := t.kin()
+	kids := t.childLister()
 	// The list grows while it is gone through.
 	for i := 0; i < len(t.members); i++ {
 		m := t.members[i]
-		if m.zombie() {
+		if m.isZombie() {
 			continue
 		}
 		for _, pid := range kids(m.pid, m.threads) {
 			if t.byPid[pid] != nil {
 				continue
 			}
-			if s, err := t.read.stat(pid); err == nil && (s.ppid == m.pid || t.byPid[s.ppid] != nil) {
-				t.add(s, m)
+			if s, err := t.read.readStat(pid); err == nil && (s.ppid == m.pid || t.byPid[s.ppid] != nil) {
+				t.addMember(s, m)
 			}
 		}
 	}
 }
 
-// kin is a function that lists children.
-func (t *Tree) kin() func(pid, threads int) []int {
+// childLister is a function that lists children.
+func (t *Tree) childLister() func(pid, threads int) []int {
 	var list []int
-	if _, err := t.read.children(os.Getpid(), 1, nil); err == nil {
+	if _, err := t.read.listChildren(os.Getpid(), 1, nil); err == nil {
 		return func(pid, threads int) []int {
-			list, _ = t.read.children(pid, threads, list[:0]) // gone meanwhile: no children
+			list, _ = t.read.listChildren(pid, threads, list[:0]) // gone meanwhile: no children
 			return list
 		}
 	}
 	of := map[int][]int{}
-	for _, s := range t.read.everybody() {
+	for _, s := range t.read.allProcesses() {
 		of[s.ppid] = append(of[s.ppid], s.pid)
 	}
 	return func(pid, _ int) []int { return of[pid] }
 }
 
-// add takes a process into the tree unless it is there.
-func (t *Tree) add(s stat, parent *member) {
+// addMember takes a process into the tree unless it is there.
+func (t *Tree) addMember(s stat, parent *member) {
 	if m := t.byPid[s.pid]; m != nil && m.start == s.start {
 		return
 	}
 	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1, schedFD: -1, adopted: parent != nil}
-	if !t.update(m) {
+	if !t.updateMember(m) {
 		t.closeFiles(m)
 		return
 	}
@@ -283,8 +283,8 @@ func (t *Tree) add(s stat, parent *member) {
 	t.byPid[m.pid] = m
 }
 
-// switches counts the voluntary context switches of all threads.
-func (t *Tree) switches() int64 {
+// contextSwitches counts the voluntary context switches of all threads.
+func (t *Tree) contextSwitches() int64 {
 	var sum int64
 	tasks := 0
 	for _, m := range t.members {
@@ -293,41 +293,41 @@ func (t *Tree) switches() int64 {
 			tids, _ = numbersIn(procPath(m.pid, "task")) // gone meanwhile: nothing to count
 		}
 		for _, tid := range tids {
-			if tasks++; tasks > mostTasks {
+			if tasks++; tasks > maxTasks {
 				return sum
 			}
-			text, err := t.read.file(procPath(m.pid, "task/") + strconv.Itoa(tid) + "/status")
+			text, err := t.read.readFile(procPath(m.pid, "task/") + strconv.Itoa(tid) + "/status")
 			if err != nil {
 				continue
 			}
 			if v, ok := afterKey(text, "voluntary_ctxt_switches"); ok {
 				f := fields{rest: v}
-				sum += f.number()
+				sum += f.nextNumber()
 			}
 		}
 	}
 	return sum
 }
 
-// bury reaps a dead child of ours that belongs to the tree and keeps what it
+// reapMember reaps a dead child of ours that belongs to the tree and keeps what it
 // has used. It says how it ended.
-func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
+func (t *Tree) reapMember(pid int) (unix.WaitStatus, time.Duration, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.byPid[pid]
 	if m != nil && slices.ContainsFunc(t.members, func(other *member) bool { return other.parent == m }) {
 		// While it is still there, find out which of its children it had
 		// waited for.
-		t.settle(t.refresh())
+		t.settleGone(t.refreshMembers())
 	}
 	var io ioCount
-	if text, err := t.read.file(procPath(pid, "io")); err == nil {
+	if text, err := t.read.readFile(procPath(pid, "io")); err == nil {
 		io = parseIO(text)
 	} else if m != nil {
 		io = m.io
 	}
-	t.unroot(pid)
-	ws, ru, ok := wait(pid)
+	t.removeRoot(pid)
+	ws, ru, ok := reapChild(pid)
 	if m = t.byPid[pid]; m != nil {
 		t.closeFiles(m)
 		delete(t.byPid, pid)
@@ -347,25 +347,25 @@ func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
 	if ok {
 		t.peak = max(t.peak, ru.Maxrss<<10) // of it and all that it waited for, the largest
 		t.dead += used
-		t.deadIO = t.deadIO.plus(io)
+		t.deadIO = t.deadIO.addCount(io)
 	}
-	t.tell()
+	t.wakeWaiters()
 	return ws, used, ok
 }
 
-// mostRunning is how many threads of a process are looked at to find one that runs.
-const mostRunning = 32
+// maxThreadsChecked is how many threads of a process are looked at to find one that runs.
+const maxThreadsChecked = 32
 
-// Processor is one that the tree runs on: that of the process which used the most
+// BusiestProcessor is one that the tree runs on: that of the process which used the most
 // since this was last asked; if it has several threads, of one that runs right
 // now. False if there is none, or it cannot be told.
-func (t *Tree) Processor() (int, bool) {
+func (t *Tree) BusiestProcessor() (int, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var busiest *member
 	most := time.Duration(-1)
 	for _, m := range t.members {
-		if did := m.cpu - m.asked; !m.zombie() && did > most {
+		if did := m.cpu - m.asked; !m.isZombie() && did > most {
 			busiest, most = m, did
 		}
 		m.asked = m.cpu
@@ -381,8 +381,8 @@ func (t *Tree) Processor() (int, bool) {
 		return parseProcessor(text)
 	}
 	tids, _ := numbersIn(procPath(busiest.pid, "task")) // gone meanwhile: nobody runs
-	for _, tid := range tids[:min(len(tids), mostRunning)] {
-		text, err := t.read.file(procPath(busiest.pid, "task/") + strconv.Itoa(tid) + "/stat")
+	for _, tid := range tids[:min(len(tids), maxThreadsChecked)] {
+		text, err := t.read.readFile(procPath(busiest.pid, "task/") + strconv.Itoa(tid) + "/stat")
 		if err != nil {
 			continue
 		}

@@ -31,7 +31,7 @@ func TestProcessorTimeOfChildrenAndOfTheDeadIsCounted(t *testing.T) {
 			alive = false
 		case <-time.After(3 * time.Millisecond):
 		}
-		u := tree.Usage()
+		u := tree.ReadUsage()
 		if u.CPU < last.CPU || u.Read < last.Read || u.Written < last.Written {
 			t.Fatalf("%+v after %+v", u, last)
 		}
@@ -60,18 +60,18 @@ func TestProcessorTimeOfDaemonsIsCounted(t *testing.T) {
 			t.Fatalf("ended with %+v", e)
 		}
 	}
-	if len(tree.Pids()) == 0 {
+	if len(tree.LivePids()) == 0 {
 		t.Error("the daemons are not in the tree")
 	}
 	if err := os.WriteFile(let, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Wait(background); err != nil {
+	if err := tree.WaitEmpty(background); err != nil {
 		t.Fatal(err)
 	}
 	want, n := reported(t, file)
 	// The two that made each daemon have not told what they used.
-	if got := tree.Usage().CPU; n != 3 || !near(got, want, 3*n) {
+	if got := tree.ReadUsage().CPU; n != 3 || !near(got, want, 3*n) {
 		t.Errorf("counted %v, %d daemons used %v", got, n, want)
 	}
 }
@@ -83,11 +83,11 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 	mustStart(t, tree, role("careless", "3", "600", file))
 	var high time.Duration
 	waitFor(t, "the children to end", func() bool {
-		high = max(high, tree.Usage().CPU)
+		high = max(high, tree.ReadUsage().CPU)
 		_, n := reported(t, file)
-		return n == 3 && len(tree.Pids()) == 1
+		return n == 3 && len(tree.LivePids()) == 1
 	})
-	got := tree.Usage().CPU
+	got := tree.ReadUsage().CPU
 	want, _ := reported(t, file)
 	// How much was seen depends on when we were let look.
 	if got < high || high < 100*time.Millisecond || got > want+5*unreported {
@@ -95,26 +95,26 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 	}
 	// And it is counted once: more work adds to it.
 	mustStart(t, tree, role("burn", "50"))
-	waitFor(t, "more to be counted", func() bool { return tree.Usage().CPU >= got+45*time.Millisecond })
+	waitFor(t, "more to be counted", func() bool { return tree.ReadUsage().CPU >= got+45*time.Millisecond })
 }
 
 func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
 	tree := newTree(t)
 	p := mustStart(t, tree, shell("head -c 3000000 /dev/zero | cat >/dev/null; head -c 1000000 /dev/zero >/dev/null & wait; kill -STOP $$"))
 	waitFor(t, "the script to be through", func() bool {
-		u := tree.Usage()
+		u := tree.ReadUsage()
 		return u.Read >= 7_000_000 && u.Written >= 7_000_000 && u.Processes == 1
 	})
-	u := tree.Usage()
+	u := tree.ReadUsage()
 	if u.Memory < 100_000 || u.Threads != 1 {
 		t.Errorf("%+v", u)
 	}
-	waitFor(t, "context switches to be looked up", func() bool { return tree.Usage().Switches > 0 })
-	tree.Kill(background, 0)
+	waitFor(t, "context switches to be looked up", func() bool { return tree.ReadUsage().Switches > 0 })
+	tree.KillAll(background, 0)
 	if e := ended(t, p); e.Signal != 9 {
 		t.Errorf("ended with %+v", e)
 	}
-	if after := tree.Usage(); after.Read < u.Read || after.CPU < u.CPU {
+	if after := tree.ReadUsage(); after.Read < u.Read || after.CPU < u.CPU {
 		t.Errorf("%+v after %+v", after, u)
 	}
 }
@@ -122,13 +122,13 @@ func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
 func TestANameThatLooksLikeAStatLineConfusesNobody(t *testing.T) {
 	tree := newTree(t)
 	p := startReady(t, tree, role("name", ") Z 1 1\n1 (a b"))
-	if pids := tree.Pids(); len(pids) != 1 || pids[0] != p.Pid {
+	if pids := tree.LivePids(); len(pids) != 1 || pids[0] != p.Pid {
 		t.Errorf("processes %v, want %d", pids, p.Pid)
 	}
-	if u := tree.Usage(); u.Processes != 1 || u.Threads < 2 || u.CPU <= 0 {
+	if u := tree.ReadUsage(); u.Processes != 1 || u.Threads < 2 || u.CPU <= 0 {
 		t.Errorf("%+v", u)
 	}
-	if e := tree.left(nil); e == nil {
+	if e := tree.leftError(nil); e == nil {
 		t.Error("no error")
 	}
 }
@@ -139,23 +139,23 @@ func TestTreesSideBySideDoNotMix(t *testing.T) {
 	let := filepath.Join(dir, "go")
 	trees := map[string]*Tree{}
 	for i, ms := range []string{"60", "180"} {
-		tree := Of(fmt.Sprintf("%s-%d", newTree(t).mark, i))
+		tree := TreeOf(fmt.Sprintf("%s-%d", newTree(t).mark, i))
 		defer tree.Close()
-		defer tree.Kill(background, 0)
+		defer tree.KillAll(background, 0)
 		trees[ms] = tree
 		ended(t, mustStart(t, tree, role("daemon", "burn", ms, filepath.Join(dir, ms), let)))
 		// Whose an orphan is that nobody saw alive could not be told of the dead one.
-		waitFor(t, "a daemon to be seen", func() bool { return len(tree.Pids()) > 0 })
+		waitFor(t, "a daemon to be seen", func() bool { return len(tree.LivePids()) > 0 })
 	}
 	if err := os.WriteFile(let, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for ms, tree := range trees {
-		if err := tree.Wait(background); err != nil {
+		if err := tree.WaitEmpty(background); err != nil {
 			t.Fatal(err)
 		}
 		want, n := reported(t, filepath.Join(dir, ms))
-		if got := tree.Usage().CPU; n != 1 || !near(got, want, 3) {
+		if got := tree.ReadUsage().CPU; n != 1 || !near(got, want, 3) {
 			t.Errorf("counted %v, used %v", got, want)
 		}
 	}
@@ -170,7 +170,7 @@ func BenchmarkUsageOfTwentyProcesses(b *testing.B) {
 		b.Run(c.what, func(b *testing.B) {
 			tree := newTree(b)
 			mustStart(b, tree, shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do sleep 1000 & done; wait"))
-			waitFor(b, "all to run", func() bool { return len(tree.Pids()) == 20 })
+			waitFor(b, "all to run", func() bool { return len(tree.LivePids()) == 20 })
 			var before, after time.Duration
 			b.ResetTimer()
 			before = used()
@@ -178,7 +178,7 @@ func BenchmarkUsageOfTwentyProcesses(b *testing.B) {
 				if c.forks {
 					tree.lastPid = ""
 				}
-				tree.Usage()
+				tree.ReadUsage()
 			}
 			after = used()
 			b.ReportMetric(float64(after-before)/float64(b.N)/float64(2*time.Second)*100, "%CPU@2s")
@@ -218,11 +218,11 @@ func TestTheProcessorOfABusyProcessIsTold(t *testing.T) {
 	}
 	one.Set(last)
 	tree := newTree(t)
-	if cpu, ok := tree.Processor(); ok {
+	if cpu, ok := tree.BusiestProcessor(); ok {
 		t.Errorf("nobody runs on processor %d", cpu)
 	}
 	p := mustStart(t, tree, role("burn", "60000", filepath.Join(t.TempDir(), "used")))
-	pid := tree.Pids()[0]
+	pid := tree.LivePids()[0]
 	threads, err := numbersIn(procPath(pid, "task"))
 	if err != nil {
 		t.Fatal(err)
@@ -232,12 +232,12 @@ func TestTheProcessorOfABusyProcessIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for begun := tree.Usage().CPU; tree.Usage().CPU < begun+100*time.Millisecond; {
+	for begun := tree.ReadUsage().CPU; tree.ReadUsage().CPU < begun+100*time.Millisecond; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	found := false
 	for range 200 { // of its threads one runs, now and then
-		cpu, ok := tree.Processor()
+		cpu, ok := tree.BusiestProcessor()
 		if ok && cpu != last {
 			t.Fatalf("it runs on processor %d, was told to use %d", cpu, last)
 		}
@@ -249,7 +249,7 @@ func TestTheProcessorOfABusyProcessIsTold(t *testing.T) {
 	if !found {
 		t.Error("it burns and runs nowhere")
 	}
-	if err := tree.Kill(t.Context(), 0); err != nil {
+	if err := tree.KillAll(t.Context(), 0); err != nil {
 		t.Error(err)
 	}
 	<-p.Done()
@@ -306,9 +306,9 @@ func TestABusyTreeIsSeenToRun(t *testing.T) {
 			alive = false
 		case <-time.After(3 * time.Millisecond):
 		}
-		ran = max(ran, tree.Usage().Ran)
+		ran = max(ran, tree.ReadUsage().Ran)
 	}
-	if last := tree.Usage(); ran < 100*time.Millisecond || ran > last.CPU+unreported {
+	if last := tree.ReadUsage(); ran < 100*time.Millisecond || ran > last.CPU+unreported {
 		t.Errorf("seen to run for %v of %v", ran, last.CPU)
 	}
 }

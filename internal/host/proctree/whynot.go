@@ -23,15 +23,15 @@ const (
 	notExecutable = 126
 )
 
-func cannot(code int, format string, args ...any) error {
+func launchError(code int, format string, args ...any) error {
 	return &checkpoint.LaunchError{Code: code, Why: fmt.Sprintf(format, args...)}
 }
 
-// find is the file that a command names: a path, from the folder it is to run
+// findProgram is the file that a command names: a path, from the folder it is to run
 // in, or a name that is looked for along PATH of its own environment.
-func find(argv, env []string, dir string) (string, error) {
+func findProgram(argv, env []string, dir string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
-		return "", cannot(notFound, "no program was named")
+		return "", launchError(notFound, "no program was named")
 	}
 	if err := checkDir(dir); err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func find(argv, env []string, dir string) (string, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		return path, check(name, path)
+		return path, checkExecutable(name, path)
 	}
 	var first error // why one that was found cannot be run
 	folders := filepath.SplitList(pathOf(env))
@@ -51,7 +51,7 @@ func find(argv, env []string, dir string) (string, error) {
 		if filepath.IsAbs(folder) {
 			path = filepath.Join(folder, name)
 		}
-		err := check(name, path)
+		err := checkExecutable(name, path)
 		if err == nil {
 			return path, nil
 		}
@@ -64,9 +64,9 @@ func find(argv, env []string, dir string) (string, error) {
 		return "", first
 	}
 	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-		return "", cannot(notFound, "%s: not found in PATH; the file in the working directory is ./%s", name, name)
+		return "", launchError(notFound, "%s: not found in PATH; the file in the working directory is ./%s", name, name)
 	}
-	return "", cannot(notFound, "%s: not found in PATH (%s)", name, strings.Join(folders, ", "))
+	return "", launchError(notFound, "%s: not found in PATH (%s)", name, strings.Join(folders, ", "))
 }
 
 // isThere says whether there is such a file, as far as we can see: a folder of PATH that
@@ -102,31 +102,31 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// check looks at a file that is to be executed.
-func check(name, path string) error {
+// checkExecutable looks at a file that is to be executed.
+func checkExecutable(name, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Lstat(path); err == nil {
-			return cannot(notFound, "%s: a link to something that does not exist", name)
+			return launchError(notFound, "%s: a link to something that does not exist", name)
 		}
-		return cannot(notFound, "%s: no such file", name)
+		return launchError(notFound, "%s: no such file", name)
 	case errors.Is(err, syscall.ENOTDIR):
-		return cannot(notFound, "%s: part of the path is a file, not a folder", name)
+		return launchError(notFound, "%s: part of the path is a file, not a folder", name)
 	case err != nil:
-		return cannot(notExecutable, "%s: %v", name, plain(err))
+		return launchError(notExecutable, "%s: %v", name, bareError(err))
 	case info.IsDir():
-		return cannot(notExecutable, "%s: is a folder", name)
+		return launchError(notExecutable, "%s: is a folder", name)
 	case !info.Mode().IsRegular():
-		return cannot(notExecutable, "%s: is not a file that can be executed", name)
+		return launchError(notExecutable, "%s: is not a file that can be executed", name)
 	case unix.Access(path, unix.X_OK) != nil:
-		return cannot(notExecutable, "%s: not executable (chmod +x would make it so)", name)
+		return launchError(notExecutable, "%s: not executable (chmod +x would make it so)", name)
 	}
 	return nil
 }
 
-// plain is an error without the call and the path.
-func plain(err error) error {
+// bareError is an error without the call and the path.
+func bareError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -138,43 +138,43 @@ func plain(err error) error {
 // wrong.
 func whyNot(s *Spec, path string, err error) error {
 	name := s.Argv[0]
-	if check := check(name, path); check != nil {
+	if check := checkExecutable(name, path); check != nil {
 		return check
 	}
 	switch {
 	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("starting %s: %w", name, err) // this machine's fault, not the program's
 	case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR):
-		if interpreter := shebang(path); interpreter != "" {
+		if interpreter := scriptInterpreter(path); interpreter != "" {
 			hint := ""
 			if strings.HasSuffix(interpreter, "\r") {
 				hint = "; its lines end as in Windows"
 			}
-			return cannot(notFound, "%s: its interpreter %s does not exist%s", name, strings.TrimRight(interpreter, "\r"), hint)
+			return launchError(notFound, "%s: its interpreter %s does not exist%s", name, strings.TrimRight(interpreter, "\r"), hint)
 		}
 		if loader := loaderOf(path); loader != "" {
-			return cannot(notFound, "%s: was linked for another system: its loader %s does not exist here", name, loader)
+			return launchError(notFound, "%s: was linked for another system: its loader %s does not exist here", name, loader)
 		}
-		return cannot(notFound, "%s: %v", name, plain(err))
+		return launchError(notFound, "%s: %v", name, bareError(err))
 	case errors.Is(err, syscall.EACCES):
-		if interpreter := shebang(path); interpreter != "" {
-			return cannot(notExecutable, "%s: its interpreter %s cannot be executed", name, interpreter)
+		if interpreter := scriptInterpreter(path); interpreter != "" {
+			return launchError(notExecutable, "%s: its interpreter %s cannot be executed", name, interpreter)
 		}
-		return cannot(notExecutable, "%s: may not be executed (is it on a file system mounted noexec?)", name)
+		return launchError(notExecutable, "%s: may not be executed (is it on a file system mounted noexec?)", name)
 	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ELIBBAD):
-		return cannot(notExecutable, "%s: %s", name, format(path))
+		return launchError(notExecutable, "%s: %s", name, formatProblem(path))
 	case errors.Is(err, syscall.E2BIG):
-		return cannot(notExecutable, "%s: its arguments and environment are too long", name)
+		return launchError(notExecutable, "%s: its arguments and environment are too long", name)
 	case errors.Is(err, syscall.ETXTBSY):
-		return cannot(notExecutable, "%s: is being written to", name)
+		return launchError(notExecutable, "%s: is being written to", name)
 	case errors.Is(err, syscall.ELOOP):
-		return cannot(notExecutable, "%s: its interpreter is a script whose interpreter is a script, and so on", name)
+		return launchError(notExecutable, "%s: its interpreter is a script whose interpreter is a script, and so on", name)
 	}
-	return cannot(notExecutable, "%s: %v", name, plain(err))
+	return launchError(notExecutable, "%s: %v", name, bareError(err))
 }
 
-// beginning reads the first bytes of a file; what cannot be read is empty.
-func beginning(path string) []byte {
+// firstBytes reads the first bytes of a file; what cannot be read is empty.
+func firstBytes(path string) []byte {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -185,9 +185,9 @@ func beginning(path string) []byte {
 	return buf[:n]
 }
 
-// shebang is the interpreter that a script names.
-func shebang(path string) string {
-	line, ok := bytes.CutPrefix(beginning(path), []byte("#!"))
+// scriptInterpreter is the interpreter that a script names.
+func scriptInterpreter(path string) string {
+	line, ok := bytes.CutPrefix(firstBytes(path), []byte("#!"))
 	if !ok {
 		return ""
 	}
@@ -203,7 +203,7 @@ func shebang(path string) string {
 
 // isScript reports whether a file is text that a shell would try.
 func isScript(path string) bool {
-	head := beginning(path)
+	head := firstBytes(path)
 	return len(head) > 0 && !bytes.HasPrefix(head, []byte("#!")) && bytes.IndexByte(head, 0) < 0 && head[0] != 0x7f
 }
 
@@ -231,9 +231,9 @@ var machines = map[elf.Machine]string{
 	elf.EM_PPC64: "ppc64", elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// format says why a file is not a program for this machine.
-func format(path string) string {
-	head := beginning(path)
+// formatProblem says why a file is not a program for this machine.
+func formatProblem(path string) string {
+	head := firstBytes(path)
 	switch {
 	case len(head) == 0:
 		return "the file is empty"

@@ -75,12 +75,12 @@ func Write(from, to string, users []User) error {
 		gshadow = append(gshadow, u.Name+":*::")
 	}
 	return errors.Join(
-		w.write("passwd", 0o644, passwd),
-		w.write("group", 0o644, group, 3),
-		w.write("shadow", 0o600, shadow),
-		w.write("gshadow", 0o600, gshadow, 2, 3),
-		w.write("subuid", 0o644, nil),
-		w.write("subgid", 0o644, nil),
+		w.writeFile("passwd", 0o644, passwd),
+		w.writeFile("group", 0o644, group, 3),
+		w.writeFile("shadow", 0o600, shadow),
+		w.writeFile("gshadow", 0o600, gshadow, 2, 3),
+		w.writeFile("subuid", 0o644, nil),
+		w.writeFile("subgid", 0o644, nil),
 		w.switchToFiles(),
 		w.hideAdministrators())
 }
@@ -91,9 +91,9 @@ type writer struct {
 	replaced bool            // one of them is an account of the machine, too
 }
 
-// write writes one file with more lines; lists are the fields that list names of
+// writeFile writes one file with more lines; lists are the fields that list names of
 // accounts. A file that the machine does not have is written only for these lines.
-func (w *writer) write(name string, mode fs.FileMode, more []string, lists ...int) error {
+func (w *writer) writeFile(name string, mode fs.FileMode, more []string, lists ...int) error {
 	old, err := readLines(w.from, name)
 	if err != nil || len(old)+len(more) == 0 {
 		return err

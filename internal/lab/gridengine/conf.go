@@ -24,19 +24,19 @@ const (
 // gidsPerHost is how many jobs a host can tell apart.
 const gidsPerHost = 200
 
-// lay makes the folders and files that sge_qmaster starts from, unless they are
+// layFiles makes the folders and files that sge_qmaster starts from, unless they are
 // there already.
-func (s *Cell) lay(ctx context.Context) (fresh bool, err error) {
-	if _, err := os.Stat(s.file("furnished")); !errors.Is(err, fs.ErrNotExist) {
+func (s *Cell) layFiles(ctx context.Context) (fresh bool, err error) {
+	if _, err := os.Stat(s.filePath("furnished")); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if _, err := os.Stat(s.file("default")); err == nil { // half of one
-		if err := errors.Join(place.StopAll(ctx, s.daemons()), os.RemoveAll(s.config.Dir)); err != nil {
+	if _, err := os.Stat(s.filePath("default")); err == nil { // half of one
+		if err := errors.Join(place.StopAll(ctx, s.allDaemons()), os.RemoveAll(s.config.Dir)); err != nil {
 			return false, err
 		}
 	}
 	for _, dir := range []string{"default/common", "qmaster/job_scripts", "execd", "setup", "bin", "lib", "utilbin"} {
-		if err := os.MkdirAll(s.file(dir), 0o755); err != nil {
+		if err := os.MkdirAll(s.filePath(dir), 0o755); err != nil {
 			return false, err
 		}
 	}
@@ -48,51 +48,53 @@ func (s *Cell) lay(ctx context.Context) (fresh bool, err error) {
 	}
 	for name, target := range map[string]string{"util": "/usr/share/gridengine/util",
 		"bin/" + arch: Commands, "lib/" + arch: Commands, "utilbin/" + arch: Commands} {
-		if err := os.Symlink(target, s.file(name)); err != nil {
+		if err := os.Symlink(target, s.filePath(name)); err != nil {
 			return false, err
 		}
 	}
 	for name, text := range map[string]string{
-		"default/common/bootstrap":    s.bootstrap(),
+		"default/common/bootstrap":    s.bootstrapText(),
 		"default/common/act_qmaster":  s.config.Head.Name() + "\n",
 		"default/common/cluster_name": s.config.Name + "\n",
-		"default/common/settings.sh":  s.settings(),
-		"setup/global":                table(s.global()),
+		"default/common/settings.sh":  s.settingsScript(),
+		"setup/global":                formatTable(s.globalConfig()),
 	} {
-		if err := os.WriteFile(s.file(name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(s.filePath(name), []byte(text), 0o644); err != nil {
 			return false, err
 		}
 	}
 	// Without these there is nothing that sge_qmaster could begin with.
-	resources := s.file("util", "resources")
+	resources := s.filePath("util", "resources")
 	for _, step := range [][]string{
-		{"spoolinit", "classic", "libspoolc", s.spool(), "init"},
-		{"spooldefaults", "configuration", s.file("setup", "global")},
+		{"spoolinit", "classic", "libspoolc", s.spoolFolders(), "init"},
+		{"spooldefaults", "configuration", s.filePath("setup", "global")},
 		{"spooldefaults", "complexes", filepath.Join(resources, "centry")},
 		{"spooldefaults", "usersets", filepath.Join(resources, "usersets")},
 		{"spooldefaults", "managers", "root"},
 	} {
-		if _, err := s.Output(ctx, step[0], step[1:]...); err != nil {
+		if _, err := s.CommandOutput(ctx, step[0], step[1:]...); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// spool names the folders that the state is kept in.
-func (s *Cell) spool() string { return s.file("default/common") + ";" + s.file("qmaster") }
+// spoolFolders names the folders that the state is kept in.
+func (s *Cell) spoolFolders() string {
+	return s.filePath("default/common") + ";" + s.filePath("qmaster")
+}
 
-// bootstrap is what each command and daemon reads first.
-func (s *Cell) bootstrap() string {
-	return table([][2]string{
+// bootstrapText is what each command and daemon reads first.
+func (s *Cell) bootstrapText() string {
+	return formatTable([][2]string{
 		{"admin_user", "root"},
 		{"default_domain", "none"},
 		{"ignore_fqdn", "true"},
 		{"spooling_method", "classic"},
 		{"spooling_lib", "libspoolc"},
-		{"spooling_params", s.spool()},
+		{"spooling_params", s.spoolFolders()},
 		{"binary_path", "/usr/sbin"},
-		{"qmaster_spool_dir", s.file("qmaster")},
+		{"qmaster_spool_dir", s.filePath("qmaster")},
 		{"security_mode", "none"},
 		{"listener_threads", "2"},
 		{"worker_threads", "2"},
@@ -100,10 +102,10 @@ func (s *Cell) bootstrap() string {
 	})
 }
 
-// settings is what users read into their shells.
-func (s *Cell) settings() string {
+// settingsScript is what users read into their shells.
+func (s *Cell) settingsScript() string {
 	var b strings.Builder
-	env := s.Env()
+	env := s.UserEnv()
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		fmt.Fprintf(&b, "%s='%s'; export %s\n", key, env[key], key)
 	}
@@ -111,8 +113,8 @@ func (s *Cell) settings() string {
 	return b.String()
 }
 
-// table writes what Grid Engine reads: a name and a value a line.
-func table(rows [][2]string) string {
+// formatTable writes what Grid Engine reads: a name and a value a line.
+func formatTable(rows [][2]string) string {
 	var b strings.Builder
 	for _, r := range rows {
 		fmt.Fprintf(&b, "%-28s %s\n", r[0], r[1])
@@ -120,8 +122,8 @@ func table(rows [][2]string) string {
 	return b.String()
 }
 
-// gids are the group ids that the jobs of the i-th host get.
-func (s *Cell) gids(i int) string {
+// groupIDs are the group ids that the jobs of the i-th host get.
+func (s *Cell) groupIDs(i int) string {
 	first := s.config.FirstGID
 	if first == 0 {
 		first = 40000
@@ -133,53 +135,53 @@ func (s *Cell) gids(i int) string {
 // object is something that qconf is told of: with a flag and a file.
 type object struct{ flag, name, text string }
 
-// furnish tells a new cell of its hosts, its queue and how fast to be.
-func (s *Cell) furnish(ctx context.Context) error {
+// configureCell tells a new cell of its hosts, its queue and how fast to be.
+func (s *Cell) configureCell(ctx context.Context) error {
 	var names []string
 	for _, n := range s.config.Nodes {
 		names = append(names, n.Name())
 	}
 	all := strings.Join(append([]string{s.config.Head.Name()}, names...), ",")
-	if err := s.qconf(ctx, "-ah", all, "-as", all); err != nil {
+	if err := s.runQconf(ctx, "-ah", all, "-as", all); err != nil {
 		return err
 	}
-	scheduler, err := s.hastened(ctx)
+	scheduler, err := s.fastScheduler(ctx)
 	if err != nil {
 		return err
 	}
-	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", table(parallel(PE, "$fill_up"))}, {"-Ap", "smp", table(parallel(Threads, "$pe_slots"))}}
+	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", formatTable(parallelEnvironment(PE, "$fill_up"))}, {"-Ap", "smp", formatTable(parallelEnvironment(Threads, "$pe_slots"))}}
 	for i, n := range names {
-		objects = append(objects, object{"-Ae", "host-" + n, table(host(n))},
+		objects = append(objects, object{"-Ae", "host-" + n, formatTable(hostConfig(n))},
 			// The name of this file is that of the host it is about.
-			object{"-Aconf", n, table([][2]string{{"gid_range", s.gids(i)}})})
+			object{"-Aconf", n, formatTable([][2]string{{"gid_range", s.groupIDs(i)}})})
 	}
-	objects = append(objects, object{"-Aq", "queue", table(s.queue(names))})
+	objects = append(objects, object{"-Aq", "queue", formatTable(s.queueConfig(names))})
 	var args []string
 	for _, o := range objects {
-		file := s.file("setup", o.name)
+		file := s.filePath("setup", o.name)
 		if err := os.WriteFile(file, []byte(o.text), 0o644); err != nil {
 			return err
 		}
 		args = append(args, o.flag, file)
 	}
-	if err := s.qconf(ctx, args...); err != nil {
+	if err := s.runQconf(ctx, args...); err != nil {
 		return err
 	}
-	return os.WriteFile(s.file("furnished"), nil, 0o644)
+	return os.WriteFile(s.filePath("furnished"), nil, 0o644)
 }
 
-// qconf calls qconf with two arguments at a time.
-func (s *Cell) qconf(ctx context.Context, args ...string) error {
+// runQconf calls qconf with two arguments at a time.
+func (s *Cell) runQconf(ctx context.Context, args ...string) error {
 	const pairs = `while [ $# -gt 0 ]; do "$0" "$1" "$2"; shift 2; done`
 	argv := append([]string{"sh", "-ec", pairs, filepath.Join(Commands, "qconf")}, args...)
-	_, err := place.Output(ctx, s.config.Head, s.with(argv...)...)
+	_, err := place.CommandOutput(ctx, s.config.Head, s.withEnv(argv...)...)
 	return err
 }
 
-// hastened is the scheduler's configuration changed so that it looks at once when
+// fastScheduler is the scheduler's configuration changed so that it looks at once when
 // something changes, instead of every quarter of a minute.
-func (s *Cell) hastened(ctx context.Context) (string, error) {
-	text, err := s.Output(ctx, "qconf", "-ssconf")
+func (s *Cell) fastScheduler(ctx context.Context) (string, error) {
+	text, err := s.CommandOutput(ctx, "qconf", "-ssconf")
 	if err != nil {
 		return "", err
 	}
@@ -193,5 +195,5 @@ func (s *Cell) hastened(ctx context.Context) (string, error) {
 		}
 		rows = append(rows, [2]string{key, strings.TrimSpace(value)})
 	}
-	return table(rows), nil
+	return formatTable(rows), nil
 }

@@ -52,38 +52,38 @@ type Cell struct {
 // another process.
 func New(c Config) *Cell {
 	s := &Cell{config: c, nodes: map[string]*place.Daemon{}}
-	s.master = place.Daemon{At: c.Head, Comm: "sge_qmaster", PidFile: s.file("qmaster", "qmaster.pid"),
-		Argv: s.with("/usr/sbin/sge_qmaster")}
+	s.master = place.Daemon{At: c.Head, Comm: "sge_qmaster", PidFile: s.filePath("qmaster", "qmaster.pid"),
+		Argv: s.withEnv("/usr/sbin/sge_qmaster")}
 	for _, n := range c.Nodes {
-		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "sge_execd", PidFile: s.file("execd", n.Name(), "execd.pid"),
-			Argv: s.with("/usr/sbin/sge_execd")}
+		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "sge_execd", PidFile: s.filePath("execd", n.Name(), "execd.pid"),
+			Argv: s.withEnv("/usr/sbin/sge_execd")}
 	}
 	return s
 }
 
-// file is one of the files of the cell.
-func (s *Cell) file(names ...string) string {
+// filePath is one of the files of the cell.
+func (s *Cell) filePath(names ...string) string {
 	return filepath.Join(append([]string{s.config.Dir}, names...)...)
 }
 
-// Root is the folder that Grid Engine calls SGE_ROOT.
-func (s *Cell) Root() string { return s.config.Dir }
+// RootFolder is the folder that Grid Engine calls SGE_ROOT.
+func (s *Cell) RootFolder() string { return s.config.Dir }
 
-func (s *Cell) port() int {
+func (s *Cell) masterPort() int {
 	if s.config.Port != 0 {
 		return s.config.Port
 	}
 	return 6444
 }
 
-// Env is what the commands of users need to find the cell.
-func (s *Cell) Env() map[string]string {
+// UserEnv is what the commands of users need to find the cell.
+func (s *Cell) UserEnv() map[string]string {
 	return map[string]string{
 		"SGE_ROOT":         s.config.Dir,
 		"SGE_CELL":         "default",
 		"SGE_CLUSTER_NAME": s.config.Name,
-		"SGE_QMASTER_PORT": fmt.Sprint(s.port()),
-		"SGE_EXECD_PORT":   fmt.Sprint(s.port() + 1),
+		"SGE_QMASTER_PORT": fmt.Sprint(s.masterPort()),
+		"SGE_EXECD_PORT":   fmt.Sprint(s.masterPort() + 1),
 		"SGE_ARCH":         arch,
 	}
 }
@@ -91,24 +91,24 @@ func (s *Cell) Env() map[string]string {
 // arch is how Grid Engine calls the machine.
 const arch = "lx-amd64"
 
-// with is a command with the environment that it needs.
-func (s *Cell) with(argv ...string) []string {
+// withEnv is a command with the environment that it needs.
+func (s *Cell) withEnv(argv ...string) []string {
 	all := []string{"env"}
-	env := s.Env()
+	env := s.UserEnv()
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		all = append(all, key+"="+env[key])
 	}
 	return append(all, argv...)
 }
 
-// Output runs one of Grid Engine's commands on the head, as root.
-func (s *Cell) Output(ctx context.Context, command string, args ...string) (string, error) {
-	return place.Output(ctx, s.config.Head, s.with(append([]string{filepath.Join(Commands, command)}, args...)...)...)
+// CommandOutput runs one of Grid Engine's commands on the head, as root.
+func (s *Cell) CommandOutput(ctx context.Context, command string, args ...string) (string, error) {
+	return place.CommandOutput(ctx, s.config.Head, s.withEnv(append([]string{filepath.Join(Commands, command)}, args...)...)...)
 }
 
 // Start starts what does not run yet and returns when all hosts take jobs.
 func (s *Cell) Start(ctx context.Context) error {
-	fresh, err := s.lay(ctx)
+	fresh, err := s.layFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,20 +116,20 @@ func (s *Cell) Start(ctx context.Context) error {
 		return err
 	}
 	if fresh {
-		if err := s.furnish(ctx); err != nil {
+		if err := s.configureCell(ctx); err != nil {
 			return err
 		}
 	}
-	if err := place.StartAll(ctx, s.daemons()); err != nil {
+	if err := place.StartAll(ctx, s.allDaemons()); err != nil {
 		return err
 	}
-	return s.Ready(ctx)
+	return s.AwaitReady(ctx)
 }
 
-// Ready waits until all hosts take jobs.
-func (s *Cell) Ready(ctx context.Context) error {
-	return place.Until(ctx, "the hosts of Grid Engine cell "+s.config.Name, func(ctx context.Context) (bool, error) {
-		out, err := s.Output(ctx, "qstat", "-f")
+// AwaitReady waits until all hosts take jobs.
+func (s *Cell) AwaitReady(ctx context.Context) error {
+	return place.WaitUntil(ctx, "the hosts of Grid Engine cell "+s.config.Name, func(ctx context.Context) (bool, error) {
+		out, err := s.CommandOutput(ctx, "qstat", "-f")
 		if err != nil {
 			return false, err
 		}
@@ -152,8 +152,8 @@ func (s *Cell) StartMaster(ctx context.Context) error {
 	if err := s.master.Start(ctx); err != nil {
 		return err
 	}
-	return place.Until(ctx, "sge_qmaster of "+s.config.Name, func(ctx context.Context) (bool, error) {
-		_, err := s.Output(ctx, "qconf", "-sh")
+	return place.WaitUntil(ctx, "sge_qmaster of "+s.config.Name, func(ctx context.Context) (bool, error) {
+		_, err := s.CommandOutput(ctx, "qconf", "-sh")
 		return err == nil, err
 	})
 }
@@ -162,7 +162,7 @@ func (s *Cell) StartMaster(ctx context.Context) error {
 func (s *Cell) StopMaster(ctx context.Context) error { return s.master.Stop(ctx) }
 
 // KillMaster ends sge_qmaster as a crash does. Jobs run on.
-func (s *Cell) KillMaster(ctx context.Context) error { return s.master.Kill(ctx) }
+func (s *Cell) KillMaster(ctx context.Context) error { return s.master.KillAndWait(ctx) }
 
 // RestartMaster ends sge_qmaster in order and starts it again.
 func (s *Cell) RestartMaster(ctx context.Context) error {
@@ -175,36 +175,36 @@ func (s *Cell) RestartMaster(ctx context.Context) error {
 // KillExecd ends the sge_execd of a host as a crash does. Its jobs run on, and
 // after a while sge_qmaster has heard nothing of the host for too long.
 func (s *Cell) KillExecd(ctx context.Context, node string) error {
-	d, err := s.node(node)
+	d, err := s.nodeDaemon(node)
 	if err != nil {
 		return err
 	}
-	return d.Kill(ctx)
+	return d.KillAndWait(ctx)
 }
 
 // StartExecd starts the sge_execd of a host unless it runs.
 func (s *Cell) StartExecd(ctx context.Context, node string) error {
-	d, err := s.node(node)
+	d, err := s.nodeDaemon(node)
 	if err != nil {
 		return err
 	}
 	return d.Start(ctx)
 }
 
-func (s *Cell) node(name string) (*place.Daemon, error) {
+func (s *Cell) nodeDaemon(name string) (*place.Daemon, error) {
 	if d := s.nodes[name]; d != nil {
 		return d, nil
 	}
 	return nil, fmt.Errorf("no host %s in Grid Engine cell %s", name, s.config.Name)
 }
 
-// Down lists the daemons that do not run, such as "sge_execd on n1".
-func (s *Cell) Down(ctx context.Context) ([]string, error) {
-	return place.Down(ctx, s.daemons())
+// ListDown lists the daemons that do not run, such as "sge_execd on n1".
+func (s *Cell) ListDown(ctx context.Context) ([]string, error) {
+	return place.ListDown(ctx, s.allDaemons())
 }
 
-// daemons are all of them, the master first.
-func (s *Cell) daemons() []*place.Daemon {
+// allDaemons are all of them, the master first.
+func (s *Cell) allDaemons() []*place.Daemon {
 	all := []*place.Daemon{&s.master}
 	for _, n := range s.config.Nodes {
 		all = append(all, s.nodes[n.Name()])
@@ -212,25 +212,25 @@ func (s *Cell) daemons() []*place.Daemon {
 	return all
 }
 
-// jobsPatience is how long jobs that are deleted may take to end.
-const jobsPatience = time.Minute
+// jobsEndTimeout is how long jobs that are deleted may take to end.
+const jobsEndTimeout = time.Minute
 
 // deleteAll ends all jobs: they would outlive the daemons. What cannot be ended
 // in time is left.
 func (s *Cell) deleteAll(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
+	ctx, cancel := context.WithTimeout(ctx, jobsEndTimeout)
 	defer cancel()
-	_, _ = s.Output(ctx, "qdel", "-u", "*") // fails if there are none
-	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
-		jobs, err := s.Output(ctx, "qstat", "-u", "*")
+	_, _ = s.CommandOutput(ctx, "qdel", "-u", "*") // fails if there are none
+	_ = place.WaitUntil(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
+		jobs, err := s.CommandOutput(ctx, "qstat", "-u", "*")
 		return err == nil && jobs == "", err
 	})
 }
 
 // Stop deletes all jobs and ends all daemons. Files are left.
 func (s *Cell) Stop(ctx context.Context) error {
-	if running, err := s.master.Running(ctx); err == nil && running {
+	if running, err := s.master.IsRunning(ctx); err == nil && running {
 		s.deleteAll(ctx)
 	}
-	return place.StopAll(ctx, s.daemons())
+	return place.StopAll(ctx, s.allDaemons())
 }

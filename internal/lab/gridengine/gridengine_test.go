@@ -26,7 +26,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // run runs a command as the ordinary user.
 func run(t *testing.T, c *gridenginetest.Cell, argv ...string) string {
 	t.Helper()
-	out, err := c.Command(argv...).CombinedOutput()
+	out, err := c.UserCommand(argv...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
 	}
@@ -62,7 +62,7 @@ func (h home) read(name string) string {
 // ended says whether the accounts know of a job that ended well.
 func ended(c *gridenginetest.Cell, id string) func() bool {
 	return func() bool {
-		out, err := c.Command("qacct", "-j", id).CombinedOutput()
+		out, err := c.UserCommand("qacct", "-j", id).CombinedOutput()
 		return err == nil && strings.Contains(string(out), "exit_status  0")
 	}
 }
@@ -98,14 +98,14 @@ func TestAJobOutlivesTheDaemonOfItsHost(t *testing.T) {
 	id := run(t, c, "qsub", "-terse", "-cwd", "-j", "y", "-o", "out", "job")
 	until(t, "the job", h.exists("begun"))
 	c.KillExecd("n1")
-	if down := c.Down(); !slices.Equal(down, []string{"sge_execd on n1"}) {
+	if down := c.ListDown(); !slices.Equal(down, []string{"sge_execd on n1"}) {
 		t.Errorf("what is down is %q", down)
 	}
 	h.write("go", "")
 	until(t, "the job that goes on there", h.exists("ended"))
 	c.StartExecd("n1")
 	until(t, "its end in the accounts", ended(c, id))
-	c.Ready()
+	c.AwaitReady()
 	c.KillMaster()
 	c.StartMaster() // hosts take half a minute to find it again
 }
@@ -119,7 +119,7 @@ func TestNothingIsLeftOfAStoppedCell(t *testing.T) {
 	run(t, c, "qsub", "-cwd", "-j", "y", "-o", "out", "job")
 	until(t, "the job", h.exists("begun"))
 	c.Stop()
-	if down := c.Down(); !slices.Equal(down, []string{"sge_qmaster on head", "sge_execd on n1"}) {
+	if down := c.ListDown(); !slices.Equal(down, []string{"sge_qmaster on head", "sge_execd on n1"}) {
 		t.Errorf("stopped, but what is down is %q", down)
 	}
 	left, err := c.Hosts.Head.Command(t.Context(), "ps", "-e", "-o", "comm=").Output()

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// global is the configuration of all hosts.
-func (s *Cell) global() [][2]string {
+// globalConfig is the configuration of all hosts.
+func (s *Cell) globalConfig() [][2]string {
 	return [][2]string{
-		{"execd_spool_dir", s.file("execd")},
+		{"execd_spool_dir", s.filePath("execd")},
 		{"mailer", "/bin/true"},
 		{"xterm", "/bin/true"},
 		{"load_sensor", "none"},
@@ -37,7 +37,7 @@ func (s *Cell) global() [][2]string {
 		{"execd_params", "none"},
 		{"reporting_params", "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 joblog=false sharelog=00:00:00"},
 		{"finished_jobs", "100"},
-		{"gid_range", s.gids(len(s.config.Nodes))},
+		{"gid_range", s.groupIDs(len(s.config.Nodes))},
 		{"qlogin_command", "builtin"},
 		{"qlogin_daemon", "builtin"},
 		{"rlogin_command", "builtin"},
@@ -59,8 +59,8 @@ func (s *Cell) global() [][2]string {
 	}
 }
 
-// host is a host that runs jobs.
-func host(name string) [][2]string {
+// hostConfig is a host that runs jobs.
+func hostConfig(name string) [][2]string {
 	return [][2]string{
 		{"hostname", name},
 		{"load_scaling", "NONE"},
@@ -74,9 +74,9 @@ func host(name string) [][2]string {
 	}
 }
 
-// parallel is an environment of jobs with several processors: one host is filled
+// parallelEnvironment is an environment of jobs with several processors: one host is filled
 // after the other, or all are on one.
-func parallel(name, rule string) [][2]string {
+func parallelEnvironment(name, rule string) [][2]string {
 	return [][2]string{
 		{"pe_name", name},
 		{"slots", "9999"},
@@ -96,10 +96,10 @@ func parallel(name, rule string) [][2]string {
 // folderOfJobs is where jobs have their temporary folders on a host. Hosts must not
 // share it: a job has the same name there on all of its hosts, and each removes it
 // when its part of the job has ended.
-func (s *Cell) folderOfJobs(host string) string { return s.file("tmp/" + host) }
+func (s *Cell) folderOfJobs(host string) string { return s.filePath("tmp/" + host) }
 
-// queue is the one queue, on all hosts.
-func (s *Cell) queue(names []string) [][2]string {
+// queueConfig is the one queue, on all hosts.
+func (s *Cell) queueConfig(names []string) [][2]string {
 	slots, folders := "1", "/tmp"
 	for _, n := range s.config.Nodes {
 		slots += fmt.Sprintf(",[%s=%d]", n.Name(), n.CPUs)

@@ -20,7 +20,7 @@ func cellOf(l *lab.Lab, c *lab.Cluster) (*gridengine.Cell, error) {
 	if c.Head == nil {
 		return nil, errors.New("there is no host for sge_qmaster")
 	}
-	dir, err := l.Folder("gridengine-" + c.Name)
+	dir, err := l.MakeFolder("gridengine-" + c.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func cellOf(l *lab.Lab, c *lab.Cluster) (*gridengine.Cell, error) {
 	return gridengine.New(config), nil
 }
 
-func (gridEngineManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+func (gridEngineManager) StartManager(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, err := cellOf(l, c)
 	if err != nil {
 		return err
@@ -39,13 +39,13 @@ func (gridEngineManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) 
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	if err := show(ctx, s.Root(), gridEngineRoot, c.All()...); err != nil {
+	if err := showFolder(ctx, s.RootFolder(), gridEngineRoot, c.AllHosts()...); err != nil {
 		return err
 	}
-	return logins(ctx, l, c.All()...)
+	return startLogins(ctx, l, c.AllHosts()...)
 }
 
-func (gridEngineManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab.Host) error {
+func (gridEngineManager) BootHost(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab.Host) error {
 	s, err := cellOf(l, c)
 	if err != nil {
 		return err
@@ -55,19 +55,19 @@ func (gridEngineManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h
 	} else {
 		err = s.StartExecd(ctx, h.Name)
 	}
-	return errors.Join(err, show(ctx, s.Root(), gridEngineRoot, h), logins(ctx, l, h))
+	return errors.Join(err, showFolder(ctx, s.RootFolder(), gridEngineRoot, h), startLogins(ctx, l, h))
 }
 
-func (gridEngineManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+func (gridEngineManager) StopManager(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, err := cellOf(l, c)
 	if err != nil {
 		return err
 	}
-	return errors.Join(noLogins(ctx, l, c), s.Stop(ctx))
+	return errors.Join(stopLogins(ctx, l, c), s.Stop(ctx))
 }
 
-// Restart ends sge_qmaster in order and starts it again.
-func (gridEngineManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+// RestartController ends sge_qmaster in order and starts it again.
+func (gridEngineManager) RestartController(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, err := cellOf(l, c)
 	if err != nil {
 		return err
@@ -75,12 +75,12 @@ func (gridEngineManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster
 	return s.RestartMaster(ctx)
 }
 
-func (gridEngineManager) Settings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
-	set := reached(l, c.Name, user, c.Head)
+func (gridEngineManager) BrokerSettings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
+	set := commonSettings(l, c.Name, user, c.Head)
 	set.Driver, set.Partition, set.PE, set.Poll = gridEngineName, gridengine.Queue, gridengine.PE, "1s"
 	set.Commands = gridengine.Commands
 	if s, err := cellOf(l, c); err == nil {
-		set.Env = s.Env()
+		set.Env = s.UserEnv()
 	}
 	return []lab.Settings{set}
 }

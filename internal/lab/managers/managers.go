@@ -27,10 +27,10 @@ const (
 	pooledName     = "ssh"
 )
 
-// Register makes all of them known to labs.
-func Register() {
+// RegisterAll makes all of them known to labs.
+func RegisterAll() {
 	for name, m := range all {
-		lab.Register(name, m)
+		lab.RegisterManager(name, m)
 	}
 }
 
@@ -45,10 +45,10 @@ func (p at) Command(ctx context.Context, argv ...string) *exec.Cmd {
 func (p at) Name() string { return p.host.Name }
 func (p at) Addr() string { return p.host.Address.String() }
 
-// servers are the SSH servers of the whole lab, so that there is one identity,
+// sshServers are the SSH servers of the whole lab, so that there is one identity,
 // and all hosts are known to all.
-func servers(l *lab.Lab) (*sshd.Servers, error) {
-	dir, err := l.Folder("ssh")
+func sshServers(l *lab.Lab) (*sshd.Servers, error) {
+	dir, err := l.MakeFolder("ssh")
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func servers(l *lab.Lab) (*sshd.Servers, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range c.All() {
+		for _, h := range c.AllHosts() {
 			config.Hosts = append(config.Hosts, sshd.Host{Place: at{h}, Env: env})
 		}
 	}
@@ -76,49 +76,49 @@ func loginEnv(l *lab.Lab, c *lab.Cluster) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.Env(), nil
+		return s.UserEnv(), nil
 	case gridEngineName:
 		s, err := cellOf(l, c)
 		if err != nil {
 			return nil, err
 		}
-		return s.Env(), nil
+		return s.UserEnv(), nil
 	}
 	return nil, nil
 }
 
-// logins starts the SSH servers of some hosts.
-func logins(ctx context.Context, l *lab.Lab, hosts ...*lab.Host) error {
-	s, err := servers(l)
+// startLogins starts the SSH servers of some hosts.
+func startLogins(ctx context.Context, l *lab.Lab, hosts ...*lab.Host) error {
+	s, err := sshServers(l)
 	if err != nil {
 		return err
 	}
-	return s.Start(ctx, names(hosts)...)
+	return s.Start(ctx, hostNames(hosts)...)
 }
 
-// noLogins ends those of a cluster.
-func noLogins(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
-	s, err := servers(l)
+// stopLogins ends those of a cluster.
+func stopLogins(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+	s, err := sshServers(l)
 	if err != nil {
 		return err
 	}
-	return s.Stop(ctx, names(c.All())...)
+	return s.Stop(ctx, hostNames(c.AllHosts())...)
 }
 
-// show makes a folder of the cluster's seen on hosts where programs look for it
+// showFolder makes a folder of the cluster's seen on hosts where programs look for it
 // by themselves, so that its commands work for everybody there. It lasts as long
 // as the host is up.
-func show(ctx context.Context, dir, as string, hosts ...*lab.Host) error {
+func showFolder(ctx context.Context, dir, as string, hosts ...*lab.Host) error {
 	const bind = `mkdir -p "$2" && { mountpoint -q "$2" || mount --bind "$1" "$2"; }`
 	for _, h := range hosts {
-		if _, err := place.Output(ctx, at{h}, "sh", "-c", bind, "sh", dir, as); err != nil {
+		if _, err := place.CommandOutput(ctx, at{h}, "sh", "-c", bind, "sh", dir, as); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func names(hosts []*lab.Host) []string {
+func hostNames(hosts []*lab.Host) []string {
 	var list []string
 	for _, h := range hosts {
 		list = append(list, h.Name)
@@ -135,10 +135,10 @@ func accountAt(user string, h *lab.Host) string {
 	return user + "@" + h.Name
 }
 
-// RootGoesEverywhere lets root on the hosts of a lab reach root on all others, as
+// AllowRootLogins lets root on the hosts of a lab reach root on all others, as
 // users reach themselves: for a broker that each of them uses as themselves.
-func RootGoesEverywhere(l *lab.Lab) error {
-	s, err := servers(l)
+func AllowRootLogins(l *lab.Lab) error {
+	s, err := sshServers(l)
 	if err != nil {
 		return err
 	}
@@ -149,18 +149,18 @@ func RootGoesEverywhere(l *lab.Lab) error {
 	return os.WriteFile(filepath.Join(dir, "lab.conf"), []byte("Match localuser root\n\tInclude "+s.ClientConfig()+"\n"), 0o644)
 }
 
-// reached are the settings that all clusters have: a user's account on a host,
+// commonSettings are the settings that all clusters have: a user's account on a host,
 // and a folder of the cluster's own in the home that all hosts share.
-func reached(l *lab.Lab, name, user string, h *lab.Host) lab.Settings {
+func commonSettings(l *lab.Lab, name, user string, h *lab.Host) lab.Settings {
 	set := lab.Settings{Name: name, SSH: accountAt(user, h), Dir: ".godwit/" + name, MPI: lab.MPI{Yield: true}}
-	if s, err := servers(l); err == nil && user != "" {
+	if s, err := sshServers(l); err == nil && user != "" {
 		set.SSHOptions = []string{"-F", s.ClientConfig()}
 	}
 	return set
 }
 
-// memory is that of a host in MB; one that is not limited has the machine's.
-func memory(h *lab.Host) int {
+// hostMemory is that of a host in MB; one that is not limited has the machine's.
+func hostMemory(h *lab.Host) int {
 	if h.Memory > 0 {
 		return int(h.Memory >> 20)
 	}

@@ -16,17 +16,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := lab.Reexec(os.Args[1:]); ours {
+	if code, ours := lab.RunRole(os.Args[1:]); ours {
 		os.Exit(code)
 	}
-	Register()
+	RegisterAll()
 	os.Exit(m.Run())
 }
 
 // bed makes a lab with a Slurm cluster, a Grid Engine cell and a plain machine.
 func bed(t *testing.T) *lab.Lab {
 	t.Helper()
-	if err := lab.Able(); err != nil {
+	if err := lab.CheckAble(); err != nil {
 		t.Skip(err)
 	}
 	base, err := os.MkdirTemp("", "godwit-labs") // users look into it
@@ -43,12 +43,12 @@ func bed(t *testing.T) *lab.Lab {
 		{Name: "attic", Manager: lab.None, Hosts: 1, Cores: 1},
 	}}
 	t.Cleanup(func() {
-		err := lab.Down(context.Background(), plan.Name)
+		err := lab.RemoveLab(context.Background(), plan.Name)
 		if err = errors.Join(err, os.RemoveAll(base)); err != nil {
 			t.Error(err)
 		}
 	})
-	l, err := lab.Up(t.Context(), plan, lab.Options{})
+	l, err := lab.CreateLab(t.Context(), plan, lab.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func settings(t *testing.T, l *lab.Lab) map[string]lab.Settings {
 	t.Helper()
 	by := map[string]lab.Settings{}
 	for _, c := range l.Clusters {
-		for _, s := range all[c.Manager].Settings(l, c, "alice") {
+		for _, s := range all[c.Manager].BrokerSettings(l, c, "alice") {
 			by[s.Name] = s
 		}
 	}
@@ -92,7 +92,7 @@ func until(t *testing.T, what string, ok func() bool) {
 func nothingDown(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	for _, c := range l.Clusters {
-		if down, err := Down(t.Context(), l, c); err != nil || len(down) > 0 {
+		if down, err := ListDown(t.Context(), l, c); err != nil || len(down) > 0 {
 			t.Errorf("of %s are down: %q, %v", c.Name, down, err)
 		}
 	}
@@ -102,11 +102,11 @@ func nothingDown(t *testing.T, l *lab.Lab) {
 func commandsWork(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	for name, command := range map[string]string{"leeds0": "sinfo", "leeds1": "sinfo", "york0": "qstat -f", "york1": "qstat -f"} {
-		h, err := l.Host(name)
+		h, err := l.FindHost(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := h.As(t.Context(), "alice", "sh", "-c", command).CombinedOutput(); err != nil {
+		if out, err := h.CommandAs(t.Context(), "alice", "sh", "-c", command).CombinedOutput(); err != nil {
 			t.Errorf("%s on %s: %v: %s", command, name, err, out)
 		}
 	}
@@ -143,19 +143,19 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 		}
 		want := []string{"slurmctld on leeds0", "munged on leeds0", "sshd on leeds0"}
 		until(t, "their end", func() bool {
-			down, err := Down(t.Context(), l, leeds)
+			down, err := ListDown(t.Context(), l, leeds)
 			return err == nil && slices.Equal(down, want)
 		})
-		if err := all[leeds.Manager].Start(t.Context(), l, leeds); err != nil {
+		if err := all[leeds.Manager].StartManager(t.Context(), l, leeds); err != nil {
 			t.Fatal(err)
 		}
 		nothingDown(t, l)
 	})
 
 	for _, name := range []string{"leeds0", "leeds1", "york0", "york1", "attic1"} {
-		h, err := l.Host(name)
+		h, err := l.FindHost(name)
 		if err == nil {
-			err = errors.Join(h.Crash(t.Context()), h.Boot(t.Context()))
+			err = errors.Join(h.CrashHost(t.Context()), h.BootHost(t.Context()))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -178,5 +178,5 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 
 // SSH, Slurm and Grid Engine all look users up by their names.
 func TestAMachineMayHaveAnAccountWithTheNameOfAUser(t *testing.T) {
-	placetest.Again(t, "^TestALabHasClustersThatRunJobs$", "alice")
+	placetest.RunWithAccounts(t, "^TestALabHasClustersThatRunJobs$", "alice")
 }

@@ -21,23 +21,23 @@ func slurmOf(l *lab.Lab, c *lab.Cluster) (*slurm.Cluster, *munge.Munge, error) {
 	if c.Head == nil {
 		return nil, nil, errors.New("there is no host for slurmctld")
 	}
-	dir, err := l.Folder("slurm-" + c.Name)
+	dir, err := l.MakeFolder("slurm-" + c.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	keys, err := l.Folder("munge-" + c.Name)
+	keys, err := l.MakeFolder("munge-" + c.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := munge.New(keys, at{c.Head})
-	config := slurm.Config{Name: c.Name, Dir: dir, Head: at{c.Head}, Munge: m.Socket()}
+	config := slurm.Config{Name: c.Name, Dir: dir, Head: at{c.Head}, Munge: m.SocketPath()}
 	for _, h := range c.Hosts {
-		config.Nodes = append(config.Nodes, slurm.Node{Place: at{h}, CPUs: max(c.Cores, 1), Memory: memory(h)})
+		config.Nodes = append(config.Nodes, slurm.Node{Place: at{h}, CPUs: max(c.Cores, 1), Memory: hostMemory(h)})
 	}
 	return slurm.New(config), m, nil
 }
 
-func (slurmManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+func (slurmManager) StartManager(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, m, err := slurmOf(l, c)
 	if err != nil {
 		return err
@@ -48,13 +48,13 @@ func (slurmManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) error
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	if err := show(ctx, s.Etc(), slurmEtc, c.All()...); err != nil {
+	if err := showFolder(ctx, s.EtcFolder(), slurmEtc, c.AllHosts()...); err != nil {
 		return err
 	}
-	return logins(ctx, l, c.All()...)
+	return startLogins(ctx, l, c.AllHosts()...)
 }
 
-func (slurmManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab.Host) error {
+func (slurmManager) BootHost(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab.Host) error {
 	s, m, err := slurmOf(l, c)
 	if err != nil {
 		return err
@@ -64,19 +64,19 @@ func (slurmManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab
 	} else {
 		err = s.StartNodeDaemon(ctx, h.Name)
 	}
-	return errors.Join(err, show(ctx, s.Etc(), slurmEtc, h), logins(ctx, l, h))
+	return errors.Join(err, showFolder(ctx, s.EtcFolder(), slurmEtc, h), startLogins(ctx, l, h))
 }
 
-func (slurmManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+func (slurmManager) StopManager(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, m, err := slurmOf(l, c)
 	if err != nil {
 		return err
 	}
-	return errors.Join(noLogins(ctx, l, c), s.Stop(ctx), m.Stop(ctx))
+	return errors.Join(stopLogins(ctx, l, c), s.Stop(ctx), m.Stop(ctx))
 }
 
-// Restart ends slurmctld in order and starts it again.
-func (slurmManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+// RestartController ends slurmctld in order and starts it again.
+func (slurmManager) RestartController(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	s, _, err := slurmOf(l, c)
 	if err != nil {
 		return err
@@ -84,11 +84,11 @@ func (slurmManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster) err
 	return s.RestartController(ctx)
 }
 
-func (slurmManager) Settings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
-	set := reached(l, c.Name, user, c.Head)
+func (slurmManager) BrokerSettings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
+	set := commonSettings(l, c.Name, user, c.Head)
 	set.Driver, set.Partition, set.Poll = slurmName, slurm.Partition, "1s"
 	if s, _, err := slurmOf(l, c); err == nil {
-		set.Env = s.Env()
+		set.Env = s.UserEnv()
 	}
 	return []lab.Settings{set}
 }

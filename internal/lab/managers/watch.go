@@ -7,12 +7,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
-// Down lists what should run for a cluster and does not: hosts, and daemons such
+// ListDown lists what should run for a cluster and does not: hosts, and daemons such
 // as "slurmd on leeds1". Starting the cluster's manager again starts the daemons.
-func Down(ctx context.Context, l *lab.Lab, c *lab.Cluster) ([]string, error) {
+func ListDown(ctx context.Context, l *lab.Lab, c *lab.Cluster) ([]string, error) {
 	var down []string
-	for _, h := range c.All() {
-		if !h.Up() {
+	for _, h := range c.AllHosts() {
+		if !h.IsUp() {
 			down = append(down, "host "+h.Name)
 		}
 	}
@@ -26,19 +26,19 @@ func Down(ctx context.Context, l *lab.Lab, c *lab.Cluster) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		looks = append(looks, s.Down, m.Down)
+		looks = append(looks, s.ListDown, m.ListDown)
 	case gridEngineName:
 		s, err := cellOf(l, c)
 		if err != nil {
 			return nil, err
 		}
-		looks = append(looks, s.Down)
+		looks = append(looks, s.ListDown)
 	}
-	s, err := servers(l)
+	s, err := sshServers(l)
 	if err != nil {
 		return nil, err
 	}
-	looks = append(looks, func(ctx context.Context) ([]string, error) { return s.Down(ctx, names(c.All())...) })
+	looks = append(looks, func(ctx context.Context) ([]string, error) { return s.ListDown(ctx, hostNames(c.AllHosts())...) })
 	for _, look := range looks {
 		more, err := look(ctx)
 		if err != nil {

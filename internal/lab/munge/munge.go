@@ -27,31 +27,31 @@ func New(dir string, at place.Place) *Munge {
 	m := &Munge{dir: dir}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	m.daemon = place.Daemon{At: at, Comm: "munged", PidFile: file("munged.pid"), Argv: []string{"munged",
-		"--key-file=" + file("key"), "--socket=" + m.Socket(), "--pid-file=" + file("munged.pid"),
+		"--key-file=" + file("key"), "--socket=" + m.SocketPath(), "--pid-file=" + file("munged.pid"),
 		"--log-file=" + file("munged.log"), "--seed-file=" + file("seed"), "--num-threads=2"}}
 	return m
 }
 
-// Socket is where it is asked.
-func (m *Munge) Socket() string { return filepath.Join(m.dir, "socket") }
+// SocketPath is where it is asked.
+func (m *Munge) SocketPath() string { return filepath.Join(m.dir, "socket") }
 
 // Start starts it, with a key that is made the first time, and returns when it
 // answers.
 func (m *Munge) Start(ctx context.Context) error {
-	if err := m.prepare(); err != nil {
+	if err := m.prepareFiles(); err != nil {
 		return err
 	}
 	if err := m.daemon.Start(ctx); err != nil {
 		return err
 	}
-	return place.Until(ctx, "munged", func(ctx context.Context) (bool, error) {
-		_, err := place.Output(ctx, m.daemon.At, "munge", "--no-input", "--socket="+m.Socket(), "--output=/dev/null")
+	return place.WaitUntil(ctx, "munged", func(ctx context.Context) (bool, error) {
+		_, err := place.CommandOutput(ctx, m.daemon.At, "munge", "--no-input", "--socket="+m.SocketPath(), "--output=/dev/null")
 		return err == nil, err
 	})
 }
 
-// prepare makes the folder and the key.
-func (m *Munge) prepare() error {
+// prepareFiles makes the folder and the key.
+func (m *Munge) prepareFiles() error {
 	if err := os.MkdirAll(m.dir, 0o755); err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func (m *Munge) prepare() error {
 	return os.WriteFile(key, secret, 0o600)
 }
 
-// Running says whether it runs.
-func (m *Munge) Running(ctx context.Context) (bool, error) { return m.daemon.Running(ctx) }
+// IsRunning says whether it runs.
+func (m *Munge) IsRunning(ctx context.Context) (bool, error) { return m.daemon.IsRunning(ctx) }
 
-// Down is its name if it does not run, as "munged on head".
-func (m *Munge) Down(ctx context.Context) ([]string, error) {
-	return place.Down(ctx, []*place.Daemon{&m.daemon})
+// ListDown is its name if it does not run, as "munged on head".
+func (m *Munge) ListDown(ctx context.Context) ([]string, error) {
+	return place.ListDown(ctx, []*place.Daemon{&m.daemon})
 }
 
 // Stop ends it.

@@ -16,23 +16,23 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	out, err := hosts.Nodes[0].CommandAs(t.Context(), hosts.User, "munge", "-n", "-S", m.Socket()).Output()
+	out, err := hosts.Nodes[0].CommandAs(t.Context(), hosts.User, "munge", "-n", "-S", m.SocketPath()).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	who := fmt.Sprintf("%s (%d)", hosts.User.Name, hosts.User.UID)
 	decode := func() (string, error) {
-		return place.Output(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh", strings.TrimSpace(string(out)), m.Socket())
+		return place.CommandOutput(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh", strings.TrimSpace(string(out)), m.SocketPath())
 	}
 	if text, err := decode(); err != nil || !strings.Contains(text, who) {
 		t.Errorf("the other host sees %q: %v", text, err)
 	}
 	// It comes back after a crash, with the key that it had.
-	if _, err := place.Output(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/munge/munged.pid)"); err != nil {
+	if _, err := place.CommandOutput(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/munge/munged.pid)"); err != nil {
 		t.Fatal(err)
 	}
 	for running := true; running; {
-		if running, err = m.Running(t.Context()); err != nil {
+		if running, err = m.IsRunning(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if err := m.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if running, err := m.Running(t.Context()); running || err != nil {
+	if running, err := m.IsRunning(t.Context()); running || err != nil {
 		t.Errorf("stopped, running is %v: %v", running, err)
 	}
 }

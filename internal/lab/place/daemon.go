@@ -23,12 +23,12 @@ type Daemon struct {
 	Comm    string // its name in the process table
 }
 
-// patience is how long a daemon may take to end before it is killed.
-const patience = time.Minute
+// stopTimeout is how long a daemon may take to end before it is killed.
+const stopTimeout = time.Minute
 
 // Start starts the daemon unless it runs. It may not be ready yet.
 func (d *Daemon) Start(ctx context.Context) error {
-	if running, err := d.Running(ctx); running || err != nil {
+	if running, err := d.IsRunning(ctx); running || err != nil {
 		return err
 	}
 	// A daemon may keep what it was given open: files do not care. Nor do they need
@@ -45,26 +45,26 @@ func (d *Daemon) Start(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Run(); err != nil {
 		text, _ := io.ReadAll(io.NewSectionReader(said, 0, math.MaxInt64))
-		return complaint(d.At, d.Argv, err, string(text))
+		return commandError(d.At, d.Argv, err, string(text))
 	}
 	return nil
 }
 
 // StartAll starts those of several daemons that do not run, at the same time.
 func StartAll(ctx context.Context, all []*Daemon) error {
-	return each(all, func(d *Daemon) error { return d.Start(ctx) })
+	return forEach(all, func(d *Daemon) error { return d.Start(ctx) })
 }
 
 // StopAll ends several daemons, at the same time, and returns when they are gone.
 func StopAll(ctx context.Context, all []*Daemon) error {
-	return each(all, func(d *Daemon) error { return d.Stop(ctx) })
+	return forEach(all, func(d *Daemon) error { return d.Stop(ctx) })
 }
 
-// Down lists those that do not run, such as "slurmd on n1".
-func Down(ctx context.Context, all []*Daemon) ([]string, error) {
+// ListDown lists those that do not run, such as "slurmd on n1".
+func ListDown(ctx context.Context, all []*Daemon) ([]string, error) {
 	down := make([]string, len(all))
-	err := each(all, func(d *Daemon) error {
-		running, err := d.Running(ctx)
+	err := forEach(all, func(d *Daemon) error {
+		running, err := d.IsRunning(ctx)
 		if !running {
 			down[slices.Index(all, d)] = d.Comm + " on " + d.At.Name()
 		}
@@ -73,8 +73,8 @@ func Down(ctx context.Context, all []*Daemon) ([]string, error) {
 	return slices.DeleteFunc(down, func(s string) bool { return s == "" }), err
 }
 
-// each does something with all of them at the same time.
-func each(all []*Daemon, do func(*Daemon) error) error {
+// forEach does something with all of them at the same time.
+func forEach(all []*Daemon, do func(*Daemon) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, d := range all {
@@ -90,9 +90,9 @@ func each(all []*Daemon, do func(*Daemon) error) error {
 const find = `p=$(cat "$1") && [ -n "$p" ] && read -r c <"/proc/$p/comm" && [ "$c" = "$2" ] &&
 grep -Eq '^(State:[[:space:]]+[^ZX]|Threads:[[:space:]]+([2-9]|[1-9][0-9]))' "/proc/$p/status" || exit 1`
 
-// Running says whether the daemon runs.
-func (d *Daemon) Running(ctx context.Context) (bool, error) {
-	err := d.shell(ctx, find).Run()
+// IsRunning says whether the daemon runs.
+func (d *Daemon) IsRunning(ctx context.Context) (bool, error) {
+	err := d.shellCommand(ctx, find).Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return false, nil
@@ -100,50 +100,50 @@ func (d *Daemon) Running(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Signal sends the daemon a signal, such as "KILL". It is no error if it does
+// SendSignal sends the daemon a signal, such as "KILL". It is no error if it does
 // not run.
-func (d *Daemon) Signal(ctx context.Context, signal string) error {
-	out, err := d.shell(ctx, find+`; kill -s "$3" "$p"`, signal).CombinedOutput()
+func (d *Daemon) SendSignal(ctx context.Context, signal string) error {
+	out, err := d.shellCommand(ctx, find+`; kill -s "$3" "$p"`, signal).CombinedOutput()
 	if err == nil {
 		return nil
 	}
-	if running, ask := d.Running(ctx); !running && ask == nil {
+	if running, ask := d.IsRunning(ctx); !running && ask == nil {
 		return nil
 	}
-	return complaint(d.At, []string{"kill"}, err, string(out))
+	return commandError(d.At, []string{"kill"}, err, string(out))
 }
 
-// Kill ends the daemon as a crash does and returns when it is gone.
-func (d *Daemon) Kill(ctx context.Context) error {
-	if err := d.Signal(ctx, "KILL"); err != nil {
+// KillAndWait ends the daemon as a crash does and returns when it is gone.
+func (d *Daemon) KillAndWait(ctx context.Context) error {
+	if err := d.SendSignal(ctx, "KILL"); err != nil {
 		return err
 	}
-	return d.gone(ctx)
+	return d.awaitEnd(ctx)
 }
 
 // Stop ends the daemon and returns when it is gone.
 func (d *Daemon) Stop(ctx context.Context) error {
-	if err := d.Signal(ctx, "TERM"); err != nil {
+	if err := d.SendSignal(ctx, "TERM"); err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if d.gone(waiting) == nil {
+	if d.awaitEnd(waiting) == nil {
 		return nil
 	}
-	return d.Kill(ctx)
+	return d.KillAndWait(ctx)
 }
 
-// gone waits until the daemon does not run.
-func (d *Daemon) gone(ctx context.Context) error {
-	return Until(ctx, fmt.Sprintf("the end of %s on %s", d.Comm, d.At.Name()), func(ctx context.Context) (bool, error) {
-		running, err := d.Running(ctx)
+// awaitEnd waits until the daemon does not run.
+func (d *Daemon) awaitEnd(ctx context.Context) error {
+	return WaitUntil(ctx, fmt.Sprintf("the end of %s on %s", d.Comm, d.At.Name()), func(ctx context.Context) (bool, error) {
+		running, err := d.IsRunning(ctx)
 		return !running && err == nil, err
 	})
 }
 
-// shell runs a few lines of ours about the daemon in its place.
-func (d *Daemon) shell(ctx context.Context, lines string, more ...string) *exec.Cmd {
+// shellCommand runs a few lines of ours about the daemon in its place.
+func (d *Daemon) shellCommand(ctx context.Context, lines string, more ...string) *exec.Cmd {
 	argv := append([]string{"sh", "-c", strings.TrimSpace(lines), "sh", d.PidFile, d.Comm}, more...)
 	return d.At.Command(ctx, argv...)
 }

@@ -22,32 +22,32 @@ type Place interface {
 	Addr() string
 }
 
-// Output runs a command and returns what it printed, without the last newline.
-func Output(ctx context.Context, at Place, argv ...string) (string, error) {
+// CommandOutput runs a command and returns what it printed, without the last newline.
+func CommandOutput(ctx context.Context, at Place, argv ...string) (string, error) {
 	cmd := at.Command(ctx, argv...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	out := strings.TrimRight(stdout.String(), "\n")
 	if err != nil {
-		return out, complaint(at, argv, err, stderr.String(), out)
+		return out, commandError(at, argv, err, stderr.String(), out)
 	}
 	return out, nil
 }
 
-// complaint is an error of a command in one line: its own words, if it has any.
-func complaint(at Place, argv []string, err error, said ...string) error {
+// commandError is an error of a command in one line: its own words, if it has any.
+func commandError(at Place, argv []string, err error, said ...string) error {
 	for _, s := range said {
 		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
 		if len(lines) > 0 {
-			return fmt.Errorf("%s on %s: %s (%w)", program(argv), at.Name(), strings.Join(lines, "; "), err)
+			return fmt.Errorf("%s on %s: %s (%w)", programName(argv), at.Name(), strings.Join(lines, "; "), err)
 		}
 	}
-	return fmt.Errorf("%s on %s: %w", program(argv), at.Name(), err)
+	return fmt.Errorf("%s on %s: %w", programName(argv), at.Name(), err)
 }
 
-// program is the name of what is run, behind env and its settings.
-func program(argv []string) string {
+// programName is the name of what is run, behind env and its settings.
+func programName(argv []string) string {
 	for i, a := range argv {
 		if (i == 0 && a == "env") || (i > 0 && strings.Contains(a, "=")) {
 			continue
@@ -60,15 +60,15 @@ func program(argv []string) string {
 // The time between two questions whether something is so: short at first, and
 // longer if it lasts, as asking costs the host something too.
 const (
-	firstPause = 20 * time.Millisecond
-	lastPause  = 300 * time.Millisecond
+	minPause = 20 * time.Millisecond
+	maxPause = 300 * time.Millisecond
 )
 
-// Until asks until the answer is yes. What is waited for, and the last error,
+// WaitUntil asks until the answer is yes. What is waited for, and the last error,
 // are told when ctx ends.
-func Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
+func WaitUntil(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
 	var last error
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		ok, err := ask(ctx)
 		if ok {
 			return nil

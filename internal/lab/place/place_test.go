@@ -26,12 +26,12 @@ func TestAFailureIsToldInTheWordsOfTheProgram(t *testing.T) {
 		{"echo only this; exit 2", "sh on here: only this (exit status 2)"},
 		{"exit 3", "sh on here: exit status 3"},
 	} {
-		_, err := place.Output(t.Context(), here{}, "env", "A=b", "sh", "-c", c.script)
+		_, err := place.CommandOutput(t.Context(), here{}, "env", "A=b", "sh", "-c", c.script)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.script, err, c.want)
 		}
 	}
-	if out, err := place.Output(t.Context(), here{}, "printf", "a\nb\n\n"); out != "a\nb" || err != nil {
+	if out, err := place.CommandOutput(t.Context(), here{}, "printf", "a\nb\n\n"); out != "a\nb" || err != nil {
 		t.Errorf("the output is %q, %v", out, err)
 	}
 }
@@ -40,7 +40,7 @@ func TestWaitingInVainSaysForWhatAndWhy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	asked := 0
-	err := place.Until(ctx, "godot", func(context.Context) (bool, error) {
+	err := place.WaitUntil(ctx, "godot", func(context.Context) (bool, error) {
 		if asked++; asked == 2 {
 			cancel()
 		}

@@ -16,19 +16,19 @@ const Partition = "batch"
 
 // writeConfig writes slurm.conf and makes the folders that it names.
 func (s *Cluster) writeConfig() error {
-	for _, dir := range []string{s.config.Dir, s.file("state"), s.file("spool"), s.Etc()} {
+	for _, dir := range []string{s.config.Dir, s.filePath("state"), s.filePath("spool"), s.EtcFolder()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.Symlink(s.file("slurm.conf"), filepath.Join(s.Etc(), "slurm.conf")); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Symlink(s.filePath("slurm.conf"), filepath.Join(s.EtcFolder(), "slurm.conf")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.WriteFile(s.file("slurm.conf"), []byte(s.conf()), 0o644)
+	return os.WriteFile(s.filePath("slurm.conf"), []byte(s.confText()), 0o644)
 }
 
-// conf is the text of slurm.conf.
-func (s *Cluster) conf() string {
+// confText is the text of slurm.conf.
+func (s *Cluster) confText() string {
 	c := s.config
 	port, timeout := c.Port, c.NodeTimeout
 	if port == 0 {
@@ -47,12 +47,12 @@ func (s *Cluster) conf() string {
 		// A requeued job waits until its old credential is void.
 		"AuthInfo=socket=" + c.Munge + ",cred_expire=5",
 		"CommunicationParameters=NoInAddrAny",
-		"StateSaveLocation=" + s.file("state"),
-		"SlurmdSpoolDir=" + s.file("spool") + "/%n",
-		"SlurmctldPidFile=" + s.file("slurmctld.pid"),
-		"SlurmdPidFile=" + s.file("slurmd-%n.pid"),
-		"SlurmctldLogFile=" + s.file("slurmctld.log"),
-		"SlurmdLogFile=" + s.file("slurmd-%n.log"),
+		"StateSaveLocation=" + s.filePath("state"),
+		"SlurmdSpoolDir=" + s.filePath("spool") + "/%n",
+		"SlurmctldPidFile=" + s.filePath("slurmctld.pid"),
+		"SlurmdPidFile=" + s.filePath("slurmd-%n.pid"),
+		"SlurmctldLogFile=" + s.filePath("slurmctld.log"),
+		"SlurmdLogFile=" + s.filePath("slurmd-%n.log"),
 		"ProctrackType=proctrack/linuxproc",
 		"TaskPlugin=task/none",
 		"MpiDefault=none",
@@ -70,7 +70,7 @@ func (s *Cluster) conf() string {
 		"JobAcctGatherType=jobacct_gather/none",
 		"JobCompType=jobcomp/none",
 	}
-	lines = append(slices.DeleteFunc(lines, func(line string) bool { return saidIn(c.More, line) }), c.More...)
+	lines = append(slices.DeleteFunc(lines, func(line string) bool { return setsSame(c.More, line) }), c.More...)
 	for _, n := range c.Nodes {
 		memory := n.Memory
 		if memory == 0 {
@@ -82,9 +82,9 @@ func (s *Cluster) conf() string {
 	return strings.Join(lines, "\n")
 }
 
-// saidIn says whether one of the lines sets what this line sets: Slurm grumbles
+// setsSame says whether one of the lines sets what this line sets: Slurm grumbles
 // about what is said twice.
-func saidIn(lines []string, line string) bool {
+func setsSame(lines []string, line string) bool {
 	key, _, _ := strings.Cut(line, "=")
 	return slices.ContainsFunc(lines, func(other string) bool {
 		k, _, _ := strings.Cut(other, "=")

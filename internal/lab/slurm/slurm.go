@@ -48,30 +48,30 @@ type Cluster struct {
 // by another process.
 func New(c Config) *Cluster {
 	s := &Cluster{config: c, nodes: map[string]*place.Daemon{}}
-	conf := "SLURM_CONF=" + s.file("slurm.conf")
-	s.controller = place.Daemon{At: c.Head, Comm: "slurmctld", PidFile: s.file("slurmctld.pid"),
+	conf := "SLURM_CONF=" + s.filePath("slurm.conf")
+	s.controller = place.Daemon{At: c.Head, Comm: "slurmctld", PidFile: s.filePath("slurmctld.pid"),
 		Argv: []string{"env", conf, "slurmctld"}}
 	for _, n := range c.Nodes {
-		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "slurmd", PidFile: s.file("slurmd-" + n.Name() + ".pid"),
+		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "slurmd", PidFile: s.filePath("slurmd-" + n.Name() + ".pid"),
 			Argv: []string{"env", conf, "slurmd", "-N", n.Name()}}
 	}
 	return s
 }
 
-// file is one of the files of the cluster.
-func (s *Cluster) file(name string) string { return filepath.Join(s.config.Dir, name) }
+// filePath is one of the files of the cluster.
+func (s *Cluster) filePath(name string) string { return filepath.Join(s.config.Dir, name) }
 
-// Etc is a folder that can stand in for /etc/slurm.
-func (s *Cluster) Etc() string { return s.file("etc") }
+// EtcFolder is a folder that can stand in for /etc/slurm.
+func (s *Cluster) EtcFolder() string { return s.filePath("etc") }
 
-// Env is what the commands of users need to find the cluster.
-func (s *Cluster) Env() map[string]string {
-	return map[string]string{"SLURM_CONF": s.file("slurm.conf")}
+// UserEnv is what the commands of users need to find the cluster.
+func (s *Cluster) UserEnv() map[string]string {
+	return map[string]string{"SLURM_CONF": s.filePath("slurm.conf")}
 }
 
-// Output runs one of Slurm's commands on the head, as root.
-func (s *Cluster) Output(ctx context.Context, argv ...string) (string, error) {
-	return place.Output(ctx, s.config.Head, append([]string{"env", "SLURM_CONF=" + s.file("slurm.conf")}, argv...)...)
+// CommandOutput runs one of Slurm's commands on the head, as root.
+func (s *Cluster) CommandOutput(ctx context.Context, argv ...string) (string, error) {
+	return place.CommandOutput(ctx, s.config.Head, append([]string{"env", "SLURM_CONF=" + s.filePath("slurm.conf")}, argv...)...)
 }
 
 // Start starts what does not run yet and returns when all nodes take jobs.
@@ -82,22 +82,22 @@ func (s *Cluster) Start(ctx context.Context) error {
 	if err := s.StartController(ctx); err != nil {
 		return err
 	}
-	if err := place.StartAll(ctx, s.daemons()); err != nil {
+	if err := place.StartAll(ctx, s.allDaemons()); err != nil {
 		return err
 	}
-	return s.Ready(ctx)
+	return s.AwaitReady(ctx)
 }
 
-// Ready waits until all nodes take jobs.
-func (s *Cluster) Ready(ctx context.Context) error {
-	return place.Until(ctx, "the nodes of Slurm cluster "+s.config.Name, func(ctx context.Context) (bool, error) {
-		out, err := s.Output(ctx, "sinfo", "-h", "-N", "-o", "%N %t")
+// AwaitReady waits until all nodes take jobs.
+func (s *Cluster) AwaitReady(ctx context.Context) error {
+	return place.WaitUntil(ctx, "the nodes of Slurm cluster "+s.config.Name, func(ctx context.Context) (bool, error) {
+		out, err := s.CommandOutput(ctx, "sinfo", "-h", "-N", "-o", "%N %t")
 		if err != nil {
 			return false, err
 		}
 		up := map[string]bool{}
 		for line := range strings.Lines(out) {
-			if f := strings.Fields(line); len(f) == 2 && usable(f[1]) {
+			if f := strings.Fields(line); len(f) == 2 && isUsable(f[1]) {
 				up[f[0]] = true
 			}
 		}
@@ -108,9 +108,9 @@ func (s *Cluster) Ready(ctx context.Context) error {
 	})
 }
 
-// usable says whether a node in this state, as sinfo writes it, runs jobs now
+// isUsable says whether a node in this state, as sinfo writes it, runs jobs now
 // or will when it is free.
-func usable(state string) bool {
+func isUsable(state string) bool {
 	switch state {
 	case "idle", "alloc", "mix", "comp":
 		return true
@@ -124,8 +124,8 @@ func (s *Cluster) StartController(ctx context.Context) error {
 	if err := s.controller.Start(ctx); err != nil {
 		return err
 	}
-	return place.Until(ctx, "slurmctld of "+s.config.Name, func(ctx context.Context) (bool, error) {
-		_, err := s.Output(ctx, "scontrol", "ping")
+	return place.WaitUntil(ctx, "slurmctld of "+s.config.Name, func(ctx context.Context) (bool, error) {
+		_, err := s.CommandOutput(ctx, "scontrol", "ping")
 		return err == nil, err
 	})
 }
@@ -134,7 +134,7 @@ func (s *Cluster) StartController(ctx context.Context) error {
 func (s *Cluster) StopController(ctx context.Context) error { return s.controller.Stop(ctx) }
 
 // KillController ends slurmctld as a crash does. Jobs run on.
-func (s *Cluster) KillController(ctx context.Context) error { return s.controller.Kill(ctx) }
+func (s *Cluster) KillController(ctx context.Context) error { return s.controller.KillAndWait(ctx) }
 
 // RestartController ends slurmctld in order and starts it again.
 func (s *Cluster) RestartController(ctx context.Context) error {
@@ -147,36 +147,36 @@ func (s *Cluster) RestartController(ctx context.Context) error {
 // KillNodeDaemon ends the slurmd of a node as a crash does. Its jobs run on, and
 // after a while slurmctld calls the node down.
 func (s *Cluster) KillNodeDaemon(ctx context.Context, node string) error {
-	d, err := s.node(node)
+	d, err := s.nodeDaemon(node)
 	if err != nil {
 		return err
 	}
-	return d.Kill(ctx)
+	return d.KillAndWait(ctx)
 }
 
 // StartNodeDaemon starts the slurmd of a node unless it runs.
 func (s *Cluster) StartNodeDaemon(ctx context.Context, node string) error {
-	d, err := s.node(node)
+	d, err := s.nodeDaemon(node)
 	if err != nil {
 		return err
 	}
 	return d.Start(ctx)
 }
 
-func (s *Cluster) node(name string) (*place.Daemon, error) {
+func (s *Cluster) nodeDaemon(name string) (*place.Daemon, error) {
 	if d := s.nodes[name]; d != nil {
 		return d, nil
 	}
 	return nil, fmt.Errorf("no node %s in Slurm cluster %s", name, s.config.Name)
 }
 
-// Down lists the daemons that do not run, such as "slurmd on n1".
-func (s *Cluster) Down(ctx context.Context) ([]string, error) {
-	return place.Down(ctx, s.daemons())
+// ListDown lists the daemons that do not run, such as "slurmd on n1".
+func (s *Cluster) ListDown(ctx context.Context) ([]string, error) {
+	return place.ListDown(ctx, s.allDaemons())
 }
 
-// daemons are all of them, the controller first.
-func (s *Cluster) daemons() []*place.Daemon {
+// allDaemons are all of them, the controller first.
+func (s *Cluster) allDaemons() []*place.Daemon {
 	all := []*place.Daemon{&s.controller}
 	for _, n := range s.config.Nodes {
 		all = append(all, s.nodes[n.Name()])
@@ -184,25 +184,25 @@ func (s *Cluster) daemons() []*place.Daemon {
 	return all
 }
 
-// jobsPatience is how long jobs that are cancelled may take to end.
-const jobsPatience = time.Minute
+// jobsEndTimeout is how long jobs that are cancelled may take to end.
+const jobsEndTimeout = time.Minute
 
 // cancelAll ends all jobs: they would outlive the daemons. What cannot be ended
 // in time is left.
 func (s *Cluster) cancelAll(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
+	ctx, cancel := context.WithTimeout(ctx, jobsEndTimeout)
 	defer cancel()
-	_, _ = s.Output(ctx, "scancel", "--partition="+Partition)
-	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
-		jobs, err := s.Output(ctx, "squeue", "-h", "-o", "%A")
+	_, _ = s.CommandOutput(ctx, "scancel", "--partition="+Partition)
+	_ = place.WaitUntil(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
+		jobs, err := s.CommandOutput(ctx, "squeue", "-h", "-o", "%A")
 		return err == nil && jobs == "", err
 	})
 }
 
 // Stop cancels all jobs and ends all daemons. Files are left.
 func (s *Cluster) Stop(ctx context.Context) error {
-	if running, err := s.controller.Running(ctx); err == nil && running {
+	if running, err := s.controller.IsRunning(ctx); err == nil && running {
 		s.cancelAll(ctx)
 	}
-	return place.StopAll(ctx, s.daemons())
+	return place.StopAll(ctx, s.allDaemons())
 }

@@ -27,7 +27,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // run runs a command as the ordinary user.
 func run(t *testing.T, c *slurmtest.Cluster, argv ...string) string {
 	t.Helper()
-	out, err := c.Command(argv...).CombinedOutput()
+	out, err := c.UserCommand(argv...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
 	}
@@ -36,7 +36,7 @@ func run(t *testing.T, c *slurmtest.Cluster, argv ...string) string {
 
 // says asks Slurm something, which may be too busy to answer.
 func says(c *slurmtest.Cluster, argv ...string) string {
-	out, _ := c.Command(argv...).Output()
+	out, _ := c.UserCommand(argv...).Output()
 	return string(out)
 }
 
@@ -96,7 +96,7 @@ func TestANodeWithoutItsDaemonIsDownUntilItIsBack(t *testing.T) {
 		"touch begun; until [ -e go ]; do sleep 0.1; done; touch ended; while :; do sleep 0.1; done")
 	until(t, "the job", h.exists("begun"))
 	c.KillNodeDaemon("n1")
-	if down := c.Down(); !slices.Equal(down, []string{"slurmd on n1"}) {
+	if down := c.ListDown(); !slices.Equal(down, []string{"slurmd on n1"}) {
 		t.Errorf("what is down is %q", down)
 	}
 	until(t, "the node to be called down", func() bool {
@@ -105,7 +105,7 @@ func TestANodeWithoutItsDaemonIsDownUntilItIsBack(t *testing.T) {
 	h.write("go", "")
 	until(t, "the job that goes on there", h.exists("ended"))
 	c.StartNodeDaemon("n1")
-	c.Ready()
+	c.AwaitReady()
 }
 
 func TestNothingIsLeftOfAStoppedCluster(t *testing.T) {
@@ -116,7 +116,7 @@ func TestNothingIsLeftOfAStoppedCluster(t *testing.T) {
 	run(t, c, "sbatch", "-o", "out", "--wrap", "sleep 1000")
 	until(t, "the job", h.exists("begun"))
 	c.Stop()
-	if down := c.Down(); !slices.Equal(down, []string{"slurmctld on head", "slurmd on n1"}) {
+	if down := c.ListDown(); !slices.Equal(down, []string{"slurmctld on head", "slurmd on n1"}) {
 		t.Errorf("stopped, but what is down is %q", down)
 	}
 	left, err := c.Hosts.Head.Command(t.Context(), "ps", "-e", "-o", "comm=").Output()

@@ -13,23 +13,23 @@ import (
 	"strings"
 )
 
-// prepare writes keys and settings, those that are missing and those that can be
+// prepareFiles writes keys and settings, those that are missing and those that can be
 // written again.
-func (s *Servers) prepare(ctx context.Context) error {
-	if err := os.MkdirAll(s.file("authorized"), 0o755); err != nil {
+func (s *Servers) prepareFiles(ctx context.Context) error {
+	if err := os.MkdirAll(s.filePath("authorized"), 0o755); err != nil {
 		return err
 	}
-	identity, err := s.key(ctx, "identity", s.config.Owner, s.config.Group)
+	identity, err := s.makeKey(ctx, "identity", s.config.Owner, s.config.Group)
 	if err != nil {
 		return err
 	}
 	var known, client strings.Builder
 	for _, h := range s.config.Hosts {
-		key, err := s.key(ctx, h.Name()+".key", 0, 0)
+		key, err := s.makeKey(ctx, h.Name()+".key", 0, 0)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(s.file(h.Name()+".conf"), []byte(s.serverConfig(h)), 0o644); err != nil {
+		if err := os.WriteFile(s.filePath(h.Name()+".conf"), []byte(s.serverConfig(h)), 0o644); err != nil {
 			return err
 		}
 		fmt.Fprintf(&known, "%s,%s %s", h.Name(), h.Addr(), key)
@@ -37,25 +37,25 @@ func (s *Servers) prepare(ctx context.Context) error {
 	}
 	client.WriteString(s.clientDefaults())
 	err = errors.Join(
-		os.WriteFile(s.file("authorized", ".all"), []byte(identity), 0o644),
-		os.WriteFile(s.file("known_hosts"), []byte(known.String()), 0o644),
-		os.WriteFile(s.file("hosts"), []byte(client.String()), 0o644),
-		os.WriteFile(s.ClientConfig(), []byte(clientConfig(s.Identity(), s.file("hosts"))), 0o644))
+		os.WriteFile(s.filePath("authorized", ".all"), []byte(identity), 0o644),
+		os.WriteFile(s.filePath("known_hosts"), []byte(known.String()), 0o644),
+		os.WriteFile(s.filePath("hosts"), []byte(client.String()), 0o644),
+		os.WriteFile(s.ClientConfig(), []byte(clientConfig(s.IdentityFile(), s.filePath("hosts"))), 0o644))
 	for _, u := range s.config.Users {
-		err = errors.Join(err, s.admit(ctx, u))
+		err = errors.Join(err, s.admitUser(ctx, u))
 	}
 	return err
 }
 
-// admit gives a user an identity with which to go to other hosts. What a user
+// admitUser gives a user an identity with which to go to other hosts. What a user
 // has already is left alone.
-func (s *Servers) admit(ctx context.Context, u User) error {
+func (s *Servers) admitUser(ctx context.Context, u User) error {
 	name := "identity-" + u.Name
-	key, err := s.key(ctx, name, u.UID, u.GID)
+	key, err := s.makeKey(ctx, name, u.UID, u.GID)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.file("authorized", u.Name), []byte(key), 0o644); err != nil {
+	if err := os.WriteFile(s.filePath("authorized", u.Name), []byte(key), 0o644); err != nil {
 		return err
 	}
 	dir := filepath.Join(u.Home, ".ssh")
@@ -67,13 +67,13 @@ func (s *Servers) admit(ctx context.Context, u User) error {
 	}
 	file := filepath.Join(dir, "config")
 	return errors.Join(
-		os.WriteFile(file, []byte(clientConfig(s.file(name), s.file("hosts"))), 0o600),
+		os.WriteFile(file, []byte(clientConfig(s.filePath(name), s.filePath("hosts"))), 0o600),
 		os.Lchown(file, u.UID, u.GID), os.Lchown(dir, u.UID, u.GID))
 }
 
-// key makes a pair of keys the first time and returns the public one.
-func (s *Servers) key(ctx context.Context, name string, owner, group int) (string, error) {
-	path := s.file(name)
+// makeKey makes a pair of keys the first time and returns the public one.
+func (s *Servers) makeKey(ctx context.Context, name string, owner, group int) (string, error) {
+	path := s.filePath(name)
 	if _, err := os.Stat(path + ".pub"); errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(path) // half of a pair
 		out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", path).CombinedOutput()
@@ -93,9 +93,9 @@ func (s *Servers) serverConfig(h Host) string {
 	lines := []string{
 		"ListenAddress " + h.Addr(),
 		"Port 22",
-		"HostKey " + s.file(h.Name()+".key"),
-		"PidFile " + s.file(h.Name()+".pid"),
-		"AuthorizedKeysFile " + s.file("authorized", ".all") + " " + s.file("authorized", "%u"),
+		"HostKey " + s.filePath(h.Name()+".key"),
+		"PidFile " + s.filePath(h.Name()+".pid"),
+		"AuthorizedKeysFile " + s.filePath("authorized", ".all") + " " + s.filePath("authorized", "%u"),
 		"StrictModes no", // the lab's folder may be below one that everybody writes to
 		"UsePAM no",      // users of the lab have no passwords, and no shadow entries
 		"PasswordAuthentication no",
@@ -123,7 +123,7 @@ func (s *Servers) clientDefaults() string {
 	lines := []string{
 		"Host *",
 		"IdentitiesOnly yes",
-		"UserKnownHostsFile " + s.file("known_hosts"),
+		"UserKnownHostsFile " + s.filePath("known_hosts"),
 		"GlobalKnownHostsFile /dev/null",
 		"StrictHostKeyChecking yes",
 		"UpdateHostKeys no",

@@ -49,7 +49,7 @@ type Servers struct {
 func New(c Config) *Servers {
 	s := &Servers{config: c, daemons: map[string]*place.Daemon{}}
 	for _, h := range c.Hosts {
-		file := func(ending string) string { return s.file(h.Name() + ending) }
+		file := func(ending string) string { return s.filePath(h.Name() + ending) }
 		// sshd wants to be called by its path; the folder is for its children
 		// before anybody has logged in.
 		const start = `mkdir -p /run/sshd && exec "$(command -v sshd || echo /usr/sbin/sshd)" -f "$1" -E "$2"`
@@ -59,32 +59,32 @@ func New(c Config) *Servers {
 	return s
 }
 
-func (s *Servers) file(names ...string) string {
+func (s *Servers) filePath(names ...string) string {
 	return filepath.Join(append([]string{s.config.Dir}, names...)...)
 }
 
 // ClientConfig is the file for ssh -F: an entry for each host.
-func (s *Servers) ClientConfig() string { return s.file("config") }
+func (s *Servers) ClientConfig() string { return s.filePath("config") }
 
-// Identity is the file with the key that opens all accounts.
-func (s *Servers) Identity() string { return s.file("identity") }
+// IdentityFile is the file with the key that opens all accounts.
+func (s *Servers) IdentityFile() string { return s.filePath("identity") }
 
 // Start starts the servers that do not run, of some hosts or of all, and returns
 // when they listen.
 func (s *Servers) Start(ctx context.Context, hosts ...string) error {
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepareFiles(ctx); err != nil {
 		return err
 	}
-	all, err := s.of(hosts)
+	all, err := s.serversOf(hosts)
 	if err != nil {
 		return err
 	}
 	if err := place.StartAll(ctx, all); err != nil {
 		return err
 	}
-	return place.Until(ctx, "the SSH servers", func(ctx context.Context) (bool, error) {
+	return place.WaitUntil(ctx, "the SSH servers", func(ctx context.Context) (bool, error) {
 		// They write their process ids when they listen.
-		down, err := place.Down(ctx, all)
+		down, err := place.ListDown(ctx, all)
 		if err == nil && len(down) > 0 {
 			err = errors.New("not up: " + strings.Join(down, ", "))
 		}
@@ -92,8 +92,8 @@ func (s *Servers) Start(ctx context.Context, hosts ...string) error {
 	})
 }
 
-// of finds the servers of hosts; of all if none is named.
-func (s *Servers) of(hosts []string) ([]*place.Daemon, error) {
+// serversOf finds the servers of hosts; of all if none is named.
+func (s *Servers) serversOf(hosts []string) ([]*place.Daemon, error) {
 	if len(hosts) == 0 {
 		for _, h := range s.config.Hosts {
 			hosts = append(hosts, h.Name())
@@ -110,18 +110,18 @@ func (s *Servers) of(hosts []string) ([]*place.Daemon, error) {
 	return list, nil
 }
 
-// Down lists the servers that do not run, such as "sshd on n1".
-func (s *Servers) Down(ctx context.Context, hosts ...string) ([]string, error) {
-	all, err := s.of(hosts)
+// ListDown lists the servers that do not run, such as "sshd on n1".
+func (s *Servers) ListDown(ctx context.Context, hosts ...string) ([]string, error) {
+	all, err := s.serversOf(hosts)
 	if err != nil {
 		return nil, err
 	}
-	return place.Down(ctx, all)
+	return place.ListDown(ctx, all)
 }
 
 // Stop ends servers. Sessions go on until they end or the host does.
 func (s *Servers) Stop(ctx context.Context, hosts ...string) error {
-	all, err := s.of(hosts)
+	all, err := s.serversOf(hosts)
 	if err != nil {
 		return err
 	}

@@ -35,14 +35,14 @@ func TestAUserLogsInFromTheHead(t *testing.T) {
 			t.Errorf("on %s: %v: %q, want %q", n.Name(), err, out, want)
 		}
 	}
-	info, err := os.Stat(s.Identity())
+	info, err := os.Stat(s.IdentityFile())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the identity is %v: %v", info.Mode(), err)
 	}
 }
 
 func TestAUserWithTheNameOfALockedAccountOfTheMachineLogsIn(t *testing.T) {
-	placetest.Again(t, "^TestAUserLogsInFromTheHead$", "alice")
+	placetest.RunWithAccounts(t, "^TestAUserLogsInFromTheHead$", "alice")
 }
 
 func TestUsersGoFromHostToHostAsThemselvesOnly(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		down, err := s.Down(t.Context())
+		down, err := s.ListDown(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if down, err := s.Down(t.Context()); err != nil || len(down) != 2 {
+	if down, err := s.ListDown(t.Context()); err != nil || len(down) != 2 {
 		t.Errorf("stopped, but down are %q: %v", down, err)
 	}
 }

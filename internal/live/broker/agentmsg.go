@@ -11,32 +11,32 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// greet tells an agent that has just come what it may have missed.
-func (t *turn) greet(j *job, l *link) {
-	l.order(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
+// greetAgent tells an agent that has just come what it may have missed.
+func (t *turn) greetAgent(j *job, l *link) {
+	l.sendOrder(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
 	switch w := t.b.eng.World().Job(j.rec.ID); {
 	case w == nil || w.State() != core.Stopping:
 	case w.IsCancelled():
-		l.order(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.Due())})
+		l.sendOrder(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.DueTime())})
 	default:
-		l.order(wire.Order{Kind: wire.Stop, By: w.Due()})
+		l.sendOrder(wire.Order{Kind: wire.Stop, By: w.DueTime()})
 	}
 	j.mu.Lock()
 	if j.watching {
-		l.order(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
+		l.sendOrder(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
 	}
 	j.mu.Unlock()
 }
 
-// hear takes in a message of an agent. Numbered ones are acknowledged once what
+// takeMessage takes in a message of an agent. Numbered ones are acknowledged once what
 // they brought about is durable; those that are durable already, at once.
-func (t *turn) hear(j *job, l *link, hello, m *wire.Message) {
+func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 	if hello.Epoch != j.rec.Epoch || hello.Mark != j.rec.Mark {
-		l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) // of an attempt that is past: it need not say it again
+		l.sendOrder(wire.Order{Kind: wire.Ack, Seq: m.Seq}) // of an attempt that is past: it need not say it again
 		return
 	}
 	if m.Kind == wire.Status {
-		t.vitals(j, m.State)
+		t.recordVitals(j, m.State)
 		return
 	}
 	if l.deaf {
@@ -46,18 +46,18 @@ func (t *turn) hear(j *job, l *link, hello, m *wire.Message) {
 		switch {
 		case !t.underWay(j):
 		case m.Kind != wire.Output:
-			t.message(j, m)
-		case !t.output(j, m):
+			t.applyMessage(j, m)
+		case !t.keepOutput(j, m):
 			l.deaf = true // it says this, and what follows, again when it has reconnected
-			t.after(l.close)
+			t.afterCommit(l.closeLink)
 			return
 		}
 		if hello.Epoch == j.rec.Epoch { // else it was its last word, and a new attempt has begun
 			j.rec.Seq = m.Seq
 		}
-		t.touch(j)
+		t.touchJob(j)
 	}
-	t.after(func() { l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })
+	t.afterCommit(func() { l.sendOrder(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })
 }
 
 // underWay reports whether the attempt has not told its end yet. An agent that
@@ -67,32 +67,32 @@ func (t *turn) underWay(j *job) bool {
 	return w != nil && w.Epoch() == j.rec.Epoch && len(w.Parts()) > 0
 }
 
-func (t *turn) message(j *job, m *wire.Message) {
-	t.vitals(j, m.State)
+func (t *turn) applyMessage(j *job, m *wire.Message) {
+	t.recordVitals(j, m.State)
 	switch m.Kind {
 	case wire.Running:
-		t.running(j, m)
+		t.programRuns(j, m)
 	case wire.Ask:
-		t.danger(j, m)
+		t.deadlineInDanger(j, m)
 	case wire.Checkpoint:
 		t.savedNow(j, m.Saved, j.isSaveOrdered())
 	case wire.NotSaved:
-		t.explain(j, "checkpoint", "failed", m.Why, nil)
-		t.after(func() { j.answerSaves(saveResult{err: m.Why}) })
+		t.explainJob(j, "checkpoint", "failed", m.Why, nil)
+		t.afterCommit(func() { j.answerSaves(saveResult{err: m.Why}) })
 	case wire.StaysOn:
 		j.rec.Reason = m.Why
-		t.step(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
-		t.explain(j, "stay", "checkpoint failed", m.Why, nil)
+		t.stepEngine(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
+		t.explainJob(j, "stay", "checkpoint failed", m.Why, nil)
 	case wire.Left:
-		t.left(j, m)
+		t.programLeft(j, m)
 	case wire.Ended:
 		cluster := j.rec.Cluster
-		t.after(func() { t.b.sawCarried(cluster, "", m.Carried) })
-		t.over(j, m)
+		t.afterCommit(func() { t.b.recordCarried(cluster, "", m.Carried) })
+		t.programEnded(j, m)
 	case wire.Lost:
-		t.lost(j, m)
+		t.attemptLost(j, m)
 	case wire.Collecting:
-		t.step(&core.Input{Kind: core.Collecting, Job: j.rec.ID, Epoch: j.rec.Epoch})
+		t.stepEngine(&core.Input{Kind: core.Collecting, Job: j.rec.ID, Epoch: j.rec.Epoch})
 	case wire.Note:
 		t.agentNote(j, m.Entry)
 	}
@@ -108,27 +108,27 @@ func (t *turn) agentNote(j *job, e *wire.Entry) {
 		return
 	}
 	if j.agentNotes++; j.agentNotes > maxAgentNotes {
-		t.explain(j, "note", "further notes are dropped", fmt.Sprintf("the job's agents made more than %d", maxAgentNotes), nil)
+		t.explainJob(j, "note", "further notes are dropped", fmt.Sprintf("the job's agents made more than %d", maxAgentNotes), nil)
 		return
 	}
 	e.At = t.now // the agent's clock is not ours
-	t.entry(j, *e)
-	t.warning(j, e)
+	t.addEntry(j, *e)
+	t.keepWarning(j, e)
 }
 
 // maxWarnings is how many are kept with a job.
 const maxWarnings = 10
 
-// warning keeps what the user of a job is to see with it.
-func (t *turn) warning(j *job, e *wire.Entry) {
+// keepWarning keeps what the user of a job is to see with it.
+func (t *turn) keepWarning(j *job, e *wire.Entry) {
 	if e.Kind == "warning" && len(j.rec.Warnings) < maxWarnings {
 		j.rec.Warnings = append(slices.Clone(j.rec.Warnings), e.Choice+": "+e.Why)
 	}
 }
 
-// running: the program runs. What a later attempt wrote after the checkpoint
+// programRuns: the program runs. What a later attempt wrote after the checkpoint
 // that this one continues will be written again.
-func (t *turn) running(j *job, m *wire.Message) {
+func (t *turn) programRuns(j *job, m *wire.Message) {
 	var out, err int64
 	choice := "from the beginning"
 	j.begunIO = 0
@@ -136,11 +136,11 @@ func (t *turn) running(j *job, m *wire.Message) {
 		out, err, j.begunIO = s.Out, s.Err, s.IO
 		choice = fmt.Sprintf("from checkpoint %d", s.N)
 		if m.State != nil {
-			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: max(m.State.Prepared, m.State.Wall)})
+			t.recordTransfer(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: max(m.State.Prepared, m.State.Wall)})
 		}
 	}
 	if m.Saved != nil || j.spec.Setup+j.spec.Build.Command == "" {
-		t.truncate(j, out, err)
+		t.truncateOutput(j, out, err)
 	} // else it goes on behind what came before the program, which its agent began anew
 	t.dropSaved(j, func(s *wire.Saved) bool { return m.Saved == nil || s.N > m.Saved.N })
 	j.rec.Method = m.Method
@@ -148,9 +148,9 @@ func (t *turn) running(j *job, m *wire.Message) {
 		j.rec.Hosts = m.Hosts
 	}
 	cluster := j.rec.Cluster
-	t.after(func() { t.b.sawCarried("", cluster, m.Carried) })
-	t.explain(j, "start", "on "+j.rec.Cluster+" "+choice, "checkpoint method: "+methodText(m.Method), nil)
-	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
+	t.afterCommit(func() { t.b.recordCarried("", cluster, m.Carried) })
+	t.explainJob(j, "start", "on "+j.rec.Cluster+" "+choice, "checkpoint method: "+methodText(m.Method), nil)
+	t.stepEngine(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }
 
 // methodText is a checkpoint method in words.
@@ -161,15 +161,15 @@ func methodText(method string) string {
 	return method
 }
 
-// truncate cuts what a program wrote to where it goes on.
-func (t *turn) truncate(j *job, out, err int64) {
+// truncateOutput cuts what a program wrote to where it goes on.
+func (t *turn) truncateOutput(j *job, out, err int64) {
 	for stream, n := range map[int]int64{1: out, 2: err} {
 		was := &j.rec.Out
 		if stream == 2 {
 			was = &j.rec.Err
 		}
 		if *was > n {
-			if e := t.b.jobLog(j, stream).Truncate(n); e != nil {
+			if e := t.b.jobLog(j, stream).TruncateAt(n); e != nil {
 				t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
 			}
 		}
@@ -185,14 +185,14 @@ func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
 		if !useless(&s) {
 			return false
 		}
-		t.forget(j, s.N)
+		t.forgetCheckpoint(j, s.N)
 		return true
 	})
 }
 
-// output keeps what a program wrote. It reports false if that could not be written,
+// keepOutput keeps what a program wrote. It reports false if that could not be written,
 // for whatever reason: the agent keeps it, and says it again.
-func (t *turn) output(j *job, m *wire.Message) bool {
+func (t *turn) keepOutput(j *job, m *wire.Message) bool {
 	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
 		t.dropSaved(j, func(s *wire.Saved) bool {
 			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
@@ -223,9 +223,9 @@ func (t *turn) output(j *job, m *wire.Message) bool {
 	return true
 }
 
-// keep is how many checkpoints of a job are kept: should the newest turn out
+// checkpointsKept is how many checkpoints of a job are kept: should the newest turn out
 // damaged, there is another.
-const keep = 3
+const checkpointsKept = 3
 
 // savedNow: a checkpoint is safe. Whether it was ordered decides where it may be
 // continued, see portableSaved.
@@ -239,55 +239,55 @@ func (t *turn) savedNow(j *job, s *wire.Saved, ordered bool) {
 	j.rec.Used = saved.Used
 	j.saved = append([]wire.Saved{saved}, j.saved...)
 	t.batch.Checkpoints = append(t.batch.Checkpoints, store.Checkpoint{Job: j.rec.ID, Saved: saved})
-	for len(j.saved) > keep {
-		t.forget(j, j.saved[keep].N)
-		j.saved = j.saved[:keep]
+	for len(j.saved) > checkpointsKept {
+		t.forgetCheckpoint(j, j.saved[checkpointsKept].N)
+		j.saved = j.saved[:checkpointsKept]
 	}
-	t.moved(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
+	t.recordTransfer(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
 		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
 	cluster := j.rec.Cluster
-	t.after(func() { t.b.sawCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
-	t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
+	t.afterCommit(func() { t.b.recordCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
+	t.explainJob(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
 		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", SizeText(saved.Bytes), SizeText(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})
-	t.after(func() { j.answerSaves(saveResult{saved: &saved}) })
+	t.afterCommit(func() { j.answerSaves(saveResult{saved: &saved}) })
 }
 
-func (t *turn) forget(j *job, n int) {
+func (t *turn) forgetCheckpoint(j *job, n int) {
 	t.batch.Forget = append(t.batch.Forget, store.CheckpointID{Job: j.rec.ID, N: n})
 }
 
-func (t *turn) moved(j *job, x history.Transfer) {
+func (t *turn) recordTransfer(j *job, x history.Transfer) {
 	x.At, x.Job, x.Epoch = t.now, j.rec.ID, j.rec.Epoch
-	x.Program, _ = history.Program(j.spec.Argv)
+	x.Program, _ = history.SplitCommand(j.spec.Argv)
 	t.batch.Transfers = append(t.batch.Transfers, x)
 }
 
-// left: the program was stopped as it was told, or left by itself.
-func (t *turn) left(j *job, m *wire.Message) {
+// programLeft: the program was stopped as it was told, or left by itself.
+func (t *turn) programLeft(j *job, m *wire.Message) {
 	if t.wasPreempted(j, m) {
-		t.lost(j, m)
+		t.attemptLost(j, m)
 		return
 	}
 	if m.Saved == nil && len(j.saved) == 0 {
-		t.truncate(j, 0, 0) // it starts from the beginning
+		t.truncateOutput(j, 0, 0) // it starts from the beginning
 	}
 	w := t.b.eng.World().Job(j.rec.ID)
 	t.savedNow(j, m.Saved, w != nil && w.State() == core.Stopping)
-	t.tidy(j, j.rec.Epoch)
-	t.step(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
+	t.releaseEnded(j, j.rec.Epoch)
+	t.stepEngine(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }
 
-// over: the program has ended.
-func (t *turn) over(j *job, m *wire.Message) {
+// programEnded: the program has ended.
+func (t *turn) programEnded(j *job, m *wire.Message) {
 	j.rec.Result = m.Result
 	if m.Result != "" && j.spec.Workdir == "" {
 		j.rec.Result = "" // nobody wants it
 	}
 	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
-	t.tidy(j, j.rec.Epoch)
-	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, ExitCode: m.Code})
-	if !j.rec.State.Terminal() { // it is started again
+	t.releaseEnded(j, j.rec.Epoch)
+	t.stepEngine(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, ExitCode: m.Code})
+	if !j.rec.State.IsTerminal() { // it is started again
 		j.rec.Result, j.rec.Outgoing, j.toldEnd = "", "", false
 		return
 	}
@@ -296,8 +296,8 @@ func (t *turn) over(j *job, m *wire.Message) {
 	}
 }
 
-// vitals notes how a job is doing.
-func (t *turn) vitals(j *job, v *wire.Vitals) {
+// recordVitals notes how a job is doing.
+func (t *turn) recordVitals(j *job, v *wire.Vitals) {
 	if v == nil {
 		return
 	}
@@ -306,7 +306,7 @@ func (t *turn) vitals(j *job, v *wire.Vitals) {
 	if j.rec.Known {
 		j.rec.Chance = v.Chance
 	}
-	t.after(j.changed)
+	t.afterCommit(j.signalChange)
 }
 
 // SizeText writes bytes for people.

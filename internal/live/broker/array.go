@@ -32,22 +32,22 @@ type array struct {
 	isFilling   bool         // what the next elements need is being looked up
 }
 
-// pending is how many elements have no record.
-func (a *array) pending() int { return max(0, a.Count-a.Next) - len(a.ahead) }
+// pendingCount is how many elements have no record.
+func (a *array) pendingCount() int { return max(0, a.Count-a.Next) - len(a.ahead) }
 
 // isPending reports whether an element has no record.
 func (a *array) isPending(n int) bool { return n >= a.Next && n < a.Count && !a.ahead[n] }
 
-func (a *array) index(n int) int {
+func (a *array) elementIndex(n int) int {
 	if a.indices != nil {
 		return a.indices[n]
 	}
 	return a.Spec.Array.First + n*a.Spec.Array.Step
 }
 
-// element is the record of an element that has none yet.
-func (a *array) element(n int) store.Job {
-	rec := a.Element(n, a.index(n))
+// elementRecord is the record of an element that has none yet.
+func (a *array) elementRecord(n int) store.Job {
+	rec := a.ElementRecord(n, a.elementIndex(n))
 	rec.Inputs, rec.After = slices.Clone(rec.Inputs), slices.Clone(rec.After)
 	rec.Reason = a.whyHeld()
 	return rec
@@ -61,8 +61,8 @@ func (a *array) whyHeld() string {
 	return fmt.Sprintf("at most %d jobs of an array wait in the queue at once", jobarray.QueueDepth)
 }
 
-// advance passes over elements that have their record.
-func (a *array) advance() {
+// advanceNext passes over elements that have their record.
+func (a *array) advanceNext() {
 	for a.ahead[a.Next] {
 		delete(a.ahead, a.Next)
 		a.Next++
@@ -86,16 +86,16 @@ func (b *Broker) arrayOf(rec *store.Job) *array {
 func (b *Broker) loadArrays(ctx context.Context, list []store.Array) error {
 	for i := range list {
 		a := newArray(list[i])
-		early, err := b.opt.Store.Jobs(ctx, store.Filter{Parent: a.ID, From: a.ID + core.JobID(a.Next)})
+		early, err := b.opt.Store.ListJobs(ctx, store.Filter{Parent: a.ID, From: a.ID + core.JobID(a.Next)})
 		if err != nil {
 			return err
 		}
 		for k := range early {
 			a.ahead[int(early[k].ID-a.ID)] = true
 		}
-		a.advance()
+		a.advanceNext()
 		b.arrays[a.ID], b.partial[a.ID] = a, a
-		b.count(a.Template.Owner, a.pending())
+		b.countJobs(a.Template.Owner, a.pendingCount())
 	}
 	return nil
 }
@@ -119,19 +119,19 @@ func (t *turn) keepArray(a *array) {
 func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	rec := s.record(t.now)
+	rec := s.jobRecord(t.now)
 	rec.After = after
 	a := newArray(store.Array{
 		ID: t.b.nextJob, User: s.owner.Name, Submitted: t.now, Spec: s.spec, Template: rec,
 		First: uniqueOf(s.owner, s.spec.Key), Seed: binary.LittleEndian.Uint64(seed[:]), Count: s.spec.Array.Len(),
 		Why: s.why, Known: estimateInputs(s.proto),
 	})
-	t.b.nextJob = a.End()
+	t.b.nextJob = a.EndID()
 	t.b.arrays[a.ID], t.b.partial[a.ID] = a, a
 	a.isFilling = true
 	t.addElements(a, s.proto, s.quotes)
 	a.isFilling = false
-	t.fill(a)
+	t.fillQueue(a)
 	ids := make([]core.JobID, a.Count)
 	for n := range ids {
 		ids[n] = a.ID + core.JobID(n)
@@ -139,9 +139,9 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 	return ids
 }
 
-// wanted is how many elements are to get their record in the next turn.
-func (t *turn) wanted(a *array) int {
-	n := a.pending()
+// wantedElements is how many elements are to get their record in the next turn.
+func (t *turn) wantedElements(a *array) int {
+	n := a.pendingCount()
 	switch {
 	case len(a.Template.After) > 0: // each of them waits, and is handed what the others write
 	case a.Template.NotBefore > t.now && a.live > 0:
@@ -155,12 +155,12 @@ func (t *turn) wanted(a *array) int {
 // addElements gives the next elements of an array their records.
 func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
 	targets := map[targetKey]core.Target{}
-	for n := t.wanted(a); n > 0; n-- {
+	for n := t.wantedElements(a); n > 0; n-- {
 		j := t.addElement(a, a.Next)
 		j.rec.Reason = ""
 		a.Next++
-		t.enter(j, &core.Input{Kind: core.Submit, Spec: proto}, targets)
-		t.quoted(j, quotes)
+		t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto}, targets)
+		t.recordQuote(j, quotes)
 		t.enterAhead(a)
 	}
 	t.keepArray(a)
@@ -168,32 +168,32 @@ func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
 
 // addElement gives one element its record.
 func (t *turn) addElement(a *array, n int) *job {
-	j := newJob(a.element(n))
-	t.adopt(j)
-	t.entry(j, wire.Entry{At: a.Submitted, Kind: "submit", Choice: "accepted", Why: a.Why, Inputs: a.Known})
-	t.explainAway(j)
+	j := newJob(a.elementRecord(n))
+	t.adoptJob(j)
+	t.addEntry(j, wire.Entry{At: a.Submitted, Kind: "submit", Choice: "accepted", Why: a.Why, Inputs: a.Known})
+	t.explainUnreachable(j)
 	t.explainStart(j)
 	return j
 }
 
-// adopt puts a new job among the broker's.
-func (t *turn) adopt(j *job) {
+// adoptJob puts a new job among the broker's.
+func (t *turn) adoptJob(j *job) {
 	t.b.jobs[j.rec.ID] = j
 	if a := t.b.arrayOf(&j.rec); a != nil {
 		a.live++
 	}
-	t.touch(j)
+	t.touchJob(j)
 }
 
-// drop forgets a job with which nothing is left to do.
-func (b *Broker) drop(j *job) {
+// dropJob forgets a job with which nothing is left to do.
+func (b *Broker) dropJob(j *job) {
 	if b.jobs[j.rec.ID] != j {
 		return
 	}
 	delete(b.jobs, j.rec.ID)
 	delete(b.ending, j.rec.ID)
 	if a := b.arrays[j.rec.Parent]; a != nil {
-		if a.live--; a.live == 0 && a.pending() == 0 {
+		if a.live--; a.live == 0 && a.pendingCount() == 0 {
 			delete(b.arrays, j.rec.Parent)
 			delete(b.partial, j.rec.Parent)
 		}
@@ -205,7 +205,7 @@ func (b *Broker) drop(j *job) {
 func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
 	for _, a := range t.b.partial { // at most one has it
 		n := int(id - a.ID)
-		if !a.isPending(n) || !t.b.sees(ctx, &a.Template) {
+		if !a.isPending(n) || !t.b.maySee(ctx, &a.Template) {
 			continue
 		}
 		j := t.addElement(a, n)
@@ -224,7 +224,7 @@ func (t *turn) enterAhead(a *array) {
 		delete(a.ahead, a.Next)
 		j := t.b.jobs[a.ID+core.JobID(a.Next)]
 		a.Next++
-		if j != nil && !j.rec.State.Terminal() && t.b.eng.World().Job(j.rec.ID) == nil {
+		if j != nil && !j.rec.State.IsTerminal() && t.b.eng.World().Job(j.rec.ID) == nil {
 			j.rec.Work = a.Template.Work // others may have come home to the array
 			t.enterUndescribed(j)
 		}
@@ -247,7 +247,7 @@ func (t *turn) countIn(j *job) {
 	}
 }
 
-func (t *turn) uncount(j *job) {
+func (t *turn) uncountJob(j *job) {
 	if j.isCounted {
 		j.isCounted = false
 		t.b.arrayOf(&j.rec).queued--
@@ -257,35 +257,35 @@ func (t *turn) uncount(j *job) {
 // countOut notes that an element has ended.
 func (t *turn) countOut(j *job) {
 	if a := t.b.arrayOf(&j.rec); a != nil {
-		t.uncount(j)
-		t.fill(a)
+		t.uncountJob(j)
+		t.fillQueue(a)
 	}
 }
 
-// fill gives elements of an array their record, as many as may be in the queue, in the
+// fillQueue gives elements of an array their record, as many as may be in the queue, in the
 // order of their numbers.
-func (t *turn) fill(a *array) {
-	if a.isFilling || t.wanted(a) == 0 {
+func (t *turn) fillQueue(a *array) {
+	if a.isFilling || t.wantedElements(a) == 0 {
 		return
 	}
 	a.isFilling = true
-	t.after(func() {
-		t.b.goBeside(func(ctx context.Context) {
-			ctx = As(ctx, User{a.Template.Owner, a.User})
-			allowed, err := t.b.allowed(ctx, a.Spec)
+	t.afterCommit(func() {
+		t.b.runUntilStopped(func(ctx context.Context) {
+			ctx = WithUser(ctx, User{a.Template.Owner, a.User})
+			allowed, err := t.b.allowedClusters(ctx, a.Spec)
 			if err != nil { // looked at again when the clusters change, or others of it end
 				t.b.opt.Log.Warn("not known where jobs of an array may run", "array", a.ID, "error", err)
-				t.b.tell(func(*turn) { a.isFilling = false })
+				t.b.postToLoop(func(*turn) { a.isFilling = false })
 				return
 			}
-			need, _ := t.b.need(ctx, a.Spec)
+			need, _ := t.b.estimateNeed(ctx, a.Spec)
 			bring := t.b.bringTimes(ctx, a.Template.Inputs)
-			t.b.tell(func(t *turn) {
+			t.b.postToLoop(func(t *turn) {
 				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, allowed, need, bring)
 				proto.Deadline = a.Template.Deadline
 				t.addElements(a, proto, nil)
 				a.isFilling = false
-				t.fill(a)
+				t.fillQueue(a)
 			})
 		})
 	})
@@ -298,7 +298,7 @@ func (a *array) eachPending(f func(rec *store.Job)) (count int) {
 	rec.User, rec.Submitted, rec.Parent, rec.Spec, rec.State = a.User, a.Submitted, a.ID, a.Spec, core.Submitted
 	for n := a.Next; n < a.Count; n++ {
 		if a.isPending(n) {
-			rec.ID, rec.Index = a.ID+core.JobID(n), a.index(n)
+			rec.ID, rec.Index = a.ID+core.JobID(n), a.elementIndex(n)
 			f(&rec)
 			count++
 		}
@@ -317,15 +317,15 @@ type pendingElements struct {
 func (t *turn) snapshotPending(is func(*array) bool) []pendingElements {
 	var list []pendingElements
 	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
-		if a := t.b.partial[id]; a.pending() > 0 && is(a) {
+		if a := t.b.partial[id]; a.pendingCount() > 0 && is(a) {
 			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices}, maps.Clone(a.ahead)})
 		}
 	}
 	return list
 }
 
-// each calls f with every one of them, until it returns false.
-func (p *pendingElements) each(f func(n int) bool) {
+// eachElement calls f with every one of them, until it returns false.
+func (p *pendingElements) eachElement(f func(n int) bool) {
 	for n := p.array.Next; n < p.array.Count; n++ {
 		if !p.skip[n] && !f(n) {
 			return
@@ -333,12 +333,12 @@ func (p *pendingElements) each(f func(n int) bool) {
 	}
 }
 
-// views lists them as jobs. Together they are one, the first, that says how many
+// elementViews lists them as jobs. Together they are one, the first, that says how many
 // there are.
-func (p *pendingElements) views(together bool) []View {
+func (p *pendingElements) elementViews(together bool) []View {
 	var list []View
-	p.each(func(n int) bool {
-		list = append(list, View{Job: p.array.element(n)})
+	p.eachElement(func(n int) bool {
+		list = append(list, View{Job: p.array.elementRecord(n)})
 		return !together
 	})
 	if together && len(list) > 0 {
@@ -351,8 +351,8 @@ func (p *pendingElements) views(together bool) []View {
 // this, among those that who asks may see; 0 if there is none, or several.
 func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.JobID, err error) {
 	var list []pendingElements
-	err = b.ask(ctx, func(t *turn) {
-		list = t.snapshotPending(func(a *array) bool { return b.sees(ctx, &a.Template) })
+	err = b.askLoop(ctx, func(t *turn) {
+		list = t.snapshotPending(func(a *array) bool { return b.maySee(ctx, &a.Template) })
 	})
 	if err != nil {
 		return 0, err
@@ -360,8 +360,8 @@ func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.Jo
 	several := false
 	for i := range list {
 		a := &list[i].array
-		list[i].each(func(n int) bool {
-			if unique := a.Unique(n); strings.HasPrefix(unique, ref) {
+		list[i].eachElement(func(n int) bool {
+			if unique := a.UniqueID(n); strings.HasPrefix(unique, ref) {
 				several, found = found != 0, a.ID+core.JobID(n)
 			}
 			return !several

@@ -24,7 +24,7 @@ type countingStore struct {
 	fail          func(*store.Batch) error
 }
 
-func (c *countingStore) Commit(ctx context.Context, b *store.Batch) error {
+func (c *countingStore) CommitBatch(ctx context.Context, b *store.Batch) error {
 	if c.fail != nil {
 		if err := c.fail(b); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (c *countingStore) Commit(ctx context.Context, b *store.Batch) error {
 	n := int64(len(b.Jobs))
 	c.rows.Add(n)
 	c.largest.Store(max(c.largest.Load(), n))
-	return c.Store.Commit(ctx, b)
+	return c.Store.CommitBatch(ctx, b)
 }
 
 func (g *grid) countRows() *countingStore {
@@ -50,7 +50,7 @@ func arrayOf(n int) *jobfile.Job {
 
 func (g *grid) submitArray(spec *jobfile.Job) []core.JobID {
 	g.t.Helper()
-	ids, err := g.broker().Submit(g.t.Context(), spec, "")
+	ids, err := g.broker().SubmitJob(g.t.Context(), spec, "")
 	if err != nil || len(ids) != spec.Array.Len() {
 		g.t.Fatalf("submitted %d, %v", len(ids), err)
 	}
@@ -60,7 +60,7 @@ func (g *grid) submitArray(spec *jobfile.Job) []core.JobID {
 // elements are all jobs of an array, by number; each must be there once.
 func (g *grid) elements(ids []core.JobID) map[core.JobID]broker.View {
 	g.t.Helper()
-	list, err := g.broker().Select(g.t.Context(), []string{fmt.Sprint(ids[0])}, false)
+	list, err := g.broker().SelectJobs(g.t.Context(), []string{fmt.Sprint(ids[0])}, false)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestALargeArrayIsTakenInAsOneRecord(t *testing.T) {
 	const n = 20_000
 	ids := g.submitArray(arrayOf(n))
 	g.next()
-	listed, err := g.broker().Jobs(t.Context(), false)
+	listed, err := g.broker().ListJobs(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestALargeArrayIsTakenInAsOneRecord(t *testing.T) {
 	if len(listed) > jobarray.QueueDepth+10 || pending < n-jobarray.QueueDepth-10 {
 		t.Errorf("%d jobs are listed, one of them stands for %d", len(listed), pending)
 	}
-	if live, err := g.broker().Live(t.Context()); err != nil || live != n {
+	if live, err := g.broker().CountLive(t.Context()); err != nil || live != n {
 		t.Errorf("%d jobs live, %v", live, err)
 	}
 	g.kill()
@@ -102,7 +102,7 @@ func TestALargeArrayIsTakenInAsOneRecord(t *testing.T) {
 	g.up()
 	byID := g.elements(ids)
 	for k, id := range ids {
-		if v := byID[id]; v.Index != 10+2*k || v.Parent != ids[0] || v.State.Terminal() || v.Unique == "" {
+		if v := byID[id]; v.Index != 10+2*k || v.Parent != ids[0] || v.State.IsTerminal() || v.Unique == "" {
 			t.Fatalf("element %d is %+v", k, v.Job)
 		}
 	}
@@ -113,14 +113,14 @@ func TestAnElementThatIsNotQueuedYetIsAJobLikeOthers(t *testing.T) {
 	ids := g.submitArray(arrayOf(5000))
 	last := ids[len(ids)-1]
 	unique := g.elements(ids)[ids[4000]].Unique
-	v, err := g.broker().Job(t.Context(), unique[:12])
+	v, err := g.broker().GetJob(t.Context(), unique[:12])
 	if err != nil || v.ID != ids[4000] || v.Unique != unique || v.Index != 10+2*4000 {
 		t.Fatalf("by its unique id: %+v, %v", v, err)
 	}
 	if v := g.view(last); v.State != core.Submitted || !strings.Contains(v.Reason, "wait in the queue at once") || len(g.explained(last, "submit")) != 1 {
 		t.Errorf("the last is %s (%s)", v.State, v.Reason)
 	}
-	if v, err := g.broker().Cancel(t.Context(), fmt.Sprint(last)); err != nil || v.State != core.Cancelled {
+	if v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(last)); err != nil || v.State != core.Cancelled {
 		t.Fatalf("cancelled: %+v, %v", v, err)
 	}
 	waiter := g.submit(jobfile.Job{Name: "after", After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0], "_", 10+2*4500), When: jobfile.Over}}})
@@ -132,7 +132,7 @@ func TestAnElementThatIsNotQueuedYetIsAJobLikeOthers(t *testing.T) {
 	if v := g.elements(ids)[last]; v.State != core.Cancelled {
 		t.Errorf("after a restart the last is %s", v.State)
 	}
-	if _, err := g.broker().Cancel(t.Context(), fmt.Sprint(ids[4500])); err != nil {
+	if _, err := g.broker().CancelJob(t.Context(), fmt.Sprint(ids[4500])); err != nil {
 		t.Fatal(err)
 	}
 	if v := g.view(waiter); strings.Contains(v.Reason, "waiting for job") {
@@ -157,7 +157,7 @@ func TestAnArrayIsThereWholeOrNotAtAll(t *testing.T) {
 			return nil
 		}
 		spec := arrayOf(700)
-		ids, err := g.broker().Submit(t.Context(), spec, "")
+		ids, err := g.broker().SubmitJob(t.Context(), spec, "")
 		if (err == nil) != (killed > 0) {
 			t.Fatalf("killed at batch %d: submitted %d, %v", killed, len(ids), err)
 		}
@@ -166,7 +166,7 @@ func TestAnArrayIsThereWholeOrNotAtAll(t *testing.T) {
 		}
 		g.store = rows.Store
 		g.up()
-		if live, err := g.broker().Live(t.Context()); err != nil || live != len(ids) {
+		if live, err := g.broker().CountLive(t.Context()); err != nil || live != len(ids) {
 			t.Fatalf("killed at batch %d: %d jobs are there, %v; %d were acknowledged", killed, live, err, len(ids))
 		}
 		if len(ids) > 0 {
@@ -280,13 +280,13 @@ func TestAUserMayNotHaveAnyNumberOfJobs(t *testing.T) {
 	g.up()
 	ids := g.submitArray(arrayOf(299))
 	g.submit(jobfile.Job{})
-	_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{}), "")
+	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{}), "")
 	if !badinput.Is(err) || !strings.Contains(err.Error(), "limits.jobs") || !strings.Contains(err.Error(), "300") {
 		t.Fatalf("one too many: %v", err)
 	}
 	g.kill()
 	g.up()
-	if _, err := g.broker().Submit(t.Context(), complete(jobfile.Job{}), ""); !badinput.Is(err) {
+	if _, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{}), ""); !badinput.Is(err) {
 		t.Fatalf("one too many after a restart: %v", err)
 	}
 	if _, err := g.broker().CancelNow(t.Context(), fmt.Sprint(ids[298])); err != nil {

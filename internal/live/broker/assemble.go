@@ -18,11 +18,11 @@ type Made struct {
 	Files []string
 }
 
-// Assemble makes a work folder of one that was sent, of the file that is to be the
+// AssembleWork makes a work folder of one that was sent, of the file that is to be the
 // program's standard input, and of files as other jobs left them. What the depot
 // does not hold any more of those is as it was sent.
-func (b *Broker) Assemble(ctx context.Context, work, stdin string, made []Made) (string, error) {
-	chunks, err := b.depot(ctx)
+func (b *Broker) AssembleWork(ctx context.Context, work, stdin string, made []Made) (string, error) {
+	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -44,26 +44,26 @@ func (b *Broker) Assemble(ctx context.Context, work, stdin string, made []Made) 
 	if err != nil {
 		return "", err
 	}
-	mine, changed := overlay(mine, input)
+	mine, changed := overlayTree(mine, input)
 	for _, m := range made {
 		t, err := b.madeBy(ctx, chunks, m)
 		if err != nil {
 			return "", err
 		}
 		var more bool
-		mine, more = overlay(mine, t)
+		mine, more = overlayTree(mine, t)
 		changed = changed || more
 	}
 	if !changed {
 		return work, nil
 	}
-	id, err := depot.Keep(ctx, chunks, mine)
+	id, err := depot.KeepTree(ctx, chunks, mine)
 	return string(id), err
 }
 
 // madeBy is the files that a job left, as far as the depot still holds them.
 func (b *Broker) madeBy(ctx context.Context, chunks *depot.Store, m Made) (*depot.Tree, error) {
-	_, v, err := b.find(ctx, fmt.Sprint(m.Job))
+	_, v, err := b.findJob(ctx, fmt.Sprint(m.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (b *Broker) madeBy(ctx context.Context, chunks *depot.Store, m Made) (*depo
 	for _, e := range t.Entries {
 		ids = append(ids, e.Chunks...)
 	}
-	if missing, err := chunks.Missing(ctx, ids); err != nil || len(missing) > 0 {
+	if missing, err := chunks.MissingChunks(ctx, ids); err != nil || len(missing) > 0 {
 		return &depot.Tree{}, err
 	}
 	return t, nil

@@ -91,7 +91,7 @@ type Broker struct {
 	replicas replicas
 	brought  broughtFiles
 	fences   depotFences
-	ways     ways
+	ways     closedWays
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
 	placed   placedJobs
@@ -132,7 +132,7 @@ type Broker struct {
 // Open makes a broker of what is stored. It does nothing before Run.
 func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if opt.Clock == nil {
-		opt.Clock = clock.Real()
+		opt.Clock = clock.RealClock()
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -153,7 +153,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet
 	b.opt.Engine.Describes, b.opt.Engine.DescribeEvery = true, describeAgain
-	err := b.load(ctx)
+	err := b.loadState(ctx)
 	if err == nil {
 		err = b.openWeather(ctx)
 	}
@@ -167,13 +167,13 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 // ErrStopped is what a broker answers that has ended.
 var ErrStopped = errors.New("the broker has ended")
 
-// now is the broker's time: the wall clock when it began (or the last event, if
+// brokerTime is the broker's time: the wall clock when it began (or the last event, if
 // that is later) and what has passed since by the steady clock, so that a clock
 // that is set does not move deadlines.
-func (b *Broker) now() core.Time { return b.base.Add(b.opt.Clock.Since(b.began)) }
+func (b *Broker) brokerTime() core.Time { return b.base.Add(b.opt.Clock.Since(b.began)) }
 
-// Now is the time by which the broker's moments are to be understood.
-func (b *Broker) Now() core.Time { return b.now() }
+// CurrentTime is the time by which the broker's moments are to be understood.
+func (b *Broker) CurrentTime() core.Time { return b.brokerTime() }
 
 // Run is the loop. It returns when ctx is cancelled, or with the error that
 // makes going on impossible. Jobs run on.
@@ -182,17 +182,17 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer b.closeWeather()
 	defer b.work.Wait()
 	defer b.cancel()
-	b.resume()
-	for _, c := range b.clusters() {
+	b.resumeWork()
+	for _, c := range b.allClusters() {
 		b.watchCluster(c.id)
 	}
-	b.goBeside(b.measureLogs)
-	b.goBeside(b.housekeep)
-	b.goBeside(b.watchWeather)
+	b.runUntilStopped(b.measureLogs)
+	b.runUntilStopped(b.housekeepLoop)
+	b.runUntilStopped(b.watchWeather)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if d := b.wake.Sub(b.now()); b.wake != core.Never {
+		if d := b.wake.Sub(b.brokerTime()); b.wake != core.Never {
 			timer.Reset(max(0, d))
 		} else {
 			timer.Stop()
@@ -202,9 +202,9 @@ func (b *Broker) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case f := <-b.mail:
-			err = b.turn(ctx, f)
+			err = b.runTurn(ctx, f)
 		case <-timer.C:
-			err = b.turn(ctx, func(t *turn) { t.step(&core.Input{Kind: core.Tick}) })
+			err = b.runTurn(ctx, func(t *turn) { t.stepEngine(&core.Input{Kind: core.Tick}) })
 		}
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("the store: %w", err)
@@ -212,8 +212,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 }
 
-// tell hands a function to the loop.
-func (b *Broker) tell(f func(*turn)) bool {
+// postToLoop hands a function to the loop.
+func (b *Broker) postToLoop(f func(*turn)) bool {
 	select {
 	case b.mail <- f:
 		return true
@@ -222,11 +222,11 @@ func (b *Broker) tell(f func(*turn)) bool {
 	}
 }
 
-// ask hands a function to the loop and waits until what it did is durable. After an error
+// askLoop hands a function to the loop and waits until what it did is durable. After an error
 // the function may still run: what it sets must not be looked at then.
-func (b *Broker) ask(ctx context.Context, f func(*turn)) error {
+func (b *Broker) askLoop(ctx context.Context, f func(*turn)) error {
 	done := make(chan struct{})
-	if !b.tell(func(t *turn) { f(t); t.after(func() { close(done) }) }) {
+	if !b.postToLoop(func(t *turn) { f(t); t.afterCommit(func() { close(done) }) }) {
 		return ErrStopped
 	}
 	select {
@@ -239,8 +239,8 @@ func (b *Broker) ask(ctx context.Context, f func(*turn)) error {
 	}
 }
 
-// goBeside runs something beside the loop until the broker ends.
-func (b *Broker) goBeside(f func(ctx context.Context)) {
+// runUntilStopped runs something beside the loop until the broker ends.
+func (b *Broker) runUntilStopped(f func(ctx context.Context)) {
 	b.work.Add(1)
 	go func() {
 		defer b.work.Done()
@@ -248,8 +248,8 @@ func (b *Broker) goBeside(f func(ctx context.Context)) {
 	}()
 }
 
-// pause waits; false if the broker ends meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
+// pauseContext waits; false if the broker ends meanwhile.
+func pauseContext(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -264,7 +264,7 @@ func (b *Broker) logDir(id core.JobID) string {
 	return filepath.Join(b.opt.State, "logs", fmt.Sprint(id))
 }
 
-func (b *Broker) log(id core.JobID, stream int) *joblog.Log {
+func (b *Broker) outputLog(id core.JobID, stream int) *joblog.Log {
 	name := "stdout"
 	if stream == 2 {
 		name = "stderr"
@@ -276,7 +276,7 @@ func (b *Broker) log(id core.JobID, stream int) *joblog.Log {
 func (b *Broker) jobLog(j *job, stream int) *joblog.Log {
 	l := &j.logs[stream-1]
 	if *l == nil {
-		*l = b.log(j.rec.ID, stream)
+		*l = b.outputLog(j.rec.ID, stream)
 	}
 	return *l
 }

@@ -18,7 +18,7 @@ import (
 
 func (g *grid) view(id core.JobID) *broker.View {
 	g.t.Helper()
-	v, err := g.broker().Job(g.t.Context(), fmt.Sprint(id))
+	v, err := g.broker().GetJob(g.t.Context(), fmt.Sprint(id))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (g *grid) view(id core.JobID) *broker.View {
 func (g *grid) logs(id core.JobID) string {
 	g.t.Helper()
 	var b strings.Builder
-	if err := g.broker().Logs(g.t.Context(), fmt.Sprint(id), 1, 0, false, func(p []byte) error { b.Write(p); return nil }); err != nil {
+	if err := g.broker().CopyLogs(g.t.Context(), fmt.Sprint(id), 1, 0, false, func(p []byte) error { b.Write(p); return nil }); err != nil {
 		g.t.Fatal(err)
 	}
 	return b.String()
@@ -36,7 +36,7 @@ func (g *grid) logs(id core.JobID) string {
 
 func (g *grid) explained(id core.JobID, kind string) []wire.Entry {
 	g.t.Helper()
-	_, all, err := g.broker().Explain(g.t.Context(), fmt.Sprint(id))
+	_, all, err := g.broker().ExplainJob(g.t.Context(), fmt.Sprint(id))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestAJobIsMoved(t *testing.T) {
 		to = "a"
 	}
 	go func() {
-		text, err := g.broker().Migrate(context.Background(), fmt.Sprint(id), to)
+		text, err := g.broker().MigrateJob(context.Background(), fmt.Sprint(id), to)
 		moved <- fmt.Sprint(text, err)
 	}()
 	a.order(t, wire.Stop)
@@ -171,7 +171,7 @@ func TestAJobThatCannotBeSavedRunsOn(t *testing.T) {
 	g.until(id, core.Running)
 	moved := make(chan error)
 	go func() {
-		_, err := g.broker().Migrate(context.Background(), fmt.Sprint(id), "")
+		_, err := g.broker().MigrateJob(context.Background(), fmt.Sprint(id), "")
 		moved <- err
 	}()
 	a.order(t, wire.Stop)
@@ -266,7 +266,7 @@ func TestACancelledJobLeavesNothing(t *testing.T) {
 		g.next().run()
 	}
 	for _, id := range ids {
-		v, err := g.broker().Cancel(t.Context(), fmt.Sprint(id))
+		v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(id))
 		if err != nil || v.State != core.Cancelled {
 			t.Errorf("job %d is %v, %v", id, v, err)
 		}
@@ -278,7 +278,7 @@ func TestACancelledJobLeavesNothing(t *testing.T) {
 
 func TestOfAnArrayNoMoreRunAtOnceThanItsUserWants(t *testing.T) {
 	g := newGrid(t)
-	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 2}}), "")
+	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 2}}), "")
 	if err != nil || len(ids) != 5 {
 		t.Fatalf("submitted %v, %v", ids, err)
 	}
@@ -337,11 +337,11 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		"unknown cluster": {On: []string{"c"}},
 		"unreliable":      {Reliability: 0.999},
 	} {
-		if ids, err := g.broker().Submit(t.Context(), complete(spec), ""); !badinput.Is(err) {
+		if ids, err := g.broker().SubmitJob(t.Context(), complete(spec), ""); !badinput.Is(err) {
 			t.Errorf("%s: submitted %v, %v", name, ids, err)
 		}
 	}
-	if _, err := g.broker().Job(t.Context(), "99"); !badinput.Is(err) {
+	if _, err := g.broker().GetJob(t.Context(), "99"); !badinput.Is(err) {
 		t.Errorf("job 99: %v", err)
 	}
 }

@@ -37,17 +37,17 @@ type broughtFiles struct {
 	mu  sync.Mutex
 }
 
-func (b *broughtFiles) file(owner uint32, workdir string) string {
+func (b *broughtFiles) recordFile(owner uint32, workdir string) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d %s", owner, workdir)))
 	return filepath.Join(b.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// before are the files that were brought to a work folder before a moment.
-func (b *broughtFiles) before(owner uint32, workdir string, when core.Time) map[string]userfiles.Stamp {
+// broughtBefore are the files that were brought to a work folder before a moment.
+func (b *broughtFiles) broughtBefore(owner uint32, workdir string, when core.Time) map[string]userfiles.Stamp {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := map[string]userfiles.Stamp{}
-	for name, f := range b.read(owner, workdir) {
+	for name, f := range b.readRecord(owner, workdir) {
 		if f.At <= when {
 			known[name] = f.Stamp
 		}
@@ -55,24 +55,24 @@ func (b *broughtFiles) before(owner uint32, workdir string, when core.Time) map[
 	return known
 }
 
-// read is what is written down of a work folder; what cannot be read is forgotten.
-func (b *broughtFiles) read(owner uint32, workdir string) map[string]broughtFile {
+// readRecord is what is written down of a work folder; what cannot be read is forgotten.
+func (b *broughtFiles) readRecord(owner uint32, workdir string) map[string]broughtFile {
 	files := map[string]broughtFile{}
-	text, err := os.ReadFile(b.file(owner, workdir))
+	text, err := os.ReadFile(b.recordFile(owner, workdir))
 	if err != nil || json.Unmarshal(text, &files) != nil {
 		return map[string]broughtFile{}
 	}
 	return files
 }
 
-// add writes down what was brought just now. Of very many files the newest are kept.
-func (b *broughtFiles) add(owner uint32, workdir string, placed map[string]userfiles.Stamp, now core.Time) error {
+// addPlaced writes down what was brought just now. Of very many files the newest are kept.
+func (b *broughtFiles) addPlaced(owner uint32, workdir string, placed map[string]userfiles.Stamp, now core.Time) error {
 	if len(placed) == 0 {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	files := b.read(owner, workdir)
+	files := b.readRecord(owner, workdir)
 	for name, stamp := range placed {
 		files[name] = broughtFile{stamp, now}
 	}
@@ -89,7 +89,7 @@ func (b *broughtFiles) add(owner uint32, workdir string, placed map[string]userf
 	if err == nil {
 		err = os.MkdirAll(b.dir, 0o700)
 	}
-	file := b.file(owner, workdir)
+	file := b.recordFile(owner, workdir)
 	if err == nil {
 		err = os.WriteFile(file+".new", text, 0o600)
 	}
@@ -99,12 +99,12 @@ func (b *broughtFiles) add(owner uint32, workdir string, placed map[string]userf
 	return err
 }
 
-// keepBrought is how long it is remembered what was brought to a work folder in
+// broughtMaxAge is how long it is remembered what was brought to a work folder in
 // which no job ran since.
-const keepBrought = 90 * 24 * time.Hour
+const broughtMaxAge = 90 * 24 * time.Hour
 
-// forget drops what is known of work folders in which no job ran for long.
-func (b *broughtFiles) forget(now time.Time) error {
+// forgetOld drops what is known of work folders in which no job ran for long.
+func (b *broughtFiles) forgetOld(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list, err := os.ReadDir(b.dir)
@@ -112,7 +112,7 @@ func (b *broughtFiles) forget(now time.Time) error {
 		return nil
 	}
 	for _, e := range list {
-		if info, e2 := e.Info(); e2 == nil && now.Sub(info.ModTime()) > keepBrought {
+		if info, e2 := e.Info(); e2 == nil && now.Sub(info.ModTime()) > broughtMaxAge {
 			err = errors.Join(err, os.Remove(filepath.Join(b.dir, e.Name())))
 		}
 	}

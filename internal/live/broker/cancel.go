@@ -12,10 +12,10 @@ import (
 // cancelled, as Slurm's KillWait.
 const DefaultGrace = 30 * time.Second
 
-// Cancel ends a job: its program gets SIGTERM, and SIGKILL after its time of
+// CancelJob ends a job: its program gets SIGTERM, and SIGKILL after its time of
 // grace, and what it wrote is brought home. It returns when all of that is done, or
 // when the files cannot be brought home at present.
-func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
+func (b *Broker) CancelJob(ctx context.Context, ref string) (*View, error) {
 	return b.cancelJob(ctx, ref, false)
 }
 
@@ -26,7 +26,7 @@ func (b *Broker) CancelNow(ctx context.Context, ref string) (*View, error) {
 }
 
 func (b *Broker) cancelJob(ctx context.Context, ref string, now bool) (*View, error) {
-	ctx, done := b.whileItDecides(ctx)
+	ctx, done := b.untilDiskFull(ctx)
 	defer done(nil)
 	v, err := b.cancelAndWait(ctx, ref, now)
 	if errors.Is(err, context.Canceled) {
@@ -36,22 +36,22 @@ func (b *Broker) cancelJob(ctx context.Context, ref string, now bool) (*View, er
 }
 
 func (b *Broker) cancelAndWait(ctx context.Context, ref string, now bool) (*View, error) {
-	j, v, err := b.find(ctx, ref)
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil || j == nil {
 		return v, err
 	}
-	if !v.State.Terminal() {
-		if err := b.ask(ctx, func(t *turn) { t.cancel(j, now) }); err != nil {
+	if !v.State.IsTerminal() {
+		if err := b.askLoop(ctx, func(t *turn) { t.cancelInEngine(j, now) }); err != nil {
 			return nil, err
 		}
 	}
 	for {
 		next := j.nextChange()
-		if v, err = b.view(ctx, j); err != nil {
+		if v, err = b.viewOf(ctx, j); err != nil {
 			return nil, err
 		}
 		// Nothing of it runs any more, and its files are home or have to wait.
-		if v.State.Terminal() && j.line.idle() && (v.Over || v.Unreturned != "") {
+		if v.State.IsTerminal() && j.line.isIdle() && (v.Over || v.Unreturned != "") {
 			return v, nil
 		}
 		select {
@@ -65,11 +65,11 @@ func (b *Broker) cancelAndWait(ctx context.Context, ref string, now bool) (*View
 	}
 }
 
-// cancel tells the engine that a job is to end.
-func (t *turn) cancel(j *job, now bool) {
+// cancelInEngine tells the engine that a job is to end.
+func (t *turn) cancelInEngine(j *job, now bool) {
 	w := t.b.eng.World().Job(j.rec.ID)
 	switch {
-	case j.rec.State.Terminal():
+	case j.rec.State.IsTerminal():
 		return
 	case w == nil: // an element of an array whose turn has not come
 		t.enterUndescribed(j)
@@ -79,15 +79,15 @@ func (t *turn) cancel(j *job, now bool) {
 	}
 	// An agent that is away while its program runs is told when it is back.
 	runs := w.State() == core.Running || w.State() == core.Stopping
-	in := &core.Input{Kind: core.Cancel, Job: j.rec.ID, Grace: t.b.grace(j), Immediate: now, Attended: j.link != nil || runs && !now}
+	in := &core.Input{Kind: core.Cancel, Job: j.rec.ID, Grace: t.b.gracePeriod(j), Immediate: now, Attended: j.link != nil || runs && !now}
 	if now {
 		in.Grace = 0
 	}
-	t.step(in)
+	t.stepEngine(in)
 }
 
-// grace is the time between SIGTERM and SIGKILL for a job.
-func (b *Broker) grace(j *job) time.Duration {
+// gracePeriod is the time between SIGTERM and SIGKILL for a job.
+func (b *Broker) gracePeriod(j *job) time.Duration {
 	switch {
 	case j.spec.Grace != nil:
 		return *j.spec.Grace
@@ -105,19 +105,19 @@ func (t *turn) graceLeft(giveUpAt core.Time) time.Duration {
 	return max(0, giveUpAt.Sub(t.now)-t.b.opt.Engine.CollectGrace)
 }
 
-// whileItDecides is a context that ends when nothing can be decided because the disk
+// untilDiskFull is a context that ends when nothing can be decided because the disk
 // is full, with that as its cause: who asks wants to know.
-func (b *Broker) whileItDecides(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (b *Broker) untilDiskFull(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	b.goBeside(func(ending context.Context) {
+	b.runUntilStopped(func(ending context.Context) {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ending.Done():
 				return
-			case <-time.After(2 * untilRoom):
-				if err := b.Stuck(); err != nil {
+			case <-time.After(2 * diskRetryInterval):
+				if err := b.StuckReason(); err != nil {
 					cancel(err)
 				}
 			}

@@ -34,7 +34,7 @@ func newEnding(t *testing.T, spec jobfile.Job) *ending {
 	t.Cleanup(func() { _ = d.Close() })
 	e := &ending{grid: newGridWith(t, d), home: t.TempDir(), done: make(chan *broker.View, 2)}
 	spec.Workdir = e.home
-	ids, err := e.broker().Submit(t.Context(), complete(spec), pushed(t, d, "in"))
+	ids, err := e.broker().SubmitJob(t.Context(), complete(spec), pushed(t, d, "in"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (e *ending) cancelled() *broker.View {
 func TestACancelledProgramHasTimeToEndAndItsFilesComeHome(t *testing.T) {
 	grace := 7 * time.Second
 	e := newEnding(t, jobfile.Job{Grace: &grace, Retries: 3, RetryOn: []string{jobfile.RetryFailed}})
-	e.cancel((*broker.Broker).Cancel)
+	e.cancel((*broker.Broker).CancelJob)
 	if o := e.a.order(t, wire.Cancel); o.Within <= 0 || o.Within > grace {
 		t.Errorf("it is given %s, of %s", o.Within, grace)
 	}
@@ -96,7 +96,7 @@ func TestACancelledProgramHasTimeToEndAndItsFilesComeHome(t *testing.T) {
 func TestABrokerThatWasKilledWhileAJobIsCancelledGoesOnWithIt(t *testing.T) {
 	e := newEnding(t, jobfile.Job{})
 	b := e.broker()
-	e.serving.Go(func() { _, _ = b.Cancel(context.Background(), fmt.Sprint(e.id)) }) // it is cut off
+	e.serving.Go(func() { _, _ = b.CancelJob(context.Background(), fmt.Sprint(e.id)) }) // it is cut off
 	e.a.order(t, wire.Cancel)
 	e.a.cut()
 	e.kill()
@@ -117,7 +117,7 @@ func TestABrokerThatWasKilledWhileAJobIsCancelledGoesOnWithIt(t *testing.T) {
 
 func TestWhoCancelsAgainAtOnceDoesNotWaitForTheFiles(t *testing.T) {
 	e := newEnding(t, jobfile.Job{})
-	e.cancel((*broker.Broker).Cancel)
+	e.cancel((*broker.Broker).CancelJob)
 	e.a.order(t, wire.Cancel)
 	e.cancel((*broker.Broker).CancelNow)
 	if o := e.a.order(t, wire.Cancel); o.Within != 0 {
@@ -134,7 +134,7 @@ func TestWhoCancelsAgainAtOnceDoesNotWaitForTheFiles(t *testing.T) {
 func TestTheFilesOfTheNewestCheckpointComeHomeIfThereAreNoOthers(t *testing.T) {
 	e := newEnding(t, jobfile.Job{Retries: 5})
 	e.a.say(wire.Message{Kind: wire.Checkpoint, Saved: &wire.Saved{Method: "sandbox", Work: pushed(t, e.depot, "in", "early.txt")}})
-	e.cancel((*broker.Broker).Cancel)
+	e.cancel((*broker.Broker).CancelJob)
 	e.a.order(t, wire.Cancel)
 	e.a.say(wire.Message{Kind: wire.Lost, Why: "its host died"})
 	if v := e.cancelled(); !v.Partial || v.FromCheckpoint != 1 {
@@ -168,12 +168,12 @@ func TestAJobThatIsCancelledBeforeItsAgentSpokeSaysThatItsFilesAreLost(t *testin
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	g := newGridWith(t, d)
-	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Workdir: t.TempDir()}), pushed(t, d, "in"))
+	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Workdir: t.TempDir()}), pushed(t, d, "in"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.next()
-	v, err := g.broker().Cancel(t.Context(), fmt.Sprint(ids[0]))
+	v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(ids[0]))
 	if err != nil || v.State != core.Cancelled || !v.Lost {
 		t.Errorf("it is %+v, %v", v, err)
 	}

@@ -57,13 +57,13 @@ func setScene(g *grid) scene {
 	s.waiting = g.submit(jobfile.Job{On: []string{"a"}, Min: 2, Max: 2, Deadline: 30 * time.Minute})
 	go func() {
 		// Nobody waits for the answer: the broker is killed before.
-		_, _ = g.broker().Migrate(context.Background(), fmt.Sprint(s.leaving), "")
+		_, _ = g.broker().MigrateJob(context.Background(), fmt.Sprint(s.leaving), "")
 	}()
 	s.due = s.leaves.order(g.t, wire.Stop).By
 	s.deadline = g.view(s.running).Deadline
 	s.runs.cut()
 	s.leaves.cut()
-	s.now = g.broker().Now()
+	s.now = g.broker().CurrentTime()
 	g.kill()
 	return s
 }
@@ -97,7 +97,7 @@ func TestABrokerWhoseClockIsAnHourBehindGoesOnWhereItWas(t *testing.T) {
 	g := newGrid(t)
 	s := setScene(g)
 	g.upAt(-time.Hour)
-	if now := g.broker().Now(); now < s.now.Add(-time.Minute) || now > s.now.Add(time.Minute) {
+	if now := g.broker().CurrentTime(); now < s.now.Add(-time.Minute) || now > s.now.Add(time.Minute) {
 		t.Errorf("its time went from %d to %d", s.now, now)
 	}
 	s.runs.connect()
@@ -108,7 +108,7 @@ func TestABrokerWhoseClockIsAnHourBehindGoesOnWhereItWas(t *testing.T) {
 	if v := g.view(s.running); v.Deadline != s.deadline || v.State != core.Running {
 		t.Errorf("the job that runs is %s with the deadline %d, want %d", v.State, v.Deadline, s.deadline)
 	}
-	if v := g.view(s.waiting); v.State.Terminal() {
+	if v := g.view(s.waiting); v.State.IsTerminal() {
 		t.Errorf("the job that waits is %s: %s", v.State, v.Reason)
 	}
 	s.finish(g)
@@ -122,7 +122,7 @@ func TestABrokerWhoseClockIsAnHourAheadStillEndsEveryJobOnce(t *testing.T) {
 	s := setScene(g)
 	s.runs.end(0) // nobody hears it yet
 	g.upAt(time.Hour)
-	if now := g.broker().Now(); now < s.now.Add(59*time.Minute) {
+	if now := g.broker().CurrentTime(); now < s.now.Add(59*time.Minute) {
 		t.Errorf("its time is %d, it was %d", now, s.now)
 	}
 	// The time to leave is over, as far as anybody can tell: that attempt is

@@ -30,7 +30,7 @@ type clusterState struct {
 	load driver.Load
 	away error         // why it is out of reach; nil: it is not
 	wait float64       // seconds that a newcomer of one processor waits in its queue
-	told felt          // what the engine was told
+	told reportedLoad  // what the engine was told
 	net  *core.Network // between its hosts, as the engine was told; nil: nothing
 
 	ask  chan struct{} // it is to be asked what it consists of
@@ -38,26 +38,26 @@ type clusterState struct {
 }
 
 func newCluster(c Cluster, id core.ClusterID) *cluster {
-	s := &clusterState{load: driver.Load{Share: 1}, told: felt{share: 1}, away: c.Away, ask: make(chan struct{}, 1)}
+	s := &clusterState{load: driver.Load{Share: 1}, told: reportedLoad{share: 1}, away: c.Away, ask: make(chan struct{}, 1)}
 	return &cluster{Cluster: c, id: id, clusterState: s}
 }
 
-// clusters lists all clusters by number, those that were removed too.
-func (b *Broker) clusters() []*cluster {
+// allClusters lists all clusters by number, those that were removed too.
+func (b *Broker) allClusters() []*cluster {
 	if list := b.clusterList.Load(); list != nil {
 		return *list
 	}
 	return nil
 }
 
-// offered lists the clusters where jobs may be sent.
-func (b *Broker) offered() []*cluster {
-	return slices.DeleteFunc(slices.Clone(b.clusters()), func(c *cluster) bool { return c.Removed })
+// offeredClusters lists the clusters where jobs may be sent.
+func (b *Broker) offeredClusters() []*cluster {
+	return slices.DeleteFunc(slices.Clone(b.allClusters()), func(c *cluster) bool { return c.Removed })
 }
 
 // putCluster adds a cluster to the list, or replaces the one with its number.
 func (b *Broker) putCluster(c *cluster) {
-	list := slices.Clone(b.clusters())
+	list := slices.Clone(b.allClusters())
 	if int(c.id) < len(list) {
 		list[c.id] = c
 	} else {
@@ -67,7 +67,7 @@ func (b *Broker) putCluster(c *cluster) {
 }
 
 func (b *Broker) clusterNamed(name string) *cluster {
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if c.Name == name {
 			return c
 		}
@@ -75,12 +75,12 @@ func (b *Broker) clusterNamed(name string) *cluster {
 	return nil
 }
 
-// target is a cluster that a user names; an error names those that there are.
-func (b *Broker) target(field, name string) (*cluster, error) {
+// targetCluster is a cluster that a user names; an error names those that there are.
+func (b *Broker) targetCluster(field, name string) (*cluster, error) {
 	if c := b.clusterNamed(name); c != nil && !c.Removed {
 		return c, nil
 	}
-	want := badinput.Unknown("cluster", name, b.names())
+	want := badinput.UnknownName("cluster", name, b.clusterNames())
 	if b.opt.Stale != nil && b.opt.Stale() {
 		want += "; " + StaleSettings
 	}
@@ -90,9 +90,9 @@ func (b *Broker) target(field, name string) (*cluster, error) {
 // StaleSettings is what to tell who may miss what the settings say by now.
 const StaleSettings = "the settings are newer than the running broker: godwit reload"
 
-func (b *Broker) names() []string {
+func (b *Broker) clusterNames() []string {
 	var names []string
-	for _, c := range b.offered() {
+	for _, c := range b.offeredClusters() {
 		names = append(names, c.Name)
 	}
 	return names
@@ -103,27 +103,27 @@ func (b *Broker) setDefaultPlace(p core.PlacePolicy) {
 	b.defaultPlace.Store(uint32(cmp.Or(p, core.DeadlineFirst)))
 }
 
-// spec is the cluster as the engine is told of it.
-func (c *cluster) spec() *core.ClusterSpec {
+// engineSpec is the cluster as the engine is told of it.
+func (c *cluster) engineSpec() *core.ClusterSpec {
 	return &core.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue, Removed: c.Removed}
 }
 
-// define tells the engine what a cluster consists of, if that is new. As long as
+// defineCluster tells the engine what a cluster consists of, if that is new. As long as
 // jobs are there the engine may keep more processors than there are.
-func (t *turn) define(c *cluster) {
+func (t *turn) defineCluster(c *cluster) {
 	t.b.putCluster(c)
 	w := t.b.eng.World()
 	if int(c.id) < len(w.Clusters()) {
-		if was := w.Cluster(c.id).Spec(); was.Equal(c.spec()) {
+		if was := w.Cluster(c.id).Spec(); was.Equal(c.engineSpec()) {
 			return
 		}
 	}
-	t.step(&core.Input{Kind: core.DefineCluster, Cluster: c.id, Grid: c.spec()})
+	t.stepEngine(&core.Input{Kind: core.DefineCluster, Cluster: c.id, Grid: c.engineSpec()})
 	if c.Away != nil && !c.Removed {
 		c.mu.Lock()
-		c.told = felt{}
+		c.told = reportedLoad{}
 		c.mu.Unlock()
-		t.step(&core.Input{Kind: core.Felt, Cluster: c.id})
+		t.stepEngine(&core.Input{Kind: core.Felt, Cluster: c.id})
 	}
 }
 
@@ -136,46 +136,46 @@ func (t *turn) defineAll(settings []Cluster) {
 		named[s.Name] = true
 		switch was := b.clusterNamed(s.Name); {
 		case was != nil:
-			t.define(&cluster{Cluster: s, id: was.id, clusterState: was.clusterState})
+			t.defineCluster(&cluster{Cluster: s, id: was.id, clusterState: was.clusterState})
 		case !s.Removed:
-			t.define(newCluster(s, core.ClusterID(len(b.clusters()))))
+			t.defineCluster(newCluster(s, core.ClusterID(len(b.allClusters()))))
 		}
 	}
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if !named[c.Name] && !c.Removed {
 			gone := *c
 			gone.Removed = true
-			t.define(&gone)
+			t.defineCluster(&gone)
 		}
 	}
 }
 
-// stored is a cluster of which only the store knows.
-func stored(w *world.Cluster) *cluster {
+// storedCluster is a cluster of which only the store knows.
+func storedCluster(w *world.Cluster) *cluster {
 	s := w.Spec()
 	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings}, Hosts: s.Hosts, Managed: s.Managed,
 		Queue: s.Depth, Removed: s.Removed}, w.ID())
-	c.told = felt{share: w.Share(), wait: w.Wait()}
+	c.told = reportedLoad{share: w.Share(), wait: w.QueueWait()}
 	return c
 }
 
 var errNotInSettings = errors.New("it is not in the settings")
 
-// Reconfigure takes over other clusters and another default placement. Jobs run
+// ReconfigureClusters takes over other clusters and another default placement. Jobs run
 // on; those that wait in a cluster that is removed are placed again.
-func (b *Broker) Reconfigure(ctx context.Context, clusters []Cluster, place core.PlacePolicy) error {
+func (b *Broker) ReconfigureClusters(ctx context.Context, clusters []Cluster, place core.PlacePolicy) error {
 	if len(clusters) == 0 {
 		return errors.New("there is no cluster to run jobs on")
 	}
-	return b.ask(ctx, func(t *turn) {
+	return b.askLoop(ctx, func(t *turn) {
 		b.setDefaultPlace(place)
-		before := len(b.clusters())
+		before := len(b.allClusters())
 		t.defineAll(clusters)
 		for _, id := range slices.Sorted(maps.Keys(b.arrays)) {
-			t.fill(b.arrays[id]) // elements that could run nowhere perhaps can now
+			t.fillQueue(b.arrays[id]) // elements that could run nowhere perhaps can now
 		}
-		t.after(func() {
-			for _, c := range b.clusters() {
+		t.afterCommit(func() {
+			for _, c := range b.allClusters() {
 				if int(c.id) >= before {
 					b.watchCluster(c.id)
 				} else {
@@ -189,7 +189,7 @@ func (b *Broker) Reconfigure(ctx context.Context, clusters []Cluster, place core
 // JobsAt counts the jobs that are placed in each cluster.
 func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
 	count := map[string]int{}
-	err := b.ask(ctx, func(*turn) {
+	err := b.askLoop(ctx, func(*turn) {
 		for _, j := range b.eng.World().Jobs() {
 			if len(j.Parts()) > 0 {
 				count[j.Part(0).Cluster().Name()]++
@@ -206,10 +206,10 @@ func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
 // tells the engine what it could not take over while jobs were there.
 func (b *Broker) tidyCluster(ctx context.Context, id core.ClusterID) {
 	var closing func()
-	_ = b.ask(ctx, func(t *turn) {
-		c, w := b.clusters()[id], b.eng.World()
-		if was := w.Cluster(id).Spec(); !was.Equal(c.spec()) && !w.InUse(w.Cluster(id)) {
-			t.define(c)
+	_ = b.askLoop(ctx, func(t *turn) {
+		c, w := b.allClusters()[id], b.eng.World()
+		if was := w.Cluster(id).Spec(); !was.Equal(c.engineSpec()) && !w.InUse(w.Cluster(id)) {
+			t.defineCluster(c)
 		}
 		if c.Removed && c.Close != nil && !w.InUse(w.Cluster(id)) {
 			closed := *c
@@ -225,39 +225,39 @@ func (b *Broker) tidyCluster(ctx context.Context, id core.ClusterID) {
 // watchCluster keeps the broker told of a cluster: how busy it is, what it
 // consists of, what runs there that nobody knows.
 func (b *Broker) watchCluster(id core.ClusterID) {
-	b.goBeside(func(ctx context.Context) { b.feel(ctx, id) })
-	b.goBeside(func(ctx context.Context) { b.learn(ctx, id) })
-	b.goBeside(func(ctx context.Context) { b.sweep(ctx, id) })
+	b.runUntilStopped(func(ctx context.Context) { b.pollLoadLoop(ctx, id) })
+	b.runUntilStopped(func(ctx context.Context) { b.learnCluster(ctx, id) })
+	b.runUntilStopped(func(ctx context.Context) { b.sweepUnknown(ctx, id) })
 }
 
-// minAskAgain and maxAskAgain bound how long a cluster that does not say what it
+// minDescribeInterval and maxDescribeInterval bound how long a cluster that does not say what it
 // consists of is left alone.
 const (
-	minAskAgain = time.Second
-	maxAskAgain = time.Minute
+	minDescribeInterval = time.Second
+	maxDescribeInterval = time.Minute
 )
 
-// learn asks a cluster what it consists of until it says so, and again whenever
+// learnCluster asks a cluster what it consists of until it says so, and again whenever
 // that may have changed.
-func (b *Broker) learn(ctx context.Context, id core.ClusterID) {
-	wait := minAskAgain
+func (b *Broker) learnCluster(ctx context.Context, id core.ClusterID) {
+	wait := minDescribeInterval
 	for {
-		c := b.clusters()[id]
+		c := b.allClusters()[id]
 		if c.Describe != nil && !c.Removed && (c.Away != nil || len(c.Hosts) == 0) {
-			if b.describe(ctx, c) {
-				wait = minAskAgain
+			if b.describeCluster(ctx, c) {
+				wait = minDescribeInterval
 				continue
 			}
-			if !pause(ctx, wait) {
+			if !pauseContext(ctx, wait) {
 				return
 			}
-			wait = min(2*wait, maxAskAgain)
+			wait = min(2*wait, maxDescribeInterval)
 			continue
 		}
 		select {
 		case <-c.ask:
-			if c := b.clusters()[id]; c.Describe != nil && !c.Removed {
-				b.describe(ctx, c)
+			if c := b.allClusters()[id]; c.Describe != nil && !c.Removed {
+				b.describeCluster(ctx, c)
 			}
 		case <-ctx.Done():
 			return
@@ -273,9 +273,9 @@ func (c *cluster) askAgain() {
 	}
 }
 
-// describe asks a cluster once.
-func (b *Broker) describe(ctx context.Context, c *cluster) bool {
-	limited, cancel := context.WithTimeout(ctx, toAnswer)
+// describeCluster asks a cluster once.
+func (b *Broker) describeCluster(ctx context.Context, c *cluster) bool {
+	limited, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	now, err := c.Describe(limited)
 	if err != nil {
@@ -289,19 +289,19 @@ func (b *Broker) describe(ctx context.Context, c *cluster) bool {
 		return false
 	}
 	now.Away = nil
-	err = b.ask(ctx, func(t *turn) {
-		if b.clusters()[c.id] == c { // else the settings are others by now
-			t.define(&cluster{Cluster: now, id: c.id, clusterState: c.clusterState})
+	err = b.askLoop(ctx, func(t *turn) {
+		if b.allClusters()[c.id] == c { // else the settings are others by now
+			t.defineCluster(&cluster{Cluster: now, id: c.id, clusterState: c.clusterState})
 		}
 	})
 	if err == nil {
-		b.opt.Log.Info("described itself", "cluster", c.Name, "cores", procs(now.Hosts))
-		b.feelOnce(ctx, b.clusters()[c.id])
+		b.opt.Log.Info("described itself", "cluster", c.Name, "cores", totalProcs(now.Hosts))
+		b.pollLoad(ctx, b.allClusters()[c.id])
 	}
 	return err == nil
 }
 
-func procs(hosts []world.HostSpec) int {
+func totalProcs(hosts []world.HostSpec) int {
 	n := 0
 	for _, h := range hosts {
 		n += h.Procs
@@ -309,10 +309,10 @@ func procs(hosts []world.HostSpec) int {
 	return n
 }
 
-// features is what the processors of all clusters can do; nil if that is not
+// commonFeatures is what the processors of all clusters can do; nil if that is not
 // known of all, or if all can do the same: then there is nothing to hide.
-func (b *Broker) features() []string {
-	clusters := b.offered()
+func (b *Broker) commonFeatures() []string {
+	clusters := b.offeredClusters()
 	count := map[string]int{}
 	for _, c := range clusters {
 		if c.CPUFeatures == nil {

@@ -22,7 +22,7 @@ import (
 func (g *grid) shown(want func([]broker.ClusterView) bool) []broker.ClusterView {
 	g.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		views, err := g.broker().Clusters(g.t.Context())
+		views, err := g.broker().ListClusters(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
 		}
@@ -75,13 +75,13 @@ func TestAClusterIsRemovedAndComesBackWhileJobsRun(t *testing.T) {
 	all[0].Close = func() { close(closed) }
 	reconfigure := func(list []broker.Cluster) {
 		t.Helper()
-		if err := g.broker().Reconfigure(t.Context(), list, core.DeadlineFirst); err != nil {
+		if err := g.broker().ReconfigureClusters(t.Context(), list, core.DeadlineFirst); err != nil {
 			t.Fatal(err)
 		}
 	}
 	reconfigure(all)
 	reconfigure(without)
-	if _, err := g.broker().Submit(t.Context(), complete(jobfile.Job{On: []string{"a"}}), ""); !badinput.Is(err) {
+	if _, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{On: []string{"a"}}), ""); !badinput.Is(err) {
 		t.Errorf("a job for a cluster that was removed: %v", err)
 	}
 	g.shown(func(views []broker.ClusterView) bool { // who runs there runs on
@@ -142,7 +142,7 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 		known.Methods = func(context.Context) []string { return []string{"sandbox"} }
 		return known, nil
 	}
-	if err := g.broker().Reconfigure(t.Context(), append(list, late), core.DeadlineFirst); err != nil {
+	if err := g.broker().ReconfigureClusters(t.Context(), append(list, late), core.DeadlineFirst); err != nil {
 		t.Fatal(err)
 	}
 	<-asked
@@ -202,7 +202,7 @@ func TestMigrateGoesNowhereItMayNotGo(t *testing.T) {
 	a.run()
 	g.until(id, core.Running)
 	for _, to := range []string{"b", "", "a", "nowhere"} {
-		text, err := g.broker().Migrate(t.Context(), fmt.Sprint(id), to)
+		text, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), to)
 		if !badinput.Is(err) {
 			t.Errorf("to %q: %q, %v", to, text, err)
 			continue
@@ -228,7 +228,7 @@ func TestMigrateSaysWhatIsLost(t *testing.T) {
 	g.until(id, core.Running)
 	told := make(chan string, 1)
 	go func() {
-		text, err := g.broker().Migrate(context.Background(), fmt.Sprint(id), "")
+		text, err := g.broker().MigrateJob(context.Background(), fmt.Sprint(id), "")
 		told <- fmt.Sprint(text, err)
 	}()
 	a.order(t, wire.Stop)
@@ -250,7 +250,7 @@ func TestAJobThatWaitsIsMoved(t *testing.T) {
 	if first.Cluster != "a" { // the fastest of equals is the first
 		t.Skipf("it was placed in %s", first.Cluster)
 	}
-	text, err := g.broker().Migrate(t.Context(), fmt.Sprint(id), "b")
+	text, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), "b")
 	if err != nil || !strings.Contains(text, "waits for b now, not for a any more") {
 		t.Fatalf("%q, %v", text, err)
 	}
@@ -275,7 +275,7 @@ func TestAHeldJobWaitsWhereItsUserSays(t *testing.T) {
 	a := g.next()
 	id := g.submit(jobfile.Job{After: []jobfile.Dependency{{Job: fmt.Sprint(first)}}})
 	other := "b"
-	if text, err := g.broker().Migrate(t.Context(), fmt.Sprint(id), other); err != nil || !strings.Contains(text, "will wait for b") {
+	if text, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), other); err != nil || !strings.Contains(text, "will wait for b") {
 		t.Fatalf("%q, %v", text, err)
 	}
 	g.kill()
@@ -289,7 +289,7 @@ func TestAHeldJobWaitsWhereItsUserSays(t *testing.T) {
 
 func TestTheSettingsSayHowJobsArePlacedThatNameNoPolicy(t *testing.T) {
 	g := newGrid(t)
-	if err := g.broker().Reconfigure(t.Context(), g.options().Clusters, core.WorstFit); err != nil {
+	if err := g.broker().ReconfigureClusters(t.Context(), g.options().Clusters, core.WorstFit); err != nil {
 		t.Fatal(err)
 	}
 	id := g.submit(jobfile.Job{})
@@ -301,7 +301,7 @@ func TestTheSettingsSayHowJobsArePlacedThatNameNoPolicy(t *testing.T) {
 
 func TestNoJobIsSplitOverClusters(t *testing.T) {
 	g := newGrid(t)
-	_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Min: 3, Max: 3, Place: core.FlexibleMin}), "")
+	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Min: 3, Max: 3, Place: core.FlexibleMin}), "")
 	if !badinput.Is(err) || !strings.Contains(err.Error(), "only simulated jobs are split") {
 		t.Errorf("a job larger than any cluster: %v", err)
 	}
@@ -330,7 +330,7 @@ func TestAJobStartsWhereItsWorkflowHasItAndMayMove(t *testing.T) {
 			g.until(id, core.Running)
 			moved := make(chan error, 1)
 			go func() {
-				_, err := g.broker().Migrate(t.Context(), fmt.Sprint(id), map[string]string{"a": "b", "b": "a"}[to])
+				_, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), map[string]string{"a": "b", "b": "a"}[to])
 				moved <- err
 			}()
 			a.order(t, wire.Stop)
@@ -356,7 +356,7 @@ func TestAJobWhoseFirstClusterIsRemovedStartsOnAnother(t *testing.T) {
 	if v := g.view(id); v.Cluster != "" {
 		t.Fatalf("it is to wait for a, and is in %s", v.Cluster)
 	}
-	if err := g.broker().Reconfigure(t.Context(), g.options().Clusters[1:], core.DeadlineFirst); err != nil {
+	if err := g.broker().ReconfigureClusters(t.Context(), g.options().Clusters[1:], core.DeadlineFirst); err != nil {
 		t.Fatal(err)
 	}
 	if b := g.next(); b.Job != id || b.Cluster != "b" {

@@ -92,7 +92,7 @@ func (c *conversation) answers() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), answerLimit())
 	defer cancel()
-	if _, err := c.broker().Jobs(ctx, true); err != nil {
+	if _, err := c.broker().ListJobs(ctx, true); err != nil {
 		c.t.Fatalf("the broker does not answer: %v", err)
 	}
 }
@@ -148,40 +148,40 @@ func (c *conversation) order(what int) {
 	ref := fmt.Sprint(c.hostile)
 	switch what {
 	case 0:
-		_, _ = c.broker().Cancel(ctx, ref)
+		_, _ = c.broker().CancelJob(ctx, ref)
 	case 1:
-		_, _ = c.broker().Migrate(ctx, ref, "a")
+		_, _ = c.broker().MigrateJob(ctx, ref, "a")
 	case 2:
-		_, _ = c.broker().Checkpoint(ctx, ref)
+		_, _ = c.broker().CheckpointJob(ctx, ref)
 	case 3:
-		_, _, _ = c.broker().Explain(ctx, ref)
+		_, _, _ = c.broker().ExplainJob(ctx, ref)
 	}
 }
 
 // speak does one thing that an agent of the hostile job may do.
 func (c *conversation) speak(restarts *int) {
 	c.adopt()
-	switch c.Pick(8) {
+	switch c.PickOne(8) {
 	case 0:
 		if c.held != nil {
 			c.dial(&wire.Message{Kind: wire.Hello, Job: c.held.Job, Epoch: c.held.Epoch, Mark: c.held.Mark})
 		}
 	case 1: // as somebody else, or as nobody
-		m := c.Message()
-		m.Kind, m.Job, m.Epoch, m.Mark = wire.Hello, core.JobID(c.Int()), core.Epoch(c.Int()), c.Text()
-		if c.held != nil && c.Pick(2) == 0 {
+		m := c.NextMessage()
+		m.Kind, m.Job, m.Epoch, m.Mark = wire.Hello, core.JobID(c.NextInt()), core.Epoch(c.NextInt()), c.NextText()
+		if c.held != nil && c.PickOne(2) == 0 {
 			m.Job, m.Mark = c.honest, c.held.Mark
 		}
 		c.dial(&m)
 	case 2:
 		if c.conn != nil {
-			frame := binary.BigEndian.AppendUint32(nil, uint32(c.Int()))
+			frame := binary.BigEndian.AppendUint32(nil, uint32(c.NextInt()))
 			_ = c.conn.SetWriteDeadline(time.Now().Add(time.Minute))
-			_, _ = c.conn.Write(append(frame, c.Bytes(64)...))
+			_, _ = c.conn.Write(append(frame, c.TakeBytes(64)...))
 			c.hangUp()
 		}
 	case 3:
-		c.order(c.Pick(4))
+		c.order(c.PickOne(4))
 	case 4:
 		if *restarts++; *restarts <= 2 {
 			c.hangUp()
@@ -190,10 +190,10 @@ func (c *conversation) speak(restarts *int) {
 			c.agent.connect()
 		}
 	default:
-		m := c.Message()
-		switch c.Pick(4) {
+		m := c.NextMessage()
+		switch c.PickOne(4) {
 		case 0:
-			m.Seq = uint64(c.Int())
+			m.Seq = uint64(c.NextInt())
 		case 1: // the same number again, or none
 			m.Seq = c.seq
 		default:
@@ -221,7 +221,7 @@ func FuzzAgentConversation(f *testing.F) {
 		c.hostile = c.submit(jobfile.Job{On: []string{"a"}, Retries: 3})
 		c.held = c.next()
 		restarts := 0
-		for n := 0; n < maxOperations && c.More(); n++ {
+		for n := 0; n < maxOperations && c.HasMore(); n++ {
 			c.speak(&restarts)
 		}
 		c.holds()
@@ -236,54 +236,56 @@ func (o *oddCluster) scripted(read func(*wiretest.Script)) error {
 	s := <-o.says
 	defer func() { o.says <- s }()
 	read(s)
-	switch s.Pick(6) {
+	switch s.PickOne(6) {
 	case 0:
-		return errors.New(s.Text())
+		return errors.New(s.NextText())
 	case 1:
-		return fmt.Errorf("%w: %s", driver.ErrAway, s.Text())
+		return fmt.Errorf("%w: %s", driver.ErrAway, s.NextText())
 	case 2:
-		return fmt.Errorf("%w: %s", driver.ErrRefused, s.Text())
+		return fmt.Errorf("%w: %s", driver.ErrRefused, s.NextText())
 	}
 	return nil
 }
 
-func (o *oddCluster) Start(context.Context, *wire.Attempt) error {
+func (o *oddCluster) StartAttempt(context.Context, *wire.Attempt) error {
 	return o.scripted(func(*wiretest.Script) {})
 }
 
-func (o *oddCluster) Release(context.Context, driver.ID) error {
+func (o *oddCluster) ReleaseAttempt(context.Context, driver.ID) error {
 	return nil // else it is tried for ever
 }
 
-func (o *oddCluster) Find(context.Context) (list []driver.Found, err error) {
+func (o *oddCluster) FindAttempts(context.Context) (list []driver.Found, err error) {
 	err = o.scripted(func(s *wiretest.Script) {
-		for range s.Pick(5) {
-			list = append(list, driver.Found{ID: driver.ID{Job: core.JobID(s.Int()), Epoch: core.Epoch(s.Int())}, Alive: s.Pick(2) == 0})
+		for range s.PickOne(5) {
+			list = append(list, driver.Found{ID: driver.ID{Job: core.JobID(s.NextInt()), Epoch: core.Epoch(s.NextInt())}, Alive: s.PickOne(2) == 0})
 		}
 	})
 	return list, err
 }
 
-func (o *oddCluster) Load(context.Context) (l driver.Load, err error) {
-	err = o.scripted(func(s *wiretest.Script) { l = driver.Load{Share: s.Float(), Sd: s.Float(), Why: s.Text()} })
+func (o *oddCluster) MeasureLoad(context.Context) (l driver.Load, err error) {
+	err = o.scripted(func(s *wiretest.Script) { l = driver.Load{Share: s.NextFloat(), Sd: s.NextFloat(), Why: s.NextText()} })
 	return l, err
 }
 
-func (o *oddCluster) Wait(context.Context, driver.Need) (w driver.Wait, err error) {
-	err = o.scripted(func(s *wiretest.Script) { w = driver.Wait{Known: s.Pick(2) == 0, Seconds: s.Float(), Why: s.Text()} })
+func (o *oddCluster) EstimateWait(context.Context, driver.Need) (w driver.Wait, err error) {
+	err = o.scripted(func(s *wiretest.Script) {
+		w = driver.Wait{Known: s.PickOne(2) == 0, Seconds: s.NextFloat(), Why: s.NextText()}
+	})
 	return w, err
 }
 
-func (o *oddCluster) Why(context.Context, driver.ID) (why string, err error) {
-	err = o.scripted(func(s *wiretest.Script) { why = s.Text() })
+func (o *oddCluster) ExplainWait(context.Context, driver.ID) (why string, err error) {
+	err = o.scripted(func(s *wiretest.Script) { why = s.NextText() })
 	return why, err
 }
 
 func (o *oddCluster) describe(context.Context) (c broker.Cluster, err error) {
 	err = o.scripted(func(s *wiretest.Script) {
-		c = broker.Cluster{Name: "a", Kind: s.Text(), Driver: o, Managed: true, Elastic: s.Pick(2) == 0, HostNames: s.Texts(), CPUFeatures: s.Texts(), Notes: s.Texts()}
-		for range s.Pick(4) {
-			c.Hosts = append(c.Hosts, world.HostSpec{Procs: int(min(s.Int(), 1<<20)), Speed: s.Float(), Memory: s.Int()})
+		c = broker.Cluster{Name: "a", Kind: s.NextText(), Driver: o, Managed: true, Elastic: s.PickOne(2) == 0, HostNames: s.NextTexts(), CPUFeatures: s.NextTexts(), Notes: s.NextTexts()}
+		for range s.PickOne(4) {
+			c.Hosts = append(c.Hosts, world.HostSpec{Procs: int(min(s.NextInt(), 1<<20)), Speed: s.NextFloat(), Memory: s.NextInt()})
 		}
 	})
 	c.Describe = o.describe
@@ -311,16 +313,16 @@ func FuzzClusterConversation(f *testing.F) {
 		c.up()
 		c.agent.connect()
 		c.hostile = c.submit(jobfile.Job{On: []string{"a"}, Retries: 1})
-		for n := 0; n < maxOperations && c.More(); n++ {
-			switch c.Pick(4) {
+		for n := 0; n < maxOperations && c.HasMore(); n++ {
+			switch c.PickOne(4) {
 			case 0:
-				c.order(c.Pick(4))
+				c.order(c.PickOne(4))
 			case 1:
-				_, _ = c.broker().Clusters(t.Context())
+				_, _ = c.broker().ListClusters(t.Context())
 			case 2:
 				c.described(odd)
 			case 3:
-				_, _ = c.broker().Quote(t.Context(), complete(jobfile.Job{}))
+				_, _ = c.broker().QuoteJob(t.Context(), complete(jobfile.Job{}))
 			}
 		}
 		c.holds()
@@ -336,7 +338,7 @@ func (c *conversation) described(odd *oddCluster) {
 	if now, err := odd.describe(ctx); err == nil {
 		was[0] = now
 	}
-	if err := c.broker().Reconfigure(ctx, was, core.PlacePolicy(0)); errors.Is(err, context.DeadlineExceeded) {
+	if err := c.broker().ReconfigureClusters(ctx, was, core.PlacePolicy(0)); errors.Is(err, context.DeadlineExceeded) {
 		c.t.Fatal("the broker does not take other settings")
 	}
 }

@@ -20,26 +20,26 @@ import (
 // is submitted, and when they end. Another job has ended, to those who wait for it,
 // when its results are home.
 
-// want is a dependency as it was resolved: the job or the array that is meant.
-type want struct {
+// resolvedDependency is a dependency as it was resolved: the job or the array that is meant.
+type resolvedDependency struct {
 	store.Wait
 	each bool // the element with the same index
 	ref  string
 }
 
-// resolve finds the jobs that a new one is to wait for.
-func (b *Broker) resolve(ctx context.Context, spec *jobfile.Job) ([]want, error) {
-	var list []want
+// resolveDependencies finds the jobs that a new one is to wait for.
+func (b *Broker) resolveDependencies(ctx context.Context, spec *jobfile.Job) ([]resolvedDependency, error) {
+	var list []resolvedDependency
 	for i := range spec.After {
 		d := &spec.After[i]
 		if d.When == jobfile.Alone {
 			continue // follows from what runs when it is taken in
 		}
-		rec, whole, err := b.meant(ctx, d)
+		rec, whole, err := b.findDependency(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		w := want{Wait: store.Wait{Job: rec.ID, When: d.When}, each: d.Each, ref: d.Job}
+		w := resolvedDependency{Wait: store.Wait{Job: rec.ID, When: d.When}, each: d.Each, ref: d.Job}
 		if whole && rec.Parent != 0 {
 			w.Job, w.Array = rec.Parent, true
 		}
@@ -54,21 +54,21 @@ func (b *Broker) resolve(ctx context.Context, spec *jobfile.Job) ([]want, error)
 	return list, nil
 }
 
-// meant finds the job of a number or a name; whole says that its array is meant,
+// findDependency finds the job of a number or a name; whole says that its array is meant,
 // if it is in one.
-func (b *Broker) meant(ctx context.Context, d *jobfile.Dependency) (rec *store.Job, whole bool, err error) {
+func (b *Broker) findDependency(ctx context.Context, d *jobfile.Dependency) (rec *store.Job, whole bool, err error) {
 	unknown := &badinput.Error{Field: "after", Value: d.Job, Problem: "no such job (godwit ps --all lists all jobs)"}
-	id, index, inArray, numbered := d.Number()
+	id, index, inArray, numbered := d.JobNumber()
 	if !numbered {
-		rec, err = b.newest(ctx, d.Job)
+		rec, err = b.latestJobNamed(ctx, d.Job)
 		if rec == nil && err == nil {
 			err = unknown
 		}
 		return rec, true, err
 	}
-	_, v, err := b.find(ctx, strconv.FormatInt(id, 10))
+	_, v, err := b.findJob(ctx, strconv.FormatInt(id, 10))
 	switch {
-	case err != nil && badinput.Is(err), err == nil && !b.owns(ctx, &v.Job): // what another's job wrote is not handed on
+	case err != nil && badinput.Is(err), err == nil && !b.ownsJob(ctx, &v.Job): // what another's job wrote is not handed on
 		return nil, false, unknown
 	case err != nil:
 		return nil, false, err
@@ -86,16 +86,16 @@ func (b *Broker) meant(ctx context.Context, d *jobfile.Dependency) (rec *store.J
 	return nil, false, unknown
 }
 
-// newest is the newest job of a name; nil if there is none.
-func (b *Broker) newest(ctx context.Context, name string) (*store.Job, error) {
+// latestJobNamed is the newest job of a name; nil if there is none.
+func (b *Broker) latestJobNamed(ctx context.Context, name string) (*store.Job, error) {
 	const few = 500 // most are found among them
 	for _, limit := range []int{few, 0} {
-		jobs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: limit})
+		jobs, err := b.opt.Store.ListJobs(ctx, store.Filter{Limit: limit})
 		if err != nil {
 			return nil, err
 		}
 		for i := range jobs {
-			if jobs[i].Spec != nil && jobs[i].Spec.Name == name && b.owns(ctx, &jobs[i]) {
+			if jobs[i].Spec != nil && jobs[i].Spec.Name == name && b.ownsJob(ctx, &jobs[i]) {
 				return &jobs[i], nil
 			}
 		}
@@ -107,7 +107,7 @@ func (b *Broker) newest(ctx context.Context, name string) (*store.Job, error) {
 }
 
 // waitsOf is what each of the jobs with these indices waits for.
-func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []int) ([][]store.Wait, error) {
+func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []resolvedDependency, indices []int) ([][]store.Wait, error) {
 	var shared []store.Wait
 	lists := make([][]store.Wait, len(indices))
 	for _, w := range wants {
@@ -115,7 +115,7 @@ func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []in
 			shared = append(shared, w.Wait)
 			continue
 		}
-		others, err := t.elements(w.Job)
+		others, err := t.arrayElements(w.Job)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []in
 		}
 	}
 	if slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.When == jobfile.Alone }) {
-		shared = append(shared, t.namesakes(owner, spec.Name)...)
+		shared = append(shared, t.liveNamesakes(owner, spec.Name)...)
 	}
 	for n := range lists {
 		lists[n] = append(lists[n], shared...)
@@ -136,17 +136,17 @@ func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []in
 	return lists, nil
 }
 
-// elements are the jobs of an array by their indices.
-func (t *turn) elements(array core.JobID) (map[int]core.JobID, error) {
+// arrayElements are the jobs of an array by their indices.
+func (t *turn) arrayElements(array core.JobID) (map[int]core.JobID, error) {
 	list := map[int]core.JobID{}
-	return list, t.members(targetKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
+	return list, t.eachMember(targetKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
 }
 
-// namesakes are the jobs of a user and a name that are not over.
-func (t *turn) namesakes(owner User, name string) []store.Wait {
+// liveNamesakes are the jobs of a user and a name that are not over.
+func (t *turn) liveNamesakes(owner User, name string) []store.Wait {
 	var list []store.Wait
 	for id, a := range t.b.partial {
-		if a.pending() > 0 && a.Spec.Name == name && a.Template.Owner == owner.ID {
+		if a.pendingCount() > 0 && a.Spec.Name == name && a.Template.Owner == owner.ID {
 			list = append(list, store.Wait{Job: id, Array: true, When: jobfile.Over})
 		}
 	}
@@ -167,20 +167,20 @@ type targetKey struct {
 
 func keyOf(w store.Wait) targetKey { return targetKey{w.Job, w.Array} }
 
-// members calls f with the record of every job that a key means, and whether it
+// eachMember calls f with the record of every job that a key means, and whether it
 // is over.
-func (t *turn) members(key targetKey, f func(rec *store.Job, over bool)) error {
+func (t *turn) eachMember(key targetKey, f func(rec *store.Job, over bool)) error {
 	live := func(j *job) bool { return j != nil && j.spec != nil }
 	if !key.array {
 		j := t.b.jobs[key.id]
 		if j == nil {
-			j = t.elementOf(As(t.b.ctx, User{}), key.id)
+			j = t.elementOf(WithUser(t.b.ctx, User{}), key.id)
 		}
 		if live(j) {
 			f(&j.rec, j.over || j.rec.Delivered)
 			return nil
 		}
-		rec, err := t.b.opt.Store.Job(t.b.ctx, strconv.FormatInt(int64(key.id), 10))
+		rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(key.id), 10))
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (t *turn) members(key targetKey, f func(rec *store.Job, over bool)) error {
 	if left == 0 {
 		return nil
 	}
-	stored, err := t.b.opt.Store.Jobs(t.b.ctx, store.Filter{Parent: key.id})
+	stored, err := t.b.opt.Store.ListJobs(t.b.ctx, store.Filter{Parent: key.id})
 	for i := range stored {
 		if !live(t.b.jobs[stored[i].ID]) {
 			f(&stored[i], true)
@@ -216,9 +216,9 @@ func (t *turn) members(key targetKey, f func(rec *store.Job, over bool)) error {
 var conditions = map[jobfile.When]core.Condition{jobfile.WentWell: core.AfterOK, jobfile.Over: core.AfterAny,
 	jobfile.Failed: core.AfterNotOK, jobfile.Begun: core.AfterStart}
 
-// dependencies is what a job depends on, as the engine is told. targets are those that
+// engineDependencies is what a job depends on, as the engine is told. targets are those that
 // were counted before in the same turn.
-func (t *turn) dependencies(j *job, targets map[targetKey]core.Target) []core.Dependency {
+func (t *turn) engineDependencies(j *job, targets map[targetKey]core.Target) []core.Dependency {
 	var list []core.Dependency
 	for _, w := range j.rec.After {
 		d := core.Dependency{Job: w.Job, Array: w.Array, When: conditions[w.When]}
@@ -235,7 +235,7 @@ func (t *turn) dependencies(j *job, targets map[targetKey]core.Target) []core.De
 
 // countTarget says how a job, or those of an array, are doing.
 func (t *turn) countTarget(key targetKey) (target core.Target) {
-	err := t.members(key, func(rec *store.Job, over bool) {
+	err := t.eachMember(key, func(rec *store.Job, over bool) {
 		switch {
 		case !over:
 			target.Unfinished++
@@ -295,7 +295,7 @@ func (t *turn) targetName(j *job, id core.JobID) string {
 		spec = other.spec
 	} else if a := t.b.partial[id]; a != nil {
 		spec = a.Spec
-	} else if rec, err := t.b.opt.Store.Job(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil {
+	} else if rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil {
 		spec = rec.Spec
 	}
 	if spec != nil && spec.Name != "" {
@@ -314,40 +314,40 @@ func (t *turn) heldUp(j *job, ev *core.Event) {
 		return
 	}
 	j.rec.Reason = why
-	t.touch(j)
+	t.touchJob(j)
 	switch ev.Hold {
 	case core.HeldDependency, core.HeldBegin:
-		t.explain(j, "wait", "", why, nil)
+		t.explainJob(j, "wait", "", why, nil)
 	case core.HeldNowhere:
-		t.explain(j, "held", "waiting for other clusters", why, nil)
+		t.explainJob(j, "held", "waiting for other clusters", why, nil)
 	}
 }
 
-// begun notes that a job has started for the first time.
-func (t *turn) begun(j *job) {
+// jobStarted notes that a job has started for the first time.
+func (t *turn) jobStarted(j *job) {
 	if a := t.b.arrayOf(&j.rec); a != nil {
-		t.uncount(j)
-		t.fill(a)
+		t.uncountJob(j)
+		t.fillQueue(a)
 	}
 }
 
-// finished notes that a job is over and its results are home, and tells the engine if
+// jobFinished notes that a job is over and its results are home, and tells the engine if
 // somebody waits for it.
-func (t *turn) finished(j *job) {
+func (t *turn) jobFinished(j *job) {
 	if j.over {
 		return
 	}
 	j.over = true
 	t.b.ending[j.rec.ID] = j
-	t.b.count(j.rec.Owner, -1)
+	t.b.countJobs(j.rec.Owner, -1)
 	t.tidyOutgoing(j)
 	if j.rec.Delivered {
 		return
 	}
 	j.rec.Delivered = true
-	t.touch(j)
+	t.touchJob(j)
 	if t.b.eng.World().HasWaiters(j.rec.ID, j.rec.Parent) {
 		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State, NeverRan: j.rec.Started == 0}
-		t.step(&in)
+		t.stepEngine(&in)
 	}
 }

@@ -103,7 +103,7 @@ func TestWhoWaitsForWhomSurvivesTheBroker(t *testing.T) {
 	a := g.next()
 	a.run()
 	g.until(first, core.Running)
-	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{After: after(jobfile.WentWell, first), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1, AtOnce: 1}}), "")
+	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{After: after(jobfile.WentWell, first), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1, AtOnce: 1}}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestAJobThatWaitsCanBeCancelled(t *testing.T) {
 	g.next()
 	second := g.submit(jobfile.Job{After: after(jobfile.WentWell, first)})
 	third := g.submit(jobfile.Job{After: after(jobfile.WentWell, second)})
-	if v, err := g.broker().Cancel(t.Context(), fmt.Sprint(second)); err != nil || v.State != core.Cancelled || v.Code != 130 {
+	if v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(second)); err != nil || v.State != core.Cancelled || v.Code != 130 {
 		t.Errorf("it is %+v, %v", v, err)
 	}
 	g.until(third, core.Cancelled)
@@ -145,11 +145,11 @@ func TestAJobThatWaitsCanBeCancelled(t *testing.T) {
 func TestEachOfAnArrayWaitsForTheOneWithItsIndex(t *testing.T) {
 	g := newGrid(t)
 	two := jobfile.ArrayRange{First: 4, Last: 5, Step: 1}
-	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Array: two}), "")
+	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Array: two}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Array: two, After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0]), Each: true}}}), "")
+	others, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Array: two, After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0]), Each: true}}}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestAJobStartsNoSoonerThanItsMoment(t *testing.T) {
 func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 	g := newGrid(t)
 	for _, ref := range []string{"1", "7", "nobody", "7_3"} {
-		_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{After: []jobfile.Dependency{{Job: ref}}}), "")
+		_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{After: []jobfile.Dependency{{Job: ref}}}), "")
 		if want := fmt.Sprintf("after %q: no such job (godwit ps --all lists all jobs)", ref); !badinput.Is(err) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -243,7 +243,7 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "all"), []byte("before\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Name: "fit", Workdir: dir, Stdout: "logs/%x-%A_%2a.out", Stderr: "all", Append: true,
+	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Name: "fit", Workdir: dir, Stdout: "logs/%x-%A_%2a.out", Stderr: "all", Append: true,
 		Array: jobfile.ArrayRange{First: 7, Last: 8, Step: 1, AtOnce: 1}}), "")
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestAHeldJobIsNotPlacedWhereItMayNotRun(t *testing.T) {
 	all := g.options().Clusters
 	reconfigure := func(list []broker.Cluster) {
 		t.Helper()
-		if err := g.broker().Reconfigure(t.Context(), list, core.DeadlineFirst); err != nil {
+		if err := g.broker().ReconfigureClusters(t.Context(), list, core.DeadlineFirst); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -309,12 +309,12 @@ func TestAQuestionAboutAJobThatIsOverIsStruckOff(t *testing.T) {
 	g := newGrid(t)
 	g.kill()
 	question := store.Outbound{ID: 1 << 20, Command: core.Command{Kind: core.Describe, Job: 7}}
-	if err := g.store.Commit(t.Context(), &store.Batch{Send: []store.Outbound{question}}); err != nil {
+	if err := g.store.CommitBatch(t.Context(), &store.Batch{Send: []store.Outbound{question}}); err != nil {
 		t.Fatal(err)
 	}
 	g.up()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		l, err := g.store.Load(t.Context())
+		l, err := g.store.LoadState(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

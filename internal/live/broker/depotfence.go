@@ -27,11 +27,11 @@ type fenceKey struct {
 // DepotFrom is the depot of who asks, and what may be asked about it from a cluster that
 // rendezvous.CallerOf names.
 func (b *Broker) DepotFrom(ctx context.Context, caller string) (*depot.Store, *depot.Fence, error) {
-	u, err := b.user(ctx)
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil || chunks == nil {
 		return chunks, nil, err
 	}

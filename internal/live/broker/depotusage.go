@@ -30,9 +30,9 @@ type DepotHeld struct {
 	Age   time.Duration // since submission
 }
 
-// roots are the trees that some job, or a later one, needs.
-func (b *Broker) roots(ctx context.Context) ([]depot.ID, error) {
-	trees, err := b.opt.Store.Roots(ctx)
+// neededTrees are the trees that some job, or a later one, needs.
+func (b *Broker) neededTrees(ctx context.Context) ([]depot.ID, error) {
+	trees, err := b.opt.Store.ListRoots(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +51,15 @@ func (b *Broker) roots(ctx context.Context) ([]depot.ID, error) {
 // it nobody needs that was not used within olderThan.
 func (b *Broker) DepotUsage(ctx context.Context, olderThan time.Duration) (DepotUsage, error) {
 	var u DepotUsage
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return u, err
 	}
-	roots, err := b.roots(ctx)
+	roots, err := b.neededTrees(ctx)
 	if err != nil {
 		return u, err
 	}
-	disk, err := chunks.Usage(ctx, roots, olderThan)
+	disk, err := chunks.DiskUsage(ctx, roots, olderThan)
 	if err != nil {
 		return u, err
 	}
@@ -70,14 +70,14 @@ func (b *Broker) DepotUsage(ctx context.Context, olderThan time.Duration) (Depot
 
 // heldInDepot lists what open jobs of who asks need.
 func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotHeld, error) {
-	jobs, err := b.opt.Store.Jobs(ctx, store.Filter{Open: true})
+	jobs, err := b.opt.Store.ListJobs(ctx, store.Filter{Open: true})
 	if err != nil {
 		return nil, err
 	}
 	var held []DepotHeld
 	for i := range jobs {
 		rec := &jobs[i]
-		if !b.owns(ctx, rec) {
+		if !b.ownsJob(ctx, rec) {
 			continue
 		}
 		name := ""
@@ -86,7 +86,7 @@ func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotH
 		}
 		add := func(what, tree string) {
 			if t, err := depot.LoadTree(ctx, chunks, depot.ID(tree)); tree != "" && err == nil {
-				held = append(held, DepotHeld{rec.ID, name, rec.User, what, treeBytes(t), b.now().Sub(rec.Submitted)})
+				held = append(held, DepotHeld{rec.ID, name, rec.User, what, treeBytes(t), b.brokerTime().Sub(rec.Submitted)})
 			}
 		}
 		add("working directory", rec.Work)
@@ -94,7 +94,7 @@ func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotH
 		for _, in := range rec.Inputs {
 			add("input "+in.From, in.Tree)
 		}
-		saved, err := b.opt.Store.Checkpoints(ctx, rec.ID)
+		saved, err := b.opt.Store.ListCheckpoints(ctx, rec.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -118,15 +118,15 @@ func treeBytes(t *depot.Tree) int64 {
 // PruneDepot frees what no job of who asks needs and what was not used within
 // olderThan.
 func (b *Broker) PruneDepot(ctx context.Context, olderThan time.Duration) (DepotUsage, error) {
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return DepotUsage{}, err
 	}
-	roots, err := b.roots(ctx)
+	roots, err := b.neededTrees(ctx)
 	if err != nil {
 		return DepotUsage{}, err
 	}
-	c, err := chunks.Collect(ctx, roots, olderThan)
+	c, err := chunks.CollectGarbage(ctx, roots, olderThan)
 	if err != nil {
 		return DepotUsage{}, err
 	}

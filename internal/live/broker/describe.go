@@ -21,22 +21,22 @@ const describeRetry = time.Second
 // tells the engine. The clusters may be others than when it was submitted.
 func (b *Broker) describeJob(j *job, inputs []store.Input, command uint64) {
 	if j.spec == nil { // it was cancelled before the last broker ended
-		b.goBeside(func(context.Context) { b.tell(func(t *turn) { t.sent(command); t.settle(j) }) })
+		b.runUntilStopped(func(context.Context) { b.postToLoop(func(t *turn) { t.markSent(command); t.settleJob(j) }) })
 		return
 	}
-	b.goBeside(func(ctx context.Context) {
-		ctx = j.as(ctx)
-		allowed, err := b.allowed(ctx, j.spec)
+	b.runUntilStopped(func(ctx context.Context) {
+		ctx = j.asOwner(ctx)
+		allowed, err := b.allowedClusters(ctx, j.spec)
 		for err != nil && !badinput.Is(err) { // the history could not be read
 			b.opt.Log.Warn("not known where a job may run", "job", j.rec.ID, "error", err)
-			if !pause(ctx, describeRetry) {
+			if !pauseContext(ctx, describeRetry) {
 				return // the outbox remembers
 			}
-			allowed, err = b.allowed(ctx, j.spec)
+			allowed, err = b.allowedClusters(ctx, j.spec)
 		}
-		need, _ := b.need(ctx, j.spec)
+		need, _ := b.estimateNeed(ctx, j.spec)
 		bring := b.bringTimes(ctx, inputs)
-		b.tell(func(t *turn) {
+		b.postToLoop(func(t *turn) {
 			in := core.Input{Kind: core.Described, Job: j.rec.ID}
 			j.nowhere = ""
 			if err != nil {
@@ -45,9 +45,9 @@ func (b *Broker) describeJob(j *job, inputs []store.Input, command uint64) {
 				in.Spec = t.coreJob(ownerOf(&j.rec), j.spec, allowed, need, bring)
 				in.Spec.Deadline = j.rec.Deadline
 			}
-			t.sent(command)
-			t.settle(j)
-			t.step(&in)
+			t.markSent(command)
+			t.settleJob(j)
+			t.stepEngine(&in)
 		})
 	})
 }
@@ -57,5 +57,5 @@ func (b *Broker) describeJob(j *job, inputs []store.Input, command uint64) {
 func (t *turn) enterUndescribed(j *job) {
 	proto := t.coreJob(ownerOf(&j.rec), j.spec, nil, predict.Demand{}, nil)
 	proto.Deadline = j.rec.Deadline
-	t.enter(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, map[targetKey]core.Target{})
+	t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, map[targetKey]core.Target{})
 }

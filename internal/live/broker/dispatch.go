@@ -11,69 +11,69 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// command sees to what the engine wants done. Starting and releasing go through
+// handleCommand sees to what the engine wants done. Starting and releasing go through
 // the outbox; what an agent is told follows from the state of its job, so an
 // agent that is not there is told when it comes.
-func (t *turn) command(c core.Command) {
+func (t *turn) handleCommand(c core.Command) {
 	j := t.b.jobs[c.Job]
 	if j == nil {
 		return
 	}
 	switch c.Kind {
 	case core.Start, core.Release:
-		c.Cluster, _ = j.at(c.Epoch)
-		id := t.send(c)
-		t.after(func() { t.b.carryOut(j, id, c) })
+		c.Cluster, _ = j.clusterOf(c.Epoch)
+		id := t.sendCommand(c)
+		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 	case core.Stage:
-		id := t.send(c)
-		t.after(func() { t.b.carryOut(j, id, c) })
+		id := t.sendCommand(c)
+		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 	case core.Describe:
-		id := t.send(c)
+		id := t.sendCommand(c)
 		inputs := j.rec.Inputs
-		t.after(func() { t.b.describeJob(j, inputs, id) })
+		t.afterCommit(func() { t.b.describeJob(j, inputs, id) })
 	case core.Stop:
 		order := wire.Order{Kind: wire.Stop, By: c.Due}
 		if c.Terminate {
 			order = wire.Order{Kind: wire.Cancel, Within: max(0, c.Due.Sub(t.now))}
 		}
-		t.after(func() { j.order(order) })
+		t.afterCommit(func() { j.sendOrder(order) })
 	case core.Claim:
-		t.claim(j, c)
+		t.handleClaim(j, c)
 	case core.Offer: // nobody carries it to the program: it keeps what it has
-		t.decline(j, c)
+		t.declineOffer(j, c)
 	default:
 		t.b.opt.Log.Error("a command that nobody carries out", "command", c.Kind, "job", c.Job)
 	}
 }
 
-// claim: the processors of a job of one part are its own while its files are
+// handleClaim: the processors of a job of one part are its own while its files are
 // brought. The parts of a job in several clusters cannot be started together: it
 // is placed again, whole.
-func (t *turn) claim(j *job, c core.Command) {
+func (t *turn) handleClaim(j *job, c core.Command) {
 	if w := t.b.eng.World().Job(c.Job); w == nil || len(w.Parts()) == 1 {
 		return
 	}
-	t.after(func() {
-		t.b.tell(func(t *turn) {
-			t.explain(j, "lost", "placed again", "it was split over several clusters, which only simulated jobs can be", nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
+	t.afterCommit(func() {
+		t.b.postToLoop(func(t *turn) {
+			t.explainJob(j, "lost", "placed again", "it was split over several clusters, which only simulated jobs can be", nil)
+			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
 		})
 	})
 }
 
-// decline answers an offer of another size with what a program says that cannot
+// declineOffer answers an offer of another size with what a program says that cannot
 // change it.
-func (t *turn) decline(j *job, c core.Command) {
-	t.after(func() {
-		t.b.tell(func(t *turn) {
-			t.explain(j, "resize", "stays as it is", "programs cannot change their size while they run yet", nil)
-			t.step(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
+func (t *turn) declineOffer(j *job, c core.Command) {
+	t.afterCommit(func() {
+		t.b.postToLoop(func(t *turn) {
+			t.explainJob(j, "resize", "stays as it is", "programs cannot change their size while they run yet", nil)
+			t.stepEngine(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
 		})
 	})
 }
 
-// carryOut does a command of the outbox, after those before it for the same job.
-func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
+// executeCommand does a command of the outbox, after those before it for the same job.
+func (b *Broker) executeCommand(j *job, id uint64, c core.Command) {
 	switch c.Kind { // nothing that comes after these waits for them
 	case core.Stage:
 		b.stageBeside(j, id, c)
@@ -82,28 +82,28 @@ func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
 		b.describeJob(j, j.rec.Inputs, id)
 		return
 	}
-	j.line.add(b.beside, func() {
+	j.line.addTask(b.runInBackground, func() {
 		ok := false
 		switch c.Kind {
 		case core.Start:
-			ok = b.start(j, c)
+			ok = b.startAttempt(j, c)
 		case core.Release:
-			ok = b.release(driver.ID{Job: c.Job, Epoch: c.Epoch}, c.Cluster)
+			ok = b.releaseAttempt(driver.ID{Job: c.Job, Epoch: c.Epoch}, c.Cluster)
 		}
 		if !ok {
 			return // the broker ends: the outbox remembers
 		}
 		sent := func() {
-			b.tell(func(t *turn) {
-				t.sent(id)
-				t.settle(j)
+			b.postToLoop(func(t *turn) {
+				t.markSent(id)
+				t.settleJob(j)
 			})
 		}
 		if c.Kind != core.Release || j.spec != nil && len(j.spec.Leave) == 0 {
 			sent()
 			return
 		}
-		b.beside(func() { // nothing that comes after it waits for it
+		b.runInBackground(func() { // nothing that comes after it waits for it
 			if b.dropSetAside(j, c) {
 				sent()
 			}
@@ -111,54 +111,54 @@ func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
 	})
 }
 
-// beside runs f beside the loop, waited for when the broker ends.
-func (b *Broker) beside(f func()) { b.goBeside(func(context.Context) { f() }) }
+// runInBackground runs f beside the loop, waited for when the broker ends.
+func (b *Broker) runInBackground(f func()) { b.runUntilStopped(func(context.Context) { f() }) }
 
-// tries is how often starting an attempt is tried before the cluster is taken
+// maxTries is how often starting an attempt is tried before the cluster is taken
 // to be unable to.
-const tries = 3
+const maxTries = 3
 
-// start has an attempt started. It reports false if the broker ends meanwhile.
-func (b *Broker) start(j *job, c core.Command) bool {
+// startAttempt has an attempt started. It reports false if the broker ends meanwhile.
+func (b *Broker) startAttempt(j *job, c core.Command) bool {
 	var a *wire.Attempt
 	var cl *cluster
-	err := b.ask(b.ctx, func(t *turn) { a, cl = t.attempt(j, c.Epoch) })
+	err := b.askLoop(b.ctx, func(t *turn) { a, cl = t.attemptFor(j, c.Epoch) })
 	if err != nil {
 		return false
 	}
 	if a == nil {
 		return true // it is past
 	}
-	if a.Saved = b.portableSaved(j.as(b.ctx), j, a); len(a.Saved) > 0 {
+	if a.Saved = b.portableSaved(j.asOwner(b.ctx), j, a); len(a.Saved) > 0 {
 		a.Used = a.Saved[0].Used
 	} else {
 		a.Used = 0
 	}
-	b.grantAttempt(j.as(b.ctx), a)
-	b.know(j.as(b.ctx), a)
+	b.grantAttempt(j.asOwner(b.ctx), a)
+	b.addHistory(j.asOwner(b.ctx), a)
 	for n := 0; ; n++ {
-		err := cl.Driver.Start(b.ctx, a)
+		err := cl.Driver.StartAttempt(b.ctx, a)
 		switch {
 		case b.ctx.Err() != nil:
 			return false
 		case err == nil:
 			if len(cl.Notes) > 0 {
-				b.tell(func(t *turn) {
-					t.explain(j, "limits", "not all limits of the settings hold in "+cl.Name, strings.Join(cl.Notes, "; "), nil)
+				b.postToLoop(func(t *turn) {
+					t.explainJob(j, "limits", "not all limits of the settings hold in "+cl.Name, strings.Join(cl.Notes, "; "), nil)
 				})
 			}
 			return true
-		case n+1 < tries && !errors.Is(err, driver.ErrAway) && !errors.Is(err, driver.ErrRefused):
-			if !pause(b.ctx, time.Duration(n+1)*100*time.Millisecond) {
+		case n+1 < maxTries && !errors.Is(err, driver.ErrAway) && !errors.Is(err, driver.ErrRefused):
+			if !pauseContext(b.ctx, time.Duration(n+1)*100*time.Millisecond) {
 				return false
 			}
 			continue
 		}
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
-		b.tell(func(t *turn) {
-			t.explain(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Barred: errors.Is(err, driver.ErrRefused)})
-			if j.rec.State.Terminal() { // nobody will have it
+		b.postToLoop(func(t *turn) {
+			t.explainJob(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
+			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Barred: errors.Is(err, driver.ErrRefused)})
+			if j.rec.State.IsTerminal() { // nobody will have it
 				j.rec.Reason += "; the last time: " + err.Error()
 			}
 		})
@@ -166,9 +166,9 @@ func (b *Broker) start(j *job, c core.Command) bool {
 	}
 }
 
-// attempt is what an agent is told about the present attempt of a job; nil if
+// attemptFor is what an agent is told about the present attempt of a job; nil if
 // that is not the present one any more.
-func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
+func (t *turn) attemptFor(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	w := t.b.eng.World().Job(j.rec.ID)
 	c := t.b.clusterNamed(j.rec.Cluster)
 	if w == nil || w.Epoch() != epoch || len(w.Parts()) == 0 || c == nil {
@@ -178,21 +178,21 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
 		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
-		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.features()}
-	a.Spec.Env, a.Spec.Caller = j.spec.Environment(sameAccount(c.Kind)), nil
+		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
+	a.Spec.Env, a.Spec.Caller = j.spec.Environment(runsAsSubmitter(c.Kind)), nil
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
-	t.order(j, c, a)
-	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c), t.b.outgoing(j, c)
+	t.orderHosts(j, c, a)
+	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c), t.b.outgoingFolder(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
 }
 
-// release ends an attempt wherever it runs. It is tried until it works: no
+// releaseAttempt ends an attempt wherever it runs. It is tried until it works: no
 // other attempt of the job is started before. It reports false if the broker
 // ends meanwhile.
-func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
+func (b *Broker) releaseAttempt(id driver.ID, at core.ClusterID) bool {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
 		err := b.releaseAt(id, at)
 		if err == nil {
@@ -203,7 +203,7 @@ func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
 			return false
 		}
 		b.opt.Log.Error("cannot release", "job", id.Job, "epoch", int(id.Epoch), "error", err)
-		if !pause(b.ctx, wait) {
+		if !pauseContext(b.ctx, wait) {
 			return false
 		}
 	}
@@ -214,17 +214,17 @@ func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
 // than being wrong.
 func (b *Broker) releaseAt(id driver.ID, at core.ClusterID) error {
 	var errs []error
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if c.id == at || c.Kind == localKind {
-			errs = append(errs, c.Driver.Release(b.ctx, id))
+			errs = append(errs, c.Driver.ReleaseAttempt(b.ctx, id))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sameAccount says whether jobs run with the account of who submitted them, at the same
+// runsAsSubmitter says whether jobs run with the account of who submitted them, at the same
 // site: on this machine, or on the hosts of a manager whose commands are here.
-func sameAccount(kind string) bool { return !strings.HasSuffix(kind, sshKind) }
+func runsAsSubmitter(kind string) bool { return !strings.HasSuffix(kind, sshKind) }
 
 // sshKind ends the kind of clusters that are reached by ssh, with an account there.
 const sshKind = "ssh"
@@ -232,15 +232,15 @@ const sshKind = "ssh"
 // localKind is the kind of the clusters that are parts of this machine.
 const localKind = "local"
 
-// tidy releases an attempt that has told its end, so that its folder goes.
-func (t *turn) tidy(j *job, epoch core.Epoch) {
+// releaseEnded releases an attempt that has told its end, so that its folder goes.
+func (t *turn) releaseEnded(j *job, epoch core.Epoch) {
 	c := core.Command{Kind: core.Release, Job: j.rec.ID, Epoch: epoch}
-	c.Cluster, _ = j.at(epoch)
-	id := t.send(c)
-	t.after(func() {
+	c.Cluster, _ = j.clusterOf(epoch)
+	id := t.sendCommand(c)
+	t.afterCommit(func() {
 		// The agent leaves by itself once it has heard that all is durable.
 		link := j.link
-		j.line.add(t.b.beside, func() {
+		j.line.addTask(t.b.runInBackground, func() {
 			if link != nil {
 				select {
 				case <-link.gone:
@@ -249,6 +249,6 @@ func (t *turn) tidy(j *job, epoch core.Epoch) {
 				}
 			}
 		})
-		t.b.carryOut(j, id, c)
+		t.b.executeCommand(j, id, c)
 	})
 }

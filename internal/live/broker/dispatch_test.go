@@ -20,7 +20,7 @@ import (
 func TestEveryCommandOfTheEngineIsSeenTo(t *testing.T) {
 	var log bytes.Buffer
 	two := []Cluster{{Name: "a", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}}, {Name: "b", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}}}
-	b, err := Open(t.Context(), Options{State: t.TempDir(), Store: memory.New(), Engine: engine.DefaultConfig(), Clock: clock.Real(), Clusters: two,
+	b, err := Open(t.Context(), Options{State: t.TempDir(), Store: memory.New(), Engine: engine.DefaultConfig(), Clock: clock.RealClock(), Clusters: two,
 		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestEveryCommandOfTheEngineIsSeenTo(t *testing.T) {
 	for kind := core.CommandKind(1); ; kind++ {
 		b.jobs[7] = newJob(store.Job{ID: 7})
 		turn := b.newTurn()
-		turn.command(core.Command{Kind: kind, Job: 7, Epoch: 1, N: -1, Serial: 1})
+		turn.handleCommand(core.Command{Kind: kind, Job: 7, Epoch: 1, N: -1, Serial: 1})
 		complained := strings.Contains(log.String(), "nobody carries out")
 		if kind.String() == "unknown" {
 			if !complained {

@@ -28,12 +28,12 @@ type slowDisk struct {
 	begun    atomic.Bool
 }
 
-func (d *slowDisk) Commit(ctx context.Context, b *store.Batch) error {
+func (d *slowDisk) CommitBatch(ctx context.Context, b *store.Batch) error {
 	if d.slow(b) && d.begun.CompareAndSwap(false, true) {
 		close(d.entered)
 		<-d.released
 	}
-	return d.Store.Commit(ctx, b)
+	return d.Store.CommitBatch(ctx, b)
 }
 
 func TestTheEndOfAJobIsAcknowledgedOnlyWhenItIsDurable(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAnEndThatComesWhileTheJobIsBeingStoppedCounts(t *testing.T) {
 		g.until(id, core.Running)
 		moved := make(chan error, 1)
 		go func() {
-			_, err := g.broker().Migrate(t.Context(), "1", "b")
+			_, err := g.broker().MigrateJob(t.Context(), "1", "b")
 			moved <- err
 		}()
 		a.order(t, wire.Stop)
@@ -91,12 +91,12 @@ type heldRelease struct {
 	begun             atomic.Bool
 }
 
-func (d *heldRelease) Release(ctx context.Context, id driver.ID) error {
+func (d *heldRelease) ReleaseAttempt(ctx context.Context, id driver.ID) error {
 	if d.begun.CompareAndSwap(false, true) {
 		close(d.entered)
 	}
 	<-d.released
-	return d.Driver.Release(ctx, id)
+	return d.Driver.ReleaseAttempt(ctx, id)
 }
 
 func TestTheNextAttemptIsNotStartedBeforeTheLastIsReleased(t *testing.T) {
@@ -157,7 +157,7 @@ func TestWhatAnAgentOfAPastAttemptSaysIsNotHeard(t *testing.T) {
 		first.say(wire.Message{Kind: wire.Output, Stream: 1, Data: []byte("of the past")})
 		first.say(wire.Message{Kind: wire.Ended, Code: 9})
 		synctest.Wait()
-		if v := g.view(id); v.State.Terminal() || v.Epoch != 2 || v.Out != 0 {
+		if v := g.view(id); v.State.IsTerminal() || v.Epoch != 2 || v.Out != 0 {
 			t.Errorf("it is %s in attempt %d and has written %d bytes", v.State, v.Epoch, v.Out)
 		}
 		second.run()

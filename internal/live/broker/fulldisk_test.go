@@ -41,11 +41,11 @@ func TestOnAFullDiskJobsAreCancelledAndNoneAreTaken(t *testing.T) {
 	a.run()
 	g.until(id, core.Running)
 	disk.short.Store(true)
-	_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{}), "")
+	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{}), "")
 	if err == nil || !strings.Contains(err.Error(), "no new jobs are taken until there is room on the disk") {
 		t.Errorf("a job is taken on a full disk, or refused with %v", err)
 	}
-	if _, err := g.broker().Cancel(t.Context(), fmt.Sprint(id)); err != nil {
+	if _, err := g.broker().CancelJob(t.Context(), fmt.Sprint(id)); err != nil {
 		t.Errorf("it cannot be cancelled: %v", err)
 	}
 	g.until(id, core.Cancelled)
@@ -73,7 +73,7 @@ func TestAJobWhoseOutputFindsNoRoomCanBeCancelled(t *testing.T) {
 	a.untilCut(t)
 	cancelled := make(chan error, 1)
 	go func() {
-		_, err := g.broker().Cancel(t.Context(), fmt.Sprint(id))
+		_, err := g.broker().CancelJob(t.Context(), fmt.Sprint(id))
 		cancelled <- err
 	}()
 	for g.view(id).State != core.Stopping {

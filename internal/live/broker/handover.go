@@ -25,46 +25,46 @@ import (
 // inheritance is a work folder: its tree, and where it comes from.
 type inheritance struct{ work, dir string }
 
-// handOn makes the work folders of those who wait for a job that came home, gives
+// handOverResults makes the work folders of those who wait for a job that came home, gives
 // them to these in one turn and finishes it in the same. If somebody came
 // meanwhile, or another came home to them, what is missing is made first.
-func (b *Broker) handOn(j *job, made map[inheritance]string, finish func(*turn)) {
+func (b *Broker) handOverResults(j *job, made map[inheritance]string, finish func(*turn)) {
 	var missing []inheritance
-	if b.ask(b.ctx, func(t *turn) { missing = t.missing(j, made) }) != nil {
+	if b.askLoop(b.ctx, func(t *turn) { missing = t.missingFolders(j, made) }) != nil {
 		return
 	}
 	for _, m := range missing {
-		work, err := b.merge(j.as(b.ctx), &j.rec, j.spec, m.dir, m.work)
+		work, err := b.mergeResults(j.asOwner(b.ctx), &j.rec, j.spec, m.dir, m.work)
 		if err != nil {
 			b.opt.Log.Error("results for those who wait", "of", j.rec.ID, "error", err)
 			work = m.work
 		}
 		made[m] = work
 	}
-	b.tell(func(t *turn) {
-		if len(t.missing(j, made)) > 0 {
-			t.after(func() { j.line.add(b.beside, func() { b.handOn(j, made, finish) }) })
+	b.postToLoop(func(t *turn) {
+		if len(t.missingFolders(j, made)) > 0 {
+			t.afterCommit(func() { j.line.addTask(b.runInBackground, func() { b.handOverResults(j, made, finish) }) })
 			return
 		}
-		t.inherit(j, made)
+		t.assignWorkFolders(j, made)
 		finish(t)
 	})
 }
 
-// heirs are those who get another work folder when a job comes home.
-func (t *turn) heirs(j *job) []*job {
+// resultReceivers are those who get another work folder when a job comes home.
+func (t *turn) resultReceivers(j *job) []*job {
 	if j.rec.Result == "" && !j.rec.Named || t.b.opt.Depot == nil {
 		return nil
 	}
 	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
 }
 
-// missing are the work folders of heirs that are not made yet. The jobs of an
+// missingFolders are the work folders of heirs that are not made yet. The jobs of an
 // array have the same.
-func (t *turn) missing(j *job, made map[inheritance]string) []inheritance {
+func (t *turn) missingFolders(j *job, made map[inheritance]string) []inheritance {
 	seen := map[inheritance]bool{}
 	var list []inheritance
-	for _, w := range t.heirs(j) {
+	for _, w := range t.resultReceivers(j) {
 		key := inheritance{w.rec.Work, w.spec.Workdir}
 		if _, ok := made[key]; !ok && !seen[key] {
 			seen[key] = true
@@ -74,12 +74,12 @@ func (t *turn) missing(j *job, made map[inheritance]string) []inheritance {
 	return list
 }
 
-// inherit gives the heirs the work folders that were made for them. Of an array
+// assignWorkFolders gives the heirs the work folders that were made for them. Of an array
 // whose jobs wait for the same, only the record of the first is written: that of
 // each job for each that comes home would be very many.
-func (t *turn) inherit(j *job, made map[inheritance]string) {
+func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
 	written := map[string]bool{}
-	for _, w := range t.heirs(j) {
+	for _, w := range t.resultReceivers(j) {
 		work := made[inheritance{w.rec.Work, w.spec.Workdir}]
 		if work == w.rec.Work {
 			continue
@@ -89,15 +89,15 @@ func (t *turn) inherit(j *job, made map[inheritance]string) {
 			t.keepArray(a)
 		}
 		w.rec.Work = work
-		if key := flock(w); w.rec.Parent == 0 || !written[key] {
+		if key := dependencyGroup(w); w.rec.Parent == 0 || !written[key] {
 			written[key] = true
-			t.touch(w)
+			t.touchJob(w)
 		}
 	}
 }
 
-// flock is the same for the jobs of an array that wait for the same.
-func flock(j *job) string { return fmt.Sprint(j.rec.Parent, j.rec.After) }
+// dependencyGroup is the same for the jobs of an array that wait for the same.
+func dependencyGroup(j *job) string { return fmt.Sprint(j.rec.Parent, j.rec.After) }
 
 // sameFolder gives those of an array that wait for the same what the first of them
 // has, after a restart. The list is in the order of their numbers.
@@ -107,7 +107,7 @@ func sameFolder(list []*job) {
 		if j.rec.Parent == 0 {
 			continue
 		}
-		key := flock(j)
+		key := dependencyGroup(j)
 		if work, ok := first[key]; ok {
 			j.rec.Work = work
 		} else {
@@ -116,15 +116,15 @@ func sameFolder(list []*job) {
 	}
 }
 
-// passOn has the record of the next of its array written when one ends that waits
+// touchSuccessor has the record of the next of its array written when one ends that waits
 // with others: it may have been the first.
-func (t *turn) passOn(j *job) {
+func (t *turn) touchSuccessor(j *job) {
 	if j.rec.Parent == 0 || len(j.rec.After) == 0 {
 		return
 	}
 	for id := j.rec.ID + 1; id < j.rec.Parent+core.JobID(j.spec.Array.Len()); id++ {
-		if w := t.b.jobs[id]; w != nil && t.watchesOthers(w) && flock(w) == flock(j) {
-			t.touch(w)
+		if w := t.b.jobs[id]; w != nil && t.watchesOthers(w) && dependencyGroup(w) == dependencyGroup(j) {
+			t.touchJob(w)
 			return
 		}
 	}
@@ -133,14 +133,14 @@ func (t *turn) passOn(j *job) {
 // watchesOthers reports whether a job is held until others have done something.
 func (t *turn) watchesOthers(j *job) bool {
 	w := t.b.eng.World().Job(j.rec.ID)
-	return w != nil && (w.Hold() == core.HeldDependency || w.Hold() == core.HeldBegin)
+	return w != nil && (w.CurrentHold() == core.HeldDependency || w.CurrentHold() == core.HeldBegin)
 }
 
 // allWaiters are those who wait for a job, and who wait for these.
 func (t *turn) allWaiters(j *job) []*job {
 	list, seen := []*job{j}, map[*job]bool{j: true}
 	for i := 0; i < len(list); i++ {
-		for _, id := range t.b.eng.World().Waiters(list[i].rec.ID, list[i].rec.Parent) {
+		for _, id := range t.b.eng.World().WaitersOf(list[i].rec.ID, list[i].rec.Parent) {
 			if w := t.b.jobs[id]; w != nil && !seen[w] {
 				seen[w] = true
 				list = append(list, w)
@@ -150,20 +150,20 @@ func (t *turn) allWaiters(j *job) []*job {
 	return list[1:]
 }
 
-// justNow is how long ago a job may have come home and yet be missing in a work
+// returnWindow is how long ago a job may have come home and yet be missing in a work
 // folder that was sent since.
-const justNow = 10 * time.Minute
+const returnWindow = 10 * time.Minute
 
-// catchUp puts into a new job's work folder what those it waits for brought home
+// mergeEarlierResults puts into a new job's work folder what those it waits for brought home
 // while the folder was on its way. It also says how many of them are over.
-func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wants []want) (string, int) {
+func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, work string, wants []resolvedDependency) (string, int) {
 	var home []store.Job
 	over := 0
-	if len(wants) == 0 || b.ask(ctx, func(t *turn) {
+	if len(wants) == 0 || b.askLoop(ctx, func(t *turn) {
 		over = t.countOver(wants)
 		for _, w := range wants {
-			_ = t.members(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
-				if over && (rec.Result != "" || rec.Named) && t.now.Sub(rec.Ended) < justNow {
+			_ = t.eachMember(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
+				if over && (rec.Result != "" || rec.Named) && t.now.Sub(rec.Ended) < returnWindow {
 					home = append(home, *rec)
 				}
 			})
@@ -175,7 +175,7 @@ func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wa
 		return work, over
 	}
 	for i := range home {
-		if merged, err := b.merge(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
+		if merged, err := b.mergeResults(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
 			work = merged
 		}
 	}
@@ -183,10 +183,10 @@ func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wa
 }
 
 // countOver is how many of the jobs that are waited for are over.
-func (t *turn) countOver(wants []want) int {
+func (t *turn) countOver(wants []resolvedDependency) int {
 	n := 0
 	for _, w := range wants {
-		_ = t.members(keyOf(w.Wait), func(_ *store.Job, over bool) {
+		_ = t.eachMember(keyOf(w.Wait), func(_ *store.Job, over bool) {
 			if over {
 				n++
 			}
@@ -195,13 +195,13 @@ func (t *turn) countOver(wants []want) int {
 	return n
 }
 
-// merge puts what a job changed, and the files with its output, into another's
+// mergeResults puts what a job changed, and the files with its output, into another's
 // work folder, which lies at dir, and returns the new tree.
-func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
+func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
 	if spec == nil || spec.Workdir == "" || dir == "" {
 		return work, nil
 	}
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return work, err
 	}
@@ -225,9 +225,9 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 		if err != nil {
 			return work, err
 		}
-		move := mover(spec.Workdir, dir)
+		move := pathMover(spec.Workdir, dir)
 		mine, changed = mergeTrees(base, result, mine, func(p string) (string, bool) {
-			if !userfiles.Wanted(p, spec.Outputs) {
+			if !userfiles.IsWanted(p, spec.Outputs) {
 				return "", false
 			}
 			return move(p)
@@ -237,11 +237,11 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 	if err != nil {
 		return work, err
 	}
-	mine, more := overlay(mine, written)
+	mine, more := overlayTree(mine, written)
 	if !changed && !more {
 		return work, nil
 	}
-	id, err := depot.Keep(ctx, chunks, mine)
+	id, err := depot.KeepTree(ctx, chunks, mine)
 	return string(id), err
 }
 
@@ -251,7 +251,7 @@ func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store
 	if !rec.Named || rec.Started == 0 {
 		return none, nil
 	}
-	move := mover("/", dir)
+	move := pathMover("/", dir)
 	var files []userfiles.Copy
 	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
 		file := outputName(rec, spec, pattern)
@@ -262,32 +262,32 @@ func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store
 	if len(files) == 0 {
 		return none, nil
 	}
-	home, err := b.hand(ctx)
+	home, err := b.filesFor(ctx)
 	if err != nil {
 		return none, err
 	}
-	id, err := home.Gather(ctx, files)
+	id, err := home.GatherFiles(ctx, files)
 	if err != nil || id == "" {
 		return none, err
 	}
 	return depot.LoadTree(ctx, chunks, depot.ID(id))
 }
 
-// overlay is mine with the files of another tree.
-func overlay(mine, other *depot.Tree) (*depot.Tree, bool) {
+// overlayTree is mine with the files of another tree.
+func overlayTree(mine, other *depot.Tree) (*depot.Tree, bool) {
 	have, changed := byPath(mine), false
 	for _, e := range other.Entries {
-		if now := have[e.Path]; e.Mode.IsDir() || now != nil && sameFile(now, &e) || !parents(have, e.Path) {
+		if now := have[e.Path]; e.Mode.IsDir() || now != nil && sameFile(now, &e) || !ensureParents(have, e.Path) {
 			continue
 		}
 		have[e.Path] = &e
 		changed = true
 	}
-	return sorted(have), changed
+	return treeFromEntries(have), changed
 }
 
-// mover says where a path of one folder lies in another, if it does.
-func mover(from, to string) func(string) (string, bool) {
+// pathMover says where a path of one folder lies in another, if it does.
+func pathMover(from, to string) func(string) (string, bool) {
 	return func(p string) (string, bool) {
 		rel, err := filepath.Rel(to, filepath.Join(from, p))
 		return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
@@ -298,7 +298,7 @@ func mover(from, to string) func(string) (string, bool) {
 // base had. place says where a path of these lies in mine.
 func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool)) (*depot.Tree, bool) {
 	was, have := byPath(base), byPath(mine)
-	changed, _ := depot.Differ(base, result)
+	changed, _ := depot.DiffTrees(base, result)
 	any := false
 	for _, e := range changed {
 		old := was[e.Path]
@@ -307,17 +307,17 @@ func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool
 			continue
 		}
 		now, there := have[at]
-		if there && (old == nil || !sameFile(now, old)) || !there && old != nil || !parents(have, at) {
+		if there && (old == nil || !sameFile(now, old)) || !there && old != nil || !ensureParents(have, at) {
 			continue // changed, or removed, by somebody else
 		}
 		e.Path = at
 		have[at] = &e
 		any = true
 	}
-	return sorted(have), any
+	return treeFromEntries(have), any
 }
 
-func sorted(have map[string]*depot.Entry) *depot.Tree {
+func treeFromEntries(have map[string]*depot.Entry) *depot.Tree {
 	list := make([]depot.Entry, 0, len(have))
 	for _, p := range slices.Sorted(maps.Keys(have)) {
 		list = append(list, *have[p])
@@ -337,9 +337,9 @@ func sameFile(a, b *depot.Entry) bool {
 	return a.Mode == b.Mode && a.Size == b.Size && a.Link == b.Link && slices.Equal(a.Chunks, b.Chunks)
 }
 
-// parents sees to it that the folders of a path are there; false if something
+// ensureParents sees to it that the folders of a path are there; false if something
 // else is in their place.
-func parents(have map[string]*depot.Entry, p string) bool {
+func ensureParents(have map[string]*depot.Entry, p string) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if e := have[dir]; e != nil && !e.Mode.IsDir() {
 			return false

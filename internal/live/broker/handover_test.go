@@ -48,7 +48,7 @@ func TestWhoWaitedFindsWhatTheOthersWrote(t *testing.T) {
 		"a file in place of a dir":  {"/w/sub", "/w", "", "out=3", "sub=1", "sub=1"},
 		"folders of other programs": {"/v", "/w", "", "out=3", "x=1", "x=1"},
 	} {
-		got, changed := mergeTrees(tree(c.base), tree(c.result), tree(c.mine), mover(c.from, c.to))
+		got, changed := mergeTrees(tree(c.base), tree(c.result), tree(c.mine), pathMover(c.from, c.to))
 		if words(got) != c.want || changed != (c.want != c.mine) {
 			t.Errorf("%s: %q, %v, want %q", what, words(got), changed, c.want)
 		}

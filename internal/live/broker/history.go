@@ -15,20 +15,20 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// know adds to an attempt what past runs tell of its program.
-func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
-	program, args := history.Program(a.Spec.Argv)
-	a.MTBF = b.past.mtbf(a.Cluster)
+// addHistory adds to an attempt what past runs tell of its program.
+func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
+	program, args := history.SplitCommand(a.Spec.Argv)
+	a.MTBF = b.past.meanTimeBetweenLosses(a.Cluster)
 	if a.Spec.Estimate > 0 {
-		need, _ := b.need(ctx, &a.Spec)
+		need, _ := b.estimateNeed(ctx, &a.Spec)
 		a.Need = need.Work.Quantiles()
 	}
 	if runs, err := b.runsOf(ctx, program); err == nil {
 		if a.Spec.Estimate == 0 {
-			a.Need, _, _ = history.Need(runs, program, args)
+			a.Need, _, _ = history.EstimateNeed(runs, program, args)
 			a.Alone = knownAlone(runs, program, args, a)
 		}
-		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
+		a.Bytes, a.Duty = history.EstimateBytes(runs, program, args), history.DutyShare(runs, program)
 		a.Pace = wire.Pace(history.PaceOf(runs, program))
 		for i := range runs { // as last measured while it ran there
 			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
@@ -50,8 +50,8 @@ func knownAlone(runs []history.Run, program string, args []string, a *wire.Attem
 	return k
 }
 
-// enough is how many runs of a program say all that its runs can say.
-const enough = 100
+// runsPerEstimate is how many runs of a program say all that its runs can say.
+const runsPerEstimate = 100
 
 // pastRuns are the newest runs of programs, so that a stream of jobs does not ask
 // the store for each of them. Only the broker writes history, so they stay true.
@@ -67,8 +67,8 @@ type pastRuns struct {
 // user's own runs alone: how others use it is theirs.
 type pastKey struct{ user, program string }
 
-// mtbf is the mean time between losses in a cluster; 0 if none was lost yet.
-func (p *pastRuns) mtbf(cluster string) time.Duration {
+// meanTimeBetweenLosses is the mean time between losses in a cluster; 0 if none was lost yet.
+func (p *pastRuns) meanTimeBetweenLosses(cluster string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost[cluster] == 0 {
@@ -77,23 +77,23 @@ func (p *pastRuns) mtbf(cluster string) time.Duration {
 	return p.ran[cluster] / time.Duration(p.lost[cluster])
 }
 
-// count notes how long an attempt ran, and whether it was lost.
-func (p *pastRuns) count(r *history.Run) {
+// countRun notes how long an attempt ran, and whether it was lost.
+func (p *pastRuns) countRun(r *history.Run) {
 	if p.ran == nil {
 		p.ran, p.lost = map[string]time.Duration{}, map[string]int{}
 	}
-	p.ran[r.Cluster] += core.Seconds(r.Wall())
+	p.ran[r.Cluster] += core.DurationFromSeconds(r.WallSeconds())
 	if r.Outcome == history.Lost {
 		p.lost[r.Cluster]++
 	}
 }
 
 // most programs are remembered; then all are forgotten, and asked for again.
-const mostPrograms = 1000
+const maxPrograms = 1000
 
 // runsOf lists the newest runs of a program of who asks.
 func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
-	u, err := b.user(ctx)
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +104,14 @@ func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, err
 	if known {
 		return runs, nil
 	}
-	runs, err = b.opt.Store.Runs(ctx, store.Past{Program: program, User: key.user, Limit: enough})
+	runs, err = b.opt.Store.ListRuns(ctx, store.Past{Program: program, User: key.user, Limit: runsPerEstimate})
 	if err != nil {
 		return nil, err
 	}
 	b.past.mu.Lock()
 	defer b.past.mu.Unlock()
 	if _, known := b.past.of[key]; !known {
-		if b.past.of == nil || len(b.past.of) > mostPrograms {
+		if b.past.of == nil || len(b.past.of) > maxPrograms {
 			b.past.of = map[pastKey][]history.Run{}
 		}
 		b.past.of[key] = runs
@@ -126,13 +126,13 @@ func (b *Broker) pastKey(user, program string) pastKey {
 	return pastKey{user, program}
 }
 
-// add notes a run that is in the store now.
-func (p *pastRuns) add(key pastKey, r history.Run) {
+// addRun notes a run that is in the store now.
+func (p *pastRuns) addRun(key pastKey, r history.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.count(&r)
+	p.countRun(&r)
 	if runs, known := p.of[key]; known {
-		p.of[key] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
+		p.of[key] = append([]history.Run{r}, runs[:min(len(runs), runsPerEstimate-1)]...)
 	}
 }
 
@@ -147,17 +147,17 @@ type ClusterView struct {
 	Reliability      history.Reliability
 }
 
-// Clusters lists the clusters.
-func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
+// ListClusters lists the clusters.
+func (b *Broker) ListClusters(ctx context.Context) ([]ClusterView, error) {
 	var list []ClusterView
-	err := b.ask(ctx, func(*turn) {
-		for _, c := range b.clusters() {
+	err := b.askLoop(ctx, func(*turn) {
+		for _, c := range b.allClusters() {
 			if c.Removed && !b.eng.World().InUse(b.eng.World().Cluster(c.id)) {
 				continue
 			}
 			w := b.eng.World().Cluster(c.id)
-			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.Idle(), Speed: w.Speed()}
-			for _, j := range b.placed.at(c.Name) {
+			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.IdleProcs(), Speed: w.Speed()}
+			for _, j := range b.placed.jobsAt(c.Name) {
 				if j.state == core.Running || j.state == core.Stopping {
 					v.Running++
 				} else {
@@ -171,12 +171,12 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 		return nil, err
 	}
 	b.askLoads(ctx, list)
-	if u, err := b.user(ctx); err != nil || u.ID != 0 {
+	if u, err := b.requestUser(ctx); err != nil || u.ID != 0 {
 		hideNames(list)
 	}
 	for i := range list {
 		c := b.clusterNamed(list[i].Name)
-		runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
+		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
 		if err != nil {
 			return nil, err
 		}
@@ -196,23 +196,23 @@ func hideNames(list []ClusterView) {
 	}
 }
 
-// toSayHowBusy is how long who lists clusters waits for one of them.
-const toSayHowBusy = 5 * time.Second
+// loadQueryTimeout is how long who lists clusters waits for one of them.
+const loadQueryTimeout = 5 * time.Second
 
 // askLoads asks all clusters at once how busy they are. One that does not say is
 // out of reach.
 func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
-	ctx, cancel := context.WithTimeout(ctx, toSayHowBusy)
+	ctx, cancel := context.WithTimeout(ctx, loadQueryTimeout)
 	defer cancel()
 	var all sync.WaitGroup
 	for i := range list {
 		v := &list[i]
 		all.Go(func() {
-			load, err := v.Driver.Load(ctx)
+			load, err := v.Driver.MeasureLoad(ctx)
 			if err != nil {
 				v.Away, v.Why = true, err.Error()
 				if errors.Is(err, context.DeadlineExceeded) {
-					v.Why = fmt.Sprintf("no answer within %s; at first our binaries are brought there", toSayHowBusy)
+					v.Why = fmt.Sprintf("no answer within %s; at first our binaries are brought there", loadQueryTimeout)
 				}
 				return
 			}
@@ -231,20 +231,20 @@ type PastOf struct {
 // ofOthers stands for all programs of other users: what these ran is theirs.
 const ofOthers = "(jobs of others)"
 
-// History lists past runs by program and cluster. Of those of other users a user
+// ListHistory lists past runs by program and cluster. Of those of other users a user
 // sees no more than what all of them together were like in each cluster.
-func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) {
-	u, err := b.user(ctx)
+func (b *Broker) ListHistory(ctx context.Context, program string) ([]PastOf, error) {
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: 20 * recent})
+	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Program: program, Limit: 20 * maxHistoryRows})
 	if err != nil {
 		return nil, err
 	}
 	var list []PastOf
 	if program == "" {
-		list = b.queues(runs)
+		list = b.queueClasses(runs)
 	}
 	if u.ID != 0 {
 		others := func(r *history.Run) bool { return r.User != u.Name }
@@ -273,11 +273,11 @@ func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) 
 	return list, nil
 }
 
-// Calibration is how past quotes held.
-func (b *Broker) Calibration(ctx context.Context) (history.Held, error) {
-	quotes, err := b.opt.Store.Quotes(ctx, store.Past{})
+// QuoteCalibration is how past quotes held.
+func (b *Broker) QuoteCalibration(ctx context.Context) (history.Held, error) {
+	quotes, err := b.opt.Store.ListQuotes(ctx, store.Past{})
 	if err != nil {
 		return history.Held{}, err
 	}
-	return history.Calibration(quotes)[""], nil
+	return history.CalibrateQuotes(quotes)[""], nil
 }

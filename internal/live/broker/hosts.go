@@ -27,14 +27,14 @@ type HostView struct {
 	At            core.Time
 }
 
-// Hosts lists the hosts of all clusters, or of one.
-func (b *Broker) Hosts(ctx context.Context, on string) ([]HostView, error) {
+// ListHosts lists the hosts of all clusters, or of one.
+func (b *Broker) ListHosts(ctx context.Context, on string) ([]HostView, error) {
 	if err := b.isCluster(on); err != nil {
 		return nil, err
 	}
-	clusters := b.offered()
+	clusters := b.offeredClusters()
 	lists := make([][]HostView, len(clusters))
-	err := b.ask(ctx, func(*turn) {
+	err := b.askLoop(ctx, func(*turn) {
 		for i, c := range clusters {
 			lists[i] = b.hostsOf(c)
 		}
@@ -42,18 +42,18 @@ func (b *Broker) Hosts(ctx context.Context, on string) ([]HostView, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, toSayHowBusy)
+	ctx, cancel := context.WithTimeout(ctx, loadQueryTimeout)
 	defer cancel()
 	var all sync.WaitGroup
 	for i, c := range clusters {
 		if s, ok := c.Driver.(driver.Surveyor); ok && c.Managed {
 			all.Go(func() {
-				survey, err := s.Survey(ctx)
+				survey, err := s.SurveyHosts(ctx)
 				if err != nil {
 					lists[i] = []HostView{{Name: c.Name, Cluster: c.Name, Why: err.Error(), Procs: -1, Free: -1, Share: -1, Memory: -1}}
 					return
 				}
-				lists[i] = surveyed(c, survey)
+				lists[i] = hostViews(c, survey)
 			})
 		}
 	}
@@ -72,7 +72,7 @@ func (b *Broker) isCluster(on string) error {
 	if on == "" {
 		return nil
 	}
-	_, err := b.target("--on", on)
+	_, err := b.targetCluster("--on", on)
 	return err
 }
 
@@ -90,14 +90,14 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 			h.Why = away.Error()
 		}
 		free, _ := w.ChooseOn(i, h.Procs, nil)
-		h.Free = free.Count()
+		h.Free = free.CountProcs()
 		list = append(list, h)
 	}
 	return list
 }
 
-// surveyed is what a manager says of its hosts.
-func surveyed(c *cluster, s *driver.Survey) []HostView {
+// hostViews is what a manager says of its hosts.
+func hostViews(c *cluster, s *driver.Survey) []HostView {
 	var list []HostView
 	for _, h := range s.Hosts {
 		list = append(list, HostView{Name: h.Name, Cluster: c.Name, Up: !h.Down, Why: h.State, Procs: h.Procs, Free: h.Free, Speed: h.Speed, Share: -1, Memory: -1})
@@ -111,12 +111,12 @@ func (b *Broker) lookAtSelf(ctx context.Context) {
 	w := &b.weather
 	host := w.proxy[""]
 	k := weather.Key{What: measured.CPU, From: host}
-	if s, ok := w.book.One(k, b.now(), 0); ok && b.now().Sub(s.At) < time.Minute {
+	if s, ok := w.book.FindSeries(k, b.brokerTime(), 0); ok && b.brokerTime().Sub(s.At) < time.Minute {
 		return
 	}
-	if a, err := w.sensor.Sense(ctx, driver.Sensing{}); err == nil {
-		w.book.Load([]weather.Entry{{Key: k, At: b.now(), Value: min(1, max(0, a.Machine.Load.Share))},
-			{Key: weather.Key{What: measured.MB, From: host}, At: b.now(), Value: float64(a.Machine.Memory) / 1e6}})
+	if a, err := w.sensor.MeasureHosts(ctx, driver.Sensing{}); err == nil {
+		w.book.LoadEntries([]weather.Entry{{Key: k, At: b.brokerTime(), Value: min(1, max(0, a.Machine.Load.Share))},
+			{Key: weather.Key{What: measured.MB, From: host}, At: b.brokerTime(), Value: float64(a.Machine.Memory) / 1e6}})
 	}
 }
 
@@ -127,17 +127,17 @@ func (b *Broker) addWeather(h *HostView) {
 	if i := slices.IndexFunc(w.hosts, func(o watch.Host) bool { return o.Name == h.Cluster+"/"+h.Name }); i >= 0 {
 		name = h.Cluster + "/" + h.Name
 	}
-	if s, ok := w.book.One(weather.Key{What: measured.CPU, From: name}, b.now(), 0); ok {
+	if s, ok := w.book.FindSeries(weather.Key{What: measured.CPU, From: name}, b.brokerTime(), 0); ok {
 		h.Share, h.ShareError, h.At = s.Next.Value, s.Next.Error, s.At
 	}
-	if s, ok := w.book.One(weather.Key{What: measured.MB, From: name}, b.now(), 0); ok {
+	if s, ok := w.book.FindSeries(weather.Key{What: measured.MB, From: name}, b.brokerTime(), 0); ok {
 		h.Memory = int64(s.Next.Value * 1e6)
 	}
 }
 
-// Graph is the network between the hosts within reach that jobs can run on, of all
+// NetworkGraph is the network between the hosts within reach that jobs can run on, of all
 // clusters or of one, as it will be over some time.
-func (b *Broker) Graph(on string, over time.Duration) (*nodesel.Network, error) {
+func (b *Broker) NetworkGraph(on string, over time.Duration) (*nodesel.Network, error) {
 	if err := b.isCluster(on); err != nil {
 		return nil, err
 	}
@@ -148,34 +148,34 @@ func (b *Broker) Graph(on string, over time.Duration) (*nodesel.Network, error) 
 			names = append(names, h.Name)
 		}
 	}
-	for _, h := range w.book.Hosts() {
+	for _, h := range w.book.DescribedHosts() {
 		if !slices.Contains(names, h) && b.offersDescribed(h, on) {
 			names = append(names, h)
 		}
 	}
-	return connected(w.book.Graph(names, b.now(), over)), nil
+	return connectedHosts(w.book.NetworkGraph(names, b.brokerTime(), over)), nil
 }
 
 // offersSensor reports whether jobs can run where a sensor is: not where they are
 // only submitted from, and on this machine only if it is a cluster.
 func (b *Broker) offersSensor(i int, on string) bool {
 	whose := b.weather.whose[i]
-	return slices.ContainsFunc(b.clusters(), func(c *cluster) bool {
-		return (c.Name == whose || whose == "" && c.Site == "") && !c.Managed && c.asked(on)
+	return slices.ContainsFunc(b.allClusters(), func(c *cluster) bool {
+		return (c.Name == whose || whose == "" && c.Site == "") && !c.Managed && c.isAsked(on)
 	})
 }
 
-// asked reports whether a cluster is the one that is asked for, or, if that is any,
+// isAsked reports whether a cluster is the one that is asked for, or, if that is any,
 // within reach.
-func (c *cluster) asked(on string) bool { return on == c.Name || on == "" && c.outOfReach() == nil }
+func (c *cluster) isAsked(on string) bool { return on == c.Name || on == "" && c.outOfReach() == nil }
 
 // offersDescribed reports whether jobs can run on what a file calls a host: one of
 // ours, or else maybe one of a manager's, of which we do not know the names.
 func (b *Broker) offersDescribed(name, on string) bool {
 	managed := false
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if !c.Managed && slices.Contains(c.HostNames, name) {
-			return c.asked(on)
+			return c.isAsked(on)
 		}
 		managed = managed || c.Managed && c.outOfReach() == nil
 	}
@@ -183,9 +183,9 @@ func (b *Broker) offersDescribed(name, on string) bool {
 	return managed && on == "" && !isSensor && b.clusterNamed(name) == nil
 }
 
-// connected leaves hosts out of which nothing is known: they would be taken to be
+// connectedHosts leaves hosts out of which nothing is known: they would be taken to be
 // alone.
-func connected(g *nodesel.Network) *nodesel.Network {
+func connectedHosts(g *nodesel.Network) *nodesel.Network {
 	number := make([]int, len(g.Hosts))
 	for i := range number {
 		number[i] = -1

@@ -25,7 +25,7 @@ type many struct {
 	hosts int
 }
 
-func (m many) Sensors() []driver.Sensor {
+func (m many) HostSensors() []driver.Sensor {
 	list := make([]driver.Sensor, m.hosts)
 	for i := range list {
 		list[i] = m.sensing
@@ -38,7 +38,7 @@ func (m many) Sensors() []driver.Sensor {
 func measuring(t *testing.T, network string, clusters ...Cluster) (b *Broker, here string) {
 	t.Helper()
 	b = &Broker{}
-	b.opt.Store, b.opt.Clock = memory.New(), clock.Real()
+	b.opt.Store, b.opt.Clock = memory.New(), clock.RealClock()
 	b.began = b.opt.Clock()
 	b.base = core.Time(b.began.UnixNano())
 	if network != "" {
@@ -62,7 +62,7 @@ func measuring(t *testing.T, network string, clusters ...Cluster) (b *Broker, he
 // have says what was measured between two hosts, or of one, in the last minutes.
 func (b *Broker) have(what measured.Quantity, from, to string, value float64) {
 	for i := range 10 {
-		b.weather.book.Add(weather.Key{What: what, From: from, To: to}, b.now().Add(time.Duration(i-10)*time.Minute), value)
+		b.weather.book.AddValue(weather.Key{What: what, From: from, To: to}, b.brokerTime().Add(time.Duration(i-10)*time.Minute), value)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
 		{"which is away", []Cluster{slurm, {Name: "n", Site: "n", HostNames: []string{"n1"}}, {Name: "east", Site: "e", HostNames: []string{"east1"}}}, platform, "", away, "n1 east1"},
 	} {
 		b, here := measuring(t, c.network, c.clusters...)
-		b.clusters()[0].away = c.away
+		b.allClusters()[0].away = c.away
 		if c.network == "" {
 			for i, h := range b.weather.hosts {
 				for _, o := range b.weather.hosts[:i] {
@@ -105,7 +105,7 @@ func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
 				}
 			}
 		}
-		g, err := b.Graph(c.on, 0)
+		g, err := b.NetworkGraph(c.on, 0)
 		if got := strings.ReplaceAll(strings.Join(g.Hosts, " "), here, "HERE"); err != nil || got != c.want {
 			t.Errorf("%s: offered are %q, want %q (%v)", c.what, got, c.want, err)
 		}
@@ -117,20 +117,20 @@ func TestJobsArePlacedByTheNetworkThatHostsAreSelectedBy(t *testing.T) {
 	for i := 1; i < 20; i++ { // so many are measured to the first only
 		b.have(measured.Mbps, "h0", fmt.Sprint("h", i), float64(10*i))
 	}
-	net := b.networkOf(b.clusters()[0])
-	if !net.Of(20) || math.Abs(net.Pair(7, 12)/70-1) > 0.05 || math.Abs(net.Pair(0, 12)/120-1) > 0.05 {
+	net := b.networkOf(b.allClusters()[0])
+	if !net.CoversHosts(20) || math.Abs(net.PairBandwidth(7, 12)/70-1) > 0.05 || math.Abs(net.PairBandwidth(0, 12)/120-1) > 0.05 {
 		t.Fatalf("%+v", net)
 	}
-	g, err := b.Graph("big", lookAhead)
+	g, err := b.NetworkGraph("big", forecastSpan)
 	if err != nil || len(g.Hosts) != 20 || len(g.Links) != 190 {
 		t.Fatalf("%+v, %v", g, err)
 	}
 	for _, l := range g.Links {
-		if math.Abs(net.Pair(l.A, l.B)/l.Mbps-1) > 1e-6 {
-			t.Errorf("%s and %s have %v to be selected by and %v to be placed by", g.Hosts[l.A], g.Hosts[l.B], l.Mbps, net.Pair(l.A, l.B))
+		if math.Abs(net.PairBandwidth(l.A, l.B)/l.Mbps-1) > 1e-6 {
+			t.Errorf("%s and %s have %v to be selected by and %v to be placed by", g.Hosts[l.A], g.Hosts[l.B], l.Mbps, net.PairBandwidth(l.A, l.B))
 		}
 	}
-	if net := b.networkOf(b.clusters()[1]); !net.Of(3) || net.Known() {
+	if net := b.networkOf(b.allClusters()[1]); !net.CoversHosts(3) || net.HasMeasurements() {
 		t.Errorf("of a cluster that was not measured is known %+v", net)
 	}
 }

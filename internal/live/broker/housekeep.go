@@ -11,12 +11,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 )
 
-// housekeep drops what nobody needs any more.
-func (b *Broker) housekeep(ctx context.Context) {
-	for pause(ctx, 10*time.Minute) {
+// housekeepLoop drops what nobody needs any more.
+func (b *Broker) housekeepLoop(ctx context.Context) {
+	for pauseContext(ctx, 10*time.Minute) {
 		for what, f := range map[string]func(context.Context) error{
-			"the depot": b.collect, "logs": b.dropLogs,
-			"what was brought home": func(context.Context) error { return b.brought.forget(b.opt.Clock()) },
+			"the depot": b.collectDepots, "logs": b.dropLogs,
+			"what was brought home": func(context.Context) error { return b.brought.forgetOld(b.opt.Clock()) },
 		} {
 			if err := f(ctx); err != nil && ctx.Err() == nil {
 				b.opt.Log.Error("clearing up "+what, "error", err)
@@ -26,21 +26,21 @@ func (b *Broker) housekeep(ctx context.Context) {
 	}
 }
 
-// collect removes from the depot what no job reaches.
-func (b *Broker) collect(ctx context.Context) error {
-	ids, err := b.roots(ctx)
+// collectDepots removes from the depot what no job reaches.
+func (b *Broker) collectDepots(ctx context.Context) error {
+	ids, err := b.neededTrees(ctx)
 	if err != nil {
 		return err
 	}
 	// What a depot does not hold is no root of it.
-	if _, err = b.opt.Depot.Collect(ctx, ids, time.Hour); err != nil || b.opt.Users == nil {
+	if _, err = b.opt.Depot.CollectGarbage(ctx, ids, time.Hour); err != nil || b.opt.Users == nil {
 		return err
 	}
-	users, err := b.opt.Users.Depots()
+	users, err := b.opt.Users.UsersWithDepot()
 	for _, u := range users {
-		chunks, e := b.opt.Users.Depot(u)
+		chunks, e := b.opt.Users.UserDepot(u)
 		if e == nil {
-			_, e = chunks.Collect(ctx, ids, time.Hour)
+			_, e = chunks.CollectGarbage(ctx, ids, time.Hour)
 		}
 		err = errors.Join(err, e)
 	}
@@ -60,12 +60,12 @@ func (b *Broker) dropLogs(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		j, err := b.opt.Store.Job(ctx, e.Name())
+		j, err := b.opt.Store.FindJob(ctx, e.Name())
 		switch {
 		case errors.Is(err, store.ErrNoJob):
 		case err != nil:
 			return err
-		case j.Ended == 0 || b.now().Sub(j.Ended) < b.opt.KeepJobs:
+		case j.Ended == 0 || b.brokerTime().Sub(j.Ended) < b.opt.KeepJobs:
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(b.opt.State, "logs", e.Name())); err != nil {

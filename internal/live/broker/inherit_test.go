@@ -21,7 +21,7 @@ func pushed(t *testing.T, d *depot.Store, files ...string) string {
 			t.Fatal(err)
 		}
 	}
-	id, _, _, err := depot.Push(t.Context(), dir, d, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(t.Context(), dir, d, depot.PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestWhoeverWaitsGetsWhatAllOfThemWroteThoughTheyComeHomeAtOnce(t *testing.T
 	submit := func(spec jobfile.Job) core.JobID {
 		t.Helper()
 		spec.Workdir = home
-		ids, err := g.broker().Submit(t.Context(), complete(spec), work)
+		ids, err := g.broker().SubmitJob(t.Context(), complete(spec), work)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func (g *grid) arrayInherits(submit func(jobfile.Job) core.JobID, result string)
 	}
 	a.say(wire.Message{Kind: wire.Ended, Result: result})
 	g.untilOver(one)
-	if _, err := g.broker().Cancel(g.t.Context(), fmt.Sprint(array)); err != nil {
+	if _, err := g.broker().CancelJob(g.t.Context(), fmt.Sprint(array)); err != nil {
 		g.t.Fatal(err)
 	}
 	b.cut()

@@ -66,8 +66,8 @@ type whereabouts struct {
 	cluster core.ClusterID
 }
 
-// at says where an attempt is; the place of the last one if nobody knows.
-func (j *job) at(epoch core.Epoch) (core.ClusterID, bool) {
+// clusterOf says where an attempt is; the place of the last one if nobody knows.
+func (j *job) clusterOf(epoch core.Epoch) (core.ClusterID, bool) {
 	for _, p := range j.places {
 		if p.epoch == epoch {
 			return p.cluster, true
@@ -85,11 +85,11 @@ func newJob(rec store.Job) *job {
 	return &job{rec: rec, spec: rec.Spec, change: make(chan struct{})}
 }
 
-// forgettable reports whether nothing is left to do for the job.
-func (j *job) forgettable() bool { return j.over && j.link == nil && j.line.idle() }
+// isForgettable reports whether nothing is left to do for the job.
+func (j *job) isForgettable() bool { return j.over && j.link == nil && j.line.isIdle() }
 
-// changed wakes whoever waits for a change.
-func (j *job) changed() {
+// signalChange wakes whoever waits for a change.
+func (j *job) signalChange() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	close(j.change)
@@ -166,19 +166,19 @@ type queue struct {
 	busy  bool
 }
 
-// add has f done after what was added before. start is how to go beside the
+// addTask has f done after what was added before. start is how to go beside the
 // loop.
-func (q *queue) add(start func(func()), f func()) {
+func (q *queue) addTask(start func(func()), f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.tasks = append(q.tasks, f)
 	if !q.busy {
 		q.busy = true
-		start(q.drain)
+		start(q.runTasks)
 	}
 }
 
-func (q *queue) drain() {
+func (q *queue) runTasks() {
 	for {
 		q.mu.Lock()
 		if len(q.tasks) == 0 {
@@ -193,7 +193,7 @@ func (q *queue) drain() {
 	}
 }
 
-func (q *queue) idle() bool {
+func (q *queue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.busy

@@ -37,14 +37,14 @@ func (b *Broker) reservationFile() string { return filepath.Join(b.opt.State, "n
 
 // resumeNumbers sets the number of the next job, given what the store says.
 func (b *Broker) resumeNumbers(ctx context.Context, next core.JobID) error {
-	identity, err := b.opt.Store.Setting(ctx, identitySetting)
+	identity, err := b.opt.Store.GetSetting(ctx, identitySetting)
 	if err != nil {
 		return err
 	}
 	if identity == "" {
 		identity = newMark()
 		batch := &store.Batch{First: b.nextEvent, Settings: map[string]string{identitySetting: identity}}
-		if err := b.opt.Store.Commit(ctx, batch); err != nil && !errors.Is(err, store.ErrFull) {
+		if err := b.opt.Store.CommitBatch(ctx, batch); err != nil && !errors.Is(err, store.ErrFull) {
 			return err // on a full disk it has another identity next time: numbers are skipped, no harm
 		}
 	}

@@ -35,13 +35,13 @@ func (b *Broker) byKey(ctx context.Context, ref string) (string, error) {
 	if !ok || key == "" {
 		return ref, nil
 	}
-	owner, err := b.user(ctx)
+	owner, err := b.requestUser(ctx)
 	return uniqueOf(owner, key), err
 }
 
-// taken lists what was submitted with a key before: a job, or those of an array, whose
+// submittedBefore lists what was submitted with a key before: a job, or those of an array, whose
 // first job has the key and which have successive numbers.
-func (t *turn) taken(owner User, key string) ([]core.JobID, error) {
+func (t *turn) submittedBefore(owner User, key string) ([]core.JobID, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func (t *turn) taken(owner User, key string) ([]core.JobID, error) {
 			return submittedWith(id, j.spec), nil
 		}
 	}
-	rec, err := t.b.opt.Store.Job(t.b.ctx, unique)
+	rec, err := t.b.opt.Store.FindJob(t.b.ctx, unique)
 	switch {
 	case err == nil:
 		return submittedWith(rec.ID, rec.Spec), nil

@@ -16,16 +16,16 @@ func TestAnArraySubmittedAgainWithItsKeyIsTheSameArray(t *testing.T) {
 			spec := func(key string) *jobfile.Job {
 				return complete(jobfile.Job{Key: key, Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1}})
 			}
-			first, err := g.broker().Submit(t.Context(), spec("one"), "")
+			first, err := g.broker().SubmitJob(t.Context(), spec("one"), "")
 			if err != nil || len(first) != 3 {
 				t.Fatalf("submitted %v, %v", first, err)
 			}
 			again(g)
-			same, err := g.broker().Submit(t.Context(), spec("one"), "")
+			same, err := g.broker().SubmitJob(t.Context(), spec("one"), "")
 			if err != nil || !slices.Equal(same, first) {
 				t.Errorf("submitted again: %v, %v, want %v", same, err, first)
 			}
-			other, err := g.broker().Submit(t.Context(), spec("two"), "")
+			other, err := g.broker().SubmitJob(t.Context(), spec("two"), "")
 			if err != nil || len(other) != 3 || slices.Contains(first, other[0]) {
 				t.Errorf("with another key: %v, %v", other, err)
 			}

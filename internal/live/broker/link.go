@@ -29,9 +29,9 @@ func newLink(conn net.Conn) *link {
 	return &link{conn: conn, gone: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// order tells the agent something. It never waits: an agent that does not
+// sendOrder tells the agent something. It never waits: an agent that does not
 // listen is no reason for the loop to stand still.
-func (l *link) order(o wire.Order) {
+func (l *link) sendOrder(o wire.Order) {
 	l.mu.Lock()
 	if n := len(l.orders); n > 0 && o.Kind == wire.Ack && l.orders[n-1].Kind == wire.Ack {
 		l.orders[n-1] = o // the later acknowledges the earlier
@@ -45,8 +45,8 @@ func (l *link) order(o wire.Order) {
 	}
 }
 
-// write sends the orders until the link is closed.
-func (l *link) write() {
+// writeOrders sends the orders until the link is closed.
+func (l *link) writeOrders() {
 	defer close(l.done)
 	out := bufio.NewWriter(l.conn)
 	for range l.wake {
@@ -67,8 +67,8 @@ func (l *link) write() {
 	}
 }
 
-// close ends the link after the orders given so far.
-func (l *link) close() {
+// closeLink ends the link after the orders given so far.
+func (l *link) closeLink() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -78,10 +78,10 @@ func (l *link) close() {
 	}
 }
 
-// order tells the agent of the present attempt something, if it is there.
-func (j *job) order(o wire.Order) {
+// sendOrder tells the agent of the present attempt something, if it is there.
+func (j *job) sendOrder(o wire.Order) {
 	if j.link != nil {
-		j.link.order(o)
+		j.link.sendOrder(o)
 	}
 }
 
@@ -102,35 +102,35 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 	if err := wire.ReadFrame(in, &hello); err != nil {
 		return err
 	}
-	if !silent.Stop() || hello.Kind != wire.Hello || hello.Check() != nil {
+	if !silent.Stop() || hello.Kind != wire.Hello || hello.CheckFields() != nil {
 		return errNoHello
 	}
-	b.beside(l.write)
-	defer l.close()
+	b.runInBackground(l.writeOrders)
+	defer l.closeLink()
 	var j *job
-	if err := b.ask(ctx, func(t *turn) { j = t.meet(ctx, l, &hello) }); err != nil {
+	if err := b.askLoop(ctx, func(t *turn) { j = t.meetAgent(ctx, l, &hello) }); err != nil {
 		return err
 	}
 	if j == nil {
 		<-l.done // it is told to leave
 		return nil
 	}
-	defer b.tell(func(t *turn) {
+	defer b.postToLoop(func(t *turn) {
 		close(l.gone)
 		if j.link == l {
 			j.link = nil
 		}
-		t.settle(j)
+		t.settleJob(j)
 	})
 	for {
 		m := new(wire.Message)
 		if err := wire.ReadFrame(in, m); err != nil {
 			return err
 		}
-		if err := m.Check(); err != nil {
-			m = b.distrust(j, m, err)
+		if err := m.CheckFields(); err != nil {
+			m = b.distrustMessage(j, m, err)
 		}
-		if !b.tell(func(t *turn) { t.hear(j, l, &hello, m) }) {
+		if !b.postToLoop(func(t *turn) { t.takeMessage(j, l, &hello, m) }) {
 			return ErrStopped
 		}
 	}
@@ -139,9 +139,9 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 // helloTimeout is how long a new connection may take to say whose agent it is.
 const helloTimeout = 20 * time.Second
 
-// distrust stands in for a message that no agent of ours sends. Its attempt is
+// distrustMessage stands in for a message that no agent of ours sends. Its attempt is
 // given up: what it would say next is worth no more. Other jobs are not concerned.
-func (b *Broker) distrust(j *job, m *wire.Message, why error) *wire.Message {
+func (b *Broker) distrustMessage(j *job, m *wire.Message, why error) *wire.Message {
 	b.opt.Log.Warn("invalid message of an agent", "job", j.rec.ID, "kind", m.Kind, "error", why)
 	if m.Seq == 0 { // a status: nothing depends on it
 		return &wire.Message{Kind: wire.Status}
@@ -149,19 +149,19 @@ func (b *Broker) distrust(j *job, m *wire.Message, why error) *wire.Message {
 	return &wire.Message{Seq: m.Seq, Kind: wire.Lost, Why: fmt.Sprintf("the job's agent sent an invalid message (%s): %s", m.Kind, why)}
 }
 
-// meet makes a connection the one to the agent of a job's present attempt. An
+// meetAgent makes a connection the one to the agent of a job's present attempt. An
 // agent of an attempt that is past, or of a job of somebody else than those who
 // let it in speak for, is told to leave.
-func (t *turn) meet(ctx context.Context, l *link, hello *wire.Message) *job {
+func (t *turn) meetAgent(ctx context.Context, l *link, hello *wire.Message) *job {
 	j := t.b.jobs[hello.Job]
-	if j == nil || !t.b.owns(ctx, &j.rec) || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
-		t.after(func() { l.order(wire.Order{Kind: wire.Kill}); l.close() })
+	if j == nil || !t.b.ownsJob(ctx, &j.rec) || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
+		t.afterCommit(func() { l.sendOrder(wire.Order{Kind: wire.Kill}); l.closeLink() })
 		return nil
 	}
 	if j.link != nil {
-		j.link.close() // an agent that reconnects knows better
+		j.link.closeLink() // an agent that reconnects knows better
 	}
 	j.link = l
-	t.greet(j, l)
+	t.greetAgent(j, l)
 	return j
 }

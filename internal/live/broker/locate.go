@@ -16,13 +16,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// toLook is how long a site may take to say what a file is before it is taken
+// statTimeout is how long a site may take to say what a file is before it is taken
 // to be out of reach.
-const toLook = 15 * time.Second
+const statTimeout = 15 * time.Second
 
-// locate looks at the inputs of a job that did not come with it, and at where its
+// locateInputs looks at the inputs of a job that did not come with it, and at where its
 // results go.
-func (b *Broker) locate(ctx context.Context, spec *jobfile.Job) ([]store.Input, error) {
+func (b *Broker) locateInputs(ctx context.Context, spec *jobfile.Job) ([]store.Input, error) {
 	if err := b.canLeave(ctx, spec); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (b *Broker) locate(ctx context.Context, spec *jobfile.Job) ([]store.Input, 
 	for i := range spec.Far {
 		f := &spec.Far[i]
 		in := store.Input{Name: f.As, From: f.From, Size: -1}
-		in.Site, in.Path = f.Where()
+		in.Site, in.Path = f.SiteAndPath()
 		look := b.lookAt
 		if in.Site == jobfile.InDepot {
 			look = b.lookInDepot
@@ -50,7 +50,7 @@ func wrongInput(in *store.Input, want string) error {
 func (b *Broker) lookInDepot(ctx context.Context, in *store.Input) error {
 	in.Tree = in.Path
 	var tree *depot.Tree
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err == nil {
 		tree, err = depot.LoadTree(ctx, chunks, depot.ID(in.Tree))
 	}
@@ -69,20 +69,20 @@ func (b *Broker) lookInDepot(ctx context.Context, in *store.Input) error {
 func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	c := b.clusterNamed(in.Site)
 	if c == nil {
-		return wrongInput(in, badinput.Unknown("cluster", in.Site, b.names())+"; a file with such a name here is ./"+in.From)
+		return wrongInput(in, badinput.UnknownName("cluster", in.Site, b.clusterNames())+"; a file with such a name here is ./"+in.From)
 	}
-	files := b.stager(ctx, c)
+	files := b.stagerFor(ctx, c)
 	if files == nil {
 		return wrongInput(in, "a cluster whose files can be reached")
 	}
-	ctx, cancel := context.WithTimeout(ctx, toLook)
+	ctx, cancel := context.WithTimeout(ctx, statTimeout)
 	defer cancel()
-	f, err := files.Stat(ctx, in.Path)
+	f, err := files.StatFile(ctx, in.Path)
 	switch {
 	case err == nil:
 		in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
-		in.Tree = b.replicasOf(ctx).tree(c.Site, in.Path, in.Size, in.ModTime)
-	case hopeless(err):
+		in.Tree = b.replicasOf(ctx).contentOf(c.Site, in.Path, in.Size, in.ModTime)
+	case isHopeless(err):
 		return wrongInput(in, fmt.Sprintf("no such file: %v", err))
 	default: // it is looked at again when it is needed
 		in.Away = err.Error()
@@ -90,8 +90,8 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	return nil
 }
 
-// hopeless says whether a file cannot be had, whoever tries.
-func hopeless(err error) bool {
+// isHopeless says whether a file cannot be had, whoever tries.
+func isHopeless(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
 }
 
@@ -121,8 +121,8 @@ const (
 	guessedRate = 10 << 20
 	nearRate    = 200 << 20 // between the depot and clusters of this machine
 	guessedSize = 1 << 30
-	// leastBring is what it takes at least to see that everything is there.
-	leastBring = 50 * time.Millisecond
+	// minBringTime is what it takes at least to see that everything is there.
+	minBringTime = 50 * time.Millisecond
 )
 
 // bringTimes is how long it takes to bring the inputs to each cluster, by its
@@ -132,7 +132,7 @@ func (b *Broker) bringTimes(ctx context.Context, inputs []store.Input) []time.Du
 		return nil
 	}
 	rows := b.transferRows(ctx)
-	clusters := b.clusters()
+	clusters := b.allClusters()
 	list := make([]time.Duration, len(clusters))
 	for _, c := range clusters {
 		for i := range inputs {
@@ -146,15 +146,15 @@ func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *sto
 	if b.inPlace(in, to) {
 		return 0
 	}
-	seconds := leastBring.Seconds()
-	if in.Tree == "" || !b.replicasOf(ctx).at(in.Tree, to.Name) {
-		seconds += b.sources(ctx, rows, in, to)[0].seconds
+	seconds := minBringTime.Seconds()
+	if in.Tree == "" || !b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+		seconds += b.inputSources(ctx, rows, in, to)[0].seconds
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// rate is the bytes a second that a transfer is expected to reach.
-func (b *Broker) rate(rows []history.Transfer, from, to string, near bool) float64 {
+// transferRate is the bytes a second that a transfer is expected to reach.
+func (b *Broker) transferRate(rows []history.Transfer, from, to string, near bool) float64 {
 	if r, ok := b.measuredRate(rows, from, to); ok {
 		return r
 	}
@@ -172,7 +172,7 @@ func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64
 	}
 	const tooFew = 64 << 10 // bytes, which tell of nothing but delays
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool { return r.Sent < tooFew })
-	r, n := history.Rate(rows, from, to)
+	r, n := history.TransferRate(rows, from, to)
 	return r, n > 0 && r > 0
 }
 
@@ -180,19 +180,19 @@ func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64
 // slower of their ways to the broker.
 func (b *Broker) directRate(rows []history.Transfer, from, to string) float64 {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool {
-		return !tellsOfTheWay(r.Sent, time.Duration(r.Seconds*float64(time.Second)))
+		return !isInformativeTransfer(r.Sent, time.Duration(r.Seconds*float64(time.Second)))
 	})
 	if r, ok := b.measuredRate(rows, from, to); ok {
 		return r
 	}
-	return min(b.rate(rows, from, "", false), b.rate(rows, "", to, false))
+	return min(b.transferRate(rows, from, "", false), b.transferRate(rows, "", to, false))
 }
 
-// explainAway tells of inputs that nobody could look at.
-func (t *turn) explainAway(j *job) {
+// explainUnreachable tells of inputs that nobody could look at.
+func (t *turn) explainUnreachable(j *job) {
 	for i := range j.rec.Inputs {
 		if in := &j.rec.Inputs[i]; in.Away != "" {
-			t.explain(j, "stage", in.From+" has not been looked at", "its site is out of reach: "+in.Away, nil)
+			t.explainJob(j, "stage", in.From+" has not been looked at", "its site is out of reach: "+in.Away, nil)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (b *Broker) measureLogs(ctx context.Context) {
 	if b.opt.MaxLog <= 0 {
 		return
 	}
-	if b.ask(ctx, func(t *turn) { t.b.logUse.counting = map[uint32]int64{} }) != nil {
+	if b.askLoop(ctx, func(t *turn) { t.b.logUse.counting = map[uint32]int64{} }) != nil {
 		return
 	}
 	use, err := b.countLogs(ctx)
@@ -49,7 +49,7 @@ func (b *Broker) measureLogs(ctx context.Context) {
 		}
 		return
 	}
-	b.tell(func(t *turn) {
+	b.postToLoop(func(t *turn) {
 		u := &t.b.logUse
 		u.measured, u.since, u.counting = use, u.counting, nil
 	})
@@ -65,7 +65,7 @@ func (b *Broker) countLogs(ctx context.Context) (map[uint32]int64, error) {
 	for _, e := range entries {
 		owner := uint32(0)
 		if b.opt.Users != nil {
-			rec, err := b.opt.Store.Job(ctx, e.Name())
+			rec, err := b.opt.Store.FindJob(ctx, e.Name())
 			if errors.Is(err, store.ErrNoJob) {
 				continue
 			}
@@ -111,7 +111,7 @@ func (t *turn) outputCut(j *job, why string) {
 		return
 	}
 	j.rec.OutputCut = true
-	t.explain(j, "output", "cut", why, nil)
+	t.explainJob(j, "output", "cut", why, nil)
 	if len(j.rec.Warnings) < maxWarnings {
 		j.rec.Warnings = append(slices.Clone(j.rec.Warnings), "output cut: "+why)
 	}

@@ -12,46 +12,46 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Migrate moves a job: to a cluster, or where it is expected to end soonest. One
-// that runs has moved when Migrate returns; one that waits, waits elsewhere then.
+// MigrateJob moves a job: to a cluster, or where it is expected to end soonest. One
+// that runs has moved when MigrateJob returns; one that waits, waits elsewhere then.
 // Whether and where it goes the engine decides.
-func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
-	j, v, err := b.find(ctx, ref)
+func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error) {
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return "", err
 	}
-	if j == nil || v.State.Terminal() {
+	if j == nil || v.State.IsTerminal() {
 		return "", fmt.Errorf("job %s is %s: only a job that runs or waits can be moved", ref, v.State)
 	}
 	in := core.Input{Kind: core.Migrate, Job: v.ID}
 	if to != "" {
-		c, err := b.target("--to", to)
+		c, err := b.targetCluster("--to", to)
 		if err != nil {
 			return "", err
 		}
 		in.Aim = core.AimAt(c.id)
 	}
 	if vitals, _ := j.lastVitals(); to == "" && vitals != nil && v.State == core.Running {
-		in.Outlook = &core.Outlook{Stay: vitals.Left, Moves: b.alternatives(j.as(ctx), j, vitals, v.Inputs)}
+		in.Outlook = &core.Outlook{Stay: vitals.Left, Moves: b.moveAlternatives(j.asOwner(ctx), j, vitals, v.Inputs)}
 	}
-	began := b.now()
+	began := b.brokerTime()
 	var from string
 	var epoch core.Epoch
 	var refused error
 	var held, ran bool
 	var verdict core.Event
-	err = b.ask(ctx, func(t *turn) {
+	err = b.askLoop(ctx, func(t *turn) {
 		from, epoch, ran = j.rec.Cluster, j.rec.Epoch, j.rec.State == core.Running
 		w := t.b.eng.World().Job(j.rec.ID)
-		held = w == nil || w.Hold() != core.NotHeld
+		held = w == nil || w.CurrentHold() != core.NotHeld
 		if held && to == "" || w == nil {
 			refused = t.pinHeld(j, to)
 			return
 		}
 		j.verdict = core.Event{}
-		allowed := t.mayRunOn(j)
-		t.step(&in)
-		verdict, refused = j.verdict, refusal(j, to, from, allowed)
+		allowed := t.clustersAllowed(j)
+		t.stepEngine(&in)
+		verdict, refused = j.verdict, moveRefusal(j, to, from, allowed)
 	})
 	switch {
 	case err != nil:
@@ -62,35 +62,35 @@ func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
 		return fmt.Sprintf("%s will wait for %s", j.shortName(), to), nil
 	case !ran:
 		aim, _ := verdict.Aim.Cluster()
-		text := fmt.Sprintf("%s waits for %s now", j.shortName(), b.clusters()[aim].Name)
+		text := fmt.Sprintf("%s waits for %s now", j.shortName(), b.allClusters()[aim].Name)
 		if from != "" && epoch > 0 {
 			text += ", not for " + from + " any more"
 		}
 		return text, nil
 	}
-	return b.untilMoved(ctx, j, from, to, epoch, began)
+	return b.awaitMove(ctx, j, from, to, epoch, began)
 }
 
-// untilMoved waits until a job that was told to move runs again, and says where
+// awaitMove waits until a job that was told to move runs again, and says where
 // and what of its work it has kept.
-func (b *Broker) untilMoved(ctx context.Context, j *job, from, to string, epoch core.Epoch, began core.Time) (string, error) {
+func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch core.Epoch, began core.Time) (string, error) {
 	for {
 		next := j.nextChange()
-		v, err := b.view(ctx, j)
+		v, err := b.viewOf(ctx, j)
 		if err != nil {
 			return "", err
 		}
 		switch {
-		case v.State.Terminal():
+		case v.State.IsTerminal():
 			return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
 		case v.State == core.Running && v.Epoch == epoch:
 			return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
 		case v.State == core.Running:
 			var saved []wire.Saved
-			if err := b.ask(ctx, func(*turn) { saved = j.saved }); err != nil {
+			if err := b.askLoop(ctx, func(*turn) { saved = j.saved }); err != nil {
 				return "", err
 			}
-			return moved(v, from, to, len(saved) > 0, b.now().Sub(began)), nil
+			return movedText(v, from, to, len(saved) > 0, b.brokerTime().Sub(began)), nil
 		}
 		select {
 		case <-next:
@@ -102,8 +102,8 @@ func (b *Broker) untilMoved(ctx context.Context, j *job, from, to string, epoch 
 	}
 }
 
-// moved says what became of a job that was told to move.
-func moved(v *View, from, to string, continued bool, took time.Duration) string {
+// movedText says what became of a job that was told to move.
+func movedText(v *View, from, to string, continued bool, took time.Duration) string {
 	text := fmt.Sprintf("job %d moved from %s to %s in %.1f s", v.ID, from, v.Cluster, took.Seconds())
 	switch {
 	case v.Cluster == from:
@@ -116,16 +116,16 @@ func moved(v *View, from, to string, continued bool, took time.Duration) string 
 	}
 	lost := ""
 	if v.CPU > 0 {
-		lost = fmt.Sprintf(", %s of CPU time are lost", core.Seconds(v.CPU).Round(100*time.Millisecond))
+		lost = fmt.Sprintf(", %s of CPU time are lost", core.DurationFromSeconds(v.CPU).Round(100*time.Millisecond))
 	}
 	return text + "; it began again from the start (it has no checkpoint" + lost + ")"
 }
 
-// mayRunOn lists the clusters where a job may run.
-func (t *turn) mayRunOn(j *job) []string {
+// clustersAllowed lists the clusters where a job may run.
+func (t *turn) clustersAllowed(j *job) []string {
 	w := t.b.eng.World().Job(j.rec.ID)
 	var names []string
-	for _, c := range t.b.offered() {
+	for _, c := range t.b.offeredClusters() {
 		if allowed := w.Spec().Components[0].Clusters; len(allowed) == 0 || slices.Contains(allowed, c.id) {
 			names = append(names, c.Name)
 		}
@@ -133,8 +133,8 @@ func (t *turn) mayRunOn(j *job) []string {
 	return names
 }
 
-// refusal is why a job is not moved; nil if it is.
-func refusal(j *job, to, from string, allowed []string) error {
+// moveRefusal is why a job is not moved; nil if it is.
+func moveRefusal(j *job, to, from string, allowed []string) error {
 	code := j.verdict.Why.Code
 	if _, goes := j.verdict.Aim.Cluster(); goes {
 		return nil
@@ -172,7 +172,7 @@ func (t *turn) pinHeld(j *job, to string) error {
 		return &badinput.Error{Field: "--to", Value: to, Want: fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(j.spec.On, ", "))}
 	}
 	j.rec.PinnedTo = to
-	t.touch(j)
-	t.explain(j, "move", "to wait for "+to, core.Reason{Code: core.UserMoves}.String(), nil)
+	t.touchJob(j)
+	t.explainJob(j, "move", "to wait for "+to, core.Reason{Code: core.UserMoves}.String(), nil)
 	return nil
 }

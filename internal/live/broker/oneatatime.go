@@ -11,9 +11,9 @@ type oneAtATime struct {
 	busy map[string]chan struct{}
 }
 
-// enter waits until nobody else is in for the thing. Whoever was let in calls
+// enterFor waits until nobody else is in for the thing. Whoever was let in calls
 // leave.
-func (o *oneAtATime) enter(ctx context.Context, thing string) (leave func(), err error) {
+func (o *oneAtATime) enterFor(ctx context.Context, thing string) (leave func(), err error) {
 	for {
 		o.mu.Lock()
 		other, taken := o.busy[thing]

@@ -17,38 +17,38 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/resched"
 )
 
-// danger: an agent says that the deadline of its job is in danger. What it
+// deadlineInDanger: an agent says that the deadline of its job is in danger. What it
 // would be elsewhere is looked up beside the loop; the engine decides.
-func (t *turn) danger(j *job, m *wire.Message) {
+func (t *turn) deadlineInDanger(j *job, m *wire.Message) {
 	v, epoch, inputs := m.State, j.rec.Epoch, j.rec.Inputs
 	if v == nil || len(v.Left) == 0 {
 		return
 	}
 	if !j.danger {
-		t.explain(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it on %s is %.0f %% (%.0f %% wanted)",
-			j.rec.Cluster, 100*v.Chance, 100*confidence(j.spec)), vitalsInputs(v))
+		t.explainJob(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it on %s is %.0f %% (%.0f %% wanted)",
+			j.rec.Cluster, 100*v.Chance, 100*requiredConfidence(j.spec)), vitalsInputs(v))
 	}
 	j.danger = true
 	if j.spec.Adapt == jobfile.AdaptOff {
-		t.explain(j, "decide", "stay on "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
-		t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
+		t.explainJob(j, "decide", "stay on "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
+		t.afterCommit(func() { j.sendOrder(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
 		return
 	}
-	t.after(func() {
-		t.b.goBeside(func(ctx context.Context) {
-			moves := t.b.alternatives(j.as(ctx), j, v, inputs)
-			t.b.tell(func(t *turn) {
+	t.afterCommit(func() {
+		t.b.runUntilStopped(func(ctx context.Context) {
+			moves := t.b.moveAlternatives(j.asOwner(ctx), j, v, inputs)
+			t.b.postToLoop(func(t *turn) {
 				j.question = questionInputs(t.b, v, moves)
-				t.step(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,
-					Outlook: &core.Outlook{Confidence: confidence(j.spec), Stay: v.Left, Moves: moves}})
+				t.stepEngine(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,
+					Outlook: &core.Outlook{Confidence: requiredConfidence(j.spec), Stay: v.Left, Moves: moves}})
 				why := j.rec.Reason
-				t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: why}) })
+				t.afterCommit(func() { j.sendOrder(wire.Order{Kind: wire.Answer, Why: why}) })
 			})
 		})
 	})
 }
 
-func confidence(spec *jobfile.Job) float64 {
+func requiredConfidence(spec *jobfile.Job) float64 {
 	if spec.Confidence > 0 {
 		return spec.Confidence
 	}
@@ -66,7 +66,7 @@ func vitalsInputs(v *wire.Vitals) map[string]any {
 func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[string]any {
 	m := vitalsInputs(v)
 	for _, a := range moves {
-		name := b.clusters()[a.Cluster].Name
+		name := b.allClusters()[a.Cluster].Name
 		if d, ok := predict.FromQuantiles(a.Left); ok {
 			m[name+"_left_p50_s"], m[name+"_left_p95_s"], m[name+"_overhead_s"] = d.Median(), d.Quantile(0.95), a.Overhead
 		}
@@ -74,30 +74,30 @@ func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[str
 	return m
 }
 
-// alternatives is what would become of a running job in the other clusters.
-func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, inputs []store.Input) []core.Alternative {
+// moveAlternatives is what would become of a running job in the other clusters.
+func (b *Broker) moveAlternatives(ctx context.Context, j *job, v *wire.Vitals, inputs []store.Input) []core.Alternative {
 	work, ok := b.workElsewhere(ctx, j, v)
 	if !ok {
 		return nil
 	}
-	allowed, err := b.allowed(ctx, j.spec)
+	allowed, err := b.allowedClusters(ctx, j.spec)
 	if err != nil {
 		return nil
 	}
 	bring := b.bringTimes(ctx, inputs)
-	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
+	rows, err := b.opt.Store.ListTransfers(ctx, store.Past{Limit: maxHistoryRows})
 	if err != nil {
 		rows = nil // what is guessed has to do
 	}
 	var moves []core.Alternative
-	for _, c := range b.offered() {
+	for _, c := range b.offeredClusters() {
 		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
 			continue
 		}
-		overhead := b.overhead(rows, j, v, c)
+		overhead := b.moveOverhead(rows, j, v, c)
 		if c.Managed {
 			wait, _ := b.queueWait(ctx, c, j.spec)
-			if !wait.Known() {
+			if !wait.IsKnown() {
 				continue // nobody knows when it would begin: no reason to go there
 			}
 			overhead = predict.Sum(overhead, wait)
@@ -105,7 +105,7 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 		if int(c.id) < len(bring) && bring[c.id] > 0 {
 			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c)))
 		}
-		left := work.Elsewhere(b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
+		left := work.RuntimeElsewhere(b.clusterSpeed(c), max(1, j.spec.Min), b.expectedShare(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
 	}
 	return moves
@@ -115,30 +115,30 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 // if it cannot be saved.
 func (b *Broker) workElsewhere(ctx context.Context, j *job, v *wire.Vitals) (predict.Demand, bool) {
 	if v.Method == "restart" {
-		d, _ := b.need(ctx, j.spec)
-		return d, d.Known()
+		d, _ := b.estimateNeed(ctx, j.spec)
+		return d, d.IsKnown()
 	}
 	d, ok := predict.FromQuantiles(v.Work)
 	return predict.Demand{Work: d, Waiting: v.Waiting}, ok
 }
 
-func (b *Broker) speed(c *cluster) float64 {
+func (b *Broker) clusterSpeed(c *cluster) float64 {
 	if len(c.Hosts) == 0 || c.Hosts[0].Speed <= 0 {
 		return 1
 	}
 	return c.Hosts[0].Speed
 }
 
-// share is what a newcomer would get of a processor of the cluster.
-func (b *Broker) share(ctx context.Context, c *cluster) predict.Dist {
-	load, err := c.Driver.Load(ctx)
+// expectedShare is what a newcomer would get of a processor of the cluster.
+func (b *Broker) expectedShare(ctx context.Context, c *cluster) predict.Dist {
+	load, err := c.Driver.MeasureLoad(ctx)
 	if err != nil {
 		c.mu.Lock()
 		load = c.load
 		c.mu.Unlock()
 	}
 	if err == nil {
-		if d := b.shareAhead(c, load); d.Known() {
+		if d := b.shareAhead(c, load); d.IsKnown() {
 			return d
 		}
 	}
@@ -158,55 +158,55 @@ type Quote struct {
 	Reason   string
 }
 
-// Quote says what each cluster would make of a job, best first.
-func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) {
-	allowed, err := b.allowed(ctx, spec)
+// QuoteJob says what each cluster would make of a job, best first.
+func (b *Broker) QuoteJob(ctx context.Context, spec *jobfile.Job) ([]Quote, error) {
+	allowed, err := b.allowedClusters(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	need, why := b.need(ctx, spec)
-	inputs, err := b.locate(ctx, spec)
+	need, why := b.estimateNeed(ctx, spec)
+	inputs, err := b.locateInputs(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	list := b.quotes(ctx, spec, allowed, need, b.bringTimes(ctx, inputs))
+	list := b.quoteClusters(ctx, spec, allowed, need, b.bringTimes(ctx, inputs))
 	for i := range list {
 		list[i].Reason += "; " + why
 	}
 	return list, nil
 }
 
-// Estimate is what a command has to do on so many processors, by earlier runs of its
+// EstimateCommand is what a command has to do on so many processors, by earlier runs of its
 // program, and how that is known.
-func (b *Broker) Estimate(ctx context.Context, argv []string, procs int) (predict.Demand, string) {
-	return b.need(ctx, &jobfile.Job{Argv: argv, Min: procs})
+func (b *Broker) EstimateCommand(ctx context.Context, argv []string, procs int) (predict.Demand, string) {
+	return b.estimateNeed(ctx, &jobfile.Job{Argv: argv, Min: procs})
 }
 
-// span writes seconds to three digits.
-func span(seconds float64) string {
+// formatSeconds writes seconds to three digits.
+func formatSeconds(seconds float64) string {
 	decimals := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(seconds), 0.01)))))
 	scale := math.Pow(10, float64(decimals))
 	return strconv.FormatFloat(math.Round(seconds*scale)/scale, 'f', -1, 64)
 }
 
-func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) []Quote {
+func (b *Broker) quoteClusters(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) []Quote {
 	var list []Quote
-	for _, c := range b.offered() {
-		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
+	for _, c := range b.offeredClusters() {
+		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(minBringTime.Seconds())}
 		if int(c.id) < len(bring) && bring[c.id] > 0 {
 			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c))
 		}
-		size := procs(c.Hosts)
+		size := totalProcs(c.Hosts)
 		switch {
 		case len(allowed) > 0 && !slices.Contains(allowed, c.id):
 			q.Reason = "excluded by --on"
 		case c.outOfReach() != nil:
 			q.Reason = "out of reach: " + c.outOfReach().Error()
 		case size < spec.Min:
-			q.Reason = fmt.Sprintf("needs %s, the cluster has %d", cores(spec.Min), size)
+			q.Reason = fmt.Sprintf("needs %s, the cluster has %d", coresText(spec.Min), size)
 		default:
 			q.Fits = true
-			b.quote(ctx, &q, c, spec, need)
+			b.fillQuote(ctx, &q, c, spec, need)
 		}
 		list = append(list, q)
 	}
@@ -214,20 +214,20 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 	return list
 }
 
-// cores is a number of cores in words.
-func cores(n int) string {
+// coresText is a number of cores in words.
+func coresText(n int) string {
 	if n == 1 {
 		return "1 core"
 	}
 	return fmt.Sprintf("%d cores", n)
 }
 
-// quote fills in what can be said of a cluster where the job fits.
-func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Demand) {
-	share := b.share(ctx, c)
-	idle, ahead := b.ahead(c)
+// fillQuote fills in what can be said of a cluster where the job fits.
+func (b *Broker) fillQuote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Demand) {
+	share := b.expectedShare(ctx, c)
+	idle, ahead := b.idleAndAhead(c)
 	q.Wait = predict.Point(0)
-	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, speed %.2f", idle, cores(procs(c.Hosts)), 100*share.Median(), b.speed(c))
+	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, speed %.2f", idle, coresText(totalProcs(c.Hosts)), 100*share.Median(), b.clusterSpeed(c))
 	if c.Managed {
 		var why string
 		ahead, why = b.queueWait(ctx, c, spec)
@@ -235,27 +235,27 @@ func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.
 	}
 	if c.Managed || idle < spec.Min {
 		q.Wait = ahead
-		if !ahead.Known() {
+		if !ahead.IsKnown() {
 			q.Reason += "; it would have to wait, and nobody knows for how long"
 			return
 		}
 	}
-	if !need.Known() {
+	if !need.IsKnown() {
 		return
 	}
-	q.Run = need.Elsewhere(b.speed(c), max(1, spec.Min), share, predict.Point(0))
-	f := resched.Finish(q.Wait, q.Transfer, need, b.speed(c), max(1, spec.Min), share)
+	q.Run = need.RuntimeElsewhere(b.clusterSpeed(c), max(1, spec.Min), share, predict.Point(0))
+	f := resched.FinishTime(q.Wait, q.Transfer, need, b.clusterSpeed(c), max(1, spec.Min), share)
 	q.Finish = f
 	if spec.Deadline > 0 {
-		q.Chance = f.P(spec.Deadline.Seconds())
+		q.Chance = f.ProbabilityBelow(spec.Deadline.Seconds())
 	}
 }
 
-// ahead is how many processors of a cluster are free, and how long it takes
+// idleAndAhead is how many processors of a cluster are free, and how long it takes
 // until the first of those who run there has ended; unknown if nobody says.
-func (b *Broker) ahead(c *cluster) (idle int, first predict.Dist) {
-	now := b.now()
-	for _, j := range b.placed.at(c.Name) {
+func (b *Broker) idleAndAhead(c *cluster) (idle int, first predict.Dist) {
+	now := b.brokerTime()
+	for _, j := range b.placed.jobsAt(c.Name) {
 		v, at := j.lastVitals()
 		if v == nil || j.state != core.Running {
 			continue
@@ -264,7 +264,7 @@ func (b *Broker) ahead(c *cluster) (idle int, first predict.Dist) {
 		if !ok {
 			continue
 		}
-		if d = d.Shift(-now.Sub(at).Seconds()); !first.Known() || d.Median() < first.Median() {
+		if d = d.Shift(-now.Sub(at).Seconds()); !first.IsKnown() || d.Median() < first.Median() {
 			first = d
 		}
 	}
@@ -279,7 +279,7 @@ func compareQuotes(a, b *Quote) int {
 		if q.Fits {
 			k[0] = 0
 		}
-		if q.Finish.Known() {
+		if q.Finish.IsKnown() {
 			k[2] = q.Finish.Median()
 		}
 		return k
@@ -288,14 +288,14 @@ func compareQuotes(a, b *Quote) int {
 	return slices.Compare(ka[:], kb[:])
 }
 
-// quoted remembers what was expected of a job where it was placed, so that it
+// recordQuote remembers what was expected of a job where it was placed, so that it
 // can be held against what happens.
-func (t *turn) quoted(j *job, quotes []Quote) {
+func (t *turn) recordQuote(j *job, quotes []Quote) {
 	for _, q := range quotes {
-		if q.Cluster != j.rec.Cluster || !q.Finish.Known() {
+		if q.Cluster != j.rec.Cluster || !q.Finish.IsKnown() {
 			continue
 		}
-		program, _ := history.Program(j.spec.Argv)
+		program, _ := history.SplitCommand(j.spec.Argv)
 		j.quote = &history.Quote{At: t.now, Job: j.rec.ID, Cluster: q.Cluster, Kind: "quote", Program: program, Wait: q.Wait.Median(),
 			Move: q.Transfer.Median(), Run: q.Run.Median(), Finish: q.Finish.Quantiles(), Deadline: j.rec.Deadline, Chance: q.Chance, Reason: q.Reason}
 		t.batch.Quotes = append(t.batch.Quotes, *j.quote)

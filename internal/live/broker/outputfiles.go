@@ -16,7 +16,7 @@ import (
 
 // writeOutputs puts what a job wrote into the files that its user named. It is
 // repeated after a crash without harm.
-func (b *Broker) writeOutputs(home Hand, j *job) error {
+func (b *Broker) writeOutputs(home UserFiles, j *job) error {
 	if j.rec.Started == 0 || !j.rec.Named {
 		return nil
 	}
@@ -51,16 +51,16 @@ func outputName(rec *store.Job, spec *jobfile.Job, pattern string) string {
 }
 
 // writeOutput writes streams of a job to a file, one after the other.
-func (b *Broker) writeOutput(home Hand, j *job, name string, streams ...int) error {
+func (b *Broker) writeOutput(home UserFiles, j *job, name string, streams ...int) error {
 	if name == "" || name == os.DevNull {
 		return nil
 	}
 	var readers []io.Reader
 	for _, stream := range streams {
-		readers = append(readers, &logReader{log: b.log(j.rec.ID, stream)})
+		readers = append(readers, &logReader{log: b.outputLog(j.rec.ID, stream)})
 	}
 	if j.spec.Append {
-		lock := b.appending(j.rec.Owner)
+		lock := b.appendLock(j.rec.Owner)
 		lock.Lock()
 		defer lock.Unlock()
 	}
@@ -68,9 +68,9 @@ func (b *Broker) writeOutput(home Hand, j *job, name string, streams ...int) err
 		filepath.Join(b.logDir(j.rec.ID), fmt.Sprintf("appended.%d", streams[0])), io.MultiReader(readers...))
 }
 
-// appending is held while something is added to files of a user. Each has one of
+// appendLock is held while something is added to files of a user. Each has one of
 // their own: a user may stop the process that writes as them, for as long as they like.
-func (b *Broker) appending(owner uint32) *sync.Mutex {
+func (b *Broker) appendLock(owner uint32) *sync.Mutex {
 	lock, _ := b.appendLocks.LoadOrStore(owner, new(sync.Mutex))
 	return lock.(*sync.Mutex)
 }

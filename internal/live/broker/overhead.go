@@ -12,10 +12,10 @@ import (
 // of the logarithm.
 const overheadSpread = 0.4
 
-// leastOverhead is what a move costs at least: to stop, to be placed, to start.
-const leastOverhead = 0.5
+// minMoveOverhead is what a move costs at least: to stop, to be placed, to start.
+const minMoveOverhead = 0.5
 
-// overhead is the seconds a move to a cluster is expected to cost: as the agent
+// moveOverhead is the seconds a move to a cluster is expected to cost: as the agent
 // measured, or as earlier moves did.
 //
 // What either says of restoring holds the way of a checkpoint to where that was, and
@@ -23,12 +23,12 @@ const leastOverhead = 0.5
 // what the way to this cluster will take is put on: nothing counts twice, and to go
 // on where somebody went before costs what it cost then. Where nothing is known of
 // the way to the cluster, what was measured is taken as it is.
-func (b *Broker) overhead(rows []history.Transfer, j *job, v *wire.Vitals, to *cluster) predict.Dist {
+func (b *Broker) moveOverhead(rows []history.Transfer, j *job, v *wire.Vitals, to *cluster) predict.Dist {
 	if v.Method == "restart" {
-		return predict.LogNormal(leastOverhead, overheadSpread)
+		return predict.LogNormal(minMoveOverhead, overheadSpread)
 	}
 	save := history.Transfer{What: history.Save, Job: j.rec.ID, Method: v.Method, From: j.rec.Cluster}
-	save.Program, _ = history.Program(j.spec.Argv)
+	save.Program, _ = history.SplitCommand(j.spec.Argv)
 	restore := history.Transfer{What: history.Restore, Method: v.Method, Program: save.Program, To: to.Name}
 	part := sentPart(rows, &save)
 	size := part * checkpointSize(rows, &save, v.Memory)
@@ -38,15 +38,15 @@ func (b *Broker) overhead(rows []history.Transfer, j *job, v *wire.Vitals, to *c
 		measured := v.SaveCost
 		if known {
 			here, _ := b.carryTime(size, j.rec.Cluster)
-			measured -= min(here, restoring(rows, &save, v.SaveCost))
+			measured -= min(here, restoreCost(rows, &save, v.SaveCost))
 		}
-		cost = predict.LogNormal(leastOverhead+measured, overheadSpread)
+		cost = predict.LogNormal(minMoveOverhead+measured, overheadSpread)
 	} else {
-		fetched := toSend(rows, restore, v.Memory)
+		fetched := unsentBytes(rows, restore, v.Memory)
 		if known {
-			rows, fetched = b.carriedOff(rows, part), 0
+			rows, fetched = b.withoutCarryTime(rows, part), 0
 		}
-		cost = predict.Sum(pastCost(rows, save, toSend(rows, save, v.Memory)), pastCost(rows, restore, fetched)).Shift(leastOverhead)
+		cost = predict.Sum(pastCost(rows, save, unsentBytes(rows, save, v.Memory)), pastCost(rows, restore, fetched)).Shift(minMoveOverhead)
 	}
 	if carry > 0 {
 		cost = predict.Sum(cost, predict.LogNormal(carry, b.bringSpread(to)))
@@ -56,14 +56,14 @@ func (b *Broker) overhead(rows []history.Transfer, j *job, v *wire.Vitals, to *c
 
 // pastCost is what a save or a restore costs, as earlier ones did.
 func pastCost(rows []history.Transfer, like history.Transfer, bytes int64) predict.Dist {
-	q, _, _ := history.Cost(rows, like, bytes)
+	q, _, _ := history.TransferCost(rows, like, bytes)
 	d, _ := predict.FromQuantiles(q) // of any number of rows
 	return d
 }
 
-// restoring is what an agent counts for it of what it says that saving, moving and
+// restoreCost is what an agent counts for it of what it says that saving, moving and
 // restoring costs; 0 if that cannot be told.
-func restoring(rows []history.Transfer, save *history.Transfer, cost float64) float64 {
+func restoreCost(rows []history.Transfer, save *history.Transfer, cost float64) float64 {
 	for i := range rows {
 		if r := &rows[i]; r.What == history.Save && r.Job == save.Job {
 			return max(0, cost-r.Seconds)
@@ -72,9 +72,9 @@ func restoring(rows []history.Transfer, save *history.Transfer, cost float64) fl
 	return 0
 }
 
-// carriedOff are transfers without what the way from the depot takes of restoring,
+// withoutCarryTime are transfers without what the way from the depot takes of restoring,
 // as the ways are now. Something is left: it may have been faster then.
-func (b *Broker) carriedOff(rows []history.Transfer, part float64) []history.Transfer {
+func (b *Broker) withoutCarryTime(rows []history.Transfer, part float64) []history.Transfer {
 	const left = 0.1
 	rows = slices.Clone(rows)
 	for i := range rows {
@@ -136,9 +136,9 @@ func sentPart(rows []history.Transfer, like *history.Transfer) float64 {
 	return 1
 }
 
-// toSend is how many bytes of a program the depot will not have yet: as many as
+// unsentBytes is how many bytes of a program the depot will not have yet: as many as
 // last time; else such a part of its memory as it was of another program's.
-func toSend(rows []history.Transfer, like history.Transfer, memory int64) int64 {
+func unsentBytes(rows []history.Transfer, like history.Transfer, memory int64) int64 {
 	part := 1.0
 	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
 		r := &rows[i]

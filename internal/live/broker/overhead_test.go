@@ -41,20 +41,20 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 		b, here := underTheSky(t, Weather{})
 		if c.mbps > 0 {
 			for i := range 20 {
-				b.weather.book.Add(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.now().Add(time.Duration(i-20)*time.Minute), c.mbps)
+				b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*time.Minute), c.mbps)
 			}
 		}
 		j := &job{rec: store.Job{ID: 7, Cluster: c.from}, spec: &jobfile.Job{Argv: []string{"burn"}}}
 		v := &wire.Vitals{Method: "sandbox", SaveCost: c.cost, Memory: 300 * mb}
 		for i, to := range []string{c.to, c.also} {
-			if got := b.overhead(c.rows, j, v, b.clusterNamed(to)).Median(); math.Abs(got-c.want[i]) > 0.2*c.want[i] {
+			if got := b.moveOverhead(c.rows, j, v, b.clusterNamed(to)).Median(); math.Abs(got-c.want[i]) > 0.2*c.want[i] {
 				t.Errorf("%s: to %s costs %.1f s, want %.1f", c.name, to, got, c.want[i])
 			}
 		}
 	}
 	b, _ := underTheSky(t, Weather{})
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
-	if got := b.overhead(saves, j, &wire.Vitals{Method: "restart"}, b.clusterNamed("leeds")).Median(); got != leastOverhead {
+	if got := b.moveOverhead(saves, j, &wire.Vitals{Method: "restart"}, b.clusterNamed("leeds")).Median(); got != minMoveOverhead {
 		t.Errorf("to begin again costs %v s", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) 
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
 	v := &wire.Vitals{Method: "sandbox", Memory: 120_000_000}
 	for _, rows := range [][]history.Transfer{nil, tiny} {
-		cost := b.overhead(rows, j, v, b.clusterNamed("leeds"))
+		cost := b.moveOverhead(rows, j, v, b.clusterNamed("leeds"))
 		if cost.Median() < 1 || cost.Median() > 6 || cost.Quantile(0.95) > 30 {
 			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(), cost.Quantile(0.95))
 		}

@@ -26,35 +26,37 @@ type User struct {
 
 // Users is what a broker of several users has for each of them but its own.
 type Users interface {
-	// Depot keeps the files of one user; nobody else's are in it.
-	Depot(user uint32) (*depot.Store, error)
-	// Depots lists the users who have one.
-	Depots() ([]uint32, error)
-	// Hand works in the folders of a user, as that user.
-	Hand(user uint32) (Hand, error)
+	// UserDepot keeps the files of one user; nobody else's are in it.
+	UserDepot(user uint32) (*depot.Store, error)
+	// UsersWithDepot lists the users who have one.
+	UsersWithDepot() ([]uint32, error)
+	// FilesOf works in the folders of a user, as that user.
+	FilesOf(user uint32) (UserFiles, error)
 }
 
-// Hand works in the folders of one user.
-type Hand interface {
+// UserFiles works in the folders of one user.
+type UserFiles interface {
 	PutBack(ctx context.Context, r *userfiles.Results) (userfiles.Placed, error)
 	Write(ctx context.Context, o *userfiles.Output, marker string, content io.Reader) error
-	Gather(ctx context.Context, files []userfiles.Copy) (tree string, err error)
+	GatherFiles(ctx context.Context, files []userfiles.Copy) (tree string, err error)
 }
 
 type userKey struct{}
 
-// As says on whose behalf something is asked.
-func As(ctx context.Context, u User) context.Context { return context.WithValue(ctx, userKey{}, u) }
+// WithUser says on whose behalf something is asked.
+func WithUser(ctx context.Context, u User) context.Context {
+	return context.WithValue(ctx, userKey{}, u)
+}
 
-// as says that something is done for a job.
-func (j *job) as(ctx context.Context) context.Context { return As(ctx, ownerOf(&j.rec)) }
+// asOwner says that something is done for a job.
+func (j *job) asOwner(ctx context.Context) context.Context { return WithUser(ctx, ownerOf(&j.rec)) }
 
 func ownerOf(rec *store.Job) User { return User{rec.Owner, rec.User} }
 
 var errNobody = errors.New("nobody asks for this: the broker is that of several users, and was not told whose behalf this is on")
 
-// user is on whose behalf something is asked.
-func (b *Broker) user(ctx context.Context) (User, error) {
+// requestUser is on whose behalf something is asked.
+func (b *Broker) requestUser(ctx context.Context) (User, error) {
 	if b.opt.Users == nil {
 		return User{Name: b.opt.User}, nil
 	}
@@ -64,66 +66,66 @@ func (b *Broker) user(ctx context.Context) (User, error) {
 	return User{}, errNobody
 }
 
-// sees says whether who asks may know of a job, and do with it as they like.
-func (b *Broker) sees(ctx context.Context, rec *store.Job) bool {
-	u, err := b.user(ctx)
+// maySee says whether who asks may know of a job, and do with it as they like.
+func (b *Broker) maySee(ctx context.Context, rec *store.Job) bool {
+	u, err := b.requestUser(ctx)
 	return err == nil && (u.ID == 0 || u.ID == rec.Owner)
 }
 
-// owns says whether a job belongs to who asks.
-func (b *Broker) owns(ctx context.Context, rec *store.Job) bool {
-	u, err := b.user(ctx)
+// ownsJob says whether a job belongs to who asks.
+func (b *Broker) ownsJob(ctx context.Context, rec *store.Job) bool {
+	u, err := b.requestUser(ctx)
 	return err == nil && u.ID == rec.Owner
 }
 
-// depot is where the files of who asks are.
-func (b *Broker) depot(ctx context.Context) (*depot.Store, error) {
-	u, err := b.user(ctx)
+// depotFor is where the files of who asks are.
+func (b *Broker) depotFor(ctx context.Context) (*depot.Store, error) {
+	u, err := b.requestUser(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case u.ID == 0:
 		return b.opt.Depot, nil
 	}
-	return b.opt.Users.Depot(u.ID)
+	return b.opt.Users.UserDepot(u.ID)
 }
 
-// hand is what works in the folders of who asks.
-func (b *Broker) hand(ctx context.Context) (Hand, error) {
-	u, err := b.user(ctx)
+// filesFor is what works in the folders of who asks.
+func (b *Broker) filesFor(ctx context.Context) (UserFiles, error) {
+	u, err := b.requestUser(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case u.ID == 0:
-		return userfiles.Own{Depot: b.opt.Depot}, nil
+		return userfiles.OwnUser{Depot: b.opt.Depot}, nil
 	}
-	return b.opt.Users.Hand(u.ID)
+	return b.opt.Users.FilesOf(u.ID)
 }
 
-// Depot is where the files of who asks are.
-func (b *Broker) Depot(ctx context.Context) (*depot.Store, error) { return b.depot(ctx) }
+// DepotFor is where the files of who asks are.
+func (b *Broker) DepotFor(ctx context.Context) (*depot.Store, error) { return b.depotFor(ctx) }
 
-// Rules says why who asks may not decide about the broker itself; nil if they may.
-func (b *Broker) Rules(ctx context.Context) error {
-	u, err := b.user(ctx)
+// CheckAdministrator says why who asks may not decide about the broker itself; nil if they may.
+func (b *Broker) CheckAdministrator(ctx context.Context) error {
+	u, err := b.requestUser(ctx)
 	if err != nil || u.ID != 0 {
 		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name, Problem: "only root may do this with a broker of several users"}))
 	}
 	return nil
 }
 
-// stager is what moves the files of a cluster as who asks sees them; nil if
+// stagerFor is what moves the files of a cluster as who asks sees them; nil if
 // nothing does.
-func (b *Broker) stager(ctx context.Context, c *cluster) driver.Stager {
+func (b *Broker) stagerFor(ctx context.Context, c *cluster) driver.Stager {
 	s := b.filesOf(ctx, c)
 	if far, ok := s.(farFiles); ok && c.Site != "" {
-		return &sighted{far, b, c.Name}
+		return &measuredStager{far, b, c.Name}
 	}
 	return s
 }
 
 func (b *Broker) filesOf(ctx context.Context, c *cluster) driver.Stager {
-	u, err := b.user(ctx)
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil
 	}
@@ -141,12 +143,12 @@ func noSuchJob(ref string) error {
 	return &badinput.Error{Problem: "no such job: " + ref + " (godwit ps --all lists all jobs)"}
 }
 
-// stored finds a job in the store by its number or the beginning of its unique
+// findStored finds a job in the store by its number or the beginning of its unique
 // id, among those that who asks may see: of others not even their ids are told
 // apart.
-func (b *Broker) stored(ctx context.Context, ref string) (*store.Job, error) {
-	rec, err := b.opt.Store.Job(ctx, ref)
-	if errors.Is(err, store.ErrManyJobs) || err == nil && !b.sees(ctx, rec) {
+func (b *Broker) findStored(ctx context.Context, ref string) (*store.Job, error) {
+	rec, err := b.opt.Store.FindJob(ctx, ref)
+	if errors.Is(err, store.ErrManyJobs) || err == nil && !b.maySee(ctx, rec) {
 		rec, err = b.storedOwn(ctx, ref, err)
 	}
 	return rec, err
@@ -154,20 +156,20 @@ func (b *Broker) stored(ctx context.Context, ref string) (*store.Job, error) {
 
 // storedOwn looks among the jobs of who asks.
 func (b *Broker) storedOwn(ctx context.Context, ref string, instead error) (*store.Job, error) {
-	u, err := b.user(ctx)
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if u.ID == 0 {
 		return nil, instead
 	}
-	jobs, err := b.opt.Store.Jobs(ctx, store.Filter{User: u.Name})
+	jobs, err := b.opt.Store.ListJobs(ctx, store.Filter{User: u.Name})
 	if err != nil {
 		return nil, err
 	}
 	var found *store.Job
 	for i := range jobs {
-		if rec := &jobs[i]; b.owns(ctx, rec) && strings.HasPrefix(rec.Unique, ref) {
+		if rec := &jobs[i]; b.ownsJob(ctx, rec) && strings.HasPrefix(rec.Unique, ref) {
 			if rec.Unique == ref {
 				return rec, nil
 			}

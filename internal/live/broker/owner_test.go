@@ -14,9 +14,9 @@ import (
 // nothing is what a broker has for users who have nothing.
 type nothing struct{}
 
-func (nothing) Depot(uint32) (*depot.Store, error) { return nil, errors.ErrUnsupported }
-func (nothing) Depots() ([]uint32, error)          { return nil, nil }
-func (nothing) Hand(uint32) (broker.Hand, error)   { return nil, errors.ErrUnsupported }
+func (nothing) UserDepot(uint32) (*depot.Store, error)   { return nil, errors.ErrUnsupported }
+func (nothing) UsersWithDepot() ([]uint32, error)        { return nil, nil }
+func (nothing) FilesOf(uint32) (broker.UserFiles, error) { return nil, errors.ErrUnsupported }
 
 // A broker of one user that took up the jobs of others would run them as itself.
 func TestABrokerOfOneUserDoesNotTakeUpJobsOfOthers(t *testing.T) {
@@ -31,11 +31,11 @@ func TestABrokerOfOneUserDoesNotTakeUpJobsOfOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
-	ids, err := b.Submit(broker.As(ctx, broker.User{ID: 20001, Name: "alice"}), complete(jobfile.Job{}), "")
+	ids, err := b.SubmitJob(broker.WithUser(ctx, broker.User{ID: 20001, Name: "alice"}), complete(jobfile.Job{}), "")
 	if err != nil || len(ids) != 1 {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	if _, err := b.Submit(ctx, complete(jobfile.Job{}), ""); err == nil {
+	if _, err := b.SubmitJob(ctx, complete(jobfile.Job{}), ""); err == nil {
 		t.Error("a job is nobody's")
 	}
 	cancel()

@@ -15,35 +15,35 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/place"
 )
 
-// order says on which of its hosts each node of a job's pattern is to run. It is
+// orderHosts says on which of its hosts each node of a job's pattern is to run. It is
 // asked when an attempt is handed over; one that is handed over again keeps what it
 // was told first, as its driver has it.
-func (t *turn) order(j *job, c *cluster, a *wire.Attempt) {
-	if j.spec.Pattern == nil || t.asTried(j, c, a) {
+func (t *turn) orderHosts(j *job, c *cluster, a *wire.Attempt) {
+	if j.spec.Pattern == nil || t.orderAsTried(j, c, a) {
 		return
 	}
-	besides := untried(j.spec, c, t.now)
+	besides := untriedReason(j.spec, c, t.now)
 	if c.Managed {
-		t.explain(j, "hosts", "chosen by the batch system", c.Name+" has a batch system, which chooses the hosts whatever the pattern"+besides, nil)
+		t.explainJob(j, "hosts", "chosen by the batch system", c.Name+" has a batch system, which chooses the hosts whatever the pattern"+besides, nil)
 		return
 	}
 	w := t.b.eng.World().Cluster(c.id)
-	o, err := place.Hosts(w, j.spec.Pattern, a.Held)
-	if len(c.HostNames) != w.Hosts() {
+	o, err := place.OrderHosts(w, j.spec.Pattern, a.Held)
+	if len(c.HostNames) != w.HostCount() {
 		err = errors.New("they are not known by their names")
 	}
 	if err != nil {
-		t.explain(j, "hosts", "in the order of the cluster", c.Name+": "+err.Error()+besides, nil)
+		t.explainJob(j, "hosts", "in the order of the cluster", c.Name+": "+err.Error()+besides, nil)
 		return
 	}
 	for _, h := range o.Hosts {
 		a.Order = append(a.Order, c.HostNames[h])
 	}
-	t.explain(j, "hosts", strings.Join(a.Order, " "), suit(j.spec.Pattern, &o)+besides, map[string]any{"mbps": o.Mbps, "free": o.Free})
+	t.explainJob(j, "hosts", strings.Join(a.Order, " "), suitText(j.spec.Pattern, &o)+besides, map[string]any{"mbps": o.Mbps, "free": o.Free})
 }
 
-// suit says how well hosts suit a pattern.
-func suit(p *core.Pattern, o *place.Order) string {
+// suitText says how well hosts suit a pattern.
+func suitText(p *core.Pattern, o *place.Order) string {
 	why := "they suit the pattern " + p.Name + " best"
 	if !o.Best {
 		why = "better ones for the pattern " + p.Name + " were not found in the time that there is for it"
@@ -55,9 +55,9 @@ func suit(p *core.Pattern, o *place.Order) string {
 	return why
 }
 
-// asTried orders the hosts as in the trial run that was made on them, if one was not
+// orderAsTried orders the hosts as in the trial run that was made on them, if one was not
 // too long ago.
-func (t *turn) asTried(j *job, c *cluster, a *wire.Attempt) bool {
+func (t *turn) orderAsTried(j *job, c *cluster, a *wire.Attempt) bool {
 	var held []string
 	for _, h := range t.b.eng.World().Cluster(c.id).HostsOf(a.Held) {
 		if h < len(c.HostNames) {
@@ -65,7 +65,7 @@ func (t *turn) asTried(j *job, c *cluster, a *wire.Attempt) bool {
 		}
 	}
 	slices.Sort(held)
-	trials := lasting(j.spec.Trials, t.now)
+	trials := currentTrials(j.spec.Trials, t.now)
 	at := slices.IndexFunc(trials, func(t netgraph.Trial) bool { return slices.Equal(slices.Sorted(slices.Values(t.Hosts)), held) })
 	if at < 0 {
 		return false
@@ -85,18 +85,18 @@ func (t *turn) asTried(j *job, c *cluster, a *wire.Attempt) bool {
 			why += fmt.Sprintf("; %.3g s on %s", other.Seconds, strings.Join(other.Hosts, " "))
 		}
 	}
-	t.explain(j, "hosts", strings.Join(a.Order, " "), why, map[string]any{"trials": trials})
+	t.explainJob(j, "hosts", strings.Join(a.Order, " "), why, map[string]any{"trials": trials})
 	return true
 }
 
-// untried says why a job does not run where it was tried; "" if it was not.
-func untried(spec *jobfile.Job, c *cluster, now core.Time) string {
+// untriedReason says why a job does not run where it was tried; "" if it was not.
+func untriedReason(spec *jobfile.Job, c *cluster, now core.Time) string {
 	if len(spec.Trials) == 0 {
 		return ""
 	}
-	trials := lasting(spec.Trials, now)
+	trials := currentTrials(spec.Trials, now)
 	if len(trials) == 0 {
-		return lapsed(spec.Trials, now)
+		return lapsedReason(spec.Trials, now)
 	}
 	for i := range trials {
 		if c.numbersOf(&trials[i]) != nil {
@@ -106,18 +106,18 @@ func untried(spec *jobfile.Job, c *cluster, now core.Time) string {
 	return "; it was tried on hosts that cannot be chosen in " + c.Name
 }
 
-// lapsed says why trial runs, none of which counts, do not.
-func lapsed(trials []netgraph.Trial, now core.Time) string {
+// lapsedReason says why trial runs, none of which counts, do not.
+func lapsedReason(trials []netgraph.Trial, now core.Time) string {
 	newest := slices.MaxFunc(trials, func(a, b netgraph.Trial) int { return a.At.Compare(b.At) })
 	if newest.At.IsZero() {
 		return "; its trial runs do not say when they were made, so they do not count"
 	}
-	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed", ageOf(&newest, now), spell(netgraph.TrialsLast))
+	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed", ageOf(&newest, now), formatDuration(netgraph.TrialsLast))
 }
 
-// until is when a trial run tells nothing of the network any more. One that comes is
+// trialExpiry is when a trial run tells nothing of the network any more. One that comes is
 // of now: clocks differ.
-func until(t *netgraph.Trial, now core.Time) core.Time {
+func trialExpiry(t *netgraph.Trial, now core.Time) core.Time {
 	if t.At.IsZero() {
 		return now
 	}
@@ -126,35 +126,35 @@ func until(t *netgraph.Trial, now core.Time) core.Time {
 
 // ageOf is how long ago a trial run was made, for people.
 func ageOf(t *netgraph.Trial, now core.Time) string {
-	return spell(max(0, now.Sub(core.Time(t.At.UnixNano()))))
+	return formatDuration(max(0, now.Sub(core.Time(t.At.UnixNano()))))
 }
 
-// spell says a time to the minute, and below ten to the second.
-func spell(d time.Duration) string {
+// formatDuration says a time to the minute, and below ten to the second.
+func formatDuration(d time.Duration) string {
 	if d < 10*time.Minute {
 		return d.Round(time.Second).String()
 	}
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
-// lasting are the trial runs that tell how the network is now.
-func lasting(trials []netgraph.Trial, now core.Time) []netgraph.Trial {
+// currentTrials are the trial runs that tell how the network is now.
+func currentTrials(trials []netgraph.Trial, now core.Time) []netgraph.Trial {
 	var list []netgraph.Trial
 	for _, t := range trials {
-		if until(&t, now) > now {
+		if trialExpiry(&t, now) > now {
 			list = append(list, t)
 		}
 	}
 	return list
 }
 
-// trials are those of a job on hosts that we choose, the best first.
-func (b *Broker) trials(spec *jobfile.Job, now core.Time) []core.Trial {
+// clusterTrials are those of a job on hosts that we choose, the best first.
+func (b *Broker) clusterTrials(spec *jobfile.Job, now core.Time) []core.Trial {
 	var list []core.Trial
-	for _, trial := range lasting(spec.Trials, now) {
-		for _, c := range b.clusters() {
+	for _, trial := range currentTrials(spec.Trials, now) {
+		for _, c := range b.allClusters() {
 			if numbers := c.numbersOf(&trial); len(numbers) == spec.Pattern.Nodes {
-				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds, Until: until(&trial, now)})
+				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds, Until: trialExpiry(&trial, now)})
 			}
 		}
 	}
@@ -187,13 +187,13 @@ func (b *Broker) tellNetwork(c *cluster) {
 		return
 	}
 	c.mu.Lock()
-	tell := differ(net, c.net)
+	tell := networksDiffer(net, c.net)
 	if tell {
 		c.net = net
 	}
 	c.mu.Unlock()
 	if tell {
-		b.tell(func(t *turn) { t.step(&core.Input{Kind: core.Weather, Cluster: c.id, Net: net}) })
+		b.postToLoop(func(t *turn) { t.stepEngine(&core.Input{Kind: core.Weather, Cluster: c.id, Net: net}) })
 	}
 }
 
@@ -204,9 +204,9 @@ func (b *Broker) networkOf(c *cluster) *core.Network {
 	if c.Managed || len(c.HostNames) < 2 || len(c.HostNames) != len(c.Hosts) || b.weather.book == nil {
 		return nil
 	}
-	g, net := b.weather.book.Graph(b.sensorNames(c), b.now(), lookAhead), core.NewNetwork(len(c.HostNames))
+	g, net := b.weather.book.NetworkGraph(b.sensorNames(c), b.brokerTime(), forecastSpan), core.NewNetwork(len(c.HostNames))
 	for _, l := range g.Links {
-		net.Set(l.A, l.B, l.Mbps)
+		net.SetBandwidth(l.A, l.B, l.Mbps)
 	}
 	for _, share := range g.CPU { // to a tenth: idle hosts are to be equal, and finer nobody foretells it
 		net.Free = append(net.Free, math.Max(0.1, math.Round(10*share)/10))
@@ -228,9 +228,9 @@ func (b *Broker) sensorNames(c *cluster) []string {
 	return names
 }
 
-// differ reports whether a network is another one: by a tenth at any pair, or by more
+// networksDiffer reports whether a network is another one: by a tenth at any pair, or by more
 // than that of a processor.
-func differ(now, was *core.Network) bool {
+func networksDiffer(now, was *core.Network) bool {
 	if was == nil || len(was.Mbps) != len(now.Mbps) {
 		return true
 	}

@@ -30,7 +30,7 @@ func TestTrialsOnOurHostsAreToldToTheEngineInTheirOrder(t *testing.T) {
 		{Hosts: []string{"n1", "n2"}, Seconds: 1, At: ago(netgraph.TrialsLast)}, {Hosts: []string{"n2", "n1"}, Seconds: 1}}}
 	until := core.Time(now.Add(netgraph.TrialsLast).UnixNano())
 	want := []core.Trial{{Cluster: 1, Hosts: []int{2, 0}, Seconds: 3, Until: until.Add(-time.Minute)}, {Cluster: 1, Hosts: []int{1, 2}, Seconds: 2, Until: until}}
-	if got := b.trials(spec, core.Time(now.UnixNano())); !reflect.DeepEqual(got, want) {
+	if got := b.clusterTrials(spec, core.Time(now.UnixNano())); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -53,7 +53,7 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 		{n, []netgraph.Trial{unknown, old}, "; its trial runs were made 2h10m ago and count for 15m: since then the network may have changed"},
 		{n, []netgraph.Trial{unknown}, "; its trial runs do not say when they were made, so they do not count"},
 	} {
-		got := untried(&jobfile.Job{Trials: c.trials}, &cluster{Cluster: c.cluster}, core.Time(now.UnixNano()))
+		got := untriedReason(&jobfile.Job{Trials: c.trials}, &cluster{Cluster: c.cluster}, core.Time(now.UnixNano()))
 		if got != c.want {
 			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
 		}
@@ -66,7 +66,7 @@ func ofThree(t *testing.T) *Broker {
 	t.Helper()
 	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true, HostNames: names("b", 2)})
 	var spec world.Spec
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		for i := range c.Hosts {
 			c.Hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
 		}
@@ -105,11 +105,11 @@ func TestItIsSaidWhyHostsAreInTheirOrder(t *testing.T) {
 		if c.measure != nil {
 			c.measure(b)
 		}
-		if net := b.networkOf(b.clusters()[0]); net.Known() {
+		if net := b.networkOf(b.allClusters()[0]); net.HasMeasurements() {
 			b.eng.Step(1, &core.Input{Kind: core.Weather, Cluster: 0, Net: net})
 		}
-		turn, a := &turn{b: b, now: b.now()}, &wire.Attempt{Held: c.held}
-		turn.order(&job{spec: &jobfile.Job{Pattern: path}}, b.clusters()[c.cluster], a)
+		turn, a := &turn{b: b, now: b.brokerTime()}, &wire.Attempt{Held: c.held}
+		turn.orderHosts(&job{spec: &jobfile.Job{Pattern: path}}, b.allClusters()[c.cluster], a)
 		if len(turn.batch.Entries) != 1 || turn.batch.Entries[0].Choice != c.choice || turn.batch.Entries[0].Why != c.why {
 			t.Errorf("%s: %+v, want %q and %q", c.what, turn.batch.Entries, c.choice, c.why)
 		}
@@ -129,7 +129,7 @@ func TestTheEngineIsToldOfNetworksThatDiffer(t *testing.T) {
 		{free(100), free(0), true}, {free(100), free(100, 1, 0.9), false}, {free(100), free(100, 1, 0.8), true},
 		{free(100, 1, 0.5), free(100), true}, {free(100, 0.4, 0.5), free(100, 0.5, 0.5), false},
 	} {
-		if got := differ(c.now, c.was); got != c.want {
+		if got := networksDiffer(c.now, c.was); got != c.want {
 			t.Errorf("%+v after %+v: %v", c.now, c.was, got)
 		}
 	}
@@ -154,7 +154,7 @@ func TestNetworksMatterAsLongAsAJobWithAPatternLives(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- b.Run(ctx) }()
 		if submit {
-			if _, err := b.Submit(ctx, spec, ""); err != nil {
+			if _, err := b.SubmitJob(ctx, spec, ""); err != nil {
 				t.Error(err)
 			}
 		}

@@ -29,8 +29,8 @@ func isPlaced(s core.State) bool {
 	return false
 }
 
-// update notes the state of a job.
-func (p *placedJobs) update(j *job) {
+// updateJob notes the state of a job.
+func (p *placedJobs) updateJob(j *job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !isPlaced(j.rec.State) {
@@ -43,8 +43,8 @@ func (p *placedJobs) update(j *job) {
 	p.jobs[j.rec.ID] = placedJob{j, j.rec.Cluster, j.rec.State}
 }
 
-// at lists the jobs of a cluster, in whatever order.
-func (p *placedJobs) at(cluster string) []placedJob {
+// jobsAt lists the jobs of a cluster, in whatever order.
+func (p *placedJobs) jobsAt(cluster string) []placedJob {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []placedJob

@@ -17,7 +17,7 @@ import (
 // that are free.
 func (g *grid) load() (load [3]int) {
 	g.t.Helper()
-	list, err := g.broker().Clusters(g.t.Context())
+	list, err := g.broker().ListClusters(g.t.Context())
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -65,14 +65,14 @@ type askedStore struct {
 	asked atomic.Int64
 }
 
-func (s *askedStore) Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
+func (s *askedStore) ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
 	s.asked.Add(1)
-	return s.Store.Checkpoints(ctx, id)
+	return s.Store.ListCheckpoints(ctx, id)
 }
 
-func (s *askedStore) Quotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
+func (s *askedStore) ListQuotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
 	s.asked.Add(1)
-	return s.Store.Quotes(ctx, f)
+	return s.Store.ListQuotes(ctx, f)
 }
 
 // The time to start does not grow with questions about each job that waits.
@@ -100,7 +100,7 @@ func TestAListOfMoreJobsThanOneTurnLooksAtHasEachOnce(t *testing.T) {
 		g.submit(jobfile.Job{})
 	}
 	for _, all := range []bool{false, true} {
-		list, err := g.broker().Jobs(t.Context(), all)
+		list, err := g.broker().ListJobs(t.Context(), all)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,8 +41,8 @@ func (b *Broker) portableSaved(ctx context.Context, j *job, a *wire.Attempt) []w
 			continue
 		}
 		n, from, to := s.N, s.Cluster, a.Cluster
-		b.tell(func(t *turn) {
-			t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d is not used on %s", n, to),
+		b.postToLoop(func(t *turn) {
+			t.explainJob(j, "checkpoint", fmt.Sprintf("checkpoint %d is not used on %s", n, to),
 				fmt.Sprintf("it was made on %s: %s", from, why), nil)
 		})
 	}
@@ -58,7 +58,7 @@ func (b *Broker) isSameSite(one, other string) bool {
 // treeOrEmpty is a tree of the depot; an empty one if it is not there, which holds no
 // program as it was submitted.
 func (b *Broker) treeOrEmpty(ctx context.Context, id string) *depot.Tree {
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil || id == "" {
 		return &depot.Tree{}
 	}

@@ -24,7 +24,7 @@ func treeOf(t *testing.T, d *depot.Store, program, state string) string {
 			t.Fatal(err)
 		}
 	}
-	id, _, _, err := depot.Push(t.Context(), dir, d, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(t.Context(), dir, d, depot.PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestWhatNobodyOrderedMovesOnlyWithTheProgramThatWasSubmitted(t *testing.T) 
 			if c.same {
 				on = on[:1]
 			}
-			ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{On: on, StartOn: "a", Workdir: "/w", Retries: 3}), treeOf(t, d, good, ""))
+			ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{On: on, StartOn: "a", Workdir: "/w", Retries: 3}), treeOf(t, d, good, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestWhatNobodyOrderedMovesOnlyWithTheProgramThatWasSubmitted(t *testing.T) 
 			saved := &wire.Saved{Method: "signal", Work: treeOf(t, d, c.program, "half done"), Ordered: true, Cluster: "b"} // it may say anything
 			switch {
 			case c.ordered:
-				go func() { _, _ = g.broker().Migrate(t.Context(), "1", "b") }()
+				go func() { _, _ = g.broker().MigrateJob(t.Context(), "1", "b") }()
 				a.order(t, wire.Stop)
 				a.say(wire.Message{Kind: wire.Left, Saved: saved})
 			case !c.same:

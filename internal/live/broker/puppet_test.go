@@ -72,7 +72,7 @@ type attempt struct {
 	stays    bool // it does not leave after its last word
 }
 
-func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
+func (p *puppet) StartAttempt(_ context.Context, a *wire.Attempt) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starts++
@@ -89,7 +89,7 @@ func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
 	return nil
 }
 
-func (p *puppet) Release(_ context.Context, id driver.ID) error {
+func (p *puppet) ReleaseAttempt(_ context.Context, id driver.ID) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.released[id] = true
@@ -100,7 +100,7 @@ func (p *puppet) Release(_ context.Context, id driver.ID) error {
 	return nil
 }
 
-func (p *puppet) Find(context.Context) ([]driver.Found, error) {
+func (p *puppet) FindAttempts(context.Context) ([]driver.Found, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []driver.Found
@@ -110,7 +110,7 @@ func (p *puppet) Find(context.Context) ([]driver.Found, error) {
 	return list, nil
 }
 
-func (p *puppet) Load(context.Context) (driver.Load, error) {
+func (p *puppet) MeasureLoad(context.Context) (driver.Load, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.away {
@@ -354,7 +354,7 @@ func (g *grid) kill() {
 
 func (g *grid) submit(spec jobfile.Job) core.JobID {
 	g.t.Helper()
-	ids, err := g.broker().Submit(g.t.Context(), complete(spec), "")
+	ids, err := g.broker().SubmitJob(g.t.Context(), complete(spec), "")
 	if err != nil || len(ids) != 1 {
 		g.t.Fatalf("submitted %v, %v", ids, err)
 	}

@@ -29,25 +29,25 @@ type View struct {
 	Unreturned string
 }
 
-// watchEvery is how often a job that somebody looks at tells how it is, unless its
+// watchInterval is how often a job that somebody looks at tells how it is, unless its
 // agent looks more often: then whenever there is something new.
-const watchEvery = time.Second
+const watchInterval = time.Second
 
-func (b *Broker) watchEvery() time.Duration { return min(watchEvery, b.opt.Sample) }
+func (b *Broker) watchEvery() time.Duration { return min(watchInterval, b.opt.Sample) }
 
-// Job is a job by its number or the beginning of its unique id. Of one that runs
+// GetJob is a job by its number or the beginning of its unique id. Of one that runs
 // it gives what its agent says now, if that comes soon.
-func (b *Broker) Job(ctx context.Context, ref string) (*View, error) {
-	j, v, err := b.find(ctx, ref)
+func (b *Broker) GetJob(ctx context.Context, ref string) (*View, error) {
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil || j == nil {
 		return v, err
 	}
-	if v.State == core.Running && b.look(j) {
+	if v.State == core.Running && b.watchAgent(j) {
 		timeout, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		defer cancel()
 		for {
 			next := j.nextChange()
-			if vit, at := j.lastVitals(); vit != nil && at >= v.VitalsAt && b.now().Sub(at) < watchEvery {
+			if vit, at := j.lastVitals(); vit != nil && at >= v.VitalsAt && b.brokerTime().Sub(at) < watchInterval {
 				break
 			}
 			select {
@@ -58,11 +58,11 @@ func (b *Broker) Job(ctx context.Context, ref string) (*View, error) {
 			break
 		}
 	}
-	return b.view(ctx, j)
+	return b.viewOf(ctx, j)
 }
 
-// find gives the live job, if it is live, and its view.
-func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
+// findJob gives the live job, if it is live, and its view.
+func (b *Broker) findJob(ctx context.Context, ref string) (*job, *View, error) {
 	var live *job
 	ref, err := b.byKey(ctx, ref)
 	if err != nil {
@@ -77,11 +77,11 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	case live == nil:
 	case live.spec == nil: // it is over; only what it left is being cleared away
 		live = nil
-	case !b.sees(ctx, &live.rec):
+	case !b.maySee(ctx, &live.rec):
 		return nil, nil, noSuchJob(ref)
 	}
 	if live == nil {
-		rec, err := b.stored(ctx, ref)
+		rec, err := b.findStored(ctx, ref)
 		if errors.Is(err, store.ErrNoJob) {
 			if rec, err = b.pendingElement(ctx, ref, err); err == nil {
 				ref = strconv.FormatInt(int64(rec.ID), 10)
@@ -98,14 +98,14 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 		case err != nil:
 			return nil, nil, err
 		}
-		if err := b.ask(ctx, func(*turn) { live = b.jobs[rec.ID] }); err != nil {
+		if err := b.askLoop(ctx, func(*turn) { live = b.jobs[rec.ID] }); err != nil {
 			return nil, nil, err
 		}
 		if live == nil || live.spec == nil {
 			return nil, &View{Job: *rec, Over: true}, nil
 		}
 	}
-	v, err := b.view(ctx, live)
+	v, err := b.viewOf(ctx, live)
 	return live, v, err
 }
 
@@ -113,7 +113,7 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 // array that has no record gets one.
 func (b *Broker) liveJob(ctx context.Context, id core.JobID) (*job, error) {
 	var live *job
-	err := b.ask(ctx, func(t *turn) {
+	err := b.askLoop(ctx, func(t *turn) {
 		if live = b.jobs[id]; live == nil {
 			live = t.elementOf(ctx, id)
 		}
@@ -134,47 +134,47 @@ func (b *Broker) pendingElement(ctx context.Context, ref string, instead error) 
 	if _, err := b.liveJob(ctx, id); err != nil {
 		return nil, err
 	}
-	return b.stored(ctx, strconv.FormatInt(int64(id), 10))
+	return b.findStored(ctx, strconv.FormatInt(int64(id), 10))
 }
 
-func (b *Broker) view(ctx context.Context, j *job) (*View, error) {
+func (b *Broker) viewOf(ctx context.Context, j *job) (*View, error) {
 	v := &View{}
-	err := b.ask(ctx, func(*turn) {
+	err := b.askLoop(ctx, func(*turn) {
 		v.Job, v.Over, v.Unreturned = j.rec, j.over, j.unreturned
 	})
 	v.Vitals, v.VitalsAt = j.lastVitals()
 	return v, err
 }
 
-// look has the agent of a job tell how it is for a while. It reports whether
+// watchAgent has the agent of a job tell how it is for a while. It reports whether
 // there is an agent to ask.
-func (b *Broker) look(j *job) bool {
+func (b *Broker) watchAgent(j *job) bool {
 	there := false
-	_ = b.ask(b.ctx, func(*turn) {
+	_ = b.askLoop(b.ctx, func(*turn) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.lookedAt = b.opt.Clock()
 		there = j.link != nil
 		if !j.watching {
 			j.watching = true
-			j.order(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})
-			b.goBeside(func(ctx context.Context) { b.lookAway(ctx, j) })
+			j.sendOrder(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})
+			b.runUntilStopped(func(ctx context.Context) { b.stopWatching(ctx, j) })
 		}
 	})
 	return there
 }
 
-// lookAway stops the telling once nobody has looked for a while.
-func (b *Broker) lookAway(ctx context.Context, j *job) {
+// stopWatching stops the telling once nobody has looked for a while.
+func (b *Broker) stopWatching(ctx context.Context, j *job) {
 	const patience = 5 * time.Second
-	for pause(ctx, patience) {
+	for pauseContext(ctx, patience) {
 		done := false
-		if b.ask(ctx, func(*turn) {
+		if b.askLoop(ctx, func(*turn) {
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			if done = b.opt.Clock.Since(j.lookedAt) > patience; done {
 				j.watching = false
-				j.order(wire.Order{Kind: wire.Watch})
+				j.sendOrder(wire.Order{Kind: wire.Watch})
 			}
 		}) != nil || done {
 			return
@@ -182,19 +182,19 @@ func (b *Broker) lookAway(ctx context.Context, j *job) {
 	}
 }
 
-// Jobs lists the jobs of who asks, newest first: those that live and the last
+// ListJobs lists the jobs of who asks, newest first: those that live and the last
 // few, or all.
-func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
+func (b *Broker) ListJobs(ctx context.Context, all bool) ([]View, error) {
 	return b.jobsOfUser(ctx, all, true)
 }
 
-// jobsEach is Jobs with every element of an array by itself.
+// jobsEach is ListJobs with every element of an array by itself.
 func (b *Broker) jobsEach(ctx context.Context, all bool) ([]View, error) {
 	return b.jobsOfUser(ctx, all, false)
 }
 
 func (b *Broker) jobsOfUser(ctx context.Context, all, together bool) ([]View, error) {
-	u, err := b.user(ctx)
+	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -202,40 +202,40 @@ func (b *Broker) jobsOfUser(ctx context.Context, all, together bool) ([]View, er
 	if b.opt.Users == nil {
 		name = ""
 	}
-	return b.list(ctx, all, name, b.owns, together)
+	return b.listViews(ctx, all, name, b.ownsJob, together)
 }
 
-var errTheirs = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
+var errOtherUsers = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
 
 // JobsOfAll lists the jobs of all users, for who may see them.
 func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
-	if u, err := b.user(ctx); err != nil || u.ID != 0 {
-		return nil, cmp.Or(err, error(errTheirs))
+	if u, err := b.requestUser(ctx); err != nil || u.ID != 0 {
+		return nil, cmp.Or(err, error(errOtherUsers))
 	}
-	return b.list(ctx, all, "", b.sees, true)
+	return b.listViews(ctx, all, "", b.maySee, true)
 }
 
-// list lists jobs. Elements of an array that have not been queued are one job
+// listViews lists jobs. Elements of an array that have not been queued are one job
 // together, or each by itself.
-func (b *Broker) list(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool, together bool) ([]View, error) {
+func (b *Broker) listViews(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool, together bool) ([]View, error) {
 	const few = 20
 	var pending []pendingElements
 	notQueued := func(t *turn) {
 		pending = t.snapshotPending(func(a *array) bool { return shown(ctx, &a.Template) })
 	}
-	if err := b.ask(ctx, notQueued); err != nil { // before the records are read, or one would be missed
+	if err := b.askLoop(ctx, notQueued); err != nil { // before the records are read, or one would be missed
 		return nil, err
 	}
-	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: few, User: user})
+	recs, err := b.opt.Store.ListJobs(ctx, store.Filter{Limit: few, User: user})
 	if err == nil && all {
-		recs, err = b.opt.Store.Jobs(ctx, store.Filter{User: user})
+		recs, err = b.opt.Store.ListJobs(ctx, store.Filter{User: user})
 	}
 	if err != nil {
 		return nil, err
 	}
 	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
 	var live []*job
-	err = b.ask(ctx, func(t *turn) {
+	err = b.askLoop(ctx, func(t *turn) {
 		if together {
 			notQueued(t)
 		}
@@ -248,7 +248,7 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 	if err != nil {
 		return nil, err
 	}
-	list, err := b.views(ctx, live)
+	list, err := b.currentJobViews(ctx, live)
 	seen := make(map[core.JobID]bool, len(list)+len(recs))
 	for i := range list {
 		seen[list[i].ID] = true
@@ -260,7 +260,7 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 		}
 	}
 	for i := range pending {
-		for _, v := range pending[i].views(together) {
+		for _, v := range pending[i].elementViews(together) {
 			if !seen[v.ID] { // else it was queued meanwhile
 				list = append(list, v)
 			}
@@ -273,11 +273,11 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 // viewsPerTurn is how many jobs are looked at in one turn of the loop.
 const viewsPerTurn = 1000
 
-// views are jobs as they are now; whoever else asks is answered in between.
-func (b *Broker) views(ctx context.Context, jobs []*job) ([]View, error) {
+// currentJobViews are jobs as they are now; whoever else asks is answered in between.
+func (b *Broker) currentJobViews(ctx context.Context, jobs []*job) ([]View, error) {
 	list := make([]View, 0, len(jobs))
 	for some := range slices.Chunk(jobs, viewsPerTurn) {
-		if err := b.ask(ctx, func(*turn) {
+		if err := b.askLoop(ctx, func(*turn) {
 			for _, j := range some {
 				v := View{Job: j.rec, Over: j.over}
 				v.Vitals, v.VitalsAt = j.lastVitals()
@@ -290,10 +290,10 @@ func (b *Broker) views(ctx context.Context, jobs []*job) ([]View, error) {
 	return list, nil
 }
 
-// Follow calls see with the state of a job whenever it changes, and at least
+// FollowJob calls see with the state of a job whenever it changes, and at least
 // every second, with what was decided since, until its life is over.
-func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news []wire.Entry) error) error {
-	j, v, err := b.find(ctx, ref)
+func (b *Broker) FollowJob(ctx context.Context, ref string, see func(v *View, news []wire.Entry) error) error {
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -303,18 +303,18 @@ func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news 
 	told := 0
 	for {
 		next := j.nextChange()
-		if v, err = b.view(ctx, j); err != nil {
+		if v, err = b.viewOf(ctx, j); err != nil {
 			return err
 		}
 		if v.State == core.Running {
-			b.look(j)
+			b.watchAgent(j)
 		}
 		var news []wire.Entry
 		news, told = j.newsSince(told)
 		if err := see(v, news); err != nil || v.Over {
 			return err
 		}
-		timer := time.NewTimer(watchEvery)
+		timer := time.NewTimer(watchInterval)
 		select {
 		case <-next:
 		case <-timer.C:
@@ -331,9 +331,9 @@ func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news 
 	}
 }
 
-// Checkpoint saves a running job now.
-func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error) {
-	j, v, err := b.find(ctx, ref)
+// CheckpointJob saves a running job now.
+func (b *Broker) CheckpointJob(ctx context.Context, ref string) (*wire.Saved, error) {
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -341,11 +341,11 @@ func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error
 		return nil, fmt.Errorf("job %s is %s: only a running job can be checkpointed", ref, v.State)
 	}
 	answer := make(chan saveResult, 1)
-	if err := b.ask(ctx, func(*turn) {
+	if err := b.askLoop(ctx, func(*turn) {
 		j.mu.Lock()
 		j.saves = append(j.saves, answer)
 		j.mu.Unlock()
-		j.order(wire.Order{Kind: wire.Save})
+		j.sendOrder(wire.Order{Kind: wire.Save})
 	}); err != nil {
 		return nil, err
 	}
@@ -358,7 +358,7 @@ func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error
 			}
 			return r.saved, nil
 		case <-next:
-			if v, err := b.view(ctx, j); err != nil || v.State.Terminal() {
+			if v, err := b.viewOf(ctx, j); err != nil || v.State.IsTerminal() {
 				return nil, errors.Join(err, fmt.Errorf("%s ended before its checkpoint was complete", j.shortName()))
 			}
 		case <-ctx.Done():
@@ -369,13 +369,13 @@ func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error
 	}
 }
 
-// Explain lists what was decided for a job, oldest first.
-func (b *Broker) Explain(ctx context.Context, ref string) (*View, []wire.Entry, error) {
-	_, v, err := b.find(ctx, ref)
+// ExplainJob lists what was decided for a job, oldest first.
+func (b *Broker) ExplainJob(ctx context.Context, ref string) (*View, []wire.Entry, error) {
+	_, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := b.opt.Store.Explain(ctx, v.ID)
+	list, err := b.opt.Store.ListEntries(ctx, v.ID)
 	if e, ok := b.waitsInQueue(ctx, v); ok && err == nil {
 		list = append(list, e)
 	}
@@ -393,28 +393,28 @@ func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
 	if !ok {
 		return wire.Entry{}, false
 	}
-	why, err := x.Why(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
-	return wire.Entry{At: b.now(), Kind: "wait", Choice: "in the queue of " + c.Name, Why: why}, err == nil && why != ""
+	why, err := x.ExplainWait(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
+	return wire.Entry{At: b.brokerTime(), Kind: "wait", Choice: "in the queue of " + c.Name, Why: why}, err == nil && why != ""
 }
 
-// Logs copies what a job wrote from an offset on, and with follow until its life
+// CopyLogs copies what a job wrote from an offset on, and with follow until its life
 // is over. Where the program went back to a checkpoint nothing is repeated.
-func (b *Broker) Logs(ctx context.Context, ref string, stream int, offset int64, follow bool, to func([]byte) error) error {
-	j, v, err := b.find(ctx, ref)
+func (b *Broker) CopyLogs(ctx context.Context, ref string, stream int, offset int64, follow bool, to func([]byte) error) error {
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return err
 	}
-	log := b.log(v.ID, stream)
+	log := b.outputLog(v.ID, stream)
 	buf := make([]byte, 64<<10)
 	for {
 		var next <-chan struct{}
 		over := true
 		if j != nil {
 			next = j.nextChange()
-			if v, err = b.view(ctx, j); err != nil {
+			if v, err = b.viewOf(ctx, j); err != nil {
 				return err
 			}
-			over = v.State.Terminal()
+			over = v.State.IsTerminal()
 		}
 		for {
 			n, from, err := log.ReadAt(buf, offset)
@@ -442,22 +442,22 @@ func (b *Broker) Logs(ctx context.Context, ref string, stream int, offset int64,
 	}
 }
 
-// Live is how many jobs are not over. It does not wait for room on a disk that
+// CountLive is how many jobs are not over. It does not wait for room on a disk that
 // is full: who asks wants to know whether the broker can do anything.
-func (b *Broker) Live(ctx context.Context) (int, error) {
+func (b *Broker) CountLive(ctx context.Context) (int, error) {
 	for {
 		n := new(int)
-		try, cancel := context.WithTimeout(ctx, 2*untilRoom)
-		err := b.ask(try, func(*turn) {
+		try, cancel := context.WithTimeout(ctx, 2*diskRetryInterval)
+		err := b.askLoop(try, func(*turn) {
 			*n = int(b.alive.Load())
 			for _, j := range b.ending {
-				if !j.line.idle() {
+				if !j.line.isIdle() {
 					*n++
 				}
 			}
 		})
 		cancel()
-		switch stuck := b.Stuck(); {
+		switch stuck := b.StuckReason(); {
 		case err == nil:
 			return *n, nil
 		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:

@@ -15,20 +15,20 @@ import (
 // How far a manager's forecast of the beginning is to be trusted: it knows its
 // queue, not when those who run will really end.
 const (
-	forecastSpread = 0.7 // standard deviation of the logarithm
-	promptly       = 1   // seconds that a start takes even where nobody waits
+	forecastSpread  = 0.7 // standard deviation of the logarithm
+	minStartSeconds = 1   // seconds that a start takes even where nobody waits
 )
 
-// enoughWaits is how many waits must be known before they say anything.
-const enoughWaits = 5
+// minWaits is how many waits must be known before they say anything.
+const minWaits = 5
 
 // recentWaits is how many runs of a cluster are looked at for that: enough for
 // several classes of jobs.
-const recentWaits = 4 * recent
+const recentWaits = 4 * maxHistoryRows
 
-// expected is for how many seconds a job asks a cluster's queue for processors; 0
+// requestedSeconds is for how many seconds a job asks a cluster's queue for processors; 0
 // if it does not say.
-func expected(spec *jobfile.Job) float64 {
+func requestedSeconds(spec *jobfile.Job) float64 {
 	return cmp.Or(spec.Estimate, spec.Time).Seconds()
 }
 
@@ -36,38 +36,38 @@ func expected(spec *jobfile.Job) float64 {
 // that is known: the manager's own forecast, else what others of ours waited.
 func (b *Broker) queueWait(ctx context.Context, c *cluster, spec *jobfile.Job) (predict.Dist, string) {
 	if e, ok := c.Driver.(driver.Estimator); ok {
-		w, err := e.Wait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory, Time: spec.Time})
+		w, err := e.EstimateWait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory, Time: spec.Time})
 		if err == nil && w.Known {
-			return predict.LogNormal(max(promptly, w.Seconds), forecastSpread), w.Why
+			return predict.LogNormal(max(minStartSeconds, w.Seconds), forecastSpread), w.Why
 		}
 	}
-	rows, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recentWaits})
+	rows, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: recentWaits})
 	if err != nil {
 		return predict.Dist{}, "nothing is known of its queue"
 	}
 	all := history.ClassedWaitsOf(rows)
-	class := history.WaitClassOf(b.now(), expected(spec), spec.Min)
-	waits, like := all.Like(class)
-	if waits.Count() < enoughWaits {
+	class := history.WaitClassOf(b.brokerTime(), requestedSeconds(spec), spec.Min)
+	waits, like := all.WaitsLike(class)
+	if waits.Count() < minWaits {
 		return predict.Dist{}, "nothing is known of its queue yet"
 	}
 	if like != "" {
 		like = " " + like
 	}
 	why := fmt.Sprintf("the last %d jobs%s waited %.0f s on average", waits.Count(), like, waits.Mean())
-	if bound, ok := all.Bound(class, 0.9, 0.95); ok {
+	if bound, ok := all.UpperBound(class, 0.9, 0.95); ok {
 		why += fmt.Sprintf(", nine of ten at most %.0f s", bound)
 	}
 	d, ok := predict.FromQuantiles(waits.Quantiles())
 	if !ok {
-		return predict.Point(max(promptly, waits.Mean())), why
+		return predict.Point(max(minStartSeconds, waits.Mean())), why
 	}
 	return d, why
 }
 
-// queues are, for clusters with a queue of their own, the classes of jobs by which
+// queueClasses are, for clusters with a queue of their own, the classes of jobs by which
 // waits in it are told apart, whoever's they were and whatever they ran.
-func (b *Broker) queues(runs []history.Run) []PastOf {
+func (b *Broker) queueClasses(runs []history.Run) []PastOf {
 	byClass := map[string]map[history.WaitClass]*PastOf{}
 	for i := range runs {
 		r := &runs[i]
@@ -89,7 +89,7 @@ func (b *Broker) queues(runs []history.Run) []PastOf {
 	var list []PastOf
 	for _, of := range byClass { // order-free: the list is sorted
 		for _, p := range of {
-			if len(p.Runs) >= enoughWaits {
+			if len(p.Runs) >= minWaits {
 				list = append(list, *p)
 			}
 		}

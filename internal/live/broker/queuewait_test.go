@@ -27,7 +27,7 @@ func TestAQuoteCountsTheWaitsOfJobsOfTheSameClass(t *testing.T) {
 				Outcome: history.Finished, Requested: at, Started: at.Add(wait), Ended: at.Add(wait + time.Second)})
 		}
 	}
-	if err := g.store.Commit(t.Context(), batch); err != nil {
+	if err := g.store.CommitBatch(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	g.up()
@@ -40,7 +40,7 @@ func TestAQuoteCountsTheWaitsOfJobsOfTheSameClass(t *testing.T) {
 		{jobfile.Job{Time: 50 * time.Minute}, "the last 300 jobs of up to an hour with one core waited 950 s on average, nine of ten at most 1400 s", 1400},
 		{jobfile.Job{Estimate: 9 * time.Hour}, "the last 600 jobs waited 480 s on average", 1400},
 	} {
-		quotes, err := g.broker().Quote(t.Context(), complete(c.spec))
+		quotes, err := g.broker().QuoteJob(t.Context(), complete(c.spec))
 		if err != nil || len(quotes) == 0 {
 			t.Fatal(quotes, err)
 		}
@@ -49,7 +49,7 @@ func TestAQuoteCountsTheWaitsOfJobsOfTheSameClass(t *testing.T) {
 			t.Errorf("%s; nine of ten wait at most %g s", q.Reason, q.Wait.Quantile(0.9))
 		}
 	}
-	past, err := g.broker().History(t.Context(), "")
+	past, err := g.broker().ListHistory(t.Context(), "")
 	if err != nil || len(past) != 3 || past[0].Program != "(queue: jobs of up to a minute with one core)" || len(past[0].Runs) != 300 {
 		t.Errorf("%d, %v: %+v", len(past), err, past[0].Program)
 	}

@@ -16,7 +16,7 @@ import (
 // quoteOnA is what cluster a says of a job.
 func quoteOnA(t *testing.T, g *grid, spec jobfile.Job) broker.Quote {
 	t.Helper()
-	quotes, err := g.broker().Quote(t.Context(), complete(spec))
+	quotes, err := g.broker().QuoteJob(t.Context(), complete(spec))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestAQuoteCountsWhatEarlierRunsWaited(t *testing.T) {
 			history.Run{Job: core.JobID(2000 + i), Epoch: 1, Cluster: "a", User: "u", Program: "true", Procs: 1, Speed: 1,
 				Outcome: history.Finished, Requested: at, Started: at, Ended: at.Add(10 * time.Millisecond), CPU: 0.001, Need: 0.001, Busy: 0.001})
 	}
-	if err := g.store.Commit(t.Context(), batch); err != nil {
+	if err := g.store.CommitBatch(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	g.up()
@@ -54,7 +54,7 @@ func TestAQuoteCountsWhatEarlierRunsWaited(t *testing.T) {
 		t.Errorf("of 20 s it has a chance of %.2f", q.Chance)
 	}
 	unknown := quoteOnA(t, g, jobfile.Job{Argv: []string{"simulate", "2000"}, Deadline: time.Minute})
-	if unknown.Chance != -1 || unknown.Run.Known() || unknown.Finish.Known() || !strings.Contains(unknown.Reason, "unknown run time") {
+	if unknown.Chance != -1 || unknown.Run.IsKnown() || unknown.Finish.IsKnown() || !strings.Contains(unknown.Reason, "unknown run time") {
 		t.Errorf("a program that nobody knows has a chance of %v: %s", unknown.Chance, unknown.Reason)
 	}
 	estimated := quoteOnA(t, g, jobfile.Job{Argv: []string{"simulate", "2000"}, Deadline: time.Minute, Estimate: 5 * time.Second})

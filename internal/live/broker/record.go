@@ -9,44 +9,44 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// note brings the record of a job up to date with an event.
-func (t *turn) note(ev *core.Event) {
+// recordEvent brings the record of a job up to date with an event.
+func (t *turn) recordEvent(ev *core.Event) {
 	j := t.b.jobs[ev.Job]
 	if j == nil {
 		return // of a cluster
 	}
 	switch ev.Kind {
 	case core.PartPlanned:
-		t.planned(j, ev)
+		t.recordPlan(j, ev)
 	case core.JobBecame:
-		t.became(j, ev)
+		t.recordState(j, ev)
 	case core.JobEnqueued:
 		j.rec.Reason = ev.Why.String()
 		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
 			j.waits = j.rec.Reason
-			t.explain(j, "wait", "", j.rec.Reason, nil)
+			t.explainJob(j, "wait", "", j.rec.Reason, nil)
 		}
-		t.touch(j)
+		t.touchJob(j)
 	case core.JobJudged:
-		t.judged(j, ev)
+		t.recordVerdict(j, ev)
 	case core.JobHeld:
 		t.heldUp(j, ev)
 	case core.JobReleased:
 		j.rec.Reason = ""
-		t.touch(j)
+		t.touchJob(j)
 	}
 }
 
-func (t *turn) planned(j *job, ev *core.Event) {
-	c := t.b.clusters()[ev.Cluster]
+func (t *turn) recordPlan(j *job, ev *core.Event) {
+	c := t.b.allClusters()[ev.Cluster]
 	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
 	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
-	t.touch(j)
-	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
+	t.touchJob(j)
+	t.explainJob(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
 		"cores": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
-	t.script(j, c)
+	t.explainScript(j, c)
 }
 
 // newMark is a name for the processes of an attempt that nobody guesses.
@@ -56,60 +56,60 @@ func newMark() string {
 	return hex.EncodeToString(b[:])
 }
 
-func (t *turn) became(j *job, ev *core.Event) {
+func (t *turn) recordState(j *job, ev *core.Event) {
 	from := j.rec.State
 	if from == core.Staging && j.stopStaging != nil {
-		t.after(j.stopStaging)
+		t.afterCommit(j.stopStaging)
 		j.requested = t.now // what came before was no waiting for the cluster
 	}
 	j.rec.State, j.rec.Reason = ev.To, t.reasonText(j, ev)
-	t.touch(j)
+	t.touchJob(j)
 	switch ev.To {
 	case core.Running:
 		if from == core.Stopping {
-			t.explain(j, "stay", "on "+j.rec.Cluster, ev.Why.String(), nil)
+			t.explainJob(j, "stay", "on "+j.rec.Cluster, ev.Why.String(), nil)
 			return
 		}
 		j.startedAt = t.now
 		if j.rec.Started == 0 {
 			j.rec.Started = t.now
-			t.begun(j)
+			t.jobStarted(j)
 		}
 		if w := t.b.eng.World().Job(ev.Job); w != nil {
-			j.rec.Migrations = w.Moves()
+			j.rec.Migrations = w.MoveCount()
 		}
 	case core.Stopping:
 		if ev.Aim == core.AimNowhere {
-			t.explain(j, "cancel", "stopping it on "+j.rec.Cluster, ev.Why.String(), nil)
+			t.explainJob(j, "cancel", "stopping it on "+j.rec.Cluster, ev.Why.String(), nil)
 			return
 		}
 		choice := "requeued"
 		j.aimed = string(history.Stopped)
 		if c, ok := ev.Aim.Cluster(); ok {
-			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.clusters()[c].Name)
+			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.allClusters()[c].Name)
 			if j.danger {
 				j.aimed = string(history.Moved)
 			}
 		}
-		t.explain(j, "move", choice, ev.Why.String(), nil)
+		t.explainJob(j, "move", choice, ev.Why.String(), nil)
 	case core.Stopped:
 		if ev.Lost {
-			t.ran(j, history.Lost)
+			t.recordRun(j, history.Lost)
 			choice, why := "attempt lost", ev.Why.String()
 			if w := t.b.eng.World().Job(ev.Job); w != nil {
-				choice, why = "requeued", why+"; "+j.retryText(w.Losses())
+				choice, why = "requeued", why+"; "+j.retryText(w.LossCount())
 			}
-			t.explain(j, "lost", choice, why, map[string]any{"attempt": int(ev.Epoch)})
+			t.explainJob(j, "lost", choice, why, map[string]any{"attempt": int(ev.Epoch)})
 		} else {
-			t.ran(j, history.Outcome(max(j.aimed, string(history.Stopped))))
+			t.recordRun(j, history.Outcome(max(j.aimed, string(history.Stopped))))
 		}
 	case core.Done, core.Failed, core.Cancelled:
-		t.ended(j, ev)
+		t.recordEnd(j, ev)
 	}
 }
 
-// ended notes the end of a job's life.
-func (t *turn) ended(j *job, ev *core.Event) {
+// recordEnd notes the end of a job's life.
+func (t *turn) recordEnd(j *job, ev *core.Event) {
 	j.rec.Ended, j.rec.Code = t.now, ev.ExitCode
 	if ev.ExitCode == 0 && ev.To != core.Done {
 		j.rec.Code = 1 // it has none of its own: it was never run, lost too often, or cancelled
@@ -118,35 +118,35 @@ func (t *turn) ended(j *job, ev *core.Event) {
 	case ev.Why.Code == core.DependencyFailed, ev.Why.Code == core.DependencyWentWell:
 	case ev.To == core.Cancelled:
 		j.rec.Code = 130
-		t.ran(j, history.Cancelled)
+		t.recordRun(j, history.Cancelled)
 	case ev.Why.Code == core.ExitedZero:
-		t.ran(j, history.Finished)
+		t.recordRun(j, history.Finished)
 	case ev.Why.Code == core.ExitedNonZero:
-		t.ran(j, history.Failed)
+		t.recordRun(j, history.Failed)
 	}
-	t.explain(j, "end", ev.To.String(), j.rec.Reason, t.b.summary(j))
+	t.explainJob(j, "end", ev.To.String(), j.rec.Reason, t.b.jobSummary(j))
 	if q := j.quote; q != nil && q.Cluster == j.rec.Cluster && ev.To == core.Done {
 		q.Ended = t.now
 		t.batch.Quotes = append(t.batch.Quotes, *q)
 	}
-	t.salvage(j, ev)
+	t.salvageFiles(j, ev)
 	for _, s := range j.saved {
-		t.forget(j, s.N)
+		t.forgetCheckpoint(j, s.N)
 	}
 	j.saved = nil
 	if j.rec.Epoch == 0 { // it was never placed: nothing of it is anywhere
 		j.rec.StagedOut = true
-		t.passOn(j)
+		t.touchSuccessor(j)
 	}
-	if !j.rec.Brings() || j.rec.StagedOut {
-		t.finished(j)
+	if !j.rec.HasResults() || j.rec.StagedOut {
+		t.jobFinished(j)
 	} else {
-		t.after(func() { t.b.bringHome(j) })
+		t.afterCommit(func() { t.b.returnResults(j) })
 	}
 	t.countOut(j)
 }
 
-func (b *Broker) summary(j *job) map[string]any {
+func (b *Broker) jobSummary(j *job) map[string]any {
 	m := map[string]any{"wall_s": j.rec.Wall, "turnaround_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(), "cpu_s": j.rec.CPU,
 		"moves": j.rec.Migrations}
 	if j.rec.Peak > 0 {
@@ -159,16 +159,16 @@ func (b *Broker) summary(j *job) map[string]any {
 	return m
 }
 
-// ran writes into the history what an attempt was like.
-func (t *turn) ran(j *job, how history.Outcome) {
+// recordRun writes into the history what an attempt was like.
+func (t *turn) recordRun(j *job, how history.Outcome) {
 	if j.rec.Epoch == 0 || j.requested == 0 {
 		return
 	}
-	program, args := history.Program(j.spec.Argv)
+	program, args := history.SplitCommand(j.spec.Argv)
 	c := t.b.clusterNamed(j.rec.Cluster)
 	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program, Args: args,
 		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,
-		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: expected(j.spec), Speed: 1}
+		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: requestedSeconds(j.spec), Speed: 1}
 	if c != nil {
 		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
 	}
@@ -185,17 +185,17 @@ func (t *turn) ran(j *job, how history.Outcome) {
 	}
 	j.requested, j.aimed = 0, ""
 	t.batch.Runs = append(t.batch.Runs, run)
-	t.after(func() { t.b.past.add(t.b.pastKey(run.User, run.Program), run) })
+	t.afterCommit(func() { t.b.past.addRun(t.b.pastKey(run.User, run.Program), run) })
 }
 
-func (t *turn) judged(j *job, ev *core.Event) {
+func (t *turn) recordVerdict(j *job, ev *core.Event) {
 	j.verdict = *ev
 	choice := "stay on " + j.rec.Cluster
 	if j.rec.State != core.Running {
 		choice = "wait as before"
 	}
 	if c, ok := ev.Aim.Cluster(); ok {
-		choice = "move to " + t.b.clusters()[c].Name
+		choice = "move to " + t.b.allClusters()[c].Name
 	} else if j.judged == ev.Why.Code {
 		return // the same again tells nobody anything
 	}
@@ -204,5 +204,5 @@ func (t *turn) judged(j *job, ev *core.Event) {
 	if !j.danger {
 		inputs = nil
 	}
-	t.explain(j, "decide", choice, ev.Why.String(), inputs)
+	t.explainJob(j, "decide", choice, ev.Why.String(), inputs)
 }

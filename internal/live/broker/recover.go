@@ -23,27 +23,27 @@ type shape struct {
 	Procs int    `json:"procs"`
 }
 
-// load brings back what the broker knew.
-func (b *Broker) load(ctx context.Context) error {
-	l, err := b.opt.Store.Load(ctx)
+// loadState brings back what the broker knew.
+func (b *Broker) loadState(ctx context.Context) error {
+	l, err := b.opt.Store.LoadState(ctx)
 	if err != nil {
 		return err
 	}
 	if err := b.canRun(l); err != nil {
 		return err
 	}
-	known, err := b.opt.Store.Setting(ctx, "clusters")
+	known, err := b.opt.Store.GetSetting(ctx, "clusters")
 	if err != nil {
 		return err
 	}
 	if err := b.loadReplicas(ctx); err != nil {
 		return err
 	}
-	first, err := b.arrange(known, l)
+	first, err := b.earlierClusters(known, l)
 	if err != nil {
 		return err
 	}
-	w, err := b.restore(first, l)
+	w, err := b.restoreWorld(first, l)
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func (b *Broker) load(ctx context.Context) error {
 	b.base = max(core.Time(b.began.UnixNano()), w.Now())
 	b.eng = engine.New(b.opt.Engine, w)
 	b.pending = l.Outbox
-	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
+	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Limit: maxHistoryRows})
 	if err != nil {
 		return err
 	}
 	for i := range runs {
-		b.past.count(&runs[i])
+		b.past.countRun(&runs[i])
 	}
 	b.nextSend, b.nextEvent = max(1, l.NextSend), l.NextEvent()
 	if err := b.resumeNumbers(ctx, l.NextJob); err != nil {
@@ -78,8 +78,8 @@ func (b *Broker) load(ctx context.Context) error {
 			}
 		}
 		b.jobs[rec.ID] = j
-		b.placed.update(j)
-		b.count(rec.Owner, 1)
+		b.placed.updateJob(j)
+		b.countJobs(rec.Owner, 1)
 		if a := b.arrayOf(&j.rec); a != nil {
 			a.live++
 		}
@@ -94,7 +94,7 @@ func (b *Broker) load(ctx context.Context) error {
 func (b *Broker) canRun(l *store.Loaded) error {
 	jobs := l.Jobs
 	for i := range l.Arrays {
-		jobs = append(jobs[:len(jobs):len(jobs)], l.Arrays[i].Element(0, 0))
+		jobs = append(jobs[:len(jobs):len(jobs)], l.Arrays[i].ElementRecord(0, 0))
 	}
 	for i := range jobs {
 		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
@@ -110,20 +110,20 @@ func (b *Broker) loadAttempts(ctx context.Context, j *job) (err error) {
 	if j.rec.Epoch == 0 {
 		return nil
 	}
-	if j.saved, err = b.opt.Store.Checkpoints(ctx, j.rec.ID); err != nil {
+	if j.saved, err = b.opt.Store.ListCheckpoints(ctx, j.rec.ID); err != nil {
 		return err
 	}
-	quotes, err := b.opt.Store.Quotes(ctx, store.Past{Job: j.rec.ID, Limit: 1})
+	quotes, err := b.opt.Store.ListQuotes(ctx, store.Past{Job: j.rec.ID, Limit: 1})
 	if err == nil && len(quotes) > 0 {
 		j.quote = &quotes[0]
 	}
 	return err
 }
 
-// arrange is what the clusters consisted of before the first event, as far as
+// earlierClusters is what the clusters consisted of before the first event, as far as
 // brokers of earlier versions told: later ones have told by events. A cluster that
 // is gone, or has another size, can be accepted only while no job lives.
-func (b *Broker) arrange(known string, l *store.Loaded) ([]world.ClusterSpec, error) {
+func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]world.ClusterSpec, error) {
 	var was []shape
 	if known == "" {
 		return nil, nil
@@ -131,26 +131,26 @@ func (b *Broker) arrange(known string, l *store.Loaded) ([]world.ClusterSpec, er
 	if err := json.Unmarshal([]byte(known), &was); err != nil {
 		return nil, fmt.Errorf("the list of clusters in the store: %w", err)
 	}
-	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.Terminal() })
+	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.IsTerminal() })
 	var list []world.ClusterSpec
 	for _, s := range was {
 		i := slices.IndexFunc(b.opt.Clusters, func(c Cluster) bool { return c.Name == s.Name })
 		if i >= 0 {
 			c := &b.opt.Clusters[i]
 			spec := world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue}
-			if len(c.Hosts) <= 1 && procs(c.Hosts) != s.Procs { // hosts come and go there
+			if len(c.Hosts) <= 1 && totalProcs(c.Hosts) != s.Procs { // hosts come and go there
 				spec.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: 1}}
 			}
-			if spec.Procs() == s.Procs {
+			if spec.TotalProcs() == s.Procs {
 				list = append(list, spec)
 				continue
 			}
 		}
-		if live && !readable(l) {
+		if live && !hasSnapshot(l) {
 			return nil, &badinput.Error{Field: "clusters", Value: s.Name,
 				Problem: "cannot be changed while jobs that an earlier version accepted have not ended; wait for them or cancel them first"}
 		}
-		if !readable(l) {
+		if !hasSnapshot(l) {
 			l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
 			return nil, nil
 		}
@@ -159,22 +159,22 @@ func (b *Broker) arrange(known string, l *store.Loaded) ([]world.ClusterSpec, er
 	return list, nil
 }
 
-// readable reports whether there is a snapshot to go by, which says itself what
+// hasSnapshot reports whether there is a snapshot to go by, which says itself what
 // clusters it is about.
-func readable(l *store.Loaded) bool {
+func hasSnapshot(l *store.Loaded) bool {
 	return slices.ContainsFunc(l.Snapshots, func(s store.Snapshot) bool {
-		_, whole := l.After(s.UpTo)
+		_, whole := l.EventsAfter(s.UpTo)
 		_, err := world.SnapshotClusters(s.State)
 		return whole && err == nil
 	})
 }
 
-// restore makes the world of the newest snapshot that can be read and the events
+// restoreWorld makes the world of the newest snapshot that can be read and the events
 // after it.
-func (b *Broker) restore(first []world.ClusterSpec, l *store.Loaded) (*world.World, error) {
+func (b *Broker) restoreWorld(first []world.ClusterSpec, l *store.Loaded) (*world.World, error) {
 	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
 	for _, s := range l.Snapshots {
-		events, whole := l.After(s.UpTo)
+		events, whole := l.EventsAfter(s.UpTo)
 		if !whole {
 			continue
 		}
@@ -182,27 +182,27 @@ func (b *Broker) restore(first []world.ClusterSpec, l *store.Loaded) (*world.Wor
 		spec.Clusters = clusters
 		var w *world.World
 		if err == nil {
-			w, err = world.Restore(spec, s.State)
+			w, err = world.RestoreSnapshot(spec, s.State)
 		}
 		if err != nil {
 			b.opt.Log.Warn("a snapshot cannot be used", "error", err)
 			continue
 		}
 		b.snapped = s.UpTo
-		return w, replay(w, events)
+		return w, replayEvents(w, events)
 	}
 	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
 		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
 	}
 	spec.Clusters = first
 	w := world.New(spec)
-	return w, replay(w, l.Events)
+	return w, replayEvents(w, l.Events)
 }
 
-func replay(w *world.World, events []core.Event) error {
+func replayEvents(w *world.World, events []core.Event) error {
 	for i := range events {
 		events[i].Modernize()
-		if err := w.Apply(&events[i]); err != nil {
+		if err := w.ApplyEvent(&events[i]); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 	}
@@ -214,38 +214,38 @@ func replay(w *world.World, events []core.Event) error {
 // what its clusters consist of.
 func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
 	for _, c := range b.eng.World().Clusters() {
-		b.putCluster(stored(c))
+		b.putCluster(storedCluster(c))
 	}
 	if earlier && b.nextEvent > 1 {
-		state, err := b.eng.World().Snapshot()
+		state, err := b.eng.World().EncodeSnapshot()
 		if err != nil {
 			return err
 		}
-		if err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); err != nil {
+		if err := b.opt.Store.SaveSnapshot(ctx, b.nextEvent-1, state); err != nil {
 			return err
 		}
 		b.snapped = b.nextEvent - 1
 	}
 	t := b.newTurn()
 	t.defineAll(b.opt.Clusters)
-	return t.commit(ctx)
+	return t.commitTurn(ctx)
 }
 
-// snapshotAfter is how many events there are between snapshots. Events that are not
+// eventsPerSnapshot is how many events there are between snapshots. Events that are not
 // needed any more are dropped with each, while everybody waits: more of them would be
 // noticed.
-const snapshotAfter = 5_000
+const eventsPerSnapshot = 5_000
 
 func (b *Broker) maybeSnapshot(ctx context.Context) error {
 	// A snapshot costs as much as some events of every job in it.
-	if b.nextEvent-b.snapped < uint64(max(snapshotAfter, 2*b.eng.World().Live())) {
+	if b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.World().LiveCount())) {
 		return nil
 	}
-	state, err := b.eng.World().Snapshot()
+	state, err := b.eng.World().EncodeSnapshot()
 	if err != nil {
 		return err
 	}
-	switch err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); {
+	switch err := b.opt.Store.SaveSnapshot(ctx, b.nextEvent-1, state); {
 	case errors.Is(err, store.ErrFull): // later: it only saves time
 	case err != nil:
 		return err
@@ -255,20 +255,20 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// resume takes up the work where the last broker left it: the outbox is carried
+// resumeWork takes up the work where the last broker left it: the outbox is carried
 // out again, every live attempt is seen to, attempts that nobody knows are
 // ended, results are brought home.
-func (b *Broker) resume() {
+func (b *Broker) resumeWork() {
 	for id, j := range b.jobs {
-		if !j.rec.State.Terminal() && b.eng.World().Job(id) != nil {
+		if !j.rec.State.IsTerminal() && b.eng.World().Job(id) != nil {
 			(&turn{b: b}).countIn(j)
 		}
 	}
-	b.tell(func(t *turn) { // before anybody can come home to those who wait
+	b.postToLoop(func(t *turn) { // before anybody can come home to those who wait
 		t.enterUnknown()
-		t.step(&core.Input{Kind: core.Tick})
+		t.stepEngine(&core.Input{Kind: core.Tick})
 		for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
-			t.fill(t.b.arrays[id])
+			t.fillQueue(t.b.arrays[id])
 		}
 	})
 	for _, o := range b.pending {
@@ -278,36 +278,36 @@ func (b *Broker) resume() {
 			j.over = true
 			b.jobs[o.Command.Job], b.ending[o.Command.Job] = j, j
 		}
-		b.carryOut(j, o.ID, o.Command)
+		b.executeCommand(j, o.ID, o.Command)
 	}
 	for id, j := range b.jobs {
 		w := b.eng.World().Job(id)
 		switch {
 		case j.over:
-		case j.rec.State.Terminal():
-			b.bringHome(j)
+		case j.rec.State.IsTerminal():
+			b.returnResults(j)
 		case w != nil && len(w.Parts()) > 1:
 			c := core.Command{Job: id, Epoch: w.Epoch()}
-			b.tell(func(t *turn) { t.claim(j, c) })
+			b.postToLoop(func(t *turn) { t.handleClaim(j, c) })
 		case w != nil && len(w.Parts()) > 0 && w.State() != core.Staging: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
-			j.line.add(b.beside, func() { b.start(j, c) })
+			j.line.addTask(b.runInBackground, func() { b.startAttempt(j, c) })
 		}
 	}
 }
 
-// sweep ends attempts that a cluster knows and we do not, as soon as it can be
+// sweepUnknown ends attempts that a cluster knows and we do not, as soon as it can be
 // asked.
-func (b *Broker) sweep(ctx context.Context, id core.ClusterID) {
+func (b *Broker) sweepUnknown(ctx context.Context, id core.ClusterID) {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		c := b.clusters()[id]
-		found, err := c.Driver.Find(ctx)
+		c := b.allClusters()[id]
+		found, err := c.Driver.FindAttempts(ctx)
 		b.endStale(ctx, c, found)
 		if err == nil {
 			return
 		}
 		b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
-		if !pause(ctx, wait) {
+		if !pauseContext(ctx, wait) {
 			return
 		}
 	}
@@ -316,14 +316,14 @@ func (b *Broker) sweep(ctx context.Context, id core.ClusterID) {
 func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found) {
 	for _, f := range found {
 		stale := false
-		if b.ask(ctx, func(t *turn) {
+		if b.askLoop(ctx, func(t *turn) {
 			j := b.jobs[f.Job]
 			stale = j == nil || j.rec.Epoch != f.Epoch
 		}) != nil {
 			return
 		}
 		if stale {
-			b.release(driver.ID{Job: f.Job, Epoch: f.Epoch}, c.id)
+			b.releaseAttempt(driver.ID{Job: f.Job, Epoch: f.Epoch}, c.id)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func (t *turn) enterUnknown() {
 	var unknown, waiting []*job
 	for _, j := range t.b.jobs {
 		switch {
-		case j.rec.State.Terminal():
+		case j.rec.State.IsTerminal():
 		case t.watchesOthers(j):
 			waiting = append(waiting, j)
 		case t.b.eng.World().Job(j.rec.ID) == nil && !t.b.isAhead(j):

@@ -33,24 +33,24 @@ type replicas struct {
 }
 
 const (
-	mostReplicas = 500
-	// keepReplica is how long what nobody asks for stays in the depot.
-	keepReplica = 7 * 24 * time.Hour
+	maxReplicas = 500
+	// replicaMaxAge is how long what nobody asks for stays in the depot.
+	replicaMaxAge = 7 * 24 * time.Hour
 	// replicaSetting is the name under which the table is stored, usersSetting that
 	// of the tables of all users but the broker's own.
 	replicaSetting = "replicas"
 	usersSetting   = "replicas of users"
 )
 
-// load reads the table; one that cannot be read is empty, which costs time only.
-func (r *replicas) load(text string) {
+// loadText reads the table; one that cannot be read is empty, which costs time only.
+func (r *replicas) loadText(text string) {
 	if text == "" || json.Unmarshal([]byte(text), &r.list) != nil {
 		r.list = nil
 	}
 }
 
-// tree is the content of a file that looks like this; "" if it is not known.
-func (r *replicas) tree(site, path string, size, modTime int64) string {
+// contentOf is the content of a file that looks like this; "" if it is not known.
+func (r *replicas) contentOf(site, path string, size, modTime int64) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
@@ -61,9 +61,9 @@ func (r *replicas) tree(site, path string, size, modTime int64) string {
 	return ""
 }
 
-// recent is the content, in the depot, of a file that was seen just now and looks
+// recentContent is the content, in the depot, of a file that was seen just now and looks
 // as it did; "" if it has to be looked at again.
-func (r *replicas) recent(site string, f *driver.File, now core.Time) string {
+func (r *replicas) recentContent(site string, f *driver.File, now core.Time) string {
 	const justNow = time.Minute
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,9 +75,9 @@ func (r *replicas) recent(site string, f *driver.File, now core.Time) string {
 	return ""
 }
 
-// last is the content, in the depot, that a file had when it was last seen, if it
+// lastContent is the content, in the depot, that a file had when it was last seen, if it
 // was.
-func (r *replicas) last(site, path string) (replica, bool) {
+func (r *replicas) lastContent(site, path string) (replica, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
@@ -88,15 +88,15 @@ func (r *replicas) last(site, path string) (replica, bool) {
 	return replica{}, false
 }
 
-// at says whether a cluster keeps a copy.
-func (r *replicas) at(tree, cluster string) bool {
+// hasCopyAt says whether a cluster keeps a copy.
+func (r *replicas) hasCopyAt(tree, cluster string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.list, func(x replica) bool { return x.Tree == tree && slices.Contains(x.At, cluster) })
 }
 
-// keepers are the clusters that keep a copy.
-func (r *replicas) keepers(tree string) []string {
+// clustersWith are the clusters that keep a copy.
+func (r *replicas) clustersWith(tree string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
@@ -124,8 +124,8 @@ func (r *replicas) onlyElsewhere(tree string) bool {
 	return elsewhere
 }
 
-// forget takes in that a cluster does not keep a copy any more.
-func (r *replicas) forget(tree, cluster string) {
+// forgetCopy takes in that a cluster does not keep a copy any more.
+func (r *replicas) forgetCopy(tree, cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
@@ -135,8 +135,8 @@ func (r *replicas) forget(tree, cluster string) {
 	}
 }
 
-// note takes in that a content was used.
-func (r *replicas) note(x replica) {
+// noteUse takes in that a content was used.
+func (r *replicas) noteUse(x replica) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.list, func(y replica) bool {
@@ -154,18 +154,18 @@ func (r *replicas) note(x replica) {
 		r.list = slices.Delete(r.list, i, i+1)
 	}
 	r.list = slices.Insert(r.list, 0, x)
-	r.list = r.list[:min(len(r.list), mostReplicas)]
+	r.list = r.list[:min(len(r.list), maxReplicas)]
 }
 
-// drop forgets what nobody has asked for in a long time.
-func (r *replicas) drop(now core.Time) {
+// dropUnused forgets what nobody has asked for in a long time.
+func (r *replicas) dropUnused(now core.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = slices.DeleteFunc(r.list, func(x replica) bool { return now.Sub(x.Used) > keepReplica })
+	r.list = slices.DeleteFunc(r.list, func(x replica) bool { return now.Sub(x.Used) > replicaMaxAge })
 }
 
-// trees lists what is to stay in the depot.
-func (r *replicas) trees() []string {
+// depotTrees lists what is to stay in the depot.
+func (r *replicas) depotTrees() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
@@ -182,8 +182,8 @@ func (t *turn) keepReplicas() {
 	if t.batch.Settings == nil {
 		t.batch.Settings = map[string]string{}
 	}
-	t.batch.Settings[replicaSetting] = t.b.replicas.text()
-	t.batch.Settings[waysSetting] = t.b.ways.text()
+	t.batch.Settings[replicaSetting] = t.b.replicas.toJSON()
+	t.batch.Settings[waysSetting] = t.b.ways.toJSON()
 	if t.b.opt.Users == nil {
 		return
 	}
@@ -191,14 +191,14 @@ func (t *turn) keepReplicas() {
 	defer t.b.shelfLock.Unlock()
 	texts := map[uint32]string{}
 	for user, r := range t.b.shelves { // order-free: into a map
-		texts[user] = r.text()
+		texts[user] = r.toJSON()
 	}
 	if text, err := json.Marshal(texts); err == nil { // nothing but texts and numbers
 		t.batch.Settings[usersSetting] = string(text)
 	}
 }
 
-func (r *replicas) text() string {
+func (r *replicas) toJSON() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text, _ := json.Marshal(r.list) // nothing but texts and numbers
@@ -207,41 +207,41 @@ func (r *replicas) text() string {
 
 // loadReplicas reads the tables.
 func (b *Broker) loadReplicas(ctx context.Context) error {
-	own, err := b.opt.Store.Setting(ctx, replicaSetting)
+	own, err := b.opt.Store.GetSetting(ctx, replicaSetting)
 	if err != nil {
 		return err
 	}
-	b.replicas.load(own)
-	closed, err := b.opt.Store.Setting(ctx, waysSetting)
+	b.replicas.loadText(own)
+	closed, err := b.opt.Store.GetSetting(ctx, waysSetting)
 	if err != nil {
 		return err
 	}
-	b.ways.load(closed)
-	others, err := b.opt.Store.Setting(ctx, usersSetting)
+	b.ways.loadText(closed)
+	others, err := b.opt.Store.GetSetting(ctx, usersSetting)
 	texts := map[uint32]string{}
 	if err != nil || others == "" || json.Unmarshal([]byte(others), &texts) != nil {
 		return err // one that cannot be read is empty
 	}
 	for user, text := range texts { // order-free: into a map
-		b.shelf(user).load(text)
+		b.userReplicas(user).loadText(text)
 	}
 	return nil
 }
 
 // replicasOf is the table of who asks: nobody learns from it what others have.
 func (b *Broker) replicasOf(ctx context.Context) *replicas {
-	switch u, err := b.user(ctx); {
+	switch u, err := b.requestUser(ctx); {
 	case err != nil:
 		return new(replicas)
 	case u.ID == 0:
 		return &b.replicas
 	default:
-		return b.shelf(u.ID)
+		return b.userReplicas(u.ID)
 	}
 }
 
-// shelf is the table of a user who is not the broker's own.
-func (b *Broker) shelf(user uint32) *replicas {
+// userReplicas is the table of a user who is not the broker's own.
+func (b *Broker) userReplicas(user uint32) *replicas {
 	b.shelfLock.Lock()
 	defer b.shelfLock.Unlock()
 	if b.shelves[user] == nil {
@@ -253,15 +253,15 @@ func (b *Broker) shelf(user uint32) *replicas {
 // stagedRoots are the trees that jobs were, or are to be, given besides their
 // work folders.
 func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
-	b.replicas.drop(b.now())
-	roots := b.replicas.trees()
+	b.replicas.dropUnused(b.brokerTime())
+	roots := b.replicas.depotTrees()
 	b.shelfLock.Lock()
 	for _, r := range b.shelves { // order-free: a set
-		r.drop(b.now())
-		roots = append(roots, r.trees()...)
+		r.dropUnused(b.brokerTime())
+		roots = append(roots, r.depotTrees()...)
 	}
 	b.shelfLock.Unlock()
-	err := b.ask(ctx, func(t *turn) {
+	err := b.askLoop(ctx, func(t *turn) {
 		t.keepReplicas()
 		for _, a := range b.partial { // order-free: a set
 			for _, in := range a.Template.Inputs {

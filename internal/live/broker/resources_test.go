@@ -21,11 +21,11 @@ func TestMemoryThatNoHostHasIsRefusedAndNamed(t *testing.T) {
 	g := newGrid(t)
 	g.a.mem = 16 << 30
 	g.restart()
-	_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Memory: 500 << 30, On: []string{"a"}}), "")
+	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Memory: 500 << 30, On: []string{"a"}}), "")
 	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), "the most that a host has is 16 GiB") {
 		t.Errorf("refused with %v", err)
 	}
-	if _, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Memory: 500 << 30}), ""); err != nil {
+	if _, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Memory: 500 << 30}), ""); err != nil {
 		t.Errorf("of cluster b nobody knows how much it has: %v", err)
 	}
 }
@@ -76,14 +76,14 @@ func TestJobsThatNeedSlurmRunThereOrAreRefused(t *testing.T) {
 	on := func(j jobfile.Job, name string) *jobfile.Job { j.On = []string{name}; return complete(j) }
 	g := newGrid(t)
 	for want, job := range map[string]jobfile.Job{"no cluster where the job may run is known to have GPUs": gpu, "job.sh:7": srun} {
-		if _, err := g.broker().Submit(t.Context(), complete(job), ""); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
+		if _, err := g.broker().SubmitJob(t.Context(), complete(job), ""); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("without Slurm: %v", err)
 		}
 	}
-	if _, err := g.broker().Submit(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
+	if _, err := g.broker().SubmitJob(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
 		t.Errorf("on a cluster without GPUs: %v", err)
 	}
-	if _, err := g.broker().Submit(t.Context(), on(srun, "b"), ""); err != nil {
+	if _, err := g.broker().SubmitJob(t.Context(), on(srun, "b"), ""); err != nil {
 		t.Errorf("srun where its user wants it: %v", err)
 	}
 	if a := g.next(); a.Cluster != "b" {
@@ -98,7 +98,7 @@ func TestJobsThatNeedSlurmRunThereOrAreRefused(t *testing.T) {
 			t.Errorf("it runs in %s", a.Cluster)
 		}
 	}
-	if _, err := g.broker().Submit(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
+	if _, err := g.broker().SubmitJob(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
 		t.Errorf("on a cluster without GPUs beside one of Slurm: %v", err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// lost: the attempt ended through no fault of the program. Whether it gets another one
+// attemptLost: the attempt ended through no fault of the program. Whether it gets another one
 // the engine decides.
-func (t *turn) lost(j *job, m *wire.Message) {
+func (t *turn) attemptLost(j *job, m *wire.Message) {
 	damaged := m.Cause == wire.WorkDamaged
 	why := m.Why
 	switch {
@@ -18,11 +18,11 @@ func (t *turn) lost(j *job, m *wire.Message) {
 	case m.Cause != "":
 		why += " (" + m.Cause + ")"
 	}
-	t.explain(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})
-	t.tidy(j, j.rec.Epoch)
-	t.step(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch, Cause: m.Cause, Final: damaged})
+	t.explainJob(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})
+	t.releaseEnded(j, j.rec.Epoch)
+	t.stepEngine(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch, Cause: m.Cause, Final: damaged})
 	switch {
-	case !j.rec.State.Terminal():
+	case !j.rec.State.IsTerminal():
 	case damaged && j.rec.State == core.Failed:
 		j.rec.Reason = m.Why
 	default:

@@ -19,9 +19,9 @@ import (
 // How long is waited before results that could not be brought home are tried
 // again: a moment that doubles while there is hope, else much longer.
 const (
-	homeSoon   = time.Second
-	homeLater  = 30 * time.Second
-	homeAtLast = 10 * time.Minute
+	minReturnDelay   = time.Second
+	maxReturnDelay   = 30 * time.Second
+	strandedInterval = 10 * time.Minute
 )
 
 // homeward is a job whose results are on their way home, and how far they are.
@@ -41,78 +41,78 @@ type homeward struct {
 	said      string // what was last explained
 }
 
-// bringHome puts what a job changed in its work folder back where it came from,
+// returnResults puts what a job changed in its work folder back where it came from,
 // and what is to be left elsewhere there.
 // It is repeated after a crash: putting a file there twice is putting it there
 // once.
-func (b *Broker) bringHome(j *job) {
-	h := &homeward{j: j, wait: homeSoon}
-	j.line.add(b.beside, func() { b.bringOnce(h) })
+func (b *Broker) returnResults(j *job) {
+	h := &homeward{j: j, wait: minReturnDelay}
+	j.line.addTask(b.runInBackground, func() { b.returnOnce(h) })
 }
 
-// bringLater brings results home after a while. Nothing that is to be done for
+// returnLater brings results home after a while. Nothing that is to be done for
 // the job waits so long: releasing what it ran in may be what makes room.
-func (b *Broker) bringLater(h *homeward, wait time.Duration) {
-	b.goBeside(func(ctx context.Context) {
-		if pause(ctx, wait) {
-			h.j.line.add(b.beside, func() { b.bringOnce(h) })
+func (b *Broker) returnLater(h *homeward, wait time.Duration) {
+	b.runUntilStopped(func(ctx context.Context) {
+		if pauseContext(ctx, wait) {
+			h.j.line.addTask(b.runInBackground, func() { b.returnOnce(h) })
 		}
 	})
 }
 
-// bringOnce is one try. As long as results are not home their tree stays in the depot.
-func (b *Broker) bringOnce(h *homeward) {
-	began, j := b.now(), h.j
-	b.putHome(h)
+// returnOnce is one try. As long as results are not home their tree stays in the depot.
+func (b *Broker) returnOnce(h *homeward) {
+	began, j := b.brokerTime(), h.j
+	b.putBackResults(h)
 	h.missing = b.missingOutputs(j)
 	if !h.left {
-		h.notLeft, h.left = b.leaveAll(j.as(b.ctx), j), true
+		h.notLeft, h.left = b.leaveAll(j.asOwner(b.ctx), j), true
 	}
 	if b.ctx.Err() != nil {
 		return
 	}
 	expired := b.opt.KeepJobs > 0 && began.Sub(j.rec.Ended) >= b.opt.KeepJobs
-	if err := errors.Join(h.notHome, h.unwritten); err != nil && !expired && h.hopeful(err) {
-		b.tell(func(t *turn) { t.comesLater(h, oneLine(err)) })
+	if err := errors.Join(h.notHome, h.unwritten); err != nil && !expired && h.mayPass(err) {
+		b.postToLoop(func(t *turn) { t.retryReturn(h, oneLine(err)) })
 		return
 	}
-	b.handOn(j, map[inheritance]string{}, func(t *turn) {
+	b.handOverResults(j, map[inheritance]string{}, func(t *turn) {
 		if h.notHome == nil {
 			if j.rec.Result != "" {
-				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes, Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
+				t.recordTransfer(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes, Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
 			}
-			t.broughtHome(h)
-			j.notHome("")
+			t.resultsReturned(h)
+			j.setUnreturned("")
 		}
 		if !h.told {
 			h.told = true
-			t.tellOthers(h)
+			t.explainOutputs(h)
 		}
 		if h.notHome != nil {
-			t.strand(h, expired)
+			t.strandResults(h, expired)
 		}
 		j.rec.StagedOut = h.notHome == nil || expired
-		t.finished(j)
-		t.touch(j)
+		t.jobFinished(j)
+		t.touchJob(j)
 	})
 }
 
-// broughtHome says what there is to say of results that are home.
-func (t *turn) broughtHome(h *homeward) {
+// resultsReturned says what there is to say of results that are home.
+func (t *turn) resultsReturned(h *homeward) {
 	j := h.j
 	if h.said != "" {
-		t.explain(j, "results", "results copied back (after retry)", "", nil)
+		t.explainJob(j, "results", "results copied back (after retry)", "", nil)
 	}
 	if n := h.placed.Aside; n > 0 {
-		t.explain(j, "results", conflicts(n, h.placed.Names), "", nil)
+		t.explainJob(j, "results", conflictText(n, h.placed.Names), "", nil)
 	}
 	if j.rec.Partial && j.rec.Result != "" {
-		t.explain(j, "results", "partial results copied back", j.partialWhy(), nil)
+		t.explainJob(j, "results", "partial results copied back", j.partialWhy(), nil)
 	}
 }
 
-// conflicts tells of results that could not take their place.
-func conflicts(n int, names []string) string {
+// conflictText tells of results that could not take their place.
+func conflictText(n int, names []string) string {
 	text := "1 output file conflicts with a local change; the job's version was saved as "
 	if n > 1 {
 		text = fmt.Sprintf("%d output files conflict with local changes; the job's versions were saved as ", n)
@@ -139,8 +139,8 @@ func (b *Broker) missingOutputs(j *job) []string {
 	}
 	tree := &depot.Tree{}
 	if id := cmp.Or(j.rec.Result, j.rec.Work); id != "" { // without a result it changed nothing
-		ctx := j.as(b.ctx)
-		chunks, err := b.depot(ctx)
+		ctx := j.asOwner(b.ctx)
+		chunks, err := b.depotFor(ctx)
 		if err == nil {
 			tree, err = depot.LoadTree(ctx, chunks, depot.ID(id))
 		}
@@ -150,15 +150,15 @@ func (b *Broker) missingOutputs(j *job) []string {
 	}
 	return slices.DeleteFunc(slices.Clone(j.spec.Outputs), func(output string) bool {
 		return output == jobfile.NoOutputs || slices.ContainsFunc(tree.Entries, func(e depot.Entry) bool {
-			return userfiles.Wanted(e.Path, []string{output})
+			return userfiles.IsWanted(e.Path, []string{output})
 		})
 	})
 }
 
-// putHome works in the folders of the job's user.
-func (b *Broker) putHome(h *homeward) {
+// putBackResults works in the folders of the job's user.
+func (b *Broker) putBackResults(h *homeward) {
 	j := h.j
-	home, err := b.hand(j.as(b.ctx))
+	home, err := b.filesFor(j.asOwner(b.ctx))
 	if h.placed == nil {
 		placed, notHome := userfiles.Placed{}, err
 		switch {
@@ -167,10 +167,10 @@ func (b *Broker) putHome(h *homeward) {
 		case err == nil:
 			placed, notHome = home.PutBack(b.ctx, &userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
 				Aside: fmt.Sprintf(".godwit-%d", j.rec.ID), Submitted: int64(j.rec.Submitted),
-				Brought: b.brought.before(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
+				Brought: b.brought.broughtBefore(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
 		}
 		if notHome == nil {
-			if err := b.brought.add(j.rec.Owner, j.spec.Workdir, placed.Files, b.now()); err != nil {
+			if err := b.brought.addPlaced(j.rec.Owner, j.spec.Workdir, placed.Files, b.brokerTime()); err != nil {
 				b.opt.Log.Warn("not remembered what was brought home", "job", j.rec.ID, "error", err)
 			}
 		}
@@ -189,67 +189,67 @@ func (b *Broker) putHome(h *homeward) {
 	}
 }
 
-// hopeful says whether what could not be done may be possible soon: room on a
+// mayPass says whether what could not be done may be possible soon: room on a
 // disk is waited for, what else may pass is tried a few times.
-func (h *homeward) hopeful(err error) bool {
+func (h *homeward) mayPass(err error) bool {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return true
-	case hopeless(err):
+	case isHopeless(err):
 		return false
 	}
 	h.failed++
-	return h.failed < tries
+	return h.failed < maxTries
 }
 
-// comesLater has another try made soon.
-func (t *turn) comesLater(h *homeward, why string) {
+// retryReturn has another try made soon.
+func (t *turn) retryReturn(h *homeward, why string) {
 	if why != h.said {
 		h.said = why
-		t.explain(h.j, "results", "results not copied back yet", why+"; retrying", nil)
-		h.j.notHome(why)
-		t.touch(h.j)
+		t.explainJob(h.j, "results", "results not copied back yet", why+"; retrying", nil)
+		h.j.setUnreturned(why)
+		t.touchJob(h.j)
 	}
 	wait := h.wait
-	h.wait = min(2*h.wait, homeLater)
-	t.after(func() { t.b.bringLater(h, wait) })
+	h.wait = min(2*h.wait, maxReturnDelay)
+	t.afterCommit(func() { t.b.returnLater(h, wait) })
 }
 
-// strand keeps results that cannot be brought home at present: the job is over, to
+// strandResults keeps results that cannot be brought home at present: the job is over, to
 // all who wait for it, but stays open, so that its results are kept, and tried
 // again, also by the next broker; until what jobs wrote is dropped.
-func (t *turn) strand(h *homeward, expired bool) {
+func (t *turn) strandResults(h *homeward, expired bool) {
 	why := oneLine(h.notHome) + "; not kept any longer"
 	if !expired {
-		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome), homeAtLast.Minutes())
-		t.after(func() { t.b.bringLater(h, homeAtLast) })
+		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome), strandedInterval.Minutes())
+		t.afterCommit(func() { t.b.returnLater(h, strandedInterval) })
 	}
 	if why != h.said {
 		h.said = why
-		t.explain(h.j, "results", "results not copied back", why, map[string]any{"tree": h.j.rec.Result})
+		t.explainJob(h.j, "results", "results not copied back", why, map[string]any{"tree": h.j.rec.Result})
 	}
-	h.j.notHome(why)
+	h.j.setUnreturned(why)
 }
 
-// tellOthers says what became of what a job wrote and of what it leaves elsewhere.
-func (t *turn) tellOthers(h *homeward) {
+// explainOutputs says what became of what a job wrote and of what it leaves elsewhere.
+func (t *turn) explainOutputs(h *homeward) {
 	j := h.j
 	if len(h.missing) > 0 {
 		j.rec.Missing = h.missing
-		t.explain(j, "results", "no such output: "+strings.Join(h.missing, ", "), "named in outputs, and not there when the program ended", nil)
+		t.explainJob(j, "results", "no such output: "+strings.Join(h.missing, ", "), "named in outputs, and not there when the program ended", nil)
 	}
 	if h.unwritten != nil {
-		t.explain(j, "results", "output not written to its file", h.unwritten.Error(), nil)
+		t.explainJob(j, "results", "output not written to its file", h.unwritten.Error(), nil)
 		j.rec.Reason = "its output could not be written to its file: " + h.unwritten.Error()
 	}
 	if h.notLeft != nil {
-		t.explain(j, "results", "not staged out", oneLine(h.notLeft), nil)
+		t.explainJob(j, "results", "not staged out", oneLine(h.notLeft), nil)
 		j.rec.Reason = "results could not be staged out: " + oneLine(h.notLeft)
 	}
 }
 
-// notHome adds to the reason of a job why its results are not home; "": they are.
-func (j *job) notHome(why string) {
+// setUnreturned adds to the reason of a job why its results are not home; "": they are.
+func (j *job) setUnreturned(why string) {
 	j.unreturned = why
 	const but = "results not copied back"
 	was, _, _ := strings.Cut(j.rec.Reason, but)

@@ -27,13 +27,13 @@ type hands struct {
 	killed *atomic.Bool
 }
 
-func (h hands) Depot(uint32) (*depot.Store, error) { return h.depot, nil }
-func (h hands) Depots() ([]uint32, error)          { return nil, nil }
-func (h hands) Hand(uint32) (broker.Hand, error) {
+func (h hands) UserDepot(uint32) (*depot.Store, error) { return h.depot, nil }
+func (h hands) UsersWithDepot() ([]uint32, error)      { return nil, nil }
+func (h hands) FilesOf(uint32) (broker.UserFiles, error) {
 	if h.killed.Load() {
-		return userfiles.Other{Command: []string{"/bin/sh", "-c", "kill -9 $$"}, As: func(*exec.Cmd) {}}, nil
+		return userfiles.OtherUser{Command: []string{"/bin/sh", "-c", "kill -9 $$"}, As: func(*exec.Cmd) {}}, nil
 	}
-	return userfiles.Own{Depot: h.depot}, nil
+	return userfiles.OwnUser{Depot: h.depot}, nil
 }
 
 // upFor starts a broker of several users that keeps what jobs wrote for so long.
@@ -62,7 +62,7 @@ func (g *grid) endFor(b *broker.Broker, u broker.User, result string) {
 	a := g.next()
 	mine, theirs := net.Pipe()
 	g.serving.Go(func() {
-		_ = b.ServeAgent(broker.As(context.Background(), u), &wire.Conn{Conn: theirs, R: bufio.NewReader(theirs)})
+		_ = b.ServeAgent(broker.WithUser(context.Background(), u), &wire.Conn{Conn: theirs, R: bufio.NewReader(theirs)})
 	})
 	g.t.Cleanup(func() { _ = mine.Close() })
 	g.serving.Go(func() {
@@ -105,7 +105,7 @@ func strand(t *testing.T, keep time.Duration) (s *stranded, b *broker.Broker, st
 	s.kill() // that is a broker of one user
 	s.killed.Store(true)
 	b, stop = s.upFor(s.hands, keep)
-	ids, err := b.Submit(broker.As(t.Context(), s.alice), complete(jobfile.Job{Workdir: s.home}), pushed(t, d, "in"))
+	ids, err := b.SubmitJob(broker.WithUser(t.Context(), s.alice), complete(jobfile.Job{Workdir: s.home}), pushed(t, d, "in"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func strand(t *testing.T, keep time.Duration) (s *stranded, b *broker.Broker, st
 func (s *stranded) over(b *broker.Broker) *broker.View {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		v, err := b.Job(broker.As(s.t.Context(), s.alice), s.ref)
+		v, err := b.GetJob(broker.WithUser(s.t.Context(), s.alice), s.ref)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func (s *stranded) over(b *broker.Broker) *broker.View {
 // kept says whether the depot has to keep the results.
 func (s *stranded) kept() bool {
 	s.t.Helper()
-	roots, err := s.store.Roots(s.t.Context())
+	roots, err := s.store.ListRoots(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -14,31 +14,31 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// ways remembers between which sites files cannot go without the broker. How
+// closedWays remembers between which sites files cannot go without the broker. How
 // fast the others are, the history knows.
-type ways struct {
+type closedWays struct {
 	mu     sync.Mutex
 	closed map[string]core.Time // by their names: when that was last seen
 }
 
 const (
-	// closedFor is how long a way that did not work is not tried again.
-	closedFor = 30 * time.Minute
+	// closedWayTimeout is how long a way that did not work is not tried again.
+	closedWayTimeout = 30 * time.Minute
 	// waysSetting is the name under which they are stored.
 	waysSetting = "ways"
 )
 
 func wayName(from, to *cluster) string { return from.Site + "\n" + to.Site }
 
-func (w *ways) open(from, to *cluster, now core.Time) bool {
+func (w *closedWays) isOpen(from, to *cluster, now core.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, ok := w.closed[wayName(from, to)]
-	return !ok || now.Sub(at) > closedFor
+	return !ok || now.Sub(at) > closedWayTimeout
 }
 
-// note takes in whether a way worked.
-func (w *ways) note(from, to *cluster, worked bool, now core.Time) {
+// noteResult takes in whether a way worked.
+func (w *closedWays) noteResult(from, to *cluster, worked bool, now core.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if worked {
@@ -51,8 +51,8 @@ func (w *ways) note(from, to *cluster, worked bool, now core.Time) {
 	w.closed[wayName(from, to)] = now
 }
 
-// load reads them; what cannot be read is tried again.
-func (w *ways) load(text string) {
+// loadText reads them; what cannot be read is tried again.
+func (w *closedWays) loadText(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if text == "" || json.Unmarshal([]byte(text), &w.closed) != nil {
@@ -60,7 +60,7 @@ func (w *ways) load(text string) {
 	}
 }
 
-func (w *ways) text() string {
+func (w *closedWays) toJSON() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text, _ := json.Marshal(w.closed) // nothing but texts and numbers
@@ -75,10 +75,10 @@ type source struct {
 	twice   bool    // it goes to the broker first
 }
 
-// price is the seconds, and what they cost others: the broker's link is everybody's,
+// weightedSeconds is the seconds, and what they cost others: the broker's link is everybody's,
 // so that going over it twice has to be clearly faster, and not only because one
 // transfer or probe of the other way was slow.
-func (s *source) price() float64 {
+func (s *source) weightedSeconds() float64 {
 	const detour = 1.5
 	if s.twice {
 		return detour * s.seconds
@@ -86,49 +86,49 @@ func (s *source) price() float64 {
 	return s.seconds
 }
 
-// peer is what has the files of a cluster go to and come from others directly;
+// peerOf is what has the files of a cluster go to and come from others directly;
 // nil if nothing does.
-func (b *Broker) peer(ctx context.Context, c *cluster) driver.Peer {
+func (b *Broker) peerOf(ctx context.Context, c *cluster) driver.Peer {
 	if c.Site == "" || c.Indirect { // the broker is there, or has to be in between
 		return nil
 	}
-	p, _ := b.stager(ctx, c).(driver.Peer)
+	p, _ := b.stagerFor(ctx, c).(driver.Peer)
 	return p
 }
 
-// sources are those of an input for a cluster that does not have it, the best first:
+// inputSources are those of an input for a cluster that does not have it, the best first:
 // the fastest, but for price.
-func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store.Input, to *cluster) []source {
+func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *store.Input, to *cluster) []source {
 	size := float64(in.Size)
 	if in.Size < 0 {
 		size = guessedSize
 	}
 	home, known := b.clusterNamed(in.Site), b.replicasOf(ctx)
-	through := source{seconds: size / b.rate(rows, "", to.Name, to.Site == "")}
+	through := source{seconds: size / b.transferRate(rows, "", to.Name, to.Site == "")}
 	if home != nil && (in.Tree == "" || known.onlyElsewhere(in.Tree)) {
-		through.seconds += size / b.rate(rows, home.Name, "", home.Site == "")
+		through.seconds += size / b.transferRate(rows, home.Name, "", home.Site == "")
 		through.twice = true
 	}
 	list := []source{through}
-	if b.peer(ctx, to) == nil {
+	if b.peerOf(ctx, to) == nil {
 		return list
 	}
 	direct := func(from *cluster, w driver.Wanted) {
-		if from != nil && from.Site != to.Site && b.peer(ctx, from) != nil && b.ways.open(from, to, b.now()) {
+		if from != nil && from.Site != to.Site && b.peerOf(ctx, from) != nil && b.ways.isOpen(from, to, b.brokerTime()) {
 			list = append(list, source{from: from, want: w, seconds: size / b.directRate(rows, from.Name, to.Name)})
 		}
 	}
 	direct(home, driver.Wanted{Path: in.Path})
-	for _, name := range known.keepers(in.Tree) {
+	for _, name := range known.clustersWith(in.Tree) {
 		direct(b.clusterNamed(name), driver.Wanted{Tree: in.Tree})
 	}
-	slices.SortStableFunc(list, func(a, b source) int { return cmp.Compare(a.price(), b.price()) })
+	slices.SortStableFunc(list, func(a, b source) int { return cmp.Compare(a.weightedSeconds(), b.weightedSeconds()) })
 	return list
 }
 
 // transferRows are the last transfers of inputs.
 func (b *Broker) transferRows(ctx context.Context) []history.Transfer {
-	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
+	rows, err := b.opt.Store.ListTransfers(ctx, store.Past{Limit: maxHistoryRows})
 	if err != nil {
 		return nil // what is guessed has to do
 	}

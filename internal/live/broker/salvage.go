@@ -4,17 +4,17 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// salvage sees to it that what there is of the files of a job that did not run to
+// salvageFiles sees to it that what there is of the files of a job that did not run to
 // its end comes home too: what its program left when it was cancelled, or else what
 // its newest checkpoint has. What is lost is said.
-func (t *turn) salvage(j *job, ev *core.Event) {
+func (t *turn) salvageFiles(j *job, ev *core.Event) {
 	lost := ev.To == core.Failed && (ev.Why.Code == core.RetriesUsedUp || ev.Why.Code == core.NotStartedAgain)
 	if ev.To != core.Cancelled && !lost || j.spec.Workdir == "" {
 		return
 	}
 	if j.rec.Started == 0 {
 		if ev.From == core.Queued && t.startsAtOnce(j) {
-			t.explain(j, "results", "no results", "it was cancelled before its agent said whether its program had started", nil)
+			t.explainJob(j, "results", "no results", "it was cancelled before its agent said whether its program had started", nil)
 			j.rec.Lost = true
 		}
 		return
@@ -29,7 +29,7 @@ func (t *turn) salvage(j *job, ev *core.Event) {
 	}
 	j.rec.Partial = j.rec.Result != ""
 	if !j.toldEnd {
-		t.explain(j, "results", "no results", "its last attempt was lost, or given up, before its files could be copied back", nil)
+		t.explainJob(j, "results", "no results", "its last attempt was lost, or given up, before its files could be copied back", nil)
 		j.rec.Lost = true
 	}
 }

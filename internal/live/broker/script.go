@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
-// script explains what becomes, in the cluster in which the job was placed, of
+// explainScript explains what becomes, in the cluster in which the job was placed, of
 // what its script says to a batch system.
-func (t *turn) script(j *job, c *cluster) {
+func (t *turn) explainScript(j *job, c *cluster) {
 	m := &j.spec.Manager
 	if len(m.Options) == 0 {
 		return
@@ -21,22 +21,22 @@ func (t *turn) script(j *job, c *cluster) {
 	names := strings.Join(slices.Sorted(maps.Keys(m.Options)), ", ")
 	switch known := kind == jobfile.Slurm || kind == jobfile.GridEngine; {
 	case !known:
-		t.explain(j, "script", "left out in "+c.Name, names+": the cluster has no batch system", nil)
+		t.explainJob(j, "script", "left out in "+c.Name, names+": the cluster has no batch system", nil)
 		return
 	case m.Kind != "" && m.Kind != kind:
-		t.explain(j, "script", "left out in "+c.Name, fmt.Sprintf("%s: they are for clusters of %s, and this is one of %s", names, jobfile.Calls(m.Kind), jobfile.Calls(kind)), nil)
+		t.explainJob(j, "script", "left out in "+c.Name, fmt.Sprintf("%s: they are for clusters of %s, and this is one of %s", names, jobfile.ManagerName(m.Kind), jobfile.ManagerName(kind)), nil)
 		return
 	}
-	told, left := m.For(kind)
+	told, left := m.OptionsFor(kind)
 	var words []string
 	for _, o := range told {
 		words = append(words, o.String())
 	}
 	if len(words) > 0 {
-		t.explain(j, "script", jobfile.Calls(kind)+" of "+c.Name+" is told", strings.Join(words, ", ")+"; the cluster's settings prevail", nil)
+		t.explainJob(j, "script", jobfile.ManagerName(kind)+" of "+c.Name+" is told", strings.Join(words, ", ")+"; the cluster's settings prevail", nil)
 	}
 	if len(left) > 0 {
-		t.explain(j, "script", "left out in "+c.Name, strings.Join(left, ", "), nil)
+		t.explainJob(j, "script", "left out in "+c.Name, strings.Join(left, ", "), nil)
 	}
 }
 
@@ -50,11 +50,11 @@ func managerOf(kind string) string {
 // which other clusters have none that we know of, or its script calls srun and its user
 // did not name clusters. It is an error if there is none where it may run.
 func (b *Broker) slurmOnly(spec *jobfile.Job) (bool, error) {
-	gpus, srun := spec.GPUs(), spec.Manager.Srun != "" && len(spec.On) == 0
+	gpus, srun := spec.RequestedGPUs(), spec.Manager.Srun != "" && len(spec.On) == 0
 	if gpus == "" && !srun {
 		return false, nil
 	}
-	for _, c := range b.offered() {
+	for _, c := range b.offeredClusters() {
 		if managerOf(c.Kind) == jobfile.Slurm && (len(spec.On) == 0 || slices.Contains(spec.On, c.Name)) {
 			return true, nil
 		}

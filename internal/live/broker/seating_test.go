@@ -20,12 +20,12 @@ func TestAJobOfSeveralHostsHoldsProcessorsOnEach(t *testing.T) {
 		{jobfile.Job{Min: 5, Max: 5, Nodes: 2}, 0}, // not as many on each
 		{jobfile.Job{Min: 2, Max: 4, Nodes: 2}, 0},
 	} {
-		p := seating(&c.spec)
-		if c.want == 0 && p != nil || c.want > 0 && (p == nil || p.Nodes != c.want || p.Check(c.spec.Min, c.spec.Max) != nil) {
+		p := hostPattern(&c.spec)
+		if c.want == 0 && p != nil || c.want > 0 && (p == nil || p.Nodes != c.want || p.CheckSize(c.spec.Min, c.spec.Max) != nil) {
 			t.Errorf("%d to %d processors on %d hosts: %+v", c.spec.Min, c.spec.Max, c.spec.Nodes, p)
 		}
 	}
-	if seating(&jobfile.Job{Min: 4, Max: 4, Nodes: 4, Pattern: ring}) != ring {
+	if hostPattern(&jobfile.Job{Min: 4, Max: 4, Nodes: 4, Pattern: ring}) != ring {
 		t.Error("its own pattern is forgotten")
 	}
 }

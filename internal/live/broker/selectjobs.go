@@ -12,11 +12,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Select finds the jobs that references name, in their order and each once, among
+// SelectJobs finds the jobs that references name, in their order and each once, among
 // those that who asks may see. Of several jobs of one name it gives those that have
 // not ended, and the newest if none is left or newest is set. The number of an
 // array means all of its jobs.
-func (b *Broker) Select(ctx context.Context, refs []string, newest bool) ([]View, error) {
+func (b *Broker) SelectJobs(ctx context.Context, refs []string, newest bool) ([]View, error) {
 	s := &selection{b: b, newest: newest, seen: map[core.JobID]bool{}}
 	for _, text := range refs {
 		list, err := jobref.Parse(text)
@@ -24,7 +24,7 @@ func (b *Broker) Select(ctx context.Context, refs []string, newest bool) ([]View
 			return nil, err
 		}
 		for i := range list {
-			if err := s.add(ctx, &list[i]); err != nil {
+			if err := s.addReference(ctx, &list[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -39,8 +39,8 @@ type selection struct {
 	seen   map[core.JobID]bool
 }
 
-// take adds jobs, the oldest first.
-func (s *selection) take(list []View) {
+// takeViews adds jobs, the oldest first.
+func (s *selection) takeViews(list []View) {
 	slices.SortFunc(list, func(a, b View) int { return int(a.ID - b.ID) })
 	for i := range list {
 		if !s.seen[list[i].ID] {
@@ -50,59 +50,59 @@ func (s *selection) take(list []View) {
 	}
 }
 
-func (s *selection) add(ctx context.Context, r *jobref.Ref) error {
+func (s *selection) addReference(ctx context.Context, r *jobref.Ref) error {
 	switch r.Kind {
 	case jobref.Number:
-		return s.number(ctx, strconv.FormatInt(r.From, 10))
+		return s.addNumbered(ctx, strconv.FormatInt(r.From, 10))
 	case jobref.Range:
-		return s.matching(ctx, r, func(v *View) bool { return int64(v.ID) >= r.From && int64(v.ID) <= r.To })
+		return s.addMatching(ctx, r, func(v *View) bool { return int64(v.ID) >= r.From && int64(v.ID) <= r.To })
 	case jobref.Elements:
-		return s.elements(ctx, r)
+		return s.addElements(ctx, r)
 	case jobref.All:
 		list, err := s.b.jobsEach(ctx, false)
-		s.take(slices.DeleteFunc(list, func(v View) bool { return v.State.Terminal() }))
+		s.takeViews(slices.DeleteFunc(list, func(v View) bool { return v.State.IsTerminal() }))
 		return err
 	case jobref.Last:
-		return s.last(ctx)
+		return s.addLast(ctx)
 	}
-	return s.named(ctx, r)
+	return s.addNamed(ctx, r)
 }
 
-// number adds a job, or all jobs of the array whose number it is.
-func (s *selection) number(ctx context.Context, ref string) error {
-	_, v, err := s.b.find(ctx, ref)
+// addNumbered adds a job, or all jobs of the array whose number it is.
+func (s *selection) addNumbered(ctx context.Context, ref string) error {
+	_, v, err := s.b.findJob(ctx, ref)
 	if err != nil {
 		return err
 	}
 	if v.Parent != v.ID {
-		s.take([]View{*v})
+		s.takeViews([]View{*v})
 		return nil
 	}
-	list, err := s.b.array(ctx, v.ID)
-	s.take(list)
+	list, err := s.b.arrayViews(ctx, v.ID)
+	s.takeViews(list)
 	return err
 }
 
-// array lists the jobs of an array that who asks may see.
-func (b *Broker) array(ctx context.Context, id core.JobID) ([]View, error) {
+// arrayViews lists the jobs of an array that who asks may see.
+func (b *Broker) arrayViews(ctx context.Context, id core.JobID) ([]View, error) {
 	var pending []pendingElements
-	if err := b.ask(ctx, func(t *turn) {
-		pending = t.snapshotPending(func(a *array) bool { return a.ID == id && b.sees(ctx, &a.Template) })
+	if err := b.askLoop(ctx, func(t *turn) {
+		pending = t.snapshotPending(func(a *array) bool { return a.ID == id && b.maySee(ctx, &a.Template) })
 	}); err != nil {
 		return nil, err
 	}
-	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Parent: id})
+	recs, err := b.opt.Store.ListJobs(ctx, store.Filter{Parent: id})
 	if err != nil {
 		return nil, err
 	}
-	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !b.sees(ctx, &r) })
-	list, err := b.asTheyAre(ctx, recs)
+	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !b.maySee(ctx, &r) })
+	list, err := b.currentViews(ctx, recs)
 	seen := map[core.JobID]bool{}
 	for i := range list {
 		seen[list[i].ID] = true
 	}
 	for i := range pending {
-		for _, v := range pending[i].views(false) {
+		for _, v := range pending[i].elementViews(false) {
 			if !seen[v.ID] { // else it was queued meanwhile
 				list = append(list, v)
 			}
@@ -111,15 +111,15 @@ func (b *Broker) array(ctx context.Context, id core.JobID) ([]View, error) {
 	return list, err
 }
 
-// asTheyAre are stored jobs as they are now.
-func (b *Broker) asTheyAre(ctx context.Context, recs []store.Job) ([]View, error) {
+// currentViews are stored jobs as they are now.
+func (b *Broker) currentViews(ctx context.Context, recs []store.Job) ([]View, error) {
 	list := make([]View, len(recs))
 	at := make(map[core.JobID]int, len(recs))
 	for i := range recs {
 		list[i], at[recs[i].ID] = View{Job: recs[i], Over: true}, i
 	}
 	var live []*job
-	if err := b.ask(ctx, func(*turn) {
+	if err := b.askLoop(ctx, func(*turn) {
 		for id, j := range b.jobs { // in whatever order; fewer than the elements of a large array
 			if _, asked := at[id]; asked && j.spec != nil {
 				live = append(live, j)
@@ -128,15 +128,15 @@ func (b *Broker) asTheyAre(ctx context.Context, recs []store.Job) ([]View, error
 	}); err != nil {
 		return nil, err
 	}
-	views, err := b.views(ctx, live)
+	views, err := b.currentJobViews(ctx, live)
 	for i := range views {
 		list[at[views[i].ID]] = views[i]
 	}
 	return list, err
 }
 
-func (s *selection) elements(ctx context.Context, r *jobref.Ref) error {
-	array, err := s.b.array(ctx, core.JobID(r.Array))
+func (s *selection) addElements(ctx context.Context, r *jobref.Ref) error {
+	array, err := s.b.arrayViews(ctx, core.JobID(r.Array))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *selection) elements(ctx context.Context, r *jobref.Ref) error {
 		byIndex[array[i].Index] = array[i]
 	}
 	if r.Indices == nil {
-		s.take(array)
+		s.takeViews(array)
 		return nil
 	}
 	var list []View
@@ -159,12 +159,12 @@ func (s *selection) elements(ctx context.Context, r *jobref.Ref) error {
 		}
 		list = append(list, v)
 	}
-	s.take(list)
+	s.takeViews(list)
 	return nil
 }
 
-// matching adds all jobs for which is holds; there must be one.
-func (s *selection) matching(ctx context.Context, r *jobref.Ref, is func(*View) bool) error {
+// addMatching adds all jobs for which is holds; there must be one.
+func (s *selection) addMatching(ctx context.Context, r *jobref.Ref, is func(*View) bool) error {
 	list, err := s.b.jobsEach(ctx, true)
 	if err != nil {
 		return err
@@ -173,48 +173,48 @@ func (s *selection) matching(ctx context.Context, r *jobref.Ref, is func(*View) 
 	if len(list) == 0 {
 		return noSuchJob(r.Text)
 	}
-	s.take(list)
+	s.takeViews(list)
 	return nil
 }
 
-// last adds what was submitted last: a job, or an array.
-func (s *selection) last(ctx context.Context) error {
-	list, err := s.b.Jobs(ctx, false)
+// addLast adds what was submitted last: a job, or an array.
+func (s *selection) addLast(ctx context.Context) error {
+	list, err := s.b.ListJobs(ctx, false)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
 		return &badinput.Error{Problem: "no such job: last (there are no jobs)"}
 	}
-	return s.whole(ctx, &list[0])
+	return s.addWithArray(ctx, &list[0])
 }
 
-// whole adds a job, with all others of its array.
-func (s *selection) whole(ctx context.Context, v *View) error {
+// addWithArray adds a job, with all others of its array.
+func (s *selection) addWithArray(ctx context.Context, v *View) error {
 	if v.Parent == 0 {
-		s.take([]View{*v})
+		s.takeViews([]View{*v})
 		return nil
 	}
-	list, err := s.b.array(ctx, v.Parent)
-	s.take(list)
+	list, err := s.b.arrayViews(ctx, v.Parent)
+	s.takeViews(list)
 	return err
 }
 
-// named adds the jobs of a name; what is no name may be a unique id.
-func (s *selection) named(ctx context.Context, r *jobref.Ref) error {
+// addNamed adds the jobs of a name; what is no name may be a unique id.
+func (s *selection) addNamed(ctx context.Context, r *jobref.Ref) error {
 	list, err := s.b.jobsEach(ctx, true)
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(v View) bool { return v.Spec == nil || v.Spec.Name != r.Text })
 	if len(list) == 0 {
-		return s.number(ctx, r.Text)
+		return s.addNumbered(ctx, r.Text)
 	}
 	newest := list[0]
-	live := slices.DeleteFunc(list, func(v View) bool { return v.State.Terminal() })
+	live := slices.DeleteFunc(list, func(v View) bool { return v.State.IsTerminal() })
 	if s.newest || len(live) == 0 {
-		return s.whole(ctx, &newest)
+		return s.addWithArray(ctx, &newest)
 	}
-	s.take(live)
+	s.takeViews(live)
 	return nil
 }

@@ -17,7 +17,7 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 	one := g.submit(jobfile.Job{Name: "prep", Begin: 3600e9})
 	arrays := func() {
 		t.Helper()
-		if _, err := g.broker().Submit(t.Context(), &jobfile.Job{Name: "many", Argv: []string{"x"}, Min: 1, Max: 1, Array: array, Begin: 3600e9}, ""); err != nil {
+		if _, err := g.broker().SubmitJob(t.Context(), &jobfile.Job{Name: "many", Argv: []string{"x"}, Min: 1, Max: 1, Array: array, Begin: 3600e9}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,7 +26,7 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 		t.Fatalf("jobs %d and %d", one, five)
 	}
 	arrays() // 6 to 8
-	if _, err := g.broker().Cancel(t.Context(), "1"); err != nil {
+	if _, err := g.broker().CancelJob(t.Context(), "1"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 		{refs: "many", want: []core.JobID{2, 3, 4, 6, 7, 8}},
 		{refs: "many", newest: true, want: []core.JobID{6, 7, 8}},
 	} {
-		got, err := g.broker().Select(t.Context(), strings.Fields(c.refs), c.newest)
+		got, err := g.broker().SelectJobs(t.Context(), strings.Fields(c.refs), c.newest)
 		ids := []core.JobID{}
 		for i := range got {
 			ids = append(ids, got[i].ID)
@@ -63,7 +63,7 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 		"2_9":    "no such job: 2_9 (array 2 has no index 9)",
 		"5_1":    "no such array: 5 (godwit ps --all lists all jobs)",
 	} {
-		if _, err := g.broker().Select(t.Context(), []string{ref}, false); !badinput.Is(err) || fmt.Sprint(err) != want {
+		if _, err := g.broker().SelectJobs(t.Context(), []string{ref}, false); !badinput.Is(err) || fmt.Sprint(err) != want {
 			t.Errorf("%s is told as %v, want %s", ref, err, want)
 		}
 	}

@@ -11,57 +11,57 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// directly has an input fetched by its cluster from another site, if that is
+// fetchDirectly has an input fetched by its cluster from another site, if that is
 // expected to be the fastest. False: it has to go through the broker.
-func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *cluster) (bool, error) {
+func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to *cluster) (bool, error) {
 	home := b.clusterNamed(in.Site)
-	if in.doubtful || home == nil || b.peer(ctx, home) == nil || b.peer(ctx, to) == nil {
+	if in.doubtful || home == nil || b.peerOf(ctx, home) == nil || b.peerOf(ctx, to) == nil {
 		return false, nil
 	}
-	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", home.Site, ":", in.Path))
+	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", home.Site, ":", in.Path))
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	began := b.now()
-	f, err := b.stager(ctx, home).Stat(ctx, in.Path)
+	began := b.brokerTime()
+	f, err := b.stagerFor(ctx, home).StatFile(ctx, in.Path)
 	if err != nil {
 		return false, ctx.Err() // the other way says what is wrong, and waits if need be
 	}
 	in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
-	in.Tree = b.replicasOf(ctx).tree(home.Site, f.Path, f.Size, f.ModTime)
+	in.Tree = b.replicasOf(ctx).contentOf(home.Site, f.Path, f.Size, f.ModTime)
 	defer b.grant(ctx, to.Name, in.Tree)()
-	if b.replicasOf(ctx).at(in.Tree, to.Name) {
-		if m, err := b.stager(ctx, to).Bring(ctx, in.Tree); err == nil {
-			b.has(ctx, in, home, to)
-			b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
+	if b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+		if m, err := b.stagerFor(ctx, to).BringTree(ctx, in.Tree); err == nil {
+			b.noteCopy(ctx, in, home, to)
+			b.recordMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
 			return true, nil
 		}
-		b.replicasOf(ctx).forget(in.Tree, to.Name) // it was dropped there
+		b.replicasOf(ctx).forgetCopy(in.Tree, to.Name) // it was dropped there
 	}
-	for _, s := range b.sources(ctx, b.transferRows(ctx), in.Input, to) {
+	for _, s := range b.inputSources(ctx, b.transferRows(ctx), in.Input, to) {
 		if s.from == nil {
 			return false, ctx.Err()
 		}
-		if done, err := b.fetch(ctx, j, in, &s, home, to); done || err != nil {
+		if done, err := b.fetchBetween(ctx, j, in, &s, home, to); done || err != nil {
 			return done, err
 		}
 	}
 	return false, ctx.Err()
 }
 
-// fetch has an input fetched from one site by another. That it cannot be is no
+// fetchBetween has an input fetched from one site by another. That it cannot be is no
 // error: then it is had in another way.
-func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
-	if in.Size > worthSaying {
-		b.say(j, "brings "+in.From, amount(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
+func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
+	if in.Size > minReportedBytes {
+		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
 	}
 	got, err := b.fetchTree(ctx, s, to)
 	switch {
 	case err == nil:
 		in.Tree, in.Away = got.Tree, ""
-		b.has(ctx, in, home, to)
-		b.sawMove(j, in.From+" is at "+to.Name, got.Moved, got.began, history.Transfer{From: s.from.Name, To: to.Name})
+		b.noteCopy(ctx, in, home, to)
+		b.recordMove(j, in.From+" is at "+to.Name, got.Moved, got.began, history.Transfer{From: s.from.Name, To: to.Name})
 		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -69,9 +69,9 @@ func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, 
 		return false, err
 	}
 	if s.want.Tree != "" {
-		b.replicasOf(ctx).forget(s.want.Tree, s.from.Name)
+		b.replicasOf(ctx).forgetCopy(s.want.Tree, s.from.Name)
 	}
-	b.say(j, in.From+" did not come from "+s.from.Name, err.Error()+"; what has arrived stays, the rest comes in another way", nil)
+	b.explainStaging(j, in.From+" did not come from "+s.from.Name, err.Error()+"; what has arrived stays, the rest comes in another way", nil)
 	return false, nil
 }
 
@@ -81,8 +81,8 @@ type fetched struct {
 	began core.Time
 }
 
-// toFetch is how often a transfer between two sites may break.
-const toFetch = 4
+// maxFetchTries is how often a transfer between two sites may break.
+const maxFetchTries = 4
 
 // fetchTree has something fetched from one site by another, and remembers whether
 // that works. If it is the other that is out of reach, the error is an
@@ -91,42 +91,42 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 	reached := false
 	for wait := time.Second; ; wait *= 2 {
 		if got, err = b.fetchOnce(ctx, s, to); err == nil {
-			b.ways.note(s.from, to, true, b.now())
+			b.ways.noteResult(s.from, to, true, b.brokerTime())
 			return got, nil
 		}
 		// One that has never answered is not asked again; one that did may only have
 		// lost its connection to us.
 		unreached := errors.Is(err, driver.ErrUnreached)
 		reached = reached || !unreached && !errors.Is(err, driver.ErrAway)
-		if unreached && !reached || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
+		if unreached && !reached || isHopeless(err) || wait >= time.Second<<(maxFetchTries-1) || !pauseContext(ctx, wait) {
 			break
 		}
 	}
-	if ctx.Err() == nil && !errors.Is(err, driver.ErrAway) && !hopeless(err) {
-		b.ways.note(s.from, to, false, b.now())
+	if ctx.Err() == nil && !errors.Is(err, driver.ErrAway) && !isHopeless(err) {
+		b.ways.noteResult(s.from, to, false, b.brokerTime())
 	}
 	return got, err
 }
 
 func (b *Broker) fetchOnce(ctx context.Context, s *source, to *cluster) (got fetched, err error) {
-	offer, release, err := b.peer(ctx, s.from).Offer(ctx, s.want)
+	offer, release, err := b.peerOf(ctx, s.from).OfferFiles(ctx, s.want)
 	if err != nil {
 		return got, err
 	}
 	defer release()
-	got.began = b.now()
-	got.Moved, err = b.peer(ctx, to).Take(ctx, offer)
+	got.began = b.brokerTime()
+	got.Moved, err = b.peerOf(ctx, to).TakeOffer(ctx, offer)
 	switch {
 	case err == nil:
-		b.saw(s.from.Name, to.Name, &got.Moved, got.began)
+		b.reportTransfer(s.from.Name, to.Name, &got.Moved, got.began)
 	case errors.Is(err, driver.ErrAway):
 		err = &unstagedError{err, false}
 	}
 	return got, err
 }
 
-// has notes that a cluster keeps an input, which the depot need not have.
-func (b *Broker) has(ctx context.Context, in *wantedInput, home, to *cluster) {
-	b.replicasOf(ctx).note(replica{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
-		At: []string{to.Name}, Elsewhere: true, Used: b.now()})
+// noteCopy notes that a cluster keeps an input, which the depot need not have.
+func (b *Broker) noteCopy(ctx context.Context, in *wantedInput, home, to *cluster) {
+	b.replicasOf(ctx).noteUse(replica{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
+		At: []string{to.Name}, Elsewhere: true, Used: b.brokerTime()})
 }

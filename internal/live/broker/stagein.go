@@ -19,11 +19,11 @@ import (
 // stageBeside has the inputs of a job brought to the cluster where it was placed,
 // until they are there or the job is not to run there any more.
 func (b *Broker) stageBeside(j *job, id uint64, c core.Command) {
-	ctx, cancel := context.WithCancel(j.as(b.ctx))
+	ctx, cancel := context.WithCancel(j.asOwner(b.ctx))
 	j.stopStaging = cancel
-	b.goBeside(func(context.Context) {
+	b.runUntilStopped(func(context.Context) {
 		defer cancel()
-		b.stage(ctx, j, id, c)
+		b.stageInputs(ctx, j, id, c)
 	})
 }
 
@@ -37,40 +37,40 @@ type unstagedError struct {
 func (e *unstagedError) Error() string { return e.err.Error() }
 func (e *unstagedError) Unwrap() error { return e.err }
 
-// stage brings the inputs and tells the engine.
-func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
-	cl := b.clusters()[c.Cluster]
+// stageInputs brings the inputs and tells the engine.
+func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Command) {
+	cl := b.allClusters()[c.Cluster]
 	var inputs []store.Input
-	err := b.ask(ctx, func(*turn) {
+	err := b.askLoop(ctx, func(*turn) {
 		if j.rec.Epoch == c.Epoch && j.rec.State == core.Staging {
 			inputs = slices.Clone(j.rec.Inputs)
 		}
 	})
 	for i := 0; err == nil && i < len(inputs); i++ {
 		if !b.inPlace(&inputs[i], cl) {
-			err = b.bring(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.heal(ctx, &inputs[i], c.Epoch)}, cl)
+			err = b.bringInput(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.checkDepotCopy(ctx, &inputs[i], c.Epoch)}, cl)
 		}
 	}
 	if b.ctx.Err() != nil {
 		return // the outbox remembers
 	}
 	why, withdrawn := new(unstagedError), ctx.Err() != nil
-	b.tell(func(t *turn) {
-		t.sent(id)
-		t.settle(j)
+	b.postToLoop(func(t *turn) {
+		t.markSent(id)
+		t.settleJob(j)
 		switch {
 		case withdrawn || j.rec.Epoch != c.Epoch || j.rec.State != core.Staging: // nobody waits any more
 		case errors.As(err, &why):
-			t.explain(j, "stage", "stage-in to "+cl.Name+" failed", why.Error(), nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Barred: why.forever})
-			if j.rec.State.Terminal() { // nobody can have it
+			t.explainJob(j, "stage", "stage-in to "+cl.Name+" failed", why.Error(), nil)
+			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Barred: why.forever})
+			if j.rec.State.IsTerminal() { // nobody can have it
 				j.rec.Reason += "; the last time: " + why.Error()
 			}
 		case err == nil:
 			j.rec.Inputs = inputs
 			t.keepReplicas()
-			t.touch(j)
-			t.step(&core.Input{Kind: core.Staged, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
+			t.touchJob(j)
+			t.stepEngine(&core.Input{Kind: core.Staged, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
 		}
 	})
 }
@@ -81,15 +81,15 @@ type wantedInput struct {
 	doubtful bool // what the depot holds of it may not be sound
 }
 
-// heal looks whether what the depot holds of an input is sound, if an attempt was
+// checkDepotCopy looks whether what the depot holds of an input is sound, if an attempt was
 // lost already: what is not has to be sent again.
-func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
+func (b *Broker) checkDepotCopy(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
 	if epoch <= 1 || in.Tree == "" || b.replicasOf(ctx).onlyElsewhere(in.Tree) {
 		return false
 	}
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err == nil {
-		err = depot.Verify(ctx, chunks, depot.ID(in.Tree))
+		err = depot.VerifyTree(ctx, chunks, depot.ID(in.Tree))
 	}
 	if err != nil {
 		b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
@@ -98,24 +98,24 @@ func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (d
 	return false
 }
 
-// bring brings one input to a cluster: from another site directly, or into the
+// bringInput brings one input to a cluster: from another site directly, or into the
 // depot first, and then to where the agents of the cluster are, if that is
 // elsewhere.
-func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
-	if done, err := b.directly(ctx, j, in, to); done || err != nil {
+func (b *Broker) bringInput(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
+	if done, err := b.fetchDirectly(ctx, j, in, to); done || err != nil {
 		return err
 	}
 	if in.Site != jobfile.InDepot {
-		if err := b.toDepot(ctx, j, in); err != nil {
+		if err := b.bringToDepot(ctx, j, in); err != nil {
 			return err
 		}
 	}
-	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree, Used: b.now()}
+	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree, Used: b.brokerTime()}
 	if home := b.clusterNamed(in.Site); home != nil {
 		x.Site = home.Site
 	}
-	if files := b.stager(ctx, to); files != nil && to.Site != "" {
-		kept, err := b.toCluster(ctx, j, in, to, files)
+	if files := b.stagerFor(ctx, to); files != nil && to.Site != "" {
+		kept, err := b.copyToCluster(ctx, j, in, to, files)
 		if err != nil {
 			return err
 		}
@@ -123,123 +123,123 @@ func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster
 			x.At = []string{to.Name}
 		}
 	}
-	b.replicasOf(ctx).note(x)
+	b.replicasOf(ctx).noteUse(x)
 	return nil
 }
 
-// worthSaying is the size from which on it is told that a transfer begins.
-const worthSaying = 16 << 20
+// minReportedBytes is the size from which on it is told that a transfer begins.
+const minReportedBytes = 16 << 20
 
-// toDepot sees to it that the depot has the file as it is now. While its site is
+// bringToDepot sees to it that the depot has the file as it is now. While its site is
 // out of reach that is waited for, unless the depot has it as it was.
-func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
+func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) error {
 	home := b.clusterNamed(in.Site)
-	if home == nil || b.stager(ctx, home) == nil {
+	if home == nil || b.stagerFor(ctx, home) == nil {
 		return &unstagedError{fmt.Errorf("%s: there is no such cluster any more", in.From), true}
 	}
-	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
+	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if in.Tree == "" && in.Size > worthSaying {
-		b.say(j, "brings "+in.From, amount(in.Size)+" into the depot", nil)
+	if in.Tree == "" && in.Size > minReportedBytes {
+		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" into the depot", nil)
 	}
 	said := ""
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
-		err := b.push(ctx, j, in, home)
+		err := b.pushInput(ctx, j, in, home)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case hopeless(err):
+		case isHopeless(err):
 			return &unstagedError{fmt.Errorf("%s: %w", in.From, err), true}
 		}
-		if old, ok := b.replicasOf(ctx).last(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
+		if old, ok := b.replicasOf(ctx).lastContent(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
 			in.Tree, in.Size, in.ModTime = old.Tree, old.Size, old.ModTime
-			b.say(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
+			b.explainStaging(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
 			return nil
 		}
 		if said != err.Error() {
 			said = err.Error()
-			b.say(j, "waits for "+in.From, said+"; what has arrived stays, the rest is sent again", nil)
+			b.explainStaging(j, "waits for "+in.From, said+"; what has arrived stays, the rest is sent again", nil)
 		}
-		if !pause(ctx, wait) {
+		if !pauseContext(ctx, wait) {
 			return ctx.Err()
 		}
 	}
 }
 
-// push has the site bring the file into the depot: of what is there already
+// pushInput has the site bring the file into the depot: of what is there already
 // nothing is sent, and of what has not changed nothing is read.
-func (b *Broker) push(ctx context.Context, j *job, in *wantedInput, home *cluster) error {
-	began := b.now()
-	f, err := b.stager(ctx, home).Stat(ctx, in.Path)
+func (b *Broker) pushInput(ctx context.Context, j *job, in *wantedInput, home *cluster) error {
+	began := b.brokerTime()
+	f, err := b.stagerFor(ctx, home).StatFile(ctx, in.Path)
 	if err != nil {
 		return err
 	}
-	m := driver.Moved{Tree: b.replicasOf(ctx).recent(home.Site, &f, began), Bytes: f.Size}
+	m := driver.Moved{Tree: b.replicasOf(ctx).recentContent(home.Site, &f, began), Bytes: f.Size}
 	if m.Tree == "" || in.doubtful {
-		if m, err = b.stager(ctx, home).Push(ctx, in.Path); err != nil {
+		if m, err = b.stagerFor(ctx, home).PushFiles(ctx, in.Path); err != nil {
 			return err
 		}
 	}
 	in.Path, in.Size, in.ModTime, in.Tree, in.Away = f.Path, f.Size, f.ModTime, m.Tree, ""
-	b.sawMove(j, in.From+" is in the depot", m, began, history.Transfer{From: home.Name})
+	b.recordMove(j, in.From+" is in the depot", m, began, history.Transfer{From: home.Name})
 	return nil
 }
 
-// toCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
+// copyToCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
 // the agent fetches it.
-func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
-	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
+func (b *Broker) copyToCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
+	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	if in.Size > worthSaying && !b.replicasOf(ctx).at(in.Tree, to.Name) {
-		b.say(j, "brings "+in.From, amount(in.Size)+" to "+to.Name, nil)
+	if in.Size > minReportedBytes && !b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" to "+to.Name, nil)
 	}
-	began := b.now()
+	began := b.brokerTime()
 	defer b.grant(ctx, to.Name, in.Tree)()
-	m, err := files.Bring(ctx, in.Tree)
+	m, err := files.BringTree(ctx, in.Tree)
 	switch {
 	case err == nil:
-		b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
+		b.recordMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
 		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case errors.Is(err, driver.ErrAway):
 		return false, &unstagedError{err, false}
 	}
-	b.say(j, in.From+" is not kept at "+to.Name, err.Error()+"; the job fetches it itself", nil)
+	b.explainStaging(j, in.From+" is not kept at "+to.Name, err.Error()+"; the job fetches it itself", nil)
 	return false, nil
 }
 
-// sawMove tells and remembers what a transfer was like.
-func (b *Broker) sawMove(j *job, what string, m driver.Moved, began core.Time, x history.Transfer) {
-	took := b.now().Sub(began).Seconds()
+// recordMove tells and remembers what a transfer was like.
+func (b *Broker) recordMove(j *job, what string, m driver.Moved, began core.Time, x history.Transfer) {
+	took := b.brokerTime().Sub(began).Seconds()
 	why := "it was there already"
 	if m.Sent > 0 {
-		why = fmt.Sprintf("%s of %s had to be sent, in %s s", amount(m.Sent), amount(m.Bytes), span(took))
+		why = fmt.Sprintf("%s of %s had to be sent, in %s s", bytesText(m.Sent), bytesText(m.Bytes), formatSeconds(took))
 	}
 	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
-	b.tell(func(t *turn) {
-		t.explain(j, "stage", what, why, map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took})
+	b.postToLoop(func(t *turn) {
+		t.explainJob(j, "stage", what, why, map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took})
 		if m.Sent > 0 {
-			t.moved(j, x)
+			t.recordTransfer(j, x)
 		}
 	})
 }
 
-// say adds a line to the reasons of a job.
-func (b *Broker) say(j *job, choice, why string, inputs map[string]any) {
-	b.tell(func(t *turn) { t.explain(j, "stage", choice, why, inputs) })
+// explainStaging adds a line to the reasons of a job.
+func (b *Broker) explainStaging(j *job, choice, why string, inputs map[string]any) {
+	b.postToLoop(func(t *turn) { t.explainJob(j, "stage", choice, why, inputs) })
 }
 
-// amount is a number of bytes for people.
-func amount(bytes int64) string {
+// bytesText is a number of bytes for people.
+func bytesText(bytes int64) string {
 	for _, u := range []struct {
 		size float64
 		name string

@@ -24,32 +24,32 @@ import (
 func (b *Broker) canLeave(ctx context.Context, spec *jobfile.Job) error {
 	for i := range spec.Leave {
 		f := &spec.Leave[i]
-		site, _ := f.Where()
+		site, _ := f.SiteAndPath()
 		c := b.clusterNamed(site)
 		if c == nil {
-			return &badinput.Error{Field: "outputs", Value: f.To, Problem: badinput.Unknown("cluster", site, b.names())}
+			return &badinput.Error{Field: "outputs", Value: f.To, Problem: badinput.UnknownName("cluster", site, b.clusterNames())}
 		}
-		if _, ok := b.stager(ctx, c).(driver.Placer); !ok {
+		if _, ok := b.stagerFor(ctx, c).(driver.Placer); !ok {
 			return &badinput.Error{Field: "outputs", Value: f.To, Want: "a cluster whose files can be reached"}
 		}
 	}
 	return nil
 }
 
-// outgoing is where an agent puts results that are to be left somewhere; "" if
+// outgoingFolder is where an agent puts results that are to be left somewhere; "" if
 // there are none, or they have to come home.
-func (b *Broker) outgoing(j *job, c *cluster) string {
+func (b *Broker) outgoingFolder(j *job, c *cluster) string {
 	if len(j.spec.Leave) == 0 {
 		return ""
 	}
-	files, ok := b.stager(j.as(b.ctx), c).(driver.Placer)
+	files, ok := b.stagerFor(j.asOwner(b.ctx), c).(driver.Placer)
 	if !ok {
 		return ""
 	}
-	if here, ok := files.(interface{ Outgoing() string }); ok {
-		return here.Outgoing()
+	if here, ok := files.(interface{ OutgoingFolder() string }); ok {
+		return here.OutgoingFolder()
 	}
-	return wire.OnTheWay
+	return wire.FillInAtSite
 }
 
 // leaveAll leaves results at the clusters that their user named. It is repeated
@@ -61,9 +61,9 @@ func (b *Broker) leaveAll(ctx context.Context, j *job) error {
 	var errs []error
 	for i := range j.spec.Leave {
 		l := &leaving{j: j, FarOutput: j.spec.Leave[i], path: filepath.Join(j.rec.Outgoing, strconv.Itoa(i)), from: b.clusterNamed(j.rec.Cluster)}
-		site, at := l.Where()
+		site, at := l.SiteAndPath()
 		l.to, l.at = b.clusterNamed(site), at
-		if err := b.leave(ctx, l); err != nil {
+		if err := b.leaveResult(ctx, l); err != nil {
 			errs = append(errs, fmt.Errorf("%s to %s: %w; it lies at %s:%s", l.From, l.To, err, j.rec.Cluster, l.path))
 		}
 	}
@@ -80,9 +80,9 @@ type leaving struct {
 	at       string // at to
 }
 
-// leave puts a result where it belongs. A cluster that is out of reach is waited
+// leaveResult puts a result where it belongs. A cluster that is out of reach is waited
 // for.
-func (b *Broker) leave(ctx context.Context, l *leaving) error {
+func (b *Broker) leaveResult(ctx context.Context, l *leaving) error {
 	if l.from == nil || l.to == nil {
 		return errors.New("there is no such cluster any more")
 	}
@@ -94,32 +94,32 @@ func (b *Broker) leave(ctx context.Context, l *leaving) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case hopeless(err):
+		case isHopeless(err):
 			return err
 		case errors.Is(err, driver.ErrAway):
-		case n == tries:
+		case n == maxTries:
 			return err
 		default:
 			n++
 		}
 		if said != err.Error() {
 			said = err.Error()
-			b.tell(func(t *turn) { t.explain(l.j, "results", l.From+" waits for "+l.to.Name, said, nil) })
+			b.postToLoop(func(t *turn) { t.explainJob(l.j, "results", l.From+" waits for "+l.to.Name, said, nil) })
 		}
-		if !pause(ctx, wait) {
+		if !pauseContext(ctx, wait) {
 			return ctx.Err()
 		}
 	}
 }
 
 func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
-	from, ok1 := b.stager(ctx, l.from).(driver.Placer)
-	to, ok2 := b.stager(ctx, l.to).(driver.Placer)
+	from, ok1 := b.stagerFor(ctx, l.from).(driver.Placer)
+	to, ok2 := b.stagerFor(ctx, l.to).(driver.Placer)
 	if !ok1 || !ok2 {
 		return fs.ErrInvalid // the settings are others now
 	}
-	began := b.now()
-	f, err := from.Stat(ctx, l.path)
+	began := b.brokerTime()
+	f, err := from.StatFile(ctx, l.path)
 	none := errors.Is(err, fs.ErrNotExist) // there was none, or it was left before
 	if err != nil && !none {
 		return err
@@ -130,18 +130,18 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 	case l.from.Site == l.to.Site:
 		// Also if there is none: one that was cut off while it took its place is gone
 		// from where it was. The cluster that set it aside knows it as its own.
-		placed, err = from.Place(ctx, driver.Place{Path: l.path, To: l.at})
+		placed, err = from.PlaceResults(ctx, driver.ResultPlacement{Path: l.path, To: l.at})
 		if none && len(placed) == 0 {
 			return err
 		}
 	case none:
 		return nil
 	default:
-		if m, how, err = b.toSite(ctx, l, from, to, f.Size); err != nil {
+		if m, how, err = b.bringToSite(ctx, l, from, to, f.Size); err != nil {
 			return err
 		}
 		defer b.grant(ctx, l.to.Name, m.Tree)()
-		if placed, err = to.Place(ctx, driver.Place{Tree: m.Tree, To: l.at}); err == nil {
+		if placed, err = to.PlaceResults(ctx, driver.ResultPlacement{Tree: m.Tree, To: l.at}); err == nil {
 			b.dropOutgoing(ctx, l.from.Name, l.path) // else it would come again after a crash
 		}
 	}
@@ -153,33 +153,33 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 			m.Bytes += x.Size // of what was left of it
 		}
 		if x.Tree != "" {
-			b.replicasOf(ctx).note(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree, At: []string{l.to.Name}, Elsewhere: true, Used: b.now()})
+			b.replicasOf(ctx).noteUse(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree, At: []string{l.to.Name}, Elsewhere: true, Used: b.brokerTime()})
 		}
 	}
-	took := b.now().Sub(began)
-	b.tell(func(t *turn) {
-		t.explain(l.j, "results", l.From+" is left at "+l.To, fmt.Sprintf("%s in %s s, %s", amount(m.Bytes), span(took.Seconds()), how),
+	took := b.brokerTime().Sub(began)
+	b.postToLoop(func(t *turn) {
+		t.explainJob(l.j, "results", l.From+" is left at "+l.To, fmt.Sprintf("%s in %s s, %s", bytesText(m.Bytes), formatSeconds(took.Seconds()), how),
 			map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took.Seconds()})
-		t.moved(l.j, history.Transfer{What: history.StageOut, From: l.from.Name, To: l.to.Name, Bytes: m.Bytes, Sent: m.Sent, Seconds: took.Seconds()})
+		t.recordTransfer(l.j, history.Transfer{What: history.StageOut, From: l.from.Name, To: l.to.Name, Bytes: m.Bytes, Sent: m.Sent, Seconds: took.Seconds()})
 		t.keepReplicas()
 	})
 	return nil
 }
 
-// toSite brings a result to the site where it is to be left, directly if that is
+// bringToSite brings a result to the site where it is to be left, directly if that is
 // fastest, and says how.
-func (b *Broker) toSite(ctx context.Context, l *leaving, from, to driver.Placer, size int64) (driver.Moved, string, error) {
+func (b *Broker) bringToSite(ctx context.Context, l *leaving, from, to driver.Placer, size int64) (driver.Moved, string, error) {
 	in := &store.Input{Site: l.from.Name, Path: l.path, Size: size}
-	if s := b.sources(ctx, b.transferRows(ctx), in, l.to)[0]; s.from != nil {
+	if s := b.inputSources(ctx, b.transferRows(ctx), in, l.to)[0]; s.from != nil {
 		got, err := b.fetchTree(ctx, &s, l.to)
-		if err == nil || ctx.Err() != nil || errors.Is(err, driver.ErrAway) || hopeless(err) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, driver.ErrAway) || isHopeless(err) {
 			return got.Moved, "from " + l.from.Name + ", without the broker in between", err
 		}
 	}
-	m, err := from.Push(ctx, l.path)
+	m, err := from.PushFiles(ctx, l.path)
 	if err == nil && l.to.Site != "" {
 		defer b.grant(ctx, l.to.Name, m.Tree)()
-		_, err = to.Bring(ctx, m.Tree)
+		_, err = to.BringTree(ctx, m.Tree)
 	}
 	return m, "through the broker", err
 }
@@ -191,8 +191,8 @@ func (b *Broker) dropOutgoing(ctx context.Context, cluster, path string) {
 	if path == "" || c == nil {
 		return
 	}
-	if files, ok := b.stager(ctx, c).(driver.Placer); ok {
-		if err := files.Drop(ctx, path); err != nil {
+	if files, ok := b.stagerFor(ctx, c).(driver.Placer); ok {
+		if err := files.DropResults(ctx, path); err != nil {
 			b.opt.Log.Warn("results that were left elsewhere stay", "cluster", cluster, "path", path, "error", err)
 		}
 	}
@@ -204,37 +204,37 @@ func (b *Broker) dropOutgoing(ctx context.Context, cluster, path string) {
 // meanwhile.
 func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 	var rec store.Job
-	if b.ask(b.ctx, func(*turn) { rec = j.rec }) != nil {
+	if b.askLoop(b.ctx, func(*turn) { rec = j.rec }) != nil {
 		return false
 	}
 	if j.spec == nil { // it is over, and only the outbox knows of it
-		known, err := b.opt.Store.Job(b.ctx, strconv.FormatInt(int64(c.Job), 10))
+		known, err := b.opt.Store.FindJob(b.ctx, strconv.FormatInt(int64(c.Job), 10))
 		if err != nil {
 			return errors.Is(err, store.ErrNoJob)
 		}
 		rec = *known
 	}
 	name := fmt.Sprintf("%d.%d", c.Job, c.Epoch) // as agents call it
-	i := slices.IndexFunc(b.clusters(), func(x *cluster) bool { return x.id == c.Cluster })
+	i := slices.IndexFunc(b.allClusters(), func(x *cluster) bool { return x.id == c.Cluster })
 	if i < 0 || rec.Spec == nil || len(rec.Spec.Leave) == 0 || filepath.Base(rec.Outgoing) == name {
 		return true
 	}
-	ctx := As(b.ctx, ownerOf(&rec))
-	files, ok := b.stager(ctx, b.clusters()[i]).(driver.Placer)
+	ctx := WithUser(b.ctx, ownerOf(&rec))
+	files, ok := b.stagerFor(ctx, b.allClusters()[i]).(driver.Placer)
 	if !ok {
 		return true
 	}
 	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
-		err := files.Drop(ctx, name)
+		err := files.DropResults(ctx, name)
 		switch {
 		case err == nil:
 			return true
 		case b.ctx.Err() != nil:
 			return false
 		case !errors.Is(err, driver.ErrAway):
-			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.clusters()[i].Name, "name", name, "error", err)
+			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.allClusters()[i].Name, "name", name, "error", err)
 			return true
-		case !pause(b.ctx, wait):
+		case !pauseContext(b.ctx, wait):
 			return false
 		}
 	}
@@ -245,7 +245,7 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 func (t *turn) tidyOutgoing(j *job) {
 	if j.left {
 		j.rec.Outgoing = ""
-		t.tidy(j, j.rec.Epoch)
+		t.releaseEnded(j, j.rec.Epoch)
 	}
 }
 

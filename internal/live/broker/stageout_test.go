@@ -30,9 +30,9 @@ type here struct {
 	wait string // nothing can be placed there
 }
 
-// Place: of one that is cut off the site has what it was to place somewhere else,
+// PlaceResults: of one that is cut off the site has what it was to place somewhere else,
 // and goes on when it is asked again.
-func (h *here) Place(ctx context.Context, p driver.Place) ([]driver.Placed, error) {
+func (h *here) PlaceResults(ctx context.Context, p driver.ResultPlacement) ([]driver.Placed, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p.To == h.wait {
@@ -51,16 +51,16 @@ func (h *here) Place(ctx context.Context, p driver.Place) ([]driver.Placed, erro
 			return nil, err
 		}
 	}
-	return h.Site.Place(ctx, p)
+	return h.Site.PlaceResults(ctx, p)
 }
 
-func (h *here) Drop(ctx context.Context, path string) error {
+func (h *here) DropResults(ctx context.Context, path string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.away {
 		return fmt.Errorf("%w: the link is broken", driver.ErrAway)
 	}
-	return h.Site.Drop(ctx, path)
+	return h.Site.DropResults(ctx, path)
 }
 
 func (h *here) setAway(away bool) {
@@ -125,8 +125,8 @@ func (s *seat) leaves() jobfile.Job {
 // setAside sets the results of an attempt aside, as its agent does.
 func (s *seat) setAside(a *attempt) string {
 	s.t.Helper()
-	dir := filepath.Join(s.site.Outgoing(), fmt.Sprintf("%d.%d", a.Job, a.Epoch))
-	if a.Outgoing != s.site.Outgoing() {
+	dir := filepath.Join(s.site.OutgoingFolder(), fmt.Sprintf("%d.%d", a.Job, a.Epoch))
+	if a.Outgoing != s.site.OutgoingFolder() {
 		s.t.Errorf("it is to be set aside in %q", a.Outgoing)
 	}
 	for i, f := range a.Spec.Leave {
@@ -148,7 +148,7 @@ func (s *seat) untilGone(name ...string) {
 		name = []string{"*"}
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		left, err := filepath.Glob(filepath.Join(append([]string{s.site.Outgoing()}, name...)...))
+		left, err := filepath.Glob(filepath.Join(append([]string{s.site.OutgoingFolder()}, name...)...))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestOfAJobThatIsCancelledWhileItComesHomeNothingStays(t *testing.T) {
 	s.until(id, core.Running)
 	s.setAside(a)
 	s.site.setAway(true) // and the cluster is out of reach when that is to go
-	if _, err := s.broker().Cancel(t.Context(), fmt.Sprint(id)); err != nil {
+	if _, err := s.broker().CancelJob(t.Context(), fmt.Sprint(id)); err != nil {
 		t.Fatal(err)
 	}
 	s.untilOver(id)

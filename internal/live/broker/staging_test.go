@@ -29,8 +29,8 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1},
 		{What: history.StageIn, To: "leeds", Sent: 10, Seconds: 1}, // tells of nothing but delays
 	}
-	b.replicas.note(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
-	b.replicas.note(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
+	b.replicas.noteUse(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
+	b.replicas.noteUse(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
 	at := func(site, tree string, size int64) *store.Input {
 		return &store.Input{Site: site, Path: "/x", Tree: tree, Size: size}
 	}
@@ -46,7 +46,7 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{"of the depot", at(jobfile.InDepot, "some", 100*mb), [3]float64{0.05 + 0.5, 0.05 + 2, 0.05 + 10}},
 		{"one that nobody has seen", at("leeds", "", -1), [3]float64{0.05 + 51.2 + 5.12, 0, 0}},
 	} {
-		for i, cl := range b.clusters() {
+		for i, cl := range b.allClusters() {
 			if got := b.bringTime(t.Context(), rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
 				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
 			}
@@ -56,45 +56,45 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 
 func TestWhatIsWhereIsRememberedAndForgotten(t *testing.T) {
 	var r replicas
-	r.note(replica{Site: "leeds", Path: "/x", Size: 1, Tree: "old", Used: 1})
-	r.note(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"york"}, Used: 2})
-	r.note(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"hull"}, Used: 3})
-	if r.tree("leeds", "/x", 1, 0) != "old" || r.tree("leeds", "/x", 2, 0) != "new" || r.tree("leeds", "/x", 3, 0) != "" || r.tree("", "/x", 1, 0) != "" {
+	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 1, Tree: "old", Used: 1})
+	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"york"}, Used: 2})
+	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"hull"}, Used: 3})
+	if r.contentOf("leeds", "/x", 1, 0) != "old" || r.contentOf("leeds", "/x", 2, 0) != "new" || r.contentOf("leeds", "/x", 3, 0) != "" || r.contentOf("", "/x", 1, 0) != "" {
 		t.Errorf("%+v", r.list)
 	}
-	if last, ok := r.last("leeds", "/x"); !ok || last.Tree != "new" || !r.at("new", "york") || !r.at("new", "hull") || r.at("old", "york") {
+	if last, ok := r.lastContent("leeds", "/x"); !ok || last.Tree != "new" || !r.hasCopyAt("new", "york") || !r.hasCopyAt("new", "hull") || r.hasCopyAt("old", "york") {
 		t.Errorf("%+v", r.list)
 	}
-	r.drop(core.Time(keepReplica) + 3)
-	if got := r.trees(); len(got) != 1 || got[0] != "new" {
+	r.dropUnused(core.Time(replicaMaxAge) + 3)
+	if got := r.depotTrees(); len(got) != 1 || got[0] != "new" {
 		t.Errorf("kept are %v", got)
 	}
-	for i := range mostReplicas + 10 {
-		r.note(replica{Path: "/y", Size: int64(i), Tree: "t"})
+	for i := range maxReplicas + 10 {
+		r.noteUse(replica{Path: "/y", Size: int64(i), Tree: "t"})
 	}
-	if len(r.trees()) != mostReplicas {
-		t.Errorf("%d are remembered", len(r.trees()))
+	if len(r.depotTrees()) != maxReplicas {
+		t.Errorf("%d are remembered", len(r.depotTrees()))
 	}
-	r.load("rubbish")
-	if len(r.trees()) != 0 {
+	r.loadText("rubbish")
+	if len(r.depotTrees()) != 0 {
 		t.Error("rubbish is remembered")
 	}
 }
 
 func TestWhatIsMovedIsMovedByOne(t *testing.T) {
 	var o oneAtATime
-	leave, err := o.enter(t.Context(), "x")
+	leave, err := o.enterFor(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := o.enter(t.Context(), "y")
+	other, err := o.enterFor(t.Context(), "y")
 	if err != nil {
 		t.Fatal(err)
 	}
 	other()
 	in := make(chan struct{})
 	go func() {
-		again, err := o.enter(t.Context(), "x")
+		again, err := o.enterFor(t.Context(), "x")
 		if err == nil {
 			again()
 		}
@@ -112,12 +112,12 @@ func TestWhatIsMovedIsMovedByOne(t *testing.T) {
 func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
 	var r replicas
 	f := &driver.File{Path: "/x", Size: 5, ModTime: 7}
-	r.note(replica{Site: "leeds", Path: "/x", Size: 5, ModTime: 7, Tree: "t", Used: core.AtSecond(100)})
-	if r.recent("leeds", f, core.AtSecond(110)) != "t" || r.recent("leeds", f, core.AtSecond(1000)) != "" || r.recent("", f, core.AtSecond(110)) != "" {
+	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 5, ModTime: 7, Tree: "t", Used: core.AtSecond(100)})
+	if r.recentContent("leeds", f, core.AtSecond(110)) != "t" || r.recentContent("leeds", f, core.AtSecond(1000)) != "" || r.recentContent("", f, core.AtSecond(110)) != "" {
 		t.Error("what was seen long ago, or elsewhere, is trusted, or what was not is not")
 	}
 	f.ModTime++
-	if r.recent("leeds", f, core.AtSecond(110)) != "" {
+	if r.recentContent("leeds", f, core.AtSecond(110)) != "" {
 		t.Error("a file that has changed is trusted")
 	}
 }
@@ -137,12 +137,12 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 		}
 		b.putCluster(c)
 	}
-	b.opt.Clock, b.began = clock.Real(), time.Now()
+	b.opt.Clock, b.began = clock.RealClock(), time.Now()
 	const mb = 1 << 20
 	york := b.clusterNamed("york")
 	in := &store.Input{Site: "leeds", Path: "/x", Size: 100 * mb}
 	first := func(rows ...history.Transfer) (string, float64) {
-		s := b.sources(t.Context(), rows, in, york)[0]
+		s := b.inputSources(t.Context(), rows, in, york)[0]
 		if s.from == nil {
 			return "broker", s.seconds
 		}
@@ -162,32 +162,32 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	slow.Sent, slow.Seconds = 2*mb, 1
 	want("one of which only a short transfer is known", "leeds/x", 10, slow)
 	want("one of which only the way to the broker is known", "leeds/x", 10, history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
-	b.ways.note(b.clusterNamed("leeds"), york, false, b.now())
+	b.ways.noteResult(b.clusterNamed("leeds"), york, false, b.brokerTime())
 	want("one behind a wall", "broker", 20)
-	var again ways
-	again.load(b.ways.text())
-	if now := b.now(); again.open(b.clusterNamed("leeds"), york, now) || !again.open(york, b.clusterNamed("leeds"), now) || !again.open(b.clusterNamed("leeds"), york, now.Add(2*closedFor)) {
+	var again closedWays
+	again.loadText(b.ways.toJSON())
+	if now := b.brokerTime(); again.isOpen(b.clusterNamed("leeds"), york, now) || !again.isOpen(york, b.clusterNamed("leeds"), now) || !again.isOpen(b.clusterNamed("leeds"), york, now.Add(2*closedWayTimeout)) {
 		t.Error("what is remembered of ways is not what was noted")
 	}
-	b.ways.load("rubbish")
+	b.ways.loadText("rubbish")
 	want("the same later", "leeds/x", 10)
 	york.Indirect = true
 	want("one for somebody who does not want that", "broker", 20)
 	york.Indirect = false
 
 	in.Tree = "t"
-	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"}, Elsewhere: true})
+	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"}, Elsewhere: true})
 	fast := history.Transfer{What: history.StageIn, From: "hull", To: "york", Sent: 50 * mb, Seconds: 1}
 	want("one that another has", "hullt", 2, fast)
 	want("one that another has, as far as is known", "leeds/x", 10)
-	b.replicas.forget("t", "hull")
+	b.replicas.forgetCopy("t", "hull")
 	want("one that it had", "leeds/x", 10, fast)
-	if len(b.replicas.trees()) != 0 || b.replicas.recent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
+	if len(b.replicas.depotTrees()) != 0 || b.replicas.recentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
 		t.Error("what the depot does not have is taken to be there")
 	}
-	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
+	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
 	want("one that the depot has too", "broker", 10)
-	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
+	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
 	if b.replicas.onlyElsewhere("t") {
 		t.Error("what the depot has is forgotten")
 	}

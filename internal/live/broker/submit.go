@@ -19,55 +19,55 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
-// Submit takes in a job whose work folder, if it has one, is the given tree of
+// SubmitJob takes in a job whose work folder, if it has one, is the given tree of
 // the depot. It returns one number, or one for each element of an array, once
 // they are durable.
-func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
-	owner, err := b.user(ctx)
+func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
+	owner, err := b.requestUser(ctx)
 	if err == nil {
 		err = b.hasRoom()
 	}
 	if err == nil {
-		err = b.acceptable(ctx, spec, work)
+		err = b.checkAcceptable(ctx, spec, work)
 	}
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := b.allowed(ctx, spec)
+	allowed, err := b.allowedClusters(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	if b.alive.Load() == 0 {
-		if n, err := b.Live(ctx); err == nil && n == 0 {
-			b.feelAll(ctx) // nobody has looked for a while
+		if n, err := b.CountLive(ctx); err == nil && n == 0 {
+			b.pollAllLoads(ctx) // nobody has looked for a while
 		}
 	}
 	if spec.Pattern != nil {
 		b.patterns.Store(true)
-		for _, c := range b.clusters() {
+		for _, c := range b.allClusters() {
 			b.tellNetwork(c)
 		}
 	}
-	need, why := b.need(ctx, spec)
-	inputs, err := b.locate(ctx, spec)
+	need, why := b.estimateNeed(ctx, spec)
+	inputs, err := b.locateInputs(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	bring := b.bringTimes(ctx, inputs)
-	quotes := b.quotes(ctx, spec, allowed, need, bring)
-	wants, err := b.resolve(ctx, spec)
+	quotes := b.quoteClusters(ctx, spec, allowed, need, bring)
+	wants, err := b.resolveDependencies(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	var ids []core.JobID
 	var refused error
 	for again := true; again; {
-		caught, over := b.catchUp(ctx, spec, work, wants)
-		err = b.ask(ctx, func(t *turn) {
+		caught, over := b.mergeEarlierResults(ctx, spec, work, wants)
+		err = b.askLoop(ctx, func(t *turn) {
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
-			if known, e := t.taken(owner, spec.Key); known != nil || e != nil {
+			if known, e := t.submittedBefore(owner, spec.Key); known != nil || e != nil {
 				ids, refused = known, e
 				return
 			}
@@ -106,15 +106,15 @@ func neverFits(spec *jobfile.Job, reason core.Reason) error {
 	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Problem: reason.String()}
 }
 
-// acceptable refuses what could never run.
-func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string) error {
-	if err := spec.Check(); err != nil {
+// checkAcceptable refuses what could never run.
+func (b *Broker) checkAcceptable(ctx context.Context, spec *jobfile.Job, work string) error {
+	if err := spec.CheckFields(); err != nil {
 		return err
 	}
 	if work == "" || b.opt.Depot == nil {
 		return nil
 	}
-	chunks, err := b.depot(ctx)
+	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ type submission struct {
 	spec   *jobfile.Job
 	work   string
 	inputs []store.Input
-	wants  []want
+	wants  []resolvedDependency
 	proto  *core.Job
 	why    string // how its need is known
 	quotes []Quote
 }
 
-// record is the record of a new job, without what tells it from others of its array.
-func (s *submission) record(now core.Time) store.Job {
+// jobRecord is the record of a new job, without what tells it from others of its array.
+func (s *submission) jobRecord(now core.Time) store.Job {
 	rec := store.Job{User: s.owner.Name, Owner: s.owner.ID, Submitted: now, Spec: s.spec, State: core.Submitted,
 		Deadline: s.proto.Deadline, Work: s.work, Named: s.spec.Stdout+s.spec.Stderr != "", NamesOutputs: len(s.spec.Outputs) > 0,
 		Inputs: slices.Clone(s.inputs), PinnedTo: s.spec.StartOn}
@@ -151,16 +151,16 @@ func (s *submission) record(now core.Time) store.Job {
 // DefaultMaxJobs is how many jobs of one user may be there that have not ended.
 const DefaultMaxJobs = 200_000
 
-// count notes that a user has more jobs that have not ended, or fewer.
-func (b *Broker) count(owner uint32, n int) {
+// countJobs notes that a user has more jobs that have not ended, or fewer.
+func (b *Broker) countJobs(owner uint32, n int) {
 	b.alive.Add(int64(n))
 	if b.jobsOf[owner] += n; b.jobsOf[owner] == 0 {
 		delete(b.jobsOf, owner)
 	}
 }
 
-// mayHave refuses jobs beyond what one user may have.
-func (b *Broker) mayHave(owner User, n int) error {
+// checkJobLimit refuses jobs beyond what one user may have.
+func (b *Broker) checkJobLimit(owner User, n int) error {
 	limit := cmp.Or(b.opt.MaxJobs, DefaultMaxJobs)
 	if b.jobsOf[owner.ID]+n <= limit {
 		return nil
@@ -172,12 +172,12 @@ func (b *Broker) mayHave(owner User, n int) error {
 func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 	spec, owner := s.spec, s.owner
 	n := max(1, spec.Array.Len())
-	if err := t.b.mayHave(owner, n); err != nil {
+	if err := t.b.checkJobLimit(owner, n); err != nil {
 		return nil, err
 	}
 	numbers := []int{0} // one is enough where all elements wait for the same
 	if !isSplit(spec) {
-		numbers = indices(spec.Array)
+		numbers = elementIndices(spec.Array)
 	}
 	waits, err := t.waitsOf(owner, spec, s.wants, numbers)
 	if err != nil {
@@ -186,7 +186,7 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 	if err := t.b.reserveNumbers(n); err != nil {
 		return nil, err
 	}
-	t.b.count(owner.ID, n)
+	t.b.countJobs(owner.ID, n)
 	if isSplit(spec) {
 		return t.submitArray(s, waits[0]), nil
 	}
@@ -197,26 +197,26 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 	var ids []core.JobID
 	targets := map[targetKey]core.Target{}
 	for i, index := range numbers {
-		j := newJob(s.record(t.now))
+		j := newJob(s.jobRecord(t.now))
 		j.rec.ID, j.rec.Unique, j.rec.Parent, j.rec.Index, j.rec.After = t.b.nextJob, newUnique(), parent, index, waits[i]
 		if i == 0 { // the first of an array stands for all of them
 			j.rec.Unique = uniqueOf(owner, spec.Key)
 		}
 		t.b.nextJob++
-		t.adopt(j)
+		t.adoptJob(j)
 		ids = append(ids, j.rec.ID)
-		t.explain(j, "submit", "accepted", s.why, estimateInputs(s.proto))
-		t.explainAway(j)
+		t.explainJob(j, "submit", "accepted", s.why, estimateInputs(s.proto))
+		t.explainUnreachable(j)
 		t.explainStart(j)
-		t.enter(j, &core.Input{Kind: core.Submit, Spec: s.proto}, targets)
-		t.quoted(j, s.quotes)
+		t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: s.proto}, targets)
+		t.recordQuote(j, s.quotes)
 	}
 	return ids, nil
 }
 
-// indices lists those of an array; of a job that is none it is one that means
+// elementIndices lists those of an array; of a job that is none it is one that means
 // nothing.
-func indices(a jobfile.ArrayRange) []int {
+func elementIndices(a jobfile.ArrayRange) []int {
 	if a.Len() == 0 {
 		return []int{0}
 	}
@@ -226,29 +226,29 @@ func indices(a jobfile.ArrayRange) []int {
 // explainStart says where a workflow wants a job to start.
 func (t *turn) explainStart(j *job) {
 	if on := j.spec.StartOn; on != "" {
-		t.explain(j, "submit", "to start on "+on, "planned by its workflow; it may be moved from there", nil)
+		t.explainJob(j, "submit", "to start on "+on, "planned by its workflow; it may be moved from there", nil)
 	}
 }
 
-// enter hands a job to the engine, with what tells it from others of its array.
+// enterEngine hands a job to the engine, with what tells it from others of its array.
 // targets are those that were counted before in the same turn.
-func (t *turn) enter(j *job, in *core.Input, targets map[targetKey]core.Target) {
+func (t *turn) enterEngine(j *job, in *core.Input, targets map[targetKey]core.Target) {
 	spec := *in.Spec
 	spec.ID, spec.Begin = j.rec.ID, j.rec.NotBefore
 	spec.Array, spec.ArrayLimit = j.rec.Parent, j.spec.Array.AtOnce
-	spec.After = t.dependencies(j, targets)
+	spec.After = t.engineDependencies(j, targets)
 	submit := *in
 	submit.Spec = &spec
 	if c := t.b.clusterNamed(j.rec.PinnedTo); c != nil {
 		submit.Aim = core.AimAt(c.id)
 	}
 	t.countIn(j)
-	t.step(&submit)
+	t.stepEngine(&submit)
 }
 
-// seating is a job's pattern, or one in which nobody talks, if it has none but is to be on
+// hostPattern is a job's pattern, or one in which nobody talks, if it has none but is to be on
 // several hosts: it then holds as many processors on each, and waits for those.
-func seating(spec *jobfile.Job) *core.Pattern {
+func hostPattern(spec *jobfile.Job) *core.Pattern {
 	if spec.Pattern != nil || spec.Nodes < 2 || spec.Min != spec.Max || spec.Min%spec.Nodes != 0 {
 		return spec.Pattern
 	}
@@ -265,25 +265,25 @@ func estimateInputs(j *core.Job) map[string]any {
 
 // coreJob is the job as the engine sees it; it has no number yet.
 func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) *core.Job {
-	program, _ := history.Program(spec.Argv)
+	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: seating(spec), Trials: t.b.trials(spec, t.now)}}}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), Trials: t.b.clusterTrials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}
 	if spec.Deadline > 0 {
 		proto.Deadline = t.now.Add(spec.Deadline)
 	}
-	if need.Known() {
-		proto.Estimate = core.Seconds(need.Work.Median() / float64(max(1, spec.Min)))
-		proto.Spread, proto.Waiting = spread(need.Work), need.Waiting
+	if need.IsKnown() {
+		proto.Estimate = core.DurationFromSeconds(need.Work.Median() / float64(max(1, spec.Min)))
+		proto.Spread, proto.Waiting = logSpread(need.Work), need.Waiting
 	}
 	return proto
 }
 
-// allowed lists the clusters where the job may run: those its user names, and
+// allowedClusters lists the clusters where the job may run: those its user names, and
 // that are as reliable as its user wants; nil if all are.
-func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.ClusterID, error) {
+func (b *Broker) allowedClusters(ctx context.Context, spec *jobfile.Job) ([]core.ClusterID, error) {
 	slurmOnly, err := b.slurmOnly(spec)
 	if err != nil {
 		return nil, err
@@ -293,17 +293,17 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 	}
 	var list []core.ClusterID
 	for _, name := range spec.On {
-		if _, err := b.target("on", name); err != nil {
+		if _, err := b.targetCluster("on", name); err != nil {
 			return nil, err
 		}
 	}
 	var best float64
-	for _, c := range b.offered() {
+	for _, c := range b.offeredClusters() {
 		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) || slurmOnly && managerOf(c.Kind) != jobfile.Slurm {
 			continue
 		}
 		if spec.Reliability > 0 {
-			runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
+			runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
 			if err != nil {
 				return nil, err
 			}
@@ -322,22 +322,22 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 	return list, nil
 }
 
-// recent is how many rows of history an estimate looks at.
-const recent = 500
+// maxHistoryRows is how many rows of history an estimate looks at.
+const maxHistoryRows = 500
 
-// need is what the job has to do, and how that is known: its user said so, or its
+// estimateNeed is what the job has to do, and how that is known: its user said so, or its
 // program ran before. Unknown if neither.
-func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Demand, string) {
+func (b *Broker) estimateNeed(ctx context.Context, spec *jobfile.Job) (predict.Demand, string) {
 	estimate := spec.Estimate.Round(time.Millisecond)
 	switch {
 	case estimate > 0 && spec.EstimateBy != "":
 		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), spec.EstimateSpread)},
-			fmt.Sprintf("estimate of %s: %s s CPU", spec.EstimateBy, span(estimate.Seconds()))
+			fmt.Sprintf("estimate of %s: %s s CPU", spec.EstimateBy, formatSeconds(estimate.Seconds()))
 	case estimate > 0:
 		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), userSpread)},
-			fmt.Sprintf("user estimate: %s s CPU", span(estimate.Seconds()))
+			fmt.Sprintf("user estimate: %s s CPU", formatSeconds(estimate.Seconds()))
 	}
-	program, args := history.Program(spec.Argv)
+	program, args := history.SplitCommand(spec.Argv)
 	runs, err := b.runsOf(ctx, program)
 	if err != nil {
 		return predict.Demand{}, "the history cannot be read: " + err.Error()
@@ -347,7 +347,7 @@ func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Demand, s
 	if d, ok := predict.FromQuantiles(alone.Quantiles); ok {
 		return predict.Demand{Work: d.Scale(float64(procs)), Waiting: alone.Waiting}, "from " + alone.Why
 	}
-	quantiles, why, _ := history.Need(runs, program, args)
+	quantiles, why, _ := history.EstimateNeed(runs, program, args)
 	if d, ok := predict.FromQuantiles(quantiles); ok {
 		return predict.Demand{Work: d}, "from " + why
 	}
@@ -358,8 +358,8 @@ func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Demand, s
 // of the logarithm; a job file without a history gives nothing better.
 const userSpread = 0.1
 
-// spread is the standard deviation of the logarithm of a distribution.
-func spread(d predict.Dist) float64 {
+// logSpread is the standard deviation of the logarithm of a distribution.
+func logSpread(d predict.Dist) float64 {
 	const score90 = 1.2816
 	lo, hi := d.Quantile(0.1), d.Quantile(0.9)
 	if lo <= 0 || hi <= lo {

@@ -21,7 +21,7 @@ func TestWhatAMoveSendsIsWhatItSentLastTime(t *testing.T) {
 		{"the same program; the newest counts", []history.Transfer{save("burn", 500, 7), save("pi", 500, 50), save("burn", 500, 9)}, 7},
 		{"another method", []history.Transfer{{What: history.Save, Method: "signal", Program: "burn", Bytes: 10, Sent: 1}}, 1000},
 	} {
-		if got := toSend(c.rows, like, 1000); got != c.want {
+		if got := unsentBytes(c.rows, like, 1000); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
 		}
 	}

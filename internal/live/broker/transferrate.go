@@ -14,36 +14,36 @@ type farFiles interface {
 	driver.Peer
 }
 
-// sighted sees what transfers between the broker and a cluster achieve, whoever has
+// measuredStager sees what transfers between the broker and a cluster achieve, whoever has
 // them made: inputs that are brought and results that are left somewhere alike. What
 // was cut off is an error there, and is not seen.
-type sighted struct {
+type measuredStager struct {
 	farFiles
 	b       *Broker
 	cluster string
 }
 
-func (s *sighted) Push(ctx context.Context, path string) (driver.Moved, error) {
-	began := s.b.now()
-	m, err := s.farFiles.Push(ctx, path)
+func (s *measuredStager) PushFiles(ctx context.Context, path string) (driver.Moved, error) {
+	began := s.b.brokerTime()
+	m, err := s.farFiles.PushFiles(ctx, path)
 	if err == nil {
-		s.b.saw(s.cluster, "", &m, began)
+		s.b.reportTransfer(s.cluster, "", &m, began)
 	}
 	return m, err
 }
 
-func (s *sighted) Bring(ctx context.Context, tree string) (driver.Moved, error) {
-	began := s.b.now()
-	m, err := s.farFiles.Bring(ctx, tree)
+func (s *measuredStager) BringTree(ctx context.Context, tree string) (driver.Moved, error) {
+	began := s.b.brokerTime()
+	m, err := s.farFiles.BringTree(ctx, tree)
 	if err == nil {
-		s.b.saw("", s.cluster, &m, began)
+		s.b.reportTransfer("", s.cluster, &m, began)
 	}
 	return m, err
 }
 
-// saw tells what a transfer that has just ended achieved, if anything was sent.
-func (b *Broker) saw(from, to string, m *driver.Moved, began core.Time) {
+// reportTransfer tells what a transfer that has just ended achieved, if anything was sent.
+func (b *Broker) reportTransfer(from, to string, m *driver.Moved, began core.Time) {
 	if b.opt.Moved != nil && m.Sent > 0 {
-		b.opt.Moved(from, to, m.Sent, cmp.Or(m.Took, b.now().Sub(began)))
+		b.opt.Moved(from, to, m.Sent, cmp.Or(m.Took, b.brokerTime().Sub(began)))
 	}
 }

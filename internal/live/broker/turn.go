@@ -26,16 +26,16 @@ type turn struct {
 	isStepping bool         // it is being told
 }
 
-// most is how many messages one transaction takes in: what is durable together
+// maxMessagesPerCommit is how many messages one transaction takes in: what is durable together
 // costs one write to the disk.
-const most = 256
+const maxMessagesPerCommit = 256
 
-// turn lets f and whoever else has something to say change the state, makes it
+// runTurn lets f and whoever else has something to say change the state, makes it
 // durable, and does what follows.
-func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
+func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
 	t := b.newTurn()
 	f(t)
-	for n := 1; n < most; n++ {
+	for n := 1; n < maxMessagesPerCommit; n++ {
 		select {
 		case g := <-b.mail:
 			g(t)
@@ -44,14 +44,14 @@ func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
 		}
 		break
 	}
-	return t.commit(ctx)
+	return t.commitTurn(ctx)
 }
 
 func (b *Broker) newTurn() *turn {
-	return &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}, arrays: map[core.JobID]*array{}}
+	return &turn{b: b, now: b.brokerTime(), touched: map[core.JobID]*job{}, arrays: map[core.JobID]*array{}}
 }
 
-func (t *turn) commit(ctx context.Context) error {
+func (t *turn) commitTurn(ctx context.Context) error {
 	b := t.b
 	for _, j := range t.touched {
 		if j.spec == nil {
@@ -69,52 +69,52 @@ func (t *turn) commit(ctx context.Context) error {
 			delete(b.partial, a.ID)
 		}
 	}
-	if t.needed() {
+	if t.hasChanges() {
 		t.batch.First = b.nextEvent
-		if err := b.store(ctx, &t.batch); err != nil {
+		if err := b.storeBatch(ctx, &t.batch); err != nil {
 			return err
 		}
 		b.nextEvent += uint64(len(t.batch.Events))
 	}
-	t.publish()
+	t.publishPlacement()
 	for _, f := range t.then {
 		f()
 	}
 	for _, j := range t.touched {
 		j.kept = true
-		j.changed()
+		j.signalChange()
 		t.looseEnds = append(t.looseEnds, j)
 	}
 	for _, j := range t.looseEnds {
-		if j.forgettable() {
-			b.drop(j)
+		if j.isForgettable() {
+			b.dropJob(j)
 		}
 	}
 	return b.maybeSnapshot(ctx)
 }
 
-// publish lets those beside the loop know where jobs are and how many processors are
+// publishPlacement lets those beside the loop know where jobs are and how many processors are
 // free.
-func (t *turn) publish() {
+func (t *turn) publishPlacement() {
 	for _, j := range t.touched {
-		t.b.placed.update(j)
+		t.b.placed.updateJob(j)
 	}
 	w := t.b.eng.World()
-	for _, c := range t.b.clusters() {
+	for _, c := range t.b.allClusters() {
 		if int(c.id) < len(w.Clusters()) {
-			c.idle.Store(int64(w.Cluster(c.id).Idle()))
+			c.idle.Store(int64(w.Cluster(c.id).IdleProcs()))
 		}
 	}
 }
 
-// untilRoom is how long a full disk is left alone before it is tried again.
-const untilRoom = 200 * time.Millisecond
+// diskRetryInterval is how long a full disk is left alone before it is tried again.
+const diskRetryInterval = 200 * time.Millisecond
 
-// store makes a batch durable. While the disk is full it waits: jobs run on, and
+// storeBatch makes a batch durable. While the disk is full it waits: jobs run on, and
 // nothing is decided that could not be remembered.
-func (b *Broker) store(ctx context.Context, batch *store.Batch) error {
+func (b *Broker) storeBatch(ctx context.Context, batch *store.Batch) error {
 	for waited := false; ; waited = true {
-		err := b.opt.Store.Commit(ctx, batch)
+		err := b.opt.Store.CommitBatch(ctx, batch)
 		switch {
 		case err == nil && waited:
 			b.full.Store(nil)
@@ -125,7 +125,7 @@ func (b *Broker) store(ctx context.Context, batch *store.Batch) error {
 				err = fmt.Errorf("%w: jobs run on, but nothing can be decided until there is room on the disk", err)
 				b.full.Store(&err)
 			}
-			if pause(ctx, untilRoom) {
+			if pauseContext(ctx, diskRetryInterval) {
 				continue
 			}
 		}
@@ -133,33 +133,33 @@ func (b *Broker) store(ctx context.Context, batch *store.Batch) error {
 	}
 }
 
-// Stuck is why the broker cannot decide anything at present; nil if it can.
-func (b *Broker) Stuck() error {
+// StuckReason is why the broker cannot decide anything at present; nil if it can.
+func (b *Broker) StuckReason() error {
 	if err := b.full.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-func (t *turn) needed() bool {
+func (t *turn) hasChanges() bool {
 	x := &t.batch
 	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Arrays)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
 		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings)+len(x.Weather) > 0 || x.Thin != nil
 }
 
-// after has f done once the turn is durable.
-func (t *turn) after(f func()) { t.then = append(t.then, f) }
+// afterCommit has f done once the turn is durable.
+func (t *turn) afterCommit(f func()) { t.then = append(t.then, f) }
 
-// touch has the record of a job written.
-func (t *turn) touch(j *job) { t.touched[j.rec.ID] = j }
+// touchJob has the record of a job written.
+func (t *turn) touchJob(j *job) { t.touched[j.rec.ID] = j }
 
-// settle notes that something that was under way for a job is over, of which its
+// settleJob notes that something that was under way for a job is over, of which its
 // record says nothing.
-func (t *turn) settle(j *job) { t.looseEnds = append(t.looseEnds, j) }
+func (t *turn) settleJob(j *job) { t.looseEnds = append(t.looseEnds, j) }
 
-// step tells the engine something and takes down what it decided. What follows from
+// stepEngine tells the engine something and takes down what it decided. What follows from
 // that for the engine it is told afterwards.
-func (t *turn) step(in *core.Input) {
+func (t *turn) stepEngine(in *core.Input) {
 	if t.inputs = append(t.inputs, *in); t.isStepping {
 		return
 	}
@@ -176,31 +176,31 @@ func (t *turn) stepOnce(in *core.Input) {
 	out := t.b.eng.Step(t.now, in)
 	for i := range out.Events {
 		t.batch.Events = append(t.batch.Events, out.Events[i])
-		t.note(&out.Events[i])
+		t.recordEvent(&out.Events[i])
 	}
 	for i := range out.Commands {
-		t.command(out.Commands[i])
+		t.handleCommand(out.Commands[i])
 	}
 	t.b.wake = out.WakeAt
 }
 
-// explain adds a line to the reasons of a job.
-func (t *turn) explain(j *job, kind, choice, why string, inputs map[string]any) {
-	t.entry(j, wire.Entry{At: t.now, Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+// explainJob adds a line to the reasons of a job.
+func (t *turn) explainJob(j *job, kind, choice, why string, inputs map[string]any) {
+	t.addEntry(j, wire.Entry{At: t.now, Kind: kind, Choice: choice, Why: why, Inputs: inputs})
 }
 
-func (t *turn) entry(j *job, e wire.Entry) {
+func (t *turn) addEntry(j *job, e wire.Entry) {
 	t.batch.Entries = append(t.batch.Entries, store.Entry{Job: j.rec.ID, Entry: e})
-	t.after(func() { j.tellNews(e) })
+	t.afterCommit(func() { j.tellNews(e) })
 }
 
-// send puts a command into the outbox; it is carried out after the turn and
+// sendCommand puts a command into the outbox; it is carried out after the turn and
 // again after a crash, until it is known to have been.
-func (t *turn) send(c core.Command) uint64 {
+func (t *turn) sendCommand(c core.Command) uint64 {
 	id := t.b.nextSend
 	t.b.nextSend++
 	t.batch.Send = append(t.batch.Send, store.Outbound{ID: id, Command: c})
 	return id
 }
 
-func (t *turn) sent(id uint64) { t.batch.Sent = append(t.batch.Sent, id) }
+func (t *turn) markSent(id uint64) { t.batch.Sent = append(t.batch.Sent, id) }

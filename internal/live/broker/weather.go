@@ -57,15 +57,15 @@ const (
 	// as many as forecasters look back.
 	rebuiltFrom = 300
 	// Values are kept as they are for a day, and then one in ten minutes for two weeks.
-	keepAll   = 24 * time.Hour
-	thinTo    = 10 * time.Minute
-	keepThin  = 14 * 24 * time.Hour
-	keepEvery = 5 * time.Second
-	thinEvery = time.Hour
+	readingsMaxAge   = 24 * time.Hour
+	thinnedInterval  = 10 * time.Minute
+	thinnedMaxAge    = 14 * 24 * time.Hour
+	readingInterval  = 5 * time.Second
+	thinningInterval = time.Hour
 	// So long transfers that overlap may go on until what they achieve is noted.
-	goingLong = time.Minute
+	maxOverlap = time.Minute
 	// Nobody believes that a way carries more.
-	mostMbps = 1e6
+	maxMbps = 1e6
 )
 
 // openWeather reads what was measured before and sees who can measure.
@@ -73,11 +73,11 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	w := &b.weather
 	w.book = weather.NewBook()
 	if file := b.opt.Weather.Network; file != "" {
-		if err := w.book.Describe(file); err != nil {
+		if err := w.book.ReadDescription(file); err != nil {
 			return err
 		}
 	}
-	rows, err := b.opt.Store.Weather(ctx, store.Series{Newest: rebuiltFrom})
+	rows, err := b.opt.Store.ListReadings(ctx, store.Series{Newest: rebuiltFrom})
 	if err != nil {
 		return err
 	}
@@ -85,13 +85,13 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	for _, r := range rows {
 		entries = append(entries, weather.Entry{Key: weather.Key{What: measured.Quantity(r.What), From: r.From, To: r.To}, At: r.At, Value: r.Value})
 	}
-	w.book.Load(entries)
+	w.book.LoadEntries(entries)
 	b.findSensors()
-	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.now, Log: b.opt.Log,
+	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.brokerTime, Log: b.opt.Log,
 		Plan: probeplan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
 	w.going = map[[2]string]*going{}
 	w.moved = b.opt.Moved
-	b.opt.Moved = b.sawTransfer
+	b.opt.Moved = b.recordTransfer
 	return nil
 }
 
@@ -105,16 +105,16 @@ func (b *Broker) findSensors() {
 		name = "localhost"
 	}
 	var load func(context.Context) (driver.Load, error)
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if c.Site == "" && !c.Managed && load == nil {
-			load, w.own = c.Driver.Load, c.Name
+			load, w.own = c.Driver.MeasureLoad, c.Name
 		}
 	}
 	w.sensor = sensor.New(load, b.opt.Clock)
 	w.proxy = map[string]string{"": name}
 	b.addSensor(watch.Host{Name: name, Sensor: w.sensor, Machine: load != nil}, "")
 	sites := map[string]string{"": name}
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		if at, known := sites[c.Site]; known {
 			w.proxy[c.Name] = at
 			continue
@@ -138,8 +138,8 @@ func (b *Broker) findSensors() {
 // sensorsOf are the sensors of a cluster, by host.
 func sensorsOf(c *cluster) []driver.Sensor {
 	switch d := c.Driver.(type) {
-	case interface{ Sensors() []driver.Sensor }:
-		return d.Sensors()
+	case interface{ HostSensors() []driver.Sensor }:
+		return d.HostSensors()
 	case driver.Sensor:
 		return []driver.Sensor{d}
 	}
@@ -155,25 +155,25 @@ func (b *Broker) addSensor(h watch.Host, cluster string) string {
 		}
 	}
 	w.hosts, w.whose = append(w.hosts, h), append(w.whose, cluster)
-	w.book.Place(h.Name, h.Site)
+	w.book.PlaceHost(h.Name, h.Site)
 	return h.Name
 }
 
 // watchWeather measures, and keeps what was measured, until the broker ends.
 func (b *Broker) watchWeather(ctx context.Context) {
 	w := &b.weather
-	b.goBeside(w.watch.Run)
-	thinned := b.now()
-	for pause(ctx, keepEvery) {
+	b.runUntilStopped(w.watch.Run)
+	thinned := b.brokerTime()
+	for pauseContext(ctx, readingInterval) {
 		var thin *store.Thin
-		if now := b.now(); now.Sub(thinned) > thinEvery {
+		if now := b.brokerTime(); now.Sub(thinned) > thinningInterval {
 			thinned = now
-			thin = &store.Thin{Before: now.Add(-keepAll), Step: thinTo, Drop: now.Add(-keepThin)}
-			w.book.Forget(now.Add(-keepThin))
+			thin = &store.Thin{Before: now.Add(-readingsMaxAge), Step: thinnedInterval, Drop: now.Add(-thinnedMaxAge)}
+			w.book.ForgetSince(now.Add(-thinnedMaxAge))
 		}
-		w.noteGone(b.now(), keepEvery)
-		if list := w.book.Take(); len(list) > 0 || thin != nil {
-			b.tell(func(t *turn) {
+		w.noteGone(b.brokerTime(), readingInterval)
+		if list := w.book.TakeFresh(); len(list) > 0 || thin != nil {
+			b.postToLoop(func(t *turn) {
 				for _, e := range list {
 					t.batch.Weather = append(t.batch.Weather, store.Reading{What: string(e.What), From: e.From, To: e.To, At: e.At, Value: e.Value})
 				}
@@ -185,39 +185,39 @@ func (b *Broker) watchWeather(ctx context.Context) {
 
 func (b *Broker) closeWeather() { _ = b.weather.sensor.Close() }
 
-// leastBytes tell of more than delays, if they took long enough.
-const leastBytes = 1 << 20
+// minMeasuredBytes tell of more than delays, if they took long enough.
+const minMeasuredBytes = 1 << 20
 
-// tellsOfTheWay says whether a transfer was large, or took long enough, to tell how
+// isInformativeTransfer says whether a transfer was large, or took long enough, to tell how
 // fast the way is: a short one tells of nothing but delays, and to find each other
 // takes two sites a second or two.
-func tellsOfTheWay(bytes int64, took time.Duration) bool {
+func isInformativeTransfer(bytes int64, took time.Duration) bool {
 	const large, long = 16 << 20, 10 * time.Second
-	return bytes >= large && took > 0 || bytes >= leastBytes && took >= long
+	return bytes >= large && took > 0 || bytes >= minMeasuredBytes && took >= long
 }
 
-// sawTransfer takes in a transfer that has just ended. What it achieved is noted when
+// recordTransfer takes in a transfer that has just ended. What it achieved is noted when
 // no other can have gone at the same time.
-func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
+func (b *Broker) recordTransfer(from, to string, bytes int64, took time.Duration) {
 	w := &b.weather
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
-	if known && alsoKnown && a != z && bytes >= leastBytes && mbps(bytes, took) < mostMbps {
-		w.add([2]string{a, z}, b.now(), took, bytes)
+	if known && alsoKnown && a != z && bytes >= minMeasuredBytes && megabitsPerSecond(bytes, took) < maxMbps {
+		w.addTransfer([2]string{a, z}, b.brokerTime(), took, bytes)
 	}
 	if w.moved != nil {
 		w.moved(from, to, bytes, took)
 	}
 }
 
-// add takes in that so many bytes went over a way until now.
-func (w *forecasts) add(way [2]string, now core.Time, took time.Duration, bytes int64) {
+// addTransfer takes in that so many bytes went over a way until now.
+func (w *forecasts) addTransfer(way [2]string, now core.Time, took time.Duration, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := now.Add(-took)
 	g := w.going[way]
-	if g != nil && (from > g.to || now.Sub(g.from) > goingLong) {
-		w.note(way, g, now)
+	if g != nil && (from > g.to || now.Sub(g.from) > maxOverlap) {
+		w.noteRate(way, g, now)
 		g = nil
 	}
 	if g == nil {
@@ -233,51 +233,53 @@ func (w *forecasts) noteGone(now core.Time, ago time.Duration) {
 	defer w.mu.Unlock()
 	for way, g := range w.going { // order-free: each is of a way of its own
 		if now.Sub(g.to) >= ago {
-			w.note(way, g, now)
+			w.noteRate(way, g, now)
 			delete(w.going, way)
 		}
 	}
 }
 
-func (w *forecasts) note(way [2]string, g *going, now core.Time) {
-	if took := g.to.Sub(g.from); tellsOfTheWay(g.bytes, took) {
-		rate := mbps(g.bytes, took)
-		w.book.Add(weather.Key{What: measured.Mbps, From: way[0], To: way[1]}, now, rate)
-		w.watch.Told(way[0], way[1], rate)
+func (w *forecasts) noteRate(way [2]string, g *going, now core.Time) {
+	if took := g.to.Sub(g.from); isInformativeTransfer(g.bytes, took) {
+		rate := megabitsPerSecond(g.bytes, took)
+		w.book.AddValue(weather.Key{What: measured.Mbps, From: way[0], To: way[1]}, now, rate)
+		w.watch.PathMeasured(way[0], way[1], rate)
 	}
 }
 
-func mbps(bytes int64, took time.Duration) float64 { return float64(bytes) * 8 / 1e6 / took.Seconds() }
+func megabitsPerSecond(bytes int64, took time.Duration) float64 {
+	return float64(bytes) * 8 / 1e6 / took.Seconds()
+}
 
-// sawCarried takes in how fast files of a job went from a cluster to another, "" being
+// recordCarried takes in how fast files of a job went from a cluster to another, "" being
 // the broker.
-func (b *Broker) sawCarried(from, to string, c wire.Carried) {
+func (b *Broker) recordCarried(from, to string, c wire.Carried) {
 	if b.opt.Moved != nil && c.Bytes > 0 && c.Took > 0 {
 		b.opt.Moved(from, to, c.Bytes, c.Took)
 	}
 }
 
-// lookAhead is how far what is forecast for a transfer or a job is looked ahead.
-const lookAhead = 10 * time.Minute
+// forecastSpan is how far what is forecast for a transfer or a job is looked ahead.
+const forecastSpan = 10 * time.Minute
 
 // wayBetween is what lies between two clusters, "" being the broker.
-func (b *Broker) wayBetween(from, to string) (weather.Way, bool) {
+func (b *Broker) wayBetween(from, to string) (weather.PathForecast, bool) {
 	w := &b.weather
 	if w.book == nil {
-		return weather.Way{}, false
+		return weather.PathForecast{}, false
 	}
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
 	if known && alsoKnown {
 		if a == z {
-			return weather.Way{}, false
+			return weather.PathForecast{}, false
 		}
-		if way, ok := w.book.Between(a, z, b.now(), lookAhead); ok {
+		if way, ok := w.book.ForecastBetween(a, z, b.brokerTime(), forecastSpan); ok {
 			return way, true
 		}
 	}
 	// A file may know clusters by their own names.
-	return w.book.Between(cmp.Or(from, w.proxy[""]), cmp.Or(to, w.proxy[""]), b.now(), lookAhead)
+	return w.book.ForecastBetween(cmp.Or(from, w.proxy[""]), cmp.Or(to, w.proxy[""]), b.brokerTime(), forecastSpan)
 }
 
 // weatherRate is the bytes a second that a transfer between two clusters will
@@ -305,23 +307,23 @@ func (b *Broker) bringSpread(c *cluster) float64 {
 func (b *Broker) shareAhead(c *cluster, now driver.Load) predict.Dist {
 	w := &b.weather
 	const often = 10 * time.Second
-	hosts, at := b.shareHosts(c), b.now()
+	hosts, at := b.shareHosts(c), b.brokerTime()
 	var busiest predict.Dist
 	var next forecast.Forecast
 	for _, host := range hosts {
 		k := weather.Key{What: measured.CPU, From: host}
-		s, ok := w.book.One(k, at, 0)
+		s, ok := w.book.FindSeries(k, at, 0)
 		if !ok {
 			return predict.Dist{}
 		}
 		if len(hosts) == 1 && at.Sub(s.At) > often {
-			w.book.Add(k, at, min(1, max(0, now.Share)))
+			w.book.AddValue(k, at, min(1, max(0, now.Share)))
 		}
-		d := w.book.Share(host, at, lookAhead)
-		if !d.Known() {
+		d := w.book.ShareOfCPU(host, at, forecastSpan)
+		if !d.IsKnown() {
 			return predict.Dist{}
 		}
-		if !busiest.Known() || d.Median() < busiest.Median() {
+		if !busiest.IsKnown() || d.Median() < busiest.Median() {
 			busiest, next = d, s.Next
 		}
 	}
@@ -357,10 +359,10 @@ type WeatherView struct {
 	Series   []weather.Series
 }
 
-// Weather is what was measured, with forecasts of the mean over some time.
-func (b *Broker) Weather(over time.Duration) WeatherView {
+// WeatherForecast is what was measured, with forecasts of the mean over some time.
+func (b *Broker) WeatherForecast(over time.Duration) WeatherView {
 	w := &b.weather
-	v := WeatherView{Now: b.now(), Series: w.book.All(b.now(), over)}
+	v := WeatherView{Now: b.brokerTime(), Series: w.book.AllSeries(b.brokerTime(), over)}
 	ways := len(w.hosts) > 1 && !b.opt.Weather.Off
 	for i := range w.hosts {
 		if ways || w.hosts[i].Machine {
@@ -370,7 +372,7 @@ func (b *Broker) Weather(over time.Duration) WeatherView {
 	return v
 }
 
-// Readings are the values of all series that are kept, since a moment.
-func (b *Broker) Readings(ctx context.Context, since core.Time) ([]store.Reading, error) {
-	return b.opt.Store.Weather(ctx, store.Series{Since: since})
+// WeatherReadings are the values of all series that are kept, since a moment.
+func (b *Broker) WeatherReadings(ctx context.Context, since core.Time) ([]store.Reading, error) {
+	return b.opt.Store.ListReadings(ctx, store.Series{Since: since})
 }

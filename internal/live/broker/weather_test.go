@@ -26,7 +26,7 @@ import (
 // sensing is a driver with a sensor.
 type sensing struct{ *fake.Driver }
 
-func (sensing) Sense(context.Context, driver.Sensing) (driver.Sensed, error) {
+func (sensing) MeasureHosts(context.Context, driver.Sensing) (driver.Sensed, error) {
 	return driver.Sensed{}, errors.ErrUnsupported
 }
 
@@ -35,10 +35,10 @@ func underTheSky(t *testing.T, w Weather) (*Broker, string) {
 	t.Helper()
 	b := sites()
 	b.opt.Store, b.opt.Weather = memory.New(), w
-	b.opt.Clock = clock.Real()
+	b.opt.Clock = clock.RealClock()
 	b.began = b.opt.Clock()
 	b.base = core.Time(b.began.UnixNano())
-	for _, c := range b.clusters() {
+	for _, c := range b.allClusters() {
 		c.Driver = sensing{}
 		c.HostNames = []string{c.Name + "1"}
 	}
@@ -60,7 +60,7 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 	leeds := b.clusterNamed("leeds")
 	before, spread := b.bringTime(t.Context(), rows, in, leeds), b.bringSpread(leeds)
 	for i := range 20 {
-		b.weather.book.Add(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.now().Add(time.Duration(i-20)*time.Minute), 80) // 10 MB/s
+		b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*time.Minute), 80) // 10 MB/s
 	}
 	took := b.bringTime(t.Context(), rows, in, leeds).Seconds()
 	if want := 100 * mb / 10e6; math.Abs(took-want) > 0.15*want || before.Seconds() > 5 {
@@ -73,27 +73,27 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 
 // noted is what transfers that have ended achieved.
 func noted(b *Broker) []weather.Entry {
-	b.weather.noteGone(b.now(), 0)
-	return b.weather.book.Take()
+	b.weather.noteGone(b.brokerTime(), 0)
+	return b.weather.book.TakeFresh()
 }
 
 func TestTransfersThatGoAtTheSameTimeCountTogether(t *testing.T) {
 	b, _ := underTheSky(t, Weather{})
-	way, at := [2]string{"leeds1", "here"}, b.now()
+	way, at := [2]string{"leeds1", "here"}, b.brokerTime()
 	second := func(n int) core.Time { return at.Add(time.Duration(n) * time.Second) }
 	for i := range 10 { // a tenth of the way each
-		b.weather.add(way, second(20+i), time.Duration(20+i)*time.Second, 25_000_000)
+		b.weather.addTransfer(way, second(20+i), time.Duration(20+i)*time.Second, 25_000_000)
 	}
 	b.weather.noteGone(second(30), 5*time.Second)
-	if list := b.weather.book.Take(); len(list) > 0 {
+	if list := b.weather.book.TakeFresh(); len(list) > 0 {
 		t.Errorf("another may be on its way, and %+v is noted", list)
 	}
-	b.weather.add(way, second(35), 5*time.Second, 25_000_000) // when they were through
+	b.weather.addTransfer(way, second(35), 5*time.Second, 25_000_000) // when they were through
 	b.weather.noteGone(second(40), 5*time.Second)
 	for i := range 100 { // without an end
-		b.weather.add(way, second(50+i), 10*time.Second, 12_500_000)
+		b.weather.addTransfer(way, second(50+i), 10*time.Second, 12_500_000)
 	}
-	list := b.weather.book.Take()
+	list := b.weather.book.TakeFresh()
 	if len(list) < 3 || math.Abs(list[0].Value-2000./29) > 1e-6 || math.Abs(list[1].Value-40) > 1e-6 {
 		t.Fatalf("%+v", list)
 	}
@@ -129,13 +129,15 @@ func (c *carrier) moved() (driver.Moved, error) {
 	time.Sleep(time.Millisecond)
 	return driver.Moved{Tree: "t", Bytes: 50_000_000, Sent: 20_000_000, Took: time.Second}, c.err
 }
-func (c *carrier) Stat(context.Context, string) (driver.File, error)            { return driver.File{}, nil }
-func (c *carrier) Push(context.Context, string) (driver.Moved, error)           { return c.moved() }
-func (c *carrier) Bring(context.Context, string) (driver.Moved, error)          { return c.moved() }
-func (c *carrier) Take(context.Context, driver.Offer) (driver.Moved, error)     { return c.moved() }
-func (c *carrier) Place(context.Context, driver.Place) ([]driver.Placed, error) { return nil, nil }
-func (c *carrier) Drop(context.Context, string) error                           { return nil }
-func (c *carrier) Offer(context.Context, driver.Wanted) (driver.Offer, func(), error) {
+func (c *carrier) StatFile(context.Context, string) (driver.File, error)         { return driver.File{}, nil }
+func (c *carrier) PushFiles(context.Context, string) (driver.Moved, error)       { return c.moved() }
+func (c *carrier) BringTree(context.Context, string) (driver.Moved, error)       { return c.moved() }
+func (c *carrier) TakeOffer(context.Context, driver.Offer) (driver.Moved, error) { return c.moved() }
+func (c *carrier) PlaceResults(context.Context, driver.ResultPlacement) ([]driver.Placed, error) {
+	return nil, nil
+}
+func (c *carrier) DropResults(context.Context, string) error { return nil }
+func (c *carrier) OfferFiles(context.Context, driver.Wanted) (driver.Offer, func(), error) {
 	return driver.Offer{}, func() {}, nil
 }
 
@@ -155,12 +157,12 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		b, here := underTheSky(t, Weather{})
 		b.putCluster(newCluster(Cluster{Name: "york", Site: "york", Indirect: c.indirect}, 3))
 		b.weather.proxy["york"] = "york1"
-		for _, cl := range b.clusters() {
+		for _, cl := range b.allClusters() {
 			cl.Driver = &carrier{err: c.err}
 		}
 		l := &leaving{from: b.clusterNamed(c.from), to: b.clusterNamed(c.to)}
-		files := func(cl *cluster) driver.Placer { return b.stager(t.Context(), cl).(driver.Placer) }
-		if _, _, err := b.toSite(t.Context(), l, files(l.from), files(l.to), 50_000_000); !errors.Is(err, c.err) {
+		files := func(cl *cluster) driver.Placer { return b.stagerFor(t.Context(), cl).(driver.Placer) }
+		if _, _, err := b.bringToSite(t.Context(), l, files(l.from), files(l.to), 50_000_000); !errors.Is(err, c.err) {
 			t.Fatal(err)
 		}
 		var got []string
@@ -179,10 +181,10 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 
 func TestWhatFilesOfJobsAchieveOnTheirWayIsNoted(t *testing.T) {
 	b, here := underTheSky(t, Weather{})
-	b.sawCarried("leeds", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second})
-	b.sawCarried("leeds", "", wire.Carried{Bytes: 20_000_000})                       // it was interrupted
-	b.sawCarried("leeds", "", wire.Carried{Took: 2 * time.Second})                   // nothing was new
-	b.sawCarried("near", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second}) // it went nowhere
+	b.recordCarried("leeds", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second})
+	b.recordCarried("leeds", "", wire.Carried{Bytes: 20_000_000})                       // it was interrupted
+	b.recordCarried("leeds", "", wire.Carried{Took: 2 * time.Second})                   // nothing was new
+	b.recordCarried("near", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second}) // it went nowhere
 	list := noted(b)
 	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
 		t.Errorf("%+v", list)
@@ -191,8 +193,8 @@ func TestWhatFilesOfJobsAchieveOnTheirWayIsNoted(t *testing.T) {
 
 func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
 	b, here := underTheSky(t, Weather{Off: true})
-	if !b.weather.watch.Unprobed || b.Weather(0).Watching != 2 {
-		t.Errorf("ways are probed; %d machines are looked at, want 2", b.Weather(0).Watching)
+	if !b.weather.watch.Unprobed || b.WeatherForecast(0).Watching != 2 {
+		t.Errorf("ways are probed; %d machines are looked at, want 2", b.WeatherForecast(0).Watching)
 	}
 	if b.opt.Moved("", "leeds", 20_000_000, 2*time.Second); len(noted(b)) != 1 {
 		t.Error("what a transfer achieved is not noted")
@@ -219,16 +221,16 @@ func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
 func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
 	b, _ := underTheSky(t, Weather{})
 	leeds := b.clusterNamed("leeds")
-	if b.shareAhead(leeds, driver.Load{Share: 0.5}).Known() {
+	if b.shareAhead(leeds, driver.Load{Share: 0.5}).IsKnown() {
 		t.Error("it is known without having been measured")
 	}
 	for i := range 20 {
-		b.weather.book.Add(weather.Key{What: measured.CPU, From: "leeds1"}, b.now().Add(time.Duration(i-20)*30*time.Second), 0.5)
+		b.weather.book.AddValue(weather.Key{What: measured.CPU, From: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*30*time.Second), 0.5)
 	}
-	if d := b.shareAhead(leeds, driver.Load{Share: 0.52}); !d.Known() || math.Abs(d.Median()-0.5) > 0.05 {
+	if d := b.shareAhead(leeds, driver.Load{Share: 0.52}); !d.IsKnown() || math.Abs(d.Median()-0.5) > 0.05 {
 		t.Errorf("%+v", d)
 	}
-	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).IsKnown() {
 		t.Error("what is now does not count")
 	}
 }
@@ -240,15 +242,15 @@ func TestTheShareOfAClusterIsNotThatOfAnotherOnTheSameMachine(t *testing.T) {
 	b.weather.proxy["beside"] = here
 	beside := &cluster{Cluster: Cluster{Name: "beside", HostNames: []string{"beside1"}}}
 	for i := range 20 {
-		at := b.now().Add(time.Duration(i-20) * 30 * time.Second)
-		b.weather.book.Add(weather.Key{What: measured.CPU, From: here}, at, 0.5)
-		b.weather.book.Add(weather.Key{What: measured.CPU, From: "leeds1"}, at, 0.5)
+		at := b.brokerTime().Add(time.Duration(i-20) * 30 * time.Second)
+		b.weather.book.AddValue(weather.Key{What: measured.CPU, From: here}, at, 0.5)
+		b.weather.book.AddValue(weather.Key{What: measured.CPU, From: "leeds1"}, at, 0.5)
 	}
 	for _, c := range []struct {
 		cluster *cluster
 		known   bool
 	}{{b.clusterNamed("near"), true}, {beside, false}, {b.clusterNamed("leeds"), true}, {b.clusterNamed("leeds-long"), false}} {
-		if d := b.shareAhead(c.cluster, driver.Load{Share: 0.5}); d.Known() != c.known {
+		if d := b.shareAhead(c.cluster, driver.Load{Share: 0.5}); d.IsKnown() != c.known {
 			t.Errorf("%s: %+v", c.cluster.Name, d)
 		}
 	}
@@ -260,18 +262,18 @@ func TestTheShareOfSeveralHostsIsThatOfTheBusiest(t *testing.T) {
 	leeds.HostNames = []string{"leeds1", "leeds2"}
 	measure := func(host string, share float64) {
 		for i := range 20 {
-			b.weather.book.Add(weather.Key{What: measured.CPU, From: host}, b.now().Add(time.Duration(i-20)*30*time.Second), share)
+			b.weather.book.AddValue(weather.Key{What: measured.CPU, From: host}, b.brokerTime().Add(time.Duration(i-20)*30*time.Second), share)
 		}
 	}
 	measure("leeds1", 0.9)
-	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).IsKnown() {
 		t.Error("it is known without one of the hosts having been measured")
 	}
 	measure("leeds2", 0.4)
-	if d := b.shareAhead(leeds, driver.Load{Share: 0.42}); !d.Known() || math.Abs(d.Median()-0.4) > 0.05 {
+	if d := b.shareAhead(leeds, driver.Load{Share: 0.42}); !d.IsKnown() || math.Abs(d.Median()-0.4) > 0.05 {
 		t.Errorf("%+v", d)
 	}
-	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).IsKnown() {
 		t.Error("what is now does not count")
 	}
 }

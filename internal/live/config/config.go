@@ -64,11 +64,11 @@ type MPI struct {
 	Network string // over which they talk, as Open MPI takes it; "": any
 }
 
-// Here reports whether the cluster is a part of this machine and nothing else.
-func (c *Cluster) Here() bool { return c.Driver == Local && c.SSH == "" }
+// IsHere reports whether the cluster is a part of this machine and nothing else.
+func (c *Cluster) IsHere() bool { return c.Driver == Local && c.SSH == "" }
 
-// Managed reports whether the cluster has a queue of its own.
-func (c *Cluster) Managed() bool { return c.Driver != Local }
+// IsManaged reports whether the cluster has a queue of its own.
+func (c *Cluster) IsManaged() bool { return c.Driver != Local }
 
 // Policy is how jobs are placed and resized.
 type Policy struct {
@@ -101,10 +101,10 @@ type Limits struct {
 	Log   int64 // bytes of output that are kept of all jobs of one user
 }
 
-// Idle lists what of the settings has no effect yet, for the user.
-func (c *Config) Idle() []string {
+// IneffectiveSettings lists what of the settings has no effect yet, for the user.
+func (c *Config) IneffectiveSettings() []string {
 	var list []string
-	if usual := Default(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
+	if usual := DefaultSettings(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
 		list = append(list, "policy.approach and policy.malleable have no effect yet: running jobs do not change their size")
 	}
 	if c.Policy.Place == core.FlexibleMin {
@@ -116,27 +116,27 @@ func (c *Config) Idle() []string {
 // maxFile bounds how much of a file is read: settings are short.
 const maxFile = 1 << 20
 
-// Load finds and reads the settings: from the file that flag names, else from
+// LoadSettings finds and reads the settings: from the file that flag names, else from
 // that of GODWIT_CONFIG, else from godwit/config.yaml in the user's folder of
 // settings if there is one; else it gives the defaults. cpus are those of this
 // machine that may be used.
-func Load(flag string, getenv func(string) string, cpus []int) (*Config, error) {
-	path, asked := Find(flag, getenv)
+func LoadSettings(flag string, getenv func(string) string, cpus []int) (*Config, error) {
+	path, asked := FindFile(flag, getenv)
 	if !asked {
 		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
-			return Default(cpus), nil
+			return DefaultSettings(cpus), nil
 		}
 	}
 	data, err := yamlfile.ReadFile(path, "a file of settings", maxFile)
 	if err != nil {
 		return nil, err
 	}
-	return Read(path, data, cpus)
+	return ReadSettings(path, data, cpus)
 }
 
-// Find says where the settings stand. asked is false for the file that is read
+// FindFile says where the settings stand. asked is false for the file that is read
 // only if it is there; "" if there is no such place.
-func Find(flag string, getenv func(string) string) (path string, asked bool) {
+func FindFile(flag string, getenv func(string) string) (path string, asked bool) {
 	if flag != "" {
 		return flag, true
 	}
@@ -154,8 +154,8 @@ func Find(flag string, getenv func(string) string) (path string, asked bool) {
 	return filepath.Join(dir, "godwit", "config.yaml"), false
 }
 
-// Default is one cluster, local, of all CPUs.
-func Default(cpus []int) *Config {
+// DefaultSettings is one cluster, local, of all CPUs.
+func DefaultSettings(cpus []int) *Config {
 	return &Config{
 		Clusters: []Cluster{{Name: "local", Driver: Local, CPUs: cpus, Slots: len(cpus), Quota: 1}},
 		Policy:   Policy{Place: core.DeadlineFirst, Approach: "pwa", Malleable: "marginal"},

@@ -19,7 +19,7 @@ var four = []int{0, 1, 2, 3}
 
 func mustRead(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := Read("c.yaml", []byte(text), four)
+	c, err := ReadSettings("c.yaml", []byte(text), four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func mustRead(t *testing.T, text string) *Config {
 
 func TestWithoutAFileAllCPUsAreOneCluster(t *testing.T) {
 	none := func(string) string { return "" }
-	got, err := Load("", none, four)
+	got, err := LoadSettings("", none, four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"weather: {network: ''}", `:1: weather.network: expected a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)`},
 		{"limits: {files: 0}", `:1: limits.files "0": expected a whole number from 1 to 1000000000`},
 	} {
-		got, err := Read("c.yaml", []byte(c.text), four)
+		got, err := ReadSettings("c.yaml", []byte(c.text), four)
 		switch {
 		case err == nil:
 			t.Errorf("%s\nis accepted: %+v", c.text, got)
@@ -163,7 +163,7 @@ func TestTheFileIsFoundWhereItIsNamed(t *testing.T) {
 		{"", map[string]string{"HOME": "/h"}, "/h/.config/godwit/config.yaml", false},
 		{"", nil, "", false},
 	} {
-		path, asked := Find(c.flag, func(k string) string { return c.env[k] })
+		path, asked := FindFile(c.flag, func(k string) string { return c.env[k] })
 		if path != c.path || asked != c.asked {
 			t.Errorf("%q %v: %q, %v; want %q, %v", c.flag, c.env, path, asked, c.path, c.asked)
 		}
@@ -172,7 +172,7 @@ func TestTheFileIsFoundWhereItIsNamed(t *testing.T) {
 
 func TestAFileThatIsNamedMustBeThere(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.yaml")
-	_, err := Load(missing, func(string) string { return "" }, four)
+	_, err := LoadSettings(missing, func(string) string { return "" }, four)
 	if !badinput.Is(err) || !strings.Contains(err.Error(), "cannot read ") {
 		t.Errorf("got %v", err)
 	}
@@ -181,7 +181,7 @@ func TestAFileThatIsNamedMustBeThere(t *testing.T) {
 func TestTheUsersFileIsReadIfItIsThere(t *testing.T) {
 	dir := t.TempDir()
 	env := func(k string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[k] }
-	if c, err := Load("", env, four); err != nil || c.File != "" {
+	if c, err := LoadSettings("", env, four); err != nil || c.File != "" {
 		t.Fatalf("%+v %v", c, err)
 	}
 	path := filepath.Join(dir, "godwit", "config.yaml")
@@ -191,7 +191,7 @@ func TestTheUsersFileIsReadIfItIsThere(t *testing.T) {
 	if err := os.WriteFile(path, []byte("clusters: [{name: mine, cpus: 1}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Load("", env, four)
+	c, err := LoadSettings("", env, four)
 	if err != nil || c.File != path || c.Clusters[0].Name != "mine" {
 		t.Errorf("%+v %v", c, err)
 	}
@@ -199,7 +199,7 @@ func TestTheUsersFileIsReadIfItIsThere(t *testing.T) {
 
 func TestThePublishedExampleIsReadAndHasTheDefaults(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "examples", "config", "two-clusters.yaml")
-	c, err := Load(path, func(string) string { return "" }, four)
+	c, err := LoadSettings(path, func(string) string { return "" }, four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestThePublishedExampleIsReadAndHasTheDefaults(t *testing.T) {
 		t.Errorf("%+v", c.Clusters)
 	}
 	// The comments of the example call its other values the usual ones.
-	want := Default(four)
+	want := DefaultSettings(four)
 	want.File, want.Clusters = c.File, c.Clusters
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -215,7 +215,7 @@ func TestThePublishedExampleIsReadAndHasTheDefaults(t *testing.T) {
 }
 
 func TestTheExampleOfACampusHasOneClusterOfEachKind(t *testing.T) {
-	c, err := Load(filepath.Join("..", "..", "..", "examples", "config", "campus.yaml"), func(string) string { return "" }, four)
+	c, err := LoadSettings(filepath.Join("..", "..", "..", "examples", "config", "campus.yaml"), func(string) string { return "" }, four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("clusters: [{name: a, cpus: 0-2}, {name: b, cpus: 1, quota: 0.5, speed: 2}]\npolicy: {place: cf}\n"))
 	f.Add([]byte("keep: {jobs: 1w, logs: 1M}\nlimits: {work: 1G}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Read("c.yaml", data, four)
+		c, err := ReadSettings("c.yaml", data, four)
 		if err != nil {
 			if !badinput.Is(err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("not for users: %q", err)
@@ -252,7 +252,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, cl := range c.Clusters {
-			if cl.Name == "" || cl.Here() && (len(cl.CPUs) == 0 || cl.Slots < 1) || cl.Quota <= 0 || cl.Quota > 1 || cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
+			if cl.Name == "" || cl.IsHere() && (len(cl.CPUs) == 0 || cl.Slots < 1) || cl.Quota <= 0 || cl.Quota > 1 || cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
 				t.Errorf("accepted %+v", cl)
 			}
 			for _, cpu := range cl.CPUs {
@@ -285,7 +285,7 @@ clusters:
 		"ssh: x, mpi: {network: 'a b'}": "interfaces or networks",
 		"ssh: x, mpi: {yield: perhaps}": "true or false",
 	} {
-		_, err := Read("c.yaml", []byte("clusters:\n  - {name: a, "+text+"}\n"), four)
+		_, err := ReadSettings("c.yaml", []byte("clusters:\n  - {name: a, "+text+"}\n"), four)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -32,7 +32,7 @@ func AddCluster(file string, text []byte, fields []Field) ([]byte, error) {
 		entry.Content = append(entry.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Key}, value.Content[0])
 	}
 	list.Content = append(list.Content, entry)
-	return encode(doc)
+	return encodeDocument(doc)
 }
 
 // RemoveCluster is the text of settings without a cluster.
@@ -50,11 +50,11 @@ func RemoveCluster(file string, text []byte, name string) ([]byte, error) {
 			names = append(names, c.Content[k+1].Value)
 			if c.Content[k+1].Value == name {
 				list.Content = slices.Delete(list.Content, i, i+1)
-				return encode(doc)
+				return encodeDocument(doc)
 			}
 		}
 	}
-	return nil, &badinput.Error{File: file, Field: "cluster", Value: name, Want: badinput.Unknown("cluster", name, names)}
+	return nil, &badinput.Error{File: file, Field: "cluster", Value: name, Want: badinput.UnknownName("cluster", name, names)}
 }
 
 // clusterNodes finds the list of clusters; it is made if there is none.
@@ -80,7 +80,7 @@ func clusterNodes(file string, text []byte) (doc, list *yaml.Node, err error) {
 	return doc, list, nil
 }
 
-func encode(doc *yaml.Node) ([]byte, error) {
+func encodeDocument(doc *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -88,9 +88,9 @@ func encode(doc *yaml.Node) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Write puts settings in place as a whole, if they are sound.
-func Write(file string, text []byte, cpus []int) error {
-	if _, err := Read(file, text, cpus); err != nil {
+// WriteSettings puts settings in place as a whole, if they are sound.
+func WriteSettings(file string, text []byte, cpus []int) error {
+	if _, err := ReadSettings(file, text, cpus); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

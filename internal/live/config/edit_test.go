@@ -23,7 +23,7 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Read("c.yaml", more, four)
+	cfg, err := ReadSettings("c.yaml", more, four)
 	if err != nil || len(cfg.Clusters) != 3 || cfg.Clusters[2].Name != "york" || cfg.Clusters[2].Slots != 8 || cfg.Clusters[2].Driver != GridEngine {
 		t.Fatalf("%+v, %v in\n%s", cfg, err, more)
 	}
@@ -31,7 +31,7 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg, err := Read("c.yaml", less, four); err != nil || len(cfg.Clusters) != 2 {
+	if cfg, err := ReadSettings("c.yaml", less, four); err != nil || len(cfg.Clusters) != 2 {
 		t.Fatalf("%+v, %v in\n%s", cfg, err, less)
 	}
 	for _, c := range []string{"# our machines", "# the desktop", "# leave two to the owner"} {
@@ -46,7 +46,7 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	for text, want := range map[string]int{"policy: {place: wf}": 0, "policy: {approach: pwa}": 0, "policy: {approach: pra}": 1, "policy: {malleable: egs, place: fcm}": 2} {
-		if got := mustRead(t, text).Idle(); len(got) != want {
+		if got := mustRead(t, text).IneffectiveSettings(); len(got) != want {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -54,14 +54,14 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 
 func TestWrongSettingsAreNotWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "godwit", "config.yaml")
-	if err := Write(file, []byte(written), four); err != nil {
+	if err := WriteSettings(file, []byte(written), four); err != nil {
 		t.Fatal(err)
 	}
 	twice, err := AddCluster(file, []byte(written), []Field{{"name", "here"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(file, twice, four); !badinput.Is(err) {
+	if err := WriteSettings(file, twice, four); !badinput.Is(err) {
 		t.Errorf("two clusters of one name: %v", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != written {

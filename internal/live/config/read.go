@@ -28,38 +28,38 @@ const (
 	maxFiles    = 1_000_000_000
 )
 
-// Read reads settings; name is the file as the user knows it, cpus are those
-// that may be used here. What the file leaves out is as in Default.
-func Read(name string, data []byte, cpus []int) (*Config, error) {
+// ReadSettings reads settings; name is the file as the user knows it, cpus are those
+// that may be used here. What the file leaves out is as in DefaultSettings.
+func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 	top, err := yamlfile.Parse(name, "settings of Godwit", data)
 	if err != nil {
 		return nil, err
 	}
-	c := Default(cpus)
+	c := DefaultSettings(cpus)
 	c.File = name
-	top.Mapping(
-		yamlfile.Key("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
-		yamlfile.Key("policy", c.Policy.read),
-		yamlfile.Key("intervals", func(v yamlfile.Value) {
-			v.Mapping(yamlfile.Set("sample", &c.Sample, sample), yamlfile.Set("grace", &c.Grace, grace),
-				yamlfile.Set("retry", &c.Retry, retryPause))
+	top.ReadMapping(
+		yamlfile.ReadField("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
+		yamlfile.ReadField("policy", c.Policy.readPolicy),
+		yamlfile.ReadField("intervals", func(v yamlfile.Value) {
+			v.ReadMapping(yamlfile.StoreField("sample", &c.Sample, readSample), yamlfile.StoreField("grace", &c.Grace, readGrace),
+				yamlfile.StoreField("retry", &c.Retry, retryPause))
 		}),
-		yamlfile.Key("keep", func(v yamlfile.Value) {
-			v.Mapping(
-				yamlfile.Set("jobs", &c.Keep.Jobs, yamlfile.Value.Duration),
-				yamlfile.Set("logs", &c.Keep.Logs, positiveSize),
+		yamlfile.ReadField("keep", func(v yamlfile.Value) {
+			v.ReadMapping(
+				yamlfile.StoreField("jobs", &c.Keep.Jobs, yamlfile.Value.Duration),
+				yamlfile.StoreField("logs", &c.Keep.Logs, positiveSize),
 			)
 		}),
-		yamlfile.Key("limits", func(v yamlfile.Value) {
-			v.Mapping(
-				yamlfile.Set("work", &c.Limits.Work, positiveSize),
-				yamlfile.Set("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
-				yamlfile.Set("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
-				yamlfile.Set("depot", &c.Limits.Depot, positiveSize),
-				yamlfile.Set("log", &c.Limits.Log, positiveSize),
+		yamlfile.ReadField("limits", func(v yamlfile.Value) {
+			v.ReadMapping(
+				yamlfile.StoreField("work", &c.Limits.Work, positiveSize),
+				yamlfile.StoreField("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }),
+				yamlfile.StoreField("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }),
+				yamlfile.StoreField("depot", &c.Limits.Depot, positiveSize),
+				yamlfile.StoreField("log", &c.Limits.Log, positiveSize),
 			)
 		}),
-		yamlfile.Key("weather", c.Weather.read),
+		yamlfile.ReadField("weather", c.Weather.readWeather),
 	)
 	if err := top.Err(); err != nil {
 		return nil, err
@@ -72,19 +72,19 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 
 func positiveSize(v yamlfile.Value) int64 { return v.Size(1) }
 
-func sample(v yamlfile.Value) time.Duration {
+func readSample(v yamlfile.Value) time.Duration {
 	d := v.Duration()
-	if !v.Failed() && (d < minSample || d > maxSample) {
-		v.Wrong("a time from 100ms to 2m")
+	if !v.HasFailed() && (d < minSample || d > maxSample) {
+		v.ReportWrong("a time from 100ms to 2m")
 	}
 	return d
 }
 
-// grace is the time between SIGTERM and SIGKILL.
-func grace(v yamlfile.Value) *time.Duration {
+// readGrace is the time between SIGTERM and SIGKILL.
+func readGrace(v yamlfile.Value) *time.Duration {
 	d := v.Duration()
-	if !v.Failed() && d > maxGrace {
-		v.Wrong("a time of at most an hour, such as 30s")
+	if !v.HasFailed() && d > maxGrace {
+		v.ReportWrong("a time of at most an hour, such as 30s")
 	}
 	return &d
 }
@@ -92,8 +92,8 @@ func grace(v yamlfile.Value) *time.Duration {
 // retryPause is the pause after the first attempt that was lost soon after it began.
 func retryPause(v yamlfile.Value) time.Duration {
 	d := v.Duration()
-	if !v.Failed() && d > maxRetryPause {
-		v.Wrong("a time of at most 5m, such as 1s; 0s: none")
+	if !v.HasFailed() && d > maxRetryPause {
+		v.ReportWrong("a time of at most 5m, such as 1s; 0s: none")
 	}
 	return d
 }
@@ -104,20 +104,20 @@ const maxRetryPause = 5 * time.Minute
 // maxGrace bounds the time that a cancelled program may take to end.
 const maxGrace = time.Hour
 
-func (p *Policy) read(v yamlfile.Value) {
-	v.Mapping(
-		yamlfile.Key("place", func(v yamlfile.Value) {
-			name := choice(v, "placement policy", placeNames())
-			if !v.Failed() {
-				v.Adopt(p.Place.UnmarshalText([]byte(name)))
+func (p *Policy) readPolicy(v yamlfile.Value) {
+	v.ReadMapping(
+		yamlfile.ReadField("place", func(v yamlfile.Value) {
+			name := readChoice(v, "placement policy", placeNames())
+			if !v.HasFailed() {
+				v.AdoptError(p.Place.UnmarshalText([]byte(name)))
 			}
 		}),
-		yamlfile.Key("approach", func(v yamlfile.Value) { p.Approach = choice(v, "approach", []string{"pra", "pwa"}) }),
-		yamlfile.Key("malleable", func(v yamlfile.Value) {
-			p.Malleable = choice(v, "malleability policy", append(malleable.Names(), "none"))
+		yamlfile.ReadField("approach", func(v yamlfile.Value) { p.Approach = readChoice(v, "approach", []string{"pra", "pwa"}) }),
+		yamlfile.ReadField("malleable", func(v yamlfile.Value) {
+			p.Malleable = readChoice(v, "malleability policy", append(malleable.PolicyNames(), "none"))
 		}),
-		yamlfile.Key("predict", func(v yamlfile.Value) {
-			p.Predict = choice(v, "rule of prediction", []string{"change-point", "fixed-n", "mean"})
+		yamlfile.ReadField("predict", func(v yamlfile.Value) {
+			p.Predict = readChoice(v, "rule of prediction", []string{"change-point", "fixed-n", "mean"})
 		}),
 	)
 }
@@ -130,11 +130,11 @@ func placeNames() []string {
 	return names
 }
 
-// choice is one of some names; of a mistyped one the nearest is suggested.
-func choice(v yamlfile.Value, kind string, known []string) string {
+// readChoice is one of some names; of a mistyped one the nearest is suggested.
+func readChoice(v yamlfile.Value, kind string, known []string) string {
 	s := v.Text("one of " + strings.Join(known, ", "))
-	if !v.Failed() && !slices.Contains(known, s) {
-		v.Fail(s, badinput.Unknown(kind, s, known))
+	if !v.HasFailed() && !slices.Contains(known, s) {
+		v.ReportError(s, badinput.UnknownName(kind, s, known))
 	}
 	return s
 }
@@ -150,24 +150,24 @@ type cluster struct {
 
 func readClusters(v yamlfile.Value, cpus []int) []Cluster {
 	var read []*cluster
-	for v := range v.List("clusters") {
+	for v := range v.EachItem("clusters") {
 		c := readCluster(v, cpus)
 		for _, other := range read {
-			if other.Name == c.Name && !v.Failed() {
-				v.Adopt(&badinput.Error{Field: "name", Value: c.Name,
+			if other.Name == c.Name && !v.HasFailed() {
+				v.AdoptError(&badinput.Error{Field: "name", Value: c.Name,
 					Want: fmt.Sprintf("a name that no other cluster has; that of line %d has it", other.line)})
 			}
 		}
 		read = append(read, c)
 	}
-	if v.Failed() {
+	if v.HasFailed() {
 		return nil
 	}
 	if len(read) == 0 || len(read) > maxClusters {
-		v.Fail("", fmt.Sprintf("from 1 to %d clusters; there are %d", maxClusters, len(read)))
+		v.ReportError("", fmt.Sprintf("from 1 to %d clusters; there are %d", maxClusters, len(read)))
 		return nil
 	}
-	choose(read, cpus)
+	chooseCPUs(read, cpus)
 	var clusters []Cluster
 	for _, c := range read {
 		if c.Slots == 0 {
@@ -180,63 +180,63 @@ func readClusters(v yamlfile.Value, cpus []int) []Cluster {
 
 func readCluster(v yamlfile.Value, cpus []int) *cluster {
 	c := &cluster{Cluster: Cluster{Driver: Local, Quota: 1}, line: v.Line()}
-	found := v.Mapping(
-		yamlfile.Set("name", &c.Name, clusterName),
-		yamlfile.Key("driver", func(v yamlfile.Value) { c.Driver = choice(v, "driver", []string{Local, Slurm, GridEngine}) }),
-		yamlfile.Key("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
-		yamlfile.Key("slots", func(v yamlfile.Value) { c.Slots = v.Whole(1, maxSlots) }),
-		yamlfile.Key("quota", func(v yamlfile.Value) { c.Quota = v.Positive(1) }),
-		yamlfile.Key("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
-		yamlfile.Key("nice", func(v yamlfile.Value) { c.Nice = v.Whole(0, 19) }),
-		yamlfile.Set("memory", &c.Memory, positiveSize),
-		yamlfile.Key("ssh", c.readSSH),
-		yamlfile.Key("direct", func(v yamlfile.Value) { c.Indirect = !v.Bool() }),
-		yamlfile.Key("trusted", func(v yamlfile.Value) { c.Untrusted = !v.Bool() }),
-		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
-		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
-		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
-		yamlfile.Set("pe", &c.PE, yamlfile.Value.Name),
-		yamlfile.Key("options", func(v yamlfile.Value) { c.Options = texts(v, "options of sbatch or qsub") }),
-		yamlfile.Set("time", &c.Time, yamlfile.Value.Duration),
-		yamlfile.Set("poll", &c.Poll, poll),
-		yamlfile.Key("queue", func(v yamlfile.Value) { c.Queue = v.Whole(1, maxSlots) }),
-		yamlfile.Key("env", func(v yamlfile.Value) { c.Env = variables(v) }),
-		yamlfile.Key("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
-		yamlfile.Key("mpi", c.MPI.read),
+	found := v.ReadMapping(
+		yamlfile.StoreField("name", &c.Name, clusterName),
+		yamlfile.ReadField("driver", func(v yamlfile.Value) { c.Driver = readChoice(v, "driver", []string{Local, Slurm, GridEngine}) }),
+		yamlfile.ReadField("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
+		yamlfile.ReadField("slots", func(v yamlfile.Value) { c.Slots = v.WholeNumber(1, maxSlots) }),
+		yamlfile.ReadField("quota", func(v yamlfile.Value) { c.Quota = v.PositiveNumber(1) }),
+		yamlfile.ReadField("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
+		yamlfile.ReadField("nice", func(v yamlfile.Value) { c.Nice = v.WholeNumber(0, 19) }),
+		yamlfile.StoreField("memory", &c.Memory, positiveSize),
+		yamlfile.ReadField("ssh", c.readSSH),
+		yamlfile.ReadField("direct", func(v yamlfile.Value) { c.Indirect = !v.Bool() }),
+		yamlfile.ReadField("trusted", func(v yamlfile.Value) { c.Untrusted = !v.Bool() }),
+		yamlfile.ReadField("ssh_options", func(v yamlfile.Value) { c.SSHOptions = readTexts(v, "options of ssh") }),
+		yamlfile.ReadField("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
+		yamlfile.StoreField("partition", &c.Partition, yamlfile.Value.Name),
+		yamlfile.StoreField("pe", &c.PE, yamlfile.Value.Name),
+		yamlfile.ReadField("options", func(v yamlfile.Value) { c.Options = readTexts(v, "options of sbatch or qsub") }),
+		yamlfile.StoreField("time", &c.Time, yamlfile.Value.Duration),
+		yamlfile.StoreField("poll", &c.Poll, readPoll),
+		yamlfile.ReadField("queue", func(v yamlfile.Value) { c.Queue = v.WholeNumber(1, maxSlots) }),
+		yamlfile.ReadField("env", func(v yamlfile.Value) { c.Env = readVariables(v) }),
+		yamlfile.ReadField("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
+		yamlfile.ReadField("mpi", c.MPI.readMPI),
 	)
-	found.Need("name", "the cluster's name")
-	c.misplaced(found)
-	if !c.Here() {
+	found.RequireField("name", "the cluster's name")
+	c.rejectMisplaced(found)
+	if !c.IsHere() {
 		c.CPUs, c.count = nil, 0
-	} else if !found.Has("cpus") {
+	} else if !found.HasField("cpus") {
 		c.CPUs = slices.Clone(cpus)
 	}
 	return c
 }
 
-// misplaced complains about settings that have no meaning for this kind of
+// rejectMisplaced complains about settings that have no meaning for this kind of
 // cluster: whoever wrote them expects something of them.
-func (c *cluster) misplaced(found yamlfile.Found) {
+func (c *cluster) rejectMisplaced(found yamlfile.Found) {
 	wrong := func(keys []string, why string) {
 		for _, key := range keys {
-			if found.Has(key) {
-				found.Fail(key, "", why)
+			if found.HasField(key) {
+				found.FailField(key, "", why)
 			}
 		}
 	}
-	if !c.Here() {
+	if !c.IsHere() {
 		wrong([]string{"cpus", "quota", "nice"}, "only for a part of this machine; "+c.Name+" is none")
 	}
-	if c.Here() {
+	if c.IsHere() {
 		wrong([]string{"trusted"}, "only for a cluster elsewhere; "+c.Name+" is a part of this machine")
 	}
 	if c.SSH == "" {
 		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
 	}
-	if !c.Managed() {
+	if !c.IsManaged() {
 		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")
 	}
-	if c.Managed() && len(c.SSHHosts) > 0 {
+	if c.IsManaged() && len(c.SSHHosts) > 0 {
 		wrong([]string{"ssh"}, "one host, from where jobs are submitted; several are for machines without a batch system (driver local)")
 	}
 	if c.Driver != GridEngine {
@@ -251,15 +251,15 @@ func (c *cluster) readSSH(v yamlfile.Value) {
 		return
 	}
 	var hosts []string
-	for v := range v.List("hosts as ssh takes them") {
+	for v := range v.EachItem("hosts as ssh takes them") {
 		h := sshName(v)
-		if slices.ContainsFunc(hosts, func(other string) bool { return SSHHost(other) == SSHHost(h) }) {
-			v.Wrong("each host once")
+		if slices.ContainsFunc(hosts, func(other string) bool { return HostFromSSH(other) == HostFromSSH(h) }) {
+			v.ReportWrong("each host once")
 		}
 		hosts = append(hosts, h)
 	}
 	if len(hosts) == 0 || len(hosts) > maxHosts {
-		v.Fail("", fmt.Sprintf("from 1 to %d hosts", maxHosts))
+		v.ReportError("", fmt.Sprintf("from 1 to %d hosts", maxHosts))
 		return
 	}
 	if c.SSH = hosts[0]; len(hosts) > 1 {
@@ -267,16 +267,16 @@ func (c *cluster) readSSH(v yamlfile.Value) {
 	}
 }
 
-// SSHHost is the host's name in what ssh is asked for.
-func SSHHost(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
+// HostFromSSH is the host's name in what ssh is asked for.
+func HostFromSSH(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
-func (m *MPI) read(v yamlfile.Value) {
-	v.Mapping(
-		yamlfile.Set("yield", &m.Yield, yamlfile.Value.Bool),
-		yamlfile.Key("network", func(v yamlfile.Value) {
+func (m *MPI) readMPI(v yamlfile.Value) {
+	v.ReadMapping(
+		yamlfile.StoreField("yield", &m.Yield, yamlfile.Value.Bool),
+		yamlfile.ReadField("network", func(v yamlfile.Value) {
 			const want = "interfaces or networks as Open MPI takes them, such as eth1 or 10.0.0.0/24"
 			if m.Network = v.Text(want); m.Network == "" || strings.ContainsAny(m.Network, " \t\n\x00") {
-				v.Wrong(want)
+				v.ReportWrong(want)
 			}
 		}),
 	)
@@ -286,32 +286,32 @@ func (m *MPI) read(v yamlfile.Value) {
 func sshName(v yamlfile.Value) string {
 	const want = "a host as ssh takes it, such as alice@login.example.org"
 	s := v.Text(want)
-	if !v.Failed() && (s == "" || s[0] == '-' || strings.ContainsAny(s, " \t\n\x00")) {
-		v.Wrong(want)
+	if !v.HasFailed() && (s == "" || s[0] == '-' || strings.ContainsAny(s, " \t\n\x00")) {
+		v.ReportWrong(want)
 	}
 	return s
 }
 
-func texts(v yamlfile.Value, what string) []string {
+func readTexts(v yamlfile.Value, what string) []string {
 	var list []string
-	for v := range v.List(what) {
+	for v := range v.EachItem(what) {
 		list = append(list, v.Text("one of "+what))
 	}
 	return list
 }
 
-func variables(v yamlfile.Value) map[string]string {
+func readVariables(v yamlfile.Value) map[string]string {
 	vars := map[string]string{}
-	for name, v := range v.Entries("variables and their values") {
+	for name, v := range v.EachEntry("variables and their values") {
 		vars[name.Text("the name of a variable")] = v.Text("the value of a variable")
 	}
 	return vars
 }
 
-func poll(v yamlfile.Value) time.Duration {
+func readPoll(v yamlfile.Value) time.Duration {
 	d := v.Duration()
-	if !v.Failed() && (d < minPoll || d > maxPoll) {
-		v.Wrong("a time from 200ms to 10m")
+	if !v.HasFailed() && (d < minPoll || d > maxPoll) {
+		v.ReportWrong("a time from 200ms to 10m")
 	}
 	return d
 }
@@ -320,7 +320,7 @@ func poll(v yamlfile.Value) time.Duration {
 func clusterName(v yamlfile.Value) string {
 	name := v.Name()
 	if strings.HasPrefix(name, ".") {
-		v.Wrong("a name that does not begin with a dot")
+		v.ReportWrong("a name that does not begin with a dot")
 	}
 	return name
 }
@@ -328,12 +328,12 @@ func clusterName(v yamlfile.Value) string {
 func readSpeed(v yamlfile.Value) float64 {
 	const want = "auto, or how many times as fast as the reference host"
 	s := v.Text(want)
-	if s == "auto" || v.Failed() {
+	if s == "auto" || v.HasFailed() {
 		return 0
 	}
 	x, ok := yamlfile.ParseNumber(s)
 	if !ok || x <= 0 || x > maxSpeed {
-		v.Wrong(want)
+		v.ReportWrong(want)
 	}
 	return x
 }
@@ -344,14 +344,14 @@ const wantCPUs = "a number of CPUs, or a list of them such as [0, 1] or 0-3"
 func readCPUs(v yamlfile.Value, usable []int) (cpus []int, count int) {
 	switch v.Kind() {
 	case yamlfile.List:
-		for v := range v.List("CPUs") {
+		for v := range v.EachItem("CPUs") {
 			cpus = appendCPUs(v, cpus, v.Text("a CPU"), usable)
 		}
 	case yamlfile.Scalar:
 		s := v.Text(wantCPUs)
 		if n, err := strconv.Atoi(s); err == nil {
 			if n < 1 || n > len(usable) {
-				v.Wrong(fmt.Sprintf("from 1 to %d CPUs: that many may be used here (%s)", len(usable), FormatCPUs(usable)))
+				v.ReportWrong(fmt.Sprintf("from 1 to %d CPUs: that many may be used here (%s)", len(usable), FormatCPUs(usable)))
 			}
 			return nil, n
 		}
@@ -362,11 +362,11 @@ func readCPUs(v yamlfile.Value, usable []int) (cpus []int, count int) {
 			cpus = appendCPUs(v, cpus, strings.TrimSpace(part), usable)
 		}
 	default:
-		v.Wrong(wantCPUs)
+		v.ReportWrong(wantCPUs)
 	}
 	slices.Sort(cpus)
-	if !v.Failed() && len(cpus) == 0 {
-		v.Wrong(wantCPUs)
+	if !v.HasFailed() && len(cpus) == 0 {
+		v.ReportWrong(wantCPUs)
 	}
 	return cpus, 0
 }
@@ -379,20 +379,20 @@ func appendCPUs(v yamlfile.Value, cpus []int, part string, usable []int) []int {
 	if isRange && err == nil {
 		to, err = strconv.Atoi(last)
 	}
-	if v.Failed() {
+	if v.HasFailed() {
 		return nil
 	}
 	if err != nil || from < 0 || to < from || to > maxCPU {
-		v.Fail(part, wantCPUs)
+		v.ReportError(part, wantCPUs)
 		return nil
 	}
 	for cpu := from; cpu <= to; cpu++ {
 		switch {
 		case !slices.Contains(usable, cpu):
-			v.Fail(part, fmt.Sprintf("CPUs that may be used here: %s", FormatCPUs(usable)))
+			v.ReportError(part, fmt.Sprintf("CPUs that may be used here: %s", FormatCPUs(usable)))
 			return nil
 		case slices.Contains(cpus, cpu):
-			v.Fail(part, "each CPU once")
+			v.ReportError(part, "each CPU once")
 			return nil
 		}
 		cpus = append(cpus, cpu)
@@ -400,9 +400,9 @@ func appendCPUs(v yamlfile.Value, cpus []int, part string, usable []int) []int {
 	return cpus
 }
 
-// choose gives CPUs to those that said only how many: of those that no cluster
+// chooseCPUs gives CPUs to those that said only how many: of those that no cluster
 // names, the lowest first.
-func choose(read []*cluster, usable []int) {
+func chooseCPUs(read []*cluster, usable []int) {
 	free := slices.Clone(usable)
 	for _, c := range read {
 		if c.count == 0 {
@@ -414,7 +414,7 @@ func choose(read []*cluster, usable []int) {
 			continue
 		}
 		if c.count > len(free) {
-			c.cpus.Wrong(fmt.Sprintf("at most %d: so many CPUs of %s are not another cluster's; list CPUs to share them", len(free), FormatCPUs(usable)))
+			c.cpus.ReportWrong(fmt.Sprintf("at most %d: so many CPUs of %s are not another cluster's; list CPUs to share them", len(free), FormatCPUs(usable)))
 			return
 		}
 		c.CPUs, free = free[:c.count:c.count], free[c.count:]

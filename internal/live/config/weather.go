@@ -17,14 +17,14 @@ const (
 	maxBudget = 0.1
 )
 
-func (w *Weather) read(v yamlfile.Value) {
-	v.Mapping(
-		yamlfile.Key("probe", w.readProbe),
-		yamlfile.Key("budget", func(v yamlfile.Value) { w.Budget = budget(v) }),
-		yamlfile.Key("network", func(v yamlfile.Value) {
+func (w *Weather) readWeather(v yamlfile.Value) {
+	v.ReadMapping(
+		yamlfile.ReadField("probe", w.readProbe),
+		yamlfile.ReadField("budget", func(v yamlfile.Value) { w.Budget = readBudget(v) }),
+		yamlfile.ReadField("network", func(v yamlfile.Value) {
 			const want = "a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)"
 			if w.Network = v.Text(want); w.Network == "" {
-				v.Wrong(want)
+				v.ReportWrong(want)
 			}
 		}),
 	)
@@ -38,23 +38,23 @@ func (w *Weather) readProbe(v yamlfile.Value) {
 		w.Off = true
 	default:
 		d, ok := yamlfile.ParseDuration(s)
-		if !v.Failed() && (!ok || d < minProbe || d > maxProbe) {
-			v.Wrong(want)
+		if !v.HasFailed() && (!ok || d < minProbe || d > maxProbe) {
+			v.ReportWrong(want)
 		}
 		w.Every = d
 	}
 }
 
-// budget is a part, as a number or in percent.
-func budget(v yamlfile.Value) float64 {
+// readBudget is a part, as a number or in percent.
+func readBudget(v yamlfile.Value) float64 {
 	want := fmt.Sprintf("a part of each link from %g%% to %g%%, such as 0.5%%", 100*minBudget, 100*maxBudget)
 	s, percent := strings.CutSuffix(strings.TrimSpace(v.Text(want)), "%")
 	x, ok := yamlfile.ParseNumber(strings.TrimSpace(s))
 	if percent {
 		x /= 100
 	}
-	if !v.Failed() && (!ok || x < minBudget || x > maxBudget) {
-		v.Wrong(want)
+	if !v.HasFailed() && (!ok || x < minBudget || x > maxBudget) {
+		v.ReportWrong(want)
 	}
 	return x
 }

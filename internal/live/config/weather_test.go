@@ -15,7 +15,7 @@ func TestWhatIsMeasuredOfTheNetworkCanBeSet(t *testing.T) {
 		"{network: net.json}":          {Network: "/etc/godwit/net.json"},
 		"{network: /srv/net/grid.xml}": {Network: "/srv/net/grid.xml"},
 	} {
-		c, err := Read("/etc/godwit/config.yaml", []byte("weather: "+text), []int{0})
+		c, err := ReadSettings("/etc/godwit/config.yaml", []byte("weather: "+text), []int{0})
 		if err != nil || c.Weather != want {
 			t.Errorf("%s: %+v, %v", text, c.Weather, err)
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// openDoor makes a socket beside the broker's own for what comes from other
+// openAgentSocket makes a socket beside the broker's own for what comes from other
 // machines: whoever rules over one of those must not rule over this one.
 // The word tells doors apart.
-func openDoor(socket, word string) (string, net.Listener, error) {
+func openAgentSocket(socket, word string) (string, net.Listener, error) {
 	path := filepath.Join(filepath.Dir(socket), strings.Replace(filepath.Base(socket), "broker", "agents"+word, 1))
 	if path == socket { // it has no name of its own
 		path = strings.TrimSuffix(socket, ".sock") + "a" + word + ".sock"

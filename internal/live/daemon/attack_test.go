@@ -33,10 +33,10 @@ const proberRole = "prober"
 
 func proberMain() int {
 	for end := time.Now().Add(attackTime()); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		c := api.Dial(os.Getenv("GODWIT_SOCKET"))
+		c := api.DialBroker(os.Getenv("GODWIT_SOCKET"))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		begin := time.Now()
-		_, err := c.Jobs(ctx, false)
+		_, err := c.ListJobs(ctx, false)
 		fmt.Println(time.Since(begin).Microseconds(), err == nil)
 		cancel()
 		c.Close()

@@ -49,7 +49,7 @@ type attacker struct {
 
 func attackerMain() int {
 	a := &attacker{home: os.Getenv("HOME"), victim: os.Getenv("GODWIT_TEST_VICTIM"), socket: os.Getenv("GODWIT_SOCKET"), counts: map[string]int{}}
-	a.client = api.Dial(a.socket)
+	a.client = api.DialBroker(a.socket)
 	seed, _ := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64)
 	end := time.Now().Add(attackTime())
 	attacks := []struct {
@@ -131,13 +131,13 @@ func (a *attacker) requests(random *rand.Rand) {
 	others := []string{"/v1/jobs?all=1", "/v1/jobs?users=1&all=1", "/v1/select?job=all", "/v1/select?job=1-100000", "/v1/clusters", "/v1/history",
 		"/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/shutdown", "/v1/reload", "/v1/depot-prune", "/v1/quote", "/v1/estimates"}
 	for range 20 {
-		method := []string{"GET", "POST"}[s.Pick(2)]
-		if s.Pick(2) == 0 {
-			a.request(method, fmt.Sprintf("/v1/jobs/%d%s", random.IntN(3000), ends[s.Pick(len(ends))]), nil)
+		method := []string{"GET", "POST"}[s.PickOne(2)]
+		if s.PickOne(2) == 0 {
+			a.request(method, fmt.Sprintf("/v1/jobs/%d%s", random.IntN(3000), ends[s.PickOne(len(ends))]), nil)
 			continue
 		}
-		body, _ := json.Marshal(map[string]any{"job": jobfile.Job{Name: s.Text(), Argv: s.Texts(), Min: int(s.Int()), Max: int(s.Int()), Memory: s.Int()}, "to": s.Text()})
-		a.request(method, others[s.Pick(len(others))], body)
+		body, _ := json.Marshal(map[string]any{"job": jobfile.Job{Name: s.NextText(), Argv: s.NextTexts(), Min: int(s.NextInt()), Max: int(s.NextInt()), Memory: s.NextInt()}, "to": s.NextText()})
+		a.request(method, others[s.PickOne(len(others))], body)
 	}
 }
 
@@ -157,8 +157,8 @@ func (a *attacker) attempts() []wire.Attempt {
 // conversations speaks as the agent of a job of bob's, or of anybody's.
 func (a *attacker) conversations(random *rand.Rand) {
 	s := script(random, 8000)
-	at := wire.Attempt{Job: core.JobID(random.IntN(3000)), Epoch: 1, Mark: s.Text()}
-	if list := a.attempts(); len(list) > 0 && s.Pick(4) > 0 {
+	at := wire.Attempt{Job: core.JobID(random.IntN(3000)), Epoch: 1, Mark: s.NextText()}
+	if list := a.attempts(); len(list) > 0 && s.PickOne(4) > 0 {
 		at = list[random.IntN(len(list))]
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -169,7 +169,7 @@ func (a *attacker) conversations(random *rand.Rand) {
 		return
 	}
 	defer func() { _ = raw.Close() }()
-	conn, err := wire.Converse(ctx, raw)
+	conn, err := wire.UpgradeConn(ctx, raw)
 	if err != nil {
 		return
 	}
@@ -182,11 +182,11 @@ func (a *attacker) conversations(random *rand.Rand) {
 		return
 	}
 	for n := range 200 {
-		if s.Pick(50) == 0 {
-			_, _ = conn.Write(append(lengthOf(uint32(s.Int())), s.Bytes(40)...))
+		if s.PickOne(50) == 0 {
+			_, _ = conn.Write(append(lengthOf(uint32(s.NextInt())), s.TakeBytes(40)...))
 			return
 		}
-		m := s.Message()
+		m := s.NextMessage()
 		m.Seq = uint64(n + 1)
 		if wire.WriteFrame(conn, &m) != nil {
 			return
@@ -250,7 +250,7 @@ func (a *attacker) submit(j *jobfile.Job) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	j.Min, j.Max = 1, 1
-	_, _ = a.client.Submit(ctx, &api.Submit{Job: *j}) // it may be refused: there are many
+	_, _ = a.client.SubmitJob(ctx, &api.Submit{Job: *j}) // it may be refused: there are many
 }
 
 // jobs submits more than can run, and cancels them all now and then.
@@ -337,7 +337,7 @@ func (a *attacker) stopHelpers(random *rand.Rand) {
 func (a *attacker) depot(random *rand.Rand) {
 	s := script(random, 4000)
 	for range 10 {
-		a.request("POST", wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[s.Pick(6)], s.Bytes(200))
+		a.request("POST", wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[s.PickOne(6)], s.TakeBytes(200))
 	}
 	dir, err := os.MkdirTemp(a.home, "large")
 	if err != nil {

@@ -98,7 +98,7 @@ func (b *bed) start() {
 	}()
 	select {
 	case socket := <-ready:
-		b.client = api.Dial(socket)
+		b.client = api.DialBroker(socket)
 	case err := <-ended:
 		cancel()
 		b.Fatal(err)
@@ -128,13 +128,13 @@ func (b *bed) submit(spec jobfile.Job) string {
 	b.Helper()
 	s := api.Submit{Job: spec}
 	if spec.Workdir != "" {
-		id, _, _, err := depot.Push(context.Background(), spec.Workdir, depot.NewClient(b.client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		id, _, _, err := depot.PushFolder(context.Background(), spec.Workdir, depot.NewClient(b.client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		s.Work = string(id)
 	}
-	ids, err := b.client.Submit(context.Background(), &s)
+	ids, err := b.client.SubmitJob(context.Background(), &s)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func (b *bed) until(id string, ok func(*api.Job) bool) api.Job {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var last api.Job
-	err := b.client.Watch(ctx, id, func(l *api.Live) error {
+	err := b.client.WatchJob(ctx, id, func(l *api.Live) error {
 		last = l.Job
 		if ok(&last) {
 			cancel()
@@ -169,7 +169,7 @@ func (b *bed) end(id string) api.Job {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var last api.Job
-	if err := b.client.Watch(ctx, id, func(l *api.Live) error { last = l.Job; return nil }); err != nil {
+	if err := b.client.WatchJob(ctx, id, func(l *api.Live) error { last = l.Job; return nil }); err != nil {
 		b.Fatal(err)
 	}
 	return last
@@ -178,7 +178,7 @@ func (b *bed) end(id string) api.Job {
 func (b *bed) output(id string, stream int) string {
 	b.Helper()
 	var out bytes.Buffer
-	if _, err := b.client.Logs(context.Background(), id, stream, 0, false, &out); err != nil {
+	if _, err := b.client.CopyLogs(context.Background(), id, stream, 0, false, &out); err != nil {
 		b.Fatal(err)
 	}
 	return out.String()

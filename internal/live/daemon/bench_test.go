@@ -27,7 +27,7 @@ func BenchmarkShortJobs(b *testing.B) {
 		spec := job("/bin/true")
 		spec.Checkpoint.Method = "restart"
 		spec.Array = jobfile.ArrayRange{First: 1, Last: jobs, Step: 1}
-		ids, err := bed.client.Submit(context.Background(), &api.Submit{Job: spec})
+		ids, err := bed.client.SubmitJob(context.Background(), &api.Submit{Job: spec})
 		if err != nil {
 			b.Fatal(err)
 		}

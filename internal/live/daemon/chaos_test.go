@@ -53,7 +53,7 @@ func newChaos(t *testing.T) *chaos {
 	if err := os.WriteFile(filepath.Join(c.dir, "config.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.client = api.Dial(api.SocketPath(c.state()))
+	c.client = api.DialBroker(api.SocketPath(c.state()))
 	t.Cleanup(c.end)
 	c.back.Go(c.keepUp)
 	c.untilBack()
@@ -98,7 +98,7 @@ func (c *chaos) untilBack() {
 	began := time.Now()
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err := c.client.Ping(ctx)
+		_, err := c.client.PingBroker(ctx)
 		cancel()
 		if err == nil {
 			break
@@ -317,7 +317,9 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 	for done := 0; done < total; {
 		for c.live(ids) < 4 {
 			spec := c.job(len(ids))
-			made := again(c, func(ctx context.Context) (api.Submitted, error) { return c.client.Submit(ctx, &api.Submit{Job: spec}) })
+			made := again(c, func(ctx context.Context) (api.Submitted, error) {
+				return c.client.SubmitJob(ctx, &api.Submit{Job: spec})
+			})
 			ids = append(ids, fmt.Sprint(made.IDs[0]))
 		}
 		time.Sleep(time.Duration(c.random.IntN(500)) * time.Millisecond)
@@ -345,7 +347,7 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 func (c *chaos) live(ids []string) int {
 	n := 0
 	for _, id := range ids[max(0, len(ids)-8):] {
-		if j := again(c, func(ctx context.Context) (api.Job, error) { return c.client.Job(ctx, id) }); !j.Over() {
+		if j := again(c, func(ctx context.Context) (api.Job, error) { return c.client.GetJob(ctx, id) }); !j.IsOver() {
 			n++
 		}
 	}
@@ -357,7 +359,7 @@ func (c *chaos) check(id string) {
 	c.Helper()
 	var j api.Job
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if j = again(c, func(ctx context.Context) (api.Job, error) { return c.client.Job(ctx, id) }); j.Over() {
+		if j = again(c, func(ctx context.Context) (api.Job, error) { return c.client.GetJob(ctx, id) }); j.IsOver() {
 			break
 		}
 		if time.Now().After(end) {
@@ -370,13 +372,13 @@ func (c *chaos) check(id string) {
 	var out bytes.Buffer
 	again(c, func(ctx context.Context) (int64, error) {
 		out.Reset()
-		return c.client.Logs(ctx, id, 1, 0, false, &out)
+		return c.client.CopyLogs(ctx, id, 1, 0, false, &out)
 	})
 	if out.String() != wantSteps() {
 		c.Errorf("job %s wrote %q", id, out.String())
 	}
 	ends := 0
-	for _, d := range again(c, func(ctx context.Context) ([]api.Decision, error) { return c.client.Explain(ctx, id) }) {
+	for _, d := range again(c, func(ctx context.Context) ([]api.Decision, error) { return c.client.ExplainJob(ctx, id) }) {
 		if d.Kind == "end" {
 			ends++
 		}

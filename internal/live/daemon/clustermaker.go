@@ -35,21 +35,21 @@ type clusterMaker struct {
 	last  atomic.Pointer[broker.Cluster]
 }
 
-// startPatience is how long a cluster may take to say what it consists of before
+// startTimeout is how long a cluster may take to say what it consists of before
 // the broker goes on without it.
-const startPatience = 3 * time.Second
+const startTimeout = 3 * time.Second
 
 // errNoAnswer is why nothing is known of a cluster that has not said anything yet.
 var errNoAnswer = errors.New("no answer yet; at first our programs are copied there")
 
 // atStart is the cluster as far as it is known soon. The broker asks again.
 func (m *clusterMaker) atStart(ctx context.Context) broker.Cluster {
-	if !m.cfg.Here() {
+	if !m.cfg.IsHere() {
 		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, startPatience)
+		ctx, cancel = context.WithTimeout(ctx, startTimeout)
 		defer cancel()
 	}
-	b, err := m.describe(ctx)
+	b, err := m.describeCluster(ctx)
 	if err == nil {
 		return b
 	}
@@ -60,56 +60,56 @@ func (m *clusterMaker) atStart(ctx context.Context) broker.Cluster {
 	return m.asRemembered(err)
 }
 
-// describe opens the cluster's driver, if that has not been done, and asks it what
+// describeCluster opens the cluster's driver, if that has not been done, and asks it what
 // the cluster consists of.
-func (m *clusterMaker) describe(ctx context.Context) (broker.Cluster, error) {
+func (m *clusterMaker) describeCluster(ctx context.Context) (broker.Cluster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if last := m.last.Load(); m.cfg.Here() && last != nil {
+	if last := m.last.Load(); m.cfg.IsHere() && last != nil {
 		return *last, nil
 	}
-	if err := m.open(ctx); err != nil {
+	if err := m.openDriver(ctx); err != nil {
 		return broker.Cluster{}, err
 	}
-	if m.cfg.Here() {
-		return m.finish(*m.last.Load()), nil
+	if m.cfg.IsHere() {
+		return m.finishCluster(*m.last.Load()), nil
 	}
 	s, ok := m.driver.(driver.Surveyor)
 	if !ok {
 		return broker.Cluster{}, fmt.Errorf("cluster %s cannot say what it consists of", m.cfg.Name)
 	}
-	survey, err := s.Survey(ctx)
+	survey, err := s.SurveyHosts(ctx)
 	if err != nil {
 		return broker.Cluster{}, err
 	}
-	if survey.Procs() == 0 && m.cfg.Slots == 0 {
+	if survey.TotalProcs() == 0 && m.cfg.Slots == 0 {
 		return broker.Cluster{}, errors.New("it reports no cores")
 	}
 	for _, n := range survey.Notes {
 		m.g.Log.Warn(n, "cluster", m.cfg.Name)
 	}
-	if survey.Procs() > 0 {
-		if err := keep(m.surveyFile(), survey); err != nil {
+	if survey.TotalProcs() > 0 {
+		if err := saveSurvey(m.surveyFile(), survey); err != nil {
 			m.g.Log.Warn("not remembered", "cluster", m.cfg.Name, "error", err)
 		}
 	}
-	return m.finish(m.build(survey)), nil
+	return m.finishCluster(m.buildCluster(survey)), nil
 }
 
-// open makes the driver.
-func (m *clusterMaker) open(ctx context.Context) error {
+// openDriver makes the driver.
+func (m *clusterMaker) openDriver(ctx context.Context) error {
 	if m.driver != nil {
 		return nil
 	}
-	if m.cfg.Here() {
-		b, err := m.g.here(&m.cfg)
+	if m.cfg.IsHere() {
+		b, err := m.g.localCluster(&m.cfg)
 		if err != nil {
 			return err
 		}
 		m.driver = b.Driver
 		m.last.Store(b)
 	} else {
-		d, err := m.g.open(ctx, &m.cfg)
+		d, err := m.g.openDriver(ctx, &m.cfg)
 		if err != nil {
 			return err
 		}
@@ -126,23 +126,23 @@ func (m *clusterMaker) surveyFile() string {
 	return filepath.Join(m.g.State, "clusters", m.cfg.Name+".survey.json")
 }
 
-// build makes a cluster of what it says of itself and of the settings.
-func (m *clusterMaker) build(survey *driver.Survey) broker.Cluster {
+// buildCluster makes a cluster of what it says of itself and of the settings.
+func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 	c := &m.cfg
-	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.Managed(), Elastic: c.Slots == 0, CPUFeatures: survey.CPUFeatures,
+	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(), Elastic: c.Slots == 0, CPUFeatures: survey.CPUFeatures,
 		MPI: wire.MPI(c.MPI), Methods: func(context.Context) []string { return survey.Methods }}
 	if len(c.SSHHosts) > 0 {
-		m.pooled(&b, survey)
+		m.addPoolHosts(&b, survey)
 		return b
 	}
 	slots := c.Slots
 	if slots == 0 {
-		slots = survey.Procs()
+		slots = survey.TotalProcs()
 	}
 	if slots > 0 {
 		b.Hosts = []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: memoryOf(c, survey.Hosts)}}
 	}
-	if c.Managed() {
+	if c.IsManaged() {
 		b.Queue = queueOf(c, slots)
 	}
 	for _, h := range survey.Hosts {
@@ -151,14 +151,14 @@ func (m *clusterMaker) build(survey *driver.Survey) broker.Cluster {
 	return b
 }
 
-// pooled adds the hosts of a cluster of machines without a manager. Their
+// addPoolHosts adds the hosts of a cluster of machines without a manager. Their
 // processors are numbered once.
-func (m *clusterMaker) pooled(b *broker.Cluster, survey *driver.Survey) {
+func (m *clusterMaker) addPoolHosts(b *broker.Cluster, survey *driver.Survey) {
 	c := &m.cfg
 	var hosts []world.HostSpec
 	var procs []int
 	for i, ssh := range c.SSHHosts {
-		h := driver.Host{Name: config.SSHHost(ssh)}
+		h := driver.Host{Name: config.HostFromSSH(ssh)}
 		if len(survey.Hosts) == len(c.SSHHosts) { // else it is that of earlier settings, or there is none
 			h = survey.Hosts[i]
 		}
@@ -177,16 +177,16 @@ func (m *clusterMaker) pooled(b *broker.Cluster, survey *driver.Survey) {
 		return // not all of them have answered
 	}
 	if p, ok := m.driver.(*pool.Driver); ok && m.sized == nil {
-		p.Resize(procs)
+		p.SetProcs(procs)
 		m.sized = procs
 	}
 	b.Hosts = hosts
 }
 
-// finish adds what all clusters have.
-func (m *clusterMaker) finish(b broker.Cluster) broker.Cluster {
+// finishCluster adds what all clusters have.
+func (m *clusterMaker) finishCluster(b broker.Cluster) broker.Cluster {
 	b.Driver, b.Kind = m.outer, kindOf(&m.cfg)
-	b.Describe = m.describe
+	b.Describe = m.describeCluster
 	b.Close = func() {
 		if err := m.g.closeCluster(m.cfg.Name); err != nil {
 			m.g.Log.Warn("not closed", "cluster", m.cfg.Name, "error", err)
@@ -207,13 +207,13 @@ func (m *clusterMaker) asRemembered(why error) broker.Cluster {
 	if text, err := os.ReadFile(m.surveyFile()); err == nil && json.Unmarshal(text, survey) != nil {
 		survey = new(driver.Survey)
 	}
-	b := m.build(survey)
+	b := m.buildCluster(survey)
 	if m.outer == nil {
 		m.outer = driver.Unreachable{Why: why}
-		b = m.finish(b)
+		b = m.finishCluster(b)
 		m.outer = nil
 	} else {
-		b = m.finish(b)
+		b = m.finishCluster(b)
 	}
 	b.Away = why
 	return b

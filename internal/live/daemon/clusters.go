@@ -40,19 +40,19 @@ type grid struct {
 	closers map[string][]io.Closer   // by cluster; to be closed even if something fails
 }
 
-// prepare does what clusters of the settings need before they can be made.
-func (g *grid) prepare(ctx context.Context, cfg *config.Config) error {
+// prepareClusters does what clusters of the settings need before they can be made.
+func (g *grid) prepareClusters(ctx context.Context, cfg *config.Config) error {
 	var err error
 	if g.users != nil {
 		if err := ownAccounts(cfg); err != nil {
 			return err
 		}
 	}
-	if g.speeds, err = g.measure(ctx, cfg); err != nil {
+	if g.speeds, err = g.measureSpeeds(ctx, cfg); err != nil {
 		return err
 	}
-	if g.gate == "" && slices.ContainsFunc(cfg.Clusters, func(c config.Cluster) bool { return c.Managed() && c.SSH == "" }) {
-		return g.openGate(ctx)
+	if g.gate == "" && slices.ContainsFunc(cfg.Clusters, func(c config.Cluster) bool { return c.IsManaged() && c.SSH == "" }) {
+		return g.openRendezvous(ctx)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (g *grid) closeCluster(name string) error {
 	return errors.Join(errs...)
 }
 
-func (g *grid) close() error {
+func (g *grid) closeAll() error {
 	g.mu.Lock()
 	names := slices.Sorted(maps.Keys(g.closers))
 	g.mu.Unlock()
@@ -143,41 +143,41 @@ func memoryOf(c *config.Cluster, hosts []driver.Host) int64 {
 	return most
 }
 
-// here makes a cluster of a part of this machine.
-func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
+// localCluster makes a cluster of a part of this machine.
+func (g *grid) localCluster(c *config.Cluster) (*broker.Cluster, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
 	speed := c.Speed
 	if speed == 0 {
-		speed = g.speeds[calibrate.Model(c.CPUs[0])]
+		speed = g.speeds[calibrate.ModelName(c.CPUs[0])]
 	}
-	settings := g.settings(c)
+	settings := g.driverSettings(c)
 	if g.users != nil {
-		owner, err := g.identity()
+		owner, err := g.brokerIdentity()
 		if err != nil {
 			return nil, err
 		}
-		settings.Kin = g.kin(c, owner)
+		settings.Kin = g.otherUsersFolder(c, owner)
 	}
 	d, err := drivers.Open(settings, drivers.Around{Broker: g.socket, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}
 	g.keepOpen(c.Name, d)
-	notes := d.Notes()
+	notes := d.UserNotes()
 	if g.users != nil {
 		notes = g.userLimitNotes(c) // what holds for them holds for root
 	}
 	for _, n := range notes {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
-	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: methods,
+	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: workingMethods,
 		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }
 
-func (g *grid) settings(c *config.Cluster) *driver.Settings {
+func (g *grid) driverSettings(c *config.Cluster) *driver.Settings {
 	dir := c.Dir
 	if g.users != nil {
 		dir = strings.ReplaceAll(dir, "%u", userName())
@@ -190,12 +190,12 @@ func (g *grid) settings(c *config.Cluster) *driver.Settings {
 		Poll: c.Poll, Env: c.Env, Commands: c.Commands}
 }
 
-// open makes the driver of a cluster that has a manager, or is elsewhere.
-func (g *grid) open(ctx context.Context, c *config.Cluster) (driver.Driver, error) {
+// openDriver makes the driver of a cluster that has a manager, or is elsewhere.
+func (g *grid) openDriver(ctx context.Context, c *config.Cluster) (driver.Driver, error) {
 	if c.SSH != "" {
-		return g.far(c)
+		return g.openRemote(c)
 	}
-	d, err := drivers.Open(g.settings(c), drivers.Around{Broker: g.gate, Agent: g.Agent, Log: g.Log})
+	d, err := drivers.Open(g.driverSettings(c), drivers.Around{Broker: g.gate, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +203,10 @@ func (g *grid) open(ctx context.Context, c *config.Cluster) (driver.Driver, erro
 	return d, nil
 }
 
-// openGate lets agents in that run on other hosts than this one.
-func (g *grid) openGate(ctx context.Context) error {
+// openRendezvous lets agents in that run on other hosts than this one.
+func (g *grid) openRendezvous(ctx context.Context) error {
 	file := filepath.Join(g.State, "rendezvous.json")
-	door, err := rendezvous.Listen(ctx, rendezvous.Options{Rendezvous: file, Handle: func(c net.Conn) { rendezvous.Relay(c, g.door) }})
+	door, err := rendezvous.OpenListener(ctx, rendezvous.Options{Rendezvous: file, Handle: func(c net.Conn) { rendezvous.RelayToSocket(c, g.door) }})
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (g *grid) openGate(ctx context.Context) error {
 	return nil
 }
 
-func keep(file string, s *driver.Survey) error {
+func saveSurvey(file string, s *driver.Survey) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -226,29 +226,29 @@ func keep(file string, s *driver.Survey) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// measure measures the models of CPUs whose speed the settings do not say. All of
+// measureSpeeds measures the models of CPUs whose speed the settings do not say. All of
 // one model are equally fast, whatever disturbed the measurement of one.
-func (g *grid) measure(ctx context.Context, cfg *config.Config) (map[string]float64, error) {
+func (g *grid) measureSpeeds(ctx context.Context, cfg *config.Config) (map[string]float64, error) {
 	list := map[string]float64{}
 	for i := range cfg.Clusters {
 		c := &cfg.Clusters[i]
-		if c.Speed != 0 || !c.Here() {
+		if c.Speed != 0 || !c.IsHere() {
 			continue
 		}
-		speed, err := calibrate.Speed(ctx, c.CPUs[0], filepath.Join(g.State, "speed.json"))
+		speed, err := calibrate.CachedSpeed(ctx, c.CPUs[0], filepath.Join(g.State, "speed.json"))
 		if err != nil {
-			return nil, complain(c.Name, err)
+			return nil, clusterError(c.Name, err)
 		}
-		model := calibrate.Model(c.CPUs[0])
+		model := calibrate.ModelName(c.CPUs[0])
 		list[model] = max(list[model], speed)
 	}
 	return list, nil
 }
 
-// methods lists the checkpoint methods that work on this machine.
-func methods(ctx context.Context) []string {
+// workingMethods lists the checkpoint methods that work on this machine.
+func workingMethods(ctx context.Context) []string {
 	list := []string{"signal", "exit85", "restart"}
-	if ok, _ := sandbox.Available(ctx); ok {
+	if ok, _ := sandbox.IsAvailable(ctx); ok {
 		list = append([]string{"sandbox"}, list...)
 	}
 	return list

@@ -49,13 +49,13 @@ type Options struct {
 	Ready    func(socket string, cfg *config.Config) // told once it listens
 }
 
-// idleAfter is how long an embedded broker stays with nothing to do.
-const idleAfter = 10 * time.Minute
+// idleTimeout is how long an embedded broker stays with nothing to do.
+const idleTimeout = 10 * time.Minute
 
-// untilGone is how long the store of a broker that does not answer is waited for:
+// goneTimeout is how long the store of a broker that does not answer is waited for:
 // one that was killed holds it until the system has cleared the process away, and a
 // child that it was just starting no longer.
-const untilGone = time.Minute
+const goneTimeout = time.Minute
 
 // ErrRunning says that another broker has the state folder.
 var ErrRunning = errors.New("another broker runs for this state folder")
@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, note := range cfg.Idle() {
+	for _, note := range cfg.IneffectiveSettings() {
 		o.Log.Warn(note, "settings", cfg.File)
 	}
 	st, err := openStore(ctx, &o)
@@ -90,19 +90,19 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, chunks.Close()) }()
 	chunks.SetLimit(cfg.Limits.Depot)
-	p, err := listen(&o, st)
+	p, err := listenSockets(&o, st)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.closeSockets()) }()
 	if p.users != nil {
 		p.users.depotLimit = cfg.Limits.Depot
 	}
-	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: filesHere(o.State, chunks), users: p.users}
-	defer func() { err = errors.Join(err, g.close()) }()
+	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: localFiles(o.State, chunks), users: p.users}
+	defer func() { err = errors.Join(err, g.closeAll()) }()
 	r := &reloader{g: g, cpus: cpus}
 	r.current.Store(&settings{cfg, sum})
-	if err := g.prepare(ctx, cfg); err != nil {
+	if err := g.prepareClusters(ctx, cfg); err != nil {
 		return err
 	}
 	clusters := r.atStart(ctx)
@@ -111,13 +111,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	if p.users != nil {
 		options.Users = p.users
 	}
-	options.Stale = r.stale
+	options.Stale = r.isStale
 	b, err := broker.Open(ctx, options)
 	if err != nil {
 		return err
 	}
 	r.b = b
-	return serve(ctx, stop, o, r, b, p)
+	return serveBroker(ctx, stop, o, r, b, p)
 }
 
 // openStore opens the store of the state folder, once a broker that was killed has
@@ -127,9 +127,9 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 	if socket == "" {
 		socket = api.SocketPath(o.State)
 	}
-	other := api.Dial(socket)
+	other := api.DialBroker(socket)
 	defer other.Close()
-	wait, stop := context.WithTimeout(ctx, untilGone)
+	wait, stop := context.WithTimeout(ctx, goneTimeout)
 	defer stop()
 	var tell sync.Once
 	for {
@@ -138,7 +138,7 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 			return st, err
 		}
 		var refusal *api.Refusal
-		if _, err := other.Ping(wait); err == nil || errors.As(err, &refusal) {
+		if _, err := other.PingBroker(wait); err == nil || errors.As(err, &refusal) {
 			return nil, ErrRunning
 		}
 		tell.Do(func() {
@@ -152,28 +152,28 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 	}
 }
 
-// serve runs the loop and answers until one of them ends.
-func serve(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, p *place) error {
+// serveBroker runs the loop and answers until one of them ends.
+func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, p *brokerSockets) error {
 	cfg := r.current.Load().cfg
-	watch := &activity{clock: clock.Real()}
+	watch := &activity{clock: clock.RealClock()}
 	watch.last.Store(watch.clock().UnixNano())
 	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
 		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
-		Reload: r.reload, Stale: r.stale}
+		Reload: r.reloadSettings, Stale: r.isStale}
 	if p.users != nil {
-		about.Users = p.users.named
+		about.Users = p.users.brokerUser
 	}
-	h := server.Handler(about)
-	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: server.IdleTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	h := server.NewHandler(about)
+	srv := &http.Server{Handler: watch.countRequests(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: server.IdleTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
 	l := p.listener
 	if p.users == nil {
 		l = server.SameUser(l, uint32(os.Getuid()))
 	} else {
 		l = server.PerUser(l)
-		srv.ConnContext = server.Identify
-		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.For(ctx, u), h, l) }
+		srv.ConnContext = server.IdentifyConn
+		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.ForUser(ctx, u), h, l) }
 	}
-	close := serveAgents(server.For(ctx, broker.User{Name: userName()}), h, p.agents)
+	close := serveAgents(server.ForUser(ctx, broker.User{Name: userName()}), h, p.agents)
 	defer close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
@@ -181,9 +181,9 @@ func serve(ctx context.Context, stop func(), o Options, r *reloader, b *broker.B
 		r.catchHangUp(ctx)
 	}
 	if o.Ready != nil {
-		o.Ready(p.socket, r.sized())
+		o.Ready(p.socket, r.sizedSettings())
 	}
-	go r.forget(ctx)
+	go r.forgetClusters(ctx)
 	if o.Embedded {
 		go watch.leaveWhenIdle(ctx, b, stop)
 	}
@@ -222,7 +222,7 @@ type activity struct {
 	open  atomic.Int64
 }
 
-func (a *activity) around(h http.Handler) http.Handler {
+func (a *activity) countRequests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.open.Add(1)
 		defer func() {
@@ -236,16 +236,16 @@ func (a *activity) around(h http.Handler) http.Handler {
 // leaveWhenIdle ends a broker that nobody has asked for anything for a while and
 // that has no job.
 func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, stop func()) {
-	for range time.Tick(idleAfter / 10) {
+	for range time.Tick(idleTimeout / 10) {
 		if ctx.Err() != nil {
 			return
 		}
-		n, err := b.Live(ctx)
-		if err == nil && n == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleAfter {
+		n, err := b.CountLive(ctx)
+		if err == nil && n == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
 			stop()
 			return
 		}
 	}
 }
 
-func complain(name string, err error) error { return fmt.Errorf("cluster %s: %w", name, err) }
+func clusterError(name string, err error) error { return fmt.Errorf("cluster %s: %w", name, err) }

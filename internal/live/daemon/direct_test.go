@@ -26,7 +26,7 @@ func twoSites(t testing.TB, servers map[string]*sshdtest.Server) string {
 	text := "clusters:\n  - {name: near, cpus: [0], slots: 4}\n"
 	for _, name := range []string{"leeds", "york"} {
 		s := servers[name]
-		options, err := json.Marshal(s.Options())
+		options, err := json.Marshal(s.ClientOptions())
 		dir := filepath.Join(s.Dir, "there")
 		if err := errors.Join(err, os.MkdirAll(bin, 0o700), os.Mkdir(dir, 0o700), os.Symlink(bin, filepath.Join(dir, "bin"))); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestInputsGoFromOneSiteToAnother(t *testing.T) {
 	kept := filepath.Join(york.Dir, "there")
 	before = sizeOf(t, kept)
 	id := b.submit(summing("leeds:large.db", "york"))
-	for n, harm := range []func(){leeds.Cut, york.Cut, func() { b.down(); b.start() }} {
+	for n, harm := range []func(){leeds.CutConnections, york.CutConnections, func() { b.down(); b.start() }} {
 		for end := time.Now().Add(3 * time.Minute); sizeOf(t, kept) < before+larger/9; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
-// filesHere moves files of this machine.
-func filesHere(state string, chunks *depot.Store) driver.Stager {
+// localFiles moves files of this machine.
+func localFiles(state string, chunks *depot.Store) driver.Stager {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"

@@ -50,12 +50,12 @@ func newFlowBed(t *testing.T) *flowBed {
 			t.Fatal(err)
 		}
 	}
-	b.client = api.Dial(api.SocketPath(filepath.Join(b.dir, "state")))
+	b.client = api.DialBroker(api.SocketPath(filepath.Join(b.dir, "state")))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		ping, _ := b.client.Ping(ctx)
-		_, _ = b.client.Shutdown(ctx)
+		ping, _ := b.client.PingBroker(ctx)
+		_, _ = b.client.ShutdownBroker(ctx)
 		for ping.PID > 0 && syscall.Kill(ping.PID, 0) == nil && ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -102,7 +102,7 @@ func (p *flowProcess) wait() error {
 func (b *flowBed) killBroker() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	ping, err := b.client.Ping(ctx)
+	ping, err := b.client.PingBroker(ctx)
 	if err != nil || ping.PID <= 1 {
 		return false // it is just being started
 	}
@@ -197,13 +197,13 @@ func (b *flowBed) checkDiary() {
 func (b *flowBed) told(name string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	jobs, err := b.client.Jobs(ctx, true)
+	jobs, err := b.client.ListJobs(ctx, true)
 	text := fmt.Sprintln(err)
 	for _, j := range jobs {
 		if name != "" && j.Name != name {
 			continue
 		}
-		list, err := b.client.Explain(ctx, fmt.Sprint(j.ID))
+		list, err := b.client.ExplainJob(ctx, fmt.Sprint(j.ID))
 		text += fmt.Sprintln(j.ID, j.State, j.Why, err)
 		for _, d := range list {
 			text += fmt.Sprintf("  %7.2f %s: %s: %s\n", d.SinceS, d.Kind, d.Choice, d.Why)
@@ -252,7 +252,7 @@ func TestAJobWithAKeyIsTakenInOnceAlsoByTheNextBroker(t *testing.T) {
 	if again := b.submit(spec); again != first {
 		t.Errorf("the next broker makes job %s of it, the first made %s", again, first)
 	}
-	if j, err := b.client.Job(context.Background(), "key:run/task/1"); err != nil || fmt.Sprint(j.ID) != first {
+	if j, err := b.client.GetJob(context.Background(), "key:run/task/1"); err != nil || fmt.Sprint(j.ID) != first {
 		t.Errorf("by its key it is %v, %v", j.ID, err)
 	}
 	spec.Key = "run/task/2"

@@ -18,7 +18,7 @@ func TestSettingsAreReadAgainAtSIGHUP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		known, err := b.client.Clusters(context.Background())
+		known, err := b.client.ListClusters(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (b *bed) endsRight(id string, n int) api.Job {
 // explained lists the reasons of one kind whose choice has a text in it.
 func (b *bed) explained(id, kind, choice string) []api.Decision {
 	b.Helper()
-	all, err := b.client.Explain(context.Background(), id)
+	all, err := b.client.ExplainJob(context.Background(), id)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -150,11 +150,11 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 	const steps = 400
 	id := b.submit(slowJob(steps))
 	b.shows(id, "step 5 ")
-	if _, err := b.client.Checkpoint(context.Background(), id); err != nil {
+	if _, err := b.client.CheckpointJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
 	empty := b.fill(4 << 20) // for the store, not for an image
-	_, err := b.client.Checkpoint(context.Background(), id)
+	_, err := b.client.CheckpointJob(context.Background(), id)
 	if err == nil || !strings.Contains(err.Error(), "no room") && !strings.Contains(err.Error(), "no space") {
 		t.Errorf("saving on a full disk gives %v", err)
 	}
@@ -162,7 +162,7 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 		t.Errorf("explained is %v", not)
 	}
 	empty()
-	if _, err := b.client.Checkpoint(context.Background(), id); err != nil {
+	if _, err := b.client.CheckpointJob(context.Background(), id); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	if j := b.endsRight(id, steps); j.Checkpoints != 2 || j.Attempts != 1 {
@@ -174,7 +174,7 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 func (b *bed) untilAnswers() {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		_, err := b.client.Ping(context.Background())
+		_, err := b.client.PingBroker(context.Background())
 		if err == nil {
 			return
 		}
@@ -187,7 +187,7 @@ func (b *bed) untilAnswers() {
 // takesNone checks that no job is taken because the disk is full.
 func (b *bed) takesNone() {
 	b.Helper()
-	_, err := b.client.Submit(context.Background(), &api.Submit{Job: job("/bin/true")})
+	_, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: job("/bin/true")})
 	if err == nil || !strings.Contains(err.Error(), "no new jobs are taken until there is room") || strings.Contains(err.Error(), "\n") {
 		b.Errorf("on a full disk a job is taken, or refused with %v", err)
 	}
@@ -213,7 +213,7 @@ func TestAJobWhoseOutputFillsTheDiskIsCancelled(t *testing.T) {
 			t.Fatal("the disk does not become full")
 		}
 	}
-	j, err := b.client.Cancel(context.Background(), id)
+	j, err := b.client.CancelJob(context.Background(), id)
 	if err != nil || j.State != core.Cancelled {
 		t.Fatalf("it is %s: %s, %v", j.State, j.Why, err)
 	}
@@ -336,7 +336,7 @@ func TestADamagedCheckpointIsNeverUsed(t *testing.T) {
 			const steps = 400
 			id := b.submit(slowJob(steps))
 			b.shows(id, "step 5 ")
-			if _, err := b.client.Checkpoint(context.Background(), id); err != nil {
+			if _, err := b.client.CheckpointJob(context.Background(), id); err != nil {
 				t.Fatal(err)
 			}
 			since := b.packs()
@@ -345,7 +345,7 @@ func TestADamagedCheckpointIsNeverUsed(t *testing.T) {
 			}
 			seen := strings.Count(b.output(id, 1), "\n")
 			b.shows(id, fmt.Sprintf("step %d ", seen+5))
-			if _, err := b.client.Checkpoint(context.Background(), id); err != nil {
+			if _, err := b.client.CheckpointJob(context.Background(), id); err != nil {
 				t.Fatal(err)
 			}
 			if n := b.damage(since); n == 0 {

@@ -12,7 +12,7 @@ import (
 // saves is what the checkpoints of a job cost, as explain tells it.
 func (b *bed) saves(id string) []map[string]any {
 	b.Helper()
-	all, err := b.client.Explain(context.Background(), id)
+	all, err := b.client.ExplainJob(context.Background(), id)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func hotHeap(t testing.TB, megabytes int) (first, second map[string]any) {
 	id := b.submit(spec)
 	b.shows(id, "filled\nchanged\n")
 	for range 2 {
-		if _, err := b.client.Checkpoint(context.Background(), id); err != nil {
+		if _, err := b.client.CheckpointJob(context.Background(), id); err != nil {
 			t.Fatal(err)
 		}
 		// All of the hot part is to change before the next save.
@@ -47,7 +47,7 @@ func hotHeap(t testing.TB, megabytes int) (first, second map[string]any) {
 		b.shows(id, strings.Repeat("changed\n", seen+3))
 	}
 	saves := b.saves(id)
-	if _, err := b.client.Cancel(context.Background(), id); err != nil {
+	if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
 	b.nothingLeft(id)

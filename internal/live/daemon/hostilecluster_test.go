@@ -93,23 +93,23 @@ func upHostile(t *testing.T) *hostile {
 // serve is one connection.
 func (h *evilOutpost) serve(c net.Conn) {
 	_, _ = io.WriteString(c, talk.Greeting+"\n")
-	link, err := talk.NewLink(c, false, clock.Real())
+	link, err := talk.NewLink(c, false, clock.RealClock())
 	if err != nil {
 		return
 	}
-	first, err := link.Accept()
+	first, err := link.AcceptStream()
 	if err != nil {
 		return
 	}
 	var hello talk.Hello
-	if talk.Receive(first, &hello) != nil || talk.Send(first, &talk.Welcome{Protocol: talk.Protocol, Host: "evil", PID: 1, Dir: "/evil"}) != nil {
+	if talk.ReceiveMessage(first, &hello) != nil || talk.SendMessage(first, &talk.Welcome{Protocol: talk.Protocol, Host: "evil", PID: 1, Dir: "/evil"}) != nil {
 		return
 	}
 	h.mu.Lock()
 	h.link = link
 	h.mu.Unlock()
 	for {
-		s, err := link.Accept()
+		s, err := link.AcceptStream()
 		if err != nil {
 			return
 		}
@@ -120,7 +120,7 @@ func (h *evilOutpost) serve(c net.Conn) {
 func (h *evilOutpost) answer(s talk.Stream) {
 	defer func() { _ = s.Close() }()
 	var q talk.Request
-	if talk.Receive(s, &q) != nil {
+	if talk.ReceiveMessage(s, &q) != nil {
 		return
 	}
 	a := new(talk.Answer)
@@ -139,9 +139,9 @@ func (h *evilOutpost) answer(s talk.Stream) {
 		a.Have = q.Binary.Size
 	case talk.Release, talk.Why:
 	default:
-		a = talk.Failed(errors.ErrUnsupported)
+		a = talk.AnswerFromError(errors.ErrUnsupported)
 	}
-	_ = talk.Send(s, a)
+	_ = talk.SendMessage(s, a)
 }
 
 // dial is a way from the cluster to the broker, as its agents have it.
@@ -151,7 +151,7 @@ func (h *evilOutpost) dial(context.Context, string, string) (net.Conn, error) {
 	if h.link == nil {
 		return nil, errors.New("not connected")
 	}
-	return h.link.Open()
+	return h.link.OpenStream()
 }
 
 func (h *evilOutpost) http() *http.Client {
@@ -180,7 +180,7 @@ func (h *hostile) speak(a *wire.Attempt, messages ...wire.Message) []wire.Order 
 	if err != nil {
 		h.Fatal(err)
 	}
-	conn, err := wire.Converse(ctx, raw)
+	conn, err := wire.UpgradeConn(ctx, raw)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -216,14 +216,14 @@ func (h *hostile) result(files, change map[string]string) string {
 		}
 	}
 	c := depot.NewClient(h.http(), "http://broker"+wire.Depot)
-	id, _, _, err := depot.Push(context.Background(), dir, c, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(context.Background(), dir, c, depot.PushOptions{})
 	if err != nil {
 		h.Fatal(err)
 	}
 	if len(change) == 0 {
 		return string(id)
 	}
-	tree, err := c.Get(context.Background(), id)
+	tree, err := c.GetChunk(context.Background(), id)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (h *hostile) result(files, change map[string]string) string {
 		tree = bytes.ReplaceAll(tree, []byte(from), []byte(to))
 	}
 	other := depot.IDOf(tree)
-	if err := errors.Join(c.Put(context.Background(), other, tree), c.Sync(context.Background())); err != nil {
+	if err := errors.Join(c.PutChunk(context.Background(), other, tree), c.SyncChunks(context.Background())); err != nil {
 		h.Fatal(err)
 	}
 	return string(other)
@@ -346,7 +346,7 @@ func TestAHostileClusterSeesAndTouchesNothingOfAnotherJob(t *testing.T) {
 	if got := h.output(ref, 1); got != "secret words\n" {
 		t.Errorf("the other job has written %q", got)
 	}
-	if _, err := h.client.Cancel(context.Background(), ref); err != nil {
+	if _, err := h.client.CancelJob(context.Background(), ref); err != nil {
 		t.Error(err)
 	}
 }

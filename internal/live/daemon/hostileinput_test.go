@@ -88,7 +88,7 @@ func (b *bed) shows(id, text string) {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(b.output(id, 1), text); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			j, err := b.client.Job(context.Background(), id)
+			j, err := b.client.GetJob(context.Background(), id)
 			b.Fatalf("job %s does not write %q but %q %q; it is %s: %s (%v)", id, text, b.output(id, 1), b.output(id, 2), j.State, j.Why, err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestWhateverAProgramDoesCancelLeavesNothing(t *testing.T) {
 				id := b.submit(spec)
 				b.shows(id, "ready")
 				inside := b.inside(id)
-				j, err := b.client.Cancel(context.Background(), id)
+				j, err := b.client.CancelJob(context.Background(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -402,7 +402,7 @@ while True:
 				t.Errorf("it has %d processes", most)
 			}
 			t.Logf("at most %d processes", most)
-			if _, err := b.client.Cancel(context.Background(), id); err != nil {
+			if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 				t.Fatal(err)
 			}
 			b.nothingLeft(id)
@@ -445,7 +445,7 @@ func TestMuchOutputIsKeptToTheByte(t *testing.T) {
 			spec.Checkpoint.Method = method
 			id := b.submit(spec)
 			h := sha256.New()
-			n, err := b.client.Logs(context.Background(), id, 1, 0, true, h) // while it writes
+			n, err := b.client.CopyLogs(context.Background(), id, 1, 0, true, h) // while it writes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -468,7 +468,7 @@ func TestOfMuchOutputTheLastIsKept(t *testing.T) {
 		t.Fatalf("it is %s: %s", j.State, j.Why)
 	}
 	var out bytes.Buffer
-	end, err := b.client.Logs(context.Background(), id, 1, 0, false, &out)
+	end, err := b.client.CopyLogs(context.Background(), id, 1, 0, false, &out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
-// place is where a broker is found.
-type place struct {
+// brokerSockets is where a broker is found.
+type brokerSockets struct {
 	socket   string // at which users are answered
 	listener net.Listener
 	door     string // at which agents alone are
@@ -21,10 +21,10 @@ type place struct {
 	users    *users // besides the broker's own; nil: there are none
 }
 
-// listen makes the sockets. The store is ours by now, so one that is there is
+// listenSockets makes the sockets. The store is ours by now, so one that is there is
 // left from a broker that was killed.
-func listen(o *Options, st store.Store) (p *place, err error) {
-	p = new(place)
+func listenSockets(o *Options, st store.Store) (p *brokerSockets, err error) {
+	p = new(brokerSockets)
 	beside := ""
 	if o.Shared == "" {
 		if p.socket, err = api.PrepareSocket(o.State); err != nil {
@@ -45,18 +45,18 @@ func listen(o *Options, st store.Store) (p *place, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.door, p.agents, err = openDoor(beside, ""); err != nil {
+	if p.door, p.agents, err = openAgentSocket(beside, ""); err != nil {
 		return nil, errors.Join(err, p.listener.Close())
 	}
 	return p, nil
 }
 
-func (p *place) close() error {
+func (p *brokerSockets) closeSockets() error {
 	_, _ = p.listener.Close(), p.agents.Close() // whoever serves them has closed them
 	if p.users == nil {
 		return nil
 	}
-	return p.users.close()
+	return p.users.closeAll()
 }
 
 func listenAt(path string, mode os.FileMode) (net.Listener, error) {
@@ -81,15 +81,15 @@ func preparePublic(path string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	if err := oursAlone(dir); err != nil {
+	if err := checkOursAlone(dir); err != nil {
 		return "", fmt.Errorf("no socket is made there: %w", err)
 	}
 	return path, os.Chmod(dir, 0o755) // whatever the mask said
 }
 
-// oursAlone complains about a folder that somebody else could change, or put
+// checkOursAlone complains about a folder that somebody else could change, or put
 // another in its place.
-func oursAlone(dir string) error {
+func checkOursAlone(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err

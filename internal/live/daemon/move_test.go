@@ -105,7 +105,7 @@ func TestUnmodifiedProgramsAreMovedTwiceAndNobodyCouldTell(t *testing.T) {
 			for n := range 2 {
 				b.until(id, running)
 				time.Sleep(time.Duration(500+300*n) * time.Millisecond)
-				done, err := b.client.Migrate(context.Background(), id, "")
+				done, err := b.client.MigrateJob(context.Background(), id, "")
 				if err != nil {
 					t.Fatal(err)
 				}

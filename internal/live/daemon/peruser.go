@@ -23,14 +23,14 @@ func (g *grid) forUsers(m *clusterMaker) driver.Driver {
 	c := &m.cfg
 	if hasUserGroups(c) {
 		groups := &userGroups{beginning: g.userGroupNames(c), log: g.Log.With("cluster", c.Name)}
-		groups.tidy() // what a broker left that was killed
+		groups.removeEmpty() // what a broker left that was killed
 		g.keepOpen(c.Name, groups)
 	}
 	d := peruser.New(peruser.Options{
-		Cluster: c.Name, Own: m.driver, Owner: g.users.owner, Log: g.Log,
+		Cluster: c.Name, Own: m.driver, Owner: g.users.ownerOf, Log: g.Log,
 		Open: func(user uint32) (peruser.Member, error) { return g.openFor(m, user) },
-		Left: func() ([]uint32, error) { return g.left(c) },
-		Sent: func(user uint32, id driver.ID) bool { return g.sent(c, user)[id] },
+		Left: func() ([]uint32, error) { return g.usersWithAttempts(c) },
+		Sent: func(user uint32, id driver.ID) bool { return g.sentAttempts(c, user)[id] },
 	})
 	g.keepOpen(c.Name, d)
 	return d
@@ -45,7 +45,7 @@ func (g *grid) openFor(m *clusterMaker, user uint32) (peruser.Member, error) {
 		return nil, err
 	}
 	if len(c.SSHHosts) == 0 {
-		return g.reach(c, c.SSH, "", as)
+		return g.openSSHHost(c, c.SSH, "", as)
 	}
 	known := m.hosts.Load()
 	if known == nil || len(*known) != len(c.SSHHosts) {
@@ -54,12 +54,12 @@ func (g *grid) openFor(m *clusterMaker, user uint32) (peruser.Member, error) {
 	hosts := new(pooledMember)
 	var members []pool.Member
 	for i, ssh := range c.SSHHosts {
-		d, err := g.reach(c, ssh, memberWord(i), as)
+		d, err := g.openSSHHost(c, ssh, memberWord(i), as)
 		if err != nil {
 			return nil, errors.Join(err, hosts.Close())
 		}
 		hosts.hosts = append(hosts.hosts, d)
-		members = append(members, pool.Member{Name: config.SSHHost(ssh), Procs: (*known)[i].Procs, Driver: d})
+		members = append(members, pool.Member{Name: config.HostFromSSH(ssh), Procs: (*known)[i].Procs, Driver: d})
 	}
 	hosts.Driver, err = pool.New(c.Name, members)
 	return hosts, err
@@ -71,10 +71,10 @@ type pooledMember struct {
 	hosts []*remote.Driver
 }
 
-// Quiet says that none of them is needed.
-func (p *pooledMember) Quiet() bool {
+// IsIdle says that none of them is needed.
+func (p *pooledMember) IsIdle() bool {
 	for _, d := range p.hosts {
-		if !d.Quiet() {
+		if !d.IsIdle() {
 			return false
 		}
 	}
@@ -90,26 +90,26 @@ func (p *pooledMember) Close() error {
 	return errors.Join(errs...)
 }
 
-// dress makes a connection that of a user.
-func (g *grid) dress(o *remote.Options, c *config.Cluster, as *account.User) (err error) {
-	o.As = as.Become
+// connectAs makes a connection that of a user.
+func (g *grid) connectAs(o *remote.Options, c *config.Cluster, as *account.User) (err error) {
+	o.As = as.RunAs
 	o.Control = "" // where theirs are, their own settings of ssh say
 	o.Log = g.Log.With("user", as.Name)
 	if c.SSH == "" {
 		o.Here = append(g.users.self[:1:1], "outpost")
 		if hasUserGroups(c) {
-			o.Place = g.userGroup(c, as).place
+			o.Place = g.userGroup(c, as).placeOutpost
 		}
 	}
 	// Of a folder that was given, everybody has a part of their own.
 	o.Settings.Dir = strings.ReplaceAll(c.Dir, "%u", as.Name)
-	o.Socket, err = g.users.door(as.ID)
+	o.Socket, err = g.users.agentSocket(as.ID)
 	return err
 }
 
-// kin is a part of the path of every folder in which users other than our own have
+// otherUsersFolder is a part of the path of every folder in which users other than our own have
 // attempts on a machine of the cluster; "": there are none.
-func (g *grid) kin(c *config.Cluster, owner string) string {
+func (g *grid) otherUsersFolder(c *config.Cluster, owner string) string {
 	if g.users == nil || c.Driver != config.Local {
 		return ""
 	}
@@ -125,11 +125,11 @@ func (g *grid) sentFile(c *config.Cluster, word string, as *account.User) string
 	if as == nil {
 		return filepath.Join(g.State, "clusters", c.Name+word+".sent")
 	}
-	return filepath.Join(g.users.dir(as.ID), c.Name+word+".sent")
+	return filepath.Join(g.users.userDir(as.ID), c.Name+word+".sent")
 }
 
-// sent are the attempts of a user that a cluster may know.
-func (g *grid) sent(c *config.Cluster, user uint32) map[driver.ID]bool {
+// sentAttempts are the attempts of a user that a cluster may know.
+func (g *grid) sentAttempts(c *config.Cluster, user uint32) map[driver.ID]bool {
 	words := []string{""}
 	if n := len(c.SSHHosts); n > 0 {
 		words = nil
@@ -139,7 +139,7 @@ func (g *grid) sent(c *config.Cluster, user uint32) map[driver.ID]bool {
 	}
 	all := map[driver.ID]bool{}
 	for _, w := range words {
-		known, err := remote.Sent(g.sentFile(c, w, &account.User{ID: user}))
+		known, err := remote.SentAttempts(g.sentFile(c, w, &account.User{ID: user}))
 		if err != nil {
 			g.Log.Warn("not known what was sent", "cluster", c.Name, "user", strconv.FormatUint(uint64(user), 10), "error", err)
 		}
@@ -150,12 +150,12 @@ func (g *grid) sent(c *config.Cluster, user uint32) map[driver.ID]bool {
 	return all
 }
 
-// left are the users of whom a cluster may know attempts.
-func (g *grid) left(c *config.Cluster) ([]uint32, error) {
-	users, err := g.users.all()
+// usersWithAttempts are the users of whom a cluster may know attempts.
+func (g *grid) usersWithAttempts(c *config.Cluster) ([]uint32, error) {
+	users, err := g.users.allUsers()
 	var list []uint32
 	for _, u := range users {
-		if len(g.sent(c, u)) > 0 {
+		if len(g.sentAttempts(c, u)) > 0 {
 			list = append(list, u)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
-// several makes the driver of machines without a manager that are one cluster.
-func (g *grid) several(c *config.Cluster) (driver.Driver, error) {
+// openPool makes the driver of machines without a manager that are one cluster.
+func (g *grid) openPool(c *config.Cluster) (driver.Driver, error) {
 	var members []pool.Member
 	for i, ssh := range c.SSHHosts {
-		d, err := g.reach(c, ssh, memberWord(i), nil)
+		d, err := g.openSSHHost(c, ssh, memberWord(i), nil)
 		if err != nil {
 			return nil, err
 		}
-		members = append(members, pool.Member{Name: config.SSHHost(ssh), Procs: c.Slots, Driver: d})
+		members = append(members, pool.Member{Name: config.HostFromSSH(ssh), Procs: c.Slots, Driver: d})
 	}
 	return pool.New(c.Name, members)
 }

@@ -44,13 +44,13 @@ type settings struct {
 // loadSettings reads the settings, and remembers by its sum what the file says.
 func loadSettings(flag string, cpus []int) (*config.Config, [sha256.Size]byte, error) {
 	sum := settingsSum(flag)
-	cfg, err := config.Load(flag, os.Getenv, cpus)
+	cfg, err := config.LoadSettings(flag, os.Getenv, cpus)
 	if err != nil {
 		return nil, sum, err
 	}
 	for i := range cfg.Clusters { // who wants more processors than CPUs means it
-		if c := &cfg.Clusters[i]; c.Here() && c.Slots <= len(c.CPUs) {
-			c.Slots = local.Processors(c.Slots)
+		if c := &cfg.Clusters[i]; c.IsHere() && c.Slots <= len(c.CPUs) {
+			c.Slots = local.UsableProcessors(c.Slots)
 		}
 	}
 	return cfg, sum, nil
@@ -58,7 +58,7 @@ func loadSettings(flag string, cpus []int) (*config.Config, [sha256.Size]byte, e
 
 // settingsSum is the sum of the file of settings; of nothing if there is none.
 func settingsSum(flag string) [sha256.Size]byte {
-	path, _ := config.Find(flag, os.Getenv)
+	path, _ := config.FindFile(flag, os.Getenv)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		text = nil
@@ -66,12 +66,12 @@ func settingsSum(flag string) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// stale reports whether the file of settings says something else than when it was
+// isStale reports whether the file of settings says something else than when it was
 // read.
-func (r *reloader) stale() bool { return settingsSum(r.g.Config) != r.current.Load().sum }
+func (r *reloader) isStale() bool { return settingsSum(r.g.Config) != r.current.Load().sum }
 
-// sized is the settings for people: with the sizes that clusters told.
-func (r *reloader) sized() *config.Config {
+// sizedSettings is the settings for people: with the sizes that clusters told.
+func (r *reloader) sizedSettings() *config.Config {
 	cfg := *r.current.Load().cfg
 	cfg.Clusters = slices.Clone(cfg.Clusters)
 	for i := range cfg.Clusters {
@@ -119,9 +119,9 @@ func (r *reloader) atStart(ctx context.Context) []broker.Cluster {
 	return list
 }
 
-// forget drops the settings of clusters that are not in those of today and where no
+// forgetClusters drops the settings of clusters that are not in those of today and where no
 // job is.
-func (r *reloader) forget(ctx context.Context) {
+func (r *reloader) forgetClusters(ctx context.Context) {
 	jobs, err := r.b.JobsAt(ctx)
 	if err != nil {
 		return
@@ -138,9 +138,9 @@ func (r *reloader) forget(ctx context.Context) {
 	}
 }
 
-// reload reads the settings again and takes over what is new in them. Wrong ones
+// reloadSettings reads the settings again and takes over what is new in them. Wrong ones
 // are refused as a whole. Jobs run on.
-func (r *reloader) reload(ctx context.Context) (api.Reloaded, error) {
+func (r *reloader) reloadSettings(ctx context.Context) (api.Reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	cfg, sum, err := loadSettings(r.g.Config, r.cpus)
@@ -152,28 +152,28 @@ func (r *reloader) reload(ctx context.Context) (api.Reloaded, error) {
 	if err != nil {
 		return api.Reloaded{}, err
 	}
-	answer, err := compare(was, cfg, jobs)
+	answer, err := compareSettings(was, cfg, jobs)
 	if err != nil {
 		return api.Reloaded{}, err
 	}
-	if err := r.g.prepare(ctx, cfg); err != nil {
+	if err := r.g.prepareClusters(ctx, cfg); err != nil {
 		return api.Reloaded{}, err
 	}
-	list := r.remake(context.WithoutCancel(ctx), cfg, slices.Concat(answer.Added, answer.Changed))
+	list := r.remakeClusters(context.WithoutCancel(ctx), cfg, slices.Concat(answer.Added, answer.Changed))
 	if err := rememberClusters(r.g.State, slices.Concat(cfg.Clusters, was.Clusters)); err != nil {
 		return api.Reloaded{}, err
 	}
-	if err := r.b.Reconfigure(ctx, list, cfg.Policy.Place); err != nil {
+	if err := r.b.ReconfigureClusters(ctx, list, cfg.Policy.Place); err != nil {
 		return api.Reloaded{}, err
 	}
 	r.current.Store(&settings{cfg, sum})
-	answer.Notes = cfg.Idle()
+	answer.Notes = cfg.IneffectiveSettings()
 	r.g.Log.Info("settings read again", "added", answer.Added, "changed", answer.Changed, "removed", answer.Removed)
 	return answer, nil
 }
 
-// remake makes those clusters anew that are other ones now.
-func (r *reloader) remake(ctx context.Context, cfg *config.Config, names []string) []broker.Cluster {
+// remakeClusters makes those clusters anew that are other ones now.
+func (r *reloader) remakeClusters(ctx context.Context, cfg *config.Config, names []string) []broker.Cluster {
 	var makers []*clusterMaker
 	for _, c := range cfg.Clusters {
 		m := r.g.makers[c.Name]
@@ -201,8 +201,8 @@ func (r *reloader) remake(ctx context.Context, cfg *config.Config, names []strin
 	return list
 }
 
-// compare says what is new in settings, and refuses what cannot be taken over.
-func compare(was, now *config.Config, jobs map[string]int) (api.Reloaded, error) {
+// compareSettings says what is new in settings, and refuses what cannot be taken over.
+func compareSettings(was, now *config.Config, jobs map[string]int) (api.Reloaded, error) {
 	r := api.Reloaded{File: now.File}
 	old := map[string]*config.Cluster{}
 	for i := range was.Clusters {
@@ -216,7 +216,7 @@ func compare(was, now *config.Config, jobs map[string]int) (api.Reloaded, error)
 		case before == nil:
 			r.Added = append(r.Added, c.Name)
 		case !reflect.DeepEqual(before, c):
-			if n := jobs[c.Name]; n > 0 && elsewhere(before, c) {
+			if n := jobs[c.Name]; n > 0 && hasMoved(before, c) {
 				return r, &badinput.Error{File: now.File, Field: "clusters." + c.Name, Want: fmt.Sprintf("driver, ssh and dir as they were: "+
 					"%d jobs are there. Give the new place another name, or wait for the jobs", n)}
 			}
@@ -242,8 +242,8 @@ func isSameTime(a, b *time.Duration) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// elsewhere reports whether attempts of a cluster would not be found any more.
-func elsewhere(a, b *config.Cluster) bool {
+// hasMoved reports whether attempts of a cluster would not be found any more.
+func hasMoved(a, b *config.Cluster) bool {
 	return a.Driver != b.Driver || a.SSH != b.SSH || !slices.Equal(a.SSHHosts, b.SSHHosts) || a.Dir != b.Dir
 }
 
@@ -258,7 +258,7 @@ func (r *reloader) catchHangUp(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-hangUp:
-				if _, err := r.reload(ctx); err != nil {
+				if _, err := r.reloadSettings(ctx); err != nil {
 					r.g.Log.Error("the settings are not taken over; those of before stay", "error", err)
 				}
 			}

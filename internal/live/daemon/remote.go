@@ -15,28 +15,28 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
-// far makes the driver of a cluster that is reached by SSH. It connects beside
+// openRemote makes the driver of a cluster that is reached by SSH. It connects beside
 // us; whoever needs the cluster waits for that.
-func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
+func (g *grid) openRemote(c *config.Cluster) (driver.Driver, error) {
 	if len(c.SSHHosts) > 0 {
-		return g.several(c)
+		return g.openPool(c)
 	}
-	return g.reach(c, c.SSH, "", nil)
+	return g.openSSHHost(c, c.SSH, "", nil)
 }
 
-// reach makes the driver of one host, or of a whole cluster behind it. The word
+// openSSHHost makes the driver of one host, or of a whole cluster behind it. The word
 // tells hosts of one cluster apart that may share a file system; as is the user
 // who is to reach it, nil for our own.
-func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*remote.Driver, error) {
-	owner, err := g.identity()
+func (g *grid) openSSHHost(c *config.Cluster, ssh, word string, as *account.User) (*remote.Driver, error) {
+	owner, err := g.brokerIdentity()
 	if err != nil {
 		return nil, err
 	}
-	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
-		Sent: g.sentFile(c, word, as), Settings: *g.settings(c), Log: g.Log}
-	o.Settings.Kin = g.kin(c, o.Owner)
+	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: controlFolder(g.socket), Owner: owner + word,
+		Sent: g.sentFile(c, word, as), Settings: *g.driverSettings(c), Log: g.Log}
+	o.Settings.Kin = g.otherUsersFolder(c, o.Owner)
 	if as != nil {
-		if err := g.dress(&o, c, as); err != nil {
+		if err := g.connectAs(&o, c, as); err != nil {
 			return nil, err
 		}
 	}
@@ -56,10 +56,10 @@ func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*re
 	return d, nil
 }
 
-// identity is a word by which this broker is known where others have folders
+// brokerIdentity is a word by which this broker is known where others have folders
 // too. It stays the same as long as the state folder lives: so do the numbers of
 // jobs.
-func (g *grid) identity() (string, error) {
+func (g *grid) brokerIdentity() (string, error) {
 	g.mu.Lock() // clusters are opened side by side, and it is one for all
 	defer g.mu.Unlock()
 	file := filepath.Join(g.State, "identity")
@@ -79,9 +79,9 @@ func (g *grid) identity() (string, error) {
 	return word, os.Rename(file+".new", file)
 }
 
-// control is a folder for sockets of ssh: that of our own socket, which is ours
+// controlFolder is a folder for sockets of ssh: that of our own socket, which is ours
 // alone, if its path leaves room for their names.
-func control(socket string) string {
+func controlFolder(socket string) string {
 	const room = 100 - len("/ssh-0123456789ab.0123456789abcdef")
 	if dir := filepath.Dir(socket); len(dir) <= room {
 		return dir

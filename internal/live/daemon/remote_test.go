@@ -26,7 +26,7 @@ import (
 // reached by SSH.
 func nearAndFar(t testing.TB, s *sshdtest.Server, more string) string {
 	t.Helper()
-	options, err := json.Marshal(s.Options())
+	options, err := json.Marshal(s.ClientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 		}
 		seen := strings.Count(b.output(id, 1), "\n")
 		b.shows(id, fmt.Sprintf("step %d ", seen+5))
-		done, err := b.client.Migrate(context.Background(), id, to)
+		done, err := b.client.MigrateJob(context.Background(), id, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	spec.Workdir, spec.On = t.TempDir(), []string{"far"}
 	id := b.submit(spec)
 	b.shows(id, "step 10 ")
-	s.Down(true)
+	s.SetDown(true)
 	at := strings.Count(farLog(t, s, id), "\n")
 	for end := time.Now().Add(time.Minute); strings.Count(farLog(t, s, id), "\n") < min(at+60, steps) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
@@ -130,7 +130,7 @@ func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	if j := b.end(b.submit(other)); j.State != core.Done || j.Cluster != "near" {
 		t.Errorf("it is %s in %q: %s", j.State, j.Cluster, j.Why)
 	}
-	s.Down(false)
+	s.SetDown(false)
 	b.endsRight(id, steps)
 	b.nothingFar(s, id)
 }
@@ -159,9 +159,9 @@ func farBroker(b *bed) (kill func()) {
 		}
 	}
 	b.Cleanup(kill)
-	b.client = api.Dial(api.SocketPath(filepath.Join(b.dir, "state")))
+	b.client = api.DialBroker(api.SocketPath(filepath.Join(b.dir, "state")))
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := b.client.Ping(context.Background()); err == nil {
+		if _, err := b.client.PingBroker(context.Background()); err == nil {
 			return kill
 		}
 		if time.Now().After(end) {

@@ -96,10 +96,10 @@ func TestBadRequestsAreRefusedInOneLine(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d, code %d and %q", name, status, text[:min(300, len(text))], c.status, c.code, c.text)
 		}
 	}
-	if _, err := b.client.Ping(context.Background()); err != nil {
+	if _, err := b.client.PingBroker(context.Background()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if jobs, err := b.client.Jobs(context.Background(), true); err != nil || len(jobs) != 0 {
+	if jobs, err := b.client.ListJobs(context.Background(), true); err != nil || len(jobs) != 0 {
 		t.Errorf("there are %d jobs, %v", len(jobs), err)
 	}
 }
@@ -111,14 +111,14 @@ func TestAHugeRequestIsRefusedBeforeItIsRead(t *testing.T) {
 		t.Errorf("it is answered %d %+v", status, e)
 	}
 	spec := job("x", strings.Repeat("y", 1<<20))
-	if _, err := b.client.Submit(context.Background(), &api.Submit{Job: spec}); err != nil {
+	if _, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: spec}); err != nil {
 		t.Errorf("a long command: %v", err)
 	}
 }
 
 func TestTheClientKnowsBadInputFromFailure(t *testing.T) {
 	b := up(t, oneCluster)
-	_, err := b.client.Submit(context.Background(), &api.Submit{Job: jobfile.Job{}})
+	_, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: jobfile.Job{}})
 	var bad *badinput.Error
 	if !errors.As(err, &bad) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an empty job gives %v", err)

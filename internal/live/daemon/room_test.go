@@ -77,11 +77,11 @@ func (b *bed) refused(id string) bool {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a broker without room does not answer
 	defer cancel()
-	said, err := b.client.Explain(ctx, id)
+	said, err := b.client.ExplainJob(ctx, id)
 	if err != nil { // the result took all that was left; what is said of it comes later
 		return strings.Contains(err.Error(), "no space is left")
 	}
-	if j, err := b.client.Job(ctx, id); err == nil && j.State.Terminal() {
+	if j, err := b.client.GetJob(ctx, id); err == nil && j.State.IsTerminal() {
 		b.Fatalf("it is %s although its result is nowhere: %s", j.State, j.Why)
 	}
 	return strings.Contains(fmt.Sprint(said), "files not copied back yet")
@@ -113,7 +113,7 @@ func TestAResultIsNotLostIfTheDiskOfItsUserIsFull(t *testing.T) {
 	}
 	let()
 	b.untilExplained(id, "results not copied back yet", 1)
-	j, err := b.client.Job(context.Background(), id)
+	j, err := b.client.GetJob(context.Background(), id)
 	if err != nil || j.State != core.Done || !strings.Contains(j.Why, "no space left") {
 		t.Errorf("it is %s: %q, %v", j.State, j.Why, err)
 	}

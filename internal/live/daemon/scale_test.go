@@ -60,9 +60,9 @@ func (b *separateBroker) start() time.Duration {
 	b.process.Env = append(os.Environ(), "GODWIT_STATE="+b.state())
 	b.process.Stdout, b.process.Stderr = b.Output(), b.Output()
 	b.must(b.process.Start())
-	b.client = api.Dial(api.SocketPath(b.state()))
+	b.client = api.DialBroker(api.SocketPath(b.state()))
 	for {
-		if _, err := b.client.Ping(context.Background()); err == nil {
+		if _, err := b.client.PingBroker(context.Background()); err == nil {
 			return time.Since(begin)
 		}
 		if time.Since(begin) > 2*time.Minute {
@@ -119,13 +119,13 @@ func (b *separateBroker) waitingJob() jobfile.Job {
 
 // another is the same broker, asked over connections of its own.
 func (b *separateBroker) another() *separateBroker {
-	return &separateBroker{TB: b.TB, dir: b.dir, client: api.Dial(api.SocketPath(b.state()))}
+	return &separateBroker{TB: b.TB, dir: b.dir, client: api.DialBroker(api.SocketPath(b.state()))}
 }
 
 func (b *separateBroker) submit(spec jobfile.Job) time.Duration {
 	b.Helper()
 	begin := time.Now()
-	if _, err := b.client.Submit(context.Background(), &api.Submit{Job: spec}); err != nil {
+	if _, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: spec}); err != nil {
 		b.Error(err)
 	}
 	return time.Since(begin)
@@ -134,7 +134,7 @@ func (b *separateBroker) submit(spec jobfile.Job) time.Duration {
 func (b *separateBroker) list(all bool) time.Duration {
 	b.Helper()
 	begin := time.Now()
-	if _, err := b.client.Jobs(context.Background(), all); err != nil {
+	if _, err := b.client.ListJobs(context.Background(), all); err != nil {
 		b.Error(err)
 	}
 	return time.Since(begin)
@@ -144,7 +144,7 @@ func (b *separateBroker) list(all bool) time.Duration {
 func (b *separateBroker) ping() time.Duration {
 	b.Helper()
 	begin := time.Now()
-	if _, err := b.client.Ping(context.Background()); err != nil {
+	if _, err := b.client.PingBroker(context.Background()); err != nil {
 		b.Error(err)
 	}
 	return time.Since(begin)
@@ -157,7 +157,7 @@ func (b *separateBroker) occupy() {
 		b.submit(b.waitingJob())
 	}
 	for running := 0; running < 2; time.Sleep(10 * time.Millisecond) {
-		jobs, err := b.client.Jobs(context.Background(), false)
+		jobs, err := b.client.ListJobs(context.Background(), false)
 		b.must(err)
 		running = 0
 		for i := range jobs {
@@ -191,7 +191,7 @@ func (b *separateBroker) submitMany(n, clients int) float64 {
 func (b *separateBroker) queued(pending int) {
 	b.Helper()
 	for now := 0; now == 0 || now > pending; time.Sleep(50 * time.Millisecond) {
-		jobs, err := b.client.Jobs(context.Background(), false)
+		jobs, err := b.client.ListJobs(context.Background(), false)
 		b.must(err)
 		now = 0
 		for i := range jobs {
@@ -338,7 +338,7 @@ func BenchmarkArrayThatRuns(b *testing.B) {
 		begin := time.Now()
 		time.Sleep(20 * time.Second)
 		own := submissions()
-		ping, err := broker.client.Ping(context.Background())
+		ping, err := broker.client.PingBroker(context.Background())
 		broker.must(err)
 		b.ReportMetric(float64(100_000+len(own)-ping.Jobs)/time.Since(begin).Seconds(), "jobs/s")
 		waits := pings()

@@ -68,7 +68,7 @@ func (b *bed) sent(id string) (sum float64) {
 // staged is what was said about the inputs of a job.
 func (b *bed) staged(id string) (list []api.Decision) {
 	b.Helper()
-	all, err := b.client.Explain(context.Background(), id)
+	all, err := b.client.ExplainJob(context.Background(), id)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func large2(t testing.TB, path string) string {
 // refuses submits a job that is refused.
 func (b *bed) refuses(spec jobfile.Job, want ...string) {
 	b.Helper()
-	_, err := b.client.Submit(context.Background(), &api.Submit{Job: spec})
+	_, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: spec})
 	for _, w := range want {
 		if err == nil || !strings.Contains(err.Error(), w) || strings.Contains(err.Error(), "\n") {
 			b.Errorf("%v: %v, want %q", spec.Far, err, w)
@@ -164,7 +164,7 @@ func (b *bed) refuses(spec jobfile.Job, want ...string) {
 // transfers is what a quote says of bringing the inputs.
 func (b *bed) transfers(spec jobfile.Job) map[string]float64 {
 	b.Helper()
-	quotes, err := b.client.Quote(context.Background(), &api.Submit{Job: spec})
+	quotes, err := b.client.QuoteJob(context.Background(), &api.Submit{Job: spec})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	kept := filepath.Join(b.dir, "state", "depot")
 	before := sizeOf(t, kept)
 	id := b.submit(summing("far:engine.db", "near"))
-	for n, harm := range []func(){s.Cut, func() { b.down(); b.start() }, s.Cut} {
+	for n, harm := range []func(){s.CutConnections, func() { b.down(); b.start() }, s.CutConnections} {
 		for end := time.Now().Add(3 * time.Minute); sizeOf(t, kept) < before+size/9; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))
@@ -242,10 +242,10 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 
 	// Who is cancelled meanwhile does not wait for it.
 	large(t, filepath.Join(s.Home, "other.db"), 2, 1<<20)
-	s.Down(true)
+	s.SetDown(true)
 	id = b.submit(summing("far:other.db", "near"))
 	b.until(id, func(j *api.Job) bool { return j.State == core.Staging })
-	if _, err := b.client.Cancel(context.Background(), id); err != nil {
+	if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
 	if j := b.end(id); j.State != core.Cancelled {
@@ -255,7 +255,7 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	// What nobody could look at is believed to be there, until somebody can.
 	id = b.submit(summing("far:none.db", "near"))
 	b.until(id, func(j *api.Job) bool { return j.State == core.Staging })
-	s.Down(false)
+	s.SetDown(false)
 	if j := b.end(id); j.State != core.Failed || !strings.Contains(j.Why, "far:none.db: ") || !strings.Contains(j.Why, "no such file") {
 		t.Errorf("it is %s: %s", j.State, j.Why)
 	}

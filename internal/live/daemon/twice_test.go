@@ -31,7 +31,7 @@ func TestOneBrokerForAFolder(t *testing.T) {
 		}
 	})
 	b.start()
-	if _, err := b.client.Ping(t.Context()); err != nil {
+	if _, err := b.client.PingBroker(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -58,9 +58,9 @@ func newOrdinaryUser(t *testing.T) *ordinaryUser {
 	u.broker = u.as(ordinary, "up", "--config", settings)
 	u.broker.Stdout, u.broker.Stderr = &u.said, &u.said
 	u.must(u.broker.Start())
-	u.client = api.Dial(filepath.Join(dir, "state", "broker.sock"))
+	u.client = api.DialBroker(filepath.Join(dir, "state", "broker.sock"))
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := u.client.Ping(context.Background()); err == nil {
+		if _, err := u.client.PingBroker(context.Background()); err == nil {
 			return u
 		}
 		if time.Now().After(end) {
@@ -126,10 +126,10 @@ func TestAnOrdinaryUserHasAllOfIt(t *testing.T) {
 			}
 		}
 	}
-	done, err := u.client.Checkpoint(context.Background(), id)
+	done, err := u.client.CheckpointJob(context.Background(), id)
 	u.must(err)
 	t.Log(done.Text)
-	done, err = u.client.Migrate(context.Background(), id, "")
+	done, err = u.client.MigrateJob(context.Background(), id, "")
 	u.must(err)
 	t.Log(done.Text)
 	if j := u.endsRight(id, steps); j.Migrations != 1 {

@@ -48,7 +48,7 @@ func (g *grid) userGroupNames(c *config.Cluster) string {
 // clusterLimits are what a cluster of this machine has in all, as far as cgroups can keep
 // it; missing are the settings that they cannot.
 func clusterLimits(c *config.Cluster) (l cgroup.Limits, missing []string) {
-	can := cgroup.Available()
+	can := cgroup.ProbeAbility()
 	slots := max(1, c.Slots)
 	if usable, err := local.UsableCPUs(); err != nil || !slices.Equal(usable, c.CPUs) {
 		l.CPUs = c.CPUs
@@ -69,11 +69,11 @@ func clusterLimits(c *config.Cluster) (l cgroup.Limits, missing []string) {
 	return l, missing
 }
 
-// place puts an outpost of the user, and with it all that it starts, into the cgroup.
-func (u *userGroup) place(pid int) {
-	group, err := cgroup.Delegate(u.name, u.limits, int(u.user.ID), int(u.user.Group))
+// placeOutpost puts an outpost of the user, and with it all that it starts, into the cgroup.
+func (u *userGroup) placeOutpost(pid int) {
+	group, err := cgroup.DelegateGroup(u.name, u.limits, int(u.user.ID), int(u.user.Group))
 	if err == nil {
-		err = group.Add(pid)
+		err = group.AddProcess(pid)
 	}
 	if err != nil {
 		u.log.Error("limits of the settings do not hold for this user", "error", err)
@@ -96,7 +96,7 @@ const (
 // the next broker finds these.
 func (u *userGroups) Close() error {
 	for range removeTries {
-		if !u.tidy() {
+		if !u.removeEmpty() {
 			break
 		}
 		time.Sleep(removePause)
@@ -104,8 +104,8 @@ func (u *userGroups) Close() error {
 	return nil
 }
 
-// tidy reports whether there are some in which nothing but processes is left.
-func (u *userGroups) tidy() bool {
+// removeEmpty reports whether there are some in which nothing but processes is left.
+func (u *userGroups) removeEmpty() bool {
 	ending, err := cgroup.RemoveDelegated(u.beginning)
 	if err != nil {
 		u.log.Warn("not removed", "error", err)
@@ -122,18 +122,18 @@ func (g *grid) userLimitNotes(c *config.Cluster) []string {
 		notes = append(notes, fmt.Sprintf("limits of the settings that do not hold for jobs of users: %s (they need cgroups, which cannot be used here)",
 			strings.Join(missing, ", ")))
 	}
-	group, err := cgroup.Delegate(fmt.Sprintf("try-%d-%s", os.Getpid(), c.Name), limits, 0, 0)
+	group, err := cgroup.DelegateGroup(fmt.Sprintf("try-%d-%s", os.Getpid(), c.Name), limits, 0, 0)
 	if err != nil {
 		if len(limits.CPUs) > 0 || limits.CPU > 0 || limits.Memory > 0 {
 			notes = append(notes, fmt.Sprintf("limits of the settings do not hold for jobs of users: %v", err))
 		}
 		return notes
 	}
-	if names := group.Undivided(cgroup.Limits{CPU: limits.CPU, Memory: limits.Memory}); len(names) > 0 {
+	if names := group.UndividedControllers(cgroup.Limits{CPU: limits.CPU, Memory: limits.Memory}); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("limits of the settings (%s) hold for all jobs of a user together, not for each: "+
 			"cgroups of version 2 are not divided further", strings.Join(names, ", ")))
 	}
-	if err := group.Remove(); err != nil {
+	if err := group.RemoveGroup(); err != nil {
 		g.Log.Warn("not removed", "cluster", c.Name, "error", err)
 	}
 	return notes

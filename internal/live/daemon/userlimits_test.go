@@ -46,7 +46,7 @@ sys.exit(7)
 `
 
 func TestLimitsOfTheSettingsHoldForUsers(t *testing.T) {
-	can := cgroup.Available()
+	can := cgroup.ProbeAbility()
 	cpus, err := local.UsableCPUs()
 	if err != nil || !can.Memory || !can.CPUs || !can.CPU {
 		t.Skip("needs cgroups: ", can.Why, err)

@@ -36,12 +36,12 @@ type users struct {
 
 	mu     sync.Mutex
 	depots map[uint32]*depot.Store
-	doors  map[uint32]*door
+	doors  map[uint32]*userSocket
 	serve  func(user broker.User, l net.Listener) (close func()) // answers agents of a user
 }
 
-// door is where agents of one user are brought.
-type door struct {
+// userSocket is where agents of one user are brought.
+type userSocket struct {
 	path  string
 	close func()
 }
@@ -50,16 +50,16 @@ var _ broker.Users = (*users)(nil)
 
 func newUsers(o *Options, public string, st store.Store) (*users, error) {
 	// What somebody else's broker left in it would be root's now.
-	if err := oursAlone(o.State); err != nil {
+	if err := checkOursAlone(o.State); err != nil {
 		return nil, fmt.Errorf("the state folder of a broker of several users: %w", err)
 	}
 	private, err := api.PrepareSocket(o.State)
 	if err != nil {
 		return nil, err
 	}
-	u := &users{state: o.State, account: o.Accounts, private: private, public: public, store: st, depots: map[uint32]*depot.Store{}, doors: map[uint32]*door{}}
+	u := &users{state: o.State, account: o.Accounts, private: private, public: public, store: st, depots: map[uint32]*depot.Store{}, doors: map[uint32]*userSocket{}}
 	if u.account == nil {
-		u.account = new(account.Table).Of
+		u.account = new(account.Table).AccountOf
 	}
 	if err := os.Chmod(o.State, 0o700); err != nil { // whoever made it
 		return nil, err
@@ -73,11 +73,11 @@ func newUsers(o *Options, public string, st store.Store) (*users, error) {
 		}
 		u.self = []string{self}
 	}
-	return u, reachable(u.self[0])
+	return u, checkRunnable(u.self[0])
 }
 
-// reachable says what is wrong with a program that not everybody can run.
-func reachable(program string) error {
+// checkRunnable says what is wrong with a program that not everybody can run.
+func checkRunnable(program string) error {
 	for path := program; ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -92,8 +92,8 @@ func reachable(program string) error {
 	}
 }
 
-// named is a user as the broker knows them.
-func (u *users) named(uid uint32) (broker.User, error) {
+// brokerUser is a user as the broker knows them.
+func (u *users) brokerUser(uid uint32) (broker.User, error) {
 	a, err := u.account(uid)
 	if err != nil {
 		return broker.User{}, err
@@ -101,12 +101,12 @@ func (u *users) named(uid uint32) (broker.User, error) {
 	return broker.User{ID: uid, Name: a.Name}, nil
 }
 
-func (u *users) dir(user uint32) string {
+func (u *users) userDir(user uint32) string {
 	return filepath.Join(u.state, "users", strconv.FormatUint(uint64(user), 10))
 }
 
-// all are the users who have a folder.
-func (u *users) all() ([]uint32, error) {
+// allUsers are the users who have a folder.
+func (u *users) allUsers() ([]uint32, error) {
 	entries, err := os.ReadDir(filepath.Join(u.state, "users"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -120,17 +120,17 @@ func (u *users) all() ([]uint32, error) {
 	return list, err
 }
 
-// Depots implements broker.Users.
-func (u *users) Depots() ([]uint32, error) { return u.all() }
+// UsersWithDepot implements broker.Users.
+func (u *users) UsersWithDepot() ([]uint32, error) { return u.allUsers() }
 
-// Depot implements broker.Users.
-func (u *users) Depot(user uint32) (*depot.Store, error) {
+// UserDepot implements broker.Users.
+func (u *users) UserDepot(user uint32) (*depot.Store, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if d := u.depots[user]; d != nil {
 		return d, nil
 	}
-	d, err := depot.Open(filepath.Join(u.dir(user), "depot"))
+	d, err := depot.Open(filepath.Join(u.userDir(user), "depot"))
 	if err == nil {
 		d.SetLimit(u.depotLimit)
 		u.depots[user] = d
@@ -138,18 +138,18 @@ func (u *users) Depot(user uint32) (*depot.Store, error) {
 	return d, err
 }
 
-// Hand implements broker.Users.
-func (u *users) Hand(user uint32) (broker.Hand, error) {
+// FilesOf implements broker.Users.
+func (u *users) FilesOf(user uint32) (broker.UserFiles, error) {
 	a, err := u.account(user)
 	if err != nil {
 		return nil, err
 	}
-	return userfiles.Other{Command: u.self, As: a.Become, Broker: u.public}, nil
+	return userfiles.OtherUser{Command: u.self, As: a.RunAs, Broker: u.public}, nil
 }
 
-// owner is whose a job is.
-func (u *users) owner(ctx context.Context, id core.JobID) (uint32, error) {
-	rec, err := u.store.Job(ctx, strconv.FormatInt(int64(id), 10))
+// ownerOf is whose a job is.
+func (u *users) ownerOf(ctx context.Context, id core.JobID) (uint32, error) {
+	rec, err := u.store.FindJob(ctx, strconv.FormatInt(int64(id), 10))
 	if errors.Is(err, store.ErrNoJob) || err == nil && rec.ID != id {
 		return 0, peruser.ErrNoJob
 	}
@@ -159,27 +159,27 @@ func (u *users) owner(ctx context.Context, id core.JobID) (uint32, error) {
 	return rec.Owner, nil
 }
 
-// door is the socket to which the agents of a user are brought: whoever comes
+// agentSocket is the socket to which the agents of a user are brought: whoever comes
 // through it speaks for that user's jobs alone.
-func (u *users) door(user uint32) (string, error) {
+func (u *users) agentSocket(user uint32) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if d := u.doors[user]; d != nil {
 		return d.path, nil
 	}
-	who, err := u.named(user)
+	who, err := u.brokerUser(user)
 	if err != nil {
 		return "", err
 	}
-	path, l, err := openDoor(u.private, "-"+strconv.FormatUint(uint64(user), 10))
+	path, l, err := openAgentSocket(u.private, "-"+strconv.FormatUint(uint64(user), 10))
 	if err != nil {
 		return "", err
 	}
-	u.doors[user] = &door{path, u.serve(who, l)}
+	u.doors[user] = &userSocket{path, u.serve(who, l)}
 	return path, nil
 }
 
-func (u *users) close() error {
+func (u *users) closeAll() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var errs []error

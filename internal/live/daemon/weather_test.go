@@ -30,7 +30,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 		return has(w, "mbps", 2) && has(w, "ms", 1) && has(w, "cpu", 2) && has(w, "mb", 2)
 	}
 	weather := func(since time.Duration) *api.Weather {
-		w, err := b.client.Weather(t.Context(), time.Minute, since)
+		w, err := b.client.GetWeather(t.Context(), time.Minute, since)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	if _, err := b.client.WeatherGraph(t.Context(), "fra", 0); err == nil || !strings.Contains(err.Error(), "far") {
 		t.Errorf("%v", err)
 	}
-	hosts, err := b.client.Hosts(t.Context(), "")
+	hosts, err := b.client.ListHosts(t.Context(), "")
 	if err != nil || len(hosts) != 2 {
 		t.Fatalf("%+v %v", hosts, err)
 	}
@@ -62,7 +62,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 	}
-	if list, err := b.client.Hosts(t.Context(), "far"); err != nil || len(list) != 1 || list[0].Cluster != "far" {
+	if list, err := b.client.ListHosts(t.Context(), "far"); err != nil || len(list) != 1 || list[0].Cluster != "far" {
 		t.Errorf("%+v %v", list, err)
 	}
 	type series struct{ what, from, to string }
@@ -92,7 +92,7 @@ func TestTheBrokerLooksAtItsOwnMachineWithoutAnyOther(t *testing.T) {
 			t.Fatalf("waited in vain for what was measured to be kept: %+v", w)
 		}
 		var err error
-		if w, err = b.client.Weather(t.Context(), 0, time.Hour); err != nil {
+		if w, err = b.client.GetWeather(t.Context(), 0, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestTheFilesOfAJobTellOfTheirWay(t *testing.T) {
 		t.Fatalf("it is %s: %s", j.State, j.Why)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		w, err := b.client.Weather(t.Context(), 0, 0)
+		w, err := b.client.GetWeather(t.Context(), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ type Around struct {
 type Driver interface {
 	driver.Driver
 	io.Closer
-	// Notes says what of the settings does not work here, for the user.
-	Notes() []string
+	// UserNotes says what of the settings does not work here, for the user.
+	UserNotes() []string
 }
 
 // Open makes the driver.

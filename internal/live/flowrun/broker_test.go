@@ -66,7 +66,7 @@ type fakeJob struct {
 
 func newBroker(t *testing.T) *fakeBroker {
 	t.Helper()
-	b := &fakeBroker{t: t, dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "s"), clock: clock.Real(), byKey: map[string]int{}}
+	b := &fakeBroker{t: t, dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "s"), clock: clock.RealClock(), byKey: map[string]int{}}
 	b.clusters = []api.Cluster{{Name: "here", State: "up", Procs: 2, Speed: 1, Share: 1}, {Name: "there", State: "up", Procs: 2, Speed: 1, Share: 1}}
 	listener, err := net.Listen("unix", b.socket)
 	if err != nil {
@@ -211,7 +211,7 @@ func (b *fakeBroker) watch(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	b.mu.Lock()
-	if !j.api.Over() {
+	if !j.api.IsOver() {
 		b.end(j)
 	}
 	ended := j.api
@@ -261,7 +261,7 @@ func (b *fakeBroker) keys() []string {
 func (b *fakeBroker) options(f *flowfile.Flow) Options {
 	return Options{
 		Flow: f, ID: "run", Clock: b.clock, Patience: time.Minute,
-		Connect: func(context.Context) (*api.Client, error) { return api.Dial(b.socket), nil },
+		Connect: func(context.Context) (*api.Client, error) { return api.DialBroker(b.socket), nil },
 		Send:    func(context.Context, *api.Client, string, []string) (string, error) { return "", nil },
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
-// unknown is how long a task is taken to run of which nothing is known: what the
+// unknownSeconds is how long a task is taken to run of which nothing is known: what the
 // first of its kind took says more.
-const unknown = 10.0
+const unknownSeconds = 10.0
 
-// leastWork is the seconds that every task takes at least: no plan is to begin all at
+// minWork is the seconds that every task takes at least: no plan is to begin all at
 // once because each takes no time.
-const leastWork = 0.01
+const minWork = 0.01
 
-// DAG is the workflow as planning sees it, on clusters, each given as a host whose
+// BuildDAG is the workflow as planning sees it, on clusters, each given as a host whose
 // class is its place in the list; and how many times the work over the speed single
 // kinds of tasks take on single clusters. known is what earlier runs say of the tasks
 // that have no estimate, one for each task; nil: nothing.
-func DAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
+func BuildDAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
 	tasks := make([]flow.Task, len(f.Tasks))
 	prior := make([]float64, len(f.Kinds)*len(hosts))
 	for i := range prior {
@@ -32,17 +32,17 @@ func DAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, 
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		width := max(1, t.Job.Min)
-		x := flow.Task{Name: t.ID, Work: unknown, Wide: width, Kind: t.Kind}
+		x := flow.Task{Name: t.ID, Work: unknownSeconds, Wide: width, Kind: t.Kind}
 		if t.Estimate > 0 {
 			x.Work = t.Estimate.Seconds() / float64(width)
 		} else if i < len(known) && known[i].RunS != nil {
-			x.Work = max(*known[i].RunS, leastWork)
+			x.Work = max(*known[i].RunS, minWork)
 			for h := range hosts { // what it waits takes as long on any host
 				prior[t.Kind*len(hosts)+h] = known[i].Waiting*hosts[h].Speed + 1 - known[i].Waiting
 			}
 		}
 		if len(t.On) > 0 {
-			x.Work = reference(t.On, hosts)
+			x.Work = referenceWork(t.On, hosts)
 			for h := range hosts {
 				if on := t.On[hosts[h].Name]; on > 0 {
 					prior[t.Kind*len(hosts)+h] = on.Seconds() * hosts[h].Speed / x.Work
@@ -65,9 +65,9 @@ func DAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, 
 	return d, func(kind, class int) float64 { return prior[kind*len(hosts)+class] }, err
 }
 
-// reference is the work of a task that is known on some clusters: the middle of what
+// referenceWork is the work of a task that is known on some clusters: the middle of what
 // these tell.
-func reference(on map[string]time.Duration, hosts []flow.Host) float64 {
+func referenceWork(on map[string]time.Duration, hosts []flow.Host) float64 {
 	sum, n := 0.0, 0.0
 	for h := range hosts {
 		if d := on[hosts[h].Name]; d > 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
-func (r *runner) connect(ctx context.Context) error {
+func (r *runner) connectBroker(ctx context.Context) error {
 	c, err := r.Connect(ctx)
 	if err != nil {
 		return err
@@ -31,9 +31,9 @@ func (r *runner) connect(ctx context.Context) error {
 	return nil
 }
 
-// insist asks the broker until it answers, and gives up when it has been away for
+// retryAway asks the broker until it answers, and gives up when it has been away for
 // long.
-func (r *runner) insist(ctx context.Context, ask func(c *api.Client) error) error {
+func (r *runner) retryAway(ctx context.Context, ask func(c *api.Client) error) error {
 	begin := r.Clock()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := ask(r.client)
@@ -45,7 +45,7 @@ func (r *runner) insist(ctx context.Context, ask func(c *api.Client) error) erro
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		_ = r.connect(ctx) // else the next question fails
+		_ = r.connectBroker(ctx) // else the next question fails
 	}
 }
 
@@ -53,16 +53,16 @@ func (r *runner) insist(ctx context.Context, ask func(c *api.Client) error) erro
 // home and goes out again: a gigabit and a millisecond.
 var Unknown = flow.Route{Latency: 1e-3, PerByte: 8e-9}
 
-// prepare asks which clusters there are and makes the conductor.
-func (r *runner) prepare(ctx context.Context) error {
+// prepareConductor asks which clusters there are and makes the conductor.
+func (r *runner) prepareConductor(ctx context.Context) error {
 	var list []api.Cluster
-	if err := r.insist(ctx, func(c *api.Client) (err error) { list, err = c.Clusters(ctx); return err }); err != nil {
+	if err := r.retryAway(ctx, func(c *api.Client) (err error) { list, err = c.ListClusters(ctx); return err }); err != nil {
 		return err
 	}
 	for i, c := range list {
 		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, c.Speed), Down: c.State != "up"})
 	}
-	d, prior, err := DAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
+	d, prior, err := BuildDAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
 	if err != nil {
 		return err
 	}
@@ -75,18 +75,18 @@ func (r *runner) prepare(ctx context.Context) error {
 	}
 	r.c, err = conduct.New(conduct.Config{
 		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll, Movable: true,
-		Retries: func(t int) int { return retries(r.Flow.Tasks[t].Job) },
+		Retries: func(t int) int { return failureRetries(r.Flow.Tasks[t].Job) },
 	})
 	var nobody *flow.NobodyError
 	if errors.As(err, &nobody) {
 		t := &r.Flow.Tasks[nobody.Task]
-		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d cores%s; there is none", t.Job.Min, only(t.Job.On))}
+		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d cores%s; there is none", t.Job.Min, amongText(t.Job.On))}
 	}
 	if err != nil {
 		return err
 	}
 	r.state.Bound = flow.LowerBound(d, flow.NewGrid(r.state.Hosts, len(list), route))
-	r.changed(ctx, list)
+	r.clustersChanged(ctx, list)
 	return nil
 }
 
@@ -98,22 +98,22 @@ func (r *runner) earlierRuns(ctx context.Context) []api.Estimate {
 		j := r.Flow.Tasks[i].Job
 		asked.Commands = append(asked.Commands, api.Command{Argv: j.Argv, Procs: max(1, j.Min)})
 	}
-	list, err := r.client.Estimates(ctx, &asked)
+	list, err := r.client.EstimateCommands(ctx, &asked)
 	if err != nil || len(list) != len(asked.Commands) {
 		return nil
 	}
 	return list
 }
 
-func only(on []string) string {
+func amongText(on []string) string {
 	if len(on) == 0 {
 		return ""
 	}
 	return ", among " + strings.Join(on, ", ")
 }
 
-// retries is how often a task is started again after a failure of its own.
-func retries(j *jobfile.Job) int {
+// failureRetries is how often a task is started again after a failure of its own.
+func failureRetries(j *jobfile.Job) int {
 	if slices.Contains(j.RetryOn, jobfile.RetryFailed) {
 		return j.Retries
 	}
@@ -132,27 +132,27 @@ func (r *runner) lookAround(ctx context.Context) {
 		defer cancel()
 		var list []api.Cluster
 		if c, err := r.Connect(soon); err == nil {
-			list, _ = c.Clusters(soon) // else as they were; who follows a job says if the broker stays away
+			list, _ = c.ListClusters(soon) // else as they were; who follows a job says if the broker stays away
 			c.Close()
 		}
 		r.looks <- list
 	}()
 }
 
-// changed tells the conductor what the clusters give to a task.
-func (r *runner) changed(ctx context.Context, list []api.Cluster) {
+// clustersChanged tells the conductor what the clusters give to a task.
+func (r *runner) clustersChanged(ctx context.Context, list []api.Cluster) {
 	for _, c := range list {
-		h := r.host(c.Name)
+		h := r.hostIndex(c.Name)
 		if h < 0 {
 			continue
 		}
-		r.step(ctx, conduct.Input{Kind: conduct.Changed, Host: h, Share: share(c), Down: c.State != "up"})
+		r.stepConductor(ctx, conduct.Input{Kind: conduct.Changed, Host: h, Share: effectiveShare(c), Down: c.State != "up"})
 	}
 }
 
-// share is what a task would get that takes the place of one that runs: the cluster
+// effectiveShare is what a task would get that takes the place of one that runs: the cluster
 // tells what one more would get, and ours count among those that are there.
-func share(c api.Cluster) float64 {
+func effectiveShare(c api.Cluster) float64 {
 	if c.Running == 0 || c.Share <= 0 || c.Procs <= 0 {
 		return c.Share
 	}
@@ -162,24 +162,24 @@ func share(c api.Cluster) float64 {
 	return 1
 }
 
-func (r *runner) host(cluster string) int {
+func (r *runner) hostIndex(cluster string) int {
 	return slices.IndexFunc(r.state.Hosts, func(h flow.Host) bool { return h.Name == cluster })
 }
 
-func (r *runner) key(task, try int) string {
+func (r *runner) submitKey(task, try int) string {
 	return fmt.Sprintf("%s/%s/%d", r.ID, r.Flow.Tasks[task].ID, try)
 }
 
 // maxTries bounds how many tries of a task are looked for.
 const maxTries = 10_000
 
-// recall finds what became of a run that was begun earlier. A task whose parents are
+// recallRun finds what became of a run that was begun earlier. A task whose parents are
 // not done was never submitted.
-func (r *runner) recall(ctx, inner context.Context) error {
+func (r *runner) recallRun(ctx, inner context.Context) error {
 	parents := make([]int, len(r.state.Tasks))
 	var open []int
 	for t := range parents {
-		r.state.DAG.Parents(t, func(flow.Edge) { parents[t]++ })
+		r.state.DAG.EachParent(t, func(flow.Edge) { parents[t]++ })
 		if parents[t] == 0 {
 			open = append(open, t)
 		}
@@ -187,7 +187,7 @@ func (r *runner) recall(ctx, inner context.Context) error {
 	for len(open) > 0 {
 		t := open[0]
 		open = open[1:]
-		job, err := r.last(ctx, t)
+		job, err := r.lastJob(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -195,16 +195,16 @@ func (r *runner) recall(ctx, inner context.Context) error {
 		switch {
 		case job == nil:
 			continue
-		case !job.Over() || job.State == core.Done && r.missing(t) != "":
+		case !job.IsOver() || job.State == core.Done && r.missingOutput(t) != "":
 			// It runs, or its results are on their way home, or were removed.
-			x.recalled = job.Over()
-			if h := r.host(job.Cluster); h >= 0 {
-				r.step(inner, conduct.Input{Kind: conduct.Adopt, Task: t, Host: h})
+			x.recalled = job.IsOver()
+			if h := r.hostIndex(job.Cluster); h >= 0 {
+				r.stepConductor(inner, conduct.Input{Kind: conduct.Adopt, Task: t, Host: h})
 			} else {
-				r.step(inner, conduct.Input{Kind: conduct.Adopt, Task: t})
+				r.stepConductor(inner, conduct.Input{Kind: conduct.Adopt, Task: t})
 			}
 			x.Job = job.ID
-			r.follow(inner, t, x.Try, job.ID)
+			r.followJob(inner, t, x.Try, job.ID)
 			continue
 		case job.State != core.Done:
 			continue // it is tried again, as another job
@@ -213,8 +213,8 @@ func (r *runner) recall(ctx, inner context.Context) error {
 		if job.Started != nil && job.Ended != nil {
 			x.Started, x.Ended = job.Started.Time, job.Ended.Time
 		}
-		r.step(inner, conduct.Input{Kind: conduct.Ended, Task: t, Host: max(0, r.host(job.Cluster)), Seconds: job.WallS})
-		r.state.DAG.Children(t, func(child int) {
+		r.stepConductor(inner, conduct.Input{Kind: conduct.Ended, Task: t, Host: max(0, r.hostIndex(job.Cluster)), Seconds: job.WallS})
+		r.state.DAG.EachChild(t, func(child int) {
 			if parents[child]--; parents[child] == 0 {
 				open = append(open, child)
 			}
@@ -223,12 +223,12 @@ func (r *runner) recall(ctx, inner context.Context) error {
 	return nil
 }
 
-// last is the job of a task's last try; nil if it was never submitted.
-func (r *runner) last(ctx context.Context, t int) (*api.Job, error) {
+// lastJob is the job of a task's last try; nil if it was never submitted.
+func (r *runner) lastJob(ctx context.Context, t int) (*api.Job, error) {
 	var found *api.Job
 	for try := 1; try < maxTries; try++ {
 		var job api.Job
-		err := r.insist(ctx, func(c *api.Client) (err error) { job, err = c.Job(ctx, "key:"+r.key(t, try)); return err })
+		err := r.retryAway(ctx, func(c *api.Client) (err error) { job, err = c.GetJob(ctx, "key:"+r.submitKey(t, try)); return err })
 		if badinput.Is(err) {
 			break // there is none
 		}
@@ -247,19 +247,19 @@ func (r *runner) submitAll(ctx context.Context) error {
 		o := r.ready[0]
 		r.ready = r.ready[1:]
 		if o.Move {
-			r.move(ctx, o)
+			r.moveTask(ctx, o)
 			continue
 		}
-		if err := r.submit(ctx, o); err != nil {
+		if err := r.submitTask(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// submit hands in the job of a task. What is wrong with the task is told as its
+// submitTask hands in the job of a task. What is wrong with the task is told as its
 // failure; an error is that the broker cannot be reached.
-func (r *runner) submit(ctx context.Context, o conduct.Order) error {
+func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 	x, task := &r.state.Tasks[o.Task], &r.Flow.Tasks[o.Task]
 	x.Try++
 	x.Started, x.Ended, x.recalled = time.Time{}, time.Time{}, false
@@ -272,10 +272,10 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	if len(job.Outputs) == 0 {
 		job.Outputs = []string{jobfile.NoOutputs} // none named would be all that changed
 	}
-	job.Due(r.Clock())
+	job.FixMoments(r.Clock())
 	job.StartOn = r.state.Hosts[o.Host].Name
 	job.Estimate = task.Estimate
-	job.Key = r.key(o.Task, x.Try)
+	job.Key = r.submitKey(o.Task, x.Try)
 	job.RetryOn = slices.DeleteFunc(slices.Clone(job.RetryOn), func(s string) bool { return s == jobfile.RetryFailed })
 	job.Env = maps.Clone(r.Env)
 	if job.Env == nil {
@@ -284,42 +284,42 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	maps.Copy(job.Env, task.Job.Env)
 	job.Env["GODWIT_FLOW"], job.Env["GODWIT_TASK"] = r.Flow.Name, task.ID
 	var id core.JobID
-	err := r.insist(ctx, func(c *api.Client) error {
+	err := r.retryAway(ctx, func(c *api.Client) error {
 		work, err := r.Send(ctx, c, r.Flow.Dir, task.Inputs)
 		if err != nil {
 			return err
 		}
-		done, err := c.Submit(ctx, &api.Submit{Job: job, Work: work, Made: r.made(o.Task)})
+		done, err := c.SubmitJob(ctx, &api.Submit{Job: job, Work: work, Made: r.madeInputs(o.Task)})
 		if err == nil && len(done.IDs) == 1 {
 			id = done.IDs[0]
 		}
 		return err
 	})
 	if badinput.Is(err) {
-		r.hear(ctx, event{task: o.Task, try: x.Try, err: err})
+		r.takeEvent(ctx, event{task: o.Task, try: x.Try, err: err})
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
 	x.Job, x.Cluster = id, job.StartOn
-	r.follow(ctx, o.Task, x.Try, id)
+	r.followJob(ctx, o.Task, x.Try, id)
 	return nil
 }
 
-// move has the job of a task wait for another cluster: the one for which it waited is
+// moveTask has the job of a task wait for another cluster: the one for which it waited is
 // gone. A job that does not go stays the task's.
-func (r *runner) move(ctx context.Context, o conduct.Order) {
+func (r *runner) moveTask(ctx context.Context, o conduct.Order) {
 	x, to := &r.state.Tasks[o.Task], r.state.Hosts[o.Host].Name
 	if to == x.Cluster { // which is back
 		return
 	}
-	r.news("task %s is moved from %s to %s", x.ID, x.Cluster, to)
+	r.addNews("task %s is moved from %s to %s", x.ID, x.Cluster, to)
 	from := x.Cluster
 	x.Cluster = to
 	e, id, c := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job), r.client
 	go func() {
-		if _, e.err = c.Migrate(ctx, id, to); e.err == nil {
+		if _, e.err = c.MigrateJob(ctx, id, to); e.err == nil {
 			return // what becomes of it is told by who follows it
 		}
 		select {
@@ -329,11 +329,11 @@ func (r *runner) move(ctx context.Context, o conduct.Order) {
 	}()
 }
 
-// made is where the inputs of a task come from that others made: from their jobs, not
+// madeInputs is where the inputs of a task come from that others made: from their jobs, not
 // from the folder, where something else may lie by now.
-func (r *runner) made(task int) []api.Made {
+func (r *runner) madeInputs(task int) []api.Made {
 	var list []api.Made
-	r.state.DAG.Parents(task, func(e flow.Edge) {
+	r.state.DAG.EachParent(task, func(e flow.Edge) {
 		parent := e.From
 		x, files := &r.state.Tasks[parent], []string(nil)
 		for _, out := range r.Flow.Tasks[parent].Outputs {
@@ -348,8 +348,8 @@ func (r *runner) made(task int) []api.Made {
 	return list
 }
 
-// follow tells what becomes of a job, beside the loop.
-func (r *runner) follow(ctx context.Context, task, try int, id core.JobID) {
+// followJob tells what becomes of a job, beside the loop.
+func (r *runner) followJob(ctx context.Context, task, try int, id core.JobID) {
 	go func() {
 		tell := func(e event) {
 			e.task, e.try = task, try
@@ -360,7 +360,7 @@ func (r *runner) follow(ctx context.Context, task, try int, id core.JobID) {
 		}
 		var told core.State
 		var at string
-		job, err := follow.Job(ctx, follow.Options{Connect: r.Connect, Job: fmt.Sprint(id), Patience: r.Patience, See: func(l *api.Live) {
+		job, err := follow.JobToEnd(ctx, follow.Options{Connect: r.Connect, Job: fmt.Sprint(id), Patience: r.Patience, See: func(l *api.Live) {
 			if l.Job.State != told || l.Job.Cluster != at || l.Job.PredictedEnd != nil {
 				told, at = l.Job.State, l.Job.Cluster
 				tell(event{job: &l.Job})
@@ -380,7 +380,7 @@ func (r *runner) lastLines(ctx context.Context, j *api.Job) string {
 	const most, few = 4 << 10, 3
 	for _, stream := range []int{2, 1} {
 		var out bytes.Buffer
-		if _, err := r.client.Logs(ctx, fmt.Sprint(j.ID), stream, 0, false, &tail{to: &out, most: most}); err != nil {
+		if _, err := r.client.CopyLogs(ctx, fmt.Sprint(j.ID), stream, 0, false, &tail{to: &out, most: most}); err != nil {
 			continue
 		}
 		if text := strings.TrimSpace(out.String()); text != "" {

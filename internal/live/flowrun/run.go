@@ -113,11 +113,11 @@ func Run(ctx context.Context, o Options) (*State, error) {
 	for t := range r.state.Tasks {
 		r.state.Tasks[t].ID = o.Flow.Tasks[t].ID
 	}
-	if err := r.connect(ctx); err != nil {
+	if err := r.connectBroker(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { r.client.Close() }()
-	if err := r.prepare(ctx); err != nil {
+	if err := r.prepareConductor(ctx); err != nil {
 		return nil, err
 	}
 	// Jobs are followed beyond an interruption: they are to be ended, and that is to
@@ -125,35 +125,35 @@ func Run(ctx context.Context, o Options) (*State, error) {
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if o.Again {
-		if err := r.recall(ctx, inner); err != nil {
+		if err := r.recallRun(ctx, inner); err != nil {
 			return nil, err
 		}
 	}
-	r.step(inner, conduct.Input{Kind: conduct.Begin})
-	return &r.state, r.loop(ctx, inner)
+	r.stepConductor(inner, conduct.Input{Kind: conduct.Begin})
+	return &r.state, r.eventLoop(ctx, inner)
 }
 
-// loop lets things happen until all is over.
-func (r *runner) loop(ctx, inner context.Context) error {
+// eventLoop lets things happen until all is over.
+func (r *runner) eventLoop(ctx, inner context.Context) error {
 	const look = 2 * time.Second
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	interrupted := ctx.Done()
-	for !r.over() {
-		r.see()
+	for !r.isOver() {
+		r.showState()
 		select {
 		case e := <-r.events:
-			r.hear(inner, e)
+			r.takeEvent(inner, e)
 		case <-tick.C:
 			r.lookAround(inner)
 		case list := <-r.looks:
 			r.looking = false
-			r.changed(inner, list)
+			r.clustersChanged(inner, list)
 		case <-r.wakeUp():
-			r.step(inner, conduct.Input{Kind: conduct.Tick})
+			r.stepConductor(inner, conduct.Input{Kind: conduct.Tick})
 		case <-interrupted:
 			interrupted = nil
-			r.leave(inner)
+			r.cancelAll(inner)
 		}
 		if err := r.submitAll(inner); err != nil {
 			return err
@@ -163,53 +163,53 @@ func (r *runner) loop(ctx, inner context.Context) error {
 		}
 	}
 	r.state.Over = true
-	r.see()
+	r.showState()
 	return ctx.Err()
 }
 
-// over tells whether nothing is left to wait for.
-func (r *runner) over() bool {
+// isOver tells whether nothing is left to wait for.
+func (r *runner) isOver() bool {
 	if !r.leaving {
-		return r.c.Over()
+		return r.c.IsOver()
 	}
 	return !slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.Job != 0 && !t.Done && !t.Failed && !t.lost })
 }
 
-func (r *runner) now() float64 { return r.Clock.Since(r.state.Began).Seconds() }
+func (r *runner) secondsRun() float64 { return r.Clock.Since(r.state.Began).Seconds() }
 
 func (r *runner) wakeUp() <-chan time.Time {
 	if r.wake == 0 {
 		return nil
 	}
-	return time.After(max(10*time.Millisecond, time.Duration((r.wake-r.now())*float64(time.Second))))
+	return time.After(max(10*time.Millisecond, time.Duration((r.wake-r.secondsRun())*float64(time.Second))))
 }
 
-// see shows how things are.
-func (r *runner) see() {
-	if n := r.c.Counts(nil); n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 {
+// showState shows how things are.
+func (r *runner) showState() {
+	if n := r.c.CountTasks(nil); n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 {
 		if !r.stranded {
-			r.news("waiting for a cluster that is up and can run what is next")
+			r.addNews("waiting for a cluster that is up and can run what is next")
 		}
 		r.stranded = true
 	} else {
 		r.stranded = false
 	}
 	r.state.Now = r.Clock()
-	r.state.Count = r.c.Counts(nil)
-	r.state.Outlook = r.c.Outlook(r.now())
+	r.state.Count = r.c.CountTasks(nil)
+	r.state.Outlook = r.c.Outlook(r.secondsRun())
 	if r.See != nil {
 		r.See(&r.state)
 	}
 	r.state.News = nil
 }
 
-func (r *runner) news(format string, args ...any) {
+func (r *runner) addNews(format string, args ...any) {
 	r.state.News = append(r.state.News, fmt.Sprintf(format, args...))
 }
 
-// step tells the conductor something and keeps what it wants done.
-func (r *runner) step(_ context.Context, in conduct.Input) {
-	out := r.c.Step(r.now(), in)
+// stepConductor tells the conductor something and keeps what it wants done.
+func (r *runner) stepConductor(_ context.Context, in conduct.Input) {
+	out := r.c.Step(r.secondsRun(), in)
 	r.wake = out.Wake
 	r.ready = append(r.ready, out.Orders...)
 	if n := out.Note; n != nil {
@@ -220,20 +220,20 @@ func (r *runner) step(_ context.Context, in conduct.Input) {
 	}
 	for _, t := range out.GaveUp {
 		r.state.Tasks[t].Failed = true
-		r.news("task %s failed: %s", r.state.Tasks[t].ID, r.state.Tasks[t].Why)
+		r.addNews("task %s failed: %s", r.state.Tasks[t].ID, r.state.Tasks[t].Why)
 	}
 }
 
-// hear takes in what became of a job.
-func (r *runner) hear(ctx context.Context, e event) {
+// takeEvent takes in what became of a job.
+func (r *runner) takeEvent(ctx context.Context, e event) {
 	t := &r.state.Tasks[e.task]
 	if e.try != t.Try || t.Done || t.Failed {
 		return
 	}
 	if e.stays != "" {
-		r.news("task %s stays on %s: %s", t.ID, e.stays, e.err)
+		r.addNews("task %s stays on %s: %s", t.ID, e.stays, e.err)
 		t.Cluster = e.stays
-		r.step(ctx, conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.host(e.stays)})
+		r.stepConductor(ctx, conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.hostIndex(e.stays)})
 		return
 	}
 	if e.err != nil {
@@ -242,46 +242,46 @@ func (r *runner) hear(ctx context.Context, e event) {
 			r.failure = fmt.Errorf("task %s: %w; what runs goes on, and so does the workflow when it is run again", t.ID, e.err)
 			return
 		}
-		r.step(ctx, conduct.Input{Kind: conduct.Failed, Task: e.task})
+		r.stepConductor(ctx, conduct.Input{Kind: conduct.Failed, Task: e.task})
 		return
 	}
 	j := e.job
 	began := t.Started.IsZero() && j.Started != nil
 	t.State, t.Why = j.State, j.Why
-	r.locate(ctx, e.task, j)
+	r.locateJob(ctx, e.task, j)
 	if j.Started != nil {
 		t.Started = j.Started.Time
 	}
 	if began {
-		r.step(ctx, conduct.Input{Kind: conduct.Started, Task: e.task, At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
+		r.stepConductor(ctx, conduct.Input{Kind: conduct.Started, Task: e.task, At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
 	}
 	if !e.end {
 		if j.PredictedEnd != nil && j.State == core.Running {
-			r.step(ctx, conduct.Input{Kind: conduct.Expect, Task: e.task, At: j.PredictedEnd.Sub(r.state.Began).Seconds()})
+			r.stepConductor(ctx, conduct.Input{Kind: conduct.Expect, Task: e.task, At: j.PredictedEnd.Sub(r.state.Began).Seconds()})
 		}
 		return
 	}
-	r.ended(ctx, e.task, j)
+	r.taskEnded(ctx, e.task, j)
 }
 
-// locate takes in where a job is. While it waits it may still be on its way to where
+// locateJob takes in where a job is. While it waits it may still be on its way to where
 // it was sent; where it runs counts.
-func (r *runner) locate(ctx context.Context, task int, j *api.Job) {
-	t, h := &r.state.Tasks[task], r.host(j.Cluster)
-	if j.Cluster == "" || j.State != core.Running && !j.State.Terminal() {
+func (r *runner) locateJob(ctx context.Context, task int, j *api.Job) {
+	t, h := &r.state.Tasks[task], r.hostIndex(j.Cluster)
+	if j.Cluster == "" || j.State != core.Running && !j.State.IsTerminal() {
 		return
 	}
 	if t.Cluster != j.Cluster && !t.recalled {
-		r.news("task %s is on %s now", t.ID, j.Cluster)
+		r.addNews("task %s is on %s now", t.ID, j.Cluster)
 	}
 	t.Cluster = j.Cluster
 	if h >= 0 && j.State == core.Running {
-		r.step(ctx, conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
+		r.stepConductor(ctx, conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
 	}
 }
 
-// ended takes in that a job is over and its results are home.
-func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
+// taskEnded takes in that a job is over and its results are home.
+func (r *runner) taskEnded(ctx context.Context, task int, j *api.Job) {
 	t := &r.state.Tasks[task]
 	if j.Ended != nil {
 		t.Ended = j.Ended.Time
@@ -297,22 +297,22 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 		if file := r.notMade(task, j); file != "" {
 			t.Why = "it ended with code 0 and did not make " + file
 			if t.recalled { // it may have: then somebody removed it since
-				r.news("task %s is run again: %s is gone", t.ID, file)
-				r.step(ctx, conduct.Input{Kind: conduct.Lost, Task: task})
+				r.addNews("task %s is run again: %s is gone", t.ID, file)
+				r.stepConductor(ctx, conduct.Input{Kind: conduct.Lost, Task: task})
 				return
 			}
 			break
 		}
 		t.Done = true
-		in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.host(t.Cluster), Seconds: j.WallS}
+		in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.hostIndex(t.Cluster), Seconds: j.WallS}
 		if in.Host < 0 {
 			in.Seconds = 0 // on a cluster that came later, and is in no plan
 		}
 		if procs := float64(max(1, j.Procs)); j.WallS > 0 && j.CPUS > 0 {
 			in.Share = min(1, j.CPUS/j.WallS/procs)
 		}
-		r.news("task %s done on %s after %.3g s", t.ID, t.Cluster, t.Ended.Sub(t.Started).Seconds())
-		r.step(ctx, in)
+		r.addNews("task %s done on %s after %.3g s", t.ID, t.Cluster, t.Ended.Sub(t.Started).Seconds())
+		r.stepConductor(ctx, in)
 		return
 	case j.State == core.Cancelled && j.Started == nil:
 		t.Why = "cancelled: " + j.Why
@@ -322,9 +322,9 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 			t.Why += ": " + last
 		}
 	}
-	r.step(ctx, conduct.Input{Kind: conduct.Failed, Task: task})
+	r.stepConductor(ctx, conduct.Input{Kind: conduct.Failed, Task: task})
 	if !t.Failed {
-		r.news("task %s failed and is tried again: %s", t.ID, t.Why)
+		r.addNews("task %s failed and is tried again: %s", t.ID, t.Why)
 	}
 }
 
@@ -336,14 +336,14 @@ func (r *runner) notMade(task int, j *api.Job) string {
 		return j.MissingOutputs[0]
 	}
 	if j.Unreturned != "" {
-		r.news("task %s: results not copied back: %s", r.state.Tasks[task].ID, j.Unreturned)
+		r.addNews("task %s: results not copied back: %s", r.state.Tasks[task].ID, j.Unreturned)
 		return ""
 	}
-	return r.missing(task)
+	return r.missingOutput(task)
 }
 
-// missing is an output of a task that is not there; "" if all are.
-func (r *runner) missing(task int) string {
+// missingOutput is an output of a task that is not there; "" if all are.
+func (r *runner) missingOutput(task int) string {
 	for _, o := range r.Flow.Tasks[task].Outputs {
 		if _, err := os.Lstat(filepath.Join(r.Flow.Dir, o.Name)); err != nil {
 			return o.Name
@@ -352,16 +352,16 @@ func (r *runner) missing(task int) string {
 	return ""
 }
 
-// leave ends what runs, once.
-func (r *runner) leave(ctx context.Context) {
+// cancelAll ends what runs, once.
+func (r *runner) cancelAll(ctx context.Context) {
 	r.leaving = true
-	r.news("cancelling what runs … (press Ctrl-C again to quit without waiting)")
+	r.addNews("cancelling what runs … (press Ctrl-C again to quit without waiting)")
 	for t := range r.state.Tasks {
 		x := &r.state.Tasks[t]
 		if x.Job == 0 || x.Done || x.Failed {
 			continue
 		}
 		id, c := fmt.Sprint(x.Job), r.client
-		go func() { _, _ = c.Cancel(ctx, id) }() // its end is heard in any case
+		go func() { _, _ = c.CancelJob(ctx, id) }() // its end is heard in any case
 	}
 }

@@ -75,7 +75,7 @@ func TestWhatATaskWaitsTakesAsLongOnAFastCluster(t *testing.T) {
 	f.Tasks[0].Estimate = 0
 	took := 8.0
 	hosts := []flow.Host{{Name: "slow", Class: 0, Speed: 1}, {Name: "fast", Class: 1, Speed: 4}}
-	d, prior, err := DAG(f, hosts, []api.Estimate{{RunS: &took, Waiting: 0.75}})
+	d, prior, err := BuildDAG(f, hosts, []api.Estimate{{RunS: &took, Waiting: 0.75}})
 	if err != nil {
 		t.Fatal(err)
 	}

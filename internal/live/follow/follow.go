@@ -41,14 +41,14 @@ type Options struct {
 var ErrOutput = errors.New("its output cannot be written any more")
 
 const (
-	redraw          = 250 * time.Millisecond
-	firstRetry      = 20 * time.Millisecond
-	lastRetry       = time.Second
+	redrawInterval  = 250 * time.Millisecond
+	minRetryDelay   = 20 * time.Millisecond
+	maxRetryDelay   = time.Second
 	defaultPatience = time.Minute
 )
 
-// Job follows a job to its end and returns its last state.
-func Job(ctx context.Context, o Options) (*api.Job, error) {
+// JobToEnd follows a job to its end and returns its last state.
+func JobToEnd(ctx context.Context, o Options) (*api.Job, error) {
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
 	}
@@ -57,10 +57,10 @@ func Job(ctx context.Context, o Options) (*api.Job, error) {
 	defer stop()
 	f := &follower{Options: o, states: make(chan *api.Live), over: make(chan struct{})}
 	if ctx.Done() != nil {
-		release := context.AfterFunc(ctx, func() { f.interrupt(inner, stop, ctx.Err()) })
+		release := context.AfterFunc(ctx, func() { f.handleInterrupt(inner, stop, ctx.Err()) })
 		defer release()
 	}
-	return f.run(inner, stop)
+	return f.followAll(inner, stop)
 }
 
 type follower struct {
@@ -73,8 +73,8 @@ type follower struct {
 	failure error // the first
 }
 
-// fail keeps the first failure and ends everything.
-func (f *follower) fail(err error, stop func()) {
+// failWith keeps the first failure and ends everything.
+func (f *follower) failWith(err error, stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failure == nil {
@@ -83,24 +83,24 @@ func (f *follower) fail(err error, stop func()) {
 	stop()
 }
 
-// interrupt does what the caller wants done when it is interrupted.
-func (f *follower) interrupt(ctx context.Context, stop func(), why error) {
+// handleInterrupt does what the caller wants done when it is interrupted.
+func (f *follower) handleInterrupt(ctx context.Context, stop func(), why error) {
 	if f.Interrupted == nil {
-		f.fail(why, stop)
+		f.failWith(why, stop)
 		return
 	}
-	if err := f.with(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); err != nil && ctx.Err() == nil {
-		f.fail(err, stop)
+	if err := f.withClient(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); err != nil && ctx.Err() == nil {
+		f.failWith(err, stop)
 	}
 }
 
-func (f *follower) run(ctx context.Context, stop func()) (*api.Job, error) {
+func (f *follower) followAll(ctx context.Context, stop func()) (*api.Job, error) {
 	var work sync.WaitGroup
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if err := f.watch(ctx); err != nil {
-			f.fail(err, stop)
+		if err := f.watchStates(ctx); err != nil {
+			f.failWith(err, stop)
 		}
 	}()
 	for i, to := range []io.Writer{f.Stdout, f.Stderr} {
@@ -108,12 +108,12 @@ func (f *follower) run(ctx context.Context, stop func()) (*api.Job, error) {
 			continue
 		}
 		work.Go(func() {
-			if err := f.copy(ctx, i+1, to); err != nil {
-				f.output(ctx, err, stop)
+			if err := f.copyStream(ctx, i+1, to); err != nil {
+				f.outputFailed(ctx, err, stop)
 			}
 		})
 	}
-	last := f.show(watched)
+	last := f.showStates(watched)
 	work.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,21 +126,21 @@ func (f *follower) run(ctx context.Context, stop func()) (*api.Job, error) {
 	return last, nil
 }
 
-// output handles a stream that cannot be copied on. If it is the reader who went
+// outputFailed handles a stream that cannot be copied on. If it is the reader who went
 // away the job is treated as a program in a pipe would be.
-func (f *follower) output(ctx context.Context, err error, stop func()) {
+func (f *follower) outputFailed(ctx context.Context, err error, stop func()) {
 	if errors.Is(err, ErrOutput) && f.Interrupted != nil {
 		// The rest is not copied; the end of the job is awaited.
-		if e := f.with(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); e == nil {
+		if e := f.withClient(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); e == nil {
 			<-f.over
 		}
 	}
-	f.fail(err, stop)
+	f.failWith(err, stop)
 }
 
-// show hands the states on until the last.
-func (f *follower) show(watched <-chan struct{}) *api.Job {
-	tick := time.NewTicker(redraw)
+// showStates hands the states on until the last.
+func (f *follower) showStates(watched <-chan struct{}) *api.Job {
+	tick := time.NewTicker(redrawInterval)
 	defer tick.Stop()
 	var last *api.Job
 	for {
@@ -160,15 +160,15 @@ func (f *follower) show(watched <-chan struct{}) *api.Job {
 	}
 }
 
-// watch hears the states of the job until the last one.
-func (f *follower) watch(ctx context.Context) error {
+// watchStates hears the states of the job until the last one.
+func (f *follower) watchStates(ctx context.Context) error {
 	defer close(f.over)
 	var heard api.Time
-	return f.insist(ctx, "watching", func(c *api.Client) (bool, error) {
+	return f.retryAway(ctx, "watching", func(c *api.Client) (bool, error) {
 		some := false
-		err := c.Watch(ctx, f.Job, func(live *api.Live) error {
+		err := c.WatchJob(ctx, f.Job, func(live *api.Live) error {
 			some = true
-			live.News, heard = unheard(live.News, heard)
+			live.News, heard = dropHeard(live.News, heard)
 			select {
 			case f.states <- live:
 				return nil
@@ -180,8 +180,8 @@ func (f *follower) watch(ctx context.Context) error {
 	})
 }
 
-// unheard drops what was told before the connection broke.
-func unheard(news []api.Decision, heard api.Time) ([]api.Decision, api.Time) {
+// dropHeard drops what was told before the connection broke.
+func dropHeard(news []api.Decision, heard api.Time) ([]api.Decision, api.Time) {
 	for len(news) > 0 && !news[0].Time.After(heard.Time) {
 		news = news[1:]
 	}
@@ -191,11 +191,11 @@ func unheard(news []api.Decision, heard api.Time) ([]api.Decision, api.Time) {
 	return news, heard
 }
 
-// copy passes one stream on until the job has ended.
-func (f *follower) copy(ctx context.Context, stream int, to io.Writer) error {
+// copyStream passes one stream on until the job has ended.
+func (f *follower) copyStream(ctx context.Context, stream int, to io.Writer) error {
 	w := &counter{to: to}
-	return f.insist(ctx, "reading the output of", func(c *api.Client) (bool, error) {
-		n, err := c.Logs(ctx, f.Job, stream, w.n, true, w)
+	return f.retryAway(ctx, "reading the output of", func(c *api.Client) (bool, error) {
+		n, err := c.CopyLogs(ctx, f.Job, stream, w.n, true, w)
 		if w.err != nil {
 			return true, fmt.Errorf("%w: %w", ErrOutput, w.err)
 		}
@@ -203,8 +203,8 @@ func (f *follower) copy(ctx context.Context, stream int, to io.Writer) error {
 			return n > 0, err
 		}
 		// The stream ended as it should: because the job has, or the broker.
-		job, err := c.Job(ctx, f.Job)
-		if err == nil && !job.Over() {
+		job, err := c.GetJob(ctx, f.Job)
+		if err == nil && !job.IsOver() {
 			err = api.ErrBroken
 		}
 		return n > 0, err
@@ -227,14 +227,14 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// insist repeats what failed because the broker went away, until that lasts too
+// retryAway repeats what failed because the broker went away, until that lasts too
 // long. do says whether it got anything.
-func (f *follower) insist(ctx context.Context, what string, do func(*api.Client) (bool, error)) error {
-	wait, waited := firstRetry, time.Duration(0)
+func (f *follower) retryAway(ctx context.Context, what string, do func(*api.Client) (bool, error)) error {
+	wait, waited := minRetryDelay, time.Duration(0)
 	var silent *api.SilentError // it was waited for already
 	for {
 		some := false
-		err := f.with(ctx, func(c *api.Client) (err error) {
+		err := f.withClient(ctx, func(c *api.Client) (err error) {
 			some, err = do(c)
 			return err
 		})
@@ -246,23 +246,23 @@ func (f *follower) insist(ctx context.Context, what string, do func(*api.Client)
 		case badinput.Is(err), errors.Is(err, ErrOutput), errors.As(err, &silent):
 			return err
 		case some:
-			wait, waited = firstRetry, 0
+			wait, waited = minRetryDelay, 0
 		case waited >= f.Patience:
 			return fmt.Errorf("%s job %s: %w", what, f.Job, err)
 		}
-		f.drop()
+		f.dropClient()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(wait):
 		}
 		waited += wait
-		wait = min(2*wait, lastRetry)
+		wait = min(2*wait, maxRetryDelay)
 	}
 }
 
-// with calls do with a connection.
-func (f *follower) with(ctx context.Context, do func(*api.Client) error) error {
+// withClient calls do with a connection.
+func (f *follower) withClient(ctx context.Context, do func(*api.Client) error) error {
 	f.mu.Lock()
 	if f.client == nil {
 		c, err := f.Connect(ctx)
@@ -277,9 +277,9 @@ func (f *follower) with(ctx context.Context, do func(*api.Client) error) error {
 	return do(c)
 }
 
-// drop forgets a connection that broke. Others may still use it; they will find
+// dropClient forgets a connection that broke. Others may still use it; they will find
 // out by themselves.
-func (f *follower) drop() {
+func (f *follower) dropClient() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.client = nil

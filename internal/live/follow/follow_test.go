@@ -149,7 +149,7 @@ func serve(t *testing.T, f *fake) func(context.Context) (*api.Client, error) {
 		srv.Close()
 	})
 	return func(context.Context) (*api.Client, error) {
-		c := api.Dial(socket)
+		c := api.DialBroker(socket)
 		clients = append(clients, c)
 		return c, nil
 	}
@@ -167,7 +167,7 @@ func TestEveryByteComesOnceHoweverOftenTheConnectionBreaks(t *testing.T) {
 			}
 			f.set(func() { f.over = true })
 		}()
-		job, err := Job(context.Background(), Options{Connect: serve(t, f), Job: "7", Stdout: &out, Stderr: &msg, See: func(l *api.Live) {
+		job, err := JobToEnd(context.Background(), Options{Connect: serve(t, f), Job: "7", Stdout: &out, Stderr: &msg, See: func(l *api.Live) {
 			states++
 			news += len(l.News)
 		}})
@@ -185,14 +185,14 @@ func TestAnInterruptedFollowerEndsTheJobAndHearsItOut(t *testing.T) {
 	f.out = "begun\n"
 	ctx, cancel := context.WithCancel(context.Background())
 	var out bytes.Buffer
-	job, err := Job(ctx, Options{Connect: serve(t, f), Job: "7", Stdout: &out,
+	job, err := JobToEnd(ctx, Options{Connect: serve(t, f), Job: "7", Stdout: &out,
 		See: func(*api.Live) { cancel() },
 		Interrupted: func(ctx context.Context, c *api.Client) error {
 			f.set(func() { f.out += "last words\n" })
-			_, err := c.Cancel(ctx, "7")
+			_, err := c.CancelJob(ctx, "7")
 			return err
 		}})
-	if err != nil || !job.Over() || !f.cancelled || out.String() != "begun\nlast words\n" {
+	if err != nil || !job.IsOver() || !f.cancelled || out.String() != "begun\nlast words\n" {
 		t.Errorf("%v %+v %q", err, job, out.String())
 	}
 }
@@ -200,7 +200,7 @@ func TestAnInterruptedFollowerEndsTheJobAndHearsItOut(t *testing.T) {
 func TestWhoeverOnlyWaitsLeavesTheJobAlone(t *testing.T) {
 	f := newFake()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Job(ctx, Options{Connect: serve(t, f), Job: "7", See: func(*api.Live) { cancel() }})
+	_, err := JobToEnd(ctx, Options{Connect: serve(t, f), Job: "7", See: func(*api.Live) { cancel() }})
 	if !errors.Is(err, context.Canceled) || f.cancelled {
 		t.Errorf("%v, cancelled %v", err, f.cancelled)
 	}
@@ -209,8 +209,8 @@ func TestWhoeverOnlyWaitsLeavesTheJobAlone(t *testing.T) {
 func TestAnOutputThatNobodyReadsEndsTheJob(t *testing.T) {
 	f := newFake()
 	f.out = "begun\n"
-	_, err := Job(context.Background(), Options{Connect: serve(t, f), Job: "7", Stdout: closed{},
-		Interrupted: func(ctx context.Context, c *api.Client) error { _, err := c.Cancel(ctx, "7"); return err }})
+	_, err := JobToEnd(context.Background(), Options{Connect: serve(t, f), Job: "7", Stdout: closed{},
+		Interrupted: func(ctx context.Context, c *api.Client) error { _, err := c.CancelJob(ctx, "7"); return err }})
 	if !errors.Is(err, ErrOutput) || !f.cancelled {
 		t.Errorf("%v, cancelled %v", err, f.cancelled)
 	}
@@ -221,12 +221,12 @@ type closed struct{}
 func (closed) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestAJobThatIsNotThereAndABrokerThatStaysAwayAreErrors(t *testing.T) {
-	_, err := Job(context.Background(), Options{Connect: serve(t, newFake()), Job: "8", Stdout: &bytes.Buffer{}})
+	_, err := JobToEnd(context.Background(), Options{Connect: serve(t, newFake()), Job: "8", Stdout: &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "no such job") {
 		t.Error(err)
 	}
 	away := func(context.Context) (*api.Client, error) { return nil, errors.New("nobody there") }
-	_, err = Job(context.Background(), Options{Connect: away, Job: "7", Patience: 50 * time.Millisecond})
+	_, err = JobToEnd(context.Background(), Options{Connect: away, Job: "7", Patience: 50 * time.Millisecond})
 	if err == nil || err.Error() != "watching job 7: nobody there" {
 		t.Error(err)
 	}

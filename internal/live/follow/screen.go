@@ -20,9 +20,9 @@ type Screen struct {
 // NewScreen shows lines on a terminal; nil is one that shows none.
 func NewScreen(status io.Writer) *Screen { return &Screen{status: status} }
 
-// Share wraps a writer to the same terminal: the lines step aside for what is
+// ShareWith wraps a writer to the same terminal: the lines step aside for what is
 // written. Other writers need not be wrapped.
-func (s *Screen) Share(to io.Writer) io.Writer {
+func (s *Screen) ShareWith(to io.Writer) io.Writer {
 	if s.status == nil {
 		return to
 	}
@@ -38,7 +38,7 @@ func (w *shared) Write(p []byte) (int, error) {
 	s := w.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clear()
+	s.clearLines()
 	n, err := w.to.Write(p)
 	if n > 0 {
 		s.open = p[n-1] != '\n'
@@ -46,25 +46,25 @@ func (w *shared) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Show replaces the lines.
-func (s *Screen) Show(lines []string) {
+// ShowLines replaces the lines.
+func (s *Screen) ShowLines(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = lines
-	s.draw()
+	s.drawLines()
 }
 
-// Say writes a line that stays.
-func (s *Screen) Say(to io.Writer, line string) {
+// SayLine writes a line that stays.
+func (s *Screen) SayLine(to io.Writer, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clear()
+	s.clearLines()
 	if s.open && s.status != nil {
 		line = "\n" + line
 		s.open = false
 	}
 	_, _ = io.WriteString(to, line+"\n") // there is nobody else to tell
-	s.draw()
+	s.drawLines()
 }
 
 // Close takes the lines away.
@@ -72,11 +72,11 @@ func (s *Screen) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = nil
-	s.clear()
+	s.clearLines()
 }
 
-// draw writes the lines, unless the job is in the middle of one of its own.
-func (s *Screen) draw() {
+// drawLines writes the lines, unless the job is in the middle of one of its own.
+func (s *Screen) drawLines() {
 	if s.status == nil || s.open {
 		return
 	}
@@ -84,23 +84,23 @@ func (s *Screen) draw() {
 	if s.shown == len(s.lines) && text == s.drawn {
 		return
 	}
-	text, s.drawn = s.erase()+text, text
+	text, s.drawn = s.eraseText()+text, text
 	s.shown = len(s.lines)
 	_, _ = io.WriteString(s.status, text) // an error means that the terminal went away; the job goes on
 }
 
-func (s *Screen) clear() {
+func (s *Screen) clearLines() {
 	if s.status == nil || s.shown == 0 {
 		return
 	}
-	text := s.erase()
+	text := s.eraseText()
 	s.shown = 0
 	_, _ = io.WriteString(s.status, text)
 }
 
-// erase takes the cursor, which stands behind the last line, back to the
+// eraseText takes the cursor, which stands behind the last line, back to the
 // beginning of the first, with nothing below it.
-func (s *Screen) erase() string {
+func (s *Screen) eraseText() string {
 	if s.shown == 0 {
 		return ""
 	}

@@ -32,22 +32,22 @@ func terminal(written string) string {
 func TestTheLinesStepAsideForTheOutputAndAreGoneAtTheEnd(t *testing.T) {
 	var tty bytes.Buffer
 	s := NewScreen(&tty)
-	out := s.Share(&tty)
-	s.Show([]string{"a", "b"})
+	out := s.ShareWith(&tty)
+	s.ShowLines([]string{"a", "b"})
 	fmt.Fprint(out, "one\n")
-	s.Show([]string{"c", "d"})
+	s.ShowLines([]string{"c", "d"})
 	if got := terminal(tty.String()); got != "one\nc\nd" {
 		t.Errorf("%q", got)
 	}
-	s.Say(&tty, "moved")
+	s.SayLine(&tty, "moved")
 	fmt.Fprint(out, "tw")
-	s.Show([]string{"e"}) // not in the middle of a line
+	s.ShowLines([]string{"e"}) // not in the middle of a line
 	if got := terminal(tty.String()); got != "one\nmoved\ntw" {
 		t.Errorf("%q", got)
 	}
-	s.Say(&tty, "saved")
+	s.SayLine(&tty, "saved")
 	fmt.Fprint(out, "o\nthree\n")
-	s.Show([]string{"e"})
+	s.ShowLines([]string{"e"})
 	s.Close()
 	if got := terminal(tty.String()); got != "one\nmoved\ntw\nsaved\no\nthree\n" {
 		t.Errorf("%q", got)
@@ -57,9 +57,9 @@ func TestTheLinesStepAsideForTheOutputAndAreGoneAtTheEnd(t *testing.T) {
 func TestWithoutATerminalThereAreNoLines(t *testing.T) {
 	var out, msg bytes.Buffer
 	s := NewScreen(nil)
-	fmt.Fprint(s.Share(&out), "one")
-	s.Show([]string{"a"})
-	s.Say(&msg, "moved")
+	fmt.Fprint(s.ShareWith(&out), "one")
+	s.ShowLines([]string{"a"})
+	s.SayLine(&msg, "moved")
 	s.Close()
 	if out.String() != "one" || msg.String() != "moved\n" {
 		t.Errorf("%q %q", out.String(), msg.String())

@@ -55,7 +55,7 @@ func (l *Log) WriteAt(data []byte, offset int64) error {
 	if offset < 0 {
 		return errOffset
 	}
-	if err := l.Truncate(offset); err != nil {
+	if err := l.TruncateAt(offset); err != nil {
 		return err
 	}
 	for len(data) > 0 {
@@ -81,18 +81,18 @@ func (l *Log) writeSome(data []byte, offset int64) (int64, error) {
 		last = len(l.files) - 1
 	}
 	n := min(int64(len(data)), l.lim.Segment-l.files[last].size)
-	if err := l.append(l.files[last].start, data[:n]); err != nil {
+	if err := l.appendSegment(l.files[last].start, data[:n]); err != nil {
 		return 0, err
 	}
 	l.files[last].size += n
 	return n, nil
 }
 
-func (l *Log) append(start int64, data []byte) error {
-	f, err := os.OpenFile(l.path(start), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+func (l *Log) appendSegment(start int64, data []byte) error {
+	f, err := os.OpenFile(l.segmentPath(start), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(l.dir, 0o700); err == nil {
-			f, err = os.OpenFile(l.path(start), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+			f, err = os.OpenFile(l.segmentPath(start), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 		}
 	}
 	if err != nil {
@@ -102,9 +102,9 @@ func (l *Log) append(start int64, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Truncate drops whatever lies behind n.
-func (l *Log) Truncate(n int64) error {
-	if err := l.list(); err != nil {
+// TruncateAt drops whatever lies behind n.
+func (l *Log) TruncateAt(n int64) error {
+	if err := l.listFiles(); err != nil {
 		return err
 	}
 	for len(l.files) > 0 {
@@ -113,13 +113,13 @@ func (l *Log) Truncate(n int64) error {
 		case s.start+s.size <= n:
 			return nil
 		case s.start >= n:
-			if err := os.Remove(l.path(s.start)); err != nil {
+			if err := os.Remove(l.segmentPath(s.start)); err != nil {
 				l.listed = false
 				return err
 			}
 			l.files = l.files[:len(l.files)-1]
 		default:
-			if err := os.Truncate(l.path(s.start), n-s.start); err != nil {
+			if err := os.Truncate(l.segmentPath(s.start), n-s.start); err != nil {
 				l.listed = false
 				return err
 			}
@@ -129,10 +129,10 @@ func (l *Log) Truncate(n int64) error {
 	return nil
 }
 
-// list reads which files there are, once.
-func (l *Log) list() (err error) {
+// listFiles reads which files there are, once.
+func (l *Log) listFiles() (err error) {
 	if !l.listed {
-		l.files, err = l.segments()
+		l.files, err = l.listSegments()
 		l.listed = err == nil
 	}
 	return err
@@ -140,7 +140,7 @@ func (l *Log) list() (err error) {
 
 // Size is the offset behind the last byte.
 func (l *Log) Size() (int64, error) {
-	segments, err := l.segments()
+	segments, err := l.listSegments()
 	if err != nil || len(segments) == 0 {
 		return 0, err
 	}
@@ -152,7 +152,7 @@ func (l *Log) Size() (int64, error) {
 // have been dropped it goes on with the oldest there are; from says where that
 // is.
 func (l *Log) ReadAt(p []byte, offset int64) (n int, from int64, err error) {
-	segments, err := l.segments()
+	segments, err := l.listSegments()
 	if err != nil {
 		return 0, offset, err
 	}
@@ -161,7 +161,7 @@ func (l *Log) ReadAt(p []byte, offset int64) (n int, from int64, err error) {
 			continue
 		}
 		offset = max(offset, s.start)
-		f, err := os.Open(l.path(s.start))
+		f, err := os.Open(l.segmentPath(s.start))
 		if err != nil {
 			return 0, offset, err
 		}
@@ -187,7 +187,7 @@ func (l *Log) dropOldest() error {
 		}
 	}
 	for _, s := range l.files[:first] {
-		if err := os.Remove(l.path(s.start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(l.segmentPath(s.start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -197,8 +197,8 @@ func (l *Log) dropOldest() error {
 
 type segment struct{ start, size int64 }
 
-// segments lists the files of the log by their offsets.
-func (l *Log) segments() ([]segment, error) {
+// listSegments lists the files of the log by their offsets.
+func (l *Log) listSegments() ([]segment, error) {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -223,6 +223,6 @@ func (l *Log) segments() ([]segment, error) {
 	return list, nil
 }
 
-func (l *Log) path(start int64) string {
+func (l *Log) segmentPath(start int64) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%s.%012d", l.name, start))
 }

@@ -74,7 +74,7 @@ func TestALogThatNobodyWroteToIsEmpty(t *testing.T) {
 	if n, err := l.Size(); n != 0 || err != nil {
 		t.Errorf("size %d, %v", n, err)
 	}
-	if err := l.Truncate(0); err != nil {
+	if err := l.TruncateAt(0); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// answer hears one request, does what it asks for and says what came of it.
-func (p *post) answer(ctx context.Context, s talk.Stream) {
+// answerRequest hears one request, does what it asks for and says what came of it.
+func (p *post) answerRequest(ctx context.Context, s talk.Stream) {
 	defer func() { _ = s.Close() }()
 	q := new(talk.Request)
-	if talk.Receive(s, q) != nil {
+	if talk.ReceiveMessage(s, q) != nil {
 		return // withdrawn
 	}
-	if q.Do == talk.Equip && q.Check() == nil {
-		p.equip(s, q)
+	if q.Do == talk.Equip && q.CheckRequest() == nil {
+		p.receiveSandbox(s, q)
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -31,54 +31,54 @@ func (p *post) answer(ctx context.Context, s talk.Stream) {
 		defer cancel() // withdrawn, or answered below
 		_, _ = s.Read(make([]byte, 1))
 	}()
-	if q.Do == talk.Offer && q.Check() == nil {
-		p.offer(ctx, s, q)
+	if q.Do == talk.Offer && q.CheckRequest() == nil {
+		p.offerFiles(ctx, s, q)
 		return
 	}
-	a, err := p.do(ctx, q)
+	a, err := p.doRequest(ctx, q)
 	if err != nil {
-		a = talk.Failed(err)
+		a = talk.AnswerFromError(err)
 	}
-	if err := talk.Send(s, a); err != nil && ctx.Err() == nil {
+	if err := talk.SendMessage(s, a); err != nil && ctx.Err() == nil {
 		p.Log.Warn("an answer could not be sent", "to", q.Do, "error", err)
 	}
 }
 
-func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
-	if err := q.Check(); err != nil {
+func (p *post) doRequest(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
+	if err := q.CheckRequest(); err != nil {
 		return nil, err
 	}
 	a := new(talk.Answer)
 	switch q.Do {
 	case talk.Start:
 		if m := q.Attempt.Spec.Checkpoint.Method; m == "" || m == "auto" || m == "sandbox" {
-			p.box.wait(ctx)
+			p.box.waitSettled(ctx)
 		}
-		q.Attempt.Brought = staging.Kept(p.place.dir)
-		if q.Attempt.Outgoing == wire.OnTheWay {
-			q.Attempt.Outgoing = staging.Outgoing(p.place.dir)
+		q.Attempt.Brought = staging.KeptFolder(p.place.dir)
+		if q.Attempt.Outgoing == wire.FillInAtSite {
+			q.Attempt.Outgoing = staging.OutgoingFolder(p.place.dir)
 		}
-		return a, p.driver.Start(ctx, q.Attempt)
+		return a, p.driver.StartAttempt(ctx, q.Attempt)
 	case talk.Release:
-		return a, p.driver.Release(ctx, q.ID)
+		return a, p.driver.ReleaseAttempt(ctx, q.ID)
 	case talk.Find:
 		var err error
-		a.Found, err = p.driver.Find(ctx)
+		a.Found, err = p.driver.FindAttempts(ctx)
 		return a, err
 	case talk.Load:
-		load, err := p.driver.Load(ctx)
+		load, err := p.driver.MeasureLoad(ctx)
 		a.Load = &load
 		return a, err
 	case talk.Survey:
 		var err error
-		a.Survey, err = p.survey.ask(ctx)
+		a.Survey, err = p.survey.askSurvey(ctx)
 		return a, err
 	case talk.Wait:
 		e, ok := p.driver.(driver.Estimator)
 		if !ok {
 			return a, errors.ErrUnsupported
 		}
-		wait, err := e.Wait(ctx, *q.Need)
+		wait, err := e.EstimateWait(ctx, *q.Need)
 		a.Wait = &wait
 		return a, err
 	case talk.Why:
@@ -87,67 +87,67 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 			return a, nil
 		}
 		var err error
-		a.Why, err = e.Why(ctx, q.ID)
+		a.Why, err = e.ExplainWait(ctx, q.ID)
 		return a, err
 	case talk.Sense:
-		sensed, err := p.sensor.Sense(ctx, *q.Sense)
+		sensed, err := p.sensor.MeasureHosts(ctx, *q.Sense)
 		a.Sensed = &sensed
 		return a, err
 	}
-	return p.move(ctx, q)
+	return p.moveFiles(ctx, q)
 }
 
-// move does what is about files.
-func (p *post) move(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
+// moveFiles does what is about files.
+func (p *post) moveFiles(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 	a := new(talk.Answer)
 	switch q.Do {
 	case talk.Stat:
-		f, err := p.files.Stat(ctx, q.Path)
+		f, err := p.files.StatFile(ctx, q.Path)
 		a.File = &f
 		return a, err
 	case talk.Push:
-		m, err := p.files.Push(ctx, q.Path)
+		m, err := p.files.PushFiles(ctx, q.Path)
 		a.Moved = &m
 		return a, err
 	case talk.Bring:
-		m, err := p.files.Bring(ctx, q.Tree)
+		m, err := p.files.BringTree(ctx, q.Tree)
 		a.Moved = &m
 		return a, err
 	case talk.Take:
-		m, err := p.files.Take(ctx, *q.Offer)
+		m, err := p.files.TakeOffer(ctx, *q.Offer)
 		a.Moved = &m
 		return a, err
-	case talk.Place:
+	case talk.PlaceResults:
 		var err error
-		a.Placed, err = p.files.Place(ctx, *q.Place)
+		a.Placed, err = p.files.PlaceResults(ctx, *q.Place)
 		return a, err
 	case talk.Drop:
-		return a, p.files.Drop(ctx, q.Path)
+		return a, p.files.DropResults(ctx, q.Path)
 	}
 	return nil, errors.ErrUnsupported
 }
 
-// offer offers something to another site until the broker has enough of it.
-func (p *post) offer(ctx context.Context, s talk.Stream, q *talk.Request) {
-	o, err := p.files.Offer(ctx, driver.Wanted{Path: q.Path, Tree: q.Tree})
+// offerFiles offers something to another site until the broker has enough of it.
+func (p *post) offerFiles(ctx context.Context, s talk.Stream, q *talk.Request) {
+	o, err := p.files.OfferFiles(ctx, driver.Wanted{Path: q.Path, Tree: q.Tree})
 	if err != nil {
-		_ = talk.Send(s, talk.Failed(err)) // else the broker has gone
+		_ = talk.SendMessage(s, talk.AnswerFromError(err)) // else the broker has gone
 		return
 	}
-	if talk.Send(s, &talk.Answer{Offer: &o.Offer}) == nil {
+	if talk.SendMessage(s, &talk.Answer{Offer: &o.Offer}) == nil {
 		select {
 		case <-ctx.Done():
-		case <-o.Over():
+		case <-o.OverChannel():
 		}
 	}
-	p.log(o.Close())
+	p.logError(o.Close())
 }
 
 // filesAt moves files between here and the depot of the broker, which is reached
 // as agents reach it.
 func (p *post) filesAt() *staging.Site {
 	t := &http.Transport{
-		DialContext:  func(context.Context, string, string) (net.Conn, error) { return p.link.Open() },
+		DialContext:  func(context.Context, string, string) (net.Conn, error) { return p.link.OpenStream() },
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}
 	return &staging.Site{Home: p.Home, Dir: p.place.dir, Depot: depot.NewClient(&http.Client{Transport: t}, "http://broker"+wire.Depot)}

@@ -30,45 +30,45 @@ type equipment struct {
 	over chan struct{} // closed when it has come, or will not
 }
 
-func (e *equipment) settle() { e.once.Do(func() { close(e.over) }) }
+func (e *equipment) markSettled() { e.once.Do(func() { close(e.over) }) }
 
-// wait waits until it has come or will not.
-func (e *equipment) wait(ctx context.Context) {
+// waitSettled waits until it has come or will not.
+func (e *equipment) waitSettled(ctx context.Context) {
 	select {
 	case <-e.over:
 	case <-ctx.Done():
 	}
 }
 
-// equip takes the sandbox in. The broker sends what is missing of it, compressed,
+// receiveSandbox takes the sandbox in. The broker sends what is missing of it, compressed,
 // over the stream of the request.
-func (p *post) equip(s talk.Stream, q *talk.Request) {
+func (p *post) receiveSandbox(s talk.Stream, q *talk.Request) {
 	a := new(talk.Answer)
-	if err := p.box.take(s, q.Binary); err != nil {
-		a = talk.Failed(err)
+	if err := p.box.takeMissing(s, q.Binary); err != nil {
+		a = talk.AnswerFromError(err)
 	}
-	if a.Error == "" || p.box.vain.Add(1) >= talk.Equips {
-		p.box.settle()
+	if a.Error == "" || p.box.vain.Add(1) >= talk.MaxEquipTries {
+		p.box.markSettled()
 	}
-	_ = talk.Send(s, a) // else the broker has gone, and asks again
+	_ = talk.SendMessage(s, a) // else the broker has gone, and asks again
 }
 
-// take takes in what is missing, if anything is.
-func (e *equipment) take(s talk.Stream, b *talk.Binary) error {
-	in, have, err := e.begin(b)
+// takeMissing takes in what is missing, if anything is.
+func (e *equipment) takeMissing(s talk.Stream, b *talk.Binary) error {
+	in, have, err := e.beginFile(b)
 	if err != nil {
 		return err
 	}
-	if err := talk.Send(s, &talk.Answer{Have: have}); err != nil || in == nil {
+	if err := talk.SendMessage(s, &talk.Answer{Have: have}); err != nil || in == nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // which lets another bring it
-	return e.receive(s, in, b, have)
+	return e.receiveRest(s, in, b, have)
 }
 
-// begin says how much of a binary is there, and opens the file for the rest; nil
+// beginFile says how much of a binary is there, and opens the file for the rest; nil
 // if all of it is.
-func (e *equipment) begin(b *talk.Binary) (*os.File, int64, error) {
+func (e *equipment) beginFile(b *talk.Binary) (*os.File, int64, error) {
 	if e.dir == "" {
 		return nil, 0, errors.New("our binaries were not brought here, so there is no place for more")
 	}
@@ -76,10 +76,10 @@ func (e *equipment) begin(b *talk.Binary) (*os.File, int64, error) {
 	if info, err := os.Stat(at); err == nil && info.Size() == b.Size {
 		return nil, b.Size, nil
 	}
-	if e.reuse(at, b) {
+	if e.reuseOther(at, b) {
 		return nil, b.Size, nil
 	}
-	f, err := os.OpenFile(e.part(b), os.O_CREATE|os.O_RDWR, 0o700)
+	f, err := os.OpenFile(e.partPath(b), os.O_CREATE|os.O_RDWR, 0o700)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -99,17 +99,17 @@ func (e *equipment) begin(b *talk.Binary) (*os.File, int64, error) {
 	return f, have, nil
 }
 
-func (e *equipment) part(b *talk.Binary) string {
+func (e *equipment) partPath(b *talk.Binary) string {
 	return filepath.Join(e.dir, "."+sandboxName+"."+b.Sum[:16])
 }
 
-// reuse takes what was brought for another version or another cluster.
-func (e *equipment) reuse(at string, b *talk.Binary) bool {
+// reuseOther takes what was brought for another version or another cluster.
+func (e *equipment) reuseOther(at string, b *talk.Binary) bool {
 	for _, pattern := range []string{"../*/" + sandboxName, "../../../*/bin/*/" + sandboxName} {
 		files, _ := filepath.Glob(filepath.Join(e.dir, pattern)) // the pattern is a good one
 		for _, f := range files {
 			info, err := os.Stat(f)
-			if err != nil || info.Size() != b.Size || fileIs(f, b.Sum) != nil {
+			if err != nil || info.Size() != b.Size || checkFileSum(f, b.Sum) != nil {
 				continue
 			}
 			if os.Link(f, at) == nil {
@@ -120,9 +120,9 @@ func (e *equipment) reuse(at string, b *talk.Binary) bool {
 	return false
 }
 
-// receive appends what comes, and puts the file in its place if it is what it
+// receiveRest appends what comes, and puts the file in its place if it is what it
 // should be.
-func (e *equipment) receive(from io.Reader, to *os.File, b *talk.Binary, have int64) error {
+func (e *equipment) receiveRest(from io.Reader, to *os.File, b *talk.Binary, have int64) error {
 	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return err
@@ -131,14 +131,14 @@ func (e *equipment) receive(from io.Reader, to *os.File, b *talk.Binary, have in
 	if _, err := io.CopyN(to, z, b.Size-have); err != nil {
 		return err
 	}
-	if err := fileIs(to.Name(), b.Sum); err != nil {
+	if err := checkFileSum(to.Name(), b.Sum); err != nil {
 		return errors.Join(err, os.Remove(to.Name()))
 	}
 	return os.Rename(to.Name(), filepath.Join(e.dir, sandboxName))
 }
 
-// fileIs says what is wrong with a file that should have this sum.
-func fileIs(path, sum string) error {
+// checkFileSum says what is wrong with a file that should have this sum.
+func checkFileSum(path, sum string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

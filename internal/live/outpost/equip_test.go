@@ -21,17 +21,17 @@ import (
 // unless it is all. It says how much was there before.
 func (b *broker) sends(box *talk.Binary, content []byte, most int) (had int64, err error) {
 	b.t.Helper()
-	s, err := b.link.Open()
+	s, err := b.link.OpenStream()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	a := new(talk.Answer)
-	if err := errors.Join(talk.Send(s, &talk.Request{Do: talk.Equip, Binary: box}), talk.Receive(s, a)); err != nil {
+	if err := errors.Join(talk.SendMessage(s, &talk.Request{Do: talk.Equip, Binary: box}), talk.ReceiveMessage(s, a)); err != nil {
 		b.t.Fatal(err)
 	}
-	if a.Err() != nil || a.Have == box.Size {
-		return a.Have, a.Err()
+	if a.ToError() != nil || a.Have == box.Size {
+		return a.Have, a.ToError()
 	}
 	rest := content[a.Have:min(int(a.Have)+most, len(content))]
 	z, err := zstd.NewWriter(s)
@@ -45,10 +45,10 @@ func (b *broker) sends(box *talk.Binary, content []byte, most int) (had int64, e
 		return a.Have, nil
 	}
 	last := new(talk.Answer)
-	if err := talk.Receive(s, last); err != nil {
+	if err := talk.ReceiveMessage(s, last); err != nil {
 		b.t.Fatal(err)
 	}
-	return a.Have, last.Err()
+	return a.Have, last.ToError()
 }
 
 func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
@@ -70,12 +70,12 @@ func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
 		t.Fatal(w.Error)
 	}
 	// It is up; only what depends on the sandbox waits for it.
-	if a, _, err := b.link.Ask(t.Context(), &talk.Request{Do: talk.Find}, nil); err != nil || a.Err() != nil {
+	if a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: talk.Find}, nil); err != nil || a.ToError() != nil {
 		t.Errorf("%+v %v", a, err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := b.link.Ask(short, &talk.Request{Do: talk.Survey}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := b.link.SendRequest(short, &talk.Request{Do: talk.Survey}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the survey did not wait: %v", err)
 	}
 	if had, err := b.sends(box, content, 1<<20); had != 0 || err != nil {
@@ -99,7 +99,7 @@ func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
 	if had, err := b.sends(box, content, 3<<20); had != 0 || err != nil {
 		t.Error(had, err)
 	}
-	if a, _, err := b.link.Ask(t.Context(), &talk.Request{Do: talk.Survey}, nil); err != nil || a.Err() != nil {
+	if a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: talk.Survey}, nil); err != nil || a.ToError() != nil {
 		t.Errorf("%+v %v", a, err)
 	}
 	// Another cluster of the same machine has it at once.

@@ -38,9 +38,9 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Main is the outpost that a broker started over SSH: it speaks over standard
+// RunOutpost is the outpost that a broker started over SSH: it speaks over standard
 // input and output until they end. It returns the exit code of the process.
-func Main() int {
+func RunOutpost() int {
 	// The connection going away is no reason to die in the middle of something.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
 	for _, name := range []string{"SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_ORIGINAL_COMMAND"} {
@@ -52,12 +52,12 @@ func Main() int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	bin := ""
 	if self, err := os.Executable(); err == nil {
-		tidyBinaries(self, clock.Real()())
+		tidyBinaries(self, clock.RealClock()())
 		bin = broughtTo(self)
 	}
 	home, err := os.UserHomeDir()
 	if err = errors.Join(err, proctree.CloseInheritedOnExec()); err == nil {
-		err = Serve(ctx, standard(), Options{Home: home, Bin: bin, Log: log, Clock: clock.Real()})
+		err = ServeBroker(ctx, standardStreams(), Options{Home: home, Bin: bin, Log: log, Clock: clock.RealClock()})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "godwit outpost:", err)
@@ -69,8 +69,8 @@ func Main() int {
 // stdio is standard input and output as one connection.
 type stdio struct{ in, out *os.File }
 
-// standard opens them so that closing them ends reading them.
-func standard() *stdio {
+// standardStreams opens them so that closing them ends reading them.
+func standardStreams() *stdio {
 	_ = unix.SetNonblock(0, true) // if it cannot be, only the end is less orderly
 	_ = unix.SetNonblock(1, true)
 	return &stdio{os.NewFile(0, "input"), os.NewFile(1, "output")}
@@ -85,7 +85,7 @@ type post struct {
 	Options
 	link   *talk.Link
 	hello  talk.Hello
-	place  place
+	place  workFolder
 	turn   *turn
 	door   io.Closer
 	driver drivers.Driver
@@ -96,11 +96,11 @@ type post struct {
 	tasks  sync.WaitGroup
 }
 
-// toGreet is how long a broker may take to say what it wants.
-const toGreet = time.Minute
+// greetTimeout is how long a broker may take to say what it wants.
+const greetTimeout = time.Minute
 
-// Serve is an outpost from its first word until the connection ends.
-func Serve(ctx context.Context, conn io.ReadWriteCloser, o Options) error {
+// ServeBroker is an outpost from its first word until the connection ends.
+func ServeBroker(ctx context.Context, conn io.ReadWriteCloser, o Options) error {
 	if _, err := io.WriteString(conn, talk.Greeting+"\n"); err != nil {
 		return err
 	}
@@ -114,50 +114,50 @@ func Serve(ctx context.Context, conn io.ReadWriteCloser, o Options) error {
 	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
 	defer stop()
 	p := &post{Options: o, link: link, box: &equipment{dir: o.Bin, over: make(chan struct{})}}
-	first, err := link.Accept()
+	first, err := link.AcceptStream()
 	if err != nil {
 		return nil // the broker changed its mind
 	}
-	_ = first.SetDeadline(o.Clock().Add(toGreet))
-	if err := talk.Receive(first, &p.hello); err != nil {
+	_ = first.SetDeadline(o.Clock().Add(greetTimeout))
+	if err := talk.ReceiveMessage(first, &p.hello); err != nil {
 		return fmt.Errorf("the broker's first word: %w", err)
 	}
 	welcome := &talk.Welcome{Protocol: talk.Protocol, PID: os.Getpid()}
 	defer func() {
 		cancel()
 		_ = link.Close()
-		p.close()
+		p.closePost()
 	}()
-	if err := p.open(ctx, cancel, welcome); err != nil {
+	if err := p.openPost(ctx, cancel, welcome); err != nil {
 		welcome.Error = err.Error()
-		p.log(talk.Send(first, welcome))
-		p.linger()
+		p.logError(talk.SendMessage(first, welcome))
+		p.lingerUntilRead()
 		return err
 	}
-	if talk.Send(first, welcome) != nil || first.Close() != nil {
+	if talk.SendMessage(first, welcome) != nil || first.Close() != nil {
 		return nil // the broker went
 	}
 	for {
-		s, err := link.Accept()
+		s, err := link.AcceptStream()
 		if err != nil {
 			return nil // that is how it ends
 		}
-		p.tasks.Go(func() { p.answer(ctx, s) })
+		p.tasks.Go(func() { p.answerRequest(ctx, s) })
 	}
 }
 
-// linger gives the broker time to read why nothing comes of it.
-func (p *post) linger() {
+// lingerUntilRead gives the broker time to read why nothing comes of it.
+func (p *post) lingerUntilRead() {
 	select {
 	case <-p.link.Done():
 	case <-time.After(5 * time.Second):
 	}
 }
 
-// open takes the place, lets agents in and makes the driver. What was opened is
+// openPost takes the place, lets agents in and makes the driver. What was opened is
 // to be closed also after an error.
-func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err error) {
-	if err := p.hello.Check(); err != nil {
+func (p *post) openPost(ctx context.Context, leave func(), w *talk.Welcome) (err error) {
+	if err := p.hello.CheckHello(); err != nil {
 		return err
 	}
 	if p.place, err = findPlace(&p.hello, p.Home); err != nil {
@@ -167,21 +167,21 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 	if w.Host, err = os.Hostname(); err != nil {
 		w.Host = "localhost"
 	}
-	if p.turn, err = p.place.take(ctx, p.Clock); err != nil {
+	if p.turn, err = p.place.takeOver(ctx, p.Clock); err != nil {
 		return err
 	}
 	p.tasks.Go(func() {
-		if p.turn.watch(ctx) {
+		if p.turn.watchSuccessor(ctx) {
 			p.Log.Info("another outpost takes over")
 			leave()
 		}
 	})
-	broker, err := p.letIn(ctx)
+	broker, err := p.openAgentSockets(ctx)
 	if err != nil {
 		return err
 	}
 	settings := p.hello.Settings
-	settings.Dir = p.place.attempts(settings.Kind)
+	settings.Dir = p.place.attemptsFolder(settings.Kind)
 	d, err := drivers.Open(&settings, drivers.Around{Broker: broker, Agent: p.Agent, Log: p.Log})
 	if err != nil {
 		return err
@@ -191,25 +191,25 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 	p.sensor = p.sensorHere()
 	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, box: p.box, log: p.Log}
 	if !p.hello.Sandbox || p.Bin == "" {
-		p.box.settle() // none comes
+		p.box.markSettled() // none comes
 	}
 	return nil
 }
 
-// letIn opens the way by which agents come: a socket for those of this machine,
+// openAgentSockets opens the way by which agents come: a socket for those of this machine,
 // a gate for those of other hosts. It says where they find it.
-func (p *post) letIn(ctx context.Context) (string, error) {
+func (p *post) openAgentSockets(ctx context.Context) (string, error) {
 	if p.hello.Settings.Kind == localKind {
-		l, err := p.place.listen(ctx)
+		l, err := p.place.listenSocket(ctx)
 		if err != nil {
 			return "", err
 		}
 		p.door = l
-		p.tasks.Go(func() { p.accept(l) })
+		p.tasks.Go(func() { p.acceptAgents(l) })
 		return p.place.socket, nil
 	}
-	file := p.place.rendezvous()
-	door, err := rendezvous.Listen(ctx, rendezvous.Options{Rendezvous: file, Handle: p.carry, Clock: p.Clock})
+	file := p.place.rendezvousFile()
+	door, err := rendezvous.OpenListener(ctx, rendezvous.Options{Rendezvous: file, Handle: p.carryAgent, Clock: p.Clock})
 	if err != nil {
 		return "", err
 	}
@@ -217,30 +217,30 @@ func (p *post) letIn(ctx context.Context) (string, error) {
 	return file, nil
 }
 
-// close closes what open opened, after the link was closed and nothing more is
+// closePost closes what open opened, after the link was closed and nothing more is
 // wanted. Attempts run on.
-func (p *post) close() {
+func (p *post) closePost() {
 	if p.door != nil {
 		_ = p.door.Close()
 	}
 	p.tasks.Wait()
 	if p.driver != nil {
-		p.log(p.driver.Close())
-		p.log(p.files.Close())
-		p.log(p.sensor.Close())
+		p.logError(p.driver.Close())
+		p.logError(p.files.Close())
+		p.logError(p.sensor.Close())
 	}
 	if p.turn != nil {
-		p.turn.leave()
+		p.turn.leavePlace()
 	}
 }
 
-func (p *post) log(err error) {
+func (p *post) logError(err error) {
 	if err != nil {
 		p.Log.Warn("at the end", "error", err)
 	}
 }
 
-func (p *post) accept(l net.Listener) {
+func (p *post) acceptAgents(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		switch {
@@ -249,14 +249,14 @@ func (p *post) accept(l net.Listener) {
 		case err != nil: // out of files, most likely; it passes
 			time.Sleep(100 * time.Millisecond)
 		default:
-			p.tasks.Go(func() { p.carry(c) })
+			p.tasks.Go(func() { p.carryAgent(c) })
 		}
 	}
 }
 
-// carry carries an agent's words to the broker and back.
-func (p *post) carry(c net.Conn) {
-	s, err := p.link.Open()
+// carryAgent carries an agent's words to the broker and back.
+func (p *post) carryAgent(c net.Conn) {
+	s, err := p.link.OpenStream()
 	if err != nil {
 		_ = c.Close() // the agent tries again
 		return
@@ -271,5 +271,5 @@ func (p *post) carry(c net.Conn) {
 		case <-done:
 		}
 	}()
-	rendezvous.Join(c, s)
+	rendezvous.JoinStreams(c, s)
 }

@@ -48,14 +48,14 @@ func visitAt(t *testing.T, home, bin string) *broker {
 	ours, theirs := net.Pipe()
 	b := &broker{t: t, ended: make(chan error, 1)}
 	go func() {
-		b.ended <- Serve(context.Background(), theirs, Options{Home: home, Bin: bin, Agent: []string{"/bin/true"}, Clock: clock.Real(),
+		b.ended <- ServeBroker(context.Background(), theirs, Options{Home: home, Bin: bin, Agent: []string{"/bin/true"}, Clock: clock.RealClock(),
 			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
-	if _, err := talk.Await(ours, talk.Greeting); err != nil {
+	if _, err := talk.AwaitLine(ours, talk.Greeting); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if b.link, err = talk.NewLink(ours, true, clock.Real()); err != nil {
+	if b.link, err = talk.NewLink(ours, true, clock.RealClock()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.leave() })
@@ -72,16 +72,16 @@ func (b *broker) leave() error {
 
 func (b *broker) greet(h talk.Hello) talk.Welcome {
 	b.t.Helper()
-	s, err := b.link.Open()
+	s, err := b.link.OpenStream()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	var w talk.Welcome
-	if err := talk.Send(s, &h); err != nil {
+	if err := talk.SendMessage(s, &h); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := talk.Receive(s, &w); err != nil {
+	if err := talk.ReceiveMessage(s, &w); err != nil {
 		b.t.Fatal(err)
 	}
 	return w
@@ -94,7 +94,7 @@ func hello(kind, dir string) talk.Hello {
 // echo answers the agents that an outpost brings.
 func (b *broker) echo() {
 	for {
-		s, err := b.link.Accept()
+		s, err := b.link.AcceptStream()
 		if err != nil {
 			return
 		}
@@ -108,7 +108,7 @@ func (b *broker) echo() {
 // speaks says whether what is said at a place where agents come in comes back.
 func speaks(t *testing.T, where string) error {
 	t.Helper()
-	c, err := rendezvous.Dial(t.Context(), where)
+	c, err := rendezvous.DialBroker(t.Context(), where)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func TestRequestsAreAnswered(t *testing.T) {
 	b.greet(hello("local", ""))
 	for do, ok := range map[string]bool{talk.Find: true, talk.Load: true, talk.Survey: true, talk.Release: true, talk.Why: true,
 		talk.Wait: false, talk.Start: false, "dance": false} {
-		a, _, err := b.link.Ask(t.Context(), &talk.Request{Do: do}, nil)
-		if err != nil || (a.Err() == nil) != ok {
+		a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: do}, nil)
+		if err != nil || (a.ToError() == nil) != ok {
 			t.Errorf("%s: %+v %v", do, a, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestAHelloThatCannotBeIsRefused(t *testing.T) {
 func TestABrokerThatSaysNothingOrNonsense(t *testing.T) {
 	for _, what := range []string{"", "nonsense", "\x00\x00\x00\x05{}{}{"} {
 		b := visit(t, t.TempDir())
-		if s, err := b.link.Open(); err == nil && what != "" {
+		if s, err := b.link.OpenStream(); err == nil && what != "" {
 			_, _ = s.Write([]byte(what))
 			_ = s.Close()
 			select {
@@ -210,65 +210,65 @@ type managed struct {
 	survey driver.Survey
 }
 
-func (m *managed) Survey(context.Context) (*driver.Survey, error) { return &m.survey, nil }
-func (m *managed) Notes() []string                                { return []string{"a note"} }
+func (m *managed) SurveyHosts(context.Context) (*driver.Survey, error) { return &m.survey, nil }
+func (m *managed) UserNotes() []string                                 { return []string{"a note"} }
 
 func TestWhatAManagerDoesNotKnowIsTakenFromThisMachineAndThatIsSaid(t *testing.T) {
 	m := &managed{survey: driver.Survey{Manager: "Abacus 1", Hosts: []driver.Host{{Name: "n1", Procs: 8}, {Name: "n2", Procs: 8, Speed: 3}}}}
 	s := &surveyor{settings: &driver.Settings{Kind: "abacus"}, driver: m, host: "login", known: &kind{speed: 2, methods: []string{"restart"}, features: []string{"avx"}}}
 	for range 2 { // what the driver keeps is not changed
-		v, err := s.ask(t.Context())
-		if err != nil || v.Procs() != 16 || v.Hosts[0].Speed != 2 || v.Hosts[1].Speed != 3 || len(v.Methods) != 1 || len(v.CPUFeatures) != 1 ||
+		v, err := s.askSurvey(t.Context())
+		if err != nil || v.TotalProcs() != 16 || v.Hosts[0].Speed != 2 || v.Hosts[1].Speed != 3 || len(v.Methods) != 1 || len(v.CPUFeatures) != 1 ||
 			len(v.Notes) != 2 || !strings.Contains(v.Notes[1], "login") {
 			t.Errorf("%+v %v", v, err)
 		}
 	}
 	m.survey.Methods, m.survey.CPUFeatures = []string{"signal"}, []string{}
 	m.survey.Hosts[0].Speed = 1
-	if v, err := s.ask(t.Context()); err != nil || len(v.Notes) != 1 || v.Methods[0] != "signal" {
+	if v, err := s.askSurvey(t.Context()); err != nil || len(v.Notes) != 1 || v.Methods[0] != "signal" {
 		t.Errorf("%+v %v", v, err)
 	}
 }
 
 func TestTheLaterOneHasTheTurn(t *testing.T) {
-	p := place{dir: t.TempDir()}
-	first, err := p.take(t.Context(), clock.Real())
+	p := workFolder{dir: t.TempDir()}
+	first, err := p.takeOver(t.Context(), clock.RealClock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		if first.watch(t.Context()) {
-			first.leave()
+		if first.watchSuccessor(t.Context()) {
+			first.leavePlace()
 		}
 	}()
-	second, err := p.take(t.Context(), clock.Real())
+	second, err := p.takeOver(t.Context(), clock.RealClock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-gone
-	if first.still() || !second.still() {
+	if first.isCurrent() || !second.isCurrent() {
 		t.Error("both have it, or none")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if second.watch(ctx) {
+	if second.watchSuccessor(ctx) {
 		t.Error("nobody came")
 	}
-	if _, err := p.take(ctx, clock.Real()); err == nil {
+	if _, err := p.takeOver(ctx, clock.RealClock()); err == nil {
 		t.Error("it was taken from one who does not go")
 	}
-	second.leave()
+	second.leavePlace()
 }
 
 func TestOneThatCannotSayThatItsTurnHasComeChangesNothing(t *testing.T) {
-	p := place{dir: t.TempDir()}
-	first, err := p.take(t.Context(), clock.Real())
+	p := workFolder{dir: t.TempDir()}
+	first, err := p.takeOver(t.Context(), clock.RealClock())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.leave()
+	defer first.leavePlace()
 	before, err := filepath.Glob(filepath.Join(p.dir, "*"))
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +278,7 @@ func TestOneThatCannotSayThatItsTurnHasComeChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	linefiletest.WithRoomFor(t, empty, 0, func() {
-		if _, err := p.take(t.Context(), clock.Real()); !errors.Is(err, syscall.EFBIG) {
+		if _, err := p.takeOver(t.Context(), clock.RealClock()); !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("where nothing can be written: %v", err)
 		}
 	})
@@ -286,7 +286,7 @@ func TestOneThatCannotSayThatItsTurnHasComeChangesNothing(t *testing.T) {
 	if err != nil || !slices.Equal(after, before) {
 		t.Errorf("there is %q, was %q: %v", after, before, err)
 	}
-	if !first.still() {
+	if !first.isCurrent() {
 		t.Error("the first has lost its turn to nobody")
 	}
 }
@@ -324,11 +324,11 @@ func TestOldBinariesGo(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(bin, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chtimes(filepath.Join(bin, name), now, now.Add(-keepBinaries-time.Hour)); err != nil {
+		if err := os.Chtimes(filepath.Join(bin, name), now, now.Add(-binariesMaxAge-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chtimes(filepath.Join(bin, young), now, now.Add(-keepBinaries+time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(bin, young), now, now.Add(-binariesMaxAge+time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	tidyBinaries(filepath.Join(bin, "elsewhere", "godwit"), now)
@@ -364,20 +364,20 @@ func TestOneOutpostOffersWhatAnotherTakes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(homes[0], "x"), bytes.Repeat([]byte("content"), 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := posts[0].link.Hold(t.Context(), &talk.Request{Do: talk.Offer, Path: "none"}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := posts[0].link.HoldRequest(t.Context(), &talk.Request{Do: talk.Offer, Path: "none"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	a, release, err := posts[0].link.Hold(t.Context(), &talk.Request{Do: talk.Offer, Path: "x"})
+	a, release, err := posts[0].link.HoldRequest(t.Context(), &talk.Request{Do: talk.Offer, Path: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := posts[1].link.Ask(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil)
-	if err != nil || got.Err() != nil || got.Moved.Tree != a.Offer.Tree || got.Moved.Sent == 0 {
+	got, _, err := posts[1].link.SendRequest(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil)
+	if err != nil || got.ToError() != nil || got.Moved.Tree != a.Offer.Tree || got.Moved.Sent == 0 {
 		t.Errorf("%+v %v", got, err)
 	}
 	release()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		c, err := a.Offer.At.Dial(t.Context())
+		c, err := a.Offer.At.DialOwner(t.Context())
 		if err != nil {
 			break // nobody listens any more
 		}
@@ -387,7 +387,7 @@ func TestOneOutpostOffersWhatAnotherTakes(t *testing.T) {
 		}
 	}
 	a.Offer.Tree = strings.Repeat("0a", 32) // which nobody has, from where nobody is
-	if got, _, err := posts[1].link.Ask(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil); err != nil || !errors.Is(got.Err(), driver.ErrUnreached) {
+	if got, _, err := posts[1].link.SendRequest(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil); err != nil || !errors.Is(got.ToError(), driver.ErrUnreached) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

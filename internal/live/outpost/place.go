@@ -18,8 +18,8 @@ import (
 // localKind is the kind of driver whose agents run on this very machine.
 const localKind = "local"
 
-// place is the folder that an outpost works in.
-type place struct {
+// workFolder is the folder that an outpost works in.
+type workFolder struct {
 	dir    string
 	socket string // of agents on this machine
 }
@@ -28,30 +28,30 @@ type place struct {
 const maxSocket = 103
 
 // findPlace resolves the folder that the hello names and makes it.
-func findPlace(h *talk.Hello, home string) (place, error) {
+func findPlace(h *talk.Hello, home string) (workFolder, error) {
 	dir := h.Settings.Dir
 	if dir == "" {
 		dir = filepath.Join(".local", "state", "godwit", "outposts", h.Settings.Cluster)
 	}
 	if !filepath.IsAbs(dir) {
 		if !filepath.IsAbs(home) {
-			return place{}, errors.New("there is no home folder here; give the cluster's dir as an absolute path")
+			return workFolder{}, errors.New("there is no home folder here; give the cluster's dir as an absolute path")
 		}
 		dir = filepath.Join(home, dir)
 	}
 	dir = filepath.Join(dir, h.Owner)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return place{}, err
+		return workFolder{}, err
 	}
 	// What runs must not depend on links that somebody changes.
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return place{}, err
+		return workFolder{}, err
 	}
-	if err := ours(dir); err != nil {
-		return place{}, err
+	if err := checkOurs(dir); err != nil {
+		return workFolder{}, err
 	}
-	p := place{dir: dir, socket: filepath.Join(dir, "broker.sock")}
+	p := workFolder{dir: dir, socket: filepath.Join(dir, "broker.sock")}
 	if len(p.socket) > maxSocket-len(beside) {
 		p.socket = shortSocket(dir)
 	}
@@ -64,15 +64,15 @@ func shortSocket(dir string) string {
 	return filepath.Join("/tmp", "godwit-"+strconv.Itoa(os.Getuid()), hex.EncodeToString(sum[:8])+".sock")
 }
 
-// ours says what is wrong with a folder that others could put things into, or put
+// checkOurs says what is wrong with a folder that others could put things into, or put
 // another in the place of: then they could have their commands run as this user. In a
 // folder with the sticky bit (/tmp, most scratch file systems) only owners rename.
-func ours(dir string) error {
-	if err := owned(dir, false); err != nil {
+func checkOurs(dir string) error {
+	if err := checkOwned(dir, false); err != nil {
 		return err
 	}
 	for path := filepath.Dir(dir); ; path = filepath.Dir(path) {
-		if err := owned(path, true); err != nil {
+		if err := checkOwned(path, true); err != nil {
 			return err
 		}
 		if path == filepath.Dir(path) {
@@ -81,8 +81,8 @@ func ours(dir string) error {
 	}
 }
 
-// owned complains about a folder of somebody else, or one that others may change.
-func owned(dir string, above bool) error {
+// checkOwned complains about a folder of somebody else, or one that others may change.
+func checkOwned(dir string, above bool) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -99,26 +99,26 @@ func owned(dir string, above bool) error {
 	return nil
 }
 
-// attempts is the folder that the driver gets.
-func (p *place) attempts(kind string) string {
+// attemptsFolder is the folder that the driver gets.
+func (p *workFolder) attemptsFolder(kind string) string {
 	if kind == localKind {
 		return filepath.Join(p.dir, "attempts")
 	}
 	return p.dir
 }
 
-func (p *place) rendezvous() string { return filepath.Join(p.dir, "rendezvous.json") }
+func (p *workFolder) rendezvousFile() string { return filepath.Join(p.dir, "rendezvous.json") }
 
 // beside is what the name of a socket has more until it takes its place.
 const beside = ".new"
 
-// listen makes the socket. It takes the place of the last outpost's at once, so
+// listenSocket makes the socket. It takes the place of the last outpost's at once, so
 // that there always is one.
-func (p *place) listen(ctx context.Context) (net.Listener, error) {
+func (p *workFolder) listenSocket(ctx context.Context) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(p.socket), 0o700); err != nil {
 		return nil, err
 	}
-	if err := ours(filepath.Dir(p.socket)); err != nil {
+	if err := checkOurs(filepath.Dir(p.socket)); err != nil {
 		return nil, err
 	}
 	tmp := p.socket + beside

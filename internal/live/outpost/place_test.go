@@ -13,7 +13,7 @@ func TestAFolderBelowOneOfSomebodyElseIsNotUsed(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := ours(dir); err != nil {
+	if err := checkOurs(dir); err != nil {
 		t.Fatalf("a folder of our own: %v", err)
 	}
 	above := filepath.Dir(dir)
@@ -21,7 +21,7 @@ func TestAFolderBelowOneOfSomebodyElseIsNotUsed(t *testing.T) {
 		if err := os.Chmod(above, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := ours(dir); (err == nil) != fine {
+		if err := checkOurs(dir); (err == nil) != fine {
 			t.Errorf("below a folder of mode %v: %v", mode, err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestAFolderBelowOneOfSomebodyElseIsNotUsed(t *testing.T) {
 	if err := os.Chown(above, 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
-	if err := ours(dir); err == nil {
+	if err := checkOurs(dir); err == nil {
 		t.Error("below a folder of another user it is used")
 	}
 }

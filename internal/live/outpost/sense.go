@@ -8,5 +8,5 @@ func (p *post) sensorHere() *sensor.Sensor {
 	if p.hello.Settings.Kind != localKind {
 		return sensor.New(nil, p.Clock)
 	}
-	return sensor.New(p.driver.Load, p.Clock)
+	return sensor.New(p.driver.MeasureLoad, p.Clock)
 }

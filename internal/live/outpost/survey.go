@@ -22,7 +22,7 @@ import (
 type surveyor struct {
 	settings *driver.Settings
 	driver   drivers.Driver
-	place    place
+	place    workFolder
 	host     string
 	box      *equipment
 	log      *slog.Logger
@@ -39,41 +39,41 @@ type kind struct {
 	notes    []string
 }
 
-func (s *surveyor) ask(ctx context.Context) (*driver.Survey, error) {
-	k, err := s.look(ctx)
+func (s *surveyor) askSurvey(ctx context.Context) (*driver.Survey, error) {
+	k, err := s.probeMachine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	survey := new(driver.Survey)
 	if d, ok := s.driver.(driver.Surveyor); ok {
-		if survey, err = d.Survey(ctx); err != nil {
+		if survey, err = d.SurveyHosts(ctx); err != nil {
 			return nil, err
 		}
 		whole := *survey // it may be the driver's own
 		survey = &whole
-	} else if survey.Hosts, err = s.here(k); err != nil {
+	} else if survey.Hosts, err = s.localHosts(k); err != nil {
 		return nil, err
 	}
-	s.add(survey, k)
+	s.addKnown(survey, k)
 	return survey, nil
 }
 
-// here is this machine as the only host.
-func (s *surveyor) here(k *kind) ([]driver.Host, error) {
+// localHosts is this machine as the only host.
+func (s *surveyor) localHosts(k *kind) ([]driver.Host, error) {
 	cpus, err := local.UsableCPUs()
 	if err != nil {
 		return nil, err
 	}
 	procs := s.settings.Slots
 	if procs == 0 {
-		procs = local.Processors(len(cpus))
+		procs = local.UsableProcessors(len(cpus))
 	}
 	return []driver.Host{{Name: s.host, Procs: procs, Free: procs, Memory: calibrate.TotalMemory(), Speed: k.speed}}, nil
 }
 
-// add adds what the driver does not know. Hosts behind a manager need not be
+// addKnown adds what the driver does not know. Hosts behind a manager need not be
 // like this one: that is said.
-func (s *surveyor) add(v *driver.Survey, k *kind) {
+func (s *surveyor) addKnown(v *driver.Survey, k *kind) {
 	guessed := false
 	hosts := append([]driver.Host(nil), v.Hosts...)
 	for i := range hosts {
@@ -90,7 +90,7 @@ func (s *surveyor) add(v *driver.Survey, k *kind) {
 		v.Methods, guessed = k.methods, true
 	}
 	notes := append([]string(nil), v.Notes...)
-	for _, n := range slices.Concat(s.driver.Notes(), k.notes) {
+	for _, n := range slices.Concat(s.driver.UserNotes(), k.notes) {
 		if !slices.Contains(notes, n) {
 			notes = append(notes, n)
 		}
@@ -102,16 +102,16 @@ func (s *surveyor) add(v *driver.Survey, k *kind) {
 	}
 }
 
-// look finds out what machine this is, once.
-func (s *surveyor) look(ctx context.Context) (*kind, error) {
+// probeMachine finds out what machine this is, once.
+func (s *surveyor) probeMachine(ctx context.Context) (*kind, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known != nil {
 		return s.known, nil
 	}
 	k := &kind{methods: []string{"signal", "exit85", "restart"}}
-	s.box.wait(ctx)
-	if ok, why := sandbox.Available(ctx); ok {
+	s.box.waitSettled(ctx)
+	if ok, why := sandbox.IsAvailable(ctx); ok {
 		k.methods = append([]string{"sandbox"}, k.methods...)
 		features, err := sandbox.CPUFeatures(ctx)
 		if err != nil {
@@ -123,7 +123,7 @@ func (s *surveyor) look(ctx context.Context) (*kind, error) {
 	}
 	cpus, err := local.UsableCPUs()
 	if err == nil && len(cpus) > 0 {
-		k.speed, err = calibrate.Speed(ctx, cpus[0], filepath.Join(s.place.dir, "speed.json"))
+		k.speed, err = calibrate.CachedSpeed(ctx, cpus[0], filepath.Join(s.place.dir, "speed.json"))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// keepBinaries is how long binaries are kept that no outpost has used any more:
+// binariesMaxAge is how long binaries are kept that no outpost has used any more:
 // longer than any agent is likely to run.
-const keepBinaries = 90 * 24 * time.Hour
+const binariesMaxAge = 90 * 24 * time.Hour
 
 // tidyBinaries removes binaries that brokers before brought here. self is the
 // path of ours: DIR/bin/SUM/godwit. That of others is noted by the time of its
@@ -27,7 +27,7 @@ func tidyBinaries(self string, now time.Time) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !isSum(e.Name()) || e.Name() == filepath.Base(folder) || now.Sub(info.ModTime()) < keepBinaries {
+		if err != nil || !e.IsDir() || !isSum(e.Name()) || e.Name() == filepath.Base(folder) || now.Sub(info.ModTime()) < binariesMaxAge {
 			continue
 		}
 		_ = os.RemoveAll(filepath.Join(bin, e.Name())) // the next may be luckier

@@ -26,28 +26,28 @@ type turn struct {
 }
 
 const (
-	turnFile  = "outpost.turn"
-	turnLock  = "outpost.lock"
-	lookAfter = 300 * time.Millisecond
-	// toGo is how long the one before may take to go; then it is ended.
-	toGo = 4 * time.Second
-	// toDie is how long it may take to be gone after that.
-	toDie = 20 * time.Second
+	turnFile     = "outpost.turn"
+	turnLock     = "outpost.lock"
+	turnInterval = 300 * time.Millisecond
+	// leaveTimeout is how long the one before may take to go; then it is ended.
+	leaveTimeout = 4 * time.Second
+	// deathTimeout is how long it may take to be gone after that.
+	deathTimeout = 20 * time.Second
 )
 
-// take takes the place over.
-func (p *place) take(ctx context.Context, c clock.Clock) (*turn, error) {
+// takeOver takes the place over.
+func (p *workFolder) takeOver(ctx context.Context, c clock.Clock) (*turn, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	t := &turn{file: filepath.Join(p.dir, turnFile), mine: fmt.Appendf(nil, "%x\n", id)}
-	if err := t.claim(); err != nil {
+	if err := t.claimTurn(); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(p.dir, turnLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.wait(ctx, lock, c); err != nil {
+	if err := t.waitPrevious(ctx, lock, c); err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
@@ -58,10 +58,10 @@ func (p *place) take(ctx context.Context, c clock.Clock) (*turn, error) {
 	return t, nil
 }
 
-// claim says that it is our turn. What stands in the file is always as long as what
+// claimTurn says that it is our turn. What stands in the file is always as long as what
 // is written over it: it is never half of one, needs no room on a full disk, and
 // nothing lies beside it that one that is killed would leave.
-func (t *turn) claim() error {
+func (t *turn) claimTurn() error {
 	f, err := os.OpenFile(t.file, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func (t *turn) claim() error {
 	return errors.Join(err, f.Close())
 }
 
-// wait waits until the one before is gone.
-func (t *turn) wait(ctx context.Context, lock *os.File, c clock.Clock) error {
+// waitPrevious waits until the one before is gone.
+func (t *turn) waitPrevious(ctx context.Context, lock *os.File, c clock.Clock) error {
 	began, ended := c(), false
 	for {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -82,14 +82,14 @@ func (t *turn) wait(ctx context.Context, lock *os.File, c clock.Clock) error {
 			return fmt.Errorf("lock %s: %w", lock.Name(), err)
 		}
 		waited := c.Since(began)
-		if !t.still() {
+		if !t.isCurrent() {
 			return errors.New("a later outpost took over")
 		}
-		if waited > toGo && !ended {
+		if waited > leaveTimeout && !ended {
 			ended = true
-			end(lock)
+			endPrevious(lock)
 		}
-		if waited > toDie {
+		if waited > deathTimeout {
 			return fmt.Errorf("another outpost works in %s and does not go", filepath.Dir(t.file))
 		}
 		select {
@@ -100,9 +100,9 @@ func (t *turn) wait(ctx context.Context, lock *os.File, c clock.Clock) error {
 	}
 }
 
-// end ends the outpost that holds the lock, if it is on this machine: it does
+// endPrevious ends the outpost that holds the lock, if it is on this machine: it does
 // not even look whose turn it is.
-func end(lock *os.File) {
+func endPrevious(lock *os.File) {
 	text := make([]byte, 256)
 	n, _ := lock.ReadAt(text, 0)
 	number, host, _ := strings.Cut(strings.TrimSpace(string(text[:n])), " ")
@@ -117,28 +117,28 @@ func end(lock *os.File) {
 	}
 }
 
-// still says whether it is still our turn. A file that cannot be read is no
+// isCurrent says whether it is still our turn. A file that cannot be read is no
 // reason to go.
-func (t *turn) still() bool {
+func (t *turn) isCurrent() bool {
 	text, err := os.ReadFile(t.file)
 	return err != nil || bytes.Equal(text, t.mine)
 }
 
-// watch returns true when another outpost has come, false when ctx is done.
-func (t *turn) watch(ctx context.Context) bool {
-	tick := time.NewTicker(lookAfter)
+// watchSuccessor returns true when another outpost has come, false when ctx is done.
+func (t *turn) watchSuccessor(ctx context.Context) bool {
+	tick := time.NewTicker(turnInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-tick.C:
-			if !t.still() {
+			if !t.isCurrent() {
 				return true
 			}
 		}
 	}
 }
 
-// leave gives the place back.
-func (t *turn) leave() { _ = t.lock.Close() }
+// leavePlace gives the place back.
+func (t *turn) leavePlace() { _ = t.lock.Close() }

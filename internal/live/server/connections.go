@@ -45,15 +45,15 @@ func (l *perUser) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		uid, err := peer(conn)
-		if err == nil && (uid == 0 || l.enter(uid)) {
-			return &countedConn{UnixConn: conn.(*net.UnixConn), leave: sync.OnceFunc(func() { l.leave(uid) })}, nil
+		uid, err := peerUser(conn)
+		if err == nil && (uid == 0 || l.enterUser(uid)) {
+			return &countedConn{UnixConn: conn.(*net.UnixConn), leave: sync.OnceFunc(func() { l.leaveUser(uid) })}, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-func (l *perUser) enter(uid uint32) bool {
+func (l *perUser) enterUser(uid uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[uid] >= l.limit {
@@ -63,7 +63,7 @@ func (l *perUser) enter(uid uint32) bool {
 	return true
 }
 
-func (l *perUser) leave(uid uint32) {
+func (l *perUser) leaveUser(uid uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[uid]--; l.open[uid] <= 0 {
@@ -89,7 +89,7 @@ func takeBody(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	flow := http.NewResponseController(w)
-	_ = flow.SetReadDeadline(clock.Real()().Add(bodyTimeout)) // a test's recorder has none
+	_ = flow.SetReadDeadline(clock.RealClock()().Add(bodyTimeout)) // a test's recorder has none
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_ = flow.SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(data))

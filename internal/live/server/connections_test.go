@@ -26,18 +26,18 @@ func TestAUserWithTooManyConnectionsIsRefusedUntilOneIsClosed(t *testing.T) {
 	l := &perUser{Listener: raw, limit: 2, open: map[uint32]int{}}
 	uid := uint32(os.Getuid() + 1)
 	for range 2 {
-		if !l.enter(uid) {
+		if !l.enterUser(uid) {
 			t.Fatal("refused before the limit")
 		}
 	}
-	if l.enter(uid) {
+	if l.enterUser(uid) {
 		t.Error("a third connection is let in")
 	}
-	if !l.enter(uid + 1) {
+	if !l.enterUser(uid + 1) {
 		t.Error("another user is kept out")
 	}
-	l.leave(uid)
-	if !l.enter(uid) {
+	l.leaveUser(uid)
+	if !l.enterUser(uid) {
 		t.Error("refused although one was closed")
 	}
 
@@ -60,7 +60,7 @@ func TestAUserWithTooManyConnectionsIsRefusedUntilOneIsClosed(t *testing.T) {
 	}
 	defer c.Close()
 	first := <-accepted
-	if _, err := peer(first); err != nil {
+	if _, err := peerUser(first); err != nil {
 		t.Errorf("it is not known whose an accepted connection is: %v", err)
 	}
 	_, _ = first.Close(), first.Close()
@@ -76,7 +76,7 @@ func TestAUserWithTooManyConnectionsIsRefusedUntilOneIsClosed(t *testing.T) {
 
 func TestARequestsBodyIsReadBeforeItIsAnswered(t *testing.T) {
 	raw, path := listener(t)
-	srv := &http.Server{Handler: answer(func(r *http.Request) (string, error) {
+	srv := &http.Server{Handler: answerJSON(func(r *http.Request) (string, error) {
 		data, err := io.ReadAll(r.Body)
 		return string(data), err
 	})}

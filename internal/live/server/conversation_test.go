@@ -31,18 +31,18 @@ type client struct {
 
 // job is one that a user may submit, or not.
 func (c *client) job() jobfile.Job {
-	j := jobfile.Job{Name: c.Text(), Argv: append([]string{c.Text()}, c.Texts()...), Min: int(c.Int()), Max: int(c.Int())}
-	switch c.Pick(8) {
+	j := jobfile.Job{Name: c.NextText(), Argv: append([]string{c.NextText()}, c.NextTexts()...), Min: int(c.NextInt()), Max: int(c.NextInt())}
+	switch c.PickOne(8) {
 	case 0:
 		j.After = []jobfile.Dependency{{Job: fmt.Sprint(c.reference())}}
 	case 1:
-		j.Workdir, j.Outputs = c.Text(), c.Texts()
+		j.Workdir, j.Outputs = c.NextText(), c.NextTexts()
 	case 2:
-		j.Memory, j.Processes, j.Retries, j.Nodes = c.Int(), int(c.Int()), int(c.Int()), int(c.Int())
+		j.Memory, j.Processes, j.Retries, j.Nodes = c.NextInt(), int(c.NextInt()), int(c.NextInt()), int(c.NextInt())
 	case 3:
-		j.Env, j.Key = map[string]string{c.Text(): c.Text()}, c.Text()
+		j.Env, j.Key = map[string]string{c.NextText(): c.NextText()}, c.NextText()
 	case 4:
-		j.On, j.Time = c.Texts(), time.Duration(c.Int())
+		j.On, j.Time = c.NextTexts(), time.Duration(c.NextInt())
 	}
 	return j
 }
@@ -50,12 +50,12 @@ func (c *client) job() jobfile.Job {
 // reference is a job that may be hers, his or nobody's.
 func (c *client) reference() core.JobID {
 	switch {
-	case c.Pick(3) == 0:
+	case c.PickOne(3) == 0:
 		return c.hers
-	case len(c.his) > 0 && c.Pick(2) == 0:
-		return c.his[c.Pick(len(c.his))]
+	case len(c.his) > 0 && c.PickOne(2) == 0:
+		return c.his[c.PickOne(len(c.his))]
 	}
-	return core.JobID(c.Int())
+	return core.JobID(c.NextInt())
 }
 
 // request sends a request as bob and looks at what is answered. Some are answered only
@@ -95,7 +95,7 @@ func (c *client) speak() {
 	id := c.reference()
 	a, ok := c.cluster.attempt(id)
 	if !ok {
-		a = wire.Attempt{Job: id, Epoch: core.Epoch(c.Int()), Mark: c.Text()}
+		a = wire.Attempt{Job: id, Epoch: core.Epoch(c.NextInt()), Mark: c.NextText()}
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
@@ -105,14 +105,14 @@ func (c *client) speak() {
 		c.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	conn, err := wire.Converse(ctx, raw)
+	conn, err := wire.UpgradeConn(ctx, raw)
 	if err != nil {
 		c.Fatal(err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, conn.R) }()
 	_ = wire.WriteFrame(conn, &wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark})
-	for n := range c.Pick(6) {
-		m := c.Message()
+	for n := range c.PickOne(6) {
+		m := c.NextMessage()
 		m.Seq = uint64(n + 1)
 		_ = wire.WriteFrame(conn, &m) // it may have hung up
 	}
@@ -120,23 +120,23 @@ func (c *client) speak() {
 
 func (c *client) ask() {
 	patterns := []string{"", "/cancel", "/migrate", "/checkpoint", "/explain", "/logs?stream=1&offset=0", "/watch", "/logs?stream=2&offset=0&follow=1"}
-	switch c.Pick(9) {
+	switch c.PickOne(9) {
 	case 0, 1:
-		c.request(http.MethodPost, "/v1/jobs", c.encoded(&api.Submit{Job: c.job(), Work: c.Text(), Stdin: c.Text()}))
+		c.request(http.MethodPost, "/v1/jobs", c.encoded(&api.Submit{Job: c.job(), Work: c.NextText(), Stdin: c.NextText()}))
 	case 2:
-		method := []string{http.MethodGet, http.MethodPost}[c.Pick(2)]
-		c.request(method, fmt.Sprintf("/v1/jobs/%d%s", c.reference(), patterns[c.Pick(len(patterns))]), c.encoded(&api.Migrate{To: c.Text()}))
+		method := []string{http.MethodGet, http.MethodPost}[c.PickOne(2)]
+		c.request(method, fmt.Sprintf("/v1/jobs/%d%s", c.reference(), patterns[c.PickOne(len(patterns))]), c.encoded(&api.Migrate{To: c.NextText()}))
 	case 3:
-		c.request(http.MethodGet, "/v1/select?job="+[]string{"all", "last", "1-99", "1_*", "*"}[c.Pick(5)], nil)
+		c.request(http.MethodGet, "/v1/select?job="+[]string{"all", "last", "1-99", "1_*", "*"}[c.PickOne(5)], nil)
 	case 4:
 		all := []string{"/v1/jobs?all=1", "/v1/jobs?users=1", "/v1/clusters", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/ping"}
-		c.request(http.MethodGet, all[c.Pick(len(all))], nil)
+		c.request(http.MethodGet, all[c.PickOne(len(all))], nil)
 	case 5:
-		c.request(http.MethodPost, []string{"/v1/quote", "/v1/estimates", "/v1/depot-prune", "/v1/shutdown", "/v1/reload"}[c.Pick(5)], c.encoded(&api.Submit{Job: c.job()}))
+		c.request(http.MethodPost, []string{"/v1/quote", "/v1/estimates", "/v1/depot-prune", "/v1/shutdown", "/v1/reload"}[c.PickOne(5)], c.encoded(&api.Submit{Job: c.job()}))
 	case 6:
-		c.request(http.MethodPost, wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[c.Pick(6)], c.Bytes(64))
+		c.request(http.MethodPost, wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[c.PickOne(6)], c.TakeBytes(64))
 	case 7:
-		c.request([]string{"GET", "POST", "PUT", "X"}[c.Pick(4)], "/"+c.Text(), c.Bytes(64))
+		c.request([]string{"GET", "POST", "PUT", "X"}[c.PickOne(4)], "/"+c.NextText(), c.TakeBytes(64))
 	case 8:
 		c.speak()
 	}
@@ -161,13 +161,13 @@ func FuzzClientConversation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := &client{bench: newBench(t), Script: wiretest.NewScript(data)}
 		c.hers = c.submit(alice, secret, secret)
-		for n := 0; n < 24 && c.More(); n++ {
+		for n := 0; n < 24 && c.HasMore(); n++ {
 			c.ask()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), answerLimit())
 		defer cancel()
-		jobs, err := c.clients[alice.ID].Jobs(ctx, true)
-		if err != nil || len(jobs) != 1 || jobs[0].ID != c.hers || jobs[0].Over() || !slices.Equal(jobs[0].Command, []string{secret, secret}) {
+		jobs, err := c.clients[alice.ID].ListJobs(ctx, true)
+		if err != nil || len(jobs) != 1 || jobs[0].ID != c.hers || jobs[0].IsOver() || !slices.Equal(jobs[0].Command, []string{secret, secret}) {
 			t.Errorf("alice has %+v, %v", jobs, err)
 		}
 	})

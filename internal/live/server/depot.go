@@ -14,7 +14,7 @@ import (
 // maxAge bounds the age in requests about the depot: a century.
 const maxAge = 36525 * 24 * time.Hour
 
-func age(seconds float64) (time.Duration, error) {
+func parseAge(seconds float64) (time.Duration, error) {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > maxAge.Seconds() {
 		return 0, &badinput.Error{Field: "older_s", Value: strconv.FormatFloat(seconds, 'g', -1, 64), Want: "a number of seconds of at least 0"}
 	}
@@ -26,7 +26,7 @@ func (s *server) depotUsage(r *http.Request) (api.DepotUsage, error) {
 	if err != nil {
 		seconds = 0
 	}
-	older, err := age(seconds)
+	older, err := parseAge(seconds)
 	if err != nil {
 		return api.DepotUsage{}, err
 	}
@@ -35,11 +35,11 @@ func (s *server) depotUsage(r *http.Request) (api.DepotUsage, error) {
 }
 
 func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
-	p, err := body[api.DepotPrune](r)
+	p, err := readBody[api.DepotPrune](r)
 	if err != nil {
 		return api.DepotUsage{}, err
 	}
-	older, err := age(p.OlderS)
+	older, err := parseAge(p.OlderS)
 	if err != nil {
 		return api.DepotUsage{}, err
 	}
@@ -61,10 +61,10 @@ func showUsage(u *broker.DepotUsage) api.DepotUsage {
 
 func (s *server) selectJobs(r *http.Request) ([]api.Job, error) {
 	newest := r.FormValue("newest") != ""
-	views, err := s.Broker.Select(r.Context(), r.Form["job"], newest)
+	views, err := s.Broker.SelectJobs(r.Context(), r.Form["job"], newest)
 	shown := make([]api.Job, 0, len(views))
 	for i := range views {
-		shown = append(shown, s.show(&views[i]))
+		shown = append(shown, s.jobFromView(&views[i]))
 	}
 	return shown, err
 }

@@ -25,7 +25,7 @@ func (b *bench) depotFrom(u broker.User, cluster string) *depot.Client {
 	if err != nil {
 		b.Fatal(err)
 	}
-	srv := &http.Server{Handler: b.handler, BaseContext: func(net.Listener) context.Context { return For(context.Background(), u) }, ConnContext: FromCluster}
+	srv := &http.Server{Handler: b.handler, BaseContext: func(net.Listener) context.Context { return ForUser(context.Background(), u) }, ConnContext: FromCluster}
 	go func() { _ = srv.Serve(l) }()
 	b.Cleanup(func() { _ = srv.Close() })
 	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -43,11 +43,11 @@ func TestAClusterAsksTheDepotAboutItsOwnAttemptsOnly(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		chunks, err := b.broker.Depot(broker.As(t.Context(), alice))
+		chunks, err := b.broker.DepotFor(broker.WithUser(t.Context(), alice))
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, _, _, err := depot.Push(t.Context(), dir, chunks, depot.PushOptions{})
+		id, _, _, err := depot.PushFolder(t.Context(), dir, chunks, depot.PushOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestAClusterAsksTheDepotAboutItsOwnAttemptsOnly(t *testing.T) {
 	}
 	secret, work := push("of another job"), push("of the job at the cluster")
 	spec := jobfile.Job{Argv: []string{"true"}, Min: 1, Max: 1, Workdir: "/w"}
-	ids, err := b.broker.Submit(broker.As(t.Context(), alice), &spec, string(work))
+	ids, err := b.broker.SubmitJob(broker.WithUser(t.Context(), alice), &spec, string(work))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +68,18 @@ func TestAClusterAsksTheDepotAboutItsOwnAttemptsOnly(t *testing.T) {
 		}
 	}
 	at, elsewhere := b.depotFrom(alice, "a"), b.depotFrom(alice, "another")
-	if _, err := at.Get(t.Context(), work); err != nil {
+	if _, err := at.GetChunk(t.Context(), work); err != nil {
 		t.Errorf("an agent does not get what its job needs: %v", err)
 	}
 	for who, c := range map[string]*depot.Client{"its own cluster": at, "another cluster": elsewhere} {
-		if _, err := c.Get(t.Context(), secret); !errors.Is(err, depot.ErrMissing) {
+		if _, err := c.GetChunk(t.Context(), secret); !errors.Is(err, depot.ErrMissing) {
 			t.Errorf("%s gets what no job there needs: %v", who, err)
 		}
-		if gone, err := c.Missing(t.Context(), []depot.ID{secret}); err != nil || len(gone) != 1 {
+		if gone, err := c.MissingChunks(t.Context(), []depot.ID{secret}); err != nil || len(gone) != 1 {
 			t.Errorf("%s learns what is in the depot: %v, %v", who, gone, err)
 		}
 	}
-	if _, err := elsewhere.Get(t.Context(), work); !errors.Is(err, depot.ErrMissing) {
+	if _, err := elsewhere.GetChunk(t.Context(), work); !errors.Is(err, depot.ErrMissing) {
 		t.Errorf("another cluster gets the work folder: %v", err)
 	}
 }

@@ -2,8 +2,8 @@ package server
 
 import "slices"
 
-// quantile is a quantile of what was seen; nil if nothing was.
-func quantile(x []float64, p float64) *float64 {
+// quantileOf is a quantile of what was seen; nil if nothing was.
+func quantileOf(x []float64, p float64) *float64 {
 	if len(x) == 0 {
 		return nil
 	}
@@ -18,7 +18,7 @@ func quantile(x []float64, p float64) *float64 {
 	return &v
 }
 
-func mean(x []float64) *float64 {
+func meanOf(x []float64) *float64 {
 	if len(x) == 0 {
 		return nil
 	}

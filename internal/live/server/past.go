@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
-func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
-	views, err := s.Broker.Clusters(r.Context())
+func (s *server) listClusters(r *http.Request) ([]api.Cluster, error) {
+	views, err := s.Broker.ListClusters(r.Context())
 	list := make([]api.Cluster, 0, len(views))
 	for _, v := range views {
 		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
@@ -25,24 +25,24 @@ func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
 		if v.Methods != nil {
 			c.Methods = v.Methods(r.Context())
 		}
-		c.Reliability = reliability(v.Reliability)
-		c.Ended, c.Succeeded = v.Reliability.Requested, v.Reliability.Succeeded()
+		c.Reliability = reliabilityMean(v.Reliability)
+		c.Ended, c.Succeeded = v.Reliability.Requested, v.Reliability.SucceededAttempts()
 		list = append(list, c)
 	}
 	return list, err
 }
 
-func (s *server) history(r *http.Request) ([]api.History, error) {
-	past, err := s.Broker.History(r.Context(), r.FormValue("program"))
+func (s *server) listHistory(r *http.Request) ([]api.History, error) {
+	past, err := s.Broker.ListHistory(r.Context(), r.FormValue("program"))
 	list := make([]api.History, 0, len(past))
 	for _, p := range past {
-		list = append(list, summarise(p.Program, p.Cluster, p.Runs))
+		list = append(list, summariseRuns(p.Program, p.Cluster, p.Runs))
 	}
 	return list, err
 }
 
-// summarise is what runs of one program in one cluster were like.
-func summarise(program, cluster string, runs []history.Run) api.History {
+// summariseRuns is what runs of one program in one cluster were like.
+func summariseRuns(program, cluster string, runs []history.Run) api.History {
 	h := api.History{Program: program, Cluster: cluster, Runs: len(runs)}
 	var need, wall, wait []float64
 	for i := range runs {
@@ -56,32 +56,32 @@ func summarise(program, cluster string, runs []history.Run) api.History {
 		if r.Need > 0 {
 			need = append(need, r.Need)
 		}
-		if w, ok := r.Wait(); ok {
+		if w, ok := r.WaitSeconds(); ok {
 			wait = append(wait, w)
-			wall = append(wall, r.Wall())
+			wall = append(wall, r.WallSeconds())
 		}
 	}
-	h.CPUP50, h.CPUP90 = quantile(need, 0.5), quantile(need, 0.9)
-	h.WallP50, h.WallP90 = quantile(wall, 0.5), quantile(wall, 0.9)
-	h.WaitMean, h.WaitP90 = mean(wait), quantile(wait, 0.9)
+	h.CPUP50, h.CPUP90 = quantileOf(need, 0.5), quantileOf(need, 0.9)
+	h.WallP50, h.WallP90 = quantileOf(wall, 0.5), quantileOf(wall, 0.9)
+	h.WaitMean, h.WaitP90 = meanOf(wait), quantileOf(wait, 0.9)
 	known := history.ReliabilityOf(runs)
-	h.Reliability, h.Ended, h.Succeeded = reliability(known), known.Requested, known.Succeeded()
+	h.Reliability, h.Ended, h.Succeeded = reliabilityMean(known), known.Requested, known.SucceededAttempts()
 	if len(runs) > 0 {
-		h.Last = api.At(runs[0].Ended)
+		h.Last = api.TimeAt(runs[0].Ended)
 	}
 	return h
 }
 
-func reliability(r history.Reliability) *float64 {
-	if !r.Known() {
+func reliabilityMean(r history.Reliability) *float64 {
+	if !r.IsKnown() {
 		return nil
 	}
 	m := r.Mean()
 	return &m
 }
 
-func (s *server) calibration(r *http.Request) (api.Calibration, error) {
-	held, err := s.Broker.Calibration(r.Context())
+func (s *server) showCalibration(r *http.Request) (api.Calibration, error) {
+	held, err := s.Broker.QuoteCalibration(r.Context())
 	c := api.Calibration{Jobs: held.Quotes, Predictions: held.Quotes, Bands: []api.Coverage{}, Chances: []api.Held{}}
 	if held.Quotes > 0 {
 		c.MedianError = &held.Error

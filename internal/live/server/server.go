@@ -47,64 +47,64 @@ type server struct {
 	Options
 }
 
-// Handler answers requests.
-func Handler(o Options) http.Handler {
+// NewHandler answers requests.
+func NewHandler(o Options) http.Handler {
 	s := &server{o}
 	mux := http.NewServeMux()
-	for pattern, handle := range s.routes() { // order-free: a mux knows no order
+	for pattern, handle := range s.routeTable() { // order-free: a mux knows no order
 		mux.HandleFunc(pattern, handle)
 	}
 	if o.Users != nil {
-		return identified(o.Users, unlessStuck(o.Broker, mux))
+		return identifyRequests(o.Users, unlessStuck(o.Broker, mux))
 	}
 	return unlessStuck(o.Broker, mux)
 }
 
-// routes are all requests that there are. A test asks each of them as somebody
+// routeTable are all requests that there are. A test asks each of them as somebody
 // whom the answer is none of their business.
-func (s *server) routes() map[string]http.HandlerFunc {
+func (s *server) routeTable() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"GET /v1/ping":                  answer(s.ping),
-		"POST /v1/jobs":                 answer(s.submit),
-		"GET /v1/jobs":                  answer(s.jobs),
-		"GET /v1/select":                answer(s.selectJobs),
-		"GET /v1/jobs/{id}":             answer(s.job),
-		"POST /v1/jobs/{id}/cancel":     answer(s.cancel),
-		"POST /v1/jobs/{id}/migrate":    answer(s.migrate),
-		"POST /v1/jobs/{id}/checkpoint": answer(s.checkpoint),
-		"GET /v1/jobs/{id}/explain":     answer(s.explain),
-		"GET /v1/jobs/{id}/logs":        s.logs,
-		"GET /v1/jobs/{id}/watch":       s.watch,
-		"POST /v1/quote":                answer(s.quote),
-		"POST /v1/estimates":            answer(s.estimates),
-		"GET /v1/clusters":              answer(s.clusters),
-		"GET /v1/history":               answer(s.history),
-		"GET /v1/history/calibration":   answer(s.calibration),
-		"GET /v1/depot-usage":           answer(s.depotUsage),
-		"POST /v1/depot-prune":          answer(s.pruneDepot),
-		"GET /v1/weather":               answer(s.weather),
-		"GET /v1/weather/graph":         answer(s.graph),
-		"GET /v1/hosts":                 answer(s.hosts),
-		"POST /v1/shutdown":             answer(s.shutdown),
-		"POST /v1/reload":               answer(s.reload),
-		"POST " + wire.Path:             s.agent,
-		wire.Depot:                      s.depot,
+		"GET /v1/ping":                  answerJSON(s.answerPing),
+		"POST /v1/jobs":                 answerJSON(s.submitJob),
+		"GET /v1/jobs":                  answerJSON(s.listJobs),
+		"GET /v1/select":                answerJSON(s.selectJobs),
+		"GET /v1/jobs/{id}":             answerJSON(s.showJob),
+		"POST /v1/jobs/{id}/cancel":     answerJSON(s.cancelJob),
+		"POST /v1/jobs/{id}/migrate":    answerJSON(s.migrateJob),
+		"POST /v1/jobs/{id}/checkpoint": answerJSON(s.checkpointJob),
+		"GET /v1/jobs/{id}/explain":     answerJSON(s.explainJob),
+		"GET /v1/jobs/{id}/logs":        s.streamLogs,
+		"GET /v1/jobs/{id}/watch":       s.watchJob,
+		"POST /v1/quote":                answerJSON(s.quoteJob),
+		"POST /v1/estimates":            answerJSON(s.estimateCommands),
+		"GET /v1/clusters":              answerJSON(s.listClusters),
+		"GET /v1/history":               answerJSON(s.listHistory),
+		"GET /v1/history/calibration":   answerJSON(s.showCalibration),
+		"GET /v1/depot-usage":           answerJSON(s.depotUsage),
+		"POST /v1/depot-prune":          answerJSON(s.pruneDepot),
+		"GET /v1/weather":               answerJSON(s.showWeather),
+		"GET /v1/weather/graph":         answerJSON(s.showGraph),
+		"GET /v1/hosts":                 answerJSON(s.listHosts),
+		"POST /v1/shutdown":             answerJSON(s.shutdownBroker),
+		"POST /v1/reload":               answerJSON(s.reloadSettings),
+		"POST " + wire.Path:             s.serveAgent,
+		wire.Depot:                      s.serveDepot,
 		"/": func(w http.ResponseWriter, r *http.Request) {
-			refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Problem: "unknown request; the version of this broker is " + s.Version})
+			refuseRequest(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Problem: "unknown request; the version of this broker is " + s.Version})
 		},
 	}
 }
 
-// depot answers from the depot of who asks. Who asks from a cluster is told of what its
+// serveDepot answers from the depot of who asks. Who asks from a cluster is told of what its
 // attempts need and of nothing else.
-func (s *server) depot(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveDepot(w http.ResponseWriter, r *http.Request) {
 	var chunks *depot.Store
 	var fence *depot.Fence
 	var err error
 	if caller, ok := r.Context().Value(callerKey{}).(string); ok {
 		chunks, fence, err = s.Broker.DepotFrom(r.Context(), caller)
 	} else {
-		chunks, err = s.Broker.Depot(r.Context())
+		chunks, err = s.Broker.DepotFor(r.Context())
 	}
 	switch {
 	case err != nil:
@@ -112,7 +112,7 @@ func (s *server) depot(w http.ResponseWriter, r *http.Request) {
 	case fence != nil:
 		depot.FencedHandler(chunks, fence).ServeHTTP(w, r)
 	default:
-		depot.Handler(chunks).ServeHTTP(w, r)
+		depot.NewHandler(chunks).ServeHTTP(w, r)
 	}
 }
 
@@ -121,24 +121,24 @@ func (s *server) depot(w http.ResponseWriter, r *http.Request) {
 func unlessStuck(b *broker.Broker, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := r.URL.Path
-		if err := b.Stuck(); err != nil && p != wire.Path && p != "/v1/shutdown" && !strings.HasPrefix(p, wire.Depot) {
-			refuse(w, err)
+		if err := b.StuckReason(); err != nil && p != wire.Path && p != "/v1/shutdown" && !strings.HasPrefix(p, wire.Depot) {
+			refuseRequest(w, err)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// answer makes a handler of a function that returns what to answer.
-func answer[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
+// answerJSON makes a handler of a function that returns what to answer.
+func answerJSON[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := takeBody(w, r); err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		v, err := f(r)
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -146,8 +146,8 @@ func answer[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
 	}
 }
 
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, err error) {
+// refuseRequest answers with an error.
+func refuseRequest(w http.ResponseWriter, err error) {
 	e, status := api.Error{Text: err.Error(), Code: 1}, http.StatusConflict
 	var bad *badinput.Error
 	if errors.As(err, &bad) {
@@ -161,7 +161,7 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(e)
 }
 
-func body[T any](r *http.Request) (T, error) {
+func readBody[T any](r *http.Request) (T, error) {
 	var v T
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -176,14 +176,14 @@ func body[T any](r *http.Request) (T, error) {
 	return v, nil
 }
 
-func (s *server) ping(r *http.Request) (api.Ping, error) {
-	n, err := s.Broker.Live(r.Context())
+func (s *server) answerPing(r *http.Request) (api.Ping, error) {
+	n, err := s.Broker.CountLive(r.Context())
 	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n, Limit: s.Limit,
 		Stale: s.Stale != nil && s.Stale()}, err
 }
 
-func (s *server) submit(r *http.Request) (api.Submitted, error) {
-	sub, err := body[api.Submit](r)
+func (s *server) submitJob(r *http.Request) (api.Submitted, error) {
+	sub, err := readBody[api.Submit](r)
 	if err != nil {
 		return api.Submitted{}, err
 	}
@@ -193,37 +193,37 @@ func (s *server) submit(r *http.Request) (api.Submitted, error) {
 		for i, m := range sub.Made {
 			made[i] = broker.Made(m)
 		}
-		if work, err = s.Broker.Assemble(r.Context(), work, sub.Stdin, made); err != nil {
+		if work, err = s.Broker.AssembleWork(r.Context(), work, sub.Stdin, made); err != nil {
 			return api.Submitted{}, err
 		}
 	}
-	ids, err := s.Broker.Submit(r.Context(), &sub.Job, work)
+	ids, err := s.Broker.SubmitJob(r.Context(), &sub.Job, work)
 	return api.Submitted{IDs: ids}, err
 }
 
-func (s *server) jobs(r *http.Request) ([]api.Job, error) {
-	list := s.Broker.Jobs
+func (s *server) listJobs(r *http.Request) ([]api.Job, error) {
+	list := s.Broker.ListJobs
 	if r.FormValue("users") != "" {
 		list = s.Broker.JobsOfAll
 	}
 	views, err := list(r.Context(), r.FormValue("all") != "")
 	shown := make([]api.Job, 0, len(views))
 	for i := range views {
-		shown = append(shown, s.show(&views[i]))
+		shown = append(shown, s.jobFromView(&views[i]))
 	}
 	return shown, err
 }
 
-func (s *server) job(r *http.Request) (api.Job, error) {
-	v, err := s.Broker.Job(r.Context(), r.PathValue("id"))
+func (s *server) showJob(r *http.Request) (api.Job, error) {
+	v, err := s.Broker.GetJob(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return api.Job{}, err
 	}
-	return s.show(v), nil
+	return s.jobFromView(v), nil
 }
 
-func (s *server) cancel(r *http.Request) (api.Job, error) {
-	end := s.Broker.Cancel
+func (s *server) cancelJob(r *http.Request) (api.Job, error) {
+	end := s.Broker.CancelJob
 	if r.URL.Query().Get("now") != "" {
 		end = s.Broker.CancelNow
 	}
@@ -231,20 +231,20 @@ func (s *server) cancel(r *http.Request) (api.Job, error) {
 	if err != nil {
 		return api.Job{}, err
 	}
-	return s.show(v), nil
+	return s.jobFromView(v), nil
 }
 
-func (s *server) migrate(r *http.Request) (api.Done, error) {
-	m, err := body[api.Migrate](r)
+func (s *server) migrateJob(r *http.Request) (api.Done, error) {
+	m, err := readBody[api.Migrate](r)
 	if err != nil {
 		return api.Done{}, err
 	}
-	text, err := s.Broker.Migrate(r.Context(), r.PathValue("id"), m.To)
+	text, err := s.Broker.MigrateJob(r.Context(), r.PathValue("id"), m.To)
 	return api.Done{Text: text}, err
 }
 
-func (s *server) checkpoint(r *http.Request) (api.Done, error) {
-	saved, err := s.Broker.Checkpoint(r.Context(), r.PathValue("id"))
+func (s *server) checkpointJob(r *http.Request) (api.Done, error) {
+	saved, err := s.Broker.CheckpointJob(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -252,25 +252,25 @@ func (s *server) checkpoint(r *http.Request) (api.Done, error) {
 		r.PathValue("id"), saved.N, saved.Took.Seconds(), broker.SizeText(saved.Bytes), broker.SizeText(saved.Moved), saved.Frozen.Seconds())}, nil
 }
 
-func (s *server) explain(r *http.Request) ([]api.Decision, error) {
-	v, entries, err := s.Broker.Explain(r.Context(), r.PathValue("id"))
+func (s *server) explainJob(r *http.Request) ([]api.Decision, error) {
+	v, entries, err := s.Broker.ExplainJob(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return decisions(v, entries), nil
+	return decisionsFromEntries(v, entries), nil
 }
 
-func (s *server) shutdown(r *http.Request) (api.Done, error) {
-	if err := s.Broker.Rules(r.Context()); err != nil {
+func (s *server) shutdownBroker(r *http.Request) (api.Done, error) {
+	if err := s.Broker.CheckAdministrator(r.Context()); err != nil {
 		return api.Done{}, err
 	}
 	time.AfterFunc(50*time.Millisecond, s.Shutdown) // after the answer
 	return api.Done{Text: "the broker ends; jobs run on"}, nil
 }
 
-// reload has the settings read again.
-func (s *server) reload(r *http.Request) (api.Reloaded, error) {
-	if err := s.Broker.Rules(r.Context()); err != nil {
+// reloadSettings has the settings read again.
+func (s *server) reloadSettings(r *http.Request) (api.Reloaded, error) {
+	if err := s.Broker.CheckAdministrator(r.Context()); err != nil {
 		return api.Reloaded{}, err
 	}
 	if s.Reload == nil {
@@ -279,56 +279,56 @@ func (s *server) reload(r *http.Request) (api.Reloaded, error) {
 	return s.Reload(r.Context())
 }
 
-// logs streams what a job wrote.
-func (s *server) logs(w http.ResponseWriter, r *http.Request) {
+// streamLogs streams what a job wrote.
+func (s *server) streamLogs(w http.ResponseWriter, r *http.Request) {
 	stream, _ := strconv.Atoi(r.FormValue("stream"))
 	offset, err := strconv.ParseInt(r.FormValue("offset"), 10, 64)
 	if err != nil || offset < 0 || stream < 1 || stream > 2 {
-		refuse(w, &badinput.Error{Field: "stream", Value: r.FormValue("stream"), Want: "1 or 2, and an offset from 0"})
+		refuseRequest(w, &badinput.Error{Field: "stream", Value: r.FormValue("stream"), Want: "1 or 2, and an offset from 0"})
 		return
 	}
 	flush := http.NewResponseController(w)
 	begun := false
-	err = s.Broker.Logs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "", func(data []byte) error {
+	err = s.Broker.CopyLogs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "", func(data []byte) error {
 		begun = true
 		if _, err := w.Write(data); err != nil {
 			return err
 		}
 		return flush.Flush()
 	})
-	finish(w, err, begun)
+	finishStream(w, err, begun)
 }
 
-// finish ends a stream: with an error if nothing was written yet, else by
+// finishStream ends a stream: with an error if nothing was written yet, else by
 // cutting it, so that its reader sees that it is not whole.
-func finish(w http.ResponseWriter, err error, begun bool) {
+func finishStream(w http.ResponseWriter, err error, begun bool) {
 	switch {
 	case err == nil:
 	case !begun:
-		refuse(w, err)
+		refuseRequest(w, err)
 	default:
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// watch streams the states of a job.
-func (s *server) watch(w http.ResponseWriter, r *http.Request) {
+// watchJob streams the states of a job.
+func (s *server) watchJob(w http.ResponseWriter, r *http.Request) {
 	flush := http.NewResponseController(w)
 	out := json.NewEncoder(w)
 	begun := false
-	err := s.Broker.Follow(r.Context(), r.PathValue("id"), func(v *broker.View, news []wire.Entry) error {
+	err := s.Broker.FollowJob(r.Context(), r.PathValue("id"), func(v *broker.View, news []wire.Entry) error {
 		begun = true
-		if err := out.Encode(api.Live{Job: s.show(v), News: decisions(v, news), Final: v.Over}); err != nil {
+		if err := out.Encode(api.Live{Job: s.jobFromView(v), News: decisionsFromEntries(v, news), Final: v.Over}); err != nil {
 			return err
 		}
 		return flush.Flush()
 	})
-	finish(w, err, begun)
+	finishStream(w, err, begun)
 }
 
-// agent turns the request into a connection to an agent.
-func (s *server) agent(w http.ResponseWriter, r *http.Request) {
-	conn, err := wire.Accept(w, r)
+// serveAgent turns the request into a connection to an agent.
+func (s *server) serveAgent(w http.ResponseWriter, r *http.Request) {
+	conn, err := wire.AcceptAgent(w, r)
 	if err != nil {
 		return // told by Accept
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
-// show is a job as the surface has it.
-func (s *server) show(v *broker.View) api.Job {
+// jobFromView is a job as the surface has it.
+func (s *server) jobFromView(v *broker.View) api.Job {
 	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
-		Attempts: int(v.Epoch), Submitted: api.At(v.Submitted), Started: api.At(v.Started), Ended: api.At(v.Ended),
-		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall,
+		Attempts: int(v.Epoch), Submitted: api.TimeAt(v.Submitted), Started: api.TimeAt(v.Started), Ended: api.TimeAt(v.Ended),
+		Deadline: api.TimeAt(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall,
 		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings,
 		Partial: v.Partial, FilesLost: v.Lost, MissingOutputs: v.Missing, Unreturned: v.Unreturned}
 	if j.Hosts == nil {
@@ -28,29 +28,29 @@ func (s *server) show(v *broker.View) api.Job {
 	if v.Parent != 0 {
 		j.Index, j.Array = &v.Index, v.Parent
 	}
-	if v.State.Terminal() {
+	if v.State.IsTerminal() {
 		j.ExitCode = &v.Code
 	}
-	if v.State.Waiting() {
+	if v.State.IsWaiting() {
 		j.Cluster = ""
 	}
-	s.deadline(&j, v)
-	if v.Vitals != nil && !v.State.Terminal() {
-		s.vitals(&j, v)
+	s.addDeadline(&j, v)
+	if v.Vitals != nil && !v.State.IsTerminal() {
+		s.addVitals(&j, v)
 	}
 	return j
 }
 
-// deadline says whether it was met, or can be.
-func (s *server) deadline(j *api.Job, v *broker.View) {
+// addDeadline says whether it was met, or can be.
+func (s *server) addDeadline(j *api.Job, v *broker.View) {
 	if v.Deadline == 0 {
 		return
 	}
 	switch {
-	case v.State.Terminal():
+	case v.State.IsTerminal():
 		met := v.State == core.Done && v.Ended <= v.Deadline
 		j.DeadlineMet = &met
-	case s.Broker.Now() > v.Deadline:
+	case s.Broker.CurrentTime() > v.Deadline:
 		met := false
 		j.DeadlineMet = &met
 	case v.Known:
@@ -65,13 +65,13 @@ func (s *server) deadline(j *api.Job, v *broker.View) {
 	}
 }
 
-// vitals adds what the agent says of a job that runs.
-func (s *server) vitals(j *api.Job, v *broker.View) {
+// addVitals adds what the agent says of a job that runs.
+func (s *server) addVitals(j *api.Job, v *broker.View) {
 	x := v.Vitals
 	j.CPUS += x.CPU
 	j.WallS += x.Wall
 	if v.State == core.Running && x.Wall+x.Prepared > 0 {
-		j.WallS += max(s.Broker.Now().Sub(v.VitalsAt), 0).Seconds()
+		j.WallS += max(s.Broker.CurrentTime().Sub(v.VitalsAt), 0).Seconds()
 	}
 	j.Memory, j.Peak = x.Memory, max(j.Peak, x.Peak)
 	j.Share = &x.Share
@@ -82,14 +82,14 @@ func (s *server) vitals(j *api.Job, v *broker.View) {
 		j.Progress = &x.Done
 	}
 	if d, ok := predict.FromQuantiles(x.Left); ok {
-		end := func(p float64) *api.Time { return api.At(v.VitalsAt.Add(core.Seconds(d.Quantile(p)))) }
+		end := func(p float64) *api.Time { return api.TimeAt(v.VitalsAt.Add(core.DurationFromSeconds(d.Quantile(p)))) }
 		j.PredictedEnd, j.EndEarly, j.EndLate = end(0.5), end(0.05), end(0.95)
 	}
 }
 
-// newsworthy are the kinds of decisions that whoever follows a job wants to hear
+// isNewsworthy are the kinds of decisions that whoever follows a job wants to hear
 // of.
-func newsworthy(kind string) bool {
+func isNewsworthy(kind string) bool {
 	switch kind {
 	case "move", "lost", "decide", "predict", "stay", "results", "sandbox", "warning":
 		return true
@@ -97,12 +97,12 @@ func newsworthy(kind string) bool {
 	return false
 }
 
-func decisions(v *broker.View, entries []wire.Entry) []api.Decision {
+func decisionsFromEntries(v *broker.View, entries []wire.Entry) []api.Decision {
 	list := make([]api.Decision, 0, len(entries))
 	for _, e := range entries {
 		d := api.Decision{SinceS: math.Round(e.At.Sub(v.Submitted).Seconds()*1000) / 1000, Kind: e.Kind,
-			Choice: e.Choice, Why: e.Why, Inputs: e.Inputs, News: newsworthy(e.Kind)}
-		if t := api.At(e.At); t != nil {
+			Choice: e.Choice, Why: e.Why, Inputs: e.Inputs, News: isNewsworthy(e.Kind)}
+		if t := api.TimeAt(e.At); t != nil {
 			d.Time = *t
 		}
 		if d.Inputs == nil {
@@ -113,19 +113,19 @@ func decisions(v *broker.View, entries []wire.Entry) []api.Decision {
 	return list
 }
 
-func (s *server) quote(r *http.Request) ([]api.Quote, error) {
-	sub, err := body[api.Submit](r)
+func (s *server) quoteJob(r *http.Request) ([]api.Quote, error) {
+	sub, err := readBody[api.Submit](r)
 	if err != nil {
 		return nil, err
 	}
-	now := s.Broker.Now()
-	quotes, err := s.Broker.Quote(r.Context(), &sub.Job)
+	now := s.Broker.CurrentTime()
+	quotes, err := s.Broker.QuoteJob(r.Context(), &sub.Job)
 	list := make([]api.Quote, 0, len(quotes))
 	for _, q := range quotes {
-		a := api.Quote{Cluster: q.Cluster, Reason: q.Reason, Fits: q.Fits, WaitS: median(q.Wait), TransferS: median(q.Transfer), RunS: median(q.Run)}
-		if q.Finish.Known() {
-			a.FinishP50 = api.At(now.Add(core.Seconds(q.Finish.Median())))
-			a.FinishP90 = api.At(now.Add(core.Seconds(q.Finish.Quantile(0.9))))
+		a := api.Quote{Cluster: q.Cluster, Reason: q.Reason, Fits: q.Fits, WaitS: medianOf(q.Wait), TransferS: medianOf(q.Transfer), RunS: medianOf(q.Run)}
+		if q.Finish.IsKnown() {
+			a.FinishP50 = api.TimeAt(now.Add(core.DurationFromSeconds(q.Finish.Median())))
+			a.FinishP90 = api.TimeAt(now.Add(core.DurationFromSeconds(q.Finish.Quantile(0.9))))
 		}
 		if q.Chance >= 0 {
 			a.PDeadline = &q.Chance
@@ -135,16 +135,16 @@ func (s *server) quote(r *http.Request) ([]api.Quote, error) {
 	return list, err
 }
 
-func (s *server) estimates(r *http.Request) ([]api.Estimate, error) {
-	asked, err := body[api.Commands](r)
+func (s *server) estimateCommands(r *http.Request) ([]api.Estimate, error) {
+	asked, err := readBody[api.Commands](r)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]api.Estimate, 0, len(asked.Commands))
 	for _, c := range asked.Commands {
-		d, why := s.Broker.Estimate(r.Context(), c.Argv, c.Procs)
+		d, why := s.Broker.EstimateCommand(r.Context(), c.Argv, c.Procs)
 		e := api.Estimate{Waiting: d.Waiting, Reason: why}
-		if d.Known() {
+		if d.IsKnown() {
 			run := d.Work.Median() / float64(max(1, c.Procs))
 			e.RunS = &run
 		}
@@ -153,8 +153,8 @@ func (s *server) estimates(r *http.Request) ([]api.Estimate, error) {
 	return list, nil
 }
 
-func median(d predict.Dist) *float64 {
-	if !d.Known() {
+func medianOf(d predict.Dist) *float64 {
+	if !d.IsKnown() {
 		return nil
 	}
 	m := d.Median()

@@ -52,15 +52,15 @@ type idle struct {
 	started map[core.JobID]wire.Attempt
 }
 
-func (d *idle) Start(_ context.Context, a *wire.Attempt) error {
+func (d *idle) StartAttempt(_ context.Context, a *wire.Attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.started[a.Job] = *a
 	return nil
 }
-func (d *idle) Release(context.Context, driver.ID) error     { return nil }
-func (d *idle) Find(context.Context) ([]driver.Found, error) { return nil, nil }
-func (d *idle) Load(context.Context) (driver.Load, error)    { return driver.Load{Share: 1}, nil }
+func (d *idle) ReleaseAttempt(context.Context, driver.ID) error      { return nil }
+func (d *idle) FindAttempts(context.Context) ([]driver.Found, error) { return nil, nil }
+func (d *idle) MeasureLoad(context.Context) (driver.Load, error)     { return driver.Load{Share: 1}, nil }
 func (d *idle) attempt(id core.JobID) (a wire.Attempt, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ type depots struct {
 	of  map[uint32]*depot.Store
 }
 
-func (d *depots) Depot(user uint32) (*depot.Store, error) {
+func (d *depots) UserDepot(user uint32) (*depot.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of[user] == nil {
@@ -89,8 +89,8 @@ func (d *depots) Depot(user uint32) (*depot.Store, error) {
 	}
 	return d.of[user], nil
 }
-func (d *depots) Depots() ([]uint32, error)        { return nil, nil }
-func (d *depots) Hand(uint32) (broker.Hand, error) { return nil, errors.ErrUnsupported }
+func (d *depots) UsersWithDepot() ([]uint32, error)        { return nil, nil }
+func (d *depots) FilesOf(uint32) (broker.UserFiles, error) { return nil, errors.ErrUnsupported }
 
 // bench is a broker of several users, and a server for each of them.
 type bench struct {
@@ -121,10 +121,10 @@ func newBench(t *testing.T) *bench {
 	ended := make(chan error, 1)
 	go func() { ended <- b.broker.Run(ctx) }()
 	o := Options{Broker: b.broker, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
-	b.handler, b.routes = Handler(o), (&server{o}).routes()
+	b.handler, b.routes = NewHandler(o), (&server{o}).routeTable()
 	for _, u := range []broker.User{root, alice, bob} {
 		s := httptest.NewUnstartedServer(b.handler)
-		s.Config.BaseContext = func(net.Listener) context.Context { return For(ctx, u) }
+		s.Config.BaseContext = func(net.Listener) context.Context { return ForUser(ctx, u) }
 		s.Start()
 		t.Cleanup(s.Close)
 		address := s.Listener.Addr().String()
@@ -146,7 +146,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) submit(u broker.User, argv ...string) core.JobID {
 	b.Helper()
-	got, err := b.clients[u.ID].Submit(b.Context(), &api.Submit{Job: jobfile.Job{Name: argv[0], Argv: argv, Min: 1, Max: 1}})
+	got, err := b.clients[u.ID].SubmitJob(b.Context(), &api.Submit{Job: jobfile.Job{Name: argv[0], Argv: argv, Min: 1, Max: 1}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 			t.Errorf("there is no request %q any more", pattern)
 		}
 	}
-	if j, err := b.clients[alice.ID].Job(t.Context(), fmt.Sprint(id)); err != nil || j.Over() || j.User != alice.Name {
+	if j, err := b.clients[alice.ID].GetJob(t.Context(), fmt.Sprint(id)); err != nil || j.IsOver() || j.User != alice.Name {
 		t.Errorf("alice's job is %+v, %v", j, err)
 	}
 }
@@ -262,14 +262,14 @@ func TestNobodySelectsTheJobsOfOthers(t *testing.T) {
 	b := newBench(t)
 	hers := b.submit(alice, secret)
 	for _, ref := range []string{fmt.Sprint(hers), "1-99", secret, "last", fmt.Sprintf("%d_*", hers)} {
-		if jobs, err := b.clients[bob.ID].Select(t.Context(), []string{ref}, false); err == nil {
+		if jobs, err := b.clients[bob.ID].SelectJobs(t.Context(), []string{ref}, false); err == nil {
 			t.Errorf("%s is %v to bob", ref, jobs)
 		}
 	}
-	if jobs, err := b.clients[bob.ID].Select(t.Context(), []string{"all"}, false); err != nil || len(jobs) > 0 {
+	if jobs, err := b.clients[bob.ID].SelectJobs(t.Context(), []string{"all"}, false); err != nil || len(jobs) > 0 {
 		t.Errorf("all jobs of bob are %v, %v", jobs, err)
 	}
-	if jobs, err := b.clients[alice.ID].Select(t.Context(), []string{secret}, false); err != nil || len(jobs) != 1 || jobs[0].ID != hers {
+	if jobs, err := b.clients[alice.ID].SelectJobs(t.Context(), []string{secret}, false); err != nil || len(jobs) != 1 || jobs[0].ID != hers {
 		t.Errorf("alice's are %v, %v", jobs, err)
 	}
 }
@@ -282,7 +282,7 @@ func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
 		all  bool
 		want []core.JobID
 	}{{alice, false, []core.JobID{hers}}, {bob, false, []core.JobID{his}}, {root, false, nil}, {root, true, []core.JobID{his, hers}}} {
-		list := b.clients[c.who.ID].Jobs
+		list := b.clients[c.who.ID].ListJobs
 		if c.all {
 			list = b.clients[c.who.ID].JobsOfAll
 		}
@@ -299,21 +299,21 @@ func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
 		t.Errorf("bob sees %v", jobs)
 	}
 	// A unique id, or the beginning of one, is that of one's own jobs.
-	j, err := b.clients[alice.ID].Job(t.Context(), fmt.Sprint(hers))
+	j, err := b.clients[alice.ID].GetJob(t.Context(), fmt.Sprint(hers))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; n <= len(j.UID); n++ {
-		if got, err := b.clients[bob.ID].Job(t.Context(), j.UID[:n]); err == nil && got.ID != his {
+		if got, err := b.clients[bob.ID].GetJob(t.Context(), j.UID[:n]); err == nil && got.ID != his {
 			t.Errorf("%s is %+v to bob", j.UID[:n], got)
 		}
 	}
-	if got, err := b.clients[root.ID].Cancel(t.Context(), fmt.Sprint(hers)); err != nil || got.State != core.Cancelled {
+	if got, err := b.clients[root.ID].CancelJob(t.Context(), fmt.Sprint(hers)); err != nil || got.State != core.Cancelled {
 		t.Errorf("root cancels: %+v, %v", got, err)
 	}
 	// Waiting for a job of somebody else is waiting for none; root's jobs inherit nobody's files either.
 	for _, u := range []broker.User{alice, root} {
-		_, err := b.clients[u.ID].Submit(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, After: []jobfile.Dependency{{Job: fmt.Sprint(his)}}}})
+		_, err := b.clients[u.ID].SubmitJob(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, After: []jobfile.Dependency{{Job: fmt.Sprint(his)}}}})
 		if err == nil {
 			t.Errorf("%s's job waits for bob's", u.Name)
 		}
@@ -327,22 +327,22 @@ func TestADepotIsOfOneUserAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(u broker.User) *depot.Client { return depot.NewClient(b.clients[u.ID].HTTP, api.Base+wire.Depot) }
-	id, _, _, err := depot.Push(t.Context(), dir, of(alice), depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(t.Context(), dir, of(alice), depot.PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := depot.Fetch(t.Context(), of(alice), id, t.TempDir()); err != nil {
+	if _, err := depot.FetchTree(t.Context(), of(alice), id, t.TempDir()); err != nil {
 		t.Errorf("alice does not get back what she sent: %v", err)
 	}
 	for _, u := range []broker.User{bob, root} {
-		if _, err := depot.Fetch(t.Context(), of(u), id, t.TempDir()); err == nil {
+		if _, err := depot.FetchTree(t.Context(), of(u), id, t.TempDir()); err == nil {
 			t.Errorf("%s gets what alice sent", u.Name)
 		}
 		// Nor does one learn that it is there.
-		if gone, err := of(u).Missing(t.Context(), []depot.ID{id}); err != nil || len(gone) != 1 {
+		if gone, err := of(u).MissingChunks(t.Context(), []depot.ID{id}); err != nil || len(gone) != 1 {
 			t.Errorf("%s lacks %v, %v", u.Name, gone, err)
 		}
-		if _, err := b.clients[u.ID].Submit(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, Workdir: dir}, Work: string(id)}); err == nil {
+		if _, err := b.clients[u.ID].SubmitJob(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, Workdir: dir}, Work: string(id)}); err == nil {
 			t.Errorf("%s runs in alice's work folder", u.Name)
 		}
 	}
@@ -358,7 +358,7 @@ func (b *bench) hello(u broker.User, a *wire.Attempt) wire.Kind {
 	if err != nil {
 		b.Fatal(err)
 	}
-	conn, err := wire.Converse(ctx, c)
+	conn, err := wire.UpgradeConn(ctx, c)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -436,7 +436,7 @@ func TestWhoAsksIsWhoTheSystemSays(t *testing.T) {
 	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(socket, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute, ConnContext: Identify}
+	srv := &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute, ConnContext: IdentifyConn}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	id := b.submit(alice, secret)

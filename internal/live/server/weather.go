@@ -20,10 +20,10 @@ func secondsOf(r *http.Request, name string) (time.Duration, error) {
 	if !ok || x < 0 || x > 1e9 {
 		return 0, &badinput.Error{Field: name, Value: text, Want: "seconds"}
 	}
-	return core.Seconds(x), nil
+	return core.DurationFromSeconds(x), nil
 }
 
-func (s *server) weather(r *http.Request) (api.Weather, error) {
+func (s *server) showWeather(r *http.Request) (api.Weather, error) {
 	over, err := secondsOf(r, "over")
 	if err != nil {
 		return api.Weather{}, err
@@ -32,16 +32,16 @@ func (s *server) weather(r *http.Request) (api.Weather, error) {
 	if err != nil {
 		return api.Weather{}, err
 	}
-	v := s.Broker.Weather(over)
+	v := s.Broker.WeatherForecast(over)
 	w := api.Weather{Sensors: v.Watching, Series: []api.WeatherSeries{}}
 	for i := range v.Series {
 		x := &v.Series[i]
-		w.Series = append(w.Series, api.WeatherSeries{What: string(x.What), From: x.From, To: x.To, Values: x.Values, At: *api.At(max(1, x.At)),
+		w.Series = append(w.Series, api.WeatherSeries{What: string(x.What), From: x.From, To: x.To, Values: x.Values, At: *api.TimeAt(max(1, x.At)),
 			AgeS: v.Now.Sub(x.At).Seconds(), Last: x.Last, StepS: x.Step.Seconds(), Steps: x.Next.Steps, Forecast: x.Next.Value, Error: x.Next.Error,
 			Quantiles: x.Next.Dist.Quantiles(), By: x.Next.By, Part: x.Next.Part})
 	}
 	if since > 0 {
-		rows, err := s.Broker.Readings(r.Context(), v.Now.Add(-since))
+		rows, err := s.Broker.WeatherReadings(r.Context(), v.Now.Add(-since))
 		if err != nil {
 			return w, err
 		}
@@ -52,12 +52,12 @@ func (s *server) weather(r *http.Request) (api.Weather, error) {
 	return w, nil
 }
 
-func (s *server) graph(r *http.Request) (api.Graph, error) {
+func (s *server) showGraph(r *http.Request) (api.Graph, error) {
 	over, err := secondsOf(r, "over")
 	if err != nil {
 		return api.Graph{}, err
 	}
-	n, err := s.Broker.Graph(r.FormValue("on"), over)
+	n, err := s.Broker.NetworkGraph(r.FormValue("on"), over)
 	if err != nil {
 		return api.Graph{}, err
 	}
@@ -74,11 +74,11 @@ func (s *server) graph(r *http.Request) (api.Graph, error) {
 	return g, nil
 }
 
-func (s *server) hosts(r *http.Request) ([]api.Host, error) {
-	views, err := s.Broker.Hosts(r.Context(), r.FormValue("on"))
+func (s *server) listHosts(r *http.Request) ([]api.Host, error) {
+	views, err := s.Broker.ListHosts(r.Context(), r.FormValue("on"))
 	list := make([]api.Host, 0, len(views))
 	for _, v := range views {
-		h := api.Host{Name: v.Name, Cluster: v.Cluster, State: "down", Why: v.Why, Measured: api.At(v.At)}
+		h := api.Host{Name: v.Name, Cluster: v.Cluster, State: "down", Why: v.Why, Measured: api.TimeAt(v.At)}
 		if v.Up {
 			h.State = "up"
 		}

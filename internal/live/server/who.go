@@ -25,15 +25,15 @@ func (l *sameUser) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if uid, err := peer(conn); err == nil && (uid == l.uid || uid == 0) {
+		if uid, err := peerUser(conn); err == nil && (uid == l.uid || uid == 0) {
 			return conn, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-// peer is the user at the other end of a Unix socket.
-func peer(conn net.Conn) (uint32, error) {
+// peerUser is the user at the other end of a Unix socket.
+func peerUser(conn net.Conn) (uint32, error) {
 	u, ok := conn.(syscall.Conn)
 	if !ok {
 		return 0, errors.ErrUnsupported
@@ -59,18 +59,18 @@ func peer(conn net.Conn) (uint32, error) {
 // the number of one, or why nobody knows.
 type whoKey struct{}
 
-// Identify notes, for the whole life of a connection, whose it is: as the system
+// IdentifyConn notes, for the whole life of a connection, whose it is: as the system
 // knows the process at the other end.
-func Identify(ctx context.Context, conn net.Conn) context.Context {
-	uid, err := peer(conn)
+func IdentifyConn(ctx context.Context, conn net.Conn) context.Context {
+	uid, err := peerUser(conn)
 	if err != nil {
 		return context.WithValue(ctx, whoKey{}, err)
 	}
 	return context.WithValue(ctx, whoKey{}, uid)
 }
 
-// For says that everything that comes is this user's.
-func For(ctx context.Context, u broker.User) context.Context {
+// ForUser says that everything that comes is this user's.
+func ForUser(ctx context.Context, u broker.User) context.Context {
 	return context.WithValue(ctx, whoKey{}, u)
 }
 
@@ -88,9 +88,9 @@ func FromCluster(ctx context.Context, conn net.Conn) context.Context {
 
 var errStranger = errors.New("it is not known who asks")
 
-// identified has requests answered on behalf of who asks. It refuses those of
+// identifyRequests has requests answered on behalf of who asks. It refuses those of
 // which nobody knows whose they are.
-func identified(lookUp func(uid uint32) (broker.User, error), h http.Handler) http.Handler {
+func identifyRequests(lookUp func(uid uint32) (broker.User, error), h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var u broker.User
 		var err error
@@ -105,9 +105,9 @@ func identified(lookUp func(uid uint32) (broker.User, error), h http.Handler) ht
 			err = errStranger
 		}
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
-		h.ServeHTTP(w, r.WithContext(broker.As(r.Context(), u)))
+		h.ServeHTTP(w, r.WithContext(broker.WithUser(r.Context(), u)))
 	})
 }

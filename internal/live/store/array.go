@@ -25,17 +25,17 @@ type Array struct {
 	Known     map[string]any `json:"known,omitempty"` // what is known of it, for who asks for reasons
 }
 
-// Element is the record of the n-th element, from 0, as it is before anything has
+// ElementRecord is the record of the n-th element, from 0, as it is before anything has
 // happened to it.
-func (a *Array) Element(n, index int) Job {
+func (a *Array) ElementRecord(n, index int) Job {
 	j := a.Template
-	j.ID, j.Unique, j.User, j.Submitted, j.Parent = a.ID+core.JobID(n), a.Unique(n), a.User, a.Submitted, a.ID
+	j.ID, j.Unique, j.User, j.Submitted, j.Parent = a.ID+core.JobID(n), a.UniqueID(n), a.User, a.Submitted, a.ID
 	j.Spec, j.Index, j.State = a.Spec, index, core.Submitted
 	return j
 }
 
-// Unique is the unique id of the n-th element.
-func (a *Array) Unique(n int) string {
+// UniqueID is the unique id of the n-th element.
+func (a *Array) UniqueID(n int) string {
 	if n == 0 && a.First != "" {
 		return a.First
 	}
@@ -45,8 +45,8 @@ func (a *Array) Unique(n int) string {
 	return fmt.Sprintf("%016x", x^x>>31)
 }
 
-// End is the first number behind those of the array.
-func (a *Array) End() core.JobID { return a.ID + core.JobID(a.Count) }
+// EndID is the first number behind those of the array.
+func (a *Array) EndID() core.JobID { return a.ID + core.JobID(a.Count) }
 
 // IsComplete reports whether every element has its record.
 func (a *Array) IsComplete() bool { return a.Next >= a.Count }

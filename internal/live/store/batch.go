@@ -14,16 +14,16 @@ func (b *Batch) NextSend(next uint64) uint64 {
 	return next
 }
 
-// Empty reports whether there is nothing in the batch.
-func (b *Batch) Empty() bool {
+// IsEmpty reports whether there is nothing in the batch.
+func (b *Batch) IsEmpty() bool {
 	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }
 
-// Check says what makes a batch impossible to store when these are the numbers
+// CheckNumbers says what makes a batch impossible to store when these are the numbers
 // of the next event and the next command. Stores call it before they write
 // anything.
-func (b *Batch) Check(nextEvent, nextSend uint64) error {
+func (b *Batch) CheckNumbers(nextEvent, nextSend uint64) error {
 	if len(b.Events) > 0 && b.First != nextEvent {
 		return fmt.Errorf("%w: events from %d come where %d is next", ErrNumber, b.First, nextEvent)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func TestABatchWithAnythingInItIsNotEmpty(t *testing.T) {
-	if !(&Batch{First: 7}).Empty() {
+	if !(&Batch{First: 7}).IsEmpty() {
 		t.Error("a batch with nothing in it is not empty")
 	}
 	for i := range reflect.TypeFor[Batch]().NumField() {
@@ -20,7 +20,7 @@ func TestABatchWithAnythingInItIsNotEmpty(t *testing.T) {
 		default:
 			continue
 		}
-		if b.Empty() {
+		if b.IsEmpty() {
 			t.Errorf("a batch with %s is empty", reflect.TypeFor[Batch]().Field(i).Name)
 		}
 	}

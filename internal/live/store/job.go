@@ -88,14 +88,14 @@ type Wait struct {
 	When  jobfile.When `json:"when,omitempty"`
 }
 
-// Open reports whether the broker still has work with the job: it is not over,
+// IsOpen reports whether the broker still has work with the job: it is not over,
 // or its results are not home yet.
-func (j *Job) Open() bool {
-	return !j.State.Terminal() || j.Brings() && !j.StagedOut
+func (j *Job) IsOpen() bool {
+	return !j.State.IsTerminal() || j.HasResults() && !j.StagedOut
 }
 
-// Brings reports whether there is something to be put somewhere, or to be looked
+// HasResults reports whether there is something to be put somewhere, or to be looked
 // for, when it is over.
-func (j *Job) Brings() bool {
+func (j *Job) HasResults() bool {
 	return j.Result != "" || j.Named || j.Outgoing != "" || j.NamesOutputs && j.Started != 0
 }

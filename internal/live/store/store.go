@@ -1,7 +1,7 @@
 // Package store is the port to what the broker must not forget: the events,
 // the commands not yet carried out, snapshots of the world, the jobs as their
 // users see them, the reasons of every decision, checkpoints and history. One
-// process writes, one batch at a time; a batch that Commit has acknowledged
+// process writes, one batch at a time; a batch that CommitBatch has acknowledged
 // survives the loss of power, and of a batch either all is there or nothing.
 // Every store passes the one suite in storetest. A store must not know what the
 // records mean to the engine or to the broker.
@@ -17,40 +17,40 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Store keeps the broker's state. Commit and Snapshot are called by one
+// Store keeps the broker's state. CommitBatch and SaveSnapshot are called by one
 // goroutine; what reads may be called by any number beside it.
 type Store interface {
-	// Commit makes the whole batch durable, or nothing of it. After an error
-	// that is not about the batch itself it is not known which: reopen and Load.
-	Commit(ctx context.Context, b *Batch) error
-	// Load reads what a broker needs to go on.
-	Load(ctx context.Context) (*Loaded, error)
-	// Snapshot keeps the state of the world after event upTo. The snapshot before
+	// CommitBatch makes the whole batch durable, or nothing of it. After an error
+	// that is not about the batch itself it is not known which: reopen and LoadState.
+	CommitBatch(ctx context.Context, b *Batch) error
+	// LoadState reads what a broker needs to go on.
+	LoadState(ctx context.Context) (*Loaded, error)
+	// SaveSnapshot keeps the state of the world after event upTo. The snapshot before
 	// it is kept too, in case this one cannot be used; events that no kept
 	// snapshot needs are dropped.
-	Snapshot(ctx context.Context, upTo uint64, state []byte) error
+	SaveSnapshot(ctx context.Context, upTo uint64, state []byte) error
 
-	// Job finds a job by its number or by the beginning of its unique id.
+	// FindJob finds a job by its number or by the beginning of its unique id.
 	// ErrNoJob if there is none; ErrManyJobs if several begin so.
-	Job(ctx context.Context, ref string) (*Job, error)
-	// Jobs lists jobs, newest first.
-	Jobs(ctx context.Context, f Filter) ([]Job, error)
-	// Explain lists the decisions taken for a job, oldest first.
-	Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error)
-	// Checkpoints lists the kept checkpoints of a job, newest first.
-	Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error)
-	// Roots lists the trees of the depot that are still needed: work folders of
+	FindJob(ctx context.Context, ref string) (*Job, error)
+	// ListJobs lists jobs, newest first.
+	ListJobs(ctx context.Context, f Filter) ([]Job, error)
+	// ListEntries lists the decisions taken for a job, oldest first.
+	ListEntries(ctx context.Context, id core.JobID) ([]wire.Entry, error)
+	// ListCheckpoints lists the kept checkpoints of a job, newest first.
+	ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error)
+	// ListRoots lists the trees of the depot that are still needed: work folders of
 	// open jobs, results that have not been brought home, checkpoints kept.
-	Roots(ctx context.Context) ([]string, error)
-	// Setting is a value kept under a name; "" if there is none.
-	Setting(ctx context.Context, name string) (string, error)
+	ListRoots(ctx context.Context) ([]string, error)
+	// GetSetting is a value kept under a name; "" if there is none.
+	GetSetting(ctx context.Context, name string) (string, error)
 
-	// Runs, Transfers and Quotes list history, newest first.
-	Runs(ctx context.Context, f Past) ([]history.Run, error)
-	Transfers(ctx context.Context, f Past) ([]history.Transfer, error)
-	Quotes(ctx context.Context, f Past) ([]history.Quote, error)
-	// Weather lists readings, by series, oldest first.
-	Weather(ctx context.Context, f Series) ([]Reading, error)
+	// ListRuns, ListTransfers and ListQuotes list history, newest first.
+	ListRuns(ctx context.Context, f Past) ([]history.Run, error)
+	ListTransfers(ctx context.Context, f Past) ([]history.Transfer, error)
+	ListQuotes(ctx context.Context, f Past) ([]history.Quote, error)
+	// ListReadings lists readings, by series, oldest first.
+	ListReadings(ctx context.Context, f Series) ([]Reading, error)
 
 	Close() error
 }
@@ -123,9 +123,9 @@ type Snapshot struct {
 	State []byte
 }
 
-// After is the events after number n, and false if some of them have been
+// EventsAfter is the events after number n, and false if some of them have been
 // dropped: a world restored from that point cannot be brought up to date.
-func (l *Loaded) After(n uint64) ([]core.Event, bool) {
+func (l *Loaded) EventsAfter(n uint64) ([]core.Event, bool) {
 	end := l.First + uint64(len(l.Events)) // of the next event
 	if n+1 < l.First || n+1 > end {
 		return nil, false
@@ -155,9 +155,9 @@ type Past struct {
 	Limit   int // 0: all
 }
 
-// Matches reports whether history of this job, program and user, at this time,
+// MatchesRun reports whether history of this job, program and user, at this time,
 // about one of these clusters, is asked for.
-func (f *Past) Matches(job core.JobID, program, user string, at core.Time, clusters ...string) bool {
+func (f *Past) MatchesRun(job core.JobID, program, user string, at core.Time, clusters ...string) bool {
 	return (f.Job == 0 || f.Job == job) && (f.Program == "" || f.Program == program) && (f.User == "" || f.User == user) &&
 		at >= f.Since && (f.Cluster == "" || slices.Contains(clusters, f.Cluster))
 }

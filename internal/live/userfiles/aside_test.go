@@ -25,7 +25,7 @@ func (w *world) stuck(ctx context.Context, temporary, name string) (dir string, 
 	w.must(os.Chown(fifo, alice, alice))
 	gone = make(chan error, 1)
 	go func() {
-		_, err := w.hand.Gather(ctx, []Copy{{File: file, As: name}, {File: fifo, As: "never"}})
+		_, err := w.hand.GatherFiles(ctx, []Copy{{File: file, As: name}, {File: fifo, As: "never"}})
 		gone <- err
 	}()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -65,7 +65,7 @@ func TestCopiesThatAKilledHandLeftAreRemovedByTheNext(t *testing.T) {
 	living, stop := context.WithCancel(context.Background())
 	defer stop()
 	used, still := w.stuck(living, temporary, "two")
-	tree, err := w.hand.Gather(context.Background(), []Copy{{File: filepath.Join(w.dir, "one"), As: "sub/one"}})
+	tree, err := w.hand.GatherFiles(context.Background(), []Copy{{File: filepath.Join(w.dir, "one"), As: "sub/one"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestWhatWentWrongInAProcessOfAUserIsStillWhatItWas(t *testing.T) {
 	w := newWorld(t)
 	after := t.TempDir()
 	w.must(os.WriteFile(filepath.Join(after, "result"), bytes.Repeat([]byte("x"), 1<<20), 0o600))
-	id, _, _, err := depot.Push(context.Background(), after, w.depot, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(context.Background(), after, w.depot, depot.PushOptions{})
 	w.must(err)
 	small := filepath.Join(w.dir, "small")
 	w.must(os.Mkdir(small, 0o700))

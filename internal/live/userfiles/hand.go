@@ -65,13 +65,13 @@ const (
 	StampBytes    = 64
 )
 
-// Own works as the user of this process.
-type Own struct{ Depot Depot }
+// OwnUser works as the user of this process.
+type OwnUser struct{ Depot Depot }
 
 // PutBack writes the changed files. Those that somebody else changed meanwhile
 // are not overwritten: the job's go beside them. It may be repeated: putting a
 // file there twice is putting it there once.
-func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
+func (o OwnUser) PutBack(ctx context.Context, r *Results) (Placed, error) {
 	p := Placed{Files: map[string]Stamp{}}
 	after, err := depot.LoadTree(ctx, o.Depot, depot.ID(r.After))
 	if err != nil {
@@ -92,16 +92,16 @@ func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
 	for _, e := range before.Entries {
 		was[e.Path] = e
 	}
-	changed, _ := depot.Differ(before, after)
+	changed, _ := depot.DiffTrees(before, after)
 	var mine []depot.Entry
 	for _, e := range changed {
-		if !Wanted(e.Path, r.Outputs) {
+		if !IsWanted(e.Path, r.Outputs) {
 			continue
 		}
 		if e.Mode.IsRegular() {
 			switch r.atHome(root, was[e.Path], &e) {
 			case isEqual:
-				p.placed(e.Path, root)
+				p.recordStamp(e.Path, root)
 				continue
 			case isForeign:
 				e.Path += r.Aside
@@ -114,19 +114,19 @@ func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
 		p.Bytes += e.Size
 		mine = append(mine, e)
 	}
-	if err := depot.Apply(ctx, o.Depot, r.Dir, mine, nil); err != nil {
+	if err := depot.ApplyChanges(ctx, o.Depot, r.Dir, mine, nil); err != nil {
 		return p, err
 	}
 	for i := range mine {
 		if mine[i].Mode.IsRegular() {
-			p.placed(mine[i].Path, root)
+			p.recordStamp(mine[i].Path, root)
 		}
 	}
 	return p, nil
 }
 
-// placed notes how a file that is where it belongs will be known again.
-func (p *Placed) placed(name string, root *os.Root) {
+// recordStamp notes how a file that is where it belongs will be known again.
+func (p *Placed) recordStamp(name string, root *os.Root) {
 	p.stampBytes += len(name) + StampBytes
 	if info, err := root.Lstat(name); err == nil && p.stampBytes <= MaxStampBytes {
 		p.Files[name] = Stamp{info.Size(), info.ModTime().UnixNano()}
@@ -188,9 +188,9 @@ func changedAt(info fs.FileInfo) int64 {
 	return at
 }
 
-// Wanted reports whether a file is to be brought home: all are unless the user
+// IsWanted reports whether a file is to be brought home: all are unless the user
 // named some, with * and ? if need be, or a folder.
-func Wanted(name string, outputs []string) bool {
+func IsWanted(name string, outputs []string) bool {
 	if len(outputs) == 0 {
 		return true
 	}
@@ -214,9 +214,9 @@ type Copy struct {
 	As   string `json:"as"` // below a folder
 }
 
-// Gather puts files that are there into the depot, as a folder of their own; ""
+// GatherFiles puts files that are there into the depot, as a folder of their own; ""
 // if none of them is.
-func (o Own) Gather(ctx context.Context, files []Copy) (string, error) {
+func (o OwnUser) GatherFiles(ctx context.Context, files []Copy) (string, error) {
 	aside, done, err := makeAside()
 	if err != nil {
 		return "", err
@@ -247,6 +247,6 @@ func (o Own) Gather(ctx context.Context, files []Copy) (string, error) {
 	if !any {
 		return "", nil
 	}
-	id, _, _, err := depot.Push(ctx, aside, o.Depot, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(ctx, aside, o.Depot, depot.PushOptions{})
 	return string(id), err
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Word is the argument with which our program is a hand.
-const Word = "hand"
+// Subcommand is the argument with which our program is a hand.
+const Subcommand = "hand"
 
-// errand is what a process is to do: one of these.
-type errand struct {
+// userRequest is what a process is to do: one of these.
+type userRequest struct {
 	Broker  string   `json:"broker"` // its socket, at which who asks gets their own depot
 	Results *Results `json:"results,omitempty"`
 	Output  *Output  `json:"output,omitempty"` // its content follows; the marker is descriptor 3
@@ -38,48 +38,48 @@ type report struct {
 	Tree   string `json:"tree,omitempty"`
 }
 
-// Other works as another user: in a process of that user, for each errand one.
-type Other struct {
+// OtherUser works as another user: in a process of that user, for each errand one.
+type OtherUser struct {
 	Command []string        // of our program
 	As      func(*exec.Cmd) // makes a process that user's
 	Broker  string          // the socket at which users are answered
 }
 
 // PutBack has the changed files written by their owner.
-func (o Other) PutBack(ctx context.Context, r *Results) (Placed, error) {
-	got, err := o.send(ctx, &errand{Results: r}, nil, nil)
+func (o OtherUser) PutBack(ctx context.Context, r *Results) (Placed, error) {
+	got, err := o.sendRequest(ctx, &userRequest{Results: r}, nil, nil)
 	return got.Placed, err
 }
 
-// Gather has files put into their owner's depot.
-func (o Other) Gather(ctx context.Context, files []Copy) (string, error) {
-	got, err := o.send(ctx, &errand{Gather: files}, nil, nil)
+// GatherFiles has files put into their owner's depot.
+func (o OtherUser) GatherFiles(ctx context.Context, files []Copy) (string, error) {
+	got, err := o.sendRequest(ctx, &userRequest{Gather: files}, nil, nil)
 	return got.Tree, err
 }
 
 // Write has a file written by its owner.
-func (o Other) Write(ctx context.Context, out *Output, marker string, content io.Reader) error {
+func (o OtherUser) Write(ctx context.Context, out *Output, marker string, content io.Reader) error {
 	if !out.Append {
-		_, err := o.send(ctx, &errand{Output: out}, content, nil)
+		_, err := o.sendRequest(ctx, &userRequest{Output: out}, content, nil)
 		return err
 	}
 	m, err := openMarker(marker)
 	if err != nil {
 		return err
 	}
-	_, err = o.send(ctx, &errand{Output: out}, content, m)
+	_, err = o.sendRequest(ctx, &userRequest{Output: out}, content, m)
 	return errors.Join(err, m.Close())
 }
 
-// send starts a process of the user and waits for its report.
-func (o Other) send(ctx context.Context, e *errand, content io.Reader, marker *os.File) (report, error) {
+// sendRequest starts a process of the user and waits for its report.
+func (o OtherUser) sendRequest(ctx context.Context, e *userRequest, content io.Reader, marker *os.File) (report, error) {
 	e.Broker = o.Broker
 	var got report
 	var head, out, said bytes.Buffer
 	if err := wire.WriteFrame(&head, e); err != nil {
 		return got, err
 	}
-	cmd := exec.CommandContext(ctx, o.Command[0], append(o.Command[1:], Word)...)
+	cmd := exec.CommandContext(ctx, o.Command[0], append(o.Command[1:], Subcommand)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &head, &bounded{&out}, &bounded{&said}
 	if content != nil {
 		cmd.Stdin = io.MultiReader(&head, content)
@@ -127,16 +127,16 @@ func (e *toldError) Unwrap() error {
 	return e.errno
 }
 
-// Main does one errand, as the user whose process this is. It returns the exit
+// ServeRequest does one errand, as the user whose process this is. It returns the exit
 // code of the process.
-func Main() int {
+func ServeRequest() int {
 	syscall.Umask(0o022)
 	in := bufio.NewReader(os.Stdin)
-	var e errand
+	var e userRequest
 	var r report
 	err := wire.ReadFrame(in, &e)
 	if err == nil {
-		r, err = e.run(in)
+		r, err = e.runRequest(in)
 	}
 	if err != nil {
 		r.Error = err.Error()
@@ -151,9 +151,9 @@ func Main() int {
 	return 0
 }
 
-func (e *errand) run(content io.Reader) (r report, err error) {
+func (e *userRequest) runRequest(content io.Reader) (r report, err error) {
 	ctx := context.Background()
-	own := Own{depot.NewClient(&http.Client{Transport: &http.Transport{
+	own := OwnUser{depot.NewClient(&http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", e.Broker)
@@ -168,9 +168,9 @@ func (e *errand) run(content io.Reader) (r report, err error) {
 		if e.Output.Append {
 			marker = os.NewFile(3, "marker")
 		}
-		err = write(e.Output, marker, content)
+		err = writeOutput(e.Output, marker, content)
 	default:
-		r.Tree, err = own.Gather(ctx, e.Gather)
+		r.Tree, err = own.GatherFiles(ctx, e.Gather)
 	}
 	return r, err
 }

@@ -18,8 +18,8 @@ import (
 
 // This test program is also the process that does errands.
 func TestMain(m *testing.M) {
-	if os.Args[len(os.Args)-1] == Word {
-		os.Exit(Main())
+	if os.Args[len(os.Args)-1] == Subcommand {
+		os.Exit(ServeRequest())
 	}
 	os.Exit(m.Run())
 }
@@ -31,7 +31,7 @@ type world struct {
 	*testing.T
 	dir   string // hers
 	depot *depot.Store
-	hand  Other
+	hand  OtherUser
 }
 
 func newWorld(t *testing.T) *world {
@@ -55,10 +55,10 @@ func newWorld(t *testing.T) *world {
 	l, err := net.Listen("unix", socket)
 	w.must(err)
 	w.must(os.Chmod(socket, 0o666))
-	srv := &http.Server{Handler: depot.Handler(w.depot), ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: depot.NewHandler(w.depot), ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _, _ = srv.Close(), w.depot.Close() })
-	w.hand = Other{Command: []string{filepath.Join(dir, "program")}, Broker: socket, As: func(c *exec.Cmd) {
+	w.hand = OtherUser{Command: []string{filepath.Join(dir, "program")}, Broker: socket, As: func(c *exec.Cmd) {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: alice, Gid: alice}
 		c.Dir, c.Env = w.dir, []string{}
 	}}
@@ -93,7 +93,7 @@ func TestWhatIsDoneForAUserIsDoneByAProcessOfTheirs(t *testing.T) {
 	after := t.TempDir()
 	w.must(os.WriteFile(filepath.Join(after, "result"), []byte("42"), 0o600))
 	w.must(os.WriteFile(filepath.Join(after, "scratch"), []byte("…"), 0o600))
-	id, _, _, err := depot.Push(ctx, after, w.depot, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(ctx, after, w.depot, depot.PushOptions{})
 	w.must(err)
 	w.must(os.Mkdir(filepath.Join(w.dir, "work"), 0o700))
 	w.must(os.Chown(filepath.Join(w.dir, "work"), alice, alice))
@@ -117,14 +117,14 @@ func TestWhatIsDoneForAUserIsDoneByAProcessOfTheirs(t *testing.T) {
 	}
 	w.holds("out/all", "one\ntwo\n")
 
-	tree, err := w.hand.Gather(ctx, []Copy{{File: more.File, As: "sub/all"}, {File: filepath.Join(w.dir, "gone"), As: "gone"}})
+	tree, err := w.hand.GatherFiles(ctx, []Copy{{File: more.File, As: "sub/all"}, {File: filepath.Join(w.dir, "gone"), As: "gone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := depot.LoadTree(ctx, w.depot, depot.ID(tree)); err != nil || len(got.Entries) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if tree, err := w.hand.Gather(ctx, []Copy{{File: filepath.Join(w.dir, "gone"), As: "gone"}}); err != nil || tree != "" {
+	if tree, err := w.hand.GatherFiles(ctx, []Copy{{File: filepath.Join(w.dir, "gone"), As: "gone"}}); err != nil || tree != "" {
 		t.Errorf("%q, %v", tree, err)
 	}
 }
@@ -142,10 +142,10 @@ func TestAProcessOfAUserGetsNoFurtherThanTheUser(t *testing.T) {
 			}
 		}
 	}
-	if tree, err := w.hand.Gather(ctx, []Copy{{File: filepath.Join(w.dir, "link"), As: "x"}}); err == nil {
+	if tree, err := w.hand.GatherFiles(ctx, []Copy{{File: filepath.Join(w.dir, "link"), As: "x"}}); err == nil {
 		t.Errorf("root's file is in %q", tree)
 	}
-	if _, err := w.hand.Gather(ctx, []Copy{{File: "/etc/hostname", As: "../../../x"}}); err == nil {
+	if _, err := w.hand.GatherFiles(ctx, []Copy{{File: "/etc/hostname", As: "../../../x"}}); err == nil {
 		t.Error("a file goes wherever it is told to")
 	}
 	if text, err := os.ReadFile(rooted); err != nil || string(text) != "root's" {

@@ -13,7 +13,7 @@ import (
 // returning is a job's folder at home, and what the job made of it.
 type returning struct {
 	*testing.T
-	own  Own
+	own  OwnUser
 	home string
 }
 
@@ -23,7 +23,7 @@ func newReturning(t *testing.T) *returning {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return &returning{t, Own{store}, t.TempDir()}
+	return &returning{t, OwnUser{store}, t.TempDir()}
 }
 
 func (r *returning) write(name, text string) {
@@ -51,7 +51,7 @@ func (r *returning) made(name, text string) string {
 	if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		r.Fatal(err)
 	}
-	id, _, _, err := depot.Push(context.Background(), dir, r.own.Depot, depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(context.Background(), dir, r.own.Depot, depot.PushOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}

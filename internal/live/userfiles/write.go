@@ -24,15 +24,15 @@ type Output struct {
 // Write writes a file: all of it, or it stays what it was. To what is appended a
 // marker belongs, a file of the broker that says from where on: it may be repeated
 // after a crash.
-func (Own) Write(_ context.Context, o *Output, marker string, content io.Reader) error {
+func (OwnUser) Write(_ context.Context, o *Output, marker string, content io.Reader) error {
 	if !o.Append {
-		return write(o, nil, content)
+		return writeOutput(o, nil, content)
 	}
 	m, err := openMarker(marker)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(o, m, content), m.Close())
+	return errors.Join(writeOutput(o, m, content), m.Close())
 }
 
 func openMarker(name string) (*os.File, error) {
@@ -42,7 +42,7 @@ func openMarker(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
-func write(o *Output, marker *os.File, content io.Reader) error {
+func writeOutput(o *Output, marker *os.File, content io.Reader) error {
 	name := o.File
 	if err := checkLinks(name); err != nil {
 		return err
@@ -146,7 +146,7 @@ func appendOnce(name string, marker *os.File, from io.Reader) (err error) {
 			return err
 		}
 	} else if before.File == name {
-		if from, err = missing(io.NewSectionReader(f, before.From, 1<<62), from); err != nil {
+		if from, err = remainderAfter(io.NewSectionReader(f, before.From, 1<<62), from); err != nil {
 			return err
 		}
 	}
@@ -154,16 +154,16 @@ func appendOnce(name string, marker *os.File, from io.Reader) (err error) {
 	return err
 }
 
-// missing is what of there is to be read after what is there already.
-func missing(there, all io.Reader) (io.Reader, error) {
+// remainderAfter is what of there is to be read after what is there already.
+func remainderAfter(there, all io.Reader) (io.Reader, error) {
 	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
 	for more := true; more; {
-		n, err := fill(all, a)
+		n, err := fillBuffer(all, a)
 		if err != nil {
 			return nil, err
 		}
 		more = n == len(a)
-		m, err := fill(there, b[:n])
+		m, err := fillBuffer(there, b[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +181,8 @@ func missing(there, all io.Reader) (io.Reader, error) {
 	return bytes.NewReader(nil), nil // all of it is there
 }
 
-// fill reads until the buffer is full or there is no more.
-func fill(from io.Reader, buf []byte) (int, error) {
+// fillBuffer reads until the buffer is full or there is no more.
+func fillBuffer(from io.Reader, buf []byte) (int, error) {
 	n, err := io.ReadFull(from, buf)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil

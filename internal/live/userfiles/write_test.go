@@ -31,7 +31,7 @@ func (c *cutOff) Read(p []byte) (int, error) {
 
 // add appends to a file, as a broker does.
 func add(name, marker string, from io.Reader) error {
-	return Own{}.Write(context.Background(), &Output{File: name, Append: true}, marker, from)
+	return OwnUser{}.Write(context.Background(), &Output{File: name, Append: true}, marker, from)
 }
 
 func TestWhatIsAddedToAFileIsAddedOnceHoweverOftenTheBrokerIsKilled(t *testing.T) {
@@ -95,7 +95,7 @@ func TestAPlantedLinkIsNotWrittenThrough(t *testing.T) {
 	}
 	out := filepath.Join(shared, "out.txt")
 	o := &Output{File: out, Temporary: ".godwit-5"}
-	if err := (Own{}).Write(t.Context(), o, "", strings.NewReader("output")); err != nil {
+	if err := (OwnUser{}).Write(t.Context(), o, "", strings.NewReader("output")); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, precious, "precious")
@@ -106,7 +106,7 @@ func TestAPlantedLinkIsNotWrittenThrough(t *testing.T) {
 	if err := errors.Join(os.WriteFile(elsewhere, nil, 0o600), os.Remove(out), os.Symlink(elsewhere, out)); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Own{}).Write(t.Context(), o, "", strings.NewReader("again")); err != nil {
+	if err := (OwnUser{}).Write(t.Context(), o, "", strings.NewReader("again")); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, elsewhere, "again")
@@ -118,7 +118,7 @@ func TestAPlantedLinkIsNotWrittenThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []*Output{o, {File: out, Append: true}} {
-		if err := (Own{}).Write(t.Context(), o, filepath.Join(home, "marker"), strings.NewReader("stolen")); err == nil {
+		if err := (OwnUser{}).Write(t.Context(), o, filepath.Join(home, "marker"), strings.NewReader("stolen")); err == nil {
 			t.Errorf("append %v: written through a link of somebody else", o.Append)
 		}
 	}

@@ -24,8 +24,8 @@ func run(b *testing.B, load []string, ranks int, program ...string) (printed, di
 	b.Helper()
 	cmd := exec.CommandContext(context.Background(), "mpirun", append([]string{"-n", fmt.Sprint(ranks)}, program...)...)
 	dir = b.TempDir()
-	load = append(load, filepath.Join(capturetest.Root(b), "mpi/yield/built/yield.so"))
-	cmd.Env = append(mpirun.Environment(os.Environ()), "LD_PRELOAD="+strings.Join(load, ":"), "GODWIT_CAPTURE_DIR="+dir)
+	load = append(load, filepath.Join(capturetest.ProjectRoot(b), "mpi/yield/built/yield.so"))
+	cmd.Env = append(mpirun.RunEnvironment(os.Environ()), "LD_PRELOAD="+strings.Join(load, ":"), "GODWIT_CAPTURE_DIR="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		b.Fatalf("%v: %v\n%s", program, err, out)
@@ -35,7 +35,7 @@ func run(b *testing.B, load []string, ranks int, program ...string) (printed, di
 
 // library is what captures.
 func library(b *testing.B) string {
-	return filepath.Join(capturetest.Root(b), "mpi/capture/built/capture.so")
+	return filepath.Join(capturetest.ProjectRoot(b), "mpi/capture/built/capture.so")
 }
 
 // BenchmarkSlowdown is by how much kernels are slower when they are captured: by the
@@ -44,7 +44,7 @@ func library(b *testing.B) string {
 // than what is to be found, so that rounds of one run are compared, captured or not in
 // turns: the median of one kind with that of the other.
 func BenchmarkSlowdown(b *testing.B) {
-	capturetest.Make(b, "yield", "capture", "examples")
+	capturetest.MakeTargets(b, "yield", "capture", "examples")
 	calls := compile(b, "calls")
 	turns := compile(b, "turns", "-shared", "-fPIC")
 	var each float64
@@ -56,7 +56,7 @@ func BenchmarkSlowdown(b *testing.B) {
 			if each == 0 {
 				each = moreForACall(b, calls, 15)
 			}
-			program := append([]string{capturetest.Program(b, k.name)}, k.args...)
+			program := append([]string{capturetest.ProgramPath(b, k.name)}, k.args...)
 			var list []fourRounds
 			for b.Loop() {
 				printed, _ := run(b, []string{turns, library(b)}, 4, program...)
@@ -157,7 +157,7 @@ func median(x []float64) float64 {
 
 // BenchmarkCall is what a call costs more, in processor time.
 func BenchmarkCall(b *testing.B) {
-	capturetest.Make(b, "yield", "capture")
+	capturetest.MakeTargets(b, "yield", "capture")
 	calls := compile(b, "calls")
 	var more []float64
 	for b.Loop() {

@@ -18,7 +18,7 @@ import (
 // mustCapture captures a program that ends well.
 func mustCapture(t *testing.T, program ...string) (p *capture.Pattern, printed string) {
 	t.Helper()
-	p, printed, code, err := capturetest.Capture(t, nil, program...)
+	p, printed, code, err := capturetest.CaptureProgram(t, nil, program...)
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -39,7 +39,7 @@ func TestTheMatrixOfAKernelIsWhatItSaysItSent(t *testing.T) {
 		{"mg", []string{"8", "8"}, 4, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, printed := mustCapture(t, append([]string{capturetest.Program(t, c.name)}, c.args...)...)
+			p, printed := mustCapture(t, append([]string{capturetest.ProgramPath(t, c.name)}, c.args...)...)
 			got := p.Bytes
 			if c.name == "is" { // which sends by collective operations alone
 				got = p.Collective
@@ -49,8 +49,8 @@ func TestTheMatrixOfAKernelIsWhatItSaysItSent(t *testing.T) {
 					}
 				}
 			}
-			if want := capturetest.Sent(t, 4, printed); capturetest.Lines(got) != capturetest.Lines(want) {
-				t.Errorf("captured\n%swant\n%s", capturetest.Lines(got), capturetest.Lines(want))
+			if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(got) != capturetest.MatrixLines(want) {
+				t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(got), capturetest.MatrixLines(want))
 			}
 			if len(p.Edges) != c.pairs {
 				t.Errorf("%d pairs talk much, want %d: %v", len(p.Edges), c.pairs, p.Edges)
@@ -70,7 +70,7 @@ func subtract(m [][]int64, p *capture.Pattern, o capture.Collective) {
 	for r := range seq {
 		seq[r] = []capture.Node{*one}
 	}
-	for i, row := range p.Matrix(seq) {
+	for i, row := range p.TrafficMatrix(seq) {
 		for j, x := range row {
 			m[i][j] -= x
 		}
@@ -80,7 +80,7 @@ func subtract(m [][]int64, p *capture.Pattern, o capture.Collective) {
 // readAgain writes the pattern to a file that both readers accept.
 func readAgain(t *testing.T, p *capture.Pattern) {
 	t.Helper()
-	text, err := p.Text()
+	text, err := p.EncodeText()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func readAgain(t *testing.T, p *capture.Pattern) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := again.Text(); err != nil || !bytes.Equal(text, second) {
+	if second, err := again.EncodeText(); err != nil || !bytes.Equal(text, second) {
 		t.Errorf("read and written again it differs (%v)", err)
 	}
 	chosen, err := netgraph.ParsePattern("x.pattern", text)
 	if err != nil || chosen.Nodes != p.Nodes || len(chosen.Edges) != len(p.Edges) {
 		t.Errorf("select reads %+v, %v", chosen, err)
 	}
-	if svg := p.Draw(); !bytes.HasPrefix(svg, []byte("<svg ")) || bytes.Count(svg, []byte("<line ")) != len(p.Edges) {
+	if svg := p.DrawSVG(); !bytes.HasPrefix(svg, []byte("<svg ")) || bytes.Count(svg, []byte("<line ")) != len(p.Edges) {
 		t.Errorf("it is drawn as %.200s", svg)
 	}
 }
@@ -119,8 +119,8 @@ func everything(t *testing.T) string {
 
 func TestEveryWayOfSendingIsSeen(t *testing.T) {
 	p, printed := mustCapture(t, everything(t), "10")
-	if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-		t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+	if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+		t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 	}
 	if len(p.Groups) != 3 { // the world and its halves
 		t.Errorf("groups %v", p.Groups)
@@ -144,8 +144,8 @@ func TestEveryWayOfSendingIsSeen(t *testing.T) {
 
 func TestAProgramThatNeverRepeatsItselfTakesLittleRoom(t *testing.T) {
 	p, printed := mustCapture(t, everything(t), "2", "9000")
-	if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-		t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+	if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+		t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 	}
 	for r := range p.Ranks {
 		if n := len(p.Ranks[r].Calls); n > 8192 {
@@ -159,8 +159,8 @@ func TestAProgramThatNeverRepeatsItselfTakesLittleRoom(t *testing.T) {
 
 func TestWhatIsFetchedCountsForWhoHasIt(t *testing.T) {
 	p, printed := mustCapture(t, compiled(t, "onesided"))
-	if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-		t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+	if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+		t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 	}
 	if len(p.Edges) != 4 || p.Unlike != 4*11 {
 		t.Errorf("edges %v, %d calls that a skeleton lacks", p.Edges, p.Unlike)
@@ -172,8 +172,8 @@ func TestAHandleThatIsUsedAgainIsAnotherCommunicator(t *testing.T) {
 	program := compiled(t, "communicators")
 	for _, how := range []string{"free", "disconnect", "fortran-free", "fortran-disconnect"} {
 		p, printed := mustCapture(t, program, how)
-		if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-			t.Errorf("%s: captured\n%swant\n%s", how, capturetest.Lines(p.Bytes), capturetest.Lines(want))
+		if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+			t.Errorf("%s: captured\n%swant\n%s", how, capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 		}
 		if !strings.Contains(printed, "the handle of other ranks") {
 			t.Errorf("%s: MPI gave no handle twice, so nothing was tested", how)
@@ -182,11 +182,11 @@ func TestAHandleThatIsUsedAgainIsAnotherCommunicator(t *testing.T) {
 }
 
 func TestTheExitCodeIsThatOfTheProgram(t *testing.T) {
-	p, printed, code, err := capturetest.Capture(t, nil, everything(t), "1", "0", "7")
+	p, printed, code, err := capturetest.CaptureProgram(t, nil, everything(t), "1", "0", "7")
 	if err != nil || code != 7 || p == nil {
 		t.Errorf("exit code %d, %v\n%s", code, err, printed)
 	}
-	if _, _, code, err = capturetest.Capture(t, nil, "sh", "-c", "exit 3"); code != 3 || !errors.Is(err, capture.ErrNoRecord) {
+	if _, _, code, err = capturetest.CaptureProgram(t, nil, "sh", "-c", "exit 3"); code != 3 || !errors.Is(err, capture.ErrNoRecord) {
 		t.Errorf("a program without MPI: exit code %d, %v", code, err)
 	}
 }

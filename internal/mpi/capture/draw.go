@@ -14,15 +14,15 @@ const (
 	drawTitle  = 34.0
 )
 
-// Draw is the pattern as SVG: the matrix of what each rank sends to each on the left,
+// DrawSVG is the pattern as SVG: the matrix of what each rank sends to each on the left,
 // the pairs that talk much on a circle on the right.
-func (p *Pattern) Draw() []byte {
+func (p *Pattern) DrawSVG() []byte {
 	var b strings.Builder
 	width, height := 3*drawMargin+2*drawSide+20, drawTitle+drawSide+2*drawMargin
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0fpt" height="%.0fpt" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="11" fill="#222222">`+"\n",
-		width, height, width, height, escaped("who talks to whom in "+p.Program))
+		width, height, width, height, escapeXML("who talks to whom in "+p.Program))
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s</text>`+"\n", drawMargin, escaped(p.Title()))
+	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s</text>`+"\n", drawMargin, escapeXML(p.Title()))
 	p.drawMatrix(&b)
 	p.drawCircle(&b)
 	b.WriteString("</svg>\n")
@@ -37,14 +37,14 @@ func (p *Pattern) Title() string {
 	return fmt.Sprintf("%s on %d ranks: %.3g s, %.0f %% of it in calls of MPI", p.Program, p.Nodes, p.Seconds, 100*p.Share)
 }
 
-func escaped(s string) string {
+func escapeXML(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(strings.ToValidUTF8(s, ""))) // a builder never fails
 	return b.String()
 }
 
-// labelled reports whether a rank's number is written: not all, where there are many.
-func (p *Pattern) labelled(i int) bool { return i%((p.Nodes+31)/32) == 0 }
+// isLabelled reports whether a rank's number is written: not all, where there are many.
+func (p *Pattern) isLabelled(i int) bool { return i%((p.Nodes+31)/32) == 0 }
 
 func (p *Pattern) drawMatrix(b *strings.Builder) {
 	n := p.Nodes
@@ -59,7 +59,7 @@ func (p *Pattern) drawMatrix(b *strings.Builder) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" transform="rotate(-90 %.1f %.1f)">by rank</text>`+"\n", x0-24, y0+drawSide/2, x0-24, y0+drawSide/2)
 	for i := range n {
 		at := (float64(i) + 0.5) * cell
-		if p.labelled(i) {
+		if p.isLabelled(i) {
 			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%d</text><text x="%.1f" y="%.1f" text-anchor="end">%d</text>`+"\n", x0+at, y0-6, i, x0-6, y0+at+4, i)
 		}
 		for j := range n {
@@ -100,7 +100,7 @@ func (p *Pattern) drawCircle(b *strings.Builder) {
 	for i := range p.Nodes {
 		x, y := place(i, r)
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="#222222"/>`+"\n", x, y, math.Max(2, math.Min(9, 200/n)))
-		if p.labelled(i) {
+		if p.isLabelled(i) {
 			x, y = place(i, r+17)
 			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`+"\n", x, y+4, i)
 		}

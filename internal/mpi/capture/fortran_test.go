@@ -32,8 +32,8 @@ func TestFortranProgramsAreSeen(t *testing.T) {
 	for _, name := range []string{"classic", "modern"} {
 		t.Run(name, func(t *testing.T) {
 			p, printed := mustCapture(t, fortran(t, name+".f90"))
-			if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-				t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+			if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+				t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 			}
 			seen := map[string]int64{}
 			for _, o := range p.Operations {
@@ -53,8 +53,8 @@ func TestFortranProgramsAreSeenInWhatTheySeldomDo(t *testing.T) {
 	}{{"classic", nil}, {"modern", []string{"-DMODERN"}}} {
 		t.Run(c.name, func(t *testing.T) {
 			p, printed := mustCapture(t, fortran(t, "more.F90", c.options...))
-			if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
-				t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+			if want := capturetest.SentMatrix(t, 4, printed); capturetest.MatrixLines(p.Bytes) != capturetest.MatrixLines(want) {
+				t.Errorf("captured\n%swant\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(want))
 			}
 			seen := map[string]int64{}
 			for _, o := range p.Operations {

@@ -75,7 +75,7 @@ func FuzzRecord(f *testing.F) {
 		if r.ranks > 1 || r.rank != 0 {
 			return
 		}
-		p, err := merge([]*record{r})
+		p, err := mergeRecords([]*record{r})
 		if err != nil {
 			return
 		}
@@ -86,7 +86,7 @@ func FuzzRecord(f *testing.F) {
 // checkAgain writes and reads a pattern; what we write we must accept.
 func checkAgain(t *testing.T, p *Pattern) {
 	t.Helper()
-	text, err := p.Text()
+	text, err := p.EncodeText()
 	if err != nil {
 		t.Skip("numbers that JSON cannot hold")
 	}
@@ -94,11 +94,11 @@ func checkAgain(t *testing.T, p *Pattern) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	second, err := again.Text()
+	second, err := again.EncodeText()
 	if err != nil || !bytes.Equal(text, second) {
 		t.Fatalf("%v\n%s\n%s", err, text, second)
 	}
-	p.Draw()
+	p.DrawSVG()
 }
 
 func FuzzPattern(f *testing.F) {
@@ -108,11 +108,11 @@ func FuzzPattern(f *testing.F) {
 	}
 	other := *r
 	other.rank = 1
-	p, err := merge([]*record{r, &other})
+	p, err := mergeRecords([]*record{r, &other})
 	if err != nil {
 		f.Fatal(err)
 	}
-	text, err := p.Text()
+	text, err := p.EncodeText()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -128,6 +128,6 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		p.addPhases()
-		p.Draw()
+		p.DrawSVG()
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpi/capture/sockets"
 )
 
-// merge puts the records of all ranks together.
-func merge(records []*record) (*Pattern, error) {
+// mergeRecords puts the records of all ranks together.
+func mergeRecords(records []*record) (*Pattern, error) {
 	n := records[0].ranks
 	byRank := make([]*record, n)
 	for _, r := range records {
@@ -21,8 +21,8 @@ func merge(records []*record) (*Pattern, error) {
 		return nil, fmt.Errorf("rank %d of %d left no record: it was killed, or wrote to another file system", missing, n)
 	}
 	p := &Pattern{Format: Format, Program: byRank[0].program, Nodes: n,
-		Bytes: square(n), Messages: square(n), Collective: square(n)}
-	p.Groups = [][]int{all(n)}
+		Bytes: squareMatrix(n), Messages: squareMatrix(n), Collective: squareMatrix(n)}
+	p.Groups = [][]int{allRanks(n)}
 	for i, r := range byRank {
 		p.addRank(i, r)
 	}
@@ -41,13 +41,13 @@ func ofSockets(program string, seconds float64, t *sockets.Traffic) (*Pattern, e
 		return nil, fmt.Errorf("%d processes talk over TCP: a pattern has at most %d nodes", n, maxRanks)
 	}
 	p := &Pattern{Format: Format, Source: OfSockets, Program: program, Nodes: n, Seconds: seconds, Names: t.Names, Others: t.Others,
-		Bytes: t.Bytes, Messages: square(n), Collective: square(n),
+		Bytes: t.Bytes, Messages: squareMatrix(n), Collective: squareMatrix(n),
 		Sizes: []Size{}, Operations: []Collective{}, Phases: []Phase{}, Groups: [][]int{}, Ranks: []Rank{}}
 	p.addEdges()
 	return p, nil
 }
 
-func square(n int) [][]int64 {
+func squareMatrix(n int) [][]int64 {
 	m := make([][]int64, n)
 	for i := range m {
 		m[i] = make([]int64, n)
@@ -55,7 +55,7 @@ func square(n int) [][]int64 {
 	return m
 }
 
-func all(n int) []int {
+func allRanks(n int) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
@@ -82,7 +82,7 @@ func (p *Pattern) addRank(i int, r *record) {
 	for g := range r.groups {
 		number[g] = p.groupOf(r.groups[g])
 	}
-	renumber(r.calls, number)
+	renumberNodes(r.calls, number)
 	p.Ranks = append(p.Ranks, Rank{Host: r.host, Seconds: r.seconds, Compute: r.cpu, Inside: r.inside, Spin: r.spin,
 		Coarse: r.coarse, Lost: r.lost, Calls: r.calls})
 	p.Seconds = max(p.Seconds, r.seconds)
@@ -107,10 +107,10 @@ func (p *Pattern) addRank(i int, r *record) {
 	}
 }
 
-func renumber(nodes []Node, number []int) {
+func renumberNodes(nodes []Node, number []int) {
 	for i := range nodes {
 		if nodes[i].IsLoop() {
-			renumber(nodes[i].Body, number)
+			renumberNodes(nodes[i].Body, number)
 			continue
 		}
 		nodes[i].Group = number[nodes[i].Group]
@@ -129,7 +129,7 @@ func (p *Pattern) addCollectives(records []*record) {
 			o.Calls = max(o.Calls, c.calls)
 			o.Bytes += c.bytes
 			o.Seconds += c.seconds / float64(len(p.Groups[c.group]))
-			spread(p.Collective, rank, c.kind, p.Groups[c.group], c.root, c.bytes)
+			spreadCollective(p.Collective, rank, c.kind, p.Groups[c.group], c.root, c.bytes)
 		}
 	}
 }

@@ -39,8 +39,8 @@ type Pattern struct {
 	Ranks      []Rank       `json:"ranks"`
 	// Names are those of processes, and Others those that did not come from the program,
 	// if it was seen by its sockets.
-	Names  []string        `json:"names,omitempty"`
-	Others []sockets.Other `json:"others,omitempty"`
+	Names  []string             `json:"names,omitempty"`
+	Others []sockets.RemotePeer `json:"others,omitempty"`
 	// Trials are runs of its skeleton that somebody wanted kept.
 	Trials []netgraph.Trial `json:"trials,omitempty"`
 }
@@ -135,8 +135,8 @@ func IsCollective(kind string) bool {
 	return slices.Index(kinds, kind) >= slices.Index(kinds, "barrier")
 }
 
-// Sends reports whether a call sends a message of its own.
-func Sends(kind string) bool {
+// SendsMessage reports whether a call sends a message of its own.
+func SendsMessage(kind string) bool {
 	return kind == "send" || kind == "ssend" || kind == "isend" || kind == "issend" || kind == "sendrecv"
 }
 
@@ -177,15 +177,15 @@ func Parse(name string, data []byte) (*Pattern, error) {
 	if err != nil {
 		return nil, &badinput.Error{File: name, Want: "a pattern file as godwit capture writes it", Err: err}
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkPattern(); err != nil {
 		err.File = name
 		return nil, err
 	}
 	return &p, nil
 }
 
-// check finds what cannot be in a pattern.
-func (p *Pattern) check() *badinput.Error {
+// checkPattern finds what cannot be in a pattern.
+func (p *Pattern) checkPattern() *badinput.Error {
 	if p.Nodes < 1 || p.Nodes > maxRanks {
 		return &badinput.Error{Field: "nodes", Value: fmt.Sprint(p.Nodes), Want: fmt.Sprintf("a number from 1 to %d", maxRanks)}
 	}
@@ -210,7 +210,7 @@ func (p *Pattern) check() *badinput.Error {
 		return err
 	}
 	for i := range p.Trials {
-		if err := p.Trials[i].Check(p.Nodes); err != nil {
+		if err := p.Trials[i].CheckHosts(p.Nodes); err != nil {
 			return &badinput.Error{Field: fmt.Sprintf("trials[%d]", i), Want: err.Error()}
 		}
 	}
@@ -346,8 +346,8 @@ func (p *Pattern) checkCall(n *Node, at string) *badinput.Error {
 	return nil
 }
 
-// Text is the pattern as a file holds it.
-func (p *Pattern) Text() ([]byte, error) {
+// EncodeText is the pattern as a file holds it.
+func (p *Pattern) EncodeText() ([]byte, error) {
 	data, err := json.MarshalIndent(p, "", " ")
 	return append(data, '\n'), err
 }

@@ -9,7 +9,7 @@ func (p *Pattern) addPhases() {
 	}
 	p.Phases = []Phase{}
 	for _, t := range FindTogether(p.Groups, sequences) {
-		ph := Phase{Bytes: square(p.Nodes)}
+		ph := Phase{Bytes: squareMatrix(p.Nodes)}
 		members := 0
 		for r, loop := range t.Loops {
 			if loop == nil {
@@ -17,7 +17,7 @@ func (p *Pattern) addPhases() {
 			}
 			members++
 			ph.Rounds = max(ph.Rounds, loop.Rounds)
-			ph.Seconds += float64(loop.Rounds) * Time(loop.Body)
+			ph.Seconds += float64(loop.Rounds) * CapturedTime(loop.Body)
 			p.addBytes(ph.Bytes, r, loop.Body, loop.Rounds)
 		}
 		ph.Seconds /= float64(members)
@@ -32,7 +32,7 @@ func (p *Pattern) addBytes(m [][]int64, rank int, nodes []Node, times int64) {
 		switch {
 		case n.IsLoop():
 			p.addBytes(m, rank, n.Body, times*n.Rounds)
-		case Sends(n.Call) && n.Peer >= 0:
+		case SendsMessage(n.Call) && n.Peer >= 0:
 			m[rank][n.Peer] += times * n.Bytes
 		case n.Call == "alltoallv" || n.Call == "scatterv":
 			group := p.Groups[n.Group]
@@ -42,15 +42,15 @@ func (p *Pattern) addBytes(m [][]int64, rank int, nodes []Node, times int64) {
 				}
 			}
 		case IsCollective(n.Call):
-			spread(m, rank, n.Call, p.Groups[n.Group], n.Peer, times*n.Bytes)
+			spreadCollective(m, rank, n.Call, p.Groups[n.Group], n.Peer, times*n.Bytes)
 		}
 	}
 }
 
-// Matrix is what ranks would send in sequences of calls, one for each: messages and
+// TrafficMatrix is what ranks would send in sequences of calls, one for each: messages and
 // collective operations.
-func (p *Pattern) Matrix(sequences [][]Node) [][]int64 {
-	m := square(p.Nodes)
+func (p *Pattern) TrafficMatrix(sequences [][]Node) [][]int64 {
+	m := squareMatrix(p.Nodes)
 	for r, nodes := range sequences {
 		p.addBytes(m, r, nodes, 1)
 	}

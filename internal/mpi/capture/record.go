@@ -54,14 +54,14 @@ type reader struct {
 	err    error
 }
 
-func (r *reader) fail(want string) {
+func (r *reader) failLine(want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("line %d: %q is not %s", r.number, r.line, want)
 	}
 }
 
-// next goes to the next line and reports whether it begins with a word.
-func (r *reader) next() string {
+// nextLine goes to the next line and reports whether it begins with a word.
+func (r *reader) nextLine() string {
 	if r.err != nil {
 		return ""
 	}
@@ -73,7 +73,7 @@ func (r *reader) next() string {
 	r.line = r.lines.Text()
 	r.words = strings.Fields(r.line)
 	if len(r.words) == 0 {
-		r.fail("a line of a record")
+		r.failLine("a line of a record")
 		return ""
 	}
 	first := r.words[0]
@@ -81,16 +81,16 @@ func (r *reader) next() string {
 	return first
 }
 
-// want goes to the next line, which must begin with a word.
-func (r *reader) want(word string) {
-	if got := r.next(); r.err == nil && got != word {
-		r.fail("a line with " + word)
+// wantLine goes to the next line, which must begin with a word.
+func (r *reader) wantLine(word string) {
+	if got := r.nextLine(); r.err == nil && got != word {
+		r.failLine("a line with " + word)
 	}
 }
 
-func (r *reader) word() string {
+func (r *reader) nextWord() string {
 	if r.err != nil || len(r.words) == 0 {
-		r.fail("as long as it should be")
+		r.failLine("as long as it should be")
 		return ""
 	}
 	w := r.words[0]
@@ -98,26 +98,26 @@ func (r *reader) word() string {
 	return w
 }
 
-func (r *reader) whole(from, to int64) int64 {
-	w := r.word()
+func (r *reader) wholeNumber(from, to int64) int64 {
+	w := r.nextWord()
 	x, err := strconv.ParseInt(w, 10, 64)
 	if r.err == nil && (err != nil || x < from || x > to) {
-		r.fail(fmt.Sprintf("one with numbers from %d to %d", from, to))
+		r.failLine(fmt.Sprintf("one with numbers from %d to %d", from, to))
 	}
 	return x
 }
 
-func (r *reader) time() float64 {
-	x, err := strconv.ParseFloat(r.word(), 64)
+func (r *reader) timeValue() float64 {
+	x, err := strconv.ParseFloat(r.nextWord(), 64)
 	if r.err == nil && (err != nil || !(x >= 0 && x <= 1e9)) {
-		r.fail("one with times of at least 0")
+		r.failLine("one with times of at least 0")
 	}
 	return x
 }
 
-func (r *reader) ended() {
+func (r *reader) checkEnded() {
 	if r.err == nil && len(r.words) > 0 {
-		r.fail("one that ends here")
+		r.failLine("one that ends here")
 	}
 }
 
@@ -126,153 +126,153 @@ func parseRecord(data []byte) (*record, error) {
 	r := &reader{lines: bufio.NewScanner(bytes.NewReader(data))}
 	r.lines.Buffer(nil, 64<<20)
 	rec := &record{peers: map[int]toPeer{}, fetched: map[int]fromPeer{}, sizes: map[int]int64{}}
-	r.want("godwit-capture")
-	r.whole(1, 1)
-	r.want("rank")
-	rank := r.whole(0, maxRanks-1)
-	rec.rank, rec.ranks = int(rank), int(r.whole(rank+1, maxRanks))
-	r.ended()
-	r.want("host")
-	rec.host = r.word()
-	r.want("program")
+	r.wantLine("godwit-capture")
+	r.wholeNumber(1, 1)
+	r.wantLine("rank")
+	rank := r.wholeNumber(0, maxRanks-1)
+	rec.rank, rec.ranks = int(rank), int(r.wholeNumber(rank+1, maxRanks))
+	r.checkEnded()
+	r.wantLine("host")
+	rec.host = r.nextWord()
+	r.wantLine("program")
 	rec.program = strings.Join(r.words, " ")
-	r.want("state")
-	if rec.state = r.word(); !slices.Contains([]string{"finalized", "aborted", "exited"}, rec.state) {
-		r.fail("how a rank ends")
+	r.wantLine("state")
+	if rec.state = r.nextWord(); !slices.Contains([]string{"finalized", "aborted", "exited"}, rec.state) {
+		r.failLine("how a rank ends")
 	}
-	r.want("seconds")
-	rec.seconds, rec.cpu, rec.gap, rec.inside = r.time(), r.time(), r.time(), r.time()
-	r.ended()
-	r.want("spin")
-	rec.spin = float64(r.whole(1, 1<<40))
-	r.want("odd")
-	rec.odd = r.whole(0, math.MaxInt64)
-	rec.tables(r)
+	r.wantLine("seconds")
+	rec.seconds, rec.cpu, rec.gap, rec.inside = r.timeValue(), r.timeValue(), r.timeValue(), r.timeValue()
+	r.checkEnded()
+	r.wantLine("spin")
+	rec.spin = float64(r.wholeNumber(1, 1<<40))
+	r.wantLine("odd")
+	rec.odd = r.wholeNumber(0, math.MaxInt64)
+	rec.readTables(r)
 	if r.err != nil {
 		return nil, r.err
 	}
 	return rec, nil
 }
 
-// tables reads the lines after the head.
-func (rec *record) tables(r *reader) {
+// readTables reads the lines after the head.
+func (rec *record) readTables(r *reader) {
 	for r.err == nil {
-		switch r.next() {
+		switch r.nextLine() {
 		case "group":
-			rec.group(r)
+			rec.readGroup(r)
 		case "peer":
-			peer := int(r.whole(0, int64(rec.ranks-1)))
-			rec.peers[peer] = toPeer{r.whole(0, maxSum), r.whole(0, maxSum), r.whole(0, maxSum)}
+			peer := int(r.wholeNumber(0, int64(rec.ranks-1)))
+			rec.peers[peer] = toPeer{r.wholeNumber(0, maxSum), r.wholeNumber(0, maxSum), r.wholeNumber(0, maxSum)}
 		case "fetched":
-			peer := int(r.whole(0, int64(rec.ranks-1)))
-			rec.fetched[peer] = fromPeer{r.whole(0, maxSum), r.whole(0, maxSum)}
+			peer := int(r.wholeNumber(0, int64(rec.ranks-1)))
+			rec.fetched[peer] = fromPeer{r.wholeNumber(0, maxSum), r.wholeNumber(0, maxSum)}
 		case "size":
-			size := int(r.whole(0, 62))
-			rec.sizes[size] = r.whole(0, math.MaxInt64)
+			size := int(r.wholeNumber(0, 62))
+			rec.sizes[size] = r.wholeNumber(0, math.MaxInt64)
 		case "collective":
-			c := collective{kind: r.word()}
+			c := collective{kind: r.nextWord()}
 			if r.err == nil && (!slices.Contains(kinds, c.kind) || !IsCollective(c.kind)) {
-				r.fail("a collective operation")
+				r.failLine("a collective operation")
 			}
-			c.group, c.root = int(r.whole(0, int64(len(rec.groups)-1))), int(r.whole(Nobody, int64(rec.ranks-1)))
-			c.calls, c.bytes, c.seconds = r.whole(1, math.MaxInt64), r.whole(0, math.MaxInt64), r.time()
+			c.group, c.root = int(r.wholeNumber(0, int64(len(rec.groups)-1))), int(r.wholeNumber(Nobody, int64(rec.ranks-1)))
+			c.calls, c.bytes, c.seconds = r.wholeNumber(1, math.MaxInt64), r.wholeNumber(0, math.MaxInt64), r.timeValue()
 			rec.collectives = append(rec.collectives, c)
 		case "sequence":
-			rec.sequence(r)
+			rec.readSequence(r)
 			return
 		default:
-			r.fail("a line of a record")
+			r.failLine("a line of a record")
 		}
-		r.ended()
+		r.checkEnded()
 	}
 }
 
-func (rec *record) group(r *reader) {
-	g := group{between: r.whole(0, 1) == 1}
-	for range r.whole(1, int64(rec.ranks)) {
+func (rec *record) readGroup(r *reader) {
+	g := group{between: r.wholeNumber(0, 1) == 1}
+	for range r.wholeNumber(1, int64(rec.ranks)) {
 		if r.err != nil {
 			return
 		}
 		// Ranks of another world have no number in this one.
-		m := int(r.whole(math.MinInt32, int64(rec.ranks-1)))
+		m := int(r.wholeNumber(math.MinInt32, int64(rec.ranks-1)))
 		if !g.between && (m < 0 || slices.Contains(g.members, m)) {
-			r.fail("a group of different ranks")
+			r.failLine("a group of different ranks")
 		}
 		g.members = append(g.members, m)
 	}
 	rec.groups = append(rec.groups, g)
 }
 
-func (rec *record) sequence(r *reader) {
-	n := r.whole(0, 1<<24)
-	rec.coarse = int(r.whole(0, 2))
-	rec.added, rec.lost = r.whole(0, math.MaxInt64), r.whole(0, math.MaxInt64)
-	r.ended()
-	rec.calls = rec.nodes(r, n, 1, 0)
-	r.want("end")
-	r.ended()
+func (rec *record) readSequence(r *reader) {
+	n := r.wholeNumber(0, 1<<24)
+	rec.coarse = int(r.wholeNumber(0, 2))
+	rec.added, rec.lost = r.wholeNumber(0, math.MaxInt64), r.wholeNumber(0, math.MaxInt64)
+	r.checkEnded()
+	rec.calls = rec.readNodes(r, n, 1, 0)
+	r.wantLine("end")
+	r.checkEnded()
 	if r.err == nil && r.lines.Scan() {
-		r.fail("the last line")
+		r.failLine("the last line")
 	}
 }
 
-// nodes reads so many of them, inside loops that go round so many times together.
-func (rec *record) nodes(r *reader, n, times int64, depth int) []Node {
+// readNodes reads so many of them, inside loops that go round so many times together.
+func (rec *record) readNodes(r *reader, n, times int64, depth int) []Node {
 	var list []Node
 	for range n {
-		switch word := r.next(); {
+		switch word := r.nextLine(); {
 		case r.err != nil:
 			return nil
 		case word == "loop" && depth < maxDepth:
-			loop := Node{Rounds: r.whole(1, maxRounds/times)}
-			body := r.whole(1, 1<<24)
-			r.ended()
+			loop := Node{Rounds: r.wholeNumber(1, maxRounds/times)}
+			body := r.wholeNumber(1, 1<<24)
+			r.checkEnded()
 			if r.err == nil {
-				loop.Body = rec.nodes(r, body, times*loop.Rounds, depth+1)
+				loop.Body = rec.readNodes(r, body, times*loop.Rounds, depth+1)
 			}
 			list = append(list, loop)
 		case word == "call":
-			list = append(list, rec.call(r))
+			list = append(list, rec.readCall(r))
 		default:
-			r.fail("a loop or a call")
+			r.failLine("a loop or a call")
 		}
-		r.ended()
+		r.checkEnded()
 	}
 	return list
 }
 
-func (rec *record) call(r *reader) Node {
-	n := Node{Call: r.word()}
+func (rec *record) readCall(r *reader) Node {
+	n := Node{Call: r.nextWord()}
 	if r.err == nil && !slices.Contains(kinds, n.Call) {
-		r.fail("a known call")
+		r.failLine("a known call")
 	}
 	last := int64(rec.ranks - 1)
-	n.Group = int(r.whole(0, int64(len(rec.groups)-1)))
-	n.Peer, n.Tag = int(r.whole(Nobody, last)), int(r.whole(Anybody, math.MaxInt32))
-	n.From, n.FromTag = int(r.whole(Nobody, last)), int(r.whole(Anybody, math.MaxInt32))
-	n.Slot = int(r.whole(NoSlot, maxSlot))
-	n.Bytes = r.whole(0, math.MaxInt64)
-	times := float64(r.whole(1, math.MaxInt64))
-	n.Compute, n.Gap, n.Inside = r.time()/times, r.time()/times, r.time()/times
-	for range r.whole(0, maxSlot) {
+	n.Group = int(r.wholeNumber(0, int64(len(rec.groups)-1)))
+	n.Peer, n.Tag = int(r.wholeNumber(Nobody, last)), int(r.wholeNumber(Anybody, math.MaxInt32))
+	n.From, n.FromTag = int(r.wholeNumber(Nobody, last)), int(r.wholeNumber(Anybody, math.MaxInt32))
+	n.Slot = int(r.wholeNumber(NoSlot, maxSlot))
+	n.Bytes = r.wholeNumber(0, math.MaxInt64)
+	times := float64(r.wholeNumber(1, math.MaxInt64))
+	n.Compute, n.Gap, n.Inside = r.timeValue()/times, r.timeValue()/times, r.timeValue()/times
+	for range r.wholeNumber(0, maxSlot) {
 		if r.err != nil {
 			break
 		}
-		n.List = append(n.List, r.whole(0, math.MaxInt64))
+		n.List = append(n.List, r.wholeNumber(0, math.MaxInt64))
 	}
 	if n.Call == "alltoallv" || n.Call == "scatterv" {
 		// What stands there is the sum, and the list that of the first time.
-		share(n.List, n.Bytes)
+		scaleToSum(n.List, n.Bytes)
 		n.Bytes = 0
 	}
 	if n.Bytes > maxBytes || len(n.List) > 0 && slices.Max(n.List) > maxBytes {
-		r.fail(fmt.Sprintf("one with lengths of at most %d", int64(maxBytes)))
+		r.failLine(fmt.Sprintf("one with lengths of at most %d", int64(maxBytes)))
 	}
 	return n
 }
 
-// share changes the numbers of a list so that their sum is that of all.
-func share(list []int64, all int64) {
+// scaleToSum changes the numbers of a list so that their sum is that of all.
+func scaleToSum(list []int64, all int64) {
 	var sum float64
 	for _, x := range list {
 		sum += float64(x)

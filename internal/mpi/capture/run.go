@@ -42,17 +42,17 @@ func (c *Command) Run(ctx context.Context, in io.Reader, out, errs io.Writer) (c
 		return 0, nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // nobody looks there again
-	argv := c.forwarded()
+	argv := c.forwardedCommand()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
-	cmd.Env = c.environment(dir)
+	cmd.Env = c.commandEnvironment(dir)
 	// mpirun ends its ranks when it is asked to, on all hosts.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		return 0, nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	seen := c.watch(cmd.Process.Pid)
+	seen := c.watchSockets(cmd.Process.Pid)
 	runErr := cmd.Wait()
 	traffic := seen()
 	if ctx.Err() != nil {
@@ -72,15 +72,15 @@ func (c *Command) Run(ctx context.Context, in io.Reader, out, errs io.Writer) (c
 	return code, p, err
 }
 
-// watch looks at the sockets of a command that does not start ranks itself. What it
+// watchSockets looks at the sockets of a command that does not start ranks itself. What it
 // returns ends that, and returns what makes a pattern of what was seen.
-func (c *Command) watch(pid int) func() func() (*Pattern, error) {
+func (c *Command) watchSockets(pid int) func() func() (*Pattern, error) {
 	nothing := func() (*Pattern, error) { return nil, ErrNoRecord }
 	if c.Now == nil || c.StartsRanks() {
 		return func() func() (*Pattern, error) { return nothing }
 	}
 	began := c.Now()
-	w := sockets.Watch(c.Now, pid)
+	w := sockets.WatchProcess(c.Now, pid)
 	return func() func() (*Pattern, error) {
 		seconds := c.Now.Since(began).Seconds()
 		t, err := w.Stop()
@@ -101,8 +101,8 @@ func (c *Command) StartsRanks() bool {
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun"}, filepath.Base(c.Argv[0]))
 }
 
-// preload is the libraries that are loaded before all others: ours first.
-func (c *Command) preload() string {
+// preloadLibraries is the libraries that are loaded before all others: ours first.
+func (c *Command) preloadLibraries() string {
 	var list []string
 	if c.Library != "" {
 		list = append(list, c.Library)
@@ -116,14 +116,14 @@ func (c *Command) preload() string {
 	return strings.Join(list, ":")
 }
 
-func (c *Command) environment(dir string) []string {
+func (c *Command) commandEnvironment(dir string) []string {
 	env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "LD_PRELOAD=") })
-	return append(env, "LD_PRELOAD="+c.preload(), folderVariable+"="+dir)
+	return append(env, "LD_PRELOAD="+c.preloadLibraries(), folderVariable+"="+dir)
 }
 
-// forwarded is the command; an mpirun of Open MPI is told to give our variables to
+// forwardedCommand is the command; an mpirun of Open MPI is told to give our variables to
 // ranks on other hosts as well.
-func (c *Command) forwarded() []string {
+func (c *Command) forwardedCommand() []string {
 	if !c.StartsRanks() {
 		return c.Argv
 	}
@@ -160,7 +160,7 @@ func ReadFolder(dir string) (*Pattern, error) {
 		return nil, ErrNoRecord
 	case 1:
 		for _, records := range byJob { // order-free: there is one
-			return merge(records)
+			return mergeRecords(records)
 		}
 	}
 	return nil, fmt.Errorf("the command ran %d MPI programs: capture them one by one", len(byJob))

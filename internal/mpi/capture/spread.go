@@ -2,12 +2,12 @@ package capture
 
 import "slices"
 
-// spread adds to a matrix what one member of collective operations sends to the
+// spreadCollective adds to a matrix what one member of collective operations sends to the
 // others, if they are done as MPI libraries usually do them: trees of doubling
 // distance from a root, neighbours at doubling distance where all get a result, a ring
 // where all get much from all. bytes are those of all calls, as the member gave them.
 // Operations that say how much goes to whom have been counted exactly elsewhere.
-func spread(m [][]int64, rank int, kind string, group []int, root int, bytes int64) {
+func spreadCollective(m [][]int64, rank int, kind string, group []int, root int, bytes int64) {
 	n := len(group)
 	me := slices.Index(group, rank)
 	if me < 0 || n < 2 {

@@ -14,8 +14,8 @@ type Together struct {
 	Step  []int64 // rounds, by rank
 }
 
-// Steps is how often all of them can make a step.
-func (t *Together) Steps() int64 {
+// StepCount is how often all of them can make a step.
+func (t *Together) StepCount() int64 {
 	n := int64(-1)
 	for r, loop := range t.Loops {
 		if loop != nil && (n < 0 || loop.Rounds/t.Step[r] < n) {
@@ -25,13 +25,13 @@ func (t *Together) Steps() int64 {
 	return n
 }
 
-// Time is the clock's time of nodes, as it was when they were captured.
-func Time(nodes []Node) float64 {
+// CapturedTime is the clock's time of nodes, as it was when they were captured.
+func CapturedTime(nodes []Node) float64 {
 	sum := 0.0
 	for i := range nodes {
 		n := &nodes[i]
 		if n.IsLoop() {
-			sum += float64(n.Rounds) * Time(n.Body)
+			sum += float64(n.Rounds) * CapturedTime(n.Body)
 		} else {
 			sum += n.Gap + n.Inside
 		}
@@ -48,32 +48,32 @@ type talk struct {
 
 func talkOf(nodes []Node) *talk {
 	t := &talk{map[int]int64{}, map[int]int64{}, 0, map[int]int64{}}
-	t.add(nodes, 1)
+	t.addNodes(nodes, 1)
 	return t
 }
 
-func (t *talk) add(nodes []Node, times int64) {
+func (t *talk) addNodes(nodes []Node, times int64) {
 	for i := range nodes {
 		n := &nodes[i]
 		switch {
 		case n.IsLoop():
-			t.add(n.Body, times*n.Rounds)
+			t.addNodes(n.Body, times*n.Rounds)
 		case IsCollective(n.Call):
 			t.joint[n.Group] += times
-		case Sends(n.Call):
+		case SendsMessage(n.Call):
 			if n.Peer >= 0 {
 				t.sends[n.Peer] += times
 			}
 			if n.Call == "sendrecv" {
-				t.receive(n.From, times)
+				t.addReceive(n.From, times)
 			}
 		case n.Call == "recv" || n.Call == "irecv":
-			t.receive(n.Peer, times)
+			t.addReceive(n.Peer, times)
 		}
 	}
 }
 
-func (t *talk) receive(from int, times int64) {
+func (t *talk) addReceive(from int, times int64) {
 	switch {
 	case from == Anybody:
 		t.anybody += times
@@ -99,7 +99,7 @@ func FindTogether(groups [][]int, sequences [][]Node) []Together {
 	for r, nodes := range sequences {
 		for i := range nodes {
 			if n := &nodes[i]; n.IsLoop() {
-				loops = append(loops, &loop{rank: r, node: n, talk: talkOf(n.Body), time: float64(n.Rounds) * Time(n.Body)})
+				loops = append(loops, &loop{rank: r, node: n, talk: talkOf(n.Body), time: float64(n.Rounds) * CapturedTime(n.Body)})
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func FindTogether(groups [][]int, sequences [][]Node) []Together {
 			continue
 		}
 		l.used = true
-		if t, ok := join(l, groups, byRank); ok {
+		if t, ok := joinLoops(l, groups, byRank); ok {
 			found = append(found, t)
 		}
 	}
@@ -124,13 +124,13 @@ func FindTogether(groups [][]int, sequences [][]Node) []Together {
 // ratio is a positive fraction.
 type ratio struct{ over, under int64 }
 
-func (a ratio) times(over, under int64) ratio {
+func (a ratio) multiplyBy(over, under int64) ratio {
 	over, under = a.over*over, a.under*under
-	g := gcd(over, under)
+	g := greatestDivisor(over, under)
 	return ratio{over / g, under / g}
 }
 
-func gcd(a, b int64) int64 {
+func greatestDivisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
 	}
@@ -148,16 +148,16 @@ type joined struct {
 // seldom more than a few.
 const mostSteps = 1 << 16
 
-// join finds the loops of other ranks that belong to one.
-func join(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
+// joinLoops finds the loops of other ranks that belong to one.
+func joinLoops(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
 	j := &joined{groups, make([]*loop, len(byRank)), make([]ratio, len(byRank))}
 	j.loops[first.rank], j.steps[first.rank] = first, ratio{1, 1}
 	for queue := []*loop{first}; len(queue) > 0; queue = queue[1:] {
-		for _, peer := range j.peers(queue[0]) {
+		for _, peer := range j.peerRanks(queue[0]) {
 			if j.loops[peer] != nil {
 				continue
 			}
-			at := slices.IndexFunc(byRank[peer], func(l *loop) bool { return !l.used && j.fits(queue[0], l) })
+			at := slices.IndexFunc(byRank[peer], func(l *loop) bool { return !l.used && j.fitsLoop(queue[0], l) })
 			if at < 0 {
 				return Together{}, false
 			}
@@ -166,14 +166,14 @@ func join(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
 			queue = append(queue, l)
 		}
 	}
-	if !j.balanced() {
+	if !j.isBalanced() {
 		return Together{}, false
 	}
-	return j.together()
+	return j.toTogether()
 }
 
-// peers are all ranks that a loop talks with.
-func (j *joined) peers(l *loop) []int {
+// peerRanks are all ranks that a loop talks with.
+func (j *joined) peerRanks(l *loop) []int {
 	var list []int
 	for peer := range l.talk.sends { // order-free: sorted below
 		list = append(list, peer)
@@ -189,14 +189,14 @@ func (j *joined) peers(l *loop) []int {
 	return slices.DeleteFunc(list, func(r int) bool { return r == l.rank })
 }
 
-// fits reports whether a loop of another rank may belong to one that is in, and notes
+// fitsLoop reports whether a loop of another rank may belong to one that is in, and notes
 // how many rounds of it a step is.
-func (j *joined) fits(in, l *loop) bool {
+func (j *joined) fitsLoop(in, l *loop) bool {
 	a, b := perRound(in, l)
 	if a == 0 || a > mostSteps || b > mostSteps {
 		return false
 	}
-	step := j.steps[in.rank].times(a, b)
+	step := j.steps[in.rank].multiplyBy(a, b)
 	if step.over > mostSteps || step.under > mostSteps {
 		return false
 	}
@@ -232,9 +232,9 @@ func perRound(in, l *loop) (a, b int64) {
 	return 0, 0
 }
 
-// balanced reports whether what is sent in a step is what is received in it, and all
+// isBalanced reports whether what is sent in a step is what is received in it, and all
 // members of a group make its collective operations.
-func (j *joined) balanced() bool {
+func (j *joined) isBalanced() bool {
 	scaled := func(r int, n int64) float64 { return float64(n) * float64(j.steps[r].over) / float64(j.steps[r].under) }
 	for r, l := range j.loops {
 		if l == nil {
@@ -265,13 +265,13 @@ func (j *joined) balanced() bool {
 	return true
 }
 
-// together makes whole numbers of the steps.
-func (j *joined) together() (Together, bool) {
+// toTogether makes whole numbers of the steps.
+func (j *joined) toTogether() (Together, bool) {
 	t := Together{make([]*Node, len(j.loops)), make([]int64, len(j.loops))}
 	under := int64(1)
 	for r, l := range j.loops {
 		if l != nil {
-			under = under / gcd(under, j.steps[r].under) * j.steps[r].under
+			under = under / greatestDivisor(under, j.steps[r].under) * j.steps[r].under
 		}
 		if under > mostSteps {
 			return Together{}, false
@@ -282,12 +282,12 @@ func (j *joined) together() (Together, bool) {
 		if l != nil {
 			t.Loops[r] = l.node
 			t.Step[r] = under / j.steps[r].under * j.steps[r].over
-			common = gcd(t.Step[r], common)
+			common = greatestDivisor(t.Step[r], common)
 			l.used = true
 		}
 	}
 	for r := range t.Step {
 		t.Step[r] /= common
 	}
-	return t, t.Steps() >= 1
+	return t, t.StepCount() >= 1
 }

@@ -18,25 +18,27 @@ import (
 	"github.com/godwit-hpc/godwit/mpi/yield"
 )
 
-// Library is the path of the library that captures.
-func Library() (string, error) { return place("godwit-capture", ".so", capture.Library()) }
+// CaptureLibrary is the path of the library that captures.
+func CaptureLibrary() (string, error) {
+	return placeFile("godwit-capture", ".so", capture.LibraryBytes())
+}
 
-// Runner is the path of the program that runs skeletons.
-func Runner() (string, error) { return place("godwit-skeleton", "", capture.Runner()) }
+// SkeletonRunner is the path of the program that runs skeletons.
+func SkeletonRunner() (string, error) { return placeFile("godwit-skeleton", "", capture.RunnerBytes()) }
 
-// Yield is the path of the library that lets waiting ranks sleep, or "" if there is
+// YieldLibrary is the path of the library that lets waiting ranks sleep, or "" if there is
 // none.
-func Yield() string {
-	path, err := place("godwit-yield", ".so", yield.Library())
+func YieldLibrary() string {
+	path, err := placeFile("godwit-yield", ".so", yield.LibraryBytes())
 	if err != nil {
 		return "" // they will wait awake
 	}
 	return path
 }
 
-// place puts a file that this program carries along where other hosts are likely to
+// placeFile puts a file that this program carries along where other hosts are likely to
 // see it too: beside this program, or else among what the user's programs keep.
-func place(name, ending string, data []byte) (string, error) {
+func placeFile(name, ending string, data []byte) (string, error) {
 	if data == nil {
 		return "", fmt.Errorf("this godwit carries no %s: it was built without mpicc (make deps; make build)", name)
 	}
@@ -58,15 +60,15 @@ func place(name, ending string, data []byte) (string, error) {
 		if _, err = os.Stat(path); err == nil {
 			return path, nil
 		}
-		if err = put(path, data); err == nil {
+		if err = putFile(path, data); err == nil {
 			return path, nil
 		}
 	}
 	return "", err
 }
 
-// put writes a file that appears when it is whole.
-func put(path string, data []byte) error {
+// putFile writes a file that appears when it is whole.
+func putFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -111,9 +113,9 @@ func removeLeft(made *os.File) {
 	}
 }
 
-// Environment adds to variables what Open MPI wants to be told; what the user set
+// RunEnvironment adds to variables what Open MPI wants to be told; what the user set
 // stays.
-func Environment(env []string) []string {
+func RunEnvironment(env []string) []string {
 	want := []string{
 		"OMPI_MCA_rmaps_base_oversubscribe=1",       // more ranks than processors are no mistake
 		"OMPI_MCA_btl_base_warn_component_unused=0", // nor are hosts without InfiniBand

@@ -20,7 +20,7 @@ func TestWhatKilledOnesLeftGoesWithTheNextFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := put(filepath.Join(dir, "whole"), []byte("all of it")); err != nil {
+	if err := putFile(filepath.Join(dir, "whole"), []byte("all of it")); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)

@@ -33,15 +33,15 @@ const (
 	runOffs = 3
 )
 
-// Choose runs the skeleton on one group of hosts after the other, never on two at
+// ChooseGroup runs the skeleton on one group of hosts after the other, never on two at
 // once: groups may share hosts, or links that nobody knows of. tell is called before
 // each run.
 //
 // The fastest of several runs is partly the luckiest. So if the first group, from
 // which the most is expected, is not the fastest, there is a run-off between them, in
 // which the runs before do not count.
-func (s *Skeleton) Choose(ctx context.Context, at Place, groups [][]string, tell func(int)) (*Choice, error) {
-	return choose(groups, func(i int) (float64, error) {
+func (s *Skeleton) ChooseGroup(ctx context.Context, at RunPlace, groups [][]string, tell func(int)) (*Choice, error) {
+	return chooseGroup(groups, func(i int) (float64, error) {
 		tell(i)
 		at.Hosts = groups[i]
 		o, err := s.Run(ctx, at)
@@ -52,21 +52,21 @@ func (s *Skeleton) Choose(ctx context.Context, at Place, groups [][]string, tell
 			return 0, &failedError{err}
 		}
 		return o.Seconds, nil
-	}, s.Predict)
+	}, s.PredictProgram)
 }
 
 // failedError is that of a group: others may do better.
 type failedError struct{ error }
 
-func choose(groups [][]string, run func(int) (float64, error), predict func(float64) float64) (*Choice, error) {
+func chooseGroup(groups [][]string, run func(int) (float64, error), predict func(float64) float64) (*Choice, error) {
 	c := &Choice{Trials: make([]Trial, len(groups))}
 	for i, hosts := range groups {
 		c.Trials[i].Hosts = hosts
-		if _, err := c.try(i, run); err != nil {
+		if _, err := c.tryGroup(i, run); err != nil {
 			return nil, err
 		}
 	}
-	c.Best = c.fastest()
+	c.Best = c.fastestGroup()
 	for decided := false; !decided && c.Best > 0 && c.Trials[0].Error == ""; {
 		var err error
 		if decided, err = c.runOff(run); err != nil {
@@ -76,7 +76,7 @@ func choose(groups [][]string, run func(int) (float64, error), predict func(floa
 	for i := range c.Trials {
 		c.Trials[i].Predicted = predict(c.Trials[i].Seconds)
 	}
-	c.explain()
+	c.explainChoice()
 	return c, nil
 }
 
@@ -89,7 +89,7 @@ func (c *Choice) runOff(run func(int) (float64, error)) (decided bool, err error
 			group int
 			times *[]float64
 		}{{0, &first}, {c.Best, &other}} {
-			took, err := c.try(r.group, run)
+			took, err := c.tryGroup(r.group, run)
 			if err != nil {
 				return false, err
 			}
@@ -97,28 +97,28 @@ func (c *Choice) runOff(run func(int) (float64, error)) (decided bool, err error
 		}
 		switch {
 		case c.Trials[0].Error != "" || c.Trials[c.Best].Error != "":
-			c.Best = c.fastest()
+			c.Best = c.fastestGroup()
 			return false, nil
 		case slices.Max(other) >= slices.Min(first):
 			c.Best = 0
 			return true, nil
 		}
 	}
-	if sum(other) > (1-clearly)*sum(first) {
+	if sumOf(other) > (1-clearly)*sumOf(first) {
 		c.Best = 0
 	}
 	return true, nil
 }
 
-func sum(list []float64) (total float64) {
+func sumOf(list []float64) (total float64) {
 	for _, v := range list {
 		total += v
 	}
 	return total
 }
 
-// try runs it on a group once more and returns the seconds it took, 0 if it failed.
-func (c *Choice) try(i int, run func(int) (float64, error)) (took float64, err error) {
+// tryGroup runs it on a group once more and returns the seconds it took, 0 if it failed.
+func (c *Choice) tryGroup(i int, run func(int) (float64, error)) (took float64, err error) {
 	t := &c.Trials[i]
 	took, err = run(i)
 	var failed *failedError
@@ -134,8 +134,8 @@ func (c *Choice) try(i int, run func(int) (float64, error)) (took float64, err e
 	return took, nil
 }
 
-// fastest is -1 if it runs on none.
-func (c *Choice) fastest() int {
+// fastestGroup is -1 if it runs on none.
+func (c *Choice) fastestGroup() int {
 	best := -1
 	for i, t := range c.Trials {
 		if t.Error == "" && (best < 0 || t.Seconds < c.Trials[best].Seconds) {
@@ -145,9 +145,9 @@ func (c *Choice) fastest() int {
 	return best
 }
 
-// Ranked are the groups on which it ran, the chosen one first and the others by
+// RankedTrials are the groups on which it ran, the chosen one first and the others by
 // their times.
-func (c *Choice) Ranked() []Trial {
+func (c *Choice) RankedTrials() []Trial {
 	var list []Trial
 	for i, t := range c.Trials {
 		if i != c.Best && t.Error == "" {
@@ -161,9 +161,9 @@ func (c *Choice) Ranked() []Trial {
 	return list
 }
 
-// Failure is why the skeleton ran on none of the groups: what went wrong on each of
+// CombinedFailure is why the skeleton ran on none of the groups: what went wrong on each of
 // them. One may be told of a host that cannot be reached, another of a lack of memory.
-func (c *Choice) Failure() error {
+func (c *Choice) CombinedFailure() error {
 	if len(c.Trials) == 1 {
 		return errors.New(c.Trials[0].Error)
 	}
@@ -174,14 +174,14 @@ func (c *Choice) Failure() error {
 	return fmt.Errorf("%s: %s", c.Why, strings.Join(reasons, "; "))
 }
 
-func (c *Choice) explain() {
+func (c *Choice) explainChoice() {
 	if c.Best < 0 {
 		c.Why = "the skeleton ran on none of the groups"
 		return
 	}
 	best := c.Trials[c.Best]
 	c.Why = fmt.Sprintf("the skeleton took %.2f s on %s", best.Seconds, strings.Join(best.Hosts, " "))
-	ranked := c.Ranked()
+	ranked := c.RankedTrials()
 	if len(ranked) < 2 {
 		return
 	}

@@ -16,7 +16,7 @@ func took(t *testing.T, seconds ...[]float64) (*Choice, []int) {
 		groups[i] = []string{string(rune('a' + i))}
 	}
 	var order []int
-	c, err := choose(groups, func(i int) (float64, error) {
+	c, err := chooseGroup(groups, func(i int) (float64, error) {
 		order = append(order, i)
 		s := seconds[i][0]
 		seconds[i] = seconds[i][1:]
@@ -56,7 +56,7 @@ func TestAGroupTakesTheFirstOnesPlaceIfItIsClearlyFasterAgainAndAgain(t *testing
 	} {
 		got, order := took(t, c.times...)
 		ranked := ""
-		for _, g := range got.Ranked() {
+		for _, g := range got.RankedTrials() {
 			ranked += g.Hosts[0]
 		}
 		if got.Best != c.best || !slices.Equal(order, c.order) || ranked != c.ranked || !strings.Contains(got.Why, c.why) {
@@ -74,7 +74,7 @@ func TestTimesAreTheMeansOfRuns(t *testing.T) {
 
 func TestAnErrorThatIsNotOneOfAGroupEndsTheChoice(t *testing.T) {
 	interrupted := errors.New("interrupted")
-	if _, err := choose([][]string{{"a"}, {"b"}}, func(int) (float64, error) { return 0, interrupted }, nil); !errors.Is(err, interrupted) {
+	if _, err := chooseGroup([][]string{{"a"}, {"b"}}, func(int) (float64, error) { return 0, interrupted }, nil); !errors.Is(err, interrupted) {
 		t.Error(err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
-// Place is where skeletons run.
-type Place struct {
+// RunPlace is where skeletons run.
+type RunPlace struct {
 	Mpirun string   // the command; "" for mpirun
 	Runner string   // the path of the runner, on all hosts
 	Yield  string   // the path of the library that lets waiting ranks sleep; "" for none
@@ -42,8 +42,8 @@ var hostName = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 func GoodHost(name string) bool { return hostName.MatchString(name) }
 
 // Run runs the skeleton and returns how long it took.
-func (s *Skeleton) Run(ctx context.Context, at Place) (*Outcome, error) {
-	argv, remove, err := at.command(s.Pattern.Nodes)
+func (s *Skeleton) Run(ctx context.Context, at RunPlace) (*Outcome, error) {
+	argv, remove, err := at.launchCommand(s.Pattern.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (s *Skeleton) Run(ctx context.Context, at Place) (*Outcome, error) {
 	defer cancel()
 	cmd := exec.CommandContext(limited, argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.Text()), &out, &errs
-	cmd.Env = at.environment()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.EncodeText()), &out, &errs
+	cmd.Env = at.launchEnvironment()
 	// mpirun ends its ranks when it is asked to, on all hosts; if not, it is killed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -64,7 +64,7 @@ func (s *Skeleton) Run(ctx context.Context, at Place) (*Outcome, error) {
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("the skeleton was not done after %v", at.Limit)
 	case err != nil:
-		return nil, fmt.Errorf("running the skeleton on %s: %w: %s", at.name(), err, last(errs.String()))
+		return nil, fmt.Errorf("running the skeleton on %s: %w: %s", at.placeName(), err, lastLines(errs.String()))
 	}
 	return parseOutcome(out.Bytes(), s.Pattern.Nodes)
 }
@@ -77,15 +77,15 @@ func parseOutcome(out []byte, ranks int) (*Outcome, error) {
 	return &o, nil
 }
 
-func (at *Place) name() string {
+func (at *RunPlace) placeName() string {
 	if len(at.Hosts) == 0 {
 		return "this machine"
 	}
 	return strings.Join(at.Hosts, " ")
 }
 
-// last is the last lines that somebody wrote, without frames.
-func last(text string) string {
+// lastLines is the last lines that somebody wrote, without frames.
+func lastLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.Trim(line, "-") != "" {
@@ -95,8 +95,8 @@ func last(text string) string {
 	return strings.Join(lines[max(0, len(lines)-6):], " ")
 }
 
-// command is the line that starts as many ranks as the skeleton has.
-func (at *Place) command(ranks int) (argv []string, remove func(), err error) {
+// launchCommand is the line that starts as many ranks as the skeleton has.
+func (at *RunPlace) launchCommand(ranks int) (argv []string, remove func(), err error) {
 	argv, remove = []string{"mpirun"}, func() {}
 	if at.Mpirun != "" {
 		argv[0] = at.Mpirun
@@ -138,7 +138,7 @@ func hostFile(hosts []string) (string, error) {
 	return f.Name(), nil
 }
 
-func (at *Place) environment() []string {
+func (at *RunPlace) launchEnvironment() []string {
 	env := slices.Clone(at.Env)
 	if at.Yield == "" {
 		return env

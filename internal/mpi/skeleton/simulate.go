@@ -10,17 +10,17 @@ import (
 // mostSteps bounds how much is looked at: longer programs are trusted after that.
 const mostSteps = 2_000_000
 
-// simulate does the programs of all ranks in thought, with messages that arrive at
+// simulatePrograms does the programs of all ranks in thought, with messages that arrive at
 // once, and says who would wait for ever, or which message nobody would receive.
-func simulate(groups [][]int, programs [][]capture.Node) error {
-	s := &simulation{groups: groups, ranks: make([]*place, len(programs)), joint: map[int][]int64{}, told: map[joint]string{}}
+func simulatePrograms(groups [][]int, programs [][]capture.Node) error {
+	s := &simulation{groups: groups, ranks: make([]*rankState, len(programs)), joint: map[int][]int64{}, told: map[joint]string{}}
 	for r, nodes := range programs {
-		s.ranks[r] = &place{stack: []frame{{nodes: nodes, rounds: 1}}, slots: map[int]waitable{}}
+		s.ranks[r] = &rankState{stack: []frame{{nodes: nodes, rounds: 1}}, slots: map[int]waitable{}}
 	}
 	for moved := true; moved; {
 		moved = false
 		for r := range s.ranks {
-			for s.step(r) {
+			for s.stepRank(r) {
 				moved = true
 				if s.steps++; s.steps > mostSteps {
 					return nil
@@ -31,12 +31,12 @@ func simulate(groups [][]int, programs [][]capture.Node) error {
 			}
 		}
 	}
-	return s.ended()
+	return s.describeDeadlock()
 }
 
 type simulation struct {
 	groups [][]int
-	ranks  []*place
+	ranks  []*rankState
 	joint  map[int][]int64  // collective operations so far, by group and member
 	told   map[joint]string // what they were
 	steps  int
@@ -48,8 +48,8 @@ type joint struct {
 	number int64
 }
 
-// place is how far a rank has come.
-type place struct {
+// rankState is how far a rank has come.
+type rankState struct {
 	stack   []frame
 	posted  []*receive // not matched yet, in order
 	arrived []message  // received by nobody yet, in order
@@ -77,12 +77,12 @@ type waitable struct {
 	joint   *joint
 }
 
-func (m message) suits(r *receive) bool {
+func (m message) suitsReceive(r *receive) bool {
 	return m.group == r.group && (r.from == capture.Anybody || r.from == m.from) && (r.tag == capture.Anybody || r.tag == m.tag)
 }
 
-// next is the call that a rank makes now, or nil at its end.
-func (p *place) next() *capture.Node {
+// nextCall is the call that a rank makes now, or nil at its end.
+func (p *rankState) nextCall() *capture.Node {
 	for len(p.stack) > 0 {
 		f := &p.stack[len(p.stack)-1]
 		if f.at == len(f.nodes) {
@@ -105,11 +105,11 @@ func (p *place) next() *capture.Node {
 	return nil
 }
 
-// step lets a rank make its next call, if that does not wait.
-func (s *simulation) step(r int) bool {
+// stepRank lets a rank make its next call, if that does not wait.
+func (s *simulation) stepRank(r int) bool {
 	p := s.ranks[r]
-	n := p.next()
-	if n == nil || s.err != nil || !s.call(r, p, n) {
+	n := p.nextCall()
+	if n == nil || s.err != nil || !s.makeCall(r, p, n) {
 		return false
 	}
 	p.stack[len(p.stack)-1].at++
@@ -117,36 +117,36 @@ func (s *simulation) step(r int) bool {
 	return true
 }
 
-func (s *simulation) call(r int, p *place, n *capture.Node) bool {
+func (s *simulation) makeCall(r int, p *rankState, n *capture.Node) bool {
 	switch {
 	case capture.IsCollective(n.Call):
-		return s.together(r, p, n)
+		return s.joinCollective(r, p, n)
 	case n.Call == "wait":
-		return !slices.ContainsFunc(n.List, func(slot int64) bool { return !s.over(p.slots[int(slot)]) })
+		return !slices.ContainsFunc(n.List, func(slot int64) bool { return !s.isOver(p.slots[int(slot)]) })
 	case n.Call == "free":
 		delete(p.slots, n.Slot)
 		return true
 	}
-	if capture.Sends(n.Call) && !p.sent {
+	if capture.SendsMessage(n.Call) && !p.sent {
 		p.sent = true
 		if n.Slot >= 0 {
 			p.slots[n.Slot] = waitable{}
 		}
 		if n.Peer >= 0 {
-			s.deliver(n.Peer, message{r, n.Tag, n.Group})
+			s.deliverMessage(n.Peer, message{r, n.Tag, n.Group})
 		}
 	}
 	from, tag := n.Peer, n.Tag
 	if n.Call == "sendrecv" {
 		from, tag = n.From, n.FromTag
-	} else if capture.Sends(n.Call) {
+	} else if capture.SendsMessage(n.Call) {
 		return true
 	}
 	if from == capture.Nobody {
 		return true
 	}
 	if p.pending == nil {
-		p.pending = p.post(message{from, tag, n.Group})
+		p.pending = p.postReceive(message{from, tag, n.Group})
 	}
 	if n.Call == "irecv" {
 		p.slots[n.Slot] = waitable{receive: p.pending}
@@ -155,17 +155,17 @@ func (s *simulation) call(r int, p *place, n *capture.Node) bool {
 	return p.pending.done
 }
 
-func (s *simulation) over(w waitable) bool {
-	if w.joint != nil && !s.all(*w.joint) {
+func (s *simulation) isOver(w waitable) bool {
+	if w.joint != nil && !s.haveAllJoined(*w.joint) {
 		return false
 	}
 	return w.receive == nil || w.receive.done
 }
 
-func (s *simulation) deliver(to int, m message) {
+func (s *simulation) deliverMessage(to int, m message) {
 	p := s.ranks[to]
 	for i, r := range p.posted {
-		if m.suits(r) {
+		if m.suitsReceive(r) {
 			r.done = true
 			p.posted = slices.Delete(p.posted, i, i+1)
 			return
@@ -174,10 +174,10 @@ func (s *simulation) deliver(to int, m message) {
 	p.arrived = append(p.arrived, m)
 }
 
-func (p *place) post(m message) *receive {
+func (p *rankState) postReceive(m message) *receive {
 	r := &receive{message: m}
 	for i, a := range p.arrived {
-		if a.suits(r) {
+		if a.suitsReceive(r) {
 			r.done = true
 			p.arrived = slices.Delete(p.arrived, i, i+1)
 			return r
@@ -187,8 +187,8 @@ func (p *place) post(m message) *receive {
 	return r
 }
 
-// together lets a rank join a collective operation, which ends when all have.
-func (s *simulation) together(r int, p *place, n *capture.Node) bool {
+// joinCollective lets a rank join a collective operation, which ends when all have.
+func (s *simulation) joinCollective(r int, p *rankState, n *capture.Node) bool {
 	members := s.groups[n.Group]
 	me := slices.Index(members, r)
 	if me < 0 {
@@ -214,18 +214,18 @@ func (s *simulation) together(r int, p *place, n *capture.Node) bool {
 		p.slots[n.Slot] = waitable{joint: &j}
 		return true
 	}
-	if !s.all(j) {
+	if !s.haveAllJoined(j) {
 		return false
 	}
 	return true
 }
 
-func (s *simulation) all(j joint) bool { return slices.Min(s.joint[j.group]) >= j.number }
+func (s *simulation) haveAllJoined(j joint) bool { return slices.Min(s.joint[j.group]) >= j.number }
 
-// ended says what is wrong when nobody can go on.
-func (s *simulation) ended() error {
+// describeDeadlock says what is wrong when nobody can go on.
+func (s *simulation) describeDeadlock() error {
 	for r, p := range s.ranks {
-		if n := p.next(); n != nil {
+		if n := p.nextCall(); n != nil {
 			return fmt.Errorf("rank %d would wait for ever in a %s (peer %d, from %d)", r, n.Call, n.Peer, n.From)
 		}
 	}

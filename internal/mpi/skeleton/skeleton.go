@@ -28,7 +28,7 @@ func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 	}
 	whole := make([][]capture.Node, p.Nodes)
 	for r := range whole {
-		whole[r] = clone(p.Ranks[r].Calls)
+		whole[r] = cloneNodes(p.Ranks[r].Calls)
 	}
 	for _, nodes := range whole {
 		if n := tooLong(nodes); n != nil {
@@ -36,7 +36,7 @@ func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 		}
 	}
 	dropTags(p, whole)
-	if err := simulate(p.Groups, whole); err != nil {
+	if err := simulatePrograms(p.Groups, whole); err != nil {
 		return nil, fmt.Errorf("the program cannot be done again as it was captured: %w", err)
 	}
 	total := timeOf(whole)
@@ -50,12 +50,12 @@ func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 	}
 	s.Programs = make([][]capture.Node, p.Nodes)
 	for r := range whole {
-		s.Programs[r] = clone(whole[r])
+		s.Programs[r] = cloneNodes(whole[r])
 	}
-	shorten(p.Groups, s.Programs, want)
+	shortenLoops(p.Groups, s.Programs, want)
 	// What was left out belongs together by how it was chosen; it costs little to be
 	// certain.
-	if err := simulate(p.Groups, s.Programs); err != nil {
+	if err := simulatePrograms(p.Groups, s.Programs); err != nil {
 		s.Programs, s.Why = whole, "its loops cannot be told apart: "+err.Error()
 	}
 	s.Scale = timeOf(s.Programs) / total
@@ -83,26 +83,26 @@ func tooLong(nodes []capture.Node) *capture.Node {
 	return nil
 }
 
-// Predict is how long the program would take where its skeleton took so long.
-func (s *Skeleton) Predict(seconds float64) float64 { return seconds / s.Scale }
+// PredictProgram is how long the program would take where its skeleton took so long.
+func (s *Skeleton) PredictProgram(seconds float64) float64 { return seconds / s.Scale }
 
-// Matrix is what the skeleton sends from whom to whom.
-func (s *Skeleton) Matrix() [][]int64 { return s.Pattern.Matrix(s.Programs) }
+// TrafficMatrix is what the skeleton sends from whom to whom.
+func (s *Skeleton) TrafficMatrix() [][]int64 { return s.Pattern.TrafficMatrix(s.Programs) }
 
-// Calls is how many calls all ranks make.
-func (s *Skeleton) Calls() int64 {
+// CallCount is how many calls all ranks make.
+func (s *Skeleton) CallCount() int64 {
 	n := int64(0)
 	for _, nodes := range s.Programs {
-		n += count(nodes)
+		n += countCalls(nodes)
 	}
 	return n
 }
 
-func count(nodes []capture.Node) int64 {
+func countCalls(nodes []capture.Node) int64 {
 	n := int64(0)
 	for i := range nodes {
 		if nodes[i].IsLoop() {
-			n += nodes[i].Rounds * count(nodes[i].Body)
+			n += nodes[i].Rounds * countCalls(nodes[i].Body)
 		} else {
 			n++
 		}
@@ -110,10 +110,10 @@ func count(nodes []capture.Node) int64 {
 	return n
 }
 
-func clone(nodes []capture.Node) []capture.Node {
+func cloneNodes(nodes []capture.Node) []capture.Node {
 	list := slices.Clone(nodes)
 	for i := range list {
-		list[i].Body = clone(list[i].Body)
+		list[i].Body = cloneNodes(list[i].Body)
 	}
 	return list
 }
@@ -122,7 +122,7 @@ func clone(nodes []capture.Node) []capture.Node {
 func timeOf(programs [][]capture.Node) float64 {
 	sum := 0.0
 	for _, nodes := range programs {
-		sum += capture.Time(nodes)
+		sum += capture.CapturedTime(nodes)
 	}
 	return sum / float64(len(programs))
 }
@@ -134,27 +134,27 @@ func dropTags(p *capture.Pattern, programs [][]capture.Node) {
 		return
 	}
 	for _, nodes := range programs {
-		untag(nodes)
+		removeTags(nodes)
 	}
 }
 
-func untag(nodes []capture.Node) {
+func removeTags(nodes []capture.Node) {
 	for i := range nodes {
 		n := &nodes[i]
-		untag(n.Body)
+		removeTags(n.Body)
 		n.Tag, n.FromTag = min(n.Tag, 0), min(n.FromTag, 0)
 	}
 }
 
-// shorten leaves out rounds until a part of the time is left. sequences are changed
+// shortenLoops leaves out rounds until a part of the time is left. sequences are changed
 // where they are.
-func shorten(groups [][]int, sequences [][]capture.Node, part float64) {
+func shortenLoops(groups [][]int, sequences [][]capture.Node, part float64) {
 	if part >= 1 {
 		return
 	}
 	inLoops := map[*capture.Node]bool{}
 	for _, t := range capture.FindTogether(groups, sequences) {
-		steps := t.Steps()
+		steps := t.StepCount()
 		keep := max(int64(math.Round(float64(steps)*part)), 1)
 		alike := true // a round of one is a round of all
 		bodies := make([][]capture.Node, len(sequences))
@@ -168,27 +168,27 @@ func shorten(groups [][]int, sequences [][]capture.Node, part float64) {
 			alike = alike && t.Step[r] == 1
 		}
 		if left := part * float64(steps) / float64(keep); left < 0.7 && alike {
-			shorten(groups, bodies, left)
+			shortenLoops(groups, bodies, left)
 		} else if left < 0.7 {
 			for _, nodes := range bodies {
-				relax(nodes, left)
+				relaxComputing(nodes, left)
 			}
 		}
 	}
 	for _, nodes := range sequences {
 		for i := range nodes {
 			if !inLoops[&nodes[i]] {
-				relax(nodes[i:i+1], part)
+				relaxComputing(nodes[i:i+1], part)
 			}
 		}
 	}
 }
 
-// relax makes computing shorter. The time of the calls stays: so much is still said.
-func relax(nodes []capture.Node, part float64) {
+// relaxComputing makes computing shorter. The time of the calls stays: so much is still said.
+func relaxComputing(nodes []capture.Node, part float64) {
 	for i := range nodes {
 		n := &nodes[i]
-		relax(n.Body, part)
+		relaxComputing(n.Body, part)
 		n.Compute *= part
 		n.Gap *= part
 	}

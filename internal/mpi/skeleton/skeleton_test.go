@@ -18,7 +18,7 @@ import (
 )
 
 func TestASkeletonSaysTheSameLessOften(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
+	runner := filepath.Join(capturetest.MakeTargets(t, "capture"), "mpi/capture/built/skeleton")
 	for _, c := range []struct {
 		name string
 		args []string
@@ -29,7 +29,7 @@ func TestASkeletonSaysTheSameLessOften(t *testing.T) {
 		{"lu", []string{"8", "12"}, 0.34},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, printed, code, err := capturetest.Capture(t, nil, append([]string{capturetest.Program(t, c.name)}, c.args...)...)
+			p, printed, code, err := capturetest.CaptureProgram(t, nil, append([]string{capturetest.ProgramPath(t, c.name)}, c.args...)...)
 			if err != nil || code != 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 			}
@@ -38,14 +38,14 @@ func TestASkeletonSaysTheSameLessOften(t *testing.T) {
 			if err != nil || s.Why != "" && !strings.HasPrefix(s.Why, "one round of each loop") {
 				t.Fatal(err, s)
 			}
-			again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+			again, printed, code, err := capturetest.CaptureProgram(t, strings.NewReader(s.EncodeText()), runner)
 			if err != nil || code != 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 			}
-			same(t, c.name, s.Matrix(), sum(again))
+			same(t, c.name, s.TrafficMatrix(), sum(again))
 			proportional(t, c.part, sum(p), sum(again))
-			if s.Calls() > int64(0.6*float64(calls(t, p))) {
-				t.Errorf("%d calls of %d", s.Calls(), calls(t, p))
+			if s.CallCount() > int64(0.6*float64(calls(t, p))) {
+				t.Errorf("%d calls of %d", s.CallCount(), calls(t, p))
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func calls(t *testing.T, p *capture.Pattern) int64 {
 	if err != nil || whole.Scale != 1 {
 		t.Fatal(err)
 	}
-	return whole.Calls()
+	return whole.CallCount()
 }
 
 // sum is messages and collective operations together: lists are sent as messages.
@@ -73,8 +73,8 @@ func sum(p *capture.Pattern) [][]int64 {
 
 func same(t *testing.T, name string, want, got [][]int64) {
 	t.Helper()
-	if capturetest.Lines(want) != capturetest.Lines(got) {
-		t.Errorf("the skeleton of %s sent\n%swant\n%s", name, capturetest.Lines(got), capturetest.Lines(want))
+	if capturetest.MatrixLines(want) != capturetest.MatrixLines(got) {
+		t.Errorf("the skeleton of %s sent\n%swant\n%s", name, capturetest.MatrixLines(got), capturetest.MatrixLines(want))
 	}
 }
 
@@ -94,15 +94,15 @@ func proportional(t *testing.T, part float64, whole, short [][]int64) {
 }
 
 func TestTheRunnerPredictsFromItsTime(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "yield", "capture"), "mpi/capture/built/skeleton")
+	runner := filepath.Join(capturetest.MakeTargets(t, "yield", "capture"), "mpi/capture/built/skeleton")
 	p := pingPong(200)
 	s, err := skeleton.New(p, p.Seconds/4)
 	if err != nil || math.Abs(s.Scale-0.25) > 0.01 {
 		t.Fatal(err, s)
 	}
-	at := skeleton.Place{Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: time.Minute}
+	at := skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: time.Minute}
 	o, err := s.Run(context.Background(), at)
-	if err != nil || len(o.Ranks) != 2 || o.Ranks[0].Computing <= 0 || math.Abs(s.Predict(o.Seconds)-4*o.Seconds) > 0.1*o.Seconds {
+	if err != nil || len(o.Ranks) != 2 || o.Ranks[0].Computing <= 0 || math.Abs(s.PredictProgram(o.Seconds)-4*o.Seconds) > 0.1*o.Seconds {
 		t.Errorf("%+v, %v", o, err)
 	}
 	at.Hosts = []string{"only-one"}
@@ -116,14 +116,14 @@ func TestTheRunnerPredictsFromItsTime(t *testing.T) {
 }
 
 func TestARunThatTakesTooLongIsEnded(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
+	runner := filepath.Join(capturetest.MakeTargets(t, "capture"), "mpi/capture/built/skeleton")
 	p := pingPong(1)
 	p.Ranks[0].Calls[0].Body[0].Compute = 600
 	s, err := skeleton.New(p, p.Seconds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Run(context.Background(), skeleton.Place{Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: 2 * time.Second})
+	_, err = s.Run(context.Background(), skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: 2 * time.Second})
 	if err == nil || !strings.Contains(err.Error(), "not done after 2s") {
 		t.Error(err)
 	}
@@ -140,8 +140,8 @@ func compiled(t *testing.T, name string) string {
 }
 
 func TestOperationsWithListsThatAreBegunDoNotWait(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "yield", "capture"), "mpi/capture/built/skeleton")
-	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "late"))
+	runner := filepath.Join(capturetest.MakeTargets(t, "yield", "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.CaptureProgram(t, nil, compiled(t, "late"))
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -149,10 +149,10 @@ func TestOperationsWithListsThatAreBegunDoNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Run(context.Background(), skeleton.Place{Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: time.Minute}); err != nil {
+	if _, err := s.Run(context.Background(), skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	again, printed, code, err := capturetest.CaptureProgram(t, strings.NewReader(s.EncodeText()), runner)
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -165,16 +165,16 @@ func TestOperationsWithListsThatAreBegunDoNotWait(t *testing.T) {
 }
 
 func TestMessagesMayBeLongerThanAnIntCounts(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
-	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "long"))
+	runner := filepath.Join(capturetest.MakeTargets(t, "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.CaptureProgram(t, nil, compiled(t, "long"))
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
 	const long = 8 * 300_000_000
 	if p.Bytes[0][1] != long || p.Collective[1][0] != long {
-		t.Errorf("messages\n%scollective operations\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(p.Collective))
+		t.Errorf("messages\n%scollective operations\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(p.Collective))
 	}
-	text, err := p.Text()
+	text, err := p.EncodeText()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestMessagesMayBeLongerThanAnIntCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	again, printed, code, err := capturetest.CaptureProgram(t, strings.NewReader(s.EncodeText()), runner)
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -203,8 +203,8 @@ func TestSumsThatMPICannotMakeAreRefused(t *testing.T) {
 }
 
 func TestMessagesThatWereAskedForAreReceivedWhereTheyCame(t *testing.T) {
-	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
-	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "probed"))
+	runner := filepath.Join(capturetest.MakeTargets(t, "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.CaptureProgram(t, nil, compiled(t, "probed"))
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -212,7 +212,7 @@ func TestMessagesThatWereAskedForAreReceivedWhereTheyCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	again, printed, code, err := capturetest.CaptureProgram(t, strings.NewReader(s.EncodeText()), runner)
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 	}
@@ -285,7 +285,7 @@ func ring(r *rand.Rand, ranks, rounds int) *capture.Pattern {
 			calls = []capture.Node{{Rounds: n / 2, Body: append(append([]capture.Node{}, round...), round...)}}
 		}
 		p.Ranks = append(p.Ranks, capture.Rank{Spin: 1e9, Calls: calls})
-		p.Seconds = capture.Time(calls)
+		p.Seconds = capture.CapturedTime(calls)
 	}
 	return p
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 )
 
-// Text is the skeleton as the runner (mpi/skeleton.c) reads it.
-func (s *Skeleton) Text() string {
+// EncodeText is the skeleton as the runner (mpi/skeleton.c) reads it.
+func (s *Skeleton) EncodeText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "godwit-skeleton 1\nranks %d\nlongest %d\ngroups %d\n", s.Pattern.Nodes, s.longest(), len(s.Pattern.Groups))
+	fmt.Fprintf(&b, "godwit-skeleton 1\nranks %d\nlongest %d\ngroups %d\n", s.Pattern.Nodes, s.longestMessage(), len(s.Pattern.Groups))
 	for _, g := range s.Pattern.Groups {
 		fmt.Fprintf(&b, "group %d", len(g))
 		for _, r := range g {
@@ -20,28 +20,28 @@ func (s *Skeleton) Text() string {
 		b.WriteByte('\n')
 	}
 	for r, nodes := range s.Programs {
-		fmt.Fprintf(&b, "rank %d %d\n", r, lines(nodes))
-		write(&b, nodes, s.Pattern.Ranks[r].Spin)
+		fmt.Fprintf(&b, "rank %d %d\n", r, countLines(nodes))
+		writeNodes(&b, nodes, s.Pattern.Ranks[r].Spin)
 	}
 	b.WriteString("end\n")
 	return b.String()
 }
 
-// lines is how many the nodes and all in them take.
-func lines(nodes []capture.Node) int {
+// countLines is how many the nodes and all in them take.
+func countLines(nodes []capture.Node) int {
 	n := len(nodes)
 	for i := range nodes {
-		n += lines(nodes[i].Body)
+		n += countLines(nodes[i].Body)
 	}
 	return n
 }
 
-func write(b *strings.Builder, nodes []capture.Node, spin float64) {
+func writeNodes(b *strings.Builder, nodes []capture.Node, spin float64) {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.IsLoop() {
-			fmt.Fprintf(b, "loop %d %d\n", n.Rounds, lines(n.Body))
-			write(b, n.Body, spin)
+			fmt.Fprintf(b, "loop %d %d\n", n.Rounds, countLines(n.Body))
+			writeNodes(b, n.Body, spin)
 			continue
 		}
 		turns := math.Min(n.Compute*spin, 1e18)
@@ -53,8 +53,8 @@ func write(b *strings.Builder, nodes []capture.Node, spin float64) {
 	}
 }
 
-// longest is the longest message that anybody sends.
-func (s *Skeleton) longest() int64 {
+// longestMessage is the longest message that anybody sends.
+func (s *Skeleton) longestMessage() int64 {
 	most := int64(0)
 	for _, nodes := range s.Programs {
 		most = max(most, longestOf(nodes))

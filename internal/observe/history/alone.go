@@ -43,26 +43,26 @@ func AloneOf(rows []Run, program string, args []string, procs int) Alone {
 		if r.Program != program || r.Outcome != Finished {
 			continue
 		}
-		busy, idle, ok := r.spent(gaps)
+		busy, idle, ok := r.spentSeconds(gaps)
 		if !ok {
 			continue
 		}
-		busy *= float64(max(r.Procs, 1)) / float64(max(procs, 1)) / pace.Slow(r.Slowness)
+		busy *= float64(max(r.Procs, 1)) / float64(max(procs, 1)) / pace.SlowFactor(r.Slowness)
 		if r.Method == sandbox {
 			busy /= cost
 		}
 		r.Need = busy + idle // what expect estimates
 		done = append(done, r)
-		any.add(busy, idle)
+		any.addRun(busy, idle)
 		if slices.Equal(r.Args, args) {
-			near.add(busy, idle)
+			near.addRun(busy, idle)
 		}
 	}
-	a := Alone{Waiting: any.part()}
+	a := Alone{Waiting: any.waitingPart()}
 	if near.all > 0 {
-		a.Waiting = near.part()
+		a.Waiting = near.waitingPart()
 	}
-	a.Quantiles, a.Why, a.Runs = expect(done, program, args, aloneSpread(a.Waiting))
+	a.Quantiles, a.Why, a.Runs = expectNeed(done, program, args, aloneSpread(a.Waiting))
 	if a.Quantiles == nil {
 		return Alone{Why: a.Why}
 	}
@@ -78,19 +78,19 @@ const tellWaiting = 0.1
 // waitingMean is the part of their time that runs wait.
 type waitingMean struct{ idle, all float64 }
 
-func (m *waitingMean) add(busy, idle float64) { m.idle, m.all = m.idle+idle, m.all+busy+idle }
+func (m *waitingMean) addRun(busy, idle float64) { m.idle, m.all = m.idle+idle, m.all+busy+idle }
 
-func (m *waitingMean) part() float64 {
+func (m *waitingMean) waitingPart() float64 {
 	if !(m.all > 0) {
 		return 0
 	}
 	return m.idle / m.all
 }
 
-// spent is how the job of a run spent its time: computing on the reference host, and
+// spentSeconds is how the job of a run spent its time: computing on the reference host, and
 // waiting. Of runs of which that was not measured, it waited as long as the least that
 // any like it had no processor for: the rest may have been taken by others.
-func (r *Run) spent(gaps map[string]float64) (busy, idle float64, ok bool) {
+func (r *Run) spentSeconds(gaps map[string]float64) (busy, idle float64, ok bool) {
 	busy, idle = r.Busy, r.Idle
 	if busy+idle == 0 {
 		gap, known := gaps[strings.Join(r.Args, "\x00")]
@@ -114,8 +114,8 @@ func leastGaps(rows []Run, program string) map[string]float64 {
 		if r.Program != program || r.Outcome != Finished || r.Busy+r.Idle > 0 || r.Started == 0 || r.Migrated {
 			continue
 		}
-		gap := r.Wall() - r.CPU/float64(max(r.Procs, 1))
-		if gap < max(leastPart*r.Wall(), least) {
+		gap := r.WallSeconds() - r.CPU/float64(max(r.Procs, 1))
+		if gap < max(leastPart*r.WallSeconds(), least) {
 			gap = 0
 		}
 		key := strings.Join(r.Args, "\x00")
@@ -132,7 +132,7 @@ func ShareChanges(rows []Run, cluster string) (changes, seconds float64) {
 	for i := range rows {
 		if r := &rows[i]; r.Cluster == cluster && r.Outcome == Finished && r.Busy > 0 {
 			changes += float64(r.Changes)
-			seconds += r.Wall()
+			seconds += r.WallSeconds()
 		}
 	}
 	return changes, seconds

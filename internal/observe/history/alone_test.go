@@ -52,7 +52,7 @@ func TestLateRunsCountMostAndOddOnesLittle(t *testing.T) {
 		}
 		return x
 	}
-	mean, _, count := lately(logs(10, 10.1, 9.9, 10, 30), 0.05)
+	mean, _, count := recentMean(logs(10, 10.1, 9.9, 10, 30), 0.05)
 	if got := math.Exp(mean); got > 11 || count < 4 {
 		t.Errorf("one of five took three times as long: %.2f is expected, from %.1f runs", got, count)
 	}
@@ -60,10 +60,10 @@ func TestLateRunsCountMostAndOddOnesLittle(t *testing.T) {
 	for i := range 40 {
 		x = append(x, 10*(1+0.5*float64(i/20)))
 	}
-	if mean, _, _ := lately(logs(x...), 0.05); math.Exp(mean) < 12.5 {
+	if mean, _, _ := recentMean(logs(x...), 0.05); math.Exp(mean) < 12.5 {
 		t.Errorf("it took 10 s twenty times and 15 s since then: %.2f is expected", math.Exp(mean))
 	}
-	if mean, squares, count := lately(logs(7), 0.05); math.Abs(math.Exp(mean)-7) > 1e-9 || squares != 0 || count != 1 {
+	if mean, squares, count := recentMean(logs(7), 0.05); math.Abs(math.Exp(mean)-7) > 1e-9 || squares != 0 || count != 1 {
 		t.Errorf("one run: %v, %v, %v", mean, squares, count)
 	}
 }

@@ -15,7 +15,7 @@ func BenchmarkNeed(b *testing.B) {
 	for name, args := range map[string][]string{"same": {"3", "--fast"}, "numbers": {"77", "--fast"}, "other": {"--slow"}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if q, _, n := Need(rows, "program3", args); n == 0 || len(q) != NLevels {
+				if q, _, n := EstimateNeed(rows, "program3", args); n == 0 || len(q) != NLevels {
 					b.Fatal("unknown")
 				}
 			}
@@ -27,7 +27,7 @@ func BenchmarkWaitBound(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	w := &Waits{}
 	for b.Loop() {
-		w.Add(random.ExpFloat64())
-		w.Bound(0.9, 0.95)
+		w.AddWait(random.ExpFloat64())
+		w.UpperBound(0.9, 0.95)
 	}
 }

@@ -29,9 +29,9 @@ type Chances struct {
 	N        int
 }
 
-// Calibration says how past quotes held, for each kind ("quote", "running", and
+// CalibrateQuotes says how past quotes held, for each kind ("quote", "running", and
 // "" for all).
-func Calibration(quotes []Quote) map[string]Held {
+func CalibrateQuotes(quotes []Quote) map[string]Held {
 	kinds := map[string][]Quote{}
 	for _, q := range quotes {
 		if q.Ended <= q.At {
@@ -79,7 +79,7 @@ func heldOf(quotes []Quote) Held {
 		}
 		h.Band80 /= float64(full)
 		h.Band90 /= float64(full)
-		h.Error = median(errors)
+		h.Error = medianOf(errors)
 	}
 	h.Deadlines, h.Brier = chancesOf(quotes)
 	return h

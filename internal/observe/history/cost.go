@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Cost estimates how long it takes to move, save or restore so many bytes:
+// TransferCost estimates how long it takes to move, save or restore so many bytes:
 // quantiles of the seconds at Levels. Seconds are taken to be a fixed part plus so
 // much for each byte that has to be sent. Both parts begin at what is usual for the
 // kind of transfer and follow the transfers that were made by the same method, those
 // of the same program and clusters most. A small transfer therefore tells of the fixed
 // part and next to nothing of the rate. n is how many transfers it rests on.
-func Cost(rows []Transfer, like Transfer, bytes int64) (quantiles []float64, why string, n int) {
+func TransferCost(rows []Transfer, like Transfer, bytes int64) (quantiles []float64, why string, n int) {
 	var seen []costSample
 	closest := len(costClasses)
 	for i := range rows {
@@ -26,12 +26,12 @@ func Cost(rows []Transfer, like Transfer, bytes int64) (quantiles []float64, why
 		seen = append(seen, costSample{bytes: float64(max(0, r.Sent)), seconds: r.Seconds, weight: costClasses[class].weight})
 	}
 	fit := fitCost(usualCost(like.What), seen)
-	mean, doubt := fit.at(float64(max(0, bytes)))
+	mean, doubt := fit.logSecondsAt(float64(max(0, bytes)))
 	widen := 1 + doubt/(fit.spread.sd*fit.spread.sd)
 	if len(seen) == 0 {
 		return logNormal(mean, fit.spread, widen), "not measured yet: as usual", 0
 	}
-	return logNormal(mean, fit.spread, widen), fmt.Sprintf("%s with %s", times(len(seen)), costClasses[closest].name), len(seen)
+	return logNormal(mean, fit.spread, widen), fmt.Sprintf("%s with %s", countRuns(len(seen)), costClasses[closest].name), len(seen)
 }
 
 // costClass is what transfers of the same kind and method have in common beside that,
@@ -50,9 +50,9 @@ var costClasses = [...]costClass{
 	{"the same method", 0.1, func(a, b *Transfer) bool { return true }},
 }
 
-// Rate is the median of the bytes a second that were really sent from one
+// TransferRate is the median of the bytes a second that were really sent from one
 // cluster to another, and how many transfers that rests on.
-func Rate(rows []Transfer, from, to string) (bytesPerSecond float64, n int) {
+func TransferRate(rows []Transfer, from, to string) (bytesPerSecond float64, n int) {
 	var rates []float64
 	for i := range rows {
 		if r := &rows[i]; r.From == from && r.To == to && r.Sent > 0 && r.Seconds > 0 {
@@ -62,7 +62,7 @@ func Rate(rows []Transfer, from, to string) (bytesPerSecond float64, n int) {
 	if len(rates) == 0 {
 		return 0, 0
 	}
-	return median(rates), len(rates)
+	return medianOf(rates), len(rates)
 }
 
 const sandbox = "sandbox"
@@ -116,8 +116,8 @@ func SandboxCost(rows []Run, program string) (SandboxRatio, bool) {
 	if len(ratios) == 0 {
 		return SandboxRatio{}, false
 	}
-	mean, squares := center(ratios)
+	mean, squares := meanAndSquares(ratios)
 	n := float64(len(ratios))
-	s := sameArgs.with(squares, n-1)
+	s := sameArgs.withObservations(squares, n-1)
 	return SandboxRatio{Ratio: math.Exp(mean), Upper: math.Exp(mean + s.sd/math.Sqrt(n)*studentQuantile(s.df, 0.9)), Pairs: len(ratios)}, true
 }

@@ -20,7 +20,7 @@ func TestACostHasAFixedPartAndOneForEachByte(t *testing.T) {
 	}
 	like := Transfer{What: Save, Method: "sandbox", Program: "pi", From: "uh"}
 	for _, bytes := range []int64{0, 1e6, 1e8, 1e9} {
-		q, why, n := Cost(rows, like, bytes)
+		q, why, n := TransferCost(rows, like, bytes)
 		lo, mid, hi := band(t, q)
 		want := 0.5 + float64(bytes)/50e6
 		if n != 30 || math.Abs(math.Log(mid/want)) > 0.25 || lo > want || hi < want || !strings.Contains(why, "same program") {
@@ -36,17 +36,17 @@ func TestACostIsTakenFromTheNearestThatHappened(t *testing.T) {
 		{What: Restore, Method: "sandbox", Program: "pi", To: "uh", Sent: 1e8, Seconds: 1},
 		{What: Save, Method: "sandbox", Program: "pi", From: "uh", Sent: 1e8, Seconds: 0}, // no clock is that bad
 	}
-	q, why, n := Cost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "uh"}, 1e8)
+	q, why, n := TransferCost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "uh"}, 1e8)
 	if lo, mid, hi := band(t, q); n != 1 || mid < 3.2 || mid > 4.1 || hi/lo < 2 || !strings.Contains(why, "same method and clusters") {
 		t.Errorf("%v, %s, %d", q, why, n)
 	}
-	if _, why, _ := Cost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "utk"}, 1e8); !strings.Contains(why, "with the same method") {
+	if _, why, _ := TransferCost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "utk"}, 1e8); !strings.Contains(why, "with the same method") {
 		t.Error(why)
 	}
-	if q, why, n := Cost(rows, Transfer{What: StageIn}, 1e8); q[6] < 5 || q[6] > 20 || n != 0 || !strings.Contains(why, "not measured") {
+	if q, why, n := TransferCost(rows, Transfer{What: StageIn}, 1e8); q[6] < 5 || q[6] > 20 || n != 0 || !strings.Contains(why, "not measured") {
 		t.Errorf("what was never done costs %v, %s", q, why)
 	}
-	if q, _, _ := Cost([]Transfer{{What: StageIn, Sent: 0, Seconds: 0.2}}, Transfer{What: StageIn}, 1e9); q[6] < 50 {
+	if q, _, _ := TransferCost([]Transfer{{What: StageIn, Sent: 0, Seconds: 0.2}}, Transfer{What: StageIn}, 1e9); q[6] < 50 {
 		t.Errorf("a gigabyte costs %v s because nothing cost little", q)
 	}
 }
@@ -56,21 +56,21 @@ func TestOneTinyTransferDoesNotSayWhatLargeOnesCost(t *testing.T) {
 		return []Transfer{{What: Save, Method: method, Program: "counter", From: "a", Bytes: 786, Sent: 786, Seconds: 0.17}}
 	}
 	like := Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a"}
-	before, _, _ := Cost(nil, like, 150e6)
-	after, _, n := Cost(tiny("signal"), like, 150e6)
+	before, _, _ := TransferCost(nil, like, 150e6)
+	after, _, n := TransferCost(tiny("signal"), like, 150e6)
 	if n != 0 || !slices.Equal(before, after) {
 		t.Errorf("a save by another method makes the cost %v of %v", after, before)
 	}
 	for _, name := range []string{"pi", "counter"} {
 		like.Program = name
-		q, _, n := Cost(tiny("sandbox"), like, 150e6)
+		q, _, n := TransferCost(tiny("sandbox"), like, 150e6)
 		if n != 1 || q[6] > before[6] || q[6] < 0.3 || q[11] > 10 {
 			t.Errorf("after a save of 786 bytes in 0.17 s one of 150 MB of %s costs %v s", name, q)
 		}
 	}
 	large := append(tiny("sandbox"), Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a", Sent: 100e6, Seconds: 6})
 	like.Program = "pi"
-	if q, _, _ := Cost(large, like, 150e6); q[6] < 6 || q[6] > 12 {
+	if q, _, _ := TransferCost(large, like, 150e6); q[6] < 6 || q[6] > 12 {
 		t.Errorf("100 MB took 6 s, 150 MB are to take %v", q[6])
 	}
 	// One that hung for an hour is not what they cost.
@@ -79,7 +79,7 @@ func TestOneTinyTransferDoesNotSayWhatLargeOnesCost(t *testing.T) {
 		rows = append(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a", Sent: 100e6, Seconds: 1})
 	}
 	rows = append(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a", Sent: 100e6, Seconds: 3600})
-	if q, _, _ := Cost(rows, like, 100e6); q[6] < 0.9 || q[6] > 2 {
+	if q, _, _ := TransferCost(rows, like, 100e6); q[6] < 0.9 || q[6] > 2 {
 		t.Errorf("ten took 1 s and one an hour: the next is to take %v s", q[6])
 	}
 }
@@ -87,22 +87,22 @@ func TestOneTinyTransferDoesNotSayWhatLargeOnesCost(t *testing.T) {
 func TestRatesAreMedians(t *testing.T) {
 	rows := []Transfer{{From: "a", To: "b", Sent: 10, Seconds: 1}, {From: "a", To: "b", Sent: 30, Seconds: 1}, {From: "a", To: "b", Sent: 2000, Seconds: 1},
 		{From: "b", To: "a", Sent: 7, Seconds: 1}, {From: "a", To: "b", Sent: 0, Seconds: 1}}
-	if rate, n := Rate(rows, "a", "b"); rate != 30 || n != 3 {
+	if rate, n := TransferRate(rows, "a", "b"); rate != 30 || n != 3 {
 		t.Errorf("the rate is %g of %d", rate, n)
 	}
-	if rate, n := Rate(rows, "c", "d"); rate != 0 || n != 0 {
+	if rate, n := TransferRate(rows, "c", "d"); rate != 0 || n != 0 {
 		t.Errorf("the rate is %g of %d", rate, n)
 	}
 }
 
 func TestAnUnknownClusterIsNotAPerfectOne(t *testing.T) {
 	var unknown Reliability
-	if unknown.Known() || unknown.Mean() != 0.5 || unknown.Lower(0.95) > 0.01 {
-		t.Errorf("a cluster that nobody knows has reliability %g, at least %g", unknown.Mean(), unknown.Lower(0.95))
+	if unknown.IsKnown() || unknown.Mean() != 0.5 || unknown.LowerBound(0.95) > 0.01 {
+		t.Errorf("a cluster that nobody knows has reliability %g, at least %g", unknown.Mean(), unknown.LowerBound(0.95))
 	}
 	good := Reliability{Requested: 20}
-	if good.Mean() < 0.95 || good.Mean() >= 1 || good.Lower(0.95) > good.Mean() || good.Lower(0.95) < 0.85 {
-		t.Errorf("after 20 good ones it has %g, at least %g", good.Mean(), good.Lower(0.95))
+	if good.Mean() < 0.95 || good.Mean() >= 1 || good.LowerBound(0.95) > good.Mean() || good.LowerBound(0.95) < 0.85 {
+		t.Errorf("after 20 good ones it has %g, at least %g", good.Mean(), good.LowerBound(0.95))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTheLowerBoundOfReliabilityHolds(t *testing.T) {
 				r.Failed++
 			}
 		}
-		if r.Lower(0.9) <= truth {
+		if r.LowerBound(0.9) <= truth {
 			held++
 		}
 	}
@@ -162,15 +162,15 @@ func TestRunsAreTakenFromTheFinestKeyThatHasEnough(t *testing.T) {
 		{13, 18, "same cluster"},
 		{99, 18, "same cluster"},
 	} {
-		like, why := Like(rows, key, c.least)
+		like, why := RunsLike(rows, key, c.least)
 		if len(like) != c.want || why != c.why {
 			t.Errorf("asked for %d: %d runs of the %s; want %d of the %s", c.least, len(like), why, c.want, c.why)
 		}
 	}
-	if like, _ := Like(nil, key, 1); len(like) != 0 {
+	if like, _ := RunsLike(nil, key, 1); len(like) != 0 {
 		t.Error("runs out of nothing")
 	}
-	if !near(23, 0) || !near(0, 23) || near(22, 0) || LengthClass(0) != 0 || LengthClass(1e9) != 5 {
+	if !areHoursNear(23, 0) || !areHoursNear(0, 23) || areHoursNear(22, 0) || LengthClass(0) != 0 || LengthClass(1e9) != 5 {
 		t.Error("hours or lengths are sorted wrongly")
 	}
 }
@@ -180,7 +180,7 @@ func TestHonestQuotesAreFoundHonestAndOthersNot(t *testing.T) {
 	quote := func(kind string, boast float64) Quote {
 		median := math.Exp(4 + random.NormFloat64())
 		q := Quote{At: core.AtSecond(1000), Job: 1, Kind: kind, Finish: make([]float64, NLevels)}
-		for i, p := range Levels() {
+		for i, p := range QuantileLevels() {
 			q.Finish[i] = median * math.Exp(0.3*boast*studentQuantile(1e7, p))
 		}
 		took := median * math.Exp(0.3*random.NormFloat64())
@@ -195,9 +195,9 @@ func TestHonestQuotesAreFoundHonestAndOthersNot(t *testing.T) {
 		quotes = append(quotes, quote("quote", 1), quote("running", 0.4))
 	}
 	quotes = append(quotes, Quote{At: 5, Kind: "quote"}, Quote{At: 5, Ended: 9, Kind: "running", Chance: -1})
-	held := Calibration(quotes)
+	held := CalibrateQuotes(quotes)
 	honest, boastful := held["quote"], held["running"]
-	for i, p := range Levels() {
+	for i, p := range QuantileLevels() {
 		if math.Abs(honest.Below[i]-p) > 0.03 {
 			t.Errorf("%.2f of outcomes are below the %.2f quantile", honest.Below[i], p)
 		}
@@ -213,7 +213,7 @@ func TestHonestQuotesAreFoundHonestAndOthersNot(t *testing.T) {
 			t.Errorf("of deadlines with chance %.2f, %.2f were met (%d)", c.Mean, c.Met, c.N)
 		}
 	}
-	if held[""].Quotes != 6001 || len(Calibration(nil)) != 0 {
+	if held[""].Quotes != 6001 || len(CalibrateQuotes(nil)) != 0 {
 		t.Errorf("all together are %d", held[""].Quotes)
 	}
 }

@@ -42,17 +42,17 @@ func usualCost(what string) costFit {
 	return f
 }
 
-// at is the logarithm of the seconds that so many bytes take, and its variance.
-func (f *costFit) at(bytes float64) (mean, variance float64) {
-	value, part := f.value(bytes)
+// logSecondsAt is the logarithm of the seconds that so many bytes take, and its variance.
+func (f *costFit) logSecondsAt(bytes float64) (mean, variance float64) {
+	value, part := f.logSeconds(bytes)
 	c := &f.covariance
 	a, b := 1-part, part
 	return value, a*a*c[0][0] + 2*a*b*c[0][1] + b*b*c[1][1]
 }
 
-// value is the logarithm of the seconds, and which part of them the bytes take: by as
+// logSeconds is the logarithm of the seconds, and which part of them the bytes take: by as
 // much it moves with the logarithm of each, by the rest with that of fixed.
-func (f *costFit) value(bytes float64) (value, part float64) {
+func (f *costFit) logSeconds(bytes float64) (value, part float64) {
 	fixed, moved := math.Exp(f.fixed), math.Exp(f.each)*bytes
 	return math.Log(fixed + moved), moved / (fixed + moved)
 }
@@ -71,7 +71,7 @@ func fitCost(before costFit, seen []costSample) costFit {
 		precision := [2][2]float64{{1 / before.covariance[0][0], 0}, {0, 1 / before.covariance[1][1]}}
 		pull := [2]float64{(before.fixed - f.fixed) * precision[0][0], (before.each - f.each) * precision[1][1]}
 		for _, s := range seen {
-			value, part := f.value(s.bytes)
+			value, part := f.logSeconds(s.bytes)
 			off := math.Log(s.seconds) - value
 			far := off / (costTail * costSpread.sd)
 			w := s.weight * noise / (1 + far*far)
@@ -83,7 +83,7 @@ func fitCost(before costFit, seen []costSample) costFit {
 				}
 			}
 		}
-		f.covariance = invert2(precision)
+		f.covariance = invertMatrix2(precision)
 		c := &f.covariance
 		stepFixed, stepEach := c[0][0]*pull[0]+c[0][1]*pull[1], c[1][0]*pull[0]+c[1][1]*pull[1]
 		f.fixed += min(max(stepFixed, -largest), largest)
@@ -94,16 +94,16 @@ func fitCost(before costFit, seen []costSample) costFit {
 	}
 	squares, free := 0.0, -2.0
 	for _, s := range seen {
-		value, _ := f.value(s.bytes)
+		value, _ := f.logSeconds(s.bytes)
 		off := math.Log(s.seconds) - value
 		squares += s.weight * off * off
 		free += s.weight
 	}
-	f.spread = costSpread.with(squares, max(0, free))
+	f.spread = costSpread.withObservations(squares, max(0, free))
 	return f
 }
 
-func invert2(m [2][2]float64) [2][2]float64 {
+func invertMatrix2(m [2][2]float64) [2][2]float64 {
 	det := m[0][0]*m[1][1] - m[0][1]*m[1][0]
 	return [2][2]float64{{m[1][1] / det, -m[0][1] / det}, {-m[1][0] / det, m[0][0] / det}}
 }

@@ -72,41 +72,41 @@ var propertyNames = [...]struct {
 	name     string
 }{{ofProgram, "program"}, {ofUser, "user"}, {ofHour, "hour of day"}, {ofStart, "way of starting"}, {ofLength, "length"}, {ofCluster, "cluster"}}
 
-// Like picks the runs that are most like the key: those that share all its
+// RunsLike picks the runs that are most like the key: those that share all its
 // properties if there are at least `least`, else fewer properties, at last the
 // cluster alone. why says what they share.
-func Like(rows []Run, key Key, least int) (like []Run, why string) {
+func RunsLike(rows []Run, key Key, least int) (like []Run, why string) {
 	for level, properties := range backOff {
 		like = like[:0]
 		for i := range rows {
-			if key.shares(&rows[i], properties) {
+			if key.sharesProperties(&rows[i], properties) {
 				like = append(like, rows[i])
 			}
 		}
 		if len(like) >= least || level == len(backOff)-1 {
-			return like, sharing(properties)
+			return like, sharedProperties(properties)
 		}
 	}
 	return nil, ""
 }
 
-func (k *Key) shares(r *Run, properties int) bool {
+func (k *Key) sharesProperties(r *Run, properties int) bool {
 	of := KeyOf(r)
 	return (properties&ofCluster == 0 || of.Cluster == k.Cluster) &&
 		(properties&ofLength == 0 || of.Length == k.Length) &&
 		(properties&ofStart == 0 || of.Migrated == k.Migrated) &&
-		(properties&ofHour == 0 || k.Hour < 0 || near(of.Hour, k.Hour)) &&
+		(properties&ofHour == 0 || k.Hour < 0 || areHoursNear(of.Hour, k.Hour)) &&
 		(properties&ofUser == 0 || of.User == k.User) &&
 		(properties&ofProgram == 0 || of.Program == k.Program)
 }
 
-// near reports whether two hours are at most one apart, over midnight too.
-func near(a, b int) bool {
+// areHoursNear reports whether two hours are at most one apart, over midnight too.
+func areHoursNear(a, b int) bool {
 	d := (a - b + 24) % 24
 	return d <= 1 || d == 23
 }
 
-func sharing(properties int) string {
+func sharedProperties(properties int) string {
 	var names []string
 	for _, p := range propertyNames {
 		if properties&p.property != 0 {

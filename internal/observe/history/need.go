@@ -24,35 +24,35 @@ const (
 	fewPoints = 3     // different numbers before a line is drawn through them
 )
 
-// Need estimates how many CPU seconds a job needs on the reference host (the
+// EstimateNeed estimates how many CPU seconds a job needs on the reference host (the
 // paper's T100): quantiles at Levels, from the runs of the program that
 // finished. With the same arguments if there are any; else by how the time
 // depended on the numbers among the arguments; else from all runs of the
 // program. Nil if it has never finished. Runs on a core that was slower or faster
 // than usual count as they would have been at the usual pace of the program.
-func Need(rows []Run, program string, args []string) (quantiles []float64, why string, n int) {
-	done := finished(rows)
+func EstimateNeed(rows []Run, program string, args []string) (quantiles []float64, why string, n int) {
+	done := finishedRuns(rows)
 	pace := PaceOf(rows, program)
 	for i := range done {
 		if r := &done[i]; r.Program == program {
-			r.Need /= pace.Slow(r.Slowness)
+			r.Need /= pace.SlowFactor(r.Slowness)
 		}
 	}
-	return expect(done, program, args, sameArgs)
+	return expectNeed(done, program, args, sameArgs)
 }
 
-// expect estimates what the next run will need, by the needs of runs that finished;
+// expectNeed estimates what the next run will need, by the needs of runs that finished;
 // before is what is believed of how much they vary with the same arguments.
-func expect(done []Run, program string, args []string, before spread) (quantiles []float64, why string, n int) {
-	same := alike(done, program, args)
+func expectNeed(done []Run, program string, args []string, before spread) (quantiles []float64, why string, n int) {
+	same := needsAlike(done, program, args)
 	if n := len(same); n > 0 {
-		mean, squares, count := lately(same, before.sd)
-		widen, why := 1+1/count, fmt.Sprintf("%s with the same arguments", times(n))
-		if late, missed, ok := drifting(same); ok {
+		mean, squares, count := recentMean(same, before.sd)
+		widen, why := 1+1/count, fmt.Sprintf("%s with the same arguments", countRuns(n))
+		if late, missed, ok := followDrift(same); ok {
 			mean, squares, widen, count = late, missed, 1, float64(n)
 			why += ", the last of which count most: it drifts"
 		}
-		s := prior(done, program, args, before).with(squares, count-1)
+		s := priorSpread(done, program, args, before).withObservations(squares, count-1)
 		s.sd = max(s.sd, leastSd)
 		return logNormal(mean, s, widen), why, n
 	}
@@ -68,9 +68,9 @@ func expect(done []Run, program string, args []string, before spread) (quantiles
 	if len(all) == 0 {
 		return nil, "the program has not been run before", 0
 	}
-	mean, squares := center(all)
-	return logNormal(mean, anyArgs.with(squares, float64(len(all)-1)), 1+1/float64(len(all))),
-		fmt.Sprintf("%s with other arguments", times(len(all))), len(all)
+	mean, squares := meanAndSquares(all)
+	return logNormal(mean, anyArgs.withObservations(squares, float64(len(all)-1)), 1+1/float64(len(all))),
+		fmt.Sprintf("%s with other arguments", countRuns(len(all))), len(all)
 }
 
 const (
@@ -80,17 +80,17 @@ const (
 	latelyFar = 3
 )
 
-// lately is the mean of logarithms, oldest first, the sum of their squared deviations
+// recentMean is the mean of logarithms, oldest first, the sum of their squared deviations
 // from it, and how many they count for: the newest most, those far from the others
 // little. usual is the standard deviation that is believed in.
-func lately(logs []float64, usual float64) (mean, squares, count float64) {
-	mean = median(slices.Clone(logs))
+func recentMean(logs []float64, usual float64) (mean, squares, count float64) {
+	mean = medianOf(slices.Clone(logs))
 	off := make([]float64, len(logs))
 	for i, x := range logs {
 		off[i] = math.Abs(x - mean)
 	}
 	// 1.5 times the median deviation is the standard deviation, of normal ones.
-	far := latelyFar * max(1.5*median(off), usual, leastSd)
+	far := latelyFar * max(1.5*medianOf(off), usual, leastSd)
 	newness := make([]float64, len(logs))
 	for i := range newness {
 		newness[i] = math.Pow(latelyKeep, float64(len(logs)-1-i))
@@ -114,16 +114,16 @@ func lately(logs []float64, usual float64) (mean, squares, count float64) {
 	return mean, squares * count / weights, count
 }
 
-func times(n int) string {
+func countRuns(n int) string {
 	if n == 1 {
 		return "one run"
 	}
 	return fmt.Sprintf("%d runs", n)
 }
 
-// finished is the runs whose need is known. What ran in the sandbox is counted
+// finishedRuns is the runs whose need is known. What ran in the sandbox is counted
 // as it would have been outside, if that is known.
-func finished(rows []Run) []Run {
+func finishedRuns(rows []Run) []Run {
 	costs := map[string]float64{}
 	list := make([]Run, 0, len(rows))
 	for i := range rows {
@@ -147,9 +147,9 @@ func finished(rows []Run) []Run {
 	return list
 }
 
-// alike is the logarithms of what the program needed with these arguments, in the
+// needsAlike is the logarithms of what the program needed with these arguments, in the
 // order in which the runs ended.
-func alike(done []Run, program string, args []string) []float64 {
+func needsAlike(done []Run, program string, args []string) []float64 {
 	type end struct {
 		at  core.Time
 		log float64
@@ -176,12 +176,12 @@ const (
 	driftClearly = 0.7
 )
 
-// drifting follows a need that changes slowly, because the processors get faster
+// followDrift follows a need that changes slowly, because the processors get faster
 // and slower with what else they do, or the program's data grow. It is told apart
 // from one that only varies by what would have been expected of each run from
 // those before it: by their mean, or by the last of them most. missed is the sum of
 // the squared errors of the latter.
-func drifting(logs []float64) (expected, missed float64, ok bool) {
+func followDrift(logs []float64) (expected, missed float64, ok bool) {
 	if len(logs) < driftFrom {
 		return 0, 0, false
 	}
@@ -196,17 +196,17 @@ func drifting(logs []float64) (expected, missed float64, ok bool) {
 	return expected, missed, missed < driftClearly*byMean
 }
 
-// center is the mean and the sum of squared deviations from it.
-func center(x []float64) (mean, squares float64) {
+// meanAndSquares is the mean and the sum of squared deviations from it.
+func meanAndSquares(x []float64) (mean, squares float64) {
 	mean, sd := meanSd(x)
 	return mean, sd * sd * float64(max(0, len(x)-1))
 }
 
-// prior is what other runs say of how much the time varies with the same
+// priorSpread is what other runs say of how much the time varies with the same
 // arguments: those of the same program most, those of others a little. It
 // counts for no more than a few observations, so that a program that differs
 // is soon believed.
-func prior(done []Run, program string, args []string, before spread) spread {
+func priorSpread(done []Run, program string, args []string, before spread) spread {
 	type group struct {
 		program string
 		args    string
@@ -232,7 +232,7 @@ func prior(done []Run, program string, args []string, before spread) spread {
 	})
 	var squares, free float64
 	for _, key := range keys {
-		_, sq := center(logs[key])
+		_, sq := meanAndSquares(logs[key])
 		weight := 0.2
 		if key.program == program {
 			weight = 1
@@ -240,7 +240,7 @@ func prior(done []Run, program string, args []string, before spread) spread {
 		squares += weight * sq
 		free += weight * float64(len(logs[key])-1)
 	}
-	learnt := before.with(squares, free)
+	learnt := before.withObservations(squares, free)
 	return spread{df: min(learnt.df, 6), sd: max(learnt.sd, leastSd)}
 }
 
@@ -257,7 +257,7 @@ func compareText(a, b string) int {
 // byNumbers fits log time against the logarithms of those numbers among the
 // arguments that differ from run to run: time = c · n₁^b₁ · n₂^b₂ …
 func byNumbers(done []Run, program string, args []string) (quantiles []float64, why string, n int) {
-	form, now := shape(args)
+	form, now := argumentShape(args)
 	if len(now) == 0 {
 		return nil, "", 0
 	}
@@ -267,24 +267,24 @@ func byNumbers(done []Run, program string, args []string) (quantiles []float64, 
 		if done[i].Program != program {
 			continue
 		}
-		if f, numbers := shape(done[i].Args); f == form {
+		if f, numbers := argumentShape(done[i].Args); f == form {
 			xs, ys = append(xs, numbers), append(ys, math.Log(done[i].Need))
 		}
 	}
-	varying := differing(xs, now)
-	if len(varying) == 0 || points(xs, varying) < len(varying)-1+fewPoints {
+	varying := differingPositions(xs, now)
+	if len(varying) == 0 || countPoints(xs, varying) < len(varying)-1+fewPoints {
 		return nil, "", 0
 	}
 	rows := make([][]float64, len(xs))
 	for i := range xs {
-		rows[i] = logs(xs[i], varying)
+		rows[i] = logsAt(xs[i], varying)
 	}
-	at := logs(now, varying)
-	fit := regress(rows, ys, fitted)
-	mean, widen := fit.at(at)
+	at := logsAt(now, varying)
+	fit := fitLine(rows, ys, fitted)
+	mean, widen := fit.expectedAt(at)
 	widen += farOutside(rows, at)
 	return logNormal(mean, fit.spread, widen),
-		fmt.Sprintf("%s that differ in %d of the numbers among the arguments; time grows with exponent %.2g", times(len(ys)), len(varying), fit.slope[0]), len(ys)
+		fmt.Sprintf("%s that differ in %d of the numbers among the arguments; time grows with exponent %.2g", countRuns(len(ys)), len(varying), fit.slope[0]), len(ys)
 }
 
 // farOutside widens an estimate for numbers that lie beyond all that have been
@@ -303,9 +303,9 @@ func farOutside(rows [][]float64, at []float64) float64 {
 	return sum
 }
 
-// differing is the positions of positive numbers that are not the same
+// differingPositions is the positions of positive numbers that are not the same
 // everywhere.
-func differing(xs [][]float64, now []float64) []int {
+func differingPositions(xs [][]float64, now []float64) []int {
 	var list []int
 	for k := range now {
 		positive, same := now[k] > 0, true
@@ -320,16 +320,16 @@ func differing(xs [][]float64, now []float64) []int {
 	return list
 }
 
-// points counts the different combinations of numbers.
-func points(xs [][]float64, positions []int) int {
+// countPoints counts the different combinations of numbers.
+func countPoints(xs [][]float64, positions []int) int {
 	seen := map[string]bool{}
 	for _, x := range xs {
-		seen[fmt.Sprint(logs(x, positions))] = true
+		seen[fmt.Sprint(logsAt(x, positions))] = true
 	}
 	return len(seen)
 }
 
-func logs(x []float64, positions []int) []float64 {
+func logsAt(x []float64, positions []int) []float64 {
 	var list []float64
 	for _, k := range positions {
 		list = append(list, math.Log(x[k]))

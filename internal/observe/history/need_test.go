@@ -28,7 +28,7 @@ func band(t *testing.T, q []float64) (lo, mid, hi float64) {
 
 func TestAProgramThatWasNeverRunIsUnknown(t *testing.T) {
 	rows := []Run{done("pi", 100, "5"), {Program: "xto", Outcome: Failed, Need: 3}, {Program: "xto", Outcome: Lost, CPU: 70}}
-	if q, why, n := Need(rows, "xto", nil); q != nil || n != 0 || why == "" {
+	if q, why, n := EstimateNeed(rows, "xto", nil); q != nil || n != 0 || why == "" {
 		t.Errorf("a program that never finished needs %v, %q, %d", q, why, n)
 	}
 }
@@ -38,7 +38,7 @@ func TestRunsWithTheSameArgumentsCountAloneAndMoreOfThemNarrowTheBand(t *testing
 	width := math.Inf(1)
 	for i := range 12 {
 		rows = append(rows, done("pi", 100*math.Exp(0.03*float64(i%3-1)), "5"))
-		q, why, n := Need(rows, "pi", []string{"5"})
+		q, why, n := EstimateNeed(rows, "pi", []string{"5"})
 		lo, mid, hi := band(t, q)
 		if n != i+1 || mid < 90 || mid > 110 || lo > 100 || hi < 100 || !strings.Contains(why, "same arguments") {
 			t.Fatalf("%d runs of 100 s: %v, %s", n, q, why)
@@ -64,7 +64,7 @@ func TestANeedThatDriftsIsFollowed(t *testing.T) {
 	for i := range runs {
 		level += 0.03 * random.NormFloat64() // as a processor that others use as well
 		next := math.Exp(level + 0.005*random.NormFloat64())
-		if q, why, _ := Need(rows, "pi", nil); i >= 20 {
+		if q, why, _ := EstimateNeed(rows, "pi", nil); i >= 20 {
 			lo, mid, hi := band(t, q)
 			off += math.Abs(math.Log(mid/next)) / (runs - 20)
 			if next >= lo && next <= hi {
@@ -95,7 +95,7 @@ func TestANeedThatOnlyVariesIsTheMeanOfAll(t *testing.T) {
 		for range 12 {
 			rows = append(rows, done("pi", 100*math.Exp(0.05*random.NormFloat64())))
 		}
-		if _, why, _ := Need(rows, "pi", nil); strings.Contains(why, "drifts") {
+		if _, why, _ := EstimateNeed(rows, "pi", nil); strings.Contains(why, "drifts") {
 			followed++
 		}
 	}
@@ -111,15 +111,15 @@ func TestTheTimeFollowsTheNumbersAmongTheArguments(t *testing.T) {
 		rows = append(rows, done("pi.py", 2e-6*n*n*math.Exp(0.02*random.NormFloat64()), "--digits="+strconv.Itoa(int(n)), "7"))
 	}
 	for target, tolerance := range map[float64]float64{900: 0.1, 2000: 0.2, 8000: 0.5} {
-		q, why, n := Need(rows, "pi.py", []string{fmt.Sprintf("--digits=%g", target), "7"})
+		q, why, n := EstimateNeed(rows, "pi.py", []string{fmt.Sprintf("--digits=%g", target), "7"})
 		lo, mid, hi := band(t, q)
 		want := 2e-6 * target * target
 		if n != 5 || math.Abs(math.Log(mid/want)) > tolerance || lo > want || hi < want || !strings.Contains(why, "exponent") {
 			t.Errorf("%g digits need %g to %g to %g s, want %g; %s", target, lo, mid, hi, want, why)
 		}
 	}
-	near, _, _ := Need(rows, "pi.py", []string{"--digits=1200", "7"})
-	far, _, _ := Need(rows, "pi.py", []string{"--digits=50000", "7"})
+	near, _, _ := EstimateNeed(rows, "pi.py", []string{"--digits=1200", "7"})
+	far, _, _ := EstimateNeed(rows, "pi.py", []string{"--digits=50000", "7"})
 	if near[11]/near[1] >= far[11]/far[1] {
 		t.Error("far beyond what was seen the estimate is as sure as amid it")
 	}
@@ -132,7 +132,7 @@ func TestANumberThatDoesNotMatterIsFoundNotToMatter(t *testing.T) {
 		n, seed := float64(100*(1+i%4)), float64(1+random.IntN(10000))
 		rows = append(rows, done("mc", n*math.Exp(0.01*random.NormFloat64()), fmt.Sprint(n), fmt.Sprint(seed)))
 	}
-	q, why, _ := Need(rows, "mc", []string{"300", "77"})
+	q, why, _ := EstimateNeed(rows, "mc", []string{"300", "77"})
 	if lo, mid, hi := band(t, q); mid < 270 || mid > 330 || lo > 300 || hi < 300 {
 		t.Errorf("%v, %s", q, why)
 	}
@@ -140,17 +140,17 @@ func TestANumberThatDoesNotMatterIsFoundNotToMatter(t *testing.T) {
 
 func TestOtherArgumentsTellLittle(t *testing.T) {
 	rows := []Run{done("xto", 100, "a.dat"), done("xto", 130, "b.dat")}
-	q, why, n := Need(rows, "xto", []string{"c.dat"})
-	same, _, _ := Need(rows, "xto", []string{"a.dat"})
+	q, why, n := EstimateNeed(rows, "xto", []string{"c.dat"})
+	same, _, _ := EstimateNeed(rows, "xto", []string{"a.dat"})
 	if lo, _, hi := band(t, q); n != 2 || hi/lo < 10 || hi/lo <= same[11]/same[1] || !strings.Contains(why, "other arguments") {
 		t.Errorf("%v, %s", q, why)
 	}
 	two := []Run{done("pi", 10, "5"), done("pi", 40, "10")} // two points make no line
-	if _, why, _ := Need(two, "pi", []string{"20"}); !strings.Contains(why, "other arguments") {
+	if _, why, _ := EstimateNeed(two, "pi", []string{"20"}); !strings.Contains(why, "other arguments") {
 		t.Errorf("two numbers are enough for %q", why)
 	}
 	negative := []Run{done("f", 10, "-5"), done("f", 40, "0"), done("f", 40, "3"), done("f", 4, "1")}
-	if q, _, n := Need(negative, "f", []string{"2"}); n != 4 || len(q) != NLevels {
+	if q, _, n := EstimateNeed(negative, "f", []string{"2"}); n != 4 || len(q) != NLevels {
 		t.Errorf("numbers without a logarithm give %v", q)
 	}
 }
@@ -176,7 +176,7 @@ func TestNinetyPerCentBandsHoldNinetyPerCentOfTheTime(t *testing.T) {
 			for range known {
 				rows = append(rows, done("pi", median*math.Exp(s*random.NormFloat64())))
 			}
-			q, _, _ := Need(rows, "pi", nil)
+			q, _, _ := EstimateNeed(rows, "pi", nil)
 			if next := median * math.Exp(s*random.NormFloat64()); next >= q[1] && next <= q[11] {
 				held++
 			}
@@ -200,7 +200,7 @@ func TestWhatRanInTheSandboxIsCountedAsOutside(t *testing.T) {
 	if !ok || cost.Ratio < 2.8 || cost.Ratio > 3.2 || cost.Upper < cost.Ratio || cost.Pairs != 1 {
 		t.Errorf("the sandbox costs %+v, %v", cost, ok)
 	}
-	q, _, _ := Need(rows, "chatty", []string{"1"})
+	q, _, _ := EstimateNeed(rows, "chatty", []string{"1"})
 	if _, mid, _ := band(t, q); mid < 90 || mid > 115 {
 		t.Errorf("outside it needs %v", q)
 	}
@@ -219,13 +219,13 @@ func TestProgramsAreRecognized(t *testing.T) {
 		"sh":                            "sh|",
 		"bash run.sh a b":               "bash run.sh|a b",
 	} {
-		program, args := Program(strings.Fields(line))
+		program, args := SplitCommand(strings.Fields(line))
 		if got := program + "|" + strings.Join(args, " "); got != want {
 			t.Errorf("%q is %q, want %q", line, got, want)
 		}
 	}
 	for line, want := range map[string]string{"./burn 30": "burn|30", "N=3 exec python3 pi.py 5": "python3 pi.py|5", "": "sh|-c "} {
-		program, args := Program([]string{"/bin/sh", "-c", line})
+		program, args := SplitCommand([]string{"/bin/sh", "-c", line})
 		if got := program + "|" + strings.Join(args, " "); got != want {
 			t.Errorf("sh -c %q is %q, want %q", line, got, want)
 		}
@@ -241,15 +241,15 @@ func FuzzProgram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		argv := strings.Split(line, "\n")
 		before := slices.Clone(argv)
-		program, args := Program(argv)
+		program, args := SplitCommand(argv)
 		if !slices.Equal(argv, before) {
 			t.Fatal("the command line was changed")
 		}
 		rows := []Run{done(program, 3, args...), done(program, 4, args...), done(program, 2, "1"), done(program, 2, "x=2")}
-		if q, _, n := Need(rows, program, args); n < 2 || len(q) != NLevels || !slices.IsSorted(q) {
+		if q, _, n := EstimateNeed(rows, program, args); n < 2 || len(q) != NLevels || !slices.IsSorted(q) {
 			t.Fatalf("%q needs %v from %d runs", line, q, n)
 		}
-		if q, _, n := Need(rows, program, []string{"7"}); n == 0 || !slices.IsSorted(q) {
+		if q, _, n := EstimateNeed(rows, program, []string{"7"}); n == 0 || !slices.IsSorted(q) {
 			t.Fatalf("%q needs %v from %d runs", line, q, n)
 		}
 	})

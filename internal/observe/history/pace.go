@@ -15,9 +15,9 @@ type Pace struct {
 	Power float64 `json:"power,omitempty"`
 }
 
-// Slow is how many times longer than usual the program takes at a slowness; 1 if
+// SlowFactor is how many times longer than usual the program takes at a slowness; 1 if
 // either is not known.
-func (p Pace) Slow(slowness float64) float64 {
+func (p Pace) SlowFactor(slowness float64) float64 {
 	if !(p.Usual > 0) || !(slowness > 0) {
 		return 1
 	}

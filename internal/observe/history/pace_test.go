@@ -25,7 +25,7 @@ func slowRuns(n int, power float64) []Run {
 }
 
 func TestHowMuchAProgramFeelsOfASlowCoreIsLearnt(t *testing.T) {
-	if p := PaceOf(nil, "p"); p != (Pace{}) || p.Slow(2) != 1 {
+	if p := PaceOf(nil, "p"); p != (Pace{}) || p.SlowFactor(2) != 1 {
 		t.Errorf("nothing is known, but %+v", p)
 	}
 	for _, power := range []float64{0, 0.5, 1} {
@@ -34,10 +34,10 @@ func TestHowMuchAProgramFeelsOfASlowCoreIsLearnt(t *testing.T) {
 		if math.Abs(p.Power-power) > 0.12 || math.Abs(math.Log(p.Usual/1.2)) > 0.1 {
 			t.Errorf("a program that feels %g of it has pace %+v", power, p)
 		}
-		if got, want := p.Slow(2*p.Usual), math.Pow(2, p.Power); math.Abs(got-want) > 1e-9 {
+		if got, want := p.SlowFactor(2*p.Usual), math.Pow(2, p.Power); math.Abs(got-want) > 1e-9 {
 			t.Errorf("twice as slow as usual takes %g times as long, want %g", got, want)
 		}
-		q, _, _ := Need(rows, "p", []string{"2"})
+		q, _, _ := EstimateNeed(rows, "p", []string{"2"})
 		if spread := math.Log(q[11] / q[1]); math.Abs(q[6]-20) > 2 || spread > 0.2 {
 			t.Errorf("with power %g it needs %g, 5 to 95 %% within a factor of e^%g", power, q[6], spread)
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Program splits a command line into what is run and what it is told, so that
+// SplitCommand splits a command line into what is run and what it is told, so that
 // runs of the same program find each other: `python3 dir/pi.py 2000` is pi.py
 // run by python3 with argument 2000, `sh -c './burn 30'` is burn with 30.
-func Program(argv []string) (program string, args []string) {
+func SplitCommand(argv []string) (program string, args []string) {
 	if len(argv) == 0 {
 		return "", nil
 	}
@@ -27,7 +27,7 @@ func Program(argv []string) (program string, args []string) {
 		if len(words) == 0 {
 			return program, args
 		}
-		inner, rest := Program(words)
+		inner, rest := SplitCommand(words)
 		return inner, append(slices.Clone(rest), args[2:]...)
 	}
 	if strings.HasPrefix(args[0], "-") {
@@ -45,9 +45,9 @@ func isInterpreter(name string) bool {
 	return isShell(name) || slices.Contains([]string{"python", "perl", "ruby", "Rscript", "node", "julia", "php", "lua"}, bare)
 }
 
-// shape is a list of arguments with its numbers taken out: two lists of the same
+// argumentShape is a list of arguments with its numbers taken out: two lists of the same
 // shape differ in numbers alone.
-func shape(args []string) (form string, numbers []float64) {
+func argumentShape(args []string) (form string, numbers []float64) {
 	var b strings.Builder
 	for _, a := range args {
 		key, value, assigned := strings.Cut(a, "=")

@@ -17,8 +17,8 @@ type line struct {
 // from being played off against each other.
 const slopeDoubt = 1e-3
 
-// regress fits by least squares. before is what is believed of the spread.
-func regress(rows [][]float64, y []float64, before spread) line {
+// fitLine fits by least squares. before is what is believed of the spread.
+func fitLine(rows [][]float64, y []float64, before spread) line {
 	n, k := len(rows), len(rows[0])
 	l := line{center: make([]float64, k), n: float64(n)}
 	for i := range rows {
@@ -40,7 +40,7 @@ func regress(rows [][]float64, y []float64, before spread) line {
 			}
 		}
 	}
-	l.inverse = invert(gram)
+	l.inverse = invertMatrix(gram)
 	l.slope = make([]float64, k)
 	for a := range k {
 		for b := range k {
@@ -49,14 +49,14 @@ func regress(rows [][]float64, y []float64, before spread) line {
 	}
 	squares := 0.0
 	for i := range rows {
-		e := y[i] - l.value(rows[i])
+		e := y[i] - l.valueAt(rows[i])
 		squares += e * e
 	}
-	l.spread = before.with(squares, float64(max(0, n-1-k)))
+	l.spread = before.withObservations(squares, float64(max(0, n-1-k)))
 	return l
 }
 
-func (l *line) value(x []float64) float64 {
+func (l *line) valueAt(x []float64) float64 {
 	y := l.mean
 	for a := range x {
 		y += l.slope[a] * (x[a] - l.center[a])
@@ -64,21 +64,21 @@ func (l *line) value(x []float64) float64 {
 	return y
 }
 
-// at is the expected value at x, and by how much the variance of a new
+// expectedAt is the expected value at x, and by how much the variance of a new
 // observation there exceeds that around the true line.
-func (l *line) at(x []float64) (mean, widen float64) {
+func (l *line) expectedAt(x []float64) (mean, widen float64) {
 	widen = 1 + 1/l.n
 	for a := range x {
 		for b := range x {
 			widen += (x[a] - l.center[a]) * l.inverse[a][b] * (x[b] - l.center[b])
 		}
 	}
-	return l.value(x), widen
+	return l.valueAt(x), widen
 }
 
-// invert is the inverse of a small positive definite matrix, by Gauss and
+// invertMatrix is the inverse of a small positive definite matrix, by Gauss and
 // Jordan.
-func invert(m [][]float64) [][]float64 {
+func invertMatrix(m [][]float64) [][]float64 {
 	k := len(m)
 	left, right := make([][]float64, k), make([][]float64, k)
 	for i := range k {

@@ -27,24 +27,24 @@ func ReliabilityOf(rows []Run) Reliability {
 	return r
 }
 
-// Succeeded is the attempts that the cluster brought to their end, in time.
-func (r Reliability) Succeeded() int { return r.Requested - r.Failed }
+// SucceededAttempts is the attempts that the cluster brought to their end, in time.
+func (r Reliability) SucceededAttempts() int { return r.Requested - r.Failed }
 
-// Known reports whether there is any experience at all.
-func (r Reliability) Known() bool { return r.Requested > 0 }
+// IsKnown reports whether there is any experience at all.
+func (r Reliability) IsKnown() bool { return r.Requested > 0 }
 
 // Mean is the expected reliability: Beta posterior from Jeffreys' prior.
 func (r Reliability) Mean() float64 {
-	a, b := r.beta()
+	a, b := r.betaParameters()
 	return a / (a + b)
 }
 
-// Lower is what the reliability exceeds with the given probability.
-func (r Reliability) Lower(level float64) float64 {
-	a, b := r.beta()
+// LowerBound is what the reliability exceeds with the given probability.
+func (r Reliability) LowerBound(level float64) float64 {
+	a, b := r.betaParameters()
 	return betaQuantile(a, b, 1-level)
 }
 
-func (r Reliability) beta() (a, b float64) {
+func (r Reliability) betaParameters() (a, b float64) {
 	return float64(r.Requested-r.Failed) + 0.5, float64(r.Failed) + 0.5
 }

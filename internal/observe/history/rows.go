@@ -62,14 +62,14 @@ type Run struct {
 	SandboxCost float64 `json:"sandboxCost,omitempty"`
 }
 
-// Wait is how many seconds the cluster let the attempt wait; false if it never
+// WaitSeconds is how many seconds the cluster let the attempt wait; false if it never
 // started.
-func (r *Run) Wait() (float64, bool) {
+func (r *Run) WaitSeconds() (float64, bool) {
 	return max(0, r.Started.Sub(r.Requested).Seconds()), r.Started > 0
 }
 
-// Wall is how many seconds the attempt ran.
-func (r *Run) Wall() float64 {
+// WallSeconds is how many seconds the attempt ran.
+func (r *Run) WallSeconds() float64 {
 	if r.Started == 0 {
 		return 0
 	}
@@ -124,7 +124,7 @@ type Quote struct {
 // NLevels is how many quantiles a distribution is given by.
 const NLevels = 13
 
-// Levels are the probabilities of these quantiles.
-func Levels() [NLevels]float64 {
+// QuantileLevels are the probabilities of these quantiles.
+func QuantileLevels() [NLevels]float64 {
 	return [...]float64{0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99}
 }

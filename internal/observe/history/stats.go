@@ -14,7 +14,7 @@ func betaInc(a, b, x float64) float64 {
 	if x > (a+1)/(a+b+2) { // there the fraction converges slowly
 		return 1 - betaInc(b, a, 1-x)
 	}
-	front := math.Exp(lgamma(a+b) - lgamma(a) - lgamma(b) + a*math.Log(x) + b*math.Log1p(-x))
+	front := math.Exp(logGamma(a+b) - logGamma(a) - logGamma(b) + a*math.Log(x) + b*math.Log1p(-x))
 	const tiny, enough, most = 1e-300, 1e-14, 1000
 	c, d := 1.0, 1/nonZero(1-(a+b)*x/(a+1), tiny)
 	sum := d
@@ -42,7 +42,7 @@ func nonZero(x, tiny float64) float64 {
 	return x
 }
 
-func lgamma(x float64) float64 {
+func logGamma(x float64) float64 {
 	v, _ := math.Lgamma(x)
 	return v
 }
@@ -73,7 +73,7 @@ func studentQuantile(df, p float64) float64 {
 		return normal
 	}
 	t := normal * (1 + (normal*normal+1)/(4*df)) // Cornish and Fisher's first term
-	density := lgamma((df+1)/2) - lgamma(df/2) - 0.5*math.Log(df*math.Pi)
+	density := logGamma((df+1)/2) - logGamma(df/2) - 0.5*math.Log(df*math.Pi)
 	for range 50 {
 		tail := betaInc(df/2, 0.5, df/(df+t*t)) / 2
 		slope := t * math.Exp(density-(df+1)/2*math.Log1p(t*t/df)) // of −tail along log t
@@ -119,9 +119,9 @@ func meanSd(x []float64) (mean, sd float64) {
 // looking: an inverse-gamma with df degrees of freedom around sd².
 type spread struct{ df, sd float64 }
 
-// with adds the sum of squared deviations of a number of observations that were
+// withObservations adds the sum of squared deviations of a number of observations that were
 // free to deviate.
-func (s spread) with(squares, free float64) spread {
+func (s spread) withObservations(squares, free float64) spread {
 	df := s.df + free
 	return spread{df, math.Sqrt((s.df*s.sd*s.sd + squares) / df)}
 }
@@ -131,7 +131,7 @@ func (s spread) with(squares, free float64) spread {
 // when mean and spread are themselves only known from few. widen is 1 plus the
 // variance of the mean in units of that of one observation.
 func logNormal(mean float64, s spread, widen float64) []float64 {
-	levels := Levels()
+	levels := QuantileLevels()
 	q := make([]float64, NLevels)
 	for i := range (NLevels + 1) / 2 { // the levels lie as far below the middle as above
 		off := s.sd * math.Sqrt(widen) * studentQuantile(s.df, levels[NLevels-1-i])
@@ -140,11 +140,11 @@ func logNormal(mean float64, s spread, widen float64) []float64 {
 	return q
 }
 
-// median of a list, which is sorted.
-func median(x []float64) float64 {
+// medianOf of a list, which is sorted.
+func medianOf(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
 	slices.Sort(x)
-	return between(x, float64(len(x)-1)/2)
+	return interpolateBetween(x, float64(len(x)-1)/2)
 }

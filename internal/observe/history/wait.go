@@ -36,7 +36,7 @@ type record struct {
 	good   int // of those in within
 }
 
-func (r *record) judge(within bool) {
+func (r *record) judgeWait(within bool) {
 	i := r.n % len(r.within)
 	if r.n >= len(r.within) && r.within[i] {
 		r.good--
@@ -48,17 +48,17 @@ func (r *record) judge(within bool) {
 	}
 }
 
-// share is the part of the last waits that were within the bound.
-func (r *record) share() float64 {
+// shareWithin is the part of the last waits that were within the bound.
+func (r *record) shareWithin() float64 {
 	if r.n == 0 {
 		return 0
 	}
 	return float64(r.good) / float64(min(r.n, len(r.within)))
 }
 
-// believed says whether there are enough waits and the last of them were as was to
+// isBelieved says whether there are enough waits and the last of them were as was to
 // be expected.
-func (w *Waits) believed() bool { return w.n >= enoughInClass && w.held.share() >= heldInClass }
+func (w *Waits) isBelieved() bool { return w.n >= enoughInClass && w.held.shareWithin() >= heldInClass }
 
 // question is what the rank of a bound depends on.
 type question struct {
@@ -77,8 +77,8 @@ const (
 	mostWaits   = leastWindow << 7
 )
 
-// Add takes the next wait, in seconds.
-func (w *Waits) Add(wait float64) {
+// AddWait takes the next wait, in seconds.
+func (w *Waits) AddWait(wait float64) {
 	if math.IsNaN(wait) || wait < 0 {
 		return
 	}
@@ -87,8 +87,8 @@ func (w *Waits) Add(wait float64) {
 			w.windows = append(w.windows, window{size: size})
 		}
 	}
-	if bound, known := w.Bound(0.9, 0.95); known {
-		w.held.judge(wait <= bound)
+	if bound, known := w.UpperBound(0.9, 0.95); known {
+		w.held.judgeWait(wait <= bound)
 	}
 	w.n++
 	w.sum += wait
@@ -128,15 +128,15 @@ func (w *Waits) Sd() float64 {
 	return math.Sqrt(max(0, w.square-float64(w.n)*mean*mean) / float64(w.n-1))
 }
 
-// Bound is a wait that is at least the given quantile with the given
+// UpperBound is a wait that is at least the given quantile with the given
 // confidence; false while there are too few to say so.
-func (w *Waits) Bound(quantile, confidence float64) (bound float64, known bool) {
+func (w *Waits) UpperBound(quantile, confidence float64) (bound float64, known bool) {
 	least := leastSample(quantile, confidence)
 	for i := range w.windows {
 		v := &w.windows[i]
 		n := len(v.sorted)
 		if n >= least {
-			bound, known = max(bound, v.sorted[w.rank(question{n, quantile, confidence})-1]), true
+			bound, known = max(bound, v.sorted[w.boundRank(question{n, quantile, confidence})-1]), true
 		}
 		if n < v.size {
 			break // the longer ones hold the same
@@ -145,7 +145,7 @@ func (w *Waits) Bound(quantile, confidence float64) (bound float64, known bool) 
 	return bound, known
 }
 
-func (w *Waits) rank(q question) int {
+func (w *Waits) boundRank(q question) int {
 	k, known := w.ranks[q]
 	if !known {
 		if w.ranks == nil || len(w.ranks) > mostWaits {
@@ -187,17 +187,17 @@ func (w *Waits) Quantiles() []float64 {
 	}
 	last := w.windows[min(2, len(w.windows)-1)].sorted
 	n := float64(len(last))
-	levels := Levels()
+	levels := QuantileLevels()
 	q := make([]float64, NLevels)
 	for i, p := range levels {
 		stretched := p + (1-p)*p/math.Sqrt(n) // towards the longer ones, less the more there are
-		q[i] = between(last, stretched*(n-1))
+		q[i] = interpolateBetween(last, stretched*(n-1))
 	}
 	return q
 }
 
-// between is the value at a position between two.
-func between(sorted []float64, position float64) float64 {
+// interpolateBetween is the value at a position between two.
+func interpolateBetween(sorted []float64, position float64) float64 {
 	i := int(position)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
@@ -210,5 +210,5 @@ func (w *Waits) String() string {
 	if w.n == 0 {
 		return "no job has waited here yet"
 	}
-	return fmt.Sprintf("%s, mean wait %.3g s, standard deviation %.3g s", times(w.n), w.Mean(), w.Sd())
+	return fmt.Sprintf("%s, mean wait %.3g s, standard deviation %.3g s", countRuns(w.n), w.Mean(), w.Sd())
 }

@@ -17,17 +17,17 @@ import (
 func TestWithFewWaitsNoBoundIsGiven(t *testing.T) {
 	w := &Waits{}
 	for i := range 29 {
-		if _, known := w.Bound(0.9, 0.95); known || w.Count() != i {
+		if _, known := w.UpperBound(0.9, 0.95); known || w.Count() != i {
 			t.Fatalf("a bound on the 0.9 quantile after %d waits", i)
 		}
-		w.Add(float64(i))
+		w.AddWait(float64(i))
 	}
-	if bound, known := w.Bound(0.9, 0.95); !known || bound != 28 {
+	if bound, known := w.UpperBound(0.9, 0.95); !known || bound != 28 {
 		t.Errorf("after 29 waits the bound is %g, %v", bound, known)
 	}
-	w.Add(math.NaN())
-	w.Add(-1)
-	if bound, known := w.Bound(0.5, 0.95); !known || bound < 14 || bound > 20 || w.Mean() != 14 || math.Abs(w.Sd()-8.51) > 0.01 || w.Count() != 29 {
+	w.AddWait(math.NaN())
+	w.AddWait(-1)
+	if bound, known := w.UpperBound(0.5, 0.95); !known || bound < 14 || bound > 20 || w.Mean() != 14 || math.Abs(w.Sd()-8.51) > 0.01 || w.Count() != 29 {
 		t.Errorf("the bound on the median is %g, mean %g, deviation %g", bound, w.Mean(), w.Sd())
 	}
 	q := w.Quantiles()
@@ -41,7 +41,7 @@ func TestWaitsAreTakenInTheOrderInWhichTheyBecameKnown(t *testing.T) {
 		{Requested: core.AtSecond(5), Started: core.AtSecond(50)}, {Requested: core.AtSecond(10), Started: core.AtSecond(12)},
 		{Requested: core.AtSecond(20)}, // never started
 	}
-	if w := ClassedWaitsOf(rows).All(); !slices.Equal(w.recent, []float64{2, 45}) {
+	if w := ClassedWaitsOf(rows).AllWaits(); !slices.Equal(w.recent, []float64{2, 45}) {
 		t.Errorf("waits %v", w.recent)
 	}
 }
@@ -50,9 +50,9 @@ func TestABoundFollowsAQueueThatGrowsAndOneThatHasLongBeenShort(t *testing.T) {
 	w := &Waits{}
 	add := func(n int, level float64) float64 {
 		for i := range n {
-			w.Add(level + float64(i%10))
+			w.AddWait(level + float64(i%10))
 		}
-		bound, _ := w.Bound(0.9, 0.95)
+		bound, _ := w.UpperBound(0.9, 0.95)
 		return bound
 	}
 	if bound := add(3000, 10); bound > 20 {
@@ -75,13 +75,13 @@ func TestBoundsOfWaitsWhoseQuantileIsKnownHold(t *testing.T) {
 			w, x := &Waits{}, 0.0
 			for i := range 1500 {
 				x = correlation*x + math.Sqrt(1-correlation*correlation)*random.NormFloat64()
-				w.Add(math.Exp(4 + 1.5*x))
+				w.AddWait(math.Exp(4 + 1.5*x))
 				if i < 60 || i%7 != 0 {
 					continue
 				}
 				asked++
 				for quantile, z := range map[float64]float64{0.5: 0, 0.9: 1.2815516} {
-					if bound, _ := w.Bound(quantile, 0.95); bound >= math.Exp(4+1.5*z) {
+					if bound, _ := w.UpperBound(quantile, 0.95); bound >= math.Exp(4+1.5*z) {
 						held[quantile]++
 					}
 				}
@@ -119,8 +119,8 @@ func traces(t *testing.T) map[string][]queued {
 		}
 		for i := range trace.Records {
 			r := &trace.Records[i]
-			if usable, _ := r.Usable(); usable && r.Wait >= 0 {
-				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds(), WaitClassOf(r.Submit, r.RequestedTime.Seconds(), r.Procs())})
+			if usable, _ := r.IsUsable(); usable && r.Wait >= 0 {
+				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds(), WaitClassOf(r.Submit, r.RequestedTime.Seconds(), r.NeededProcs())})
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func replayWaits(list []queued, quantiles []float64) []replayed {
 	next := 0
 	for _, q := range list {
 		for ; next < len(started) && started[next].at+started[next].wait <= q.at; next++ {
-			w.Add(started[next].class, started[next].wait)
+			w.AddWait(started[next].class, started[next].wait)
 		}
 		for i, quantile := range quantiles {
 			all[i].ask(w, &q, quantile)
@@ -183,19 +183,19 @@ func replayWaits(list []queued, quantiles []float64) []replayed {
 }
 
 func (r *replayed) ask(w *ClassedWaits, q *queued, quantile float64) {
-	bound, known := w.Bound(q.class, quantile, 0.95)
+	bound, known := w.UpperBound(q.class, quantile, 0.95)
 	if !known {
 		return
 	}
-	coarse := w.All()
-	without, _ := coarse.Bound(quantile, 0.95)
+	coarse := w.AllWaits()
+	without, _ := coarse.UpperBound(quantile, 0.95)
 	three := coarse.Mean() + 3*coarse.Sd()
 	r.jobs++
 	r.bound += bound
 	r.without += without
 	r.threeSd += three
 	r.inside = append(r.inside, q.wait <= bound)
-	if _, why := w.Like(q.class); why != "" {
+	if _, why := w.WaitsLike(q.class); why != "" {
 		r.classed++
 	}
 	if q.wait <= bound {
@@ -261,33 +261,33 @@ func TestBoundsOfRealQueueWaitsHoldAndAreTighterThanThreeDeviations(t *testing.T
 func TestAQueueIsAskedForWhatIsMostLikeTheJob(t *testing.T) {
 	w := &ClassedWaits{}
 	short, long := WaitClassOf(core.AtSecond(3600), 30, 1), WaitClassOf(core.AtSecond(8*3600), 50000, 100)
-	if like, why := w.Like(short); like.Count() != 0 || why != "" {
+	if like, why := w.WaitsLike(short); like.Count() != 0 || why != "" {
 		t.Errorf("of nothing: %v, %q", like, why)
 	}
 	for i := range 300 {
-		w.Add(short, float64(i%10))
+		w.AddWait(short, float64(i%10))
 		if i < 50 {
-			w.Add(long, 1000+float64(i))
+			w.AddWait(long, 1000+float64(i))
 		}
 	}
-	if like, why := w.Like(short); like.Count() != 300 || why != short.String() {
+	if like, why := w.WaitsLike(short); like.Count() != 300 || why != short.String() {
 		t.Errorf("%v, %q", like, why)
 	}
-	if bound, known := w.Bound(short, 0.9, 0.95); !known || bound > 9 {
+	if bound, known := w.UpperBound(short, 0.9, 0.95); !known || bound > 9 {
 		t.Errorf("a short job may wait %g s, %v", bound, known)
 	}
-	if like, why := w.Like(long); like.Count() != 350 || why != "" { // there are too few of its own
+	if like, why := w.WaitsLike(long); like.Count() != 350 || why != "" { // there are too few of its own
 		t.Errorf("%v, %q", like, why)
 	}
 	later := short
 	later.Quarter = 3
-	if like, why := w.Like(later); like.Count() != 300 || why != "of up to a minute with one core" {
+	if like, why := w.WaitsLike(later); like.Count() != 300 || why != "of up to a minute with one core" {
 		t.Errorf("%v, %q", like, why)
 	}
 	for i := range 10 { // it changes: the class is not believed until it has learnt that
-		w.Add(short, 500+100*float64(i))
+		w.AddWait(short, 500+100*float64(i))
 	}
-	if like, why := w.Like(short); why != "" {
+	if like, why := w.WaitsLike(short); why != "" {
 		t.Errorf("%v, %q", like, why)
 	}
 	if got := long.String(); got != "of more than 8 h with 65 to 512 cores handed over between 06 and 12 h UTC" {

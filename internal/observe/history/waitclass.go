@@ -68,8 +68,8 @@ type ClassedWaits struct {
 func ClassedWaitsOf(rows []Run) *ClassedWaits {
 	w := &ClassedWaits{}
 	for _, r := range inOrder(rows) {
-		wait, _ := r.Wait()
-		w.Add(WaitClassOf(r.Requested, r.Length, r.Procs), wait)
+		wait, _ := r.WaitSeconds()
+		w.AddWait(WaitClassOf(r.Requested, r.Length, r.Procs), wait)
 	}
 	return w
 }
@@ -78,7 +78,7 @@ func ClassedWaitsOf(rows []Run) *ClassedWaits {
 func inOrder(rows []Run) []*Run {
 	order := make([]*Run, 0, len(rows))
 	for i := range rows {
-		if _, started := rows[i].Wait(); started {
+		if _, started := rows[i].WaitSeconds(); started {
 			order = append(order, &rows[i])
 		}
 	}
@@ -86,8 +86,8 @@ func inOrder(rows []Run) []*Run {
 	return order
 }
 
-// Add takes the next wait, in seconds, of a job of that class.
-func (w *ClassedWaits) Add(c WaitClass, wait float64) {
+// AddWait takes the next wait, in seconds, of a job of that class.
+func (w *ClassedWaits) AddWait(c WaitClass, wait float64) {
 	for i := range waitLevels {
 		if w.levels[i] == nil {
 			w.levels[i] = map[WaitClass]*Waits{}
@@ -96,38 +96,38 @@ func (w *ClassedWaits) Add(c WaitClass, wait float64) {
 		if w.levels[i][key] == nil {
 			w.levels[i][key] = &Waits{}
 		}
-		w.levels[i][key].Add(wait)
+		w.levels[i][key].AddWait(wait)
 	}
 }
 
-// Like are the waits of the jobs that are most like one of that class, as far as
+// WaitsLike are the waits of the jobs that are most like one of that class, as far as
 // these are to be believed; which says which jobs these are, for people: "" if
 // they share nothing but the cluster.
-func (w *ClassedWaits) Like(c WaitClass) (like *Waits, which string) {
+func (w *ClassedWaits) WaitsLike(c WaitClass) (like *Waits, which string) {
 	for i := range len(waitLevels) - 1 {
 		key := waitLevels[i](c)
-		if like := w.levels[i][key]; like != nil && like.believed() {
+		if like := w.levels[i][key]; like != nil && like.isBelieved() {
 			return like, key.String()
 		}
 	}
-	return w.All(), ""
+	return w.AllWaits(), ""
 }
 
-// All are the waits of all jobs.
-func (w *ClassedWaits) All() *Waits {
+// AllWaits are the waits of all jobs.
+func (w *ClassedWaits) AllWaits() *Waits {
 	if all := w.levels[len(waitLevels)-1][WaitClass{}]; all != nil {
 		return all
 	}
 	return &Waits{}
 }
 
-// Bound is as that of Waits, for a job of that class.
-func (w *ClassedWaits) Bound(c WaitClass, quantile, confidence float64) (bound float64, known bool) {
-	like, _ := w.Like(c)
-	all := w.All()
-	bound, known = like.Bound(quantile, confidence)
-	if like != all && all.held.share() < heldInAll {
-		b, _ := all.Bound(quantile, confidence)
+// UpperBound is as that of Waits, for a job of that class.
+func (w *ClassedWaits) UpperBound(c WaitClass, quantile, confidence float64) (bound float64, known bool) {
+	like, _ := w.WaitsLike(c)
+	all := w.AllWaits()
+	bound, known = like.UpperBound(quantile, confidence)
+	if like != all && all.held.shareWithin() < heldInAll {
+		b, _ := all.UpperBound(quantile, confidence)
 		bound = max(bound, b)
 	}
 	return bound, known

@@ -21,8 +21,8 @@ const (
 	fewestRuns  = 5 // with fewer nobody can tell
 )
 
-// usual is the runs without bursts.
-func (t *timed) usual() *timed {
+// withoutBursts is the runs without bursts.
+func (t *timed) withoutBursts() *timed {
 	if len(t.took) < fewestRuns {
 		return t
 	}
@@ -31,7 +31,7 @@ func (t *timed) usual() *timed {
 		steady[i] = v / t.slow[i]
 	}
 	sorted := slices.Sorted(slices.Values(steady))
-	lower, median, upper := quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75)
+	lower, median, upper := sortedQuantile(sorted, 0.25), sortedQuantile(sorted, 0.5), sortedQuantile(sorted, 0.75)
 	limit := max(upper+burstWidths*(upper-lower), median*(1+burstShare))
 	u := &timed{size: t.size, faults: t.faults}
 	for i, v := range steady {
@@ -42,8 +42,8 @@ func (t *timed) usual() *timed {
 	return u
 }
 
-// quantile is of a sorted list, between its values where need be.
-func quantile(sorted []float64, q float64) float64 {
+// sortedQuantile is of a sorted list, between its values where need be.
+func sortedQuantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	low := int(at)
 	if low+1 >= len(sorted) {

@@ -56,9 +56,9 @@ const (
 	simRate  = 2.5e8
 )
 
-// Fit runs the program at all sizes, counts, and makes a model of it.
-func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
-	counter, err := choose(o.Counter)
+// FitModel runs the program at all sizes, counts, and makes a model of it.
+func FitModel(ctx context.Context, o Options) (*perfmodel.Model, error) {
+	counter, err := chooseCounter(o.Counter)
 	if err != nil {
 		return nil, err
 	}
@@ -69,76 +69,76 @@ func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
 	for _, size := range o.Sizes {
 		sizes = append(sizes, &timed{size: size})
 	}
-	if err := o.rounds(ctx, sizes, leastRuns/2, mostRuns/2, enoughCPU/2); err != nil {
+	if err := o.runRounds(ctx, sizes, leastRuns/2, mostRuns/2, enoughCPU/2); err != nil {
 		return nil, err
 	}
 	for i, t := range sizes {
 		o.Tell(fmt.Sprintf("size %g", t.size), i, len(sizes))
-		r, err := o.count(ctx, counter, t)
+		r, err := o.countAtSize(ctx, counter, t)
 		if err != nil {
 			return nil, err
 		}
 		m.Runs = append(m.Runs, r)
 	}
-	if counter != perfmodel.CounterTime && have("valgrind") && o.Budget > 0 {
-		if m.Misses, err = o.caches(ctx, m.Runs); err != nil {
+	if counter != perfmodel.CounterTime && isInstalled("valgrind") && o.Budget > 0 {
+		if m.Misses, err = o.simulateCaches(ctx, m.Runs); err != nil {
 			return nil, err
 		}
 	}
-	if err := o.rounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
+	if err := o.runRounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
 		return nil, err
 	}
 	usual := make([]*timed, len(sizes))
 	for i, t := range sizes {
-		usual[i] = t.usual()
+		usual[i] = t.withoutBursts()
 	}
-	m.Feels = feeling(usual)
+	m.Feels = slownessExponent(usual)
 	bursts := burstFactor(sizes, usual)
 	for i, t := range usual {
 		count := m.Runs[i].Count
-		m.Runs[i] = t.run(m.Feels)
+		m.Runs[i] = t.summariseRuns(m.Feels)
 		m.Runs[i].CPU *= bursts
 		m.Runs[i].Count = count
 		if counter == perfmodel.CounterTime {
 			m.Runs[i].Count = m.Runs[i].CPU / m.Runs[i].Slow * o.Host.Operations
 		}
 	}
-	if err := m.Build(); err != nil {
+	if err := m.BuildCurves(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// choose settles how to count.
-func choose(counter string) (string, error) {
+// chooseCounter settles how to count.
+func chooseCounter(counter string) (string, error) {
 	perf := perfWorks()
 	switch {
 	case counter == perfmodel.CounterTime:
 		return counter, nil
 	case counter == perfmodel.CounterPerf && perf != nil:
 		return "", &NoCounterError{counter, perf}
-	case counter == perfmodel.CounterValgrind && !have("valgrind"):
+	case counter == perfmodel.CounterValgrind && !isInstalled("valgrind"):
 		return "", &NoCounterError{counter, errors.New("valgrind is not installed")}
 	case counter != Auto:
 		return counter, nil
 	case perf == nil:
 		return perfmodel.CounterPerf, nil
-	case have("valgrind"):
+	case isInstalled("valgrind"):
 		return perfmodel.CounterValgrind, nil
 	}
 	return perfmodel.CounterTime, nil
 }
 
-// count counts what the program does at one size; by time nothing is to be counted.
-func (o *Options) count(ctx context.Context, counter string, t *timed) (r perfmodel.Run, err error) {
-	r = t.run(1)
-	argv := o.Program.at(t.size)
+// countAtSize counts what the program does at one size; by time nothing is to be counted.
+func (o *Options) countAtSize(ctx context.Context, counter string, t *timed) (r perfmodel.Run, err error) {
+	r = t.summariseRuns(1)
+	argv := o.Program.commandAt(t.size)
 	switch counter {
 	case perfmodel.CounterTime:
 	case perfmodel.CounterPerf:
-		r.Count, err = count(ctx, retired, argv, o.Program.Dir)
+		r.Count, err = countEvent(ctx, retired, argv, o.Program.Dir)
 	default:
-		r.Count, err = instructions(ctx, argv, o.Program.Dir)
+		r.Count, err = countInstructions(ctx, argv, o.Program.Dir)
 	}
 	return r, err
 }
@@ -153,9 +153,9 @@ type timed struct {
 	faults int64
 }
 
-// again runs the program once more.
-func (t *timed) again(ctx context.Context, p Program) error {
-	n, slow, err := p.watched(ctx, p.at(t.size))
+// runAgain runs the program once more.
+func (t *timed) runAgain(ctx context.Context, p Program) error {
+	n, slow, err := p.runWatched(ctx, p.commandAt(t.size))
 	if err != nil {
 		return err
 	}
@@ -164,28 +164,28 @@ func (t *timed) again(ctx context.Context, p Program) error {
 	return nil
 }
 
-// wants says whether the runs are still too few to say anything.
-func (t *timed) wants(least, most int, enough time.Duration) bool {
+// needsMoreRuns says whether the runs are still too few to say anything.
+func (t *timed) needsMoreRuns(least, most int, enough time.Duration) bool {
 	return len(t.took) < least || len(t.took) < most && t.sum < enough.Seconds()
 }
 
-// run is what the runs say together. The mean, not the least or the median: on a
+// summariseRuns is what the runs say together. The mean, not the least or the median: on a
 // host that is now faster and now slower a long run has its share of both, and is
 // as long as the sum of its parts. feels is how much the program feels that. Runs that
 // are no more than bad luck are left out before: see usual.
-func (t *timed) run(feels float64) perfmodel.Run {
+func (t *timed) summariseRuns(feels float64) perfmodel.Run {
 	felt, steady := make([]float64, len(t.took)), make([]float64, len(t.took))
 	for i, v := range t.took {
 		felt[i] = math.Pow(t.slow[i], feels)
 		steady[i] = v / felt[i]
 	}
-	mean, noise := spread(steady)
-	slow, slowOff := spread(felt)
+	mean, noise := meanAndDeviation(steady)
+	slow, slowOff := meanAndDeviation(felt)
 	return perfmodel.Run{Size: t.size, CPU: t.sum / float64(len(t.took)), Slow: slow, SlowOff: slowOff, Noise: noise / mean, Faults: float64(t.faults), Runs: len(t.took)}
 }
 
-// spread is the mean and the standard deviation.
-func spread(list []float64) (mean, off float64) {
+// meanAndDeviation is the mean and the standard deviation.
+func meanAndDeviation(list []float64) (mean, off float64) {
 	for _, v := range list {
 		mean += v / float64(len(list))
 	}
@@ -195,17 +195,17 @@ func spread(list []float64) (mean, off float64) {
 	return mean, math.Sqrt(off / math.Max(1, float64(len(list)-1)))
 }
 
-// rounds runs the program at all sizes in turn, so that what disturbs for a while
+// runRounds runs the program at all sizes in turn, so that what disturbs for a while
 // disturbs all of them alike.
-func (o *Options) rounds(ctx context.Context, sizes []*timed, least, most int, enough time.Duration) error {
+func (o *Options) runRounds(ctx context.Context, sizes []*timed, least, most int, enough time.Duration) error {
 	for round, more := 0, true; more; round++ {
 		more = false
 		o.Tell("times", min(round, most), most)
 		for _, t := range sizes {
-			if !t.wants(least, most, enough) {
+			if !t.needsMoreRuns(least, most, enough) {
 				continue
 			}
-			if err := t.again(ctx, o.Program); err != nil {
+			if err := t.runAgain(ctx, o.Program); err != nil {
 				return err
 			}
 			more = true
@@ -214,26 +214,26 @@ func (o *Options) rounds(ctx context.Context, sizes []*timed, least, most int, e
 	return nil
 }
 
-// Time runs a program at one size, undisturbed, at least so often, and says what
+// TimeProgram runs a program at one size, undisturbed, at least so often, and says what
 // it needed, and what each run did, in seconds.
-func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Run, []float64, error) {
+func TimeProgram(ctx context.Context, p Program, size float64, least int) (perfmodel.Run, []float64, error) {
 	t := &timed{size: size}
-	for t.wants(least, mostRuns/2, enoughCPU/2) {
-		if err := t.again(ctx, p); err != nil {
+	for t.needsMoreRuns(least, mostRuns/2, enoughCPU/2) {
+		if err := t.runAgain(ctx, p); err != nil {
 			return perfmodel.Run{}, nil, err
 		}
 	}
-	return t.run(1), t.took, nil
+	return t.summariseRuns(1), t.took, nil
 }
 
-// caches simulates caches at as many sizes as the budget allows, smallest first:
+// simulateCaches simulates caches at as many sizes as the budget allows, smallest first:
 // a formula needs the shape, and the largest sizes cost most.
-func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel.Misses, error) {
+func (o *Options) simulateCaches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel.Misses, error) {
 	begin, sizes := o.Clock(), 0
 	pace, expected := 1.0, 0.0 // how much longer than expected it took so far
 	var all []perfmodel.Misses
 	for _, r := range runs {
-		list := pairs(r.Faults * o.Host.Page)
+		list := cachePairs(r.Faults * o.Host.Page)
 		slices.Reverse(list) // the longest first, so that the last ones end together
 		next := float64(len(list)) * (simBegin + r.Count/simRate) / float64(runtime.GOMAXPROCS(0))
 		spent := o.Clock().Sub(begin).Seconds()
@@ -245,7 +245,7 @@ func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel
 		if spent+pace*next > o.Budget.Seconds() {
 			break
 		}
-		found, err := o.simulate(ctx, r.Size, list)
+		found, err := o.simulateSize(ctx, r.Size, list)
 		if err != nil {
 			return nil, err
 		}
@@ -259,16 +259,16 @@ func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel
 	return all, nil
 }
 
-// simulate runs the program at one size with all these caches.
-func (o *Options) simulate(ctx context.Context, size float64, list []pair) ([]perfmodel.Misses, error) {
+// simulateSize runs the program at one size with all these caches.
+func (o *Options) simulateSize(ctx context.Context, size float64, list []pair) ([]perfmodel.Misses, error) {
 	found := make([][]perfmodel.Misses, len(list))
 	err := inParallel(ctx, len(list), func(ctx context.Context, i int) error {
 		p := list[i]
-		c, err := misses(ctx, o.Program.at(size), o.Program.Dir, p.near, p.far, p.written())
+		c, err := simulateMisses(ctx, o.Program.commandAt(size), o.Program.Dir, p.near, p.far, p.countsWritten())
 		near := perfmodel.Misses{Size: size, Capacity: float64(p.near.capacity), Line: p.near.line, Count: c.nearby}
 		far := perfmodel.Misses{Size: size, Capacity: float64(p.far.capacity), Line: p.far.line, Count: c.further}
 		found[i] = []perfmodel.Misses{near, far}
-		if p.written() {
+		if p.countsWritten() {
 			far.Count, far.Written = c.written, true
 			found[i] = append(found[i], far)
 		}

@@ -56,7 +56,7 @@ func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
 	ctx := context.Background()
 	const kilobytes = 256
 	once := float64(kilobytes * 1024 / perfmodel.Line)
-	c, err := misses(ctx, program.at(kilobytes), "", cache{64 << 10, perfmodel.Line}, cache{1 << 20, perfmodel.Line}, false)
+	c, err := simulateMisses(ctx, program.commandAt(kilobytes), "", cache{64 << 10, perfmodel.Line}, cache{1 << 20, perfmodel.Line}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
 func TestLinesThatWereWrittenToAreCountedAsTheyGoBack(t *testing.T) {
 	program := Program{Argv: []string{compiled(t), Placeholder}}
 	const kilobytes = 256
-	c, err := misses(context.Background(), program.at(kilobytes), "", cache{8 << 10, perfmodel.Line}, cache{64 << 10, perfmodel.Line}, true)
+	c, err := simulateMisses(context.Background(), program.commandAt(kilobytes), "", cache{8 << 10, perfmodel.Line}, cache{64 << 10, perfmodel.Line}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +80,18 @@ func TestLinesThatWereWrittenToAreCountedAsTheyGoBack(t *testing.T) {
 
 func TestAProgramIsFittedAndForetold(t *testing.T) {
 	program := Program{Argv: []string{"sh", "-c", compiled(t) + " {n}"}} // its children count too
-	m, err := Fit(context.Background(), Options{Program: program, Name: "sweep", Sizes: []float64{100, 200, 400}, Counter: perfmodel.CounterValgrind,
-		Host: anyHost(), Clock: clock.Real(), Tell: func(string, int, int) {}})
+	m, err := FitModel(context.Background(), Options{Program: program, Name: "sweep", Sizes: []float64{100, 200, 400}, Counter: perfmodel.CounterValgrind,
+		Host: anyHost(), Clock: clock.RealClock(), Tell: func(string, int, int) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lead := m.Work.Best().Terms
+	lead := m.Work.BestFormula().Terms
 	if got := lead[len(lead)-1]; got != (perfmodel.Term{Power: 1}) {
-		t.Errorf("grows with %s: %s", got, m.Work.Best())
+		t.Errorf("grows with %s: %s", got, m.Work.BestFormula())
 	}
-	text, err := m.Encode()
+	text, err := m.EncodeFile()
 	if err == nil {
-		_, err = perfmodel.Decode(text)
+		_, err = perfmodel.DecodeFile(text)
 	}
 	if err != nil {
 		t.Error(err)
@@ -103,13 +103,13 @@ func TestAProgramThatFailsIsToldWithItsLastLines(t *testing.T) {
 		"exit code 7":       "seq 20; echo bad >&2; exit 7",
 		"killed by SIGKILL": "seq 20; echo bad >&2; kill -9 $$",
 	} {
-		_, _, err := Time(context.Background(), Program{Argv: []string{"sh", "-c", script}}, 5, 1)
+		_, _, err := TimeProgram(context.Background(), Program{Argv: []string{"sh", "-c", script}}, 5, 1)
 		var failed *FailedError
 		if !errors.As(err, &failed) || failed.How != want || failed.Last != "17\n18\n19\n20\nbad" {
 			t.Errorf("%q: %v", script, err)
 		}
 	}
-	_, _, err := Time(context.Background(), Program{Argv: []string{"/nonexistent/program"}}, 5, 1)
+	_, _, err := TimeProgram(context.Background(), Program{Argv: []string{"/nonexistent/program"}}, 5, 1)
 	if failed := new(FailedError); !errors.As(err, &failed) {
 		t.Errorf("%v", err)
 	}
@@ -120,7 +120,7 @@ func TestMeasuringEndsWhenItIsToldToWithAllThatItStarted(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	over := make(chan error, 1)
 	go func() {
-		_, _, err := Time(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
+		_, _, err := TimeProgram(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
 		over <- err
 	}()
 	var pid int
@@ -153,11 +153,11 @@ func TestEventsOfAProgramAndItsChildrenAreCounted(t *testing.T) {
 	// The processor's counters are not to be had everywhere; the kernel's are.
 	faults := event{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS}
 	ctx := context.Background()
-	one, err := count(ctx, faults, []string{"true"}, "")
+	one, err := countEvent(ctx, faults, []string{"true"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	many, err := count(ctx, faults, []string{"sh", "-c", "true; /bin/true; /bin/true; /bin/true"}, "")
+	many, err := countEvent(ctx, faults, []string{"sh", "-c", "true; /bin/true; /bin/true; /bin/true"}, "")
 	if err != nil || many < 2*one {
 		t.Errorf("one program %g faults, three and a shell %g (%v)", one, many, err)
 	}
@@ -168,10 +168,10 @@ func TestACounterThatWasSharedIsExtrapolated(t *testing.T) {
 	for i, v := range []uint64{100, 4, 2} {
 		binary.NativeEndian.PutUint64(text[8*i:], v)
 	}
-	if got, err := scaled(text); err != nil || got != 200 {
+	if got, err := scaledCount(text); err != nil || got != 200 {
 		t.Errorf("%g %v", got, err)
 	}
-	if _, err := scaled([24]byte{}); err == nil {
+	if _, err := scaledCount([24]byte{}); err == nil {
 		t.Error("nothing was counted, and that is no error")
 	}
 }
@@ -179,22 +179,22 @@ func TestACounterThatWasSharedIsExtrapolated(t *testing.T) {
 func TestACounterThatIsNotThereIsRefused(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var cannot *NoCounterError
-	if _, err := choose(perfmodel.CounterValgrind); !errors.As(err, &cannot) {
+	if _, err := chooseCounter(perfmodel.CounterValgrind); !errors.As(err, &cannot) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := choose(Auto); err != nil || got == perfmodel.CounterValgrind {
+	if got, err := chooseCounter(Auto); err != nil || got == perfmodel.CounterValgrind {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
 
 func TestTheCachesOfARunGrowAndCoverWhatIsTouched(t *testing.T) {
 	for _, footprint := range []float64{0, 1e3, 1e6, 1e12} {
-		for _, p := range pairs(footprint) {
+		for _, p := range cachePairs(footprint) {
 			if p.near.line != p.far.line || p.near.capacity >= p.far.capacity || p.near.capacity < 16*p.near.line {
 				t.Errorf("%g: %+v", footprint, p)
 			}
 		}
-		if n := len(pairs(footprint)); n > 20 {
+		if n := len(cachePairs(footprint)); n > 20 {
 			t.Errorf("%g: %d runs", footprint, n)
 		}
 	}
@@ -221,7 +221,7 @@ func TestTheSummaryOfCachegrindIsRead(t *testing.T) {
 }
 
 func TestTheTimeOfSeveralRunsIsTheirMeanWithItsSpread(t *testing.T) {
-	r := (&timed{size: 7, took: []float64{1, 1, 1, 3}, slow: []float64{1, 1, 1, 1}, sum: 6, faults: 9}).run(1)
+	r := (&timed{size: 7, took: []float64{1, 1, 1, 3}, slow: []float64{1, 1, 1, 1}, sum: 6, faults: 9}).summariseRuns(1)
 	if r.CPU != 1.5 || r.Runs != 4 || r.Size != 7 || r.Faults != 9 || math.Abs(r.Noise-1/1.5) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
@@ -244,13 +244,13 @@ func TestASingleRunThatWasDisturbedDoesNotBendTheTimesOfItsSize(t *testing.T) {
 	all := []*timed{make(1, 1), make(2, 8, 80), make(3, 27)}
 	var usual []*timed
 	for i, x := range all {
-		u := x.usual()
+		u := x.withoutBursts()
 		if len(u.took) != 20 {
 			t.Errorf("size %d: %d of %d runs are usual, want 20", i+1, len(u.took), len(x.took))
 		}
 		usual = append(usual, u)
 	}
-	if r := usual[1].run(1); math.Abs(r.CPU-8) > 1e-9 || r.Noise > 0.03 {
+	if r := usual[1].summariseRuns(1); math.Abs(r.CPU-8) > 1e-9 || r.Noise > 0.03 {
 		t.Errorf("%+v: want 8 s", r)
 	}
 	// 72 s more than 728 s, half of which is taken to last.
@@ -267,14 +267,14 @@ func TestRunsThatDifferEvenlyAreAllUsual(t *testing.T) {
 	slow := &timed{took: []float64{1, 1, 1, 1, 1, 1.5}, slow: []float64{1, 1, 1, 1, 1, 1.5}} // known to be the host
 	few := &timed{took: []float64{1, 1, 9}, slow: []float64{1, 1, 1}}
 	for _, x := range []*timed{even, slow, few} {
-		if u := x.usual(); len(u.took) != len(x.took) {
+		if u := x.withoutBursts(); len(u.took) != len(x.took) {
 			t.Errorf("of %v only %v", x.took, u.took)
 		}
 	}
 }
 
 func TestABadMomentOfTheHostIsNoSpreadOfTheProgram(t *testing.T) {
-	r := (&timed{took: []float64{1, 1, 2, 2}, slow: []float64{1, 1, 2, 2}, sum: 6}).run(1)
+	r := (&timed{took: []float64{1, 1, 2, 2}, slow: []float64{1, 1, 2, 2}, sum: 6}).summariseRuns(1)
 	if r.CPU != 1.5 || r.Noise != 0 || r.Slow != 1.5 || math.Abs(r.SlowOff-math.Sqrt(1.0/3)) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
@@ -292,12 +292,12 @@ func TestHowMuchAProgramFeelsASlowHostIsLearnt(t *testing.T) {
 			}
 			sizes = append(sizes, one)
 		}
-		if got := feeling(sizes); math.Abs(got-want) > 0.1 {
+		if got := slownessExponent(sizes); math.Abs(got-want) > 0.1 {
 			t.Errorf("%g, want %g", got, want)
 		}
 	}
 	steady := &timed{took: []float64{1, 1.1, 0.9, 1}, slow: []float64{1, 1, 1, 1}}
-	if got := feeling([]*timed{steady}); math.Abs(got-feels) > 1e-9 {
+	if got := slownessExponent([]*timed{steady}); math.Abs(got-feels) > 1e-9 {
 		t.Errorf("%g of a host that never was slow: nothing was learnt", got)
 	}
 }
@@ -312,7 +312,7 @@ func TestAProgramRunsOnTheCPUThatIsLookedAt(t *testing.T) {
 		looked[cpu]++
 		return []float64{1, 2}[looked[cpu]%2], nil // a mean of 4/3 by the work that is done in equal times
 	}}
-	r, _, err := Time(context.Background(), p, 1, 1)
+	r, _, err := TimeProgram(context.Background(), p, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestAProgramRunsOnTheCPUThatIsLookedAt(t *testing.T) {
 
 func TestHowSlowTheHostIsNowIsTheMeanOfManyLooks(t *testing.T) {
 	looks := 0
-	got, err := Now(context.Background(), func(int) (float64, error) {
+	got, err := CurrentSlowness(context.Background(), func(int) (float64, error) {
 		looks++
 		return []float64{1, 3}[looks%2], nil
 	})
@@ -340,12 +340,12 @@ func TestHowSlowTheHostIsNowIsTheMeanOfManyLooks(t *testing.T) {
 		t.Errorf("%g after %d looks (%v)", got, looks, err)
 	}
 	blind := errors.New("blind")
-	if _, err := Now(context.Background(), func(int) (float64, error) { return 0, blind }); !errors.Is(err, blind) {
+	if _, err := CurrentSlowness(context.Background(), func(int) (float64, error) { return 0, blind }); !errors.Is(err, blind) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Now(ctx, func(int) (float64, error) { return 1, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := CurrentSlowness(ctx, func(int) (float64, error) { return 1, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -355,7 +355,7 @@ func TestAllSizesRunInTurn(t *testing.T) {
 	o := Options{Program: Program{Argv: []string{"sh", "-c", "echo {n} >>" + log}}, Tell: func(string, int, int) {}}
 	sizes := []*timed{{size: 1}, {size: 2}, {size: 3}}
 	for _, least := range []int{2, 3} { // what ran before counts
-		if err := o.rounds(context.Background(), sizes, least, least, 0); err != nil {
+		if err := o.runRounds(context.Background(), sizes, least, least, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,15 +24,15 @@ var retired = event{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS}
 // perfWorks says whether the kernel gives us the processor's counters: virtual
 // machines often have none, and the kernel may keep them for root.
 func perfWorks() error {
-	fd, err := open(retired)
+	fd, err := openCounter(retired)
 	if err != nil {
 		return err
 	}
 	return unix.Close(fd)
 }
 
-// open begins a count of the calling thread's children, from their exec on.
-func open(e event) (int, error) {
+// openCounter begins a count of the calling thread's children, from their exec on.
+func openCounter(e event) (int, error) {
 	attr := unix.PerfEventAttr{
 		Type: e.kind, Config: e.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -46,27 +46,27 @@ func open(e event) (int, error) {
 	return fd, nil
 }
 
-// count counts an event in a program and all its children.
-func count(ctx context.Context, e event, argv []string, dir string) (float64, error) {
+// countEvent counts an event in a program and all its children.
+func countEvent(ctx context.Context, e event, argv []string, dir string) (float64, error) {
 	runtime.LockOSThread() // children are those of the thread
 	defer runtime.UnlockOSThread()
-	fd, err := open(e)
+	fd, err := openCounter(e)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if _, err := run(ctx, argv, argv, dir, (*exec.Cmd).Start); err != nil {
+	if _, err := runCommand(ctx, argv, argv, dir, (*exec.Cmd).Start); err != nil {
 		return 0, err
 	}
 	var text [24]byte
 	if n, err := unix.Read(fd, text[:]); err != nil || n != len(text) {
 		return 0, fmt.Errorf("reading the counter: %w", errors.Join(err, fmt.Errorf("%d bytes", n)))
 	}
-	return scaled(text)
+	return scaledCount(text)
 }
 
-// scaled is the count, extrapolated if the counter was shared with others.
-func scaled(text [24]byte) (float64, error) {
+// scaledCount is the count, extrapolated if the counter was shared with others.
+func scaledCount(text [24]byte) (float64, error) {
 	value, enabled, ran := binary.NativeEndian.Uint64(text[:]), binary.NativeEndian.Uint64(text[8:]), binary.NativeEndian.Uint64(text[16:])
 	if ran == 0 || value == 0 {
 		return 0, errors.New("the kernel counted no instruction")

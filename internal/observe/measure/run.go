@@ -27,8 +27,8 @@ type Program struct {
 	Slowness func(cpu int) (float64, error)
 }
 
-// at is the command for one size.
-func (p Program) at(size float64) []string {
+// commandAt is the command for one size.
+func (p Program) commandAt(size float64) []string {
 	argv := make([]string, len(p.Argv))
 	for i, a := range p.Argv {
 		argv[i] = strings.ReplaceAll(a, Placeholder, strconv.FormatFloat(size, 'f', -1, 64))
@@ -65,8 +65,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are the last lines that were written.
-func (t *tail) lines(n int) string {
+// lastLines are the last lines that were written.
+func (t *tail) lastLines(n int) string {
 	all := bytes.Split(bytes.TrimSpace(t.kept), []byte("\n"))
 	return strings.ToValidUTF8(string(bytes.Join(all[max(0, len(all)-n):], []byte("\n"))), "?")
 }
@@ -77,9 +77,9 @@ type native struct {
 	faults int64 // pages that it touched for the first time
 }
 
-// run runs a command to its end. start, if given, starts it in place of Start.
+// runCommand runs a command to its end. start, if given, starts it in place of Start.
 // Whoever started it is named as argv in errors.
-func run(ctx context.Context, argv, named []string, dir string, start func(*exec.Cmd) error) (native, error) {
+func runCommand(ctx context.Context, argv, named []string, dir string, start func(*exec.Cmd) error) (native, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // the user's own program
 	out := new(tail)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
@@ -98,7 +98,7 @@ func run(ctx context.Context, argv, named []string, dir string, start func(*exec
 		return native{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return native{}, &FailedError{Argv: named, How: how(err), Last: out.lines(5)}
+		return native{}, &FailedError{Argv: named, How: exitReason(err), Last: out.lastLines(5)}
 	}
 	used, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if used == nil {
@@ -107,7 +107,7 @@ func run(ctx context.Context, argv, named []string, dir string, start func(*exec
 	return native{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), faults: used.Minflt}, nil
 }
 
-func how(err error) string {
+func exitReason(err error) string {
 	var e *exec.ExitError
 	if !errors.As(err, &e) {
 		return err.Error()
@@ -118,14 +118,14 @@ func how(err error) string {
 	return "exit code " + strconv.Itoa(e.ExitCode())
 }
 
-// have says whether a command is installed.
-func have(name string) bool {
+// isInstalled says whether a command is installed.
+func isInstalled(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil
 }
 
-// scratch makes a folder for the files of one run.
-func scratch() (dir string, remove func(), err error) {
+// makeScratch makes a folder for the files of one run.
+func makeScratch() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "godwit-measure-")
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }

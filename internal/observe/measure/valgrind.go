@@ -12,15 +12,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
-// ways is how many lines of a simulated cache may take the place of each other:
+// cacheWays is how many lines of a simulated cache may take the place of each other:
 // as many as in the caches of processors of today, and near enough to all.
-const ways = 16
+const cacheWays = 16
 
 // cache is a cache to be simulated.
 type cache struct{ capacity, line int }
 
 func (c cache) String() string {
-	return fmt.Sprintf("%d,%d,%d", c.capacity, min(ways, c.capacity/c.line), c.line)
+	return fmt.Sprintf("%d,%d,%d", c.capacity, min(cacheWays, c.capacity/c.line), c.line)
 }
 
 // counted is what valgrind says at the end of a program and its children.
@@ -30,32 +30,32 @@ type counted struct {
 	written         float64 // of the last, those that made a line go back that was written to
 }
 
-// instructions counts the instructions of a program under valgrind.
-func instructions(ctx context.Context, argv []string, dir string) (float64, error) {
-	c, err := valgrind(ctx, argv, dir, "cachegrind", "--cache-sim=no")
+// countInstructions counts the instructions of a program under valgrind.
+func countInstructions(ctx context.Context, argv []string, dir string) (float64, error) {
+	c, err := runValgrind(ctx, argv, dir, "cachegrind", "--cache-sim=no")
 	return c.instructions, err
 }
 
-// misses simulates two caches of one line length, the first the smaller. Which
+// simulateMisses simulates two caches of one line length, the first the smaller. Which
 // lines go back only callgrind can tell, which takes longer.
-func misses(ctx context.Context, argv []string, dir string, near, far cache, written bool) (counted, error) {
+func simulateMisses(ctx context.Context, argv []string, dir string, near, far cache, written bool) (counted, error) {
 	tool, options := "cachegrind", []string{"--cache-sim=yes", "--I1=32768,8," + strconv.Itoa(near.line),
 		"--D1=" + near.String(), "--LL=" + far.String()}
 	if written {
 		tool, options = "callgrind", append(options, "--simulate-wb=yes")
 	}
-	return valgrind(ctx, argv, dir, tool, options...)
+	return runValgrind(ctx, argv, dir, tool, options...)
 }
 
-func valgrind(ctx context.Context, argv []string, dir, tool string, options ...string) (counted, error) {
-	logs, remove, err := scratch()
+func runValgrind(ctx context.Context, argv []string, dir, tool string, options ...string) (counted, error) {
+	logs, remove, err := makeScratch()
 	if err != nil {
 		return counted{}, err
 	}
 	defer remove()
 	full := append([]string{"valgrind", "--tool=" + tool, "--trace-children=yes",
 		"--" + tool + "-out-file=/dev/null", "--log-file=" + filepath.Join(logs, "%p.log")}, options...)
-	if _, err := run(ctx, append(append(full, "--"), argv...), argv, dir, nil); err != nil {
+	if _, err := runCommand(ctx, append(append(full, "--"), argv...), argv, dir, nil); err != nil {
 		return counted{}, err
 	}
 	names, err := filepath.Glob(filepath.Join(logs, "*.log"))
@@ -102,12 +102,12 @@ func parseSummary(log string) counted {
 		case "Collected":
 			for i, e := range events[:min(len(events), len(fields))] {
 				if e == "DLdmr" || e == "DLdmw" {
-					c.written += number(fields[i])
+					c.written += parseNumber(fields[i])
 				}
 			}
 			continue
 		}
-		switch v := number(fields[0]); name {
+		switch v := parseNumber(fields[0]); name {
 		case "I refs":
 			c.instructions = v
 		case "D1 misses":
@@ -119,8 +119,8 @@ func parseSummary(log string) counted {
 	return c
 }
 
-// number is what a field says; 0 if that is none.
-func number(field string) float64 {
+// parseNumber is what a field says; 0 if that is none.
+func parseNumber(field string) float64 {
 	v, _ := strconv.ParseUint(strings.ReplaceAll(field, ",", ""), 10, 64)
 	return float64(v)
 }
@@ -128,13 +128,13 @@ func number(field string) float64 {
 // pair is one run under cachegrind: two caches.
 type pair struct{ near, far cache }
 
-// written says whether lines that go back are counted too; once is enough.
-func (p pair) written() bool { return p.far.line == perfmodel.Line }
+// countsWritten says whether lines that go back are counted too; once is enough.
+func (p pair) countsWritten() bool { return p.far.line == perfmodel.Line }
 
-// pairs are the runs that cover all capacities from the smallest of use up to
+// cachePairs are the runs that cover all capacities from the smallest of use up to
 // what the program touches and more: an octave apart, two for wide lines, which
 // only tell of what share of the misses come in order.
-func pairs(footprint float64) []pair {
+func cachePairs(footprint float64) []pair {
 	var list []pair
 	for _, k := range []struct{ line, step int }{{perfmodel.Line, 2}, {perfmodel.Wide, 4}} {
 		line := k.line

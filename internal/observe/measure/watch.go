@@ -14,15 +14,15 @@ import (
 // takes a tenth of a millisecond.
 const watchEvery = 20 * time.Millisecond
 
-// watched runs a command on one CPU and looks before, meanwhile and after how slow
+// runWatched runs a command on one CPU and looks before, meanwhile and after how slow
 // that CPU is: on a virtual machine the same work needs up to half as much CPU time
 // again while a neighbour uses the other half of the core. Slow is the harmonic
 // mean, by which CPU time has to be divided to have what it is in the best moments;
 // 1 if nobody can tell.
-func (p Program) watched(ctx context.Context, argv []string) (n native, slow float64, err error) {
+func (p Program) runWatched(ctx context.Context, argv []string) (n native, slow float64, err error) {
 	cpu, known := lastCPU()
 	if p.Slowness == nil || !known {
-		n, err = run(ctx, argv, argv, p.Dir, nil)
+		n, err = runCommand(ctx, argv, argv, p.Dir, nil)
 		return n, 1, err
 	}
 	sum, looks := 0.0, 0.0
@@ -47,7 +47,7 @@ func (p Program) watched(ctx context.Context, argv []string) (n native, slow flo
 			}
 		}
 	}()
-	n, err = run(ctx, argv, argv, p.Dir, on(cpu))
+	n, err = runCommand(ctx, argv, argv, p.Dir, startOnCPU(cpu))
 	close(over)
 	<-done
 	look()
@@ -60,9 +60,9 @@ func (p Program) watched(ctx context.Context, argv []string) (n native, slow flo
 // How long it is looked how slow a CPU is before something is foretold for it.
 const looksNow = 25
 
-// Now is how slow the CPU is on which programs are measured: over half a second, so
+// CurrentSlowness is how slow the CPU is on which programs are measured: over half a second, so
 // that single bad moments do not count.
-func Now(ctx context.Context, slowness func(cpu int) (float64, error)) (float64, error) {
+func CurrentSlowness(ctx context.Context, slowness func(cpu int) (float64, error)) (float64, error) {
 	cpu, known := lastCPU()
 	if !known {
 		return 1, nil
@@ -97,9 +97,9 @@ func lastCPU() (int, bool) {
 	return 0, false
 }
 
-// on starts a command on one CPU: a child may use those that the thread that
+// startOnCPU starts a command on one CPU: a child may use those that the thread that
 // started it may.
-func on(cpu int) func(*exec.Cmd) error {
+func startOnCPU(cpu int) func(*exec.Cmd) error {
 	return func(cmd *exec.Cmd) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -129,10 +129,10 @@ const (
 	leastNoise      = 0.02
 )
 
-// feeling is the power of the slowness with which the CPU time of a program grows:
+// slownessExponent is the power of the slowness with which the CPU time of a program grows:
 // 1 if it suffers as the work does by which slowness is told, less if it waits much
 // by itself. Runs of the same size are compared with each other.
-func feeling(sizes []*timed) float64 {
+func slownessExponent(sizes []*timed) float64 {
 	slope := func(x, y func(i int) float64, t *timed) (xy, xx, yy float64) {
 		mx, my, n := 0.0, 0.0, float64(len(t.took))
 		for i := range t.took {

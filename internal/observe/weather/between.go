@@ -10,32 +10,32 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
-// Way is what lies between two hosts.
-type Way struct {
+// PathForecast is what lies between two hosts.
+type PathForecast struct {
 	Mbps predict.Dist // from one to the other
 	Ms   float64      // 0: not known
 	At   core.Time    // when it was measured; 0: it was not, a file says so
 	Of   [2]string    // between whom: these two, or who stands for them
 }
 
-// Between is what lies between two hosts, from the first to the second, in the
+// ForecastBetween is what lies between two hosts, from the first to the second, in the
 // mean over some time: as measured between them of late; else between others of
 // their sites; else as the description of the network has it; else as it was when it
 // was last measured.
-func (b *Book) Between(from, to string, now core.Time, over time.Duration) (Way, bool) {
+func (b *Book) ForecastBetween(from, to string, now core.Time, over time.Duration) (PathForecast, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.between(from, to, now, over, b.standIns())
+	return b.forecastBetween(from, to, now, over, b.standIns())
 }
 
-func (b *Book) between(from, to string, now core.Time, over time.Duration, others map[[2]string][2]string) (Way, bool) {
-	way, ok, late := b.direct(from, to, now, over)
+func (b *Book) forecastBetween(from, to string, now core.Time, over time.Duration, others map[[2]string][2]string) (PathForecast, bool) {
+	way, ok, late := b.directForecast(from, to, now, over)
 	if ok && !late {
 		return way, true
 	}
-	if a, z, two := b.apart(from, to); two {
+	if a, z, two := b.sitesApart(from, to); two {
 		if pair, there := others[[2]string{a, z}]; there {
-			theirs, _, alsoLate := b.direct(pair[0], pair[1], now, over)
+			theirs, _, alsoLate := b.directForecast(pair[0], pair[1], now, over)
 			if !alsoLate {
 				return theirs, true
 			}
@@ -44,53 +44,53 @@ func (b *Book) between(from, to string, now core.Time, over time.Duration, other
 			}
 		}
 	}
-	if w, there := b.static.between(from, to); there {
+	if w, there := b.static.describedBetween(from, to); there {
 		return w, true
 	}
 	return way, ok
 }
 
-// apart are the sites of two hosts, and whether they are known and differ.
-func (b *Book) apart(from, to string) (a, z string, two bool) {
+// sitesApart are the sites of two hosts, and whether they are known and differ.
+func (b *Book) sitesApart(from, to string) (a, z string, two bool) {
 	a, known := b.sites[from]
 	z, alsoKnown := b.sites[to]
 	return a, z, known && alsoKnown && a != z
 }
 
-// together reports whether two hosts are known to be of one site.
-func (b *Book) together(one, other string) bool {
+// areTogether reports whether two hosts are known to be of one site.
+func (b *Book) areTogether(one, other string) bool {
 	a, known := b.sites[one]
 	z, alsoKnown := b.sites[other]
 	return known && alsoKnown && a == z
 }
 
-// direct is what was measured between two hosts; if it was not in this
+// directForecast is what was measured between two hosts; if it was not in this
 // direction, what was in the other; and whether that is too long ago to count where
 // there is something else.
-func (b *Book) direct(from, to string, now core.Time, over time.Duration) (w Way, ok, late bool) {
-	s, ok := b.one(Key{measured.Mbps, from, to}, now, over)
-	if !ok || s.late(now) {
-		if back, alsoOK := b.one(Key{measured.Mbps, to, from}, now, over); alsoOK && (!ok || !back.late(now)) {
+func (b *Book) directForecast(from, to string, now core.Time, over time.Duration) (w PathForecast, ok, late bool) {
+	s, ok := b.findSeries(Key{measured.Mbps, from, to}, now, over)
+	if !ok || s.isLate(now) {
+		if back, alsoOK := b.findSeries(Key{measured.Mbps, to, from}, now, over); alsoOK && (!ok || !back.isLate(now)) {
 			s, ok = back, true
 		}
 	}
 	if !ok {
-		return Way{}, false, false
+		return PathForecast{}, false, false
 	}
 	spread := s.spreadOf()
-	if late = s.late(now); late {
+	if late = s.isLate(now); late {
 		spread = max(spread, described)
 	}
-	w = Way{Mbps: predict.LogNormal(max(s.Next.Value, leastMbps), spread), At: s.At, Of: [2]string{from, to}}
-	if l, ok := b.one(Key{measured.Ms, from, to}, now, over); ok {
+	w = PathForecast{Mbps: predict.LogNormal(max(s.Next.Value, leastMbps), spread), At: s.At, Of: [2]string{from, to}}
+	if l, ok := b.findSeries(Key{measured.Ms, from, to}, now, over); ok {
 		w.Ms = l.Next.Value
 	}
 	return w, true, late
 }
 
-// late reports whether a bandwidth was measured so long ago that a description says
+// isLate reports whether a bandwidth was measured so long ago that a description says
 // more: longer than usual for a way that is measured rarely.
-func (s *Series) late(now core.Time) bool {
+func (s *Series) isLate(now core.Time) bool {
 	const missed = 4 // values that should have come
 	return now.Sub(s.At) > max(tooOld, missed*s.Step)
 }
@@ -107,7 +107,7 @@ func (b *Book) standIns() map[[2]string][2]string {
 		if k.What != measured.Mbps || !known || !alsoKnown || a == z {
 			continue
 		}
-		at, _, _ := f.Last()
+		at, _, _ := f.LastValue()
 		for _, x := range []struct {
 			sites, hosts [2]string
 			worse        core.Time // the other direction has to do
@@ -121,23 +121,23 @@ func (b *Book) standIns() map[[2]string][2]string {
 	return list
 }
 
-// Graph is the network as it will be over some time, between these hosts: what
+// NetworkGraph is the network as it will be over some time, between these hosts: what
 // both directions of a pair have at least. Pairs of one site of which nothing is
 // known are taken to have what both have to a third.
-func (b *Book) Graph(hosts []string, now core.Time, over time.Duration) *nodesel.Network {
+func (b *Book) NetworkGraph(hosts []string, now core.Time, over time.Duration) *nodesel.Network {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := b.standIns()
 	g := &nodesel.Network{Hosts: hosts}
 	n := len(hosts)
-	k := ways{n: n, mbps: make([]float64, n*n), near: make([][]int, n)}
+	k := pairBandwidths{n: n, mbps: make([]float64, n*n), near: make([][]int, n)}
 	ms := make([]float64, n*n)
 	for i := range n {
 		for j := range i {
-			there, ok := b.between(hosts[i], hosts[j], now, over, others)
-			back, alsoOK := b.between(hosts[j], hosts[i], now, over, others)
+			there, ok := b.forecastBetween(hosts[i], hosts[j], now, over, others)
+			back, alsoOK := b.forecastBetween(hosts[j], hosts[i], now, over, others)
 			if ok && alsoOK {
-				k.set(i, j, min(there.Mbps.Median(), back.Mbps.Median()))
+				k.setBandwidth(i, j, min(there.Mbps.Median(), back.Mbps.Median()))
 				ms[i*n+j] = there.Ms
 			}
 		}
@@ -145,32 +145,32 @@ func (b *Book) Graph(hosts []string, now core.Time, over time.Duration) *nodesel
 	for i := range n {
 		for j := range i {
 			x := k.mbps[i*n+j]
-			if x == 0 && b.together(hosts[i], hosts[j]) {
-				x = k.widest(i, j)
+			if x == 0 && b.areTogether(hosts[i], hosts[j]) {
+				x = k.widestVia(i, j)
 			}
 			if x > 0 {
 				g.Links = append(g.Links, nodesel.Link{A: j, B: i, Mbps: x, Ms: ms[i*n+j]})
 			}
 		}
 	}
-	g.CPU = b.shares(hosts, now, over)
+	g.CPU = b.cpuShares(hosts, now, over)
 	return g
 }
 
-// ways is what pairs of n hosts have; 0: nothing is known of them.
-type ways struct {
+// pairBandwidths is what pairs of n hosts have; 0: nothing is known of them.
+type pairBandwidths struct {
 	n    int
 	mbps []float64
 	near [][]int // for each host those to which the way is known
 }
 
-func (k *ways) set(i, j int, mbps float64) {
+func (k *pairBandwidths) setBandwidth(i, j int, mbps float64) {
 	k.mbps[i*k.n+j], k.mbps[j*k.n+i] = mbps, mbps
 	k.near[i], k.near[j] = append(k.near[i], j), append(k.near[j], i)
 }
 
-// widest is what two hosts have by way of a third, at best.
-func (k *ways) widest(i, j int) float64 {
+// widestVia is what two hosts have by way of a third, at best.
+func (k *pairBandwidths) widestVia(i, j int) float64 {
 	best := 0.0
 	for _, third := range k.near[i] {
 		best = max(best, min(k.mbps[i*k.n+third], k.mbps[third*k.n+j]))
@@ -178,12 +178,12 @@ func (k *ways) widest(i, j int) float64 {
 	return best
 }
 
-// shares are the shares of processors that the hosts have free; nil if nothing is
+// cpuShares are the shares of processors that the hosts have free; nil if nothing is
 // known of any. What is not known is taken to be all of it.
-func (b *Book) shares(hosts []string, now core.Time, over time.Duration) []float64 {
+func (b *Book) cpuShares(hosts []string, now core.Time, over time.Duration) []float64 {
 	var list []float64
 	for i, h := range hosts {
-		s, ok := b.one(Key{What: measured.CPU, From: h}, now, over)
+		s, ok := b.findSeries(Key{What: measured.CPU, From: h}, now, over)
 		if !ok || now.Sub(s.At) > tooOld {
 			continue
 		}

@@ -25,9 +25,9 @@ type Key struct {
 	From, To string // To is "" for what is of one host
 }
 
-// proper is the key under which the series is kept: a latency is the same in both
+// canonicalKey is the key under which the series is kept: a latency is the same in both
 // directions.
-func (k Key) proper() Key {
+func (k Key) canonicalKey() Key {
 	if k.What == measured.Ms && k.From > k.To {
 		k.From, k.To = k.To, k.From
 	}
@@ -58,50 +58,50 @@ func NewBook() *Book {
 	return &Book{series: map[Key]*forecast.Forecaster{}, sites: map[string]string{}}
 }
 
-// Place says at which site a host is: hosts of two sites share the way between
+// PlaceHost says at which site a host is: hosts of two sites share the way between
 // them.
-func (b *Book) Place(host, site string) {
+func (b *Book) PlaceHost(host, site string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sites[host] = site
 }
 
-// Add adds a value that was just measured. One that cannot be, or is not later
+// AddValue adds a value that was just measured. One that cannot be, or is not later
 // than the one before, is dropped.
-func (b *Book) Add(k Key, at core.Time, value float64) {
+func (b *Book) AddValue(k Key, at core.Time, value float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := (Entry{k.proper(), at, value}); b.put(e) {
+	if e := (Entry{k.canonicalKey(), at, value}); b.putEntry(e) {
 		b.fresh = append(b.fresh, e)
 	}
 }
 
-// Load adds values of before, in the order of their times.
-func (b *Book) Load(list []Entry) {
+// LoadEntries adds values of before, in the order of their times.
+func (b *Book) LoadEntries(list []Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range list {
-		b.put(e)
+		b.putEntry(e)
 	}
 }
 
-func (b *Book) put(e Entry) bool {
+func (b *Book) putEntry(e Entry) bool {
 	f := b.series[e.Key]
 	if f == nil {
 		if len(b.series) >= mostSeries || e.From == "" || e.From == e.To {
 			return false
 		}
-		f = forecast.New(e.What.Config())
+		f = forecast.New(e.What.ForecastConfig())
 	}
-	if f.Add(e.At, e.Value) != nil {
+	if f.AddValue(e.At, e.Value) != nil {
 		return false
 	}
 	b.series[e.Key] = f
 	return true
 }
 
-// Take is what was added since it was asked last: to be kept.
-func (b *Book) Take() []Entry {
+// TakeFresh is what was added since it was asked last: to be kept.
+func (b *Book) TakeFresh() []Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := b.fresh
@@ -109,12 +109,12 @@ func (b *Book) Take() []Entry {
 	return list
 }
 
-// Forget drops series of which nothing was heard since.
-func (b *Book) Forget(since core.Time) {
+// ForgetSince drops series of which nothing was heard since.
+func (b *Book) ForgetSince(since core.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k, f := range b.series { // order-free: each on its own
-		if at, _, ok := f.Last(); ok && at < since {
+		if at, _, ok := f.LastValue(); ok && at < since {
 			delete(b.series, k)
 		}
 	}
@@ -141,50 +141,50 @@ func (s *Series) Uncertainty() float64 {
 // spreadOf is the uncertainty as the standard deviation of a logarithm.
 func (s *Series) spreadOf() float64 { return max(0.05, 1.25*s.Uncertainty()) }
 
-// All are all series, by quantity and name, with the forecast of the mean from
+// AllSeries are all series, by quantity and name, with the forecast of the mean from
 // now on over some time.
-func (b *Book) All(now core.Time, over time.Duration) []Series {
+func (b *Book) AllSeries(now core.Time, over time.Duration) []Series {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := make([]Series, 0, len(b.series))
 	for k, f := range b.series {
-		list = append(list, look(k, f, now, over))
+		list = append(list, forecastSeries(k, f, now, over))
 	}
-	order := measured.Quantities()
+	order := measured.AllQuantities()
 	slices.SortFunc(list, func(x, y Series) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, x.What), slices.Index(order, y.What)), cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
 	})
 	return list
 }
 
-func look(k Key, f *forecast.Forecaster, now core.Time, over time.Duration) Series {
-	s := Series{Key: k, Values: f.Len(), Step: f.Step()}
-	s.At, s.Last, _ = f.Last()
-	s.Next, _ = f.Until(max(now, s.At).Add(over))
+func forecastSeries(k Key, f *forecast.Forecaster, now core.Time, over time.Duration) Series {
+	s := Series{Key: k, Values: f.Len(), Step: f.UsualStep()}
+	s.At, s.Last, _ = f.LastValue()
+	s.Next, _ = f.ForecastUntil(max(now, s.At).Add(over))
 	return s
 }
 
-// One is one series; false if there is none.
-func (b *Book) One(k Key, now core.Time, over time.Duration) (Series, bool) {
+// FindSeries is one series; false if there is none.
+func (b *Book) FindSeries(k Key, now core.Time, over time.Duration) (Series, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.one(k, now, over)
+	return b.findSeries(k, now, over)
 }
 
-func (b *Book) one(k Key, now core.Time, over time.Duration) (Series, bool) {
-	k = k.proper()
+func (b *Book) findSeries(k Key, now core.Time, over time.Duration) (Series, bool) {
+	k = k.canonicalKey()
 	f := b.series[k]
 	if f == nil {
 		return Series{}, false
 	}
-	return look(k, f, now, over), true
+	return forecastSeries(k, f, now, over), true
 }
 
-// Share is the share of a processor that a newcomer will have on a host in the
+// ShareOfCPU is the share of a processor that a newcomer will have on a host in the
 // mean over some time; unknown if too little was measured.
-func (b *Book) Share(host string, now core.Time, over time.Duration) predict.Dist {
+func (b *Book) ShareOfCPU(host string, now core.Time, over time.Duration) predict.Dist {
 	const few = 5
-	s, ok := b.One(Key{What: measured.CPU, From: host}, now, over)
+	s, ok := b.FindSeries(Key{What: measured.CPU, From: host}, now, over)
 	if !ok || s.Values < few || now.Sub(s.At) > tooOld {
 		return predict.Dist{}
 	}

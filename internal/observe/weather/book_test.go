@@ -25,72 +25,72 @@ func bandwidth(from, to string) Key { return Key{measured.Mbps, from, to} }
 func sites() *Book {
 	b := NewBook()
 	for _, h := range []string{"a1", "a2", "a3", "z1", "z2"} {
-		b.Place(h, h[:1])
+		b.PlaceHost(h, h[:1])
 	}
 	for i := range 10 {
 		now := at(float64(i))
-		b.Add(bandwidth("a1", "z1"), now, 40)
-		b.Add(bandwidth("z1", "a1"), now, 20)
-		b.Add(bandwidth("a1", "a2"), now, 100)
-		b.Add(bandwidth("a1", "a3"), now, 60)
-		b.Add(Key{measured.Ms, "z1", "a1"}, now, 12)
-		b.Add(Key{What: measured.CPU, From: "a2"}, now, 0.5)
+		b.AddValue(bandwidth("a1", "z1"), now, 40)
+		b.AddValue(bandwidth("z1", "a1"), now, 20)
+		b.AddValue(bandwidth("a1", "a2"), now, 100)
+		b.AddValue(bandwidth("a1", "a3"), now, 60)
+		b.AddValue(Key{measured.Ms, "z1", "a1"}, now, 12)
+		b.AddValue(Key{What: measured.CPU, From: "a2"}, now, 0.5)
 	}
 	return b
 }
 
 func TestWhatWasMeasuredIsForecast(t *testing.T) {
 	b := sites()
-	s, ok := b.One(bandwidth("a1", "z1"), at(10), 0)
+	s, ok := b.FindSeries(bandwidth("a1", "z1"), at(10), 0)
 	if !ok || math.Abs(s.Next.Value-40) > 0.5 || s.Values != 10 || s.At != at(9) || s.Last != 40 || s.Uncertainty() > 0.2 {
 		t.Errorf("%+v", s)
 	}
-	if _, ok := b.One(Key{measured.Ms, "a1", "z1"}, at(10), 0); !ok {
+	if _, ok := b.FindSeries(Key{measured.Ms, "a1", "z1"}, at(10), 0); !ok {
 		t.Error("latency has a direction")
 	}
-	if all := b.All(at(10), 0); len(all) != 6 || all[0].What != measured.Mbps || all[4].What != measured.Ms {
+	if all := b.AllSeries(at(10), 0); len(all) != 6 || all[0].What != measured.Mbps || all[4].What != measured.Ms {
 		t.Errorf("%+v", all)
 	}
-	if d := b.Share("a2", at(10), time.Minute); !d.Known() || math.Abs(d.Median()-0.5) > 0.05 {
+	if d := b.ShareOfCPU("a2", at(10), time.Minute); !d.IsKnown() || math.Abs(d.Median()-0.5) > 0.05 {
 		t.Errorf("%+v", d)
 	}
-	if b.Share("a2", at(60), 0).Known() || b.Share("a1", at(10), 0).Known() {
+	if b.ShareOfCPU("a2", at(60), 0).IsKnown() || b.ShareOfCPU("a1", at(10), 0).IsKnown() {
 		t.Error("a share is known that is not")
 	}
 }
 
 func TestWhatCannotBeIsDropped(t *testing.T) {
 	b := sites()
-	b.Take()
-	b.Add(bandwidth("a1", "z1"), at(9), 50)
-	b.Add(bandwidth("a1", "z1"), at(10), math.NaN())
-	b.Add(bandwidth("a1", "z1"), at(10), -1)
-	b.Add(bandwidth("a1", "a1"), at(10), 1)
-	b.Add(bandwidth("", "a1"), at(10), 1)
-	if list := b.Take(); len(list) > 0 {
+	b.TakeFresh()
+	b.AddValue(bandwidth("a1", "z1"), at(9), 50)
+	b.AddValue(bandwidth("a1", "z1"), at(10), math.NaN())
+	b.AddValue(bandwidth("a1", "z1"), at(10), -1)
+	b.AddValue(bandwidth("a1", "a1"), at(10), 1)
+	b.AddValue(bandwidth("", "a1"), at(10), 1)
+	if list := b.TakeFresh(); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
 }
 
 func TestABookThatIsKeptIsTheSameAgain(t *testing.T) {
 	b := sites()
-	list := b.Take()
-	if len(list) != 60 || len(b.Take()) != 0 {
+	list := b.TakeFresh()
+	if len(list) != 60 || len(b.TakeFresh()) != 0 {
 		t.Fatalf("%d entries", len(list))
 	}
 	again := NewBook()
-	again.Load(list)
-	x, y := b.All(at(11), time.Minute), again.All(at(11), time.Minute)
+	again.LoadEntries(list)
+	x, y := b.AllSeries(at(11), time.Minute), again.AllSeries(at(11), time.Minute)
 	for i := range x {
 		if x[i].Next != y[i].Next || x[i].Key != y[i].Key {
 			t.Errorf("%+v, and again %+v", x[i], y[i])
 		}
 	}
-	if len(x) != len(y) || len(again.Take()) != 0 {
+	if len(x) != len(y) || len(again.TakeFresh()) != 0 {
 		t.Error("they differ")
 	}
-	again.Forget(at(10))
-	if n := len(again.All(at(11), 0)); n != 0 {
+	again.ForgetSince(at(10))
+	if n := len(again.AllSeries(at(11), 0)); n != 0 {
 		t.Errorf("%d series are left", n)
 	}
 }
@@ -104,7 +104,7 @@ func TestOthersOfTheirSitesStandForTwoHosts(t *testing.T) {
 		{"a1", "z1", 40, 12}, {"z1", "a1", 20, 12}, {"a2", "z2", 40, 12}, {"z2", "a3", 20, 12},
 		{"a1", "a2", 100, 0}, {"a2", "a1", 100, 0}, {"a2", "a3", 0, 0}, {"z1", "z2", 0, 0}, {"a1", "x", 0, 0},
 	} {
-		w, ok := b.Between(c.from, c.to, at(10), 0)
+		w, ok := b.ForecastBetween(c.from, c.to, at(10), 0)
 		if ok != (c.mbps > 0) || ok && (math.Abs(w.Mbps.Median()/c.mbps-1) > 0.05 || math.Abs(w.Ms-c.ms) > 0.5) {
 			t.Errorf("%s to %s: %v %v, want %v", c.from, c.to, w.Mbps.Median(), w.Ms, c.mbps)
 		}
@@ -112,8 +112,8 @@ func TestOthersOfTheirSitesStandForTwoHosts(t *testing.T) {
 }
 
 func TestTheGraphHasWhatBothDirectionsHave(t *testing.T) {
-	g := sites().Graph([]string{"a1", "a2", "a3", "z2"}, at(10), 0)
-	pairs, err := g.Bandwidths()
+	g := sites().NetworkGraph([]string{"a1", "a2", "a3", "z2"}, at(10), 0)
+	pairs, err := g.WidestBandwidths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestTheGraphHasWhatBothDirectionsHave(t *testing.T) {
 		i, j int
 		mbps float64
 	}{{0, 1, 100}, {0, 2, 60}, {1, 2, 60}, {0, 3, 20}, {2, 3, 20}} {
-		if got := pairs.Pair(c.i, c.j); math.Abs(got/c.mbps-1) > 0.05 {
+		if got := pairs.PairBandwidth(c.i, c.j); math.Abs(got/c.mbps-1) > 0.05 {
 			t.Errorf("%s to %s: %v, want %v", g.Hosts[c.i], g.Hosts[c.j], got, c.mbps)
 		}
 	}
 	if len(g.CPU) != 4 || math.Abs(g.CPU[1]-0.5) > 0.02 || g.CPU[0] != 1 {
 		t.Errorf("%v", g.CPU)
 	}
-	p, err := nodesel.Named("ring", 3)
+	p, err := nodesel.NamedPattern("ring", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,20 +162,20 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 		{write(t, "m.csv", "a,b\n0,7\n7,0\n"), "b", "c", 0, 0},
 	} {
 		b := NewBook()
-		if err := b.Describe(c.file); err != nil {
+		if err := b.ReadDescription(c.file); err != nil {
 			t.Fatal(err)
 		}
-		w, ok := b.Between(c.from, c.to, 0, 0)
+		w, ok := b.ForecastBetween(c.from, c.to, 0, 0)
 		if ok != (c.mbps > 0) || ok && (math.Abs(w.Mbps.Median()-c.mbps) > 1e-6*c.mbps || math.Abs(w.Ms-c.ms) > 1e-6 || w.At != 0) {
 			t.Errorf("%s: %s to %s is %v, %v ms", filepath.Base(c.file), c.from, c.to, w.Mbps.Median(), w.Ms)
 		}
-		b.Add(bandwidth(c.from, c.to), at(1), 3)
-		if w, _ := b.Between(c.from, c.to, at(1), 0); math.Abs(w.Mbps.Median()-3) > 0.5 {
+		b.AddValue(bandwidth(c.from, c.to), at(1), 3)
+		if w, _ := b.ForecastBetween(c.from, c.to, at(1), 0); math.Abs(w.Mbps.Median()-3) > 0.5 {
 			t.Errorf("what was measured does not count: %v", w.Mbps.Median())
 		}
 	}
 	for _, bad := range []string{write(t, "x", ""), write(t, "y", "clusters: 7\n"), "/no/such/file", write(t, "z", "<platform"), write(t, "w", `{"hosts":["a"]}`)} {
-		err := NewBook().Describe(bad)
+		err := NewBook().ReadDescription(bad)
 		var e *badinput.Error
 		if !errors.As(err, &e) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", bad, err)
@@ -185,11 +185,11 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 
 func TestWhatWasMeasuredLongAgoCountsLessThanADescription(t *testing.T) {
 	b := sites()
-	if err := b.Describe(write(t, "m.csv", "a1,a2,z1,z2\n0,7,8,9\n7,0,8,9\n8,8,0,9\n9,9,9,0\n")); err != nil {
+	if err := b.ReadDescription(write(t, "m.csv", "a1,a2,z1,z2\n0,7,8,9\n7,0,8,9\n8,8,0,9\n9,9,9,0\n")); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 { // a way that is measured every three hours
-		b.Add(bandwidth("a2", "z2"), at(float64(180*(i-9))), 70)
+		b.AddValue(bandwidth("a2", "z2"), at(float64(180*(i-9))), 70)
 	}
 	for _, c := range []struct {
 		from, to string
@@ -201,27 +201,27 @@ func TestWhatWasMeasuredLongAgoCountsLessThanADescription(t *testing.T) {
 		{"a2", "z2", 25, 70}, {"a2", "z2", 700, 70}, {"a2", "z2", 725, 9},
 		{"a1", "a3", 20000, 60}, // there is nothing else
 	} {
-		w, ok := b.Between(c.from, c.to, at(c.minutes), 0)
+		w, ok := b.ForecastBetween(c.from, c.to, at(c.minutes), 0)
 		if !ok || math.Abs(w.Mbps.Median()/c.mbps-1) > 0.05 {
 			t.Errorf("%s to %s after %v minutes: %v, want %v", c.from, c.to, c.minutes, w.Mbps.Median(), c.mbps)
 		}
 	}
-	fresh, _ := b.Between("a1", "a3", at(10), 0)
-	old, _ := b.Between("a1", "a3", at(25), 0)
+	fresh, _ := b.ForecastBetween("a1", "a3", at(10), 0)
+	old, _ := b.ForecastBetween("a1", "a3", at(25), 0)
 	if fresh.Mbps.Quantile(0.9) >= old.Mbps.Quantile(0.9) {
 		t.Error("what was measured long ago is as certain as what was of late")
 	}
-	if g := b.Graph([]string{"a1", "a2"}, at(25), 0); g.CPU != nil {
+	if g := b.NetworkGraph([]string{"a1", "a2"}, at(25), 0); g.CPU != nil {
 		t.Errorf("the share of a processor of 16 minutes ago counts: %v", g.CPU)
 	}
 }
 
 func TestADescriptionNamesHostsAndNotTheirFrontEnds(t *testing.T) {
 	b := NewBook()
-	if err := b.Describe(write(t, "p.yaml", "clusters:\n  - {name: uh, hosts: 2}\n  - {name: utk, hosts: 1}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n")); err != nil {
+	if err := b.ReadDescription(write(t, "p.yaml", "clusters:\n  - {name: uh, hosts: 2}\n  - {name: utk, hosts: 1}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n")); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(b.Hosts(), " "); got != "uh1 uh2 utk1" {
+	if got := strings.Join(b.DescribedHosts(), " "); got != "uh1 uh2 utk1" {
 		t.Errorf("its hosts are %s", got)
 	}
 }
@@ -231,9 +231,9 @@ func BenchmarkAdd(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		book.Add(bandwidth("a", "b"), at(float64(n)), float64(50+n%17))
+		book.AddValue(bandwidth("a", "b"), at(float64(n)), float64(50+n%17))
 		if n%1000 == 0 {
-			book.Take()
+			book.TakeFresh()
 		}
 	}
 }
@@ -243,16 +243,16 @@ func BenchmarkGraphOf100(b *testing.B) {
 	var hosts []string
 	for i := range 100 {
 		hosts = append(hosts, "h"+string(rune('a'+i/10))+string(rune('a'+i%10)))
-		book.Place(hosts[i], "s"+hosts[i][1:2])
+		book.PlaceHost(hosts[i], "s"+hosts[i][1:2])
 		for j := range i {
 			if i/10 == j/10 || i%10+j%10 == 0 {
 				for m := range 20 {
-					book.Add(bandwidth(hosts[i], hosts[j]), at(float64(m)), 50)
+					book.AddValue(bandwidth(hosts[i], hosts[j]), at(float64(m)), 50)
 				}
 			}
 		}
 	}
 	for b.Loop() {
-		book.Graph(hosts, at(20), time.Minute)
+		book.NetworkGraph(hosts, at(20), time.Minute)
 	}
 }

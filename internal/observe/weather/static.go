@@ -24,11 +24,11 @@ type static struct {
 // mostStatic bounds the hosts of such a file: all pairs are worked out.
 const mostStatic = 5000
 
-// Describe has the book fall back on a file for what was not measured: a
+// ReadDescription has the book fall back on a file for what was not measured: a
 // bandwidth graph (JSON, CSV matrix) or a platform (YAML, SimGrid XML). Hosts
 // have the names that the broker knows them by; those of a platform also those of
 // its clusters.
-func (b *Book) Describe(path string) error {
+func (b *Book) ReadDescription(path string) error {
 	s, err := readStatic(path)
 	if err != nil {
 		return err
@@ -75,11 +75,11 @@ func fromGraph(path string, n *nodesel.Network) (*static, error) {
 	if len(n.Hosts) > mostStatic {
 		return nil, tooMany(path, len(n.Hosts))
 	}
-	pairs, ms, err := n.Latencies()
+	pairs, ms, err := n.WidestLatencies()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &static{number: map[string]int{}, mbps: pairs.Pair, ms: ms, hosts: slices.Clone(n.Hosts)}
+	s := &static{number: map[string]int{}, mbps: pairs.PairBandwidth, ms: ms, hosts: slices.Clone(n.Hosts)}
 	for i, h := range n.Hosts {
 		s.number[h] = i
 	}
@@ -88,27 +88,27 @@ func fromGraph(path string, n *nodesel.Network) (*static, error) {
 
 func fromPlatform(path string, p *platform.Platform) (*static, error) {
 	s := &static{number: map[string]int{}}
-	var places []platform.Place
+	var places []platform.RouteEnd
 	for c := range p.Clusters {
 		s.number[p.Clusters[c].Name] = len(places)
 		places = append(places, platform.FrontEndOf(c))
 		for h := range p.Clusters[c].Hosts {
 			s.number[p.Clusters[c].Hosts[h].Name] = len(places)
 			s.hosts = append(s.hosts, p.Clusters[c].Hosts[h].Name)
-			places = append(places, platform.Place{Cluster: c, Host: h})
+			places = append(places, platform.RouteEnd{Cluster: c, Host: h})
 		}
 	}
 	if len(places) > mostStatic {
 		return nil, tooMany(path, len(places))
 	}
 	s.mbps = func(i, j int) float64 {
-		if r, ok := p.Route(places[i], places[j]); ok && len(r.Links) > 0 {
+		if r, ok := p.FindRoute(places[i], places[j]); ok && len(r.Links) > 0 {
 			return r.Mbps
 		}
 		return 0
 	}
 	s.ms = func(i, j int) float64 {
-		r, _ := p.Route(places[i], places[j])
+		r, _ := p.FindRoute(places[i], places[j])
 		return r.Ms
 	}
 	return s, nil
@@ -122,25 +122,25 @@ func tooMany(path string, n int) error {
 // had, as the deviation of a logarithm.
 const described = 0.3
 
-// between is what the file says of two hosts.
-func (s *static) between(from, to string) (Way, bool) {
+// describedBetween is what the file says of two hosts.
+func (s *static) describedBetween(from, to string) (PathForecast, bool) {
 	if s == nil {
-		return Way{}, false
+		return PathForecast{}, false
 	}
 	i, known := s.number[from]
 	j, alsoKnown := s.number[to]
 	if !known || !alsoKnown || i == j {
-		return Way{}, false
+		return PathForecast{}, false
 	}
 	mbps := s.mbps(i, j)
 	if mbps <= 0 {
-		return Way{}, false
+		return PathForecast{}, false
 	}
-	return Way{Mbps: predict.LogNormal(mbps, described), Ms: s.ms(i, j), Of: [2]string{from, to}}, true
+	return PathForecast{Mbps: predict.LogNormal(mbps, described), Ms: s.ms(i, j), Of: [2]string{from, to}}, true
 }
 
-// Hosts are the hosts that the description names, by name.
-func (b *Book) Hosts() []string {
+// DescribedHosts are the hosts that the description names, by name.
+func (b *Book) DescribedHosts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.static == nil {

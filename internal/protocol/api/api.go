@@ -47,8 +47,8 @@ type Time struct{ time.Time }
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// At is the moment of the broker's clock; nil for 0, which stands for none.
-func At(t core.Time) *Time {
+// TimeAt is the moment of the broker's clock; nil for 0, which stands for none.
+func TimeAt(t core.Time) *Time {
 	if t == 0 || t == core.Never {
 		return nil
 	}
@@ -185,8 +185,8 @@ type Job struct {
 	Unreturned     string   `json:"unreturned,omitempty"`
 }
 
-// Over says whether the job's life is over.
-func (j *Job) Over() bool { return j.State.Terminal() }
+// IsOver says whether the job's life is over.
+func (j *Job) IsOver() bool { return j.State.IsTerminal() }
 
 // Live is one line of a watched job: how it is now, and what was decided since
 // the line before.

@@ -29,7 +29,7 @@ func serve(t testing.TB, h http.HandlerFunc) *Client {
 	srv.Listener.Close()
 	srv.Listener = l
 	srv.Start()
-	c := Dial(socket)
+	c := DialBroker(socket)
 	t.Cleanup(func() {
 		c.Close()
 		srv.Close()
@@ -48,7 +48,7 @@ func TestMomentsAreInUTCAndEquallyLong(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil || !back.Equal(at.Time) {
 		t.Error(back, err)
 	}
-	if At(0) != nil || At(core.Never) != nil || At(core.AtSecond(5)).Unix() != 5 {
+	if TimeAt(0) != nil || TimeAt(core.Never) != nil || TimeAt(core.AtSecond(5)).Unix() != 5 {
 		t.Error("moments that mean none are not null")
 	}
 }
@@ -88,7 +88,7 @@ func TestRefusalsBecomeErrorsWithTheirExitCode(t *testing.T) {
 		`{"error": "` + strings.Repeat("x", 1<<17) + `", "code": 2}`: {false, "the broker answered 409 Conflict"},
 	} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, body, http.StatusConflict) })
-		_, err := c.Job(context.Background(), "9")
+		_, err := c.GetJob(context.Background(), "9")
 		if err == nil || err.Error() != want.text || badinput.Is(err) != want.bad {
 			t.Errorf("%.60s: %v", body, err)
 		}
@@ -109,35 +109,35 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	ctx := context.Background()
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
-	_, err := c.Ping(ctx)
+	_, err := c.PingBroker(ctx)
 	note(err)
-	_, err = c.Submit(ctx, &Submit{})
+	_, err = c.SubmitJob(ctx, &Submit{})
 	note(err)
-	_, err = c.Jobs(ctx, true)
+	_, err = c.ListJobs(ctx, true)
 	note(err)
-	_, err = c.Job(ctx, "a/b")
+	_, err = c.GetJob(ctx, "a/b")
 	note(err)
-	_, err = c.Cancel(ctx, "1")
+	_, err = c.CancelJob(ctx, "1")
 	note(err)
-	_, err = c.Migrate(ctx, "1", "x")
+	_, err = c.MigrateJob(ctx, "1", "x")
 	note(err)
-	_, err = c.Checkpoint(ctx, "1")
+	_, err = c.CheckpointJob(ctx, "1")
 	note(err)
-	_, err = c.Explain(ctx, "1")
+	_, err = c.ExplainJob(ctx, "1")
 	note(err)
-	_, err = c.Quote(ctx, &Submit{})
+	_, err = c.QuoteJob(ctx, &Submit{})
 	note(err)
-	_, err = c.Estimates(ctx, &Commands{})
+	_, err = c.EstimateCommands(ctx, &Commands{})
 	note(err)
-	_, err = c.Clusters(ctx)
+	_, err = c.ListClusters(ctx)
 	note(err)
-	_, err = c.History(ctx, "a b")
+	_, err = c.RunHistory(ctx, "a b")
 	note(err)
-	_, err = c.Calibration(ctx)
+	_, err = c.PredictionCalibration(ctx)
 	note(err)
-	_, err = c.Shutdown(ctx)
+	_, err = c.ShutdownBroker(ctx)
 	note(err)
-	_, err = c.Logs(ctx, "1", 2, 7, true, os.NewFile(0, ""))
+	_, err = c.CopyLogs(ctx, "1", 2, 7, true, os.NewFile(0, ""))
 	note(err)
 	if err := errors.Join(errs[:len(errs)-1]...); err != nil {
 		t.Error(err)
@@ -158,7 +158,7 @@ func TestAStreamThatEndsTooEarlyIsAnError(t *testing.T) {
 		`{"final": true, "job": {"state": "DONE"}}`: "",
 	} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) })
-		err := c.Watch(context.Background(), "1", func(*Live) error { return nil })
+		err := c.WatchJob(context.Background(), "1", func(*Live) error { return nil })
 		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrBroken) || !strings.HasSuffix(err.Error(), want+")")) {
 			t.Errorf("%q: %v", body, err)
 		}
@@ -174,7 +174,7 @@ func FuzzWatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := &Client{HTTP: &http.Client{Transport: fixed(body)}}
 		final := false
-		err := c.Watch(context.Background(), "1", func(l *Live) error {
+		err := c.WatchJob(context.Background(), "1", func(l *Live) error {
 			final = l.Final
 			_, err := json.Marshal(l)
 			return err

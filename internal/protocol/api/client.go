@@ -26,8 +26,8 @@ type Client struct {
 	socket string
 }
 
-// Dial makes a client; it connects when first asked.
-func Dial(socket string) *Client {
+// DialBroker makes a client; it connects when first asked.
+func DialBroker(socket string) *Client {
 	return &Client{&http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialSocket(ctx, socket)
@@ -40,21 +40,23 @@ func Dial(socket string) *Client {
 // Close gives back the connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Ping asks who is there.
-func (c *Client) Ping(ctx context.Context) (Ping, error) { return get[Ping](ctx, c, "/v1/ping") }
-
-// Submit hands in a job.
-func (c *Client) Submit(ctx context.Context, s *Submit) (Submitted, error) {
-	return post[Submitted](ctx, c, "/v1/jobs", s)
+// PingBroker asks who is there.
+func (c *Client) PingBroker(ctx context.Context) (Ping, error) {
+	return getJSON[Ping](ctx, c, "/v1/ping")
 }
 
-// Jobs lists the jobs: those that live and the last few, or all.
-func (c *Client) Jobs(ctx context.Context, all bool) ([]Job, error) {
+// SubmitJob hands in a job.
+func (c *Client) SubmitJob(ctx context.Context, s *Submit) (Submitted, error) {
+	return postJSON[Submitted](ctx, c, "/v1/jobs", s)
+}
+
+// ListJobs lists the jobs: those that live and the last few, or all.
+func (c *Client) ListJobs(ctx context.Context, all bool) ([]Job, error) {
 	path := "/v1/jobs"
 	if all {
 		path += "?all=1"
 	}
-	return get[[]Job](ctx, c, path)
+	return getJSON[[]Job](ctx, c, path)
 }
 
 // JobsOfAll lists the jobs of all users, for root.
@@ -63,110 +65,110 @@ func (c *Client) JobsOfAll(ctx context.Context, all bool) ([]Job, error) {
 	if all {
 		path += "&all=1"
 	}
-	return get[[]Job](ctx, c, path)
+	return getJSON[[]Job](ctx, c, path)
 }
 
-// Job is one job; id is its number or its uid.
-func (c *Client) Job(ctx context.Context, id string) (Job, error) {
-	return get[Job](ctx, c, jobPath(id, ""))
+// GetJob is one job; id is its number or its uid.
+func (c *Client) GetJob(ctx context.Context, id string) (Job, error) {
+	return getJSON[Job](ctx, c, jobPath(id, ""))
 }
 
-// Select finds the jobs that references such as 83, 80-83, 83_[1-4], a name or last
+// SelectJobs finds the jobs that references such as 83, 80-83, 83_[1-4], a name or last
 // mean. Of several jobs of one name it is all that have not ended, or, with newest,
 // the newest alone.
-func (c *Client) Select(ctx context.Context, refs []string, newest bool) ([]Job, error) {
+func (c *Client) SelectJobs(ctx context.Context, refs []string, newest bool) ([]Job, error) {
 	q := url.Values{"job": refs}
 	if newest {
 		q.Set("newest", "1")
 	}
-	return get[[]Job](ctx, c, "/v1/select?"+q.Encode())
+	return getJSON[[]Job](ctx, c, "/v1/select?"+q.Encode())
 }
 
 // DepotUsage is what the depot holds; what was used within age is not told to be
 // unused.
 func (c *Client) DepotUsage(ctx context.Context, age time.Duration) (DepotUsage, error) {
-	return get[DepotUsage](ctx, c, "/v1/depot-usage?older_s="+strconv.FormatFloat(age.Seconds(), 'f', -1, 64))
+	return getJSON[DepotUsage](ctx, c, "/v1/depot-usage?older_s="+strconv.FormatFloat(age.Seconds(), 'f', -1, 64))
 }
 
 // PruneDepot frees what no job needs.
 func (c *Client) PruneDepot(ctx context.Context, p DepotPrune) (DepotUsage, error) {
-	return post[DepotUsage](ctx, c, "/v1/depot-prune", p)
+	return postJSON[DepotUsage](ctx, c, "/v1/depot-prune", p)
 }
 
-// Cancel ends a job, with its time of grace, and returns when nothing of it is left
+// CancelJob ends a job, with its time of grace, and returns when nothing of it is left
 // and its files are home, or cannot be brought home at present.
-func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
-	return post[Job](ctx, c, jobPath(id, "/cancel"), nil)
+func (c *Client) CancelJob(ctx context.Context, id string) (Job, error) {
+	return postJSON[Job](ctx, c, jobPath(id, "/cancel"), nil)
 }
 
 // CancelNow ends a job without a time of grace, and, where it was told to end
 // before, without waiting for its files.
 func (c *Client) CancelNow(ctx context.Context, id string) (Job, error) {
-	return post[Job](ctx, c, jobPath(id, "/cancel?now=1"), nil)
+	return postJSON[Job](ctx, c, jobPath(id, "/cancel?now=1"), nil)
 }
 
-// Migrate moves a job; to is a cluster, or "" for wherever it ends soonest.
-func (c *Client) Migrate(ctx context.Context, id, to string) (Done, error) {
-	return post[Done](ctx, c, jobPath(id, "/migrate"), Migrate{to})
+// MigrateJob moves a job; to is a cluster, or "" for wherever it ends soonest.
+func (c *Client) MigrateJob(ctx context.Context, id, to string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/migrate"), Migrate{to})
 }
 
-// Checkpoint saves a job now.
-func (c *Client) Checkpoint(ctx context.Context, id string) (Done, error) {
-	return post[Done](ctx, c, jobPath(id, "/checkpoint"), nil)
+// CheckpointJob saves a job now.
+func (c *Client) CheckpointJob(ctx context.Context, id string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/checkpoint"), nil)
 }
 
-// Explain lists what was decided for a job.
-func (c *Client) Explain(ctx context.Context, id string) ([]Decision, error) {
-	return get[[]Decision](ctx, c, jobPath(id, "/explain"))
+// ExplainJob lists what was decided for a job.
+func (c *Client) ExplainJob(ctx context.Context, id string) ([]Decision, error) {
+	return getJSON[[]Decision](ctx, c, jobPath(id, "/explain"))
 }
 
-// Quote asks what each cluster would make of a job.
-func (c *Client) Quote(ctx context.Context, s *Submit) ([]Quote, error) {
-	return post[[]Quote](ctx, c, "/v1/quote", s)
+// QuoteJob asks what each cluster would make of a job.
+func (c *Client) QuoteJob(ctx context.Context, s *Submit) ([]Quote, error) {
+	return postJSON[[]Quote](ctx, c, "/v1/quote", s)
 }
 
-// Estimates says how long commands run, by earlier runs.
-func (c *Client) Estimates(ctx context.Context, s *Commands) ([]Estimate, error) {
-	return post[[]Estimate](ctx, c, "/v1/estimates", s)
+// EstimateCommands says how long commands run, by earlier runs.
+func (c *Client) EstimateCommands(ctx context.Context, s *Commands) ([]Estimate, error) {
+	return postJSON[[]Estimate](ctx, c, "/v1/estimates", s)
 }
 
-// Clusters lists the clusters.
-func (c *Client) Clusters(ctx context.Context) ([]Cluster, error) {
-	return get[[]Cluster](ctx, c, "/v1/clusters")
+// ListClusters lists the clusters.
+func (c *Client) ListClusters(ctx context.Context) ([]Cluster, error) {
+	return getJSON[[]Cluster](ctx, c, "/v1/clusters")
 }
 
-// History is what past runs were like, of one program or of all.
-func (c *Client) History(ctx context.Context, program string) ([]History, error) {
+// RunHistory is what past runs were like, of one program or of all.
+func (c *Client) RunHistory(ctx context.Context, program string) ([]History, error) {
 	path := "/v1/history"
 	if program != "" {
 		path += "?program=" + url.QueryEscape(program)
 	}
-	return get[[]History](ctx, c, path)
+	return getJSON[[]History](ctx, c, path)
 }
 
-// Calibration is how past predictions held.
-func (c *Client) Calibration(ctx context.Context) (Calibration, error) {
-	return get[Calibration](ctx, c, "/v1/history/calibration")
+// PredictionCalibration is how past predictions held.
+func (c *Client) PredictionCalibration(ctx context.Context) (Calibration, error) {
+	return getJSON[Calibration](ctx, c, "/v1/history/calibration")
 }
 
-// Shutdown ends the broker; jobs run on.
-func (c *Client) Shutdown(ctx context.Context) (Done, error) {
-	return post[Done](ctx, c, "/v1/shutdown", nil)
+// ShutdownBroker ends the broker; jobs run on.
+func (c *Client) ShutdownBroker(ctx context.Context) (Done, error) {
+	return postJSON[Done](ctx, c, "/v1/shutdown", nil)
 }
 
-// Reload has the broker read its settings again.
-func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
-	return post[Reloaded](ctx, c, "/v1/reload", nil)
+// ReloadSettings has the broker read its settings again.
+func (c *Client) ReloadSettings(ctx context.Context) (Reloaded, error) {
+	return postJSON[Reloaded](ctx, c, "/v1/reload", nil)
 }
 
-// Logs copies what a job wrote to stdout (1) or stderr (2), from an offset on,
+// CopyLogs copies what a job wrote to stdout (1) or stderr (2), from an offset on,
 // and with follow until the job has ended. It returns how many bytes came.
-func (c *Client) Logs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {
+func (c *Client) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {
 	q := "/logs?stream=" + strconv.Itoa(stream) + "&offset=" + strconv.FormatInt(offset, 10)
 	if follow {
 		q += "&follow=1"
 	}
-	resp, err := c.do(ctx, http.MethodGet, jobPath(id, q), nil)
+	resp, err := c.sendRequest(ctx, http.MethodGet, jobPath(id, q), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -181,9 +183,9 @@ func (c *Client) Logs(ctx context.Context, id string, stream int, offset int64, 
 // ErrBroken says that a stream ended before it should have: the broker went away.
 var ErrBroken = errors.New("the broker went away")
 
-// Watch calls see with every state of a job until the last one.
-func (c *Client) Watch(ctx context.Context, id string, see func(*Live) error) error {
-	resp, err := c.do(ctx, http.MethodGet, jobPath(id, "/watch"), nil)
+// WatchJob calls see with every state of a job until the last one.
+func (c *Client) WatchJob(ctx context.Context, id string, see func(*Live) error) error {
+	resp, err := c.sendRequest(ctx, http.MethodGet, jobPath(id, "/watch"), nil)
 	if err != nil {
 		return err
 	}
@@ -204,29 +206,29 @@ func (c *Client) Watch(ctx context.Context, id string, see func(*Live) error) er
 
 func jobPath(id, what string) string { return "/v1/jobs/" + url.PathEscape(id) + what }
 
-func get[T any](ctx context.Context, c *Client, path string) (T, error) {
-	return call[T](ctx, c, http.MethodGet, path, nil)
+func getJSON[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return callJSON[T](ctx, c, http.MethodGet, path, nil)
 }
 
-func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
-	return call[T](ctx, c, http.MethodPost, path, body)
+func postJSON[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return callJSON[T](ctx, c, http.MethodPost, path, body)
 }
 
-func call[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
+func callJSON[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
 	var answer T
-	resp, err := c.do(ctx, method, path, body)
+	resp, err := c.sendRequest(ctx, method, path, body)
 	if err != nil {
 		return answer, err
 	}
-	defer discard(resp.Body)
+	defer drainBody(resp.Body)
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return answer, fmt.Errorf("the broker's answer to %s %s: %w", method, path, err)
 	}
 	return answer, nil
 }
 
-// do sends a request; what is no success comes back as an error.
-func (c *Client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+// sendRequest sends a request; what is no success comes back as an error.
+func (c *Client) sendRequest(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
@@ -252,8 +254,8 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 		return nil, fmt.Errorf("asking the broker: %w", err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		defer discard(resp.Body)
-		return nil, refusal(resp)
+		defer drainBody(resp.Body)
+		return nil, refusalError(resp)
 	}
 	return resp, nil
 }
@@ -261,9 +263,9 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 // maxRefusal bounds how much of a refusal is read.
 const maxRefusal = 1 << 16
 
-// refusal is the error that the broker answered with: the user's mistake where it
+// refusalError is the error that the broker answered with: the user's mistake where it
 // says so.
-func refusal(resp *http.Response) error {
+func refusalError(resp *http.Response) error {
 	var e Error
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil || json.Unmarshal(data, &e) != nil || e.Text == "" {
@@ -284,9 +286,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.text }
 
-// discard reads what is left of a body that is no stream, so that the connection
+// drainBody reads what is left of a body that is no stream, so that the connection
 // can be used again. A stream is only closed: nobody knows when more of it comes.
-func discard(body io.ReadCloser) {
+func drainBody(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 1<<12)
 	_ = body.Close()
 }

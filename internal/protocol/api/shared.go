@@ -19,10 +19,10 @@ const (
 // broker of all users is.
 const SocketSetting = "GODWIT_SOCKET"
 
-// Trusted says why a socket cannot be taken for that of a broker whom to tell
+// CheckTrusted says why a socket cannot be taken for that of a broker whom to tell
 // everything: nobody but root, or this user, may have been able to put it there.
 // fs.ErrNotExist if there is none.
-func Trusted(socket string) error {
+func CheckTrusted(socket string) error {
 	for path, kind := range map[string]fs.FileMode{socket: fs.ModeSocket, filepath.Dir(socket): fs.ModeDir} {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -79,8 +79,8 @@ type watchedRequest struct {
 	end context.CancelCauseFunc
 }
 
-// failed is the error of a request: the silence of the broker, if that ended it.
-func (r *watchedRequest) failed(err error) error {
+// requestError is the error of a request: the silence of the broker, if that ended it.
+func (r *watchedRequest) requestError(err error) error {
 	var silent *SilentError
 	if err != nil && errors.As(context.Cause(r.ctx), &silent) {
 		return silent
@@ -97,13 +97,13 @@ func (w *silenceWatch) CloseIdleConnections() {
 func (w *silenceWatch) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := &watchedRequest{}
 	r.ctx, r.end = context.WithCancelCause(req.Context())
-	w.add(r)
+	w.addRequest(r)
 	resp, err := w.next.RoundTrip(req.WithContext(r.ctx))
 	if err != nil {
-		w.remove(r)
-		return nil, r.failed(err)
+		w.removeRequest(r)
+		return nil, r.requestError(err)
 	}
-	resp.Body = &watchedBody{resp.Body, r, sync.OnceFunc(func() { w.remove(r) })}
+	resp.Body = &watchedBody{resp.Body, r, sync.OnceFunc(func() { w.removeRequest(r) })}
 	return resp, nil
 }
 
@@ -118,7 +118,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	return n, b.request.failed(err)
+	return n, b.request.requestError(err)
 }
 
 func (b *watchedBody) Close() error {
@@ -127,18 +127,18 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-func (w *silenceWatch) add(r *watchedRequest) {
+func (w *silenceWatch) addRequest(r *watchedRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests[r] = true
 	if w.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		w.stop = stop
-		go w.watch(ctx)
+		go w.watchLoop(ctx)
 	}
 }
 
-func (w *silenceWatch) remove(r *watchedRequest) {
+func (w *silenceWatch) removeRequest(r *watchedRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.end(nil)
@@ -149,8 +149,8 @@ func (w *silenceWatch) remove(r *watchedRequest) {
 	}
 }
 
-// fail ends all requests.
-func (w *silenceWatch) fail(e *SilentError) {
+// failRequests ends all requests.
+func (w *silenceWatch) failRequests(e *SilentError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for r := range w.requests { // all of them, in whatever order
@@ -158,8 +158,8 @@ func (w *silenceWatch) fail(e *SilentError) {
 	}
 }
 
-// watch asks for signs of life until there is no request any more.
-func (w *silenceWatch) watch(ctx context.Context) {
+// watchLoop asks for signs of life until there is no request any more.
+func (w *silenceWatch) watchLoop(ctx context.Context) {
 	first := firstProbe
 	if w.limit > 0 {
 		first = min(first, w.limit/2)
@@ -170,19 +170,19 @@ func (w *silenceWatch) watch(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
-		if !w.probe(ctx, first) {
+		if !w.probeBroker(ctx, first) {
 			return
 		}
 	}
 }
 
-// probe waits for a sign of life; false if none came within the limit. The broker has
+// probeBroker waits for a sign of life; false if none came within the limit. The broker has
 // been silent for some time already.
-func (w *silenceWatch) probe(ctx context.Context, silent time.Duration) bool {
+func (w *silenceWatch) probeBroker(ctx context.Context, silent time.Duration) bool {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	p := &lifeSign{socket: w.socket, answered: make(chan struct{})}
-	go p.await(ctx)
+	go p.awaitAnswer(ctx)
 	tick := time.NewTicker(probeTick)
 	defer tick.Stop()
 	told := false
@@ -198,10 +198,10 @@ func (w *silenceWatch) probe(ctx context.Context, silent time.Duration) bool {
 		case <-tick.C: // one that is missed makes us wait longer
 			silent += probeTick
 		}
-		pid := int(p.pid())
+		pid := int(p.brokerPID())
 		e := &SilentError{PID: pid, Stopped: isStopped(pid), For: silent}
 		if w.limit > 0 && e.For >= w.limit {
-			w.fail(e)
+			w.failRequests(e)
 			return false
 		}
 		if !told && (e.For >= silenceNotice || e.Stopped && e.For >= stoppedNotice) {
@@ -220,13 +220,13 @@ type lifeSign struct {
 	who int32
 }
 
-func (p *lifeSign) pid() int32 {
+func (p *lifeSign) brokerPID() int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.who
 }
 
-func (p *lifeSign) await(ctx context.Context) {
+func (p *lifeSign) awaitAnswer(ctx context.Context) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := dialSocket(ctx, p.socket)
 		if err == nil {

@@ -40,12 +40,12 @@ func TestTheUserIsToldOfABrokerThatIsStopped(t *testing.T) {
 		_ = broker.Process.Kill()
 		_ = broker.Wait()
 	})
-	c := Dial(socket)
+	c := DialBroker(socket)
 	defer c.Close()
 	told := make(chan *SilentError, 8)
 	c.OnSilence(0, func(e *SilentError) { told <- e })
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := c.Ping(t.Context()); err == nil {
+		if _, err := c.PingBroker(t.Context()); err == nil {
 			break
 		} else if time.Since(begin) > time.Minute {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestTheUserIsToldOfABrokerThatIsStopped(t *testing.T) {
 	}
 	answer := make(chan error, 1)
 	go func() {
-		_, err := c.Ping(context.Background())
+		_, err := c.PingBroker(context.Background())
 		answer <- err
 	}()
 	e := <-told
@@ -83,12 +83,12 @@ func TestABrokerThatDoesNotAnswerIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	c := Dial(socket)
+	c := DialBroker(socket)
 	defer c.Close()
 	c.OnSilence(time.Second, func(*SilentError) {})
 	for name, ask := range map[string]func() error{
-		"a question": func() error { _, err := c.Ping(t.Context()); return err },
-		"an order":   func() error { _, err := c.Cancel(t.Context(), "1"); return err },
+		"a question": func() error { _, err := c.PingBroker(t.Context()); return err },
+		"an order":   func() error { _, err := c.CancelJob(t.Context(), "1"); return err },
 	} {
 		var silent *SilentError
 		if err := ask(); !errors.As(err, &silent) || silent.PID != os.Getpid() {
@@ -114,7 +114,7 @@ func TestARequestThatTakesLongIsNotGivenUpWhileTheBrokerAnswers(t *testing.T) {
 	c.OnSilence(time.Minute, func(e *SilentError) { t.Errorf("told %v", e) })
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Cancel(context.Background(), "1")
+		_, err := c.CancelJob(context.Background(), "1")
 		done <- err
 	}()
 	<-begun

@@ -72,20 +72,20 @@ type Host struct {
 	Measured   *Time    `json:"measured"`
 }
 
-// Weather asks what was measured, with forecasts of the mean over some time;
+// GetWeather asks what was measured, with forecasts of the mean over some time;
 // with since > 0 also for the values of so long.
-func (c *Client) Weather(ctx context.Context, over, since time.Duration) (Weather, error) {
-	return get[Weather](ctx, c, "/v1/weather?over="+seconds(over)+"&since="+seconds(since))
+func (c *Client) GetWeather(ctx context.Context, over, since time.Duration) (Weather, error) {
+	return getJSON[Weather](ctx, c, "/v1/weather?over="+formatSeconds(over)+"&since="+formatSeconds(since))
 }
 
 // WeatherGraph asks for the network between all hosts, or those of one cluster.
 func (c *Client) WeatherGraph(ctx context.Context, on string, over time.Duration) (Graph, error) {
-	return get[Graph](ctx, c, "/v1/weather/graph?over="+seconds(over)+"&on="+url.QueryEscape(on))
+	return getJSON[Graph](ctx, c, "/v1/weather/graph?over="+formatSeconds(over)+"&on="+url.QueryEscape(on))
 }
 
-// Hosts lists the hosts of all clusters, or of one.
-func (c *Client) Hosts(ctx context.Context, on string) ([]Host, error) {
-	return get[[]Host](ctx, c, "/v1/hosts?on="+url.QueryEscape(on))
+// ListHosts lists the hosts of all clusters, or of one.
+func (c *Client) ListHosts(ctx context.Context, on string) ([]Host, error) {
+	return getJSON[[]Host](ctx, c, "/v1/hosts?on="+url.QueryEscape(on))
 }
 
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
+func formatSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }

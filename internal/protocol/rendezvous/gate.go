@@ -37,32 +37,32 @@ const (
 	tokenSize = 32
 	// maxRendezvous bounds what is read of a file that somebody may have replaced.
 	maxRendezvous = 64 << 10
-	// toDial is how long all addresses together are tried, betweenAddresses when
+	// dialTimeout is how long all addresses together are tried, addressInterval when
 	// the next is tried beside those that have not answered.
-	toDial           = 8 * time.Second
-	betweenAddresses = 200 * time.Millisecond
+	dialTimeout     = 8 * time.Second
+	addressInterval = 200 * time.Millisecond
 	// A connection over which nothing comes back is given up after about so long:
 	// whoever listened may be elsewhere by then.
-	deadAfter = 15 * time.Second
+	silenceTimeout = 15 * time.Second
 )
 
-// Dial connects to the broker: where is the path of a Unix socket, or of a
+// DialBroker connects to the broker: where is the path of a Unix socket, or of a
 // rendezvous, whose name ends in .json.
-func Dial(ctx context.Context, where string) (net.Conn, error) {
+func DialBroker(ctx context.Context, where string) (net.Conn, error) {
 	var d net.Dialer
 	if !strings.HasSuffix(where, ".json") {
 		return d.DialContext(ctx, "unix", where)
 	}
-	r, err := Read(where)
+	r, err := ReadFile(where)
 	if err != nil {
 		return nil, err
 	}
-	return r.Dial(ctx)
+	return r.DialOwner(ctx)
 }
 
-// Dial connects to whoever gave out the rendezvous.
-func (r *Rendezvous) Dial(ctx context.Context) (net.Conn, error) {
-	if err := r.check(); err != nil {
+// DialOwner connects to whoever gave out the rendezvous.
+func (r *Rendezvous) DialOwner(ctx context.Context) (net.Conn, error) {
+	if err := r.checkFields(); err != nil {
 		return nil, err
 	}
 	c, err := r.dialAny(ctx)
@@ -80,7 +80,7 @@ func (r *Rendezvous) Dial(ctx context.Context) (net.Conn, error) {
 // dialAny tries one address after the other, the next also while one before it
 // does not answer: of the addresses of a machine with many, some lead nowhere.
 func (r *Rendezvous) dialAny(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, toDial)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	type result struct {
 		conn net.Conn
@@ -92,14 +92,14 @@ func (r *Rendezvous) dialAny(ctx context.Context) (net.Conn, error) {
 		address := r.Addresses[tried]
 		tried++
 		go func() {
-			c, err := r.dial(ctx, address)
+			c, err := r.dialAddress(ctx, address)
 			results <- result{c, err}
 		}()
 	}
 	next()
 	var won net.Conn
 	var errs []error
-	patience := time.NewTicker(betweenAddresses)
+	patience := time.NewTicker(addressInterval)
 	defer patience.Stop()
 	for failed < tried {
 		select {
@@ -129,8 +129,8 @@ func (r *Rendezvous) dialAny(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Read reads a rendezvous.
-func Read(file string) (*Rendezvous, error) {
+// ReadFile reads a rendezvous.
+func ReadFile(file string) (*Rendezvous, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -140,14 +140,14 @@ func Read(file string) (*Rendezvous, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := parse(text)
+	r, err := parseRendezvous(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return r, nil
 }
 
-func parse(text []byte) (*Rendezvous, error) {
+func parseRendezvous(text []byte) (*Rendezvous, error) {
 	if len(text) > maxRendezvous {
 		return nil, errors.New("too long for a rendezvous")
 	}
@@ -155,14 +155,14 @@ func parse(text []byte) (*Rendezvous, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, err
 	}
-	if err := r.check(); err != nil {
+	if err := r.checkFields(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// check says what is wrong with a rendezvous, from wherever it comes.
-func (r *Rendezvous) check() error {
+// checkFields says what is wrong with a rendezvous, from wherever it comes.
+func (r *Rendezvous) checkFields() error {
 	if pin, err := hex.DecodeString(r.Certificate); err != nil || len(pin) != sha256.Size {
 		return errors.New("certificate is no sha256 in hex")
 	}
@@ -175,7 +175,7 @@ func (r *Rendezvous) check() error {
 	return nil
 }
 
-func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error) {
+func (r *Rendezvous) dialAddress(ctx context.Context, address string) (net.Conn, error) {
 	pin, _ := hex.DecodeString(r.Certificate)
 	d := &tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: keepAlive(), Control: giveUp}, Config: &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -195,13 +195,13 @@ func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error)
 
 // keepAlive has the other end asked for a sign of life when nothing is said.
 func keepAlive() net.KeepAliveConfig {
-	return net.KeepAliveConfig{Enable: true, Idle: deadAfter / 3, Interval: deadAfter / 3, Count: 2}
+	return net.KeepAliveConfig{Enable: true, Idle: silenceTimeout / 3, Interval: silenceTimeout / 3, Count: 2}
 }
 
 // giveUp has what is said given up when the other end does not take it.
 func giveUp(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
 		// Without it the connection is only given up later.
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadAfter.Milliseconds()))
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silenceTimeout.Milliseconds()))
 	})
 }

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // echoing is a gate whose connections say what they hear.
-func echoing(t *testing.T, file string, change func(*Options)) (*Gate, *atomic.Int64) {
+func echoing(t *testing.T, file string, change func(*Options)) (*Listener, *atomic.Int64) {
 	t.Helper()
 	met := new(atomic.Int64)
 	o := Options{Rendezvous: file, Host: "127.0.0.1", Handle: func(c net.Conn) {
@@ -34,7 +34,7 @@ func echoing(t *testing.T, file string, change func(*Options)) (*Gate, *atomic.I
 	if change != nil {
 		change(&o)
 	}
-	g, err := Listen(t.Context(), o)
+	g, err := OpenListener(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func echoing(t *testing.T, file string, change func(*Options)) (*Gate, *atomic.I
 // says dials and hears what it says.
 func says(t *testing.T, where string) error {
 	t.Helper()
-	c, err := Dial(t.Context(), where)
+	c, err := DialBroker(t.Context(), where)
 	if err != nil {
 		return err
 	}
@@ -66,12 +66,12 @@ func says(t *testing.T, where string) error {
 
 func change(t *testing.T, file string, f func(*Rendezvous)) {
 	t.Helper()
-	r, err := Read(file)
+	r, err := ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f(r)
-	if err := r.write(file); err != nil {
+	if err := r.writeFile(file); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,7 +108,7 @@ func TestWhoShowsAnotherCertificateIsNotSpokenTo(t *testing.T) {
 		t.Errorf("%v, %d", err, met.Load())
 	}
 	// Nor does he get to see the token.
-	cert, _, err := certificate(time.Now())
+	cert, _, err := makeCertificate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,13 +155,13 @@ func TestAnAgentFindsAGateThatMoved(t *testing.T) {
 func TestARendezvousNeedNotBeAFile(t *testing.T) {
 	g, met := echoing(t, "", nil)
 	r := g.Rendezvous()
-	c, err := r.Dial(t.Context())
+	c, err := r.DialOwner(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Close()
 	for _, bad := range []Rendezvous{{}, {Addresses: r.Addresses, Certificate: r.Certificate, Token: "00"}, {Certificate: r.Certificate, Token: r.Token}} {
-		if c, err := bad.Dial(t.Context()); err == nil {
+		if c, err := bad.DialOwner(t.Context()); err == nil {
 			_ = c.Close()
 			t.Errorf("%+v is dialled", bad)
 		}
@@ -195,7 +195,7 @@ func TestPortsAreTakenFromARange(t *testing.T) {
 	if err := says(t, file); err != nil {
 		t.Error(err)
 	}
-	if _, err := Listen(t.Context(), Options{Rendezvous: file, Host: "127.0.0.1", FirstPort: port, LastPort: port}); err == nil {
+	if _, err := OpenListener(t.Context(), Options{Rendezvous: file, Host: "127.0.0.1", FirstPort: port, LastPort: port}); err == nil {
 		t.Error("a port was taken twice")
 	}
 }
@@ -225,7 +225,7 @@ func TestStrangersDoNotBlockTheGate(t *testing.T) {
 	// It would let them stand there for an hour.
 	late := func() time.Time { return time.Now().Add(time.Hour) }
 	g, met := echoing(t, file, func(o *Options) { o.Clock = late })
-	r, err := Read(file)
+	r, err := ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestStrangersDoNotBlockTheGate(t *testing.T) {
 }
 
 func TestAFileThatCannotBeWrittenIsAnError(t *testing.T) {
-	if g, err := Listen(t.Context(), Options{Rendezvous: filepath.Join(t.TempDir(), "no", "such", "folder.json")}); err == nil {
+	if g, err := OpenListener(t.Context(), Options{Rendezvous: filepath.Join(t.TempDir(), "no", "such", "folder.json")}); err == nil {
 		_ = g.Close()
 		t.Error("it listens, and nobody knows")
 	}
@@ -285,11 +285,11 @@ func TestUnixSockets(t *testing.T) {
 	}
 	// And through a gate before it, with a half that ends first.
 	file := filepath.Join(t.TempDir(), "rendezvous.json")
-	echoing(t, file, func(o *Options) { o.Handle = func(c net.Conn) { Relay(c, socket) } })
+	echoing(t, file, func(o *Options) { o.Handle = func(c net.Conn) { RelayToSocket(c, socket) } })
 	if err := says(t, file); err != nil {
 		t.Error(err)
 	}
-	c, err := Dial(t.Context(), file)
+	c, err := DialBroker(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,12 +318,12 @@ func TestADialThatIsWithdrawnReturns(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	r := Rendezvous{Addresses: []string{l.Addr().String(), l.Addr().String()}, Certificate: strings.Repeat("00", 32), Token: strings.Repeat("00", tokenSize)}
-	if err := r.write(file); err != nil {
+	if err := r.writeFile(file); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Dial(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := DialBroker(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }
@@ -339,7 +339,7 @@ func FuzzRendezvous(f *testing.F) {
 	f.Add([]byte(`{"addresses":["x"],"certificate":"zz","token":""}`))
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := parse(text)
+		r, err := parseRendezvous(text)
 		if err != nil {
 			if r != nil {
 				t.Error("both")

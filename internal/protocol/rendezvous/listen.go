@@ -38,8 +38,8 @@ type Options struct {
 	Clock  clock.Clock // nil: the machine's
 }
 
-// Gate listens for agents.
-type Gate struct {
+// Listener listens for agents.
+type Listener struct {
 	listener net.Listener
 	where    Rendezvous
 	token    []byte
@@ -52,44 +52,44 @@ type Gate struct {
 	unknown map[net.Conn]bool // those that have not shown the token yet
 }
 
-// toShowToken is how long a stranger may take to show that he is none.
-const toShowToken = 10 * time.Second
+// tokenTimeout is how long a stranger may take to show that he is none.
+const tokenTimeout = 10 * time.Second
 
-// Listen opens a gate and writes the rendezvous, as the last thing.
-func Listen(ctx context.Context, o Options) (*Gate, error) {
+// OpenListener opens a gate and writes the rendezvous, as the last thing.
+func OpenListener(ctx context.Context, o Options) (*Listener, error) {
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
-	cert, pin, err := certificate(o.Clock())
+	cert, pin, err := makeCertificate(o.Clock())
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, o)
+	l, err := listenPort(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{handle: o.Handle, clock: o.Clock, token: make([]byte, tokenSize), unknown: map[net.Conn]bool{}}
+	g := &Listener{handle: o.Handle, clock: o.Clock, token: make([]byte, tokenSize), unknown: map[net.Conn]bool{}}
 	_, _ = rand.Read(g.token) // never fails
 	g.listener = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}})
 	r := Rendezvous{Certificate: pin, Token: hex.EncodeToString(g.token)}
 	port := l.Addr().(*net.TCPAddr).Port // it is a TCP listener
-	r.Addresses, err = addresses(o.Host, port)
+	r.Addresses, err = localAddresses(o.Host, port)
 	if err == nil && o.Rendezvous != "" {
-		err = r.write(o.Rendezvous)
+		err = r.writeFile(o.Rendezvous)
 	}
 	if err != nil {
 		_ = l.Close() // nobody knows of it
 		return nil, err
 	}
 	g.where = r
-	g.tasks.Go(g.accept)
+	g.tasks.Go(g.acceptLoop)
 	return g, nil
 }
 
 // Rendezvous is what whoever is to come must know.
-func (g *Gate) Rendezvous() Rendezvous { return g.where }
+func (g *Listener) Rendezvous() Rendezvous { return g.where }
 
-func listen(ctx context.Context, o Options) (net.Listener, error) {
+func listenPort(ctx context.Context, o Options) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAliveConfig: keepAlive(), Control: giveUp}
 	var err error
 	for port := o.FirstPort; port <= max(o.FirstPort, o.LastPort); port++ {
@@ -101,9 +101,9 @@ func listen(ctx context.Context, o Options) (net.Listener, error) {
 	return nil, fmt.Errorf("listening for agents: %w", err)
 }
 
-// certificate makes a key and a certificate of its own. What it says does not
+// makeCertificate makes a key and a certificate of its own. What it says does not
 // matter: it is known by its sum.
-func certificate(now time.Time) (tls.Certificate, string, error) {
+func makeCertificate(now time.Time) (tls.Certificate, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, "", err
@@ -118,9 +118,9 @@ func certificate(now time.Time) (tls.Certificate, string, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, hex.EncodeToString(pin[:]), nil
 }
 
-// addresses are those under which this machine may be reached: those of its
+// localAddresses are those under which this machine may be reached: those of its
 // interfaces, those that lead only to itself last.
-func addresses(host string, port int) ([]string, error) {
+func localAddresses(host string, port int) ([]string, error) {
 	p := strconv.Itoa(port)
 	if host != "" {
 		return []string{net.JoinHostPort(host, p)}, nil
@@ -143,8 +143,8 @@ func addresses(host string, port int) ([]string, error) {
 	return append(list, last...), nil
 }
 
-// write puts the rendezvous in its place, whole.
-func (r *Rendezvous) write(file string) error {
+// writeFile puts the rendezvous in its place, whole.
+func (r *Rendezvous) writeFile(file string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (r *Rendezvous) write(file string) error {
 	return err
 }
 
-func (g *Gate) accept() {
+func (g *Listener) acceptLoop() {
 	for {
 		c, err := g.listener.Accept()
 		switch {
@@ -179,20 +179,20 @@ func (g *Gate) accept() {
 		case err != nil: // out of files, most likely; it passes
 			time.Sleep(100 * time.Millisecond)
 		default:
-			g.tasks.Go(func() { g.admit(c) })
+			g.tasks.Go(func() { g.admitConn(c) })
 		}
 	}
 }
 
-// admit lets in who shows the token.
-func (g *Gate) admit(c net.Conn) {
-	if !g.note(c, true) {
+// admitConn lets in who shows the token.
+func (g *Listener) admitConn(c net.Conn) {
+	if !g.noteConn(c, true) {
 		return
 	}
 	shown := make([]byte, tokenSize)
-	_ = c.SetDeadline(g.clock().Add(toShowToken))
+	_ = c.SetDeadline(g.clock().Add(tokenTimeout))
 	_, err := io.ReadFull(c, shown)
-	if !g.note(c, false) {
+	if !g.noteConn(c, false) {
 		return
 	}
 	if err != nil || subtle.ConstantTimeCompare(shown, g.token) != 1 {
@@ -203,9 +203,9 @@ func (g *Gate) admit(c net.Conn) {
 	g.handle(c)
 }
 
-// note remembers that a connection is a stranger's, or is not any more. After
+// noteConn remembers that a connection is a stranger's, or is not any more. After
 // Close it is closed: false.
-func (g *Gate) note(c net.Conn, stranger bool) bool {
+func (g *Listener) noteConn(c net.Conn, stranger bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -222,7 +222,7 @@ func (g *Gate) note(c net.Conn, stranger bool) bool {
 
 // Close ends listening and returns when all handlers have: connections that were
 // let in are theirs to close.
-func (g *Gate) Close() error {
+func (g *Listener) Close() error {
 	err := g.listener.Close()
 	g.mu.Lock()
 	g.closed = true

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Relay carries bytes between a connection and the broker's Unix socket until
+// RelayToSocket carries bytes between a connection and the broker's Unix socket until
 // one of them ends. It closes the connection.
-func Relay(c net.Conn, socket string) {
+func RelayToSocket(c net.Conn, socket string) {
 	defer func() { _ = c.Close() }()
 	b, err := net.Dial("unix", socket)
 	if err != nil {
 		return // whoever came tries again
 	}
-	Join(c, b)
+	JoinStreams(c, b)
 }
 
-// Join carries bytes both ways until both have ended, and closes both. What ends
+// JoinStreams carries bytes both ways until both have ended, and closes both. What ends
 // one way ends the other way only when it is said: an answer may still come.
-func Join(a, b io.ReadWriteCloser) {
+func JoinStreams(a, b io.ReadWriteCloser) {
 	var both sync.WaitGroup
 	carry := func(to, from io.ReadWriteCloser) {
 		_, err := io.Copy(to, from)

@@ -25,10 +25,10 @@ const (
 	maxPath      = 4096
 )
 
-// Check complains about a message that no agent of ours sends: numbers that are not
+// CheckFields complains about a message that no agent of ours sends: numbers that are not
 // finite or far from what can be, names that are none. It cuts texts that are too
 // long. Whoever takes a message in checks it first.
-func (m *Message) Check() error {
+func (m *Message) CheckFields() error {
 	m.Why = cutText(m.Why)
 	for _, f := range []struct {
 		field, value string
@@ -54,7 +54,7 @@ func (m *Message) Check() error {
 	if m.Code < math.MinInt16 || m.Code > math.MaxInt16 {
 		return fmt.Errorf("code: %d is not an exit code", m.Code)
 	}
-	return firstError(m.Saved.check(), m.State.check(), m.Carried.check(), m.Entry.check())
+	return firstError(m.Saved.checkRanges(), m.State.checkRanges(), m.Carried.checkRanges(), m.Entry.checkSize())
 }
 
 func (m *Message) checkOutput() error {
@@ -84,7 +84,7 @@ func IsHostName(name string) bool {
 	return true
 }
 
-func (s *Saved) check() error {
+func (s *Saved) checkRanges() error {
 	if s == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s *Saved) check() error {
 		checkDuration("saved.frozen", s.Frozen), checkDuration("saved.took", s.Took), checkDuration("saved.sending", s.Sending))
 }
 
-func (v *Vitals) check() error {
+func (v *Vitals) checkRanges() error {
 	if v == nil {
 		return nil
 	}
@@ -126,14 +126,14 @@ func (v *Vitals) check() error {
 		checkName("state.method", v.Method))
 }
 
-func (c *Carried) check() error {
+func (c *Carried) checkRanges() error {
 	if c.Bytes < 0 || c.Bytes > maxBytes {
 		return fmt.Errorf("carried.bytes: %d is out of range", c.Bytes)
 	}
 	return checkDuration("carried.took", c.Took)
 }
 
-func (e *Entry) check() error {
+func (e *Entry) checkSize() error {
 	if e == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ func TestWhatAgentsSendPassesTheCheck(t *testing.T) {
 	for _, m := range []Message{fullMessage(), {Kind: Status, State: &Vitals{Chance: -1, Done: -1}},
 		{Kind: Running, Method: "sandbox", Hosts: []string{"node-01.cluster.example", "10.0.0.7", "[fe80::1%eth0]", "n_1"}},
 		{Kind: Ended, Code: 137, Result: strings.Repeat("ab", 32)}} {
-		if err := m.Check(); err != nil {
+		if err := m.CheckFields(); err != nil {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestMessagesOutOfBoundsAreRefused(t *testing.T) {
 		"inputs without end":            {Kind: Note, Entry: &Entry{Inputs: map[string]any{"x": strings.Repeat("y", maxInputs)}}},
 		"quantile beyond reason":        {Kind: Ask, State: &Vitals{Left: []float64{1e300}}},
 	} {
-		if err := m.Check(); err == nil {
+		if err := m.CheckFields(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -41,7 +41,7 @@ func TestMessagesOutOfBoundsAreRefused(t *testing.T) {
 
 func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	m := Message{Kind: Note, Why: strings.Repeat("ä", maxTextBytes), Entry: &Entry{Why: strings.Repeat("x", 4<<20)}}
-	if err := m.Check(); err != nil {
+	if err := m.CheckFields(); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.Why) > maxTextBytes || len(m.Entry.Why) > maxTextBytes || !strings.HasSuffix(m.Why, "ä…") {
@@ -60,7 +60,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"kind":"running","hosts":["/etc/passwd","..",""]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m Message
-		if json.NewDecoder(bytes.NewReader(data)).Decode(&m) != nil || m.Check() != nil {
+		if json.NewDecoder(bytes.NewReader(data)).Decode(&m) != nil || m.CheckFields() != nil {
 			return
 		}
 		for _, h := range m.Hosts {

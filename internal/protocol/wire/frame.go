@@ -107,21 +107,21 @@ type Conn struct {
 	R *bufio.Reader
 }
 
-// Dial connects an agent to the broker that listens on the Unix socket.
-func Dial(ctx context.Context, socket string) (*Conn, error) {
+// DialBroker connects an agent to the broker that listens on the Unix socket.
+func DialBroker(ctx context.Context, socket string) (*Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, err
 	}
-	return Converse(ctx, c)
+	return UpgradeConn(ctx, c)
 }
 
-// Converse asks the broker at the other end of a connection to speak with an agent.
+// UpgradeConn asks the broker at the other end of a connection to speak with an agent.
 // If it does not the connection is closed.
-func Converse(ctx context.Context, c net.Conn) (*Conn, error) {
+func UpgradeConn(ctx context.Context, c net.Conn) (*Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	conn, err := shake(c)
+	conn, err := upgradeHandshake(c)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -132,7 +132,7 @@ func Converse(ctx context.Context, c net.Conn) (*Conn, error) {
 	return conn, nil
 }
 
-func shake(c net.Conn) (*Conn, error) {
+func upgradeHandshake(c net.Conn) (*Conn, error) {
 	const ask = "POST " + Path + " HTTP/1.1\r\nHost: broker\r\nConnection: Upgrade\r\nUpgrade: " + Protocol +
 		"\r\nContent-Length: 0\r\n\r\n"
 	if _, err := io.WriteString(c, ask); err != nil {
@@ -150,9 +150,9 @@ func shake(c net.Conn) (*Conn, error) {
 	return &Conn{Conn: c, R: r}, nil
 }
 
-// Accept is the broker's side of Dial. When it returns an error the request has
+// AcceptAgent is the broker's side of DialBroker. When it returns an error the request has
 // been answered.
-func Accept(w http.ResponseWriter, r *http.Request) (*Conn, error) {
+func AcceptAgent(w http.ResponseWriter, r *http.Request) (*Conn, error) {
 	if r.Method != http.MethodPost || !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) {
 		w.Header().Set("Upgrade", Protocol)
 		http.Error(w, "this is where agents connect; ask for "+Protocol, http.StatusUpgradeRequired)

@@ -144,7 +144,7 @@ func TestAgentAndBrokerAgreeAndThenSpeakInFrames(t *testing.T) {
 	served := make(chan error, 1)
 	socket := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served <- func() error {
-			c, err := Accept(w, r)
+			c, err := AcceptAgent(w, r)
 			if err != nil {
 				return err
 			}
@@ -156,7 +156,7 @@ func TestAgentAndBrokerAgreeAndThenSpeakInFrames(t *testing.T) {
 			return WriteFrame(c, Order{Kind: Ack, Seq: m.Seq})
 		}()
 	}))
-	c, err := Dial(t.Context(), socket)
+	c, err := DialBroker(t.Context(), socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +180,11 @@ func TestWhoDoesNotSpeakTheProtocolIsToldSo(t *testing.T) {
 			return
 		}
 		r.Header.Del("Upgrade")
-		if _, err := Accept(w, r); err == nil {
+		if _, err := AcceptAgent(w, r); err == nil {
 			t.Error("a request without Upgrade was accepted")
 		}
 	}))
-	if _, err := Dial(t.Context(), socket); err == nil || !strings.Contains(err.Error(), "426") {
+	if _, err := DialBroker(t.Context(), socket); err == nil || !strings.Contains(err.Error(), "426") {
 		t.Errorf("refused with %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestABrokerThatNeverAnswersIsGivenUp(t *testing.T) {
 	defer close(block)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Dial(ctx, socket); err == nil {
+	if _, err := DialBroker(ctx, socket); err == nil {
 		t.Error("connected to a broker that does not answer")
 	}
 }

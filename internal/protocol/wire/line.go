@@ -24,8 +24,8 @@ type Through struct{ Own, Children time.Duration }
 
 const throughFormat = "through %d %d\n"
 
-// Packet is how it is sent.
-func (t Through) Packet() []byte {
+// EncodePacket is how it is sent.
+func (t Through) EncodePacket() []byte {
 	return fmt.Appendf(nil, throughFormat, t.Own.Nanoseconds(), t.Children.Nanoseconds())
 }
 

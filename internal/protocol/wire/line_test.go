@@ -6,7 +6,7 @@ import (
 )
 
 func FuzzThrough(f *testing.F) {
-	f.Add(Through{time.Millisecond, 3}.Packet())
+	f.Add(Through{time.Millisecond, 3}.EncodePacket())
 	f.Add([]byte("through -1 5\n"))
 	f.Add([]byte("through 1\n"))
 	f.Fuzz(func(t *testing.T, packet []byte) {
@@ -14,7 +14,7 @@ func FuzzThrough(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseThrough(said.Packet()); err != nil || again != said || said.Own < 0 || said.Children < 0 {
+		if again, err := ParseThrough(said.EncodePacket()); err != nil || again != said || said.Own < 0 || said.Children < 0 {
 			t.Errorf("%q is read as %v, then as %v, %v", packet, said, again, err)
 		}
 	})

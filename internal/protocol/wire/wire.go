@@ -4,7 +4,7 @@
 // them durable, acknowledges that number; a message may therefore arrive again,
 // never out of order. Numbers grow but may leave gaps: an agent that takes over
 // from one that died begins with a number larger than any the dead one can have
-// used. Both sides speak in frames over one connection, see Dial and Accept.
+// used. Both sides speak in frames over one connection, see DialBroker and AcceptAgent.
 // The package must not know how either side works.
 package wire
 
@@ -67,7 +67,7 @@ type Attempt struct {
 	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
 	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
 	// Outgoing is the folder into which results are put that are to be left at
-	// clusters, set like Brought if the broker says OnTheWay; "": they come home.
+	// clusters, set like Brought if the broker says FillInAtSite; "": they come home.
 	Outgoing string `json:"outgoing,omitempty"`
 }
 
@@ -88,8 +88,8 @@ type Pace struct {
 	Power float64 `json:"power"`
 }
 
-// OnTheWay stands for what is not known where an attempt comes from.
-const OnTheWay = "."
+// FillInAtSite stands for what is not known where an attempt comes from.
+const FillInAtSite = "."
 
 // Host is a part of an attempt's processors, by the name under which the other
 // hosts reach it.

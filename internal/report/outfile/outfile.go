@@ -25,35 +25,35 @@ type File struct {
 // Create begins the file at path. That it cannot be written is a
 // *badinput.Error, known before any work is done.
 func Create(path string) (*File, error) {
-	target, err := resolve(path)
+	target, err := resolveLink(path)
 	if err != nil {
-		return nil, unwritable(path, err)
+		return nil, unwritableFile(path, err)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		return special(path, target, info)
+		return openSpecial(path, target, info)
 	}
 	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%d.partial", filepath.Base(target), os.Getpid()))
 	f, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 	if err != nil {
-		return nil, unwritable(path, err)
+		return nil, unwritableFile(path, err)
 	}
 	return &File{f, target, beside}, nil
 }
 
-// special opens what cannot be replaced by another file: a pipe, a device.
-func special(path, target string, info fs.FileInfo) (*File, error) {
+// openSpecial opens what cannot be replaced by another file: a pipe, a device.
+func openSpecial(path, target string, info fs.FileInfo) (*File, error) {
 	if info.IsDir() {
-		return nil, unwritable(path, errors.New("is a directory"))
+		return nil, unwritableFile(path, errors.New("is a directory"))
 	}
 	f, err := os.OpenFile(target, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, unwritable(path, err)
+		return nil, unwritableFile(path, err)
 	}
 	return &File{f: f, path: target}, nil
 }
 
-// resolve follows a symbolic link, so that it stays one.
-func resolve(path string) (string, error) {
+// resolveLink follows a symbolic link, so that it stays one.
+func resolveLink(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil
@@ -61,8 +61,8 @@ func resolve(path string) (string, error) {
 	return target, err
 }
 
-func unwritable(path string, err error) error {
-	return badinput.Unwritable(path, err)
+func unwritableFile(path string, err error) error {
+	return badinput.UnwritableFile(path, err)
 }
 
 // Write adds to the file.

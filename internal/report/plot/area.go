@@ -5,12 +5,12 @@ import "math"
 // areaOpacity lets grid and curves be seen through a shaded area.
 const areaOpacity = 0.22
 
-// edges are the drawable places of a shaded area: its lower and its upper edge, from
+// areaEdges are the drawable places of a shaded area: its lower and its upper edge, from
 // left to right.
-func (c Chart) edges(s Series) (lower, upper []xy) {
+func (c Chart) areaEdges(s Series) (lower, upper []xy) {
 	for i := range min(len(s.X), len(s.Low), len(s.High)) {
 		low, high := math.Min(s.Low[i], s.High[i]), math.Max(s.Low[i], s.High[i])
-		if drawable(s.X[i], c.LogX) && drawable(low, c.LogY) && drawable(high, c.LogY) {
+		if isDrawable(s.X[i], c.LogX) && isDrawable(low, c.LogY) && isDrawable(high, c.LogY) {
 			lower, upper = append(lower, xy{s.X[i], low}), append(upper, xy{s.X[i], high})
 		}
 	}
@@ -19,13 +19,13 @@ func (c Chart) edges(s Series) (lower, upper []xy) {
 
 // shadeArea fills what lies between the edges of an area.
 func (p plane) shadeArea(chart Chart, s Series, l look) {
-	lower, upper := chart.edges(s)
+	lower, upper := chart.areaEdges(s)
 	outline := make([]xy, 0, 2*len(lower))
 	for _, v := range upper {
-		outline = append(outline, p.at(v))
+		outline = append(outline, p.pixelAt(v))
 	}
 	for i := len(lower) - 1; i >= 0; i-- {
-		outline = append(outline, p.at(lower[i]))
+		outline = append(outline, p.pixelAt(lower[i]))
 	}
 	p.s.fillOutline(l.color, areaOpacity, p.area.clipOutline(outline))
 }

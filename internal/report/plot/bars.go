@@ -18,8 +18,8 @@ const (
 // hatchGap is the distance between the lines of a hatch.
 const hatchGap = 5.0
 
-// bars draws the bars of all series, group by group.
-func (p plane) bars(chart Chart) {
+// drawBars draws the bars of all series, group by group.
+func (p plane) drawBars(chart Chart) {
 	var members []int
 	for i, s := range chart.Series {
 		if s.Kind == Bar {
@@ -29,49 +29,49 @@ func (p plane) bars(chart Chart) {
 	const groupShare = 0.8 // of the room of a category; the rest is gap
 	width := groupShare / float64(len(members))
 	for k, i := range members {
-		look := lookOf(chart.style(i))
-		for g, height := range chart.bars(chart.Series[i]) {
+		look := lookOf(chart.seriesStyle(i))
+		for g, height := range chart.barHeights(chart.Series[i]) {
 			if math.IsNaN(height) {
 				continue
 			}
 			left := float64(g) - groupShare/2 + float64(k)*width
-			y := p.at(xy{0, height}).y
-			r := rect{p.px(left), math.Min(p.base(), y), p.px(left + 0.94*width), math.Max(p.base(), y)}
+			y := p.pixelAt(xy{0, height}).y
+			r := rect{p.pixelX(left), math.Min(p.barBase(), y), p.pixelX(left + 0.94*width), math.Max(p.barBase(), y)}
 			r.y0, r.y1 = math.Max(r.y0, p.area.y0), math.Min(r.y1, p.area.y1)
 			if r.y1 > r.y0 {
-				look.bar(p.s, r)
+				look.drawBar(p.s, r)
 			}
-			if low, high, ok := chart.interval(chart.Series[i], g); ok {
+			if low, high, ok := chart.errorInterval(chart.Series[i], g); ok {
 				p.errorBar(errorBarColor, (r.x0+r.x1)/2, low, high)
 			}
 		}
 	}
-	p.s.line(axisPen, xy{p.area.x0, p.base()}, xy{p.area.x1, p.base()})
+	p.s.drawLine(axisPen, xy{p.area.x0, p.barBase()}, xy{p.area.x1, p.barBase()})
 }
 
-// base is where bars stand: at zero, or on a logarithmic axis at its foot.
-func (p plane) base() float64 {
+// barBase is where bars stand: at zero, or on a logarithmic axis at its foot.
+func (p plane) barBase() float64 {
 	if p.y.log || p.y.min > 0 {
 		return p.area.y0
 	}
-	return math.Min(p.py(0), p.area.y1)
+	return math.Min(p.pixelY(0), p.area.y1)
 }
 
-// bar draws one bar.
-func (l look) bar(s *sheet, r rect) {
-	s.fill(l.color, r)
-	s.strokes(hatchPen, l.hatch.lines(r))
+// drawBar draws one bar.
+func (l look) drawBar(s *sheet, r rect) {
+	s.fillRect(l.color, r)
+	s.drawStrokes(hatchPen, l.hatch.hatchLines(r))
 }
 
-// lines are the lines of the pattern inside r, each from (x0, y0) to (x1, y1).
-func (h hatch) lines(r rect) []rect {
+// hatchLines are the lines of the pattern inside r, each from (x0, y0) to (x1, y1).
+func (h hatch) hatchLines(r rect) []rect {
 	switch h {
 	case rising:
-		return slanted(r)
+		return slantedLines(r)
 	case falling:
-		return mirrored(r, slanted(r))
+		return mirrorLines(r, slantedLines(r))
 	case crossed:
-		return append(slanted(r), mirrored(r, slanted(r))...)
+		return append(slantedLines(r), mirrorLines(r, slantedLines(r))...)
 	case level:
 		var list []rect
 		for y := r.y0 + hatchGap/2; y < r.y1; y += hatchGap {
@@ -88,8 +88,8 @@ func (h hatch) lines(r rect) []rect {
 	return nil
 }
 
-// slanted are lines that rise by 45 degrees, cut off at the sides of r.
-func slanted(r rect) []rect {
+// slantedLines are lines that rise by 45 degrees, cut off at the sides of r.
+func slantedLines(r rect) []rect {
 	var list []rect
 	const gap = hatchGap * math.Sqrt2
 	for start := r.y0 - r.width() + gap/2; start < r.y1; start += gap {
@@ -102,8 +102,8 @@ func slanted(r rect) []rect {
 	return list
 }
 
-// mirrored turns lines inside r from left to right.
-func mirrored(r rect, lines []rect) []rect {
+// mirrorLines turns lines inside r from left to right.
+func mirrorLines(r rect, lines []rect) []rect {
 	for i, l := range lines {
 		lines[i].x0, lines[i].x1 = r.x0+r.x1-l.x0, r.x0+r.x1-l.x1
 	}

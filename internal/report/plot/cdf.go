@@ -13,7 +13,7 @@ const maxCDFPoints = 2000
 func NewCDF(name string, samples []float64) Series {
 	sorted := make([]float64, 0, len(samples))
 	for _, v := range samples {
-		if drawable(v, false) {
+		if isDrawable(v, false) {
 			sorted = append(sorted, v)
 		}
 	}
@@ -25,7 +25,7 @@ func NewCDF(name string, samples []float64) Series {
 	// Each kept point but the first and the last uses up that much of the rise
 	// from 0 to 1, so there are at most maxCDFPoints.
 	rise := 0.0
-	if distinct(sorted) > maxCDFPoints {
+	if countDistinct(sorted) > maxCDFPoints {
 		rise = 1.0 / (maxCDFPoints - 2)
 	}
 	kept := 0.0
@@ -41,8 +41,8 @@ func NewCDF(name string, samples []float64) Series {
 	return s
 }
 
-// distinct counts the different values in a sorted slice.
-func distinct(sorted []float64) int {
+// countDistinct counts the different values in a sorted slice.
+func countDistinct(sorted []float64) int {
 	n := 0
 	for i, v := range sorted {
 		if i == 0 || v != sorted[i-1] {

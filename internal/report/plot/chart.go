@@ -109,12 +109,12 @@ func NewArea(name string, x, low, high []float64) Series {
 func NewBars(name string, y []float64) Series { return Series{Name: name, Kind: Bar, Y: y} }
 
 // WriteSVG draws the chart to w.
-func (c Chart) WriteSVG(w io.Writer) error { return c.alone().WriteSVG(w) }
+func (c Chart) WriteSVG(w io.Writer) error { return c.asFigure().WriteSVG(w) }
 
 // Save draws the chart into the file at path and writes its values beside it.
-func (c Chart) Save(path string) error { return c.alone().Save(path) }
+func (c Chart) Save(path string) error { return c.asFigure().Save(path) }
 
-// alone is the figure that consists of this chart.
-func (c Chart) alone() Figure {
+// asFigure is the figure that consists of this chart.
+func (c Chart) asFigure() Figure {
 	return Figure{Rows: 1, Cols: 1, Charts: []Chart{c}, CellWidth: c.Width, CellHeight: c.Height}
 }

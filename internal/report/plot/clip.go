@@ -8,18 +8,18 @@ type rect struct{ x0, y0, x1, y1 float64 }
 func (r rect) width() float64  { return r.x1 - r.x0 }
 func (r rect) height() float64 { return r.y1 - r.y0 }
 
-// contains allows for rounding: a point on the edge is inside.
-func (r rect) contains(p xy) bool {
+// containsPoint allows for rounding: a point on the edge is inside.
+func (r rect) containsPoint(p xy) bool {
 	const slack = 0.01
 	return p.x >= r.x0-slack && p.x <= r.x1+slack && p.y >= r.y0-slack && p.y <= r.y1+slack
 }
 
-// clip cuts a line at the edges of r into the pieces that lie inside.
-func (r rect) clip(line []xy) [][]xy {
+// clipLine cuts a line at the edges of r into the pieces that lie inside.
+func (r rect) clipLine(line []xy) [][]xy {
 	var pieces [][]xy
 	var open []xy
 	for i := 1; i < len(line); i++ {
-		a, b, ok := r.cut(line[i-1], line[i])
+		a, b, ok := r.cutLine(line[i-1], line[i])
 		if !ok {
 			continue
 		}
@@ -37,10 +37,10 @@ func (r rect) clip(line []xy) [][]xy {
 	return pieces
 }
 
-// cut shortens the line from a to b to its part inside r (Liang and Barsky):
+// cutLine shortens the line from a to b to its part inside r (Liang and Barsky):
 // each edge allows a part of the way from 0 to 1, and what all four allow is
 // left.
-func (r rect) cut(a, b xy) (from, to xy, ok bool) {
+func (r rect) cutLine(a, b xy) (from, to xy, ok bool) {
 	dx, dy := b.x-a.x, b.y-a.y
 	enter, leave := 0.0, 1.0
 	for _, edge := range [...]struct{ slope, room float64 }{

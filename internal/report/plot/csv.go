@@ -22,10 +22,10 @@ func (f Figure) WriteCSV(w io.Writer) error {
 }
 
 // WriteCSV writes the numbers that the chart shows, as those of a figure.
-func (c Chart) WriteCSV(w io.Writer) error { return c.alone().WriteCSV(w) }
+func (c Chart) WriteCSV(w io.Writer) error { return c.asFigure().WriteCSV(w) }
 
 func (c Chart) csvRows() [][]string {
-	names := c.categories()
+	names := c.categoryNames()
 	var rows [][]string
 	for _, s := range c.Series {
 		for i := range max(len(s.Y), len(s.Low)) {
@@ -41,7 +41,7 @@ func (c Chart) csvRows() [][]string {
 
 // csvNumber is the cell of a value, to the digits that a reader can use.
 func csvNumber(list []float64, i int) string {
-	if i >= len(list) || !drawable(list[i], false) {
+	if i >= len(list) || !isDrawable(list[i], false) {
 		return ""
 	}
 	return strconv.FormatFloat(list[i], 'g', 8, 64)

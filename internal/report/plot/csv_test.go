@@ -24,12 +24,12 @@ func TestTheValuesOfAChartAreARowEach(t *testing.T) {
 }
 
 func TestCountsHaveWholeTicksOnly(t *testing.T) {
-	for _, tick := range Count.ticks(0, 3, false, 8) {
+	for _, tick := range Count.makeTicks(0, 3, false, 8) {
 		if strings.Contains(tick.label, ".") {
 			t.Errorf("a tick at %s", tick.label)
 		}
 	}
-	if n := len(Count.ticks(0, 3, false, 8)); n != 4 {
+	if n := len(Count.makeTicks(0, 3, false, 8)); n != 4 {
 		t.Errorf("%d ticks from 0 to 3, want 4", n)
 	}
 }

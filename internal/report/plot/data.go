@@ -17,27 +17,27 @@ const (
 	smallest = 1 / largest
 )
 
-// drawable reports whether a value can be drawn on an axis.
-func drawable(v float64, log bool) bool {
+// isDrawable reports whether a value can be drawn on an axis.
+func isDrawable(v float64, log bool) bool {
 	if log {
 		return v >= smallest && v <= largest
 	}
 	return !math.IsNaN(v) && math.Abs(v) <= largest
 }
 
-// points are the drawable points of a series. Samples of a distribution that
+// drawablePoints are the drawable points of a series. Samples of a distribution that
 // a logarithmic axis cannot show (waits of zero) are not lost: the curve
 // begins at the height they lift it to.
-func (c Chart) points(s Series) []xy {
+func (c Chart) drawablePoints(s Series) []xy {
 	n := min(len(s.X), len(s.Y))
 	pts := make([]xy, 0, n)
 	hidden := 0.0 // the share of samples left of a logarithmic axis
 	for i := range n {
 		p := xy{s.X[i], s.Y[i]}
-		if !drawable(p.x, false) || !drawable(p.y, c.LogY) {
+		if !isDrawable(p.x, false) || !isDrawable(p.y, c.LogY) {
 			continue
 		}
-		if !drawable(p.x, c.LogX) {
+		if !isDrawable(p.x, c.LogX) {
 			hidden = p.y
 			continue
 		}
@@ -45,27 +45,27 @@ func (c Chart) points(s Series) []xy {
 	}
 	if s.Kind == CDF && len(pts) > 0 {
 		// The vertical rise to the first point belongs to the curve.
-		if foot := (xy{pts[0].x, hidden}); drawable(foot.y, c.LogY) {
+		if foot := (xy{pts[0].x, hidden}); isDrawable(foot.y, c.LogY) {
 			pts = slices.Insert(pts, 0, foot)
 		}
 	}
 	return pts
 }
 
-// bars are the heights of a series of bars, NaN where there is none.
-func (c Chart) bars(s Series) []float64 {
+// barHeights are the heights of a series of bars, NaN where there is none.
+func (c Chart) barHeights(s Series) []float64 {
 	heights := slices.Clone(s.Y)
 	for i, h := range heights {
-		if !drawable(h, c.LogY) {
+		if !isDrawable(h, c.LogY) {
 			heights[i] = math.NaN()
 		}
 	}
 	return heights
 }
 
-// categories are the names of the groups of bars: those given, and empty ones
+// categoryNames are the names of the groups of bars: those given, and empty ones
 // for further groups.
-func (c Chart) categories() []string {
+func (c Chart) categoryNames() []string {
 	names := slices.Clone(c.Categories)
 	for _, s := range c.Series {
 		for s.Kind == Bar && len(names) < len(s.Y) {
@@ -75,9 +75,9 @@ func (c Chart) categories() []string {
 	return names
 }
 
-// corners turns values that hold until the next one into the corners of a
+// staircaseCorners turns values that hold until the next one into the corners of a
 // staircase.
-func corners(pts []xy) []xy {
+func staircaseCorners(pts []xy) []xy {
 	if len(pts) == 0 {
 		return nil
 	}
@@ -91,11 +91,11 @@ func corners(pts []xy) []xy {
 	return out
 }
 
-// thin drops points that cannot be seen. It cuts the axis into columns no
+// thinPoints drops points that cannot be seen. It cuts the axis into columns no
 // wider than the line and keeps of the run of points in one column the first,
 // the lowest, the highest and the last: what was visible stays visible, and a
 // year of events makes a file that a browser opens.
-func thin(pts []xy, column func(x float64) int) []xy {
+func thinPoints(pts []xy, column func(x float64) int) []xy {
 	out := make([]xy, 0, min(len(pts), 4096))
 	for from := 0; from < len(pts); {
 		to, low, high := from, from, from
@@ -117,8 +117,8 @@ func thin(pts []xy, column func(x float64) int) []xy {
 	return out
 }
 
-// sparse drops points that lie on top of each other: one of each cell stays.
-func sparse(pts []xy, cell func(p xy) [2]int) []xy {
+// dropHidden drops points that lie on top of each other: one of each cell stays.
+func dropHidden(pts []xy, cell func(p xy) [2]int) []xy {
 	index := make([]int, len(pts))
 	for i := range index {
 		index[i] = i

@@ -74,7 +74,7 @@ func TestTheSamplesOfADistributionStayAsTheyWere(t *testing.T) {
 
 func TestWaitsOfZeroLiftADistributionOnALogarithmicAxis(t *testing.T) {
 	c := Chart{LogX: true, Series: []Series{NewCDF("waits", []float64{0, 0, 10, 100})}}
-	pts := c.points(c.Series[0])
+	pts := c.drawablePoints(c.Series[0])
 	if want := []xy{{10, 0.5}, {10, 0.75}, {100, 1}}; !slices.Equal(pts, want) {
 		t.Errorf("points %v, want %v", pts, want)
 	}
@@ -87,7 +87,7 @@ func TestThinningKeepsEveryExtreme(t *testing.T) {
 		pts = append(pts, xy{float64(i), r.NormFloat64()})
 	}
 	column := func(x float64) int { return int(x / 500) }
-	out := thin(pts, column)
+	out := thinPoints(pts, column)
 	if len(out) > 4*200 {
 		t.Errorf("%d points are left of 200 columns", len(out))
 	}
@@ -123,21 +123,21 @@ func lowest(pts []xy) float64 {
 
 func TestFewPointsAreNotThinned(t *testing.T) {
 	pts := []xy{{1, 5}, {2, 3}, {3, 8}}
-	if out := thin(pts, func(x float64) int { return int(x) }); !slices.Equal(out, pts) {
+	if out := thinPoints(pts, func(x float64) int { return int(x) }); !slices.Equal(out, pts) {
 		t.Errorf("points %v, want %v", out, pts)
 	}
 }
 
 func TestOfHiddenMarkersOneStaysInItsPlace(t *testing.T) {
 	pts := []xy{{5, 5}, {1, 1}, {5.1, 5.1}, {1.2, 1}, {9, 9}}
-	out := sparse(pts, func(p xy) [2]int { return [2]int{int(p.x), int(p.y)} })
+	out := dropHidden(pts, func(p xy) [2]int { return [2]int{int(p.x), int(p.y)} })
 	if want := []xy{{5, 5}, {1, 1}, {9, 9}}; !slices.Equal(out, want) {
 		t.Errorf("points %v, want %v", out, want)
 	}
 }
 
 func TestAStaircaseHoldsEachValueUntilTheNext(t *testing.T) {
-	got := corners([]xy{{0, 1}, {2, 3}, {4, 0}})
+	got := staircaseCorners([]xy{{0, 1}, {2, 3}, {4, 0}})
 	if want := []xy{{0, 1}, {2, 1}, {2, 3}, {4, 3}, {4, 0}}; !slices.Equal(got, want) {
 		t.Errorf("corners %v, want %v", got, want)
 	}
@@ -158,7 +158,7 @@ func TestLinesEndAtTheEdgeOfTheArea(t *testing.T) {
 		{"outside", []xy{{11, 0}, {11, 10}}, nil},
 		{"one point", []xy{{5, 5}}, nil},
 	} {
-		got := area.clip(c.line)
+		got := area.clipLine(c.line)
 		if len(got) != len(c.want) {
 			t.Errorf("%s: pieces %v, want %v", c.what, got, c.want)
 			continue

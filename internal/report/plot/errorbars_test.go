@@ -12,12 +12,12 @@ func TestIntervalsAreDrawnAndWidenTheAxis(t *testing.T) {
 	bars := NewBars("a", []float64{10, 20})
 	bars.Low, bars.High = []float64{5, 18}, []float64{15, 90}
 	for name, c := range map[string]Chart{"points": {Series: []Series{points}}, "bars": {Series: []Series{bars}}} {
-		if _, y := c.extents(); y.max != 90 {
+		if _, y := c.dataExtents(); y.max != 90 {
 			t.Errorf("%s: the axis ends at %v, the highest interval at 90", name, y.max)
 		}
-		with := render(t, c.alone())
+		with := render(t, c.asFigure())
 		c.Series[0].Low = nil
-		if without := render(t, c.alone()); len(with) <= len(without) {
+		if without := render(t, c.asFigure()); len(with) <= len(without) {
 			t.Errorf("%s: intervals were not drawn", name)
 		}
 	}
@@ -25,9 +25,9 @@ func TestIntervalsAreDrawnAndWidenTheAxis(t *testing.T) {
 
 func TestALineThatIsNoDataHasNoMarkers(t *testing.T) {
 	line := NewLine("equal", []float64{1, 100}, []float64{1, 100})
-	marked := render(t, Chart{Series: []Series{line}}.alone())
+	marked := render(t, Chart{Series: []Series{line}}.asFigure())
 	line.NoMarkers = true
-	plain := render(t, Chart{Series: []Series{line}}.alone())
+	plain := render(t, Chart{Series: []Series{line}}.asFigure())
 	if !strings.Contains(marked, circle) || strings.Contains(plain, circle) {
 		t.Error("the markers of a line do not follow NoMarkers")
 	}

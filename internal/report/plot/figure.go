@@ -31,8 +31,8 @@ const (
 	smallWidth, smallHeight     = 300, 200
 )
 
-// Grid puts charts into rows and columns.
-func Grid(rows, cols int, charts ...Chart) Figure {
+// NewGrid puts charts into rows and columns.
+func NewGrid(rows, cols int, charts ...Chart) Figure {
 	return Figure{Rows: rows, Cols: cols, Charts: charts}
 }
 
@@ -60,15 +60,15 @@ func (f Figure) WriteSVG(w io.Writer) error {
 	if f.Rows < 1 || f.Cols < 1 || len(f.Charts) > f.Rows*f.Cols {
 		return fmt.Errorf("drawing a figure: %d charts do not fit into %d rows and %d columns", len(f.Charts), f.Rows, f.Cols)
 	}
-	svg := f.draw()
+	svg := f.drawSVG()
 	if _, err := w.Write(svg); err != nil {
 		return fmt.Errorf("writing a chart: %w", err)
 	}
 	return nil
 }
 
-// cell is the size of one chart, its legend not counted.
-func (f Figure) cell() (w, h float64) {
+// cellSize is the size of one chart, its legend not counted.
+func (f Figure) cellSize() (w, h float64) {
 	w, h = defaultWidth, defaultHeight
 	if f.Rows*f.Cols > 1 {
 		w, h = smallWidth, smallHeight
@@ -83,8 +83,8 @@ func (f Figure) cell() (w, h float64) {
 	return w, h
 }
 
-func (f Figure) draw() []byte {
-	w, h := f.cell()
+func (f Figure) drawSVG() []byte {
+	w, h := f.cellSize()
 	frames := make([]frame, len(f.Charts))
 	for i, c := range f.Charts {
 		frames[i] = newFrame(c, w, h)
@@ -104,11 +104,11 @@ func (f Figure) draw() []byte {
 		height += row
 	}
 
-	s := newSheet(width, height, f.name())
-	s.fill(white, rect{0, 0, width, height})
+	s := newSheet(width, height, f.accessibleName())
+	s.fillRect(white, rect{0, 0, width, height})
 	drawLegend(s, shared, width/2, 0, width, height-5)
 	f.drawCells(s, frames, w, rows, height-head)
-	return s.finish()
+	return s.closeDocument()
 }
 
 // rowHeights are the heights of the rows: that of a chart and, so that a long
@@ -124,8 +124,8 @@ func (f Figure) rowHeights(frames []frame, w, h float64) []float64 {
 	return rows
 }
 
-// name is what a screen reader says: the titles of the charts.
-func (f Figure) name() string {
+// accessibleName is what a screen reader says: the titles of the charts.
+func (f Figure) accessibleName() string {
 	var titles []string
 	for _, c := range f.Charts {
 		if c.Title != "" {
@@ -152,23 +152,23 @@ func sharedLegend(frames []frame, width float64) [][]entry {
 // drawCells draws each chart in its place, from top downwards, the axes of a
 // column and of a row in line.
 func (f Figure) drawCells(s *sheet, frames []frame, w float64, rows []float64, top float64) {
-	room := f.align(frames, w)
+	room := f.alignFrames(frames, w)
 	for i, fr := range frames {
 		row, col := i/f.Cols, i%f.Cols
 		if i > 0 && col == 0 {
 			top -= rows[row-1]
 		}
 		cell := rect{float64(col) * w, top - rows[row], float64(col+1) * w, top}
-		area := cell.inside(room[i])
-		fr.draw(s, cell, area)
+		area := cell.insideMargins(room[i])
+		fr.drawChart(s, cell, area)
 		legend := legendRows(fr.legend, w-legendMargin)
 		drawLegend(s, legend, (area.x0+area.x1)/2, cell.x0, cell.x1, area.y1+7+fr.legendHeight(w))
 	}
 }
 
-// align gives the frames of a column the same room to the left and right and
+// alignFrames gives the frames of a column the same room to the left and right and
 // those of a row the same above and below.
-func (f Figure) align(frames []frame, w float64) []margins {
+func (f Figure) alignFrames(frames []frame, w float64) []margins {
 	own := make([]margins, len(frames))
 	for i, fr := range frames {
 		own[i] = fr.room

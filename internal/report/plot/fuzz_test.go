@@ -45,7 +45,7 @@ func FuzzChart(f *testing.F) {
 			c.XRange, c.YRange = Range{v[0], v[1]}, Range{v[2], v[3]}
 			c.Lines, c.Bands = []RefLine{{text, v[0]}}, []Band{{text, v[1], v[2]}}
 		}
-		checkSVG(t, render(t, c.alone()))
-		checkSVG(t, render(t, Grid(2, 2, c, c, Chart{Series: c.Series[:1]})))
+		checkSVG(t, render(t, c.asFigure()))
+		checkSVG(t, render(t, NewGrid(2, 2, c, c, Chart{Series: c.Series[:1]})))
 	})
 }

@@ -30,15 +30,15 @@ const (
 	referenceShape
 )
 
-// legend lists what the chart shows. Where the series have no names there is
+// legendEntries lists what the chart shows. Where the series have no names there is
 // none.
-func (c Chart) legend() []entry {
+func (c Chart) legendEntries() []entry {
 	var list []entry
 	for i, s := range c.Series {
 		if s.Name == "" {
 			continue
 		}
-		e := entry{s.Name, picture{c.shape(s), c.style(i)}}
+		e := entry{s.Name, picture{c.seriesShape(s), c.seriesStyle(i)}}
 		if !c.hasData(s) {
 			e.name += " (no data)"
 		}
@@ -57,7 +57,7 @@ func (c Chart) legend() []entry {
 	return list
 }
 
-func (c Chart) shape(s Series) shape {
+func (c Chart) seriesShape(s Series) shape {
 	switch s.Kind {
 	case Bar:
 		return barShape
@@ -66,7 +66,7 @@ func (c Chart) shape(s Series) shape {
 	case Area:
 		return areaShape
 	case Line:
-		if len(c.points(s)) <= fewPoints && !s.NoMarkers {
+		if len(c.drawablePoints(s)) <= fewPoints && !s.NoMarkers {
 			return lineAndPointShape
 		}
 	}
@@ -75,13 +75,13 @@ func (c Chart) shape(s Series) shape {
 
 func (c Chart) hasData(s Series) bool {
 	if s.Kind == Area {
-		lower, _ := c.edges(s)
+		lower, _ := c.areaEdges(s)
 		return len(lower) > 0
 	}
 	if s.Kind == Bar {
-		return slices.ContainsFunc(c.bars(s), func(h float64) bool { return !math.IsNaN(h) })
+		return slices.ContainsFunc(c.barHeights(s), func(h float64) bool { return !math.IsNaN(h) })
 	}
-	return len(c.points(s)) > 0
+	return len(c.drawablePoints(s)) > 0
 }
 
 const (
@@ -92,7 +92,7 @@ const (
 	legendMargin = 20.0 // left and right of a legend together
 )
 
-func (e entry) width() float64 { return pictureWidth + pictureGap + legendText.width(e.name) }
+func (e entry) entryWidth() float64 { return pictureWidth + pictureGap + legendText.textWidth(e.name) }
 
 // legendHeight is the room that the legend of a chart w wide takes.
 func (f frame) legendHeight(w float64) float64 {
@@ -104,13 +104,13 @@ func legendRows(list []entry, room float64) [][]entry {
 	var rows [][]entry
 	used := 0.0
 	for _, e := range list {
-		e.name = legendText.fit(e.name, room-pictureWidth-pictureGap)
-		if len(rows) == 0 || used+entryGap+e.width() > room {
+		e.name = legendText.fitText(e.name, room-pictureWidth-pictureGap)
+		if len(rows) == 0 || used+entryGap+e.entryWidth() > room {
 			rows = append(rows, nil)
 			used = -entryGap
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], e)
-		used += entryGap + e.width()
+		used += entryGap + e.entryWidth()
 	}
 	return rows
 }
@@ -121,37 +121,37 @@ func drawLegend(s *sheet, rows [][]entry, x, x0, x1, top float64) {
 	for i, row := range rows {
 		width := -entryGap
 		for _, e := range row {
-			width += entryGap + e.width()
+			width += entryGap + e.entryWidth()
 		}
-		left := centred(x, width, x0, x1) - width/2
+		left := centreWithin(x, width, x0, x1) - width/2
 		middle := top - (float64(i)+0.5)*legendLine
 		for _, e := range row {
-			e.picture.draw(s, rect{left, middle - 4, left + pictureWidth, middle + 4})
-			s.text(legendText, e.name, left+pictureWidth+pictureGap, middle-legendText.drop(), start, 0)
-			left += e.width() + entryGap
+			e.picture.drawPicture(s, rect{left, middle - 4, left + pictureWidth, middle + 4})
+			s.drawText(legendText, e.name, left+pictureWidth+pictureGap, middle-legendText.baselineDrop(), start, 0)
+			left += e.entryWidth() + entryGap
 		}
 	}
 }
 
-func (p picture) draw(s *sheet, r rect) {
+func (p picture) drawPicture(s *sheet, r rect) {
 	l := lookOf(p.look)
 	y := (r.y0 + r.y1) / 2
 	block := rect{r.x0 + 8, r.y0, r.x1, r.y1}
 	if p.shape == lineShape || p.shape == lineAndPointShape {
-		s.line(l.pen(), xy{r.x0, y}, xy{r.x1, y})
+		s.drawLine(l.linePen(), xy{r.x0, y}, xy{r.x1, y})
 	}
 	switch p.shape {
 	case lineAndPointShape:
-		s.markers(l, []xy{{(r.x0 + r.x1) / 2, y}})
+		s.drawMarkers(l, []xy{{(r.x0 + r.x1) / 2, y}})
 	case pointShape:
-		s.markers(l, []xy{{r.x1 - 6, y}})
+		s.drawMarkers(l, []xy{{r.x1 - 6, y}})
 	case barShape:
-		l.bar(s, block)
+		l.drawBar(s, block)
 	case areaShape:
 		s.fillOutline(l.color, areaOpacity, []xy{{block.x0, block.y0}, {block.x1, block.y0}, {block.x1, block.y1}, {block.x0, block.y1}})
 	case bandShape:
-		s.fill(shade, block)
+		s.fillRect(shade, block)
 	case referenceShape:
-		s.line(referencePen, xy{r.x0, y}, xy{r.x1, y})
+		s.drawLine(referencePen, xy{r.x0, y}, xy{r.x1, y})
 	}
 }

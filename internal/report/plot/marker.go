@@ -16,11 +16,11 @@ const (
 	markerKinds // how many there are
 )
 
-// markers draws the same marker at many points as one path.
-func (s *sheet) markers(l look, pts []xy) {
+// drawMarkers draws the same marker at many points as one path.
+func (s *sheet) drawMarkers(l look, pts []xy) {
 	var d strings.Builder
 	for _, p := range pts {
-		d.WriteString("M" + num(p.x) + " " + num(s.height-p.y) + outlines[l.marker])
+		d.WriteString("M" + formatCoordinate(p.x) + " " + formatCoordinate(s.height-p.y) + outlines[l.marker])
 	}
 	// A thin white edge keeps markers apart that touch each other.
 	fill, edge := l.color, pen{color: white, width: 0.3}
@@ -30,7 +30,7 @@ func (s *sheet) markers(l look, pts []xy) {
 	case cross:
 		fill, edge = "none", pen{color: l.color, width: 1.3}
 	}
-	s.shapes(d.String(), fill, edge)
+	s.drawShapes(d.String(), fill, edge)
 }
 
 // outlines draw each marker from its middle.

@@ -10,20 +10,20 @@ type plane struct {
 	x, y axis
 }
 
-func (p plane) px(v float64) float64 { return p.area.x0 + p.x.place(v)*p.area.width() }
-func (p plane) py(v float64) float64 { return p.area.y0 + p.y.place(v)*p.area.height() }
-func (p plane) at(v xy) xy           { return xy{p.px(v.x), p.py(v.y)} }
+func (p plane) pixelX(v float64) float64 { return p.area.x0 + p.x.positionOf(v)*p.area.width() }
+func (p plane) pixelY(v float64) float64 { return p.area.y0 + p.y.positionOf(v)*p.area.height() }
+func (p plane) pixelAt(v xy) xy          { return xy{p.pixelX(v.x), p.pixelY(v.y)} }
 
-// level draws a line from the left to the right side.
-func (p plane) level(pen pen, y float64) {
-	p.s.line(pen, xy{p.area.x0, p.py(y)}, xy{p.area.x1, p.py(y)})
+// drawLevel draws a line from the left to the right side.
+func (p plane) drawLevel(pen pen, y float64) {
+	p.s.drawLine(pen, xy{p.area.x0, p.pixelY(y)}, xy{p.area.x1, p.pixelY(y)})
 }
 
-// grid draws faint lines at the labelled ticks.
-func (p plane) grid(vertical bool) {
+// drawGrid draws faint lines at the labelled ticks.
+func (p plane) drawGrid(vertical bool) {
 	for _, t := range p.y.ticks {
 		if t.label != "" {
-			p.level(gridPen, t.value)
+			p.drawLevel(gridPen, t.value)
 		}
 	}
 	if !vertical {
@@ -31,71 +31,71 @@ func (p plane) grid(vertical bool) {
 	}
 	for _, t := range p.x.ticks {
 		if t.label != "" {
-			p.s.line(gridPen, xy{p.px(t.value), p.area.y0}, xy{p.px(t.value), p.area.y1})
+			p.s.drawLine(gridPen, xy{p.pixelX(t.value), p.area.y0}, xy{p.pixelX(t.value), p.area.y1})
 		}
 	}
 }
 
-func (p plane) bands(list []Band) {
+func (p plane) drawBands(list []Band) {
 	for _, b := range list {
 		lo, hi := math.Min(b.Min, b.Max), math.Max(b.Min, b.Max)
-		if !drawable(lo, false) || !drawable(hi, p.y.log) {
+		if !isDrawable(lo, false) || !isDrawable(hi, p.y.log) {
 			continue
 		}
-		r := rect{p.area.x0, p.area.y0, p.area.x1, math.Min(p.py(hi), p.area.y1)}
-		if drawable(lo, p.y.log) {
-			r.y0 = math.Max(p.py(lo), p.area.y0)
+		r := rect{p.area.x0, p.area.y0, p.area.x1, math.Min(p.pixelY(hi), p.area.y1)}
+		if isDrawable(lo, p.y.log) {
+			r.y0 = math.Max(p.pixelY(lo), p.area.y0)
 		}
 		if r.y1 > r.y0 {
-			p.s.fill(shade, r)
+			p.s.fillRect(shade, r)
 		}
 	}
 }
 
-func (p plane) references(list []RefLine) {
+func (p plane) drawReferences(list []RefLine) {
 	for _, l := range list {
-		if drawable(l.Y, p.y.log) && l.Y >= p.y.min && l.Y <= p.y.max {
-			p.level(referencePen, l.Y)
+		if isDrawable(l.Y, p.y.log) && l.Y >= p.y.min && l.Y <= p.y.max {
+			p.drawLevel(referencePen, l.Y)
 		}
 	}
 }
 
-// series draws all series, the first one last: on top of the others. Shaded areas lie
+// drawSeries draws all series, the first one last: on top of the others. Shaded areas lie
 // below everything.
-func (p plane) series(chart Chart) {
+func (p plane) drawSeries(chart Chart) {
 	for i, s := range chart.Series {
 		if s.Kind == Area {
-			p.shadeArea(chart, s, lookOf(chart.style(i)))
+			p.shadeArea(chart, s, lookOf(chart.seriesStyle(i)))
 		}
 	}
 	if chart.hasBars() {
-		p.bars(chart)
+		p.drawBars(chart)
 	}
 	for i := len(chart.Series) - 1; i >= 0; i-- {
-		s, look := chart.Series[i], lookOf(chart.style(i))
-		pts := chart.points(s)
+		s, look := chart.Series[i], lookOf(chart.seriesStyle(i))
+		pts := chart.drawablePoints(s)
 		switch s.Kind {
 		case Scatter:
 			p.errorBars(chart, s, look)
-			p.scatter(pts, look)
+			p.drawScatter(pts, look)
 		case Line:
-			p.curve(thin(pts, p.column), look)
+			p.drawCurve(thinPoints(pts, p.pixelColumn), look)
 			p.errorBars(chart, s, look)
 			if len(pts) <= fewPoints && !s.NoMarkers {
-				p.scatter(pts, look)
+				p.drawScatter(pts, look)
 			}
 		case Step:
-			p.curve(corners(thin(pts, p.column)), look)
+			p.drawCurve(staircaseCorners(thinPoints(pts, p.pixelColumn)), look)
 		case CDF:
-			p.curve(corners(thin(p.sides(pts), p.column)), look)
+			p.drawCurve(staircaseCorners(thinPoints(p.extendToSides(pts), p.pixelColumn)), look)
 		}
 	}
 }
 
-// sides extends a distribution to both sides of the area: a share of samples
+// extendToSides extends a distribution to both sides of the area: a share of samples
 // left of a logarithmic axis comes in at its height, and all samples stay
 // below whatever lies right of the largest.
-func (p plane) sides(pts []xy) []xy {
+func (p plane) extendToSides(pts []xy) []xy {
 	if len(pts) == 0 {
 		return nil
 	}
@@ -111,33 +111,33 @@ func (p plane) sides(pts []xy) []xy {
 	return out
 }
 
-// column is the column of half a point that x falls into; what lies far
+// pixelColumn is the column of half a point that x falls into; what lies far
 // outside the area falls into the last one.
-func (p plane) column(x float64) int {
+func (p plane) pixelColumn(x float64) int {
 	const far = 1e6
-	return int(math.Floor(math.Max(-far, math.Min(far, 2*p.px(x)))))
+	return int(math.Floor(math.Max(-far, math.Min(far, 2*p.pixelX(x)))))
 }
 
-// curve strokes a line through pts.
-func (p plane) curve(pts []xy, l look) {
+// drawCurve strokes a line through pts.
+func (p plane) drawCurve(pts []xy, l look) {
 	line := make([]xy, len(pts))
 	for i, v := range pts {
-		line[i] = p.at(v)
+		line[i] = p.pixelAt(v)
 	}
-	for _, piece := range p.area.clip(line) {
-		p.s.line(l.pen(), piece...)
+	for _, piece := range p.area.clipLine(line) {
+		p.s.drawLine(l.linePen(), piece...)
 	}
 }
 
-// scatter draws markers; of those that hide each other only one.
-func (p plane) scatter(pts []xy, l look) {
+// drawScatter draws markers; of those that hide each other only one.
+func (p plane) drawScatter(pts []xy, l look) {
 	var places []xy
 	for _, v := range pts {
-		if at := p.at(v); p.area.contains(at) {
+		if at := p.pixelAt(v); p.area.containsPoint(at) {
 			places = append(places, at)
 		}
 	}
-	p.s.markers(l, sparse(places, func(at xy) [2]int {
+	p.s.drawMarkers(l, dropHidden(places, func(at xy) [2]int {
 		return [2]int{int(at.x), int(at.y)} // cells of one point
 	}))
 }

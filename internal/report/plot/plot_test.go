@@ -52,7 +52,7 @@ func samples() map[string]Figure {
 	}
 	empty := Chart{Title: "Nothing", XLabel: "x", YLabel: "y", Series: []Series{NewLine("lost", []float64{math.NaN()}, []float64{1})}}
 	return map[string]Figure{
-		"steps": steps.alone(), "bars": bars.alone(), "cdf": cdf.alone(), "points": points.alone(), "empty": empty.alone(),
+		"steps": steps.asFigure(), "bars": bars.asFigure(), "cdf": cdf.asFigure(), "points": points.asFigure(), "empty": empty.asFigure(),
 		"grid": {Rows: 2, Cols: 2, Charts: []Chart{steps, bars, empty}, CellWidth: 240, CellHeight: 160},
 	}
 }
@@ -127,7 +127,7 @@ func TestChartsAreWellFormedWhateverTheTextsSay(t *testing.T) {
 		Series: []Series{NewBars(evil, []float64{1, 2})},
 		Lines:  []RefLine{{evil, 1}}, Bands: []Band{{evil, 1, 2}},
 	}
-	checkSVG(t, render(t, c.alone()))
+	checkSVG(t, render(t, c.asFigure()))
 	for _, f := range samples() {
 		checkSVG(t, render(t, f))
 	}
@@ -150,7 +150,7 @@ func TestAChartWithoutDrawableValuesSaysSo(t *testing.T) {
 		"log bars of 0": {LogY: true, Categories: []string{"a"}, Series: []Series{NewBars("b", []float64{0})}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			svg := render(t, c.alone())
+			svg := render(t, c.asFigure())
 			checkSVG(t, svg)
 			if !strings.Contains(svg, ">no data<") {
 				t.Error("the chart does not say that it has no data")
@@ -161,7 +161,7 @@ func TestAChartWithoutDrawableValuesSaysSo(t *testing.T) {
 
 func TestASeriesWithoutDataIsNamedInTheLegend(t *testing.T) {
 	c := Chart{Series: []Series{NewLine("full", []float64{1, 2}, []float64{1, 2}), NewLine("empty", nil, nil)}}
-	svg := render(t, c.alone())
+	svg := render(t, c.asFigure())
 	if !strings.Contains(svg, "empty (no data)") || strings.Contains(svg, "full (no data)") {
 		t.Error("the legend does not say which series has no data")
 	}
@@ -169,11 +169,11 @@ func TestASeriesWithoutDataIsNamedInTheLegend(t *testing.T) {
 
 func TestChartsOfTheSameSeriesShareOneLegend(t *testing.T) {
 	c := Chart{Series: []Series{NewLine("marginal", []float64{1, 2}, []float64{1, 2})}}
-	if n := strings.Count(render(t, Grid(2, 2, c, c, c, c)), "marginal"); n != 1 {
+	if n := strings.Count(render(t, NewGrid(2, 2, c, c, c, c)), "marginal"); n != 1 {
 		t.Errorf("the name stands %d times in the figure, want once", n)
 	}
 	other := Chart{Series: []Series{NewLine("folding", []float64{1, 2}, []float64{1, 2})}}
-	if n := strings.Count(render(t, Grid(1, 2, c, other)), "marginal"); n != 1 {
+	if n := strings.Count(render(t, NewGrid(1, 2, c, other)), "marginal"); n != 1 {
 		t.Errorf("the name stands %d times in the figure, want once", n)
 	}
 }
@@ -197,14 +197,14 @@ func TestSeriesDifferWithoutColour(t *testing.T) {
 func TestAStyleKeepsItsLookAtAnyPosition(t *testing.T) {
 	s := NewLine("marginal", []float64{1, 2}, []float64{1, 2})
 	s.Style = 5
-	svg := render(t, Chart{Series: []Series{s}}.alone())
+	svg := render(t, Chart{Series: []Series{s}}.asFigure())
 	if !strings.Contains(svg, palette[4]) || strings.Contains(svg, palette[0]) {
 		t.Error("the series does not have the colour that its style names")
 	}
 }
 
 func TestAFigureThatDoesNotFitIsAnError(t *testing.T) {
-	for _, f := range []Figure{Grid(1, 1, Chart{}, Chart{}), Grid(0, 3), Grid(2, -1)} {
+	for _, f := range []Figure{NewGrid(1, 1, Chart{}, Chart{}), NewGrid(0, 3), NewGrid(2, -1)} {
 		if err := f.WriteSVG(io.Discard); err == nil {
 			t.Errorf("%d charts in %d rows and %d columns: no error", len(f.Charts), f.Rows, f.Cols)
 		}
@@ -231,7 +231,7 @@ func TestAYearOfEventsMakesASmallFile(t *testing.T) {
 		x, y = append(x, float64(i)), append(y, math.Sin(float64(i)/1e4)+float64(i%7))
 	}
 	for _, s := range []Series{NewStep("s", x, y), NewLine("l", x, y), NewScatter("p", x, y), NewCDF("c", y)} {
-		svg := render(t, Chart{Series: []Series{s}}.alone())
+		svg := render(t, Chart{Series: []Series{s}}.asFigure())
 		if len(svg) > 1_000_000 {
 			t.Errorf("series %q makes a file of %s bytes", s.Name, strconv.Itoa(len(svg)))
 		}

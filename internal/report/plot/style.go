@@ -57,12 +57,12 @@ func lookOf(n int) look {
 	}
 }
 
-// style is the number of the look of the series at position i.
-func (c Chart) style(i int) int {
+// seriesStyle is the number of the look of the series at position i.
+func (c Chart) seriesStyle(i int) int {
 	if s := c.Series[i].Style; s > 0 {
 		return s - 1
 	}
 	return i
 }
 
-func (l look) pen() pen { return pen{color: l.color, width: 1.6, dashes: l.dashes} }
+func (l look) linePen() pen { return pen{color: l.color, width: 1.6, dashes: l.dashes} }

@@ -26,12 +26,12 @@ type sheet struct {
 func newSheet(width, height float64, name string) *sheet {
 	s := &sheet{height: height}
 	fmt.Fprintf(&s.buf, `<svg xmlns="http://www.w3.org/2000/svg" width="%spt" height="%spt" viewBox="0 0 %s %s" role="img" aria-label="%s" font-family="%s">`+"\n",
-		num(width), num(height), num(width), num(height), escape(name), family)
+		formatCoordinate(width), formatCoordinate(height), formatCoordinate(width), formatCoordinate(height), escapeXML(name), family)
 	return s
 }
 
-// finish closes the document.
-func (s *sheet) finish() []byte {
+// closeDocument closes the document.
+func (s *sheet) closeDocument() []byte {
 	s.buf.WriteString("</svg>\n")
 	return s.buf.Bytes()
 }
@@ -43,32 +43,32 @@ type pen struct {
 	dashes string // lengths of dashes and gaps; empty: a whole line
 }
 
-// line draws a line through points.
-func (s *sheet) line(p pen, pts ...xy) {
+// drawLine draws a line through points.
+func (s *sheet) drawLine(p pen, pts ...xy) {
 	if len(pts) < 2 {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linejoin="round"`, s.path(pts), p.color, num(p.width))
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linejoin="round"`, s.pathData(pts), p.color, formatCoordinate(p.width))
 	if p.dashes != "" {
 		fmt.Fprintf(&s.buf, ` stroke-dasharray="%s"`, p.dashes)
 	}
 	s.buf.WriteString("/>\n")
 }
 
-// strokes draws many separate lines as one path, each from (x0, y0) to
+// drawStrokes draws many separate lines as one path, each from (x0, y0) to
 // (x1, y1).
-func (s *sheet) strokes(p pen, lines []rect) {
+func (s *sheet) drawStrokes(p pen, lines []rect) {
 	var d strings.Builder
 	for _, l := range lines {
-		d.WriteString(s.path([]xy{{l.x0, l.y0}, {l.x1, l.y1}}))
+		d.WriteString(s.pathData([]xy{{l.x0, l.y0}, {l.x1, l.y1}}))
 	}
-	s.shapes(d.String(), "none", p)
+	s.drawShapes(d.String(), "none", p)
 }
 
-// fill fills a rectangle.
-func (s *sheet) fill(color string, r rect) {
+// fillRect fills a rectangle.
+func (s *sheet) fillRect(color string, r rect) {
 	fmt.Fprintf(&s.buf, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n",
-		num(r.x0), num(s.height-r.y1), num(r.width()), num(r.height()), color)
+		formatCoordinate(r.x0), formatCoordinate(s.height-r.y1), formatCoordinate(r.width()), formatCoordinate(r.height()), color)
 }
 
 // fillOutline fills a closed outline, so that what lies below can be seen.
@@ -76,24 +76,24 @@ func (s *sheet) fillOutline(color string, opacity float64, outline []xy) {
 	if len(outline) < 3 {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%sz" fill="%s" fill-opacity="%s"/>`+"\n", s.path(outline), color, num(opacity))
+	fmt.Fprintf(&s.buf, `<path d="%sz" fill="%s" fill-opacity="%s"/>`+"\n", s.pathData(outline), color, formatCoordinate(opacity))
 }
 
-// shapes draws one path made of many marks.
-func (s *sheet) shapes(d, fill string, p pen) {
+// drawShapes draws one path made of many marks.
+func (s *sheet) drawShapes(d, fill string, p pen) {
 	if d == "" {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%s" fill="%s" stroke="%s" stroke-width="%s"/>`+"\n", d, fill, p.color, num(p.width))
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="%s" stroke="%s" stroke-width="%s"/>`+"\n", d, fill, p.color, formatCoordinate(p.width))
 }
 
-// text writes at a point: the part of the text that anchor names lies there,
+// drawText writes at a point: the part of the text that anchor names lies there,
 // and the baseline runs through it, turned by degrees against the clock.
-func (s *sheet) text(l lettering, text string, x, y float64, anchor anchor, degrees float64) {
+func (s *sheet) drawText(l lettering, text string, x, y float64, anchor anchor, degrees float64) {
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<text x="%s" y="%s" font-size="%s" fill="%s"`, num(x), num(s.height-y), num(l.size), l.ink)
+	fmt.Fprintf(&s.buf, `<text x="%s" y="%s" font-size="%s" fill="%s"`, formatCoordinate(x), formatCoordinate(s.height-y), formatCoordinate(l.size), l.ink)
 	if l.bold {
 		s.buf.WriteString(` font-weight="bold"`)
 	}
@@ -101,18 +101,18 @@ func (s *sheet) text(l lettering, text string, x, y float64, anchor anchor, degr
 		fmt.Fprintf(&s.buf, ` text-anchor="%s"`, anchor)
 	}
 	if degrees != 0 {
-		fmt.Fprintf(&s.buf, ` transform="rotate(%s %s %s)"`, num(-degrees), num(x), num(s.height-y))
+		fmt.Fprintf(&s.buf, ` transform="rotate(%s %s %s)"`, formatCoordinate(-degrees), formatCoordinate(x), formatCoordinate(s.height-y))
 	}
-	fmt.Fprintf(&s.buf, ">%s</text>\n", escape(text))
+	fmt.Fprintf(&s.buf, ">%s</text>\n", escapeXML(text))
 }
 
-// path writes a line as path data, level and upright pieces in short form:
+// pathData writes a line as path data, level and upright pieces in short form:
 // staircases consist of nothing else.
-func (s *sheet) path(pts []xy) string {
+func (s *sheet) pathData(pts []xy) string {
 	var b strings.Builder
 	var lastX, lastY string
 	for i, p := range pts {
-		x, y := num(p.x), num(s.height-p.y)
+		x, y := formatCoordinate(p.x), formatCoordinate(s.height-p.y)
 		switch {
 		case i == 0:
 			b.WriteString("M" + x + " " + y)
@@ -129,8 +129,8 @@ func (s *sheet) path(pts []xy) string {
 	return b.String()
 }
 
-// num writes a coordinate to a hundredth of a point, as short as possible.
-func num(v float64) string {
+// formatCoordinate writes a coordinate to a hundredth of a point, as short as possible.
+func formatCoordinate(v float64) string {
 	v = math.Round(v*100) / 100
 	if v == 0 {
 		return "0" // not -0
@@ -138,9 +138,9 @@ func num(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// escape makes text safe inside XML. What XML cannot hold at all, such as
+// escapeXML makes text safe inside XML. What XML cannot hold at all, such as
 // control characters, becomes nothing, a line break a space.
-func escape(s string) string {
+func escapeXML(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':

@@ -41,16 +41,16 @@ const (
 	spare = 1.12
 )
 
-// width is how much room s takes.
-func (l lettering) width(s string) float64 {
+// textWidth is how much room s takes.
+func (l lettering) textWidth(s string) float64 {
 	sum := 0.0
 	for _, r := range s {
-		sum += l.advance(r)
+		sum += l.runeAdvance(r)
 	}
 	return sum
 }
 
-func (l lettering) advance(r rune) float64 {
+func (l lettering) runeAdvance(r rune) float64 {
 	thousandths := otherAdvance
 	if r >= ' ' && int(r-' ') < len(advances) {
 		thousandths = advances[r-' ']
@@ -62,17 +62,17 @@ func (l lettering) advance(r rune) float64 {
 	return w
 }
 
-// drop is how far the baseline lies below the middle of the capitals.
-func (l lettering) drop() float64 { return 0.36 * l.size }
+// baselineDrop is how far the baseline lies below the middle of the capitals.
+func (l lettering) baselineDrop() float64 { return 0.36 * l.size }
 
-// fit shortens s until it is at most room wide.
-func (l lettering) fit(s string, room float64) string {
-	if l.width(s) <= room {
+// fitText shortens s until it is at most room wide.
+func (l lettering) fitText(s string, room float64) string {
+	if l.textWidth(s) <= room {
 		return s
 	}
-	used := l.advance('…')
+	used := l.runeAdvance('…')
 	for i, r := range s {
-		if used += l.advance(r); used > room {
+		if used += l.runeAdvance(r); used > room {
 			return s[:i] + "…"
 		}
 	}

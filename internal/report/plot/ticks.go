@@ -19,11 +19,11 @@ var spans = [...]float64{
 	1, 10, 60, 600, 3600, 36000, day, 10 * day, 100 * day, 1000 * day, 10000 * day,
 }
 
-// step is the distance between ticks that gives about want of them.
-func (u Unit) step(span float64, want int) float64 {
+// tickStep is the distance between ticks that gives about want of them.
+func (u Unit) tickStep(span float64, want int) float64 {
 	ideal := span / math.Max(1, float64(want))
 	if u == Seconds && ideal > 0.5 && ideal < day {
-		return nearest(ideal, durations[:])
+		return nearestStep(ideal, durations[:])
 	}
 	if u == Seconds && ideal >= day {
 		return niceStep(ideal/day) * day
@@ -37,11 +37,11 @@ func (u Unit) step(span float64, want int) float64 {
 // niceStep is the nearest of 1, 2, 5 times a power of ten.
 func niceStep(ideal float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(ideal)))
-	return nearest(ideal/power, []float64{1, 2, 5, 10}) * power
+	return nearestStep(ideal/power, []float64{1, 2, 5, 10}) * power
 }
 
-// nearest is the step whose ratio to v is nearest to one.
-func nearest(v float64, steps []float64) float64 {
+// nearestStep is the step whose ratio to v is nearest to one.
+func nearestStep(v float64, steps []float64) float64 {
 	best := steps[0]
 	for _, s := range steps {
 		if math.Abs(math.Log(s/v)) < math.Abs(math.Log(best/v)) {
@@ -51,11 +51,11 @@ func nearest(v float64, steps []float64) float64 {
 	return best
 }
 
-// ticks are the marks of an axis from lo to hi, about want of them labelled.
-func (u Unit) ticks(lo, hi float64, log bool, want int) []tick {
+// makeTicks are the marks of an axis from lo to hi, about want of them labelled.
+func (u Unit) makeTicks(lo, hi float64, log bool, want int) []tick {
 	want = max(want, 2)
 	if log {
-		if list := u.logTicks(lo, hi, want); labelled(list) >= 2 {
+		if list := u.logTicks(lo, hi, want); countLabelled(list) >= 2 {
 			return list
 		}
 	}
@@ -63,8 +63,8 @@ func (u Unit) ticks(lo, hi float64, log bool, want int) []tick {
 }
 
 func (u Unit) linearTicks(lo, hi float64, want int) []tick {
-	step := u.step(hi-lo, want)
-	label := u.labeller(step, math.Max(math.Abs(lo), math.Abs(hi)))
+	step := u.tickStep(hi-lo, want)
+	label := u.tickLabeller(step, math.Max(math.Abs(lo), math.Abs(hi)))
 	var list []tick
 	first := math.Ceil(lo/step - slack)
 	for i := range 10 * want { // a bound, should step be lost in rounding
@@ -95,7 +95,7 @@ func (u Unit) logTicks(lo, hi float64, want int) []tick {
 			label := ""
 			// With fewer than two powers of ten, label between them as well.
 			if m == 1 && (e-first)%every == 0 || last <= first && (m == 2 || m == 5) {
-				label = u.labeller(v, v)(v)
+				label = u.tickLabeller(v, v)(v)
 			}
 			if label != "" || every == 1 {
 				list = append(list, tick{v, label})
@@ -110,7 +110,7 @@ func (u Unit) spanTicks(lo, hi float64) []tick {
 	var list []tick
 	add := func(v float64) {
 		if v >= lo*(1-slack) && v <= hi*(1+slack) {
-			list = append(list, tick{v, u.labeller(v, v)(v)})
+			list = append(list, tick{v, u.tickLabeller(v, v)(v)})
 		}
 	}
 	for e := max(-9, int(math.Floor(math.Log10(lo)))); e < 0; e++ {
@@ -122,7 +122,7 @@ func (u Unit) spanTicks(lo, hi float64) []tick {
 	return list
 }
 
-func labelled(list []tick) int {
+func countLabelled(list []tick) int {
 	n := 0
 	for _, t := range list {
 		if t.label != "" {

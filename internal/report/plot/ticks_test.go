@@ -48,7 +48,7 @@ func TestTicksReadWell(t *testing.T) {
 		{"spans of time", Seconds, 0.5, 2 * day, true, "1 s | 10 s | 1 min | 10 min | 1 h | 10 h | 1 d"},
 		{"short spans", Seconds, 0.001, 1, true, "0.001 s | 0.01 s | 0.1 s | 1 s"},
 	} {
-		got := labels(c.unit.ticks(c.lo, c.hi, c.log, 5))
+		got := labels(c.unit.makeTicks(c.lo, c.hi, c.log, 5))
 		if got != c.want {
 			t.Errorf("%s from %v to %v: %s, want %s", c.what, c.lo, c.hi, got, c.want)
 		}
@@ -65,7 +65,7 @@ func TestTicksLieInsideTheAxisAndRise(t *testing.T) {
 					continue
 				}
 				last := math.Inf(-1)
-				list := unit.ticks(span[0], span[1], log, 5)
+				list := unit.makeTicks(span[0], span[1], log, 5)
 				for _, tick := range list {
 					if tick.value <= last {
 						t.Fatalf("ticks of %v do not rise: %v", span, list)
@@ -75,7 +75,7 @@ func TestTicksLieInsideTheAxisAndRise(t *testing.T) {
 					}
 					last = tick.value
 				}
-				if n := labelled(list); n < 1 || n > 20 {
+				if n := countLabelled(list); n < 1 || n > 20 {
 					t.Errorf("%d labels on the axis %v", n, span)
 				}
 			}
@@ -85,7 +85,7 @@ func TestTicksLieInsideTheAxisAndRise(t *testing.T) {
 
 func TestLabelsDoNotRunIntoEachOther(t *testing.T) {
 	a := axis{min: 0, max: 10, ticks: []tick{{0, "0"}, {1, "one thousand"}, {1.5, "two"}, {9, "nine"}}}
-	a.loosen(200)
+	a.dropCrowdedLabels(200)
 	if got, want := labels(a.ticks), "0 | two | nine"; got != want {
 		t.Errorf("labels %s, want %s", got, want)
 	}

@@ -44,10 +44,10 @@ func New(w io.Writer, now clock.Clock, label, unit string, total int64) *Line {
 	if !IsTerminal(w) {
 		return nil
 	}
-	return start(w, now, label, unit, total)
+	return startLine(w, now, label, unit, total)
 }
 
-func start(w io.Writer, now clock.Clock, label, unit string, total int64) *Line {
+func startLine(w io.Writer, now clock.Clock, label, unit string, total int64) *Line {
 	return &Line{w: w, now: now, label: label, unit: unit, total: total, start: now()}
 }
 
@@ -77,11 +77,11 @@ func (l *Line) Update(done int64) {
 	}
 	l.last, l.shown = now, true
 	// An error here means that the terminal went away; the work must go on.
-	_, _ = io.WriteString(l.w, "\r\x1b[K"+fit(l.text(done, elapsed)))
+	_, _ = io.WriteString(l.w, "\r\x1b[K"+fitWidth(l.lineText(done, elapsed)))
 }
 
-// Done takes the line away. Calling it twice does no harm.
-func (l *Line) Done() {
+// ClearLine takes the line away. Calling it twice does no harm.
+func (l *Line) ClearLine() {
 	if l == nil || !l.shown {
 		return
 	}
@@ -89,8 +89,8 @@ func (l *Line) Done() {
 	_, _ = io.WriteString(l.w, "\r\x1b[K")
 }
 
-// fit cuts s to the width of a narrow terminal.
-func fit(s string) string {
+// fitWidth cuts s to the width of a narrow terminal.
+func fitWidth(s string) string {
 	r := []rune(s)
 	if len(r) <= width {
 		return s

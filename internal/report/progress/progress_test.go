@@ -19,7 +19,7 @@ type bench struct {
 
 func newBench(label string, total int64) *bench {
 	b := &bench{now: time.Unix(0, 0)}
-	b.line = start(&b.Buffer, func() time.Time { return b.now }, label, "jobs", total)
+	b.line = startLine(&b.Buffer, func() time.Time { return b.now }, label, "jobs", total)
 	return b
 }
 
@@ -38,7 +38,7 @@ func TestNothingIsShownInTheFirstTwoSeconds(t *testing.T) {
 	b := newBench("trace", 100)
 	b.at(0.1, 10)
 	b.at(1.9, 90)
-	b.line.Done()
+	b.line.ClearLine()
 	if b.Len() != 0 {
 		t.Errorf("wrote %q, want nothing for work of less than two seconds", b.String())
 	}
@@ -74,12 +74,12 @@ func TestUpdatesInQuickSuccessionWriteOnce(t *testing.T) {
 func TestTheLineIsGoneAtTheEnd(t *testing.T) {
 	b := newBench("trace", 100)
 	b.at(3, 50)
-	b.line.Done()
+	b.line.ClearLine()
 	if got := b.visible(); got != "" {
 		t.Errorf("%q is left on the terminal", got)
 	}
 	n := b.Len()
-	b.line.Done()
+	b.line.ClearLine()
 	if b.Len() != n {
 		t.Error("a second Done wrote again")
 	}
@@ -118,7 +118,7 @@ func TestAFileIsNoTerminalAndGetsNoLine(t *testing.T) {
 			t.Errorf("%s got a progress line", w.Name())
 		}
 		l.Update(50) // the silent line takes updates like any other
-		l.Done()
+		l.ClearLine()
 	}
 	if l := New(new(bytes.Buffer), time.Now, "trace", "jobs", 100); l != nil {
 		t.Error("a buffer got a progress line")
@@ -133,7 +133,7 @@ func TestTheTimeLeftIsRoundedUp(t *testing.T) {
 		{0, "0s"}, {0.2, "1s"}, {59.5, "1m00s"}, {61, "1m01s"}, {3600, "1h00m"},
 		{90061, "25h01m"}, {1e300, "over 1000h"},
 	} {
-		if got := remaining(c.seconds); got != c.want {
+		if got := formatRemaining(c.seconds); got != c.want {
 			t.Errorf("remaining(%v) = %q, want %q", c.seconds, got, c.want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestTheTimeLeftIsRoundedUp(t *testing.T) {
 
 func TestThousandsAreSeparated(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
-		if got := Thousands(n); got != want {
+		if got := FormatThousands(n); got != want {
 			t.Errorf("Thousands(%d) = %q, want %q", n, got, want)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// text is the line for done units after elapsed time:
+// lineText is the line for done units after elapsed time:
 //
 //	kth.swf.gz  42 %  12,000 of 28,480 jobs  6,000/s  3s left
-func (l *Line) text(done int64, elapsed time.Duration) string {
+func (l *Line) lineText(done int64, elapsed time.Duration) string {
 	var parts []string
 	if l.label != "" {
 		parts = append(parts, l.label)
@@ -24,14 +24,14 @@ func (l *Line) text(done int64, elapsed time.Duration) string {
 		parts = append(parts,
 			// Rounded down: 100 % is said only when it is true.
 			fmt.Sprintf("%d %%", int(share)),
-			fmt.Sprintf("%s of %s %s", Thousands(done), Thousands(l.total), l.unit))
+			fmt.Sprintf("%s of %s %s", FormatThousands(done), FormatThousands(l.total), l.unit))
 	} else {
-		parts = append(parts, fmt.Sprintf("%s %s", Thousands(done), l.unit))
+		parts = append(parts, fmt.Sprintf("%s %s", FormatThousands(done), l.unit))
 	}
 	if rate > 0 {
 		parts = append(parts, perSecond(rate))
 		if left := l.total - done; l.total > 0 && left >= 0 {
-			parts = append(parts, remaining(float64(left)/rate)+" left")
+			parts = append(parts, formatRemaining(float64(left)/rate)+" left")
 		}
 	}
 	return strings.Join(parts, "  ")
@@ -42,12 +42,12 @@ func perSecond(rate float64) string {
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
 	}
-	return Thousands(int64(rate+0.5)) + "/s"
+	return FormatThousands(int64(rate+0.5)) + "/s"
 }
 
-// remaining rounds up to whole seconds, so that it never promises too much,
+// formatRemaining rounds up to whole seconds, so that it never promises too much,
 // and drops the seconds when there are hours.
-func remaining(seconds float64) string {
+func formatRemaining(seconds float64) string {
 	const longest = 1000 * time.Hour
 	if seconds >= longest.Seconds() {
 		return "over 1000h"
@@ -66,8 +66,8 @@ func remaining(seconds float64) string {
 	}
 }
 
-// Thousands writes n with commas: 28,480.
-func Thousands(n int64) string {
+// FormatThousands writes n with commas: 28,480.
+func FormatThousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {

@@ -21,8 +21,8 @@ type HostSpec struct {
 	Memory int64   `json:"memory,omitempty"` // bytes; 0 if unknown
 }
 
-// Procs is the number of processors of all hosts.
-func (s *ClusterSpec) Procs() int {
+// TotalProcs is the number of processors of all hosts.
+func (s *ClusterSpec) TotalProcs() int {
 	n := 0
 	for i := range s.Hosts {
 		n += s.Hosts[i].Procs
@@ -36,15 +36,15 @@ func (s *ClusterSpec) Equal(t *ClusterSpec) bool {
 		s.Managed == t.Managed && s.Depth == t.Depth && s.Reserves == t.Reserves && s.Removed == t.Removed
 }
 
-// Valid reports whether there can be such a cluster.
-func (s *ClusterSpec) Valid() bool {
+// IsValid reports whether there can be such a cluster.
+func (s *ClusterSpec) IsValid() bool {
 	for i := range s.Hosts {
 		h := &s.Hosts[i]
 		if h.Procs < 0 || h.Procs > maxProcs || h.Memory < 0 || !(h.Speed >= 0 && h.Speed < maxSpeed) {
 			return false
 		}
 	}
-	return s.Procs() <= maxProcs && s.KeepFree >= 0 && s.GrowFree >= 0 && s.Depth >= 0
+	return s.TotalProcs() <= maxProcs && s.KeepFree >= 0 && s.GrowFree >= 0 && s.Depth >= 0
 }
 
 // maxSpeed is more than any processor has, relative to the reference host.

@@ -37,8 +37,8 @@ type Target struct {
 	FailedJob  JobID `json:"failed_job,omitempty"`  // the last of these
 }
 
-// Verdict says whether a condition is met, or can never be.
-func (t *Target) Verdict(when Condition) (met, never bool) {
+// JudgeCondition says whether a condition is met, or can never be.
+func (t *Target) JudgeCondition(when Condition) (met, never bool) {
 	switch when {
 	case AfterStart:
 		return t.NotStarted == 0, false
@@ -50,8 +50,8 @@ func (t *Target) Verdict(when Condition) (met, never bool) {
 	return t.Unfinished == 0 && t.Failed == 0, t.Failed > 0
 }
 
-// Returned counts a job that has ended and whose results are where they belong.
-func (t *Target) Returned(job JobID, outcome State, neverStarted bool) {
+// CountReturned counts a job that has ended and whose results are where they belong.
+func (t *Target) CountReturned(job JobID, outcome State, neverStarted bool) {
 	t.Unfinished = max(0, t.Unfinished-1)
 	if neverStarted {
 		t.NotStarted--
@@ -62,9 +62,9 @@ func (t *Target) Returned(job JobID, outcome State, neverStarted bool) {
 	}
 }
 
-// check reports what makes a dependency impossible. Jobs depend on earlier ones
+// checkDependency reports what makes a dependency impossible. Jobs depend on earlier ones
 // alone, so that none can wait for itself.
-func (d *Dependency) check(of JobID) error {
+func (d *Dependency) checkDependency(of JobID) error {
 	t := &d.Target
 	if d.Job <= 0 || d.Job >= of || d.When > AfterStart {
 		return fmt.Errorf("cannot depend (%s) on job %d", d.When, d.Job)

@@ -99,7 +99,7 @@ func (e *Event) Modernize() {
 		switch {
 		case e.To == Stopped:
 			e.Lost = e.Lost || e.N > 0
-		case e.To.Terminal() && e.N != 0:
+		case e.To.IsTerminal() && e.N != 0:
 			e.ExitCode = e.N
 		}
 		e.Barred = e.Barred || e.Mandatory

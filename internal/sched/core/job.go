@@ -121,11 +121,11 @@ type Network struct {
 // NewNetwork is one of so many hosts of which nothing is known.
 func NewNetwork(hosts int) *Network { return &Network{Mbps: make([]float64, hosts*(hosts-1)/2)} }
 
-// Pair is the bandwidth between two different hosts.
-func (n *Network) Pair(u, v int) float64 { return n.Mbps[numberOf(u, v)] }
+// PairBandwidth is the bandwidth between two different hosts.
+func (n *Network) PairBandwidth(u, v int) float64 { return n.Mbps[numberOf(u, v)] }
 
-// Set says what two different hosts have.
-func (n *Network) Set(u, v int, mbps float64) { n.Mbps[numberOf(u, v)] = mbps }
+// SetBandwidth says what two different hosts have.
+func (n *Network) SetBandwidth(u, v int, mbps float64) { n.Mbps[numberOf(u, v)] = mbps }
 
 // numberOf is the place of a pair of hosts.
 func numberOf(u, v int) int {
@@ -133,13 +133,13 @@ func numberOf(u, v int) int {
 	return u*(u-1)/2 + v
 }
 
-// Known reports whether anything is known of any pair.
-func (n *Network) Known() bool {
+// HasMeasurements reports whether anything is known of any pair.
+func (n *Network) HasMeasurements() bool {
 	return n != nil && slices.ContainsFunc(n.Mbps, func(mbps float64) bool { return mbps > 0 })
 }
 
-// Of reports whether it is a network of so many hosts.
-func (n *Network) Of(hosts int) bool {
+// CoversHosts reports whether it is a network of so many hosts.
+func (n *Network) CoversHosts(hosts int) bool {
 	return n != nil && len(n.Mbps) == hosts*(hosts-1)/2 && (n.Free == nil || len(n.Free) == hosts)
 }
 
@@ -185,8 +185,8 @@ type Job struct {
 // maxProcs is more than any grid has, so that sums of sizes cannot overflow.
 const maxProcs = 1 << 40
 
-// Check reports what makes a job impossible to run on any grid.
-func (j *Job) Check() error {
+// CheckSpec reports what makes a job impossible to run on any grid.
+func (j *Job) CheckSpec() error {
 	switch {
 	case j.ID <= 0:
 		return fmt.Errorf("job number %d is not positive", j.ID)
@@ -198,19 +198,19 @@ func (j *Job) Check() error {
 		return fmt.Errorf("job %d cannot be one of array %d, at most %d at once, and begin at %d", j.ID, j.Array, j.ArrayLimit, j.Begin)
 	}
 	for i := range j.After {
-		if err := j.After[i].check(j.ID); err != nil {
+		if err := j.After[i].checkDependency(j.ID); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 	}
 	for i := range j.Components {
-		if err := j.Components[i].check(); err != nil {
+		if err := j.Components[i].checkSpec(); err != nil {
 			return fmt.Errorf("job %d component %d: %w", j.ID, i, err)
 		}
 	}
 	return nil
 }
 
-func (c *Component) check() error {
+func (c *Component) checkSpec() error {
 	if c.Min < 1 || c.Max < c.Min || c.Max > maxProcs || c.Initial < 0 || c.Memory < 0 {
 		return fmt.Errorf("cannot have between %d and %d cores, %d at first, and %d bytes", c.Min, c.Max, c.Initial, c.Memory)
 	}
@@ -229,12 +229,12 @@ func (c *Component) check() error {
 			return fmt.Errorf("a trial of %g s on %d hosts is none of its pattern", t.Seconds, len(t.Hosts))
 		}
 	}
-	return c.Pattern.Check(c.Min, c.Max)
+	return c.Pattern.CheckSize(c.Min, c.Max)
 }
 
-// Check reports what makes a pattern, if there is one, impossible for a program
+// CheckSize reports what makes a pattern, if there is one, impossible for a program
 // with so many processors at least and at most.
-func (p *Pattern) Check(least, most int) error {
+func (p *Pattern) CheckSize(least, most int) error {
 	if p == nil {
 		return nil
 	}

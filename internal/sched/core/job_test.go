@@ -10,7 +10,7 @@ import (
 func TestAJobThatNoGridCouldRunIsRefusedWithTheReason(t *testing.T) {
 	good := func() Job { return Job{ID: 1, Components: []Component{{Min: 2, Max: 4}, {Min: 1, Max: 1}}} }
 	fine := good()
-	if err := fine.Check(); err != nil {
+	if err := fine.CheckSpec(); err != nil {
 		t.Fatal(err)
 	}
 	if fine.MinSize() != 3 || fine.MaxSize() != 5 {
@@ -29,7 +29,7 @@ func TestAJobThatNoGridCouldRunIsRefusedWithTheReason(t *testing.T) {
 	} {
 		j := good()
 		spoil(&j)
-		if err := j.Check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := j.CheckSpec(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, have %v", want, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestSecondsAreRoundedToNanosecondsAndClamped(t *testing.T) {
 		0: 0, 1.5: 1500 * time.Millisecond, 1e-9: 1, 0.4e-9: 0, -2: -2 * time.Second,
 		1e300: math.MaxInt64, -1e300: math.MinInt64, math.Inf(1): math.MaxInt64,
 	} {
-		if got := Seconds(s); got != want {
+		if got := DurationFromSeconds(s); got != want {
 			t.Errorf("%g s is %d ns, want %d", s, got, want)
 		}
 	}

@@ -13,8 +13,8 @@ type Range struct{ Lo, Hi int32 }
 // processors host by host.
 type ProcSet []Range
 
-// Count is the number of processors in the set.
-func (s ProcSet) Count() int {
+// CountProcs is the number of processors in the set.
+func (s ProcSet) CountProcs() int {
 	n := 0
 	for _, r := range s {
 		n += int(r.Hi - r.Lo)
@@ -22,9 +22,9 @@ func (s ProcSet) Count() int {
 	return n
 }
 
-// Valid reports whether the set is well formed and within the first n
+// IsValid reports whether the set is well formed and within the first n
 // processors.
-func (s ProcSet) Valid(n int) bool {
+func (s ProcSet) IsValid(n int) bool {
 	last := int32(-1) // touching ranges would be one
 	for _, r := range s {
 		if r.Lo <= last || r.Hi <= r.Lo {
@@ -69,9 +69,9 @@ func (s ProcSet) Union(t ProcSet) ProcSet {
 	return merged
 }
 
-// Last splits off the n highest-numbered processors: what a job gives back
+// SplitLast splits off the n highest-numbered processors: what a job gives back
 // when it shrinks. The set keeps the rest.
-func (s ProcSet) Last(n int) (rest, last ProcSet) {
+func (s ProcSet) SplitLast(n int) (rest, last ProcSet) {
 	i := len(s)
 	for i > 0 && n > 0 {
 		size := int(s[i-1].Hi - s[i-1].Lo)

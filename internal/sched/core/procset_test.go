@@ -44,11 +44,11 @@ func TestProcSetsAgreeWithSetsOfNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, twinA := drawSet(t, "a", nil)
 		b, twinB := drawSet(t, "b", nil)
-		if !a.Valid(universe) {
+		if !a.IsValid(universe) {
 			t.Fatalf("%v is not valid", a)
 		}
-		if a.Count() != len(twinA) {
-			t.Fatalf("%v counts %d, has %d", a, a.Count(), len(twinA))
+		if a.CountProcs() != len(twinA) {
+			t.Fatalf("%v counts %d, has %d", a, a.CountProcs(), len(twinA))
 		}
 		shared := 0
 		for p := range twinA {
@@ -71,7 +71,7 @@ func TestTheUnionOfDisjointSetsHasTheMembersOfBoth(t *testing.T) {
 		for p := range twinB {
 			twin[p] = true
 		}
-		if want := setOf(twin); !slices.Equal(got, want) || !got.Valid(universe) {
+		if want := setOf(twin); !slices.Equal(got, want) || !got.IsValid(universe) {
 			t.Fatalf("%v ∪ %v = %v, want %v", a, b, got, want)
 		}
 		if !slices.Equal(a, beforeA) || !slices.Equal(b, beforeB) {
@@ -84,17 +84,17 @@ func TestLastSplitsOffTheHighestNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := drawSet(t, "s", nil)
 		n := rapid.IntRange(-2, universe).Draw(t, "n")
-		rest, last := s.Last(n)
-		if want := max(0, min(n, s.Count())); last.Count() != want {
+		rest, last := s.SplitLast(n)
+		if want := max(0, min(n, s.CountProcs())); last.CountProcs() != want {
 			t.Fatalf("the last %d of %v are %v", n, s, last)
 		}
 		if len(rest) > 0 && len(last) > 0 && rest[len(rest)-1].Hi > last[0].Lo {
 			t.Fatalf("%v is split into %v and %v", s, rest, last)
 		}
-		if back := rest.Union(last); !slices.Equal(back, s) && s.Count() > 0 {
+		if back := rest.Union(last); !slices.Equal(back, s) && s.CountProcs() > 0 {
 			t.Fatalf("%v is split into %v and %v, which give %v", s, rest, last, back)
 		}
-		if !rest.Valid(universe) || !last.Valid(universe) {
+		if !rest.IsValid(universe) || !last.IsValid(universe) {
 			t.Fatalf("%v or %v is not well formed", rest, last)
 		}
 	})
@@ -116,7 +116,7 @@ func TestOnlyWellFormedSetsWithinTheClusterAreValid(t *testing.T) {
 		{ProcSet{{0, 2}, {2, 3}}, false}, // would be one range
 		{ProcSet{{4, 5}, {0, 1}}, false},
 	} {
-		if got := c.set.Valid(8); got != c.want {
+		if got := c.set.IsValid(8); got != c.want {
 			t.Errorf("%v within 8 processors is valid: %v", c.set, got)
 		}
 	}

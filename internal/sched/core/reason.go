@@ -259,7 +259,7 @@ func (r Reason) String() string {
 func fillSlot(x float64, as string) string {
 	switch as {
 	case "":
-		return number(x)
+		return formatNumber(x)
 	case "s":
 		return secondsText(x)
 	case "%":
@@ -270,12 +270,12 @@ func fillSlot(x float64, as string) string {
 		if x <= 0 {
 			return "none free"
 		}
-		return "at most " + number(x) + " free in one cluster"
+		return "at most " + formatNumber(x) + " free in one cluster"
 	}
 	if x == 1 {
 		return "1 " + as
 	}
-	return number(x) + " " + as + "s"
+	return formatNumber(x) + " " + as + "s"
 }
 
 // secondsText is a time to as many digits as matter.
@@ -304,8 +304,8 @@ func percentText(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// number writes whole numbers as such, others to three decimals.
-func number(x float64) string {
+// formatNumber writes whole numbers as such, others to three decimals.
+func formatNumber(x float64) string {
 	if math.Abs(x) < 1e15 {
 		x = math.Round(x*1000) / 1000
 	}

@@ -28,12 +28,12 @@ var stateNames = [...]string{
 
 func (s State) String() string { return nameOf(stateNames[:], int(s)) }
 
-// Terminal reports whether the job's life is over.
-func (s State) Terminal() bool { return s == Done || s == Failed || s == Cancelled }
+// IsTerminal reports whether the job's life is over.
+func (s State) IsTerminal() bool { return s == Done || s == Failed || s == Cancelled }
 
-// Waiting reports whether the job waits to be placed, for the first time or
+// IsWaiting reports whether the job waits to be placed, for the first time or
 // again.
-func (s State) Waiting() bool { return s == Submitted || s == Resuming }
+func (s State) IsWaiting() bool { return s == Submitted || s == Resuming }
 
 // Hold says what keeps a submitted job out of the placement queue.
 type Hold uint8

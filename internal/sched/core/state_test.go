@@ -38,15 +38,15 @@ func TestEveryTransitionIsLegalOrIllegalAsTheSpecSays(t *testing.T) {
 
 func TestNothingLeadsOutOfAStateThatEndsALife(t *testing.T) {
 	for s := Unknown; s < numStates; s++ {
-		if s.Terminal() != (len(legal[s]) == 0) {
-			t.Errorf("%v is terminal: %v, but goes to %v", s, s.Terminal(), legal[s])
+		if s.IsTerminal() != (len(legal[s]) == 0) {
+			t.Errorf("%v is terminal: %v, but goes to %v", s, s.IsTerminal(), legal[s])
 		}
 	}
 }
 
 func TestEveryStateThatIsNotTheEndCanBeCancelledOnceSubmitted(t *testing.T) {
 	for s := Submitted; s < numStates; s++ {
-		if !s.Terminal() && !s.MayBecome(Cancelled) {
+		if !s.IsTerminal() && !s.MayBecome(Cancelled) {
 			t.Errorf("%v cannot be cancelled", s)
 		}
 	}
@@ -54,7 +54,7 @@ func TestEveryStateThatIsNotTheEndCanBeCancelledOnceSubmitted(t *testing.T) {
 
 func TestAJobWaitsToBePlacedAtFirstAndAgain(t *testing.T) {
 	for s := Unknown; s < numStates; s++ {
-		if got, want := s.Waiting(), s.MayBecome(Selected); got != want {
+		if got, want := s.IsWaiting(), s.MayBecome(Selected); got != want {
 			t.Errorf("%v waits: %v, may be placed: %v", s, got, want)
 		}
 	}

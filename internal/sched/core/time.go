@@ -28,11 +28,11 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 func (t Time) Seconds() float64 { return time.Duration(t).Seconds() }
 
 // AtSecond is the moment s seconds after the epoch.
-func AtSecond(s float64) Time { return Time(Seconds(s)) }
+func AtSecond(s float64) Time { return Time(DurationFromSeconds(s)) }
 
-// Seconds converts s to a duration, rounded to a nanosecond and clamped to
+// DurationFromSeconds converts s to a duration, rounded to a nanosecond and clamped to
 // what a duration can hold.
-func Seconds(s float64) time.Duration {
+func DurationFromSeconds(s float64) time.Duration {
 	ns := s * float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

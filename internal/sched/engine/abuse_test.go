@@ -52,7 +52,7 @@ func TestEveryProposalOfAPolicyIsCheckedBeforeItBecomesAnEvent(t *testing.T) {
 	if len(out.Commands) != 1 || out.Commands[0].Job != 1 || out.Commands[0].N != 2 {
 		t.Errorf("commands %v, want the one offer that can be", out.Commands)
 	}
-	if err := e.World().Check(); err != nil {
+	if err := e.World().CheckInvariants(); err != nil {
 		t.Error(err)
 	}
 }

@@ -78,7 +78,7 @@ func (t *treadmill) run(b *testing.B) {
 	}
 	b.ReportMetric(float64(t.steps)/float64(b.N), "steps/op")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(t.steps), "ns/step")
-	if err := t.eng.World().Check(); err != nil {
+	if err := t.eng.World().CheckInvariants(); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -95,7 +95,7 @@ func BenchmarkLifeRigidManaged(b *testing.B) {
 func BenchmarkLifeMalleableFiveClusters(b *testing.B) {
 	job := core.Job{Kind: core.Malleable, App: "gadget", Components: []core.Component{{Min: 2, Max: 46, Initial: 2}}}
 	for _, approach := range []engine.Approach{engine.PRA, engine.PWA} {
-		for _, name := range malleable.Names() {
+		for _, name := range malleable.PolicyNames() {
 			b.Run(approach.String()+"/"+name, func(b *testing.B) {
 				cfg := engine.Config{Approach: approach, Malleable: malleable.ByName(name), ShrinkGrace: 60e9}
 				newTreadmill(cfg, das3(), 60, job).run(b)

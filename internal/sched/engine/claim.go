@@ -8,17 +8,17 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// claimed: the cluster confirms that the processors are ours.
-func (e *Engine) claimed(j *world.Job, part int) {
+// confirmClaim: the cluster confirms that the processors are ours.
+func (e *Engine) confirmClaim(j *world.Job, part int) {
 	p, s := j.Part(part), j.State()
-	if p == nil || !p.Held() || p.Claimed() || s != core.Staging && s != core.Queued {
+	if p == nil || !p.HoldsProcs() || p.IsClaimed() || s != core.Staging && s != core.Queued {
 		return
 	}
 	ev := core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part}
-	if s == core.Queued && j.Due() == 0 && len(j.Parts()) > 1 {
-		ev.When = e.within(e.cfg.ClaimGrace) // it is the first: the others are waited for from now on
+	if s == core.Queued && j.DueTime() == 0 && len(j.Parts()) > 1 {
+		ev.When = e.graceEnd(e.cfg.ClaimGrace) // it is the first: the others are waited for from now on
 	}
-	e.emit(ev)
+	e.emitEvent(ev)
 	if s == core.Queued {
 		e.startIfClaimed(j)
 	}
@@ -28,9 +28,9 @@ func (e *Engine) claimed(j *world.Job, part int) {
 // processors that another such job may wait for, which holds those that it
 // waits for itself.
 func (e *Engine) claimsApart(j *world.Job) {
-	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())), B: (e.now.Sub(j.Due()) + e.cfg.ClaimGrace).Seconds()}
+	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())), B: (e.now.Sub(j.DueTime()) + e.cfg.ClaimGrace).Seconds()}
 	e.goBack(j, why)
-	e.enqueue(j, e.nextPeriod(), why)
+	e.enqueueJob(j, e.nextPeriod(), why)
 }
 
 // nextPeriod is when a job is tried again that cannot be placed better now.
@@ -47,31 +47,31 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 	}
 	c := p.Cluster()
 	if in.Barred {
-		e.refused(j, c)
+		e.recordRefusal(j, c)
 		return
 	}
 	why := core.Reason{Code: core.ClaimTaken}
-	if in.Procs.Valid(c.Procs()) && in.Procs.Intersects(p.Procs()) {
-		e.emit(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
-		e.replace(j, why)
+	if in.Procs.IsValid(c.Procs()) && in.Procs.Intersects(p.Procs()) {
+		e.emitEvent(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
+		e.abandonPlacement(j, why)
 		return
 	}
 	e.goBack(j, why)
-	e.enqueue(j, e.nextPeriod(), why)
+	e.enqueueJob(j, e.nextPeriod(), why)
 }
 
-// refused: the cluster will never have the job. If no other will either, that
+// recordRefusal: the cluster will never have the job. If no other will either, that
 // was it.
-func (e *Engine) refused(j *world.Job, c *world.Cluster) {
+func (e *Engine) recordRefusal(j *world.Job, c *world.Cluster) {
 	why := core.Reason{Code: core.ClusterRefuses}
-	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
-	e.leaves(j)
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Barred: true, Why: why})
-	if at, pinned := j.Pin().Cluster(); pinned && at == c.ID() {
-		e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
+	e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
+	e.markLeaving(j)
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Barred: true, Why: why})
+	if at, pinned := j.PinnedAim().Cluster(); pinned && at == c.ID() {
+		e.emitEvent(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
 	}
-	if _, ok := place.EverFits(e.view(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok {
-		e.become(j, core.Failed, why)
+	if _, ok := place.EverFits(e.viewFor(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok {
+		e.changeState(j, core.Failed, why)
 		return
 	}
 	e.again = append(e.again, j.Spec().ID)
@@ -80,15 +80,15 @@ func (e *Engine) refused(j *world.Job, c *world.Cluster) {
 // waitsAs is the state in which a job waits to be placed: it has run before or
 // it has not.
 func waitsAs(j *world.Job) core.State {
-	if j.Attempts() > 0 {
+	if j.AttemptCount() > 0 {
 		return core.Resuming
 	}
 	return core.Submitted
 }
 
-// replace gives up a placement that cannot be carried out and looks for
+// abandonPlacement gives up a placement that cannot be carried out and looks for
 // another.
-func (e *Engine) replace(j *world.Job, why core.Reason) {
+func (e *Engine) abandonPlacement(j *world.Job, why core.Reason) {
 	e.goBack(j, why)
 	e.again = append(e.again, j.Spec().ID)
 }
@@ -96,16 +96,16 @@ func (e *Engine) replace(j *world.Job, why core.Reason) {
 // goBack returns a job that was placed but has not started to where it waits
 // to be placed.
 func (e *Engine) goBack(j *world.Job, why core.Reason) {
-	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-	e.leaves(j)
-	e.become(j, waitsAs(j), why)
+	e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+	e.markLeaving(j)
+	e.changeState(j, waitsAs(j), why)
 }
 
 // placeAgain tries those whose placement or attempt was lost. They come after
 // the queue: a job that was stopped to make room must not take that room.
 func (e *Engine) placeAgain() {
 	for _, id := range e.again {
-		if j := e.w.Job(id); j != nil && j.State().Waiting() && !j.Queued() {
+		if j := e.w.Job(id); j != nil && j.State().IsWaiting() && !j.IsQueued() {
 			e.placeOrEnqueue(j)
 		}
 	}

@@ -19,11 +19,11 @@ func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
 	if !ok {
 		return
 	}
-	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay, Moved: j.Moves(), SinceMove: -1}
+	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay, Moved: j.MoveCount(), SinceMove: -1}
 	if q.Moved > 0 {
-		q.SinceMove = e.now.Sub(j.Started()).Seconds()
+		q.SinceMove = e.now.Sub(j.StartTime()).Seconds()
 	}
-	v := e.view(j.Spec().ID)
+	v := e.viewFor(j.Spec().ID)
 	for _, a := range o.Moves {
 		if left, ok := predict.FromQuantiles(a.Left); ok && e.couldGo(v, j, a.Cluster) {
 			q.Moves = append(q.Moves, resched.Move{Cluster: a.Cluster, Left: left, Overhead: a.Overhead})
@@ -34,10 +34,10 @@ func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
 	if verdict.Go {
 		aim = core.AimAt(verdict.To)
 	}
-	why := judgement(verdict)
-	e.emit(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
+	why := verdictReason(verdict)
+	e.emitEvent(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
 	if verdict.Go {
-		e.stop(j, aim, why)
+		e.stopJob(j, aim, why)
 	}
 }
 
@@ -47,12 +47,12 @@ func (e *Engine) couldGo(v world.View, j *world.Job, to core.ClusterID) bool {
 		return false
 	}
 	c, comp := v.Cluster(to), &j.Spec().Components[j.Part(0).Component()]
-	_, wait := place.Seats(v, c, comp)
-	return !wait && c.Meets(comp) && v.Room(c) >= comp.Min
+	_, wait := place.CountSeats(v, c, comp)
+	return !wait && c.MeetsRequirements(comp) && v.RoomIn(c) >= comp.Min
 }
 
-// judgement is why a verdict was given.
-func judgement(v resched.Verdict) core.Reason {
+// verdictReason is why a verdict was given.
+func verdictReason(v resched.Verdict) core.Reason {
 	w := &v.Why
 	switch w.Code {
 	case resched.Safe:

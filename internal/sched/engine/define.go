@@ -13,14 +13,14 @@ import (
 // tells it again when they have left.
 func (e *Engine) defineCluster(in *core.Input) {
 	n := len(e.w.Clusters())
-	if in.Grid == nil || !in.Grid.Valid() || in.Cluster < 0 || int(in.Cluster) > n {
+	if in.Grid == nil || !in.Grid.IsValid() || in.Cluster < 0 || int(in.Cluster) > n {
 		return
 	}
 	spec := *in.Grid
 	if int(in.Cluster) == n {
-		e.emit(core.Event{Kind: core.ClusterDefined, Cluster: in.Cluster, Grid: &spec})
+		e.emitEvent(core.Event{Kind: core.ClusterDefined, Cluster: in.Cluster, Grid: &spec})
 		e.dirty = append(e.dirty, dirt{})
-		e.opened(e.w.Cluster(in.Cluster))
+		e.clusterOpened(e.w.Cluster(in.Cluster))
 		e.askNowhere()
 		return
 	}
@@ -34,13 +34,13 @@ func (e *Engine) defineCluster(in *core.Input) {
 	if was := c.Spec(); spec.Equal(&was) {
 		return
 	}
-	removed, unknown := spec.Removed && !c.Removed(), c.Unknown()
-	e.emit(core.Event{Kind: core.ClusterDefined, Cluster: in.Cluster, Grid: &spec})
+	removed, unknown := spec.Removed && !c.IsRemoved(), c.IsUnknown()
+	e.emitEvent(core.Event{Kind: core.ClusterDefined, Cluster: in.Cluster, Grid: &spec})
 	if removed {
-		e.removed(c)
+		e.clusterRemoved(c)
 		return
 	}
-	e.opened(c)
+	e.clusterOpened(c)
 	e.askNowhere()
 	if unknown {
 		e.failImpossible()
@@ -59,20 +59,20 @@ func keepProcessors(was, now core.ClusterSpec) core.ClusterSpec {
 	return now
 }
 
-// opened: who waits may have something of the cluster now.
-func (e *Engine) opened(c *world.Cluster) {
-	e.touch(c)
-	e.freed(c)
+// clusterOpened: who waits may have something of the cluster now.
+func (e *Engine) clusterOpened(c *world.Cluster) {
+	e.markDirty(c)
+	e.markFreed(c)
 }
 
-// removed: nobody is sent to the cluster any more. Who only waits there is placed
+// clusterRemoved: nobody is sent to the cluster any more. Who only waits there is placed
 // again; who runs there runs to its end.
-func (e *Engine) removed(c *world.Cluster) {
+func (e *Engine) clusterRemoved(c *world.Cluster) {
 	why := core.Reason{Code: core.ClusterRemoved}
 	unpinned := false
 	for _, j := range e.w.Jobs() {
-		if at, pinned := j.Pin().Cluster(); pinned && at == c.ID() {
-			e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
+		if at, pinned := j.PinnedAim().Cluster(); pinned && at == c.ID() {
+			e.emitEvent(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
 			unpinned = true
 		}
 		s := j.State()
@@ -80,12 +80,12 @@ func (e *Engine) removed(c *world.Cluster) {
 			continue
 		}
 		if slices.ContainsFunc(j.Parts(), func(p *world.Part) bool { return p.Cluster() == c }) {
-			e.replace(j, why)
+			e.abandonPlacement(j, why)
 		}
 	}
 	for _, other := range e.w.Clusters() {
-		if unpinned && !other.Removed() { // who waited for the cluster may have another
-			e.opened(other)
+		if unpinned && !other.IsRemoved() { // who waited for the cluster may have another
+			e.clusterOpened(other)
 		}
 	}
 }
@@ -94,11 +94,11 @@ func (e *Engine) removed(c *world.Cluster) {
 // that it turns out to be too small for.
 func (e *Engine) failImpossible() {
 	for _, j := range e.w.Jobs() {
-		if !j.State().Waiting() {
+		if !j.State().IsWaiting() {
 			continue
 		}
-		if why, ok := place.EverFits(e.view(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok && why.Code == core.NeverFits && why.B > 0 {
-			e.become(j, core.Failed, why)
+		if why, ok := place.EverFits(e.viewFor(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok && why.Code == core.NeverFits && why.B > 0 {
+			e.changeState(j, core.Failed, why)
 		}
 	}
 }

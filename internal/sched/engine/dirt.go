@@ -10,8 +10,8 @@ type dirt struct {
 	waves   int  // of offers since jobs or processors came or went
 }
 
-// touch notes that jobs or processors came or went in a cluster.
-func (e *Engine) touch(c *world.Cluster) {
+// markDirty notes that jobs or processors came or went in a cluster.
+func (e *Engine) markDirty(c *world.Cluster) {
 	d := &e.dirty[c.ID()]
 	d.changed, d.fresh, d.waves = true, true, 0
 	e.anyDirt = true
@@ -24,9 +24,9 @@ func (e *Engine) touchAnswered(c *world.Cluster) {
 	e.anyDirt = true
 }
 
-// freed notes that processors of a cluster can be had by those who wait. Under
+// markFreed notes that processors of a cluster can be had by those who wait. Under
 // PRA running jobs are asked first.
-func (e *Engine) freed(c *world.Cluster) {
+func (e *Engine) markFreed(c *world.Cluster) {
 	e.touchAnswered(c)
 	if e.cfg.Approach == PRA {
 		e.dirty[c.ID()].waits = true
@@ -35,11 +35,11 @@ func (e *Engine) freed(c *world.Cluster) {
 	}
 }
 
-// leaves notes that a job is about to give up everything it holds. Giving that
+// markLeaving notes that a job is about to give up everything it holds. Giving that
 // out brings the others nearer to their fair share by itself.
-func (e *Engine) leaves(j *world.Job) {
+func (e *Engine) markLeaving(j *world.Job) {
 	for _, p := range j.Parts() {
 		e.dirty[p.Cluster().ID()].waves = 0
-		e.freed(p.Cluster())
+		e.markFreed(p.Cluster())
 	}
 }

@@ -107,10 +107,10 @@ type Engine struct {
 // New is an engine on a world: a fresh one, or one that events made.
 func New(cfg Config, w *world.World) *Engine {
 	e := &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
-	if w.Live() > 0 { // whatever the last engine had still to do
+	if w.LiveCount() > 0 { // whatever the last engine had still to do
 		for _, c := range w.Clusters() {
-			e.touch(c)
-			e.freed(c)
+			e.markDirty(c)
+			e.markFreed(c)
 		}
 	}
 	return e
@@ -125,38 +125,38 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.now = max(now, e.w.Now())
 	e.out.Events = e.out.Events[:0]
 	e.out.Commands = e.out.Commands[:0]
-	e.take(in)
-	e.settle()
+	e.dispatchInput(in)
+	e.settleDue()
 	e.out.WakeAt = min(e.w.NextTimer(), e.w.NextRetry())
-	if e.w.Restless() && e.cfg.ScanEvery > 0 {
+	if e.w.NeedsRescan() && e.cfg.ScanEvery > 0 {
 		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}
 	return &e.out
 }
 
-// take dispatches an input. Messages about a job that is over or of an epoch
+// dispatchInput dispatches an input. Messages about a job that is over or of an epoch
 // that is past are dropped: this is the fence against running twice.
-func (e *Engine) take(in *core.Input) {
+func (e *Engine) dispatchInput(in *core.Input) {
 	switch in.Kind {
 	case core.Tick:
 		return
 	case core.Submit:
-		e.submit(in)
+		e.submitJob(in)
 		return
 	case core.Returned:
-		e.returned(in)
+		e.resultsReturned(in)
 		return
 	case core.Polled, core.HostsDown, core.HostsUp:
 		e.clusterChanged(in)
 		return
 	case core.Felt:
-		e.felt(in)
+		e.recordLoad(in)
 		return
 	case core.DefineCluster:
 		e.defineCluster(in)
 		return
 	case core.Weather:
-		e.weather(in)
+		e.recordNetwork(in)
 		return
 	}
 	j := e.w.Job(in.Job)
@@ -165,16 +165,16 @@ func (e *Engine) take(in *core.Input) {
 	}
 	switch in.Kind {
 	case core.Cancel:
-		e.cancel(j, in)
+		e.cancelJob(j, in)
 		return
 	case core.StopJob:
-		e.stop(j, in.Aim, core.Reason{Code: core.AskedByUser})
+		e.stopJob(j, in.Aim, core.Reason{Code: core.AskedByUser})
 		return
 	case core.Migrate:
-		e.migrate(j, in)
+		e.migrateJob(j, in)
 		return
 	case core.Described:
-		e.described(j, in.Spec)
+		e.jobDescribed(j, in.Spec)
 		return
 	}
 	if in.Epoch != j.Epoch() {
@@ -182,40 +182,40 @@ func (e *Engine) take(in *core.Input) {
 	}
 	switch in.Kind {
 	case core.Staged:
-		e.staged(j, in.Part)
+		e.partStaged(j, in.Part)
 	case core.Claimed:
-		e.claimed(j, in.Part)
+		e.confirmClaim(j, in.Part)
 	case core.ClaimLost:
 		e.claimLost(j, in)
 	case core.Started:
-		e.runs(j)
+		e.ensureRunning(j)
 	case core.Ended:
-		e.ended(j, in.ExitCode)
+		e.programEnded(j, in.ExitCode)
 	case core.Crashed:
-		e.crashed(j, in)
+		e.attemptCrashed(j, in)
 	case core.Left:
-		e.left(j)
+		e.programLeft(j)
 	case core.StaysOn:
 		e.staysOn(j)
 	case core.InDanger:
 		e.inDanger(j, in.Outlook)
 	case core.Progress:
-		e.progress(j, in)
+		e.recordProgress(j, in)
 	case core.Collecting:
-		e.collecting(j)
+		e.awaitResults(j)
 	default:
 		e.takeResize(j, in)
 	}
 }
 
-// emit makes an event true: applied to the world and reported.
-func (e *Engine) emit(ev core.Event) {
+// emitEvent makes an event true: applied to the world and reported.
+func (e *Engine) emitEvent(ev core.Event) {
 	ev.At = e.now
-	if ev.Kind == core.ResultsReturned || ev.Kind == core.JobBecame && (ev.To == core.Running || ev.To.Terminal()) {
+	if ev.Kind == core.ResultsReturned || ev.Kind == core.JobBecame && (ev.To == core.Running || ev.To.IsTerminal()) {
 		e.emitTold(&ev)
 		return
 	}
-	e.apply(&ev)
+	e.applyEvent(&ev)
 }
 
 // emitTold makes an event true that jobs may be held for.
@@ -223,46 +223,46 @@ func (e *Engine) emitTold(ev *core.Event) {
 	array, neverRan := ev.Array, false
 	if j := e.w.Job(ev.Job); j != nil {
 		array = j.Spec().Array
-		neverRan = j.Attempts() == 0
-		if ev.To.Terminal() {
+		neverRan = j.AttemptCount() == 0
+		if ev.To.IsTerminal() {
 			e.freeSlot(j.Spec())
 		}
 	}
 	before := e.w.TargetState(ev.Job, array)
-	e.apply(ev)
+	e.applyEvent(ev)
 	if e.w.TargetState(ev.Job, array) != before {
-		e.waiters = append(e.waiters, e.w.Waiters(ev.Job, array)...)
+		e.waiters = append(e.waiters, e.w.WaitersOf(ev.Job, array)...)
 	}
-	if e.cfg.ResultsAtEnd && ev.Kind == core.JobBecame && ev.To.Terminal() && e.w.HasWaiters(ev.Job, array) {
-		e.emit(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, NeverRan: neverRan})
+	if e.cfg.ResultsAtEnd && ev.Kind == core.JobBecame && ev.To.IsTerminal() && e.w.HasWaiters(ev.Job, array) {
+		e.emitEvent(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, NeverRan: neverRan})
 	}
 }
 
-func (e *Engine) apply(ev *core.Event) {
-	if err := e.w.Apply(ev); err != nil {
+func (e *Engine) applyEvent(ev *core.Event) {
+	if err := e.w.ApplyEvent(ev); err != nil {
 		panic(fmt.Sprintf("engine: decided something impossible: %v", err))
 	}
 	e.out.Events = append(e.out.Events, *ev)
 }
 
-func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Commands, c) }
+func (e *Engine) emitCommand(c core.Command) { e.out.Commands = append(e.out.Commands, c) }
 
-// become moves a job to another state.
-func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
+// changeState moves a job to another state.
+func (e *Engine) changeState(j *world.Job, to core.State, why core.Reason) {
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
 }
 
-// within is the moment at which a time of grace that begins now is over; 0
+// graceEnd is the moment at which a time of grace that begins now is over; 0
 // sets no limit.
-func (e *Engine) within(grace time.Duration) core.Time {
+func (e *Engine) graceEnd(grace time.Duration) core.Time {
 	if grace == 0 {
 		return core.Never
 	}
 	return e.now.Add(grace)
 }
 
-func (e *Engine) view(j core.JobID) world.View {
-	v := e.w.View(e.now, j)
+func (e *Engine) viewFor(j core.JobID) world.View {
+	v := e.w.ViewFor(e.now, j)
 	v.Whole = e.cfg.Whole
 	return v
 }
@@ -270,12 +270,12 @@ func (e *Engine) view(j core.JobID) world.View {
 // EverFits reports whether a job could be placed if nobody else were there, and
 // otherwise why not.
 func (e *Engine) EverFits(spec *core.Job) (core.Reason, bool) {
-	return place.EverFits(e.view(0), spec, e.w.PlacePolicy(spec))
+	return place.EverFits(e.viewFor(0), spec, e.w.PlacePolicy(spec))
 }
 
 // waitingView is the world as a job that waits to be placed may see it.
 func (e *Engine) waitingView(j core.JobID) world.View {
-	v := e.view(j)
+	v := e.viewFor(j)
 	v.RunningFirst = e.cfg.Approach == PRA
 	return v
 }

@@ -130,7 +130,7 @@ func (o *outside) consider(a *attempt, c core.Command) {
 		in.N = o.IntN(n + 1)
 	}
 	if c.N > 0 {
-		got, _ := c.Procs.Last(n - in.N)
+		got, _ := c.Procs.SplitLast(n - in.N)
 		if o.take(a.job, p.cluster, got) {
 			p.procs = p.procs.Union(got)
 		} else {
@@ -140,12 +140,12 @@ func (o *outside) consider(a *attempt, c core.Command) {
 		in.N = min(in.N, p.size-p.least)
 		o.shed(p, in.N)
 	}
-	p.size = p.procs.Count()
+	p.size = p.procs.CountProcs()
 	a.say(in)
 }
 
 func (o *outside) shed(p *piece, n int) {
-	kept, back := p.procs.Last(n)
+	kept, back := p.procs.SplitLast(n)
 	o.mark(p.cluster, back, nobody)
 	p.procs = kept
 }

@@ -5,19 +5,19 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// admit places a submitted job, unless something holds it: a dependency, its begin
+// admitJob places a submitted job, unless something holds it: a dependency, its begin
 // time, the limit of its array. One that was held, or of which nothing is known yet,
 // is described first: by then more may be known of its program and its files.
-func (e *Engine) admit(j *world.Job, undescribed bool) {
+func (e *Engine) admitJob(j *world.Job, undescribed bool) {
 	hold, why, never := e.holdOf(j)
 	switch {
 	case never:
-		e.become(j, core.Cancelled, why)
+		e.changeState(j, core.Cancelled, why)
 	case hold != core.NotHeld:
 		e.keepHeld(j, hold, why)
 	case e.cfg.Describes && (undescribed || j.WasHeld()):
 		e.keepHeld(j, core.HeldDescribe, core.Reason{Code: core.AsksAgain})
-		e.command(core.Command{Kind: core.Describe, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.emitCommand(core.Command{Kind: core.Describe, Job: j.Spec().ID, Epoch: j.Epoch()})
 	default:
 		e.letIn(j)
 	}
@@ -27,13 +27,13 @@ func (e *Engine) admit(j *world.Job, undescribed bool) {
 func (e *Engine) holdOf(j *world.Job) (hold core.Hold, why core.Reason, never bool) {
 	spec := j.Spec()
 	after := spec.After
-	if h := j.Hold(); h == core.HeldArray || h == core.HeldDescribe || h == core.HeldNowhere {
+	if h := j.CurrentHold(); h == core.HeldArray || h == core.HeldDescribe || h == core.HeldNowhere {
 		after = nil // met: that was seen before
 	}
 	for i := range after {
 		d := &after[i]
-		t := e.w.Target(d)
-		met, never := t.Verdict(d.When)
+		t := e.w.TargetOf(d)
+		met, never := t.JudgeCondition(d.When)
 		if never {
 			return core.NotHeld, neverReason(d, &t), true
 		}
@@ -66,7 +66,7 @@ func neverReason(d *core.Dependency, t *core.Target) core.Reason {
 
 // keepHeld keeps a job out of the placement queue, if that is new.
 func (e *Engine) keepHeld(j *world.Job, hold core.Hold, why core.Reason) {
-	if j.Hold() == hold && j.HoldReason() == why {
+	if j.CurrentHold() == hold && j.HoldReason() == why {
 		return
 	}
 	ev := core.Event{Kind: core.JobHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Hold: hold, Why: why}
@@ -74,27 +74,27 @@ func (e *Engine) keepHeld(j *world.Job, hold core.Hold, why core.Reason) {
 	case core.HeldBegin:
 		ev.When = j.Spec().Begin
 	case core.HeldNowhere:
-		ev.When = e.within(e.cfg.DescribeEvery)
+		ev.When = e.graceEnd(e.cfg.DescribeEvery)
 	}
-	e.emit(ev)
+	e.emitEvent(ev)
 }
 
 // letIn places a job that nothing holds any longer.
 func (e *Engine) letIn(j *world.Job) {
-	if j.Hold() != core.NotHeld {
-		e.emit(core.Event{Kind: core.JobReleased, Job: j.Spec().ID, Epoch: j.Epoch()})
+	if j.CurrentHold() != core.NotHeld {
+		e.emitEvent(core.Event{Kind: core.JobReleased, Job: j.Spec().ID, Epoch: j.Epoch()})
 	}
 	if why, ok := e.EverFits(j.Spec()); !ok {
-		e.become(j, core.Failed, why)
+		e.changeState(j, core.Failed, why)
 		return
 	}
 	e.placeOrEnqueue(j)
 }
 
-// described: this is what is known of a job by now; nothing, if there is no cluster
+// jobDescribed: this is what is known of a job by now; nothing, if there is no cluster
 // where it may run.
-func (e *Engine) described(j *world.Job, now *core.Job) {
-	if j.Hold() != core.HeldDescribe {
+func (e *Engine) jobDescribed(j *world.Job, now *core.Job) {
+	if j.CurrentHold() != core.HeldDescribe {
 		return
 	}
 	if now == nil {
@@ -104,19 +104,19 @@ func (e *Engine) described(j *world.Job, now *core.Job) {
 	}
 	was, spec := j.Spec(), *now
 	spec.ID, spec.App, spec.After, spec.Begin, spec.Array, spec.ArrayLimit = was.ID, was.App, was.After, was.Begin, was.Array, was.ArrayLimit
-	if spec.Check() != nil {
+	if spec.CheckSpec() != nil {
 		spec = *was
 	}
-	e.emit(core.Event{Kind: core.JobDescribed, Job: spec.ID, Epoch: j.Epoch(), Spec: &spec})
+	e.emitEvent(core.Event{Kind: core.JobDescribed, Job: spec.ID, Epoch: j.Epoch(), Spec: &spec})
 	e.letIn(j)
 }
 
-// returned: a job has ended, and its results are where they belong.
-func (e *Engine) returned(in *core.Input) {
-	if in.Job <= 0 || in.Array < 0 || !in.Outcome.Terminal() || e.w.Job(in.Job) != nil || !e.w.HasWaiters(in.Job, in.Array) {
+// resultsReturned: a job has ended, and its results are where they belong.
+func (e *Engine) resultsReturned(in *core.Input) {
+	if in.Job <= 0 || in.Array < 0 || !in.Outcome.IsTerminal() || e.w.Job(in.Job) != nil || !e.w.HasWaiters(in.Job, in.Array) {
 		return
 	}
-	e.emit(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome, NeverRan: in.NeverRan})
+	e.emitEvent(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome, NeverRan: in.NeverRan})
 }
 
 // freeSlot notes that an array may have another job placed.
@@ -132,13 +132,13 @@ func (e *Engine) settleHolds() {
 		waiters, slots := e.waiters, e.slots
 		e.waiters, e.slots = nil, nil
 		for _, id := range waiters {
-			if j := e.w.Job(id); j != nil && (j.Hold() == core.HeldDependency || j.Hold() == core.HeldBegin) {
-				e.admit(j, false)
+			if j := e.w.Job(id); j != nil && (j.CurrentHold() == core.HeldDependency || j.CurrentHold() == core.HeldBegin) {
+				e.admitJob(j, false)
 			}
 		}
 		for _, array := range slots {
 			for j := e.w.NextOfArray(array); j != nil && e.w.ArrayRoom(j); j = e.w.NextOfArray(array) {
-				e.admit(j, false)
+				e.admitJob(j, false)
 			}
 		}
 	}
@@ -148,6 +148,6 @@ func (e *Engine) settleHolds() {
 // they were.
 func (e *Engine) askNowhere() {
 	for _, j := range e.w.HeldNowhere() {
-		e.admit(j, true)
+		e.admitJob(j, true)
 	}
 }

@@ -8,45 +8,45 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// submit takes in a new job: placed at once if nothing holds it and that works, else
+// submitJob takes in a new job: placed at once if nothing holds it and that works, else
 // to the tail of the placement queue. A job told twice is taken once; one that can be run
 // nowhere at all was to be refused by whoever took it from the user.
-func (e *Engine) submit(in *core.Input) {
+func (e *Engine) submitJob(in *core.Input) {
 	spec, aim := in.Spec, in.Aim
-	if spec == nil || spec.Check() != nil || e.w.Job(spec.ID) != nil {
+	if spec == nil || spec.CheckSpec() != nil || e.w.Job(spec.ID) != nil {
 		return
 	}
-	e.emit(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec, Why: core.Reason{Code: core.SubmittedByUser}})
+	e.emitEvent(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec, Why: core.Reason{Code: core.SubmittedByUser}})
 	j := e.w.Job(spec.ID)
 	if to, aimed := aim.Cluster(); aimed && e.refusesMove(j, to) == core.NoReason {
-		e.emit(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
+		e.emitEvent(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
 	}
 	if why, ok := e.EverFits(spec); !ok && !in.Undescribed {
-		e.become(j, core.Failed, why)
+		e.changeState(j, core.Failed, why)
 		return
 	}
-	e.admit(j, in.Undescribed)
+	e.admitJob(j, in.Undescribed)
 }
 
 func (e *Engine) placeOrEnqueue(j *world.Job) {
 	if why, ok := e.tryPlace(j); !ok {
-		e.enqueue(j, 0, why)
+		e.enqueueJob(j, 0, why)
 	}
 }
 
-// enqueue sends a job that could not be placed to the tail of the placement
+// enqueueJob sends a job that could not be placed to the tail of the placement
 // queue, unless that was its last try.
-func (e *Engine) enqueue(j *world.Job, notBefore core.Time, why core.Reason) {
-	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Why: why})
-	if most := e.w.MaxTries(j); most > 0 && e.w.Tries(j) >= most {
+func (e *Engine) enqueueJob(j *world.Job, notBefore core.Time, why core.Reason) {
+	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Why: why})
+	if most := e.w.MaxTries(j); most > 0 && e.w.PlacementTries(j) >= most {
 		e.giveUp(j)
 		return
 	}
-	e.anyDirt = e.anyDirt || e.w.Waiting() == 1 // it is the head now: room may have to be made for it
+	e.anyDirt = e.anyDirt || e.w.QueueLength() == 1 // it is the head now: room may have to be made for it
 }
 
 func (e *Engine) giveUp(j *world.Job) {
-	e.become(j, core.Failed, core.Reason{Code: core.TooManyTries, A: float64(e.w.Tries(j)), B: float64(e.w.MaxTries(j))})
+	e.changeState(j, core.Failed, core.Reason{Code: core.TooManyTries, A: float64(e.w.PlacementTries(j)), B: float64(e.w.MaxTries(j))})
 }
 
 // tryPlace asks the job's placement policy and, if it finds places, begins to
@@ -56,50 +56,50 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 	var why core.Reason
 	var ok bool
 	if at, aimed := j.Aim().Cluster(); aimed {
-		if e.choices, ok = place.At(v, j.Spec(), at, e.choices[:0]); ok {
-			e.plan(j, e.choices, core.Reason{Code: core.Aimed})
+		if e.choices, ok = place.AtCluster(v, j.Spec(), at, e.choices[:0]); ok {
+			e.planParts(j, e.choices, core.Reason{Code: core.Aimed})
 			return core.Reason{}, true
 		}
 	}
 	e.choices, why, ok = place.Place(v, j.Spec(), e.w.PlacePolicy(j.Spec()), e.choices[:0])
 	if ok {
-		e.plan(j, e.choices, why)
+		e.planParts(j, e.choices, why)
 	}
 	return why, ok
 }
 
-// plan turns choices into parts. Processors are held at once where nothing has
+// planParts turns choices into parts. Processors are held at once where nothing has
 // to be staged or the cluster can reserve, and where others were shrunk for
 // them; otherwise they are claimed shortly before the estimated start.
-func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
+func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason) {
 	spec := j.Spec()
 	epoch := j.Epoch() + 1
-	staging, missing := e.staging(spec, choices)
+	staging, missing := e.estimateStaging(spec, choices)
 	claimAt := max(e.now, e.now.Add(staging-e.cfg.ClaimMargin))
 	for i, ch := range choices {
 		c := e.w.Cluster(ch.Cluster)
 		ev := core.Event{Kind: core.PartPlanned, Job: spec.ID, Epoch: epoch, Part: i, Component: ch.Component,
 			Cluster: ch.Cluster, N: ch.Size, Min: ch.Min, Max: ch.Max, Why: why}
 		switch {
-		case c.Managed(): // its own queue sees to it
-		case !missing || claimAt == e.now || c.Reserves() || c.ReclaimFor() == spec.ID:
-			ev.Procs = place.Processors(e.now, c, &spec.Components[ch.Component], ch.Size)
+		case c.IsManaged(): // its own queue sees to it
+		case !missing || claimAt == e.now || c.CanReserve() || c.ReclaimFor() == spec.ID:
+			ev.Procs = place.ChooseProcessors(e.now, c, &spec.Components[ch.Component], ch.Size)
 		default:
 			ev.When = claimAt
 		}
-		e.emit(ev)
+		e.emitEvent(ev)
 	}
-	e.become(j, core.Selected, why)
+	e.changeState(j, core.Selected, why)
 	if missing {
-		e.stage(j, staging)
+		e.stageInputs(j, staging)
 		return
 	}
-	e.queue(j, core.Reason{Code: core.NothingToStage})
+	e.queueJob(j, core.Reason{Code: core.NothingToStage})
 }
 
-// staging estimates how long all input files take to arrive, clusters in
+// estimateStaging estimates how long all input files take to arrive, clusters in
 // parallel, and tells whether any is missing at all.
-func (e *Engine) staging(spec *core.Job, choices []place.Choice) (longest time.Duration, missing bool) {
+func (e *Engine) estimateStaging(spec *core.Job, choices []place.Choice) (longest time.Duration, missing bool) {
 	for _, ch := range choices {
 		comp := &spec.Components[ch.Component]
 		missing = missing || comp.BringTime(ch.Cluster) > 0
@@ -113,87 +113,87 @@ func (e *Engine) staging(spec *core.Job, choices []place.Choice) (longest time.D
 	return longest, missing
 }
 
-// stage has the input files of a placed job brought, and the processors that
+// stageInputs has the input files of a placed job brought, and the processors that
 // are held meanwhile reserved.
-func (e *Engine) stage(j *world.Job, staging time.Duration) {
-	e.become(j, core.Staging, core.Reason{Code: core.MustStage, A: staging.Seconds()})
+func (e *Engine) stageInputs(j *world.Job, staging time.Duration) {
+	e.changeState(j, core.Staging, core.Reason{Code: core.MustStage, A: staging.Seconds()})
 	for i, p := range j.Parts() {
-		e.command(core.Command{Kind: core.Stage, Job: j.Spec().ID, Epoch: j.Epoch(), Part: i, Cluster: p.Cluster().ID()})
+		e.emitCommand(core.Command{Kind: core.Stage, Job: j.Spec().ID, Epoch: j.Epoch(), Part: i, Cluster: p.Cluster().ID()})
 	}
 	for _, p := range j.Parts() {
 		if len(p.Procs()) > 0 {
-			e.command(e.commandFor(core.Claim, j, p))
+			e.emitCommand(e.commandFor(core.Claim, j, p))
 		}
 	}
 }
 
-// staged notes that the files of a part have arrived; with the last of them
+// partStaged notes that the files of a part have arrived; with the last of them
 // the processors are claimed, whether their time has come or not.
-func (e *Engine) staged(j *world.Job, part int) {
+func (e *Engine) partStaged(j *world.Job, part int) {
 	p := j.Part(part)
-	if p == nil || j.State() != core.Staging || p.Staged() {
+	if p == nil || j.State() != core.Staging || p.IsStaged() {
 		return
 	}
-	e.emit(core.Event{Kind: core.PartStaged, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part})
+	e.emitEvent(core.Event{Kind: core.PartStaged, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part})
 	for _, p := range j.Parts() {
-		if !p.Staged() {
+		if !p.IsStaged() {
 			return
 		}
 	}
 	for _, p := range j.Parts() {
-		if !p.Held() && !e.hold(j, p, core.Reason{Code: core.AllStaged}) {
+		if !p.HoldsProcs() && !e.holdProcs(j, p, core.Reason{Code: core.AllStaged}) {
 			return
 		}
 	}
-	e.queue(j, core.Reason{Code: core.AllStaged})
+	e.queueJob(j, core.Reason{Code: core.AllStaged})
 }
 
 // claimDue claims the processors of a part whose files are still under way.
 func (e *Engine) claimDue(j *world.Job, p *world.Part) {
-	if e.hold(j, p, core.Reason{Code: core.ClaimDue, A: e.cfg.ClaimMargin.Seconds()}) {
-		e.command(e.commandFor(core.Claim, j, p))
+	if e.holdProcs(j, p, core.Reason{Code: core.ClaimDue, A: e.cfg.ClaimMargin.Seconds()}) {
+		e.emitCommand(e.commandFor(core.Claim, j, p))
 	}
 }
 
-// hold takes the processors for a part that was placed earlier. If they are
+// holdProcs takes the processors for a part that was placed earlier. If they are
 // gone the whole job is placed again.
-func (e *Engine) hold(j *world.Job, p *world.Part, why core.Reason) bool {
-	c, v := p.Cluster(), e.view(j.Spec().ID)
-	if _, wait := place.Seats(v, c, &j.Spec().Components[p.Component()]); wait || v.Room(c) < p.Size() {
-		e.replace(j, core.Reason{Code: core.ClaimTaken})
+func (e *Engine) holdProcs(j *world.Job, p *world.Part, why core.Reason) bool {
+	c, v := p.Cluster(), e.viewFor(j.Spec().ID)
+	if _, wait := place.CountSeats(v, c, &j.Spec().Components[p.Component()]); wait || v.RoomIn(c) < p.Size() {
+		e.abandonPlacement(j, core.Reason{Code: core.ClaimTaken})
 		return false
 	}
-	e.emit(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
-		Procs: place.Processors(e.now, c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
+	e.emitEvent(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
+		Procs: place.ChooseProcessors(e.now, c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
 	return true
 }
 
-// queue asks the clusters for a job whose files are there and whose processors
+// queueJob asks the clusters for a job whose files are there and whose processors
 // are ours. One part claims and starts with one command; several parts are all
 // claimed before any of them starts.
-func (e *Engine) queue(j *world.Job, why core.Reason) {
+func (e *Engine) queueJob(j *world.Job, why core.Reason) {
 	var due core.Time
 	for _, p := range j.Parts() {
-		if p.Claimed() { // reserved already
-			due = e.within(e.cfg.ClaimGrace)
+		if p.IsClaimed() { // reserved already
+			due = e.graceEnd(e.cfg.ClaimGrace)
 		}
 	}
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued, When: due, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued, When: due, Why: why})
 	if len(j.Parts()) == 1 {
-		e.command(e.commandFor(core.Start, j, j.Part(0)))
+		e.emitCommand(e.commandFor(core.Start, j, j.Part(0)))
 		return
 	}
 	for _, p := range j.Parts() {
-		if !p.Claimed() {
-			e.command(e.commandFor(core.Claim, j, p))
+		if !p.IsClaimed() {
+			e.emitCommand(e.commandFor(core.Claim, j, p))
 		}
 	}
 	e.startIfClaimed(j)
 }
 
 func (e *Engine) startIfClaimed(j *world.Job) {
-	if j.Claimed() && len(j.Parts()) > 1 {
-		e.command(core.Command{Kind: core.Start, Job: j.Spec().ID, Epoch: j.Epoch(), N: j.Size()})
+	if j.IsClaimed() && len(j.Parts()) > 1 {
+		e.emitCommand(core.Command{Kind: core.Start, Job: j.Spec().ID, Epoch: j.Epoch(), N: j.Size()})
 	}
 }
 

@@ -8,24 +8,24 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// runs notes that a job runs, if that is new, and reports whether it does.
+// ensureRunning notes that a job runs, if that is new, and reports whether it does.
 // Whatever its program says tells that it was started: the news of that may be
 // overtaken.
-func (e *Engine) runs(j *world.Job) bool {
-	if j.State() == core.Queued && (len(j.Parts()) == 1 || j.Claimed()) {
-		e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
+func (e *Engine) ensureRunning(j *world.Job) bool {
+	if j.State() == core.Queued && (len(j.Parts()) == 1 || j.IsClaimed()) {
+		e.changeState(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
 		for _, p := range j.Parts() {
-			e.touch(p.Cluster())
-			if p.Cluster().Limited() { // the next may wait in its queue
-				e.freed(p.Cluster())
+			e.markDirty(p.Cluster())
+			if p.Cluster().HasQueueLimit() { // the next may wait in its queue
+				e.markFreed(p.Cluster())
 			}
 		}
 	}
 	return j.State() == core.Running || j.State() == core.Stopping
 }
 
-func (e *Engine) ended(j *world.Job, code int) {
-	if !e.runs(j) {
+func (e *Engine) programEnded(j *world.Job, code int) {
+	if !e.ensureRunning(j) {
 		return
 	}
 	if j.IsCancelled() {
@@ -34,44 +34,44 @@ func (e *Engine) ended(j *world.Job, code int) {
 	}
 	retries := 0.0
 	if code != 0 && j.Spec().RetriedAfterFailure() {
-		if j.Losses() < j.Spec().Retries {
+		if j.LossCount() < j.Spec().Retries {
 			e.attemptLost(j, core.Reason{Code: core.ProgramFailed, A: float64(code)})
 			return
 		}
-		retries = float64(j.Losses())
+		retries = float64(j.LossCount())
 	}
-	e.leaves(j)
+	e.markLeaving(j)
 	to, why := core.Done, core.Reason{Code: core.ExitedZero}
 	if code != 0 {
 		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code), B: retries}
 	}
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, ExitCode: code, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, ExitCode: code, Why: why})
 }
 
-// stop tells a running job to save itself and leave; it is placed again once
+// stopJob tells a running job to save itself and leave; it is placed again once
 // it has. One that does not run has nothing to save.
-func (e *Engine) stop(j *world.Job, aim core.Aim, why core.Reason) {
+func (e *Engine) stopJob(j *world.Job, aim core.Aim, why core.Reason) {
 	if j.State() != core.Running {
 		return
 	}
-	leaveBy := e.within(e.cfg.StopGrace)
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Aim: aim, Why: why})
-	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
+	leaveBy := e.graceEnd(e.cfg.StopGrace)
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Aim: aim, Why: why})
+	e.emitCommand(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
 }
 
-// left: the job saved itself and left its processors, because it was told to
+// programLeft: the job saved itself and left its processors, because it was told to
 // or by itself.
-func (e *Engine) left(j *world.Job) {
-	if !e.runs(j) {
+func (e *Engine) programLeft(j *world.Job) {
+	if !e.ensureRunning(j) {
 		return
 	}
 	if j.IsCancelled() {
 		e.endCancelled(j, 0, core.Reason{Code: core.AskedByUser})
 		return
 	}
-	e.leaves(j)
-	e.become(j, core.Stopped, core.Reason{Code: core.SavedItself})
-	e.resume(j)
+	e.markLeaving(j)
+	e.changeState(j, core.Stopped, core.Reason{Code: core.SavedItself})
+	e.resumeJob(j)
 }
 
 // staysOn: the job was told to leave, but could not be saved. What it holds is
@@ -80,35 +80,35 @@ func (e *Engine) staysOn(j *world.Job) {
 	if j.State() != core.Stopping || j.IsCancelled() {
 		return
 	}
-	e.become(j, core.Running, core.Reason{Code: core.CouldNotSave})
+	e.changeState(j, core.Running, core.Reason{Code: core.CouldNotSave})
 	for _, p := range j.Parts() {
-		e.touch(p.Cluster())
+		e.markDirty(p.Cluster())
 	}
 }
 
 // notLeft: the job was told to leave and has not in time. It is killed.
 func (e *Engine) notLeft(j *world.Job) {
 	if j.IsCancelled() {
-		e.release(j)
-		e.endCancelled(j, 0, core.Reason{Code: core.NotEndedInTime, A: e.now.Sub(j.Since()).Seconds()})
+		e.releaseAttempt(j)
+		e.endCancelled(j, 0, core.Reason{Code: core.NotEndedInTime, A: e.now.Sub(j.StateSince()).Seconds()})
 		return
 	}
-	after := e.now.Sub(j.Due()) + e.cfg.StopGrace
+	after := e.now.Sub(j.DueTime()) + e.cfg.StopGrace
 	e.attemptLost(j, core.Reason{Code: core.NotLeftInTime, A: after.Seconds()})
 }
 
-// crashed: the attempt ended through no fault of the program. What was lost is
+// attemptCrashed: the attempt ended through no fault of the program. What was lost is
 // the checkpoint method's business; here it only gets another attempt, unless its
 // user wants none after such a loss.
-func (e *Engine) crashed(j *world.Job, in *core.Input) {
-	if e.runs(j) && (in.Final || !j.Spec().RetriedAfter(in.Cause)) && !j.IsCancelled() {
-		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-		e.leaves(j)
+func (e *Engine) attemptCrashed(j *world.Job, in *core.Input) {
+	if e.ensureRunning(j) && (in.Final || !j.Spec().RetriedAfter(in.Cause)) && !j.IsCancelled() {
+		e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.markLeaving(j)
 		why := core.Reason{Code: core.NotStartedAgain}
 		if in.Final {
 			why.Code = core.EndsTheSameWay
 		}
-		e.become(j, core.Failed, why)
+		e.changeState(j, core.Failed, why)
 		return
 	}
 	e.attemptLost(j, core.Reason{Code: core.ProgramCrashed})
@@ -116,31 +116,31 @@ func (e *Engine) crashed(j *world.Job, in *core.Input) {
 
 func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 	if j.IsCancelled() {
-		e.release(j)
+		e.releaseAttempt(j)
 		e.endCancelled(j, 0, core.Reason{Code: core.AskedByUser})
 		return
 	}
 	switch s := j.State(); {
 	case s == core.Running || s == core.Stopping:
-		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-		e.leaves(j)
-		e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, Lost: true, Why: why})
-		if j.Losses() > j.Spec().Retries {
-			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Losses() - 1)})
+		e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.markLeaving(j)
+		e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, Lost: true, Why: why})
+		if j.LossCount() > j.Spec().Retries {
+			e.changeState(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.LossCount() - 1)})
 			return
 		}
 		if pause := e.retryPause(j); pause > 0 && (why.Code == core.ProgramCrashed || why.Code == core.ProgramFailed) {
 			e.resumeAfter(j, pause)
 			return
 		}
-		e.resume(j)
+		e.resumeJob(j)
 	case len(j.Parts()) > 0:
-		e.replace(j, why)
+		e.abandonPlacement(j, why)
 	}
 }
 
-func (e *Engine) resume(j *world.Job) {
-	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+func (e *Engine) resumeJob(j *world.Job) {
+	e.changeState(j, core.Resuming, core.Reason{Code: core.ComesAgain})
 	e.again = append(e.again, j.Spec().ID)
 }
 
@@ -164,21 +164,21 @@ func (e *Engine) retryPause(j *world.Job) time.Duration {
 
 // resumeAfter has a job placed again after a pause, which is no try that failed.
 func (e *Engine) resumeAfter(j *world.Job, pause time.Duration) {
-	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
-	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), When: e.now.Add(pause),
+	e.changeState(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), When: e.now.Add(pause),
 		Why: core.Reason{Code: core.RetryPaused, A: float64(j.QuickLosses()), B: pause.Seconds()}})
 }
 
-// progress notes how far a job has come.
-func (e *Engine) progress(j *world.Job, in *core.Input) {
-	if !e.runs(j) || !sane(in.Done) {
+// recordProgress notes how far a job has come.
+func (e *Engine) recordProgress(j *world.Job, in *core.Input) {
+	if !e.ensureRunning(j) || !isFraction(in.Done) {
 		return
 	}
-	e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
+	e.emitEvent(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
 }
 
-// sane reports whether a program can have done that part of its work.
-func sane(done float64) bool { return done >= 0 && done <= 1 }
+// isFraction reports whether a program can have done that part of its work.
+func isFraction(done float64) bool { return done >= 0 && done <= 1 }
 
 // clusterChanged: others came or went, hosts failed or joined.
 func (e *Engine) clusterChanged(in *core.Input) {
@@ -186,27 +186,27 @@ func (e *Engine) clusterChanged(in *core.Input) {
 		return
 	}
 	c := e.w.Cluster(in.Cluster)
-	if !in.Procs.Valid(c.Procs()) {
+	if !in.Procs.IsValid(c.Procs()) {
 		return
 	}
-	e.touch(c)
-	e.freed(c)
+	e.markDirty(c)
+	e.markFreed(c)
 	switch in.Kind {
 	case core.Polled:
-		e.emit(core.Event{Kind: core.OthersPolled, Cluster: in.Cluster, Procs: in.Procs})
+		e.emitEvent(core.Event{Kind: core.OthersPolled, Cluster: in.Cluster, Procs: in.Procs})
 	case core.HostsUp:
-		e.emit(core.Event{Kind: core.HostsJoined, Cluster: in.Cluster, Procs: in.Procs})
+		e.emitEvent(core.Event{Kind: core.HostsJoined, Cluster: in.Cluster, Procs: in.Procs})
 	case core.HostsDown:
-		e.emit(core.Event{Kind: core.HostsFailed, Cluster: in.Cluster, Procs: in.Procs})
-		for _, j := range e.w.Holders(c, in.Procs) {
-			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c))})
+		e.emitEvent(core.Event{Kind: core.HostsFailed, Cluster: in.Cluster, Procs: in.Procs})
+		for _, j := range e.w.HoldersOf(c, in.Procs) {
+			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lostProcs(j, c))})
 		}
 	}
 }
 
-// weather notes how well the hosts of a cluster are connected.
-func (e *Engine) weather(in *core.Input) {
-	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !in.Net.Of(e.w.Cluster(in.Cluster).Hosts()) {
+// recordNetwork notes how well the hosts of a cluster are connected.
+func (e *Engine) recordNetwork(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !in.Net.CoversHosts(e.w.Cluster(in.Cluster).HostCount()) {
 		return
 	}
 	for _, mbps := range in.Net.Mbps {
@@ -219,29 +219,29 @@ func (e *Engine) weather(in *core.Input) {
 			return
 		}
 	}
-	e.emit(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
+	e.emitEvent(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
 }
 
-// felt notes whether a cluster can be reached, and what a new job would get there.
-func (e *Engine) felt(in *core.Input) {
+// recordLoad notes whether a cluster can be reached, and what a new job would get there.
+func (e *Engine) recordLoad(in *core.Input) {
 	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Share >= 0 && in.Share <= 1) || in.QueueWait < 0 {
 		return
 	}
 	c := e.w.Cluster(in.Cluster)
-	was := c.Closed()
-	e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share, QueueWait: in.QueueWait})
-	if was && !c.Closed() { // who waited for it may have it now
-		e.touch(c)
-		e.freed(c)
+	was := c.IsClosed()
+	e.emitEvent(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share, QueueWait: in.QueueWait})
+	if was && !c.IsClosed() { // who waited for it may have it now
+		e.markDirty(c)
+		e.markFreed(c)
 	}
 }
 
-// lost counts the processors of a job that failed in a cluster.
-func lost(j *world.Job, c *world.Cluster) int {
+// lostProcs counts the processors of a job that failed in a cluster.
+func lostProcs(j *world.Job, c *world.Cluster) int {
 	n := 0
 	for _, p := range j.Parts() {
 		if p.Cluster() == c {
-			n += c.Failed(p.Procs())
+			n += c.CountFailed(p.Procs())
 		}
 	}
 	return n

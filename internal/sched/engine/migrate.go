@@ -9,31 +9,31 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// migrate: the user wants a job elsewhere. One that runs saves itself and leaves
+// migrateJob: the user wants a job elsewhere. One that runs saves itself and leaves
 // for a cluster that has room for it now; one that waits waits there from now on.
-func (e *Engine) migrate(j *world.Job, in *core.Input) {
-	aim, why := e.destination(j, in)
-	e.emit(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
+func (e *Engine) migrateJob(j *world.Job, in *core.Input) {
+	aim, why := e.migrationTarget(j, in)
+	e.emitEvent(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
 	if aim == 0 {
 		return
 	}
 	if j.State() == core.Running {
-		e.stop(j, aim, why)
+		e.stopJob(j, aim, why)
 		return
 	}
-	e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
 	if len(j.Parts()) > 0 { // placed, but not started: what it asked for there is taken back first
-		e.replace(j, why)
+		e.abandonPlacement(j, why)
 		return
 	}
-	if j.Hold() == core.NotHeld {
+	if j.CurrentHold() == core.NotHeld {
 		e.tryPlace(j)
 	}
 }
 
-// destination is where a job goes that its user wants elsewhere, and why; no aim
+// migrationTarget is where a job goes that its user wants elsewhere, and why; no aim
 // if it stays.
-func (e *Engine) destination(j *world.Job, in *core.Input) (core.Aim, core.Reason) {
+func (e *Engine) migrationTarget(j *world.Job, in *core.Input) (core.Aim, core.Reason) {
 	switch s := j.State(); {
 	case len(j.Spec().Components) != 1 || len(j.Parts()) > 1:
 		return 0, core.Reason{Code: core.MoveParts}
@@ -46,15 +46,15 @@ func (e *Engine) destination(j *world.Job, in *core.Input) (core.Aim, core.Reaso
 		}
 		return in.Aim, core.Reason{Code: core.UserMoves}
 	}
-	if aim, left := e.soonest(j, in.Outlook); aim != 0 {
+	if aim, left := e.soonestCluster(j, in.Outlook); aim != 0 {
 		return aim, core.Reason{Code: core.UserMovesSoonest, A: left}
 	}
 	return e.byPolicy(j)
 }
 
-// soonest is where a job is expected to end first, among the clusters to which it
+// soonestCluster is where a job is expected to end first, among the clusters to which it
 // may go, and in how many seconds.
-func (e *Engine) soonest(j *world.Job, o *core.Outlook) (aim core.Aim, left float64) {
+func (e *Engine) soonestCluster(j *world.Job, o *core.Outlook) (aim core.Aim, left float64) {
 	if o == nil {
 		return 0, 0
 	}
@@ -73,7 +73,7 @@ func (e *Engine) byPolicy(j *world.Job) (core.Aim, core.Reason) {
 	if len(j.Parts()) == 0 {
 		return 0, core.Reason{Code: core.MoveNowhere} // it waits for any cluster
 	}
-	v := e.view(j.Spec().ID)
+	v := e.viewFor(j.Spec().ID)
 	v.Except = core.AimAt(j.Part(0).Cluster().ID())
 	choices, why, ok := place.Place(v, j.Spec(), e.w.PlacePolicy(j.Spec()), e.choices[:0])
 	e.choices = choices
@@ -85,26 +85,26 @@ func (e *Engine) byPolicy(j *world.Job) (core.Aim, core.Reason) {
 
 // refusesMove says what keeps a job from going to a cluster; NoReason: nothing.
 func (e *Engine) refusesMove(j *world.Job, to core.ClusterID) core.ReasonCode {
-	if to < 0 || int(to) >= len(e.w.Clusters()) || e.w.Cluster(to).Removed() {
+	if to < 0 || int(to) >= len(e.w.Clusters()) || e.w.Cluster(to).IsRemoved() {
 		return core.ClusterRemoved
 	}
 	c, comp := e.w.Cluster(to), &j.Spec().Components[0]
-	v := e.view(j.Spec().ID)
-	_, seatsWait := place.Seats(v, c, comp)
+	v := e.viewFor(j.Spec().ID)
+	_, seatsWait := place.CountSeats(v, c, comp)
 	switch {
 	case len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, to):
 		return core.MoveForbidden
 	case len(j.Parts()) == 1 && j.Part(0).Cluster() == c:
 		return core.MoveSame
-	case j.Barred(to):
+	case j.IsBarred(to):
 		return core.MoveRefused
-	case !c.Unknown() && (!c.Meets(comp) || c.Usable() < comp.Min):
+	case !c.IsUnknown() && (!c.MeetsRequirements(comp) || c.UsableProcs() < comp.Min):
 		return core.MoveTooSmall
 	case j.State() != core.Running:
 		return core.NoReason
-	case c.Closed() || c.Unknown():
+	case c.IsClosed() || c.IsUnknown():
 		return core.MoveOutOfReach
-	case seatsWait || v.Room(c) < comp.Min:
+	case seatsWait || v.RoomIn(c) < comp.Min:
 		return core.MoveNoRoom
 	}
 	return core.NoReason
@@ -115,9 +115,9 @@ func (e *Engine) moveReason(j *world.Job, to core.ClusterID, code core.ReasonCod
 	r := core.Reason{Code: code}
 	switch code {
 	case core.MoveTooSmall:
-		r.A, r.B = float64(j.Spec().Components[0].Min), float64(e.w.Cluster(to).Usable())
+		r.A, r.B = float64(j.Spec().Components[0].Min), float64(e.w.Cluster(to).UsableProcs())
 	case core.MoveNoRoom:
-		r.A, r.B = float64(j.Spec().Components[0].Min), float64(e.view(j.Spec().ID).Room(e.w.Cluster(to)))
+		r.A, r.B = float64(j.Spec().Components[0].Min), float64(e.viewFor(j.Spec().ID).RoomIn(e.w.Cluster(to)))
 	}
 	return r
 }

@@ -168,7 +168,7 @@ func (o *outside) claim(a *attempt, c core.Command, j *world.Job) {
 // by its release in the same breath: then it does not matter.
 func leastOf(j *world.Job, c core.Command) int {
 	if p := j.Part(c.Part); p != nil && j.Epoch() == c.Epoch {
-		return p.Min()
+		return p.MinSize()
 	}
 	return c.N
 }

@@ -48,7 +48,7 @@ func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
 	if got := held(&core.Input{Kind: core.Submit, Spec: ringOfThree(2)}); got != "2-3,6-9" {
 		t.Errorf("it got %q, want hosts 1, 3 and 4", got)
 	}
-	order, err := place.Hosts(e.World().Cluster(0), ringOfThree(2).Components[0].Pattern, core.ProcSet{{Lo: 2, Hi: 4}, {Lo: 6, Hi: 10}})
+	order, err := place.OrderHosts(e.World().Cluster(0), ringOfThree(2).Components[0].Pattern, core.ProcSet{{Lo: 2, Hi: 4}, {Lo: 6, Hi: 10}})
 	if err != nil || len(order.Hosts) != 3 || order.Mbps != 80 || order.Free != 1 || !order.Best {
 		t.Errorf("its nodes go on %+v, %v", order, err)
 	}
@@ -56,17 +56,17 @@ func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
 		t.Errorf("the next got %q, want the three hosts that are left", got)
 	}
 	again, err := fromShot(spec, e.World())
-	if err != nil || again.Cluster(0).Network().Pair(4, 1) != 80 {
+	if err != nil || again.Cluster(0).Network().PairBandwidth(4, 1) != 80 {
 		t.Errorf("the network is forgotten: %v", err)
 	}
 }
 
 func fromShot(spec world.Spec, w *world.World) (*world.World, error) {
-	shot, err := w.Snapshot()
+	shot, err := w.EncodeSnapshot()
 	if err != nil {
 		return nil, err
 	}
-	return world.Restore(spec, shot)
+	return world.RestoreSnapshot(spec, shot)
 }
 
 func TestNewsOfNetworksThatCannotBeChangesNothing(t *testing.T) {
@@ -107,13 +107,13 @@ func TestHostsThatOthersKeepBusyAreAvoided(t *testing.T) {
 	e, net := sixHosts(), core.NewNetwork(6)
 	for u := range 6 {
 		for v := range u {
-			net.Set(u, v, 100)
+			net.SetBandwidth(u, v, 100)
 		}
 	}
 	for _, u := range []int{0, 3, 5} { // a little better connected than the others
 		for _, v := range []int{0, 3, 5} {
 			if u != v {
-				net.Set(u, v, 110)
+				net.SetBandwidth(u, v, 110)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestEachNodeOfAPatternHoldsProcessorsOfItsOwnHost(t *testing.T) {
 	if got := submitAll(e, 3, path(3, 4)); got != "" {
 		t.Errorf("there are three hosts with room, and for four nodes it got %q", got)
 	}
-	if got := e.World().Job(3).State(); !got.Waiting() {
+	if got := e.World().Job(3).State(); !got.IsWaiting() {
 		t.Fatalf("it is %s", got)
 	}
 	e.Step(4, &core.Input{Kind: core.Cancel, Job: 1})
@@ -179,7 +179,7 @@ func TestWhereATrialWasFastestAJobRuns(t *testing.T) {
 	}
 	bad := ringOfThree(3)
 	bad.Components[0].Trials = []core.Trial{{Hosts: []int{0, 1}, Seconds: 1}}
-	if bad.Check() == nil {
+	if bad.CheckSpec() == nil {
 		t.Error("a trial on two hosts is one of a pattern of three nodes")
 	}
 }

@@ -135,14 +135,14 @@ func (r *run) play() error {
 	}
 	r.recover()
 	for range 2000 * r.jobs {
-		if r.eng.World().Live() == 0 && r.coming == 0 && len(r.news) == 0 {
+		if r.eng.World().LiveCount() == 0 && r.coming == 0 && len(r.news) == 0 {
 			return r.over()
 		}
 		if err := r.turn(); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%d jobs never end: %v", r.eng.World().Live(), r.state)
+	return fmt.Errorf("%d jobs never end: %v", r.eng.World().LiveCount(), r.state)
 }
 
 // turn tells the engine one thing.
@@ -204,7 +204,7 @@ func (r *run) step(in core.Input) error {
 	if r.wrong != nil {
 		return r.wrong
 	}
-	if err := w.Check(); err != nil {
+	if err := w.CheckInvariants(); err != nil {
 		return err
 	}
 	if busy && in.Kind == core.Tick && len(out.Events) == 0 {
@@ -232,7 +232,7 @@ func (r *run) observe(ev *core.Event) error {
 		}
 		r.state[ev.Job] = ev.To
 		r.ran[ev.Job] = r.ran[ev.Job] || ev.To == core.Running
-		if ev.To.Terminal() {
+		if ev.To.IsTerminal() {
 			r.overAt(ev)
 		}
 	}
@@ -261,8 +261,8 @@ func (r *run) arrayOf(job core.JobID) core.JobID {
 func (r *run) nobodyHoldsWithoutBeingPlaced() error {
 	for id := core.JobID(1); id <= core.JobID(r.jobs); id++ {
 		j := r.eng.World().Job(id)
-		if j != nil && j.State().Waiting() && (len(j.Parts()) > 0 || j.Queued() != (j.Hold() == core.NotHeld)) {
-			return fmt.Errorf("job %d waits with %d parts, in the queue: %v", id, len(j.Parts()), j.Queued())
+		if j != nil && j.State().IsWaiting() && (len(j.Parts()) > 0 || j.IsQueued() != (j.CurrentHold() == core.NotHeld)) {
+			return fmt.Errorf("job %d waits with %d parts, in the queue: %v", id, len(j.Parts()), j.IsQueued())
 		}
 	}
 	return nil
@@ -284,7 +284,7 @@ func (r *run) restart() error {
 func replay(spec world.Spec, log []core.Event) (*world.World, error) {
 	w := world.New(spec)
 	for i := range log {
-		if err := w.Apply(&log[i]); err != nil {
+		if err := w.ApplyEvent(&log[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -294,19 +294,19 @@ func replay(spec world.Spec, log []core.Event) (*world.World, error) {
 // over checks that everything has come to its end.
 func (r *run) over() error {
 	for id, s := range r.state {
-		if !s.Terminal() {
+		if !s.IsTerminal() {
 			return fmt.Errorf("job %d is forgotten as %v", id, s)
 		}
 	}
 	for _, c := range r.eng.World().Clusters() {
-		if c.Idle() != c.Procs() || c.Offers() != 0 || c.ReclaimFor() != 0 {
-			return fmt.Errorf("cluster %s: %d of %d idle, %d offers, reclaims for %d", c.Name(), c.Idle(), c.Procs(), c.Offers(), c.ReclaimFor())
+		if c.IdleProcs() != c.Procs() || c.OpenOffers() != 0 || c.ReclaimFor() != 0 {
+			return fmt.Errorf("cluster %s: %d of %d idle, %d offers, reclaims for %d", c.Name(), c.IdleProcs(), c.Procs(), c.OpenOffers(), c.ReclaimFor())
 		}
 	}
 	return r.restart()
 }
 
-func policyNames() []string { return append(malleable.Names(), "none") }
+func policyNames() []string { return append(malleable.PolicyNames(), "none") }
 
 func placePolicies() []core.PlacePolicy {
 	return []core.PlacePolicy{core.WorstFit, core.CloseToFiles, core.ClusterMin, core.FlexibleMin, core.DeadlineFirst}

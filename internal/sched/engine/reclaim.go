@@ -9,7 +9,7 @@ import (
 // makeRoom shrinks running malleable jobs for the head of the queue, if that
 // is enough to place it (papers/001, V-B: PWA).
 func (e *Engine) makeRoom() {
-	head := e.w.Head()
+	head := e.w.QueueHead()
 	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now || e.reclaimingFor(head.Spec().ID) {
 		return
 	}
@@ -17,7 +17,7 @@ func (e *Engine) makeRoom() {
 		return // it was stopped to make room: the two would go on stopping each other
 	}
 	spec := head.Spec()
-	v := e.view(spec.ID)
+	v := e.viewFor(spec.ID)
 	v.Reclaim = true
 	choices, _, ok := place.Place(v, spec, e.w.PlacePolicy(spec), e.choices[:0])
 	if !ok {
@@ -26,10 +26,10 @@ func (e *Engine) makeRoom() {
 	needed := false
 	for i, ch := range choices {
 		c := e.w.Cluster(ch.Cluster)
-		if c.Offers() > 0 || c.Leaving() > 0 {
+		if c.OpenOffers() > 0 || c.LeavingParts() > 0 {
 			return // answers first: they may free enough
 		}
-		needed = needed || shortage(c, choices[i:]) > 0
+		needed = needed || procsLacking(c, choices[i:]) > 0
 	}
 	if !needed {
 		return // there is room: the next scan finds it
@@ -37,16 +37,16 @@ func (e *Engine) makeRoom() {
 	for i, ch := range choices {
 		c := e.w.Cluster(ch.Cluster)
 		if c.ReclaimFor() != spec.ID { // else an earlier choice in the same cluster
-			e.reserve(c, spec.ID, shortage(c, choices[i:]))
+			e.reserveProcs(c, spec.ID, procsLacking(c, choices[i:]))
 		}
 	}
 	e.endReclaims() // in case nobody was asked
 }
 
-// shortage is how many processors a cluster lacks for the choices in it, the
+// procsLacking is how many processors a cluster lacks for the choices in it, the
 // first of which is in it.
-func shortage(c *world.Cluster, choices []place.Choice) int {
-	need := -c.Surplus()
+func procsLacking(c *world.Cluster, choices []place.Choice) int {
+	need := -c.SurplusProcs()
 	for _, ch := range choices {
 		if ch.Cluster == c.ID() {
 			need += ch.Min
@@ -55,10 +55,10 @@ func shortage(c *world.Cluster, choices []place.Choice) int {
 	return max(0, need)
 }
 
-// reserve keeps what is free in a cluster for a job that waits, and has others
+// reserveProcs keeps what is free in a cluster for a job that waits, and has others
 // shrunk for what is lacking.
-func (e *Engine) reserve(c *world.Cluster, forJob core.JobID, need int) {
-	if need == 0 || !e.reclaim(c, forJob, need) {
+func (e *Engine) reserveProcs(c *world.Cluster, forJob core.JobID, need int) {
+	if need == 0 || !e.reclaimProcs(c, forJob, need) {
 		e.reclaimBegan(c, forJob, need)
 	}
 }
@@ -68,14 +68,14 @@ func (e *Engine) reclaimBegan(c *world.Cluster, forJob core.JobID, need int) {
 	if e.w.Job(forJob).State() == core.Running {
 		why.Code = core.MustGrow
 	}
-	e.emit(core.Event{Kind: core.ReclaimBegan, Job: forJob, Cluster: c.ID(), N: need, Why: why})
+	e.emitEvent(core.Event{Kind: core.ReclaimBegan, Job: forJob, Cluster: c.ID(), N: need, Why: why})
 }
 
-// reclaim shrinks malleable jobs of a cluster, because they must, until `need`
+// reclaimProcs shrinks malleable jobs of a cluster, because they must, until `need`
 // processors are there for the given job. It reports false if nobody has
 // anything to give.
-func (e *Engine) reclaim(c *world.Cluster, forJob core.JobID, need int) bool {
-	e.offers = e.cfg.Malleable.Shrink(e.view(forJob), c, need, e.offers[:0])
+func (e *Engine) reclaimProcs(c *world.Cluster, forJob core.JobID, need int) bool {
+	e.offers = e.cfg.Malleable.Shrink(e.viewFor(forJob), c, need, e.offers[:0])
 	began := false
 	for _, o := range e.offers {
 		if o.N >= 0 || o.Part.Job().Spec().ID == forJob {
@@ -85,7 +85,7 @@ func (e *Engine) reclaim(c *world.Cluster, forJob core.JobID, need int) bool {
 			e.reclaimBegan(c, forJob, need)
 			began = true
 		}
-		e.offer(o, true)
+		e.offerResize(o, true)
 	}
 	return began
 }
@@ -99,7 +99,7 @@ func (e *Engine) endReclaims() {
 			continue
 		}
 		inVain := core.Time(0)
-		if j := e.w.Job(id); j != nil && j.State().Waiting() {
+		if j := e.w.Job(id); j != nil && j.State().IsWaiting() {
 			if _, placed := e.tryPlace(j); !placed {
 				// The policy does not choose what it chose when room was to be made.
 				// To make it again at once would go on for ever.
@@ -108,15 +108,15 @@ func (e *Engine) endReclaims() {
 		}
 		for _, c := range e.w.Clusters() {
 			if c.ReclaimFor() == id {
-				e.emit(core.Event{Kind: core.ReclaimEnded, Cluster: c.ID(), Job: id, When: inVain})
-				e.touch(c)
-				e.freed(c)
+				e.emitEvent(core.Event{Kind: core.ReclaimEnded, Cluster: c.ID(), Job: id, When: inVain})
+				e.markDirty(c)
+				e.markFreed(c)
 			}
 		}
 		if j := e.w.Job(id); j != nil && j.State() == core.Running {
 			for _, p := range j.Parts() {
-				if p.Asked() > 0 {
-					e.grant(p)
+				if p.AskedProcs() > 0 {
+					e.grantGrowth(p)
 				}
 			}
 		}
@@ -127,7 +127,7 @@ func (e *Engine) endReclaims() {
 // waits for answers, or for somebody to leave who did not give what it had to.
 func (e *Engine) answersOpen(id core.JobID) bool {
 	for _, c := range e.w.Clusters() {
-		if c.ReclaimFor() == id && (c.Offers() > 0 || c.Leaving() > 0) {
+		if c.ReclaimFor() == id && (c.OpenOffers() > 0 || c.LeavingParts() > 0) {
 			return true
 		}
 	}
@@ -148,7 +148,7 @@ func (e *Engine) reclaimingFor(id core.JobID) bool {
 func (e *Engine) makingRoom() bool {
 	for _, c := range e.w.Clusters() {
 		if id := c.ReclaimFor(); id != 0 {
-			if j := e.w.Job(id); j != nil && j.State().Waiting() {
+			if j := e.w.Job(id); j != nil && j.State().IsWaiting() {
 				return true
 			}
 		}

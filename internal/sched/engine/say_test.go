@@ -79,7 +79,7 @@ func (s *stage) event(ev *core.Event) string {
 	case core.ClusterFelt:
 		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Share)
 	case core.ClusterDefined:
-		fmt.Fprintf(&b, "%s has %d processors", ev.Grid.Name, ev.Grid.Procs())
+		fmt.Fprintf(&b, "%s has %d processors", ev.Grid.Name, ev.Grid.TotalProcs())
 		if ev.Grid.Removed {
 			b.WriteString(" and is removed")
 		}
@@ -141,15 +141,15 @@ func (s *stage) show() string {
 	var b strings.Builder
 	w := s.eng.World()
 	for _, c := range w.Clusters() {
-		fmt.Fprintf(&b, "  %s: %d idle\n", c.Name(), c.Idle())
+		fmt.Fprintf(&b, "  %s: %d idle\n", c.Name(), c.IdleProcs())
 	}
 	for id := core.JobID(1); id < 100; id++ {
 		if j := w.Job(id); j != nil {
 			fmt.Fprintf(&b, "  job %d %v%s\n", id, j.State(), parts(j))
 		}
 	}
-	if w.Waiting() > 0 {
-		fmt.Fprintf(&b, "  %d wait, job %d first\n", w.Waiting(), w.Head().Spec().ID)
+	if w.QueueLength() > 0 {
+		fmt.Fprintf(&b, "  %d wait, job %d first\n", w.QueueLength(), w.QueueHead().Spec().ID)
 	}
 	return b.String()
 }

@@ -120,7 +120,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	if j := s.eng.World().Job(in.Job); j != nil {
 		in.Epoch = j.Epoch()
 		if p := j.Part(0); p != nil && kind == core.Answer {
-			in.Serial = p.Serial()
+			in.Serial = p.OfferSerial()
 		}
 	}
 	in.Part, in.N, in.ExitCode = w.number(w.value("part")), w.number(w.value("n")), w.number(w.value("code"))
@@ -240,7 +240,7 @@ func (s *stage) dependency(w *words, text string) (d core.Dependency, err error)
 	d.Target.NotStarted = d.Target.Unfinished
 	if j := s.eng.World().Job(d.Job); j != nil && !isArray {
 		d.Target.Unfinished = 1
-		if j.Attempts() == 0 {
+		if j.AttemptCount() == 0 {
 			d.Target.NotStarted = 1
 		}
 	}
@@ -384,7 +384,7 @@ func (w *words) seconds(key string) time.Duration {
 	if err != nil {
 		w.err = err
 	}
-	return core.Seconds(sec)
+	return core.DurationFromSeconds(sec)
 }
 
 // unused is what nobody asked for: a slip in the script.

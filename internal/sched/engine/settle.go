@@ -6,15 +6,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// settle does what the input made due: timers, the placement queue, the
+// settleDue does what the input made due: timers, the placement queue, the
 // malleability manager, in the order that the approach gives, until nothing
 // is left to decide before somebody answers.
-func (e *Engine) settle() {
-	for t, due := e.w.Due(e.now); due; t, due = e.w.Due(e.now) {
-		e.fire(t)
+func (e *Engine) settleDue() {
+	for t, due := e.w.DueTimer(e.now); due; t, due = e.w.DueTimer(e.now) {
+		e.fireTimer(t)
 	}
 	e.settleHolds()
-	if e.w.Restless() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
+	if e.w.NeedsRescan() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
 		e.scan = true
 	}
 	e.scan = e.scan || e.w.NextRetry() <= e.now
@@ -37,16 +37,16 @@ func (e *Engine) settle() {
 	}
 	e.scan = false
 	if len(e.slots)+len(e.waiters) > 0 { // somebody ended meanwhile
-		e.settle()
+		e.settleDue()
 	}
 }
 
-// fire does what a timer waited for.
-func (e *Engine) fire(t world.Timer) {
+// fireTimer does what a timer waited for.
+func (e *Engine) fireTimer(t world.Timer) {
 	j := e.w.Job(t.Job)
 	switch t.Kind {
 	case world.AnswerDue:
-		e.overdue(j, j.Part(t.Part))
+		e.offerOverdue(j, j.Part(t.Part))
 	case world.JobDue:
 		if j.State() == core.Stopping {
 			e.notLeft(j)
@@ -56,7 +56,7 @@ func (e *Engine) fire(t world.Timer) {
 	case world.ClaimDue:
 		e.claimDue(j, j.Part(t.Part))
 	case world.HoldDue:
-		e.admit(j, j.Hold() == core.HeldNowhere)
+		e.admitJob(j, j.CurrentHold() == core.HeldNowhere)
 	}
 }
 
@@ -64,17 +64,17 @@ func (e *Engine) fire(t world.Timer) {
 // can be placed. The index makes it skip jobs that cannot fit anywhere, which
 // is a try all the same.
 func (e *Engine) scanQueue() {
-	if !e.scan || e.w.Waiting() == 0 {
+	if !e.scan || e.w.QueueLength() == 0 {
 		return
 	}
-	e.emit(core.Event{Kind: core.QueueScanned})
+	e.emitEvent(core.Event{Kind: core.QueueScanned})
 	var last *world.Job
 	for {
 		v := e.waitingView(0)
-		if h := e.w.Head(); h != nil {
+		if h := e.w.QueueHead(); h != nil {
 			v.For = h.Spec().ID // room reclaimed for the head counts for it
 		}
-		widest, total := v.Widest()
+		widest, total := v.WidestRoom()
 		j := e.w.NextCandidate(last, widest, total)
 		if j == nil {
 			break
@@ -101,12 +101,12 @@ func (e *Engine) growAll() {
 	for id := range e.dirty {
 		d := &e.dirty[id]
 		c := e.w.Cluster(core.ClusterID(id))
-		if !d.changed || c.Offers() > 0 || c.ReclaimFor() != 0 {
+		if !d.changed || c.OpenOffers() > 0 || c.ReclaimFor() != 0 {
 			continue // clean, or answers will make it dirty again
 		}
 		d.changed = false
-		e.grow(c, d)
-		if d.waits && c.Offers() == 0 && c.ReclaimFor() == 0 { // nobody who runs wants more
+		e.growCluster(c, d)
+		if d.waits && c.OpenOffers() == 0 && c.ReclaimFor() == 0 { // nobody who runs wants more
 			d.waits, e.scan = false, true
 		}
 	}
@@ -117,29 +117,29 @@ func (e *Engine) growAll() {
 // is never reached, but an answer is a program's own.
 const maxWaves = 1000
 
-// grow sees to those who must have more, then lets the policy offer what is
+// growCluster sees to those who must have more, then lets the policy offer what is
 // free in a cluster. Answers that come back make the cluster dirty again, so
 // that what was not accepted is offered on, until nothing is left or nobody
 // wants more.
-func (e *Engine) grow(c *world.Cluster, d *dirt) {
-	if e.cfg.Malleable == nil || len(c.Malleable()) == 0 || d.waves == maxWaves {
+func (e *Engine) growCluster(c *world.Cluster, d *dirt) {
+	if e.cfg.Malleable == nil || len(c.MalleableParts()) == 0 || d.waves == maxWaves {
 		return
 	}
 	d.waves++
-	if e.serve(c) {
+	if e.serveAsking(c) {
 		return
 	}
-	v, free := e.view(0), c.GrowRoom()
+	v, free := e.viewFor(0), c.GrowRoom()
 	v.NeverShrinks = e.cfg.Approach == PRA
 	if r, ok := e.cfg.Malleable.(malleable.Rebalancer); ok && e.cfg.Approach == PWA && d.fresh {
 		d.fresh = false
 		e.offers = r.Rebalance(v, c, free, e.offers[:0])
 		e.offerAll()
-		if c.Offers() > 0 {
+		if c.OpenOffers() > 0 {
 			return // grow with what comes back
 		}
 	}
-	if free == 0 || len(c.Growable()) == 0 {
+	if free == 0 || len(c.GrowableParts()) == 0 {
 		return
 	}
 	e.offers = e.cfg.Malleable.Grow(v, c, free, e.offers[:0])
@@ -148,6 +148,6 @@ func (e *Engine) grow(c *world.Cluster, d *dirt) {
 
 func (e *Engine) offerAll() {
 	for _, o := range e.offers {
-		e.offer(o, false)
+		e.offerResize(o, false)
 	}
 }

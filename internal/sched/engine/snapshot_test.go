@@ -43,11 +43,11 @@ func loses(tr trial, again func(r *run) (*world.World, error)) ([]byte, error) {
 func fromLog(r *run) (*world.World, error) { return replay(r.outside.spec, r.log) }
 
 func fromSnapshot(r *run) (*world.World, error) {
-	shot, err := r.eng.World().Snapshot()
+	shot, err := r.eng.World().EncodeSnapshot()
 	if err != nil {
 		return nil, err
 	}
-	return world.Restore(r.outside.spec, shot)
+	return world.RestoreSnapshot(r.outside.spec, shot)
 }
 
 func drawTrial(t *rapid.T) trial {
@@ -89,11 +89,11 @@ func TestTheRestOfTheLogGivesTheSameWorldOnASnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot, err := w.Snapshot()
+		shot, err := w.EncodeSnapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := world.Restore(r.outside.spec, shot)
+		back, err := world.RestoreSnapshot(r.outside.spec, shot)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,10 +105,10 @@ func TestTheRestOfTheLogGivesTheSameWorldOnASnapshot(t *testing.T) {
 				return
 			}
 			for _, each := range []*world.World{w, back} {
-				if err := each.Apply(&r.log[i]); err != nil {
+				if err := each.ApplyEvent(&r.log[i]); err != nil {
 					t.Fatal(err)
 				}
-				if err := each.Check(); err != nil {
+				if err := each.CheckInvariants(); err != nil {
 					t.Fatalf("%v: after event %d: %v", tr, i, err)
 				}
 			}
@@ -121,9 +121,9 @@ func TestTheRestOfTheLogGivesTheSameWorldOnASnapshot(t *testing.T) {
 
 // nextOf is what the engine would look at next.
 func nextOf(w *world.World) [3]core.Time {
-	timer, _ := w.Due(w.Now())
+	timer, _ := w.DueTimer(w.Now())
 	head := core.JobID(0)
-	if j := w.Head(); j != nil {
+	if j := w.QueueHead(); j != nil {
 		head = j.Spec().ID
 	}
 	return [3]core.Time{w.NextTimer(), core.Time(timer.Job), core.Time(head)}

@@ -79,7 +79,7 @@ func perform(t *testing.T, text string) string {
 func (s *stage) verify(t *testing.T) {
 	again := world.New(s.spec)
 	for i := range s.log {
-		if err := again.Apply(&s.log[i]); err != nil {
+		if err := again.ApplyEvent(&s.log[i]); err != nil {
 			t.Fatalf("replay: %v", err)
 		}
 	}
@@ -117,7 +117,7 @@ func (s *stage) step(in core.Input) (string, error) {
 		fmt.Fprintf(&b, "  wake at %s\n", seconds(s.wake))
 	}
 	s.log = append(s.log, slices.Clone(out.Events)...)
-	return b.String(), s.eng.World().Check()
+	return b.String(), s.eng.World().CheckInvariants()
 }
 
 func firstDifference(was, is string) string {

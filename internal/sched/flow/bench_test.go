@@ -66,7 +66,7 @@ func kinds(clusters, each int) *Grid {
 		hosts[h].Speed *= 1 + float64(h*37%1009)/2000
 		hosts[h].Class = h
 	}
-	return NewGrid(hosts, clusters, like.route)
+	return NewGrid(hosts, clusters, like.routeBetween)
 }
 
 // BenchmarkHeuristic shows what each costs alone.
@@ -104,7 +104,7 @@ func BenchmarkNaiveMinMin(b *testing.B) {
 
 // naiveMinMin has no insertion: a core is free when its last task ends.
 func naiveMinMin(d *DAG, g *Grid) *Schedule {
-	slots, waits, free := make([]Slot, len(d.Tasks)), d.parentCounts(), make([]float64, g.Cores())
+	slots, waits, free := make([]Slot, len(d.Tasks)), d.parentCounts(), make([]float64, g.CoreCount())
 	for range d.Tasks {
 		pick, best := -1, Slot{}
 		for t := range d.Tasks {
@@ -119,7 +119,7 @@ func naiveMinMin(d *DAG, g *Grid) *Schedule {
 		}
 		slots[pick], waits[pick] = best, -1
 		free[int(g.core[best.Host])+best.Core] = best.End
-		for _, c := range d.succ.of(int32(pick)) {
+		for _, c := range d.succ.linksOf(int32(pick)) {
 			waits[c.task]--
 		}
 	}
@@ -128,12 +128,12 @@ func naiveMinMin(d *DAG, g *Grid) *Schedule {
 
 func naiveSlot(d *DAG, g *Grid, slots []Slot, free []float64, t, h int) (Slot, bool) {
 	host := &g.Hosts[h]
-	if !g.groups[g.in[h]].kind.runs(&d.Tasks[t]) {
+	if !g.groups[g.in[h]].kind.meetsRequirements(&d.Tasks[t]) {
 		return Slot{}, false
 	}
 	ready := 0.0
-	for _, p := range d.pred.of(int32(t)) {
-		ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p))
+	for _, p := range d.pred.linksOf(int32(t)) {
+		ready = max(ready, slots[p.task].End+g.transferSeconds(int32(slots[p.task].Host), int32(h), p))
 	}
 	core := 0
 	for c := range host.Cores {
@@ -147,7 +147,7 @@ func naiveSlot(d *DAG, g *Grid, slots []Slot, free []float64, t, h int) (Slot, b
 
 func TestTheBaselineOfTheBenchmarkMakesValidPlans(t *testing.T) {
 	d, g := montage(t, 10), grid(3, 2)
-	if err := Check(d, g, naiveMinMin(d, g)); err != nil {
+	if err := CheckSchedule(d, g, naiveMinMin(d, g)); err != nil {
 		t.Error(err)
 	}
 }
@@ -160,7 +160,7 @@ func TestPlansOfAHundredThousandTasksCanBeCarriedOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Check(d, g, p.Schedule); err != nil {
+			if err := CheckSchedule(d, g, p.Schedule); err != nil {
 				t.Errorf("%s by %s: %v", name, h, err)
 			}
 		}
@@ -170,9 +170,9 @@ func TestPlansOfAHundredThousandTasksCanBeCarriedOut(t *testing.T) {
 // BenchmarkImprove is the cost of 10,000 steps on a workflow of ordinary size.
 func BenchmarkImprove(b *testing.B) {
 	d, g := montage(b, 150), grid(6, 10)
-	start := heft(d, g, nil)
+	start := planHEFT(d, g, nil)
 	for b.Loop() {
-		s := improve(d, g, start, 0, lookAhead(d, g), Budget{Steps: 10_000, Seed: 1})
+		s := improveSchedule(d, g, start, 0, lookAhead(d, g), Budget{Steps: 10_000, Seed: 1})
 		b.ReportMetric(100*(1-s.Makespan/start.Makespan), "%gain")
 	}
 }

@@ -46,26 +46,26 @@ func newBlocks(g *Grid) *blocks {
 		b.of[gr] = int32(n - 1)
 	}
 	b.first = append(b.first, int32(len(b.groups)))
-	b.slow = b.least(g.slow)
+	b.slow = b.leastPace(g.slow)
 	return b
 }
 
-func (b *blocks) members(block int) []int32 { return b.groups[b.first[block]:b.first[block+1]] }
+func (b *blocks) groupsOf(block int) []int32 { return b.groups[b.first[block]:b.first[block+1]] }
 
-// least is the smallest pace of each block.
-func (b *blocks) least(pace []float64) []float64 {
+// leastPace is the smallest pace of each block.
+func (b *blocks) leastPace(pace []float64) []float64 {
 	least := make([]float64, len(b.site))
 	for i := range least {
 		least[i] = math.Inf(1)
-		for _, gr := range b.members(i) {
+		for _, gr := range b.groupsOf(i) {
 			least[i] = min(least[i], pace[gr])
 		}
 	}
 	return least
 }
 
-// pace is the least seconds per second of work of a task in each block.
-func (b *blocks) pace(t *Task) []float64 {
+// taskPace is the least seconds per second of work of a task in each block.
+func (b *blocks) taskPace(t *Task) []float64 {
 	if b.rows == nil {
 		return b.slow
 	}
@@ -76,17 +76,17 @@ func (b *blocks) pace(t *Task) []float64 {
 // groups has changed.
 func (s *gaps) noteBlock(block int32) {
 	idle, long, until := math.Inf(1), -1.0, -1.0
-	for _, gr := range s.blocks.members(int(block)) {
+	for _, gr := range s.blocks.groupsOf(int(block)) {
 		idle, long, until = min(idle, s.idle[gr]), max(long, s.long[gr]), max(until, s.until[gr])
 	}
 	s.blockIdle[block], s.blockLong[block], s.blockUntil[block] = idle, long, until
 }
 
-// rate fills in before when the task cannot end in each block, and says in which
+// rateBlocks fills in before when the task cannot end in each block, and says in which
 // one it may end first.
-func (b *board) rate(t *Task, a *arrival) (first int) {
+func (b *board) rateBlocks(t *Task, a *arrival) (first int) {
 	s, work := b.idle, t.Work
-	pace, site := s.blocks.pace(t), s.blocks.site
+	pace, site := s.blocks.taskPace(t), s.blocks.site
 	least := math.Inf(1)
 	for i, idle := range s.blockIdle {
 		takes, start := work*pace[i], a.low[site[i]]

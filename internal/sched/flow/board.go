@@ -22,7 +22,7 @@ func newBoard(d *DAG, g *Grid, from *State) *board {
 	b := &board{d: d, g: g, slots: make([]Slot, len(d.Tasks)), from: from}
 	for t := range b.slots {
 		b.slots[t].Host = -1
-		if b.fixed(int32(t)) {
+		if b.isFixed(int32(t)) {
 			b.slots[t] = from.Slots[t]
 		}
 	}
@@ -34,10 +34,10 @@ func newBoard(d *DAG, g *Grid, from *State) *board {
 	return b
 }
 
-// fixed tells whether a task is not to be planned any more.
-func (b *board) fixed(t int32) bool { return b.from != nil && b.from.Fixed[t] }
+// isFixed tells whether a task is not to be planned any more.
+func (b *board) isFixed(t int32) bool { return b.from != nil && b.from.Fixed[t] }
 
-func (b *board) schedule() *Schedule {
+func (b *board) toSchedule() *Schedule {
 	s := newSchedule(b.slots)
 	s.Wide = b.wide
 	return s
@@ -63,19 +63,19 @@ func newArrival(sites int) arrival {
 	}
 }
 
-// arrive works out when the data of t, whose parents are placed, is where.
-func (b *board) arrive(t int32, a *arrival) {
+// computeArrival works out when the data of t, whose parents are placed, is where.
+func (b *board) computeArrival(t int32, a *arrival) {
 	a.parents = 0
 	for s := range a.at {
 		a.at[s], a.second[s], a.source[s], a.host[s] = 0, 0, -1, -1
 	}
-	preds := b.d.pred.of(t)
+	preds := b.d.pred.linksOf(t)
 	for _, p := range preds {
 		slot := &b.slots[p.task]
 		a.parents = max(a.parents, slot.End)
 		from := b.g.Hosts[slot.Host].Site
 		for s := range a.at {
-			a.note(s, int32(slot.Host), slot.End+b.g.route(from, s).seconds(p))
+			a.noteData(s, int32(slot.Host), slot.End+b.g.routeBetween(from, s).transferSeconds(p))
 		}
 	}
 	for s, h := range a.source {
@@ -97,9 +97,9 @@ func (b *board) arrive(t int32, a *arrival) {
 	}
 }
 
-// note keeps the latest data at a site, and the latest from elsewhere than
+// noteData keeps the latest data at a site, and the latest from elsewhere than
 // where that comes from.
-func (a *arrival) note(site int, from int32, when float64) {
+func (a *arrival) noteData(site int, from int32, when float64) {
 	switch {
 	case a.source[site] == from:
 		a.at[site] = max(a.at[site], when)
@@ -119,17 +119,17 @@ type choice struct {
 	moved      float64 // dCost: how long data is under way after the last parent ended
 }
 
-// in is the best place for t among the hosts of a group; false if they do not
+// bestInGroup is the best place for t among the hosts of a group; false if they do not
 // meet its requirements.
-func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
+func (b *board) bestInGroup(t int32, gr int32, a *arrival) (choice, bool) {
 	k := &b.g.groups[gr].kind
 	task := &b.d.Tasks[t]
-	if b.only != nil && !b.only[gr] || !k.runs(task) {
+	if b.only != nil && !b.only[gr] || !k.meetsRequirements(task) {
 		return choice{}, false
 	}
-	takes := b.g.takes(task, gr)
+	takes := b.g.groupRuntime(task, gr)
 	ready := a.at[k.site]
-	n, start := b.idle.best(gr, ready, takes)
+	n, start := b.idle.bestGap(gr, ready, takes)
 	if h := a.host[k.site]; h >= 0 && b.g.in[h] == gr && a.ahead[k.site] < start {
 		m, begin := b.idle.bestOf(b.g.core[h], b.g.core[h+1], a.ahead[k.site], takes)
 		if begin < start {
@@ -149,21 +149,21 @@ func (b *board) atBest(takes float64, gr int, a *arrival) float64 {
 	return (start + takes) * (1 - slack)
 }
 
-// best is the place where t ends first, with what follows in each group added
+// bestChoice is the place where t ends first, with what follows in each group added
 // if that is known; of equals the one that starts first.
-func (b *board) best(t int32, a *arrival, behind []float64) choice {
-	if b.d.Tasks[t].width() > 1 {
+func (b *board) bestChoice(t int32, a *arrival, behind []float64) choice {
+	if b.d.Tasks[t].coreCount() > 1 {
 		best, _ := b.bestWide(t, a)
 		return best
 	}
-	f := finder{b: b, t: t, a: a, behind: behind, least: math.Inf(1), work: b.d.Tasks[t].Work, pace: b.g.pace(&b.d.Tasks[t])}
+	f := finder{b: b, t: t, a: a, behind: behind, least: math.Inf(1), work: b.d.Tasks[t].Work, pace: b.g.taskPace(&b.d.Tasks[t])}
 	if b.rates == nil || behind != nil {
 		for gr := range b.g.groups {
-			f.try(int32(gr))
+			f.tryGroup(int32(gr))
 		}
 		return f.best
 	}
-	first := b.rate(&b.d.Tasks[t], a)
+	first := b.rateBlocks(&b.d.Tasks[t], a)
 	f.tryAll(first)
 	for i, rate := range b.rates {
 		if i != first && rate <= f.least {
@@ -186,12 +186,12 @@ type finder struct {
 }
 
 func (f *finder) tryAll(block int) {
-	for _, gr := range f.b.g.blocks.members(block) {
-		f.try(gr)
+	for _, gr := range f.b.g.blocks.groupsOf(block) {
+		f.tryGroup(gr)
 	}
 }
 
-func (f *finder) try(gr int32) {
+func (f *finder) tryGroup(gr int32) {
 	more := 0.0
 	if f.behind != nil {
 		more = f.behind[gr]
@@ -199,7 +199,7 @@ func (f *finder) try(gr int32) {
 	if f.b.atBest(f.work*f.pace[gr], int(gr), f.a)+more > f.least {
 		return
 	}
-	c, ok := f.b.in(f.t, gr, f.a)
+	c, ok := f.b.bestInGroup(f.t, gr, f.a)
 	if !ok {
 		return
 	}
@@ -209,8 +209,8 @@ func (f *finder) try(gr int32) {
 	}
 }
 
-// put places t as chosen.
-func (b *board) put(t int32, c choice) {
+// placeTask places t as chosen.
+func (b *board) placeTask(t int32, c choice) {
 	if c.gap == none {
 		b.putWide(t, c)
 		return
@@ -219,7 +219,7 @@ func (b *board) put(t int32, c choice) {
 	host := b.hostOf(c.group, core)
 	b.slots[t] = Slot{int(host), int(core - b.g.core[host]), c.start, c.end}
 	// Even a task that takes no time parts the gap: nothing may run across it.
-	b.idle.use(c.group, c.gap, c.start, c.end)
+	b.idle.useGap(c.group, c.gap, c.start, c.end)
 }
 
 // hostOf finds the host of a core among those of a group, whose cores rise with

@@ -15,12 +15,12 @@ import (
 //     work over total speed); likewise with what lies before them.
 func LowerBound(d *DAG, g *Grid) float64 {
 	least := leastTimes(d, g)
-	head, tail := longest(d, least), longest(d.reversed(), least)
+	head, tail := longestPaths(d, least), longestPaths(d.reversedEdges(), least)
 	bound := 0.0
 	for t := range d.Tasks {
 		bound = max(bound, head[t]+least[t]+tail[t])
 	}
-	speeds := g.speeds()
+	speeds := g.coreSpeeds()
 	return max(bound, areaBound(d, speeds, head), areaBound(d, speeds, tail))
 }
 
@@ -28,16 +28,16 @@ func LowerBound(d *DAG, g *Grid) float64 {
 // runs, with what must be moved on the way there and behind it if each task on the
 // way may choose its group freely.
 func wayBound(d *DAG, g *Grid, behind *optimistic) float64 {
-	before := lookAhead(d.reversed(), g.reversed())
+	before := lookAhead(d.reversedEdges(), g.reversedRoutes())
 	if behind == nil || before == nil {
 		return 0
 	}
 	bound := 0.0
 	for t := range d.Tasks {
-		least, head, tail := math.Inf(1), before.of(int32(t)), behind.of(int32(t))
+		least, head, tail := math.Inf(1), before.costRow(int32(t)), behind.costRow(int32(t))
 		for gr := range g.groups {
-			if g.groups[gr].kind.runs(&d.Tasks[t]) {
-				least = min(least, head[gr]+g.takes(&d.Tasks[t], int32(gr))+tail[gr])
+			if g.groups[gr].kind.meetsRequirements(&d.Tasks[t]) {
+				least = min(least, head[gr]+g.groupRuntime(&d.Tasks[t], int32(gr))+tail[gr])
 			}
 		}
 		bound = max(bound, least)
@@ -49,30 +49,30 @@ func wayBound(d *DAG, g *Grid, behind *optimistic) float64 {
 func leastTimes(d *DAG, g *Grid) []float64 {
 	least := make([]float64, len(d.Tasks))
 	for t := range d.Tasks {
-		pace, fastest := g.pace(&d.Tasks[t]), math.Inf(1)
+		pace, fastest := g.taskPace(&d.Tasks[t]), math.Inf(1)
 		for i := range g.groups {
-			if pace[i] < fastest && g.groups[i].kind.runs(&d.Tasks[t]) {
+			if pace[i] < fastest && g.groups[i].kind.meetsRequirements(&d.Tasks[t]) {
 				fastest = pace[i]
-				least[t] = g.takes(&d.Tasks[t], int32(i))
+				least[t] = g.groupRuntime(&d.Tasks[t], int32(i))
 			}
 		}
 	}
 	return least
 }
 
-// longest is the longest way to each task, without itself.
-func longest(d *DAG, takes []float64) []float64 {
+// longestPaths is the longest way to each task, without itself.
+func longestPaths(d *DAG, takes []float64) []float64 {
 	way := make([]float64, len(d.Tasks))
 	for _, t := range d.topo {
-		for _, p := range d.pred.of(t) {
+		for _, p := range d.pred.linksOf(t) {
 			way[t] = max(way[t], way[p.task]+takes[p.task])
 		}
 	}
 	return way
 }
 
-// speeds is those of all cores, the fastest first.
-func (g *Grid) speeds() []float64 {
+// coreSpeeds is those of all cores, the fastest first.
+func (g *Grid) coreSpeeds() []float64 {
 	var s []float64
 	for i, h := range g.Hosts {
 		if h.Down {
@@ -99,7 +99,7 @@ func areaBound(d *DAG, speeds, distance []float64) float64 {
 	var bound, work, speed float64
 	cores := 0
 	for _, t := range order {
-		width := d.Tasks[t].width()
+		width := d.Tasks[t].coreCount()
 		work += d.Tasks[t].Work * float64(width)
 		for ; width > 0 && cores < len(speeds); width-- {
 			speed += speeds[cores]

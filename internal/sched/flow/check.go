@@ -10,12 +10,12 @@ import (
 // slack is how far times may be apart that are computed in different order.
 const slack = 1e-9
 
-// Check says what is wrong with a schedule, nil if it can be carried out as it
+// CheckSchedule says what is wrong with a schedule, nil if it can be carried out as it
 // stands: every task once, on a core that exists of a host that meets its
 // requirements, for as long as it takes there, after its parents and their
 // files, alone on its core, and the makespan is that of the last task. It
 // shares no code with the heuristics but the description of the model.
-func Check(d *DAG, g *Grid, s *Schedule) error {
+func CheckSchedule(d *DAG, g *Grid, s *Schedule) error {
 	if len(s.Slots) != len(d.Tasks) {
 		return fmt.Errorf("%d slots for %d tasks", len(s.Slots), len(d.Tasks))
 	}
@@ -40,7 +40,7 @@ func checkSlot(g *Grid, t *Task, slot Slot) error {
 		return fmt.Errorf("task %s: host %d of %d", t.Name, slot.Host, len(g.Hosts))
 	}
 	h := &g.Hosts[slot.Host]
-	takes := g.Takes(t, slot.Host)
+	takes := g.HostRuntime(t, slot.Host)
 	switch {
 	case slot.Core < 0 || slot.Core >= h.Cores:
 		return fmt.Errorf("task %s: core %d of %d on %s", t.Name, slot.Core, h.Cores, h.Name)
@@ -52,7 +52,7 @@ func checkSlot(g *Grid, t *Task, slot Slot) error {
 		return fmt.Errorf("task %s: %s is down, or not for it", t.Name, h.Name)
 	case !(slot.Start >= 0) || math.IsInf(slot.End, 0):
 		return fmt.Errorf("task %s: runs from %v to %v", t.Name, slot.Start, slot.End)
-	case t.width() == 1 && math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End):
+	case t.coreCount() == 1 && math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End):
 		return fmt.Errorf("task %s: runs for %v s on %s where it takes %v", t.Name, slot.End-slot.Start, h.Name, takes)
 	}
 	return nil
@@ -61,11 +61,11 @@ func checkSlot(g *Grid, t *Task, slot Slot) error {
 func checkParents(d *DAG, g *Grid, s *Schedule) error {
 	for t := range s.Slots {
 		child := s.Slots[t]
-		for _, p := range d.pred.of(int32(t)) {
+		for _, p := range d.pred.linksOf(int32(t)) {
 			parent := s.Slots[p.task]
 			arrives := parent.End
 			if parent.Host != child.Host && p.bytes >= 0 {
-				r := g.route(g.Hosts[parent.Host].Site, g.Hosts[child.Host].Site)
+				r := g.routeBetween(g.Hosts[parent.Host].Site, g.Hosts[child.Host].Site)
 				arrives += float64(p.files)*r.Latency + p.bytes*r.PerByte
 			}
 			if child.Start < arrives-slack*(1+arrives) {
@@ -86,7 +86,7 @@ type lane struct {
 func checkCores(d *DAG, g *Grid, s *Schedule) error {
 	var lanes []lane
 	for t, slot := range s.Slots {
-		if d.Tasks[t].width() == 1 {
+		if d.Tasks[t].coreCount() == 1 {
 			lanes = append(lanes, lane{t, g.FirstCore(slot.Host) + slot.Core, slot.Start, slot.End})
 			continue
 		}
@@ -112,16 +112,16 @@ func checkCores(d *DAG, g *Grid, s *Schedule) error {
 // checkWide looks at a task that has several cores: so many different ones, of
 // hosts of one site that may run it, for as long as the slowest of them takes.
 func checkWide(g *Grid, t *Task, slot Slot, cores []int32) error {
-	if len(cores) != t.width() || len(cores) != len(slices.Compact(slices.Sorted(slices.Values(cores)))) {
-		return fmt.Errorf("task %s: has cores %v and needs %d", t.Name, cores, t.width())
+	if len(cores) != t.coreCount() || len(cores) != len(slices.Compact(slices.Sorted(slices.Values(cores)))) {
+		return fmt.Errorf("task %s: has cores %v and needs %d", t.Name, cores, t.coreCount())
 	}
 	takes := 0.0
 	for _, c := range cores {
 		h := g.HostOf(int(c))
-		if g.Hosts[h].Site != g.Hosts[slot.Host].Site || !g.groups[g.in[h]].kind.runs(t) {
+		if g.Hosts[h].Site != g.Hosts[slot.Host].Site || !g.groups[g.in[h]].kind.meetsRequirements(t) {
 			return fmt.Errorf("task %s: %s is elsewhere or cannot run it", t.Name, g.Hosts[h].Name)
 		}
-		takes = max(takes, g.Takes(t, h))
+		takes = max(takes, g.HostRuntime(t, h))
 	}
 	if math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End) {
 		return fmt.Errorf("task %s: runs for %v s where it takes %v", t.Name, slot.End-slot.Start, takes)

@@ -10,8 +10,8 @@ func TestTheCheckerRefusesEveryKindOfWrongPlan(t *testing.T) {
 	d := build(t, []Task{{Name: "a", Work: 4}, {Name: "b", Work: 4}, {Name: "c", Work: 2, Memory: 6 << 30}},
 		[]Edge{{0, 1, 1e6, 1}, {0, 2, NoData, 1}})
 	g := grid(2, 2)
-	right := heft(d, g, nil)
-	if err := Check(d, g, right); err != nil {
+	right := planHEFT(d, g, nil)
+	if err := CheckSchedule(d, g, right); err != nil {
 		t.Fatal(err)
 	}
 	spoil := func(f func(s *Schedule)) *Schedule {
@@ -38,7 +38,7 @@ func TestTheCheckerRefusesEveryKindOfWrongPlan(t *testing.T) {
 			s.Makespan = last(s)
 		}},
 	} {
-		err := Check(d, g, spoil(c.f))
+		err := CheckSchedule(d, g, spoil(c.f))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}

@@ -16,12 +16,12 @@ type Task struct {
 	Memory int64   // bytes that the host must have; 0: any
 	Cores  int     // that the host must have
 	Wide   int     // cores that it occupies, all at one site; 0 and 1: one
-	Kind   int     // tasks of one kind are run alike: see Grid.Correct
+	Kind   int     // tasks of one kind are run alike: see Grid.CorrectSpeeds
 	Only   []bool  // classes of hosts that may run it; nil: all
 }
 
-// width is how many cores the task occupies.
-func (t *Task) width() int { return max(1, t.Wide) }
+// coreCount is how many cores the task occupies.
+func (t *Task) coreCount() int { return max(1, t.Wide) }
 
 // An Edge makes To wait for From and for its files. Between two tasks files
 // travel one after another, so what counts is how many bytes they have together
@@ -60,7 +60,7 @@ func newLink(task int, e Edge) link {
 	return link{int32(task), int32(max(1, e.Files)), e.Bytes}
 }
 
-func (a *adjacency) of(t int32) []link { return a.links[a.first[t]:a.first[t+1]] }
+func (a *adjacency) linksOf(t int32) []link { return a.links[a.first[t]:a.first[t+1]] }
 
 // A CycleError names the tasks that wait for each other.
 type CycleError struct{ Tasks []int }
@@ -78,46 +78,46 @@ func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 		if !(t.Work >= 0) || math.IsInf(t.Work, 1) {
 			return nil, fmt.Errorf("task %s: work of %v seconds", t.Name, t.Work)
 		}
-		d.wide = d.wide || t.width() > 1
+		d.wide = d.wide || t.coreCount() > 1
 	}
 	for _, e := range edges {
 		if e.From < 0 || e.To < 0 || e.From >= len(tasks) || e.To >= len(tasks) {
 			return nil, fmt.Errorf("edge from task %d to %d of %d tasks", e.From, e.To, len(tasks))
 		}
 	}
-	edges = joined(len(tasks), edges)
-	d.succ = gather(len(tasks), edges, func(e Edge) (int, int) { return e.From, e.To })
-	d.pred = gather(len(tasks), edges, func(e Edge) (int, int) { return e.To, e.From })
-	if d.sort(); len(d.topo) < len(tasks) {
-		return nil, &CycleError{d.cycle()}
+	edges = mergeParallelEdges(len(tasks), edges)
+	d.succ = gatherEdges(len(tasks), edges, func(e Edge) (int, int) { return e.From, e.To })
+	d.pred = gatherEdges(len(tasks), edges, func(e Edge) (int, int) { return e.To, e.From })
+	if d.sortTopologically(); len(d.topo) < len(tasks) {
+		return nil, &CycleError{d.findCycle()}
 	}
 	return d, nil
 }
 
-// Edges is the number of edges.
-func (d *DAG) Edges() int { return len(d.succ.links) }
+// EdgeCount is the number of edges.
+func (d *DAG) EdgeCount() int { return len(d.succ.links) }
 
-// Parents calls see with the edge from every parent of a task.
-func (d *DAG) Parents(task int, see func(Edge)) {
-	for _, l := range d.pred.of(int32(task)) {
+// EachParent calls see with the edge from every parent of a task.
+func (d *DAG) EachParent(task int, see func(Edge)) {
+	for _, l := range d.pred.linksOf(int32(task)) {
 		see(Edge{int(l.task), task, l.bytes, int(l.files)})
 	}
 }
 
-// Children calls see with every task that waits for this one.
-func (d *DAG) Children(task int, see func(child int)) {
-	for _, l := range d.succ.of(int32(task)) {
+// EachChild calls see with every task that waits for this one.
+func (d *DAG) EachChild(task int, see func(child int)) {
+	for _, l := range d.succ.linksOf(int32(task)) {
 		see(int(l.task))
 	}
 }
 
-// joined puts the edges between the same two tasks together.
-func joined(tasks int, edges []Edge) []Edge {
-	byParent := gather(tasks, edges, func(e Edge) (int, int) { return e.From, e.To })
+// mergeParallelEdges puts the edges between the same two tasks together.
+func mergeParallelEdges(tasks int, edges []Edge) []Edge {
+	byParent := gatherEdges(tasks, edges, func(e Edge) (int, int) { return e.From, e.To })
 	last := make([]int32, tasks) // the last parent, counted from 1, that has this child
 	twice := false
 	for p := range tasks {
-		for _, l := range byParent.of(int32(p)) {
+		for _, l := range byParent.linksOf(int32(p)) {
 			twice = twice || last[l.task] == int32(p+1)
 			last[l.task] = int32(p + 1)
 		}
@@ -129,7 +129,7 @@ func joined(tasks int, edges []Edge) []Edge {
 	at := make([]int, tasks) // where the edge from that parent is
 	var sum []Edge
 	for p := range tasks {
-		for _, l := range byParent.of(int32(p)) {
+		for _, l := range byParent.linksOf(int32(p)) {
 			if last[l.task] != int32(p+1) {
 				last[l.task], at[l.task] = int32(p+1), len(sum)
 				sum = append(sum, Edge{p, int(l.task), l.bytes, int(l.files)})
@@ -143,8 +143,8 @@ func joined(tasks int, edges []Edge) []Edge {
 	return sum
 }
 
-// gather sorts the edges by one of their ends.
-func gather(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
+// gatherEdges sorts the edges by one of their ends.
+func gatherEdges(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
 	a := adjacency{make([]int32, n+1), make([]link, len(edges))}
 	for _, e := range edges {
 		at, _ := ends(e)
@@ -162,9 +162,9 @@ func gather(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
 	return a
 }
 
-// sort is Kahn's algorithm; tasks on a cycle, and those behind one, are left
+// sortTopologically is Kahn's algorithm; tasks on a cycle, and those behind one, are left
 // out.
-func (d *DAG) sort() {
+func (d *DAG) sortTopologically() {
 	waits := d.parentCounts()
 	d.topo = make([]int32, 0, len(d.Tasks))
 	for t := range d.Tasks {
@@ -173,7 +173,7 @@ func (d *DAG) sort() {
 		}
 	}
 	for i := 0; i < len(d.topo); i++ {
-		for _, c := range d.succ.of(d.topo[i]) {
+		for _, c := range d.succ.linksOf(d.topo[i]) {
 			if waits[c.task]--; waits[c.task] == 0 {
 				d.topo = append(d.topo, c.task)
 			}
@@ -189,9 +189,9 @@ func (d *DAG) parentCounts() []int32 {
 	return waits
 }
 
-// cycle walks from a task that was not sorted to a parent that was not, until
+// findCycle walks from a task that was not sorted to a parent that was not, until
 // it meets itself.
-func (d *DAG) cycle() []int {
+func (d *DAG) findCycle() []int {
 	sorted := make([]bool, len(d.Tasks))
 	for _, t := range d.topo {
 		sorted[t] = true
@@ -205,7 +205,7 @@ func (d *DAG) cycle() []int {
 	for seen[at] == 0 {
 		walk = append(walk, int(at))
 		seen[at] = len(walk)
-		for _, p := range d.pred.of(at) {
+		for _, p := range d.pred.linksOf(at) {
 			if !sorted[p.task] {
 				at = p.task
 				break
@@ -215,8 +215,8 @@ func (d *DAG) cycle() []int {
 	return walk[seen[at]-1:]
 }
 
-// reversed is the graph with every edge turned round.
-func (d *DAG) reversed() *DAG {
+// reversedEdges is the graph with every edge turned round.
+func (d *DAG) reversedEdges() *DAG {
 	r := &DAG{Tasks: d.Tasks, pred: d.succ, succ: d.pred, topo: make([]int32, len(d.topo)), wide: d.wide}
 	for i, t := range d.topo {
 		r.topo[len(r.topo)-1-i] = t

@@ -17,7 +17,7 @@
 // has less memory or fewer cores than a task needs cannot run it.
 // A task of several cores has them all at once, at one site. A plan may begin in the
 // middle of a run (State), and what is known of how long kinds of tasks take on
-// classes of hosts may differ from what their speed tells (Grid.Correct).
+// classes of hosts may differ from what their speed tells (Grid.CorrectSpeeds).
 //
 // # Cost
 //

@@ -40,7 +40,7 @@ type gaps struct {
 // newGaps makes every core idle for ever, from now or from when it is free on.
 func newGaps(g *Grid, from *State) *gaps {
 	n := len(g.groups)
-	s := &gaps{last: make([]int32, g.Cores()), seed: 1, pause: make([]int32, n), tail: make([]int32, n),
+	s := &gaps{last: make([]int32, g.CoreCount()), seed: 1, pause: make([]int32, n), tail: make([]int32, n),
 		idle: make([]float64, n), long: make([]float64, n), until: make([]float64, n)}
 	for i := range g.groups {
 		s.pause[i], s.tail[i] = none, none
@@ -50,10 +50,10 @@ func newGaps(g *Grid, from *State) *gaps {
 				if from != nil {
 					begin = from.Free[c]
 				}
-				s.tail[i] = s.insert(s.tail[i], s.add(c, begin, math.Inf(1), none, none))
+				s.tail[i] = s.insertGap(s.tail[i], s.addGap(c, begin, math.Inf(1), none, none))
 			}
 		}
-		s.note(i)
+		s.updateGroup(i)
 	}
 	if s.blocks = g.blocks; s.blocks != nil {
 		n := len(s.blocks.site)
@@ -65,8 +65,8 @@ func newGaps(g *Grid, from *State) *gaps {
 	return s
 }
 
-// note brings what the group can offer at best up to date.
-func (s *gaps) note(group int) {
+// updateGroup brings what the group can offer at best up to date.
+func (s *gaps) updateGroup(group int) {
 	s.long[group], s.until[group] = -1, -1
 	if p := s.pause[group]; p != none {
 		s.long[group], s.until[group] = s.all[p].maxLen, s.all[p].maxEnd
@@ -81,13 +81,13 @@ func (s *gaps) note(group int) {
 	}
 }
 
-// paused tells whether a pause of the group may be long enough.
-func (s *gaps) paused(group int32, ready, takes float64) bool {
+// hasPause tells whether a pause of the group may be long enough.
+func (s *gaps) hasPause(group int32, ready, takes float64) bool {
 	return s.long[group] >= takes && s.until[group] >= ready+takes
 }
 
-// add makes a gap of a core between two others.
-func (s *gaps) add(core int32, start, end float64, before, after int32) int32 {
+// addGap makes a gap of a core between two others.
+func (s *gaps) addGap(core int32, start, end float64, before, after int32) int32 {
 	s.seed ^= s.seed << 13
 	s.seed ^= s.seed >> 17
 	s.seed ^= s.seed << 5
@@ -109,14 +109,14 @@ func (s *gaps) add(core int32, start, end float64, before, after int32) int32 {
 	} else {
 		s.last[core] = n
 	}
-	s.update(n)
+	s.updateNode(n)
 	return n
 }
 
-// use takes [start, end) out of gap n of a group.
-func (s *gaps) use(group, n int32, start, end float64) {
+// useGap takes [start, end) out of gap n of a group.
+func (s *gaps) useGap(group, n int32, start, end float64) {
 	x := s.all[n]
-	s.pull(group, n)
+	s.pullGap(group, n)
 	before, after := x.before, x.after
 	if before != none {
 		s.all[before].after = after
@@ -126,34 +126,34 @@ func (s *gaps) use(group, n int32, start, end float64) {
 	}
 	s.free = append(s.free, n)
 	if x.start < start {
-		before = s.add(x.core, x.start, start, before, after)
-		s.enter(group, before)
+		before = s.addGap(x.core, x.start, start, before, after)
+		s.enterGap(group, before)
 	}
 	if end < x.end {
-		s.enter(group, s.add(x.core, end, x.end, before, after))
+		s.enterGap(group, s.addGap(x.core, end, x.end, before, after))
 	}
-	s.note(int(group))
+	s.updateGroup(int(group))
 }
 
-// treap is the one of the group that a gap belongs to.
-func (s *gaps) treap(group, n int32) *int32 {
+// treapOf is the one of the group that a gap belongs to.
+func (s *gaps) treapOf(group, n int32) *int32 {
 	if math.IsInf(s.all[n].end, 1) {
 		return &s.tail[group]
 	}
 	return &s.pause[group]
 }
 
-func (s *gaps) enter(group, n int32) {
-	root := s.treap(group, n)
-	*root = s.insert(*root, n)
+func (s *gaps) enterGap(group, n int32) {
+	root := s.treapOf(group, n)
+	*root = s.insertGap(*root, n)
 }
 
-func (s *gaps) pull(group, n int32) {
-	root := s.treap(group, n)
-	*root = s.remove(*root, n)
+func (s *gaps) pullGap(group, n int32) {
+	root := s.treapOf(group, n)
+	*root = s.removeGap(*root, n)
 }
 
-func (s *gaps) update(n int32) {
+func (s *gaps) updateNode(n int32) {
 	x := &s.all[n]
 	x.maxLen, x.maxEnd = x.end-x.start, x.end
 	for _, c := range [2]int32{x.left, x.right} {
@@ -164,9 +164,9 @@ func (s *gaps) update(n int32) {
 	}
 }
 
-// less orders by start; of gaps that start together the lower core is the
+// isLess orders by start; of gaps that start together the lower core is the
 // greater, because best looks for the greatest.
-func (s *gaps) less(a, b int32) bool {
+func (s *gaps) isLess(a, b int32) bool {
 	x, y := &s.all[a], &s.all[b]
 	if x.start != y.start {
 		return x.start < y.start
@@ -174,106 +174,106 @@ func (s *gaps) less(a, b int32) bool {
 	return x.core > y.core
 }
 
-func (s *gaps) insert(root, n int32) int32 {
+func (s *gaps) insertGap(root, n int32) int32 {
 	if root == none {
 		return n
 	}
 	if s.all[n].weight > s.all[root].weight {
-		s.all[n].left, s.all[n].right = s.split(root, n)
-		s.update(n)
+		s.all[n].left, s.all[n].right = s.splitTreap(root, n)
+		s.updateNode(n)
 		return n
 	}
-	if s.less(n, root) {
-		l := s.insert(s.all[root].left, n)
+	if s.isLess(n, root) {
+		l := s.insertGap(s.all[root].left, n)
 		s.all[root].left = l
 	} else {
-		r := s.insert(s.all[root].right, n)
+		r := s.insertGap(s.all[root].right, n)
 		s.all[root].right = r
 	}
-	s.update(root)
+	s.updateNode(root)
 	return root
 }
 
-// split parts a treap into what is less than gap n and the rest.
-func (s *gaps) split(root, n int32) (less, rest int32) {
+// splitTreap parts a treap into what is less than gap n and the rest.
+func (s *gaps) splitTreap(root, n int32) (less, rest int32) {
 	if root == none {
 		return none, none
 	}
-	if s.less(root, n) {
-		less, rest = s.split(s.all[root].right, n)
+	if s.isLess(root, n) {
+		less, rest = s.splitTreap(s.all[root].right, n)
 		s.all[root].right = less
-		s.update(root)
+		s.updateNode(root)
 		return root, rest
 	}
-	less, rest = s.split(s.all[root].left, n)
+	less, rest = s.splitTreap(s.all[root].left, n)
 	s.all[root].left = rest
-	s.update(root)
+	s.updateNode(root)
 	return less, root
 }
 
-func (s *gaps) merge(a, b int32) int32 {
+func (s *gaps) mergeTreaps(a, b int32) int32 {
 	switch {
 	case a == none:
 		return b
 	case b == none:
 		return a
 	case s.all[a].weight > s.all[b].weight:
-		s.all[a].right = s.merge(s.all[a].right, b)
-		s.update(a)
+		s.all[a].right = s.mergeTreaps(s.all[a].right, b)
+		s.updateNode(a)
 		return a
 	}
-	s.all[b].left = s.merge(a, s.all[b].left)
-	s.update(b)
+	s.all[b].left = s.mergeTreaps(a, s.all[b].left)
+	s.updateNode(b)
 	return b
 }
 
-func (s *gaps) remove(root, n int32) int32 {
+func (s *gaps) removeGap(root, n int32) int32 {
 	if root == n {
-		return s.merge(s.all[n].left, s.all[n].right)
+		return s.mergeTreaps(s.all[n].left, s.all[n].right)
 	}
-	if s.less(n, root) {
-		s.all[root].left = s.remove(s.all[root].left, n)
+	if s.isLess(n, root) {
+		s.all[root].left = s.removeGap(s.all[root].left, n)
 	} else {
-		s.all[root].right = s.remove(s.all[root].right, n)
+		s.all[root].right = s.removeGap(s.all[root].right, n)
 	}
-	s.update(root)
+	s.updateNode(root)
 	return root
 }
 
-// best is the gap of a group in which a task of so many seconds, whose data is
+// bestGap is the gap of a group in which a task of so many seconds, whose data is
 // there at ready, starts earliest. If several allow it to start at once, it is
 // a pause rather than the end of a core, and the one that began last: that
 // wastes least.
-func (s *gaps) best(group int32, ready, takes float64) (n int32, start float64) {
-	if s.paused(group, ready, takes) {
-		n, start = s.first(s.pause[group], ready, takes)
+func (s *gaps) bestGap(group int32, ready, takes float64) (n int32, start float64) {
+	if s.hasPause(group, ready, takes) {
+		n, start = s.firstFit(s.pause[group], ready, takes)
 		if n != none && start <= max(ready, s.idle[group]) {
 			return n, start
 		}
 	}
-	return s.first(s.tail[group], ready, takes)
+	return s.firstFit(s.tail[group], ready, takes)
 }
 
-// first is the same within one treap; none if nothing fits.
-func (s *gaps) first(root int32, ready, takes float64) (n int32, start float64) {
-	if n = s.open(root, ready, ready+takes); n != none {
+// firstFit is the same within one treap; none if nothing fits.
+func (s *gaps) firstFit(root int32, ready, takes float64) (n int32, start float64) {
+	if n = s.openGap(root, ready, ready+takes); n != none {
 		return n, ready
 	}
-	if n = s.next(root, ready, takes); n != none {
+	if n = s.nextGap(root, ready, takes); n != none {
 		return n, s.all[n].start
 	}
 	return none, math.Inf(1)
 }
 
-// open is the last gap that has begun by ready and lasts until end.
-func (s *gaps) open(n int32, ready, end float64) int32 {
+// openGap is the last gap that has begun by ready and lasts until end.
+func (s *gaps) openGap(n int32, ready, end float64) int32 {
 	for n != none && s.all[n].maxEnd >= end {
 		x := &s.all[n]
 		if x.start > ready {
 			n = x.left
 			continue
 		}
-		if r := s.open(x.right, ready, end); r != none {
+		if r := s.openGap(x.right, ready, end); r != none {
 			return r
 		}
 		if x.end >= end {
@@ -284,15 +284,15 @@ func (s *gaps) open(n int32, ready, end float64) int32 {
 	return none
 }
 
-// next is the first gap that begins after ready and is long enough.
-func (s *gaps) next(n int32, ready, takes float64) int32 {
+// nextGap is the first gap that begins after ready and is long enough.
+func (s *gaps) nextGap(n int32, ready, takes float64) int32 {
 	for n != none && s.all[n].maxLen >= takes {
 		x := &s.all[n]
 		if x.start <= ready {
 			n = x.right
 			continue
 		}
-		if l := s.next(x.left, ready, takes); l != none {
+		if l := s.nextGap(x.left, ready, takes); l != none {
 			return l
 		}
 		if x.end-x.start >= takes {

@@ -17,8 +17,8 @@ type Route struct {
 	PerByte float64 // seconds
 }
 
-// seconds is how long the files of an edge travel, one after another.
-func (r Route) seconds(l link) float64 {
+// transferSeconds is how long the files of an edge travel, one after another.
+func (r Route) transferSeconds(l link) float64 {
 	if l.bytes < 0 {
 		return 0
 	}
@@ -64,11 +64,11 @@ func NewGrid(hosts []Host, sites int, route func(from, to int) Route) *Grid {
 			g.routes[a*sites+b] = route(a, b)
 		}
 	}
-	g.group()
+	g.groupHosts()
 	return g
 }
 
-func (g *Grid) group() {
+func (g *Grid) groupHosts() {
 	known := map[kind]int32{}
 	g.in = make([]int32, len(g.Hosts))
 	g.core = make([]int32, len(g.Hosts)+1)
@@ -91,9 +91,9 @@ func (g *Grid) group() {
 	g.blocks = newBlocks(g)
 }
 
-// Correct says that tasks of a kind take longer on a class of hosts than their
+// CorrectSpeeds says that tasks of a kind take longer on a class of hosts than their
 // speed alone tells, by a factor: a model that is wrong, or hosts that suit them.
-func (g *Grid) Correct(kinds int, factor func(kind, class int) float64) {
+func (g *Grid) CorrectSpeeds(kinds int, factor func(kind, class int) float64) {
 	g.rows = make([][]float64, kinds)
 	for k := range g.rows {
 		g.rows[k] = make([]float64, len(g.groups))
@@ -104,56 +104,56 @@ func (g *Grid) Correct(kinds int, factor func(kind, class int) float64) {
 	if g.blocks != nil {
 		g.blocks.rows = make([][]float64, kinds)
 		for k := range g.rows {
-			g.blocks.rows[k] = g.blocks.least(g.rows[k])
+			g.blocks.rows[k] = g.blocks.leastPace(g.rows[k])
 		}
 	}
 }
 
-// pace is the seconds per second of work of a task in each group.
-func (g *Grid) pace(t *Task) []float64 {
+// taskPace is the seconds per second of work of a task in each group.
+func (g *Grid) taskPace(t *Task) []float64 {
 	if g.rows == nil {
 		return g.slow
 	}
 	return g.rows[t.Kind]
 }
 
-// takes is how long a task runs in a group.
-func (g *Grid) takes(t *Task, gr int32) float64 {
+// groupRuntime is how long a task runs in a group.
+func (g *Grid) groupRuntime(t *Task, gr int32) float64 {
 	if g.rows == nil {
 		return t.Work / g.groups[gr].kind.speed
 	}
 	return t.Work * g.rows[t.Kind][gr]
 }
 
-// Takes is how long a task runs on a host.
-func (g *Grid) Takes(t *Task, host int) float64 { return g.takes(t, g.in[host]) }
+// HostRuntime is how long a task runs on a host.
+func (g *Grid) HostRuntime(t *Task, host int) float64 { return g.groupRuntime(t, g.in[host]) }
 
-// Transfer is how long the files of an edge take from one host to another.
-func (g *Grid) Transfer(from, to int, e Edge) float64 {
-	return g.transfer(int32(from), int32(to), newLink(e.From, e))
+// TransferSeconds is how long the files of an edge take from one host to another.
+func (g *Grid) TransferSeconds(from, to int, e Edge) float64 {
+	return g.transferSeconds(int32(from), int32(to), newLink(e.From, e))
 }
 
 // FirstCore is the number of a host's first core, counted over all hosts.
 func (g *Grid) FirstCore(host int) int { return int(g.core[host]) }
 
-// Cores is the number of cores of all hosts.
-func (g *Grid) Cores() int { return int(g.core[len(g.Hosts)]) }
+// CoreCount is the number of cores of all hosts.
+func (g *Grid) CoreCount() int { return int(g.core[len(g.Hosts)]) }
 
-// Groups is the number of groups of hosts that are alike.
-func (g *Grid) Groups() int { return len(g.groups) }
+// GroupCount is the number of groups of hosts that are alike.
+func (g *Grid) GroupCount() int { return len(g.groups) }
 
-func (g *Grid) route(from, to int) Route { return g.routes[from*g.sites+to] }
+func (g *Grid) routeBetween(from, to int) Route { return g.routes[from*g.sites+to] }
 
-// transfer is how long the files of an edge take from one host to another.
-func (g *Grid) transfer(from, to int32, l link) float64 {
+// transferSeconds is how long the files of an edge take from one host to another.
+func (g *Grid) transferSeconds(from, to int32, l link) float64 {
 	if from == to {
 		return 0
 	}
-	return g.route(int(g.site[from]), int(g.site[to])).seconds(l)
+	return g.routeBetween(int(g.site[from]), int(g.site[to])).transferSeconds(l)
 }
 
-// reversed is the grid on which time runs backwards.
-func (g *Grid) reversed() *Grid {
+// reversedRoutes is the grid on which time runs backwards.
+func (g *Grid) reversedRoutes() *Grid {
 	r := *g
 	r.routes = make([]Route, len(g.routes))
 	for a := range g.sites {
@@ -164,8 +164,8 @@ func (g *Grid) reversed() *Grid {
 	return &r
 }
 
-// runs tells whether hosts of the kind meet what the task requires.
-func (k *kind) runs(t *Task) bool {
+// meetsRequirements tells whether hosts of the kind meet what the task requires.
+func (k *kind) meetsRequirements(t *Task) bool {
 	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores && !k.down && (t.Only == nil || t.Only[k.class])
 }
 
@@ -175,14 +175,14 @@ type means struct {
 	route    Route   // over all pairs of different hosts
 }
 
-func (g *Grid) means() means {
+func (g *Grid) meanCosts() means {
 	var m means
 	count := make([]float64, g.sites)
 	for _, h := range g.Hosts {
 		m.slowness += float64(h.Cores) / h.Speed
 		count[h.Site]++
 	}
-	m.slowness /= float64(g.Cores())
+	m.slowness /= float64(g.CoreCount())
 	var pairs float64
 	for a := range g.sites {
 		for b := range g.sites {
@@ -191,8 +191,8 @@ func (g *Grid) means() means {
 				n -= count[a]
 			}
 			pairs += n
-			m.route.Latency += n * g.route(a, b).Latency
-			m.route.PerByte += n * g.route(a, b).PerByte
+			m.route.Latency += n * g.routeBetween(a, b).Latency
+			m.route.PerByte += n * g.routeBetween(a, b).PerByte
 		}
 	}
 	if pairs > 0 {

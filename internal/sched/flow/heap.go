@@ -7,7 +7,7 @@ type heap[T any] struct {
 	before func(a, b T) bool
 }
 
-func (h *heap[T]) push(x T) {
+func (h *heap[T]) pushItem(x T) {
 	h.items = append(h.items, x)
 	for i := len(h.items) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -19,24 +19,24 @@ func (h *heap[T]) push(x T) {
 	}
 }
 
-func (h *heap[T]) pop() T {
+func (h *heap[T]) popItem() T {
 	top, last := h.items[0], len(h.items)-1
 	h.items[0] = h.items[last]
 	var zero T
 	h.items[last] = zero
 	h.items = h.items[:last]
-	h.down(0)
+	h.siftDown(0)
 	return top
 }
 
-// sift restores the order after the items have changed.
-func (h *heap[T]) sift() {
+// restoreOrder restores the order after the items have changed.
+func (h *heap[T]) restoreOrder() {
 	for i := len(h.items)/2 - 1; i >= 0; i-- {
-		h.down(i)
+		h.siftDown(i)
 	}
 }
 
-func (h *heap[T]) down(i int) {
+func (h *heap[T]) siftDown(i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(h.items) {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// upward is HEFT's rank of every task (Topcuoglu et al.): its mean time, and
+// upwardRanks is HEFT's rank of every task (Topcuoglu et al.): its mean time, and
 // the longest way of mean times and mean transfers behind it.
-func upward(d *DAG, m means) []float64 {
+func upwardRanks(d *DAG, m means) []float64 {
 	rank := make([]float64, len(d.Tasks))
 	for i := len(d.topo) - 1; i >= 0; i-- {
 		t := d.topo[i]
 		behind := 0.0
-		for _, c := range d.succ.of(t) {
-			behind = max(behind, m.route.seconds(c)+rank[c.task])
+		for _, c := range d.succ.linksOf(t) {
+			behind = max(behind, m.route.transferSeconds(c)+rank[c.task])
 		}
 		rank[t] = d.Tasks[t].Work*m.slowness + behind
 	}
@@ -28,21 +28,21 @@ func byRank(d *DAG, rank []float64) []int32 {
 	return order
 }
 
-// heft places the tasks by falling upward rank, each where it ends first.
-func heft(d *DAG, g *Grid, from *State) *Schedule {
-	return inOrder(newBoard(d, g, from), byRank(d, upward(d, g.means())))
+// planHEFT places the tasks by falling upward rank, each where it ends first.
+func planHEFT(d *DAG, g *Grid, from *State) *Schedule {
+	return inOrder(newBoard(d, g, from), byRank(d, upwardRanks(d, g.meanCosts())))
 }
 
 // inOrder places the tasks in the order given, each where it ends first.
 func inOrder(b *board, order []int32) *Schedule {
 	for _, t := range order {
-		if b.fixed(t) {
+		if b.isFixed(t) {
 			continue
 		}
-		b.arrive(t, &b.data)
-		b.put(t, b.best(t, &b.data, nil))
+		b.computeArrival(t, &b.data)
+		b.placeTask(t, b.bestChoice(t, &b.data, nil))
 	}
-	return b.schedule()
+	return b.toSchedule()
 }
 
 // heftOn is HEFT on the chosen groups alone, whose means it ranks by. It is nil
@@ -56,16 +56,16 @@ func heftOn(d *DAG, g *Grid, only []bool) *Schedule {
 			part.Hosts = append(part.Hosts, g.Hosts[h])
 		}
 	}
-	part.group()
-	if len(part.Hosts) == 0 || part.Nobody(d) >= 0 {
+	part.groupHosts()
+	if len(part.Hosts) == 0 || part.UnrunnableTask(d) >= 0 {
 		return nil
 	}
-	return inOrder(b, byRank(d, upward(d, part.means())))
+	return inOrder(b, byRank(d, upwardRanks(d, part.meanCosts())))
 }
 
-// backward plans from the end: HEFT on the graph with all edges reversed, then
+// planBackward plans from the end: HEFT on the graph with all edges reversed, then
 // turned round in time. It puts what a late join needs near the join, which
 // HEFT cannot see.
-func backward(d *DAG, g *Grid) *Schedule {
-	return heft(d.reversed(), g.reversed(), nil).mirrored()
+func planBackward(d *DAG, g *Grid) *Schedule {
+	return planHEFT(d.reversedEdges(), g.reversedRoutes(), nil).mirroredInTime()
 }

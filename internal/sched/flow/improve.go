@@ -42,9 +42,9 @@ type turn struct {
 	task, host int32
 }
 
-// improve searches near a schedule and returns the best it met, at worst the
+// improveSchedule searches near a schedule and returns the best it met, at worst the
 // schedule itself. Whole passes and steps of the search take turns.
-func improve(d *DAG, g *Grid, s *Schedule, bound float64, behind *optimistic, w Budget) *Schedule {
+func improveSchedule(d *DAG, g *Grid, s *Schedule, bound float64, behind *optimistic, w Budget) *Schedule {
 	rng := rand.New(rand.NewPCG(w.Seed, 0))
 	f := &search{rng: rng, best: s, behind: behind}
 	var p *passes
@@ -52,40 +52,40 @@ func improve(d *DAG, g *Grid, s *Schedule, bound float64, behind *optimistic, w 
 		p = newPasses(d, g, s, behind, rng)
 	}
 	nextPass, pause := 0, perGroup*len(g.groups)
-	f.begin(d, g)
+	f.restartFromBest(d, g)
 	round := max(atLeast, perTask*len(d.Tasks))
 	for i := 0; i < w.Steps && f.best.Makespan > bound*(1+slack); i++ {
 		if i%stopEvery == 0 && w.Stop != nil && w.Stop(f.best.Makespan) {
 			break
 		}
 		if p != nil && i == nextPass {
-			if p.pass(); p.best.Makespan < f.best.Makespan {
+			if p.runPass(); p.best.Makespan < f.best.Makespan {
 				f.best = p.best
-				f.begin(d, g)
+				f.restartFromBest(d, g)
 			} else {
 				pause *= 2 // most find nothing, and take as long as many steps
 			}
 			nextPass += pause
 		}
 		if i > 0 && i%round == 0 {
-			f.begin(d, g)
+			f.restartFromBest(d, g)
 		}
 		done := float64(i%round) / float64(round)
-		f.advance(f.best.Makespan * heat * math.Pow(cold/heat, done))
+		f.advanceStep(f.best.Makespan * heat * math.Pow(cold/heat, done))
 	}
 	return f.best
 }
 
-// begin goes on from the best schedule so far.
-func (f *search) begin(d *DAG, g *Grid) {
+// restartFromBest goes on from the best schedule so far.
+func (f *search) restartFromBest(d *DAG, g *Grid) {
 	f.mapping = newMapping(d, g, f.best)
 	f.mapping.behind = f.behind
-	f.adopt(0)
+	f.adoptStep(0)
 }
 
-// trace follows the critical path back from the task that ends last: to the
+// traceCriticalPath follows the critical path back from the task that ends last: to the
 // parent whose data it waited for, or to the task before it on its core.
-func (f *search) trace() {
+func (f *search) traceCriticalPath() {
 	at := f.sinks[0]
 	for _, t := range f.sinks {
 		if f.slots[t].End > f.slots[at].End {
@@ -95,28 +95,28 @@ func (f *search) trace() {
 	f.path = f.path[:0]
 	for at >= 0 {
 		f.path = append(f.path, at)
-		at = f.holds(at)
+		at = f.blockingTask(at)
 	}
 }
 
-// holds is the task that keeps t from starting earlier, -1 if none does.
-func (f *search) holds(t int32) int32 {
-	if u := f.ahead(t); u >= 0 {
+// blockingTask is the task that keeps t from starting earlier, -1 if none does.
+func (f *search) blockingTask(t int32) int32 {
+	if u := f.previousOnCore(t); u >= 0 {
 		return u
 	}
 	if f.ready[t] == 0 {
 		return -1
 	}
-	for _, p := range f.d.pred.of(t) {
-		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p) == f.ready[t] {
+	for _, p := range f.d.pred.linksOf(t) {
+		if f.slots[p.task].End+f.g.transferSeconds(f.host[p.task], f.host[t], p) == f.ready[t] {
 			return p.task
 		}
 	}
 	return -1
 }
 
-// ahead is the task that has the core of t when its data is there, -1 if none does.
-func (f *search) ahead(t int32) int32 {
+// previousOnCore is the task that has the core of t when its data is there, -1 if none does.
+func (f *search) previousOnCore(t int32) int32 {
 	s := &f.slots[t]
 	if s.Start <= f.ready[t] {
 		return -1
@@ -129,46 +129,46 @@ func (f *search) ahead(t int32) int32 {
 	return -1
 }
 
-// advance makes one step and keeps it if it lengthens the plan by no more than
+// advanceStep makes one step and keeps it if it lengthens the plan by no more than
 // chance allows at this temperature.
-func (f *search) advance(temperature float64) {
+func (f *search) advanceStep(temperature float64) {
 	f.moved = f.moved[:0]
 	at := f.rng.IntN(len(f.path))
 	t := f.path[at]
 	from, to := -1, 0 // the turn that changed, if any did
 	switch r := f.rng.IntN(20); {
 	case r < 4:
-		from, to = f.earlier(t)
+		from, to = f.moveEarlier(t)
 	case r < 6 && at+1 < len(f.path):
-		h := f.somewhere(t)
-		f.move(t, h)
-		f.move(f.path[at+1], h)
+		h := f.randomHost(t)
+		f.moveTask(t, h)
+		f.moveTask(f.path[at+1], h)
 	case r < 7:
-		f.together(t)
+		f.gatherParents(t)
 	case r < 13:
-		f.move(t, f.better(t))
+		f.moveTask(t, f.betterHost(t))
 	}
 	if len(f.moved) == 0 && from < 0 {
-		f.swap(t)
+		f.swapHosts(t)
 	}
 	if len(f.moved) == 0 && from < 0 {
 		return
 	}
-	first := f.first(from)
+	first := f.firstChanged(from)
 	limit := f.span - temperature*math.Log(1-f.rng.Float64())
 	until := first
 	if from >= 0 {
 		until = to
 	}
-	if !f.attempt(first, until, f.moved, limit) {
-		f.undo(from, to)
+	if !f.attemptChange(first, until, f.moved, limit) {
+		f.undoStep(from, to)
 		return
 	}
-	f.adopt(first)
+	f.adoptStep(first)
 }
 
-// first is the position from which times change.
-func (f *search) first(from int) int {
+// firstChanged is the position from which times change.
+func (f *search) firstChanged(from int) int {
 	first := len(f.order)
 	if from >= 0 {
 		first = from
@@ -179,11 +179,11 @@ func (f *search) first(from int) int {
 	return first
 }
 
-// adopt takes a step for the current state.
-func (f *search) adopt(first int) {
-	f.changed(first)
-	f.keep()
-	f.span = f.makespan()
+// adoptStep takes a step for the current state.
+func (f *search) adoptStep(first int) {
+	f.invalidateFrom(first)
+	f.keepTimes()
+	f.span = f.lastEnd()
 	if f.span < f.best.Makespan {
 		if f.best != f.own {
 			f.own = &Schedule{Slots: make([]Slot, len(f.slots))}
@@ -191,35 +191,35 @@ func (f *search) adopt(first int) {
 		copy(f.own.Slots, f.slots)
 		f.own.Makespan, f.best = f.span, f.own
 	}
-	f.trace()
+	f.traceCriticalPath()
 }
 
-func (f *search) undo(from, to int) {
+func (f *search) undoStep(from, to int) {
 	for _, m := range slices.Backward(f.moved) {
 		f.host[m.task] = m.host
 	}
 	if from >= 0 {
-		f.shift(from, to)
+		f.shiftTask(from, to)
 	}
 }
 
-// move gives t another host, if it meets the requirements.
-func (f *search) move(t, h int32) {
-	if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.runs(&f.d.Tasks[t]) {
+// moveTask gives t another host, if it meets the requirements.
+func (f *search) moveTask(t, h int32) {
+	if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.meetsRequirements(&f.d.Tasks[t]) {
 		return
 	}
 	f.moved = append(f.moved, turn{t, f.host[t]})
 	f.host[t] = h
 }
 
-// somewhere is a host at which t might do better: that of a parent, of a child,
+// randomHost is a host at which t might do better: that of a parent, of a child,
 // or any.
-func (f *search) somewhere(t int32) int32 {
+func (f *search) randomHost(t int32) int32 {
 	switch r := f.rng.IntN(4); r {
 	case 0, 1:
-		near := f.d.pred.of(t)
+		near := f.d.pred.linksOf(t)
 		if r == 1 {
-			near = f.d.succ.of(t)
+			near = f.d.succ.linksOf(t)
 		}
 		if len(near) > 0 {
 			return f.host[near[f.rng.IntN(len(near))].task]
@@ -231,18 +231,18 @@ func (f *search) somewhere(t int32) int32 {
 	return hosts[f.rng.IntN(len(hosts))]
 }
 
-// better is the one of several hosts at which t would end first, with what lies
+// betterHost is the one of several hosts at which t would end first, with what lies
 // behind it.
-func (f *search) better(t int32) int32 {
+func (f *search) betterHost(t int32) int32 {
 	const tries, few = 4, 16
-	if len(f.d.pred.of(t)) > few {
-		return f.somewhere(t)
+	if len(f.d.pred.linksOf(t)) > few {
+		return f.randomHost(t)
 	}
-	f.rewind(int(f.place[t]))
+	f.rewindTo(int(f.place[t]))
 	best, least := f.host[t], math.Inf(1)
 	for range tries {
-		h := f.somewhere(t)
-		if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.runs(&f.d.Tasks[t]) {
+		h := f.randomHost(t)
+		if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.meetsRequirements(&f.d.Tasks[t]) {
 			continue
 		}
 		if end := f.endOn(t, h); end < least {
@@ -259,18 +259,18 @@ func (f *search) endOn(t, h int32) float64 {
 	for _, free := range f.free[f.g.core[h]:f.g.core[h+1]] {
 		start = min(start, free)
 	}
-	for _, p := range f.d.pred.of(t) {
-		start = max(start, f.slots[p.task].End+f.g.transfer(f.host[p.task], h, p))
+	for _, p := range f.d.pred.linksOf(t) {
+		start = max(start, f.slots[p.task].End+f.g.transferSeconds(f.host[p.task], h, p))
 	}
-	end := start + f.g.takes(&f.d.Tasks[t], f.g.in[h])
+	end := start + f.g.groupRuntime(&f.d.Tasks[t], f.g.in[h])
 	if f.behind != nil {
-		end += f.behind.of(t)[f.g.in[h]]
+		end += f.behind.costRow(t)[f.g.in[h]]
 	}
 	return end
 }
 
-// swap exchanges the hosts of t and of a task near it in the order.
-func (f *search) swap(t int32) {
+// swapHosts exchanges the hosts of t and of a task near it in the order.
+func (f *search) swapHosts(t int32) {
 	const near, tries = 32, 3
 	for range tries {
 		i := int(f.place[t]) + f.rng.IntN(2*near+1) - near
@@ -279,45 +279,45 @@ func (f *search) swap(t int32) {
 		}
 		u := f.order[i]
 		a, b := f.host[t], f.host[u]
-		f.move(t, b)
-		f.move(u, a)
+		f.moveTask(t, b)
+		f.moveTask(u, a)
 		return
 	}
 }
 
-// together brings the parents of t to one host with it, if they are few.
-func (f *search) together(t int32) {
+// gatherParents brings the parents of t to one host with it, if they are few.
+func (f *search) gatherParents(t int32) {
 	const few = 8
-	near := f.d.pred.of(t)
+	near := f.d.pred.linksOf(t)
 	if len(near) == 0 || len(near) > few {
 		return
 	}
-	h := f.somewhere(t)
-	f.move(t, h)
+	h := f.randomHost(t)
+	f.moveTask(t, h)
 	for _, p := range near {
-		f.move(p.task, h)
+		f.moveTask(p.task, h)
 	}
 }
 
-// earlier lets t go before the task that keeps its core busy. It says where t
+// moveEarlier lets t go before the task that keeps its core busy. It says where t
 // stands afterwards and where it stood.
-func (f *search) earlier(t int32) (from, to int) {
-	u := f.ahead(t)
+func (f *search) moveEarlier(t int32) (from, to int) {
+	u := f.previousOnCore(t)
 	if u < 0 {
 		return -1, 0
 	}
 	from, to = int(f.place[u]), int(f.place[t])
-	for _, p := range f.d.pred.of(t) {
+	for _, p := range f.d.pred.linksOf(t) {
 		if int(f.place[p.task]) >= from {
 			return -1, 0
 		}
 	}
-	f.shift(to, from)
+	f.shiftTask(to, from)
 	return from, to
 }
 
-// shift moves the task at one position to another.
-func (f *search) shift(from, to int) {
+// shiftTask moves the task at one position to another.
+func (f *search) shiftTask(from, to int) {
 	t := f.order[from]
 	if from > to {
 		copy(f.order[to+1:from+1], f.order[to:from])
@@ -325,5 +325,5 @@ func (f *search) shift(from, to int) {
 		copy(f.order[from:to], f.order[from+1:to+1])
 	}
 	f.order[to] = t
-	f.number(min(from, to), max(from, to)+1)
+	f.renumberTasks(min(from, to), max(from, to)+1)
 }

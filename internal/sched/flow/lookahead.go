@@ -18,11 +18,11 @@ type optimistic struct {
 	groups int
 }
 
-func (o *optimistic) of(t int32) []float64 { return o.cost[int(t)*o.groups : int(t+1)*o.groups] }
+func (o *optimistic) costRow(t int32) []float64 { return o.cost[int(t)*o.groups : int(t+1)*o.groups] }
 
 func lookAhead(d *DAG, g *Grid) *optimistic {
 	n := len(g.groups)
-	if len(d.Tasks)*n > lookaheadCells || (d.Edges()+len(d.Tasks))*(g.sites*g.sites+n) > lookaheadWork {
+	if len(d.Tasks)*n > lookaheadCells || (d.EdgeCount()+len(d.Tasks))*(g.sites*g.sites+n) > lookaheadWork {
 		return nil
 	}
 	o := &optimistic{make([]float64, len(d.Tasks)*n), n}
@@ -35,27 +35,27 @@ func lookAhead(d *DAG, g *Grid) *optimistic {
 		for gr := range from {
 			k := &g.groups[gr].kind
 			from[gr] = math.Inf(1)
-			if k.runs(&d.Tasks[c]) {
-				from[gr] = o.of(c)[gr] + g.takes(&d.Tasks[c], int32(gr))
+			if k.meetsRequirements(&d.Tasks[c]) {
+				from[gr] = o.costRow(c)[gr] + g.groupRuntime(&d.Tasks[c], int32(gr))
 			}
 			site[k.site] = min(site[k.site], from[gr])
 		}
-		for _, p := range d.pred.of(c) {
-			o.behind(g, p, from, site)
+		for _, p := range d.pred.linksOf(c) {
+			o.raiseCosts(g, p, from, site)
 		}
 	}
 	return o
 }
 
-// behind raises the costs of a parent to those by way of one child, whose cost
+// raiseCosts raises the costs of a parent to those by way of one child, whose cost
 // with its own run is from by group and site by site. On the group of the
 // parent the child may run on the same host.
-func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
-	row := o.of(p.task)
+func (o *optimistic) raiseCosts(g *Grid, p link, from, site []float64) {
+	row := o.costRow(p.task)
 	for s := range site {
 		moved := math.Inf(1)
 		for to := range site {
-			moved = min(moved, site[to]+g.route(s, to).seconds(p))
+			moved = min(moved, site[to]+g.routeBetween(s, to).transferSeconds(p))
 		}
 		for gr := range row {
 			if g.groups[gr].kind.site == s {
@@ -65,18 +65,18 @@ func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
 	}
 }
 
-// ahead places the tasks by falling upward rank, each where its end and the
+// planAhead places the tasks by falling upward rank, each where its end and the
 // optimistic cost behind it are least together.
-func ahead(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
-	return aheadInOrder(newBoard(d, g, from), byRank(d, upward(d, g.means())), o)
+func planAhead(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
+	return aheadInOrder(newBoard(d, g, from), byRank(d, upwardRanks(d, g.meanCosts())), o)
 }
 
-// peft is the same with PEFT's own order: of the ready tasks, that of the
+// planPEFT is the same with PEFT's own order: of the ready tasks, that of the
 // greatest mean cost first.
-func peft(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
+func planPEFT(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
 	mean := make([]float64, len(d.Tasks))
 	for t := range mean {
-		for gr, c := range o.of(int32(t)) {
+		for gr, c := range o.costRow(int32(t)) {
 			mean[t] += c * float64(len(g.groups[gr].hosts))
 		}
 	}
@@ -85,11 +85,11 @@ func peft(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
 
 func aheadInOrder(b *board, order []int32, o *optimistic) *Schedule {
 	for _, t := range order {
-		if b.fixed(t) {
+		if b.isFixed(t) {
 			continue
 		}
-		b.arrive(t, &b.data)
-		b.put(t, b.best(t, &b.data, o.of(t)))
+		b.computeArrival(t, &b.data)
+		b.placeTask(t, b.bestChoice(t, &b.data, o.costRow(t)))
 	}
-	return b.schedule()
+	return b.toSchedule()
 }

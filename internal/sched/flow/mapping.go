@@ -32,41 +32,41 @@ type mapping struct {
 // newMapping is the order and the hosts of a schedule. Its makespan is at most
 // that of the schedule.
 func newMapping(d *DAG, g *Grid, s *Schedule) *mapping {
-	m := &mapping{d: d, g: g, order: s.order(d), place: make([]int32, len(d.Tasks)), host: make([]int32, len(d.Tasks)),
-		slots: make([]Slot, len(d.Tasks)), ready: make([]float64, len(d.Tasks)), free: make([]float64, g.Cores())}
-	m.tail = longest(d.reversed(), leastTimes(d, g))
+	m := &mapping{d: d, g: g, order: s.taskOrder(d), place: make([]int32, len(d.Tasks)), host: make([]int32, len(d.Tasks)),
+		slots: make([]Slot, len(d.Tasks)), ready: make([]float64, len(d.Tasks)), free: make([]float64, g.CoreCount())}
+	m.tail = longestPaths(d.reversedEdges(), leastTimes(d, g))
 	for t := range s.Slots {
 		m.host[t] = int32(s.Slots[t].Host)
 	}
 	for t := range d.Tasks {
-		if len(d.succ.of(int32(t))) == 0 {
+		if len(d.succ.linksOf(int32(t))) == 0 {
 			m.sinks = append(m.sinks, int32(t))
 		}
 	}
-	m.number(0, len(m.order))
-	m.step = max(16, int(math.Sqrt(float64(len(m.order)))), len(m.order)*g.Cores()>>22)
+	m.renumberTasks(0, len(m.order))
+	m.step = max(16, int(math.Sqrt(float64(len(m.order)))), len(m.order)*g.CoreCount()>>22)
 	m.marks = make([][]float64, len(m.order)/m.step+1)
 	for _, t := range m.order {
-		m.ready[t] = m.arrival(t)
-		m.slots[t] = m.slot(t)
-		m.free[m.core(t)] = m.slots[t].End
+		m.ready[t] = m.dataArrival(t)
+		m.slots[t] = m.slotOf(t)
+		m.free[m.coreOf(t)] = m.slots[t].End
 	}
 	m.at = -1
 	m.was = slices.Clone(m.slots)
-	m.ripple = ripple{touched: make([]touch, len(d.Tasks)), other: make([]bool, len(g.Hosts)), free: make([]float64, g.Cores())}
+	m.ripple = ripple{touched: make([]touch, len(d.Tasks)), other: make([]bool, len(g.Hosts)), free: make([]float64, g.CoreCount())}
 	return m
 }
 
-// number tells tasks their positions.
-func (m *mapping) number(from, to int) {
+// renumberTasks tells tasks their positions.
+func (m *mapping) renumberTasks(from, to int) {
 	for i := from; i < to; i++ {
 		m.place[m.order[i]] = int32(i)
 	}
 }
 
-// rewind brings the cores to their state at a position, from the last mark
+// rewindTo brings the cores to their state at a position, from the last mark
 // before it, and makes the marks on the way that are missing.
-func (m *mapping) rewind(to int) {
+func (m *mapping) rewindTo(to int) {
 	if m.at == to {
 		return
 	}
@@ -88,23 +88,23 @@ func (m *mapping) rewind(to int) {
 			return
 		}
 		t := m.order[i]
-		m.free[m.core(t)] = m.slots[t].End
+		m.free[m.coreOf(t)] = m.slots[t].End
 	}
 }
 
-func (m *mapping) core(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slots[t].Core) }
+func (m *mapping) coreOf(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slots[t].Core) }
 
-// arrival is when all data of t is on its host, by the times of its parents.
-func (m *mapping) arrival(t int32) float64 {
+// dataArrival is when all data of t is on its host, by the times of its parents.
+func (m *mapping) dataArrival(t int32) float64 {
 	h, last := m.host[t], 0.0
-	for _, p := range m.d.pred.of(t) {
-		last = max(last, m.slots[p.task].End+m.g.transfer(m.host[p.task], h, p))
+	for _, p := range m.d.pred.linksOf(t) {
+		last = max(last, m.slots[p.task].End+m.g.transferSeconds(m.host[p.task], h, p))
 	}
 	return last
 }
 
-// slot is when and on which core of its host t runs after all before it.
-func (m *mapping) slot(t int32) Slot {
+// slotOf is when and on which core of its host t runs after all before it.
+func (m *mapping) slotOf(t int32) Slot {
 	h, start := m.host[t], m.ready[t]
 	first, end := m.g.core[h], m.g.core[h+1]
 	best := first
@@ -114,34 +114,34 @@ func (m *mapping) slot(t int32) Slot {
 		}
 	}
 	start = max(start, m.free[best])
-	return Slot{int(h), int(best - first), start, start + m.g.takes(&m.d.Tasks[t], m.g.in[h])}
+	return Slot{int(h), int(best - first), start, start + m.g.groupRuntime(&m.d.Tasks[t], m.g.in[h])}
 }
 
-// attempt works out what a change of the order or of hosts from a position on
+// attemptChange works out what a change of the order or of hosts from a position on
 // does, and gives up as soon as the makespan must exceed the limit. The order
 // differs up to a position too; moved are the tasks that have another host than
 // before. Only what the change reaches is worked out again: tasks whose parents'
 // data comes at another time, and those on hosts whose cores are free at other
 // times than they were. If it gives up, times are as before.
-func (m *mapping) attempt(from, until int, moved []turn, limit float64) bool {
-	m.rewind(from)
+func (m *mapping) attemptChange(from, until int, moved []turn, limit float64) bool {
+	m.rewindTo(from)
 	m.at = -1
 	r := &m.ripple
 	for _, x := range moved {
-		r.touch(x.task, unknown)
+		r.touchTask(x.task, unknown)
 	}
 	if until > from {
-		m.disturb(m.host[m.order[from]])
+		m.disturbHost(m.host[m.order[from]])
 	}
 	ok := true
 	for i := from; i < len(m.order) && (i <= until || r.waiting > 0 || r.uneasy > 0); i++ {
 		t := m.order[i]
 		if h := m.host[t]; r.touched[t] == no && !r.other[h] {
-			m.free[m.core(t)] = m.slots[t].End
-		} else if ok = m.again(t, limit); !ok {
+			m.free[m.coreOf(t)] = m.slots[t].End
+		} else if ok = m.recomputeTask(t, limit); !ok {
 			break
 		} else if r.other[h] && i >= until {
-			m.settle(h)
+			m.settleHost(h)
 		}
 	}
 	if !ok {
@@ -153,78 +153,78 @@ func (m *mapping) attempt(from, until int, moved []turn, limit float64) bool {
 			m.ready[x.task] = x.was
 		}
 	}
-	r.clear()
+	r.clearTouched()
 	return ok
 }
 
-// again works out the times of a task once more.
-func (m *mapping) again(t int32, limit float64) bool {
+// recomputeTask works out the times of a task once more.
+func (m *mapping) recomputeTask(t int32, limit float64) bool {
 	r, old := &m.ripple, m.was[t]
 	if r.touched[t] != no {
 		if r.touched[t] == unknown {
-			m.arrives(t, m.arrival(t))
+			m.setArrival(t, m.dataArrival(t))
 		}
 		r.touched[t] = no
 		r.waiting--
 	}
-	s := m.slot(t)
+	s := m.slotOf(t)
 	if s != old {
 		m.slots[t] = s
 		r.changed = append(r.changed, t)
-		if s.End+m.rest(t) > limit {
+		if s.End+m.remainingAfter(t) > limit {
 			return false
 		}
-		if (s.End != old.End || s.Host != old.Host) && !m.tell(t, old, s, limit) {
+		if (s.End != old.End || s.Host != old.Host) && !m.notifyChildren(t, old, s, limit) {
 			return false
 		}
-		m.disturb(int32(s.Host))
-		m.disturb(int32(old.Host))
+		m.disturbHost(int32(s.Host))
+		m.disturbHost(int32(old.Host))
 	}
 	if r.other[old.Host] {
 		c := m.g.core[old.Host] + int32(old.Core)
 		r.free[c] = max(r.free[c], old.End)
 	}
-	m.free[m.core(t)] = s.End
+	m.free[m.coreOf(t)] = s.End
 	return true
 }
 
-// tell lets the children of a task know that it ends at another time or elsewhere. Most
+// notifyChildren lets the children of a task know that it ends at another time or elsewhere. Most
 // of them wait for other data, and need not be looked at. It is false if one of them
 // must end too late now.
-func (m *mapping) tell(t int32, old, now Slot, limit float64) bool {
+func (m *mapping) notifyChildren(t int32, old, now Slot, limit float64) bool {
 	r := &m.ripple
-	for _, c := range m.d.succ.of(t) {
+	for _, c := range m.d.succ.linksOf(t) {
 		if r.touched[c.task] == unknown {
 			continue
 		}
 		h := m.host[c.task]
-		is := now.End + m.g.transfer(int32(now.Host), h, c)
+		is := now.End + m.g.transferSeconds(int32(now.Host), h, c)
 		if ready := m.ready[c.task]; is > ready {
 			x := &m.was[c.task]
-			if (is+(x.End-x.Start))*(1-slack)+m.rest(c.task) > limit {
+			if (is+(x.End-x.Start))*(1-slack)+m.remainingAfter(c.task) > limit {
 				return false
 			}
-			m.arrives(c.task, is)
-			r.touch(c.task, later)
-		} else if is < ready && old.End+m.g.transfer(int32(old.Host), h, c) >= ready {
-			r.touch(c.task, unknown)
+			m.setArrival(c.task, is)
+			r.touchTask(c.task, later)
+		} else if is < ready && old.End+m.g.transferSeconds(int32(old.Host), h, c) >= ready {
+			r.touchTask(c.task, unknown)
 		}
 	}
 	return true
 }
 
-// arrives says when all data of a task is there now.
-func (m *mapping) arrives(t int32, when float64) {
+// setArrival says when all data of a task is there now.
+func (m *mapping) setArrival(t int32, when float64) {
 	m.ripple.readied = append(m.ripple.readied, readied{t, m.ready[t]})
 	m.ready[t] = when
 }
 
-// rest is at least how long it takes from the end of a task to the end of all.
-func (m *mapping) rest(t int32) float64 {
+// remainingAfter is at least how long it takes from the end of a task to the end of all.
+func (m *mapping) remainingAfter(t int32) float64 {
 	if m.behind == nil {
 		return m.tail[t]
 	}
-	return max(m.tail[t], m.behind.of(t)[m.g.in[m.host[t]]]*(1-slack))
+	return max(m.tail[t], m.behind.costRow(t)[m.g.in[m.host[t]]]*(1-slack))
 }
 
 // A ripple is how far a change has got in the order.
@@ -254,7 +254,7 @@ type readied struct {
 	was  float64
 }
 
-func (r *ripple) touch(t int32, why touch) {
+func (r *ripple) touchTask(t int32, why touch) {
 	if r.touched[t] == no {
 		r.waiting++
 		r.tasks = append(r.tasks, t)
@@ -262,7 +262,7 @@ func (r *ripple) touch(t int32, why touch) {
 	r.touched[t] = why
 }
 
-func (r *ripple) clear() {
+func (r *ripple) clearTouched() {
 	for _, t := range r.tasks {
 		r.touched[t] = no
 	}
@@ -272,8 +272,8 @@ func (r *ripple) clear() {
 	r.tasks, r.hosts, r.readied, r.waiting, r.uneasy = r.tasks[:0], r.hosts[:0], r.readied[:0], 0, 0
 }
 
-// disturb says that the cores of a host will be free at other times from here on.
-func (m *mapping) disturb(h int32) {
+// disturbHost says that the cores of a host will be free at other times from here on.
+func (m *mapping) disturbHost(h int32) {
 	r := &m.ripple
 	if r.other[h] {
 		return
@@ -284,8 +284,8 @@ func (m *mapping) disturb(h int32) {
 	copy(r.free[m.g.core[h]:m.g.core[h+1]], m.free[m.g.core[h]:m.g.core[h+1]])
 }
 
-// settle looks whether the cores of a host are free again when they were.
-func (m *mapping) settle(h int32) {
+// settleHost looks whether the cores of a host are free again when they were.
+func (m *mapping) settleHost(h int32) {
 	r := &m.ripple
 	for c := m.g.core[h]; c < m.g.core[h+1]; c++ {
 		if m.free[c] != r.free[c] {
@@ -296,18 +296,18 @@ func (m *mapping) settle(h int32) {
 	r.uneasy--
 }
 
-// keep takes the times after an attempt for the present ones.
-func (m *mapping) keep() {
+// keepTimes takes the times after an attempt for the present ones.
+func (m *mapping) keepTimes() {
 	for _, t := range m.ripple.changed {
 		m.was[t] = m.slots[t]
 	}
 	m.ripple.changed = m.ripple.changed[:0]
 }
 
-// changed says that everything from a position on is different now.
-func (m *mapping) changed(from int) { m.valid = min(m.valid, from/m.step+1) }
+// invalidateFrom says that everything from a position on is different now.
+func (m *mapping) invalidateFrom(from int) { m.valid = min(m.valid, from/m.step+1) }
 
-func (m *mapping) makespan() float64 {
+func (m *mapping) lastEnd() float64 {
 	last := 0.0
 	for _, t := range m.sinks {
 		last = max(last, m.slots[t].End)
@@ -315,4 +315,4 @@ func (m *mapping) makespan() float64 {
 	return last
 }
 
-func (m *mapping) schedule() *Schedule { return newSchedule(slices.Clone(m.slots)) }
+func (m *mapping) toSchedule() *Schedule { return newSchedule(slices.Clone(m.slots)) }

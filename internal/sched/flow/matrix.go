@@ -18,18 +18,18 @@ type rule func(best, second float64) float64
 func minMin(best, _ float64) float64 { return -best }
 func maxMin(best, _ float64) float64 { return best }
 
-func suffer(best, second float64) float64 {
+func sufferageOf(best, second float64) float64 {
 	if math.IsInf(second, 1) {
 		return math.MaxFloat64 // it can go nowhere else
 	}
 	return second - best
 }
 
-// looks is how many ready tasks are looked at again for each one that is
+// looksPerTask is how many ready tasks are looked at again for each one that is
 // placed; with up to this many ready, the choice is exact. Above, values may be
 // a little old: completion times only grow, and slowly, as the grid fills. So
 // the whole heuristic takes a bounded number of looks beyond a few a task.
-func looks(tasks, groups int) int {
+func looksPerTask(tasks, groups int) int {
 	const all, huge = 100_000, 4 << 20
 	if tasks*groups > huge {
 		return 1
@@ -67,50 +67,50 @@ type matrix struct {
 func byMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *Schedule {
 	m := newMatrix(d, g, w, r, from)
 	for len(m.ready.items) > 0 {
-		m.place(m.next())
+		m.placeCandidate(m.nextCandidate())
 	}
-	return m.b.schedule()
+	return m.b.toSchedule()
 }
 
 func newMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *matrix {
-	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(), looks: looks(len(d.Tasks), len(g.groups))}
+	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(), looks: looksPerTask(len(d.Tasks), len(g.groups))}
 	m.ready.before = func(a, b *candidate) bool {
 		return a.value > b.value || a.value == b.value && a.task < b.task
 	}
 	for _, t := range d.topo {
-		if m.b.fixed(t) {
-			m.release(t, func(int32) {})
+		if m.b.isFixed(t) {
+			m.releaseChildren(t, func(int32) {})
 		}
 	}
 	for _, t := range d.topo {
 		if m.waits[t] == 0 {
-			m.enter(t)
+			m.enterTask(t)
 		}
 	}
 	return m
 }
 
-// place puts a task where it was found to be best, and makes ready who waited
+// placeCandidate puts a task where it was found to be best, and makes ready who waited
 // for it alone.
-func (m *matrix) place(c *candidate) {
-	m.b.put(c.task, c.pick)
+func (m *matrix) placeCandidate(c *candidate) {
+	m.b.placeTask(c.task, c.pick)
 	m.spare = append(m.spare, c)
 	m.placed++
-	m.release(c.task, m.enter)
+	m.releaseChildren(c.task, m.enterTask)
 }
 
-// release lets those go on who waited for a task alone.
-func (m *matrix) release(t int32, ready func(int32)) {
-	for _, s := range m.b.d.succ.of(t) {
+// releaseChildren lets those go on who waited for a task alone.
+func (m *matrix) releaseChildren(t int32, ready func(int32)) {
+	for _, s := range m.b.d.succ.linksOf(t) {
 		if m.waits[s.task]--; m.waits[s.task] == 0 {
 			ready(s.task)
 		}
 	}
 }
 
-// enter adds a task whose last parent has just been placed.
-func (m *matrix) enter(t int32) {
-	if m.b.fixed(t) {
+// enterTask adds a task whose last parent has just been placed.
+func (m *matrix) enterTask(t int32) {
+	if m.b.isFixed(t) {
 		return
 	}
 	var c *candidate
@@ -124,23 +124,23 @@ func (m *matrix) enter(t int32) {
 		if c.data.at == nil {
 			c.data = newArrival(m.b.g.sites)
 		}
-		m.b.arrive(t, &c.data)
+		m.b.computeArrival(t, &c.data)
 	}
-	m.look(c)
-	m.ready.push(c)
+	m.evaluateCandidate(c)
+	m.ready.pushItem(c)
 }
 
-// look works out a candidate's row of the matrix and its value. What stands in
+// evaluateCandidate works out a candidate's row of the matrix and its value. What stands in
 // the row is the completion time with the rank in place of what run and
 // transfer take; with both weights 1 it is the completion time itself.
-func (m *matrix) look(c *candidate) {
+func (m *matrix) evaluateCandidate(c *candidate) {
 	data := &c.data
 	if data.at == nil {
 		data = &m.b.data
-		m.b.arrive(c.task, data)
+		m.b.computeArrival(c.task, data)
 	}
 	task := &m.b.d.Tasks[c.task]
-	if task.width() > 1 {
+	if task.coreCount() > 1 {
 		var second float64
 		c.pick, second = m.b.bestWide(c.task, data)
 		c.value = m.rule(c.pick.end, second)
@@ -150,7 +150,7 @@ func (m *matrix) look(c *candidate) {
 	if m.b.rates == nil || m.w != (Weights{1, 1}) {
 		m.lookAtAll(c, &r, data)
 	} else {
-		first := m.b.rate(task, data)
+		first := m.b.rateBlocks(task, data)
 		m.lookAt(c, &r, first, data)
 		for i, rate := range m.b.rates {
 			if i != first && rate <= r.second {
@@ -165,7 +165,7 @@ func (m *matrix) look(c *candidate) {
 // best other one.
 type row struct{ best, second float64 }
 
-func (r *row) note(c *candidate, e float64, p choice) {
+func (r *row) noteChoice(c *candidate, e float64, p choice) {
 	if e < r.best || e == r.best && p.group < c.pick.group {
 		r.second, r.best, c.pick = r.best, e, p
 	} else {
@@ -176,61 +176,61 @@ func (r *row) note(c *candidate, e float64, p choice) {
 // lookAtAll goes through all groups.
 func (m *matrix) lookAtAll(c *candidate, r *row, data *arrival) {
 	prune, work := m.w == (Weights{1, 1}), m.b.d.Tasks[c.task].Work
-	slow, where, low := m.b.g.pace(&m.b.d.Tasks[c.task]), m.b.g.where, data.low
+	slow, where, low := m.b.g.taskPace(&m.b.d.Tasks[c.task]), m.b.g.where, data.low
 	for gr, idle := range m.b.idle.idle {
 		// The test of board.atBest, written out: it is most of the work.
 		takes, start := work*slow[gr], low[where[gr]]
 		if prune && (max(start, idle)+takes)*(1-slack) > r.second && m.b.atBest(takes, gr, data) > r.second {
 			continue
 		}
-		if p, ok := m.b.in(c.task, int32(gr), data); ok {
-			r.note(c, p.end+(m.w.Run-1)*(p.end-p.start)+(m.w.Move-1)*p.moved, p)
+		if p, ok := m.b.bestInGroup(c.task, int32(gr), data); ok {
+			r.noteChoice(c, p.end+(m.w.Run-1)*(p.end-p.start)+(m.w.Move-1)*p.moved, p)
 		}
 	}
 }
 
 // lookAt goes through the groups of a block.
 func (m *matrix) lookAt(c *candidate, r *row, block int, data *arrival) {
-	work, slow := m.b.d.Tasks[c.task].Work, m.b.g.pace(&m.b.d.Tasks[c.task])
-	for _, gr := range m.b.g.blocks.members(block) {
+	work, slow := m.b.d.Tasks[c.task].Work, m.b.g.taskPace(&m.b.d.Tasks[c.task])
+	for _, gr := range m.b.g.blocks.groupsOf(block) {
 		if m.b.atBest(work*slow[gr], int(gr), data) > r.second {
 			continue
 		}
-		if p, ok := m.b.in(c.task, gr, data); ok {
-			r.note(c, p.end, p)
+		if p, ok := m.b.bestInGroup(c.task, gr, data); ok {
+			r.noteChoice(c, p.end, p)
 		}
 	}
 }
 
-// next takes the task to place now out of the heap. Its place is up to date.
-func (m *matrix) next() *candidate {
+// nextCandidate takes the task to place now out of the heap. Its place is up to date.
+func (m *matrix) nextCandidate() *candidate {
 	if m.placed*m.looks >= len(m.ready.items) {
-		m.refresh()
-		return m.ready.pop()
+		m.refreshAll()
+		return m.ready.popItem()
 	}
-	best := m.ready.pop()
-	m.look(best)
+	best := m.ready.popItem()
+	m.evaluateCandidate(best)
 	m.rejects = m.rejects[:0]
 	for i := 1; i < m.looks && len(m.ready.items) > 0 && m.ready.items[0].value > best.value; i++ {
-		c := m.ready.pop()
-		m.look(c)
+		c := m.ready.popItem()
+		m.evaluateCandidate(c)
 		if c.value > best.value {
 			best, c = c, best
 		}
 		m.rejects = append(m.rejects, c)
 	}
 	for _, c := range m.rejects {
-		m.ready.push(c)
+		m.ready.pushItem(c)
 	}
 	return best
 }
 
-// refresh looks at all ready tasks again. It is done so rarely that it costs
+// refreshAll looks at all ready tasks again. It is done so rarely that it costs
 // looks tasks for each one placed.
-func (m *matrix) refresh() {
+func (m *matrix) refreshAll() {
 	for _, c := range m.ready.items {
-		m.look(c)
+		m.evaluateCandidate(c)
 	}
-	m.ready.sift()
+	m.ready.restoreOrder()
 	m.placed = 0
 }

@@ -22,12 +22,12 @@ type passes struct {
 const passCells = 1 << 18
 
 func newPasses(d *DAG, g *Grid, s *Schedule, behind *optimistic, rng *rand.Rand) *passes {
-	return &passes{d: d, rd: d.reversed(), g: g, rg: g.reversed(), ahead: behind,
+	return &passes{d: d, rd: d.reversedEdges(), g: g, rg: g.reversedRoutes(), ahead: behind,
 		rng: rng, from: s, best: s, key: make([]float64, len(d.Tasks))}
 }
 
-// pass plans backward and forward once.
-func (p *passes) pass() {
+// runPass plans backward and forward once.
+func (p *passes) runPass() {
 	const patience = 12
 	if p.vain > patience {
 		p.from, p.vain = p.best, 0
@@ -36,28 +36,28 @@ func (p *passes) pass() {
 	for t := range p.key {
 		p.key[t] = p.from.Slots[t].End + noise*(p.rng.Float64()-0.5)
 	}
-	back := inOrder(newBoard(p.rd, p.rg, nil), byPriority(p.rd, p.key)).mirrored()
-	p.note(back)
+	back := inOrder(newBoard(p.rd, p.rg, nil), byPriority(p.rd, p.key)).mirroredInTime()
+	p.noteBest(back)
 	for t := range p.key {
 		p.key[t] = -back.Slots[t].Start
 	}
 	order := byPriority(p.d, p.key)
-	next := p.forward(order)
-	p.note(next)
+	next := p.planForward(order)
+	p.noteBest(next)
 	p.from = next
 	p.vain++
 }
 
-// forward places the tasks in order, now and then with a look at what comes
+// planForward places the tasks in order, now and then with a look at what comes
 // after them.
-func (p *passes) forward(order []int32) *Schedule {
+func (p *passes) planForward(order []int32) *Schedule {
 	if p.ahead != nil && p.rng.IntN(3) == 0 {
 		return aheadInOrder(newBoard(p.d, p.g, nil), order, p.ahead)
 	}
 	return inOrder(newBoard(p.d, p.g, nil), order)
 }
 
-func (p *passes) note(s *Schedule) {
+func (p *passes) noteBest(s *Schedule) {
 	if s.Makespan < p.best.Makespan {
 		p.best, p.vain = s, 0
 	}
@@ -72,16 +72,16 @@ func byPriority(d *DAG, priority []float64) []int32 {
 	}}
 	for _, t := range d.topo {
 		if waits[t] == 0 {
-			ready.push(t)
+			ready.pushItem(t)
 		}
 	}
 	order := make([]int32, 0, len(d.Tasks))
 	for len(ready.items) > 0 {
-		t := ready.pop()
+		t := ready.popItem()
 		order = append(order, t)
-		for _, c := range d.succ.of(t) {
+		for _, c := range d.succ.linksOf(t) {
 			if waits[c.task]--; waits[c.task] == 0 {
-				ready.push(c.task)
+				ready.pushItem(c.task)
 			}
 		}
 	}

@@ -24,16 +24,16 @@ func Heuristics() []string {
 	return []string{MinMin, MaxMin, Suffer, HEFT, PEFT, Lookahead, Backward, Subset}
 }
 
-// turns is the order in which they run if nobody names them: first the one that
+// defaultOrder is the order in which they run if nobody names them: first the one that
 // gives a good plan soonest, then those that better it most for their time.
-func turns() []string {
+func defaultOrder() []string {
 	return []string{HEFT, Backward, Lookahead, MaxMin, PEFT, Subset, Suffer, MinMin}
 }
 
-// costs is about how many times as long as HEFT the others take, with what they need;
+// relativeCost is about how many times as long as HEFT the others take, with what they need;
 // for those that seldom find anything more than that, so that time is left for the
 // search.
-func costs(name string) float64 {
+func relativeCost(name string) float64 {
 	switch name {
 	case Backward:
 		return 1.5
@@ -102,7 +102,7 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 	}
 	if o.Budget != nil && o.From == nil && !d.wide {
 		if w := o.Budget(p.Schedule.Makespan, p.Bound); w.Steps > 0 {
-			p.take(Improved, improve(d, g, p.Schedule, p.Bound, table, w))
+			p.takeSchedule(Improved, improveSchedule(d, g, p.Schedule, p.Bound, table, w))
 		}
 	}
 	return p, nil
@@ -113,7 +113,7 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 // task, if that was worked out.
 func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 	named := len(o.Heuristics) > 0
-	names := turns()
+	names := defaultOrder()
 	if named {
 		names = slices.DeleteFunc(Heuristics(), func(name string) bool { return !slices.Contains(o.Heuristics, name) })
 	}
@@ -122,9 +122,9 @@ func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 		case named || p.Schedule == nil:
 			return false
 		case o.Worth != nil:
-			return p.done() || !o.Worth(p.Schedule.Makespan, p.Bound, costs(name))
+			return p.isOptimal() || !o.Worth(p.Schedule.Makespan, p.Bound, relativeCost(name))
 		}
-		return p.done() && !slices.Contains(classic, name)
+		return p.isOptimal() && !slices.Contains(classic, name)
 	}
 	for i, name := range names {
 		if enough(name) {
@@ -139,7 +139,7 @@ func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 				continue
 			}
 		}
-		p.take(name, run(name, d, g, o, table))
+		p.takeSchedule(name, runHeuristic(name, d, g, o, table))
 	}
 	slices.SortFunc(p.Outcomes, func(a, b Outcome) int {
 		return cmp.Compare(slices.Index(Heuristics(), a.Heuristic), slices.Index(Heuristics(), b.Heuristic))
@@ -147,12 +147,12 @@ func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 	return table
 }
 
-// done tells whether the best plan is as short as any can be.
-func (p *Plan) done() bool { return p.Schedule != nil && p.Schedule.Makespan <= p.Bound*(1+slack) }
+// isOptimal tells whether the best plan is as short as any can be.
+func (p *Plan) isOptimal() bool { return p.Schedule != nil && p.Schedule.Makespan <= p.Bound*(1+slack) }
 
-// take keeps the schedule if it is the best so far; nil stands for a heuristic
+// takeSchedule keeps the schedule if it is the best so far; nil stands for a heuristic
 // that does not apply.
-func (p *Plan) take(name string, s *Schedule) {
+func (p *Plan) takeSchedule(name string, s *Schedule) {
 	if s == nil {
 		return
 	}
@@ -162,31 +162,31 @@ func (p *Plan) take(name string, s *Schedule) {
 	}
 }
 
-func run(name string, d *DAG, g *Grid, o *Options, table *optimistic) *Schedule {
+func runHeuristic(name string, d *DAG, g *Grid, o *Options, table *optimistic) *Schedule {
 	switch name {
 	case MinMin:
 		return byMatrix(d, g, o.Weights, minMin, o.From)
 	case MaxMin:
 		return byMatrix(d, g, o.Weights, maxMin, o.From)
 	case Suffer:
-		return byMatrix(d, g, o.Weights, suffer, o.From)
+		return byMatrix(d, g, o.Weights, sufferageOf, o.From)
 	case HEFT:
-		return heft(d, g, o.From)
+		return planHEFT(d, g, o.From)
 	case PEFT:
 		if table != nil {
-			return peft(d, g, table, o.From)
+			return planPEFT(d, g, table, o.From)
 		}
 	case Lookahead:
 		if table != nil {
-			return ahead(d, g, table, o.From)
+			return planAhead(d, g, table, o.From)
 		}
 	case Backward:
 		if o.From == nil && !d.wide {
-			return newMapping(d, g, backward(d, g)).schedule()
+			return newMapping(d, g, planBackward(d, g)).toSchedule()
 		}
 	case Subset:
 		if o.From == nil {
-			return subset(d, g)
+			return planSubset(d, g)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func TestEveryHeuristicMakesAPlanThatCanBeCarriedOut(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s on %s by %s: %v", name, gridName, h, err)
 				}
-				if err := Check(d, g, p.Schedule); err != nil {
+				if err := CheckSchedule(d, g, p.Schedule); err != nil {
 					t.Errorf("%s on %s by %s: %v", name, gridName, h, err)
 				}
 				if p.Schedule.Makespan < p.Bound*(1-slack) {
@@ -40,10 +40,10 @@ func TestTheBestPlanIsAtMostThatOfHEFTAndImprovementKeepsItValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Check(d, g, p.Schedule); err != nil {
+			if err := CheckSchedule(d, g, p.Schedule); err != nil {
 				t.Errorf("%s on %s by %s: %v", name, gridName, p.Heuristic, err)
 			}
-			if h := heft(d, g, nil); p.Schedule.Makespan > h.Makespan {
+			if h := planHEFT(d, g, nil); p.Schedule.Makespan > h.Makespan {
 				t.Errorf("%s on %s: %v, HEFT has %v", name, gridName, p.Schedule.Makespan, h.Makespan)
 			}
 			if p.Schedule.Makespan < p.Bound*(1-slack) {

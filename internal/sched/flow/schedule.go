@@ -26,9 +26,9 @@ func newSchedule(slots []Slot) *Schedule {
 	return s
 }
 
-// order is the tasks by their start; of those that start together, parents
+// taskOrder is the tasks by their start; of those that start together, parents
 // come before children.
-func (s *Schedule) order(d *DAG) []int32 {
+func (s *Schedule) taskOrder(d *DAG) []int32 {
 	order := slices.Clone(d.topo)
 	slices.SortStableFunc(order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.Slots[a].Start, s.Slots[b].Start), cmp.Compare(s.Slots[a].End, s.Slots[b].End))
@@ -36,8 +36,8 @@ func (s *Schedule) order(d *DAG) []int32 {
 	return order
 }
 
-// mirrored turns a schedule of the reversed graph round.
-func (s *Schedule) mirrored() *Schedule {
+// mirroredInTime turns a schedule of the reversed graph round.
+func (s *Schedule) mirroredInTime() *Schedule {
 	slots := slices.Clone(s.Slots)
 	for i := range slots {
 		slots[i].Start, slots[i].End = s.Makespan-slots[i].End, s.Makespan-slots[i].Start

@@ -14,36 +14,38 @@ type State struct {
 // run, or -1.
 func (g *Grid) nobodyFor(d *DAG, from *State) int {
 	for t := range d.Tasks {
-		if (from == nil || !from.Fixed[t]) && !g.somebody(&d.Tasks[t]) {
+		if (from == nil || !from.Fixed[t]) && !g.canRun(&d.Tasks[t]) {
 			return t
 		}
 	}
 	return -1
 }
 
-// somebody tells whether a site has enough cores of hosts that meet what the task
+// canRun tells whether a site has enough cores of hosts that meet what the task
 // requires.
-func (g *Grid) somebody(t *Task) bool {
+func (g *Grid) canRun(t *Task) bool {
 	var room []int
 	for i := range g.groups {
 		k := &g.groups[i].kind
 		switch {
-		case !k.runs(t):
+		case !k.meetsRequirements(t):
 			continue
-		case k.cores >= t.width():
+		case k.cores >= t.coreCount():
 			return true
 		case room == nil:
 			room = make([]int, g.sites)
 		}
-		if room[k.site] += k.cores * len(g.groups[i].hosts); room[k.site] >= t.width() {
+		if room[k.site] += k.cores * len(g.groups[i].hosts); room[k.site] >= t.coreCount() {
 			return true
 		}
 	}
 	return false
 }
 
-// Nobody is the first task that no host can run, or -1.
-func (g *Grid) Nobody(d *DAG) int { return g.nobodyFor(d, nil) }
+// UnrunnableTask is the first task that no host can run, or -1.
+func (g *Grid) UnrunnableTask(d *DAG) int { return g.nobodyFor(d, nil) }
 
-// Runs tells whether a host meets what a task requires of each host.
-func (g *Grid) Runs(t *Task, host int) bool { return g.groups[g.in[host]].kind.runs(t) }
+// HostCanRun tells whether a host meets what a task requires of each host.
+func (g *Grid) HostCanRun(t *Task, host int) bool {
+	return g.groups[g.in[host]].kind.meetsRequirements(t)
+}

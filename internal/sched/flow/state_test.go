@@ -53,7 +53,7 @@ func TestAPlanFromTheMiddleLeavesWhatHasBegunAndHoldsForTheRest(t *testing.T) {
 
 // stateAt is how far a schedule has got.
 func stateAt(d *DAG, g *Grid, s *Schedule, now float64) *State {
-	from := &State{Fixed: make([]bool, len(d.Tasks)), Slots: make([]Slot, len(d.Tasks)), Free: make([]float64, g.Cores())}
+	from := &State{Fixed: make([]bool, len(d.Tasks)), Slots: make([]Slot, len(d.Tasks)), Free: make([]float64, g.CoreCount())}
 	for c := range from.Free {
 		from.Free[c] = now
 	}
@@ -81,7 +81,7 @@ func TestATaskOfSeveralCoresGetsThemAtOnceAndAtOneSite(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if err := Check(d, g, p.Schedule); err != nil {
+		if err := CheckSchedule(d, g, p.Schedule); err != nil {
 			rt.Fatal(err)
 		}
 		if p.Schedule.Makespan < p.Bound*(1-1e-9) {
@@ -98,14 +98,14 @@ func TestATaskOfSeveralCoresGetsThemAtOnceAndAtOneSite(t *testing.T) {
 func edgesOf(d *DAG) []Edge {
 	var edges []Edge
 	for t := range d.Tasks {
-		d.Parents(t, func(e Edge) { edges = append(edges, e) })
+		d.EachParent(t, func(e Edge) { edges = append(edges, e) })
 	}
 	return edges
 }
 
 func TestATaskTooWideForEverySiteIsNamed(t *testing.T) {
 	d := build(t, []Task{{Name: "a", Work: 1}, {Name: "b", Work: 1, Wide: 1000}}, nil)
-	if got := grid(2, 2).Nobody(d); got != 1 {
+	if got := grid(2, 2).UnrunnableTask(d); got != 1 {
 		t.Errorf("nobody runs task %d, want 1", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestCorrectionsMoveTasksToWhereTheyAreFaster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(d, g, p.Schedule); err != nil {
+		if err := CheckSchedule(d, g, p.Schedule); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range p.Schedule.Slots {
@@ -136,7 +136,7 @@ func TestCorrectionsMoveTasksToWhereTheyAreFaster(t *testing.T) {
 	if n := count(); n != 60 {
 		t.Errorf("%d of 90 on the host of twice the speed, want 60", n)
 	}
-	g.Correct(1, func(_, class int) float64 { return []float64{1, 4}[class] })
+	g.CorrectSpeeds(1, func(_, class int) float64 { return []float64{1, 4}[class] })
 	if n := count(); math.Abs(float64(n)-30) > 1 {
 		t.Errorf("%d of 90 on the host that is half as fast after all, want 30", n)
 	}
@@ -152,7 +152,7 @@ func TestAHostThatIsDownRunsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(d, g, p.Schedule); err != nil {
+	if err := CheckSchedule(d, g, p.Schedule); err != nil {
 		t.Error(err)
 	}
 }

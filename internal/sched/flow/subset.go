@@ -11,10 +11,10 @@ const (
 	subsetWork  = 1 << 20
 )
 
-// subset is HEFT on part of the grid: on the strongest site alone, on the two
+// planSubset is HEFT on part of the grid: on the strongest site alone, on the two
 // strongest, and so on. HEFT sends a task to a far site as soon as it would end
 // a little earlier there, and pays when the results have to come back.
-func subset(d *DAG, g *Grid) *Schedule {
+func planSubset(d *DAG, g *Grid) *Schedule {
 	sites := g.bySpeed()
 	if len(sites) < 2 || len(sites) > subsetSites || len(d.Tasks)*len(g.groups)*len(sites) > subsetWork {
 		return nil

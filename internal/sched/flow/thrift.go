@@ -23,10 +23,10 @@ const (
 	mostTime = 8.0 // seconds, after the first plan, with result or without
 )
 
-// Pays tells whether to go on, so many seconds after planning began, with the best
+// PaysOff tells whether to go on, so many seconds after planning began, with the best
 // makespan so far and the lower bound, if what comes next takes as long as so many
 // first plans. It is to be asked first when the first plan is there.
-func (t *Thrift) Pays(now, best, bound, next float64) bool {
+func (t *Thrift) PaysOff(now, best, bound, next float64) bool {
 	if !t.asked {
 		t.asked, t.unit, t.since, t.first, t.best, t.found = true, now, now, best, best, now
 	}

@@ -7,7 +7,7 @@ import "testing"
 func spends(best func(t float64) float64, bound float64) float64 {
 	var thrift Thrift
 	t := 0.010
-	for thrift.Pays(t, best(t), bound, 0) {
+	for thrift.PaysOff(t, best(t), bound, 0) {
 		t += 0.001
 	}
 	return t - 0.010
@@ -58,10 +58,10 @@ func TestWhatASearchGainedIsNotSpentAgain(t *testing.T) {
 
 func TestWhatTakesTooLongIsNotBegun(t *testing.T) {
 	var thrift Thrift
-	if !thrift.Pays(0.010, 100, 50, 3) {
+	if !thrift.PaysOff(0.010, 100, 50, 3) {
 		t.Error("three times 10 ms is less than a 3000th of 100 s")
 	}
-	if thrift.Pays(0.010, 100, 50, 4) {
+	if thrift.PaysOff(0.010, 100, 50, 4) {
 		t.Error("four times 10 ms is not")
 	}
 }

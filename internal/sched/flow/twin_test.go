@@ -13,12 +13,12 @@ func plainEarliest(d *DAG, g *Grid, slots []Slot, placed []bool, t int32) Slot {
 	best := Slot{End: math.Inf(1)}
 	for h, host := range g.Hosts {
 		k := g.groups[g.in[h]].kind
-		if !k.runs(&d.Tasks[t]) {
+		if !k.meetsRequirements(&d.Tasks[t]) {
 			continue
 		}
 		ready := 0.0
-		for _, p := range d.pred.of(t) {
-			ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p))
+		for _, p := range d.pred.linksOf(t) {
+			ready = max(ready, slots[p.task].End+g.transferSeconds(int32(slots[p.task].Host), int32(h), p))
 		}
 		takes := d.Tasks[t].Work / host.Speed
 		for c := range host.Cores {
@@ -58,14 +58,14 @@ func TestPlacingByGroupsEndsTasksAsEarlyAsLookingAtEveryHost(t *testing.T) {
 		for name, d := range shapes(t) {
 			b := newBoard(d, g, nil)
 			placed := make([]bool, len(d.Tasks))
-			for _, task := range byRank(d, upward(d, g.means())) {
-				b.arrive(task, &b.data)
-				c := b.best(task, &b.data, nil)
+			for _, task := range byRank(d, upwardRanks(d, g.meanCosts())) {
+				b.computeArrival(task, &b.data)
+				c := b.bestChoice(task, &b.data, nil)
 				want := plainEarliest(d, g, b.slots, placed, task)
 				if d.Tasks[task].Work > 0 && math.Abs(c.end-want.End) > slack*(1+want.End) {
 					t.Fatalf("%s on %s: task %d ends at %v, could at %v", name, gridName, task, c.end, want.End)
 				}
-				b.put(task, c)
+				b.placeTask(task, c)
 				placed[task] = true
 			}
 		}
@@ -81,7 +81,7 @@ func everyGroup(g *Grid) *Grid {
 
 func TestBlocksOfGroupsChangeNoPlan(t *testing.T) {
 	corrected := kinds(6, 9)
-	corrected.Correct(1, func(_, class int) float64 { return 1 + float64(class%3)/4 })
+	corrected.CorrectSpeeds(1, func(_, class int) float64 { return 1 + float64(class%3)/4 })
 	for gridName, g := range map[string]*Grid{"kinds": kinds(5, 20), "corrected": corrected} {
 		if g.blocks == nil {
 			t.Fatalf("%d groups on %s are not many", len(g.groups), gridName)
@@ -118,12 +118,12 @@ func TestMinMinAlwaysTakesTheReadyTaskThatCanEndFirst(t *testing.T) {
 			for _, c := range m.ready.items {
 				least = min(least, plainEarliest(d, g, m.b.slots, placed, c.task).End)
 			}
-			c := m.next()
+			c := m.nextCandidate()
 			if math.Abs(c.pick.end-least) > slack*(1+least) {
 				t.Fatalf("seed %d: task %d that ends at %v, another could at %v", seed, c.task, c.pick.end, least)
 			}
 			placed[c.task] = true
-			m.place(c)
+			m.placeCandidate(c)
 		}
 	}
 }
@@ -152,19 +152,19 @@ func optimum(b *board, waits []int32, done int) float64 {
 		if waits[t] != 0 {
 			continue
 		}
-		b.arrive(int32(t), &b.data)
+		b.computeArrival(int32(t), &b.data)
 		for gr := range b.g.groups {
-			b.arrive(int32(t), &b.data)
-			c, ok := b.in(int32(t), int32(gr), &b.data)
+			b.computeArrival(int32(t), &b.data)
+			c, ok := b.bestInGroup(int32(t), int32(gr), &b.data)
 			if !ok {
 				continue
 			}
 			next := newBoard(b.d, b.g, nil)
 			replay(b, next)
-			next.put(int32(t), choiceAt(next, int32(t), c.group))
+			next.placeTask(int32(t), choiceAt(next, int32(t), c.group))
 			left := append([]int32(nil), waits...)
 			left[t] = -1
-			for _, s := range b.d.succ.of(int32(t)) {
+			for _, s := range b.d.succ.linksOf(int32(t)) {
 				left[s.task]--
 			}
 			best = min(best, optimum(next, left, done+1))
@@ -175,7 +175,7 @@ func optimum(b *board, waits []int32, done int) float64 {
 
 // replay brings the tasks of one board onto another.
 func replay(from, to *board) {
-	order := newSchedule(from.slots).order(from.d)
+	order := newSchedule(from.slots).taskOrder(from.d)
 	for _, t := range order {
 		s := from.slots[t]
 		if s.Host < 0 {
@@ -183,12 +183,12 @@ func replay(from, to *board) {
 		}
 		core := to.g.core[s.Host] + int32(s.Core)
 		n, _ := to.idle.bestOf(core, core+1, s.Start, s.End-s.Start)
-		to.put(t, choice{to.g.in[s.Host], n, s.Start, s.End, 0})
+		to.placeTask(t, choice{to.g.in[s.Host], n, s.Start, s.End, 0})
 	}
 }
 
 func choiceAt(b *board, t, group int32) choice {
-	b.arrive(t, &b.data)
-	c, _ := b.in(t, group, &b.data)
+	b.computeArrival(t, &b.data)
+	c, _ := b.bestInGroup(t, group, &b.data)
 	return c
 }

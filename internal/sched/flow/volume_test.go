@@ -18,8 +18,8 @@ func TestTheFilesOfAParentComeOneAfterAnother(t *testing.T) {
 		"two edges": {{From: 0, To: 1, Bytes: 873e6}, {From: 0, To: 1, Bytes: NoData}, {From: 0, To: 1, Bytes: 873e6, Files: 1}},
 	} {
 		d := build(t, tasks, edges)
-		if d.Edges() != 1 {
-			t.Errorf("%s: %d edges in the graph, want 1", name, d.Edges())
+		if d.EdgeCount() != 1 {
+			t.Errorf("%s: %d edges in the graph, want 1", name, d.EdgeCount())
 		}
 		for _, h := range []string{MinMin, MaxMin, Suffer, HEFT, Lookahead, Backward} {
 			p, err := New(d, g, Options{Heuristics: []string{h}})
@@ -30,7 +30,7 @@ func TestTheFilesOfAParentComeOneAfterAnother(t *testing.T) {
 				t.Errorf("%s by %s: starts at %v, its files are there at %v", name, h, got, begin)
 			}
 			p.Schedule.Slots[1].Start, p.Schedule.Slots[1].End, p.Schedule.Makespan = begin-0.005, begin+0.995, begin+0.995
-			if Check(d, g, p.Schedule) == nil {
+			if CheckSchedule(d, g, p.Schedule) == nil {
 				t.Errorf("%s: a start half a latency before the last file was accepted", name)
 			}
 		}
@@ -42,7 +42,7 @@ func TestFilesOfDifferentParentsTravelSideBySide(t *testing.T) {
 	g := NewGrid(hosts, 2, func(int, int) Route { return Route{Latency: 0.01, PerByte: 1e-6} })
 	d := build(t, []Task{{Work: 1, Only: onlyAt(0)}, {Work: 1, Only: onlyAt(0)}, {Work: 1, Only: onlyAt(1)}},
 		[]Edge{{0, 2, 1e6, 1}, {1, 2, 2e6, 1}})
-	if s := heft(d, g, nil); math.Abs(s.Slots[2].Start-3.01) > 1e-9 {
+	if s := planHEFT(d, g, nil); math.Abs(s.Slots[2].Start-3.01) > 1e-9 {
 		t.Errorf("starts at %v, want 3.01", s.Slots[2].Start)
 	}
 }

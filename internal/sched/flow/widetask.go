@@ -15,7 +15,7 @@ import (
 func (b *board) bestWide(t int32, a *arrival) (best choice, second float64) {
 	best, second = choice{gap: none, end: math.Inf(1)}, math.Inf(1)
 	for s := range b.g.sites {
-		_, start, end := b.room(t, s, a.at[s])
+		_, start, end := b.coresAtSite(t, s, a.at[s])
 		if end < best.end {
 			second = best.end
 			best = choice{group: int32(s), gap: none, start: start, end: end, moved: max(0, a.at[s]-a.parents)}
@@ -26,13 +26,13 @@ func (b *board) bestWide(t int32, a *arrival) (best choice, second float64) {
 	return best, second
 }
 
-// room is the cores of a site that are through first, and when the task would run
+// coresAtSite is the cores of a site that are through first, and when the task would run
 // on them; it never ends where there are too few.
-func (b *board) room(t int32, site int, ready float64) (cores []int32, start, end float64) {
+func (b *board) coresAtSite(t int32, site int, ready float64) (cores []int32, start, end float64) {
 	task := &b.d.Tasks[t]
 	for gr := range b.g.groups {
 		k := &b.g.groups[gr].kind
-		if k.site != site || !k.runs(task) || b.only != nil && !b.only[gr] {
+		if k.site != site || !k.meetsRequirements(task) || b.only != nil && !b.only[gr] {
 			continue
 		}
 		for _, h := range b.g.groups[gr].hosts {
@@ -41,26 +41,26 @@ func (b *board) room(t int32, site int, ready float64) (cores []int32, start, en
 			}
 		}
 	}
-	if len(cores) < task.width() {
+	if len(cores) < task.coreCount() {
 		return nil, 0, math.Inf(1)
 	}
 	through := func(c int32) float64 { return b.idle.all[b.idle.last[c]].start }
 	slices.SortFunc(cores, func(x, y int32) int { return cmp.Or(cmp.Compare(through(x), through(y)), cmp.Compare(x, y)) })
-	cores = cores[:task.width()]
+	cores = cores[:task.coreCount()]
 	start = max(ready, through(cores[len(cores)-1]))
 	takes := 0.0
 	for _, c := range cores {
-		takes = max(takes, b.g.Takes(task, b.g.HostOf(int(c))))
+		takes = max(takes, b.g.HostRuntime(task, b.g.HostOf(int(c))))
 	}
 	return cores, start, start + takes
 }
 
 // putWide places a task as bestWide chose.
 func (b *board) putWide(t int32, c choice) {
-	cores, start, end := b.room(t, int(c.group), c.start)
+	cores, start, end := b.coresAtSite(t, int(c.group), c.start)
 	for _, core := range cores {
 		h := b.g.HostOf(int(core))
-		b.idle.use(b.g.in[h], b.idle.last[core], start, end)
+		b.idle.useGap(b.g.in[h], b.idle.last[core], start, end)
 	}
 	h := b.g.HostOf(int(cores[0]))
 	b.slots[t] = Slot{h, int(cores[0] - b.g.core[h]), start, end}

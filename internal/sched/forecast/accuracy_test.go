@@ -25,7 +25,7 @@ func play(tb testing.TB, c Config, values []float64) outcome {
 	var abs [nMembers]float64
 	mine := 0.0
 	for i, x := range values {
-		if next, ok := f.Next(); ok {
+		if next, ok := f.ForecastNext(); ok {
 			q := next.Dist.Quantiles()
 			for j, said := range f.family.said {
 				abs[j] += math.Abs(x - said)
@@ -39,7 +39,7 @@ func play(tb testing.TB, c Config, values []float64) outcome {
 			}
 			o.total++
 		}
-		if err := f.Add(core.AtSecond(float64(i)), x); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(i)), x); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -89,9 +89,9 @@ func judge(tb testing.TB, c Config, series [][]float64) sums {
 func known(tb testing.TB, s dataSet) Prior {
 	switch s.name {
 	case "3G, Norway", "Oboe", "FCC, HSDPA":
-		return Bandwidth()
+		return BandwidthPrior()
 	case "PlanetLab", "Alibaba":
-		return Load()
+		return LoadPrior()
 	}
 	return pooled(tb, s.tuning)
 }
@@ -102,7 +102,7 @@ func pooled(tb testing.TB, series [][]float64) Prior {
 	for _, v := range series {
 		tracks = append(tracks, play(tb, Config{}, v).tracks)
 	}
-	return Pool(tracks...)
+	return PoolPriors(tracks...)
 }
 
 // recordedSeries are the recorded series, with generated ones in place of those
@@ -167,7 +167,7 @@ func ahead(tb testing.TB, c Config, values []float64, steps int) (inside, total 
 	mine := 0.0
 	for i := range values {
 		if i >= 10 && i%3 == 0 && i+steps <= len(values) {
-			next, _ := f.Over(steps)
+			next, _ := f.ForecastOver(steps)
 			mean := 0.0
 			for _, x := range values[i : i+steps] {
 				mean += x / float64(steps)
@@ -179,12 +179,12 @@ func ahead(tb testing.TB, c Config, values []float64, steps int) (inside, total 
 			total++
 			mine += math.Abs(mean - next.Value)
 			var said forecasts
-			f.family.over(steps, &said)
+			f.family.forecastMean(steps, &said)
 			for j := range said {
 				abs[j] += math.Abs(mean - said[j])
 			}
 		}
-		if err := f.Add(core.AtSecond(float64(i)), values[i]); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(i)), values[i]); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -215,9 +215,9 @@ func BenchmarkAddAndNext(b *testing.B) {
 	for b.Loop() {
 		at += 1e9
 		x = math.Abs(x + math.Sin(float64(at)))
-		if err := f.Add(at, x); err != nil {
+		if err := f.AddValue(at, x); err != nil {
 			b.Fatal(err)
 		}
-		f.Next()
+		f.ForecastNext()
 	}
 }

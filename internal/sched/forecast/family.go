@@ -71,19 +71,19 @@ func newFamily() family {
 	return f
 }
 
-// renew works out anew what follows from the recent values.
-func (f *family) renew() {
+// renewWindows works out anew what follows from the recent values.
+func (f *family) renewWindows() {
 	for i := range f.means {
-		f.means[i].renew(&f.recent)
+		f.means[i].renewSum(&f.recent)
 	}
 	for i := range f.medians {
-		f.medians[i].renew(&f.recent)
+		f.medians[i].sortAnew(&f.recent)
 	}
 }
 
-// add tells all members of a value that came steps intervals after the one
+// addValue tells all members of a value that came steps intervals after the one
 // before, usually 1.
-func (f *family) add(x, steps float64) {
+func (f *family) addValue(x, steps float64) {
 	n := float64(f.recent.count + 1)
 	if n > 1 {
 		for i, said := range f.said {
@@ -92,10 +92,10 @@ func (f *family) add(x, steps float64) {
 	}
 	f.mean += (x - f.mean) / n
 	for i := range f.means {
-		f.means[i].add(&f.recent, x)
+		f.means[i].addValue(&f.recent, x)
 	}
 	for i := range f.medians {
-		f.medians[i].add(&f.recent, x)
+		f.medians[i].addValue(&f.recent, x)
 	}
 	for i, gain := range gains {
 		if steps > 1 { // what came between is missing, what came before is that much older
@@ -104,41 +104,41 @@ func (f *family) add(x, steps float64) {
 		f.smooth[i] += max(gain, 1/n) * (x - f.smooth[i])
 	}
 	if steps > 1 {
-		f.regress.skip(x)
+		f.regress.skipGap(x)
 	} else {
-		f.regress.add(x)
+		f.regress.addValue(x)
 	}
-	f.level.add(x)
-	f.trend.add(x, steps)
-	f.recent.add(x)
+	f.level.addValue(x)
+	f.trend.addValue(x, steps)
+	f.recent.addValue(x)
 	for i := range f.means {
 		if f.means[i].rough || f.recent.count%longest == 0 {
-			f.means[i].renew(&f.recent)
+			f.means[i].renewSum(&f.recent)
 		}
 	}
-	f.say()
+	f.askMembers()
 }
 
-// say asks all members for the next value.
-func (f *family) say() {
+// askMembers asks all members for the next value.
+func (f *family) askMembers() {
 	s := &f.said
-	s[atLast] = f.recent.back(1)
+	s[atLast] = f.recent.valueBack(1)
 	s[atMean] = f.mean
 	for i := range f.means {
-		s[atMeans+i] = f.means[i].mean(&f.recent)
+		s[atMeans+i] = f.means[i].windowMean(&f.recent)
 	}
 	for i := range f.medians {
-		s[atMedians+i] = f.medians[i].median()
+		s[atMedians+i] = f.medians[i].middleValue()
 	}
 	for i := range nTrimmed {
-		s[atTrimmed+i] = f.medians[nMedians-nTrimmed+i].trimmed()
+		s[atTrimmed+i] = f.medians[nMedians-nTrimmed+i].trimmedMean()
 	}
 	copy(s[atSmooth:], f.smooth[:])
 	s[atBestMean] = f.bestOf(atLast, atMedians)
 	s[atBestMed] = f.bestOf(atMedians, atTrimmed)
-	s[atRegress] = f.regress.ahead(1)
+	s[atRegress] = f.regress.meanAhead(1)
 	s[atLevel] = f.level.mean
-	s[atTrend] = f.trend.ahead(1)
+	s[atTrend] = f.trend.meanAhead(1)
 	for i := range s {
 		s[i] = max(s[i], 0) // rounding; and a line may fall below
 	}
@@ -156,12 +156,12 @@ func (f *family) bestOf(from, end int) float64 {
 	return f.said[best]
 }
 
-// over is what each member says of the mean of the next steps values. For most
+// forecastMean is what each member says of the mean of the next steps values. For most
 // that is what it says of the next.
-func (f *family) over(steps int, into *forecasts) {
+func (f *family) forecastMean(steps int, into *forecasts) {
 	*into = f.said
 	if steps > 1 {
-		into[atRegress] = max(f.regress.ahead(steps), 0)
-		into[atTrend] = max(f.trend.ahead(steps), 0)
+		into[atRegress] = max(f.regress.meanAhead(steps), 0)
+		into[atTrend] = max(f.trend.meanAhead(steps), 0)
 	}
 }

@@ -70,27 +70,27 @@ func New(c Config) *Forecaster {
 	for i := range f.horizons {
 		h := &f.horizons[i]
 		h.steps, h.spread = horizons[i], newSpread()
-		h.mix = h.record.mix(&f.config.Prior)
+		h.mix = h.record.mixMembers(&f.config.Prior)
 	}
 	return f
 }
 
-// Members are the names of the family.
-func Members() []string { return slices.Clone(names[:]) }
+// MemberNames are the names of the family.
+func MemberNames() []string { return slices.Clone(names[:]) }
 
 // Len is how many values came so far.
 func (f *Forecaster) Len() int { return f.family.recent.count }
 
-// Last is the last value and when it came.
-func (f *Forecaster) Last() (at core.Time, value float64, ok bool) {
+// LastValue is the last value and when it came.
+func (f *Forecaster) LastValue() (at core.Time, value float64, ok bool) {
 	if f.Len() == 0 {
 		return 0, 0, false
 	}
-	return f.last, f.family.recent.back(1), true
+	return f.last, f.family.recent.valueBack(1), true
 }
 
-// Add tells of a value. One that is refused changes nothing.
-func (f *Forecaster) Add(at core.Time, value float64) error {
+// AddValue tells of a value. One that is refused changes nothing.
+func (f *Forecaster) AddValue(at core.Time, value float64) error {
 	if math.IsNaN(value) || value < 0 || value > Largest {
 		return fmt.Errorf("%v: %w", value, ErrValue)
 	}
@@ -100,7 +100,7 @@ func (f *Forecaster) Add(at core.Time, value float64) error {
 		if gap <= 0 {
 			return fmt.Errorf("%v after the one before: %w", gap, ErrOrder)
 		}
-		if s := f.Step(); s > 0 && float64(gap) > missing*float64(s) {
+		if s := f.UsualStep(); s > 0 && float64(gap) > missing*float64(s) {
 			steps = float64(gap) / float64(s)
 		}
 		f.gaps[f.nGap%nGaps] = gap
@@ -118,17 +118,17 @@ func (f *Forecaster) Add(at core.Time, value float64) error {
 		if i > 0 && h.spread.n == 0 {
 			h.spread.scale = f.horizons[i-1].spread.scale
 		}
-		h.add(value, &f.config.Prior)
+		h.addValue(value, &f.config.Prior)
 	}
-	f.family.add(value, steps)
+	f.family.addValue(value, steps)
 	for i := range f.horizons {
-		f.horizons[i].ask(&f.family)
+		f.horizons[i].makeForecast(&f.family)
 	}
 	return nil
 }
 
-// Step is the usual time between values; 0 if that is not known yet.
-func (f *Forecaster) Step() time.Duration {
+// UsualStep is the usual time between values; 0 if that is not known yet.
+func (f *Forecaster) UsualStep() time.Duration {
 	if f.config.Step > 0 {
 		return f.config.Step
 	}
@@ -141,25 +141,25 @@ func (f *Forecaster) Step() time.Duration {
 	return gaps[n/2]
 }
 
-// Next forecasts the next value; false if there was none yet.
-func (f *Forecaster) Next() (Forecast, bool) { return f.Over(1) }
+// ForecastNext forecasts the next value; false if there was none yet.
+func (f *Forecaster) ForecastNext() (Forecast, bool) { return f.ForecastOver(1) }
 
-// Until forecasts the mean from the last value to a later moment. A forecast
+// ForecastUntil forecasts the mean from the last value to a later moment. A forecast
 // asked for long after the last value is one over a long time.
-func (f *Forecaster) Until(at core.Time) (Forecast, bool) {
+func (f *Forecaster) ForecastUntil(at core.Time) (Forecast, bool) {
 	steps := 1.0
-	if s := f.Step(); s > 0 {
+	if s := f.UsualStep(); s > 0 {
 		steps = math.Ceil(float64(at.Sub(f.last)) / float64(s))
 	}
-	return f.Over(int(min(max(steps, 1), farthestStep)))
+	return f.ForecastOver(int(min(max(steps, 1), farthestStep)))
 }
 
 // farthestStep is as far as it is looked ahead.
 const farthestStep = 1 << 20
 
-// Over forecasts the mean of the next steps values; false if there was no
+// ForecastOver forecasts the mean of the next steps values; false if there was no
 // value yet.
-func (f *Forecaster) Over(steps int) (Forecast, bool) {
+func (f *Forecaster) ForecastOver(steps int) (Forecast, bool) {
 	if f.Len() == 0 {
 		return Forecast{}, false
 	}
@@ -168,14 +168,14 @@ func (f *Forecaster) Over(steps int) (Forecast, bool) {
 	value := h.value
 	if steps > 1 {
 		var said forecasts
-		f.family.over(steps, &said)
-		value = h.mix.of(&said)
+		f.family.forecastMean(steps, &said)
+		value = h.mix.combineForecasts(&said)
 	}
 	if f.config.Most > 0 {
 		value = min(value, f.config.Most)
 	}
 	return Forecast{
-		Value: value, Dist: h.spread.around(value, scale, f.config.Most), Error: scale,
+		Value: value, Dist: h.spread.distAround(value, scale, f.config.Most), Error: scale,
 		By: names[h.mix.first], Part: h.mix.weights[h.mix.first], Steps: steps,
 	}, true
 }
@@ -186,7 +186,7 @@ func (f *Forecaster) Over(steps int) (Forecast, bool) {
 // is taken to grow, and not faster than that of a random walk.
 func (f *Forecaster) horizonFor(steps int) (*horizon, float64) {
 	known := 0
-	for known+1 < nHorizons && 2*f.horizons[known].steps < steps && f.horizons[known+1].believed() {
+	for known+1 < nHorizons && 2*f.horizons[known].steps < steps && f.horizons[known+1].isBelieved() {
 		known++
 	}
 	h := &f.horizons[known]
@@ -194,22 +194,22 @@ func (f *Forecaster) horizonFor(steps int) (*horizon, float64) {
 		return h, h.spread.scale
 	}
 	apart := math.Log(float64(steps)/float64(h.steps)) / math.Log(4) // in horizons
-	if known+1 < nHorizons && f.horizons[known+1].believed() || apart < 0 {
+	if known+1 < nHorizons && f.horizons[known+1].isBelieved() || apart < 0 {
 		from, to := known, known+1
 		if apart < 0 {
 			from, to = known-1, known
 		}
-		return h, h.spread.scale * math.Pow(f.growth(from, to), apart)
+		return h, h.spread.scale * math.Pow(f.errorGrowth(from, to), apart)
 	}
 	growth := 2.0
 	if known > 0 {
-		growth = min(max(f.growth(known-1, known), 1), growth)
+		growth = min(max(f.errorGrowth(known-1, known), 1), growth)
 	}
 	return h, h.spread.scale * math.Pow(growth, apart)
 }
 
-// growth is the mean error at one horizon as a multiple of that at another.
-func (f *Forecaster) growth(from, to int) float64 {
+// errorGrowth is the mean error at one horizon as a multiple of that at another.
+func (f *Forecaster) errorGrowth(from, to int) float64 {
 	a, b := f.horizons[from].spread.scale, f.horizons[to].spread.scale
 	if a == 0 {
 		return 1
@@ -217,9 +217,9 @@ func (f *Forecaster) growth(from, to int) float64 {
 	return min(max(b/a, 0.25), 4)
 }
 
-// Errors is how each member did in forecasting the next value, errors of long
+// MemberErrors is how each member did in forecasting the next value, errors of long
 // ago counting less; all zero before the second value.
-func (f *Forecaster) Errors() []Track {
+func (f *Forecaster) MemberErrors() []Track {
 	h := &f.horizons[0]
 	n := max(h.record.n, 1)
 	tracks := make([]Track, nMembers)

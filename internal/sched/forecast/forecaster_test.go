@@ -17,7 +17,7 @@ func fed(tb testing.TB, c Config, values ...float64) *Forecaster {
 	tb.Helper()
 	f := New(c)
 	for i, x := range values {
-		if err := f.Add(core.AtSecond(float64(i)), x); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(i)), x); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -26,7 +26,7 @@ func fed(tb testing.TB, c Config, values ...float64) *Forecaster {
 
 func next(tb testing.TB, f *Forecaster) Forecast {
 	tb.Helper()
-	n, ok := f.Next()
+	n, ok := f.ForecastNext()
 	if !ok {
 		tb.Fatal("no forecast")
 	}
@@ -35,13 +35,13 @@ func next(tb testing.TB, f *Forecaster) Forecast {
 
 func TestThereIsNoForecastBeforeTheFirstValue(t *testing.T) {
 	f := New(Config{})
-	if _, ok := f.Next(); ok {
+	if _, ok := f.ForecastNext(); ok {
 		t.Error("a forecast of nothing")
 	}
-	if _, ok := f.Until(core.AtSecond(10)); ok {
+	if _, ok := f.ForecastUntil(core.AtSecond(10)); ok {
 		t.Error("a forecast of nothing")
 	}
-	if _, _, ok := f.Last(); ok {
+	if _, _, ok := f.LastValue(); ok {
 		t.Error("a last value of nothing")
 	}
 }
@@ -62,7 +62,7 @@ func TestAConstantSeriesIsForecastExactlyAndWithoutDoubt(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	z := next(t, fed(t, Config{}, 0, 0, 0, 0))
-	if z.Value != 0 || z.Error != 0 || !z.Dist.Known() {
+	if z.Value != 0 || z.Error != 0 || !z.Dist.IsKnown() {
 		t.Errorf("nothing, forecast: %+v", z)
 	}
 }
@@ -71,12 +71,12 @@ func TestWhatIsNoMeasurementIsRefusedAndChangesNothing(t *testing.T) {
 	f := fed(t, Config{}, 1, 2, 3)
 	before, _ := json.Marshal(f)
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, -1e-300, 1e101} {
-		if err := f.Add(core.AtSecond(10), x); !errors.Is(err, ErrValue) {
+		if err := f.AddValue(core.AtSecond(10), x); !errors.Is(err, ErrValue) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}
 	for _, at := range []float64{2, 1, -5} {
-		if err := f.Add(core.AtSecond(at), 1); !errors.Is(err, ErrOrder) {
+		if err := f.AddValue(core.AtSecond(at), 1); !errors.Is(err, ErrOrder) {
 			t.Errorf("at %v: %v", at, err)
 		}
 	}
@@ -118,16 +118,16 @@ func TestAChangeOfLevelIsFollowedWithinAFewValues(t *testing.T) {
 func TestTheBestMemberComesToCountMost(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	x := 1000.0
-	f := New(Config{Prior: Load()}) // which says that medians are best
+	f := New(Config{Prior: LoadPrior()}) // which says that medians are best
 	for i := range 1000 {
 		x = math.Abs(x + r.NormFloat64())
-		if err := f.Add(core.AtSecond(float64(i)), x); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(i)), x); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tracks := f.Errors()
-	best := slices.MinFunc(tracks, func(a, b Track) int { return compare(a.MAE, b.MAE) })
-	heaviest := slices.MaxFunc(tracks, func(a, b Track) int { return compare(a.Weight, b.Weight) })
+	tracks := f.MemberErrors()
+	best := slices.MinFunc(tracks, func(a, b Track) int { return compareFloats(a.MAE, b.MAE) })
+	heaviest := slices.MaxFunc(tracks, func(a, b Track) int { return compareFloats(a.Weight, b.Weight) })
 	if best.Name != heaviest.Name || best.Weight < 0.3 || next(t, f).By != best.Name {
 		t.Errorf("best %+v, heaviest %+v", best, heaviest)
 	}
@@ -138,16 +138,16 @@ func TestTheBestMemberComesToCountMost(t *testing.T) {
 
 func TestWhatWasSaidBeforeAGapIsNotJudgedByWhatCameAfter(t *testing.T) {
 	f := fed(t, Config{}, 10, 11, 10, 11, 10, 11)
-	before := f.Errors()
-	if err := f.Add(core.AtSecond(3600), 500); err != nil {
+	before := f.MemberErrors()
+	if err := f.AddValue(core.AtSecond(3600), 500); err != nil {
 		t.Fatal(err)
 	}
-	for i, track := range f.Errors() {
+	for i, track := range f.MemberErrors() {
 		if track.MAE != before[i].MAE {
 			t.Errorf("%s was judged", track.Name)
 		}
 	}
-	if s := f.Step(); s != time.Second {
+	if s := f.UsualStep(); s != time.Second {
 		t.Errorf("usual step %v", s)
 	}
 }
@@ -158,17 +158,17 @@ func TestAForecastAskedForLaterIsOneOverALongerTime(t *testing.T) {
 	f := New(Config{Most: 200})
 	for i := range 400 {
 		x = min(math.Abs(x+r.NormFloat64()), 200)
-		if err := f.Add(core.AtSecond(float64(10*i)), x); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(10*i)), x); err != nil {
 			t.Fatal(err)
 		}
 	}
-	last, _, _ := f.Last()
+	last, _, _ := f.LastValue()
 	width := 0.0
 	for _, c := range []struct {
 		after time.Duration
 		steps int
 	}{{0, 1}, {10 * time.Second, 1}, {time.Minute, 6}, {10 * time.Minute, 60}, {24 * time.Hour, 8640}, {1 << 62, farthestStep}} {
-		n, _ := f.Until(last.Add(c.after))
+		n, _ := f.ForecastUntil(last.Add(c.after))
 		if n.Steps != c.steps {
 			t.Errorf("after %v: %d steps, want %d", c.after, n.Steps, c.steps)
 		}
@@ -185,9 +185,9 @@ func TestAForecastAskedForLaterIsOneOverALongerTime(t *testing.T) {
 func TestARestoredForecasterGoesOnAsIfNothingHadHappened(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, n := range []int{0, 1, 2, 30, 200} {
-		f := New(Config{Step: time.Second, Most: 1000, Prior: Bandwidth()})
+		f := New(Config{Step: time.Second, Most: 1000, Prior: BandwidthPrior()})
 		add := func(f *Forecaster, i int, x float64) {
-			if err := f.Add(core.AtSecond(float64(i+i/50*100)), x); err != nil {
+			if err := f.AddValue(core.AtSecond(float64(i+i/50*100)), x); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,8 +207,8 @@ func TestARestoredForecasterGoesOnAsIfNothingHadHappened(t *testing.T) {
 			add(f, n+i, x)
 			add(&g, n+i, x)
 			for _, steps := range []int{1, 5, 100} {
-				a, _ := f.Over(steps)
-				b, _ := g.Over(steps)
+				a, _ := f.ForecastOver(steps)
+				b, _ := g.ForecastOver(steps)
 				if a != b {
 					t.Fatalf("%d values, then %d: %+v, restored %+v", n, i+1, a, b)
 				}
@@ -266,11 +266,11 @@ func FuzzState(f *testing.F) {
 		at := s.last
 		for range 70 {
 			at = at.Add(time.Second)
-			if s.Add(at, x) != nil {
+			if s.AddValue(at, x) != nil {
 				return
 			}
-			n, ok := s.Over(1 + s.Len()%20)
-			if !ok || !n.Dist.Known() || math.IsNaN(n.Value) || math.IsInf(n.Value, 0) || n.Value < 0 {
+			n, ok := s.ForecastOver(1 + s.Len()%20)
+			if !ok || !n.Dist.IsKnown() || math.IsNaN(n.Value) || math.IsInf(n.Value, 0) || n.Value < 0 {
 				t.Fatalf("%+v", n)
 			}
 		}
@@ -285,10 +285,10 @@ func TestMeansAheadAreThoseOfTheSingleValues(t *testing.T) {
 		slopes += math.Pow(damping, float64(n))
 		sumT += 10 + 3*slopes
 		sumR += 6 + 15*math.Pow(0.7, float64(n))
-		if got := tr.ahead(n); math.Abs(got-sumT/float64(n)) > 1e-9 {
+		if got := tr.meanAhead(n); math.Abs(got-sumT/float64(n)) > 1e-9 {
 			t.Errorf("trend, mean of %d: %v, want %v", n, got, sumT/float64(n))
 		}
-		if got := re.ahead(n); math.Abs(got-sumR/float64(n)) > 1e-9 {
+		if got := re.meanAhead(n); math.Abs(got-sumR/float64(n)) > 1e-9 {
 			t.Errorf("autoregression, mean of %d: %v, want %v", n, got, sumR/float64(n))
 		}
 	}
@@ -308,7 +308,7 @@ func TestWindowsAgreeWithPlainOnes(t *testing.T) {
 			x = 5e-324
 		}
 		all = append(all, x)
-		if err := f.Add(core.AtSecond(float64(i)), x); err != nil {
+		if err := f.AddValue(core.AtSecond(float64(i)), x); err != nil {
 			t.Fatal(err)
 		}
 		for k, n := range medianLengths {
@@ -328,7 +328,7 @@ func TestWindowsAgreeWithPlainOnes(t *testing.T) {
 			}
 		}
 		n := next(t, f)
-		if !n.Dist.Known() || math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
+		if !n.Dist.IsKnown() || math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
 			t.Fatalf("value %d: %+v", i, n)
 		}
 	}

@@ -20,8 +20,8 @@ type horizon struct {
 	came    int
 }
 
-// add is told of a value and reports whether a forecast was judged.
-func (h *horizon) add(x float64, p *Prior) bool {
+// addValue is told of a value and reports whether a forecast was judged.
+func (h *horizon) addValue(x float64, p *Prior) bool {
 	if !h.waiting {
 		return false
 	}
@@ -31,24 +31,24 @@ func (h *horizon) add(x float64, p *Prior) bool {
 		return false
 	}
 	mean := h.sum / float64(h.steps)
-	h.record.add(&h.said, mean)
-	h.spread.add(mean - h.value)
-	h.mix = h.record.mix(p)
+	h.record.addForecasts(&h.said, mean)
+	h.spread.addError(mean - h.value)
+	h.mix = h.record.mixMembers(p)
 	h.waiting = false
 	return true
 }
 
-// ask makes the next forecast, if none waits.
-func (h *horizon) ask(f *family) {
+// makeForecast makes the next forecast, if none waits.
+func (h *horizon) makeForecast(f *family) {
 	if h.waiting {
 		return
 	}
-	f.over(h.steps, &h.said)
-	h.value = h.mix.of(&h.said)
+	f.forecastMean(h.steps, &h.said)
+	h.value = h.mix.combineForecasts(&h.said)
 	h.waiting, h.sum, h.came = true, 0, 0
 }
 
 // judged is how many errors a horizon takes to be believed.
 const judged = 4
 
-func (h *horizon) believed() bool { return h.spread.n >= judged }
+func (h *horizon) isBelieved() bool { return h.spread.n >= judged }

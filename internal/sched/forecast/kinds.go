@@ -25,10 +25,10 @@ var (
 	}}
 )
 
-// Bandwidth is what is known about the throughput of a network path, sampled
+// BandwidthPrior is what is known about the throughput of a network path, sampled
 // every few seconds.
-func Bandwidth() Prior { return ofBandwidth }
+func BandwidthPrior() Prior { return ofBandwidth }
 
-// Load is what is known about the CPU use of a host that many share, sampled
+// LoadPrior is what is known about the CPU use of a host that many share, sampled
 // every few minutes.
-func Load() Prior { return ofLoad }
+func LoadPrior() Prior { return ofLoad }

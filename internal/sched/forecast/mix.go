@@ -22,7 +22,7 @@ type record struct {
 	squared forecasts
 }
 
-func (r *record) add(said *forecasts, x float64) {
+func (r *record) addForecasts(said *forecasts, x float64) {
 	r.n = keepRecord*r.n + 1
 	for i, f := range said {
 		e := math.Abs(x - f)
@@ -37,9 +37,9 @@ type mix struct {
 	first   int       // the member with the most
 }
 
-// mix weighs the members by their errors so far, counted in mean errors of the
+// mixMembers weighs the members by their errors so far, counted in mean errors of the
 // best of them, and by what is known of other series.
-func (r *record) mix(p *Prior) mix {
+func (r *record) mixMembers(p *Prior) mix {
 	best := r.abs[0]
 	for _, e := range r.abs {
 		best = min(best, e)
@@ -80,8 +80,8 @@ func (r *record) mix(p *Prior) mix {
 	return m
 }
 
-// of is the answer, made of what the members say.
-func (m *mix) of(said *forecasts) float64 {
+// combineForecasts is the answer, made of what the members say.
+func (m *mix) combineForecasts(said *forecasts) float64 {
 	// Departures from one of them rather than the values are weighed, so that
 	// all saying the same is said exactly.
 	base, sum := said[m.first], 0.0

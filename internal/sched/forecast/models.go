@@ -14,9 +14,9 @@ type regression struct {
 
 const keepPairs = 0.99
 
-func (r *regression) add(x float64) {
+func (r *regression) addValue(x float64) {
 	if !r.any {
-		r.skip(x)
+		r.skipGap(x)
 		return
 	}
 	r.weight = keepPairs*r.weight + 1
@@ -28,20 +28,20 @@ func (r *regression) add(x float64) {
 	r.last = x
 }
 
-// skip is told of a value with others missing before it: no pair.
-func (r *regression) skip(x float64) { r.last, r.any = x, true }
+// skipGap is told of a value with others missing before it: no pair.
+func (r *regression) skipGap(x float64) { r.last, r.any = x, true }
 
-// ahead is the mean of the next steps values.
-func (r *regression) ahead(steps int) float64 {
+// meanAhead is the mean of the next steps values.
+func (r *regression) meanAhead(steps int) float64 {
 	if !(r.xx > 0) {
 		return r.last
 	}
 	keep := min(max(r.xy/r.xx, -1), 1)
-	return r.y + geometric(keep, steps)/float64(steps)*(r.last-r.x)
+	return r.y + geometricSum(keep, steps)/float64(steps)*(r.last-r.x)
 }
 
-// geometric is q + q² + … + qⁿ.
-func geometric(q float64, n int) float64 {
+// geometricSum is q + q² + … + qⁿ.
+func geometricSum(q float64, n int) float64 {
 	switch {
 	case n == 1:
 		return q
@@ -72,7 +72,7 @@ const (
 	spreadGain = 0.05
 )
 
-func (l *level) add(x float64) {
+func (l *level) addValue(x float64) {
 	if l.n == 0 {
 		l.mean, l.n = x, 1
 		return
@@ -88,7 +88,7 @@ func (l *level) add(x float64) {
 	l.n++
 	l.spread += max(spreadGain, 1/l.n) * (math.Abs(d) - l.spread)
 	l.mean += d / l.n
-	for _, c := range [2]*climb{l.up.add(z, x), l.down.add(-z, x)} {
+	for _, c := range [2]*climb{l.up.addDeviation(z, x), l.down.addDeviation(-z, x)} {
 		if c.height > changed {
 			l.mean, l.n = c.sum/c.n, c.n
 			l.up, l.down = climb{}, climb{}
@@ -97,7 +97,7 @@ func (l *level) add(x float64) {
 	}
 }
 
-func (c *climb) add(z, x float64) *climb {
+func (c *climb) addDeviation(z, x float64) *climb {
 	c.height += z - allowance
 	c.sum += x
 	c.n++
@@ -118,7 +118,7 @@ const (
 	damping              = 0.8
 )
 
-func (t *trend) add(x, steps float64) {
+func (t *trend) addValue(x, steps float64) {
 	if !t.any || steps > 1 {
 		t.level, t.slope, t.any = x, 0, true
 		return
@@ -129,12 +129,12 @@ func (t *trend) add(x, steps float64) {
 	t.slope = damping*t.slope + slopeGain*(t.level-before-damping*t.slope)
 }
 
-// ahead is the mean of the next steps values.
-func (t *trend) ahead(steps int) float64 {
+// meanAhead is the mean of the next steps values.
+func (t *trend) meanAhead(steps int) float64 {
 	if steps == 1 {
 		return t.level + damping*t.slope
 	}
 	// The k-th value is the level and damping + … + dampingᵏ slopes.
 	n := float64(steps)
-	return t.level + damping/(1-damping)*(n-geometric(damping, steps))/n*t.slope
+	return t.level + damping/(1-damping)*(n-geometricSum(damping, steps))/n*t.slope
 }

@@ -22,17 +22,17 @@ type Prior struct {
 // worst bounds what one series says about a member that does not suit it.
 const worst = 1
 
-// Pool is what the errors of several series of one kind (see
-// Forecaster.Errors) say about the next such series. Series without an error
+// PoolPriors is what the errors of several series of one kind (see
+// Forecaster.MemberErrors) say about the next such series. Series without an error
 // say nothing.
-func Pool(series ...[]Track) Prior {
+func PoolPriors(series ...[]Track) Prior {
 	var p Prior
 	n := 0.0
 	for _, tracks := range series {
 		if len(tracks) != nMembers {
 			continue
 		}
-		best := slices.MinFunc(tracks, func(a, b Track) int { return compare(a.MAE, b.MAE) }).MAE
+		best := slices.MinFunc(tracks, func(a, b Track) int { return compareFloats(a.MAE, b.MAE) }).MAE
 		if !(best > 0) {
 			continue
 		}
@@ -51,7 +51,7 @@ func Pool(series ...[]Track) Prior {
 	return p
 }
 
-func compare(a, b float64) int {
+func compareFloats(a, b float64) int {
 	switch {
 	case a < b:
 		return -1

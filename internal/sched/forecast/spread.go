@@ -34,29 +34,29 @@ type spread struct {
 func newSpread() spread {
 	s := spread{past: newRecent(errorsKept), order: newSorted(errorsKept)}
 	for _, x := range seeds {
-		s.keep(x)
+		s.keepError(x)
 	}
 	return s
 }
 
-func (s *spread) keep(x float64) {
-	s.order.add(&s.past, x)
-	s.past.add(x)
+func (s *spread) keepError(x float64) {
+	s.order.addValue(&s.past, x)
+	s.past.addValue(x)
 }
 
-// add is told of an error.
-func (s *spread) add(e float64) {
+// addError is told of an error.
+func (s *spread) addError(e float64) {
 	x := 0.0
 	if e != 0 {
 		x = min(max(e/s.scale, -farthest), farthest)
 	}
-	s.keep(x)
+	s.keepError(x)
 	s.n++
 	s.scale += max(scaleGain, 1/(s.n+1)) * (math.Abs(e) - s.scale)
 }
 
-// at is the error, in mean errors, below which the probability is p.
-func (s *spread) at(p float64) float64 {
+// errorQuantile is the error, in mean errors, below which the probability is p.
+func (s *spread) errorQuantile(p float64) float64 {
 	v := s.order.values
 	n := len(v)
 	place := p*float64(n+1) - 1
@@ -70,14 +70,14 @@ func (s *spread) at(p float64) float64 {
 	return v[i] + (place-float64(i))*(v[i+1]-v[i])
 }
 
-// around is the distribution of what will come if value is said and the mean
+// distAround is the distribution of what will come if value is said and the mean
 // error is scale.
-func (s *spread) around(value, scale, most float64) predict.Dist {
+func (s *spread) distAround(value, scale, most float64) predict.Dist {
 	levels := predict.Levels()
 	q := levels[:]
 	last := 0.0
 	for i, p := range levels {
-		x := value + scale*s.at(p)
+		x := value + scale*s.errorQuantile(p)
 		if most > 0 {
 			x = min(x, most)
 		}

@@ -51,7 +51,7 @@ func (f *Forecaster) MarshalJSON() ([]byte, error) {
 	s := state{
 		Members: names[:], Step: f.config.Step, Most: f.config.Most,
 		Last: f.last, Gaps: f.gaps[:min(f.nGap, nGaps)], NGap: f.nGap,
-		Count: y.recent.count, Values: y.recent.list(), Mean: y.mean, Smooth: y.smooth[:], Errors: y.errors[:],
+		Count: y.recent.count, Values: y.recent.listValues(), Mean: y.mean, Smooth: y.smooth[:], Errors: y.errors[:],
 		Regress: []float64{y.regress.last, y.regress.weight, y.regress.x, y.regress.y, y.regress.xx, y.regress.xy},
 		Level: []float64{y.level.mean, y.level.n, y.level.spread,
 			y.level.up.height, y.level.up.sum, y.level.up.n, y.level.down.height, y.level.down.sum, y.level.down.n},
@@ -64,14 +64,14 @@ func (f *Forecaster) MarshalJSON() ([]byte, error) {
 		s.Sums = append(s.Sums, y.means[i].sum)
 	}
 	for i := range f.horizons {
-		s.Horizons = append(s.Horizons, f.horizons[i].state(i == 0))
+		s.Horizons = append(s.Horizons, f.horizons[i].toState(i == 0))
 	}
 	return json.Marshal(s)
 }
 
-func (h *horizon) state(squared bool) horizonState {
+func (h *horizon) toState(squared bool) horizonState {
 	s := horizonState{N: h.record.n, Abs: h.record.abs[:], Scale: h.spread.scale, Count: h.spread.n,
-		Past: h.spread.past.list(), Value: h.value, Sum: h.sum, Came: h.came}
+		Past: h.spread.past.listValues(), Value: h.value, Sum: h.sum, Came: h.came}
 	if squared {
 		s.Squared = h.record.squared[:]
 	}
@@ -91,7 +91,7 @@ func (f *Forecaster) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
-	if err := s.check(); err != nil {
+	if err := s.checkState(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	n := New(Config{Step: s.Step, Most: s.Most})
@@ -102,16 +102,16 @@ func (f *Forecaster) UnmarshalJSON(data []byte) error {
 	n.last, n.nGap = s.Last, s.NGap
 	copy(n.gaps[:], s.Gaps)
 	for i := range n.horizons {
-		s.Horizons[i].restore(&n.horizons[i], &n.config.Prior)
+		s.Horizons[i].restoreHorizon(&n.horizons[i], &n.config.Prior)
 	}
-	n.family.restore(&s)
+	n.family.restoreState(&s)
 	*f = *n
 	return nil
 }
 
-func (f *family) restore(s *state) {
-	f.recent.restore(s.Values, s.Count)
-	f.renew()
+func (f *family) restoreState(s *state) {
+	f.recent.restoreValues(s.Values, s.Count)
+	f.renewWindows()
 	f.mean = s.Mean
 	copy(f.smooth[:], s.Smooth)
 	copy(f.errors[:], s.Errors)
@@ -125,35 +125,35 @@ func (f *family) restore(s *state) {
 	f.regress = regression{last: r[0], weight: r[1], x: r[2], y: r[3], xx: r[4], xy: r[5], any: true}
 	f.level = level{mean: l[0], n: l[1], spread: l[2], up: climb{l[3], l[4], l[5]}, down: climb{l[6], l[7], l[8]}}
 	f.trend = trend{level: s.Trend[0], slope: s.Trend[1], any: true}
-	f.say()
+	f.askMembers()
 }
 
-func (r *recent) restore(list []float64, count int) {
+func (r *recent) restoreValues(list []float64, count int) {
 	r.count = count - len(list)
 	for _, x := range list {
-		r.add(x)
+		r.addValue(x)
 	}
 }
 
-func (s *horizonState) restore(h *horizon, p *Prior) {
+func (s *horizonState) restoreHorizon(h *horizon, p *Prior) {
 	h.record.n = s.N
 	copy(h.record.abs[:], s.Abs)
 	copy(h.record.squared[:], s.Squared)
 	h.spread.scale, h.spread.n = s.Scale, s.Count
-	h.spread.past.restore(s.Past, len(s.Past))
-	h.spread.order.renew(&h.spread.past)
+	h.spread.past.restoreValues(s.Past, len(s.Past))
+	h.spread.order.sortAnew(&h.spread.past)
 	h.waiting = s.Said != nil
 	copy(h.said[:], s.Said)
 	h.value, h.sum, h.came = s.Value, s.Sum, s.Came
-	h.mix = h.record.mix(p)
+	h.mix = h.record.mixMembers(p)
 }
 
-// check makes sure that nothing in a state can do harm later.
-func (s *state) check() error {
+// checkState makes sure that nothing in a state can do harm later.
+func (s *state) checkState() error {
 	if !slices.Equal(s.Members, names[:]) {
 		return errors.New("members differ")
 	}
-	if s.Step < 0 || s.Count < 0 || s.Count > most || s.NGap < 0 || s.NGap > most || len(s.Gaps) != min(s.NGap, nGaps) || slices.ContainsFunc(s.Gaps, negative[time.Duration]) {
+	if s.Step < 0 || s.Count < 0 || s.Count > maxValues || s.NGap < 0 || s.NGap > maxValues || len(s.Gaps) != min(s.NGap, nGaps) || slices.ContainsFunc(s.Gaps, isNegative[time.Duration]) {
 		return errors.New("counts and times do not fit")
 	}
 	lists := []list{
@@ -186,15 +186,15 @@ func (s *state) check() error {
 		}
 	}
 	for _, l := range lists {
-		if !l.sound() {
+		if !l.isSound() {
 			return errors.New("numbers do not fit")
 		}
 	}
 	return nil
 }
 
-// most is how many values a series may have had.
-const most = 1 << 50
+// maxValues is how many values a series may have had.
+const maxValues = 1 << 50
 
 // large is what values of up to Largest can lead to.
 const large = 1e6 * Largest
@@ -207,10 +207,10 @@ type list struct {
 	positive bool // or 0
 }
 
-func (l list) sound() bool {
+func (l list) isSound() bool {
 	return len(l.numbers) == l.n && !slices.ContainsFunc(l.numbers, func(x float64) bool {
 		return math.Abs(x) > l.limit || l.positive && x < 0
 	})
 }
 
-func negative[T ~int64](x T) bool { return x < 0 }
+func isNegative[T ~int64](x T) bool { return x < 0 }

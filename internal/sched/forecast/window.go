@@ -13,25 +13,25 @@ type recent struct {
 
 func newRecent(room int) recent { return recent{values: make([]float64, room)} }
 
-// back is the value n before the next, 1 being the last one.
-func (r *recent) back(n int) float64 { return r.values[(r.count-n)%len(r.values)] }
+// valueBack is the value n before the next, 1 being the last one.
+func (r *recent) valueBack(n int) float64 { return r.values[(r.count-n)%len(r.values)] }
 
-func (r *recent) add(x float64) {
+func (r *recent) addValue(x float64) {
 	r.values[r.count%len(r.values)] = x
 	r.count++
 }
 
-// list is all that is there, oldest first.
-func (r *recent) list() []float64 {
-	list := make([]float64, r.len(len(r.values)))
+// listValues is all that is there, oldest first.
+func (r *recent) listValues() []float64 {
+	list := make([]float64, r.countUpTo(len(r.values)))
 	for i := range list {
-		list[i] = r.back(len(list) - i)
+		list[i] = r.valueBack(len(list) - i)
 	}
 	return list
 }
 
-// len is how many values are there, of n at most.
-func (r *recent) len(n int) int { return min(r.count, n) }
+// countUpTo is how many values are there, of n at most.
+func (r *recent) countUpTo(n int) int { return min(r.count, n) }
 
 // sliding is the sum of the last values.
 type sliding struct {
@@ -40,25 +40,25 @@ type sliding struct {
 	rough  bool // what left was so large that the rest is lost in its rounding
 }
 
-// add is told of a value before r is.
-func (s *sliding) add(r *recent, x float64) {
+// addValue is told of a value before r is.
+func (s *sliding) addValue(r *recent, x float64) {
 	s.sum += x
 	if r.count >= s.length {
-		oldest := r.back(s.length)
+		oldest := r.valueBack(s.length)
 		s.sum -= oldest
 		s.rough = oldest > 1e6*s.sum
 	}
 }
 
-// renew sums up anew, so that rounding does not pile up.
-func (s *sliding) renew(r *recent) {
+// renewSum sums up anew, so that rounding does not pile up.
+func (s *sliding) renewSum(r *recent) {
 	s.sum, s.rough = 0, false
-	for i := range r.len(s.length) {
-		s.sum += r.back(i + 1)
+	for i := range r.countUpTo(s.length) {
+		s.sum += r.valueBack(i + 1)
 	}
 }
 
-func (s *sliding) mean(r *recent) float64 { return s.sum / float64(r.len(s.length)) }
+func (s *sliding) windowMean(r *recent) float64 { return s.sum / float64(r.countUpTo(s.length)) }
 
 // sorted are the last values by size. As few as they are, moving some in place
 // is quicker than any tree.
@@ -69,16 +69,16 @@ type sorted struct {
 
 func newSorted(length int) sorted { return sorted{length, make([]float64, 0, length)} }
 
-// add puts x in, and the oldest out once there are length values. It is told
+// addValue puts x in, and the oldest out once there are length values. It is told
 // of a value before r is.
-func (s *sorted) add(r *recent, x float64) {
+func (s *sorted) addValue(r *recent, x float64) {
 	v := s.values
 	to := sort.SearchFloat64s(v, x)
 	if len(v) < s.length {
 		s.values = slices.Insert(v, to, x)
 		return
 	}
-	from := sort.SearchFloat64s(v, r.back(s.length))
+	from := sort.SearchFloat64s(v, r.valueBack(s.length))
 	if from < to { // those between move one down
 		to--
 		copy(v[from:to], v[from+1:to+1])
@@ -88,16 +88,16 @@ func (s *sorted) add(r *recent, x float64) {
 	v[to] = x
 }
 
-// renew sorts anew.
-func (s *sorted) renew(r *recent) {
+// sortAnew sorts anew.
+func (s *sorted) sortAnew(r *recent) {
 	s.values = s.values[:0]
-	for i := range r.len(s.length) {
-		s.values = append(s.values, r.back(i+1))
+	for i := range r.countUpTo(s.length) {
+		s.values = append(s.values, r.valueBack(i+1))
 	}
 	slices.Sort(s.values)
 }
 
-func (s *sorted) median() float64 {
+func (s *sorted) middleValue() float64 {
 	n := len(s.values)
 	if n%2 == 1 {
 		return s.values[n/2]
@@ -105,8 +105,8 @@ func (s *sorted) median() float64 {
 	return (s.values[n/2-1] + s.values[n/2]) / 2
 }
 
-// trimmed is the mean without the lowest and the highest three tenths.
-func (s *sorted) trimmed() float64 {
+// trimmedMean is the mean without the lowest and the highest three tenths.
+func (s *sorted) trimmedMean() float64 {
 	n := len(s.values)
 	cut := n * 3 / 10
 	sum := 0.0

@@ -25,13 +25,13 @@ func cluster(t fatal, procs int, jobs ...job) (*world.World, *world.Cluster) {
 		spec := &core.Job{ID: id, Kind: core.Malleable, App: "gadget", Components: []core.Component{{Min: j.least, Max: j.most}}}
 		apply(t, w,
 			core.Event{Kind: core.JobSubmitted, Job: id, Spec: spec},
-			core.Event{Kind: core.PartPlanned, Job: id, Epoch: 1, N: j.size, Min: j.least, Max: j.most, Procs: c.Choose(j.size, nil)},
+			core.Event{Kind: core.PartPlanned, Job: id, Epoch: 1, N: j.size, Min: j.least, Max: j.most, Procs: c.ChooseProcs(j.size, nil)},
 			core.Event{Kind: core.JobBecame, Job: id, From: core.Submitted, To: core.Selected},
 			core.Event{Kind: core.JobBecame, Job: id, From: core.Selected, To: core.Queued},
 			core.Event{Kind: core.JobBecame, Job: id, From: core.Queued, To: core.Running})
 		if j.refused > 0 {
 			apply(t, w,
-				core.Event{Kind: core.PartOffered, Job: id, Epoch: 1, N: j.refused, Procs: c.Choose(j.refused, nil), When: core.Never, Serial: 1},
+				core.Event{Kind: core.PartOffered, Job: id, Epoch: 1, N: j.refused, Procs: c.ChooseProcs(j.refused, nil), When: core.Never, Serial: 1},
 				core.Event{Kind: core.PartAnswered, Job: id, Epoch: 1, Serial: 1})
 		}
 	}
@@ -40,7 +40,7 @@ func cluster(t fatal, procs int, jobs ...job) (*world.World, *world.Cluster) {
 
 func apply(t fatal, w *world.World, events ...core.Event) {
 	for _, ev := range events {
-		if err := w.Apply(&ev); err != nil {
+		if err := w.ApplyEvent(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,10 +15,10 @@ type EGS struct{}
 // more; where it is too little for anybody, all of it is offered to one after
 // the other.
 func (EGS) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	parts := c.Growable()
+	parts := c.GrowableParts()
 	n := 0
 	for i, p := range parts {
-		if useful(p, shareOf(free, len(parts), i)) > 0 {
+		if usefulOffer(p, shareOf(free, len(parts), i)) > 0 {
 			n++
 		}
 	}
@@ -28,8 +28,8 @@ func (EGS) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	why := core.Reason{Code: core.EqualShare, A: float64(free), B: float64(n)}
 	rank := 0 // among those n
 	for i, p := range parts {
-		if useful(p, shareOf(free, len(parts), i)) > 0 {
-			dst = append(dst, Offer{p, useful(p, shareOf(free, n, rank)), why})
+		if usefulOffer(p, shareOf(free, len(parts), i)) > 0 {
+			dst = append(dst, Offer{p, usefulOffer(p, shareOf(free, n, rank)), why})
 			rank++
 		}
 	}
@@ -49,28 +49,28 @@ func shareOf(total, n, i int) int {
 // Shrink asks each for floor(need/n), the remainder one each from those
 // started most recently. What somebody cannot spare the others give.
 func (EGS) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts, most := others(v, c)
+	parts, most := otherParts(v, c)
 	need = min(need, most)
 	why := core.Reason{Code: core.EqualShare, A: float64(need), B: float64(len(parts))}
 	take := make([]int, len(parts))
 	for need > 0 {
 		able := 0
 		for i, p := range parts {
-			if take[i] < spare(p) {
+			if take[i] < spareCores(p) {
 				able++
 			}
 		}
 		share, malus := need/able, need%able
 		for i := len(parts) - 1; i >= 0; i-- { // most recently started first
 			n := share
-			if take[i] == spare(parts[i]) {
+			if take[i] == spareCores(parts[i]) {
 				continue
 			}
 			if malus > 0 {
 				n++
 				malus--
 			}
-			n = min(n, spare(parts[i])-take[i])
+			n = min(n, spareCores(parts[i])-take[i])
 			take[i] += n
 			need -= n
 		}

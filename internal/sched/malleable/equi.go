@@ -14,9 +14,9 @@ type Equipartition struct{}
 // Grow brings the smallest up first, as far as what is free goes.
 func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	start := len(dst)
-	for i, target := range fill(c.Growable(), free, (*world.Part).Size, (*world.Part).Max) {
-		p := c.Growable()[i]
-		if n := useful(p, target-p.Size()); n > 0 {
+	for i, target := range waterFill(c.GrowableParts(), free, (*world.Part).Size, (*world.Part).MaxSize) {
+		p := c.GrowableParts()[i]
+		if n := usefulOffer(p, target-p.Size()); n > 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.EqualPartition, A: float64(target)}})
 		}
 	}
@@ -28,14 +28,14 @@ func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer)
 
 // Shrink cuts the largest down first.
 func (Equipartition) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts, most := others(v, c)
-	return shrinkTo(parts, fill(parts, -min(need, most), (*world.Part).Min, (*world.Part).Size), dst)
+	parts, most := otherParts(v, c)
+	return shrinkTo(parts, waterFill(parts, -min(need, most), (*world.Part).MinSize, (*world.Part).Size), dst)
 }
 
 // Rebalance shrinks those above their equal part of what the malleable jobs
 // hold and what is free.
 func (Equipartition) Rebalance(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	return shrinkTo(c.Malleable(), fill(c.Malleable(), free, (*world.Part).Min, (*world.Part).Max), dst)
+	return shrinkTo(c.MalleableParts(), waterFill(c.MalleableParts(), free, (*world.Part).MinSize, (*world.Part).MaxSize), dst)
 }
 
 func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
@@ -47,10 +47,10 @@ func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
 	return dst
 }
 
-// fill pours the parts' present sizes plus extra over them like water, above
+// waterFill pours the parts' present sizes plus extra over them like water, above
 // each part's floor and below its ceiling; the remainder goes one each to the
 // oldest. O(n log n).
-func fill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int) []int {
+func waterFill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int) []int {
 	// The water rises past floors and ceilings; at each of them the number of
 	// parts that still take water changes.
 	type mark struct{ at, open int }

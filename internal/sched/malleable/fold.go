@@ -13,9 +13,9 @@ type Folding struct{}
 
 // Grow doubles the smallest first, as often as what is free allows.
 func (Folding) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	for _, p := range bySize(c.Growable(), 1) {
+	for _, p := range bySize(c.GrowableParts(), 1) {
 		n := p.Size()
-		if p.Size()+n > p.Max() || n > free || n <= p.Refused() {
+		if p.Size()+n > p.MaxSize() || n > free || n <= p.RefusedOffer() {
 			continue
 		}
 		dst = append(dst, Offer{p, n, core.Reason{Code: core.Doubled, A: float64(n)}})
@@ -26,7 +26,7 @@ func (Folding) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Off
 
 // Shrink halves the largest first, again and again until enough is there.
 func (Folding) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	list, most := others(v, c)
+	list, most := otherParts(v, c)
 	parts := bySize(list, -1)
 	take := make([]int, len(parts))
 	for need = min(need, most); need > 0; {
@@ -35,7 +35,7 @@ func (Folding) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []O
 				break
 			}
 			size := p.Size() - take[i]
-			n := min(size-size/2, size-p.Min())
+			n := min(size-size/2, size-p.MinSize())
 			take[i] += n
 			need -= n
 		}

@@ -11,11 +11,11 @@ type FPSMA struct{}
 
 // Grow offers all that is left to the oldest, the rest to the next.
 func (FPSMA) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	for _, p := range c.Growable() {
+	for _, p := range c.GrowableParts() {
 		if free == 0 {
 			break
 		}
-		if n := useful(p, free); n > 0 {
+		if n := usefulOffer(p, free); n > 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.OldestFirst, A: float64(free)}})
 			free -= n
 		}
@@ -25,9 +25,9 @@ func (FPSMA) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer
 
 // Shrink asks the newest for all that is needed, the next for the rest.
 func (FPSMA) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts, _ := others(v, c)
+	parts, _ := otherParts(v, c)
 	for i := len(parts) - 1; i >= 0 && need > 0; i-- {
-		n := min(need, spare(parts[i]))
+		n := min(need, spareCores(parts[i]))
 		dst = append(dst, Offer{parts[i], -n, core.Reason{Code: core.NewestFirst, A: float64(need)}})
 		need -= n
 	}

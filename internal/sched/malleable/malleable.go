@@ -40,30 +40,30 @@ type Rebalancer interface {
 	Rebalance(v world.View, c *world.Cluster, free int, dst []Offer) []Offer
 }
 
-// useful is what may be offered to a part of `free` processors: not beyond its
+// usefulOffer is what may be offered to a part of `free` processors: not beyond its
 // maximum, and nothing if it is known to refuse that much.
-func useful(p *world.Part, free int) int {
-	n := min(free, p.Max()-p.Size())
-	if n <= p.Refused() {
+func usefulOffer(p *world.Part, free int) int {
+	n := min(free, p.MaxSize()-p.Size())
+	if n <= p.RefusedOffer() {
 		return 0
 	}
 	return n
 }
 
-// spare is what a part holds above its minimum.
-func spare(p *world.Part) int { return p.Size() - p.Min() }
+// spareCores is what a part holds above its minimum.
+func spareCores(p *world.Part) int { return p.Size() - p.MinSize() }
 
-// others lists the shrinkable parts of a cluster that are not of job v.For,
+// otherParts lists the shrinkable parts of a cluster that are not of job v.For,
 // oldest start first, and what they hold above their minima.
-func others(v world.View, c *world.Cluster) (parts []*world.Part, reclaimable int) {
-	parts, reclaimable = c.Shrinkable(), c.Reclaimable()
+func otherParts(v world.View, c *world.Cluster) (parts []*world.Part, reclaimable int) {
+	parts, reclaimable = c.ShrinkableParts(), c.ReclaimableProcs()
 	if j := v.Job(v.For); j == nil || j.State() != core.Running {
 		return parts, reclaimable
 	}
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *world.Part) bool {
 		own := p.Job().Spec().ID == v.For
 		if own {
-			reclaimable -= spare(p)
+			reclaimable -= spareCores(p)
 		}
 		return own
 	})
@@ -87,5 +87,5 @@ func ByName(name string) Policy {
 	return nil
 }
 
-// Names lists the policies that ByName knows.
-func Names() []string { return []string{"fpsma", "egs", "equi", "fold", "marginal"} }
+// PolicyNames lists the policies that ByName knows.
+func PolicyNames() []string { return []string{"fpsma", "egs", "equi", "fold", "marginal"} }

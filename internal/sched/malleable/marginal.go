@@ -41,51 +41,51 @@ type candidate struct {
 	gain  float64 // in worth, per processor of that step
 }
 
-// candidates looks at parts that begin with so many processors as base says.
-func candidates(v world.View, parts []*world.Part, base func(*world.Part) int) []candidate {
+// makeCandidates looks at parts that begin with so many processors as base says.
+func makeCandidates(v world.View, parts []*world.Part, base func(*world.Part) int) []candidate {
 	list := make([]candidate, len(parts))
 	for i, p := range parts {
 		j := p.Job()
 		total := j.Size()
-		done, rate := j.Pace(total, v.Now)
-		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), most: p.Max(), rest: total - p.Size(),
-			work: (1 - done) / rate * j.Scaling().Relative(total)}
-		list[i].scale = worth(list[i].work)
+		done, rate := j.ProgressRate(total, v.Now)
+		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), most: p.MaxSize(), rest: total - p.Size(),
+			work: (1 - done) / rate * j.Scaling().RelativeSpeed(total)}
+		list[i].scale = timeWorth(list[i].work)
 	}
 	return list
 }
 
-// time is how long the job will still run if the part has n processors.
-func (c *candidate) time(n int) float64 { return c.work / c.curve.Relative(c.rest+n) }
+// remainingTime is how long the job will still run if the part has n processors.
+func (c *candidate) remainingTime(n int) float64 { return c.work / c.curve.RelativeSpeed(c.rest+n) }
 
-func worth(t float64) float64 { return 1 / math.Sqrt(math.Sqrt(t)) }
+func timeWorth(t float64) float64 { return 1 / math.Sqrt(math.Sqrt(t)) }
 
-// look finds the next step up and what each of its processors is worth. Where
+// findNextStep finds the next step up and what each of its processors is worth. Where
 // the program is known to refuse small steps, a larger one is looked at.
-func (c *candidate) look(free int) {
+func (c *candidate) findNextStep(free int) {
 	c.next = 0
 	limit := min(c.most, c.size+free)
-	for n := c.curve.Next(c.size, limit); n > 0; n = c.curve.Next(n, limit) {
-		if grown := n - c.part.Size(); grown > 0 && grown <= c.part.Refused() {
+	for n := c.curve.NextSize(c.size, limit); n > 0; n = c.curve.NextSize(n, limit) {
+		if grown := n - c.part.Size(); grown > 0 && grown <= c.part.RefusedOffer() {
 			continue
 		}
 		c.next = n
-		c.gain = c.scale * (c.curve.Root(c.rest+n) - c.curve.Root(c.rest+c.size)) / float64(n-c.size)
+		c.gain = c.scale * (c.curve.SpeedRoot(c.rest+n) - c.curve.SpeedRoot(c.rest+c.size)) / float64(n-c.size)
 		return
 	}
 }
 
-// pour gives free processors to the candidates, step by step to whom the step
+// pourCores gives free processors to the candidates, step by step to whom the step
 // is worth most. O(s log n) for s steps.
-func pour(list []candidate, free int) {
+func pourCores(list []candidate, free int) {
 	h := make(gainHeap, 0, len(list))
 	for i := range list {
-		if list[i].look(free); list[i].next > 0 {
+		if list[i].findNextStep(free); list[i].next > 0 {
 			h = append(h, &list[i])
 		}
 	}
 	for i := len(h)/2 - 1; i >= 0; i-- {
-		h.down(i)
+		h.siftDown(i)
 	}
 	for len(h) > 0 && free > 0 {
 		c := h[0]
@@ -93,11 +93,11 @@ func pour(list []candidate, free int) {
 			free -= c.next - c.size
 			c.size = c.next
 		}
-		if c.look(free); c.next == 0 {
+		if c.findNextStep(free); c.next == 0 {
 			h[0] = h[len(h)-1]
 			h = h[:len(h)-1]
 		}
-		h.down(0)
+		h.siftDown(0)
 	}
 }
 
@@ -105,11 +105,11 @@ func pour(list []candidate, free int) {
 // one that started first.
 type gainHeap []*candidate
 
-func (h gainHeap) down(i int) {
+func (h gainHeap) siftDown(i int) {
 	for {
 		best := i
 		for _, c := range [2]int{2*i + 1, 2*i + 2} {
-			if c < len(h) && h.before(c, best) {
+			if c < len(h) && h.isBefore(c, best) {
 				best = c
 			}
 		}
@@ -121,11 +121,11 @@ func (h gainHeap) down(i int) {
 	}
 }
 
-func (h gainHeap) before(a, b int) bool {
+func (h gainHeap) isBefore(a, b int) bool {
 	if h[a].gain != h[b].gain {
 		return h[a].gain > h[b].gain
 	}
-	return h[a].part.Order() < h[b].part.Order()
+	return h[a].part.StartOrder() < h[b].part.StartOrder()
 }
 
 // Grow gives what is free to whom it helps most. Whoever waits and could start
@@ -136,23 +136,23 @@ func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Of
 	if v.SomebodyFits(c) {
 		return dst
 	}
-	list := candidates(v, c.Growable(), (*world.Part).Size)
+	list := makeCandidates(v, c.GrowableParts(), (*world.Part).Size)
 	if v.NeverShrinks {
 		for i := range list {
 			list[i].most = min(list[i].most, list[i].curve.LevelsAt()-list[i].rest)
 		}
 	}
-	pour(list, free)
+	pourCores(list, free)
 	start := len(dst)
 	for i := range list {
 		cand := &list[i]
 		n := cand.size - cand.part.Size()
-		if n > 0 && cand.pays() {
-			dst = append(dst, Offer{cand.part, n, cand.reason(core.LargestGain, n)})
+		if n > 0 && cand.paysOff() {
+			dst = append(dst, Offer{cand.part, n, cand.changeReason(core.LargestGain, n)})
 		}
 	}
 	if v.NeverShrinks {
-		free = min(free, c.Room()-int(keptBack*float64(c.Procs())))
+		free = min(free, c.AvailableProcs()-int(keptBack*float64(c.Procs())))
 	}
 	if len(dst) == start && free > 0 {
 		return leftOver(c, free, dst)
@@ -162,8 +162,8 @@ func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Of
 
 // leftOver offers what nobody gains from to those whom taking it costs nothing.
 func leftOver(c *world.Cluster, free int, dst []Offer) []Offer {
-	for _, p := range c.Growable() {
-		if n := useful(p, free); n > 0 && p.Job().Scaling().Pause() == 0 {
+	for _, p := range c.GrowableParts() {
+		if n := usefulOffer(p, free); n > 0 && p.Job().Scaling().ResizePause() == 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.LeftOver, A: float64(n)}})
 			free -= n
 		}
@@ -174,54 +174,54 @@ func leftOver(c *world.Cluster, free int, dst []Offer) []Offer {
 // Shrink takes from whom it hurts least: the processors above the minima, less
 // those needed, are given out anew.
 func (Marginal) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts, reclaimable := others(v, c)
-	list := candidates(v, parts, (*world.Part).Min)
-	pour(list, reclaimable-min(need, reclaimable))
-	return shrinks(list, dst)
+	parts, reclaimable := otherParts(v, c)
+	list := makeCandidates(v, parts, (*world.Part).MinSize)
+	pourCores(list, reclaimable-min(need, reclaimable))
+	return shrinkOffers(list, dst)
 }
 
 // Rebalance takes from those who hold more than they would get if everything
 // were given out anew, if that is worth it.
 func (Marginal) Rebalance(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	list := candidates(v, c.Malleable(), (*world.Part).Min)
-	pour(list, free+c.Reclaimable())
+	list := makeCandidates(v, c.MalleableParts(), (*world.Part).MinSize)
+	pourCores(list, free+c.ReclaimableProcs())
 	var now, then float64
 	for i := range list {
 		cand := &list[i]
-		now += worth(cand.time(cand.part.Size()))
-		then += worth(cand.time(cand.size) + cand.pause())
+		now += timeWorth(cand.remainingTime(cand.part.Size()))
+		then += timeWorth(cand.remainingTime(cand.size) + cand.pauseSeconds())
 	}
 	if then-now < worthMoving*now {
 		return dst
 	}
-	return shrinks(list, dst)
+	return shrinkOffers(list, dst)
 }
 
-// pause is how long the change to the size given stops the program.
-func (c *candidate) pause() float64 {
+// pauseSeconds is how long the change to the size given stops the program.
+func (c *candidate) pauseSeconds() float64 {
 	if c.size == c.part.Size() {
 		return 0
 	}
-	return c.curve.Pause()
+	return c.curve.ResizePause()
 }
 
-// pays reports whether the job ends sooner although it is stopped for the
+// paysOff reports whether the job ends sooner although it is stopped for the
 // change.
-func (c *candidate) pays() bool {
-	return c.curve.Pause() == 0 || c.time(c.size)+c.pause() < c.time(c.part.Size())
+func (c *candidate) paysOff() bool {
+	return c.curve.ResizePause() == 0 || c.remainingTime(c.size)+c.pauseSeconds() < c.remainingTime(c.part.Size())
 }
 
-func shrinks(list []candidate, dst []Offer) []Offer {
+func shrinkOffers(list []candidate, dst []Offer) []Offer {
 	for i := range list {
 		cand := &list[i]
 		if n := cand.part.Size() - cand.size; n > 0 {
-			dst = append(dst, Offer{cand.part, -n, cand.reason(core.SmallestLoss, n)})
+			dst = append(dst, Offer{cand.part, -n, cand.changeReason(core.SmallestLoss, n)})
 		}
 	}
 	return dst
 }
 
-// reason tells by how many seconds the job's predicted end changes.
-func (c *candidate) reason(code core.ReasonCode, n int) core.Reason {
-	return core.Reason{Code: code, A: math.Abs(c.time(c.part.Size()) - c.time(c.size)), B: float64(n)}
+// changeReason tells by how many seconds the job's predicted end changes.
+func (c *candidate) changeReason(code core.ReasonCode, n int) core.Reason {
+	return core.Reason{Code: code, A: math.Abs(c.remainingTime(c.part.Size()) - c.remainingTime(c.size)), B: float64(n)}
 }

@@ -49,7 +49,7 @@ func TestGrow(t *testing.T) {
 	} {
 		t.Run(c.policy+": "+c.name, func(t *testing.T) {
 			w, cl := cluster(t, 60, c.jobs...)
-			if got := offers(ByName(c.policy).Grow(w.View(0, 0), cl, c.free, nil)); got != c.want {
+			if got := offers(ByName(c.policy).Grow(w.ViewFor(0, 0), cl, c.free, nil)); got != c.want {
 				t.Errorf("offers %q, want %q", got, c.want)
 			}
 		})
@@ -97,7 +97,7 @@ func TestShrink(t *testing.T) {
 	} {
 		t.Run(c.policy+": "+c.name, func(t *testing.T) {
 			w, cl := cluster(t, 60, c.jobs...)
-			if got := offers(ByName(c.policy).Shrink(w.View(0, c.forJob), cl, c.need, nil)); got != c.want {
+			if got := offers(ByName(c.policy).Shrink(w.ViewFor(0, c.forJob), cl, c.need, nil)); got != c.want {
 				t.Errorf("offers %q, want %q", got, c.want)
 			}
 		})
@@ -121,14 +121,14 @@ func TestEquipartitionTakesFromWhoHasMoreThanItsPart(t *testing.T) {
 		{"enough for all", []job{{9, 2, 10, 0}, {2, 2, 10, 0}}, 20, ""},
 	} {
 		w, cl := cluster(t, 60, c.jobs...)
-		if got := offers(Equipartition{}.Rebalance(w.View(0, 0), cl, c.free, nil)); got != c.want {
+		if got := offers(Equipartition{}.Rebalance(w.ViewFor(0, 0), cl, c.free, nil)); got != c.want {
 			t.Errorf("%s: offers %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
 func TestEveryPolicyIsFoundByItsName(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		if ByName(name) == nil {
 			t.Errorf("no policy is called %q", name)
 		}

@@ -33,11 +33,11 @@ func checkOffers(t *rapid.T, list []Offer) (sum int) {
 			t.Fatalf("job %d is offered twice: %s", o.Part.Job().Spec().ID, offers(list))
 		}
 		seen = append(seen, o.Part)
-		if n := o.Part.Size() + o.N; o.N == 0 || n < o.Part.Min() || n > o.Part.Max() {
-			t.Fatalf("job %d would have %d, outside [%d, %d]", o.Part.Job().Spec().ID, n, o.Part.Min(), o.Part.Max())
+		if n := o.Part.Size() + o.N; o.N == 0 || n < o.Part.MinSize() || n > o.Part.MaxSize() {
+			t.Fatalf("job %d would have %d, outside [%d, %d]", o.Part.Job().Spec().ID, n, o.Part.MinSize(), o.Part.MaxSize())
 		}
-		if o.N > 0 && o.N <= o.Part.Refused() {
-			t.Fatalf("job %d is offered %d, it refuses %d", o.Part.Job().Spec().ID, o.N, o.Part.Refused())
+		if o.N > 0 && o.N <= o.Part.RefusedOffer() {
+			t.Fatalf("job %d is offered %d, it refuses %d", o.Part.Job().Spec().ID, o.N, o.Part.RefusedOffer())
 		}
 		if o.Why.Code == core.NoReason {
 			t.Fatal("an offer has no reason")
@@ -48,11 +48,11 @@ func checkOffers(t *rapid.T, list []Offer) (sum int) {
 }
 
 func TestNoPolicyOffersMoreThanIsFree(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		rapid.Check(t, func(t *rapid.T) {
 			w, c := drawCluster(t)
 			free := rapid.IntRange(0, 40).Draw(t, "free")
-			list := ByName(name).Grow(w.View(0, 0), c, free, nil)
+			list := ByName(name).Grow(w.ViewFor(0, 0), c, free, nil)
 			if sum := checkOffers(t, list); sum > free {
 				t.Fatalf("%s offers %d of %d: %s", name, sum, free, offers(list))
 			}
@@ -73,8 +73,8 @@ func TestWhatSomebodyMayWantIsOffered(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			w, c := drawCluster(t)
 			free := rapid.IntRange(0, 40).Draw(t, "free")
-			wanted := slices.ContainsFunc(c.Growable(), func(p *world.Part) bool { return useful(p, free) > 0 })
-			if got := len(ByName(name).Grow(w.View(0, 0), c, free, nil)) > 0; got != wanted {
+			wanted := slices.ContainsFunc(c.GrowableParts(), func(p *world.Part) bool { return usefulOffer(p, free) > 0 })
+			if got := len(ByName(name).Grow(w.ViewFor(0, 0), c, free, nil)) > 0; got != wanted {
 				t.Fatalf("%s offers something: %v, somebody may want it: %v", name, got, wanted)
 			}
 		})
@@ -82,13 +82,13 @@ func TestWhatSomebodyMayWantIsOffered(t *testing.T) {
 }
 
 func TestEveryPolicyReclaimsWhatIsNeededIfItCanBeHad(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		rapid.Check(t, func(t *rapid.T) {
 			w, c := drawCluster(t)
 			need := rapid.IntRange(0, 60).Draw(t, "need")
-			list := ByName(name).Shrink(w.View(0, 0), c, need, nil)
+			list := ByName(name).Shrink(w.ViewFor(0, 0), c, need, nil)
 			sum := -checkOffers(t, list)
-			want := min(need, c.Reclaimable())
+			want := min(need, c.ReclaimableProcs())
 			if sum < want {
 				t.Fatalf("%s reclaims %d, %d are needed and can be had: %s", name, sum, want, offers(list))
 			}
@@ -100,7 +100,7 @@ func TestEveryPolicyReclaimsWhatIsNeededIfItCanBeHad(t *testing.T) {
 }
 
 func TestNoPolicyShrinksAJobForItsOwnSake(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		if name == "marginal" {
 			continue // the engine passes over such an offer
 		}
@@ -108,11 +108,11 @@ func TestNoPolicyShrinksAJobForItsOwnSake(t *testing.T) {
 			w, c := drawCluster(t)
 			id := core.JobID(rapid.IntRange(1, 8).Draw(t, "for"))
 			need := rapid.IntRange(1, 60).Draw(t, "need")
-			list := ByName(name).Shrink(w.View(0, id), c, need, nil)
+			list := ByName(name).Shrink(w.ViewFor(0, id), c, need, nil)
 			sum, can := -checkOffers(t, list), 0
-			for _, p := range c.Shrinkable() {
+			for _, p := range c.ShrinkableParts() {
 				if p.Job().Spec().ID != id {
-					can += spare(p)
+					can += spareCores(p)
 				}
 			}
 			if slices.ContainsFunc(list, func(o Offer) bool { return o.Part.Job().Spec().ID == id }) || sum < min(need, can) {
@@ -123,14 +123,14 @@ func TestNoPolicyShrinksAJobForItsOwnSake(t *testing.T) {
 }
 
 func TestRebalancingOnlyTakes(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		r, ok := ByName(name).(Rebalancer)
 		if !ok {
 			continue
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			w, c := drawCluster(t)
-			list := r.Rebalance(w.View(0, 0), c, rapid.IntRange(0, 40).Draw(t, "free"), nil)
+			list := r.Rebalance(w.ViewFor(0, 0), c, rapid.IntRange(0, 40).Draw(t, "free"), nil)
 			checkOffers(t, list)
 			for _, o := range list {
 				if o.N > 0 {
@@ -167,14 +167,14 @@ func fillSlowly(parts []*world.Part, pool int, floor, ceiling func(*world.Part) 
 func TestFillingIsLikeGivingOneByOneToWhoHasLeast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, c := drawCluster(t)
-		extra := rapid.IntRange(-c.Reclaimable(), 60).Draw(t, "extra")
-		floor, ceiling := (*world.Part).Min, (*world.Part).Max
+		extra := rapid.IntRange(-c.ReclaimableProcs(), 60).Draw(t, "extra")
+		floor, ceiling := (*world.Part).MinSize, (*world.Part).MaxSize
 		if extra >= 0 && rapid.Bool().Draw(t, "only up") {
 			floor = (*world.Part).Size
 		} else if extra <= 0 {
 			ceiling = (*world.Part).Size
 		}
-		got, want := fill(c.Malleable(), extra, floor, ceiling), fillSlowly(c.Malleable(), extra, floor, ceiling)
+		got, want := waterFill(c.MalleableParts(), extra, floor, ceiling), fillSlowly(c.MalleableParts(), extra, floor, ceiling)
 		if !slices.Equal(got, want) {
 			t.Fatalf("fills %v, one by one %v", got, want)
 		}

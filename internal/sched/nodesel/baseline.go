@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// Methods are the ways to choose hosts, the exact one first. The others are
+// SelectionMethods are the ways to choose hosts, the exact one first. The others are
 // kept to compare with.
-func Methods() []string { return []string{"exact", "edge-deletion", "all-all", "greedy", "random"} }
+func SelectionMethods() []string {
+	return []string{"exact", "edge-deletion", "all-all", "greedy", "random"}
+}
 
 // FindsGroups reports whether a method finds more than one group.
 func FindsGroups(method string) bool { return method == "exact" || method == "edge-deletion" }
@@ -22,7 +24,7 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 	if o.Alike > 0 {
 		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return SelectBy(method, b, p, o, seed) })
 	}
-	if err := p.Check(); err != nil {
+	if err := p.CheckEdges(); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {
@@ -40,15 +42,15 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 	case "greedy":
 		q.greedyOnce()
 	case "random":
-		q.random(rand.New(rand.NewPCG(seed, 0)))
+		q.chooseRandom(rand.New(rand.NewPCG(seed, 0)))
 	default:
 		return nil, fmt.Errorf("no such method: %q", method)
 	}
 	if q.best == nil {
 		return nil, &InfeasibleError{"the method " + method + " found no choice; exact may find one"}
 	}
-	q.structure()
-	return q.selection(), nil
+	q.boundByStructure()
+	return q.bestSelection(), nil
 }
 
 // edgeDeletion is the algorithm of the paper's Figure 1: take the slowest pair
@@ -57,17 +59,17 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 // choice better than the last. Further groups come from going back: as many
 // deletions as it takes until another group fits into the graph.
 func (q *search) edgeDeletion(o Options) (*Selection, error) {
-	for q.open() && q.decide(q.low+1, either, maxEffort) == yes {
+	for q.isOpen() && q.decideValue(q.low+1, either, maxEffort) == yes {
 		continue
 	}
 	if q.best == nil {
 		if q.high == 0 {
-			return nil, &InfeasibleError{explain(q.b, q.s)}
+			return nil, &InfeasibleError{explainMismatch(q.b, q.s)}
 		}
 		return nil, ErrStopped
 	}
-	sel := q.selection()
-	q.further(sel, o)
+	sel := q.bestSelection()
+	q.addGroups(sel, o)
 	return sel, nil
 }
 
@@ -77,27 +79,27 @@ func (q *search) allToAll(o Options) {
 	all := &Pattern{Nodes: q.s.m}
 	for i := range all.Nodes {
 		for j := range i {
-			all.join(j, i)
+			all.addEdge(j, i)
 		}
 	}
 	c := newSearch(q.b, newShape(all), o)
-	c.optimise()
+	c.closeGap()
 	if c.best != nil {
-		q.keep(c.best)
+		q.keepBest(c.best)
 	}
 }
 
 // greedyOnce is the choice that grows from the host with the best pair.
 func (q *search) greedyOnce() {
-	if hosts := grow(q.b, q.s, q.s.connectedOrder(), q.allowed, q.startHosts()[0]); hosts != nil {
-		q.keep(hosts)
+	if hosts := growChoice(q.b, q.s, q.s.connectedOrder(), q.allowed, q.startHosts()[0]); hosts != nil {
+		q.keepBest(hosts)
 	}
 }
 
-// random takes hosts by chance, a few times if they are not connected.
-func (q *search) random(rnd *rand.Rand) {
+// chooseRandom takes hosts by chance, a few times if they are not connected.
+func (q *search) chooseRandom(rnd *rand.Rand) {
 	const tries = 1000
 	for try := 0; try < tries && q.best == nil; try++ {
-		q.keep(rnd.Perm(q.b.n)[:q.s.m])
+		q.keepBest(rnd.Perm(q.b.n)[:q.s.m])
 	}
 }

@@ -62,7 +62,7 @@ func BenchmarkMeshes(b *testing.B) {
 					if gap = max(gap, 100*(1-sel.Mbps/sel.Bound)); sel.Optimal {
 						proven++
 					} else {
-						b.Logf("seed %d, %d regions: %g to %g", seed, net.Hosts(), sel.Mbps, sel.Bound)
+						b.Logf("seed %d, %d regions: %g to %g", seed, net.HostCount(), sel.Mbps, sel.Bound)
 					}
 				}
 				slices.Sort(times)

@@ -17,7 +17,7 @@ type search struct {
 }
 
 func newSearch(b *Bandwidths, s *shape, o Options) *search {
-	q := &search{b: b, s: s, allowed: identity(b.n), values: possibleValues(b, s), mt: &meter{stop: o.Stop}}
+	q := &search{b: b, s: s, allowed: identityImage(b.n), values: possibleValues(b, s), mt: &meter{stop: o.Stop}}
 	q.low, q.high = -1, len(q.values)
 	return q
 }
@@ -31,27 +31,27 @@ const (
 	climbing    = 8   // times more for the value next to the best known
 )
 
-// optimise closes the gap between low and high, or stops when time is up.
-func (q *search) optimise() {
-	q.greedy()
-	q.structure()
-	q.rise()
-	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
-		q.round(effort)
+// closeGap closes the gap between low and high, or stops when time is up.
+func (q *search) closeGap() {
+	q.chooseGreedily()
+	q.boundByStructure()
+	q.searchAbove()
+	for effort := firstEffort; q.isOpen() && effort < maxEffort; effort *= 4 {
+		q.runRound(effort)
 	}
 	if q.best != nil && q.high-q.low > 1 && q.s.m*len(q.allowed) <= maxRepair {
-		q.improve()
+		q.improveBest()
 	}
 }
 
-func (q *search) open() bool { return q.high-q.low > 1 && !q.mt.over() }
+func (q *search) isOpen() bool { return q.high-q.low > 1 && !q.mt.isOver() }
 
-// structure lowers high to where the structure of the threshold graph alone
+// boundByStructure lowers high to where the structure of the threshold graph alone
 // rules the pattern out.
-func (q *search) structure() {
-	for low := q.low; q.high-low > 1 && !q.mt.over(); {
+func (q *search) boundByStructure() {
+	for low := q.low; q.high-low > 1 && !q.mt.isOver(); {
 		mid := (low + q.high) / 2
-		if len(q.at(mid).parts(q.s)) == 0 {
+		if len(q.targetAt(mid).candidateParts(q.s)) == 0 {
 			q.high = mid
 		} else {
 			low = mid
@@ -59,88 +59,88 @@ func (q *search) structure() {
 	}
 }
 
-// round bisects with a given effort while that suffices, then looks for better
+// runRound bisects with a given effort while that suffices, then looks for better
 // choices not far from the best one and for a better bound, and climbs at the
 // end: close to the optimum every refutation is a full proof, of which
 // bisecting needs many and climbing one.
-func (q *search) round(effort int) {
+func (q *search) runRound(effort int) {
 	few := effort == firstEffort || q.high-q.low < fewValues
-	for few && q.open() && q.decide((q.low+q.high)/2, either, effort) != unknown {
+	for few && q.isOpen() && q.decideValue((q.low+q.high)/2, either, effort) != unknown {
 		continue
 	}
-	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, either, effort) == yes {
+	for q.isOpen() && q.decideValue(q.low+1+(q.high-q.low)/8, either, effort) == yes {
 		continue
 	}
-	for q.open() && q.repair(q.low+1+(q.high-q.low)/16, effort) == yes {
+	for q.isOpen() && q.repairTo(q.low+1+(q.high-q.low)/16, effort) == yes {
 		continue
 	}
-	q.lower(effort)
+	q.lowerBound(effort)
 	for range maxClimb {
-		if !q.open() || q.decide(q.low+1, either, climbing*effort) != yes {
+		if !q.isOpen() || q.decideValue(q.low+1, either, climbing*effort) != yes {
 			break
 		}
 	}
 }
 
-// lower looks for a better bound: with some patience in the first round, so
+// lowerBound looks for a better bound: with some patience in the first round, so
 // that an early answer has a good one, and later only where it is cheap.
-func (q *search) lower(effort int) {
+func (q *search) lowerBound(effort int) {
 	tries, times := 1, 1
 	if effort == firstEffort {
 		tries, times = 8, 4
 	}
 	for range tries {
-		if !q.open() || q.decide(q.high-1-(q.high-q.low)/4, refute, times*effort) == unknown {
+		if !q.isOpen() || q.decideValue(q.high-1-(q.high-q.low)/4, refute, times*effort) == unknown {
 			return
 		}
 	}
 }
 
-// decide asks the matchers whether values[i] can be had, and keeps what
+// decideValue asks the matchers whether values[i] can be had, and keeps what
 // follows from the answer.
-func (q *search) decide(i int, w way, effort int) answer {
+func (q *search) decideValue(i int, w searchGoal, effort int) answer {
 	q.matches++
-	a, hosts := match(q.s, q.at(i), w, effort, q.mt)
+	a, hosts := matchPattern(q.s, q.targetAt(i), w, effort, q.mt)
 	switch a {
 	case yes:
-		q.keep(hosts)
+		q.keepBest(hosts)
 	case no:
 		q.high = min(q.high, i)
 	}
 	return a
 }
 
-func (q *search) at(i int) *target { return threshold(q.b, q.allowed, q.s, q.values[i]) }
+func (q *search) targetAt(i int) *target { return thresholdTarget(q.b, q.allowed, q.s, q.values[i]) }
 
-// keep takes a choice as the best if it is.
-func (q *search) keep(hosts []int) {
-	i, ok := slices.BinarySearch(q.values, worth(q.b, q.s, hosts))
+// keepBest takes a choice as the best if it is.
+func (q *search) keepBest(hosts []int) {
+	i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.s, hosts))
 	if !ok || i <= q.low {
 		return
 	}
 	q.low, q.best = i, slices.Clone(hosts)
 	if q.s.kind == general && q.s.m*len(q.allowed) <= maxQuickClimb {
-		q.improve()
+		q.improveBest()
 	}
 }
 
-// improve leaves no better choice that is one move away from the best one.
-func (q *search) improve() {
-	q.climb(q.best)
-	if i, ok := slices.BinarySearch(q.values, worth(q.b, q.s, q.best)); ok {
+// improveBest leaves no better choice that is one move away from the best one.
+func (q *search) improveBest() {
+	q.climbFrom(q.best)
+	if i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.s, q.best)); ok {
 		q.low = i
 	}
 }
 
-func (q *search) group() Group {
+func (q *search) bestGroup() Group {
 	return Group{Hosts: q.best, Mbps: q.values[q.low], Optimal: q.high-q.low == 1}
 }
 
-// selection is the best so far, alone.
-func (q *search) selection() *Selection {
-	g := q.group()
-	return &Selection{Group: g, Bound: q.bound(), Groups: []Group{g}, Matches: q.matches}
+// bestSelection is the best so far, alone.
+func (q *search) bestSelection() *Selection {
+	g := q.bestGroup()
+	return &Selection{Group: g, Bound: q.upperBound(), Groups: []Group{g}, Matches: q.matches}
 }
 
-// bound is the largest value that is not ruled out.
-func (q *search) bound() float64 { return q.values[q.high-1] }
+// upperBound is the largest value that is not ruled out.
+func (q *search) upperBound() float64 { return q.values[q.high-1] }

@@ -1,13 +1,13 @@
 package nodesel
 
-// blocks lists the biconnected parts (with at least two vertices) among the
+// blocksWithin lists the biconnected parts (with at least two vertices) among the
 // vertices of within: the largest subgraphs that no single vertex cuts apart.
 // A cycle, a mesh, a torus or a hypercube lies inside one of them.
-func (g *graph) blocks(within set) [][]int {
+func (g *graph) blocksWithin(within set) [][]int {
 	b := &blockFinder{g: g, within: within, order: make([]int, g.n), low: make([]int, g.n)}
 	for v := within.first(); v >= 0; v = within.next(v) {
 		if b.order[v] == 0 {
-			b.walk(v, -1)
+			b.walkFrom(v, -1)
 		}
 	}
 	return b.found
@@ -24,7 +24,7 @@ type blockFinder struct {
 	found      [][]int
 }
 
-func (b *blockFinder) walk(v, parent int) {
+func (b *blockFinder) walkFrom(v, parent int) {
 	b.clock++
 	b.order[v], b.low[v] = b.clock, b.clock
 	b.stack = append(b.stack, v)
@@ -35,17 +35,17 @@ func (b *blockFinder) walk(v, parent int) {
 		case b.order[u] != 0:
 			b.low[v] = min(b.low[v], b.order[u])
 		default:
-			b.walk(u, v)
+			b.walkFrom(u, v)
 			b.low[v] = min(b.low[v], b.low[u])
 			if b.low[u] >= b.order[v] {
-				b.close(v, u)
+				b.closeBlock(v, u)
 			}
 		}
 	}
 }
 
-// close takes the block that hangs below v, down to u, from the stack.
-func (b *blockFinder) close(v, u int) {
+// closeBlock takes the block that hangs below v, down to u, from the stack.
+func (b *blockFinder) closeBlock(v, u int) {
 	block := []int{v}
 	for {
 		top := b.stack[len(b.stack)-1]
@@ -58,25 +58,25 @@ func (b *blockFinder) close(v, u int) {
 	b.found = append(b.found, block)
 }
 
-// biconnected reports whether the graph is connected and no single vertex
+// isBiconnected reports whether the graph is connected and no single vertex
 // cuts it apart.
-func (g *graph) biconnected() bool {
+func (g *graph) isBiconnected() bool {
 	if g.n < 3 {
 		return false
 	}
-	parts := g.blocks(fullSet(g.n))
+	parts := g.blocksWithin(fullSet(g.n))
 	return len(parts) == 1 && len(parts[0]) == g.n
 }
 
-func (g *graph) connected() bool {
-	parts := g.components(fullSet(g.n))
+func (g *graph) isConnected() bool {
+	parts := g.componentsWithin(fullSet(g.n))
 	return len(parts) == 1
 }
 
 // largestPart is how many vertices are connected at most.
 func (g *graph) largestPart() int {
 	largest := 0
-	for _, part := range g.components(fullSet(g.n)) {
+	for _, part := range g.componentsWithin(fullSet(g.n)) {
 		largest = max(largest, len(part))
 	}
 	return largest

@@ -36,7 +36,7 @@ func randomGraph(rnd *rand.Rand, n int, density float64) *graph {
 	for u := range n {
 		for v := range u {
 			if rnd.Float64() < density {
-				g.join(u, v)
+				g.joinPair(u, v)
 			}
 		}
 	}
@@ -49,12 +49,12 @@ func TestNoPathIsLongerThanItsBoundAndOnTreesTheBoundIsExact(t *testing.T) {
 		n := 2 + rnd.IntN(7)
 		tree := newGraph(n)
 		for v := 1; v < n; v++ {
-			tree.join(v, rnd.IntN(v))
+			tree.joinPair(v, rnd.IntN(v))
 		}
 		for _, g := range []*graph{tree, randomGraph(rnd, n, 0.3)} {
-			bound := g.chains(fullSet(n))
+			bound := g.pathBounds(fullSet(n))
 			for v, want := range longestThrough(g) {
-				if g.deg(v) > 0 && (bound[v] < want || g == tree && bound[v] != want) {
+				if g.vertexDegree(v) > 0 && (bound[v] < want || g == tree && bound[v] != want) {
 					t.Fatalf("case %d: %v: bound %d at %d, the longest path has %d", i, g.adj, bound[v], v, want)
 				}
 			}
@@ -67,15 +67,15 @@ func TestBlocksAreThePartsThatNoVertexCuts(t *testing.T) {
 	for range 300 {
 		g := randomGraph(rnd, 2+rnd.IntN(8), 0.4)
 		inBlock := newGraph(g.n)
-		for _, block := range g.blocks(fullSet(g.n)) {
-			sub := g.induced(block)
-			if len(block) > 2 && len(sub.blocks(fullSet(sub.n))) != 1 {
+		for _, block := range g.blocksWithin(fullSet(g.n)) {
+			sub := g.inducedBy(block)
+			if len(block) > 2 && len(sub.blocksWithin(fullSet(sub.n))) != 1 {
 				t.Fatalf("%v: block %v falls apart", g.adj, block)
 			}
 			for _, u := range block {
 				for _, v := range block {
 					if u != v && g.adj[u].has(v) {
-						inBlock.join(u, v)
+						inBlock.joinPair(u, v)
 					}
 				}
 			}
@@ -112,20 +112,20 @@ func TestPruningLeavesWhatWasPlanted(t *testing.T) {
 			g := randomGraph(rnd, 100, 0.02+0.002*float64(i))
 			at := rnd.Perm(g.n)[:p.Nodes]
 			for _, e := range p.Edges {
-				g.join(at[e.A], at[e.B])
+				g.joinPair(at[e.A], at[e.B])
 			}
 			before := 0
 			for v := range g.adj {
-				before += g.deg(v)
+				before += g.vertexDegree(v)
 			}
-			g.prune(s.squares, s.least)
+			g.pruneEdges(s.squares, s.least)
 			for _, e := range p.Edges {
 				if !g.adj[at[e.A]].has(at[e.B]) {
 					t.Fatalf("%s of %d, graph %d: edge %d-%d went", p.Name, p.Nodes, i, e.A, e.B)
 				}
 			}
 			for v := range g.adj {
-				before -= g.deg(v)
+				before -= g.vertexDegree(v)
 			}
 			cut += before / 2
 		}
@@ -159,9 +159,9 @@ func TestReachIsWhatSoManyStepsReach(t *testing.T) {
 				}
 			}
 		}
-		balls := g.reaches(g.n, g.n*g.n)
+		balls := g.ballsByDistance(g.n, g.n*g.n)
 		for k := 1; k <= min(g.n, maxReach); k++ {
-			for u, ball := range within(balls, k) {
+			for u, ball := range ballAt(balls, k) {
 				for v := range g.n {
 					if u != v && ball.has(v) != (apart[u][v] <= k) {
 						t.Fatalf("%v: %d and %d are %d apart, within %d steps: %v", g.adj, u, v, apart[u][v], k, ball.has(v))

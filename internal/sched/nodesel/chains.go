@@ -1,13 +1,13 @@
 package nodesel
 
-// chains bounds paths: for each vertex among those of within, how many
+// pathBounds bounds paths: for each vertex among those of within, how many
 // vertices a path through it can have at most. A path enters and leaves a
 // block through single vertices, so the blocks it passes are a path in the
 // tree that blocks and their common vertices form; a block with k vertices
 // adds k-1. Trees that hang from a well connected part, of which a path can
 // visit two, are most of a sparse graph.
-func (g *graph) chains(within set) []int {
-	c := &chainBound{blocks: g.blocks(within), of: make([][]int, g.n), memo: map[[2]int]int{}}
+func (g *graph) pathBounds(within set) []int {
+	c := &chainBound{blocks: g.blocksWithin(within), of: make([][]int, g.n), memo: map[[2]int]int{}}
 	for b, block := range c.blocks {
 		for _, v := range block {
 			c.of[v] = append(c.of[v], b)
@@ -15,7 +15,7 @@ func (g *graph) chains(within set) []int {
 	}
 	bound := make([]int, g.n)
 	for b, block := range c.blocks {
-		through := 1 + c.through(b)
+		through := 1 + c.edgesThrough(b)
 		for _, v := range block {
 			bound[v] = max(bound[v], through)
 		}
@@ -29,12 +29,12 @@ type chainBound struct {
 	memo   map[[2]int]int
 }
 
-// through is the most edges of a path that passes block b: inside it, and
+// edgesThrough is the most edges of a path that passes block b: inside it, and
 // beyond two of its vertices.
-func (c *chainBound) through(b int) int {
+func (c *chainBound) edgesThrough(b int) int {
 	first, second := 0, 0
 	for _, v := range c.blocks[b] {
-		if x := c.beyond(b, v); x > first {
+		if x := c.edgesBeyond(b, v); x > first {
 			first, second = x, first
 		} else {
 			second = max(second, x)
@@ -43,19 +43,19 @@ func (c *chainBound) through(b int) int {
 	return len(c.blocks[b]) - 1 + first + second
 }
 
-// beyond is the most edges of a path that leaves block b at v.
-func (c *chainBound) beyond(b, v int) int {
+// edgesBeyond is the most edges of a path that leaves block b at v.
+func (c *chainBound) edgesBeyond(b, v int) int {
 	most := 0
 	for _, other := range c.of[v] {
 		if other != b {
-			most = max(most, c.from(v, other))
+			most = max(most, c.edgesInto(v, other))
 		}
 	}
 	return most
 }
 
-// from is the most edges of a path that begins at v and goes into block b.
-func (c *chainBound) from(v, b int) int {
+// edgesInto is the most edges of a path that begins at v and goes into block b.
+func (c *chainBound) edgesInto(v, b int) int {
 	key := [2]int{v, b}
 	if x, ok := c.memo[key]; ok {
 		return x
@@ -63,7 +63,7 @@ func (c *chainBound) from(v, b int) int {
 	most := 0
 	for _, u := range c.blocks[b] {
 		if u != v {
-			most = max(most, c.beyond(b, u))
+			most = max(most, c.edgesBeyond(b, u))
 		}
 	}
 	c.memo[key] = most + len(c.blocks[b]) - 1

@@ -7,8 +7,8 @@ import "slices"
 // member of a clique, so k classes hold at most k.
 func findClique(g *graph, m int, mt *meter) (answer, []int) {
 	order := g.degeneracyOrder()
-	c := &cliqueFinder{g: g.induced(order), m: m, mt: mt}
-	found := c.extend(fullSet(g.n))
+	c := &cliqueFinder{g: g.inducedBy(order), m: m, mt: mt}
+	found := c.extendClique(fullSet(g.n))
 	clique := make([]int, len(c.chosen))
 	for i, v := range c.chosen {
 		clique[i] = order[v]
@@ -23,23 +23,23 @@ type cliqueFinder struct {
 	chosen []int
 }
 
-// extend adds members out of from until there are m.
-func (c *cliqueFinder) extend(from set) answer {
+// extendClique adds members out of from until there are m.
+func (c *cliqueFinder) extendClique(from set) answer {
 	need := c.m - len(c.chosen)
 	if need == 0 {
 		return yes
 	}
-	if !c.mt.spend(1) {
+	if !c.mt.spendSteps(1) {
 		return unknown
 	}
-	order, colours := c.colour(from, need)
+	order, colours := c.colourVertices(from, need)
 	below := newSet(c.g.n)
 	for i := len(order) - 1; i >= 0 && colours[i] >= need; i-- {
 		v := order[i]
 		copy(below, from)
-		below.keep(c.g.adj[v])
+		below.keepCommon(c.g.adj[v])
 		c.chosen = append(c.chosen, v)
-		if a := c.extend(below); a != no {
+		if a := c.extendClique(below); a != no {
 			return a
 		}
 		c.chosen = c.chosen[:len(c.chosen)-1]
@@ -48,10 +48,10 @@ func (c *cliqueFinder) extend(from set) answer {
 	return no
 }
 
-// colour splits vertices into classes without an edge inside, greedily. It
+// colourVertices splits vertices into classes without an edge inside, greedily. It
 // lists those that can be the last of need members, with the number of classes
 // up to theirs.
-func (c *cliqueFinder) colour(from set, need int) (order, colours []int) {
+func (c *cliqueFinder) colourVertices(from set, need int) (order, colours []int) {
 	left, class := slices.Clone(from), newSet(c.g.n)
 	for colour := 1; !left.empty(); colour++ {
 		copy(class, left)
@@ -75,7 +75,7 @@ func (g *graph) degeneracyOrder() []int {
 	left := fullSet(g.n)
 	degree := make([]int, g.n)
 	for v := range degree {
-		degree[v] = g.deg(v)
+		degree[v] = g.vertexDegree(v)
 	}
 	var order []int
 	for range g.n {

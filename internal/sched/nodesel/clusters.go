@@ -15,10 +15,10 @@ func (f *forward) findGroups() {
 		if best == nil || best.count() < minGroup {
 			return
 		}
-		g.widen(best, left)
+		g.widenClique(best, left)
 		h := hostBitsOf(best)
 		f.groups = append(f.groups, h)
-		f.grouped = f.grouped.or(h)
+		f.grouped = f.grouped.unionWith(h)
 		for v := best.first(); v >= 0; v = best.next(v) {
 			left.del(v)
 		}
@@ -40,27 +40,27 @@ func (f *forward) groupOf(d hostBits) int {
 func (g *graph) cliqueFrom(s int, within set) set {
 	clique, can := newSet(g.n), append(set(nil), g.adj[s]...)
 	clique.add(s)
-	can.keep(within)
+	can.keepCommon(within)
 	for !can.empty() {
 		pick, most := -1, -1
 		for v := can.first(); v >= 0; v = can.next(v) {
-			if d := can.common(g.adj[v]); d > most {
+			if d := can.countCommon(g.adj[v]); d > most {
 				pick, most = v, d
 			}
 		}
 		clique.add(pick)
-		can.keep(g.adj[pick])
+		can.keepCommon(g.adj[pick])
 	}
 	return clique
 }
 
-// widen adds vertices that are joined to nearly all of a clique.
-func (g *graph) widen(clique, within set) {
+// widenClique adds vertices that are joined to nearly all of a clique.
+func (g *graph) widenClique(clique, within set) {
 	for {
 		size := clique.count()
 		pick, most := -1, 0
 		for v := within.first(); v >= 0; v = within.next(v) {
-			if d := g.adj[v].common(clique); !clique.has(v) && 100*d >= nearlyAll*size && d > most {
+			if d := g.adj[v].countCommon(clique); !clique.has(v) && 100*d >= nearlyAll*size && d > most {
 				pick, most = v, d
 			}
 		}

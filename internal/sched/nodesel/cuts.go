@@ -29,7 +29,7 @@ func (s *shape) leastCuts() []int {
 	states := map[uint64][]int{0: {0}}
 	for p := range s.m {
 		next := map[uint64][]int{}
-		frontier := s.frontier(before | 1<<p)
+		frontier := s.frontierOf(before | 1<<p)
 		if bits.OnesCount64(frontier) > maxCutFrontier {
 			return nil
 		}
@@ -44,8 +44,8 @@ func (s *shape) leastCuts() []int {
 	return states[0]
 }
 
-// frontier is which of some nodes have neighbours besides them.
-func (s *shape) frontier(some uint64) uint64 {
+// frontierOf is which of some nodes have neighbours besides them.
+func (s *shape) frontierOf(some uint64) uint64 {
 	var f uint64
 	for left := some; left != 0; left &= left - 1 {
 		if p := bits.TrailingZeros64(left); s.g.adj[p][0]&^some != 0 {
@@ -80,17 +80,17 @@ type side struct {
 	have  int // edges that can go across
 }
 
-// sides looks for parts of the graph with few edges to the others: of clusters that are
+// findSides looks for parts of the graph with few edges to the others: of clusters that are
 // merged, those with the most edges between them first, and improved by moves of single
 // vertices.
-func (t *target) sides(s *shape) []side {
-	n := t.n()
+func (t *target) findSides(s *shape) []side {
+	n := t.hostCount()
 	if s.cuts == nil || n > maxCutHosts || n > 2*(s.m-1) {
 		return nil
 	}
 	g := t.class[0]
 	var found []side
-	for _, hosts := range g.communities() {
+	for _, hosts := range g.mergeCommunities() {
 		if size := hosts.count(); size >= s.m || n-size >= s.m {
 			continue
 		}
@@ -99,22 +99,22 @@ func (t *target) sides(s *shape) []side {
 			for w := range hosts {
 				hosts[w] = ^hosts[w]
 			}
-			hosts.keep(fullSet(n))
+			hosts.keepCommon(fullSet(n))
 		}
 		if slices.ContainsFunc(found, func(o side) bool { return slices.Equal(o.hosts, hosts) }) {
 			continue
 		}
 		size := hosts.count()
 		need := slices.Min(s.cuts[s.m-(n-size) : size+1])
-		found = append(found, side{hosts: hosts, need: need, have: g.across(hosts, s.most)})
+		found = append(found, side{hosts: hosts, need: need, have: g.maxEdgesAcross(hosts, s.most)})
 	}
 	slices.SortStableFunc(found, func(a, b side) int { return (a.have - a.need) - (b.have - b.need) })
 	return found
 }
 
-// communities lists the clusters that arise when vertices are merged step by step, the
+// mergeCommunities lists the clusters that arise when vertices are merged step by step, the
 // two with the most edges for their size first.
-func (g *graph) communities() []set {
+func (g *graph) mergeCommunities() []set {
 	list := make([]set, g.n)
 	links := make([][]int, g.n)
 	size := slices.Repeat([]int{1}, g.n)
@@ -128,7 +128,7 @@ func (g *graph) communities() []set {
 		}
 	}
 	var all []set
-	left := identity(g.n)
+	left := identityImage(g.n)
 	for len(left) > 2 {
 		a, b := left[0], left[1]
 		for i, u := range left {
@@ -138,7 +138,7 @@ func (g *graph) communities() []set {
 				}
 			}
 		}
-		list[a].merge(list[b])
+		list[a].mergeSet(list[b])
 		size[a] += size[b]
 		for _, u := range left {
 			links[a][u] += links[b][u]
@@ -156,8 +156,8 @@ func (g *graph) reduceCut(side set, least, most int) {
 	for size := side.count(); ; {
 		best, gain := -1, 0
 		for v := range g.n {
-			inside := g.adj[v].common(side)
-			d := 2*inside - g.deg(v) // neighbours inside more than outside
+			inside := g.adj[v].countCommon(side)
+			d := 2*inside - g.vertexDegree(v) // neighbours inside more than outside
 			if side.has(v) {
 				if d = -d; size <= least {
 					continue
@@ -182,14 +182,14 @@ func (g *graph) reduceCut(side set, least, most int) {
 	}
 }
 
-// across bounds how many edges between a side and the others can be used, if each vertex
+// maxEdgesAcross bounds how many edges between a side and the others can be used, if each vertex
 // uses at most so many.
-func (g *graph) across(side set, most int) int {
+func (g *graph) maxEdgesAcross(side set, most int) int {
 	var from [2]int
 	for v := range g.n {
-		inside := g.adj[v].common(side)
+		inside := g.adj[v].countCommon(side)
 		if side.has(v) {
-			from[0] += min(most, g.deg(v)-inside)
+			from[0] += min(most, g.vertexDegree(v)-inside)
 		} else {
 			from[1] += min(most, inside)
 		}

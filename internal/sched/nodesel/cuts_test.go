@@ -50,7 +50,7 @@ func TestMeshesAcrossAThinCutAreProven(t *testing.T) {
 			return rnd.Float64()
 		})
 		for range between {
-			b.Raise(rnd.IntN(8), 8+rnd.IntN(8), 400+100*rnd.Float64())
+			b.RaisePair(rnd.IntN(8), 8+rnd.IntN(8), 400+100*rnd.Float64())
 		}
 		p := named(t, "mesh:3x4", 12)
 		sel, err := Select(b, p, Options{Groups: 1})

@@ -31,13 +31,13 @@ type cycleState struct {
 
 func newCycleState(g *graph) *cycleState {
 	s := &cycleState{open: newGraph(g.n), taken: newGraph(g.n), in: newSet(g.n), alive: fullSet(g.n),
-		mate: identity(g.n), size: slices.Repeat([]int{1}, g.n)}
+		mate: identityImage(g.n), size: slices.Repeat([]int{1}, g.n)}
 	s.open.copyFrom(g)
-	s.queue = identity(g.n)
+	s.queue = identityImage(g.n)
 	return s
 }
 
-func (s *cycleState) clone() *cycleState {
+func (s *cycleState) cloneState() *cycleState {
 	c := newCycleState(s.open)
 	c.queue = c.queue[:0]
 	c.taken.copyFrom(s.taken)
@@ -56,7 +56,7 @@ func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand, weak bool) (
 	if through >= 0 {
 		s.in.add(through)
 	}
-	a := f.search(s)
+	a := f.searchCycle(s)
 	if a == yes && through >= 0 {
 		i := slices.Index(f.found, through)
 		f.found = slices.Concat(f.found[i:], f.found[:i])
@@ -64,83 +64,83 @@ func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand, weak bool) (
 	return a, f.found
 }
 
-// search tries an edge both ways, again and again: taken in a copy of the
+// searchCycle tries an edge both ways, again and again: taken in a copy of the
 // state, then struck out in this one.
-func (f *cycleFinder) search(s *cycleState) answer {
+func (f *cycleFinder) searchCycle(s *cycleState) answer {
 	for {
-		if !f.mt.spend(1) {
+		if !f.mt.spendSteps(1) {
 			return unknown
 		}
-		switch f.conclude(s) {
+		switch f.drawConclusions(s) {
 		case yes:
 			return yes
 		case no:
 			return no
 		}
-		u, v := f.choose(s)
+		u, v := f.chooseEdge(s)
 		if u < 0 {
 			return no
 		}
-		with := s.clone()
+		with := s.cloneState()
 		if v < 0 {
 			with.in.add(u)
 			with.queue = append(with.queue, u)
-		} else if !f.take(with, u, v) {
-			s.strike(u, v)
+		} else if !f.takeEdge(with, u, v) {
+			s.strikeEdge(u, v)
 			continue
 		}
-		switch f.search(with) {
+		switch f.searchCycle(with) {
 		case yes:
 			return yes
 		case unknown:
 			return unknown
 		}
 		if v < 0 {
-			s.bury(u)
+			s.removeVertex(u)
 		} else {
-			s.strike(u, v)
+			s.strikeEdge(u, v)
 		}
 	}
 }
 
-// choose picks what to decide next: an edge at the end of a chain with the
+// chooseEdge picks what to decide next: an edge at the end of a chain with the
 // fewest ways on or, before there is any, whether the best connected vertex is
 // on the cycle (then v is -1).
-func (f *cycleFinder) choose(s *cycleState) (u, v int) {
+func (f *cycleFinder) chooseEdge(s *cycleState) (u, v int) {
 	if f.weak {
-		if u, v := f.weakest(s); u >= 0 {
+		if u, v := f.weakestEdge(s); u >= 0 {
 			return u, v
 		}
 	}
 	best, bestDegree := -1, 1<<30
 	for x := s.in.first(); x >= 0; x = s.in.next(x) {
-		if d := s.open.deg(x); x != f.apex && s.taken.deg(x) < 2 && d < bestDegree {
+		if d := s.open.vertexDegree(x); x != f.apex && s.taken.vertexDegree(x) < 2 && d < bestDegree {
 			best, bestDegree = x, d
 		}
 	}
 	if best < 0 {
-		return f.start(s)
+		return f.startVertex(s)
 	}
-	return best, f.pick(s, best)
+	return best, f.pickNeighbour(s, best)
 }
 
-// weakest is the open edge whose ends have the smallest part of their
+// weakestEdge is the open edge whose ends have the smallest part of their
 // neighbours in common: where a graph is dense parts with few links between
 // them, which of the links are taken is what decides. -1: all is dense.
-func (f *cycleFinder) weakest(s *cycleState) (u, v int) {
+func (f *cycleFinder) weakestEdge(s *cycleState) (u, v int) {
 	const dense = 4 // a part in so many
 	u, v = -1, -1
 	common, degree := 1, dense
 	for a := s.alive.first(); a >= 0; a = s.alive.next(a) {
-		if a == f.apex || s.taken.deg(a) > 1 {
+		if a == f.apex || s.taken.vertexDegree(a) > 1 {
 			continue
 		}
-		row, of := s.open.adj[a], s.open.deg(a)
+		row, of := s.open.adj[a], s.open.vertexDegree(a)
 		for b := row.next(a); b >= 0; b = row.next(b) {
 			if b == f.apex || s.taken.adj[a].has(b) {
 				continue
 			}
-			c, d := row.common(s.open.adj[b]), min(of, s.open.deg(b))
+			c, d := row.countCommon(s.open.adj[b]), min(of, s.open.vertexDegree(b))
 			if f.apex >= 0 {
 				c = max(c-1, 0)
 			}
@@ -152,30 +152,30 @@ func (f *cycleFinder) weakest(s *cycleState) (u, v int) {
 	return u, v
 }
 
-// start picks the vertex to decide on where no chain says more.
-func (f *cycleFinder) start(s *cycleState) (u, v int) {
+// startVertex picks the vertex to decide on where no chain says more.
+func (f *cycleFinder) startVertex(s *cycleState) (u, v int) {
 	best := -1
 	for x := s.alive.first(); x >= 0; x = s.alive.next(x) {
-		if !s.in.has(x) && (best < 0 || s.open.deg(x) > s.open.deg(best)) {
+		if !s.in.has(x) && (best < 0 || s.open.vertexDegree(x) > s.open.vertexDegree(best)) {
 			best = x
 		}
 	}
-	if best < 0 && f.apex >= 0 && s.taken.deg(f.apex) < 2 {
-		return f.apex, f.pick(s, f.apex)
+	if best < 0 && f.apex >= 0 && s.taken.vertexDegree(f.apex) < 2 {
+		return f.apex, f.pickNeighbour(s, f.apex)
 	}
 	return best, -1
 }
 
-// pick chooses where a chain goes on: by chance if so asked, otherwise to the
+// pickNeighbour chooses where a chain goes on: by chance if so asked, otherwise to the
 // vertex with the fewest ways on, which is the hardest to reach later.
-func (f *cycleFinder) pick(s *cycleState, u int) int {
+func (f *cycleFinder) pickNeighbour(s *cycleState, u int) int {
 	best, least := -1, 1<<30
 	row := s.open.adj[u]
 	for v := row.first(); v >= 0; v = row.next(v) {
 		if s.taken.adj[u].has(v) {
 			continue
 		}
-		rank := s.open.deg(v) << 8
+		rank := s.open.vertexDegree(v) << 8
 		if f.rnd != nil {
 			rank = rank*f.rnd.IntN(3) + f.rnd.IntN(256)
 		}
@@ -186,23 +186,23 @@ func (f *cycleFinder) pick(s *cycleState, u int) int {
 	return best
 }
 
-// take puts an edge on the cycle. It reports false if that cannot be.
-func (f *cycleFinder) take(s *cycleState, u, v int) bool {
+// takeEdge puts an edge on the cycle. It reports false if that cannot be.
+func (f *cycleFinder) takeEdge(s *cycleState, u, v int) bool {
 	if s.taken.adj[u].has(v) {
 		return true
 	}
-	if !s.open.adj[u].has(v) || s.taken.deg(u) > 1 || s.taken.deg(v) > 1 {
+	if !s.open.adj[u].has(v) || s.taken.vertexDegree(u) > 1 || s.taken.vertexDegree(v) > 1 {
 		return false
 	}
 	if s.mate[u] == v && s.size[u] > 1 { // it closes a chain
 		if s.size[u] != f.m {
 			return false
 		}
-		s.taken.join(u, v)
-		f.found = s.walk(u)
+		s.taken.joinPair(u, v)
+		f.found = s.cycleThrough(u)
 		return true
 	}
-	s.taken.join(u, v)
+	s.taken.joinPair(u, v)
 	a, b := s.mate[u], s.mate[v]
 	size := s.size[u] + s.size[v]
 	s.mate[a], s.mate[b], s.size[a], s.size[b] = b, a, size, size
@@ -212,25 +212,25 @@ func (f *cycleFinder) take(s *cycleState, u, v int) bool {
 	return size <= f.m
 }
 
-// strike takes an edge out.
-func (s *cycleState) strike(u, v int) {
+// strikeEdge takes an edge out.
+func (s *cycleState) strikeEdge(u, v int) {
 	if s.open.adj[u].has(v) {
-		s.open.cut(u, v)
+		s.open.cutPair(u, v)
 		s.queue = append(s.queue, u, v)
 	}
 }
 
-// bury takes a vertex out.
-func (s *cycleState) bury(v int) {
+// removeVertex takes a vertex out.
+func (s *cycleState) removeVertex(v int) {
 	s.alive.del(v)
 	row := s.open.adj[v]
 	for u := row.first(); u >= 0; u = row.next(u) {
-		s.strike(u, v)
+		s.strikeEdge(u, v)
 	}
 }
 
-// walk lists the closed chain of taken edges that u is on.
-func (s *cycleState) walk(u int) []int {
+// cycleThrough lists the closed chain of taken edges that u is on.
+func (s *cycleState) cycleThrough(u int) []int {
 	list := []int{u}
 	before, at := u, s.taken.adj[u].first()
 	for at != u {

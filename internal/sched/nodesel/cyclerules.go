@@ -1,16 +1,16 @@
 package nodesel
 
-// conclude draws the conclusions of what was decided until nothing follows any
+// drawConclusions draws the conclusions of what was decided until nothing follows any
 // more. yes: the cycle is closed; no: there is none; unknown: it is open.
-func (f *cycleFinder) conclude(s *cycleState) answer {
+func (f *cycleFinder) drawConclusions(s *cycleState) answer {
 	for {
-		if !f.locally(s) {
+		if !f.applyVertexRules(s) {
 			return no
 		}
 		if f.found != nil {
 			return yes
 		}
-		changed, ok := f.globally(s)
+		changed, ok := f.applyGraphRules(s)
 		if !ok {
 			return no
 		}
@@ -20,26 +20,26 @@ func (f *cycleFinder) conclude(s *cycleState) answer {
 	}
 }
 
-// locally looks at single vertices: one with fewer than two ways is out, one
+// applyVertexRules looks at single vertices: one with fewer than two ways is out, one
 // that is in and has two takes both, one that took two has no other.
-func (f *cycleFinder) locally(s *cycleState) bool {
+func (f *cycleFinder) applyVertexRules(s *cycleState) bool {
 	for len(s.queue) > 0 && f.found == nil {
 		v := s.queue[len(s.queue)-1]
 		s.queue = s.queue[:len(s.queue)-1]
 		if !s.alive.has(v) {
 			continue
 		}
-		ways, took := s.open.deg(v), s.taken.deg(v)
+		ways, took := s.open.vertexDegree(v), s.taken.vertexDegree(v)
 		switch {
 		case ways < 2 && s.in.has(v):
 			return false
 		case ways < 2:
-			s.bury(v)
+			s.removeVertex(v)
 		case took == 2 && ways > 2:
-			f.only(s, v)
+			f.keepTakenEdges(s, v)
 		case s.in.has(v) && ways == 2 && took < 2:
 			for u := s.open.adj[v].first(); u >= 0; u = s.open.adj[v].next(u) {
-				if !f.take(s, v, u) {
+				if !f.takeEdge(s, v, u) {
 					return false
 				}
 				if f.found != nil {
@@ -51,15 +51,15 @@ func (f *cycleFinder) locally(s *cycleState) bool {
 			return false
 		}
 	}
-	return f.found != nil || f.counts(s)
+	return f.found != nil || f.checkCounts(s)
 }
 
-// only strikes out all edges of v but the taken ones.
-func (f *cycleFinder) only(s *cycleState, v int) {
+// keepTakenEdges strikes out all edges of v but the taken ones.
+func (f *cycleFinder) keepTakenEdges(s *cycleState, v int) {
 	row := s.open.adj[v]
 	for u := row.first(); u >= 0; u = row.next(u) {
 		if !s.taken.adj[v].has(u) {
-			s.strike(v, u)
+			s.strikeEdge(v, u)
 		}
 	}
 }
@@ -67,19 +67,19 @@ func (f *cycleFinder) only(s *cycleState, v int) {
 // keepOpen strikes out the edge that would close a chain too early. A chain
 // that has all m must close.
 func (f *cycleFinder) keepOpen(s *cycleState, v int) bool {
-	if s.taken.deg(v) != 1 || s.size[v] < 3 {
+	if s.taken.vertexDegree(v) != 1 || s.size[v] < 3 {
 		return true
 	}
 	w := s.mate[v]
 	if s.size[v] < f.m {
-		s.strike(v, w)
+		s.strikeEdge(v, w)
 		return true
 	}
-	return f.take(s, v, w)
+	return f.takeEdge(s, v, w)
 }
 
-// counts compares how many vertices are in and can be in with m.
-func (f *cycleFinder) counts(s *cycleState) bool {
+// checkCounts compares how many vertices are in and can be in with m.
+func (f *cycleFinder) checkCounts(s *cycleState) bool {
 	in, alive := s.in.count(), s.alive.count()
 	if in > f.m || alive < f.m {
 		return false
@@ -88,14 +88,14 @@ func (f *cycleFinder) counts(s *cycleState) bool {
 	case alive == f.m && in < f.m:
 		copy(s.in, s.alive)
 		s.queueAll()
-		return f.locally(s)
+		return f.applyVertexRules(s)
 	case in == f.m && alive > f.m:
 		for v := s.alive.first(); v >= 0; v = s.alive.next(v) {
 			if !s.in.has(v) {
-				s.bury(v)
+				s.removeVertex(v)
 			}
 		}
-		return f.locally(s)
+		return f.applyVertexRules(s)
 	}
 	return true
 }
@@ -110,14 +110,14 @@ func (s *cycleState) queueAll() {
 // step.
 const maxFlowVertices = 256
 
-// globally looks at the whole graph: the cycle lies inside one block, with all
+// applyGraphRules looks at the whole graph: the cycle lies inside one block, with all
 // vertices that must be on it; and it is a choice of m edges, two a vertex.
-func (f *cycleFinder) globally(s *cycleState) (changed, ok bool) {
+func (f *cycleFinder) applyGraphRules(s *cycleState) (changed, ok bool) {
 	keep := newSet(s.open.n)
 	must := s.in.count()
 	fitting := 0
 	inside := newSet(s.open.n)
-	for _, block := range s.open.blocks(s.alive) {
+	for _, block := range s.open.blocksWithin(s.alive) {
 		if len(block) < f.m {
 			continue
 		}
@@ -125,8 +125,8 @@ func (f *cycleFinder) globally(s *cycleState) (changed, ok bool) {
 		for _, v := range block {
 			inside.add(v)
 		}
-		if inside.common(s.in) == must {
-			keep.merge(inside)
+		if inside.countCommon(s.in) == must {
+			keep.mergeSet(inside)
 			fitting++
 		}
 	}
@@ -135,29 +135,29 @@ func (f *cycleFinder) globally(s *cycleState) (changed, ok bool) {
 	}
 	for v := s.alive.first(); v >= 0; v = s.alive.next(v) {
 		if !keep.has(v) {
-			s.bury(v)
+			s.removeVertex(v)
 			changed = true
 		}
 	}
 	if changed {
 		return true, true
 	}
-	if changed, ok = f.along(s); changed || !ok {
+	if changed, ok = f.applyPathBound(s); changed || !ok {
 		return changed, ok
 	}
-	if !f.reach(s) {
+	if !f.checkChainEnds(s) {
 		return false, false
 	}
-	return false, s.open.n > maxFlowVertices || s.open.spread(2, 2*f.m)
+	return false, s.open.n > maxFlowVertices || s.open.allowsDegrees(2, 2*f.m)
 }
 
-// along applies the bound for paths to the graph without the apex.
-func (f *cycleFinder) along(s *cycleState) (changed, ok bool) {
+// applyPathBound applies the bound for paths to the graph without the apex.
+func (f *cycleFinder) applyPathBound(s *cycleState) (changed, ok bool) {
 	if f.apex < 0 {
 		return false, true
 	}
 	s.alive.del(f.apex)
-	bound := s.open.chains(s.alive)
+	bound := s.open.pathBounds(s.alive)
 	s.alive.add(f.apex)
 	for v := s.alive.first(); v >= 0; v = s.alive.next(v) {
 		if v == f.apex || bound[v] >= f.m-1 {
@@ -166,29 +166,29 @@ func (f *cycleFinder) along(s *cycleState) (changed, ok bool) {
 		if s.in.has(v) {
 			return false, false
 		}
-		s.bury(v)
+		s.removeVertex(v)
 		changed = true
 	}
 	return changed, true
 }
 
-// reach wants the ends of each chain close enough for what is left to go: the
+// checkChainEnds wants the ends of each chain close enough for what is left to go: the
 // way round the other side has m-size+1 edges.
-func (f *cycleFinder) reach(s *cycleState) bool {
+func (f *cycleFinder) checkChainEnds(s *cycleState) bool {
 	for v := s.in.first(); v >= 0; v = s.in.next(v) {
-		if s.taken.deg(v) != 1 || s.mate[v] < v {
+		if s.taken.vertexDegree(v) != 1 || s.mate[v] < v {
 			continue
 		}
-		if !f.near(s, v, s.mate[v], f.m-s.size[v]+1) {
+		if !f.isWithinEdges(s, v, s.mate[v], f.m-s.size[v]+1) {
 			return false
 		}
 	}
 	return true
 }
 
-// near reports whether w can be reached from v in so many edges that are not
+// isWithinEdges reports whether w can be reached from v in so many edges that are not
 // taken.
-func (f *cycleFinder) near(s *cycleState, v, w, edges int) bool {
+func (f *cycleFinder) isWithinEdges(s *cycleState, v, w, edges int) bool {
 	seen, edge := newSet(s.open.n), newSet(s.open.n)
 	seen.add(v)
 	edge.add(v)
@@ -208,7 +208,7 @@ func (f *cycleFinder) near(s *cycleState, v, w, edges int) bool {
 		if next.empty() {
 			return false
 		}
-		seen.merge(next)
+		seen.mergeSet(next)
 		edge = next
 	}
 	return false

@@ -8,16 +8,16 @@ package nodesel
 // maxReach is up to how many steps are looked at.
 const maxReach = 12
 
-// reaches lists for each vertex what lies within 1, 2, … steps of it. It ends
+// ballsByDistance lists for each vertex what lies within 1, 2, … steps of it. It ends
 // where more steps reach no more, or, with a nil, when more than some pairs
 // are within reach of each other.
-func (g *graph) reaches(most, pairs int) [][]set {
+func (g *graph) ballsByDistance(most, pairs int) [][]set {
 	balls := [][]set{g.adj}
 	for k := 1; k < min(most, maxReach); k++ {
 		grown := make([]set, g.n)
 		before, after := 0, 0
 		for v, near := range balls[k-1] {
-			grown[v] = g.beyond(v, near)
+			grown[v] = g.expandBall(v, near)
 			before += near.count()
 			after += grown[v].count()
 		}
@@ -32,12 +32,12 @@ func (g *graph) reaches(most, pairs int) [][]set {
 	return balls
 }
 
-// beyond is what lies at most a step further from v than some vertices.
-func (g *graph) beyond(v int, near set) set {
+// expandBall is what lies at most a step further from v than some vertices.
+func (g *graph) expandBall(v int, near set) set {
 	ball := append(set(nil), near...)
 	merged := 0
 	for u := near.first(); u >= 0; u = near.next(u) {
-		ball.merge(g.adj[u])
+		ball.mergeSet(g.adj[u])
 		if merged++; merged%16 == 0 && ball.count() == g.n {
 			break
 		}
@@ -46,11 +46,11 @@ func (g *graph) beyond(v int, near set) set {
 	return ball
 }
 
-// within is what lies within k steps; nil: hardly anything does not.
-func within(balls [][]set, k int) []set { return balls[min(k, len(balls))-1] }
+// ballAt is what lies within k steps; nil: hardly anything does not.
+func ballAt(balls [][]set, k int) []set { return balls[min(k, len(balls))-1] }
 
-// steps is how far apart two nodes are, or 0 if that is not known.
-func (s *shape) steps(p, q int) int {
+// nodeDistance is how far apart two nodes are, or 0 if that is not known.
+func (s *shape) nodeDistance(p, q int) int {
 	for k, ball := range s.balls {
 		if ball[p].has(q) {
 			return k + 1
@@ -63,7 +63,7 @@ func (s *shape) steps(p, q int) int {
 // how many nodes lie within as many of a node.
 func (e *embedder) roomAround(p, v int) bool {
 	for k := 2; k <= len(e.s.balls); k++ {
-		hosts := within(e.balls, k)
+		hosts := ballAt(e.balls, k)
 		if hosts == nil {
 			break
 		}
@@ -82,7 +82,7 @@ func (e *embedder) farRelation(steps int) int {
 			return i
 		}
 	}
-	rows := within(e.balls, steps)
+	rows := ballAt(e.balls, steps)
 	if rows == nil {
 		return -1
 	}

@@ -1,13 +1,13 @@
 package nodesel
 
-// domains works out where each node can go at all: the host has as many
+// initialDomains works out where each node can go at all: the host has as many
 // neighbours, its neighbours can take the node's neighbours, each another one
 // (a matching), and so on until nothing changes. nil: some node has nowhere.
-func (e *embedder) domains() []set {
+func (e *embedder) initialDomains() []set {
 	dom := make([]set, e.s.m)
 	for p := range dom {
-		dom[p] = newSet(e.t.n())
-		for v := range e.t.n() {
+		dom[p] = newSet(e.t.hostCount())
+		for v := range e.t.hostCount() {
 			if e.roomFor(p, v) && e.roomAround(p, v) {
 				dom[p].add(v)
 			}
@@ -24,7 +24,7 @@ func (e *embedder) domains() []set {
 				continue
 			}
 			work[p] = false
-			if e.filter(dom, p) {
+			if e.filterDomain(dom, p) {
 				again = true
 				for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
 					work[q] = true
@@ -48,16 +48,16 @@ func (e *embedder) roomFor(p, v int) bool {
 				need++
 			}
 		}
-		if e.t.class[c].deg(v) < need {
+		if e.t.class[c].vertexDegree(v) < need {
 			return false
 		}
 	}
 	return true
 }
 
-// filter takes the hosts out of a node's domain whose neighbours cannot take
+// filterDomain takes the hosts out of a node's domain whose neighbours cannot take
 // all neighbours of the node at once. It reports whether any went.
-func (e *embedder) filter(dom []set, p int) bool {
+func (e *embedder) filterDomain(dom []set, p int) bool {
 	changed := false
 	for v := dom[p].first(); v >= 0; v = dom[p].next(v) {
 		if !e.takesAll(dom, p, v) || !e.takesAround(dom, p, v) {
@@ -72,15 +72,15 @@ func (e *embedder) takesAll(dom []set, p, v int) bool {
 	m := &e.match
 	n := 0
 	for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
-		options := m.option(n, e.t.n())
+		options := m.optionSet(n, e.t.hostCount())
 		copy(options, dom[q])
-		options.keep(e.rel[e.relOf[p][q]].rows[v])
+		options.keepCommon(e.rel[e.relOf[p][q]].rows[v])
 		if options.empty() {
 			return false
 		}
 		n++
 	}
-	return m.complete(n, e.t.n())
+	return m.isComplete(n, e.t.hostCount())
 }
 
 // takesAround looks further than takesAll: the neighbours of the node also
@@ -106,15 +106,15 @@ func (e *embedder) placeAround(dom []set, p int, left []int) bool {
 	}
 	k := len(e.look)
 	for len(e.lookAt) <= k {
-		e.lookAt = append(e.lookAt, newSet(e.t.n()))
+		e.lookAt = append(e.lookAt, newSet(e.t.hostCount()))
 	}
 	q, place := left[0], e.lookAt[k]
 	copy(place, dom[q])
-	place.keep(e.rel[e.relOf[p][q]].rows[e.look[0]])
+	place.keepCommon(e.rel[e.relOf[p][q]].rows[e.look[0]])
 	for i, h := range e.look[1:] {
 		place.del(h)
 		if r := e.relOf[e.s.circle[p][i]][q]; r >= 0 {
-			place.keep(e.rel[r].rows[h])
+			place.keepCommon(e.rel[r].rows[h])
 		}
 	}
 	for h := place.first(); h >= 0; h = place.next(h) {
@@ -136,16 +136,16 @@ type matching struct {
 	seen    set
 }
 
-// option is where the options of the i-th node are written.
-func (m *matching) option(i, n int) set {
+// optionSet is where the options of the i-th node are written.
+func (m *matching) optionSet(i, n int) set {
 	if len(m.options) <= i {
 		m.options = append(m.options, newSet(n))
 	}
 	return m.options[i]
 }
 
-// complete reports whether the first count nodes can all have a host.
-func (m *matching) complete(count, n int) bool {
+// isComplete reports whether the first count nodes can all have a host.
+func (m *matching) isComplete(count, n int) bool {
 	if m.by == nil {
 		m.by, m.seen = make([]int, n), newSet(n)
 		for v := range m.by {
@@ -157,19 +157,19 @@ func (m *matching) complete(count, n int) bool {
 	}
 	m.taken = m.taken[:0]
 	for i := range count {
-		if m.first(i) {
+		if m.takeFreeHost(i) {
 			continue
 		}
 		clear(m.seen)
-		if !m.place(i) {
+		if !m.placeNode(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// first gives a node a host that nobody has, without looking further.
-func (m *matching) first(i int) bool {
+// takeFreeHost gives a node a host that nobody has, without looking further.
+func (m *matching) takeFreeHost(i int) bool {
 	for v := m.options[i].first(); v >= 0; v = m.options[i].next(v) {
 		if m.by[v] < 0 {
 			m.by[v] = i
@@ -180,13 +180,13 @@ func (m *matching) first(i int) bool {
 	return false
 }
 
-func (m *matching) place(i int) bool {
+func (m *matching) placeNode(i int) bool {
 	for v := m.options[i].first(); v >= 0; v = m.options[i].next(v) {
 		if m.seen.has(v) {
 			continue
 		}
 		m.seen.add(v)
-		if m.by[v] < 0 || m.place(m.by[v]) {
+		if m.by[v] < 0 || m.placeNode(m.by[v]) {
 			m.by[v] = i
 			m.taken = append(m.taken, v)
 			return true

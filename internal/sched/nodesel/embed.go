@@ -48,16 +48,16 @@ type frame struct {
 }
 
 func newEmbedder(s *shape, t *target, mt *meter) *embedder {
-	e := &embedder{s: s, t: t, mt: mt, twin: t.twins(len(s.weights)), scratch: newSet(t.n())}
-	e.balls = t.class[0].reaches(len(s.balls), t.n()*t.n()*7/10)
-	e.relate()
-	for v := range t.n() {
-		e.degree = append(e.degree, t.class[0].deg(v))
+	e := &embedder{s: s, t: t, mt: mt, twin: t.numberTwins(len(s.weights)), scratch: newSet(t.hostCount())}
+	e.balls = t.class[0].ballsByDistance(len(s.balls), t.hostCount()*t.hostCount()*7/10)
+	e.buildRelations()
+	for v := range t.hostCount() {
+		e.degree = append(e.degree, t.class[0].vertexDegree(v))
 	}
 	return e
 }
 
-func (e *embedder) frame(depth int) *frame {
+func (e *embedder) frameAt(depth int) *frame {
 	for len(e.frames) <= depth {
 		w := len(e.scratch)
 		f := &frame{at: make([]int, e.s.m), dom: make([]set, e.s.m), bits: make(set, e.s.m*w), revise: make([]bool, e.s.m)}
@@ -76,11 +76,11 @@ func (f *frame) copyFrom(o *frame) {
 	f.syms = f.syms[:0]
 }
 
-// run searches once from the filtered domains. A run that ends with no, on
+// runOnce searches once from the filtered domains. A run that ends with no, on
 // whatever order, is a proof.
-func (e *embedder) run(domains []set, limit int, rnd *rand.Rand, low bool) (answer, []int) {
+func (e *embedder) runOnce(domains []set, limit int, rnd *rand.Rand, low bool) (answer, []int) {
 	e.rnd, e.low, e.limit, e.found = rnd, low, limit, nil
-	root := e.frame(0)
+	root := e.frameAt(0)
 	for p := range root.dom {
 		copy(root.dom[p], domains[p])
 		root.at[p] = -1
@@ -89,45 +89,45 @@ func (e *embedder) run(domains []set, limit int, rnd *rand.Rand, low bool) (answ
 	for i := range e.s.syms {
 		root.syms = append(root.syms, i)
 	}
-	a := e.search(0)
+	a := e.searchPairs(0)
 	return a, e.found
 }
 
-// search decides pairs of node and host at one depth until the domains answer.
-func (e *embedder) search(depth int) answer {
-	f := e.frame(depth)
+// searchPairs decides pairs of node and host at one depth until the domains answer.
+func (e *embedder) searchPairs(depth int) answer {
+	f := e.frameAt(depth)
 	for {
 		e.limit--
-		if e.limit < 0 || !e.mt.spend(1) {
+		if e.limit < 0 || !e.mt.spendSteps(1) {
 			return unknown
 		}
-		if !e.propagate(f, depth) {
+		if !e.propagateDomains(f, depth) {
 			return no
 		}
-		p, v := e.choose(f)
+		p, v := e.choosePair(f)
 		if p < 0 {
 			e.found = slices.Clone(f.at)
 			return yes
 		}
-		child := e.frame(depth + 1)
+		child := e.frameAt(depth + 1)
 		child.copyFrom(f)
 		for _, i := range f.syms {
 			if e.s.syms[i][p] == p {
 				child.syms = append(child.syms, i)
 			}
 		}
-		if e.assign(child, p, v) {
-			if a := e.search(depth + 1); a != no {
+		if e.assignHost(child, p, v) {
+			if a := e.searchPairs(depth + 1); a != no {
 				return a
 			}
 		}
-		e.refute(f, p, v)
+		e.refutePair(f, p, v)
 	}
 }
 
-// refute takes a pair out of the domains, and all that are like it.
-func (e *embedder) refute(f *frame, p, v int) {
-	for _, q := range e.s.orbit(f.syms, p) {
+// refutePair takes a pair out of the domains, and all that are like it.
+func (e *embedder) refutePair(f *frame, p, v int) {
+	for _, q := range e.s.orbitOf(f.syms, p) {
 		if f.at[q] >= 0 {
 			continue
 		}
@@ -140,8 +140,8 @@ func (e *embedder) refute(f *frame, p, v int) {
 	}
 }
 
-// orbit lists the nodes that some of the symmetries exchange p with, p first.
-func (s *shape) orbit(syms []int, p int) []int {
+// orbitOf lists the nodes that some of the symmetries exchange p with, p first.
+func (s *shape) orbitOf(syms []int, p int) []int {
 	orbit, seen := []int{p}, newSet(s.m)
 	seen.add(p)
 	for i := 0; i < len(orbit); i++ {
@@ -159,17 +159,17 @@ func (s *shape) orbit(syms []int, p int) []int {
 // domains from the side of the hosts, too.
 const maxSpare = 12
 
-// choose picks a pair to try: the node with the fewest hosts or, where nearly
+// choosePair picks a pair to try: the node with the fewest hosts or, where nearly
 // all hosts are needed, the host with the fewest nodes. p is -1 when all nodes
 // have their host.
-func (e *embedder) choose(f *frame) (p, v int) {
+func (e *embedder) choosePair(f *frame) (p, v int) {
 	p = -1
 	best := 1 << 30
 	for q := range f.dom {
 		if f.at[q] >= 0 {
 			continue
 		}
-		size := f.dom[q].count()<<10 - e.s.g.deg(q)
+		size := f.dom[q].count()<<10 - e.s.g.vertexDegree(q)
 		if p < 0 || size < best {
 			p, best = q, size
 		}
@@ -177,21 +177,21 @@ func (e *embedder) choose(f *frame) (p, v int) {
 	if p < 0 {
 		return -1, -1
 	}
-	if host, nodes := e.neediest(f); host >= 0 && nodes < best>>10 {
+	if host, nodes := e.neediestHost(f); host >= 0 && nodes < best>>10 {
 		return e.nodeFor(f, host), host
 	}
 	return p, e.hostFor(f, p)
 }
 
-// neediest is the host with the fewest nodes that can go there; not to use it
+// neediestHost is the host with the fewest nodes that can go there; not to use it
 // counts as one more.
-func (e *embedder) neediest(f *frame) (host, nodes int) {
+func (e *embedder) neediestHost(f *frame) (host, nodes int) {
 	open, usable := 0, e.scratch
 	clear(usable)
 	for q := range f.dom {
 		if f.at[q] < 0 {
 			open++
-			usable.merge(f.dom[q])
+			usable.mergeSet(f.dom[q])
 		}
 	}
 	spare := usable.count() - open

@@ -2,16 +2,16 @@ package nodesel
 
 import "fmt"
 
-// explain says which part of a pattern cannot be met even if every connection
+// explainMismatch says which part of a pattern cannot be met even if every connection
 // counts, however slow.
-func explain(b *Bandwidths, s *shape) string {
-	t := threshold(b, identity(b.n), s, 0x1p-1074)
+func explainMismatch(b *Bandwidths, s *shape) string {
+	t := thresholdTarget(b, identityImage(b.n), s, 0x1p-1074)
 	g := t.class[0]
 	if largest := g.largestPart(); s.connected && largest < s.m {
 		return fmt.Sprintf("it needs %d connected hosts, the largest connected part has %d", s.m, largest)
 	}
 	block := 0
-	for _, part := range g.blocks(fullSet(g.n)) {
+	for _, part := range g.blocksWithin(fullSet(g.n)) {
 		block = max(block, len(part))
 	}
 	if s.biconnected && block < s.m {
@@ -31,7 +31,7 @@ func explainDegrees(g *graph, s *shape) string {
 		}
 		have := 0
 		for v := range g.n {
-			if g.deg(v) >= d {
+			if g.vertexDegree(v) >= d {
 				have++
 			}
 		}

@@ -1,6 +1,6 @@
 package nodesel
 
-// spread decides a relaxation of every pattern: can edges be chosen, halves
+// allowsDegrees decides a relaxation of every pattern: can edges be chosen, halves
 // allowed, so that no vertex has more than limit of them and they add up to
 // want/2? A pattern with largest degree limit and want/2 edges is such a
 // choice, so a "no" rules it out. It sees what degrees alone do not: that many
@@ -9,14 +9,14 @@ package nodesel
 // Chosen edges are a flow of 2·edges in the bipartite double of the graph,
 // with limit at every vertex on either side and 1 on every edge; the search
 // below is the usual one along augmenting paths.
-func (g *graph) spread(limit, want int) bool {
+func (g *graph) allowsDegrees(limit, want int) bool {
 	f := &flow{g: g, limit: limit, to: newGraph(g.n), from: newGraph(g.n),
 		out: make([]int, g.n), in: make([]int, g.n)}
-	total := f.greedy(want)
+	total := f.takeGreedily(want)
 	for v := 0; v < g.n && total < want; v++ {
 		for f.out[v] < limit && total < want {
 			f.seen = newSet(g.n)
-			if !f.augment(v) {
+			if !f.augmentFrom(v) {
 				break
 			}
 			f.out[v]++
@@ -34,14 +34,14 @@ type flow struct {
 	seen     set // heads visited by the present augmentation
 }
 
-// greedy takes arcs while both ends have room.
-func (f *flow) greedy(want int) int {
+// takeGreedily takes arcs while both ends have room.
+func (f *flow) takeGreedily(want int) int {
 	total := 0
 	for v := range f.g.adj {
 		row := f.g.adj[v]
 		for u := row.first(); u >= 0 && f.out[v] < f.limit && total < want; u = row.next(u) {
 			if f.in[u] < f.limit {
-				f.use(v, u)
+				f.useArc(v, u)
 				f.out[v]++
 				f.in[u]++
 				total++
@@ -51,18 +51,18 @@ func (f *flow) greedy(want int) int {
 	return total
 }
 
-func (f *flow) use(v, u int) {
+func (f *flow) useArc(v, u int) {
 	f.to.adj[v].add(u)
 	f.from.adj[u].add(v)
 }
 
-func (f *flow) drop(v, u int) {
+func (f *flow) dropArc(v, u int) {
 	f.to.adj[v].del(u)
 	f.from.adj[u].del(v)
 }
 
-// augment finds room for one more arc that leaves v, moving others if need be.
-func (f *flow) augment(v int) bool {
+// augmentFrom finds room for one more arc that leaves v, moving others if need be.
+func (f *flow) augmentFrom(v int) bool {
 	row := f.g.adj[v]
 	for u := row.first(); u >= 0; u = row.next(u) {
 		if f.seen.has(u) || f.to.adj[v].has(u) {
@@ -71,23 +71,23 @@ func (f *flow) augment(v int) bool {
 		f.seen.add(u)
 		if f.in[u] < f.limit {
 			f.in[u]++
-			f.use(v, u)
+			f.useArc(v, u)
 			return true
 		}
-		if f.reroute(u) {
-			f.use(v, u)
+		if f.rerouteInto(u) {
+			f.useArc(v, u)
 			return true
 		}
 	}
 	return false
 }
 
-// reroute makes one of the arcs that arrive at u go elsewhere.
-func (f *flow) reroute(u int) bool {
+// rerouteInto makes one of the arcs that arrive at u go elsewhere.
+func (f *flow) rerouteInto(u int) bool {
 	row := f.from.adj[u]
 	for x := row.first(); x >= 0; x = row.next(x) {
-		if f.augment(x) {
-			f.drop(x, u)
+		if f.augmentFrom(x) {
+			f.dropArc(x, u)
 			return true
 		}
 	}

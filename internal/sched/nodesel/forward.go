@@ -73,24 +73,24 @@ const (
 
 // newForward is nil where the search is not for the pattern or the graph.
 func newForward(e *embedder) *forward {
-	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes || e.t.n() > maxForwardHosts {
+	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes || e.t.hostCount() > maxForwardHosts {
 		return nil
 	}
-	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.n(), mt: e.mt, all: 1<<e.s.m - 1}
+	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.hostCount(), mt: e.mt, all: 1<<e.s.m - 1}
 	if f.findGroups(); len(f.groups) == 0 {
 		return nil
 	}
-	for _, x := range e.t.sides(e.s) {
+	for _, x := range e.t.findSides(e.s) {
 		if x.have <= fewAcross*x.need && len(f.sides) < maxSides {
 			f.sides = append(f.sides, hostBitsOf(x.hosts))
 		}
 	}
-	f.relate()
+	f.buildRelations()
 	f.twins = make([]hostBits, f.n)
 	for v := range f.n {
 		for u := range f.n {
 			if e.twin[u] == e.twin[v] && f.groupOf(oneHost(u)) == f.groupOf(oneHost(v)) {
-				f.twins[v] = f.twins[v].or(oneHost(u))
+				f.twins[v] = f.twins[v].unionWith(oneHost(u))
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func newForward(e *embedder) *forward {
 	return f
 }
 
-func (f *forward) relate() {
+func (f *forward) buildRelations() {
 	rows := make([][]hostBits, len(f.e.rel))
 	for r, rel := range f.e.rel {
 		rows[r] = make([]hostBits, f.n)
@@ -127,70 +127,70 @@ func (f *forward) relate() {
 	}
 }
 
-// decide searches with restarts: what failed in one run comes first in the next.
-func (f *forward) decide(dom []set) (answer, []int) {
+// decideWithRestarts searches with restarts: what failed in one run comes first in the next.
+func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
 	limit := 20 * f.m
 	for try := uint64(0); limit < nodesPerStep*f.mt.left/4; try++ {
-		a, at := f.run(dom, limit, rand.New(rand.NewPCG(seed, try)))
+		a, at := f.runOnce(dom, limit, rand.New(rand.NewPCG(seed, try)))
 		if a != unknown || f.mt.stopped {
 			return a, at
 		}
 		limit *= 8
 	}
-	return f.run(dom, nodesPerStep*f.mt.left, nil)
+	return f.runOnce(dom, nodesPerStep*f.mt.left, nil)
 }
 
-// run searches once from the filtered domains. no is a proof.
-func (f *forward) run(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
+// runOnce searches once from the filtered domains. no is a proof.
+func (f *forward) runOnce(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
 	f.limit, f.rnd, f.found = limit, rnd, nil
-	root := f.frame(0)
+	root := f.frameAt(0)
 	root.assigned, root.inGroup, root.onSide = 0, 0, [maxSides]uint64{}
 	for p := range root.dom {
 		root.dom[p], root.why[p] = hostBitsOf(domains[p]), 0
 	}
-	root.syms = identity(len(f.s.syms))
-	if !f.settle(root, f.all) {
+	root.syms = identityImage(len(f.s.syms))
+	if !f.settleDomains(root, f.all) {
 		return no, nil
 	}
-	a := f.search(0)
+	a := f.searchNodes(0)
 	return a, f.found
 }
 
-func (f *forward) frame(depth int) *forwardFrame {
+func (f *forward) frameAt(depth int) *forwardFrame {
 	for len(f.frames) <= depth {
 		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m)})
 	}
 	return f.frames[depth]
 }
 
-// spend takes one node of the search tree from the limits.
-func (f *forward) spend() bool {
+// spendNode takes one node of the search tree from the limits.
+func (f *forward) spendNode() bool {
 	f.limit--
 	if f.since++; f.since == nodesPerStep {
 		f.since = 0
-		if !f.mt.spend(1) {
+		if !f.mt.spendSteps(1) {
 			return false
 		}
 	}
 	return f.limit >= 0
 }
 
-// search decides one node after the other: it gets some hosts or, once that is
+// searchNodes decides one node after the other: it gets some hosts or, once that is
 // refuted, it does not. When search says no, conflict holds the depths whose
 // decisions rule a placement out.
-func (f *forward) search(depth int) answer {
-	fr := f.frame(depth)
+func (f *forward) searchNodes(depth int) answer {
+	fr := f.frameAt(depth)
 	own := uint64(1) << min(depth, lastDepth)
 	for {
-		if !f.spend() {
+		if !f.spendNode() {
 			return unknown
 		}
-		p, value := f.choose(fr)
+		p, value := f.chooseNode(fr)
 		if p < 0 {
-			return f.finish(fr)
+			return f.finishMatching(fr)
 		}
-		if f.descend(fr, depth, p, value) {
-			if a := f.search(depth + 1); a != no {
+		if f.descendInto(fr, depth, p, value) {
+			if a := f.searchNodes(depth + 1); a != no {
 				return a
 			}
 		}
@@ -201,17 +201,17 @@ func (f *forward) search(depth int) answer {
 		if depth >= lastDepth {
 			why = ^uint64(0)
 		}
-		changed, ok := f.refute(fr, p, value, why)
-		if !ok || !f.settle(fr, changed) {
+		changed, ok := f.refuteHosts(fr, p, value, why)
+		if !ok || !f.settleDomains(fr, changed) {
 			return no
 		}
 	}
 }
 
-// descend makes the state of the next depth: as this one, with part of a node's
+// descendInto makes the state of the next depth: as this one, with part of a node's
 // domain.
-func (f *forward) descend(fr *forwardFrame, depth, p int, value hostBits) bool {
-	child := f.frame(depth + 1)
+func (f *forward) descendInto(fr *forwardFrame, depth, p int, value hostBits) bool {
+	child := f.frameAt(depth + 1)
 	copy(child.dom, fr.dom)
 	copy(child.why, fr.why)
 	child.assigned, child.inGroup, child.onSide, child.syms = fr.assigned, fr.inGroup, fr.onSide, child.syms[:0]
@@ -222,32 +222,32 @@ func (f *forward) descend(fr *forwardFrame, depth, p int, value hostBits) bool {
 	}
 	child.dom[p] = value
 	child.why[p] |= 1 << min(depth, lastDepth)
-	return f.settle(child, 1<<p)
+	return f.settleDomains(child, 1<<p)
 }
 
-// refute takes hosts out of a node's domain, with all that symmetry makes equal. It
+// refuteHosts takes hosts out of a node's domain, with all that symmetry makes equal. It
 // reports which domains changed, and false if one is empty.
-func (f *forward) refute(fr *forwardFrame, p int, value hostBits, why uint64) (changed uint64, ok bool) {
+func (f *forward) refuteHosts(fr *forwardFrame, p int, value hostBits, why uint64) (changed uint64, ok bool) {
 	if value.isOne() {
 		value = f.twins[value.first()]
 	}
 	if len(fr.syms) == 0 {
-		return 1 << p, f.narrow(fr, p, fr.dom[p].without(value), why, &changed)
+		return 1 << p, f.narrowDomain(fr, p, fr.dom[p].without(value), why, &changed)
 	}
-	for _, q := range f.s.orbit(fr.syms, p) {
-		if fr.assigned>>q&1 == 0 && !f.narrow(fr, q, fr.dom[q].without(value), why, &changed) {
+	for _, q := range f.s.orbitOf(fr.syms, p) {
+		if fr.assigned>>q&1 == 0 && !f.narrowDomain(fr, q, fr.dom[q].without(value), why, &changed) {
 			return changed, false
 		}
 	}
 	return changed, true
 }
 
-// pick is what of a domain is tried next: a group where groups are tried as a
+// pickValue is what of a domain is tried next: a group where groups are tried as a
 // whole, else a well connected host.
-func (f *forward) pick(fr *forwardFrame, p int, whole bool) hostBits {
+func (f *forward) pickValue(fr *forwardFrame, p int, whole bool) hostBits {
 	d := fr.dom[p]
 	for _, g := range f.groups {
-		if x := d.and(g); whole && !x.empty() {
+		if x := d.intersectWith(g); whole && !x.empty() {
 			return x
 		}
 	}
@@ -267,9 +267,9 @@ func (f *forward) pick(fr *forwardFrame, p int, whole bool) hostBits {
 	return oneHost(best)
 }
 
-// choose picks the node to go on with and what to try for it. -1: what is left is a
+// chooseNode picks the node to go on with and what to try for it. -1: what is left is a
 // matching.
-func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
+func (f *forward) chooseNode(fr *forwardFrame) (p int, value hostBits) {
 	for i, side := range f.sides {
 		if p, value = f.chooseSide(fr, side, f.all&^(fr.assigned|fr.onSide[i])); p >= 0 {
 			return p, value
@@ -281,7 +281,7 @@ func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
 	for left := f.all &^ (fr.assigned | fr.inGroup); left != 0; left &= left - 1 {
 		q := bits.TrailingZeros64(left)
 		// Of equals the one with more neighbours.
-		options := f.options(fr.dom[q])
+		options := f.countOptions(fr.dom[q])
 		least = min(least, options)
 		score := float64(options)/float64(f.failures[q]) - 1e-6*float64(len(f.near[q]))
 		if p < 0 || score < best {
@@ -289,21 +289,21 @@ func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
 		}
 	}
 	if p >= 0 {
-		if host, q := f.neediest(fr, least); host >= 0 {
+		if host, q := f.neediestHost(fr, least); host >= 0 {
 			return q, oneHost(host)
 		}
-		return p, f.pick(fr, p, true)
+		return p, f.pickValue(fr, p, true)
 	}
 	for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
 		q := bits.TrailingZeros64(left)
-		if score := float64(fr.dom[q].count()) / float64(f.failures[q]); (p < 0 || score < best) && f.mixed(fr, q) {
+		if score := float64(fr.dom[q].count()) / float64(f.failures[q]); (p < 0 || score < best) && f.isMixed(fr, q) {
 			p, best = q, score
 		}
 	}
 	if p < 0 {
 		return -1, value
 	}
-	return p, f.pick(fr, p, false)
+	return p, f.pickValue(fr, p, false)
 }
 
 // chooseSide picks one of some nodes that can be on both sides, and the side to try.
@@ -312,7 +312,7 @@ func (f *forward) chooseSide(fr *forwardFrame, side hostBits, nodes uint64) (p i
 	best := 0.0
 	for ; nodes != 0; nodes &= nodes - 1 {
 		q := bits.TrailingZeros64(nodes)
-		here := fr.dom[q].and(side)
+		here := fr.dom[q].intersectWith(side)
 		there := fr.dom[q].without(side)
 		if score := float64(min(here.count(), there.count())) / float64(f.failures[q]); p < 0 || score < best {
 			if p, best, value = q, score, here; there.count() > here.count() {
@@ -323,9 +323,9 @@ func (f *forward) chooseSide(fr *forwardFrame, side hostBits, nodes uint64) (p i
 	return p, value
 }
 
-// neediest is the host outside of groups with the fewest nodes that can go there, if
+// neediestHost is the host outside of groups with the fewest nodes that can go there, if
 // those are fewer than a limit, and one of them. Not to use the host counts as one more.
-func (f *forward) neediest(fr *forwardFrame, limit int) (host, node int) {
+func (f *forward) neediestHost(fr *forwardFrame, limit int) (host, node int) {
 	var count [maxForwardHosts]uint8
 	var last [maxForwardHosts]uint8
 	var usable hostBits
@@ -335,12 +335,12 @@ func (f *forward) neediest(fr *forwardFrame, limit int) (host, node int) {
 		q := bits.TrailingZeros64(left)
 		d := fr.dom[q]
 		open++
-		usable = usable.or(d)
+		usable = usable.unionWith(d)
 		if skip>>q&1 != 0 {
 			continue
 		}
 		if len(fr.syms) > 0 {
-			for _, o := range f.s.orbit(fr.syms, q) {
+			for _, o := range f.s.orbitOf(fr.syms, q) {
 				skip |= 1 << o
 			}
 		}
@@ -370,20 +370,20 @@ func (f *forward) neediest(fr *forwardFrame, limit int) (host, node int) {
 	return host, node
 }
 
-// options is how many ways to go on a domain has.
-func (f *forward) options(d hostBits) int {
+// countOptions is how many ways to go on a domain has.
+func (f *forward) countOptions(d hostBits) int {
 	n := d.without(f.grouped).count()
 	for _, g := range f.groups {
-		if !d.and(g).empty() {
+		if !d.intersectWith(g).empty() {
 			n++
 		}
 	}
 	return n
 }
 
-// mixed reports whether it matters which of its hosts a node gets: some of them do
+// isMixed reports whether it matters which of its hosts a node gets: some of them do
 // not go with some of a neighbour's.
-func (f *forward) mixed(fr *forwardFrame, q int) bool {
+func (f *forward) isMixed(fr *forwardFrame, q int) bool {
 	d := fr.dom[q]
 	for _, r := range f.near[q] {
 		if fr.assigned>>r.node&1 != 0 {

@@ -17,7 +17,7 @@ func clusteredGraph(rnd *rand.Rand, n int) *graph {
 				density = 0.9
 			}
 			if rnd.Float64() < density {
-				g.join(u, v)
+				g.joinPair(u, v)
 			}
 		}
 	}
@@ -32,14 +32,14 @@ func TestForwardSearchAgreesWithTheSearchHostByHost(t *testing.T) {
 		g := clusteredGraph(rnd, 16+i%7)
 		for _, p := range patterns {
 			s := newShape(p)
-			e := newEmbedder(s, &target{hosts: identity(g.n), class: []*graph{g}}, &meter{left: 1 << 40})
-			dom := e.domains()
+			e := newEmbedder(s, &target{hosts: identityImage(g.n), class: []*graph{g}}, &meter{left: 1 << 40})
+			dom := e.initialDomains()
 			f := newForward(e)
 			if dom == nil || f == nil {
 				continue
 			}
-			a, at := f.decide(dom)
-			if want, _ := e.run(dom, 1<<30, nil, false); a != want {
+			a, at := f.decideWithRestarts(dom)
+			if want, _ := e.runOnce(dom, 1<<30, nil, false); a != want {
 				t.Fatalf("graph %d, %s of %d: %d, the other search says %d", i, p.Name, p.Nodes, a, want)
 			}
 			found[a]++
@@ -76,7 +76,7 @@ func TestNoChoiceThatOneMoveImprovesIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		for node := range sel.Hosts {
-			for h := range b.Hosts() {
+			for h := range b.HostCount() {
 				hosts := append([]int(nil), sel.Hosts...)
 				for other, at := range hosts {
 					if at == h {
@@ -84,7 +84,7 @@ func TestNoChoiceThatOneMoveImprovesIsLeft(t *testing.T) {
 					}
 				}
 				hosts[node] = h
-				if x := worth(b, s, hosts); x > sel.Mbps {
+				if x := choiceValue(b, s, hosts); x > sel.Mbps {
 					t.Fatalf("%s: %g, with node %d on host %d it is %g", fmt.Sprint("seed ", seed), sel.Mbps, node, h, x)
 				}
 			}

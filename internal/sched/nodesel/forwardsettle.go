@@ -2,9 +2,9 @@ package nodesel
 
 import "math/bits"
 
-// settle draws the conclusions of changed domains. It reports false, and leaves the
+// settleDomains draws the conclusions of changed domains. It reports false, and leaves the
 // depths that have a part in it in conflict, when there is no placement.
-func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
+func (f *forward) settleDomains(fr *forwardFrame, changed uint64) bool {
 	touched := uint64(0)
 	for {
 		for changed != 0 {
@@ -16,7 +16,7 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 			}
 			d := fr.dom[p]
 			if d.isOne() {
-				if !f.assign(fr, p, &changed) {
+				if !f.assignHost(fr, p, &changed) {
 					return false
 				}
 				continue
@@ -31,7 +31,7 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 					isNew = true
 				}
 			}
-			if (isNew || d.count() <= fewHosts) && !f.support(fr, p, &changed) {
+			if (isNew || d.count() <= fewHosts) && !f.supportNeighbours(fr, p, &changed) {
 				return false
 			}
 		}
@@ -41,7 +41,7 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 		if touched = 0; changed != 0 {
 			continue
 		}
-		if !f.enough(fr, &changed) {
+		if !f.hasEnoughHosts(fr, &changed) {
 			return false
 		}
 		if changed == 0 {
@@ -65,12 +65,12 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 		}
 		var around, gone hostBits
 		for _, r := range f.near[p] {
-			around = around.or(fr.dom[r.node])
+			around = around.unionWith(fr.dom[r.node])
 		}
 		for w := range d {
 			for word := d[w]; word != 0; word &= word - 1 {
 				v := w<<6 + bits.TrailingZeros64(word)
-				if f.adj[v].and(around).count() < len(f.near[p]) {
+				if f.adj[v].intersectWith(around).count() < len(f.near[p]) {
 					gone[w] |= word & -word
 				}
 			}
@@ -82,38 +82,38 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 		for _, r := range f.near[p] {
 			why |= fr.why[r.node]
 		}
-		if !f.narrow(fr, p, fr.dom[p].without(gone), why, changed) {
+		if !f.narrowDomain(fr, p, fr.dom[p].without(gone), why, changed) {
 			return false
 		}
 	}
 	return true
 }
 
-// assign sends a node to the only host of its domain.
-func (f *forward) assign(fr *forwardFrame, p int, changed *uint64) bool {
+// assignHost sends a node to the only host of its domain.
+func (f *forward) assignHost(fr *forwardFrame, p int, changed *uint64) bool {
 	fr.assigned |= 1 << p
 	d, why := fr.dom[p], fr.why[p]
 	v := d.first()
 	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
-		if q := bits.TrailingZeros64(left); fr.dom[q].has(v) && !f.narrow(fr, q, fr.dom[q].without(d), why, changed) {
+		if q := bits.TrailingZeros64(left); fr.dom[q].has(v) && !f.narrowDomain(fr, q, fr.dom[q].without(d), why, changed) {
 			return false
 		}
 	}
 	for _, r := range f.near[p] {
-		if !f.narrow(fr, r.node, r.rows[v], why, changed) {
+		if !f.narrowDomain(fr, r.node, r.rows[v], why, changed) {
 			return false
 		}
 	}
 	for _, r := range f.far[p] {
-		if !f.narrow(fr, r.node, r.rows[v], why, changed) {
+		if !f.narrowDomain(fr, r.node, r.rows[v], why, changed) {
 			return false
 		}
 	}
 	return true
 }
 
-// support leaves to the neighbours of a node only hosts that go with one of its own.
-func (f *forward) support(fr *forwardFrame, p int, changed *uint64) bool {
+// supportNeighbours leaves to the neighbours of a node only hosts that go with one of its own.
+func (f *forward) supportNeighbours(fr *forwardFrame, p int, changed *uint64) bool {
 	d := fr.dom[p]
 	for _, r := range f.near[p] {
 		if fr.assigned>>r.node&1 != 0 {
@@ -122,19 +122,19 @@ func (f *forward) support(fr *forwardFrame, p int, changed *uint64) bool {
 		var with hostBits
 		for w := range d {
 			for word := d[w]; word != 0; word &= word - 1 {
-				with = with.or(r.rows[w<<6+bits.TrailingZeros64(word)])
+				with = with.unionWith(r.rows[w<<6+bits.TrailingZeros64(word)])
 			}
 		}
-		if !f.narrow(fr, r.node, with, fr.why[p], changed) {
+		if !f.narrowDomain(fr, r.node, with, fr.why[p], changed) {
 			return false
 		}
 	}
 	return true
 }
 
-// narrow leaves some hosts in a node's domain.
-func (f *forward) narrow(fr *forwardFrame, q int, keep hostBits, why uint64, changed *uint64) bool {
-	x := fr.dom[q].and(keep)
+// narrowDomain leaves some hosts in a node's domain.
+func (f *forward) narrowDomain(fr *forwardFrame, q int, keep hostBits, why uint64, changed *uint64) bool {
+	x := fr.dom[q].intersectWith(keep)
 	if x == fr.dom[q] {
 		return true
 	}
@@ -149,17 +149,17 @@ func (f *forward) narrow(fr *forwardFrame, q int, keep hostBits, why uint64, cha
 	return true
 }
 
-// enough compares the open nodes with the hosts that are left to them. Where every
+// hasEnoughHosts compares the open nodes with the hosts that are left to them. Where every
 // host is needed, a host that only one node can have goes to it.
-func (f *forward) enough(fr *forwardFrame, changed *uint64) bool {
+func (f *forward) hasEnoughHosts(fr *forwardFrame, changed *uint64) bool {
 	var once, twice hostBits
 	var why uint64
 	open := 0
 	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
 		q := bits.TrailingZeros64(left)
 		d := fr.dom[q]
-		twice = twice.or(once.and(d))
-		once = once.or(d)
+		twice = twice.unionWith(once.intersectWith(d))
+		once = once.unionWith(d)
 		why |= fr.why[q]
 		open++
 	}
@@ -171,12 +171,12 @@ func (f *forward) enough(fr *forwardFrame, changed *uint64) bool {
 	if once = once.without(twice); spare == 0 && !once.empty() {
 		for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
 			q := bits.TrailingZeros64(left)
-			x := fr.dom[q].and(once)
+			x := fr.dom[q].intersectWith(once)
 			if x.count() > 1 {
 				f.conflict = why
 				return false
 			}
-			if !x.empty() && !f.narrow(fr, q, x, why, changed) {
+			if !x.empty() && !f.narrowDomain(fr, q, x, why, changed) {
 				return false
 			}
 		}
@@ -213,7 +213,7 @@ func (f *forward) roomForFew(fr *forwardFrame, changed *uint64) bool {
 		case inside == d.count():
 			for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
 				q := bits.TrailingZeros64(left)
-				if x := fr.dom[q]; x.without(d) != x && !x.without(d).empty() && !f.narrow(fr, q, x.without(d), why, changed) {
+				if x := fr.dom[q]; x.without(d) != x && !x.without(d).empty() && !f.narrowDomain(fr, q, x.without(d), why, changed) {
 					return false
 				}
 			}
@@ -231,7 +231,7 @@ func (f *forward) roomInGroups(fr *forwardFrame) bool {
 		for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
 			q := bits.TrailingZeros64(left)
 			if f.groupOf(fr.dom[q]) == i {
-				hosts = hosts.or(fr.dom[q])
+				hosts = hosts.unionWith(fr.dom[q])
 				why |= fr.why[q]
 				nodes++
 			}
@@ -244,13 +244,13 @@ func (f *forward) roomInGroups(fr *forwardFrame) bool {
 	return true
 }
 
-// finish gives each node a host of its own where all that is left go together.
-func (f *forward) finish(fr *forwardFrame) answer {
+// finishMatching gives each node a host of its own where all that is left go together.
+func (f *forward) finishMatching(fr *forwardFrame) answer {
 	m := &f.e.match
 	for p := range f.m {
-		copy(m.option(p, f.n), fr.dom[p][:])
+		copy(m.optionSet(p, f.n), fr.dom[p][:])
 	}
-	if !m.complete(f.m, f.n) {
+	if !m.isComplete(f.m, f.n) {
 		f.conflict = 0
 		for _, why := range fr.why {
 			f.conflict |= why

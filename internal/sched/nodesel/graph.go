@@ -17,17 +17,17 @@ func newGraph(n int) *graph {
 	return g
 }
 
-func (g *graph) join(u, v int) {
+func (g *graph) joinPair(u, v int) {
 	g.adj[u].add(v)
 	g.adj[v].add(u)
 }
 
-func (g *graph) cut(u, v int) {
+func (g *graph) cutPair(u, v int) {
 	g.adj[u].del(v)
 	g.adj[v].del(u)
 }
 
-func (g *graph) deg(v int) int { return g.adj[v].count() }
+func (g *graph) vertexDegree(v int) int { return g.adj[v].count() }
 
 // copyFrom makes g equal to o, which has as many vertices.
 func (g *graph) copyFrom(o *graph) {
@@ -36,27 +36,27 @@ func (g *graph) copyFrom(o *graph) {
 	}
 }
 
-// induced is the graph on some of the vertices, renumbered in their order.
-func (g *graph) induced(vertices []int) *graph {
+// inducedBy is the graph on some of the vertices, renumbered in their order.
+func (g *graph) inducedBy(vertices []int) *graph {
 	h := newGraph(len(vertices))
 	for i, u := range vertices {
 		for j := range i {
 			if g.adj[u].has(vertices[j]) {
-				h.join(i, j)
+				h.joinPair(i, j)
 			}
 		}
 	}
 	return h
 }
 
-// core returns which vertices are left when those with fewer than k
+// coreOf returns which vertices are left when those with fewer than k
 // neighbours are taken away again and again.
-func (g *graph) core(k int) set {
+func (g *graph) coreOf(k int) set {
 	left := fullSet(g.n)
 	degree := make([]int, g.n)
 	var gone []int
 	for v := range degree {
-		if degree[v] = g.deg(v); degree[v] < k {
+		if degree[v] = g.vertexDegree(v); degree[v] < k {
 			gone = append(gone, v)
 			left.del(v)
 		}
@@ -74,8 +74,8 @@ func (g *graph) core(k int) set {
 	return left
 }
 
-// components lists the connected parts among the vertices of within.
-func (g *graph) components(within set) [][]int {
+// componentsWithin lists the connected parts among the vertices of within.
+func (g *graph) componentsWithin(within set) [][]int {
 	var parts [][]int
 	left := append(set(nil), within...)
 	for s := left.first(); s >= 0; s = left.first() {

@@ -12,18 +12,18 @@ const (
 	greedySteps  = 300_000
 )
 
-// greedy finds a first choice: node by node, each goes to the host that is
+// chooseGreedily finds a first choice: node by node, each goes to the host that is
 // best connected to the hosts of its neighbours.
-func (q *search) greedy() {
+func (q *search) chooseGreedily() {
 	starts := q.startHosts()
 	order := q.s.connectedOrder()
 	tries := min(greedyStarts, len(starts), 1+greedySteps/(q.s.m*len(q.allowed)))
 	for _, h := range starts[:tries] {
-		if q.mt.over() && q.best != nil {
+		if q.mt.isOver() && q.best != nil {
 			return
 		}
-		if hosts := grow(q.b, q.s, order, q.allowed, h); hosts != nil {
-			q.keep(hosts)
+		if hosts := growChoice(q.b, q.s, order, q.allowed, h); hosts != nil {
+			q.keepBest(hosts)
 		}
 	}
 }
@@ -47,9 +47,9 @@ func (q *search) startHosts() []int {
 	return hosts
 }
 
-// grow places the nodes in order, the first on a given host. nil: it came to
+// growChoice places the nodes in order, the first on a given host. nil: it came to
 // an end before all had one.
-func grow(b *Bandwidths, s *shape, order, allowed []int, first int) []int {
+func growChoice(b *Bandwidths, s *shape, order, allowed []int, first int) []int {
 	hosts := slices.Repeat([]int{-1}, s.m)
 	used := make([]bool, b.n)
 	hosts[order[0]], used[first] = first, true
@@ -80,7 +80,7 @@ func nodeValue(b *Bandwidths, s *shape, hosts []int, p, h int) float64 {
 			continue
 		}
 		placed = true
-		least = math.Min(least, b.Pair(h, hosts[q])/s.weights[s.class[p][q]])
+		least = math.Min(least, b.PairBandwidth(h, hosts[q])/s.weights[s.class[p][q]])
 	}
 	if !placed {
 		return math.Min(least, 1e-300)

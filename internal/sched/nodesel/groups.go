@@ -2,19 +2,19 @@ package nodesel
 
 import "slices"
 
-// further adds the best groups that differ to a selection, as far as time allows.
-func (q *search) further(sel *Selection, o Options) {
+// addGroups adds the best groups that differ to a selection, as far as time allows.
+func (q *search) addGroups(sel *Selection, o Options) {
 	if o.StopGroups != nil {
 		q.mt = &meter{stop: o.StopGroups}
 	}
-	sel.Groups = q.others(sel.Group, o.Groups)
+	sel.Groups = q.otherGroups(sel.Group, o.Groups)
 }
 
-// others finds the best groups that differ: each uses another set of hosts
+// otherGroups finds the best groups that differ: each uses another set of hosts
 // than all before it. A set that differs from given ones misses a host of each
 // of them, so the best of them is the best over the ways to leave such hosts
 // out; larger ones of these ways hold no better choice and are not looked at.
-func (q *search) others(first Group, count int) []Group {
+func (q *search) otherGroups(first Group, count int) []Group {
 	groups := []Group{first}
 	for len(groups) < count {
 		g, ok := q.nextBest(groups)
@@ -34,17 +34,17 @@ func (q *search) nextBest(given []Group) (Group, bool) {
 		i, _ := slices.BinarySearch(q.values, last.Mbps)
 		n.top = i + 1
 	}
-	n.vary()
-	n.leave(nil)
+	n.varyHosts()
+	n.leaveOut(nil)
 	if n.best == nil {
 		return Group{}, false
 	}
-	return q.refine(Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && last.Optimal}, given), true
+	return q.refineGroup(Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && last.Optimal}, given), true
 }
 
-// vary exchanges one host of a given group for another: a quick choice that
+// varyHosts exchanges one host of a given group for another: a quick choice that
 // the search can only improve, and what is left when there is no time for it.
-func (n *runnerUp) vary() {
+func (n *runnerUp) varyHosts() {
 	for _, g := range n.given {
 		hosts := slices.Clone(g.Hosts)
 		for p, old := range g.Hosts {
@@ -54,7 +54,7 @@ func (n *runnerUp) vary() {
 				}
 				hosts[p] = h
 				if n.best == nil || nodeValue(n.q.b, n.q.s, hosts, p, h) > n.q.values[n.low] {
-					n.consider(hosts)
+					n.considerChoice(hosts)
 				}
 			}
 			hosts[p] = old
@@ -62,9 +62,9 @@ func (n *runnerUp) vary() {
 	}
 }
 
-// consider takes a choice that no given group equals if it is better.
-func (n *runnerUp) consider(hosts []int) {
-	i, ok := slices.BinarySearch(n.q.values, worth(n.q.b, n.q.s, hosts))
+// considerChoice takes a choice that no given group equals if it is better.
+func (n *runnerUp) considerChoice(hosts []int) {
+	i, ok := slices.BinarySearch(n.q.values, choiceValue(n.q.b, n.q.s, hosts))
 	if !ok || n.best != nil && i <= n.low {
 		return
 	}
@@ -86,10 +86,10 @@ type runnerUp struct {
 	proven bool
 }
 
-// leave looks for the best choice without some hosts. While it is one of the
+// leaveOut looks for the best choice without some hosts. While it is one of the
 // given groups, a host of that has to go too.
-func (n *runnerUp) leave(out []int) {
-	if n.q.mt.over() {
+func (n *runnerUp) leaveOut(out []int) {
+	if n.q.mt.isOver() {
 		n.proven = false
 		return
 	}
@@ -101,15 +101,15 @@ func (n *runnerUp) leave(out []int) {
 			continue
 		}
 		for _, h := range g.Hosts {
-			n.leave(append(slices.Clone(out), h))
+			n.leaveOut(append(slices.Clone(out), h))
 		}
 		return
 	}
-	n.solve(out)
+	n.solveWithout(out)
 }
 
-// solve asks only for what is better than the best so far.
-func (n *runnerUp) solve(out []int) {
+// solveWithout asks only for what is better than the best so far.
+func (n *runnerUp) solveWithout(out []int) {
 	q := &search{b: n.q.b, s: n.q.s, values: n.q.values, low: -1, high: n.top, mt: n.q.mt}
 	for _, h := range n.q.allowed {
 		if !slices.Contains(out, h) {
@@ -132,12 +132,12 @@ func (n *runnerUp) solve(out []int) {
 // runUp is optimise for a value that is likely close to high: it first asks
 // for the values just below it.
 func (q *search) runUp() {
-	for step := 1; q.high-step > q.low && q.open(); step *= 4 {
-		if q.decide(q.high-step, either, 4*firstEffort) == yes {
+	for step := 1; q.high-step > q.low && q.isOpen(); step *= 4 {
+		if q.decideValue(q.high-step, either, 4*firstEffort) == yes {
 			break
 		}
 	}
-	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
-		q.round(effort)
+	for effort := firstEffort; q.isOpen() && effort < maxEffort; effort *= 4 {
+		q.runRound(effort)
 	}
 }

@@ -16,12 +16,12 @@ func hostBitsOf(s set) (h hostBits) {
 	return h
 }
 
-func (h hostBits) has(v int) bool              { return h[v>>6]>>(v&63)&1 != 0 }
-func (h hostBits) count() int                  { return bits.OnesCount64(h[0]) + bits.OnesCount64(h[1]) }
-func (h hostBits) empty() bool                 { return h[0]|h[1] == 0 }
-func (h hostBits) and(o hostBits) hostBits     { return hostBits{h[0] & o[0], h[1] & o[1]} }
-func (h hostBits) or(o hostBits) hostBits      { return hostBits{h[0] | o[0], h[1] | o[1]} }
-func (h hostBits) without(o hostBits) hostBits { return hostBits{h[0] &^ o[0], h[1] &^ o[1]} }
+func (h hostBits) has(v int) bool                    { return h[v>>6]>>(v&63)&1 != 0 }
+func (h hostBits) count() int                        { return bits.OnesCount64(h[0]) + bits.OnesCount64(h[1]) }
+func (h hostBits) empty() bool                       { return h[0]|h[1] == 0 }
+func (h hostBits) intersectWith(o hostBits) hostBits { return hostBits{h[0] & o[0], h[1] & o[1]} }
+func (h hostBits) unionWith(o hostBits) hostBits     { return hostBits{h[0] | o[0], h[1] | o[1]} }
+func (h hostBits) without(o hostBits) hostBits       { return hostBits{h[0] &^ o[0], h[1] &^ o[1]} }
 
 // first is the smallest member, or -1.
 func (h hostBits) first() int {

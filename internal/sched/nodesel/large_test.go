@@ -40,7 +40,7 @@ type largeCase struct {
 }
 
 func (c largeCase) String() string {
-	return fmt.Sprintf("%s of %d on %d hosts", c.p.Name, c.p.Nodes, c.b.Hosts())
+	return fmt.Sprintf("%s of %d on %d hosts", c.p.Name, c.p.Nodes, c.b.HostCount())
 }
 
 func TestLargeRandomGraphsAreProven(t *testing.T) {

@@ -6,20 +6,20 @@ import "math/rand/v2"
 // bottom at all.
 const leastSteps = 64
 
-// way says what a search expects.
-type way int
+// searchGoal says what a search expects.
+type searchGoal int
 
 const (
-	either way = iota
-	refute     // that the pattern does not fit: no tries by chance
+	either searchGoal = iota
+	refute            // that the pattern does not fit: no tries by chance
 )
 
-// match decides whether the pattern fits into a target, and how: the host of
+// matchPattern decides whether the pattern fits into a target, and how: the host of
 // each node. It spends at most the given steps.
-func match(s *shape, t *target, w way, steps int, stop *meter) (answer, []int) {
+func matchPattern(s *shape, t *target, w searchGoal, steps int, stop *meter) (answer, []int) {
 	result := no
-	for _, part := range t.parts(s) {
-		mt := &meter{left: max(steps, leastSteps*s.m), stop: stop.over}
+	for _, part := range t.candidateParts(s) {
+		mt := &meter{left: max(steps, leastSteps*s.m), stop: stop.isOver}
 		a, at := s.matchPart(part, w, mt)
 		if a == yes {
 			hosts := make([]int, s.m)
@@ -40,31 +40,31 @@ func match(s *shape, t *target, w way, steps int, stop *meter) (answer, []int) {
 
 // matchPart hands a part to the matcher for the pattern's kind. It returns the
 // vertex of each node.
-func (s *shape) matchPart(t *target, w way, mt *meter) (answer, []int) {
+func (s *shape) matchPart(t *target, w searchGoal, mt *meter) (answer, []int) {
 	switch s.kind {
 	case clique:
 		return findClique(t.class[0], s.m, mt)
 	case cycle:
 		a, list := s.tryCycles(t.class[0], s.m, -1, w, mt)
-		return a, s.along(list)
+		return a, s.placeAlong(list)
 	case line:
 		g := t.class[0].withApex()
 		a, list := s.tryCycles(g, s.m+1, g.n-1, w, mt)
 		if a == yes {
 			list = list[1:] // the apex
 		}
-		return a, s.along(list)
+		return a, s.placeAlong(list)
 	}
-	return s.embed(t, w, mt)
+	return s.embedInto(t, w, mt)
 }
 
-// along gives the nodes of a ring or path the vertices of a list in order.
-func (s *shape) along(list []int) []int {
+// placeAlong gives the nodes of a ring or path the vertices of a list in order.
+func (s *shape) placeAlong(list []int) []int {
 	if list == nil {
 		return nil
 	}
 	at := make([]int, s.m)
-	node, before := s.end(), -1
+	node, before := s.endNode(), -1
 	for _, v := range list {
 		at[node] = v
 		row := s.g.adj[node]
@@ -77,10 +77,10 @@ func (s *shape) along(list []int) []int {
 	return at
 }
 
-// end is a node with the fewest neighbours: an end of a path.
-func (s *shape) end() int {
+// endNode is a node with the fewest neighbours: an end of a path.
+func (s *shape) endNode() int {
 	for v := range s.m {
-		if s.g.deg(v) == s.least {
+		if s.g.vertexDegree(v) == s.least {
 			return v
 		}
 	}
@@ -93,7 +93,7 @@ func (g *graph) withApex() *graph {
 	h := newGraph(g.n + 1)
 	for v := range g.adj {
 		copy(h.adj[v], g.adj[v])
-		h.join(v, g.n)
+		h.joinPair(v, g.n)
 	}
 	return h
 }
@@ -105,10 +105,10 @@ const seed = 20020715
 // one before, which find a cycle where there are many, and the rest on two
 // searches in order, which are the better proofs: along chains, and over the
 // links between dense parts.
-func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, []int) {
+func (s *shape) tryCycles(g *graph, m, through int, w searchGoal, mt *meter) (answer, []int) {
 	limit, half := 4*m+40, mt.left/2
 	for try := uint64(0); w == either && mt.left-limit > half; try++ {
-		short := &meter{left: limit, stop: mt.over}
+		short := &meter{left: limit, stop: mt.isOver}
 		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)), false)
 		mt.left -= limit - max(0, short.left)
 		if a != unknown || mt.stopped {
@@ -116,7 +116,7 @@ func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, [
 		}
 		limit += limit / 4
 	}
-	first := &meter{left: mt.left / 2, stop: mt.over}
+	first := &meter{left: mt.left / 2, stop: mt.isOver}
 	if a, list := findCycle(g, m, through, first, nil, false); a != unknown || mt.stopped {
 		return a, list
 	}
@@ -124,18 +124,18 @@ func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, [
 	return findCycle(g, m, through, mt, nil, true)
 }
 
-// embed does the same for patterns in general, with a few short tries only: a
+// embedInto does the same for patterns in general, with a few short tries only: a
 // search in order finds most of what there is, and the proof is by far the
 // longest part. Before, there is a walk if the pattern is for it. Whether the graph
 // is shows: after a walk that did not decide the next gets a smaller part of the effort.
-func (s *shape) embed(t *target, w way, mt *meter) (answer, []int) {
+func (s *shape) embedInto(t *target, w searchGoal, mt *meter) (answer, []int) {
 	e := newEmbedder(s, t, mt)
-	dom := e.domains()
+	dom := e.initialDomains()
 	if dom == nil {
 		return no, nil
 	}
 	if s.route != nil {
-		a, at := e.walk(dom, &meter{left: mt.left >> s.shy, stop: mt.over})
+		a, at := e.walkDomains(dom, &meter{left: mt.left >> s.shy, stop: mt.isOver})
 		if a != unknown || mt.stopped {
 			s.shy = max(0, s.shy-1)
 			return a, at
@@ -143,20 +143,20 @@ func (s *shape) embed(t *target, w way, mt *meter) (answer, []int) {
 		s.shy++
 	}
 	if f := newForward(e); f != nil {
-		return f.decide(dom)
+		return f.decideWithRestarts(dom)
 	}
-	return e.decide(dom, w)
+	return e.decideDomains(dom, w)
 }
 
-// decide is the search over domains: some tries by chance, then in order.
-func (e *embedder) decide(dom []set, w way) (answer, []int) {
+// decideDomains is the search over domains: some tries by chance, then in order.
+func (e *embedder) decideDomains(dom []set, w searchGoal) (answer, []int) {
 	s, mt := e.s, e.mt
 	for try := uint64(0); try < 6 && w == either; try++ {
 		limit := min(mt.left/12, 30*s.m*int(1+try))
-		a, at := e.run(dom, limit, rand.New(rand.NewPCG(seed, try)), try%2 == 1)
+		a, at := e.runOnce(dom, limit, rand.New(rand.NewPCG(seed, try)), try%2 == 1)
 		if a != unknown || mt.stopped {
 			return a, at
 		}
 	}
-	return e.run(dom, mt.left, nil, false)
+	return e.runOnce(dom, mt.left, nil, false)
 }

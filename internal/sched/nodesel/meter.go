@@ -21,18 +21,18 @@ type meter struct {
 // askEvery is how many steps of effort go between two questions to stop.
 const askEvery = 64
 
-// spend takes steps of effort and reports whether there were any left.
-func (m *meter) spend(steps int) bool {
+// spendSteps takes steps of effort and reports whether there were any left.
+func (m *meter) spendSteps(steps int) bool {
 	m.left -= steps
 	if m.sinceIt += steps; m.sinceIt >= askEvery {
 		m.sinceIt = 0
-		m.over()
+		m.isOver()
 	}
 	return m.left >= 0 && !m.stopped
 }
 
-// over reports whether the caller wants an end.
-func (m *meter) over() bool {
+// isOver reports whether the caller wants an end.
+func (m *meter) isOver() bool {
 	m.stopped = m.stopped || m.stop != nil && m.stop()
 	return m.stopped
 }

@@ -20,24 +20,24 @@ type surround struct {
 // maxAround is up to how many neighbours are looked at together.
 const maxAround = 16
 
-// surrounds lists what is around the nodes, from each of their neighbours,
+// listSurroundings lists what is around the nodes, from each of their neighbours,
 // without repetition. nil: some neighbour has nothing to do with the others,
 // so that every host can be one.
-func (s *shape) surrounds() []surround {
+func (s *shape) listSurroundings() []surround {
 	var list []surround
 	s.circle = make([][]int, s.m)
 	for p := range s.m {
-		near := members(s.g.adj[p])
+		near := setMembers(s.g.adj[p])
 		if len(near) > maxAround {
 			return nil
 		}
 		for _, first := range near {
-			a, order, tied := s.around(near, first)
+			a, order, tied := s.describeAround(near, first)
 			if !tied {
 				return nil
 			}
 			s.circle[p] = order
-			if !slices.ContainsFunc(list, a.equal) {
+			if !slices.ContainsFunc(list, a.isEqual) {
 				list = append(list, a)
 			}
 		}
@@ -46,14 +46,14 @@ func (s *shape) surrounds() []surround {
 	return list
 }
 
-func (a surround) equal(b surround) bool {
+func (a surround) isEqual(b surround) bool {
 	return slices.Equal(a.squares, b.squares) && slices.Equal(a.joined, b.joined)
 }
 
-// around describes the neighbours of a node from one of them on, those that
+// describeAround describes the neighbours of a node from one of them on, those that
 // have most to do with earlier ones first. tied: the first has something to do
 // with another.
-func (s *shape) around(near []int, first int) (a surround, order []int, tied bool) {
+func (s *shape) describeAround(near []int, first int) (a surround, order []int, tied bool) {
 	order = []int{first}
 	left := slices.DeleteFunc(slices.Clone(near), func(q int) bool { return q == first })
 	a.squares, a.joined = []uint64{0}, []uint64{0}
@@ -61,7 +61,7 @@ func (s *shape) around(near []int, first int) (a surround, order []int, tied boo
 		best, bestTies := 0, -1
 		var squares, joined uint64
 		for i, q := range left {
-			sq, jo := s.ties(order, q)
+			sq, jo := s.tiesTo(order, q)
 			if n := bits.OnesCount64(sq) + bits.OnesCount64(jo); n > bestTies {
 				best, bestTies, squares, joined = i, n, sq, jo
 			}
@@ -74,10 +74,10 @@ func (s *shape) around(near []int, first int) (a surround, order []int, tied boo
 	return a, order, tied
 }
 
-// ties says which of some neighbours of a node another has something to do with.
-func (s *shape) ties(order []int, q int) (squares, joined uint64) {
+// tiesTo says which of some neighbours of a node another has something to do with.
+func (s *shape) tiesTo(order []int, q int) (squares, joined uint64) {
 	for i, o := range order {
-		if s.g.adj[o].common(s.g.adj[q]) > 1 {
+		if s.g.adj[o].countCommon(s.g.adj[q]) > 1 {
 			squares |= 1 << i
 		}
 		if s.g.adj[o].has(q) {
@@ -91,15 +91,15 @@ func (s *shape) ties(order []int, q int) (squares, joined uint64) {
 // squares are everywhere.
 const tooDense = 2
 
-// pruned leaves out the pairs around which the squares of no pair of the
+// pruneSquares leaves out the pairs around which the squares of no pair of the
 // pattern are.
-func (t *target) pruned(s *shape) *target {
+func (t *target) pruneSquares(s *shape) *target {
 	if s.squares == nil {
 		return t
 	}
-	g := newGraph(t.n())
+	g := newGraph(t.hostCount())
 	g.copyFrom(t.class[0])
-	if !g.prune(s.squares, s.least) {
+	if !g.pruneEdges(s.squares, s.least) {
 		return t
 	}
 	p := &target{hosts: t.hosts, class: []*graph{g}}
@@ -107,20 +107,20 @@ func (t *target) pruned(s *shape) *target {
 		h := newGraph(g.n)
 		h.copyFrom(harder)
 		for v := range h.adj {
-			h.adj[v].keep(g.adj[v])
+			h.adj[v].keepCommon(g.adj[v])
 		}
 		p.class = append(p.class, h)
 	}
 	return p
 }
 
-// prune takes edges out until each has one of the surroundings at both of its
+// pruneEdges takes edges out until each has one of the surroundings at both of its
 // ends, and vertices with too few neighbours. It reports whether any went.
-func (g *graph) prune(list []surround, least int) bool {
+func (g *graph) pruneEdges(list []surround, least int) bool {
 	f := &squareFinder{g: g}
 	any := false
 	for {
-		left := g.core(least)
+		left := g.coreOf(least)
 		degrees := 0
 		for v := range g.adj {
 			if !left.has(v) {
@@ -128,13 +128,13 @@ func (g *graph) prune(list []surround, least int) bool {
 				any = true
 				continue
 			}
-			g.adj[v].keep(left)
-			degrees += g.deg(v)
+			g.adj[v].keepCommon(left)
+			degrees += g.vertexDegree(v)
 		}
 		if n := left.count(); n == 0 || degrees/n*(degrees/n) > tooDense*n {
 			return any
 		}
-		cut := f.round(list, left)
+		cut := f.pruneOnce(list, left)
 		any = any || cut > 0
 		if cut <= degrees/littleMore {
 			return any
@@ -154,23 +154,23 @@ type squareFinder struct {
 	steps  int
 }
 
-// round looks at every edge once, from both ends. It tells how many went.
-func (f *squareFinder) round(list []surround, left set) int {
+// pruneOnce looks at every edge once, from both ends. It tells how many went.
+func (f *squareFinder) pruneOnce(list []surround, left set) int {
 	g := f.g
 	f.twice = newGraph(g.n)
-	inside := members(left)
+	inside := setMembers(left)
 	for i, u := range inside {
 		for _, v := range inside[:i] {
-			if g.adj[u].common(g.adj[v]) > 1 {
-				f.twice.join(u, v)
+			if g.adj[u].countCommon(g.adj[v]) > 1 {
+				f.twice.joinPair(u, v)
 			}
 		}
 	}
 	cut := 0
 	for _, v := range inside {
 		for u := g.adj[v].first(); u >= 0; u = g.adj[v].next(u) {
-			if !f.surrounded(list, v, u) {
-				g.cut(u, v)
+			if !f.isSurrounded(list, v, u) {
+				g.cutPair(u, v)
 				cut++
 			}
 		}
@@ -182,18 +182,18 @@ func (f *squareFinder) round(list []surround, left set) int {
 // longer is taken to be there.
 const maxLook = 500
 
-// surrounded reports whether one of the surroundings is around v, with u first.
-func (f *squareFinder) surrounded(list []surround, v, u int) bool {
+// isSurrounded reports whether one of the surroundings is around v, with u first.
+func (f *squareFinder) isSurrounded(list []surround, v, u int) bool {
 	for _, a := range list {
 		f.chosen, f.steps = append(f.chosen[:0], u), maxLook
-		if f.extend(a, v) {
+		if f.extendSurrounding(a, v) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *squareFinder) extend(a surround, v int) bool {
+func (f *squareFinder) extendSurrounding(a surround, v int) bool {
 	k := len(f.chosen)
 	if k == len(a.squares) {
 		return true
@@ -209,15 +209,15 @@ func (f *squareFinder) extend(a surround, v int) bool {
 	for i, w := range f.chosen {
 		place.del(w)
 		if a.squares[k]>>i&1 != 0 {
-			place.keep(f.twice.adj[w])
+			place.keepCommon(f.twice.adj[w])
 		}
 		if a.joined[k]>>i&1 != 0 {
-			place.keep(f.g.adj[w])
+			place.keepCommon(f.g.adj[w])
 		}
 	}
 	for w := place.first(); w >= 0; w = place.next(w) {
 		f.chosen = append(f.chosen, w)
-		if f.extend(a, v) {
+		if f.extendSurrounding(a, v) {
 			return true
 		}
 		f.chosen = f.chosen[:k]
@@ -225,7 +225,7 @@ func (f *squareFinder) extend(a surround, v int) bool {
 	return false
 }
 
-func members(s set) []int {
+func setMembers(s set) []int {
 	var list []int
 	for v := s.first(); v >= 0; v = s.next(v) {
 		list = append(list, v)

@@ -34,22 +34,22 @@ type Bandwidths struct {
 // NewBandwidths is a table for n hosts without any connection.
 func NewBandwidths(n int) *Bandwidths { return &Bandwidths{n: n, mbps: make([]float64, n*n)} }
 
-// Hosts is the number of hosts.
-func (b *Bandwidths) Hosts() int { return b.n }
+// HostCount is the number of hosts.
+func (b *Bandwidths) HostCount() int { return b.n }
 
-// Pair is the bandwidth between two hosts.
-func (b *Bandwidths) Pair(u, v int) float64 { return b.mbps[u*b.n+v] }
+// PairBandwidth is the bandwidth between two hosts.
+func (b *Bandwidths) PairBandwidth(u, v int) float64 { return b.mbps[u*b.n+v] }
 
-// Raise sets the bandwidth of a pair, unless it has more already.
-func (b *Bandwidths) Raise(u, v int, mbps float64) {
+// RaisePair sets the bandwidth of a pair, unless it has more already.
+func (b *Bandwidths) RaisePair(u, v int, mbps float64) {
 	if u != v && mbps > b.mbps[u*b.n+v] {
 		b.mbps[u*b.n+v], b.mbps[v*b.n+u] = mbps, mbps
 	}
 }
 
-// Cap says that no choice with this host is worth more: its processor, say, is
+// CapHost says that no choice with this host is worth more: its processor, say, is
 // too busy to keep pace with a faster network.
-func (b *Bandwidths) Cap(host int, value float64) {
+func (b *Bandwidths) CapHost(host int, value float64) {
 	if b.most == nil {
 		b.most = slices.Repeat([]float64{math.Inf(1)}, b.n)
 	}
@@ -64,22 +64,22 @@ func (b *Bandwidths) mostOf(host int) float64 {
 	return b.most[host]
 }
 
-// Bandwidths gives each pair of hosts its widest path: the one whose narrowest
+// WidestBandwidths gives each pair of hosts its widest path: the one whose narrowest
 // link is widest. A path passes routers but no other host.
-func (n *Network) Bandwidths() (*Bandwidths, error) {
+func (n *Network) WidestBandwidths() (*Bandwidths, error) {
 	p := &paths{b: NewBandwidths(len(n.Hosts))}
-	return p.b, p.find(n)
+	return p.b, p.findAll(n)
 }
 
-// Latencies gives each pair of hosts the latency of its widest path, in ms, beside
+// WidestLatencies gives each pair of hosts the latency of its widest path, in ms, beside
 // the bandwidth. Of paths that are met as equally wide the shorter one counts.
-func (n *Network) Latencies() (b *Bandwidths, ms func(u, v int) float64, err error) {
+func (n *Network) WidestLatencies() (b *Bandwidths, ms func(u, v int) float64, err error) {
 	p := &paths{b: NewBandwidths(len(n.Hosts))}
 	if !slices.ContainsFunc(n.Links, func(l Link) bool { return l.Ms > 0 }) {
-		return p.b, func(int, int) float64 { return 0 }, p.find(n)
+		return p.b, func(int, int) float64 { return 0 }, p.findAll(n)
 	}
 	p.ms = make([]float64, len(n.Hosts)*len(n.Hosts))
-	return p.b, func(u, v int) float64 { return p.ms[u*p.b.n+v] }, p.find(n)
+	return p.b, func(u, v int) float64 { return p.ms[u*p.b.n+v] }, p.findAll(n)
 }
 
 // paths is what is known of the paths between hosts.
@@ -88,18 +88,18 @@ type paths struct {
 	ms []float64 // by pair, u*n+v; nil: nobody asks
 }
 
-// offer takes a path if it is better than the one known.
-func (p *paths) offer(u, v int, l Link) {
-	switch old := p.b.Pair(u, v); {
+// offerPath takes a path if it is better than the one known.
+func (p *paths) offerPath(u, v int, l Link) {
+	switch old := p.b.PairBandwidth(u, v); {
 	case p.ms == nil:
 	case l.Mbps > old, l.Mbps == old && l.Ms < p.ms[u*p.b.n+v]:
 		p.ms[u*p.b.n+v], p.ms[v*p.b.n+u] = l.Ms, l.Ms
 	}
-	p.b.Raise(u, v, l.Mbps)
+	p.b.RaisePair(u, v, l.Mbps)
 }
 
-// find looks at the paths between all hosts.
-func (p *paths) find(n *Network) error {
+// findAll looks at the paths between all hosts.
+func (p *paths) findAll(n *Network) error {
 	hosts, all := len(n.Hosts), len(n.Hosts)+len(n.Routers)
 	near := make([][]Link, all) // the links at each end, A being that end
 	for i, l := range n.Links {
@@ -107,7 +107,7 @@ func (p *paths) find(n *Network) error {
 			return fmt.Errorf("link %d between %d and %d with %g Mbit/s cannot be", i, l.A, l.B, l.Mbps)
 		}
 		if l.A < hosts && l.B < hosts {
-			p.offer(l.A, l.B, l)
+			p.offerPath(l.A, l.B, l)
 			continue
 		}
 		near[l.A] = append(near[l.A], l)
@@ -117,7 +117,7 @@ func (p *paths) find(n *Network) error {
 		return nil
 	}
 	for h := range hosts {
-		p.widest(h, near)
+		p.widestFrom(h, near)
 	}
 	return nil
 }
@@ -128,16 +128,16 @@ func (b *Bandwidths) LargestPart() int {
 	g := newGraph(b.n)
 	for u := range b.n {
 		for v := range u {
-			if b.Pair(u, v) > 0 {
-				g.join(u, v)
+			if b.PairBandwidth(u, v) > 0 {
+				g.joinPair(u, v)
 			}
 		}
 	}
 	return g.largestPart()
 }
 
-// widest finds the widest paths that leave one host, in the manner of Dijkstra.
-func (p *paths) widest(from int, near [][]Link) {
+// widestFrom finds the widest paths that leave one host, in the manner of Dijkstra.
+func (p *paths) widestFrom(from int, near [][]Link) {
 	done := make([]bool, len(near))
 	done[from] = true
 	q := &wideFirst{}
@@ -151,7 +151,7 @@ func (p *paths) widest(from int, near [][]Link) {
 		}
 		done[l.B] = true
 		if l.B < p.b.n {
-			p.offer(from, l.B, l)
+			p.offerPath(from, l.B, l)
 			continue
 		}
 		for _, on := range near[l.B] {

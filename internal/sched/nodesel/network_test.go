@@ -13,7 +13,7 @@ func TestThePathOfAPairPassesRoutersButNoOtherHost(t *testing.T) {
 		{A: 0, B: 3, Mbps: 50}, {A: 3, B: 4, Mbps: 20}, {A: 4, B: 2, Mbps: 60}, // a-r-s-c
 		{A: 0, B: 1, Mbps: 7}, // beside a better one
 	}}
-	b, err := n.Bandwidths()
+	b, err := n.WidestBandwidths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestThePathOfAPairPassesRoutersButNoOtherHost(t *testing.T) {
 		u, v int
 		want float64
 	}{{0, 1, 100}, {1, 2, 100}, {0, 2, 20}, {2, 0, 20}} {
-		if got := b.Pair(c.u, c.v); got != c.want {
+		if got := b.PairBandwidth(c.u, c.v); got != c.want {
 			t.Errorf("pair %d-%d has %g, want %g", c.u, c.v, got, c.want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTheLatencyOfAPairIsThatOfItsWidestPath(t *testing.T) {
 		{A: 2, B: 4, Mbps: 20, Ms: 9}, {A: 2, B: 5, Mbps: 20, Ms: 1}, // c has two ways to b that are equally wide
 		{A: 2, B: 1, Mbps: 20, Ms: 3}, // and a third
 	}}
-	b, ms, err := n.Latencies()
+	b, ms, err := n.WidestLatencies()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +42,12 @@ func TestTheLatencyOfAPairIsThatOfItsWidestPath(t *testing.T) {
 		u, v     int
 		mbps, ms float64
 	}{{0, 1, 20, 4.75}, {1, 0, 20, 4.75}, {1, 2, 20, 1.5}, {2, 1, 20, 1.5}, {0, 3, 0, 0}} {
-		if b.Pair(c.u, c.v) != c.mbps || ms(c.u, c.v) != c.ms {
-			t.Errorf("pair %d-%d has %g Mbit/s and %g ms, want %g and %g", c.u, c.v, b.Pair(c.u, c.v), ms(c.u, c.v), c.mbps, c.ms)
+		if b.PairBandwidth(c.u, c.v) != c.mbps || ms(c.u, c.v) != c.ms {
+			t.Errorf("pair %d-%d has %g Mbit/s and %g ms, want %g and %g", c.u, c.v, b.PairBandwidth(c.u, c.v), ms(c.u, c.v), c.mbps, c.ms)
 		}
 	}
 	direct := &Network{Hosts: []string{"a", "b"}, Links: []Link{{A: 0, B: 1, Mbps: 7}}}
-	if _, ms, err := direct.Latencies(); err != nil || ms(0, 1) != 0 {
+	if _, ms, err := direct.WidestLatencies(); err != nil || ms(0, 1) != 0 {
 		t.Errorf("%g ms, %v", ms(0, 1), err)
 	}
 }
@@ -86,15 +86,15 @@ func TestWidestPathsEqualTheClosureOverRouters(t *testing.T) {
 				n.Links = append(n.Links, Link{A: a, B: b, Mbps: float64(1 + rnd.IntN(20))})
 			}
 		}
-		got, err := n.Bandwidths()
+		got, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := closure(n)
 		for u := range n.Hosts {
 			for v := range n.Hosts {
-				if u != v && got.Pair(u, v) != want[u][v] {
-					t.Fatalf("%v: pair %d-%d has %g, want %g", n.Links, u, v, got.Pair(u, v), want[u][v])
+				if u != v && got.PairBandwidth(u, v) != want[u][v] {
+					t.Fatalf("%v: pair %d-%d has %g, want %g", n.Links, u, v, got.PairBandwidth(u, v), want[u][v])
 				}
 			}
 		}
@@ -104,7 +104,7 @@ func TestWidestPathsEqualTheClosureOverRouters(t *testing.T) {
 func TestLinksThatCannotBeAreRefused(t *testing.T) {
 	for _, l := range []Link{{0, 9, 1, 0}, {0, 0, 1, 0}, {0, 1, 0, 0}, {0, 1, -1, 0}, {0, 1, math.NaN(), 0}, {0, 1, math.Inf(1), 0}} {
 		n := &Network{Hosts: []string{"a", "b"}, Links: []Link{l}}
-		if _, err := n.Bandwidths(); err == nil {
+		if _, err := n.WidestBandwidths(); err == nil {
 			t.Errorf("link %v is accepted", l)
 		}
 	}
@@ -118,7 +118,7 @@ func TestSortingByDigitsSorts(t *testing.T) {
 			list[i] = math.Exp(20 * rnd.NormFloat64())
 		}
 		want := slices.Sorted(slices.Values(list))
-		if got := sorted(list); !slices.Equal(got, want) {
+		if got := radixSorted(list); !slices.Equal(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	}

@@ -26,7 +26,7 @@ func fits(b *Bandwidths, p *Pattern, value float64, steps int) (yes, known bool)
 	for node := range left {
 		m.at[node] = -1
 		left[node] = map[int]bool{}
-		for h := range b.Hosts() {
+		for h := range b.HostCount() {
 			if b.mostOf(h) >= value {
 				left[node][h] = true
 			}
@@ -46,7 +46,7 @@ func (m *plainMatcher) place(left []map[int]bool) bool {
 	if next < 0 {
 		return true
 	}
-	for h := range m.b.Hosts() {
+	for h := range m.b.HostCount() {
 		if m.steps--; m.steps < 0 {
 			return false
 		}
@@ -78,7 +78,7 @@ func (m *plainMatcher) after(left []map[int]bool, node, host int) []map[int]bool
 		after[other] = map[int]bool{}
 		weight, talks := weights[other]
 		for h := range hosts {
-			if other != node && h != host && (!talks || m.b.Pair(h, host)/weight >= m.value) {
+			if other != node && h != host && (!talks || m.b.PairBandwidth(h, host)/weight >= m.value) {
 				after[other][h] = true
 			}
 		}
@@ -108,7 +108,7 @@ func TestAnotherExactMethodAgreesAtAndAboveTheAnswer(t *testing.T) {
 			})
 		case 3:
 			var err error
-			if b, err = randomSites(rnd, 24, 5).Bandwidths(); err != nil {
+			if b, err = randomSites(rnd, 24, 5).WidestBandwidths(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -29,7 +29,7 @@ type Edge struct {
 func (p *Pattern) LargestPart() int {
 	g := newGraph(p.Nodes)
 	for _, e := range p.Edges {
-		g.join(e.A, e.B)
+		g.joinPair(e.A, e.B)
 	}
 	return g.largestPart()
 }
@@ -39,14 +39,14 @@ func PatternNames() []string {
 	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "mesh:RxCxD", "torus:RxC", "torus:RxCxD", "hypercube", "butterfly"}
 }
 
-// Named makes one of the known patterns on m nodes. With m = 0 the name must
+// NamedPattern makes one of the known patterns on m nodes. With m = 0 the name must
 // say how many there are. The error is a phrase that says what would be right.
-func Named(name string, m int) (*Pattern, error) {
+func NamedPattern(name string, m int) (*Pattern, error) {
 	kind, arg, hasArg := strings.Cut(name, ":")
 	p := &Pattern{Name: name, Nodes: m}
 	switch kind {
 	case "mesh", "torus":
-		sides, nodes, err := grid(kind, arg)
+		sides, nodes, err := parseSides(kind, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -54,49 +54,49 @@ func Named(name string, m int) (*Pattern, error) {
 			return nil, fmt.Errorf("%d nodes, as %s has", nodes, name)
 		}
 		p.Nodes = nodes
-		p.grid(sides, kind == "torus")
+		p.addGrid(sides, kind == "torus")
 		return p, nil
 	case "tree":
 		k, err := strconv.Atoi(arg)
 		if err != nil || k < 1 || k > MaxNodes {
 			return nil, fmt.Errorf("tree:K with K from 1 to %d, like tree:2", MaxNodes)
 		}
-		return p.filled(func(i int) { p.join((i-1)/k, i) })
+		return p.fillEdges(func(i int) { p.addEdge((i-1)/k, i) })
 	}
 	if hasArg {
 		return nil, fmt.Errorf("%s without anything after it", kind)
 	}
-	return p.simple(kind)
+	return p.makeSimple(kind)
 }
 
-// simple is a pattern that its name and its size describe.
-func (p *Pattern) simple(kind string) (*Pattern, error) {
+// makeSimple is a pattern that its name and its size describe.
+func (p *Pattern) makeSimple(kind string) (*Pattern, error) {
 	m := p.Nodes
 	switch kind {
 	case "ring":
-		q, err := p.filled(func(i int) { p.join(i-1, i) })
+		q, err := p.fillEdges(func(i int) { p.addEdge(i-1, i) })
 		if err == nil && m > 2 {
-			p.join(m-1, 0)
+			p.addEdge(m-1, 0)
 		}
 		return q, err
 	case "path":
-		return p.filled(func(i int) { p.join(i-1, i) })
+		return p.fillEdges(func(i int) { p.addEdge(i-1, i) })
 	case "star":
-		return p.filled(func(i int) { p.join(0, i) })
+		return p.fillEdges(func(i int) { p.addEdge(0, i) })
 	case "all":
-		return p.filled(func(i int) {
+		return p.fillEdges(func(i int) {
 			for j := range i {
-				p.join(j, i)
+				p.addEdge(j, i)
 			}
 		})
 	case "hypercube":
 		if bits.OnesCount(uint(m)) != 1 {
 			return nil, fmt.Errorf("a power of two for a hypercube, like %d", 1<<max(1, bits.Len(uint(m))-1))
 		}
-		return p.filled(func(i int) {
+		return p.fillEdges(func(i int) {
 			for bit := 1; bit <= i; bit <<= 1 {
 				if i&bit != 0 {
-					p.join(i^bit, i)
+					p.addEdge(i^bit, i)
 				}
 			}
 		})
@@ -106,14 +106,14 @@ func (p *Pattern) simple(kind string) (*Pattern, error) {
 		if rows == 0 {
 			return nil, fmt.Errorf("(k+1)·2^k nodes for a butterfly, like 4, 12 or 32")
 		}
-		p.butterfly(m/rows, rows)
+		p.addButterfly(m/rows, rows)
 		return p, nil
 	}
 	return nil, fmt.Errorf("one of %s, or a file", strings.Join(PatternNames(), ", "))
 }
 
-// filled adds the edges of each node to those before it.
-func (p *Pattern) filled(edges func(i int)) (*Pattern, error) {
+// fillEdges adds the edges of each node to those before it.
+func (p *Pattern) fillEdges(edges func(i int)) (*Pattern, error) {
 	if p.Nodes < 2 || p.Nodes > MaxNodes {
 		return nil, fmt.Errorf("a number of nodes from 2 to %d", MaxNodes)
 	}
@@ -123,10 +123,10 @@ func (p *Pattern) filled(edges func(i int)) (*Pattern, error) {
 	return p, nil
 }
 
-func (p *Pattern) join(a, b int) { p.Edges = append(p.Edges, Edge{a, b, 1}) }
+func (p *Pattern) addEdge(a, b int) { p.Edges = append(p.Edges, Edge{a, b, 1}) }
 
-// grid reads RxC or RxCxD.
-func grid(kind, arg string) (sides []int, nodes int, err error) {
+// parseSides reads RxC or RxCxD.
+func parseSides(kind, arg string) (sides []int, nodes int, err error) {
 	nodes = 1
 	for _, text := range strings.Split(arg, "x") {
 		n, err := strconv.Atoi(text)
@@ -142,32 +142,32 @@ func grid(kind, arg string) (sides []int, nodes int, err error) {
 	return sides, nodes, nil
 }
 
-// grid adds the edges of a mesh, or of a torus, numbered with the last side
+// addGrid adds the edges of a mesh, or of a torus, numbered with the last side
 // fastest. Going round a row of one or two nodes adds nothing that the mesh does
 // not have.
-func (p *Pattern) grid(sides []int, wrap bool) {
+func (p *Pattern) addGrid(sides []int, wrap bool) {
 	for at := range p.Nodes {
 		step := 1
 		for d := len(sides) - 1; d >= 0; d-- {
 			side := sides[d]
 			switch place := at / step % side; {
 			case place+1 < side:
-				p.join(at, at+step)
+				p.addEdge(at, at+step)
 			case wrap && side > 2:
-				p.join(at, at-place*step)
+				p.addEdge(at, at-place*step)
 			}
 			step *= side
 		}
 	}
 }
 
-// butterfly adds the edges of one: levels of rows nodes each, where row r of
+// addButterfly adds the edges of one: levels of rows nodes each, where row r of
 // level l talks to the rows r and r xor 2^l of the next.
-func (p *Pattern) butterfly(levels, rows int) {
+func (p *Pattern) addButterfly(levels, rows int) {
 	for l := range levels - 1 {
 		for r := range rows {
-			p.join(l*rows+r, (l+1)*rows+r)
-			p.join(l*rows+r, (l+1)*rows+(r^1<<l))
+			p.addEdge(l*rows+r, (l+1)*rows+r)
+			p.addEdge(l*rows+r, (l+1)*rows+(r^1<<l))
 		}
 	}
 }
@@ -183,8 +183,8 @@ func butterflyRows(m int) int {
 	return 0
 }
 
-// Check says what is wrong with a pattern that was not made by Named.
-func (p *Pattern) Check() error {
+// CheckEdges says what is wrong with a pattern that was not made by Named.
+func (p *Pattern) CheckEdges() error {
 	if p.Nodes < 2 || p.Nodes > MaxNodes {
 		return fmt.Errorf("%d nodes: from 2 to %d", p.Nodes, MaxNodes)
 	}
@@ -203,7 +203,7 @@ func (p *Pattern) Check() error {
 		case !(e.Weight > 0) || math.IsInf(e.Weight, 1):
 			return fmt.Errorf("edges[%d].weight %g: a number above 0", i, e.Weight)
 		}
-		seen.join(e.A, e.B)
+		seen.joinPair(e.A, e.B)
 	}
 	return nil
 }

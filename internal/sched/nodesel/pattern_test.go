@@ -45,7 +45,7 @@ func TestPatternsAreNumberedAsTheSurfaceSays(t *testing.T) {
 		if got := edgeText(p); got != c.want {
 			t.Errorf("%s of %d: edges %s, want %s", c.name, c.m, got, c.want)
 		}
-		if err := p.Check(); err != nil {
+		if err := p.CheckEdges(); err != nil {
 			t.Errorf("%s of %d: %v", c.name, c.m, err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestNamesThatDoNotFitTheirSizeAreRefused(t *testing.T) {
 		{"mesh:99999x99999", 0, "mesh:RxC"}, {"ring:4", 4, "without anything"}, {"knot", 4, "one of ring"}, {"all", 5000, "from 2"},
 		{"mesh:2x2x2x2", 0, "mesh:RxC"}, {"torus:0x2x2", 0, "torus:RxC"}, {"mesh:2x3x4", 12, "24 nodes"}, {"butterfly", 5, "4, 12 or 32"}, {"butterfly", 0, "4, 12"},
 	} {
-		if _, err := Named(c.name, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NamedPattern(c.name, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %d: %v, want %q", c.name, c.m, err, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestPatternsThatCannotBeAreRefused(t *testing.T) {
 		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 0}}}, "above 0"},
 		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, -2}}}, "above 0"},
 	} {
-		if err := c.p.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := c.p.CheckEdges(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.p, err, c.want)
 		}
 	}
@@ -116,11 +116,11 @@ func FuzzNamed(f *testing.F) {
 		if m > 300 {
 			return // large cliques only take long
 		}
-		p, err := Named(name, m)
+		p, err := NamedPattern(name, m)
 		if err != nil {
 			return
 		}
-		if err := p.Check(); err != nil {
+		if err := p.CheckEdges(); err != nil {
 			t.Errorf("%s of %d: %v", name, m, err)
 		}
 		if m != 0 && p.Nodes != m {

@@ -2,9 +2,9 @@ package nodesel
 
 import "slices"
 
-// assign sends a node to a host and narrows the domains of the others. It
+// assignHost sends a node to a host and narrows the domains of the others. It
 // reports false if one runs empty.
-func (e *embedder) assign(f *frame, p, v int) bool {
+func (e *embedder) assignHost(f *frame, p, v int) bool {
 	f.at[p] = v
 	clear(f.dom[p])
 	f.dom[p].add(v)
@@ -14,7 +14,7 @@ func (e *embedder) assign(f *frame, p, v int) bool {
 		}
 		changed := f.dom[q].has(v)
 		f.dom[q].del(v)
-		if r := e.relOf[p][q]; r >= 0 && f.dom[q].keep(e.rel[r].rows[v]) {
+		if r := e.relOf[p][q]; r >= 0 && f.dom[q].keepCommon(e.rel[r].rows[v]) {
 			changed = true
 		}
 		if changed {
@@ -31,14 +31,14 @@ func (e *embedder) assign(f *frame, p, v int) bool {
 // consistent with each other; below, only with the decisions.
 const supportDepth = 4
 
-// propagate draws the conclusions of the domains: nodes with one host go
+// propagateDomains draws the conclusions of the domains: nodes with one host go
 // there, hosts without support leave, and there must be hosts for all.
-func (e *embedder) propagate(f *frame, depth int) bool {
+func (e *embedder) propagateDomains(f *frame, depth int) bool {
 	for {
-		if !e.settle(f) || !e.enough(f) {
+		if !e.settleSingles(f) || !e.satisfiesHall(f) {
 			return false
 		}
-		if depth > supportDepth || !e.support(f) {
+		if depth > supportDepth || !e.removeUnsupported(f) {
 			break
 		}
 	}
@@ -50,8 +50,8 @@ func (e *embedder) propagate(f *frame, depth int) bool {
 	return true
 }
 
-// settle sends nodes with a single host there.
-func (e *embedder) settle(f *frame) bool {
+// settleSingles sends nodes with a single host there.
+func (e *embedder) settleSingles(f *frame) bool {
 	for again := true; again; {
 		again = false
 		for p := range f.dom {
@@ -62,7 +62,7 @@ func (e *embedder) settle(f *frame) bool {
 			case 0:
 				return false
 			case 1:
-				if !e.assign(f, p, f.dom[p].first()) {
+				if !e.assignHost(f, p, f.dom[p].first()) {
 					return false
 				}
 				again = true
@@ -72,9 +72,9 @@ func (e *embedder) settle(f *frame) bool {
 	return true
 }
 
-// enough applies Hall's condition to the domains in the order of their size:
+// satisfiesHall applies Hall's condition to the domains in the order of their size:
 // k nodes need k hosts between them.
-func (e *embedder) enough(f *frame) bool {
+func (e *embedder) satisfiesHall(f *frame) bool {
 	open := e.open[:0]
 	for p := range f.dom {
 		if f.at[p] < 0 {
@@ -86,7 +86,7 @@ func (e *embedder) enough(f *frame) bool {
 	hosts := e.scratch
 	clear(hosts)
 	for i, x := range open {
-		hosts.merge(f.dom[x&(1<<16-1)])
+		hosts.mergeSet(f.dom[x&(1<<16-1)])
 		if hosts.count() < i+1 {
 			return false
 		}
@@ -94,14 +94,14 @@ func (e *embedder) enough(f *frame) bool {
 	return true
 }
 
-// support takes hosts out of domains where a related node has nowhere to go.
+// removeUnsupported takes hosts out of domains where a related node has nowhere to go.
 // It reports whether any went.
-func (e *embedder) support(f *frame) bool {
+func (e *embedder) removeUnsupported(f *frame) bool {
 	changed := false
 	for q := e.nextRevision(f); q >= 0; q = e.nextRevision(f) {
 		f.revise[q] = false
 		for r := range e.rel {
-			if e.relates[q].has(r) && !e.crowded(f, q, r) && e.narrow(f, q, r) {
+			if e.relates[q].has(r) && !e.isCrowded(f, q, r) && e.narrowRelated(f, q, r) {
 				changed = true
 			}
 		}
@@ -124,25 +124,25 @@ func (e *embedder) nextRevision(f *frame) int {
 	return best
 }
 
-// crowded reports whether a domain is so large that hardly any host can lack
+// isCrowded reports whether a domain is so large that hardly any host can lack
 // support from it: even the one with the fewest partners would have some
 // there, if they were spread evenly.
-func (e *embedder) crowded(f *frame, q, r int) bool {
+func (e *embedder) isCrowded(f *frame, q, r int) bool {
 	const some = 2
-	return f.dom[q].count()*e.rel[r].least > some*e.t.n()
+	return f.dom[q].count()*e.rel[r].least > some*e.t.hostCount()
 }
 
-// narrow leaves in the domains of the nodes that have relation r with q only
+// narrowRelated leaves in the domains of the nodes that have relation r with q only
 // what some host of q supports.
-func (e *embedder) narrow(f *frame, q, r int) bool {
+func (e *embedder) narrowRelated(f *frame, q, r int) bool {
 	supported := e.scratch
 	clear(supported)
 	for u := f.dom[q].first(); u >= 0; u = f.dom[q].next(u) {
-		supported.merge(e.rel[r].rows[u])
+		supported.mergeSet(e.rel[r].rows[u])
 	}
 	changed := false
 	for p, other := range e.relOf[q] {
-		if other == r && f.at[p] < 0 && f.dom[p].keep(supported) {
+		if other == r && f.at[p] < 0 && f.dom[p].keepCommon(supported) {
 			f.revise[p] = true
 			changed = true
 		}

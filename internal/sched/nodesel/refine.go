@@ -9,10 +9,10 @@ import "slices"
 // maxPasses is how often all nodes are looked at.
 const maxPasses = 20
 
-// refine moves nodes to other hosts, or exchanges two, while that shortens the
+// refineGroup moves nodes to other hosts, or exchanges two, while that shortens the
 // time of all pairs together and makes the slowest no slower. It finds what no
 // single move improves, and nothing with the hosts of a given group.
-func (q *search) refine(g Group, given []Group) Group {
+func (q *search) refineGroup(g Group, given []Group) Group {
 	if q.s.m*len(q.allowed) > maxRepair {
 		return g
 	}
@@ -21,11 +21,11 @@ func (q *search) refine(g Group, given []Group) Group {
 		r.node[h] = p
 	}
 	for range maxPasses {
-		if !r.pass() {
+		if !r.refineOnce() {
 			break
 		}
 	}
-	g.Hosts, g.Mbps = r.hosts, worth(q.b, q.s, r.hosts) // a choice that was not the best may have become better
+	g.Hosts, g.Mbps = r.hosts, choiceValue(q.b, q.s, r.hosts) // a choice that was not the best may have become better
 	return g
 }
 
@@ -37,15 +37,15 @@ type refiner struct {
 	given []Group
 }
 
-// pass looks at every node once. It reports whether any moved.
-func (r *refiner) pass() bool {
+// refineOnce looks at every node once. It reports whether any moved.
+func (r *refiner) refineOnce() bool {
 	moved := false
 	for p := range r.hosts {
-		if r.q.mt.over() {
+		if r.q.mt.isOver() {
 			return false
 		}
 		for _, h := range r.q.allowed {
-			if h != r.hosts[p] && r.try(p, h) {
+			if h != r.hosts[p] && r.tryMove(p, h) {
 				moved = true
 			}
 		}
@@ -53,46 +53,46 @@ func (r *refiner) pass() bool {
 	return moved
 }
 
-// try moves a node to a host, whose node comes in its place, if that is better.
-func (r *refiner) try(p, h int) bool {
+// tryMove moves a node to a host, whose node comes in its place, if that is better.
+func (r *refiner) tryMove(p, h int) bool {
 	from, o := r.hosts[p], r.node[h]
-	before := r.time(p)
+	before := r.nodeTime(p)
 	if o >= 0 {
-		before += r.time(o)
+		before += r.nodeTime(o)
 	}
-	r.put(p, o, h, from)
-	after := r.time(p)
+	r.putNodes(p, o, h, from)
+	after := r.nodeTime(p)
 	if o >= 0 {
-		after += r.time(o)
+		after += r.nodeTime(o)
 	}
 	// What only rounding makes shorter would be moved for ever.
-	if after < before*(1-1e-9) && r.fits(p) && (o < 0 && r.isOther() || o >= 0 && r.fits(o)) {
+	if after < before*(1-1e-9) && r.isFastEnough(p) && (o < 0 && r.isOther() || o >= 0 && r.isFastEnough(o)) {
 		return true
 	}
-	r.put(p, o, from, h)
+	r.putNodes(p, o, from, h)
 	return false
 }
 
-// put sends p to one host and o, if there is such a node, to another.
-func (r *refiner) put(p, o, h, other int) {
+// putNodes sends p to one host and o, if there is such a node, to another.
+func (r *refiner) putNodes(p, o, h, other int) {
 	r.hosts[p], r.node[h], r.node[other] = h, p, o
 	if o >= 0 {
 		r.hosts[o] = other
 	}
 }
 
-// time is what the pairs of a node need together.
-func (r *refiner) time(p int) float64 {
+// nodeTime is what the pairs of a node need together.
+func (r *refiner) nodeTime(p int) float64 {
 	sum := 0.0
 	row := r.q.s.g.adj[p]
 	for o := row.first(); o >= 0; o = row.next(o) {
-		sum += r.q.s.weights[r.q.s.class[p][o]] / r.q.b.Pair(r.hosts[p], r.hosts[o])
+		sum += r.q.s.weights[r.q.s.class[p][o]] / r.q.b.PairBandwidth(r.hosts[p], r.hosts[o])
 	}
 	return sum
 }
 
-// fits reports whether no pair of a node is slower than the slowest may be.
-func (r *refiner) fits(p int) bool {
+// isFastEnough reports whether no pair of a node is slower than the slowest may be.
+func (r *refiner) isFastEnough(p int) bool {
 	return nodeValue(r.q.b, r.q.s, r.hosts, p, r.hosts[p]) >= r.floor
 }
 

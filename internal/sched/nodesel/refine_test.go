@@ -11,7 +11,7 @@ import (
 func pairTime(b *Bandwidths, p *Pattern, hosts []int) float64 {
 	sum := 0.0
 	for _, e := range p.Edges {
-		sum += e.Weight / b.Pair(hosts[e.A], hosts[e.B])
+		sum += e.Weight / b.PairBandwidth(hosts[e.A], hosts[e.B])
 	}
 	return sum
 }
@@ -24,12 +24,12 @@ func quickest(b *Bandwidths, p *Pattern, value float64) float64 {
 	var try func(i int, used uint)
 	try = func(i int, used uint) {
 		if i == p.Nodes {
-			if worth(b, s, hosts) >= value {
+			if choiceValue(b, s, hosts) >= value {
 				least = math.Min(least, pairTime(b, p, hosts))
 			}
 			return
 		}
-		for h := range b.Hosts() {
+		for h := range b.HostCount() {
 			if used>>h&1 == 0 {
 				hosts[i] = h
 				try(i+1, used|1<<h)
@@ -87,19 +87,19 @@ func TestGroupsStayDifferentWhenTheyAreMadeQuicker(t *testing.T) {
 
 func TestRoundingMakesAlikeWhatIsClose(t *testing.T) {
 	b := NewBandwidths(4)
-	b.Raise(0, 1, 100)
-	b.Raise(0, 2, 101)
-	b.Raise(1, 2, 120)
-	b.Cap(0, 50)
-	r := b.Rounded(0.05)
-	if x, y, z := r.Pair(0, 1), r.Pair(0, 2), r.Pair(2, 1); x != y || z <= y || x > 100 || x < 100/1.05 || r.Pair(0, 3) != 0 || r.mostOf(0) != 50 {
+	b.RaisePair(0, 1, 100)
+	b.RaisePair(0, 2, 101)
+	b.RaisePair(1, 2, 120)
+	b.CapHost(0, 50)
+	r := b.RoundedDown(0.05)
+	if x, y, z := r.PairBandwidth(0, 1), r.PairBandwidth(0, 2), r.PairBandwidth(2, 1); x != y || z <= y || x > 100 || x < 100/1.05 || r.PairBandwidth(0, 3) != 0 || r.mostOf(0) != 50 {
 		t.Errorf("%g %g %g", x, y, z)
 	}
-	if b.Pair(0, 2) != 101 {
+	if b.PairBandwidth(0, 2) != 101 {
 		t.Error("the table itself was changed")
 	}
 	for _, step := range []float64{1e-12, 1e-300, 5e-324} {
-		if x := b.Rounded(step).Pair(0, 2); math.Abs(x-101) > 1e-6 {
+		if x := b.RoundedDown(step).PairBandwidth(0, 2); math.Abs(x-101) > 1e-6 {
 			t.Errorf("with steps of %g: %g", step, x)
 		}
 	}

@@ -14,9 +14,9 @@ type relation struct {
 // maxCommon is up to how many common neighbours are told apart.
 const maxCommon = 3
 
-// relate works out which pairs of nodes have which relation, and for each
+// buildRelations works out which pairs of nodes have which relation, and for each
 // relation which hosts have it.
-func (e *embedder) relate() {
+func (e *embedder) buildRelations() {
 	e.relOf = make([][]int, e.s.m)
 	for p := range e.relOf {
 		e.relOf[p] = make([]int, e.s.m)
@@ -25,10 +25,10 @@ func (e *embedder) relate() {
 			if p == q {
 				continue
 			}
-			common := min(e.s.g.adj[p].common(e.s.g.adj[q]), maxCommon)
+			common := min(e.s.g.adj[p].countCommon(e.s.g.adj[q]), maxCommon)
 			if c := e.s.class[p][q]; c >= 0 || common > 0 {
 				e.relOf[p][q] = e.relationFor(c, common)
-			} else if steps := e.s.steps(p, q); steps > 2 && len(e.balls) > 1 {
+			} else if steps := e.s.nodeDistance(p, q); steps > 2 && len(e.balls) > 1 {
 				e.relOf[p][q] = e.farRelation(steps)
 			}
 		}
@@ -54,9 +54,9 @@ func (e *embedder) relationFor(class, common int) int {
 	if common == 0 {
 		r.rows = e.t.class[class].adj
 	} else {
-		r.rows = e.t.sharing(class, common)
+		r.rows = e.t.hostsSharing(class, common)
 	}
-	r.least = e.t.n()
+	r.least = e.t.hostCount()
 	for _, row := range r.rows {
 		r.least = min(r.least, row.count())
 	}
@@ -64,28 +64,28 @@ func (e *embedder) relationFor(class, common int) int {
 	return len(e.rel) - 1
 }
 
-// sharing lists for each host those that have common neighbours with it, and
+// hostsSharing lists for each host those that have common neighbours with it, and
 // are joined to it in a class if that is not negative.
-func (t *target) sharing(class, common int) []set {
-	g := newGraph(t.n())
+func (t *target) hostsSharing(class, common int) []set {
+	g := newGraph(t.hostCount())
 	wide := t.class[0]
 	for u := range g.n {
 		for v := range u {
 			if class >= 0 && !t.class[class].adj[u].has(v) {
 				continue
 			}
-			if wide.adj[u].common(wide.adj[v]) >= common {
-				g.join(u, v)
+			if wide.adj[u].countCommon(wide.adj[v]) >= common {
+				g.joinPair(u, v)
 			}
 		}
 	}
 	return g.adj
 }
 
-// twins numbers the hosts so that those with equal numbers can be exchanged:
+// numberTwins numbers the hosts so that those with equal numbers can be exchanged:
 // in every class they have the same neighbours besides each other.
-func (t *target) twins(classes int) []int {
-	number := make([]int, t.n())
+func (t *target) numberTwins(classes int) []int {
+	number := make([]int, t.hostCount())
 	for v := range number {
 		number[v] = v
 		for u := range v {

@@ -25,37 +25,37 @@ type repairer struct {
 // maxRepair is up to how many nodes times hosts it is tried.
 const maxRepair = 1 << 21
 
-// rise looks for a better choice, far above the best known first.
-func (q *search) rise() {
+// searchAbove looks for a better choice, far above the best known first.
+func (q *search) searchAbove() {
 	steps := min(max(200_000/len(q.allowed), 200), 1000)
 	if q.best == nil {
-		q.repair(0, steps)
+		q.repairTo(0, steps)
 	}
-	for part := 2; part <= 8 && q.open(); {
-		if q.repair(q.low+1+(q.high-q.low-1)/part, steps) == unknown {
+	for part := 2; part <= 8 && q.isOpen(); {
+		if q.repairTo(q.low+1+(q.high-q.low-1)/part, steps) == unknown {
 			part *= 2
 		}
 	}
 }
 
-// repair tries to raise the best choice to values[i].
-func (q *search) repair(i, steps int) answer {
+// repairTo tries to raise the best choice to values[i].
+func (q *search) repairTo(i, steps int) answer {
 	if q.s.kind != general || q.s.m*len(q.allowed) > maxRepair {
 		return unknown
 	}
-	parts := q.at(i).parts(q.s)
+	parts := q.targetAt(i).candidateParts(q.s)
 	if len(parts) == 0 {
 		q.high = min(q.high, i)
 		return no
 	}
 	for _, part := range parts[:min(len(parts), 2)] {
 		r := newRepairer(q.s, part, q.best, uint64(i))
-		if r.run(steps, q.mt) {
+		if r.runSteps(steps, q.mt) {
 			hosts := make([]int, q.s.m)
 			for p, v := range r.at {
 				hosts[p] = part.hosts[v]
 			}
-			q.keep(hosts)
+			q.keepBest(hosts)
 			return yes
 		}
 	}
@@ -65,13 +65,13 @@ func (q *search) repair(i, steps int) answer {
 // newRepairer begins with the hosts of a choice where they are in the part.
 func newRepairer(s *shape, t *target, hosts []int, draw uint64) *repairer {
 	r := &repairer{s: s, t: t, rnd: rand.New(rand.NewPCG(seed, draw)), at: slices.Repeat([]int{-1}, s.m),
-		owner: slices.Repeat([]int{-1}, t.n()), slow: make([]int32, s.m*t.n()), barred: make([]int, s.m*t.n())}
+		owner: slices.Repeat([]int{-1}, t.hostCount()), slow: make([]int32, s.m*t.hostCount()), barred: make([]int, s.m*t.hostCount())}
 	for p, h := range hosts {
 		if v := slices.Index(t.hosts, h); v >= 0 {
 			r.at[p], r.owner[v] = v, p
 		}
 	}
-	free := r.rnd.Perm(t.n())
+	free := r.rnd.Perm(t.hostCount())
 	for p := range r.at {
 		for r.at[p] < 0 {
 			if v := free[0]; r.owner[v] < 0 {
@@ -81,22 +81,22 @@ func newRepairer(s *shape, t *target, hosts []int, draw uint64) *repairer {
 		}
 	}
 	for p := range s.m {
-		list := r.slow[p*t.n() : (p+1)*t.n()]
+		list := r.slow[p*t.hostCount() : (p+1)*t.hostCount()]
 		for u := range list {
-			list[u] = int32(s.g.deg(p))
+			list[u] = int32(s.g.vertexDegree(p))
 		}
 	}
-	nowhere := newSet(t.n())
+	nowhere := newSet(t.hostCount())
 	for q, v := range r.at {
-		r.shift(q, func(*graph) set { return nowhere }, func(g *graph) set { return g.adj[v] })
+		r.shiftNeighbours(q, func(*graph) set { return nowhere }, func(g *graph) set { return g.adj[v] })
 	}
 	return r
 }
 
-// shift tells the neighbours of a node that it is no longer near some vertices
+// shiftNeighbours tells the neighbours of a node that it is no longer near some vertices
 // but near others.
-func (r *repairer) shift(q int, was, is func(*graph) set) {
-	n := r.t.n()
+func (r *repairer) shiftNeighbours(q int, was, is func(*graph) set) {
+	n := r.t.hostCount()
 	row := r.s.g.adj[q]
 	for p := row.first(); p >= 0; p = row.next(p) {
 		g := r.t.class[r.s.class[p][q]]
@@ -113,41 +113,41 @@ func (r *repairer) shift(q int, was, is func(*graph) set) {
 	}
 }
 
-func (r *repairer) send(q, v int) {
+func (r *repairer) sendNode(q, v int) {
 	at := r.at[q]
-	r.shift(q, func(g *graph) set { return g.adj[at] }, func(g *graph) set { return g.adj[v] })
+	r.shiftNeighbours(q, func(g *graph) set { return g.adj[at] }, func(g *graph) set { return g.adj[v] })
 	r.at[q], r.owner[v] = v, q
 }
 
-// run reports whether all pairs are fast enough in the end.
-func (r *repairer) run(steps int, mt *meter) bool {
+// runSteps reports whether all pairs are fast enough in the end.
+func (r *repairer) runSteps(steps int, mt *meter) bool {
 	total := 0
 	for p, v := range r.at {
-		total += int(r.slow[p*r.t.n()+v])
+		total += int(r.slow[p*r.t.hostCount()+v])
 	}
 	least := total
 	for step := range steps {
 		if total == 0 {
 			return true
 		}
-		if step%16 == 0 && mt.over() {
+		if step%16 == 0 && mt.isOver() {
 			return false
 		}
-		p, v, change := r.best(step, least-total)
+		p, v, change := r.bestMove(step, least-total)
 		if p < 0 {
 			continue
 		}
-		r.move(p, v, step+10+r.rnd.IntN(10)+total/4)
+		r.moveNode(p, v, step+10+r.rnd.IntN(10)+total/4)
 		total += 2 * change
 		least = min(least, total)
 	}
 	return total == 0
 }
 
-// best is the move of a node with slow pairs that leaves the fewest, among
+// bestMove is the move of a node with slow pairs that leaves the fewest, among
 // those that are not barred or lead below what was ever reached.
-func (r *repairer) best(step, record int) (p, v, change int) {
-	n := r.t.n()
+func (r *repairer) bestMove(step, record int) (p, v, change int) {
+	n := r.t.hostCount()
 	p, change = -1, 1<<30
 	ties := 0
 	for q, from := range r.at {
@@ -163,7 +163,7 @@ func (r *repairer) best(step, record int) (p, v, change int) {
 				continue
 			}
 			if o := r.owner[u]; o >= 0 {
-				d += r.exchanged(q, o)
+				d += r.exchangeCost(q, o)
 			}
 			if barred[u] > step && 2*d >= record || d > change {
 				continue
@@ -179,10 +179,10 @@ func (r *repairer) best(step, record int) (p, v, change int) {
 	return p, v, change
 }
 
-// exchanged is what the owner of a vertex adds to a move that takes it, if it
+// exchangeCost is what the owner of a vertex adds to a move that takes it, if it
 // goes where the node comes from.
-func (r *repairer) exchanged(p, o int) int {
-	n := r.t.n()
+func (r *repairer) exchangeCost(p, o int) int {
+	n := r.t.hostCount()
 	d := int(r.slow[o*n+r.at[p]] - r.slow[o*n+r.at[o]])
 	if c := r.s.class[p][o]; c >= 0 {
 		// Both count the other on its own vertex as slow; the pair stays as it is.
@@ -194,14 +194,14 @@ func (r *repairer) exchanged(p, o int) int {
 	return d
 }
 
-func (r *repairer) move(p, v, until int) {
-	n := r.t.n()
+func (r *repairer) moveNode(p, v, until int) {
+	n := r.t.hostCount()
 	from, o := r.at[p], r.owner[v]
 	r.owner[from] = -1
-	r.send(p, v)
+	r.sendNode(p, v)
 	r.barred[p*n+from] = until
 	if o >= 0 {
-		r.send(o, from)
+		r.sendNode(o, from)
 		r.barred[o*n+v] = until
 	}
 }

@@ -10,8 +10,8 @@ import (
 // equal then. A choice is made by the rounded numbers; what is said of it is worked
 // out again from the true ones.
 
-// Rounded is the table with bandwidths rounded down to steps.
-func (b *Bandwidths) Rounded(step float64) *Bandwidths {
+// RoundedDown is the table with bandwidths rounded down to steps.
+func (b *Bandwidths) RoundedDown(step float64) *Bandwidths {
 	r := &Bandwidths{n: b.n, mbps: slices.Clone(b.mbps), most: slices.Clone(b.most)}
 	for i, x := range b.mbps {
 		r.mbps[i] = roundDown(x, step)
@@ -22,7 +22,7 @@ func (b *Bandwidths) Rounded(step float64) *Bandwidths {
 // roundedBy is the table rounded, or itself if there is nothing to round by.
 func roundedBy(step float64, b *Bandwidths) *Bandwidths {
 	if step > 0 {
-		return b.Rounded(step)
+		return b.RoundedDown(step)
 	}
 	return b
 }
@@ -41,7 +41,7 @@ func roundDown(x, step float64) float64 {
 func chooseAlike(b *Bandwidths, p *Pattern, o Options, choose func(*Bandwidths, Options) (*Selection, error)) (*Selection, error) {
 	step := o.Alike
 	o.Alike = 0
-	sel, err := choose(b.Rounded(step), o)
+	sel, err := choose(b.RoundedDown(step), o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,14 @@ func chooseAlike(b *Bandwidths, p *Pattern, o Options, choose func(*Bandwidths, 
 		}
 		return values[max(0, i)]
 	}
-	sel.unround(step, func(hosts []int) float64 { return worth(b, s, hosts) }, reach)
+	sel.undoRounding(step, func(hosts []int) float64 { return choiceValue(b, s, hosts) }, reach)
 	return sel, nil
 }
 
-// unround says of the groups what they are worth without rounding. A rounded value
+// undoRounding says of the groups what they are worth without rounding. A rounded value
 // is less than a step below the true one, so that no choice reaches more than the
 // rounded bound and a step; reach is the largest true value up to that.
-func (sel *Selection) unround(step float64, worth func(hosts []int) float64, reach func(most float64) float64) {
+func (sel *Selection) undoRounding(step float64, worth func(hosts []int) float64, reach func(most float64) float64) {
 	const slack = 1 + 1e-9 // for what powers and logarithms lose
 	most := func(rounded float64) float64 { return reach(rounded * (1 + step) * slack) }
 	for i := range sel.Groups {

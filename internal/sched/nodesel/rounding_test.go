@@ -29,7 +29,7 @@ func TestWhatIsSaidOfAChoiceByRoundedBandwidthsIsTrueWithoutRounding(t *testing.
 	for i := range 200 {
 		b := pairwise(4+rnd.IntN(4), func(_, _ int) float64 { return 900 + 200*rnd.Float64() })
 		if i%3 == 0 {
-			b.Cap(rnd.IntN(b.n), 1000*rnd.Float64())
+			b.CapHost(rnd.IntN(b.n), 1000*rnd.Float64())
 		}
 		if i%5 == 0 {
 			b = pairwise(b.n, func(_, _ int) float64 { return float64(10 * (1 + rnd.IntN(3))) })
@@ -41,7 +41,7 @@ func TestWhatIsSaidOfAChoiceByRoundedBandwidthsIsTrueWithoutRounding(t *testing.
 			t.Fatal(err)
 		}
 		want := exhaustive(b, p)
-		told(t, p.Name, got, step, worth(b, newShape(p), got.Hosts), want)
+		told(t, p.Name, got, step, choiceValue(b, newShape(p), got.Hosts), want)
 		if got.Optimal {
 			proven++
 		}
@@ -57,7 +57,7 @@ func TestWhatIsSaidOfAChoiceByRoundedBandwidthsIsTrueWithoutRounding(t *testing.
 func TestWhatIsSaidIsTrueWithSharedLinksToo(t *testing.T) {
 	// The faster pair is within a step of the slower one.
 	n := &Network{Hosts: []string{"a", "b", "c", "d"}, Links: []Link{{A: 0, B: 1, Mbps: 1000}, {A: 2, B: 3, Mbps: 1010}}}
-	b, err := n.Bandwidths()
+	b, err := n.WidestBandwidths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestWhatIsSaidIsTrueWithSharedLinksToo(t *testing.T) {
 		for l := range n.Links {
 			n.Links[l].Mbps *= 0.9 + 0.2*rnd.Float64()
 		}
-		b, err := n.Bandwidths()
+		b, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +93,12 @@ func TestOtherMethodsTellTheTruthWithRoundingToo(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(23, 23))
 	b := pairwise(7, func(_, _ int) float64 { return 900 + 200*rnd.Float64() })
 	p := named(t, "ring", 4)
-	for _, method := range Methods() {
+	for _, method := range SelectionMethods() {
 		got, err := SelectBy(method, b, p, Options{Groups: 2, Alike: 0.1}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Mbps != worth(b, newShape(p), got.Hosts) || got.Bound < exhaustive(b, p) {
+		if got.Mbps != choiceValue(b, newShape(p), got.Hosts) || got.Bound < exhaustive(b, p) {
 			t.Errorf("%s: %+v, %g can be had", method, got, exhaustive(b, p))
 		}
 	}

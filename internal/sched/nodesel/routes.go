@@ -13,8 +13,8 @@ type routes struct {
 	mbps  []float64 // by link
 }
 
-// routes finds the paths of all pairs: one search a host.
-func (n *Network) routes() *routes {
+// findRoutes finds the paths of all pairs: one search a host.
+func (n *Network) findRoutes() *routes {
 	hosts, all := len(n.Hosts), len(n.Hosts)+len(n.Routers)
 	r := &routes{n: hosts, links: make([][]int32, hosts*hosts)}
 	near := make([][]hop, all)
@@ -24,7 +24,7 @@ func (n *Network) routes() *routes {
 		near[l.B] = append(near[l.B], hop{int32(i), l.A, l.Mbps})
 	}
 	for h := range hosts {
-		r.from(h, near)
+		r.findFrom(h, near)
 	}
 	return r
 }
@@ -36,10 +36,10 @@ type hop struct {
 	mbps float64
 }
 
-// from finds the paths of one host to those with smaller numbers: Dijkstra's
+// findFrom finds the paths of one host to those with smaller numbers: Dijkstra's
 // search for the widest way, then the one with fewest links, over an array as the
 // networks are small.
-func (r *routes) from(host int, near [][]hop) {
+func (r *routes) findFrom(host int, near [][]hop) {
 	width := make([]float64, len(near))
 	length := make([]int, len(near))
 	via := make([]hop, len(near)) // to: where from
@@ -73,13 +73,13 @@ func (r *routes) from(host int, near [][]hop) {
 	}
 }
 
-// of lists the links between two hosts.
-func (r *routes) of(u, v int) []int32 { return r.links[max(u, v)*r.n+min(u, v)] }
+// linksBetween lists the links between two hosts.
+func (r *routes) linksBetween(u, v int) []int32 { return r.links[max(u, v)*r.n+min(u, v)] }
 
-// alike gives hosts that can be exchanged for one another the same number: each
+// numberAlike gives hosts that can be exchanged for one another the same number: each
 // hangs on one link of its own, at the same router and of the same bandwidth, and
 // is capped alike.
-func (n *Network) alike(b *Bandwidths) []int {
+func (n *Network) numberAlike(b *Bandwidths) []int {
 	type place struct {
 		router    int
 		mbps, cap float64

@@ -50,7 +50,7 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 	if o.Alike > 0 {
 		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return Select(b, p, o) })
 	}
-	if err := p.Check(); err != nil {
+	if err := p.CheckEdges(); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {
@@ -60,17 +60,17 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 	if len(q.values) == 0 {
 		return nil, &InfeasibleError{"no two hosts are connected"}
 	}
-	q.optimise()
+	q.closeGap()
 	if q.best == nil {
 		if q.high == 0 {
-			return nil, &InfeasibleError{explain(b, q.s)}
+			return nil, &InfeasibleError{explainMismatch(b, q.s)}
 		}
 		return nil, ErrStopped
 	}
-	sel := q.selection()
-	sel.Group = q.refine(sel.Group, nil)
+	sel := q.bestSelection()
+	sel.Group = q.refineGroup(sel.Group, nil)
 	sel.Optimal = sel.Mbps == sel.Bound
-	q.further(sel, o)
+	q.addGroups(sel, o)
 	return sel, nil
 }
 
@@ -85,7 +85,7 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 			}
 		}
 	}
-	pairs = slices.Compact(sorted(pairs))
+	pairs = slices.Compact(radixSorted(pairs))
 	if len(s.weights) == 1 && s.weights[0] == 1 && b.most == nil {
 		return pairs
 	}
@@ -102,14 +102,14 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 			values = append(values, v)
 		}
 	}
-	return slices.Compact(sorted(values))
+	return slices.Compact(radixSorted(values))
 }
 
-// worth is the value of a choice.
-func worth(b *Bandwidths, s *shape, hosts []int) float64 {
+// choiceValue is the value of a choice.
+func choiceValue(b *Bandwidths, s *shape, hosts []int) float64 {
 	least := math.Inf(1)
 	for _, e := range s.edges {
-		least = math.Min(least, b.Pair(hosts[e.A], hosts[e.B])/e.Weight)
+		least = math.Min(least, b.PairBandwidth(hosts[e.A], hosts[e.B])/e.Weight)
 	}
 	for _, h := range hosts {
 		least = math.Min(least, b.mostOf(h))

@@ -17,9 +17,9 @@ import (
 // hosts, best first.
 func setValues(b *Bandwidths, p *Pattern) []float64 {
 	var values []float64
-	for mask := range 1 << b.Hosts() {
+	for mask := range 1 << b.HostCount() {
 		var hosts []int
-		for h := range b.Hosts() {
+		for h := range b.HostCount() {
 			if mask>>h&1 != 0 {
 				hosts = append(hosts, h)
 			}
@@ -30,7 +30,7 @@ func setValues(b *Bandwidths, p *Pattern) []float64 {
 		part := NewBandwidths(len(hosts))
 		for i, u := range hosts {
 			for j, v := range hosts[:i] {
-				part.Raise(i, j, b.Pair(u, v))
+				part.RaisePair(i, j, b.PairBandwidth(u, v))
 			}
 		}
 		if x := exhaustive(part, p); x > 0 {
@@ -102,11 +102,11 @@ func TestABudgetThatEndsLeavesAChoiceAndABound(t *testing.T) {
 func TestWhatCannotFitIsSaidWithItsReason(t *testing.T) {
 	two := NewBandwidths(6) // two triangles
 	for _, e := range [][2]int{{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5}, {5, 3}} {
-		two.Raise(e[0], e[1], 10)
+		two.RaisePair(e[0], e[1], 10)
 	}
 	path := NewBandwidths(5)
 	for h := range 4 {
-		path.Raise(h, h+1, 10)
+		path.RaisePair(h, h+1, 10)
 	}
 	for _, c := range []struct {
 		b    *Bandwidths
@@ -136,7 +136,7 @@ func TestBaselinesChooseRightlyAndNeverBetterThanTheOptimum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, method := range Methods() {
+		for _, method := range SelectionMethods() {
 			got, err := SelectBy(method, b, p, Options{Groups: 1}, 1)
 			if err != nil {
 				t.Fatalf("%s: %v", method, err)
@@ -180,13 +180,13 @@ func TestTheOptimumFollowsTheNetwork(t *testing.T) {
 		perm, other := rnd.Perm(n), NewBandwidths(n)
 		for u := range n {
 			for v := range u {
-				other.Raise(perm[u], perm[v], b.Pair(u, v))
+				other.RaisePair(perm[u], perm[v], b.PairBandwidth(u, v))
 			}
 		}
 		if same, err := Select(other, p, Options{Groups: 1}); err != nil || same.Mbps != best.Mbps {
 			r.Fatalf("renumbered: %v (%v), before %g", same, err, best.Mbps)
 		}
-		other.Raise(0, 1, 2*other.Pair(0, 1))
+		other.RaisePair(0, 1, 2*other.PairBandwidth(0, 1))
 		if more, err := Select(other, p, Options{Groups: 1}); err != nil || more.Mbps < best.Mbps {
 			r.Fatalf("with a faster pair: %v (%v), before %g", more, err, best.Mbps)
 		}

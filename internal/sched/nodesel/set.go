@@ -69,8 +69,8 @@ func (s set) empty() bool {
 	return true
 }
 
-// keep leaves only what is in o too, and reports whether anything went.
-func (s set) keep(o set) bool {
+// keepCommon leaves only what is in o too, and reports whether anything went.
+func (s set) keepCommon(o set) bool {
 	var gone uint64
 	for i := range s {
 		gone |= s[i] &^ o[i]
@@ -79,14 +79,14 @@ func (s set) keep(o set) bool {
 	return gone != 0
 }
 
-func (s set) merge(o set) {
+func (s set) mergeSet(o set) {
 	for i := range s {
 		s[i] |= o[i]
 	}
 }
 
-// common is how many are in both.
-func (s set) common(o set) int {
+// countCommon is how many are in both.
+func (s set) countCommon(o set) int {
 	n := 0
 	for i := range s {
 		n += bits.OnesCount64(s[i] & o[i])

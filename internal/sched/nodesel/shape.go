@@ -56,20 +56,20 @@ func newShape(p *Pattern) *shape {
 	for _, e := range p.Edges {
 		c, _ := slices.BinarySearch(s.weights, e.Weight)
 		s.class[e.A][e.B], s.class[e.B][e.A] = c, c
-		s.g.join(e.A, e.B)
+		s.g.joinPair(e.A, e.B)
 	}
 	for v := range s.m {
-		s.degrees = append(s.degrees, s.g.deg(v))
+		s.degrees = append(s.degrees, s.g.vertexDegree(v))
 	}
 	slices.SortFunc(s.degrees, func(a, b int) int { return b - a })
 	s.most, s.least = s.degrees[0], s.degrees[s.m-1]
-	s.connected = s.g.connected()
-	s.biconnected = s.g.biconnected()
-	s.kind = s.recognise()
-	s.syms = automorphisms(s)
+	s.connected = s.g.isConnected()
+	s.biconnected = s.g.isBiconnected()
+	s.kind = s.recogniseKind()
+	s.syms = findAutomorphisms(s)
 	if s.kind == general {
-		s.balls = s.g.reaches(s.m, s.m*s.m)
-		s.squares = s.surrounds()
+		s.balls = s.g.ballsByDistance(s.m, s.m*s.m)
+		s.squares = s.listSurroundings()
 		if s.squares != nil {
 			s.cuts = s.leastCuts()
 			s.route = s.planRoute()
@@ -78,8 +78,8 @@ func newShape(p *Pattern) *shape {
 	return s
 }
 
-// recognise wants equal weights: the special matchers know one graph only.
-func (s *shape) recognise() kind {
+// recogniseKind wants equal weights: the special matchers know one graph only.
+func (s *shape) recogniseKind() kind {
 	switch {
 	case len(s.weights) != 1 || !s.connected:
 		return general

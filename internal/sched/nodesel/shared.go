@@ -33,27 +33,27 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 	}
 	c.bound = apart.Bound
 	c.measureAccess(n)
-	sel, err := c.search(apart, o)
+	sel, err := c.searchBest(apart, o)
 	if err == nil && o.Alike > 0 {
 		c.r.mbps = truth
-		sel.unround(o.Alike, c.worthOf, func(most float64) float64 { return most })
+		sel.undoRounding(o.Alike, c.worthOf, func(most float64) float64 { return most })
 	}
 	return sel, err
 }
 
 func newSharing(n *Network, b *Bandwidths, s *shape, o Options) *sharing {
-	return &sharing{b: b, s: s, r: n.routes(), alike: n.alike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
+	return &sharing{b: b, s: s, r: n.findRoutes(), alike: n.numberAlike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
 		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, s.m), used: make([]bool, b.n)}
 }
 
-// search finds the best choice and then those that differ, beginning with choices
+// searchBest finds the best choice and then those that differ, beginning with choices
 // that are good when nothing is shared.
-func (c *sharing) search(apart *Selection, o Options) (*Selection, error) {
+func (c *sharing) searchBest(apart *Selection, o Options) (*Selection, error) {
 	for _, g := range apart.Groups {
-		c.consider(g.Hosts)
+		c.considerChoice(g.Hosts)
 	}
-	c.improve()
-	proven := c.place(c.s.connectedOrder(), math.Inf(1))
+	c.improveBest()
+	proven := c.placeNodes(c.s.connectedOrder(), math.Inf(1))
 	if c.best == nil {
 		return nil, ErrStopped
 	}
@@ -129,7 +129,7 @@ func (c *sharing) worthOf(hosts []int) float64 {
 		least = math.Min(least, c.b.mostOf(h))
 	}
 	for _, e := range c.s.edges {
-		path := c.r.of(hosts[e.A], hosts[e.B])
+		path := c.r.linksBetween(hosts[e.A], hosts[e.B])
 		if path == nil {
 			return 0
 		}
@@ -141,8 +141,8 @@ func (c *sharing) worthOf(hosts []int) float64 {
 	return least
 }
 
-// consider takes a choice as the best if it is.
-func (c *sharing) consider(hosts []int) bool {
+// considerChoice takes a choice as the best if it is.
+func (c *sharing) considerChoice(hosts []int) bool {
 	v := c.worthOf(hosts)
 	if v <= c.value || isOneOf(c.given, hosts) {
 		return false
@@ -151,23 +151,23 @@ func (c *sharing) consider(hosts []int) bool {
 	return true
 }
 
-// improve exchanges one host for another, or the hosts of two nodes, while that
+// improveBest exchanges one host for another, or the hosts of two nodes, while that
 // helps.
-func (c *sharing) improve() {
-	for better := c.best != nil; better && !c.mt.over(); {
+func (c *sharing) improveBest() {
+	for better := c.best != nil; better && !c.mt.isOver(); {
 		better = false
 		hosts := slices.Clone(c.best)
 		for p := range hosts {
 			for q := range p {
 				hosts[p], hosts[q] = hosts[q], hosts[p]
-				better = c.consider(hosts) || better
+				better = c.considerChoice(hosts) || better
 				hosts[p], hosts[q] = hosts[q], hosts[p]
 			}
 			old := hosts[p]
 			for h := range c.b.n {
 				if !slices.Contains(hosts, h) {
 					hosts[p] = h
-					better = c.consider(hosts) || better
+					better = c.considerChoice(hosts) || better
 					hosts[p] = old
 				}
 			}
@@ -175,11 +175,11 @@ func (c *sharing) improve() {
 	}
 }
 
-// place places the nodes that are left, in order, where their links allow more
+// placeNodes places the nodes that are left, in order, where their links allow more
 // than the best choice has. false: time was up before all was seen.
-func (c *sharing) place(order []int, value float64) bool {
+func (c *sharing) placeNodes(order []int, value float64) bool {
 	if len(order) == 0 {
-		c.consider(c.at)
+		c.considerChoice(c.at)
 		return true
 	}
 	type option struct {
@@ -193,8 +193,8 @@ func (c *sharing) place(order []int, value float64) bool {
 			continue
 		}
 		tried = append(tried, c.alike[h])
-		v := math.Min(value, c.put(order[0], h))
-		c.take(order[0], h)
+		v := math.Min(value, c.addLoad(order[0], h))
+		c.removeLoad(order[0], h)
 		if c.talk[order[0]] > 0 {
 			v = math.Min(v, c.access[h]/c.talk[order[0]])
 		}
@@ -204,17 +204,17 @@ func (c *sharing) place(order []int, value float64) bool {
 	}
 	slices.SortStableFunc(options, func(x, y option) int { return cmp.Compare(y.value, x.value) })
 	for _, o := range options {
-		if c.value >= c.bound || !c.mt.spend(1) {
+		if c.value >= c.bound || !c.mt.spendSteps(1) {
 			return c.value >= c.bound
 		}
 		if o.value <= c.value {
 			return true // the best has become better since, and the rest is worse
 		}
-		c.put(order[0], o.host)
+		c.addLoad(order[0], o.host)
 		c.at[order[0]], c.used[o.host] = o.host, true
-		whole := c.place(order[1:], o.value)
+		whole := c.placeNodes(order[1:], o.value)
 		c.at[order[0]], c.used[o.host] = -1, false
-		c.take(order[0], o.host)
+		c.removeLoad(order[0], o.host)
 		if !whole {
 			return false
 		}
@@ -222,32 +222,32 @@ func (c *sharing) place(order []int, value float64) bool {
 	return true
 }
 
-// put adds what a node on a host sends to those that are placed, and returns what
+// addLoad adds what a node on a host sends to those that are placed, and returns what
 // is left of the links it passes.
-func (c *sharing) put(node, host int) float64 {
+func (c *sharing) addLoad(node, host int) float64 {
 	least := c.b.mostOf(host)
-	c.each(node, host, func(l int32, weight float64) {
+	c.eachLink(node, host, func(l int32, weight float64) {
 		c.load[l] += weight
 		least = math.Min(least, c.r.mbps[l]/c.load[l])
 	}, func() { least = 0 })
 	return least
 }
 
-// take takes it away again.
-func (c *sharing) take(node, host int) {
-	c.each(node, host, func(l int32, weight float64) {
+// removeLoad takes it away again.
+func (c *sharing) removeLoad(node, host int) {
+	c.eachLink(node, host, func(l int32, weight float64) {
 		if c.load[l] -= weight; c.load[l] < weight*1e-9 {
 			c.load[l] = 0 // what rounding left
 		}
 	}, func() {})
 }
 
-func (c *sharing) each(node, host int, link func(l int32, weight float64), none func()) {
+func (c *sharing) eachLink(node, host int, link func(l int32, weight float64), none func()) {
 	for q := c.s.g.adj[node].first(); q >= 0; q = c.s.g.adj[node].next(q) {
 		if c.at[q] < 0 {
 			continue
 		}
-		path := c.r.of(host, c.at[q])
+		path := c.r.linksBetween(host, c.at[q])
 		if path == nil {
 			none()
 		}

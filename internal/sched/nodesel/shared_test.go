@@ -30,7 +30,7 @@ func randomSites(rnd *rand.Rand, hosts, switches int) *Network {
 // everyShared tries every choice and looks at every link, the dumb way: what each
 // set of hosts is worth at best.
 func everyShared(n *Network, b *Bandwidths, p *Pattern) map[string]float64 {
-	r := n.routes()
+	r := n.findRoutes()
 	best := map[string]float64{}
 	at := make([]int, 0, p.Nodes)
 	var try func()
@@ -50,10 +50,10 @@ func everyShared(n *Network, b *Bandwidths, p *Pattern) map[string]float64 {
 			value = math.Min(value, b.mostOf(h))
 		}
 		for _, e := range p.Edges {
-			if b.Pair(at[e.A], at[e.B]) == 0 {
+			if b.PairBandwidth(at[e.A], at[e.B]) == 0 {
 				return
 			}
-			for _, l := range r.of(at[e.A], at[e.B]) {
+			for _, l := range r.linksBetween(at[e.A], at[e.B]) {
 				load[l] += e.Weight
 			}
 		}
@@ -84,22 +84,22 @@ func TestTheLinksOfARouteAreAsWideAsThePair(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for i := range 200 {
 		n := randomSites(rnd, 2+rnd.IntN(7), 1+rnd.IntN(4))
-		b, err := n.Bandwidths()
+		b, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := n.routes()
+		r := n.findRoutes()
 		for u := range n.Hosts {
 			for v := range u {
 				least := math.Inf(1)
-				for _, l := range r.of(v, u) {
+				for _, l := range r.linksBetween(v, u) {
 					least = math.Min(least, r.mbps[l])
 				}
-				if r.of(u, v) == nil {
+				if r.linksBetween(u, v) == nil {
 					least = 0
 				}
-				if least != b.Pair(u, v) {
-					t.Fatalf("network %d %v: the route %v of %d-%d is %g wide, the pair has %g", i, n.Links, r.of(u, v), u, v, least, b.Pair(u, v))
+				if least != b.PairBandwidth(u, v) {
+					t.Fatalf("network %d %v: the route %v of %d-%d is %g wide, the pair has %g", i, n.Links, r.linksBetween(u, v), u, v, least, b.PairBandwidth(u, v))
 				}
 			}
 		}
@@ -110,12 +110,12 @@ func TestSharedLinksAreDividedAsWellAsCanBe(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	for i := range 60 {
 		n := randomSites(rnd, 3+rnd.IntN(4), 1+rnd.IntN(4))
-		b, err := n.Bandwidths()
+		b, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i%3 == 0 {
-			b.Cap(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
+			b.CapHost(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
 		}
 		for _, p := range []*Pattern{named(t, "ring", 3), named(t, "star", 3), named(t, "all", 3), randomPattern(rnd, min(5, len(n.Hosts)))} {
 			what := fmt.Sprintf("network %d %v, %s of %d %v", i, n.Links, p.Name, p.Nodes, p.Edges)
@@ -145,12 +145,12 @@ func TestFurtherGroupsAreTheBestWithSharedLinksToo(t *testing.T) {
 		for l := range n.Links {
 			n.Links[l].Mbps *= 0.5 + rnd.Float64() // hardly any two alike
 		}
-		b, err := n.Bandwidths()
+		b, err := n.WidestBandwidths()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i%3 == 0 {
-			b.Cap(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
+			b.CapHost(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
 		}
 		for _, p := range []*Pattern{named(t, "ring", 4), named(t, "star", 4), named(t, "path", 4), randomPattern(rnd, 4)} {
 			every := everyShared(n, b, p)
@@ -190,7 +190,7 @@ func TestFurtherGroupsAreTheBestWithSharedLinksToo(t *testing.T) {
 func TestSharingStopsWhenTimeIsUpAndKeepsTheBound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	n := randomSites(rnd, 40, 6)
-	b, err := n.Bandwidths()
+	b, err := n.WidestBandwidths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestABusyHostCapsWhatItTakesPartIn(t *testing.T) {
 	for i := range 100 {
 		b := randomBandwidths(rnd, 3+rnd.IntN(5), 0.9, 8)
 		for range 1 + rnd.IntN(3) {
-			b.Cap(rnd.IntN(b.n), float64(rnd.IntN(80)))
+			b.CapHost(rnd.IntN(b.n), float64(rnd.IntN(80)))
 		}
 		p := randomPattern(rnd, b.n)
 		want := exhaustive(b, p)

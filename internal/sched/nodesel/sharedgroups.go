@@ -16,16 +16,16 @@ func (c *sharing) nextBest(given, good []Group) (Group, bool) {
 		c.bound = last.Mbps
 	}
 	for _, g := range good {
-		c.consider(g.Hosts)
+		c.considerChoice(g.Hosts)
 	}
 	for i, g := range given {
-		if i > 0 && c.mt.over() {
+		if i > 0 && c.mt.isOver() {
 			break
 		}
-		c.vary(g.Hosts)
+		c.varyHosts(g.Hosts)
 	}
-	c.improve()
-	proven := c.leave()
+	c.improveBest()
+	proven := c.leaveOut()
 	if c.best == nil {
 		return Group{}, false
 	}
@@ -35,33 +35,33 @@ func (c *sharing) nextBest(given, good []Group) (Group, bool) {
 // quickLooks is how many looks at a pair of a choice take no time to speak of.
 const quickLooks = 1 << 20
 
-// vary exchanges each host of a choice for each of the others. It is what is left
+// varyHosts exchanges each host of a choice for each of the others. It is what is left
 // when there is no time for a search, so that time stops it only where it is long.
-func (c *sharing) vary(group []int) {
+func (c *sharing) varyHosts(group []int) {
 	long := len(group)*c.b.n*len(c.s.edges) > quickLooks
 	hosts := slices.Clone(group)
 	for p, old := range group {
 		for h := range c.b.n {
-			if c.value >= c.bound || long && c.best != nil && c.mt.over() {
+			if c.value >= c.bound || long && c.best != nil && c.mt.isOver() {
 				return
 			}
 			if !slices.Contains(group, h) {
 				hosts[p] = h
-				c.consider(hosts)
+				c.considerChoice(hosts)
 			}
 		}
 		hosts[p] = old
 	}
 }
 
-// leave looks for better choices without the hosts that are taken: as long as that
+// leaveOut looks for better choices without the hosts that are taken: as long as that
 // leaves a given
 // group whole, a host of it has to go too. false: time was up before all was seen.
-func (c *sharing) leave() bool {
+func (c *sharing) leaveOut() bool {
 	if c.value >= c.bound {
 		return true // it cannot get better
 	}
-	if c.mt.over() {
+	if c.mt.isOver() {
 		return false
 	}
 	for _, g := range c.given {
@@ -70,7 +70,7 @@ func (c *sharing) leave() bool {
 		}
 		for _, h := range g.Hosts {
 			c.used[h] = true
-			seen := c.leave()
+			seen := c.leaveOut()
 			c.used[h] = false
 			if !seen {
 				return false
@@ -78,7 +78,7 @@ func (c *sharing) leave() bool {
 		}
 		return true
 	}
-	return c.place(c.s.connectedOrder(), math.Inf(1))
+	return c.placeNodes(c.s.connectedOrder(), math.Inf(1))
 }
 
 // isOneOf reports whether a choice has the hosts of a given group.

@@ -58,7 +58,7 @@ func throughput(t testing.TB, rows [][]string) *Bandwidths {
 	for u, a := range names {
 		for v, c := range names[:u] {
 			if x := min(best[[2]string{a, c}], best[[2]string{c, a}]); x > 0 {
-				b.Raise(u, v, x)
+				b.RaisePair(u, v, x)
 			}
 		}
 	}

@@ -2,11 +2,11 @@ package nodesel
 
 import "math"
 
-// sorted is a list of positive numbers in ascending order. There are half a
+// radixSorted is a list of positive numbers in ascending order. There are half a
 // million of them on a thousand hosts, where comparing them takes most of the
 // time that an early answer has; the bits of positive floats sort like whole
 // numbers, digit by digit.
-func sorted(list []float64) []float64 {
+func radixSorted(list []float64) []float64 {
 	const bits = 11
 	to := make([]float64, len(list))
 	for shift := 0; shift < 64; shift += bits {

@@ -78,7 +78,7 @@ func families() []family {
 			for i := range n.Links {
 				n.Links[i].Mbps = math.Ceil(uniform(rnd))
 			}
-			b, err := n.Bandwidths()
+			b, err := n.WidestBandwidths()
 			if err != nil {
 				panic(err)
 			}
@@ -99,7 +99,7 @@ func pairwise(n int, mbps func(u, v int) float64) *Bandwidths {
 	b := NewBandwidths(n)
 	for u := range n {
 		for v := range u {
-			b.Raise(u, v, mbps(u, v))
+			b.RaisePair(u, v, mbps(u, v))
 		}
 	}
 	return b

@@ -9,10 +9,10 @@ const (
 	maxSymmetrySteps = 2_000_000
 )
 
-// automorphisms lists the ways to renumber a pattern that leave it as it is:
+// findAutomorphisms lists the ways to renumber a pattern that leave it as it is:
 // all of them if they are few, otherwise exchanges of two equal parts that
 // hang at one node, of which trees have many.
-func automorphisms(s *shape) [][]int {
+func findAutomorphisms(s *shape) [][]int {
 	if s.kind != general {
 		return nil // the special matchers do not use them
 	}
@@ -20,7 +20,7 @@ func automorphisms(s *shape) [][]int {
 		return swaps // the group they generate is too large to list
 	}
 	f := &symmetryFinder{s: s, order: s.connectedOrder(), image: slices.Repeat([]int{-1}, s.m), used: make([]bool, s.m)}
-	if f.extend(0) {
+	if f.extendImage(0) {
 		return f.found
 	}
 	return s.branchSwaps()
@@ -36,21 +36,21 @@ type symmetryFinder struct {
 	steps int
 }
 
-// extend reports whether the listing is complete.
-func (f *symmetryFinder) extend(i int) bool {
+// extendImage reports whether the listing is complete.
+func (f *symmetryFinder) extendImage(i int) bool {
 	if i == len(f.order) {
-		return f.keep()
+		return f.keepImage()
 	}
 	p := f.order[i]
 	for v := range f.image {
 		if f.steps++; f.steps > maxSymmetrySteps {
 			return false
 		}
-		if f.used[v] || !f.fits(i, v) {
+		if f.used[v] || !f.fitsAt(i, v) {
 			continue
 		}
 		f.image[p], f.used[v] = v, true
-		complete := f.extend(i + 1)
+		complete := f.extendImage(i + 1)
 		f.image[p], f.used[v] = -1, false
 		if !complete {
 			return false
@@ -59,7 +59,7 @@ func (f *symmetryFinder) extend(i int) bool {
 	return true
 }
 
-func (f *symmetryFinder) keep() bool {
+func (f *symmetryFinder) keepImage() bool {
 	if slices.IsSorted(f.image) {
 		return true // the identity
 	}
@@ -67,9 +67,9 @@ func (f *symmetryFinder) keep() bool {
 	return len(f.found) <= maxSymmetries
 }
 
-func (f *symmetryFinder) fits(i, v int) bool {
+func (f *symmetryFinder) fitsAt(i, v int) bool {
 	p := f.order[i]
-	if f.s.g.deg(p) != f.s.g.deg(v) {
+	if f.s.g.vertexDegree(p) != f.s.g.vertexDegree(v) {
 		return false
 	}
 	for _, q := range f.order[:i] {
@@ -84,7 +84,7 @@ func (f *symmetryFinder) fits(i, v int) bool {
 // it can have one.
 func (s *shape) connectedOrder() []int {
 	var order []int
-	for _, part := range s.g.components(fullSet(s.m)) {
+	for _, part := range s.g.componentsWithin(fullSet(s.m)) {
 		order = append(order, part...)
 	}
 	return order
@@ -114,8 +114,8 @@ func (s *shape) branchSwaps() [][]int {
 				continue
 			}
 			if w, ok := last[code[u]]; ok {
-				image := identity(s.m)
-				s.exchange(image, code, parent, u, w)
+				image := identityImage(s.m)
+				s.exchangeBranches(image, code, parent, u, w)
 				swaps = append(swaps, image)
 			}
 			last[code[u]] = u
@@ -158,8 +158,8 @@ func appendInts(b []byte, list []int) []byte {
 	return b
 }
 
-// exchange maps the branch at u onto the equal one at w and back.
-func (s *shape) exchange(image, code, parent []int, u, w int) {
+// exchangeBranches maps the branch at u onto the equal one at w and back.
+func (s *shape) exchangeBranches(image, code, parent []int, u, w int) {
 	image[u], image[w] = w, u
 	below := func(v int) []int {
 		var list []int
@@ -173,11 +173,11 @@ func (s *shape) exchange(image, code, parent []int, u, w int) {
 	}
 	other := below(w)
 	for i, x := range below(u) {
-		s.exchange(image, code, parent, x, other[i])
+		s.exchangeBranches(image, code, parent, x, other[i])
 	}
 }
 
-func identity(m int) []int {
+func identityImage(m int) []int {
 	id := make([]int, m)
 	for i := range id {
 		id[i] = i

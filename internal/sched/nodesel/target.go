@@ -13,10 +13,10 @@ type target struct {
 	class []*graph
 }
 
-func (t *target) n() int { return len(t.hosts) }
+func (t *target) hostCount() int { return len(t.hosts) }
 
-// threshold is the graph of what reaches value λ among the allowed hosts.
-func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
+// thresholdTarget is the graph of what reaches value λ among the allowed hosts.
+func thresholdTarget(b *Bandwidths, allowed []int, s *shape, value float64) *target {
 	if b.most != nil {
 		allowed = slices.Clone(allowed)
 		allowed = slices.DeleteFunc(allowed, func(h int) bool { return b.most[h] < value })
@@ -34,7 +34,7 @@ func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
 				}
 				row = picked
 			}
-			g.adj[i].reaching(row, cut)
+			g.adj[i].addReaching(row, cut)
 			g.adj[i].del(i)
 		}
 		t.class = append(t.class, g)
@@ -42,8 +42,8 @@ func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
 	return t
 }
 
-// reaching puts the places into s where a list has at least cut.
-func (s set) reaching(list []float64, cut float64) {
+// addReaching puts the places into s where a list has at least cut.
+func (s set) addReaching(list []float64, cut float64) {
 	for w := range s {
 		var word uint64
 		for k, x := range list[w*64 : min(w*64+64, len(list))] {
@@ -69,8 +69,8 @@ func leastReaching(value, weight float64) float64 {
 	return cut
 }
 
-// part is the target on some of its vertices.
-func (t *target) part(vertices []int) *target {
+// partOn is the target on some of its vertices.
+func (t *target) partOn(vertices []int) *target {
 	vertices = slices.Clone(vertices)
 	slices.Sort(vertices)
 	p := &target{}
@@ -78,23 +78,23 @@ func (t *target) part(vertices []int) *target {
 		p.hosts = append(p.hosts, t.hosts[v])
 	}
 	for _, g := range t.class {
-		p.class = append(p.class, g.induced(vertices))
+		p.class = append(p.class, g.inducedBy(vertices))
 	}
 	return p
 }
 
-// parts are the places where the pattern can be at all: of what is left of the
+// candidateParts are the places where the pattern can be at all: of what is left of the
 // graph when too poor vertices are gone, the connected or biconnected pieces
 // that are large and rich enough. None: the pattern does not fit.
-func (t *target) parts(s *shape) []*target {
-	t = t.pruned(s)
-	core := t.class[0].core(s.least)
+func (t *target) candidateParts(s *shape) []*target {
+	t = t.pruneSquares(s)
+	core := t.class[0].coreOf(s.least)
 	var pieces [][]int
 	switch {
 	case s.biconnected:
-		pieces = t.class[0].blocks(core)
+		pieces = t.class[0].blocksWithin(core)
 	case s.connected:
-		pieces = t.class[0].components(core)
+		pieces = t.class[0].componentsWithin(core)
 	default:
 		var all []int
 		for v := core.first(); v >= 0; v = core.next(v) {
@@ -108,24 +108,24 @@ func (t *target) parts(s *shape) []*target {
 			continue
 		}
 		p := t
-		if len(piece) < t.n() {
-			p = t.part(piece)
+		if len(piece) < t.hostCount() {
+			p = t.partOn(piece)
 		}
-		if p.rich(s) {
+		if p.isRichEnough(s) {
 			fit = append(fit, p)
 		}
 	}
-	slices.SortStableFunc(fit, func(a, b *target) int { return b.n() - a.n() })
+	slices.SortStableFunc(fit, func(a, b *target) int { return b.hostCount() - a.hostCount() })
 	return fit
 }
 
-// rich compares degrees, the length of paths, and flows: the i-th best connected vertex has at least
+// isRichEnough compares degrees, the length of paths, and flows: the i-th best connected vertex has at least
 // as many neighbours as the i-th node of the pattern, in every class.
-func (t *target) rich(s *shape) bool {
+func (t *target) isRichEnough(s *shape) bool {
 	g := t.class[0]
 	var degrees []int
 	for v := range g.n {
-		degrees = append(degrees, g.deg(v))
+		degrees = append(degrees, g.vertexDegree(v))
 	}
 	slices.SortFunc(degrees, func(a, b int) int { return b - a })
 	for i, d := range s.degrees {
@@ -133,11 +133,11 @@ func (t *target) rich(s *shape) bool {
 			return false
 		}
 	}
-	if s.kind == line && slices.Max(g.chains(fullSet(g.n))) < s.m {
+	if s.kind == line && slices.Max(g.pathBounds(fullSet(g.n))) < s.m {
 		return false
 	}
-	if !g.spread(s.most, 2*len(s.edges)) {
+	if !g.allowsDegrees(s.most, 2*len(s.edges)) {
 		return false
 	}
-	return !slices.ContainsFunc(t.sides(s), func(x side) bool { return x.have < x.need })
+	return !slices.ContainsFunc(t.findSides(s), func(x side) bool { return x.have < x.need })
 }

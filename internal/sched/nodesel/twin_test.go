@@ -13,7 +13,7 @@ import (
 // better than the best. It returns 0 if no way exists.
 func exhaustive(b *Bandwidths, p *Pattern) float64 {
 	at := make([]int, 0, p.Nodes)
-	used := make([]bool, b.Hosts())
+	used := make([]bool, b.HostCount())
 	best := 0.0
 	var try func(least float64)
 	try = func(least float64) {
@@ -21,14 +21,14 @@ func exhaustive(b *Bandwidths, p *Pattern) float64 {
 			best = least
 			return
 		}
-		for h := range b.Hosts() {
+		for h := range b.HostCount() {
 			if used[h] {
 				continue
 			}
 			value := math.Min(least, b.mostOf(h))
 			for _, e := range p.Edges {
 				if max(e.A, e.B) == len(at) {
-					value = math.Min(value, b.Pair(h, at[min(e.A, e.B)])/e.Weight)
+					value = math.Min(value, b.PairBandwidth(h, at[min(e.A, e.B)])/e.Weight)
 				}
 			}
 			if value <= best {
@@ -52,14 +52,14 @@ func check(t testing.TB, b *Bandwidths, p *Pattern, g Group) {
 	}
 	seen := map[int]bool{}
 	for _, h := range g.Hosts {
-		if h < 0 || h >= b.Hosts() || seen[h] {
+		if h < 0 || h >= b.HostCount() || seen[h] {
 			t.Fatalf("hosts %v: %d is no host, or twice", g.Hosts, h)
 		}
 		seen[h] = true
 	}
 	least := math.Inf(1)
 	for _, e := range p.Edges {
-		least = math.Min(least, b.Pair(g.Hosts[e.A], g.Hosts[e.B])/e.Weight)
+		least = math.Min(least, b.PairBandwidth(g.Hosts[e.A], g.Hosts[e.B])/e.Weight)
 	}
 	for _, h := range g.Hosts {
 		least = math.Min(least, b.mostOf(h))
@@ -82,7 +82,7 @@ func randomBandwidths(rnd *rand.Rand, n int, density float64, levels int) *Bandw
 			if levels > 0 {
 				x = float64(1+rnd.IntN(levels)) * 10
 			}
-			b.Raise(u, v, x)
+			b.RaisePair(u, v, x)
 		}
 	}
 	return b
@@ -90,7 +90,7 @@ func randomBandwidths(rnd *rand.Rand, n int, density float64, levels int) *Bandw
 
 func named(t testing.TB, name string, m int) *Pattern {
 	t.Helper()
-	p, err := Named(name, m)
+	p, err := NamedPattern(name, m)
 	if err != nil {
 		t.Fatalf("%s of %d: %v", name, m, err)
 	}
@@ -141,12 +141,12 @@ func smallNetwork(t testing.TB, rnd *rand.Rand, i int) *Bandwidths {
 	b := randomBandwidths(rnd, n, []float64{1, 0.3, 0.5, 0.8}[i%4], []int{0, 3, 6}[i%3])
 	if i%5 == 4 {
 		var err error
-		if b, err = randomSites(rnd, n, 1+rnd.IntN(4)).Bandwidths(); err != nil {
+		if b, err = randomSites(rnd, n, 1+rnd.IntN(4)).WidestBandwidths(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i%7 == 6 && rnd.IntN(2) > 0 {
-		b.Cap(rnd.IntN(n), float64(rnd.IntN(60)))
+		b.CapHost(rnd.IntN(n), float64(rnd.IntN(60)))
 	}
 	return b
 }
@@ -173,17 +173,17 @@ func TestSelectionEqualsExhaustiveSearchOnSmallGraphs(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range graphs {
 		b := smallNetwork(t, rnd, i)
-		patterns := smallPatterns(t, b.Hosts())
+		patterns := smallPatterns(t, b.HostCount())
 		for j, p := range patterns {
 			if (i+j)%4 == 0 {
 				patterns = append(patterns, weighted(rnd, p))
 			}
 		}
 		for range 10 {
-			patterns = append(patterns, randomPattern(rnd, b.Hosts()))
+			patterns = append(patterns, randomPattern(rnd, b.HostCount()))
 		}
 		for _, p := range patterns {
-			compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d %v", i, b.Hosts(), p.Name, p.Nodes, p.Edges))
+			compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d %v", i, b.HostCount(), p.Name, p.Nodes, p.Edges))
 		}
 	}
 }

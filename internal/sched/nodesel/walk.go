@@ -34,7 +34,7 @@ func (s *shape) planRoute() *route {
 			if placed.has(p) {
 				continue
 			}
-			rank := [3]int{s.g.adj[p].common(placed), s.shared(p, placed), s.g.deg(p)}
+			rank := [3]int{s.g.adj[p].countCommon(placed), s.countSharing(p, placed), s.g.vertexDegree(p)}
 			if best < 0 || slices.Compare(rank[:], bestRank[:]) > 0 {
 				best, bestRank = p, rank
 			}
@@ -46,11 +46,11 @@ func (s *shape) planRoute() *route {
 	return r
 }
 
-// shared is how many of some nodes have neighbours in common with p.
-func (s *shape) shared(p int, some set) int {
+// countSharing is how many of some nodes have neighbours in common with p.
+func (s *shape) countSharing(p int, some set) int {
 	n := 0
 	for q := some.first(); q >= 0; q = some.next(q) {
-		if s.g.adj[p].common(s.g.adj[q]) > 0 {
+		if s.g.adj[p].countCommon(s.g.adj[q]) > 0 {
 			n++
 		}
 	}
@@ -64,9 +64,9 @@ func (r *route) orderEqual(s *shape) {
 		place[p] = i
 	}
 	r.after = make([][]int, s.m)
-	syms := identity(len(s.syms))
+	syms := identityImage(len(s.syms))
 	for i, p := range r.nodes {
-		for _, q := range s.orbit(syms, p)[1:] {
+		for _, q := range s.orbitOf(syms, p)[1:] {
 			r.after[place[q]] = append(r.after[place[q]], i)
 		}
 		syms = slices.DeleteFunc(syms, func(k int) bool { return s.syms[k][p] != p })
@@ -95,14 +95,14 @@ type link struct {
 // search over domains.
 const looksPerStep = 256
 
-// walk searches once from the filtered domains. no is a proof.
-func (e *embedder) walk(dom []set, mt *meter) (answer, []int) {
+// walkDomains searches once from the filtered domains. no is a proof.
+func (e *embedder) walkDomains(dom []set, mt *meter) (answer, []int) {
 	r := e.s.route
-	w := &walker{m: e.s.m, links: make([][]link, e.s.m), dom: make([]set, e.s.m), at: make([]int, e.s.m), taken: newSet(e.t.n()), mt: mt}
-	later := e.t.class[0].later()
+	w := &walker{m: e.s.m, links: make([][]link, e.s.m), dom: make([]set, e.s.m), at: make([]int, e.s.m), taken: newSet(e.t.hostCount()), mt: mt}
+	later := e.t.class[0].laterVertices()
 	for i, p := range r.nodes {
 		w.dom[i] = dom[p]
-		w.options = append(w.options, newSet(e.t.n()))
+		w.options = append(w.options, newSet(e.t.hostCount()))
 		for j, q := range r.nodes[:i] {
 			if k := e.relOf[p][q]; k >= 0 {
 				w.links[i] = append(w.links[i], link{j, e.rel[k].rows})
@@ -112,7 +112,7 @@ func (e *embedder) walk(dom []set, mt *meter) (answer, []int) {
 			w.links[i] = append(w.links[i], link{j, later})
 		}
 	}
-	a := w.from(0)
+	a := w.placeFrom(0)
 	if a != yes {
 		return a, nil
 	}
@@ -123,13 +123,13 @@ func (e *embedder) walk(dom []set, mt *meter) (answer, []int) {
 	return yes, at
 }
 
-// later has for each vertex those after it when vertices are taken away, the one
+// laterVertices has for each vertex those after it when vertices are taken away, the one
 // with the fewest neighbours left first: what is after a vertex holds few of its
 // neighbours.
-func (g *graph) later() []set {
+func (g *graph) laterVertices() []set {
 	degree := make([]int, g.n)
 	for v := range degree {
-		degree[v] = g.deg(v)
+		degree[v] = g.vertexDegree(v)
 	}
 	left, rows := fullSet(g.n), newGraph(g.n).adj
 	for range g.n {
@@ -148,24 +148,24 @@ func (g *graph) later() []set {
 	return rows
 }
 
-// from places the nodes from the i-th place on.
-func (w *walker) from(i int) answer {
+// placeFrom places the nodes from the i-th place on.
+func (w *walker) placeFrom(i int) answer {
 	if i == w.m {
 		return yes
 	}
 	if w.since++; w.since == looksPerStep {
 		w.since = 0
-		if !w.mt.spend(1) {
+		if !w.mt.spendSteps(1) {
 			return unknown
 		}
 	}
-	options := w.look(i)
+	options := w.freeOptions(i)
 	for k, word := range options {
 		for ; word != 0; word &= word - 1 {
 			v := k<<6 + bits.TrailingZeros64(word)
 			w.at[i] = v
 			w.taken.add(v)
-			a := w.from(i + 1)
+			a := w.placeFrom(i + 1)
 			w.taken.del(v)
 			if a != no {
 				return a
@@ -175,8 +175,8 @@ func (w *walker) from(i int) answer {
 	return no
 }
 
-// look finds the hosts that are left for the i-th place.
-func (w *walker) look(i int) set {
+// freeOptions finds the hosts that are left for the i-th place.
+func (w *walker) freeOptions(i int) set {
 	options := w.options[i]
 	for k, word := range w.dom[i][:len(options)] {
 		options[k] = word &^ w.taken[k]

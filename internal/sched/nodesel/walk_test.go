@@ -24,21 +24,21 @@ func TestWalksAndTheSearchOverDomainsAgree(t *testing.T) {
 			}
 			what := fmt.Sprintf("%s of %d, graph %d", c.name, c.m, i)
 			b := randomBandwidths(rnd, c.m+rnd.IntN(12), 0.2+0.5*rnd.Float64(), 5)
-			to := threshold(b, identity(b.n), s, 10)
+			to := thresholdTarget(b, identityImage(b.n), s, 10)
 			e := newEmbedder(s, to, &meter{left: 1 << 40})
-			dom := e.domains()
+			dom := e.initialDomains()
 			if dom == nil {
 				continue
 			}
-			a, at := e.walk(dom, &meter{left: 1 << 40})
-			if other, _ := e.run(dom, 1<<40, nil, false); a != other {
+			a, at := e.walkDomains(dom, &meter{left: 1 << 40})
+			if other, _ := e.runOnce(dom, 1<<40, nil, false); a != other {
 				t.Fatalf("%s: the walk says %v, the search over domains %v", what, a, other)
 			}
 			fits[a]++
 			if a != yes {
 				continue
 			}
-			if v := worth(b, s, at); v < 10 {
+			if v := choiceValue(b, s, at); v < 10 {
 				t.Errorf("%s: %v has only %g", what, at, v)
 			}
 		}

@@ -43,9 +43,9 @@ const (
 
 var errFewSizes = errors.New("counts at " + strconv.Itoa(MinSizes) + " sizes or more are needed")
 
-// Fit finds the formulas that describe the points. noise is the relative error
+// FitCurve finds the formulas that describe the points. noise is the relative error
 // of a count; 0 if it is exact.
-func Fit(points []Point, noise float64) (Curve, error) {
+func FitCurve(points []Point, noise float64) (Curve, error) {
 	points = slices.Clone(points)
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Size, b.Size) })
 	if len(points) < MinSizes {
@@ -58,16 +58,16 @@ func Fit(points []Point, noise float64) (Curve, error) {
 	}
 	c := Curve{From: points[0].Size, To: points[len(points)-1].Size}
 	floor := math.Hypot(exact, noise)
-	for _, terms := range combinations(family(), min(maxTerms, len(points)-1)) {
-		f, ok := describe(terms, points)
+	for _, terms := range termCombinations(termFamily(), min(maxTerms, len(points)-1)) {
+		f, ok := fitFormula(terms, points)
 		if !ok {
 			continue
 		}
-		f.Error = foretelling(f.Terms, points)
+		f.Error = crossValidation(f.Terms, points)
 		// The likelihood of errors of this size, with the error itself estimated.
 		f.Weight = math.Pow(f.Error*f.Error+floor*floor, -float64(len(points))/2)
 		for _, t := range terms {
-			f.Weight *= t.expected()
+			f.Weight *= t.priorPlausibility()
 		}
 		c.Formulas = append(c.Formulas, f)
 	}
@@ -94,8 +94,8 @@ func (c *Curve) keepPlausible() {
 	}
 }
 
-// combinations are all sets of one to k terms.
-func combinations(terms []Term, k int) [][]Term {
+// termCombinations are all sets of one to k terms.
+func termCombinations(terms []Term, k int) [][]Term {
 	var all [][]Term
 	var grow func(from int, set []Term)
 	grow = func(from int, set []Term) {
@@ -110,10 +110,10 @@ func combinations(terms []Term, k int) [][]Term {
 	return all
 }
 
-// describe fits the factors of these terms to the relative error. It fails if
+// fitFormula fits the factors of these terms to the relative error. It fails if
 // one of them is of no use: the formula without it is judged by itself.
-func describe(terms []Term, points []Point) (Formula, bool) {
-	x := factors(terms, points)
+func fitFormula(terms []Term, points []Point) (Formula, bool) {
+	x := fitFactors(terms, points)
 	for _, v := range x {
 		if v <= 0 {
 			return Formula{}, false
@@ -122,7 +122,7 @@ func describe(terms []Term, points []Point) (Formula, bool) {
 	return Formula{Terms: terms, Factors: x}, true
 }
 
-func factors(terms []Term, points []Point) []float64 {
+func fitFactors(terms []Term, points []Point) []float64 {
 	least := math.Inf(1)
 	for _, p := range points {
 		if p.Value > 0 {
@@ -133,7 +133,7 @@ func factors(terms []Term, points []Point) []float64 {
 	for t, term := range terms {
 		a[t] = make([]float64, len(points))
 		for i, p := range points {
-			a[t][i] = term.At(p.Size) / math.Max(p.Value, least)
+			a[t][i] = term.ValueAt(p.Size) / math.Max(p.Value, least)
 		}
 	}
 	for i, p := range points {
@@ -142,16 +142,16 @@ func factors(terms []Term, points []Point) []float64 {
 	return nonNegative(a, b)
 }
 
-// foretelling is how far the formula is off at sizes that it is not fitted to:
+// crossValidation is how far the formula is off at sizes that it is not fitted to:
 // each size from all others, and the largest ones from the smaller ones alone,
 // which is what it is there for.
-func foretelling(terms []Term, points []Point) float64 {
+func crossValidation(terms []Term, points []Point) float64 {
 	sum, weights := 0.0, 0.0
 	judge := func(from []Point, p Point, weight float64) {
 		if p.Value <= 0 || len(from) < len(terms) {
 			return
 		}
-		e := Formula{Terms: terms, Factors: factors(terms, from)}.At(p.Size)/p.Value - 1
+		e := Formula{Terms: terms, Factors: fitFactors(terms, from)}.ValueAt(p.Size)/p.Value - 1
 		sum += weight * e * e
 		weights += weight
 	}
@@ -169,11 +169,11 @@ func foretelling(terms []Term, points []Point) float64 {
 	return math.Sqrt(sum / weights)
 }
 
-// At is the formula's value.
-func (f Formula) At(n float64) float64 {
+// ValueAt is the formula's value.
+func (f Formula) ValueAt(n float64) float64 {
 	v := 0.0
 	for i, t := range f.Terms {
-		v += f.Factors[i] * t.At(n)
+		v += f.Factors[i] * t.ValueAt(n)
 	}
 	return v
 }
@@ -191,36 +191,36 @@ func (f Formula) String() string {
 	return strings.Join(parts, " + ")
 }
 
-// Best is the most plausible formula.
-func (c Curve) Best() Formula { return c.Formulas[0] }
+// BestFormula is the most plausible formula.
+func (c Curve) BestFormula() Formula { return c.Formulas[0] }
 
-// At is what the formulas say together: their weighted mean, in proportions, and
+// BandAt is what the formulas say together: their weighted mean, in proportions, and
 // an interval that spans their disagreement and the error of each, which grows
 // with the distance from the sizes that were seen.
-func (c Curve) At(n float64) Band {
+func (c Curve) BandAt(n float64) Band {
 	var logs, errs []float64
 	mean := 0.0
 	for _, f := range c.Formulas {
-		v := f.At(n)
+		v := f.ValueAt(n)
 		if v <= 0 {
 			return Band{}
 		}
 		logs = append(logs, math.Log(v))
-		errs = append(errs, math.Hypot(f.Error, exact)*c.stretch(n))
+		errs = append(errs, math.Hypot(f.Error, exact)*c.errorStretch(n))
 		mean += f.Weight * math.Log(v)
 	}
-	return Band{Value: math.Exp(mean), Low: math.Exp(c.quantile(logs, errs, 0.05)), High: math.Exp(c.quantile(logs, errs, 0.95))}
+	return Band{Value: math.Exp(mean), Low: math.Exp(c.mixtureQuantile(logs, errs, 0.05)), High: math.Exp(c.mixtureQuantile(logs, errs, 0.95))}
 }
 
-// stretch is how much larger errors become beyond the sizes that were seen: in
+// errorStretch is how much larger errors become beyond the sizes that were seen: in
 // proportion to how far that is, where one is the whole range seen.
-func (c Curve) stretch(n float64) float64 {
+func (c Curve) errorStretch(n float64) float64 {
 	beyond := math.Max(0, math.Max(math.Log(n/c.To), math.Log(c.From/n)))
 	return 1 + beyond/math.Max(math.Log(c.To/c.From), 0.5)
 }
 
-// quantile is of the mixture of normal distributions around the formulas' values.
-func (c Curve) quantile(at, sd []float64, q float64) float64 {
+// mixtureQuantile is of the mixture of normal distributions around the formulas' values.
+func (c Curve) mixtureQuantile(at, sd []float64, q float64) float64 {
 	low, high := slices.Min(at)-5*slices.Max(sd), slices.Max(at)+5*slices.Max(sd)
 	for range 60 {
 		mid, below := (low+high)/2, 0.0

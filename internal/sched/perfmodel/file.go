@@ -28,15 +28,15 @@ type file struct {
 	*Model
 }
 
-// Encode is the model as the text of a file.
-func (m *Model) Encode() ([]byte, error) {
+// EncodeFile is the model as the text of a file.
+func (m *Model) EncodeFile() ([]byte, error) {
 	text, err := json.MarshalIndent(file{Format, m}, "", " ")
 	return append(text, '\n'), err
 }
 
-// Decode reads what Encode wrote; what else there is, or is missing, is an error
+// DecodeFile reads what Encode wrote; what else there is, or is missing, is an error
 // that names the field.
-func Decode(text []byte) (*Model, error) {
+func DecodeFile(text []byte) (*Model, error) {
 	f := file{Model: new(Model)}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -49,7 +49,7 @@ func Decode(text []byte) (*Model, error) {
 	if f.Format != Format {
 		return nil, fmt.Errorf("format %q: %q is needed", f.Format, Format)
 	}
-	if err := f.Model.check(); err != nil {
+	if err := f.Model.checkModel(); err != nil {
 		return nil, err
 	}
 	return f.Model, nil
@@ -63,10 +63,10 @@ func DecodeHost(text []byte) (Host, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, fmt.Errorf("no rates of a host: %w", err)
 	}
-	return h, h.check()
+	return h, h.checkHost()
 }
 
-func (m *Model) check() error {
+func (m *Model) checkModel() error {
 	switch {
 	case m.Counter != CounterPerf && m.Counter != CounterValgrind && m.Counter != CounterTime:
 		return fmt.Errorf("counter %q: %s, %s or %s is right", m.Counter, CounterPerf, CounterValgrind, CounterTime)
@@ -74,7 +74,7 @@ func (m *Model) check() error {
 		return fmt.Errorf("at most %d runs and misses", maxRuns)
 	}
 	p := m.Pace
-	if !sound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops, m.Spread, m.SlowOff, m.Feels) {
+	if !areSound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops, m.Spread, m.SlowOff, m.Feels) {
 		return errors.New("pace: its factors and the spread must not be negative")
 	}
 	if !(m.Slow > 0) || math.IsInf(m.Slow, 0) {
@@ -85,19 +85,19 @@ func (m *Model) check() error {
 			return errors.New("pace.variance: a variance must not be negative")
 		}
 	}
-	if err := m.Host.check(); err != nil {
+	if err := m.Host.checkHost(); err != nil {
 		return err
 	}
-	if err := m.Work.check("work"); err != nil {
+	if err := m.Work.checkCurve("work"); err != nil {
 		return err
 	}
-	if err := m.Faults.check("faults"); err != nil {
+	if err := m.Faults.checkCurve("faults"); err != nil {
 		return err
 	}
 	if m.Memory == nil {
 		return nil
 	}
-	if !sound(m.Memory.Error, m.Memory.Foretold) {
+	if !areSound(m.Memory.Error, m.Memory.Foretold) {
 		return errors.New("memory: its errors must not be negative")
 	}
 	for _, bins := range [][]Bin{m.Memory.InOrder, m.Memory.Random, m.Memory.Goes} {
@@ -105,7 +105,7 @@ func (m *Model) check() error {
 			return fmt.Errorf("memory: at most %d bins", maxBins)
 		}
 		for _, b := range bins {
-			if !sound(b.Count, b.Far) || b.Power != never && !(b.Power >= 0 && b.Power <= maxPower) || !b.Grows.sound() {
+			if !areSound(b.Count, b.Far) || b.Power != never && !(b.Power >= 0 && b.Power <= maxPower) || !b.Grows.isSound() {
 				return errors.New("memory: a bin's count and distance must not be negative, its powers not above 10")
 			}
 		}
@@ -113,7 +113,7 @@ func (m *Model) check() error {
 	return nil
 }
 
-func (c Curve) check(field string) error {
+func (c Curve) checkCurve(field string) error {
 	if len(c.Formulas) == 0 || len(c.Formulas) > maxRuns {
 		return fmt.Errorf("%s.formulas: at least one is needed", field)
 	}
@@ -124,11 +124,11 @@ func (c Curve) check(field string) error {
 		if len(f.Terms) == 0 || len(f.Terms) > maxTermsIn || len(f.Terms) != len(f.Factors) {
 			return fmt.Errorf("%s.formulas: each needs as many factors as terms, 1 to %d", field, maxTermsIn)
 		}
-		if !sound(f.Factors...) || !sound(f.Weight, f.Error) {
+		if !areSound(f.Factors...) || !areSound(f.Weight, f.Error) {
 			return fmt.Errorf("%s.formulas: numbers must not be negative", field)
 		}
 		for _, t := range f.Terms {
-			if !t.sound() {
+			if !t.isSound() {
 				return fmt.Errorf("%s.formulas: a power must be from 0 to %d", field, maxPower)
 			}
 		}
@@ -136,27 +136,27 @@ func (c Curve) check(field string) error {
 	return nil
 }
 
-func (t Term) sound() bool {
+func (t Term) isSound() bool {
 	return t.Power >= 0 && t.Power <= maxPower && t.Log >= 0 && t.Log <= maxLogPower
 }
 
-func (h Host) check() error {
-	if !(h.Operations > 0) || !(h.Speed > 0) || !sound(h.Operations, h.Speed, h.Flops, h.Fault, h.Page, h.Spread) {
+func (h Host) checkHost() error {
+	if !(h.Operations > 0) || !(h.Speed > 0) || !areSound(h.Operations, h.Speed, h.Flops, h.Fault, h.Page, h.Spread) {
 		return errors.New("host.operations_per_s and host.speed must be above 0, its other rates not negative")
 	}
 	if len(h.Levels) > maxLevels {
 		return fmt.Errorf("host.levels: at most %d", maxLevels)
 	}
 	for i, l := range h.Levels {
-		if !sound(l.Bytes, l.Latency, l.InOrder, l.Written) || !(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) && l.Bytes == 0 {
+		if !areSound(l.Bytes, l.Latency, l.InOrder, l.Written) || !(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) && l.Bytes == 0 {
 			return errors.New("host.levels: each cache needs its bytes, times that are not negative and shares from 0 to 1, the memory stands last")
 		}
 	}
 	return nil
 }
 
-// sound says whether all are numbers of at least 0.
-func sound(values ...float64) bool {
+// areSound says whether all are numbers of at least 0.
+func areSound(values ...float64) bool {
 	for _, v := range values {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return false

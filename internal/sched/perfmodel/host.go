@@ -38,13 +38,13 @@ type stalls struct {
 	beside  float64 // the part of inOrder that counts even beside computing that takes longer
 }
 
-// stall is what a program of this size waits for: each line costs what its level
+// stallSeconds is what a program of this size waits for: each line costs what its level
 // needs more than the nearest, which is part of every operation.
-func (h Host) stall(m *Memory, n float64) (s stalls) {
+func (h Host) stallSeconds(m *Memory, n float64) (s stalls) {
 	var further Traffic
 	for i := max(len(h.Levels)-1, 0) - 1; i >= 0; i-- {
-		t := m.Misses(n, h.Levels[i].Bytes)
-		here := t.without(further) // those that the next level has
+		t := m.MissesAt(n, h.Levels[i].Bytes)
+		here := t.subtractTraffic(further) // those that the next level has
 		if here.All > 0 {
 			near, next := h.Levels[0], h.Levels[i+1]
 			s.random += (here.All - here.InOrder) * max(0, next.Latency-near.Latency)

@@ -72,7 +72,7 @@ func FitMemory(counts []Misses, grows []Term) (*Memory, error) {
 			return nil, fmt.Errorf("no misses were counted with lines of %d bytes", line)
 		}
 	}
-	far := reach(counts)
+	far := reachPower(counts)
 	m := new(Memory)
 	var bins [][]Bin
 	bins, m.Error = fitBins(all, grows, far, float64(Line)/Wide, 1)
@@ -84,10 +84,10 @@ func FitMemory(counts []Misses, grows []Term) (*Memory, error) {
 	return m, nil
 }
 
-// foretell judges the memory by a size that is left out. Misses are added up over
+// crossValidate judges the memory by a size that is left out. Misses are added up over
 // capacities an octave apart: where each octave of distance costs as much as the
 // one before, that sum is the time that is waited.
-func (m *Memory) foretell(counts []Misses, grows []Term) {
+func (m *Memory) crossValidate(counts []Misses, grows []Term) {
 	largest := 0.0
 	sizes := map[float64]bool{}
 	for _, c := range counts {
@@ -111,7 +111,7 @@ func (m *Memory) foretell(counts []Misses, grows []Term) {
 	said, was := 0.0, 0.0
 	for _, c := range counts {
 		if c.Size == largest && c.Line == Line && !c.Written {
-			said += small.Misses(c.Size, c.Capacity).All
+			said += small.MissesAt(c.Size, c.Capacity).All
 			was += c.Count
 		}
 	}
@@ -139,7 +139,7 @@ func fitBins(counts []Misses, grows []Term, reach float64, wide ...float64) ([][
 		}
 		return 1
 	}
-	bins := candidates(largest, low, high, grows, reach)
+	bins := candidateBins(largest, low, high, grows, reach)
 	a, b := make([][]float64, len(wide)*len(bins)), make([]float64, len(counts))
 	for i, c := range counts {
 		b[i] = c.Count / unit(c)
@@ -148,7 +148,7 @@ func fitBins(counts []Misses, grows []Term, reach float64, wide ...float64) ([][
 		kind, bin := j/len(bins), bins[j%len(bins)]
 		a[j] = make([]float64, len(counts))
 		for i, c := range counts {
-			a[j][i] = share(kind, c) * bin.missed(c.Size, c.Capacity) / unit(c)
+			a[j][i] = share(kind, c) * bin.missedAccesses(c.Size, c.Capacity) / unit(c)
 		}
 	}
 	used := make([][]Bin, len(wide))
@@ -163,16 +163,16 @@ func fitBins(counts []Misses, grows []Term, reach float64, wide ...float64) ([][
 	for _, c := range counts {
 		said := 0.0
 		for kind, own := range used {
-			said += share(kind, c) * missed(own, c.Size, c.Capacity)
+			said += share(kind, c) * missedAccesses(own, c.Size, c.Capacity)
 		}
 		off = math.Max(off, math.Abs(said-c.Count)/math.Max(most[row{c.Size, c.Line}], 1))
 	}
 	return used, off
 }
 
-// reach is the power of the size with which what the program touches grows: no
+// reachPower is the power of the size with which what the program touches grows: no
 // distance grows faster.
-func reach(counts []Misses) float64 {
+func reachPower(counts []Misses) float64 {
 	least := map[float64]Misses{} // at each size, with the largest cache
 	for _, c := range counts {
 		if c.Line == Line && !c.Written && c.Capacity > least[c.Size].Capacity {
@@ -183,18 +183,18 @@ func reach(counts []Misses) float64 {
 	for _, c := range least { // order-free: Fit sorts them
 		points = append(points, Point{Size: c.Size, Value: c.Count})
 	}
-	if curve, err := Fit(points, 0); err == nil {
-		if t := curve.Best().Terms; t[len(t)-1].Power > 0 {
+	if curve, err := FitCurve(points, 0); err == nil {
+		if t := curve.BestFormula().Terms; t[len(t)-1].Power > 0 {
 			return t[len(t)-1].Power
 		}
 	}
 	return 1
 }
 
-// candidates are all bins that could be: each growth, each power of distance
+// candidateBins are all bins that could be: each growth, each power of distance
 // (fixed, with the rows of what is touched, with all of it), and at the largest
 // size a distance in the middle of each interval of capacities.
-func candidates(largest, low, high float64, grows []Term, reach float64) []Bin {
+func candidateBins(largest, low, high float64, grows []Term, reach float64) []Bin {
 	var list []Bin
 	for _, g := range grows {
 		list = append(list, Bin{Grows: g, Count: 1, Power: never})
@@ -207,11 +207,11 @@ func candidates(largest, low, high float64, grows []Term, reach float64) []Bin {
 	return slices.Clip(list)
 }
 
-// missed is how many accesses of the bin miss a cache of this capacity. The edge
+// missedAccesses is how many accesses of the bin miss a cache of this capacity. The edge
 // is an octave wide: real caches are not perfect, and one bin stands for
 // distances around its own.
-func (b Bin) missed(n, capacity float64) float64 {
-	count := b.Count * b.Grows.At(n)
+func (b Bin) missedAccesses(n, capacity float64) float64 {
+	count := b.Count * b.Grows.ValueAt(n)
 	if b.Power == never {
 		return count
 	}
@@ -219,10 +219,10 @@ func (b Bin) missed(n, capacity float64) float64 {
 	return count * math.Min(1, math.Max(0, far))
 }
 
-func missed(bins []Bin, n, capacity float64) float64 {
+func missedAccesses(bins []Bin, n, capacity float64) float64 {
 	sum := 0.0
 	for _, b := range bins {
-		sum += b.missed(n, capacity)
+		sum += b.missedAccesses(n, capacity)
 	}
 	return sum
 }
@@ -234,28 +234,28 @@ type Traffic struct {
 	Written float64 // make a line go back that was written to
 }
 
-// Misses is how many accesses find their line gone from a cache of so many bytes.
-func (m *Memory) Misses(n, capacity float64) (t Traffic) {
-	t.InOrder = missed(m.InOrder, n, capacity)
-	t.All = t.InOrder + missed(m.Random, n, capacity)
-	t.Written = math.Min(missed(m.Goes, n, capacity), t.All)
+// MissesAt is how many accesses find their line gone from a cache of so many bytes.
+func (m *Memory) MissesAt(n, capacity float64) (t Traffic) {
+	t.InOrder = missedAccesses(m.InOrder, n, capacity)
+	t.All = t.InOrder + missedAccesses(m.Random, n, capacity)
+	t.Written = math.Min(missedAccesses(m.Goes, n, capacity), t.All)
 	return t
 }
 
-// without are those that are not in the other.
-func (t Traffic) without(u Traffic) (rest Traffic) {
+// subtractTraffic are those that are not in the other.
+func (t Traffic) subtractTraffic(u Traffic) (rest Traffic) {
 	rest.All = max(0, t.All-u.All)
 	rest.InOrder = min(max(0, t.InOrder-u.InOrder), rest.All)
 	rest.Written = min(max(0, t.Written-u.Written), rest.All)
 	return rest
 }
 
-// touched is how many bytes the program uses at all.
-func (m *Memory) touched(n float64) float64 {
+// touchedBytes is how many bytes the program uses at all.
+func (m *Memory) touchedBytes(n float64) float64 {
 	sum := 0.0
 	for _, b := range slices.Concat(m.InOrder, m.Random) {
 		if b.Power == never {
-			sum += b.missed(n, 0)
+			sum += b.missedAccesses(n, 0)
 		}
 	}
 	return sum * Line

@@ -71,7 +71,9 @@ const nParts = 6 // of which the time is the sum
 // parts are these, in this order.
 type parts [nParts]float64
 
-func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops} }
+func (p Pace) partFactors() parts {
+	return parts{p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops}
+}
 
 // What is expected of a pace before anything was measured. The latency of a random
 // line is that of a chain of accesses, each of which waits for the one before: a
@@ -99,8 +101,8 @@ const (
 	ninety              = 1.6449 // of a normal distribution: this many deviations to either side hold 90 %
 )
 
-// Build makes a model of what was measured: its Runs, Misses and Host are given.
-func (m *Model) Build() error {
+// BuildCurves makes a model of what was measured: its Runs, Misses and Host are given.
+func (m *Model) BuildCurves() error {
 	counts, faults := make([]Point, 0, len(m.Runs)), make([]Point, 0, len(m.Runs))
 	noise := 0.0
 	for _, r := range m.Runs {
@@ -112,21 +114,21 @@ func (m *Model) Build() error {
 		noise = 0 // instructions are exact
 	}
 	var err error
-	if m.Work, err = Fit(counts, noise); err != nil {
+	if m.Work, err = FitCurve(counts, noise); err != nil {
 		return err
 	}
-	if m.Faults, err = Fit(faults, 0.1); err != nil {
+	if m.Faults, err = FitCurve(faults, 0.1); err != nil {
 		return err
 	}
 	if len(m.Misses) > 0 {
-		if m.Memory, err = FitMemory(m.Misses, m.growths()); err != nil {
+		if m.Memory, err = FitMemory(m.Misses, m.growthTerms()); err != nil {
 			return err
 		}
-		m.Memory.foretell(m.Misses, m.growths())
+		m.Memory.crossValidate(m.Misses, m.growthTerms())
 	}
-	m.Spread = m.spread()
-	m.Slow, m.SlowOff = m.slowness()
-	m.Pace = m.pace()
+	m.Spread = m.runSpread()
+	m.Slow, m.SlowOff = m.hostSlowness()
+	m.Pace = m.fitPace()
 	if m.Pace.Each <= 0 && m.Pace.Start <= 0 {
 		return errors.New("its CPU time is too short to be measured at any of these sizes: larger ones are needed")
 	}
@@ -140,11 +142,11 @@ const (
 	CounterTime     = "time"
 )
 
-// growths are the terms with which accesses to memory may grow.
-func (m *Model) growths() []Term {
+// growthTerms are the terms with which accesses to memory may grow.
+func (m *Model) growthTerms() []Term {
 	list := []Term{{}}
 	for _, c := range []Curve{m.Work, m.Faults} {
-		for _, t := range c.Best().Terms {
+		for _, t := range c.BestFormula().Terms {
 			if !slices.Contains(list, t) {
 				list = append(list, t)
 			}
@@ -153,14 +155,14 @@ func (m *Model) growths() []Term {
 	return list
 }
 
-// spread is how much single runs differ. The longest say most: what begins and
+// runSpread is how much single runs differ. The longest say most: what begins and
 // ends a process is the least even part of it.
-func (m *Model) spread() float64 {
+func (m *Model) runSpread() float64 {
 	sum, weights := 0.0, 0.0
 	for _, r := range m.Runs {
 		weight := float64(r.Runs-1) * r.CPU
 		if r.Runs > 1 {
-			sum += weight * max(0, r.Noise*r.Noise-sq(clockOff/r.CPU))
+			sum += weight * max(0, r.Noise*r.Noise-squareOf(clockOff/r.CPU))
 			weights += weight
 		}
 	}
@@ -170,58 +172,58 @@ func (m *Model) spread() float64 {
 	return math.Hypot(math.Sqrt(sum/weights), paceOff)
 }
 
-// slowness is how slow the host was over all runs, and how much that changed.
-func (m *Model) slowness() (mean, off float64) {
+// hostSlowness is how slow the host was over all runs, and how much that changed.
+func (m *Model) hostSlowness() (mean, off float64) {
 	n := 0.0
 	for _, r := range m.Runs {
 		k := float64(max(r.Runs, 1))
-		mean, off, n = mean+k*r.slow(), off+k*(sq(r.slow())+sq(r.SlowOff)), n+k
+		mean, off, n = mean+k*r.slowFactor(), off+k*(squareOf(r.slowFactor())+squareOf(r.SlowOff)), n+k
 	}
 	mean /= n
 	return mean, math.Sqrt(max(0, off/n-mean*mean))
 }
 
-// slow is 1 where it was not looked at.
-func (r Run) slow() float64 {
+// slowFactor is 1 where it was not looked at.
+func (r Run) slowFactor() float64 {
 	if r.Slow <= 0 {
 		return 1
 	}
 	return r.Slow
 }
 
-// parts are the quantities whose weighted sum is the time, at one size. Where
+// timeParts are the quantities whose weighted sum is the time, at one size. Where
 // memory was simulated the pages that are touched are known from the lines that
 // nobody used before, exactly; else from the faults, of which allocators make more
 // or fewer as they please.
 //
 // hidden is the shorter of computing and waiting for lines in order.
-func (m *Model) parts(n, count, faults, each float64, h Host) (p parts, hidden float64) {
+func (m *Model) timeParts(n, count, faults, each float64, h Host) (p parts, hidden float64) {
 	p = parts{1, count / h.Operations, 0, 0, faults * h.Fault, count / max(n, 1) / h.Operations}
 	if m.Memory != nil {
-		s := h.stall(m.Memory, n)
+		s := h.stallSeconds(m.Memory, n)
 		hidden = min(s.inOrder, each*p[1])
 		p[2], p[3] = s.random, s.inOrder
 		if hidden > 0 {
 			p[3] += hidden * (s.beside/s.inOrder - 1)
 		}
-		p[4] = m.Memory.touched(n) / max(h.Page, Line) * h.Fault
+		p[4] = m.Memory.touchedBytes(n) / max(h.Page, Line) * h.Fault
 	}
 	return p, hidden
 }
 
 // atBest is the CPU time as it would have been in the host's best moments.
-func (r Run) atBest() float64 { return r.CPU / r.slow() }
+func (r Run) atBest() float64 { return r.CPU / r.slowFactor() }
 
-// off is how exactly that is known, in seconds.
-func (r Run) off() float64 {
+// uncertaintySeconds is how exactly that is known, in seconds.
+func (r Run) uncertaintySeconds() float64 {
 	return math.Hypot(clockOff, math.Hypot(paceOff, r.Noise/math.Sqrt(float64(max(r.Runs, 1))))*r.atBest())
 }
 
-// pace fits the factors to the CPU times that were measured, each weighted by how
+// fitPace fits the factors to the CPU times that were measured, each weighted by how
 // exactly it is known, together with what was expected of them before.
-func (m *Model) pace() Pace {
+func (m *Model) fitPace() Pace {
 	if m.Counter == CounterTime { // everything is in the count
-		return Pace{Each: 1, Error: m.Work.Best().Error}
+		return Pace{Each: 1, Error: m.Work.BestFormula().Error}
 	}
 	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff}, {touch, touchOff}, {loops, loopsOff}}
 	rows := len(m.Runs) + len(prior)
@@ -237,11 +239,11 @@ func (m *Model) pace() Pace {
 	each := 0.0
 	for range 30 {
 		for i, r := range m.Runs {
-			p, _ := m.parts(r.Size, r.Count, r.Faults, each, m.Host)
+			p, _ := m.timeParts(r.Size, r.Count, r.Faults, each, m.Host)
 			for j, v := range p {
-				a[j][i] = v / r.off()
+				a[j][i] = v / r.uncertaintySeconds()
 			}
-			b[i] = r.atBest() / r.off()
+			b[i] = r.atBest() / r.uncertaintySeconds()
 		}
 		x = nonNegative(a, b)
 		each = (each + x[1]) / 2
@@ -250,26 +252,26 @@ func (m *Model) pace() Pace {
 	chi := 0.0
 	for _, r := range m.Runs {
 		t := 0.0
-		q, _ := m.parts(r.Size, r.Count, r.Faults, p.Each, m.Host)
+		q, _ := m.timeParts(r.Size, r.Count, r.Faults, p.Each, m.Host)
 		for j, v := range q {
 			t += x[j] * v
 		}
-		p.Error += sq(t/r.atBest()-1) / float64(len(m.Runs))
-		chi += sq((t - r.atBest()) / r.off())
+		p.Error += squareOf(t/r.atBest()-1) / float64(len(m.Runs))
+		chi += squareOf((t - r.atBest()) / r.uncertaintySeconds())
 	}
 	p.Error = math.Sqrt(p.Error)
 	// Where the runs disagree more than their own noise explains, so do the factors.
-	p.Variance = covariance(a, math.Max(1, chi/math.Max(1, float64(len(m.Runs)-2))))
+	p.Variance = covarianceOf(a, math.Max(1, chi/math.Max(1, float64(len(m.Runs)-2))))
 	return p
 }
 
-// covariance is scale · (aᵀa)⁻¹, by Gauss and Jordan; the expectations among the
+// covarianceOf is scale · (aᵀa)⁻¹, by Gauss and Jordan; the expectations among the
 // rows see to it that it exists.
-func covariance(a [][]float64, scale float64) (v [nParts][nParts]float64) {
+func covarianceOf(a [][]float64, scale float64) (v [nParts][nParts]float64) {
 	var s [nParts][2 * nParts]float64
 	for i := range nParts {
 		for j := range nParts {
-			s[i][j] = dot(a[i], a[j])
+			s[i][j] = dotProduct(a[i], a[j])
 		}
 		s[i][nParts+i] = scale
 	}
@@ -305,9 +307,9 @@ type Prediction struct {
 // was measured, as slow as it was then on average.
 func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 	if on != nil {
-		return m.predict(n, *on, 1, math.Hypot(on.Spread, paceOff), elsewhere)
+		return m.predictOn(n, *on, 1, math.Hypot(on.Spread, paceOff), elsewhere)
 	}
-	return m.predict(n, m.Host, m.Slow, math.Hypot(m.Spread, m.SlowOff/m.Slow), 0)
+	return m.predictOn(n, m.Host, m.Slow, math.Hypot(m.Spread, m.SlowOff/m.Slow), 0)
 }
 
 // PredictNow is Predict for the host on which the program was measured, if it is
@@ -315,21 +317,21 @@ func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 // last: neighbours come and go.
 func (m *Model) PredictNow(n, slow float64) (Prediction, error) {
 	felt := math.Sqrt(m.Slow * math.Pow(slow, m.Feels))
-	return m.predict(n, m.Host, felt, math.Hypot(m.Spread, math.Hypot(m.SlowOff/m.Slow, math.Log(felt/m.Slow))), 0)
+	return m.predictOn(n, m.Host, felt, math.Hypot(m.Spread, math.Hypot(m.SlowOff/m.Slow, math.Log(felt/m.Slow))), 0)
 }
 
 // PredictAt is Predict for that host if it is known how slow it will be.
 func (m *Model) PredictAt(n, slow float64) (Prediction, error) {
-	return m.predict(n, m.Host, math.Pow(slow, m.Feels), m.Spread, 0)
+	return m.predictOn(n, m.Host, math.Pow(slow, m.Feels), m.Spread, 0)
 }
 
-func (m *Model) predict(n float64, h Host, slow, spread, other float64) (Prediction, error) {
+func (m *Model) predictOn(n float64, h Host, slow, spread, other float64) (Prediction, error) {
 	if !(n > 0) || math.IsInf(n, 0) {
 		return Prediction{}, fmt.Errorf("a size must be above 0")
 	}
-	count, faults := m.Work.At(n), m.Faults.At(n)
-	quantities, hidden := m.parts(n, count.Value, faults.Value, m.Pace.Each, h)
-	factors := m.Pace.factors()
+	count, faults := m.Work.BandAt(n), m.Faults.BandAt(n)
+	quantities, hidden := m.timeParts(n, count.Value, faults.Value, m.Pace.Each, h)
+	factors := m.Pace.partFactors()
 	t, variance := 0.0, 0.0
 	for i, v := range quantities {
 		t += v * factors[i]
@@ -343,13 +345,13 @@ func (m *Model) predict(n float64, h Host, slow, spread, other float64) (Predict
 	p := Prediction{Count: count, Waiting: quantities[2]*factors[2] + quantities[3]*factors[3], Touching: quantities[4] * factors[4]}
 	// The errors of pace, formula, memory and host are independent of each other,
 	// and factors of the time.
-	common := max(0, variance)/(t*t) + sq(besideOff*hidden*factors[3]/t) + spread*spread + other*other
+	common := max(0, variance)/(t*t) + squareOf(besideOff*hidden*factors[3]/t) + spread*spread + other*other
 	shares := []struct {
 		of   float64
 		band Band
 	}{{quantities[1] * factors[1] / t, count}}
 	if m.Memory != nil {
-		common += sq((p.Waiting + p.Touching) / t * m.Memory.Foretold * m.Work.stretch(n))
+		common += squareOf((p.Waiting + p.Touching) / t * m.Memory.Foretold * m.Work.errorStretch(n))
 	} else {
 		shares = append(shares, struct {
 			of   float64
@@ -359,26 +361,26 @@ func (m *Model) predict(n float64, h Host, slow, spread, other float64) (Predict
 	up, down := common*ninety*ninety, common*ninety*ninety
 	for _, s := range shares {
 		if s.of > 0 {
-			up += sq(s.of * math.Log(s.band.High/s.band.Value))
-			down += sq(s.of * math.Log(s.band.Value/s.band.Low))
+			up += squareOf(s.of * math.Log(s.band.High/s.band.Value))
+			down += squareOf(s.of * math.Log(s.band.Value/s.band.Low))
 		}
 	}
 	t, p.Waiting, p.Touching = slow*t, slow*p.Waiting, slow*p.Touching
 	p.Seconds = Band{Value: t, Low: t * math.Exp(-math.Sqrt(down)), High: t * math.Exp(math.Sqrt(up))}
 	if m.Memory != nil {
 		for _, l := range h.Levels[:max(len(h.Levels)-1, 0)] {
-			p.Misses = append(p.Misses, m.Memory.Misses(n, l.Bytes).All)
+			p.Misses = append(p.Misses, m.Memory.MissesAt(n, l.Bytes).All)
 		}
 	}
 	return p, nil
 }
 
-// Reference is the CPU time at size n on the reference host, to which estimates
+// ReferenceTime is the CPU time at size n on the reference host, to which estimates
 // of jobs refer: hosts of twice its speed take half of it.
-func (m *Model) Reference(n float64) (Band, error) {
+func (m *Model) ReferenceTime(n float64) (Band, error) {
 	p, err := m.Predict(n, nil)
 	s, off := p.Seconds, math.Exp(ninety*elsewhere)
 	return Band{Value: s.Value * m.Host.Speed, Low: s.Low * m.Host.Speed / off, High: s.High * m.Host.Speed * off}, err
 }
 
-func sq(x float64) float64 { return x * x }
+func squareOf(x float64) float64 { return x * x }

@@ -14,13 +14,13 @@ func nonNegative(a [][]float64, b []float64) []float64 {
 	held := make([]bool, len(a))
 	tried := make([]bool, len(a)) // and found useless beside those that are in
 	rest := append([]float64(nil), b...)
-	scale := norm(b)
+	scale := vectorNorm(b)
 	for range 3*len(a) + 10 {
 		best, j := 1e-8*scale, -1
 		for c := range a {
 			if !held[c] && !tried[c] {
-				if l := norm(a[c]); l > 0 {
-					if g := dot(a[c], rest) / l; g > best {
+				if l := vectorNorm(a[c]); l > 0 {
+					if g := dotProduct(a[c], rest) / l; g > best {
 						best, j = g, c
 					}
 				}
@@ -33,13 +33,13 @@ func nonNegative(a [][]float64, b []float64) []float64 {
 		for {
 			s, ok := leastSquares(a, in, b)
 			if !ok { // as good as a sum of others: of no use
-				in = drop(in, held, func(c int) bool { return c == j })
+				in = dropColumns(in, held, func(c int) bool { return c == j })
 				break
 			}
-			if step(x, in, s, held) {
+			if stepTowards(x, in, s, held) {
 				break
 			}
-			in = drop(in, held, func(c int) bool { return !held[c] })
+			in = dropColumns(in, held, func(c int) bool { return !held[c] })
 		}
 		if !held[j] {
 			tried[j] = true
@@ -56,9 +56,9 @@ func nonNegative(a [][]float64, b []float64) []float64 {
 	return x
 }
 
-// step moves x towards the solution s on the columns in, as far as nothing
+// stepTowards moves x towards the solution s on the columns in, as far as nothing
 // becomes negative; what reached zero is let go. It says whether s was reached.
-func step(x []float64, in []int, s []float64, held []bool) bool {
+func stepTowards(x []float64, in []int, s []float64, held []bool) bool {
 	far := 1.0
 	for i, c := range in {
 		if s[i] <= 0 {
@@ -76,7 +76,7 @@ func step(x []float64, in []int, s []float64, held []bool) bool {
 	return reached
 }
 
-func drop(in []int, held []bool, out func(int) bool) []int {
+func dropColumns(in []int, held []bool, out func(int) bool) []int {
 	kept := in[:0]
 	for _, c := range in {
 		if out(c) {
@@ -97,18 +97,18 @@ func leastSquares(a [][]float64, in []int, b []float64) ([]float64, bool) {
 	}
 	q, r := make([][]float64, k), make([][]float64, k)
 	for i, c := range in {
-		v, was := append([]float64(nil), a[c]...), norm(a[c])
+		v, was := append([]float64(nil), a[c]...), vectorNorm(a[c])
 		r[i] = make([]float64, k)
 		for range 2 {
 			for j := range i {
-				d := dot(q[j], v)
+				d := dotProduct(q[j], v)
 				r[j][i] += d
 				for t := range v {
 					v[t] -= d * q[j][t]
 				}
 			}
 		}
-		l := norm(v)
+		l := vectorNorm(v)
 		if l <= 1e-10*was {
 			return nil, false
 		}
@@ -120,7 +120,7 @@ func leastSquares(a [][]float64, in []int, b []float64) ([]float64, bool) {
 	}
 	x := make([]float64, k)
 	for i := k - 1; i >= 0; i-- {
-		x[i] = dot(q[i], b)
+		x[i] = dotProduct(q[i], b)
 		for j := i + 1; j < k; j++ {
 			x[i] -= r[i][j] * x[j]
 		}
@@ -129,7 +129,7 @@ func leastSquares(a [][]float64, in []int, b []float64) ([]float64, bool) {
 	return x, true
 }
 
-func dot(a, b []float64) float64 {
+func dotProduct(a, b []float64) float64 {
 	s := 0.0
 	for i, v := range a {
 		s += v * b[i]
@@ -137,4 +137,4 @@ func dot(a, b []float64) float64 {
 	return s
 }
 
-func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }
+func vectorNorm(a []float64) float64 { return math.Sqrt(dotProduct(a, a)) }

@@ -26,14 +26,14 @@ func TestTheFormulaBehindExactCountsIsFoundAndHoldsAtTenTimesTheSize(t *testing.
 		"n":       func(n float64) float64 { return 7 * n },
 		"1":       func(float64) float64 { return 12 },
 	} {
-		c, err := Fit(counts(f, 0, 50, 100, 200, 400, 800), 0)
+		c, err := FitCurve(counts(f, 0, 50, 100, 200, 400, 800), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if terms := c.Best().Terms; terms[len(terms)-1].String() != want {
-			t.Errorf("grows as %s, want %s", c.Best(), want)
+		if terms := c.BestFormula().Terms; terms[len(terms)-1].String() != want {
+			t.Errorf("grows as %s, want %s", c.BestFormula(), want)
 		}
-		b := c.At(8000)
+		b := c.BandAt(8000)
 		if off := math.Abs(b.Value/f(8000) - 1); off > 0.05 || b.Low > f(8000) || b.High < f(8000) {
 			t.Errorf("%s at 8000: %.3g (%.3g to %.3g), want %.3g", want, b.Value, b.Low, b.High, f(8000))
 		}
@@ -49,11 +49,11 @@ func TestIntervalsOfNoisyCountsHoldNineTimesInTen(t *testing.T) {
 		for _, n := range []float64{60, 100, 160, 250, 400, 600} {
 			list = append(list, Point{n, f(n) * (1 + 0.03*r.NormFloat64())})
 		}
-		c, err := Fit(list, 0.03)
+		c, err := FitCurve(list, 0.03)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := c.At(6000)
+		b := c.BandAt(6000)
 		all++
 		if b.Low <= f(6000) && f(6000) <= b.High {
 			hold++
@@ -68,12 +68,12 @@ func TestCountsThatSayNothingAreRefused(t *testing.T) {
 	for _, list := range [][]Point{
 		nil, {{1, 1}, {2, 2}}, {{1, 1}, {1, 2}, {3, 3}}, {{0, 1}, {1, 2}, {3, 3}}, {{1, -1}, {2, 2}, {3, 3}}, {{1, math.NaN()}, {2, 2}, {3, 3}},
 	} {
-		if c, err := Fit(list, 0); err == nil {
-			t.Errorf("%v: %v", list, c.Best())
+		if c, err := FitCurve(list, 0); err == nil {
+			t.Errorf("%v: %v", list, c.BestFormula())
 		}
 	}
-	c, err := Fit([]Point{{1, 0}, {2, 0}, {3, 0}}, 0)
-	if err != nil || c.At(30).Value != 0 {
+	c, err := FitCurve([]Point{{1, 0}, {2, 0}, {3, 0}}, 0)
+	if err != nil || c.BandAt(30).Value != 0 {
 		t.Errorf("nothing at all: %v %v", c, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestMissesAreForetoldForCachesAndSizesThatWereNeverSeen(t *testing.T) {
 	const n = 2000 // rows of 48 kB, a grid of 64 MB
 	for _, capacity := range []float64{8 << 10, 512 << 10, 8 << 20, 1 << 30} {
 		want := stencil(n, capacity, Line)
-		got := m.Misses(n, capacity)
+		got := m.MissesAt(n, capacity)
 		if math.Abs(got.All/want-1) > 0.15 || got.InOrder < 0.9*got.All || got.Written != 0 {
 			t.Errorf("capacity %g: %+v, want %.3g misses, all in order", capacity, got, want)
 		}
@@ -132,7 +132,7 @@ func TestRandomAccessesAreToldFromThoseInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Misses(1e6, 64<<10); got.InOrder > 0.4*got.All {
+	if got := m.MissesAt(1e6, 64<<10); got.InOrder > 0.4*got.All {
 		t.Errorf("%+v", got)
 	}
 }
@@ -153,14 +153,14 @@ func swept(t *testing.T) (*Model, func(n float64) float64) {
 		mem := &Memory{InOrder: []Bin{
 			{Grows: Term{Power: 2}, Count: 2.0 / 8, Power: never},
 			{Grows: Term{Power: 2}, Count: 2.5, Far: 24, Power: 1}, {Grows: Term{Power: 2}, Count: 2.5, Far: 16, Power: 2}}}
-		s := host().stall(mem, n)
+		s := host().stallSeconds(mem, n)
 		computing := 1.5 * (400*n*n + 1.5e5) / 2e9
 		return 4e-4 + math.Max(computing, s.inOrder) + 0.35*math.Min(computing, s.inOrder) + 0.4*s.random + n*n/256*1e-6
 	}
 	for _, n := range []float64{50, 100, 150, 200, 300} {
 		m.Runs = append(m.Runs, Run{Size: n, Count: 400*n*n + 1.5e5, CPU: truth(n), Faults: 70 + n*n/256})
 	}
-	if err := m.Build(); err != nil {
+	if err := m.BuildCurves(); err != nil {
 		t.Fatal(err)
 	}
 	return m, truth
@@ -206,11 +206,11 @@ func TestAnotherHostTakesLongerAndIsKnownLessWell(t *testing.T) {
 
 func TestAModelIsReadAsItWasWritten(t *testing.T) {
 	m, _ := swept(t)
-	text, err := m.Encode()
+	text, err := m.EncodeFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(text)
+	got, err := DecodeFile(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestAModelIsReadAsItWasWritten(t *testing.T) {
 		"{}":                "format",
 		"":                  "EOF",
 	} {
-		if _, err := Decode([]byte(spoilt)); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := DecodeFile([]byte(spoilt)); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%v does not name %s", err, field)
 		}
 	}
@@ -240,7 +240,7 @@ func TestAModelIsReadAsItWasWritten(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"format":"godwit-model/3","name":"x","command":["x"],"counter":"time","runs":[],"host":{"operations_per_s":1,"flops_per_s":1,"levels":[],"speed":1,"page_fault_s":0,"page_bytes":4096},"work":{"formulas":[{"terms":[{"power":1}],"factors":[2],"weight":1,"error":0}],"from":1,"to":2},"faults":{"formulas":[{"terms":[{"power":0}],"factors":[1],"weight":1,"error":0}],"from":1,"to":2},"pace":{"start_s":0,"each":1,"random":0,"in_order":0,"touch":0,"variance":[[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0]],"error":0},"slow":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := Decode(text)
+		m, err := DecodeFile(text)
 		if err != nil {
 			return
 		}
@@ -313,7 +313,7 @@ func TestRunsThatDifferMoreMakeTheIntervalWider(t *testing.T) {
 	for i := range m.Runs {
 		m.Runs[i].Noise, m.Runs[i].Runs = 0.25, 20
 	}
-	if err := m.Build(); err != nil {
+	if err := m.BuildCurves(); err != nil {
 		t.Fatal(err)
 	}
 	p, err := m.Predict(3000, nil)
@@ -337,7 +337,7 @@ func TestAMemoryThatChangesItsWaysIsNotTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.foretell(even, grows)
+	m.crossValidate(even, grows)
 	odd := slices.Clone(even)
 	for i := range odd {
 		if odd[i].Size == 200 {
@@ -348,7 +348,7 @@ func TestAMemoryThatChangesItsWaysIsNotTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed.foretell(odd, grows)
+	changed.crossValidate(odd, grows)
 	if m.Foretold > 0.1 || changed.Foretold < 0.35 {
 		t.Errorf("off by %g where it is even, by %g where it is not", m.Foretold, changed.Foretold)
 	}
@@ -356,12 +356,12 @@ func TestAMemoryThatChangesItsWaysIsNotTrusted(t *testing.T) {
 
 func TestLinesInOrderAreFetchedWhileAProgramComputes(t *testing.T) {
 	m, _ := swept(t)
-	ordered := m.Host.stall(m.Memory, 2000).inOrder
+	ordered := m.Host.stallSeconds(m.Memory, 2000).inOrder
 	if ordered <= 0 {
 		t.Fatal("no line is waited for")
 	}
 	exposed := func(each float64) float64 {
-		p, _ := m.parts(2000, m.Host.Operations, 0, each, m.Host) // a second of computing
+		p, _ := m.timeParts(2000, m.Host.Operations, 0, each, m.Host) // a second of computing
 		return p[3]
 	}
 	if got := exposed(100 * ordered); math.Abs(got-0.25*ordered) > 1e-9*ordered {
@@ -389,10 +389,10 @@ func TestLinesThatWereWrittenToGoBackAndCostMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Misses(2000, 1<<20); math.Abs(got.Written/got.All-0.5) > 0.1 {
+	if got := m.MissesAt(2000, 1<<20); math.Abs(got.Written/got.All-0.5) > 0.1 {
 		t.Errorf("%+v, want half written to", got)
 	}
-	if got := m.Misses(2000, 1<<30); got.Written > 0.05*m.Misses(2000, 1<<20).Written {
+	if got := m.MissesAt(2000, 1<<30); got.Written > 0.05*m.MissesAt(2000, 1<<20).Written {
 		t.Errorf("%+v go back from a cache that holds everything", got)
 	}
 	without, err := FitMemory(read, grows)
@@ -400,7 +400,7 @@ func TestLinesThatWereWrittenToGoBackAndCostMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A line from memory costs 5 ns, written to 9 ns, and half of them are.
-	if more := host().stall(m, 2000).inOrder / host().stall(without, 2000).inOrder; more < 1.3 || more > 1.5 {
+	if more := host().stallSeconds(m, 2000).inOrder / host().stallSeconds(without, 2000).inOrder; more < 1.3 || more > 1.5 {
 		t.Errorf("%.2f times the time, want about 1.4", more)
 	}
 }
@@ -413,7 +413,7 @@ func TestAHostThatWasSlowNowAndThenIsSeenThrough(t *testing.T) {
 		r.CPU, r.Slow, r.SlowOff = slow*r.CPU, slow, 0.05
 		odd.Runs = append(odd.Runs, r)
 	}
-	if err := odd.Build(); err != nil {
+	if err := odd.BuildCurves(); err != nil {
 		t.Fatal(err)
 	}
 	if math.Abs(odd.Slow-1.2) > 1e-9 || odd.SlowOff < 0.1 {

@@ -12,9 +12,9 @@ type Term struct {
 	Log   int     `json:"log,omitempty"`
 }
 
-// At is the term's value; sizes below 2 have the logarithm of 2, so that no term
+// ValueAt is the term's value; sizes below 2 have the logarithm of 2, so that no term
 // but the constant one is the same everywhere or vanishes.
-func (t Term) At(n float64) float64 {
+func (t Term) ValueAt(n float64) float64 {
 	v := math.Pow(n, t.Power)
 	for range t.Log {
 		v *= math.Log2(math.Max(n, 2))
@@ -46,8 +46,8 @@ func (t Term) String() string {
 	return strings.Join(parts, " ")
 }
 
-// family are the terms of which formulas are made, slowest first.
-func family() []Term {
+// termFamily are the terms of which formulas are made, slowest first.
+func termFamily() []Term {
 	var list []Term
 	for _, p := range []float64{0, 0.5, 1, 1.5, 2, 2.5, 3, 4} {
 		list = append(list, Term{Power: p}, Term{Power: p, Log: 1})
@@ -55,9 +55,9 @@ func family() []Term {
 	return list
 }
 
-// expected is how plausible the term is before anything was counted: programs
+// priorPlausibility is how plausible the term is before anything was counted: programs
 // are made of nested loops, often of halving, rarely of anything else.
-func (t Term) expected() float64 {
+func (t Term) priorPlausibility() float64 {
 	half := t.Power != math.Trunc(t.Power)
 	switch {
 	case t == Term{}:

@@ -41,7 +41,7 @@ func (g grid) world(t fatal) *world.World {
 	}
 	w := world.New(spec)
 	apply := func(ev core.Event) {
-		if err := w.Apply(&ev); err != nil {
+		if err := w.ApplyEvent(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func (g grid) world(t fatal) *world.World {
 	return w
 }
 
-func (g grid) view(t fatal) world.View { return g.world(t).View(0, 1) }
+func (g grid) view(t fatal) world.View { return g.world(t).ViewFor(0, 1) }
 
 // rigid is a job with a component of each size.
 func rigid(sizes ...int) *core.Job {

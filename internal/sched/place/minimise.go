@@ -7,11 +7,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// roomiest lists the clusters with room, most room first.
-func roomiest(v world.View) []roomyCluster {
+// roomiestClusters lists the clusters with room, most room first.
+func roomiestClusters(v world.View) []roomyCluster {
 	var list []roomyCluster
 	for _, c := range v.Clusters() {
-		if r := v.Room(c); r > 0 {
+		if r := v.RoomIn(c); r > 0 {
 			list = append(list, roomyCluster{c, r})
 		}
 	}
@@ -28,14 +28,14 @@ type roomyCluster struct {
 // if they fit into the k roomiest, so those are tried for growing k
 // (requirements that rule clusters out make it try the later ones too).
 func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
-	clusters := roomiest(v)
+	clusters := roomiestClusters(v)
 	order := largestFirst(job)
 	fits := make([][]bool, len(order))
 	for i, comp := range order {
 		fits[i] = make([]bool, len(clusters))
 		for k, c := range clusters {
-			_, wait := Seats(v, c.Cluster, &job.Components[comp])
-			fits[i][k] = !wait && eligible(v, job, &job.Components[comp], c.Cluster)
+			_, wait := CountSeats(v, c.Cluster, &job.Components[comp])
+			fits[i][k] = !wait && isEligible(v, job, &job.Components[comp], c.Cluster)
 		}
 	}
 	for k := 1; k <= min(len(clusters), len(order)); k++ {
@@ -44,11 +44,11 @@ func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reaso
 		for i, c := range clusters {
 			p.left[i] = c.room
 		}
-		if p.pack(0, 0) {
-			return p.choices(v, dst), core.Reason{Code: core.FewestClusters, A: float64(k), B: float64(len(order))}, true
+		if p.packFrom(0, 0) {
+			return p.toChoices(v, dst), core.Reason{Code: core.FewestClusters, A: float64(k), B: float64(len(order))}, true
 		}
 	}
-	widest, _ := v.Widest()
+	widest, _ := v.WidestRoom()
 	return dst, core.Reason{Code: core.NoRoom, A: float64(job.Components[order[0]].Min), B: float64(widest)}, false
 }
 
@@ -70,7 +70,7 @@ type packing struct {
 	used     []int // components in each cluster
 }
 
-func (p *packing) pack(i, opened int) bool {
+func (p *packing) packFrom(i, opened int) bool {
 	if i == len(p.order) {
 		return true
 	}
@@ -78,7 +78,7 @@ func (p *packing) pack(i, opened int) bool {
 		return false
 	}
 	comp := &p.job.Components[p.order[i]]
-	for k := p.first(i); k < len(p.clusters); k++ {
+	for k := p.firstCluster(i); k < len(p.clusters); k++ {
 		opens := p.used[k] == 0
 		if p.left[k] < comp.Min || opens && opened == p.most || !p.fits[i][k] {
 			continue
@@ -89,7 +89,7 @@ func (p *packing) pack(i, opened int) bool {
 		}
 		p.place[i], p.left[k] = k, p.left[k]-comp.Min
 		p.used[k]++
-		if p.pack(i+1, more) {
+		if p.packFrom(i+1, more) {
 			return true
 		}
 		p.used[k]--
@@ -98,9 +98,9 @@ func (p *packing) pack(i, opened int) bool {
 	return false
 }
 
-// first is the first cluster worth a try for order[i]. Of components that are
+// firstCluster is the first cluster worth a try for order[i]. Of components that are
 // alike only one order is tried: the others differ by their names.
-func (p *packing) first(i int) int {
+func (p *packing) firstCluster(i int) int {
 	if i == 0 {
 		return 0
 	}
@@ -111,15 +111,15 @@ func (p *packing) first(i int) int {
 	return 0
 }
 
-// choices turns a packing into choices.
-func (p *packing) choices(v world.View, dst []Choice) []Choice {
+// toChoices turns a packing into choices.
+func (p *packing) toChoices(v world.View, dst []Choice) []Choice {
 	start := len(dst)
 	for i, comp := range p.order {
 		c := p.clusters[p.place[i]]
 		cp := &p.job.Components[comp]
-		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: cp.Min, Min: cp.Min, Max: min(cp.Max, c.Usable())})
+		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: cp.Min, Min: cp.Min, Max: min(cp.Max, c.UsableProcs())})
 	}
-	share(v, p.job, dst[start:])
+	shareRoom(v, p.job, dst[start:])
 	return dst
 }
 
@@ -129,7 +129,7 @@ func (p *packing) choices(v world.View, dst []Choice) []Choice {
 func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	start := len(dst)
 	want, least, most := job.MinSize(), job.MinSize(), job.MaxSize()
-	clusters := slices.DeleteFunc(roomiest(v), func(c roomyCluster) bool { return !eligibleForAll(v, job, c.Cluster) })
+	clusters := slices.DeleteFunc(roomiestClusters(v), func(c roomyCluster) bool { return !eligibleForAll(v, job, c.Cluster) })
 	total := 0
 	for _, c := range clusters {
 		total += c.room
@@ -138,7 +138,7 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 		return dst, core.Reason{Code: core.NoRoomInAll, A: float64(least), B: float64(total)}, false
 	}
 	if job.Kind != core.Rigid {
-		pool := core.Component{Min: least, Max: most, Initial: initial(job)}
+		pool := core.Component{Min: least, Max: most, Initial: initialCores(job)}
 		want = firstSize(spot{view: v, job: job, comp: &pool, room: total})
 	}
 	for _, c := range clusters {
@@ -151,26 +151,26 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 		least -= keep
 		dst = append(dst, Choice{Cluster: c.ID(), Size: n, Min: keep, Max: n})
 	}
-	growth := most - sizes(dst[start:])
+	growth := most - totalSize(dst[start:])
 	for i := start; i < len(dst); i++ { // what it may grow by goes to the first parts
-		g := min(growth, v.Cluster(dst[i].Cluster).Usable()-dst[i].Size)
+		g := min(growth, v.Cluster(dst[i].Cluster).UsableProcs()-dst[i].Size)
 		dst[i].Max += g
 		growth -= g
 	}
-	return dst, core.Reason{Code: core.SplitByIdle, A: float64(len(dst) - start), B: float64(sizes(dst[start:]))}, true
+	return dst, core.Reason{Code: core.SplitByIdle, A: float64(len(dst) - start), B: float64(totalSize(dst[start:]))}, true
 }
 
 // eligibleForAll reports whether any piece of the job could run in the cluster.
 func eligibleForAll(v world.View, job *core.Job, c *world.Cluster) bool {
 	for i := range job.Components {
-		if !eligible(v, job, &job.Components[i], c) {
+		if !isEligible(v, job, &job.Components[i], c) {
 			return false
 		}
 	}
 	return true
 }
 
-func initial(job *core.Job) int {
+func initialCores(job *core.Job) int {
 	n := 0
 	for i := range job.Components {
 		n += job.Components[i].Initial
@@ -178,7 +178,7 @@ func initial(job *core.Job) int {
 	return n
 }
 
-func sizes(list []Choice) int {
+func totalSize(list []Choice) int {
 	n := 0
 	for _, c := range list {
 		n += c.Size

@@ -31,7 +31,7 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 			minimise = flexibleMin
 		}
 		if policy == core.FlexibleMin && v.Whole {
-			minimise = whole
+			minimise = placeWhole
 		}
 		list, why, ok := minimise(v, job, dst)
 		if !ok { // nothing is free: into the queues of clusters that have one
@@ -49,8 +49,8 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 	}
 }
 
-// whole: flexible cluster minimisation where jobs cannot be split.
-func whole(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
+// placeWhole: flexible cluster minimisation where jobs cannot be split.
+func placeWhole(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	list, why, ok := clusterMin(v, job, dst)
 	if ok {
 		why = core.Reason{Code: core.PlacedWhole}
@@ -70,17 +70,17 @@ func rankOrPack(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choi
 	return list, why, ok
 }
 
-// At places a job of one component in a given cluster, if it can run there now.
-func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice, bool) {
+// AtCluster places a job of one component in a given cluster, if it can run there now.
+func AtCluster(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice, bool) {
 	if len(job.Components) != 1 || at < 0 || int(at) >= len(v.Clusters()) {
 		return dst, false
 	}
 	c, comp := v.Cluster(at), &job.Components[0]
-	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
-	if _, wait := Seats(v, c, comp); wait || !eligible(v, job, comp, c) || s.room < comp.Min {
+	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.RoomIn(c)}
+	if _, wait := CountSeats(v, c, comp); wait || !isEligible(v, job, comp, c) || s.room < comp.Min {
 		return dst, false
 	}
-	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.Usable())}), true
+	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.UsableProcs())}), true
 }
 
 // EverFits reports whether the policy could place the job if nobody else were
@@ -92,12 +92,12 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 		comp := &job.Components[i]
 		need, widest, total := comp.Min, 0, 0
 		for _, c := range v.Clusters() {
-			if eligible(v, job, comp, c) {
-				if c.Unknown() { // it may turn out to be large enough
+			if isEligible(v, job, comp, c) {
+				if c.IsUnknown() { // it may turn out to be large enough
 					return core.Reason{}, true
 				}
-				widest = max(widest, c.Usable())
-				total += max(0, c.Usable())
+				widest = max(widest, c.UsableProcs())
+				total += max(0, c.UsableProcs())
 			}
 		}
 		if flexible {
@@ -130,22 +130,22 @@ func mostMemory(v world.View, job *core.Job, comp *core.Component, need int) int
 	any, most := *comp, int64(0)
 	any.Memory = 0
 	for _, c := range v.Clusters() {
-		if eligible(v, job, &any, c) && !c.Meets(comp) && c.Usable() >= need {
-			most = max(most, c.Memory())
+		if isEligible(v, job, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= need {
+			most = max(most, c.SmallestMemory())
 		}
 	}
 	return most
 }
 
-// eligible reports whether the component could run in the cluster: it meets
+// isEligible reports whether the component could run in the cluster: it meets
 // the requirements, has not refused the job, the user did not choose another, and
 // the input files can be brought there.
-func eligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
-	if at, except := v.Except.Cluster(); !c.Meets(comp) || except && at == c.ID() {
+func isEligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
+	if at, except := v.Except.Cluster(); !c.MeetsRequirements(comp) || except && at == c.ID() {
 		return false
 	}
 	if j := v.Job(job.ID); j != nil {
-		if at, pinned := j.Pin().Cluster(); j.Barred(c.ID()) || pinned && at != c.ID() {
+		if at, pinned := j.PinnedAim().Cluster(); j.IsBarred(c.ID()) || pinned && at != c.ID() {
 			return false
 		}
 	}
@@ -170,7 +170,7 @@ type spot struct {
 // equal.
 type score [5]float64
 
-func (s *score) better(t *score) bool {
+func (s *score) isBetter(t *score) bool {
 	for i := range s {
 		if s[i] != t[i] {
 			return s[i] > t[i]
@@ -187,7 +187,7 @@ type ranking func(s spot) (score, core.Reason, bool)
 // room in that queue; it is taken only where nothing is free at once.
 func oneByOne(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice, core.Reason, bool) {
 	if len(job.Components) == 1 {
-		ch, why, ok := pick(v, job, 0, nil, rank)
+		ch, why, ok := pickSpot(v, job, 0, nil, rank)
 		if !ok {
 			return dst, why, false
 		}
@@ -197,23 +197,23 @@ func oneByOne(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice
 	start := len(dst)
 	var why core.Reason
 	for _, i := range largestFirst(job) {
-		ch, w, ok := pick(v, job, i, taken, rank)
+		ch, w, ok := pickSpot(v, job, i, taken, rank)
 		if !ok {
 			return dst[:start], w, false
 		}
 		taken[ch.Cluster] += ch.Min // all must have their minimum before any has more
 		dst, why = append(dst, ch), w
 	}
-	share(v, job, dst[start:])
+	shareRoom(v, job, dst[start:])
 	return dst, why, true
 }
 
-// share gives the components placed together their first sizes: each its
+// shareRoom gives the components placed together their first sizes: each its
 // minimum, and of what is left in the cluster an equal share.
-func share(v world.View, job *core.Job, list []Choice) {
+func shareRoom(v world.View, job *core.Job, list []Choice) {
 	for i := range list {
 		ch := &list[i]
-		left, heirs := v.Room(v.Cluster(ch.Cluster)), 0
+		left, heirs := v.RoomIn(v.Cluster(ch.Cluster)), 0
 		for k := range list {
 			if list[k].Cluster != ch.Cluster {
 				continue
@@ -239,8 +239,8 @@ func largestFirst(job *core.Job) []int {
 	return order
 }
 
-// pick chooses the best spot for component i.
-func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice, core.Reason, bool) {
+// pickSpot chooses the best spot for component i.
+func pickSpot(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice, core.Reason, bool) {
 	comp := &job.Components[i]
 	var best, second score
 	var why core.Reason
@@ -248,31 +248,31 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	found, runnerUp, queues := false, false, true
 	widest, seats := 0, -1
 	for id, c := range v.Clusters() {
-		if !eligible(v, job, comp, c) {
+		if !isEligible(v, job, comp, c) {
 			continue
 		}
-		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
+		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.RoomIn(c)}
 		if taken != nil {
 			s.taken = taken[id]
 			s.room -= s.taken
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
-		if now, wait := Seats(v, c, comp); wait && !waits {
+		if now, wait := CountSeats(v, c, comp); wait && !waits {
 			seats = max(seats, now)
 			continue
 		}
-		if waits && (!c.Managed() || comp.Min > c.QueueRoom()-s.taken || found && !queues) {
+		if waits && (!c.IsManaged() || comp.Min > c.QueueRoom()-s.taken || found && !queues) {
 			continue
 		}
 		sc, w, ok := rank(s)
 		if !ok {
 			continue
 		}
-		if !found || queues && !waits || sc.better(&best) {
+		if !found || queues && !waits || sc.isBetter(&best) {
 			second, runnerUp = best, found && queues == waits
 			best, why, chosen, found, queues = sc, w, s, true, waits
-		} else if !runnerUp || sc.better(&second) {
+		} else if !runnerUp || sc.isBetter(&second) {
 			second, runnerUp = sc, true
 		}
 	}
@@ -285,13 +285,13 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	switch {
 	case why.Code != core.MostIdle: // tells all there is to tell
 	case queues:
-		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.Idle())}
+		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.IdleProcs())}
 	case runnerUp:
 		why.B = second[0]
 	default:
 		why.Code = core.OnlyChoice
 	}
-	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
+	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.UsableProcs())}, why, true
 }
 
 // noRoom is why a component has no place: the clusters where it may run have no
@@ -300,12 +300,12 @@ func noRoom(v world.View, job *core.Job, comp *core.Component, widest int) core.
 	unknown, closed, removed := 0, 0, 0
 	for _, c := range v.Clusters() {
 		switch {
-		case c.Removed():
+		case c.IsRemoved():
 			removed++
-		case !eligible(v, job, comp, c):
-		case c.Unknown():
+		case !isEligible(v, job, comp, c):
+		case c.IsUnknown():
 			unknown++
-		case c.Closed():
+		case c.IsClosed():
 			closed++
 		default:
 			return core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}
@@ -335,7 +335,7 @@ func firstSize(s spot) int {
 		if s.view.Reclaim {
 			room = s.comp.Min // taking from others is for the minimum only
 		}
-		want = room / (1 + s.view.Others())
+		want = room / (1 + s.view.OtherWaiting())
 	}
 	return max(s.comp.Min, min(want, s.comp.Max, s.room))
 }

@@ -96,11 +96,11 @@ func TestAJobDoesNotShareWithItself(t *testing.T) {
 	w := grid{sizes: []int{10}}.world(t)
 	job := flexible(core.Malleable, core.Component{Min: 2, Max: 46})
 	for _, ev := range []core.Event{{Kind: core.JobSubmitted, Job: 1, Spec: job}, {Kind: core.JobEnqueued, Job: 1}} {
-		if err := w.Apply(&ev); err != nil {
+		if err := w.ApplyEvent(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, _, _ := Place(w.View(0, 1), job, core.WorstFit, nil)
+	got, _, _ := Place(w.ViewFor(0, 1), job, core.WorstFit, nil)
 	if spots(got) != "0a10" {
 		t.Errorf("the only job that waits is placed at %q, want all of it", spots(got))
 	}
@@ -128,11 +128,11 @@ func TestRoomThatCouldBeReclaimedCountsWhereItIsAskedFor(t *testing.T) {
 		{Kind: core.JobBecame, Job: 9, From: core.Selected, To: core.Queued},
 		{Kind: core.JobBecame, Job: 9, From: core.Queued, To: core.Running},
 	} {
-		if err := w.Apply(&ev); err != nil {
+		if err := w.ApplyEvent(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v := w.View(0, 1)
+	v := w.ViewFor(0, 1)
 	if got, _, _ := Place(v, rigid(3), core.WorstFit, nil); spots(got) != "0b3" {
 		t.Errorf("as it is: %q", spots(got))
 	}

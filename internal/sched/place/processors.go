@@ -10,12 +10,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// Processors chooses those of a cluster that a component gets: the next free ones,
+// ChooseProcessors chooses those of a cluster that a component gets: the next free ones,
 // or, where it is known who talks to whom in it and how well the hosts are
 // connected, those of the hosts that suit it best (papers/002); before all, those
 // where a trial run of it, not too long ago, was best. The caller has made sure that
 // there are enough.
-func Processors(now core.Time, c *world.Cluster, comp *core.Component, n int) core.ProcSet {
+func ChooseProcessors(now core.Time, c *world.Cluster, comp *core.Component, n int) core.ProcSet {
 	for _, t := range comp.Trials {
 		if t.Until > 0 && t.Until <= now {
 			continue
@@ -27,7 +27,7 @@ func Processors(now core.Time, c *world.Cluster, comp *core.Component, n int) co
 	if procs := byPattern(c, comp.Pattern, n); procs != nil {
 		return procs
 	}
-	return c.Choose(n, nil)
+	return c.ChooseProcs(n, nil)
 }
 
 // ofTrial is nil if not all hosts of a trial have room.
@@ -38,7 +38,7 @@ func ofTrial(c *world.Cluster, t *core.Trial, n int) core.ProcSet {
 	var procs core.ProcSet
 	for _, h := range t.Hosts {
 		more, ok := core.ProcSet(nil), false
-		if h < c.Hosts() {
+		if h < c.HostCount() {
 			more, ok = c.ChooseOn(h, n/len(t.Hosts), nil)
 		}
 		if !ok {
@@ -56,12 +56,12 @@ func byPattern(c *world.Cluster, p *core.Pattern, n int) core.ProcSet {
 		return nil
 	}
 	each := n / p.Nodes
-	hosts := able(c, each)
+	hosts := hostsWithRoom(c, each)
 	if len(hosts) < p.Nodes {
 		return nil
 	}
 	if sel, err := selectAmong(c.Network(), p, hosts); err == nil {
-		hosts = those(hosts, sel.Hosts)
+		hosts = selectHosts(hosts, sel.Hosts)
 	}
 	var procs core.ProcSet
 	for _, h := range hosts[:p.Nodes] {
@@ -71,10 +71,10 @@ func byPattern(c *world.Cluster, p *core.Pattern, n int) core.ProcSet {
 	return procs
 }
 
-// able lists the hosts with room for a node of a pattern.
-func able(c *world.Cluster, each int) []int {
+// hostsWithRoom lists the hosts with room for a node of a pattern.
+func hostsWithRoom(c *world.Cluster, each int) []int {
 	var list []int
-	for h := range c.Hosts() {
+	for h := range c.HostCount() {
 		if _, ok := c.ChooseOn(h, each, nil); ok {
 			list = append(list, h)
 		}
@@ -82,7 +82,7 @@ func able(c *world.Cluster, each int) []int {
 	return list
 }
 
-func those(hosts, which []int) []int {
+func selectHosts(hosts, which []int) []int {
 	list := make([]int, len(which))
 	for node, i := range which {
 		list[node] = hosts[i]
@@ -90,22 +90,22 @@ func those(hosts, which []int) []int {
 	return list
 }
 
-// Seats is how many hosts of a cluster have room for a node of the component's
+// CountSeats is how many hosts of a cluster have room for a node of the component's
 // pattern, and whether it has to wait for more of them: a node on processors that
 // it does not hold would take them from others. It need not if there is no pattern,
 // if a manager chooses the hosts, or if the cluster never has as many.
-func Seats(v world.View, c *world.Cluster, comp *core.Component) (now int, wait bool) {
+func CountSeats(v world.View, c *world.Cluster, comp *core.Component) (now int, wait bool) {
 	p := comp.Pattern
-	if p == nil || c.Managed() || v.Empty || v.Reclaim {
+	if p == nil || c.IsManaged() || v.Empty || v.Reclaim {
 		return 0, false
 	}
 	each, ever := comp.Min/p.Nodes, 0
-	for h := range c.Hosts() {
+	for h := range c.HostCount() {
 		if c.HostProcs(h) >= each {
 			ever++
 		}
 	}
-	now = len(able(c, each))
+	now = len(hostsWithRoom(c, each))
 	return now, now < p.Nodes && ever >= p.Nodes
 }
 
@@ -123,10 +123,10 @@ var (
 	ErrGaveUp       = errors.New("no order that suits the pattern was found in the time that there is for one")
 )
 
-// Hosts is the order in which a component's hosts suit its nodes, or why there is
+// OrderHosts is the order in which a component's hosts suit its nodes, or why there is
 // none: nothing is known, the search was given up, what is known of the network does
 // not suffice, or the processors are not those of as many hosts as it has nodes.
-func Hosts(c *world.Cluster, p *core.Pattern, procs core.ProcSet) (Order, error) {
+func OrderHosts(c *world.Cluster, p *core.Pattern, procs core.ProcSet) (Order, error) {
 	hosts := c.HostsOf(procs)
 	if len(hosts) != p.Nodes {
 		return Order{}, fmt.Errorf("the pattern needs %d hosts, and the cores of the job are on %d", p.Nodes, len(hosts))
@@ -136,9 +136,9 @@ func Hosts(c *world.Cluster, p *core.Pattern, procs core.ProcSet) (Order, error)
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{Hosts: those(hosts, sel.Hosts), Mbps: math.Inf(1), Free: 1, Best: sel.Optimal}
+	o := Order{Hosts: selectHosts(hosts, sel.Hosts), Mbps: math.Inf(1), Free: 1, Best: sel.Optimal}
 	for _, t := range p.Pairs {
-		o.Mbps = min(o.Mbps, net.Pair(o.Hosts[t.A], o.Hosts[t.B])/t.Weight)
+		o.Mbps = min(o.Mbps, net.PairBandwidth(o.Hosts[t.A], o.Hosts[t.B])/t.Weight)
 	}
 	for _, h := range hosts {
 		o.Free = min(o.Free, net.FreeOn(h))
@@ -154,13 +154,13 @@ const patience = 4000
 // their place in the list. A host with a part of a processor keeps pace with that
 // part of what its network could carry.
 func selectAmong(net *core.Network, p *core.Pattern, hosts []int) (*nodesel.Selection, error) {
-	if !net.Known() {
+	if !net.HasMeasurements() {
 		return nil, ErrNothingKnown
 	}
 	b := nodesel.NewBandwidths(len(hosts))
 	for i, u := range hosts {
 		for j, v := range hosts[:i] {
-			b.Raise(i, j, net.Pair(u, v)*min(net.FreeOn(u), net.FreeOn(v)))
+			b.RaisePair(i, j, net.PairBandwidth(u, v)*min(net.FreeOn(u), net.FreeOn(v)))
 		}
 	}
 	pattern := &nodesel.Pattern{Name: p.Name, Nodes: p.Nodes}

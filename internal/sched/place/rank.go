@@ -11,18 +11,18 @@ import (
 // cluster that has most to give for each of its jobs. By their sum alone the
 // largest cluster would be filled until its jobs are the smallest.
 func worstFit(s spot) (score, core.Reason, bool) {
-	idle := float64(s.idle())
+	idle := float64(s.idleCores())
 	why := core.Reason{Code: core.MostIdle, A: idle}
 	if s.view.Reclaim {
-		idle /= float64(1 + len(s.cluster.Malleable()))
+		idle /= float64(1 + len(s.cluster.MalleableParts()))
 	}
 	return score{idle}, why, true
 }
 
-// idle is what WF compares: the idle processors less what this job's other
+// idleCores is what WF compares: the idle processors less what this job's other
 // components need already. Where room has to be made it is the least loaded
 // cluster that gives.
-func (s spot) idle() int { return s.view.Idle(s.cluster) - s.taken }
+func (s spot) idleCores() int { return s.view.IdleIn(s.cluster) - s.taken }
 
 // closeToFiles: clusters that hold the input files first, then by the
 // estimated time to bring what is missing; among equals worst fit.
@@ -31,7 +31,7 @@ func closeToFiles(s spot) (score, core.Reason, bool) {
 	if !ok {
 		return score{}, core.Reason{}, false
 	}
-	idle := float64(s.idle())
+	idle := float64(s.idleCores())
 	why := core.Reason{Code: core.LeastTransfer, A: d.Seconds()}
 	if d == 0 {
 		why = core.Reason{Code: core.FilesThere, A: idle}
@@ -57,29 +57,29 @@ func bestChance(s spot) (score, core.Reason, bool) {
 	// What the job waits for disks or others takes as long on any processors.
 	run := s.job.Estimate.Seconds() * (s.job.Waiting + (1-s.job.Waiting)/pace)
 	if j := s.view.Job(s.job.ID); j != nil {
-		run *= j.Scaling().Relative(s.comp.Min) / j.Scaling().Relative(size)
+		run *= j.Scaling().RelativeSpeed(s.comp.Min) / j.Scaling().RelativeSpeed(size)
 	}
 	end := s.queueWait(run) + transfer.Seconds() + run
 	if s.job.Estimate == 0 {
-		return score{0, 0, -end, pace, float64(s.idle())}, core.Reason{Code: core.FastestHere, A: pace}, true
+		return score{0, 0, -end, pace, float64(s.idleCores())}, core.Reason{Code: core.FastestHere, A: pace}, true
 	}
 	if s.job.Deadline == 0 {
-		return score{-end, -run * float64(size), pace, float64(s.idle())}, core.Reason{Code: core.EarliestEnd, A: end}, true
+		return score{-end, -run * float64(size), pace, float64(s.idleCores())}, core.Reason{Code: core.EarliestEnd, A: end}, true
 	}
 	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run, s.job.Spread)
 	why := core.Reason{Code: core.BestChance, A: chance, B: end}
 	// Chances that differ by less than a hundredth are equal: then cost decides.
-	return score{math.Round(chance * 100), -run * float64(size), -end, pace, float64(s.idle())}, why, true
+	return score{math.Round(chance * 100), -run * float64(size), -end, pace, float64(s.idleCores())}, why, true
 }
 
 // queueWait estimates how long a job waits in the cluster's own queue: the
 // work of ours ahead of it, if all of it takes about as long as this job, or what
 // others make a newcomer wait.
 func (s spot) queueWait(run float64) float64 {
-	if ahead := s.comp.Min - s.cluster.Idle(); s.cluster.Managed() && ahead > 0 {
-		return max(s.cluster.Wait(), run*float64(ahead)/float64(s.cluster.Procs()))
+	if ahead := s.comp.Min - s.cluster.IdleProcs(); s.cluster.IsManaged() && ahead > 0 {
+		return max(s.cluster.QueueWait(), run*float64(ahead)/float64(s.cluster.Procs()))
 	}
-	return s.cluster.Wait()
+	return s.cluster.QueueWait()
 }
 
 // chanceWithin is the chance that something expected to take `expected`

@@ -53,7 +53,7 @@ func TestCloseToFiles(t *testing.T) {
 
 func due(n int, estimate, deadline float64) *core.Job {
 	j := rigid(n)
-	j.Estimate, j.Deadline = core.Seconds(estimate), core.AtSecond(deadline)
+	j.Estimate, j.Deadline = core.DurationFromSeconds(estimate), core.AtSecond(deadline)
 	return j
 }
 

@@ -29,12 +29,12 @@ type phases struct {
 const enoughReady = 0.25
 
 func newPhases(cfg *Config) phases {
-	return phases{busy: positive(cfg.BusyUsed), raw: positive(cfg.BusyRaw), idle: positive(cfg.IdleUsed), last: 1, granted: series{grain: shareGrain, top: 1}}
+	return phases{busy: clampPositive(cfg.BusyUsed), raw: clampPositive(cfg.BusyRaw), idle: clampPositive(cfg.IdleUsed), last: 1, granted: series{grain: shareGrain, top: 1}}
 }
 
-// add takes the seconds since the sample before, the CPU seconds used in them by all
+// addInterval takes the seconds since the sample before, the CPU seconds used in them by all
 // threads, and of the threads that were asked how long they ran and were delayed.
-func (p *phases) add(dt, cpu, ran, delayed, slow, speed, procs float64) {
+func (p *phases) addInterval(dt, cpu, ran, delayed, slow, speed, procs float64) {
 	// Threads that could not be asked, as those that have ended, were delayed as the
 	// others lately.
 	seen := min(ran, cpu)
@@ -65,25 +65,25 @@ func (p *phases) add(dt, cpu, ran, delayed, slow, speed, procs float64) {
 // delayKeep is how much the newest of the delays count at least.
 const delayKeep = 0.2
 
-// sample hands on what was gathered, once it is enough for one.
-func (p *phases) sample(step float64) (by shift, changed bool) {
+// takeSample hands on what was gathered, once it is enough for one.
+func (p *phases) takeSample(step float64) (by shift, changed bool) {
 	if p.ready < max(enoughReady*step, 1e-3) {
 		return shift{}, false
 	}
 	p.doneAll += p.done
 	p.readyAll += p.ready
-	by, changed = p.granted.add(p.done/p.ready, p.ready)
-	p.drift.mark(p.readyAll, p.doneAll, p.granted.whole.mean)
+	by, changed = p.granted.addRate(p.done/p.ready, p.ready)
+	p.drift.markProgress(p.readyAll, p.doneAll, p.granted.whole.mean)
 	p.done, p.ready = 0, 0
 	return by, changed
 }
 
-// outlook of the granted share; false if it has not been seen.
-func (p *phases) outlook() (outlook, bool) {
+// shareOutlook of the granted share; false if it has not been seen.
+func (p *phases) shareOutlook() (outlook, bool) {
 	if p.granted.total.n == 0 {
 		return outlook{}, false
 	}
-	return p.granted.outlook(p.granted.total.dur / p.granted.total.n), true
+	return p.granted.makeOutlook(p.granted.total.dur / p.granted.total.n), true
 }
 
 // waitingLeft is which part of what is left, alone on the reference host, the program
@@ -110,16 +110,16 @@ func (w *Watch) playAlone(f *futures) {
 		return
 	}
 	idle := *f
-	idle.scale(waiting)
-	f.scale(1 - waiting)
-	if o, seen := w.phases.outlook(); 1-waiting < rarelyBusy {
-		f.scale((w.phases.readyAll + fewReady) / (w.phases.doneAll + fewReady))
+	idle.scaleBy(waiting)
+	f.scaleBy(1 - waiting)
+	if o, seen := w.phases.shareOutlook(); 1-waiting < rarelyBusy {
+		f.scaleBy((w.phases.readyAll + fewReady) / (w.phases.doneAll + fewReady))
 	} else if seen {
-		o.play(f)
+		o.playFutures(f)
 	} else {
 		o := unseenOutlook(1, 1, f[nFutures/2])
 		for i := range f {
-			f[i] = o.time(i, f[i], 1)
+			f[i] = o.futureSeconds(i, f[i], 1)
 		}
 	}
 	for i := range f {
@@ -141,21 +141,21 @@ func (w *Watch) waitingHere() float64 {
 	return waiting / (waiting + (1-waiting)/w.cfg.Speed)
 }
 
-// Alone is how the whole job spent its time so far: the seconds it computed, as on
+// BusyAndIdle is how the whole job spent its time so far: the seconds it computed, as on
 // the reference host at full share but as slow as the processor was, and those it waited
 // for something else than a processor.
-func (w *Watch) Alone() (busy, idle float64) { return w.phases.raw, w.phases.idle }
+func (w *Watch) BusyAndIdle() (busy, idle float64) { return w.phases.raw, w.phases.idle }
 
-// Waiting is the part of Work in which the program waits for something else than a
+// WaitingWork is the part of Work in which the program waits for something else than a
 // processor.
-func (w *Watch) Waiting() float64 {
+func (w *Watch) WaitingWork() float64 {
 	if w.model != byTime {
 		return 0
 	}
 	return w.waitingLeft()
 }
 
-// Changes is how often the share of the processors changed so far.
-func (w *Watch) Changes() int {
+// ShareChanges is how often the share of the processors changed so far.
+func (w *Watch) ShareChanges() int {
 	return int(math.Max(w.share.changes, w.phases.granted.changes))
 }

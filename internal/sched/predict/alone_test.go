@@ -42,7 +42,7 @@ func watchSpells(w *Watch, spells []spell, share, speed, stop float64) float64 {
 				s.Ran += seconds(cpu)
 				s.Delayed += seconds(dt - cpu)
 			}
-			w.Add(s)
+			w.AddSample(s)
 		}
 	}
 	return left
@@ -79,14 +79,14 @@ func TestWhatAProgramWaitsTakesAsLongBesideOthersAndOnAnyHost(t *testing.T) {
 		if math.Abs(d.Median()-left) > 0.12*left || d.Quantile(0.05) > left || d.Quantile(0.95) < left {
 			t.Errorf("%s: %.2f s are left, predicted %.2f (%.2f to %.2f)", c.name, left, d.Median(), d.Quantile(0.05), d.Quantile(0.95))
 		}
-		if w.Model() != c.model {
-			t.Errorf("%s: predicted by %s", c.name, w.Model())
+		if w.ModelName() != c.model {
+			t.Errorf("%s: predicted by %s", c.name, w.ModelName())
 		}
-		busy, idle := w.Alone()
+		busy, idle := w.BusyAndIdle()
 		if math.Abs(busy+idle-0.5*alone) > 0.3 {
 			t.Errorf("%s: computed %.2f s and waited %.2f s of %.2f", c.name, busy, idle, 0.5*alone)
 		}
-		work, _ := w.Work()
+		work, _ := w.RemainingWork()
 		mustBeNear(t, c.name+": the time left alone", work.Median(), 0.5*alone, 0.1)
 	}
 }
@@ -99,9 +99,9 @@ func TestThreadsThatAreReadyAtOnceComputeAtOnce(t *testing.T) {
 		s.CPU += 100 * time.Millisecond
 		s.Ran += 100 * time.Millisecond
 		s.Delayed += 100 * time.Millisecond
-		w.Add(s)
+		w.AddSample(s)
 	}
-	busy, idle := w.Alone()
+	busy, idle := w.BusyAndIdle()
 	if math.Abs(busy-2.5) > 0.1 || idle > 0.1 {
 		t.Errorf("computed %.2f s, waited %.2f s", busy, idle)
 	}
@@ -116,18 +116,18 @@ func TestThreadsThatShareOneProcessorAreNotDelayedByOthers(t *testing.T) {
 		s.CPU += 100 * time.Millisecond
 		s.Ran += 100 * time.Millisecond
 		s.Delayed += 100 * time.Millisecond
-		w.Add(s)
+		w.AddSample(s)
 	}
-	if busy, idle := w.Alone(); math.Abs(busy-5) > 0.1 || idle > 0.1 {
+	if busy, idle := w.BusyAndIdle(); math.Abs(busy-5) > 0.1 || idle > 0.1 {
 		t.Errorf("computed %.2f s, waited %.2f s", busy, idle)
 	}
 }
 
 func TestADemandElsewhereWaitsAsLong(t *testing.T) {
 	d := Demand{Work: Point(100), Waiting: 0.6}
-	mustBeNear(t, "half a processor of a fast host", d.Elsewhere(2, 1, Point(0.5), Dist{}).Median(), 100, 0.05)
-	mustBeNear(t, "a slow host", d.Elsewhere(0.5, 1, Point(1), Dist{}).Median(), 60+80, 0.05)
-	mustBeNear(t, "one that only waits", Demand{Work: Point(100), Waiting: 1}.Elsewhere(0.1, 1, Point(0.1), Point(5)).Median(), 105, 0.001)
+	mustBeNear(t, "half a processor of a fast host", d.RuntimeElsewhere(2, 1, Point(0.5), Dist{}).Median(), 100, 0.05)
+	mustBeNear(t, "a slow host", d.RuntimeElsewhere(0.5, 1, Point(1), Dist{}).Median(), 60+80, 0.05)
+	mustBeNear(t, "one that only waits", Demand{Work: Point(100), Waiting: 1}.RuntimeElsewhere(0.1, 1, Point(0.1), Point(5)).Median(), 105, 0.001)
 }
 
 // Where the share never changed in earlier runs it is expected to stay: the band is
@@ -154,12 +154,12 @@ func TestASlowProcessorCountsOnceInWhatIsKept(t *testing.T) {
 		s.At += 100 * time.Millisecond
 		s.CPU += 100 * time.Millisecond
 		s.Ran, s.Slow = s.CPU, 2
-		w.Add(s)
+		w.AddSample(s)
 	}
-	if busy, _ := w.Alone(); math.Abs(busy-5) > 0.1 {
+	if busy, _ := w.BusyAndIdle(); math.Abs(busy-5) > 0.1 {
 		t.Errorf("computed %.2f s", busy)
 	}
-	work, _ := w.Work()
+	work, _ := w.RemainingWork()
 	mustBeNear(t, "the work left", work.Median(), 7.5, 0.1)
 }
 
@@ -175,7 +175,7 @@ func TestTheShareMattersLittleToWhoRarelyComputes(t *testing.T) {
 			s.Ran += time.Millisecond
 			s.Delayed += 60 * time.Millisecond
 		}
-		w.Add(s)
+		w.AddSample(s)
 	}
 	d := mustRemain(t, w)
 	// It was delayed for 0.3 of the 2 s, and so it may be of the rest.

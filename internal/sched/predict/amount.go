@@ -16,28 +16,28 @@ const (
 // used, less used.
 func needLeft(need Dist, used float64, left *futures) {
 	median := max(need.Median(), 1e-9)
-	done := need.P(used)
+	done := need.ProbabilityBelow(used)
 	right := (1 - needWrong) * (1 - done)
 	wrong := needWrong * math.Pow(1+used/median, -wrongTail)
 	sound := nFutures - int(math.Round(nFutures*wrong/(wrong+right)))
-	fill(left[:sound], func(p float64) float64 {
+	fillQuantiles(left[:sound], func(p float64) float64 {
 		return need.Quantile(done+p*(1-done)) - used
 	})
-	fill(left[sound:], func(p float64) float64 {
+	fillQuantiles(left[sound:], func(p float64) float64 {
 		return (median + used) * math.Expm1(-math.Log1p(-p)/wrongTail)
 	})
 }
 
-// fill gives each stratum its quantile. They run smoothly: all are computed at
+// fillQuantiles gives each stratum its quantile. They run smoothly: all are computed at
 // the ends, every eighth between.
-func fill(left []float64, quantile func(p float64) float64) {
+func fillQuantiles(left []float64, quantile func(p float64) float64) {
 	const ends, every = 4, 8
 	n := len(left)
 	last := 0
 	for i := 0; i < n; {
 		left[i] = max(quantile((float64(i)+0.5)/float64(n)), 0)
 		for j := last + 1; j < i; j++ {
-			left[j] = between(left[last], left[i], float64(j-last)/float64(i-last))
+			left[j] = interpolateBetween(left[last], left[i], float64(j-last)/float64(i-last))
 		}
 		last = i
 		if i+1 < ends || i+every > n-ends {

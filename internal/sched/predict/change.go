@@ -8,9 +8,9 @@ type shift struct {
 	ago      float64 // seconds
 }
 
-// test looks for the most likely moment of a change, and cuts the series there
+// testChange looks for the most likely moment of a change, and cuts the series there
 // if chance alone would explain it too rarely.
-func (s *series) test() (shift, bool) {
+func (s *series) testChange() (shift, bool) {
 	n := s.whole.n
 	if n < 2*minSide {
 		return shift{}, false
@@ -18,7 +18,7 @@ func (s *series) test() (shift, bool) {
 	var after block
 	best, at := 0.0, 0
 	for i := s.used - 1; i > 0; i-- {
-		after.join(s.blocks[i])
+		after.joinBlock(s.blocks[i])
 		right, left := after.n, n-after.n
 		if left < minSide {
 			break
@@ -28,20 +28,20 @@ func (s *series) test() (shift, bool) {
 		}
 		d := (after.tame - s.whole.tame) * n / left // to the mean of the rest
 		within := s.whole.m2 - d*d*left*right/n
-		v := max(within/(n-2), s.noise.at(min(left, right), s.least()))
+		v := max(within/(n-2), s.noise.varianceAt(min(left, right), s.leastVariance()))
 		if t2 := d * d / (v * (1/left + 1/right)); t2 > best {
 			best, at = t2, i
 		}
 	}
-	if !alarm(best, n-2, s.barrier) {
+	if !isAlarm(best, n-2, s.barrier) {
 		return shift{}, false
 	}
-	return s.cut(at), true
+	return s.cutAt(at), true
 }
 
-// alarm compares the square of a t-statistic with the square of a normal score
+// isAlarm compares the square of a t-statistic with the square of a normal score
 // (Wallace's approximation of one by the other).
-func alarm(t2, freedom, barrier float64) bool {
+func isAlarm(t2, freedom, barrier float64) bool {
 	if t2 < barrier {
 		return false
 	}
@@ -49,24 +49,24 @@ func alarm(t2, freedom, barrier float64) bool {
 	return k*k*freedom*math.Log1p(t2/freedom) >= barrier
 }
 
-// cut begins a new level at block i.
-func (s *series) cut(i int) shift {
+// cutAt begins a new level at block i.
+func (s *series) cutAt(i int) shift {
 	var before, after block
 	for _, b := range s.blocks[:i] {
-		before.join(b)
+		before.joinBlock(b)
 	}
 	s.used = copy(s.blocks[:], s.blocks[i:s.used])
 	for j := range s.blocks[:s.used] {
 		// Tamed towards a level that is no more.
 		s.blocks[j].tame = s.blocks[j].mean
-		after.join(s.blocks[j])
+		after.joinBlock(s.blocks[j])
 	}
 	s.whole = after
 	for s.held > 0 && float64(s.held) > after.n {
-		s.settle()
+		s.settleOldest()
 	}
-	s.noise.cut(before.n)
-	s.remember(level{before.mean, before.dur})
+	s.noise.cutAt(before.n)
+	s.rememberLevel(level{before.mean, before.dur})
 	s.changes++
 	s.strays -= float64(s.stray)
 	s.stray = 0
@@ -77,9 +77,9 @@ func (s *series) cut(i int) shift {
 	return shift{from: before.mean, to: after.mean, ago: after.dur}
 }
 
-// remember keeps a level that the series has left; when there are too many the
+// rememberLevel keeps a level that the series has left; when there are too many the
 // two nearest to each other become one.
-func (s *series) remember(l level) {
+func (s *series) rememberLevel(l level) {
 	if s.nPast == maxPast {
 		nearest, first, second := math.Inf(1), 0, 1
 		for i := range maxPast {

@@ -62,9 +62,9 @@ func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 			for seed := range uint64(100) {
 				next := k.make(rand.New(rand.NewPCG(seed, 7)))
 				s := series{grain: shareGrain, top: 1}
-				ChangePoint{FalseAlarm: rate}.prepare(&s)
+				ChangePoint{FalseAlarm: rate}.prepareSeries(&s)
 				for range 1000 {
-					s.add(next(), 2)
+					s.addRate(next(), 2)
 				}
 				alarms, samples = alarms+s.changes, samples+1000
 			}
@@ -94,8 +94,8 @@ func TestAChangeIsFoundAtOnceAndOnlyOnce(t *testing.T) {
 			}
 			s.At += seconds(2)
 			s.CPU += seconds(2 * share * (1 - 0.02*r.Float64()))
-			w.Add(s)
-			if c, ok := w.Changed(); ok {
+			w.AddSample(s)
+			if c, ok := w.LastChange(); ok {
 				found = append(found, c)
 				delay = i + 1 - before
 			}
@@ -132,9 +132,9 @@ func TestAChangeIsSeenSoonerThanByTheFixedRule(t *testing.T) {
 			}
 			s.At += seconds(2)
 			s.CPU += seconds(2 * share * (1 - 0.02*r.Float64()))
-			w.Add(s)
+			w.AddSample(s)
 			if after := i + 1 - before; after > 0 {
-				d, _ := w.Remaining()
+				d, _ := w.RemainingTime()
 				actual := (need - s.CPU.Seconds()) / 0.495
 				errs[rule][after] = math.Abs(d.Median()/actual - 1)
 			}
@@ -156,8 +156,8 @@ func TestAChangeIsSeenSoonerThanByTheFixedRule(t *testing.T) {
 // papers/004 section 4.8.3, by hand.
 func TestTheFixedRuleIsThePapers(t *testing.T) {
 	s := series{grain: shareGrain, top: 1}
-	FixedN{3}.prepare(&s)
-	level := func() float64 { o := s.outlook(2); return o.level }
+	FixedN{3}.prepareSeries(&s)
+	level := func() float64 { o := s.makeOutlook(2); return o.level }
 	for _, step := range []struct{ share, want float64 }{
 		{1.0, 1.0},
 		{1.0, 1.0},
@@ -169,7 +169,7 @@ func TestTheFixedRuleIsThePapers(t *testing.T) {
 		{0.4, 1.9 / 4}, // four
 		{1.0, 6.9 / 9}, // above it: the mean of all again
 	} {
-		s.add(step.share, 2)
+		s.addRate(step.share, 2)
 		if got := level(); !near(got, step.want, 1e-9) {
 			t.Errorf("after %g: %g, want %g", step.share, got, step.want)
 		}
@@ -179,13 +179,13 @@ func TestTheFixedRuleIsThePapers(t *testing.T) {
 func TestASeriesOfAnyLengthTakesTheSameSpace(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := series{grain: shareGrain, top: 1}
-	ChangePoint{FalseAlarm: 1e-6}.prepare(&s)
+	ChangePoint{FalseAlarm: 1e-6}.prepareSeries(&s)
 	sum := 0.0
 	const n = 200_000
 	for range n {
 		x := 0.5 + 0.1*r.NormFloat64()
 		sum += x
-		s.add(x, 2)
+		s.addRate(x, 2)
 	}
 	if s.used > 80 {
 		t.Errorf("%d samples take %d blocks", n, s.used)

@@ -20,8 +20,8 @@ var modelNames = [nModels]string{"cpu", "steps", "steps", "io", "cpu"}
 // clock rather than by its CPU time.
 const mostlyWaits = 0.5
 
-// Model names what predicts best so far: cpu, wall, steps or io.
-func (w *Watch) Model() string {
+// ModelName names what predicts best so far: cpu, wall, steps or io.
+func (w *Watch) ModelName() string {
 	if w.model == byTime && w.cfg.Waiting > mostlyWaits {
 		return "wall"
 	}
@@ -39,18 +39,18 @@ const (
 	conflict = 2.5
 )
 
-// judge chooses the model whose expected error is the smallest, by how its
+// judgeModels chooses the model whose expected error is the smallest, by how its
 // predictions held so far. It keeps the present one unless another is clearly
 // better.
-func (w *Watch) judge() {
+func (w *Watch) judgeModels() {
 	if !w.cfg.Bytes.known && !w.steps.known {
 		return // nothing to choose from
 	}
 	sec := w.now.At.Seconds()
-	if w.judged > 0 && sec < w.judged*judgeEvery && w.able(w.model) {
+	if w.judged > 0 && sec < w.judged*judgeEvery && w.canPredict(w.model) {
 		return
 	}
-	errs := w.errors()
+	errs := w.expectedErrors()
 	best := w.model
 	for m := range nModels {
 		limit := errs[best]
@@ -66,30 +66,30 @@ func (w *Watch) judge() {
 	}
 }
 
-// able is true if the model has what it needs to predict.
-func (w *Watch) able(m model) bool {
+// canPredict is true if the model has what it needs to predict.
+func (w *Watch) canPredict(m model) bool {
 	switch m {
 	case byNeed:
 		return w.cfg.Need.known
 	case bySteps:
-		return w.steps.enough()
+		return w.steps.canPredict()
 	case byStepTime:
-		return w.steps.enough() && w.stepUnit > 0
+		return w.steps.canPredict() && w.stepUnit > 0
 	case byTime:
 		return w.cfg.Alone.known
 	}
 	return w.cfg.Bytes.known && w.byteUnit > 0
 }
 
-// errors are the relative errors of the remaining time to be expected of each
+// expectedErrors are the relative errors of the remaining time to be expected of each
 // model; infinite if it cannot predict.
-func (w *Watch) errors() (errs [nModels]float64) {
+func (w *Watch) expectedErrors() (errs [nModels]float64) {
 	var median, sigma [nModels]float64
 	var f futures
 	for m := range nModels {
-		if errs[m] = math.Inf(1); w.able(m) {
-			w.amount(m, &f)
-			median[m], sigma[m] = spread(&f)
+		if errs[m] = math.Inf(1); w.canPredict(m) {
+			w.amountLeft(m, &f)
+			median[m], sigma[m] = medianAndSigma(&f)
 			errs[m] = sigma[m]
 		}
 	}
@@ -101,13 +101,13 @@ func (w *Watch) errors() (errs [nModels]float64) {
 	}
 	// The steps are what the program itself says. Where the need disagrees with
 	// them by more than either allows, it is the need that is wrong.
-	if w.able(bySteps) && w.able(byNeed) {
-		left, off := w.steps.cpuLeft(w.used())
-		if apart, wrong := disagree(left/w.pace(), off, median[byNeed], sigma[byNeed]); wrong {
+	if w.canPredict(bySteps) && w.canPredict(byNeed) {
+		left, off := w.steps.cpuLeft(w.usedSeconds())
+		if apart, wrong := estimatesDisagree(left/w.fullPace(), off, median[byNeed], sigma[byNeed]); wrong {
 			errs[byNeed] = max(errs[byNeed], apart)
 		}
 	}
-	if w.able(byTime) { // knows all that the need says, and how long it waits
+	if w.canPredict(byTime) { // knows all that the need says, and how long it waits
 		errs[byNeed] = math.Inf(1)
 	}
 	for m := range errs {
@@ -123,14 +123,14 @@ func (w *Watch) errors() (errs [nModels]float64) {
 // disagree, both count, each by how sure it is.
 func (w *Watch) cpuLeft() (left, sigma float64) {
 	w.needPart = 0
-	left, sigma = w.steps.cpuLeft(w.used())
-	if !w.able(byNeed) || !(left > 0) {
+	left, sigma = w.steps.cpuLeft(w.usedSeconds())
+	if !w.canPredict(byNeed) || !(left > 0) {
 		return left, sigma
 	}
 	var f futures
-	needLeft(w.cfg.Need, w.used(), &f)
-	need, off := spread(&f)
-	if _, wrong := disagree(left, sigma, need, off); wrong || !(need > 0) {
+	needLeft(w.cfg.Need, w.usedSeconds(), &f)
+	need, off := medianAndSigma(&f)
+	if _, wrong := estimatesDisagree(left, sigma, need, off); wrong || !(need > 0) {
 		return left, sigma
 	}
 	steps, known := 1/max(sigma*sigma, 1e-12), 1/max(off*off, 1e-12)
@@ -138,9 +138,9 @@ func (w *Watch) cpuLeft() (left, sigma float64) {
 	return left * math.Pow(need/left, w.needPart), 1 / math.Sqrt(steps+known)
 }
 
-// disagree says how far two estimates are apart, and whether that is more than
+// estimatesDisagree says how far two estimates are apart, and whether that is more than
 // their deviations allow.
-func disagree(a, sigmaA, b, sigmaB float64) (apart float64, wrong bool) {
+func estimatesDisagree(a, sigmaA, b, sigmaB float64) (apart float64, wrong bool) {
 	apart = math.Abs(math.Log(max(a, 1e-9) / max(b, 1e-9)))
 	return apart, apart > conflict*math.Hypot(sigmaA, sigmaB)
 }
@@ -166,10 +166,10 @@ func (w *Watch) rateError(m model, left float64) float64 {
 	return math.Sqrt(d.perFold()*math.Log1p(time/sec)) * (1 + sec/max(time, sec/100))
 }
 
-// spread is the median of the strata and their relative deviation, by the
+// medianAndSigma is the median of the strata and their relative deviation, by the
 // 5 % and 95 % quantiles.
-func spread(f *futures) (median, sigma float64) {
-	d := f.dist()
+func medianAndSigma(f *futures) (median, sigma float64) {
+	d := f.toDist()
 	median = d.Median()
 	return median, (d.q[11] - d.q[1]) / (2 * scores[11] * max(median, 1e-9))
 }

@@ -17,28 +17,28 @@ const nCells = len(cells) - 1
 
 // Sum is the distribution of a + b where they do not depend on each other.
 func Sum(a, b Dist) Dist {
-	return combine(a, b, func(x, y float64) float64 { return x + y })
+	return combineDists(a, b, func(x, y float64) float64 { return x + y })
 }
 
 // Product is the distribution of a × b where they do not depend on each other.
 func Product(a, b Dist) Dist {
-	return combine(a, b, func(x, y float64) float64 { return x * y })
+	return combineDists(a, b, func(x, y float64) float64 { return x * y })
 }
 
 // Quotient is the distribution of a / b where they do not depend on each other.
 func Quotient(a, b Dist) Dist {
-	return combine(a, b, func(x, y float64) float64 { return x / max(y, 1e-300) })
+	return combineDists(a, b, func(x, y float64) float64 { return x / max(y, 1e-300) })
 }
 
 // weighted is a value that stands for a part of a distribution.
 type weighted struct{ x, w float64 }
 
-func combine(a, b Dist, f func(x, y float64) float64) Dist {
+func combineDists(a, b Dist, f func(x, y float64) float64) Dist {
 	switch {
 	case !a.known || !b.known:
 		return Dist{}
-	case b.certain():
-		return a.each(func(x float64) float64 { return f(x, b.q[0]) })
+	case b.isCertain():
+		return a.mapQuantiles(func(x float64) float64 { return f(x, b.q[0]) })
 	}
 	var xs, ys [nCells]float64
 	for i := range nCells {
@@ -48,13 +48,13 @@ func combine(a, b Dist, f func(x, y float64) float64) Dist {
 	var all [nCells * nCells]weighted
 	for i, x := range xs {
 		for j, y := range ys {
-			all[i*nCells+j] = weighted{positive(f(x, y)), (cells[i+1] - cells[i]) * (cells[j+1] - cells[j])}
+			all[i*nCells+j] = weighted{clampPositive(f(x, y)), (cells[i+1] - cells[i]) * (cells[j+1] - cells[j])}
 		}
 	}
 	return ofWeighted(all[:])
 }
 
-func (d Dist) certain() bool { return d.known && d.q[0] == d.q[NLevels-1] }
+func (d Dist) isCertain() bool { return d.known && d.q[0] == d.q[NLevels-1] }
 
 // ofWeighted is the distribution of a weighted sample, whose order it changes;
 // the weights add up to one.
@@ -71,16 +71,16 @@ func ofWeighted(all []weighted) Dist {
 		x, mid := all[at].x, before+all[at].w/2
 		switch {
 		case p < mid && at > 0:
-			x = between(all[at-1].x, x, (p-mid)/((all[at-1].w+all[at].w)/2)+1)
+			x = interpolateBetween(all[at-1].x, x, (p-mid)/((all[at-1].w+all[at].w)/2)+1)
 		case p > mid && at < len(all)-1:
-			x = between(x, all[at+1].x, (p-mid)/((all[at].w+all[at+1].w)/2))
+			x = interpolateBetween(x, all[at+1].x, (p-mid)/((all[at].w+all[at+1].w)/2))
 		}
-		d.q[l] = positive(x)
+		d.q[l] = clampPositive(x)
 	}
-	return d.sound()
+	return d.repairOrder()
 }
 
-func between(a, b, f float64) float64 {
+func interpolateBetween(a, b, f float64) float64 {
 	if a == b {
 		return a
 	}
@@ -113,7 +113,7 @@ func Mix(ds []Dist, weights []float64) Dist {
 			x := low + (high-low)/2
 			sum := 0.0
 			for i, d := range parts {
-				sum += ws[i] / total * d.P(x)
+				sum += ws[i] / total * d.ProbabilityBelow(x)
 			}
 			if sum < p {
 				low = x
@@ -121,7 +121,7 @@ func Mix(ds []Dist, weights []float64) Dist {
 				high = x
 			}
 		}
-		mix.q[l] = positive(high)
+		mix.q[l] = clampPositive(high)
 	}
-	return mix.sound()
+	return mix.repairOrder()
 }

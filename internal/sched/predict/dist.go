@@ -52,7 +52,7 @@ func FromQuantiles(q []float64) (Dist, bool) {
 func Point(x float64) Dist {
 	d := Dist{known: true}
 	for i := range d.q {
-		d.q[i] = positive(x)
+		d.q[i] = clampPositive(x)
 	}
 	return d
 }
@@ -62,13 +62,13 @@ func Point(x float64) Dist {
 func LogNormal(median, sigma float64) Dist {
 	d := Dist{known: true}
 	for i, z := range scores {
-		d.q[i] = positive(median * math.Exp(sigma*z))
+		d.q[i] = clampPositive(median * math.Exp(sigma*z))
 	}
-	return d.sound()
+	return d.repairOrder()
 }
 
-// Known is false for the zero Dist only.
-func (d Dist) Known() bool { return d.known }
+// IsKnown is false for the zero Dist only.
+func (d Dist) IsKnown() bool { return d.known }
 
 // Quantiles are the quantiles at Levels, nil if the distribution is unknown.
 func (d Dist) Quantiles() []float64 {
@@ -86,12 +86,12 @@ func (d Dist) Quantile(p float64) float64 {
 	if !d.known {
 		return 0
 	}
-	return d.atScore(score(p))
+	return d.atScore(normalScore(p))
 }
 
 // atScore is the quantile at the normal score z.
 func (d Dist) atScore(z float64) float64 {
-	i := segment(z)
+	i := scoreSegment(z)
 	a, b := d.q[i], d.q[i+1]
 	f := (z - scores[i]) / (scores[i+1] - scores[i])
 	switch {
@@ -99,15 +99,15 @@ func (d Dist) atScore(z float64) float64 {
 		return a
 	case f == 1:
 		return b
-	case logarithmic(a, b):
+	case isLogarithmic(a, b):
 		return min(a*math.Exp(f*math.Log(b/a)), math.MaxFloat64)
 	}
 	return min(max(a+f*(b-a), 0), math.MaxFloat64)
 }
 
-// segment is the pair of neighbouring levels that z lies between, or the
+// scoreSegment is the pair of neighbouring levels that z lies between, or the
 // outermost pair.
-func segment(z float64) int {
+func scoreSegment(z float64) int {
 	i := 0
 	for i < NLevels-2 && z >= scores[i+1] {
 		i++
@@ -115,12 +115,12 @@ func segment(z float64) int {
 	return i
 }
 
-// logarithmic: the logarithm is used where it exists. A value next to nothing
+// isLogarithmic: the logarithm is used where it exists. A value next to nothing
 // beside a large one is a mass at zero and not the end of a long tail.
-func logarithmic(a, b float64) bool { return a > 0 && b/a < 1e6 }
+func isLogarithmic(a, b float64) bool { return a > 0 && b/a < 1e6 }
 
-// P is the probability that it is at most x; 0 if the distribution is unknown.
-func (d Dist) P(x float64) float64 {
+// ProbabilityBelow is the probability that it is at most x; 0 if the distribution is unknown.
+func (d Dist) ProbabilityBelow(x float64) float64 {
 	if !d.known || math.IsNaN(x) || x < 0 {
 		return 0
 	}
@@ -141,46 +141,46 @@ func (d Dist) P(x float64) float64 {
 		return levels[i+1]
 	}
 	f := (x - a) / (b - a)
-	if logarithmic(a, b) {
+	if isLogarithmic(a, b) {
 		if x == 0 {
 			return 0
 		}
 		f = math.Log(x/a) / math.Log(b/a)
 	}
-	return normal(scores[i] + f*(scores[i+1]-scores[i]))
+	return normalCDF(scores[i] + f*(scores[i+1]-scores[i]))
 }
 
 // Scale is the distribution of k times as much.
 func (d Dist) Scale(k float64) Dist {
-	return d.each(func(x float64) float64 { return x * k })
+	return d.mapQuantiles(func(x float64) float64 { return x * k })
 }
 
 // Shift is the distribution of x more; what would be negative is nothing.
 func (d Dist) Shift(x float64) Dist {
-	return d.each(func(q float64) float64 { return q + x })
+	return d.mapQuantiles(func(q float64) float64 { return q + x })
 }
 
-// each applies a rising function to all quantiles.
-func (d Dist) each(f func(float64) float64) Dist {
+// mapQuantiles applies a rising function to all quantiles.
+func (d Dist) mapQuantiles(f func(float64) float64) Dist {
 	if !d.known {
 		return Dist{}
 	}
 	for i, x := range d.q {
-		d.q[i] = positive(f(x))
+		d.q[i] = clampPositive(f(x))
 	}
-	return d.sound()
+	return d.repairOrder()
 }
 
-// sound repairs what rounding may have done to the order.
-func (d Dist) sound() Dist {
+// repairOrder repairs what rounding may have done to the order.
+func (d Dist) repairOrder() Dist {
 	for i := 1; i < NLevels; i++ {
 		d.q[i] = max(d.q[i], d.q[i-1])
 	}
 	return d
 }
 
-// positive keeps a value within what a Dist can hold.
-func positive(x float64) float64 {
+// clampPositive keeps a value within what a Dist can hold.
+func clampPositive(x float64) float64 {
 	if !(x > 0) {
 		return 0
 	}
@@ -190,8 +190,8 @@ func positive(x float64) float64 {
 // Farther out the normal score says no more than "never" and "always".
 const farthest = 1e-9
 
-// score is the quantile of the standard normal distribution.
-func score(p float64) float64 {
+// normalScore is the quantile of the standard normal distribution.
+func normalScore(p float64) float64 {
 	if math.IsNaN(p) {
 		p = 0.5
 	}
@@ -199,5 +199,5 @@ func score(p float64) float64 {
 	return math.Sqrt2 * math.Erfinv(2*p-1)
 }
 
-// normal is the distribution function of the standard normal distribution.
-func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
+// normalCDF is the distribution function of the standard normal distribution.
+func normalCDF(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }

@@ -42,11 +42,11 @@ func near(a, b, tolerance float64) bool {
 func TestALognormalDistributionIsExact(t *testing.T) {
 	d := LogNormal(100, 0.3)
 	for _, p := range []float64{0.001, 0.01, 0.03, 0.25, 0.5, 0.77, 0.95, 0.999} {
-		x := 100 * math.Exp(0.3*score(p))
+		x := 100 * math.Exp(0.3*normalScore(p))
 		if got := d.Quantile(p); !near(got, x, 1e-9) {
 			t.Errorf("quantile %g is %g, not %g", p, got, x)
 		}
-		if got := d.P(x); !near(got, p, 1e-6) {
+		if got := d.ProbabilityBelow(x); !near(got, p, 1e-6) {
 			t.Errorf("P(%g) is %g, not %g", x, got, p)
 		}
 	}
@@ -59,8 +59,8 @@ func TestWhatIsCertainHasNoSpread(t *testing.T) {
 			t.Errorf("quantile %g is %g", p, d.Quantile(p))
 		}
 	}
-	if d.P(6.999) != 0 || d.P(7) != 1 || d.P(math.Inf(1)) != 1 {
-		t.Errorf("P jumps from %g to %g", d.P(6.999), d.P(7))
+	if d.ProbabilityBelow(6.999) != 0 || d.ProbabilityBelow(7) != 1 || d.ProbabilityBelow(math.Inf(1)) != 1 {
+		t.Errorf("P jumps from %g to %g", d.ProbabilityBelow(6.999), d.ProbabilityBelow(7))
 	}
 	if s := Sum(Point(3), Point(4)); s != d {
 		t.Errorf("3 + 4 = %v", s)
@@ -69,12 +69,12 @@ func TestWhatIsCertainHasNoSpread(t *testing.T) {
 
 func TestAnUnknownDistributionStaysUnknown(t *testing.T) {
 	var d Dist
-	if d.Known() || d.Quantiles() != nil || d.P(1) != 0 || d.Quantile(0.5) != 0 {
+	if d.IsKnown() || d.Quantiles() != nil || d.ProbabilityBelow(1) != 0 || d.Quantile(0.5) != 0 {
 		t.Error("the zero Dist says something")
 	}
 	for _, e := range []Dist{d.Scale(2), d.Shift(1), Sum(d, Point(1)), Sum(Point(1), d), Mix([]Dist{d}, []float64{1}), Mix(nil, nil),
-		Elsewhere(d, 1, 1, Point(1), Point(1))} {
-		if e.Known() {
+		WorkElsewhere(d, 1, 1, Point(1), Point(1))} {
+		if e.IsKnown() {
 			t.Errorf("made of nothing: %v", e)
 		}
 	}
@@ -91,7 +91,7 @@ func TestQuantilesThatAreNoneAreRefused(t *testing.T) {
 		"infinite":  func(q []float64) []float64 { q[12] = math.Inf(1); return q },
 		"nothing":   func([]float64) []float64 { return nil },
 	} {
-		if d, ok := FromQuantiles(spoil(slices.Clone(good))); ok || d.Known() {
+		if d, ok := FromQuantiles(spoil(slices.Clone(good))); ok || d.IsKnown() {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -106,13 +106,13 @@ func TestQuantilesRiseAndPIsTheirInverse(t *testing.T) {
 		if x > y {
 			t.Fatalf("quantile %g is %g, quantile %g is %g", min(p, q), x, max(p, q), y)
 		}
-		if d.P(x) > d.P(y) {
-			t.Fatalf("P(%g) = %g, P(%g) = %g", x, d.P(x), y, d.P(y))
+		if d.ProbabilityBelow(x) > d.ProbabilityBelow(y) {
+			t.Fatalf("P(%g) = %g, P(%g) = %g", x, d.ProbabilityBelow(x), y, d.ProbabilityBelow(y))
 		}
 		// At least p of it lies at or below quantile p; and no more, unless the
 		// value has a mass of its own.
 		const slack = 1e-7
-		at, below := d.P(d.Quantile(p)), d.P(d.Quantile(p)*(1-1e-9)-1e-300)
+		at, below := d.ProbabilityBelow(d.Quantile(p)), d.ProbabilityBelow(d.Quantile(p)*(1-1e-9)-1e-300)
 		if at < p-slack {
 			t.Fatalf("only %g lie at or below quantile %g", at, p)
 		}
@@ -202,7 +202,7 @@ func FuzzFromQuantiles(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, e := range []Dist{d, d.Scale(x), d.Shift(x), Sum(d, d), Quotient(d, d), Elsewhere(d, x, 1, Point(0.5), d)} {
+		for _, e := range []Dist{d, d.Scale(x), d.Shift(x), Sum(d, d), Quotient(d, d), WorkElsewhere(d, x, 1, Point(0.5), d)} {
 			if _, ok := FromQuantiles(e.Quantiles()); !ok {
 				t.Fatalf("%v has become %v", d, e)
 			}
@@ -210,7 +210,7 @@ func FuzzFromQuantiles(f *testing.F) {
 		if v := d.Quantile(p); math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 			t.Fatalf("quantile %g of %v is %g", p, d, v)
 		}
-		if v := d.P(x); !(v >= 0 && v <= 1) {
+		if v := d.ProbabilityBelow(x); !(v >= 0 && v <= 1) {
 			t.Fatalf("P(%g) of %v is %g", x, d, v)
 		}
 	})

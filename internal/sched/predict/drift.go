@@ -22,9 +22,9 @@ const (
 	driftSigma = 0.05
 )
 
-// mark is told the length of the run, the amount done until now and the rate
+// markProgress is told the length of the run, the amount done until now and the rate
 // (amount for length) expected from now on.
-func (d *drift) mark(at, amount, estimate float64) {
+func (d *drift) markProgress(at, amount, estimate float64) {
 	if !(at > 0) || !(estimate > 0) {
 		return
 	}

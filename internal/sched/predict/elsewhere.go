@@ -10,15 +10,15 @@ type Demand struct {
 	Waiting float64
 }
 
-// Known is false if nothing is known of what is left.
-func (d Demand) Known() bool { return d.Work.known }
+// IsKnown is false if nothing is known of what is left.
+func (d Demand) IsKnown() bool { return d.Work.known }
 
-// Elsewhere is the distribution of the wall seconds until the demand is met on procs
+// RuntimeElsewhere is the distribution of the wall seconds until the demand is met on procs
 // processors of this speed, of which the job gets a share, after an overhead that is
 // waited for first. The share is the one it would get now; it may change there as it
 // may here, of which nothing has been seen. A share or an overhead that is unknown is
 // full and none.
-func (d Demand) Elsewhere(speed float64, procs int, share Dist, overhead Dist) Dist {
+func (d Demand) RuntimeElsewhere(speed float64, procs int, share Dist, overhead Dist) Dist {
 	if !d.Work.known {
 		return Dist{}
 	}
@@ -28,22 +28,22 @@ func (d Demand) Elsewhere(speed float64, procs int, share Dist, overhead Dist) D
 	if !share.known {
 		share = Point(1)
 	}
-	waiting := min(positive(d.Waiting), 1)
+	waiting := min(clampPositive(d.Waiting), 1)
 	var left, idle, rates futures
-	fill(left[:], d.Work.Quantile)
-	left.scale(1 / float64(max(procs, 1)))
+	fillQuantiles(left[:], d.Work.Quantile)
+	left.scaleBy(1 / float64(max(procs, 1)))
 	idle = left
-	idle.scale(waiting)
-	left.scale((1 - waiting) / speed)
-	fill(rates[:], share.Quantile)
+	idle.scaleBy(waiting)
+	left.scaleBy((1 - waiting) / speed)
+	fillQuantiles(rates[:], share.Quantile)
 	o := unseenOutlook(share.Median(), max(1, rates[nFutures-1]), left[nFutures/2])
 	for i := range left {
 		if left[i] > 0 {
-			left[i] = o.time(i, left[i], o.possible(rates[stratum(i, dimLevel)]))
+			left[i] = o.futureSeconds(i, left[i], o.clampRate(rates[stratumOf(i, dimLevel)]))
 		}
 		left[i] += idle[i]
 	}
-	run := left.dist()
+	run := left.toDist()
 	if !overhead.known {
 		return run
 	}
@@ -54,12 +54,12 @@ func (d Demand) Elsewhere(speed float64, procs int, share Dist, overhead Dist) D
 // much is left at full share.
 func unseenOutlook(mean, top, left float64) outlook {
 	o := outlook{mean: mean, top: top, changes: hazardShape, bottom: max(mean/100, 1e-9)}
-	o.elapsed = left / o.possible(mean)
-	o.tabulate(0)
+	o.elapsed = left / o.clampRate(mean)
+	o.tabulateJumps(0)
 	return o
 }
 
-// Elsewhere is that of a program that only computes, of which so much work is left.
-func Elsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) Dist {
-	return Demand{Work: work}.Elsewhere(speed, procs, share, overhead)
+// WorkElsewhere is that of a program that only computes, of which so much work is left.
+func WorkElsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) Dist {
+	return Demand{Work: work}.RuntimeElsewhere(speed, procs, share, overhead)
 }

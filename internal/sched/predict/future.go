@@ -82,15 +82,15 @@ type outlook struct {
 
 const coarse = 4
 
-// outlook of a series whose samples are about step seconds apart.
-func (s *series) outlook(step float64) outlook {
+// makeOutlook of a series whose samples are about step seconds apart.
+func (s *series) makeOutlook(step float64) outlook {
 	at := s.whole
 	if s.oneSide > 0 && s.run.n >= float64(s.oneSide) {
 		at = s.run
 	}
 	o := outlook{
 		level: at.mean, samples: at.n, step: step, mean: s.total.mean, top: s.top,
-		within: (at.m2 + startVariance) / max(at.n, 1), noise: &s.noise, least: s.least(),
+		within: (at.m2 + startVariance) / max(at.n, 1), noise: &s.noise, least: s.leastVariance(),
 	}
 	o.bottom = max(o.mean/100, 1e-9) // no program stands still for ever
 	if s.barrier == 0 {
@@ -105,13 +105,13 @@ func (s *series) outlook(step float64) outlook {
 		o.pastDur += l.dur
 	}
 	o.back = s.changes / (s.changes + backPrior)
-	o.suspect(s)
-	o.tabulate(math.Sqrt(s.jumps / max(s.changes, 1)))
+	o.weighSuspects(s)
+	o.tabulateJumps(math.Sqrt(s.jumps / max(s.changes, 1)))
 	return o
 }
 
-// tabulate prepares the exponentials; jump is the deviation of the changes seen.
-func (o *outlook) tabulate(jump float64) {
+// tabulateJumps prepares the exponentials; jump is the deviation of the changes seen.
+func (o *outlook) tabulateJumps(jump float64) {
 	o.tabulateWaits()
 	for i := range nFutures / coarse {
 		mid := i*coarse + coarse/2
@@ -128,9 +128,9 @@ func (o *outlook) tabulateWaits() {
 	}
 }
 
-// suspect weighs whether the last samples, far from the level but too few for
+// weighSuspects weighs whether the last samples, far from the level but too few for
 // the test, are the beginning of another level or strays as there have been.
-func (o *outlook) suspect(s *series) {
+func (o *outlook) weighSuspects(s *series) {
 	if s.stray == 0 {
 		return
 	}
@@ -144,31 +144,31 @@ func (o *outlook) suspect(s *series) {
 	o.newSamples = float64(n)
 }
 
-// play turns the amounts that are left into the seconds until they are done.
-func (o *outlook) play(left *futures) {
+// playFutures turns the amounts that are left into the seconds until they are done.
+func (o *outlook) playFutures(left *futures) {
 	median := left[nFutures/2]
 	if len(o.past) == 0 {
-		o.elapsed = max(o.elapsed, median/o.possible(o.level))
+		o.elapsed = max(o.elapsed, median/o.clampRate(o.level))
 	}
-	o.recall(median / o.possible(o.level))
+	o.recallSteadiness(median / o.clampRate(o.level))
 	doubt := int(o.doubt*nFutures + 0.5)
-	sdOld, sdNew := o.deviation(median, o.level, o.samples), 0.0
+	sdOld, sdNew := o.rateDeviation(median, o.level, o.samples), 0.0
 	if doubt > 0 {
-		sdNew = o.deviation(median, o.newLevel, o.newSamples)
+		sdNew = o.rateDeviation(median, o.newLevel, o.newSamples)
 	}
 	for i := range left {
 		level, sd := o.level, sdOld
-		if stratum(i, dimDoubt) < doubt {
+		if stratumOf(i, dimDoubt) < doubt {
 			level, sd = o.newLevel, sdNew
 		}
-		rate := o.possible(max(level+sd*stratumScore[stratum(i, dimLevel)], level/20))
-		left[i] = o.time(i, left[i], rate)
+		rate := o.clampRate(max(level+sd*stratumScore[stratumOf(i, dimLevel)], level/20))
+		left[i] = o.futureSeconds(i, left[i], rate)
 	}
 }
 
-// recall counts what earlier runs say of how often the share changes, where so many
+// recallSteadiness counts what earlier runs say of how often the share changes, where so many
 // seconds are left.
-func (o *outlook) recall(left float64) {
+func (o *outlook) recallSteadiness(left float64) {
 	if !(o.steady.Seconds > 0) || o.changes == 0 {
 		return
 	}
@@ -180,17 +180,17 @@ func (o *outlook) recall(left float64) {
 	}
 }
 
-// deviation is that of the mean rate over the time it takes to do what is
+// rateDeviation is that of the mean rate over the time it takes to do what is
 // left: of the level, which rests on some samples, and of the noise to come,
 // of which more averages out the longer it takes.
-func (o *outlook) deviation(left, level, samples float64) float64 {
-	known := max(o.noise.at(samples, o.least), o.within) / max(samples, 1)
-	horizon := min(max(left/(o.possible(level)*o.step), 1), 1e9)
-	return math.Sqrt(known + o.noise.at(horizon, o.least)/horizon)
+func (o *outlook) rateDeviation(left, level, samples float64) float64 {
+	known := max(o.noise.varianceAt(samples, o.least), o.within) / max(samples, 1)
+	horizon := min(max(left/(o.clampRate(level)*o.step), 1), 1e9)
+	return math.Sqrt(known + o.noise.varianceAt(horizon, o.least)/horizon)
 }
 
-// possible keeps a rate within what can be.
-func (o *outlook) possible(rate float64) float64 {
+// clampRate keeps a rate within what can be.
+func (o *outlook) clampRate(rate float64) float64 {
 	if rate < o.bottom {
 		return o.bottom
 	}
@@ -200,33 +200,33 @@ func (o *outlook) possible(rate float64) float64 {
 	return rate
 }
 
-// time is how long future i takes for the amount left, beginning at this rate.
+// futureSeconds is how long future i takes for the amount left, beginning at this rate.
 // The rate changes as a Pólya process: after k changes in a time t, the next
 // one takes s or more with probability (1 + s/t)^−k.
-func (o *outlook) time(i int, left, rate float64) float64 {
+func (o *outlook) futureSeconds(i int, left, rate float64) float64 {
 	if o.changes == 0 {
 		return left / rate
 	}
 	elapsed, t := o.elapsed, 0.0
 	for j := range maxJumps {
-		wait := elapsed * o.waits[j][stratum(i, dimWait+j)/coarse]
+		wait := elapsed * o.waits[j][stratumOf(i, dimWait+j)/coarse]
 		if rate*wait >= left {
 			return t + left/rate
 		}
 		t += wait
 		left -= rate * wait
 		elapsed += wait
-		rate = o.possible(o.next(rate, stratum(i, dimJump+j)))
+		rate = o.clampRate(o.nextLevel(rate, stratumOf(i, dimJump+j)))
 	}
 	// Many more changes average out towards the mean of all levels.
 	more := left / rate * (o.changes + maxJumps) / elapsed
 	rate = o.mean + (rate-o.mean)/math.Sqrt(1+more)
-	return t + left/o.possible(rate)
+	return t + left/o.clampRate(rate)
 }
 
-// next is the level after a change: one seen before, or a new one.
-func (o *outlook) next(rate float64, u int) float64 {
-	u, back := branch(u, o.back)
+// nextLevel is the level after a change: one seen before, or a new one.
+func (o *outlook) nextLevel(rate float64, u int) float64 {
+	u, back := branchStratum(u, o.back)
 	if back {
 		at := (float64(u) + 0.5) / nFutures * o.pastDur
 		for _, l := range o.past {
@@ -235,7 +235,7 @@ func (o *outlook) next(rate float64, u int) float64 {
 			}
 		}
 	}
-	u, seen := branch(u, o.seen)
+	u, seen := branchStratum(u, o.seen)
 	factor := o.jumps[0][u/coarse]
 	if seen {
 		factor = o.jumps[1][u/coarse]
@@ -249,9 +249,9 @@ func (o *outlook) next(rate float64, u int) float64 {
 	return rate * factor
 }
 
-// branch is true in a part p of the strata; those on each side become strata
+// branchStratum is true in a part p of the strata; those on each side become strata
 // of their own.
-func branch(u int, p float64) (int, bool) {
+func branchStratum(u int, p float64) (int, bool) {
 	split := int(p*nFutures + 0.5)
 	if u < split {
 		return u * nFutures / split, true
@@ -262,20 +262,20 @@ func branch(u int, p float64) (int, bool) {
 // futures holds one number for each future.
 type futures [nFutures]float64
 
-// dist is the distribution of the numbers, whose order it changes.
-func (f *futures) dist() Dist {
+// toDist is the distribution of the numbers, whose order it changes.
+func (f *futures) toDist() Dist {
 	slices.Sort(f[:])
 	d := Dist{known: true}
 	for l, p := range levels {
 		at := p*nFutures - 0.5
 		i := min(max(int(at), 0), nFutures-2)
-		d.q[l] = positive(between(f[i], f[i+1], at-float64(i)))
+		d.q[l] = clampPositive(interpolateBetween(f[i], f[i+1], at-float64(i)))
 	}
-	return d.sound()
+	return d.repairOrder()
 }
 
-// scale multiplies all by k.
-func (f *futures) scale(k float64) {
+// scaleBy multiplies all by k.
+func (f *futures) scaleBy(k float64) {
 	for i := range f {
 		f[i] *= k
 	}

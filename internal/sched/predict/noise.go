@@ -39,19 +39,19 @@ const (
 	noiseAbove = 3
 )
 
-// add takes the next sample; least is the least variance there is.
-func (o *noise) add(x, least float64) {
+// addSample takes the next sample; least is the least variance there is.
+func (o *noise) addSample(x, least float64) {
 	size, below, usual := 1.0, least, noiseUsual*least
 	for j := range o.scale {
 		s := &o.scale[j]
 		if s.hasLast {
 			d := x - s.last
-			e := min(d*d/2*size, noiseClip*s.believed(usual))
+			e := min(d*d/2*size, noiseClip*s.believedVariance(usual))
 			s.n = min(s.n+1, noiseMemory)
 			s.mean += (e - s.mean) / s.n
 		}
 		s.last, s.hasLast = x, true
-		below = s.believed(below)
+		below = s.believedVariance(below)
 		o.v[j], usual = below, below
 		if !s.hasHalf {
 			s.half, s.hasHalf = x, true
@@ -62,13 +62,13 @@ func (o *noise) add(x, least float64) {
 	}
 }
 
-func (s *scaleNoise) believed(below float64) float64 {
+func (s *scaleNoise) believedVariance(below float64) float64 {
 	return (s.mean*s.n + below*noisePrior) / (s.n + noisePrior)
 }
 
-// cut is told that the level changed after n samples. A difference across the
+// cutAt is told that the level changed after n samples. A difference across the
 // change is none of the noise at scales at which the level had been steady.
-func (o *noise) cut(n float64) {
+func (o *noise) cutAt(n float64) {
 	size := 2.0
 	for j := range o.scale {
 		if size > n {
@@ -79,10 +79,10 @@ func (o *noise) cut(n float64) {
 	}
 }
 
-// at is the variance of the mean of n samples around the level, times n. The
+// varianceAt is the variance of the mean of n samples around the level, times n. The
 // mean over a stretch differs from the level by half the difference to its
 // neighbour, that pair by half of the difference to the next pair, and so on.
-func (o *noise) at(n, least float64) float64 {
+func (o *noise) varianceAt(n, least float64) float64 {
 	j := min(bits.Len64(uint64(max(n, 1)))-1, noiseScales-1)
 	for j > 0 && o.scale[j].n == 0 {
 		j--

@@ -3,8 +3,8 @@ package predict
 // Rule is how the share that is to be expected from now on is taken from the
 // samples so far: ChangePoint, FixedN or MeanOnly.
 type Rule interface {
-	// prepare sets up a series that has seen nothing.
-	prepare(s *series)
+	// prepareSeries sets up a series that has seen nothing.
+	prepareSeries(s *series)
 }
 
 // ChangePoint takes the mean since the last change that a test found, and
@@ -33,17 +33,17 @@ type MeanOnly struct{}
 // one sample are worth: on independent samples this many keep the stated rate.
 const testsPerSample = 2
 
-// prepare sets the score at which a test that is repeated with every sample
+// prepareSeries sets the score at which a test that is repeated with every sample
 // raises false alarms at the stated rate.
-func (r ChangePoint) prepare(s *series) {
+func (r ChangePoint) prepareSeries(s *series) {
 	rate := r.FalseAlarm
 	if !(rate > 0) {
 		rate = DefaultFalseAlarm
 	}
-	z := score(1 - min(rate, 0.5)/(2*testsPerSample))
+	z := normalScore(1 - min(rate, 0.5)/(2*testsPerSample))
 	s.barrier = z * z
 }
 
-func (r FixedN) prepare(s *series) { s.oneSide = max(r.N, 1) }
+func (r FixedN) prepareSeries(s *series) { s.oneSide = max(r.N, 1) }
 
-func (MeanOnly) prepare(*series) {}
+func (MeanOnly) prepareSeries(*series) {}

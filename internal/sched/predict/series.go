@@ -63,7 +63,7 @@ const (
 	tameAt = 2.5
 )
 
-func (b *block) join(o block) {
+func (b *block) joinBlock(o block) {
 	n := b.n + o.n
 	if n == 0 {
 		return
@@ -78,46 +78,46 @@ func (b *block) join(o block) {
 	}
 }
 
-// add takes the mean rate x over the last dur seconds, and tells if the level
+// addRate takes the mean rate x over the last dur seconds, and tells if the level
 // is found to have changed.
-func (s *series) add(x, dur float64) (shift, bool) {
-	tame := s.tamed(x)
+func (s *series) addRate(x, dur float64) (shift, bool) {
+	tame := s.tameOutlier(x)
 	s.countStray(x - tame)
 	one := block{n: 1, mean: x, tame: tame, dur: dur}
-	s.total.join(one)
+	s.total.joinBlock(one)
 	s.countSide(one)
-	s.whole.join(one)
+	s.whole.joinBlock(one)
 	if s.held == nRecent {
-		s.settle()
+		s.settleOldest()
 	}
 	s.recent[s.held] = x
 	s.held++
-	s.append(one)
+	s.appendBlock(one)
 	if s.top > 0 && x > s.top {
 		s.top = x // more threads than processors asked for
 	}
 	if s.barrier == 0 {
 		return shift{}, false
 	}
-	return s.test()
+	return s.testChange()
 }
 
-// least is the least variance of a sample.
-func (s *series) least() float64 { return s.grain * s.grain }
+// leastVariance is the least variance of a sample.
+func (s *series) leastVariance() float64 { return s.grain * s.grain }
 
-// settle takes the oldest recent sample for one of the present level.
-func (s *series) settle() {
-	s.noise.add(s.recent[0], s.least())
+// settleOldest takes the oldest recent sample for one of the present level.
+func (s *series) settleOldest() {
+	s.noise.addSample(s.recent[0], s.leastVariance())
 	s.held--
 	copy(s.recent[:s.held], s.recent[1:])
 }
 
-// tamed is x, but no farther from the level than is usual.
-func (s *series) tamed(x float64) float64 {
+// tameOutlier is x, but no farther from the level than is usual.
+func (s *series) tameOutlier(x float64) float64 {
 	if s.whole.n < 2*minSide {
 		return x
 	}
-	far := tameAt * math.Sqrt(max(s.noise.at(1, s.least()), s.whole.m2/s.whole.n))
+	far := tameAt * math.Sqrt(max(s.noise.varianceAt(1, s.leastVariance()), s.whole.m2/s.whole.n))
 	return min(max(x, s.whole.tame-far), s.whole.tame+far)
 }
 
@@ -138,13 +138,13 @@ func (s *series) countSide(one block) {
 	if s.run.n > 0 && (one.mean > s.total.mean) != (s.run.mean > s.total.mean) {
 		s.run = block{}
 	}
-	s.run.join(one)
+	s.run.joinBlock(one)
 }
 
-// append adds a block and joins old ones of the same length.
-func (s *series) append(b block) {
+// appendBlock adds a block and joins old ones of the same length.
+func (s *series) appendBlock(b block) {
 	if s.used == maxBlocks { // not before 2^24 samples
-		s.blocks[0].join(s.blocks[1])
+		s.blocks[0].joinBlock(s.blocks[1])
 		copy(s.blocks[1:], s.blocks[2:])
 		s.used--
 	}
@@ -160,7 +160,7 @@ func (s *series) append(b block) {
 		if end-first <= perSize {
 			return
 		}
-		s.blocks[first].join(s.blocks[first+1])
+		s.blocks[first].joinBlock(s.blocks[first+1])
 		copy(s.blocks[first+1:s.used-1], s.blocks[first+2:s.used])
 		s.used--
 		end = first + 1

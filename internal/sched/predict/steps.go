@@ -20,9 +20,9 @@ type steps struct {
 // few reports say nothing yet of what comes.
 const fewSteps = 3
 
-// add takes a report, given the CPU seconds of the job and the wall seconds of
+// addReport takes a report, given the CPU seconds of the job and the wall seconds of
 // the attempt. It tells whether the program has advanced.
-func (p *steps) add(step, total, cpu, sec float64) bool {
+func (p *steps) addReport(step, total, cpu, sec float64) bool {
 	if !(total > 0) || !(step >= 0) || math.IsInf(total, 0) || step > total {
 		return false
 	}
@@ -38,14 +38,14 @@ func (p *steps) add(step, total, cpu, sec float64) bool {
 	p.now, p.cpu, p.sec = step, cpu, sec
 	p.count++
 	if done := p.now - p.now0; p.count >= fewSteps {
-		p.byCPU.mark(done, p.cpu-p.cpu0, (p.cpu-p.cpu0)/done)
-		p.bySec.mark(done, p.sec-p.sec0, (p.sec-p.sec0)/done)
+		p.byCPU.markProgress(done, p.cpu-p.cpu0, (p.cpu-p.cpu0)/done)
+		p.bySec.markProgress(done, p.sec-p.sec0, (p.sec-p.sec0)/done)
 	}
 	return true
 }
 
-// enough is true when the steps can predict.
-func (p *steps) enough() bool { return p.known && p.count >= fewSteps && p.now > p.now0 }
+// canPredict is true when the steps can predict.
+func (p *steps) canPredict() bool { return p.known && p.count >= fewSteps && p.now > p.now0 }
 
 // byClock is true if a step takes about the same time, whatever CPU time it
 // gets: the program waits for something else.
@@ -57,13 +57,13 @@ func (p *steps) cpuLeft(used float64) (left, sigma float64) {
 	todo := p.total - p.now
 	// Part of the next step has been done since the last report.
 	left = todo*cost - min(max(used-p.cpu, 0), cost*min(todo, 1))
-	return left, p.sigma(&p.byCPU)
+	return left, p.remainingSigma(&p.byCPU)
 }
 
-// sigma is the relative deviation of what is left: the cost of all steps
+// remainingSigma is the relative deviation of what is left: the cost of all steps
 // drifts as it did so far until they are done, and a report may be off by half
 // a step.
-func (p *steps) sigma(d *drift) float64 {
+func (p *steps) remainingSigma(d *drift) float64 {
 	done, all := p.now-p.now0, p.total-p.now0
 	part := max((p.total-p.now)/all, 1e-3)
 	cost := d.perFold() * math.Log(all/done) / (part * part)

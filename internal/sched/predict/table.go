@@ -57,5 +57,5 @@ var (
 	}
 )
 
-// stratum of a future in a dimension.
-func stratum(future, dim int) int { return (future*strides[dim] + dim*dim*11) & (nFutures - 1) }
+// stratumOf of a future in a dimension.
+func stratumOf(future, dim int) int { return (future*strides[dim] + dim*dim*11) & (nFutures - 1) }

@@ -96,14 +96,14 @@ func NewWatch(cfg Config) *Watch {
 		cfg.Speed = 1
 	}
 	cfg.Procs = max(cfg.Procs, 1)
-	cfg.Used, cfg.BytesUsed = positive(cfg.Used), positive(cfg.BytesUsed)
+	cfg.Used, cfg.BytesUsed = clampPositive(cfg.Used), clampPositive(cfg.BytesUsed)
 	if !(cfg.Duty > 0 && cfg.Duty < 1) {
 		cfg.Duty = 1
 	}
 	if cfg.Rule == nil {
 		cfg.Rule = ChangePoint{}
 	}
-	cfg.Waiting = min(positive(cfg.Waiting), 1)
+	cfg.Waiting = min(clampPositive(cfg.Waiting), 1)
 	w := &Watch{
 		cfg:      cfg,
 		share:    series{grain: shareGrain, top: 1},
@@ -115,14 +115,14 @@ func NewWatch(cfg Config) *Watch {
 		w.model = byTime
 	}
 	for _, s := range []*series{&w.share, &w.bytes, &w.stepRate, &w.phases.granted} {
-		cfg.Rule.prepare(s)
+		cfg.Rule.prepareSeries(s)
 		s.steady = cfg.Steady
 	}
 	return w
 }
 
-// Add takes a sample. What goes backwards is taken to have stood still.
-func (w *Watch) Add(s Sample) {
+// AddSample takes a sample. What goes backwards is taken to have stood still.
+func (w *Watch) AddSample(s Sample) {
 	w.changed = false
 	s.CPU, s.Read, s.Written = max(s.CPU, w.now.CPU), max(s.Read, w.now.Read), max(s.Written, w.now.Written)
 	if s.At <= w.now.At {
@@ -135,7 +135,7 @@ func (w *Watch) Add(s Sample) {
 	s.Ran, s.Delayed = max(s.Ran, w.now.Ran), max(s.Delayed, w.now.Delayed)
 	cpu := (s.CPU - w.now.CPU).Seconds()
 	w.work += cpu / slow
-	w.phases.add((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed, float64(w.cfg.Procs))
+	w.phases.addInterval((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed, float64(w.cfg.Procs))
 	w.now = s
 	w.addSteps(s)
 	// Intervals much shorter than usual say little and would count like others.
@@ -149,7 +149,7 @@ func (w *Watch) Add(s Sample) {
 	w.addGranted()
 	w.addBytes(dt)
 	w.from, w.workFrom = s, w.work
-	w.judge()
+	w.judgeModels()
 }
 
 func (w *Watch) addShare(dt float64) {
@@ -157,16 +157,16 @@ func (w *Watch) addShare(dt float64) {
 	w.current = (w.now.CPU - w.from.CPU).Seconds() / dt / procs
 	w.mean = w.now.CPU.Seconds() / w.now.At.Seconds() / procs
 	var by shift
-	if by, w.changed = w.share.add((w.work-w.workFrom)/dt/procs, dt); w.changed {
+	if by, w.changed = w.share.addRate((w.work-w.workFrom)/dt/procs, dt); w.changed {
 		w.change = Change{From: by.from, To: by.to, At: w.now.At - time.Duration(by.ago*float64(time.Second))}
 	}
-	w.shareDrift.mark(w.now.At.Seconds(), w.work/procs, w.share.whole.mean)
+	w.shareDrift.markProgress(w.now.At.Seconds(), w.work/procs, w.share.whole.mean)
 }
 
 // addGranted looks at the share that the program gets when it is ready to run. Where
 // that is what the prediction rests on, its changes are those that are told.
 func (w *Watch) addGranted() {
-	by, changed := w.phases.sample(w.step)
+	by, changed := w.phases.takeSample(w.step)
 	if w.model != byTime {
 		return
 	}
@@ -185,8 +185,8 @@ func (w *Watch) addBytes(dt float64) {
 		w.byteUnit = rate
 	}
 	if w.byteUnit > 0 {
-		w.bytes.add(rate/w.byteUnit, dt)
-		w.byteDrift.mark(w.now.At.Seconds(), float64(w.now.Read+w.now.Written)/w.byteUnit, w.bytes.whole.mean)
+		w.bytes.addRate(rate/w.byteUnit, dt)
+		w.byteDrift.markProgress(w.now.At.Seconds(), float64(w.now.Read+w.now.Written)/w.byteUnit, w.bytes.whole.mean)
 	}
 }
 
@@ -195,7 +195,7 @@ func (w *Watch) addBytes(dt float64) {
 func (w *Watch) addSteps(s Sample) {
 	first := !w.steps.known
 	sec := s.At.Seconds()
-	advanced := w.steps.add(s.Step, s.Steps, w.used(), sec)
+	advanced := w.steps.addReport(s.Step, s.Steps, w.usedSeconds(), sec)
 	if first && w.steps.known {
 		w.stepAt, w.stepFrom = sec, w.steps.now
 	}
@@ -210,18 +210,18 @@ func (w *Watch) addSteps(s Sample) {
 	if w.stepUnit == 0 {
 		w.stepUnit = rate
 	}
-	w.stepRate.add(rate/w.stepUnit, sec-w.stepAt)
-	w.stepDrift.mark(sec, w.steps.now/w.stepUnit, w.stepRate.whole.mean)
+	w.stepRate.addRate(rate/w.stepUnit, sec-w.stepAt)
+	w.stepDrift.markProgress(sec, w.steps.now/w.stepUnit, w.stepRate.whole.mean)
 	w.stepAt, w.stepFrom = sec, w.steps.now
 }
 
-// used is the CPU seconds of the job so far, on the reference host at its usual
+// usedSeconds is the CPU seconds of the job so far, on the reference host at its usual
 // speed.
-func (w *Watch) used() float64 { return w.cfg.Used + w.work*w.cfg.Speed }
+func (w *Watch) usedSeconds() float64 { return w.cfg.Used + w.work*w.cfg.Speed }
 
-// Done is the part of the job that is done, if so much is left.
-func (w *Watch) Done(left float64) float64 {
-	used := w.used()
+// DonePart is the part of the job that is done, if so much is left.
+func (w *Watch) DonePart(left float64) float64 {
+	used := w.usedSeconds()
 	if w.model == byTime {
 		used = (w.phases.busy + w.phases.idle) * float64(w.cfg.Procs)
 	}
@@ -231,32 +231,32 @@ func (w *Watch) Done(left float64) float64 {
 	return 0
 }
 
-// pace is the reference CPU seconds that a second of full share is worth.
-func (w *Watch) pace() float64 { return w.cfg.Speed * float64(w.cfg.Procs) }
+// fullPace is the reference CPU seconds that a second of full share is worth.
+func (w *Watch) fullPace() float64 { return w.cfg.Speed * float64(w.cfg.Procs) }
 
-// Share is the part of its processors that the job got in the last interval,
+// CurrentShare is the part of its processors that the job got in the last interval,
 // and in the mean of the attempt.
-func (w *Watch) Share() (now, mean float64) { return w.current, w.mean }
+func (w *Watch) CurrentShare() (now, mean float64) { return w.current, w.mean }
 
-// Changed tells of a change of the share that the last Add found.
-func (w *Watch) Changed() (Change, bool) { return w.change, w.changed }
+// LastChange tells of a change of the share that the last Add found.
+func (w *Watch) LastChange() (Change, bool) { return w.change, w.changed }
 
-// Remaining is the distribution of the wall seconds left here from the last
+// RemainingTime is the distribution of the wall seconds left here from the last
 // sample on; false if nothing is known from which it follows, or too little
 // has been seen: a program that has just begun still loads itself.
-func (w *Watch) Remaining() (Dist, bool) {
+func (w *Watch) RemainingTime() (Dist, bool) {
 	var f futures
-	if !w.remaining(&f) {
+	if !w.remainingFutures(&f) {
 		return Dist{}, false
 	}
-	return f.dist(), true
+	return f.toDist(), true
 }
 
-func (w *Watch) remaining(f *futures) bool {
-	if w.n < minSide && w.model != byTime || w.n == 0 || !w.able(w.model) {
+func (w *Watch) remainingFutures(f *futures) bool {
+	if w.n < minSide && w.model != byTime || w.n == 0 || !w.canPredict(w.model) {
 		return false
 	}
-	w.amount(w.model, f)
+	w.amountLeft(w.model, f)
 	rate, step := &w.share, w.step
 	switch w.model {
 	case byTime:
@@ -267,26 +267,26 @@ func (w *Watch) remaining(f *futures) bool {
 	case byStepTime:
 		rate, step = &w.stepRate, w.stepRate.total.dur/max(w.stepRate.total.n, 1)
 	}
-	o := rate.outlook(step)
-	o.play(f)
+	o := rate.makeOutlook(step)
+	o.playFutures(f)
 	return true
 }
 
-// amount fills in what is left by a model that is able, in seconds at a rate of
+// amountLeft fills in what is left by a model that is able, in seconds at a rate of
 // one.
-func (w *Watch) amount(m model, f *futures) {
+func (w *Watch) amountLeft(m model, f *futures) {
 	switch m {
 	case byNeed:
-		needLeft(w.cfg.Need, w.used(), f)
-		f.scale(1 / w.pace())
+		needLeft(w.cfg.Need, w.usedSeconds(), f)
+		f.scaleBy(1 / w.fullPace())
 	case byTime:
 		w.aloneLeft(f)
 		waiting := w.waitingLeft()
-		f.scale(waiting + (1-waiting)/w.cfg.Speed)
+		f.scaleBy(waiting + (1-waiting)/w.cfg.Speed)
 	case bySteps:
 		left, sigma := w.cpuLeft()
 		for i := range f {
-			f[i] = left * math.Exp(min(sigma, 2)*stratumScore[i]) / w.pace()
+			f[i] = left * math.Exp(min(sigma, 2)*stratumScore[i]) / w.fullPace()
 		}
 	case byStepTime:
 		// Part of the next step has been done since the last report, and a
@@ -299,54 +299,54 @@ func (w *Watch) amount(m model, f *futures) {
 		}
 	case byBytes:
 		needLeft(w.cfg.Bytes, w.cfg.BytesUsed+float64(w.now.Read+w.now.Written), f)
-		f.scale(1 / w.byteUnit)
+		f.scaleBy(1 / w.byteUnit)
 	}
 }
 
-// Work is the distribution of the reference CPU seconds left, for a prediction
+// RemainingWork is the distribution of the reference CPU seconds left, for a prediction
 // of other hosts. Of a program that is not bound by its CPU it is those that
 // would pass in the time it takes.
-func (w *Watch) Work() (Dist, bool) {
+func (w *Watch) RemainingWork() (Dist, bool) {
 	var f futures
 	switch w.model {
 	case byTime:
 		w.aloneLeft(&f)
-		f.scale(float64(w.cfg.Procs))
+		f.scaleBy(float64(w.cfg.Procs))
 	case byNeed, bySteps:
-		if !w.able(w.model) {
+		if !w.canPredict(w.model) {
 			return Dist{}, false
 		}
-		w.amount(w.model, &f)
-		f.scale(w.pace() / w.cfg.Duty)
+		w.amountLeft(w.model, &f)
+		f.scaleBy(w.fullPace() / w.cfg.Duty)
 	default:
-		if !w.remaining(&f) {
+		if !w.remainingFutures(&f) {
 			return Dist{}, false
 		}
-		f.scale(w.pace())
+		f.scaleBy(w.fullPace())
 	}
-	return f.dist(), true
+	return f.toDist(), true
 }
 
-// Forecast is the distribution of the mean share from now on until the end, or,
+// ForecastShare is the distribution of the mean share from now on until the end, or,
 // if that is not known, for as long as it has been running. It is unknown
 // before the first sample.
-func (w *Watch) Forecast() Dist {
+func (w *Watch) ForecastShare() Dist {
 	if w.n == 0 {
 		return Dist{}
 	}
 	horizon := w.now.At.Seconds()
-	if d, ok := w.Remaining(); ok {
+	if d, ok := w.RemainingTime(); ok {
 		horizon = d.Median()
 	}
-	o := w.share.outlook(w.step)
-	amount := max(o.possible(o.level)*horizon, 1e-6)
+	o := w.share.makeOutlook(w.step)
+	amount := max(o.clampRate(o.level)*horizon, 1e-6)
 	var f futures
 	for i := range f {
 		f[i] = amount
 	}
-	o.play(&f)
+	o.playFutures(&f)
 	for i, t := range f {
 		f[i] = amount / t
 	}
-	return f.dist()
+	return f.toDist()
 }

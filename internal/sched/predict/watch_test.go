@@ -43,7 +43,7 @@ func (p program) watchUntil(w *Watch, part float64) (remaining float64) {
 				}
 				s.Step, s.Steps = math.Floor(told*p.steps), p.steps
 			}
-			w.Add(s)
+			w.AddSample(s)
 			if done >= part {
 				stopped = at
 			}
@@ -57,7 +57,7 @@ func full(float64) float64 { return 0.99 }
 
 func mustRemain(t *testing.T, w *Watch) Dist {
 	t.Helper()
-	d, ok := w.Remaining()
+	d, ok := w.RemainingTime()
 	if !ok {
 		t.Fatal("nothing predicted")
 	}
@@ -74,18 +74,18 @@ func mustBeNear(t *testing.T, what string, got, want, tolerance float64) {
 func TestNothingIsPredictedFromNothing(t *testing.T) {
 	w := NewWatch(Config{})
 	for i := range 20 {
-		if _, ok := w.Remaining(); ok {
+		if _, ok := w.RemainingTime(); ok {
 			t.Fatal("an end is predicted, of a program of which nothing is known")
 		}
-		if _, ok := w.Work(); ok {
+		if _, ok := w.RemainingWork(); ok {
 			t.Fatal("work is predicted, of a program of which nothing is known")
 		}
-		w.Add(Sample{At: seconds(float64(i + 1)), CPU: seconds(float64(i))})
+		w.AddSample(Sample{At: seconds(float64(i + 1)), CPU: seconds(float64(i))})
 	}
-	if d := w.Forecast(); !d.Known() || d.Median() < 0.9 {
+	if d := w.ForecastShare(); !d.IsKnown() || d.Median() < 0.9 {
 		t.Errorf("the share of a program of which nothing else is known is forecast as %v", d)
 	}
-	if NewWatch(Config{}).Forecast().Known() {
+	if NewWatch(Config{}).ForecastShare().IsKnown() {
 		t.Error("the share of a program that has not been seen is forecast")
 	}
 }
@@ -97,17 +97,17 @@ func TestTheEndFollowsFromNeedAndShare(t *testing.T) {
 	for range 50 {
 		s.At += 2 * time.Second
 		s.CPU += 3 * time.Second // of 4 possible
-		w.Add(s)
+		w.AddSample(s)
 	}
-	now, mean := w.Share()
+	now, mean := w.CurrentShare()
 	mustBeNear(t, "the share", now, 0.75, 1e-9)
 	mustBeNear(t, "the mean share", mean, 0.75, 1e-9)
-	work, _ := w.Work() // 900 − 100 − 150 × 2
+	work, _ := w.RemainingWork() // 900 − 100 − 150 × 2
 	mustBeNear(t, "the work left", work.Median(), 500, 0.02)
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 500./(2*2*0.75), 0.05)
-	mustBeNear(t, "the forecast", w.Forecast().Median(), 0.75, 0.05)
-	if w.Model() != "cpu" {
-		t.Errorf("predicted by %s", w.Model())
+	mustBeNear(t, "the forecast", w.ForecastShare().Median(), 0.75, 0.05)
+	if w.ModelName() != "cpu" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAJobThatNeedsMoreThanItSaidStillHasAnEnd(t *testing.T) {
 		for range 10 {
 			s.At += time.Second
 			s.CPU += time.Second
-			w.Add(s)
+			w.AddSample(s)
 		}
 		d := mustRemain(t, w)
 		t.Logf("%g s used of 100: %.1f s left, 90 %% between %.1f and %.1f", used, d.Median(), d.Quantile(0.05), d.Quantile(0.95))
@@ -148,10 +148,10 @@ func TestStepsPredictWhereTheNeedIsUnknown(t *testing.T) {
 	left := p.watchUntil(w, 0.5)
 	d := mustRemain(t, w)
 	mustBeNear(t, "the time left", d.Median(), left, 0.12)
-	if w.Model() != "steps" {
-		t.Errorf("predicted by %s", w.Model())
+	if w.ModelName() != "steps" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
-	work, ok := w.Work()
+	work, ok := w.RemainingWork()
 	if !ok {
 		t.Fatal("no work")
 	}
@@ -161,8 +161,8 @@ func TestStepsPredictWhereTheNeedIsUnknown(t *testing.T) {
 func TestStepsOverrideANeedThatIsWrong(t *testing.T) {
 	w := NewWatch(Config{Need: LogNormal(150, 0.03)}) // it needs 300
 	left := program{need: 300, share: full, steps: 200}.watchUntil(w, 0.4)
-	if w.Model() != "steps" {
-		t.Errorf("predicted by %s", w.Model())
+	if w.ModelName() != "steps" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), left, 0.1)
 }
@@ -173,8 +173,8 @@ func TestUnevenStepsDoNotOverrideAGoodNeed(t *testing.T) {
 	// quarter of the work is.
 	left := program{need: 300, share: full, steps: 200, stepAt: math.Sqrt}.watchUntil(w, 0.4)
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), left, 0.1)
-	if w.Model() != "cpu" {
-		t.Errorf("predicted by %s", w.Model())
+	if w.ModelName() != "cpu" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
 }
 
@@ -190,13 +190,13 @@ func TestStepsOfAProgramThatWaitsAreTimed(t *testing.T) {
 			s.CPU += seconds(1.5)
 		}
 		s.Step, s.Steps = float64(i+1), 120
-		w.Add(s)
+		w.AddSample(s)
 	}
-	if w.Model() != "steps" || w.model != byStepTime {
-		t.Errorf("predicted by %s (%d)", w.Model(), w.model)
+	if w.ModelName() != "steps" || w.model != byStepTime {
+		t.Errorf("predicted by %s (%d)", w.ModelName(), w.model)
 	}
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 120, 0.08)
-	work, _ := w.Work()
+	work, _ := w.RemainingWork()
 	mustBeNear(t, "the work left", work.Median(), 120, 0.08)
 }
 
@@ -204,15 +204,15 @@ func TestStepsOfAProgramThatWaitsAreTimed(t *testing.T) {
 func TestBytesPredictAProgramThatWaitsForItsDisk(t *testing.T) {
 	w := NewWatch(Config{Need: LogNormal(40, 0.5), Bytes: LogNormal(1e9, 0.02)})
 	left := program{need: 200, share: full, cpuPart: 0.1, bytes: 1e9}.watchUntil(w, 0.5)
-	if w.Model() != "io" {
-		t.Errorf("predicted by %s", w.Model())
+	if w.ModelName() != "io" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
 	d := mustRemain(t, w)
 	mustBeNear(t, "the time left", d.Median(), left, 0.06)
 	if left < d.Quantile(0.05) || left > d.Quantile(0.95) {
 		t.Errorf("%.0f s left, predicted %v", left, d)
 	}
-	work, _ := w.Work()
+	work, _ := w.RemainingWork()
 	mustBeNear(t, "the work left", work.Median(), left, 0.06)
 }
 
@@ -225,10 +225,10 @@ func TestCPUPredictsWhereBytesComeInBursts(t *testing.T) {
 		if i%10 == 0 {
 			s.Written += 3e7 * int64(1+i/10)
 		}
-		w.Add(s)
+		w.AddSample(s)
 	}
-	if w.Model() != "cpu" {
-		t.Errorf("predicted by %s", w.Model())
+	if w.ModelName() != "cpu" {
+		t.Errorf("predicted by %s", w.ModelName())
 	}
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 150, 0.08)
 }
@@ -237,7 +237,7 @@ func TestAProgramThatSharesItsTimeWithADiskNeedsAsLongElsewhere(t *testing.T) {
 	w := NewWatch(Config{Need: LogNormal(40, 0.02), Duty: 0.2})
 	left := program{need: 200, share: full, cpuPart: 0.2}.watchUntil(w, 0.5)
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), left, 0.06)
-	work, _ := w.Work()
+	work, _ := w.RemainingWork()
 	mustBeNear(t, "the work left", work.Median(), left, 0.06)
 }
 
@@ -249,9 +249,9 @@ func TestAContinuedJobCountsFromItsCheckpoint(t *testing.T) {
 		s.At += 2 * time.Second
 		s.CPU += 2 * time.Second
 		s.Step, s.Steps = 60+float64(i+1)*2.4, 120
-		w.Add(s)
+		w.AddSample(s)
 	}
-	work, ok := w.Work() // 60 of 100 done here, another 24 steps to go
+	work, ok := w.RemainingWork() // 60 of 100 done here, another 24 steps to go
 	if !ok {
 		t.Fatal("no work")
 	}
@@ -266,8 +266,8 @@ func TestStepsThatBeginAgainAreCountedAnew(t *testing.T) {
 		s.At += time.Second
 		s.CPU += time.Second
 		s.Step, s.Steps = float64(i%50), 50 // phases
-		w.Add(s)
-		if _, ok := w.Remaining(); !ok && i >= minSide {
+		w.AddSample(s)
+		if _, ok := w.RemainingTime(); !ok && i >= minSide {
 			t.Fatalf("nothing predicted after %d samples", i+1)
 		}
 	}
@@ -281,13 +281,13 @@ func TestOddSamplesDoNoHarm(t *testing.T) {
 	for range 20 {
 		s.At += 2 * time.Second
 		s.CPU += 2 * time.Second
-		w.Add(s)
-		w.Add(s)
-		w.Add(Sample{At: s.At - time.Second, CPU: s.CPU - time.Second})
-		w.Add(Sample{At: s.At + 10*time.Millisecond})
-		w.Add(Sample{At: s.At + 20*time.Millisecond, CPU: s.CPU, Step: math.NaN(), Steps: 3})
+		w.AddSample(s)
+		w.AddSample(s)
+		w.AddSample(Sample{At: s.At - time.Second, CPU: s.CPU - time.Second})
+		w.AddSample(Sample{At: s.At + 10*time.Millisecond})
+		w.AddSample(Sample{At: s.At + 20*time.Millisecond, CPU: s.CPU, Step: math.NaN(), Steps: 3})
 	}
-	_, mean := w.Share()
+	_, mean := w.CurrentShare()
 	mustBeNear(t, "the mean share", mean, 1, 0.02)
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 60, 0.05)
 }
@@ -318,51 +318,51 @@ func TestWhateverIsSampledThePredictionIsADistribution(t *testing.T) {
 				s.Step++
 				s.Steps = 1000
 			}
-			w.Add(s)
-			work, okWork := w.Work()
-			left, okLeft := w.Remaining()
-			for _, d := range []Dist{work, left, w.Forecast()} {
-				if _, ok := FromQuantiles(d.Quantiles()); d.Known() && !ok {
+			w.AddSample(s)
+			work, okWork := w.RemainingWork()
+			left, okLeft := w.RemainingTime()
+			for _, d := range []Dist{work, left, w.ForecastShare()} {
+				if _, ok := FromQuantiles(d.Quantiles()); d.IsKnown() && !ok {
 					t.Fatalf("after %+v: %v", s, d)
 				}
 			}
-			if okWork != work.Known() || okLeft != left.Known() {
+			if okWork != work.IsKnown() || okLeft != left.IsKnown() {
 				t.Fatalf("known %v and %v: %v, %v", okWork, okLeft, work, left)
 			}
-			if now, mean := w.Share(); !(now >= 0) || !(mean >= 0) || math.IsInf(now, 0) {
+			if now, mean := w.CurrentShare(); !(now >= 0) || !(mean >= 0) || math.IsInf(now, 0) {
 				t.Fatalf("share %g, mean %g", now, mean)
 			}
-			if !slices.Contains([]string{"cpu", "io", "steps"}, w.Model()) {
-				t.Fatalf("model %q", w.Model())
+			if !slices.Contains([]string{"cpu", "io", "steps"}, w.ModelName()) {
+				t.Fatalf("model %q", w.ModelName())
 			}
 		}
 	})
 }
 
 func TestTheSameSamplesGiveTheSamePrediction(t *testing.T) {
-	a, _ := watched(300, loads.Competing)
-	b, _ := watched(300, loads.Competing)
-	da, _ := a.Remaining()
-	db, _ := b.Remaining()
+	a, _ := watched(300, loads.CompetingLoad)
+	b, _ := watched(300, loads.CompetingLoad)
+	da, _ := a.RemainingTime()
+	db, _ := b.RemainingTime()
 	if da != db {
 		t.Errorf("%v and %v", da, db)
 	}
-	if again, _ := a.Remaining(); again != da {
+	if again, _ := a.RemainingTime(); again != da {
 		t.Errorf("asking changes the answer: %v, then %v", da, again)
 	}
 }
 
 func TestElsewhereTakesWorkShareAndOverhead(t *testing.T) {
-	d := Elsewhere(Point(600), 2, 3, Point(0.5), Point(30))
+	d := WorkElsewhere(Point(600), 2, 3, Point(0.5), Point(30))
 	mustBeNear(t, "the time", d.Median(), 30+600/(2*3*0.5), 0.03)
-	if late := 1 - d.P(1.3*230); late < 0.02 || late > 0.25 {
+	if late := 1 - d.ProbabilityBelow(1.3*230); late < 0.02 || late > 0.25 {
 		t.Errorf("the chance that the share falls there is taken to be %.2f", late)
 	}
-	wide := Elsewhere(LogNormal(600, 0.2), 2, 3, LogNormal(0.5, 0.2), LogNormal(30, 1))
+	wide := WorkElsewhere(LogNormal(600, 0.2), 2, 3, LogNormal(0.5, 0.2), LogNormal(30, 1))
 	if wide.Quantile(0.9)-wide.Quantile(0.1) <= d.Quantile(0.9)-d.Quantile(0.1) {
 		t.Error("uncertain inputs do not make an uncertain end")
 	}
-	mustBeNear(t, "the time without overhead and with a full share", Elsewhere(Point(100), 0, 0, Dist{}, Dist{}).Median(), 100, 0.01)
+	mustBeNear(t, "the time without overhead and with a full share", WorkElsewhere(Point(100), 0, 0, Dist{}, Dist{}).Median(), 100, 0.01)
 }
 
 // The futures are the points of a lattice: each dimension visits all strata,
@@ -374,7 +374,7 @@ func TestTheLatticeIsEven(t *testing.T) {
 	for dim := range strides {
 		var seen [nFutures]bool
 		for i := range nFutures {
-			seen[stratum(i, dim)] = true
+			seen[stratumOf(i, dim)] = true
 		}
 		if slices.Contains(seen[:], false) {
 			t.Errorf("dimension %d leaves strata out", dim)
@@ -382,12 +382,12 @@ func TestTheLatticeIsEven(t *testing.T) {
 	}
 	for i := range nFutures {
 		p := (float64(i) + 0.5) / nFutures
-		if math.Abs(stratumScore[i]-score(p)) > 1e-5 || math.Abs(stratumWait[i]+math.Log(1-p)) > 1e-5 {
+		if math.Abs(stratumScore[i]-normalScore(p)) > 1e-5 || math.Abs(stratumWait[i]+math.Log(1-p)) > 1e-5 {
 			t.Errorf("stratum %d: %g, %g", i, stratumScore[i], stratumWait[i])
 		}
 	}
 	for i, z := range scores {
-		if math.Abs(z-score(levels[i])) > 1e-9 {
+		if math.Abs(z-normalScore(levels[i])) > 1e-9 {
 			t.Errorf("score of %g is %g", levels[i], z)
 		}
 	}
@@ -401,9 +401,9 @@ func TestASlowerProcessorDelaysTheEnd(t *testing.T) {
 	run := func(n int, slow float64) float64 {
 		for range n {
 			at, cpu = at+time.Second, cpu+time.Second
-			w.Add(Sample{At: at, CPU: cpu, Slow: slow})
+			w.AddSample(Sample{At: at, CPU: cpu, Slow: slow})
 		}
-		d, ok := w.Remaining()
+		d, ok := w.RemainingTime()
 		if !ok {
 			t.Fatal("nothing is predicted")
 		}
@@ -416,10 +416,10 @@ func TestASlowerProcessorDelaysTheEnd(t *testing.T) {
 	if left := run(20, 2); math.Abs(left-140) > 25 {
 		t.Errorf("on a core half as fast it still takes %.1f s, want about 140", left)
 	}
-	if now, mean := w.Share(); now != 1 || mean != 1 {
+	if now, mean := w.CurrentShare(); now != 1 || mean != 1 {
 		t.Errorf("the share is %g now and %g in the mean, it had the processor all the time", now, mean)
 	}
-	if done := w.Done(70); math.Abs(done-0.3) > 0.01 {
+	if done := w.DonePart(70); math.Abs(done-0.3) > 0.01 {
 		t.Errorf("%.3f of it is done, want 0.3", done)
 	}
 }
@@ -446,10 +446,10 @@ func TestStepsAndNeedCountBothAndTheStartDoesNot(t *testing.T) {
 			if i >= 20 {
 				s.Step, s.Steps = float64(i-20)+c.jitter*float64(i%5)/5*2, 100
 			}
-			w.Add(s)
+			w.AddSample(s)
 		}
 		if left := mustRemain(t, w).Median(); math.Abs(left/61-1) > 0.07 {
-			t.Errorf("%s: %.1f s left by %s, want 61", name, left, w.Model())
+			t.Errorf("%s: %.1f s left by %s, want 61", name, left, w.ModelName())
 		}
 	}
 }

@@ -43,8 +43,8 @@ const (
 	firstPause   = 30 * time.Second
 	awayPause    = 15 * time.Second
 	longestPause = time.Hour
-	// enough is after how many failures another pair stands for two sites.
-	enough = 3
+	// maxFailures is after how many failures another pair stands for two sites.
+	maxFailures = 3
 )
 
 // Plan is the state of all ways.
@@ -52,7 +52,7 @@ type Plan struct {
 	config Config
 	hosts  []Host
 	links  []link
-	ways   []way
+	ways   []probePath
 }
 
 // link is a host's, or a site's to the others.
@@ -63,8 +63,8 @@ type link struct {
 	ways []int // that use it
 }
 
-// way is a pair of hosts that is measured.
-type way struct {
+// probePath is a pair of hosts that is measured.
+type probePath struct {
 	a, b      int   // hosts
 	links     []int // that it uses
 	as, bs    []int // hosts that may stand in for a and b
@@ -120,20 +120,20 @@ func New(c Config, hosts []Host, now core.Time) *Plan {
 	}
 	// At first in this order: what those can that stand for their sites, then what
 	// lies between the sites, which matters to transfers, then the rest.
-	var rest []way
+	var rest []probePath
 	for _, s := range sites {
 		m := members[s]
-		c.pairs(len(m), func(i, j int) {
-			if w := (way{a: m[i], b: m[j]}); i == 0 && j == 1 {
+		c.eachPair(len(m), func(i, j int) {
+			if w := (probePath{a: m[i], b: m[j]}); i == 0 && j == 1 {
 				p.ways = append(p.ways, w)
 			} else {
 				rest = append(rest, w)
 			}
 		})
 	}
-	c.pairs(len(sites), func(i, j int) {
+	c.eachPair(len(sites), func(i, j int) {
 		as, bs := members[sites[i]], members[sites[j]]
-		p.ways = append(p.ways, way{a: as[0], b: bs[0], as: as, bs: bs, links: []int{len(hosts) + i, len(hosts) + j}})
+		p.ways = append(p.ways, probePath{a: as[0], b: bs[0], as: as, bs: bs, links: []int{len(hosts) + i, len(hosts) + j}})
 	})
 	p.ways = append(p.ways, rest...)
 	for i := range p.ways {
@@ -147,8 +147,8 @@ func New(c Config, hosts []Host, now core.Time) *Plan {
 	return p
 }
 
-// pairs are those of n that are measured.
-func (c *Config) pairs(n int, do func(i, j int)) {
+// eachPair are those of n that are measured.
+func (c *Config) eachPair(n int, do func(i, j int)) {
 	for i := range n {
 		for j := i + 1; j < n && (n <= c.Small || i == 0); j++ {
 			do(i, j)
@@ -156,11 +156,11 @@ func (c *Config) pairs(n int, do func(i, j int)) {
 	}
 }
 
-// Ways is how many are measured.
-func (p *Plan) Ways() int { return len(p.ways) }
+// CountPaths is how many are measured.
+func (p *Plan) CountPaths() int { return len(p.ways) }
 
-// uses calls do with all links of a way.
-func (p *Plan) uses(w *way, do func(l int)) {
+// eachLink calls do with all links of a way.
+func (p *Plan) eachLink(w *probePath, do func(l int)) {
 	do(w.a)
 	do(w.b)
 	for _, l := range w.links {
@@ -168,9 +168,9 @@ func (p *Plan) uses(w *way, do func(l int)) {
 	}
 }
 
-// capacity is what a link is known to carry, in bytes a second: as much as the
+// linkCapacity is what a link is known to carry, in bytes a second: as much as the
 // fastest way over it did last time. 0: nothing is known.
-func (p *Plan) capacity(l int) float64 {
+func (p *Plan) linkCapacity(l int) float64 {
 	most := 0.0
 	for _, i := range p.links[l].ways {
 		if w := &p.ways[i]; w.known {
@@ -180,15 +180,15 @@ func (p *Plan) capacity(l int) float64 {
 	return most
 }
 
-// price is for how long the budget of a link that is known is used up by so many
+// budgetSeconds is for how long the budget of a link that is known is used up by so many
 // bytes.
-func (p *Plan) price(l int, bytes float64) time.Duration {
-	return core.Seconds(bytes / (p.capacity(l) * p.config.Budget))
+func (p *Plan) budgetSeconds(l int, bytes float64) time.Duration {
+	return core.DurationFromSeconds(bytes / (p.linkCapacity(l) * p.config.Budget))
 }
 
-// Next is what to measure now, beside what is under way; false if nothing is to
+// NextProbe is what to measure now, beside what is under way; false if nothing is to
 // be. Ask until then.
-func (p *Plan) Next(now core.Time) (Probe, bool) {
+func (p *Plan) NextProbe(now core.Time) (Probe, bool) {
 	var due []int
 	for i := range p.ways {
 		if w := &p.ways[i]; !w.under && w.not <= now {
@@ -197,7 +197,7 @@ func (p *Plan) Next(now core.Time) (Probe, bool) {
 	}
 	urgency := make([]float64, len(p.ways))
 	for _, i := range due {
-		urgency[i] = p.ways[i].urgency(now)
+		urgency[i] = p.ways[i].probeUrgency(now)
 	}
 	slices.SortStableFunc(due, func(i, j int) int { return cmp.Compare(urgency[j], urgency[i]) })
 	// Who has to wait for one link keeps those that come after from using the
@@ -206,44 +206,44 @@ func (p *Plan) Next(now core.Time) (Probe, bool) {
 	for _, i := range due {
 		w := &p.ways[i]
 		free := true
-		p.uses(w, func(l int) { free = free && !kept[l] && p.affords(w, l, now) })
+		p.eachLink(w, func(l int) { free = free && !kept[l] && p.canAfford(w, l, now) })
 		if free {
-			return p.begin(i, now), true
+			return p.beginProbe(i, now), true
 		}
-		p.uses(w, func(l int) { kept[l] = true })
+		p.eachLink(w, func(l int) { kept[l] = true })
 	}
 	return Probe{}, false
 }
 
-// urgency is how much a way deserves to be next: how long ago it was measured,
+// probeUrgency is how much a way deserves to be next: how long ago it was measured,
 // and the longer the less certain it is.
-func (w *way) urgency(now core.Time) float64 {
+func (w *probePath) probeUrgency(now core.Time) float64 {
 	if !w.known && w.failures == 0 {
 		return math.Inf(1)
 	}
 	return now.Sub(w.last).Seconds() * (0.25 + w.uncertain)
 }
 
-// affords reports whether a link is free and has the budget for a way.
-func (p *Plan) affords(w *way, l int, now core.Time) bool {
+// canAfford reports whether a link is free and has the budget for a way.
+func (p *Plan) canAfford(w *probePath, l int, now core.Time) bool {
 	if p.links[l].busy {
 		return false
 	}
-	price := core.Seconds(guessed.Seconds() / p.config.Budget)
-	if w.known && p.capacity(l) > 0 {
-		price = p.price(l, w.bytes)
+	price := core.DurationFromSeconds(guessed.Seconds() / p.config.Budget)
+	if w.known && p.linkCapacity(l) > 0 {
+		price = p.budgetSeconds(l, w.bytes)
 	}
 	return p.links[l].paid <= now.Add(max(0, ahead-price))
 }
 
-func (p *Plan) begin(i int, now core.Time) Probe {
+func (p *Plan) beginProbe(i int, now core.Time) Probe {
 	w := &p.ways[i]
 	w.under, w.began = true, now
 	most := float64(mostBytes)
-	p.uses(w, func(l int) {
+	p.eachLink(w, func(l int) {
 		p.links[l].busy = true
 		allowed := float64(firstBytes)
-		if c := p.capacity(l); c > 0 {
+		if c := p.linkCapacity(l); c > 0 {
 			allowed = max(leastBytes, c*p.config.Budget*atOnce.Seconds())
 		}
 		most = min(most, allowed)
@@ -251,22 +251,22 @@ func (p *Plan) begin(i int, now core.Time) Probe {
 	return Probe{Way: i, A: w.a, B: w.b, Bytes: int64(most)}
 }
 
-// Done tells what came of a probe.
-func (p *Plan) Done(now core.Time, way int, r Result) {
+// ProbeDone tells what came of a probe.
+func (p *Plan) ProbeDone(now core.Time, way int, r Result) {
 	if way < 0 || way >= len(p.ways) || !p.ways[way].under {
 		return
 	}
 	w := &p.ways[way]
 	w.under, w.last = false, now
-	p.uses(w, func(l int) { p.links[l].busy = false })
+	p.eachLink(w, func(l int) { p.links[l].busy = false })
 	if r.OK = r.OK && r.Mbps > 0; r.OK {
 		w.known, w.failures, w.rate, w.bytes = true, 0, r.Mbps*1e6/8, float64(r.Bytes+around)
 		w.not = w.began.Add(p.config.Every)
 	}
-	p.uses(w, func(l int) {
-		if p.capacity(l) > 0 && !r.Away {
+	p.eachLink(w, func(l int) {
+		if p.linkCapacity(l) > 0 && !r.Away {
 			k := &p.links[l]
-			k.paid = max(k.paid, w.began).Add(p.price(l, float64(max(r.Bytes, 0)+around)))
+			k.paid = max(k.paid, w.began).Add(p.budgetSeconds(l, float64(max(r.Bytes, 0)+around)))
 		}
 	})
 	switch {
@@ -274,20 +274,20 @@ func (p *Plan) Done(now core.Time, way int, r Result) {
 	case r.Away:
 		w.not = now.Add(awayPause)
 	default:
-		p.failed(w, way, now)
+		p.probeFailed(w, way, now)
 	}
 }
 
-// failed leaves a way alone for a while, and has others stand in for hosts that
+// probeFailed leaves a way alone for a while, and has others stand in for hosts that
 // stand for their sites.
-func (p *Plan) failed(w *way, number int, now core.Time) {
+func (p *Plan) probeFailed(w *probePath, number int, now core.Time) {
 	w.failures++
 	pause := firstPause << min(w.failures-1, 10)
 	w.not = now.Add(min(max(pause, p.config.Every), longestPause))
-	if w.failures%enough != 0 || len(w.as)*len(w.bs) < 2 {
+	if w.failures%maxFailures != 0 || len(w.as)*len(w.bs) < 2 {
 		return
 	}
-	turn := w.failures / enough
+	turn := w.failures / maxFailures
 	for _, h := range []int{w.a, w.b} {
 		p.links[h].ways = slices.DeleteFunc(p.links[h].ways, func(i int) bool { return i == number })
 	}
@@ -298,16 +298,16 @@ func (p *Plan) failed(w *way, number int, now core.Time) {
 	w.known = false
 }
 
-// Uncertain tells how uncertain the forecast of a way is, as a part of it.
-func (p *Plan) Uncertain(way int, x float64) {
+// SetUncertainty tells how uncertain the forecast of a way is, as a part of it.
+func (p *Plan) SetUncertainty(way int, x float64) {
 	if way >= 0 && way < len(p.ways) && !math.IsNaN(x) {
 		p.ways[way].uncertain = min(max(x, 0), 1)
 	}
 }
 
-// Told says that something else has just told how fast a way is: it need not be
+// PathMeasured says that something else has just told how fast a way is: it need not be
 // probed before its time comes again.
-func (p *Plan) Told(now core.Time, a, b int, mbps float64) {
+func (p *Plan) PathMeasured(now core.Time, a, b int, mbps float64) {
 	for i := range p.ways {
 		w := &p.ways[i]
 		if (w.a == a && w.b == b || w.a == b && w.b == a) && !w.under && mbps > 0 {

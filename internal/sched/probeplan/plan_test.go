@@ -74,13 +74,13 @@ func (g *grid) run(from, to core.Time) {
 	for now := from; now < to; now = now.Add(time.Second) {
 		for i := 0; i < len(g.runs); i++ {
 			if x := g.runs[i]; x.end <= now {
-				g.plan.Done(now, x.Way, x.r)
+				g.plan.ProbeDone(now, x.Way, x.r)
 				g.runs = append(g.runs[:i], g.runs[i+1:]...)
 				i--
 			}
 		}
 		for asked := 0; ; asked++ {
-			p, ok := g.plan.Next(now)
+			p, ok := g.plan.NextProbe(now)
 			if !ok {
 				break
 			}
@@ -113,7 +113,7 @@ func (g *grid) begin(p Probe, now core.Time) {
 	}
 	for _, l := range x.links {
 		g.sent[l] += float64(x.r.Bytes + around)
-		g.most[l] = max(g.most[l], core.Seconds(float64(x.r.Bytes+around)/(rate*g.plan.config.Budget)))
+		g.most[l] = max(g.most[l], core.DurationFromSeconds(float64(x.r.Bytes+around)/(rate*g.plan.config.Budget)))
 	}
 	pair := [2]int{min(p.A, p.B), max(p.A, p.B)}
 	g.gap[pair] = max(g.gap[pair], now.Sub(g.seen[pair]))
@@ -164,9 +164,9 @@ func TestEveryPairHasItsTurn(t *testing.T) {
 			if _, seen := g.seen[pair]; !seen {
 				t.Fatalf("%v was never measured", pair)
 			}
-			bound := 3 * time.Duration(g.plan.Ways()+2) * 70 * time.Second
+			bound := 3 * time.Duration(g.plan.CountPaths()+2) * 70 * time.Second
 			if g.gap[pair] > bound {
-				t.Fatalf("%v had to wait %v, of %d ways", pair, g.gap[pair], g.plan.Ways())
+				t.Fatalf("%v had to wait %v, of %d ways", pair, g.gap[pair], g.plan.CountPaths())
 			}
 		}
 	})
@@ -188,7 +188,7 @@ func TestWhichPairsAreMeasured(t *testing.T) {
 		{hosts(10), 45}, {hosts(1), 0}, {nil, 0}, {hosts(1, 1), 1}, {hosts(2, 3, 1), 1 + 3 + 3},
 		{hosts(17), 16}, {hosts(40, 2), 39 + 1 + 1},
 	} {
-		if got := New(Config{}, c.hosts, 0).Ways(); got != c.want {
+		if got := New(Config{}, c.hosts, 0).CountPaths(); got != c.want {
 			t.Errorf("%v: %d ways, want %d", c.hosts, got, c.want)
 		}
 	}
@@ -198,9 +198,9 @@ func TestWhoCannotBeReachedIsTriedMoreAndMoreRarely(t *testing.T) {
 	p := New(Config{}, []Host{{"a", "x"}, {"b", "y"}}, 0)
 	tries := 0
 	for now := core.Time(0); now < core.Time(24*time.Hour); now = now.Add(time.Second) {
-		if x, ok := p.Next(now); ok {
+		if x, ok := p.NextProbe(now); ok {
 			tries++
-			p.Done(now, x.Way, Result{})
+			p.ProbeDone(now, x.Way, Result{})
 		}
 	}
 	if tries < 24 || tries > 40 {
@@ -212,9 +212,9 @@ func TestWhoIsAwayIsTriedAgainSoon(t *testing.T) {
 	p := New(Config{}, []Host{{"a", "x"}, {"b", "y"}}, 0)
 	tries := 0
 	for now := core.Time(0); now < core.Time(10*time.Minute); now = now.Add(time.Second) {
-		if x, ok := p.Next(now); ok {
+		if x, ok := p.NextProbe(now); ok {
 			tries++
-			p.Done(now, x.Way, Result{Away: true})
+			p.ProbeDone(now, x.Way, Result{Away: true})
 		}
 	}
 	if tries != int(10*time.Minute/awayPause) {
@@ -226,14 +226,14 @@ func TestAnotherHostStandsInForASitesRepresentative(t *testing.T) {
 	p := New(Config{}, []Host{{"a1", "x"}, {"b1", "y"}, {"b2", "y"}}, 0)
 	met := map[int]bool{}
 	for now := core.Time(0); now < core.Time(2*time.Hour); now = now.Add(time.Second) {
-		x, ok := p.Next(now)
+		x, ok := p.NextProbe(now)
 		if !ok {
 			continue
 		}
 		// b1 is down.
 		r := Result{OK: x.A != 1 && x.B != 1, Mbps: 100, Bytes: 1 << 20}
 		met[x.B] = met[x.B] || r.OK && x.A == 0
-		p.Done(now.Add(time.Second), x.Way, r)
+		p.ProbeDone(now.Add(time.Second), x.Way, r)
 	}
 	if !met[2] {
 		t.Error("the sites were never measured")
@@ -244,13 +244,13 @@ func TestWhatIsLessCertainComesFirst(t *testing.T) {
 	p := New(Config{Every: time.Second}, []Host{{"a", "x"}, {"b", "x"}, {"c", "x"}}, 0)
 	now := core.Time(0)
 	for range 3 {
-		x, _ := p.Next(now)
-		p.Done(now, x.Way, Result{OK: true, Mbps: 1e6, Bytes: 1000})
+		x, _ := p.NextProbe(now)
+		p.ProbeDone(now, x.Way, Result{OK: true, Mbps: 1e6, Bytes: 1000})
 	}
-	p.Uncertain(1, 0.9)
-	p.Told(now, p.ways[0].a, p.ways[0].b, 5)
+	p.SetUncertainty(1, 0.9)
+	p.PathMeasured(now, p.ways[0].a, p.ways[0].b, 5)
 	now = now.Add(10 * time.Minute)
-	if x, ok := p.Next(now); !ok || x.Way != 1 {
+	if x, ok := p.NextProbe(now); !ok || x.Way != 1 {
 		t.Errorf("%+v %v", x, ok)
 	}
 }
@@ -275,7 +275,7 @@ func FuzzPlan(f *testing.F) {
 			now = now.Add(time.Duration(b) * time.Second)
 			switch b % 4 {
 			case 0, 1:
-				x, ok := p.Next(now)
+				x, ok := p.NextProbe(now)
 				if !ok {
 					continue
 				}
@@ -290,11 +290,11 @@ func FuzzPlan(f *testing.F) {
 				under[x.Way] = x
 			case 2:
 				way := i % 7
-				p.Done(now, way, Result{OK: b%8 > 3, Mbps: float64(b) - 20, Bytes: int64(b)<<12 - 100})
+				p.ProbeDone(now, way, Result{OK: b%8 > 3, Mbps: float64(b) - 20, Bytes: int64(b)<<12 - 100})
 				delete(under, way)
 			case 3:
-				p.Uncertain(int(b)-9, float64(b)/50)
-				p.Told(now, int(b%5), i%5, float64(b))
+				p.SetUncertainty(int(b)-9, float64(b)/50)
+				p.PathMeasured(now, int(b%5), i%5, float64(b))
 			}
 		}
 	})
@@ -307,11 +307,11 @@ func BenchmarkNext(b *testing.B) {
 	}
 	p := New(Config{}, hosts, 0)
 	now := core.Time(0)
-	b.ReportMetric(float64(p.Ways()), "ways")
+	b.ReportMetric(float64(p.CountPaths()), "ways")
 	for b.Loop() {
 		now = now.Add(time.Second)
-		if x, ok := p.Next(now); ok {
-			p.Done(now, x.Way, Result{OK: true, Mbps: 100, Bytes: 1 << 20})
+		if x, ok := p.NextProbe(now); ok {
+			p.ProbeDone(now, x.Way, Result{OK: true, Mbps: 100, Bytes: 1 << 20})
 		}
 	}
 }

@@ -83,11 +83,11 @@ func Decide(q Question, cfg Config) Verdict {
 	}
 	v := Verdict{To: core.Nowhere, ChanceStay: -1, ChanceGo: -1}
 	v.Why = Why{Want: q.Confidence, Stay: -1, Go: -1, Moved: q.Moved, MinGain: cfg.MinGain}
-	if !q.Stay.Known() {
+	if !q.Stay.IsKnown() {
 		v.Why.Code = NothingKnown
 		return v
 	}
-	v.ChanceStay = q.Stay.P(q.TimeLeft)
+	v.ChanceStay = q.Stay.ProbabilityBelow(q.TimeLeft)
 	v.Why.Stay, v.Why.LeftStay = v.ChanceStay, q.Stay.Median()
 	if v.ChanceStay >= q.Confidence {
 		v.Why.Code = Safe
@@ -95,13 +95,13 @@ func Decide(q Question, cfg Config) Verdict {
 	}
 	best, ok := bestMove(q)
 	if ok {
-		v.ChanceGo = best.Left.P(q.TimeLeft)
+		v.ChanceGo = best.Left.ProbabilityBelow(q.TimeLeft)
 		v.Why.Go, v.Why.LeftGo, v.Why.To = v.ChanceGo, best.Left.Median(), best.Cluster
 	}
 	v.Hopeless = max(v.ChanceStay, v.ChanceGo) < hopeless
 	v.Why.Code = NowhereElse
 	if ok {
-		v.Why.Code = judge(q, cfg, &v, best.Overhead)
+		v.Why.Code = judgeDanger(q, cfg, &v, best.Overhead)
 	}
 	if v.Why.Code == BetterChance || v.Why.Code == EndsEarlier {
 		v.Go, v.To = true, best.Cluster
@@ -109,9 +109,9 @@ func Decide(q Question, cfg Config) Verdict {
 	return v
 }
 
-// judge says what to do of a job whose deadline is in danger, and which could go on
+// judgeDanger says what to do of a job whose deadline is in danger, and which could go on
 // elsewhere at this cost.
-func judge(q Question, cfg Config, v *Verdict, cost float64) Code {
+func judgeDanger(q Question, cfg Config, v *Verdict, cost float64) Code {
 	gain := v.ChanceGo-v.ChanceStay >= cfg.MinGain
 	earlier := v.Why.LeftGo <= v.Why.LeftStay*(1-cfg.MinEarlier)
 	code := BetterChance
@@ -127,18 +127,18 @@ func judge(q Question, cfg Config, v *Verdict, cost float64) Code {
 	if q.Moved >= cfg.MaxMoves {
 		return MovesUsedUp
 	}
-	if rest := cfg.rest(q.Moved, cost); q.SinceMove >= 0 && q.SinceMove < rest {
+	if rest := cfg.restAfterMove(q.Moved, cost); q.SinceMove >= 0 && q.SinceMove < rest {
 		v.Why.SinceMove, v.Why.Rest = q.SinceMove, rest
 		return Resting
 	}
 	return code
 }
 
-// rest is how long a job is left alone after a move: it has to show how it does
+// restAfterMove is how long a job is left alone after a move: it has to show how it does
 // in the new place, and a job that is moved again and again would only be saved
 // and restored. What counts is the cost of the move that it would make: another place
 // that is hard to get to is no reason to stay.
-func (c Config) rest(moved int, cost float64) float64 {
+func (c Config) restAfterMove(moved int, cost float64) float64 {
 	return max(c.Rest, c.RestCosts*cost) * math.Pow(2, float64(max(0, moved-1)))
 }
 
@@ -149,12 +149,12 @@ func bestMove(q Question) (Move, bool) {
 	found := false
 	top := 0.0
 	for _, m := range q.Moves {
-		if m.Left.Known() {
-			top = max(top, m.Left.P(q.TimeLeft))
+		if m.Left.IsKnown() {
+			top = max(top, m.Left.ProbabilityBelow(q.TimeLeft))
 		}
 	}
 	for _, m := range q.Moves {
-		if !m.Left.Known() || m.Left.P(q.TimeLeft) < top-alike {
+		if !m.Left.IsKnown() || m.Left.ProbabilityBelow(q.TimeLeft) < top-alike {
 			continue
 		}
 		a, b := m.Left.Median(), best.Left.Median()
@@ -165,19 +165,19 @@ func bestMove(q Question) (Move, bool) {
 	return best, found
 }
 
-// Finish is when a job that is not running yet would end on a cluster, in
+// FinishTime is when a job that is not running yet would end on a cluster, in
 // seconds from now: it waits in the queue, its files are brought, then its demand
 // is met on procs processors of this speed, of which
 // it gets a share. A wait or transfer that is unknown is none, a share that is
 // unknown is full; if the demand is unknown, so is the end. The chance to end
 // within t seconds is P(t) of it.
-func Finish(wait, transfer predict.Dist, demand predict.Demand, speed float64, procs int, share predict.Dist) predict.Dist {
+func FinishTime(wait, transfer predict.Dist, demand predict.Demand, speed float64, procs int, share predict.Dist) predict.Dist {
 	before := wait
 	switch {
-	case !wait.Known():
+	case !wait.IsKnown():
 		before = transfer
-	case transfer.Known():
+	case transfer.IsKnown():
 		before = predict.Sum(wait, transfer)
 	}
-	return demand.Elsewhere(speed, procs, share, before)
+	return demand.RuntimeElsewhere(speed, procs, share, before)
 }

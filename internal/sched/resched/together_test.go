@@ -27,17 +27,17 @@ func twoClusters(seed uint64, deadline, overhead float64, adapt bool, share func
 			return at + step*(need-cpu)/got, moves
 		}
 		cpu, at = cpu+got, at+step
-		w.Add(predict.Sample{At: duration(at - began), CPU: duration(cpu - used)})
+		w.AddSample(predict.Sample{At: duration(at - began), CPU: duration(cpu - used)})
 		if !adapt {
 			continue
 		}
-		stay, ok := w.Remaining()
-		if !ok || stay.P(deadline-at) >= usualConfidence {
+		stay, ok := w.RemainingTime()
+		if !ok || stay.ProbabilityBelow(deadline-at) >= usualConfidence {
 			continue // as the agent, which asks only when the deadline is in danger
 		}
-		work, _ := w.Work()
+		work, _ := w.RemainingWork()
 		seen := predict.LogNormal(share(1-here, at), 0.03)
-		there := predict.Elsewhere(work, 1, 1, seen, predict.LogNormal(overhead, 0.4))
+		there := predict.WorkElsewhere(work, 1, 1, seen, predict.LogNormal(overhead, 0.4))
 		since := -1.0
 		if moved >= 0 {
 			since = at - moved

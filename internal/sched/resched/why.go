@@ -50,7 +50,7 @@ type Why struct {
 
 // String is the reason as a sentence for people.
 func (w Why) String() string {
-	here := fmt.Sprintf("the chance of meeting its deadline here is %s (%s wanted)", percent(w.Stay), percent(w.Want))
+	here := fmt.Sprintf("the chance of meeting its deadline here is %s (%s wanted)", formatPercent(w.Stay), formatPercent(w.Want))
 	switch w.Code {
 	case NothingKnown:
 		return "stays: its remaining run time is unknown"
@@ -60,26 +60,26 @@ func (w Why) String() string {
 		return "stays: " + here + ", but no other cluster can continue it"
 	case NotClearlyBetter:
 		return fmt.Sprintf("stays: %s and at best %s elsewhere; a migration must gain at least %.0f points",
-			here, percent(w.Go), 100*w.MinGain)
+			here, formatPercent(w.Go), 100*w.MinGain)
 	case NothingEarlier:
 		return fmt.Sprintf("stays: its deadline can no longer be met on any cluster; it ends in about %s here and, including the migration, in %s at best elsewhere",
-			span(w.LeftStay), span(w.LeftGo))
+			formatSpan(w.LeftStay), formatSpan(w.LeftGo))
 	case MovesUsedUp:
-		return fmt.Sprintf("stays: %s and %s elsewhere, but it has been migrated %d times already, the limit", here, percent(w.Go), w.Moved)
+		return fmt.Sprintf("stays: %s and %s elsewhere, but it has been migrated %d times already, the limit", here, formatPercent(w.Go), w.Moved)
 	case Resting:
 		return fmt.Sprintf("stays for now: %s and %s elsewhere, but it was migrated %s ago; no further migration within %s",
-			here, percent(w.Go), span(w.SinceMove), span(w.Rest))
+			here, formatPercent(w.Go), formatSpan(w.SinceMove), formatSpan(w.Rest))
 	case BetterChance:
-		return fmt.Sprintf("moves: %s, %s there, including the time of the migration", here, percent(w.Go))
+		return fmt.Sprintf("moves: %s, %s there, including the time of the migration", here, formatPercent(w.Go))
 	case EndsEarlier:
 		return fmt.Sprintf("moves: its deadline is probably missed wherever it runs (chance %s here, %s there), but there it ends earlier: in about %s instead of %s",
-			percent(w.Stay), percent(w.Go), span(w.LeftGo), span(w.LeftStay))
+			formatPercent(w.Stay), formatPercent(w.Go), formatSpan(w.LeftGo), formatSpan(w.LeftStay))
 	}
 	return "unknown"
 }
 
-// percent never says 0 or 100 of what is only almost so.
-func percent(p float64) string {
+// formatPercent never says 0 or 100 of what is only almost so.
+func formatPercent(p float64) string {
 	switch {
 	case p <= 0:
 		return "0 %"
@@ -93,8 +93,8 @@ func percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// span is a time for people.
-func span(s float64) string {
+// formatSpan is a time for people.
+func formatSpan(s float64) string {
 	switch {
 	case s < 120:
 		return fmt.Sprintf("%.0f s", s)

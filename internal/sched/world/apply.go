@@ -6,83 +6,83 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Apply changes the world by one event. An error means that the event cannot
+// ApplyEvent changes the world by one event. An error means that the event cannot
 // have happened in this world: a damaged log, or a mistake of the engine. The
 // world must not be used after that.
-func (w *World) Apply(ev *core.Event) error {
+func (w *World) ApplyEvent(ev *core.Event) error {
 	if ev.At < w.last {
-		return w.broken(ev, "is older than the one before it")
+		return w.impossibleEvent(ev, "is older than the one before it")
 	}
 	w.last = ev.At
 	switch ev.Kind {
 	case core.JobSubmitted:
-		return w.submitted(ev)
+		return w.applySubmitted(ev)
 	case core.QueueScanned:
 		w.scans++
 		w.scanned = ev.At
 		return nil
 	case core.ClusterDefined:
-		return w.defined(ev)
+		return w.applyDefined(ev)
 	case core.ResultsReturned:
-		return w.returned(ev)
+		return w.applyReturned(ev)
 	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
 	if j == nil {
-		return w.broken(ev, "names a job that is not live")
+		return w.impossibleEvent(ev, "names a job that is not live")
 	}
 	switch ev.Kind {
 	case core.JobBecame:
-		return w.became(j, ev)
+		return w.applyBecame(j, ev)
 	case core.JobEnqueued:
-		return w.enqueued(j, ev)
+		return w.applyEnqueued(j, ev)
 	case core.PartPlanned:
-		return w.planned(j, ev)
+		return w.applyPlanned(j, ev)
 	case core.JobJudged:
 		return nil // told for those who ask why; what follows from it are events of their own
 	case core.JobPinned:
 		if at, pinned := ev.Aim.Cluster(); pinned && int(at) >= len(w.clusters) || ev.Aim < 0 {
-			return w.broken(ev, "names a cluster that is not there")
+			return w.impossibleEvent(ev, "names a cluster that is not there")
 		}
 		j.pin = ev.Aim
 		return nil
 	case core.JobHeld:
-		return w.held(j, ev)
+		return w.applyHeld(j, ev)
 	case core.JobReleased:
-		return w.released(j, ev)
+		return w.applyReleased(j, ev)
 	case core.JobDescribed:
-		return w.described(j, ev)
+		return w.applyDescribed(j, ev)
 	case core.JobProgressed:
-		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
+		j.pace.recordProgress(ev.At, ev.Done, j.Size(), j.scaling)
 		return nil
 	}
 	p := j.Part(ev.Part)
 	if p == nil || ev.Epoch != j.epoch {
-		return w.broken(ev, "names a part or an epoch that is not there")
+		return w.impossibleEvent(ev, "names a part or an epoch that is not there")
 	}
 	return w.applyPart(p, ev)
 }
 
 func (w *World) applyCluster(ev *core.Event) error {
-	if int(ev.Cluster) < 0 || int(ev.Cluster) >= len(w.clusters) || !ev.Procs.Valid(w.clusters[ev.Cluster].procs) {
-		return w.broken(ev, "names a cluster or processors that are not there")
+	if int(ev.Cluster) < 0 || int(ev.Cluster) >= len(w.clusters) || !ev.Procs.IsValid(w.clusters[ev.Cluster].procs) {
+		return w.impossibleEvent(ev, "names a cluster or processors that are not there")
 	}
 	c := w.clusters[ev.Cluster]
 	switch ev.Kind {
 	case core.OthersPolled:
-		c.poll(ev.Procs)
+		c.setForeignUse(ev.Procs)
 	case core.HostsFailed:
-		c.fail(ev.Procs)
+		c.markDown(ev.Procs)
 	case core.HostsJoined:
-		c.join(ev.Procs)
+		c.markUp(ev.Procs)
 	case core.ClusterFelt:
 		if c.share, c.wait = ev.Share, ev.QueueWait; !ev.Reachable {
 			c.share = 0
 		}
 	case core.NetworkFelt:
-		if !ev.Net.Of(len(c.spec.Hosts)) {
-			return w.broken(ev, "is of another number of hosts")
+		if !ev.Net.CoversHosts(len(c.spec.Hosts)) {
+			return w.impossibleEvent(ev, "is of another number of hosts")
 		}
 		c.net = ev.Net
 	case core.ReclaimBegan:
@@ -106,31 +106,31 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 			}
 		}
 	case core.PartHeld:
-		return w.hold(p, ev)
+		return w.applyHold(p, ev)
 	case core.PartClaimed:
 		p.claimed = true
 		if ev.When != 0 {
 			w.setDue(p.job, ev.When)
 		}
 	case core.PartOffered:
-		return w.offered(p, ev)
+		return w.applyOffered(p, ev)
 	case core.PartSilent:
-		return w.silent(p, ev)
+		return w.applySilent(p, ev)
 	case core.PartAnswered:
-		return w.answered(p, ev)
+		return w.applyAnswered(p, ev)
 	case core.PartAsked:
-		return w.asked(p, ev)
+		return w.applyAsked(p, ev)
 	case core.PartGaveBack:
 		return w.gaveBack(p, ev)
 	default:
-		return w.broken(ev, "is of an unknown kind")
+		return w.impossibleEvent(ev, "is of an unknown kind")
 	}
 	return nil
 }
 
-func (w *World) submitted(ev *core.Event) error {
-	if ev.Spec == nil || ev.Spec.ID != ev.Job || w.jobs[ev.Job] != nil || ev.Spec.Check() != nil {
-		return w.broken(ev, "has no job description, or one that is there already")
+func (w *World) applySubmitted(ev *core.Event) error {
+	if ev.Spec == nil || ev.Spec.ID != ev.Job || w.jobs[ev.Job] != nil || ev.Spec.CheckSpec() != nil {
+		return w.impossibleEvent(ev, "has no job description, or one that is there already")
 	}
 	j := w.freshJob()
 	j.spec, j.state, j.since, j.submitted = ev.Spec, core.Submitted, ev.At, ev.At
@@ -168,36 +168,36 @@ func (w *World) scalingOf(spec *core.Job) *Scaling {
 	return s
 }
 
-func (w *World) enqueued(j *Job, ev *core.Event) error {
-	if j.queued || !j.state.Waiting() || j.hold != core.NotHeld || ev.N < 0 {
-		return w.broken(ev, "queues a job that does not wait to be placed")
+func (w *World) applyEnqueued(j *Job, ev *core.Event) error {
+	if j.queued || !j.state.IsWaiting() || j.hold != core.NotHeld || ev.N < 0 {
+		return w.impossibleEvent(ev, "queues a job that does not wait to be placed")
 	}
-	if !w.Restless() {
+	if !w.NeedsRescan() {
 		w.scanned = ev.At // nobody missed being looked at until now
 	}
 	j.tries += ev.N
 	if j.notBefore = ev.When; ev.When > 0 {
 		w.putOff++
-		w.retries.add(Timer{At: ev.When, Job: ev.Job})
+		w.retries.addTimer(Timer{At: ev.When, Job: ev.Job})
 	}
 	j.firstScan = w.scans
 	expire := int64(unlimited)
 	if limit := w.MaxTries(j); limit > 0 {
 		expire = w.scans + int64(limit-j.tries)
 	}
-	w.queue.push(j, w.queueKey(j.spec, expire))
+	w.queue.pushJob(j, w.queueKey(j.spec, expire))
 	return nil
 }
 
-func (w *World) planned(j *Job, ev *core.Event) error {
+func (w *World) applyPlanned(j *Job, ev *core.Event) error {
 	first := core.Epoch(1)
 	if len(j.parts) > 0 {
 		first = 0
 	}
-	if !j.state.Waiting() || j.hold != core.NotHeld || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
+	if !j.state.IsWaiting() || j.hold != core.NotHeld || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
 		ev.Cluster < 0 || int(ev.Cluster) >= len(w.clusters) || ev.Component < 0 || ev.Component >= len(j.spec.Components) ||
 		ev.Min < 1 || ev.N < ev.Min || ev.N > ev.Max || ev.N > w.clusters[ev.Cluster].procs {
-		return w.broken(ev, "plans a part that cannot be")
+		return w.impossibleEvent(ev, "plans a part that cannot be")
 	}
 	j.epoch = ev.Epoch
 	p := &j.single
@@ -214,21 +214,21 @@ func (w *World) planned(j *Job, ev *core.Event) error {
 		p.held = true // by its own queue
 		p.cluster.waiting += p.size
 	case len(ev.Procs) > 0:
-		return w.hold(p, ev)
+		return w.applyHold(p, ev)
 	default:
-		w.timers.add(Timer{At: ev.When, Kind: ClaimDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+		w.timers.addTimer(Timer{At: ev.When, Kind: ClaimDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
 	}
 	return nil
 }
 
-func (w *World) hold(p *Part, ev *core.Event) error {
-	if p.held || ev.Procs.Count() != p.size || !p.cluster.take(ev.Procs) {
-		return w.broken(ev, "takes processors that are not free")
+func (w *World) applyHold(p *Part, ev *core.Event) error {
+	if p.held || ev.Procs.CountProcs() != p.size || !p.cluster.takeProcs(ev.Procs) {
+		return w.impossibleEvent(ev, "takes processors that are not free")
 	}
 	p.held, p.procs = true, ev.Procs
 	return nil
 }
 
-func (w *World) broken(ev *core.Event, what string) error {
+func (w *World) impossibleEvent(ev *core.Event, what string) error {
 	return fmt.Errorf("event %s of job %d at %g s %s", ev.Kind, ev.Job, ev.At.Seconds(), what)
 }

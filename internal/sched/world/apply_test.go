@@ -93,7 +93,7 @@ func TestEventsThatCannotHaveHappenedAreRefused(t *testing.T) {
 		if what != "goes back in time" {
 			ev.At = 20
 		}
-		if err := w.Apply(&ev); err == nil {
+		if err := w.ApplyEvent(&ev); err == nil {
 			t.Errorf("an event that %s is taken", what)
 		} else if !strings.Contains(err.Error(), ev.Kind.String()) {
 			t.Errorf("the error does not name the event: %v", err)
@@ -117,7 +117,7 @@ func TestAllPartsOfAJobHoldTheirProcessorsBeforeItRuns(t *testing.T) {
 		{Kind: core.PartClaimed, Job: 1, Epoch: 1, Part: 1},
 	}
 	for _, ev := range steps {
-		if w.Apply(&run) == nil {
+		if w.ApplyEvent(&run) == nil {
 			t.Fatalf("it runs before %v", ev)
 		}
 		mustApply(t, w, ev)
@@ -128,15 +128,15 @@ func TestAllPartsOfAJobHoldTheirProcessorsBeforeItRuns(t *testing.T) {
 func TestAnOfferThatIsNotAcceptedGoesBackAtOnce(t *testing.T) {
 	w := busyWorld(t)
 	c, p := w.Cluster(0), w.Job(3).Part(0)
-	if c.Idle() != 4 || p.Size() != 4 {
-		t.Fatalf("idle %d, size %d while 2 are offered", c.Idle(), p.Size())
+	if c.IdleProcs() != 4 || p.Size() != 4 {
+		t.Fatalf("idle %d, size %d while 2 are offered", c.IdleProcs(), p.Size())
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 3, Epoch: 1, N: 1, Serial: 1, At: 20})
-	if c.Idle() != 5 || p.Size() != 5 || p.Procs().String() != "0-4" || p.Refused() != 1 {
-		t.Errorf("idle %d, size %d, holds %v, refused %d", c.Idle(), p.Size(), p.Procs(), p.Refused())
+	if c.IdleProcs() != 5 || p.Size() != 5 || p.Procs().String() != "0-4" || p.RefusedOffer() != 1 {
+		t.Errorf("idle %d, size %d, holds %v, refused %d", c.IdleProcs(), p.Size(), p.Procs(), p.RefusedOffer())
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAsked, Job: 3, Epoch: 1, N: 1, At: 20})
-	if p.Refused() != 0 {
+	if p.RefusedOffer() != 0 {
 		t.Error("who asks for more is still taken to refuse it")
 	}
 }
@@ -147,7 +147,7 @@ func TestGivingBackWhileAShrinkIsAskedLeavesTheMinimum(t *testing.T) {
 	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -3, Mandatory: true, Serial: 1, When: core.Never},
 		core.Event{Kind: core.PartGaveBack, Job: 1, Epoch: 1, N: 2, Procs: core.ProcSet{{Lo: 4, Hi: 6}}})
 	all := core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 3, Serial: 1}
-	if w.Apply(&all) == nil {
+	if w.ApplyEvent(&all) == nil {
 		t.Fatal("it shrank below its minimum")
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1})
@@ -163,8 +163,8 @@ func TestAJobThatIsOverLeavesNothingBehind(t *testing.T) {
 		ev.At = 20
 		mustApply(t, w, ev)
 		c := w.Cluster(0)
-		if c.Idle() != 10 || c.Offers() != 0 || len(c.Malleable()) != 0 {
-			t.Errorf("%v: %d idle, %d offers, %d listed", end, c.Idle(), c.Offers(), len(c.Malleable()))
+		if c.IdleProcs() != 10 || c.OpenOffers() != 0 || len(c.MalleableParts()) != 0 {
+			t.Errorf("%v: %d idle, %d offers, %d listed", end, c.IdleProcs(), c.OpenOffers(), len(c.MalleableParts()))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestTheStateOfAJobThatIsOverIsUsedAgainClean(t *testing.T) {
 	if j != old {
 		t.Fatal("the state was not used again")
 	}
-	if j.Epoch() != 0 || j.Attempts() != 0 || len(j.Parts()) != 0 || j.Scaling() != nil || j.State() != core.Submitted || j.Submitted() != 21 {
+	if j.Epoch() != 0 || j.AttemptCount() != 0 || len(j.Parts()) != 0 || j.Scaling() != nil || j.State() != core.Submitted || j.SubmitTime() != 21 {
 		t.Errorf("the new job has a past: %+v", j)
 	}
 }
@@ -204,15 +204,15 @@ func TestCheckNoticesWhatIsWrong(t *testing.T) {
 		"a size out of bounds":     func(w *World) { w.Job(3).Part(0).size = 9 },
 		"a wrong count":            func(w *World) { w.Cluster(0).offers++ },
 		"a wrong number idle":      func(w *World) { w.Cluster(0).idle-- },
-		"a lost processor":         func(w *World) { w.Cluster(0).free.clear(core.ProcSet{{Lo: 8, Hi: 9}}) },
+		"a lost processor":         func(w *World) { w.Cluster(0).free.removeAll(core.ProcSet{{Lo: 8, Hi: 9}}) },
 		"a part missing in a list": func(w *World) { w.Cluster(0).growable = nil },
-		"a job lost in the queue":  func(w *World) { w.queue.remove(w.Job(1)); w.Job(1).queued = true },
+		"a job lost in the queue":  func(w *World) { w.queue.removeJob(w.Job(1)); w.Job(1).queued = true },
 		"a state without parts":    func(w *World) { w.Job(2).state = core.Stopped },
 		"a queued runner":          func(w *World) { w.Job(1).state = core.Stopped },
 	} {
 		w := busyWorld(t)
 		spoil(w)
-		if w.Check() == nil {
+		if w.CheckInvariants() == nil {
 			t.Errorf("%s passes", what)
 		}
 	}

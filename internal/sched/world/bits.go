@@ -11,28 +11,28 @@ type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 
-// widened is the set with room for n members; all of them stay.
-func (b bitset) widened(n int) bitset {
+// withCapacity is the set with room for n members; all of them stay.
+func (b bitset) withCapacity(n int) bitset {
 	wide := newBitset(n)
 	copy(wide, b)
 	return wide
 }
 
-func (b bitset) set(s core.ProcSet)   { b.each(s, func(w *uint64, m uint64) { *w |= m }) }
-func (b bitset) clear(s core.ProcSet) { b.each(s, func(w *uint64, m uint64) { *w &^= m }) }
+func (b bitset) addAll(s core.ProcSet)    { b.eachWord(s, func(w *uint64, m uint64) { *w |= m }) }
+func (b bitset) removeAll(s core.ProcSet) { b.eachWord(s, func(w *uint64, m uint64) { *w &^= m }) }
 
-// has reports whether all of s, or any of s, are in the set.
-func (b bitset) has(s core.ProcSet) (all, any bool) {
+// containsAny reports whether all of s, or any of s, are in the set.
+func (b bitset) containsAny(s core.ProcSet) (all, any bool) {
 	all = true
-	b.each(s, func(w *uint64, m uint64) {
+	b.eachWord(s, func(w *uint64, m uint64) {
 		all = all && *w&m == m
 		any = any || *w&m != 0
 	})
 	return all, any
 }
 
-// each calls f with every word that s touches and the mask of s in it.
-func (b bitset) each(s core.ProcSet, f func(w *uint64, mask uint64)) {
+// eachWord calls f with every word that s touches and the mask of s in it.
+func (b bitset) eachWord(s core.ProcSet, f func(w *uint64, mask uint64)) {
 	for _, r := range s {
 		for lo := r.Lo; lo < r.Hi; {
 			w := lo >> 6
@@ -44,7 +44,7 @@ func (b bitset) each(s core.ProcSet, f func(w *uint64, mask uint64)) {
 	}
 }
 
-func (b bitset) count() int {
+func (b bitset) countMembers() int {
 	n := 0
 	for _, w := range b {
 		n += bits.OnesCount64(w)
@@ -52,8 +52,8 @@ func (b bitset) count() int {
 	return n
 }
 
-// lowest appends the n lowest-numbered members from word `from` on to dst.
-func (b bitset) lowest(n, from int, dst core.ProcSet) core.ProcSet {
+// appendLowest appends the n lowest-numbered members from word `from` on to dst.
+func (b bitset) appendLowest(n, from int, dst core.ProcSet) core.ProcSet {
 	for i := from; i < len(b) && n > 0; i++ {
 		w, base := b[i], int32(i)<<6
 		for w != 0 && n > 0 {

@@ -26,9 +26,9 @@ func TestABitsetAgreesWithASliceOfBools(t *testing.T) {
 			s := drawProcs(t, n)
 			set := rapid.Bool().Draw(t, "set")
 			if set {
-				b.set(s)
+				b.addAll(s)
 			} else {
-				b.clear(s)
+				b.removeAll(s)
 			}
 			eachProc(s, func(p int) { twin[p] = set })
 			compareBits(t, b, twin, drawProcs(t, n), rapid.IntRange(0, n).Draw(t, "lowest"))
@@ -52,11 +52,11 @@ func compareBits(t *rapid.T, b bitset, twin []bool, s core.ProcSet, lowest int) 
 		}
 	}
 	eachProc(s, func(p int) { all, some = all && twin[p], some || twin[p] })
-	if gotAll, gotSome := b.has(s); gotAll != all || gotSome != some || b.count() != count {
-		t.Fatalf("has %v: %v, %v, want %v, %v; counts %d, want %d", s, gotAll, gotSome, all, some, b.count(), count)
+	if gotAll, gotSome := b.containsAny(s); gotAll != all || gotSome != some || b.countMembers() != count {
+		t.Fatalf("has %v: %v, %v, want %v, %v; counts %d, want %d", s, gotAll, gotSome, all, some, b.countMembers(), count)
 	}
-	got := b.lowest(lowest, 0, nil)
-	if !got.Valid(len(twin)) || got.Count() != min(lowest, count) {
+	got := b.appendLowest(lowest, 0, nil)
+	if !got.IsValid(len(twin)) || got.CountProcs() != min(lowest, count) {
 		t.Fatalf("the lowest %d are %v", lowest, got)
 	}
 	at := 0
@@ -82,30 +82,30 @@ func TestTakingAndGivingProcessorsKeepsAllCounts(t *testing.T) {
 			switch rapid.SampledFrom([]string{"take", "give", "poll", "fail", "join"}).Draw(t, "what") {
 			case "take":
 				want := rapid.IntRange(1, n).Draw(t, "want")
-				s := c.Choose(want, nil)
-				if s.Count() == want != (c.Idle() >= want) {
-					t.Fatalf("chose %v of %d idle for %d", s, c.Idle(), want)
+				s := c.ChooseProcs(want, nil)
+				if s.CountProcs() == want != (c.IdleProcs() >= want) {
+					t.Fatalf("chose %v of %d idle for %d", s, c.IdleProcs(), want)
 				}
-				if len(s) > 0 && c.take(s) {
+				if len(s) > 0 && c.takeProcs(s) {
 					held = append(held, s)
 				}
 			case "give":
 				if len(held) > 0 {
-					c.give(held[0])
+					c.returnProcs(held[0])
 					held = held[1:]
 				}
 			case "poll":
-				c.poll(drawProcs(t, n))
+				c.setForeignUse(drawProcs(t, n))
 			case "fail":
-				c.fail(drawProcs(t, n))
+				c.markDown(drawProcs(t, n))
 			case "join":
-				c.join(drawProcs(t, n))
+				c.markUp(drawProcs(t, n))
 			}
 			seen := tally{held: newBitset(n)}
 			for _, s := range held {
-				seen.held.set(s)
+				seen.held.addAll(s)
 			}
-			if err := c.check(&seen); err != nil {
+			if err := c.checkTally(&seen); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,7 +6,7 @@ import "slices"
 // order in which all malleability policies walk.
 type byStart []*Part
 
-func (l byStart) find(p *Part) (int, bool) {
+func (l byStart) findPart(p *Part) (int, bool) {
 	return slices.BinarySearchFunc(l, p, func(a, b *Part) int {
 		switch {
 		case a.order < b.order:
@@ -18,13 +18,13 @@ func (l byStart) find(p *Part) (int, bool) {
 	})
 }
 
-// keep puts p into the list or takes it out, as wanted.
-func (l *byStart) keep(p *Part, wanted bool) {
+// setListed puts p into the list or takes it out, as wanted.
+func (l *byStart) setListed(p *Part, wanted bool) {
 	if n := len(*l); wanted && (n == 0 || (*l)[n-1].order < p.order) {
 		*l = append(*l, p)
 		return
 	}
-	i, there := l.find(p)
+	i, there := l.findPart(p)
 	switch {
 	case wanted && !there:
 		*l = slices.Insert(*l, i, p)

@@ -20,7 +20,7 @@ func TestAListByStartStaysInOrderWhoeverComesAndGoes(t *testing.T) {
 		for range 60 {
 			p := rapid.SampledFrom(parts).Draw(t, "part")
 			wanted := rapid.Bool().Draw(t, "wanted")
-			l.keep(p, wanted)
+			l.setListed(p, wanted)
 			in[p] = wanted
 			var want byStart
 			for _, p := range parts {
@@ -39,7 +39,7 @@ func TestPartsMoveBetweenTheListsAsTheirSizeChanges(t *testing.T) {
 	w := testWorld(20)
 	c := w.Cluster(0)
 	lists := func() [4]int {
-		return [4]int{len(c.Malleable()), len(c.Growable()), len(c.Shrinkable()), c.Reclaimable()}
+		return [4]int{len(c.MalleableParts()), len(c.GrowableParts()), len(c.ShrinkableParts()), c.ReclaimableProcs()}
 	}
 	expect := func(when string, want [4]int) {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestPartsMoveBetweenTheListsAsTheirSizeChanges(t *testing.T) {
 	mustApply(t, w, started(w, 2, core.Rigid, 0, 4, 4, 4)...)
 	mustApply(t, w, started(w, 3, core.Moldable, 0, 4, 2, 6)...)
 	expect("only the malleable job is listed", [4]int{1, 1, 1, 2})
-	grow := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.Choose(2, nil), Serial: 1, When: core.Never}
+	grow := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1, When: core.Never}
 	mustApply(t, w, grow, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1})
 	expect("at its maximum", [4]int{1, 0, 1, 4})
 	shrink := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -4, Serial: 2, When: core.Never}
@@ -59,12 +59,12 @@ func TestPartsMoveBetweenTheListsAsTheirSizeChanges(t *testing.T) {
 	expect("at its minimum", [4]int{1, 1, 0, 0})
 	mustApply(t, w, became(1, core.Running, core.Stopping))
 	expect("told to leave", [4]int{})
-	if c.Leaving() != 1 {
-		t.Errorf("%d are leaving", c.Leaving())
+	if c.LeavingParts() != 1 {
+		t.Errorf("%d are leaving", c.LeavingParts())
 	}
 	mustApply(t, w, became(1, core.Stopping, core.Stopped))
-	if c.Leaving() != 0 || c.Idle() != 12 {
-		t.Errorf("%d are leaving, %d idle after it left", c.Leaving(), c.Idle())
+	if c.LeavingParts() != 0 || c.IdleProcs() != 12 {
+		t.Errorf("%d are leaving, %d idle after it left", c.LeavingParts(), c.IdleProcs())
 	}
 }
 
@@ -72,19 +72,19 @@ func TestAProgramThatDoesNotAnswerIsOutOfTheListsUntilItDoes(t *testing.T) {
 	w := testWorld(20)
 	c := w.Cluster(0)
 	mustApply(t, w, started(w, 1, core.Malleable, 0, 4, 2, 8)...)
-	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.Choose(2, nil), Serial: 1, When: 60},
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1, When: 60},
 		core.Event{Kind: core.PartSilent, Job: 1, Epoch: 1, Serial: 1, At: 60})
-	if c.Offers() != 0 || len(c.Malleable()) != 0 || c.Reclaimable() != 0 || c.Idle() != 14 || w.NextTimer() != core.Never {
-		t.Errorf("%d offers, %d listed, %d reclaimable, %d idle, timer at %d", c.Offers(), len(c.Malleable()), c.Reclaimable(), c.Idle(), w.NextTimer())
+	if c.OpenOffers() != 0 || len(c.MalleableParts()) != 0 || c.ReclaimableProcs() != 0 || c.IdleProcs() != 14 || w.NextTimer() != core.Never {
+		t.Errorf("%d offers, %d listed, %d reclaimable, %d idle, timer at %d", c.OpenOffers(), len(c.MalleableParts()), c.ReclaimableProcs(), c.IdleProcs(), w.NextTimer())
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAsked, Job: 1, Epoch: 1, N: 2, Mandatory: true, At: 61},
 		core.Event{Kind: core.PartGaveBack, Job: 1, Epoch: 1, N: 1, Procs: core.ProcSet{{Lo: 3, Hi: 4}}, At: 62})
-	if len(c.Asking()) != 0 || c.Idle() != 15 {
-		t.Errorf("%d ask, %d idle", len(c.Asking()), c.Idle())
+	if len(c.AskingParts()) != 0 || c.IdleProcs() != 15 {
+		t.Errorf("%d ask, %d idle", len(c.AskingParts()), c.IdleProcs())
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1, At: 70})
-	if len(c.Growable()) != 1 || len(c.Asking()) != 1 || c.Reclaimable() != 3 || w.Job(1).Size() != 5 {
-		t.Errorf("%d growable, %d ask, %d reclaimable, size %d", len(c.Growable()), len(c.Asking()), c.Reclaimable(), w.Job(1).Size())
+	if len(c.GrowableParts()) != 1 || len(c.AskingParts()) != 1 || c.ReclaimableProcs() != 3 || w.Job(1).Size() != 5 {
+		t.Errorf("%d growable, %d ask, %d reclaimable, size %d", len(c.GrowableParts()), len(c.AskingParts()), c.ReclaimableProcs(), w.Job(1).Size())
 	}
 }
 
@@ -98,19 +98,19 @@ func TestAProgramThatMustHaveMoreIsListedUntilItWasOffered(t *testing.T) {
 		return core.Event{Kind: core.PartAsked, Job: id, Epoch: 1, N: 3, Mandatory: must}
 	}
 	mustApply(t, w, ask(2, true), ask(1, false))
-	if len(c.Asking()) != 1 || w.Job(2).Part(0).Asked() != 3 || w.Job(1).Part(0).Asked() != 0 {
-		t.Errorf("%d ask; job 2 for %d, job 1 for %d", len(c.Asking()), w.Job(2).Part(0).Asked(), w.Job(1).Part(0).Asked())
+	if len(c.AskingParts()) != 1 || w.Job(2).Part(0).AskedProcs() != 3 || w.Job(1).Part(0).AskedProcs() != 0 {
+		t.Errorf("%d ask; job 2 for %d, job 1 for %d", len(c.AskingParts()), w.Job(2).Part(0).AskedProcs(), w.Job(1).Part(0).AskedProcs())
 	}
 	mustApply(t, w, ask(1, true))
-	if c.Asking()[0].Job() != w.Job(1) {
+	if c.AskingParts()[0].Job() != w.Job(1) {
 		t.Error("the job that started first does not come first")
 	}
-	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 1, Procs: c.Choose(1, nil), Serial: 1, When: core.Never})
-	if len(c.Asking()) != 1 || c.Asking()[0].Job() != w.Job(2) {
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 1, Procs: c.ChooseProcs(1, nil), Serial: 1, When: core.Never})
+	if len(c.AskingParts()) != 1 || c.AskingParts()[0].Job() != w.Job(2) {
 		t.Error("who was offered something still asks")
 	}
 	mustApply(t, w, became(2, core.Running, core.Failed))
-	if len(c.Asking()) != 0 {
+	if len(c.AskingParts()) != 0 {
 		t.Error("who is gone still asks")
 	}
 }

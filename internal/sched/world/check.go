@@ -7,10 +7,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Check verifies what must always hold: no processor is held twice, sizes are
+// CheckInvariants verifies what must always hold: no processor is held twice, sizes are
 // within their limits, what is counted and listed agrees with what is there.
 // It looks at everything, so it is for tests.
-func (w *World) Check() error {
+func (w *World) CheckInvariants() error {
 	seen := make([]tally, len(w.clusters))
 	for i, c := range w.clusters {
 		seen[i].held = newBitset(c.procs)
@@ -21,12 +21,12 @@ func (w *World) Check() error {
 		if j.queued {
 			queued++
 		}
-		if err := j.check(seen); err != nil {
+		if err := j.checkInvariants(seen); err != nil {
 			return fmt.Errorf("job %d, %s: %w", id, j.state, err)
 		}
 	}
 	for i, c := range w.clusters {
-		if err := c.check(&seen[i]); err != nil {
+		if err := c.checkTally(&seen[i]); err != nil {
 			return fmt.Errorf("cluster %s: %w", c.spec.Name, err)
 		}
 	}
@@ -85,26 +85,26 @@ type tally struct {
 	malleable, growable, shrinkable, askingBy []*Part
 }
 
-func (j *Job) check(seen []tally) error {
+func (j *Job) checkInvariants(seen []tally) error {
 	placed := j.state >= core.Selected && j.state <= core.Stopping
-	if placed != (len(j.parts) > 0) && !j.state.Waiting() { // who waits may be about to be selected
+	if placed != (len(j.parts) > 0) && !j.state.IsWaiting() { // who waits may be about to be selected
 		return fmt.Errorf("has %d parts", len(j.parts))
 	}
-	if j.queued && !j.state.Waiting() {
+	if j.queued && !j.state.IsWaiting() {
 		return fmt.Errorf("is in the placement queue")
 	}
 	for i, p := range j.parts {
 		if p.job != j || p.index != i {
 			return fmt.Errorf("part %d is not its own", i)
 		}
-		if err := p.check(&seen[p.cluster.id]); err != nil {
+		if err := p.checkInvariants(&seen[p.cluster.id]); err != nil {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func (p *Part) check(seen *tally) error {
+func (p *Part) checkInvariants(seen *tally) error {
 	runs := p.job.state == core.Running || p.job.state == core.Stopping
 	managed := p.cluster.spec.Managed
 	switch {
@@ -112,7 +112,7 @@ func (p *Part) check(seen *tally) error {
 		return fmt.Errorf("size %d is outside [%d, %d]", p.size, p.min, p.max)
 	case runs && !p.held:
 		return fmt.Errorf("runs on processors that are not held")
-	case !managed && p.held && p.procs.Count() != p.size, (managed || !p.held) && len(p.procs) > 0:
+	case !managed && p.held && p.procs.CountProcs() != p.size, (managed || !p.held) && len(p.procs) > 0:
 		return fmt.Errorf("has size %d and holds %v", p.size, p.procs)
 	case p.offer.n != 0 && (!runs || managed):
 		return fmt.Errorf("has an open offer")
@@ -122,17 +122,17 @@ func (p *Part) check(seen *tally) error {
 		sets = append(sets, p.offer.procs)
 	}
 	for _, s := range sets {
-		if _, some := seen.held.has(s); some {
+		if _, some := seen.held.containsAny(s); some {
 			return fmt.Errorf("holds processors of another part: %v", s)
 		}
-		seen.held.set(s)
+		seen.held.addAll(s)
 	}
-	seen.add(p, runs)
+	seen.countPart(p, runs)
 	return nil
 }
 
-// add counts a part.
-func (t *tally) add(p *Part, runs bool) {
+// countPart counts a part.
+func (t *tally) countPart(p *Part, runs bool) {
 	if p.offer.n != 0 && !p.offer.silent {
 		t.offers++
 	}
@@ -146,7 +146,7 @@ func (t *tally) add(p *Part, runs bool) {
 			t.waiting += p.size
 		}
 	}
-	if !p.resizable() || p.offer.silent {
+	if !p.isResizable() || p.offer.silent {
 		return
 	}
 	t.reclaimable += p.size - p.min
@@ -162,12 +162,12 @@ func (t *tally) add(p *Part, runs bool) {
 	}
 }
 
-func (c *Cluster) check(t *tally) error {
+func (c *Cluster) checkTally(t *tally) error {
 	if !slices.Equal(t.held, c.held) {
 		return fmt.Errorf("held processors are %x, jobs hold %x", c.held, t.held)
 	}
 	free, idle := slices.Clone(c.free), c.idle
-	c.recount() // changes nothing if all is well
+	c.recountFree() // changes nothing if all is well
 	if !slices.Equal(free, c.free) || idle != c.idle {
 		return fmt.Errorf("free processors are %x, should be %x; counts %d", free, c.free, idle)
 	}
@@ -192,7 +192,7 @@ func (c *Cluster) check(t *tally) error {
 
 func (w *World) checkQueue(queued int) error {
 	n, putOff := 0, 0
-	for j := w.Head(); j != nil; j = w.queue.after(j) {
+	for j := w.QueueHead(); j != nil; j = w.queue.nextJob(j) {
 		if w.jobs[j.spec.ID] != j || !j.queued {
 			return fmt.Errorf("queue holds job %d, which does not wait", j.spec.ID)
 		}

@@ -32,11 +32,11 @@ func (c *Cluster) CanDefine(spec *core.ClusterSpec) bool {
 	return true
 }
 
-// defined adds a cluster, or changes what one consists of.
-func (w *World) defined(ev *core.Event) error {
+// applyDefined adds a cluster, or changes what one consists of.
+func (w *World) applyDefined(ev *core.Event) error {
 	n := len(w.clusters)
-	if ev.Grid == nil || !ev.Grid.Valid() || ev.Cluster < 0 || int(ev.Cluster) > n {
-		return w.broken(ev, "describes no cluster")
+	if ev.Grid == nil || !ev.Grid.IsValid() || ev.Cluster < 0 || int(ev.Cluster) > n {
+		return w.impossibleEvent(ev, "describes no cluster")
 	}
 	if int(ev.Cluster) == n {
 		w.clusters = append(w.clusters, newCluster(ev.Cluster, *ev.Grid))
@@ -44,24 +44,24 @@ func (w *World) defined(ev *core.Event) error {
 	}
 	c := w.clusters[ev.Cluster]
 	if c.spec.Name != ev.Grid.Name {
-		return w.broken(ev, "gives cluster "+c.spec.Name+" another name")
+		return w.impossibleEvent(ev, "gives cluster "+c.spec.Name+" another name")
 	}
 	hosts := len(c.spec.Hosts)
 	switch {
 	case c.CanDefine(ev.Grid):
-		c.describe(*ev.Grid)
-		c.free, c.held = c.free.widened(c.procs), c.held.widened(c.procs)
-		c.others, c.down = c.others.widened(c.procs), c.down.widened(c.procs)
+		c.adoptSpec(*ev.Grid)
+		c.free, c.held = c.free.withCapacity(c.procs), c.held.withCapacity(c.procs)
+		c.others, c.down = c.others.withCapacity(c.procs), c.down.withCapacity(c.procs)
 	case !w.InUse(c):
-		c.describe(*ev.Grid)
+		c.adoptSpec(*ev.Grid)
 		c.free, c.held = newBitset(c.procs), newBitset(c.procs)
 		c.others, c.down = newBitset(c.procs), newBitset(c.procs)
 	default:
-		return w.broken(ev, "takes processors away from cluster "+c.spec.Name+", which is in use")
+		return w.impossibleEvent(ev, "takes processors away from cluster "+c.spec.Name+", which is in use")
 	}
 	if hosts != len(c.spec.Hosts) {
 		c.net = nil
 	}
-	c.recount()
+	c.recountFree()
 	return nil
 }

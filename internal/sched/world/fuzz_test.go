@@ -89,7 +89,7 @@ func (s *source) plausible(w *World) core.Event {
 	ev.Epoch, ev.From, ev.N = j.epoch, j.state, s.byte()%8
 	menu := []core.EventKind{core.JobBecame}
 	switch {
-	case j.state.Waiting():
+	case j.state.IsWaiting():
 		menu = append(menu, core.PartPlanned, core.PartPlanned, core.JobEnqueued, core.QueueScanned)
 	case j.state == core.Running || j.state == core.Stopping:
 		menu = append(menu, core.PartOffered, core.PartAnswered, core.PartGaveBack, core.PartAsked, core.PartSilent, core.JobProgressed, core.PartOffered, core.PartAnswered)
@@ -106,7 +106,7 @@ func (s *source) fillIn(w *World, j *Job, ev *core.Event) {
 	case core.JobBecame:
 		end := s.byte()%5 == 0
 		for to := core.State(s.byte() % 14); ; to = (to + 1) % 14 {
-			if ev.To = to; j.state.MayBecome(to) && (end || !to.Terminal()) {
+			if ev.To = to; j.state.MayBecome(to) && (end || !to.IsTerminal()) {
 				return
 			}
 		}
@@ -118,7 +118,7 @@ func (s *source) fillIn(w *World, j *Job, ev *core.Event) {
 		comp := j.spec.Components[ev.Component]
 		ev.N, ev.Min, ev.Max = comp.Min, comp.Min, comp.Max
 		if ev.When = core.Time(s.byte()); s.byte()%3 > 0 {
-			ev.Procs = w.clusters[ev.Cluster].Choose(ev.N, nil)
+			ev.Procs = w.clusters[ev.Cluster].ChooseProcs(ev.N, nil)
 		}
 		return
 	}
@@ -130,21 +130,21 @@ func (s *source) fillIn(w *World, j *Job, ev *core.Event) {
 	ev.Serial = p.serial
 	switch ev.Kind {
 	case core.PartHeld:
-		ev.Procs = p.cluster.Choose(p.size, nil)
+		ev.Procs = p.cluster.ChooseProcs(p.size, nil)
 	case core.PartOffered:
 		ev.Serial++
 		ev.Mandatory, ev.When = s.byte()%2 == 0, ev.At+core.Time(s.byte())
-		if ev.Procs = p.cluster.Choose(ev.N, nil); s.byte()%2 == 0 {
+		if ev.Procs = p.cluster.ChooseProcs(ev.N, nil); s.byte()%2 == 0 {
 			ev.N = -ev.N
 		}
 	case core.PartGaveBack:
-		_, ev.Procs = p.procs.Last(ev.N)
+		_, ev.Procs = p.procs.SplitLast(ev.N)
 	case core.PartAsked:
 		ev.Mandatory = s.byte()%2 == 0
 	}
 }
 
-// FuzzApply: whatever the events, Apply refuses or takes them and never
+// FuzzApply: whatever the events, ApplyEvent refuses or takes them and never
 // panics, what it takes leaves the world sound, and taking only that again
 // gives the same world.
 func FuzzApply(f *testing.F) {
@@ -166,12 +166,12 @@ func FuzzApply(f *testing.F) {
 		var taken []core.Event
 		for s := (&source{data[:min(len(data), 8000)]}); len(s.data) > 0; {
 			ev := s.event(w)
-			if w.Apply(&ev) != nil {
+			if w.ApplyEvent(&ev) != nil {
 				w = replay(t, spec, taken) // a world that refused an event must not be used
 				continue
 			}
 			taken = append(taken, ev)
-			if err := w.Check(); err != nil {
+			if err := w.CheckInvariants(); err != nil {
 				t.Fatalf("after %+v: %v", ev, err)
 			}
 			w.NextTimer()
@@ -187,7 +187,7 @@ func FuzzApply(f *testing.F) {
 func replay(t *testing.T, spec Spec, events []core.Event) *World {
 	w := New(spec)
 	for i := range events {
-		if err := w.Apply(&events[i]); err != nil {
+		if err := w.ApplyEvent(&events[i]); err != nil {
 			t.Fatalf("taken once and refused on replay: %v", err)
 		}
 	}

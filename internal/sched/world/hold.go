@@ -45,8 +45,8 @@ func (h *jobHeap) Pop() any {
 	return id
 }
 
-// Hold is what keeps a submitted job out of the placement queue.
-func (j *Job) Hold() core.Hold { return j.hold }
+// CurrentHold is what keeps a submitted job out of the placement queue.
+func (j *Job) CurrentHold() core.Hold { return j.hold }
 
 // HoldReason is why it does.
 func (j *Job) HoldReason() core.Reason { return j.holdWhy }
@@ -58,16 +58,16 @@ func (j *Job) HoldUntil() core.Time { return j.holdUntil }
 // WasHeld reports whether something has held the job since it was submitted.
 func (j *Job) WasHeld() bool { return j.wasHeld }
 
-// Target is what a job depends on, as it is now.
-func (w *World) Target(d *core.Dependency) core.Target {
+// TargetOf is what a job depends on, as it is now.
+func (w *World) TargetOf(d *core.Dependency) core.Target {
 	if t := w.targets[keyOf(d)]; t != nil {
 		return t.Target
 	}
 	return d.Target
 }
 
-// Waiters lists the held jobs that depend on a job, or on its array, by number.
-func (w *World) Waiters(job, array core.JobID) []core.JobID {
+// WaitersOf lists the held jobs that depend on a job, or on its array, by number.
+func (w *World) WaitersOf(job, array core.JobID) []core.JobID {
 	var list []core.JobID
 	for _, key := range targetKeys(job, array) {
 		if t := w.targets[key]; t != nil {
@@ -141,10 +141,10 @@ func (w *World) HeldNowhere() []*Job {
 	return list
 }
 
-// held notes that something keeps a job out of the placement queue.
-func (w *World) held(j *Job, ev *core.Event) error {
+// applyHeld notes that something keeps a job out of the placement queue.
+func (w *World) applyHeld(j *Job, ev *core.Event) error {
 	if j.state != core.Submitted || j.queued || len(j.parts) > 0 || ev.Hold == core.NotHeld || ev.Hold > core.HeldNowhere {
-		return w.broken(ev, "holds a job that does not wait to be placed for the first time")
+		return w.impossibleEvent(ev, "holds a job that does not wait to be placed for the first time")
 	}
 	if watchesOthers(j.hold) && watchesOthers(ev.Hold) {
 		j.hold = ev.Hold // what it depends on is counted on
@@ -154,28 +154,28 @@ func (w *World) held(j *Job, ev *core.Event) error {
 	}
 	j.holdWhy, j.holdUntil = ev.Why, ev.When
 	if ev.When > 0 && ev.When < core.Never {
-		w.timers.add(Timer{At: ev.When, Kind: HoldDue, Job: ev.Job, Epoch: j.epoch})
+		w.timers.addTimer(Timer{At: ev.When, Kind: HoldDue, Job: ev.Job, Epoch: j.epoch})
 	}
 	return nil
 }
 
-// released notes that nothing holds a job any longer.
-func (w *World) released(j *Job, ev *core.Event) error {
+// applyReleased notes that nothing holds a job any longer.
+func (w *World) applyReleased(j *Job, ev *core.Event) error {
 	if j.hold == core.NotHeld {
-		return w.broken(ev, "releases a job that nothing holds")
+		return w.impossibleEvent(ev, "releases a job that nothing holds")
 	}
 	w.endHold(j)
 	w.beginHold(j, core.NotHeld)
 	return nil
 }
 
-// described takes over what is known of a held job by now. Who it is, and what it
+// applyDescribed takes over what is known of a held job by now. Who it is, and what it
 // depends on, stays.
-func (w *World) described(j *Job, ev *core.Event) error {
+func (w *World) applyDescribed(j *Job, ev *core.Event) error {
 	s := ev.Spec
-	if j.hold != core.HeldDescribe || s == nil || s.Check() != nil ||
+	if j.hold != core.HeldDescribe || s == nil || s.CheckSpec() != nil ||
 		s.ID != j.spec.ID || s.App != j.spec.App || s.Array != j.spec.Array || s.ArrayLimit != j.spec.ArrayLimit {
-		return w.broken(ev, "describes another job, or one that is not held for it")
+		return w.impossibleEvent(ev, "describes another job, or one that is not held for it")
 	}
 	j.spec = s
 	return nil
@@ -276,14 +276,14 @@ func (w *World) startedFirst(j *Job) {
 	}
 }
 
-// returned tells those who depend on a job that it is over.
-func (w *World) returned(ev *core.Event) error {
-	if !ev.To.Terminal() || ev.Job <= 0 || ev.Array < 0 {
-		return w.broken(ev, "returns the results of a job that is not over")
+// applyReturned tells those who depend on a job that it is over.
+func (w *World) applyReturned(ev *core.Event) error {
+	if !ev.To.IsTerminal() || ev.Job <= 0 || ev.Array < 0 {
+		return w.impossibleEvent(ev, "returns the results of a job that is not over")
 	}
 	for _, key := range targetKeys(ev.Job, ev.Array) {
 		if t := w.targets[key]; t != nil {
-			t.Returned(ev.Job, ev.To, ev.NeverRan)
+			t.CountReturned(ev.Job, ev.To, ev.NeverRan)
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Job is the state of one live job. Policies read it; only Apply changes it.
+// Job is the state of one live job. Policies read it; only ApplyEvent changes it.
 type Job struct {
 	spec        *core.Job
 	state       core.State
@@ -84,11 +84,11 @@ func (j *Job) State() core.State { return j.state }
 // Epoch is the present attempt, 0 before the first.
 func (j *Job) Epoch() core.Epoch { return j.epoch }
 
-// Attempts is how often the job has been running.
-func (j *Job) Attempts() int { return j.attempts }
+// AttemptCount is how often the job has been running.
+func (j *Job) AttemptCount() int { return j.attempts }
 
-// Losses is how many attempts were lost through no fault of the job.
-func (j *Job) Losses() int { return j.losses }
+// LossCount is how many attempts were lost through no fault of the job.
+func (j *Job) LossCount() int { return j.losses }
 
 // QuickLosses is how many attempts in a row, up to the last, were lost within
 // quickAttempt of their start.
@@ -100,35 +100,35 @@ func (j *Job) JustSaved(now core.Time) bool {
 	return j.state == core.Resuming && j.since == now && j.attempts > j.losses
 }
 
-// Submitted is when the job became known.
-func (j *Job) Submitted() core.Time { return j.submitted }
+// SubmitTime is when the job became known.
+func (j *Job) SubmitTime() core.Time { return j.submitted }
 
-// Due is when a job that is stopping must have left, or one that is queued must
+// DueTime is when a job that is stopping must have left, or one that is queued must
 // have its claims; 0 if any time will do.
-func (j *Job) Due() core.Time { return j.due }
+func (j *Job) DueTime() core.Time { return j.due }
 
-// Since is when the job came into its state.
-func (j *Job) Since() core.Time { return j.since }
+// StateSince is when the job came into its state.
+func (j *Job) StateSince() core.Time { return j.since }
 
-// Barred reports whether the cluster said that it will never have the job.
-func (j *Job) Barred(c core.ClusterID) bool { return slices.Contains(j.barred, c) }
+// IsBarred reports whether the cluster said that it will never have the job.
+func (j *Job) IsBarred(c core.ClusterID) bool { return slices.Contains(j.barred, c) }
 
 // Aim is where the job is to go once it has stopped.
 func (j *Job) Aim() core.Aim { return j.aim }
 
-// Pin is the only cluster where the job may be placed until it runs; 0: any that
+// PinnedAim is the only cluster where the job may be placed until it runs; 0: any that
 // it allows.
-func (j *Job) Pin() core.Aim { return j.pin }
+func (j *Job) PinnedAim() core.Aim { return j.pin }
 
 // IsCancelled reports whether the job's user cancelled it and it has not ended yet.
 func (j *Job) IsCancelled() bool { return j.state == core.Stopping && j.aim == core.AimNowhere }
 
-// Moves is how often the job has been stopped and started again, not counting
+// MoveCount is how often the job has been stopped and started again, not counting
 // attempts that were lost.
-func (j *Job) Moves() int { return max(0, j.attempts-1-j.losses) }
+func (j *Job) MoveCount() int { return max(0, j.attempts-1-j.losses) }
 
-// Queued reports whether the job is in the placement queue.
-func (j *Job) Queued() bool { return j.queued }
+// IsQueued reports whether the job is in the placement queue.
+func (j *Job) IsQueued() bool { return j.queued }
 
 // NotBefore is the moment before which placing the job is not to be tried.
 func (j *Job) NotBefore() core.Time { return j.notBefore }
@@ -137,8 +137,8 @@ func (j *Job) NotBefore() core.Time { return j.notBefore }
 // because that was in vain.
 func (j *Job) RoomAfter() core.Time { return j.roomAfter }
 
-// Claimed reports whether the clusters have confirmed the claims of all parts.
-func (j *Job) Claimed() bool {
+// IsClaimed reports whether the clusters have confirmed the claims of all parts.
+func (j *Job) IsClaimed() bool {
 	for _, p := range j.parts {
 		if !p.claimed {
 			return false
@@ -147,8 +147,8 @@ func (j *Job) Claimed() bool {
 	return len(j.parts) > 0
 }
 
-// Started is when the present attempt began to run.
-func (j *Job) Started() core.Time { return j.started }
+// StartTime is when the present attempt began to run.
+func (j *Job) StartTime() core.Time { return j.started }
 
 // Parts lists where the job is placed. The caller must not change the slice.
 func (j *Job) Parts() []*Part { return j.parts }
@@ -185,49 +185,49 @@ func (p *Part) Component() int { return p.component }
 // Size is the number of processors it runs on, or will.
 func (p *Part) Size() int { return p.size }
 
-// Min is the smallest size it can run at.
-func (p *Part) Min() int { return p.min }
+// MinSize is the smallest size it can run at.
+func (p *Part) MinSize() int { return p.min }
 
-// Max is the largest size it can use.
-func (p *Part) Max() int { return p.max }
+// MaxSize is the largest size it can use.
+func (p *Part) MaxSize() int { return p.max }
 
 // Procs is the processors it holds.
 func (p *Part) Procs() core.ProcSet { return p.procs }
 
-// Held reports whether its processors are ours.
-func (p *Part) Held() bool { return p.held }
+// HoldsProcs reports whether its processors are ours.
+func (p *Part) HoldsProcs() bool { return p.held }
 
-// Staged reports whether its input files are there.
-func (p *Part) Staged() bool { return p.staged }
+// IsStaged reports whether its input files are there.
+func (p *Part) IsStaged() bool { return p.staged }
 
-// Claimed reports whether the cluster has confirmed the claim.
-func (p *Part) Claimed() bool { return p.claimed }
+// IsClaimed reports whether the cluster has confirmed the claim.
+func (p *Part) IsClaimed() bool { return p.claimed }
 
 // ClaimAt is when a late claim is due.
 func (p *Part) ClaimAt() core.Time { return p.claimAt }
 
-// Offered is the change of size that waits for an answer, 0 if none does.
-func (p *Part) Offered() (n int, mandatory bool, due core.Time) {
+// OpenOffer is the change of size that waits for an answer, 0 if none does.
+func (p *Part) OpenOffer() (n int, mandatory bool, due core.Time) {
 	return p.offer.n, p.offer.mandatory, p.offer.due
 }
 
-// Serial is the number of the latest offer to the part, 0 before the first.
-func (p *Part) Serial() int { return p.serial }
+// OfferSerial is the number of the latest offer to the part, 0 before the first.
+func (p *Part) OfferSerial() int { return p.serial }
 
-// Returned is the number of what the program gave back last by itself, if it
+// ReturnSerial is the number of what the program gave back last by itself, if it
 // numbers that.
-func (p *Part) Returned() int { return p.returned }
+func (p *Part) ReturnSerial() int { return p.returned }
 
 // OfferedProcs is the processors that the open offer is about.
 func (p *Part) OfferedProcs() core.ProcSet { return p.offer.procs }
 
-// Refused is the largest offer that the program is known to refuse at its
+// RefusedOffer is the largest offer that the program is known to refuse at its
 // present size; offering as much or less again is pointless.
-func (p *Part) Refused() int { return p.refused }
+func (p *Part) RefusedOffer() int { return p.refused }
 
-// Asked is how many more processors the program said it must have, 0 once it
+// AskedProcs is how many more processors the program said it must have, 0 once it
 // was offered what there was.
-func (p *Part) Asked() int { return p.asked }
+func (p *Part) AskedProcs() int { return p.asked }
 
-// Order ranks running parts by their start.
-func (p *Part) Order() int64 { return p.order }
+// StartOrder ranks running parts by their start.
+func (p *Part) StartOrder() int64 { return p.order }

@@ -7,22 +7,22 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// became carries out a change of state.
-func (w *World) became(j *Job, ev *core.Event) error {
+// applyBecame carries out a change of state.
+func (w *World) applyBecame(j *Job, ev *core.Event) error {
 	if ev.From != j.state || !j.state.MayBecome(ev.To) {
-		return w.broken(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
+		return w.impossibleEvent(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
 	}
-	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.ready() {
-		return w.broken(ev, "goes to "+ev.To.String()+" without the processors for it")
+	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.isReady() {
+		return w.impossibleEvent(ev, "goes to "+ev.To.String()+" without the processors for it")
 	}
 	if j.queued {
-		j.tries = w.Tries(j)
-		w.queue.remove(j)
+		j.tries = w.PlacementTries(j)
+		w.queue.removeJob(j)
 		if j.notBefore > 0 {
 			w.putOff--
 		}
 	}
-	if ev.Barred && !j.Barred(ev.Cluster) {
+	if ev.Barred && !j.IsBarred(ev.Cluster) {
 		j.barred = append(j.barred, ev.Cluster)
 	}
 	j.state, j.since = ev.To, ev.At
@@ -34,26 +34,26 @@ func (w *World) became(j *Job, ev *core.Event) error {
 		if ev.From == core.Stopping {
 			j.runOn()
 		} else {
-			w.run(j, ev.At)
+			w.beginRun(j, ev.At)
 		}
 	case core.Stopping:
 		j.aim = ev.Aim
 		if ev.From != core.Stopping {
-			j.stopping()
+			j.unlistParts()
 		}
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
-			j.finish(ev.At)
+			j.recordFinish(ev.At)
 		}
-		w.release(j, ev.From)
+		w.releaseJob(j, ev.From)
 		w.endHold(j)
 		delete(w.jobs, j.spec.ID)
 		w.spare = append(w.spare, j)
 	case core.Stopped, core.Submitted, core.Resuming:
 		if ev.To == core.Stopped {
-			j.stopped(ev)
+			j.countLoss(ev)
 		}
-		w.release(j, ev.From)
+		w.releaseJob(j, ev.From)
 	}
 	return nil
 }
@@ -62,8 +62,8 @@ func (w *World) became(j *Job, ev *core.Event) error {
 // for chance: what is lost sooner will probably be lost again.
 const quickAttempt = time.Minute
 
-// stopped counts the attempt that has ended if it was lost.
-func (j *Job) stopped(ev *core.Event) {
+// countLoss counts the attempt that has ended if it was lost.
+func (j *Job) countLoss(ev *core.Event) {
 	if !ev.Lost {
 		j.quickLosses = 0
 		return
@@ -76,22 +76,22 @@ func (j *Job) stopped(ev *core.Event) {
 	}
 }
 
-// ready reports whether the processors of all parts are ours, and confirmed if
+// isReady reports whether the processors of all parts are ours, and confirmed if
 // there are several: all parts start together or none does.
-func (j *Job) ready() bool {
+func (j *Job) isReady() bool {
 	for _, p := range j.parts {
 		if !p.held {
 			return false
 		}
 	}
-	return len(j.parts) == 1 || j.Claimed()
+	return len(j.parts) == 1 || j.IsClaimed()
 }
 
-// stopping takes the parts out of the lists: nobody is asked who has been told
+// unlistParts takes the parts out of the lists: nobody is asked who has been told
 // to leave.
-func (j *Job) stopping() {
+func (j *Job) unlistParts() {
 	for _, p := range j.parts {
-		p.cluster.leave(p)
+		p.cluster.unlistPart(p)
 		p.cluster.leaving++
 	}
 }
@@ -101,21 +101,21 @@ func (j *Job) runOn() {
 	j.aim = 0
 	for _, p := range j.parts {
 		p.cluster.leaving--
-		if p.resizable() && !p.offer.silent {
-			p.cluster.enter(p)
+		if p.isResizable() && !p.offer.silent {
+			p.cluster.enlistPart(p)
 		}
 	}
 }
 
-// run enters the parts of a job that has just started into the lists of its
+// beginRun enters the parts of a job that has just started into the lists of its
 // clusters.
-func (w *World) run(j *Job, now core.Time) {
+func (w *World) beginRun(j *Job, now core.Time) {
 	j.started = now
 	if j.attempts++; j.attempts == 1 {
 		w.startedFirst(j)
 	}
 	j.tries, j.pin = 0, 0
-	j.pace.begun(now, j.attempts == 1)
+	j.pace.beginAttempt(now, j.attempts == 1)
 	for _, p := range j.parts {
 		if p.cluster.spec.Managed {
 			p.cluster.waiting -= p.size
@@ -124,21 +124,21 @@ func (w *World) run(j *Job, now core.Time) {
 		w.starts++ // from 1: a part that does not run has order 0
 		p.order = w.starts
 		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
-			p.cluster.enter(p)
+			p.cluster.enlistPart(p)
 		}
 	}
 }
 
-// finish teaches the program's scaling what a job that ran to its end took.
-func (j *Job) finish(now core.Time) {
-	j.pace.report(now, 1, j.Size(), j.scaling)
+// recordFinish teaches the program's scaling what a job that ran to its end took.
+func (j *Job) recordFinish(now core.Time) {
+	j.pace.recordProgress(now, 1, j.Size(), j.scaling)
 	if j.pace.rate > 0 {
-		j.scaling.finished(j.pace.rate/j.speed(), j.pace.size)
+		j.scaling.learnRate(j.pace.rate/j.slowestSpeed(), j.pace.size)
 	}
 }
 
-// release takes everything back that the job holds.
-func (w *World) release(j *Job, from core.State) {
+// releaseJob takes everything back that the job holds.
+func (w *World) releaseJob(j *Job, from core.State) {
 	for _, p := range j.parts {
 		c := p.cluster
 		if from == core.Stopping {
@@ -146,12 +146,12 @@ func (w *World) release(j *Job, from core.State) {
 		}
 		switch {
 		case !c.spec.Managed:
-			c.leave(p)
-			p.cease()
+			c.unlistPart(p)
+			p.closeOffer()
 			if p.offer.n > 0 {
-				c.give(p.offer.procs)
+				c.returnProcs(p.offer.procs)
 			}
-			c.give(p.procs)
+			c.returnProcs(p.procs)
 		case from == core.Running || from == core.Stopping:
 			c.running -= p.size
 		default:
@@ -162,161 +162,161 @@ func (w *World) release(j *Job, from core.State) {
 	j.parts = nil
 }
 
-// list enters a running malleable part where its size puts it.
-func (c *Cluster) list(p *Part) {
-	c.growable.keep(p, p.size < p.max)
-	c.shrinkable.keep(p, p.size > p.min)
+// listBySize enters a running malleable part where its size puts it.
+func (c *Cluster) listBySize(p *Part) {
+	c.growable.setListed(p, p.size < p.max)
+	c.shrinkable.setListed(p, p.size > p.min)
 	c.reclaimable += p.size - p.min
 }
 
-// relist notes that the size of a listed part was another. Most changes move
+// relistResized notes that the size of a listed part was another. Most changes move
 // it from no list to another.
-func (c *Cluster) relist(p *Part, was int) {
+func (c *Cluster) relistResized(p *Part, was int) {
 	if grows := p.size < p.max; grows != (was < p.max) {
-		c.growable.keep(p, grows)
+		c.growable.setListed(p, grows)
 	}
 	if shrinks := p.size > p.min; shrinks != (was > p.min) {
-		c.shrinkable.keep(p, shrinks)
+		c.shrinkable.setListed(p, shrinks)
 	}
 	c.reclaimable += p.size - was
 }
 
-// enter puts a part into the lists of those who may be asked.
-func (c *Cluster) enter(p *Part) {
-	c.malleable.keep(p, true)
-	c.list(p)
-	c.asking.keep(p, p.asked > 0)
+// enlistPart puts a part into the lists of those who may be asked.
+func (c *Cluster) enlistPart(p *Part) {
+	c.malleable.setListed(p, true)
+	c.listBySize(p)
+	c.asking.setListed(p, p.asked > 0)
 }
 
-// leave takes a part out of the lists: it will not be asked again.
-func (c *Cluster) leave(p *Part) {
-	if _, there := c.malleable.find(p); there {
-		c.growable.keep(p, false)
-		c.shrinkable.keep(p, false)
+// unlistPart takes a part out of the lists: it will not be asked again.
+func (c *Cluster) unlistPart(p *Part) {
+	if _, there := c.malleable.findPart(p); there {
+		c.growable.setListed(p, false)
+		c.shrinkable.setListed(p, false)
 		c.reclaimable -= p.size - p.min
-		c.malleable.keep(p, false)
-		c.asking.keep(p, false)
+		c.malleable.setListed(p, false)
+		c.asking.setListed(p, false)
 	}
 }
 
-func (w *World) offered(p *Part, ev *core.Event) error {
+func (w *World) applyOffered(p *Part, ev *core.Event) error {
 	c := p.cluster
 	switch {
-	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.resizable():
-		return w.broken(ev, "offers to a part that cannot be asked now")
-	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.Count() != ev.N || !c.take(ev.Procs)):
-		return w.broken(ev, "offers processors that are not free, or too many")
+	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.isResizable():
+		return w.impossibleEvent(ev, "offers to a part that cannot be asked now")
+	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.CountProcs() != ev.N || !c.takeProcs(ev.Procs)):
+		return w.impossibleEvent(ev, "offers processors that are not free, or too many")
 	case ev.N < 0 && p.size+ev.N < p.min:
-		return w.broken(ev, "asks for more than the part can spare")
+		return w.impossibleEvent(ev, "asks for more than the part can spare")
 	}
 	p.offer = offer{n: ev.N, procs: ev.Procs, mandatory: ev.Mandatory, due: ev.When}
 	p.serial = ev.Serial
 	if ev.N > 0 {
 		p.asked = 0
-		c.asking.keep(p, false)
+		c.asking.setListed(p, false)
 	}
 	c.offers++
 	if ev.When != core.Never {
-		w.timers.add(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+		w.timers.addTimer(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
 	}
 	return nil
 }
 
-// cease ends the waiting for an answer.
-func (p *Part) cease() {
+// closeOffer ends the waiting for an answer.
+func (p *Part) closeOffer() {
 	if p.offer.n != 0 && !p.offer.silent {
 		p.cluster.offers--
 	}
 }
 
-// silent notes that a part does not answer. What it was offered stays its own
+// applySilent notes that a part does not answer. What it was offered stays its own
 // until it does, but others go on without it.
-func (w *World) silent(p *Part, ev *core.Event) error {
+func (w *World) applySilent(p *Part, ev *core.Event) error {
 	if p.offer.n == 0 || p.offer.silent || p.offer.mandatory || ev.Serial != p.serial {
-		return w.broken(ev, "tells of an answer that nobody waits for")
+		return w.impossibleEvent(ev, "tells of an answer that nobody waits for")
 	}
-	p.cease()
+	p.closeOffer()
 	p.offer.silent = true
-	p.cluster.leave(p)
+	p.cluster.unlistPart(p)
 	return nil
 }
 
-func (w *World) answered(p *Part, ev *core.Event) error {
+func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 	c, n := p.cluster, p.offer.n
 	if n == 0 || ev.N < 0 || ev.N > max(n, -n) || ev.Serial != p.serial || n < 0 && p.size-ev.N < p.min {
-		return w.broken(ev, "answers an offer that was not made")
+		return w.impossibleEvent(ev, "answers an offer that was not made")
 	}
-	p.cease()
+	p.closeOffer()
 	procs, silent := p.offer.procs, p.offer.silent
 	p.offer = offer{}
-	if silent && p.resizable() {
-		c.enter(p)
+	if silent && p.isResizable() {
+		c.enlistPart(p)
 	}
 	if n > 0 {
-		kept, back := procs.Last(n - ev.N)
-		c.give(back)
+		kept, back := procs.SplitLast(n - ev.N)
+		c.returnProcs(back)
 		p.refused = n - ev.N
-		if _, taken := c.others.has(back); taken {
+		if _, taken := c.others.containsAny(back); taken {
 			p.refused = 0 // somebody was faster: that was not its choice
 		}
 		if p.refused > 0 {
 			p.job.scaling.picky = true
 		}
 		if ev.N > 0 {
-			w.resize(p, p.procs.Union(kept), ev)
+			w.resizePart(p, p.procs.Union(kept), ev)
 		}
 		return nil
 	}
 	if ev.N > 0 {
-		kept, back := p.procs.Last(ev.N)
-		w.resize(p, kept, ev)
-		c.give(back)
+		kept, back := p.procs.SplitLast(ev.N)
+		w.resizePart(p, kept, ev)
+		c.returnProcs(back)
 		p.refused = 0
 	}
 	return nil
 }
 
 func (w *World) gaveBack(p *Part, ev *core.Event) error {
-	kept, back := p.procs.Last(ev.N)
-	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.resizable() {
-		return w.broken(ev, "gives back more than it can")
+	kept, back := p.procs.SplitLast(ev.N)
+	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.isResizable() {
+		return w.impossibleEvent(ev, "gives back more than it can")
 	}
-	w.resize(p, kept, ev)
-	p.cluster.give(back)
+	w.resizePart(p, kept, ev)
+	p.cluster.returnProcs(back)
 	p.returned = ev.Serial
 	p.refused = max(p.refused, ev.N)
 	p.job.scaling.picky = true
 	return nil
 }
 
-func (w *World) asked(p *Part, ev *core.Event) error {
-	if ev.N <= 0 || !p.resizable() {
-		return w.broken(ev, "asks for what it cannot have")
+func (w *World) applyAsked(p *Part, ev *core.Event) error {
+	if ev.N <= 0 || !p.isResizable() {
+		return w.impossibleEvent(ev, "asks for what it cannot have")
 	}
 	p.refused = 0 // it may take now what it refused before
 	if ev.Mandatory {
 		p.asked = ev.N
-		p.cluster.asking.keep(p, !p.offer.silent)
+		p.cluster.asking.setListed(p, !p.offer.silent)
 	}
 	return nil
 }
 
-// resizable reports whether the part runs and may change its size.
-func (p *Part) resizable() bool {
+// isResizable reports whether the part runs and may change its size.
+func (p *Part) isResizable() bool {
 	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && !p.cluster.spec.Managed
 }
 
-// resize changes the processors that a running part holds. Until now the job
+// resizePart changes the processors that a running part holds. Until now the job
 // ran at its old size, which the progress in the event measures.
-func (w *World) resize(p *Part, procs core.ProcSet, ev *core.Event) {
+func (w *World) resizePart(p *Part, procs core.ProcSet, ev *core.Event) {
 	j := p.job
 	if ev.Done > 0 {
-		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
+		j.pace.recordProgress(ev.At, ev.Done, j.Size(), j.scaling)
 	}
 	was := p.size
-	p.procs, p.size = procs, procs.Count()
-	if _, listed := p.cluster.malleable.find(p); listed {
-		p.cluster.relist(p, was)
+	p.procs, p.size = procs, procs.CountProcs()
+	if _, listed := p.cluster.malleable.findPart(p); listed {
+		p.cluster.relistResized(p, was)
 	}
-	j.pace.resized(ev.At, ev.Done)
+	j.pace.recordResize(ev.At, ev.Done)
 }

@@ -17,27 +17,27 @@ type pace struct {
 	blind bool      // it began with an unknown part of its work done
 }
 
-// begun notes that an attempt runs from now on. Only of the first is it known
+// beginAttempt notes that an attempt runs from now on. Only of the first is it known
 // that it begins at the beginning: a later one may resume from a checkpoint.
-func (p *pace) begun(now core.Time, first bool) {
+func (p *pace) beginAttempt(now core.Time, first bool) {
 	*p = pace{at: now, from: now, size: p.size, rate: p.rate, blind: !first}
 }
 
-// resized notes that the job runs at another size from now on.
-func (p *pace) resized(now core.Time, done float64) {
+// recordResize notes that the job runs at another size from now on.
+func (p *pace) recordResize(now core.Time, done float64) {
 	p.at, p.done = now, max(done, p.done)
 	p.from, p.start = p.at, p.done
 }
 
-// report takes a progress report of a job that has run at one size since
+// recordProgress takes a progress report of a job that has run at one size since
 // p.from, and teaches the program's scaling.
-func (p *pace) report(now core.Time, done float64, size int, s *Scaling) {
+func (p *pace) recordProgress(now core.Time, done float64, size int, s *Scaling) {
 	if s == nil || done < p.done || done > 1 || math.IsNaN(done) {
 		return // rigid, or nonsense
 	}
 	if p.blind { // what was done before does not measure the speed
 		p.blind = false
-		p.resized(now, done)
+		p.recordResize(now, done)
 		return
 	}
 	p.at, p.done = now, done
@@ -47,14 +47,14 @@ func (p *pace) report(now core.Time, done float64, size int, s *Scaling) {
 	}
 	if done == p.start { // it stood still until now
 		if p.size != 0 {
-			s.paused(dt)
+			s.learnPause(dt)
 		}
 		p.from = now
 		return
 	}
 	rate := (done - p.start) / dt
 	if p.rate > 0 && p.size != size {
-		s.compare(p.size, p.rate, size, rate)
+		s.learnRatio(p.size, p.rate, size, rate)
 	}
 	p.size, p.rate = size, rate
 	s.ranAt(size)
@@ -64,10 +64,10 @@ func (p *pace) report(now core.Time, done float64, size int, s *Scaling) {
 // job.
 func (j *Job) Scaling() *Scaling { return j.scaling }
 
-// Remaining predicts for how many seconds more the job will run if its size
+// RemainingSeconds predicts for how many seconds more the job will run if its size
 // is n from now on.
-func (j *Job) Remaining(n int, now core.Time) float64 {
-	done, rate := j.Pace(n, now)
+func (j *Job) RemainingSeconds(n int, now core.Time) float64 {
+	done, rate := j.ProgressRate(n, now)
 	return max(0, 1-done) / rate
 }
 
@@ -75,33 +75,33 @@ func (j *Job) Remaining(n int, now core.Time) float64 {
 // nothing at all is known of it.
 const unknownRun = 3600
 
-// Pace is the part of its work that the job is expected to have done by now,
+// ProgressRate is the part of its work that the job is expected to have done by now,
 // and the work per second that it would do on n processors: from its own
 // measurements, else from what other jobs of the program did, else from the
 // user's estimate.
-func (j *Job) Pace(n int, now core.Time) (done, rate float64) {
+func (j *Job) ProgressRate(n int, now core.Time) (done, rate float64) {
 	s, p := j.scaling, &j.pace
 	size := max(1, j.Size())
 	var here float64 // rate at the present size
 	switch {
 	case p.rate > 0:
-		here = p.rate * s.Relative(size) / s.Relative(p.size)
+		here = p.rate * s.RelativeSpeed(size) / s.RelativeSpeed(p.size)
 	case s != nil && s.unit > 0:
-		here = s.unit * s.Relative(size) * j.speed()
+		here = s.unit * s.RelativeSpeed(size) * j.slowestSpeed()
 	case j.spec.Estimate > 0:
-		here = s.Relative(size) / s.Relative(max(1, j.spec.MinSize())) / j.spec.Estimate.Seconds() * j.speed()
+		here = s.RelativeSpeed(size) / s.RelativeSpeed(max(1, j.spec.MinSize())) / j.spec.Estimate.Seconds() * j.slowestSpeed()
 	default:
-		here = s.Relative(size) / unknownRun
+		here = s.RelativeSpeed(size) / unknownRun
 	}
 	done = min(p.done+here*max(0, now.Sub(p.at).Seconds()), 0.999)
 	if n == size {
 		return done, here
 	}
-	return done, here * s.Relative(n) / s.Relative(size)
+	return done, here * s.RelativeSpeed(n) / s.RelativeSpeed(size)
 }
 
-// speed is that of the slowest cluster the job runs on.
-func (j *Job) speed() float64 {
+// slowestSpeed is that of the slowest cluster the job runs on.
+func (j *Job) slowestSpeed() float64 {
 	speed := 1.0
 	for i, p := range j.parts {
 		if i == 0 || p.cluster.speed < speed {

@@ -9,14 +9,14 @@ import (
 func TestAnAttemptThatResumesIsNotTakenForAFastOne(t *testing.T) {
 	s := newScaling()
 	var p pace
-	p.begun(0, true)
-	p.report(core.AtSecond(100), 0.5, 4, s) // 0.5 % a second
-	p.begun(core.AtSecond(200), false)
-	p.report(core.AtSecond(210), 0.5, 4, s) // from a checkpoint: no speed follows
+	p.beginAttempt(0, true)
+	p.recordProgress(core.AtSecond(100), 0.5, 4, s) // 0.5 % a second
+	p.beginAttempt(core.AtSecond(200), false)
+	p.recordProgress(core.AtSecond(210), 0.5, 4, s) // from a checkpoint: no speed follows
 	if p.rate != 0.005 || p.done != 0.5 {
 		t.Errorf("after the first report rate %g, done %g; want 0.005, 0.5", p.rate, p.done)
 	}
-	p.report(core.AtSecond(310), 0.75, 4, s)
+	p.recordProgress(core.AtSecond(310), 0.75, 4, s)
 	if p.rate != 0.0025 {
 		t.Errorf("after the second report rate %g, want 0.0025", p.rate)
 	}
@@ -25,10 +25,10 @@ func TestAnAttemptThatResumesIsNotTakenForAFastOne(t *testing.T) {
 func TestAnAttemptThatBeginsAnewMayBeBehindTheOneBefore(t *testing.T) {
 	s := newScaling()
 	var p pace
-	p.begun(0, true)
-	p.report(core.AtSecond(100), 0.9, 4, s)
-	p.begun(core.AtSecond(200), false)
-	p.report(core.AtSecond(300), 0.1, 4, s)
+	p.beginAttempt(0, true)
+	p.recordProgress(core.AtSecond(100), 0.9, 4, s)
+	p.beginAttempt(core.AtSecond(200), false)
+	p.recordProgress(core.AtSecond(300), 0.1, 4, s)
 	if p.done != 0.1 {
 		t.Errorf("done is %g, want 0.1", p.done)
 	}

@@ -30,33 +30,33 @@ const unlimited = math.MaxInt64 - 1
 
 var nobody = key{need: math.MaxInt32, total: math.MaxInt32, expire: math.MaxInt64}
 
-func (a key) or(b key) key {
+func (a key) minOf(b key) key {
 	return key{min(a.need, b.need), min(a.total, b.total), min(a.expire, b.expire)}
 }
 
-// push appends a job at the tail.
-func (q *queue) push(j *Job, k key) {
+// pushJob appends a job at the tail.
+func (q *queue) pushJob(j *Job, k key) {
 	if len(q.jobs) == q.size {
-		q.rebuild()
+		q.rebuildTree()
 	}
 	j.ticket = q.base + int64(len(q.jobs))
 	j.queued = true
 	q.jobs = append(q.jobs, j)
 	q.count++
-	q.update(len(q.jobs)-1, k)
+	q.updateKey(len(q.jobs)-1, k)
 }
 
-func (q *queue) remove(j *Job) {
+func (q *queue) removeJob(j *Job) {
 	i := int(j.ticket - q.base)
 	q.jobs[i] = nil
 	j.queued = false
 	q.count--
-	q.update(i, nobody)
+	q.updateKey(i, nobody)
 }
 
-// rebuild drops the holes and makes room: twice as much as is in use, so that
+// rebuildTree drops the holes and makes room: twice as much as is in use, so that
 // it happens once in as many pushes.
-func (q *queue) rebuild() {
+func (q *queue) rebuildTree() {
 	size := 16
 	for size < 2*(q.count+1) {
 		size *= 2
@@ -77,15 +77,15 @@ func (q *queue) rebuild() {
 		q.jobs = append(q.jobs, j)
 	}
 	for i := size - 1; i > 0; i-- {
-		q.tree[i] = q.tree[2*i].or(q.tree[2*i+1])
+		q.tree[i] = q.tree[2*i].minOf(q.tree[2*i+1])
 	}
 }
 
-func (q *queue) update(i int, k key) {
+func (q *queue) updateKey(i int, k key) {
 	n := q.size + i
 	q.tree[n] = k
 	for n >>= 1; n > 0; n >>= 1 {
-		k := q.tree[2*n].or(q.tree[2*n+1])
+		k := q.tree[2*n].minOf(q.tree[2*n+1])
 		if q.tree[n] == k {
 			return
 		}
@@ -93,9 +93,9 @@ func (q *queue) update(i int, k key) {
 	}
 }
 
-// first finds the first job behind the ticket `after` whose subtree keys all
+// firstAfter finds the first job behind the ticket `after` whose subtree keys all
 // satisfy want; want must hold for a node if it holds for a leaf below it.
-func (q *queue) first(after int64, want func(key) bool) *Job {
+func (q *queue) firstAfter(after int64, want func(key) bool) *Job {
 	if q.count == 0 {
 		return nil
 	}
@@ -123,13 +123,13 @@ func (q *queue) first(after int64, want func(key) bool) *Job {
 	return q.jobs[n-q.size]
 }
 
-// head is the first job of the queue.
-func (q *queue) head() *Job { return q.first(math.MinInt64/2, somebody) }
+// headJob is the first job of the queue.
+func (q *queue) headJob() *Job { return q.firstAfter(math.MinInt64/2, isOccupied) }
 
-// after is the job behind j.
-func (q *queue) after(j *Job) *Job { return q.first(j.ticket, somebody) }
+// nextJob is the job behind j.
+func (q *queue) nextJob(j *Job) *Job { return q.firstAfter(j.ticket, isOccupied) }
 
-func somebody(k key) bool { return k.need != math.MaxInt32 || k.total != math.MaxInt32 }
+func isOccupied(k key) bool { return k.need != math.MaxInt32 || k.total != math.MaxInt32 }
 
 // queueKey says what must be free before placing the job is worth a try: its
 // largest component in one cluster, or all of it together if the policy may
@@ -154,7 +154,7 @@ func (w *World) queueKey(spec *core.Job, expire int64) key {
 // the component.
 func (w *World) takenByQueue(comp *core.Component) bool {
 	for _, c := range w.clusters {
-		if c.spec.Managed && !c.Limited() && comp.Min <= c.Usable() && c.Meets(comp) {
+		if c.spec.Managed && !c.HasQueueLimit() && comp.Min <= c.UsableProcs() && c.MeetsRequirements(comp) {
 			return true
 		}
 	}

@@ -31,12 +31,12 @@ func TestTheQueueFindsWhatAWalkThroughAListFinds(t *testing.T) {
 		for id := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			if len(twin.jobs) == 0 || rapid.IntRange(0, 9).Draw(t, "push") < 6 {
 				j, k := &Job{spec: &core.Job{ID: core.JobID(id)}}, drawKey(t)
-				q.push(j, k)
+				q.pushJob(j, k)
 				twin.jobs = append(twin.jobs, j)
 				twin.keys[j] = k
 			} else {
 				i := rapid.IntRange(0, len(twin.jobs)-1).Draw(t, "remove")
-				q.remove(twin.jobs[i])
+				q.removeJob(twin.jobs[i])
 				twin.jobs = slices.Delete(twin.jobs, i, i+1)
 			}
 			compareQueues(t, q, twin)
@@ -55,7 +55,7 @@ func drawKey(t *rapid.T) key {
 }
 
 func compareQueues(t *rapid.T, q *queue, twin *queueTwin) {
-	if q.count != len(twin.jobs) || q.head() != twin.first(nil, somebody) {
+	if q.count != len(twin.jobs) || q.headJob() != twin.first(nil, isOccupied) {
 		t.Fatalf("counts %d, has %d; or another head", q.count, len(twin.jobs))
 	}
 	var after *Job
@@ -68,9 +68,9 @@ func compareQueues(t *rapid.T, q *queue, twin *queueTwin) {
 	for _, want := range []func(key) bool{
 		func(k key) bool { return k.need <= room || k.total <= room+3 },
 		func(k key) bool { return k.expire <= scans },
-		somebody,
+		isOccupied,
 	} {
-		if got, should := q.first(from, want), twin.first(after, want); got != should {
+		if got, should := q.firstAfter(from, want), twin.first(after, want); got != should {
 			t.Fatalf("found %v, the list has %v", got, should)
 		}
 	}
@@ -81,18 +81,18 @@ func TestJobsKeepTheirOrderWhenTheQueueIsRebuilt(t *testing.T) {
 	var want []*Job
 	for i := range 1000 {
 		j := &Job{}
-		q.push(j, key{need: 1, total: math.MaxInt32, expire: math.MaxInt64 - 1})
+		q.pushJob(j, key{need: 1, total: math.MaxInt32, expire: math.MaxInt64 - 1})
 		if i%3 == 0 {
 			want = append(want, j)
 		} else {
-			q.remove(j)
+			q.removeJob(j)
 		}
 	}
 	if q.size > 4*len(want) {
 		t.Errorf("the tree has %d leaves for %d jobs", q.size, len(want))
 	}
 	var got []*Job
-	for j := q.head(); j != nil; j = q.after(j) {
+	for j := q.headJob(); j != nil; j = q.nextJob(j) {
 		got = append(got, j)
 	}
 	if !slices.Equal(got, want) {
@@ -143,15 +143,15 @@ func TestTriesCountScansAndEnqueueings(t *testing.T) {
 	scan := core.Event{Kind: core.QueueScanned}
 	mustApply(t, w, ev, core.Event{Kind: core.JobEnqueued, Job: 1, N: 1}, scan, scan)
 	j := w.Job(1)
-	if w.Tries(j) != 3 || w.OutOfTries() != nil {
-		t.Errorf("%d tries after two scans, out of them: %v", w.Tries(j), w.OutOfTries() != nil)
+	if w.PlacementTries(j) != 3 || w.OutOfTries() != nil {
+		t.Errorf("%d tries after two scans, out of them: %v", w.PlacementTries(j), w.OutOfTries() != nil)
 	}
 	mustApply(t, w, scan)
-	if w.Tries(j) != 4 || w.OutOfTries() != j {
-		t.Errorf("%d tries after three scans, out of them: %v", w.Tries(j), w.OutOfTries() != nil)
+	if w.PlacementTries(j) != 4 || w.OutOfTries() != j {
+		t.Errorf("%d tries after three scans, out of them: %v", w.PlacementTries(j), w.OutOfTries() != nil)
 	}
 	mustApply(t, w, started(w, 1, core.Rigid, 0, 4, 4, 4)[1:]...)
-	if w.Tries(j) != 0 {
-		t.Errorf("%d tries of a job that runs: if it has to come again it begins anew", w.Tries(j))
+	if w.PlacementTries(j) != 0 {
+		t.Errorf("%d tries of a job that runs: if it has to come again it begins anew", w.PlacementTries(j))
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Restore is the world of which the snapshot was taken, on the grid as spec
+// RestoreSnapshot is the world of which the snapshot was taken, on the grid as spec
 // describes it now. Clusters may have been added at the end of the list; one
 // that has other hosts now, or a queue of its own where it had none, begins
 // empty if no job of ours was there. Anything else is another grid.
-func Restore(spec Spec, snapshot []byte) (*World, error) {
+func RestoreSnapshot(spec Spec, snapshot []byte) (*World, error) {
 	s, err := readShot(snapshot)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func Restore(spec Spec, snapshot []byte) (*World, error) {
 		}
 	}
 	w.last, w.scans, w.scanned, w.starts = s.Last, s.Scans, s.Scanned, s.Starts
-	if err := w.Check(); err != nil {
+	if err := w.CheckInvariants(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSnapshot, err)
 	}
 	return w, nil
@@ -52,8 +52,8 @@ func SnapshotClusters(snapshot []byte) ([]ClusterSpec, error) {
 				spec.Hosts = append(spec.Hosts, HostSpec{Procs: n, Speed: 1})
 			}
 		}
-		if !spec.Valid() {
-			return nil, bad("cluster %s cannot be", spec.Name)
+		if !spec.IsValid() {
+			return nil, badSnapshot("cluster %s cannot be", spec.Name)
 		}
 		list = append(list, spec)
 	}
@@ -94,7 +94,7 @@ type restorer struct {
 	shot *worldShot
 }
 
-func bad(what string, args ...any) error {
+func badSnapshot(what string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(what, args...))
 }
 
@@ -104,7 +104,7 @@ func (r *restorer) fillClusters() error {
 	}
 	for i := range r.shot.Clusters {
 		s, c := &r.shot.Clusters[i], r.clusters[i]
-		now := c.shot()
+		now := c.takeShot()
 		if s.Name != now.Name {
 			return fmt.Errorf("%w: number %d was %s and is %s now", ErrOtherClusters, i, s.Name, now.Name)
 		}
@@ -115,10 +115,10 @@ func (r *restorer) fillClusters() error {
 			continue
 		}
 		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
-			return bad("cluster %s has sets of another size", s.Name)
+			return badSnapshot("cluster %s has sets of another size", s.Name)
 		}
 		c.share, c.wait, c.reclaimFor = s.Share, s.Wait, s.ReclaimFor
-		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.Of(len(s.Hosts)) {
+		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.CoversHosts(len(s.Hosts)) {
 			c.net = net
 		}
 		copy(c.others, s.Others)
@@ -127,7 +127,7 @@ func (r *restorer) fillClusters() error {
 	for f := range min(len(r.replicas), len(r.shot.Replicas)) {
 		for _, at := range r.shot.Replicas[f] {
 			if at < 0 || int(at) >= len(r.clusters) {
-				return bad("file %d is in cluster %d", f, at)
+				return badSnapshot("file %d is in cluster %d", f, at)
 			}
 			r.replicas[f][at] = true
 		}
@@ -144,7 +144,7 @@ func (r *restorer) inUse(c core.ClusterID) bool {
 
 func (r *restorer) fillPrograms() error {
 	for i := range r.shot.Apps {
-		s, err := r.shot.Apps[i].Scaling.scaling()
+		s, err := r.shot.Apps[i].Scaling.toScaling()
 		if err != nil {
 			return err
 		}
@@ -153,10 +153,10 @@ func (r *restorer) fillPrograms() error {
 	return nil
 }
 
-// mostProcs is more than a program ever ran on.
-const mostProcs = 1 << 24
+// maxProgramProcs is more than a program ever ran on.
+const maxProgramProcs = 1 << 24
 
-func (s *scalingShot) scaling() (*Scaling, error) {
+func (s *scalingShot) toScaling() (*Scaling, error) {
 	full := newScaling()
 	if len(s.Misfit) != 0 && len(s.Misfit) != len(full.misfit) || s.Best < 0 || s.Best >= len(full.misfit) {
 		return nil, fmt.Errorf("%w: it knows other speed-up curves", ErrOtherVersion)
@@ -165,7 +165,7 @@ func (s *scalingShot) scaling() (*Scaling, error) {
 	full.best, full.seen, full.unit, full.jobs, full.pause, full.pauses = s.Best, s.Seen, s.Unit, s.Jobs, s.Pause, s.Pauses
 	full.flat, full.picky, full.sizes = s.Flat, s.Picky, s.Sizes
 	if !slices.IsSorted(s.Sizes) {
-		return nil, bad("sizes %v are not in order", s.Sizes)
+		return nil, badSnapshot("sizes %v are not in order", s.Sizes)
 	}
 	return full, nil
 }
@@ -174,57 +174,57 @@ func (r *restorer) fillJobs() error {
 	var running []*Part
 	for i := range r.shot.Jobs {
 		s := &r.shot.Jobs[i]
-		if err := r.possible(s); err != nil {
+		if err := r.checkJob(s); err != nil {
 			return err
 		}
-		j := s.job()
-		if err := r.scale(j, s); err != nil {
+		j := s.toJob()
+		if err := r.restoreScaling(j, s); err != nil {
 			return err
 		}
 		for k := range s.Parts {
-			p := j.addPart(s.Parts[k].part(r.clusters))
-			if err := p.rehold(); err != nil {
+			p := j.addPart(s.Parts[k].toPart(r.clusters))
+			if err := p.recountHeld(); err != nil {
 				return err
 			}
-			if p.resizable() && !p.offer.silent {
+			if p.isResizable() && !p.offer.silent {
 				running = append(running, p)
 			}
 		}
 		r.jobs[s.Spec.ID] = j
 	}
 	for _, c := range r.clusters {
-		c.recount()
+		c.recountFree()
 	}
-	slices.SortFunc(running, func(p, q *Part) int { return sign(p.order < q.order) })
+	slices.SortFunc(running, func(p, q *Part) int { return signOf(p.order < q.order) })
 	for _, p := range running {
-		p.cluster.enter(p)
+		p.cluster.enlistPart(p)
 	}
 	return nil
 }
 
-// possible checks what would break the rebuilding; the rest is Check's.
-func (r *restorer) possible(s *jobShot) error {
+// checkJob checks what would break the rebuilding; the rest is CheckInvariants's.
+func (r *restorer) checkJob(s *jobShot) error {
 	_, state := s.State.MarshalText()
 	switch {
-	case s.Spec.Check() != nil, r.jobs[s.Spec.ID] != nil, state != nil, s.State.Terminal(), s.State == core.Unknown:
-		return bad("job %d cannot be, or is there twice", s.Spec.ID)
-	case s.Pace.Size < 0, s.Pace.Size > mostProcs:
-		return bad("job %d ran on %d processors", s.Spec.ID, s.Pace.Size)
+	case s.Spec.CheckSpec() != nil, r.jobs[s.Spec.ID] != nil, state != nil, s.State.IsTerminal(), s.State == core.Unknown:
+		return badSnapshot("job %d cannot be, or is there twice", s.Spec.ID)
+	case s.Pace.Size < 0, s.Pace.Size > maxProgramProcs:
+		return badSnapshot("job %d ran on %d processors", s.Spec.ID, s.Pace.Size)
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		switch {
 		case p.Index != i, p.Component < 0, p.Component >= len(s.Spec.Components), p.Cluster < 0, int(p.Cluster) >= len(r.clusters),
-			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -mostProcs, p.Offer.N > mostProcs:
-			return bad("part %d of job %d cannot be", i, s.Spec.ID)
-		case !p.Procs.Valid(r.clusters[p.Cluster].procs), !p.Offer.Procs.Valid(r.clusters[p.Cluster].procs):
-			return bad("part %d of job %d holds processors that are not there", i, s.Spec.ID)
+			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -maxProgramProcs, p.Offer.N > maxProgramProcs:
+			return badSnapshot("part %d of job %d cannot be", i, s.Spec.ID)
+		case !p.Procs.IsValid(r.clusters[p.Cluster].procs), !p.Offer.Procs.IsValid(r.clusters[p.Cluster].procs):
+			return badSnapshot("part %d of job %d holds processors that are not there", i, s.Spec.ID)
 		}
 	}
 	return nil
 }
 
-func (s *jobShot) job() *Job {
+func (s *jobShot) toJob() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
 		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
@@ -232,10 +232,10 @@ func (s *jobShot) job() *Job {
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }
 
-// scale gives the job what is known of its program.
-func (r *restorer) scale(j *Job, s *jobShot) (err error) {
+// restoreScaling gives the job what is known of its program.
+func (r *restorer) restoreScaling(j *Job, s *jobShot) (err error) {
 	if j.scaling = r.scalingOf(j.spec); s.Scaling != nil && j.scaling != nil && j.spec.App == "" {
-		j.scaling, err = s.Scaling.scaling()
+		j.scaling, err = s.Scaling.toScaling()
 	}
 	return err
 }
@@ -254,26 +254,26 @@ func (j *Job) addPart(part Part) *Part {
 	return p
 }
 
-func (s *partShot) part(clusters []*Cluster) Part {
+func (s *partShot) toPart(clusters []*Cluster) Part {
 	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
 		procs: s.Procs, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed, order: s.Order,
 		offer:  offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due, silent: s.Offer.Silent},
 		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
 }
 
-// rehold counts the part in its cluster again. Its processors may have failed
+// recountHeld counts the part in its cluster again. Its processors may have failed
 // meanwhile: they are its own all the same.
-func (p *Part) rehold() error {
+func (p *Part) recountHeld() error {
 	c := p.cluster
 	sets := []core.ProcSet{p.procs}
 	if p.offer.n > 0 {
 		sets = append(sets, p.offer.procs)
 	}
 	for _, s := range sets {
-		if _, some := c.held.has(s); some {
-			return bad("processors %v of %s are held twice", s, c.spec.Name)
+		if _, some := c.held.containsAny(s); some {
+			return badSnapshot("processors %v of %s are held twice", s, c.spec.Name)
 		}
-		c.held.set(s)
+		c.held.addAll(s)
 	}
 	runs := p.job.state == core.Running || p.job.state == core.Stopping
 	switch {
@@ -296,7 +296,7 @@ func (r *restorer) fillHolds() error {
 	for _, id := range sortedKeys(r.jobs) {
 		switch j := r.jobs[id]; {
 		case j.hold > core.HeldNowhere, j.hold != core.NotHeld && (j.state != core.Submitted || len(j.parts) > 0):
-			return bad("job %d is held by %d while it is %s", id, j.hold, j.state)
+			return badSnapshot("job %d is held by %d while it is %s", id, j.hold, j.state)
 		default:
 			r.beginHold(j, j.hold)
 		}
@@ -304,7 +304,7 @@ func (r *restorer) fillHolds() error {
 	for _, s := range r.shot.Targets {
 		t := r.targets[s.Key]
 		if t == nil {
-			return bad("nobody depends on job %d", s.Key.Job)
+			return badSnapshot("nobody depends on job %d", s.Key.Job)
 		}
 		t.Target = s.Target
 	}
@@ -314,17 +314,17 @@ func (r *restorer) fillHolds() error {
 func (r *restorer) fillQueue() error {
 	for _, id := range r.shot.Queue {
 		j := r.jobs[id]
-		if j == nil || j.queued || !j.state.Waiting() || j.hold != core.NotHeld {
-			return bad("job %d is in the queue", id)
+		if j == nil || j.queued || !j.state.IsWaiting() || j.hold != core.NotHeld {
+			return badSnapshot("job %d is in the queue", id)
 		}
 		expire := int64(unlimited)
 		if limit := r.MaxTries(j); limit > 0 {
 			expire = j.firstScan + int64(limit-j.tries)
 		}
-		r.queue.push(j, r.queueKey(j.spec, expire))
+		r.queue.pushJob(j, r.queueKey(j.spec, expire))
 		if j.notBefore > 0 {
 			r.putOff++
-			r.retries.add(Timer{At: j.notBefore, Job: id})
+			r.retries.addTimer(Timer{At: j.notBefore, Job: id})
 		}
 	}
 	return nil
@@ -332,7 +332,7 @@ func (r *restorer) fillQueue() error {
 
 func (r *restorer) fillTimers() error {
 	for _, t := range r.shot.Timers {
-		r.timers.add(t)
+		r.timers.addTimer(t)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ type Scaling struct {
 	misfit [len(curves)]float64 // squared error of each curve, old errors fading
 	best   int                  // the curve with the least
 	seen   int                  // measurements behind it
-	cache  []relative           // of Relative and Root
+	cache  []relative           // of RelativeSpeed and SpeedRoot
 
 	unit   float64 // work per second at relative speed 1, mean over jobs
 	jobs   int
@@ -44,15 +44,15 @@ var curves = [...]curve{
 // priorK and priorQ are the curve that a program is taken to have until it has
 // been measured; priorWeight is how strongly the others are doubted at first.
 const (
-	priorK      = 32
-	priorQ      = 1
-	priorWeight = 0.002
-	fading      = 0.97 // of old errors with each measurement: programs change
-	fewJobs     = 8    // over which means reach back
-	known       = 16   // measurements after which only surprises teach
-	useless     = 0.1  // exponent of size below which speed does not rise
-	useful      = 0.3  // from which on it does after all
-	surprise    = 0.03 // relative error of the best curve from which on they do
+	priorK              = 32
+	priorQ              = 1
+	priorWeight         = 0.002
+	errorDecay          = 0.97 // of old errors with each measurement: programs change
+	fewJobs             = 8    // over which means reach back
+	settledMeasurements = 16   // measurements after which only surprises teach
+	uselessExponent     = 0.1  // exponent of size below which speed does not rise
+	usefulExponent      = 0.3  // from which on it does after all
+	surprisingError     = 0.03 // relative error of the best curve from which on they do
 )
 
 func newScaling() *Scaling {
@@ -67,54 +67,54 @@ func newScaling() *Scaling {
 	return s
 }
 
-func (c curve) log(n float64) float64 {
+func (c curve) logSpeedup(n float64) float64 {
 	return math.Log(n) - math.Log1p(math.Pow(n/c.k, c.q))/c.q
 }
 
-// Relative is the speed at n processors relative to one; as measured, or as
+// RelativeSpeed is the speed at n processors relative to one; as measured, or as
 // assumed while nothing has been.
-func (s *Scaling) Relative(n int) float64 {
+func (s *Scaling) RelativeSpeed(n int) float64 {
 	if s == nil {
 		return float64(n) // a rigid job: its size never changes
 	}
 	// Policies ask for the same sizes again and again between two measurements,
 	// so the answers are kept until the curve changes.
-	return s.at(n).speed
+	return s.relativeAt(n).speed
 }
 
-// Root is the fourth root of Relative, by which policies weigh speeds.
-func (s *Scaling) Root(n int) float64 { return s.at(n).root }
+// SpeedRoot is the fourth root of RelativeSpeed, by which policies weigh speeds.
+func (s *Scaling) SpeedRoot(n int) float64 { return s.relativeAt(n).root }
 
 // relative is a relative speed and its fourth root.
 type relative struct{ speed, root float64 }
 
-func (s *Scaling) at(n int) relative {
+func (s *Scaling) relativeAt(n int) relative {
 	if n >= len(s.cache) {
 		s.cache = append(s.cache, make([]relative, n+1-len(s.cache))...)
 	}
 	c := &s.cache[n]
 	if c.speed == 0 {
-		log := curves[s.best].log(float64(n))
+		log := curves[s.best].logSpeedup(float64(n))
 		c.speed, c.root = math.Exp(log), math.Exp(log/4)
 	}
 	return *c
 }
 
-// compare learns from one job that ran at rate ra on a processors and at rate
+// learnRatio learns from one job that ran at rate ra on a processors and at rate
 // rb on b.
-func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
+func (s *Scaling) learnRatio(a int, ra float64, b int, rb float64) {
 	if a == b || ra <= 0 || rb <= 0 {
 		return
 	}
 	ratio := math.Log(rb / ra)
-	s.level(min(a, b), max(a, b), ratio/math.Log(float64(b)/float64(a)))
-	if e := ratio - math.Log(s.Relative(b)/s.Relative(a)); s.seen >= known && math.Abs(e) < surprise {
+	s.learnPlateau(min(a, b), max(a, b), ratio/math.Log(float64(b)/float64(a)))
+	if e := ratio - math.Log(s.RelativeSpeed(b)/s.RelativeSpeed(a)); s.seen >= settledMeasurements && math.Abs(e) < surprisingError {
 		return
 	}
 	best := 0
 	for i, c := range curves {
-		e := ratio - (c.log(float64(b)) - c.log(float64(a)))
-		s.misfit[i] = s.misfit[i]*fading + e*e
+		e := ratio - (c.logSpeedup(float64(b)) - c.logSpeedup(float64(a)))
+		s.misfit[i] = s.misfit[i]*errorDecay + e*e
 		if s.misfit[i] < s.misfit[best] {
 			best = i
 		}
@@ -126,13 +126,13 @@ func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
 	}
 }
 
-// level learns whether more than lo processors are of any use, from the
+// learnPlateau learns whether more than lo processors are of any use, from the
 // exponent by which speed rose between lo and hi.
-func (s *Scaling) level(lo, hi int, exponent float64) {
+func (s *Scaling) learnPlateau(lo, hi int, exponent float64) {
 	switch {
-	case exponent < useless && lo < s.flat:
+	case exponent < uselessExponent && lo < s.flat:
 		s.flat = lo
-	case exponent > useful && lo >= s.flat:
+	case exponent > usefulExponent && lo >= s.flat:
 		s.flat = hi
 	}
 }
@@ -149,11 +149,11 @@ func (s *Scaling) ranAt(n int) {
 	}
 }
 
-// Next is the next size above n that may suit the program, at most limit; 0 if
+// NextSize is the next size above n that may suit the program, at most limit; 0 if
 // there is none. A program that has refused sizes is offered only those that
 // it has run at, and doubling. Others go up in steps of a sixteenth: finer
 // ones would not change what comes out.
-func (s *Scaling) Next(n, limit int) int {
+func (s *Scaling) NextSize(n, limit int) int {
 	if n >= limit {
 		return 0
 	}
@@ -174,18 +174,18 @@ func (s *Scaling) Next(n, limit int) int {
 	return next
 }
 
-// Pause is how many seconds a change of size stops the program, as measured.
-func (s *Scaling) Pause() float64 { return s.pause }
+// ResizePause is how many seconds a change of size stops the program, as measured.
+func (s *Scaling) ResizePause() float64 { return s.pause }
 
-// paused learns from one change of size.
-func (s *Scaling) paused(seconds float64) {
+// learnPause learns from one change of size.
+func (s *Scaling) learnPause(seconds float64) {
 	s.pauses++
 	s.pause += (seconds - s.pause) / float64(min(s.pauses, fewJobs))
 }
 
-// finished learns how fast a whole job of the program gets done.
-func (s *Scaling) finished(rate float64, size int) {
-	u := rate / s.Relative(size)
+// learnRate learns how fast a whole job of the program gets done.
+func (s *Scaling) learnRate(rate float64, size int) {
+	u := rate / s.RelativeSpeed(size)
 	s.jobs++
 	s.unit += (u - s.unit) / float64(min(s.jobs, fewJobs))
 }

@@ -151,12 +151,12 @@ type offerShot struct {
 	Silent    bool
 }
 
-// Snapshot is the whole state in a form that Restore reads.
-func (w *World) Snapshot() ([]byte, error) {
+// EncodeSnapshot is the whole state in a form that RestoreSnapshot reads.
+func (w *World) EncodeSnapshot() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(snapshotMagic)
 	b.Write(make([]byte, snapshotHead-b.Len())) // filled in below
-	if err := gob.NewEncoder(&b).Encode(w.shot()); err != nil {
+	if err := gob.NewEncoder(&b).Encode(w.takeShot()); err != nil {
 		return nil, fmt.Errorf("taking a snapshot of the world: %w", err)
 	}
 	text := b.Bytes()
@@ -165,10 +165,10 @@ func (w *World) Snapshot() ([]byte, error) {
 	return text, nil
 }
 
-func (w *World) shot() *worldShot {
+func (w *World) takeShot() *worldShot {
 	s := &worldShot{Names: enumNames(), Last: w.last, Scans: w.scans, Scanned: w.scanned, Starts: w.starts}
 	for _, c := range w.clusters {
-		s.Clusters = append(s.Clusters, c.shot())
+		s.Clusters = append(s.Clusters, c.takeShot())
 	}
 	for _, at := range w.replicas {
 		var list []core.ClusterID
@@ -180,40 +180,40 @@ func (w *World) shot() *worldShot {
 		s.Replicas = append(s.Replicas, list)
 	}
 	for _, name := range sortedKeys(w.apps) {
-		s.Apps = append(s.Apps, appShot{name, w.apps[name].shot(newScaling())})
+		s.Apps = append(s.Apps, appShot{name, w.apps[name].takeShot(newScaling())})
 	}
 	s.Jobs = make([]jobShot, 0, len(w.jobs))
 	fresh := newScaling()
 	for _, id := range sortedKeys(w.jobs) {
-		s.Jobs = append(s.Jobs, w.jobs[id].shot(fresh))
+		s.Jobs = append(s.Jobs, w.jobs[id].takeShot(fresh))
 	}
-	for j := w.Head(); j != nil; j = w.queue.after(j) {
+	for j := w.QueueHead(); j != nil; j = w.queue.nextJob(j) {
 		s.Queue = append(s.Queue, j.spec.ID)
 	}
 	s.Timers = slices.Clone(w.timers.heap)
-	slices.SortFunc(s.Timers, Timer.compare)
+	slices.SortFunc(s.Timers, Timer.compareDue)
 	for _, key := range w.sortedTargets() {
 		s.Targets = append(s.Targets, targetShot{key, w.targets[key].Target})
 	}
 	return s
 }
 
-// compare orders timers as they fall due.
-func (t Timer) compare(u Timer) int {
+// compareDue orders timers as they fall due.
+func (t Timer) compareDue(u Timer) int {
 	if t.At != u.At {
-		return sign(t.At < u.At)
+		return signOf(t.At < u.At)
 	}
-	return sign(t.seq < u.seq)
+	return signOf(t.seq < u.seq)
 }
 
-func sign(before bool) int {
+func signOf(before bool) int {
 	if before {
 		return -1
 	}
 	return 1
 }
 
-func (c *Cluster) shot() clusterShot {
+func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Share: c.share, Wait: c.wait,
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
@@ -225,8 +225,8 @@ func (c *Cluster) shot() clusterShot {
 	return s
 }
 
-// shot leaves out what is as in a fresh one: most jobs have taught nothing yet.
-func (s *Scaling) shot(fresh *Scaling) scalingShot {
+// takeShot leaves out what is as in a fresh one: most jobs have taught nothing yet.
+func (s *Scaling) takeShot(fresh *Scaling) scalingShot {
 	shot := scalingShot{Best: s.best, Seen: s.seen, Unit: s.unit, Jobs: s.jobs, Pause: s.pause, Pauses: s.pauses,
 		Flat: s.flat, Picky: s.picky, Sizes: s.sizes}
 	if s.misfit != fresh.misfit {
@@ -235,22 +235,22 @@ func (s *Scaling) shot(fresh *Scaling) scalingShot {
 	return shot
 }
 
-func (j *Job) shot(fresh *Scaling) jobShot {
+func (j *Job) takeShot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
 		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil, WasHeld: j.wasHeld,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {
-		s.Parts = append(s.Parts, p.shot())
+		s.Parts = append(s.Parts, p.takeShot())
 	}
 	if j.spec.App == "" && j.scaling != nil {
-		own := j.scaling.shot(fresh)
+		own := j.scaling.takeShot(fresh)
 		s.Scaling = &own
 	}
 	return s
 }
 
-func (p *Part) shot() partShot {
+func (p *Part) takeShot() partShot {
 	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
 		Procs: p.procs, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed, Order: p.order,
 		Offer:  offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due, Silent: p.offer.silent},

@@ -82,24 +82,24 @@ func TestEveryFieldOfASnapshotIsWrittenAndReadBack(t *testing.T) {
 	var job, back jobShot
 	fill(reflect.ValueOf(&job).Elem(), &n)
 	job.Scaling, job.Spec.App, job.Parts = nil, "ft", nil
-	if back = job.job().shot(nil); !reflect.DeepEqual(job, back) {
+	if back = job.toJob().takeShot(nil); !reflect.DeepEqual(job, back) {
 		t.Errorf("a job\n%+v\nis read back as\n%+v", job, back)
 	}
 	var part partShot
 	fill(reflect.ValueOf(&part).Elem(), &n)
 	part.Cluster = 1
-	p := part.part(New(testSpec(4, 4)).clusters)
-	if back := p.shot(); !reflect.DeepEqual(part, back) {
+	p := part.toPart(New(testSpec(4, 4)).clusters)
+	if back := p.takeShot(); !reflect.DeepEqual(part, back) {
 		t.Errorf("a part\n%+v\nis read back as\n%+v", part, back)
 	}
 	var scaling scalingShot
 	fill(reflect.ValueOf(&scaling).Elem(), &n)
 	scaling.Misfit, scaling.Best = make([]float64, len(curves)), 5
-	s, err := scaling.scaling()
+	s, err := scaling.toScaling()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back := s.shot(newScaling()); !reflect.DeepEqual(scaling, back) {
+	if back := s.takeShot(newScaling()); !reflect.DeepEqual(scaling, back) {
 		t.Errorf("a scaling\n%+v\nis read back as\n%+v", scaling, back)
 	}
 }
@@ -117,18 +117,18 @@ func sameReads(t *testing.T, a, b *World) {
 		return j.spec.ID
 	}
 	reads := func(w *World) string {
-		s := fmt.Sprint(w.Now(), w.Live(), w.Waiting(), number(w.Head()), w.LastScan(), w.Restless(), number(w.OutOfTries()), w.NextTimer())
-		due, ok := w.Due(w.Now() + 50)
+		s := fmt.Sprint(w.Now(), w.LiveCount(), w.QueueLength(), number(w.QueueHead()), w.LastScan(), w.NeedsRescan(), number(w.OutOfTries()), w.NextTimer())
+		due, ok := w.DueTimer(w.Now() + 50)
 		s += fmt.Sprint(due.At, due.Kind, due.Job, due.Epoch, due.Part, ok)
 		for room := range 12 {
 			s += fmt.Sprint(" ", number(w.NextCandidate(nil, room, 2*room)))
 		}
 		for _, c := range w.Clusters() {
-			s += fmt.Sprint(" ", c.Idle(), c.Room(), c.GrowRoom(), c.Share(), c.Choose(3, nil), len(c.Malleable()), len(c.Growable()), len(c.Shrinkable()), len(c.Asking()))
+			s += fmt.Sprint(" ", c.IdleProcs(), c.AvailableProcs(), c.GrowRoom(), c.Share(), c.ChooseProcs(3, nil), len(c.MalleableParts()), len(c.GrowableParts()), len(c.ShrinkableParts()), len(c.AskingParts()))
 		}
 		for _, id := range sortedKeys(w.jobs) {
 			j := w.jobs[id]
-			s += fmt.Sprint(" ", w.Tries(j), j.Remaining(4, w.Now()), len(w.Holders(w.clusters[0], core.ProcSet{{Lo: 0, Hi: 4}})))
+			s += fmt.Sprint(" ", w.PlacementTries(j), j.RemainingSeconds(4, w.Now()), len(w.HoldersOf(w.clusters[0], core.ProcSet{{Lo: 0, Hi: 4}})))
 		}
 		return s
 	}
@@ -139,11 +139,11 @@ func sameReads(t *testing.T, a, b *World) {
 
 func restored(t testing.TB, spec Spec, w *World) *World {
 	t.Helper()
-	shot, err := w.Snapshot()
+	shot, err := w.EncodeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Restore(spec, shot)
+	back, err := RestoreSnapshot(spec, shot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +170,8 @@ func FuzzSnapshot(f *testing.F) {
 		var taken []core.Event
 		for s := (&source{data[:min(len(data), 4000)]}); len(s.data) > 0; {
 			ev := s.event(w)
-			if w.Apply(&ev) != nil {
-				if again := ev; twin.Apply(&again) == nil {
+			if w.ApplyEvent(&ev) != nil {
+				if again := ev; twin.ApplyEvent(&again) == nil {
 					t.Fatalf("the restored world takes %+v", ev)
 				}
 				w = replay(t, spec, taken)
@@ -179,14 +179,14 @@ func FuzzSnapshot(f *testing.F) {
 				continue
 			}
 			taken = append(taken, ev)
-			if err := twin.Apply(&ev); err != nil {
+			if err := twin.ApplyEvent(&ev); err != nil {
 				t.Fatalf("the restored world refuses %+v: %v", ev, err)
 			}
 			if len(taken)%8 == 0 {
 				sameReads(t, w, twin)
 				twin = restored(t, spec, w)
 			}
-			if err := twin.Check(); err != nil {
+			if err := twin.CheckInvariants(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -205,13 +205,13 @@ func busy(t testing.TB, spec Spec, events int) *World {
 	var taken []core.Event
 	for s := (&source{data}); len(s.data) > 0 && len(taken) < events; {
 		ev := s.event(w)
-		if w.Apply(&ev) == nil {
+		if w.ApplyEvent(&ev) == nil {
 			taken = append(taken, ev)
 			continue
 		}
 		w = New(spec)
 		for i := range taken {
-			if err := w.Apply(&taken[i]); err != nil {
+			if err := w.ApplyEvent(&taken[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -221,7 +221,7 @@ func busy(t testing.TB, spec Spec, events int) *World {
 
 func TestASnapshotOfAnotherVersionIsRefused(t *testing.T) {
 	spec := testSpec(10, 70)
-	good, err := busy(t, spec, 300).Snapshot()
+	good, err := busy(t, spec, 300).EncodeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestASnapshotOfAnotherVersionIsRefused(t *testing.T) {
 		"a changed bit":     {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), ErrBadSnapshot},
 		"states renumbered": {reseal(bytes.Replace(bytes.Clone(good), []byte("SUBMITTED"), []byte("SUBMITTER"), 1)), ErrOtherVersion},
 	} {
-		if _, err := Restore(spec, c.bytes); !errors.Is(err, c.want) {
+		if _, err := RestoreSnapshot(spec, c.bytes); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -256,11 +256,11 @@ func TestASnapshotOfOtherClustersIsRefusedUnlessNothingOfOursWasThere(t *testing
 		{Kind: core.OthersPolled, Cluster: 0, Procs: core.ProcSet{{Lo: 5, Hi: 6}}},
 		{Kind: core.OthersPolled, Cluster: 1, Procs: core.ProcSet{{Lo: 5, Hi: 60}}},
 	} {
-		if err := w.Apply(&ev); err != nil {
+		if err := w.ApplyEvent(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shot, err := w.Snapshot()
+	shot, err := w.EncodeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,13 +282,13 @@ func TestASnapshotOfOtherClustersIsRefusedUnlessNothingOfOursWasThere(t *testing
 	} {
 		changed := testSpec(10, 70)
 		c.change(&changed)
-		back, err := Restore(changed, shot)
+		back, err := RestoreSnapshot(changed, shot)
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 			continue
 		}
 		for i, idle := range c.idle {
-			if got := back.Cluster(core.ClusterID(i)).Idle(); got != idle {
+			if got := back.Cluster(core.ClusterID(i)).IdleProcs(); got != idle {
 				t.Errorf("%s: cluster %d has %d idle, want %d", name, i, got, idle)
 			}
 		}
@@ -300,7 +300,7 @@ func TestASnapshotOfOtherClustersIsRefusedUnlessNothingOfOursWasThere(t *testing
 func FuzzRestore(f *testing.F) {
 	spec := testSpec(10, 70)
 	for _, events := range []int{0, 40, 300} {
-		shot, err := busy(f, spec, events).Snapshot()
+		shot, err := busy(f, spec, events).EncodeSnapshot()
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -317,7 +317,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		copy(data, snapshotMagic+"\x00\x00\x00\x01")
 		binary.BigEndian.PutUint32(data[len(snapshotMagic)+4:], crc32.ChecksumIEEE(data[snapshotHead:]))
-		w, err := Restore(spec, data)
+		w, err := RestoreSnapshot(spec, data)
 		if err != nil {
 			return
 		}
@@ -350,7 +350,7 @@ func benchmarkWorld(b *testing.B, jobs int) (Spec, *World) {
 			if list[i].At > at {
 				list[i].At = at
 			}
-			if err := w.Apply(&list[i]); err != nil {
+			if err := w.ApplyEvent(&list[i]); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -361,7 +361,7 @@ func benchmarkWorld(b *testing.B, jobs int) (Spec, *World) {
 func BenchmarkSnapshot(b *testing.B) {
 	_, w := benchmarkWorld(b, 10000)
 	for b.Loop() {
-		shot, err := w.Snapshot()
+		shot, err := w.EncodeSnapshot()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -371,12 +371,12 @@ func BenchmarkSnapshot(b *testing.B) {
 
 func BenchmarkRestore(b *testing.B) {
 	spec, w := benchmarkWorld(b, 10000)
-	shot, err := w.Snapshot()
+	shot, err := w.EncodeSnapshot()
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := Restore(spec, shot); err != nil {
+		if _, err := RestoreSnapshot(spec, shot); err != nil {
 			b.Fatal(err)
 		}
 	}

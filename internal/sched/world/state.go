@@ -25,7 +25,7 @@ func (w *World) AppendState(b []byte) []byte {
 			}
 		}
 	}
-	for j := w.Head(); j != nil; j = w.queue.after(j) {
+	for j := w.QueueHead(); j != nil; j = w.queue.nextJob(j) {
 		b = fmt.Appendf(b, "queued %d\n", j.spec.ID)
 	}
 	for _, id := range sortedKeys(w.jobs) {
@@ -43,7 +43,7 @@ func (w *World) AppendState(b []byte) []byte {
 
 func (j *Job) appendState(b []byte, w *World) []byte {
 	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d quick %d hold %s until %d %v queued %v not-before %d room-after %d tries %d pace %+v\n",
-		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses, j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.Tries(j), j.pace)
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses, j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.PlacementTries(j), j.pace)
 	for _, p := range j.parts {
 		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order %d offer %+v serial %d returned %d asked %d refused %d\n",
 			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
@@ -69,9 +69,9 @@ func (w *World) sortedTargets() []targetKey {
 	}
 	slices.SortFunc(list, func(a, b targetKey) int {
 		if a.Job != b.Job {
-			return sign(a.Job < b.Job)
+			return signOf(a.Job < b.Job)
 		}
-		return sign(!a.Array && b.Array)
+		return signOf(!a.Array && b.Array)
 	})
 	return list
 }

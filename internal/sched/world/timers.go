@@ -29,28 +29,28 @@ type timers struct {
 	seq  int64
 }
 
-func (t *timers) before(i, j int) bool {
+func (t *timers) isBefore(i, j int) bool {
 	a, b := &t.heap[i], &t.heap[j]
 	return a.At < b.At || a.At == b.At && a.seq < b.seq
 }
 
-func (t *timers) add(x Timer) {
+func (t *timers) addTimer(x Timer) {
 	x.seq = t.seq
 	t.seq++
 	t.heap = append(t.heap, x)
-	for i := len(t.heap) - 1; i > 0 && t.before(i, (i-1)/2); i = (i - 1) / 2 {
+	for i := len(t.heap) - 1; i > 0 && t.isBefore(i, (i-1)/2); i = (i - 1) / 2 {
 		t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
 	}
 }
 
-func (t *timers) drop() {
+func (t *timers) dropFirst() {
 	last := len(t.heap) - 1
 	t.heap[0] = t.heap[last]
 	t.heap = t.heap[:last]
 	for i := 0; ; {
 		first := i
 		for _, c := range [2]int{2*i + 1, 2*i + 2} {
-			if c < last && t.before(c, first) {
+			if c < last && t.isBefore(c, first) {
 				first = c
 			}
 		}
@@ -66,7 +66,7 @@ func (t *timers) drop() {
 func (w *World) setDue(j *Job, due core.Time) {
 	j.due = due
 	if due > 0 && due < core.Never {
-		w.timers.add(Timer{At: due, Kind: JobDue, Job: j.spec.ID, Epoch: j.epoch})
+		w.timers.addTimer(Timer{At: due, Kind: JobDue, Job: j.spec.ID, Epoch: j.epoch})
 	}
 }
 
@@ -74,10 +74,10 @@ func (w *World) setDue(j *Job, due core.Time) {
 func (w *World) NextTimer() core.Time {
 	for len(w.timers.heap) > 0 {
 		t := w.timers.heap[0]
-		if w.matters(t) {
+		if w.timerMatters(t) {
 			return t.At
 		}
-		w.timers.drop()
+		w.timers.dropFirst()
 	}
 	return core.Never
 }
@@ -90,19 +90,19 @@ func (w *World) NextRetry() core.Time {
 		if j := w.jobs[t.Job]; j != nil && j.queued && j.notBefore == t.At && t.At > w.scanned {
 			return t.At
 		}
-		w.retries.drop()
+		w.retries.dropFirst()
 	}
 	return core.Never
 }
 
-// matters reports whether what the timer waits for is still open.
-func (w *World) matters(t Timer) bool {
+// timerMatters reports whether what the timer waits for is still open.
+func (w *World) timerMatters(t Timer) bool {
 	j := w.jobs[t.Job]
 	if j == nil || j.epoch != t.Epoch {
 		return false
 	}
 	if t.Kind == JobDue {
-		return j.due == t.At && (j.state == core.Stopping || j.state == core.Queued && !j.Claimed())
+		return j.due == t.At && (j.state == core.Stopping || j.state == core.Queued && !j.IsClaimed())
 	}
 	if t.Kind == HoldDue {
 		return j.hold != core.NotHeld && j.holdUntil == t.At
@@ -117,9 +117,9 @@ func (w *World) matters(t Timer) bool {
 	return p.offer.n != 0 && p.offer.due == t.At && !p.offer.silent
 }
 
-// Due is the next timer that has fallen due by now and still matters. It
+// DueTimer is the next timer that has fallen due by now and still matters. It
 // stays due until what it waits for has happened.
-func (w *World) Due(now core.Time) (Timer, bool) {
+func (w *World) DueTimer(now core.Time) (Timer, bool) {
 	if next := w.NextTimer(); next > now || next == core.Never {
 		return Timer{}, false
 	}

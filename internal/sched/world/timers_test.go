@@ -20,15 +20,15 @@ func TestATimerMattersOnlyWhileWhatItWaitsForIsOpen(t *testing.T) {
 		core.Event{Kind: core.PartPlanned, Job: 1, Epoch: 1, N: 4, Min: 2, Max: 8, When: 50},
 		became(1, core.Submitted, core.Selected), became(1, core.Selected, core.Staging))
 	expect("with a late claim", 50)
-	mustApply(t, w, core.Event{Kind: core.PartHeld, Job: 1, Epoch: 1, Procs: c.Choose(4, nil)})
+	mustApply(t, w, core.Event{Kind: core.PartHeld, Job: 1, Epoch: 1, Procs: c.ChooseProcs(4, nil)})
 	expect("claimed", core.Never)
 	mustApply(t, w, became(1, core.Staging, core.Queued), became(1, core.Queued, core.Running))
 	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -1, Mandatory: true, When: 70, Serial: 1})
 	expect("with an offer", 70)
-	if _, due := w.Due(69); due {
+	if _, due := w.DueTimer(69); due {
 		t.Error("it is due before its time")
 	}
-	if timer, due := w.Due(71); !due || timer.Kind != AnswerDue || timer.Job != 1 {
+	if timer, due := w.DueTimer(71); !due || timer.Kind != AnswerDue || timer.Job != 1 {
 		t.Errorf("due is %+v, %v", timer, due)
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, Serial: 1})
@@ -66,7 +66,7 @@ func TestTimersRingInOrderOfTimeThenOfSetting(t *testing.T) {
 			became(id, core.Submitted, core.Selected))
 	}
 	for _, want := range []core.JobID{1, 3, 2, 4} {
-		timer, due := w.Due(100)
+		timer, due := w.DueTimer(100)
 		if !due || timer.Job != want {
 			t.Fatalf("due is %+v, want job %d", timer, want)
 		}

@@ -25,8 +25,8 @@ type View struct {
 	world  *World
 }
 
-// View is the world as it is now, seen on behalf of job `for_`.
-func (w *World) View(now core.Time, for_ core.JobID) View {
+// ViewFor is the world as it is now, seen on behalf of job `for_`.
+func (w *World) ViewFor(now core.Time, for_ core.JobID) View {
 	return View{Now: now, For: for_, world: w}
 }
 
@@ -36,8 +36,8 @@ func (v View) Clusters() []*Cluster { return v.world.clusters }
 // Cluster is one cluster.
 func (v View) Cluster(id core.ClusterID) *Cluster { return v.world.clusters[id] }
 
-// Others is how many other jobs wait to be placed.
-func (v View) Others() int {
+// OtherWaiting is how many other jobs wait to be placed.
+func (v View) OtherWaiting() int {
 	if j := v.world.jobs[v.For]; j != nil && j.queued {
 		return v.world.queue.count - 1
 	}
@@ -53,37 +53,37 @@ func (v View) TransferTime(comp *core.Component, c core.ClusterID) (time.Duratio
 	return v.world.TransferTime(comp, c)
 }
 
-// Room is how many processors of c the job could be given now. While
+// RoomIn is how many processors of c the job could be given now. While
 // processors are being reclaimed in a cluster for one job, nobody else gets
 // any there.
-func (v View) Room(c *Cluster) int {
+func (v View) RoomIn(c *Cluster) int {
 	if v.Empty {
-		return max(0, c.Usable())
+		return max(0, c.UsableProcs())
 	}
-	if c.Closed() || c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
+	if c.IsClosed() || c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
 		return 0
 	}
-	return max(0, v.Idle(c)-c.spec.KeepFree)
+	return max(0, v.IdleIn(c)-c.spec.KeepFree)
 }
 
-// Idle is how many processors of c nobody uses; where room has to be made, what
+// IdleIn is how many processors of c nobody uses; where room has to be made, what
 // could be reclaimed counts as idle.
-func (v View) Idle(c *Cluster) int {
+func (v View) IdleIn(c *Cluster) int {
 	switch {
 	case v.Empty:
 		return c.procs
 	case v.Reclaim:
-		return c.Idle() + c.reclaimable
+		return c.IdleProcs() + c.reclaimable
 	}
-	return c.Idle()
+	return c.IdleProcs()
 }
 
-// Widest is the most room in any one cluster, and the room in all of them; what
+// WidestRoom is the most room in any one cluster, and the room in all of them; what
 // may wait in a cluster's own queue finds room there.
-func (v View) Widest() (widest, total int) {
+func (v View) WidestRoom() (widest, total int) {
 	for _, c := range v.world.clusters {
-		r := v.Room(c)
-		if c.Limited() {
+		r := v.RoomIn(c)
+		if c.HasQueueLimit() {
 			r = max(r, c.QueueRoom())
 		}
 		widest = max(widest, r)
@@ -98,7 +98,7 @@ func (v View) Widest() (widest, total int) {
 // be walked through at every step.
 func (v View) SomebodyFits(c *Cluster) bool {
 	const few = 8
-	room := v.Room(c)
+	room := v.RoomIn(c)
 	var j *Job
 	for range few {
 		if j = v.world.NextCandidate(j, room, 0); j == nil {
@@ -115,7 +115,7 @@ func (v View) SomebodyFits(c *Cluster) bool {
 // component of the job.
 func (c *Cluster) meetsSome(spec *core.Job) bool {
 	for i := range spec.Components {
-		if c.Meets(&spec.Components[i]) {
+		if c.MeetsRequirements(&spec.Components[i]) {
 			return true
 		}
 	}

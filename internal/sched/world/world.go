@@ -1,6 +1,6 @@
 // Package world is the state of the grid as the engine knows it: clusters
 // with their processors, live jobs with their parts, the placement queue, and
-// what has been measured of the programs. It changes by Apply alone, one
+// what has been measured of the programs. It changes by ApplyEvent alone, one
 // event at a time, so that replaying a log gives the same world again;
 // policies see it through a read-only View. It decides nothing.
 package world
@@ -41,7 +41,7 @@ type Path struct {
 }
 
 // World is the whole state. Its methods that read are safe to hand out; the
-// only one that changes it is Apply.
+// only one that changes it is ApplyEvent.
 type World struct {
 	spec     Spec
 	clusters []*Cluster
@@ -94,8 +94,8 @@ func (w *World) Cluster(id core.ClusterID) *Cluster { return w.clusters[id] }
 // Job is a live job, or nil if it is unknown or over.
 func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
 
-// Live is the number of jobs that are not over.
-func (w *World) Live() int { return len(w.jobs) }
+// LiveCount is the number of jobs that are not over.
+func (w *World) LiveCount() int { return len(w.jobs) }
 
 // Jobs lists the live jobs by number.
 func (w *World) Jobs() []*Job {
@@ -106,9 +106,9 @@ func (w *World) Jobs() []*Job {
 	return list
 }
 
-// Holders lists the jobs that hold any of the processors, by number. It looks
+// HoldersOf lists the jobs that hold any of the processors, by number. It looks
 // at all live jobs: hosts fail rarely.
-func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
+func (w *World) HoldersOf(c *Cluster, procs core.ProcSet) []*Job {
 	var list []*Job
 	for _, j := range w.jobs { // order-free: sorted below
 		for _, p := range j.parts {
@@ -122,20 +122,20 @@ func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
 	return list
 }
 
-// Waiting is the length of the placement queue.
-func (w *World) Waiting() int { return w.queue.count }
+// QueueLength is the length of the placement queue.
+func (w *World) QueueLength() int { return w.queue.count }
 
-// Head is the first job of the placement queue, or nil.
-func (w *World) Head() *Job { return w.queue.head() }
+// QueueHead is the first job of the placement queue, or nil.
+func (w *World) QueueHead() *Job { return w.queue.headJob() }
 
 // LastScan is when the placement queue was last looked through, or when
 // somebody joined it to whom that matters.
 func (w *World) LastScan() core.Time { return w.scanned }
 
-// Restless reports whether looking through the queue again may change anything
+// NeedsRescan reports whether looking through the queue again may change anything
 // although nothing else has: somebody's tries are counted, or somebody was put
 // off for a while.
-func (w *World) Restless() bool {
+func (w *World) NeedsRescan() bool {
 	return w.queue.count > 0 && (w.putOff > 0 || w.queue.tree[1].expire < unlimited)
 }
 
@@ -147,17 +147,17 @@ func (w *World) NextCandidate(after *Job, room, total int) *Job {
 	if after != nil {
 		from = after.ticket
 	}
-	return w.queue.first(from, func(k key) bool { return int(k.need) <= room || int(k.total) <= total })
+	return w.queue.firstAfter(from, func(k key) bool { return int(k.need) <= room || int(k.total) <= total })
 }
 
 // OutOfTries is the first job in the queue whose placement tries are used up,
 // or nil.
 func (w *World) OutOfTries() *Job {
-	return w.queue.first(math.MinInt64/2, func(k key) bool { return k.expire <= w.scans })
+	return w.queue.firstAfter(math.MinInt64/2, func(k key) bool { return k.expire <= w.scans })
 }
 
-// Tries is how often placing the job has been tried.
-func (w *World) Tries(j *Job) int {
+// PlacementTries is how often placing the job has been tried.
+func (w *World) PlacementTries(j *Job) int {
 	if !j.queued {
 		return j.tries
 	}
@@ -224,5 +224,5 @@ func (w *World) pathTime(a, b core.ClusterID, bytes int64) (time.Duration, bool)
 	if p.Mbps <= 0 {
 		return 0, false
 	}
-	return time.Duration(core.Time(p.Latency).Add(core.Seconds(float64(bytes) * 8 / (p.Mbps * 1e6)))), true
+	return time.Duration(core.Time(p.Latency).Add(core.DurationFromSeconds(float64(bytes) * 8 / (p.Mbps * 1e6)))), true
 }

@@ -27,10 +27,10 @@ func testSpec(sizes ...int) Spec {
 func mustApply(t testing.TB, w *World, events ...core.Event) {
 	t.Helper()
 	for i := range events {
-		if err := w.Apply(&events[i]); err != nil {
+		if err := w.ApplyEvent(&events[i]); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Check(); err != nil {
+		if err := w.CheckInvariants(); err != nil {
 			t.Fatalf("after %v: %v", events[i], err)
 		}
 	}
@@ -49,7 +49,7 @@ func became(id core.JobID, from, to core.State) core.Event {
 func started(w *World, id core.JobID, kind core.Kind, c core.ClusterID, size, least, most int) []core.Event {
 	return []core.Event{
 		submitted(id, kind, core.Component{Min: least, Max: most}),
-		{Kind: core.PartPlanned, Job: id, Epoch: 1, Cluster: c, N: size, Min: least, Max: most, Procs: w.Cluster(c).Choose(size, nil)},
+		{Kind: core.PartPlanned, Job: id, Epoch: 1, Cluster: c, N: size, Min: least, Max: most, Procs: w.Cluster(c).ChooseProcs(size, nil)},
 		became(id, core.Submitted, core.Selected),
 		became(id, core.Selected, core.Queued),
 		became(id, core.Queued, core.Running),
@@ -64,16 +64,16 @@ func TestAProcessorIsFreeOnlyIfNobodyHasIt(t *testing.T) {
 		core.Event{Kind: core.OthersPolled, Procs: core.ProcSet{{Lo: 2, Hi: 6}}}, // 2 and 3 are ours: an old poll
 		core.Event{Kind: core.HostsFailed, Procs: core.ProcSet{{Lo: 9, Hi: 10}}},
 	)
-	if got := c.Choose(99, nil).String(); got != "6-8" || c.Idle() != 3 {
-		t.Errorf("free are %s, %d idle", got, c.Idle())
+	if got := c.ChooseProcs(99, nil).String(); got != "6-8" || c.IdleProcs() != 3 {
+		t.Errorf("free are %s, %d idle", got, c.IdleProcs())
 	}
 	mustApply(t, w, became(1, core.Running, core.Done))
-	if got := c.Choose(99, nil).String(); got != "0-1,6-8" {
+	if got := c.ChooseProcs(99, nil).String(); got != "0-1,6-8" {
 		t.Errorf("after the job ended free are %s: what others took meanwhile is not", got)
 	}
 	mustApply(t, w, core.Event{Kind: core.OthersPolled}, core.Event{Kind: core.HostsJoined, Procs: core.ProcSet{{Lo: 9, Hi: 10}}})
-	if c.Idle() != 10 || w.Live() != 0 {
-		t.Errorf("%d idle, %d live at the end", c.Idle(), w.Live())
+	if c.IdleProcs() != 10 || w.LiveCount() != 0 {
+		t.Errorf("%d idle, %d live at the end", c.IdleProcs(), w.LiveCount())
 	}
 }
 
@@ -87,31 +87,31 @@ func TestAManagedClusterCountsWhatWaitsInItsQueue(t *testing.T) {
 			core.Event{Kind: core.PartPlanned, Job: id, Epoch: 1, N: 6, Min: 6, Max: 6},
 			became(id, core.Submitted, core.Selected), became(id, core.Selected, core.Queued))
 	}
-	if c.Idle() != -2 || c.Room() != 0 || c.Surplus() != -3 {
-		t.Errorf("idle %d, room %d, surplus %d", c.Idle(), c.Room(), c.Surplus())
+	if c.IdleProcs() != -2 || c.AvailableProcs() != 0 || c.SurplusProcs() != -3 {
+		t.Errorf("idle %d, room %d, surplus %d", c.IdleProcs(), c.AvailableProcs(), c.SurplusProcs())
 	}
 	mustApply(t, w, became(1, core.Queued, core.Running), became(2, core.Queued, core.Cancelled))
-	if c.Idle() != 4 || c.Room() != 3 {
-		t.Errorf("idle %d, room %d with one running", c.Idle(), c.Room())
+	if c.IdleProcs() != 4 || c.AvailableProcs() != 3 {
+		t.Errorf("idle %d, room %d with one running", c.IdleProcs(), c.AvailableProcs())
 	}
 	mustApply(t, w, became(1, core.Running, core.Stopped), became(1, core.Stopped, core.Resuming))
-	if c.Idle() != 10 || w.Job(1).Attempts() != 1 {
-		t.Errorf("idle %d, attempts %d after it left", c.Idle(), w.Job(1).Attempts())
+	if c.IdleProcs() != 10 || w.Job(1).AttemptCount() != 1 {
+		t.Errorf("idle %d, attempts %d after it left", c.IdleProcs(), w.Job(1).AttemptCount())
 	}
 }
 
 func TestWhileRoomIsMadeForOneJobNobodyElseSeesIt(t *testing.T) {
 	w := testWorld(10, 5)
 	mustApply(t, w, core.Event{Kind: core.ReclaimBegan, Job: 7, Cluster: 0, N: 3})
-	other, own := w.View(0, 8), w.View(0, 7)
-	if other.Room(w.Cluster(0)) != 0 || own.Room(w.Cluster(0)) != 10 {
-		t.Errorf("room is %d for another job, %d for its own", other.Room(w.Cluster(0)), own.Room(w.Cluster(0)))
+	other, own := w.ViewFor(0, 8), w.ViewFor(0, 7)
+	if other.RoomIn(w.Cluster(0)) != 0 || own.RoomIn(w.Cluster(0)) != 10 {
+		t.Errorf("room is %d for another job, %d for its own", other.RoomIn(w.Cluster(0)), own.RoomIn(w.Cluster(0)))
 	}
-	if widest, total := other.Widest(); widest != 5 || total != 5 {
+	if widest, total := other.WidestRoom(); widest != 5 || total != 5 {
 		t.Errorf("another job sees %d in one cluster, %d in all", widest, total)
 	}
 	mustApply(t, w, core.Event{Kind: core.ReclaimEnded, Cluster: 0})
-	if widest, total := other.Widest(); widest != 10 || total != 15 {
+	if widest, total := other.WidestRoom(); widest != 10 || total != 15 {
 		t.Errorf("afterwards it sees %d and %d", widest, total)
 	}
 }
@@ -122,17 +122,17 @@ func TestAViewShowsTheWorldAsItCouldBe(t *testing.T) {
 	w := New(spec)
 	c := w.Cluster(0)
 	mustApply(t, w, started(w, 1, core.Malleable, 0, 7, 3, 9)...)
-	v := w.View(0, 0)
-	if v.Room(c) != 1 || v.Idle(c) != 3 {
-		t.Errorf("room %d, idle %d", v.Room(c), v.Idle(c))
+	v := w.ViewFor(0, 0)
+	if v.RoomIn(c) != 1 || v.IdleIn(c) != 3 {
+		t.Errorf("room %d, idle %d", v.RoomIn(c), v.IdleIn(c))
 	}
 	v.Reclaim = true
-	if v.Room(c) != 5 || v.Idle(c) != 7 {
-		t.Errorf("with what could be reclaimed: room %d, idle %d", v.Room(c), v.Idle(c))
+	if v.RoomIn(c) != 5 || v.IdleIn(c) != 7 {
+		t.Errorf("with what could be reclaimed: room %d, idle %d", v.RoomIn(c), v.IdleIn(c))
 	}
 	v.Empty = true
-	if v.Room(c) != 8 || v.Idle(c) != 10 {
-		t.Errorf("empty: room %d, idle %d", v.Room(c), v.Idle(c))
+	if v.RoomIn(c) != 8 || v.IdleIn(c) != 10 {
+		t.Errorf("empty: room %d, idle %d", v.RoomIn(c), v.IdleIn(c))
 	}
 }
 

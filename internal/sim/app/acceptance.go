@@ -37,8 +37,8 @@ func ParseAcceptance(field, text string) (Acceptance, error) {
 	return Any, &badinput.Error{Field: field, Value: text, Want: "any or powers-of-two"}
 }
 
-// Usable is how many of n processors it can use.
-func (a Acceptance) Usable(n int) int {
+// UsableSize is how many of n processors it can use.
+func (a Acceptance) UsableSize(n int) int {
 	if n < 1 {
 		return 0
 	}
@@ -48,42 +48,42 @@ func (a Acceptance) Usable(n int) int {
 	return n
 }
 
-// Grow is how many of the offered processors an application of the given size
+// AcceptGrow is how many of the offered processors an application of the given size
 // takes, if it may have most in all.
-func (a Acceptance) Grow(size, offered, most int) int {
+func (a Acceptance) AcceptGrow(size, offered, most int) int {
 	if offered <= 0 || size >= most {
 		return 0
 	}
 	room := min(offered, most-size)
-	return clamp(a.Usable(size+room)-size, 0, room)
+	return clampSize(a.UsableSize(size+room)-size, 0, room)
 }
 
-// Shrink is what an application of the given size, which cannot run below least,
+// AcceptShrink is what an application of the given size, which cannot run below least,
 // does when it must give up wanted processors: it accepts to give up as many
 // of them as it can, and gives more back by itself if it cannot use what would
 // be left. From 8 by 3, a powers-of-two application gives up 3 and another 1,
 // because of 5 it can use only 4. It stays on a size that it can use, so it
 // accepts less than wanted where the next such size lies below least.
-func (a Acceptance) Shrink(size, wanted, least int) (accepted, alsoGivenBack int) {
+func (a Acceptance) AcceptShrink(size, wanted, least int) (accepted, alsoGivenBack int) {
 	least = a.atLeast(least)
 	if wanted <= 0 || size <= least {
 		return 0, 0
 	}
 	target := least
 	if wanted < size-least {
-		target = max(least, a.Usable(size-wanted))
+		target = max(least, a.UsableSize(size-wanted))
 	}
 	gone := size - target
-	accepted = clamp(wanted, 0, gone)
+	accepted = clampSize(wanted, 0, gone)
 	return accepted, gone - accepted
 }
 
 // atLeast is the smallest usable size that is not below n.
 func (a Acceptance) atLeast(n int) int {
-	if u := a.Usable(n); a == PowersOfTwo && u < n {
+	if u := a.UsableSize(n); a == PowersOfTwo && u < n {
 		return u << 1
 	}
 	return max(n, 1)
 }
 
-func clamp(n, lo, hi int) int { return max(lo, min(n, hi)) }
+func clampSize(n, lo, hi int) int { return max(lo, min(n, hi)) }

@@ -29,7 +29,7 @@ func TestAnOfferIsAcceptedAsFarAsTheApplicationCanUseIt(t *testing.T) {
 		{app.PowersOfTwo, 2, 100, 46, 30},
 		{app.PowersOfTwo, 32, 100, 46, 0},
 	} {
-		if got := c.a.Grow(c.size, c.offered, c.most); got != c.want {
+		if got := c.a.AcceptGrow(c.size, c.offered, c.most); got != c.want {
 			t.Errorf("%v of size %d, at most %d, offered %d: accepts %d, want %d", c.a, c.size, c.most, c.offered, got, c.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestAShrinkGivesBackWhatCannotBeUsedToo(t *testing.T) {
 		{app.PowersOfTwo, 4, 1, 3, 0, 0},
 		{app.PowersOfTwo, 2, 1, 2, 0, 0},
 	} {
-		accepted, also := c.a.Shrink(c.size, c.wanted, c.least)
+		accepted, also := c.a.AcceptShrink(c.size, c.wanted, c.least)
 		if accepted != c.accepted || also != c.also {
 			t.Errorf("%v of size %d, at least %d, to give up %d: %d and %d more, want %d and %d",
 				c.a, c.size, c.least, c.wanted, accepted, also, c.accepted, c.also)
@@ -74,12 +74,12 @@ func TestAcceptedSizesStayWithinTheirBoundsAndUsable(t *testing.T) {
 		}
 		n := rapid.IntRange(-5, 300).Draw(t, "n")
 
-		grown := a.Grow(size, n, most)
+		grown := a.AcceptGrow(size, n, most)
 		checkSize(t, a, size+grown, least, most)
 		if grown < 0 || grown > max(n, 0) {
 			t.Fatalf("accepted %d of %d offered", grown, n)
 		}
-		accepted, also := a.Shrink(size, n, least)
+		accepted, also := a.AcceptShrink(size, n, least)
 		checkSize(t, a, size-accepted-also, least, most)
 		if accepted < 0 || also < 0 || accepted > max(n, 0) || also > 0 && accepted < n {
 			t.Fatalf("gave up %d of %d wanted, and %d more", accepted, n, also)
@@ -91,7 +91,7 @@ func TestAcceptedSizesStayWithinTheirBoundsAndUsable(t *testing.T) {
 }
 
 func checkSize(t *rapid.T, a app.Acceptance, size, least, most int) {
-	if size < least || size > most || a.Usable(size) != size {
+	if size < least || size > most || a.UsableSize(size) != size {
 		t.Fatalf("%v: size %d, allowed %d to %d", a, size, least, most)
 	}
 }

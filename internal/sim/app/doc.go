@@ -16,10 +16,10 @@ type App struct {
 	Resize  time.Duration // how long it stands still when its size changes
 }
 
-// Rate is how many seconds of work, measured on one processor of a speed-1
+// WorkRate is how many seconds of work, measured on one processor of a speed-1
 // host, it finishes in a second with size processors of the given speed. What
 // it holds but cannot use does not help: a powers-of-two application with 7
 // processors runs as with 4.
-func (a *App) Rate(size int, speed float64) float64 {
-	return Rate(a.Speedup, a.Accept.Usable(size), speed)
+func (a *App) WorkRate(size int, speed float64) float64 {
+	return WorkRate(a.Speedup, a.Accept.UsableSize(size), speed)
 }

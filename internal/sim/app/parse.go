@@ -36,7 +36,7 @@ func ParseSpeedup(field, text string) (Speedup, error) {
 	case model == "amdahl":
 		a := Amdahl{}
 		var ok bool
-		if a.Serial, ok = number(args, 0, 1); !ok {
+		if a.Serial, ok = parseNumber(args, 0, 1); !ok {
 			return nil, bad(wantAmdahl)
 		}
 		return a, nil
@@ -69,11 +69,11 @@ func parseDowney(args string) (d Downey, ok bool) {
 		switch key {
 		case "A":
 			var fits bool
-			d.A, fits = number(value, 1, maxParallelism)
+			d.A, fits = parseNumber(value, 1, maxParallelism)
 			ok = ok && fits
 		case "sigma":
 			var fits bool
-			d.Sigma, fits = number(value, 0, maxSigma)
+			d.Sigma, fits = parseNumber(value, 0, maxSigma)
 			ok = ok && fits
 		default:
 			ok = false
@@ -92,7 +92,7 @@ func parsePoints(args string) (points []Point, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		s, ok := number(seconds, -math.MaxFloat64, math.MaxFloat64)
+		s, ok := parseNumber(seconds, -math.MaxFloat64, math.MaxFloat64)
 		if !ok {
 			return nil, false
 		}
@@ -101,8 +101,8 @@ func parsePoints(args string) (points []Point, ok bool) {
 	return points, true
 }
 
-// number reads a decimal between lo and hi; NaN is between nothing.
-func number(text string, lo, hi float64) (float64, bool) {
+// parseNumber reads a decimal between lo and hi; NaN is between nothing.
+func parseNumber(text string, lo, hi float64) (float64, bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && x >= lo && x <= hi
 }

@@ -72,11 +72,11 @@ func FuzzParseSpeedup(f *testing.F) {
 			}
 			return
 		}
-		if s.At(1) != 1 || s.At(0) != 0 {
-			t.Fatalf("%v: At(1) = %g, At(0) = %g", s, s.At(1), s.At(0))
+		if s.SpeedupAt(1) != 1 || s.SpeedupAt(0) != 0 {
+			t.Fatalf("%v: At(1) = %g, At(0) = %g", s, s.SpeedupAt(1), s.SpeedupAt(0))
 		}
 		for _, n := range []int{2, 3, 7, 64, 1000, 1 << 30} {
-			if v := s.At(n); !(v > 0 && v <= 1e300) {
+			if v := s.SpeedupAt(n); !(v > 0 && v <= 1e300) {
 				t.Fatalf("%v: At(%d) = %g", s, n, v)
 			}
 		}

@@ -18,16 +18,16 @@ type Progress struct {
 	since core.Time // in the future while the job stands still to change its size
 }
 
-// Begin is a job with so many seconds of work, measured on one processor of a
+// BeginProgress is a job with so many seconds of work, measured on one processor of a
 // speed-1 host, that starts at the moment given with the rate given.
-func Begin(work float64, at core.Time, rate float64) Progress {
+func BeginProgress(work float64, at core.Time, rate float64) Progress {
 	return Progress{work: max(work, 0) * float64(time.Second), rate: max(rate, 0), since: at}
 }
 
-// Resume is Begin for a job that had finished the given part of its work, 0 to
+// ResumeProgress is Begin for a job that had finished the given part of its work, 0 to
 // 1, when it was last stopped.
-func Resume(work, part float64, at core.Time, rate float64) Progress {
-	p := Begin(work, at, rate)
+func ResumeProgress(work, part float64, at core.Time, rate float64) Progress {
+	p := BeginProgress(work, at, rate)
 	p.done = p.work * max(0, min(part, 1))
 	return p
 }
@@ -39,65 +39,65 @@ func (p *Progress) SetRate(at core.Time, rate float64, pause time.Duration) {
 	if rate == p.rate && pause <= 0 {
 		return // moving the anchor would only add a rounding
 	}
-	p.done = p.finished(at)
+	p.done = p.finishedWork(at)
 	p.rate = rate
 	p.since = max(p.since, at.Add(max(pause, 0)))
 }
 
-// Rate is the rate at which it goes on now.
-func (p *Progress) Rate() float64 { return p.rate }
+// CurrentRate is the rate at which it goes on now.
+func (p *Progress) CurrentRate() float64 { return p.rate }
 
-// Done is the finished part of the work at the moment given, 0 to 1; it is 1
+// DonePart is the finished part of the work at the moment given, 0 to 1; it is 1
 // exactly from Finish on.
-func (p *Progress) Done(at core.Time) float64 {
-	if at >= p.Finish() {
+func (p *Progress) DonePart(at core.Time) float64 {
+	if at >= p.FinishTime() {
 		return 1
 	}
 	if p.work == 0 {
 		return 0 // nothing to do, but not begun
 	}
-	return min(p.finished(at)/p.work, math.Nextafter(1, 0))
+	return min(p.finishedWork(at)/p.work, math.Nextafter(1, 0))
 }
 
-// Left is the work that is left at the moment given, in seconds on one
+// WorkLeft is the work that is left at the moment given, in seconds on one
 // processor of a speed-1 host.
-func (p *Progress) Left(at core.Time) float64 {
-	if at >= p.Finish() {
+func (p *Progress) WorkLeft(at core.Time) float64 {
+	if at >= p.FinishTime() {
 		return 0
 	}
-	return (p.work - p.finished(at)) / float64(time.Second)
+	return (p.work - p.finishedWork(at)) / float64(time.Second)
 }
 
-// Finish is the moment at which all work is done, if the rate stays; Never
+// FinishTime is the moment at which all work is done, if the rate stays; Never
 // when nothing moves. It is the first nanosecond at which that is so: never
 // earlier.
-func (p *Progress) Finish() core.Time {
-	return p.since.Add(needed(p.work-p.done, p.rate))
+func (p *Progress) FinishTime() core.Time {
+	return p.since.Add(neededTime(p.work-p.done, p.rate))
 }
 
-// Remaining is how long the rest would take from the moment given on with
+// RemainingTime is how long the rest would take from the moment given on with
 // another rate, not counting any pause.
-func (p *Progress) Remaining(at core.Time, rate float64) time.Duration {
-	if at >= p.Finish() {
+func (p *Progress) RemainingTime(at core.Time, rate float64) time.Duration {
+	if at >= p.FinishTime() {
 		return 0
 	}
-	return needed(p.work-p.finished(at), rate)
+	return neededTime(p.work-p.finishedWork(at), rate)
 }
 
-// finished is the work done until the moment given, in nanoseconds.
-func (p *Progress) finished(at core.Time) float64 {
+// finishedWork is the work done until the moment given, in nanoseconds.
+func (p *Progress) finishedWork(at core.Time) float64 {
 	if at <= p.since {
 		return p.done
 	}
 	return min(p.work, p.done+p.rate*float64(at-p.since))
 }
 
-// needed is how long so many nanoseconds of work take, in whole nanoseconds,
+// neededTime is how long so many nanoseconds of work take, in whole nanoseconds,
 // rounded up. What exceeds a whole number by no more than a few roundings of
 // the arithmetic itself is not rounded up: a job of 600 s of work at rate 3
 // that has done 100 s of it takes 500/3 s, but one of 420 s at the rate of a
 // table that says 420 s takes 420 s, not one nanosecond more.
-func needed(work, rate float64) time.Duration {
+func neededTime(work, rate float64) time.Duration {
 	const roundings = 1.0 / (1 << 50) // eight units in the last place
 	if work <= 0 {
 		return 0

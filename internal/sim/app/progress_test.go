@@ -23,60 +23,60 @@ func TestAJobTakesTheTimeThatItsTableSaysToTheNanosecond(t *testing.T) {
 	s := table(t, app.Point{Size: 2, Seconds: 600}, app.Point{Size: 4, Seconds: 420}, app.Point{Size: 7, Seconds: 333.3})
 	for n, want := range map[int]float64{1: 1200, 2: 600, 4: 420, 7: 333.3, 50: 333.3} {
 		start := core.AtSecond(12345)
-		p := app.Begin(s.Work(), start, app.Rate(s, n, 1))
-		if got := p.Finish().Sub(start); got != core.Seconds(want) {
+		p := app.BeginProgress(s.SequentialTime(), start, app.WorkRate(s, n, 1))
+		if got := p.FinishTime().Sub(start); got != core.DurationFromSeconds(want) {
 			t.Errorf("with %d processors it takes %v, want %v s", n, got, want)
 		}
 	}
 }
 
 func TestAChangeOfSizeOnTheWayCountsTheWorkDoneBefore(t *testing.T) {
-	p := app.Begin(1000, 0, 2)
+	p := app.BeginProgress(1000, 0, 2)
 	p.SetRate(core.AtSecond(100), 8, 0) // 200 of 1000 done
-	if got, want := p.Finish(), core.AtSecond(200); got != want {
+	if got, want := p.FinishTime(), core.AtSecond(200); got != want {
 		t.Errorf("ends at %v, want %v", got.Seconds(), want.Seconds())
 	}
 	p.SetRate(core.AtSecond(150), 4, 10*time.Second) // 600 done, then a pause
 	for second, want := range map[float64]float64{150: 0.6, 160: 0.6, 210: 0.8, 260: 1, 300: 1} {
-		if got := p.Done(core.AtSecond(second)); got != want {
+		if got := p.DonePart(core.AtSecond(second)); got != want {
 			t.Errorf("at %v s: %v done, want %v", second, got, want)
 		}
 	}
-	if got, want := p.Finish(), core.AtSecond(260); got != want {
+	if got, want := p.FinishTime(), core.AtSecond(260); got != want {
 		t.Errorf("ends at %v, want %v", got.Seconds(), want.Seconds())
 	}
-	if got := p.Left(core.AtSecond(210)); got != 200 {
+	if got := p.WorkLeft(core.AtSecond(210)); got != 200 {
 		t.Errorf("%v s of work left, want 200", got)
 	}
-	if got := p.Remaining(core.AtSecond(210), 10); got != 20*time.Second {
+	if got := p.RemainingTime(core.AtSecond(210), 10); got != 20*time.Second {
 		t.Errorf("would take %v at rate 10, want 20s", got)
 	}
 }
 
 func TestASecondResizeDuringAPauseDoesNotShortenIt(t *testing.T) {
-	p := app.Begin(100, 0, 1)
+	p := app.BeginProgress(100, 0, 1)
 	p.SetRate(core.AtSecond(50), 2, 10*time.Second)
 	p.SetRate(core.AtSecond(55), 5, 0)
-	if got, want := p.Finish(), core.AtSecond(70); got != want {
+	if got, want := p.FinishTime(), core.AtSecond(70); got != want {
 		t.Errorf("ends at %v, want %v", got.Seconds(), want.Seconds())
 	}
 }
 
 func TestAStoppedJobGoesOnWhereItWas(t *testing.T) {
-	p := app.Resume(1000, 0.25, core.AtSecond(50), 5)
-	if got, want := p.Finish(), core.AtSecond(200); got != want {
+	p := app.ResumeProgress(1000, 0.25, core.AtSecond(50), 5)
+	if got, want := p.FinishTime(), core.AtSecond(200); got != want {
 		t.Errorf("ends at %v, want %v", got.Seconds(), want.Seconds())
 	}
 }
 
 func TestAJobWithoutWorkEndsWhenItStartsAndOneWithoutProcessorsNever(t *testing.T) {
-	empty := app.Begin(0, core.AtSecond(5), 3)
-	if empty.Finish() != core.AtSecond(5) || empty.Done(core.AtSecond(5)) != 1 || empty.Done(0) != 0 {
-		t.Errorf("ends at %v with %v done", empty.Finish(), empty.Done(core.AtSecond(5)))
+	empty := app.BeginProgress(0, core.AtSecond(5), 3)
+	if empty.FinishTime() != core.AtSecond(5) || empty.DonePart(core.AtSecond(5)) != 1 || empty.DonePart(0) != 0 {
+		t.Errorf("ends at %v with %v done", empty.FinishTime(), empty.DonePart(core.AtSecond(5)))
 	}
-	still := app.Begin(1, 0, 0)
-	if still.Finish() != core.Never || still.Done(core.AtSecond(1e9)) != 0 {
-		t.Errorf("ends at %v", still.Finish())
+	still := app.BeginProgress(1, 0, 0)
+	if still.FinishTime() != core.Never || still.DonePart(core.AtSecond(1e9)) != 0 {
+		t.Errorf("ends at %v", still.FinishTime())
 	}
 }
 
@@ -84,30 +84,30 @@ func TestTheEndNeverComesEarlyHoweverOftenTheRateChangesOrIsAskedFor(t *testing.
 	rapid.Check(t, func(t *rapid.T) {
 		work := rapid.Float64Range(0.001, 1e7).Draw(t, "work")
 		rate := func() float64 { return rapid.Float64Range(0.01, 1000).Draw(t, "rate") }
-		p := app.Begin(work, 0, rate())
-		now, left, fastest := core.Time(0), work, p.Rate()
+		p := app.BeginProgress(work, 0, rate())
+		now, left, fastest := core.Time(0), work, p.CurrentRate()
 		for range rapid.IntRange(0, 20).Draw(t, "changes") {
-			step := core.Time(rapid.Float64Range(0, 1).Draw(t, "step") * float64(p.Finish()-now))
-			before := p.Finish()
+			step := core.Time(rapid.Float64Range(0, 1).Draw(t, "step") * float64(p.FinishTime()-now))
+			before := p.FinishTime()
 			for i := range core.Time(3) {
-				p.Done(now + step*i/3)
-				p.SetRate(now+step*i/3, p.Rate(), 0)
+				p.DonePart(now + step*i/3)
+				p.SetRate(now+step*i/3, p.CurrentRate(), 0)
 			}
-			if p.Finish() != before {
-				t.Fatalf("asking moved the end from %d to %d", before, p.Finish())
+			if p.FinishTime() != before {
+				t.Fatalf("asking moved the end from %d to %d", before, p.FinishTime())
 			}
-			left -= p.Rate() * time.Duration(step).Seconds()
+			left -= p.CurrentRate() * time.Duration(step).Seconds()
 			now += step
 			p.SetRate(now, rate(), 0)
-			fastest = max(fastest, p.Rate())
+			fastest = max(fastest, p.CurrentRate())
 		}
-		end := p.Finish()
-		if p.Done(end) != 1 || p.Left(end) != 0 || end > now && p.Done(end-1) == 1 {
-			t.Fatalf("at its end %v is done, a nanosecond before %v", p.Done(end), p.Done(end-1))
+		end := p.FinishTime()
+		if p.DonePart(end) != 1 || p.WorkLeft(end) != 0 || end > now && p.DonePart(end-1) == 1 {
+			t.Fatalf("at its end %v is done, a nanosecond before %v", p.DonePart(end), p.DonePart(end-1))
 		}
 		// What is left by an independent count is less than a nanosecond
 		// of work, up to the roundings of that count.
-		over := p.Rate()*time.Duration(end-now).Seconds() - left
+		over := p.CurrentRate()*time.Duration(end-now).Seconds() - left
 		if slack := work * 1e-12; over < -slack || over > fastest*1e-9+slack {
 			t.Fatalf("ends with %g s of work too much", over)
 		}
@@ -118,9 +118,9 @@ func TestProgressCostsNoAllocation(t *testing.T) {
 	var end core.Time
 	a := &app.App{Speedup: table(t, app.Point{Size: 2, Seconds: 600}, app.Point{Size: 40, Seconds: 100}), Accept: app.PowersOfTwo}
 	if n := testing.AllocsPerRun(100, func() {
-		p := app.Begin(1000, 0, a.Rate(2, 1))
-		p.SetRate(core.AtSecond(10), a.Rate(12, 1.5), time.Second)
-		end += p.Finish() + core.Time(p.Remaining(core.AtSecond(20), a.Rate(3, 1)))
+		p := app.BeginProgress(1000, 0, a.WorkRate(2, 1))
+		p.SetRate(core.AtSecond(10), a.WorkRate(12, 1.5), time.Second)
+		end += p.FinishTime() + core.Time(p.RemainingTime(core.AtSecond(20), a.WorkRate(3, 1)))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -128,18 +128,18 @@ func TestProgressCostsNoAllocation(t *testing.T) {
 
 func TestProcessorsThatCannotBeUsedDoNotHelp(t *testing.T) {
 	a := &app.App{Speedup: app.Linear{}, Accept: app.PowersOfTwo}
-	if got := a.Rate(7, 1.5); got != 6 {
+	if got := a.WorkRate(7, 1.5); got != 6 {
 		t.Errorf("rate with 7 processors of speed 1.5 is %v, want that of 4", got)
 	}
 }
 
 func BenchmarkProgress(b *testing.B) {
 	d := app.Downey{A: 64, Sigma: 1.5}
-	p := app.Begin(1e9, 0, 1)
+	p := app.BeginProgress(1e9, 0, 1)
 	now := core.Time(0)
 	for b.Loop() {
 		now++
-		p.SetRate(now, d.At(int(now)&63+1), 0)
-		_ = p.Finish()
+		p.SetRate(now, d.SpeedupAt(int(now)&63+1), 0)
+		_ = p.FinishTime()
 	}
 }

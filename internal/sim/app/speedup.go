@@ -6,19 +6,19 @@ import "fmt"
 // speed with one: At(1) is 1, At of less than one processor is 0. The models
 // below never fall as n grows; a Table may, as measurements do.
 type Speedup interface {
-	At(n int) float64
+	SpeedupAt(n int) float64
 }
 
-// Rate is the work, in seconds on one processor of a speed-1 host, that is
+// WorkRate is the work, in seconds on one processor of a speed-1 host, that is
 // finished in a second with size processors of the given speed.
-func Rate(s Speedup, size int, speed float64) float64 {
-	return s.At(size) * speed
+func WorkRate(s Speedup, size int, speed float64) float64 {
+	return s.SpeedupAt(size) * speed
 }
 
 // Linear is perfect scaling: twice the processors, twice the speed.
 type Linear struct{}
 
-func (Linear) At(n int) float64 { return float64(max(n, 0)) }
+func (Linear) SpeedupAt(n int) float64 { return float64(max(n, 0)) }
 
 func (Linear) String() string { return "linear" }
 
@@ -28,7 +28,7 @@ type Amdahl struct {
 	Serial float64 // between 0 and 1
 }
 
-func (a Amdahl) At(n int) float64 {
+func (a Amdahl) SpeedupAt(n int) float64 {
 	if n < 1 {
 		return 0
 	}
@@ -48,7 +48,7 @@ type Downey struct {
 	Sigma float64 // at least 0
 }
 
-func (d Downey) At(n int) float64 {
+func (d Downey) SpeedupAt(n int) float64 {
 	switch {
 	case n < 1:
 		return 0

@@ -28,7 +28,7 @@ func TestAmdahlGivesTheValuesComputedByHand(t *testing.T) {
 		{0.05, 20, 1 / 0.0975},
 		{0.5, 1 << 30, 2 / (1 + 1.0/(1<<30))},
 	} {
-		near(t, app.Amdahl{Serial: c.serial}.String(), app.Amdahl{Serial: c.serial}.At(c.n), c.want)
+		near(t, app.Amdahl{Serial: c.serial}.String(), app.Amdahl{Serial: c.serial}.SpeedupAt(c.n), c.want)
 	}
 }
 
@@ -61,14 +61,14 @@ func TestDowneyGivesTheValuesComputedByHand(t *testing.T) {
 		{1.5, 0, 2, 1.5},
 	} {
 		d := app.Downey{A: c.a, Sigma: c.sigma}
-		near(t, d.String(), d.At(c.n), c.want)
+		near(t, d.String(), d.SpeedupAt(c.n), c.want)
 	}
 }
 
 func TestDowneysTwoModelsAgreeWhereTheyMeet(t *testing.T) {
 	above := math.Nextafter(1, 2)
 	for n := 1; n < 300; n++ {
-		near(t, "downey", app.Downey{A: 64, Sigma: 1}.At(n), app.Downey{A: 64, Sigma: above}.At(n))
+		near(t, "downey", app.Downey{A: 64, Sigma: 1}.SpeedupAt(n), app.Downey{A: 64, Sigma: above}.SpeedupAt(n))
 	}
 }
 
@@ -77,13 +77,13 @@ func TestATableGivesItsPointsAndStraightLinesBetweenThemOnLogScales(t *testing.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "work", table.Work(), 1200)
+	near(t, "work", table.SequentialTime(), 1200)
 	for n, want := range map[int]float64{
 		0: 0, 1: 1, 2: 2, // perfect below the first point
 		4: 1200 / math.Sqrt(600*200), // half way between 2 and 8 on a log scale
 		8: 6, 20: 6, 32: 6, 1000: 6,  // flat beyond the last
 	} {
-		near(t, "table", table.At(n), want)
+		near(t, "table", table.SpeedupAt(n), want)
 	}
 	if s := table.String(); s != "table:2=600,8=200,32=200" {
 		t.Errorf("String() = %s", s)
@@ -108,11 +108,11 @@ func model(t *rapid.T) app.Speedup {
 func TestAModelStartsAtOneNeverFallsAndNeverBeatsLinear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := model(t)
-		if s.At(1) != 1 || s.At(0) != 0 || s.At(-3) != 0 {
-			t.Fatalf("%v: At(1) = %g, At(0) = %g, At(-3) = %g", s, s.At(1), s.At(0), s.At(-3))
+		if s.SpeedupAt(1) != 1 || s.SpeedupAt(0) != 0 || s.SpeedupAt(-3) != 0 {
+			t.Fatalf("%v: At(1) = %g, At(0) = %g, At(-3) = %g", s, s.SpeedupAt(1), s.SpeedupAt(0), s.SpeedupAt(-3))
 		}
 		n := rapid.IntRange(1, 100_000).Draw(t, "n")
-		here, next := s.At(n), s.At(n+1)
+		here, next := s.SpeedupAt(n), s.SpeedupAt(n+1)
 		const ulps = 1e-14
 		if here > float64(n)*(1+ulps) || next < here*(1-ulps) || here < 1-ulps {
 			t.Fatalf("%v: At(%d) = %g, At(%d) = %g", s, n, here, n+1, next)
@@ -134,9 +134,9 @@ func TestATableStaysBetweenItsNeighbouringPoints(t *testing.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "n")
 		lo, hi := math.Inf(1), 0.0
 		for _, p := range points {
-			lo, hi = min(lo, table.At(p.Size)), max(hi, table.At(p.Size))
+			lo, hi = min(lo, table.SpeedupAt(p.Size)), max(hi, table.SpeedupAt(p.Size))
 		}
-		if got := table.At(n); got < min(1, lo)*(1-1e-9) || got > hi*(1+1e-9) || table.At(1) != 1 {
+		if got := table.SpeedupAt(n); got < min(1, lo)*(1-1e-9) || got > hi*(1+1e-9) || table.SpeedupAt(1) != 1 {
 			t.Fatalf("%v: At(%d) = %g outside [%g, %g]", table, n, got, lo, hi)
 		}
 	})

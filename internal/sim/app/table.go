@@ -37,14 +37,14 @@ const (
 func NewTable(points []Point) (*Table, error) {
 	t := &Table{points: slices.Clone(points)}
 	slices.SortFunc(t.points, func(a, b Point) int { return a.Size - b.Size })
-	if err := t.check(); err != nil {
+	if err := t.checkPoints(); err != nil {
 		return nil, err
 	}
-	t.normalise()
+	t.computeSpeeds()
 	return t, nil
 }
 
-func (t *Table) check() error {
+func (t *Table) checkPoints() error {
 	if len(t.points) == 0 {
 		return fmt.Errorf("at least one size=seconds")
 	}
@@ -61,8 +61,8 @@ func (t *Table) check() error {
 	return nil
 }
 
-func (t *Table) normalise() {
-	work := t.Work()
+func (t *Table) computeSpeeds() {
+	work := t.SequentialTime()
 	for _, p := range t.points {
 		t.speeds = append(t.speeds, work/p.Seconds)
 	}
@@ -73,10 +73,10 @@ func (t *Table) normalise() {
 	}
 }
 
-// Work is the run time with one processor, in seconds.
-func (t *Table) Work() float64 { return t.points[0].Seconds * float64(t.points[0].Size) }
+// SequentialTime is the run time with one processor, in seconds.
+func (t *Table) SequentialTime() float64 { return t.points[0].Seconds * float64(t.points[0].Size) }
 
-func (t *Table) At(n int) float64 {
+func (t *Table) SpeedupAt(n int) float64 {
 	first, last := t.points[0].Size, len(t.points)-1
 	switch {
 	case n < 1:

@@ -25,28 +25,28 @@ type measure func(r *outcome.Record) float64
 
 // MeanSizes is the distribution of the mean sizes of jobs.
 func MeanSizes(runs []Run) plot.Chart {
-	return distribution(runs, "Mean size of jobs", "cores, mean over the execution", plot.Plain, (*outcome.Record).MeanSize)
+	return distributionChart(runs, "Mean size of jobs", "cores, mean over the execution", plot.Plain, (*outcome.Record).MeanSize)
 }
 
 // MaxSizes is the distribution of the largest sizes that jobs had.
 func MaxSizes(runs []Run) plot.Chart {
-	return distribution(runs, "Largest size of jobs", "cores, largest during the execution", plot.Plain,
+	return distributionChart(runs, "Largest size of jobs", "cores, largest during the execution", plot.Plain,
 		func(r *outcome.Record) float64 { return float64(r.MaxSize) })
 }
 
 // ExecutionTimes is the distribution of the times that jobs ran.
 func ExecutionTimes(runs []Run) plot.Chart {
-	return distribution(runs, "Execution time", "time from start to end", plot.Seconds, (*outcome.Record).Run)
+	return distributionChart(runs, "Execution time", "time from start to end", plot.Seconds, (*outcome.Record).RunSeconds)
 }
 
 // ResponseTimes is the distribution of the times from submission to end.
 func ResponseTimes(runs []Run) plot.Chart {
-	return distribution(runs, "Response time", "time from submission to end", plot.Seconds, (*outcome.Record).Response)
+	return distributionChart(runs, "Response time", "time from submission to end", plot.Seconds, (*outcome.Record).ResponseSeconds)
 }
 
-// distribution is over completed jobs. Where the times of traces reach from
+// distributionChart is over completed jobs. Where the times of traces reach from
 // seconds to days a logarithmic axis shows them all.
-func distribution(runs []Run, title, label string, unit plot.Unit, of measure) plot.Chart {
+func distributionChart(runs []Run, title, label string, unit plot.Unit, of measure) plot.Chart {
 	c := plot.Chart{Title: title, XLabel: label, YLabel: "cumulative share of jobs",
 		XUnit: unit, YUnit: plot.Percent, YRange: plot.Range{Max: 1}}
 	least, most := 0.0, 0.0

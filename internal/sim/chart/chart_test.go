@@ -38,12 +38,12 @@ func TestDistributionsAreOverCompletedJobs(t *testing.T) {
 }
 
 func TestTheCourseBeginsWithTheFirstSubmission(t *testing.T) {
-	chart := Utilization([]Run{run("a")})
+	chart := UtilizationChart([]Run{run("a")})
 	s := chart.Series[0]
 	if len(s.X) != 3 || s.X[0] != 0 || s.X[1] != 5 || s.Y[1] != 0.5 || s.Y[2] != 0 {
 		t.Errorf("got %v %v", s.X, s.Y)
 	}
-	if q := Queue([]Run{run("a")}).Series[0]; q.Y[0] != 2 || q.Y[1] != 1 {
+	if q := QueueChart([]Run{run("a")}).Series[0]; q.Y[0] != 2 || q.Y[1] != 1 {
 		t.Errorf("waiting jobs: %v", q.Y)
 	}
 	var b bytes.Buffer
@@ -55,7 +55,7 @@ func TestTheCourseBeginsWithTheFirstSubmission(t *testing.T) {
 func TestARunWithoutASeriesIsLeftOut(t *testing.T) {
 	r := run("a")
 	r.Series = nil
-	if n := len(Used([]Run{r}).Series) + len(Operations([]Run{r}).Series); n != 0 {
+	if n := len(UsedCoresChart([]Run{r}).Series) + len(OperationsChart([]Run{r}).Series); n != 0 {
 		t.Errorf("%d curves", n)
 	}
 }
@@ -69,7 +69,7 @@ func TestAveragingKeepsTheArea(t *testing.T) {
 			area += y[i-1] * (x[i] - x[i-1])
 		}
 	}
-	ax, ay := averaged(x, y, 400)
+	ax, ay := averageWindows(x, y, 400)
 	got := 0.0
 	for i := 1; i < len(ax); i++ {
 		got += ay[i-1] * (ax[i] - ax[i-1])

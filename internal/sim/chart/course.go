@@ -6,46 +6,46 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )
 
-// Utilization is the share of all processors in use over time.
-func Utilization(runs []Run) plot.Chart {
-	c := course(runs, "Utilization", "cores in use", func(r Run, i int) float64 {
+// UtilizationChart is the share of all processors in use over time.
+func UtilizationChart(runs []Run) plot.Chart {
+	c := courseChart(runs, "Utilization", "cores in use", func(r Run, i int) float64 {
 		return float64(r.Series.Used[i]) / float64(r.Procs)
 	})
 	c.YUnit = plot.Percent
 	return c
 }
 
-// Used is the number of processors in use over time.
-func Used(runs []Run) plot.Chart {
-	return course(runs, "Cores in use", "cores", func(r Run, i int) float64 { return float64(r.Series.Used[i]) })
+// UsedCoresChart is the number of processors in use over time.
+func UsedCoresChart(runs []Run) plot.Chart {
+	return courseChart(runs, "Cores in use", "cores", func(r Run, i int) float64 { return float64(r.Series.Used[i]) })
 }
 
-// Queue is the number of waiting jobs over time.
-func Queue(runs []Run) plot.Chart {
-	c := course(runs, "Waiting jobs", "jobs submitted and not running", func(r Run, i int) float64 {
+// QueueChart is the number of waiting jobs over time.
+func QueueChart(runs []Run) plot.Chart {
+	c := courseChart(runs, "Waiting jobs", "jobs submitted and not running", func(r Run, i int) float64 {
 		return float64(r.Series.Waiting[i])
 	})
 	c.YUnit = plot.Count
 	return c
 }
 
-// Operations is the number of changes of size, grown and shrunk, up to each
+// OperationsChart is the number of changes of size, grown and shrunk, up to each
 // moment.
-func Operations(runs []Run) plot.Chart {
+func OperationsChart(runs []Run) plot.Chart {
 	c := plot.Chart{Title: "Grow and shrink operations", XLabel: "time", YLabel: "operations so far", XUnit: plot.Seconds}
 	for _, run := range runs {
 		if run.Series == nil {
 			continue
 		}
-		x, y := points(run.Series, func(i int) float64 { return float64(run.Series.Grows[i] + run.Series.Shrinks[i]) })
+		x, y := seriesPoints(run.Series, func(i int) float64 { return float64(run.Series.Grows[i] + run.Series.Shrinks[i]) })
 		c.Series = append(c.Series, plot.Series{Name: run.Name, Kind: plot.Step, X: x, Y: y, Style: run.Style})
 	}
 	return c
 }
 
-// course draws a value that holds until it changes. A curve with more changes
+// courseChart draws a value that holds until it changes. A curve with more changes
 // than can be seen is averaged; of several curves fewer can be seen.
-func course(runs []Run, title, label string, value func(r Run, i int) float64) plot.Chart {
+func courseChart(runs []Run, title, label string, value func(r Run, i int) float64) plot.Chart {
 	c := plot.Chart{Title: title, XLabel: "time", YLabel: label, XUnit: plot.Seconds}
 	visible, windows := 3000, 400
 	if len(runs) > 1 {
@@ -55,17 +55,17 @@ func course(runs []Run, title, label string, value func(r Run, i int) float64) p
 		if run.Series == nil {
 			continue
 		}
-		x, y := points(run.Series, func(i int) float64 { return value(run, i) })
+		x, y := seriesPoints(run.Series, func(i int) float64 { return value(run, i) })
 		if len(x) > visible {
-			x, y = averaged(x, y, windows)
+			x, y = averageWindows(x, y, windows)
 		}
 		c.Series = append(c.Series, plot.Series{Name: run.Name, Kind: plot.Step, X: x, Y: y, Style: run.Style})
 	}
 	return c
 }
 
-// points are the changes of a series, in seconds from its beginning.
-func points(s *outcome.Series, value func(i int) float64) (x, y []float64) {
+// seriesPoints are the changes of a series, in seconds from its beginning.
+func seriesPoints(s *outcome.Series, value func(i int) float64) (x, y []float64) {
 	var start core.Time
 	for i, at := range s.At {
 		if i == 0 {
@@ -76,8 +76,8 @@ func points(s *outcome.Series, value func(i int) float64) (x, y []float64) {
 	return x, y
 }
 
-// averaged is the mean of each of so many windows of equal length.
-func averaged(x, y []float64, windows int) (ax, ay []float64) {
+// averageWindows is the mean of each of so many windows of equal length.
+func averageWindows(x, y []float64, windows int) (ax, ay []float64) {
 	first, last := x[0], x[len(x)-1]
 	width := (last - first) / float64(windows)
 	i := 0

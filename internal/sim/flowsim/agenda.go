@@ -48,26 +48,26 @@ func (e *events) Pop() any {
 	return last
 }
 
-func (a *agenda) add(e event) {
+func (a *agenda) addEvent(e event) {
 	a.seq++
 	e.seq = a.seq
-	a.count(e, 1)
+	a.countEvent(e, 1)
 	heap.Push(&a.list, e)
 }
 
-func (a *agenda) pop() event {
+func (a *agenda) popEvent() event {
 	e := heap.Pop(&a.list).(event)
-	a.count(e, -1)
+	a.countEvent(e, -1)
 	return e
 }
 
-func (a *agenda) count(e event, by int) {
+func (a *agenda) countEvent(e event, by int) {
 	if e.kind != taskEnds && e.kind != sensorsLook {
 		a.others += by
 	}
 }
 
-func (a *agenda) next() core.Time {
+func (a *agenda) nextTime() core.Time {
 	if len(a.list) == 0 {
 		return core.Never
 	}

@@ -14,8 +14,8 @@ import (
 // maxVolume is the most bytes of one transfer that are counted: an exbibyte.
 const maxVolume = 1 << 60
 
-// send gives a task its cores and sends for its files.
-func (s *simulator) send(o conduct.Order) {
+// sendTask gives a task its cores and sends for its files.
+func (s *simulator) sendTask(o conduct.Order) {
 	x := &s.tasks[o.Task]
 	*x = task{order: o, live: true, gen: x.gen + 1, runs: x.runs}
 	s.res.Tasks[o.Task].Sent = s.now.Seconds()
@@ -23,12 +23,12 @@ func (s *simulator) send(o conduct.Order) {
 		s.cores[c] = append(s.cores[c], int32(o.Task))
 	}
 	to := s.cfg.Grid.Places[o.Host]
-	s.cfg.DAG.Parents(o.Task, func(e flow.Edge) {
+	s.cfg.DAG.EachParent(o.Task, func(e flow.Edge) {
 		from := s.res.Tasks[e.From].Host
 		if e.Bytes < 0 || from == o.Host || from < 0 {
 			return
 		}
-		r, ok := s.cfg.Grid.Platform.Route(s.cfg.Grid.Places[from], to)
+		r, ok := s.cfg.Grid.Platform.FindRoute(s.cfg.Grid.Places[from], to)
 		if !ok {
 			return
 		}
@@ -40,22 +40,22 @@ func (s *simulator) send(o conduct.Order) {
 		x.missing++
 		s.res.Moved += e.Bytes
 	})
-	s.begin(o.Task)
+	s.beginTask(o.Task)
 }
 
-// arrived takes in that a file is there.
-func (s *simulator) arrived(id netflow.ID) {
+// fileArrived takes in that a file is there.
+func (s *simulator) fileArrived(id netflow.ID) {
 	t, ok := s.flows[id]
 	if !ok {
 		return
 	}
 	delete(s.flows, id)
 	s.tasks[t].missing--
-	s.begin(t)
+	s.beginTask(t)
 }
 
-// begin starts a task if its files are there and it is first on all of its cores.
-func (s *simulator) begin(t int) {
+// beginTask starts a task if its files are there and it is first on all of its cores.
+func (s *simulator) beginTask(t int) {
 	x := &s.tasks[t]
 	if !x.live || x.running || x.missing > 0 {
 		return
@@ -68,14 +68,14 @@ func (s *simulator) begin(t int) {
 	x.running, x.began, x.since = true, s.now, s.now
 	x.runs++
 	for _, c := range x.order.Cores {
-		x.truth = max(x.truth, s.truth(t, s.hostOf(c)))
+		x.truth = max(x.truth, s.trueSeconds(t, s.hostOf(c)))
 	}
 	x.left = x.truth
 	s.setRate(t)
-	s.tell(conduct.Input{Kind: conduct.Started, Task: t})
+	s.tellConductor(conduct.Input{Kind: conduct.Started, Task: t})
 }
 
-func (s *simulator) truth(t, h int) float64 {
+func (s *simulator) trueSeconds(t, h int) float64 {
 	if s.cfg.Truth != nil {
 		return s.cfg.Truth(t, h)
 	}
@@ -94,11 +94,11 @@ func (s *simulator) setRate(t int) {
 		x.rate = min(x.rate, s.hosts[s.hostOf(c)].share)
 	}
 	x.gen++
-	s.agenda.add(event{at: s.now.Add(core.Seconds(x.left / x.rate)), kind: taskEnds, task: t, gen: x.gen})
+	s.agenda.addEvent(event{at: s.now.Add(core.DurationFromSeconds(x.left / x.rate)), kind: taskEnds, task: t, gen: x.gen})
 }
 
-// drop takes a task from its cores and lets the next ones begin.
-func (s *simulator) drop(t int) {
+// dropTask takes a task from its cores and lets the next ones begin.
+func (s *simulator) dropTask(t int) {
 	x := &s.tasks[t]
 	x.live, x.running = false, false
 	x.gen++
@@ -115,25 +115,25 @@ func (s *simulator) drop(t int) {
 	}
 }
 
-// next lets those begin that wait for cores.
-func (s *simulator) next(cores []int32) {
+// beginWaiting lets those begin that wait for cores.
+func (s *simulator) beginWaiting(cores []int32) {
 	for _, c := range cores {
 		if len(s.cores[c]) > 0 {
-			s.begin(int(s.cores[c][0]))
+			s.beginTask(int(s.cores[c][0]))
 		}
 	}
 }
 
-// end takes in that a task is through.
-func (s *simulator) end(t int) {
+// endTask takes in that a task is through.
+func (s *simulator) endTask(t int) {
 	x := &s.tasks[t]
 	cores, took := x.order.Cores, s.now.Sub(x.began).Seconds()
-	s.drop(t)
+	s.dropTask(t)
 	r := &s.res.Tasks[t]
 	r.Runs = x.runs
 	if s.cfg.Fails != nil && s.cfg.Fails(t, x.runs) {
-		s.tell(conduct.Input{Kind: conduct.Failed, Task: t})
-		s.next(cores)
+		s.tellConductor(conduct.Input{Kind: conduct.Failed, Task: t})
+		s.beginWaiting(cores)
 		return
 	}
 	r.Host, r.Core, r.Start, r.End = x.order.Host, int(cores[0])-s.hosts[x.order.Host].first, x.began.Seconds(), s.now.Seconds()
@@ -142,8 +142,8 @@ func (s *simulator) end(t int) {
 	if took > 0 {
 		share = x.truth / took
 	}
-	s.tell(conduct.Input{Kind: conduct.Ended, Task: t, Host: x.order.Host, Seconds: took, Share: share})
-	s.next(cores)
+	s.tellConductor(conduct.Input{Kind: conduct.Ended, Task: t, Host: x.order.Host, Seconds: took, Share: share})
+	s.beginWaiting(cores)
 }
 
 // setShare changes what a host gives to tasks.
@@ -156,43 +156,43 @@ func (s *simulator) setShare(h int, share float64) {
 	}
 }
 
-// fail takes a host away, with what is there.
-func (s *simulator) fail(h int) {
+// failHost takes a host away, with what is there.
+func (s *simulator) failHost(h int) {
 	s.hosts[h].down = true
-	s.tell(conduct.Input{Kind: conduct.Changed, Host: h, Down: true})
+	s.tellConductor(conduct.Input{Kind: conduct.Changed, Host: h, Down: true})
 	for t := range s.tasks {
 		x := &s.tasks[t]
 		if !x.live || !slices.ContainsFunc(x.order.Cores, func(c int32) bool { return s.hostOf(c) == h }) {
 			continue
 		}
 		cores := x.order.Cores
-		s.drop(t)
+		s.dropTask(t)
 		s.res.Lost++
-		s.tell(conduct.Input{Kind: conduct.Lost, Task: t})
-		s.next(cores)
+		s.tellConductor(conduct.Input{Kind: conduct.Lost, Task: t})
+		s.beginWaiting(cores)
 	}
 }
 
 // before is how many measurements there are before the beginning.
 const before = 12
 
-// sense measures what every host gives to a task, and tells what it will give.
-func (s *simulator) sense(at core.Time) {
+// senseHosts measures what every host gives to a task, and tells what it will give.
+func (s *simulator) senseHosts(at core.Time) {
 	for h := range s.hosts {
 		x := &s.hosts[h]
 		if x.forecast == nil {
-			x.forecast = forecast.New(forecast.Config{Step: core.Seconds(s.cfg.Sense), Most: 1, Prior: forecast.Load()})
+			x.forecast = forecast.New(forecast.Config{Step: core.DurationFromSeconds(s.cfg.Sense), Most: 1, Prior: forecast.LoadPrior()})
 		}
 		share := x.share
 		if s.cfg.Noise != nil {
 			s.sensed++
 			share = min(1, max(0.01, share+s.cfg.Noise(s.sensed)))
 		}
-		if x.forecast.Add(at, share) != nil {
+		if x.forecast.AddValue(at, share) != nil {
 			continue
 		}
-		if f, ok := x.forecast.Next(); ok {
-			s.tell(conduct.Input{Kind: conduct.Changed, Host: h, Share: f.Value, Down: x.down})
+		if f, ok := x.forecast.ForecastNext(); ok {
+			s.tellConductor(conduct.Input{Kind: conduct.Changed, Host: h, Share: f.Value, Down: x.down})
 		}
 	}
 }

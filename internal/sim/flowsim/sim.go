@@ -114,28 +114,28 @@ func Run(cfg Config) (*Result, error) {
 		}
 	}
 	s.cores = make([][]int32, len(s.owner))
-	s.prepare()
-	if err := s.run(); err != nil {
+	s.prepareAgenda()
+	if err := s.runEvents(); err != nil {
 		return nil, err
 	}
-	s.res.Count = c.Counts(nil)
+	s.res.Count = c.CountTasks(nil)
 	return &s.res, nil
 }
 
-// prepare puts what is to happen into the agenda, and lets the sensors look at how
+// prepareAgenda puts what is to happen into the agenda, and lets the sensors look at how
 // things are before the beginning.
-func (s *simulator) prepare() {
+func (s *simulator) prepareAgenda() {
 	for _, l := range s.cfg.Loads {
 		if l.At <= 0 {
 			s.hosts[l.Host].share = l.Share
 			continue
 		}
-		s.agenda.add(event{at: core.AtSecond(l.At), kind: loadChanges, host: l.Host, share: l.Share})
+		s.agenda.addEvent(event{at: core.AtSecond(l.At), kind: loadChanges, host: l.Host, share: l.Share})
 	}
 	for _, o := range s.cfg.Outages {
-		s.agenda.add(event{at: core.AtSecond(o.From), kind: hostFails, host: o.Host})
+		s.agenda.addEvent(event{at: core.AtSecond(o.From), kind: hostFails, host: o.Host})
 		if o.To > o.From {
-			s.agenda.add(event{at: core.AtSecond(o.To), kind: hostReturns, host: o.Host})
+			s.agenda.addEvent(event{at: core.AtSecond(o.To), kind: hostReturns, host: o.Host})
 		}
 	}
 	if s.cfg.Sense == 0 {
@@ -143,35 +143,35 @@ func (s *simulator) prepare() {
 	}
 	if len(s.cfg.Loads) > 0 {
 		for i := range before {
-			s.sense(core.AtSecond(float64(i) * s.cfg.Sense))
+			s.senseHosts(core.AtSecond(float64(i) * s.cfg.Sense))
 		}
-		s.agenda.add(event{at: core.AtSecond(s.cfg.Sense), kind: sensorsLook})
+		s.agenda.addEvent(event{at: core.AtSecond(s.cfg.Sense), kind: sensorsLook})
 	}
 }
 
-// run goes from event to event.
-func (s *simulator) run() error {
-	s.tell(conduct.Input{Kind: conduct.Begin})
-	for !s.c.Over() {
-		next, net := s.agenda.next(), s.net.NextEvent()
+// runEvents goes from event to event.
+func (s *simulator) runEvents() error {
+	s.tellConductor(conduct.Input{Kind: conduct.Begin})
+	for !s.c.IsOver() {
+		next, net := s.agenda.nextTime(), s.net.NextEvent()
 		at := min(next, net)
 		if s.wake > 0 {
 			at = min(at, max(s.wake, s.now))
 		}
-		if at == core.Never || !s.hope() {
+		if at == core.Never || !s.hasHope() {
 			s.res.Stuck = true
 			return nil
 		}
 		s.now = max(s.now, at)
 		for _, f := range s.net.Advance(s.now) {
-			s.arrived(f.ID)
+			s.fileArrived(f.ID)
 		}
 		if s.wake > 0 && s.wake <= s.now {
 			s.wake = 0
-			s.tell(conduct.Input{Kind: conduct.Tick})
+			s.tellConductor(conduct.Input{Kind: conduct.Tick})
 		}
-		for s.agenda.next() <= s.now {
-			if err := s.happen(s.agenda.pop()); err != nil {
+		for s.agenda.nextTime() <= s.now {
+			if err := s.handleEvent(s.agenda.popEvent()); err != nil {
 				return err
 			}
 		}
@@ -179,8 +179,8 @@ func (s *simulator) run() error {
 	return nil
 }
 
-// hope tells whether anything can still happen to the tasks: sensors look for ever.
-func (s *simulator) hope() bool {
+// hasHope tells whether anything can still happen to the tasks: sensors look for ever.
+func (s *simulator) hasHope() bool {
 	if s.wake > 0 || s.agenda.others > 0 {
 		return true
 	}
@@ -192,8 +192,8 @@ func (s *simulator) hope() bool {
 	return false
 }
 
-// tell hands an input to the conductor, and whatever follows from its orders.
-func (s *simulator) tell(in conduct.Input) {
+// tellConductor hands an input to the conductor, and whatever follows from its orders.
+func (s *simulator) tellConductor(in conduct.Input) {
 	s.inbox = append(s.inbox, in)
 	if len(s.inbox) > 1 {
 		return // whoever is telling goes on
@@ -209,30 +209,30 @@ func (s *simulator) tell(in conduct.Input) {
 			s.wake = max(core.AtSecond(out.Wake), s.now+1)
 		}
 		for _, o := range out.Orders {
-			s.send(o)
+			s.sendTask(o)
 		}
 		s.inbox = s.inbox[1:]
 	}
 	s.inbox = nil
 }
 
-// happen does what stands in the agenda.
-func (s *simulator) happen(e event) error {
+// handleEvent does what stands in the agenda.
+func (s *simulator) handleEvent(e event) error {
 	switch e.kind {
 	case taskEnds:
 		if t := &s.tasks[e.task]; t.live && t.gen == e.gen {
-			s.end(e.task)
+			s.endTask(e.task)
 		}
 	case loadChanges:
 		s.setShare(e.host, e.share)
 	case sensorsLook:
-		s.sense(s.now.Add(core.Seconds(before * s.cfg.Sense)))
-		s.agenda.add(event{at: s.now.Add(core.Seconds(s.cfg.Sense)), kind: sensorsLook})
+		s.senseHosts(s.now.Add(core.DurationFromSeconds(before * s.cfg.Sense)))
+		s.agenda.addEvent(event{at: s.now.Add(core.DurationFromSeconds(s.cfg.Sense)), kind: sensorsLook})
 	case hostFails:
-		s.fail(e.host)
+		s.failHost(e.host)
 	case hostReturns:
 		s.hosts[e.host].down = false
-		s.tell(conduct.Input{Kind: conduct.Changed, Host: e.host})
+		s.tellConductor(conduct.Input{Kind: conduct.Changed, Host: e.host})
 	default:
 		return fmt.Errorf("flowsim: event %d", e.kind)
 	}

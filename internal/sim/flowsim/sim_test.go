@@ -70,7 +70,7 @@ func holds(d *flow.DAG, r *Result) error {
 			return fmt.Errorf("task %d never ended", t)
 		}
 		var err error
-		d.Parents(t, func(e flow.Edge) {
+		d.EachParent(t, func(e flow.Edge) {
 			p := e.From
 			if x.Start < r.Tasks[p].End-1e-6 {
 				err = fmt.Errorf("task %d began at %v, its parent %d ended at %v", t, x.Start, p, r.Tasks[p].End)

@@ -9,7 +9,7 @@ import (
 type Grid struct {
 	Platform *platform.Platform
 	Hosts    []flow.Host // those of one cluster are one class
-	Places   []platform.Place
+	Places   []platform.RouteEnd
 	Sites    int
 	Route    func(from, to int) flow.Route // between sites; of those that no way joins it is zero
 	Cut      [2]string                     // two clusters that no way joins; "" if there are none
@@ -19,12 +19,12 @@ type Grid struct {
 // not, every host has ways of its own and is a site by itself.
 func NewGrid(p *platform.Platform, whole bool) *Grid {
 	g := &Grid{Platform: p}
-	var ends [][2]platform.Place // of each site two hosts, the same if it has one
+	var ends [][2]platform.RouteEnd // of each site two hosts, the same if it has one
 	for c := range p.Clusters {
 		for h, host := range p.Clusters[c].Hosts {
-			here := platform.Place{Cluster: c, Host: h}
+			here := platform.RouteEnd{Cluster: c, Host: h}
 			if h == 0 || !whole {
-				ends = append(ends, [2]platform.Place{here, here})
+				ends = append(ends, [2]platform.RouteEnd{here, here})
 			} else {
 				ends[len(ends)-1][1] = here
 			}
@@ -34,7 +34,7 @@ func NewGrid(p *platform.Platform, whole bool) *Grid {
 	}
 	g.Sites = len(ends)
 	g.Route = func(from, to int) flow.Route {
-		r, ok := p.Route(ends[from][0], ends[to][1])
+		r, ok := p.FindRoute(ends[from][0], ends[to][1])
 		if !ok {
 			if g.Cut[0] == "" {
 				g.Cut = [2]string{p.Clusters[ends[from][0].Cluster].Name, p.Clusters[ends[to][0].Cluster].Name}

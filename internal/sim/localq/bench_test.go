@@ -67,9 +67,9 @@ func drive(q manager, jobs []traced) (longest int) {
 			next++
 		}
 		for len(ends) > 0 && ends[0].at == now {
-			q.End(now, ends.pop().id)
+			q.EndJob(now, ends.pop().id)
 		}
-		for _, id := range q.Schedule(now) {
+		for _, id := range q.StartJobs(now) {
 			ends.push(endEvent{now.Add(jobs[id].run), id})
 		}
 		longest = max(longest, q.Len())
@@ -122,7 +122,7 @@ func BenchmarkEstimateStart(b *testing.B) {
 	for i, j := range workload(1, 20_000, 100, 1, false) {
 		_ = q.Submit(0, Job{ID: int64(i), Procs: j.procs, Estimate: j.estimate}) // never wrong
 	}
-	q.Schedule(0)
+	q.StartJobs(0)
 	for b.Loop() {
 		q.EstimateStart(0, 100, time.Hour)
 	}

@@ -13,8 +13,8 @@ type room struct {
 	extra  int // at most free
 }
 
-// has says whether a job of that shape may start.
-func (r *room) has(procs int32, estimate time.Duration) bool {
+// hasRoom says whether a job of that shape may start.
+func (r *room) hasRoom(procs int32, estimate time.Duration) bool {
 	return int(procs) <= r.extra || int(procs) <= r.free && estimate <= r.window
 }
 
@@ -27,17 +27,17 @@ type search struct {
 	visited int   // nodes looked at, for the tests
 }
 
-// candidate is the first waiting job for which there is room, or none.
-func (w *waiting) candidate(r room) int32 {
+// findCandidate is the first waiting job for which there is room, or none.
+func (w *waiting) findCandidate(r room) int32 {
 	s := search{waiting: w, room: r, best: rank{math.MaxInt64, math.MaxInt64}, at: none}
-	return s.run()
+	return s.searchRoot()
 }
 
-func (s *search) run() (job int32) {
+func (s *search) searchRoot() (job int32) {
 	if s.root == none {
 		return none
 	}
-	s.visit(s.root)
+	s.visitSubtree(s.root)
 	if s.at == none {
 		return none
 	}
@@ -52,32 +52,32 @@ func (s *search) run() (job int32) {
 	return s.nodes[at].kid[firstJob]
 }
 
-// visit prunes a subtree if it holds nothing better than the best so far, or
+// visitSubtree prunes a subtree if it holds nothing better than the best so far, or
 // nothing for which there is room; it takes it whole if there is room for all
 // of it. What remains are the few subtrees across an edge of the room: with n
 // classes spread evenly some √n of them, whatever the mix of shapes.
-func (s *search) visit(at int32) {
+func (s *search) visitSubtree(at int32) {
 	s.visited++
 	n := &s.nodes[at]
 	sum := &n.summary
-	first := sum.first(s.byTime)
-	if !first.before(s.best) || !s.room.has(sum.minProcs, sum.minTime) {
+	first := sum.firstRank(s.byTime)
+	if !first.isBefore(s.best) || !s.room.hasRoom(sum.minProcs, sum.minTime) {
 		return
 	}
-	if s.room.has(sum.maxProcs, sum.maxTime) {
+	if s.room.hasRoom(sum.maxProcs, sum.maxTime) {
 		s.best, s.at = first, at
 		return
 	}
 	near, far := n.kid[0], n.kid[1]
-	if s.nodes[far].summary.first(s.byTime).before(s.nodes[near].summary.first(s.byTime)) {
+	if s.nodes[far].summary.firstRank(s.byTime).isBefore(s.nodes[near].summary.firstRank(s.byTime)) {
 		near, far = far, near
 	}
-	s.visit(near)
-	s.visit(far)
+	s.visitSubtree(near)
+	s.visitSubtree(far)
 }
 
-// narrowest is the fewest processors that a waiting job needs; at least one
+// narrowestJob is the fewest processors that a waiting job needs; at least one
 // job must wait.
-func (w *waiting) narrowest() int { return int(w.nodes[w.root].summary.minProcs) }
+func (w *waiting) narrowestJob() int { return int(w.nodes[w.root].summary.minProcs) }
 
-func (w *waiting) empty() bool { return w.root == none }
+func (w *waiting) isEmpty() bool { return w.root == none }

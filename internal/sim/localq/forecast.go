@@ -27,14 +27,14 @@ func (q *Queue) EstimateStart(now core.Time, procs int, estimate time.Duration) 
 	}
 	f := q.forecast
 	f.copyFrom(q)
-	return f.playUntil(now, f.alloc(Job{Procs: procs, Estimate: estimate}))
+	return f.playUntil(now, f.allocJob(Job{Procs: procs, Estimate: estimate}))
 }
 
 func (q *Queue) startsAtOnce(now core.Time, s shape) bool {
-	if !q.settled || len(q.arrivals) > 0 || len(q.ends) > 0 || int(s.procs) > q.free || q.overdue(now) {
+	if !q.settled || len(q.arrivals) > 0 || len(q.ends) > 0 || int(s.procs) > q.free || q.isHeadOverdue(now) {
 		return false
 	}
-	return q.head == none || q.policy != FCFS && q.backfills(now, s)
+	return q.head == none || q.policy != FCFS && q.canBackfill(now, s)
 }
 
 // playUntil submits job at and lets the others run until it starts. All ends
@@ -42,11 +42,11 @@ func (q *Queue) startsAtOnce(now core.Time, s shape) bool {
 func (q *Queue) playUntil(now core.Time, at int32) core.Time {
 	q.arrivals = append(q.arrivals, at)
 	for {
-		q.Schedule(now)
+		q.StartJobs(now)
 		if q.jobs[at].state == active {
 			return now
 		}
-		_, end := q.running.first()
+		_, end := q.running.firstEnding()
 		if end == core.Never {
 			return core.Never
 		}
@@ -58,11 +58,11 @@ func (q *Queue) playUntil(now core.Time, at int32) core.Time {
 // endBy ends all jobs that are expected to have ended by now.
 func (q *Queue) endBy(now core.Time) {
 	for {
-		job, end := q.running.first()
+		job, end := q.running.firstEnding()
 		if job == none || end > now {
 			return
 		}
-		q.release(job)
+		q.releaseProcs(job)
 	}
 }
 

@@ -9,24 +9,24 @@ type line struct {
 	length int     // jobs in it
 }
 
-// push appends a job.
-func (l *line) push(jobs []job, at int32) {
+// pushJob appends a job.
+func (l *line) pushJob(jobs []job, at int32) {
 	if len(l.places) == cap(l.places) && l.length <= len(l.places)/2 {
-		l.close(jobs)
+		l.compactLine(jobs)
 	}
 	jobs[at].place = int32(len(l.places))
 	l.places = append(l.places, at)
 	l.length++
 }
 
-// leave takes a job out.
-func (l *line) leave(j *job) {
+// removeJob takes a job out.
+func (l *line) removeJob(j *job) {
 	l.places[j.place] = none
 	l.length--
 }
 
-// first is the job at the front, or none.
-func (l *line) first() int32 {
+// firstJob is the job at the front, or none.
+func (l *line) firstJob() int32 {
 	for l.front < len(l.places) {
 		if at := l.places[l.front]; at != none {
 			return at
@@ -36,8 +36,8 @@ func (l *line) first() int32 {
 	return none
 }
 
-// close moves up. It costs as much as the pushes since the last time.
-func (l *line) close(jobs []job) {
+// compactLine moves up. It costs as much as the pushes since the last time.
+func (l *line) compactLine(jobs []job) {
 	n := 0
 	for _, at := range l.places[l.front:] {
 		if at != none {

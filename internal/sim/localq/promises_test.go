@@ -16,8 +16,8 @@ type watched struct {
 	last     int64               // started last, under FCFS
 }
 
-func (w *watched) Schedule(now core.Time) []int64 {
-	started := w.Queue.Schedule(now)
+func (w *watched) StartJobs(now core.Time) []int64 {
+	started := w.Queue.StartJobs(now)
 	for _, id := range started {
 		if at, ok := w.promised[id]; ok && now > at {
 			w.t.Fatalf("job %d starts at %v, was promised %v", id, now, at)
@@ -31,7 +31,7 @@ func (w *watched) Schedule(now core.Time) []int64 {
 		w.t.Fatalf("%d processors too many in use", -w.free)
 	}
 	if w.head != none {
-		w.reserve(now)
+		w.reserveHead(now)
 		id := w.Queue.jobs[w.head].id
 		if w.shadow < now {
 			w.t.Fatalf("job %d is reserved for %v at %v", id, w.shadow, now)
@@ -75,16 +75,16 @@ func TestASteadyQueueAllocatesNothing(t *testing.T) {
 	var running []int64
 	step := func() {
 		for _, id := range running {
-			q.End(now, id)
+			q.EndJob(now, id)
 		}
 		for range 8 {
 			_ = q.Submit(now, Job{ID: next, Procs: 30 + int(next%7), Estimate: 10}) // never wrong
 			next++
 		}
-		running = append(running[:0], q.Schedule(now)...)
+		running = append(running[:0], q.StartJobs(now)...)
 		for id := next - 8; id < next; id++ {
 			if id%4 != 0 {
-				q.Cancel(now, id)
+				q.CancelJob(now, id)
 			}
 		}
 		now += 5

@@ -126,28 +126,28 @@ func (q *Queue) Submit(_ core.Time, j Job) error {
 	if _, known := q.ids[j.ID]; known {
 		return fmt.Errorf("job %d is in the queue already", j.ID)
 	}
-	at := q.alloc(j)
+	at := q.allocJob(j)
 	q.ids[j.ID] = at
 	q.arrivals = append(q.arrivals, at)
 	q.coming++
 	return nil
 }
 
-// End says that a running job has ended. It is false if no job of that ID
+// EndJob says that a running job has ended. It is false if no job of that ID
 // runs.
-func (q *Queue) End(now core.Time, id int64) bool {
+func (q *Queue) EndJob(now core.Time, id int64) bool {
 	at, known := q.ids[id]
 	if !known || q.jobs[at].state != active {
 		return false
 	}
 	delete(q.ids, id)
-	q.end(now, at)
+	q.endJob(now, at)
 	return true
 }
 
-// Cancel takes a job out of the queue, or ends it if it runs. It is false if
+// CancelJob takes a job out of the queue, or ends it if it runs. It is false if
 // there is no job of that ID.
-func (q *Queue) Cancel(now core.Time, id int64) bool {
+func (q *Queue) CancelJob(now core.Time, id int64) bool {
 	at, known := q.ids[id]
 	if !known {
 		return false
@@ -155,13 +155,13 @@ func (q *Queue) Cancel(now core.Time, id int64) bool {
 	delete(q.ids, id)
 	switch q.jobs[at].state {
 	case active:
-		q.end(now, at)
+		q.endJob(now, at)
 	case arriving:
 		q.jobs[at].state = gone // Schedule passes over it
 		q.coming--
 	case queued:
-		q.unqueue(at)
-		q.drop(at)
+		q.unqueueJob(at)
+		q.dropJob(at)
 	}
 	return true
 }
@@ -172,35 +172,35 @@ func (q *Queue) Cancel(now core.Time, id int64) bool {
 func (q *Queue) SetCapacity(_ core.Time, n int) {
 	q.free += n - q.capacity
 	q.capacity = n
-	q.unsettle()
+	q.invalidatePass()
 }
 
 // Capacity is how many processors the cluster has.
 func (q *Queue) Capacity() int { return q.capacity }
 
-// Free is how many of them no job holds.
-func (q *Queue) Free() int { return max(q.free+q.ending, 0) }
+// FreeProcs is how many of them no job holds.
+func (q *Queue) FreeProcs() int { return max(q.free+q.ending, 0) }
 
 // Len is how many jobs wait.
 func (q *Queue) Len() int { return q.line.length + q.coming }
 
-// Running is how many jobs run.
-func (q *Queue) Running() int { return q.active }
+// RunningJobs is how many jobs run.
+func (q *Queue) RunningJobs() int { return q.active }
 
-// end takes the processors back at once if that was to be expected, and else
+// endJob takes the processors back at once if that was to be expected, and else
 // when the turn of the event has come.
-func (q *Queue) end(now core.Time, at int32) {
+func (q *Queue) endJob(now core.Time, at int32) {
 	q.active--
 	j := &q.jobs[at]
 	punctual := endOf(q.running.nodes[j.leaf].hi) <= now
 	switch {
 	case q.opts.OncePerInstant:
-		q.release(at)
+		q.releaseProcs(at)
 	case punctual && !q.opts.EndsInTurn:
 		if q.punctual == 0 || j.seq < q.punctual {
 			q.punctual = j.seq
 		}
-		q.release(at)
+		q.releaseProcs(at)
 	default:
 		j.state = ending
 		q.ending += int(j.procs)
@@ -208,55 +208,55 @@ func (q *Queue) end(now core.Time, at int32) {
 	}
 }
 
-// release gives the processors of a job back.
-func (q *Queue) release(at int32) {
+// releaseProcs gives the processors of a job back.
+func (q *Queue) releaseProcs(at int32) {
 	j := &q.jobs[at]
-	q.running.drop(j.leaf)
+	q.running.dropJob(j.leaf)
 	q.free += int(j.procs)
-	q.drop(at)
-	q.unsettle()
+	q.dropJob(at)
+	q.invalidatePass()
 }
 
-// start gives a job its processors.
-func (q *Queue) start(now core.Time, at int32) {
+// startJob gives a job its processors.
+func (q *Queue) startJob(now core.Time, at int32) {
 	j := &q.jobs[at]
 	q.seq++
 	j.state, j.seq = active, q.seq
-	j.leaf = q.running.add(now.Add(j.estimate), j.seq, int(j.procs), at)
+	j.leaf = q.running.addJob(now.Add(j.estimate), j.seq, int(j.procs), at)
 	q.free -= int(j.procs)
 	q.active++
 	q.started = append(q.started, j.id)
 }
 
-// enqueue appends a job to the queue.
-func (q *Queue) enqueue(at int32) {
+// enqueueJob appends a job to the queue.
+func (q *Queue) enqueueJob(at int32) {
 	q.jobs[at].state = queued
-	q.line.push(q.jobs, at)
+	q.line.pushJob(q.jobs, at)
 	switch {
 	case q.head == none:
 		q.head, q.known = at, false
 	case q.policy != FCFS:
-		q.behind.add(q.jobs, at)
+		q.behind.addJob(q.jobs, at)
 	}
 }
 
-// unqueue takes a job out of the queue; after the head the next one is head.
-func (q *Queue) unqueue(at int32) {
-	q.line.leave(&q.jobs[at])
+// unqueueJob takes a job out of the queue; after the head the next one is head.
+func (q *Queue) unqueueJob(at int32) {
+	q.line.removeJob(&q.jobs[at])
 	if at != q.head {
 		if q.policy != FCFS {
-			q.behind.drop(q.jobs, at)
+			q.behind.dropJob(q.jobs, at)
 		}
 		return
 	}
-	q.head = q.line.first()
+	q.head = q.line.firstJob()
 	if q.head != none && q.policy != FCFS {
-		q.behind.drop(q.jobs, q.head)
+		q.behind.dropJob(q.jobs, q.head)
 	}
-	q.unsettle()
+	q.invalidatePass()
 }
 
-func (q *Queue) alloc(j Job) int32 {
+func (q *Queue) allocJob(j Job) int32 {
 	var at int32
 	if n := len(q.spare); n > 0 {
 		at, q.spare = q.spare[n-1], q.spare[:n-1]
@@ -272,7 +272,7 @@ func (q *Queue) alloc(j Job) int32 {
 	return at
 }
 
-func (q *Queue) drop(at int32) {
+func (q *Queue) dropJob(at int32) {
 	q.jobs[at].state = gone
 	q.spare = append(q.spare, at)
 }

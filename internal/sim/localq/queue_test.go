@@ -86,7 +86,7 @@ func (p *pair) event() {
 		p.next++
 	case kind < 14:
 		id := pick(p.alive)
-		if got, want := p.queue.Cancel(p.now, id), p.twin.Cancel(p.now, id); got != want {
+		if got, want := p.queue.CancelJob(p.now, id), p.twin.CancelJob(p.now, id); got != want {
 			p.t.Fatalf("cancelling %d: %v, want %v", id, got, want)
 		}
 	case kind < 15:
@@ -95,7 +95,7 @@ func (p *pair) event() {
 		p.twin.SetCapacity(p.now, n)
 	case len(p.runs) > 0:
 		id := pick(p.runs)
-		if got, want := p.queue.End(p.now, id), p.twin.End(p.now, id); got != want {
+		if got, want := p.queue.EndJob(p.now, id), p.twin.EndJob(p.now, id); got != want {
 			p.t.Fatalf("ending %d: %v, want %v", id, got, want)
 		}
 	}
@@ -110,17 +110,17 @@ func (p *pair) ask() {
 }
 
 func (p *pair) schedule() {
-	free := p.queue.Free()
-	got := slices.Clone(p.queue.Schedule(p.now))
-	if want := p.twin.Schedule(p.now); !slices.Equal(got, want) {
+	free := p.queue.FreeProcs()
+	got := slices.Clone(p.queue.StartJobs(p.now))
+	if want := p.twin.StartJobs(p.now); !slices.Equal(got, want) {
 		p.t.Fatalf("at %d:\n%s", p.now, cmp.Diff(want, got))
 	}
-	if len(got) == 0 && p.queue.Free() != free {
-		p.t.Fatalf("%d free before, %d after nothing started", free, p.queue.Free())
+	if len(got) == 0 && p.queue.FreeProcs() != free {
+		p.t.Fatalf("%d free before, %d after nothing started", free, p.queue.FreeProcs())
 	}
 	p.runs = append(p.runs, got...)
-	if p.queue.Free() != max(p.twin.free(), 0) || p.queue.Len() != p.twin.Len() || p.queue.Running() != len(p.twin.running) {
-		p.t.Fatalf("free %d, waiting %d, running %d; want %d, %d, %d", p.queue.Free(), p.queue.Len(), p.queue.Running(),
+	if p.queue.FreeProcs() != max(p.twin.free(), 0) || p.queue.Len() != p.twin.Len() || p.queue.RunningJobs() != len(p.twin.running) {
+		p.t.Fatalf("free %d, waiting %d, running %d; want %d, %d, %d", p.queue.FreeProcs(), p.queue.Len(), p.queue.RunningJobs(),
 			p.twin.free(), p.twin.Len(), len(p.twin.running))
 	}
 }

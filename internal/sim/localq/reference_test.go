@@ -59,7 +59,7 @@ func (p published) compare(t *testing.T, opts Options) (a agreement, ok bool) {
 	jobs := make([]traced, len(input.Records))
 	for i := range jobs {
 		r := &input.Records[i]
-		jobs[i] = traced{r.Submit, r.Run, r.Procs(), r.Estimate()}
+		jobs[i] = traced{r.Submit, r.Run, r.NeededProcs(), r.EstimatedTime()}
 		if p.clairvoyant {
 			jobs[i].estimate = r.Run
 		}

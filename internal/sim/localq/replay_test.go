@@ -16,10 +16,10 @@ import (
 // manager is what the fast queue and its simple twin have in common.
 type manager interface {
 	Submit(now core.Time, j Job) error
-	End(now core.Time, id int64) bool
-	Cancel(now core.Time, id int64) bool
+	EndJob(now core.Time, id int64) bool
+	CancelJob(now core.Time, id int64) bool
 	SetCapacity(now core.Time, n int)
-	Schedule(now core.Time) []int64
+	StartJobs(now core.Time) []int64
 	Len() int
 }
 
@@ -77,11 +77,11 @@ func replay(t testing.TB, m manager, jobs []traced) []core.Time {
 			next++
 		}
 		for len(ends) > 0 && ends[0].at == now {
-			if !m.End(now, heap.Pop(&ends).(endEvent).id) {
+			if !m.EndJob(now, heap.Pop(&ends).(endEvent).id) {
 				t.Fatal("a running job is not known")
 			}
 		}
-		for _, id := range m.Schedule(now) {
+		for _, id := range m.StartJobs(now) {
 			starts[id] = now
 			heap.Push(&ends, endEvent{now.Add(jobs[id].run), id})
 		}
@@ -134,8 +134,8 @@ func readTrace(t testing.TB, name string) []traced {
 	var jobs []traced
 	for i := range trace.Records {
 		r := &trace.Records[i]
-		if ok, _ := r.Usable(); ok {
-			jobs = append(jobs, traced{r.Submit, r.Run, r.Procs(), r.Estimate()})
+		if ok, _ := r.IsUsable(); ok {
+			jobs = append(jobs, traced{r.Submit, r.Run, r.NeededProcs(), r.EstimatedTime()})
 		}
 	}
 	return jobs

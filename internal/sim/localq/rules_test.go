@@ -29,7 +29,7 @@ func (c cluster) submit(now core.Time, id int64, procs int, estimate time.Durati
 // starts checks which jobs start now.
 func (c cluster) starts(now core.Time, want ...int64) {
 	c.t.Helper()
-	if got := c.Schedule(now); !slices.Equal(got, want) {
+	if got := c.StartJobs(now); !slices.Equal(got, want) {
 		c.t.Fatalf("at %d jobs %v start, want %v", now, got, want)
 	}
 }
@@ -37,7 +37,7 @@ func (c cluster) starts(now core.Time, want ...int64) {
 func (c cluster) ends(now core.Time, ids ...int64) {
 	c.t.Helper()
 	for _, id := range ids {
-		if !c.End(now, id) {
+		if !c.EndJob(now, id) {
 			c.t.Fatalf("job %d does not run", id)
 		}
 	}
@@ -163,8 +163,8 @@ func TestNothingStartsWhileMoreIsInUseThanThereIs(t *testing.T) {
 	c.submit(10, 3, 1, 1)
 	c.submit(10, 4, 6, 1)
 	c.starts(10)
-	if c.Free() != 0 || c.Len() != 2 || c.Running() != 2 {
-		t.Errorf("free %d, waiting %d, running %d", c.Free(), c.Len(), c.Running())
+	if c.FreeProcs() != 0 || c.Len() != 2 || c.RunningJobs() != 2 {
+		t.Errorf("free %d, waiting %d, running %d", c.FreeProcs(), c.Len(), c.RunningJobs())
 	}
 	c.ends(20, 1)
 	c.starts(20, 3)
@@ -180,19 +180,19 @@ func TestWhatIsNotThereCannotEndOrBeCancelled(t *testing.T) {
 	c.submit(0, 1, 10, 100)
 	c.submit(0, 2, 10, 100)
 	c.starts(0, 1)
-	if c.End(1, 2) || c.End(1, 7) || c.Cancel(1, 7) {
+	if c.EndJob(1, 2) || c.EndJob(1, 7) || c.CancelJob(1, 7) {
 		t.Error("ended or cancelled what does not run")
 	}
-	if !c.End(1, 1) || c.End(1, 1) || c.Cancel(1, 1) {
+	if !c.EndJob(1, 1) || c.EndJob(1, 1) || c.CancelJob(1, 1) {
 		t.Error("a job ends once")
 	}
-	if c.Free() != 10 || c.Running() != 0 {
-		t.Errorf("free %d, running %d", c.Free(), c.Running())
+	if c.FreeProcs() != 10 || c.RunningJobs() != 0 {
+		t.Errorf("free %d, running %d", c.FreeProcs(), c.RunningJobs())
 	}
 	if c.Submit(1, Job{ID: 2, Procs: 1}) == nil || c.Submit(1, Job{ID: 3}) == nil {
 		t.Error("took a job twice or one without processors")
 	}
-	if !c.Cancel(1, 2) || c.Len() != 0 {
+	if !c.CancelJob(1, 2) || c.Len() != 0 {
 		t.Error("a waiting job can be cancelled")
 	}
 	c.starts(1)

@@ -12,10 +12,10 @@ func endKey(t core.Time) uint64 { return uint64(t) ^ 1<<63 }
 
 func endOf(key uint64) core.Time { return core.Time(key ^ 1<<63) }
 
-// add takes up a job that holds procs until end; seq sets it apart from
+// addJob takes up a job that holds procs until end; seq sets it apart from
 // others with the same end.
-func (r *running) add(end core.Time, seq int64, procs int, job int32) (leaf int32) {
-	leaf, _ = r.insert(endKey(end), uint64(seq))
+func (r *running) addJob(end core.Time, seq int64, procs int, job int32) (leaf int32) {
+	leaf, _ = r.insertLeaf(endKey(end), uint64(seq))
 	r.nodes[leaf].summary, r.nodes[leaf].kid[0] = procs, job
 	at := r.nodes[leaf].up
 	if at == none {
@@ -29,18 +29,18 @@ func (r *running) add(end core.Time, seq int64, procs int, job int32) (leaf int3
 	return leaf
 }
 
-// drop takes a job out.
-func (r *running) drop(leaf int32) {
+// dropJob takes a job out.
+func (r *running) dropJob(leaf int32) {
 	procs := r.nodes[leaf].summary
-	for at := r.remove(leaf); at != none; at = r.nodes[at].up {
+	for at := r.removeLeaf(leaf); at != none; at = r.nodes[at].up {
 		r.nodes[at].summary -= procs
 	}
 }
 
-// reach is the earliest expected end by which the jobs ending release at
+// earliestRelease is the earliest expected end by which the jobs ending release at
 // least need processors, and what they release, counted job by job in order.
 // It is core.Never if even all together do not.
-func (r *running) reach(need int) (end core.Time, released int) {
+func (r *running) earliestRelease(need int) (end core.Time, released int) {
 	at := r.root
 	if at == none || r.nodes[at].summary < need {
 		return core.Never, 0
@@ -82,9 +82,9 @@ func (r *running) releasedBy(t core.Time) (procs int) {
 	return procs
 }
 
-// first is the job expected to end first and its end; it is none if nothing
+// firstEnding is the job expected to end first and its end; it is none if nothing
 // runs.
-func (r *running) first() (job int32, end core.Time) {
+func (r *running) firstEnding() (job int32, end core.Time) {
 	at := r.root
 	if at == none {
 		return none, core.Never

@@ -24,11 +24,11 @@ func TestSumsOfExpectedEndsAreThoseOfAPlainList(t *testing.T) {
 		for seq := range int64(rapid.IntRange(0, 60).Draw(t, "steps")) {
 			if len(list) > 0 && rapid.IntRange(0, 2).Draw(t, "drop") == 0 {
 				i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
-				r.drop(list[i].leaf)
+				r.dropJob(list[i].leaf)
 				list = append(list[:i], list[i+1:]...)
 			} else {
 				e := entry{end: core.Time(times.Draw(t, "end")), procs: rapid.IntRange(1, 5).Draw(t, "procs")}
-				e.leaf = r.add(e.end, seq, e.procs, int32(seq))
+				e.leaf = r.addJob(e.end, seq, e.procs, int32(seq))
 				list = append(list, e)
 			}
 			at, need := core.Time(times.Draw(t, "at")), rapid.IntRange(1, 30).Draw(t, "need")
@@ -49,7 +49,7 @@ func TestSumsOfExpectedEndsAreThoseOfAPlainList(t *testing.T) {
 					want = min(want, e.end)
 				}
 			}
-			end, released := r.reach(need)
+			end, released := r.earliestRelease(need)
 			if end != want || total >= need && (released < need || released > sum(end)) {
 				t.Fatalf("%d are released at %d (%d), want %d", need, end, released, want)
 			}
@@ -68,25 +68,25 @@ func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 			if len(in) > 0 && rapid.IntRange(0, 2).Draw(t, "drop") == 0 {
 				at := int32(rapid.IntRange(0, len(jobs)-1).Draw(t, "which"))
 				if in[at] {
-					w.drop(jobs, at)
+					w.dropJob(jobs, at)
 					delete(in, at)
 				}
 			} else {
 				at := int32(len(jobs))
 				s := shape{rapid.Int32Range(1, 9).Draw(t, "procs"), time.Duration(estimates.Draw(t, "estimate"))}
 				jobs = append(jobs, job{shape: s, seq: int64(at)})
-				w.add(jobs, at)
+				w.addJob(jobs, at)
 				in[at] = true
 			}
 			free := rapid.IntRange(0, 9).Draw(t, "free")
 			r := room{free: free, window: time.Duration(estimates.Draw(t, "window")), extra: rapid.IntRange(0, free).Draw(t, "extra")}
 			want := none
 			for at := range int32(len(jobs)) {
-				if in[at] && r.has(jobs[at].procs, jobs[at].estimate) && (want == none || rankOf(&jobs[at], byTime).before(rankOf(&jobs[want], byTime))) {
+				if in[at] && r.hasRoom(jobs[at].procs, jobs[at].estimate) && (want == none || rankOf(&jobs[at], byTime).isBefore(rankOf(&jobs[want], byTime))) {
 					want = at
 				}
 			}
-			if got := w.candidate(r); got != want {
+			if got := w.findCandidate(r); got != want {
 				t.Fatalf("%+v: job %d, want %d", r, got, want)
 			}
 		}
@@ -132,7 +132,7 @@ func TestASearchLooksAtFewNodesWhateverTheMix(t *testing.T) {
 			jobs := make([]job, n)
 			for i := range jobs {
 				jobs[i] = job{shape: shapeOf(rng, i, n), seq: rng.Int64N(1 << 40)}
-				w.add(jobs, int32(i))
+				w.addJob(jobs, int32(i))
 			}
 			most, sum := 0, 0
 			const searches = 2000
@@ -144,7 +144,7 @@ func TestASearchLooksAtFewNodesWhateverTheMix(t *testing.T) {
 					r = room{free: int(a.procs), window: a.estimate - 1}
 				}
 				s := search{waiting: &w, room: r, best: rank{math.MaxInt64, math.MaxInt64}, at: none}
-				s.run()
+				s.searchRoot()
 				most, sum = max(most, s.visited), sum+s.visited
 			}
 			t.Logf("%s, %d jobs: %d nodes on average, %d at most", name, n, sum/searches, most)

@@ -34,9 +34,9 @@ func (t *trie[S]) copyFrom(o *trie[S]) {
 	t.root, t.spare = o.root, o.spare
 }
 
-// insert adds a leaf for a key, or finds the one that is there. The contents
+// insertLeaf adds a leaf for a key, or finds the one that is there. The contents
 // of a new leaf and the summaries above it are left to the caller.
-func (t *trie[S]) insert(hi, lo uint64) (leaf int32, fresh bool) {
+func (t *trie[S]) insertLeaf(hi, lo uint64) (leaf int32, fresh bool) {
 	if t.root == none {
 		t.root = t.newLeaf(hi, lo)
 		return t.root, true
@@ -53,33 +53,33 @@ func (t *trie[S]) insert(hi, lo uint64) (leaf int32, fresh bool) {
 		at = up
 	}
 	leaf = t.newLeaf(hi, lo)
-	t.fork(at, leaf, bit)
+	t.forkAbove(at, leaf, bit)
 	return leaf, true
 }
 
 func (t *trie[S]) newLeaf(hi, lo uint64) int32 {
-	at := t.alloc()
+	at := t.allocNode()
 	n := &t.nodes[at]
 	n.hi, n.lo, n.bit, n.up = hi, lo, isLeaf, none
 	return at
 }
 
-// fork puts an inner node above at, with leaf on its other side.
-func (t *trie[S]) fork(at, leaf int32, bit int16) {
-	inner := t.alloc()
+// forkAbove puts an inner node above at, with leaf on its other side.
+func (t *trie[S]) forkAbove(at, leaf int32, bit int16) {
+	inner := t.allocNode()
 	n, l := &t.nodes[inner], &t.nodes[leaf]
 	n.hi, n.lo, n.bit, n.up = l.hi, l.lo, bit, t.nodes[at].up
 	side := bitOf(l.hi, l.lo, bit)
 	n.kid[side], n.kid[1-side] = leaf, at
-	t.relink(n.up, at, inner)
+	t.relinkParent(n.up, at, inner)
 	t.nodes[at].up, l.up = inner, inner
 }
 
-// remove takes a leaf out, and the inner node above it, which forks no more.
+// removeLeaf takes a leaf out, and the inner node above it, which forks no more.
 // It returns the node from which on summaries have changed, or none.
-func (t *trie[S]) remove(leaf int32) (changed int32) {
+func (t *trie[S]) removeLeaf(leaf int32) (changed int32) {
 	inner := t.nodes[leaf].up
-	t.free(leaf)
+	t.freeNode(leaf)
 	if inner == none {
 		t.root = none
 		return none
@@ -91,13 +91,13 @@ func (t *trie[S]) remove(leaf int32) (changed int32) {
 	}
 	changed = n.up
 	t.nodes[sibling].up = changed
-	t.relink(changed, inner, sibling)
-	t.free(inner)
+	t.relinkParent(changed, inner, sibling)
+	t.freeNode(inner)
 	return changed
 }
 
-// relink makes up, or the root, lead to now instead of to before.
-func (t *trie[S]) relink(up, before, now int32) {
+// relinkParent makes up, or the root, lead to now instead of to before.
+func (t *trie[S]) relinkParent(up, before, now int32) {
 	switch {
 	case up == none:
 		t.root = now
@@ -108,9 +108,9 @@ func (t *trie[S]) relink(up, before, now int32) {
 	}
 }
 
-// alloc returns a node with an empty summary, so that none above it is taken
+// allocNode returns a node with an empty summary, so that none above it is taken
 // to be up to date because of what the node once held.
-func (t *trie[S]) alloc() int32 {
+func (t *trie[S]) allocNode() int32 {
 	if at := t.spare; at != none {
 		var empty S
 		t.spare, t.nodes[at].summary = t.nodes[at].up, empty
@@ -120,7 +120,7 @@ func (t *trie[S]) alloc() int32 {
 	return int32(len(t.nodes) - 1)
 }
 
-func (t *trie[S]) free(at int32) {
+func (t *trie[S]) freeNode(at int32) {
 	t.nodes[at].up = t.spare
 	t.spare = at
 }

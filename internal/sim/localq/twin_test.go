@@ -39,7 +39,7 @@ func (w *twin) Submit(_ core.Time, j Job) error {
 	return nil
 }
 
-func (w *twin) End(now core.Time, id int64) bool {
+func (w *twin) EndJob(now core.Time, id int64) bool {
 	at := slices.IndexFunc(w.running, func(j twinJob) bool { return j.ID == id && !j.left })
 	if at < 0 {
 		return false
@@ -55,12 +55,12 @@ func (w *twin) End(now core.Time, id int64) bool {
 	return true
 }
 
-func (w *twin) Cancel(now core.Time, id int64) bool {
+func (w *twin) CancelJob(now core.Time, id int64) bool {
 	before := w.Len()
 	it := func(j Job) bool { return j.ID == id }
 	w.arrivals = slices.DeleteFunc(w.arrivals, it)
 	w.queue = slices.DeleteFunc(w.queue, it)
-	return w.Len() < before || w.End(now, id)
+	return w.Len() < before || w.EndJob(now, id)
 }
 
 func (w *twin) SetCapacity(_ core.Time, n int) { w.capacity = n }
@@ -75,7 +75,7 @@ func (w *twin) free() int {
 	return free
 }
 
-func (w *twin) Schedule(now core.Time) []int64 {
+func (w *twin) StartJobs(now core.Time) []int64 {
 	w.started = nil
 	events := 0
 	arrive := func() {
@@ -189,7 +189,7 @@ func (w *twin) EstimateStart(now core.Time, procs int, estimate time.Duration) c
 	c := w.clone()
 	_ = c.Submit(now, Job{ID: id, Procs: procs, Estimate: estimate}) // the twin takes everything
 	for {
-		if slices.Contains(c.Schedule(now), id) {
+		if slices.Contains(c.StartJobs(now), id) {
 			return now
 		}
 		next := core.Never

@@ -35,12 +35,12 @@ type rank struct {
 	seq      int64
 }
 
-func (r rank) before(o rank) bool {
+func (r rank) isBefore(o rank) bool {
 	return r.estimate < o.estimate || r.estimate == o.estimate && r.seq < o.seq
 }
 
-// first is the rank of the first job; the shortest has the shortest estimate.
-func (s *shapes) first(byTime bool) rank {
+// firstRank is the rank of the first job; the shortest has the shortest estimate.
+func (s *shapes) firstRank(byTime bool) rank {
 	if byTime {
 		return rank{s.minTime, s.seq}
 	}
@@ -52,10 +52,10 @@ const (
 	lastJob  = 1
 )
 
-// add appends job at, which was submitted after all others.
-func (w *waiting) add(jobs []job, at int32) {
+// addJob appends job at, which was submitted after all others.
+func (w *waiting) addJob(jobs []job, at int32) {
 	j := &jobs[at]
-	leaf, fresh := w.insert(spaceCode(j.shape))
+	leaf, fresh := w.insertLeaf(spaceCode(j.shape))
 	j.leaf, j.nextInClass, j.prevInClass = leaf, none, none
 	n := &w.nodes[leaf]
 	if !fresh {
@@ -66,11 +66,11 @@ func (w *waiting) add(jobs []job, at int32) {
 	}
 	n.kid = [2]int32{at, at}
 	n.summary = shapes{j.procs, j.procs, j.estimate, j.estimate, j.seq}
-	w.renew(n.up)
+	w.renewSummaries(n.up)
 }
 
-// drop takes job at out, wherever it stands.
-func (w *waiting) drop(jobs []job, at int32) {
+// dropJob takes job at out, wherever it stands.
+func (w *waiting) dropJob(jobs []job, at int32) {
 	j := &jobs[at]
 	n := &w.nodes[j.leaf]
 	if j.nextInClass != none {
@@ -84,17 +84,17 @@ func (w *waiting) drop(jobs []job, at int32) {
 	case j.nextInClass != none:
 		n.kid[firstJob] = j.nextInClass
 		n.summary.seq = jobs[j.nextInClass].seq
-		w.renew(n.up)
+		w.renewSummaries(n.up)
 	default:
-		w.renew(w.remove(j.leaf))
+		w.renewSummaries(w.removeLeaf(j.leaf))
 	}
 }
 
-// renew recomputes the summaries from at upwards, until one stays the same.
-func (w *waiting) renew(at int32) {
+// renewSummaries recomputes the summaries from at upwards, until one stays the same.
+func (w *waiting) renewSummaries(at int32) {
 	for at != none {
 		n := &w.nodes[at]
-		s := w.join(&w.nodes[n.kid[0]].summary, &w.nodes[n.kid[1]].summary)
+		s := w.joinShapes(&w.nodes[n.kid[0]].summary, &w.nodes[n.kid[1]].summary)
 		if s == n.summary {
 			return
 		}
@@ -103,9 +103,9 @@ func (w *waiting) renew(at int32) {
 	}
 }
 
-func (w *waiting) join(a, b *shapes) shapes {
+func (w *waiting) joinShapes(a, b *shapes) shapes {
 	seq := a.seq
-	if b.first(w.byTime).before(a.first(w.byTime)) {
+	if b.firstRank(w.byTime).isBefore(a.firstRank(w.byTime)) {
 		seq = b.seq
 	}
 	return shapes{
@@ -119,7 +119,7 @@ func (w *waiting) join(a, b *shapes) shapes {
 // The high part has the first 27 digits of each, the low part the rest, so
 // that no two shapes have the same code.
 func spaceCode(s shape) (hi, lo uint64) {
-	hi = spread(logScale(uint64(s.procs)))<<1 | spread(logScale(uint64(s.estimate)))
+	hi = spreadBits(logScale(uint64(s.procs)))<<1 | spreadBits(logScale(uint64(s.estimate)))
 	return hi, uint64(s.procs)<<56 | uint64(s.estimate)<<8>>8
 }
 
@@ -134,8 +134,8 @@ func logScale(x uint64) uint32 {
 	return uint32(length-1)<<26 | uint32(mantissa)
 }
 
-// spread puts a 0 before each bit.
-func spread(x uint32) uint64 {
+// spreadBits puts a 0 before each bit.
+func spreadBits(x uint32) uint64 {
 	v := uint64(x)
 	v = (v | v<<16) & 0x0000ffff0000ffff
 	v = (v | v<<8) & 0x00ff00ff00ff00ff

@@ -16,7 +16,7 @@ type traffic struct {
 	net    *Net
 	p      *platform.Platform
 	random *rand.Rand
-	place  func() platform.Place
+	place  func() platform.RouteEnd
 	next   ID
 }
 
@@ -30,12 +30,12 @@ func newTraffic(b *testing.B, flows int, hosts bool) *traffic {
 		links[i] = Link{l.Mbps, l.Shared}
 	}
 	t := &traffic{net: New(links), p: p, random: rand.New(rand.NewPCG(1, 2))}
-	t.place = func() platform.Place {
+	t.place = func() platform.RouteEnd {
 		c := t.random.IntN(len(p.Clusters))
 		if !hosts {
 			return platform.FrontEndOf(c)
 		}
-		return platform.Place{Cluster: c, Host: t.random.IntN(len(p.Clusters[c].Hosts))}
+		return platform.RouteEnd{Cluster: c, Host: t.random.IntN(len(p.Clusters[c].Hosts))}
 	}
 	for range flows {
 		t.start(0)
@@ -48,7 +48,7 @@ func (t *traffic) start(now core.Time) {
 	for from == to {
 		to = t.place()
 	}
-	r, _ := t.p.Route(from, to)
+	r, _ := t.p.FindRoute(from, to)
 	t.net.Start(now, t.next, r.Links, 1+t.random.Int64N(1e9), r.Latency())
 	t.next++
 }

@@ -36,18 +36,18 @@ type use struct {
 	slot  int32 // of the bundle in link.users
 }
 
-func (b *bundle) before(c *bundle) bool {
+func (b *bundle) isBefore(c *bundle) bool {
 	return b.next < c.next || b.next == c.next && b.seq < c.seq
 }
 
-func (b *bundle) place(i int) { b.pos = i }
+func (b *bundle) setPosition(i int) { b.pos = i }
 
-// free tells that no link holds the flows up.
-func (b *bundle) free() bool { return len(b.uses) == 0 }
+// isUnlimited tells that no link holds the flows up.
+func (b *bundle) isUnlimited() bool { return len(b.uses) == 0 }
 
-// bundle finds the bundle of a route, which may name a link more than once, or
+// bundleFor finds the bundle of a route, which may name a link more than once, or
 // makes it.
-func (n *Net) bundle(route []int) *bundle {
+func (n *Net) bundleFor(route []int) *bundle {
 	sorted := slices.Clone(route)
 	slices.Sort(sorted)
 	key := make([]byte, 0, 4*len(sorted))
@@ -81,15 +81,15 @@ func (b *bundle) servedAt(now core.Time) float64 {
 	return b.served + b.rate*(float64(now-b.since)/1e9)
 }
 
-// serve brings the account up to now.
-func (b *bundle) serve(now core.Time) {
+// serveUntil brings the account up to now.
+func (b *bundle) serveUntil(now core.Time) {
 	b.served, b.since = b.servedAt(now), now
-	b.rebase()
+	b.rebaseServed()
 }
 
-// rebase keeps served small beside the flows' bytes: in a bundle that is never
+// rebaseServed keeps served small beside the flows' bytes: in a bundle that is never
 // empty it would grow until adding to it lost bytes.
-func (b *bundle) rebase() {
+func (b *bundle) rebaseServed() {
 	const most = 1 << 40
 	if b.served < most {
 		return
@@ -100,43 +100,43 @@ func (b *bundle) rebase() {
 	b.served = 0
 }
 
-// join puts a flow into its bundle, and the bundle onto its links.
-func (n *Net) join(f *flow) {
+// joinBundle puts a flow into its bundle, and the bundle onto its links.
+func (n *Net) joinBundle(f *flow) {
 	b := f.bundle
 	if len(b.flows) == 0 {
 		b.served, b.since, b.rate, b.next = 0, n.now, 0, core.Never
-		n.attach(b)
+		n.attachBundle(b)
 	}
 	f.target = b.servedAt(n.now) + f.bytes
-	b.flows.push(f)
-	n.resized(b)
+	b.flows.pushItem(f)
+	n.bundleResized(b)
 	if f.pos == 0 && b.rate > 0 {
-		n.schedule(b)
+		n.scheduleEnd(b)
 	}
 }
 
-// leave takes a flow out of its bundle.
-func (n *Net) leave(f *flow) {
+// leaveBundle takes a flow out of its bundle.
+func (n *Net) leaveBundle(f *flow) {
 	b := f.bundle
 	first := f.pos == 0
-	b.flows.remove(f.pos)
+	b.flows.removeAt(f.pos)
 	f.moving = false
-	n.resized(b)
+	n.bundleResized(b)
 	switch {
 	case len(b.flows) == 0:
-		n.detach(b)
+		n.detachBundle(b)
 	case first:
-		n.schedule(b)
+		n.scheduleEnd(b)
 	}
 }
 
-// schedule works out when the foremost flow of a bundle ends.
-func (n *Net) schedule(b *bundle) {
+// scheduleEnd works out when the foremost flow of a bundle ends.
+func (n *Net) scheduleEnd(b *bundle) {
 	b.next = core.Never
 	if b.rate > 0 {
-		b.next = whole(b.since, b.flows[0].target-b.served, b.rate)
+		b.next = arrivalTime(b.since, b.flows[0].target-b.served, b.rate)
 	}
-	n.moving.fix(b.pos)
+	n.moving.fixAt(b.pos)
 }
 
 // setRate changes the rate of a bundle from now on. A difference that is only
@@ -146,21 +146,21 @@ func (n *Net) setRate(b *bundle, rate float64) {
 	if math.Abs(rate-b.rate) <= rounding*b.rate {
 		return
 	}
-	b.serve(n.now)
+	b.serveUntil(n.now)
 	b.rate = rate
-	n.schedule(b)
+	n.scheduleEnd(b)
 }
 
-func (n *Net) attach(b *bundle) {
+func (n *Net) attachBundle(b *bundle) {
 	for i := range b.uses {
 		l := &n.links[b.uses[i].link]
 		b.uses[i].slot = int32(len(l.users))
 		l.users = append(l.users, user{b, i})
 	}
-	n.moving.push(b)
+	n.moving.pushItem(b)
 }
 
-func (n *Net) detach(b *bundle) {
+func (n *Net) detachBundle(b *bundle) {
 	for _, u := range b.uses {
 		l := &n.links[u.link]
 		last := len(l.users) - 1
@@ -170,5 +170,5 @@ func (n *Net) detach(b *bundle) {
 		l.users[last] = user{}
 		l.users = l.users[:last]
 	}
-	n.moving.remove(b.pos)
+	n.moving.removeAt(b.pos)
 }

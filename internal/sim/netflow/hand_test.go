@@ -28,7 +28,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), mat
 func wantRates(t *testing.T, n *Net, want ...float64) {
 	t.Helper()
 	for i, w := range want {
-		if got := n.Rate(ID(i)); !near(got, w) {
+		if got := n.FlowRate(ID(i)); !near(got, w) {
 			t.Errorf("flow %d moves at %g Mbit/s, want %g", i, got, w)
 		}
 	}
@@ -247,7 +247,7 @@ func TestEndsAreNeverEarlierThanTheBytesAllow(t *testing.T) {
 
 func TestUnknownFlowsHaveNoRateAndNothingLeft(t *testing.T) {
 	n := New(nil)
-	if n.Rate(7) != 0 || n.Left(7) != 0 || n.NextEvent() != core.Never {
+	if n.FlowRate(7) != 0 || n.BytesLeft(7) != 0 || n.NextEvent() != core.Never {
 		t.Error("a flow out of nowhere")
 	}
 }

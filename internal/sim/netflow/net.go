@@ -53,15 +53,15 @@ type flow struct {
 	pos    int     // in Net.waiting, or in bundle.flows
 }
 
-// before orders the flows of one heap.
-func (f *flow) before(g *flow) bool {
+// isBefore orders the flows of one heap.
+func (f *flow) isBefore(g *flow) bool {
 	if f.moving {
 		return f.target < g.target || f.target == g.target && f.seq < g.seq
 	}
 	return f.start < g.start || f.start == g.start && f.seq < g.seq
 }
 
-func (f *flow) place(i int) { f.pos = i }
+func (f *flow) setPosition(i int) { f.pos = i }
 
 // New makes a net at time 0 without flows.
 func New(links []Link) *Net {
@@ -90,11 +90,11 @@ func (n *Net) Start(now core.Time, id ID, route []int, bytes int64, latency time
 	if n.flows[id] != nil || bytes < 0 || latency < 0 {
 		panic(fmt.Sprintf("netflow: flow %d of %d bytes after %v: negative, or already under way", id, bytes, latency))
 	}
-	f := &flow{id: id, seq: n.begun, bytes: float64(bytes), start: now.Add(latency), bundle: n.bundle(route)}
+	f := &flow{id: id, seq: n.begun, bytes: float64(bytes), start: now.Add(latency), bundle: n.bundleFor(route)}
 	f.bundle.refs++
 	n.begun++
 	n.flows[id] = f
-	n.waiting.push(f)
+	n.waiting.pushItem(f)
 }
 
 // NextEvent is when Advance will next have something to do: a flow begins to
@@ -103,14 +103,14 @@ func (n *Net) NextEvent() core.Time {
 	if len(n.done) > 0 {
 		return n.now
 	}
-	return n.next()
+	return n.nextEvent()
 }
 
 // Advance lets time pass until now and returns the flows that ended since it
 // was last called, in the order of their ends, those of one moment in the order
 // of their starts. The slice is good until the next Advance.
 func (n *Net) Advance(now core.Time) []Finished {
-	n.run(now)
+	n.runUntil(now)
 	done := n.done
 	n.done, n.spare = n.spare[:0], done
 	return done
@@ -124,13 +124,13 @@ func (n *Net) Cancel(now core.Time, id ID) (left float64, ok bool) {
 	if f == nil {
 		return 0, false
 	}
-	left = n.Left(id)
+	left = n.BytesLeft(id)
 	if f.moving {
-		n.leave(f)
+		n.leaveBundle(f)
 	} else {
-		n.waiting.remove(f.pos)
+		n.waiting.removeAt(f.pos)
 	}
-	n.forget(f)
+	n.forgetFlow(f)
 	return left, true
 }
 
@@ -138,22 +138,22 @@ func (n *Net) Cancel(now core.Time, id ID) (left float64, ok bool) {
 func (n *Net) SetCapacity(now core.Time, link int, mbps float64) {
 	n.catchUp(now)
 	n.links[link].capacity = bytesPerSecond(mbps)
-	n.changed(link)
+	n.linkChanged(link)
 }
 
-// Rate is how fast a flow moves at present, in Mbit/s: 0 until its latency has
+// FlowRate is how fast a flow moves at present, in Mbit/s: 0 until its latency has
 // passed and Advance was called since, and if no such flow is under way.
-func (n *Net) Rate(id ID) float64 {
+func (n *Net) FlowRate(id ID) float64 {
 	f := n.flows[id]
 	if f == nil || !f.moving {
 		return 0
 	}
-	n.settle()
+	n.settleRates()
 	return f.bundle.rate / bytesPerMbit
 }
 
-// Left is how many bytes of a flow have not moved yet.
-func (n *Net) Left(id ID) float64 {
+// BytesLeft is how many bytes of a flow have not moved yet.
+func (n *Net) BytesLeft(id ID) float64 {
 	f := n.flows[id]
 	switch {
 	case f == nil:
@@ -164,9 +164,9 @@ func (n *Net) Left(id ID) float64 {
 	return max(0, f.target-f.bundle.servedAt(n.now))
 }
 
-// next is the next event that is not in done.
-func (n *Net) next() core.Time {
-	n.settle()
+// nextEvent is the next event that is not in done.
+func (n *Net) nextEvent() core.Time {
+	n.settleRates()
 	at := core.Never
 	if len(n.waiting) > 0 {
 		at = n.waiting[0].start
@@ -181,63 +181,63 @@ func (n *Net) next() core.Time {
 // each find the rates anew: flows that begin now do so in the next Advance.
 func (n *Net) catchUp(now core.Time) {
 	if now != n.now {
-		n.run(now)
+		n.runUntil(now)
 	}
 }
 
-// run goes from event to event until now.
-func (n *Net) run(now core.Time) {
+// runUntil goes from event to event until now.
+func (n *Net) runUntil(now core.Time) {
 	if now < n.now {
 		panic(fmt.Sprintf("netflow: time runs backwards from %d to %d", n.now, now))
 	}
-	for at := n.next(); at <= now && at != core.Never; at = n.next() {
+	for at := n.nextEvent(); at <= now && at != core.Never; at = n.nextEvent() {
 		n.now = at
 		first := len(n.done)
 		for len(n.moving) > 0 && n.moving[0].next <= at {
-			n.finish(n.moving[0])
+			n.finishBundle(n.moving[0])
 		}
 		for len(n.waiting) > 0 && n.waiting[0].start <= at {
-			n.begin(n.waiting.remove(0))
+			n.beginFlow(n.waiting.removeAt(0))
 		}
-		n.order(n.done[first:])
+		n.orderFinished(n.done[first:])
 	}
 	n.now = now
 }
 
-// order sorts the flows that ended at one moment, and forgets them.
-func (n *Net) order(ended []Finished) {
+// orderFinished sorts the flows that ended at one moment, and forgets them.
+func (n *Net) orderFinished(ended []Finished) {
 	slices.SortFunc(ended, func(a, b Finished) int {
 		return cmp.Compare(n.flows[a.ID].seq, n.flows[b.ID].seq)
 	})
 	for _, e := range ended {
-		n.forget(n.flows[e.ID])
+		n.forgetFlow(n.flows[e.ID])
 	}
 }
 
-// begin lets a flow move. One that nothing holds up is there at once.
-func (n *Net) begin(f *flow) {
-	if f.bytes == 0 || f.bundle.free() {
+// beginFlow lets a flow move. One that nothing holds up is there at once.
+func (n *Net) beginFlow(f *flow) {
+	if f.bytes == 0 || f.bundle.isUnlimited() {
 		n.done = append(n.done, Finished{f.id, n.now})
 		return
 	}
 	f.moving = true
-	n.join(f)
+	n.joinBundle(f)
 }
 
-// finish ends the flows of a bundle that are done at its next event.
-func (n *Net) finish(b *bundle) {
-	b.serve(n.now)
+// finishBundle ends the flows of a bundle that are done at its next event.
+func (n *Net) finishBundle(b *bundle) {
+	b.serveUntil(n.now)
 	// The event is there for the foremost flow, so it is done however the sums
 	// were rounded, and so are those that had as much to go.
 	b.served = max(b.served, b.flows[0].target)
 	for len(b.flows) > 0 && b.flows[0].target <= b.served {
 		f := b.flows[0]
-		n.leave(f)
+		n.leaveBundle(f)
 		n.done = append(n.done, Finished{f.id, n.now})
 	}
 }
 
-func (n *Net) forget(f *flow) {
+func (n *Net) forgetFlow(f *flow) {
 	delete(n.flows, f.id)
 	f.bundle.refs--
 	if f.bundle.refs == 0 {
@@ -245,9 +245,9 @@ func (n *Net) forget(f *flow) {
 	}
 }
 
-// whole is the first nanosecond at which bytes have moved at rate. The margin
+// arrivalTime is the first nanosecond at which bytes have moved at rate. The margin
 // keeps the rounding of a division from adding a nanosecond to what is whole.
-func whole(since core.Time, bytes, rate float64) core.Time {
+func arrivalTime(since core.Time, bytes, rate float64) core.Time {
 	const margin = 1.0 / (1 << 51)
 	if bytes <= 0 {
 		return since

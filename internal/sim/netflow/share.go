@@ -24,13 +24,13 @@ type user struct {
 	use    int
 }
 
-// level is the rate at which the link is full if the flows on it that still
+// fillLevel is the rate at which the link is full if the flows on it that still
 // rise go on rising together.
-func (l *link) level() float64 {
+func (l *link) fillLevel() float64 {
 	return max(0, l.capacity-l.taken-l.lost) / l.share
 }
 
-func (l *link) take(x float64) {
+func (l *link) takeCapacity(x float64) {
 	sum := l.taken + x
 	if l.taken >= x {
 		l.lost += l.taken - sum + x
@@ -59,14 +59,14 @@ type level struct {
 	rate float64
 }
 
-func (a *level) before(b *level) bool {
+func (a *level) isBefore(b *level) bool {
 	return a.rate < b.rate || a.rate == b.rate && a.link < b.link
 }
 
-func (a *level) place(int) {}
+func (a *level) setPosition(int) {}
 
-// changed notes that the rates over a link are out of date.
-func (n *Net) changed(i int) {
+// linkChanged notes that the rates over a link are out of date.
+func (n *Net) linkChanged(i int) {
 	l := &n.links[i]
 	if l.shared {
 		if !l.dirty {
@@ -76,17 +76,17 @@ func (n *Net) changed(i int) {
 		return
 	}
 	for _, u := range l.users {
-		n.resized(u.bundle)
+		n.bundleResized(u.bundle)
 		n.work.loose = append(n.work.loose, u.bundle)
 	}
 }
 
-// resized notes that a bundle takes more or less of its links than before.
-func (n *Net) resized(b *bundle) {
+// bundleResized notes that a bundle takes more or less of its links than before.
+func (n *Net) bundleResized(b *bundle) {
 	shared := false
 	for _, u := range b.uses {
 		if n.links[u.link].shared {
-			n.changed(int(u.link))
+			n.linkChanged(int(u.link))
 			shared = true
 		}
 	}
@@ -95,23 +95,23 @@ func (n *Net) resized(b *bundle) {
 	}
 }
 
-// settle finds the rates that hold from now on. Several changes at one moment
+// settleRates finds the rates that hold from now on. Several changes at one moment
 // are settled together, when somebody asks.
-func (n *Net) settle() {
+func (n *Net) settleRates() {
 	if len(n.work.touched) == 0 && len(n.work.loose) == 0 {
 		return
 	}
-	n.collect()
-	n.fill()
+	n.collectAffected()
+	n.fillRates()
 	for _, b := range n.work.bundles {
 		n.setRate(b, b.filled)
 	}
 	clear(n.work.bundles)
 }
 
-// collect finds all links and bundles that what has changed can affect: a
+// collectAffected finds all links and bundles that what has changed can affect: a
 // bundle joins the links it crosses, a shared link the bundles that cross it.
-func (n *Net) collect() {
+func (n *Net) collectAffected() {
 	f := &n.work
 	f.epoch++
 	f.links, f.bundles, f.capped = f.links[:0], f.bundles[:0], f.capped[:0]
@@ -166,21 +166,21 @@ func (n *Net) visitUses(b *bundle) {
 			continue
 		}
 		n.visitLink(int(u.link))
-		l.share += b.weight(u)
+		l.share += b.linkWeight(u)
 	}
 	if !math.IsInf(b.ceiling, 1) {
 		n.work.capped = append(n.work.capped, b)
 	}
 }
 
-// weight is how many flows a use puts on its link.
-func (b *bundle) weight(u use) float64 { return float64(u.times) * float64(len(b.flows)) }
+// linkWeight is how many flows a use puts on its link.
+func (b *bundle) linkWeight(u use) float64 { return float64(u.times) * float64(len(b.flows)) }
 
-// fill raises all rates of the component together. The lowest level comes
+// fillRates raises all rates of the component together. The lowest level comes
 // first: that of a link, whose flows then have their rate, or the ceiling of a
 // bundle. Taking flows out at a level does not lower the level of any other
 // link, so that a link whose level has risen in the meantime is put back.
-func (n *Net) fill() {
+func (n *Net) fillRates() {
 	f := &n.work
 	slices.SortStableFunc(f.capped, func(a, b *bundle) int {
 		switch {
@@ -194,16 +194,16 @@ func (n *Net) fill() {
 	f.order = f.order[:0]
 	f.levels = slices.Grow(f.levels[:0], len(f.links))[:len(f.links)]
 	for i, l := range f.links {
-		f.levels[i] = level{l, n.links[l].level()}
+		f.levels[i] = level{l, n.links[l].fillLevel()}
 		if n.links[l].share > 0 {
-			f.order.push(&f.levels[i])
+			f.order.pushItem(&f.levels[i])
 		}
 	}
 	capped := f.capped
 	for len(f.order) > 0 || len(capped) > 0 {
 		if len(capped) > 0 && (len(f.order) == 0 || capped[0].ceiling <= f.order[0].rate) {
 			if !capped[0].frozen {
-				n.freeze(capped[0], capped[0].ceiling)
+				n.freezeRate(capped[0], capped[0].ceiling)
 			}
 			capped = capped[1:]
 			continue
@@ -217,27 +217,27 @@ func (n *Net) fill() {
 func (n *Net) fillLink(at *level) {
 	l := &n.links[at.link]
 	if l.share > 0 {
-		if rate := l.level(); rate > at.rate {
+		if rate := l.fillLevel(); rate > at.rate {
 			at.rate = rate
-			n.work.order.fix(0)
+			n.work.order.fixAt(0)
 			return
 		}
 	}
-	n.work.order.remove(0)
+	n.work.order.removeAt(0)
 	for _, u := range l.users {
 		if !u.bundle.frozen {
-			n.freeze(u.bundle, at.rate)
+			n.freezeRate(u.bundle, at.rate)
 		}
 	}
 }
 
-// freeze gives a bundle its rate.
-func (n *Net) freeze(b *bundle, rate float64) {
+// freezeRate gives a bundle its rate.
+func (n *Net) freezeRate(b *bundle, rate float64) {
 	b.frozen, b.filled = true, rate
 	for _, u := range b.uses {
 		if l := &n.links[u.link]; l.shared {
-			w := b.weight(u)
-			l.take(w * rate)
+			w := b.linkWeight(u)
+			l.takeCapacity(w * rate)
 			l.share -= w
 		}
 	}

@@ -95,7 +95,7 @@ func (w *world) checkRates() {
 	routes := make([][]int, len(flows))
 	rates := make([]float64, len(flows))
 	for i, f := range flows {
-		routes[i], rates[i] = f.route, w.net.Rate(f.id)
+		routes[i], rates[i] = f.route, w.net.FlowRate(f.id)
 	}
 	for i, want := range twinRates(w.links, routes) {
 		if math.Abs(rates[i]-want) > tolerance*max(want, 1) {
@@ -149,7 +149,7 @@ func (w *world) step(until core.Time) {
 	type account struct{ left, rate float64 }
 	before := map[ID]account{}
 	for _, f := range w.flows {
-		before[f.id] = account{w.net.Left(f.id), w.net.Rate(f.id) * bytesPerMbit}
+		before[f.id] = account{w.net.BytesLeft(f.id), w.net.FlowRate(f.id) * bytesPerMbit}
 	}
 	done := w.net.Advance(next)
 	w.now = next
@@ -171,7 +171,7 @@ func (w *world) step(until core.Time) {
 	}
 	for _, f := range w.flows {
 		a := before[f.id]
-		if got, want := w.net.Left(f.id), a.left-a.rate*dt; math.Abs(got-want) > tolerance*f.bytes+1e-6 {
+		if got, want := w.net.BytesLeft(f.id), a.left-a.rate*dt; math.Abs(got-want) > tolerance*f.bytes+1e-6 {
 			w.t.Fatalf("flow %d has %g bytes to go, want %g", f.id, got, want)
 		}
 	}
@@ -207,7 +207,7 @@ func (w *world) cancel() {
 	}
 	i := rapid.IntRange(0, len(w.flows)-1).Draw(w.t, "which")
 	f := w.flows[i]
-	want := w.net.Left(f.id)
+	want := w.net.BytesLeft(f.id)
 	if left, ok := w.net.Cancel(w.now, f.id); !ok || left != want {
 		w.t.Fatalf("cancelling flow %d: %g bytes left (%v), want %g", f.id, left, ok, want)
 	}
@@ -262,7 +262,7 @@ func TestTheSameCallsGiveTheSameEnds(t *testing.T) {
 				n.Start(c.at, ID(id), c.route, c.bytes, time.Duration(id)*time.Microsecond)
 				if i == 1 { // asking changes nothing
 					n.NextEvent()
-					n.Rate(ID(id))
+					n.FlowRate(ID(id))
 				}
 			}
 			ends[i] = append(ends[i], n.Advance(core.AtSecond(1e8))...)
@@ -314,7 +314,7 @@ func TestABusyRouteStaysExactForPetabytes(t *testing.T) {
 		id++
 	}
 	moved := 20_000*125e9 - 20_000*1e6 - 125e9*0.5 // until half a second after the last start
-	if left := n.Left(0); math.Abs(left-(1<<58-moved)) > 1e-9*moved {
+	if left := n.BytesLeft(0); math.Abs(left-(1<<58-moved)) > 1e-9*moved {
 		t.Errorf("%g bytes left, want %g", left, 1<<58-moved)
 	}
 	if len(n.bundles) != 1 || len(n.flows) != 1 {
@@ -340,7 +340,7 @@ func TestSharingStaysExactForThousandsOfFlows(t *testing.T) {
 	for round := range 20 {
 		rates := make([]float64, len(routes))
 		for f := range rates {
-			rates[f] = n.Rate(ID(f))
+			rates[f] = n.FlowRate(ID(f))
 		}
 		if err := certificate(links, routes, rates); err != nil {
 			t.Fatalf("after %d changes: %v", round, err)

@@ -49,7 +49,7 @@ func (c *Collector) appendRow(b []byte, i int, names *Names) []byte {
 	b = appendDecimal(append(b, ','), r.MeanSize())
 	b = strconv.AppendInt(append(b, ','), int64(r.MaxSize), 10)
 	b = append(b, ',')
-	b = append(b, quoted(c.clusterNames(i, names))...)
+	b = append(b, quoteCSV(c.clusterNames(i, names))...)
 	return append(b, '\n')
 }
 
@@ -69,8 +69,8 @@ func (c *Collector) clusterNames(i int, names *Names) string {
 	return strings.Join(all, "+")
 }
 
-// quoted protects a name that would break a row.
-func quoted(name string) string {
+// quoteCSV protects a name that would break a row.
+func quoteCSV(name string) string {
 	if !strings.ContainsAny(name, ",\"\r\n") {
 		return name
 	}

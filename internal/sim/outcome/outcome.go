@@ -37,42 +37,42 @@ func NewCollector(procs, jobs int, series bool) *Collector {
 // Records lists the jobs in the order of their numbers.
 func (c *Collector) Records() []Record { return c.records }
 
-// Ended is how many jobs are over, however they ended.
-func (c *Collector) Ended() int { return c.ended }
+// EndedJobs is how many jobs are over, however they ended.
+func (c *Collector) EndedJobs() int { return c.ended }
 
 // Observe takes in one event.
 func (c *Collector) Observe(ev *core.Event) {
 	c.events++
 	switch ev.Kind {
 	case core.JobSubmitted:
-		c.submitted(ev)
+		c.jobSubmitted(ev)
 	case core.JobBecame:
-		c.became(ev)
+		c.stateChanged(ev)
 	case core.PartPlanned:
-		c.planned(ev)
+		c.partPlanned(ev)
 	case core.PartAnswered:
-		c.answered(ev)
+		c.offerAnswered(ev)
 	case core.PartGaveBack:
-		c.resize(ev.Job, ev.At, -ev.N)
+		c.resizeJob(ev.Job, ev.At, -ev.N)
 	}
 }
 
-func (c *Collector) at(id core.JobID) *Record { return &c.records[id-1] }
+func (c *Collector) recordOf(id core.JobID) *Record { return &c.records[id-1] }
 
-func (c *Collector) submitted(ev *core.Event) {
+func (c *Collector) jobSubmitted(ev *core.Event) {
 	for len(c.records) < int(ev.Job) {
 		c.records = append(c.records, Record{})
 	}
-	*c.at(ev.Job) = Record{Submit: ev.At, Start: core.Never, End: core.Never, State: core.Submitted, Cluster: core.Nowhere,
+	*c.recordOf(ev.Job) = Record{Submit: ev.At, Start: core.Never, End: core.Never, State: core.Submitted, Cluster: core.Nowhere,
 		Min: int32(ev.Spec.MinSize()), Max: int32(ev.Spec.MaxSize()), Kind: ev.Spec.Kind}
 	c.waiting++
-	c.note(ev.At)
+	c.noteSeries(ev.At)
 }
 
-// planned notes where a part will run and how large it will be. A job placed
+// partPlanned notes where a part will run and how large it will be. A job placed
 // anew begins with part 0 again.
-func (c *Collector) planned(ev *core.Event) {
-	r := c.at(ev.Job)
+func (c *Collector) partPlanned(ev *core.Event) {
+	r := c.recordOf(ev.Job)
 	if ev.Part == 0 {
 		r.size, r.Cluster = 0, ev.Cluster
 		delete(c.spread, ev.Job)
@@ -96,40 +96,40 @@ func (c *Collector) alsoIn(id core.JobID, first, another core.ClusterID) {
 	c.spread[id] = append(list, another)
 }
 
-func (c *Collector) became(ev *core.Event) {
-	r := c.at(ev.Job)
+func (c *Collector) stateChanged(ev *core.Event) {
+	r := c.recordOf(ev.Job)
 	was := r.State
 	r.State = ev.To
 	held := was == core.Running || was == core.Stopping
 	switch {
 	case ev.To == core.Running:
-		c.run(r, ev.At)
+		c.startRun(r, ev.At)
 	case ev.To == core.Stopping:
 		return // it holds its processors until it has left
 	case held:
-		c.account(r, ev.At)
+		c.accountUse(r, ev.At)
 		c.used -= int(r.size)
 		r.size = 0
-		if !ev.To.Terminal() {
+		if !ev.To.IsTerminal() {
 			c.waiting++
 		}
-	case ev.To.Terminal():
+	case ev.To.IsTerminal():
 		r.size = 0
 		c.waiting--
-	case ev.To.Waiting():
+	case ev.To.IsWaiting():
 		c.goBack(r)
 		return
 	default:
 		return
 	}
-	if ev.To.Terminal() {
+	if ev.To.IsTerminal() {
 		r.End = ev.At
 		c.ended++
 	}
-	c.note(ev.At)
+	c.noteSeries(ev.At)
 }
 
-func (c *Collector) run(r *Record, at core.Time) {
+func (c *Collector) startRun(r *Record, at core.Time) {
 	if r.Start == core.Never {
 		r.Start = at
 	}
@@ -148,31 +148,31 @@ func (c *Collector) goBack(r *Record) {
 	}
 }
 
-// answered takes in the answer to an offer; one that was refused is no
+// offerAnswered takes in the answer to an offer; one that was refused is no
 // operation.
-func (c *Collector) answered(ev *core.Event) {
+func (c *Collector) offerAnswered(ev *core.Event) {
 	switch {
 	case ev.N == 0:
 	case ev.Grow:
 		c.grows++
-		c.resize(ev.Job, ev.At, ev.N)
+		c.resizeJob(ev.Job, ev.At, ev.N)
 	default:
 		c.shrinks++
-		c.resize(ev.Job, ev.At, -ev.N)
+		c.resizeJob(ev.Job, ev.At, -ev.N)
 	}
 }
 
-func (c *Collector) resize(id core.JobID, at core.Time, by int) {
-	r := c.at(id)
-	c.account(r, at)
+func (c *Collector) resizeJob(id core.JobID, at core.Time, by int) {
+	r := c.recordOf(id)
+	c.accountUse(r, at)
 	r.size += int32(by)
 	r.MaxSize = max(r.MaxSize, r.size)
 	c.used += by
-	c.note(at)
+	c.noteSeries(at)
 }
 
-// account adds what the job has used since its size last changed.
-func (c *Collector) account(r *Record, at core.Time) {
+// accountUse adds what the job has used since its size last changed.
+func (c *Collector) accountUse(r *Record, at core.Time) {
 	passed := at.Sub(r.since)
 	used := float64(r.size) * passed.Seconds()
 	r.ran += passed

@@ -73,9 +73,9 @@ func TestARigidJobIsCountedFromSubmissionToEnd(t *testing.T) {
 	s.become(190, 1, core.Done)
 
 	r := s.c.Records()[0]
-	near(t, "wait", r.Wait(), 30)
-	near(t, "run", r.Run(), 60)
-	near(t, "response", r.Response(), 90)
+	near(t, "wait", r.WaitSeconds(), 30)
+	near(t, "run", r.RunSeconds(), 60)
+	near(t, "response", r.ResponseSeconds(), 90)
 	near(t, "mean size", r.MeanSize(), 4)
 	near(t, "slowdown", r.BoundedSlowdown(), 1.5)
 	got := s.c.Summary()
@@ -118,9 +118,9 @@ func TestAJobThatWasStoppedWaitsUntilItIsResumed(t *testing.T) {
 	s.become(80, 1, core.Done)
 
 	r := s.c.Records()[0]
-	near(t, "run", r.Run(), 25+20)
-	near(t, "wait", r.Wait(), 10+25)
-	near(t, "response", r.Response(), 80)
+	near(t, "run", r.RunSeconds(), 25+20)
+	near(t, "wait", r.WaitSeconds(), 10+25)
+	near(t, "response", r.ResponseSeconds(), 80)
 	near(t, "mean size", r.MeanSize(), (2*25+6*20)/45.)
 	if r.Start != core.AtSecond(10) || r.Cluster != 1 || r.MaxSize != 6 {
 		t.Errorf("got %+v, want the first start, the last cluster, the largest size", r)
@@ -139,7 +139,7 @@ func TestALostClaimLeavesNothingBehind(t *testing.T) {
 	s.start(20, 1, 2, 4)
 	s.become(30, 1, core.Done)
 	r := s.c.Records()[0]
-	near(t, "wait", r.Wait(), 20)
+	near(t, "wait", r.WaitSeconds(), 20)
 	near(t, "mean size", r.MeanSize(), 4)
 	if r.Cluster != 2 || r.MaxSize != 4 {
 		t.Errorf("got cluster %d and largest size %d, want 2 and 4", r.Cluster, r.MaxSize)
@@ -178,8 +178,8 @@ func TestMeansAreOverCompletedJobsAndUtilisationOverAll(t *testing.T) {
 	near(t, "mean run", got.MeanRunS, 50)
 	near(t, "makespan", got.MakespanS, 100)
 	near(t, "utilisation", got.Utilization, (2*50+3*100)/(10*100.))
-	if s.c.Ended() != 3 {
-		t.Errorf("%d jobs ended, want 3", s.c.Ended())
+	if s.c.EndedJobs() != 3 {
+		t.Errorf("%d jobs ended, want 3", s.c.EndedJobs())
 	}
 }
 

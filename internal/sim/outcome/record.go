@@ -25,22 +25,22 @@ type Record struct {
 	Kind     core.Kind
 }
 
-// Run is the execution time in seconds. A job that was stopped and resumed
+// RunSeconds is the execution time in seconds. A job that was stopped and resumed
 // ran for as long as it was on processors.
-func (r *Record) Run() float64 { return r.ran.Seconds() }
+func (r *Record) RunSeconds() float64 { return r.ran.Seconds() }
 
-// Response is the time from submission to end in seconds.
-func (r *Record) Response() float64 { return r.End.Sub(r.Submit).Seconds() }
+// ResponseSeconds is the time from submission to end in seconds.
+func (r *Record) ResponseSeconds() float64 { return r.End.Sub(r.Submit).Seconds() }
 
-// Wait is the time in seconds that the job was not running: until its start,
+// WaitSeconds is the time in seconds that the job was not running: until its start,
 // and, if it was stopped, until it was resumed. Response = Wait + Run.
-func (r *Record) Wait() float64 { return (r.End.Sub(r.Submit) - r.ran).Seconds() }
+func (r *Record) WaitSeconds() float64 { return (r.End.Sub(r.Submit) - r.ran).Seconds() }
 
 // MeanSize is the size averaged over the execution time; of a job that ended
 // in the instant in which it started, the size it had.
 func (r *Record) MeanSize() float64 {
 	if r.ran > 0 {
-		return r.area / r.Run()
+		return r.area / r.RunSeconds()
 	}
 	return float64(r.MaxSize)
 }
@@ -52,5 +52,5 @@ const shortest = 10
 // BoundedSlowdown is how many times longer than its execution the job took,
 // very short executions counted as 10 s.
 func (r *Record) BoundedSlowdown() float64 {
-	return max(1, r.Response()/max(r.Run(), shortest))
+	return max(1, r.ResponseSeconds()/max(r.RunSeconds(), shortest))
 }

@@ -14,9 +14,9 @@ type Series struct {
 // Series is the course of the run, or nil if it was not wanted.
 func (c *Collector) Series() *Series { return c.series }
 
-// note records the present values; of several changes in one instant the last
+// noteSeries records the present values; of several changes in one instant the last
 // counts.
-func (c *Collector) note(at core.Time) {
+func (c *Collector) noteSeries(at core.Time) {
 	s := c.series
 	if s == nil {
 		return

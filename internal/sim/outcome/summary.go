@@ -39,14 +39,14 @@ func (c *Collector) Summary() Summary {
 		}
 		switch {
 		case r.State == core.Done:
-			s.add(r)
-		case r.State.Terminal():
+			s.addRecord(r)
+		case r.State.IsTerminal():
 			s.Failed++
 		default:
 			s.Unplaced++
 		}
 	}
-	s.average()
+	s.divideSums()
 	if last > first {
 		s.MakespanS = last.Sub(first).Seconds()
 		s.Utilization = c.busy / (float64(c.procs) * s.MakespanS)
@@ -54,18 +54,18 @@ func (c *Collector) Summary() Summary {
 	return s
 }
 
-// add sums up what average divides.
-func (s *Summary) add(r *Record) {
+// addRecord sums up what average divides.
+func (s *Summary) addRecord(r *Record) {
 	s.Completed++
-	s.MeanResponseS += r.Response()
-	s.MeanWaitS += r.Wait()
-	s.MeanRunS += r.Run()
+	s.MeanResponseS += r.ResponseSeconds()
+	s.MeanWaitS += r.WaitSeconds()
+	s.MeanRunS += r.RunSeconds()
 	s.MeanBoundedSlowdown += r.BoundedSlowdown()
 	s.MeanSize += r.MeanSize()
 	s.MaxSizeMean += float64(r.MaxSize)
 }
 
-func (s *Summary) average() {
+func (s *Summary) divideSums() {
 	if s.Completed == 0 {
 		return
 	}

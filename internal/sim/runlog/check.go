@@ -18,8 +18,8 @@ const (
 	maxComponents = 256
 )
 
-// check says what is wrong with a header that is well-formed JSON.
-func (l *headerLine) check() error {
+// checkHeader says what is wrong with a header that is well-formed JSON.
+func (l *headerLine) checkHeader() error {
 	switch {
 	case l.Format != format:
 		return fmt.Errorf("the first line must say that this is a %s", format)

@@ -26,7 +26,7 @@ func FuzzReplay(f *testing.F) {
 	packed, _ := logOf(f, setup(f, 1, engine.PRA, "fold"), true)
 	f.Add(packed)
 	f.Fuzz(func(t *testing.T, log []byte) {
-		r, _, err := trial.Replay(context.Background(), bytes.NewReader(log), "run.log", trial.Options{Series: true})
+		r, _, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log", trial.Options{Series: true})
 		if err == nil {
 			if s := r.Summary; s.Completed+s.Failed+s.Unplaced != s.Jobs {
 				t.Errorf("the jobs do not add up: %+v", s)

@@ -123,7 +123,7 @@ func (s *span) UnmarshalText(b []byte) error {
 	return err
 }
 
-func (h *Header) line() headerLine {
+func (h *Header) toLine() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
@@ -150,7 +150,7 @@ func (h *Header) line() headerLine {
 
 func packHosts(hosts []world.HostSpec) (runs []hostLine) {
 	for _, h := range hosts {
-		if n := len(runs); n > 0 && runs[n-1].host() == h {
+		if n := len(runs); n > 0 && runs[n-1].toHost() == h {
 			runs[n-1].Count++
 		} else {
 			runs = append(runs, hostLine{1, h.Procs, h.Speed, h.Memory})
@@ -159,12 +159,12 @@ func packHosts(hosts []world.HostSpec) (runs []hostLine) {
 	return runs
 }
 
-func (l hostLine) host() world.HostSpec {
+func (l hostLine) toHost() world.HostSpec {
 	return world.HostSpec{Procs: l.Procs, Speed: l.Speed, Memory: l.Memory}
 }
 
-// header is the inverse of Header.line; it assumes that check found nothing.
-func (l *headerLine) header() Header {
+// toHeader is the inverse of Header.toLine; it assumes that check found nothing.
+func (l *headerLine) toHeader() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
@@ -179,7 +179,7 @@ func (l *headerLine) header() Header {
 	for _, c := range l.World.Clusters {
 		spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: c.Managed, Reserves: c.Reserves}
 		for _, run := range c.Hosts {
-			spec.Hosts = append(spec.Hosts, slices.Repeat([]world.HostSpec{run.host()}, run.Count)...)
+			spec.Hosts = append(spec.Hosts, slices.Repeat([]world.HostSpec{run.toHost()}, run.Count)...)
 		}
 		h.World.Clusters = append(h.World.Clusters, spec)
 	}

@@ -28,32 +28,32 @@ func openLines(r io.Reader, name string) (*lines, error) {
 	if magic, _ := l.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(l.in)
 		if err != nil {
-			return nil, l.damaged(err)
+			return nil, l.damagedLog(err)
 		}
 		l.in = bufio.NewReaderSize(z, 1<<16)
 	}
 	return l, nil
 }
 
-// next decodes the next line; at the end of the log the error is io.EOF. A
+// decodeNext decodes the next line; at the end of the log the error is io.EOF. A
 // line that does not end is one that broke off.
-func (l *lines) next(into any) error {
-	line, err := l.line()
+func (l *lines) decodeNext(into any) error {
+	line, err := l.readLine()
 	if err != nil {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return l.bad("", "a line of a log, written as JSON", tidy(err))
+		return l.badLine("", "a line of a log, written as JSON", tidyError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return l.bad("", "one JSON object a line", nil)
+		return l.badLine("", "one JSON object a line", nil)
 	}
 	return nil
 }
 
-func (l *lines) line() ([]byte, error) {
+func (l *lines) readLine() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := l.in.ReadSlice('\n')
@@ -67,32 +67,32 @@ func (l *lines) line() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			if len(long)+len(part) > maxLine {
 				l.n++
-				return nil, l.bad("", fmt.Sprintf("a line of at most %d MB", maxLine>>20), nil)
+				return nil, l.badLine("", fmt.Sprintf("a line of at most %d MB", maxLine>>20), nil)
 			}
 			long = append(long, part...)
 		case errors.Is(err, io.EOF) && len(long)+len(part) == 0:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):
 			l.n++
-			return nil, l.bad("", "a whole line; the log breaks off here", nil)
+			return nil, l.badLine("", "a whole line; the log breaks off here", nil)
 		default:
-			return nil, l.damaged(err)
+			return nil, l.damagedLog(err)
 		}
 	}
 }
 
-// damaged sorts errors of reading: a file that is broken is the user's to
+// damagedLog sorts errors of reading: a file that is broken is the user's to
 // mend.
-func (l *lines) damaged(err error) error {
+func (l *lines) damagedLog(err error) error {
 	return &badinput.Error{File: l.name, Want: fmt.Sprintf("a readable log; it is damaged after line %d", l.n), Err: err}
 }
 
-func (l *lines) bad(value, want string, err error) error {
+func (l *lines) badLine(value, want string, err error) error {
 	return &badinput.Error{File: l.name, Line: l.n, Value: value, Want: want, Err: err}
 }
 
-// tidy takes the decoder's prefix off its messages.
-func tidy(err error) error {
+// tidyError takes the decoder's prefix off its messages.
+func tidyError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("it breaks off")
 	}

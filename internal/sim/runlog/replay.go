@@ -26,8 +26,8 @@ type Replay struct {
 
 // Observer is told what the log says, once it has been verified.
 type Observer interface {
-	// Submitted is told the label of the next job, before the event.
-	Submitted(label int64)
+	// JobSubmitted is told the label of the next job, before the event.
+	JobSubmitted(label int64)
 	Observe(ev *core.Event)
 }
 
@@ -57,16 +57,16 @@ func Open(r io.Reader, name string) (*Replay, error) {
 		return nil, err
 	}
 	var l headerLine
-	switch err := in.next(&l); {
+	switch err := in.decodeNext(&l); {
 	case errors.Is(err, io.EOF):
-		return nil, in.bad("", "the header of a log; the file is empty", nil)
+		return nil, in.badLine("", "the header of a log; the file is empty", nil)
 	case err != nil:
 		return nil, err
 	}
-	if err := l.check(); err != nil {
-		return nil, in.bad("", "the header of a log", err)
+	if err := l.checkHeader(); err != nil {
+		return nil, in.badLine("", "the header of a log", err)
 	}
-	h := l.header()
+	h := l.toHeader()
 	w := world.New(h.World)
 	return &Replay{lines: in, header: h, world: w, engine: engine.New(h.Engine, world.New(h.World)), last: -1 << 62}, nil
 }
@@ -74,8 +74,8 @@ func Open(r io.Reader, name string) (*Replay, error) {
 // Header is what the run began with.
 func (r *Replay) Header() Header { return r.header }
 
-// Procs is how many processors the logged grid has.
-func (r *Replay) Procs() int {
+// TotalProcs is how many processors the logged grid has.
+func (r *Replay) TotalProcs() int {
 	n := 0
 	for _, c := range r.world.Clusters() {
 		n += c.Procs()
@@ -88,23 +88,23 @@ func (r *Replay) Procs() int {
 func (r *Replay) Run(ctx context.Context, o Observer) (Report, error) {
 	for {
 		var l stepLine
-		err := r.lines.next(&l)
+		err := r.lines.decodeNext(&l)
 		switch {
 		case errors.Is(err, io.EOF):
-			return Report{}, r.lines.bad("", "a log that ends with its last line; this one breaks off", nil)
+			return Report{}, r.lines.badLine("", "a log that ends with its last line; this one breaks off", nil)
 		case err != nil:
 			return Report{}, err
 		case l.End != nil:
-			return r.finish(l.End)
+			return r.finishReplay(l.End)
 		}
 		if r.total.Steps&0xff == 0 && ctx.Err() != nil {
 			return Report{}, ctx.Err()
 		}
-		if err := r.step(&l); err != nil {
+		if err := r.verifyStep(&l); err != nil {
 			return Report{}, err
 		}
 		if l.In.Kind == core.Submit {
-			o.Submitted(l.label())
+			o.JobSubmitted(l.jobLabel())
 		}
 		for i := range l.Events {
 			o.Observe(&l.Events[i])
@@ -112,30 +112,30 @@ func (r *Replay) Run(ctx context.Context, o Observer) (Report, error) {
 	}
 }
 
-func (l *stepLine) label() int64 {
+func (l *stepLine) jobLabel() int64 {
 	if l.Label != 0 {
 		return l.Label
 	}
 	return int64(l.In.Spec.ID)
 }
 
-// step verifies one line: the events can have happened, and they are what the
+// verifyStep verifies one line: the events can have happened, and they are what the
 // engine makes of the input.
-func (r *Replay) step(l *stepLine) error {
-	if err := r.check(l); err != nil {
-		return r.lines.bad("", "a step that can have happened", err)
+func (r *Replay) verifyStep(l *stepLine) error {
+	if err := r.checkStep(l); err != nil {
+		return r.lines.badLine("", "a step that can have happened", err)
 	}
 	r.last = l.At
 	r.total.Steps++
 	r.total.Events += int64(len(l.Events))
-	decided, err := r.apply(l)
+	decided, err := r.applyEvents(l)
 	if err != nil {
-		return r.lines.bad("", "a step that can have happened", err)
+		return r.lines.badLine("", "a step that can have happened", err)
 	}
-	return r.compare(l.Events, decided)
+	return r.compareEvents(l.Events, decided)
 }
 
-func (r *Replay) check(l *stepLine) error {
+func (r *Replay) checkStep(l *stepLine) error {
 	if l.At < r.last {
 		return errors.New("it is older than the one before it")
 	}
@@ -153,34 +153,34 @@ func (r *Replay) check(l *stepLine) error {
 	return err
 }
 
-// apply applies the logged events to the world and lets the engine decide
+// applyEvents applies the logged events to the world and lets the engine decide
 // anew. Both rely on what their callers promise, which a log need not keep:
 // if one of them gives up, the log is at fault.
-func (r *Replay) apply(l *stepLine) (decided []core.Event, err error) {
+func (r *Replay) applyEvents(l *stepLine) (decided []core.Event, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	for i := range l.Events {
-		if err := r.world.Apply(&l.Events[i]); err != nil {
+		if err := r.world.ApplyEvent(&l.Events[i]); err != nil {
 			return nil, err
 		}
 	}
 	return r.engine.Step(l.At, &l.In).Events, nil
 }
 
-func (r *Replay) compare(logged, decided []core.Event) error {
+func (r *Replay) compareEvents(logged, decided []core.Event) error {
 	for i := range max(len(logged), len(decided)) {
-		if i < len(logged) && i < len(decided) && same(&logged[i], &decided[i]) {
+		if i < len(logged) && i < len(decided) && areEventsEqual(&logged[i], &decided[i]) {
 			continue
 		}
-		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describe(logged, i), Decided: describe(decided, i)}
+		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describeEvent(logged, i), Decided: describeEvent(decided, i)}
 	}
 	return nil
 }
 
-func describe(events []core.Event, i int) string {
+func describeEvent(events []core.Event, i int) string {
 	if i >= len(events) {
 		return "nothing"
 	}
@@ -191,15 +191,15 @@ func describe(events []core.Event, i int) string {
 	return string(text)
 }
 
-// finish checks that the log is whole, and that both worlds are the same.
-func (r *Replay) finish(end *endLine) (Report, error) {
+// finishReplay checks that the log is whole, and that both worlds are the same.
+func (r *Replay) finishReplay(end *endLine) (Report, error) {
 	if *end != r.total {
-		return Report{}, r.lines.bad("", fmt.Sprintf("the end of %d steps and %d events; the log has %d and %d",
+		return Report{}, r.lines.badLine("", fmt.Sprintf("the end of %d steps and %d events; the log has %d and %d",
 			end.Steps, end.Events, r.total.Steps, r.total.Events), nil)
 	}
-	if err := r.lines.next(&stepLine{}); !errors.Is(err, io.EOF) {
+	if err := r.lines.decodeNext(&stepLine{}); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = r.lines.bad("", "nothing after the last line", nil)
+			err = r.lines.badLine("", "nothing after the last line", nil)
 		}
 		return Report{}, err
 	}

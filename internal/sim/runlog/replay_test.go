@@ -83,10 +83,10 @@ func csv(t testing.TB, r *trial.Result) string {
 
 func TestAReplayGivesTheResultsOfTheRunAndTheSameDecisions(t *testing.T) {
 	for _, approach := range []engine.Approach{engine.PRA, engine.PWA} {
-		for _, policy := range append(malleable.Names(), runlog.None) {
+		for _, policy := range append(malleable.PolicyNames(), runlog.None) {
 			t.Run(approach.String()+"/"+policy, func(t *testing.T) {
 				log, ran := logOf(t, setup(t, 60, approach, policy), policy == "egs")
-				again, report, err := trial.Replay(context.Background(), bytes.NewReader(log), "run.log", trial.Options{Series: true})
+				again, report, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log", trial.Options{Series: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +119,7 @@ func TestTheSameRunGivesTheSameLog(t *testing.T) {
 }
 
 func replay(log []byte) error {
-	_, _, err := trial.Replay(context.Background(), bytes.NewReader(log), "run.log", trial.Options{})
+	_, _, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log", trial.Options{})
 	return err
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// same reports whether two events are equal. An empty list and none are: JSON
+// areEventsEqual reports whether two events are equal. An empty list and none are: JSON
 // does not tell them apart.
-func same(a, b *core.Event) bool {
+func areEventsEqual(a, b *core.Event) bool {
 	if !slices.Equal(a.Procs, b.Procs) || !sameJob(a.Spec, b.Spec) {
 		return false
 	}

@@ -43,22 +43,22 @@ func NewWriter(w io.Writer, compress bool, h Header) *Writer {
 	}
 	l.buf = bufio.NewWriterSize(w, 1<<16)
 	l.json = json.NewEncoder(l.buf)
-	l.put(h.line())
+	l.putLine(h.toLine())
 	return l
 }
 
-// Step adds one step of the engine; label is what the submitter calls a
+// WriteStep adds one step of the engine; label is what the submitter calls a
 // submitted job, 0 for all other inputs.
-func (l *Writer) Step(now core.Time, in *core.Input, events []core.Event, label int64) {
+func (l *Writer) WriteStep(now core.Time, in *core.Input, events []core.Event, label int64) {
 	if in.Kind == core.Submit && label == int64(in.Job) {
 		label = 0
 	}
 	l.total.Steps++
 	l.total.Events += int64(len(events))
-	l.put(stepLine{At: now, In: *in, Label: label, Events: events})
+	l.putLine(stepLine{At: now, In: *in, Label: label, Events: events})
 }
 
-func (l *Writer) put(line any) {
+func (l *Writer) putLine(line any) {
 	if l.err == nil {
 		l.err = l.json.Encode(line)
 	}
@@ -67,7 +67,7 @@ func (l *Writer) put(line any) {
 // Close marks the log as whole and flushes it. It does not close what is
 // below.
 func (l *Writer) Close() error {
-	l.put(struct {
+	l.putLine(struct {
 		End endLine `json:"end"`
 	}{l.total})
 	if l.err == nil {

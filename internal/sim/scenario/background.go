@@ -29,45 +29,45 @@ type BackgroundJobs struct {
 func (s *Scenario) BackgroundJobs(seed uint64, horizon core.Time) *BackgroundJobs {
 	b := &BackgroundJobs{streams: s.Background, horizon: horizon, seed: seed}
 	for i := range b.streams {
-		b.arrange(due{at: b.streams[i].From, index: int32(i)})
+		b.scheduleArrival(due{at: b.streams[i].From, index: int32(i)})
 	}
 	return b
 }
 
-// Next is the next job; false after the last.
-func (b *BackgroundJobs) Next() (BackgroundJob, bool) {
+// NextJob is the next job; false after the last.
+func (b *BackgroundJobs) NextJob() (BackgroundJob, bool) {
 	if len(b.next) == 0 {
 		return BackgroundJob{}, false
 	}
-	d := b.next.pop()
+	d := b.next.popDue()
 	s := &b.streams[d.index]
-	procs := s.Procs[0] + int(b.draw(d, drawProcs)*float64(s.Procs[1]-s.Procs[0]+1))
-	run := s.Run[0] + time.Duration(b.draw(d, drawRun)*float64(s.Run[1]-s.Run[0]))
+	procs := s.Procs[0] + int(b.drawNumber(d, drawProcs)*float64(s.Procs[1]-s.Procs[0]+1))
+	run := s.Run[0] + time.Duration(b.drawNumber(d, drawRun)*float64(s.Run[1]-s.Run[0]))
 	d.count++
-	b.arrange(d)
+	b.scheduleArrival(d)
 	return BackgroundJob{d.at, s.Cluster, procs, run}, true
 }
 
-// arrange puts the next arrival after d.at on the schedule. With a fixed
+// scheduleArrival puts the next arrival after d.at on the schedule. With a fixed
 // period the first job comes at the start of the stream.
-func (b *BackgroundJobs) arrange(d due) {
+func (b *BackgroundJobs) scheduleArrival(d due) {
 	s := &b.streams[d.index]
 	switch {
 	case s.Arrivals.Poisson > 0:
-		d.at = d.at.Add(exponential(b.draw(d, drawGap), s.Arrivals.Poisson))
+		d.at = d.at.Add(exponentialTime(b.drawNumber(d, drawGap), s.Arrivals.Poisson))
 	case d.count > 0:
 		d.at = d.at.Add(s.Arrivals.Every)
 	}
 	if d.at < min(b.horizon, s.Until) {
-		b.next.push(d)
+		b.next.pushDue(d)
 	}
 }
 
-func (b *BackgroundJobs) draw(d due, which uint64) float64 {
-	return fraction(b.seed, backgroundDraws, uint64(d.index), uint64(d.count), which)
+func (b *BackgroundJobs) drawNumber(d due, which uint64) float64 {
+	return hashFraction(b.seed, backgroundDraws, uint64(d.index), uint64(d.count), which)
 }
 
-// exponential is a time drawn with the mean given, from a number in [0, 1).
-func exponential(u float64, mean time.Duration) time.Duration {
+// exponentialTime is a time drawn with the mean given, from a number in [0, 1).
+func exponentialTime(u float64, mean time.Duration) time.Duration {
 	return time.Duration(min(-math.Log1p(-u)*float64(mean), math.MaxInt64/2))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-func (r *reader) background(v yamlfile.Value) {
-	for item := range v.List("streams of background jobs") {
+func (r *reader) readBackground(v yamlfile.Value) {
+	for item := range v.EachItem("streams of background jobs") {
 		r.s.Background = append(r.s.Background, r.backgroundStream(item))
 	}
 }
@@ -19,113 +19,113 @@ func (r *reader) background(v yamlfile.Value) {
 func (r *reader) backgroundStream(v yamlfile.Value) Background {
 	b := Background{Until: core.Never}
 	var procs yamlfile.Value
-	found := v.Mapping(
-		yamlfile.Set("cluster", &b.Cluster, r.cluster),
-		yamlfile.Set("every", &b.Arrivals.Every, yamlfile.Value.PositiveDuration),
-		yamlfile.Set("poisson", &b.Arrivals.Poisson, yamlfile.Value.PositiveDuration),
-		yamlfile.Later("procs", &procs),
-		yamlfile.Set("run", &b.Run, r.durations),
-		yamlfile.Key("from", func(v yamlfile.Value) { b.From = core.Time(v.Duration()) }),
-		yamlfile.Key("until", func(v yamlfile.Value) { b.Until = core.Time(v.Duration()) }),
+	found := v.ReadMapping(
+		yamlfile.StoreField("cluster", &b.Cluster, r.readCluster),
+		yamlfile.StoreField("every", &b.Arrivals.Every, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("poisson", &b.Arrivals.Poisson, yamlfile.Value.PositiveDuration),
+		yamlfile.DeferField("procs", &procs),
+		yamlfile.StoreField("run", &b.Run, r.readDurations),
+		yamlfile.ReadField("from", func(v yamlfile.Value) { b.From = core.Time(v.Duration()) }),
+		yamlfile.ReadField("until", func(v yamlfile.Value) { b.Until = core.Time(v.Duration()) }),
 	)
-	need(found, "cluster", "procs", "run")
-	if r.failed() {
+	requireFields(found, "cluster", "procs", "run")
+	if r.hasFailed() {
 		return b
 	}
-	b.Procs = r.sizes(procs, r.s.Platform.Clusters[b.Cluster].Procs)
+	b.Procs = r.readSizes(procs, r.s.Platform.Clusters[b.Cluster].Procs)
 	switch {
 	case (b.Arrivals.Every > 0) == (b.Arrivals.Poisson > 0):
-		found.Fail("every", "", "either every or poisson says how often a job comes")
+		found.FailField("every", "", "either every or poisson says how often a job comes")
 	case b.Until <= b.From:
-		found.Fail("until", time.Duration(b.Until).String(), "later than from")
+		found.FailField("until", time.Duration(b.Until).String(), "later than from")
 	}
 	return b
 }
 
-func (r *reader) failures(v yamlfile.Value) {
-	for item := range v.List("failures") {
-		r.s.Failures = append(r.s.Failures, r.failure(item))
+func (r *reader) readFailures(v yamlfile.Value) {
+	for item := range v.EachItem("failures") {
+		r.s.Failures = append(r.s.Failures, r.readFailure(item))
 	}
 }
 
-func (r *reader) failure(v yamlfile.Value) Failure {
+func (r *reader) readFailure(v yamlfile.Value) Failure {
 	var f Failure
 	var hosts yamlfile.Value
-	found := v.Mapping(
-		yamlfile.Set("cluster", &f.Cluster, r.cluster),
-		yamlfile.Later("hosts", &hosts),
-		yamlfile.Key("at", func(v yamlfile.Value) { f.At = core.Time(v.Duration()) }),
-		yamlfile.Set("for", &f.For, yamlfile.Value.PositiveDuration),
-		yamlfile.Set("mtbf", &f.MTBF, yamlfile.Value.PositiveDuration),
-		yamlfile.Set("repair", &f.Repair, yamlfile.Value.PositiveDuration),
+	found := v.ReadMapping(
+		yamlfile.StoreField("cluster", &f.Cluster, r.readCluster),
+		yamlfile.DeferField("hosts", &hosts),
+		yamlfile.ReadField("at", func(v yamlfile.Value) { f.At = core.Time(v.Duration()) }),
+		yamlfile.StoreField("for", &f.For, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("mtbf", &f.MTBF, yamlfile.Value.PositiveDuration),
+		yamlfile.StoreField("repair", &f.Repair, yamlfile.Value.PositiveDuration),
 	)
-	need(found, "cluster")
-	if r.failed() {
+	requireFields(found, "cluster")
+	if r.hasFailed() {
 		return f
 	}
-	f.Hosts = r.hosts(hosts, f.Cluster)
-	once := found.Has("at") || found.Has("for")
-	again := found.Has("mtbf") || found.Has("repair")
+	f.Hosts = r.readHosts(hosts, f.Cluster)
+	once := found.HasField("at") || found.HasField("for")
+	again := found.HasField("mtbf") || found.HasField("repair")
 	switch {
 	case once == again:
-		v.Fail("", "either at and for (once), or mtbf and repair (at random)")
+		v.ReportError("", "either at and for (once), or mtbf and repair (at random)")
 	case once:
-		need(found, "at")
+		requireFields(found, "at")
 	case again:
-		need(found, "mtbf", "repair")
+		requireFields(found, "mtbf", "repair")
 		if f.MTBF < time.Second || f.Repair < time.Second {
-			found.Fail("mtbf", "", "mean times of at least 1s")
+			found.FailField("mtbf", "", "mean times of at least 1s")
 		}
 	}
 	return f
 }
 
-// hosts reads the names of hosts of a cluster; left out it means all of them.
-func (r *reader) hosts(v yamlfile.Value, cluster core.ClusterID) (all []int) {
+// readHosts reads the names of hosts of a cluster; left out it means all of them.
+func (r *reader) readHosts(v yamlfile.Value, cluster core.ClusterID) (all []int) {
 	c := &r.s.Platform.Clusters[cluster]
-	if !v.Given() {
+	if !v.IsGiven() {
 		for i := range c.Hosts {
 			all = append(all, i)
 		}
 		return all
 	}
-	for item := range v.List("host names") {
-		at, ok := r.s.Platform.Host(item.Text("the name of a host"))
+	for item := range v.EachItem("host names") {
+		at, ok := r.s.Platform.FindHost(item.Text("the name of a host"))
 		if !ok || at.Cluster != int(cluster) {
-			item.Wrong("a host of cluster " + c.Name + ", such as " + c.Hosts[0].Name)
+			item.ReportWrong("a host of cluster " + c.Name + ", such as " + c.Hosts[0].Name)
 		}
 		all = append(all, at.Host)
 	}
 	return all
 }
 
-func (r *reader) links(v yamlfile.Value) {
-	for item := range v.List("changes of links") {
-		r.link(item)
+func (r *reader) readLinks(v yamlfile.Value) {
+	for item := range v.EachItem("changes of links") {
+		r.readLink(item)
 	}
 	slices.SortStableFunc(r.s.Links, func(a, b LinkChange) int { return cmp.Compare(a.At, b.At) })
 }
 
-func (r *reader) link(v yamlfile.Value) {
+func (r *reader) readLink(v yamlfile.Value) {
 	var a, b core.ClusterID
 	var at core.Time
 	var mbps float64
 	var lasts time.Duration
-	found := v.Mapping(
-		yamlfile.Set("a", &a, r.cluster),
-		yamlfile.Set("b", &b, r.cluster),
-		yamlfile.Key("at", func(v yamlfile.Value) { at = core.Time(v.Duration()) }),
-		yamlfile.Set("for", &lasts, yamlfile.Value.PositiveDuration),
-		yamlfile.Key("mbps", func(v yamlfile.Value) { mbps = v.Number(1e-6, 1e12) }),
+	found := v.ReadMapping(
+		yamlfile.StoreField("a", &a, r.readCluster),
+		yamlfile.StoreField("b", &b, r.readCluster),
+		yamlfile.ReadField("at", func(v yamlfile.Value) { at = core.Time(v.Duration()) }),
+		yamlfile.StoreField("for", &lasts, yamlfile.Value.PositiveDuration),
+		yamlfile.ReadField("mbps", func(v yamlfile.Value) { mbps = v.Number(1e-6, 1e12) }),
 	)
-	need(found, "a", "b", "at", "mbps")
-	if r.failed() {
+	requireFields(found, "a", "b", "at", "mbps")
+	if r.hasFailed() {
 		return
 	}
 	for _, ends := range [][2]core.ClusterID{{a, b}, {b, a}} {
-		route, ok := r.s.Platform.Route(platform.FrontEndOf(int(ends[0])), platform.FrontEndOf(int(ends[1])))
+		route, ok := r.s.Platform.FindRoute(platform.FrontEndOf(int(ends[0])), platform.FrontEndOf(int(ends[1])))
 		if !ok || len(route.Links) != 1 {
-			v.Fail("", "two clusters that one link joins")
+			v.ReportError("", "two clusters that one link joins")
 			return
 		}
 		link := route.Links[0]
@@ -136,9 +136,9 @@ func (r *reader) link(v yamlfile.Value) {
 	}
 }
 
-// need says which of the fields is missing.
-func need(found yamlfile.Found, names ...string) {
+// requireFields says which of the fields is missing.
+func requireFields(found yamlfile.Found, names ...string) {
 	for _, name := range names {
-		found.Need(name, "")
+		found.RequireField(name, "")
 	}
 }

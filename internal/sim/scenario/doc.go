@@ -75,9 +75,9 @@ type LinkChange struct {
 	Mbps float64
 }
 
-// Jobs is the stream of jobs, drawn from the seed given, which need not be
+// OpenJobs is the stream of jobs, drawn from the seed given, which need not be
 // that of the file.
-func (s *Scenario) Jobs(seed uint64) (workload.Source, workload.Stats, error) {
+func (s *Scenario) OpenJobs(seed uint64) (workload.Source, workload.Stats, error) {
 	if s.Trace != nil {
 		o := *s.Trace
 		o.Seed = seed

@@ -38,10 +38,10 @@ func TestTheExamplesInTheGuideAreRead(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if source, _, err := s.Jobs(s.Seed); err != nil || source.Len() == 0 {
+		if source, _, err := s.OpenJobs(s.Seed); err != nil || source.Len() == 0 {
 			t.Error(err)
 		}
-		s.BackgroundJobs(1, core.Never).Next()
-		s.HostChanges(1, core.Never).Next()
+		s.BackgroundJobs(1, core.Never).NextJob()
+		s.HostChanges(1, core.Never).NextChange()
 	}
 }

@@ -44,18 +44,18 @@ func (s *Scenario) HostChanges(seed uint64, horizon core.Time) *HostChanges {
 			h.causes = append(h.causes, c)
 			d := due{at: f.At, index: int32(len(h.causes) - 1)}
 			if f.MTBF > 0 {
-				d.at = d.at.Add(exponential(h.draw(d), f.MTBF))
+				d.at = d.at.Add(exponentialTime(h.drawNumber(d), f.MTBF))
 			}
-			h.arrange(d)
+			h.scheduleChange(d)
 		}
 	}
 	return h
 }
 
-// Next is the next change; false after the last.
-func (h *HostChanges) Next() (HostChange, bool) {
+// NextChange is the next change; false after the last.
+func (h *HostChanges) NextChange() (HostChange, bool) {
 	for len(h.next) > 0 {
-		d := h.next.pop()
+		d := h.next.popDue()
 		c := &h.causes[d.index]
 		up := d.late
 		before := h.down[c.host]
@@ -64,7 +64,7 @@ func (h *HostChanges) Next() (HostChange, bool) {
 		} else {
 			h.down[c.host]++
 		}
-		h.follow(d, c)
+		h.scheduleFollowing(d, c)
 		if before == 0 || h.down[c.host] == 0 {
 			return HostChange{d.at, c.host.cluster, int(c.host.host), up}, true
 		}
@@ -72,31 +72,31 @@ func (h *HostChanges) Next() (HostChange, bool) {
 	return HostChange{}, false
 }
 
-// follow arranges what comes after d for the same cause: failures and repairs
+// scheduleFollowing arranges what comes after d for the same cause: failures and repairs
 // take turns.
-func (h *HostChanges) follow(d due, c *hostCause) {
+func (h *HostChanges) scheduleFollowing(d due, c *hostCause) {
 	up := d.late
 	d.count++
 	d.late = !up
 	switch {
 	case c.MTBF > 0 && up:
-		d.at = d.at.Add(exponential(h.draw(d), c.MTBF))
+		d.at = d.at.Add(exponentialTime(h.drawNumber(d), c.MTBF))
 	case c.MTBF > 0:
-		d.at = d.at.Add(exponential(h.draw(d), c.Repair))
+		d.at = d.at.Add(exponentialTime(h.drawNumber(d), c.Repair))
 	case !up && c.For > 0:
 		d.at = d.at.Add(c.For)
 	default:
 		return
 	}
-	h.arrange(d)
+	h.scheduleChange(d)
 }
 
-func (h *HostChanges) arrange(d due) {
+func (h *HostChanges) scheduleChange(d due) {
 	if d.at < h.horizon {
-		h.next.push(d)
+		h.next.pushDue(d)
 	}
 }
 
-func (h *HostChanges) draw(d due) float64 {
-	return fraction(h.seed, failureDraws, h.causes[d.index].key, uint64(d.count), 0)
+func (h *HostChanges) drawNumber(d due) float64 {
+	return hashFraction(h.seed, failureDraws, h.causes[d.index].key, uint64(d.count), 0)
 }

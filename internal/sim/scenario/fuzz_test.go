@@ -58,11 +58,11 @@ func check(t *testing.T, s *scenario.Scenario, err error) {
 		return
 	}
 	if s.Workload != nil && s.Workload.Jobs <= 10_000 {
-		source, _, err := s.Jobs(1)
+		source, _, err := s.OpenJobs(1)
 		if err != nil {
 			t.Fatalf("read without error, but: %v", err)
 		}
-		for j := new(workload.Job); source.Next(j); {
+		for j := new(workload.Job); source.NextJob(j); {
 			if j.Work <= 0 || j.Spec.MinSize() < 1 || j.Spec.MaxSize() < j.Spec.MinSize() {
 				t.Fatalf("job %+v", j)
 			}
@@ -70,7 +70,7 @@ func check(t *testing.T, s *scenario.Scenario, err error) {
 	}
 	last := core.Time(0)
 	for b, i := s.BackgroundJobs(1, core.Never), 0; i < 1000; i++ {
-		j, ok := b.Next()
+		j, ok := b.NextJob()
 		if ok && (j.At < last || j.Procs < 1 || j.Run <= 0) {
 			t.Fatalf("background job %+v after %v", j, last)
 		}
@@ -78,7 +78,7 @@ func check(t *testing.T, s *scenario.Scenario, err error) {
 	}
 	last = 0
 	for h, i := s.HostChanges(1, core.Never), 0; i < 1000; i++ {
-		c, ok := h.Next()
+		c, ok := h.NextChange()
 		if ok && c.At < last {
 			t.Fatalf("change %+v after %v", c, last)
 		}

@@ -33,7 +33,7 @@ func Parse(name string, data []byte, on *platform.Platform) (*Scenario, error) {
 		return nil, err
 	}
 	r := &reader{top: top, s: &Scenario{File: name, Platform: on, Seed: 1}}
-	if r.scenario(); r.failed() {
+	if r.readScenario(); r.hasFailed() {
 		return nil, top.Err()
 	}
 	if r.s.Name == "" {
@@ -49,103 +49,103 @@ type reader struct {
 	s   *Scenario
 }
 
-func (r *reader) failed() bool { return r.top.Failed() }
+func (r *reader) hasFailed() bool { return r.top.HasFailed() }
 
-// scenario reads the top of the file. The platform comes first whatever the
+// readScenario reads the top of the file. The platform comes first whatever the
 // order of the fields, because the others name its clusters.
-func (r *reader) scenario() {
+func (r *reader) readScenario() {
 	var on, policy, keepFree, growFree, workload, trace, background, failures, links, expect yamlfile.Value
-	found := r.top.Mapping(
-		yamlfile.Key("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
-		yamlfile.Later("platform", &on),
-		yamlfile.Key("seed", func(v yamlfile.Value) { r.s.Seed = uint64(v.Whole(0, 1<<53)) }),
-		yamlfile.Later("policy", &policy),
-		yamlfile.Later("keep_free", &keepFree),
-		yamlfile.Later("grow_free", &growFree),
-		yamlfile.Later("workload", &workload),
-		yamlfile.Later("trace", &trace),
-		yamlfile.Later("background", &background),
-		yamlfile.Later("failures", &failures),
-		yamlfile.Later("links", &links),
-		yamlfile.Later("expect", &expect),
+	found := r.top.ReadMapping(
+		yamlfile.ReadField("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
+		yamlfile.DeferField("platform", &on),
+		yamlfile.ReadField("seed", func(v yamlfile.Value) { r.s.Seed = uint64(v.WholeNumber(0, 1<<53)) }),
+		yamlfile.DeferField("policy", &policy),
+		yamlfile.DeferField("keep_free", &keepFree),
+		yamlfile.DeferField("grow_free", &growFree),
+		yamlfile.DeferField("workload", &workload),
+		yamlfile.DeferField("trace", &trace),
+		yamlfile.DeferField("background", &background),
+		yamlfile.DeferField("failures", &failures),
+		yamlfile.DeferField("links", &links),
+		yamlfile.DeferField("expect", &expect),
 	)
-	if r.failed() {
+	if r.hasFailed() {
 		return
 	}
-	r.platform(on, found)
-	if !r.failed() {
-		r.thresholds(keepFree, growFree)
+	r.readPlatform(on, found)
+	if !r.hasFailed() {
+		r.readThresholds(keepFree, growFree)
 	}
 	for _, part := range []struct {
 		v    yamlfile.Value
 		read func(yamlfile.Value)
 	}{
-		{policy, r.policy}, {workload, r.workload}, {trace, r.trace},
-		{background, r.background}, {failures, r.failures}, {links, r.links}, {expect, r.expect},
+		{policy, r.readPolicy}, {workload, r.readWorkload}, {trace, r.readTrace},
+		{background, r.readBackground}, {failures, r.readFailures}, {links, r.readLinks}, {expect, r.readExpect},
 	} {
-		if part.v.Kind() != yamlfile.Blank && !r.failed() {
+		if part.v.Kind() != yamlfile.Blank && !r.hasFailed() {
 			part.read(part.v)
 		}
 	}
 	if (r.s.Workload == nil) == (r.s.Trace == nil) {
-		found.Fail("workload", "", "either workload or trace, to say which jobs are run")
+		found.FailField("workload", "", "either workload or trace, to say which jobs are run")
 	}
 }
 
-func (r *reader) expect(v yamlfile.Value) {
+func (r *reader) readExpect(v yamlfile.Value) {
 	add := func(v yamlfile.Value) { r.s.Expect = append(r.s.Expect, strings.TrimSpace(v.Text("a text"))) }
 	if v.Kind() != yamlfile.List {
 		add(v)
 		return
 	}
-	for item := range v.List("texts") {
+	for item := range v.EachItem("texts") {
 		add(item)
 	}
 }
 
-// platform reads the platform that the file names or contains.
-func (r *reader) platform(v yamlfile.Value, found yamlfile.Found) {
+// readPlatform reads the platform that the file names or contains.
+func (r *reader) readPlatform(v yamlfile.Value, found yamlfile.Found) {
 	const want = "a platform file, or a platform written out"
 	var err error
 	switch {
 	case r.s.Platform != nil:
 	case v.Kind() == yamlfile.Blank:
-		found.Fail("platform", "", want+"; it is missing")
+		found.FailField("platform", "", want+"; it is missing")
 	case v.Kind() == yamlfile.Mapping:
 		r.s.Platform, err = platform.FromYAML(v)
 	default:
-		if path := v.ExistingFile(want); !r.failed() {
+		if path := v.ExistingFile(want); !r.hasFailed() {
 			r.s.Platform, err = platform.Load(path)
 		}
 	}
-	r.top.Adopt(err)
+	r.top.AdoptError(err)
 }
 
-// thresholds takes what is left free in each cluster from the platform, and
+// readThresholds takes what is left free in each cluster from the platform, and
 // from this file where it says otherwise.
-func (r *reader) thresholds(keep, grow yamlfile.Value) {
+func (r *reader) readThresholds(keep, grow yamlfile.Value) {
 	clusters := r.s.Platform.Clusters
 	for i := range clusters {
 		r.s.KeepFree = append(r.s.KeepFree, clusters[i].KeepFree)
 		r.s.GrowFree = append(r.s.GrowFree, clusters[i].GrowFree)
 	}
 	last := make([]yamlfile.Value, len(clusters)) // word on each cluster
-	r.threshold(keep, r.s.KeepFree, last)
-	r.threshold(grow, r.s.GrowFree, last)
+	r.readThreshold(keep, r.s.KeepFree, last)
+	r.readThreshold(grow, r.s.GrowFree, last)
 	for i, v := range last {
-		if problem := clusters[i].FreeProblem(r.s.KeepFree[i], r.s.GrowFree[i]); problem != "" && v.Given() {
-			v.Wrong(problem)
+		if problem := clusters[i].FreeProblem(r.s.KeepFree[i], r.s.GrowFree[i]); problem != "" && v.IsGiven() {
+			v.ReportWrong(problem)
 		}
 	}
 }
 
-func (r *reader) threshold(v yamlfile.Value, free []int, last []yamlfile.Value) {
+func (r *reader) readThreshold(v yamlfile.Value, free []int, last []yamlfile.Value) {
 	if v.Kind() == yamlfile.Blank {
 		return
 	}
-	for name, n := range v.Entries("a mapping of clusters to numbers of cores") {
-		if c := r.cluster(name); !r.failed() {
-			free[c] = n.Whole(0, r.s.Platform.Clusters[c].Procs-1)
+	for name, n := range v.EachEntry("a mapping of clusters to numbers of cores") {
+		if c := r.readCluster(name); !r.hasFailed() {
+			free[c] = n.WholeNumber(0, r.s.Platform.Clusters[c].Procs-1)
 			last[c] = n
 		}
 	}

@@ -9,46 +9,46 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
-// program reads one of the applications of a workload.
-func (r *reader) program(v yamlfile.Value, rigidSize int) workload.Program {
+// readProgram reads one of the applications of a workload.
+func (r *reader) readProgram(v yamlfile.Value, rigidSize int) workload.Program {
 	a := &app.App{}
 	p := workload.Program{App: a, Weight: 1, RigidSize: rigidSize}
 	var whole core.Component
 	var times *app.Table
 	fields := []yamlfile.Field{
-		yamlfile.Key("name", func(v yamlfile.Value) { a.Name = v.Text("the application's name") }),
-		yamlfile.Key("share", func(v yamlfile.Value) { p.Weight = v.Number(0, maxFactor) }),
-		yamlfile.Set("time", &times, r.table),
-		yamlfile.Key("work", func(v yamlfile.Value) { p.Work = v.PositiveDuration().Seconds() }),
-		yamlfile.Set("speedup", &a.Speedup, r.speedup),
-		yamlfile.Set("accept", &a.Accept, r.accept),
-		yamlfile.Set("resize", &a.Resize, yamlfile.Value.Duration),
-		yamlfile.Key("rigid_size", func(v yamlfile.Value) { p.RigidSize = v.Whole(1, maxSize) }),
-		yamlfile.Set("components", &p.Components, r.components),
+		yamlfile.ReadField("name", func(v yamlfile.Value) { a.Name = v.Text("the application's name") }),
+		yamlfile.ReadField("share", func(v yamlfile.Value) { p.Weight = v.Number(0, maxFactor) }),
+		yamlfile.StoreField("time", &times, r.readTable),
+		yamlfile.ReadField("work", func(v yamlfile.Value) { p.Work = v.PositiveDuration().Seconds() }),
+		yamlfile.StoreField("speedup", &a.Speedup, r.readSpeedup),
+		yamlfile.StoreField("accept", &a.Accept, r.readAcceptance),
+		yamlfile.StoreField("resize", &a.Resize, yamlfile.Value.Duration),
+		yamlfile.ReadField("rigid_size", func(v yamlfile.Value) { p.RigidSize = v.WholeNumber(1, maxSize) }),
+		yamlfile.StoreField("components", &p.Components, r.readComponents),
 	}
-	found := v.Mapping(append(fields, r.componentFields(&whole)...)...)
-	if r.failed() {
+	found := v.ReadMapping(append(fields, r.componentFields(&whole)...)...)
+	if r.hasFailed() {
 		return p
 	}
 	if p.Components == nil {
 		needSizes(found)
 		p.Components = []core.Component{whole}
-		r.fits(whole, found)
+		r.checkFits(whole, found)
 	} else {
 		noSizes(found)
 	}
 	switch {
 	case a.Name == "":
-		found.Fail("name", "", "the application's name; it is missing")
+		found.FailField("name", "", "the application's name; it is missing")
 	case times != nil && (a.Speedup != nil || p.Work > 0):
-		found.Fail("time", "", "either time, or work and speedup; both are given")
+		found.FailField("time", "", "either time, or work and speedup; both are given")
 	case times != nil:
-		a.Speedup, p.Work = times, times.Work()
+		a.Speedup, p.Work = times, times.SequentialTime()
 	case a.Speedup == nil || p.Work == 0:
-		v.Fail(a.Name, "time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs")
+		v.ReportError(a.Name, "time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs")
 	}
-	if !r.failed() {
-		v.Adopt(p.Check())
+	if !r.hasFailed() {
+		v.AdoptError(p.CheckFields())
 	}
 	return p
 }
@@ -57,80 +57,80 @@ func (r *reader) program(v yamlfile.Value, rigidSize int) workload.Program {
 // component too.
 func (r *reader) componentFields(c *core.Component) []yamlfile.Field {
 	return []yamlfile.Field{
-		yamlfile.Key("min", func(v yamlfile.Value) { c.Min = v.Whole(1, maxSize) }),
-		yamlfile.Key("max", func(v yamlfile.Value) { c.Max = v.Whole(1, maxSize) }),
-		yamlfile.Key("initial", func(v yamlfile.Value) { c.Initial = v.Whole(0, maxSize) }),
-		yamlfile.Set("inputs", &c.Inputs, r.inputs),
-		yamlfile.Key("clusters", func(v yamlfile.Value) {
-			for item := range v.List("cluster names") {
-				c.Clusters = append(c.Clusters, r.cluster(item))
+		yamlfile.ReadField("min", func(v yamlfile.Value) { c.Min = v.WholeNumber(1, maxSize) }),
+		yamlfile.ReadField("max", func(v yamlfile.Value) { c.Max = v.WholeNumber(1, maxSize) }),
+		yamlfile.ReadField("initial", func(v yamlfile.Value) { c.Initial = v.WholeNumber(0, maxSize) }),
+		yamlfile.StoreField("inputs", &c.Inputs, r.readInputs),
+		yamlfile.ReadField("clusters", func(v yamlfile.Value) {
+			for item := range v.EachItem("cluster names") {
+				c.Clusters = append(c.Clusters, r.readCluster(item))
 			}
 		}),
 	}
 }
 
-func (r *reader) components(v yamlfile.Value) []core.Component {
+func (r *reader) readComponents(v yamlfile.Value) []core.Component {
 	all := []core.Component{}
-	for item := range v.List("components") {
+	for item := range v.EachItem("components") {
 		var c core.Component
-		found := item.Mapping(r.componentFields(&c)...)
+		found := item.ReadMapping(r.componentFields(&c)...)
 		needSizes(found)
-		r.fits(c, found)
+		r.checkFits(c, found)
 		all = append(all, c)
 	}
 	return all
 }
 
 func needSizes(found yamlfile.Found) {
-	found.Need("min", "a number of cores")
-	found.Need("max", "a number of cores")
+	found.RequireField("min", "a number of cores")
+	found.RequireField("max", "a number of cores")
 }
 
 func noSizes(found yamlfile.Found) {
 	for _, name := range []string{"min", "max", "initial", "inputs", "clusters"} {
-		if found.Has(name) {
-			found.Fail(name, "", "within the components, since there are some")
+		if found.HasField(name) {
+			found.FailField(name, "", "within the components, since there are some")
 		}
 	}
 }
 
-// table reads run times by size.
-func (r *reader) table(v yamlfile.Value) *app.Table {
+// readTable reads run times by size.
+func (r *reader) readTable(v yamlfile.Value) *app.Table {
 	const want = "run times by number of cores, such as {2: 600, 4: 420}"
 	var points []app.Point
-	for key, took := range v.Entries(want) {
+	for key, took := range v.EachEntry(want) {
 		size, err := strconv.Atoi(key.Text(want))
 		if err != nil {
-			key.Wrong(want)
+			key.ReportWrong(want)
 		}
 		points = append(points, app.Point{Size: size, Seconds: took.PositiveDuration().Seconds()})
 	}
-	if r.failed() {
+	if r.hasFailed() {
 		return nil
 	}
 	t, err := app.NewTable(points)
 	if err != nil {
-		v.Fail("", want+": "+err.Error())
+		v.ReportError("", want+": "+err.Error())
 	}
 	return t
 }
 
-func (r *reader) speedup(v yamlfile.Value) app.Speedup {
+func (r *reader) readSpeedup(v yamlfile.Value) app.Speedup {
 	text := v.Text("a speed-up such as downey:A=64,sigma=1")
-	if r.failed() {
+	if r.hasFailed() {
 		return nil
 	}
 	s, err := app.ParseSpeedup("", text)
-	v.Adopt(err)
+	v.AdoptError(err)
 	return s
 }
 
-func (r *reader) accept(v yamlfile.Value) app.Acceptance {
+func (r *reader) readAcceptance(v yamlfile.Value) app.Acceptance {
 	text := v.Text("any or powers-of-two")
-	if r.failed() {
+	if r.hasFailed() {
 		return app.Any
 	}
 	a, err := app.ParseAcceptance("", text)
-	v.Adopt(err)
+	v.AdoptError(err)
 	return a
 }

@@ -47,13 +47,13 @@ func parse(t testing.TB, text string) *scenario.Scenario {
 
 func jobs(t testing.TB, s *scenario.Scenario, seed uint64) []workload.Job {
 	t.Helper()
-	source, _, err := s.Jobs(seed)
+	source, _, err := s.OpenJobs(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := make([]workload.Job, source.Len())
 	for i := range all {
-		source.Next(&all[i])
+		source.NextJob(&all[i])
 	}
 	return all
 }
@@ -160,7 +160,7 @@ trace: {file: testdata/small.swf, kind: malleable, share: 0.5, min_share: 0.5, m
 		o.Speedup, " ", o.Estimates, " ", o.Overrun, " ", o.Load, " ", o.First); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	source, stats, err := s.Jobs(1)
+	source, stats, err := s.OpenJobs(1)
 	if err != nil || source.Len() != 3 || stats.Killed != 1 || len(stats.Skipped) != 2 {
 		t.Errorf("%+v, %v", stats, err)
 	}
@@ -205,18 +205,18 @@ func TestTheFourKoalaWorkloadsDifferOnlyWhereThePaperSays(t *testing.T) {
 	first := jobs(t, koala(t, "wm"), 1)
 	for name := range every {
 		s := koala(t, name)
-		if s.Platform.Procs() != 272 || s.Policy.Place != core.WorstFit || len(s.Expect) == 0 {
-			t.Errorf("%s: %d processors, %v", name, s.Platform.Procs(), s.Policy)
+		if s.Platform.TotalProcs() != 272 || s.Policy.Place != core.WorstFit || len(s.Expect) == 0 {
+			t.Errorf("%s: %d processors, %v", name, s.Platform.TotalProcs(), s.Policy)
 		}
 		counts := map[string]int{}
 		for i, j := range jobs(t, s, 1) {
 			if j.App.Name != first[i].App.Name || j.Submit != core.AtSecond(float64(i)*every[name]) {
 				t.Fatalf("%s: job %d is %s at %v s", name, i, j.App.Name, j.Submit.Seconds())
 			}
-			if at2 := j.Work / j.App.Rate(2, 1); at2 != map[string]float64{"gadget2": 600, "ft": 120}[j.App.Name] {
+			if at2 := j.Work / j.App.WorkRate(2, 1); at2 != map[string]float64{"gadget2": 600, "ft": 120}[j.App.Name] {
 				t.Fatalf("%s: %s takes %v s with 2 processors", name, j.App.Name, at2)
 			}
-			if best := j.Work / j.App.Rate(32, 1); best < 0.999*map[string]float64{"gadget2": 240, "ft": 60}[j.App.Name] {
+			if best := j.Work / j.App.WorkRate(32, 1); best < 0.999*map[string]float64{"gadget2": 240, "ft": 60}[j.App.Name] {
 				t.Fatalf("%s: %s takes %v s at best", name, j.App.Name, best)
 			}
 			counts[j.App.Name]++

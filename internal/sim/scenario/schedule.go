@@ -12,19 +12,19 @@ const (
 	drawRun
 )
 
-// fraction is a number in [0, 1) that depends on the seed and the keys alone,
+// hashFraction is a number in [0, 1) that depends on the seed and the keys alone,
 // so that streams need no state and do not disturb one another.
-func fraction(seed uint64, keys ...uint64) float64 {
-	h := scramble(seed)
+func hashFraction(seed uint64, keys ...uint64) float64 {
+	h := scrambleBits(seed)
 	for _, k := range keys {
-		h = scramble(h + k)
+		h = scrambleBits(h + k)
 	}
 	return float64(h>>11) / (1 << 53)
 }
 
-// scramble is the finisher of SplitMix64 (Steele, Lea, Flood: "Fast splittable
+// scrambleBits is the finisher of SplitMix64 (Steele, Lea, Flood: "Fast splittable
 // pseudorandom number generators", 2014).
-func scramble(x uint64) uint64 {
+func scrambleBits(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -39,7 +39,7 @@ type due struct {
 	count uint32
 }
 
-func (d due) before(e due) bool {
+func (d due) isBefore(e due) bool {
 	switch {
 	case d.at != e.at:
 		return d.at < e.at
@@ -52,10 +52,10 @@ func (d due) before(e due) bool {
 // schedule is a binary heap, the earliest first; every stream has one entry.
 type schedule []due
 
-func (s *schedule) push(d due) {
+func (s *schedule) pushDue(d due) {
 	h := append(*s, d)
 	i := len(h) - 1
-	for i > 0 && d.before(h[(i-1)/2]) {
+	for i > 0 && d.isBefore(h[(i-1)/2]) {
 		h[i] = h[(i-1)/2]
 		i = (i - 1) / 2
 	}
@@ -63,17 +63,17 @@ func (s *schedule) push(d due) {
 	*s = h
 }
 
-func (s *schedule) pop() due {
+func (s *schedule) popDue() due {
 	h := *s
 	first, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
 	i := 0
 	for {
 		child := 2*i + 1
-		if child+1 < len(h) && h[child+1].before(h[child]) {
+		if child+1 < len(h) && h[child+1].isBefore(h[child]) {
 			child++
 		}
-		if child >= len(h) || last.before(h[child]) {
+		if child >= len(h) || last.isBefore(h[child]) {
 			break
 		}
 		h[i] = h[child]

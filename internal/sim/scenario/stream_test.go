@@ -16,7 +16,7 @@ const day = core.Time(24 * time.Hour)
 
 func backgroundJobs(s *scenario.Scenario, seed uint64, horizon core.Time) (all []scenario.BackgroundJob) {
 	for b := s.BackgroundJobs(seed, horizon); ; {
-		j, ok := b.Next()
+		j, ok := b.NextJob()
 		if !ok {
 			return all
 		}
@@ -26,7 +26,7 @@ func backgroundJobs(s *scenario.Scenario, seed uint64, horizon core.Time) (all [
 
 func hostChanges(s *scenario.Scenario, seed uint64, horizon core.Time) (all []scenario.HostChange) {
 	for h := s.HostChanges(seed, horizon); ; {
-		c, ok := h.Next()
+		c, ok := h.NextChange()
 		if !ok {
 			return all
 		}

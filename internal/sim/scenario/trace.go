@@ -8,40 +8,40 @@ import (
 
 const wantTrace = "an SWF trace, plain or gzip"
 
-func (r *reader) trace(v yamlfile.Value) {
-	o := &workload.TraceOptions{MaxProcs: r.largest()}
+func (r *reader) readTrace(v yamlfile.Value) {
+	o := &workload.TraceOptions{MaxProcs: r.largestCluster()}
 	r.s.Trace = o
-	v.Mapping(
-		yamlfile.Key("file", func(v yamlfile.Value) { o.File = v.ExistingFile(wantTrace) }),
-		yamlfile.Set("kind", &o.Kind, r.kind),
-		yamlfile.Key("share", func(v yamlfile.Value) { o.Share = v.Number(1e-9, 1) }),
-		yamlfile.Key("min_share", func(v yamlfile.Value) { o.MinShare = v.Number(1e-9, 1) }),
-		yamlfile.Key("max_share", func(v yamlfile.Value) { o.MaxShare = v.Number(1, maxFactor) }),
-		yamlfile.Set("speedup", &o.Speedup, r.speedup),
-		yamlfile.Set("estimates", &o.Estimates, r.estimates),
-		yamlfile.Set("overrun", &o.Overrun, r.overrun),
-		yamlfile.Key("load", func(v yamlfile.Value) { o.Load = v.Number(1e-6, maxFactor) }),
-		yamlfile.Key("first", func(v yamlfile.Value) { o.First = v.Whole(1, maxJobs) }),
-		yamlfile.Set("lenient", &o.Lenient, yamlfile.Value.Bool),
-	).Need("file", wantTrace)
+	v.ReadMapping(
+		yamlfile.ReadField("file", func(v yamlfile.Value) { o.File = v.ExistingFile(wantTrace) }),
+		yamlfile.StoreField("kind", &o.Kind, r.readKind),
+		yamlfile.ReadField("share", func(v yamlfile.Value) { o.Share = v.Number(1e-9, 1) }),
+		yamlfile.ReadField("min_share", func(v yamlfile.Value) { o.MinShare = v.Number(1e-9, 1) }),
+		yamlfile.ReadField("max_share", func(v yamlfile.Value) { o.MaxShare = v.Number(1, maxFactor) }),
+		yamlfile.StoreField("speedup", &o.Speedup, r.readSpeedup),
+		yamlfile.StoreField("estimates", &o.Estimates, r.readEstimates),
+		yamlfile.StoreField("overrun", &o.Overrun, r.readOverrun),
+		yamlfile.ReadField("load", func(v yamlfile.Value) { o.Load = v.Number(1e-6, maxFactor) }),
+		yamlfile.ReadField("first", func(v yamlfile.Value) { o.First = v.WholeNumber(1, maxJobs) }),
+		yamlfile.StoreField("lenient", &o.Lenient, yamlfile.Value.Bool),
+	).RequireField("file", wantTrace)
 }
 
-func (r *reader) kind(v yamlfile.Value) (k core.Kind) {
-	name := v.Choice(core.Rigid.String(), core.Moldable.String(), core.Malleable.String())
-	if !r.failed() {
-		v.Adopt(k.UnmarshalText([]byte(name)))
+func (r *reader) readKind(v yamlfile.Value) (k core.Kind) {
+	name := v.OneOf(core.Rigid.String(), core.Moldable.String(), core.Malleable.String())
+	if !r.hasFailed() {
+		v.AdoptError(k.UnmarshalText([]byte(name)))
 	}
 	return k
 }
 
-func (r *reader) estimates(v yamlfile.Value) workload.Estimates {
+func (r *reader) readEstimates(v yamlfile.Value) workload.Estimates {
 	e, err := workload.ParseEstimates("", v.Text("user or exact"))
-	v.Adopt(err)
+	v.AdoptError(err)
 	return e
 }
 
-func (r *reader) overrun(v yamlfile.Value) workload.Overrun {
+func (r *reader) readOverrun(v yamlfile.Value) workload.Overrun {
 	o, err := workload.ParseOverrun("", v.Text("run or kill"))
-	v.Adopt(err)
+	v.AdoptError(err)
 	return o
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/scenario"
 )
 
-// disturbances hands the scenario's streams to the simulator.
-func (t *Setup) disturbances() *sim.Disturbances {
+// makeDisturbances hands the scenario's streams to the simulator.
+func (t *Setup) makeDisturbances() *sim.Disturbances {
 	s := t.Scenario
 	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links) == 0 {
 		return nil
@@ -16,24 +16,24 @@ func (t *Setup) disturbances() *sim.Disturbances {
 	if len(s.Background) > 0 {
 		jobs := s.BackgroundJobs(t.Seed, core.Never)
 		d.Background = func() (sim.BackgroundJob, bool) {
-			j, ok := jobs.Next()
+			j, ok := jobs.NextJob()
 			return sim.BackgroundJob(j), ok
 		}
 	}
 	if len(s.Failures) > 0 {
 		hosts := s.HostChanges(t.Seed, core.Never)
 		d.Hosts = func() (sim.HostChange, bool) {
-			h, ok := hosts.Next()
+			h, ok := hosts.NextChange()
 			return sim.HostChange(h), ok
 		}
 	}
 	if len(s.Links) > 0 {
-		d.Links = links(s.Links)
+		d.Links = linkChanges(s.Links)
 	}
 	return d
 }
 
-func links(changes []scenario.LinkChange) func() (sim.LinkChange, bool) {
+func linkChanges(changes []scenario.LinkChange) func() (sim.LinkChange, bool) {
 	return func() (sim.LinkChange, bool) {
 		if len(changes) == 0 {
 			return sim.LinkChange{}, false

@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
 
-// Replay gives the results of a run from its log, and verifies that the engine
+// ReplayLog gives the results of a run from its log, and verifies that the engine
 // would decide the same again; name is the log's file.
-func Replay(ctx context.Context, r io.Reader, name string, o Options) (*Result, runlog.Report, error) {
+func ReplayLog(ctx context.Context, r io.Reader, name string, o Options) (*Result, runlog.Report, error) {
 	log, err := runlog.Open(r, name)
 	if err != nil {
 		return nil, runlog.Report{}, err
@@ -23,7 +23,7 @@ func Replay(ctx context.Context, r io.Reader, name string, o Options) (*Result, 
 	if err := json.Unmarshal(h.About, &result.About); err != nil && h.About != nil {
 		return nil, runlog.Report{}, &badinput.Error{File: name, Line: 1, Field: "about", Want: "what Godwit wrote there", Err: err}
 	}
-	result.Outcome = outcome.NewCollector(log.Procs(), 0, o.Series)
+	result.Outcome = outcome.NewCollector(log.TotalProcs(), 0, o.Series)
 	for _, c := range h.World.Clusters {
 		result.Names.Clusters = append(result.Names.Clusters, c.Name)
 	}
@@ -36,7 +36,7 @@ func Replay(ctx context.Context, r io.Reader, name string, o Options) (*Result, 
 	}
 	result.Summary = result.Outcome.Summary()
 	if result.About.Procs == 0 {
-		result.About.Procs = log.Procs()
+		result.About.Procs = log.TotalProcs()
 	}
 	return result, report, nil
 }
@@ -48,7 +48,7 @@ type replayed struct {
 	progress func(int64)
 }
 
-func (r *replayed) Submitted(label int64) {
+func (r *replayed) JobSubmitted(label int64) {
 	r.names.Labels = append(r.names.Labels, label)
 	if n := len(r.names.Labels); n&0x3ff == 0 && r.progress != nil {
 		r.progress(int64(n))

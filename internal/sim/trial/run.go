@@ -54,10 +54,10 @@ type Skip struct {
 
 // Run simulates. What is wrong with the setup is a *badinput.Error.
 func (t *Setup) Run(ctx context.Context, o Options) (*Result, error) {
-	if err := t.check(); err != nil {
+	if err := t.checkSetup(); err != nil {
 		return nil, err
 	}
-	source, stats, err := t.source()
+	source, stats, err := t.jobSource()
 	if err != nil {
 		return nil, err
 	}
@@ -68,15 +68,15 @@ func (t *Setup) Run(ctx context.Context, o Options) (*Result, error) {
 		o.Begin(source.Len())
 	}
 	jobs := &labelled{source, make([]int64, 0, source.Len())}
-	cfg := t.config(jobs)
-	collector := outcome.NewCollector(t.Platform.Procs(), source.Len(), o.Series)
+	cfg := t.simulatorConfig(jobs)
+	collector := outcome.NewCollector(t.Platform.TotalProcs(), source.Len(), o.Series)
 	var log *runlog.Writer
-	cfg.Observe = observer(collector, jobs, &log, o.Progress)
+	cfg.Observe = makeObserver(collector, jobs, &log, o.Progress)
 	s, err := sim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{About: t.about(stats), Outcome: collector, Names: outcome.Names{Clusters: t.clusterNames()}}
+	r := &Result{About: t.describeRun(stats), Outcome: collector, Names: outcome.Names{Clusters: t.clusterNames()}}
 	if o.Log != nil {
 		if log, err = t.newLog(o, s, cfg.Engine, r.About); err != nil {
 			return nil, err
@@ -100,8 +100,8 @@ type labelled struct {
 	labels []int64
 }
 
-func (l *labelled) Next(j *workload.Job) bool {
-	ok := l.Source.Next(j)
+func (l *labelled) NextJob(j *workload.Job) bool {
+	ok := l.Source.NextJob(j)
 	if ok {
 		l.labels = append(l.labels, j.Label)
 	}
@@ -110,9 +110,9 @@ func (l *labelled) Next(j *workload.Job) bool {
 
 type observe = func(now core.Time, in *core.Input, out *engine.Output)
 
-// observer is what watches the run. It is called for every step of millions,
+// makeObserver is what watches the run. It is called for every step of millions,
 // so nothing that is not wanted costs anything.
-func observer(c *outcome.Collector, jobs *labelled, log **runlog.Writer, progress func(int64)) observe {
+func makeObserver(c *outcome.Collector, jobs *labelled, log **runlog.Writer, progress func(int64)) observe {
 	const often = 0x3ff // jobs between two reports
 	next := often
 	return func(now core.Time, in *core.Input, out *engine.Output) {
@@ -124,9 +124,9 @@ func observer(c *outcome.Collector, jobs *labelled, log **runlog.Writer, progres
 			if in.Kind == core.Submit {
 				label = jobs.labels[in.Spec.ID-1]
 			}
-			(*log).Step(now, in, out.Events, label)
+			(*log).WriteStep(now, in, out.Events, label)
 		}
-		if ended := c.Ended(); ended > next {
+		if ended := c.EndedJobs(); ended > next {
 			next = ended + often
 			if progress != nil {
 				progress(int64(ended))
@@ -140,14 +140,14 @@ func (t *Setup) newLog(o Options, s *sim.Simulator, e engine.Config, about About
 	if err != nil {
 		return nil, fmt.Errorf("writing the log: %w", err)
 	}
-	h := runlog.Header{World: s.WorldSpec(), Engine: e, Malleable: t.malleable(), About: text}
+	h := runlog.Header{World: s.WorldSpec(), Engine: e, Malleable: t.malleablePolicy(), About: text}
 	return runlog.NewWriter(o.Log, o.Compress, h), nil
 }
 
-func (t *Setup) about(stats workload.Stats) About {
+func (t *Setup) describeRun(stats workload.Stats) About {
 	a := About{
-		Title: t.Title, Platform: t.Platform.Name, Procs: t.Platform.Procs(), Place: t.Policy.Place.String(),
-		Approach: t.Policy.Approach.String(), Malleable: t.malleable(), Local: t.local(), Seed: t.Seed, Records: stats.Records, Skipped: []Skip{},
+		Title: t.Title, Platform: t.Platform.Name, Procs: t.Platform.TotalProcs(), Place: t.Policy.Place.String(),
+		Approach: t.Policy.Approach.String(), Malleable: t.malleablePolicy(), Local: t.localPolicyName(), Seed: t.Seed, Records: stats.Records, Skipped: []Skip{},
 	}
 	for _, s := range stats.Skipped {
 		a.Skipped = append(a.Skipped, Skip(s))
@@ -155,8 +155,8 @@ func (t *Setup) about(stats workload.Stats) About {
 	return a
 }
 
-// local names the queues of the clusters: one name if they are all alike.
-func (t *Setup) local() string {
+// localPolicyName names the queues of the clusters: one name if they are all alike.
+func (t *Setup) localPolicyName() string {
 	name := t.localOf(0).String()
 	for i := range t.Platform.Clusters {
 		if t.localOf(i).String() != name {

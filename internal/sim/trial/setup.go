@@ -72,12 +72,12 @@ func FromScenario(s *scenario.Scenario) *Setup {
 		o := *s.Trace
 		t.Trace = &o
 	}
-	t.Policy.adopt(&s.Policy)
+	t.Policy.adoptScenario(&s.Policy)
 	return t
 }
 
-// adopt takes over what a scenario chooses.
-func (p *Policy) adopt(s *scenario.Policy) {
+// adoptScenario takes over what a scenario chooses.
+func (p *Policy) adoptScenario(s *scenario.Policy) {
 	if s.Place != core.PlaceDefault {
 		p.Place = s.Place
 	}
@@ -122,9 +122,9 @@ func (t *Setup) localOf(cluster int) platform.Local {
 	return t.Platform.Clusters[cluster].Local
 }
 
-// kept is how many processors of a cluster are left to its own users, and how
+// keptFree is how many processors of a cluster are left to its own users, and how
 // many growing leaves free besides.
-func (t *Setup) kept(cluster int) (keep, grow int) {
+func (t *Setup) keptFree(cluster int) (keep, grow int) {
 	c := &t.Platform.Clusters[cluster]
 	keep, grow = c.KeepFree, c.GrowFree
 	if n, ok := t.KeepFree[c.Name]; ok {
@@ -136,18 +136,18 @@ func (t *Setup) kept(cluster int) (keep, grow int) {
 	return keep, grow
 }
 
-// usable is how many processors of a cluster a job can ever get.
-func (t *Setup) usable(cluster int) int {
-	keep, _ := t.kept(cluster)
+// usableProcs is how many processors of a cluster a job can ever get.
+func (t *Setup) usableProcs(cluster int) int {
+	keep, _ := t.keptFree(cluster)
 	return t.Platform.Clusters[cluster].Procs - keep
 }
 
-// largest is the most that a job can ever get: of one cluster, or of all where
+// largestJob is the most that a job can ever get: of one cluster, or of all where
 // the policy may split it.
-func (t *Setup) largest() int {
+func (t *Setup) largestJob() int {
 	most, sum := 0, 0
 	for i := range t.Platform.Clusters {
-		n := t.usable(i)
+		n := t.usableProcs(i)
 		most = max(most, n)
 		sum += n
 	}
@@ -157,11 +157,11 @@ func (t *Setup) largest() int {
 	return most
 }
 
-// check finds what no reader of files can know.
-func (t *Setup) check() error {
+// checkSetup finds what no reader of files can know.
+func (t *Setup) checkSetup() error {
 	for i := range t.Platform.Clusters {
 		c := &t.Platform.Clusters[i]
-		keep, grow := t.kept(i)
+		keep, grow := t.keptFree(i)
 		if keep+grow >= c.Procs {
 			return &badinput.Error{Field: "kept free in cluster " + c.Name, Value: strconv.Itoa(keep + grow),
 				Want: fmt.Sprintf("fewer than its %d cores", c.Procs)}
@@ -170,32 +170,32 @@ func (t *Setup) check() error {
 	return nil
 }
 
-// source is the stream of jobs.
-func (t *Setup) source() (workload.Source, workload.Stats, error) {
+// jobSource is the stream of jobs.
+func (t *Setup) jobSource() (workload.Source, workload.Stats, error) {
 	if t.Trace == nil {
-		return t.Scenario.Jobs(t.Seed)
+		return t.Scenario.OpenJobs(t.Seed)
 	}
 	o := *t.Trace
-	o.Seed, o.MaxProcs = t.Seed, t.largest()
+	o.Seed, o.MaxProcs = t.Seed, t.largestJob()
 	return workload.ReadTrace(o)
 }
 
-// config is what the simulator is told.
-func (t *Setup) config(jobs workload.Source) sim.Config {
+// simulatorConfig is what the simulator is told.
+func (t *Setup) simulatorConfig(jobs workload.Source) sim.Config {
 	p := &t.Policy
 	e := engine.DefaultConfig()
-	e.Approach, e.Malleable = p.Approach, malleable.ByName(t.malleable())
+	e.Approach, e.Malleable = p.Approach, malleable.ByName(t.malleablePolicy())
 	e.ScanEvery, e.ShrinkGrace, e.ClaimMargin = p.ScanEvery, p.ShrinkGrace, p.ClaimMargin
 	e.ResultsAtEnd = true // nobody returns results in a simulation
 	return sim.Config{
 		Platform: t.Platform, Local: p.Local, Queue: t.Queue, Engine: e,
-		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs, Disturb: t.disturbances(),
+		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs, Disturb: t.makeDisturbances(),
 		ProgressEvery: p.ProgressEvery, PollEvery: p.PollEvery,
 	}
 }
 
-// malleable is the name of the policy in force.
-func (t *Setup) malleable() string {
+// malleablePolicy is the name of the policy in force.
+func (t *Setup) malleablePolicy() string {
 	if t.ManagedEverywhere() {
 		return runlog.None
 	}

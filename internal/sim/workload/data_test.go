@@ -56,7 +56,7 @@ func BenchmarkMakingTheJobsOfATrace(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for j := new(workload.Job); s.Next(j); j = new(workload.Job) {
+		for j := new(workload.Job); s.NextJob(j); j = new(workload.Job) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*float64(len(trace.Records))/b.Elapsed().Seconds(), "jobs/s")

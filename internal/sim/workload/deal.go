@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// dealt gives each of n jobs one of the choices, so that every choice gets its
+// dealChoices gives each of n jobs one of the choices, so that every choice gets its
 // exact share of the jobs, in random order: of 300 jobs drawn evenly between
 // two programs, 150 run each.
-func dealt(weights []float64, n int, random *rand.Rand) []uint16 {
+func dealChoices(weights []float64, n int, random *rand.Rand) []uint16 {
 	hands := make([]uint16, 0, n)
-	for choice, count := range apportion(weights, n) {
+	for choice, count := range apportionShares(weights, n) {
 		for range count {
 			hands = append(hands, uint16(choice))
 		}
@@ -21,8 +21,8 @@ func dealt(weights []float64, n int, random *rand.Rand) []uint16 {
 	return hands
 }
 
-// apportion divides n by weight into whole numbers, by largest remainders.
-func apportion(weights []float64, n int) []int {
+// apportionShares divides n by weight into whole numbers, by largest remainders.
+func apportionShares(weights []float64, n int) []int {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w

@@ -34,7 +34,7 @@ type Job struct {
 // Spec (components, their inputs and clusters) may share memory with those of
 // other jobs and must not be changed.
 type Source interface {
-	Next(j *Job) bool
+	NextJob(j *Job) bool
 	Len() int // jobs in all
 }
 
@@ -42,7 +42,7 @@ type Source interface {
 // allocation. A block lives as long as any of its components.
 type components struct{ block []core.Component }
 
-func (c *components) one(x core.Component) []core.Component {
+func (c *components) singleComponent(x core.Component) []core.Component {
 	const blockSize = 128
 	if len(c.block) == 0 {
 		c.block = make([]core.Component, blockSize)

@@ -13,25 +13,25 @@ import (
 // stream of random numbers, so two workloads that differ in their kinds only
 // run the same programs in the same order.
 func Generate(s Spec, seed uint64) (Source, error) {
-	if err := s.Check(); err != nil {
+	if err := s.CheckFields(); err != nil {
 		return nil, err
 	}
 	weights := make([]float64, len(s.Programs))
 	for i := range s.Programs {
-		if err := s.Programs[i].Check(); err != nil {
+		if err := s.Programs[i].CheckFields(); err != nil {
 			return nil, err
 		}
 		weights[i] = s.Programs[i].Weight
 	}
-	kinds := s.Kinds.weights()
+	kinds := s.Kinds.kindWeights()
 	g := &generator{
 		spec:      s,
-		arrivals:  stream(seed, arrivalStream),
-		scales:    stream(seed, scaleStream),
-		estimates: stream(seed, estimateStream),
-		deadlines: stream(seed, deadlineStream),
-		programs:  dealt(weights, s.Jobs, stream(seed, programStream)),
-		kinds:     dealt(kinds[:], s.Jobs, stream(seed, kindStream)),
+		arrivals:  randomStream(seed, arrivalStream),
+		scales:    randomStream(seed, scaleStream),
+		estimates: randomStream(seed, estimateStream),
+		deadlines: randomStream(seed, deadlineStream),
+		programs:  dealChoices(weights, s.Jobs, randomStream(seed, programStream)),
+		kinds:     dealChoices(kinds[:], s.Jobs, randomStream(seed, kindStream)),
 		best:      make([]float64, len(s.Programs)),
 	}
 	for i := range s.Programs {
@@ -52,33 +52,33 @@ type generator struct {
 
 func (g *generator) Len() int { return g.spec.Jobs }
 
-func (g *generator) Next(j *Job) bool {
+func (g *generator) NextJob(j *Job) bool {
 	if g.next == g.spec.Jobs {
 		return false
 	}
 	i := g.next
-	g.arrive()
+	g.advanceArrival()
 	g.next++
 	p := &g.spec.Programs[g.programs[i]]
-	work := p.Work * g.spec.Scale.draw(g.scales)
+	work := p.Work * g.spec.Scale.drawFactor(g.scales)
 	*j = Job{Submit: g.now, App: p.App, Work: work, Label: int64(g.next)}
 	j.Spec = core.Job{
 		ID: core.JobID(g.next), Name: p.App.Name, App: p.App.Name,
 		Kind: core.Kind(g.kinds[i]), Place: g.spec.Place, Retries: g.spec.Retries,
 	}
-	j.Spec.Components = g.components(p, j.Spec.Kind)
-	if f := g.spec.Estimate.draw(g.estimates); f > 0 {
-		j.Limit = max(1, core.Seconds(f*work/p.App.Rate(j.Spec.MinSize(), 1)))
+	j.Spec.Components = g.jobComponents(p, j.Spec.Kind)
+	if f := g.spec.Estimate.drawValue(g.estimates); f > 0 {
+		j.Limit = max(1, core.DurationFromSeconds(f*work/p.App.WorkRate(j.Spec.MinSize(), 1)))
 		j.Spec.Estimate = j.Limit
 	}
-	if f := g.spec.Deadline.draw(g.deadlines); f > 0 {
-		j.Spec.Deadline = g.now.Add(max(1, core.Seconds(f*work/g.best[g.programs[i]])))
+	if f := g.spec.Deadline.drawValue(g.deadlines); f > 0 {
+		j.Spec.Deadline = g.now.Add(max(1, core.DurationFromSeconds(f*work/g.best[g.programs[i]])))
 	}
 	return true
 }
 
-// arrive moves on to the submission of the next job.
-func (g *generator) arrive() {
+// advanceArrival moves on to the submission of the next job.
+func (g *generator) advanceArrival() {
 	a := g.spec.Arrivals
 	switch {
 	case a.Poisson > 0:
@@ -88,19 +88,19 @@ func (g *generator) arrive() {
 	}
 }
 
-func (g *generator) components(p *Program, k core.Kind) []core.Component {
+func (g *generator) jobComponents(p *Program, k core.Kind) []core.Component {
 	if len(p.Components) == 1 {
-		return g.parts.one(p.component(0, k))
+		return g.parts.singleComponent(p.componentOf(0, k))
 	}
 	list := make([]core.Component, len(p.Components))
 	for i := range list {
-		list[i] = p.component(i, k)
+		list[i] = p.componentOf(i, k)
 	}
 	return list
 }
 
-// component is the i-th of a job of the kind: a rigid one has one size.
-func (p *Program) component(i int, k core.Kind) core.Component {
+// componentOf is the i-th of a job of the kind: a rigid one has one size.
+func (p *Program) componentOf(i int, k core.Kind) core.Component {
 	c := p.Components[i]
 	if k == core.Rigid {
 		size := c.Min
@@ -122,24 +122,24 @@ func (p *Program) bestRate() float64 {
 		least += c.Min
 		most += c.Max
 	}
-	best := p.App.Rate(most, 1)
+	best := p.App.WorkRate(most, 1)
 	for n := least; n <= min(most, least+many); n++ {
-		best = max(best, p.App.Rate(n, 1))
+		best = max(best, p.App.WorkRate(n, 1))
 	}
 	return best
 }
 
-func (r Range) draw(from *rand.Rand) float64 {
+func (r Range) drawValue(from *rand.Rand) float64 {
 	if r.Lo == r.Hi {
 		return r.Lo
 	}
 	return r.Lo + (r.Hi-r.Lo)*from.Float64()
 }
 
-func (s Scale) draw(from *rand.Rand) float64 {
+func (s Scale) drawFactor(from *rand.Rand) float64 {
 	switch {
 	case s.Uniform != (Range{}):
-		return s.Uniform.draw(from)
+		return s.Uniform.drawValue(from)
 	case s.Lognormal > 0:
 		return math.Exp(s.Lognormal*from.NormFloat64() - s.Lognormal*s.Lognormal/2)
 	}

@@ -116,10 +116,10 @@ func TestEstimatesAndDeadlinesAreFactorsOfTheRunTime(t *testing.T) {
 		if j.App.Name == "ft" {
 			best = j.Work / 32
 		}
-		if want := core.Seconds(1.5 * run); j.Limit != want || j.Spec.Estimate != want {
+		if want := core.DurationFromSeconds(1.5 * run); j.Limit != want || j.Spec.Estimate != want {
 			t.Fatalf("%s: limit %v, want %v", j.App.Name, j.Limit, want)
 		}
-		if want := j.Submit.Add(core.Seconds(2 * best)); j.Spec.Deadline != want {
+		if want := j.Submit.Add(core.DurationFromSeconds(2 * best)); j.Spec.Deadline != want {
 			t.Fatalf("%s: deadline %v, want %v", j.App.Name, j.Spec.Deadline, want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestSharesAreDealtExactly(t *testing.T) {
 			t.Fatal(err)
 		}
 		var counts [3]float64
-		for j := new(workload.Job); source.Next(j); {
+		for j := new(workload.Job); source.NextJob(j); {
 			counts[j.Spec.Kind]++
 		}
 		sum := s.Kinds.Malleable + s.Kinds.Moldable + s.Kinds.Rigid

@@ -36,17 +36,17 @@ func (o Overrun) String() string   { return overrunNames[o] }
 
 // ParseEstimates reads user or exact; the error is about the field named.
 func ParseEstimates(field, text string) (Estimates, error) {
-	i, err := choose(field, text, estimateNames)
+	i, err := chooseName(field, text, estimateNames)
 	return Estimates(i), err
 }
 
 // ParseOverrun reads run or kill; the error is about the field named.
 func ParseOverrun(field, text string) (Overrun, error) {
-	i, err := choose(field, text, overrunNames)
+	i, err := chooseName(field, text, overrunNames)
 	return Overrun(i), err
 }
 
-func choose(field, text string, names []string) (int, error) {
+func chooseName(field, text string, names []string) (int, error) {
 	for i, name := range names {
 		if name == text {
 			return i, nil
@@ -80,8 +80,8 @@ const (
 	defaultMaxShare = 2
 )
 
-// filled is o with its defaults in place.
-func (o TraceOptions) filled() (TraceOptions, error) {
+// withDefaults is o with its defaults in place.
+func (o TraceOptions) withDefaults() (TraceOptions, error) {
 	orElse(&o.Share, 1)
 	orElse(&o.MinShare, defaultMinShare)
 	orElse(&o.MaxShare, defaultMaxShare)
@@ -111,9 +111,9 @@ func orElse(x *float64, fallback float64) {
 	}
 }
 
-// sizes is the range within which a job that was recorded with so many
+// sizeRange is the range within which a job that was recorded with so many
 // processors may run; the recorded size is always in it.
-func (o *TraceOptions) sizes(procs int) (least, most int) {
+func (o *TraceOptions) sizeRange(procs int) (least, most int) {
 	least = max(1, int(math.Ceil(float64(procs)*o.MinShare)))
 	most = int(math.Floor(float64(procs) * o.MaxShare))
 	if o.MaxProcs > 0 {

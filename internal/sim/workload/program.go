@@ -21,7 +21,7 @@ type program struct {
 }
 
 func programOf(r *swf.Record) program {
-	p := program{by: 's', class: sizeClass(r.Procs())}
+	p := program{by: 's', class: sizeClass(r.NeededProcs())}
 	switch {
 	case r.App > 0:
 		p.by, p.number = 'a', r.App
@@ -40,7 +40,7 @@ func sizeClass(n int) uint8 {
 	return uint8(class)
 }
 
-func (p program) name() string {
+func (p program) programName() string {
 	size := strconv.Itoa(1 << p.class)
 	switch p.by {
 	case 'a':
@@ -51,20 +51,20 @@ func (p program) name() string {
 	return "size-" + size
 }
 
-// speedup draws how the program scales by Downey's model: its average
+// drawSpeedup draws how the program scales by Downey's model: its average
 // parallelism is half to twice the size that its users choose, because users
 // choose sizes about as large as pays, and its variation 0 to 2, from steady
 // parallelism to long sequential stretches. All classes of one executable or
 // user share the draw.
-func (p program) speedup(seed uint64) app.Speedup {
+func (p program) drawSpeedup(seed uint64) app.Speedup {
 	key := uint64(p.by)<<32 | uint64(p.number)
 	if p.by == 's' {
 		key |= uint64(p.class)
 	}
-	factor := math.Exp2(2*fraction(seed, parallelismStream, key) - 1)
+	factor := math.Exp2(2*hashFraction(seed, parallelismStream, key) - 1)
 	return app.Downey{
 		A:     max(1, factor*float64(int(1)<<p.class)),
-		Sigma: 2 * fraction(seed, variationStream, key),
+		Sigma: 2 * hashFraction(seed, variationStream, key),
 	}
 }
 
@@ -74,15 +74,15 @@ type programs struct {
 	apps  []*app.App
 }
 
-func (ps *programs) of(r *swf.Record, o *TraceOptions) int32 {
+func (ps *programs) programIndex(r *swf.Record, o *TraceOptions) int32 {
 	p := programOf(r)
 	i, ok := ps.index[p]
 	if !ok {
 		i = int32(len(ps.apps))
 		ps.index[p] = i
-		a := &app.App{Name: p.name(), Speedup: o.Speedup}
+		a := &app.App{Name: p.programName(), Speedup: o.Speedup}
 		if a.Speedup == nil {
-			a.Speedup = p.speedup(o.Seed)
+			a.Speedup = p.drawSpeedup(o.Seed)
 		}
 		ps.apps = append(ps.apps, a)
 	}
@@ -95,7 +95,7 @@ type users struct {
 	names []string
 }
 
-func (us *users) of(r *swf.Record) int32 {
+func (us *users) userIndex(r *swf.Record) int32 {
 	i, ok := us.index[r.User]
 	if !ok {
 		i = int32(len(us.names))

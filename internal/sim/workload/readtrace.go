@@ -50,11 +50,11 @@ func lineOf(path string, job int64) int {
 	defer func() { _ = f.Close() }() // only read from
 	r := swf.NewReader(f, path, swf.Options{Lenient: true})
 	for {
-		record, err := r.Next()
+		record, err := r.NextRecord()
 		switch {
 		case err != nil:
 			return 0
-		case record.ID == job && !record.Status.Partial():
+		case record.ID == job && !record.Status.IsPartial():
 			return r.Line()
 		}
 	}

@@ -63,43 +63,43 @@ const (
 	maxSpread   = 5
 )
 
-// Check says what is wrong with the spec as a whole; programs are checked by
-// Program.Check. The error is a *badinput.Error that names the field.
-func (s *Spec) Check() error {
-	kinds := s.Kinds.weights()
+// CheckFields says what is wrong with the spec as a whole; programs are checked by
+// Program.CheckFields. The error is a *badinput.Error that names the field.
+func (s *Spec) CheckFields() error {
+	kinds := s.Kinds.kindWeights()
 	switch {
 	case s.Jobs < 1 || s.Jobs > maxJobs:
-		return wrong("jobs", strconv.Itoa(s.Jobs), fmt.Sprintf("a whole number from 1 to %d", maxJobs))
+		return fieldError("jobs", strconv.Itoa(s.Jobs), fmt.Sprintf("a whole number from 1 to %d", maxJobs))
 	case (s.Arrivals.Every > 0) == (s.Arrivals.Poisson > 0):
-		return wrong("every", "", "either every or poisson, above 0, says how jobs arrive")
+		return fieldError("every", "", "either every or poisson, above 0, says how jobs arrive")
 	case max(s.Arrivals.Every, s.Arrivals.Poisson) > maxApart:
-		return wrong("every", max(s.Arrivals.Every, s.Arrivals.Poisson).String(), "jobs at most 365 days apart")
+		return fieldError("every", max(s.Arrivals.Every, s.Arrivals.Poisson).String(), "jobs at most 365 days apart")
 	case len(s.Programs) == 0 || len(s.Programs) > maxPrograms:
-		return wrong("apps", strconv.Itoa(len(s.Programs)), fmt.Sprintf("from 1 to %d applications", maxPrograms))
-	case !weights(kinds[:]):
-		return wrong("kinds", "", "shares of at least 0, not all 0")
-	case !s.Scale.ok():
-		return wrong("scale", "", fmt.Sprintf("either uniform: [LO, HI] above 0, or lognormal from 0 to %d", maxSpread))
-	case !s.Estimate.ok():
-		return wrong("estimate", "", fmt.Sprintf("a factor, or [LO, HI], from 0 to %g", float64(maxFactor)))
-	case !s.Deadline.ok():
-		return wrong("deadline", "", fmt.Sprintf("a factor, or [LO, HI], from 0 to %g", float64(maxFactor)))
+		return fieldError("apps", strconv.Itoa(len(s.Programs)), fmt.Sprintf("from 1 to %d applications", maxPrograms))
+	case !areWeights(kinds[:]):
+		return fieldError("kinds", "", "shares of at least 0, not all 0")
+	case !s.Scale.isValid():
+		return fieldError("scale", "", fmt.Sprintf("either uniform: [LO, HI] above 0, or lognormal from 0 to %d", maxSpread))
+	case !s.Estimate.isValid():
+		return fieldError("estimate", "", fmt.Sprintf("a factor, or [LO, HI], from 0 to %g", float64(maxFactor)))
+	case !s.Deadline.isValid():
+		return fieldError("deadline", "", fmt.Sprintf("a factor, or [LO, HI], from 0 to %g", float64(maxFactor)))
 	case s.Retries < 0:
-		return wrong("retries", strconv.Itoa(s.Retries), "a whole number of at least 0")
+		return fieldError("retries", strconv.Itoa(s.Retries), "a whole number of at least 0")
 	}
 	return nil
 }
 
-// Check says what is wrong with the program. The error is a *badinput.Error
+// CheckFields says what is wrong with the program. The error is a *badinput.Error
 // that names the field.
-func (p *Program) Check() error {
+func (p *Program) CheckFields() error {
 	switch {
 	case !(p.Weight > 0 && p.Weight <= maxFactor):
-		return wrong("share", fmt.Sprint(p.Weight), fmt.Sprintf("a number above 0, at most %g", float64(maxFactor)))
+		return fieldError("share", fmt.Sprint(p.Weight), fmt.Sprintf("a number above 0, at most %g", float64(maxFactor)))
 	case !(p.Work > 0 && p.Work <= maxWork):
-		return wrong("work", fmt.Sprint(p.Work), fmt.Sprintf("above 0 and at most %g seconds on one core", float64(maxWork)))
+		return fieldError("work", fmt.Sprint(p.Work), fmt.Sprintf("above 0 and at most %g seconds on one core", float64(maxWork)))
 	case len(p.Components) == 0:
-		return wrong("components", "", "at least one component")
+		return fieldError("components", "", "at least one component")
 	}
 	for _, c := range p.Components {
 		if err := p.checkSizes(c); err != nil {
@@ -111,40 +111,40 @@ func (p *Program) Check() error {
 
 func (p *Program) checkSizes(c core.Component) error {
 	within := fmt.Sprintf("a size from min %d to max %d", c.Min, c.Max)
-	odd := func(n int) bool { return p.App.Accept.Usable(n) != n }
+	odd := func(n int) bool { return p.App.Accept.UsableSize(n) != n }
 	switch {
 	case c.Min < 1 || c.Min > maxSize:
-		return wrong("min", strconv.Itoa(c.Min), fmt.Sprintf("a whole number from 1 to %d", maxSize))
+		return fieldError("min", strconv.Itoa(c.Min), fmt.Sprintf("a whole number from 1 to %d", maxSize))
 	case c.Max < c.Min || c.Max > maxSize:
-		return wrong("max", strconv.Itoa(c.Max), fmt.Sprintf("a whole number from min %d to %d", c.Min, maxSize))
+		return fieldError("max", strconv.Itoa(c.Max), fmt.Sprintf("a whole number from min %d to %d", c.Min, maxSize))
 	case c.Initial != 0 && (c.Initial < c.Min || c.Initial > c.Max):
-		return wrong("initial", strconv.Itoa(c.Initial), within)
+		return fieldError("initial", strconv.Itoa(c.Initial), within)
 	case p.RigidSize != 0 && (p.RigidSize < c.Min || p.RigidSize > c.Max):
-		return wrong("rigid_size", strconv.Itoa(p.RigidSize), within)
+		return fieldError("rigid_size", strconv.Itoa(p.RigidSize), within)
 	case odd(c.Min):
-		return wrong("min", strconv.Itoa(c.Min), "a size that it accepts: "+p.App.Accept.String())
+		return fieldError("min", strconv.Itoa(c.Min), "a size that it accepts: "+p.App.Accept.String())
 	case odd(c.Initial):
-		return wrong("initial", strconv.Itoa(c.Initial), "a size that it accepts: "+p.App.Accept.String())
+		return fieldError("initial", strconv.Itoa(c.Initial), "a size that it accepts: "+p.App.Accept.String())
 	case odd(p.RigidSize):
-		return wrong("rigid_size", strconv.Itoa(p.RigidSize), "a size that it accepts: "+p.App.Accept.String())
+		return fieldError("rigid_size", strconv.Itoa(p.RigidSize), "a size that it accepts: "+p.App.Accept.String())
 	}
 	return nil
 }
 
-func wrong(field, value, want string) error {
+func fieldError(field, value, want string) error {
 	return &badinput.Error{Field: field, Value: value, Want: want}
 }
 
-// weights are those of the kinds in the order of core.Kind.
-func (k Kinds) weights() [3]float64 {
+// kindWeights are those of the kinds in the order of core.Kind.
+func (k Kinds) kindWeights() [3]float64 {
 	if k == (Kinds{}) {
 		k.Malleable = 1
 	}
 	return [3]float64{core.Rigid: k.Rigid, core.Moldable: k.Moldable, core.Malleable: k.Malleable}
 }
 
-// weights says whether the numbers can be shares of a whole.
-func weights(ws []float64) bool {
+// areWeights says whether the numbers can be shares of a whole.
+func areWeights(ws []float64) bool {
 	sum := 0.0
 	for _, w := range ws {
 		if !(w >= 0 && w <= maxFactor) {
@@ -155,12 +155,12 @@ func weights(ws []float64) bool {
 	return sum > 0
 }
 
-func (r Range) ok() bool { return r.Lo >= 0 && r.Hi >= r.Lo && r.Hi <= maxFactor }
+func (r Range) isValid() bool { return r.Lo >= 0 && r.Hi >= r.Lo && r.Hi <= maxFactor }
 
-func (s Scale) ok() bool {
+func (s Scale) isValid() bool {
 	switch {
 	case s.Uniform != (Range{}):
-		return s.Lognormal == 0 && s.Uniform.ok() && s.Uniform.Lo > 0
+		return s.Lognormal == 0 && s.Uniform.isValid() && s.Uniform.Lo > 0
 	default:
 		return s.Lognormal >= 0 && s.Lognormal <= maxSpread
 	}

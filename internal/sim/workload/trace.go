@@ -25,7 +25,7 @@ type Skip struct {
 	Count  int
 }
 
-func (s *Stats) skip(reason string) {
+func (s *Stats) skipRecord(reason string) {
 	for i := range s.Skipped {
 		if s.Skipped[i].Reason == reason {
 			s.Skipped[i].Count++
@@ -43,7 +43,7 @@ const tooLarge = "needs more cores than the largest cluster has"
 // job ends when it starts. Records that do not say enough are left out and
 // counted; errors are *badinput.Error.
 func FromTrace(t *swf.Trace, o TraceOptions) (Source, Stats, error) {
-	o, err := o.filled()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, Stats{}, err
 	}
@@ -58,7 +58,7 @@ func FromTrace(t *swf.Trace, o TraceOptions) (Source, Stats, error) {
 		if o.First > 0 && len(s.records) == o.First {
 			break
 		}
-		if err := s.take(&t.Records[i], &stats); err != nil {
+		if err := s.takeRecord(&t.Records[i], &stats); err != nil {
 			return nil, stats, err
 		}
 	}
@@ -89,30 +89,30 @@ type traceSource struct {
 
 func (s *traceSource) Len() int { return len(s.records) }
 
-// take adds the job of a record, if it makes one.
-func (s *traceSource) take(r *swf.Record, stats *Stats) error {
+// takeRecord adds the job of a record, if it makes one.
+func (s *traceSource) takeRecord(r *swf.Record, stats *Stats) error {
 	o := &s.options
-	if ok, why := r.Usable(); !ok {
-		stats.skip(why)
+	if ok, why := r.IsUsable(); !ok {
+		stats.skipRecord(why)
 		return nil
 	}
-	procs := r.Procs()
+	procs := r.NeededProcs()
 	if o.MaxProcs > 0 && procs > o.MaxProcs {
 		if !o.Lenient {
 			return tooLargeFor(r, o)
 		}
-		stats.skip(tooLarge)
+		stats.skipRecord(tooLarge)
 		return nil
 	}
 	c := traceRecord{
-		submit:   s.submit(r.Submit),
+		submit:   s.scaledSubmit(r.Submit),
 		run:      r.Run,
-		limit:    r.Estimate(),
+		limit:    r.EstimatedTime(),
 		label:    r.ID,
 		procs:    int32(procs),
-		program:  s.programs.of(r, o),
-		user:     s.users.of(r),
-		flexible: o.Kind != core.Rigid && fraction(o.Seed, malleableStream, uint64(r.ID)) < o.Share,
+		program:  s.programs.programIndex(r, o),
+		user:     s.users.userIndex(r),
+		flexible: o.Kind != core.Rigid && hashFraction(o.Seed, malleableStream, uint64(r.ID)) < o.Share,
 	}
 	if o.Overrun == OverrunKilled && c.run > c.limit {
 		c.run = c.limit
@@ -136,13 +136,13 @@ func tooLargeFor(r *swf.Record, o *TraceOptions) error {
 	return &tooLargeError{job: r.ID, bad: &badinput.Error{
 		File:  o.File,
 		Field: fmt.Sprintf("job %d, %s", r.ID, field),
-		Value: strconv.Itoa(r.Procs()),
+		Value: strconv.Itoa(r.NeededProcs()),
 		Want:  fmt.Sprintf("at most %d, what the largest cluster has", o.MaxProcs),
 	}}
 }
 
-// submit moves a submission towards the first by the load factor.
-func (s *traceSource) submit(at core.Time) core.Time {
+// scaledSubmit moves a submission towards the first by the load factor.
+func (s *traceSource) scaledSubmit(at core.Time) core.Time {
 	if s.options.Load == 1 || len(s.records) == 0 {
 		return at
 	}
@@ -150,7 +150,7 @@ func (s *traceSource) submit(at core.Time) core.Time {
 	return first + core.Time(float64(at-first)/s.options.Load)
 }
 
-func (s *traceSource) Next(j *Job) bool {
+func (s *traceSource) NextJob(j *Job) bool {
 	if s.next == len(s.records) {
 		return false
 	}
@@ -161,21 +161,21 @@ func (s *traceSource) Next(j *Job) bool {
 	j.Spec = core.Job{ID: core.JobID(s.next), User: s.users.names[r.user], App: a.Name}
 	c := core.Component{Min: int(r.procs), Max: int(r.procs)}
 	if r.flexible {
-		s.stretch(j, r, &c)
+		s.stretchJob(j, r, &c)
 	} else {
 		j.Run = r.run
 	}
 	j.Spec.Estimate = j.Limit
-	j.Spec.Components = s.parts.one(c)
+	j.Spec.Components = s.parts.singleComponent(c)
 	return true
 }
 
-// stretch makes the job one that can run with more or fewer processors, and
+// stretchJob makes the job one that can run with more or fewer processors, and
 // with those of the trace takes exactly as long as there.
-func (s *traceSource) stretch(j *Job, r *traceRecord, c *core.Component) {
+func (s *traceSource) stretchJob(j *Job, r *traceRecord, c *core.Component) {
 	j.Spec.Kind = s.options.Kind
-	c.Min, c.Max = s.options.sizes(int(r.procs))
-	here := j.App.Rate(int(r.procs), 1)
+	c.Min, c.Max = s.options.sizeRange(int(r.procs))
+	here := j.App.WorkRate(int(r.procs), 1)
 	j.Work = r.run.Seconds() * here
-	j.Limit = core.Seconds(r.limit.Seconds() * here / j.App.Rate(c.Min, 1))
+	j.Limit = core.DurationFromSeconds(r.limit.Seconds() * here / j.App.WorkRate(c.Min, 1))
 }

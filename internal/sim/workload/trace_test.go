@@ -49,7 +49,7 @@ func drain(t testing.TB, s workload.Source) []workload.Job {
 	var all []workload.Job
 	for {
 		var j workload.Job
-		if !s.Next(&j) {
+		if !s.NextJob(&j) {
 			break
 		}
 		if j.Spec.ID != core.JobID(len(all)+1) || j.App == nil || len(j.Spec.Components) == 0 {
@@ -197,9 +197,9 @@ func TestJobsStayAsTheyWereWhenMoreAreMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first workload.Job
-	s.Next(&first)
+	s.NextJob(&first)
 	before := show([]workload.Job{first})
-	for j := new(workload.Job); s.Next(j); {
+	for j := new(workload.Job); s.NextJob(j); {
 		j.Spec.Components[0].Min++
 	}
 	if after := show([]workload.Job{first}); after != before {
@@ -213,7 +213,7 @@ func TestMakingAJobOfATraceCostsLessThanOneAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var j workload.Job
-	if n := testing.AllocsPerRun(4000, func() { s.Next(&j) }); n >= 1 {
+	if n := testing.AllocsPerRun(4000, func() { s.NextJob(&j) }); n >= 1 {
 		t.Errorf("%v allocations a job", n)
 	}
 }
@@ -228,8 +228,8 @@ func checkExact(t *testing.T, trace *swf.Trace) {
 	for i, r := range rigid {
 		f := flexible[i]
 		procs := r.Spec.Components[0].Min
-		p := app.Begin(f.Work, f.Submit, f.App.Rate(procs, 1))
-		if took := p.Finish().Sub(f.Submit); took != r.Run {
+		p := app.BeginProgress(f.Work, f.Submit, f.App.WorkRate(procs, 1))
+		if took := p.FinishTime().Sub(f.Submit); took != r.Run {
 			t.Fatalf("job %d takes %v with %d processors, want %v", r.Label, took, procs, r.Run)
 		}
 		c := f.Spec.Components[0]

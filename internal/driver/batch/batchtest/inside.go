@@ -15,8 +15,8 @@ import (
 // of a cluster.
 const insideVariable = "GODWIT_TEST_INSIDE"
 
-// Inside says that this program runs there.
-func Inside() bool { return os.Getenv(insideVariable) != "" }
+// IsInside says that this program runs there.
+func IsInside() bool { return os.Getenv(insideVariable) != "" }
 
 // Cluster is a real cluster, as much of it as is needed to enter it.
 type Cluster struct {
@@ -26,11 +26,11 @@ type Cluster struct {
 	Do      func(words ...string) error    // does something to the cluster
 }
 
-// Enter runs this program once more on the head of a cluster, as an ordinary
+// EnterCluster runs this program once more on the head of a cluster, as an ordinary
 // user, with these flags: there a driver is where it belongs. What is done to the
-// cluster is done out here, when those inside ask for it with Outside. It returns
+// cluster is done out here, when those inside ask for it with DoOutside. It returns
 // what they printed.
-func Enter(t testing.TB, c Cluster, flags ...string) string {
+func EnterCluster(t testing.TB, c Cluster, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(c.Dir, "inside.test")
 	data, err := os.ReadFile("/proc/self/exe")
@@ -75,8 +75,8 @@ var (
 	toAnswer = sync.OnceValue(func() *bufio.Reader { return bufio.NewReader(os.NewFile(4, "answers")) })
 )
 
-// Outside has something done to the cluster that this program is inside of.
-func Outside(t testing.TB, words ...string) {
+// DoOutside has something done to the cluster that this program is inside of.
+func DoOutside(t testing.TB, words ...string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(toAsk(), strings.Join(words, " ")); err != nil {
 		t.Fatal(err)

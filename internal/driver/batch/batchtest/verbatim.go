@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// Verbatim checks that names, arguments and variables full of what shells, and
+// CheckVerbatim checks that names, arguments and variables full of what shells, and
 // managers, take for their own arrive as they were written, and that nothing of
 // them is carried out on the way.
-func Verbatim(t *testing.T, w *World) {
+func CheckVerbatim(t *testing.T, w *World) {
 	t.Helper()
 	trap := filepath.Join(w.Dir, "trap")
 	nasty := []string{
@@ -21,17 +21,17 @@ func Verbatim(t *testing.T, w *World) {
 		"a\nb", "\n#SBATCH --output=" + trap + "\n", "#$ -o " + trap, "%j %x %%", `\\ \n \'`, "* ? [a-z] ~ {a,b}", "ünï → 漢字 🐦", "--help", "", " ", "\t", "%", "=", "|",
 	}
 	d := w.OpenBatch()
-	a := w.Line("")
+	a := w.AttemptFromLine("")
 	a.Spec.Name = strings.Join(nasty, "")
 	out := filepath.Join(w.Dir, "verbatim")
 	line := `echo began >> "$NOTES"; for a in "$@"; do printf %s "$a" | od -An -v -tx1 | tr -d ' \n'; echo; done > "$OUT"; printf %s "$NASTY" | od -An -v -tx1 | tr -d ' \n' >> "$OUT"`
-	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.notes(a), "OUT=" + out, "sh", "-c", line, "sh"}, nasty...)
+	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "OUT=" + out, "sh", "-c", line, "sh"}, nasty...)
 	all := strings.Join(nasty, "\n")
 	a.Spec.Env["NASTY"] = all
-	if err := d.Start(t.Context(), a); err != nil {
+	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
 	got, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)

@@ -28,10 +28,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Agent makes the test program the agent that drivers under test start, if it was
+// ActAsAgent makes the test program the agent that drivers under test start, if it was
 // called as one. It is called first in TestMain, with what plays the agent and
 // who guards it.
-func Agent(guard, agent func(dir string) int) {
+func ActAsAgent(guard, agent func(dir string) int) {
 	switch {
 	case len(os.Args) == 4 && os.Args[1] == "agent" && os.Args[2] == "--guard":
 		os.Exit(guard(os.Args[3]))
@@ -76,14 +76,14 @@ func (w *World) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	d := w.OpenBatch()
-	found, err := d.Find(ctx)
+	found, err := d.FindAttempts(ctx)
 	if err != nil {
 		w.t.Error(err)
 	}
 	var all sync.WaitGroup
 	for _, f := range found {
 		all.Go(func() {
-			if err := d.Release(ctx, f.ID); err != nil {
+			if err := d.ReleaseAttempt(ctx, f.ID); err != nil {
 				w.t.Error(err)
 			}
 		})
@@ -91,7 +91,7 @@ func (w *World) cleanUp() {
 	all.Wait()
 	w.Close()
 	for _, a := range w.attempts {
-		if n := w.Living(a); n > 0 {
+		if n := w.LivingProcesses(a); n > 0 {
 			w.t.Errorf("%d processes of job %d live on", n, a.Job)
 		}
 	}
@@ -102,7 +102,7 @@ func (w *World) cleanUp() {
 	}
 }
 
-// OpenBatch is Open, with all that the driver can do.
+// OpenBatch is OpenDriver, with all that the driver can do.
 func (w *World) OpenBatch() *batch.Driver {
 	w.t.Helper()
 	w.Close()
@@ -116,8 +116,8 @@ func (w *World) OpenBatch() *batch.Driver {
 	return d
 }
 
-// Open gives the driver anew.
-func (w *World) Open() driver.Driver { return w.OpenBatch() }
+// OpenDriver gives the driver anew.
+func (w *World) OpenDriver() driver.Driver { return w.OpenBatch() }
 
 // Close takes the driver away.
 func (w *World) Close() {
@@ -132,49 +132,49 @@ func (w *World) Close() {
 	}
 }
 
-// Attempt is one of the suite's programs. They note that they began, and their
+// AttemptFor is one of the suite's programs. They note that they began, and their
 // processes, in a file.
-func (w *World) Attempt(p drivertest.Program) *wire.Attempt {
+func (w *World) AttemptFor(p drivertest.Program) *wire.Attempt {
 	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
 	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
-	return w.Line(map[drivertest.Program]string{
+	return w.AttemptFromLine(map[drivertest.Program]string{
 		drivertest.Ends:  begin + "exit 7",
 		drivertest.Stays: begin + "exec sleep 300",
 		drivertest.Hides: begin + hide + "exec sleep 300",
 	}[p])
 }
 
-// Line is an attempt that runs a line of the shell, which finds the name of its
+// AttemptFromLine is an attempt that runs a line of the shell, which finds the name of its
 // file for notes in $NOTES.
-func (w *World) Line(line string) *wire.Attempt {
+func (w *World) AttemptFromLine(line string) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.attempts) + 1
 	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.Options.Cluster, Speed: 1,
 		Mark: strings.NewReplacer("/", ".").Replace(fmt.Sprintf("%s.%d.%d", w.Broker.Socket, os.Getpid(), n))}
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
 		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
 	w.attempts = append(w.attempts, a)
 	return a
 }
 
-func (w *World) notes(a *wire.Attempt) string {
+func (w *World) notesFile(a *wire.Attempt) string {
 	return filepath.Join(w.Dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
 }
 
-// Notes are the words that an attempt's program noted.
-func (w *World) Notes(a *wire.Attempt) []string {
-	data, err := os.ReadFile(w.notes(a))
+// ReadNotes are the words that an attempt's program noted.
+func (w *World) ReadNotes(a *wire.Attempt) []string {
+	data, err := os.ReadFile(w.notesFile(a))
 	if err != nil {
 		return nil
 	}
 	return strings.Fields(string(data))
 }
 
-// Started is how often the program began.
-func (w *World) Started(a *wire.Attempt) int {
+// StartCount is how often the program began.
+func (w *World) StartCount(a *wire.Attempt) int {
 	n := 0
-	for _, word := range w.Notes(a) {
+	for _, word := range w.ReadNotes(a) {
 		if word == "began" {
 			n++
 		}
@@ -182,15 +182,15 @@ func (w *World) Started(a *wire.Attempt) int {
 	return n
 }
 
-// Living is how many processes of the program live.
-func (w *World) Living(a *wire.Attempt) int {
+// LivingProcesses is how many processes of the program live.
+func (w *World) LivingProcesses(a *wire.Attempt) int {
 	n := 0
-	for _, word := range w.Notes(a) {
+	for _, word := range w.ReadNotes(a) {
 		if pid, err := strconv.Atoi(word); err == nil && livesAsSleep(pid) {
 			n++
 		}
 	}
-	left, err := proctree.Leftovers(a.Mark)
+	left, err := proctree.MarkedProcesses(a.Mark)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -204,13 +204,15 @@ func livesAsSleep(pid int) bool {
 		!strings.Contains(string(data), ") Z ")
 }
 
-// Heard is what the broker heard.
-func (w *World) Heard(a *wire.Attempt) []wire.Message { return w.Broker.Heard(ID(a)) }
+// HeardMessages is what the broker heard.
+func (w *World) HeardMessages(a *wire.Attempt) []wire.Message {
+	return w.Broker.HeardFrom(AttemptID(a))
+}
 
-// Told counts the messages of a kind.
-func (w *World) Told(a *wire.Attempt, k wire.Kind) int {
+// CountMessages counts the messages of a kind.
+func (w *World) CountMessages(a *wire.Attempt, k wire.Kind) int {
 	n := 0
-	for _, m := range w.Heard(a) {
+	for _, m := range w.HeardMessages(a) {
 		if m.Kind == k {
 			n++
 		}
@@ -218,23 +220,23 @@ func (w *World) Told(a *wire.Attempt, k wire.Kind) int {
 	return n
 }
 
-// Deaf takes the broker away, or brings it back.
-func (w *World) Deaf(deaf bool) { w.Broker.Deaf(deaf) }
+// SetDeaf takes the broker away, or brings it back.
+func (w *World) SetDeaf(deaf bool) { w.Broker.SetDeaf(deaf) }
 
-// ID is what an attempt is called.
-func ID(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+// AttemptID is what an attempt is called.
+func AttemptID(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
 
-// Folder is the attempt's folder.
-func (w *World) Folder(a *wire.Attempt) string {
-	return filepath.Join(w.Options.Dir, "attempts", attemptdir.Name(ID(a)))
+// AttemptFolder is the attempt's folder.
+func (w *World) AttemptFolder(a *wire.Attempt) string {
+	return filepath.Join(w.Options.Dir, "attempts", attemptdir.FolderName(AttemptID(a)))
 }
 
 // KillAgent kills the agent that has the attempt's folder.
 func (w *World) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	dir := w.Folder(a)
-	w.Until("an agent to kill", func() bool {
-		pid := attemptdir.Holder(dir)
+	dir := w.AttemptFolder(a)
+	w.WaitUntil("an agent to kill", func() bool {
+		pid := attemptdir.LockHolder(dir)
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil || pid <= 1 || !bytes.HasSuffix(line, []byte(dir+"\x00")) {
 			return false
@@ -256,8 +258,8 @@ func (w *World) KillAgent(a *wire.Attempt) {
 	})
 }
 
-// Until waits for what has to happen.
-func (w *World) Until(what string, ok func() bool) {
+// WaitUntil waits for what has to happen.
+func (w *World) WaitUntil(what string, ok func() bool) {
 	w.t.Helper()
 	for range 12_000 {
 		if ok() {

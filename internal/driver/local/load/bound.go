@@ -35,25 +35,25 @@ func (v *view) boundsSince(before *view, seconds float64) []bound {
 	return list
 }
 
-// exhausted says that all, or nearly all, of the quota is used.
-func (b bound) exhausted() bool { return b.used >= 0.9*b.cpus }
+// isExhausted says that all, or nearly all, of the quota is used.
+func (b bound) isExhausted() bool { return b.used >= 0.9*b.cpus }
 
-func exhausted(list []bound) bool { return slices.ContainsFunc(list, bound.exhausted) }
+func anyExhausted(list []bound) bool { return slices.ContainsFunc(list, bound.isExhausted) }
 
-// holds says whether the quota is in force for what is in these groups.
-func (b bound) holds(path []node) bool {
+// appliesTo says whether the quota is in force for what is in these groups.
+func (b bound) appliesTo(path []node) bool {
 	return b.path == "/" || slices.ContainsFunc(path, func(n node) bool { return n.key == b.path })
 }
 
-// judge is what a newcomer gets where e is what he would get without the quota.
+// limitEstimate is what a newcomer gets where e is what he would get without the quota.
 // tasks are those who are known to want time.
-func (b bound) judge(e estimate, own float64, tasks []task) estimate {
+func (b bound) limitEstimate(e estimate, own float64, tasks []task) estimate {
 	others := max(0, b.used-own)
 	wanted := own + others
-	if b.exhausted() { // what is used is less than what is wanted
+	if b.isExhausted() { // what is used is less than what is wanted
 		sum := 0.0
 		for i := range tasks {
-			if b.holds(tasks[i].path) {
+			if b.appliesTo(tasks[i].path) {
 				sum += tasks[i].want
 			}
 		}

@@ -56,8 +56,8 @@ func parseCPUTimes(data []byte) cpuTimes {
 	return t
 }
 
-// since is the part of each CPU that was busy in between, 0 to 1.
-func (t cpuTimes) since(before cpuTimes, seconds float64) map[int]float64 {
+// busySince is the part of each CPU that was busy in between, 0 to 1.
+func (t cpuTimes) busySince(before cpuTimes, seconds float64) map[int]float64 {
 	part := make(map[int]float64, len(t.busy))
 	for cpu, now := range t.busy {
 		was, known := before.busy[cpu]

@@ -37,7 +37,7 @@ func parseMounts(mountinfo string) (dir string, unified bool) {
 		if !ok || len(f) < 5 || len(g) < 3 {
 			continue
 		}
-		where := unescape(f[4])
+		where := unescapeMount(f[4])
 		switch {
 		case g[0] == "cgroup" && hasWord(g[2], "cpu"):
 			return where, false
@@ -57,16 +57,16 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// unescape undoes how mountinfo writes blanks.
-func unescape(s string) string {
+// unescapeMount undoes how mountinfo writes blanks.
+func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\134`, `\`).Replace(s)
 }
 
-// of are the groups that a process is in, outermost first.
-func (g *groups) of(pid int) []node {
+// groupsOf are the groups that a process is in, outermost first.
+func (g *groups) groupsOf(pid int) []node {
 	proc := "/proc/" + strconv.Itoa(pid) + "/"
 	if data, err := os.ReadFile(proc + "cgroup"); err == nil && g.mount != "" {
-		if path := g.cgroups(parseCgroup(string(data), g.unified)); len(path) > 0 {
+		if path := g.cgroupLevels(parseCgroup(string(data), g.unified)); len(path) > 0 {
 			return path // within a cgroup, sessions are no groups
 		}
 	}
@@ -80,12 +80,12 @@ func (g *groups) of(pid int) []node {
 	return nil
 }
 
-// fresh are the groups of a process that would be started here in a session of
+// newcomerGroups are the groups of a process that would be started here in a session of
 // its own, or in a cgroup of its own below ours.
-func (g *groups) fresh(nice int, inCgroup bool) newcomer {
+func (g *groups) newcomerGroups(nice int, inCgroup bool) newcomer {
 	alone := []node{{"its own", 1}}
 	if data, err := os.ReadFile("/proc/self/cgroup"); err == nil && g.mount != "" {
-		path := g.cgroups(parseCgroup(string(data), g.unified))
+		path := g.cgroupLevels(parseCgroup(string(data), g.unified))
 		if inCgroup {
 			return newcomer{append(path, alone...), 1}
 		}
@@ -111,23 +111,23 @@ func parseCgroup(data string, unified bool) string {
 	return "/"
 }
 
-// cgroups are the levels of a path that the scheduler knows.
-func (g *groups) cgroups(path string) []node {
+// cgroupLevels are the levels of a path that the scheduler knows.
+func (g *groups) cgroupLevels(path string) []node {
 	var levels []node
 	path = filepath.Clean("/" + path)
 	for i := 1; i <= len(path) && path != "/"; i++ {
 		if i < len(path) && path[i] != '/' {
 			continue
 		}
-		if w := g.weight(path[:i]); w > 0 {
+		if w := g.cgroupWeight(path[:i]); w > 0 {
 			levels = append(levels, node{path[:i], w})
 		}
 	}
 	return levels
 }
 
-// weight is that of one cgroup; 0 if the scheduler does not know it.
-func (g *groups) weight(path string) float64 {
+// cgroupWeight is that of one cgroup; 0 if the scheduler does not know it.
+func (g *groups) cgroupWeight(path string) float64 {
 	if w, known := g.weights[path]; known {
 		return w
 	}

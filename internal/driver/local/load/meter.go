@@ -44,7 +44,7 @@ type Own struct {
 	Used func() time.Duration
 }
 
-func (o *Own) name() any {
+func (o *Own) ownName() any {
 	if o.Name == nil {
 		return o.Agent
 	}
@@ -58,7 +58,7 @@ type Estimate struct {
 	Why   string
 }
 
-// Meter senses in the background from the first Estimate on.
+// Meter senses in the background from the first EstimateShare on.
 type Meter struct {
 	cfg   Config
 	stop  chan struct{}
@@ -103,24 +103,24 @@ func (m *Meter) Close() {
 	m.tasks.Wait()
 }
 
-// Estimate answers at once. The first answer rests on one look only and says
+// EstimateShare answers at once. The first answer rests on one look only and says
 // so by its uncertainty.
-func (m *Meter) Estimate() (Estimate, error) {
+func (m *Meter) EstimateShare() (Estimate, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.started && !m.closed {
-		if err := m.sample(); err != nil {
+		if err := m.takeSample(); err != nil {
 			return Estimate{}, err
 		}
 		m.started = true
-		m.tasks.Go(m.run)
+		m.tasks.Go(m.sampleLoop)
 	}
-	return m.summary(), nil
+	return m.summarizeRecent(), nil
 }
 
-// run samples until Close; soon after the first time, so that the first answer
+// sampleLoop samples until Close; soon after the first time, so that the first answer
 // is not the last word for long.
-func (m *Meter) run() {
+func (m *Meter) sampleLoop() {
 	wait := min(200*time.Millisecond, m.cfg.Every)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -131,17 +131,17 @@ func (m *Meter) run() {
 		case <-timer.C:
 		}
 		m.mu.Lock()
-		_ = m.sample() // the next one may succeed; until then the old ones stand
+		_ = m.takeSample() // the next one may succeed; until then the old ones stand
 		m.mu.Unlock()
 		wait = min(2*wait, m.cfg.Every)
 		timer.Reset(wait)
 	}
 }
 
-// sample takes one look. m.mu is held.
-func (m *Meter) sample() error {
+// takeSample takes one look. m.mu is held.
+func (m *Meter) takeSample() error {
 	own := m.cfg.Own()
-	v, err := m.look(own)
+	v, err := m.readSums(own)
 	if err != nil {
 		return err
 	}
@@ -151,13 +151,13 @@ func (m *Meter) sample() error {
 	ownUse, whole, bounds := 0.0, false, v.boundsSince(nil, 0)
 	if before != nil {
 		seconds := v.at.Sub(before.at).Seconds()
-		busy = v.times.since(before.times, seconds)
+		busy = v.times.busySince(before.times, seconds)
 		ownUse, whole = m.ownBetween(before, v, seconds)
 		bounds = v.boundsSince(before, seconds)
 	}
 	tasks := []task(nil)
-	if !m.quiet(busy, ownUse) || exhausted(bounds) {
-		if err := m.lookAround(v.at, busy, ownUse, own, bounds); err != nil {
+	if !m.isUnused(busy, ownUse) || anyExhausted(bounds) {
+		if err := m.scanProcesses(v.at, busy, ownUse, own, bounds); err != nil {
 			return err
 		}
 		tasks = m.census.result.tasks
@@ -165,16 +165,16 @@ func (m *Meter) sample() error {
 			ownUse += m.census.result.own
 		}
 	}
-	e := m.judge(busy, ownUse, own)
+	e := m.judgeShare(busy, ownUse, own)
 	for _, b := range bounds {
-		e = b.judge(e, ownUse, tasks)
+		e = b.limitEstimate(e, ownUse, tasks)
 	}
-	m.note(e)
+	m.recordEstimate(e)
 	return nil
 }
 
-// look reads the sums.
-func (m *Meter) look(own []Own) (*view, error) {
+// readSums reads the sums.
+func (m *Meter) readSums(own []Own) (*view, error) {
 	times, err := readCPUTimes()
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (m *Meter) look(own []Own) (*view, error) {
 		if o.Used != nil {
 			used = o.Used()
 		}
-		v.own[o.name()] = used
+		v.own[o.ownName()] = used
 	}
 	return v, nil
 }
@@ -225,14 +225,14 @@ func selfTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// quiet says that nobody but us uses the CPUs.
-func (m *Meter) quiet(busy map[int]float64, own float64) bool {
-	return busy != nil && m.others(busy, own) < littleUse*float64(len(m.cfg.CPUs)+1)
+// isUnused says that nobody but us uses the CPUs.
+func (m *Meter) isUnused(busy map[int]float64, own float64) bool {
+	return busy != nil && m.othersUse(busy, own) < littleUse*float64(len(m.cfg.CPUs)+1)
 }
 
-// mayLookAtAll keeps the cost of looking at all processes below a thousandth of a
+// mayScanAll keeps the cost of looking at all processes below a thousandth of a
 // CPU; below a hundredth for once if somebody is at work whom we do not know.
-func (m *Meter) mayLookAtAll(now time.Time, unknown float64) bool {
+func (m *Meter) mayScanAll(now time.Time, unknown float64) bool {
 	often := 1000 * m.census.cost
 	if unknown > 0.2 && m.census.whole.Equal(m.census.at) {
 		often /= 10
@@ -240,20 +240,20 @@ func (m *Meter) mayLookAtAll(now time.Time, unknown float64) bool {
 	return now.Sub(m.census.whole) >= often
 }
 
-// lookAround finds out who uses the CPUs.
-func (m *Meter) lookAround(now time.Time, busy map[int]float64, own float64, owns []Own, bounds []bound) error {
+// scanProcesses finds out who uses the CPUs.
+func (m *Meter) scanProcesses(now time.Time, busy map[int]float64, own float64, owns []Own, bounds []bound) error {
 	roots := make(map[int]bool, len(owns))
 	for _, o := range owns {
 		roots[o.Agent] = true
 	}
-	unknown := m.others(busy, own) - foundOn(m.census.result.tasks, m.cfg.CPUs, true)
-	return m.census.look(now, roots, m.mayLookAtAll(now, unknown), func(cpu int, path []node) bool {
-		return busy[cpu] > 0.95 || slices.ContainsFunc(bounds, func(b bound) bool { return b.exhausted() && b.holds(path) })
+	unknown := m.othersUse(busy, own) - foundOn(m.census.result.tasks, m.cfg.CPUs, true)
+	return m.census.updateCensus(now, roots, m.mayScanAll(now, unknown), func(cpu int, path []node) bool {
+		return busy[cpu] > 0.95 || slices.ContainsFunc(bounds, func(b bound) bool { return b.isExhausted() && b.appliesTo(path) })
 	})
 }
 
-// others is how many CPUs' worth others use.
-func (m *Meter) others(busy map[int]float64, own float64) float64 {
+// othersUse is how many CPUs' worth others use.
+func (m *Meter) othersUse(busy map[int]float64, own float64) float64 {
 	sum := -own
 	for _, cpu := range m.cfg.CPUs {
 		sum += busy[cpu]
@@ -261,41 +261,41 @@ func (m *Meter) others(busy map[int]float64, own float64) float64 {
 	return max(0, sum)
 }
 
-// judge says what a newcomer would get, from the sums and the newest scan.
-func (m *Meter) judge(busy map[int]float64, own float64, owns []Own) estimate {
-	if m.quiet(busy, own) {
+// judgeShare says what a newcomer would get, from the sums and the newest scan.
+func (m *Meter) judgeShare(busy map[int]float64, own float64, owns []Own) estimate {
+	if m.isUnused(busy, own) {
 		return estimate{share: m.cfg.Quota, why: "nobody else uses these CPUs"}
 	}
 	s := &m.census.result
-	others := m.others(busy, own)
+	others := m.othersUse(busy, own)
 	tasks := s.tasks
 	if busy != nil {
-		tasks = append(slices.Clone(tasks), unattributed(others-foundOn(s.tasks, m.cfg.CPUs, false), m.cfg.CPUs)...)
+		tasks = append(slices.Clone(tasks), unattributedTasks(others-foundOn(s.tasks, m.cfg.CPUs, false), m.cfg.CPUs)...)
 	}
-	n := newGroups().fresh(m.cfg.Nice, m.cfg.Quota < 1)
+	n := newGroups().newcomerGroups(m.cfg.Nice, m.cfg.Quota < 1)
 	cpus := slices.Sorted(maps.Keys(m.last.times.busy))
 	var shares []float64
 	for _, cpu := range m.freeCPUs(owns) {
 		shares = append(shares, min(m.cfg.Quota, shareOn(cpu, n, tasks, cpus)))
 	}
 	mean, sd := meanAndSd(shares)
-	return estimate{mean, sd, busy == nil || s.blind, why(others, len(m.cfg.CPUs), s.names)}
+	return estimate{mean, sd, busy == nil || s.blind, explainOthers(others, len(m.cfg.CPUs), s.names)}
 }
 
 // foundOn is what the known competitors, and ours with them, use of some CPUs.
 func foundOn(tasks []task, cpus cpuset, ours bool) float64 {
 	sum := 0.0
 	for i := range tasks {
-		if t := &tasks[i]; (ours || !t.ours) && cpus.has(t.at) {
+		if t := &tasks[i]; (ours || !t.ours) && cpus.containsCPU(t.at) {
 			sum += t.used
 		}
 	}
 	return sum
 }
 
-// unattributed stands for processes that were too short to be seen: as if one
+// unattributedTasks stands for processes that were too short to be seen: as if one
 // ran on each CPU.
-func unattributed(use float64, cpus []int) []task {
+func unattributedTasks(use float64, cpus []int) []task {
 	each := use / float64(len(cpus))
 	if each < littleUse {
 		return nil
@@ -328,7 +328,7 @@ func (m *Meter) freeCPUs(own []Own) []int {
 	return free
 }
 
-func why(others float64, cpus int, names []string) string {
+func explainOthers(others float64, cpus int, names []string) string {
 	text := fmt.Sprintf("others use %.1f of %d CPUs", others, cpus)
 	if cpus == 1 {
 		text = fmt.Sprintf("others use %.0f %% of the CPU", 100*others)
@@ -344,22 +344,22 @@ func why(others float64, cpus int, names []string) string {
 	return text
 }
 
-// keepRecent is how many looks count; each half as much as the next.
-const keepRecent = 5
+// maxRecentSamples is how many looks count; each half as much as the next.
+const maxRecentSamples = 5
 
-func (m *Meter) note(e estimate) {
+func (m *Meter) recordEstimate(e estimate) {
 	// What was guessed blindly is worth nothing once something is known.
 	m.recent = slices.DeleteFunc(m.recent, func(old estimate) bool { return old.blind && !e.blind })
 	m.recent = append(m.recent, e)
-	if len(m.recent) > keepRecent {
+	if len(m.recent) > maxRecentSamples {
 		m.recent = slices.Delete(m.recent, 0, 1)
 	}
 }
 
-// summary is what the recent looks say together. Its uncertainty is made of
+// summarizeRecent is what the recent looks say together. Its uncertainty is made of
 // how much they differ, how much the CPUs differ, and, as long as there are
 // few, of what may come.
-func (m *Meter) summary() Estimate {
+func (m *Meter) summarizeRecent() Estimate {
 	if len(m.recent) == 0 {
 		return Estimate{Share: m.cfg.Quota, Sd: 0.3, Why: "not yet known"}
 	}

@@ -39,14 +39,14 @@ func newMeter(t testing.TB, cpu int, own func() []Own) *Meter {
 	if own == nil {
 		own = func() []Own { return nil }
 	}
-	m := NewMeter(Config{CPUs: []int{cpu}, Quota: 1, Every: 300 * time.Millisecond, Own: own, Spent: nothing, Clock: clock.Real()})
+	m := NewMeter(Config{CPUs: []int{cpu}, Quota: 1, Every: 300 * time.Millisecond, Own: own, Spent: nothing, Clock: clock.RealClock()})
 	t.Cleanup(m.Close)
 	return m
 }
 
 func estimateOf(t testing.TB, m *Meter) Estimate {
 	t.Helper()
-	e, err := m.Estimate()
+	e, err := m.EstimateShare()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func burn(t testing.TB, cpu int) int {
 
 func ticksOf(t testing.TB, pid int) ticks {
 	t.Helper()
-	threads, err := ptable.Threads(pid)
+	threads, err := ptable.ThreadsOf(pid)
 	if err != nil || len(threads) != 1 {
 		t.Fatal(threads, err)
 	}
@@ -95,7 +95,7 @@ func TestTheFirstAnswerIsQuickAndLaterOnesAreSurer(t *testing.T) {
 	eventually(t, func() (bool, int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return len(m.recent) == keepRecent && !m.recent[0].blind, len(m.recent)
+		return len(m.recent) == maxRecentSamples && !m.recent[0].blind, len(m.recent)
 	})
 }
 
@@ -171,7 +171,7 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 }
 
 func TestAQuotaIsTheMostThatAnybodyGets(t *testing.T) {
-	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []Own { return nil }, Spent: nothing, Clock: clock.Real()})
+	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []Own { return nil }, Spent: nothing, Clock: clock.RealClock()})
 	defer m.Close()
 	if e := estimateOf(t, m); e.Share > 0.25 {
 		t.Errorf("%+v", e)
@@ -181,30 +181,30 @@ func TestAQuotaIsTheMostThatAnybodyGets(t *testing.T) {
 func TestLookingAtAllProcessesCostsAThousandthAtMost(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := &Meter{census: census{whole: now, at: now, cost: 5 * time.Millisecond}}
-	if m.mayLookAtAll(now.Add(4*time.Second), 0) {
+	if m.mayScanAll(now.Add(4*time.Second), 0) {
 		t.Error("5 ms every 4 s are too much")
 	}
-	if !m.mayLookAtAll(now.Add(5*time.Second), 0) {
+	if !m.mayScanAll(now.Add(5*time.Second), 0) {
 		t.Error("5 ms every 5 s are allowed")
 	}
-	if !m.mayLookAtAll(now.Add(time.Second), 0.5) {
+	if !m.mayScanAll(now.Add(time.Second), 0.5) {
 		t.Error("somebody unknown is worth a hundredth")
 	}
 	m = &Meter{}
-	if !m.mayLookAtAll(now, 0) {
+	if !m.mayScanAll(now, 0) {
 		t.Error("the first time is always allowed")
 	}
 }
 
 func TestShortProcessesCountThoughTheyAreNeverSeen(t *testing.T) {
-	tasks := unattributed(1.9, []int{0, 1})
+	tasks := unattributedTasks(1.9, []int{0, 1})
 	if len(tasks) != 2 || tasks[0].want != 1 {
 		t.Errorf("%+v", tasks)
 	}
-	if tasks := unattributed(0.5, []int{0, 1}); len(tasks) != 2 || tasks[1].want != 0.25 || tasks[1].at != 1 {
+	if tasks := unattributedTasks(0.5, []int{0, 1}); len(tasks) != 2 || tasks[1].want != 0.25 || tasks[1].at != 1 {
 		t.Errorf("%+v", tasks)
 	}
-	if tasks := unattributed(0.01, []int{0, 1}); tasks != nil {
+	if tasks := unattributedTasks(0.01, []int{0, 1}); tasks != nil {
 		t.Errorf("%+v", tasks)
 	}
 }
@@ -258,7 +258,7 @@ func TestWhoIsThereIsNamed(t *testing.T) {
 		"others use 1.5 of 2 CPUs":                      {1.5, 2, nil},
 		"others use 2.0 of 4 CPUs (a, b, c and 2 more)": {2, 4, []string{"a", "b", "c", "d", "e"}},
 	} {
-		if got := why(c.use, c.cpus, c.names); got != want {
+		if got := explainOthers(c.use, c.cpus, c.names); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -271,7 +271,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("sums", func(b *testing.B) {
 		m := newMeter(b, cpu, nil)
 		for b.Loop() {
-			if _, err := m.look(nil); err != nil {
+			if _, err := m.readSums(nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -279,7 +279,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("all", func(b *testing.B) {
 		var c census
 		for b.Loop() {
-			if err := c.look(time.Now(), nil, true, func(int, []node) bool { return false }); err != nil {
+			if err := c.updateCensus(time.Now(), nil, true, func(int, []node) bool { return false }); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -288,7 +288,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("busy", func(b *testing.B) {
 		var c census
 		for b.Loop() {
-			if err := c.look(time.Now(), nil, false, func(int, []node) bool { return false }); err != nil {
+			if err := c.updateCensus(time.Now(), nil, false, func(int, []node) bool { return false }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -28,11 +28,11 @@ func TestBusyTimeIsAllButIdleAndWaiting(t *testing.T) {
 
 func TestBusyIsAPartOfTheTimeBetween(t *testing.T) {
 	before, after := cpuTimes{map[int]ticks{0: 100, 1: 100, 2: 100}}, cpuTimes{map[int]ticks{0: 150, 1: 90, 2: 900, 3: 5}}
-	got := after.since(before, 2)
+	got := after.busySince(before, 2)
 	if diff := cmp.Diff(map[int]float64{0: 0.25, 1: 0, 2: 1}, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range after.since(before, 0) {
+	for _, part := range after.busySince(before, 0) {
 		t.Errorf("%v of no time", part)
 	}
 }
@@ -77,13 +77,13 @@ func TestAProcessIsInACgroupAndASession(t *testing.T) {
 
 func TestACgroupThatTheSchedulerDoesNotKnowIsNoLevel(t *testing.T) {
 	g := &groups{mount: t.TempDir(), weights: map[string]float64{"/a": 2, "/a/b": 0, "/a/b/c": 0.5}}
-	if diff := cmp.Diff([]node{{"/a", 2}, {"/a/b/c", 0.5}}, g.cgroups("/a/b/c"), cmp.AllowUnexported(node{})); diff != "" {
+	if diff := cmp.Diff([]node{{"/a", 2}, {"/a/b/c", 0.5}}, g.cgroupLevels("/a/b/c"), cmp.AllowUnexported(node{})); diff != "" {
 		t.Error(diff)
 	}
-	if got := g.cgroups("/"); got != nil {
+	if got := g.cgroupLevels("/"); got != nil {
 		t.Errorf("%v", got)
 	}
-	if got := g.cgroups("/gone"); got != nil {
+	if got := g.cgroupLevels("/gone"); got != nil {
 		t.Errorf("%v", got)
 	}
 }
@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(procStat)
 	f.Add("31 23 0:27 / /x rw - cgroup2 cgroup2 rw\n1:cpu:/a\n/autogroup-1 nice 3")
 	f.Fuzz(func(t *testing.T, s string) {
-		for cpu, busy := range parseCPUTimes([]byte(s)).since(cpuTimes{map[int]ticks{0: 1}}, 1) {
+		for cpu, busy := range parseCPUTimes([]byte(s)).busySince(cpuTimes{map[int]ticks{0: 1}}, 1) {
 			if cpu < 0 || busy < 0 || busy > 1 || math.IsNaN(busy) {
 				t.Errorf("CPU %d was busy for %v", cpu, busy)
 			}
@@ -100,6 +100,6 @@ func FuzzParse(f *testing.F) {
 		parseMounts(s)
 		parseAutogroup([]byte(s))
 		g := &groups{mount: "/nonexistent", weights: map[string]float64{}}
-		g.cgroups(parseCgroup(s, true))
+		g.cgroupLevels(parseCgroup(s, true))
 	})
 }

@@ -51,26 +51,26 @@ type scan struct {
 	blind bool     // only who ran at that moment is known
 }
 
-// look brings the census up to date. roots are our own agents: they and what is
+// updateCensus brings the census up to date. roots are our own agents: they and what is
 // below them are no competitors. all says that everybody is to be looked at.
 // saturated says that a CPU, or the time of a group, leaves nothing over.
-func (c *census) look(now time.Time, roots map[int]bool, all bool, saturated func(cpu int, path []node) bool) error {
-	table, err := ptable.Open()
+func (c *census) updateCensus(now time.Time, roots map[int]bool, all bool, saturated func(cpu int, path []node) bool) error {
+	table, err := ptable.OpenTable()
 	if err != nil {
 		return err
 	}
 	defer table.Close()
-	pids, err := table.Pids()
+	pids, err := table.ListPids()
 	if err != nil {
 		return err
 	}
 	first := c.known == nil
-	stop := stopwatch()
+	stop := startStopwatch()
 	fresh := make(map[int]*resident, len(pids))
 	for _, pid := range pids {
 		r := c.known[pid]
 		if r == nil || r.hot || r.ours || all {
-			if r = c.visit(table, pid, r, now); r == nil {
+			if r = c.visitProcess(table, pid, r, now); r == nil {
 				continue
 			}
 		}
@@ -80,15 +80,15 @@ func (c *census) look(now time.Time, roots map[int]bool, all bool, saturated fun
 	if cost := stop(); all || first {
 		c.whole, c.cost = now, cost
 	}
-	c.own(roots)
-	c.result = c.judge(saturated)
+	c.markOwn(roots)
+	c.result = c.judgeDemand(saturated)
 	c.result.blind = first
 	return nil
 }
 
-// stopwatch measures CPU time of this thread: waiting for a CPU costs nobody
+// startStopwatch measures CPU time of this thread: waiting for a CPU costs nobody
 // anything.
-func stopwatch() func() time.Duration {
+func startStopwatch() func() time.Duration {
 	runtime.LockOSThread()
 	read := func() time.Duration {
 		var ts unix.Timespec
@@ -102,24 +102,24 @@ func stopwatch() func() time.Duration {
 	}
 }
 
-// long is a time over which what a process used says little about what it uses
+// maxUsageSpan is a time over which what a process used says little about what it uses
 // now.
-const long = 6 * time.Second
+const maxUsageSpan = 6 * time.Second
 
-// visit looks at one process.
-func (c *census) visit(table *ptable.Table, pid int, before *resident, now time.Time) *resident {
+// visitProcess looks at one process.
+func (c *census) visitProcess(table *ptable.Table, pid int, before *resident, now time.Time) *resident {
 	p, ok := table.Read(pid)
-	if !ok || p.Dead() {
+	if !ok || p.IsDead() {
 		return nil
 	}
 	r := &resident{Process: p, at: now, use: -1}
 	switch {
 	case before != nil && before.Started == p.Started:
 		r.ours, r.threads = before.ours, before.threads
-		r.use = part(p.Ticks-before.Ticks, now.Sub(before.at))
-		r.hot = r.use >= littleUse || now.Sub(before.at) > long && p.Ticks > before.Ticks
+		r.use = usedFraction(p.Ticks-before.Ticks, now.Sub(before.at))
+		r.hot = r.use >= littleUse || now.Sub(before.at) > maxUsageSpan && p.Ticks > before.Ticks
 	case !c.at.IsZero(): // it came since the last look
-		r.use = part(p.Ticks, min(now.Sub(c.at), age(p.Started)))
+		r.use = usedFraction(p.Ticks, min(now.Sub(c.at), processAge(p.Started)))
 		r.hot = true
 	default:
 		r.hot = p.State == 'R'
@@ -127,37 +127,37 @@ func (c *census) visit(table *ptable.Table, pid int, before *resident, now time.
 	return r
 }
 
-func part(used ticks, d time.Duration) float64 {
+func usedFraction(used ticks, d time.Duration) float64 {
 	if d <= 0 {
 		return -1
 	}
 	return max(0, float64(used)/(d.Seconds()*ticksPerSecond))
 }
 
-// age is how long ago a process began.
-func age(started int64) time.Duration {
+// processAge is how long ago a process began.
+func processAge(started int64) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return long
+		return maxUsageSpan
 	}
 	const tick = time.Second / ticksPerSecond
 	return max(tick, time.Duration(ts.Nano())-time.Duration(started)*tick)
 }
 
-// own marks what descends from our agents.
-func (c *census) own(roots map[int]bool) {
+// markOwn marks what descends from our agents.
+func (c *census) markOwn(roots map[int]bool) {
 	all := make([]ptable.Process, 0, len(c.known))
 	for _, r := range c.known {
 		all = append(all, r.Process)
 	}
-	below := ptable.Below(all, roots)
+	below := ptable.DescendantsOf(all, roots)
 	for pid, r := range c.known {
 		r.ours = below[pid]
 	}
 }
 
-// judge finds out who wants CPU time, among those that were just looked at.
-func (c *census) judge(saturated func(cpu int, path []node) bool) scan {
+// judgeDemand finds out who wants CPU time, among those that were just looked at.
+func (c *census) judgeDemand(saturated func(cpu int, path []node) bool) scan {
 	var s scan
 	var busy []*resident
 	for _, r := range c.known {
@@ -177,10 +177,10 @@ func (c *census) judge(saturated func(cpu int, path []node) bool) scan {
 		if !r.ours {
 			s.names = append(s.names, r.Name)
 		}
-		path := g.of(r.Pid)
+		path := g.groupsOf(r.Pid)
 		for _, t := range r.busyThreads() {
-			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wanted(t, saturated(t.CPU, path)),
-				used: max(0, t.use), at: t.CPU, may: affinity(t.Pid), ours: r.ours})
+			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wantedShare(t, saturated(t.CPU, path)),
+				used: max(0, t.use), at: t.CPU, may: threadAffinity(t.Pid), ours: r.ours})
 		}
 	}
 	return s
@@ -200,7 +200,7 @@ func (r *resident) busyThreads() []busyThread {
 	if r.Threads <= 1 || r.Threads > most {
 		return one
 	}
-	all, err := ptable.Threads(r.Pid)
+	all, err := ptable.ThreadsOf(r.Pid)
 	if err != nil {
 		return one
 	}
@@ -236,18 +236,18 @@ func (r *resident) busyThreads() []busyThread {
 	return slices.DeleteFunc(ran, func(t busyThread) bool { return t.use < littleUse })
 }
 
-// wanted is how much of a CPU a thread would use if it got all it wants. One
+// wantedShare is how much of a CPU a thread would use if it got all it wants. One
 // that uses little on a CPU that is never idle, and is waiting for it, may want
 // everything.
-func wanted(t busyThread, saturated bool) float64 {
+func wantedShare(t busyThread, saturated bool) float64 {
 	if t.use < 0 || t.use >= allUse || saturated && t.State == 'R' {
 		return 1
 	}
 	return t.use
 }
 
-// affinity are the CPUs that a thread may use; nil if that is not known.
-func affinity(tid int) cpuset {
+// threadAffinity are the CPUs that a thread may use; nil if that is not known.
+func threadAffinity(tid int) cpuset {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(tid, &set); err != nil {
 		return nil

@@ -30,7 +30,7 @@ type node struct {
 
 type cpuset []int
 
-func (s cpuset) has(cpu int) bool { return s == nil || slices.Contains(s, cpu) }
+func (s cpuset) containsCPU(cpu int) bool { return s == nil || slices.Contains(s, cpu) }
 
 // newcomer is a process of ours that would come: its groups, and its weight in
 // the innermost.
@@ -42,19 +42,19 @@ type newcomer struct {
 // shareOn is what the newcomer would get of one CPU, if it wants all of it,
 // once the kernel has moved away from there who can go elsewhere.
 func shareOn(cpu int, n newcomer, tasks []task, cpus []int) float64 {
-	tasks = balance(cpu, tasks, cpus)
+	tasks = balanceTasks(cpu, tasks, cpus)
 	competitors := make([]task, 0, len(tasks))
 	for i := range tasks {
 		if !tasks[i].ours {
 			competitors = append(competitors, tasks[i])
 		}
 	}
-	return divide(1, cpu, n, competitors, 0)
+	return divideCapacity(1, cpu, n, competitors, 0)
 }
 
-// balance moves tasks that may run elsewhere to CPUs where less is wanted, as
+// balanceTasks moves tasks that may run elsewhere to CPUs where less is wanted, as
 // the kernel would when a newcomer that wants a whole CPU arrived on one.
-func balance(cpu int, tasks []task, cpus []int) []task {
+func balanceTasks(cpu int, tasks []task, cpus []int) []task {
 	tasks = slices.Clone(tasks)
 	wanted := map[int]float64{cpu: 1}
 	for i := range tasks {
@@ -68,7 +68,7 @@ func balance(cpu int, tasks []task, cpus []int) []task {
 				continue
 			}
 			for _, c := range cpus {
-				if c == t.at || !t.may.has(c) {
+				if c == t.at || !t.may.containsCPU(c) {
 					continue
 				}
 				if g := wanted[t.at] - wanted[c] - t.want; g >= gain {
@@ -87,9 +87,9 @@ func balance(cpu int, tasks []task, cpus []int) []task {
 	return tasks
 }
 
-// divide gives the newcomer's part of capacity, which is what the group at this
+// divideCapacity gives the newcomer's part of capacity, which is what the group at this
 // level has of the CPU. tasks are those of this group, wherever they run.
-func divide(capacity float64, cpu int, n newcomer, tasks []task, level int) float64 {
+func divideCapacity(capacity float64, cpu int, n newcomer, tasks []task, level int) float64 {
 	type rival struct {
 		weight, want float64 // here
 		all          float64 // wanted on all CPUs together
@@ -136,7 +136,7 @@ func divide(capacity float64, cpu int, n newcomer, tasks []task, level int) floa
 		}
 		others = append(others, demand{r.weight, r.want})
 	}
-	mine := fill(capacity, weight, others)
+	mine := fillDemands(capacity, weight, others)
 	if level >= len(n.path) {
 		return mine
 	}
@@ -144,15 +144,15 @@ func divide(capacity float64, cpu int, n newcomer, tasks []task, level int) floa
 	if ours != nil {
 		inside = ours.members
 	}
-	return divide(mine, cpu, n, inside, level+1)
+	return divideCapacity(mine, cpu, n, inside, level+1)
 }
 
 // demand is somebody who wants a part of a CPU.
 type demand struct{ weight, want float64 }
 
-// fill divides capacity by weights among one who takes all he can get and
+// fillDemands divides capacity by weights among one who takes all he can get and
 // others who want no more than they say, and returns what the one gets.
-func fill(capacity, weight float64, others []demand) float64 {
+func fillDemands(capacity, weight float64, others []demand) float64 {
 	slices.SortFunc(others, func(a, b demand) int {
 		switch x, y := a.want*b.weight, b.want*a.weight; { // want per weight
 		case x < y:

@@ -23,14 +23,14 @@ type Process struct {
 	Kernel               bool
 }
 
-// Dead says that nothing of it will run any more.
-func (p *Process) Dead() bool { return p.State == 'Z' || p.State == 'X' }
+// IsDead says that nothing of it will run any more.
+func (p *Process) IsDead() bool { return p.State == 'Z' || p.State == 'X' }
 
 // kernelThread is the kernel's PF_KTHREAD.
 const kernelThread = 0x00200000
 
-// Parse reads the content of a stat file.
-func Parse(line []byte) (Process, bool) {
+// ParseStat reads the content of a stat file.
+func ParseStat(line []byte) (Process, bool) {
 	var p Process
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')') // a name may hold anything
 	if open < 1 || end < open {
@@ -63,20 +63,20 @@ func Parse(line []byte) (Process, bool) {
 	return p, ok
 }
 
-// All reads the processes of the machine. Those that end meanwhile may be
+// AllProcesses reads the processes of the machine. Those that end meanwhile may be
 // missing.
-func All() ([]Process, error) { return readAll("/proc") }
+func AllProcesses() ([]Process, error) { return readAll("/proc") }
 
-// Threads reads the threads of a process.
-func Threads(pid int) ([]Process, error) { return readAll("/proc/" + strconv.Itoa(pid) + "/task") }
+// ThreadsOf reads the threads of a process.
+func ThreadsOf(pid int) ([]Process, error) { return readAll("/proc/" + strconv.Itoa(pid) + "/task") }
 
 func readAll(dir string) ([]Process, error) {
-	t, err := open(dir)
+	t, err := openTable(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	pids, err := t.Pids()
+	pids, err := t.ListPids()
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +95,10 @@ type Table struct {
 	buf [1024]byte
 }
 
-// Open opens the table of processes.
-func Open() (*Table, error) { return open("/proc") }
+// OpenTable opens the table of processes.
+func OpenTable() (*Table, error) { return openTable("/proc") }
 
-func open(dir string) (*Table, error) {
+func openTable(dir string) (*Table, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func open(dir string) (*Table, error) {
 // Close closes the table.
 func (t *Table) Close() { _ = t.dir.Close() } // only read from
 
-// Pids lists the numbers of all processes, once: a second time there are none.
-func (t *Table) Pids() ([]int, error) {
+// ListPids lists the numbers of all processes, once: a second time there are none.
+func (t *Table) ListPids() ([]int, error) {
 	names, err := t.dir.Readdirnames(-1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		return nil, err
@@ -135,12 +135,12 @@ func (t *Table) Read(pid int) (Process, bool) {
 	if err != nil || n <= 0 {
 		return Process{}, false
 	}
-	return Parse(t.buf[:n])
+	return ParseStat(t.buf[:n])
 }
 
-// Below says which of the processes descend from any of the roots, the roots
+// DescendantsOf says which of the processes descend from any of the roots, the roots
 // included.
-func Below(all []Process, roots map[int]bool) map[int]bool {
+func DescendantsOf(all []Process, roots map[int]bool) map[int]bool {
 	below := make(map[int]bool, len(roots))
 	for pid := range roots {
 		below[pid] = true

@@ -11,35 +11,35 @@ import (
 const line = "17 (a (b) c) R 3 17 17 0 -1 4194304 1 2 3 4 250 50 7 8 20 5 4 0 99 1000 5 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 
 func TestAStatFileIsRead(t *testing.T) {
-	p, ok := Parse([]byte(line))
+	p, ok := ParseStat([]byte(line))
 	want := Process{Pid: 17, Parent: 3, Session: 17, Name: "a (b) c", State: 'R', Ticks: 300, Nice: 5, Threads: 4, CPU: 1, Started: 99}
 	if !ok || p != want {
 		t.Errorf("%+v %v, want %+v", p, ok, want)
 	}
 	for _, s := range []string{"", "17", "x (a) R 1", "17 (a R 3", "17 (a) R 3 4 5", strings.Replace(line, "250", "x", 1)} {
-		if _, ok := Parse([]byte(s)); ok {
+		if _, ok := ParseStat([]byte(s)); ok {
 			t.Errorf("%q is taken", s)
 		}
 	}
 }
 
 func TestTheTableHasUsAndOurThreads(t *testing.T) {
-	all, err := All()
+	all, err := AllProcesses()
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := false
 	for _, p := range all {
-		found = found || p.Pid == os.Getpid() && p.Parent == os.Getppid() && !p.Dead() && !p.Kernel
+		found = found || p.Pid == os.Getpid() && p.Parent == os.Getppid() && !p.IsDead() && !p.Kernel
 	}
 	if !found {
 		t.Errorf("we are not among %d processes", len(all))
 	}
-	threads, err := Threads(os.Getpid())
+	threads, err := ThreadsOf(os.Getpid())
 	if err != nil || len(threads) < 2 {
 		t.Errorf("%v %v", threads, err)
 	}
-	if _, err := Threads(1 << 30); err == nil {
+	if _, err := ThreadsOf(1 << 30); err == nil {
 		t.Error("a process that is not there has threads")
 	}
 }
@@ -54,8 +54,8 @@ func TestDescendantsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		all, _ := All()
-		for pid := range Below(all, map[int]bool{cmd.Process.Pid: true}) {
+		all, _ := AllProcesses()
+		for pid := range DescendantsOf(all, map[int]bool{cmd.Process.Pid: true}) {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
 			}
@@ -64,12 +64,12 @@ func TestDescendantsAreFound(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		all, err := All()
+		all, err := AllProcesses()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(Below(all, map[int]bool{cmd.Process.Pid: true})); n == 2 {
-			if Below(all, nil)[cmd.Process.Pid] || !Below(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
+		if n := len(DescendantsOf(all, map[int]bool{cmd.Process.Pid: true})); n == 2 {
+			if DescendantsOf(all, nil)[cmd.Process.Pid] || !DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
 				t.Error("descent is wrong")
 			}
 			return
@@ -81,7 +81,7 @@ func TestDescendantsAreFound(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(line))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if p, ok := Parse(data); ok && p.Pid <= 0 {
+		if p, ok := ParseStat(data); ok && p.Pid <= 0 {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 func BenchmarkAll(b *testing.B) {
 	n := 0
 	for b.Loop() {
-		all, err := All()
+		all, err := AllProcesses()
 		if err != nil {
 			b.Fatal(err)
 		}

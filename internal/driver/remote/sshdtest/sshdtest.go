@@ -44,22 +44,22 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{Dir: dir, Home: filepath.Join(dir, "home"), t: t, conns: map[int]*exec.Cmd{}}
-	t.Cleanup(s.stop)
+	t.Cleanup(s.stopServer)
 	if s.sshd, err = exec.LookPath("/usr/sbin/sshd"); err != nil {
 		t.Fatalf("these tests need openssh-server: %v", err)
 	}
 	if os.Getuid() == 0 {
-		s.must(os.MkdirAll("/run/sshd", 0o755)) // sshd wants it so
+		s.mustSucceed(os.MkdirAll("/run/sshd", 0o755)) // sshd wants it so
 	}
-	s.must(os.Mkdir(s.Home, 0o700))
+	s.mustSucceed(os.Mkdir(s.Home, 0o700))
 	for _, key := range []string{"host", "user", "other"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.path(key)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.filePath(key)).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}
-	public, err := os.ReadFile(s.path("user.pub"))
-	s.must(err)
-	s.must(os.WriteFile(s.path("authorized"), public, 0o600))
+	public, err := os.ReadFile(s.filePath("user.pub"))
+	s.mustSucceed(err)
+	s.mustSucceed(os.WriteFile(s.filePath("authorized"), public, 0o600))
 	settings := fmt.Sprintf(`HostKey %s
 AuthorizedKeysFile %s
 PidFile none
@@ -70,18 +70,18 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxSessions 50
 SetEnv HOME=%s
-`, s.path("host"), s.path("authorized"), s.Home)
-	s.must(os.WriteFile(s.path("config"), []byte(settings), 0o600))
-	s.listen()
-	host, err := os.ReadFile(s.path("host.pub"))
-	s.must(err)
-	s.must(os.WriteFile(s.path("known"), fmt.Appendf(nil, "[127.0.0.1]:%d %s", s.port, host), 0o600))
+`, s.filePath("host"), s.filePath("authorized"), s.Home)
+	s.mustSucceed(os.WriteFile(s.filePath("config"), []byte(settings), 0o600))
+	s.listenLocally()
+	host, err := os.ReadFile(s.filePath("host.pub"))
+	s.mustSucceed(err)
+	s.mustSucceed(os.WriteFile(s.filePath("known"), fmt.Appendf(nil, "[127.0.0.1]:%d %s", s.port, host), 0o600))
 	return s
 }
 
-func (s *Server) path(name string) string { return filepath.Join(s.Dir, name) }
+func (s *Server) filePath(name string) string { return filepath.Join(s.Dir, name) }
 
-func (s *Server) must(err error) {
+func (s *Server) mustSucceed(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -91,23 +91,23 @@ func (s *Server) must(err error) {
 // Host is whom to reach.
 func (s *Server) Host() string { return "127.0.0.1" }
 
-// Options are those with which ssh gets in.
-func (s *Server) Options() []string { return s.optionsWith("user", "known") }
+// ClientOptions are those with which ssh gets in.
+func (s *Server) ClientOptions() []string { return s.optionsWith("user", "known") }
 
-// Stranger are options with which ssh is asked for a password.
-func (s *Server) Stranger() []string { return s.optionsWith("other", "known") }
+// StrangerOptions are options with which ssh is asked for a password.
+func (s *Server) StrangerOptions() []string { return s.optionsWith("other", "known") }
 
-// Unknown are options of somebody who has never met this server.
-func (s *Server) Unknown() []string { return s.optionsWith("user", "unknown") }
+// UnknownHostOptions are options of somebody who has never met this server.
+func (s *Server) UnknownHostOptions() []string { return s.optionsWith("user", "unknown") }
 
 func (s *Server) optionsWith(key, known string) []string {
-	return []string{"-F", "none", "-p", strconv.Itoa(s.port), "-i", s.path(key), "-o", "IdentitiesOnly=yes",
-		"-o", "IdentityAgent=none", "-o", "UserKnownHostsFile=" + s.path(known), "-o", "GlobalKnownHostsFile=none"}
+	return []string{"-F", "none", "-p", strconv.Itoa(s.port), "-i", s.filePath(key), "-o", "IdentitiesOnly=yes",
+		"-o", "IdentityAgent=none", "-o", "UserKnownHostsFile=" + s.filePath(known), "-o", "GlobalKnownHostsFile=none"}
 }
 
-func (s *Server) listen() {
+func (s *Server) listenLocally() {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
-	s.must(err)
+	s.mustSucceed(err)
 	s.listener = l
 	s.port = l.Addr().(*net.TCPAddr).Port
 	s.tasks.Go(func() {
@@ -116,13 +116,13 @@ func (s *Server) listen() {
 			if err != nil {
 				return
 			}
-			s.serve(c.(*net.TCPConn))
+			s.serveConnection(c.(*net.TCPConn))
 		}
 	})
 }
 
-// serve hands a connection to an sshd.
-func (s *Server) serve(c *net.TCPConn) {
+// serveConnection hands a connection to an sshd.
+func (s *Server) serveConnection(c *net.TCPConn) {
 	defer func() { _ = c.Close() }()
 	f, err := c.File()
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Server) serve(c *net.TCPConn) {
 	if s.down {
 		return
 	}
-	cmd := exec.Command(s.sshd, "-i", "-e", "-f", s.path("config"))
+	cmd := exec.Command(s.sshd, "-i", "-e", "-f", s.filePath("config"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, lockedWriter{s}
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
@@ -160,32 +160,32 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 	return w.s.log.Write(p)
 }
 
-// Connections is how many there are.
-func (s *Server) Connections() int {
+// ConnectionCount is how many there are.
+func (s *Server) ConnectionCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// Down makes the server refuse connections, and cuts those that there are; or
+// SetDown makes the server refuse connections, and cuts those that there are; or
 // lets them in again.
-func (s *Server) Down(down bool) {
+func (s *Server) SetDown(down bool) {
 	s.mu.Lock()
 	s.down = down
 	s.mu.Unlock()
 	if down {
-		s.Cut()
+		s.CutConnections()
 	}
 }
 
-// Cut ends all connections, as a network that breaks, noticed by both ends.
-func (s *Server) Cut() { s.signal(syscall.SIGKILL) }
+// CutConnections ends all connections, as a network that breaks, noticed by both ends.
+func (s *Server) CutConnections() { s.signalConnections(syscall.SIGKILL) }
 
-// Freeze stops all connections, as a network that breaks, noticed by nobody.
+// FreezeConnections stops all connections, as a network that breaks, noticed by nobody.
 // Cut ends that.
-func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+func (s *Server) FreezeConnections() { s.signalConnections(syscall.SIGSTOP) }
 
-func (s *Server) signal(sig syscall.Signal) {
+func (s *Server) signalConnections(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for pid := range s.conns {
@@ -212,10 +212,10 @@ func sshdsBelow(pid int) []int {
 	return list
 }
 
-func (s *Server) stop() {
+func (s *Server) stopServer() {
 	if s.listener != nil {
 		_ = s.listener.Close()
-		s.Down(true)
+		s.SetDown(true)
 		s.tasks.Wait()
 	}
 	if s.t.Failed() {

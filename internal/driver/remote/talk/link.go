@@ -19,18 +19,18 @@ import (
 // that has not been heard of for a while, not even in the middle of something
 // large, is gone.
 const (
-	PingEvery  = 4 * time.Second
-	deadAfter  = 14 * time.Second
-	lookEvery  = time.Second
-	windowSize = 1 << 20
-	// toSend is how long something may wait to be sent: as long as a slow
+	PingInterval   = 4 * time.Second
+	silenceTimeout = 14 * time.Second
+	checkInterval  = time.Second
+	windowSize     = 1 << 20
+	// sendTimeout is how long something may wait to be sent: as long as a slow
 	// connection takes for all that is before it. That the connection is dead is
 	// noticed otherwise.
-	toSend = 5 * time.Minute
-	// toClose is how long the other end may take to close a stream that this one
+	sendTimeout = 5 * time.Minute
+	// closeTimeout is how long the other end may take to close a stream that this one
 	// has closed.
-	toClose = 30 * time.Second
-	backlog = 1024
+	closeTimeout = 30 * time.Second
+	backlog      = 1024
 )
 
 // Link is a connection that carries streams.
@@ -53,9 +53,9 @@ func NewLink(conn io.ReadWriteCloser, broker bool, c clock.Clock) (*Link, error)
 	l.heard.Store(c().UnixNano())
 	cfg := yamux.DefaultConfig()
 	cfg.EnableKeepAlive = false // ours does not take a slow connection for a dead one
-	cfg.ConnectionWriteTimeout = toSend
-	cfg.StreamOpenTimeout = toSend
-	cfg.StreamCloseTimeout = toClose
+	cfg.ConnectionWriteTimeout = sendTimeout
+	cfg.StreamOpenTimeout = sendTimeout
+	cfg.StreamCloseTimeout = closeTimeout
 	cfg.MaxStreamWindowSize = windowSize
 	cfg.AcceptBacklog = backlog
 	cfg.LogOutput = io.Discard // what matters comes back as an error
@@ -68,7 +68,7 @@ func NewLink(conn io.ReadWriteCloser, broker bool, c clock.Clock) (*Link, error)
 		return nil, fmt.Errorf("begin to speak: %w", err)
 	}
 	go l.keepHeard()
-	go l.notice()
+	go l.watchSilence()
 	return l, nil
 }
 
@@ -88,7 +88,7 @@ func (h hearing) Close() error                { return h.conn.Close() }
 
 // keepHeard lets the other end hear of us.
 func (l *Link) keepHeard() {
-	tick := time.NewTicker(PingEvery)
+	tick := time.NewTicker(PingInterval)
 	defer tick.Stop()
 	for {
 		if _, err := l.mux.Ping(); err != nil && l.mux.IsClosed() {
@@ -102,9 +102,9 @@ func (l *Link) keepHeard() {
 	}
 }
 
-// notice ends a link whose other end is not heard of any more.
-func (l *Link) notice() {
-	tick := time.NewTicker(lookEvery)
+// watchSilence ends a link whose other end is not heard of any more.
+func (l *Link) watchSilence() {
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -112,21 +112,21 @@ func (l *Link) notice() {
 		case <-l.mux.CloseChan():
 			return
 		}
-		if l.clock.Since(time.Unix(0, l.heard.Load())) > deadAfter {
+		if l.clock.Since(time.Unix(0, l.heard.Load())) > silenceTimeout {
 			_ = l.mux.Close()
 			return
 		}
 	}
 }
 
-// Open opens a stream.
-func (l *Link) Open() (Stream, error) {
+// OpenStream opens a stream.
+func (l *Link) OpenStream() (Stream, error) {
 	s, err := l.mux.OpenStream()
 	return Stream{s}, err
 }
 
-// Accept waits for a stream that the other end opens.
-func (l *Link) Accept() (Stream, error) {
+// AcceptStream waits for a stream that the other end opens.
+func (l *Link) AcceptStream() (Stream, error) {
 	s, err := l.mux.AcceptStream()
 	return Stream{s}, err
 }
@@ -134,8 +134,8 @@ func (l *Link) Accept() (Stream, error) {
 // Done is closed when the link is dead, or was closed.
 func (l *Link) Done() <-chan struct{} { return l.mux.CloseChan() }
 
-// Ended says whether it is.
-func (l *Link) Ended() bool { return l.mux.IsClosed() }
+// HasEnded says whether it is.
+func (l *Link) HasEnded() bool { return l.mux.IsClosed() }
 
 // Close ends the link and all its streams.
 func (l *Link) Close() error { return l.mux.Close() }
@@ -146,10 +146,10 @@ const maxNoise = 64 << 10
 // ErrNoOutpost says that something else than an outpost answered.
 var ErrNoOutpost = errors.New("no outpost answers")
 
-// Await reads until the line that begins with one of the words, and returns that
+// AwaitLine reads until the line that begins with one of the words, and returns that
 // line. What was said before it goes into the error if there is none. It reads
 // byte by byte: what follows is for others.
-func Await(r io.Reader, words ...string) (string, error) {
+func AwaitLine(r io.Reader, words ...string) (string, error) {
 	var line strings.Builder
 	var noise strings.Builder
 	one := make([]byte, 1)
@@ -189,14 +189,14 @@ func lastOf(text string) string {
 	return fmt.Sprintf("; it says %q", last[:min(len(last), 200)])
 }
 
-// Ask sends a request over a stream of its own and waits for the answer. before,
+// SendRequest sends a request over a stream of its own and waits for the answer. before,
 // if it is not nil, is called when it is about to be sent. sent is false if
 // certainly nothing was.
-func (l *Link) Ask(ctx context.Context, q *Request, before func() error) (a *Answer, sent bool, err error) {
+func (l *Link) SendRequest(ctx context.Context, q *Request, before func() error) (a *Answer, sent bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	s, err := l.Open()
+	s, err := l.OpenStream()
 	if err != nil {
 		return nil, false, err
 	}
@@ -208,21 +208,21 @@ func (l *Link) Ask(ctx context.Context, q *Request, before func() error) (a *Ans
 			return nil, false, err
 		}
 	}
-	a, err = exchange(ctx, s, q)
+	a, err = exchangeRequest(ctx, s, q)
 	return a, true, err
 }
 
-// Hold asks for something that stands until release is called, or the link ends.
-func (l *Link) Hold(ctx context.Context, q *Request) (a *Answer, release func(), err error) {
-	s, err := l.Open()
+// HoldRequest asks for something that stands until release is called, or the link ends.
+func (l *Link) HoldRequest(ctx context.Context, q *Request) (a *Answer, release func(), err error) {
+	s, err := l.OpenStream()
 	if err != nil {
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	release = func() { _ = s.Close() }
-	if a, err = exchange(ctx, s, q); err == nil {
-		err = a.Err()
+	if a, err = exchangeRequest(ctx, s, q); err == nil {
+		err = a.ToError()
 	}
 	if err != nil {
 		release()
@@ -231,12 +231,12 @@ func (l *Link) Hold(ctx context.Context, q *Request) (a *Answer, release func(),
 	return a, release, nil
 }
 
-// exchange sends a request and waits for the answer.
-func exchange(ctx context.Context, s Stream, q *Request) (*Answer, error) {
+// exchangeRequest sends a request and waits for the answer.
+func exchangeRequest(ctx context.Context, s Stream, q *Request) (*Answer, error) {
 	a := new(Answer)
-	err := Send(s, q)
+	err := SendMessage(s, q)
 	if err == nil {
-		err = Receive(s, a)
+		err = ReceiveMessage(s, a)
 	}
 	if ctx.Err() != nil && err != nil {
 		err = ctx.Err()

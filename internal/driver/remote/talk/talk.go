@@ -33,9 +33,9 @@ type Hello struct {
 	Sandbox  bool            `json:"sandbox,omitempty"` // one is brought if it is not there: see Equip
 }
 
-// Equips is how often the sandbox is sent over one connection until it is given
+// MaxEquipTries is how often the sandbox is sent over one connection until it is given
 // up.
-const Equips = 3
+const MaxEquipTries = 3
 
 // Binary is a program that is brought.
 type Binary struct {
@@ -43,22 +43,22 @@ type Binary struct {
 	Size int64  `json:"size"`
 }
 
-// Check says what is wrong with a hello.
-func (h *Hello) Check() error {
+// CheckHello says what is wrong with a hello.
+func (h *Hello) CheckHello() error {
 	switch {
 	case h.Protocol != Protocol:
 		return fmt.Errorf("the broker speaks version %d, this outpost version %d", h.Protocol, Protocol)
-	case !Word(h.Settings.Cluster):
+	case !IsPlainWord(h.Settings.Cluster):
 		return fmt.Errorf("%q is no name of a cluster", h.Settings.Cluster)
-	case h.Owner != "" && !Word(h.Owner):
+	case h.Owner != "" && !IsPlainWord(h.Owner):
 		return fmt.Errorf("%q is no name of a broker", h.Owner)
 	}
 	return nil
 }
 
-// Word reports whether s may be the name of a folder and stand on a command line
+// IsPlainWord reports whether s may be the name of a folder and stand on a command line
 // as it is.
-func Word(s string) bool {
+func IsPlainWord(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
@@ -81,42 +81,42 @@ type Welcome struct {
 
 // What is asked for.
 const (
-	Start   = "start"
-	Release = "release"
-	Find    = "find"
-	Load    = "load"
-	Survey  = "survey"
-	Wait    = "wait"
-	Why     = "why"
-	Stat    = "stat"  // what a file is
-	Push    = "push"  // into the broker's depot
-	Bring   = "bring" // from there
-	Offer   = "offer" // to another site; stands until the stream is closed
-	Take    = "take"  // what another site offers
-	Place   = "place" // results where the user wants them
-	Drop    = "drop"  // results that were placed
-	Equip   = "equip" // with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
-	Sense   = "sense" // the machine, or the way to another
+	Start        = "start"
+	Release      = "release"
+	Find         = "find"
+	Load         = "load"
+	Survey       = "survey"
+	Wait         = "wait"
+	Why          = "why"
+	Stat         = "stat"  // what a file is
+	Push         = "push"  // into the broker's depot
+	Bring        = "bring" // from there
+	Offer        = "offer" // to another site; stands until the stream is closed
+	Take         = "take"  // what another site offers
+	PlaceResults = "place" // results where the user wants them
+	Drop         = "drop"  // results that were placed
+	Equip        = "equip" // with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
+	Sense        = "sense" // the machine, or the way to another
 )
 
 // Request is one question. Whoever closes its stream before the answer came
 // withdraws it.
 type Request struct {
-	Do      string        `json:"do"`
-	Attempt *wire.Attempt `json:"attempt,omitempty"` // start
-	ID      driver.ID     `json:"id,omitzero"`       // release, why
-	Need    *driver.Need  `json:"need,omitempty"`    // wait
-	Path    string        `json:"path,omitempty"`    // stat, push, offer, drop
-	Tree    string        `json:"tree,omitempty"`    // bring; offer, of what is kept
-	Offer   *driver.Offer `json:"offer,omitempty"`   // take
-	Place   *driver.Place `json:"place,omitempty"`   // place
-	Binary  *Binary       `json:"binary,omitempty"`  // equip
+	Do      string                  `json:"do"`
+	Attempt *wire.Attempt           `json:"attempt,omitempty"` // start
+	ID      driver.ID               `json:"id,omitzero"`       // release, why
+	Need    *driver.Need            `json:"need,omitempty"`    // wait
+	Path    string                  `json:"path,omitempty"`    // stat, push, offer, drop
+	Tree    string                  `json:"tree,omitempty"`    // bring; offer, of what is kept
+	Offer   *driver.Offer           `json:"offer,omitempty"`   // take
+	Place   *driver.ResultPlacement `json:"place,omitempty"`   // place
+	Binary  *Binary                 `json:"binary,omitempty"`  // equip
 
 	Sense *driver.Sensing `json:"sense,omitempty"` // sense
 }
 
-// Check says what is missing in a request.
-func (r *Request) Check() error {
+// CheckRequest says what is missing in a request.
+func (r *Request) CheckRequest() error {
 	switch r.Do {
 	case Start:
 		if r.Attempt == nil {
@@ -138,7 +138,7 @@ func (r *Request) Check() error {
 		if r.Offer == nil {
 			return errors.New("take without an offer")
 		}
-	case Place:
+	case PlaceResults:
 		if p := r.Place; p == nil || p.To == "" || (p.Path == "") == (p.Tree == "") {
 			return errors.New("place without what, or where")
 		}
@@ -160,7 +160,7 @@ func (r *Request) Check() error {
 // Answer is the answer to a request: what was asked for, or an error.
 type Answer struct {
 	Error string `json:"error,omitempty"`
-	Class string `json:"class,omitempty"` // of the error, as the port names it; see Failed
+	Class string `json:"class,omitempty"` // of the error, as the port names it; see AnswerFromError
 
 	Found  []driver.Found  `json:"found,omitempty"`
 	Load   *driver.Load    `json:"load,omitempty"`
@@ -184,8 +184,8 @@ var classes = [...]struct {
 	{"unreached", driver.ErrUnreached}, {"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission}, {"invalid", fs.ErrInvalid},
 }
 
-// Failed makes an answer of an error.
-func Failed(err error) *Answer {
+// AnswerFromError makes an answer of an error.
+func AnswerFromError(err error) *Answer {
 	a := &Answer{Error: err.Error()}
 	for _, c := range classes {
 		if errors.Is(err, c.err) {
@@ -196,8 +196,8 @@ func Failed(err error) *Answer {
 	return a
 }
 
-// Err is the error that the answer tells; nil if it tells none.
-func (a *Answer) Err() error {
+// ToError is the error that the answer tells; nil if it tells none.
+func (a *Answer) ToError() error {
 	if a.Error == "" {
 		return nil
 	}
@@ -218,8 +218,8 @@ type farError struct {
 func (e *farError) Error() string { return e.text }
 func (e *farError) Unwrap() error { return e.kind }
 
-// Send writes one of the above.
-func Send(w io.Writer, v any) error { return wire.WriteFrame(w, v) }
+// SendMessage writes one of the above.
+func SendMessage(w io.Writer, v any) error { return wire.WriteFrame(w, v) }
 
-// Receive reads one of the above.
-func Receive(r io.Reader, v any) error { return wire.ReadFrame(r, v) }
+// ReceiveMessage reads one of the above.
+func ReceiveMessage(r io.Reader, v any) error { return wire.ReadFrame(r, v) }

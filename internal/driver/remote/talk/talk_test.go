@@ -27,9 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func pair(t *testing.T) (broker, post *Link) {
 	t.Helper()
 	a, b := net.Pipe()
-	broker, err := NewLink(a, true, clock.Real())
+	broker, err := NewLink(a, true, clock.RealClock())
 	if err == nil {
-		post, err = NewLink(b, false, clock.Real())
+		post, err = NewLink(b, false, clock.RealClock())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -42,13 +42,13 @@ func TestARequestIsAnswered(t *testing.T) {
 	broker, post := pair(t)
 	go func() {
 		for {
-			s, err := post.Accept()
+			s, err := post.AcceptStream()
 			if err != nil {
 				return
 			}
 			var q Request
-			if Receive(s, &q) == nil && q.Check() == nil {
-				_ = Send(s, &Answer{Why: q.Do, Found: []driver.Found{{ID: q.ID}}})
+			if ReceiveMessage(s, &q) == nil && q.CheckRequest() == nil {
+				_ = SendMessage(s, &Answer{Why: q.Do, Found: []driver.Found{{ID: q.ID}}})
 			}
 			_ = s.Close()
 		}
@@ -57,7 +57,7 @@ func TestARequestIsAnswered(t *testing.T) {
 	for n := range 50 {
 		all.Go(func() {
 			id := driver.ID{Job: core.JobID(n + 1), Epoch: 1}
-			a, sent, err := broker.Ask(t.Context(), &Request{Do: Why, ID: id}, nil)
+			a, sent, err := broker.SendRequest(t.Context(), &Request{Do: Why, ID: id}, nil)
 			if err != nil || !sent || a.Why != Why || a.Found[0].ID != id {
 				t.Errorf("%d: %+v %v", n, a, err)
 			}
@@ -72,9 +72,9 @@ func TestARequestThatIsWithdrawnReturnsAndTheOtherEndHearsOfIt(t *testing.T) {
 	defer cancel()
 	heard := make(chan error, 1)
 	go func() {
-		s, err := post.Accept()
+		s, err := post.AcceptStream()
 		if err == nil {
-			err = Receive(s, new(Request))
+			err = ReceiveMessage(s, new(Request))
 		}
 		cancel()
 		if err == nil {
@@ -83,14 +83,14 @@ func TestARequestThatIsWithdrawnReturnsAndTheOtherEndHearsOfIt(t *testing.T) {
 		}
 		heard <- err
 	}()
-	_, sent, err := broker.Ask(ctx, &Request{Do: Find}, nil)
+	_, sent, err := broker.SendRequest(ctx, &Request{Do: Find}, nil)
 	if !sent || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v %v", sent, err)
 	}
 	if err := <-heard; !errors.Is(err, io.EOF) {
 		t.Errorf("the other end heard %v", err)
 	}
-	_, sent, err = broker.Ask(ctx, &Request{Do: Find}, nil)
+	_, sent, err = broker.SendRequest(ctx, &Request{Do: Find}, nil)
 	if sent || !errors.Is(err, context.Canceled) {
 		t.Errorf("after that: %v %v", sent, err)
 	}
@@ -111,14 +111,14 @@ func TestALinkWhoseOtherEndIsSilentEnds(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, b) }() // it hears, and says nothing
 	mu.Lock()
-	skew = deadAfter
+	skew = silenceTimeout
 	mu.Unlock()
 	select {
 	case <-l.Done():
 	case <-time.After(time.Minute):
 		t.Error("it lives")
 	}
-	if _, sent, err := l.Ask(t.Context(), &Request{Do: Find}, nil); sent || err == nil {
+	if _, sent, err := l.SendRequest(t.Context(), &Request{Do: Find}, nil); sent || err == nil {
 		t.Errorf("%v %v", sent, err)
 	}
 }
@@ -131,14 +131,14 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 		}
 		var buf bytes.Buffer
 		got := new(Answer)
-		if e := errors.Join(Send(&buf, Failed(err)), Receive(&buf, got)); e != nil {
+		if e := errors.Join(SendMessage(&buf, AnswerFromError(err)), ReceiveMessage(&buf, got)); e != nil {
 			t.Fatal(e)
 		}
-		if e := got.Err(); e.Error() != err.Error() || kind != nil && !errors.Is(e, kind) || errors.Is(e, driver.ErrAway) != (kind == driver.ErrAway) { //nolint:errorlint // the table's own
+		if e := got.ToError(); e.Error() != err.Error() || kind != nil && !errors.Is(e, kind) || errors.Is(e, driver.ErrAway) != (kind == driver.ErrAway) { //nolint:errorlint // the table's own
 			t.Errorf("%v became %v", err, e)
 		}
 	}
-	if (&Answer{}).Err() != nil {
+	if (&Answer{}).ToError() != nil {
 		t.Error("no error is one")
 	}
 }
@@ -154,7 +154,7 @@ func TestTheOutpostIsAwaited(t *testing.T) {
 		{strings.Repeat("x\n", maxNoise), "", ""},
 	} {
 		r := strings.NewReader(c.said)
-		got, err := Await(r, Greeting, "missing")
+		got, err := AwaitLine(r, Greeting, "missing")
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%.40q: %q, %v", c.said, got, err)
 		}
@@ -169,7 +169,7 @@ func TestTheOutpostIsAwaited(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for s, want := range map[string]bool{"leeds": true, "a.b-c_9": true, "": false, "..": false, ".x": false, "-x": false, "a/b": false, "a b": false, "ä": false, "x'": false} {
-		if Word(s) != want {
+		if IsPlainWord(s) != want {
 			t.Errorf("%q", s)
 		}
 	}
@@ -180,7 +180,7 @@ func TestWords(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	add := func(v any) {
 		var buf bytes.Buffer
-		if err := Send(&buf, v); err != nil {
+		if err := SendMessage(&buf, v); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(buf.Bytes())
@@ -188,30 +188,30 @@ func FuzzRequest(f *testing.F) {
 	add(&Request{Do: Start, Attempt: &wire.Attempt{Job: 1, Epoch: 1}})
 	add(&Request{Do: Wait, Need: &driver.Need{Procs: 3}})
 	add(&Hello{Protocol: Protocol, Owner: "me", Settings: driver.Settings{Cluster: "leeds", Kind: "local"}})
-	add(Failed(driver.ErrAway))
+	add(AnswerFromError(driver.ErrAway))
 	add(&Request{Do: Offer, Path: "/data/x"})
 	add(&Request{Do: Equip, Binary: &Binary{Sum: strings.Repeat("0a", 32), Size: 7}})
-	add(&Request{Do: Place, Place: &driver.Place{Tree: "00", To: "/data/"}})
+	add(&Request{Do: PlaceResults, Place: &driver.ResultPlacement{Tree: "00", To: "/data/"}})
 	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: rendezvous.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
 	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q Request
-		if Receive(bytes.NewReader(data), &q) == nil && q.Check() == nil {
+		if ReceiveMessage(bytes.NewReader(data), &q) == nil && q.CheckRequest() == nil {
 			same(t, &q, new(Request))
 		}
 		var h Hello
-		if Receive(bytes.NewReader(data), &h) == nil && h.Check() == nil {
+		if ReceiveMessage(bytes.NewReader(data), &h) == nil && h.CheckHello() == nil {
 			if strings.ContainsAny(h.Settings.Cluster+h.Owner, "/\x00 ") {
 				t.Errorf("%q %q", h.Settings.Cluster, h.Owner)
 			}
 			same(t, &h, new(Hello))
 		}
 		var a Answer
-		if Receive(bytes.NewReader(data), &a) == nil {
-			_ = a.Err()
+		if ReceiveMessage(bytes.NewReader(data), &a) == nil {
+			_ = a.ToError()
 			same(t, &a, new(Answer))
 		}
-		_, _ = Await(bytes.NewReader(data), Greeting)
+		_, _ = AwaitLine(bytes.NewReader(data), Greeting)
 	})
 }
 
@@ -219,11 +219,11 @@ func FuzzRequest(f *testing.F) {
 func same[T any](t *testing.T, v, once *T) {
 	t.Helper()
 	var buf bytes.Buffer
-	if Send(&buf, v) != nil || Receive(&buf, once) != nil {
+	if SendMessage(&buf, v) != nil || ReceiveMessage(&buf, once) != nil {
 		t.Skip("JSON does not keep it") // such as text that is no UTF-8
 	}
 	twice := new(T)
-	if err := errors.Join(Send(&buf, once), Receive(&buf, twice)); err != nil || !reflect.DeepEqual(once, twice) {
+	if err := errors.Join(SendMessage(&buf, once), ReceiveMessage(&buf, twice)); err != nil || !reflect.DeepEqual(once, twice) {
 		t.Errorf("%+v became %+v: %v", once, twice, err)
 	}
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 )
 
-// Way is how the suite's programs, run by a method, are saved.
-type Way string
+// SaveStyle is how the suite's programs, run by a method, are saved.
+type SaveStyle string
 
 const (
-	Transparent Way = "without its knowledge"
-	Ends        Way = "by a signal, at which it writes a file and ends"
-	GoesOn      Way = "by a signal, at which it writes a file and goes on"
-	Itself      Way = "when it likes, by writing a file and ending with code 85"
-	Never       Way = "never"
+	Transparent SaveStyle = "without its knowledge"
+	Ends        SaveStyle = "by a signal, at which it writes a file and ends"
+	GoesOn      SaveStyle = "by a signal, at which it writes a file and goes on"
+	Itself      SaveStyle = "when it likes, by writing a file and ending with code 85"
+	Never       SaveStyle = "never"
 )
 
 // Fixture is a method to be tested.
 type Fixture struct {
 	Method checkpoint.Method
-	Way    Way
+	Way    SaveStyle
 	Wait   time.Duration // the longest that anything may take; 0: a minute
 }
 
-// Suite tests a method. The test binary must call Main in its TestMain.
-func Suite(t *testing.T, f Fixture) {
+// TestMethod tests a method. The test binary must call RunProgramIfAsked in its TestMain.
+func TestMethod(t *testing.T, f Fixture) {
 	if f.Wait == 0 {
 		f.Wait = time.Minute
 	}
@@ -43,7 +43,7 @@ func Suite(t *testing.T, f Fixture) {
 		{"a program runs with its arguments, environment and folder", runsAsAsked, false},
 		{"exit codes and signals are told as a shell does", tellsExitCodes, false},
 		{"programs that cannot be executed say why", saysWhyNot, false},
-		{"an undisturbed run gives all output", undisturbed, false},
+		{"an undisturbed run gives all output", testUndisturbed, false},
 		{"writing to a closed pipe ends a program", closedPipe, false},
 		{"killing leaves nothing of any program", killLeavesNothing, false},
 		{"a program that is told to end has time for it", terminateGivesTime, false},

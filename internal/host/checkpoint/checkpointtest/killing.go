@@ -17,12 +17,12 @@ func killLeavesNothing(t *testing.T, f Fixture) {
 	for _, name := range []string{"sleep", "stubborn", "family", "daemon"} {
 		t.Run(name, func(t *testing.T) {
 			pl := newPlace(t, f, name)
-			pl.start("")
+			pl.startProgram("")
 			if name != "daemon" || f.Way != Transparent {
 				// In a sandbox a daemon may end with the program that left it.
-				pl.prints(1)
+				pl.awaitLines(1)
 			}
-			pl.run.Kill()
+			pl.run.KillProgram()
 			select {
 			case <-pl.run.Done():
 			default:
@@ -38,9 +38,9 @@ func killLeavesNothing(t *testing.T, f Fixture) {
 
 func terminateGivesTime(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "careful")
-	pl.start("")
-	pl.prints(1)
-	pl.run.Terminate(f.Wait)
+	pl.startProgram("")
+	pl.awaitLines(1)
+	pl.run.TerminateProgram(f.Wait)
 	if r := pl.run.Result(); r.Code != 7 || r.Saved || r.Lost {
 		t.Errorf("ended with %+v", r)
 	}
@@ -52,9 +52,9 @@ func terminateGivesTime(t *testing.T, f Fixture) {
 
 func terminateEndsTheStubborn(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "stubborn")
-	pl.start("")
-	pl.prints(1)
-	pl.run.Terminate(50 * time.Millisecond)
+	pl.startProgram("")
+	pl.awaitLines(1)
+	pl.run.TerminateProgram(50 * time.Millisecond)
 	if r := pl.run.Result(); r.Signal != int(syscall.SIGKILL) || r.Code != 128+r.Signal {
 		t.Errorf("ended with %+v", r)
 	}
@@ -63,25 +63,25 @@ func terminateEndsTheStubborn(t *testing.T, f Fixture) {
 
 func terminateMayBeHastened(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "stubborn")
-	pl.start("")
-	pl.prints(1)
+	pl.startProgram("")
+	pl.awaitLines(1)
 	slow := make(chan struct{})
 	go func() {
-		pl.run.Terminate(time.Hour)
+		pl.run.TerminateProgram(time.Hour)
 		close(slow)
 	}()
-	pl.run.Terminate(0)
+	pl.run.TerminateProgram(0)
 	<-slow
 	pl.nothingLeft()
 }
 
 func killTwice(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "exit", "3")
-	pl.start("")
-	before := pl.end()
+	pl.startProgram("")
+	before := pl.awaitEnd()
 	var all sync.WaitGroup
 	for range 3 {
-		all.Go(pl.run.Kill)
+		all.Go(pl.run.KillProgram)
 	}
 	all.Wait()
 	if after := pl.run.Result(); after != before || before.Code != 3 {
@@ -94,23 +94,23 @@ func nothingToSave(t *testing.T, f Fixture) {
 		return
 	}
 	const steps = 200
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
-	pl.prints(5)
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
+	pl.awaitLines(5)
 	for _, stop := range []bool{false, true} {
-		err := pl.run.Save(context.Background(), t.TempDir(), stop, func() error { t.Error("it was frozen"); return nil })
+		err := pl.run.SaveImage(context.Background(), t.TempDir(), stop, func() error { t.Error("it was frozen"); return nil })
 		if !errors.Is(err, checkpoint.ErrNothingToSave) {
 			t.Errorf("save: %v", err)
 		}
 	}
-	pl.right(steps)
+	pl.checkOutput(steps)
 }
 
 func savedTooLate(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "exit", "4")
-	pl.start("")
-	pl.end()
-	if _, err := pl.save(true, nil); err == nil {
+	pl.startProgram("")
+	pl.awaitEnd()
+	if _, err := pl.saveProgram(true, nil); err == nil {
 		t.Error("a program that has ended was saved")
 	}
 	if r := pl.run.Result(); r.Code != 4 || r.Saved {
@@ -120,13 +120,13 @@ func savedTooLate(t *testing.T, f Fixture) {
 
 func killedWhileSaving(t *testing.T, f Fixture) {
 	for _, stop := range []bool{false, true} {
-		pl := newPlace(t, f, "count", f.counting(100000)...)
-		pl.start("")
-		pl.prints(10)
+		pl := newPlace(t, f, "count", f.countingArgs(100000)...)
+		pl.startProgram("")
+		pl.awaitLines(10)
 		inside := make(chan struct{})
 		over := make(chan error, 1)
 		go func() {
-			_, err := pl.save(stop, func() error {
+			_, err := pl.saveProgram(stop, func() error {
 				close(inside)
 				time.Sleep(50 * time.Millisecond)
 				return nil
@@ -134,7 +134,7 @@ func killedWhileSaving(t *testing.T, f Fixture) {
 			over <- err
 		}()
 		<-inside
-		pl.run.Kill()
+		pl.run.KillProgram()
 		err := <-over
 		if r := pl.run.Result(); r.Saved != (stop && err == nil) {
 			t.Errorf("ended with %+v, the save with %v", r, err)

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is where a program runs: as an attempt's folder with its agent.
-type place struct {
+// attemptFixture is where a program runs: as an attempt's folder with its agent.
+type attemptFixture struct {
 	t       *testing.T
 	fixture Fixture
 	program *checkpoint.Program
@@ -32,7 +32,7 @@ type place struct {
 }
 
 // newPlace is a place with the suite's programs in its work folder.
-func newPlace(t *testing.T, f Fixture, name string, args ...string) *place {
+func newPlace(t *testing.T, f Fixture, name string, args ...string) *attemptFixture {
 	t.Helper()
 	top := t.TempDir()
 	// Whoever the program runs as must reach it.
@@ -41,7 +41,7 @@ func newPlace(t *testing.T, f Fixture, name string, args ...string) *place {
 			t.Fatal(err)
 		}
 	}
-	pl := &place{t: t, fixture: f, out: newStream(t), err: newStream(t)}
+	pl := &attemptFixture{t: t, fixture: f, out: newStream(t), err: newStream(t)}
 	pl.program = &checkpoint.Program{
 		Argv: append([]string{"./program", argument, name}, args...),
 		// A test binary with the race detector waits a second before it ends.
@@ -68,34 +68,34 @@ func newPlace(t *testing.T, f Fixture, name string, args ...string) *place {
 	if err := os.WriteFile(filepath.Join(pl.program.Dir, "program"), self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pl.leave)
+	t.Cleanup(pl.cleanUp)
 	return pl
 }
 
-// leave ends what still runs, and fails if anything is left after that.
-func (pl *place) leave() {
+// cleanUp ends what still runs, and fails if anything is left after that.
+func (pl *attemptFixture) cleanUp() {
 	if pl.run != nil {
-		pl.run.Kill()
+		pl.run.KillProgram()
 	}
 	pl.nothingLeft()
-	proctree.Of(pl.program.Mark).Close()
-	pl.out.close()
-	pl.err.close()
+	proctree.TreeOf(pl.program.Mark).Close()
+	pl.out.closeStream()
+	pl.err.closeStream()
 }
 
-func (pl *place) nothingLeft() {
+func (pl *attemptFixture) nothingLeft() {
 	pl.t.Helper()
-	if pids, err := proctree.Leftovers(pl.program.Mark); err != nil || len(pids) > 0 {
+	if pids, err := proctree.MarkedProcesses(pl.program.Mark); err != nil || len(pids) > 0 {
 		pl.t.Errorf("left behind: %v, %v", pids, err)
 	}
-	if pl.run != nil && alive(pl.run.Root()) {
-		pl.t.Errorf("process %d is left behind", pl.run.Root())
+	if pl.run != nil && isAlive(pl.run.RootPID()) {
+		pl.t.Errorf("process %d is left behind", pl.run.RootPID())
 	}
 }
 
-// alive reports whether a process lives; one that nobody has waited for yet does
+// isAlive reports whether a process lives; one that nobody has waited for yet does
 // not.
-func alive(pid int) bool {
+func isAlive(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
@@ -104,28 +104,28 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(after, "Z") && !strings.HasPrefix(after, "X")
 }
 
-// start runs the program.
-func (pl *place) start(image string) {
+// startProgram runs the program.
+func (pl *attemptFixture) startProgram(image string) {
 	pl.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), pl.fixture.Wait)
 	defer cancel()
-	run, err := pl.fixture.Method.Start(ctx, pl.program, image)
+	run, err := pl.fixture.Method.StartProgram(ctx, pl.program, image)
 	if err != nil {
 		pl.t.Fatalf("start: %v", err)
 	}
 	pl.run = run
 }
 
-// end waits for the end.
-func (pl *place) end() checkpoint.Result {
+// awaitEnd waits for the end.
+func (pl *attemptFixture) awaitEnd() checkpoint.Result {
 	pl.t.Helper()
 	select {
 	case <-pl.run.Done():
 	case <-time.After(pl.fixture.Wait):
-		pl.t.Fatalf("the program does not end; it has written %d bytes", pl.out.size())
+		pl.t.Fatalf("the program does not end; it has written %d bytes", pl.out.textSize())
 	}
-	pl.out.drain()
-	pl.err.drain()
+	pl.out.drainAll()
+	pl.err.drainAll()
 	return pl.run.Result()
 }
 
@@ -135,8 +135,8 @@ type saved struct {
 	out, err    []byte
 }
 
-// save saves the program as an agent does.
-func (pl *place) save(stop bool, frozen func() error) (*saved, error) {
+// saveProgram saves the program as an agent does.
+func (pl *attemptFixture) saveProgram(stop bool, frozen func() error) (*saved, error) {
 	pl.t.Helper()
 	top := pl.t.TempDir()
 	s := &saved{image: filepath.Join(top, "image"), work: filepath.Join(top, "work")}
@@ -146,9 +146,9 @@ func (pl *place) save(stop bool, frozen func() error) (*saved, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pl.fixture.Wait)
 	defer cancel()
 	calls := 0
-	err := pl.run.Save(ctx, s.image, stop, func() error {
+	err := pl.run.SaveImage(ctx, s.image, stop, func() error {
 		calls++
-		s.out, s.err = pl.out.drain(), pl.err.drain()
+		s.out, s.err = pl.out.drainAll(), pl.err.drainAll()
 		if err := copyTree(pl.program.Dir, s.work); err != nil {
 			return err
 		}
@@ -163,52 +163,52 @@ func (pl *place) save(stop bool, frozen func() error) (*saved, error) {
 	return s, err
 }
 
-func (pl *place) mustSave(stop bool) *saved {
+func (pl *attemptFixture) mustSave(stop bool) *saved {
 	pl.t.Helper()
-	s, err := pl.save(stop, nil)
+	s, err := pl.saveProgram(stop, nil)
 	if err != nil {
 		pl.t.Fatalf("save: %v", err)
 	}
 	return s
 }
 
-// continued is another place in which a saved program runs on.
-func (pl *place) continued(s *saved) *place {
+// continueElsewhere is another place in which a saved program runs on.
+func (pl *attemptFixture) continueElsewhere(s *saved) *attemptFixture {
 	pl.t.Helper()
 	next := newPlace(pl.t, pl.fixture, "")
 	next.program.Argv = pl.program.Argv
 	if err := errors.Join(os.RemoveAll(next.program.Dir), copyTree(s.work, next.program.Dir)); err != nil {
 		pl.t.Fatal(err)
 	}
-	next.out.preset(s.out)
-	next.err.preset(s.err)
-	next.start(s.image)
+	next.out.setText(s.out)
+	next.err.setText(s.err)
+	next.startProgram(s.image)
 	return next
 }
 
-// prints waits until the program has printed so many lines.
-func (pl *place) prints(lines int) {
+// awaitLines waits until the program has printed so many lines.
+func (pl *attemptFixture) awaitLines(lines int) {
 	pl.t.Helper()
-	pl.waitFor(fmt.Sprintf("%d lines", lines), func() bool { return pl.lines() >= lines })
+	pl.waitFor(fmt.Sprintf("%d lines", lines), func() bool { return pl.countLines() >= lines })
 }
 
-// more waits until a program of so many steps as are usual has printed so many
+// awaitMoreLines waits until a program of so many steps as are usual has printed so many
 // more lines, or all but the last, for which it waits to be let go.
-func (pl *place) more(lines int) {
+func (pl *attemptFixture) awaitMoreLines(lines int) {
 	pl.t.Helper()
-	pl.prints(min(pl.lines()+lines, steps-1))
+	pl.awaitLines(min(pl.countLines()+lines, steps-1))
 }
 
-func tail(text []byte) []byte { return text[max(0, len(text)-100):] }
+func lastBytes(text []byte) []byte { return text[max(0, len(text)-100):] }
 
-func (pl *place) lines() int { return bytes.Count(pl.out.bytes(), []byte("\n")) }
+func (pl *attemptFixture) countLines() int { return bytes.Count(pl.out.copyText(), []byte("\n")) }
 
-func (pl *place) waitFor(what string, ok func() bool) {
+func (pl *attemptFixture) waitFor(what string, ok func() bool) {
 	pl.t.Helper()
-	now := clock.Real()
+	now := clock.RealClock()
 	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
 		if now.Since(began) > pl.fixture.Wait {
-			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, tail(pl.out.bytes()), tail(pl.err.bytes()))
+			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, lastBytes(pl.out.copyText()), lastBytes(pl.err.copyText()))
 		}
 	}
 }
@@ -269,19 +269,19 @@ func newStream(t *testing.T) *stream {
 		t.Fatal(err)
 	}
 	s := &stream{r: fds[0], w: os.NewFile(uintptr(fds[1]), "write"), gone: make(chan struct{})}
-	go s.read()
+	go s.readLoop()
 	return s
 }
 
-func (s *stream) read() {
+func (s *stream) readLoop() {
 	defer close(s.gone)
-	for s.take() {
+	for s.readAvailable() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// take reads what is there; false when the pipe is closed here.
-func (s *stream) take() bool {
+// readAvailable reads what is there; false when the pipe is closed here.
+func (s *stream) readAvailable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shut {
@@ -297,22 +297,22 @@ func (s *stream) take() bool {
 	}
 }
 
-// drain reads all that was written so far and returns everything read.
-func (s *stream) drain() []byte {
-	s.take()
-	return s.bytes()
+// drainAll reads all that was written so far and returns everything read.
+func (s *stream) drainAll() []byte {
+	s.readAvailable()
+	return s.copyText()
 }
 
-func (s *stream) bytes() []byte {
+func (s *stream) copyText() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return bytes.Clone(s.text)
 }
 
-func (s *stream) size() int { return len(s.bytes()) }
+func (s *stream) textSize() int { return len(s.copyText()) }
 
-// preset is what was printed elsewhere before.
-func (s *stream) preset(text []byte) {
+// setText is what was printed elsewhere before.
+func (s *stream) setText(text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text = bytes.Clone(text)
@@ -328,7 +328,7 @@ func (s *stream) shutRead() {
 	}
 }
 
-func (s *stream) close() {
+func (s *stream) closeStream() {
 	s.shutRead()
 	<-s.gone
 	s.w.Close() //nolint:errcheck // never written to here

@@ -17,9 +17,9 @@ import (
 // suite; the second says which.
 const argument = "checkpointtest-program"
 
-// Main makes a test binary one of the suite's programs if it was started as
+// RunProgramIfAsked makes a test binary one of the suite's programs if it was started as
 // such, and does not return then.
-func Main() {
+func RunProgramIfAsked() {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		return
 	}
@@ -33,7 +33,7 @@ func Main() {
 func runProgram(name string, args []string) error {
 	switch name {
 	case "count":
-		return count(args)
+		return countSteps(args)
 	case "surroundings":
 		dir, err := os.Getwd()
 		fmt.Println(strings.Join(args, "|"), os.Getenv("SUITE"), dir)
@@ -79,39 +79,39 @@ func runProgram(name string, args []string) error {
 		}
 		os.Exit(7)
 	case "daemon": // leaves a stubborn grandchild in a session of its own
-		return again(true, "daemon2")
+		return startAnother(true, "daemon2")
 	case "daemon2":
-		return again(false, "stubborn")
+		return startAnother(false, "stubborn")
 	case "family":
 		for range 5 {
-			if err := again(false, "stubborn"); err != nil {
+			if err := startAnother(false, "stubborn"); err != nil {
 				return err
 			}
 		}
 		time.Sleep(time.Hour)
 	case "bomb":
-		return bomb(args)
+		return doubleItself(args)
 	}
 	return fmt.Errorf("there is no program %s", name)
 }
 
-// again starts another program, which runs on by itself.
-func again(session bool, args ...string) error {
+// startAnother starts another program, which runs on by itself.
+func startAnother(session bool, args ...string) error {
 	cmd := exec.Command("/proc/self/exe", append([]string{argument}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
 	return cmd.Start()
 }
 
-// bomb doubles itself until there are so many of it, or as many as can be.
-func bomb(args []string) error {
+// doubleItself doubles itself until there are so many of it, or as many as can be.
+func doubleItself(args []string) error {
 	most, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
 	}
 	for _, part := range []int{(most - 1) / 2, most - 1 - (most-1)/2} {
 		if part > 0 {
-			_ = again(false, "bomb", strconv.Itoa(part)) // at the limit it cannot be
+			_ = startAnother(false, "bomb", strconv.Itoa(part)) // at the limit it cannot be
 		}
 	}
 	fmt.Println("ready")
@@ -134,8 +134,8 @@ const (
 	pace      = time.Millisecond
 )
 
-// step does one step and returns what it prints.
-func (p *progress) step() (out, err string) {
+// nextStep does one step and returns what it prints.
+func (p *progress) nextStep() (out, err string) {
 	p.Step++
 	h := fnv.New64a()
 	fmt.Fprint(h, p.Hash, p.Step) //nolint:errcheck // cannot fail
@@ -147,21 +147,21 @@ func (p *progress) step() (out, err string) {
 	return out, err
 }
 
-// printed is all output of a run of so many steps.
-func printed(steps int) (out, err string) {
+// expectedOutput is all output of a run of so many steps.
+func expectedOutput(steps int) (out, err string) {
 	var p progress
 	var o, e strings.Builder
 	for range steps {
-		out, err := p.step()
+		out, err := p.nextStep()
 		o.WriteString(out)
 		e.WriteString(err)
 	}
 	return o.String(), e.String()
 }
 
-// advance does one step and writes what it prints.
-func (p *progress) advance(log *os.File) error {
-	out, errs := p.step()
+// advanceStep does one step and writes what it prints.
+func (p *progress) advanceStep(log *os.File) error {
+	out, errs := p.nextStep()
 	n, err := log.WriteString(out)
 	if err != nil {
 		return err
@@ -174,15 +174,15 @@ func (p *progress) advance(log *os.File) error {
 	return err
 }
 
-// count prints so many lines, to stdout, some to stderr, all to a file, and
+// countSteps prints so many lines, to stdout, some to stderr, all to a file, and
 // saves itself in the way that it is told. It takes its last step only when it
 // may: until then it lives through all that is done to it, however slow that is.
-func count(args []string) error {
+func countSteps(args []string) error {
 	steps, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
 	}
-	way := Way(args[1])
+	way := SaveStyle(args[1])
 	var p progress
 	if text, err := os.ReadFile(stateFile); err == nil && way != Transparent {
 		if err := json.Unmarshal(text, &p); err != nil {
@@ -205,20 +205,20 @@ func count(args []string) error {
 	}
 	for turns := 1; p.Step < steps; turns++ {
 		if _, err := os.Stat(goFile); p.Step < steps-1 || err == nil {
-			if err := p.advance(log); err != nil {
+			if err := p.advanceStep(log); err != nil {
 				return err
 			}
 		}
 		time.Sleep(pace)
 		select {
 		case <-asked:
-			if err := p.save(); err != nil || way == Ends {
+			if err := p.saveState(); err != nil || way == Ends {
 				return err
 			}
 		default:
 		}
 		if way == Itself && turns >= saveEvery && p.Step < steps {
-			if err := p.save(); err != nil {
+			if err := p.saveState(); err != nil {
 				return err
 			}
 			os.Exit(85)
@@ -227,8 +227,8 @@ func count(args []string) error {
 	return nil
 }
 
-// save writes the state, under another name first.
-func (p *progress) save() error {
+// saveState writes the state, under another name first.
+func (p *progress) saveState() error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err

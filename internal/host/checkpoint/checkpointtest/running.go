@@ -18,23 +18,23 @@ import (
 
 func runsAsAsked(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "surroundings", "one", "two words", "")
-	pl.start("")
-	if pl.run.Root() <= 0 {
-		t.Errorf("the root is %d", pl.run.Root())
+	pl.startProgram("")
+	if pl.run.RootPID() <= 0 {
+		t.Errorf("the root is %d", pl.run.RootPID())
 	}
-	r := pl.end()
+	r := pl.awaitEnd()
 	if r.Code != 0 || r.Signal != 0 || r.Saved || r.Lost || r.CPU <= 0 {
-		t.Errorf("ended with %+v, stderr %q", r, pl.err.bytes())
+		t.Errorf("ended with %+v, stderr %q", r, pl.err.copyText())
 	}
-	out, inside := string(pl.out.bytes()), ""
+	out, inside := string(pl.out.copyText()), ""
 	if n, err := fmt.Sscanf(out, "one|two words| yes %s\n", &inside); n != 1 || err != nil {
 		t.Errorf("stdout %q, %v", out, err)
 	}
 	if filepath.Base(inside) != filepath.Base(pl.program.Dir) && f.Way != Transparent {
 		t.Errorf("it runs in %s", inside)
 	}
-	if string(pl.err.bytes()) != "to stderr\n" {
-		t.Errorf("stderr %q", pl.err.bytes())
+	if string(pl.err.copyText()) != "to stderr\n" {
+		t.Errorf("stderr %q", pl.err.copyText())
 	}
 }
 
@@ -52,8 +52,8 @@ func tellsExitCodes(t *testing.T, f Fixture) {
 		{"signal", 15, checkpoint.Result{Code: 143, Signal: 15}},
 	} {
 		pl := newPlace(t, f, c.name, strconv.Itoa(c.n))
-		pl.start("")
-		got := pl.end()
+		pl.startProgram("")
+		got := pl.awaitEnd()
 		if c.n == int(syscall.SIGKILL) && f.Way == Transparent {
 			got.Lost = false // a sandbox may not see whether that came from inside
 		}
@@ -88,7 +88,7 @@ func saysWhyNot(t *testing.T, f Fixture) {
 					t.Fatal(err)
 				}
 			}
-			run, err := f.Method.Start(context.Background(), pl.program, "")
+			run, err := f.Method.StartProgram(context.Background(), pl.program, "")
 			var launch *checkpoint.LaunchError
 			if !errors.As(err, &launch) || launch.Code != c.code || !strings.Contains(launch.Why, strings.TrimPrefix(c.argv[0], "./")) {
 				t.Errorf("%v (%T), want code %d and the name of the program", err, err, c.code)
@@ -101,42 +101,42 @@ func saysWhyNot(t *testing.T, f Fixture) {
 }
 
 // ways are the arguments of the counting program.
-func (f Fixture) counting(steps int) []string {
+func (f Fixture) countingArgs(steps int) []string {
 	return []string{strconv.Itoa(steps), string(f.Way)}
 }
 
-// right lets a counting program end and checks its output.
-func (pl *place) right(steps int) {
+// checkOutput lets a counting program end and checks its output.
+func (pl *attemptFixture) checkOutput(steps int) {
 	pl.t.Helper()
 	if err := os.WriteFile(filepath.Join(pl.program.Dir, goFile), nil, 0o644); err != nil {
 		pl.t.Fatal(err)
 	}
-	r := pl.end()
+	r := pl.awaitEnd()
 	if r.Code != 0 || r.Saved || r.Lost {
 		pl.t.Errorf("ended with %+v", r)
 	}
-	out, errs := printed(steps)
-	pl.same("stdout", pl.out.bytes(), out)
-	pl.same("stderr", pl.err.bytes(), errs)
+	out, errs := expectedOutput(steps)
+	pl.compareOutput("stdout", pl.out.copyText(), out)
+	pl.compareOutput("stderr", pl.err.copyText(), errs)
 	log, err := os.ReadFile(filepath.Join(pl.program.Dir, logFile))
 	if err != nil {
 		pl.t.Error(err)
 	}
 	if string(log) != out {
-		pl.t.Errorf("the file has %d bytes, want %d%s", len(log), len(out), difference(string(log), out))
+		pl.t.Errorf("the file has %d bytes, want %d%s", len(log), len(out), describeDifference(string(log), out))
 	}
 }
 
-// same compares output. A program that goes on after saving itself may print
+// compareOutput compares output. A program that goes on after saving itself may print
 // again what it printed before it was stopped.
-func (pl *place) same(what string, got []byte, want string) {
+func (pl *attemptFixture) compareOutput(what string, got []byte, want string) {
 	pl.t.Helper()
 	text := string(got)
 	if pl.fixture.Way == GoesOn {
 		text = withoutRepeats(text, want)
 	}
 	if text != want {
-		pl.t.Errorf("%s has %d bytes, want %d%s", what, len(text), len(want), difference(text, want))
+		pl.t.Errorf("%s has %d bytes, want %d%s", what, len(text), len(want), describeDifference(text, want))
 	}
 }
 
@@ -159,7 +159,7 @@ func withoutRepeats(got, want string) string {
 	return b.String()
 }
 
-func difference(got, want string) string {
+func describeDifference(got, want string) string {
 	n := 0
 	for n < len(got) && n < len(want) && got[n] == want[n] {
 		n++
@@ -167,26 +167,26 @@ func difference(got, want string) string {
 	return fmt.Sprintf("; from byte %d on %.80q, want %.80q", n, got[n:], want[n:])
 }
 
-func undisturbed(t *testing.T, f Fixture) {
+func testUndisturbed(t *testing.T, f Fixture) {
 	const steps = 150 // those that save themselves do so on the way
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
-	pl.right(steps)
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
+	pl.checkOutput(steps)
 	pl.nothingLeft()
 }
 
 func closedPipe(t *testing.T, f Fixture) {
 	pl := newPlace(t, f, "write")
-	pl.start("")
-	pl.prints(3)
+	pl.startProgram("")
+	pl.awaitLines(3)
 	// The write end must be the program's alone.
 	pl.out.shutRead()
-	r := pl.end()
+	r := pl.awaitEnd()
 	if r.Signal != int(syscall.SIGPIPE) || r.Code != 128+int(syscall.SIGPIPE) {
-		t.Errorf("ended with %+v, stderr %q", r, pl.err.bytes())
+		t.Errorf("ended with %+v, stderr %q", r, pl.err.copyText())
 	}
-	if bytes.Count(pl.err.bytes(), nil) > 1 {
-		t.Errorf("stderr %q", pl.err.bytes())
+	if bytes.Count(pl.err.copyText(), nil) > 1 {
+		t.Errorf("stderr %q", pl.err.copyText())
 	}
 }
 
@@ -194,10 +194,10 @@ func forkBomb(t *testing.T, f Fixture) {
 	const most = 30
 	pl := newPlace(t, f, "bomb", "150")
 	pl.program.Limits.Processes = most
-	pl.start("")
-	pl.prints(1)
+	pl.startProgram("")
+	pl.awaitLines(1)
 	time.Sleep(300 * time.Millisecond)
-	pl.run.Kill() // if it has not been ended already
-	pl.end()
+	pl.run.KillProgram() // if it has not been ended already
+	pl.awaitEnd()
 	pl.nothingLeft()
 }

@@ -16,10 +16,10 @@ import (
 const steps = 1000
 
 func savedGoesOn(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
 	for _, lines := range []int{20, 100} {
-		pl.prints(lines)
+		pl.awaitLines(lines)
 		pl.mustSave(false)
 		select {
 		case <-pl.run.Done():
@@ -27,29 +27,29 @@ func savedGoesOn(t *testing.T, f Fixture) {
 		default:
 		}
 		// Of one that saves itself all the time, a process may just have ended.
-		pl.waitFor("it to live", func() bool { return alive(pl.run.Root()) })
+		pl.waitFor("it to live", func() bool { return isAlive(pl.run.RootPID()) })
 	}
-	pl.right(steps)
+	pl.checkOutput(steps)
 }
 
 func continuesFromEarlier(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
-	pl.prints(30)
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
+	pl.awaitLines(30)
 	s := pl.mustSave(false)
-	pl.prints(150)
-	pl.run.Kill()
+	pl.awaitLines(150)
+	pl.run.KillProgram()
 	pl.nothingLeft()
 	for range 2 { // as often as one likes
-		pl.continued(s).right(steps)
+		pl.continueElsewhere(s).checkOutput(steps)
 	}
 }
 
 func movesTwice(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
 	for _, lines := range []int{30, 150} {
-		pl.prints(lines)
+		pl.awaitLines(lines)
 		s := pl.mustSave(true)
 		select {
 		case <-pl.run.Done():
@@ -60,27 +60,27 @@ func movesTwice(t *testing.T, f Fixture) {
 			t.Errorf("ended with %+v", r)
 		}
 		pl.nothingLeft()
-		if pl.out.drain(); pl.out.size() != len(s.out) && f.Way != GoesOn {
-			t.Errorf("after it was frozen it wrote %d bytes", pl.out.size()-len(s.out))
+		if pl.out.drainAll(); pl.out.textSize() != len(s.out) && f.Way != GoesOn {
+			t.Errorf("after it was frozen it wrote %d bytes", pl.out.textSize()-len(s.out))
 		}
-		pl = pl.continued(s)
+		pl = pl.continueElsewhere(s)
 	}
-	pl.right(steps)
+	pl.checkOutput(steps)
 }
 
 func standsStill(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
 	for _, stop := range []bool{false, true} {
-		pl.more(10)
-		_, err := pl.save(stop, func() error {
-			before, files := len(pl.out.drain())+len(pl.err.drain()), listing(pl.program.Dir)
+		pl.awaitMoreLines(10)
+		_, err := pl.saveProgram(stop, func() error {
+			before, files := len(pl.out.drainAll())+len(pl.err.drainAll()), listFiles(pl.program.Dir)
 			for range 10 {
 				time.Sleep(15 * time.Millisecond)
-				if after := len(pl.out.drain()) + len(pl.err.drain()); after != before {
+				if after := len(pl.out.drainAll()) + len(pl.err.drainAll()); after != before {
 					t.Errorf("frozen, it wrote %d bytes", after-before)
 				}
-				if after := listing(pl.program.Dir); after != files {
+				if after := listFiles(pl.program.Dir); after != files {
 					t.Errorf("frozen, it changed files from\n%sto\n%s", files, after)
 				}
 			}
@@ -92,8 +92,8 @@ func standsStill(t *testing.T, f Fixture) {
 	}
 }
 
-// listing is what can be seen of a folder's files.
-func listing(dir string) string {
+// listFiles is what can be seen of a folder's files.
+func listFiles(dir string) string {
 	text := ""
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -109,30 +109,30 @@ func listing(dir string) string {
 }
 
 func failedSaves(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
-	pl.prints(10)
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
+	pl.awaitLines(10)
 	wrong := errors.New("no room for a copy")
 	for _, stop := range []bool{false, true} {
-		if _, err := pl.save(stop, func() error { return wrong }); !errors.Is(err, wrong) {
+		if _, err := pl.saveProgram(stop, func() error { return wrong }); !errors.Is(err, wrong) {
 			t.Errorf("the save that fails inside says %v", err)
 		}
-		pl.more(10) // it runs
+		pl.awaitMoreLines(10) // it runs
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	never := func() error { t.Error("it was frozen"); return nil }
-	if err := pl.run.Save(gone, t.TempDir(), true, never); !errors.Is(err, context.Canceled) {
+	if err := pl.run.SaveImage(gone, t.TempDir(), true, never); !errors.Is(err, context.Canceled) {
 		t.Errorf("the save that nobody wants says %v", err)
 	}
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "old"), []byte("of an earlier image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := pl.run.Save(context.Background(), full, true, func() error { return nil }); err == nil {
+	if err := pl.run.SaveImage(context.Background(), full, true, func() error { return nil }); err == nil {
 		t.Error("an image was written over another")
 	}
-	if err := pl.run.Save(context.Background(), filepath.Join(full, "missing"), true, func() error { return nil }); err == nil {
+	if err := pl.run.SaveImage(context.Background(), filepath.Join(full, "missing"), true, func() error { return nil }); err == nil {
 		t.Error("an image was written into a folder that does not exist")
 	}
 	select {
@@ -142,22 +142,22 @@ func failedSaves(t *testing.T, f Fixture) {
 	}
 	// It can still be saved, and ends as if nothing had been.
 	pl.mustSave(false)
-	pl.right(steps)
+	pl.checkOutput(steps)
 }
 
 func damagedImage(t *testing.T, f Fixture) {
-	pl := newPlace(t, f, "count", f.counting(steps)...)
-	pl.start("")
-	pl.prints(10)
+	pl := newPlace(t, f, "count", f.countingArgs(steps)...)
+	pl.startProgram("")
+	pl.awaitLines(10)
 	s := pl.mustSave(true)
-	next := newPlace(t, f, "count", f.counting(steps)...)
+	next := newPlace(t, f, "count", f.countingArgs(steps)...)
 	if err := os.RemoveAll(s.image); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(s.image, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run, err := f.Method.Start(context.Background(), next.program, s.image)
+	run, err := f.Method.StartProgram(context.Background(), next.program, s.image)
 	if err == nil {
 		next.run = run
 		t.Error("an image with nothing in it was taken")

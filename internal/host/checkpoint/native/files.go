@@ -45,21 +45,21 @@ type state struct {
 // sighting is what was there of each pattern: states by path.
 type sighting []map[string]state
 
-// look sees what is there.
-func (n named) look() sighting {
+// observeFiles sees what is there.
+func (n named) observeFiles() sighting {
 	s := make(sighting, len(n.patterns))
 	for i, p := range n.patterns {
 		s[i] = map[string]state{}
-		for _, match := range n.matches(p) {
-			n.add(s[i], match)
+		for _, match := range n.matchPattern(p) {
+			n.addFile(s[i], match)
 		}
 	}
 	return s
 }
 
-// matches lists what a pattern names. A name with the letters of a pattern is
+// matchPattern lists what a pattern names. A name with the letters of a pattern is
 // first of all a name.
-func (n named) matches(pattern string) []string {
+func (n named) matchPattern(pattern string) []string {
 	if _, err := os.Lstat(filepath.Join(n.dir, pattern)); err == nil {
 		return []string{pattern}
 	}
@@ -70,8 +70,8 @@ func (n named) matches(pattern string) []string {
 	return list
 }
 
-// add notes a file, or all files of a folder.
-func (n named) add(into map[string]state, path string) {
+// addFile notes a file, or all files of a folder.
+func (n named) addFile(into map[string]state, path string) {
 	info, err := os.Stat(filepath.Join(n.dir, path))
 	if err != nil {
 		return
@@ -84,7 +84,7 @@ func (n named) add(into map[string]state, path string) {
 		for _, e := range entries {
 			// A link into a folder above would go round for ever.
 			if e.IsDir() || e.Type()&fs.ModeSymlink == 0 || !n.isDir(filepath.Join(path, e.Name())) {
-				n.add(into, filepath.Join(path, e.Name()))
+				n.addFile(into, filepath.Join(path, e.Name()))
 			}
 		}
 		return
@@ -99,9 +99,9 @@ func (n named) isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lacking says what is missing for these to be the files of a program that has
+// lackingFiles says what is missing for these to be the files of a program that has
 // saved itself; "" if nothing.
-func (n named) lacking(s sighting) string {
+func (n named) lackingFiles(s sighting) string {
 	for i, p := range n.patterns {
 		if len(s[i]) == 0 {
 			return p + " is missing"
@@ -120,9 +120,9 @@ func (n named) lacking(s sighting) string {
 	return ""
 }
 
-// unwritten lists the patterns of which nothing was written since before, but
+// unwrittenPatterns lists the patterns of which nothing was written since before, but
 // for what is known to have been touched.
-func (n named) unwritten(before, now sighting, touched map[string]bool) []string {
+func (n named) unwrittenPatterns(before, now sighting, touched map[string]bool) []string {
 	var list []string
 	for i, p := range n.patterns {
 		written := false
@@ -187,10 +187,10 @@ const (
 	filesName    = "files"
 )
 
-// take copies the files into an image, which must be all there.
-func (n named) take(image, method string, h habit) error {
-	seen := n.look()
-	if lacks := n.lacking(seen); lacks != "" {
+// copyImage copies the files into an image, which must be all there.
+func (n named) copyImage(image, method string, h habit) error {
+	seen := n.observeFiles()
+	if lacks := n.lackingFiles(seen); lacks != "" {
 		return errors.New(lacks)
 	}
 	m := manifest{Method: method, Habit: h}
@@ -216,8 +216,8 @@ func (n named) take(image, method string, h habit) error {
 	return err
 }
 
-// restore copies the files of an image back, after all of it was looked at.
-func (n named) restore(image, method string) (manifest, error) {
+// restoreImage copies the files of an image back, after all of it was looked at.
+func (n named) restoreImage(image, method string) (manifest, error) {
 	m, err := readManifest(image)
 	if err != nil {
 		return m, err

@@ -28,13 +28,13 @@ func TestAnImageIsPutBackAsItWasOrNotAtAll(t *testing.T) {
 	write(from, "odd[name]", "three", 0o644)
 	os.Symlink("..", filepath.Join(from, "parts", "up"))
 	write(from, "other", "not named", 0o644)
-	if err := n.take(image, "signal", ends); err != nil {
+	if err := n.copyImage(image, "signal", ends); err != nil {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
 	write(to, "state", "something longer and newer", 0o644)
 	n.dir = to
-	m, err := n.restore(image, "signal")
+	m, err := n.restoreImage(image, "signal")
 	if err != nil || m.Habit != ends || len(m.Files) != 4 {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -52,12 +52,12 @@ func TestAnImageIsPutBackAsItWasOrNotAtAll(t *testing.T) {
 		t.Error("a file that was not named is there")
 	}
 
-	if _, err := n.restore(image, "exit85"); err == nil {
+	if _, err := n.restoreImage(image, "exit85"); err == nil {
 		t.Error("the image of another method was taken")
 	}
 	write(image, "files/odd[name]", "th", 0o644)
 	write(to, "state", "untouched", 0o644)
-	if _, err := n.restore(image, "signal"); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := n.restoreImage(image, "signal"); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a shortened file: %v", err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(to, "state")); string(text) != "untouched" {
@@ -65,7 +65,7 @@ func TestAnImageIsPutBackAsItWasOrNotAtAll(t *testing.T) {
 	}
 	os.Remove(filepath.Join(from, "state"))
 	n.dir = from
-	if err := n.take(t.TempDir(), "signal", ends); err == nil || err.Error() != "state is missing" {
+	if err := n.copyImage(t.TempDir(), "signal", ends); err == nil || err.Error() != "state is missing" {
 		t.Errorf("a file that is missing: %v", err)
 	}
 }

@@ -50,7 +50,7 @@ import (
 
 // Options are how programs are treated, the same for all methods.
 type Options struct {
-	Grace    time.Duration // between SIGTERM and SIGKILL in Kill; 0: 5 s; negative: no SIGTERM
+	Grace    time.Duration // between SIGTERM and SIGKILL in KillProgram; 0: 5 s; negative: no SIGTERM
 	Patience time.Duration // for a program to end after it has written its files, its first time; 0: 3 s
 	Clock    clock.Clock   // nil: the machine's
 }
@@ -67,15 +67,15 @@ const (
 // it has saved itself.
 const SavedItself = 85
 
-// Signal is the method for programs that save themselves when signalled.
-func Signal(o Options) checkpoint.Method { return method{bySignal, o} }
+// SignalMethod is the method for programs that save themselves when signalled.
+func SignalMethod(o Options) checkpoint.Method { return method{bySignal, o} }
 
-// Exit85 is the method for programs that save themselves when they like. Its
+// ExitMethod is the method for programs that save themselves when they like. Its
 // runs are checkpoint.SelfSavers.
-func Exit85(o Options) checkpoint.Method { return method{byExit85, o} }
+func ExitMethod(o Options) checkpoint.Method { return method{byExit85, o} }
 
-// Restart is the method for programs that cannot be saved.
-func Restart(o Options) checkpoint.Method { return method{byRestart, o} }
+// RestartMethod is the method for programs that cannot be saved.
+func RestartMethod(o Options) checkpoint.Method { return method{byRestart, o} }
 
 type method struct {
 	kind    kind
@@ -85,11 +85,11 @@ type method struct {
 // Name is what job files call the method.
 func (m method) Name() string { return string(m.kind) }
 
-// Start runs the program, from the beginning or from an image.
-func (m method) Start(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+// StartProgram runs the program, from the beginning or from an image.
+func (m method) StartProgram(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
 	o := m.options
 	if o.Clock == nil {
-		o.Clock = clock.Real()
+		o.Clock = clock.RealClock()
 	}
 	if o.Grace == 0 {
 		o.Grace = 5 * time.Second
@@ -97,9 +97,9 @@ func (m method) Start(ctx context.Context, p *checkpoint.Program, image string) 
 	if o.Patience == 0 {
 		o.Patience = 3 * time.Second
 	}
-	r := &run{kind: m.kind, options: o, program: p, tree: proctree.Of(p.Mark),
+	r := &run{kind: m.kind, options: o, program: p, tree: proctree.TreeOf(p.Mark),
 		killing: make(chan struct{}), done: make(chan struct{})}
-	if err := r.settings(); err != nil {
+	if err := r.readSettings(); err != nil {
 		return nil, err
 	}
 	switch r.signal {
@@ -114,21 +114,21 @@ func (m method) Start(ctx context.Context, p *checkpoint.Program, image string) 
 		if m.kind == byRestart {
 			return nil, fmt.Errorf("the method %s has no images", m.kind)
 		}
-		saved, err := r.files.restore(image, string(m.kind))
+		saved, err := r.files.restoreImage(image, string(m.kind))
 		if err != nil {
 			return nil, err
 		}
 		r.habit = saved.Habit
-		argv = r.continuing()
+		argv = r.restartCommand()
 	}
-	if err := r.limits(); err != nil {
+	if err := r.assignLimits(); err != nil {
 		return nil, err
 	}
-	r.before = r.tree.Usage().CPU
-	if err := r.begin(argv); err != nil {
+	r.before = r.tree.ReadUsage().CPU
+	if err := r.startProcess(argv); err != nil {
 		return nil, err
 	}
-	go r.attend()
+	go r.attendProgram()
 	if r.count > 0 {
 		go r.watchCount()
 	}
@@ -138,8 +138,8 @@ func (m method) Start(ctx context.Context, p *checkpoint.Program, image string) 
 	return r, nil
 }
 
-// settings reads what the job says of how the program saves itself.
-func (r *run) settings() (err error) {
+// readSettings reads what the job says of how the program saves itself.
+func (r *run) readSettings() (err error) {
 	if r.kind == byRestart {
 		return nil
 	}
@@ -181,9 +181,9 @@ const (
 	goesOn  habit = "goes on"
 )
 
-// patience is how long a program is given to end after it has written its
+// patienceFor is how long a program is given to end after it has written its
 // files, and probation how long one that did not may still do so.
-func (r *run) patience() (patience, probation time.Duration) {
+func (r *run) patienceFor() (patience, probation time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch p := r.options.Patience; r.habit {
@@ -201,21 +201,21 @@ func (r *run) patience() (patience, probation time.Duration) {
 // count ourselves.
 const processMargin = 1000
 
-// limits decides who keeps which limit: the cgroup, the kernel for each
+// assignLimits decides who keeps which limit: the cgroup, the kernel for each
 // process, or we.
-func (r *run) limits() error {
+func (r *run) assignLimits() error {
 	p := r.program
 	l := p.Limits
 	if p.Cgroup != "" {
-		g, err := cgroup.Open(p.Cgroup)
+		g, err := cgroup.OpenGroup(p.Cgroup)
 		if err != nil {
 			return err
 		}
 		r.group = g
-		if g.Has("memory") {
+		if g.HasController("memory") {
 			l.Memory = 0
 		}
-		if g.Has("pids") {
+		if g.HasController("pids") {
 			l.Processes = 0
 		}
 	}
@@ -227,8 +227,8 @@ func (r *run) limits() error {
 	return nil
 }
 
-// continuing is the command that runs on from the saved files.
-func (r *run) continuing() []string {
+// restartCommand is the command that runs on from the saved files.
+func (r *run) restartCommand() []string {
 	if len(r.program.Restart) > 0 {
 		return r.program.Restart
 	}

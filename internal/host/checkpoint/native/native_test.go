@@ -9,24 +9,24 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	checkpointtest.Main()
+	checkpointtest.RunProgramIfAsked()
 	os.Exit(m.Run())
 }
 
 var quick = Options{Grace: 100 * time.Millisecond, Patience: 200 * time.Millisecond}
 
 func TestSignalPassesTheSuiteWithProgramsThatEnd(t *testing.T) {
-	checkpointtest.Suite(t, checkpointtest.Fixture{Method: Signal(quick), Way: checkpointtest.Ends})
+	checkpointtest.TestMethod(t, checkpointtest.Fixture{Method: SignalMethod(quick), Way: checkpointtest.Ends})
 }
 
 func TestSignalPassesTheSuiteWithProgramsThatGoOn(t *testing.T) {
-	checkpointtest.Suite(t, checkpointtest.Fixture{Method: Signal(quick), Way: checkpointtest.GoesOn})
+	checkpointtest.TestMethod(t, checkpointtest.Fixture{Method: SignalMethod(quick), Way: checkpointtest.GoesOn})
 }
 
 func TestExit85PassesTheSuite(t *testing.T) {
-	checkpointtest.Suite(t, checkpointtest.Fixture{Method: Exit85(quick), Way: checkpointtest.Itself})
+	checkpointtest.TestMethod(t, checkpointtest.Fixture{Method: ExitMethod(quick), Way: checkpointtest.Itself})
 }
 
 func TestRestartPassesTheSuite(t *testing.T) {
-	checkpointtest.Suite(t, checkpointtest.Fixture{Method: Restart(quick), Way: checkpointtest.Never})
+	checkpointtest.TestMethod(t, checkpointtest.Fixture{Method: RestartMethod(quick), Way: checkpointtest.Never})
 }

@@ -30,19 +30,19 @@ type run struct {
 	count   int           // of processes that we see to ourselves; 0: no limit
 	before  time.Duration // what the tree had used when it began
 
-	saving  sync.Mutex    // held by Save
-	killing chan struct{} // closed by Kill
+	saving  sync.Mutex    // held by SaveImage
+	killing chan struct{} // closed by KillProgram
 	done    chan struct{}
 
 	mu      sync.Mutex
 	process *proctree.Process
 	began   time.Time // of that process
-	killed  bool      // by Kill
-	saved   bool      // a Save that stops has an image
+	killed  bool      // by KillProgram
+	saved   bool      // a SaveImage that stops has an image
 	why     string    // what is to be said of its end
 	habit   habit
 	asked   *watch         // since it was signalled and may end for that reason
-	waiting chan *standing // of a Save that waits for the program to end
+	waiting chan *standing // of a SaveImage that waits for the program to end
 	still   *standing
 	self    chan struct{} // nil: nobody wants to know
 	result  checkpoint.Result
@@ -58,8 +58,8 @@ type standing struct {
 
 var _ checkpoint.Run = (*run)(nil)
 
-// begin starts the next process. The lock need not be held.
-func (r *run) begin(argv []string) error {
+// startProcess starts the next process. The lock need not be held.
+func (r *run) startProcess(argv []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.killed {
@@ -83,51 +83,51 @@ func (r *run) begin(argv []string) error {
 	return nil
 }
 
-// leastLife is how long a process that saves itself must have run, so that one
+// minLife is how long a process that saves itself must have run, so that one
 // which does nothing else does not keep the machine busy.
-const leastLife = 50 * time.Millisecond
+const minLife = 50 * time.Millisecond
 
-// attend sees the program through to its end.
-func (r *run) attend() {
+// attendProgram sees the program through to its end.
+func (r *run) attendProgram() {
 	for {
-		exit, savedItself := r.await()
+		exit, savedItself := r.awaitEnd()
 		if !savedItself {
-			r.finish(exit)
+			r.recordResult(exit)
 			return
 		}
-		st, goesOn := r.stand()
+		st, goesOn := r.awaitDecision()
 		if goesOn {
 			select {
-			case <-time.After(leastLife - r.options.Clock.Since(r.began)):
+			case <-time.After(minLife - r.options.Clock.Since(r.began)):
 			case <-r.killing:
 			}
-			if err := r.begin(r.continuing()); err != nil {
+			if err := r.startProcess(r.restartCommand()); err != nil {
 				r.notContinued(err)
 				goesOn = false
 			}
 		}
 		close(st.resumed)
 		if !goesOn {
-			r.finish(exit)
+			r.recordResult(exit)
 			return
 		}
 	}
 }
 
-// await waits for the program to end: all of it, or its first process with the
+// awaitEnd waits for the program to end: all of it, or its first process with the
 // rest to be cleared away if it has saved itself.
-func (r *run) await() (exit proctree.Exit, savedItself bool) {
+func (r *run) awaitEnd() (exit proctree.Exit, savedItself bool) {
 	<-r.process.Done()
-	exit = r.process.Exit()
+	exit = r.process.ExitStatus()
 	if r.savedItself(exit) {
 		soon, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if r.tree.Wait(soon) != nil {
-			r.end(-1)
+		if r.tree.WaitEmpty(soon) != nil {
+			r.endProcesses(-1)
 		}
 		return exit, true
 	}
-	_ = r.tree.Wait(context.Background()) // cannot fail
+	_ = r.tree.WaitEmpty(context.Background()) // cannot fail
 	return exit, r.savedItself(exit)
 }
 
@@ -143,7 +143,7 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 		if exit.Code != SavedItself || exit.Signal != 0 {
 			return false
 		}
-		if lacks := r.files.lacking(r.files.look()); lacks != "" {
+		if lacks := r.files.lackingFiles(r.files.observeFiles()); lacks != "" {
 			r.why = fmt.Sprintf("it said, with exit code %d, that it had saved itself, but %s", SavedItself, lacks)
 			return false
 		}
@@ -152,9 +152,9 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 		if r.asked == nil {
 			return false
 		}
-		now := r.files.look()
-		unwritten := r.files.unwritten(r.asked.before, now, nil)
-		lacks := r.files.lacking(now)
+		now := r.files.observeFiles()
+		unwritten := r.files.unwrittenPatterns(r.asked.before, now, nil)
+		lacks := r.files.lackingFiles(now)
 		if lacks == "" && len(unwritten) < len(r.files.patterns) {
 			r.asked, r.habit = nil, ends
 			return true
@@ -169,9 +169,9 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 	return false
 }
 
-// stand waits until it is decided whether a program that has saved itself goes
+// awaitDecision waits until it is decided whether a program that has saved itself goes
 // on.
-func (r *run) stand() (st *standing, goesOn bool) {
+func (r *run) awaitDecision() (st *standing, goesOn bool) {
 	st = &standing{goesOn: make(chan bool, 1), resumed: make(chan struct{})}
 	r.mu.Lock()
 	r.still = st
@@ -214,9 +214,9 @@ func (r *run) notContinued(err error) {
 	}
 }
 
-// finish says how it ended, when nothing of it is left.
-func (r *run) finish(exit proctree.Exit) {
-	cpu := r.tree.Usage().CPU - r.before
+// recordResult says how it ended, when nothing of it is left.
+func (r *run) recordResult(exit proctree.Exit) {
+	cpu := r.tree.ReadUsage().CPU - r.before
 	r.mu.Lock()
 	res := &r.result
 	switch {
@@ -240,9 +240,9 @@ func (r *run) finish(exit proctree.Exit) {
 	close(r.done)
 }
 
-// Root is the first process of the program; others may have taken its place
+// RootPID is the first process of the program; others may have taken its place
 // when it has ended.
-func (r *run) Root() int {
+func (r *run) RootPID() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.process.Pid
@@ -258,22 +258,22 @@ func (r *run) Result() checkpoint.Result {
 	return r.result
 }
 
-// Kill ends the program.
-func (r *run) Kill() {
-	r.kill("", r.options.Grace)
+// KillProgram ends the program.
+func (r *run) KillProgram() {
+	r.killWithReason("", r.options.Grace)
 	<-r.done
 }
 
-// Terminate lets the program end by itself, within a time of grace.
-func (r *run) Terminate(grace time.Duration) {
+// TerminateProgram lets the program end by itself, within a time of grace.
+func (r *run) TerminateProgram(grace time.Duration) {
 	if grace <= 0 {
 		grace = -1
 	}
-	r.kill("", grace)
+	r.killWithReason("", grace)
 	<-r.done
 }
 
-func (r *run) kill(why string, grace time.Duration) {
+func (r *run) killWithReason(why string, grace time.Duration) {
 	r.mu.Lock()
 	if !r.killed {
 		r.killed = true
@@ -283,12 +283,12 @@ func (r *run) kill(why string, grace time.Duration) {
 		}
 	}
 	r.mu.Unlock()
-	r.end(grace)
+	r.endProcesses(grace)
 }
 
-// end ends all processes there are, and does not return before.
-func (r *run) end(grace time.Duration) {
-	for r.tree.Kill(context.Background(), grace) != nil {
+// endProcesses ends all processes there are, and does not return before.
+func (r *run) endProcesses(grace time.Duration) {
+	for r.tree.KillAll(context.Background(), grace) != nil {
 		// One that is not ours to kill, as of a program that became another
 		// user. It may end by itself.
 		time.Sleep(time.Second)
@@ -306,8 +306,8 @@ func (r *run) watchCount() {
 			return
 		case <-tick.C:
 		}
-		if n := r.tree.Usage().Processes; n > r.count {
-			r.kill(fmt.Sprintf("it was ended because it had %d processes; its limit is %d", n, r.count), -1)
+		if n := r.tree.ReadUsage().Processes; n > r.count {
+			r.killWithReason(fmt.Sprintf("it was ended because it had %d processes; its limit is %d", n, r.count), -1)
 			return
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errEnded is what Save says of a program that has ended.
+// errEnded is what SaveImage says of a program that has ended.
 var errEnded = errors.New("the program has ended")
 
-// Save has the program save itself and takes what it wrote.
-func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() error) error {
+// SaveImage has the program save itself and takes what it wrote.
+func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func() error) error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	if r.ended() {
+	if r.hasEnded() {
 		return errEnded
 	}
 	if r.kind == byRestart {
@@ -26,13 +26,13 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 	if err := errors.Join(ctx.Err(), mustBeEmpty(dir)); err != nil {
 		return err
 	}
-	st, err := r.ask(ctx)
+	st, err := r.requestSave(ctx)
 	if err != nil {
 		return err
 	}
 	err = frozen()
 	if err == nil {
-		err = r.files.take(dir, string(r.kind), r.known())
+		err = r.files.copyImage(dir, string(r.kind), r.knownHabit())
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -49,9 +49,9 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 		st.goesOn <- !stop
 		<-st.resumed
 	case stop:
-		r.end(-1)
+		r.endProcesses(-1)
 	default:
-		r.tree.Continue()
+		r.tree.ContinueAll()
 		r.onProbation()
 	}
 	if stop {
@@ -60,14 +60,14 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 	return err
 }
 
-// known is the habit of the program as far as it is known.
-func (r *run) known() habit {
+// knownHabit is the habit of the program as far as it is known.
+func (r *run) knownHabit() habit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.habit
 }
 
-func (r *run) ended() bool {
+func (r *run) hasEnded() bool {
 	select {
 	case <-r.done:
 		return true
@@ -76,10 +76,10 @@ func (r *run) ended() bool {
 	}
 }
 
-// ask has the program save itself and returns when it stands still: it has
+// requestSave has the program save itself and returns when it stands still: it has
 // ended (then there is a standing), or it runs on and was stopped (then there
 // is none).
-func (r *run) ask(ctx context.Context) (*standing, error) {
+func (r *run) requestSave(ctx context.Context) (*standing, error) {
 	r.mu.Lock()
 	if st := r.still; st != nil && !st.taken {
 		st.taken = true
@@ -126,23 +126,23 @@ func (r *run) awaitSaved(ctx context.Context, waiting <-chan *standing) (*standi
 	r.mu.Unlock()
 	st, sent, err := r.askBySignal(ctx, waiting, w)
 	switch {
-	case err != nil && sent && r.kind == bySignal && !r.ended():
-		go r.outlast(w) // it may still answer
+	case err != nil && sent && r.kind == bySignal && !r.hasEnded():
+		go r.awaitLateAnswer(w) // it may still answer
 		return nil, err
 	case err == nil && st == nil: // it was stopped; it may be about to end
 	default:
-		r.answered(w, r.known())
+		r.recordHabit(w, r.knownHabit())
 	}
-	w.close()
+	w.closeWatch()
 	return st, err
 }
 
-// answered notes that what the program does from now on has nothing to do with
+// recordHabit notes that what the program does from now on has nothing to do with
 // the signal.
-func (r *run) answered(w *watch, h habit) {
+func (r *run) recordHabit(w *watch, h habit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked == w && !r.ended() {
+	if r.asked == w && !r.hasEnded() {
 		r.asked, r.habit = nil, h
 	}
 }
@@ -150,7 +150,7 @@ func (r *run) answered(w *watch, h habit) {
 // onProbation waits to see whether a program that has written its files and
 // was let go on does go on.
 func (r *run) onProbation() {
-	_, long := r.patience()
+	_, long := r.patienceFor()
 	r.mu.Lock()
 	w := r.asked
 	r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *run) onProbation() {
 		return
 	}
 	if long == 0 {
-		r.answered(w, goesOn)
+		r.recordHabit(w, goesOn)
 		return
 	}
 	go func() {
@@ -167,25 +167,25 @@ func (r *run) onProbation() {
 		select {
 		case <-r.done:
 		case <-timer.C:
-			r.answered(w, goesOn)
+			r.recordHabit(w, goesOn)
 		}
 	}()
 }
 
 const (
-	// settleFor is how long a program must have run before it is signalled:
+	// settleTime is how long a program must have run before it is signalled:
 	// some handle signals from their start but do not listen yet.
-	settleFor = 300 * time.Millisecond
-	// askAgain is after how long a program that has done nothing is signalled
+	settleTime = 300 * time.Millisecond
+	// askInterval is after how long a program that has done nothing is signalled
 	// again; after that it takes four times as long each time.
-	askAgain = 10 * time.Second
+	askInterval = 10 * time.Second
 )
 
 // askBySignal sends the signal and waits for what follows.
 func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watch) (st *standing, sent bool, err error) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
-	next, every := r.age(settleFor), askAgain
+	next, every := r.reachesAge(settleTime), askInterval
 	for {
 		select {
 		case st := <-waiting:
@@ -198,10 +198,10 @@ func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watc
 			}
 			return nil, true, fmt.Errorf("the program has got the signal %s but has not saved itself: %w", unix.SignalName(r.signal), ctx.Err())
 		case events := <-w.events:
-			w.note(events)
+			w.noteEvents(events)
 		case <-tick.C:
 		}
-		if now := r.options.Clock(); !now.Before(next) && (!sent || w.untouched()) {
+		if now := r.options.Clock(); !now.Before(next) && (!sent || w.isUntouched()) {
 			n, err := r.tree.SignalHandlers(r.signal)
 			if err != nil {
 				return nil, sent, fmt.Errorf("signalling the program: %w", err)
@@ -210,61 +210,61 @@ func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watc
 				sent, next, every = true, now.Add(every), 4*every
 			}
 		}
-		patience, _ := r.patience()
-		if !sent || r.kind != bySignal || !w.complete(r.tree.Pids(), patience) {
+		patience, _ := r.patienceFor()
+		if !sent || r.kind != bySignal || !w.isComplete(r.tree.LivePids(), patience) {
 			continue
 		}
-		halted, err := r.halt(ctx, w)
+		halted, err := r.haltProgram(ctx, w)
 		if err != nil || halted {
 			return nil, sent, err
 		}
 	}
 }
 
-// age is when the present process has run for so long.
-func (r *run) age(d time.Duration) time.Time {
+// reachesAge is when the present process has run for so long.
+func (r *run) reachesAge(d time.Duration) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.began.Add(d)
 }
 
-// halt stops a program that has written its files and runs on. It is not halted
+// haltProgram stops a program that has written its files and runs on. It is not halted
 // if it has ended meanwhile, or is writing again.
-func (r *run) halt(ctx context.Context, w *watch) (bool, error) {
-	if err := r.tree.Stop(ctx); err != nil {
+func (r *run) haltProgram(ctx context.Context, w *watch) (bool, error) {
+	if err := r.tree.StopAll(ctx); err != nil {
 		return false, err
 	}
-	if w.complete(r.tree.Pids(), 0) {
+	if w.isComplete(r.tree.LivePids(), 0) {
 		return true, nil
 	}
-	r.tree.Continue()
+	r.tree.ContinueAll()
 	return false, nil
 }
 
-// outlast waits for the answer of a program after nobody waits for it any
+// awaitLateAnswer waits for the answer of a program after nobody waits for it any
 // more: if it then ends it has saved itself, and is to go on; if it goes on
 // already, its end will be another matter.
-func (r *run) outlast(w *watch) {
-	tick := time.NewTicker(lookEvery)
+func (r *run) awaitLateAnswer(w *watch) {
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
-	defer w.close()
+	defer w.closeWatch()
 	for {
 		select {
 		case <-r.done:
 			return
 		case events := <-w.events:
-			w.note(events)
+			w.noteEvents(events)
 		case <-tick.C:
 		}
 		r.mu.Lock()
 		over := r.asked != w
 		r.mu.Unlock()
-		_, long := r.patience()
+		_, long := r.patienceFor()
 		if over {
 			return
 		}
-		if w.complete(r.tree.Pids(), long) {
-			r.answered(w, goesOn)
+		if w.isComplete(r.tree.LivePids(), long) {
+			r.recordHabit(w, goesOn)
 			return
 		}
 	}
@@ -285,8 +285,8 @@ func (r selfSaver) SelfSaved() <-chan struct{} {
 	return r.self
 }
 
-// Skip lets it go on.
-func (r selfSaver) Skip() {
+// SkipSave lets it go on.
+func (r selfSaver) SkipSave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if st := r.still; st != nil && !st.taken {

@@ -57,19 +57,19 @@ func script(t *testing.T, m checkpoint.Method, text string, change func(p *check
 		defer close(read)
 		io.Copy(j, r)
 	}()
-	j.Run, err = m.Start(context.Background(), j.p, "")
+	j.Run, err = m.StartProgram(context.Background(), j.p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		j.Kill()
+		j.KillProgram()
 		w.Close()
 		<-read
 		r.Close()
-		if pids, err := proctree.Leftovers(j.p.Mark); err != nil || len(pids) > 0 {
+		if pids, err := proctree.MarkedProcesses(j.p.Mark); err != nil || len(pids) > 0 {
 			t.Errorf("left behind: %v, %v", pids, err)
 		}
-		proctree.Of(j.p.Mark).Close()
+		proctree.TreeOf(j.p.Mark).Close()
 	})
 	return j
 }
@@ -80,7 +80,7 @@ func selfSaving(p *checkpoint.Program) { p.Files = []string{"state"} }
 
 func (j *job) waitFor(what string, ok func() bool) {
 	j.t.Helper()
-	now := clock.Real()
+	now := clock.RealClock()
 	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
 		if now.Since(began) > time.Minute {
 			j.t.Fatalf("waited in vain for %s; printed %q", what, j.printed())
@@ -134,7 +134,7 @@ const threeRounds = `n=$(cat state 2>/dev/null || echo 0); n=$((n+1)); echo roun
 const gate = `while [ ! -e go ]; do sleep 0.01; done; `
 
 func TestAProgramThatSavesItselfRunsOnIfNobodyCares(t *testing.T) {
-	j := script(t, Exit85(quick), threeRounds, selfSaving)
+	j := script(t, ExitMethod(quick), threeRounds, selfSaving)
 	if r := j.ends(); r.Code != 6 {
 		t.Errorf("ended with %+v", r)
 	}
@@ -142,7 +142,7 @@ func TestAProgramThatSavesItselfRunsOnIfNobodyCares(t *testing.T) {
 }
 
 func TestAProgramThatSavesItselfWaitsForWhoCares(t *testing.T) {
-	j := script(t, Exit85(quick), gate+threeRounds, selfSaving)
+	j := script(t, ExitMethod(quick), gate+threeRounds, selfSaving)
 	self := j.Run.(checkpoint.SelfSaver)
 	told := self.SelfSaved()
 	j.write("go", "")
@@ -153,15 +153,15 @@ func TestAProgramThatSavesItselfWaitsForWhoCares(t *testing.T) {
 		t.Errorf("it did not wait: %q", j.printed())
 	}
 	image := t.TempDir()
-	if err := j.Save(within(t, time.Minute), image, false, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), image, false, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(image, filesName, "state")); err != nil || string(text) != "1\n" {
 		t.Errorf("the image has %q, %v", text, err)
 	}
 	<-told
-	self.Skip()
-	self.Skip() // means nothing
+	self.SkipSave()
+	self.SkipSave() // means nothing
 	if r := j.ends(); r.Code != 6 {
 		t.Errorf("ended with %+v", r)
 	}
@@ -169,11 +169,11 @@ func TestAProgramThatSavesItselfWaitsForWhoCares(t *testing.T) {
 }
 
 func TestAProgramThatWaitsToBeSavedCanBeKilled(t *testing.T) {
-	j := script(t, Exit85(quick), gate+threeRounds, selfSaving)
+	j := script(t, ExitMethod(quick), gate+threeRounds, selfSaving)
 	told := j.Run.(checkpoint.SelfSaver).SelfSaved()
 	j.write("go", "")
 	<-told
-	j.Kill()
+	j.KillProgram()
 	if r := j.Result(); r.Code != 137 || r.Saved {
 		t.Errorf("ended with %+v", r)
 	}
@@ -185,7 +185,7 @@ func TestExit85WithoutTheFilesIsAnEndThatIsExplained(t *testing.T) {
 		">state; exit 85":      "state is empty",
 		"mkdir state; exit 85": "state is missing",
 	} {
-		j := script(t, Exit85(quick), text, selfSaving)
+		j := script(t, ExitMethod(quick), text, selfSaving)
 		if r := j.ends(); r.Code != 85 || !strings.Contains(r.Why, want) {
 			t.Errorf("%s: ended with %+v", text, r)
 		}
@@ -194,10 +194,10 @@ func TestExit85WithoutTheFilesIsAnEndThatIsExplained(t *testing.T) {
 
 // HTCondor's jobs need not name files; everything in their folder counts.
 func TestExit85WithoutNamesTakesTheWholeFolder(t *testing.T) {
-	j := script(t, Exit85(quick), gate+threeRounds, nil)
+	j := script(t, ExitMethod(quick), gate+threeRounds, nil)
 	image := t.TempDir()
 	time.AfterFunc(50*time.Millisecond, func() { j.write("go", "") })
-	if err := j.Save(within(t, time.Minute), image, true, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), image, true, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := readManifest(image); err != nil || len(m.Files) != 0 {
@@ -206,9 +206,9 @@ func TestExit85WithoutNamesTakesTheWholeFolder(t *testing.T) {
 }
 
 func TestAProgramMayBeAskedToSaveItselfWithCode85(t *testing.T) {
-	j := script(t, Exit85(quick), `[ -e state ] && exit 9; trap 'echo 1 >state; exit 85' USR1; echo ready; while :; do sleep 0.01; done`, signalled)
+	j := script(t, ExitMethod(quick), `[ -e state ] && exit 9; trap 'echo 1 >state; exit 85' USR1; echo ready; while :; do sleep 0.01; done`, signalled)
 	j.prints("ready")
-	if err := j.Save(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if r := j.ends(); r.Code != 9 {
@@ -218,7 +218,7 @@ func TestAProgramMayBeAskedToSaveItselfWithCode85(t *testing.T) {
 
 // The restart command continues, here and elsewhere.
 func TestTheRestartCommandIsUsedToContinue(t *testing.T) {
-	j := script(t, Exit85(quick), `echo 1 >state; exit 85`, func(p *checkpoint.Program) {
+	j := script(t, ExitMethod(quick), `echo 1 >state; exit 85`, func(p *checkpoint.Program) {
 		selfSaving(p)
 		p.Restart = []string{"sh", "-c", "echo again; exit $(cat state)"}
 	})
@@ -227,7 +227,7 @@ func TestTheRestartCommandIsUsedToContinue(t *testing.T) {
 	}
 	j.prints("again")
 	// One that cannot be executed.
-	j = script(t, Exit85(quick), `echo 1 >state; exit 85`, func(p *checkpoint.Program) {
+	j = script(t, ExitMethod(quick), `echo 1 >state; exit 85`, func(p *checkpoint.Program) {
 		selfSaving(p)
 		p.Restart = []string{"./missing"}
 	})
@@ -237,9 +237,9 @@ func TestTheRestartCommandIsUsedToContinue(t *testing.T) {
 }
 
 func TestAProgramWithoutAHandlerIsNotEndedByBeingSaved(t *testing.T) {
-	j := script(t, Signal(quick), "echo ready; sleep 1000", signalled)
+	j := script(t, SignalMethod(quick), "echo ready; sleep 1000", signalled)
 	j.prints("ready")
-	err := j.Save(within(t, 500*time.Millisecond), t.TempDir(), true, nothing)
+	err := j.SaveImage(within(t, 500*time.Millisecond), t.TempDir(), true, nothing)
 	if err == nil || !strings.Contains(err.Error(), "no process of the program handles the signal SIGUSR1") || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("save: %v", err)
 	}
@@ -249,8 +249,8 @@ func TestAProgramWithoutAHandlerIsNotEndedByBeingSaved(t *testing.T) {
 }
 
 func TestASignalIsHeldBackUntilTheProgramHandlesIt(t *testing.T) {
-	j := script(t, Signal(quick), "sleep 0.6; trap 'echo saved >state; exit 3' USR1; while :; do sleep 0.01; done", signalled)
-	if err := j.Save(within(t, time.Minute), t.TempDir(), true, nothing); err != nil {
+	j := script(t, SignalMethod(quick), "sleep 0.6; trap 'echo saved >state; exit 3' USR1; while :; do sleep 0.01; done", signalled)
+	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), true, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if r := j.ends(); !r.Saved {
@@ -265,7 +265,7 @@ func (j *job) calledOff() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	image, over := j.t.TempDir(), make(chan error, 1)
-	go func() { over <- j.Save(ctx, image, true, nothing) }()
+	go func() { over <- j.SaveImage(ctx, image, true, nothing) }()
 	j.prints("got")
 	cancel()
 	if err := <-over; !errors.Is(err, context.Canceled) {
@@ -276,7 +276,7 @@ func (j *job) calledOff() {
 // It takes longer than anybody waits. It must not be taken for an end.
 func TestASaveThatComesTooLateDoesNotEndTheProgram(t *testing.T) {
 	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo got; ` + gate + `echo 1 >state; exit 0' USR1; echo ready; while :; do sleep 0.01; done`
-	j := script(t, Signal(quick), text, signalled)
+	j := script(t, SignalMethod(quick), text, signalled)
 	j.prints("ready")
 	j.calledOff()
 	j.write("go", "")
@@ -289,11 +289,11 @@ func TestASaveThatComesTooLateDoesNotEndTheProgram(t *testing.T) {
 // It is late too, but goes on: its end is its end.
 func TestAProgramThatAnswersLateAndGoesOnEndsWhenItEnds(t *testing.T) {
 	const text = `trap 'echo got; ` + gate + `echo 1 >state' USR1; echo ready; while [ ! -e end ]; do sleep 0.01; done; exit 4`
-	j := script(t, Signal(quick), text, signalled)
+	j := script(t, SignalMethod(quick), text, signalled)
 	j.prints("ready")
 	j.calledOff()
 	j.write("go", "")
-	j.waitFor("its habit to be known", func() bool { return j.Run.(*run).known() == goesOn })
+	j.waitFor("its habit to be known", func() bool { return j.Run.(*run).knownHabit() == goesOn })
 	j.write("end", "")
 	if r := j.ends(); r.Code != 4 || r.Lost {
 		t.Errorf("ended with %+v", r)
@@ -304,10 +304,10 @@ func TestAProgramThatAnswersLateAndGoesOnEndsWhenItEnds(t *testing.T) {
 }
 
 func TestAnEndWithoutTheFilesIsAnEnd(t *testing.T) {
-	j := script(t, Signal(quick), "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done", signalled)
+	j := script(t, SignalMethod(quick), "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done", signalled)
 	j.write("state", "of an earlier run")
 	j.prints("ready")
-	if err := j.Save(within(t, time.Minute), t.TempDir(), false, nothing); !errors.Is(err, errEnded) {
+	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), false, nothing); !errors.Is(err, errEnded) {
 		t.Errorf("save: %v", err)
 	}
 	if r := j.ends(); r.Code != 5 || !strings.Contains(r.Why, "state was not written") {
@@ -319,10 +319,10 @@ func TestAnEndWithoutTheFilesIsAnEnd(t *testing.T) {
 // are.
 func TestAllFilesMustBeWritten(t *testing.T) {
 	const text = `trap 'echo a >a; sleep 0.3; mkdir -p d; echo b >d/b.2; sleep 0.3; echo c >c.new; mv c.new c' USR1; echo ready; while :; do sleep 0.01; done`
-	j := script(t, Signal(quick), text, func(p *checkpoint.Program) { p.Signal, p.Files = "SIGUSR1", []string{"a", "d/b.*", "c"} })
+	j := script(t, SignalMethod(quick), text, func(p *checkpoint.Program) { p.Signal, p.Files = "SIGUSR1", []string{"a", "d/b.*", "c"} })
 	j.prints("ready")
 	image := t.TempDir()
-	if err := j.Save(within(t, time.Minute), image, true, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), image, true, nothing); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"a": "a\n", "d/b.2": "b\n", "c": "c\n"} {
@@ -337,10 +337,10 @@ func TestAFileThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 	const text = `trap '(echo one; sleep 0.4; echo two) >state' USR1; echo ready; while :; do sleep 0.01; done`
 	const open = `exec 3>state; trap 'echo one >&3; echo two >&3' USR1; echo ready; while :; do sleep 0.01; done`
 	for _, text := range []string{text, open} {
-		j := script(t, Signal(quick), text, signalled)
+		j := script(t, SignalMethod(quick), text, signalled)
 		j.prints("ready")
 		image := t.TempDir()
-		if err := j.Save(within(t, time.Minute), image, false, nothing); err != nil {
+		if err := j.SaveImage(within(t, time.Minute), image, false, nothing); err != nil {
 			t.Fatal(err)
 		}
 		if text, err := os.ReadFile(filepath.Join(image, filesName, "state")); err != nil || string(text) != "one\ntwo\n" {
@@ -356,14 +356,14 @@ func TestAFileThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 func TestAProgramThatTakesLongToEndAfterSavingItselfIsContinued(t *testing.T) {
 	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo 1 >state; ` + gate + `exit 0' USR1; echo ready; while :; do sleep 0.01; done`
 	// Ten times the patience is what it has for its end.
-	j := script(t, Signal(Options{Grace: quick.Grace, Patience: time.Second}), text, signalled)
+	j := script(t, SignalMethod(Options{Grace: quick.Grace, Patience: time.Second}), text, signalled)
 	j.prints("ready")
-	if err := j.Save(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
 		t.Fatal(err)
 	}
 	j.write("go", "")
 	j.prints("second")
-	if h := j.Run.(*run).known(); h != ends {
+	if h := j.Run.(*run).knownHabit(); h != ends {
 		t.Errorf("its habit is %q", h)
 	}
 }
@@ -371,25 +371,25 @@ func TestAProgramThatTakesLongToEndAfterSavingItselfIsContinued(t *testing.T) {
 // What it did the first time is expected the second time, also elsewhere.
 func TestTheHabitOfAProgramIsRemembered(t *testing.T) {
 	const text = `trap 'echo $$ >state.new; mv state.new state' USR1; echo ready; while :; do sleep 0.01; done`
-	j := script(t, Signal(quick), text, signalled)
+	j := script(t, SignalMethod(quick), text, signalled)
 	j.prints("ready")
-	if err := j.Save(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
 		t.Fatal(err)
 	}
-	if h := j.Run.(*run).known(); h != unknown {
+	if h := j.Run.(*run).knownHabit(); h != unknown {
 		t.Errorf("its habit is already %q", h)
 	}
-	j.waitFor("its habit to be known", func() bool { return j.Run.(*run).known() == goesOn })
+	j.waitFor("its habit to be known", func() bool { return j.Run.(*run).knownHabit() == goesOn })
 	image := t.TempDir()
-	if err := j.Save(within(t, time.Minute), image, true, nothing); err != nil {
+	if err := j.SaveImage(within(t, time.Minute), image, true, nothing); err != nil {
 		t.Fatal(err)
 	}
-	k := script(t, continuing{Signal(quick), image}, text, signalled)
-	if h := k.Run.(*run).known(); h != goesOn {
+	k := script(t, continuing{SignalMethod(quick), image}, text, signalled)
+	if h := k.Run.(*run).knownHabit(); h != goesOn {
 		t.Errorf("elsewhere its habit is %q", h)
 	}
 	k.prints("ready")
-	if err := k.Save(within(t, time.Minute), t.TempDir(), true, nothing); err != nil {
+	if err := k.SaveImage(within(t, time.Minute), t.TempDir(), true, nothing); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -400,19 +400,19 @@ type continuing struct {
 	image string
 }
 
-func (c continuing) Start(ctx context.Context, p *checkpoint.Program, _ string) (checkpoint.Run, error) {
-	return c.Method.Start(ctx, p, c.image)
+func (c continuing) StartProgram(ctx context.Context, p *checkpoint.Program, _ string) (checkpoint.Run, error) {
+	return c.Method.StartProgram(ctx, p, c.image)
 }
 
 func TestTooManyProcessesEndAProgram(t *testing.T) {
-	j := script(t, Restart(quick), "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done; wait", func(p *checkpoint.Program) { p.Limits.Processes = 5 })
+	j := script(t, RestartMethod(quick), "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done; wait", func(p *checkpoint.Program) { p.Limits.Processes = 5 })
 	if r := j.ends(); r.Signal != int(syscall.SIGKILL) || !strings.Contains(r.Why, " processes; its limit is 5") {
 		t.Errorf("ended with %+v", r)
 	}
 }
 
 func TestADaemonIsWaitedForAndItsFirstProcessGivesTheExitCode(t *testing.T) {
-	j := script(t, Restart(quick), "setsid sh -c 'sleep 0.5; echo late' & exit 3", nil)
+	j := script(t, RestartMethod(quick), "setsid sh -c 'sleep 0.5; echo late' & exit 3", nil)
 	if r := j.ends(); r.Code != 3 {
 		t.Errorf("ended with %+v", r)
 	}
@@ -426,19 +426,19 @@ func TestBadSettingsAreRefusedBeforeAnythingRuns(t *testing.T) {
 		files  []string
 		want   string
 	}{
-		{Signal(quick), "", []string{"state"}, "signal"},
-		{Signal(quick), "USR1", nil, "files"},
-		{Signal(quick), "NOPE", []string{"state"}, "NOPE"},
-		{Signal(quick), "KILL", []string{"state"}, "KILL"},
-		{Signal(quick), "0", []string{"state"}, "0"},
-		{Signal(quick), "USR1", []string{"../state"}, "working directory"},
-		{Exit85(quick), "", []string{"/etc/passwd"}, "working directory"},
-		{Exit85(quick), "", []string{"a["}, "pattern"},
+		{SignalMethod(quick), "", []string{"state"}, "signal"},
+		{SignalMethod(quick), "USR1", nil, "files"},
+		{SignalMethod(quick), "NOPE", []string{"state"}, "NOPE"},
+		{SignalMethod(quick), "KILL", []string{"state"}, "KILL"},
+		{SignalMethod(quick), "0", []string{"state"}, "0"},
+		{SignalMethod(quick), "USR1", []string{"../state"}, "working directory"},
+		{ExitMethod(quick), "", []string{"/etc/passwd"}, "working directory"},
+		{ExitMethod(quick), "", []string{"a["}, "pattern"},
 	} {
 		p := &checkpoint.Program{Argv: []string{"true"}, Dir: t.TempDir(), Mark: "native-" + rand.Text(), Signal: c.signal, Files: c.files}
-		if _, err := c.m.Start(context.Background(), p, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.m.StartProgram(context.Background(), p, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q %q: %v", c.m.Name(), c.signal, c.files, err)
 		}
-		proctree.Of(p.Mark).Close()
+		proctree.TreeOf(p.Mark).Close()
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	lookEvery = 25 * time.Millisecond // for what the kernel does not tell of
-	quietFor  = time.Second           // after which a file that is kept open counts as written
+	checkInterval = 25 * time.Millisecond // for what the kernel does not tell of
+	quietTime     = time.Second           // after which a file that is kept open counts as written
 )
 
 // watch waits for a program to write its files.
@@ -41,16 +41,16 @@ func newWatch(files named, c clock.Clock) *watch {
 	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
 		w.inotify = os.NewFile(uintptr(fd), "inotify")
 		for _, p := range files.patterns {
-			w.follow(fd, folderOf(p))
-			for _, match := range files.matches(p) {
+			w.followFolder(fd, folderOf(p))
+			for _, match := range files.matchPattern(p) {
 				if files.isDir(match) {
-					w.follow(fd, match)
+					w.followFolder(fd, match)
 				}
 			}
 		}
-		go w.listen()
+		go w.readEvents()
 	}
-	w.before = files.look()
+	w.before = files.observeFiles()
 	return w
 }
 
@@ -63,16 +63,16 @@ func folderOf(pattern string) string {
 	return dir
 }
 
-// follow has the kernel tell of files in a folder that are complete.
-func (w *watch) follow(fd int, folder string) {
+// followFolder has the kernel tell of files in a folder that are complete.
+func (w *watch) followFolder(fd int, folder string) {
 	wd, err := unix.InotifyAddWatch(fd, filepath.Join(w.files.dir, folder), unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO)
 	if err == nil {
 		w.folders[int32(wd)] = folder
 	}
 }
 
-// listen passes on what the kernel tells, until the watch is closed.
-func (w *watch) listen() {
+// readEvents passes on what the kernel tells, until the watch is closed.
+func (w *watch) readEvents() {
 	defer close(w.heard)
 	for {
 		buf := make([]byte, 16<<10)
@@ -88,8 +88,8 @@ func (w *watch) listen() {
 	}
 }
 
-// close ends the watch.
-func (w *watch) close() {
+// closeWatch ends the watch.
+func (w *watch) closeWatch() {
 	if w.inotify != nil {
 		close(w.over)
 		w.inotify.Close() //nolint:errcheck // nothing was written
@@ -97,8 +97,8 @@ func (w *watch) close() {
 	}
 }
 
-// note takes what the kernel told.
-func (w *watch) note(events []byte) {
+// noteEvents takes what the kernel told.
+func (w *watch) noteEvents(events []byte) {
 	for _, e := range parseEvents(events) {
 		if folder, ok := w.folders[e.watch]; ok {
 			w.touched[filepath.Join(folder, e.name)] = true
@@ -131,10 +131,10 @@ func parseEvents(b []byte) []event {
 	return list
 }
 
-// complete reports whether the program, which runs on, has written all its
+// isComplete reports whether the program, which runs on, has written all its
 // files, so long ago that it is not going to end.
-func (w *watch) complete(pids []int, patience time.Duration) bool {
-	if !w.written(pids) {
+func (w *watch) isComplete(pids []int, patience time.Duration) bool {
+	if !w.isWritten(pids) {
 		w.whole = time.Time{}
 		return false
 	}
@@ -144,24 +144,24 @@ func (w *watch) complete(pids []int, patience time.Duration) bool {
 	return len(pids) > 0 && w.clock.Since(w.whole) >= patience
 }
 
-// untouched reports whether nothing was written at all.
-func (w *watch) untouched() bool {
-	return len(w.touched) == 0 && equal(w.files.look(), w.before)
+// isUntouched reports whether nothing was written at all.
+func (w *watch) isUntouched() bool {
+	return len(w.touched) == 0 && equalSightings(w.files.observeFiles(), w.before)
 }
 
-// written reports whether all files were written and are closed.
-func (w *watch) written(pids []int) bool {
-	now := w.files.look()
-	if w.files.lacking(now) != "" || len(w.files.unwritten(w.before, now, w.touched)) > 0 {
+// isWritten reports whether all files were written and are closed.
+func (w *watch) isWritten(pids []int) bool {
+	now := w.files.observeFiles()
+	if w.files.lackingFiles(now) != "" || len(w.files.unwrittenPatterns(w.before, now, w.touched)) > 0 {
 		return false
 	}
-	if !equal(now, w.last) {
+	if !equalSightings(now, w.last) {
 		w.last, w.since = now, w.clock()
 	}
-	return !openForWriting(pids, now) || w.clock.Since(w.since) >= quietFor
+	return !openForWriting(pids, now) || w.clock.Since(w.since) >= quietTime
 }
 
-func equal(a, b sighting) bool {
+func equalSightings(a, b sighting) bool {
 	if len(a) != len(b) {
 		return false
 	}

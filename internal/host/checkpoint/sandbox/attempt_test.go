@@ -78,14 +78,14 @@ func tryReading(t testing.TB, p *checkpoint.Program, image string, enough int) (
 	go a.collect()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	a.run, err = sandbox.Method{}.Start(ctx, p, image)
+	a.run, err = sandbox.Method{}.StartProgram(ctx, p, image)
 	_ = out.Close()
 	if err != nil {
 		<-a.eof
 		return a, err
 	}
 	t.Cleanup(func() {
-		a.run.Kill()
+		a.run.KillProgram()
 		a.clean()
 	})
 	return a, nil
@@ -241,7 +241,7 @@ func (a *attempt) save(stop bool, during func() error) string {
 	if during == nil {
 		during = func() error { return nil }
 	}
-	if err := a.run.Save(a.t.Context(), image, stop, during); err != nil {
+	if err := a.run.SaveImage(a.t.Context(), image, stop, during); err != nil {
 		a.t.Fatalf("saving: %v", err)
 	}
 	return image

@@ -20,9 +20,9 @@ const binaryName = "godwit-sandbox"
 // binaryVariable names it where it is not beside the first one.
 const binaryVariable = "GODWIT_SANDBOX"
 
-// Find is the path of godwit-sandbox: beside the running binary, else where
+// FindBinary is the path of godwit-sandbox: beside the running binary, else where
 // $GODWIT_SANDBOX says, else in $PATH.
-func Find() (string, error) {
+func FindBinary() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), binaryName)
 		if _, err := exec.LookPath(beside); err == nil {
@@ -41,18 +41,18 @@ func Find() (string, error) {
 	return "", fmt.Errorf("there is no %s beside godwit, in $%s or in $PATH: `make build` makes it", binaryName, binaryVariable)
 }
 
-// probed are the answers of this process to Available: what a host allows does
+// probed are the answers of this process to IsAvailable: what a host allows does
 // not change while it runs.
 var probed struct {
 	mu   sync.Mutex
 	done map[string]string // path of the binary to what is missing, "" if nothing is
 }
 
-// Available says whether this host lets this user run programs in a sandbox,
+// IsAvailable says whether this host lets this user run programs in a sandbox,
 // and if not, what exactly is missing. The first call takes some 20 ms, the
 // others nothing.
-func Available(ctx context.Context) (ok bool, why string) {
-	binary, err := Find()
+func IsAvailable(ctx context.Context) (ok bool, why string) {
+	binary, err := FindBinary()
 	if err != nil {
 		return false, err.Error()
 	}
@@ -61,9 +61,9 @@ func Available(ctx context.Context) (ok bool, why string) {
 	if why, ok := probed.done[binary]; ok {
 		return why == "", why
 	}
-	why, killed := probe(ctx, binary)
-	for n := 1; killed && n < probes && ctx.Err() == nil; n++ { // that says nothing of the host
-		why, killed = probe(ctx, binary)
+	why, killed := probeHost(ctx, binary)
+	for n := 1; killed && n < maxProbes && ctx.Err() == nil; n++ { // that says nothing of the host
+		why, killed = probeHost(ctx, binary)
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err().Error()
@@ -75,19 +75,19 @@ func Available(ctx context.Context) (ok bool, why string) {
 	return why == "", why
 }
 
-// probes is how often it is tried if somebody kills the probe.
-const probes = 5
+// maxProbes is how often it is tried if somebody kills the probe.
+const maxProbes = 5
 
-// probe tries what a sandbox needs and says what is missing, and whether it was
+// probeHost tries what a sandbox needs and says what is missing, and whether it was
 // killed before it could tell.
-func probe(ctx context.Context, binary string) (why string, killed bool) {
+func probeHost(ctx context.Context, binary string) (why string, killed bool) {
 	// The probe dies with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	id := identity{os.Geteuid(), os.Getegid()}
 	cmd := exec.CommandContext(ctx, binary, "probe")
 	cmd.Env = []string{}
-	cmd.SysProcAttr = id.attributes()
+	cmd.SysProcAttr = id.processAttributes()
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	err := cmd.Run()
@@ -102,7 +102,7 @@ func probe(ctx context.Context, binary string) (why string, killed bool) {
 			err = errors.New(strings.TrimSpace(said.String()))
 		}
 	}
-	if id.direct() {
+	if id.isDirect() {
 		return fmt.Sprintf("this host does not let root make a sandbox: %v", err), killed
 	}
 	return fmt.Sprintf("an ordinary user needs user namespaces for a sandbox, and this host does not give them: %v%s", err, namespaceHint(err)), killed
@@ -132,7 +132,7 @@ func namespaceHint(cause error) string {
 // Program.CPUFeatures takes. A program that has seen only those that all
 // clusters share can be moved between all of them.
 func CPUFeatures(ctx context.Context) ([]string, error) {
-	binary, err := Find()
+	binary, err := FindBinary()
 	if err != nil {
 		return nil, err
 	}

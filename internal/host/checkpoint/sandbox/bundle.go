@@ -70,37 +70,37 @@ var rootCapabilities = []string{
 // those groups, would give it.
 const unknownGroup = 65534
 
-// write puts the sandbox's folders on disk: the top of the file system, the
+// writeFolders puts the sandbox's folders on disk: the top of the file system, the
 // configuration, and the mark by which its processes are found.
-func (c cell) write(p *checkpoint.Program) error {
-	for _, dir := range []string{c.root(), c.bundle(), c.state(), c.empty()} {
+func (c cell) writeFolders(p *checkpoint.Program) error {
+	for _, dir := range []string{c.rootFolder(), c.bundleFolder(), c.stateFolder(), c.emptyFolder()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
 	for _, name := range append(c.record.Folders, ownFolders...) {
-		if err := os.Mkdir(filepath.Join(c.root(), name), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(c.rootFolder(), name), 0o755); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.record.Links {
-		if err := os.Symlink(l.Target, filepath.Join(c.root(), l.Name)); err != nil {
+		if err := os.Symlink(l.Target, filepath.Join(c.rootFolder(), l.Name)); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.state(), "mark"), []byte(p.Mark), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(c.stateFolder(), "mark"), []byte(p.Mark), 0o644); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(c.spec(p.Dir), "", " ")
+	text, err := json.MarshalIndent(c.ociConfig(p.Dir), "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(c.bundle(), "config.json"), text, 0o644)
+	return os.WriteFile(filepath.Join(c.bundleFolder(), "config.json"), text, 0o644)
 }
 
-// spec is the configuration. But for the places on the host, one made from an
+// ociConfig is the configuration. But for the places on the host, one made from an
 // image equals the one the image was made with: gVisor insists.
-func (c cell) spec(work string) ociSpec {
+func (c cell) ociConfig(work string) ociSpec {
 	r := c.record
 	able, groups := []string{}, []int{unknownGroup}
 	if r.UID == 0 {
@@ -108,7 +108,7 @@ func (c cell) spec(work string) ociSpec {
 	}
 	s := ociSpec{
 		Version:  "1.0.0",
-		Root:     ociRoot{Path: c.root(), Readonly: true},
+		Root:     ociRoot{Path: c.rootFolder(), Readonly: true},
 		Hostname: r.Hostname,
 		Process: ociProcess{
 			User: ociUser{r.UID, r.GID, groups}, Args: r.Argv, Env: r.Env, Cwd: Workdir, Rlimits: r.Limits,
@@ -129,7 +129,7 @@ func (c cell) spec(work string) ociSpec {
 	for _, name := range r.Folders {
 		source := "/" + name
 		if info, err := os.Stat(source); err != nil || !info.IsDir() {
-			source = c.empty()
+			source = c.emptyFolder()
 		}
 		s.Mounts = append(s.Mounts, ociMount{Destination: "/" + name, Type: "bind", Source: source, Options: []string{"rbind", "ro"}})
 	}

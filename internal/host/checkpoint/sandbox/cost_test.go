@@ -33,7 +33,7 @@ func BenchmarkCost(b *testing.B) {
 				wall, cpu := plain(b, c.kind, c.amount)
 				outWall, outCPU = outWall+wall, outCPU+cpu
 				a := begin(b, work, "", "./cost", c.kind, c.amount)
-				before := used(a.run.Root())
+				before := used(a.run.RootPID())
 				start := time.Now()
 				_, res := a.end()
 				inWall, inCPU = inWall+time.Since(start), inCPU+res.CPU-before
@@ -60,7 +60,7 @@ func BenchmarkStart(b *testing.B) {
 	work := folder(b)
 	for b.Loop() {
 		a := begin(b, work, "", "sleep", "1000")
-		a.run.Kill()
+		a.run.KillProgram()
 	}
 }
 
@@ -86,7 +86,7 @@ func BenchmarkContinue(b *testing.B) {
 	for b.Loop() {
 		a := begin(b, work, image, "./heap", heapMB, "1000000")
 		b.StopTimer()
-		a.run.Kill()
+		a.run.KillProgram()
 		b.StartTimer()
 	}
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/2, "s/100MB")

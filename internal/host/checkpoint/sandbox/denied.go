@@ -25,8 +25,8 @@ type deniedNames struct {
 
 var _ checkpoint.Confined = (*run)(nil)
 
-// Denied asks the sandbox, or is what it said in the end.
-func (r *run) Denied() []checkpoint.Denial {
+// DeniedCalls asks the sandbox, or is what it said in the end.
+func (r *run) DeniedCalls() []checkpoint.Denial {
 	r.mu.Lock()
 	ended := r.ended
 	r.mu.Unlock()
@@ -36,7 +36,7 @@ func (r *run) Denied() []checkpoint.Denial {
 	case ended != nil:
 		return nil
 	}
-	m, err := r.line.ask(order{Do: "denied"})
+	m, err := r.line.sendAndWait(order{Do: "denied"})
 	if err != nil || m.Denied == nil {
 		return nil // it has just ended
 	}
@@ -65,11 +65,11 @@ func judgeDenied(d deniedNames, over bool, h hostView) []checkpoint.Denial {
 			}
 		}
 	}
-	add(checkpoint.DeniedConnect, d.Connects, func(to string) bool { return connects(to, h) })
+	add(checkpoint.DeniedConnect, d.Connects, func(to string) bool { return couldConnect(to, h) })
 	add(checkpoint.DeniedWrite, d.Writes, func(path string) bool { return !isCache(path) && h.writes(path) })
 	add(checkpoint.DeniedRead, d.Missing, h.has)
 	if over {
-		add(checkpoint.DeniedKeep, d.Left, func(path string) bool { return !below(path, "/tmp/.cache") })
+		add(checkpoint.DeniedKeep, d.Left, func(path string) bool { return !isBelow(path, "/tmp/.cache") })
 	}
 	return list
 }
@@ -78,11 +78,11 @@ func judgeDenied(d deniedNames, over bool, h hostView) []checkpoint.Denial {
 // them does without.
 var lookups = []string{"/run/nscd", "/var/run/nscd", "/run/systemd", "/var/run/systemd", "/var/lib/sss", "/dev/log", "/run/dbus", "/var/run/dbus"}
 
-// connects says whether a connection would have been possible, as far as can be told
+// couldConnect says whether a connection would have been possible, as far as can be told
 // from here.
-func connects(to string, h hostView) bool {
+func couldConnect(to string, h hostView) bool {
 	if strings.HasPrefix(to, "/") {
-		return !slices.ContainsFunc(lookups, func(dir string) bool { return below(to, dir) }) && h.socket(to)
+		return !slices.ContainsFunc(lookups, func(dir string) bool { return isBelow(to, dir) }) && h.socket(to)
 	}
 	if addr, err := netip.ParseAddrPort(to); err == nil && addr.Addr().IsLoopback() {
 		return h.listens(addr.Port()) // else it was refused as it would have been there

@@ -29,7 +29,7 @@ func confined(t *testing.T, a *attempt) []checkpoint.Denial {
 	if !ok {
 		t.Fatalf("%T does not tell what it denies", a.run)
 	}
-	return c.Denied()
+	return c.DeniedCalls()
 }
 
 func TestWhatAProgramIsDeniedIsNoted(t *testing.T) {
@@ -90,7 +90,7 @@ func TestWhatAProgramIsDeniedIsKnownWhileItRuns(t *testing.T) {
 	if got, want := confined(t, a), []checkpoint.Denial{{Kind: checkpoint.DeniedWrite, Name: dir + "/new"}}; !slices.Equal(got, want) {
 		t.Errorf("denied %v, want %v", got, want)
 	}
-	a.run.Kill()
+	a.run.KillProgram()
 }
 
 func TestAProgramThatKeepsToItsFolderIsDeniedNothing(t *testing.T) {

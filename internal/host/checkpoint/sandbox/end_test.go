@@ -88,7 +88,7 @@ func TestASandboxThatDiesIsLostAndLeavesNothing(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			a := begin(t, t.TempDir(), "", "sh", "-c", "(sleep 1000; :) & while :; do echo; sleep .01; done")
 			a.awaitLines(3)
-			family := descendants(a.run.Root())
+			family := descendants(a.run.RootPID())
 			began := starts(family)
 			if len(family) < 4 {
 				t.Fatalf("the sandbox is %v", family)
@@ -129,7 +129,7 @@ func wantGone(t *testing.T, began map[int]string) {
 func TestAProgramThatIsDyingIsNotSaved(t *testing.T) {
 	a := begin(t, t.TempDir(), "", "sh", "-c", "while :; do echo; sleep .01; done")
 	a.awaitLines(3)
-	err := a.run.Save(t.Context(), t.TempDir(), false, func() error {
+	err := a.run.SaveImage(t.Context(), t.TempDir(), false, func() error {
 		gofer := find(t, a.p.Mark, "runsc-gofer")
 		began := starts([]int{gofer})
 		err := syscall.Kill(gofer, syscall.SIGKILL)
@@ -153,18 +153,18 @@ func TestKillLeavesNothing(t *testing.T) {
 		t.Run(c, func(t *testing.T) {
 			a := begin(t, t.TempDir(), "", "sh", "-c", stubborn)
 			a.awaitLines(5)
-			family := starts(descendants(a.run.Root()))
+			family := starts(descendants(a.run.RootPID()))
 			if c == "standing still" {
-				err := a.run.Save(t.Context(), t.TempDir(), false, func() error {
-					a.run.Kill()
+				err := a.run.SaveImage(t.Context(), t.TempDir(), false, func() error {
+					a.run.KillProgram()
 					return nil
 				})
 				if err == nil {
 					t.Error("a program was saved that had been killed")
 				}
 			}
-			a.run.Kill()
-			a.run.Kill() // once more does no harm
+			a.run.KillProgram()
+			a.run.KillProgram() // once more does no harm
 			_, res := a.end()
 			if res.Code != 137 || res.Signal != 9 || res.Lost || res.Saved {
 				t.Errorf("it ended with %+v, want code 137", res)
@@ -183,11 +183,11 @@ func TestAStartThatIsCalledOffLeavesNothing(t *testing.T) {
 		}
 		p.Stdout, p.Stderr = out, out
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*i)*5*time.Millisecond)
-		a, err := sandbox.Method{}.Start(ctx, p, "")
+		a, err := sandbox.Method{}.StartProgram(ctx, p, "")
 		cancel()
 		out.Close()
 		if err == nil {
-			a.Kill()
+			a.KillProgram()
 		} else if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("called off: %v", err)
 		}

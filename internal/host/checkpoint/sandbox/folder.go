@@ -23,9 +23,9 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// empty removes what a failed save left in its folder. What cannot be removed
+// emptyFolder removes what a failed save left in its folder. What cannot be removed
 // is not an image: the record is written last.
-func empty(dir string) {
+func emptyFolder(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -35,16 +35,16 @@ func empty(dir string) {
 	}
 }
 
-// remove takes the sandbox's folders away. Nothing is mounted in them: mounts
+// removeFolders takes the sandbox's folders away. Nothing is mounted in them: mounts
 // are made where only the sandbox sees them.
-func (c cell) remove() {
+func (c cell) removeFolders() {
 	_ = os.RemoveAll(c.dir) // what is left goes with the attempt's folder
 }
 
 // lastWords is what the supervisor last complained about: of a panic its first line,
 // not the end of its stack.
 func (r *run) lastWords() string {
-	text, err := os.ReadFile(r.cell.log())
+	text, err := os.ReadFile(r.cell.logFile())
 	if err != nil {
 		return ""
 	}

@@ -18,22 +18,22 @@ var ownFolders = []string{"dev", "proc", "sys", "tmp", strings.TrimPrefix(Workdi
 // hidden are at the top of a host and of no use to a program.
 var hidden = []string{"boot", "lost+found"}
 
-// describe says how a new program is run: as whom, with what arguments and
+// describeProgram says how a new program is run: as whom, with what arguments and
 // surroundings, and which of the host's folders it can read.
-func describe(p *checkpoint.Program) (record, error) {
+func describeProgram(p *checkpoint.Program) (record, error) {
 	r := record{
 		Format:      recordFormat,
 		UID:         os.Geteuid(),
 		GID:         os.Getegid(),
-		Env:         environment(p.Env, p.Dir),
+		Env:         programEnvironment(p.Env, p.Dir),
 		CPUFeatures: p.CPUFeatures,
-		Limits:      limits(p.Limits),
+		Limits:      resourceLimits(p.Limits),
 	}
 	if p.Stdin != "" { // opened inside, so that its position is saved with the program
 		r.Argv = []string{"/bin/sh", "-c", `exec "$@" <"$0"`, p.Stdin}
 	}
 	for _, arg := range p.Argv {
-		r.Argv = append(r.Argv, inside(arg, p.Dir))
+		r.Argv = append(r.Argv, translatePath(arg, p.Dir))
 	}
 	if name, err := os.Hostname(); err == nil {
 		r.Hostname = name
@@ -59,19 +59,19 @@ func describe(p *checkpoint.Program) (record, error) {
 	return r, nil
 }
 
-// environment is what the program sees of env. Folders for temporary and cached
+// programEnvironment is what the program sees of env. Folders for temporary and cached
 // files that it could not write become its own /tmp.
-func environment(env []string, dir string) []string {
+func programEnvironment(env []string, dir string) []string {
 	var out []string
 	cache := false
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
-		value = inside(value, dir)
+		value = translatePath(value, dir)
 		switch name {
 		case "PWD", "OLDPWD":
 			continue
 		case "TMPDIR", "XDG_CACHE_HOME":
-			if !below(value, Workdir) && !below(value, "/tmp") {
+			if !isBelow(value, Workdir) && !isBelow(value, "/tmp") {
 				value = "/tmp"
 			}
 		}
@@ -84,9 +84,9 @@ func environment(env []string, dir string) []string {
 	return append(out, "PWD="+Workdir)
 }
 
-// inside replaces the name that the work folder has on this host, wherever it
+// translatePath replaces the name that the work folder has on this host, wherever it
 // stands in s, by the one it has inside.
-func inside(s, dir string) string {
+func translatePath(s, dir string) string {
 	if dir == "/" || !strings.Contains(s, dir) {
 		return s
 	}
@@ -114,15 +114,15 @@ func inName(c byte) bool {
 		c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// below says whether path is dir or lies in it.
-func below(path, dir string) bool {
+// isBelow says whether path is dir or lies in it.
+func isBelow(path, dir string) bool {
 	path = filepath.Clean(path)
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
-// limits are what gVisor enforces by itself: the number of processes and the
+// resourceLimits are what gVisor enforces by itself: the number of processes and the
 // size of a file. The memory of a process tree is a matter of cgroups.
-func limits(l checkpoint.Limits) []rlimit {
+func resourceLimits(l checkpoint.Limits) []rlimit {
 	var host unix.Rlimit
 	files := uint64(4096)
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &host); err == nil {

@@ -14,18 +14,18 @@ import (
 // after a move somebody else may have started it.
 type identity struct{ uid, gid int }
 
-// direct says whether the sandbox can be made as we are: as root, for a program
+// isDirect says whether the sandbox can be made as we are: as root, for a program
 // that believes to be root.
-func (id identity) direct() bool {
-	return id == identity{0, 0} && os.Geteuid() == 0 && os.Getegid() == 0 && holds(unix.CAP_SYS_ADMIN)
+func (id identity) isDirect() bool {
+	return id == identity{0, 0} && os.Geteuid() == 0 && os.Getegid() == 0 && hasCapability(unix.CAP_SYS_ADMIN)
 }
 
-// attributes are those of the supervisor's process. It dies with the thread
+// processAttributes are those of the supervisor's process. It dies with the thread
 // that started it. Where it is not made as we are it gets a user namespace in
 // which we are the program's identity, may mount, and are nobody else.
-func (id identity) attributes() *syscall.SysProcAttr {
+func (id identity) processAttributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if id.direct() {
+	if id.isDirect() {
 		return attr
 	}
 	attr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
@@ -48,9 +48,9 @@ func lastCapability() uintptr {
 	return unix.CAP_AUDIT_READ
 }
 
-// holds says whether this process has a capability. Root in a container often
+// hasCapability says whether this process has a capability. Root in a container often
 // has not.
-func holds(capability int) bool {
+func hasCapability(capability int) bool {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		return false

@@ -31,7 +31,7 @@ func TestOfTheOtherUser(t *testing.T) {
 	}
 	a := begin(t, work, os.Getenv(otherImage), "sh", "-c", whoAmI)
 	a.awaitLines(30)
-	if err := a.run.Save(t.Context(), os.Getenv(otherInto), true, func() error { return nil }); err != nil {
+	if err := a.run.SaveImage(t.Context(), os.Getenv(otherInto), true, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	out, res := a.end()

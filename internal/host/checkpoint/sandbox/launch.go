@@ -22,58 +22,58 @@ const (
 	notExecutable = 126
 )
 
-// launch starts the supervisor and waits until the program runs.
-func launch(ctx context.Context, binary string, p *checkpoint.Program, c cell, image string) (*run, error) {
+// launchSupervisor starts the supervisor and waits until the program runs.
+func launchSupervisor(ctx context.Context, binary string, p *checkpoint.Program, c cell, image string) (*run, error) {
 	l, theirs, err := newLine()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = theirs.Close() }() // the supervisor has its own by then
-	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(c.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("making the sandbox's log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the supervisor has its own by then
 
-	args := []string{"supervise", "-bundle=" + c.bundle(), "-dcache=" + fmt.Sprint(keptOpen())}
+	args := []string{"supervise", "-bundle=" + c.bundleFolder(), "-dcache=" + fmt.Sprint(keptOpen())}
 	if image != "" {
 		args = append(args, "-image="+image)
 	}
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = c.state()
+	cmd.Dir = c.stateFolder()
 	cmd.Env = []string{"GODWIT_ATTEMPT=" + p.Mark, "PATH=" + os.Getenv("PATH")}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{theirs, p.Stdout, p.Stderr}
-	cmd.SysProcAttr = identity{c.record.UID, c.record.GID}.attributes()
+	cmd.SysProcAttr = identity{c.record.UID, c.record.GID}.processAttributes()
 
 	r := newRun(cmd, l, c)
-	if err := r.begin(p.CPUs); err != nil {
+	if err := r.startSupervisor(p.CPUs); err != nil {
 		_ = l.conn.Close() // nobody is at the other end
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	_ = theirs.Close() // so that the end of the supervisor is the end of the line
-	err = join(p.Cgroup, cmd.Process.Pid, p.Limits.Processes)
+	err = joinGroup(p.Cgroup, cmd.Process.Pid, p.Limits.Processes)
 	if err == nil {
-		err = l.tell("start")
+		err = l.sendOrder("start")
 	}
 	if err == nil {
 		err = r.awaitStart(ctx)
 	}
 	if err != nil {
-		r.Kill()
-		return nil, explain(err, p)
+		r.KillProgram()
+		return nil, explainStart(err, p)
 	}
 	return r, nil
 }
 
-// join puts the supervisor into the attempt's cgroup before it starts anything.
+// joinGroup puts the supervisor into the attempt's cgroup before it starts anything.
 // The sandbox keeps a limit on the program's processes itself; those of the host
 // are its own, several for each, and it does not survive to be refused one.
-func join(group string, pid, processes int) error {
+func joinGroup(group string, pid, processes int) error {
 	if group == "" {
 		return nil
 	}
-	g, err := cgroup.Open(group)
+	g, err := cgroup.OpenGroup(group)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func join(group string, pid, processes int) error {
 			return err
 		}
 	}
-	return g.Add(pid)
+	return g.AddProcess(pid)
 }
 
 // startError is what gVisor said when it could not start the program.
@@ -90,9 +90,9 @@ type startError struct{ said string }
 
 func (e *startError) Error() string { return "the sandbox did not start: " + e.said }
 
-// explain turns gVisor's words into the exit codes of a shell where the program
+// explainStart turns gVisor's words into the exit codes of a shell where the program
 // could not be executed.
-func explain(err error, p *checkpoint.Program) error {
+func explainStart(err error, p *checkpoint.Program) error {
 	program := p.Argv[0]
 	var failed *startError
 	if !errors.As(err, &failed) {
@@ -115,7 +115,7 @@ func explain(err error, p *checkpoint.Program) error {
 	case has("exec format error"):
 		return &checkpoint.LaunchError{Code: notExecutable, Why: program + " is not a program for this machine"}
 	case has("no such file", "not found", "not a directory"):
-		if info, err := os.Stat(within(p.Dir, program)); err == nil && info.IsDir() {
+		if info, err := os.Stat(pathWithin(p.Dir, program)); err == nil && info.IsDir() {
 			return &checkpoint.LaunchError{Code: notExecutable, Why: program + " is not executable"}
 		}
 		return &checkpoint.LaunchError{Code: notFound, Why: whyNotFound(program, p.Dir)}
@@ -123,8 +123,8 @@ func explain(err error, p *checkpoint.Program) error {
 	return err
 }
 
-// within is the path of a file that may be named relative to a folder.
-func within(dir, name string) string {
+// pathWithin is the path of a file that may be named relative to a folder.
+func pathWithin(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -136,12 +136,12 @@ func whyNotFound(program, dir string) string {
 	if !strings.Contains(program, "/") {
 		return program + " was not found in $PATH"
 	}
-	path := within(dir, program)
+	path := pathWithin(dir, program)
 	if _, err := os.Stat(path); err != nil {
 		return program + " was not found"
 	}
 	for _, own := range ownFolders {
-		if below(path, "/"+own) && !below(path, dir) {
+		if isBelow(path, "/"+own) && !isBelow(path, dir) {
 			return fmt.Sprintf("%s is not there inside the sandbox, which has a /%s of its own: put it into the job's folder", program, own)
 		}
 	}

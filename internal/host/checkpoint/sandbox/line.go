@@ -82,9 +82,9 @@ func newLine() (*line, *os.File, error) {
 	return &line{conn: conn, closed: make(chan struct{}), waiting: map[int]chan message{}}, theirs, nil
 }
 
-// listen hands answers to whoever waits for them and events to event, until the
+// readMessages hands answers to whoever waits for them and events to event, until the
 // other side is gone or talks nonsense.
-func (l *line) listen(event func(message)) {
+func (l *line) readMessages(event func(message)) {
 	defer close(l.closed)
 	in := bufio.NewReader(l.conn)
 	for {
@@ -133,14 +133,14 @@ func readMessage(in *bufio.Reader) (message, error) {
 	return m, nil
 }
 
-// tell sends an order that has no answer.
-func (l *line) tell(do string) error {
+// sendOrder sends an order that has no answer.
+func (l *line) sendOrder(do string) error {
 	return writeOrder(l.conn, order{Do: do})
 }
 
-// ask sends an order and waits for its answer, however long it takes: the
+// sendAndWait sends an order and waits for its answer, however long it takes: the
 // program stands still meanwhile, and nothing would be won by not waiting.
-func (l *line) ask(o order) (message, error) {
+func (l *line) sendAndWait(o order) (message, error) {
 	answer := make(chan message, 1)
 	l.mu.Lock()
 	l.next++

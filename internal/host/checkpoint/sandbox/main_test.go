@@ -35,7 +35,7 @@ var made struct {
 }
 
 func TestMain(m *testing.M) {
-	checkpointtest.Main()
+	checkpointtest.RunProgramIfAsked()
 	if os.Getenv("GODWIT_SANDBOX") == "" {
 		if binary, err := filepath.Abs("../../../../build/godwit-sandbox"); err == nil {
 			_ = os.Setenv("GODWIT_SANDBOX", binary)
@@ -166,14 +166,14 @@ func openFolder(t *testing.T) string {
 
 func TestTheSandboxPassesTheSuiteOfAllMethods(t *testing.T) {
 	programs(t) // says what to do where the sandbox is missing
-	checkpointtest.Suite(t, checkpointtest.Fixture{
+	checkpointtest.TestMethod(t, checkpointtest.Fixture{
 		Method: sandbox.Method{}, Way: checkpointtest.Transparent, Wait: limit,
 	})
 }
 
 func TestTheSandboxIsAvailable(t *testing.T) {
 	for range 2 { // the second answer is remembered
-		if ok, why := sandbox.Available(t.Context()); !ok || why != "" {
+		if ok, why := sandbox.IsAvailable(t.Context()); !ok || why != "" {
 			t.Fatalf("available %v, why %q; want true and nothing", ok, why)
 		}
 	}
@@ -181,7 +181,7 @@ func TestTheSandboxIsAvailable(t *testing.T) {
 
 func TestThePathOfTheBinaryMayBeNamed(t *testing.T) {
 	t.Setenv("GODWIT_SANDBOX", "/nowhere/godwit-sandbox")
-	if ok, why := sandbox.Available(t.Context()); ok || why == "" {
+	if ok, why := sandbox.IsAvailable(t.Context()); ok || why == "" {
 		t.Errorf("available %v, why %q; want false and the missing file", ok, why)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// meterEvery is how often the processor time is read, for the case that the
+// meterInterval is how often the processor time is read, for the case that the
 // sandbox dies. Else it is read in the end, before the processes are gone that
 // ran the program's code: nobody waits for them, so it would be lost with them.
-const meterEvery = 10 * time.Second
+const meterInterval = 10 * time.Second
 
 // tickLength is the unit of processor time in /proc on Linux.
 const tickLength = 10 * time.Millisecond
@@ -28,29 +28,29 @@ type meter struct {
 	used map[process]time.Duration
 }
 
-// read looks at every process that lives.
-func (m *meter) read() {
+// readUsage looks at every process that lives.
+func (m *meter) readUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.used == nil {
 		m.used = map[process]time.Duration{}
 	}
-	m.visit(m.root)
+	m.visitProcess(m.root)
 }
 
-func (m *meter) visit(pid int) {
+func (m *meter) visitProcess(pid int) {
 	st, err := readStat(pid)
 	if err != nil {
 		return
 	}
 	m.used[process{pid, st.start}] = st.used
-	for _, child := range children(pid) {
-		m.visit(child)
+	for _, child := range childPids(pid) {
+		m.visitProcess(child)
 	}
 }
 
-// total is what was used, as far as it was read.
-func (m *meter) total() time.Duration {
+// totalTime is what was used, as far as it was read.
+func (m *meter) totalTime() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var sum time.Duration
@@ -60,8 +60,8 @@ func (m *meter) total() time.Duration {
 	return sum
 }
 
-// seen are all processes that were ever read, but for the first.
-func (m *meter) seen() []process {
+// seenProcesses are all processes that were ever read, but for the first.
+func (m *meter) seenProcesses() []process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []process
@@ -73,8 +73,8 @@ func (m *meter) seen() []process {
 	return out
 }
 
-// children are the processes that any thread of a process started.
-func children(pid int) []int {
+// childPids are the processes that any thread of a process started.
+func childPids(pid int) []int {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return nil
@@ -100,8 +100,8 @@ type process struct {
 	start uint64 // in ticks since the host started; 0: it had ended already
 }
 
-// identify is the process that has a number now.
-func identify(pid int) process {
+// identifyProcess is the process that has a number now.
+func identifyProcess(pid int) process {
 	st, err := readStat(pid)
 	if err != nil {
 		return process{pid: pid}

@@ -29,7 +29,7 @@ func TestTheNameOfTheWorkFolderIsReplacedWhereItIsMeant(t *testing.T) {
 		"/home/u/job-":                   "/home/u/job-",
 		"a=" + dir + ",b=" + dir + "/c,": "a=/godwit,b=/godwit/c,",
 	} {
-		if got := inside(in, dir); got != want {
+		if got := translatePath(in, dir); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
@@ -43,13 +43,13 @@ func TestWordsOfGVisorBecomeTheCodesOfAShell(t *testing.T) {
 		`failed to load prog: exec format error`:                                                                                                     126,
 		`something else: no such file or directory`:                                                                                                  0,
 	} {
-		err := explain(&startError{said}, p)
+		err := explainStart(&startError{said}, p)
 		var launch *checkpoint.LaunchError
 		if errors.As(err, &launch) != (code != 0) || launch != nil && launch.Code != code {
 			t.Errorf("%s: %v, want code %d", said, err, code)
 		}
 	}
-	if other := errors.New("other"); !errors.Is(explain(other, p), other) {
+	if other := errors.New("other"); !errors.Is(explainStart(other, p), other) {
 		t.Error("an error that gVisor did not say was changed")
 	}
 }

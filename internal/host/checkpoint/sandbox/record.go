@@ -124,8 +124,8 @@ func parseRecord(text []byte) (record, error) {
 	return r, nil
 }
 
-// write puts the record beside gVisor's files.
-func (r record) write(image string) error {
+// writeRecord puts the record beside gVisor's files.
+func (r record) writeRecord(image string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -133,9 +133,9 @@ func (r record) write(image string) error {
 	return os.WriteFile(filepath.Join(image, recordName), text, 0o644)
 }
 
-// fits says why the image cannot be continued here, if so: a part of it is
+// checkFits says why the image cannot be continued here, if so: a part of it is
 // missing or cut off, or a file that the program uses is another one here.
-func (r record) fits(image string) error {
+func (r record) checkFits(image string) error {
 	for name, size := range r.Sizes {
 		info, err := os.Stat(filepath.Join(image, name))
 		if err != nil {
@@ -146,15 +146,15 @@ func (r record) fits(image string) error {
 		}
 	}
 	for _, want := range r.Used {
-		if err := want.same(); err != nil {
+		if err := want.checkUnchanged(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// same says whether the host has the file as it was.
-func (u usedFile) same() error {
+// checkUnchanged says whether the host has the file as it was.
+func (u usedFile) checkUnchanged() error {
 	info, err := os.Stat(u.Path)
 	switch {
 	case err != nil:
@@ -177,8 +177,8 @@ func (u usedFile) same() error {
 	return nil
 }
 
-// sizes are the sizes of the files in an image.
-func sizes(image string) (map[string]int64, error) {
+// imageSizes are the sizes of the files in an image.
+func imageSizes(image string) (map[string]int64, error) {
 	entries, err := os.ReadDir(image)
 	if err != nil {
 		return nil, err

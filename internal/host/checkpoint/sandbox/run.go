@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 )
 
-// patience is how long a supervisor that was asked to end its program is given
+// exitTimeout is how long a supervisor that was asked to end its program is given
 // before it is killed with it. It needs a few milliseconds.
-const patience = 3 * time.Second
+const exitTimeout = 3 * time.Second
 
 // run is a program in a sandbox.
 type run struct {
@@ -24,7 +24,7 @@ type run struct {
 	cell   cell
 	sums   sums
 	meter  meter
-	saving sync.Mutex // held by Save
+	saving sync.Mutex // held by SaveImage
 
 	started chan message // running or failed
 	exited  chan struct{}
@@ -33,8 +33,8 @@ type run struct {
 	mu     sync.Mutex
 	parts  []process   // the sandbox's processes besides the supervisor
 	ended  *endedEvent // what the supervisor said in the end
-	killed bool        // by Kill
-	saved  bool        // a Save that stops has an image
+	killed bool        // by KillProgram
+	saved  bool        // a SaveImage that stops has an image
 	result checkpoint.Result
 }
 
@@ -47,9 +47,9 @@ func newRun(cmd *exec.Cmd, l *line, c cell) *run {
 	}
 }
 
-// begin starts the supervisor from a thread that lives as long as it does: it
+// startSupervisor starts the supervisor from a thread that lives as long as it does: it
 // dies with that thread.
-func (r *run) begin(cpus []int) error {
+func (r *run) startSupervisor(cpus []int) error {
 	begun := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -66,16 +66,16 @@ func (r *run) begin(cpus []int) error {
 		return err
 	}
 	r.meter.root = r.cmd.Process.Pid
-	go r.line.listen(r.hear)
-	go r.attend()
+	go r.line.readMessages(r.handleMessage)
+	go r.attendSupervisor()
 	return nil
 }
 
-// hear takes what the supervisor says without being asked.
-func (r *run) hear(m message) {
+// handleMessage takes what the supervisor says without being asked.
+func (r *run) handleMessage(m message) {
 	r.mu.Lock()
 	if m.Running != nil {
-		r.parts = []process{identify(m.Running.Sentry), identify(m.Running.Gofer)}
+		r.parts = []process{identifyProcess(m.Running.Sentry), identifyProcess(m.Running.Gofer)}
 	}
 	if m.Ended != nil {
 		r.ended = m.Ended
@@ -109,15 +109,15 @@ func (r *run) awaitStart(ctx context.Context) error {
 	return nil
 }
 
-// attend watches the processor time while the program runs, and when the
+// attendSupervisor watches the processor time while the program runs, and when the
 // supervisor has ended sees to it that nothing is left.
-func (r *run) attend() {
-	tick := time.NewTicker(meterEvery)
+func (r *run) attendSupervisor() {
+	tick := time.NewTicker(meterInterval)
 	defer tick.Stop()
 	for running := true; running; {
 		select {
 		case <-tick.C:
-			r.meter.read()
+			r.meter.readUsage()
 		case <-r.exited:
 			running = false
 		}
@@ -125,23 +125,23 @@ func (r *run) attend() {
 	<-r.line.closed
 	_ = r.line.conn.Close() // the other end is gone
 	r.mu.Lock()
-	parts := append(r.meter.seen(), r.parts...)
+	parts := append(r.meter.seenProcesses(), r.parts...)
 	r.mu.Unlock()
 	for _, p := range parts {
 		p.awaitEnd()
 	}
 	words := r.lastWords()
-	r.cell.remove()
+	r.cell.removeFolders()
 	r.mu.Lock()
-	r.result = r.judge(words)
+	r.result = r.judgeEnding(words)
 	r.mu.Unlock()
 	close(r.done)
 }
 
-// judge says how it ended. The lock is held.
-func (r *run) judge(words string) checkpoint.Result {
+// judgeEnding says how it ended. The lock is held.
+func (r *run) judgeEnding(words string) checkpoint.Result {
 	state := r.cmd.ProcessState
-	res := checkpoint.Result{CPU: max(r.meter.total(), state.UserTime()+state.SystemTime())}
+	res := checkpoint.Result{CPU: max(r.meter.totalTime(), state.UserTime()+state.SystemTime())}
 	if r.ended != nil {
 		res.CPU = max(res.CPU, r.ended.CPU)
 	}
@@ -169,9 +169,9 @@ func (r *run) judge(words string) checkpoint.Result {
 	return res
 }
 
-// Root is the supervisor: the sandbox's processes, and those in which gVisor
+// RootPID is the supervisor: the sandbox's processes, and those in which gVisor
 // runs the program's code, are its descendants.
-func (r *run) Root() int { return r.cmd.Process.Pid }
+func (r *run) RootPID() int { return r.cmd.Process.Pid }
 
 // Done is closed when nothing is left.
 func (r *run) Done() <-chan struct{} { return r.done }
@@ -183,16 +183,16 @@ func (r *run) Result() checkpoint.Result {
 	return r.result
 }
 
-// Kill ends the program with its sandbox.
-func (r *run) Kill() {
+// KillProgram ends the program with its sandbox.
+func (r *run) KillProgram() {
 	r.mu.Lock()
 	r.killed = true
 	r.mu.Unlock()
-	r.end()
+	r.endProgram()
 }
 
-// Terminate lets the program end by itself, within a time of grace.
-func (r *run) Terminate(grace time.Duration) {
+// TerminateProgram lets the program end by itself, within a time of grace.
+func (r *run) TerminateProgram(grace time.Duration) {
 	r.mu.Lock()
 	r.killed = true
 	r.mu.Unlock()
@@ -201,7 +201,7 @@ func (r *run) Terminate(grace time.Duration) {
 		defer timeout.Stop()
 		asked := make(chan error, 1)
 		go func() {
-			_, err := r.line.ask(order{Do: "terminate"})
+			_, err := r.line.sendAndWait(order{Do: "terminate"})
 			asked <- err
 		}()
 		for waits := true; waits; {
@@ -215,19 +215,19 @@ func (r *run) Terminate(grace time.Duration) {
 			}
 		}
 	}
-	r.end()
+	r.endProgram()
 }
 
-// end has the supervisor end the program, or else ends both, and returns when
+// endProgram has the supervisor end the program, or else ends both, and returns when
 // nothing is left.
-func (r *run) end() {
-	r.meter.read()
+func (r *run) endProgram() {
+	r.meter.readUsage()
 	asked := make(chan struct{})
 	go func() {
-		_, _ = r.line.ask(order{Do: "stop"}) // whether it worked is seen below
+		_, _ = r.line.sendAndWait(order{Do: "stop"}) // whether it worked is seen below
 		close(asked)
 	}()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(exitTimeout)
 	defer timeout.Stop()
 	select {
 	case <-r.done:
@@ -238,12 +238,12 @@ func (r *run) end() {
 	<-asked
 }
 
-// Save writes an image of the program into the empty folder dir.
+// SaveImage writes an image of the program into the empty folder dir.
 //
 // gVisor can save a program that stands still and leave it so. That is used for
 // every save, whether the program is to run on or not: a save that fails, as
 // when the disk is full, then never costs the program.
-func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() error) error {
+func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func() error) error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -257,58 +257,58 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 		return errEnded
 	default:
 	}
-	if _, err := r.line.ask(order{Do: "pause"}); err != nil {
+	if _, err := r.line.sendAndWait(order{Do: "pause"}); err != nil {
 		return fmt.Errorf("stopping the program for a moment: %w", r.orEnded(err))
 	}
-	err := r.write(ctx, dir, frozen)
+	err := r.writeImage(ctx, dir, frozen)
 	if err == nil && stop {
 		r.mu.Lock()
 		r.saved = true
 		r.mu.Unlock()
-		r.end()
+		r.endProgram()
 		return nil
 	}
-	if _, failed := r.line.ask(order{Do: "resume"}); failed != nil && err == nil {
+	if _, failed := r.line.sendAndWait(order{Do: "resume"}); failed != nil && err == nil {
 		err = fmt.Errorf("letting the program run on: %w", r.orEnded(failed))
 	}
 	if err != nil {
-		empty(dir)
+		emptyFolder(dir)
 		return err
 	}
 	return nil
 }
 
-// write makes the image while the program stands still.
-func (r *run) write(ctx context.Context, dir string, frozen func() error) error {
+// writeImage makes the image while the program stands still.
+func (r *run) writeImage(ctx context.Context, dir string, frozen func() error) error {
 	if err := frozen(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	names, err := r.line.ask(order{Do: "files"})
+	names, err := r.line.sendAndWait(order{Do: "files"})
 	if err != nil {
 		return fmt.Errorf("asking which files the program uses: %w", r.orEnded(err))
 	}
-	if _, err := r.line.ask(order{Do: "save", Dir: dir}); err != nil {
+	if _, err := r.line.sendAndWait(order{Do: "save", Dir: dir}); err != nil {
 		return fmt.Errorf("saving the program: %w", r.orEnded(err))
 	}
 	rec := r.cell.record
 	if names.Files != nil {
-		if rec.Used, err = r.sums.used(*names.Files); err != nil {
+		if rec.Used, err = r.sums.usedFiles(*names.Files); err != nil {
 			return fmt.Errorf("looking at the files the program uses: %w", err)
 		}
 	}
-	if rec.Sizes, err = sizes(dir); err != nil {
+	if rec.Sizes, err = imageSizes(dir); err != nil {
 		return fmt.Errorf("looking at the image: %w", err)
 	}
-	if err := rec.write(dir); err != nil {
+	if err := rec.writeRecord(dir); err != nil {
 		return fmt.Errorf("writing the image: %w", err)
 	}
 	return ctx.Err()
 }
 
-// errEnded is what Save says of a program that has ended.
+// errEnded is what SaveImage says of a program that has ended.
 var errEnded = errors.New("the program has ended")
 
 // orEnded is errEnded if the sandbox is gone, else the error itself.

@@ -7,7 +7,7 @@
 // the host is there to be read; /tmp is the program's own, goes along with the
 // image and ends with the program. There is no network, because connections to the
 // outside could not be taken along; programs of one sandbox reach each other by the
-// loopback. What a program tries of that all the same is noted: see Denied.
+// loopback. What a program tries of that all the same is noted: see DeniedCalls.
 //
 // The package starts the binary godwit-sandbox, gVisor and a supervisor, and
 // speaks to it over a socket. It must not know of brokers, depots or
@@ -32,7 +32,7 @@ const Name = "sandbox"
 
 // Method runs programs in gVisor sandboxes. Its zero value is ready for use.
 type Method struct {
-	// Binary is the path of godwit-sandbox; "" looks for it: see Find.
+	// Binary is the path of godwit-sandbox; "" looks for it: see FindBinary.
 	Binary string
 }
 
@@ -41,16 +41,16 @@ var _ checkpoint.Method = Method{}
 // Name is what job files call the method.
 func (Method) Name() string { return Name }
 
-// Start runs the program, from the beginning or from an image. An image made on
+// StartProgram runs the program, from the beginning or from an image. An image made on
 // a host that had other versions of the files the program uses gives a
 // *ForeignError.
-func (m Method) Start(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
-	if err := check(p); err != nil {
+func (m Method) StartProgram(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+	if err := checkProgram(p); err != nil {
 		return nil, err
 	}
 	binary := m.Binary
 	if binary == "" {
-		found, err := Find()
+		found, err := FindBinary()
 		if err != nil {
 			return nil, err
 		}
@@ -64,11 +64,11 @@ func (m Method) Start(ctx context.Context, p *checkpoint.Program, image string) 
 		}
 		image = abs
 	}
-	c, err := prepare(p, image)
+	c, err := prepareCell(p, image)
 	if err != nil {
 		return nil, err
 	}
-	r, err := launch(ctx, binary, p, c, image)
+	r, err := launchSupervisor(ctx, binary, p, c, image)
 	if err != nil {
 		// What cannot be removed now is removed with the attempt's folder.
 		_ = os.RemoveAll(c.dir)
@@ -77,8 +77,8 @@ func (m Method) Start(ctx context.Context, p *checkpoint.Program, image string) 
 	return r, nil
 }
 
-// check says what is missing in a program that nobody could run.
-func check(p *checkpoint.Program) error {
+// checkProgram says what is missing in a program that nobody could run.
+func checkProgram(p *checkpoint.Program) error {
 	switch {
 	case len(p.Argv) == 0 || p.Argv[0] == "":
 		return &checkpoint.LaunchError{Code: notFound, Why: "no program is named"}
@@ -96,29 +96,29 @@ type cell struct {
 	record record // what an image of it must say
 }
 
-func (c cell) root() string   { return filepath.Join(c.dir, "root") }   // what the program finds at /
-func (c cell) bundle() string { return filepath.Join(c.dir, "bundle") } // what gVisor is told
-func (c cell) state() string  { return filepath.Join(c.dir, "state") }  // gVisor's own files
-func (c cell) empty() string  { return filepath.Join(c.dir, "empty") }  // stands for a folder this host has not
-func (c cell) log() string    { return filepath.Join(c.dir, "log") }    // what the supervisor complains about
+func (c cell) rootFolder() string   { return filepath.Join(c.dir, "root") }   // what the program finds at /
+func (c cell) bundleFolder() string { return filepath.Join(c.dir, "bundle") } // what gVisor is told
+func (c cell) stateFolder() string  { return filepath.Join(c.dir, "state") }  // gVisor's own files
+func (c cell) emptyFolder() string  { return filepath.Join(c.dir, "empty") }  // stands for a folder this host has not
+func (c cell) logFile() string      { return filepath.Join(c.dir, "log") }    // what the supervisor complains about
 
-// prepare makes the folders of a sandbox: for a new program from what the host
+// prepareCell makes the folders of a sandbox: for a new program from what the host
 // has, for an image from what the image remembers.
-func prepare(p *checkpoint.Program, image string) (cell, error) {
+func prepareCell(p *checkpoint.Program, image string) (cell, error) {
 	c := cell{dir: filepath.Join(p.Scratch, "sandbox")}
 	if err := os.RemoveAll(c.dir); err != nil {
 		return c, fmt.Errorf("clearing the sandbox's folder: %w", err)
 	}
 	var err error
 	if image == "" {
-		c.record, err = describe(p)
+		c.record, err = describeProgram(p)
 	} else if c.record, err = readRecord(image); err == nil {
-		err = c.record.fits(image)
+		err = c.record.checkFits(image)
 	}
 	if err != nil {
 		return c, err
 	}
-	if err := c.write(p); err != nil {
+	if err := c.writeFolders(p); err != nil {
 		_ = os.RemoveAll(c.dir) // a half made sandbox is of no use, and the first error is the one to tell
 		return c, fmt.Errorf("making the sandbox's folder: %w", err)
 	}

@@ -149,7 +149,7 @@ func TestAfterASaveThatFailedTheProgramRunsOn(t *testing.T) {
 		{"called off meanwhile", later, t.TempDir(), func() error { cancelLater(); return nil }, "canceled"},
 	} {
 		for _, stop := range []bool{false, true} {
-			err := a.run.Save(c.ctx, c.dir, stop, c.frozen)
+			err := a.run.SaveImage(c.ctx, c.dir, stop, c.frozen)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: error %v, want one about %q", c.what, err, c.want)
 			}
@@ -164,7 +164,7 @@ func TestAfterASaveThatFailedTheProgramRunsOn(t *testing.T) {
 	if _, res := a.end(); res.Code != 4 {
 		t.Errorf("it ended with %+v, want code 4", res)
 	}
-	if err := a.run.Save(t.Context(), t.TempDir(), true, nothing); err == nil {
+	if err := a.run.SaveImage(t.Context(), t.TempDir(), true, nothing); err == nil {
 		t.Error("a program that has ended was saved")
 	}
 }
@@ -185,7 +185,7 @@ func TestAFullDiskCostsTheImageNotTheProgram(t *testing.T) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.run.Save(t.Context(), dir, stop, func() error { return nil }); err == nil {
+		if err := a.run.SaveImage(t.Context(), dir, stop, func() error { return nil }); err == nil {
 			t.Error("64 MB were saved on a disk of 8 MB")
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -270,7 +270,7 @@ func TestADamagedImageIsRefused(t *testing.T) {
 			}
 			a, err := try(t, program(t, work, "./heap", "8", "1000"), dir)
 			if err == nil {
-				a.run.Kill()
+				a.run.KillProgram()
 				t.Fatalf("it was continued:\n%s", a.text())
 			}
 			t.Log(err)
@@ -295,7 +295,7 @@ func TestAnImageIsNotContinuedWithOtherLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatalf("with the same library: %v", err)
 	}
-	again.run.Kill()
+	again.run.KillProgram()
 	text, err := os.ReadFile(lib)
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestAProgramRunsOnItsProcessorsOnly(t *testing.T) {
 	if got := a.text(); got != "1\n" {
 		t.Errorf("it counts %q processors", got)
 	}
-	family := descendants(a.run.Root())
+	family := descendants(a.run.RootPID())
 	if len(family) < 4 {
 		t.Fatalf("the sandbox is %v", family)
 	}

@@ -26,8 +26,8 @@ type fileVersion struct {
 	statusTime syscall.Timespec
 }
 
-// of is the sum of a file.
-func (s *sums) of(path string, info fs.FileInfo) (string, error) {
+// sumOf is the sum of a file.
+func (s *sums) sumOf(path string, info fs.FileInfo) (string, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return sumFile(path)
@@ -49,10 +49,10 @@ func (s *sums) of(path string, info fs.FileInfo) (string, error) {
 	return sum, nil
 }
 
-// used are the files of the host among those that a program has mapped or open.
+// usedFiles are the files of the host among those that a program has mapped or open.
 // What lies in the work folder travels with the program; what lies in the
 // sandbox's own folders is in the image.
-func (s *sums) used(f usedNames) ([]usedFile, error) {
+func (s *sums) usedFiles(f usedNames) ([]usedFile, error) {
 	var out []usedFile
 	add := func(path string, mapped bool) error {
 		if !onHost(path) {
@@ -65,7 +65,7 @@ func (s *sums) used(f usedNames) ([]usedFile, error) {
 		}
 		u := usedFile{Path: path, Size: info.Size()}
 		if mapped && info.Size() <= maxSum {
-			if u.Sum, err = s.of(path, info); err != nil {
+			if u.Sum, err = s.sumOf(path, info); err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,7 @@ func onHost(path string) bool {
 		return false
 	}
 	for _, own := range ownFolders {
-		if below(path, "/"+own) {
+		if isBelow(path, "/"+own) {
 			return false
 		}
 	}

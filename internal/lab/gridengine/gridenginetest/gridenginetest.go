@@ -34,8 +34,8 @@ type Cell struct {
 	t    testing.TB
 }
 
-// patience is how long anything may take on a machine that is busy.
-const patience = 2 * time.Minute
+// testTimeout is how long anything may take on a machine that is busy.
+const testTimeout = 2 * time.Minute
 
 // commands are what a user of Grid Engine calls.
 var commands = []string{"qsub", "qstat", "qdel", "qacct", "qconf", "qhost", "qmod", "qalter", "qhold", "qrls", "qrsh", "qselect", "qquota"}
@@ -56,35 +56,35 @@ func Start(t testing.TB, nodes, slots int) *Cell {
 	}
 	c := &Cell{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir, Hosts: hosts,
 		cell: gridengine.New(config), t: t}
-	c.Env = c.cell.Env()
+	c.Env = c.cell.UserEnv()
 	var paths []string
 	for _, name := range commands {
 		paths = append(paths, filepath.Join(gridengine.Commands, name))
 	}
-	c.do(hosts.Head.Wrap(c.Commands, nil, c.Env, paths...))
-	c.do(hosts.Head.Wrap(c.UserCommands, &c.User, c.Env, paths...))
-	c.with(c.cell.Start)
+	c.mustSucceed(hosts.Head.WrapCommands(c.Commands, nil, c.Env, paths...))
+	c.mustSucceed(hosts.Head.WrapCommands(c.UserCommands, &c.User, c.Env, paths...))
+	c.withTimeout(c.cell.Start)
 	return c
 }
 
-// do fails the test unless it worked.
-func (c *Cell) do(err error) {
+// mustSucceed fails the test unless it worked.
+func (c *Cell) mustSucceed(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// with runs something that may take a while.
-func (c *Cell) with(f func(context.Context) error) {
+// withTimeout runs something that may take a while.
+func (c *Cell) withTimeout(f func(context.Context) error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	c.do(f(ctx))
+	c.mustSucceed(f(ctx))
 }
 
-// Command is one of the ordinary user on the head of the cell.
-func (c *Cell) Command(argv ...string) *exec.Cmd {
+// UserCommand is one of the ordinary user on the head of the cell.
+func (c *Cell) UserCommand(argv ...string) *exec.Cmd {
 	env := []string{"env", "PATH=" + gridengine.Commands + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
 	for key, value := range c.Env {
 		env = append(env, key+"="+value)
@@ -93,39 +93,39 @@ func (c *Cell) Command(argv ...string) *exec.Cmd {
 }
 
 // StopMaster ends sge_qmaster.
-func (c *Cell) StopMaster() { c.t.Helper(); c.with(c.cell.StopMaster) }
+func (c *Cell) StopMaster() { c.t.Helper(); c.withTimeout(c.cell.StopMaster) }
 
 // StartMaster starts sge_qmaster, which remembers everything.
-func (c *Cell) StartMaster() { c.t.Helper(); c.with(c.cell.StartMaster) }
+func (c *Cell) StartMaster() { c.t.Helper(); c.withTimeout(c.cell.StartMaster) }
 
 // RestartMaster does both.
-func (c *Cell) RestartMaster() { c.t.Helper(); c.with(c.cell.RestartMaster) }
+func (c *Cell) RestartMaster() { c.t.Helper(); c.withTimeout(c.cell.RestartMaster) }
 
 // KillMaster ends sge_qmaster as a crash does.
-func (c *Cell) KillMaster() { c.t.Helper(); c.with(c.cell.KillMaster) }
+func (c *Cell) KillMaster() { c.t.Helper(); c.withTimeout(c.cell.KillMaster) }
 
 // KillExecd kills the sge_execd of a host; jobs there run on.
 func (c *Cell) KillExecd(node string) {
 	c.t.Helper()
-	c.with(func(ctx context.Context) error { return c.cell.KillExecd(ctx, node) })
+	c.withTimeout(func(ctx context.Context) error { return c.cell.KillExecd(ctx, node) })
 }
 
 // StartExecd starts it again.
 func (c *Cell) StartExecd(node string) {
 	c.t.Helper()
-	c.with(func(ctx context.Context) error { return c.cell.StartExecd(ctx, node) })
+	c.withTimeout(func(ctx context.Context) error { return c.cell.StartExecd(ctx, node) })
 }
 
-// Ready waits until all hosts take jobs.
-func (c *Cell) Ready() { c.t.Helper(); c.with(c.cell.Ready) }
+// AwaitReady waits until all hosts take jobs.
+func (c *Cell) AwaitReady() { c.t.Helper(); c.withTimeout(c.cell.AwaitReady) }
 
-// Down lists the daemons that do not run.
-func (c *Cell) Down() []string {
+// ListDown lists the daemons that do not run.
+func (c *Cell) ListDown() []string {
 	c.t.Helper()
 	var down []string
-	c.with(func(ctx context.Context) (err error) { down, err = c.cell.Down(ctx); return err })
+	c.withTimeout(func(ctx context.Context) (err error) { down, err = c.cell.ListDown(ctx); return err })
 	return down
 }
 
 // Stop ends all jobs and daemons in order, as a lab does.
-func (c *Cell) Stop() { c.t.Helper(); c.with(c.cell.Stop) }
+func (c *Cell) Stop() { c.t.Helper(); c.withTimeout(c.cell.Stop) }

@@ -21,11 +21,11 @@ for f in passwd group shadow; do mount --bind "$1/$f" "/etc/$f"; done
 shift
 exec "$@"`
 
-// Again runs tests of the same package once more where the machine has accounts of
+// RunWithAccounts runs tests of the same package once more where the machine has accounts of
 // these names: locked ones, with the numbers that users of labs would get first, with
 // other home folders, and in a group of their own. Others on the machine do not see
 // them.
-func Again(t *testing.T, tests string, names ...string) {
+func RunWithAccounts(t *testing.T, tests string, names ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("other files of accounts need a mount namespace, which needs root")

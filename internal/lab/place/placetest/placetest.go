@@ -77,19 +77,19 @@ func Start(t testing.TB, nodes int) *Hosts {
 	if err := h.writeFiles(); err != nil {
 		t.Fatal(err)
 	}
-	h.boot(t)
+	h.bootHosts(t)
 	return h
 }
 
-// All are the head and the nodes.
-func (h *Hosts) All() []*Host { return append([]*Host{h.Head}, h.Nodes...) }
+// AllHosts are the head and the nodes.
+func (h *Hosts) AllHosts() []*Host { return append([]*Host{h.Head}, h.Nodes...) }
 
 // writeFiles writes who exists.
 func (h *Hosts) writeFiles() error {
 	etc := filepath.Join(h.Dir, "etc")
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")
-	for _, p := range h.All() {
+	for _, p := range h.AllHosts() {
 		fmt.Fprintf(&hosts, "%s %s\n", p.addr, p.name)
 	}
 	u := h.User
@@ -103,10 +103,10 @@ func (h *Hosts) writeFiles() error {
 		accounts.Write("/etc", etc, []accounts.User{{Name: u.Name, ID: u.UID, Home: u.Home}}))
 }
 
-// boot starts the first process and waits until it has made the hosts. It ends,
+// bootHosts starts the first process and waits until it has made the hosts. It ends,
 // and everything on the hosts with it, when the pipe to it is closed: by the
 // test, or by the system when the test is killed.
-func (h *Hosts) boot(t testing.TB) {
+func (h *Hosts) bootHosts(t testing.TB) {
 	argv := []string{"-c", setup, "init", filepath.Join(h.Dir, "etc"), h.Head.addr}
 	for _, n := range h.Nodes {
 		argv = append(argv, n.name, n.addr)
@@ -139,7 +139,7 @@ func (h *Hosts) boot(t testing.TB) {
 		t.Fatalf("the hosts could not be made: %s", strings.TrimSpace(stderr.String()))
 	}
 	h.Head.pid = cmd.Process.Pid
-	outer := children(cmd.Process.Pid)
+	outer := childPids(cmd.Process.Pid)
 	for _, n := range h.Nodes {
 		if n.pid = outer[inner[n.name]]; n.pid == 0 {
 			t.Fatalf("the process of host %s is not to be found", n.name)
@@ -157,9 +157,9 @@ func shutDown(t testing.TB, cmd *exec.Cmd, stdin io.Closer) {
 	}
 }
 
-// children maps the ids that children of a process have inside to those that
+// childPids maps the ids that children of a process have inside to those that
 // they have here.
-func children(parent int) map[string]int {
+func childPids(parent int) map[string]int {
 	found := map[string]int{}
 	files, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, file := range files {
@@ -187,25 +187,25 @@ func (h *Host) Name() string { return h.name }
 // Addr is its address.
 func (h *Host) Addr() string { return h.addr }
 
-// Enter is the beginning of a command that runs another one on the host.
-func (h *Host) Enter() []string {
+// EnterCommand is the beginning of a command that runs another one on the host.
+func (h *Host) EnterCommand() []string {
 	return []string{"nsenter", "-t", strconv.Itoa(h.pid), "-n", "-u", "-m", "-p", "-i"}
 }
 
 // Command runs on the host, as root, in the folder /.
 func (h *Host) Command(ctx context.Context, argv ...string) *exec.Cmd {
-	return command(ctx, append(append(h.Enter(), "--"), argv...))
+	return groupCommand(ctx, append(append(h.EnterCommand(), "--"), argv...))
 }
 
 // CommandAs runs on the host as a user, in the user's home.
 func (h *Host) CommandAs(ctx context.Context, u User, argv ...string) *exec.Cmd {
-	enter := append(h.Enter(), "-S", strconv.Itoa(u.UID), "-G", strconv.Itoa(u.GID), "--wdns="+u.Home, "--",
+	enter := append(h.EnterCommand(), "-S", strconv.Itoa(u.UID), "-G", strconv.Itoa(u.GID), "--wdns="+u.Home, "--",
 		"env", "HOME="+u.Home, "USER="+u.Name, "LOGNAME="+u.Name)
-	return command(ctx, append(enter, argv...))
+	return groupCommand(ctx, append(enter, argv...))
 }
 
-// command is one that ends with all it started in the foreground.
-func command(ctx context.Context, argv []string) *exec.Cmd {
+// groupCommand is one that ends with all it started in the foreground.
+func groupCommand(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -213,13 +213,13 @@ func command(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// Wrap makes a folder of commands that run on the host: as whoever calls them,
+// WrapCommands makes a folder of commands that run on the host: as whoever calls them,
 // or as a user. With it a program outside can use what listens inside.
-func (h *Host) Wrap(dir string, as *User, env map[string]string, names ...string) error {
+func (h *Host) WrapCommands(dir string, as *User, env map[string]string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	enter := append(h.Enter(), `--wdns="$PWD"`)
+	enter := append(h.EnterCommand(), `--wdns="$PWD"`)
 	if as != nil {
 		enter = append(enter, "-S", strconv.Itoa(as.UID), "-G", strconv.Itoa(as.GID))
 		env = maps.Clone(env)

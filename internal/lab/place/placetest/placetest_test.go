@@ -18,7 +18,7 @@ import (
 
 func output(t *testing.T, at place.Place, argv ...string) string {
 	t.Helper()
-	out, err := place.Output(t.Context(), at, argv...)
+	out, err := place.CommandOutput(t.Context(), at, argv...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func output(t *testing.T, at place.Place, argv ...string) string {
 
 func TestHostsHaveNamesAndReachEachOther(t *testing.T) {
 	h := placetest.Start(t, 2)
-	for _, p := range h.All() {
+	for _, p := range h.AllHosts() {
 		if got := output(t, p, "hostname"); got != p.Name() {
 			t.Errorf("the host %s calls itself %s", p.Name(), got)
 		}
@@ -65,7 +65,7 @@ func TestAnOrdinaryUserIsKnownOnHosts(t *testing.T) {
 	if want := fmt.Sprintf("%s\n%d\n%s\n%s\n", h.User.Name, h.User.UID, h.User.Home, h.User.Home); string(out) != want {
 		t.Errorf("the user is %q, want %q", out, want)
 	}
-	if err := h.Head.Wrap(filepath.Join(h.Dir, "commands"), &h.User, map[string]string{"A": "b"}, "env", "pwd"); err != nil {
+	if err := h.Head.WrapCommands(filepath.Join(h.Dir, "commands"), &h.User, map[string]string{"A": "b"}, "env", "pwd"); err != nil {
 		t.Fatal(err)
 	}
 	wrapped := exec.Command(filepath.Join(h.Dir, "commands", "env"))
@@ -82,7 +82,7 @@ func TestAnOrdinaryUserIsKnownOnHosts(t *testing.T) {
 // Its home folder, its number and its groups are not those of an account of the same
 // name that the machine has.
 func TestAMachineMayHaveAnAccountOfTheSameName(t *testing.T) {
-	placetest.Again(t, "^TestAnOrdinaryUserIsKnownOnHosts$", "alice")
+	placetest.RunWithAccounts(t, "^TestAnOrdinaryUserIsKnownOnHosts$", "alice")
 }
 
 func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
@@ -90,13 +90,13 @@ func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
 	pid := filepath.Join(h.Dir, "pid")
 	d := place.Daemon{At: h.Nodes[0], Comm: "sleep", PidFile: pid,
 		Argv: []string{"sh", "-c", `sleep 1000 & echo $! >"$1"`, "sh", pid}}
-	for _, end := range []func(context.Context) error{d.Kill, d.Stop} {
+	for _, end := range []func(context.Context) error{d.KillAndWait, d.Stop} {
 		if err := d.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// Between its number and its name there is a moment.
 		for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			running, err := d.Running(t.Context())
+			running, err := d.IsRunning(t.Context())
 			if running && err == nil {
 				break
 			}
@@ -107,7 +107,7 @@ func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
 		if err := end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if running, err := d.Running(t.Context()); running || err != nil {
+		if running, err := d.IsRunning(t.Context()); running || err != nil {
 			t.Fatalf("ended: running is %v, %v", running, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestHostsEndWithATestThatIsKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ns, err := os.Readlink("/proc/" + h.Nodes[0].Enter()[2] + "/ns/net")
+		ns, err := os.Readlink("/proc/" + h.Nodes[0].EnterCommand()[2] + "/ns/net")
 		if err != nil {
 			t.Fatal(err)
 		}

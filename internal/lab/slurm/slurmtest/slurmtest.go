@@ -35,8 +35,8 @@ type Cluster struct {
 	t     testing.TB
 }
 
-// patience is how long anything may take on a machine that is busy.
-const patience = 2 * time.Minute
+// testTimeout is how long anything may take on a machine that is busy.
+const testTimeout = 2 * time.Minute
 
 // commands are what a user of Slurm calls.
 var commands = []string{"sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "salloc", "sacct", "sstat", "sprio", "sshare"}
@@ -52,43 +52,43 @@ func Start(t testing.TB, nodes, cpus int, more ...string) *Cluster {
 	}
 	hosts := placetest.Start(t, nodes)
 	dir := func(name string) string { return filepath.Join(hosts.Dir, name) }
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	m := munge.New(dir("munge"), hosts.Head)
 	if err := m.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	config := slurm.Config{Name: "test", Dir: dir("slurm"), Head: hosts.Head, Munge: m.Socket(), More: more}
+	config := slurm.Config{Name: "test", Dir: dir("slurm"), Head: hosts.Head, Munge: m.SocketPath(), More: more}
 	for _, n := range hosts.Nodes {
 		config.Nodes = append(config.Nodes, slurm.Node{Place: n, CPUs: cpus})
 	}
 	c := &Cluster{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir, Hosts: hosts,
 		slurm: slurm.New(config), t: t}
-	c.Env = c.slurm.Env()
-	c.do(hosts.Head.Wrap(c.Commands, nil, c.Env, commands...))
-	c.do(hosts.Head.Wrap(c.UserCommands, &c.User, c.Env, commands...))
-	c.do(c.slurm.Start(ctx))
+	c.Env = c.slurm.UserEnv()
+	c.mustSucceed(hosts.Head.WrapCommands(c.Commands, nil, c.Env, commands...))
+	c.mustSucceed(hosts.Head.WrapCommands(c.UserCommands, &c.User, c.Env, commands...))
+	c.mustSucceed(c.slurm.Start(ctx))
 	return c
 }
 
-// do fails the test unless it worked.
-func (c *Cluster) do(err error) {
+// mustSucceed fails the test unless it worked.
+func (c *Cluster) mustSucceed(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// with runs something that may take a while.
-func (c *Cluster) with(f func(context.Context) error) {
+// withTimeout runs something that may take a while.
+func (c *Cluster) withTimeout(f func(context.Context) error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	c.do(f(ctx))
+	c.mustSucceed(f(ctx))
 }
 
-// Command is one of the ordinary user on the head of the cluster.
-func (c *Cluster) Command(argv ...string) *exec.Cmd {
+// UserCommand is one of the ordinary user on the head of the cluster.
+func (c *Cluster) UserCommand(argv ...string) *exec.Cmd {
 	env := []string{"env"}
 	for key, value := range c.Env {
 		env = append(env, key+"="+value)
@@ -97,39 +97,39 @@ func (c *Cluster) Command(argv ...string) *exec.Cmd {
 }
 
 // StopController ends slurmctld.
-func (c *Cluster) StopController() { c.t.Helper(); c.with(c.slurm.StopController) }
+func (c *Cluster) StopController() { c.t.Helper(); c.withTimeout(c.slurm.StopController) }
 
 // StartController starts slurmctld, which remembers everything.
-func (c *Cluster) StartController() { c.t.Helper(); c.with(c.slurm.StartController) }
+func (c *Cluster) StartController() { c.t.Helper(); c.withTimeout(c.slurm.StartController) }
 
 // RestartController does both.
-func (c *Cluster) RestartController() { c.t.Helper(); c.with(c.slurm.RestartController) }
+func (c *Cluster) RestartController() { c.t.Helper(); c.withTimeout(c.slurm.RestartController) }
 
 // KillController ends slurmctld as a crash does.
-func (c *Cluster) KillController() { c.t.Helper(); c.with(c.slurm.KillController) }
+func (c *Cluster) KillController() { c.t.Helper(); c.withTimeout(c.slurm.KillController) }
 
 // KillNodeDaemon kills the slurmd of a node; jobs there run on.
 func (c *Cluster) KillNodeDaemon(node string) {
 	c.t.Helper()
-	c.with(func(ctx context.Context) error { return c.slurm.KillNodeDaemon(ctx, node) })
+	c.withTimeout(func(ctx context.Context) error { return c.slurm.KillNodeDaemon(ctx, node) })
 }
 
 // StartNodeDaemon starts it again.
 func (c *Cluster) StartNodeDaemon(node string) {
 	c.t.Helper()
-	c.with(func(ctx context.Context) error { return c.slurm.StartNodeDaemon(ctx, node) })
+	c.withTimeout(func(ctx context.Context) error { return c.slurm.StartNodeDaemon(ctx, node) })
 }
 
-// Ready waits until all nodes take jobs.
-func (c *Cluster) Ready() { c.t.Helper(); c.with(c.slurm.Ready) }
+// AwaitReady waits until all nodes take jobs.
+func (c *Cluster) AwaitReady() { c.t.Helper(); c.withTimeout(c.slurm.AwaitReady) }
 
-// Down lists the daemons that do not run.
-func (c *Cluster) Down() []string {
+// ListDown lists the daemons that do not run.
+func (c *Cluster) ListDown() []string {
 	c.t.Helper()
 	var down []string
-	c.with(func(ctx context.Context) (err error) { down, err = c.slurm.Down(ctx); return err })
+	c.withTimeout(func(ctx context.Context) (err error) { down, err = c.slurm.ListDown(ctx); return err })
 	return down
 }
 
 // Stop ends all jobs and daemons in order, as a lab does.
-func (c *Cluster) Stop() { c.t.Helper(); c.with(c.slurm.Stop) }
+func (c *Cluster) Stop() { c.t.Helper(); c.withTimeout(c.slurm.Stop) }

@@ -83,8 +83,8 @@ func Open(d *Disk) (*Store, error) {
 	return d.inUse, nil
 }
 
-// Crash drops the store without closing it.
-func (d *Disk) Crash() {
+// CrashStore drops the store without closing it.
+func (d *Disk) CrashStore() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inUse = nil
@@ -100,9 +100,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter locks the disk for one call, unless the store is not the one that is
+// lockDisk locks the disk for one call, unless the store is not the one that is
 // open.
-func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+func (s *Store) lockDisk(ctx context.Context) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	return s.d.mu.Unlock, nil
 }
 
-// written is v as it comes back from a file.
-func written[T any](v T) (T, error) {
+// roundTrip is v as it comes back from a file.
+func roundTrip[T any](v T) (T, error) {
 	var back T
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -127,33 +127,33 @@ func written[T any](v T) (T, error) {
 	return back, nil
 }
 
-// Commit implements store.Store.
-func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
-	leave, err := s.enter(ctx)
+// CommitBatch implements store.Store.
+func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := b.Check(s.d.next(), s.d.nextSend); err != nil {
+	if err := b.CheckNumbers(s.d.nextEvent(), s.d.nextSend); err != nil {
 		return err
 	}
-	fresh, err := written(*b)
+	fresh, err := roundTrip(*b)
 	if err != nil {
 		return err
 	}
-	jobs, err := s.d.upserts(b.Jobs)
+	jobs, err := s.d.mergedJobs(b.Jobs)
 	if err != nil {
 		return err
 	}
 	for i := range fresh.Arrays { // a number is no part of the body
 		fresh.Arrays[i].ID = b.Arrays[i].ID
 	}
-	s.d.put(&fresh, jobs)
+	s.d.putBatch(&fresh, jobs)
 	return nil
 }
 
-// upserts is the jobs of a batch as they will be kept.
-func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
+// mergedJobs is the jobs of a batch as they will be kept.
+func (d *Disk) mergedJobs(jobs []store.Job) ([]store.Job, error) {
 	owner, named := map[string]core.JobID{}, map[core.JobID]string{}
 	for id, j := range d.jobs {
 		owner[j.Unique], named[id] = id, j.Unique
@@ -161,7 +161,7 @@ func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
 	specs := map[core.JobID]*store.Job{}
 	kept := make([]store.Job, 0, len(jobs))
 	for i := range jobs {
-		j, err := written(jobs[i])
+		j, err := roundTrip(jobs[i])
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
 		before, there := d.jobs[j.ID]
 		switch {
 		case in.Spec != nil:
-			spec, err := written(*in.Spec)
+			spec, err := roundTrip(*in.Spec)
 			if err != nil {
 				return nil, err
 			}
@@ -195,7 +195,7 @@ func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
 	return kept, nil
 }
 
-func (d *Disk) put(b *store.Batch, jobs []store.Job) {
+func (d *Disk) putBatch(b *store.Batch, jobs []store.Job) {
 	d.events = append(d.events, b.Events...)
 	d.outbox = append(d.outbox, b.Send...)
 	d.nextSend = b.NextSend(d.nextSend)
@@ -208,7 +208,7 @@ func (d *Disk) put(b *store.Batch, jobs []store.Job) {
 	}
 	for i := range b.Arrays {
 		a := b.Arrays[i]
-		d.nextJob = max(d.nextJob, a.End())
+		d.nextJob = max(d.nextJob, a.EndID())
 		if d.arrays[a.ID] = a; a.IsComplete() {
 			delete(d.arrays, a.ID)
 		}
@@ -235,12 +235,12 @@ func (d *Disk) put(b *store.Batch, jobs []store.Job) {
 	d.putWeather(b)
 }
 
-// next is the number of the next event.
-func (d *Disk) next() uint64 { return d.first + uint64(len(d.events)) }
+// nextEvent is the number of the next event.
+func (d *Disk) nextEvent() uint64 { return d.first + uint64(len(d.events)) }
 
-// Load implements store.Store.
-func (s *Store) Load(ctx context.Context) (*store.Loaded, error) {
-	leave, err := s.enter(ctx)
+// LoadState implements store.Store.
+func (s *Store) LoadState(ctx context.Context) (*store.Loaded, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -248,23 +248,23 @@ func (s *Store) Load(ctx context.Context) (*store.Loaded, error) {
 	d := s.d
 	l := &store.Loaded{First: d.first, Events: slices.Clone(d.events), Outbox: slices.Clone(d.outbox),
 		NextJob: d.nextJob, NextSend: d.nextSend, Snapshots: slices.Clone(d.snapshots)}
-	l.Jobs = d.list(func(j *store.Job) bool { return j.Open() })
+	l.Jobs = d.listMatching(func(j *store.Job) bool { return j.IsOpen() })
 	for _, id := range slices.Sorted(maps.Keys(d.arrays)) {
 		l.Arrays = append(l.Arrays, d.arrays[id])
 	}
 	return l, nil
 }
 
-// Snapshot implements store.Store.
-func (s *Store) Snapshot(ctx context.Context, upTo uint64, state []byte) error {
-	leave, err := s.enter(ctx)
+// SaveSnapshot implements store.Store.
+func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) error {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	d := s.d
-	if upTo >= d.next() || len(d.snapshots) > 0 && upTo < d.snapshots[0].UpTo {
-		return fmt.Errorf("%w: a snapshot after event %d of %d", store.ErrNumber, upTo, d.next()-1)
+	if upTo >= d.nextEvent() || len(d.snapshots) > 0 && upTo < d.snapshots[0].UpTo {
+		return fmt.Errorf("%w: a snapshot after event %d of %d", store.ErrNumber, upTo, d.nextEvent()-1)
 	}
 	if len(d.snapshots) > 0 && d.snapshots[0].UpTo == upTo {
 		d.snapshots = d.snapshots[1:]
@@ -279,8 +279,8 @@ func (s *Store) Snapshot(ctx context.Context, upTo uint64, state []byte) error {
 	return nil
 }
 
-// list is the jobs that match, by number.
-func (d *Disk) list(match func(*store.Job) bool) []store.Job {
+// listMatching is the jobs that match, by number.
+func (d *Disk) listMatching(match func(*store.Job) bool) []store.Job {
 	var list []store.Job
 	for _, j := range d.jobs {
 		if match(&j) {
@@ -291,9 +291,9 @@ func (d *Disk) list(match func(*store.Job) bool) []store.Job {
 	return list
 }
 
-// Job implements store.Store.
-func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
-	leave, err := s.enter(ctx)
+// FindJob implements store.Store.
+func (s *Store) FindJob(ctx context.Context, ref string) (*store.Job, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
 			return &j, nil
 		}
 	}
-	found := s.d.list(func(j *store.Job) bool { return ref != "" && strings.HasPrefix(j.Unique, ref) })
+	found := s.d.listMatching(func(j *store.Job) bool { return ref != "" && strings.HasPrefix(j.Unique, ref) })
 	if i := slices.IndexFunc(found, func(j store.Job) bool { return j.Unique == ref }); i >= 0 {
 		return &found[i], nil
 	}
@@ -316,21 +316,21 @@ func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
 	return nil, fmt.Errorf("%w: %q", store.ErrManyJobs, ref)
 }
 
-// Jobs implements store.Store.
-func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
-	leave, err := s.enter(ctx)
+// ListJobs implements store.Store.
+func (s *Store) ListJobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	list := s.d.list(func(j *store.Job) bool {
-		return (!f.Open || j.Open()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent) && j.ID >= f.From
+	list := s.d.listMatching(func(j *store.Job) bool {
+		return (!f.Open || j.IsOpen()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent) && j.ID >= f.From
 	})
 	slices.Reverse(list)
-	return limited(list, f.Limit), nil
+	return firstN(list, f.Limit), nil
 }
 
-func limited[T any](list []T, limit int) []T {
+func firstN[T any](list []T, limit int) []T {
 	if limit > 0 && len(list) > limit {
 		return list[:limit]
 	}

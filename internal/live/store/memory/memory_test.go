@@ -18,5 +18,5 @@ func (p place) Open() (store.Store, error) {
 }
 
 func TestTheStoreInMemoryPassesTheSuite(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Place { return place{NewDisk()} })
+	storetest.Run(t, func(*testing.T) storetest.Backend { return place{NewDisk()} })
 }

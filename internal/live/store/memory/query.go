@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Explain implements store.Store.
-func (s *Store) Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error) {
-	leave, err := s.enter(ctx)
+// ListEntries implements store.Store.
+func (s *Store) ListEntries(ctx context.Context, id core.JobID) ([]wire.Entry, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -22,9 +22,9 @@ func (s *Store) Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error
 	return slices.Clone(s.d.entries[id]), nil
 }
 
-// Checkpoints implements store.Store.
-func (s *Store) Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
-	leave, err := s.enter(ctx)
+// ListCheckpoints implements store.Store.
+func (s *Store) ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,16 +39,16 @@ func (s *Store) Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, e
 	return list, nil
 }
 
-// Roots implements store.Store.
-func (s *Store) Roots(ctx context.Context) ([]string, error) {
-	leave, err := s.enter(ctx)
+// ListRoots implements store.Store.
+func (s *Store) ListRoots(ctx context.Context) ([]string, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	needed := map[string]bool{}
 	for _, j := range s.d.jobs {
-		if j.Open() {
+		if j.IsOpen() {
 			needed[j.Work], needed[j.Result] = true, true
 		}
 	}
@@ -62,9 +62,9 @@ func (s *Store) Roots(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(needed)), nil
 }
 
-// Setting implements store.Store.
-func (s *Store) Setting(ctx context.Context, name string) (string, error) {
-	leave, err := s.enter(ctx)
+// GetSetting implements store.Store.
+func (s *Store) GetSetting(ctx context.Context, name string) (string, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -72,57 +72,57 @@ func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	return s.d.settings[name], nil
 }
 
-// Runs implements store.Store.
-func (s *Store) Runs(ctx context.Context, f store.Past) ([]history.Run, error) {
-	leave, err := s.enter(ctx)
+// ListRuns implements store.Store.
+func (s *Store) ListRuns(ctx context.Context, f store.Past) ([]history.Run, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var list []history.Run
 	for _, r := range s.d.runs {
-		if f.Matches(r.Job, r.Program, r.User, r.Ended, r.Cluster) {
+		if f.MatchesRun(r.Job, r.Program, r.User, r.Ended, r.Cluster) {
 			list = append(list, r)
 		}
 	}
 	slices.SortFunc(list, func(a, b history.Run) int {
 		return cmp.Or(cmp.Compare(b.Ended, a.Ended), cmp.Compare(b.Job, a.Job), cmp.Compare(b.Epoch, a.Epoch))
 	})
-	return limited(list, f.Limit), nil
+	return firstN(list, f.Limit), nil
 }
 
-// Transfers implements store.Store.
-func (s *Store) Transfers(ctx context.Context, f store.Past) ([]history.Transfer, error) {
-	leave, err := s.enter(ctx)
+// ListTransfers implements store.Store.
+func (s *Store) ListTransfers(ctx context.Context, f store.Past) ([]history.Transfer, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var list []history.Transfer
 	for _, t := range slices.Backward(s.d.transfers) {
-		if f.Matches(t.Job, t.Program, "", t.At, t.From, t.To) {
+		if f.MatchesRun(t.Job, t.Program, "", t.At, t.From, t.To) {
 			list = append(list, t)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b history.Transfer) int { return cmp.Compare(b.At, a.At) })
-	return limited(list, f.Limit), nil
+	return firstN(list, f.Limit), nil
 }
 
-// Quotes implements store.Store.
-func (s *Store) Quotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
-	leave, err := s.enter(ctx)
+// ListQuotes implements store.Store.
+func (s *Store) ListQuotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var list []history.Quote
 	for _, q := range s.d.quotes {
-		if f.Matches(q.Job, q.Program, "", q.At, q.Cluster) {
+		if f.MatchesRun(q.Job, q.Program, "", q.At, q.Cluster) {
 			list = append(list, q)
 		}
 	}
 	slices.SortFunc(list, func(a, b history.Quote) int {
 		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Job, a.Job), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Kind, b.Kind))
 	})
-	return limited(list, f.Limit), nil
+	return firstN(list, f.Limit), nil
 }

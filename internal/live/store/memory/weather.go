@@ -45,9 +45,9 @@ func (d *Disk) putWeather(b *store.Batch) {
 	}
 }
 
-// Weather implements store.Store.
-func (s *Store) Weather(ctx context.Context, f store.Series) ([]store.Reading, error) {
-	leave, err := s.enter(ctx)
+// ListReadings implements store.Store.
+func (s *Store) ListReadings(ctx context.Context, f store.Series) ([]store.Reading, error) {
+	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func (s *Store) Weather(ctx context.Context, f store.Series) ([]store.Reading, e
 		return cmp.Or(strings.Compare(a.What, b.What), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), cmp.Compare(a.At, b.At))
 	})
 	if f.Newest > 0 {
-		list = slices.DeleteFunc(slices.Clone(list), newest(list, f.Newest))
+		list = slices.DeleteFunc(slices.Clone(list), olderThanNewest(list, f.Newest))
 	}
 	return list, nil
 }
 
-// newest says of one reading after the other whether it is older than the newest
+// olderThanNewest says of one reading after the other whether it is older than the newest
 // so many of its series.
-func newest(list []store.Reading, n int) func(store.Reading) bool {
+func olderThanNewest(list []store.Reading, n int) func(store.Reading) bool {
 	i := -1
 	return func(r store.Reading) bool {
 		i++

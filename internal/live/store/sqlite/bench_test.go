@@ -48,7 +48,7 @@ func BenchmarkCommit(b *testing.B) {
 			next, id, count := uint64(1), core.JobID(1), 0
 			for b.Loop() {
 				batch := life(next, id, together)
-				if err := s.Commit(b.Context(), batch); err != nil {
+				if err := s.CommitBatch(b.Context(), batch); err != nil {
 					b.Fatal(err)
 				}
 				next, id, count = next+uint64(len(batch.Events)), id+core.JobID(together), count+rows(batch)
@@ -71,11 +71,11 @@ func BenchmarkLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Commit(b.Context(), life(1, 1, 1000)); err != nil {
+	if err := s.CommitBatch(b.Context(), life(1, 1, 1000)); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if l, err := s.Load(b.Context()); err != nil || len(l.Jobs) != 1000 {
+		if l, err := s.LoadState(b.Context()); err != nil || len(l.Jobs) != 1000 {
 			b.Fatal(err)
 		}
 	}

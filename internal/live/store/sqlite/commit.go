@@ -18,8 +18,8 @@ type statements struct {
 	reading, thin, drop, count, array, arrayDone               *sql.Stmt
 }
 
-// texts pairs each statement with its text.
-func (t *statements) texts() map[**sql.Stmt]string {
+// statementTexts pairs each statement with its text.
+func (t *statements) statementTexts() map[**sql.Stmt]string {
 	return map[**sql.Stmt]string{
 		&t.event: "INSERT INTO events (n, body, sum) VALUES (?, ?, ?)",
 		&t.send:  "INSERT INTO outbox (id, body, sum) VALUES (?, ?, ?)",
@@ -53,8 +53,8 @@ func (t *statements) texts() map[**sql.Stmt]string {
 	}
 }
 
-func (t *statements) prepare(ctx context.Context, c *sql.Conn) error {
-	for stmt, text := range t.texts() {
+func (t *statements) prepareAll(ctx context.Context, c *sql.Conn) error {
+	for stmt, text := range t.statementTexts() {
 		var err error
 		if *stmt, err = c.PrepareContext(ctx, text); err != nil {
 			return fmt.Errorf("preparing %q: %w", text, err)
@@ -63,9 +63,9 @@ func (t *statements) prepare(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-func (t *statements) close() error {
+func (t *statements) closeAll() error {
 	var errs []error
-	for stmt := range t.texts() {
+	for stmt := range t.statementTexts() {
 		if *stmt != nil {
 			errs = append(errs, (*stmt).Close())
 		}
@@ -73,18 +73,18 @@ func (t *statements) close() error {
 	return errors.Join(errs...)
 }
 
-// Commit implements store.Store.
-func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
+// CommitBatch implements store.Store.
+func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return err
 	}
-	if err := b.Check(s.next, s.nextSend); err != nil {
+	if err := b.CheckNumbers(s.next, s.nextSend); err != nil {
 		return err
 	}
 	put := func() error {
-		return explain(s.path, s.transact(ctx, func(ctx context.Context) error { return s.put(ctx, b) }))
+		return explainError(s.path, s.inTransaction(ctx, func(ctx context.Context) error { return s.putBatch(ctx, b) }))
 	}
 	err := put()
 	if errors.Is(err, store.ErrFull) && s.emptyLog(ctx) {
@@ -96,12 +96,12 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 	s.next += uint64(len(b.Events))
 	s.nextSend = b.NextSend(s.nextSend)
 	s.commits++
-	_ = s.witness.note(s.commits) // it may say too little
-	_ = s.reserve.fill()          // who takes in new work asks again
+	_ = s.witness.writeCount(s.commits) // it may say too little
+	_ = s.reserve.fill()                // who takes in new work asks again
 	return nil
 }
 
-func (s *Store) usable(ctx context.Context) error {
+func (s *Store) checkUsable(ctx context.Context) error {
 	switch {
 	case s.write == nil:
 		return store.ErrClosed
@@ -111,10 +111,10 @@ func (s *Store) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// transact carries all of do out, or nothing of it. It is not given up
+// inTransaction carries all of do out, or nothing of it. It is not given up
 // half-way when the caller loses patience: then nobody would know what is
 // stored.
-func (s *Store) transact(ctx context.Context, do func(context.Context) error) error {
+func (s *Store) inTransaction(ctx context.Context, do func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *Store) transact(ctx context.Context, do func(context.Context) error) er
 	return err
 }
 
-func (s *Store) put(ctx context.Context, b *store.Batch) error {
+func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 	if _, err := s.stmts.count.ExecContext(ctx, s.commits+1); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Store) put(ctx context.Context, b *store.Batch) error {
 			return fmt.Errorf("array %d: %w", b.Arrays[i].ID, err)
 		}
 	}
-	if err := s.putTales(ctx, b); err != nil {
+	if err := s.putEntries(ctx, b); err != nil {
 		return err
 	}
 	if err := s.putHistory(ctx, b); err != nil {
@@ -177,9 +177,9 @@ func (s *Store) put(ctx context.Context, b *store.Batch) error {
 	return s.putSettings(ctx, b.Settings)
 }
 
-// keep stores a record as the last of the statement's columns.
-func keep(ctx context.Context, stmt *sql.Stmt, record any, columns ...any) error {
-	body, err := encode(record)
+// insertRecord stores a record as the last of the statement's columns.
+func insertRecord(ctx context.Context, stmt *sql.Stmt, record any, columns ...any) error {
+	body, err := encodeBody(record)
 	if err != nil {
 		return err
 	}
@@ -189,30 +189,30 @@ func keep(ctx context.Context, stmt *sql.Stmt, record any, columns ...any) error
 
 // keepChecked stores a numbered record with its checksum.
 func keepChecked(ctx context.Context, stmt *sql.Stmt, n uint64, record any) error {
-	body, err := encode(record)
+	body, err := encodeBody(record)
 	if err != nil {
 		return err
 	}
-	_, err = stmt.ExecContext(ctx, n, body, sum(body))
+	_, err = stmt.ExecContext(ctx, n, body, bodyChecksum(body))
 	return err
 }
 
 func (s *Store) putJob(ctx context.Context, j *store.Job) error {
-	body, err := encode(j)
+	body, err := encodeBody(j)
 	if err != nil {
 		return err
 	}
 	open := 0
-	if j.Open() {
+	if j.IsOpen() {
 		open = 1
 	}
-	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body, sum(body)}
+	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body, bodyChecksum(body)}
 	if j.Spec != nil {
-		spec, err := encode(j.Spec)
+		spec, err := encodeBody(j.Spec)
 		if err != nil {
 			return err
 		}
-		_, err = s.stmts.job.ExecContext(ctx, append(row, sum(spec), spec)...)
+		_, err = s.stmts.job.ExecContext(ctx, append(row, bodyChecksum(spec), spec)...)
 		return err
 	}
 	done, err := s.stmts.jobKeep.ExecContext(ctx, row...)
@@ -230,24 +230,24 @@ func (s *Store) putArray(ctx context.Context, a *store.Array) error {
 		_, err := s.stmts.arrayDone.ExecContext(ctx, int64(a.ID))
 		return err
 	}
-	body, err := encode(a)
+	body, err := encodeBody(a)
 	if err != nil {
 		return err
 	}
-	_, err = s.stmts.array.ExecContext(ctx, int64(a.ID), a.Template.Work, sum(body), body)
+	_, err = s.stmts.array.ExecContext(ctx, int64(a.ID), a.Template.Work, bodyChecksum(body), body)
 	return err
 }
 
-// putTales stores what is told of jobs: decisions and checkpoints.
-func (s *Store) putTales(ctx context.Context, b *store.Batch) error {
+// putEntries stores what is told of jobs: decisions and checkpoints.
+func (s *Store) putEntries(ctx context.Context, b *store.Batch) error {
 	for i := range b.Entries {
-		if err := keep(ctx, s.stmts.entry, &b.Entries[i].Entry, int64(b.Entries[i].Job)); err != nil {
+		if err := insertRecord(ctx, s.stmts.entry, &b.Entries[i].Entry, int64(b.Entries[i].Job)); err != nil {
 			return err
 		}
 	}
 	for i := range b.Checkpoints {
 		c := &b.Checkpoints[i]
-		if err := keep(ctx, s.stmts.checkpoint, &c.Saved, int64(c.Job), c.N, c.Image, c.Work); err != nil {
+		if err := insertRecord(ctx, s.stmts.checkpoint, &c.Saved, int64(c.Job), c.N, c.Image, c.Work); err != nil {
 			return err
 		}
 	}
@@ -262,19 +262,19 @@ func (s *Store) putTales(ctx context.Context, b *store.Batch) error {
 func (s *Store) putHistory(ctx context.Context, b *store.Batch) error {
 	for i := range b.Runs {
 		r := &b.Runs[i]
-		if err := keep(ctx, s.stmts.run, r, int64(r.Job), int64(r.Epoch), int64(r.Ended), r.Cluster, r.Program, r.User); err != nil {
+		if err := insertRecord(ctx, s.stmts.run, r, int64(r.Job), int64(r.Epoch), int64(r.Ended), r.Cluster, r.Program, r.User); err != nil {
 			return err
 		}
 	}
 	for i := range b.Transfers {
 		t := &b.Transfers[i]
-		if err := keep(ctx, s.stmts.transfer, t, int64(t.At), int64(t.Job), t.Program, t.From, t.To); err != nil {
+		if err := insertRecord(ctx, s.stmts.transfer, t, int64(t.At), int64(t.Job), t.Program, t.From, t.To); err != nil {
 			return err
 		}
 	}
 	for i := range b.Quotes {
 		q := &b.Quotes[i]
-		if err := keep(ctx, s.stmts.quote, q, int64(q.Job), int64(q.At), q.Cluster, q.Kind, q.Program); err != nil {
+		if err := insertRecord(ctx, s.stmts.quote, q, int64(q.Job), int64(q.At), q.Cluster, q.Kind, q.Program); err != nil {
 			return err
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Store) putSettings(ctx context.Context, settings map[string]string) err
 	return nil
 }
 
-func encode(v any) ([]byte, error) {
+func encodeBody(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("%T cannot be stored: %w", v, err)
@@ -304,7 +304,7 @@ func encode(v any) ([]byte, error) {
 	return body, nil
 }
 
-// sum is the checksum of a body.
-func sum(body []byte) int64 {
+// bodyChecksum is the checksum of a body.
+func bodyChecksum(body []byte) int64 {
 	return int64(crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }

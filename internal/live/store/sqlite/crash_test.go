@@ -63,14 +63,14 @@ func commitForEver(path string) error {
 	if err != nil {
 		return err
 	}
-	l, err := s.Load(ctx)
+	l, err := s.LoadState(ctx)
 	if err != nil {
 		return err
 	}
 	next := l.NextEvent()
 	for k := int(l.NextJob); ; k++ {
 		b := batchOf(k, next)
-		if err := s.Commit(ctx, b); err != nil {
+		if err := s.CommitBatch(ctx, b); err != nil {
 			return err
 		}
 		next += uint64(len(b.Events))
@@ -82,7 +82,7 @@ func commitForEver(path string) error {
 			if err != nil {
 				return err
 			}
-			if err := s.Snapshot(ctx, next-1, state); err != nil {
+			if err := s.SaveSnapshot(ctx, next-1, state); err != nil {
 				return err
 			}
 		}
@@ -161,11 +161,11 @@ func everyBatchIsWhole(t *testing.T, path string) int {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	l, err := s.Load(ctx)
+	l, err := s.LoadState(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	setting, err := s.Setting(ctx, "last")
+	setting, err := s.GetSetting(ctx, "last")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,9 +190,9 @@ func everyBatchIsWhole(t *testing.T, path string) int {
 		}
 	}
 	for k := max(1, last-70); k <= last; k++ {
-		entries, err1 := s.Explain(ctx, core.JobID(k))
-		j, err2 := s.Job(ctx, strconv.Itoa(k))
-		runs, err3 := s.Runs(ctx, store.Past{Job: core.JobID(k)})
+		entries, err1 := s.ListEntries(ctx, core.JobID(k))
+		j, err2 := s.FindJob(ctx, strconv.Itoa(k))
+		runs, err3 := s.ListRuns(ctx, store.Past{Job: core.JobID(k)})
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func everyBatchIsWhole(t *testing.T, path string) int {
 		}
 	}
 	for _, snap := range l.Snapshots {
-		if after, ok := l.After(snap.UpTo); !ok || len(after) > 0 && mustNumber(t, string(snap.State))+1 != int(after[0].Job) {
+		if after, ok := l.EventsAfter(snap.UpTo); !ok || len(after) > 0 && mustNumber(t, string(snap.State))+1 != int(after[0].Job) {
 			t.Fatalf("after the snapshot of batch %s come %v", snap.State, after)
 		}
 	}

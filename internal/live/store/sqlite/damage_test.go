@@ -25,8 +25,8 @@ func filled(t testing.TB) string {
 		b.Entries[i].Why = fmt.Sprintf("needle%02d", i)
 	}
 	for _, err := range []error{
-		s.Commit(t.Context(), b), s.Snapshot(t.Context(), 10, []byte("the state after event 10")),
-		s.Snapshot(t.Context(), 20, []byte("the state after event 20")), s.Close(),
+		s.CommitBatch(t.Context(), b), s.SaveSnapshot(t.Context(), 10, []byte("the state after event 10")),
+		s.SaveSnapshot(t.Context(), 20, []byte("the state after event 20")), s.Close(),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func opened(t testing.TB, path string) *Store {
 // raw runs statements on a store behind its back.
 func raw(t *testing.T, path string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(path))
+	db, err := sql.Open("sqlite", dataSource(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestADamagedFileGivesOneClearError(t *testing.T) {
 			spoil(t, path)
 			s, err := Open(t.Context(), path)
 			if err == nil {
-				_, err = s.Load(t.Context())
+				_, err = s.LoadState(t.Context())
 				must(t, s.Close())
 			}
 			if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), path) {
@@ -113,11 +113,11 @@ func TestADamagedSnapshotIsNotUsedAndTheOneBeforeItIs(t *testing.T) {
 	flip(t, path, "the state after event 20")
 	s := opened(t, path)
 	defer s.Close()
-	l, err := s.Load(t.Context())
+	l, err := s.LoadState(t.Context())
 	if err != nil || len(l.Snapshots) != 1 || l.Snapshots[0].UpTo != 10 {
 		t.Fatalf("loaded %v, %v", l, err)
 	}
-	if after, ok := l.After(10); !ok || len(after) != 20*7-10 {
+	if after, ok := l.EventsAfter(10); !ok || len(after) != 20*7-10 {
 		t.Errorf("%d events come after it, %v", len(after), ok)
 	}
 }
@@ -127,7 +127,7 @@ func TestAChangedBitInAnEventIsNoticed(t *testing.T) {
 	flip(t, path, `"kind":"job-became","job":17`) // still JSON, still an event
 	s := opened(t, path)
 	defer s.Close()
-	if _, err := s.Load(t.Context()); !errors.Is(err, store.ErrDamaged) {
+	if _, err := s.LoadState(t.Context()); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestAStoreOfANewerVersionIsNotTouched(t *testing.T) {
 	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "99") {
 		t.Errorf("the error is %v", err)
 	}
-	list, err := steps(migrations)
+	list, err := migrationSteps(migrations)
 	must(t, err)
 	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", len(list)))
 	must(t, opened(t, path).Close())
@@ -161,7 +161,7 @@ func TestOnlyTheOwnerMayReadTheStore(t *testing.T) {
 	must(t, os.Chmod(p.path, 0o644))
 	s := opened(t, p.path)
 	defer s.Close()
-	must(t, s.Commit(t.Context(), life(1, 1, 1)))
+	must(t, s.CommitBatch(t.Context(), life(1, 1, 1)))
 	files, err := os.ReadDir(filepath.Dir(p.path))
 	must(t, err)
 	if len(files) != 5 { // itself, its log, the index of that, the lock, the witness
@@ -179,7 +179,7 @@ func TestOnlyTheOwnerMayReadTheStore(t *testing.T) {
 func TestWhatFindsNoSpaceIsNotStoredAndTheStoreGoesOn(t *testing.T) {
 	s := opened(t, newPlace(t).path)
 	defer s.Close()
-	must(t, s.Commit(t.Context(), life(1, 1, 2)))
+	must(t, s.CommitBatch(t.Context(), life(1, 1, 2)))
 	var pages int
 	must(t, s.write.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
 	limit := func(n int) {
@@ -188,19 +188,19 @@ func TestWhatFindsNoSpaceIsNotStoredAndTheStoreGoesOn(t *testing.T) {
 		}
 	}
 	limit(pages + 2)
-	if err := s.Commit(t.Context(), life(15, 3, 500)); !errors.Is(err, store.ErrFull) {
+	if err := s.CommitBatch(t.Context(), life(15, 3, 500)); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("a full disk gives %v", err)
 	}
-	l, err := s.Load(t.Context())
+	l, err := s.LoadState(t.Context())
 	if err != nil || l.NextEvent() != 15 || l.NextJob != 3 {
 		t.Fatalf("loaded %+v, %v", l, err)
 	}
 	limit(1 << 30)
-	must(t, s.Commit(t.Context(), life(15, 3, 500)))
+	must(t, s.CommitBatch(t.Context(), life(15, 3, 500)))
 }
 
 func TestMigrationsAreNumberedWithoutAGap(t *testing.T) {
-	list, err := steps(migrations)
+	list, err := migrationSteps(migrations)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d migrations, %v", len(list), err)
 	}
@@ -228,11 +228,11 @@ func FuzzDamagedFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = s.Load(t.Context())
-		_, _ = s.Jobs(t.Context(), store.Filter{})
-		_, _ = s.Explain(t.Context(), 5)
-		_, _ = s.Roots(t.Context())
-		_ = s.Commit(t.Context(), &store.Batch{Entries: []store.Entry{{Job: core.JobID(5), Entry: wire.Entry{Kind: "note"}}}})
+		_, _ = s.LoadState(t.Context())
+		_, _ = s.ListJobs(t.Context(), store.Filter{})
+		_, _ = s.ListEntries(t.Context(), 5)
+		_, _ = s.ListRoots(t.Context())
+		_ = s.CommitBatch(t.Context(), &store.Batch{Entries: []store.Entry{{Job: core.JobID(5), Entry: wire.Entry{Kind: "note"}}}})
 		_ = s.Close()
 	})
 }
@@ -254,7 +254,7 @@ func TestACutLogIsNoticed(t *testing.T) {
 	p := newPlace(t)
 	s := opened(t, p.path)
 	for i := range 20 {
-		must(t, s.Commit(t.Context(), life(uint64(1+7*i), core.JobID(1+i), 1)))
+		must(t, s.CommitBatch(t.Context(), life(uint64(1+7*i), core.JobID(1+i), 1)))
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db") // as a kill would leave it: closing would empty the log
 	for _, end := range []string{"", "-wal", ".commits"} {
@@ -273,7 +273,7 @@ func TestACutLogIsNoticed(t *testing.T) {
 	must(t, os.Remove(copied+".commits")) // as it says
 	again := opened(t, copied)
 	defer again.Close()
-	if _, err := again.Load(t.Context()); err != nil {
+	if _, err := again.LoadState(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 )
 
-// explain says what an error of SQLite means to whoever opened the store.
-func explain(path string, err error) error {
+// explainError says what an error of SQLite means to whoever opened the store.
+func explainError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func explain(path string, err error) error {
 	return fmt.Errorf("store %s: %w", path, err)
 }
 
-// damaged says that something in the store is not what was written.
-func damaged(what string, args ...any) error {
+// damagedError says that something in the store is not what was written.
+func damagedError(what string, args ...any) error {
 	return fmt.Errorf("%w: "+what, append([]any{store.ErrDamaged}, args...)...)
 }

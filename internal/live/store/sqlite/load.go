@@ -17,19 +17,19 @@ func (s *Store) loadNumbers(ctx context.Context) error {
 		1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`).Scan(&s.next, &s.nextSend)
 }
 
-// Load implements store.Store.
-func (s *Store) Load(ctx context.Context) (*store.Loaded, error) {
-	l, err := s.load(ctx)
+// LoadState implements store.Store.
+func (s *Store) LoadState(ctx context.Context) (*store.Loaded, error) {
+	l, err := s.loadAll(ctx)
 	if err != nil {
-		return nil, explain(s.path, err)
+		return nil, explainError(s.path, err)
 	}
 	return l, nil
 }
 
-func (s *Store) load(ctx context.Context) (*store.Loaded, error) {
+func (s *Store) loadAll(ctx context.Context) (*store.Loaded, error) {
 	s.mu.Lock() // nothing is written while it is read
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	l := &store.Loaded{}
@@ -44,13 +44,13 @@ func (s *Store) load(ctx context.Context) (*store.Loaded, error) {
 // loadSnapshots leaves damaged snapshots out: that is what the one before is
 // kept for.
 func (s *Store) loadSnapshots(ctx context.Context, l *store.Loaded) error {
-	return each(ctx, s.write, "SELECT up_to, state, sum FROM snapshots ORDER BY up_to DESC", nil, func(rows *sql.Rows) error {
+	return eachRow(ctx, s.write, "SELECT up_to, state, sum FROM snapshots ORDER BY up_to DESC", nil, func(rows *sql.Rows) error {
 		var snap store.Snapshot
 		var check int64
 		if err := rows.Scan(&snap.UpTo, &snap.State, &check); err != nil {
 			return err
 		}
-		if sum(snap.State) == check {
+		if bodyChecksum(snap.State) == check {
 			l.Snapshots = append(l.Snapshots, snap)
 		}
 		return nil
@@ -59,7 +59,7 @@ func (s *Store) loadSnapshots(ctx context.Context, l *store.Loaded) error {
 
 func (s *Store) loadEvents(ctx context.Context, l *store.Loaded) error {
 	l.First = s.next
-	err := each(ctx, s.write, "SELECT n, body, sum FROM events ORDER BY n", nil, func(rows *sql.Rows) error {
+	err := eachRow(ctx, s.write, "SELECT n, body, sum FROM events ORDER BY n", nil, func(rows *sql.Rows) error {
 		var n uint64
 		var body sql.RawBytes
 		var check int64
@@ -70,27 +70,27 @@ func (s *Store) loadEvents(ctx context.Context, l *store.Loaded) error {
 			l.First = n
 		}
 		if want := l.NextEvent(); n != want {
-			return damaged("event %d is missing", want)
+			return damagedError("event %d is missing", want)
 		}
 		l.Events = append(l.Events, core.Event{})
-		return decode(body, check, &l.Events[len(l.Events)-1], "event %d", n)
+		return decodeBody(body, check, &l.Events[len(l.Events)-1], "event %d", n)
 	})
 	if err == nil && l.NextEvent() != s.next {
-		err = damaged("event %d is missing", l.NextEvent())
+		err = damagedError("event %d is missing", l.NextEvent())
 	}
 	return err
 }
 
 func (s *Store) loadOutbox(ctx context.Context, l *store.Loaded) error {
 	l.NextSend = s.nextSend
-	return each(ctx, s.write, "SELECT id, body, sum FROM outbox ORDER BY id", nil, func(rows *sql.Rows) error {
+	return eachRow(ctx, s.write, "SELECT id, body, sum FROM outbox ORDER BY id", nil, func(rows *sql.Rows) error {
 		var o store.Outbound
 		var body sql.RawBytes
 		var check int64
 		if err := rows.Scan(&o.ID, &body, &check); err != nil {
 			return err
 		}
-		if err := decode(body, check, &o.Command, "command %d of the outbox", o.ID); err != nil {
+		if err := decodeBody(body, check, &o.Command, "command %d of the outbox", o.ID); err != nil {
 			return err
 		}
 		l.Outbox = append(l.Outbox, o)
@@ -99,50 +99,50 @@ func (s *Store) loadOutbox(ctx context.Context, l *store.Loaded) error {
 }
 
 func (s *Store) loadJobs(ctx context.Context, l *store.Loaded) (err error) {
-	if l.Jobs, err = jobs(ctx, s.write, "WHERE open = 1 ORDER BY number"); err != nil {
+	if l.Jobs, err = queryJobs(ctx, s.write, "WHERE open = 1 ORDER BY number"); err != nil {
 		return err
 	}
 	const next = "SELECT 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)"
 	if err := s.write.QueryRowContext(ctx, next).Scan(&l.NextJob); err != nil {
 		return err
 	}
-	return each(ctx, s.write, "SELECT number, body, sum FROM arrays ORDER BY number", nil, func(rows *sql.Rows) error {
+	return eachRow(ctx, s.write, "SELECT number, body, sum FROM arrays ORDER BY number", nil, func(rows *sql.Rows) error {
 		var a store.Array
 		var body sql.RawBytes
 		var check int64
 		if err := rows.Scan(&a.ID, &body, &check); err != nil {
 			return err
 		}
-		if err := decode(body, check, &a, "array %d", a.ID); err != nil {
+		if err := decodeBody(body, check, &a, "array %d", a.ID); err != nil {
 			return err
 		}
-		l.NextJob = max(l.NextJob, a.End())
+		l.NextJob = max(l.NextJob, a.EndID())
 		l.Arrays = append(l.Arrays, a)
 		return nil
 	})
 }
 
-// decode reads a body back, if it is what was written.
-func decode(body []byte, check int64, into any, what string, args ...any) error {
-	if sum(body) != check {
-		return damaged("%s is not what was written", fmt.Sprintf(what, args...))
+// decodeBody reads a body back, if it is what was written.
+func decodeBody(body []byte, check int64, into any, what string, args ...any) error {
+	if bodyChecksum(body) != check {
+		return damagedError("%s is not what was written", fmt.Sprintf(what, args...))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return damaged("%s cannot be read: %w", fmt.Sprintf(what, args...), err)
+		return damagedError("%s cannot be read: %w", fmt.Sprintf(what, args...), err)
 	}
 	return nil
 }
 
-// Snapshot implements store.Store.
-func (s *Store) Snapshot(ctx context.Context, upTo uint64, state []byte) error {
+// SaveSnapshot implements store.Store.
+func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return err
 	}
 	var newest uint64
 	if err := s.write.QueryRowContext(ctx, "SELECT coalesce(max(up_to), 0) FROM snapshots").Scan(&newest); err != nil {
-		return explain(s.path, err)
+		return explainError(s.path, err)
 	}
 	if upTo >= s.next || upTo < newest {
 		return fmt.Errorf("%w: a snapshot after event %d of %d", store.ErrNumber, upTo, s.next-1)
@@ -150,8 +150,8 @@ func (s *Store) Snapshot(ctx context.Context, upTo uint64, state []byte) error {
 	if state == nil {
 		state = []byte{}
 	}
-	return explain(s.path, s.transact(ctx, func(ctx context.Context) error {
-		if _, err := s.write.ExecContext(ctx, "INSERT OR REPLACE INTO snapshots (up_to, state, sum) VALUES (?, ?, ?)", upTo, state, sum(state)); err != nil {
+	return explainError(s.path, s.inTransaction(ctx, func(ctx context.Context) error {
+		if _, err := s.write.ExecContext(ctx, "INSERT OR REPLACE INTO snapshots (up_to, state, sum) VALUES (?, ?, ?)", upTo, state, bodyChecksum(state)); err != nil {
 			return err
 		}
 		if _, err := s.write.ExecContext(ctx, "DELETE FROM snapshots WHERE up_to NOT IN (SELECT up_to FROM snapshots ORDER BY up_to DESC LIMIT 2)"); err != nil {

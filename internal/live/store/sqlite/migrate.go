@@ -17,8 +17,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// application marks a file as ours: "gdwt".
-const application = 0x67647774
+// applicationID marks a file as ours: "gdwt".
+const applicationID = 0x67647774
 
 // migration is a step from one form of the store to the next.
 type migration struct {
@@ -27,8 +27,8 @@ type migration struct {
 	sql    string
 }
 
-// steps are the migrations in their order: numbered from 1 without a gap.
-func steps(files fs.FS) ([]migration, error) {
+// migrationSteps are the migrations in their order: numbered from 1 without a gap.
+func migrationSteps(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func steps(files fs.FS) ([]migration, error) {
 	return list, nil
 }
 
-// migrate brings the store to the present form, each step whole or not at all.
-func migrate(ctx context.Context, c *sql.Conn) error {
-	list, err := steps(migrations)
+// migrateSchema brings the store to the present form, each step whole or not at all.
+func migrateSchema(ctx context.Context, c *sql.Conn) error {
+	list, err := migrationSteps(migrations)
 	if err != nil {
 		return err
 	}
@@ -64,15 +64,15 @@ func migrate(ctx context.Context, c *sql.Conn) error {
 		}
 	}
 	switch {
-	case app != application && (app != 0 || version != 0 || tables != 0):
+	case app != applicationID && (app != 0 || version != 0 || tables != 0):
 		return errors.New("this is a database, but not a store of Godwit")
 	case version < 0:
-		return damaged("its form is %d", version)
+		return damagedError("its form is %d", version)
 	case version > len(list):
 		return fmt.Errorf("%w: its form is %d, this one knows %d", store.ErrNewer, version, len(list))
 	}
 	for _, m := range list[version:] {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", m.sql, application, m.number)
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", m.sql, applicationID, m.number)
 		if _, err := c.ExecContext(ctx, script); err != nil {
 			_, _ = c.ExecContext(ctx, "ROLLBACK") // the first error says more
 			return fmt.Errorf("migration %s: %w", m.name, err)

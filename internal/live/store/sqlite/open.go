@@ -22,8 +22,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 )
 
-// readers is how many questions are answered at once beside the writer.
-const readers = 4
+// maxReaders is how many questions are answered at once beside the writer.
+const maxReaders = 4
 
 // Store is a store in a file.
 type Store struct {
@@ -56,14 +56,14 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	s := &Store{path: path}
-	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(explain(path, err), s.Close())
+	if err := s.openFiles(ctx); err != nil {
+		return nil, errors.Join(explainError(path, err), s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
-	if s.lock, err = lock(s.path + ".lock"); err != nil {
+func (s *Store) openFiles(ctx context.Context) (err error) {
+	if s.lock, err = takeLock(s.path + ".lock"); err != nil {
 		return err
 	}
 	fresh, err := createPrivate(s.path)
@@ -75,20 +75,20 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	// FULL: the log is synced at every commit. The busy timeout is for people
 	// who look into the file with tools of their own.
-	if s.db, err = sql.Open("sqlite", dsn(s.path, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(OFF)", "temp_store(MEMORY)", "cache_size(-16000)")); err != nil {
+	if s.db, err = sql.Open("sqlite", dataSource(s.path, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(OFF)", "temp_store(MEMORY)", "cache_size(-16000)")); err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
 	if s.write, err = s.db.Conn(ctx); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.write); err != nil {
+	if err := migrateSchema(ctx, s.write); err != nil {
 		return err
 	}
 	if err := s.checkWitness(ctx); err != nil {
 		return err
 	}
-	if err := s.stmts.prepare(ctx, s.write); err != nil {
+	if err := s.stmts.prepareAll(ctx, s.write); err != nil {
 		return err
 	}
 	if err := s.loadNumbers(ctx); err != nil {
@@ -96,23 +96,23 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reserve = newReserve(s.path)
 	_ = s.reserve.fill() // who takes in new work asks again
-	if s.read, err = sql.Open("sqlite", dsn(s.path, "query_only(ON)")); err != nil {
+	if s.read, err = sql.Open("sqlite", dataSource(s.path, "query_only(ON)")); err != nil {
 		return err
 	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
+	s.read.SetMaxOpenConns(maxReaders)
+	s.read.SetMaxIdleConns(maxReaders)
 	return nil
 }
 
-// dsn names the file for the driver. A path is escaped: it may hold any byte.
-func dsn(path string, pragmas ...string) string {
+// dataSource names the file for the driver. A path is escaped: it may hold any byte.
+func dataSource(path string, pragmas ...string) string {
 	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...), "_txlock": {"immediate"}}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// lock takes the file that says who has the store open. The kernel drops the
+// takeLock takes the file that says who has the store open. The kernel drops the
 // lock when the process ends, however it ends.
-func lock(path string) (*os.File, error) {
+func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -158,14 +158,14 @@ func (s *Store) Close() error {
 		errs = append(errs, s.read.Close())
 	}
 	if s.write != nil {
-		errs = append(errs, s.stmts.close(), s.write.Close())
+		errs = append(errs, s.stmts.closeAll(), s.write.Close())
 		s.write = nil
 	}
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 		s.db = nil
 	}
-	errs = append(errs, s.witness.close(), s.reserve.close())
+	errs = append(errs, s.witness.closeFile(), s.reserve.close())
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 		s.lock = nil

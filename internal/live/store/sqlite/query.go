@@ -22,8 +22,8 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// each calls f for every row.
-func each(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) (err error) {
+// eachRow calls f for every row.
+func eachRow(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) (err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -37,18 +37,18 @@ func each(ctx context.Context, q querier, query string, args []any, f func(*sql.
 	return rows.Err()
 }
 
-// list reads rows that are one body each.
-func list[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
+// listBodies reads rows that are one body each.
+func listBodies[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
 	var all []T
-	err := s.ask(ctx, func() error {
-		return each(ctx, s.read, query, args, func(rows *sql.Rows) error {
+	err := s.queryReaders(ctx, func() error {
+		return eachRow(ctx, s.read, query, args, func(rows *sql.Rows) error {
 			var body sql.RawBytes
 			if err := rows.Scan(&body); err != nil {
 				return err
 			}
 			var v T
 			if err := json.Unmarshal(body, &v); err != nil {
-				return damaged("%T cannot be read: %w", v, err)
+				return damagedError("%T cannot be read: %w", v, err)
 			}
 			all = append(all, v)
 			return nil
@@ -57,8 +57,8 @@ func list[T any](ctx context.Context, s *Store, query string, args ...any) ([]T,
 	return all, err
 }
 
-// ask puts a question to the readers.
-func (s *Store) ask(ctx context.Context, question func() error) error {
+// queryReaders puts a question to the readers.
+func (s *Store) queryReaders(ctx context.Context, question func() error) error {
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
@@ -66,32 +66,32 @@ func (s *Store) ask(ctx context.Context, question func() error) error {
 	if err != nil && s.closed.Load() {
 		return store.ErrClosed
 	}
-	return explain(s.path, err)
+	return explainError(s.path, err)
 }
 
-// jobs reads the jobs that a condition finds.
-func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
+// queryJobs reads the jobs that a condition finds.
+func queryJobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
 	var all []store.Job
 	var lastSpec []byte
-	err := each(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where, args, func(rows *sql.Rows) error {
+	err := eachRow(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where, args, func(rows *sql.Rows) error {
 		var j store.Job
 		var body, spec sql.RawBytes
 		var check, specCheck sql.NullInt64 // not there in rows of an earlier form
 		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &check, &spec, &specCheck); err != nil {
 			return err
 		}
-		if check.Valid && check.Int64 != sum(body) || specCheck.Valid && specCheck.Int64 != sum(spec) {
-			return damaged("job %d is not what was written", j.ID)
+		if check.Valid && check.Int64 != bodyChecksum(body) || specCheck.Valid && specCheck.Int64 != bodyChecksum(spec) {
+			return damagedError("job %d is not what was written", j.ID)
 		}
 		if err := json.Unmarshal(body, &j); err != nil {
-			return damaged("job %d cannot be read: %w", j.ID, err)
+			return damagedError("job %d cannot be read: %w", j.ID, err)
 		}
 		if len(all) > 0 && bytes.Equal(spec, lastSpec) { // of the same array: descriptions never change
 			j.Spec = all[len(all)-1].Spec
 		} else {
 			j.Spec, lastSpec = &jobfile.Job{}, bytes.Clone(spec)
 			if err := json.Unmarshal(spec, j.Spec); err != nil {
-				return damaged("job %d cannot be read: %w", j.ID, err)
+				return damagedError("job %d cannot be read: %w", j.ID, err)
 			}
 		}
 		all = append(all, j)
@@ -100,18 +100,18 @@ func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Jo
 	return all, err
 }
 
-// Job implements store.Store.
-func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
+// FindJob implements store.Store.
+func (s *Store) FindJob(ctx context.Context, ref string) (*store.Job, error) {
 	var found []store.Job
-	err := s.ask(ctx, func() (err error) {
+	err := s.queryReaders(ctx, func() (err error) {
 		if n, notNumber := strconv.ParseInt(ref, 10, 64); notNumber == nil {
-			found, err = jobs(ctx, s.read, "WHERE number = ?", n)
+			found, err = queryJobs(ctx, s.read, "WHERE number = ?", n)
 		}
 		if err != nil || len(found) > 0 || ref == "" {
 			return err
 		}
 		// Whatever begins with ref lies between it and it with its end raised.
-		found, err = jobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+"\U0010ffff")
+		found, err = queryJobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+"\U0010ffff")
 		if len(found) > 1 && found[0].Unique == ref {
 			found = found[:1]
 		}
@@ -128,24 +128,24 @@ func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
 	return &found[0], nil
 }
 
-// Jobs implements store.Store.
-func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
+// ListJobs implements store.Store.
+func (s *Store) ListJobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	var c conditions
 	if f.Open {
-		c.add("open = 1")
+		c.addCondition("open = 1")
 	}
 	if f.User != "" {
-		c.add("user = ?", f.User)
+		c.addCondition("user = ?", f.User)
 	}
 	if f.Parent != 0 {
-		c.add("parent = ?", int64(f.Parent))
+		c.addCondition("parent = ?", int64(f.Parent))
 	}
 	if f.From != 0 {
-		c.add("number >= ?", int64(f.From))
+		c.addCondition("number >= ?", int64(f.From))
 	}
 	var all []store.Job
-	err := s.ask(ctx, func() (err error) {
-		all, err = jobs(ctx, s.read, c.where("number DESC", f.Limit), c.args...)
+	err := s.queryReaders(ctx, func() (err error) {
+		all, err = queryJobs(ctx, s.read, c.whereClause("number DESC", f.Limit), c.args...)
 		return err
 	})
 	return all, err
@@ -157,12 +157,12 @@ type conditions struct {
 	args  []any
 }
 
-func (c *conditions) add(text string, args ...any) {
+func (c *conditions) addCondition(text string, args ...any) {
 	c.texts = append(c.texts, text)
 	c.args = append(c.args, args...)
 }
 
-func (c *conditions) where(order string, limit int) string {
+func (c *conditions) whereClause(order string, limit int) string {
 	var b strings.Builder
 	if len(c.texts) > 0 {
 		b.WriteString(" WHERE " + strings.Join(c.texts, " AND "))
@@ -174,36 +174,36 @@ func (c *conditions) where(order string, limit int) string {
 	return b.String()
 }
 
-// past is the conditions that all history has.
-func past(f *store.Past, time string) *conditions {
+// pastConditions is the conditions that all history has.
+func pastConditions(f *store.Past, time string) *conditions {
 	c := &conditions{}
 	if f.Job != 0 {
-		c.add("job = ?", int64(f.Job))
+		c.addCondition("job = ?", int64(f.Job))
 	}
 	if f.Program != "" {
-		c.add("program = ?", f.Program)
+		c.addCondition("program = ?", f.Program)
 	}
 	if f.Since != 0 {
-		c.add(time+" >= ?", int64(f.Since))
+		c.addCondition(time+" >= ?", int64(f.Since))
 	}
 	return c
 }
 
-// Explain implements store.Store.
-func (s *Store) Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error) {
-	return list[wire.Entry](ctx, s, "SELECT body FROM entries WHERE job = ? ORDER BY n", int64(id))
+// ListEntries implements store.Store.
+func (s *Store) ListEntries(ctx context.Context, id core.JobID) ([]wire.Entry, error) {
+	return listBodies[wire.Entry](ctx, s, "SELECT body FROM entries WHERE job = ? ORDER BY n", int64(id))
 }
 
-// Checkpoints implements store.Store.
-func (s *Store) Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
-	return list[wire.Saved](ctx, s, "SELECT body FROM checkpoints WHERE job = ? ORDER BY n DESC", int64(id))
+// ListCheckpoints implements store.Store.
+func (s *Store) ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
+	return listBodies[wire.Saved](ctx, s, "SELECT body FROM checkpoints WHERE job = ? ORDER BY n DESC", int64(id))
 }
 
-// Roots implements store.Store.
-func (s *Store) Roots(ctx context.Context) ([]string, error) {
+// ListRoots implements store.Store.
+func (s *Store) ListRoots(ctx context.Context) ([]string, error) {
 	var all []string
-	err := s.ask(ctx, func() error {
-		return each(ctx, s.read, `SELECT tree FROM (
+	err := s.queryReaders(ctx, func() error {
+		return eachRow(ctx, s.read, `SELECT tree FROM (
 			SELECT work AS tree FROM jobs WHERE open = 1 UNION SELECT work FROM arrays UNION SELECT result FROM jobs WHERE open = 1
 			UNION SELECT work FROM checkpoints UNION SELECT image FROM checkpoints) WHERE tree <> '' ORDER BY tree`, nil, func(rows *sql.Rows) error {
 			var tree string
@@ -217,49 +217,49 @@ func (s *Store) Roots(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// Setting implements store.Store.
-func (s *Store) Setting(ctx context.Context, name string) (string, error) {
+// GetSetting implements store.Store.
+func (s *Store) GetSetting(ctx context.Context, name string) (string, error) {
 	var value string
-	err := s.ask(ctx, func() error {
-		return each(ctx, s.read, "SELECT value FROM settings WHERE name = ?", []any{name}, func(rows *sql.Rows) error {
+	err := s.queryReaders(ctx, func() error {
+		return eachRow(ctx, s.read, "SELECT value FROM settings WHERE name = ?", []any{name}, func(rows *sql.Rows) error {
 			return rows.Scan(&value)
 		})
 	})
 	return value, err
 }
 
-// Runs implements store.Store.
-func (s *Store) Runs(ctx context.Context, f store.Past) ([]history.Run, error) {
-	c := past(&f, "ended")
+// ListRuns implements store.Store.
+func (s *Store) ListRuns(ctx context.Context, f store.Past) ([]history.Run, error) {
+	c := pastConditions(&f, "ended")
 	if f.Cluster != "" {
-		c.add("cluster = ?", f.Cluster)
+		c.addCondition("cluster = ?", f.Cluster)
 	}
 	if f.User != "" {
-		c.add("user = ?", f.User)
+		c.addCondition("user = ?", f.User)
 	}
-	return list[history.Run](ctx, s, "SELECT body FROM runs"+c.where("ended DESC, job DESC, epoch DESC", f.Limit), c.args...)
+	return listBodies[history.Run](ctx, s, "SELECT body FROM runs"+c.whereClause("ended DESC, job DESC, epoch DESC", f.Limit), c.args...)
 }
 
-// Transfers implements store.Store.
-func (s *Store) Transfers(ctx context.Context, f store.Past) ([]history.Transfer, error) {
-	c := past(&f, "at")
+// ListTransfers implements store.Store.
+func (s *Store) ListTransfers(ctx context.Context, f store.Past) ([]history.Transfer, error) {
+	c := pastConditions(&f, "at")
 	if f.Cluster != "" {
-		c.add("(origin = ? OR target = ?)", f.Cluster, f.Cluster)
+		c.addCondition("(origin = ? OR target = ?)", f.Cluster, f.Cluster)
 	}
 	if f.User != "" {
 		return nil, nil
 	}
-	return list[history.Transfer](ctx, s, "SELECT body FROM transfers"+c.where("at DESC, n DESC", f.Limit), c.args...)
+	return listBodies[history.Transfer](ctx, s, "SELECT body FROM transfers"+c.whereClause("at DESC, n DESC", f.Limit), c.args...)
 }
 
-// Quotes implements store.Store.
-func (s *Store) Quotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
-	c := past(&f, "at")
+// ListQuotes implements store.Store.
+func (s *Store) ListQuotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
+	c := pastConditions(&f, "at")
 	if f.Cluster != "" {
-		c.add("cluster = ?", f.Cluster)
+		c.addCondition("cluster = ?", f.Cluster)
 	}
 	if f.User != "" {
 		return nil, nil
 	}
-	return list[history.Quote](ctx, s, "SELECT body FROM quotes"+c.where("at DESC, job DESC, cluster, kind", f.Limit), c.args...)
+	return listBodies[history.Quote](ctx, s, "SELECT body FROM quotes"+c.whereClause("at DESC, job DESC, cluster, kind", f.Limit), c.args...)
 }

@@ -51,14 +51,14 @@ func TestCommitsGoOnFromTheReserveWhenTheDiskIsFull(t *testing.T) {
 	dir := smallDisk(t)
 	s := opened(t, filepath.Join(dir, "store.db"))
 	defer s.Close()
-	must(t, s.Commit(t.Context(), life(1, 1, 1)))
+	must(t, s.CommitBatch(t.Context(), life(1, 1, 1)))
 	must(t, s.Short())
 	filler := fillDisk(t, dir)
 	first, id := s.next, core.JobID(2)
 	commit := func(jobs int) error {
 		b := life(first, id, jobs)
 		first, id = first+uint64(len(b.Events)), id+core.JobID(jobs)
-		return s.Commit(t.Context(), b)
+		return s.CommitBatch(t.Context(), b)
 	}
 	for range 10 { // as many as may be cancelled at once
 		if err := commit(1); err != nil {

@@ -24,16 +24,16 @@ func (p *place) Open() (store.Store, error) {
 	return s, nil
 }
 
-// Crash lets go of the file as the kernel does when a process is killed:
+// CrashStore lets go of the file as the kernel does when a process is killed:
 // nothing is written any more.
-func (p *place) Crash() { _ = p.open.Close() }
+func (p *place) CrashStore() { _ = p.open.Close() }
 
 func newPlace(t testing.TB) *place {
 	return &place{path: filepath.Join(t.TempDir(), "a ?folder#with %41 ü.db")}
 }
 
 func TestTheStoreInAFilePassesTheSuite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Place { return newPlace(t) })
+	storetest.Run(t, func(t *testing.T) storetest.Backend { return newPlace(t) })
 }
 
 func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {

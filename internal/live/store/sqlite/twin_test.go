@@ -82,40 +82,40 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 		all = append(all, v)
 	}
 	ctx := t.Context()
-	l, err := s.Load(ctx)
+	l, err := s.LoadState(ctx)
 	add(l, err)
 	for _, ref := range []string{"", "0", "1", "2", "3", "a", "ab", "ab1", "ü", "a'"} {
-		j, err := s.Job(ctx, ref)
+		j, err := s.FindJob(ctx, ref)
 		if err == nil {
 			add([]any{j, j.ID, j.Unique, j.User, j.Submitted, j.Parent, j.Spec}, nil)
 		} else {
 			add(nil, err)
 		}
 	}
-	jobs, err := s.Jobs(ctx, f)
+	jobs, err := s.ListJobs(ctx, f)
 	for i := range jobs {
 		add(jobs[i].ID, err)
 	}
 	for id := range core.JobID(7) {
-		entries, err1 := s.Explain(ctx, id)
+		entries, err1 := s.ListEntries(ctx, id)
 		add(entries, err1)
-		saved, err2 := s.Checkpoints(ctx, id)
+		saved, err2 := s.ListCheckpoints(ctx, id)
 		add(saved, err2)
 	}
-	roots, err := s.Roots(ctx)
+	roots, err := s.ListRoots(ctx)
 	add(roots, err)
 	for _, name := range []string{"", "a", "ab"} {
-		value, err := s.Setting(ctx, name)
+		value, err := s.GetSetting(ctx, name)
 		add(value, err)
 	}
-	runs, err := s.Runs(ctx, p)
+	runs, err := s.ListRuns(ctx, p)
 	add(runs, err)
-	transfers, err := s.Transfers(ctx, p)
+	transfers, err := s.ListTransfers(ctx, p)
 	add(transfers, err)
-	quotes, err := s.Quotes(ctx, p)
+	quotes, err := s.ListQuotes(ctx, p)
 	add(quotes, err)
 	for _, series := range []store.Series{{}, {What: "a", Newest: 2}, {From: "ab", Since: p.Since}, {To: "a'b", Newest: p.Limit, Since: p.Since}} {
-		readings, err := s.Weather(ctx, series)
+		readings, err := s.ListReadings(ctx, series)
 		add(readings, err)
 	}
 	text, err := json.Marshal(all)
@@ -143,7 +143,7 @@ func TestTheStoreInAFileAnswersLikeThePlainOne(t *testing.T) {
 		next := uint64(1)
 		for range rapid.IntRange(1, 8).Draw(t, "batches") {
 			b := drawn(t, next)
-			err1, err2 := file.Commit(t.Context(), b), plain.Commit(t.Context(), b)
+			err1, err2 := file.CommitBatch(t.Context(), b), plain.CommitBatch(t.Context(), b)
 			if (err1 == nil) != (err2 == nil) {
 				t.Fatalf("the file says %v, the plain one %v", err1, err2)
 			}
@@ -151,7 +151,7 @@ func TestTheStoreInAFileAnswersLikeThePlainOne(t *testing.T) {
 				next += uint64(len(b.Events))
 			}
 			if upTo := uint64(rapid.IntRange(0, 30).Draw(t, "snapshot")); upTo < 10 {
-				err1, err2 := file.Snapshot(t.Context(), upTo, []byte{1}), plain.Snapshot(t.Context(), upTo, []byte{1})
+				err1, err2 := file.SaveSnapshot(t.Context(), upTo, []byte{1}), plain.SaveSnapshot(t.Context(), upTo, []byte{1})
 				if (err1 == nil) != (err2 == nil) {
 					t.Fatalf("a snapshot after %d: the file says %v, the plain one %v", upTo, err1, err2)
 				}

@@ -24,26 +24,26 @@ func (s *Store) putWeather(ctx context.Context, b *store.Batch) error {
 	return err
 }
 
-// Weather implements store.Store.
-func (s *Store) Weather(ctx context.Context, f store.Series) ([]store.Reading, error) {
+// ListReadings implements store.Store.
+func (s *Store) ListReadings(ctx context.Context, f store.Series) ([]store.Reading, error) {
 	var c conditions
 	for _, x := range []struct{ column, value string }{{"what", f.What}, {"origin", f.From}, {"target", f.To}} {
 		if x.value != "" {
-			c.add(x.column+" = ?", x.value)
+			c.addCondition(x.column+" = ?", x.value)
 		}
 	}
 	if f.Since != 0 {
-		c.add("at >= ?", int64(f.Since))
+		c.addCondition("at >= ?", int64(f.Since))
 	}
-	query := "SELECT what, origin, target, at, value FROM weather" + c.where("what, origin, target, at", 0)
+	query := "SELECT what, origin, target, at, value FROM weather" + c.whereClause("what, origin, target, at", 0)
 	if f.Newest > 0 {
 		query = "SELECT what, origin, target, at, value FROM (SELECT *, row_number() OVER (PARTITION BY what, origin, target ORDER BY at DESC) AS age FROM weather" +
-			c.where("what", 0) + ") WHERE age <= ? ORDER BY what, origin, target, at"
+			c.whereClause("what", 0) + ") WHERE age <= ? ORDER BY what, origin, target, at"
 		c.args = append(c.args, f.Newest)
 	}
 	var all []store.Reading
-	err := s.ask(ctx, func() error {
-		return each(ctx, s.read, query, c.args, func(rows *sql.Rows) error {
+	err := s.queryReaders(ctx, func() error {
+		return eachRow(ctx, s.read, query, c.args, func(rows *sql.Rows) error {
 			var r store.Reading
 			if err := rows.Scan(&r.What, &r.From, &r.To, &r.At, &r.Value); err != nil {
 				return err

@@ -35,8 +35,8 @@ func openWitness(path string, fresh bool) (*witness, error) {
 	return &witness{f}, nil
 }
 
-// read is the number of commits; 0 if the file does not say.
-func (w *witness) read() (uint64, error) {
+// readCount is the number of commits; 0 if the file does not say.
+func (w *witness) readCount() (uint64, error) {
 	var text [12]byte
 	if _, err := w.f.ReadAt(text[:], 0); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -50,8 +50,8 @@ func (w *witness) read() (uint64, error) {
 	return binary.LittleEndian.Uint64(text[:8]), nil
 }
 
-// note says that n commits were acknowledged.
-func (w *witness) note(n uint64) error {
+// writeCount says that n commits were acknowledged.
+func (w *witness) writeCount(n uint64) error {
 	var text [12]byte
 	binary.LittleEndian.PutUint64(text[:8], n)
 	binary.LittleEndian.PutUint32(text[8:], crc32.ChecksumIEEE(text[:8]))
@@ -59,7 +59,7 @@ func (w *witness) note(n uint64) error {
 	return err
 }
 
-func (w *witness) close() error {
+func (w *witness) closeFile() error {
 	if w == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (s *Store) checkWitness(ctx context.Context) error {
 	if err := s.write.QueryRowContext(ctx, "SELECT n FROM commits").Scan(&s.commits); err != nil {
 		return err
 	}
-	said, err := s.witness.read()
+	said, err := s.witness.readCount()
 	if err != nil || said <= s.commits {
 		return err
 	}

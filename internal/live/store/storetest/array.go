@@ -5,36 +5,36 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-func arrays(f *fixture) {
+func testArrays(f *fixture) {
 	a := store.Array{ID: 5, User: "ada", Submitted: core.AtSecond(9), Spec: aSpec(), Template: store.Job{Work: "tree", Deadline: core.AtSecond(60)},
 		Seed: 1 << 63, Count: 100, Next: 2, Why: "user estimate"}
-	first := a.Element(0, 1)
-	f.commit(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{first}})
-	f.crash()
-	l := f.load()
+	first := a.ElementRecord(0, 1)
+	f.commitBatch(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{first}})
+	f.crashStore()
+	l := f.loadState()
 	if l.NextJob != 105 || len(l.Arrays) != 1 || l.Arrays[0].ID != 5 {
 		f.Fatalf("the next job is %d, arrays %+v", l.NextJob, l.Arrays)
 	}
-	f.same("array", l.Arrays, []store.Array{a})
-	f.same("elements", l.Arrays[0].Element(70, 3), a.Element(70, 3))
-	if roots := get[[]string](f)(f.s.Roots(f.ctx)); len(roots) != 1 || roots[0] != "tree" {
+	f.checkSame("array", l.Arrays, []store.Array{a})
+	f.checkSame("elements", l.Arrays[0].ElementRecord(70, 3), a.ElementRecord(70, 3))
+	if roots := mustGet[[]string](f)(f.s.ListRoots(f.ctx)); len(roots) != 1 || roots[0] != "tree" {
 		f.Errorf("the trees %q are needed", roots)
 	}
-	ahead := a.Element(50, 7)
+	ahead := a.ElementRecord(50, 7)
 	a.Next = 10
-	f.commit(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{ahead}})
-	if list := get[[]store.Job](f)(f.s.Jobs(f.ctx, store.Filter{Parent: 5, From: 15})); len(list) != 1 || list[0].ID != 55 || list[0].Unique != a.Unique(50) {
+	f.commitBatch(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{ahead}})
+	if list := mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, store.Filter{Parent: 5, From: 15})); len(list) != 1 || list[0].ID != 55 || list[0].Unique != a.UniqueID(50) {
 		f.Errorf("ahead of the others are %+v", list)
 	}
-	if l := f.load(); l.Arrays[0].Next != 10 {
+	if l := f.loadState(); l.Arrays[0].Next != 10 {
 		f.Errorf("it goes on with element %d", l.Arrays[0].Next)
 	}
 	a.Next = 100
-	f.commit(&store.Batch{Arrays: []store.Array{a}})
-	if l := f.load(); len(l.Arrays) != 0 {
+	f.commitBatch(&store.Batch{Arrays: []store.Array{a}})
+	if l := f.loadState(); len(l.Arrays) != 0 {
 		f.Errorf("an array that is complete is still there: %+v", l.Arrays)
 	}
-	if err := f.s.Commit(f.ctx, &store.Batch{Arrays: []store.Array{{ID: 7}}}); err == nil {
+	if err := f.s.CommitBatch(f.ctx, &store.Batch{Arrays: []store.Array{{ID: 7}}}); err == nil {
 		f.Error("an array without a description was stored")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-func past(f *fixture) {
+func testPast(f *fixture) {
 	b := &store.Batch{}
 	for i := range 12 {
 		at, job, cluster := core.Time(100+i/2), core.JobID(i), []string{"uh", "utk", "leeds"}[i%3]
@@ -21,7 +21,7 @@ func past(f *fixture) {
 		b.Transfers = append(b.Transfers, history.Transfer{At: at, Job: job, From: cluster, To: []string{"uh", "utk", "leeds"}[(i+1)%3], Program: program})
 		b.Quotes = append(b.Quotes, history.Quote{At: at, Job: job, Cluster: cluster, Kind: "quote", Program: program})
 	}
-	f.commit(b)
+	f.commitBatch(b)
 	for _, c := range []struct {
 		past                    store.Past
 		runs, transfers, quotes string
@@ -37,13 +37,13 @@ func past(f *fixture) {
 		{store.Past{Cluster: "nowhere"}, "", "", ""},
 	} {
 		var runs, transfers, quotes string
-		for _, r := range get[[]history.Run](f)(f.s.Runs(f.ctx, c.past)) {
+		for _, r := range mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, c.past)) {
 			runs += fmt.Sprintf(" %d", r.Job)
 		}
-		for _, r := range get[[]history.Transfer](f)(f.s.Transfers(f.ctx, c.past)) {
+		for _, r := range mustGet[[]history.Transfer](f)(f.s.ListTransfers(f.ctx, c.past)) {
 			transfers += fmt.Sprintf(" %d", r.Job)
 		}
-		for _, r := range get[[]history.Quote](f)(f.s.Quotes(f.ctx, c.past)) {
+		for _, r := range mustGet[[]history.Quote](f)(f.s.ListQuotes(f.ctx, c.past)) {
 			quotes += fmt.Sprintf(" %d", r.Job)
 		}
 		for what, pair := range map[string][2]string{"runs": {runs, c.runs}, "transfers": {transfers, c.transfers}, "quotes": {quotes, c.quotes}} {
@@ -54,46 +54,46 @@ func past(f *fixture) {
 	}
 	changed := b.Quotes[3]
 	changed.Ended = 777
-	f.commit(&store.Batch{Quotes: []history.Quote{changed}, Runs: []history.Run{{Job: 3, Epoch: 1, Ended: 500, Cluster: "uh"}, {Job: 3, Epoch: 2, Ended: 501}}})
-	if q := get[[]history.Quote](f)(f.s.Quotes(f.ctx, store.Past{Job: 3})); len(q) != 1 || q[0].Ended != 777 {
+	f.commitBatch(&store.Batch{Quotes: []history.Quote{changed}, Runs: []history.Run{{Job: 3, Epoch: 1, Ended: 500, Cluster: "uh"}, {Job: 3, Epoch: 2, Ended: 501}}})
+	if q := mustGet[[]history.Quote](f)(f.s.ListQuotes(f.ctx, store.Past{Job: 3})); len(q) != 1 || q[0].Ended != 777 {
 		f.Errorf("a quote whose outcome is known is %+v", q)
 	}
-	if r := get[[]history.Run](f)(f.s.Runs(f.ctx, store.Past{Job: 3})); len(r) != 2 || r[0].Epoch != 2 || r[1].Ended != 500 {
+	if r := mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, store.Past{Job: 3})); len(r) != 2 || r[0].Epoch != 2 || r[1].Ended != 500 {
 		f.Errorf("the runs of one job are %+v", r)
 	}
 }
 
-func settings(f *fixture) {
-	f.commit(&store.Batch{Settings: map[string]string{"a": "1", "b": "two\nlines"}})
-	f.commit(&store.Batch{Settings: map[string]string{"a": "", "b": "x", "c": "3"}})
-	f.crash()
+func testSettings(f *fixture) {
+	f.commitBatch(&store.Batch{Settings: map[string]string{"a": "1", "b": "two\nlines"}})
+	f.commitBatch(&store.Batch{Settings: map[string]string{"a": "", "b": "x", "c": "3"}})
+	f.crashStore()
 	for name, want := range map[string]string{"a": "", "b": "x", "c": "3", "d": ""} {
-		if got := get[string](f)(f.s.Setting(f.ctx, name)); got != want {
+		if got := mustGet[string](f)(f.s.GetSetting(f.ctx, name)); got != want {
 			f.Errorf("setting %s is %q, want %q", name, got, want)
 		}
 	}
 }
 
-func closed(f *fixture) {
+func testClosed(f *fixture) {
 	s := f.s
 	f.s = nil
-	f.must(s.Close())
-	f.must(s.Close())
-	_, load := s.Load(f.ctx)
-	_, job := s.Job(f.ctx, "1")
-	_, runs := s.Runs(f.ctx, store.Past{})
-	for _, err := range []error{s.Commit(f.ctx, full()), s.Snapshot(f.ctx, 0, nil), load, job, runs} {
+	f.mustSucceed(s.Close())
+	f.mustSucceed(s.Close())
+	_, load := s.LoadState(f.ctx)
+	_, job := s.FindJob(f.ctx, "1")
+	_, runs := s.ListRuns(f.ctx, store.Past{})
+	for _, err := range []error{s.CommitBatch(f.ctx, fullBatch()), s.SaveSnapshot(f.ctx, 0, nil), load, job, runs} {
 		if !errors.Is(err, store.ErrClosed) {
 			f.Errorf("a closed store says %v", err)
 		}
 	}
 	gone, cancel := context.WithCancel(f.ctx)
 	cancel()
-	f.open()
-	if err := f.s.Commit(gone, full()); !errors.Is(err, context.Canceled) {
+	f.openStore()
+	if err := f.s.CommitBatch(gone, fullBatch()); !errors.Is(err, context.Canceled) {
 		f.Errorf("a caller who is gone is told %v", err)
 	}
-	if l := f.load(); len(l.Events) > 0 {
+	if l := f.loadState(); len(l.Events) > 0 {
 		f.Error("what a caller wanted who was gone was stored all the same")
 	}
 }
@@ -102,11 +102,11 @@ func secondOpener(f *fixture) {
 	if s, err := f.place.Open(); !errors.Is(err, store.ErrLocked) {
 		f.Errorf("opened twice: %v, %v", s, err)
 	}
-	f.commit(full())
+	f.commitBatch(fullBatch())
 }
 
-// beside asks while somebody writes: every answer must be of one moment.
-func beside(f *fixture) {
+// testConcurrentReads asks while somebody writes: every answer must be of one moment.
+func testConcurrentReads(f *fixture) {
 	const rounds = 60
 	var asking sync.WaitGroup
 	stop := make(chan struct{})
@@ -118,8 +118,8 @@ func beside(f *fixture) {
 					return
 				default:
 				}
-				entries, err1 := f.s.Explain(f.ctx, 1)
-				list, err2 := f.s.Jobs(f.ctx, store.Filter{})
+				entries, err1 := f.s.ListEntries(f.ctx, 1)
+				list, err2 := f.s.ListJobs(f.ctx, store.Filter{})
 				if err := errors.Join(err1, err2); err != nil {
 					f.Error(err)
 					return
@@ -133,11 +133,11 @@ func beside(f *fixture) {
 	}
 	for i := range rounds {
 		e := store.Entry{Job: 1, Entry: wire.Entry{At: core.Time(i), Kind: "note"}}
-		f.commit(&store.Batch{Entries: []store.Entry{e, e}, Jobs: []store.Job{aJob(1), aJob(2)}})
+		f.commitBatch(&store.Batch{Entries: []store.Entry{e, e}, Jobs: []store.Job{aJob(1), aJob(2)}})
 	}
 	close(stop)
 	asking.Wait()
-	if n := len(get[[]wire.Entry](f)(f.s.Explain(f.ctx, 1))); n != 2*rounds {
+	if n := len(mustGet[[]wire.Entry](f)(f.s.ListEntries(f.ctx, 1))); n != 2*rounds {
 		f.Errorf("%d entries, want %d", n, 2*rounds)
 	}
 }

@@ -23,49 +23,49 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Place is where a store of one test is kept.
-type Place interface {
-	// Open opens the store, empty at first; again after Close or Crash with what
+// Backend is where a store of one test is kept.
+type Backend interface {
+	// Open opens the store, empty at first; again after Close or CrashStore with what
 	// was committed.
 	Open() (store.Store, error)
-	// Crash drops the open store as if its process had been killed.
-	Crash()
+	// CrashStore drops the open store as if its process had been killed.
+	CrashStore()
 }
 
 // Run puts a kind of store through the suite; place gives each test a place of
 // its own.
-func Run(t *testing.T, place func(t *testing.T) Place) {
+func Run(t *testing.T, place func(t *testing.T) Backend) {
 	for name, test := range map[string]func(*fixture){
 		"a new store is empty":                                   newStoreIsEmpty,
 		"everything in a batch comes back":                       everythingComesBack,
 		"every field of a job comes back":                        everyFieldComesBack,
 		"everything survives a crash":                            everythingSurvives,
 		"an empty batch changes nothing":                         emptyBatch,
-		"events must be numbered without a gap":                  numbering,
+		"events must be numbered without a gap":                  testNumbering,
 		"a batch that cannot be stored leaves nothing":           wholeOrNothing,
-		"commands leave the outbox when they were sent":          outbox,
+		"commands leave the outbox when they were sent":          testOutbox,
 		"no number is given out twice":                           numbersAreNotReused,
-		"two snapshots are kept, and the events since the older": snapshots,
-		"a job is found by number and by the start of its id":    finding,
-		"jobs are listed newest first":                           listing,
-		"a job is open until its results are home":               openness,
+		"two snapshots are kept, and the events since the older": testSnapshots,
+		"a job is found by number and by the start of its id":    testFinding,
+		"jobs are listed newest first":                           testListing,
+		"a job is open until its results are home":               testOpenness,
 		"what a job asked for stays though it is not sent again": specStays,
-		"checkpoints are listed newest first until forgotten":    checkpoints,
-		"trees that are needed are told":                         roots,
-		"history is listed newest first and by what it is about": past,
-		"an array is kept until every element has its record":    arrays,
-		"settings are kept and removed":                          settings,
-		"readings are listed by series, and thinned":             weather,
-		"a closed store says so":                                 closed,
+		"checkpoints are listed newest first until forgotten":    testCheckpoints,
+		"trees that are needed are told":                         testRoots,
+		"history is listed newest first and by what it is about": testPast,
+		"an array is kept until every element has its record":    testArrays,
+		"settings are kept and removed":                          testSettings,
+		"readings are listed by series, and thinned":             testWeather,
+		"a closed store says so":                                 testClosed,
 		"a second opener is told that somebody has it":           secondOpener,
-		"questions are answered while batches are being written": beside,
+		"questions are answered while batches are being written": testConcurrentReads,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{T: t, place: place(t), ctx: t.Context()}
-			f.open()
+			f.openStore()
 			test(f)
 			if f.s != nil {
-				f.must(f.s.Close())
+				f.mustSucceed(f.s.Close())
 			}
 		})
 	}
@@ -73,59 +73,59 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 
 type fixture struct {
 	*testing.T
-	place Place
+	place Backend
 	s     store.Store
 	ctx   context.Context
 }
 
-func (f *fixture) must(err error) {
+func (f *fixture) mustSucceed(err error) {
 	f.Helper()
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-func (f *fixture) open() {
+func (f *fixture) openStore() {
 	f.Helper()
 	var err error
 	f.s, err = f.place.Open()
-	f.must(err)
+	f.mustSucceed(err)
 }
 
-func (f *fixture) crash() {
+func (f *fixture) crashStore() {
 	f.Helper()
-	f.place.Crash()
-	f.open()
+	f.place.CrashStore()
+	f.openStore()
 }
 
-func (f *fixture) commit(b *store.Batch) {
+func (f *fixture) commitBatch(b *store.Batch) {
 	f.Helper()
-	f.must(f.s.Commit(f.ctx, b))
+	f.mustSucceed(f.s.CommitBatch(f.ctx, b))
 }
 
-func (f *fixture) load() *store.Loaded {
+func (f *fixture) loadState() *store.Loaded {
 	f.Helper()
-	l, err := f.s.Load(f.ctx)
-	f.must(err)
+	l, err := f.s.LoadState(f.ctx)
+	f.mustSucceed(err)
 	return l
 }
 
-// same fails unless both are the same as JSON: numbers in maps of anything come
+// checkSame fails unless both are the same as JSON: numbers in maps of anything come
 // back as floating point.
-func (f *fixture) same(what string, got, want any) {
+func (f *fixture) checkSame(what string, got, want any) {
 	f.Helper()
 	g, err1 := json.Marshal(got)
 	w, err2 := json.Marshal(want)
-	f.must(errors.Join(err1, err2))
+	f.mustSucceed(errors.Join(err1, err2))
 	if string(g) != string(w) {
 		f.Errorf("%s: (-want +got)\n%s", what, cmp.Diff(string(w), string(g)))
 	}
 }
 
-func get[T any](f *fixture) func(v T, err error) T {
+func mustGet[T any](f *fixture) func(v T, err error) T {
 	return func(v T, err error) T {
 		f.Helper()
-		f.must(err)
+		f.mustSucceed(err)
 		return v
 	}
 }
@@ -151,7 +151,7 @@ func anEvent(n int) core.Event {
 		Procs: core.ProcSet{{Lo: 0, Hi: 4}}, Why: core.Reason{Code: core.MakeRoom, A: 1, B: 2}}
 }
 
-func events(from, to int) []core.Event {
+func eventRange(from, to int) []core.Event {
 	var list []core.Event
 	for n := from; n <= to; n++ {
 		list = append(list, anEvent(n))
@@ -159,11 +159,11 @@ func events(from, to int) []core.Event {
 	return list
 }
 
-// full is a batch with something of everything.
-func full() *store.Batch {
+// fullBatch is a batch with something of everything.
+func fullBatch() *store.Batch {
 	j := aJob(1)
 	return &store.Batch{
-		First: 1, Events: events(1, 3),
+		First: 1, Events: eventRange(1, 3),
 		Send: []store.Outbound{{ID: 1, Command: core.Command{Kind: core.Start, Job: 1, Epoch: 2, Procs: core.ProcSet{{Lo: 1, Hi: 2}}}}, {ID: 2, Command: core.Command{Kind: core.Release, Job: 1, Epoch: 1}}},
 		Jobs: []store.Job{j},
 		Entries: []store.Entry{{Job: 1, Entry: wire.Entry{At: 5, Kind: "place", Choice: "uh", Why: "most idle", Inputs: map[string]any{"idle": 4.0, "list": []any{"a"}}}},
@@ -178,38 +178,38 @@ func full() *store.Batch {
 }
 
 func newStoreIsEmpty(f *fixture) {
-	l := f.load()
+	l := f.loadState()
 	if l.First != 1 || l.NextEvent() != 1 || l.NextJob != 1 || l.NextSend != 1 || len(l.Snapshots)+len(l.Events)+len(l.Outbox)+len(l.Jobs) != 0 {
 		f.Errorf("a new store has %+v", l)
 	}
-	if list := get[[]store.Job](f)(f.s.Jobs(f.ctx, store.Filter{})); len(list) > 0 {
+	if list := mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, store.Filter{})); len(list) > 0 {
 		f.Errorf("a new store has jobs %v", list)
 	}
 }
 
 func (f *fixture) hasAllOf(b *store.Batch) {
 	f.Helper()
-	l := f.load()
-	f.same("events", l.Events, b.Events)
-	f.same("outbox", l.Outbox, b.Send)
+	l := f.loadState()
+	f.checkSame("events", l.Events, b.Events)
+	f.checkSame("outbox", l.Outbox, b.Send)
 	if len(l.Jobs) != 1 || l.First != 1 || l.NextEvent() != 4 || l.NextJob != 2 || l.NextSend != 3 {
 		f.Fatalf("loaded %+v", l)
 	}
 	if diff := cmp.Diff(b.Jobs[0], l.Jobs[0]); diff != "" {
 		f.Errorf("the job comes back differently: (-want +got)\n%s", diff)
 	}
-	f.same("entries", get[[]wire.Entry](f)(f.s.Explain(f.ctx, 1)), []wire.Entry{b.Entries[0].Entry, b.Entries[1].Entry})
-	f.same("checkpoints", get[[]wire.Saved](f)(f.s.Checkpoints(f.ctx, 1)), []wire.Saved{b.Checkpoints[0].Saved})
-	f.same("runs", get[[]history.Run](f)(f.s.Runs(f.ctx, store.Past{})), b.Runs)
-	f.same("weather", get[[]store.Reading](f)(f.s.Weather(f.ctx, store.Series{})), b.Weather)
-	f.same("transfers", get[[]history.Transfer](f)(f.s.Transfers(f.ctx, store.Past{})), b.Transfers)
-	f.same("quotes", get[[]history.Quote](f)(f.s.Quotes(f.ctx, store.Past{})), b.Quotes)
-	f.same("setting", get[string](f)(f.s.Setting(f.ctx, "colour")), "grün")
+	f.checkSame("entries", mustGet[[]wire.Entry](f)(f.s.ListEntries(f.ctx, 1)), []wire.Entry{b.Entries[0].Entry, b.Entries[1].Entry})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{b.Checkpoints[0].Saved})
+	f.checkSame("runs", mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, store.Past{})), b.Runs)
+	f.checkSame("weather", mustGet[[]store.Reading](f)(f.s.ListReadings(f.ctx, store.Series{})), b.Weather)
+	f.checkSame("transfers", mustGet[[]history.Transfer](f)(f.s.ListTransfers(f.ctx, store.Past{})), b.Transfers)
+	f.checkSame("quotes", mustGet[[]history.Quote](f)(f.s.ListQuotes(f.ctx, store.Past{})), b.Quotes)
+	f.checkSame("setting", mustGet[string](f)(f.s.GetSetting(f.ctx, "colour")), "grün")
 }
 
 func everythingComesBack(f *fixture) {
-	b := full()
-	f.commit(b)
+	b := fullBatch()
+	f.commitBatch(b)
 	f.hasAllOf(b)
 }
 
@@ -226,46 +226,46 @@ func everyFieldComesBack(f *fixture) {
 			f.Fatalf("the test gives field %s no value", v.Type().Field(i).Name)
 		}
 	}
-	f.commit(&store.Batch{Jobs: []store.Job{j}})
-	if diff := cmp.Diff(&j, get[*store.Job](f)(f.s.Job(f.ctx, "5"))); diff != "" {
+	f.commitBatch(&store.Batch{Jobs: []store.Job{j}})
+	if diff := cmp.Diff(&j, mustGet[*store.Job](f)(f.s.FindJob(f.ctx, "5"))); diff != "" {
 		f.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 func everythingSurvives(f *fixture) {
-	b := full()
-	f.commit(b)
-	f.crash()
+	b := fullBatch()
+	f.commitBatch(b)
+	f.crashStore()
 	f.hasAllOf(b)
-	f.must(f.s.Close())
-	f.open()
+	f.mustSucceed(f.s.Close())
+	f.openStore()
 	f.hasAllOf(b)
 }
 
 func emptyBatch(f *fixture) {
-	b := full()
-	f.commit(b)
-	if empty := (&store.Batch{First: 99}); !empty.Empty() || b.Empty() {
+	b := fullBatch()
+	f.commitBatch(b)
+	if empty := (&store.Batch{First: 99}); !empty.IsEmpty() || b.IsEmpty() {
 		f.Error("a batch does not know whether it is empty")
 	}
-	f.commit(&store.Batch{First: 99})
+	f.commitBatch(&store.Batch{First: 99})
 	f.hasAllOf(b)
 }
 
-func numbering(f *fixture) {
-	f.commit(&store.Batch{First: 1, Events: events(1, 2)})
+func testNumbering(f *fixture) {
+	f.commitBatch(&store.Batch{First: 1, Events: eventRange(1, 2)})
 	for _, wrong := range []uint64{0, 1, 2, 4, math.MaxUint64} {
-		if err := f.s.Commit(f.ctx, &store.Batch{First: wrong, Events: events(1, 1)}); !errors.Is(err, store.ErrNumber) {
+		if err := f.s.CommitBatch(f.ctx, &store.Batch{First: wrong, Events: eventRange(1, 1)}); !errors.Is(err, store.ErrNumber) {
 			f.Errorf("event %d after 2 is taken: %v", wrong, err)
 		}
 	}
-	f.commit(&store.Batch{First: 3, Events: events(3, 3)})
-	f.same("events", f.load().Events, events(1, 3))
+	f.commitBatch(&store.Batch{First: 3, Events: eventRange(3, 3)})
+	f.checkSame("events", f.loadState().Events, eventRange(1, 3))
 }
 
 func wholeOrNothing(f *fixture) {
-	b := full()
-	f.commit(b)
+	b := fullBatch()
+	f.commitBatch(b)
 	again := aJob(9)
 	again.Unique = b.Jobs[0].Unique
 	bare := aJob(9)
@@ -280,30 +280,30 @@ func wholeOrNothing(f *fixture) {
 		"a job without a unique id":       func(b *store.Batch) { b.Jobs[0].Unique = "" },
 		"a new job without a description": func(b *store.Batch) { b.Jobs = []store.Job{bare} },
 	} {
-		bad := full()
+		bad := fullBatch()
 		bad.First, bad.Send[0].ID, bad.Send[1].ID, bad.Settings["colour"], bad.Jobs[0].Reason = 4, 10, 11, "blau", "changed"
 		spoil(bad)
-		if err := f.s.Commit(f.ctx, bad); err == nil {
+		if err := f.s.CommitBatch(f.ctx, bad); err == nil {
 			f.Errorf("%s: no error", name)
 		}
 		f.hasAllOf(b)
 	}
-	f.commit(&store.Batch{First: 4, Events: events(4, 4)})
+	f.commitBatch(&store.Batch{First: 4, Events: eventRange(4, 4)})
 }
 
-func outbox(f *fixture) {
+func testOutbox(f *fixture) {
 	send := func(ids ...uint64) (list []store.Outbound) {
 		for _, id := range ids {
 			list = append(list, store.Outbound{ID: id, Command: core.Command{Kind: core.Start, Job: core.JobID(id), Epoch: 1}})
 		}
 		return list
 	}
-	f.commit(&store.Batch{Send: send(3, 5, 9)})
-	f.commit(&store.Batch{Send: send(10), Sent: []uint64{10, 5, 77}})
-	f.same("outbox", f.load().Outbox, send(3, 9))
-	f.commit(&store.Batch{Sent: []uint64{3, 9, 3}})
-	f.crash()
-	if l := f.load(); len(l.Outbox) != 0 || l.NextSend != 11 {
+	f.commitBatch(&store.Batch{Send: send(3, 5, 9)})
+	f.commitBatch(&store.Batch{Send: send(10), Sent: []uint64{10, 5, 77}})
+	f.checkSame("outbox", f.loadState().Outbox, send(3, 9))
+	f.commitBatch(&store.Batch{Sent: []uint64{3, 9, 3}})
+	f.crashStore()
+	if l := f.loadState(); len(l.Outbox) != 0 || l.NextSend != 11 {
 		f.Errorf("outbox %v, next id %d", l.Outbox, l.NextSend)
 	}
 }
@@ -311,75 +311,75 @@ func outbox(f *fixture) {
 func numbersAreNotReused(f *fixture) {
 	done := aJob(41)
 	done.State = core.Done
-	f.commit(&store.Batch{Jobs: []store.Job{done}})
-	f.crash()
-	if l := f.load(); l.NextJob != 42 || len(l.Jobs) != 0 {
+	f.commitBatch(&store.Batch{Jobs: []store.Job{done}})
+	f.crashStore()
+	if l := f.loadState(); l.NextJob != 42 || len(l.Jobs) != 0 {
 		f.Errorf("next job %d, open %v", l.NextJob, l.Jobs)
 	}
 }
 
-func snapshots(f *fixture) {
+func testSnapshots(f *fixture) {
 	state := func(n int) []byte { return []byte(strings.Repeat("\x00state", n)) }
-	if err := f.s.Snapshot(f.ctx, 1, nil); !errors.Is(err, store.ErrNumber) {
+	if err := f.s.SaveSnapshot(f.ctx, 1, nil); !errors.Is(err, store.ErrNumber) {
 		f.Errorf("a snapshot after an event that is not there: %v", err)
 	}
-	f.must(f.s.Snapshot(f.ctx, 0, nil))
-	f.commit(&store.Batch{First: 1, Events: events(1, 10)})
-	f.must(f.s.Snapshot(f.ctx, 4, state(1000)))
-	if l := f.load(); l.First != 1 || len(l.Events) != 10 || len(l.Snapshots) != 2 {
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 0, nil))
+	f.commitBatch(&store.Batch{First: 1, Events: eventRange(1, 10)})
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 4, state(1000)))
+	if l := f.loadState(); l.First != 1 || len(l.Events) != 10 || len(l.Snapshots) != 2 {
 		f.Errorf("events from %d, %d of them, %d snapshots", l.First, len(l.Events), len(l.Snapshots))
 	}
-	f.must(f.s.Snapshot(f.ctx, 8, state(2)))
-	if err := f.s.Snapshot(f.ctx, 7, nil); !errors.Is(err, store.ErrNumber) {
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 8, state(2)))
+	if err := f.s.SaveSnapshot(f.ctx, 7, nil); !errors.Is(err, store.ErrNumber) {
 		f.Errorf("a snapshot older than the newest: %v", err)
 	}
-	f.crash()
-	l := f.load()
-	f.same("snapshots", l.Snapshots, []store.Snapshot{{UpTo: 8, State: state(2)}, {UpTo: 4, State: state(1000)}})
-	f.same("events", l.Events, events(5, 10))
+	f.crashStore()
+	l := f.loadState()
+	f.checkSame("snapshots", l.Snapshots, []store.Snapshot{{UpTo: 8, State: state(2)}, {UpTo: 4, State: state(1000)}})
+	f.checkSame("events", l.Events, eventRange(5, 10))
 	for n, want := range map[uint64]int{3: -1, 4: 6, 8: 2, 10: 0, 11: -1} {
-		if list, ok := l.After(n); ok != (want >= 0) || ok && len(list) != want {
+		if list, ok := l.EventsAfter(n); ok != (want >= 0) || ok && len(list) != want {
 			f.Errorf("after event %d come %d, %v", n, len(list), ok)
 		}
 	}
-	f.commit(&store.Batch{First: 11, Events: events(11, 12)})
-	f.must(f.s.Snapshot(f.ctx, 12, state(3)))
-	f.must(f.s.Snapshot(f.ctx, 12, state(4))) // in place of it
-	f.same("snapshots", f.load().Snapshots, []store.Snapshot{{UpTo: 12, State: state(4)}, {UpTo: 8, State: state(2)}})
-	f.commit(&store.Batch{First: 13, Events: events(13, 13)})
-	f.must(f.s.Snapshot(f.ctx, 13, state(5)))
-	f.commit(&store.Batch{First: 14, Events: events(14, 14)})
-	f.must(f.s.Snapshot(f.ctx, 14, state(5)))
-	f.crash()
-	if l := f.load(); l.First != 14 || l.NextEvent() != 15 {
+	f.commitBatch(&store.Batch{First: 11, Events: eventRange(11, 12)})
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 12, state(3)))
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 12, state(4))) // in place of it
+	f.checkSame("snapshots", f.loadState().Snapshots, []store.Snapshot{{UpTo: 12, State: state(4)}, {UpTo: 8, State: state(2)}})
+	f.commitBatch(&store.Batch{First: 13, Events: eventRange(13, 13)})
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 13, state(5)))
+	f.commitBatch(&store.Batch{First: 14, Events: eventRange(14, 14)})
+	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 14, state(5)))
+	f.crashStore()
+	if l := f.loadState(); l.First != 14 || l.NextEvent() != 15 {
 		f.Errorf("events from %d, next %d", l.First, l.NextEvent())
 	}
-	f.commit(&store.Batch{First: 15, Events: events(15, 15)})
+	f.commitBatch(&store.Batch{First: 15, Events: eventRange(15, 15)})
 }
 
-func finding(f *fixture) {
+func testFinding(f *fixture) {
 	b := &store.Batch{}
 	for id, unique := range map[core.JobID]string{1: "3fa0", 2: "3fa0bc", 3: "3fb", 12: "77", 77: "12", 13: "ünï"} {
 		j := aJob(id)
 		j.Unique = unique
 		b.Jobs = append(b.Jobs, j)
 	}
-	f.commit(b)
+	f.commitBatch(b)
 	for ref, want := range map[string]core.JobID{"1": 1, "3fa0": 1, "3fa0b": 2, "3fb": 3, "12": 12, "77": 77, "ü": 13} {
-		j, err := f.s.Job(f.ctx, ref)
+		j, err := f.s.FindJob(f.ctx, ref)
 		if err != nil || j.ID != want {
 			f.Errorf("%q finds %v, %v; want job %d", ref, j, err, want)
 		}
 	}
 	for ref, want := range map[string]error{"3f": store.ErrManyJobs, "3fa": store.ErrManyJobs, "": store.ErrNoJob, "4": store.ErrNoJob, "-1": store.ErrNoJob,
 		"%": store.ErrNoJob, "3fa0bcd": store.ErrNoJob, "99999999999999999999": store.ErrNoJob, "' OR 1=1 --": store.ErrNoJob} {
-		if j, err := f.s.Job(f.ctx, ref); !errors.Is(err, want) {
+		if j, err := f.s.FindJob(f.ctx, ref); !errors.Is(err, want) {
 			f.Errorf("%q finds %v, %v; want %v", ref, j, err, want)
 		}
 	}
 }
 
-func ids(list []store.Job) []core.JobID {
+func jobIDs(list []store.Job) []core.JobID {
 	var numbers []core.JobID
 	for _, j := range list {
 		numbers = append(numbers, j.ID)
@@ -387,7 +387,7 @@ func ids(list []store.Job) []core.JobID {
 	return numbers
 }
 
-func listing(f *fixture) {
+func testListing(f *fixture) {
 	b := &store.Batch{}
 	for id := core.JobID(1); id <= 9; id++ {
 		j := aJob(id)
@@ -400,7 +400,7 @@ func listing(f *fixture) {
 		}
 		b.Jobs = append(b.Jobs, j)
 	}
-	f.commit(b)
+	f.commitBatch(b)
 	for _, c := range []struct {
 		filter store.Filter
 		want   []core.JobID
@@ -413,14 +413,14 @@ func listing(f *fixture) {
 		{store.Filter{Parent: 6}, []core.JobID{9, 8, 7}},
 		{store.Filter{User: "eve"}, nil},
 	} {
-		if got := ids(get[[]store.Job](f)(f.s.Jobs(f.ctx, c.filter))); !slices.Equal(got, c.want) {
+		if got := jobIDs(mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, c.filter))); !slices.Equal(got, c.want) {
 			f.Errorf("%+v lists %v, want %v", c.filter, got, c.want)
 		}
 	}
-	f.same("open jobs", ids(f.load().Jobs), []core.JobID{1, 2, 4, 5, 7, 8})
+	f.checkSame("open jobs", jobIDs(f.loadState().Jobs), []core.JobID{1, 2, 4, 5, 7, 8})
 }
 
-func openness(f *fixture) {
+func testOpenness(f *fixture) {
 	j := aJob(1)
 	for _, step := range []struct {
 		state  core.State
@@ -429,8 +429,8 @@ func openness(f *fixture) {
 		open   bool
 	}{{core.Submitted, "", false, true}, {core.Running, "", false, true}, {core.Done, "tree", false, true}, {core.Done, "tree", true, false}, {core.Failed, "", false, false}} {
 		j.State, j.Result, j.StagedOut = step.state, step.result, step.home
-		f.commit(&store.Batch{Jobs: []store.Job{j}})
-		if got := len(f.load().Jobs) == 1; got != step.open {
+		f.commitBatch(&store.Batch{Jobs: []store.Job{j}})
+		if got := len(f.loadState().Jobs) == 1; got != step.open {
 			f.Errorf("%+v is open: %v", step, got)
 		}
 	}
@@ -438,42 +438,42 @@ func openness(f *fixture) {
 
 func specStays(f *fixture) {
 	j := aJob(1)
-	f.commit(&store.Batch{Jobs: []store.Job{j}})
+	f.commitBatch(&store.Batch{Jobs: []store.Job{j}})
 	j.Spec, j.State = nil, core.Done
-	f.commit(&store.Batch{Jobs: []store.Job{j}})
+	f.commitBatch(&store.Batch{Jobs: []store.Job{j}})
 	fresh, bare := aJob(2), aJob(2)
 	bare.Spec, bare.Reason = nil, "second in one batch"
-	f.commit(&store.Batch{Jobs: []store.Job{fresh, bare}})
+	f.commitBatch(&store.Batch{Jobs: []store.Job{fresh, bare}})
 	for _, ref := range []string{"1", "2"} {
-		f.same("spec", get[*store.Job](f)(f.s.Job(f.ctx, ref)).Spec, aSpec())
+		f.checkSame("spec", mustGet[*store.Job](f)(f.s.FindJob(f.ctx, ref)).Spec, aSpec())
 	}
-	if j := get[*store.Job](f)(f.s.Job(f.ctx, "2")); j.Reason != bare.Reason {
+	if j := mustGet[*store.Job](f)(f.s.FindJob(f.ctx, "2")); j.Reason != bare.Reason {
 		f.Errorf("the second of two in one batch is not the one that stays: %q", j.Reason)
 	}
 }
 
-func saved(job core.JobID, n int) store.Checkpoint {
+func savedCheckpoint(job core.JobID, n int) store.Checkpoint {
 	return store.Checkpoint{Job: job, Saved: wire.Saved{N: n, Image: fmt.Sprintf("image%d.%d", job, n), Work: fmt.Sprintf("work%d.%d", job, n)}}
 }
 
-func checkpoints(f *fixture) {
-	f.commit(&store.Batch{Checkpoints: []store.Checkpoint{saved(1, 1), saved(1, 2), saved(2, 1), saved(1, 10)}})
-	f.commit(&store.Batch{Checkpoints: []store.Checkpoint{saved(1, 11)}, Forget: []store.CheckpointID{{Job: 1, N: 1}, {Job: 1, N: 11}, {Job: 9, N: 9}}})
-	f.same("checkpoints", get[[]wire.Saved](f)(f.s.Checkpoints(f.ctx, 1)), []wire.Saved{saved(1, 10).Saved, saved(1, 2).Saved})
-	again := saved(1, 2)
+func testCheckpoints(f *fixture) {
+	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 1), savedCheckpoint(1, 2), savedCheckpoint(2, 1), savedCheckpoint(1, 10)}})
+	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 11)}, Forget: []store.CheckpointID{{Job: 1, N: 1}, {Job: 1, N: 11}, {Job: 9, N: 9}}})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{savedCheckpoint(1, 10).Saved, savedCheckpoint(1, 2).Saved})
+	again := savedCheckpoint(1, 2)
 	again.Work = "other"
-	f.commit(&store.Batch{Checkpoints: []store.Checkpoint{again}})
-	f.same("checkpoints", get[[]wire.Saved](f)(f.s.Checkpoints(f.ctx, 1)), []wire.Saved{saved(1, 10).Saved, again.Saved})
-	f.same("trees", get[[]string](f)(f.s.Roots(f.ctx)), []string{"image1.10", "image1.2", "image2.1", "other", "work1.10", "work2.1"})
+	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{again}})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{savedCheckpoint(1, 10).Saved, again.Saved})
+	f.checkSame("trees", mustGet[[]string](f)(f.s.ListRoots(f.ctx)), []string{"image1.10", "image1.2", "image2.1", "other", "work1.10", "work2.1"})
 }
 
-func roots(f *fixture) {
+func testRoots(f *fixture) {
 	live, done, fetched, bare := aJob(1), aJob(2), aJob(3), aJob(4)
 	done.State, done.Result = core.Done, "result2"
 	fetched.State, fetched.Result, fetched.StagedOut = core.Done, "result3", true
 	bare.Work = ""
-	sameTree := saved(1, 1)
+	sameTree := savedCheckpoint(1, 1)
 	sameTree.Image, sameTree.Work = "", live.Work
-	f.commit(&store.Batch{Jobs: []store.Job{live, done, fetched, bare}, Checkpoints: []store.Checkpoint{sameTree}})
-	f.same("trees", get[[]string](f)(f.s.Roots(f.ctx)), []string{"result2", "work1", "work2"})
+	f.commitBatch(&store.Batch{Jobs: []store.Job{live, done, fetched, bare}, Checkpoints: []store.Checkpoint{sameTree}})
+	f.checkSame("trees", mustGet[[]string](f)(f.s.ListRoots(f.ctx)), []string{"result2", "work1", "work2"})
 }

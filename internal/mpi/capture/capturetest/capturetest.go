@@ -20,8 +20,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 )
 
-// Root is the project's folder.
-func Root(t testing.TB) string {
+// ProjectRoot is the project's folder.
+func ProjectRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for err == nil {
@@ -37,10 +37,10 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// Make builds targets of the Makefile and returns the project's folder.
-func Make(t testing.TB, targets ...string) string {
+// MakeTargets builds targets of the Makefile and returns the project's folder.
+func MakeTargets(t testing.TB, targets ...string) string {
 	t.Helper()
-	root := Root(t)
+	root := ProjectRoot(t)
 	cmd := exec.Command("make", append([]string{"--no-print-directory"}, targets...)...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -49,23 +49,23 @@ func Make(t testing.TB, targets ...string) string {
 	return root
 }
 
-// Program is the path of a kernel.
-func Program(t testing.TB, name string) string {
+// ProgramPath is the path of a kernel.
+func ProgramPath(t testing.TB, name string) string {
 	t.Helper()
 	target := "examples/apps/build/" + name
-	return filepath.Join(Make(t, target), target)
+	return filepath.Join(MakeTargets(t, target), target)
 }
 
-// Capture runs a program on four ranks, with input, and returns its pattern, what it
+// CaptureProgram runs a program on four ranks, with input, and returns its pattern, what it
 // printed and how it ended.
-func Capture(t testing.TB, in io.Reader, program ...string) (p *capture.Pattern, printed string, code int, err error) {
+func CaptureProgram(t testing.TB, in io.Reader, program ...string) (p *capture.Pattern, printed string, code int, err error) {
 	t.Helper()
-	root := Make(t, "yield", "capture")
+	root := MakeTargets(t, "yield", "capture")
 	var out bytes.Buffer
 	c := &capture.Command{
 		Argv: append([]string{"mpirun", "-n", "4"}, program...), Dir: t.TempDir(),
 		Library: filepath.Join(root, "mpi/capture/built/capture.so"), Also: []string{filepath.Join(root, "mpi/yield/built/yield.so")},
-		Env: append(mpirun.Environment(os.Environ()), "KERNEL_COUNT=1"),
+		Env: append(mpirun.RunEnvironment(os.Environ()), "KERNEL_COUNT=1"),
 	}
 	code, p, err = c.Run(context.Background(), in, &out, &out)
 	return p, out.String(), code, err
@@ -73,14 +73,14 @@ func Capture(t testing.TB, in io.Reader, program ...string) (p *capture.Pattern,
 
 var sentLine = lazyregexp.New(`(?m)^sent (\d+) (\d+) (\d+)$`)
 
-// Sent is what a program on so many ranks said that it had sent.
-func Sent(t testing.TB, ranks int, printed string) [][]int64 {
+// SentMatrix is what a program on so many ranks said that it had sent.
+func SentMatrix(t testing.TB, ranks int, printed string) [][]int64 {
 	t.Helper()
 	m := make([][]int64, ranks)
 	for i := range m {
 		m[i] = make([]int64, ranks)
 	}
-	found := sentLine.Get().FindAllStringSubmatch(printed, -1)
+	found := sentLine.CompiledRegexp().FindAllStringSubmatch(printed, -1)
 	if len(found) == 0 {
 		t.Fatalf("it did not say what it sent:\n%s", printed)
 	}
@@ -96,8 +96,8 @@ func Sent(t testing.TB, ranks int, printed string) [][]int64 {
 	return m
 }
 
-// Lines is a matrix to be compared, one row a line.
-func Lines(m [][]int64) string {
+// MatrixLines is a matrix to be compared, one row a line.
+func MatrixLines(m [][]int64) string {
 	var b strings.Builder
 	for _, row := range m {
 		fmt.Fprintln(&b, row)

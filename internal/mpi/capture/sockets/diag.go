@@ -41,8 +41,8 @@ const (
 
 var errShort = errors.New("the kernel's answer about a socket is too short")
 
-// parse reads what the kernel says of one socket.
-func parse(m []byte) (socket, error) {
+// parseSocket reads what the kernel says of one socket.
+func parseSocket(m []byte) (socket, error) {
 	if len(m) < messageBytes {
 		return socket{}, errShort
 	}
@@ -77,8 +77,8 @@ func parse(m []byte) (socket, error) {
 	return s, nil
 }
 
-// all are the TCP sockets that there are in this network namespace.
-func all() ([]socket, error) {
+// listSockets are the TCP sockets that there are in this network namespace.
+func listSockets() ([]socket, error) {
 	var list []socket
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
 		req := nl.NewNetlinkRequest(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP)
@@ -91,7 +91,7 @@ func all() ([]socket, error) {
 			return nil, err
 		}
 		for _, m := range answer {
-			s, err := parse(m)
+			s, err := parseSocket(m)
 			if err != nil {
 				return nil, err
 			}
@@ -110,8 +110,8 @@ const (
 // ends tells of sockets that end, with what they sent and received in all.
 type ends struct{ from *nl.NetlinkSocket }
 
-// listen is without anything to tell if the kernel does not let us.
-func listen() ends {
+// listenEnded is without anything to tell if the kernel does not let us.
+func listenEnded() ends {
 	from, err := nl.Subscribe(unix.NETLINK_INET_DIAG, groupEnded4, groupEnded6)
 	if err != nil {
 		return ends{}
@@ -119,14 +119,14 @@ func listen() ends {
 	return ends{from}
 }
 
-func (e ends) close() {
+func (e ends) closeListener() {
 	if e.from != nil {
 		e.from.Close()
 	}
 }
 
-// wait waits so many milliseconds for sockets that end.
-func (e ends) wait(milliseconds int) []socket {
+// waitEnded waits so many milliseconds for sockets that end.
+func (e ends) waitEnded(milliseconds int) []socket {
 	fds := []unix.PollFd{{Fd: -1}} // nobody, ever
 	if e.from != nil {
 		fds[0] = unix.PollFd{Fd: int32(e.from.GetFd()), Events: unix.POLLIN}
@@ -140,7 +140,7 @@ func (e ends) wait(milliseconds int) []socket {
 	}
 	var list []socket
 	for _, m := range messages {
-		if s, err := parse(m.Data); err == nil {
+		if s, err := parseSocket(m.Data); err == nil {
 			list = append(list, s)
 		}
 	}

@@ -19,21 +19,21 @@ type process struct {
 // family is the processes that came from the command, those that live.
 type family struct{ living []*process }
 
-// look finds who is new and who is gone. Who is known stays, whoever becomes its parent.
-func (f *family) look() {
-	f.living = slices.DeleteFunc(f.living, func(p *process) bool { return !p.lives() })
+// updateMembers finds who is new and who is gone. Who is known stays, whoever becomes its parent.
+func (f *family) updateMembers() {
+	f.living = slices.DeleteFunc(f.living, func(p *process) bool { return !p.isAlive() })
 	for i := 0; i < len(f.living); i++ { // it grows while it is gone through
-		for _, pid := range children(f.living[i].pid) {
+		for _, pid := range childProcesses(f.living[i].pid) {
 			known := slices.ContainsFunc(f.living, func(p *process) bool { return p.pid == pid })
-			if p := (&process{pid: pid}); !known && p.lives() {
+			if p := (&process{pid: pid}); !known && p.isAlive() {
 				f.living = append(f.living, p)
 			}
 		}
 	}
 }
 
-// lives reports whether the process is still there, and notes what it is called now.
-func (p *process) lives() bool {
+// isAlive reports whether the process is still there, and notes what it is called now.
+func (p *process) isAlive() bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "stat"))
 	if err != nil {
 		return false
@@ -61,7 +61,7 @@ func parseStat(text []byte) (name, start string, ok bool) {
 	return string(text[from+1 : to]), rest[startField], true
 }
 
-func children(pid int) []int {
+func childProcesses(pid int) []int {
 	var list []int
 	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
 	if err != nil {
@@ -81,9 +81,9 @@ func children(pid int) []int {
 	return list
 }
 
-// holders says which process has which socket. Of several it is the oldest: who was
+// socketHolders says which process has which socket. Of several it is the oldest: who was
 // started with an open socket seldom uses it, and who hands one on closes it.
-func (f *family) holders() map[uint32]*process {
+func (f *family) socketHolders() map[uint32]*process {
 	held := map[uint32]*process{}
 	for _, p := range f.living {
 		dir := filepath.Join("/proc", strconv.Itoa(p.pid), "fd")

@@ -117,8 +117,8 @@ func TestWhatProcessesSayToEachOtherIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := watcher(clock.Real(), os.Getpid())
-	defer w.ends.close()
+	w := newWatcher(clock.RealClock(), os.Getpid())
+	defer w.ends.closeListener()
 	a := start(t, "listen", self)
 	// The other is a child of a child.
 	b := start(t, "127.0.0.1:"+a.says(), "sh", "-c", `"$0"; exit 0`, self)
@@ -126,7 +126,7 @@ func TestWhatProcessesSayToEachOtherIsCounted(t *testing.T) {
 	b.says()
 	look := func() {
 		t.Helper()
-		if w.look(); w.err != nil {
+		if w.lookOnce(); w.err != nil {
 			t.Fatal(w.err)
 		}
 	}
@@ -145,14 +145,14 @@ func TestWhatProcessesSayToEachOtherIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.pause(time.Minute, w.allEnded)
+	w.pauseUntil(time.Minute, w.allEnded)
 	want(t, w, a.cmd.Process.Pid, 500_007, 3_000_777)
 }
 
 // want is what the process with a number said, and what the other one said.
 func want(t *testing.T, w *Watcher, pid int, said, heard int64) {
 	t.Helper()
-	got := traffic(w.order)
+	got := sumTraffic(w.order)
 	if len(w.order) != 2 || len(got.Names) != 2 || len(got.Others) != 0 || got.Names[0] == got.Names[1] {
 		t.Fatalf("%d ends of connections, %+v", len(w.order), got)
 	}
@@ -170,7 +170,7 @@ func TestConnectionsCountForTheProcessesAtTheirEnds(t *testing.T) {
 	end := func(owner *process, local, remote string, sent, received uint64, ended bool) *connection {
 		return &connection{socket{local: netip.MustParseAddrPort(local), remote: netip.MustParseAddrPort(remote), sent: sent, received: received}, owner, ended}
 	}
-	got := traffic([]*connection{
+	got := sumTraffic([]*connection{
 		end(a, "127.0.0.1:10", "127.0.0.1:20", 100, 31, true), // the last one is the end itself
 		end(b, "127.0.0.1:20", "127.0.0.1:10", 30, 101, true),
 		end(a, "127.0.0.1:11", "127.0.0.1:20", 5, 0, false), // seen sooner than the other
@@ -179,7 +179,7 @@ func TestConnectionsCountForTheProcessesAtTheirEnds(t *testing.T) {
 		end(b, "10.0.0.1:41", "10.0.0.7:80", 10, 20, true),
 		end(c, "127.0.0.1:12", "127.0.0.1:99", 0, 0, false),
 	})
-	want := &Traffic{Names: []string{"worker-1", "worker-2"}, Bytes: [][]int64{{0, 109}, {30, 0}}, Others: []Other{{1, "10.0.0.7", 11, 22}}}
+	want := &Traffic{Names: []string{"worker-1", "worker-2"}, Bytes: [][]int64{{0, 109}, {30, 0}}, Others: []RemotePeer{{1, "10.0.0.7", 11, 22}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -190,7 +190,7 @@ func FuzzSocket(f *testing.F) {
 	f.Add(append(make([]byte, messageBytes), 4, 0, 2, 0, 9, 9))
 	f.Add(append(make([]byte, messageBytes), 0, 0, 2, 0))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		if s, err := parse(data); err == nil && (!s.local.Addr().IsValid() || !s.remote.Addr().IsValid()) {
+		if s, err := parseSocket(data); err == nil && (!s.local.Addr().IsValid() || !s.remote.Addr().IsValid()) {
 			panic("a socket without an address")
 		}
 	})
@@ -210,11 +210,11 @@ func TestAProcessIsKnownByItsNameAndStart(t *testing.T) {
 		t.Errorf("%q began at %q: %v", name, start, ok)
 	}
 	p := process{pid: os.Getpid()}
-	if !p.lives() || p.name == "" {
+	if !p.isAlive() || p.name == "" {
 		t.Error("this process does not live")
 	}
 	p.start = "1"
-	if p.lives() {
+	if p.isAlive() {
 		t.Error("a process that began at another time is taken for it")
 	}
 }

@@ -26,12 +26,12 @@ const lateEnds = time.Second
 type Traffic struct {
 	Names  []string  // of processes, in the order in which they were first seen to talk
 	Bytes  [][]int64 // from row to column
-	Others []Other
+	Others []RemotePeer
 }
 
-// Other is what a process and somebody who did not come from the command said to each
+// RemotePeer is what a process and somebody who did not come from the command said to each
 // other.
-type Other struct {
+type RemotePeer struct {
 	Node     int    `json:"node"`
 	Host     string `json:"host"` // its address
 	Sent     int64  `json:"sent"` // by the process
@@ -56,16 +56,16 @@ type Watcher struct {
 	err        error
 }
 
-// Watch begins to look at the process and those that come from it.
-func Watch(now clock.Clock, pid int) *Watcher {
-	w := watcher(now, pid)
-	go w.run()
+// WatchProcess begins to look at the process and those that come from it.
+func WatchProcess(now clock.Clock, pid int) *Watcher {
+	w := newWatcher(now, pid)
+	go w.runLoop()
 	return w
 }
 
-func watcher(now clock.Clock, pid int) *Watcher {
-	w := &Watcher{now: now, ends: listen(), seen: map[uint64]*connection{}, stop: make(chan struct{}), done: make(chan struct{})}
-	if p := (&process{pid: pid}); p.lives() {
+func newWatcher(now clock.Clock, pid int) *Watcher {
+	w := &Watcher{now: now, ends: listenEnded(), seen: map[uint64]*connection{}, stop: make(chan struct{}), done: make(chan struct{})}
+	if p := (&process{pid: pid}); p.isAlive() {
 		w.family.living = []*process{p}
 	}
 	return w
@@ -75,25 +75,25 @@ func watcher(now clock.Clock, pid int) *Watcher {
 func (w *Watcher) Stop() (*Traffic, error) {
 	close(w.stop)
 	<-w.done
-	w.ends.close()
-	return traffic(w.order), w.err
+	w.ends.closeListener()
+	return sumTraffic(w.order), w.err
 }
 
-func (w *Watcher) run() {
+func (w *Watcher) runLoop() {
 	defer close(w.done)
-	for !w.stopped() && w.err == nil {
+	for !w.isStopped() && w.err == nil {
 		from := w.now()
-		w.look()
-		w.pause(min(max(Every, lightly*w.now.Since(from)), longest), w.stopped)
+		w.lookOnce()
+		w.pauseUntil(min(max(Every, lightly*w.now.Since(from)), longest), w.isStopped)
 	}
-	w.pause(lateEnds, w.allEnded)
+	w.pauseUntil(lateEnds, w.allEnded)
 }
 
 func (w *Watcher) allEnded() bool {
 	return !slices.ContainsFunc(w.order, func(c *connection) bool { return !c.ended })
 }
 
-func (w *Watcher) stopped() bool {
+func (w *Watcher) isStopped() bool {
 	select {
 	case <-w.stop:
 		return true
@@ -102,10 +102,10 @@ func (w *Watcher) stopped() bool {
 	}
 }
 
-func (w *Watcher) look() {
-	w.family.look()
-	held := w.family.holders()
-	list, err := all()
+func (w *Watcher) lookOnce() {
+	w.family.updateMembers()
+	held := w.family.socketHolders()
+	list, err := listSockets()
 	if err != nil {
 		w.err = fmt.Errorf("asking the kernel about sockets: %w", err)
 		return
@@ -122,30 +122,30 @@ func (w *Watcher) look() {
 		}
 		if c != nil {
 			c.local, c.remote = s.local, s.remote
-			c.count(s)
+			c.countBytes(s)
 		}
 	}
 }
 
-func (c *connection) count(s socket) {
+func (c *connection) countBytes(s socket) {
 	c.sent, c.received = max(s.sent, c.sent), max(s.received, c.received)
 }
 
-// pause waits, until enough says that it may end sooner, and notes what ends meanwhile.
-func (w *Watcher) pause(long time.Duration, enough func() bool) {
+// pauseUntil waits, until enough says that it may end sooner, and notes what ends meanwhile.
+func (w *Watcher) pauseUntil(long time.Duration, enough func() bool) {
 	const slice = 10 // milliseconds
 	for from := w.now(); w.now.Since(from) < long && !enough(); {
-		for _, s := range w.ends.wait(slice) {
+		for _, s := range w.ends.waitEnded(slice) {
 			if c := w.seen[s.cookie]; c != nil {
-				c.count(s)
+				c.countBytes(s)
 				c.ended = true
 			}
 		}
 	}
 }
 
-// traffic adds up connections, by the processes that have their ends.
-func traffic(list []*connection) *Traffic {
+// sumTraffic adds up connections, by the processes that have their ends.
+func sumTraffic(list []*connection) *Traffic {
 	type ends struct{ local, remote netip.AddrPort }
 	byEnds := map[ends]*connection{}
 	for _, c := range list {
@@ -171,7 +171,7 @@ func traffic(list []*connection) *Traffic {
 		switch {
 		case c.sent+c.received == 0 && (other == nil || other.sent+other.received == 0):
 		case other == nil:
-			t.addOther(Other{node(c.owner), c.remote.Addr().String(), int64(c.sent), int64(c.received)})
+			t.addOther(RemotePeer{node(c.owner), c.remote.Addr().String(), int64(c.sent), int64(c.received)})
 		default:
 			much := c.sent
 			if !c.ended { // the other end may have been seen later; it counts the end itself, too
@@ -185,8 +185,8 @@ func traffic(list []*connection) *Traffic {
 	return t
 }
 
-func (t *Traffic) addOther(o Other) {
-	at := slices.IndexFunc(t.Others, func(have Other) bool { return have.Node == o.Node && have.Host == o.Host })
+func (t *Traffic) addOther(o RemotePeer) {
+	at := slices.IndexFunc(t.Others, func(have RemotePeer) bool { return have.Node == o.Node && have.Host == o.Host })
 	if at < 0 {
 		t.Others = append(t.Others, o)
 		return

@@ -17,8 +17,8 @@ import (
 // of a JSON one.
 var columns = []string{"time", "from", "to", "mbps", "ms", "cpu", "mb"}
 
-// set puts a cell where it belongs.
-func (r *row) set(column, text string) {
+// setCell puts a cell where it belongs.
+func (r *row) setCell(column, text string) {
 	switch i := slices.Index(columns, column); i {
 	case 0:
 		r.time = text
@@ -31,8 +31,8 @@ func (r *row) set(column, text string) {
 	}
 }
 
-// csv reads a header with names of columns and a row for each measurement.
-func (f *file) csv(data []byte) error {
+// readCSV reads a header with names of columns and a row for each measurement.
+func (f *file) readCSV(data []byte) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.TrimLeadingSpace = true
 	r.ReuseRecord = true
@@ -44,7 +44,7 @@ func (f *file) csv(data []byte) error {
 	for i, name := range header {
 		header[i] = strings.ToLower(strings.TrimSpace(name))
 	}
-	if err := f.header(header); err != nil {
+	if err := f.checkHeader(header); err != nil {
 		return err
 	}
 	for {
@@ -58,33 +58,33 @@ func (f *file) csv(data []byte) error {
 		var x row
 		x.line, _ = r.FieldPos(0)
 		for i, cell := range cells {
-			x.set(header[i], strings.TrimSpace(cell))
+			x.setCell(header[i], strings.TrimSpace(cell))
 		}
-		if err := f.add(x); err != nil {
+		if err := f.addRow(x); err != nil {
 			return err
 		}
 	}
 }
 
-// header checks the names of the columns.
-func (f *file) header(names []string) error {
+// checkHeader checks the names of the columns.
+func (f *file) checkHeader(names []string) error {
 	known := "columns " + strings.Join(columns, ", ")
 	measured := false
 	for i, name := range names {
 		if !slices.Contains(columns, name) {
 			want := "one of the " + known
-			if near := badinput.Nearest(name, columns); near != "" {
+			if near := badinput.NearestName(name, columns); near != "" {
 				want += "; did you mean " + near + "?"
 			}
-			return f.wrong(1, "column", name, want)
+			return f.badField(1, "column", name, want)
 		}
 		if slices.Contains(names[:i], name) {
-			return f.wrong(1, "column", name, "each column once")
+			return f.badField(1, "column", name, "each column once")
 		}
 		measured = measured || slices.Index(columns, name) >= 3
 	}
 	if !slices.Contains(names, "time") || !measured {
-		return f.wrong(1, "", "", "a header with time and at least one of mbps, ms, cpu, mb")
+		return f.badField(1, "", "", "a header with time and at least one of mbps, ms, cpu, mb")
 	}
 	return nil
 }
@@ -110,8 +110,8 @@ func twoNumbers(text []byte) bool {
 	return a && b
 }
 
-// plain reads lines of seconds and Mbit/s, as recordings of one path often are.
-func (f *file) plain(data []byte) error {
+// readPlain reads lines of seconds and Mbit/s, as recordings of one path often are.
+func (f *file) readPlain(data []byte) error {
 	n := 0
 	for line := range strings.Lines(string(data)) {
 		n++
@@ -121,19 +121,19 @@ func (f *file) plain(data []byte) error {
 			continue
 		case 2:
 		default:
-			return f.wrong(n, "", strings.TrimSpace(line), "two numbers: seconds and Mbit/s")
+			return f.badField(n, "", strings.TrimSpace(line), "two numbers: seconds and Mbit/s")
 		}
 		x := row{line: n, time: fields[0]}
-		x.set(string(Mbps), fields[1])
-		if err := f.add(x); err != nil {
+		x.setCell(string(Mbps), fields[1])
+		if err := f.addRow(x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// json reads {"measurements": [{"time": 0, "from": "a", "to": "b", "mbps": 94.1}, …]}.
-func (f *file) json(data []byte) error {
+// readJSON reads {"measurements": [{"time": 0, "from": "a", "to": "b", "mbps": 94.1}, …]}.
+func (f *file) readJSON(data []byte) error {
 	var top struct {
 		Measurements *[]json.RawMessage `json:"measurements"`
 	}
@@ -143,15 +143,15 @@ func (f *file) json(data []byte) error {
 		return f.badJSON(data, 0, err)
 	}
 	if rest := bytes.TrimSpace(data[d.InputOffset():]); len(rest) > 0 {
-		return f.wrong(lineAt(data, d.InputOffset()+1), "", "", "nothing after the end of the JSON")
+		return f.badField(lineAt(data, d.InputOffset()+1), "", "", "nothing after the end of the JSON")
 	}
 	if top.Measurements == nil {
-		return f.wrong(0, "measurements", "", "a list, it is missing")
+		return f.badField(0, "measurements", "", "a list, it is missing")
 	}
 	at := 0 // elements are found again in order
 	for _, element := range *top.Measurements {
 		at += max(bytes.Index(data[at:], element), 0)
-		if err := f.element(data, at, element); err != nil {
+		if err := f.readElement(data, at, element); err != nil {
 			return err
 		}
 		at += len(element)
@@ -159,8 +159,8 @@ func (f *file) json(data []byte) error {
 	return nil
 }
 
-// element reads one measurement that begins at an offset of the file.
-func (f *file) element(data []byte, at int, element json.RawMessage) error {
+// readElement reads one measurement that begins at an offset of the file.
+func (f *file) readElement(data []byte, at int, element json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(element, &fields); err != nil {
 		return f.badJSON(data, int64(at), err)
@@ -174,18 +174,18 @@ func (f *file) element(data []byte, at int, element json.RawMessage) error {
 	for _, name := range names {
 		if !slices.Contains(columns, name) {
 			want := "one of " + strings.Join(columns, ", ")
-			if near := badinput.Nearest(name, columns); near != "" {
+			if near := badinput.NearestName(name, columns); near != "" {
 				want += "; did you mean " + near + "?"
 			}
-			return f.wrong(x.line, "field", name, want)
+			return f.badField(x.line, "field", name, want)
 		}
 		text, ok := plainText(fields[name], name == "time" || name == "from" || name == "to")
 		if !ok {
-			return f.wrong(x.line, name, string(fields[name]), "a number")
+			return f.badField(x.line, name, string(fields[name]), "a number")
 		}
-		x.set(name, text)
+		x.setCell(name, text)
 	}
-	return f.add(x)
+	return f.addRow(x)
 }
 
 // plainText is a JSON number as it is written, or a text where one may stand.

@@ -29,8 +29,8 @@ const (
 	MB   Quantity = "mb"   // free memory
 )
 
-// Quantities are all there are.
-func Quantities() []Quantity { return []Quantity{Mbps, Ms, CPU, MB} }
+// AllQuantities are all there are.
+func AllQuantities() []Quantity { return []Quantity{Mbps, Ms, CPU, MB} }
 
 // Title is what people call it, with its unit.
 func (q Quantity) Title() string {
@@ -45,21 +45,21 @@ func (q Quantity) Title() string {
 	return "free memory, MB"
 }
 
-// most is what a value cannot exceed.
-func (q Quantity) most() float64 {
+// maxValue is what a value cannot exceed.
+func (q Quantity) maxValue() float64 {
 	if q == CPU {
 		return 1
 	}
 	return 0
 }
 
-// Config is what is known about such a series beforehand.
-func (q Quantity) Config() forecast.Config {
+// ForecastConfig is what is known about such a series beforehand.
+func (q Quantity) ForecastConfig() forecast.Config {
 	switch q {
 	case Mbps:
-		return forecast.Config{Prior: forecast.Bandwidth()}
+		return forecast.Config{Prior: forecast.BandwidthPrior()}
 	case CPU:
-		return forecast.Config{Prior: forecast.Load(), Most: q.most()}
+		return forecast.Config{Prior: forecast.LoadPrior(), Most: q.maxValue()}
 	}
 	return forecast.Config{}
 }
@@ -78,8 +78,8 @@ type Series struct {
 	Readings []Reading
 }
 
-// Name is what the series is about.
-func (s *Series) Name() string {
+// SeriesName is what the series is about.
+func (s *Series) SeriesName() string {
 	switch {
 	case s.To != "":
 		return s.From + " to " + s.To
@@ -111,16 +111,16 @@ func Parse(name string, data []byte) ([]*Series, error) {
 	case len(text) == 0:
 		return nil, &badinput.Error{File: name, Want: "measurements: CSV with a header, JSON, or lines of seconds and Mbit/s; the file is empty"}
 	case text[0] == '{':
-		err = f.json(data)
+		err = f.readJSON(data)
 	case twoNumbers(text):
-		err = f.plain(data)
+		err = f.readPlain(data)
 	default:
-		err = f.csv(data)
+		err = f.readCSV(data)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return f.all()
+	return f.allSeries()
 }
 
 // file is one being read.
@@ -142,42 +142,42 @@ type row struct {
 	values   [4]string // in the order of Quantities; empty: not measured
 }
 
-func (f *file) wrong(line int, field, value, want string) error {
+func (f *file) badField(line int, field, value, want string) error {
 	return &badinput.Error{File: f.name, Line: line, Field: field, Value: value, Want: want}
 }
 
-// add checks one row and takes its values.
-func (f *file) add(r row) error {
+// addRow checks one row and takes its values.
+func (f *file) addRow(r row) error {
 	at, ok := parseTime(r.time)
 	if !ok {
-		return f.wrong(r.line, "time", r.time, "seconds, or a date and time like 2026-05-01T12:00:00Z")
+		return f.badField(r.line, "time", r.time, "seconds, or a date and time like 2026-05-01T12:00:00Z")
 	}
 	if r.to != "" && r.from == "" {
-		return f.wrong(r.line, "from", "", "a host, as there is one in to")
+		return f.badField(r.line, "from", "", "a host, as there is one in to")
 	}
 	if r.to != "" && r.to == r.from {
-		return f.wrong(r.line, "to", r.to, "another host than from")
+		return f.badField(r.line, "to", r.to, "another host than from")
 	}
-	for i, what := range Quantities() {
+	for i, what := range AllQuantities() {
 		text := r.values[i]
 		if text == "" {
 			continue
 		}
 		x, ok := yamlfile.ParseNumber(text)
 		if !ok || x < 0 || x > forecast.Largest {
-			return f.wrong(r.line, string(what), text, "a number of at least 0")
+			return f.badField(r.line, string(what), text, "a number of at least 0")
 		}
-		if most := what.most(); most > 0 && x > most {
-			return f.wrong(r.line, string(what), text, fmt.Sprintf("a number from 0 to %g", most))
+		if most := what.maxValue(); most > 0 && x > most {
+			return f.badField(r.line, string(what), text, fmt.Sprintf("a number from 0 to %g", most))
 		}
-		if err := f.put(r, what, Reading{at, x}); err != nil {
+		if err := f.putReading(r, what, Reading{at, x}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *file) put(r row, what Quantity, x Reading) error {
+func (f *file) putReading(r row, what Quantity, x Reading) error {
 	k := key{what, r.from, r.to}
 	s := f.series[k]
 	if s == nil {
@@ -185,7 +185,7 @@ func (f *file) put(r row, what Quantity, x Reading) error {
 		f.series[k] = s
 	}
 	if n := len(s.Readings); n > 0 && x.At <= s.Readings[n-1].At {
-		return f.wrong(r.line, "time", r.time, fmt.Sprintf("later than the measurement of %s (%s) before", what, s.Name()))
+		return f.badField(r.line, "time", r.time, fmt.Sprintf("later than the measurement of %s (%s) before", what, s.SeriesName()))
 	}
 	s.Readings = append(s.Readings, x)
 	return nil
@@ -204,8 +204,8 @@ func parseTime(text string) (core.Time, bool) {
 	return core.Time(t.UnixNano()), true
 }
 
-// all are the series in order.
-func (f *file) all() ([]*Series, error) {
+// allSeries are the series in order.
+func (f *file) allSeries() ([]*Series, error) {
 	var list []*Series
 	for _, s := range f.series {
 		list = append(list, s)
@@ -213,7 +213,7 @@ func (f *file) all() ([]*Series, error) {
 	if len(list) == 0 {
 		return nil, &badinput.Error{File: f.name, Want: "at least one measurement"}
 	}
-	order := Quantities()
+	order := AllQuantities()
 	slices.SortFunc(list, func(a, b *Series) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.What), slices.Index(order, b.What)),
 			strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))

@@ -21,7 +21,7 @@ func TestSeriesAreReadFromEachFormat(t *testing.T) {
 		}
 		var got []string
 		for _, s := range list {
-			got = append(got, string(s.What)+" "+s.Name())
+			got = append(got, string(s.What)+" "+s.SeriesName())
 		}
 		if strings.Join(got, "; ") != "mbps a to b; mbps b to a; ms a to b" {
 			t.Errorf("%s: series %q", name, got)
@@ -32,7 +32,7 @@ func TestSeriesAreReadFromEachFormat(t *testing.T) {
 		}
 	}
 	list, err := Parse("plain", []byte("0.0\t0.73\n1.8\t1.17\n\n2.9 0.98\n"))
-	if err != nil || len(list) != 1 || len(list[0].Readings) != 3 || list[0].Name() != "-" || list[0].What != Mbps {
+	if err != nil || len(list) != 1 || len(list[0].Readings) != 3 || list[0].SeriesName() != "-" || list[0].What != Mbps {
 		t.Errorf("lines of two numbers: %v, %v", list, err)
 	}
 }

@@ -30,14 +30,14 @@ func gaugeOf(c net.Conn) *gauge {
 	if s, ok := c.(syscall.Conn); ok {
 		g.raw, _ = s.SyscallConn()
 	}
-	g.limit(leastWaiting)
+	g.limitBuffer(leastWaiting)
 	return g
 }
 
-// acknowledged is how many bytes the other end has got since the connection began,
+// acknowledgedBytes is how many bytes the other end has got since the connection began,
 // also those after a gap: where a queue is full packets are lost, and what came after
 // the first of them counts as acknowledged only once it has been sent again.
-func (g *gauge) acknowledged() (n int64, ok bool) {
+func (g *gauge) acknowledgedBytes() (n int64, ok bool) {
 	if g.raw == nil {
 		return 0, false
 	}
@@ -54,11 +54,11 @@ func (g *gauge) acknowledged() (n int64, ok bool) {
 func (g *gauge) keepFull(bytesPerSecond float64) {
 	want := int(min(max(bytesPerSecond*waitingFor, leastWaiting), mostWaiting))
 	if want > 2*g.full {
-		g.limit(want)
+		g.limitBuffer(want)
 	}
 }
 
-func (g *gauge) limit(bytes int) {
+func (g *gauge) limitBuffer(bytes int) {
 	g.full = bytes
 	if g.raw == nil {
 		return

@@ -20,7 +20,7 @@ func freeMemory() int64 {
 		return free
 	}
 	for _, g := range memoryGroups(string(own)) {
-		if left, ok := g.left(); ok {
+		if left, ok := g.memoryLeft(); ok {
 			free = min(free, left)
 		}
 	}
@@ -65,14 +65,14 @@ func memoryGroups(own string) []memoryGroup {
 	return list
 }
 
-// left is what the group may still use; false if it has no limit.
-func (g memoryGroup) left() (int64, bool) {
-	limit, ok := number(g.limit)
-	used, known := number(g.used)
+// memoryLeft is what the group may still use; false if it has no limit.
+func (g memoryGroup) memoryLeft() (int64, bool) {
+	limit, ok := readNumber(g.limit)
+	used, known := readNumber(g.used)
 	return max(0, limit-used), ok && known
 }
 
-func number(file string) (int64, bool) {
+func readNumber(file string) (int64, bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, false

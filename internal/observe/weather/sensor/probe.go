@@ -34,12 +34,12 @@ const (
 // mostBytes bounds what anybody may ask to be sent.
 const mostBytes = 1 << 30
 
-// probe measures the way to a sensor that listens, and back.
-func (s *Sensor) probe(ctx context.Context, p *driver.Probe) (*driver.Way, error) {
+// probeSensor measures the way to a sensor that listens, and back.
+func (s *Sensor) probeSensor(ctx context.Context, p *driver.Probe) (*driver.LinkMeasurement, error) {
 	if p.Bytes <= 0 || p.Bytes > mostBytes {
 		return nil, fmt.Errorf("a probe of %d bytes; from 1 to %d can be", p.Bytes, mostBytes)
 	}
-	c, err := p.To.Dial(ctx)
+	c, err := p.To.DialOwner(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("probing the way: %w", err)
 	}
@@ -47,14 +47,14 @@ func (s *Sensor) probe(ctx context.Context, p *driver.Probe) (*driver.Way, error
 	_ = c.SetDeadline(s.clock().Add(toProbe))
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	w := new(driver.Way)
+	w := new(driver.LinkMeasurement)
 	trip, err := roundTrip(c, s.clock)
 	if err == nil {
 		w.Latency = trip / 2
-		w.There, err = send(c, s.clock, p.Bytes, trip)
+		w.There, err = measureSend(c, s.clock, p.Bytes, trip)
 	}
 	if err == nil {
-		w.Back, err = fetch(c, p.Bytes)
+		w.Back, err = measureFetch(c, p.Bytes)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -65,12 +65,12 @@ func (s *Sensor) probe(ctx context.Context, p *driver.Probe) (*driver.Way, error
 	return w, nil
 }
 
-func say(c io.Writer, what byte, n uint64) error {
+func sendMessage(c io.Writer, what byte, n uint64) error {
 	_, err := c.Write(binary.BigEndian.AppendUint64([]byte{what}, n))
 	return err
 }
 
-func hear(c io.Reader) (what byte, n uint64, err error) {
+func receiveMessage(c io.Reader) (what byte, n uint64, err error) {
 	var b [9]byte
 	_, err = io.ReadFull(c, b[:])
 	return b[0], binary.BigEndian.Uint64(b[1:]), err
@@ -81,10 +81,10 @@ func roundTrip(c net.Conn, now clock.Clock) (time.Duration, error) {
 	best := time.Duration(math.MaxInt64)
 	for began, i := now(), 0; i < pings && (i < leastPings || now.Since(began) < enoughPings); i++ {
 		at := now()
-		if err := say(c, echo, uint64(i)); err != nil {
+		if err := sendMessage(c, echo, uint64(i)); err != nil {
 			return 0, err
 		}
-		what, n, err := hear(c)
+		what, n, err := receiveMessage(c)
 		if err != nil {
 			return 0, err
 		}
@@ -96,22 +96,22 @@ func roundTrip(c net.Conn, now clock.Clock) (time.Duration, error) {
 	return best, nil
 }
 
-// send measures the way there.
-func send(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.Flow, error) {
-	if err := say(c, take, uint64(most)); err != nil {
+// measureSend measures the way there.
+func measureSend(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.Flow, error) {
+	if err := sendMessage(c, take, uint64(most)); err != nil {
 		return driver.Flow{}, err
 	}
-	return pour(c, now, most, trip)
+	return pourStream(c, now, most, trip)
 }
 
-// fetch has the other measure the way back.
-func fetch(c net.Conn, most int64) (driver.Flow, error) {
-	if err := say(c, give, uint64(most)); err != nil {
+// measureFetch has the other measure the way back.
+func measureFetch(c net.Conn, most int64) (driver.Flow, error) {
+	if err := sendMessage(c, give, uint64(most)); err != nil {
 		return driver.Flow{}, err
 	}
-	n, err := swallow(c, most)
+	n, err := swallowStream(c, most)
 	if err == nil {
-		err = say(c, give, uint64(n))
+		err = sendMessage(c, give, uint64(n))
 	}
 	if err != nil {
 		return driver.Flow{}, err
@@ -128,27 +128,27 @@ func fetch(c net.Conn, most int64) (driver.Flow, error) {
 	return f, nil
 }
 
-// serve is the side of the one that listened, until the other has gone.
-func serve(c net.Conn, now clock.Clock) error {
+// serveConnection is the side of the one that listened, until the other has gone.
+func serveConnection(c net.Conn, now clock.Clock) error {
 	trip := 10 * time.Millisecond // as long as nobody knows better
 	last := now()
 	for {
-		what, n, err := hear(c)
+		what, n, err := receiveMessage(c)
 		if err != nil {
 			return err
 		}
 		switch {
 		case what == echo:
 			trip, last = max(100*time.Microsecond, now.Since(last)), now()
-			err = say(c, echo, n)
+			err = sendMessage(c, echo, n)
 		case what == take && n <= mostBytes:
 			var got int64
-			if got, err = swallow(c, int64(n)); err == nil {
-				err = say(c, take, uint64(got))
+			if got, err = swallowStream(c, int64(n)); err == nil {
+				err = sendMessage(c, take, uint64(got))
 			}
 		case what == give && n > 0 && n <= mostBytes:
 			var f driver.Flow
-			if f, err = pour(c, now, int64(n), trip); err == nil {
+			if f, err = pourStream(c, now, int64(n), trip); err == nil {
 				b := binary.BigEndian.AppendUint64(nil, math.Float64bits(f.Mbps))
 				b = binary.BigEndian.AppendUint64(b, uint64(f.Bytes))
 				_, err = c.Write(binary.BigEndian.AppendUint64(b, uint64(f.Took)))

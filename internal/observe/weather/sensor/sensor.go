@@ -37,7 +37,7 @@ type Sensor struct {
 	clock clock.Clock
 
 	mu    sync.Mutex
-	gates map[*rendezvous.Gate]context.CancelFunc
+	gates map[*rendezvous.Listener]context.CancelFunc
 	done  bool
 	tasks sync.WaitGroup
 }
@@ -46,17 +46,17 @@ var _ driver.Sensor = (*Sensor)(nil)
 
 // New makes a sensor. load says how busy the machine is; nil: that is not asked.
 func New(load func(context.Context) (driver.Load, error), c clock.Clock) *Sensor {
-	return &Sensor{load: load, clock: c, gates: map[*rendezvous.Gate]context.CancelFunc{}}
+	return &Sensor{load: load, clock: c, gates: map[*rendezvous.Listener]context.CancelFunc{}}
 }
 
-// Sense does what is asked for.
-func (s *Sensor) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
+// MeasureHosts does what is asked for.
+func (s *Sensor) MeasureHosts(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
 	switch {
 	case q.Listen != nil:
-		r, err := s.listen(ctx, q.Listen.Name)
+		r, err := s.listenFor(ctx, q.Listen.Name)
 		return driver.Sensed{Listens: r}, err
 	case q.Probe != nil:
-		w, err := s.probe(ctx, q.Probe)
+		w, err := s.probeSensor(ctx, q.Probe)
 		return driver.Sensed{Way: w}, err
 	}
 	if s.load == nil {
@@ -66,8 +66,8 @@ func (s *Sensor) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, er
 	return driver.Sensed{Machine: &driver.Machine{Load: load, Memory: freeMemory()}}, err
 }
 
-// listen lets one other in.
-func (s *Sensor) listen(ctx context.Context, name string) (*rendezvous.Rendezvous, error) {
+// listenFor lets one other in.
+func (s *Sensor) listenFor(ctx context.Context, name string) (*rendezvous.Rendezvous, error) {
 	host := addressOf(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,11 +75,11 @@ func (s *Sensor) listen(ctx context.Context, name string) (*rendezvous.Rendezvou
 		return nil, fmt.Errorf("%d others are awaited already", len(s.gates))
 	}
 	wait, came := context.WithTimeout(context.Background(), toCome)
-	g, err := rendezvous.Listen(ctx, rendezvous.Options{Host: host, Clock: s.clock, Handle: func(c net.Conn) {
+	g, err := rendezvous.OpenListener(ctx, rendezvous.Options{Host: host, Clock: s.clock, Handle: func(c net.Conn) {
 		if wait.Err() == nil {
 			came()
 			_ = c.SetDeadline(s.clock().Add(toProbe))
-			_ = serve(c, s.clock) // the other has the error too
+			_ = serveConnection(c, s.clock) // the other has the error too
 		}
 		_ = c.Close()
 	}})

@@ -24,14 +24,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func one(tb testing.TB) *Sensor {
 	tb.Helper()
-	s := New(func(context.Context) (driver.Load, error) { return driver.Load{Share: 0.5}, nil }, clock.Real())
+	s := New(func(context.Context) (driver.Load, error) { return driver.Load{Share: 0.5}, nil }, clock.RealClock())
 	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func listening(tb testing.TB, s *Sensor) rendezvous.Rendezvous {
 	tb.Helper()
-	a, err := s.Sense(tb.Context(), driver.Sensing{Listen: &driver.Listening{Name: "localhost"}})
+	a, err := s.MeasureHosts(tb.Context(), driver.Sensing{Listen: &driver.Listening{Name: "localhost"}})
 	if err != nil || a.Listens == nil {
 		tb.Fatal(a, err)
 	}
@@ -40,7 +40,7 @@ func listening(tb testing.TB, s *Sensor) rendezvous.Rendezvous {
 
 func TestOneSensorMeasuresTheWayToAnotherAndBack(t *testing.T) {
 	here, there := one(t), one(t)
-	a, err := here.Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: 64 << 20}})
+	a, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: 64 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func TestOneSensorMeasuresTheWayToAnotherAndBack(t *testing.T) {
 func TestAProbeSendsNoMoreThanItMay(t *testing.T) {
 	here, there := one(t), one(t)
 	for _, most := range []int64{1, 1000, piece, 100_000} {
-		a, err := here.Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}})
+		a, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}})
 		if err != nil || a.Way.There.Bytes > most || a.Way.Back.Bytes > most || a.Way.There.Mbps <= 0 || a.Way.Back.Mbps <= 0 {
 			t.Errorf("%d: %+v %v", most, a.Way, err)
 		}
 	}
 	for _, most := range []int64{0, -1, mostBytes + 1} {
-		if _, err := here.Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}}); err == nil {
+		if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}}); err == nil {
 			t.Errorf("%d bytes were sent", most)
 		}
 	}
@@ -71,10 +71,10 @@ func TestASensorLetsOneInAndNoStranger(t *testing.T) {
 	r := listening(t, there)
 	stranger := r
 	stranger.Token = strings.Repeat("00", 32)
-	if _, err := here.Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: stranger, Bytes: 1000}}); err == nil {
+	if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: stranger, Bytes: 1000}}); err == nil {
 		t.Error("a stranger was let in")
 	}
-	if _, err := here.Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1000}}); err != nil {
+	if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1000}}); err != nil {
 		t.Error(err)
 	}
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
@@ -91,7 +91,7 @@ func TestASensorLetsOneInAndNoStranger(t *testing.T) {
 	for range mostListening {
 		listening(t, many)
 	}
-	if _, err := many.Sense(t.Context(), driver.Sensing{Listen: &driver.Listening{}}); err == nil {
+	if _, err := many.MeasureHosts(t.Context(), driver.Sensing{Listen: &driver.Listening{}}); err == nil {
 		t.Error("there is no end to it")
 	}
 }
@@ -105,17 +105,17 @@ func TestAWithdrawnProbeEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	r := rendezvous.Rendezvous{Addresses: []string{l.Addr().String()}, Certificate: strings.Repeat("00", 32), Token: strings.Repeat("00", 32)}
-	if _, err := one(t).Sense(ctx, driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1}}); err == nil {
+	if _, err := one(t).MeasureHosts(ctx, driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1}}); err == nil {
 		t.Error("nothing was measured, yet there is a result")
 	}
 }
 
 func TestTheMachineIsSensed(t *testing.T) {
-	a, err := one(t).Sense(t.Context(), driver.Sensing{})
+	a, err := one(t).MeasureHosts(t.Context(), driver.Sensing{})
 	if err != nil || a.Machine.Load.Share != 0.5 || a.Machine.Memory < 1<<20 {
 		t.Errorf("%+v %v", a.Machine, err)
 	}
-	if _, err := New(nil, clock.Real()).Sense(t.Context(), driver.Sensing{}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := New(nil, clock.RealClock()).MeasureHosts(t.Context(), driver.Sensing{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }
@@ -144,7 +144,7 @@ func TestFreeMemoryIsThatOfTheNarrowestGroup(t *testing.T) {
 		if err := errors.Join(os.WriteFile(g.limit, []byte(limit), 0o600), os.WriteFile(g.used, []byte("700\n"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if left, ok := g.left(); ok != (want >= 0) || ok && left != want {
+		if left, ok := g.memoryLeft(); ok != (want >= 0) || ok && left != want {
 			t.Errorf("%q: %d %v", limit, left, ok)
 		}
 	}
@@ -162,12 +162,12 @@ func TestTheRateLeavesOutHowAStreamGotUpToSpeed(t *testing.T) {
 			}
 			bytes += rate * 0.001
 			s := sample{at + 0.001, math.Floor(bytes/20000) * 20000} // in lumps
-			if w.list = append(w.list, s); w.told(s) {
+			if w.list = append(w.list, s); w.hasConverged(s) {
 				break
 			}
 		}
 		last := w.list[len(w.list)-1]
-		if got := w.rate(); got < 0.9*12.5e6 || got > 1.1*12.5e6 || last.at > 0.4 {
+		if got := w.steadyRate(); got < 0.9*12.5e6 || got > 1.1*12.5e6 || last.at > 0.4 {
 			t.Errorf("up to speed after %v s: %v bytes/s after %v s", ramp, got, last.at)
 		}
 	}
@@ -202,7 +202,7 @@ func FuzzServe(f *testing.F) {
 				return
 			}
 		}
-		if err := serve(&pipe{Reader: strings.NewReader(string(data))}, clock.Real()); err == nil {
+		if err := serveConnection(&pipe{Reader: strings.NewReader(string(data))}, clock.RealClock()); err == nil {
 			t.Error("it goes on without anybody")
 		}
 	})
@@ -214,7 +214,7 @@ func BenchmarkLoopback(b *testing.B) {
 	var most, sum float64
 	n := 0
 	for b.Loop() {
-		a, err := here.Sense(b.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(b, there), Bytes: mostBytes}})
+		a, err := here.MeasureHosts(b.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(b, there), Bytes: mostBytes}})
 		if err != nil {
 			b.Fatal(err)
 		}

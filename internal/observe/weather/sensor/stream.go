@@ -32,8 +32,8 @@ const (
 	lookEvery = time.Millisecond
 )
 
-// swallow reads a stream and says how long it was.
-func swallow(c io.Reader, most int64) (int64, error) {
+// swallowStream reads a stream and says how long it was.
+func swallowStream(c io.Reader, most int64) (int64, error) {
 	var total int64
 	buf := make([]byte, lengthLen+piece)
 	for {
@@ -54,13 +54,13 @@ func swallow(c io.Reader, most int64) (int64, error) {
 	}
 }
 
-// pour sends a stream of at most so many bytes until it has told how fast the way
+// pourStream sends a stream of at most so many bytes until it has told how fast the way
 // is, and waits until the other has it.
-func pour(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.Flow, error) {
+func pourStream(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.Flow, error) {
 	w := &watcher{now: now, gauge: gaugeOf(c), trip: trip}
-	w.begin()
+	w.beginSampling()
 	var tasks sync.WaitGroup
-	tasks.Go(w.run)
+	tasks.Go(w.runSampling)
 	var total int64
 	buf := make([]byte, lengthLen+piece)
 	var err error
@@ -76,7 +76,7 @@ func pour(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.F
 	}
 	var got uint64
 	if err == nil {
-		_, got, err = hear(c)
+		_, got, err = receiveMessage(c)
 	}
 	took := max(now.Since(w.began), time.Microsecond)
 	w.over.Store(true)
@@ -87,14 +87,14 @@ func pour(c net.Conn, now clock.Clock, most int64, trip time.Duration) (driver.F
 	if err != nil {
 		return driver.Flow{}, err
 	}
-	f := driver.Flow{Bytes: total, Took: took, Mbps: mbps(w.rate())}
+	f := driver.Flow{Bytes: total, Took: took, Mbps: toMbps(w.steadyRate())}
 	if f.Mbps <= 0 { // it was over too soon, or the kernel does not tell: the message as a whole, without the latency
-		f.Mbps = mbps(float64(total) / max(took-trip, took/10).Seconds())
+		f.Mbps = toMbps(float64(total) / max(took-trip, took/10).Seconds())
 	}
 	return f, nil
 }
 
-func mbps(bytesPerSecond float64) float64 { return bytesPerSecond * 8 / 1e6 }
+func toMbps(bytesPerSecond float64) float64 { return bytesPerSecond * 8 / 1e6 }
 
 // watcher looks how far a stream has got, beside who writes it: what the other
 // end's kernel has acknowledged does not depend on when who gets a processor.
@@ -114,35 +114,35 @@ type watcher struct {
 // sample is how many bytes were acknowledged so many seconds after the beginning.
 type sample struct{ at, bytes float64 }
 
-func (w *watcher) begin() {
+func (w *watcher) beginSampling() {
 	w.began = w.now()
-	w.first, _ = w.gauge.acknowledged()
+	w.first, _ = w.gauge.acknowledgedBytes()
 	w.list = append(w.list, sample{})
 }
 
-func (w *watcher) run() {
+func (w *watcher) runSampling() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for range tick.C {
 		if w.over.Load() {
 			return
 		}
-		n, ok := w.gauge.acknowledged()
+		n, ok := w.gauge.acknowledgedBytes()
 		if !ok || w.wrote.Load() {
 			continue // what comes now is the tail of it
 		}
 		s := sample{w.now.Since(w.began).Seconds(), float64(n - w.first)}
 		w.list = append(w.list, s)
 		w.gauge.keepFull(s.bytes / s.at)
-		if w.told(s) {
+		if w.hasConverged(s) {
 			w.enough.Store(true)
 		}
 	}
 }
 
-// told reports whether the stream has told how fast the way is: it has got up to
+// hasConverged reports whether the stream has told how fast the way is: it has got up to
 // speed when its last third was not faster than the one before.
-func (w *watcher) told(s sample) bool {
+func (w *watcher) hasConverged(s sample) bool {
 	if s.at > longestTime.Seconds()+longestTrips*w.trip.Seconds() {
 		return true
 	}
@@ -150,12 +150,12 @@ func (w *watcher) told(s sample) bool {
 		return false
 	}
 	const noticeable = 1.1
-	one, two := w.at(s.at/3), w.at(2*s.at/3)
+	one, two := w.sampleAt(s.at/3), w.sampleAt(2*s.at/3)
 	return s.bytes-two.bytes <= noticeable*(two.bytes-one.bytes)
 }
 
-// at is the first sample from a moment on.
-func (w *watcher) at(t float64) sample {
+// sampleAt is the first sample from a moment on.
+func (w *watcher) sampleAt(t float64) sample {
 	lo, hi := 0, len(w.list)-1
 	for lo < hi {
 		if mid := (lo + hi) / 2; w.list[mid].at < t {
@@ -167,10 +167,10 @@ func (w *watcher) at(t float64) sample {
 	return w.list[lo]
 }
 
-// rate is the bytes a second after the first third of the time: the slope of the
+// steadyRate is the bytes a second after the first third of the time: the slope of the
 // straight line through the samples, which evens out that bytes are acknowledged
 // in lumps. 0 if they do not tell.
-func (w *watcher) rate() float64 {
+func (w *watcher) steadyRate() float64 {
 	const fewest = 8
 	last := w.list[len(w.list)-1]
 	var n, x, y, xx, xy float64

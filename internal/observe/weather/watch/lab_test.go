@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := lab.Reexec(os.Args[1:]); ours {
+	if code, ours := lab.RunRole(os.Args[1:]); ours {
 		os.Exit(code)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "part-sensor" {
@@ -44,7 +44,7 @@ type answer struct {
 
 // sensorPart is a sensor that is asked over its standard input.
 func sensorPart() {
-	s := sensor.New(func(context.Context) (driver.Load, error) { return driver.Load{Share: 1}, nil }, clock.Real())
+	s := sensor.New(func(context.Context) (driver.Load, error) { return driver.Load{Share: 1}, nil }, clock.RealClock())
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
 		var q driver.Sensing
@@ -53,7 +53,7 @@ func sensorPart() {
 		}
 		a := answer{}
 		var err error
-		if a.Sensed, err = s.Sense(context.Background(), q); err != nil {
+		if a.Sensed, err = s.MeasureHosts(context.Background(), q); err != nil {
 			a.Error = err.Error()
 		}
 		if out.Encode(a) != nil {
@@ -89,7 +89,7 @@ func startSensor(t testing.TB, h *lab.Host) *onHost {
 	return s
 }
 
-func (s *onHost) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, error) {
+func (s *onHost) MeasureHosts(_ context.Context, q driver.Sensing) (driver.Sensed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := json.NewEncoder(s.in).Encode(q); err != nil {
@@ -113,17 +113,17 @@ func bed(t testing.TB, plan string) *lab.Lab {
 		t.Fatal(err)
 	}
 	t.Setenv("GODWIT_LABS", dir)
-	p, err := lab.Read("plan.yaml", []byte(plan))
+	p, err := lab.ReadPlan("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Name = fmt.Sprintf("weather-%d", os.Getpid())
 	t.Cleanup(func() {
-		if err := errors.Join(lab.Down(context.Background(), p.Name), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(lab.RemoveLab(context.Background(), p.Name), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
 	})
-	l, err := lab.Up(context.Background(), p, lab.Options{NoManager: true})
+	l, err := lab.CreateLab(context.Background(), p, lab.Options{NoManager: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +171,10 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	began := time.Now()
 	now := func() core.Time { return core.Time(time.Now().UnixNano()) }
 	var hosts []Host
-	for _, h := range l.Hosts() {
+	for _, h := range l.AllHosts() {
 		if h.Name != lab.HeadName {
 			hosts = append(hosts, Host{Name: h.Name, Site: h.Site, Reach: h.Name, Sensor: startSensor(t, h), Machine: true})
-			book.Place(h.Name, h.Site)
+			book.PlaceHost(h.Name, h.Site)
 		}
 	}
 	w := New(Options{Hosts: hosts, Book: book, Now: now, Plan: probeplan.Config{Every: time.Second}})
@@ -185,7 +185,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	defer run.Wait()
 	defer cancel()
 	said := func(what measured.Quantity, from, to string) (float64, bool) {
-		s, ok := book.One(weather.Key{What: what, From: from, To: to}, now(), 0)
+		s, ok := book.FindSeries(weather.Key{What: what, From: from, To: to}, now(), 0)
 		return s.Next.Value, ok
 	}
 	is := func(what measured.Quantity, from, to string, least, most float64) func() bool {
@@ -198,7 +198,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 		t.Helper()
 		for begin := time.Now(); !holds(); time.Sleep(50 * time.Millisecond) {
 			if time.Since(begin) > 3*time.Minute {
-				for _, s := range book.All(now(), 0) {
+				for _, s := range book.AllSeries(now(), 0) {
 					t.Logf("%+v", s)
 				}
 				t.Fatalf("waited in vain until %s", what)
@@ -215,7 +215,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	until("its latency is known", is(measured.Ms, "south1", "north1", 8, 12))
 	until("that within a site too", is(measured.Ms, "south1", "south2", 0, 5))
 	until("machines are known", is(measured.CPU, "north1", "", 1, 1))
-	h, err := l.Host("south2")
+	h, err := l.FindHost("south2")
 	if err == nil {
 		err = h.SetRate(t.Context(), 100)
 	}
@@ -246,13 +246,13 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 		}
 	}
 	for _, h := range hosts {
-		x, _ := l.Host(h.Name)
+		x, _ := l.FindHost(h.Name)
 		check(fmt.Sprintf("h%d", x.Index), x.Mbps)
 	}
 	check("up1", 40)
 	check("up2", 40)
 	until("the graph of three hosts is right", func() bool {
-		g := book.Graph([]string{"north1", "north3", "south2"}, now(), 0)
+		g := book.NetworkGraph([]string{"north1", "north3", "south2"}, now(), 0)
 		right := len(g.Links) == 3
 		for _, k := range g.Links {
 			least, most := rate(40)
@@ -271,7 +271,7 @@ func TestAWayThatLosesPacketsIsNotTakenForASlowerOne(t *testing.T) {
 	l := bed(t, "clusters: [{name: slow, hosts: 2, mbps: 10}]")
 	var ends []*onHost
 	for _, name := range []string{"slow1", "slow2"} {
-		h, err := l.Host(name)
+		h, err := l.FindHost(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,11 +299,11 @@ func right(list []float64) bool {
 func probes(t *testing.T, ends []*onHost) (there, back []float64) {
 	t.Helper()
 	for range 5 {
-		listens, err := ends[1].Sense(t.Context(), driver.Sensing{Listen: &driver.Listening{Name: "slow2"}})
+		listens, err := ends[1].MeasureHosts(t.Context(), driver.Sensing{Listen: &driver.Listening{Name: "slow2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sensed, err := ends[0].Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: *listens.Listens, Bytes: 400 << 10}})
+		sensed, err := ends[0].MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: *listens.Listens, Bytes: 400 << 10}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func (w *Watch) Run(ctx context.Context) {
 			}
 		}
 	}
-	if w.plan.Ways() == 0 { // there is nothing to wait for
+	if w.plan.CountPaths() == 0 { // there is nothing to wait for
 		return
 	}
 	tick := time.NewTicker(lookEvery)
@@ -100,12 +100,12 @@ func (w *Watch) Run(ctx context.Context) {
 	for {
 		for {
 			w.mu.Lock()
-			p, ok := w.plan.Next(w.Now())
+			p, ok := w.plan.NextProbe(w.Now())
 			w.mu.Unlock()
 			if !ok {
 				break
 			}
-			tasks.Go(func() { w.measure(ctx, p) })
+			tasks.Go(func() { w.measureProbe(ctx, p) })
 		}
 		select {
 		case <-ctx.Done():
@@ -125,35 +125,35 @@ func (w *Watch) lookAt(ctx context.Context, host int) {
 		case <-time.After(wait):
 		}
 		wait = w.Every
-		w.Look(ctx, host)
+		w.LookAt(ctx, host)
 	}
 }
 
-// Look looks at a machine once.
-func (w *Watch) Look(ctx context.Context, host int) {
+// LookAt looks at a machine once.
+func (w *Watch) LookAt(ctx context.Context, host int) {
 	ctx, cancel := context.WithTimeout(ctx, toSense)
 	defer cancel()
 	h := &w.Hosts[host]
-	a, err := h.Sensor.Sense(ctx, driver.Sensing{})
+	a, err := h.Sensor.MeasureHosts(ctx, driver.Sensing{})
 	if err != nil || a.Machine == nil {
 		return // it is looked at again
 	}
 	now := w.Now()
-	w.Book.Add(weather.Key{What: measured.CPU, From: h.Name}, now, min(1, max(0, a.Machine.Load.Share)))
+	w.Book.AddValue(weather.Key{What: measured.CPU, From: h.Name}, now, min(1, max(0, a.Machine.Load.Share)))
 	if a.Machine.Memory > 0 {
-		w.Book.Add(weather.Key{What: measured.MB, From: h.Name}, now, float64(a.Machine.Memory)/1e6)
+		w.Book.AddValue(weather.Key{What: measured.MB, From: h.Name}, now, float64(a.Machine.Memory)/1e6)
 	}
 }
 
-// measure carries a probe out.
-func (w *Watch) measure(ctx context.Context, p probeplan.Probe) {
+// measureProbe carries a probe out.
+func (w *Watch) measureProbe(ctx context.Context, p probeplan.Probe) {
 	pair := [2]int{p.A, p.B}
 	w.mu.Lock()
 	turned := w.turned[pair]
 	w.mu.Unlock()
-	way, err := w.probe(ctx, p, turned)
+	way, err := w.probePair(ctx, p, turned)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, driver.ErrAway) { // perhaps only the other can come
-		if way, err = w.probe(ctx, p, !turned); err == nil {
+		if way, err = w.probePair(ctx, p, !turned); err == nil {
 			turned = !turned
 		}
 	}
@@ -164,7 +164,7 @@ func (w *Watch) measure(ctx context.Context, p probeplan.Probe) {
 	a, b := &w.Hosts[p.A], &w.Hosts[p.B]
 	if err != nil {
 		away := errors.Is(err, driver.ErrAway)
-		w.plan.Done(now, p.Way, probeplan.Result{Away: away})
+		w.plan.ProbeDone(now, p.Way, probeplan.Result{Away: away})
 		if text := err.Error(); ctx.Err() == nil && !away && w.said[pair] != text {
 			w.said[pair] = text
 			w.Log.Info("the way between two hosts cannot be measured; that is tried more and more rarely", "from", a.Name, "to", b.Name, "error", err)
@@ -175,39 +175,39 @@ func (w *Watch) measure(ctx context.Context, p probeplan.Probe) {
 	if turned {
 		way.There, way.Back = way.Back, way.There
 	}
-	w.Book.Add(weather.Key{What: measured.Mbps, From: a.Name, To: b.Name}, now, way.There.Mbps)
-	w.Book.Add(weather.Key{What: measured.Mbps, From: b.Name, To: a.Name}, now, way.Back.Mbps)
-	w.Book.Add(weather.Key{What: measured.Ms, From: a.Name, To: b.Name}, now, way.Latency.Seconds()*1e3)
-	w.plan.Done(now, p.Way, probeplan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps), Bytes: max(way.There.Bytes, way.Back.Bytes)})
-	w.uncertain(p.Way, a.Name, b.Name, now)
+	w.Book.AddValue(weather.Key{What: measured.Mbps, From: a.Name, To: b.Name}, now, way.There.Mbps)
+	w.Book.AddValue(weather.Key{What: measured.Mbps, From: b.Name, To: a.Name}, now, way.Back.Mbps)
+	w.Book.AddValue(weather.Key{What: measured.Ms, From: a.Name, To: b.Name}, now, way.Latency.Seconds()*1e3)
+	w.plan.ProbeDone(now, p.Way, probeplan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps), Bytes: max(way.There.Bytes, way.Back.Bytes)})
+	w.updateUncertainty(p.Way, a.Name, b.Name, now)
 }
 
-// uncertain tells the plan how good the forecast of a way is.
-func (w *Watch) uncertain(way int, a, b string, now core.Time) {
+// updateUncertainty tells the plan how good the forecast of a way is.
+func (w *Watch) updateUncertainty(way int, a, b string, now core.Time) {
 	worst := 0.0
 	for _, k := range []weather.Key{{What: measured.Mbps, From: a, To: b}, {What: measured.Mbps, From: b, To: a}} {
-		if s, ok := w.Book.One(k, now, 0); ok {
+		if s, ok := w.Book.FindSeries(k, now, 0); ok {
 			worst = max(worst, s.Uncertainty())
 		}
 	}
-	w.plan.Uncertain(way, worst)
+	w.plan.SetUncertainty(way, worst)
 }
 
-// probe has one host listen and the other come to it.
-func (w *Watch) probe(ctx context.Context, p probeplan.Probe, turned bool) (*driver.Way, error) {
+// probePair has one host listen and the other come to it.
+func (w *Watch) probePair(ctx context.Context, p probeplan.Probe, turned bool) (*driver.LinkMeasurement, error) {
 	comes, listens := &w.Hosts[p.A], &w.Hosts[p.B]
 	if turned {
 		comes, listens = listens, comes
 	}
 	lctx, cancel := context.WithTimeout(ctx, toListen)
 	defer cancel()
-	at, err := listens.Sensor.Sense(lctx, driver.Sensing{Listen: &driver.Listening{Name: listens.Reach}})
+	at, err := listens.Sensor.MeasureHosts(lctx, driver.Sensing{Listen: &driver.Listening{Name: listens.Reach}})
 	if err != nil || at.Listens == nil {
 		return nil, fmt.Errorf("%s does not listen: %w", listens.Name, orEmpty(err))
 	}
 	pctx, cancel := context.WithTimeout(ctx, toProbe)
 	defer cancel()
-	got, err := comes.Sensor.Sense(pctx, driver.Sensing{Probe: &driver.Probe{To: *at.Listens, Bytes: p.Bytes}})
+	got, err := comes.Sensor.MeasureHosts(pctx, driver.Sensing{Probe: &driver.Probe{To: *at.Listens, Bytes: p.Bytes}})
 	if err != nil || got.Way == nil {
 		return nil, fmt.Errorf("%s does not get to %s: %w", comes.Name, listens.Name, orEmpty(err))
 	}
@@ -221,15 +221,15 @@ func orEmpty(err error) error {
 	return err
 }
 
-// Told says that something else, such as a transfer, has just told how fast the
+// PathMeasured says that something else, such as a transfer, has just told how fast the
 // way between two hosts is: it need not be probed for a while.
-func (w *Watch) Told(from, to string, mbps float64) {
+func (w *Watch) PathMeasured(from, to string, mbps float64) {
 	now := w.Now()
 	a, known := w.number[from]
 	b, alsoKnown := w.number[to]
 	if known && alsoKnown {
 		w.mu.Lock()
-		w.plan.Told(now, a, b, mbps)
+		w.plan.PathMeasured(now, a, b, mbps)
 		w.mu.Unlock()
 	}
 }

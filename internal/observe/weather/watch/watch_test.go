@@ -23,7 +23,7 @@ type puppet struct {
 	asked  []string
 }
 
-func (p *puppet) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, error) {
+func (p *puppet) MeasureHosts(_ context.Context, q driver.Sensing) (driver.Sensed, error) {
 	if p.err != nil {
 		return driver.Sensed{}, p.err
 	}
@@ -40,7 +40,7 @@ func (p *puppet) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, erro
 		if q.Probe.To.Token == "" {
 			return driver.Sensed{}, errors.New("there is a wall")
 		}
-		return driver.Sensed{Way: &driver.Way{Latency: 5 * time.Millisecond, There: driver.Flow{Mbps: 10, Bytes: 1000}, Back: driver.Flow{Mbps: 20, Bytes: 1000}}}, nil
+		return driver.Sensed{Way: &driver.LinkMeasurement{Latency: 5 * time.Millisecond, There: driver.Flow{Mbps: 10, Bytes: 1000}, Back: driver.Flow{Mbps: 20, Bytes: 1000}}}, nil
 	}
 	return driver.Sensed{Machine: &driver.Machine{Load: driver.Load{Share: 0.25}, Memory: 4e9}}, nil
 }
@@ -51,13 +51,13 @@ func two(a, b *puppet) (*Watch, probeplan.Probe) {
 	now := core.Time(0)
 	w := New(Options{Book: weather.NewBook(), Now: func() core.Time { now += core.Time(time.Minute); return now },
 		Hosts: []Host{{Name: "a", Site: "x", Sensor: a, Machine: true}, {Name: "b", Site: "y", Sensor: b}}})
-	p, _ := w.plan.Next(now)
+	p, _ := w.plan.NextProbe(now)
 	return w, p
 }
 
 func all(w *Watch) string {
 	var list []string
-	for _, s := range w.Book.All(w.Now(), 0) {
+	for _, s := range w.Book.AllSeries(w.Now(), 0) {
 		list = append(list, fmt.Sprintf("%s %s %s %g", s.What, s.From, s.To, s.Last))
 	}
 	return strings.Join(list, ", ")
@@ -66,19 +66,19 @@ func all(w *Watch) string {
 func TestBothDirectionsAreNotedWhoeverComes(t *testing.T) {
 	a, b := &puppet{}, &puppet{}
 	w, p := two(a, b)
-	w.measure(t.Context(), p)
+	w.measureProbe(t.Context(), p)
 	if got := all(w); got != "mbps a b 10, mbps b a 20, ms a b 5" || strings.Join(a.asked, " ") != "probe" {
 		t.Errorf("%s; a was asked to %v", got, a.asked)
 	}
 	// Where b cannot be reached it comes to a, and next time at once.
 	a, b = &puppet{}, &puppet{closed: true}
 	w, p = two(a, b)
-	w.measure(t.Context(), p)
+	w.measureProbe(t.Context(), p)
 	if got := all(w); got != "mbps a b 20, mbps b a 10, ms a b 5" || strings.Join(a.asked, " ") != "probe listen" {
 		t.Errorf("%s; a was asked to %v", got, a.asked)
 	}
-	if p, ok := w.plan.Next(w.Now().Add(time.Hour)); ok {
-		w.measure(t.Context(), p)
+	if p, ok := w.plan.NextProbe(w.Now().Add(time.Hour)); ok {
+		w.measureProbe(t.Context(), p)
 	}
 	if got := strings.Join(a.asked, " "); got != "probe listen listen" {
 		t.Errorf("a was asked to %v", got)
@@ -91,12 +91,12 @@ func TestWhatCannotBeMeasuredIsLeftAlone(t *testing.T) {
 		again time.Duration // until it is tried again, at least
 	}{{errors.New("broken"), 25 * time.Second}, {fmt.Errorf("no: %w", driver.ErrAway), 10 * time.Second}} {
 		w, p := two(&puppet{}, &puppet{err: c.err})
-		w.measure(t.Context(), p)
+		w.measureProbe(t.Context(), p)
 		now := w.Now().Add(-time.Minute) // when it failed
-		if _, ok := w.plan.Next(now.Add(c.again)); ok || all(w) != "" {
+		if _, ok := w.plan.NextProbe(now.Add(c.again)); ok || all(w) != "" {
 			t.Errorf("%v: it is tried again at once, and %s is known", c.err, all(w))
 		}
-		if _, ok := w.plan.Next(now.Add(time.Minute)); !ok {
+		if _, ok := w.plan.NextProbe(now.Add(time.Minute)); !ok {
 			t.Errorf("%v: it is never tried again", c.err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestWhatCannotBeMeasuredIsLeftAlone(t *testing.T) {
 
 func TestMachinesAreLookedAt(t *testing.T) {
 	w, _ := two(&puppet{}, &puppet{})
-	w.Look(t.Context(), 0)
+	w.LookAt(t.Context(), 0)
 	if got := all(w); got != "cpu a  0.25, mb a  4000" {
 		t.Error(got)
 	}
@@ -116,11 +116,11 @@ type lookedAt struct {
 	now func()
 }
 
-func (l *lookedAt) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
+func (l *lookedAt) MeasureHosts(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
 	if q == (driver.Sensing{}) {
 		l.now()
 	}
-	return l.puppet.Sense(ctx, q)
+	return l.puppet.MeasureHosts(ctx, q)
 }
 
 func TestMachinesAreLookedAtAlsoWhereNoWayIsProbed(t *testing.T) {
@@ -141,13 +141,13 @@ func TestMachinesAreLookedAtAlsoWhereNoWayIsProbed(t *testing.T) {
 
 func TestATransferTellsAsMuchAsAProbe(t *testing.T) {
 	w, p := two(&puppet{}, &puppet{})
-	w.plan.Done(w.Now(), p.Way, probeplan.Result{OK: true, Mbps: 1e5, Bytes: 1000})
-	w.Told("b", "a", 70)
+	w.plan.ProbeDone(w.Now(), p.Way, probeplan.Result{OK: true, Mbps: 1e5, Bytes: 1000})
+	w.PathMeasured("b", "a", 70)
 	now := w.Now().Add(-time.Minute) // when that was
-	if _, ok := w.plan.Next(now.Add(29 * time.Second)); ok {
+	if _, ok := w.plan.NextProbe(now.Add(29 * time.Second)); ok {
 		t.Error("what was just seen is probed")
 	}
-	if _, ok := w.plan.Next(now.Add(31 * time.Second)); !ok {
+	if _, ok := w.plan.NextProbe(now.Add(31 * time.Second)); !ok {
 		t.Error("it is not probed any more")
 	}
 }

@@ -19,11 +19,11 @@ type Script struct{ rest []byte }
 // NewScript begins to read bytes.
 func NewScript(data []byte) *Script { return &Script{data} }
 
-// More reports whether bytes are left.
-func (s *Script) More() bool { return len(s.rest) > 0 }
+// HasMore reports whether bytes are left.
+func (s *Script) HasMore() bool { return len(s.rest) > 0 }
 
-// Pick chooses one of n.
-func (s *Script) Pick(n int) int {
+// PickOne chooses one of n.
+func (s *Script) PickOne(n int) int {
 	if len(s.rest) == 0 || n <= 0 {
 		return 0
 	}
@@ -32,8 +32,8 @@ func (s *Script) Pick(n int) int {
 	return int(c) % n
 }
 
-// Bytes takes at most n bytes as they are.
-func (s *Script) Bytes(n int) []byte {
+// TakeBytes takes at most n bytes as they are.
+func (s *Script) TakeBytes(n int) []byte {
 	n = min(n, len(s.rest))
 	taken := s.rest[:n]
 	s.rest = s.rest[n:]
@@ -43,36 +43,36 @@ func (s *Script) Bytes(n int) []byte {
 // integers are those at which things change.
 var integers = []int64{0, 1, -1, 2, 255, 4096, 1 << 20, 1<<31 - 1, 1 << 31, 1 << 40, math.MaxInt64, math.MinInt64, -1 << 31}
 
-// Int is a number, one of those at which things change or a small one.
-func (s *Script) Int() int64 {
-	i := s.Pick(2 * len(integers))
+// NextInt is a number, one of those at which things change or a small one.
+func (s *Script) NextInt() int64 {
+	i := s.PickOne(2 * len(integers))
 	if i < len(integers) {
 		return integers[i]
 	}
-	return int64(s.Pick(256))
+	return int64(s.PickOne(256))
 }
 
-// Float is a number that JSON can write.
-func (s *Script) Float() float64 {
+// NextFloat is a number that JSON can write.
+func (s *Script) NextFloat() float64 {
 	floats := []float64{0, 1, -1, 0.5, 1e-300, 1e18, 1.7e308, -1.7e308, math.MaxFloat64}
-	return floats[s.Pick(len(floats))]
+	return floats[s.PickOne(len(floats))]
 }
 
-// Text is a text of the kind that is put into names and paths.
-func (s *Script) Text() string {
+// NextText is a text of the kind that is put into names and paths.
+func (s *Script) NextText() string {
 	texts := []string{"", "a", "b", "sandbox", "restart", "n1", "../../etc/passwd", "/etc/passwd", "..", ".", "%s%n", "\x00", "\n", "ü", "-rf",
 		strings.Repeat("x", 300), strings.Repeat("y", 70_000), "0123456789abcdef"}
-	if i := s.Pick(len(texts) + 4); i < len(texts) {
+	if i := s.PickOne(len(texts) + 4); i < len(texts) {
 		return texts[i]
 	}
-	return string(s.Bytes(s.Pick(32)))
+	return string(s.TakeBytes(s.PickOne(32)))
 }
 
-// Texts is a short list of them.
-func (s *Script) Texts() []string {
+// NextTexts is a short list of them.
+func (s *Script) NextTexts() []string {
 	var list []string
-	for range s.Pick(4) {
-		list = append(list, s.Text())
+	for range s.PickOne(4) {
+		list = append(list, s.NextText())
 	}
 	return list
 }
@@ -81,44 +81,44 @@ func (s *Script) Texts() []string {
 var kinds = []wire.Kind{wire.Hello, wire.Running, wire.Status, wire.Output, wire.Ask, wire.Checkpoint, wire.NotSaved, wire.Left, wire.StaysOn,
 	wire.Ended, wire.Lost, wire.Collecting, wire.Note, wire.Ack, wire.Kill, "", "dance"}
 
-// Message is a message as an agent might send it, without a number. Most have only what
+// NextMessage is a message as an agent might send it, without a number. Most have only what
 // their kind asks for; some have anything.
-func (s *Script) Message() wire.Message {
-	m := wire.Message{Kind: kinds[s.Pick(len(kinds))]}
-	if s.Pick(4) == 0 {
-		m.Method, m.Hosts, m.Why, m.Cause, m.Result, m.Outgoing = s.Text(), s.Texts(), s.Text(), s.Text(), s.Text(), s.Text()
-		m.Code, m.Carried = int(s.Int()), wire.Carried{Bytes: s.Int(), Took: time.Duration(s.Int())}
+func (s *Script) NextMessage() wire.Message {
+	m := wire.Message{Kind: kinds[s.PickOne(len(kinds))]}
+	if s.PickOne(4) == 0 {
+		m.Method, m.Hosts, m.Why, m.Cause, m.Result, m.Outgoing = s.NextText(), s.NextTexts(), s.NextText(), s.NextText(), s.NextText(), s.NextText()
+		m.Code, m.Carried = int(s.NextInt()), wire.Carried{Bytes: s.NextInt(), Took: time.Duration(s.NextInt())}
 	}
 	switch m.Kind {
 	case wire.Running:
-		m.Method, m.Hosts = s.Text(), s.Texts()
+		m.Method, m.Hosts = s.NextText(), s.NextTexts()
 	case wire.Output:
-		m.Stream, m.Offset, m.Data = s.Pick(4), s.Int(), []byte(s.Text())
+		m.Stream, m.Offset, m.Data = s.PickOne(4), s.NextInt(), []byte(s.NextText())
 	case wire.Note:
-		m.Entry = &wire.Entry{At: core.Time(s.Int()), Kind: s.Text(), Choice: s.Text(), Why: s.Text(), Inputs: map[string]any{s.Text(): s.Float()}}
+		m.Entry = &wire.Entry{At: core.Time(s.NextInt()), Kind: s.NextText(), Choice: s.NextText(), Why: s.NextText(), Inputs: map[string]any{s.NextText(): s.NextFloat()}}
 	case wire.Ended:
-		m.Code, m.Result = int(s.Int()), s.Text()
+		m.Code, m.Result = int(s.NextInt()), s.NextText()
 	}
-	if s.Pick(3) == 0 {
-		m.State = s.vitals()
+	if s.PickOne(3) == 0 {
+		m.State = s.nextVitals()
 	}
-	if s.Pick(3) == 0 || m.Kind == wire.Checkpoint {
-		m.Saved = s.saved()
+	if s.PickOne(3) == 0 || m.Kind == wire.Checkpoint {
+		m.Saved = s.nextSaved()
 	}
 	return m
 }
 
-func (s *Script) vitals() *wire.Vitals {
-	v := &wire.Vitals{CPU: s.Float(), Used: s.Float(), Wall: s.Float(), Share: s.Float(), Memory: s.Int(), Peak: s.Int(), Done: s.Float(), Chance: s.Float(),
-		Waiting: s.Float(), Busy: s.Float(), Idle: s.Float(), Changes: int(s.Int()), SaveCost: s.Float(), SandboxCost: s.Float(), Slowness: s.Float()}
-	for range s.Pick(12) {
-		v.Left, v.Work = append(v.Left, s.Float()), append(v.Work, s.Float())
+func (s *Script) nextVitals() *wire.Vitals {
+	v := &wire.Vitals{CPU: s.NextFloat(), Used: s.NextFloat(), Wall: s.NextFloat(), Share: s.NextFloat(), Memory: s.NextInt(), Peak: s.NextInt(), Done: s.NextFloat(), Chance: s.NextFloat(),
+		Waiting: s.NextFloat(), Busy: s.NextFloat(), Idle: s.NextFloat(), Changes: int(s.NextInt()), SaveCost: s.NextFloat(), SandboxCost: s.NextFloat(), Slowness: s.NextFloat()}
+	for range s.PickOne(12) {
+		v.Left, v.Work = append(v.Left, s.NextFloat()), append(v.Work, s.NextFloat())
 	}
 	return v
 }
 
-func (s *Script) saved() *wire.Saved {
-	return &wire.Saved{N: int(s.Int()), Epoch: core.Epoch(s.Int()), Method: s.Text(), At: core.Time(s.Int()), Image: s.Text(), Work: s.Text(),
-		Out: s.Int(), Err: s.Int(), Used: s.Float(), IO: s.Int(), Bytes: s.Int(), Moved: s.Int(), Frozen: time.Duration(s.Int()),
-		Took: time.Duration(s.Int()), Exported: s.Texts(), Sending: time.Duration(s.Int())}
+func (s *Script) nextSaved() *wire.Saved {
+	return &wire.Saved{N: int(s.NextInt()), Epoch: core.Epoch(s.NextInt()), Method: s.NextText(), At: core.Time(s.NextInt()), Image: s.NextText(), Work: s.NextText(),
+		Out: s.NextInt(), Err: s.NextInt(), Used: s.NextFloat(), IO: s.NextInt(), Bytes: s.NextInt(), Moved: s.NextInt(), Frozen: time.Duration(s.NextInt()),
+		Took: time.Duration(s.NextInt()), Exported: s.NextTexts(), Sending: time.Duration(s.NextInt())}
 }

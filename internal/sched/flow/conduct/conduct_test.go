@@ -115,7 +115,7 @@ func TestATaskThatIsLateIsExpectedSoonIfOthersOfItsKindTakeTheSame(t *testing.T)
 	}
 	begin(0, c.Step(0, Input{Kind: Begin}).Orders)
 	for task := range running {
-		if late := c.expected(10.05, task) - 10.05; late < 0.8 {
+		if late := c.expectedEnd(10.05, task) - 10.05; late < 0.8 {
 			t.Errorf("nothing is known of the kind, and a late task is expected after %v s", late)
 		}
 	}
@@ -128,10 +128,10 @@ func TestATaskThatIsLateIsExpectedSoonIfOthersOfItsKindTakeTheSame(t *testing.T)
 		begin(now, next)
 	}
 	for task := range running {
-		if late := c.expected(60.05, task) - 60.05; late > 0.4 {
+		if late := c.expectedEnd(60.05, task) - 60.05; late > 0.4 {
 			t.Errorf("ten of the kind took the same, and a late task is expected after %v s", late)
 		}
-		if late := c.expected(64, task) - 64; late < 2 {
+		if late := c.expectedEnd(64, task) - 64; late < 2 {
 			t.Errorf("4 s late, and expected after %v s", late)
 		}
 	}
@@ -143,11 +143,11 @@ func TestLoadIsNotMistakenForAWrongModel(t *testing.T) {
 	c.Step(0, Input{Kind: Begin})
 	c.Step(0, Input{Kind: Started, Task: 0})
 	c.Step(20, Input{Kind: Ended, Task: 0, Seconds: 20, Share: 0.5})
-	if f := c.model.factor(0, 0); math.Abs(f-1) > 1e-9 {
+	if f := c.model.learnedFactor(0, 0); math.Abs(f-1) > 1e-9 {
 		t.Errorf("factor %v after a task that had half of a processor for twice its time", f)
 	}
 	c.Step(40, Input{Kind: Ended, Task: 1, Host: 1, Seconds: 40, Share: 1})
-	if f := c.model.factor(0, c.cfg.Hosts[c.task[1].host].Class); f < 2 {
+	if f := c.model.learnedFactor(0, c.cfg.Hosts[c.task[1].host].Class); f < 2 {
 		t.Errorf("factor %v after a task that took four times what its model says", f)
 	}
 }
@@ -162,7 +162,7 @@ func TestWhatRanInAnEarlierLifeIsNotStartedAgain(t *testing.T) {
 		}
 	}
 	c.Step(5, Input{Kind: Ended, Task: 1, Host: 0, Seconds: 5})
-	if n := c.Counts(nil); n.Done != 2 {
+	if n := c.CountTasks(nil); n.Done != 2 {
 		t.Errorf("counts %+v", n)
 	}
 }
@@ -176,7 +176,7 @@ func TestWhileNoHostCanRunATaskItWaitsForOneToComeBack(t *testing.T) {
 	if len(out.Orders) != 1 || out.Orders[0].Task != 0 || out.Orders[0].Host != 1 {
 		t.Fatalf("orders %v", out.Orders)
 	}
-	if c.Over() {
+	if c.IsOver() {
 		t.Fatal("over with a task left")
 	}
 	out = c.Step(5, Input{Kind: Changed, Host: 0, Share: 1})
@@ -229,7 +229,7 @@ func TestATaskThatWaitsOnAHostThatIsGoneIsMovedToAnother(t *testing.T) {
 	if out = c.Step(3, Input{Kind: Changed, Host: 1, Down: true}); len(out.Orders) != 0 {
 		t.Errorf("one that runs is moved: %+v", out.Orders)
 	}
-	if c.Step(12, Input{Kind: Ended, Task: 0, Host: 1, Seconds: 10}); !c.Over() {
+	if c.Step(12, Input{Kind: Ended, Task: 0, Host: 1, Seconds: 10}); !c.IsOver() {
 		t.Error("it is not over")
 	}
 }
@@ -240,20 +240,20 @@ func TestThePlanTakesNoteThatATaskWasMoved(t *testing.T) {
 	out := c.Step(0, Input{Kind: Begin})
 	c.Step(0, Input{Kind: Started, Task: 0})
 	other := 1 - out.Orders[0].Host
-	if host, _, ok := c.Plan(1); !ok || host == other {
+	if host, _, ok := c.PlannedSlot(1); !ok || host == other {
 		t.Fatalf("task 1 is planned on %d, far from its file", host)
 	}
 	out = c.Step(5, Input{Kind: Moved, Task: 0, Host: other})
 	if out.Note == nil || out.Note.Why != "t was moved to "+hosts(1, 1)[other].Name {
 		t.Errorf("planned again because of %+v", out.Note)
 	}
-	if host, _, ok := c.Plan(1); !ok || host != other {
+	if host, _, ok := c.PlannedSlot(1); !ok || host != other {
 		t.Errorf("task 1 is planned on %d, and its file will be on %d", host, other)
 	}
 	if out = c.Step(6, Input{Kind: Moved, Task: 0, Host: other}); out.Note != nil {
 		t.Errorf("told twice, and planned again because of %+v", out.Note)
 	}
-	if n := c.Counts(nil); n.Running != 1 {
+	if n := c.CountTasks(nil); n.Running != 1 {
 		t.Errorf("%+v", n)
 	}
 	out = c.Step(15, Input{Kind: Ended, Task: 0, Host: other, Seconds: 10})

@@ -103,30 +103,30 @@ func New(cfg Config) (*Conductor, error) {
 		c.siteCores[cfg.Hosts[h].Site] += cfg.Hosts[h].Cores
 	}
 	for t := range c.task {
-		c.d.Parents(t, func(flow.Edge) { c.task[t].parents++ })
+		c.d.EachParent(t, func(flow.Edge) { c.task[t].parents++ })
 	}
 	c.model = newModel(cfg.DAG, cfg.Hosts, cfg.Prior)
-	c.regrid()
-	c.cores = make([]core, c.grid.Cores())
-	if t := c.nobody(); t >= 0 {
+	c.rebuildGrid()
+	c.cores = make([]core, c.grid.CoreCount())
+	if t := c.unrunnableTask(); t >= 0 {
 		return nil, &flow.NobodyError{Task: t}
 	}
 	return c, nil
 }
 
-// nobody is a task that no host can run, even if all were up; -1 if there is none. One
+// unrunnableTask is a task that no host can run, even if all were up; -1 if there is none. One
 // that is down may come back.
-func (c *Conductor) nobody() int {
+func (c *Conductor) unrunnableTask() int {
 	up := append([]flow.Host(nil), c.cfg.Hosts...)
 	for h := range up {
 		up[h].Down = false
 	}
-	return flow.NewGrid(up, c.cfg.Sites, c.cfg.Route).Nobody(c.d)
+	return flow.NewGrid(up, c.cfg.Sites, c.cfg.Route).UnrunnableTask(c.d)
 }
 
-// regrid makes the grid as it is now: with what hosts give to a task, and what is
+// rebuildGrid makes the grid as it is now: with what hosts give to a task, and what is
 // known of how long kinds of tasks take.
-func (c *Conductor) regrid() {
+func (c *Conductor) rebuildGrid() {
 	hosts := make([]flow.Host, len(c.cfg.Hosts))
 	for h := range hosts {
 		hosts[h] = c.cfg.Hosts[h]
@@ -135,7 +135,7 @@ func (c *Conductor) regrid() {
 	}
 	c.grid = flow.NewGrid(hosts, c.cfg.Sites, c.cfg.Route)
 	if !c.cfg.Static || c.cfg.Prior != nil {
-		c.grid.Correct(c.model.kinds, c.model.times)
+		c.grid.CorrectSpeeds(c.model.kinds, c.model.runtimeFactor)
 	}
 }
 
@@ -200,7 +200,7 @@ func (c *Conductor) Step(now float64, in Input) Output {
 	case Begin:
 		c.begun, c.stale, c.urgent = true, "the workflow begins", true
 	case Adopt:
-		c.adopt(now, in.Task, in.Host)
+		c.adoptTask(now, in.Task, in.Host)
 	case Started:
 		if t := &c.task[in.Task]; t.state == sent {
 			t.state, t.began = running, now
@@ -209,37 +209,37 @@ func (c *Conductor) Step(now float64, in Input) Output {
 			}
 		}
 	case Ended:
-		c.ended(now, in)
+		c.taskEnded(now, in)
 	case Failed, Lost:
-		c.broken(now, in, &out)
+		c.taskFailed(now, in, &out)
 	case Changed:
-		c.changed(in)
+		c.hostChanged(in)
 	case Moved:
-		c.moved(now, in.Task, in.Host)
+		c.taskMoved(now, in.Task, in.Host)
 	case Expect:
 		c.task[in.Task].expect = in.At
 	}
 	if !c.begun || c.halted {
 		return out
 	}
-	c.overdue(now)
-	if c.due() {
-		out.Note = c.replan(now)
+	c.checkOverdue(now)
+	if c.isReplanDue() {
+		out.Note = c.planAgain(now)
 	}
-	out.Orders = c.dispatch(now)
+	out.Orders = c.dispatchReady(now)
 	out.Wake = c.wakes
 	return out
 }
 
-// Over tells whether nothing is left to be done or waited for.
-func (c *Conductor) Over() bool {
+// IsOver tells whether nothing is left to be done or waited for.
+func (c *Conductor) IsOver() bool {
 	if c.left == 0 {
 		return true
 	}
-	return c.halted && !c.live()
+	return c.halted && !c.hasLiveTasks()
 }
 
-func (c *Conductor) live() bool {
+func (c *Conductor) hasLiveTasks() bool {
 	for t := range c.task {
 		if s := c.task[t].state; s == sent || s == running {
 			return true
@@ -251,8 +251,8 @@ func (c *Conductor) live() bool {
 // A Count is how many tasks are how far.
 type Count struct{ Waiting, Ready, Sent, Running, Done, Failed, Never int }
 
-// Counts are those of the tasks for which pick is true; nil: of all.
-func (c *Conductor) Counts(pick func(task int) bool) Count {
+// CountTasks are those of the tasks for which pick is true; nil: of all.
+func (c *Conductor) CountTasks(pick func(task int) bool) Count {
 	var n Count
 	for t := range c.task {
 		if pick != nil && !pick(t) {

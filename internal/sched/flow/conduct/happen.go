@@ -18,17 +18,17 @@ const (
 	smallOtherEnd = 0.005 // the same while planning again takes next to no time
 )
 
-// adopt takes over a task that was sent in an earlier life.
-func (c *Conductor) adopt(now float64, t, h int) {
-	cores := c.freest(h, c.width(t))
-	c.assign(now, t, h, cores)
+// adoptTask takes over a task that was sent in an earlier life.
+func (c *Conductor) adoptTask(now float64, t, h int) {
+	cores := c.freestCores(h, c.taskWidth(t))
+	c.assignCores(now, t, h, cores)
 }
 
-func (c *Conductor) width(t int) int { return max(1, c.d.Tasks[t].Wide) }
+func (c *Conductor) taskWidth(t int) int { return max(1, c.d.Tasks[t].Wide) }
 
-// freest are cores of a host, or of its site if one host is too small, those with
+// freestCores are cores of a host, or of its site if one host is too small, those with
 // the fewest tasks first.
-func (c *Conductor) freest(h, n int) []int32 {
+func (c *Conductor) freestCores(h, n int) []int32 {
 	var cores []int32
 	add := func(h int) {
 		first := c.grid.FirstCore(h)
@@ -49,8 +49,8 @@ func (c *Conductor) freest(h, n int) []int32 {
 	return cores[:min(n, len(cores))]
 }
 
-// assign gives a task its cores.
-func (c *Conductor) assign(now float64, t, h int, cores []int32) {
+// assignCores gives a task its cores.
+func (c *Conductor) assignCores(now float64, t, h int, cores []int32) {
 	x := &c.task[t]
 	x.state, x.host, x.cores, x.sent, x.expect = sent, h, cores, now, 0
 	for _, core := range cores {
@@ -58,8 +58,8 @@ func (c *Conductor) assign(now float64, t, h int, cores []int32) {
 	}
 }
 
-// release takes a task from its cores.
-func (c *Conductor) release(t int) {
+// releaseCores takes a task from its cores.
+func (c *Conductor) releaseCores(t int) {
 	for _, core := range c.task[t].cores {
 		list := c.cores[core].tasks
 		if i := slices.Index(list, int32(t)); i >= 0 {
@@ -69,8 +69,8 @@ func (c *Conductor) release(t int) {
 	c.task[t].cores = nil
 }
 
-// ended takes in that a task ended well.
-func (c *Conductor) ended(now float64, in Input) {
+// taskEnded takes in that a task ended well.
+func (c *Conductor) taskEnded(now float64, in Input) {
 	t := &c.task[in.Task]
 	if t.state == done || t.state == failed || t.state == never {
 		return
@@ -79,32 +79,32 @@ func (c *Conductor) ended(now float64, in Input) {
 	if (recalled || c.cfg.Movable) && in.Host >= 0 {
 		t.host = in.Host
 	}
-	planned, takes := c.ends(now, in.Task), c.takes(in.Task)
-	c.release(in.Task)
+	planned, takes := c.plannedEnd(now, in.Task), c.runSeconds(in.Task)
+	c.releaseCores(in.Task)
 	t.state = done
 	c.left--
 	c.fresh++
-	c.d.Children(in.Task, func(child int) { c.task[child].parents-- })
+	c.d.EachChild(in.Task, func(child int) { c.task[child].parents-- })
 	if in.Seconds > 0 && !c.cfg.Static {
-		before := c.model.factor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
-		c.model.learn(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, c.shareOf(in, t.host))
-		after := c.model.factor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
+		before := c.model.learnedFactor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
+		c.model.learnRuntime(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, c.shareOf(in, t.host))
+		after := c.model.learnedFactor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
 		if math.Abs(after/before-1) > otherFactor {
-			c.outdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name, after, c.cfg.Hosts[t.host].Name))
+			c.markOutdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name, after, c.cfg.Hosts[t.host].Name))
 			return
 		}
 	}
 	other := otherEnd
 	// At most two are sent to a core: with many left there is no need to count.
-	if (c.left-2*len(c.cores))*len(c.hosts) <= trifling && c.unsent()*len(c.hosts) <= trifling {
+	if (c.left-2*len(c.cores))*len(c.hosts) <= trifling && c.countUnsent()*len(c.hosts) <= trifling {
 		other = smallOtherEnd
 	}
 	if !recalled && math.Abs(planned-now) > other*takes {
-		c.outdated(fmt.Sprintf("%s ended %.3g s %s than planned", c.d.Tasks[in.Task].Name, math.Abs(planned-now), earlier(now < planned)))
+		c.markOutdated(fmt.Sprintf("%s ended %.3g s %s than planned", c.d.Tasks[in.Task].Name, math.Abs(planned-now), earlierOrLater(now < planned)))
 	}
 }
 
-func earlier(yes bool) string {
+func earlierOrLater(yes bool) string {
 	if yes {
 		return "earlier"
 	}
@@ -119,20 +119,20 @@ func (c *Conductor) shareOf(in Input, h int) float64 {
 	return c.hosts[h].share
 }
 
-// outdated says that the plan is to be made anew, when that is worth it.
-func (c *Conductor) outdated(why string) {
+// markOutdated says that the plan is to be made anew, when that is worth it.
+func (c *Conductor) markOutdated(why string) {
 	if c.stale == "" {
 		c.stale = why
 	}
 }
 
-// broken takes in that a task failed or was lost: it waits again, or is given up.
-func (c *Conductor) broken(now float64, in Input, out *Output) {
+// taskFailed takes in that a task failed or was lost: it waits again, or is given up.
+func (c *Conductor) taskFailed(now float64, in Input, out *Output) {
 	t := &c.task[in.Task]
 	if t.state != sent && t.state != running && t.state != waits {
 		return
 	}
-	c.release(in.Task)
+	c.releaseCores(in.Task)
 	t.recall = false
 	name := c.d.Tasks[in.Task].Name
 	again := false
@@ -153,23 +153,23 @@ func (c *Conductor) broken(now float64, in Input, out *Output) {
 	t.state = failed
 	c.left--
 	out.GaveUp = append(out.GaveUp, in.Task)
-	c.abandon(in.Task)
+	c.abandonChildren(in.Task)
 	c.halted = c.cfg.StopAll
 }
 
-// abandon gives up all that wait for a task.
-func (c *Conductor) abandon(t int) {
-	c.d.Children(t, func(child int) {
+// abandonChildren gives up all that wait for a task.
+func (c *Conductor) abandonChildren(t int) {
+	c.d.EachChild(t, func(child int) {
 		if c.task[child].state == waits {
 			c.task[child].state = never
 			c.left--
-			c.abandon(child)
+			c.abandonChildren(child)
 		}
 	})
 }
 
-// changed takes in what a host gives now.
-func (c *Conductor) changed(in Input) {
+// hostChanged takes in what a host gives now.
+func (c *Conductor) hostChanged(in Input) {
 	h := &c.hosts[in.Host]
 	name := c.cfg.Hosts[in.Host].Name
 	share := h.share
@@ -183,7 +183,7 @@ func (c *Conductor) changed(in Input) {
 			c.stale = name + " is back"
 		}
 	case math.Abs(share-h.share) > otherShare:
-		c.outdated(fmt.Sprintf("%s gives a task %.0f %% of a core, before it was %.0f %%", name, 100*share, 100*h.share))
+		c.markOutdated(fmt.Sprintf("%s gives a task %.0f %% of a core, before it was %.0f %%", name, 100*share, 100*h.share))
 		c.urgent = true
 	default:
 		return // hardly anything
@@ -199,22 +199,22 @@ func (c *Conductor) changed(in Input) {
 func (c *Conductor) recallFrom(h int) {
 	for t := range c.task {
 		if x := &c.task[t]; x.state == sent && x.host == h {
-			c.release(t)
+			c.releaseCores(t)
 			x.state, x.recall = waits, true
 		}
 	}
 }
 
-// moved takes in that a task is on another host than it was sent to: its files will
+// taskMoved takes in that a task is on another host than it was sent to: its files will
 // be there, and its cores are others.
-func (c *Conductor) moved(now float64, t, h int) {
+func (c *Conductor) taskMoved(now float64, t, h int) {
 	x := &c.task[t]
 	was := x.state
 	if was != waits && was != sent && was != running || was != waits && x.host == h {
 		return
 	}
-	c.release(t)
-	c.assign(now, t, h, c.freest(h, c.width(t)))
+	c.releaseCores(t)
+	c.assignCores(now, t, h, c.freestCores(h, c.taskWidth(t)))
 	x.recall = false
 	if was == running { // how much of it is left is told by whoever runs it
 		x.state, x.began = running, now
@@ -222,8 +222,8 @@ func (c *Conductor) moved(now float64, t, h int) {
 	c.stale, c.urgent = fmt.Sprintf("%s was moved to %s", c.d.Tasks[t].Name, c.cfg.Hosts[h].Name), true
 }
 
-// overdue looks for tasks that run much longer than they should.
-func (c *Conductor) overdue(now float64) {
+// checkOverdue looks for tasks that run much longer than they should.
+func (c *Conductor) checkOverdue(now float64) {
 	if c.cfg.Static {
 		return
 	}
@@ -236,10 +236,10 @@ func (c *Conductor) overdue(now float64) {
 		if x.state != running || x.expect > now {
 			continue
 		}
-		late := x.began + lateAfter*c.takes(t)
+		late := x.began + lateAfter*c.runSeconds(t)
 		if now >= late {
-			c.outdated(c.d.Tasks[t].Name + " is overdue")
-			late = now + max(0.1*c.takes(t), 1e-3)
+			c.markOutdated(c.d.Tasks[t].Name + " is overdue")
+			late = now + max(0.1*c.runSeconds(t), 1e-3)
 		}
 		c.wakeAt(late)
 	}
@@ -251,48 +251,48 @@ func (c *Conductor) wakeAt(t float64) {
 	}
 }
 
-// takes is how long a task that has its cores runs there.
-func (c *Conductor) takes(t int) float64 {
+// runSeconds is how long a task that has its cores runs there.
+func (c *Conductor) runSeconds(t int) float64 {
 	x := &c.task[t]
-	takes := c.grid.Takes(&c.d.Tasks[t], x.host)
+	takes := c.grid.HostRuntime(&c.d.Tasks[t], x.host)
 	for _, core := range x.cores[min(1, len(x.cores)):] {
-		takes = max(takes, c.grid.Takes(&c.d.Tasks[t], c.hostOf(core)))
+		takes = max(takes, c.grid.HostRuntime(&c.d.Tasks[t], c.hostOf(core)))
 	}
 	return takes
 }
 
 func (c *Conductor) hostOf(core int32) int { return c.grid.HostOf(int(core)) }
 
-// ends is when a task that was sent ends by what is known of it, even if that time
+// plannedEnd is when a task that was sent ends by what is known of it, even if that time
 // is past.
-func (c *Conductor) ends(now float64, t int) float64 {
+func (c *Conductor) plannedEnd(now float64, t int) float64 {
 	x := &c.task[t]
 	switch {
 	case x.state != running:
-		return max(now, x.sent+c.moving(t, x.host)) + c.takes(t)
+		return max(now, x.sent+c.stagingSeconds(t, x.host)) + c.runSeconds(t)
 	case x.expect > now:
 		return x.expect
 	}
-	return x.began + c.takes(t)
+	return x.began + c.runSeconds(t)
 }
 
-// expected is when a task that was sent will end. One that should have ended will
+// expectedEnd is when a task that was sent will end. One that should have ended will
 // soon, if those of its kind take about the same; the longer it does not, the less is
 // known about when.
-func (c *Conductor) expected(now float64, t int) float64 {
-	end := c.ends(now, t)
+func (c *Conductor) expectedEnd(now float64, t int) float64 {
+	end := c.plannedEnd(now, t)
 	if end > now {
 		return end
 	}
-	each, _ := c.model.spread(c.d.Tasks[t].Kind)
-	return now + max(now-end, min(0.1, each/2)*c.takes(t))
+	each, _ := c.model.kindSpread(c.d.Tasks[t].Kind)
+	return now + max(now-end, min(0.1, each/2)*c.runSeconds(t))
 }
 
-// moving is how long the files of a task travel to a host.
-func (c *Conductor) moving(t, h int) float64 {
+// stagingSeconds is how long the files of a task travel to a host.
+func (c *Conductor) stagingSeconds(t, h int) float64 {
 	longest := 0.0
-	c.d.Parents(t, func(e flow.Edge) {
-		longest = max(longest, c.grid.Transfer(c.task[e.From].host, h, e))
+	c.d.EachParent(t, func(e flow.Edge) {
+		longest = max(longest, c.grid.TransferSeconds(c.task[e.From].host, h, e))
 	})
 	return longest
 }

@@ -10,12 +10,12 @@ import (
 // and class of hosts, how many times what the model said they took.
 type model struct {
 	kinds, classes int
-	seen           []seen // kind × class
+	seen           []observedTimes // kind × class
 	prior          func(kind, class int) float64
 }
 
-// seen is the logarithms of what tasks took beside what was said.
-type seen struct{ n, sum, squares float64 }
+// observedTimes is the logarithms of what tasks took beside what was said.
+type observedTimes struct{ n, sum, squares float64 }
 
 func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float64) *model {
 	if prior == nil {
@@ -28,12 +28,12 @@ func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float6
 	for h := range hosts {
 		m.classes = max(m.classes, hosts[h].Class+1)
 	}
-	m.seen = make([]seen, m.kinds*m.classes)
+	m.seen = make([]observedTimes, m.kinds*m.classes)
 	return m
 }
 
-// learn takes in a task that ran for so many seconds with a share of a processor.
-func (m *model) learn(t *flow.Task, h *flow.Host, seconds, share float64) {
+// learnRuntime takes in a task that ran for so many seconds with a share of a processor.
+func (m *model) learnRuntime(t *flow.Task, h *flow.Host, seconds, share float64) {
 	said := t.Work / h.Speed * m.prior(t.Kind, h.Class)
 	if !(said > 0) || !(seconds > 0) {
 		return
@@ -45,21 +45,23 @@ func (m *model) learn(t *flow.Task, h *flow.Host, seconds, share float64) {
 	s.n, s.sum, s.squares = s.n+1, s.sum+x, s.squares+x*x
 }
 
-// times is how many times the work over the speed a kind of tasks takes on a class of
+// runtimeFactor is how many times the work over the speed a kind of tasks takes on a class of
 // hosts.
-func (m *model) times(kind, class int) float64 { return m.prior(kind, class) * m.factor(kind, class) }
+func (m *model) runtimeFactor(kind, class int) float64 {
+	return m.prior(kind, class) * m.learnedFactor(kind, class)
+}
 
 // doubt is how much the model itself counts, in tasks that were seen.
 const doubt = 0.2
 
-// factor is how many times what the model says a kind of tasks takes on a class of
+// learnedFactor is how many times what the model says a kind of tasks takes on a class of
 // hosts. Where none has ended yet, what other classes tell counts for part.
-func (m *model) factor(kind, class int) float64 {
+func (m *model) learnedFactor(kind, class int) float64 {
 	s := m.seen[kind*m.classes+class]
 	if s.n > 0 {
 		return math.Exp(s.sum / (s.n + doubt))
 	}
-	var all seen
+	var all observedTimes
 	for other := range m.classes {
 		o := m.seen[kind*m.classes+other]
 		all.n, all.sum = all.n+o.n, all.sum+o.sum
@@ -77,9 +79,9 @@ const (
 	least  = 0.02
 )
 
-// spread is how far the tasks of a kind differ among each other, and how far their
+// kindSpread is how far the tasks of a kind differ among each other, and how far their
 // mean may be off, as standard deviations of the logarithm.
-func (m *model) spread(kind int) (each, mean float64) {
+func (m *model) kindSpread(kind int) (each, mean float64) {
 	n, within := 0.0, 0.0
 	for class := range m.classes {
 		s := m.seen[kind*m.classes+class]

@@ -20,11 +20,11 @@ func (c *Conductor) Outlook(now float64) Outlook {
 		switch c.task[t].state {
 		case waits:
 			end = max(end, c.plan.Slots[t].End)
-			w := c.grid.Takes(&c.d.Tasks[t], c.plan.Slots[t].Host)
+			w := c.grid.HostRuntime(&c.d.Tasks[t], c.plan.Slots[t].Host)
 			work[kind], total = work[kind]+w, total+w
 			count[kind]++
 		case sent, running:
-			e := c.expected(now, t)
+			e := c.expectedEnd(now, t)
 			end = max(end, e)
 			work[kind], total = work[kind]+e-now, total+e-now
 			count[kind]++
@@ -39,7 +39,7 @@ func (c *Conductor) Outlook(now float64) Outlook {
 		if count[k] == 0 {
 			continue
 		}
-		each, mean := c.model.spread(k)
+		each, mean := c.model.kindSpread(k)
 		part := work[k] / total
 		along := max(1, count[k]/float64(len(c.cores)))
 		variance += part * part * (mean*mean + each*each/along)
@@ -49,9 +49,9 @@ func (c *Conductor) Outlook(now float64) Outlook {
 	return Outlook{end, now + (end-now)/far, now + (end-now)*far}
 }
 
-// Plan is where and when a task that has not been sent is to run, by the present
+// PlannedSlot is where and when a task that has not been sent is to run, by the present
 // plan.
-func (c *Conductor) Plan(task int) (host int, start float64, ok bool) {
+func (c *Conductor) PlannedSlot(task int) (host int, start float64, ok bool) {
 	if c.plan == nil || c.task[task].state != waits {
 		return 0, 0, false
 	}

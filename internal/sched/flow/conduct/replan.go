@@ -17,16 +17,16 @@ const (
 	dear     = 300_000
 )
 
-// due tells whether to plan again now. What costs something waits until a good
+// isReplanDue tells whether to plan again now. What costs something waits until a good
 // part of the tasks has ended since, unless a host or a task is lost.
-func (c *Conductor) due() bool {
+func (c *Conductor) isReplanDue() bool {
 	if c.stale == "" {
 		return false
 	}
 	if c.plan == nil {
 		return true
 	}
-	unsent := c.unsent()
+	unsent := c.countUnsent()
 	switch {
 	case unsent == 0:
 		c.stale, c.urgent = "", false
@@ -37,8 +37,8 @@ func (c *Conductor) due() bool {
 	return c.urgent || unsent*len(c.hosts) <= cheap || c.fresh*50 > unsent
 }
 
-// unsent is how many tasks have not started.
-func (c *Conductor) unsent() int {
+// countUnsent is how many tasks have not started.
+func (c *Conductor) countUnsent() int {
 	n := 0
 	for t := range c.task {
 		if c.task[t].state == waits {
@@ -58,14 +58,14 @@ func (c *Conductor) lostPlaces() bool {
 	return slices.ContainsFunc(c.task, func(t task) bool { return t.state == waits && t.failed+t.lost > 0 })
 }
 
-// replan plans what has not been sent, from how things are.
-func (c *Conductor) replan(now float64) *Note {
+// planAgain plans what has not been sent, from how things are.
+func (c *Conductor) planAgain(now float64) *Note {
 	note := &Note{At: now, Why: c.stale}
 	c.stale, c.urgent, c.fresh = "", false, 0
 	if c.plan != nil {
 		note.Before = c.plan.Makespan
 	}
-	c.regrid()
+	c.rebuildGrid()
 	from := c.stateNow(now)
 	for t := range from.Fixed {
 		if !from.Fixed[t] {
@@ -86,7 +86,7 @@ func (c *Conductor) replan(now float64) *Note {
 		if err != nil {
 			// Somebody who could run a task is down. What others can do goes on, and
 			// the rest is planned when a host is back.
-			if p = c.partial(from, o); p == nil {
+			if p = c.planRunnable(from, o); p == nil {
 				c.queue = make([][]int32, len(c.cores))
 				return note
 			}
@@ -94,13 +94,13 @@ func (c *Conductor) replan(now float64) *Note {
 		c.plan, note.Heuristic = p.Schedule, p.Heuristic
 	}
 	note.End = c.plan.Makespan
-	c.line(from)
+	c.queueTasks(from)
 	return note
 }
 
-// partial plans without the tasks that no host can run at present, and without
+// planRunnable plans without the tasks that no host can run at present, and without
 // those behind them.
-func (c *Conductor) partial(from *flow.State, o flow.Options) *flow.Plan {
+func (c *Conductor) planRunnable(from *flow.State, o flow.Options) *flow.Plan {
 	for range c.task {
 		p, err := flow.New(c.d, c.grid, o)
 		if err == nil {
@@ -121,7 +121,7 @@ func (c *Conductor) leaveOut(from *flow.State, t int) {
 		return
 	}
 	from.Fixed[t] = true
-	c.d.Children(t, func(child int) { c.leaveOut(from, child) })
+	c.d.EachChild(t, func(child int) { c.leaveOut(from, child) })
 }
 
 // stateNow is how far the workflow has got, for the planner.
@@ -138,9 +138,9 @@ func (c *Conductor) stateNow(now float64) *flow.State {
 	}
 	for core := range c.cores {
 		for _, t := range c.cores[core].tasks {
-			end := c.expected(max(now, s.Free[core]), int(t))
+			end := c.expectedEnd(max(now, s.Free[core]), int(t))
 			if c.task[t].state == running {
-				end = c.expected(now, int(t))
+				end = c.expectedEnd(now, int(t))
 			}
 			s.Free[core] = max(s.Free[core], end)
 			s.Slots[t].End = max(s.Slots[t].End, end)
@@ -149,8 +149,8 @@ func (c *Conductor) stateNow(now float64) *flow.State {
 	return s
 }
 
-// line puts the tasks of the plan before their cores, in the order of their starts.
-func (c *Conductor) line(from *flow.State) {
+// queueTasks puts the tasks of the plan before their cores, in the order of their starts.
+func (c *Conductor) queueTasks(from *flow.State) {
 	c.queue = make([][]int32, len(c.cores))
 	var order []int32
 	for t := range c.task {
@@ -162,14 +162,14 @@ func (c *Conductor) line(from *flow.State) {
 		return cmp.Compare(c.plan.Slots[a].Start, c.plan.Slots[b].Start)
 	})
 	for _, t := range order {
-		for _, core := range c.planned(t) {
+		for _, core := range c.plannedCores(t) {
 			c.queue[core] = append(c.queue[core], t)
 		}
 	}
 }
 
-// planned are the cores that the plan gives a task.
-func (c *Conductor) planned(t int32) []int32 {
+// plannedCores are the cores that the plan gives a task.
+func (c *Conductor) plannedCores(t int32) []int32 {
 	if cores := c.plan.Wide[t]; len(cores) > 0 {
 		return cores
 	}
