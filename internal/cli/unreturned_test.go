@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -34,7 +35,7 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 	var out, errs bytes.Buffer
 	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: clock.RealClock()}
 	err := a.runJob(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
-	if err != exitCode(exitInterrupted) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
+	if !errors.Is(err, exitCode(exitInterrupted)) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
 		t.Errorf("%v: %s", err, errs.String())
 	}
 }
