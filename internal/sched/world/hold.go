@@ -51,10 +51,6 @@ func (j *Job) CurrentHold() core.Hold { return j.hold }
 // HoldReason is why it does.
 func (j *Job) HoldReason() core.Reason { return j.holdWhy }
 
-// HoldUntil is when a job that is held is to be looked at again; 0: when something
-// happens.
-func (j *Job) HoldUntil() core.Time { return j.holdUntil }
-
 // WasHeld reports whether something has held the job since it was submitted.
 func (j *Job) WasHeld() bool { return j.wasHeld }
 
