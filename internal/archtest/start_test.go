@@ -5,7 +5,8 @@ import (
 	"go/token"
 )
 
-const whyLate = "every agent is a start of the whole program, so nothing is compiled before main begins: use internal/format/lazyregexp, or do it at first use"
+const whyLate = "every agent is a start of the whole program, so nothing is compiled before main begins: " +
+	"do it at first use, as with sync.OnceValue"
 
 // slowToMake are the calls that take long enough to matter at every start, by
 // package.

@@ -5,39 +5,40 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/local"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
 // tool is a system of others that clusters are reached through.
 type tool struct {
 	check    string
-	driver   string             // of clusters that need it on this machine
-	commands []string           // all that are needed; the first is asked for its version
-	version  []string           // how
-	pattern  *lazyregexp.Regexp // of the version in what it says
-	places   []string           // besides PATH
-	root     string             // of the configuration, if nobody names another
-	config   string             // how the settings name the configuration, without which it does not even tell its version
-	good     string             // for what it is needed
-	debian   string             // package that has it
+	driver   string   // of clusters that need it on this machine
+	commands []string // all that are needed; the first is asked for its version
+	version  []string // how
+	pattern  string   // of the version in what it says
+	places   []string // besides PATH
+	root     string   // of the configuration, if nobody names another
+	config   string   // how the settings name the configuration, without which it does not even tell its version
+	good     string   // for what it is needed
+	debian   string   // package that has it
 }
 
 var tools = []tool{
 	{check: "Slurm", driver: config.Slurm, commands: []string{"sbatch", "squeue", "scancel", "sinfo"}, version: []string{"--version"},
-		pattern: lazyregexp.New(`(?m)^slurm\S* (\d\S*)`), config: "env: {SLURM_CONF: /…/slurm.conf}",
+		pattern: `(?m)^slurm\S* (\d\S*)`, config: "env: {SLURM_CONF: /…/slurm.conf}",
 		good: "clusters under Slurm on this machine (driver: slurm)", debian: "slurm-client"},
 	{check: "Grid Engine", driver: config.GridEngine, commands: []string{"qsub", "qstat", "qdel", "qhost"}, version: []string{"-help"},
-		pattern: lazyregexp.New(`^[A-Z]\w* (\d[\w.]*)`), places: []string{"/usr/lib/gridengine"}, root: "/var/lib/gridengine",
+		pattern: `^[A-Z]\w* (\d[\w.]*)`, places: []string{"/usr/lib/gridengine"}, root: "/var/lib/gridengine",
 		config: "env: {SGE_ROOT: /…, SGE_CELL: default}", good: "clusters under Grid Engine on this machine (driver: gridengine)", debian: "gridengine-client"},
-	{check: "ssh", commands: []string{"ssh"}, version: []string{"-V"}, pattern: lazyregexp.New(`OpenSSH_([^\s,]+)`),
+	{check: "ssh", commands: []string{"ssh"}, version: []string{"-V"}, pattern: `OpenSSH_([^\s,]+)`,
 		good: "clusters elsewhere (ssh: user@host)", debian: "openssh-client"},
-	{check: "MPI", commands: []string{"mpirun"}, version: []string{"--version"}, pattern: lazyregexp.New(`(?:Open MPI\)|Version:?) (\d\S*)`),
-		good: "programs that use MPI", debian: "openmpi-bin"},
+	{check: "MPI", commands: []string{"mpirun"}, version: []string{"--version"},
+		pattern: `(?:Open MPI\)|Version:?) (\d\S*)`,
+		good:    "programs that use MPI", debian: "openmpi-bin"},
 }
 
 // checkTools looks for batch systems and what else clusters are reached through.
@@ -139,7 +140,7 @@ func (t *tool) askVersion(ctx context.Context, path string, env []string) (versi
 	cmd := exec.CommandContext(ctx, path, t.version...)
 	cmd.Env, cmd.WaitDelay = env, time.Second
 	out, _ := cmd.CombinedOutput() // some end their help with an error
-	if m := t.pattern.CompiledRegexp().FindSubmatch(out); m != nil {
+	if m := regexp.MustCompile(t.pattern).FindSubmatch(out); m != nil {
 		return string(m[1]), ""
 	}
 	text := strings.TrimSuffix(strings.TrimSpace(string(out)), "\nExiting.")

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // The names under which the binaries stand beside each other, as an agent looks
@@ -122,7 +122,9 @@ func (b *binaries) copyFiles(files map[string]string, home string) error {
 // may be about to.
 const binariesMaxAge = 7 * 24 * time.Hour
 
-var byContent = lazyregexp.New(`^([0-9a-f]{16}|\.new-.*)$`)
+var byContent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9a-f]{16}|\.new-.*)$`)
+})
 
 // removeOld removes what earlier versions left and no attempt refers to.
 func (b *binaries) removeOld(current string) {
@@ -133,7 +135,8 @@ func (b *binaries) removeOld(current string) {
 	var old []string
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && byContent.MatchString(e.Name()) && filepath.Join(b.dir, e.Name()) != current && b.clock.Since(info.ModTime()) > binariesMaxAge {
+		if err == nil && byContent().MatchString(e.Name()) && filepath.Join(b.dir, e.Name()) != current &&
+			b.clock.Since(info.ModTime()) > binariesMaxAge {
 			old = append(old, e.Name())
 		}
 	}

@@ -50,7 +50,7 @@ func parseRecord(line string) (record, bool) {
 	failed, err1 := strconv.Atoi(f[colFailed])
 	exit, err2 := strconv.Atoi(f[colExit])
 	wall, err3 := strconv.ParseFloat(f[colWall], 64)
-	if errors.Join(err1, err2, err3) != nil || !jobNumber.MatchString(f[colJob]) {
+	if errors.Join(err1, err2, err3) != nil || !jobNumber().MatchString(f[colJob]) {
 		return record{}, false
 	}
 	r := record{Host: f[colHost], Owner: f[colOwner], Job: f[colJob], Failed: failed, Exit: exit, Wall: wall}

@@ -31,7 +31,7 @@ func (m *Manager) CancelJobs(ctx context.Context, ids []string) error {
 
 // validJobs are those that can be jobs of Grid Engine.
 func validJobs(ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !jobNumber.MatchString(id) })
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !jobNumber().MatchString(id) })
 }
 
 func (m *Manager) runQdel(ctx context.Context, ids []string) error {

@@ -27,7 +27,7 @@ func (m *Manager) JobEndings(ctx context.Context, ids []string) (map[string]batc
 			ends[id] = batch.Ending{How: "could not be started: " + reason}
 		case silent:
 			ends[id] = batch.Ending{How: "its host " + host + " does not answer", Cause: jobfile.NodeFail}
-		case jobNumber.MatchString(id):
+		case jobNumber().MatchString(id):
 			wanted[id] = true
 		}
 	}
@@ -183,5 +183,5 @@ func parseQacct(text []byte) (r record, ok bool) {
 			r.Limit = limitOf(value)
 		}
 	}
-	return r, jobNumber.MatchString(r.Job)
+	return r, jobNumber().MatchString(r.Job)
 }

@@ -13,13 +13,13 @@ import (
 	"log/slog"
 	"maps"
 	"os/user"
+	"regexp"
 	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // Options describe how a cell is used.
@@ -59,12 +59,14 @@ var _ batch.Manager = (*Manager)(nil)
 func (m *Manager) KindName() string { return jobfile.GridEngine }
 
 // namePattern is what may stand for a queue or a parallel environment.
-var namePattern = lazyregexp.New(`^[A-Za-z0-9_@.*-]{1,200}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_@.*-]{1,200}$`)
+})
 
 // New makes one. It asks nothing yet.
 func New(o Options) (*Manager, error) {
 	for _, name := range []string{o.Queue, o.PE} {
-		if name != "" && (!namePattern.MatchString(name) || name[0] == '-') {
+		if name != "" && (!namePattern().MatchString(name) || name[0] == '-') {
 			return nil, fmt.Errorf("%q is not the name of a queue or a parallel environment", name)
 		}
 	}

@@ -345,7 +345,7 @@ func FuzzStatus(f *testing.F) {
 		if s, err := parseStatus(data); err == nil {
 			list, failed := queueEntries(s, "alice", "gw-")
 			for _, e := range list {
-				if !jobNumber.MatchString(e.ID) || !strings.HasPrefix(e.Name, "gw-") || slices.Contains(failed, e.ID) {
+				if !jobNumber().MatchString(e.ID) || !strings.HasPrefix(e.Name, "gw-") || slices.Contains(failed, e.ID) {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -382,7 +382,7 @@ func FuzzAccounting(f *testing.F) {
 		if err == nil && !cmp.Equal(last, found, cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })) {
 			t.Errorf("found %+v, there are %+v", found, last)
 		}
-		if r, ok := parseQacct(data); ok && (!jobNumber.MatchString(r.Job) || strings.Contains(r.toEnding().How, "\n")) {
+		if r, ok := parseQacct(data); ok && (!jobNumber().MatchString(r.Job) || strings.Contains(r.toEnding().How, "\n")) {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // job is one job as qstat describes it. One of several hosts is described once
@@ -127,7 +128,7 @@ func queueEntries(s *status, user, prefix string) (list []batch.Entry, failed []
 		if name == "" {
 			name = j.Name
 		}
-		if !jobNumber.MatchString(id) || j.Owner != user || !strings.HasPrefix(name, prefix) {
+		if !jobNumber().MatchString(id) || j.Owner != user || !strings.HasPrefix(name, prefix) {
 			continue
 		}
 		state, broken := stateOf(j.State)
@@ -224,13 +225,15 @@ func (m *Manager) takeAway(ctx context.Context, ids []string) error {
 }
 
 // stamp is what stands before the words of an execd: a moment and a process.
-var stamp = lazyregexp.New(`^(\d+:)?\s*\d+/\d+/\d+ \d+:\d+:\d+ \[[0-9:]+\]: (error: )?`)
+var stamp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d+:)?\s*\d+/\d+/\d+ \d+:\d+:\d+ \[[0-9:]+\]: (error: )?`)
+})
 
 // errorReason finds in what qstat -j prints why a job is in error.
 func errorReason(text []byte) string {
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "error reason"); ok {
-			return oneLine(stamp.ReplaceAllString(strings.TrimSpace(rest), ""))
+			return oneLine(stamp().ReplaceAllString(strings.TrimSpace(rest), ""))
 		}
 	}
 	return "Grid Engine does not say why"

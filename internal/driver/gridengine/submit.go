@@ -5,23 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // jobName is a name that Grid Engine takes: it may not begin with a digit.
-var jobName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
+var jobName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
+})
 
 // variable is what Grid Engine replaces in the names of folders, such as $HOME.
-var variable = lazyregexp.New(`\$\{?[A-Za-z_]`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{?[A-Za-z_]`) })
 
 // jobNumber is all that qsub -terse prints.
-var jobNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
+var jobNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]{0,17}$`) })
 
 // SubmitJob hands a script to qsub.
 func (m *Manager) SubmitJob(ctx context.Context, r *batch.Request) (string, error) {
@@ -34,7 +37,7 @@ func (m *Manager) SubmitJob(ctx context.Context, r *batch.Request) (string, erro
 		return "", classifyError(err)
 	}
 	id := strings.TrimSpace(string(out))
-	if !jobNumber.MatchString(id) {
+	if !jobNumber().MatchString(id) {
 		return "", fmt.Errorf("qsub answers %q, which is not the number of a job", oneLine(id))
 	}
 	return id, nil
@@ -46,14 +49,14 @@ func (m *Manager) SubmitJob(ctx context.Context, r *batch.Request) (string, erro
 // hosts are up or not. The output is named relative to the working folder: in a
 // whole path colons and commas would mean something.
 func (m *Manager) qsubArguments(r *batch.Request) ([]string, error) {
-	if !jobName.MatchString(r.Name) {
+	if !jobName().MatchString(r.Name) {
 		return nil, fmt.Errorf("%w: %q is not a name for a job of Grid Engine", driver.ErrRefused, r.Name)
 	}
 	if !filepath.IsAbs(r.Script) || !filepath.IsAbs(r.Output) {
 		return nil, fmt.Errorf("%w: %s and %s have to be whole paths", driver.ErrRefused, r.Script, r.Output)
 	}
 	folder, output := filepath.Dir(r.Output), filepath.Base(r.Output)
-	if variable.MatchString(r.Output) {
+	if variable().MatchString(r.Output) {
 		folder, output = "/", "/dev/null"
 	}
 	args := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", r.Name, "-wd", folder, "-o", output,

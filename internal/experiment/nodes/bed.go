@@ -8,12 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"sync"
 
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -135,7 +136,9 @@ func (b *bed) runAsUser(ctx context.Context, argv ...string) (string, error) {
 }
 
 // tookText is how the programs say how long they took.
-var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
+var tookText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`: right, ([0-9.]+) s\n`)
+})
 
 // runProgram runs a program on hosts, one rank on each in their order, and returns the
 // seconds that it says it took.
@@ -145,7 +148,7 @@ func (b *bed) runProgram(ctx context.Context, p Program, hosts []string) (float6
 	if err != nil {
 		return 0, err
 	}
-	m := tookText.FindStringSubmatch(out)
+	m := tookText().FindStringSubmatch(out)
 	if m == nil {
 		return 0, fmt.Errorf("%s on %s does not say that it is right: %s", p.Name, strings.Join(hosts, " "), out)
 	}

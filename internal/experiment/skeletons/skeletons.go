@@ -13,13 +13,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 )
@@ -250,7 +251,9 @@ func (b *bed) launchCommand() []string {
 }
 
 // tookText is how the programs say how long they took.
-var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
+var tookText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`: right, ([0-9.]+) s\n`)
+})
 
 func (b *bed) runProgram(ctx context.Context, p Program) (float64, error) {
 	argv := b.launchCommand()
@@ -261,7 +264,7 @@ func (b *bed) runProgram(ctx context.Context, p Program) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found := tookText.FindStringSubmatch(out)
+	found := tookText().FindStringSubmatch(out)
 	if found == nil {
 		return 0, fmt.Errorf("it does not say that it is right: %s", out)
 	}

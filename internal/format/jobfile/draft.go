@@ -5,15 +5,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -222,10 +223,14 @@ func (d *draft) lookupVariable(name string) (string, bool) {
 }
 
 // interpreters run programs that have names of their own.
-var interpreters = lazyregexp.New(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
+var interpreters = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
+})
 
 // shells are those whose lines are looked into.
-var shells = lazyregexp.New(`^(/bin/|/usr/bin/)?(ba|da|z)?sh$`)
+var shells = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(/bin/|/usr/bin/)?(ba|da|z)?sh$`)
+})
 
 // shellWords are commands of a shell that say nothing about what a line is for.
 var shellWords = []string{"cd", "export", "set", "unset", "source", ".", "exit", "return", "ulimit", "umask", ":",
@@ -274,11 +279,11 @@ func firstProgram(line, shell string) []string {
 // defaultName is the program's: that of a shell line is its first program, that of
 // a script is its own rather than that of what runs it.
 func defaultName(argv []string) string {
-	if len(argv) == 3 && shells.MatchString(argv[0]) && argv[1] == "-c" {
+	if len(argv) == 3 && shells().MatchString(argv[0]) && argv[1] == "-c" {
 		argv = firstProgram(argv[2], argv[0])
 	}
 	word := argv[0]
-	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && interpreters.MatchString(path.Base(word)) {
+	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && interpreters().MatchString(path.Base(word)) {
 		word = argv[1]
 	}
 	name := strings.Map(func(c rune) rune {

@@ -3,10 +3,11 @@ package jobfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -38,7 +39,9 @@ func (j *Job) RequestedGPUs() string {
 }
 
 // accelerator is how SkyPilot names one: A100, A100:2, A100-80GB:1.
-var accelerator = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*)(?::([1-9][0-9]{0,3}))?$`)
+var accelerator = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_.-]*)(?::([1-9][0-9]{0,3}))?$`)
+})
 
 // readAccelerators reads what SkyPilot's task files ask for: A100:1 or {A100: 1}. It becomes
 // what clusters of Slurm are told.
@@ -55,7 +58,7 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 			text = key.Text(want) + ":" + value.Text(want)
 		}
 	}
-	m := accelerator.FindStringSubmatch(text)
+	m := accelerator().FindStringSubmatch(text)
 	if m == nil {
 		v.ReportWrong(want)
 		return

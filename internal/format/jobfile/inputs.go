@@ -5,9 +5,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -28,13 +29,15 @@ func (f *FarInput) SiteAndPath() (site, path string) {
 }
 
 // atSite is a file at another site, or an object in a store.
-var atSite = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]*:`)
+var atSite = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*:`)
+})
 
-var tree = lazyregexp.New(`^[0-9a-f]{64}$`)
+var tree = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // parseHere is a file of this machine.
 func parseHere(s string) (string, error) {
-	if atSite.MatchString(s) {
+	if atSite().MatchString(s) {
 		return "", fmt.Errorf("a file of this machine; one with such a name is ./%s", s)
 	}
 	return parseInput(s)
@@ -45,7 +48,7 @@ func parseInput(s string) (string, error) {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return "", fmt.Errorf("a file that is sent along, such as flight.dat")
 	}
-	if atSite.MatchString(s) {
+	if atSite().MatchString(s) {
 		f := FarInput{From: s}
 		return s, f.checkInput(true)
 	}
@@ -56,11 +59,11 @@ func parseInput(s string) (string, error) {
 func (f *FarInput) checkInput(byItself bool) error {
 	site, at := f.SiteAndPath()
 	switch {
-	case !atSite.MatchString(f.From) || at == "":
+	case !atSite().MatchString(f.From) || at == "":
 		return fmt.Errorf("cluster:path, or depot:ID; a file with such a name here is ./%s", f.From)
 	case strings.HasPrefix(at, "//"):
 		return fmt.Errorf("not supported yet: objects in stores come later; a file with such a name here is ./%s", f.From)
-	case site == InDepot && !tree.MatchString(at):
+	case site == InDepot && !tree().MatchString(at):
 		return fmt.Errorf("depot: and the 64 digits of what is there")
 	case byItself && site == InDepot:
 		return fmt.Errorf("a name for it too: {from: %s, as: NAME}", f.From)
@@ -124,7 +127,7 @@ func parseAs(s string) (string, error) {
 func (d *draft) sortOut() {
 	var here []string
 	for _, in := range d.Inputs {
-		if atSite.MatchString(in) {
+		if atSite().MatchString(in) {
 			f := FarInput{From: in}
 			_, at := f.SiteAndPath()
 			f.As = path.Base(at)

@@ -2,11 +2,12 @@ package jobfile
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/format/hostlist"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // Option is an option that a manager is told, by its own name for it.
@@ -115,7 +116,8 @@ var (
 )
 
 func matchesPattern(pattern string) func(string) bool {
-	return lazyregexp.New(pattern).MatchString
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+	return func(s string) bool { return compiled().MatchString(s) }
 }
 
 func isNothing(s string) bool { return s == "" }

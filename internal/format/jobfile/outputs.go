@@ -23,7 +23,7 @@ func (f *FarOutput) SiteAndPath() (site, path string) {
 func (f *FarOutput) checkOutput() error {
 	site, at := f.SiteAndPath()
 	switch {
-	case !atSite.MatchString(f.To) || at == "" || strings.HasPrefix(at, "//") || strings.ContainsRune(at, 0):
+	case !atSite().MatchString(f.To) || at == "" || strings.HasPrefix(at, "//") || strings.ContainsRune(at, 0):
 		return fmt.Errorf("where to leave it: cluster:path, such as leeds:/data/runs/")
 	case site == InDepot:
 		return fmt.Errorf("the name of a cluster; what no cluster is named for is brought back")

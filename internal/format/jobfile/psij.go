@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -186,9 +187,15 @@ func (s *jobSpec) readArguments(v yamlfile.Value) {
 }
 
 var (
-	psijUnit = lazyregexp.New(`^(\d+(?:\.\d+)?)\s*([hms])$`)
-	psijDays = lazyregexp.New(`^(\d+) days?, (\d+:\d+:\d+(?:\.\d+)?)$`)
-	isoTime  = lazyregexp.New(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+	psijUnit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([hms])$`)
+	})
+	psijDays = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\d+) days?, (\d+:\d+:\d+(?:\.\d+)?)$`)
+	})
+	isoTime = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+	})
 )
 
 func (s *jobSpec) readDuration(v yamlfile.Value) {
@@ -208,15 +215,15 @@ func (s *jobSpec) readDuration(v yamlfile.Value) {
 // minutes, a number with h, m or s, days as Python has them, and ISO 8601; a bare
 // number, without quotes, is of seconds.
 func psijTime(text string, isText bool) (time.Duration, bool) {
-	if m := psijDays.FindStringSubmatch(text); m != nil {
+	if m := psijDays().FindStringSubmatch(text); m != nil {
 		days, ok1 := parseWholeUnits(m[1], 24*time.Hour)
 		rest, ok2 := clockTime(m[2])
 		return days + rest, ok1 && ok2
 	}
-	if m := psijUnit.FindStringSubmatch(text); m != nil {
+	if m := psijUnit().FindStringSubmatch(text); m != nil {
 		return parseFraction(m[1], map[string]time.Duration{"h": time.Hour, "m": time.Minute, "s": time.Second}[m[2]])
 	}
-	if m := isoTime.FindStringSubmatch(text); m != nil && len(text) > 2 {
+	if m := isoTime().FindStringSubmatch(text); m != nil && len(text) > 2 {
 		var total time.Duration
 		for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
 			if m[i+1] == "" {

@@ -2,9 +2,9 @@ package jobfile
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
-
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
+	"sync"
 )
 
 // A job file without workdir runs in an empty folder, as a task file of SkyPilot
@@ -12,7 +12,9 @@ import (
 // program by where it lies beside the file: such a file has its own folder as workdir.
 
 // hereInLine finds a word of a shell line that begins with ./ or ../.
-var hereInLine = lazyregexp.New("(^|[\\s;&|({<>=\"'`])\\.\\.?/")
+var hereInLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(^|[\\s;&|({<>=\"'`])\\.\\.?/")
+})
 
 // defaultWorkdir is the folder of the job file, if it needs one and names none.
 func (d *draft) defaultWorkdir() {
@@ -25,8 +27,8 @@ func (d *draft) defaultWorkdir() {
 
 // needsFolder reports whether the job makes sense in a folder only.
 func (d *draft) needsFolder() bool {
-	if len(d.Outputs) > 0 || slices.ContainsFunc([]string{d.line, d.Setup}, hereInLine.MatchString) {
+	if len(d.Outputs) > 0 || slices.ContainsFunc([]string{d.line, d.Setup}, hereInLine().MatchString) {
 		return true
 	}
-	return len(d.listed) > 0 && hereInLine.MatchString(d.listed[0])
+	return len(d.listed) > 0 && hereInLine().MatchString(d.listed[0])
 }

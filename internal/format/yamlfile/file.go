@@ -8,13 +8,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // aliasBudget bounds how many values aliases may repeat: a small file could
@@ -127,12 +128,14 @@ func findEndlessAlias(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
 	return nil
 }
 
-var yamlError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+var yamlError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+})
 
 // syntaxError is what the YAML package says, with its line where ours belongs.
 func syntaxError(err error) *badinput.Error {
 	line, text := 0, err.Error()
-	if m := yamlError.FindStringSubmatch(text); m != nil {
+	if m := yamlError().FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = m[2]
 	}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // RunPlace is where skeletons run.
@@ -36,10 +36,12 @@ type Outcome struct {
 
 // hostName is what may be one: nothing that mpirun or ssh could take for something
 // else.
-var hostName = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+})
 
 // GoodHost reports whether a name can be that of a host.
-func GoodHost(name string) bool { return hostName.MatchString(name) }
+func GoodHost(name string) bool { return hostName().MatchString(name) }
 
 // Run runs the skeleton and returns how long it took.
 func (s *Skeleton) Run(ctx context.Context, at RunPlace) (*Outcome, error) {

@@ -11,11 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 )
@@ -71,7 +72,9 @@ func CaptureProgram(t testing.TB, in io.Reader, program ...string) (p *capture.P
 	return p, out.String(), code, err
 }
 
-var sentLine = lazyregexp.New(`(?m)^sent (\d+) (\d+) (\d+)$`)
+var sentLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^sent (\d+) (\d+) (\d+)$`)
+})
 
 // SentMatrix is what a program on so many ranks said that it had sent.
 func SentMatrix(t testing.TB, ranks int, printed string) [][]int64 {
@@ -80,7 +83,7 @@ func SentMatrix(t testing.TB, ranks int, printed string) [][]int64 {
 	for i := range m {
 		m[i] = make([]int64, ranks)
 	}
-	found := sentLine.CompiledRegexp().FindAllStringSubmatch(printed, -1)
+	found := sentLine().FindAllStringSubmatch(printed, -1)
 	if len(found) == 0 {
 		t.Fatalf("it did not say what it sent:\n%s", printed)
 	}
