@@ -50,7 +50,7 @@ itself does not count), and the checkpoint methods that work there.`,
 	return cmd
 }
 
-// speedText is the speed of a cluster; nothing if nobody knows it yet.
+// speedText is the speed of a cluster; nothing if it has not been measured.
 func speedText(speed float64) string {
 	if speed == 0 {
 		return "–"
@@ -65,10 +65,32 @@ func clusterNote(x *api.Cluster) string {
 		parts = append(parts, x.Why)
 	}
 	parts = append(parts, x.Notes...)
+	if missing := unknownYet(x); missing != "" {
+		parts = append(parts, missing)
+	}
 	if len(x.Methods) > 0 {
 		parts = append(parts, "checkpoint methods: "+strings.Join(x.Methods, ", "))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unknownYet is what a cluster that is up has not said of itself.
+func unknownYet(x *api.Cluster) string {
+	var missing []string
+	if x.Speed == 0 {
+		missing = append(missing, "speed")
+	}
+	if len(x.Methods) == 0 {
+		missing = append(missing, "checkpoint methods")
+	}
+	if x.State != "up" || len(missing) == 0 {
+		return ""
+	}
+	text := strings.Join(missing, " and ") + " not known"
+	if x.Asking {
+		text += " yet: asking it"
+	}
+	return text
 }
 
 func (a *app) historyCommand() *cobra.Command {

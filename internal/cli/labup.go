@@ -246,7 +246,7 @@ func (a *app) awaitClusters(ctx context.Context, socket string) error {
 func silentClusters(list []api.Cluster) []string {
 	var silent []string
 	for i := range list {
-		if c := &list[i]; c.State != "up" || c.Procs == 0 {
+		if c := &list[i]; c.State != "up" || c.Procs == 0 || c.Asking {
 			silent = append(silent, joinReason(c.Name, c.Why))
 		}
 	}

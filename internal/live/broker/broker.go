@@ -75,6 +75,7 @@ type Cluster struct {
 	Indirect    bool                           // not from or to other clusters without the broker
 	Removed     bool                           // the settings do not name it any more; who runs there runs on
 	Away        error                          // why it cannot be asked yet; nil: nothing is wrong with it
+	Unmeasured  bool                           // nobody has said how fast its hosts are: taken to be as the reference host
 	// Describe asks the cluster what it consists of, and is asked again when it has
 	// been out of reach. nil: what is said here is all.
 	Describe func(context.Context) (Cluster, error)

@@ -248,10 +248,16 @@ func (b *Broker) learnCluster(ctx context.Context, id core.ClusterID) {
 				wait = minDescribeInterval
 				continue
 			}
-			if !pauseContext(ctx, wait) {
+			pause := time.NewTimer(wait)
+			wait = min(2*wait, maxDescribeInterval)
+			select {
+			case <-pause.C:
+			case <-c.ask: // it answers somebody else
+				pause.Stop()
+			case <-ctx.Done():
+				pause.Stop()
 				return
 			}
-			wait = min(2*wait, maxDescribeInterval)
 			continue
 		}
 		select {

@@ -172,6 +172,49 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 	}
 }
 
+// Who sees a cluster answer has it asked at once what it consists of; the pauses
+// between failed questions would add up to half a minute here.
+func TestAClusterThatAnswersIsAskedAtOnceWhatItConsistsOf(t *testing.T) {
+	g := newGrid(t)
+	late := broker.Cluster{Name: "late", Kind: "slurm", Driver: g.b, Away: errors.New("no answer yet"), Unmeasured: true,
+		Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}
+	const failures = 5
+	asked := make(chan int, failures+1)
+	times := 0
+	late.Describe = func(context.Context) (broker.Cluster, error) {
+		times++
+		asked <- times
+		if times <= failures {
+			return broker.Cluster{}, errors.New("no answer yet")
+		}
+		known := late
+		known.Away, known.Unmeasured, known.Hosts = nil, false, []world.HostSpec{{Procs: 2, Speed: 0.5}}
+		return known, nil
+	}
+	if err := g.broker().ReconfigureClusters(t.Context(), append(g.options().Clusters, late), core.DeadlineFirst); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.After(25 * time.Second)
+	for n := 0; n <= failures; {
+		views, err := g.broker().ListClusters(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := views[2]; v.Away || v.Unmeasured != (v.Cluster.Away != nil) {
+			t.Fatalf("after %d questions the cluster is %+v", n, v)
+		}
+		select {
+		case n = <-asked:
+		case <-limit:
+			t.Fatalf("it was asked %d times", n)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	g.shown(func(views []broker.ClusterView) bool {
+		return views[2].Speed == 0.5 && views[2].Cluster.Away == nil && !views[2].Unmeasured
+	})
+}
+
 // A cluster that was out of reach when the broker ended is open again when the
 // next broker finds it.
 func TestAClusterThatWasClosedIsFoundOpenByTheNextBroker(t *testing.T) {

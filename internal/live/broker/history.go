@@ -217,6 +217,9 @@ func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
 				return
 			}
 			v.Share, v.Why = load.Share, load.Why
+			if v.Cluster.Away != nil { // it answers, so it can say what it consists of
+				b.clusterNamed(v.Name).askAgain()
+			}
 		})
 	}
 	all.Wait()

@@ -83,6 +83,9 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 	var list []HostView
 	for i := range c.Hosts {
 		h := HostView{Name: c.Name, Cluster: c.Name, Up: away == nil, Procs: c.Hosts[i].Procs, Speed: c.Hosts[i].Speed, Share: -1, Memory: -1}
+		if c.Unmeasured {
+			h.Speed = 0
+		}
 		if i < len(c.HostNames) {
 			h.Name = c.HostNames[i]
 		}

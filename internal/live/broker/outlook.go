@@ -177,9 +177,15 @@ func (b *Broker) QuoteJob(ctx context.Context, spec *jobfile.Job) ([]Quote, erro
 }
 
 // EstimateCommand is what a command has to do on so many processors, by earlier runs of its
-// program, and how that is known.
-func (b *Broker) EstimateCommand(ctx context.Context, argv []string, procs int) (predict.Demand, string) {
-	return b.estimateNeed(ctx, &jobfile.Job{Argv: argv, Min: procs})
+// program, whether some of them had the same arguments, and how that is known.
+func (b *Broker) EstimateCommand(ctx context.Context, argv []string, procs int) (need predict.Demand, same bool, why string) {
+	need, why = b.estimateNeed(ctx, &jobfile.Job{Argv: argv, Min: procs})
+	if !need.IsKnown() {
+		return need, false, why
+	}
+	program, args := history.SplitCommand(argv)
+	runs, err := b.runsOf(ctx, program)
+	return need, err == nil && history.HasFinished(runs, program, args), why
 }
 
 // formatSeconds writes seconds to three digits.
@@ -227,7 +233,11 @@ func (b *Broker) fillQuote(ctx context.Context, q *Quote, c *cluster, spec *jobf
 	share := b.expectedShare(ctx, c)
 	idle, ahead := b.idleAndAhead(c)
 	q.Wait = predict.Point(0)
-	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, speed %.2f", idle, coresText(totalProcs(c.Hosts)), 100*share.Median(), b.clusterSpeed(c))
+	speed := fmt.Sprintf("speed %.2f", b.clusterSpeed(c))
+	if c.Unmeasured {
+		speed = "speed not measured yet"
+	}
+	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, %s", idle, coresText(totalProcs(c.Hosts)), 100*share.Median(), speed)
 	if c.Managed {
 		var why string
 		ahead, why = b.queueWait(ctx, c, spec)

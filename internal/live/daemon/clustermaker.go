@@ -140,7 +140,9 @@ func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 		slots = survey.TotalProcs()
 	}
 	if slots > 0 {
-		b.Hosts = []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: memoryOf(c, survey.Hosts)}}
+		speed, measured := speedOf(c, survey)
+		b.Unmeasured = !measured
+		b.Hosts = []world.HostSpec{{Procs: slots, Speed: speed, Memory: memoryOf(c, survey.Hosts)}}
 	}
 	if c.IsManaged() {
 		b.Queue = queueOf(c, slots)
@@ -168,7 +170,8 @@ func (m *clusterMaker) addPoolHosts(b *broker.Cluster, survey *driver.Survey) {
 		if m.sized != nil {
 			h.Procs = m.sized[i]
 		}
-		speed := speedOf(c, &driver.Survey{Hosts: []driver.Host{h}})
+		speed, measured := speedOf(c, &driver.Survey{Hosts: []driver.Host{h}})
+		b.Unmeasured = b.Unmeasured || !measured
 		hosts = append(hosts, world.HostSpec{Procs: h.Procs, Speed: speed, Memory: memoryOf(c, survey.Hosts)})
 		b.HostNames = append(b.HostNames, h.Name)
 		procs = append(procs, h.Procs)

@@ -113,8 +113,8 @@ func kindOf(c *config.Cluster) string {
 }
 
 // speedOf is what the settings say, else that of the slowest host, else that of
-// the reference host.
-func speedOf(c *config.Cluster, s *driver.Survey) float64 {
+// the reference host, not measured.
+func speedOf(c *config.Cluster, s *driver.Survey) (_ float64, measured bool) {
 	speed := c.Speed
 	for _, h := range s.Hosts {
 		if c.Speed == 0 && h.Speed > 0 && (speed == 0 || h.Speed < speed) {
@@ -122,9 +122,9 @@ func speedOf(c *config.Cluster, s *driver.Survey) float64 {
 		}
 	}
 	if speed == 0 {
-		return 1
+		return 1, false
 	}
-	return speed
+	return speed, true
 }
 
 // memoryOf is what the settings say, else that of the host with the most: a job that

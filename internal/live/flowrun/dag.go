@@ -21,8 +21,9 @@ const minWork = 0.01
 
 // BuildDAG is the workflow as planning sees it, on clusters, each given as a host whose
 // class is its place in the list; and how many times the work over the speed single
-// kinds of tasks take on single clusters. known is what earlier runs say of the tasks
-// that have no estimate, one for each task; nil: nothing.
+// kinds of tasks take on single clusters. known is what earlier runs say, one for each
+// task; nil: nothing. A task that ran before as it is takes as long as it took then,
+// whatever its estimate says; runs with other arguments say less than an estimate.
 func BuildDAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
 	tasks := make([]flow.Task, len(f.Tasks))
 	prior := make([]float64, len(f.Kinds)*len(hosts))
@@ -33,9 +34,9 @@ func BuildDAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.
 		t := &f.Tasks[i]
 		width := max(1, t.Job.Min)
 		x := flow.Task{Name: t.ID, Work: unknownSeconds, Wide: width, Kind: t.Kind}
-		if t.Estimate > 0 {
+		if ran := i < len(known) && known[i].RunS != nil; t.Estimate > 0 && !(ran && known[i].Same) {
 			x.Work = t.Estimate.Seconds() / float64(width)
-		} else if i < len(known) && known[i].RunS != nil {
+		} else if ran {
 			x.Work = max(*known[i].RunS, minWork)
 			for h := range hosts { // what it waits takes as long on any host
 				prior[t.Kind*len(hosts)+h] = known[i].Waiting*hosts[h].Speed + 1 - known[i].Waiting

@@ -2,6 +2,7 @@ package flowrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 		return err
 	}
 	for i, c := range list {
-		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, c.Speed), Down: c.State != "up"})
+		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, cmp.Or(c.Speed, 1)), Down: c.State != "up"})
 	}
 	d, prior, err := BuildDAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
 	if err != nil {

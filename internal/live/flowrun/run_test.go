@@ -86,6 +86,24 @@ func TestWhatATaskWaitsTakesAsLongOnAFastCluster(t *testing.T) {
 	}
 }
 
+func TestEarlierRunsOfATaskCountMoreThanItsEstimate(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	f.Tasks[0].Estimate, f.Tasks[1].Estimate = time.Minute, time.Minute
+	took := 0.5
+	hosts := []flow.Host{{Name: "here", Speed: 1}}
+	d, _, err := BuildDAG(f, hosts, []api.Estimate{{RunS: &took, Same: true}, {RunS: &took}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Tasks[0].Work != took {
+		t.Errorf("a task that took %v s is planned with %v s", took, d.Tasks[0].Work)
+	}
+	if d.Tasks[1].Work != 60 {
+		t.Errorf("a task of 60 s, by its estimate, is planned with %v s of runs with other arguments", d.Tasks[1].Work)
+	}
+}
+
 func TestATaskThatFailsIsTriedAsOftenAsItMayAndIsToldWithItsLastLines(t *testing.T) {
 	b := newBroker(t)
 	b.outcome = func(key string) outcome {

@@ -16,7 +16,8 @@ func (s *server) listClusters(r *http.Request) ([]api.Cluster, error) {
 		if v.Away {
 			c.State = "down"
 		}
-		if v.Procs == 0 {
+		c.Asking = v.Cluster.Away != nil && !v.Removed
+		if v.Procs == 0 || v.Unmeasured {
 			c.Speed = 0 // nobody knows yet
 		}
 		if v.Removed {

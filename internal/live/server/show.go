@@ -142,8 +142,8 @@ func (s *server) estimateCommands(r *http.Request) ([]api.Estimate, error) {
 	}
 	list := make([]api.Estimate, 0, len(asked.Commands))
 	for _, c := range asked.Commands {
-		d, why := s.Broker.EstimateCommand(r.Context(), c.Argv, c.Procs)
-		e := api.Estimate{Waiting: d.Waiting, Reason: why}
+		d, same, why := s.Broker.EstimateCommand(r.Context(), c.Argv, c.Procs)
+		e := api.Estimate{Waiting: d.Waiting, Reason: why, Same: same}
 		if d.IsKnown() {
 			run := d.Work.Median() / float64(max(1, c.Procs))
 			e.RunS = &run

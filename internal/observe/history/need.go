@@ -41,6 +41,13 @@ func EstimateNeed(rows []Run, program string, args []string) (quantiles []float6
 	return expectNeed(done, program, args, sameArgs)
 }
 
+// HasFinished tells whether a run of the program with these arguments finished.
+func HasFinished(rows []Run, program string, args []string) bool {
+	return slices.ContainsFunc(rows, func(r Run) bool {
+		return r.Program == program && r.Outcome == Finished && slices.Equal(r.Args, args)
+	})
+}
+
 // expectNeed estimates what the next run will need, by the needs of runs that finished;
 // before is what is believed of how much they vary with the same arguments.
 func expectNeed(done []Run, program string, args []string, before spread) (quantiles []float64, why string, n int) {

@@ -265,6 +265,7 @@ type Estimate struct {
 	RunS    *float64 `json:"run_s"`   // seconds, the median; null: nothing is known
 	Waiting float64  `json:"waiting"` // part of them in which it waits for something else than a processor
 	Reason  string   `json:"reason"`
+	Same    bool     `json:"same"` // from runs with the same arguments
 }
 
 // Cluster is a place where jobs run.
@@ -275,7 +276,7 @@ type Cluster struct {
 	Hosts       int      `json:"hosts"`
 	Procs       int      `json:"procs"`
 	Idle        int      `json:"idle"`
-	Speed       float64  `json:"speed"` // relative to the reference host
+	Speed       float64  `json:"speed"` // relative to the reference host; 0: not measured yet
 	Share       float64  `json:"share"` // of a processor that a newcomer would get
 	Running     int      `json:"running"`
 	Waiting     int      `json:"waiting"`
@@ -285,6 +286,9 @@ type Cluster struct {
 	Succeeded   int      `json:"succeeded"`   // and of them those that it brought to their end, in time
 	Why         string   `json:"why"`
 	Notes       []string `json:"notes,omitempty"` // what of the settings does not hold there
+	// Asking: it has not said yet what it consists of. What is known of it is from
+	// earlier, or from the settings.
+	Asking bool `json:"asking,omitempty"`
 }
 
 // History is what past runs of one program on one cluster were like.
