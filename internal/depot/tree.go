@@ -28,12 +28,12 @@ type Entry struct {
 	Chunks  []ID        // what a file holds
 }
 
-// errBadTree is a tree that no push made. It is a kind of damage: whoever has
+// ErrBadTree is a tree that no push made. It is a kind of damage: whoever has
 // another checkpoint takes that one.
-var errBadTree = fmt.Errorf("%w: no tree", ErrDamaged)
+var ErrBadTree = fmt.Errorf("%w: no tree", ErrDamaged)
 
 func badTree(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errBadTree, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrBadTree, fmt.Sprintf(format, args...))
 }
 
 // safePath reports whether p names something inside the folder that it is

@@ -43,7 +43,7 @@ func TestATreeThatNamesAPartOverAndOverIsRefusedBeforeItTakesMemory(t *testing.T
 			runtime.ReadMemStats(&before)
 			_, err = LoadTree(t.Context(), s, id)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, errBadTree) || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, ErrBadTree) || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one about %s", err, want)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {

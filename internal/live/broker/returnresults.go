@@ -71,8 +71,15 @@ func (b *Broker) returnOnce(h *homeward) {
 	if b.ctx.Err() != nil {
 		return
 	}
+	givenUp, err := "", errors.Join(h.notHome, h.unwritten)
 	expired := b.opt.KeepJobs > 0 && began.Sub(j.rec.Ended) >= b.opt.KeepJobs
-	if err := errors.Join(h.notHome, h.unwritten); err != nil && !expired && h.mayPass(err) {
+	switch {
+	case errors.Is(h.notHome, depot.ErrBadTree): // a tree is known by its content: this one stays what it is
+		givenUp, err = "the cluster sent an invalid list of files; not retried", h.unwritten
+	case expired:
+		givenUp = "not kept any longer"
+	}
+	if err != nil && !expired && h.mayPass(err) {
 		b.postToLoop(func(t *turn) { t.retryReturn(h, oneLine(err)) })
 		return
 	}
@@ -89,9 +96,9 @@ func (b *Broker) returnOnce(h *homeward) {
 			t.explainOutputs(h)
 		}
 		if h.notHome != nil {
-			t.strandResults(h, expired)
+			t.strandResults(h, givenUp)
 		}
-		j.rec.StagedOut = h.notHome == nil || expired
+		j.rec.StagedOut = h.notHome == nil || givenUp != ""
 		t.jobFinished(j)
 		t.touchJob(j)
 	})
@@ -217,10 +224,10 @@ func (t *turn) retryReturn(h *homeward, why string) {
 
 // strandResults keeps results that cannot be brought home at present: the job is over, to
 // all who wait for it, but stays open, so that its results are kept, and tried
-// again, also by the next broker; until what jobs wrote is dropped.
-func (t *turn) strandResults(h *homeward, expired bool) {
-	why := oneLine(h.notHome) + "; not kept any longer"
-	if !expired {
+// again, also by the next broker; until what jobs wrote is dropped, or they are given up.
+func (t *turn) strandResults(h *homeward, givenUp string) {
+	why := oneLine(h.notHome) + "; " + givenUp
+	if givenUp == "" {
 		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome), strandedInterval.Minutes())
 		t.afterCommit(func() { t.b.returnLater(h, strandedInterval) })
 	}

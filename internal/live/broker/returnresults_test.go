@@ -165,3 +165,42 @@ func TestResultsThatCannotBeBroughtHomeAreNotKeptForEver(t *testing.T) {
 		t.Errorf("its results are kept: %v; given up: %v, %q", s.kept(), v.StagedOut, v.Reason)
 	}
 }
+
+// A tree of the depot is known by its content, so that one which is no list of files
+// stays none: there is nothing to wait for.
+func TestResultsThatAreNoTreeAreGivenUpAtOnce(t *testing.T) {
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	for name, tree := range map[string]string{
+		"text":    "this is no list of files",
+		"outside": `{"godwit-tree":1,"entries":[{"path":"../out","mode":420}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGridWith(t, d)
+			id := depot.IDOf([]byte(tree))
+			if err := d.PutChunk(t.Context(), id, []byte(tree)); err != nil {
+				t.Fatal(err)
+			}
+			spec := complete(jobfile.Job{Workdir: t.TempDir()})
+			ids, err := g.broker().SubmitJob(t.Context(), spec, pushed(t, d, "in"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := ids[0]
+			a := g.next()
+			a.run()
+			a.say(wire.Message{Kind: wire.Ended, Result: string(id)})
+			v := g.untilOver(job)
+			if !v.StagedOut || !strings.Contains(v.Reason, "invalid list of files; not retried") {
+				t.Errorf("given up: %v, %q", v.StagedOut, v.Reason)
+			}
+			told := g.explained(job, "results")
+			if len(told) != 1 || told[0].Choice != "results not copied back" {
+				t.Errorf("told: %+v", told)
+			}
+		})
+	}
+}

@@ -58,7 +58,8 @@ type Placed struct {
 }
 
 const (
-	maxNames = 3 // of files that were put aside
+	maxNames     = 3   // of files that were put aside
+	maxNameBytes = 255 // of a file, as in file systems
 	// MaxStampBytes bounds the stamps that one errand takes or gives, each counted
 	// with the length of its name and StampBytes: they go in one frame.
 	MaxStampBytes = 2 << 20
@@ -104,7 +105,9 @@ func (o OwnUser) PutBack(ctx context.Context, r *Results) (Placed, error) {
 				p.recordStamp(e.Path, root)
 				continue
 			case isForeign:
-				e.Path += r.Aside
+				if e.Path += r.Aside; len(path.Base(e.Path)) > maxNameBytes {
+					return p, &fs.PathError{Op: "save", Path: e.Path, Err: syscall.ENAMETOOLONG}
+				}
 				p.Aside++
 				if len(p.Names) < maxNames {
 					p.Names = append(p.Names, e.Path)

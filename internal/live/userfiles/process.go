@@ -33,7 +33,8 @@ type userRequest struct {
 // report is what came of it.
 type report struct {
 	Error  string `json:"error,omitempty"`
-	Errno  uint32 `json:"errno,omitempty"` // of the system, if that was its reason
+	Errno  uint32 `json:"errno,omitempty"`   // of the system, if that was its reason
+	NoTree bool   `json:"no_tree,omitempty"` // the depot has the results, and they are no tree
 	Placed Placed `json:"placed"`
 	Tree   string `json:"tree,omitempty"`
 }
@@ -95,7 +96,14 @@ func (o OtherUser) sendRequest(ctx context.Context, e *userRequest, content io.R
 		return got, errors.Join(fmt.Errorf("a process of the user, for the user's files: %w", e), err, errors.New(strings.TrimSpace(said.String())))
 	}
 	if got.Error != "" {
-		return got, &toldError{got.Error, syscall.Errno(got.Errno)}
+		told := &toldError{text: got.Error}
+		switch {
+		case got.NoTree:
+			told.is = depot.ErrBadTree
+		case got.Errno != 0:
+			told.is = syscall.Errno(got.Errno)
+		}
+		return got, told
 	}
 	return got, err
 }
@@ -114,18 +122,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 // toldError says what went wrong in a process of the user, and is what it was
 // there: whether it is worth another try depends on that.
 type toldError struct {
-	text  string
-	errno syscall.Errno // 0: none
+	text string
+	is   error // nil: nothing that is known here
 }
 
 func (e *toldError) Error() string { return e.text }
-
-func (e *toldError) Unwrap() error {
-	if e.errno == 0 {
-		return nil
-	}
-	return e.errno
-}
+func (e *toldError) Unwrap() error { return e.is }
 
 // ServeRequest does one errand, as the user whose process this is. It returns the exit
 // code of the process.
@@ -139,7 +141,7 @@ func ServeRequest() int {
 		r, err = e.runRequest(in)
 	}
 	if err != nil {
-		r.Error = err.Error()
+		r.Error, r.NoTree = err.Error(), errors.Is(err, depot.ErrBadTree)
 		var errno syscall.Errno
 		if errors.As(err, &errno) {
 			r.Errno = uint32(errno)

@@ -3,6 +3,7 @@ package userfiles
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -159,6 +160,12 @@ func TestAnErrandThatCannotBeDoneSaysWhy(t *testing.T) {
 	_, err := w.hand.PutBack(context.Background(), &Results{Dir: w.dir, After: strings.Repeat("ab", 32)})
 	if err == nil || !strings.Contains(err.Error(), "depot") {
 		t.Errorf("%v", err)
+	}
+	bad := []byte("no list of files")
+	w.must(w.depot.PutChunk(context.Background(), depot.IDOf(bad), bad))
+	_, err = w.hand.PutBack(context.Background(), &Results{Dir: w.dir, After: string(depot.IDOf(bad))})
+	if !errors.Is(err, depot.ErrBadTree) {
+		t.Errorf("results that are no tree: %v", err)
 	}
 	broken := w.hand
 	broken.Command = []string{"/bin/false"}
