@@ -1,17 +1,20 @@
 // Command mutants takes the fences of Godwit away one by one and looks whether a
 // test notices: for each change of the list it runs the tests that are named with
 // it, on the source with that change alone. A fence whose loss no test notices is
-// none: somebody will remove it without knowing. Run it by `make mutants`.
+// none: somebody will remove it without knowing. Run it by `make mutants`; with -check
+// it only looks whether each change still applies and compiles and its tests exist.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +36,11 @@ type edit struct{ file, old, new string }
 const testTimeout = 3 * time.Minute
 
 func main() {
-	survived, err := runMutants()
+	check := flag.Bool("check", false, "only look whether each change applies and compiles, and its tests exist")
+	only := flag.String("pkg", "", "only the changes that the tests of these packages must notice, as ./internal/depot")
+	flag.Parse()
+	mutants := slices.DeleteFunc(list, func(m mutant) bool { return !strings.HasPrefix(m.pkg, *only) })
+	survived, err := runMutants(mutants, *check)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -43,7 +50,7 @@ func main() {
 	}
 }
 
-func runMutants() (survived int, err error) {
+func runMutants(list []mutant, check bool) (survived int, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return 0, err
@@ -58,6 +65,15 @@ func runMutants() (survived int, err error) {
 		if overlays[i], err = list[i].writeOverlay(root, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return 0, err
 		}
+	}
+	if check {
+		for i := range list {
+			if err := list[i].checkMutant(overlays[i]); err != nil {
+				return 0, err
+			}
+		}
+		fmt.Printf("%d changes apply and compile\n", len(list))
+		return 0, nil
 	}
 	sound, now := map[string]bool{}, clock.RealClock()
 	for i := range list {
@@ -122,6 +138,30 @@ func (m *mutant) writeOverlay(root, dir string) (overlay string, err error) {
 	}
 	overlay = filepath.Join(dir, "overlay.json")
 	return overlay, os.WriteFile(overlay, data, 0o600)
+}
+
+// checkMutant compiles the changed packages, and looks for the tests.
+func (m *mutant) checkMutant(overlay string) error {
+	args := []string{"build", "-overlay", overlay}
+	for _, e := range m.edits {
+		args = append(args, "./"+filepath.Dir(e.file))
+	}
+	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: the change does not compile: %w\n%s", m.name, err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(m.pkg, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	for test := range strings.SplitSeq(m.tests, "|") {
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc "+test+"(")
+		}) {
+			return fmt.Errorf("%s: no test of %s is called %s", m.name, m.pkg, test)
+		}
+	}
+	return nil
 }
 
 // testMutant runs the tests of a mutant, on the source as it is if there is no overlay.
