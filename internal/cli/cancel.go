@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -41,16 +42,16 @@ A name cancels all jobs of that name.` + jobsHelp,
 					return err
 				}
 				if len(jobs) == 0 {
-					a.sayLine("no jobs to cancel")
+					a.SayLine("no jobs to cancel")
 				}
 				return a.cancelAll(cmd.Context(), c, jobs, now, output)
 			})
 		},
 	}
-	how := newGroup("How")
-	how.flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
-	how.flags.BoolVar(&all, "all", false, "all jobs that have not ended")
-	groupFlags(cmd, how, outputGroup(&output))
+	how := term.NewGroup("How")
+	how.Flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
+	how.Flags.BoolVar(&all, "all", false, "all jobs that have not ended")
+	term.GroupFlags(cmd, how, outputGroup(&output))
 	return cmd
 }
 
@@ -68,7 +69,7 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 		end = c.CancelNow
 	}
 	slow := time.AfterFunc(2*time.Second, func() {
-		a.sayLine("waiting for the programs to end (SIGTERM sent) and for their files; --now ends them at once")
+		a.SayLine("waiting for the programs to end (SIGTERM sent) and for their files; --now ends them at once")
 	})
 	defer slow.Stop()
 	type result struct {
@@ -101,19 +102,19 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 		jobs = append(jobs, r.job)
 	}
 	if output == "json" {
-		if err := writeJSON(a.stdout, jobs); err != nil {
+		if err := term.WriteJSON(a.Stdout, jobs); err != nil {
 			return err
 		}
 		return failed
 	}
 	if len(jobs) > maxCancelledLines {
-		if _, err := fmt.Fprintf(a.stdout, "%s cancelled\n", pluralNoun(int64(len(jobs)), "job")); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s cancelled\n", term.PluralNoun(int64(len(jobs)), "job")); err != nil {
 			return err
 		}
 		return failed
 	}
 	for i := range jobs {
-		if _, err := fmt.Fprintln(a.stdout, cancelledText(&jobs[i])); err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, cancelledText(&jobs[i])); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 	"github.com/godwit-hpc/godwit/internal/mpi/capture/sockets"
@@ -72,12 +73,12 @@ func (a *app) captureCommand() *cobra.Command {
 			return a.capturePattern(cmd.Context(), f, args)
 		},
 	}
-	g := newGroup("Output")
-	g.flags.StringVar(&f.file, "file", "", "write the pattern to `FILE` (PROGRAM.pattern)")
-	g.flags.StringVar(&f.draw, "draw", "", "draw it into `FILE` (beside the pattern, .svg); empty: do not")
-	outputFlag(g.flags, &f.output)
-	g.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, g)
+	g := term.NewGroup("Output")
+	g.Flags.StringVar(&f.file, "file", "", "write the pattern to `FILE` (PROGRAM.pattern)")
+	g.Flags.StringVar(&f.draw, "draw", "", "draw it into `FILE` (beside the pattern, .svg); empty: do not")
+	term.OutputFlag(g.Flags, &f.output)
+	g.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, g)
 	stopAtCommand(cmd.Flags())
 	return cmd
 }
@@ -89,30 +90,30 @@ func (a *app) capturePattern(ctx context.Context, f *captureFlags, argv []string
 	if err != nil {
 		return err
 	}
-	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.RunEnvironment(os.Environ()), Now: a.now}
+	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.RunEnvironment(os.Environ()), Now: a.Now}
 	if missing != nil && c.StartsRanks() {
 		return missing
 	}
 	if lib := mpirun.YieldLibrary(); lib != "" {
 		c.Also = []string{lib}
 	}
-	out := a.stdout
+	out := a.Stdout
 	if f.output == "json" {
-		out = a.stderr // stdout is for the result
+		out = a.Stderr // stdout is for the result
 	}
-	code, p, err := c.Run(ctx, a.stdin, out, a.stderr)
+	code, p, err := c.Run(ctx, a.Stdin, out, a.Stderr)
 	switch {
 	case err != nil && code == 0: // who goes on would read the pattern of another run
 		return err
 	case err != nil: // the program's own failure is told before ours
-		a.sayLine(err.Error())
+		a.SayLine(err.Error())
 		return codeOrNil(code)
 	}
 	if err := a.writePattern(f, p); err != nil {
 		return err
 	}
 	if code != 0 {
-		a.sayLine(fmt.Sprintf("the program ended with exit code %d: its pattern may not be whole", code))
+		a.SayLine(fmt.Sprintf("the program ended with exit code %d: its pattern may not be whole", code))
 	}
 	return codeOrNil(code)
 }
@@ -121,7 +122,7 @@ func codeOrNil(code int) error {
 	if code == 0 {
 		return nil
 	}
-	return exitCode(code)
+	return term.ExitCode(code)
 }
 
 func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
@@ -143,18 +144,18 @@ func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
 		return err
 	}
 	if f.output == "json" {
-		return writeJSON(a.stdout, captureReportOf(f, p))
+		return term.WriteJSON(a.Stdout, captureReportOf(f, p))
 	}
 	var b strings.Builder
 	captureText(&b, p)
-	if _, err := io.WriteString(a.stdout, b.String()); err != nil {
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
 		return err
 	}
 	written := f.file
 	if f.draw != "" {
 		written += " and " + f.draw
 	}
-	a.sayLine("written: " + written)
+	a.SayLine("written: " + written)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 )
 
@@ -16,7 +17,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 		socketsText(b, p)
 		return
 	}
-	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, formatDuration(p.Seconds), 100*p.Share)
+	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds), 100*p.Share)
 	var t rows
 	var messages, bytes int64
 	for i := range p.Nodes {
@@ -27,10 +28,10 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 	}
 	t.addRow("messages", "%d, %s", messages, capture.BytesText(bytes))
 	t.addRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
-	t.addRow("computing", "%s CPU time per rank", formatDuration(meanCompute(p)))
+	t.addRow("computing", "%s CPU time per rank", term.FormatDuration(meanCompute(p)))
 	for i, ph := range p.Phases {
 		if ph.Seconds >= 0.05*p.Seconds {
-			t.addRow(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, formatDuration(ph.Seconds))
+			t.addRow(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, term.FormatDuration(ph.Seconds))
 		}
 	}
 	t.writeRows(b)
@@ -54,7 +55,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 
 // socketsText is a pattern of processes.
 func socketsText(b *strings.Builder, p *capture.Pattern) {
-	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, formatDuration(p.Seconds))
+	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds))
 	var t rows
 	var bytes int64
 	for i := range p.Nodes {
@@ -116,7 +117,7 @@ func collectivesText(b *strings.Builder, p *capture.Pattern) {
 		if o.Root >= 0 {
 			root = intText(o.Root)
 		}
-		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, formatDuration(o.Seconds)})
+		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, term.FormatDuration(o.Seconds)})
 	}
 	writeCells(b, cells)
 }

@@ -6,42 +6,24 @@
 package cli
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/live/outpost"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
 )
 
-// The exit codes of every command.
-const (
-	exitDone        = 0
-	exitFailed      = 1 // the work failed
-	exitBadInput    = 2 // wrong usage or bad input
-	exitInterrupted = 130
-)
-
 // app is what all commands share.
 type app struct {
-	version        string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	now            clock.Clock
-	toldShared     sync.Once // that the broker is that of all users
-	toldAgain      sync.Once // that a job is submitted again
+	term.App
+	toldShared sync.Once // that the broker is that of all users
+	toldAgain  sync.Once // that a job is submitted again
 }
 
 // RunCommand runs the command that the arguments name and returns the exit code of
@@ -65,48 +47,13 @@ func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr i
 	if code, ours := lab.RunRole(args); ours {
 		return code
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	a := &app{version: version, stdin: stdin, stdout: stdout, stderr: stderr, now: clock.RealClock()}
-	root := a.rootCommand()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	if err := a.unknownCommand(root, args); err != nil {
-		return a.reportError(err)
-	}
-	return a.reportError(root.ExecuteContext(ctx))
+	a := newApp(version, stdin, stdout, stderr)
+	return a.RunRoot(a.rootCommand(), args)
 }
 
-// reportError tells the user what went wrong, in one line, and which exit code says
-// so to programs.
-func (a *app) reportError(err error) int {
-	var code exitCode
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &code):
-		return int(code)
-	case errors.Is(err, context.Canceled):
-		a.sayLine("interrupted")
-		return exitInterrupted
-	}
-	a.sayLine(err.Error())
-	if badinput.Is(err) {
-		return exitBadInput
-	}
-	return exitFailed
-}
-
-// sayLine writes one line to stderr.
-func (a *app) sayLine(text string) {
-	_, _ = fmt.Fprintf(a.stderr, "godwit: %s\n", oneLine(text)) // there is nobody else to tell
-}
-
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+// newApp is the program with its streams.
+func newApp(version string, stdin io.Reader, stdout, stderr io.Writer) *app {
+	return &app{App: term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: clock.RealClock()}}
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -133,50 +80,29 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 
   # The experiments of the papers, with a report each
   godwit experiment koala`,
-		Version:       a.version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          a.noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(a.helpCommand())
-	root.SetVersionTemplate("godwit {{.Version}}\n")
-	root.SetHelpFunc(printHelp)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, nil) })
+	a.SetUpRoot(root, "  godwit help run\n  godwit help flow plan", rootSections())
 	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(), a.manCommand())
-	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
+	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand(), a.modelCommand(), a.demoCommand())
 	root.InitDefaultHelpCmd()
 	return root
 }
 
-// noSuchCommand refuses arguments of a command that only has subcommands.
-func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// rootSections are the commands by what they are about, as the help lists them.
+func rootSections() []term.Section {
+	return []term.Section{
+		{Title: "Jobs", Names: []string{"run", "submit", "quote", "ps", "show", "logs", "wait", "cancel", "hold", "release", "requeue",
+			"suspend", "resume", "update", "resize", "migrate", "checkpoint", "explain", "files", "get", "attach", "exec", "shell",
+			"forward", "pool", "tell"}},
+		{Title: "Clusters and the broker", Names: []string{"init", "up", "reload", "clusters", "cluster", "hosts", "weather", "history",
+			"usage", "drain", "undrain", "depot", "log", "dashboard", "doctor"}},
+		{Title: "Workflows and performance models", Names: []string{"flow", "model"}},
+		{Title: "Parallel programs and networks", Names: []string{"select", "capture", "skeleton"}},
+		{Title: "Demo, simulator, lab and experiments", Names: []string{"demo", "sim", "lab", "experiment"}},
+		{Title: "About godwit", Names: []string{"help", "completion", "version"}},
 	}
-	var known []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			known = append(known, c.Name())
-		}
-	}
-	want := suggestChoices(args[0], known)
-	if !cmd.HasParent() && badinput.NearestName(args[0], known) == "" {
-		want = "godwit help lists them all"
-	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Problem: "unknown command, " + want}
-}
-
-// noArguments refuses arguments of a command that takes flags only.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return &badinput.Error{Problem: fmt.Sprintf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 // call runs a command as a user would.
@@ -40,7 +40,7 @@ func file(t *testing.T, name, text string) string {
 func TestTheFieldsThatOthersReadAreThere(t *testing.T) {
 	scenario := file(t, "s.yaml", smallScenario)
 	code, out, msg := call("sim", "--scenario", scenario, "-o", "json")
-	if code != exitDone || msg != "" {
+	if code != term.ExitDone || msg != "" {
 		t.Fatalf("exit code %d: %s", code, msg)
 	}
 	var got map[string]any
@@ -55,7 +55,7 @@ func TestTheFieldsThatOthersReadAreThere(t *testing.T) {
 	}
 	code, out, _ = call("sim", "--scenario", scenario, "--compare", "egs,marginal", "-o", "json")
 	var list []map[string]any
-	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exitDone {
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != term.ExitDone {
 		t.Fatal(code, err)
 	}
 	if len(list) != 2 || list[0]["malleable"] != "egs" || list[1]["malleable"] != "marginal" {
@@ -68,12 +68,12 @@ func TestAnInterruptedRunLeavesNoFiles(t *testing.T) {
 	cancel()
 	dir := t.TempDir()
 	var out, msg bytes.Buffer
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &out, &msg)
 	root := a.rootCommand()
 	root.SetArgs([]string{"sim", "--scenario", file(t, "s.yaml", smallScenario), "--jobs-out", filepath.Join(dir, "jobs.csv"),
 		"--log", filepath.Join(dir, "run.jsonl")})
-	if code := a.reportError(root.ExecuteContext(ctx)); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	if code := a.ReportError(root.ExecuteContext(ctx)); code != term.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", code, term.ExitInterrupted)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
@@ -89,7 +89,7 @@ func TestAMessageIsOneLine(t *testing.T) {
 		{"sim", "--no\nflag"}, {"experiment", "x"}, {"completion"}, {"sim", "--scenario", "\x00"},
 	} {
 		code, out, msg := call(args...)
-		if code != exitBadInput || out != "" || strings.Count(msg, "\n") != 1 || !strings.HasPrefix(msg, "godwit: ") {
+		if code != term.ExitBadInput || out != "" || strings.Count(msg, "\n") != 1 || !strings.HasPrefix(msg, "godwit: ") {
 			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, code, out, msg)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/config"
@@ -50,26 +51,28 @@ func (a *app) clusterAddCommand() *cobra.Command {
 a batch system. Whether it works, godwit cluster check says.`,
 		Example: `  godwit cluster add leeds --driver slurm --host alice@login.leeds.example
   godwit cluster add desks --host alice@desk1 --host alice@desk2 --slots 4`,
-		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "the name of a cluster") },
+		Args: func(cmd *cobra.Command, args []string) error {
+			return term.OneArgument(cmd, args, "the name of a cluster")
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.addCluster(cmd.Context(), args[0], f) },
 	}
-	g := newGroup("Cluster")
-	g.flags.Var(choiceFlag(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver", "what runs jobs there")
-	g.flags.StringArrayVar(&f.hosts, "host", nil, "`USER@HOST` as ssh takes it; without one it is on this machine")
-	g.flags.StringVar(&f.dir, "dir", "", "`FOLDER` there for Godwit's files, which all its hosts see")
-	g.flags.StringVar(&f.partition, "partition", "", "`NAME` of the partition of Slurm, or queue of Grid Engine")
-	g.flags.StringVar(&f.account, "account", "", "`NAME` of the account that jobs are charged to (Slurm), or project (Grid Engine)")
-	g.flags.StringVar(&f.pe, "pe", "", "`NAME` of the parallel environment of Grid Engine")
-	g.flags.StringVar(&f.commands, "commands", "", "`FOLDER` of the batch system's commands, if PATH does not name it")
-	g.flags.IntVar(&f.slots, "slots", 0, "offer `N` cores, on each host if there are several")
+	g := term.NewGroup("Cluster")
+	g.Flags.Var(term.ChoiceFlag(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver", "what runs jobs there")
+	g.Flags.StringArrayVar(&f.hosts, "host", nil, "`USER@HOST` as ssh takes it; without one it is on this machine")
+	g.Flags.StringVar(&f.dir, "dir", "", "`FOLDER` there for Godwit's files, which all its hosts see")
+	g.Flags.StringVar(&f.partition, "partition", "", "`NAME` of the partition of Slurm, or queue of Grid Engine")
+	g.Flags.StringVar(&f.account, "account", "", "`NAME` of the account that jobs are charged to (Slurm), or project (Grid Engine)")
+	g.Flags.StringVar(&f.pe, "pe", "", "`NAME` of the parallel environment of Grid Engine")
+	g.Flags.StringVar(&f.commands, "commands", "", "`FOLDER` of the batch system's commands, if PATH does not name it")
+	g.Flags.IntVar(&f.slots, "slots", 0, "offer `N` cores, on each host if there are several")
 	settingsFlags(g, f)
-	groupFlags(cmd, g)
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
-func settingsFlags(g group, f *clusterFlags) {
-	g.flags.StringVar(&f.config, "config", "", "edit `FILE`, rather than that of GODWIT_CONFIG or the XDG folder")
-	g.flags.BoolVar(&f.dryRun, "dry-run", false, "print the settings and change nothing")
+func settingsFlags(g term.Group, f *clusterFlags) {
+	g.Flags.StringVar(&f.config, "config", "", "edit `FILE`, rather than that of GODWIT_CONFIG or the XDG folder")
+	g.Flags.BoolVar(&f.dryRun, "dry-run", false, "print the settings and change nothing")
 }
 
 // settingsFile is where the settings stand, and what they say; nothing if there is
@@ -141,13 +144,13 @@ func (a *app) writeSettings(ctx context.Context, path string, text []byte, dryRu
 		if _, err := config.ReadSettings(path, text, cpus); err != nil {
 			return err
 		}
-		_, err := a.stdout.Write(text)
+		_, err := a.Stdout.Write(text)
 		return err
 	}
 	if err := config.WriteSettings(path, text, cpus); err != nil {
 		return err
 	}
-	a.sayLine(done)
+	a.SayLine(done)
 	if c, err := a.findRunning(ctx); err == nil {
 		defer c.Close()
 		a.warnStale(ctx, c)
@@ -163,7 +166,9 @@ func (a *app) clusterRemoveCommand() *cobra.Command {
 		Long: `Removes a cluster from the settings. After godwit reload no job is sent there any
 more; jobs that run there run to their end.`,
 		Example: "  godwit cluster remove leeds\n  godwit reload",
-		Args:    func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "the name of a cluster") },
+		Args: func(cmd *cobra.Command, args []string) error {
+			return term.OneArgument(cmd, args, "the name of a cluster")
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, text, err := settingsFile(f.config)
 			if err != nil {
@@ -179,9 +184,9 @@ more; jobs that run there run to their end.`,
 			return a.writeSettings(cmd.Context(), path, next, f.dryRun, "cluster "+args[0]+" removed from "+path)
 		},
 	}
-	g := newGroup("Settings")
+	g := term.NewGroup("Settings")
 	settingsFlags(g, f)
-	groupFlags(cmd, g)
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -201,9 +206,9 @@ Exit code 1 if something is missing without which jobs cannot run.`,
 			return a.checkClusters(cmd.Context(), file, output, args)
 		},
 	}
-	g := newGroup("Settings")
-	g.flags.StringVar(&file, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
-	groupFlags(cmd, g, outputGroup(&output))
+	g := term.NewGroup("Settings")
+	g.Flags.StringVar(&file, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
+	term.GroupFlags(cmd, g, outputGroup(&output))
 	return cmd
 }
 
@@ -236,7 +241,7 @@ func (a *app) checkClusters(ctx context.Context, file, output string, names []st
 		checks[c.Name] = found
 		failed = failed || slices.ContainsFunc(found, func(f finding) bool { return f.Needed && !f.OK })
 		if output != "json" {
-			if _, err := fmt.Fprintf(a.stdout, "%s\n", c.Name); err != nil {
+			if _, err := fmt.Fprintf(a.Stdout, "%s\n", c.Name); err != nil {
 				return err
 			}
 			if err := a.printFindings(found); err != nil {
@@ -245,12 +250,12 @@ func (a *app) checkClusters(ctx context.Context, file, output string, names []st
 		}
 	}
 	if output == "json" {
-		if err := writeJSON(a.stdout, checks); err != nil {
+		if err := term.WriteJSON(a.Stdout, checks); err != nil {
 			return err
 		}
 	}
 	if failed {
-		return exitCode(exitFailed)
+		return term.ExitCode(term.ExitFailed)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -20,7 +21,7 @@ others, how many of the jobs that ended there succeeded (a failure of the progra
 itself does not count), and the checkpoint methods that work there.`,
 		Example: `  godwit clusters
   godwit clusters -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
 				list, err := c.ListClusters(cmd.Context())
@@ -28,25 +29,25 @@ itself does not count), and the checkpoint methods that work there.`,
 					return err
 				}
 				if output == "json" {
-					return writeJSON(a.stdout, orEmpty(list))
+					return term.WriteJSON(a.Stdout, orEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
-				t := newTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").alignRight(2, 3, 4, 5, 6, 7, 8, 9)
-				t.optional = []string{"hosts", "speed"}
+				t := term.NewTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").AlignRight(2, 3, 4, 5, 6, 7, 8, 9)
+				t.Optional = []string{"hosts", "speed"}
 				if a.usesColour() {
-					t.paint = paintStates
+					t.Paint = paintStates
 				}
 				for i := range list {
 					x := &list[i]
-					t.addRow(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
+					t.AddRow(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), term.PartText(&x.Share),
 						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended))
-					t.addNote(clusterNote(x))
+					t.AddNote(clusterNote(x))
 				}
-				return t.printTable(a.stdout, a.terminalWidth())
+				return t.PrintTable(a.Stdout, a.TerminalWidth())
 			})
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -55,7 +56,7 @@ func speedText(speed float64) string {
 	if speed == 0 {
 		return "–"
 	}
-	return formatDigits(speed)
+	return term.FormatDigits(speed)
 }
 
 // clusterNote is what there is to say about a cluster below its line.
@@ -106,7 +107,7 @@ many did, and how often deadlines were met that were given a certain chance.`,
 		Example: `  godwit history
   godwit history --program pi.py
   godwit history --calibration -o json`,
-		Args:                  noArguments,
+		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
@@ -125,50 +126,50 @@ many did, and how often deadlines were met that were given a certain chance.`,
 			})
 		},
 	}
-	what := newGroup("What to show")
-	what.flags.StringVar(&program, "program", "", "only runs of `NAME`")
-	what.flags.BoolVar(&calibration, "calibration", false, "how past predictions held")
-	groupFlags(cmd, what, outputGroup(&output))
+	what := term.NewGroup("What to show")
+	what.Flags.StringVar(&program, "program", "", "only runs of `NAME`")
+	what.Flags.BoolVar(&calibration, "calibration", false, "how past predictions held")
+	term.GroupFlags(cmd, what, outputGroup(&output))
 	return cmd
 }
 
 func (a *app) printHistory(list []api.History, output string) error {
 	if output == "json" {
-		return writeJSON(a.stdout, orEmpty(list))
+		return term.WriteJSON(a.Stdout, orEmpty(list))
 	}
 	if len(list) == 0 {
-		a.sayLine("nothing has run yet")
+		a.SayLine("nothing has run yet")
 		return nil
 	}
-	t := newTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").alignRight(2, 3, 4, 5, 6, 7, 8, 9, 10)
-	t.sparse, t.shrinks, t.optional = true, 0, []string{"last", "succeeded", "waited", "CPU p90", "wall p90"}
+	t := term.NewTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").AlignRight(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t.Sparse, t.Shrinks, t.Optional = true, 0, []string{"last", "succeeded", "waited", "CPU p90", "wall p90"}
 	for i := range list {
 		h := &list[i]
-		t.addRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),
-			secondsText(h.WallP50), secondsText(h.WallP90), secondsText(h.WaitMean), succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
+		t.AddRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), term.SecondsText(h.CPUP50), term.SecondsText(h.CPUP90),
+			term.SecondsText(h.WallP50), term.SecondsText(h.WallP90), term.SecondsText(h.WaitMean), succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
 	}
-	return t.printTable(a.stdout, a.terminalWidth())
+	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }
 
 func (a *app) printCalibration(c *api.Calibration, output string) error {
 	if output == "json" {
 		c.Bands, c.Chances = orEmpty(c.Bands), orEmpty(c.Chances)
-		return writeJSON(a.stdout, c)
+		return term.WriteJSON(a.Stdout, c)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s\n", pluralNoun(int64(c.Predictions), "prediction"), pluralNoun(int64(c.Jobs), "job"))
+	fmt.Fprintf(&b, "%s of %s\n", term.PluralNoun(int64(c.Predictions), "prediction"), term.PluralNoun(int64(c.Jobs), "job"))
 	var t rows
 	if c.MedianError != nil {
-		t.addRow("time to the end", "median error %s of the quotes at submission", formatPercent(*c.MedianError))
+		t.addRow("time to the end", "median error %s of the quotes at submission", term.FormatPercent(*c.MedianError))
 	}
 	for _, x := range c.Bands {
-		t.addRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", formatPercent(x.Held), x.Count)
+		t.addRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", term.FormatPercent(x.Held), x.Count)
 	}
 	for _, x := range c.Chances {
-		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", formatPercent(x.Met), formatPercent(x.Mean), x.Count)
+		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", term.FormatPercent(x.Met), term.FormatPercent(x.Mean), x.Count)
 	}
 	t.writeRows(&b)
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 

@@ -51,11 +51,11 @@ func (a *app) dialFor(socket string, limit time.Duration) *api.Client {
 	c.OnSilence(limit, func(e *api.SilentError) {
 		switch {
 		case e == nil:
-			a.sayLine("the broker answers again")
+			a.SayLine("the broker answers again")
 		case limit > 0:
-			a.sayLine(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
+			a.SayLine(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
 		default:
-			a.sayLine(e.Error())
+			a.SayLine(e.Error())
 		}
 	})
 	return c
@@ -85,7 +85,7 @@ func (a *app) connectBroker(ctx context.Context) (*api.Client, error) {
 		return nil, err
 	}
 	ping, err := a.pingUntilClear(ctx, c)
-	if err == nil && ping.Embedded && ping.Version != a.version && ping.Jobs == 0 {
+	if err == nil && ping.Embedded && ping.Version != a.Version && ping.Jobs == 0 {
 		// Left from an earlier version, and idle: ours takes its place.
 		if err := a.shutDown(ctx, c); err != nil {
 			return nil, err
@@ -117,7 +117,7 @@ func (a *app) sharedBroker(ctx context.Context) (*api.Client, error) {
 	case err != nil:
 		return nil, nil //nolint:nilerr // there is none
 	}
-	a.toldShared.Do(func() { a.sayLine("using the shared broker on " + api.SharedSocket) })
+	a.toldShared.Do(func() { a.SayLine("using the shared broker on " + api.SharedSocket) })
 	return c, nil
 }
 
@@ -151,8 +151,8 @@ func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 	}
 	// Whatever else it answered, or that it ended before it had: what counts is
 	// that it is gone.
-	begin := a.now()
-	for a.now.Since(begin) < startTimeout {
+	begin := a.Now()
+	for a.Now.Since(begin) < startTimeout {
 		c.Close() // a connection that is kept open would be asked
 		if _, err := c.PingBroker(ctx); nobodyThere(err) {
 			return nil
@@ -202,7 +202,7 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err != nil {
 		return err
 	}
-	a.sayLine("no broker was running: started one in the background, log in " + log)
+	a.SayLine("no broker was running: started one in the background, log in " + log)
 	return nil
 }
 
@@ -262,7 +262,7 @@ func (a *app) spawnBroker(ctx context.Context, state, log string) (died string, 
 	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie while we run
 	stop := context.AfterFunc(ctx, func() { _ = ready.Close() })
 	defer stop()
-	_ = ready.SetReadDeadline(a.now().Add(startTimeout))
+	_ = ready.SetReadDeadline(a.Now().Add(startTimeout))
 	_, err = io.ReadFull(ready, make([]byte, 1))
 	switch {
 	case ctx.Err() != nil:
@@ -289,7 +289,7 @@ func (a *app) showLog(log string, from int64) {
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-most):] {
-		_, _ = fmt.Fprintf(a.stderr, "  | %s\n", line)
+		_, _ = fmt.Fprintf(a.Stderr, "  | %s\n", line)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/demo"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 const demoLong = `Shows on this machine what Godwit is for. Two cores serve as two clusters. An unmodified
@@ -29,25 +30,25 @@ func (a *app) demoCommand() *cobra.Command {
 		Long:  demoLong,
 		Example: `  godwit demo
   godwit demo --figure deadline.svg`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.playDemo(cmd.Context(), d, output) },
 	}
-	g := newGroup("Output")
-	g.flags.StringVar(&d.Figure, "figure", "", "draw the predicted end over time into `FILE` (SVG)")
-	outputFlag(g.flags, &output)
-	g.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, g)
+	g := term.NewGroup("Output")
+	g.Flags.StringVar(&d.Figure, "figure", "", "draw the predicted end over time into `FILE` (SVG)")
+	term.OutputFlag(g.Flags, &output)
+	g.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
 func (a *app) playDemo(ctx context.Context, d demo.Demo, output string) error {
-	d.Out = a.stdout
+	d.Out = a.Stdout
 	if output == "json" {
-		d.Out = a.stderr // stdout is for the result
+		d.Out = a.Stderr // stdout is for the result
 	}
 	result, err := d.PlayStory(ctx)
 	if output == "json" && result != nil {
-		err = errors.Join(writeJSON(a.stdout, result), err)
+		err = errors.Join(term.WriteJSON(a.Stdout, result), err)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -21,7 +22,7 @@ func (a *app) depotCommand() *cobra.Command {
 content of working directories, results that were not copied back yet, and
 checkpoints, each file once. What no job needs any more is dropped after an hour by
 itself; prune drops it now.`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.depotUsageCommand(), a.depotPruneCommand())
@@ -37,7 +38,7 @@ func (a *app) depotUsageCommand() *cobra.Command {
 jobs that have not ended keep in it. The sizes of jobs are those of their files; on
 disk content is compressed, and what jobs share is there once.`,
 		Example: "  godwit depot usage\n  godwit depot usage -o json",
-		Args:    noArguments,
+		Args:    term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
 				u, err := c.DepotUsage(cmd.Context(), pruneAge)
@@ -45,30 +46,30 @@ disk content is compressed, and what jobs share is there once.`,
 					return err
 				}
 				if output == "json" {
-					return writeJSON(a.stdout, u)
+					return term.WriteJSON(a.Stdout, u)
 				}
 				return a.printDepot(&u)
 			})
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
 func (a *app) printDepot(u *api.DepotUsage) error {
-	if _, err := fmt.Fprintf(a.stdout, "%s on disk, %s of it unused (godwit depot prune frees it)\n", bytesText(u.Bytes), bytesText(u.Unused)); err != nil {
+	if _, err := fmt.Fprintf(a.Stdout, "%s on disk, %s of it unused (godwit depot prune frees it)\n", term.BytesText(u.Bytes), term.BytesText(u.Unused)); err != nil {
 		return err
 	}
 	if len(u.Held) == 0 {
 		return nil
 	}
-	t := newTable("job", "name", "size", "age", "what").alignRight(0, 2, 3)
-	t.shrinks = 1
+	t := term.NewTable("job", "name", "size", "age", "what").AlignRight(0, 2, 3)
+	t.Shrinks = 1
 	for i := range u.Held {
 		h := &u.Held[i]
-		t.addRow(fmt.Sprint(h.Job), h.Name, bytesText(h.Bytes), formatDuration(h.AgeS), h.What)
+		t.AddRow(fmt.Sprint(h.Job), h.Name, term.BytesText(h.Bytes), term.FormatDuration(h.AgeS), h.What)
 	}
-	return t.printTable(a.stdout, a.terminalWidth())
+	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }
 
 func (a *app) depotPruneCommand() *cobra.Command {
@@ -81,7 +82,7 @@ func (a *app) depotPruneCommand() *cobra.Command {
 		Long: `Frees the disk space of what no job needs any more and nobody sent or used within
 --older-than. 0s spares nothing, not even the files of a submission under way.`,
 		Example:               "  godwit depot prune --dry-run\n  godwit depot prune --older-than 1h",
-		Args:                  noArguments,
+		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
@@ -89,10 +90,10 @@ func (a *app) depotPruneCommand() *cobra.Command {
 			})
 		},
 	}
-	what := newGroup("What to free")
-	what.flags.Var(atLeastZero(&older), "older-than", "only what nobody used for this `TIME` (10m)")
-	what.flags.BoolVar(&dry, "dry-run", false, "only say how much it would be")
-	groupFlags(cmd, what, outputGroup(&output))
+	what := term.NewGroup("What to free")
+	what.Flags.Var(atLeastZero(&older), "older-than", "only what nobody used for this `TIME` (10m)")
+	what.Flags.BoolVar(&dry, "dry-run", false, "only say how much it would be")
+	term.GroupFlags(cmd, what, outputGroup(&output))
 	return cmd
 }
 
@@ -102,12 +103,12 @@ func (a *app) pruneDepot(ctx context.Context, c *api.Client, p api.DepotPrune, o
 		return err
 	}
 	if output == "json" {
-		return writeJSON(a.stdout, u)
+		return term.WriteJSON(a.Stdout, u)
 	}
-	text := bytesText(u.Freed) + " freed, " + bytesText(u.Bytes) + " in use"
+	text := term.BytesText(u.Freed) + " freed, " + term.BytesText(u.Bytes) + " in use"
 	if p.DryRun {
-		text = bytesText(u.Unused) + " would be freed of " + bytesText(u.Bytes)
+		text = term.BytesText(u.Unused) + " would be freed of " + term.BytesText(u.Bytes)
 	}
-	_, err = fmt.Fprintln(a.stdout, text)
+	_, err = fmt.Fprintln(a.Stdout, text)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
@@ -42,11 +43,11 @@ does not work what it is good for and what would fix it. It starts no broker.
 Exit code 1 if something is missing without which jobs cannot run.`,
 		Example: `  godwit doctor
   godwit doctor -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := a.diagnoseAll(cmd.Context())
 			if output == "json" {
-				if err := writeJSON(a.stdout, found); err != nil {
+				if err := term.WriteJSON(a.Stdout, found); err != nil {
 					return err
 				}
 			} else if err := a.printFindings(found); err != nil {
@@ -54,18 +55,18 @@ Exit code 1 if something is missing without which jobs cannot run.`,
 			}
 			for _, f := range found {
 				if f.Needed && !f.OK {
-					return exitCode(exitFailed)
+					return term.ExitCode(term.ExitFailed)
 				}
 			}
 			return nil
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
 func (a *app) printFindings(found []finding) error {
-	t := newTable("", "check", "what was found")
+	t := term.NewTable("", "check", "what was found")
 	for _, f := range found {
 		mark, text := "ok", f.Detail
 		switch {
@@ -77,9 +78,9 @@ func (a *app) printFindings(found []finding) error {
 		if !f.OK && f.Fix != "" {
 			text += " → " + f.Fix
 		}
-		t.addRow(mark, f.Check, text)
+		t.AddRow(mark, f.Check, text)
 	}
-	return t.printTable(a.stdout, a.terminalWidth())
+	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }
 
 // diagnoseAll tries everything.
@@ -99,7 +100,7 @@ func (a *app) checkProcessors() finding {
 	if err != nil || len(cpus) == 0 {
 		return finding{"cores", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
 	}
-	text := pluralNoun(int64(len(cpus)), "core")
+	text := term.PluralNoun(int64(len(cpus)), "core")
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		if fields := strings.Fields(string(load)); len(fields) > 0 {
 			text += ", load " + fields[0]
@@ -138,7 +139,7 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 				names = append(names, clusters[i].Name)
 			}
 			f.OK = true
-			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", pluralNoun(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", term.PluralNoun(int64(len(names)), "cluster"), strings.Join(names, ", "))
 			if notes := clusterNotes(clusters); notes != "" {
 				f.OK, f.Needed = false, false // jobs run all the same
 				f.Detail += "; " + notes
@@ -160,7 +161,7 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 		f.Detail, f.Fix = err.Error(), "correct the file; examples/config/two-clusters.yaml has every field"
 		return f
 	}
-	f.OK, f.Detail = true, pluralNoun(int64(len(cfg.Clusters)), "cluster")+" from "+cfg.File
+	f.OK, f.Detail = true, term.PluralNoun(int64(len(cfg.Clusters)), "cluster")+" from "+cfg.File
 	if cfg.File == "" {
 		f.Detail = "none: this machine is one cluster"
 	}
@@ -211,7 +212,7 @@ func checkState(state string) finding {
 		kind = fmt.Sprintf("file system %#x", fs.Type)
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // their sizes differ between architectures
-	f.OK, f.Detail = true, fmt.Sprintf("%s on %s, %s free", state, kind, bytesText(free))
+	f.OK, f.Detail = true, fmt.Sprintf("%s on %s, %s free", state, kind, term.BytesText(free))
 	const little = 1 << 30
 	switch {
 	case shared[kind]:
@@ -248,10 +249,10 @@ func (a *app) checkBroker(ctx context.Context, state string) finding {
 		}
 	case err != nil:
 		return finding{"broker", false, true, err.Error(), "godwit up --stop; godwit up"}
-	case ping.Version != a.version:
-		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.version), "godwit up --stop; the next job starts a new one"}
+	case ping.Version != a.Version:
+		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.Version), "godwit up --stop; the next job starts a new one"}
 	}
-	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, pluralNoun(int64(ping.Jobs), "job")), ""}
+	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, term.PluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 // checkShared looks for a broker of all users of this machine.
@@ -269,7 +270,7 @@ func (a *app) checkShared(ctx context.Context) finding {
 	if err != nil {
 		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
 	}
-	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, pluralNoun(int64(ping.Jobs), "job")), ""}
+	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, term.PluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 func checkSandbox(ctx context.Context) finding {
@@ -318,7 +319,7 @@ func checkNamespaces() finding {
 // firstReason is the first of several reasons, which all come from the same fact, without
 // what was tried: "permission denied".
 func firstReason(why string) string {
-	first, _, _ := strings.Cut(oneLine(why), "; ")
+	first, _, _ := strings.Cut(term.OneLine(why), "; ")
 	return first[strings.LastIndex(": "+first, ": "):]
 }
 
@@ -350,7 +351,7 @@ func checkCgroups() finding {
 func (a *app) checkClock() finding {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)
-	now := a.now().Format("2006-01-02 15:04:05 MST")
+	now := a.Now().Format("2006-01-02 15:04:05 MST")
 	const unsynchronised = 5 // TIME_ERROR
 	if err == nil && state == unsynchronised {
 		return finding{"clock", false, false, now + ", not synchronised (no NTP)", "sudo timedatectl set-ntp true"}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/koala"
 )
 
@@ -17,7 +18,7 @@ func (a *app) experimentCommand() *cobra.Command {
 		Long: `Runs an experiment of the papers and writes a report: what the paper saw, what we
 see, with figures. Those in the simulator give the same report for the same files
 and seeds; those with the live broker are measurements of this machine.`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.koalaCommand(), a.adaptiveCommand(), a.predictionsCommand(), a.workflowCommand(), a.modelsCommand(), a.nodesCommand(), a.skeletonsCommand(), a.sensorCommand(), a.spinnerCommand())
@@ -41,15 +42,15 @@ workloads, each with several seeds. Writes koala.md with figures 7 and 8, every
 statement of the paper with what we see, and all numbers.`,
 		Example: `  godwit experiment koala
   godwit experiment koala --seeds 10 --out /tmp/report -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKoala(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.scenarios, "scenarios", "scenarios/koala", "read the four scenario files in `DIR`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(wholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
-	outputFlag(flags, &f.output)
+	flags.Var(term.WholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
+	term.OutputFlag(flags, &f.output)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say where the report is")
 	return cmd
 }
@@ -89,7 +90,7 @@ func (a *app) runKoala(ctx context.Context, f *koalaFlags) error {
 		for _, v := range verdicts {
 			report.Statements = append(report.Statements, koalaStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Wanted, v.Holds})
 		}
-		return writeJSON(a.stdout, report)
+		return term.WriteJSON(a.Stdout, report)
 	}
 	var b strings.Builder
 	for _, v := range verdicts {
@@ -97,11 +98,11 @@ func (a *app) runKoala(ctx context.Context, f *koalaFlags) error {
 	}
 	n, all := koala.CountHolding(verdicts, true)
 	fmt.Fprintf(&b, "\n%d of the %d statements that must come out do\n", n, all)
-	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
+	if _, err := fmt.Fprint(a.Stdout, b.String()); err != nil {
 		return err
 	}
 	if !f.quiet {
-		a.sayLine("written: " + path)
+		a.SayLine("written: " + path)
 	}
 	return nil
 }

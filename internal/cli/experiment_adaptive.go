@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/adaptive"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -57,7 +58,7 @@ func (a *app) adaptiveCommand() *cobra.Command {
   godwit experiment adaptive --only b,c --programs burn --repeat 1 \
       --out /tmp/report
   godwit experiment adaptive --only e --runs 120`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAdaptive(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -66,8 +67,8 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	flags.StringVar(&f.jobs, "jobs", "examples/jobs", "the programs are in `DIR`")
 	flags.StringSliceVar(&f.only, "only", f.only, "do these `PARTS`; b and c need a, which is then done as well")
 	flags.StringSliceVar(&f.programs, "programs", nil, "run these `PROGRAMS` only")
-	flags.Var(wholeNumberFlag(&f.repeat, 1, 1000), "repeat", "make every run so often")
-	flags.Var(wholeNumberFlag(&f.runs, 1, 100_000), "runs", "make so many live runs in e")
+	flags.Var(term.WholeNumberFlag(&f.repeat, 1, 1000), "repeat", "make every run so often")
+	flags.Var(term.WholeNumberFlag(&f.runs, 1, 100_000), "runs", "make so many live runs in e")
 	flags.StringVar(&f.live, "live", "build/adaptive-live.jsonl", "keep the live runs of e in `FILE`, a line each")
 	flags.BoolVar(&f.goOn, "continue", false, "make only those live runs of e that --live does not have")
 	flags.StringVar(&f.records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
@@ -75,7 +76,7 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
 	flags.StringVar(&f.raw, "results", "build/adaptive-broker.json", "keep what was measured in `FILE`")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
-	outputFlag(flags, &f.output)
+	term.OutputFlag(flags, &f.output)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what is done")
 	return cmd
 }
@@ -110,7 +111,7 @@ func (a *app) runAdaptive(ctx context.Context, f *adaptiveFlags) error {
 		for _, v := range verdicts {
 			report.Statements = append(report.Statements, adaptiveStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Holds})
 		}
-		return writeJSON(a.stdout, report)
+		return term.WriteJSON(a.Stdout, report)
 	}
 	var b strings.Builder
 	for _, v := range verdicts {
@@ -118,11 +119,11 @@ func (a *app) runAdaptive(ctx context.Context, f *adaptiveFlags) error {
 	}
 	holds, all := adaptive.CountHolding(verdicts)
 	fmt.Fprintf(&b, "\n%d of the %d statements hold\n", holds, all)
-	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
+	if _, err := fmt.Fprint(a.Stdout, b.String()); err != nil {
 		return err
 	}
 	if !f.quiet {
-		a.sayLine("written: " + path)
+		a.SayLine("written: " + path)
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func (a *app) adaptivePlan(f *adaptiveFlags) (*adaptive.Plan, error) {
 	}
 	plan.Live.File, plan.Live.Continue, plan.Live.Records, plan.Live.Choosing = f.live, f.goOn, f.records, f.choosing
 	if !f.quiet {
-		plan.Out = a.stderr
+		plan.Out = a.Stderr
 	}
 	return &plan, nil
 }
@@ -205,6 +206,6 @@ func readAdaptive(flag, file, live string) (*adaptive.Results, error) {
 
 // spinnerCommand is a program that competes for a processor in e.
 func (a *app) spinnerCommand() *cobra.Command {
-	return &cobra.Command{Use: "spinner", Hidden: true, Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return loads.Spin(a.stdin) }}
+	return &cobra.Command{Use: "spinner", Hidden: true, Args: term.NoArguments,
+		RunE: func(*cobra.Command, []string) error { return loads.Spin(a.Stdin) }}
 }

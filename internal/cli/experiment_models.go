@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/models"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
@@ -39,7 +40,7 @@ seen is kept in a file, so that programs can be measured in several goes.`,
 		Example: `  godwit experiment models
   godwit experiment models --only matmul,fft
   godwit experiment models --out /tmp/report -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runModels(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -49,8 +50,8 @@ seen is kept in a file, so that programs can be measured in several goes.`,
 	flags.BoolVar(&f.again, "again", false, "measure nothing: fit and predict once more from what was seen")
 	flags.StringVar(&f.results, "results", "build/models.json", "keep what was seen in `FILE`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(positiveDurationFlag(&f.budget), "budget", "time for simulating the caches of one program (1m)")
-	outputFlag(flags, &f.output)
+	flags.Var(term.PositiveDurationFlag(&f.budget), "budget", "time for simulating the caches of one program (1m)")
+	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
@@ -108,10 +109,10 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 	}
 	examples, held := r.SummaryAt(10, false), r.SummaryAt(0, true)
 	if f.output == "json" {
-		return writeJSON(a.stdout, modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All}, modelsResult{held.Error, held.Hold, held.All}})
+		return term.WriteJSON(a.Stdout, modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All}, modelsResult{held.Error, held.Hold, held.All}})
 	}
-	_, err = fmt.Fprintf(a.stdout, "examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and ten times: mean error %s, %d of %d intervals hold\n%s\n",
-		formatPercent(examples.Error), examples.Hold, examples.All, formatPercent(held.Error), held.Hold, held.All, path)
+	_, err = fmt.Fprintf(a.Stdout, "examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and ten times: mean error %s, %d of %d intervals hold\n%s\n",
+		term.FormatPercent(examples.Error), examples.Hold, examples.All, term.FormatPercent(held.Error), held.Hold, held.All, path)
 	return err
 }
 
@@ -120,9 +121,9 @@ func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Resul
 	if err != nil {
 		return err
 	}
-	tell, done := a.phaseProgress()
+	tell, done := a.PhaseProgress()
 	defer done()
-	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Slowness: slownessOf(host), Tell: tell,
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.Now, Budget: f.budget, Slowness: slownessOf(host), Tell: tell,
 		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/nodes"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
@@ -43,12 +44,12 @@ func (a *app) nodesCommand() *cobra.Command {
 		Example: `  godwit experiment nodes
   godwit experiment nodes --rounds 2 --out /tmp/report
   godwit experiment nodes --rounds 0`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNodes(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(wholeNumberFlag(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
+	flags.Var(term.WholeNumberFlag(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
 	flags.StringVar(&f.plan.Lab, "lab", f.plan.Lab, "plan of the lab in `FILE`")
 	flags.StringVar(&f.plan.Apps, "apps", f.plan.Apps, "the programs are in `DIR`")
 	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "what chance draws from: `N`")
@@ -56,14 +57,14 @@ func (a *app) nodesCommand() *cobra.Command {
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
 	flags.StringVar(&f.raw, "results", "build/node-selection.json", "keep what was measured in `FILE`, and go on where it ends")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
-	outputFlag(flags, &f.output)
+	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
 // sensorCommand is what the experiment runs on every host.
 func (a *app) sensorCommand() *cobra.Command {
-	return &cobra.Command{Use: "sensor", Hidden: true, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return nodes.ServeSensor(cmd.Context(), a.stdin, a.stdout) }}
+	return &cobra.Command{Use: "sensor", Hidden: true, Args: term.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return nodes.ServeSensor(cmd.Context(), a.Stdin, a.Stdout) }}
 }
 
 func (a *app) runNodes(ctx context.Context, f *nodesFlags) error {
@@ -77,18 +78,18 @@ func (a *app) runNodes(ctx context.Context, f *nodesFlags) error {
 	}
 	statements := r.CheckStatements()
 	if f.output == "json" {
-		return writeJSON(a.stdout, map[string]any{"report": path, "statements": statements})
+		return term.WriteJSON(a.Stdout, map[string]any{"report": path, "statements": statements})
 	}
 	for _, s := range statements {
 		word := "holds   "
 		if !s.Holds {
 			word = "does not"
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%s  %s\n          %s\n", word, s.Says, s.Saw); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s  %s\n          %s\n", word, s.Says, s.Saw); err != nil {
 			return err
 		}
 	}
-	a.sayLine("written: " + path)
+	a.SayLine("written: " + path)
 	return nil
 }
 
@@ -112,15 +113,15 @@ func (a *app) nodesResults(ctx context.Context, f *nodesFlags) (*nodes.Results, 
 		return errors.Join(err, outfile.WriteAll(f.raw, data))
 	}
 	managers.RegisterAll()
-	f.plan.Say = a.sayLine
+	f.plan.Say = a.SayLine
 	if f.plan.Rounds > 0 {
 		if err := f.plan.RunRounds(ctx, r); err != nil {
 			return nil, fmt.Errorf("%w (%s has %d rounds)", err, f.raw, r.RoundCount())
 		}
 	}
 	if f.costs {
-		a.sayLine("timing the choice on networks of up to 1,000 hosts")
-		if r.Costs, err = nodes.MeasureCosts(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.now); err != nil {
+		a.SayLine("timing the choice on networks of up to 1,000 hosts")
+		if r.Costs, err = nodes.MeasureCosts(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.Now); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/programs"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
@@ -39,28 +40,28 @@ func (a *app) predictionsCommand() *cobra.Command {
 		Example: `  godwit experiment predictions
   godwit experiment predictions --runs 2 --runs-file /tmp/runs.jsonl \
       --out /tmp/report`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPredictions(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(wholeNumberFlag(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
-	flags.Var(wholeNumberFlag(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
-	flags.Var(numberFlag(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
+	flags.Var(term.WholeNumberFlag(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
+	flags.Var(term.WholeNumberFlag(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
+	flags.Var(term.NumberFlag(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
 	flags.DurationVar(&f.plan.Limit, "limit", 0, "stop after this time; the same command makes the rest")
 	flags.StringVar(&f.plan.Examples, "examples", "examples", "the examples of Godwit are in `DIR`")
 	flags.StringVar(&f.plan.Records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
 	flags.StringVar(&f.plan.File, "runs-file", "build/predictions.jsonl", "keep the runs in `FILE`, a line each")
 	flags.BoolVar(&f.only, "report", false, "make no runs: write the report from --runs-file")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	outputFlag(flags, &f.output)
+	term.OutputFlag(flags, &f.output)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what is done")
 	return cmd
 }
 
 func (a *app) runPredictions(ctx context.Context, f *predictionsFlags) error {
 	if !f.quiet {
-		f.plan.Out = a.stderr
+		f.plan.Out = a.Stderr
 	}
 	if !f.only {
 		if err := f.plan.MeasureRuns(ctx); err != nil {
@@ -77,7 +78,7 @@ func (a *app) runPredictions(ctx context.Context, f *predictionsFlags) error {
 	}
 	checks := r.CheckStatements()
 	if f.output == "json" {
-		return writeJSON(a.stdout, map[string]any{"report": path, "statements": checks})
+		return term.WriteJSON(a.Stdout, map[string]any{"report": path, "statements": checks})
 	}
 	var b strings.Builder
 	for _, s := range checks {
@@ -87,9 +88,9 @@ func (a *app) runPredictions(ctx context.Context, f *predictionsFlags) error {
 		}
 		fmt.Fprintf(&b, "%-14s %s\n%15s%s\n", word, s.Says, "", s.Saw)
 	}
-	_, err = fmt.Fprint(a.stdout, b.String())
+	_, err = fmt.Fprint(a.Stdout, b.String())
 	if !f.quiet {
-		a.sayLine("written: " + path)
+		a.SayLine("written: " + path)
 	}
 	return err
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/skeletons"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
 )
 
 func (a *app) skeletonsCommand() *cobra.Command {
-	e := skeletons.Experiment{Say: a.sayLine, Now: a.now}
+	e := skeletons.Experiment{Say: a.SayLine, Now: a.Now}
 	var out, from string
 	cmd := &cobra.Command{
 		Use:   "skeletons",
@@ -26,7 +27,7 @@ from what was measured before.`,
 		Example: `  godwit experiment skeletons
   godwit experiment skeletons --only cg,is --states 10 --out /tmp/report
   godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSkeletons(cmd.Context(), e, from, out) },
 	}
 	flags := cmd.Flags()
@@ -34,9 +35,9 @@ from what was measured before.`,
 	flags.StringVar(&e.Apps, "apps", "examples/apps/build", "the programs are in `DIR`")
 	flags.StringSliceVar(&e.Only, "only", nil, "these programs only: `NAMES` of bt, cg, is, lu, mg")
 	e.States, e.Part, e.Repeat = 30, 0.33, 2
-	flags.Var(wholeNumberFlag(&e.States, 2, 10000), "states", "states of the network")
-	flags.Var(wholeNumberFlag(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
-	flags.Var(numberFlag(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
+	flags.Var(term.WholeNumberFlag(&e.States, 2, 10000), "states", "states of the network")
+	flags.Var(term.WholeNumberFlag(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
+	flags.Var(term.NumberFlag(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
 	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
 	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
 	flags.StringVar(&from, "from", "", "measure nothing: write the report from `FILE`")
@@ -45,7 +46,7 @@ from what was measured before.`,
 }
 
 func (a *app) runSkeletons(ctx context.Context, e skeletons.Experiment, from, out string) error {
-	start := a.now()
+	start := a.Now()
 	r, err := skeletonResults(ctx, e, from, out)
 	if err != nil {
 		return err
@@ -56,11 +57,11 @@ func (a *app) runSkeletons(ctx context.Context, e skeletons.Experiment, from, ou
 	}
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		if _, err := fmt.Fprintf(a.stdout, "%s: r %.3f over %d states\n", m.Name, m.TimeCorrelation(), len(m.Program)); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s: r %.3f over %d states\n", m.Name, m.TimeCorrelation(), len(m.Program)); err != nil {
 			return err
 		}
 	}
-	a.sayLine(fmt.Sprintf("written: %s after %v", path, a.now.Since(start).Round(time.Second)))
+	a.SayLine(fmt.Sprintf("written: %s after %v", path, a.Now.Since(start).Round(time.Second)))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/workflow"
 )
 
@@ -25,19 +26,19 @@ simulator, placed as flow run does, by the paper's static plan, and at random, w
 many seeds. Writes workflow.md with the paper's tables I to IV beside ours.`,
 		Example: `  godwit experiment workflow
   godwit experiment workflow --seeds 3 --out /tmp/report -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.workflowExperiment(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(wholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
-	outputFlag(flags, &f.output)
+	flags.Var(term.WholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
+	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
 func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
-	favourSpeed()
+	term.FavourSpeed()
 	var seeds []uint64
 	for n := range f.seeds {
 		seeds = append(seeds, uint64(n+1))
@@ -56,7 +57,7 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 		for _, v := range verdicts {
 			report.Statements = append(report.Statements, koalaStatement{Says: v.Says, Saw: v.Saw, Wanted: v.Wanted, Holds: v.Holds})
 		}
-		return writeJSON(a.stdout, report)
+		return term.WriteJSON(a.Stdout, report)
 	}
 	var b strings.Builder
 	for _, v := range verdicts {
@@ -68,9 +69,9 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 	}
 	n, all := workflow.CountHolding(verdicts)
 	fmt.Fprintf(&b, "\n%d of the %d statements that are asked for hold\n", n, all)
-	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
+	if _, err := fmt.Fprint(a.Stdout, b.String()); err != nil {
 		return err
 	}
-	a.sayLine("written: " + path)
+	a.SayLine("written: " + path)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -28,7 +29,7 @@ for a waiting job, why it waits. Times count from submission.` + jobsHelp,
 			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.explainJobs(cmd.Context(), c, args, output) })
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func (a *app) explainJobs(ctx context.Context, c *api.Client, args []string, out
 		}
 	}
 	if output == "json" {
-		return writeJSON(a.stdout, orEmpty(all))
+		return term.WriteJSON(a.Stdout, orEmpty(all))
 	}
 	return nil
 }
@@ -68,13 +69,13 @@ const storyWidth = 100
 func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.jobStanding(j))
-	width := min(a.terminalWidth(), storyWidth)
+	width := min(a.TerminalWidth(), storyWidth)
 	for i := range list {
 		d := &list[i]
-		at := fmt.Sprintf("%12s  ", "+"+formatDuration(d.SinceS))
+		at := fmt.Sprintf("%12s  ", "+"+term.FormatDuration(d.SinceS))
 		indent := strings.Repeat(" ", len(at))
-		room := max(minLast, width-len(at))
-		for n, line := range wrapText(decisionHeadline(d), room) {
+		room := max(term.MinLast, width-len(at))
+		for n, line := range term.WrapText(decisionHeadline(d), room) {
 			if n == 0 {
 				line = at + line
 			} else {
@@ -84,17 +85,17 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 		}
 		// The next entry has the checkpoint method with its reason.
 		if repeated := d.Kind == "start" && i+1 < len(list) && list[i+1].Kind == "method"; d.Why != "" && !repeated {
-			for _, line := range wrapText(d.Why, room-2) {
+			for _, line := range term.WrapText(d.Why, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}
 		}
-		if numbers := numbersText(shownInputs(d)); numbers != "" {
-			for _, line := range wrapText("with "+numbers, room-2) {
+		if numbers := term.NumbersText(shownInputs(d)); numbers != "" {
+			for _, line := range term.WrapText("with "+numbers, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}
 		}
 	}
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 
@@ -149,21 +150,21 @@ func (a *app) jobStanding(j *api.Job) string {
 		text += " on " + j.Cluster
 	}
 	if j.ExitCode != nil {
-		text += ", exit code " + codeText(j.ExitCode)
+		text += ", exit code " + term.CodeText(j.ExitCode)
 	}
 	switch {
 	case j.Deadline == nil:
 	case j.DeadlineMet == nil:
 		text += ", deadline " + a.momentText(j.Deadline)
 		if j.PDeadline != nil {
-			text += " (chance " + chanceText(j.PDeadline) + ")"
+			text += " (chance " + term.ChanceText(j.PDeadline) + ")"
 		}
 	case j.Ended == nil:
 		text += ", deadline missed"
 	case isLate(j):
-		text += ", " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds()) + " after its deadline"
+		text += ", " + term.FormatDuration(j.Ended.Sub(j.Deadline.Time).Seconds()) + " after its deadline"
 	default:
-		text += ", " + formatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
+		text += ", " + term.FormatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 	}
 	if j.State.IsWaiting() && j.Why != "" {
 		text += ": " + j.Why

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
@@ -25,7 +25,7 @@ plan says where and when every task should run on the hosts of a platform so tha
 the last one ends early; sim carries that out in virtual time, with links that are
 shared, load, failures and models that are wrong; run carries it out for real, each
 task as a job of the broker.`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand())
@@ -60,64 +60,53 @@ which time no plan can be.`,
       --schedule-out plan.csv --gantt plan.svg
   godwit flow plan montage.json.gz --platform grid.yaml \
       --heuristics heft,peft --improve 0s -o json`,
-		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
+		Args: func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow file") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")
 			return a.flowPlan(cmd.Context(), args[0], f)
 		},
 	}
-	in, how, out := newGroup("Input"), newGroup("Planning"), newGroup("Output")
-	in.flags.StringVar(&f.platform, "platform", "", "plan on the platform in `FILE` (YAML or SimGrid XML)")
-	how.flags.Var(numberFlag(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
-	how.flags.Var(numberFlag(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
-	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
-	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
-	how.flags.Var(wholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
-	how.flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
-	outputFlag(out.flags, &f.output)
-	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
-	out.flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG")
-	groupFlags(cmd, in, how, out)
+	in, how, out := term.NewGroup("Input"), term.NewGroup("Planning"), term.NewGroup("Output")
+	in.Flags.StringVar(&f.platform, "platform", "", "plan on the platform in `FILE` (YAML or SimGrid XML)")
+	how.Flags.Var(term.NumberFlag(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
+	how.Flags.Var(term.NumberFlag(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
+	how.Flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
+	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
+	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
+	how.Flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
+	term.OutputFlag(out.Flags, &f.output)
+	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG")
+	term.GroupFlags(cmd, in, how, out)
 	return cmd
 }
 
 // maxSteps is more than any search gets to.
 const maxSteps = 1_000_000_000
 
-// oneArgument wants exactly one.
-func oneArgument(cmd *cobra.Command, args []string, what string) error {
-	switch len(args) {
-	case 0:
-		return &badinput.Error{Problem: cmd.CommandPath() + " needs " + what}
-	case 1:
-		return nil
-	}
-	return &badinput.Error{Problem: fmt.Sprintf("%s takes one argument, %s (got also %q)", cmd.CommandPath(), what, args[1])}
-}
-
 // heuristicList is a flag with names of heuristics.
 func heuristicList(to *[]string) pflag.Value {
 	show := func(s []string) string { return strings.Join(s, ",") }
-	return checked[[]string]{to, "LIST", show, func(text string) ([]string, error) {
+	return term.CheckedFlag(to, "LIST", show, func(text string) ([]string, error) {
 		var list []string
 		for _, name := range strings.Split(text, ",") {
 			name = strings.TrimSpace(name)
 			if !slices.Contains(flow.Heuristics(), name) {
-				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), suggestChoices(name, flow.Heuristics()))
+				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), term.SuggestChoices(name, flow.Heuristics()))
 			}
 			list = append(list, name)
 		}
 		return list, nil
-	}}
+	})
 }
 
 // atLeastZero is a flag with a duration that may be 0.
 func atLeastZero(to *time.Duration) pflag.Value {
-	return checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
+	return term.CheckedFlag(to, "TIME", nil, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
 			return 0, errors.New("a duration, like 1s or 500ms; 0s for none")
 		}
 		return d, nil
-	}}
+	})
 }

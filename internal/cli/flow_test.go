@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
@@ -70,8 +71,8 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 // -v tells of each. Every second one was looked at while the planner was made; the
 // others were held out.
 func BenchmarkRecordedWorkflows(b *testing.B) {
-	a := &app{now: cpuClock}
-	favourSpeed()
+	a := &app{App: term.App{Now: cpuClock}}
+	term.FavourSpeed()
 	files := workflows(b, 1)
 	shipped, _ := filepath.Glob("../../examples/flows/*.json")
 	files = files[len(shipped):]
@@ -130,12 +131,12 @@ func compare(b *testing.B, a *app, g *flow.Grid, file string) compared {
 	planned := func(f flowFlags) (*flow.Plan, float64) {
 		runtime.GC() // nobody pays for the other's garbage
 		f.weights, f.steps, f.seed = flow.Weights{Run: 1, Move: 1}, maxSteps, 1
-		begin := a.now()
+		begin := a.Now()
 		p, err := a.makePlan(b.Context(), w.dag, g, &f)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return p, a.now.Since(begin).Seconds()
+		return p, a.Now.Since(begin).Seconds()
 	}
 	alone := flowFlags{heuristics: []string{flow.HEFT}, given: true}
 	planned(alone) // what comes first finds nothing in the caches

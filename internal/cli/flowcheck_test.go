@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 // What follows checks the files that `flow plan --schedule-out` writes as somebody
@@ -299,7 +301,7 @@ func planned(t *testing.T, workflow, platform string, flags ...string) map[strin
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "plan.csv")
 	code, _, msg := call(append([]string{"flow", "plan", workflow, "--platform", platform, "--schedule-out", out}, flags...)...)
-	if code != exitDone {
+	if code != term.ExitDone {
 		t.Fatalf("%s on %s: exit code %d: %s", workflow, platform, code, msg)
 	}
 	text, err := os.ReadFile(out)

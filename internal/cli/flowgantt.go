@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
@@ -61,7 +62,7 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 // ganttTitle names the workflow, the platform, the makespan and, for a plan, how it was
 // found.
 func ganttTitle(r *flowReport) string {
-	title := fmt.Sprintf("%s on %s: makespan %s", r.Workflow, r.Platform, formatSeconds(r.MakespanS))
+	title := fmt.Sprintf("%s on %s: makespan %s", r.Workflow, r.Platform, term.FormatSeconds(r.MakespanS))
 	if r.Heuristic != "" {
 		title += " (" + heuristicName(r.Heuristic) + ")"
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -61,7 +62,7 @@ func (a *app) loadFlow(file string, p *platform.Platform) (*flowInput, error) {
 // fileOptions is what job files and workflows do not say themselves.
 func (a *app) fileOptions() jobfile.Options {
 	dir, _ := os.Getwd() // without one, relative paths stay relative
-	return jobfile.Options{Now: a.now(), Dir: dir, Environ: os.Environ()}
+	return jobfile.Options{Now: a.Now(), Dir: dir, Environ: os.Environ()}
 }
 
 // loadWfFormat reads a workflow as recorded. The kind of a task is read from its id.
@@ -128,7 +129,7 @@ func explainNobody(file string, d *flow.DAG, err error) error {
 		needs = append(needs, progress.FormatThousands(t.Memory)+" bytes of memory")
 	}
 	if n := max(t.Cores, t.Wide); n > 1 {
-		needs = append(needs, pluralNoun(int64(n), "core"))
+		needs = append(needs, term.PluralNoun(int64(n), "core"))
 	}
 	if t.Only != nil {
 		needs = append(needs, "a name among those in on")

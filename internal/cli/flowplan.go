@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
@@ -35,13 +36,13 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	if f.platform == "" {
 		return &badinput.Error{Field: "--platform", Want: "the platform to plan on, like --platform examples/platforms/hetero64.yaml"}
 	}
-	favourSpeed()
+	term.FavourSpeed()
 	var out planFiles
 	defer out.discardFiles()
 	if err := out.openFiles(f); err != nil {
 		return err
 	}
-	begin := a.now()
+	begin := a.Now()
 	world, g, err := loadGrid(f.platform)
 	if err != nil {
 		return err
@@ -60,14 +61,14 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 		return explainNobody(path, d, err)
 	}
 	r := reportOf(path, p, d, g, plan)
-	r.WallS = a.now.Since(begin).Seconds()
+	r.WallS = a.Now.Since(begin).Seconds()
 	if err := out.writeFiles(d, g, plan.Schedule, r); err != nil {
 		return err
 	}
 	if f.output == "json" {
-		return writeJSON(a.stdout, r)
+		return term.WriteJSON(a.Stdout, r)
 	}
-	_, err = fmt.Fprint(a.stdout, r.formatTable())
+	_, err = fmt.Fprint(a.Stdout, r.formatTable())
 	return err
 }
 
@@ -100,9 +101,9 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 func (a *app) planThriftily(ctx context.Context, f *flowFlags, o *flow.Options) {
 	const begins = 4 // it takes the search so many times what the first plan took to begin
 	var t flow.Thrift
-	start := a.now()
+	start := a.Now()
 	pays := func(best, bound, next float64) bool {
-		return t.PaysOff(a.now.Since(start).Seconds(), best, bound, next)
+		return t.PaysOff(a.Now.Since(start).Seconds(), best, bound, next)
 	}
 	o.Worth = pays
 	o.Budget = func(best, bound float64) flow.Budget {
@@ -119,9 +120,9 @@ func (a *app) searchBudget(ctx context.Context, f *flowFlags) flow.Budget {
 	if f.improve <= 0 {
 		return flow.Budget{}
 	}
-	begin := a.now()
+	begin := a.Now()
 	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(float64) bool {
-		return ctx.Err() != nil || f.steps == maxSteps && a.now.Since(begin) >= f.improve
+		return ctx.Err() != nil || f.steps == maxSteps && a.Now.Since(begin) >= f.improve
 	}}
 }
 
@@ -152,25 +153,25 @@ func heuristicName(name string) string {
 // formatTable is the report for people.
 func (r *flowReport) formatTable() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, pluralNoun(int64(r.Tasks), "task"), pluralNoun(int64(r.Edges), "edge"),
-		r.Platform, pluralNoun(int64(r.Hosts), "host"), pluralNoun(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s (%s)\n", formatSeconds(r.MakespanS), heuristicName(r.Heuristic))
-	fmt.Fprintf(&b, "  lower bound  %s", formatSeconds(r.LowerBoundS))
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"), term.PluralNoun(int64(r.Edges), "edge"),
+		r.Platform, term.PluralNoun(int64(r.Hosts), "host"), term.PluralNoun(int64(r.cores), "core"))
+	fmt.Fprintf(&b, "  makespan     %s (%s)\n", term.FormatSeconds(r.MakespanS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "  lower bound  %s", term.FormatSeconds(r.LowerBoundS))
 	if r.LowerBoundS > 0 {
-		fmt.Fprintf(&b, ", %s below", formatPercent(1-r.LowerBoundS/r.MakespanS))
+		fmt.Fprintf(&b, ", %s below", term.FormatPercent(1-r.LowerBoundS/r.MakespanS))
 	}
-	fmt.Fprintf(&b, "\n  planned in   %s\n\n", formatDuration(r.WallS))
+	fmt.Fprintf(&b, "\n  planned in   %s\n\n", term.FormatDuration(r.WallS))
 	cells := [][]string{{"heuristic", "makespan", "above the best"}}
 	for _, o := range r.outcomes {
 		above := "best"
 		if o.Makespan > r.MakespanS {
-			above = formatPercent(o.Makespan/r.MakespanS - 1)
+			above = term.FormatPercent(o.Makespan/r.MakespanS - 1)
 		}
 		name := o.Heuristic // as --heuristics takes it
 		if name == flow.Improved {
 			name = heuristicName(name)
 		}
-		cells = append(cells, []string{name, formatSeconds(o.Makespan), above})
+		cells = append(cells, []string{name, term.FormatSeconds(o.Makespan), above})
 	}
 	writeCells(&b, cells)
 	return b.String()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/dag"
@@ -66,17 +67,17 @@ func (a *app) flowRunCommand() *cobra.Command {
 		Short:   "Run a workflow, each task as a job",
 		Long:    flowRunLong,
 		Example: flowRunExample,
-		Args:    func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
+		Args:    func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow file") },
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowRun(cmd.Context(), args[0], f) },
 	}
-	how, out := newGroup("How"), newGroup("Output")
-	how.flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
-	how.flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
-	how.flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
-	how.flags.Var(numberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
-	outputFlag(out.flags, &f.output)
-	out.flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
-	groupFlags(cmd, how, out)
+	how, out := term.NewGroup("How"), term.NewGroup("Output")
+	how.Flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
+	how.Flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
+	how.Flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
+	how.Flags.Var(term.NumberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
+	term.OutputFlag(out.Flags, &f.output)
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
+	term.GroupFlags(cmd, how, out)
 	return cmd
 }
 
@@ -103,7 +104,7 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 	defer book.closeBook()
 	v := a.newFlowView(f.output == "json")
 	state, err := flowrun.Run(ctx, flowrun.Options{
-		Flow: work, ID: book.ID, Again: book.again, Connect: a.connectBroker, Send: a.sendFiles, Clock: a.now, StopAll: f.stop,
+		Flow: work, ID: book.ID, Again: book.again, Connect: a.connectBroker, Send: a.sendFiles, Clock: a.Now, StopAll: f.stop,
 		Env: inheritedVariables(), See: v.showState, Route: route,
 	})
 	v.closeScreen()
@@ -111,8 +112,8 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		a.sayLine("flow " + work.Name + " was cancelled; run it again to go on")
-		return exitCode(exitInterrupted)
+		a.SayLine("flow " + work.Name + " was cancelled; run it again to go on")
+		return term.ExitCode(term.ExitInterrupted)
 	}
 	if err != nil {
 		return err
@@ -327,16 +328,16 @@ func (a *app) openFlowBook(file string, f *flowRunFlags) (*flowBook, error) {
 		switch {
 		case book.Over || f.fresh:
 		case book.Sum != content:
-			a.sayLine("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
+			a.SayLine("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
 		default:
 			book.again = true
-			a.sayLine("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
+			a.SayLine("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
 			return book, nil
 		}
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	book.ID, book.File, book.Sum, book.Began, book.Over = hex.EncodeToString(id[:]), full, content, a.now(), false
+	book.ID, book.File, book.Sum, book.Began, book.Over = hex.EncodeToString(id[:]), full, content, a.Now(), false
 	return book, book.writeBook()
 }
 

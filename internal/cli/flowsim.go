@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
@@ -49,36 +50,36 @@ correct the models of those of their kind.`,
       --wrong partner=2 --static -o json
   godwit flow sim montage.json.gz --platform grid.yaml \
       --fail-every 1h --gantt run.svg`,
-		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
+		Args: func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow file") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")
 			return a.flowSim(cmd.Context(), args[0], f)
 		},
 	}
-	in, what, how, out := newGroup("Input"), newGroup("What happens"), newGroup("Planning"), newGroup("Output")
-	in.flags.StringVar(&f.platform, "platform", "", "run on the platform in `FILE` (YAML or SimGrid XML)")
-	what.flags.Var(numberFlag(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
-	what.flags.Var(wrongModels(&f.wrong), "wrong", "tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
-	what.flags.Var(numberFlag(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
-	what.flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
-	what.flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
-	what.flags.Var(numberFlag(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
-	what.flags.Var(wholeNumberFlag(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
-	how.flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
-	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
-	how.flags.Var(wholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
-	how.flags.Uint64Var(&f.seed, "seed", 1, "of all that is left to chance")
-	outputFlag(out.flags, &f.output)
-	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
-	out.flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
-	groupFlags(cmd, in, what, how, out)
+	in, what, how, out := term.NewGroup("Input"), term.NewGroup("What happens"), term.NewGroup("Planning"), term.NewGroup("Output")
+	in.Flags.StringVar(&f.platform, "platform", "", "run on the platform in `FILE` (YAML or SimGrid XML)")
+	what.Flags.Var(term.NumberFlag(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
+	what.Flags.Var(wrongModels(&f.wrong), "wrong", "tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
+	what.Flags.Var(term.NumberFlag(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
+	what.Flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
+	what.Flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
+	what.Flags.Var(term.NumberFlag(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
+	what.Flags.Var(term.WholeNumberFlag(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
+	how.Flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
+	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
+	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
+	how.Flags.Uint64Var(&f.seed, "seed", 1, "of all that is left to chance")
+	term.OutputFlag(out.Flags, &f.output)
+	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
+	term.GroupFlags(cmd, in, what, how, out)
 	return cmd
 }
 
 // wrongModels is a flag with clusters and factors.
 func wrongModels(to *[]string) pflag.Value {
 	show := func(s []string) string { return strings.Join(s, ",") }
-	return checked[[]string]{to, "LIST", show, func(text string) ([]string, error) {
+	return term.CheckedFlag(to, "LIST", show, func(text string) ([]string, error) {
 		list := strings.Split(text, ",")
 		for _, item := range list {
 			_, value, ok := strings.Cut(item, "=")
@@ -87,7 +88,7 @@ func wrongModels(to *[]string) pflag.Value {
 			}
 		}
 		return list, nil
-	}}
+	})
 }
 
 // flowSimReport is what flow sim prints; the JSON names are part of the surface.
@@ -123,13 +124,13 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	if f.platform == "" {
 		return &badinput.Error{Field: "--platform", Want: "the platform to run on, like --platform examples/platforms/hetero64.yaml"}
 	}
-	favourSpeed()
+	term.FavourSpeed()
 	var out planFiles
 	defer out.discardFiles()
 	if err := out.openFiles(&f.flowFlags); err != nil {
 		return err
 	}
-	begin := a.now()
+	begin := a.Now()
 	world, g, err := loadGrid(f.platform)
 	if err != nil {
 		return err
@@ -154,17 +155,17 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 		return explainNobody(path, w.dag, err)
 	}
 	r := flowSimmed(path, world, w, g, plan, res)
-	r.WallS = a.now.Since(begin).Seconds()
+	r.WallS = a.Now.Since(begin).Seconds()
 	if err := out.writeFiles(w.dag, g, ranAs(w.dag, res), &r.flowReport); err != nil {
 		return err
 	}
 	if f.output == "json" {
-		err = writeJSON(a.stdout, r)
+		err = term.WriteJSON(a.Stdout, r)
 	} else {
-		_, err = fmt.Fprint(a.stdout, r.formatText())
+		_, err = fmt.Fprint(a.Stdout, r.formatText())
 	}
 	if err == nil && (len(res.Failed) > 0 || res.Stuck) {
-		return exitCode(exitFailed)
+		return term.ExitCode(term.ExitFailed)
 	}
 	return err
 }
@@ -277,15 +278,15 @@ func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *
 
 func (r *flowSimReport) formatText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, pluralNoun(int64(r.Tasks), "task"), pluralNoun(int64(r.Edges), "edge"),
-		r.Platform, pluralNoun(int64(r.Hosts), "host"), pluralNoun(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", formatSeconds(r.MakespanS), formatSeconds(r.PlannedS), heuristicName(r.Heuristic))
-	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", formatSeconds(r.LowerBoundS))
-	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", pluralNoun(int64(r.Replans), "new plan"), pluralNoun(int64(r.Lost), "lost run"), bytesText(int64(r.MovedB)))
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"), term.PluralNoun(int64(r.Edges), "edge"),
+		r.Platform, term.PluralNoun(int64(r.Hosts), "host"), term.PluralNoun(int64(r.cores), "core"))
+	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", term.FormatSeconds(r.LowerBoundS))
+	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", term.PluralNoun(int64(r.Replans), "new plan"), term.PluralNoun(int64(r.Lost), "lost run"), term.BytesText(int64(r.MovedB)))
 	if len(r.Failed) > 0 {
-		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), pluralNoun(int64(r.Never), "task"))
+		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), term.PluralNoun(int64(r.Never), "task"))
 	}
-	fmt.Fprintf(&b, "  simulated in %s\n", formatDuration(r.WallS))
+	fmt.Fprintf(&b, "  simulated in %s\n", term.FormatDuration(r.WallS))
 	const most = 8
 	if len(r.Notes) > 1 {
 		b.WriteString("\n")
@@ -295,7 +296,7 @@ func (r *flowSimReport) formatText() string {
 				fmt.Fprintf(&b, "%8s  %d more; -o json has all\n", "…", len(r.Notes)-1-most)
 				break
 			}
-			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", formatSeconds(n.AtS), n.Tasks, formatSeconds(n.EndS), n.Why)
+			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", term.FormatSeconds(n.AtS), n.Tasks, term.FormatSeconds(n.EndS), n.Why)
 		}
 	}
 	return b.String()

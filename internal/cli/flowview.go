@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -40,8 +41,8 @@ type flowView struct {
 
 func (a *app) newFlowView(quiet bool) *flowView {
 	v := &flowView{app: a, screen: follow.NewScreen(nil), quiet: quiet}
-	if progress.IsTerminal(a.stderr) {
-		v.shows, v.screen = true, follow.NewScreen(a.stderr)
+	if progress.IsTerminal(a.Stderr) {
+		v.shows, v.screen = true, follow.NewScreen(a.Stderr)
 	}
 	return v
 }
@@ -55,7 +56,7 @@ const maxNews = 200
 func (v *flowView) showState(s *flowrun.State) {
 	for _, news := range s.News {
 		if !v.quiet && len(s.Tasks) <= maxNews || !strings.Contains(news, " done on ") {
-			v.screen.SayLine(v.app.stderr, "godwit: "+oneLine(news))
+			v.screen.SayLine(v.app.Stderr, "godwit: "+term.OneLine(news))
 		}
 	}
 	if !v.shows || s.Now.Sub(v.drawn) < 100*time.Millisecond && !s.Over {
@@ -70,7 +71,7 @@ func (v *flowView) showState(s *flowrun.State) {
 		}
 		lines = append(lines, "  "+l)
 	}
-	room := max(widthOf(v.app.stderr, 80), 20) - 1
+	room := max(term.WidthOf(v.app.Stderr, 80), 20) - 1
 	for i, l := range lines {
 		if r := []rune(l); len(r) > room {
 			lines[i] = string(r[:room-1]) + "…"
@@ -243,10 +244,10 @@ func (a *app) flowEnd(s *flowrun.State, output string) error {
 		r.Runs = append(r.Runs, line)
 	}
 	if output == "json" {
-		if err := writeJSON(a.stdout, r); err != nil {
+		if err := term.WriteJSON(a.Stdout, r); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprint(a.stdout, flowEnding(s, r)); err != nil {
+	} else if _, err := fmt.Fprint(a.Stdout, flowEnding(s, r)); err != nil {
 		return err
 	}
 	if r.Done < r.Tasks {
@@ -255,17 +256,17 @@ func (a *app) flowEnd(s *flowrun.State, output string) error {
 				return fmt.Errorf("task %s failed: %s", s.Tasks[t].ID, s.Tasks[t].Why)
 			}
 		}
-		return exitCode(exitFailed)
+		return term.ExitCode(term.ExitFailed)
 	}
 	return nil
 }
 
 func flowEnding(s *flowrun.State, r *flowRunReport) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, pluralNoun(int64(r.Tasks), "task"),
-		formatSeconds(r.MakespanS), formatSeconds(r.PlannedS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, term.PluralNoun(int64(r.Tasks), "task"),
+		term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
 	if r.Replans > 0 {
-		fmt.Fprintf(&b, ", replanned %s", pluralNoun(int64(r.Replans), "time"))
+		fmt.Fprintf(&b, ", replanned %s", term.PluralNoun(int64(r.Replans), "time"))
 	}
 	b.WriteString("\n")
 	for _, l := range flowTree(s) {
@@ -318,6 +319,6 @@ func ranGantt(s *flowrun.State) []byte {
 	}
 	span := to.Sub(from).Seconds()
 	g := flow.NewGrid(s.Hosts, len(s.Hosts), func(int, int) flow.Route { return flow.Route{} })
-	r := &flowReport{Workflow: s.Flow.Name, Platform: pluralNoun(int64(len(s.Hosts)), "cluster"), MakespanS: span}
+	r := &flowReport{Workflow: s.Flow.Name, Platform: term.PluralNoun(int64(len(s.Hosts)), "cluster"), MakespanS: span}
 	return ganttSVG(s.DAG, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // commandLines finds the commands of ours in a text: after a prompt in a
@@ -36,7 +34,7 @@ func understood(t *testing.T, where string, args []string) {
 	if args[0] == "completion" {
 		return // followed by what a shell does with it
 	}
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
 	cmd, rest, err := a.rootCommand().Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
@@ -66,7 +64,7 @@ func TestEveryCommandInTheGuidesIsUnderstood(t *testing.T) {
 }
 
 func TestEveryExampleInTheHelpIsUnderstood(t *testing.T) {
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, args := range commandLines(cmd.Example, "") {

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 // everyCommand calls see with all commands that users see.
 func everyCommand(t *testing.T, see func(cmd *cobra.Command)) {
 	t.Helper()
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		see(cmd)
@@ -41,7 +41,7 @@ func TestNoLineOfHelpIsWiderThanATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > term.HelpWidth {
 				t.Errorf("%s --help: %d columns: %s", cmd.CommandPath(), n, line)
 			}
 		}
@@ -53,9 +53,9 @@ func TestEveryCommandHasASectionInTheHelp(t *testing.T) {
 		if cmd.HasParent() {
 			return
 		}
-		for _, s := range commandSections(cmd) {
-			if s.title == "Other commands" {
-				for _, c := range s.commands {
+		for _, s := range term.CommandSections(cmd, rootSections()) {
+			if s.Title == "Other commands" {
+				for _, c := range s.Commands {
 					t.Errorf("%s is in no section of the help: rootSections has the list", c.Name())
 				}
 			}

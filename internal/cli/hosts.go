@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -20,7 +21,7 @@ process will get there, with the expected error, and the free memory.
 godwit weather shows the network between hosts.`,
 		Example: `  godwit hosts
   godwit hosts --on leeds -o json`,
-		Args:                  noArguments,
+		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
@@ -29,43 +30,43 @@ godwit weather shows the network between hosts.`,
 					return err
 				}
 				if output == "json" {
-					return writeJSON(a.stdout, orEmpty(list))
+					return term.WriteJSON(a.Stdout, orEmpty(list))
 				}
-				t := newTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").alignRight(2, 3, 4, 5, 6, 7)
+				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").AlignRight(2, 3, 4, 5, 6, 7)
 				for i := range list {
 					h := &list[i]
-					t.addRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), partText(h.Share), partText(h.ShareError),
+					t.AddRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), term.PartText(h.Share), term.PartText(h.ShareError),
 						memoryText(h.Memory), a.momentText(h.Measured), hostStateText(h.State, h.Why))
 				}
-				return t.printTable(a.stdout, a.terminalWidth())
+				return t.PrintTable(a.Stdout, a.TerminalWidth())
 			})
 		},
 	}
-	what := newGroup("What to show")
-	what.flags.StringVar(&on, "on", "", "only the hosts of `CLUSTER`")
-	groupFlags(cmd, what, outputGroup(&output))
+	what := term.NewGroup("What to show")
+	what.Flags.StringVar(&on, "on", "", "only the hosts of `CLUSTER`")
+	term.GroupFlags(cmd, what, outputGroup(&output))
 	return cmd
 }
 
 func countText(n *int) string {
 	if n == nil {
-		return unknown
+		return term.Unknown
 	}
 	return fmt.Sprint(*n)
 }
 
 func digitsText(x *float64) string {
 	if x == nil {
-		return unknown
+		return term.Unknown
 	}
-	return formatDigits(*x)
+	return term.FormatDigits(*x)
 }
 
 func memoryText(n *int64) string {
 	if n == nil {
-		return unknown
+		return term.Unknown
 	}
-	return bytesText(*n)
+	return term.BytesText(*n)
 }
 
 // hostStateText is the state of a host. A batch manager's own word for one that is up

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
@@ -28,13 +29,13 @@ It asks nothing. A file that is there is never overwritten without --force: then
 difference is shown.`,
 		Example: `  godwit init
   godwit init --dry-run`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.initSettings(cmd.Context(), f, force) },
 	}
-	g := newGroup("Settings")
+	g := term.NewGroup("Settings")
 	settingsFlags(g, f)
-	g.flags.BoolVar(&force, "force", false, "overwrite settings that are there")
-	groupFlags(cmd, g)
+	g.Flags.BoolVar(&force, "force", false, "overwrite settings that are there")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -61,7 +62,7 @@ func (a *app) initSettings(ctx context.Context, f *clusterFlags, force bool) err
 // showDifference prints what would change.
 func (a *app) showDifference(ctx context.Context, path string, text []byte) error {
 	cmd := exec.CommandContext(ctx, "diff", "-u", "--label", path, "--label", path+" (new)", path, "-")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.Stdout, a.Stderr
 	err := cmd.Run()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 { // they differ
 		return nil
@@ -74,7 +75,7 @@ func firstSettings(ctx context.Context, cores int, memory int64, sshConfig strin
 	var b strings.Builder
 	b.WriteString("# Settings of Godwit, written by godwit init.\n" +
 		"# After a change: godwit reload. All fields: docs/guides/clusters.md\n\nclusters:\n")
-	fmt.Fprintf(&b, "  - name: local                # this machine: %s", pluralNoun(int64(cores), "core"))
+	fmt.Fprintf(&b, "  - name: local                # this machine: %s", term.PluralNoun(int64(cores), "core"))
 	if memory > 0 {
 		fmt.Fprintf(&b, ", %.0f GiB of memory", float64(memory)/(1<<30))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
@@ -41,14 +42,14 @@ var jobGroups = []struct {
 	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file", "checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
 }
 
-func (f *jobFlags) flagGroups() []group {
+func (f *jobFlags) flagGroups() []term.Group {
 	flags := jobfile.JobFlags()
-	var groups []group
+	var groups []term.Group
 	for _, g := range jobGroups {
-		group := newGroup(g.title)
+		group := term.NewGroup(g.title)
 		for _, name := range g.flags {
 			i := slices.IndexFunc(flags, func(x jobfile.Flag) bool { return x.Name == name })
-			group.flags.Var(setting{&flags[i], f}, name, flags[i].Help)
+			group.Flags.Var(setting{&flags[i], f}, name, flags[i].Help)
 		}
 		groups = append(groups, group)
 	}
@@ -57,17 +58,17 @@ func (f *jobFlags) flagGroups() []group {
 
 // completeJobFlags offers the choices of those flags that have some, and clusters.
 func (a *app) completeJobFlags(cmd *cobra.Command) {
-	completeFlag(cmd, "on", a.completeClusters)
+	term.CompleteFlag(cmd, "on", a.completeClusters)
 	for _, x := range jobfile.JobFlags() {
 		if len(x.Choices) > 0 {
-			completeNames(cmd, x.Name, x.Choices)
+			term.CompleteNames(cmd, x.Name, x.Choices)
 		}
 	}
 }
 
 func (a *app) jobOptions(f *jobFlags) (jobfile.Options, error) {
 	dir, err := workingDir()
-	return jobfile.Options{Now: a.now(), Dir: dir, Environ: os.Environ(), Set: f.set}, err
+	return jobfile.Options{Now: a.Now(), Dir: dir, Environ: os.Environ(), Set: f.set}, err
 }
 
 // workingDir is where the command was given, by the name that the user knows.
@@ -103,7 +104,7 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 // sayWarnings tells what of a job is not done as its user may expect.
 func (a *app) sayWarnings(warnings []jobfile.Warning) {
 	for _, w := range warnings {
-		a.sayLine((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
+		a.SayLine((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobref"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -97,11 +98,11 @@ with --all-users.` + jobsHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.listJobs(cmd.Context(), &f, args) },
 	}
 	g := outputGroup(&f.output)
-	g.flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
-	g.flags.StringSliceVar(&f.states, "state", nil, "only jobs in these `STATES`: pending, running, completed, failed, …")
-	g.flags.BoolVar(&f.users, "all-users", false, "those of all users, for root")
-	groupFlags(cmd, g)
-	completeNames(cmd, "state", allStates())
+	g.Flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
+	g.Flags.StringSliceVar(&f.states, "state", nil, "only jobs in these `STATES`: pending, running, completed, failed, …")
+	g.Flags.BoolVar(&f.users, "all-users", false, "those of all users, for root")
+	term.GroupFlags(cmd, g)
+	term.CompleteNames(cmd, "state", allStates())
 	return cmd
 }
 
@@ -136,10 +137,10 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 			jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return !inState(&j, states) })
 		}
 		if f.output == "json" {
-			return writeJSON(a.stdout, orEmpty(jobs))
+			return term.WriteJSON(a.Stdout, orEmpty(jobs))
 		}
 		if len(jobs) == 0 && len(states) > 0 {
-			a.sayLine("no jobs are " + joinWords(states))
+			a.SayLine("no jobs are " + term.JoinWords(states))
 			return nil
 		}
 		return a.printJobs(jobs, f.users)
@@ -148,18 +149,18 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 
 func (a *app) printJobs(jobs []api.Job, users bool) error {
 	if len(jobs) == 0 {
-		a.sayLine("no jobs; godwit run -- COMMAND submits one")
+		a.SayLine("no jobs; godwit run -- COMMAND submits one")
 		return nil
 	}
-	return jobTable(a, jobs, users).printTable(a.stdout, a.terminalWidth())
+	return jobTable(a, jobs, users).PrintTable(a.Stdout, a.TerminalWidth())
 }
 
 // jobTable lists jobs, a line each and below it why a job waits or failed.
-func jobTable(a *app, jobs []api.Job, users bool) *table {
-	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").alignRight(0, 6, 7, 10, 11)
-	t.sparse, t.shrinks, t.optional = true, 2, []string{"submitted", "ran", "ends"}
+func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
+	t := term.NewTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").AlignRight(0, 6, 7, 10, 11)
+	t.Sparse, t.Shrinks, t.Optional = true, 2, []string{"submitted", "ran", "ends"}
 	if a.usesColour() {
-		t.paint = paintStates
+		t.Paint = paintStates
 	}
 	for i := range jobs {
 		j := &jobs[i]
@@ -170,9 +171,9 @@ func jobTable(a *app, jobs []api.Job, users bool) *table {
 		if users {
 			user = j.User
 		}
-		t.addRow(jobLabel(j), user, j.Name, stateText(j.State), orDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
-			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode))
-		t.addNote(whyText(j))
+		t.AddRow(jobLabel(j), user, j.Name, stateText(j.State), term.OrDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
+			term.PartText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), term.CodeText(j.ExitCode))
+		t.AddNote(whyText(j))
 	}
 	return t
 }
@@ -180,22 +181,22 @@ func jobTable(a *app, jobs []api.Job, users bool) *table {
 // ranText is how long a job ran; nothing of one that did not.
 func ranText(j *api.Job) string {
 	if j.WallS == 0 {
-		return unknown
+		return term.Unknown
 	}
-	return formatDuration(j.WallS)
+	return term.FormatDuration(j.WallS)
 }
 
 // inTime is whether the deadline was met, or the chance that it will be.
 func inTime(j *api.Job) string {
 	switch {
 	case j.Deadline == nil:
-		return unknown
+		return term.Unknown
 	case j.DeadlineMet != nil && *j.DeadlineMet:
 		return "yes"
 	case j.DeadlineMet != nil:
 		return "no"
 	}
-	return chanceText(j.PDeadline)
+	return term.ChanceText(j.PDeadline)
 }
 
 // whyText says why a job waits or failed; of others there is nothing to say.
@@ -221,7 +222,7 @@ func (a *app) showCommand() *cobra.Command {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.showJobs(cmd.Context(), c, args, output) })
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -237,9 +238,9 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 	}
 	if output == "json" {
 		if len(jobs) == 1 {
-			return writeJSON(a.stdout, jobs[0])
+			return term.WriteJSON(a.Stdout, jobs[0])
 		}
-		return writeJSON(a.stdout, orEmpty(jobs))
+		return term.WriteJSON(a.Stdout, orEmpty(jobs))
 	}
 	const detailed = 10 // more are a list
 	if len(jobs) > detailed {
@@ -255,7 +256,7 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 
 func (a *app) printJob(j *api.Job) error {
 	var t rows
-	t.width = a.terminalWidth()
+	t.width = a.TerminalWidth()
 	t.addRow("state", "%s", a.inColour(joinReason(stateText(j.State), j.Why)))
 	t.addRow("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
@@ -263,13 +264,13 @@ func (a *app) printJob(j *api.Job) error {
 	}
 	t.addRow("submitted", "%s", a.momentText(j.Submitted))
 	if j.Started != nil {
-		t.addRow("started", "%s, %s", a.momentText(j.Started), pluralNoun(int64(j.Attempts), "attempt"))
+		t.addRow("started", "%s, %s", a.momentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
 	}
 	if j.Ended != nil {
-		t.addRow("ended", "%s with code %s", a.momentText(j.Ended), codeText(j.ExitCode))
+		t.addRow("ended", "%s with code %s", a.momentText(j.Ended), term.CodeText(j.ExitCode))
 	}
 	if j.Progress != nil {
-		t.addRow("progress", "%s", partText(j.Progress))
+		t.addRow("progress", "%s", term.PartText(j.Progress))
 	}
 	if j.PredictedEnd != nil && j.Ended == nil {
 		text := a.momentText(j.PredictedEnd)
@@ -285,11 +286,11 @@ func (a *app) printJob(j *api.Job) error {
 		}
 		t.addRow("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
 	}
-	memory := bytesText(j.Peak) + " of memory at most"
+	memory := term.BytesText(j.Peak) + " of memory at most"
 	if j.Ended == nil {
-		memory = bytesText(j.Memory) + " of memory now, " + memory
+		memory = term.BytesText(j.Memory) + " of memory now, " + memory
 	}
-	t.addRow("used", "%s CPU in %s, %s", formatDuration(j.CPUS), formatDuration(j.WallS), memory)
+	t.addRow("used", "%s CPU in %s, %s", term.FormatDuration(j.CPUS), term.FormatDuration(j.WallS), memory)
 	for _, w := range j.Warnings {
 		t.addRow("warning", "%s", w)
 	}
@@ -298,7 +299,7 @@ func (a *app) printJob(j *api.Job) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s (%s)\n", jobLabel(j), j.Name, j.UID)
 	t.writeRows(&b)
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 
@@ -314,7 +315,7 @@ func (a *app) inColour(text string) string {
 func methodText(method string) string {
 	switch method {
 	case "":
-		return unknown
+		return term.Unknown
 	case "restart":
 		return "none (restart from scratch)"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
@@ -31,7 +32,7 @@ func (a *app) labCommand() *cobra.Command {
   godwit lab exec --user alice north0 sinfo
   godwit lab down
   godwit lab run scenarios/lab/faults.yaml`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.labUpCommand(), a.labDownCommand(), a.labListCommand(), a.labRunCommand(), a.labDoCommand(), a.labExecCommand())
@@ -72,10 +73,10 @@ func findLab(name string) (*lab.Lab, error) {
 	return l, err
 }
 
-func whichLab(name *string) group {
-	g := newGroup("Lab")
-	g.flags.StringVar(name, "lab", "", "the lab called `NAME`; may be left out if there is only one")
-	g.flags.BoolP("help", "h", false, "show this help")
+func whichLab(name *string) term.Group {
+	g := term.NewGroup("Lab")
+	g.Flags.StringVar(name, "lab", "", "the lab called `NAME`; may be left out if there is only one")
+	g.Flags.BoolP("help", "h", false, "show this help")
 	return g
 }
 
@@ -114,7 +115,7 @@ site (or all) to the others; 0 Mbit/s is no limit. cut and join are for hosts an
 			return l.DoVerb(cmd.Context(), args)
 		},
 	}
-	groupFlags(cmd, whichLab(&name))
+	term.GroupFlags(cmd, whichLab(&name))
 	return cmd
 }
 
@@ -146,8 +147,8 @@ a shell. It ends with the exit code of the command.`,
 		},
 	}
 	who := whichLab(&name)
-	who.flags.StringVar(&user, "user", "", "run it as `NAME`, in their home folder")
-	groupFlags(cmd, who)
+	who.Flags.StringVar(&user, "user", "", "run it as `NAME`, in their home folder")
+	term.GroupFlags(cmd, who)
 	cmd.Flags().SetInterspersed(false) // what follows the host is the command's
 	return cmd
 }
@@ -167,15 +168,15 @@ func (a *app) labExec(ctx context.Context, l *lab.Lab, user string, args []strin
 	cmd := h.Command(ctx, argv...)
 	if user != "" {
 		cmd = h.CommandAs(ctx, user, argv...)
-		if term := os.Getenv("TERM"); term != "" {
-			cmd.Env = append(cmd.Env, "TERM="+term)
+		if terminal := os.Getenv("TERM"); terminal != "" {
+			cmd.Env = append(cmd.Env, "TERM="+terminal)
 		}
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Stdin, a.Stdout, a.Stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
-		return exitCode(exit.ExitCode())
+		return term.ExitCode(exit.ExitCode())
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -44,43 +45,43 @@ func godwit(t *testing.T, code int, args ...string) (stdout, stderr string) {
 func TestALabOnTheCommandLine(t *testing.T) {
 	plan := labBed(t)
 	if err := lab.CheckAble(); err != nil {
-		if _, said := godwit(t, exitFailed, "lab", "up", plan); !strings.Contains(said, "root") || !strings.Contains(said, "--plain") {
+		if _, said := godwit(t, term.ExitFailed, "lab", "up", plan); !strings.Contains(said, "root") || !strings.Contains(said, "--plain") {
 			t.Errorf("without root: %s", said)
 		}
 		return
 	}
-	t.Cleanup(func() { godwit(t, exitDone, "lab", "down", "--all") })
-	if out, _ := godwit(t, exitDone, "lab", "list", "-o", "json"); out != "[]\n" {
+	t.Cleanup(func() { godwit(t, term.ExitDone, "lab", "down", "--all") })
+	if out, _ := godwit(t, term.ExitDone, "lab", "list", "-o", "json"); out != "[]\n" {
 		t.Errorf("labs before there is one: %s", out)
 	}
-	godwit(t, exitDone, "lab", "up", "--no-broker", plan)
-	godwit(t, exitBadInput, "lab", "up", "--no-broker", plan) // it is up
-	if out, _ := godwit(t, exitDone, "lab", "exec", "--user", "alice", "north2", "sh", "-c", "hostname; whoami"); out != "north2\nalice\n" {
+	godwit(t, term.ExitDone, "lab", "up", "--no-broker", plan)
+	godwit(t, term.ExitBadInput, "lab", "up", "--no-broker", plan) // it is up
+	if out, _ := godwit(t, term.ExitDone, "lab", "exec", "--user", "alice", "north2", "sh", "-c", "hostname; whoami"); out != "north2\nalice\n" {
 		t.Errorf("a command on a host: %q", out)
 	}
 	godwit(t, 7, "lab", "exec", "north1", "sh", "-c", "exit 7")
 	godwit(t, 7, "lab", "exec", "north1", "--", "sh", "-c", "exit 7")
-	godwit(t, exitDone, "lab", "do", "load", "north1", "1")
-	godwit(t, exitDone, "lab", "do", "cut", "north")
-	godwit(t, exitBadInput, "lab", "do", "load", "nowhere", "1")
-	out, _ := godwit(t, exitDone, "lab", "list", "-o", "json")
+	godwit(t, term.ExitDone, "lab", "do", "load", "north1", "1")
+	godwit(t, term.ExitDone, "lab", "do", "cut", "north")
+	godwit(t, term.ExitBadInput, "lab", "do", "load", "nowhere", "1")
+	out, _ := godwit(t, term.ExitDone, "lab", "list", "-o", "json")
 	var labs []labReport
 	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 || labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
 		t.Errorf("the list for programs: %v %s", err, out)
 	}
-	if out, _ := godwit(t, exitDone, "lab", "ls"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
+	if out, _ := godwit(t, term.ExitDone, "lab", "ls"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
 		t.Errorf("the list for people:\n%s", out)
 	}
-	godwit(t, exitDone, "lab", "down")
-	godwit(t, exitBadInput, "lab", "down")
-	godwit(t, exitDone, "lab", "down", "tiny")
+	godwit(t, term.ExitDone, "lab", "down")
+	godwit(t, term.ExitBadInput, "lab", "down")
+	godwit(t, term.ExitDone, "lab", "down", "tiny")
 
 	scenario := filepath.Join(filepath.Dir(plan), "s.yaml")
 	text := "plan: tiny.yaml\nsteps:\n  - {on: north1, as: alice, check: hostname, says: north1}\n  - {on: north1, check: hostname, says: south, within: 300ms}\n"
 	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, said := godwit(t, exitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") || !strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
+	if out, said := godwit(t, term.ExitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") || !strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
 		t.Errorf("a scenario: %s%s", out, said)
 	}
 	if names, err := lab.ListLabs(); err != nil || len(names) > 0 {
@@ -100,10 +101,10 @@ func TestLabDownAllRemovesAlsoWhatIsLeftOfALabThatWasKilled(t *testing.T) {
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, said := godwit(t, exitDone, "lab", "list"); !strings.Contains(said, "no lab is up") {
+	if _, said := godwit(t, term.ExitDone, "lab", "list"); !strings.Contains(said, "no lab is up") {
 		t.Errorf("a lock is listed as a lab: %s", said)
 	}
-	godwit(t, exitDone, "lab", "down", "--all")
+	godwit(t, term.ExitDone, "lab", "down", "--all")
 	if _, err := os.Stat(lock); !os.IsNotExist(err) {
 		t.Errorf("the lock is still there: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -48,7 +49,7 @@ func (a *app) labListCommand() *cobra.Command {
 		Short:   "List labs, their hosts and what runs on them",
 		Example: `  godwit lab list
   godwit lab list -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			names, err := lab.ListLabs()
 			if err != nil {
@@ -58,7 +59,7 @@ func (a *app) labListCommand() *cobra.Command {
 			for _, name := range names {
 				l, err := lab.Open(name)
 				if err != nil {
-					a.sayLine(fmt.Sprintf("lab %s is only partly there (%v): godwit lab down %s removes it", name, err, name))
+					a.SayLine(fmt.Sprintf("lab %s is only partly there (%v): godwit lab down %s removes it", name, err, name))
 					continue
 				}
 				list = append(list, reportLab(l))
@@ -68,22 +69,22 @@ func (a *app) labListCommand() *cobra.Command {
 				return err
 			}
 			for _, name := range plain {
-				a.sayLine("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
+				a.SayLine("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
 			}
 			if output == "json" {
-				return writeJSON(a.stdout, orEmpty(list))
+				return term.WriteJSON(a.Stdout, orEmpty(list))
 			}
 			if len(names) == 0 && len(plain) > 0 {
 				return nil
 			}
 			if len(names) == 0 {
-				a.sayLine("no lab is up")
+				a.SayLine("no lab is up")
 				return nil
 			}
 			return a.printLabs(list)
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -120,12 +121,12 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 }
 
 func (a *app) printLabs(list []labReport) error {
-	t := newTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").alignRight(5, 6, 7)
+	t := term.NewTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").AlignRight(5, 6, 7)
 	limit := func(x float64) string {
 		if x == 0 {
 			return "-"
 		}
-		return formatDigits(x)
+		return term.FormatDigits(x)
 	}
 	for i := range list {
 		l := &list[i]
@@ -142,8 +143,8 @@ func (a *app) printLabs(list []labReport) error {
 			if h.Load > 0 {
 				state += fmt.Sprintf(", load %d", h.Load)
 			}
-			t.addRow(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), formatSeconds(h.CPUTime), strings.Join(h.Runs, ", "))
+			t.AddRow(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), term.FormatSeconds(h.CPUTime), strings.Join(h.Runs, ", "))
 		}
 	}
-	return t.printTable(a.stdout, a.terminalWidth())
+	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }

@@ -80,7 +80,7 @@ func (a *app) plainUp(ctx context.Context, p *lab.Plan) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(file))
 	}
-	a.sayLine(fmt.Sprintf("reduced lab %s is up: clusters of plain processes, without hosts, network and batch systems; godwit lab down %s ends it", p.Name, p.Name))
+	a.SayLine(fmt.Sprintf("reduced lab %s is up: clusters of plain processes, without hosts, network and batch systems; godwit lab down %s ends it", p.Name, p.Name))
 	return nil
 }
 
@@ -147,6 +147,6 @@ func (a *app) plainDown(ctx context.Context, name string) (bool, error) {
 	if err := a.shutDown(ctx, c); err != nil && !nobodyThere(err) {
 		return true, err
 	}
-	a.sayLine("reduced lab " + name + " is gone; jobs that run there run on")
+	a.SayLine("reduced lab " + name + " is gone; jobs that run there run on")
 	return true, os.Remove(file)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -39,13 +40,13 @@ func (a *app) labRunCommand() *cobra.Command {
 		Example: `  godwit lab run scenarios/lab/faults.yaml
   godwit lab run --keep scenarios/lab/faults.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return oneArgument(cmd, args, "the file with a scenario")
+			return term.OneArgument(cmd, args, "the file with a scenario")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.labRun(cmd.Context(), f, args[0]) },
 	}
-	g := newGroup("Lab")
-	g.flags.BoolVar(&f.keep, "keep", false, "leave the lab up at the end")
-	groupFlags(cmd, g, outputGroup(&f.output))
+	g := term.NewGroup("Lab")
+	g.Flags.BoolVar(&f.keep, "keep", false, "leave the lab up at the end")
+	term.GroupFlags(cmd, g, outputGroup(&f.output))
 	return cmd
 }
 
@@ -74,7 +75,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	}
 	release := holdSignals()
 	defer release()
-	l, err := lab.CreateLab(ctx, s.Plan, lab.Options{Say: a.sayLine})
+	l, err := lab.CreateLab(ctx, s.Plan, lab.Options{Say: a.SayLine})
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 		}
 	}
-	stage := lab.Stage{Now: a.now}
+	stage := lab.Stage{Now: a.Now}
 	if stage.Env, err = a.stageBroker(ctx, l, s); err != nil {
 		return err
 	}
@@ -94,21 +95,21 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	stage.Tell = func(at time.Duration, text string) {
 		report.Timeline = append(report.Timeline, playedEvent{at.Seconds(), text})
 		if f.output != "json" {
-			_, _ = fmt.Fprintf(a.stdout, "%7.1f s  %s\n", at.Seconds(), text) // who reads it may have gone: the lab is still removed
+			_, _ = fmt.Fprintf(a.Stdout, "%7.1f s  %s\n", at.Seconds(), text) // who reads it may have gone: the lab is still removed
 		}
 	}
 	played, err := l.PlayScenario(ctx, s, stage)
 	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed, played.Took.Seconds()
 	if f.output == "json" {
 		report.Timeline = orEmpty(report.Timeline)
-		err = errors.Join(err, writeJSON(a.stdout, report))
+		err = errors.Join(err, term.WriteJSON(a.Stdout, report))
 	}
 	if err != nil {
 		return err
 	}
-	a.sayLine(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.ScenarioTitle(), pluralNoun(int64(played.Steps), "step"), formatDuration(played.Took.Seconds()), played.Failed, pluralNoun(int64(played.Checks), "check")))
+	a.SayLine(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.ScenarioTitle(), term.PluralNoun(int64(played.Steps), "step"), term.FormatDuration(played.Took.Seconds()), played.Failed, term.PluralNoun(int64(played.Checks), "check")))
 	if played.Failed > 0 {
-		return exitCode(exitFailed)
+		return term.ExitCode(term.ExitFailed)
 	}
 	return nil
 }

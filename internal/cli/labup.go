@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
@@ -52,17 +53,17 @@ func (a *app) labUpCommand() *cobra.Command {
 		Long:    labUpLong,
 		Example: labUpExample,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return oneArgument(cmd, args, "the file with the plan of a lab")
+			return term.OneArgument(cmd, args, "the file with the plan of a lab")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.labUp(cmd.Context(), f, args[0]) },
 	}
-	g := newGroup("Lab")
-	g.flags.BoolVar(&f.noBroker, "no-broker", false, "do not start a broker")
-	g.flags.StringVar(&f.user, "user", "", "as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
-	g.flags.BoolVar(&f.shared, "shared", false, "start a broker for all users of the lab, rather than one of your own")
-	g.flags.BoolVar(&f.plain, "plain", false, "make its clusters of plain processes: no hosts, no network, no batch systems, no root")
-	g.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, g)
+	g := term.NewGroup("Lab")
+	g.Flags.BoolVar(&f.noBroker, "no-broker", false, "do not start a broker")
+	g.Flags.StringVar(&f.user, "user", "", "as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
+	g.Flags.BoolVar(&f.shared, "shared", false, "start a broker for all users of the lab, rather than one of your own")
+	g.Flags.BoolVar(&f.plain, "plain", false, "make its clusters of plain processes: no hosts, no network, no batch systems, no root")
+	g.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -95,12 +96,12 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 	}
 	release := holdSignals()
 	defer release()
-	l, err := lab.CreateLab(ctx, p, lab.Options{Say: a.sayLine})
+	l, err := lab.CreateLab(ctx, p, lab.Options{Say: a.SayLine})
 	if err != nil {
 		return err
 	}
 	if f.noBroker {
-		a.sayLine(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
+		a.SayLine(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
 		return nil
 	}
 	socket, err := a.labBroker(ctx, l, user, state, "")
@@ -108,11 +109,11 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 		return errors.Join(err, lab.RemoveLab(context.WithoutCancel(ctx), l.Name))
 	}
 	if f.shared {
-		a.sayLine(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
+		a.SayLine(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
 			l.Name, l.Users[0].Name, api.SocketSetting, socket, l.Name))
 		return nil
 	}
-	a.sayLine(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
+	a.SayLine(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
 	return nil
 }
 
@@ -206,7 +207,7 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget str
 	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(socket), 0o644)); err != nil {
 		return "", err
 	}
-	a.sayLine("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
+	a.SayLine("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
 	if err := l.Head.StartDaemon(ctx, "broker", env, args...); err != nil {
 		return "", err
 	}
@@ -225,7 +226,7 @@ const labClustersTimeout = 2 * time.Minute
 func (a *app) awaitClusters(ctx context.Context, socket string) error {
 	c := api.DialBroker(socket)
 	defer c.Close()
-	for begin := a.now(); ; pauseContext(ctx, 200*time.Millisecond) {
+	for begin := a.Now(); ; pauseContext(ctx, 200*time.Millisecond) {
 		list, err := c.ListClusters(ctx)
 		if err != nil {
 			return err
@@ -234,8 +235,8 @@ func (a *app) awaitClusters(ctx context.Context, socket string) error {
 		if len(silent) == 0 {
 			return nil
 		}
-		if a.now.Since(begin) > labClustersTimeout {
-			a.sayLine("these clusters do not answer yet: " + strings.Join(silent, "; "))
+		if a.Now.Since(begin) > labClustersTimeout {
+			a.SayLine("these clusters do not answer yet: " + strings.Join(silent, "; "))
 			return nil
 		}
 	}
@@ -264,7 +265,7 @@ const labBrokerFile = "broker.socket"
 func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() bool) error {
 	c := api.DialBroker(socket)
 	defer c.Close()
-	begin := a.now()
+	begin := a.Now()
 	for {
 		_, err := c.PingBroker(ctx)
 		switch {
@@ -275,7 +276,7 @@ func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() b
 		case !runs():
 			a.showLog(log, 0)
 			return fmt.Errorf("the broker ended at once; its log is %s", log)
-		case a.now.Since(begin) > labBrokerTimeout:
+		case a.Now.Since(begin) > labBrokerTimeout:
 			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", labBrokerTimeout.Seconds(), log)
 		}
 		pauseContext(ctx, 20*time.Millisecond)
@@ -295,7 +296,7 @@ home folders too. It also removes what is left of a lab that was killed.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return oneArgument(cmd, args, "the name of a lab")
+			return term.OneArgument(cmd, args, "the name of a lab")
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -314,10 +315,10 @@ home folders too. It also removes what is left of a lab that was killed.`,
 			return nil
 		},
 	}
-	g := newGroup("Lab")
-	g.flags.BoolVar(&all, "all", false, "remove all labs there are")
-	g.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, g)
+	g := term.NewGroup("Lab")
+	g.Flags.BoolVar(&all, "all", false, "remove all labs there are")
+	g.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -358,7 +359,7 @@ func (a *app) labDown(ctx context.Context, name string) error {
 	if err := lab.RemoveLab(ctx, name); err != nil {
 		return err
 	}
-	a.sayLine("lab " + name + " is gone")
+	a.SayLine("lab " + name + " is gone")
 	return nil
 }
 

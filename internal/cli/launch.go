@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 // runLaunched runs the commands with which a parallel program comes to the other hosts
@@ -16,7 +17,7 @@ func runLaunched(args []string) (code int, ours bool) {
 	case len(args) == 3 && args[0] == "limb":
 		line, err := hex.DecodeString(args[2])
 		if err != nil {
-			return exitBadInput, true
+			return term.ExitBadInput, true
 		}
 		return agent.RunRanks(args[1] == "yield", string(line)), true
 	}

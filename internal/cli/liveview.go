@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -32,12 +33,12 @@ type liveView struct {
 
 func (a *app) newLiveView(id string) *liveView {
 	v := &liveView{app: a, id: id, screen: follow.NewScreen(nil)}
-	if progress.IsTerminal(a.stderr) {
+	if progress.IsTerminal(a.Stderr) {
 		v.shows = true
-		v.screen = follow.NewScreen(a.stderr)
+		v.screen = follow.NewScreen(a.Stderr)
 		_, plain := os.LookupEnv("NO_COLOR")
 		v.colour = !plain
-		v.width = func() int { return widthOf(a.stderr, 80) }
+		v.width = func() int { return term.WidthOf(a.Stderr, 80) }
 	}
 	return v
 }
@@ -68,7 +69,7 @@ func (v *liveView) showState(live *api.Live) {
 
 // sayLine writes a line that stays.
 func (v *liveView) sayLine(text string) {
-	v.screen.SayLine(v.app.stderr, "godwit: "+oneLine(text))
+	v.screen.SayLine(v.app.Stderr, "godwit: "+term.OneLine(text))
 }
 
 // joinReason joins what was decided and why.
@@ -102,7 +103,7 @@ func (v *liveView) statusLines() []string {
 	var now, then []string
 	now = append(now, fmt.Sprintf("job %d %s", j.ID, j.Name), v.stateText())
 	if j.Progress != nil {
-		now = append(now, partText(j.Progress)+" done")
+		now = append(now, term.PartText(j.Progress)+" done")
 	}
 	if j.Started != nil {
 		now = append(now, formatRunTime(time.Duration(j.WallS*float64(time.Second))))
@@ -122,15 +123,15 @@ func (v *liveView) statusLines() []string {
 	if j.Deadline != nil {
 		text := "deadline " + v.app.momentText(j.Deadline)
 		if j.PDeadline != nil {
-			text += ", in time " + v.paintText(chanceText(j.PDeadline), *j.PDeadline >= requiredConfidence(j))
+			text += ", in time " + v.paintText(term.ChanceText(j.PDeadline), *j.PDeadline >= requiredConfidence(j))
 		}
 		then = append(then, text)
 	}
 	if j.Checkpoints > 0 {
-		then = append(then, pluralNoun(int64(j.Checkpoints), "checkpoint"))
+		then = append(then, term.PluralNoun(int64(j.Checkpoints), "checkpoint"))
 	}
 	if j.Migrations > 0 {
-		then = append(then, pluralNoun(int64(j.Migrations), "migration"))
+		then = append(then, term.PluralNoun(int64(j.Migrations), "migration"))
 	}
 	if j.State.IsWaiting() && j.Why != "" {
 		then = append(then, j.Why)
@@ -147,7 +148,7 @@ func formatRunTime(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
 	}
-	return formatDuration(d.Truncate(time.Second).Seconds())
+	return term.FormatDuration(d.Truncate(time.Second).Seconds())
 }
 
 func (v *liveView) stateText() string {
@@ -234,20 +235,20 @@ func (v *liveView) endingText(j *api.Job) string {
 		if more := filesText(j); more != "" {
 			text += "; " + more
 		}
-		if j.Started == nil && j.ExitCode != nil && *j.ExitCode == exitFailed { // not by its user
-			text += ": " + orDash(j.Why)
+		if j.Started == nil && j.ExitCode != nil && *j.ExitCode == term.ExitFailed { // not by its user
+			text += ": " + term.OrDash(j.Why)
 		}
 	case j.State == core.Failed && (v.shows || !endedByItself(j)):
-		text = name + " failed: " + orDash(j.Why)
+		text = name + " failed: " + term.OrDash(j.Why)
 	case isLate(j):
-		text = name + " missed its deadline by " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
+		text = name + " missed its deadline by " + term.FormatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
-		text = fmt.Sprintf("%s completed on %s after %s", name, j.Cluster, formatDuration(j.WallS))
+		text = fmt.Sprintf("%s completed on %s after %s", name, j.Cluster, term.FormatDuration(j.WallS))
 		if j.Deadline != nil {
-			text += ", " + formatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
+			text += ", " + term.FormatDuration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 		}
 		if j.Migrations > 0 {
-			text += ", " + pluralNoun(int64(j.Migrations), "migration")
+			text += ", " + term.PluralNoun(int64(j.Migrations), "migration")
 		}
 	}
 	return text

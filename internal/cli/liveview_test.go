@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -21,7 +22,9 @@ func ptr[T any](x T) *T { return &x }
 // quietApp is an app whose clock stands still and whose words can be read.
 func quietApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 	var out, msg bytes.Buffer
-	return &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: func() time.Time { return noon }}, &out, &msg
+	a := newApp("v0", strings.NewReader(""), &out, &msg)
+	a.Now = func() time.Time { return noon }
+	return a, &out, &msg
 }
 
 func runningJob() *api.Job {
@@ -138,11 +141,11 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 }
 
 func TestTablesAreAlignedAndTheLastColumnIsWrapped(t *testing.T) {
-	tab := newTable("cluster", "wait", "why").alignRight(1)
-	tab.addRow("left", "0 s", "idle now and quicker than all the others that could be had")
-	tab.addRow("right-hand", "12.0 s", "")
+	tab := term.NewTable("cluster", "wait", "why").AlignRight(1)
+	tab.AddRow("left", "0 s", "idle now and quicker than all the others that could be had")
+	tab.AddRow("right-hand", "12.0 s", "")
 	var b strings.Builder
-	if err := tab.printTable(&b, 40); err != nil {
+	if err := tab.PrintTable(&b, 40); err != nil {
 		t.Fatal(err)
 	}
 	want := "cluster       wait  why\nleft           0 s  idle now and quicker\n                    than all the others that\n                    could be had\nright-hand  12.0 s\n"
@@ -153,15 +156,15 @@ func TestTablesAreAlignedAndTheLastColumnIsWrapped(t *testing.T) {
 
 func TestChancesAreCertainOnlyIfTheyAre(t *testing.T) {
 	for p, want := range map[float64]string{0: "0 %", 0.001: "< 1 %", 0.5: "50 %", 0.994: "99 %", 0.9999: "> 99 %", 1: "100 %"} {
-		if got := chanceText(&p); got != want {
+		if got := term.ChanceText(&p); got != want {
 			t.Errorf("%g: %s, want %s", p, got, want)
 		}
 	}
-	if chanceText(nil) != unknown || secondsText(nil) != unknown || codeText(nil) != unknown {
+	if term.ChanceText(nil) != term.Unknown || term.SecondsText(nil) != term.Unknown || term.CodeText(nil) != term.Unknown {
 		t.Error("what is not known is no dash")
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1 << 20: "1 MiB", 3 << 29: "1.5 GiB", 5 << 40: "5.00 TiB"} {
-		if got := bytesText(n); got != want {
+		if got := term.BytesText(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
@@ -47,7 +48,7 @@ func (l *plainLog) Handle(_ context.Context, r slog.Record) error {
 	case r.Level < slog.LevelInfo:
 		line += "debug: "
 	}
-	line += oneLine(r.Message)
+	line += term.OneLine(r.Message)
 	if attrs.Len() > 0 {
 		line += " (" + attrs.String()[2:] + ")"
 	}
@@ -70,7 +71,7 @@ func writeAttr(b *strings.Builder, group string, a slog.Attr) {
 	if a.Key == "error" {
 		b.WriteString(":")
 	}
-	b.WriteString(" " + oneLine(v.String()))
+	b.WriteString(" " + term.OneLine(v.String()))
 }
 
 func (l *plainLog) WithAttrs(attrs []slog.Attr) slog.Handler {

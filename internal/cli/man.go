@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
@@ -19,7 +20,7 @@ func (a *app) manCommand() *cobra.Command {
 		Short:   "Write the man pages of all commands into a directory",
 		Hidden:  true,
 		Example: "  godwit man build/man",
-		Args:    func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a directory") },
+		Args:    func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a directory") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
@@ -33,7 +34,7 @@ func (a *app) manCommand() *cobra.Command {
 func (a *app) writeManPages(cmd *cobra.Command, dir string) error {
 	cmd.InitDefaultHelpFlag()
 	path := filepath.Join(dir, manName(cmd)+".1")
-	if err := outfile.WriteAll(path, []byte(manPage(cmd, a.version))); err != nil {
+	if err := outfile.WriteAll(path, []byte(manPage(cmd, a.Version))); err != nil {
 		return err
 	}
 	for _, c := range cmd.Commands() {
@@ -61,9 +62,9 @@ func manPage(cmd *cobra.Command, version string) string {
 		long = cmd.Short + "."
 	}
 	b.WriteString(troffText(long))
-	for _, s := range commandSections(cmd) {
-		fmt.Fprintf(&b, ".SH %s\n", troffWord(strings.ToUpper(s.title)))
-		for _, c := range s.commands {
+	for _, s := range term.CommandSections(cmd, rootSections()) {
+		fmt.Fprintf(&b, ".SH %s\n", troffWord(strings.ToUpper(s.Title)))
+		for _, c := range s.Commands {
 			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", escapeTroff(manName(c)), escapeTroff(c.Short))
 		}
 	}

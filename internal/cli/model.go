@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/observe/measure"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
-	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
@@ -32,7 +32,7 @@ behind the counts. From then on the CPU time at any size is predicted, here or o
 another host, with an interval that nine of ten runs should fall into.`,
 		Example: `  godwit model fit --sizes 100,200,400,800 -- ./examples/apps/build/matmul {n}
   godwit model predict --size 4000`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.modelFitCommand(), a.modelPredictCommand(), a.modelShowCommand(), a.modelHostCommand())
@@ -71,17 +71,17 @@ tell little about the pace of the program.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(sizeList(&f.sizes), "sizes", "sizes to run at, each larger than the one before")
-	flags.Var(choiceFlag(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind, perfmodel.CounterTime), "counter", "how to count operations")
+	flags.Var(term.ChoiceFlag(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind, perfmodel.CounterTime), "counter", "how to count operations")
 	flags.StringVar(&f.name, "name", "", "write `NAME`.model; else as the program is called")
-	flags.Var(positiveDurationFlag(&f.budget), "budget", "time for simulating caches; larger sizes are left out of it (1m)")
-	outputFlag(flags, &f.output)
+	flags.Var(term.PositiveDurationFlag(&f.budget), "budget", "time for simulating caches; larger sizes are left out of it (1m)")
+	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
 // sizeList is a flag with sizes.
-func sizeList(to *[]float64) checked[[]float64] {
+func sizeList(to *[]float64) term.Checked[[]float64] {
 	want := fmt.Errorf("at least %d numbers above 0, each larger than the one before, like 100,200,400", perfmodel.MinSizes)
-	return checked[[]float64]{to, "N,N,N", nil, func(text string) ([]float64, error) {
+	return term.CheckedFlag(to, "N,N,N", nil, func(text string) ([]float64, error) {
 		var list []float64
 		for part := range strings.SplitSeq(text, ",") {
 			v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
@@ -94,7 +94,7 @@ func sizeList(to *[]float64) checked[[]float64] {
 			return nil, want
 		}
 		return list, nil
-	}}
+	})
 }
 
 const modelSuffix = ".model"
@@ -122,9 +122,9 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	if err != nil {
 		return err
 	}
-	tell, done := a.phaseProgress()
+	tell, done := a.PhaseProgress()
 	m, err := measure.FitModel(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: slownessOf(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
-		Host: host, Budget: f.budget, Clock: a.now, Tell: tell})
+		Host: host, Budget: f.budget, Clock: a.Now, Tell: tell})
 	done()
 	var cannot *measure.NoCounterError
 	if errors.As(err, &cannot) {
@@ -144,7 +144,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 		return err
 	}
 	if f.output == "json" {
-		return writeJSON(a.stdout, fitReportOf(m, f.name+modelSuffix))
+		return term.WriteJSON(a.Stdout, fitReportOf(m, f.name+modelSuffix))
 	}
 	return a.printFit(m, f.name+modelSuffix)
 }
@@ -156,24 +156,9 @@ func (a *app) fitFailed(err error) error {
 		return err
 	}
 	for line := range strings.Lines(failed.Last) {
-		_, _ = fmt.Fprintf(a.stderr, "  %s\n", strings.TrimRight(line, "\n")) // what it said; the error follows
+		_, _ = fmt.Fprintf(a.Stderr, "  %s\n", strings.TrimRight(line, "\n")) // what it said; the error follows
 	}
 	return fmt.Errorf("%s: %s", strings.Join(failed.Argv, " "), failed.How)
-}
-
-// phaseProgress is a progress line for each part of the work.
-func (a *app) phaseProgress() (tell func(what string, done, total int), end func()) {
-	var line *progress.Line
-	last := ""
-	return func(what string, done, total int) {
-			if phase, _, _ := strings.Cut(what, " "); phase != last {
-				line.ClearLine()
-				line, last = progress.New(a.stderr, a.now, what, "steps", int64(total)), phase
-			}
-			line.Update(int64(done))
-		}, func() {
-			line.ClearLine()
-		}
 }
 
 // hostRates are those of this host, measured a few times and then remembered.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/observe/measure"
 	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
@@ -42,9 +43,9 @@ another, as godwit model host printed them there.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(numberFlag(&f.size, math.SmallestNonzeroFloat64, 1e15), "size", "the size")
+	flags.Var(term.NumberFlag(&f.size, math.SmallestNonzeroFloat64, 1e15), "size", "the size")
 	flags.StringVar(&f.host, "host", "", "rates of the host: `FILE`, or here")
-	outputFlag(flags, &f.output)
+	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
@@ -85,7 +86,7 @@ func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) 
 	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low, High: p.Seconds.High,
 		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: orEmpty(p.Misses), Beyond: f.size / m.Work.To}
 	if f.output == "json" {
-		return writeJSON(a.stdout, r)
+		return term.WriteJSON(a.Stdout, r)
 	}
 	return a.printPrediction(r)
 }
@@ -133,14 +134,14 @@ func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) 
 func (a *app) printPrediction(r predictReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, 90 %% interval %s to %s\n",
-		strings.TrimSuffix(r.Model, modelSuffix), formatDigits(r.Size), r.Host, formatDuration(r.Seconds), formatDuration(r.Low), formatDuration(r.High))
+		strings.TrimSuffix(r.Model, modelSuffix), term.FormatDigits(r.Size), r.Host, term.FormatDuration(r.Seconds), term.FormatDuration(r.Low), term.FormatDuration(r.High))
 	if r.Waiting > 0.005*r.Seconds || r.Touching > 0.005*r.Seconds {
-		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", formatDuration(r.Waiting), formatDuration(r.Touching))
+		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", term.FormatDuration(r.Waiting), term.FormatDuration(r.Touching))
 	}
 	if r.Beyond > 20 {
-		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", formatDigits(r.Beyond))
+		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", term.FormatDigits(r.Beyond))
 	}
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 
@@ -152,13 +153,13 @@ func (a *app) modelHostCommand() *cobra.Command {
 and prints them as JSON for godwit model predict --host FILE. What was measured
 three times on a model of CPU is remembered.`,
 		Example: `  godwit model host`,
-		Args:    noArguments,
+		Args:    term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := a.hostRates(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return writeJSON(a.stdout, h)
+			return term.WriteJSON(a.Stdout, h)
 		},
 	}
 }
@@ -176,12 +177,12 @@ func (a *app) modelShowCommand() *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(a.stdout, fitReportOf(m, path))
+				return term.WriteJSON(a.Stdout, fitReportOf(m, path))
 			}
 			return a.printFit(m, path)
 		},
 	}
-	outputFlag(cmd.Flags(), &output)
+	term.OutputFlag(cmd.Flags(), &output)
 	return cmd
 }
 
@@ -216,24 +217,24 @@ func fitReportOf(m *perfmodel.Model, path string) fitReport {
 }
 
 func (a *app) printFit(m *perfmodel.Model, path string) error {
-	t := newTable("size", "instructions", "CPU time", "runs", "spread").alignRight(0, 1, 2, 3, 4)
+	t := term.NewTable("size", "instructions", "CPU time", "runs", "spread").AlignRight(0, 1, 2, 3, 4)
 	if m.Counter == perfmodel.CounterTime {
-		t.header[1] = "operations"
+		t.Header[1] = "operations"
 	}
 	for _, r := range m.Runs {
-		t.addRow(formatDigits(r.Size), formatDigits(r.Count), formatDuration(r.CPU), fmt.Sprint(r.Runs), formatPercent(r.Noise))
+		t.AddRow(term.FormatDigits(r.Size), term.FormatDigits(r.Count), term.FormatDuration(r.CPU), fmt.Sprint(r.Runs), term.FormatPercent(r.Noise))
 	}
-	if err := t.printTable(a.stdout, a.terminalWidth()); err != nil {
+	if err := t.PrintTable(a.Stdout, a.TerminalWidth()); err != nil {
 		return err
 	}
 	best := m.Work.BestFormula()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s (counted by %s)\n  %s\n", strings.Join(m.Command, " "), m.Counter, best)
 	say := func(name, value string) { fmt.Fprintf(&b, "  %-37s%s\n", name, value) }
-	say("error at sizes it was not fitted to", formatPercent(best.Error))
-	say("error of the CPU time", formatPercent(m.Pace.Error))
+	say("error at sizes it was not fitted to", term.FormatPercent(best.Error))
+	say("error of the CPU time", term.FormatPercent(m.Pace.Error))
 	if n := len(m.Work.Formulas) - 1; n > 0 {
-		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, formatPercent(1-best.Weight)))
+		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, term.FormatPercent(1-best.Weight)))
 	}
 	if m.SlowOff > 0 {
 		say("slowness of the host meanwhile", fmt.Sprintf("%.2f ± %.2f", m.Slow, m.SlowOff))
@@ -242,7 +243,7 @@ func (a *app) printFit(m *perfmodel.Model, path string) error {
 		say("caches simulated", fmt.Sprintf("at %d sizes", sizesOf(m.Misses)))
 	}
 	fmt.Fprintf(&b, "%s\n", path)
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
 // serveOther answers as the broker of somebody else, with three clusters, and makes
@@ -44,19 +44,19 @@ func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {
 	serveOther(t)
 	var out, errs bytes.Buffer
 	code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs)
-	if code != exitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the shared one does") {
+	if code != term.ExitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the shared one does") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	t.Setenv("GODWIT_SOCKET", "/nowhere/at/all")
 	errs.Reset()
-	if code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != exitDone || errs.String() != "godwit: no broker runs\n" {
+	if code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != term.ExitDone || errs.String() != "godwit: no broker runs\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }
 
 func TestDoctorTellsOfTheBrokerThatCommandsUse(t *testing.T) {
 	serveOther(t)
-	a := &app{version: "v0", stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	state := os.Getenv("GODWIT_STATE")
 	for want, f := range map[string]finding{
 		"3 clusters of the broker that runs: north, south, east1": a.checkSettings(t.Context(), state),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -26,7 +27,7 @@ intervals, keep, limits, weather and the other policies count from the next star
 the broker on. A broker also reads its settings again on SIGHUP.`,
 		Example: `  godwit reload
   godwit reload -o json`,
-		Args: noArguments,
+		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.findRunning(cmd.Context())
 			if err != nil {
@@ -38,16 +39,16 @@ the broker on. A broker also reads its settings again on SIGHUP.`,
 				return fmt.Errorf("%w; the settings of before stay", err)
 			}
 			if output == "json" {
-				return writeJSON(a.stdout, r)
+				return term.WriteJSON(a.Stdout, r)
 			}
 			for _, note := range r.Notes {
-				a.sayLine(note)
+				a.SayLine(note)
 			}
-			_, err = fmt.Fprintln(a.stdout, reloadedText(&r))
+			_, err = fmt.Fprintln(a.Stdout, reloadedText(&r))
 			return err
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -63,7 +64,7 @@ func reloadedText(r *api.Reloaded) string {
 		}
 	}
 	if r.Draining > 0 {
-		parts = append(parts, pluralNoun(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
+		parts = append(parts, term.PluralNoun(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
 	}
 	if r.Place {
 		parts = append(parts, "policy.place changed")
@@ -109,6 +110,6 @@ const settingsAreNewer = "the settings are newer than the running broker"
 // warnStale says that the broker does not run by the settings of today.
 func (a *app) warnStale(ctx context.Context, c *api.Client) {
 	if ping, err := c.PingBroker(ctx); err == nil && ping.Stale {
-		a.sayLine(settingsAreNewer + ": godwit reload")
+		a.SayLine(settingsAreNewer + ": godwit reload")
 	}
 }

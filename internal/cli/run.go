@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
@@ -20,12 +21,6 @@ import (
 
 // The exit code of a shell for a program that wrote where nobody reads.
 const exitBrokenPipe = 128 + int(syscall.SIGPIPE)
-
-// exitCode ends the process with the code of a job. What there is to say has been
-// said.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 const runLong = `Runs a command as a job and waits for it: its output appears here, and godwit exits
 with its exit code. The working directory is sent along, and files that changed are
@@ -97,12 +92,12 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runJob(cmd.Context(), f, job)
 		},
 	}
-	out := newGroup("Output")
-	out.flags.BoolVarP(&f.detach, "detach", "d", false, "print the job's number and return at once")
-	out.flags.BoolVarP(&f.noStdin, "no-stdin", "n", false, "do not send standard input along")
-	outputFlag(out.flags, &f.output)
-	out.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, append(f.job.flagGroups(), out)...)
+	out := term.NewGroup("Output")
+	out.Flags.BoolVarP(&f.detach, "detach", "d", false, "print the job's number and return at once")
+	out.Flags.BoolVarP(&f.noStdin, "no-stdin", "n", false, "do not send standard input along")
+	term.OutputFlag(out.Flags, &f.output)
+	out.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, append(f.job.flagGroups(), out)...)
 	stopAtCommand(cmd.Flags())
 	a.completeJobFlags(cmd)
 	return cmd
@@ -114,7 +109,7 @@ func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job, st
 	if err != nil {
 		return nil, err
 	}
-	job.FixMoments(a.now())
+	job.FixMoments(a.Now())
 	if job.Key == "" {
 		job.Key = newKey()
 	}
@@ -132,16 +127,16 @@ func newKey() string { return "cli-" + rand.Text() }
 // knows whether it took the job: it is submitted again with the same key, of which
 // there is one job at most.
 func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api.Submitted, error) {
-	begin := a.now()
+	begin := a.Now()
 	for {
 		done, err := c.SubmitJob(ctx, s)
 		var refused *api.Refusal
 		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
-		if final || ctx.Err() != nil || a.now.Since(begin) > startTimeout {
+		if final || ctx.Err() != nil || a.Now.Since(begin) > startTimeout {
 			return done, err
 		}
 		a.toldAgain.Do(func() {
-			a.sayLine("the broker went away before it answered: submitting the job again, under the same key")
+			a.SayLine("the broker went away before it answered: submitting the job again, under the same key")
 		})
 		pauseContext(ctx, 100*time.Millisecond)
 		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
@@ -193,7 +188,7 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 			}
 			return a.connectBroker(ctx)
 		},
-		Job: id, See: v.showState, Again: v.redrawLines, Stdout: v.sharedStdout(a.stdout), Stderr: v.sharedStderr(a.stderr),
+		Job: id, See: v.showState, Again: v.redrawLines, Stdout: v.sharedStdout(a.Stdout), Stderr: v.sharedStderr(a.Stderr),
 		Interrupted: func(ctx context.Context, c *api.Client) error {
 			v.sayCancelling()
 			job, err := c.CancelJob(ctx, id)
@@ -211,11 +206,11 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 	var waiting *unreturnedError
 	switch {
 	case errors.As(err, &waiting):
-		a.sayLine(cancelledText(&waiting.job))
-		return exitCode(exitInterrupted)
+		a.SayLine(cancelledText(&waiting.job))
+		return term.ExitCode(term.ExitInterrupted)
 	case errors.Is(err, follow.ErrOutput):
-		a.sayLine("job " + id + " cancelled: nobody reads its output any more")
-		return exitCode(exitBrokenPipe)
+		a.SayLine("job " + id + " cancelled: nobody reads its output any more")
+		return term.ExitCode(exitBrokenPipe)
 	case err != nil:
 		return fmt.Errorf("%w; job %s may still run, see godwit show %s", err, id, id)
 	}
@@ -231,15 +226,15 @@ func (e *unreturnedError) Error() string { return filesText(&e.job) }
 // endOfRun says what there is to say about a job that was followed to its end.
 func (a *app) endOfRun(ctx context.Context, job *api.Job, v *liveView, output string) error {
 	if output == "json" {
-		if err := writeJSON(a.stdout, job); err != nil {
+		if err := term.WriteJSON(a.Stdout, job); err != nil {
 			return err
 		}
 	}
 	if text := v.endingText(job); text != "" {
-		a.sayLine(text)
+		a.SayLine(text)
 	}
 	if ctx.Err() != nil {
-		return exitCode(exitInterrupted)
+		return term.ExitCode(term.ExitInterrupted)
 	}
 	return codeOf(job)
 }
@@ -250,19 +245,19 @@ func codeOf(job *api.Job) error {
 	case job.State == core.Done:
 		return nil
 	case job.ExitCode != nil && *job.ExitCode != 0:
-		return exitCode(*job.ExitCode)
+		return term.ExitCode(*job.ExitCode)
 	}
-	return exitCode(exitFailed)
+	return term.ExitCode(term.ExitFailed)
 }
 
 func (a *app) printSubmitted(ids []core.JobID, output string) error {
 	if output == "json" {
-		return writeJSON(a.stdout, map[string]any{"id": ids[0], "ids": ids})
+		return term.WriteJSON(a.Stdout, map[string]any{"id": ids[0], "ids": ids})
 	}
 	if len(ids) > 1 {
-		_, err := fmt.Fprintf(a.stdout, "submitted array %d (%s)\n", ids[0], pluralNoun(int64(len(ids)), "job"))
+		_, err := fmt.Fprintf(a.Stdout, "submitted array %d (%s)\n", ids[0], term.PluralNoun(int64(len(ids)), "job"))
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout, ids[0])
+	_, err := fmt.Fprintln(a.Stdout, ids[0])
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
@@ -61,7 +62,7 @@ func (a *app) selectCommand() *cobra.Command {
 		Short:   "Choose hosts for a communication pattern",
 		Long:    selectLong,
 		Example: selectExample,
-		Args:    noArguments,
+		Args:    term.NoArguments,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,38 +72,38 @@ func (a *app) selectCommand() *cobra.Command {
 			return a.selectHosts(cmd.Context(), f)
 		},
 	}
-	groupFlags(cmd, f.inputGroup(), f.searchGroup(), f.outputGroup())
-	completeNames(cmd, "pattern", nodesel.PatternNames())
-	completeNames(cmd, "method", nodesel.SelectionMethods())
-	completeNames(cmd, "output", []string{"table", "json"})
+	term.GroupFlags(cmd, f.inputGroup(), f.searchGroup(), f.outputGroup())
+	term.CompleteNames(cmd, "pattern", nodesel.PatternNames())
+	term.CompleteNames(cmd, "method", nodesel.SelectionMethods())
+	term.CompleteNames(cmd, "output", []string{"table", "json"})
 	return cmd
 }
 
-func (f *selectFlags) inputGroup() group {
-	g := newGroup("What to place where")
-	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the broker has measured it")
-	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
-	g.flags.VarP(wholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
-	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
-	g.flags.Var(numberFlag(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
-	g.flags.Var(numberFlag(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
-	g.flags.Var(numberFlag(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
+func (f *selectFlags) inputGroup() term.Group {
+	g := term.NewGroup("What to place where")
+	g.Flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the broker has measured it")
+	g.Flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
+	g.Flags.VarP(term.WholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
+	g.Flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
+	g.Flags.Var(term.NumberFlag(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
+	g.Flags.Var(term.NumberFlag(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
+	g.Flags.Var(term.NumberFlag(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
 	return g
 }
 
-func (f *selectFlags) searchGroup() group {
-	g := newGroup("Search")
-	g.flags.Var(wholeNumberFlag(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
-	g.flags.Var(positiveDurationFlag(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
-	g.flags.Var(choiceFlag(&f.method, nodesel.SelectionMethods()...).withKind("METHOD"), "method", "how to choose: "+joinWords(nodesel.SelectionMethods())+";\nall but exact are there to compare with")
-	g.flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
+func (f *selectFlags) searchGroup() term.Group {
+	g := term.NewGroup("Search")
+	g.Flags.Var(term.WholeNumberFlag(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
+	g.Flags.Var(term.PositiveDurationFlag(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
+	g.Flags.Var(term.ChoiceFlag(&f.method, nodesel.SelectionMethods()...).WithKind("METHOD"), "method", "how to choose: "+term.JoinWords(nodesel.SelectionMethods())+";\nall but exact are there to compare with")
+	g.Flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
 	return g
 }
 
-func (f *selectFlags) outputGroup() group {
-	g := newGroup("Output")
-	outputFlag(g.flags, &f.output)
-	g.flags.BoolP("help", "h", false, "show this help")
+func (f *selectFlags) outputGroup() term.Group {
+	g := term.NewGroup("Output")
+	term.OutputFlag(g.Flags, &f.output)
+	g.Flags.BoolP("help", "h", false, "show this help")
 	return g
 }
 
@@ -122,7 +123,7 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	if p.Nodes > len(net.Hosts) {
 		return &badinput.Error{Field: "-m", Value: intText(p.Nodes), Want: "at most " + intText(len(net.Hosts)) + ", the hosts that " + f.graph + " has"}
 	}
-	start := a.now()
+	start := a.Now()
 	pairs, err := net.WidestBandwidths()
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 		return err
 	}
 	after := func(d time.Duration) func() bool {
-		return func() bool { return ctx.Err() != nil || a.now.Since(start) > d }
+		return func() bool { return ctx.Err() != nil || a.Now.Since(start) > d }
 	}
 	// The further groups leave some of the budget, so that they never make an
 	// answer late that was proven in time.
@@ -144,7 +145,7 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	if err != nil {
 		return f.explainUnfit(err, pairs, p, left)
 	}
-	return a.printSelection(f, newSelectReport(f, net, p, sel, a.now.Since(start)))
+	return a.printSelection(f, newSelectReport(f, net, p, sel, a.Now.Since(start)))
 }
 
 func (f *selectFlags) chooseHosts(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern, o nodesel.Options) (*nodesel.Selection, error) {

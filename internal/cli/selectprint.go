@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
@@ -51,13 +52,13 @@ func hostNames(net *nodesel.Network, hosts []int) []string {
 
 func (a *app) printSelection(f *selectFlags, r *selectReport) error {
 	if f.output == "json" {
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(a.Stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	}
 	var b strings.Builder
 	selectTable(&b, r)
-	_, err := io.WriteString(a.stdout, b.String())
+	_, err := io.WriteString(a.Stdout, b.String())
 	return err
 }
 
@@ -70,7 +71,7 @@ func selectTable(b *strings.Builder, r *selectReport) {
 	}
 	var t rows
 	t.addRow("slowest pair", "%s, %s", formatMbps(r.Bottleneck), proof)
-	t.addRow("method", "%s, %s", r.Method, formatDuration(r.WallMs/1000))
+	t.addRow("method", "%s, %s", r.Method, term.FormatDuration(r.WallMs/1000))
 	t.writeRows(b)
 	b.WriteString("\n")
 	cells := [][]string{{"group", "Mbit/s"}}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -33,12 +34,12 @@ type sending struct {
 }
 
 func newSending(a *app, dir string) *sending {
-	return &sending{app: a, dir: dir, terminal: progress.IsTerminal(a.stderr), begun: a.now(), first: -1}
+	return &sending{app: a, dir: dir, terminal: progress.IsTerminal(a.Stderr), begun: a.Now(), first: -1}
 }
 
 // showProgress hears how many bytes of all are sent.
 func (s *sending) showProgress(done, total int64) {
-	now := s.app.now()
+	now := s.app.Now()
 	if s.first < 0 {
 		s.first = done
 	}
@@ -46,25 +47,25 @@ func (s *sending) showProgress(done, total int64) {
 		return
 	}
 	if !s.shown && total >= largeWorkdir {
-		s.app.sayLine(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir, bytesText(total), ignoreFile))
+		s.app.SayLine(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir, term.BytesText(total), ignoreFile))
 	}
 	s.last, s.shown = now, true
 	text := sendingText(s.dir, done, total, float64(done-s.first)/now.Sub(s.begun).Seconds())
 	if s.terminal {
-		_, _ = fmt.Fprintf(s.app.stderr, "\r\x1b[K%s", shortenText("godwit: "+text, widthOf(s.app.stderr, 80)-1))
+		_, _ = fmt.Fprintf(s.app.Stderr, "\r\x1b[K%s", term.ShortenText("godwit: "+text, term.WidthOf(s.app.Stderr, 80)-1))
 		return
 	}
-	s.app.sayLine(text)
+	s.app.SayLine(text)
 }
 
 func sendingText(dir string, done, total int64, rate float64) string {
-	return fmt.Sprintf("sending %s: %s of %s, %s/s", dir, bytesText(done), bytesText(total), bytesText(int64(rate)))
+	return fmt.Sprintf("sending %s: %s of %s, %s/s", dir, term.BytesText(done), term.BytesText(total), term.BytesText(int64(rate)))
 }
 
 // clearLine takes the line away.
 func (s *sending) clearLine() {
 	if s.terminal && s.shown {
-		_, _ = fmt.Fprint(s.app.stderr, "\r\x1b[K")
+		_, _ = fmt.Fprint(s.app.Stderr, "\r\x1b[K")
 	}
 }
 

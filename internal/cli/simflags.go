@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	simapp "github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/localq"
 )
@@ -85,7 +86,7 @@ func parseRules(text string) (r rules, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(ruleNames(), name) - 2
 		if i < 0 {
-			return r, errors.New("reference, textbook, or a list of " + joinWords(ruleNames()[2:]))
+			return r, errors.New("reference, textbook, or a list of " + term.JoinWords(ruleNames()[2:]))
 		}
 		easyRules[i].set(&r)
 	}
@@ -103,9 +104,9 @@ func parsePairs(text string) (pairs []pair, err error) {
 		}
 		switch {
 		case p.approach != "" && !slices.Contains(approaches, p.approach):
-			return nil, fmt.Errorf("unknown approach %q, %s", p.approach, suggestChoices(p.approach, approaches))
+			return nil, fmt.Errorf("unknown approach %q, %s", p.approach, term.SuggestChoices(p.approach, approaches))
 		case !slices.Contains(policyNames(), p.malleable):
-			return nil, fmt.Errorf("unknown policy %q, %s", p.malleable, suggestChoices(p.malleable, policyNames()))
+			return nil, fmt.Errorf("unknown policy %q, %s", p.malleable, term.SuggestChoices(p.malleable, policyNames()))
 		case slices.Contains(pairs, p):
 			return nil, fmt.Errorf("every policy once, %q is there twice", word)
 		}

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -38,7 +38,7 @@ func (a *app) runSim(ctx context.Context, f *simFlags) error {
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
-	favourSpeed()
+	term.FavourSpeed()
 	files, err := f.openFiles()
 	if err != nil {
 		return err
@@ -53,18 +53,9 @@ func (a *app) runSim(ctx context.Context, f *simFlags) error {
 		return err
 	}
 	if charts > 0 && !f.quiet {
-		a.sayLine(fmt.Sprintf("wrote %d charts to %s, the values of each as CSV beside it", charts, f.plots))
+		a.SayLine(fmt.Sprintf("wrote %d charts to %s, the values of each as CSV beside it", charts, f.plots))
 	}
 	return a.printSim(f, reports)
-}
-
-// favourSpeed lets the heap grow to five times what is in use before it is
-// collected, unless the user chose otherwise. A simulation keeps little (half
-// a gigabyte for a million jobs) and lives briefly.
-func favourSpeed() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
 
 // simRuns simulates, or replays.
@@ -95,10 +86,10 @@ func (a *app) printNotes(f *simFlags, t *trial.Setup) {
 		return
 	}
 	for _, note := range t.Platform.Notes {
-		a.sayLine("note: " + t.Platform.Name + ": " + note)
+		a.SayLine("note: " + t.Platform.Name + ": " + note)
 	}
 	if t.ManagedEverywhere() && (f.compare != nil || f.malleable != "" && f.malleable != runlog.None) {
-		a.sayLine("note: no size changes, because every cluster has a queue of its own: jobs run as they are")
+		a.SayLine("note: no size changes, because every cluster has a queue of its own: jobs run as they are")
 	}
 }
 
@@ -108,13 +99,13 @@ func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outf
 		o.Log = log
 	}
 	done := a.watchRun(f, t.Title, &o)
-	begin := a.now()
+	begin := a.Now()
 	r, err := t.Run(ctx, o)
 	done()
 	if err != nil {
 		return nil, err
 	}
-	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, result: r}, nil
+	return &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, result: r}, nil
 }
 
 func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
@@ -125,14 +116,14 @@ func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 	defer func() { _ = in.Close() }() // only read from
 	o := trial.Options{Series: f.plots != ""}
 	done := a.watchRun(f, filepath.Base(f.replay), &o)
-	begin := a.now()
+	begin := a.Now()
 	r, proof, err := trial.ReplayLog(ctx, in, f.replay, o)
 	done()
 	if err != nil {
 		return nil, err
 	}
 	v := verified(proof)
-	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
+	return &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
 }
 
 // watchRun shows how far a run has come; the function that it returns takes the
@@ -142,7 +133,7 @@ func (a *app) watchRun(f *simFlags, label string, o *trial.Options) (done func()
 		return func() {}
 	}
 	var line *progress.Line
-	o.Begin = func(jobs int) { line = progress.New(a.stderr, a.now, label, "jobs", int64(jobs)) }
+	o.Begin = func(jobs int) { line = progress.New(a.Stderr, a.Now, label, "jobs", int64(jobs)) }
 	o.Progress = func(ended int64) { line.Update(ended) }
 	return func() { line.ClearLine() }
 }
@@ -213,9 +204,9 @@ func (s *simFiles) writeFiles(reports []*simReport) (charts int, err error) {
 func (a *app) printSim(f *simFlags, reports []*simReport) error {
 	switch {
 	case f.output == "json" && f.compare != nil:
-		return writeJSON(a.stdout, reports)
+		return term.WriteJSON(a.Stdout, reports)
 	case f.output == "json":
-		return writeJSON(a.stdout, reports[0])
+		return term.WriteJSON(a.Stdout, reports[0])
 	}
 	var b strings.Builder
 	if f.compare != nil {
@@ -223,6 +214,6 @@ func (a *app) printSim(f *simFlags, reports []*simReport) error {
 	} else {
 		summaryTable(&b, reports[0])
 	}
-	_, err := io.WriteString(a.stdout, b.String())
+	_, err := io.WriteString(a.Stdout, b.String())
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/format/swf"
@@ -192,7 +193,7 @@ func (f *simFlags) reservedByCluster(t *trial.Setup, flag string, r reserve, bef
 	}
 	for _, s := range r.some {
 		if _, ok := t.Platform.FindCluster(s.cluster); !ok {
-			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + suggestChoices(s.cluster, known)}
+			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + term.SuggestChoices(s.cluster, known)}
 		}
 		by[s.cluster] = s.n
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
@@ -39,7 +40,7 @@ func (t *rows) writeRows(b *strings.Builder) {
 	}
 	for i, name := range t.names {
 		if room := t.width - width - 4; t.width > 0 && utf8.RuneCountInString(t.values[i]) > room {
-			lines := wrapText(t.values[i], max(minLast, room))
+			lines := term.WrapText(t.values[i], max(term.MinLast, room))
 			fmt.Fprintf(b, "  %-*s  %s\n", width, name, strings.Join(lines, "\n"+strings.Repeat(" ", width+4)))
 			continue
 		}
@@ -54,15 +55,15 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	t.addRow("policy", "%s, placement %s, seed %d", r.policyName(), r.Place, r.Seed)
 	t.addRow("jobs", "%s", r.jobCounts())
 	for _, s := range r.Skipped {
-		t.addRow("left out", "%s: %s", pluralNoun(int64(s.Count), "record"), s.Reason)
+		t.addRow("left out", "%s: %s", term.PluralNoun(int64(s.Count), "record"), s.Reason)
 	}
-	t.addRow("makespan", "%s", formatDuration(r.MakespanS))
-	t.addRow("response time", "mean %s", formatDuration(r.MeanResponseS))
-	t.addRow("waiting time", "mean %s", formatDuration(r.MeanWaitS))
-	t.addRow("execution time", "mean %s", formatDuration(r.MeanRunS))
-	t.addRow("bounded slowdown", "mean %s", formatDigits(r.MeanBoundedSlowdown))
-	t.addRow("utilization", "%s", formatPercent(r.Utilization))
-	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", formatDigits(r.MeanSize), formatDigits(r.MaxSizeMean))
+	t.addRow("makespan", "%s", term.FormatDuration(r.MakespanS))
+	t.addRow("response time", "mean %s", term.FormatDuration(r.MeanResponseS))
+	t.addRow("waiting time", "mean %s", term.FormatDuration(r.MeanWaitS))
+	t.addRow("execution time", "mean %s", term.FormatDuration(r.MeanRunS))
+	t.addRow("bounded slowdown", "mean %s", term.FormatDigits(r.MeanBoundedSlowdown))
+	t.addRow("utilization", "%s", term.FormatPercent(r.Utilization))
+	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", term.FormatDigits(r.MeanSize), term.FormatDigits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
 		t.addRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)), progress.FormatThousands(int64(r.ShrinkOps)))
 	}
@@ -70,9 +71,9 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	if r.Verified != nil {
 		did = "replayed"
 	}
-	t.addRow(did, "%s in %s, %s jobs/s", pluralNoun(r.Events, "event"), formatDuration(r.WallS), formatRate(r.Jobs, r.WallS))
+	t.addRow(did, "%s in %s, %s jobs/s", term.PluralNoun(r.Events, "event"), term.FormatDuration(r.WallS), term.FormatRate(r.Jobs, r.WallS))
 	if v := r.Verified; v != nil {
-		t.addRow("verified", "%s, %s identical", pluralNoun(v.Steps, "step"), pluralNoun(v.Events, "event"))
+		t.addRow("verified", "%s, %s identical", term.PluralNoun(v.Steps, "step"), term.PluralNoun(v.Events, "event"))
 	}
 	t.writeRows(b)
 }
@@ -102,14 +103,14 @@ func compareColumns() []column {
 	count := func(x float64) string { return progress.FormatThousands(int64(x)) }
 	return []column{
 		{"completed", 1, func(r *simReport) float64 { return float64(r.Completed) }, count},
-		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, formatSeconds},
-		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, formatSeconds},
-		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, formatSeconds},
-		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, formatDigits},
-		{"utilization", 1, func(r *simReport) float64 { return r.Utilization }, formatPercent},
-		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, formatSeconds},
-		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, formatDigits},
-		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, formatDigits},
+		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, term.FormatSeconds},
+		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, term.FormatSeconds},
+		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, term.FormatSeconds},
+		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, term.FormatDigits},
+		{"utilization", 1, func(r *simReport) float64 { return r.Utilization }, term.FormatPercent},
+		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, term.FormatSeconds},
+		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, term.FormatDigits},
+		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, term.FormatDigits},
 		{"grown", 0, func(r *simReport) float64 { return float64(r.GrowOps) }, count},
 		{"shrunk", 0, func(r *simReport) float64 { return float64(r.ShrinkOps) }, count},
 	}
@@ -119,7 +120,7 @@ func compareColumns() []column {
 func compareTable(b *strings.Builder, reports []*simReport) {
 	first := reports[0]
 	fmt.Fprintf(b, "%s on %s (%s cores), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
-		progress.FormatThousands(int64(first.Procs)), pluralNoun(int64(first.Jobs), "job"), first.Place, first.Seed)
+		progress.FormatThousands(int64(first.Procs)), term.PluralNoun(int64(first.Jobs), "job"), first.Place, first.Seed)
 	columns := compareColumns()
 	if allCompleted(reports) {
 		columns = columns[1:]

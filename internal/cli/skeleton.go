@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
@@ -28,7 +29,7 @@ func (a *app) skeletonCommand() *cobra.Command {
 		Short: "Short programs that stand for captured ones",
 		Long: `A skeleton does what a captured MPI program does, less often: it takes a few
 seconds, and where it is slow the program is slow.`,
-		Args: a.noSuchCommand,
+		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.skeletonRunCommand())
@@ -84,18 +85,18 @@ func (a *app) skeletonRunCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.skeletonRun(cmd.Context(), f, args[0]) },
 	}
-	what := newGroup("What runs where")
-	what.flags.Var(positiveDurationFlag(&f.time), "time", "how long it would take where the program was captured (2s)")
-	what.flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
-	what.flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
-	what.flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
-	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their core busy, as Open MPI likes it")
-	what.flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
-	what.flags.Var(positiveDurationFlag(&f.limit), "limit", "end a run after so long (5m)")
-	out := newGroup("Output")
-	outputFlag(out.flags, &f.output)
-	out.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, what, out)
+	what := term.NewGroup("What runs where")
+	what.Flags.Var(term.PositiveDurationFlag(&f.time), "time", "how long it would take where the program was captured (2s)")
+	what.Flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
+	what.Flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
+	what.Flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
+	what.Flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their core busy, as Open MPI likes it")
+	what.Flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
+	what.Flags.Var(term.PositiveDurationFlag(&f.limit), "limit", "end a run after so long (5m)")
+	out := term.NewGroup("Output")
+	term.OutputFlag(out.Flags, &f.output)
+	out.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, what, out)
 	return cmd
 }
 
@@ -136,10 +137,10 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	if !f.awake {
 		at.Yield = mpirun.YieldLibrary()
 	}
-	began := a.now()
+	began := a.Now()
 	c, err := s.ChooseGroup(ctx, at, groups, func(i int) {
 		if len(groups) > 1 {
-			a.sayLine(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
+			a.SayLine(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
 		}
 	})
 	if err != nil {
@@ -160,11 +161,11 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 		r.Why, r.Trials = c.Why, c.Trials
 	}
 	if f.output == "json" {
-		return writeJSON(a.stdout, r)
+		return term.WriteJSON(a.Stdout, r)
 	}
 	var b strings.Builder
 	skeletonText(&b, r)
-	_, err = io.WriteString(a.stdout, b.String())
+	_, err = io.WriteString(a.Stdout, b.String())
 	return err
 }
 
@@ -236,12 +237,12 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 	}
 	fmt.Fprintf(b, "%s, %d ranks: %s, %d calls\n", r.Program, r.Ranks, part, r.Calls)
 	var t rows
-	t.addRow("where it was captured", "program %s, skeleton about %s", formatDuration(r.Captured), formatDuration(r.Expected))
+	t.addRow("where it was captured", "program %s, skeleton about %s", term.FormatDuration(r.Captured), term.FormatDuration(r.Expected))
 	where := "here"
 	if len(r.Hosts) > 0 {
 		where = "on " + strings.Join(r.Hosts, " ")
 	}
-	t.addRow(where, "skeleton %s, so program about %s", formatDuration(r.Seconds), formatDuration(r.Predicted))
+	t.addRow(where, "skeleton %s, so program about %s", term.FormatDuration(r.Seconds), term.FormatDuration(r.Predicted))
 	if r.LongerThan != "" {
 		t.addRow("longer than wanted", "%s", r.LongerThan)
 	}
@@ -260,7 +261,7 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 		if g.Runs > 1 {
 			runs = fmt.Sprintf(", the mean of %d", g.Runs)
 		}
-		cells = append(cells, []string{intText(i + 1), formatDuration(g.Seconds) + runs, formatDuration(g.Predicted)})
+		cells = append(cells, []string{intText(i + 1), term.FormatDuration(g.Seconds) + runs, term.FormatDuration(g.Predicted)})
 	}
 	var table strings.Builder
 	writeCells(&table, cells)
@@ -273,7 +274,7 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 	}
 	for i, g := range r.Trials {
 		if g.Error != "" {
-			fmt.Fprintf(b, "\ngroup %d failed: %s", i+1, oneLine(g.Error))
+			fmt.Fprintf(b, "\ngroup %d failed: %s", i+1, term.OneLine(g.Error))
 		}
 	}
 	if slices.ContainsFunc(r.Trials, func(g skeleton.Trial) bool { return g.Error != "" }) {

@@ -26,7 +26,7 @@ const stdinSilence = 2 * time.Second
 // into the broker's depot and returns its tree; "": there is none. A terminal is
 // not read.
 func (a *app) sendStdin(ctx context.Context, c *api.Client) (string, error) {
-	in, ok := a.stdin.(*os.File)
+	in, ok := a.Stdin.(*os.File)
 	if !ok {
 		return "", nil
 	}
@@ -39,7 +39,7 @@ func (a *app) sendStdin(ctx context.Context, c *api.Client) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the folder for temporary files
-	slow := time.AfterFunc(stdinSilence, func() { a.sayLine("reading standard input until its end … (-n or < /dev/null: the job has none)") })
+	slow := time.AfterFunc(stdinSilence, func() { a.SayLine("reading standard input until its end … (-n or < /dev/null: the job has none)") })
 	n, err := spoolStdin(ctx, in, filepath.Join(dir, jobfile.StdinFile), maxStdin)
 	slow.Stop()
 	if err != nil || n == 0 {

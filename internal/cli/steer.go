@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -31,10 +32,10 @@ Engine, and waits for the other cluster.` + jobsHelp,
 			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.MigrateJob(cmd.Context(), id, to) })
 		},
 	}
-	where := newGroup("Where to")
-	where.flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
-	groupFlags(cmd, where, outputGroup(&output))
-	completeFlag(cmd, "to", a.completeClusters)
+	where := term.NewGroup("Where to")
+	where.Flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
+	term.GroupFlags(cmd, where, outputGroup(&output))
+	term.CompleteFlag(cmd, "to", a.completeClusters)
 	return cmd
 }
 
@@ -52,7 +53,7 @@ returns.` + jobsHelp,
 			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.CheckpointJob(cmd.Context(), id) })
 		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (a *app) steerJobs(ctx context.Context, args []string, output string, do fu
 			}
 			all = append(all, done)
 			if output != "json" {
-				if _, err := fmt.Fprintln(a.stdout, done.Text); err != nil {
+				if _, err := fmt.Fprintln(a.Stdout, done.Text); err != nil {
 					return err
 				}
 			}
@@ -80,8 +81,8 @@ func (a *app) steerJobs(ctx context.Context, args []string, output string, do fu
 		case output != "json":
 			return nil
 		case len(all) == 1:
-			return writeJSON(a.stdout, all[0])
+			return term.WriteJSON(a.Stdout, all[0])
 		}
-		return writeJSON(a.stdout, all)
+		return term.WriteJSON(a.Stdout, all)
 	})
 }

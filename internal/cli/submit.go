@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -39,7 +40,7 @@ func (a *app) submitCommand() *cobra.Command {
 			if cmd.ArgsLenAtDash() == 0 && len(args) > 0 {
 				return nil // a command will do as well
 			}
-			return oneArgument(cmd, args, "a job file or a script")
+			return term.OneArgument(cmd, args, "a job file or a script")
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,16 +57,16 @@ func (a *app) submitCommand() *cobra.Command {
 			})
 		},
 	}
-	groupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
+	term.GroupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }
 
 // outputGroup has -o and -h, which come last.
-func outputGroup(output *string) group {
-	g := newGroup("Output")
-	outputFlag(g.flags, output)
-	g.flags.BoolP("help", "h", false, "show this help")
+func outputGroup(output *string) term.Group {
+	g := term.NewGroup("Output")
+	term.OutputFlag(g.Flags, output)
+	g.Flags.BoolP("help", "h", false, "show this help")
 	return g
 }
 
@@ -102,19 +103,19 @@ func (a *app) quoteCommand() *cobra.Command {
 				return err
 			}
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				job.FixMoments(a.now())
+				job.FixMoments(a.Now())
 				quotes, err := c.QuoteJob(cmd.Context(), &api.Submit{Job: *job})
 				if err != nil {
 					return err
 				}
 				if output == "json" {
-					return writeJSON(a.stdout, orEmpty(quotes))
+					return term.WriteJSON(a.Stdout, orEmpty(quotes))
 				}
 				return a.printQuotes(quotes, job.Deadline > 0)
 			})
 		},
 	}
-	groupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
+	term.GroupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }
@@ -128,16 +129,16 @@ func orEmpty[T any](list []T) []T {
 }
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {
-	t := newTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").alignRight(1, 2, 3, 6)
-	t.sparse = true
+	t := term.NewTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").AlignRight(1, 2, 3, 6)
+	t.Sparse = true
 	for _, q := range quotes {
-		chance := unknown
+		chance := term.Unknown
 		if due {
-			chance = chanceText(q.PDeadline)
+			chance = term.ChanceText(q.PDeadline)
 		}
-		t.addRow(q.Cluster, secondsText(q.WaitS), secondsText(q.TransferS), secondsText(q.RunS),
+		t.AddRow(q.Cluster, term.SecondsText(q.WaitS), term.SecondsText(q.TransferS), term.SecondsText(q.RunS),
 			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance)
-		t.addNote(q.Reason)
+		t.AddNote(q.Reason)
 	}
-	return t.printTable(a.stdout, a.terminalWidth())
+	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }

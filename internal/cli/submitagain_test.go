@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -55,13 +56,13 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 	listenAsBroker(t, mux)
 	var out, errs bytes.Buffer
 	args := []string{"run", "--detach", "--workdir", "none", "-n", "--", "true"}
-	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != exitDone || out.String() != "7\n" {
+	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != term.ExitDone || out.String() != "7\n" {
 		t.Errorf("exit code %d, printed %q: %s", code, out.String(), errs.String())
 	}
 	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("submitted with the keys %q", keys)
 	}
-	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != exitDone {
+	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != term.ExitDone {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if len(keys) != 3 || keys[2] == keys[0] {
@@ -83,13 +84,13 @@ func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 		"migrate 1", "checkpoint 1", "depot usage", "reload", "run -n --workdir none -- true"} {
 		var out, errs bytes.Buffer
 		code := RunCommand("v0", strings.Fields(verb), strings.NewReader(""), &out, &errs)
-		if code != exitFailed || !strings.Contains(errs.String(), "has not answered for") || !strings.Contains(errs.String(), "(pid ") {
+		if code != term.ExitFailed || !strings.Contains(errs.String(), "has not answered for") || !strings.Contains(errs.String(), "(pid ") {
 			t.Errorf("godwit %s: exit code %d: %s", verb, code, errs.String())
 		}
 	}
 	t.Setenv(silenceSetting, "soon")
 	var out, errs bytes.Buffer
-	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != exitBadInput || !strings.Contains(errs.String(), silenceSetting) {
+	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != term.ExitBadInput || !strings.Contains(errs.String(), silenceSetting) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

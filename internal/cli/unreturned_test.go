@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
@@ -33,9 +33,9 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 	mux.HandleFunc("POST /v1/jobs/7/cancel", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(job)) })
 	listenAsBroker(t, mux)
 	var out, errs bytes.Buffer
-	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: clock.RealClock()}
+	a := newApp("v0", strings.NewReader(""), &out, &errs)
 	err := a.runJob(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
-	if !errors.Is(err, exitCode(exitInterrupted)) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
+	if !errors.Is(err, term.ExitCode(term.ExitInterrupted)) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
 		t.Errorf("%v: %s", err, errs.String())
 	}
 }

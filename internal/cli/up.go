@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/config"
@@ -59,7 +60,7 @@ func (a *app) upCommand() *cobra.Command {
 		Short:   "Run the broker on this machine",
 		Long:    upLong,
 		Example: upExample,
-		Args:    noArguments,
+		Args:    term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.stop {
 				return a.stopBroker(cmd.Context(), f)
@@ -70,17 +71,17 @@ func (a *app) upCommand() *cobra.Command {
 			return a.runUp(cmd.Context(), f)
 		},
 	}
-	g := newGroup("Broker")
-	g.flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
-	g.flags.BoolVar(&f.shared, "shared", false, "serve all users of this machine, each as themselves; as root")
-	g.flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
-	g.flags.Var(choiceFlag(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
-	g.flags.BoolVar(&f.embedded, "embedded", false, "end when there has been nothing to do for a while")
-	g.flags.BoolP("help", "h", false, "show this help")
-	g.flags.IntVar(&f.readyFD, "ready-fd", 0, "")
-	_ = g.flags.MarkHidden("ready-fd") // it is there; only for brokers that run starts
-	groupFlags(cmd, g)
-	completeNames(cmd, "log", []string{"debug", "info", "warn", "error"})
+	g := term.NewGroup("Broker")
+	g.Flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
+	g.Flags.BoolVar(&f.shared, "shared", false, "serve all users of this machine, each as themselves; as root")
+	g.Flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
+	g.Flags.Var(term.ChoiceFlag(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
+	g.Flags.BoolVar(&f.embedded, "embedded", false, "end when there has been nothing to do for a while")
+	g.Flags.BoolP("help", "h", false, "show this help")
+	g.Flags.IntVar(&f.readyFD, "ready-fd", 0, "")
+	_ = g.Flags.MarkHidden("ready-fd") // it is there; only for brokers that run starts
+	term.GroupFlags(cmd, g)
+	term.CompleteNames(cmd, "log", []string{"debug", "info", "warn", "error"})
 	return cmd
 }
 
@@ -116,7 +117,7 @@ func (a *app) serveBroker(ctx context.Context, f *upFlags, o daemon.Options) err
 		return err
 	}
 	o.HangUp = true
-	o.Version, o.Log = a.version, slog.New(logHandler(a.stderr, level))
+	o.Version, o.Log = a.Version, slog.New(logHandler(a.Stderr, level))
 	o.Ready = func(socket string, cfg *config.Config) { a.announceReady(f, socket, cfg) }
 	err := daemon.Run(ctx, o)
 	switch {
@@ -167,16 +168,16 @@ func (a *app) announceReady(f *upFlags, socket string, cfg *config.Config) {
 	}
 	var names []string
 	for _, c := range cfg.Clusters {
-		size := pluralNoun(int64(c.Slots), "core")
+		size := term.PluralNoun(int64(c.Slots), "core")
 		if c.Slots == 0 {
 			size = "has not answered yet"
 		}
 		if n := len(c.SSHHosts); n > 0 {
-			size = pluralNoun(int64(n), "host")
+			size = term.PluralNoun(int64(n), "host")
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", c.Name, size))
 	}
-	a.sayLine("broker ready on " + socket + ": " + strings.Join(names, ", "))
+	a.SayLine("broker ready on " + socket + ": " + strings.Join(names, ", "))
 }
 
 // stopBroker ends the broker that runs.
@@ -201,7 +202,7 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.brokerAnswers(ctx, used) {
 		return fmt.Errorf("no broker of your own runs; the shared one does, at %s (as root, godwit up --shared --stop ends it)", used)
 	}
-	a.sayLine("no broker runs")
+	a.SayLine("no broker runs")
 	return nil
 }
 
@@ -227,8 +228,8 @@ func (a *app) agentCommand() *cobra.Command {
 		Short:  "Run one attempt of a job (started by the broker)",
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return oneArgument(cmd, args, "the folder of an attempt")
+			return term.OneArgument(cmd, args, "the folder of an attempt")
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return exitCode(agent.RunAgent(args[0])) },
+		RunE: func(_ *cobra.Command, args []string) error { return term.ExitCode(agent.RunAgent(args[0])) },
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -45,8 +46,8 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 		},
 	}
 	g := outputGroup(&output)
-	g.flags.BoolVar(&all, "all", false, "all jobs that have not ended")
-	groupFlags(cmd, g)
+	g.Flags.BoolVar(&all, "all", false, "all jobs that have not ended")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -66,7 +67,7 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 			text = endOfOne(job)
 		}
 		if text != "" {
-			a.sayLine(text)
+			a.SayLine(text)
 		}
 		if err := codeOf(job); err != nil {
 			failed = append(failed, jobLabel(job))
@@ -75,14 +76,14 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 		jobs = append(jobs, job)
 	}
 	if len(named) > 1 && len(failed) > 0 {
-		a.sayLine(fmt.Sprintf("%d of %s failed: %s", len(failed), pluralNoun(int64(len(named)), "job"), strings.Join(failed, ", ")))
+		a.SayLine(fmt.Sprintf("%d of %s failed: %s", len(failed), term.PluralNoun(int64(len(named)), "job"), strings.Join(failed, ", ")))
 	}
 	if output == "json" {
 		var err error
 		if len(jobs) == 1 {
-			err = writeJSON(a.stdout, jobs[0])
+			err = term.WriteJSON(a.Stdout, jobs[0])
 		} else {
-			err = writeJSON(a.stdout, jobs)
+			err = term.WriteJSON(a.Stdout, jobs)
 		}
 		if err != nil {
 			return err
@@ -98,7 +99,7 @@ func endOfOne(j *api.Job) string {
 		text += ": " + j.Why
 	}
 	if isLate(j) {
-		text += ", missed its deadline by " + formatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
+		text += ", missed its deadline by " + term.FormatDuration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	}
 	return text
 }
@@ -136,9 +137,9 @@ several jobs of one name it is the newest.` + jobsHelp,
 		},
 	}
 	g := outputGroup(&f.output)
-	g.flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
-	g.flags.VarP(wholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
-	groupFlags(cmd, g)
+	g.Flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
+	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
+	term.GroupFlags(cmd, g)
 	return cmd
 }
 
@@ -154,7 +155,7 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 	texts := []map[string]string{}
 	for i := range jobs {
 		if len(jobs) > 1 && f.output != "json" {
-			if _, err := fmt.Fprintf(a.stdout, "==> job %s (%s) <==\n", jobLabel(&jobs[i]), jobs[i].Name); err != nil {
+			if _, err := fmt.Fprintf(a.Stdout, "==> job %s (%s) <==\n", jobLabel(&jobs[i]), jobs[i].Name); err != nil {
 				return err
 			}
 		}
@@ -168,15 +169,15 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 	case f.output != "json":
 		return nil
 	case len(texts) == 1:
-		return writeJSON(a.stdout, texts[0])
+		return term.WriteJSON(a.Stdout, texts[0])
 	}
-	return writeJSON(a.stdout, texts)
+	return term.WriteJSON(a.Stdout, texts)
 }
 
 // printLogs prints both streams as they are now, or returns them for JSON.
 func (a *app) printLogs(ctx context.Context, c *api.Client, id string, f *logsFlags) (map[string]string, error) {
 	var text [2]bytes.Buffer
-	for i, to := range []io.Writer{a.stdout, a.stderr} {
+	for i, to := range []io.Writer{a.Stdout, a.Stderr} {
 		if f.output == "json" {
 			to = &text[i]
 		}
@@ -227,7 +228,7 @@ func (l *lastLines) flushLines() error {
 }
 
 func (a *app) followLogs(ctx context.Context, id string) error {
-	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: id, Stdout: a.stdout, Stderr: a.stderr})
+	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: id, Stdout: a.Stdout, Stderr: a.Stderr})
 	if errors.Is(err, follow.ErrOutput) {
 		return fmt.Errorf("job %s: %w", id, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
@@ -80,7 +81,7 @@ func (a *app) weatherCommand() *cobra.Command {
 		Short:   "Show bandwidths, latencies and loads, and what they will be",
 		Long:    weatherLong,
 		Example: weatherExample,
-		Args:    noArguments,
+		Args:    term.NoArguments,
 
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.reportWeather(cmd.Context(), f) },
@@ -90,21 +91,21 @@ func (a *app) weatherCommand() *cobra.Command {
 		names = append(names, string(q))
 	}
 	outputs := []string{"table", "matrix", "csv", "json"}
-	in, out := newGroup("What to forecast"), newGroup("Output")
-	in.flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
-	in.flags.Var(choiceFlag(&f.what, names...), "what", "only this quantity")
-	in.flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
-	in.flags.Var(positiveDurationFlag(&f.over), "over", "forecast the mean over this time; without it the next value")
-	out.flags.VarP(choiceFlag(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
-	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host; with -o json also there")
-	out.flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
-	out.flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
-	out.flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
-	out.flags.Var(positiveDurationFlag(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
-	out.flags.BoolP("help", "h", false, "show this help")
-	groupFlags(cmd, in, out)
-	completeNames(cmd, "what", names)
-	completeNames(cmd, "output", outputs)
+	in, out := term.NewGroup("What to forecast"), term.NewGroup("Output")
+	in.Flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
+	in.Flags.Var(term.ChoiceFlag(&f.what, names...), "what", "only this quantity")
+	in.Flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
+	in.Flags.Var(term.PositiveDurationFlag(&f.over), "over", "forecast the mean over this time; without it the next value")
+	out.Flags.VarP(term.ChoiceFlag(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
+	out.Flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host; with -o json also there")
+	out.Flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
+	out.Flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
+	out.Flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
+	out.Flags.Var(term.PositiveDurationFlag(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
+	out.Flags.BoolP("help", "h", false, "show this help")
+	term.GroupFlags(cmd, in, out)
+	term.CompleteNames(cmd, "what", names)
+	term.CompleteNames(cmd, "output", outputs)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
@@ -66,7 +67,7 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 			if len(g.Links) == 0 {
 				return errNoNetwork
 			}
-			return writeJSON(a.stdout, g)
+			return term.WriteJSON(a.Stdout, g)
 		}
 		since := time.Duration(0)
 		if f.plot != "" {
@@ -94,9 +95,9 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
 	if len(r.Series) == 0 && f.output != "json" {
 		if any {
-			a.sayLine("nothing is known of these; leave out --what and --host to see everything")
+			a.SayLine("nothing is known of these; leave out --what and --host to see everything")
 		} else {
-			a.sayLine(nothingMeasured(w))
+			a.SayLine(nothingMeasured(w))
 		}
 		return nil
 	}
@@ -114,7 +115,7 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 type nothingToDrawError struct{ f *weatherFlags }
 
 func (e *nothingToDrawError) Error() string {
-	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + formatDuration(e.f.since.Seconds()) +
+	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + term.FormatDuration(e.f.since.Seconds()) +
 		"; --since 24h asks for more, and what is measured now is kept after some seconds"
 }
 
@@ -141,7 +142,7 @@ func nothingMeasured(w *api.Weather) string {
 	case 1:
 		return "1 host has begun to measure; ask again in a minute"
 	}
-	return pluralNoun(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
+	return term.PluralNoun(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
 }
 
 // knowsWays reports whether any way from host to host was measured.
@@ -181,19 +182,19 @@ func liveReport(w *api.Weather) *weatherReport {
 }
 
 // liveTable has a line for each series.
-func (r *weatherReport) liveTable() *table {
-	t := newTable("what", "between", "last", "forecast", "±", "age", "values", "by").alignRight(2, 3, 4, 5, 6)
+func (r *weatherReport) liveTable() *term.Table {
+	t := term.NewTable("what", "between", "last", "forecast", "±", "age", "values", "by").AlignRight(2, 3, 4, 5, 6)
 	for i := range r.Series {
 		s := &r.Series[i]
 		if s.Described {
-			t.addRow(string(s.What), s.name, "-", formatDigits(s.Forecast), "-", "-", "-", "described in a file, not measured")
+			t.AddRow(string(s.What), s.name, "-", term.FormatDigits(s.Forecast), "-", "-", "-", "described in a file, not measured")
 			continue
 		}
 		by := s.By
 		if s.Part < 0.995 {
 			by += ", " + intText(int(100*s.Part+0.5)) + " % of the ensemble"
 		}
-		t.addRow(string(s.What), s.name, formatDigits(s.Last), formatDigits(s.Forecast), formatDigits(s.Error), formatDuration(*s.AgeS), intText(s.Values), by)
+		t.AddRow(string(s.What), s.name, term.FormatDigits(s.Last), term.FormatDigits(s.Forecast), term.FormatDigits(s.Error), term.FormatDuration(*s.AgeS), intText(s.Values), by)
 	}
 	return t
 }

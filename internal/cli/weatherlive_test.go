@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -14,7 +15,7 @@ import (
 func shown(t *testing.T, f *weatherFlags, w api.Weather, g api.Graph) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs strings.Builder
-	a := &app{stdout: &out, stderr: &errs}
+	a := &app{App: term.App{Name: "godwit", Stdout: &out, Stderr: &errs}}
 	r := liveReport(&w)
 	if !r.knowsWays() {
 		r.addDescribed(&g)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 )
@@ -20,32 +21,32 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 		if f.matrix {
 			r.Matrices = r.quantityMatrices()
 		}
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(a.Stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	case "csv":
-		return r.writeCSV(a.stdout, cmp.Or(f.from, "the broker"))
+		return r.writeCSV(a.Stdout, cmp.Or(f.from, "the broker"))
 	case "matrix":
 		var b strings.Builder
 		writeMatrices(&b, r.quantityMatrices())
-		_, err := io.WriteString(a.stdout, b.String())
+		_, err := io.WriteString(a.Stdout, b.String())
 		return err
 	}
-	return r.seriesTable().printTable(a.stdout, a.terminalWidth())
+	return r.seriesTable().PrintTable(a.Stdout, a.TerminalWidth())
 }
 
 // seriesTable has a line for each series.
-func (r *weatherReport) seriesTable() *table {
+func (r *weatherReport) seriesTable() *term.Table {
 	if r.live {
 		return r.liveTable()
 	}
-	t := newTable("what", "between", "values", "last", "forecast", "90 % between", "by").alignRight(2, 3, 4)
+	t := term.NewTable("what", "between", "values", "last", "forecast", "90 % between", "by").AlignRight(2, 3, 4)
 	for _, s := range r.Series {
 		by := s.By
 		if s.Part < 0.995 {
 			by += fmt.Sprintf(", %.0f %% of the ensemble", 100*s.Part)
 		}
-		t.addRow(string(s.What), s.name, intText(s.Values), formatDigits(s.Last), formatDigits(s.Forecast), formatDigits(s.low)+" and "+formatDigits(s.high), by)
+		t.AddRow(string(s.What), s.name, intText(s.Values), term.FormatDigits(s.Last), term.FormatDigits(s.Forecast), term.FormatDigits(s.low)+" and "+term.FormatDigits(s.high), by)
 	}
 	return t
 }
@@ -130,7 +131,7 @@ func writeMatrices(b *strings.Builder, list []matrixReport) {
 		beginParagraph(b, m.What.Title())
 		var cells [][]string
 		for i, host := range m.Hosts {
-			cells = append(cells, []string{host, formatDigits(*m.Values[0][i])})
+			cells = append(cells, []string{host, term.FormatDigits(*m.Values[0][i])})
 		}
 		writeCells(b, cells)
 	}
@@ -148,9 +149,9 @@ func (m *matrixReport) writeMatrix(b *strings.Builder) {
 				row = append(row, "-")
 			case x.described:
 				described = true
-				row = append(row, "("+formatDigits(x.value)+")")
+				row = append(row, "("+term.FormatDigits(x.value)+")")
 			default:
-				row = append(row, formatDigits(x.value))
+				row = append(row, term.FormatDigits(x.value))
 			}
 		}
 		cells = append(cells, row)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -76,7 +77,7 @@ func checkStates(words []string) error {
 // user does not want any.
 func (a *app) usesColour() bool {
 	_, plain := os.LookupEnv("NO_COLOR")
-	return !plain && progress.IsTerminal(a.stdout)
+	return !plain && progress.IsTerminal(a.Stdout)
 }
 
 const yellow = "\x1b[33m"
@@ -126,4 +127,17 @@ func quoteWord(w string) string {
 		return "$'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\t", "\\t").Replace(w) + "'"
 	}
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// momentText is a moment on the user's clock, with the day if that is another.
+func (a *app) momentText(t *api.Time) string {
+	if t == nil {
+		return term.Unknown
+	}
+	now := a.Now()
+	at := t.In(now.Location())
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
 }

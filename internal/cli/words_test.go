@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -19,7 +20,7 @@ func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 	}
 	tab := jobTable(a, jobs, false)
 	var b strings.Builder
-	if err := tab.printTable(&b, 80); err != nil {
+	if err := tab.PrintTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -49,7 +50,7 @@ func TestColumnsThatMatterLessAreLeftOutWhereThereIsNoRoom(t *testing.T) {
 		160: "    job  name              state    cluster  submitted     ran  done  ends      deadline  in time",
 	} {
 		var b strings.Builder
-		if err := jobTable(a, jobs, false).printTable(&b, width); err != nil {
+		if err := jobTable(a, jobs, false).PrintTable(&b, width); err != nil {
 			t.Fatal(err)
 		}
 		if head, _, _ := strings.Cut(b.String(), "\n"); strings.TrimSpace(head) != strings.TrimSpace(want) {
@@ -76,13 +77,13 @@ func TestTheCheckpointMethodOfAStartIsSaidOnce(t *testing.T) {
 }
 
 func TestStatesArePaintedWithoutShiftingColumns(t *testing.T) {
-	tab := newTable("job", "state", "cluster")
-	tab.paint = paintStates
-	tab.addRow("1", "failed", "left")
-	tab.addRow("2", "running", "left")
-	tab.addRow("3", "pending", "left")
+	tab := term.NewTable("job", "state", "cluster")
+	tab.Paint = paintStates
+	tab.AddRow("1", "failed", "left")
+	tab.AddRow("2", "running", "left")
+	tab.AddRow("3", "pending", "left")
 	var b strings.Builder
-	if err := tab.printTable(&b, 80); err != nil {
+	if err := tab.PrintTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	want := "job  state    cluster\n1    \x1b[31mfailed\x1b[0m   left\n2    \x1b[32mrunning\x1b[0m  left\n3    pending  left\n"

@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"io"
@@ -10,57 +10,60 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is rows below a header, aligned. The last column takes what room is left
+// Table is rows below a header, aligned. The last column takes what room is left
 // and goes on in the next line where that is not enough.
-type table struct {
-	header  []string
+type Table struct {
+	Header  []string
 	rows    [][]string
 	notes   []string // below a row, on lines of their own; "": none
 	toRight map[int]bool
-	sparse  bool // columns in which nothing stands are left out
-	shrinks int  // the column that is shortened where there is no room; -1: none
-	// optional are the columns that are left out where there is still no room, in this order.
-	optional []string
-	paint    func(column, cell string) string
+	Sparse  bool // columns in which nothing stands are left out
+	Shrinks int  // the column that is shortened where there is no room; -1: none
+	// Optional are the columns that are left out where there is still no room, in this order.
+	Optional []string
+	// Paint, if there is one, colours a cell.
+	Paint func(column, cell string) string
 }
 
-func newTable(header ...string) *table {
-	return &table{header: header, toRight: map[int]bool{}, shrinks: -1}
+// NewTable makes a table with the names of its columns.
+func NewTable(header ...string) *Table {
+	return &Table{Header: header, toRight: map[int]bool{}, Shrinks: -1}
 }
 
-// alignRight aligns columns of numbers.
-func (t *table) alignRight(columns ...int) *table {
+// AlignRight aligns columns of numbers.
+func (t *Table) AlignRight(columns ...int) *Table {
 	for _, c := range columns {
 		t.toRight[c] = true
 	}
 	return t
 }
 
-func (t *table) addRow(cells ...string) {
+// AddRow adds a row: a text for each column.
+func (t *Table) AddRow(cells ...string) {
 	t.rows, t.notes = append(t.rows, cells), append(t.notes, "")
 }
 
-// addNote puts a text below the row that was added last.
-func (t *table) addNote(text string) { t.notes[len(t.notes)-1] = text }
+// AddNote puts a text below the row that was added last.
+func (t *Table) AddNote(text string) { t.notes[len(t.notes)-1] = text }
 
-// minLast is the least width of the last column before it is wrapped.
-const minLast = 24
+// MinLast is the least width of the last column before it is wrapped.
+const MinLast = 24
 
 // minShrunk is the least width of a column that is shortened.
 const minShrunk = 8
 
 // keepColumns is the table with some of its columns.
-func (t *table) keepColumns(wanted func(column int) bool) *table {
-	kept := &table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), shrinks: -1, paint: t.paint, optional: t.optional}
-	for i, name := range t.header {
+func (t *Table) keepColumns(wanted func(column int) bool) *Table {
+	kept := &Table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), Shrinks: -1, Paint: t.Paint, Optional: t.Optional}
+	for i, name := range t.Header {
 		if !wanted(i) {
 			continue
 		}
-		if i == t.shrinks {
-			kept.shrinks = len(kept.header)
+		if i == t.Shrinks {
+			kept.Shrinks = len(kept.Header)
 		}
-		kept.toRight[len(kept.header)] = t.toRight[i]
-		kept.header = append(kept.header, name)
+		kept.toRight[len(kept.Header)] = t.toRight[i]
+		kept.Header = append(kept.Header, name)
 		for r := range t.rows {
 			kept.rows[r] = append(kept.rows[r], t.rows[r][i])
 		}
@@ -69,19 +72,19 @@ func (t *table) keepColumns(wanted func(column int) bool) *table {
 }
 
 // withoutEmpty is the table without the columns in which nothing stands.
-func (t *table) withoutEmpty() *table {
-	if !t.sparse {
+func (t *Table) withoutEmpty() *Table {
+	if !t.Sparse {
 		return t
 	}
 	return t.keepColumns(func(column int) bool {
-		return column == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return row[column] != "" && row[column] != unknown })
+		return column == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return row[column] != "" && row[column] != Unknown })
 	})
 }
 
 // columnWidths are those of the columns.
-func (t *table) columnWidths() []int {
-	widths := make([]int, len(t.header))
-	for _, row := range append([][]string{t.header}, t.rows...) {
+func (t *Table) columnWidths() []int {
+	widths := make([]int, len(t.Header))
+	for _, row := range append([][]string{t.Header}, t.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
@@ -91,33 +94,34 @@ func (t *table) columnWidths() []int {
 
 // fitWidth is the table without the optional columns for which there is no room, and the
 // widths of the others.
-func (t *table) fitWidth(width int) (*table, []int) {
+func (t *Table) fitWidth(width int) (*Table, []int) {
 	widths := t.columnWidths()
-	for _, name := range t.optional {
+	for _, name := range t.Optional {
 		if t.shrinkColumns(widths, width) {
 			break
 		}
-		t = t.keepColumns(func(column int) bool { return t.header[column] != name })
+		t = t.keepColumns(func(column int) bool { return t.Header[column] != name })
 		widths = t.columnWidths()
 	}
 	t.shrinkColumns(widths, width)
 	return t, widths
 }
 
-func (t *table) printTable(w io.Writer, width int) error {
+// PrintTable writes the table so that it fits the width.
+func (t *Table) PrintTable(w io.Writer, width int) error {
 	t, widths := t.withoutEmpty().fitWidth(width)
 	last := len(widths) - 1
 	indent := 0
 	for _, n := range widths[:last] {
 		indent += n + 2
 	}
-	room := max(minLast, width-indent)
+	room := max(MinLast, width-indent)
 	var b strings.Builder
-	t.printRow(&b, t.header, widths, indent, room, nil)
+	t.printRow(&b, t.Header, widths, indent, room, nil)
 	for r, row := range t.rows {
-		t.printRow(&b, row, widths, indent, room, t.paint)
+		t.printRow(&b, row, widths, indent, room, t.Paint)
 		if t.notes[r] != "" {
-			for _, part := range wrapText(t.notes[r], max(minLast, width-noteIndent)) {
+			for _, part := range WrapText(t.notes[r], max(MinLast, width-noteIndent)) {
 				b.WriteString(strings.Repeat(" ", noteIndent) + part + "\n")
 			}
 		}
@@ -131,30 +135,30 @@ const noteIndent = 5
 
 // shrinkColumns makes the column that may be shortened as narrow as the terminal asks for, and
 // says whether the table then fits.
-func (t *table) shrinkColumns(widths []int, width int) bool {
+func (t *Table) shrinkColumns(widths []int, width int) bool {
 	over := -2 - width
 	for _, n := range widths {
 		over += n + 2
 	}
-	if over > 0 && t.shrinks >= 0 {
-		less := min(over, max(0, widths[t.shrinks]-minShrunk))
-		widths[t.shrinks] -= less
+	if over > 0 && t.Shrinks >= 0 {
+		less := min(over, max(0, widths[t.Shrinks]-minShrunk))
+		widths[t.Shrinks] -= less
 		over -= less
 	}
 	return over <= 0
 }
 
-func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent, room int, paint func(column, cell string) string) {
+func (t *Table) printRow(b *strings.Builder, row []string, widths []int, indent, room int, paint func(column, cell string) string) {
 	last := len(widths) - 1
 	shown := func(i int, cell string) string {
 		if paint == nil {
 			return cell
 		}
-		return paint(t.header[i], cell)
+		return paint(t.Header[i], cell)
 	}
 	var line strings.Builder
 	for i, cell := range row[:last] {
-		cell = shortenText(cell, widths[i])
+		cell = ShortenText(cell, widths[i])
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		if t.toRight[i] {
 			line.WriteString(pad + shown(i, cell) + "  ")
@@ -162,7 +166,7 @@ func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent,
 			line.WriteString(shown(i, cell) + pad + "  ")
 		}
 	}
-	for i, part := range wrapText(row[last], room) {
+	for i, part := range WrapText(row[last], room) {
 		if i > 0 {
 			line.Reset()
 			line.WriteString(strings.Repeat(" ", indent))
@@ -174,8 +178,8 @@ func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent,
 	}
 }
 
-// shortenText cuts a text to a width, with an ellipsis where something is missing.
-func shortenText(text string, width int) string {
+// ShortenText cuts a text to a width, with an ellipsis where something is missing.
+func ShortenText(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}
@@ -183,9 +187,9 @@ func shortenText(text string, width int) string {
 	return string(runes[:max(0, width-1)]) + "…"
 }
 
-// wrapText cuts a text into lines of at most width runes where it has spaces. It is
+// WrapText cuts a text into lines of at most width runes where it has spaces. It is
 // one line at least.
-func wrapText(text string, width int) []string {
+func WrapText(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -209,10 +213,11 @@ func wrapText(text string, width int) []string {
 // files have room.
 const wide = 160
 
-// terminalWidth is that of the terminal on which results are printed.
-func (a *app) terminalWidth() int { return widthOf(a.stdout, wide) }
+// TerminalWidth is that of the terminal on which results are printed.
+func (a *App) TerminalWidth() int { return WidthOf(a.Stdout, wide) }
 
-func widthOf(w io.Writer, otherwise int) int {
+// WidthOf is how wide the terminal is that w writes to; otherwise if it is none.
+func WidthOf(w io.Writer, otherwise int) int {
 	f, ok := w.(*os.File)
 	if !ok {
 		return otherwise

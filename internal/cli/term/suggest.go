@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"strings"
@@ -6,17 +6,17 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
-// suggestChoices says which word was probably meant, or, if none is near, which ones
+// SuggestChoices says which word was probably meant, or, if none is near, which ones
 // there are.
-func suggestChoices(word string, known []string) string {
+func SuggestChoices(word string, known []string) string {
 	if near := badinput.NearestName(word, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "known are " + joinWords(known)
+	return "known are " + JoinWords(known)
 }
 
-// joinWords joins words as people do: a, b or c.
-func joinWords(words []string) string {
+// JoinWords joins words as people do: a, b or c.
+func JoinWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"fmt"
@@ -7,25 +7,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
-// How numbers and moments of jobs are put into words. What is not known is a dash.
-const unknown = "–"
+// Unknown stands for a number or a moment that is not known.
+const Unknown = "–"
 
-func secondsText(s *float64) string {
+// SecondsText is a number of seconds as people say it.
+func SecondsText(s *float64) string {
 	if s == nil {
-		return unknown
+		return Unknown
 	}
-	return formatDuration(*s)
+	return FormatDuration(*s)
 }
 
-// chanceText is a chance in whole per cent, certain only if it is.
-func chanceText(p *float64) string {
+// ChanceText is a chance in whole per cent, certain only if it is.
+func ChanceText(p *float64) string {
 	switch {
 	case p == nil:
-		return unknown
+		return Unknown
 	case *p >= 0.995 && *p < 1:
 		return "> 99 %"
 	case *p > 0 && *p < 0.005:
@@ -34,28 +34,16 @@ func chanceText(p *float64) string {
 	return strconv.Itoa(int(math.Round(100**p))) + " %"
 }
 
-func partText(x *float64) string {
+// PartText is a part of a whole in whole per cent, rounded down.
+func PartText(x *float64) string {
 	if x == nil {
-		return unknown
+		return Unknown
 	}
 	return strconv.Itoa(int(100**x)) + " %"
 }
 
-// momentText is a moment on the user's clock, with the day if that is another.
-func (a *app) momentText(t *api.Time) string {
-	if t == nil {
-		return unknown
-	}
-	now := a.now()
-	at := t.In(now.Location())
-	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
-		return at.Format("15:04:05")
-	}
-	return at.Format("2006-01-02 15:04")
-}
-
-// bytesText is a number of bytes as people say it.
-func bytesText(n int64) string {
+// BytesText is a number of bytes as people say it.
+func BytesText(n int64) string {
 	x := float64(n)
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
 		if x < 1000 {
@@ -63,25 +51,27 @@ func bytesText(n int64) string {
 		}
 		x /= 1024
 	}
-	return formatDigits(x) + " TiB"
+	return FormatDigits(x) + " TiB"
 }
 
-func codeText(code *int) string {
+// CodeText is an exit code.
+func CodeText(code *int) string {
 	if code == nil {
-		return unknown
+		return Unknown
 	}
 	return strconv.Itoa(*code)
 }
 
-func orDash(s string) string {
+// OrDash is a text, or a dash if there is none.
+func OrDash(s string) string {
 	if s == "" {
-		return unknown
+		return Unknown
 	}
 	return s
 }
 
-// numbersText lists the numbers behind a decision.
-func numbersText(inputs map[string]any) string {
+// NumbersText lists the numbers behind a decision.
+func NumbersText(inputs map[string]any) string {
 	names := make([]string, 0, len(inputs))
 	for name := range inputs {
 		names = append(names, name)
@@ -112,19 +102,19 @@ func numberText(name string, value any) string {
 	case float64:
 		switch {
 		case strings.HasSuffix(name, "_s"):
-			return label + " " + formatDuration(x)
+			return label + " " + FormatDuration(x)
 		case strings.HasPrefix(name, "p_"):
-			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + chanceText(&x)
+			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + ChanceText(&x)
 		case parts[name]:
-			return label + " " + chanceText(&x)
+			return label + " " + ChanceText(&x)
 		case strings.HasSuffix(name, "memory") || strings.HasSuffix(name, "bytes"):
-			return label + " " + bytesText(int64(x))
+			return label + " " + BytesText(int64(x))
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
 			return label + " " + progress.FormatThousands(int64(x))
 		}
-		return label + " " + formatDigits(x)
+		return label + " " + FormatDigits(x)
 	case map[string]any:
-		return label + " (" + numbersText(x) + ")"
+		return label + " (" + NumbersText(x) + ")"
 	case []any:
 		parts := make([]string, len(x))
 		for i, v := range x {

@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
-// formatDigits writes a number with three significant digits or all before the
+// FormatDigits writes a number with three significant digits or all before the
 // point: 0.0123, 1.23, 12.3, 1,234.
-func formatDigits(x float64) string {
+func FormatDigits(x float64) string {
 	switch size := math.Abs(x); {
 	case size == 0:
 		return "0"
@@ -25,27 +25,29 @@ func formatDigits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-func pluralNoun(n int64, noun string) string {
+// PluralNoun is a number of things: 1 job, 1,200 jobs.
+func PluralNoun(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return progress.FormatThousands(n) + " " + noun + "s"
 }
 
-func formatPercent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
+// FormatPercent writes a part of a whole in per cent.
+func FormatPercent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 
-// formatSeconds writes a time so that a column of them can be compared.
-func formatSeconds(x float64) string { return formatDigits(x) + " s" }
+// FormatSeconds writes a time so that a column of them can be compared.
+func FormatSeconds(x float64) string { return FormatDigits(x) + " s" }
 
-// formatDuration writes a time as people say it: 12 ms, 12.3 s, 4 min 10 s, 3 h 5 min,
+// FormatDuration writes a time as people say it: 12 ms, 12.3 s, 4 min 10 s, 3 h 5 min,
 // 12 d 7 h.
-func formatDuration(s float64) string {
+func FormatDuration(s float64) string {
 	const minute, hour, day = 60, 3600, 24 * 3600
 	switch {
 	case s > 0 && s < 1:
-		return formatDigits(1000*s) + " ms"
+		return FormatDigits(1000*s) + " ms"
 	case s < minute:
-		return formatSeconds(s)
+		return FormatSeconds(s)
 	case s < hour:
 		return twoUnits(s, minute, "min", 1, "s")
 	case s < 2*day:
@@ -63,9 +65,9 @@ func twoUnits(s, large float64, largeName string, small float64, smallName strin
 	return fmt.Sprintf("%s %s %d %s", progress.FormatThousands(n/per), largeName, n%per, smallName)
 }
 
-// formatRate is how many of n there were in a second, to two digits: more would
+// FormatRate is how many of n there were in a second, to two digits: more would
 // pretend to be exact.
-func formatRate(n int, s float64) string {
+func FormatRate(n int, s float64) string {
 	x := float64(n) / math.Max(s, time.Microsecond.Seconds())
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Max(x, 1)))-1))
 	return progress.FormatThousands(int64(math.Round(x/unit) * unit))

@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"errors"
@@ -14,31 +14,39 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
-// checked is the value of a flag that is read and checked as soon as it is
+// Checked is the value of a flag that is read and checked as soon as it is
 // given. The error of parse is the phrase that says what would be right.
-type checked[T any] struct {
+type Checked[T any] struct {
 	to    *T
 	kind  string // what the help calls it
 	show  func(T) string
 	parse func(string) (T, error)
 }
 
-func (c checked[T]) String() string {
+// CheckedFlag is a flag whose value parse reads; show, if there is one, writes the default into the help.
+func CheckedFlag[T any](to *T, kind string, show func(T) string, parse func(string) (T, error)) Checked[T] {
+	return Checked[T]{to, kind, show, parse}
+}
+
+// String is the value as the help shows it; "" if it does not.
+func (c Checked[T]) String() string {
 	if c.to == nil || c.show == nil {
 		return ""
 	}
 	return c.show(*c.to)
 }
 
-func (c checked[T]) Type() string { return c.kind }
+// Type is what the help calls the value.
+func (c Checked[T]) Type() string { return c.kind }
 
-// withKind gives the value another name in the help.
-func (c checked[T]) withKind(kind string) checked[T] {
+// WithKind gives the value another name in the help.
+func (c Checked[T]) WithKind(kind string) Checked[T] {
 	c.kind = kind
 	return c
 }
 
-func (c checked[T]) Set(text string) error {
+// Set reads the value; the error of a wrong one says what would be right.
+func (c Checked[T]) Set(text string) error {
 	v, err := c.parse(text)
 	if err == nil {
 		*c.to = v
@@ -46,15 +54,15 @@ func (c checked[T]) Set(text string) error {
 	return err
 }
 
-// choiceFlag is a flag with a few names to choose from.
-func choiceFlag(to *string, names ...string) checked[string] {
-	return checked[string]{to, strings.Join(names, "|"), func(s string) string { return s }, func(text string) (string, error) {
+// ChoiceFlag is a flag with a few names to choose from.
+func ChoiceFlag(to *string, names ...string) Checked[string] {
+	return Checked[string]{to, strings.Join(names, "|"), func(s string) string { return s }, func(text string) (string, error) {
 		for _, name := range names {
 			if name == text {
 				return text, nil
 			}
 		}
-		want := joinWords(names)
+		want := JoinWords(names)
 		if near := badinput.NearestName(text, names); near != "" {
 			want += "; did you mean " + near + "?"
 		}
@@ -62,9 +70,9 @@ func choiceFlag(to *string, names ...string) checked[string] {
 	}}
 }
 
-// wholeNumberFlag is a flag with a whole number; 0 is not shown as its default.
-func wholeNumberFlag(to *int, least, most int) pflag.Value {
-	return checked[int]{to, "N", strconv.Itoa, func(text string) (int, error) {
+// WholeNumberFlag is a flag with a whole number; 0 is not shown as its default.
+func WholeNumberFlag(to *int, least, most int) pflag.Value {
+	return Checked[int]{to, "N", strconv.Itoa, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || n > most {
 			return 0, fmt.Errorf("a whole number from %d to %d", least, most)
@@ -73,10 +81,10 @@ func wholeNumberFlag(to *int, least, most int) pflag.Value {
 	}}
 }
 
-// numberFlag is a flag with a number.
-func numberFlag(to *float64, least, most float64) pflag.Value {
+// NumberFlag is a flag with a number.
+func NumberFlag(to *float64, least, most float64) pflag.Value {
 	show := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return checked[float64]{to, "F", show, func(text string) (float64, error) {
+	return Checked[float64]{to, "F", show, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(x >= least && x <= most) {
 			if least == math.SmallestNonzeroFloat64 {
@@ -88,9 +96,9 @@ func numberFlag(to *float64, least, most float64) pflag.Value {
 	}}
 }
 
-// positiveDurationFlag is a flag with a duration above 0.
-func positiveDurationFlag(to *time.Duration) pflag.Value {
-	return checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
+// PositiveDurationFlag is a flag with a duration above 0.
+func PositiveDurationFlag(to *time.Duration) pflag.Value {
+	return Checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
 			return 0, errors.New("a duration above 0, like 30s or 5m")
@@ -99,10 +107,10 @@ func positiveDurationFlag(to *time.Duration) pflag.Value {
 	}}
 }
 
-// outputFlag adds -o.
-func outputFlag(flags *pflag.FlagSet, to *string) {
+// OutputFlag adds -o.
+func OutputFlag(flags *pflag.FlagSet, to *string) {
 	*to = "table"
-	flags.VarP(choiceFlag(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
+	flags.VarP(ChoiceFlag(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
 }
 
 // flagError turns what the flag parser says into the one line that all bad

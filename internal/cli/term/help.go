@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"cmp"
@@ -10,32 +10,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is the most columns that a line of help takes.
-const helpWidth = 80
+// HelpWidth is the most columns that a line of help takes.
+const HelpWidth = 80
 
-// group is flags that belong together, under a title in the help.
-type group struct {
+// Group is flags that belong together, under a title in the help.
+type Group struct {
 	title string
-	flags *pflag.FlagSet
+	Flags *pflag.FlagSet
 }
 
-func newGroup(title string) group {
-	return group{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
+// NewGroup makes a group without flags.
+func NewGroup(title string) Group {
+	return Group{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
 }
 
-// groupFlags gives a command its flags and a help that shows them by group.
-func groupFlags(cmd *cobra.Command, groups ...group) {
+// GroupFlags gives a command its flags and a help that shows them by group.
+func GroupFlags(cmd *cobra.Command, groups ...Group) {
 	for _, g := range groups {
-		g.flags.SortFlags = false
-		cmd.Flags().AddFlagSet(g.flags)
+		g.Flags.SortFlags = false
+		cmd.Flags().AddFlagSet(g.Flags)
 	}
 	cmd.Flags().SortFlags = false
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups) })
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, nil) })
 }
 
 // printHelp prints what a command is for, and how it is used.
 func printHelp(cmd *cobra.Command, _ []string) {
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", fillText(cmp.Or(cmd.Long, cmd.Short), helpWidth)) // as cobra does
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", fillText(cmp.Or(cmd.Long, cmd.Short), HelpWidth)) // as cobra does
 	_ = cmd.UsageFunc()(cmd)
 }
 
@@ -45,7 +46,7 @@ func fillText(text string, width int) string {
 	var lines, words []string
 	flush := func() {
 		if len(words) > 0 {
-			lines, words = append(lines, wrapText(strings.Join(words, " "), width)...), nil
+			lines, words = append(lines, WrapText(strings.Join(words, " "), width)...), nil
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -62,8 +63,8 @@ func fillText(text string, width int) string {
 }
 
 // printUsage prints how a command is used. Flags that are in none of the groups come
-// last.
-func printUsage(cmd *cobra.Command, groups []group) error {
+// last; the sections are those of the command above all others.
+func printUsage(cmd *cobra.Command, groups []Group, sections []Section) error {
 	var b strings.Builder
 	use := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
@@ -73,16 +74,16 @@ func printUsage(cmd *cobra.Command, groups []group) error {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
-	for _, section := range commandSections(cmd) {
-		fmt.Fprintf(&b, "\n%s:\n", section.title)
-		for _, c := range section.commands {
+	for _, section := range CommandSections(cmd, sections) {
+		fmt.Fprintf(&b, "\n%s:\n", section.Title)
+		for _, c := range section.Commands {
 			fmt.Fprintf(&b, "  %-*s %s\n", cmd.NamePadding(), c.Name(), c.Short)
 		}
 	}
 	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		f.Usage = strings.ReplaceAll(f.Usage, "\n", " ") // lines are broken anew
-		if !slices.ContainsFunc(groups, func(g group) bool { return g.flags.Lookup(f.Name) != nil }) {
+		if !slices.ContainsFunc(groups, func(g Group) bool { return g.Flags.Lookup(f.Name) != nil }) {
 			rest.AddFlag(f)
 		}
 	})
@@ -92,10 +93,10 @@ func printUsage(cmd *cobra.Command, groups []group) error {
 		if len(groups) > 0 {
 			title = "Other"
 		}
-		groups = append(slices.Clone(groups), group{title, rest})
+		groups = append(slices.Clone(groups), Group{title, rest})
 	}
 	for _, g := range groups {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(helpWidth))
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.Flags.FlagUsagesWrapped(HelpWidth))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n%s COMMAND --help says more of a command.\n", cmd.CommandPath())
@@ -104,42 +105,27 @@ func printUsage(cmd *cobra.Command, groups []group) error {
 	return err
 }
 
-// section is commands that belong together.
-type section struct {
-	title    string
-	names    []string
-	commands []*cobra.Command
+// Section is commands that belong together.
+type Section struct {
+	Title    string
+	Names    []string
+	Commands []*cobra.Command
 }
 
-// rootSections are the commands by what they are about, as the help lists them.
-func rootSections() []section {
-	return []section{
-		{title: "Jobs", names: []string{"run", "submit", "quote", "ps", "show", "logs", "wait", "cancel", "hold", "release", "requeue",
-			"suspend", "resume", "update", "resize", "migrate", "checkpoint", "explain", "files", "get", "attach", "exec", "shell",
-			"forward", "pool", "tell"}},
-		{title: "Clusters and the broker", names: []string{"init", "up", "reload", "clusters", "cluster", "hosts", "weather", "history",
-			"usage", "drain", "undrain", "depot", "log", "dashboard", "doctor"}},
-		{title: "Workflows and performance models", names: []string{"flow", "model"}},
-		{title: "Parallel programs and networks", names: []string{"select", "capture", "skeleton"}},
-		{title: "Demo, simulator, lab and experiments", names: []string{"demo", "sim", "lab", "experiment"}},
-		{title: "About godwit", names: []string{"help", "completion", "version"}},
-	}
-}
-
-// commandSections are the commands below one by section; those in none stand in one of
-// their own.
-func commandSections(cmd *cobra.Command) []section {
-	var sections []section
+// CommandSections are the commands below one by section, if it stands above all others;
+// those in none stand in one of their own.
+func CommandSections(cmd *cobra.Command, all []Section) []Section {
+	var sections []Section
 	left := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
 	if !cmd.HasParent() {
-		for _, s := range rootSections() {
-			for _, name := range s.names {
+		for _, s := range all {
+			for _, name := range s.Names {
 				if i := slices.IndexFunc(left, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
-					s.commands = append(s.commands, left[i])
+					s.Commands = append(s.Commands, left[i])
 					left = slices.Delete(left, i, i+1)
 				}
 			}
-			if len(s.commands) > 0 {
+			if len(s.Commands) > 0 {
 				sections = append(sections, s)
 			}
 		}
@@ -149,16 +135,16 @@ func commandSections(cmd *cobra.Command) []section {
 		if len(sections) > 0 {
 			title = "Other commands"
 		}
-		sections = append(sections, section{title: title, commands: left})
+		sections = append(sections, Section{Title: title, Commands: left})
 	}
 	return sections
 }
 
-func (a *app) helpCommand() *cobra.Command {
+func (a *App) helpCommand(example string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "help [COMMAND]",
 		Short:                 "Show the help of a command",
-		Example:               "  godwit help run\n  godwit help flow plan",
+		Example:               example,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			of, _, err := cmd.Root().Find(args)
@@ -176,7 +162,7 @@ func (a *app) helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) > 0 {
-				err = a.noSuchCommand(of, rest)
+				err = a.NoSuchCommand(of, rest)
 			}
 			if err != nil {
 				return err
@@ -189,7 +175,7 @@ func (a *app) helpCommand() *cobra.Command {
 
 // unknownCommand is the error of arguments that name no command, whatever flags follow:
 // cobra would show the help of the command above.
-func (a *app) unknownCommand(root *cobra.Command, args []string) error {
+func (a *App) unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
 	}
@@ -199,7 +185,7 @@ func (a *app) unknownCommand(root *cobra.Command, args []string) error {
 	}
 	for _, arg := range rest {
 		if !strings.HasPrefix(arg, "-") {
-			return a.noSuchCommand(cmd, []string{arg})
+			return a.NoSuchCommand(cmd, []string{arg})
 		}
 	}
 	return nil
