@@ -62,7 +62,9 @@ const (
 // batch collects the chunks that one worker cuts, asks which of them are
 // missing, and sends those.
 type batch struct {
-	pusher *pusher
+	to     blockSink
+	first  func(id sum) bool             // whether a chunk comes for the first time
+	sent   func(bytes int64, chunks int) // is told what was sent; nil: nobody asks
 	ids    []sum
 	ends   []int
 	plain  []byte // of all, one after another
@@ -71,9 +73,15 @@ type batch struct {
 	buf    []byte
 }
 
+// newBatch makes the batch of one worker. first says whether a chunk comes for the first
+// time; sent, which may be nil, is told what was sent.
+func newBatch(to blockSink, first func(id sum) bool, sent func(bytes int64, chunks int)) *batch {
+	return &batch{to: to, first: first, sent: sent}
+}
+
 // addChunk takes a chunk, whose bytes it copies.
 func (b *batch) addChunk(ctx context.Context, id sum, plain []byte) error {
-	if !b.pusher.isFirst(id) {
+	if !b.first(id) {
 		return nil
 	}
 	if len(b.plain)+len(plain) > batchBytes && len(b.ids) > 0 {
@@ -90,23 +98,12 @@ func (b *batch) addChunk(ctx context.Context, id sum, plain []byte) error {
 	return nil
 }
 
-// isFirst reports whether id comes for the first time in this push.
-func (p *pusher) isFirst(id sum) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.seen[id] {
-		return false
-	}
-	p.seen[id] = true
-	return true
-}
-
 // flushMissing sends what is missing of what was added.
 func (b *batch) flushMissing(ctx context.Context) error {
 	if len(b.ids) == 0 {
 		return nil
 	}
-	missing, err := b.pusher.to.missingSums(ctx, b.ids)
+	missing, err := b.to.missingSums(ctx, b.ids)
 	if err != nil {
 		return err
 	}
@@ -149,13 +146,12 @@ func (b *batch) sendBlocks(ctx context.Context, which []int) error {
 		chunks += blocks[i].count
 		from = to
 	}
-	if err := b.pusher.to.putBlocks(ctx, b.raw, blocks); err != nil {
+	if err := b.to.putBlocks(ctx, b.raw, blocks); err != nil {
 		return err
 	}
-	b.pusher.mu.Lock()
-	b.pusher.stats.Moved += int64(len(b.raw))
-	b.pusher.stats.New += chunks
-	b.pusher.mu.Unlock()
+	if b.sent != nil {
+		b.sent(int64(len(b.raw)), chunks)
+	}
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // The size of the image in MiB; DEPOT_MIB sets another.
@@ -165,7 +167,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 	const files = 5000
 	dir := b.TempDir()
 	for i := range files {
-		write(b, filepath.Join(dir, fmt.Sprint(i%50), fmt.Sprint(i)), prose(uint64(i), 200+i%5000))
+		depottest.WriteFile(b, filepath.Join(dir, fmt.Sprint(i%50), fmt.Sprint(i)), depottest.LogText(uint64(i), 200+i%5000))
 	}
 	perSecond := func(b *testing.B) {
 		b.ReportMetric(float64(files)*float64(b.N)/b.Elapsed().Seconds(), "files/s")
@@ -244,7 +246,7 @@ func BenchmarkTinyPush(b *testing.B) {
 		b.Run(name+"/one-new-file", func(b *testing.B) {
 			d, dir := end(b), b.TempDir()
 			for i := 0; b.Loop(); i++ {
-				write(b, filepath.Join(dir, "a"), []byte(fmt.Sprint(i)))
+				depottest.WriteFile(b, filepath.Join(dir, "a"), []byte(fmt.Sprint(i)))
 				mustPush(b, dir, d, PushOptions{})
 			}
 		})

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // childFlag as first argument makes the test binary a process of its own that
@@ -66,7 +68,7 @@ func churn(dir, seed string, roots []string) error {
 		var tree Tree
 		for i := range 1 + r.IntN(4) {
 			// Some chunks come again and again.
-			plain := noise(r.Uint64N(30), 1+r.IntN(20_000))
+			plain := depottest.RandomBytes(r.Uint64N(30), 1+r.IntN(20_000))
 			id := IDOf(plain)
 			missing, err := s.MissingChunks(ctx, []ID{id})
 			if err != nil {
@@ -146,7 +148,7 @@ func TestAProcessKilledAtAnyMomentLosesNothingThatWasDurable(t *testing.T) {
 		// What is said to be there is there and sound.
 		for i := range uint64(30) {
 			for _, size := range []int{1, 100} {
-				id := IDOf(noise(i, size))
+				id := IDOf(depottest.RandomBytes(i, size))
 				missing, err := s.MissingChunks(t.Context(), []ID{id})
 				if err != nil {
 					t.Fatal(err)
@@ -184,7 +186,7 @@ func fill(dir string) error {
 	ctx := context.Background()
 	n := uint64(0)
 	for ; ; n++ {
-		plain := noise(n, 100_000)
+		plain := depottest.RandomBytes(n, 100_000)
 		if err = s.PutChunk(ctx, IDOf(plain), plain); err != nil {
 			break
 		}
@@ -205,7 +207,7 @@ func fill(dir string) error {
 		}
 		defer again.Close()
 		for i := range n {
-			if _, err := again.GetChunk(ctx, IDOf(noise(i, 100_000))); err != nil {
+			if _, err := again.GetChunk(ctx, IDOf(depottest.RandomBytes(i, 100_000))); err != nil {
 				return fmt.Errorf("after the disk was full: %w", err)
 			}
 		}
@@ -222,7 +224,7 @@ func fill(dir string) error {
 	if c.Bytes < 1_000_000 {
 		return fmt.Errorf("collecting on a full disk freed %d bytes", c.Bytes)
 	}
-	plain := noise(1<<40, 100_000)
+	plain := depottest.RandomBytes(1<<40, 100_000)
 	if err := errors.Join(s.PutChunk(ctx, IDOf(plain), plain), s.SyncChunks(ctx)); err != nil {
 		return fmt.Errorf("after room was made: %w", err)
 	}

@@ -33,14 +33,6 @@ var (
 		}
 		return d
 	})
-	// treeDecoder is for patches of trees, which may be large.
-	treeDecoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPutBody))
-		if err != nil {
-			panic(fmt.Sprintf("depot: options of the decoder: %v", err))
-		}
-		return d
-	})
 )
 
 // compressPlain appends plain to dst, compressed if that makes it clearly smaller:

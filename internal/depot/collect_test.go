@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 func mustCollect(t testing.TB, s *Store, olderThan time.Duration, roots ...ID) Collected {
@@ -25,7 +27,7 @@ func folderOf(t testing.TB, seed uint64, sizes ...int) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i, n := range sizes {
-		write(t, filepath.Join(dir, fmt.Sprintf("%d", i)), noise(seed*100+uint64(i), n))
+		depottest.WriteFile(t, filepath.Join(dir, fmt.Sprintf("%d", i)), depottest.RandomBytes(seed*100+uint64(i), n))
 	}
 	return dir
 }
@@ -51,10 +53,10 @@ func TestWhatNoRootReachesIsDroppedAndTheRestStays(t *testing.T) {
 	wantMissing(t, s, append(gone, drop), append(gone, drop)...)
 	back := t.TempDir()
 	mustFetch(t, s, keep, back)
-	wantSame(t, back, kept)
+	depottest.WantSame(t, back, kept)
 	again := openStore(t, dir)
 	mustFetch(t, again, keep, back)
-	wantSame(t, back, kept)
+	depottest.WantSame(t, back, kept)
 	if c := mustCollect(t, s, 0); c.Kept != 0 {
 		t.Errorf("%d chunks kept without a root", c.Kept)
 	}
@@ -74,7 +76,7 @@ func TestChunksOfABlockThatStillLiveOutliveIt(t *testing.T) {
 	mustPush(t, folder, s, PushOptions{})
 	half := t.TempDir()
 	for i := range 30 {
-		write(t, filepath.Join(half, fmt.Sprint(i)), noise(100+uint64(2*i), 1500))
+		depottest.WriteFile(t, filepath.Join(half, fmt.Sprint(i)), depottest.RandomBytes(100+uint64(2*i), 1500))
 	}
 	id, _, stats := mustPush(t, half, s, PushOptions{})
 	if stats.New != 1 {
@@ -98,7 +100,7 @@ func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 		return s
 	}
 	s := open()
-	old, young := noise(1, 10_000), noise(2, 10_000)
+	old, young := depottest.RandomBytes(1, 10_000), depottest.RandomBytes(2, 10_000)
 	put(t, s, old)
 	mustSync(t, s)
 	now += 2 * time.Hour
@@ -150,7 +152,7 @@ func TestARootThatIsDamagedIsToldAndDoesNotStopTheCollection(t *testing.T) {
 func TestThePackOfAProcessThatWritesIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	a, b := openStore(t, dir), openStore(t, dir)
-	mine, theirs := noise(1, 10_000), noise(2, 10_000)
+	mine, theirs := depottest.RandomBytes(1, 10_000), depottest.RandomBytes(2, 10_000)
 	put(t, a, mine)
 	put(t, b, theirs)
 	mustCollect(t, a, 0)
@@ -168,7 +170,7 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 	for i := range folders {
 		// They share most of their content.
 		folders[i] = folderOf(t, 1, 2000, 3000, 100_000, 4000)
-		write(t, filepath.Join(folders[i], "own"), noise(uint64(1000+i), 60_000))
+		depottest.WriteFile(t, filepath.Join(folders[i], "own"), depottest.RandomBytes(uint64(1000+i), 60_000))
 	}
 	var roots sync.Map // what the broker knows
 	var stop atomic.Bool

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // guest uses a depot as a client may: with what it likes, in any order.
@@ -50,7 +52,7 @@ func (g *guest) post(verb string, body []byte) *httptest.ResponseRecorder {
 }
 
 // content is a piece of data, of which there are few, so that some come again.
-func (g *guest) content() []byte { return prose(uint64(g.pick(8)), 1+g.pick(4)*700) }
+func (g *guest) content() []byte { return depottest.LogText(uint64(g.pick(8)), 1+g.pick(4)*700) }
 
 // ids is a list of ids, of chunks that are there and others.
 func (g *guest) ids() []byte {
@@ -115,7 +117,7 @@ func FuzzConversation(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = g.store.Close() }()
-		precious := prose(99, 3000)
+		precious := depottest.LogText(99, 3000)
 		id := IDOf(precious)
 		tree, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []ID{id}}}})
 		if err != nil {

@@ -23,16 +23,7 @@ func copyFile(out, in *os.File, size, blocks int64) error {
 	if err := out.Truncate(size); err != nil {
 		return err
 	}
-	data := []extent{{0, size}}
-	if holes != nil {
-		data = holes.data
-	}
-	for _, d := range data {
-		if err := copyRange(out, in, d.from, min(d.to, size)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return holes.eachData(size, func(from, to int64) error { return copyRange(out, in, from, to) })
 }
 
 func copyRange(out, in *os.File, from, to int64) error {

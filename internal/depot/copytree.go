@@ -49,7 +49,7 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 		}
 	}
 	ids = distinctSums(ids)
-	b := batch{pusher: p}
+	b := p.newBatch()
 	synced := int64(0)
 	for len(ids) > 0 {
 		n := min(itemChunks/8, len(ids)) // about what a few batches hold

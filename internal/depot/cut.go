@@ -35,9 +35,13 @@ type plan struct {
 	piece int64 // what one worker cuts at a time
 }
 
+// contentPlan cuts where the content says so.
+func contentPlan() plan { return plan{piece: pieceOfBytes} }
+
+// planFor is how a file of the size is cut.
 func planFor(size int64) plan {
 	if size < pagedFrom || size%pageSize != 0 {
-		return plan{piece: pieceOfBytes}
+		return contentPlan()
 	}
 	p := plan{pages: 1, piece: pieceOfPages}
 	for size/pageSize/int64(p.pages) > pagedChunks {
@@ -254,4 +258,17 @@ func allZero(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// appendChunks joins runs of zeros that were cut only because a piece ended.
+func appendChunks(list, more []sum) []sum {
+	if len(list) > 0 && len(more) > 0 {
+		a, zeroA := list[len(list)-1].isZeros()
+		b, zeroB := more[0].isZeros()
+		if zeroA && zeroB {
+			list[len(list)-1] = zerosID(a + b)
+			more = more[1:]
+		}
+	}
+	return append(list, more...)
 }

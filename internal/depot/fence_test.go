@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // Who asks from a cluster learns nothing of what other jobs brought.
@@ -13,7 +15,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	folder := func(seed uint64) (string, ID) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "data"), noise(seed, 200_000))
+		depottest.WriteFile(t, filepath.Join(dir, "data"), depottest.RandomBytes(seed, 200_000))
 		id, _, _, err := PushFolder(t.Context(), dir, store, PushOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +79,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	}
 
 	// What comes from who asks may be asked about, also if it was there before.
-	write(t, filepath.Join(mine, "more"), noise(3, 100_000))
+	depottest.WriteFile(t, filepath.Join(mine, "more"), depottest.RandomBytes(3, 100_000))
 	made, _, _, err := PushFolder(t.Context(), mine, client, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -105,11 +107,11 @@ func TestADepotTakesNoMoreThanItMay(t *testing.T) {
 	client := serve(t, NewHandler(store))
 	store.SetLimit(1 << 20)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "fits"), noise(1, 300_000))
+	depottest.WriteFile(t, filepath.Join(dir, "fits"), depottest.RandomBytes(1, 300_000))
 	if _, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "large"), noise(2, 3<<20))
+	depottest.WriteFile(t, filepath.Join(dir, "large"), depottest.RandomBytes(2, 3<<20))
 	_, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "limits.depot") || strings.Contains(err.Error(), "\n\n") {
 		t.Errorf("more than it may take gives %v", err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,13 +26,13 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 	ids := make([]ID, len(dirs))
 	for i := range dirs {
 		dirs[i] = t.TempDir()
-		randomTree(t, dirs[i], uint64(200+i))
+		depottest.RandomFolder(t, dirs[i], uint64(200+i))
 		// Names that are of one kind here and of another there.
 		switch p := filepath.Join(dirs[i], "same"); i % 3 {
 		case 0:
-			write(t, p, []byte(fmt.Sprint(i)))
+			depottest.WriteFile(t, p, []byte(fmt.Sprint(i)))
 		case 1:
-			write(t, filepath.Join(p, "inside"), []byte("x"))
+			depottest.WriteFile(t, filepath.Join(p, "inside"), []byte("x"))
 			if err := os.Chmod(p, 0o500); err != nil {
 				t.Fatal(err)
 			}
@@ -48,9 +49,9 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 	}
 	for i := range dirs {
 		mustFetch(t, []Source{s, client}[i%2], ids[i], back)
-		wantSame(t, back, dirs[i])
+		depottest.WantSame(t, back, dirs[i])
 		mustFetch(t, s, ids[i], back)
-		wantSame(t, back, dirs[i])
+		depottest.WantSame(t, back, dirs[i])
 	}
 	for i := range dirs { // so that it can be removed
 		if i%3 == 1 {
@@ -77,10 +78,10 @@ func TestAFileThatIsRightIsNotWrittenAgain(t *testing.T) {
 	// The same size and time, but other content: this one is found out.
 	wrong := filepath.Join(back, "2")
 	st, _ := os.Stat(wrong)
-	write(t, wrong, noise(99, 2<<20))
+	depottest.WriteFile(t, wrong, depottest.RandomBytes(99, 2<<20))
 	os.Chtimes(wrong, st.ModTime(), st.ModTime())
 	mustFetch(t, s, id, back)
-	wantSame(t, back, dir)
+	depottest.WantSame(t, back, dir)
 	if err := unix.Stat(filepath.Join(back, "1"), &after); err != nil || before.Ino != after.Ino {
 		t.Errorf("a file that was right was written again (%v)", err)
 	}
@@ -154,7 +155,7 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 		if _, err := FetchTree(t.Context(), s, put(t, s, b), filepath.Join(dir, "in")); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want %v", name, err, ErrDamaged)
 		}
-		if list := describe(t, dir); len(list) > 1 {
+		if list := depottest.DescribeFolder(t, dir); len(list) > 1 {
 			t.Errorf("%s: it left %q", name, list)
 		}
 		if _, err := encodeTree(&Tree{Entries: entries}); err == nil {
@@ -181,21 +182,21 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	before, after, user := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, d := range []string{before, after, user} {
-		write(t, filepath.Join(d, "same"), []byte("same"))
+		depottest.WriteFile(t, filepath.Join(d, "same"), []byte("same"))
 	}
 	for _, d := range []string{before, user} {
-		write(t, filepath.Join(d, "gone/deep/file"), []byte("x"))
-		write(t, filepath.Join(d, "edited"), []byte("old"))
-		write(t, filepath.Join(d, "becomes-folder"), []byte("old"))
-		write(t, filepath.Join(d, "becomes-file/old"), []byte("old"))
+		depottest.WriteFile(t, filepath.Join(d, "gone/deep/file"), []byte("x"))
+		depottest.WriteFile(t, filepath.Join(d, "edited"), []byte("old"))
+		depottest.WriteFile(t, filepath.Join(d, "becomes-folder"), []byte("old"))
+		depottest.WriteFile(t, filepath.Join(d, "becomes-file/old"), []byte("old"))
 		os.Symlink("a", filepath.Join(d, "link"))
 	}
-	write(t, filepath.Join(user, "mine"), []byte("the user's own"))
-	write(t, filepath.Join(user, "gone/mine"), []byte("the user's own"))
-	write(t, filepath.Join(after, "edited"), []byte("new"))
-	write(t, filepath.Join(after, "becomes-folder/new"), noise(1, 3<<20))
-	write(t, filepath.Join(after, "becomes-file"), []byte("new"))
-	write(t, filepath.Join(after, "made/deep/file"), noise(2, 100_000))
+	depottest.WriteFile(t, filepath.Join(user, "mine"), []byte("the user's own"))
+	depottest.WriteFile(t, filepath.Join(user, "gone/mine"), []byte("the user's own"))
+	depottest.WriteFile(t, filepath.Join(after, "edited"), []byte("new"))
+	depottest.WriteFile(t, filepath.Join(after, "becomes-folder/new"), depottest.RandomBytes(1, 3<<20))
+	depottest.WriteFile(t, filepath.Join(after, "becomes-file"), []byte("new"))
+	depottest.WriteFile(t, filepath.Join(after, "made/deep/file"), depottest.RandomBytes(2, 100_000))
 	os.Symlink("b", filepath.Join(after, "link"))
 	os.Mkdir(filepath.Join(after, "empty"), 0o750)
 	_, a, _ := mustPush(t, before, s, PushOptions{})
@@ -207,14 +208,14 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 	if err := ApplyChanges(t.Context(), s, user, changed, removed); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(after, "mine"), []byte("the user's own"))
-	write(t, filepath.Join(after, "gone/mine"), []byte("the user's own"))
+	depottest.WriteFile(t, filepath.Join(after, "mine"), []byte("the user's own"))
+	depottest.WriteFile(t, filepath.Join(after, "gone/mine"), []byte("the user's own"))
 	for _, d := range []string{user, after} { // written at other times
 		for _, f := range []string{"mine", "gone/mine", "same"} {
 			os.Chtimes(filepath.Join(d, f), time.Unix(1, 0), time.Unix(1, 0))
 		}
 	}
-	wantSame(t, user, after)
+	depottest.WantSame(t, user, after)
 	if err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "../evil", Mode: 0o644}}, nil); err == nil {
 		t.Error("a path that leads out was written")
 	}
@@ -232,7 +233,7 @@ func TestApplyNeverFollowsALinkOutOfTheFolder(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "panic") {
 		t.Errorf("writing through a link that leads out: %v", err)
 	}
-	if list := describe(t, outside); len(list) != 0 {
+	if list := depottest.DescribeFolder(t, outside); len(list) != 0 {
 		t.Errorf("outside there is %q", list)
 	}
 }

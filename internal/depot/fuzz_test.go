@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
+	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,11 +15,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 func someBlocks() []byte {
 	raw := encodeBlock(nil, []chunk{{sumOf([]byte("one")), []byte("one")}, {sumOf(nil), nil}}, nil)
-	text := prose(1, 300)
+	text := depottest.LogText(1, 300)
 	return encodeBlock(raw, []chunk{{sumOf(text), text}}, nil)
 }
 
@@ -27,56 +29,22 @@ func someBlocks() []byte {
 // fuzzed as well.
 func mend(in []byte) []byte {
 	in = bytes.Clone(in)
-	for b := in; len(b) >= blockHeader; {
-		h, err := parseHead(b)
-		if err != nil || h.blockSize() > len(b) {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	for b := in; len(b) >= 20 && string(b[:4]) == blockMagic; {
+		size := 20 + 36*int(binary.LittleEndian.Uint16(b[4:])) + int(binary.LittleEndian.Uint32(b[12:]))
+		if size > len(b) {
 			break
 		}
-		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.blockSize()]))
-		b = b[h.blockSize():]
+		crc := crc32.Update(crc32.Update(0, table, b[:16]), table, b[20:size])
+		binary.LittleEndian.PutUint32(b[16:], crc)
+		b = b[size:]
 	}
 	return in
 }
 
-// Whatever a peer or a disk says, a block that is accepted holds what its IDs
-// say, and reads back as it was.
-func FuzzBlocks(f *testing.F) {
-	raw := someBlocks()
-	f.Add(raw)
-	f.Add(raw[:30])
-	f.Add(append([]byte(blockMagic), make([]byte, 40)...))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		r := io.MultiReader(bytes.NewReader(mend(in)), bytes.NewReader(in))
-		var buf []byte
-		for {
-			b, used, err := readBlock(r, buf)
-			buf = used
-			if err != nil {
-				return
-			}
-			if again, err := parseBlock(bytes.Clone(b.raw)); err != nil || again.blockSize() != b.blockSize() {
-				t.Fatalf("a block that was accepted is no block: %v", err)
-			}
-			if _, err := b.verifyChunks(nil); err != nil {
-				continue
-			}
-			total := 0
-			if _, err := b.eachChunk(nil, func(_ int, id sum, plain []byte) error {
-				if sumOf(plain) != id {
-					t.Errorf("verified, and yet the content of %s is wrong", id.toID())
-				}
-				total += len(plain)
-				return nil
-			}); err != nil || total != b.plain || total > maxChunk {
-				t.Errorf("%d bytes, %v", total, err)
-			}
-		}
-	})
-}
-
 // Whatever a depot answers, nothing is given that was not asked for or is wrong.
 func FuzzAnswer(f *testing.F) {
-	text := prose(1, 300)
+	text := depottest.LogText(1, 300)
 	raw := someBlocks()
 	f.Add(append(bytes.Clone(raw), endMark...))
 	f.Add(append(appendList(bytes.Clone(raw), listMissing, []sum{sumOf(nil), {1}}), endMark...))
@@ -211,13 +179,13 @@ func FuzzFetchStaysInside(f *testing.F) {
 	s := openStore(f, f.TempDir())
 	f.Fuzz(func(t *testing.T, first, link, second, content string) {
 		top := t.TempDir()
-		write(t, filepath.Join(top, "outside", "b"), []byte("precious"))
+		depottest.WriteFile(t, filepath.Join(top, "outside", "b"), []byte("precious"))
 		inside := filepath.Join(top, "in")
 		os.Mkdir(inside, 0o700)
 		if safePath(second) && !strings.Contains(first, "\x00") {
 			os.Symlink("../outside", filepath.Join(inside, strings.Split(second, "/")[0]))
 		}
-		before := describe(t, filepath.Join(top, "outside"))
+		before := depottest.DescribeFolder(t, filepath.Join(top, "outside"))
 		id := put(t, s, []byte(content+"x"))
 		raw, _ := parseID(id)
 		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
@@ -234,7 +202,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 		FetchTree(t.Context(), s, put(t, s, b), inside)
 		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []ID{id}}
 		ApplyChanges(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
-		if after := describe(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
+		if after := depottest.DescribeFolder(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
 			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
 		}
 		if list, _ := os.ReadDir(top); len(list) != 2 {
@@ -264,21 +232,6 @@ func FuzzPackIndex(f *testing.F) {
 		if len(blocks)*touchEntry > len(in) {
 			t.Errorf("%d touches in %d bytes", len(blocks), len(in))
 		}
-	})
-}
-
-// Whatever the content, its chunks make it, and however it is cut the pieces
-// agree.
-func FuzzCut(f *testing.F) {
-	f.Add([]byte("short"), uint16(1))
-	f.Add(make([]byte, 500), uint16(400))
-	f.Add(noise(1, 256), uint16(300))
-	f.Fuzz(func(t *testing.T, seed []byte, times uint16) {
-		b := bytes.Repeat(seed, int(times)%400)
-		if len(b) > 2<<20 {
-			b = b[:2<<20]
-		}
-		cutAll(t, b, nil)
 	})
 }
 

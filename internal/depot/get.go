@@ -59,29 +59,6 @@ func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain 
 	})
 }
 
-// absent is the error that says which chunks cannot be had.
-type absent struct {
-	missing, damaged []sum
-}
-
-func (a *absent) Error() string {
-	if len(a.damaged) > 0 {
-		return fmt.Sprintf("%v: %s%s", ErrDamaged, a.damaged[0].toID(), andMore(len(a.damaged)-1))
-	}
-	return fmt.Sprintf("%v: %s%s", ErrMissing, a.missing[0].toID(), andMore(len(a.missing)-1))
-}
-
-func andMore(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
-}
-
-func (a *absent) Is(target error) bool {
-	return target == ErrMissing && len(a.missing) > 0 || target == ErrDamaged && len(a.damaged) > 0
-}
-
 // eachBlock calls f for the blocks that hold ids, each with those that it was
 // read for, in the order in which they are first needed. A block that f finds
 // to be bad (errBadBlock) counts as damaged: it is dropped, and its chunks are

@@ -58,6 +58,19 @@ func (m *holeMap) zeroUntil(off, end int64) int64 {
 	return max(off, min(end, m.data[i].from))
 }
 
+// eachData calls f for every part of the first size bytes that has data.
+func (m *holeMap) eachData(size int64, f func(from, to int64) error) error {
+	if m == nil {
+		return f(0, size)
+	}
+	for _, d := range m.data {
+		if err := f(d.from, min(d.to, size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readAt fills b from off on, without reading where there is no data.
 func (m *holeMap) readAt(f io.ReaderAt, b []byte, off int64) error {
 	for len(b) > 0 {

@@ -9,6 +9,11 @@ import (
 	"github.com/zeebo/blake3"
 )
 
+// ID is the name of a chunk or a tree: 64 hexadecimal digits, the BLAKE3-256
+// hash of the plain bytes; for a tree, of its canonical JSON. An ID of 48 zeros
+// and a length stands for so many zero bytes, which nobody keeps or sends.
+type ID string
+
 // sum is an ID in 32 bytes.
 type sum [32]byte
 

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// moveBytes is how much a mover collects before it writes.
+const moveBytes = 4 << 20
+
 // mover writes blocks, or the chunks of them that live, to the pack that is
 // open for writing.
 type mover struct {
@@ -29,7 +32,7 @@ func (m *mover) addWhole(b *block, k keptBlock) error {
 func (m *mover) countAdded(used bool) error {
 	m.ends = append(m.ends, len(m.raw))
 	m.used = append(m.used, used)
-	if len(m.raw) >= batchBytes {
+	if len(m.raw) >= moveBytes {
 		return m.writeBlocks()
 	}
 	return nil

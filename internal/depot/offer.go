@@ -186,6 +186,10 @@ func (o *Offer) readChunk(r *spotReader, id sum) ([]byte, error) {
 	return plain, err
 }
 
+// spotBuffer is what a spotReader reads at a time: no chunk of a file is larger unless it
+// is of pages.
+const spotBuffer = 256 << 10
+
 // spotReader keeps the file open that was read last.
 type spotReader struct {
 	f    *os.File
@@ -203,7 +207,7 @@ func (r *spotReader) readSpot(at spot) ([]byte, error) {
 		r.f, r.name = f, at.file
 	}
 	if cap(r.buf) < at.size {
-		r.buf = make([]byte, max(at.size, jcMax))
+		r.buf = make([]byte, max(at.size, spotBuffer))
 	}
 	b := r.buf[:at.size]
 	_, err := r.f.ReadAt(b, at.off)

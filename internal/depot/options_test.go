@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,11 +26,11 @@ func TestIgnoreFilesSayWhatIsLeftOut(t *testing.T) {
 		".git/config", "a.o", "src/a.o", "src/a.c", "build/x", "src/build/x", "keep.o", "logs/1.log", "logs/deep/2.log",
 		"src/only-here", "only-here", "doc/a/b/notes.txt", "doc/notes.txt", "sub/.git", "sub/x", "tmp1", "tmpx", "sp ace", "#x",
 	} {
-		write(t, filepath.Join(dir, p), []byte(p))
+		depottest.WriteFile(t, filepath.Join(dir, p), []byte(p))
 	}
-	write(t, filepath.Join(dir, ".gitignore"), []byte("# objects\n*.o\n!keep.o\nbuild/\n/only-here\nlogs/**\ndoc/**/notes.txt\r\ntmp[!x]\nsp\\ ace   \n\\#x\n"))
-	write(t, filepath.Join(dir, ".godwitignore"), []byte("!build/\nsub/x\n"))
-	write(t, filepath.Join(dir, "src/.gitignore"), []byte("/build\n!a.o\n"))
+	depottest.WriteFile(t, filepath.Join(dir, ".gitignore"), []byte("# objects\n*.o\n!keep.o\nbuild/\n/only-here\nlogs/**\ndoc/**/notes.txt\r\ntmp[!x]\nsp\\ ace   \n\\#x\n"))
+	depottest.WriteFile(t, filepath.Join(dir, ".godwitignore"), []byte("!build/\nsub/x\n"))
+	depottest.WriteFile(t, filepath.Join(dir, "src/.gitignore"), []byte("/build\n!a.o\n"))
 	s := openStore(t, t.TempDir())
 	_, tree, _ := mustPush(t, dir, s, PushOptions{Ignore: true})
 	want := []string{".gitignore", ".godwitignore", "build", "build/x", "doc", "doc/a", "doc/a/b", "keep.o", "logs", "src", "src/.gitignore", "src/a.c", "src/a.o", "src/only-here", "sub", "tmpx"}
@@ -69,7 +70,7 @@ func TestTooMuchIsRefusedBeforeAnythingMoves(t *testing.T) {
 
 func TestWhatIsNeitherFileNorFolderNorLinkIsSkippedAndTold(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a"), []byte("a"))
+	depottest.WriteFile(t, filepath.Join(dir, "a"), []byte("a"))
 	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +102,8 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		t.Fatalf("%d files are remembered, want 2", len(known))
 	}
 	c := known["0"]
-	other := sumOf(noise(5, 5000))
-	put(t, s, noise(5, 5000))
+	other := sumOf(depottest.RandomBytes(5, 5000))
+	put(t, s, depottest.RandomBytes(5, 5000))
 	files := []*source{}
 	for p, k := range known {
 		src := &source{found: found{Entry: Entry{Path: p}, stamp: k.Stamp}, chunks: k.chunkSums(), trusted: true}
@@ -125,14 +126,14 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		t.Error("the cache was not put right")
 	}
 	// A file that changed is read, and so is everything if the cache is damaged.
-	write(t, filepath.Join(dir, "0"), noise(6, 5000))
+	depottest.WriteFile(t, filepath.Join(dir, "0"), depottest.RandomBytes(6, 5000))
 	_, tree, _ = mustPush(t, dir, s, opt)
-	if tree.Entries[0].Chunks[0] != IDOf(noise(6, 5000)) {
+	if tree.Entries[0].Chunks[0] != IDOf(depottest.RandomBytes(6, 5000)) {
 		t.Error("a file that changed was not read")
 	}
 	b, _ := os.ReadFile(cache)
 	for _, wrong := range [][]byte{nil, b[:len(b)/2], append([]byte("x"), b...), []byte(strings.Replace(string(b), "A", "B", 1))} {
-		write(t, cache, wrong)
+		depottest.WriteFile(t, cache, wrong)
 		if _, _, _, err := PushFolder(t.Context(), dir, s, opt); err != nil {
 			t.Errorf("with a damaged cache: %v", err)
 		}
@@ -141,7 +142,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 
 func TestAFileThatWasJustWrittenIsNotRemembered(t *testing.T) {
 	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	write(t, filepath.Join(dir, "a"), []byte("one"))
+	depottest.WriteFile(t, filepath.Join(dir, "a"), []byte("one"))
 	s := openStore(t, t.TempDir())
 	mustPush(t, dir, s, PushOptions{Cache: cache})
 	if known := readCache(cache); len(known) != 0 {

@@ -167,7 +167,7 @@ func scanPack(f *os.File, off int64) (records []byte, end int64) {
 		buf = used
 		switch {
 		case err == nil:
-			records = appendRecord(records, b.indexRecord(uint32(off)))
+			records = appendRecord(records, indexRecord(b, uint32(off)))
 			end = off + int64(b.blockSize())
 		case !errors.Is(err, errBadBlock) || len(used) <= blockHeader:
 			return records, end // not even its beginning is sound
@@ -177,7 +177,7 @@ func scanPack(f *os.File, off int64) (records []byte, end int64) {
 }
 
 // indexRecord is what the index says of b at offset off.
-func (b *block) indexRecord(off uint32) record {
+func indexRecord(b *block, off uint32) record {
 	r := record{kind: recordAdd, off: off, size: uint32(b.blockSize()), ids: make([]sum, b.count)}
 	for i := range r.ids {
 		r.ids[i] = b.chunkID(i)
@@ -200,7 +200,7 @@ func (w *packWriter) addBlocks(raw []byte, blocks []*block) ([]record, error) {
 	}
 	records := make([]record, len(blocks))
 	for i, b := range blocks {
-		records[i] = b.indexRecord(uint32(w.end))
+		records[i] = indexRecord(b, uint32(w.end))
 		w.pending = appendRecord(w.pending, records[i])
 		w.end += int64(b.blockSize())
 	}

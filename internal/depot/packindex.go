@@ -53,9 +53,12 @@ func appendRecord(dst []byte, r record) []byte {
 	return dst
 }
 
+// indexTable is that of CRC-32C, which records of an index end with.
+var indexTable = crc32.MakeTable(crc32.Castagnoli)
+
 func recordCRC(b []byte) uint32 {
-	crc := crc32.Update(0, castagnoli, b[:16])
-	return crc32.Update(crc, castagnoli, b[20:])
+	crc := crc32.Update(0, indexTable, b[:16])
+	return crc32.Update(crc, indexTable, b[20:])
 }
 
 // parseRecord reads the first record of b and says how long it is; 0 when

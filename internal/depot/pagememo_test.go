@@ -5,17 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 func TestAnImageIsKnownAgainPageByPageWhateverChanged(t *testing.T) {
 	client := serve(t, NewHandler(openStore(t, t.TempDir())))
 	dir := t.TempDir()
 	p := filepath.Join(dir, "pages.img")
-	image := noise(1, memoFrom+100*pageSize)
+	image := depottest.RandomBytes(1, memoFrom+100*pageSize)
 	clear(image[50*pageSize : 90*pageSize])
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 5 {
-		write(t, p, image)
+		depottest.WriteFile(t, p, image)
 		id, _, _ := mustPush(t, dir, client, PushOptions{})
 		plain, _, _ := mustPush(t, dir, openStore(t, t.TempDir()), PushOptions{})
 		if id != plain {

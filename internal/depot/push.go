@@ -149,7 +149,7 @@ func (p *pusher) sendTree(ctx context.Context, t *Tree) (ID, error) {
 	if sent, err := p.sendPatch(ctx, text, root); sent || err != nil {
 		return root.toID(), err
 	}
-	b := batch{pusher: p}
+	b := p.newBatch()
 	for _, c := range chunks {
 		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
 			return "", err

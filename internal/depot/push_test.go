@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
@@ -11,7 +13,7 @@ func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 	client := serve(t, NewHandler(store))
 	for seed := range uint64(12) {
 		dir, back := t.TempDir(), t.TempDir()
-		randomTree(t, dir, seed)
+		depottest.RandomFolder(t, dir, seed)
 		var sink Sink = store
 		var source Source = client
 		if seed%2 == 0 {
@@ -22,7 +24,7 @@ func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 			t.Errorf("seed %d: %d files, %d entries", seed, stats.Files, len(tree.Entries))
 		}
 		mustFetch(t, source, id, filepath.Join(back, "x"))
-		wantSame(t, filepath.Join(back, "x"), dir)
+		depottest.WantSame(t, filepath.Join(back, "x"), dir)
 		again, _, stats := mustPush(t, filepath.Join(back, "x"), sink, PushOptions{})
 		if again != id || stats.Moved != 0 {
 			t.Errorf("seed %d: pushed back it is %s and moves %d bytes, want %s and none", seed, again, stats.Moved, id)
@@ -37,7 +39,7 @@ func TestZerosCostNothing(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	dir := t.TempDir()
 	for _, n := range []int{zeroRun, 1 << 20, 5<<20 + 17, 8<<20 + 4096} {
-		write(t, filepath.Join(dir, fmt.Sprint(n)), make([]byte, n))
+		depottest.WriteFile(t, filepath.Join(dir, fmt.Sprint(n)), make([]byte, n))
 	}
 	id, tree, stats := mustPush(t, dir, store, PushOptions{})
 	if stats.New != 1 {
@@ -50,5 +52,5 @@ func TestZerosCostNothing(t *testing.T) {
 	}
 	back := t.TempDir()
 	mustFetch(t, store, id, back)
-	wantSame(t, back, dir)
+	depottest.WantSame(t, back, dir)
 }

@@ -48,6 +48,28 @@ func (p *pusher) countBytes(n int64) {
 	p.told(p.done, p.total)
 }
 
+// isFirst reports whether id comes for the first time in this push.
+func (p *pusher) isFirst(id sum) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen[id] {
+		return false
+	}
+	p.seen[id] = true
+	return true
+}
+
+// countSent counts what was sent.
+func (p *pusher) countSent(bytes int64, chunks int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stats.Moved += bytes
+	p.stats.New += chunks
+}
+
+// newBatch collects what one worker sends.
+func (p *pusher) newBatch() *batch { return newBatch(p.to, p.isFirst, p.countSent) }
+
 // maxWorkers bounds the workers of a push or a fetch, and so its memory.
 const maxWorkers = 8
 
@@ -184,13 +206,13 @@ func (p *pusher) readFiles(ctx context.Context, files []*source) error {
 
 // workLoop is what each of the workers does.
 func (p *pusher) workLoop(ctx context.Context, tasks <-chan task) error {
-	b := batch{pusher: p}
+	b := p.newBatch()
 	var c cutter
 	for t := range tasks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.readTask(ctx, &c, &b); err != nil {
+		if err := t.readTask(ctx, p, &c, b); err != nil {
 			return err
 		}
 	}
@@ -198,7 +220,7 @@ func (p *pusher) workLoop(ctx context.Context, tasks <-chan task) error {
 }
 
 // readTask reads one piece.
-func (t task) readTask(ctx context.Context, c *cutter, b *batch) error {
+func (t task) readTask(ctx context.Context, p *pusher, c *cutter, b *batch) error {
 	f, err := os.Open(t.f.path)
 	if err != nil {
 		return err
@@ -228,7 +250,7 @@ func (t task) readTask(ctx context.Context, c *cutter, b *batch) error {
 			at += zero
 			return nil
 		}
-		b.pusher.recordSpot(id, spot{t.f.path, at, len(plain)})
+		p.recordSpot(id, spot{t.f.path, at, len(plain)})
 		at += int64(len(plain))
 		return b.addChunk(ctx, id, plain)
 	})
@@ -239,9 +261,9 @@ func (t task) readTask(ctx context.Context, c *cutter, b *batch) error {
 		return err
 	}
 	t.f.pieces[t.piece] = list
-	b.pusher.countBytes(n)
+	p.countBytes(n)
 	if t.f.left.Add(-1) == 0 {
-		b.pusher.pageMemoryOf().keepLookup(t.f.Path, t.f.pages)
+		p.pageMemoryOf().keepLookup(t.f.Path, t.f.pages)
 		return t.f.joinPieces(f)
 	}
 	return nil
@@ -298,19 +320,6 @@ func (s *source) checkSame(f *os.File) error {
 		return fmt.Errorf("%w any more, and %s has changed since: a new snapshot is needed", ErrMissing, s.path)
 	}
 	return nil
-}
-
-// appendChunks joins runs of zeros that were cut only because a piece ended.
-func appendChunks(list, more []sum) []sum {
-	if len(list) > 0 && len(more) > 0 {
-		a, zeroA := list[len(list)-1].isZeros()
-		b, zeroB := more[0].isZeros()
-		if zeroA && zeroB {
-			list[len(list)-1] = zerosID(a + b)
-			more = more[1:]
-		}
-	}
-	return append(list, more...)
 }
 
 // shifted reads from an offset on.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,21 +33,21 @@ func TestAShotHoldsTheMomentWhateverHappensAfter(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	for seed := range uint64(6) {
 		dir, want, back := t.TempDir(), t.TempDir(), t.TempDir()
-		randomTree(t, dir, 300+seed)
+		depottest.RandomFolder(t, dir, 300+seed)
 		id, _, _ := mustPush(t, dir, s, PushOptions{})
 		mustFetch(t, s, id, want)
 		shot, into := mustSnapshot(t, dir, nil)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		randomTree(t, dir2(t, dir), 400+seed)
+		depottest.RandomFolder(t, dir2(t, dir), 400+seed)
 		got, _ := mustPushShot(t, shot, s)
 		os.RemoveAll(into)
 		if got != id {
 			t.Errorf("seed %d: the shot is %s, want %s", seed, got, id)
 		}
 		mustFetch(t, s, got, back)
-		wantSame(t, back, want)
+		depottest.WantSame(t, back, want)
 		// A second push needs the copies no more.
 		if again, stats := mustPushShot(t, shot, s); again != id || stats.Moved != 0 {
 			t.Errorf("seed %d: pushed again it is %s and moves %d bytes", seed, again, stats.Moved)
@@ -79,7 +80,7 @@ func TestWhatDidNotChangeIsNotCopied(t *testing.T) {
 	if got, stats := mustPushShot(t, second, s); got != id || stats.Moved != 0 {
 		t.Errorf("nothing changed, yet the tree is %s and %d bytes move", got, stats.Moved)
 	}
-	write(t, filepath.Join(dir, "1"), noise(77, 5000))
+	depottest.WriteFile(t, filepath.Join(dir, "1"), depottest.RandomBytes(77, 5000))
 	os.Remove(filepath.Join(dir, "0"))
 	third, into := mustSnapshot(t, dir, second)
 	if n := bytesIn(t, into); n != 5000 {
@@ -88,14 +89,14 @@ func TestWhatDidNotChangeIsNotCopied(t *testing.T) {
 	got, _ := mustPushShot(t, third, s)
 	back := t.TempDir()
 	mustFetch(t, s, got, back)
-	wantSame(t, back, dir)
+	depottest.WantSame(t, back, dir)
 }
 
 func TestAChangeThatNoTimeShowsIsNotMissed(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	dir := t.TempDir()
 	p := filepath.Join(dir, "shared")
-	write(t, p, noise(1, 8192))
+	depottest.WriteFile(t, p, depottest.RandomBytes(1, 8192))
 	age(t, dir)
 	f, err := os.OpenFile(p, os.O_RDWR, 0)
 	if err != nil {
@@ -127,11 +128,11 @@ func TestAChangeRightAfterAShotIsNotMissed(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	dir := t.TempDir()
 	p := filepath.Join(dir, "a")
-	write(t, p, []byte("one"))
+	depottest.WriteFile(t, p, []byte("one"))
 	shot, _ := mustSnapshot(t, dir, nil)
 	mustPushShot(t, shot, s)
 	st, _ := os.Stat(p)
-	write(t, p, []byte("two"))
+	depottest.WriteFile(t, p, []byte("two"))
 	os.Chtimes(p, st.ModTime(), st.ModTime()) // as if within one tick
 	shot, _ = mustSnapshot(t, dir, shot)
 	id, _ := mustPushShot(t, shot, s)
@@ -160,7 +161,7 @@ func TestADepotThatLostAFileGetsItAgainIfThatCanBe(t *testing.T) {
 
 	empty = openStore(t, t.TempDir())
 	shot, _ = mustSnapshot(t, dir, shot)
-	write(t, filepath.Join(dir, "0"), []byte("changed since"))
+	depottest.WriteFile(t, filepath.Join(dir, "0"), []byte("changed since"))
 	if _, _, _, err := shot.PushTree(t.Context(), empty); !errors.Is(err, ErrMissing) {
 		t.Errorf("what is neither here nor there: %v, want %v", err, ErrMissing)
 	}
@@ -168,7 +169,7 @@ func TestADepotThatLostAFileGetsItAgainIfThatCanBe(t *testing.T) {
 	id, _ = mustPushShot(t, shot, empty)
 	back := t.TempDir()
 	mustFetch(t, empty, id, back)
-	wantSame(t, back, dir)
+	depottest.WantSame(t, back, dir)
 }
 
 func TestALargeSparseFileIsCopiedAsOne(t *testing.T) {
@@ -179,7 +180,7 @@ func TestALargeSparseFileIsCopiedAsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Truncate(10 << 30)
-	f.WriteAt(noise(1, 3<<20), 5<<30)
+	f.WriteAt(depottest.RandomBytes(1, 3<<20), 5<<30)
 	f.Close()
 	shot, into := mustSnapshot(t, dir, nil)
 	var blocks int64

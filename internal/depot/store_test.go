@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // put puts plain and returns its ID.
@@ -80,7 +82,7 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 		Sink
 		Source
 	}{store, serve(t, NewHandler(store))} {
-		plain := [][]byte{{}, {1}, noise(1, 100_000), prose(2, maxChunk), noise(3, maxChunk), make([]byte, 70_000)}
+		plain := [][]byte{{}, {1}, depottest.RandomBytes(1, 100_000), depottest.LogText(2, maxChunk), depottest.RandomBytes(3, maxChunk), make([]byte, 70_000)}
 		for _, b := range plain {
 			put(t, to, b)
 		}
@@ -124,8 +126,8 @@ func TestAChunkIsKeptOnce(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, dir)
 	folder := t.TempDir()
-	write(t, filepath.Join(folder, "a"), noise(1, 300_000))
-	write(t, filepath.Join(folder, "b"), noise(1, 300_000))
+	depottest.WriteFile(t, filepath.Join(folder, "a"), depottest.RandomBytes(1, 300_000))
+	depottest.WriteFile(t, filepath.Join(folder, "b"), depottest.RandomBytes(1, 300_000))
 	_, _, first := mustPush(t, folder, store, PushOptions{})
 	if first.Moved > 310_000 {
 		t.Errorf("%d bytes moved for two files of the same 300000", first.Moved)
@@ -142,7 +144,7 @@ func TestADamagedChunkIsNeverGivenAndIsHealed(t *testing.T) {
 	store := openStore(t, dir)
 	other := openStore(t, dir) // another process, as far as the depot knows
 	client := serve(t, NewHandler(store))
-	plain := prose(1, 200_000)
+	plain := depottest.LogText(1, 200_000)
 	id := put(t, store, plain)
 	mustSync(t, store)
 	wantGet(t, other, plain)
@@ -195,7 +197,7 @@ func damage(t testing.TB, dir string, seed uint64) {
 
 func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 	folder, dir := t.TempDir(), t.TempDir()
-	randomTree(t, folder, 4)
+	depottest.RandomFolder(t, folder, 4)
 	store := openStore(t, dir)
 	id, _, _ := mustPush(t, folder, store, PushOptions{})
 	pristine := map[string][]byte{}
@@ -229,7 +231,7 @@ func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 		}
 		back := filepath.Join(t.TempDir(), "x")
 		if _, err := FetchTree(t.Context(), s, id, back); err == nil {
-			wantSame(t, back, folder)
+			depottest.WantSame(t, back, folder)
 		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
 			t.Errorf("seed %d: %v, want %v or %v", seed, err, ErrDamaged, ErrMissing)
 		}
@@ -242,7 +244,7 @@ func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 			healed, _, _ = mustPush(t, folder, s, PushOptions{})
 		}
 		mustFetch(t, s, healed, back)
-		wantSame(t, back, folder)
+		depottest.WantSame(t, back, folder)
 		s.Close()
 		left, _ := filepath.Glob(filepath.Join(dir, "packs", "*"))
 		for _, p := range left {
@@ -255,7 +257,7 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, dir)
 	client := serve(t, NewHandler(store))
-	safe := noise(1, 300_000)
+	safe := depottest.RandomBytes(1, 300_000)
 	put(t, store, safe)
 	mustSync(t, store)
 	for i, to := range []Sink{store, client} {
@@ -268,13 +270,13 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 			room -= len(b)
 			return f.WriteAt(b, off)
 		}
-		lost := noise(uint64(10+i), 400_000)
+		lost := depottest.RandomBytes(uint64(10+i), 400_000)
 		err := to.PutChunk(t.Context(), IDOf(lost), lost)
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("on a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
 		folder := t.TempDir()
-		write(t, filepath.Join(folder, "a"), noise(uint64(20+i), 2<<20))
+		depottest.WriteFile(t, filepath.Join(folder, "a"), depottest.RandomBytes(uint64(20+i), 2<<20))
 		if _, _, _, err := PushFolder(t.Context(), folder, to, PushOptions{}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("pushing to a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
@@ -293,7 +295,7 @@ func TestTwoProcessesSeeWhatTheOtherMadeDurable(t *testing.T) {
 	dir := t.TempDir()
 	a, b := openStore(t, dir), openStore(t, dir)
 	for i := range uint64(5) {
-		x, y := noise(2*i, 50_000), noise(2*i+1, 50_000)
+		x, y := depottest.RandomBytes(2*i, 50_000), depottest.RandomBytes(2*i+1, 50_000)
 		put(t, a, x)
 		put(t, b, y)
 		wantGet(t, a, x)
@@ -316,7 +318,7 @@ func TestAStoreGoesOnWithThePackOfTheOneBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, s, noise(i, 1000))
+		put(t, s, depottest.RandomBytes(i, 1000))
 		if i%2 == 0 {
 			mustSync(t, s) // the others are found by reading the pack
 		}
@@ -324,8 +326,8 @@ func TestAStoreGoesOnWithThePackOfTheOneBefore(t *testing.T) {
 	}
 	s := openStore(t, dir)
 	for i := range uint64(5) {
-		wantMissing(t, s, []ID{IDOf(noise(i, 1000))})
-		wantGet(t, s, noise(i, 1000))
+		wantMissing(t, s, []ID{IDOf(depottest.RandomBytes(i, 1000))})
+		wantGet(t, s, depottest.RandomBytes(i, 1000))
 	}
 	if n := len(packsOf(t, dir)); n != 1 {
 		t.Errorf("%d packs, want 1", n)
@@ -340,7 +342,7 @@ func TestAPackThatEndsAnywhereIsTakenOverFromItsLastWholeBlock(t *testing.T) {
 	}
 	var plain [][]byte
 	for i := range uint64(4) {
-		plain = append(plain, noise(i, 300))
+		plain = append(plain, depottest.RandomBytes(i, 300))
 		put(t, s, plain[i])
 		if i == 1 {
 			mustSync(t, s)
@@ -385,20 +387,20 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 	s := openStore(t, dir)
 	var plain [][]byte
 	for i := range uint64(6) {
-		plain = append(plain, noise(i, 3000))
+		plain = append(plain, depottest.RandomBytes(i, 3000))
 		put(t, s, plain[i])
 	}
 	mustSync(t, s)
 	index, _ := filepath.Glob(filepath.Join(dir, "packs", "*"+indexExt))
 	b, _ := os.ReadFile(index[0])
 	b[len(b)/2] ^= 1 // in the fourth record
-	write(t, index[0], b)
+	depottest.WriteFile(t, index[0], b)
 	pack := packsOf(t, dir)[0]
 	b, _ = os.ReadFile(pack)
 	for _, i := range []int{1, 4} { // one before, one behind that
 		b[packHeader+i*(len(b)-packHeader)/6+100] ^= 1
 	}
-	write(t, pack, b)
+	depottest.WriteFile(t, pack, b)
 	for _, i := range []int{1, 4} {
 		if _, err := s.GetChunk(t.Context(), IDOf(plain[i])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
 			t.Errorf("chunk %d: %v, want %v or %v", i, err, ErrDamaged, ErrMissing)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // What a client is busy with is what it waits for, not what it does itself, and two
@@ -21,7 +23,7 @@ func TestTrafficIsCounted(t *testing.T) {
 	}))
 	const size = 1 << 20
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "file"), noise(1, size))
+	depottest.WriteFile(t, filepath.Join(dir, "file"), depottest.RandomBytes(1, size))
 	begin := time.Now()
 	ended := make(chan error, 2)
 	for range 2 {

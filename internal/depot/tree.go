@@ -168,7 +168,7 @@ func textChunks(b []byte) ([]chunk, error) {
 	var parts []sum
 	var c cutter
 	left := b
-	err := c.cutPiece(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
+	err := c.cutPiece(bytes.NewReader(b), contentPlan(), 0, int64(len(b)), nil, func(id sum, plain []byte) error {
 		parts = append(parts, id)
 		chunks = append(chunks, chunk{id, left[:len(plain)]})
 		left = left[len(plain):]
@@ -304,48 +304,4 @@ func joinParts(ctx context.Context, from Source, parts []sum, size int64) ([]byt
 		return nil, badTree("its parts do not make %d bytes", size)
 	}
 	return b, nil
-}
-
-func distinctSums(ids []sum) []sum {
-	seen := make(map[sum]bool, len(ids))
-	var list []sum
-	for _, id := range ids {
-		if !seen[id] {
-			seen[id] = true
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
-// manySource is a Source that gives many chunks at once; see Store.getMany.
-type manySource interface {
-	getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error
-}
-
-// getMany gets chunks from any Source, and trusts none but our own to verify.
-func getMany(ctx context.Context, from Source, ids []sum, give func(id sum, plain []byte) error) error {
-	if m, ok := from.(manySource); ok {
-		return m.getMany(ctx, ids, give)
-	}
-	a := &absent{}
-	for _, id := range ids {
-		plain, err := from.GetChunk(ctx, id.toID())
-		switch {
-		case errors.Is(err, ErrMissing):
-			a.missing = append(a.missing, id)
-		case errors.Is(err, ErrDamaged) || err == nil && sumOf(plain) != id:
-			a.damaged = append(a.damaged, id)
-		case err != nil:
-			return err
-		default:
-			if err := give(id, plain); err != nil {
-				return err
-			}
-		}
-	}
-	if len(a.missing)+len(a.damaged) > 0 {
-		return a
-	}
-	return nil
 }

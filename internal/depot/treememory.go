@@ -99,7 +99,13 @@ func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (boo
 	if err != nil || chunks[len(chunks)-1].id != want {
 		return false, err
 	}
-	b := batch{pusher: &pusher{to: s, seen: map[sum]bool{}}}
+	seen := map[sum]bool{}
+	first := func(id sum) bool {
+		again := seen[id]
+		seen[id] = true
+		return !again
+	}
+	b := newBatch(s, first, nil)
 	for _, c := range chunks {
 		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
 			return false, err

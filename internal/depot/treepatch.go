@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // The tree of a large image is large itself: a chunk of 4096 bytes has an ID of
@@ -16,12 +19,27 @@ import (
 //
 // with numbers as varints, the place relative to the end of the copy before.
 
+// tokenSeed is the secret of this process by which tokens are hashed.
+var tokenSeed = maphash.MakeSeed()
+
+// maxPatchText bounds the plain text of a patch, which may be large.
+const maxPatchText = 64 << 20
+
+// patchDecoder expands patches.
+var patchDecoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPatchText))
+	if err != nil {
+		panic(fmt.Sprintf("depot: options of the decoder: %v", err)) // constants, so a bug
+	}
+	return d
+})
+
 // diffTree makes the patch that turns the text base into the text next.
 func diffTree(base, next []byte) []byte {
 	at := map[uint64]int{} // where a token begins in base, by its hash
 	for off := 0; off < len(base); {
 		end := tokenEnd(base, off)
-		h := maphash.Bytes(pageSeeds[0], base[off:end])
+		h := maphash.Bytes(tokenSeed, base[off:end])
 		if _, ok := at[h]; !ok {
 			at[h] = off
 		}
@@ -32,7 +50,7 @@ func diffTree(base, next []byte) []byte {
 	last := 0  // end of the copy before
 	for i := 0; i < len(next); {
 		end := tokenEnd(next, i)
-		from, ok := at[maphash.Bytes(pageSeeds[0], next[i:end])]
+		from, ok := at[maphash.Bytes(tokenSeed, next[i:end])]
 		if !ok || !bytes.HasPrefix(base[from:], next[i:end]) {
 			i = end
 			continue
@@ -74,7 +92,7 @@ func appendOp(ops, fresh []byte, from, n int) []byte {
 // patchTree applies a patch to base.
 func patchTree(base, patch []byte) ([]byte, error) {
 	bad := func(what string) ([]byte, error) { return nil, fmt.Errorf("%w: a patch with %s", errBadBlock, what) }
-	ops, err := treeDecoder().DecodeAll(patch, nil)
+	ops, err := patchDecoder().DecodeAll(patch, nil)
 	if err != nil {
 		return bad(err.Error())
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // cutting is a handler that aborts after so many bytes came in or went out.
@@ -50,8 +52,8 @@ func (w cutWriter) Write(p []byte) (int, error) {
 func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 	for seed := range uint64(4) {
 		folder, dir := t.TempDir(), t.TempDir()
-		randomTree(t, folder, 100+seed)
-		write(t, filepath.Join(folder, "zzz"), noise(seed, 1<<20+7))
+		depottest.RandomFolder(t, folder, 100+seed)
+		depottest.WriteFile(t, filepath.Join(folder, "zzz"), depottest.RandomBytes(seed, 1<<20+7))
 		store := openStore(t, dir)
 		var left atomic.Int64
 		client := serve(t, cutting(NewHandler(store), &left))
@@ -77,14 +79,14 @@ func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 				break
 			}
 		}
-		wantSame(t, back, folder)
+		depottest.WantSame(t, back, folder)
 	}
 }
 
 func TestARepeatedPushSendsOnlyWhatDidNotArrive(t *testing.T) {
 	folder := t.TempDir()
 	const size = 8<<20 + 5
-	write(t, filepath.Join(folder, "big"), noise(1, size))
+	depottest.WriteFile(t, filepath.Join(folder, "big"), depottest.RandomBytes(1, size))
 	store := openStore(t, t.TempDir())
 	var left atomic.Int64
 	left.Store(size / 2)
@@ -103,7 +105,7 @@ func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	h := NewHandler(store)
 	good := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("good")}}, nil)
-	large := encodeBlock(nil, []chunk{{sumOf(noise(1, 100_000)), noise(1, 100_000)}}, nil)
+	large := encodeBlock(nil, []chunk{{sumOf(depottest.RandomBytes(1, 100_000)), depottest.RandomBytes(1, 100_000)}}, nil)
 	wrong := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("evil")}}, nil)
 	torn := bytes.Clone(good)
 	torn[len(torn)-1] ^= 1
