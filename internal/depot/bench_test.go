@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
@@ -87,8 +88,8 @@ func touch5(b *testing.B, p string) {
 var touches uint64
 
 type depotEnd interface {
-	Sink
-	Source
+	chunk.Sink
+	chunk.Source
 }
 
 func ends(b *testing.B) map[string]func(b *testing.B) depotEnd {
@@ -119,7 +120,7 @@ func BenchmarkImage(b *testing.B) {
 		}
 	})
 	for name, end := range ends(b) {
-		var id ID
+		var id chunk.ID
 		b.Run(name+"/push", func(b *testing.B) {
 			b.SetBytes(size)
 			for b.Loop() {

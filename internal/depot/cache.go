@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
 )
@@ -24,10 +25,10 @@ type cacheJSON struct {
 	Files   map[string]cached `json:"files"`
 }
 
-func (c cached) chunkSums() []sum {
-	list := make([]sum, len(c.Chunks)/32)
+func (c cached) chunkSums() []chunk.Sum {
+	list := make([]chunk.Sum, len(c.Chunks)/32)
 	for i := range list {
-		list[i] = sum(c.Chunks[32*i:])
+		list[i] = chunk.Sum(c.Chunks[32*i:])
 	}
 	return list
 }
@@ -43,7 +44,7 @@ func readCache(path string) map[string]cached {
 	}
 	check, b, _ := bytes.Cut(b, []byte("\n"))
 	var in cacheJSON
-	if ID(check) != IDOf(b) || json.Unmarshal(b, &in) != nil || in.Version != cacheVersion {
+	if chunk.ID(check) != chunk.IDOf(b) || json.Unmarshal(b, &in) != nil || in.Version != cacheVersion {
 		return nil
 	}
 	return in.Files
@@ -74,7 +75,7 @@ func writeCache(path string, files []*source) {
 	if err != nil {
 		return
 	}
-	writeWhole(path, append([]byte(IDOf(b)+"\n"), b...)) //nolint:errcheck // see above
+	writeWhole(path, append([]byte(chunk.IDOf(b)+"\n"), b...)) //nolint:errcheck // see above
 }
 
 // writeWhole replaces the file at path, so that a reader sees the old content

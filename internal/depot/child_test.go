@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
@@ -69,8 +70,8 @@ func churn(dir, seed string, roots []string) error {
 		for i := range 1 + r.IntN(4) {
 			// Some chunks come again and again.
 			plain := depottest.RandomBytes(r.Uint64N(30), 1+r.IntN(20_000))
-			id := IDOf(plain)
-			missing, err := s.MissingChunks(ctx, []ID{id})
+			id := chunk.IDOf(plain)
+			missing, err := s.MissingChunks(ctx, []chunk.ID{id})
 			if err != nil {
 				return err
 			}
@@ -79,24 +80,24 @@ func churn(dir, seed string, roots []string) error {
 					return err
 				}
 			}
-			tree.Entries = append(tree.Entries, Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []ID{id}})
+			tree.Entries = append(tree.Entries, Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []chunk.ID{id}})
 		}
 		b, err := encodeTree(&tree)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(s.PutChunk(ctx, IDOf(b), b), s.SyncChunks(ctx)); err != nil {
+		if err := errors.Join(s.PutChunk(ctx, chunk.IDOf(b), b), s.SyncChunks(ctx)); err != nil {
 			return err
 		}
-		roots = append(roots, string(IDOf(b)))
-		if _, err := fmt.Println(IDOf(b)); err != nil {
+		roots = append(roots, string(chunk.IDOf(b)))
+		if _, err := fmt.Println(chunk.IDOf(b)); err != nil {
 			return err
 		}
 		roots = roots[max(0, len(roots)-3):]
 		if r.IntN(4) == 0 {
-			ids := make([]ID, len(roots))
+			ids := make([]chunk.ID, len(roots))
 			for i, root := range roots {
-				ids[i] = ID(root)
+				ids[i] = chunk.ID(root)
 			}
 			if _, err := s.CollectGarbage(ctx, ids, 0); err != nil {
 				return err
@@ -141,15 +142,15 @@ func TestAProcessKilledAtAnyMomentLosesNothingThatWasDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range roots {
-			if err := VerifyTree(t.Context(), s, ID(id)); err != nil {
+			if err := VerifyTree(t.Context(), s, chunk.ID(id)); err != nil {
 				t.Errorf("round %d: %v", round, err)
 			}
 		}
 		// What is said to be there is there and sound.
 		for i := range uint64(30) {
 			for _, size := range []int{1, 100} {
-				id := IDOf(depottest.RandomBytes(i, size))
-				missing, err := s.MissingChunks(t.Context(), []ID{id})
+				id := chunk.IDOf(depottest.RandomBytes(i, size))
+				missing, err := s.MissingChunks(t.Context(), []chunk.ID{id})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -187,7 +188,7 @@ func fill(dir string) error {
 	n := uint64(0)
 	for ; ; n++ {
 		plain := depottest.RandomBytes(n, 100_000)
-		if err = s.PutChunk(ctx, IDOf(plain), plain); err != nil {
+		if err = s.PutChunk(ctx, chunk.IDOf(plain), plain); err != nil {
 			break
 		}
 		if err = s.SyncChunks(ctx); err != nil {
@@ -207,7 +208,7 @@ func fill(dir string) error {
 		}
 		defer again.Close()
 		for i := range n {
-			if _, err := again.GetChunk(ctx, IDOf(depottest.RandomBytes(i, 100_000))); err != nil {
+			if _, err := again.GetChunk(ctx, chunk.IDOf(depottest.RandomBytes(i, 100_000))); err != nil {
 				return fmt.Errorf("after the disk was full: %w", err)
 			}
 		}
@@ -225,7 +226,7 @@ func fill(dir string) error {
 		return fmt.Errorf("collecting on a full disk freed %d bytes", c.Bytes)
 	}
 	plain := depottest.RandomBytes(1<<40, 100_000)
-	if err := errors.Join(s.PutChunk(ctx, IDOf(plain), plain), s.SyncChunks(ctx)); err != nil {
+	if err := errors.Join(s.PutChunk(ctx, chunk.IDOf(plain), plain), s.SyncChunks(ctx)); err != nil {
 		return fmt.Errorf("after room was made: %w", err)
 	}
 	return nil

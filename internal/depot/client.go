@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // Client is a depot behind HTTP: a Source and a Sink. After a cut connection
@@ -58,23 +59,23 @@ func (c *Client) postRequest(ctx context.Context, verb string, body []byte, read
 }
 
 // MissingChunks says which of ids the depot does not have.
-func (c *Client) MissingChunks(ctx context.Context, ids []ID) ([]ID, error) {
-	sums, err := parseAll(ids)
+func (c *Client) MissingChunks(ctx context.Context, ids []chunk.ID) ([]chunk.ID, error) {
+	sums, err := chunk.ParseIDs(ids)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := c.missingSums(ctx, sums)
+	gone, err := c.MissingSums(ctx, sums)
 	if err != nil {
 		return nil, err
 	}
-	missing := make([]ID, len(gone))
+	missing := make([]chunk.ID, len(gone))
 	for i, n := range gone {
 		missing[i] = ids[n]
 	}
 	return missing, nil
 }
 
-func (c *Client) missingSums(ctx context.Context, ids []sum) (gone []int, err error) {
+func (c *Client) MissingSums(ctx context.Context, ids []chunk.Sum) (gone []int, err error) {
 	for from := 0; from < len(ids); from += maxIDs {
 		some := ids[from:min(from+maxIDs, len(ids))]
 		err := c.postRequest(ctx, "missing", appendIDs(make([]byte, 0, 32*len(some)), some), func(r io.Reader) error {
@@ -102,16 +103,16 @@ func (c *Client) missingSums(ctx context.Context, ids []sum) (gone []int, err er
 }
 
 // PutChunk adds a chunk.
-func (c *Client) PutChunk(ctx context.Context, id ID, plain []byte) error {
+func (c *Client) PutChunk(ctx context.Context, id chunk.ID, plain []byte) error {
 	raw, _, err := encodeOne(id, plain)
 	if err != nil {
 		return err
 	}
-	return c.putBlocks(ctx, raw, nil)
+	return c.PutBlocks(ctx, raw, nil)
 }
 
-// putBlocks sends blocks; their content was verified.
-func (c *Client) putBlocks(ctx context.Context, raw []byte, _ []*block) error {
+// PutBlocks sends blocks; their content was verified.
+func (c *Client) PutBlocks(ctx context.Context, raw []byte, _ []*chunk.Block) error {
 	return c.postRequest(ctx, "put", raw, nil)
 }
 
@@ -119,7 +120,7 @@ func (c *Client) putBlocks(ctx context.Context, raw []byte, _ []*block) error {
 func (c *Client) SyncChunks(ctx context.Context) error { return c.postRequest(ctx, "sync", nil, nil) }
 
 // holdTree is for treeSink.
-func (c *Client) holdTree(ctx context.Context, id sum) (held bool, err error) {
+func (c *Client) holdTree(ctx context.Context, id chunk.Sum) (held bool, err error) {
 	err = c.postRequest(ctx, "hold", id[:], func(r io.Reader) error {
 		held, err = readYes(r)
 		return err
@@ -128,7 +129,7 @@ func (c *Client) holdTree(ctx context.Context, id sum) (held bool, err error) {
 }
 
 // putPatch is for treeSink.
-func (c *Client) putPatch(ctx context.Context, base, want sum, patch []byte) (done bool, err error) {
+func (c *Client) putPatch(ctx context.Context, base, want chunk.Sum, patch []byte) (done bool, err error) {
 	err = c.postRequest(ctx, "patch", slices.Concat(base[:], want[:], patch), func(r io.Reader) error {
 		done, err = readYes(r)
 		return err
@@ -146,45 +147,45 @@ func readYes(r io.Reader) (bool, error) {
 }
 
 // GetChunk gives the plain bytes of a chunk, verified.
-func (c *Client) GetChunk(ctx context.Context, id ID) ([]byte, error) {
-	want, err := parseID(id)
+func (c *Client) GetChunk(ctx context.Context, id chunk.ID) ([]byte, error) {
+	want, err := chunk.ParseID(id)
 	if err != nil {
 		return nil, err
 	}
 	var got []byte
-	err = c.getMany(ctx, []sum{want}, func(_ sum, plain []byte) error {
+	err = c.GetMany(ctx, []chunk.Sum{want}, func(_ chunk.Sum, plain []byte) error {
 		got = bytes.Clone(plain)
 		return nil
 	})
 	return got, err
 }
 
-// getMany is like Store.getMany.
-func (c *Client) getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error {
-	all := &absent{}
+// GetMany is like Store.GetMany.
+func (c *Client) GetMany(ctx context.Context, ids []chunk.Sum, give func(id chunk.Sum, plain []byte) error) error {
+	all := &chunk.AbsentError{}
 	for from := 0; from < len(ids); from += maxIDs {
 		a, err := c.getSome(ctx, ids[from:min(from+maxIDs, len(ids))], give)
 		if err != nil {
 			return err
 		}
-		all.missing = append(all.missing, a.missing...)
-		all.damaged = append(all.damaged, a.damaged...)
+		all.Missing = append(all.Missing, a.Missing...)
+		all.Damaged = append(all.Damaged, a.Damaged...)
 	}
-	if len(all.missing)+len(all.damaged) > 0 {
+	if len(all.Missing)+len(all.Damaged) > 0 {
 		return all
 	}
 	return nil
 }
 
-func (c *Client) getSome(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) (a *absent, err error) {
-	want := make(map[sum]bool, len(ids))
+func (c *Client) getSome(ctx context.Context, ids []chunk.Sum, give func(id chunk.Sum, plain []byte) error) (a *chunk.AbsentError, err error) {
+	want := make(map[chunk.Sum]bool, len(ids))
 	for _, id := range ids {
-		n, zero := id.isZeros()
+		n, zero := id.IsZeros()
 		if !zero {
 			want[id] = true
 			continue
 		}
-		if n > maxChunk {
+		if n > chunk.MaxChunk {
 			return nil, fmt.Errorf("%d zero bytes are too many at once", n)
 		}
 		if err := give(id, make([]byte, n)); err != nil {
@@ -192,9 +193,9 @@ func (c *Client) getSome(ctx context.Context, ids []sum, give func(id sum, plain
 		}
 	}
 	if len(want) == 0 {
-		return &absent{}, nil
+		return &chunk.AbsentError{}, nil
 	}
-	list := make([]sum, 0, len(want))
+	list := make([]chunk.Sum, 0, len(want))
 	for _, id := range ids {
 		if want[id] {
 			list = append(list, id)
@@ -212,17 +213,17 @@ func (c *Client) getSome(ctx context.Context, ids []sum, give func(id sum, plain
 
 // takeAnswer reads the answer to get and gives what is wanted, each once and
 // verified. What the answer leaves out, or gives wrongly, is damaged.
-func takeAnswer(r io.Reader, want map[sum]bool, give func(id sum, plain []byte) error) (*absent, error) {
+func takeAnswer(r io.Reader, want map[chunk.Sum]bool, give func(id chunk.Sum, plain []byte) error) (*chunk.AbsentError, error) {
 	var buf []byte
-	var wrong []sum
-	a, err := readAnswer(r, func(b *block) error {
+	var wrong []chunk.Sum
+	a, err := readAnswer(r, func(b *chunk.Block) error {
 		var err error
-		buf, err = b.eachChunk(buf, func(_ int, id sum, plain []byte) error {
+		buf, err = b.EachChunk(buf, func(_ int, id chunk.Sum, plain []byte) error {
 			if !want[id] {
 				return nil
 			}
 			delete(want, id)
-			if sumOf(plain) != id {
+			if chunk.SumOf(plain) != id {
 				wrong = append(wrong, id)
 				return nil
 			}
@@ -233,14 +234,14 @@ func takeAnswer(r io.Reader, want map[sum]bool, give func(id sum, plain []byte) 
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range [][]sum{a.missing, a.damaged} {
+	for _, list := range [][]chunk.Sum{a.Missing, a.Damaged} {
 		for _, id := range list {
 			delete(want, id)
 		}
 	}
-	a.damaged = append(a.damaged, wrong...)
+	a.Damaged = append(a.Damaged, wrong...)
 	for id := range want { // order-free: only told
-		a.damaged = append(a.damaged, id)
+		a.Damaged = append(a.Damaged, id)
 	}
 	return a, nil
 }

@@ -9,15 +9,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
 // Collected is what CollectGarbage did.
 type Collected struct {
-	Chunks int   // dropped
-	Bytes  int64 // freed on disk
-	Kept   int   // chunks still there
-	Bad    []ID  // roots of which something is missing or damaged
+	Chunks int        // dropped
+	Bytes  int64      // freed on disk
+	Kept   int        // chunks still there
+	Bad    []chunk.ID // roots of which something is missing or damaged
 }
 
 // CollectGarbage drops chunks that no root reaches and that no push put, or was told
@@ -27,7 +28,7 @@ type Collected struct {
 // nothing. Space is freed by packs as a whole: single dead chunks among many
 // that live stay until they are a fourth of their pack, and can be used again
 // until then.
-func (s *Store) CollectGarbage(ctx context.Context, roots []ID, olderThan time.Duration) (Collected, error) {
+func (s *Store) CollectGarbage(ctx context.Context, roots []chunk.ID, olderThan time.Duration) (Collected, error) {
 	var c Collected
 	live, err := s.reachableChunks(ctx, roots, &c)
 	if err != nil {
@@ -62,15 +63,15 @@ func (s *Store) CollectGarbage(ctx context.Context, roots []ID, olderThan time.D
 }
 
 // reachableChunks finds all chunks that the roots need.
-func (s *Store) reachableChunks(ctx context.Context, roots []ID, c *Collected) (map[key]bool, error) {
+func (s *Store) reachableChunks(ctx context.Context, roots []chunk.ID, c *Collected) (map[key]bool, error) {
 	live := map[key]bool{}
 	for _, id := range roots {
 		text, own, err := treeText(ctx, s, id)
-		var needed map[sum]bool
+		var needed map[chunk.Sum]bool
 		if err == nil {
 			needed, err = textSums(text)
 		}
-		if errors.Is(err, ErrMissing) || errors.Is(err, ErrDamaged) {
+		if errors.Is(err, chunk.ErrMissing) || errors.Is(err, chunk.ErrDamaged) {
 			c.Bad = append(c.Bad, id)
 			continue
 		}
@@ -78,10 +79,10 @@ func (s *Store) reachableChunks(ctx context.Context, roots []ID, c *Collected) (
 			return nil, fmt.Errorf("collecting: %w", err)
 		}
 		for _, o := range own {
-			live[o.toKey()] = true
+			live[keyOf(o)] = true
 		}
 		for id := range needed { // order-free: a set
-			live[id.toKey()] = true
+			live[keyOf(id)] = true
 		}
 	}
 	return live, nil
@@ -216,7 +217,7 @@ func (w *sweeper) judgePack(n packName, said summary, used map[touchedBlock]time
 		k.at, k.used = used[touchedBlock{n, r.off}]
 		lives := 0
 		for _, id := range r.ids {
-			if k.used || w.live[id.toKey()] {
+			if k.used || w.live[keyOf(id)] {
 				lives++
 			}
 		}
@@ -263,7 +264,7 @@ func (w *sweeper) moveLiving(v *verdict) error {
 	for _, k := range v.kept {
 		g := &blockGroup{name: v.name, at: blockLocation{off: k.off, size: k.size}}
 		b, err := r.readBlock(g)
-		if errors.Is(err, errBadBlock) {
+		if errors.Is(err, chunk.ErrBadBlock) {
 			v.dead += len(k.ids) // so it is found missing, and can be healed
 			continue
 		}

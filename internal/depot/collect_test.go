@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
-func mustCollect(t testing.TB, s *Store, olderThan time.Duration, roots ...ID) Collected {
+func mustCollect(t testing.TB, s *Store, olderThan time.Duration, roots ...chunk.ID) Collected {
 	t.Helper()
 	c, err := s.CollectGarbage(t.Context(), roots, olderThan)
 	if err != nil {
@@ -46,7 +47,7 @@ func TestWhatNoRootReachesIsDroppedAndTheRestStays(t *testing.T) {
 	if after := bytesIn(t, filepath.Join(dir, "packs")); before-after < 1_400_000 {
 		t.Errorf("the packs went from %d bytes to %d", before, after)
 	}
-	var gone []ID
+	var gone []chunk.ID
 	for _, e := range tree.Entries {
 		gone = append(gone, e.Chunks...)
 	}
@@ -106,7 +107,7 @@ func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 	now += 2 * time.Hour
 	put(t, s, young)
 	c := mustCollect(t, s, time.Hour)
-	wantMissing(t, s, []ID{IDOf(old), IDOf(young)}, IDOf(old))
+	wantMissing(t, s, []chunk.ID{chunk.IDOf(old), chunk.IDOf(young)}, chunk.IDOf(old))
 	if c.Chunks != 1 {
 		t.Errorf("%d chunks dropped, want 1", c.Chunks)
 	}
@@ -115,19 +116,19 @@ func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 	// started later, and for another that runs.
 	now += 2 * time.Hour
 	other := open()
-	wantMissing(t, other, []ID{IDOf(young)})
+	wantMissing(t, other, []chunk.ID{chunk.IDOf(young)})
 	mustCollect(t, s, time.Hour)
-	wantMissing(t, open(), []ID{IDOf(young)})
+	wantMissing(t, open(), []chunk.ID{chunk.IDOf(young)})
 	now += 59 * time.Minute
 	mustCollect(t, s, time.Hour)
 	wantGet(t, s, young)
 	now += 2 * time.Minute
 	mustCollect(t, s, time.Hour)
 	for _, s := range []*Store{s, other, open()} {
-		if _, err := s.GetChunk(t.Context(), IDOf(young)); !errors.Is(err, ErrMissing) {
-			t.Errorf("after its time: %v, want %v", err, ErrMissing)
+		if _, err := s.GetChunk(t.Context(), chunk.IDOf(young)); !errors.Is(err, chunk.ErrMissing) {
+			t.Errorf("after its time: %v, want %v", err, chunk.ErrMissing)
 		}
-		wantMissing(t, s, []ID{IDOf(young)}, IDOf(young))
+		wantMissing(t, s, []chunk.ID{chunk.IDOf(young)}, chunk.IDOf(young))
 	}
 	if n := bytesIn(t, filepath.Join(dir, "touched")); n > 1000 {
 		t.Errorf("%d bytes of old touches are kept", n)
@@ -140,7 +141,7 @@ func TestARootThatIsDamagedIsToldAndDoesNotStopTheCollection(t *testing.T) {
 	bad, _, _ := mustPush(t, folderOf(t, 1, 50_000), s, PushOptions{})
 	damage(t, dir, 1)
 	good, _, _ := mustPush(t, folderOf(t, 2, 50_000), s, PushOptions{})
-	c := mustCollect(t, s, 0, bad, good, IDOf([]byte("never there")))
+	c := mustCollect(t, s, 0, bad, good, chunk.IDOf([]byte("never there")))
 	if len(c.Bad) != 2 || c.Bad[0] != bad {
 		t.Errorf("bad roots %v, want %s and one more", c.Bad, bad)
 	}
@@ -159,7 +160,7 @@ func TestThePackOfAProcessThatWritesIsLeftAlone(t *testing.T) {
 	mustSync(t, b)
 	wantGet(t, b, theirs)
 	wantGet(t, a, theirs)
-	wantMissing(t, a, []ID{IDOf(mine)}, IDOf(mine))
+	wantMissing(t, a, []chunk.ID{chunk.IDOf(mine)}, chunk.IDOf(mine))
 }
 
 func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
@@ -177,7 +178,7 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 3 {
 		wg.Go(func() {
-			sink := []Sink{stores[0], stores[1], client}[i]
+			sink := []chunk.Sink{stores[0], stores[1], client}[i]
 			r := rand.New(rand.NewPCG(uint64(i), 6))
 			for range 15 {
 				id, _, _, err := PushFolder(t.Context(), folders[r.IntN(len(folders))], sink, PushOptions{})
@@ -185,7 +186,7 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := VerifyTree(t.Context(), sink.(Source), id); err != nil {
+				if err := VerifyTree(t.Context(), sink.(chunk.Source), id); err != nil {
 					t.Errorf("right after a push: %v", err)
 				}
 				roots.Clear()
@@ -197,8 +198,8 @@ func TestPushesAndCollectionsAtOnceLoseNothing(t *testing.T) {
 	go func() {
 		defer close(collecting)
 		for i := 0; !stop.Load(); i++ {
-			var ids []ID
-			roots.Range(func(k, _ any) bool { ids = append(ids, k.(ID)); return true })
+			var ids []chunk.ID
+			roots.Range(func(k, _ any) bool { ids = append(ids, k.(chunk.ID)); return true })
 			if _, err := stores[i%2].CollectGarbage(t.Context(), ids, time.Hour); err != nil {
 				t.Error(err)
 				return

@@ -2,6 +2,7 @@ package depot
 
 import (
 	"errors"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"os"
 )
@@ -15,11 +16,11 @@ func HasContent(f *os.File, e *Entry) (bool, error) {
 	if err != nil || info.Size() != e.Size {
 		return false, err
 	}
-	var c cutter
-	left, p := e.Chunks, planFor(e.Size)
-	for off := int64(0); off < e.Size; off += p.piece {
-		err := c.cutPiece(f, p, off, min(p.piece, e.Size-off), nil, func(id sum, _ []byte) error {
-			if len(left) == 0 || left[0] != id.toID() {
+	var c chunk.Cutter
+	left, p := e.Chunks, chunk.PlanFor(e.Size)
+	for off := int64(0); off < e.Size; off += p.PieceSize {
+		err := c.CutPiece(f, p, off, min(p.PieceSize, e.Size-off), nil, func(id chunk.Sum, _ []byte) error {
+			if len(left) == 0 || left[0] != id.ToID() {
 				return errOtherContent
 			}
 			left = left[1:]

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
@@ -17,10 +18,10 @@ type guest struct {
 	dir   string
 	store *Store
 	data  []byte
-	known map[ID][]byte // put, and not collected since
-	safe  map[ID][]byte // of these, what is durable
+	known map[chunk.ID][]byte // put, and not collected since
+	safe  map[chunk.ID][]byte // of these, what is durable
 
-	precious map[ID][]byte // what is in use
+	precious map[chunk.ID][]byte // what is in use
 }
 
 func (g *guest) pick(n int) int {
@@ -58,7 +59,7 @@ func (g *guest) content() []byte { return depottest.LogText(uint64(g.pick(8)), 1
 func (g *guest) ids() []byte {
 	var list []byte
 	for range g.pick(4) {
-		id := sumOf(g.content())
+		id := chunk.SumOf(g.content())
 		if g.pick(4) == 0 {
 			copy(id[:], g.some(32))
 		}
@@ -67,16 +68,16 @@ func (g *guest) ids() []byte {
 	return append(list, g.some(g.pick(3))...)
 }
 
-func (g *guest) act(roots []ID) {
+func (g *guest) act(roots []chunk.ID) {
 	switch g.pick(9) {
 	case 0, 1:
 		text := g.content()
-		if w := g.post("put", encodeBlock(nil, []chunk{{sumOf(text), text}}, nil)); w.Code < 300 {
-			g.known[IDOf(text)] = text
+		if w := g.post("put", chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf(text), Plain: text}}, nil)); w.Code < 300 {
+			g.known[chunk.IDOf(text)] = text
 		}
 	case 2: // under the name of something else
 		text := g.content()
-		g.post("put", mend(encodeBlock(nil, []chunk{{sumOf([]byte("precious")), text}}, nil)))
+		g.post("put", mend(chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("precious")), Plain: text}}, nil)))
 	case 3:
 		g.post("put", mend(append(someBlocks(), g.some(40)...)))
 	case 4:
@@ -118,13 +119,13 @@ func FuzzConversation(f *testing.F) {
 		}
 		defer func() { _ = g.store.Close() }()
 		precious := depottest.LogText(99, 3000)
-		id := IDOf(precious)
-		tree, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []ID{id}}}})
+		id := chunk.IDOf(precious)
+		tree, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		root := IDOf(tree)
-		g.precious = map[ID][]byte{id: precious, root: tree}
+		root := chunk.IDOf(tree)
+		g.precious = map[chunk.ID][]byte{id: precious, root: tree}
 		for id, text := range g.precious {
 			if err := g.store.PutChunk(t.Context(), id, text); err != nil {
 				t.Fatal(err)
@@ -135,14 +136,14 @@ func FuzzConversation(f *testing.F) {
 		}
 		g.known, g.safe = maps.Clone(g.precious), g.precious
 		for n := 0; n < 30 && len(g.data) > 0; n++ {
-			g.act([]ID{root})
+			g.act([]chunk.ID{root})
 		}
 		for id, want := range g.known {
 			if got, err := g.store.GetChunk(context.Background(), id); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s is %d bytes, %v", id, len(got), err)
 			}
 		}
-		if got, err := g.store.GetChunk(context.Background(), IDOf([]byte("precious"))); err == nil && string(got) != "precious" {
+		if got, err := g.store.GetChunk(context.Background(), chunk.IDOf([]byte("precious"))); err == nil && string(got) != "precious" {
 			t.Errorf("something else is found under its name: %q", got)
 		}
 	})

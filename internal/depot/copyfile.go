@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,14 +17,14 @@ func copyFile(out, in *os.File, size, blocks int64) error {
 	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
 		return nil
 	}
-	holes, err := mapHoles(in, size, blocks)
+	holes, err := chunk.MapHoles(in, size, blocks)
 	if err != nil {
 		return err
 	}
 	if err := out.Truncate(size); err != nil {
 		return err
 	}
-	return holes.eachData(size, func(from, to int64) error { return copyRange(out, in, from, to) })
+	return holes.EachData(size, func(from, to int64) error { return copyRange(out, in, from, to) })
 }
 
 func copyRange(out, in *os.File, from, to int64) error {

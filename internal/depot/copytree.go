@@ -3,6 +3,7 @@ package depot
 import (
 	"context"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // copySynced is how many bytes a copy sends before it makes them durable, so that
@@ -13,12 +14,12 @@ const copySynced = 32 << 20
 // there already, from an earlier copy that was cut off too, is not sent again.
 // When it returns, all of it is durable. The figures of one that was cut off are
 // of what came until then.
-func CopyTree(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error) {
+func CopyTree(ctx context.Context, from chunk.Source, id chunk.ID, to chunk.Sink) (*Tree, Stats, error) {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
 		return nil, Stats{}, err
 	}
-	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
+	p := &pusher{to: chunk.BlockSinkOf(to), seen: map[chunk.Sum]bool{}}
 	if err := p.copyChunks(ctx, from, t, to); err != nil {
 		return nil, p.stats, fmt.Errorf("copying tree %s: %w", id, err)
 	}
@@ -33,8 +34,8 @@ func CopyTree(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, e
 }
 
 // copyChunks brings what the files of a tree hold.
-func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) error {
-	var ids []sum
+func (p *pusher) copyChunks(ctx context.Context, from chunk.Source, t *Tree, to chunk.Sink) error {
+	var ids []chunk.Sum
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		p.stats.Bytes += e.Size
@@ -43,21 +44,21 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 			p.stats.Files++
 		}
 		for _, id := range e.chunkSums() {
-			if _, zero := id.isZeros(); !zero {
+			if _, zero := id.IsZeros(); !zero {
 				ids = append(ids, id)
 			}
 		}
 	}
-	ids = distinctSums(ids)
+	ids = chunk.DistinctSums(ids)
 	b := p.newBatch()
 	synced := int64(0)
 	for len(ids) > 0 {
 		n := min(itemChunks/8, len(ids)) // about what a few batches hold
-		gone, err := p.to.missingSums(ctx, ids[:n])
+		gone, err := p.to.MissingSums(ctx, ids[:n])
 		if err != nil {
 			return err
 		}
-		var want []sum
+		var want []chunk.Sum
 		for _, i := range gone {
 			want = append(want, ids[i])
 		}
@@ -65,7 +66,7 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 		if len(want) == 0 {
 			continue
 		}
-		err = getMany(ctx, from, want, func(id sum, plain []byte) error { return b.addChunk(ctx, id, plain) })
+		err = chunk.GetMany(ctx, from, want, func(id chunk.Sum, plain []byte) error { return b.AddChunk(ctx, id, plain) })
 		if err == nil && p.stats.Moved-synced > copySynced {
 			synced = p.stats.Moved
 			err = to.SyncChunks(ctx)
@@ -74,13 +75,13 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 			return err
 		}
 	}
-	return b.flushMissing(ctx)
+	return b.FlushMissing(ctx)
 }
 
 // HoldsTree says whether a depot has a tree and all that it needs. What it has stays
 // for as long as a push may take.
-func HoldsTree(ctx context.Context, s *Store, id ID) (bool, error) {
-	root, err := parseID(id)
+func HoldsTree(ctx context.Context, s *Store, id chunk.ID) (bool, error) {
+	root, err := chunk.ParseID(id)
 	if err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@ package depot
 import (
 	"context"
 	"errors"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,8 +18,8 @@ type cutOff struct {
 
 var errCut = errors.New("cut off")
 
-func (c *cutOff) getMany(ctx context.Context, ids []sum, give func(sum, []byte) error) error {
-	return c.Store.getMany(ctx, ids, func(id sum, plain []byte) error {
+func (c *cutOff) GetMany(ctx context.Context, ids []chunk.Sum, give func(chunk.Sum, []byte) error) error {
+	return c.Store.GetMany(ctx, ids, func(id chunk.Sum, plain []byte) error {
 		if c.left--; c.left < 0 {
 			return errCut
 		}
@@ -50,7 +51,7 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 	if _, _, err := CopyTree(t.Context(), &cutOff{from, stats.New * 3 / 4}, id, to); !errors.Is(err, errCut) {
 		t.Fatalf("the copy ended with %v", err)
 	}
-	if err := VerifyTree(t.Context(), to, id); !errors.Is(err, ErrMissing) {
+	if err := VerifyTree(t.Context(), to, id); !errors.Is(err, chunk.ErrMissing) {
 		t.Errorf("half a tree is %v", err)
 	}
 	got, again, err := CopyTree(t.Context(), from, id, to)

@@ -7,6 +7,27 @@
 // folders, files and chunks; it must not know of jobs, brokers or checkpoints.
 package depot
 
+import "github.com/godwit-hpc/godwit/internal/depot/chunk"
+
+// The words of chunk that everybody who uses a depot needs.
+type (
+	// ID is the name of a chunk or a tree.
+	ID = chunk.ID
+	// Source gives the plain bytes of chunks.
+	Source = chunk.Source
+	// Sink takes chunks.
+	Sink = chunk.Sink
+)
+
+// What a Source says of a chunk that it cannot give.
+var (
+	ErrMissing = chunk.ErrMissing
+	ErrDamaged = chunk.ErrDamaged
+)
+
+// IDOf is the ID of a chunk with these plain bytes.
+func IDOf(plain []byte) ID { return chunk.IDOf(plain) }
+
 // Stats is what a push did.
 type Stats struct {
 	Bytes  int64 // of all files

@@ -2,6 +2,7 @@ package depot
 
 import (
 	"context"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"net/http"
 	"sync"
 )
@@ -14,7 +15,7 @@ type Fence struct {
 	store *Store
 
 	mu     sync.Mutex
-	grants map[ID]*grant
+	grants map[chunk.ID]*grant
 	keys   int // in all grants
 	// Chunks that were offered, in two generations: the older one is dropped when the
 	// younger is full. Who asks about what was dropped has to send it again.
@@ -37,11 +38,11 @@ const (
 
 // NewFence lets nobody ask about anything in the store.
 func NewFence(s *Store) *Fence {
-	return &Fence{store: s, grants: map[ID]*grant{}, offered: map[key]struct{}{}}
+	return &Fence{store: s, grants: map[chunk.ID]*grant{}, offered: map[key]struct{}{}}
 }
 
 // Grant lets a tree be asked about until revoke is called.
-func (f *Fence) Grant(tree ID) (revoke func()) {
+func (f *Fence) Grant(tree chunk.ID) (revoke func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.grants[tree]
@@ -61,7 +62,7 @@ func (f *Fence) Grant(tree ID) (revoke func()) {
 }
 
 // admits says which of ids may be asked about.
-func (f *Fence) admits(ctx context.Context, ids []sum) ([]bool, error) {
+func (f *Fence) admits(ctx context.Context, ids []chunk.Sum) ([]bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.read(ctx); err != nil {
@@ -69,8 +70,8 @@ func (f *Fence) admits(ctx context.Context, ids []sum) ([]bool, error) {
 	}
 	yes := make([]bool, len(ids))
 	for i, id := range ids {
-		_, zero := id.isZeros()
-		yes[i] = zero || f.keys > maxGrantKeys || f.knows(id.toKey())
+		_, zero := id.IsZeros()
+		yes[i] = zero || f.keys > maxGrantKeys || f.knows(keyOf(id))
 	}
 	return yes, nil
 }
@@ -97,14 +98,14 @@ func (f *Fence) read(ctx context.Context) error {
 		if g.keys != nil {
 			continue
 		}
-		root, err := parseID(tree)
+		root, err := chunk.ParseID(tree)
 		if err != nil {
 			g.keys = map[key]struct{}{} // no tree: nothing is in it
 			continue
 		}
-		keys := map[key]struct{}{root.toKey(): {}}
+		keys := map[key]struct{}{keyOf(root): {}}
 		text, own, err := treeText(ctx, f.store, tree)
-		var needed map[sum]bool
+		var needed map[chunk.Sum]bool
 		if err == nil {
 			needed, err = textSums(text)
 		}
@@ -112,10 +113,10 @@ func (f *Fence) read(ctx context.Context) error {
 			return err
 		}
 		for _, id := range own {
-			keys[id.toKey()] = struct{}{}
+			keys[keyOf(id)] = struct{}{}
 		}
 		for id := range needed { // order-free: a set
-			keys[id.toKey()] = struct{}{}
+			keys[keyOf(id)] = struct{}{}
 		}
 		g.keys = keys
 		f.keys += len(keys)
@@ -124,24 +125,24 @@ func (f *Fence) read(ctx context.Context) error {
 }
 
 // offer notes chunks that came from who may ask.
-func (f *Fence) offer(ids []sum) {
+func (f *Fence) offer(ids []chunk.Sum) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
 		if len(f.offered) >= maxOffered {
 			f.offered, f.before = map[key]struct{}{}, f.offered
 		}
-		f.offered[id.toKey()] = struct{}{}
+		f.offered[keyOf(id)] = struct{}{}
 	}
 }
 
 // admitsTree says whether a tree, and every chunk of it, may be asked about: who names
 // a chunk in a tree of their own must not learn by it whether the chunk is there.
-func (f *Fence) admitsTree(ctx context.Context, id sum) (bool, error) {
-	if yes, err := f.admits(ctx, []sum{id}); err != nil || !yes[0] {
+func (f *Fence) admitsTree(ctx context.Context, id chunk.Sum) (bool, error) {
+	if yes, err := f.admits(ctx, []chunk.Sum{id}); err != nil || !yes[0] {
 		return false, err
 	}
-	text, ids, err := treeText(ctx, f.store, id.toID())
+	text, ids, err := treeText(ctx, f.store, id.ToID())
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -162,7 +163,7 @@ func (f *Fence) admitsTree(ctx context.Context, id sum) (bool, error) {
 }
 
 // split gives the positions of those that may be asked about, and of the others.
-func (f *Fence) split(ctx context.Context, ids []sum) (may, not []int, err error) {
+func (f *Fence) split(ctx context.Context, ids []chunk.Sum) (may, not []int, err error) {
 	yes, err := f.admits(ctx, ids)
 	if err != nil {
 		return nil, nil, err

@@ -7,13 +7,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // Who asks from a cluster learns nothing of what other jobs brought.
 func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	folder := func(seed uint64) (string, ID) {
+	folder := func(seed uint64) (string, chunk.ID) {
 		dir := t.TempDir()
 		depottest.WriteFile(t, filepath.Join(dir, "data"), depottest.RandomBytes(seed, 200_000))
 		id, _, _, err := PushFolder(t.Context(), dir, store, PushOptions{})
@@ -26,7 +27,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	_, secret := folder(2)
 	fence := NewFence(store)
 	client := serve(t, FencedHandler(store, fence))
-	chunksOf := func(id ID) []ID {
+	chunksOf := func(id chunk.ID) []chunk.ID {
 		tree, err := LoadTree(t.Context(), store, id)
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +54,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 		t.Errorf("what was granted cannot be fetched: %v", err)
 	}
 	for _, id := range chunksOf(secret) {
-		if _, err := client.GetChunk(t.Context(), id); !errors.Is(err, ErrMissing) {
+		if _, err := client.GetChunk(t.Context(), id); !errors.Is(err, chunk.ErrMissing) {
 			t.Errorf("a chunk of somebody else's tree gives %v", err)
 		}
 	}
@@ -71,10 +72,10 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.PutChunk(t.Context(), IDOf(text), text); err != nil {
+	if err := client.PutChunk(t.Context(), chunk.IDOf(text), text); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := client.holdTree(t.Context(), sumOf(text)); err != nil || held {
+	if held, err := client.holdTree(t.Context(), chunk.SumOf(text)); err != nil || held {
 		t.Errorf("a tree with a chunk of somebody else is whole: %v, %v", held, err)
 	}
 
@@ -88,14 +89,14 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 		t.Errorf("what was pushed cannot be fetched: %v", err)
 	}
 	revoke()
-	if yes, err := fence.admits(t.Context(), []sum{mustParse(t, granted)}); err != nil || yes[0] {
+	if yes, err := fence.admits(t.Context(), []chunk.Sum{mustParse(t, granted)}); err != nil || yes[0] {
 		t.Errorf("what is not granted any more may be asked about: %v, %v", yes, err)
 	}
 }
 
-func mustParse(t *testing.T, id ID) sum {
+func mustParse(t *testing.T, id chunk.ID) chunk.Sum {
 	t.Helper()
-	s, err := parseID(id)
+	s, err := chunk.ParseID(id)
 	if err != nil {
 		t.Fatal(err)
 	}

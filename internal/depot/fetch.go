@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"path"
@@ -16,7 +17,7 @@ import (
 // and files that are right already are left as they are. Every chunk is
 // verified; if one is missing or damaged the error is ErrMissing or ErrDamaged
 // and dir holds part of the tree.
-func FetchTree(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
+func FetchTree(ctx context.Context, from chunk.Source, id chunk.ID, dir string) (*Tree, error) {
 	t, err := LoadTree(ctx, from, id)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 		want[t.Entries[i].Path] = &t.Entries[i]
 	}
 	have := map[string]bool{}
-	var c cutter
+	var c chunk.Cutter
 	for _, f := range list {
 		if f.Mode.IsDir() && f.Mode&0o700 != 0o700 {
 			// Else what is in it could not be changed. It gets its mode in the end.
@@ -83,7 +84,7 @@ func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 
 // holdsEntry reports whether what was found is the entry already. Only a file that
 // looks right from outside is read.
-func holdsEntry(c *cutter, dir string, f *found, e *Entry) bool {
+func holdsEntry(c *chunk.Cutter, dir string, f *found, e *Entry) bool {
 	if f.Mode != e.Mode || f.Size != e.Size || f.ModTime != e.ModTime || f.Link != e.Link {
 		return false
 	}
@@ -95,30 +96,30 @@ func holdsEntry(c *cutter, dir string, f *found, e *Entry) bool {
 		return false
 	}
 	defer in.Close() //nolint:errcheck // only read
-	holes, err := mapHoles(in, f.Size, f.blocks)
+	holes, err := chunk.MapHoles(in, f.Size, f.blocks)
 	if err != nil {
 		return false
 	}
-	var chunks []sum
-	p := planFor(f.Size)
-	for off := int64(0); off < f.Size; off += p.piece {
-		var piece []sum
-		err := c.cutPiece(in, p, off, min(p.piece, f.Size-off), holes, func(id sum, _ []byte) error {
+	var chunks []chunk.Sum
+	p := chunk.PlanFor(f.Size)
+	for off := int64(0); off < f.Size; off += p.PieceSize {
+		var piece []chunk.Sum
+		err := c.CutPiece(in, p, off, min(p.PieceSize, f.Size-off), holes, func(id chunk.Sum, _ []byte) error {
 			piece = append(piece, id)
 			return nil
 		})
 		if err != nil {
 			return false
 		}
-		chunks = appendChunks(chunks, piece)
+		chunks = chunk.JoinPieces(chunks, piece)
 	}
-	return slices.EqualFunc(chunks, e.Chunks, func(s sum, id ID) bool { return s.toID() == id })
+	return slices.EqualFunc(chunks, e.Chunks, func(s chunk.Sum, id chunk.ID) bool { return s.ToID() == id })
 }
 
 // ApplyChanges removes and writes single entries of a folder, as DiffTrees found them
 // between two trees, and leaves everything else in it alone. A file is replaced
 // at once, when all of it has arrived.
-func ApplyChanges(ctx context.Context, from Source, dir string, changed []Entry, removed []string) error {
+func ApplyChanges(ctx context.Context, from chunk.Source, dir string, changed []Entry, removed []string) error {
 	for i := range changed {
 		if err := changed[i].checkEntry(); err != nil {
 			return err
@@ -131,7 +132,7 @@ func ApplyChanges(ctx context.Context, from Source, dir string, changed []Entry,
 	defer root.Close() //nolint:errcheck // only opened
 	for _, p := range removed {
 		if !safePath(p) {
-			return badTree("the path %q", clipText(p))
+			return badTree("the path %q", chunk.ClipText(p))
 		}
 		// A folder that is not empty holds what is none of our business.
 		st, err := root.Lstat(p)
@@ -152,7 +153,7 @@ func ApplyChanges(ctx context.Context, from Source, dir string, changed []Entry,
 
 // placeAll puts entries into the folder root. Where replace is set there may be
 // something in their place.
-func placeAll(ctx context.Context, from Source, root *os.Root, entries []Entry, replace bool) error {
+func placeAll(ctx context.Context, from chunk.Source, root *os.Root, entries []Entry, replace bool) error {
 	var files []*Entry
 	var folders []*Entry
 	for i := range entries {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := make([]string, 6)
-	ids := make([]ID, len(dirs))
+	ids := make([]chunk.ID, len(dirs))
 	for i := range dirs {
 		dirs[i] = t.TempDir()
 		depottest.RandomFolder(t, dirs[i], uint64(200+i))
@@ -48,7 +49,7 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range dirs {
-		mustFetch(t, []Source{s, client}[i%2], ids[i], back)
+		mustFetch(t, []chunk.Source{s, client}[i%2], ids[i], back)
 		depottest.WantSame(t, back, dirs[i])
 		mustFetch(t, s, ids[i], back)
 		depottest.WantSame(t, back, dirs[i])
@@ -137,7 +138,7 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 		"setuid":         {{Path: "a", Mode: fs.ModeSetuid | 0o755}},
 		"negative":       {{Path: "a", Mode: 0o644, Size: -1}},
 		"no content":     {{Path: "a", Mode: 0o644, Size: 1}},
-		"no such chunk":  {{Path: "a", Mode: 0o644, Size: 1, Chunks: []ID{"x"}}},
+		"no such chunk":  {{Path: "a", Mode: 0o644, Size: 1, Chunks: []chunk.ID{"x"}}},
 	} {
 		in := treeJSON{Version: treeVersion}
 		for _, e := range entries {
@@ -152,8 +153,8 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if _, err := FetchTree(t.Context(), s, put(t, s, b), filepath.Join(dir, "in")); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %v, want %v", name, err, ErrDamaged)
+		if _, err := FetchTree(t.Context(), s, put(t, s, b), filepath.Join(dir, "in")); !errors.Is(err, chunk.ErrDamaged) {
+			t.Errorf("%s: %v, want %v", name, err, chunk.ErrDamaged)
 		}
 		if list := depottest.DescribeFolder(t, dir); len(list) > 1 {
 			t.Errorf("%s: it left %q", name, list)
@@ -168,12 +169,12 @@ func TestAFileOfWrongSizeIsRefused(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	id := put(t, s, []byte("ten bytes."))
 	for _, size := range []int64{9, 11, 1 << 40} {
-		b, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o644, Size: size, Chunks: []ID{id}}}})
+		b, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o644, Size: size, Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := FetchTree(t.Context(), s, put(t, s, b), t.TempDir()); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%d bytes of 10: %v, want %v", size, err, ErrDamaged)
+		if _, err := FetchTree(t.Context(), s, put(t, s, b), t.TempDir()); !errors.Is(err, chunk.ErrDamaged) {
+			t.Errorf("%d bytes of 10: %v, want %v", size, err, chunk.ErrDamaged)
 		}
 	}
 }
@@ -229,7 +230,7 @@ func TestApplyNeverFollowsALinkOutOfTheFolder(t *testing.T) {
 	outside, user := t.TempDir(), t.TempDir()
 	os.Symlink(outside, filepath.Join(user, "a"))
 	id := put(t, s, []byte("evil"))
-	err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []ID{id}}}, []string{"a/c"})
+	err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []chunk.ID{id}}}, []string{"a/c"})
 	if err == nil || strings.Contains(err.Error(), "panic") {
 		t.Errorf("writing through a link that leads out: %v", err)
 	}

@@ -16,13 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 func someBlocks() []byte {
-	raw := encodeBlock(nil, []chunk{{sumOf([]byte("one")), []byte("one")}, {sumOf(nil), nil}}, nil)
+	raw := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("one")), Plain: []byte("one")}, {ID: chunk.SumOf(nil), Plain: nil}}, nil)
 	text := depottest.LogText(1, 300)
-	return encodeBlock(raw, []chunk{{sumOf(text), text}}, nil)
+	return chunk.EncodeBlock(raw, []chunk.Content{{ID: chunk.SumOf(text), Plain: text}}, nil)
 }
 
 // mend puts the checksums of blocks right, so that what is behind them is
@@ -30,7 +31,7 @@ func someBlocks() []byte {
 func mend(in []byte) []byte {
 	in = bytes.Clone(in)
 	table := crc32.MakeTable(crc32.Castagnoli)
-	for b := in; len(b) >= 20 && string(b[:4]) == blockMagic; {
+	for b := in; len(b) >= 20 && string(b[:4]) == chunk.BlockMagic; {
 		size := 20 + 36*int(binary.LittleEndian.Uint16(b[4:])) + int(binary.LittleEndian.Uint32(b[12:]))
 		if size > len(b) {
 			break
@@ -47,18 +48,18 @@ func FuzzAnswer(f *testing.F) {
 	text := depottest.LogText(1, 300)
 	raw := someBlocks()
 	f.Add(append(bytes.Clone(raw), endMark...))
-	f.Add(append(appendList(bytes.Clone(raw), listMissing, []sum{sumOf(nil), {1}}), endMark...))
-	f.Add(appendList(nil, listDamaged, []sum{{2}}))
+	f.Add(append(appendList(bytes.Clone(raw), listMissing, []chunk.Sum{chunk.SumOf(nil), {1}}), endMark...))
+	f.Add(appendList(nil, listDamaged, []chunk.Sum{{2}}))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		asked := []sum{sumOf([]byte("one")), sumOf(text), {1}}
-		want := map[sum]bool{}
+		asked := []chunk.Sum{chunk.SumOf([]byte("one")), chunk.SumOf(text), {1}}
+		want := map[chunk.Sum]bool{}
 		for _, id := range asked {
 			want[id] = true
 		}
-		given := map[sum]bool{}
-		a, err := takeAnswer(bytes.NewReader(mend(in)), want, func(id sum, plain []byte) error {
-			if sumOf(plain) != id || !slices.Contains(asked, id) || given[id] {
-				t.Errorf("%s was given wrongly", id.toID())
+		given := map[chunk.Sum]bool{}
+		a, err := takeAnswer(bytes.NewReader(mend(in)), want, func(id chunk.Sum, plain []byte) error {
+			if chunk.SumOf(plain) != id || !slices.Contains(asked, id) || given[id] {
+				t.Errorf("%s was given wrongly", id.ToID())
 			}
 			given[id] = true
 			return nil
@@ -67,8 +68,8 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		for _, id := range asked {
-			if !given[id] && !slices.Contains(a.missing, id) && !slices.Contains(a.damaged, id) {
-				t.Errorf("nobody knows where %s is", id.toID())
+			if !given[id] && !slices.Contains(a.Missing, id) && !slices.Contains(a.Damaged, id) {
+				t.Errorf("nobody knows where %s is", id.ToID())
 			}
 		}
 	})
@@ -99,9 +100,9 @@ func FuzzHandler(f *testing.F) {
 		s.mu.RLock()
 		loaded := s.loaded
 		s.mu.RUnlock()
-		if b, _, err := readBlock(bytes.NewReader(body), nil); err == nil && loaded {
-			for i := range b.count {
-				if err := s.getMany(t.Context(), []sum{b.chunkID(i)}, func(sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
+		if b, _, err := chunk.ReadBlock(bytes.NewReader(body), nil); err == nil && loaded {
+			for i := range b.Count {
+				if err := s.GetMany(t.Context(), []chunk.Sum{b.ChunkID(i)}, func(chunk.Sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
 					t.Errorf("getting what was sent: %v", err)
 				}
 			}
@@ -110,15 +111,15 @@ func FuzzHandler(f *testing.F) {
 }
 
 func isAbsent(err error) bool {
-	var a *absent
-	return errors.As(err, &a) && len(a.damaged) == 0
+	var a *chunk.AbsentError
+	return errors.As(err, &a) && len(a.Damaged) == 0
 }
 
 // Whatever a tree says, it is refused or it is safe, and it reads back as it
 // was.
 func FuzzTree(f *testing.F) {
 	good, err := encodeTree(&Tree{Entries: []Entry{
-		{Path: "a", Mode: 0o644, Size: 10, Chunks: []ID{IDOf([]byte("x")), zerosID(9).toID()}},
+		{Path: "a", Mode: 0o644, Size: 10, Chunks: []chunk.ID{chunk.IDOf([]byte("x")), chunk.ZerosID(9).ToID()}},
 		{Path: "b", Mode: os.ModeDir | 0o755},
 		{Path: "b/\xff", Mode: os.ModeSymlink | 0o777, Link: "../\xfe"},
 	}})
@@ -166,7 +167,7 @@ func FuzzPatch(f *testing.F) {
 			t.Errorf("%q comes back as %q, %v", next, got, err)
 		}
 		patchTree(base, next)
-		patchTree(base, encoder().EncodeAll(next, nil))
+		patchTree(base, chunk.BlockEncoder().EncodeAll(next, nil))
 	})
 }
 
@@ -187,7 +188,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 		}
 		before := depottest.DescribeFolder(t, filepath.Join(top, "outside"))
 		id := put(t, s, []byte(content+"x"))
-		raw, _ := parseID(id)
+		raw, _ := chunk.ParseID(id)
 		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
 			{Path64: []byte(first), Mode: os.ModeSymlink | 0o777, Link64: []byte(link)},
 			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: base64.RawStdEncoding.EncodeToString(raw[:])},
@@ -196,11 +197,11 @@ func FuzzFetchStaysInside(f *testing.F) {
 			in.Entries[0] = entryJSON{Path64: []byte(first), Mode: os.ModeDir | 0o755}
 		}
 		b, err := canonicalJSON(in)
-		if err != nil || len(b) > maxChunk {
+		if err != nil || len(b) > chunk.MaxChunk {
 			return
 		}
 		FetchTree(t.Context(), s, put(t, s, b), inside)
-		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []ID{id}}
+		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []chunk.ID{id}}
 		ApplyChanges(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
 		if after := depottest.DescribeFolder(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
 			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
@@ -214,7 +215,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 // Whatever an index or a list of touches says, reading it ends and it names
 // nothing twice as long as it is.
 func FuzzPackIndex(f *testing.F) {
-	b := appendRecord(nil, record{kind: recordAdd, off: 8, size: 100, ids: []sum{{1}, {2}}})
+	b := appendRecord(nil, record{kind: recordAdd, off: 8, size: 100, ids: []chunk.Sum{{1}, {2}}})
 	b = appendRecord(b, record{kind: recordDead, off: 8})
 	f.Add(appendRecord(b, record{kind: recordEnd}))
 	f.Add(b[:50])
@@ -301,7 +302,7 @@ func FuzzCache(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p := filepath.Join(dir, "cache")
-		if err := os.WriteFile(p, append([]byte(IDOf(in)+"\n"), in...), 0o600); err != nil {
+		if err := os.WriteFile(p, append([]byte(chunk.IDOf(in)+"\n"), in...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range readCache(p) {

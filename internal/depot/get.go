@@ -8,34 +8,35 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
 // GetChunk gives the plain bytes of a chunk, verified.
-func (s *Store) GetChunk(ctx context.Context, id ID) ([]byte, error) {
-	want, err := parseID(id)
+func (s *Store) GetChunk(ctx context.Context, id chunk.ID) ([]byte, error) {
+	want, err := chunk.ParseID(id)
 	if err != nil {
 		return nil, err
 	}
 	var got []byte
-	err = s.getMany(ctx, []sum{want}, func(_ sum, plain []byte) error {
+	err = s.GetMany(ctx, []chunk.Sum{want}, func(_ chunk.Sum, plain []byte) error {
 		got = append(make([]byte, 0, len(plain)), plain...)
 		return nil
 	})
 	return got, err
 }
 
-// getMany calls give for each of ids, which are all different, in any order,
+// GetMany calls give for each of ids, which are all different, in any order,
 // with its verified bytes, which are give's until it returns. If some cannot be
 // had the error, after the others were given, is an *absent.
-func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error {
-	want := make([]sum, 0, len(ids))
+func (s *Store) GetMany(ctx context.Context, ids []chunk.Sum, give func(id chunk.Sum, plain []byte) error) error {
+	want := make([]chunk.Sum, 0, len(ids))
 	for _, id := range ids {
-		n, zero := id.isZeros()
+		n, zero := id.IsZeros()
 		switch {
 		case !zero:
 			want = append(want, id)
-		case n > maxChunk:
+		case n > chunk.MaxChunk:
 			return fmt.Errorf("%d zero bytes are too many at once", n)
 		default:
 			if err := give(id, make([]byte, n)); err != nil {
@@ -44,14 +45,14 @@ func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain 
 		}
 	}
 	var buf []byte
-	return s.eachBlock(ctx, want, func(b *block, wanted map[sum]bool) error {
+	return s.eachBlock(ctx, want, func(b *chunk.Block, wanted map[chunk.Sum]bool) error {
 		var err error
-		buf, err = b.eachChunk(buf, func(_ int, id sum, plain []byte) error {
+		buf, err = b.EachChunk(buf, func(_ int, id chunk.Sum, plain []byte) error {
 			if !wanted[id] {
 				return nil
 			}
-			if sumOf(plain) != id {
-				return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.toID())
+			if chunk.SumOf(plain) != id {
+				return fmt.Errorf("%w: the content of %s is not what its ID says", chunk.ErrBadBlock, id.ToID())
 			}
 			return give(id, plain)
 		})
@@ -61,12 +62,12 @@ func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain 
 
 // eachBlock calls f for the blocks that hold ids, each with those that it was
 // read for, in the order in which they are first needed. A block that f finds
-// to be bad (errBadBlock) counts as damaged: it is dropped, and its chunks are
+// to be bad (ErrBadBlock) counts as damaged: it is dropped, and its chunks are
 // looked for once more elsewhere.
-func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wanted map[sum]bool) error) error {
+func (s *Store) eachBlock(ctx context.Context, ids []chunk.Sum, f func(b *chunk.Block, wanted map[chunk.Sum]bool) error) error {
 	r := blockReader{store: s, open: map[packName]*os.File{}}
 	defer r.closeFiles()
-	var damaged map[sum]bool
+	var damaged map[chunk.Sum]bool
 	for try := 0; ; try++ {
 		again, bad, err := s.passBlocks(ctx, &r, ids, try, f)
 		if err != nil {
@@ -75,7 +76,7 @@ func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wante
 		news := false
 		for _, id := range bad {
 			if damaged == nil {
-				damaged = map[sum]bool{}
+				damaged = map[chunk.Sum]bool{}
 			}
 			news = news || !damaged[id]
 			damaged[id] = true
@@ -90,21 +91,21 @@ func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wante
 			break
 		}
 	}
-	a := &absent{}
+	a := &chunk.AbsentError{}
 	for _, id := range ids {
 		if damaged[id] {
-			a.damaged = append(a.damaged, id)
+			a.Damaged = append(a.Damaged, id)
 		} else {
-			a.missing = append(a.missing, id)
+			a.Missing = append(a.Missing, id)
 		}
 	}
 	return a
 }
 
 // passBlocks goes through ids once: those that were not found, and those whose
-// block is damaged.
-func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try int,
-	f func(b *block, wanted map[sum]bool) error) (again, bad []sum, err error) {
+// Block is damaged.
+func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []chunk.Sum, try int,
+	f func(b *chunk.Block, wanted map[chunk.Sum]bool) error) (again, bad []chunk.Sum, err error) {
 	s.mu.RLock()
 	loaded := s.loaded
 	s.mu.RUnlock()
@@ -128,9 +129,9 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 			again = append(again, g.strange...)
 			err = f(b, g.wanted)
 		} else if errors.Is(err, unix.EIO) {
-			err = fmt.Errorf("%w: %w", errBadBlock, err)
+			err = fmt.Errorf("%w: %w", chunk.ErrBadBlock, err)
 		}
-		if errors.Is(err, errBadBlock) {
+		if errors.Is(err, chunk.ErrBadBlock) {
 			s.dropBlock(g)
 			bad = append(bad, g.ids...)
 		} else if err != nil {
@@ -144,13 +145,13 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 type blockGroup struct {
 	name    packName
 	at      blockLocation
-	ids     []sum
-	wanted  map[sum]bool
-	strange []sum // of ids, those that only look alike
+	ids     []chunk.Sum
+	wanted  map[chunk.Sum]bool
+	strange []chunk.Sum // of ids, those that only look alike
 }
 
 // groupByBlock puts ids together by the block that holds them.
-func (s *Store) groupByBlock(ids []sum) (groups []*blockGroup, unknown []sum) {
+func (s *Store) groupByBlock(ids []chunk.Sum) (groups []*blockGroup, unknown []chunk.Sum) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	byPlace := map[blockLocation]*blockGroup{}
@@ -162,7 +163,7 @@ func (s *Store) groupByBlock(ids []sum) (groups []*blockGroup, unknown []sum) {
 		}
 		g := byPlace[p]
 		if g == nil {
-			g = &blockGroup{name: s.packs[p.pack].name, at: p, wanted: map[sum]bool{}}
+			g = &blockGroup{name: s.packs[p.pack].name, at: p, wanted: map[chunk.Sum]bool{}}
 			byPlace[p] = g
 			groups = append(groups, g)
 		}
@@ -185,9 +186,9 @@ func (r *blockReader) closeFiles() {
 	}
 }
 
-// readBlock reads a block and checks that it holds what is wanted. The block is
+// ReadBlock reads a block and checks that it holds what is wanted. The block is
 // good until the next read.
-func (r *blockReader) readBlock(g *blockGroup) (*block, error) {
+func (r *blockReader) readBlock(g *blockGroup) (*chunk.Block, error) {
 	f := r.open[g.name]
 	if f == nil {
 		var err error
@@ -197,16 +198,16 @@ func (r *blockReader) readBlock(g *blockGroup) (*block, error) {
 		r.open[g.name] = f
 	}
 	if cap(r.buf) < int(g.at.size) {
-		r.buf = make([]byte, max(int(g.at.size), maxBlock))
+		r.buf = make([]byte, max(int(g.at.size), chunk.MaxBlock))
 	}
 	raw := r.buf[:g.at.size]
 	if _, err := f.ReadAt(raw, int64(g.at.off)); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%w: the pack ends before it", errBadBlock)
+			return nil, fmt.Errorf("%w: the pack ends before it", chunk.ErrBadBlock)
 		}
 		return nil, fmt.Errorf("reading a pack: %w", err)
 	}
-	b, err := parseBlock(raw)
+	b, err := chunk.ParseBlock(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -215,15 +216,15 @@ func (r *blockReader) readBlock(g *blockGroup) (*block, error) {
 
 // checkBlock checks that the block holds what is wanted. The index knows only half
 // of an ID: one that agrees in that half alone was never put, and is taken out.
-func (g *blockGroup) checkBlock(b *block) error {
-	has := map[key]sum{}
-	for i := range b.count {
-		has[b.chunkID(i).toKey()] = b.chunkID(i)
+func (g *blockGroup) checkBlock(b *chunk.Block) error {
+	has := map[key]chunk.Sum{}
+	for i := range b.Count {
+		has[keyOf(b.ChunkID(i))] = b.ChunkID(i)
 	}
 	for _, id := range g.ids {
-		switch got, ok := has[id.toKey()]; {
+		switch got, ok := has[keyOf(id)]; {
 		case !ok:
-			return fmt.Errorf("%w: it holds other chunks than the index says", errBadBlock)
+			return fmt.Errorf("%w: it holds other chunks than the index says", chunk.ErrBadBlock)
 		case got != id:
 			g.strange = append(g.strange, id)
 			delete(g.wanted, id)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"path"
@@ -64,19 +65,19 @@ func (h *handler) serveMissing(w http.ResponseWriter, r *http.Request) error {
 }
 
 // gone gives the positions of those of ids that are not there, or not to be asked about.
-func (h *handler) gone(ctx context.Context, ids []sum) ([]int, error) {
+func (h *handler) gone(ctx context.Context, ids []chunk.Sum) ([]int, error) {
 	if h.fence == nil {
-		return h.s.missingSums(ctx, ids)
+		return h.s.MissingSums(ctx, ids)
 	}
 	may, not, err := h.fence.split(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	asked := make([]sum, len(may))
+	asked := make([]chunk.Sum, len(may))
 	for i, at := range may {
 		asked[i] = ids[at]
 	}
-	gone, err := h.s.missingSums(ctx, asked)
+	gone, err := h.s.MissingSums(ctx, asked)
 	for _, i := range gone {
 		not = append(not, may[i])
 	}
@@ -112,7 +113,7 @@ func (h *handler) serveHold(w http.ResponseWriter, r *http.Request) error {
 	return answerYes(w, held, err)
 }
 
-func (h *handler) mayAskTree(ctx context.Context, id sum) (bool, error) {
+func (h *handler) mayAskTree(ctx context.Context, id chunk.Sum) (bool, error) {
 	if h.fence == nil {
 		return true, nil
 	}
@@ -139,15 +140,15 @@ func (h *handler) servePatch(w http.ResponseWriter, r *http.Request) error {
 	if len(b) < 64 || len(b) > maxPatch+64 {
 		return fmt.Errorf("%w: want two IDs and a patch", errBadRequest)
 	}
-	if yes, err := h.mayAskTree(r.Context(), sum(b)); err != nil || !yes {
+	if yes, err := h.mayAskTree(r.Context(), chunk.Sum(b)); err != nil || !yes {
 		return answerYes(w, false, err)
 	}
 	if err := h.s.admit(len(b)); err != nil {
 		return err
 	}
-	done, err := h.s.putPatch(r.Context(), sum(b), sum(b[32:]), b[64:])
+	done, err := h.s.putPatch(r.Context(), chunk.Sum(b), chunk.Sum(b[32:]), b[64:])
 	if done && h.fence != nil {
-		_, own, err := treeText(r.Context(), h.s, sum(b[32:]).toID())
+		_, own, err := treeText(r.Context(), h.s, chunk.Sum(b[32:]).ToID())
 		if err != nil {
 			return err
 		}
@@ -169,18 +170,18 @@ func (h *handler) servePut(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for {
-		b, used, err := readBlock(in, buf)
+		b, used, err := chunk.ReadBlock(in, buf)
 		buf = used
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
-			plain, err = b.verifyChunks(plain)
+			plain, err = b.VerifyChunks(plain)
 		}
 		if err != nil {
 			return errors.Join(err, flush())
 		}
-		raw = append(raw, b.raw...)
+		raw = append(raw, b.Raw...)
 		ends = append(ends, len(raw))
 		if len(raw) >= group {
 			if err := flush(); err != nil {
@@ -199,11 +200,11 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 	if len(ends) == 0 {
 		return nil
 	}
-	blocks := make([]*block, len(ends))
+	blocks := make([]*chunk.Block, len(ends))
 	from := 0
 	for i, to := range ends {
 		var err error
-		if blocks[i], err = parseBlock(raw[from:to:to]); err != nil {
+		if blocks[i], err = chunk.ParseBlock(raw[from:to:to]); err != nil {
 			return err
 		}
 		from = to
@@ -212,11 +213,11 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 		return err
 	}
 	// Even if whoever sent it is cut off now, what arrived stays.
-	err := h.s.putBlocks(context.WithoutCancel(r.Context()), raw, blocks)
+	err := h.s.PutBlocks(context.WithoutCancel(r.Context()), raw, blocks)
 	if err == nil && h.fence != nil {
 		for _, b := range blocks {
-			for i := range b.count {
-				h.fence.offer([]sum{b.chunkID(i)})
+			for i := range b.Count {
+				h.fence.offer([]chunk.Sum{b.ChunkID(i)})
 			}
 		}
 	}
@@ -228,7 +229,7 @@ func (h *handler) serveGet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ids = distinctSums(ids)
+	ids = chunk.DistinctSums(ids)
 	if h.fence == nil {
 		return h.sendChunks(w, r, ids, nil, false)
 	}
@@ -236,7 +237,7 @@ func (h *handler) serveGet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	pick := func(at []int) (list []sum) {
+	pick := func(at []int) (list []chunk.Sum) {
 		for _, i := range at {
 			list = append(list, ids[i])
 		}
@@ -248,16 +249,16 @@ func (h *handler) serveGet(w http.ResponseWriter, r *http.Request) error {
 // sendChunks sends blocks as they lie on the disk, where most of a block is wanted,
 // and else new blocks of what is. If it has to be exact, nothing goes along that
 // was not asked for. not is told to be missing.
-func (h *handler) sendChunks(w http.ResponseWriter, r *http.Request, ids, not []sum, exact bool) error {
+func (h *handler) sendChunks(w http.ResponseWriter, r *http.Request, ids, not []chunk.Sum, exact bool) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := bufio.NewWriterSize(w, 256<<10)
 	p := picker{out: out, exact: exact}
 	sent := false
-	err := h.s.eachBlock(r.Context(), ids, func(b *block, wanted map[sum]bool) error {
+	err := h.s.eachBlock(r.Context(), ids, func(b *chunk.Block, wanted map[chunk.Sum]bool) error {
 		sent = true
 		return p.pickBlock(b, wanted)
 	})
-	a := &absent{}
+	a := &chunk.AbsentError{}
 	if err == nil || errors.As(err, &a) {
 		err = p.flushChunks()
 	}
@@ -269,7 +270,7 @@ func (h *handler) sendChunks(w http.ResponseWriter, r *http.Request, ids, not []
 	default:
 		return err
 	}
-	a.missing = append(a.missing, not...)
+	a.Missing = append(a.Missing, not...)
 	if endAnswer(out, a) != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -280,31 +281,31 @@ func (h *handler) sendChunks(w http.ResponseWriter, r *http.Request, ids, not []
 type picker struct {
 	out    *bufio.Writer
 	exact  bool // nothing else than that
-	chunks []chunk
+	chunks []chunk.Content
 	size   int
 	buf    []byte
 	raw    []byte
 }
 
 // pickBlock sends a block, or keeps the chunks wanted of it for one of their own.
-func (p *picker) pickBlock(b *block, wanted map[sum]bool) error {
+func (p *picker) pickBlock(b *chunk.Block, wanted map[chunk.Sum]bool) error {
 	size := 0
-	for i := range b.count {
-		if wanted[b.chunkID(i)] {
-			size += b.chunkSize(i)
+	for i := range b.Count {
+		if wanted[b.ChunkID(i)] {
+			size += b.ChunkSize(i)
 		}
 	}
-	if size == b.plain || 2*size >= b.plain && !p.exact {
-		_, err := p.out.Write(b.raw)
+	if size == b.PlainSize || 2*size >= b.PlainSize && !p.exact {
+		_, err := p.out.Write(b.Raw)
 		return err
 	}
 	var err error
-	p.buf, err = b.eachChunk(p.buf, func(_ int, id sum, plain []byte) error {
+	p.buf, err = b.EachChunk(p.buf, func(_ int, id chunk.Sum, plain []byte) error {
 		if !wanted[id] {
 			return nil
 		}
-		if sumOf(plain) != id {
-			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.toID())
+		if chunk.SumOf(plain) != id {
+			return fmt.Errorf("%w: the content of %s is not what its ID says", chunk.ErrBadBlock, id.ToID())
 		}
 		return p.addChunk(id, plain)
 	})
@@ -316,7 +317,7 @@ func (p *picker) flushChunks() error {
 	if len(p.chunks) == 0 {
 		return nil
 	}
-	p.raw = encodeBlock(p.raw[:0], p.chunks, nil)
+	p.raw = chunk.EncodeBlock(p.raw[:0], p.chunks, nil)
 	p.chunks, p.size = p.chunks[:0], 0
 	_, err := p.out.Write(p.raw)
 	return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +21,13 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// As files are cut; see package chunk.
+const (
+	pageSize = 4096
+	zeroRun  = 4 * pageSize
+	memoFrom = 16 << 20 // bytes of an image that is remembered
+)
 
 func openStore(t testing.TB, dir string) *Store {
 	t.Helper()
@@ -65,7 +73,7 @@ func serve(t testing.TB, h http.Handler) *Client {
 	return NewClient(&http.Client{Transport: tr}, "http://broker/v1/depot/")
 }
 
-func mustPush(t testing.TB, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats) {
+func mustPush(t testing.TB, dir string, to chunk.Sink, opt PushOptions) (chunk.ID, *Tree, Stats) {
 	t.Helper()
 	id, tree, stats, err := PushFolder(t.Context(), dir, to, opt)
 	if err != nil {
@@ -74,7 +82,7 @@ func mustPush(t testing.TB, dir string, to Sink, opt PushOptions) (ID, *Tree, St
 	return id, tree, stats
 }
 
-func mustFetch(t testing.TB, from Source, id ID, dir string) {
+func mustFetch(t testing.TB, from chunk.Source, id chunk.ID, dir string) {
 	t.Helper()
 	if _, err := FetchTree(t.Context(), from, id, dir); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package depot
 
+import "github.com/godwit-hpc/godwit/internal/depot/chunk"
+
 // index says where chunks are. It is held in memory, so it is kept small: 20
 // bytes a chunk and the slack of a map. Half of a hash is enough to tell chunks
 // apart; the block that it leads to holds the whole.
@@ -10,7 +12,7 @@ type index struct {
 
 type key [16]byte
 
-func (s sum) toKey() key { return key(s[:16]) }
+func keyOf(s chunk.Sum) key { return key(s[:16]) }
 
 // blockLocation is where a block is. A size of 0 says that it is there no more.
 type blockLocation struct {
@@ -19,8 +21,8 @@ type blockLocation struct {
 
 func newIndex() *index { return &index{at: map[key]uint32{}} }
 
-func (x *index) findPlace(id sum) (blockLocation, bool) {
-	n, ok := x.at[id.toKey()]
+func (x *index) findPlace(id chunk.Sum) (blockLocation, bool) {
+	n, ok := x.at[keyOf(id)]
 	if !ok || x.places[n].size == 0 {
 		return blockLocation{}, false
 	}
@@ -29,15 +31,15 @@ func (x *index) findPlace(id sum) (blockLocation, bool) {
 
 // addChunks says that the chunks ids are at p. Those that are elsewhere already stay
 // there unless replace is set.
-func (x *index) addChunks(p blockLocation, ids []sum, replace bool) {
+func (x *index) addChunks(p blockLocation, ids []chunk.Sum, replace bool) {
 	n := uint32(len(x.places))
 	used := false
 	for _, id := range ids {
-		old, ok := x.at[id.toKey()]
+		old, ok := x.at[keyOf(id)]
 		if ok && x.places[old].size != 0 && !replace {
 			continue
 		}
-		x.at[id.toKey()] = n
+		x.at[keyOf(id)] = n
 		used = true
 	}
 	if used {

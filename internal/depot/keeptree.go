@@ -1,10 +1,13 @@
 package depot
 
-import "context"
+import (
+	"context"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+)
 
 // KeepTree adds a tree that was made of others, whose files the store holds already,
 // and makes it durable.
-func KeepTree(ctx context.Context, s *Store, t *Tree) (ID, error) {
+func KeepTree(ctx context.Context, s *Store, t *Tree) (chunk.ID, error) {
 	text, err := encodeTree(t)
 	if err != nil {
 		return "", err
@@ -14,9 +17,9 @@ func KeepTree(ctx context.Context, s *Store, t *Tree) (ID, error) {
 		return "", err
 	}
 	for _, c := range chunks { // the root comes last: who has it has everything
-		if err := s.PutChunk(ctx, c.id.toID(), c.plain); err != nil {
+		if err := s.PutChunk(ctx, c.ID.ToID(), c.Plain); err != nil {
 			return "", err
 		}
 	}
-	return chunks[len(chunks)-1].id.toID(), s.SyncChunks(ctx)
+	return chunks[len(chunks)-1].ID.ToID(), s.SyncChunks(ctx)
 }

@@ -2,6 +2,7 @@ package depot
 
 import (
 	"bytes"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"time"
 )
 
@@ -16,15 +17,15 @@ type mover struct {
 	ends   []int
 	used   []bool        // by a push, which must hear nothing of the move
 	at     time.Duration // when the last of these was
-	chunks []chunk
+	chunks []chunk.Content
 	size   int // plain bytes of chunks
 	buf    []byte
 	moved  int64
 }
 
 // addWhole takes a block of which everything lives.
-func (m *mover) addWhole(b *block, k keptBlock) error {
-	m.raw = append(m.raw, b.raw...)
+func (m *mover) addWhole(b *chunk.Block, k keptBlock) error {
+	m.raw = append(m.raw, b.Raw...)
 	m.at = max(m.at, k.at)
 	return m.countAdded(k.used)
 }
@@ -40,18 +41,18 @@ func (m *mover) countAdded(used bool) error {
 
 // addLiving takes those chunks of a block that live, to be put into blocks with
 // others.
-func (m *mover) addLiving(b *block) error {
+func (m *mover) addLiving(b *chunk.Block) error {
 	var err error
-	m.buf, err = b.eachChunk(m.buf, func(_ int, id sum, plain []byte) error {
-		if !m.w.live[id.toKey()] || sumOf(plain) != id {
+	m.buf, err = b.EachChunk(m.buf, func(_ int, id chunk.Sum, plain []byte) error {
+		if !m.w.live[keyOf(id)] || chunk.SumOf(plain) != id {
 			return nil
 		}
-		if m.size > 0 && (m.size+len(plain) > maxBlock || len(m.chunks) == maxCount) {
+		if m.size > 0 && (m.size+len(plain) > chunk.MaxBlock || len(m.chunks) == chunk.MaxBlockChunks) {
 			if err := m.encodeChunks(); err != nil {
 				return err
 			}
 		}
-		m.chunks = append(m.chunks, chunk{id, bytes.Clone(plain)})
+		m.chunks = append(m.chunks, chunk.Content{ID: id, Plain: bytes.Clone(plain)})
 		m.size += len(plain)
 		return nil
 	})
@@ -63,7 +64,7 @@ func (m *mover) encodeChunks() error {
 	if len(m.chunks) == 0 {
 		return nil
 	}
-	m.raw = encodeBlock(m.raw, m.chunks, nil)
+	m.raw = chunk.EncodeBlock(m.raw, m.chunks, nil)
 	m.chunks, m.size = m.chunks[:0], 0
 	return m.countAdded(false)
 }
@@ -73,11 +74,11 @@ func (m *mover) writeBlocks() error {
 	if len(m.ends) == 0 {
 		return nil
 	}
-	blocks := make([]*block, len(m.ends))
+	blocks := make([]*chunk.Block, len(m.ends))
 	from := 0
 	for i, to := range m.ends {
 		var err error
-		if blocks[i], err = parseBlock(m.raw[from:to:to]); err != nil {
+		if blocks[i], err = chunk.ParseBlock(m.raw[from:to:to]); err != nil {
 			return err
 		}
 		from = to

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"os"
@@ -17,12 +18,12 @@ import (
 // Client: from the files of a folder as they lie there, of which no copy is
 // made, or from a depot.
 type Offer struct {
-	id    ID
+	id    chunk.ID
 	bytes int64
-	own   map[sum][]byte // of the tree itself
-	spots map[sum]spot   // in files; nil: the store has them
+	own   map[chunk.Sum][]byte // of the tree itself
+	spots map[chunk.Sum]spot   // in files; nil: the store has them
 	store *Store
-	named map[sum]bool // what the store may give
+	named map[chunk.Sum]bool // what the store may give
 }
 
 // spot is where in a file a chunk is.
@@ -48,15 +49,15 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 	for i := range list {
 		files[i] = &source{found: list[i], path: filepath.Join(dir, list[i].Path)}
 	}
-	o := &Offer{own: map[sum][]byte{}, spots: map[sum]spot{}}
-	p := &pusher{to: holdsAll{}, seen: map[sum]bool{}, spots: o.spots}
+	o := &Offer{own: map[chunk.Sum][]byte{}, spots: map[chunk.Sum]spot{}}
+	p := &pusher{to: holdsAll{}, seen: map[chunk.Sum]bool{}, spots: o.spots}
 	if err := p.pushAll(ctx, files); err != nil {
 		return fail(err)
 	}
 	tree := &Tree{Entries: make([]Entry, len(files))}
 	for i, f := range files {
 		tree.Entries[i] = f.Entry
-		tree.Entries[i].Chunks = idsOf(f.chunks)
+		tree.Entries[i].Chunks = chunk.IDsOf(f.chunks)
 		o.bytes += f.Size
 	}
 	text, err := encodeTree(tree)
@@ -68,19 +69,19 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 		return fail(err)
 	}
 	for _, c := range chunks {
-		o.own[c.id] = c.plain
+		o.own[c.ID] = c.Plain
 	}
-	o.id = chunks[len(chunks)-1].id.toID()
+	o.id = chunks[len(chunks)-1].ID.ToID()
 	return o, nil
 }
 
 // OfferTree offers a tree that a depot has.
-func OfferTree(ctx context.Context, from *Store, id ID) (*Offer, error) {
+func OfferTree(ctx context.Context, from *Store, id chunk.ID) (*Offer, error) {
 	t, own, err := loadTree(ctx, from, id)
 	if err != nil {
 		return nil, err
 	}
-	o := &Offer{id: id, store: from, named: map[sum]bool{}}
+	o := &Offer{id: id, store: from, named: map[chunk.Sum]bool{}}
 	for _, s := range own {
 		o.named[s] = true
 	}
@@ -94,7 +95,7 @@ func OfferTree(ctx context.Context, from *Store, id ID) (*Offer, error) {
 }
 
 // TreeID is the tree that is offered.
-func (o *Offer) TreeID() ID { return o.id }
+func (o *Offer) TreeID() chunk.ID { return o.id }
 
 // TotalBytes is how much its files hold.
 func (o *Offer) TotalBytes() int64 { return o.bytes }
@@ -114,7 +115,7 @@ func (o *Offer) ChunkHandler() http.Handler {
 			http.Error(w, err.Error(), statusOf(err))
 			return
 		}
-		ids = distinctSums(ids)
+		ids = chunk.DistinctSums(ids)
 		if o.store != nil {
 			o.fromStore(w, r, ids)
 			return
@@ -124,8 +125,8 @@ func (o *Offer) ChunkHandler() http.Handler {
 }
 
 // fromStore gives what is named; the rest is missing, whatever the store has.
-func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []sum) {
-	var named, not []sum
+func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []chunk.Sum) {
+	var named, not []chunk.Sum
 	for _, id := range ids {
 		if o.named[id] {
 			named = append(named, id)
@@ -140,23 +141,23 @@ func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []sum) {
 }
 
 // fromFiles gives chunks as the files hold them.
-func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []sum) {
+func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []chunk.Sum) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := bufio.NewWriterSize(w, 256<<10)
 	p := picker{out: out}
 	reader := spotReader{}
 	defer reader.closeFile()
-	a := &absent{}
+	a := &chunk.AbsentError{}
 	for _, id := range ids {
 		plain, err := o.readChunk(&reader, id)
 		switch {
 		case r.Context().Err() != nil:
 			err = r.Context().Err()
-		case errors.Is(err, ErrMissing):
-			a.missing = append(a.missing, id)
+		case errors.Is(err, chunk.ErrMissing):
+			a.Missing = append(a.Missing, id)
 			continue
 		case err != nil:
-			a.damaged = append(a.damaged, id) // it has changed, or is gone
+			a.Damaged = append(a.Damaged, id) // it has changed, or is gone
 			continue
 		default:
 			err = p.addChunk(id, plain)
@@ -171,17 +172,17 @@ func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []sum) {
 }
 
 // readChunk gives one chunk, which is the caller's until the next.
-func (o *Offer) readChunk(r *spotReader, id sum) ([]byte, error) {
+func (o *Offer) readChunk(r *spotReader, id chunk.Sum) ([]byte, error) {
 	if plain, ok := o.own[id]; ok {
 		return plain, nil
 	}
 	at, ok := o.spots[id]
 	if !ok {
-		return nil, ErrMissing
+		return nil, chunk.ErrMissing
 	}
 	plain, err := r.readSpot(at)
-	if err == nil && sumOf(plain) != id {
-		err = ErrDamaged
+	if err == nil && chunk.SumOf(plain) != id {
+		err = chunk.ErrDamaged
 	}
 	return plain, err
 }
@@ -224,28 +225,28 @@ func (r *spotReader) closeFile() {
 // holdsAll is a depot that is said to have everything.
 type holdsAll struct{}
 
-func (holdsAll) missingSums(context.Context, []sum) ([]int, error) { return nil, nil }
-func (holdsAll) putBlocks(context.Context, []byte, []*block) error { return nil }
+func (holdsAll) MissingSums(context.Context, []chunk.Sum) ([]int, error) { return nil, nil }
+func (holdsAll) PutBlocks(context.Context, []byte, []*chunk.Block) error { return nil }
 
-// addChunk sends a chunk, with others in a block.
-func (p *picker) addChunk(id sum, plain []byte) error {
-	if p.size > 0 && (p.size+len(plain) > maxBlock || len(p.chunks) == maxCount) {
+// AddChunk sends a chunk, with others in a block.
+func (p *picker) addChunk(id chunk.Sum, plain []byte) error {
+	if p.size > 0 && (p.size+len(plain) > chunk.MaxBlock || len(p.chunks) == chunk.MaxBlockChunks) {
 		if err := p.flushChunks(); err != nil {
 			return err
 		}
 	}
-	p.chunks = append(p.chunks, chunk{id, bytes.Clone(plain)})
+	p.chunks = append(p.chunks, chunk.Content{ID: id, Plain: bytes.Clone(plain)})
 	p.size += len(plain)
 	return nil
 }
 
 // endAnswer ends the answer to get with what cannot be had.
-func endAnswer(out *bufio.Writer, a *absent) error {
-	for len(a.missing)+len(a.damaged) > 0 { // a list has at most so many
-		n, m := min(len(a.missing), maxIDs), min(len(a.damaged), maxIDs)
-		out.Write(appendList(nil, listMissing, a.missing[:n]))
-		out.Write(appendList(nil, listDamaged, a.damaged[:m]))
-		a = &absent{a.missing[n:], a.damaged[m:]}
+func endAnswer(out *bufio.Writer, a *chunk.AbsentError) error {
+	for len(a.Missing)+len(a.Damaged) > 0 { // a list has at most so many
+		n, m := min(len(a.Missing), maxIDs), min(len(a.Damaged), maxIDs)
+		out.Write(appendList(nil, listMissing, a.Missing[:n]))
+		out.Write(appendList(nil, listDamaged, a.Damaged[:m]))
+		a = &chunk.AbsentError{Missing: a.Missing[n:], Damaged: a.Damaged[m:]}
 	}
 	out.WriteString(endMark)
 	return out.Flush()

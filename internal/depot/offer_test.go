@@ -2,6 +2,7 @@ package depot
 
 import (
 	"bytes"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,7 @@ import (
 
 // offered is a folder with two files, and an offer of one of them from the
 // folder, and one from a store that holds both.
-func offered(t testing.TB) (folder, stored *Offer, other []sum) {
+func offered(t testing.TB) (folder, stored *Offer, other []chunk.Sum) {
 	t.Helper()
 	dir := t.TempDir()
 	data := make([]byte, 300_000)
@@ -52,17 +53,17 @@ func offered(t testing.TB) (folder, stored *Offer, other []sum) {
 
 // asked is what an offer answers: the chunks that come, of which none may be of
 // another file, and how many are said to be missing.
-func asked(t testing.TB, o *Offer, body []byte, secret []sum) (got map[sum]bool, missing int, code int) {
+func asked(t testing.TB, o *Offer, body []byte, secret []chunk.Sum) (got map[chunk.Sum]bool, missing int, code int) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	o.ChunkHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/get", bytes.NewReader(body)))
 	if w.Code != http.StatusOK {
 		return nil, 0, w.Code
 	}
-	got = map[sum]bool{}
-	a, err := readAnswer(w.Body, func(b *block) error {
-		for i := range b.count {
-			got[b.chunkID(i)] = true
+	got = map[chunk.Sum]bool{}
+	a, err := readAnswer(w.Body, func(b *chunk.Block) error {
+		for i := range b.Count {
+			got[b.ChunkID(i)] = true
 		}
 		return nil
 	})
@@ -71,17 +72,17 @@ func asked(t testing.TB, o *Offer, body []byte, secret []sum) (got map[sum]bool,
 	}
 	for _, id := range secret {
 		if got[id] {
-			t.Errorf("%s is given, which was not offered", id.toID())
+			t.Errorf("%s is given, which was not offered", id.ToID())
 		}
 	}
-	return got, len(a.missing) + len(a.damaged), w.Code
+	return got, len(a.Missing) + len(a.Damaged), w.Code
 }
 
 func TestAnOfferGivesItsTreeAndNothingElse(t *testing.T) {
 	folder, stored, secret := offered(t)
 	for _, o := range []*Offer{folder, stored} {
-		root, _ := parseID(o.TreeID())
-		body := appendIDs(nil, append([]sum{root}, secret...))
+		root, _ := chunk.ParseID(o.TreeID())
+		body := appendIDs(nil, append([]chunk.Sum{root}, secret...))
 		if got, missing, _ := asked(t, o, body, secret); !got[root] || missing != len(secret) {
 			t.Errorf("%d chunks, and %d of %d are missing", len(got), missing, len(secret))
 		}
@@ -91,11 +92,11 @@ func TestAnOfferGivesItsTreeAndNothingElse(t *testing.T) {
 // FuzzOffer: whatever is asked of an offer, nothing else than its tree comes.
 func FuzzOffer(f *testing.F) {
 	folder, stored, secret := offered(f)
-	root, _ := parseID(folder.TreeID())
+	root, _ := chunk.ParseID(folder.TreeID())
 	f.Add([]byte(nil))
 	f.Add(root[:])
 	f.Add(appendIDs(nil, secret))
-	f.Add(appendIDs(nil, append(secret[:1:1], root, root, sum{}, zerosID(1<<40))))
+	f.Add(appendIDs(nil, append(secret[:1:1], root, root, chunk.Sum{}, chunk.ZerosID(1<<40))))
 	f.Add(make([]byte, 33))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range []*Offer{folder, stored} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
@@ -102,19 +103,19 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		t.Fatalf("%d files are remembered, want 2", len(known))
 	}
 	c := known["0"]
-	other := sumOf(depottest.RandomBytes(5, 5000))
+	other := chunk.SumOf(depottest.RandomBytes(5, 5000))
 	put(t, s, depottest.RandomBytes(5, 5000))
 	files := []*source{}
 	for p, k := range known {
 		src := &source{found: found{Entry: Entry{Path: p}, stamp: k.Stamp}, chunks: k.chunkSums(), trusted: true}
 		if p == "0" {
-			src.chunks = []sum{other}
+			src.chunks = []chunk.Sum{other}
 		}
 		files = append(files, src)
 	}
 	writeCache(cache, files)
 	_, tree, _ := mustPush(t, dir, s, opt)
-	if tree.Entries[0].Chunks[0] != other.toID() {
+	if tree.Entries[0].Chunks[0] != other.ToID() {
 		t.Error("a file that did not change was read again")
 	}
 	// Where the depot has lost it the file is read.
@@ -128,7 +129,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	// A file that changed is read, and so is everything if the cache is damaged.
 	depottest.WriteFile(t, filepath.Join(dir, "0"), depottest.RandomBytes(6, 5000))
 	_, tree, _ = mustPush(t, dir, s, opt)
-	if tree.Entries[0].Chunks[0] != IDOf(depottest.RandomBytes(6, 5000)) {
+	if tree.Entries[0].Chunks[0] != chunk.IDOf(depottest.RandomBytes(6, 5000)) {
 		t.Error("a file that changed was not read")
 	}
 	b, _ := os.ReadFile(cache)

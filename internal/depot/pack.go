@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
@@ -161,15 +162,15 @@ func (w *packWriter) scanBlocks(off int64) []byte {
 // where the last of them ends. A damaged one among them is passed over.
 func scanPack(f *os.File, off int64) (records []byte, end int64) {
 	var buf []byte
-	r := bufio.NewReaderSize(io.NewSectionReader(f, off, packMax+maxEncoded), 1<<20)
+	r := bufio.NewReaderSize(io.NewSectionReader(f, off, packMax+chunk.MaxEncodedBlock), 1<<20)
 	for {
-		b, used, err := readBlock(r, buf)
+		b, used, err := chunk.ReadBlock(r, buf)
 		buf = used
 		switch {
 		case err == nil:
 			records = appendRecord(records, indexRecord(b, uint32(off)))
-			end = off + int64(b.blockSize())
-		case !errors.Is(err, errBadBlock) || len(used) <= blockHeader:
+			end = off + int64(b.BlockSize())
+		case !errors.Is(err, chunk.ErrBadBlock) || len(used) <= chunk.BlockHeader:
 			return records, end // not even its beginning is sound
 		}
 		off += int64(len(used))
@@ -177,10 +178,10 @@ func scanPack(f *os.File, off int64) (records []byte, end int64) {
 }
 
 // indexRecord is what the index says of b at offset off.
-func indexRecord(b *block, off uint32) record {
-	r := record{kind: recordAdd, off: off, size: uint32(b.blockSize()), ids: make([]sum, b.count)}
+func indexRecord(b *chunk.Block, off uint32) record {
+	r := record{kind: recordAdd, off: off, size: uint32(b.BlockSize()), ids: make([]chunk.Sum, b.Count)}
 	for i := range r.ids {
-		r.ids[i] = b.chunkID(i)
+		r.ids[i] = b.ChunkID(i)
 	}
 	return r
 }
@@ -190,7 +191,7 @@ func (w *packWriter) hasRoom(n int) bool { return w.end+int64(n) <= packMax }
 
 // addBlocks writes blocks, encoded one after another in raw. If that fails the pack
 // is as before.
-func (w *packWriter) addBlocks(raw []byte, blocks []*block) ([]record, error) {
+func (w *packWriter) addBlocks(raw []byte, blocks []*chunk.Block) ([]record, error) {
 	write := w.write
 	if write == nil {
 		write = (*os.File).WriteAt
@@ -202,7 +203,7 @@ func (w *packWriter) addBlocks(raw []byte, blocks []*block) ([]record, error) {
 	for i, b := range blocks {
 		records[i] = indexRecord(b, uint32(w.end))
 		w.pending = appendRecord(w.pending, records[i])
-		w.end += int64(b.blockSize())
+		w.end += int64(b.BlockSize())
 	}
 	return records, nil
 }

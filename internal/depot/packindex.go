@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,7 +37,7 @@ type record struct {
 	kind string
 	off  uint32
 	size uint32
-	ids  []sum
+	ids  []chunk.Sum
 }
 
 func appendRecord(dst []byte, r record) []byte {
@@ -74,21 +75,21 @@ func parseRecord(b []byte) (record, int) {
 	}
 	count := int(binary.LittleEndian.Uint16(b[12:]))
 	n := recordHeader + 32*count
-	if count > maxCount || len(b) < n || recordCRC(b[:n]) != binary.LittleEndian.Uint32(b[16:]) {
+	if count > chunk.MaxBlockChunks || len(b) < n || recordCRC(b[:n]) != binary.LittleEndian.Uint32(b[16:]) {
 		return record{}, 0
 	}
 	switch r.kind {
 	case recordAdd:
-		if r.size < blockHeader || r.size > maxEncoded {
+		if r.size < chunk.BlockHeader || r.size > chunk.MaxEncodedBlock {
 			return record{}, 0
 		}
 	case recordDead, recordEnd:
 	default:
 		return record{}, 0
 	}
-	r.ids = make([]sum, count)
+	r.ids = make([]chunk.Sum, count)
 	for i := range r.ids {
-		r.ids[i] = sum(b[recordHeader+32*i:])
+		r.ids[i] = chunk.Sum(b[recordHeader+32*i:])
 	}
 	return r, n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path"
 	"strings"
@@ -33,12 +34,12 @@ type target struct {
 // of one part.
 type part struct {
 	t          *target
-	chunks     []sum
+	chunks     []chunk.Sum
 	prev, next chan int64
 }
 
 // placeFiles writes files into the folder root.
-func placeFiles(ctx context.Context, from Source, root *os.Root, files []*Entry, replace bool) error {
+func placeFiles(ctx context.Context, from chunk.Source, root *os.Root, files []*Entry, replace bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	items := make(chan []part)
@@ -106,9 +107,9 @@ func dealParts(ctx context.Context, root *os.Root, files []*Entry, replace bool,
 
 // splitChunks divides the chunks of a file into parts.
 func splitChunks(t *target) []part {
-	chunks := make([]sum, len(t.Chunks))
+	chunks := make([]chunk.Sum, len(t.Chunks))
 	for i, id := range t.Chunks {
-		chunks[i], _ = parseID(id) // the tree was checked
+		chunks[i], _ = chunk.ParseID(id) // the tree was checked
 	}
 	most := itemChunks
 	if len(chunks) > 0 {
@@ -136,10 +137,10 @@ func splitChunks(t *target) []part {
 
 // temporaryName is beside the file, so that it can take its place.
 func temporaryName(p string) string {
-	return path.Join(path.Dir(p), ".godwit-part-"+IDOf([]byte(p)).shortID())
+	return path.Join(path.Dir(p), ".godwit-part-"+shortID(chunk.IDOf([]byte(p))))
 }
 
-func (id ID) shortID() string { return string(id[:16]) }
+func shortID(id chunk.ID) string { return string(id[:16]) }
 
 // openFile makes the file when its first part arrives.
 func (t *target) openFile() (*os.File, error) {
@@ -208,9 +209,9 @@ func (t *target) giveUp(temporary bool) {
 
 // placer is one worker of a fetch.
 type placer struct {
-	from  Source
+	from  chunk.Source
 	arena []byte
-	at    map[sum][2]int
+	at    map[chunk.Sum][2]int
 	out   []byte
 }
 
@@ -219,16 +220,16 @@ func (w *placer) placeItem(ctx context.Context, item []part) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var ids []sum
+	var ids []chunk.Sum
 	for _, p := range item {
 		for _, id := range p.chunks {
-			if _, zero := id.isZeros(); !zero {
+			if _, zero := id.IsZeros(); !zero {
 				ids = append(ids, id)
 			}
 		}
 	}
-	w.arena, w.at = w.arena[:0], make(map[sum][2]int, len(ids))
-	err := getMany(ctx, w.from, distinctSums(ids), func(id sum, plain []byte) error {
+	w.arena, w.at = w.arena[:0], make(map[chunk.Sum][2]int, len(ids))
+	err := chunk.GetMany(ctx, w.from, chunk.DistinctSums(ids), func(id chunk.Sum, plain []byte) error {
 		from := len(w.arena)
 		w.arena = append(w.arena, plain...)
 		w.at[id] = [2]int{from, len(w.arena)}
@@ -256,7 +257,7 @@ func itemNames(item []part) string {
 func (w *placer) placePart(ctx context.Context, p part) error {
 	size := int64(0)
 	for _, id := range p.chunks {
-		if n, zero := id.isZeros(); zero {
+		if n, zero := id.IsZeros(); zero {
 			size += n
 		} else {
 			size += int64(w.at[id][1] - w.at[id][0])
@@ -299,7 +300,7 @@ func (w *placer) writeChunks(f *os.File, p part, off int64) error {
 	}
 	hole := false
 	for _, id := range p.chunks {
-		n, zero := id.isZeros()
+		n, zero := id.IsZeros()
 		if zero || len(w.out) > 1<<20 {
 			if err := flush(); err != nil {
 				return err

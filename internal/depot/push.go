@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"path/filepath"
 	"time"
 )
@@ -11,8 +12,8 @@ import (
 // PushFolder brings what dir holds into to, and the tree that lists it. When it
 // returns, all of it is durable. What an earlier push brought, even one that was
 // cut off, is not sent again.
-func PushFolder(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats, error) {
-	fail := func(err error) (ID, *Tree, Stats, error) {
+func PushFolder(ctx context.Context, dir string, to chunk.Sink, opt PushOptions) (chunk.ID, *Tree, Stats, error) {
+	fail := func(err error) (chunk.ID, *Tree, Stats, error) {
 		return "", nil, Stats{}, fmt.Errorf("sending %s: %w", dir, err)
 	}
 	var skip func(string, bool) bool
@@ -43,9 +44,9 @@ func PushFolder(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, 
 // source is one entry of the tree to be, and where its content is.
 type source struct {
 	found
-	path   string // of the file to read, which is not always the one in the tree
-	offset int64  // of the content in that file
-	chunks []sum  // of what it holds, if known
+	path   string      // of the file to read, which is not always the one in the tree
+	offset int64       // of the content in that file
+	chunks []chunk.Sum // of what it holds, if known
 	known  bool
 	live   bool // the file may have changed since it was looked at, and then is of no use
 	watch  bool // find out whether the stamp will tell the next change
@@ -58,14 +59,14 @@ type source struct {
 const maxPushTime = 10 * time.Minute
 
 // pushFiles brings files into to, and their tree.
-func pushFiles(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
+func pushFiles(ctx context.Context, files []*source, to chunk.Sink) (chunk.ID, *Tree, Stats, error) {
 	return pushTold(ctx, files, to, nil)
 }
 
 // pushTold is push that tells how far it has come.
-func pushTold(ctx context.Context, files []*source, to Sink, told func(done, total int64)) (ID, *Tree, Stats, error) {
+func pushTold(ctx context.Context, files []*source, to chunk.Sink, told func(done, total int64)) (chunk.ID, *Tree, Stats, error) {
 	begun := sinceBoot()
-	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}, told: told}
+	p := &pusher{to: chunk.BlockSinkOf(to), seen: map[chunk.Sum]bool{}, told: told}
 	if err := p.findBase(ctx, files, to); err != nil {
 		return "", nil, Stats{}, err
 	}
@@ -91,7 +92,7 @@ func pushTold(ctx context.Context, files []*source, to Sink, told func(done, tot
 	tree := &Tree{Entries: make([]Entry, len(files))}
 	for i, f := range files {
 		tree.Entries[i] = f.Entry
-		tree.Entries[i].Chunks = idsOf(f.chunks)
+		tree.Entries[i].Chunks = chunk.IDsOf(f.chunks)
 		p.stats.Chunks += len(f.chunks)
 		p.stats.Bytes += f.Size
 		if f.Mode.IsRegular() {
@@ -107,7 +108,7 @@ func pushTold(ctx context.Context, files []*source, to Sink, told func(done, tot
 
 // findBase looks for a tree that resembles the one to be, and takes what it holds
 // for there, without asking for every chunk.
-func (p *pusher) findBase(ctx context.Context, files []*source, to Sink) error {
+func (p *pusher) findBase(ctx context.Context, files []*source, to chunk.Sink) error {
 	trees, ok := to.(treeSink)
 	if !ok || len(files) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (p *pusher) findBase(ctx context.Context, files []*source, to Sink) error {
 	if !ok {
 		return nil
 	}
-	id, err := parseID(base.id)
+	id, err := chunk.ParseID(base.id)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (p *pusher) findBase(ctx context.Context, files []*source, to Sink) error {
 
 // sendTree sends the tree itself, its root last: who has the root has been sent
 // everything.
-func (p *pusher) sendTree(ctx context.Context, t *Tree) (ID, error) {
+func (p *pusher) sendTree(ctx context.Context, t *Tree) (chunk.ID, error) {
 	text, err := encodeTree(t)
 	if err != nil {
 		return "", err
@@ -142,24 +143,24 @@ func (p *pusher) sendTree(ctx context.Context, t *Tree) (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	root := chunks[len(chunks)-1].id
+	root := chunks[len(chunks)-1].ID
 	if p.trees != nil {
-		p.trees.pushMemory().rememberTree(root.toID(), t, text)
+		p.trees.pushMemory().rememberTree(root.ToID(), t, text)
 	}
 	if sent, err := p.sendPatch(ctx, text, root); sent || err != nil {
-		return root.toID(), err
+		return root.ToID(), err
 	}
 	b := p.newBatch()
 	for _, c := range chunks {
-		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
+		if err := b.AddChunk(ctx, c.ID, c.Plain); err != nil {
 			return "", err
 		}
 	}
-	return root.toID(), b.flushMissing(ctx)
+	return root.ToID(), b.FlushMissing(ctx)
 }
 
 // sendPatch sends a large tree as what differs from another, if there is one.
-func (p *pusher) sendPatch(ctx context.Context, text []byte, root sum) (bool, error) {
+func (p *pusher) sendPatch(ctx context.Context, text []byte, root chunk.Sum) (bool, error) {
 	if p.base == nil || len(text) <= treeDirect || len(text) > rememberBytes {
 		return false, nil
 	}

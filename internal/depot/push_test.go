@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
@@ -14,8 +15,8 @@ func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 	for seed := range uint64(12) {
 		dir, back := t.TempDir(), t.TempDir()
 		depottest.RandomFolder(t, dir, seed)
-		var sink Sink = store
-		var source Source = client
+		var sink chunk.Sink = store
+		var source chunk.Source = client
 		if seed%2 == 0 {
 			sink, source = client, store
 		}

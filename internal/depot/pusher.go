@@ -10,19 +10,20 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"golang.org/x/sys/unix"
 )
 
 // pusher is one push under way.
 type pusher struct {
-	to     blockSink
+	to     chunk.BlockSink
 	trees  treeSink // the same, if it knows trees
 	base   []byte   // a tree that it has, of which everything is there
-	baseID sum
+	baseID chunk.Sum
 
 	mu    sync.Mutex
-	seen  map[sum]bool // sent, or known to be there
-	spots map[sum]spot // where each chunk is; nil: nobody wants to know
+	seen  map[chunk.Sum]bool // sent, or known to be there
+	spots map[chunk.Sum]spot // where each chunk is; nil: nobody wants to know
 	stats Stats
 
 	told        func(done, total int64)
@@ -49,7 +50,7 @@ func (p *pusher) countBytes(n int64) {
 }
 
 // isFirst reports whether id comes for the first time in this push.
-func (p *pusher) isFirst(id sum) bool {
+func (p *pusher) isFirst(id chunk.Sum) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen[id] {
@@ -67,8 +68,8 @@ func (p *pusher) countSent(bytes int64, chunks int) {
 	p.stats.New += chunks
 }
 
-// newBatch collects what one worker sends.
-func (p *pusher) newBatch() *batch { return newBatch(p.to, p.isFirst, p.countSent) }
+// NewBatch collects what one worker sends.
+func (p *pusher) newBatch() *chunk.Batch { return chunk.NewBatch(p.to, p.isFirst, p.countSent) }
 
 // maxWorkers bounds the workers of a push or a fetch, and so its memory.
 const maxWorkers = 8
@@ -111,11 +112,11 @@ func (p *pusher) pushAll(ctx context.Context, files []*source) error {
 // those of which some are gone.
 func (p *pusher) confirmFiles(ctx context.Context, files []*source) (gone []*source, err error) {
 	const most = 16 << 10
-	var ids []sum
+	var ids []chunk.Sum
 	var owners []*source
 	lost := map[*source]bool{}
 	ask := func() error {
-		missing, err := p.to.missingSums(ctx, ids)
+		missing, err := p.to.MissingSums(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -156,9 +157,9 @@ type task struct {
 // reading is a file that is read in pieces, perhaps by several workers.
 type reading struct {
 	*source
-	plan   plan
-	pages  *pageLookup
-	pieces [][]sum
+	plan   chunk.Plan
+	pages  *chunk.PageLookup
+	pieces [][]chunk.Sum
 	left   atomic.Int32
 	quiet  atomic.Bool
 }
@@ -182,9 +183,9 @@ func (p *pusher) readFiles(ctx context.Context, files []*source) error {
 	hand := func() {
 		defer close(tasks)
 		for _, f := range files {
-			r := &reading{source: f, plan: planFor(f.Size)}
-			r.pages = p.pageMemoryOf().lookupFor(f.Path, f.Size, r.plan)
-			r.pieces = make([][]sum, r.plan.pieceCount(f.Size))
+			r := &reading{source: f, plan: chunk.PlanFor(f.Size)}
+			r.pages = p.pageMemoryOf().LookupFor(f.Path, f.Size, r.plan)
+			r.pieces = make([][]chunk.Sum, r.plan.PieceCount(f.Size))
 			r.left.Store(int32(len(r.pieces)))
 			if len(r.pieces) == 0 {
 				r.chunks, r.known = nil, true
@@ -207,7 +208,7 @@ func (p *pusher) readFiles(ctx context.Context, files []*source) error {
 // workLoop is what each of the workers does.
 func (p *pusher) workLoop(ctx context.Context, tasks <-chan task) error {
 	b := p.newBatch()
-	var c cutter
+	var c chunk.Cutter
 	for t := range tasks {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -216,11 +217,11 @@ func (p *pusher) workLoop(ctx context.Context, tasks <-chan task) error {
 			return err
 		}
 	}
-	return b.flushMissing(ctx)
+	return b.FlushMissing(ctx)
 }
 
 // readTask reads one piece.
-func (t task) readTask(ctx context.Context, p *pusher, c *cutter, b *batch) error {
+func (t task) readTask(ctx context.Context, p *pusher, c *chunk.Cutter, b *chunk.Batch) error {
 	f, err := os.Open(t.f.path)
 	if err != nil {
 		return err
@@ -232,27 +233,27 @@ func (t task) readTask(ctx context.Context, p *pusher, c *cutter, b *batch) erro
 	if err := t.f.checkSame(f); err != nil {
 		return err
 	}
-	var holes *holeMap
+	var holes *chunk.HoleMap
 	if t.f.offset == 0 {
-		if holes, err = mapHoles(f, t.f.Size, t.f.blocks); err != nil {
+		if holes, err = chunk.MapHoles(f, t.f.Size, t.f.blocks); err != nil {
 			return err
 		}
 	}
-	off := int64(t.piece) * t.f.plan.piece
-	n := min(t.f.plan.piece, t.f.Size-off)
-	var list []sum
-	c.pages = t.f.pages
+	off := int64(t.piece) * t.f.plan.PieceSize
+	n := min(t.f.plan.PieceSize, t.f.Size-off)
+	var list []chunk.Sum
+	c.Pages = t.f.pages
 	at := t.f.offset + off
-	err = c.cutPiece(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id sum, plain []byte) error {
+	err = c.CutPiece(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id chunk.Sum, plain []byte) error {
 		list = append(list, id)
 		if plain == nil {
-			zero, _ := id.isZeros()
+			zero, _ := id.IsZeros()
 			at += zero
 			return nil
 		}
 		p.recordSpot(id, spot{t.f.path, at, len(plain)})
 		at += int64(len(plain))
-		return b.addChunk(ctx, id, plain)
+		return b.AddChunk(ctx, id, plain)
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s became shorter while it was read", t.f.path)
@@ -263,14 +264,14 @@ func (t task) readTask(ctx context.Context, p *pusher, c *cutter, b *batch) erro
 	t.f.pieces[t.piece] = list
 	p.countBytes(n)
 	if t.f.left.Add(-1) == 0 {
-		p.pageMemoryOf().keepLookup(t.f.Path, t.f.pages)
+		p.pageMemoryOf().KeepLookup(t.f.Path, t.f.pages)
 		return t.f.joinPieces(f)
 	}
 	return nil
 }
 
 // recordSpot remembers where a chunk is.
-func (p *pusher) recordSpot(id sum, at spot) {
+func (p *pusher) recordSpot(id chunk.Sum, at spot) {
 	if p.spots == nil {
 		return
 	}
@@ -280,7 +281,7 @@ func (p *pusher) recordSpot(id sum, at spot) {
 }
 
 // pageMemoryOf is that of whom we push to.
-func (p *pusher) pageMemoryOf() *pageMemory {
+func (p *pusher) pageMemoryOf() *chunk.PageMemory {
 	if p.trees == nil {
 		return nil
 	}
@@ -291,7 +292,7 @@ func (p *pusher) pageMemoryOf() *pageMemory {
 func (r *reading) joinPieces(f *os.File) error {
 	r.chunks = r.chunks[:0]
 	for _, piece := range r.pieces {
-		r.chunks = appendChunks(r.chunks, piece)
+		r.chunks = chunk.JoinPieces(r.chunks, piece)
 	}
 	if err := r.checkSame(f); err != nil {
 		return err
@@ -317,7 +318,7 @@ func (s *source) checkSame(f *os.File) error {
 		return fmt.Errorf("looking at %s: %w", s.path, err)
 	}
 	if stampOf(&st) != s.stamp {
-		return fmt.Errorf("%w any more, and %s has changed since: a new snapshot is needed", ErrMissing, s.path)
+		return fmt.Errorf("%w any more, and %s has changed since: a new snapshot is needed", chunk.ErrMissing, s.path)
 	}
 	return nil
 }

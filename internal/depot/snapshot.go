@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,15 +20,15 @@ type Shot struct {
 	skipped []string
 
 	mu    sync.Mutex
-	sent  map[string][]sum   // chunks of files that were copied and pushed
-	known map[string]content // for the next shot
+	sent  map[string][]chunk.Sum // chunks of files that were copied and pushed
+	known map[string]content     // for the next shot
 }
 
 // content is what is known of a file: while it has this stamp it holds these
 // chunks.
 type content struct {
 	stamp  stamp
-	chunks []sum
+	chunks []chunk.Sum
 }
 
 // TakeSnapshot copies what changed in dir since prev into the folder into, which
@@ -85,7 +86,7 @@ func (s *Shot) knownContents() map[string]content {
 // PushTree brings the shot into to, as PushFolder does. If the depot lost a file
 // that was not copied, and that has changed since, it fails with ErrMissing; a
 // TakeSnapshot that follows this one then copies that file.
-func (s *Shot) PushTree(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
+func (s *Shot) PushTree(ctx context.Context, to chunk.Sink) (chunk.ID, *Tree, Stats, error) {
 	files := make([]*source, len(s.files))
 	s.mu.Lock()
 	sent := s.sent
@@ -98,7 +99,7 @@ func (s *Shot) PushTree(ctx context.Context, to Sink) (ID, *Tree, Stats, error) 
 		files[i] = &f
 	}
 	id, tree, stats, err := pushFiles(ctx, files, to)
-	known, sent := map[string]content{}, map[string][]sum{}
+	known, sent := map[string]content{}, map[string][]chunk.Sum{}
 	for _, f := range files {
 		if f.known && f.trusted && f.Mode.IsRegular() {
 			known[f.Path] = content{f.stamp, f.chunks}

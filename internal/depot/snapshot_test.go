@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ func mustSnapshot(t testing.TB, dir string, prev *Shot) (*Shot, string) {
 	return shot, into
 }
 
-func mustPushShot(t testing.TB, shot *Shot, to Sink) (ID, Stats) {
+func mustPushShot(t testing.TB, shot *Shot, to chunk.Sink) (chunk.ID, Stats) {
 	t.Helper()
 	id, _, stats, err := shot.PushTree(t.Context(), to)
 	if err != nil {
@@ -162,8 +163,8 @@ func TestADepotThatLostAFileGetsItAgainIfThatCanBe(t *testing.T) {
 	empty = openStore(t, t.TempDir())
 	shot, _ = mustSnapshot(t, dir, shot)
 	depottest.WriteFile(t, filepath.Join(dir, "0"), []byte("changed since"))
-	if _, _, _, err := shot.PushTree(t.Context(), empty); !errors.Is(err, ErrMissing) {
-		t.Errorf("what is neither here nor there: %v, want %v", err, ErrMissing)
+	if _, _, _, err := shot.PushTree(t.Context(), empty); !errors.Is(err, chunk.ErrMissing) {
+		t.Errorf("what is neither here nor there: %v, want %v", err, chunk.ErrMissing)
 	}
 	shot, _ = mustSnapshot(t, dir, shot)
 	id, _ = mustPushShot(t, shot, empty)

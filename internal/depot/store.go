@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
 	"sync"
@@ -86,24 +87,24 @@ func (s *Store) Close() error {
 
 // MissingChunks says which of ids are not there. The others stay until a push that
 // relies on them had its time; see CollectGarbage.
-func (s *Store) MissingChunks(ctx context.Context, ids []ID) ([]ID, error) {
-	sums, err := parseAll(ids)
+func (s *Store) MissingChunks(ctx context.Context, ids []chunk.ID) ([]chunk.ID, error) {
+	sums, err := chunk.ParseIDs(ids)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.missingSums(ctx, sums)
+	gone, err := s.MissingSums(ctx, sums)
 	if err != nil {
 		return nil, err
 	}
-	missing := make([]ID, len(gone))
+	missing := make([]chunk.ID, len(gone))
 	for i, n := range gone {
 		missing[i] = ids[n]
 	}
 	return missing, nil
 }
 
-// missingSums gives the positions in ids of those that are not there.
-func (s *Store) missingSums(ctx context.Context, ids []sum) ([]int, error) {
+// MissingSums gives the positions in ids of those that are not there.
+func (s *Store) MissingSums(ctx context.Context, ids []chunk.Sum) ([]int, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -129,13 +130,13 @@ func (s *Store) missingSums(ctx context.Context, ids []sum) ([]int, error) {
 
 // lookUp looks for ids: the positions of those that are not there, and the
 // blocks of the others.
-func (s *Store) lookUp(ids []sum) (gone []int, found []touchedBlock) {
+func (s *Store) lookUp(ids []chunk.Sum) (gone []int, found []touchedBlock) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	seen := map[blockLocation]bool{}
 	var last blockLocation // neighbours are mostly in the same block
 	for i, id := range ids {
-		if _, zero := id.isZeros(); zero {
+		if _, zero := id.IsZeros(); zero {
 			continue
 		}
 		p, ok := s.index.findPlace(id)
@@ -154,34 +155,34 @@ func (s *Store) lookUp(ids []sum) (gone []int, found []touchedBlock) {
 }
 
 // PutChunk adds a chunk.
-func (s *Store) PutChunk(ctx context.Context, id ID, plain []byte) error {
+func (s *Store) PutChunk(ctx context.Context, id chunk.ID, plain []byte) error {
 	raw, b, err := encodeOne(id, plain)
 	if err != nil {
 		return err
 	}
-	return s.putBlocks(ctx, raw, []*block{b})
+	return s.PutBlocks(ctx, raw, []*chunk.Block{b})
 }
 
 // encodeOne makes a block of a chunk that somebody else named.
-func encodeOne(id ID, plain []byte) ([]byte, *block, error) {
-	want, err := parseID(id)
+func encodeOne(id chunk.ID, plain []byte) ([]byte, *chunk.Block, error) {
+	want, err := chunk.ParseID(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(plain) > maxChunk {
-		return nil, nil, fmt.Errorf("a chunk of %d bytes; the depot takes at most %d", len(plain), maxChunk)
+	if len(plain) > chunk.MaxChunk {
+		return nil, nil, fmt.Errorf("a chunk of %d bytes; the depot takes at most %d", len(plain), chunk.MaxChunk)
 	}
-	if sumOf(plain) != want {
-		return nil, nil, fmt.Errorf("%w: the content of %s is not what its ID says", ErrDamaged, id)
+	if chunk.SumOf(plain) != want {
+		return nil, nil, fmt.Errorf("%w: the content of %s is not what its ID says", chunk.ErrDamaged, id)
 	}
-	raw := encodeBlock(nil, []chunk{{want, plain}}, nil)
-	b, err := parseBlock(raw)
+	raw := chunk.EncodeBlock(nil, []chunk.Content{{ID: want, Plain: plain}}, nil)
+	b, err := chunk.ParseBlock(raw)
 	return raw, b, err
 }
 
-// putBlocks adds blocks whose content was verified; raw is all of them, one
+// PutBlocks adds blocks whose content was verified; raw is all of them, one
 // after another.
-func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) error {
+func (s *Store) PutBlocks(ctx context.Context, raw []byte, blocks []*chunk.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -208,13 +209,13 @@ func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) erro
 
 // onlyNew leaves out those blocks of which every chunk is there already, and
 // says where.
-func (s *Store) onlyNew(raw []byte, blocks []*block) ([]byte, []*block, []touchedBlock) {
-	var fresh []*block
+func (s *Store) onlyNew(raw []byte, blocks []*chunk.Block) ([]byte, []*chunk.Block, []touchedBlock) {
+	var fresh []*chunk.Block
 	var found []touchedBlock
 	for _, b := range blocks {
-		ids := make([]sum, b.count)
+		ids := make([]chunk.Sum, b.Count)
 		for i := range ids {
-			ids[i] = b.chunkID(i)
+			ids[i] = b.ChunkID(i)
 		}
 		if gone, at := s.lookUp(ids); len(gone) > 0 {
 			fresh = append(fresh, b)
@@ -227,14 +228,14 @@ func (s *Store) onlyNew(raw []byte, blocks []*block) ([]byte, []*block, []touche
 	}
 	raw = nil
 	for _, b := range fresh {
-		raw = append(raw, b.raw...)
+		raw = append(raw, b.Raw...)
 	}
 	return raw, fresh, found
 }
 
 // appendBlocks writes blocks to the pack of this process and takes them into the
 // index; with replace even those chunks that are elsewhere already.
-func (s *Store) appendBlocks(raw []byte, blocks []*block, replace bool) ([]record, packName, error) {
+func (s *Store) appendBlocks(raw []byte, blocks []*chunk.Block, replace bool) ([]record, packName, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.closed {

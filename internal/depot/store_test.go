@@ -11,29 +11,30 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
 // put puts plain and returns its ID.
-func put(t testing.TB, to Sink, plain []byte) ID {
+func put(t testing.TB, to chunk.Sink, plain []byte) chunk.ID {
 	t.Helper()
-	id := IDOf(plain)
+	id := chunk.IDOf(plain)
 	if err := to.PutChunk(t.Context(), id, plain); err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-func mustSync(t testing.TB, to Sink) {
+func mustSync(t testing.TB, to chunk.Sink) {
 	t.Helper()
 	if err := to.SyncChunks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantGet(t testing.TB, from Source, plain []byte) {
+func wantGet(t testing.TB, from chunk.Source, plain []byte) {
 	t.Helper()
-	got, err := from.GetChunk(t.Context(), IDOf(plain))
+	got, err := from.GetChunk(t.Context(), chunk.IDOf(plain))
 	if err != nil {
 		t.Errorf("getting %d bytes: %v", len(plain), err)
 	} else if !bytes.Equal(got, plain) {
@@ -41,7 +42,7 @@ func wantGet(t testing.TB, from Source, plain []byte) {
 	}
 }
 
-func wantMissing(t testing.TB, in Sink, ids []ID, want ...ID) {
+func wantMissing(t testing.TB, in chunk.Sink, ids []chunk.ID, want ...chunk.ID) {
 	t.Helper()
 	got, err := in.MissingChunks(t.Context(), ids)
 	if err != nil {
@@ -79,27 +80,27 @@ func bytesIn(t testing.TB, dir string) int64 {
 func TestWhatIsPutIsGotBack(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	for _, to := range []interface {
-		Sink
-		Source
+		chunk.Sink
+		chunk.Source
 	}{store, serve(t, NewHandler(store))} {
-		plain := [][]byte{{}, {1}, depottest.RandomBytes(1, 100_000), depottest.LogText(2, maxChunk), depottest.RandomBytes(3, maxChunk), make([]byte, 70_000)}
+		plain := [][]byte{{}, {1}, depottest.RandomBytes(1, 100_000), depottest.LogText(2, chunk.MaxChunk), depottest.RandomBytes(3, chunk.MaxChunk), make([]byte, 70_000)}
 		for _, b := range plain {
 			put(t, to, b)
 		}
 		mustSync(t, to)
 		for _, b := range plain {
 			wantGet(t, to, b)
-			wantMissing(t, to, []ID{IDOf(b)})
+			wantMissing(t, to, []chunk.ID{chunk.IDOf(b)})
 		}
-		nowhere := IDOf([]byte("never put"))
-		wantMissing(t, to, []ID{IDOf(plain[2]), nowhere, nowhere, zerosID(5).toID()}, nowhere, nowhere)
-		if _, err := to.GetChunk(t.Context(), nowhere); !errors.Is(err, ErrMissing) {
-			t.Errorf("getting what was never put: %v, want %v", err, ErrMissing)
+		nowhere := chunk.IDOf([]byte("never put"))
+		wantMissing(t, to, []chunk.ID{chunk.IDOf(plain[2]), nowhere, nowhere, chunk.ZerosID(5).ToID()}, nowhere, nowhere)
+		if _, err := to.GetChunk(t.Context(), nowhere); !errors.Is(err, chunk.ErrMissing) {
+			t.Errorf("getting what was never put: %v, want %v", err, chunk.ErrMissing)
 		}
-		if got, err := to.GetChunk(t.Context(), zerosID(5000).toID()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
+		if got, err := to.GetChunk(t.Context(), chunk.ZerosID(5000).ToID()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
 			t.Errorf("5000 zeros: %d bytes, %v", len(got), err)
 		}
-		if _, err := to.GetChunk(t.Context(), zerosID(1<<40).toID()); err == nil {
+		if _, err := to.GetChunk(t.Context(), chunk.ZerosID(1<<40).ToID()); err == nil {
 			t.Error("a terabyte of zeros was given at once")
 		}
 	}
@@ -107,15 +108,15 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 
 func TestWrongNamesAndSizesAreRefused(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	for _, to := range []Sink{store, serve(t, NewHandler(store))} {
-		if err := to.PutChunk(t.Context(), IDOf([]byte("a")), []byte("b")); !errors.Is(err, ErrDamaged) {
-			t.Errorf("putting content under a wrong name: %v, want %v", err, ErrDamaged)
+	for _, to := range []chunk.Sink{store, serve(t, NewHandler(store))} {
+		if err := to.PutChunk(t.Context(), chunk.IDOf([]byte("a")), []byte("b")); !errors.Is(err, chunk.ErrDamaged) {
+			t.Errorf("putting content under a wrong name: %v, want %v", err, chunk.ErrDamaged)
 		}
-		if err := to.PutChunk(t.Context(), IDOf(make([]byte, maxChunk+1)), make([]byte, maxChunk+1)); err == nil {
+		if err := to.PutChunk(t.Context(), chunk.IDOf(make([]byte, chunk.MaxChunk+1)), make([]byte, chunk.MaxChunk+1)); err == nil {
 			t.Error("a chunk that is too large was taken")
 		}
-		for _, id := range []ID{"", "x", ID(strings.Repeat("G", 64)), ID(strings.Repeat("A", 64)), ID(strings.Repeat("0", 65))} {
-			if _, err := to.MissingChunks(t.Context(), []ID{id}); err == nil {
+		for _, id := range []chunk.ID{"", "x", chunk.ID(strings.Repeat("G", 64)), chunk.ID(strings.Repeat("A", 64)), chunk.ID(strings.Repeat("0", 65))} {
+			if _, err := to.MissingChunks(t.Context(), []chunk.ID{id}); err == nil {
 				t.Errorf("%q passed for an ID", id)
 			}
 		}
@@ -148,15 +149,15 @@ func TestADamagedChunkIsNeverGivenAndIsHealed(t *testing.T) {
 	id := put(t, store, plain)
 	mustSync(t, store)
 	wantGet(t, other, plain)
-	sources := []Source{store, client, other}
+	sources := []chunk.Source{store, client, other}
 	for i := range 3 * len(sources) {
 		damage(t, dir, uint64(i))
-		if got, err := sources[i%3].GetChunk(t.Context(), id); !errors.Is(err, ErrDamaged) || got != nil {
-			t.Fatalf("a damaged chunk: %d bytes, %v, want %v", len(got), err, ErrDamaged)
+		if got, err := sources[i%3].GetChunk(t.Context(), id); !errors.Is(err, chunk.ErrDamaged) || got != nil {
+			t.Fatalf("a damaged chunk: %d bytes, %v, want %v", len(got), err, chunk.ErrDamaged)
 		}
-		wantMissing(t, store, []ID{id}, id)
-		wantMissing(t, other, []ID{id}, id)
-		put(t, []Sink{store, client, other}[(i+1)%3], plain)
+		wantMissing(t, store, []chunk.ID{id}, id)
+		wantMissing(t, other, []chunk.ID{id}, id)
+		put(t, []chunk.Sink{store, client, other}[(i+1)%3], plain)
 		mustSync(t, store)
 		mustSync(t, other)
 		for _, s := range sources {
@@ -232,8 +233,8 @@ func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
 		back := filepath.Join(t.TempDir(), "x")
 		if _, err := FetchTree(t.Context(), s, id, back); err == nil {
 			depottest.WantSame(t, back, folder)
-		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
-			t.Errorf("seed %d: %v, want %v or %v", seed, err, ErrDamaged, ErrMissing)
+		} else if !errors.Is(err, chunk.ErrDamaged) && !errors.Is(err, chunk.ErrMissing) {
+			t.Errorf("seed %d: %v, want %v or %v", seed, err, chunk.ErrDamaged, chunk.ErrMissing)
 		}
 		// Whatever VerifyTree finds, a push heals; it may find the tree alone first.
 		healed := id
@@ -260,7 +261,7 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 	safe := depottest.RandomBytes(1, 300_000)
 	put(t, store, safe)
 	mustSync(t, store)
-	for i, to := range []Sink{store, client} {
+	for i, to := range []chunk.Sink{store, client} {
 		room := 100_000 // bytes until the disk is full
 		store.write = func(f *os.File, b []byte, off int64) (int, error) {
 			if len(b) > room {
@@ -271,7 +272,7 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 			return f.WriteAt(b, off)
 		}
 		lost := depottest.RandomBytes(uint64(10+i), 400_000)
-		err := to.PutChunk(t.Context(), IDOf(lost), lost)
+		err := to.PutChunk(t.Context(), chunk.IDOf(lost), lost)
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("on a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
@@ -280,7 +281,7 @@ func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
 		if _, _, _, err := PushFolder(t.Context(), folder, to, PushOptions{}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("pushing to a full disk: %v, want %v", err, syscall.ENOSPC)
 		}
-		wantMissing(t, to, []ID{IDOf(lost), IDOf(safe)}, IDOf(lost))
+		wantMissing(t, to, []chunk.ID{chunk.IDOf(lost), chunk.IDOf(safe)}, chunk.IDOf(lost))
 		wantGet(t, store, safe)
 		store.write = nil
 		put(t, to, lost)
@@ -303,8 +304,8 @@ func TestTwoProcessesSeeWhatTheOtherMadeDurable(t *testing.T) {
 		mustSync(t, b)
 		wantGet(t, b, x)
 		wantGet(t, a, y)
-		wantMissing(t, b, []ID{IDOf(x), IDOf(y)})
-		wantMissing(t, a, []ID{IDOf(x), IDOf(y)})
+		wantMissing(t, b, []chunk.ID{chunk.IDOf(x), chunk.IDOf(y)})
+		wantMissing(t, a, []chunk.ID{chunk.IDOf(x), chunk.IDOf(y)})
 	}
 	if n := len(packsOf(t, dir)); n != 2 {
 		t.Errorf("%d packs, want one for each writer", n)
@@ -326,7 +327,7 @@ func TestAStoreGoesOnWithThePackOfTheOneBefore(t *testing.T) {
 	}
 	s := openStore(t, dir)
 	for i := range uint64(5) {
-		wantMissing(t, s, []ID{IDOf(depottest.RandomBytes(i, 1000))})
+		wantMissing(t, s, []chunk.ID{chunk.IDOf(depottest.RandomBytes(i, 1000))})
 		wantGet(t, s, depottest.RandomBytes(i, 1000))
 	}
 	if n := len(packsOf(t, dir)); n != 1 {
@@ -365,12 +366,12 @@ func TestAPackThatEndsAnywhereIsTakenOverFromItsLastWholeBlock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []ID
-		var ids []ID
+		var want []chunk.ID
+		var ids []chunk.ID
 		for i, b := range plain {
-			ids = append(ids, IDOf(b))
+			ids = append(ids, chunk.IDOf(b))
 			if packHeader+(i+1)*one > cut {
-				want = append(want, IDOf(b))
+				want = append(want, chunk.IDOf(b))
 			}
 		}
 		wantMissing(t, s, ids, want...)
@@ -402,10 +403,10 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 	}
 	depottest.WriteFile(t, pack, b)
 	for _, i := range []int{1, 4} {
-		if _, err := s.GetChunk(t.Context(), IDOf(plain[i])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
-			t.Errorf("chunk %d: %v, want %v or %v", i, err, ErrDamaged, ErrMissing)
+		if _, err := s.GetChunk(t.Context(), chunk.IDOf(plain[i])); !errors.Is(err, chunk.ErrDamaged) && !errors.Is(err, chunk.ErrMissing) {
+			t.Errorf("chunk %d: %v, want %v or %v", i, err, chunk.ErrDamaged, chunk.ErrMissing)
 		}
-		wantMissing(t, s, []ID{IDOf(plain[i])}, IDOf(plain[i]))
+		wantMissing(t, s, []chunk.ID{chunk.IDOf(plain[i])}, chunk.IDOf(plain[i]))
 		put(t, s, plain[i])
 	}
 	mustSync(t, s)
@@ -420,17 +421,17 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 // name says: whoever wrote it need not have been us.
 func TestContentThatIsNotWhatItsNameSaysIsNotGiven(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	id := sumOf([]byte("good"))
-	raw := encodeBlock(nil, []chunk{{id, []byte("evil")}}, nil)
-	b, err := parseBlock(raw)
+	id := chunk.SumOf([]byte("good"))
+	raw := chunk.EncodeBlock(nil, []chunk.Content{{ID: id, Plain: []byte("evil")}}, nil)
+	b, err := chunk.ParseBlock(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.putBlocks(t.Context(), raw, []*block{b}); err != nil {
+	if err := store.PutBlocks(t.Context(), raw, []*chunk.Block{b}); err != nil {
 		t.Fatal(err)
 	}
 	mustSync(t, store)
-	if got, err := store.GetChunk(t.Context(), id.toID()); !errors.Is(err, ErrDamaged) || got != nil {
-		t.Errorf("got %q, %v, want %v", got, err, ErrDamaged)
+	if got, err := store.GetChunk(t.Context(), id.ToID()); !errors.Is(err, chunk.ErrDamaged) || got != nil {
+		t.Errorf("got %q, %v, want %v", got, err, chunk.ErrDamaged)
 	}
 }

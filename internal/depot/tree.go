@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"slices"
 	"strings"
@@ -25,12 +26,12 @@ type Entry struct {
 	Size    int64       // of a file
 	ModTime int64       // of a file, ns since 1970
 	Link    string      // what a symbolic link says
-	Chunks  []ID        // what a file holds
+	Chunks  []chunk.ID  // what a file holds
 }
 
 // ErrBadTree is a tree that no push made. It is a kind of damage: whoever has
 // another checkpoint takes that one.
-var ErrBadTree = fmt.Errorf("%w: no tree", ErrDamaged)
+var ErrBadTree = fmt.Errorf("%w: no tree", chunk.ErrDamaged)
 
 func badTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBadTree, fmt.Sprintf(format, args...))
@@ -53,7 +54,7 @@ func safePath(p string) bool {
 // checkEntry says what is wrong with an entry taken by itself.
 func (e *Entry) checkEntry() error {
 	if !safePath(e.Path) {
-		return badTree("the path %q", clipText(e.Path))
+		return badTree("the path %q", chunk.ClipText(e.Path))
 	}
 	if e.Mode&^(fs.ModeType|fs.ModePerm) != 0 {
 		return badTree("the mode of %s", e.Path)
@@ -81,13 +82,13 @@ func (e *Entry) checkFile() error {
 	}
 	left := e.Size
 	for _, id := range e.Chunks {
-		s, err := parseID(id)
+		s, err := chunk.ParseID(id)
 		if err != nil {
 			return badTree("a chunk of %s: %v", e.Path, err)
 		}
-		if n, zero := s.isZeros(); zero {
+		if n, zero := s.IsZeros(); zero {
 			left -= n
-		} else if s == (sum{}) {
+		} else if s == (chunk.Sum{}) {
 			return badTree("a chunk of %s has no length", e.Path)
 		} else {
 			left--
@@ -100,11 +101,11 @@ func (e *Entry) checkFile() error {
 }
 
 // chunkSums are the chunks of an entry that was checked, without runs of zeros.
-func (e *Entry) chunkSums() []sum {
-	list := make([]sum, 0, len(e.Chunks))
+func (e *Entry) chunkSums() []chunk.Sum {
+	list := make([]chunk.Sum, 0, len(e.Chunks))
 	for _, id := range e.Chunks {
-		if s, err := parseID(id); err == nil {
-			if _, zero := s.isZeros(); !zero {
+		if s, err := chunk.ParseID(id); err == nil {
+			if _, zero := s.IsZeros(); !zero {
 				list = append(list, s)
 			}
 		}
@@ -160,17 +161,17 @@ const treeDirect = 64 << 10
 
 // textChunks gives the chunks in which the encoded tree b is kept, the last of
 // which is its root.
-func textChunks(b []byte) ([]chunk, error) {
+func textChunks(b []byte) ([]chunk.Content, error) {
 	if len(b) <= treeDirect {
-		return []chunk{{sumOf(b), b}}, nil
+		return []chunk.Content{{ID: chunk.SumOf(b), Plain: b}}, nil
 	}
-	var chunks []chunk
-	var parts []sum
-	var c cutter
+	var chunks []chunk.Content
+	var parts []chunk.Sum
+	var c chunk.Cutter
 	left := b
-	err := c.cutPiece(bytes.NewReader(b), contentPlan(), 0, int64(len(b)), nil, func(id sum, plain []byte) error {
+	err := c.CutPiece(bytes.NewReader(b), chunk.ContentPlan(), 0, int64(len(b)), nil, func(id chunk.Sum, plain []byte) error {
 		parts = append(parts, id)
-		chunks = append(chunks, chunk{id, left[:len(plain)]})
+		chunks = append(chunks, chunk.Content{ID: id, Plain: left[:len(plain)]})
 		left = left[len(plain):]
 		return nil
 	})
@@ -181,20 +182,20 @@ func textChunks(b []byte) ([]chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(root) > maxChunk {
+	if len(root) > chunk.MaxChunk {
 		return nil, fmt.Errorf("%w: the list of its files takes %d bytes", ErrTooLarge, len(b))
 	}
-	return append(chunks, chunk{sumOf(root), root}), nil
+	return append(chunks, chunk.Content{ID: chunk.SumOf(root), Plain: root}), nil
 }
 
 // LoadTree reads the tree id.
-func LoadTree(ctx context.Context, from Source, id ID) (*Tree, error) {
+func LoadTree(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, error) {
 	t, _, err := loadTree(ctx, from, id)
 	return t, err
 }
 
 // loadTree also gives the chunks in which the tree itself is kept.
-func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
+func loadTree(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, []chunk.Sum, error) {
 	text, own, err := treeText(ctx, from, id)
 	if err != nil {
 		return nil, nil, err
@@ -210,16 +211,16 @@ func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
 }
 
 // treeText gives the encoded tree id, and the chunks in which it is kept.
-func treeText(ctx context.Context, from Source, id ID) ([]byte, []sum, error) {
+func treeText(ctx context.Context, from chunk.Source, id chunk.ID) ([]byte, []chunk.Sum, error) {
 	text, err := from.GetChunk(ctx, id)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
-	s, err := parseID(id)
+	s, err := chunk.ParseID(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []sum{s}
+	own := []chunk.Sum{s}
 	parts, size, err := decodeParts(text)
 	if err != nil {
 		return nil, nil, err
@@ -236,7 +237,7 @@ func treeText(ctx context.Context, from Source, id ID) ([]byte, []sum, error) {
 // notThere is nil for an error that only says that a tree is not there or not
 // whole.
 func notThere(err error) error {
-	if errors.Is(err, ErrMissing) || errors.Is(err, ErrDamaged) {
+	if errors.Is(err, chunk.ErrMissing) || errors.Is(err, chunk.ErrDamaged) {
 		return nil
 	}
 	return err
@@ -255,7 +256,7 @@ const (
 var decodingLarge sync.Mutex
 
 func decodeBounded(text []byte) (*Tree, error) {
-	if len(text) > maxChunk {
+	if len(text) > chunk.MaxChunk {
 		if n := bytes.Count(text, []byte(`"mode":`)); n > maxEntries {
 			return nil, badTree("it has more than %d entries", maxEntries)
 		}
@@ -267,7 +268,7 @@ func decodeBounded(text []byte) (*Tree, error) {
 
 // HasTree reports whether the tree id is there, all that it is kept in included. It
 // does not read what is in it.
-func (s *Store) HasTree(ctx context.Context, id ID) (bool, error) {
+func (s *Store) HasTree(ctx context.Context, id chunk.ID) (bool, error) {
 	text, err := s.GetChunk(ctx, id)
 	if err != nil {
 		return false, notThere(err)
@@ -276,17 +277,17 @@ func (s *Store) HasTree(ctx context.Context, id ID) (bool, error) {
 	if err != nil || size > maxTree {
 		return false, notThere(err)
 	}
-	gone, err := s.missingSums(ctx, parts)
+	gone, err := s.MissingSums(ctx, parts)
 	return err == nil && len(gone) == 0, err
 }
 
 // joinParts puts the parts of a tree together.
-func joinParts(ctx context.Context, from Source, parts []sum, size int64) ([]byte, error) {
+func joinParts(ctx context.Context, from chunk.Source, parts []chunk.Sum, size int64) ([]byte, error) {
 	if size > maxTree {
 		return nil, badTree("it takes %d bytes", size)
 	}
-	got := map[sum][]byte{}
-	err := getMany(ctx, from, distinctSums(parts), func(id sum, plain []byte) error {
+	got := map[chunk.Sum][]byte{}
+	err := chunk.GetMany(ctx, from, chunk.DistinctSums(parts), func(id chunk.Sum, plain []byte) error {
 		got[id] = bytes.Clone(plain)
 		return nil
 	})

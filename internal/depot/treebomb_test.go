@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,23 +12,23 @@ import (
 
 // bomb is a root that names one part many times: a few kilobytes that say they are
 // hundreds of megabytes.
-func bomb(t *testing.T, s *Store, times int) ID {
+func bomb(t *testing.T, s *Store, times int) chunk.ID {
 	t.Helper()
-	part := bytes.Repeat([]byte(`{"path":"a","mode":420},`), maxChunk/24)
-	parts := make([]sum, times)
+	part := bytes.Repeat([]byte(`{"path":"a","mode":420},`), chunk.MaxChunk/24)
+	parts := make([]chunk.Sum, times)
 	for i := range parts {
-		parts[i] = sumOf(part)
+		parts[i] = chunk.SumOf(part)
 	}
 	root, err := encodeParts(parts, int64(times*len(part)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, plain := range [][]byte{part, root} {
-		if err := s.PutChunk(t.Context(), IDOf(plain), plain); err != nil {
+		if err := s.PutChunk(t.Context(), chunk.IDOf(plain), plain); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return IDOf(root)
+	return chunk.IDOf(root)
 }
 
 func TestATreeThatNamesAPartOverAndOverIsRefusedBeforeItTakesMemory(t *testing.T) {
@@ -62,14 +63,14 @@ func TestATreeIsThereWhenAllItIsKeptInIs(t *testing.T) {
 	if there, err := s.HasTree(t.Context(), bomb(t, s, 3)); err != nil || !there {
 		t.Errorf("with all its parts: %v, %v", there, err)
 	}
-	missing, err := encodeParts([]sum{{1}}, 100)
+	missing, err := encodeParts([]chunk.Sum{{1}}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutChunk(t.Context(), IDOf(missing), missing); err != nil {
+	if err := s.PutChunk(t.Context(), chunk.IDOf(missing), missing); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []ID{IDOf(missing), IDOf([]byte("nothing")), "rubbish"} {
+	for _, id := range []chunk.ID{chunk.IDOf(missing), chunk.IDOf([]byte("nothing")), "rubbish"} {
 		if there, _ := s.HasTree(t.Context(), id); there {
 			t.Errorf("%s is said to be there", id)
 		}

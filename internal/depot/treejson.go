@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"strings"
 	"unicode/utf8"
@@ -53,12 +54,12 @@ func encodeTree(t *Tree) ([]byte, error) {
 	return canonicalJSON(out)
 }
 
-func encodeChunks(ids []ID) (string, error) {
+func encodeChunks(ids []chunk.ID) (string, error) {
 	var list strings.Builder
 	list.Grow(44 * len(ids))
 	one := [44]byte{43: ','}
 	for i, id := range ids {
-		s, err := parseID(id)
+		s, err := chunk.ParseID(id)
 		if err != nil {
 			return "", err
 		}
@@ -90,7 +91,7 @@ func canonicalJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-func encodeParts(parts []sum, size int64) ([]byte, error) {
+func encodeParts(parts []chunk.Sum, size int64) ([]byte, error) {
 	out := treeJSON{Version: treeVersion, Size: size}
 	for _, p := range parts {
 		out.Parts = append(out.Parts, p[:]...)
@@ -110,7 +111,7 @@ func decodeJSON(b []byte) (*treeJSON, error) {
 }
 
 // decodeParts gives the parts of a root, nil if the root is the whole tree.
-func decodeParts(b []byte) ([]sum, int64, error) {
+func decodeParts(b []byte) ([]chunk.Sum, int64, error) {
 	if len(b) <= treeDirect && bytes.HasPrefix(b, []byte(`{"godwit-tree":1,"entries"`)) {
 		return nil, 0, nil // as nearly always
 	}
@@ -121,10 +122,10 @@ func decodeParts(b []byte) ([]sum, int64, error) {
 	if in.Entries != nil || in.Size <= 0 || len(in.Parts)%32 != 0 {
 		return nil, 0, badTree("its list of parts")
 	}
-	parts := make([]sum, len(in.Parts)/32)
+	parts := make([]chunk.Sum, len(in.Parts)/32)
 	for i := range parts {
-		parts[i] = sum(in.Parts[32*i:])
-		if _, zero := parts[i].isZeros(); zero {
+		parts[i] = chunk.Sum(in.Parts[32*i:])
+		if _, zero := parts[i].IsZeros(); zero {
 			return nil, 0, badTree("a part that is empty")
 		}
 	}
@@ -150,7 +151,7 @@ func decodeTree(b []byte) (*Tree, error) {
 			e.Link = string(w.Link64)
 		}
 		if e.Chunks, err = decodeChunks(w.Chunks); err != nil {
-			return nil, badTree("the chunks of %q: %v", clipText(e.Path), err)
+			return nil, badTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
 		}
 	}
 	if err := t.checkTree(); err != nil {
@@ -160,49 +161,49 @@ func decodeTree(b []byte) (*Tree, error) {
 }
 
 // decodeChunks reads a list of IDs.
-func decodeChunks(list string) ([]ID, error) {
+func decodeChunks(list string) ([]chunk.ID, error) {
 	if list == "" {
 		return nil, nil
 	}
-	sums := make([]sum, 0, len(list)/44+1)
-	err := eachChunk(list, func(s sum) { sums = append(sums, s) })
-	return idsOf(sums), err
+	sums := make([]chunk.Sum, 0, len(list)/44+1)
+	err := eachChunk(list, func(s chunk.Sum) { sums = append(sums, s) })
+	return chunk.IDsOf(sums), err
 }
 
-func eachChunk(list string, f func(sum)) error {
+func eachChunk(list string, f func(chunk.Sum)) error {
 	var s [44]byte
 	strict := base64.RawStdEncoding.Strict() // there is one way to write an ID
 	for token := range strings.SplitSeq(list, ",") {
 		if len(token) != 43 {
 			return errors.New("no ID")
 		}
-		if n, err := strict.Decode(s[:], []byte(token)); err != nil || n != len(sum{}) {
+		if n, err := strict.Decode(s[:], []byte(token)); err != nil || n != len(chunk.Sum{}) {
 			return errors.New("no ID")
 		}
-		f(sum(s[:32]))
+		f(chunk.Sum(s[:32]))
 	}
 	return nil
 }
 
 // textSums gives the chunks of all files of an encoded tree, each once and
 // without runs of zeros.
-func textSums(text []byte) (map[sum]bool, error) {
+func textSums(text []byte) (map[chunk.Sum]bool, error) {
 	in, err := decodeJSON(text)
 	if err != nil {
 		return nil, err
 	}
-	ids := map[sum]bool{}
+	ids := map[chunk.Sum]bool{}
 	for _, e := range in.Entries {
 		if e.Chunks == "" {
 			continue
 		}
-		err := eachChunk(e.Chunks, func(s sum) {
-			if _, zero := s.isZeros(); !zero {
+		err := eachChunk(e.Chunks, func(s chunk.Sum) {
+			if _, zero := s.IsZeros(); !zero {
 				ids[s] = true
 			}
 		})
 		if err != nil {
-			return nil, badTree("the chunks of %q: %v", clipText(e.Path), err)
+			return nil, badTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
 		}
 	}
 	return ids, nil

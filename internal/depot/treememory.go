@@ -3,6 +3,7 @@ package depot
 import (
 	"bytes"
 	"context"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"maps"
 	"slices"
 	"sync"
@@ -12,14 +13,14 @@ import (
 // can be sent as what differs, and so that not every chunk of it need be asked
 // for.
 type treeMemory struct {
-	pages pageMemory
+	pages chunk.PageMemory
 
 	mu    sync.Mutex
 	trees []rememberedTree // the newest last
 }
 
 type rememberedTree struct {
-	id    ID
+	id    chunk.ID
 	first string // path of its first entry, by which its like is recognised
 	text  []byte
 }
@@ -30,7 +31,7 @@ const (
 	rememberBytes = 64 << 20
 )
 
-func (m *treeMemory) rememberTree(id ID, t *Tree, text []byte) {
+func (m *treeMemory) rememberTree(id chunk.ID, t *Tree, text []byte) {
 	if len(text) <= treeDirect || len(text) > rememberBytes || len(t.Entries) == 0 {
 		return
 	}
@@ -66,15 +67,15 @@ type treeSink interface {
 	pushMemory() *treeMemory
 	// holdTree reports whether the tree and all its chunks are there. If so they
 	// stay as if MissingChunks had been asked for each.
-	holdTree(ctx context.Context, id sum) (bool, error)
+	holdTree(ctx context.Context, id chunk.Sum) (bool, error)
 	// putPatch makes the tree want of the tree base and a patch, and reports
 	// whether it could.
-	putPatch(ctx context.Context, base, want sum, patch []byte) (bool, error)
+	putPatch(ctx context.Context, base, want chunk.Sum, patch []byte) (bool, error)
 }
 
 // holdTree is for treeSink.
-func (s *Store) holdTree(ctx context.Context, id sum) (bool, error) {
-	text, ids, err := treeText(ctx, s, id.toID())
+func (s *Store) holdTree(ctx context.Context, id chunk.Sum) (bool, error) {
+	text, ids, err := treeText(ctx, s, id.ToID())
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -82,13 +83,13 @@ func (s *Store) holdTree(ctx context.Context, id sum) (bool, error) {
 	if err != nil {
 		return false, notThere(err)
 	}
-	gone, err := s.missingSums(ctx, slices.AppendSeq(ids, maps.Keys(needed)))
+	gone, err := s.MissingSums(ctx, slices.AppendSeq(ids, maps.Keys(needed)))
 	return err == nil && len(gone) == 0, err
 }
 
 // putPatch is for treeSink.
-func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (bool, error) {
-	text, _, err := treeText(ctx, s, base.toID())
+func (s *Store) putPatch(ctx context.Context, base, want chunk.Sum, patch []byte) (bool, error) {
+	text, _, err := treeText(ctx, s, base.ToID())
 	if err != nil {
 		return false, notThere(err)
 	}
@@ -96,20 +97,20 @@ func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (boo
 		return false, err
 	}
 	chunks, err := textChunks(text)
-	if err != nil || chunks[len(chunks)-1].id != want {
+	if err != nil || chunks[len(chunks)-1].ID != want {
 		return false, err
 	}
-	seen := map[sum]bool{}
-	first := func(id sum) bool {
+	seen := map[chunk.Sum]bool{}
+	first := func(id chunk.Sum) bool {
 		again := seen[id]
 		seen[id] = true
 		return !again
 	}
-	b := newBatch(s, first, nil)
+	b := chunk.NewBatch(s, first, nil)
 	for _, c := range chunks {
-		if err := b.addChunk(ctx, c.id, c.plain); err != nil {
+		if err := b.AddChunk(ctx, c.ID, c.Plain); err != nil {
 			return false, err
 		}
 	}
-	return true, b.flushMissing(ctx)
+	return true, b.FlushMissing(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -68,7 +69,7 @@ func diffTree(base, next []byte) []byte {
 		fresh, last = i, from+n
 	}
 	ops = appendOp(ops, next[fresh:], 0, 0)
-	return encoder().EncodeAll(ops, nil)
+	return chunk.BlockEncoder().EncodeAll(ops, nil)
 }
 
 // tokenEnd is the end of the token that begins at off.
@@ -91,7 +92,9 @@ func appendOp(ops, fresh []byte, from, n int) []byte {
 
 // patchTree applies a patch to base.
 func patchTree(base, patch []byte) ([]byte, error) {
-	bad := func(what string) ([]byte, error) { return nil, fmt.Errorf("%w: a patch with %s", errBadBlock, what) }
+	bad := func(what string) ([]byte, error) {
+		return nil, fmt.Errorf("%w: a patch with %s", chunk.ErrBadBlock, what)
+	}
 	ops, err := patchDecoder().DecodeAll(patch, nil)
 	if err != nil {
 		return bad(err.Error())

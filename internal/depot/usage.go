@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"time"
@@ -18,7 +19,7 @@ type Usage struct {
 
 // DiskUsage says what the store takes on disk, and how much of it CollectGarbage would free
 // for the same roots and age. Nothing is changed.
-func (s *Store) DiskUsage(ctx context.Context, roots []ID, olderThan time.Duration) (Usage, error) {
+func (s *Store) DiskUsage(ctx context.Context, roots []chunk.ID, olderThan time.Duration) (Usage, error) {
 	var u Usage
 	live, err := s.reachableChunks(ctx, roots, &Collected{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package depot
 
 import (
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,7 +13,7 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	push := func(name string, n int) ID {
+	push := func(name string, n int) chunk.ID {
 		dir := t.TempDir()
 		data := make([]byte, n)
 		for i := range data {
@@ -33,11 +34,11 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 	if err != nil || all.Bytes == 0 || all.Unused != all.Bytes {
 		t.Fatalf("without roots all is unused: %+v, %v", all, err)
 	}
-	some, err := s.DiskUsage(t.Context(), []ID{kept}, 0)
+	some, err := s.DiskUsage(t.Context(), []chunk.ID{kept}, 0)
 	if err != nil || some.Bytes != all.Bytes || some.Unused <= 0 || some.Unused >= all.Bytes {
 		t.Fatalf("what a root reaches is used: %+v, %v", some, err)
 	}
-	c, err := s.CollectGarbage(t.Context(), []ID{kept}, 0)
+	c, err := s.CollectGarbage(t.Context(), []chunk.ID{kept}, 0)
 	if err != nil || c.Chunks != some.Chunks {
 		t.Errorf("collecting freed %+v, foretold were %+v, %v", c, some, err)
 	}

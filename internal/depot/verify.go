@@ -4,22 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"sync"
 )
 
 // VerifyTree checks that every chunk of the tree id, and the tree itself, is there
 // and sound. If something is not the error is ErrMissing or ErrDamaged, or both,
 // and whatever is damaged counts as missing from then on.
-func VerifyTree(ctx context.Context, from Source, id ID) error {
+func VerifyTree(ctx context.Context, from chunk.Source, id chunk.ID) error {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
 		return err
 	}
-	var ids []sum
+	var ids []chunk.Sum
 	for i := range t.Entries {
 		ids = append(ids, t.Entries[i].chunkSums()...)
 	}
-	if err := verifyAll(ctx, from, distinctSums(ids)); err != nil {
+	if err := verifyAll(ctx, from, chunk.DistinctSums(ids)); err != nil {
 		return fmt.Errorf("verifying tree %s: %w", id, err)
 	}
 	return nil
@@ -27,22 +28,22 @@ func VerifyTree(ctx context.Context, from Source, id ID) error {
 
 // verifyAll goes on after a chunk that is missing or damaged, so that a push
 // that follows heals them all.
-func verifyAll(ctx context.Context, from Source, ids []sum) error {
+func verifyAll(ctx context.Context, from chunk.Source, ids []chunk.Sum) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	tasks := make(chan []sum)
+	tasks := make(chan []chunk.Sum)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	all := &absent{}
+	all := &chunk.AbsentError{}
 	for range workerCount() {
 		wg.Go(func() {
 			for some := range tasks {
-				err := getMany(ctx, from, some, func(sum, []byte) error { return nil })
-				var a *absent
+				err := chunk.GetMany(ctx, from, some, func(chunk.Sum, []byte) error { return nil })
+				var a *chunk.AbsentError
 				if errors.As(err, &a) {
 					mu.Lock()
-					all.missing = append(all.missing, a.missing...)
-					all.damaged = append(all.damaged, a.damaged...)
+					all.Missing = append(all.Missing, a.Missing...)
+					all.Damaged = append(all.Damaged, a.Damaged...)
 					mu.Unlock()
 				} else if err != nil {
 					cancel(err)
@@ -60,7 +61,7 @@ func verifyAll(ctx context.Context, from Source, ids []sum) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if len(all.missing)+len(all.damaged) > 0 {
+	if len(all.Missing)+len(all.Damaged) > 0 {
 		return all
 	}
 	return nil

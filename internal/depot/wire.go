@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"syscall"
@@ -44,7 +45,7 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, errQuota):
 		return http.StatusInsufficientStorage
-	case errors.Is(err, errBadBlock):
+	case errors.Is(err, chunk.ErrBadBlock):
 		return http.StatusUnprocessableEntity
 	case errors.As(err, &tooMuch):
 		return http.StatusRequestEntityTooLarge
@@ -68,7 +69,7 @@ func errorOf(resp *http.Response) error {
 	case http.StatusInsufficientStorage:
 		told.is = syscall.ENOSPC
 	case http.StatusUnprocessableEntity:
-		told.is = ErrDamaged
+		told.is = chunk.ErrDamaged
 	}
 	return told
 }
@@ -90,7 +91,7 @@ func IsTroubled(err error) bool {
 }
 
 // appendIDs writes ids down.
-func appendIDs(dst []byte, ids []sum) []byte {
+func appendIDs(dst []byte, ids []chunk.Sum) []byte {
 	for _, id := range ids {
 		dst = append(dst, id[:]...)
 	}
@@ -98,7 +99,7 @@ func appendIDs(dst []byte, ids []sum) []byte {
 }
 
 // readIDs reads the body of a request: IDs, none longer than allowed.
-func readIDs(r io.Reader) ([]sum, error) {
+func readIDs(r io.Reader) ([]chunk.Sum, error) {
 	b, err := io.ReadAll(io.LimitReader(r, 32*maxIDs+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
@@ -106,14 +107,14 @@ func readIDs(r io.Reader) ([]sum, error) {
 	if len(b)%32 != 0 || len(b) > 32*maxIDs {
 		return nil, fmt.Errorf("%w: want at most %d IDs of 32 bytes", errBadRequest, maxIDs)
 	}
-	ids := make([]sum, len(b)/32)
+	ids := make([]chunk.Sum, len(b)/32)
 	for i := range ids {
-		ids[i] = sum(b[32*i:])
+		ids[i] = chunk.Sum(b[32*i:])
 	}
 	return ids, nil
 }
 
-func appendList(dst []byte, kind string, ids []sum) []byte {
+func appendList(dst []byte, kind string, ids []chunk.Sum) []byte {
 	if len(ids) == 0 {
 		return dst
 	}
@@ -124,8 +125,8 @@ func appendList(dst []byte, kind string, ids []sum) []byte {
 
 // readAnswer reads the answer to get: it calls each for every block, and
 // returns the lists. An answer without an end was cut off.
-func readAnswer(r io.Reader, each func(*block) error) (*absent, error) {
-	a := &absent{}
+func readAnswer(r io.Reader, each func(*chunk.Block) error) (*chunk.AbsentError, error) {
+	a := &chunk.AbsentError{}
 	var buf []byte
 	for {
 		var magic [4]byte
@@ -133,8 +134,8 @@ func readAnswer(r io.Reader, each func(*block) error) (*absent, error) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		switch string(magic[:]) {
-		case blockMagic:
-			b, used, err := readBlock(io.MultiReader(newOnce(magic), r), buf)
+		case chunk.BlockMagic:
+			b, used, err := chunk.ReadBlock(io.MultiReader(newOnce(magic), r), buf)
 			buf = used
 			if err != nil {
 				return nil, err
@@ -148,14 +149,14 @@ func readAnswer(r io.Reader, each func(*block) error) (*absent, error) {
 				return nil, err
 			}
 			if string(magic[:]) == listMissing {
-				a.missing = append(a.missing, ids...)
+				a.Missing = append(a.Missing, ids...)
 			} else {
-				a.damaged = append(a.damaged, ids...)
+				a.Damaged = append(a.Damaged, ids...)
 			}
 		case endMark:
 			return a, nil
 		default:
-			return nil, fmt.Errorf("%w: neither block nor list", errBadBlock)
+			return nil, fmt.Errorf("%w: neither block nor list", chunk.ErrBadBlock)
 		}
 	}
 }
@@ -174,22 +175,22 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func readList(r io.Reader) ([]sum, error) {
+func readList(r io.Reader) ([]chunk.Sum, error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
 	count := binary.LittleEndian.Uint32(n[:])
 	if count == 0 || count > maxIDs {
-		return nil, fmt.Errorf("%w: a list of %d", errBadBlock, count)
+		return nil, fmt.Errorf("%w: a list of %d", chunk.ErrBadBlock, count)
 	}
 	b := make([]byte, 32*count)
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
-	ids := make([]sum, count)
+	ids := make([]chunk.Sum, count)
 	for i := range ids {
-		ids[i] = sum(b[32*i:])
+		ids[i] = chunk.Sum(b[32*i:])
 	}
 	return ids, nil
 }

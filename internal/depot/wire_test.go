@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 )
 
@@ -58,7 +59,7 @@ func TestATransferThatIsCutAgainAndAgainArrivesInTheEnd(t *testing.T) {
 		var left atomic.Int64
 		client := serve(t, cutting(NewHandler(store), &left))
 		r := rand.New(rand.NewPCG(seed, 1))
-		var id ID
+		var id chunk.ID
 		back := filepath.Join(t.TempDir(), "x")
 		for try := 0; ; try++ {
 			left.Store(int64(r.IntN(200_000) + 300_000*try))
@@ -104,9 +105,9 @@ func TestARepeatedPushSendsOnlyWhatDidNotArrive(t *testing.T) {
 func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	h := NewHandler(store)
-	good := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("good")}}, nil)
-	large := encodeBlock(nil, []chunk{{sumOf(depottest.RandomBytes(1, 100_000)), depottest.RandomBytes(1, 100_000)}}, nil)
-	wrong := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("evil")}}, nil)
+	good := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("good")), Plain: []byte("good")}}, nil)
+	large := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf(depottest.RandomBytes(1, 100_000)), Plain: depottest.RandomBytes(1, 100_000)}}, nil)
+	wrong := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("good")), Plain: []byte("evil")}}, nil)
 	torn := bytes.Clone(good)
 	torn[len(torn)-1] ^= 1
 	for _, c := range []struct {
@@ -135,19 +136,19 @@ func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 }
 
 func TestADepotThatLiesIsFoundOut(t *testing.T) {
-	id := sumOf([]byte("good"))
+	id := chunk.SumOf([]byte("good"))
 	for what, answer := range map[string][]byte{
-		"wrong content": append(encodeBlock(nil, []chunk{{id, []byte("evil")}}, nil), endMark...),
+		"wrong content": append(chunk.EncodeBlock(nil, []chunk.Content{{ID: id, Plain: []byte("evil")}}, nil), endMark...),
 		"nothing":       []byte(endMark),
 	} {
 		client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(answer) }))
-		if got, err := client.GetChunk(t.Context(), id.toID()); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: got %q, %v, want %v", what, got, err, ErrDamaged)
+		if got, err := client.GetChunk(t.Context(), id.ToID()); !errors.Is(err, chunk.ErrDamaged) {
+			t.Errorf("%s: got %q, %v, want %v", what, got, err, chunk.ErrDamaged)
 		}
 	}
-	cut := encodeBlock(nil, []chunk{{id, []byte("good")}}, nil)
+	cut := chunk.EncodeBlock(nil, []chunk.Content{{ID: id, Plain: []byte("good")}}, nil)
 	client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(cut) }))
-	if _, err := client.GetChunk(t.Context(), id.toID()); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := client.GetChunk(t.Context(), id.ToID()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an answer without an end: %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }

@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"encoding/binary"
@@ -14,26 +14,28 @@ import (
 // and a length stands for so many zero bytes, which nobody keeps or sends.
 type ID string
 
-// sum is an ID in 32 bytes.
-type sum [32]byte
+// Sum is an ID in 32 bytes.
+type Sum [32]byte
 
-// maxChunk bounds the plain bytes of one chunk, and so what a peer can make us
+// MaxChunk bounds the plain bytes of one chunk, and so what a peer can make us
 // hold in memory.
-const maxChunk = 1 << 20
+const MaxChunk = 1 << 20
 
-func sumOf(plain []byte) sum { return blake3.Sum256(plain) }
+// SumOf is the Sum of a chunk with these plain bytes.
+func SumOf(plain []byte) Sum { return blake3.Sum256(plain) }
 
 // IDOf is the ID of a chunk with these plain bytes.
-func IDOf(plain []byte) ID { return sumOf(plain).toID() }
+func IDOf(plain []byte) ID { return SumOf(plain).ToID() }
 
-func (s sum) toID() ID { return ID(hex.EncodeToString(s[:])) }
+// ToID writes a Sum as an ID.
+func (s Sum) ToID() ID { return ID(hex.EncodeToString(s[:])) }
 
-// idsOf gives many IDs, which lie in one piece of memory.
-func idsOf(sums []sum) []ID {
+// IDsOf gives many IDs, which lie in one piece of memory.
+func IDsOf(sums []Sum) []ID {
 	if len(sums) == 0 {
 		return nil
 	}
-	const n = 2 * len(sum{})
+	const n = 2 * len(Sum{})
 	var text strings.Builder
 	text.Grow(n * len(sums))
 	var one [n]byte
@@ -48,17 +50,17 @@ func idsOf(sums []sum) []ID {
 	return ids
 }
 
-// parseID reads an ID, and is strict: what names a chunk also names it in every
+// ParseID reads an ID, and is strict: what names a chunk also names it in every
 // other depot.
-func parseID(id ID) (sum, error) {
-	var s sum
+func ParseID(id ID) (Sum, error) {
+	var s Sum
 	if len(id) != 2*len(s) {
-		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clipText(string(id)), 2*len(s))
+		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", ClipText(string(id)), 2*len(s))
 	}
 	for i := range s {
 		hi, lo := hexDigit[id[2*i]], hexDigit[id[2*i+1]]
 		if hi|lo > 15 {
-			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clipText(string(id)), 2*len(s))
+			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", ClipText(string(id)), 2*len(s))
 		}
 		s[i] = hi<<4 | lo
 	}
@@ -77,10 +79,11 @@ var hexDigit = func() (worth [256]byte) {
 	return worth
 }()
 
-func parseAll(ids []ID) ([]sum, error) {
-	sums := make([]sum, len(ids))
+// ParseIDs reads many IDs.
+func ParseIDs(ids []ID) ([]Sum, error) {
+	sums := make([]Sum, len(ids))
 	for i, id := range ids {
-		s, err := parseID(id)
+		s, err := ParseID(id)
 		if err != nil {
 			return nil, err
 		}
@@ -89,8 +92,8 @@ func parseAll(ids []ID) ([]sum, error) {
 	return sums, nil
 }
 
-// clipText keeps a wrong value short in a message.
-func clipText(s string) string {
+// ClipText keeps a wrong value short in a message.
+func ClipText(s string) string {
 	const most = 80
 	if len(s) > most {
 		return s[:most] + "…"
@@ -98,16 +101,16 @@ func clipText(s string) string {
 	return s
 }
 
-// zerosID names n zero bytes. No hash begins with 24 zero bytes in practice, so
+// ZerosID names n zero bytes. No hash begins with 24 zero bytes in practice, so
 // such a name is free.
-func zerosID(n int64) sum {
-	var s sum
+func ZerosID(n int64) Sum {
+	var s Sum
 	binary.BigEndian.PutUint64(s[24:], uint64(n))
 	return s
 }
 
-// isZeros reports whether s names zero bytes, and how many.
-func (s sum) isZeros() (int64, bool) {
+// IsZeros reports whether s names zero bytes, and how many.
+func (s Sum) IsZeros() (int64, bool) {
 	if [24]byte(s[:24]) != [24]byte{} {
 		return 0, false
 	}

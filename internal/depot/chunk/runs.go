@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import "io"
 
@@ -6,14 +6,14 @@ import "io"
 // of zero pages that are long enough to be chunks of their own.
 type runReader struct {
 	f        io.ReaderAt
-	holes    *holeMap
+	holes    *HoleMap
 	off, end int64  // what was not read yet
 	buf      []byte // whole pages
 	have     []byte // read and not given yet
 	data     int    // of have, what is to be given before the next run
 }
 
-func (r *runReader) resetTo(f io.ReaderAt, off, n int64, holes *holeMap, buf []byte) {
+func (r *runReader) resetTo(f io.ReaderAt, off, n int64, holes *HoleMap, buf []byte) {
 	*r = runReader{f: f, holes: holes, off: off, end: off + n, buf: buf}
 }
 
@@ -46,7 +46,7 @@ func (r *runReader) nextZeros() (zero int64, more bool, err error) {
 }
 
 // holeLength is the length of the hole that begins at what was not read yet, in whole
-// pages unless it is all there is.
+// Pages unless it is all there is.
 func (r *runReader) holeLength() int64 {
 	to := r.holes.zeroUntil(r.off, r.end)
 	if to == r.end {

@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"bytes"
@@ -10,21 +10,21 @@ import (
 )
 
 // cutAll cuts content as a push does, and checks that the chunks are its.
-func cutAll(t testing.TB, content []byte, holes *holeMap) []sum {
+func cutAll(t testing.TB, content []byte, holes *HoleMap) []Sum {
 	t.Helper()
-	var c cutter
-	var list []sum
+	var c Cutter
+	var list []Sum
 	var joined []byte
-	p := planFor(int64(len(content)))
-	for off := int64(0); off < int64(len(content)); off += p.piece {
-		var piece []sum
-		err := c.cutPiece(bytes.NewReader(content), p, off, min(p.piece, int64(len(content))-off), holes, func(id sum, plain []byte) error {
+	p := PlanFor(int64(len(content)))
+	for off := int64(0); off < int64(len(content)); off += p.PieceSize {
+		var piece []Sum
+		err := c.CutPiece(bytes.NewReader(content), p, off, min(p.PieceSize, int64(len(content))-off), holes, func(id Sum, plain []byte) error {
 			piece = append(piece, id)
-			if n, zero := id.isZeros(); zero {
+			if n, zero := id.IsZeros(); zero {
 				joined = append(joined, make([]byte, n)...)
 				return nil
 			}
-			if sumOf(plain) != id || len(plain) == 0 || len(plain) > maxChunk {
+			if SumOf(plain) != id || len(plain) == 0 || len(plain) > MaxChunk {
 				t.Errorf("a chunk of %d bytes with a wrong name", len(plain))
 			}
 			joined = append(joined, plain...)
@@ -33,7 +33,7 @@ func cutAll(t testing.TB, content []byte, holes *holeMap) []sum {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = appendChunks(list, piece)
+		list = JoinPieces(list, piece)
 	}
 	if !bytes.Equal(joined, content) {
 		t.Errorf("the chunks of %d bytes make %d other ones", len(content), len(joined))
@@ -42,8 +42,8 @@ func cutAll(t testing.TB, content []byte, holes *holeMap) []sum {
 }
 
 // fresh is the part of the chunks of b that a has not.
-func fresh(a, b []sum) float64 {
-	have := map[sum]bool{}
+func fresh(a, b []Sum) float64 {
+	have := map[Sum]bool{}
 	for _, id := range a {
 		have[id] = true
 	}
@@ -72,7 +72,7 @@ func TestWhateverAFileHoldsItsChunksMakeIt(t *testing.T) {
 		}
 		plain := cutAll(t, b, nil)
 		// Knowing where the holes are changes nothing.
-		holes := &holeMap{}
+		holes := &HoleMap{}
 		for off := 0; off < size; off += 512 {
 			end := min(off+512, size)
 			if allZero(b[off:end]) {
@@ -94,12 +94,12 @@ func TestLargeImagesAreCutAtPagesByContent(t *testing.T) {
 	b := depottest.RandomBytes(1, 512*pageSize)
 	clear(b[100*pageSize : 150*pageSize])
 	for _, pages := range []int{2, 4, 8} {
-		cutIn := func(content []byte) (list []sum) {
-			var c cutter
+		cutIn := func(content []byte) (list []Sum) {
+			var c Cutter
 			var joined []byte
-			err := c.cutPiece(bytes.NewReader(content), plan{pages: pages}, 0, int64(len(content)), nil, func(id sum, plain []byte) error {
+			err := c.CutPiece(bytes.NewReader(content), Plan{pages: pages}, 0, int64(len(content)), nil, func(id Sum, plain []byte) error {
 				list = append(list, id)
-				if n, zero := id.isZeros(); zero {
+				if n, zero := id.IsZeros(); zero {
 					plain = make([]byte, n)
 				} else if len(plain)%pageSize != 0 || len(plain) > 4*pages*pageSize {
 					t.Errorf("a chunk of %d bytes", len(plain))

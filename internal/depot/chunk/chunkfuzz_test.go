@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"bytes"
@@ -11,22 +11,22 @@ import (
 
 // sampleBlocks are two blocks, one after another.
 func sampleBlocks() []byte {
-	raw := encodeBlock(nil, []chunk{{sumOf([]byte("one")), []byte("one")}, {sumOf(nil), nil}}, nil)
+	raw := EncodeBlock(nil, []Content{{SumOf([]byte("one")), []byte("one")}, {SumOf(nil), nil}}, nil)
 	text := depottest.LogText(1, 300)
-	return encodeBlock(raw, []chunk{{sumOf(text), text}}, nil)
+	return EncodeBlock(raw, []Content{{SumOf(text), text}}, nil)
 }
 
 // mendChecksums puts the checksums of blocks right, so that what is behind them is
 // fuzzed as well.
 func mendChecksums(in []byte) []byte {
 	in = bytes.Clone(in)
-	for b := in; len(b) >= blockHeader; {
+	for b := in; len(b) >= BlockHeader; {
 		h, err := parseHead(b)
-		if err != nil || h.blockSize() > len(b) {
+		if err != nil || h.BlockSize() > len(b) {
 			break
 		}
-		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.blockSize()]))
-		b = b[h.blockSize():]
+		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.BlockSize()]))
+		b = b[h.BlockSize():]
 	}
 	return in
 }
@@ -37,30 +37,30 @@ func FuzzBlocks(f *testing.F) {
 	raw := sampleBlocks()
 	f.Add(raw)
 	f.Add(raw[:30])
-	f.Add(append([]byte(blockMagic), make([]byte, 40)...))
+	f.Add(append([]byte(BlockMagic), make([]byte, 40)...))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		r := io.MultiReader(bytes.NewReader(mendChecksums(in)), bytes.NewReader(in))
 		var buf []byte
 		for {
-			b, used, err := readBlock(r, buf)
+			b, used, err := ReadBlock(r, buf)
 			buf = used
 			if err != nil {
 				return
 			}
-			if again, err := parseBlock(bytes.Clone(b.raw)); err != nil || again.blockSize() != b.blockSize() {
+			if again, err := ParseBlock(bytes.Clone(b.Raw)); err != nil || again.BlockSize() != b.BlockSize() {
 				t.Fatalf("a block that was accepted is no block: %v", err)
 			}
-			if _, err := b.verifyChunks(nil); err != nil {
+			if _, err := b.VerifyChunks(nil); err != nil {
 				continue
 			}
 			total := 0
-			if _, err := b.eachChunk(nil, func(_ int, id sum, plain []byte) error {
-				if sumOf(plain) != id {
-					t.Errorf("verified, and yet the content of %s is wrong", id.toID())
+			if _, err := b.EachChunk(nil, func(_ int, id Sum, plain []byte) error {
+				if SumOf(plain) != id {
+					t.Errorf("verified, and yet the content of %s is wrong", id.ToID())
 				}
 				total += len(plain)
 				return nil
-			}); err != nil || total != b.plain || total > maxChunk {
+			}); err != nil || total != b.PlainSize || total > MaxChunk {
 				t.Errorf("%d bytes, %v", total, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"errors"
@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holeMap knows where a file has no data, so that a large and almost empty file
+// HoleMap knows where a file has no data, so that a large and almost empty file
 // is not read. It only saves time: a file is cut by what it holds, not by
 // how it lies on the disk. A nil map knows of no holes.
-type holeMap struct {
+type HoleMap struct {
 	data []extent // in order
 }
 
 type extent struct{ from, to int64 }
 
-// mapHoles finds the holes of a file whose blocks do not cover its size.
-func mapHoles(f *os.File, size, blocks int64) (*holeMap, error) {
+// MapHoles finds the holes of a file whose blocks do not cover its size.
+func MapHoles(f *os.File, size, blocks int64) (*HoleMap, error) {
 	if blocks*512 >= size {
 		return nil, nil
 	}
-	m := &holeMap{}
+	m := &HoleMap{}
 	for off := int64(0); off < size; {
 		from, err := unix.Seek(int(f.Fd()), off, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
@@ -47,7 +47,7 @@ func mapHoles(f *os.File, size, blocks int64) (*holeMap, error) {
 }
 
 // zeroUntil says up to where, at most end, there is no data from off on.
-func (m *holeMap) zeroUntil(off, end int64) int64 {
+func (m *HoleMap) zeroUntil(off, end int64) int64 {
 	if m == nil {
 		return off
 	}
@@ -58,8 +58,8 @@ func (m *holeMap) zeroUntil(off, end int64) int64 {
 	return max(off, min(end, m.data[i].from))
 }
 
-// eachData calls f for every part of the first size bytes that has data.
-func (m *holeMap) eachData(size int64, f func(from, to int64) error) error {
+// EachData calls f for every part of the first size bytes that has data.
+func (m *HoleMap) EachData(size int64, f func(from, to int64) error) error {
 	if m == nil {
 		return f(0, size)
 	}
@@ -72,7 +72,7 @@ func (m *holeMap) eachData(size int64, f func(from, to int64) error) error {
 }
 
 // readAt fills b from off on, without reading where there is no data.
-func (m *holeMap) readAt(f io.ReaderAt, b []byte, off int64) error {
+func (m *HoleMap) readAt(f io.ReaderAt, b []byte, off int64) error {
 	for len(b) > 0 {
 		n := len(b)
 		if zero := m.zeroUntil(off, off+int64(n)) - off; zero > 0 {

@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"encoding/binary"
@@ -29,42 +29,42 @@ const (
 	zeroRun = 4 * pageSize // least run of zero pages that is a chunk of its own
 )
 
-// plan is how a file of a size is cut.
-type plan struct {
-	pages int   // expected number of pages in a chunk; 0: at bytes
-	piece int64 // what one worker cuts at a time
+// Plan is how a file of a size is cut.
+type Plan struct {
+	pages     int   // expected number of pages in a chunk; 0: at bytes
+	PieceSize int64 // what one worker cuts at a time
 }
 
-// contentPlan cuts where the content says so.
-func contentPlan() plan { return plan{piece: pieceOfBytes} }
+// ContentPlan cuts where the content says so.
+func ContentPlan() Plan { return Plan{PieceSize: pieceOfBytes} }
 
-// planFor is how a file of the size is cut.
-func planFor(size int64) plan {
+// PlanFor is how a file of the size is cut.
+func PlanFor(size int64) Plan {
 	if size < pagedFrom || size%pageSize != 0 {
-		return contentPlan()
+		return ContentPlan()
 	}
-	p := plan{pages: 1, piece: pieceOfPages}
+	p := Plan{pages: 1, PieceSize: pieceOfPages}
 	for size/pageSize/int64(p.pages) > pagedChunks {
 		p.pages *= 2
 	}
 	return p
 }
 
-// pieceCount is the number of pieces of a file of the size.
-func (p plan) pieceCount(size int64) int { return int((size + p.piece - 1) / p.piece) }
+// PieceCount is the number of pieces of a file of the size.
+func (p Plan) PieceCount(size int64) int { return int((size + p.PieceSize - 1) / p.PieceSize) }
 
-// cutter cuts pieces of files. It holds buffers, so a worker keeps one.
-type cutter struct {
-	pages *pageLookup // of the file being cut; nil: nothing is known
+// Cutter cuts pieces of files. It holds buffers, so a worker keeps one.
+type Cutter struct {
+	Pages *PageLookup // of the file being cut; nil: nothing is known
 	buf   []byte
 	jc    *chunkers.Chunker
 	runs  runReader
 }
 
-// cutPiece cuts the piece of n bytes at off of a file. It calls emit for every chunk;
+// CutPiece cuts the piece of n bytes at off of a file. It calls emit for every chunk;
 // the bytes are emit's until it returns, and nil for a run of zeros. It returns
 // io.ErrUnexpectedEOF if the file ends early.
-func (c *cutter) cutPiece(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(id sum, plain []byte) error) error {
+func (c *Cutter) CutPiece(f io.ReaderAt, p Plan, off, n int64, holes *HoleMap, emit func(id Sum, plain []byte) error) error {
 	if len(c.buf) < cutBuffer && n > jcMin {
 		c.buf = make([]byte, cutBuffer)
 	} else if c.buf == nil {
@@ -77,7 +77,7 @@ func (c *cutter) cutPiece(f io.ReaderAt, p plan, off, n int64, holes *holeMap, e
 }
 
 // cutBytes cuts where the content says so.
-func (c *cutter) cutBytes(f io.ReaderAt, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+func (c *Cutter) cutBytes(f io.ReaderAt, off, n int64, holes *HoleMap, emit func(Sum, []byte) error) error {
 	if n <= jcMin {
 		return c.cutSmall(f, off, n, holes, emit)
 	}
@@ -88,7 +88,7 @@ func (c *cutter) cutBytes(f io.ReaderAt, off, n int64, holes *holeMap, emit func
 			return err
 		}
 		if zero > 0 {
-			if err := emit(zerosID(zero), nil); err != nil {
+			if err := emit(ZerosID(zero), nil); err != nil {
 				return err
 			}
 		}
@@ -108,7 +108,7 @@ const (
 )
 
 // cutRun cuts the bytes up to the next run of zeros.
-func (c *cutter) cutRun(emit func(sum, []byte) error) error {
+func (c *Cutter) cutRun(emit func(Sum, []byte) error) error {
 	if c.jc == nil {
 		jc, err := chunkers.NewChunker("jc-v1.0.0", &c.runs, &chunkers.ChunkerOpts{MinSize: jcMin, NormalSize: jcNormal, MaxSize: jcMax})
 		if err != nil {
@@ -125,7 +125,7 @@ func (c *cutter) cutRun(emit func(sum, []byte) error) error {
 			return err
 		}
 		if len(b) > 0 {
-			if err := emit(sumOf(b), b); err != nil {
+			if err := emit(SumOf(b), b); err != nil {
 				return err
 			}
 		}
@@ -136,7 +136,7 @@ func (c *cutter) cutRun(emit func(sum, []byte) error) error {
 }
 
 // cutSmall makes one chunk of few bytes: most files are small.
-func (c *cutter) cutSmall(f io.ReaderAt, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+func (c *Cutter) cutSmall(f io.ReaderAt, off, n int64, holes *HoleMap, emit func(Sum, []byte) error) error {
 	if n == 0 {
 		return nil
 	}
@@ -145,14 +145,14 @@ func (c *cutter) cutSmall(f io.ReaderAt, off, n int64, holes *holeMap, emit func
 		return err
 	}
 	if n >= zeroRun && allZero(b) {
-		return emit(zerosID(n), nil)
+		return emit(ZerosID(n), nil)
 	}
-	return emit(sumOf(b), b)
+	return emit(SumOf(b), b)
 }
 
 // cutPages cuts between pages: at every one, or, in large files, at those
 // whose content says so.
-func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+func (c *Cutter) cutPages(f io.ReaderAt, p Plan, off, n int64, holes *HoleMap, emit func(Sum, []byte) error) error {
 	buf := c.buf
 	most := min(4*p.pages*pageSize, len(buf))
 	var zero int64
@@ -184,7 +184,7 @@ func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, e
 				if err := emitZeros(&zero, emit); err != nil {
 					return err
 				}
-				id := c.pages.pageID(off-int64(len(b)), b[:k])
+				id := c.Pages.pageID(off-int64(len(b)), b[:k])
 				if err := emit(id, b[:k]); err != nil {
 					return err
 				}
@@ -197,11 +197,11 @@ func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, e
 	return emitZeros(&zero, emit)
 }
 
-func emitZeros(n *int64, emit func(sum, []byte) error) error {
+func emitZeros(n *int64, emit func(Sum, []byte) error) error {
 	if *n == 0 {
 		return nil
 	}
-	id := zerosID(*n)
+	id := ZerosID(*n)
 	*n = 0
 	return emit(id, nil)
 }
@@ -260,13 +260,13 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// appendChunks joins runs of zeros that were cut only because a piece ended.
-func appendChunks(list, more []sum) []sum {
+// JoinPieces joins runs of zeros that were cut only because a piece ended.
+func JoinPieces(list, more []Sum) []Sum {
 	if len(list) > 0 && len(more) > 0 {
-		a, zeroA := list[len(list)-1].isZeros()
-		b, zeroB := more[0].isZeros()
+		a, zeroA := list[len(list)-1].IsZeros()
+		b, zeroB := more[0].IsZeros()
 		if zeroA && zeroB {
-			list[len(list)-1] = zerosID(a + b)
+			list[len(list)-1] = ZerosID(a + b)
 			more = more[1:]
 		}
 	}

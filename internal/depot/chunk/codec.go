@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"fmt"
@@ -18,8 +18,9 @@ const (
 // The encoder and the decoder are safe for use by many goroutines, and hold
 // memory only for as many as use them at once.
 var (
-	encoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(maxBlock),
+	// BlockEncoder compresses blocks, and patches of trees.
+	BlockEncoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(MaxBlock),
 			zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
 		if err != nil {
 			panic(fmt.Sprintf("depot: options of the encoder: %v", err)) // constants, so a bug
@@ -27,7 +28,7 @@ var (
 		return e
 	})
 	decoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxChunk))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxChunk))
 		if err != nil {
 			panic(fmt.Sprintf("depot: options of the decoder: %v", err))
 		}
@@ -40,7 +41,7 @@ var (
 // back.
 func compressPlain(dst, plain []byte) ([]byte, codec) {
 	from := len(dst)
-	dst = encoder().EncodeAll(plain, dst)
+	dst = BlockEncoder().EncodeAll(plain, dst)
 	if len(dst)-from > len(plain)-len(plain)/32-1 {
 		return append(dst[:from], plain...), codecPlain
 	}

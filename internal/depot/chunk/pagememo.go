@@ -1,4 +1,4 @@
-package depot
+package chunk
 
 import (
 	"hash/maphash"
@@ -13,7 +13,7 @@ import (
 // fooled: 128 bits. A page that is the same at the same place has the ID it had.
 type pageMemo struct {
 	fast [][2]uint64
-	ids  []sum
+	ids  []Sum
 }
 
 // pageSeeds are the secret of this process.
@@ -28,32 +28,32 @@ const (
 
 func newPageMemo(size int64) *pageMemo {
 	n := size / pageSize
-	return &pageMemo{fast: make([][2]uint64, n), ids: make([]sum, n)}
+	return &pageMemo{fast: make([][2]uint64, n), ids: make([]Sum, n)}
 }
 
-// pageLookup is what one push knows of a file, and learns for the next.
-type pageLookup struct {
+// PageLookup is what one push knows of a file, and learns for the next.
+type PageLookup struct {
 	old, new *pageMemo // old may be nil
 }
 
 // pageID gives the ID of the page at off.
-func (l *pageLookup) pageID(off int64, page []byte) sum {
+func (l *PageLookup) pageID(off int64, page []byte) Sum {
 	if l == nil {
-		return sumOf(page)
+		return SumOf(page)
 	}
 	n := int(off / pageSize)
 	fast := [2]uint64{maphash.Bytes(pageSeeds[0], page), maphash.Bytes(pageSeeds[1], page)}
 	l.new.fast[n] = fast
-	if l.old != nil && n < len(l.old.fast) && l.old.fast[n] == fast && l.old.ids[n] != (sum{}) {
+	if l.old != nil && n < len(l.old.fast) && l.old.fast[n] == fast && l.old.ids[n] != (Sum{}) {
 		l.new.ids[n] = l.old.ids[n]
 	} else {
-		l.new.ids[n] = sumOf(page)
+		l.new.ids[n] = SumOf(page)
 	}
 	return l.new.ids[n]
 }
 
-// pageMemory is the memory of the last images.
-type pageMemory struct {
+// PageMemory is the memory of the last images.
+type PageMemory struct {
 	mu    sync.Mutex
 	files []memoFile // the newest last
 }
@@ -63,12 +63,12 @@ type memoFile struct {
 	memo *pageMemo
 }
 
-// lookupFor is for a file that is about to be read; nil if it is not worth it.
-func (m *pageMemory) lookupFor(path string, size int64, p plan) *pageLookup {
+// LookupFor is for a file that is about to be read; nil if it is not worth it.
+func (m *PageMemory) LookupFor(path string, size int64, p Plan) *PageLookup {
 	if m == nil || p.pages != 1 || size < memoFrom {
 		return nil
 	}
-	l := &pageLookup{new: newPageMemo(size)}
+	l := &PageLookup{new: newPageMemo(size)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range m.files {
@@ -79,8 +79,8 @@ func (m *pageMemory) lookupFor(path string, size int64, p plan) *pageLookup {
 	return l
 }
 
-// keepLookup remembers what was learned when all of a file has been read.
-func (m *pageMemory) keepLookup(path string, l *pageLookup) {
+// KeepLookup remembers what was learned when all of a file has been read.
+func (m *PageMemory) KeepLookup(path string, l *PageLookup) {
 	if l == nil {
 		return
 	}
