@@ -17,10 +17,10 @@ type part struct {
 }
 
 // placeAttempt says where an attempt runs: always the same for the same attempt, whoever
-// asks, as it is told again after a crash. Processors that lie on two hosts although
-// one is large enough are all taken from one, and what is to be spread further than
-// they lie is: the number of processors is what was given, on which host they are is
-// for the sake of the program.
+// asks, as it is told again after a crash. The processors were chosen by the engine, on
+// one host where the program shares memory and one is large enough. Where none is, and
+// where its script asks for more hosts than they lie on, the number of processors is
+// what was given, and on which hosts they are is for the sake of the program.
 func (d *Driver) placeAttempt(a *wire.Attempt) (part, error) {
 	procs := max(a.Procs, a.Held.CountProcs(), 1)
 	want := a.Spec.Nodes

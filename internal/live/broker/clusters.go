@@ -26,12 +26,13 @@ type cluster struct {
 
 // clusterState is what the broker noticed of a cluster.
 type clusterState struct {
-	mu   sync.Mutex
-	load driver.Load
-	away error         // why it is out of reach; nil: it is not
-	wait float64       // seconds that a newcomer of one processor waits in its queue
-	told reportedLoad  // what the engine was told
-	net  *core.Network // between its hosts, as the engine was told; nil: nothing
+	mu     sync.Mutex
+	load   driver.Load
+	away   error         // why it is out of reach; nil: it is not
+	wait   float64       // seconds that a newcomer of one processor waits in its queue
+	rating float64       // how reliable it is, as the engine was told; 0: nothing
+	told   reportedLoad  // what the engine was told
+	net    *core.Network // between its hosts, as the engine was told; nil: nothing
 
 	ask  chan struct{} // it is to be asked what it consists of
 	idle atomic.Int64  // processors, as of the last turn

@@ -176,14 +176,13 @@ func (t *turn) attemptFor(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	}
 	p := w.Part(0)
 	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
-		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
+		Procs: p.Size(), Held: p.Procs(), Order: c.namesOf(p.Ranks()), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
 	a.Spec.Env, a.Spec.Caller = j.spec.Environment(runsAsSubmitter(c.Kind)), nil
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
-	t.orderHosts(j, c, a)
 	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c), t.b.outgoingFolder(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c

@@ -206,6 +206,8 @@ func (b *Broker) quoteClusters(ctx context.Context, spec *jobfile.Job, allowed [
 		switch {
 		case len(allowed) > 0 && !slices.Contains(allowed, c.id):
 			q.Reason = "excluded by --on"
+		case c.reliability() < spec.Reliability:
+			q.Reason = fmt.Sprintf("reliability %.2f, the job wants %.2f", c.reliability(), spec.Reliability)
 		case c.outOfReach() != nil:
 			q.Reason = "out of reach: " + c.outOfReach().Error()
 		case size < spec.Min:

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,83 +9,42 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/place"
 )
 
-// orderHosts says on which of its hosts each node of a job's pattern is to run. It is
-// asked when an attempt is handed over; one that is handed over again keeps what it
-// was told first, as its driver has it.
-func (t *turn) orderHosts(j *job, c *cluster, a *wire.Attempt) {
-	if j.spec.Pattern == nil || t.orderAsTried(j, c, a) {
-		return
-	}
-	besides := untriedReason(j.spec, c, t.now)
-	if c.Managed {
-		t.explainJob(j, "hosts", "chosen by the batch system", c.Name+" has a batch system, which chooses the hosts whatever the pattern"+besides, nil)
-		return
-	}
-	w := t.b.eng.World().Cluster(c.id)
-	o, err := place.OrderHosts(w, j.spec.Pattern, a.Held)
-	if len(c.HostNames) != w.HostCount() {
-		err = errors.New("they are not known by their names")
-	}
-	if err != nil {
-		t.explainJob(j, "hosts", "in the order of the cluster", c.Name+": "+err.Error()+besides, nil)
-		return
-	}
-	for _, h := range o.Hosts {
-		a.Order = append(a.Order, c.HostNames[h])
-	}
-	t.explainJob(j, "hosts", strings.Join(a.Order, " "), suitText(j.spec.Pattern, &o)+besides, map[string]any{"mbps": o.Mbps, "free": o.Free})
-}
-
-// suitText says how well hosts suit a pattern.
-func suitText(p *core.Pattern, o *place.Order) string {
-	why := "they suit the pattern " + p.Name + " best"
-	if !o.Best {
-		why = "better ones for the pattern " + p.Name + " were not found in the time that there is for it"
-	}
-	why += fmt.Sprintf(": its slowest pair has %.3g Mbit/s", o.Mbps)
-	if o.Free < 1 {
-		why += fmt.Sprintf("; the busiest has %.0f %% of a core free, which counts as much", 100*o.Free)
-	}
-	return why
-}
-
-// orderAsTried orders the hosts as in the trial run that was made on them, if one was not
-// too long ago.
-func (t *turn) orderAsTried(j *job, c *cluster, a *wire.Attempt) bool {
-	var held []string
-	for _, h := range t.b.eng.World().Cluster(c.id).HostsOf(a.Held) {
-		if h < len(c.HostNames) {
-			held = append(held, c.HostNames[h])
-		}
-	}
-	slices.Sort(held)
-	trials := currentTrials(j.spec.Trials, t.now)
-	at := slices.IndexFunc(trials, func(t netgraph.Trial) bool { return slices.Equal(slices.Sorted(slices.Values(t.Hosts)), held) })
-	if at < 0 {
-		return false
-	}
-	a.Order = trials[at].Hosts
-	why := fmt.Sprintf("its skeleton took %.3g s there %s ago", trials[at].Seconds, ageOf(&trials[at], t.now))
-	switch better := trials[:at]; {
-	case at == 0:
-		why += fmt.Sprintf(", the best of %d trial runs", len(trials))
-	case slices.ContainsFunc(better, func(t netgraph.Trial) bool { return c.numbersOf(&t) != nil }):
-		why += "; where it was better there was no room"
+// recordRanks explains on which of its hosts each node of a job's pattern runs.
+func (t *turn) recordRanks(j *job, ev *core.Event) {
+	c := t.b.allClusters()[ev.Cluster]
+	why, inputs := ev.Why.String(), map[string]any(nil)
+	choice := "in the order of the cluster"
+	switch ev.Why.Code {
+	case core.RanksByBatchSystem:
+		choice = "chosen by the batch system"
+		why = c.Name + ": " + why + untriedReason(j.spec, c, t.now)
+	case core.RanksAsTried, core.RanksAsTriedLess:
+		inputs = map[string]any{"trials": currentTrials(j.spec.Trials, t.now)}
+	case core.RanksSuit, core.RanksFound:
+		why += untriedReason(j.spec, c, t.now)
+		inputs = map[string]any{"mbps": ev.Why.A, "free": ev.Why.B}
 	default:
-		why += "; where it was better cannot be chosen in " + c.Name
+		why = c.Name + ": " + why + untriedReason(j.spec, c, t.now)
 	}
-	for i, other := range trials {
-		if i != at {
-			why += fmt.Sprintf("; %.3g s on %s", other.Seconds, strings.Join(other.Hosts, " "))
+	if names := c.namesOf(ev.Ranks); len(names) > 0 {
+		choice = strings.Join(names, " ")
+	}
+	t.explainJob(j, "hosts", choice, why, inputs)
+}
+
+// namesOf are the names of hosts; nil if not all are known by name.
+func (c *cluster) namesOf(hosts []int) []string {
+	var names []string
+	for _, h := range hosts {
+		if h < 0 || h >= len(c.HostNames) {
+			return nil
 		}
+		names = append(names, c.HostNames[h])
 	}
-	t.explainJob(j, "hosts", strings.Join(a.Order, " "), why, map[string]any{"trials": trials})
-	return true
+	return names
 }
 
 // untriedReason says why a job does not run where it was tried; "" if it was not.

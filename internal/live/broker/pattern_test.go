@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
@@ -60,61 +58,27 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 	}
 }
 
-// ofThree is a broker with a cluster of three hosts with two processors each, and one
-// with a manager.
-func ofThree(t *testing.T) *Broker {
-	t.Helper()
-	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true, HostNames: names("b", 2)})
-	var spec world.Spec
-	for _, c := range b.allClusters() {
-		for i := range c.Hosts {
-			c.Hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
-		}
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Managed: c.Managed, Hosts: c.Hosts})
-	}
-	b.eng = engine.New(engine.DefaultConfig(), world.New(spec))
-	return b
-}
-
-func TestItIsSaidWhyHostsAreInTheirOrder(t *testing.T) {
-	path := &core.Pattern{Name: "path", Nodes: 3, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}}}
-	all := func(b *Broker) {
-		b.have(measured.Mbps, "n0", "n2", 50)
-		b.have(measured.Mbps, "n0", "n1", 70)
-		b.have(measured.Mbps, "n1", "n2", 10)
-	}
-	three, two := core.ProcSet{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 3}, {Lo: 4, Hi: 5}}, core.ProcSet{{Lo: 0, Hi: 3}}
+func TestItIsSaidWhyRanksAreInTheirOrder(t *testing.T) {
+	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true})
 	for _, c := range []struct {
-		what        string
-		measure     func(b *Broker)
-		cluster     int
-		held        core.ProcSet
+		ev          core.Event
 		choice, why string
 	}{
-		{"a manager chooses", nil, 1, nil, "chosen by the batch system", "batch has a batch system, which chooses the hosts whatever the pattern"},
-		{"nothing is known", nil, 0, three, "in the order of the cluster", "n: nothing is known of the network between them"},
-		{"too little is known", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, three, "in the order of the cluster",
-			"n: the pattern does not fit: it needs 3 connected hosts, the largest connected part has 2"},
-		{"they are not one for each", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, two, "in the order of the cluster",
-			"n: the pattern needs 3 hosts, and the cores of the job are on 2"},
-		{"all is known", all, 0, three, "n1 n0 n2",
-			"they suit the pattern path best: its slowest pair has 50 Mbit/s"},
-		{"one is busy", func(b *Broker) { all(b); b.have(measured.CPU, "n2", "", 0.6) }, 0, three, "n1 n0 n2", "they suit the pattern path best: its slowest pair has 50 Mbit/s; the busiest has 60 % of a core free, which counts as much"},
+		{core.Event{Cluster: 1, Why: core.Reason{Code: core.RanksByBatchSystem}}, "chosen by the batch system",
+			"batch: the batch system of the cluster chooses the hosts"},
+		{core.Event{Why: core.Reason{Code: core.RanksNoNetwork}}, "in the order of the cluster",
+			"n: the network between the hosts has not been measured"},
+		{core.Event{Ranks: []int{1, 0, 2}, Why: core.Reason{Code: core.RanksSuit, A: 50, B: 0.6}}, "n1 n0 n2",
+			"best hosts for its pattern: the slowest pair has 50 Mbit/s, the busiest host 60 % of a core free"},
+		{core.Event{Ranks: []int{1, 0, 2}, Why: core.Reason{Code: core.RanksAsTried, A: 2, B: 3}}, "n1 n0 n2",
+			"its skeleton took 2 s there, the best of 3 trial runs"},
+		{core.Event{Ranks: []int{1, 0, 3}, Why: core.Reason{Code: core.RanksNoNetwork}}, "in the order of the cluster",
+			"n: the network between the hosts has not been measured"},
 	} {
-		b := ofThree(t)
-		if c.measure != nil {
-			c.measure(b)
-		}
-		if net := b.networkOf(b.allClusters()[0]); net.HasMeasurements() {
-			b.eng.Step(1, &core.Input{Kind: core.Weather, Cluster: 0, Net: net})
-		}
-		turn, a := &turn{b: b, now: b.brokerTime()}, &wire.Attempt{Held: c.held}
-		turn.orderHosts(&job{spec: &jobfile.Job{Pattern: path}}, b.allClusters()[c.cluster], a)
-		if len(turn.batch.Entries) != 1 || turn.batch.Entries[0].Choice != c.choice || turn.batch.Entries[0].Why != c.why {
-			t.Errorf("%s: %+v, want %q and %q", c.what, turn.batch.Entries, c.choice, c.why)
-		}
-		if got := strings.Join(a.Order, " "); (got != "") != (c.choice[0] == 'n') || got != "" && got != c.choice {
-			t.Errorf("%s: it is told %q", c.what, got)
+		turn := &turn{b: b, now: b.brokerTime()}
+		turn.recordRanks(&job{spec: &jobfile.Job{}}, &c.ev)
+		if e := turn.batch.Entries; len(e) != 1 || e[0].Choice != c.choice || e[0].Why != c.why {
+			t.Errorf("%+v: %+v, want %q and %q", c.ev, e, c.choice, c.why)
 		}
 	}
 }

@@ -18,6 +18,8 @@ func (t *turn) recordEvent(ev *core.Event) {
 	switch ev.Kind {
 	case core.PartPlanned:
 		t.recordPlan(j, ev)
+	case core.RanksOrdered:
+		t.recordRanks(j, ev)
 	case core.JobBecame:
 		t.recordState(j, ev)
 	case core.JobEnqueued:

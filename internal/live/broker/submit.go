@@ -100,8 +100,12 @@ func (b *Broker) hasRoom() error {
 
 // neverFits names the field that asks for too much.
 func neverFits(spec *jobfile.Job, reason core.Reason) error {
-	if reason.Code == core.NeverMemory {
+	switch reason.Code {
+	case core.NeverMemory:
 		return &badinput.Error{Field: "memory", Problem: reason.String()}
+	case core.NotReliable:
+		return &badinput.Error{Field: "reliability", Value: fmt.Sprint(spec.Reliability),
+			Want: fmt.Sprintf("at most %.2f: no cluster where it may run is known to be more reliable", reason.B)}
 	}
 	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Problem: reason.String()}
 }
@@ -267,7 +271,7 @@ func estimateInputs(j *core.Job) map[string]any {
 func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) *core.Job {
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), Trials: t.b.clusterTrials(spec, t.now)}}}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability, Trials: t.b.clusterTrials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}
@@ -281,45 +285,61 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, 
 	return proto
 }
 
-// allowedClusters lists the clusters where the job may run: those its user names, and
-// that are as reliable as its user wants; nil if all are.
+// allowedClusters lists the clusters that the job's user names, or that have what it asks
+// for; nil if it asks for nothing in particular. Whether they are as reliable as it wants
+// the engine decides, and is told here how reliable they are.
 func (b *Broker) allowedClusters(ctx context.Context, spec *jobfile.Job) ([]core.ClusterID, error) {
 	slurmOnly, err := b.slurmOnly(spec)
 	if err != nil {
 		return nil, err
 	}
-	if len(spec.On) == 0 && spec.Reliability == 0 && !slurmOnly {
+	if spec.Reliability > 0 {
+		if err := b.rateClusters(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(spec.On) == 0 && !slurmOnly {
 		return nil, nil
 	}
-	var list []core.ClusterID
 	for _, name := range spec.On {
 		if _, err := b.targetCluster("on", name); err != nil {
 			return nil, err
 		}
 	}
-	var best float64
+	var list []core.ClusterID
 	for _, c := range b.offeredClusters() {
-		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) || slurmOnly && managerOf(c.Kind) != jobfile.Slurm {
-			continue
+		if (len(spec.On) == 0 || slices.Contains(spec.On, c.Name)) && (!slurmOnly || managerOf(c.Kind) == jobfile.Slurm) {
+			list = append(list, c.id)
 		}
-		if spec.Reliability > 0 {
-			runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
-			if err != nil {
-				return nil, err
-			}
-			r := history.ReliabilityOf(runs)
-			best = max(best, r.Mean())
-			if r.Mean() < spec.Reliability {
-				continue
-			}
-		}
-		list = append(list, c.id)
-	}
-	if len(list) == 0 {
-		return nil, &badinput.Error{Field: "reliability", Value: fmt.Sprint(spec.Reliability),
-			Want: fmt.Sprintf("at most %.2f: no cluster where it may run is known to be more reliable", best)}
 	}
 	return list, nil
+}
+
+// rateClusters tells the engine how reliable the clusters were lately, if that differs
+// from what it was told.
+func (b *Broker) rateClusters(ctx context.Context) error {
+	for _, c := range b.offeredClusters() {
+		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
+		if err != nil {
+			return err
+		}
+		rating := history.ReliabilityOf(runs).Mean()
+		c.mu.Lock()
+		tell := rating != c.rating
+		c.rating = rating
+		c.mu.Unlock()
+		if tell {
+			b.postToLoop(func(t *turn) { t.stepEngine(&core.Input{Kind: core.Rated, Cluster: c.id, Rating: rating}) })
+		}
+	}
+	return nil
+}
+
+// reliability is how reliable the cluster was when it was last looked at.
+func (c *cluster) reliability() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rating
 }
 
 // maxHistoryRows is how many rows of history an estimate looks at.

@@ -18,6 +18,7 @@ type Event struct {
 	Min       int          `json:"min,omitempty"`
 	Max       int          `json:"max,omitempty"`
 	Procs     ProcSet      `json:"procs,omitempty"`
+	Ranks     []int        `json:"ranks,omitempty"`
 	When      Time         `json:"when,omitempty"`
 	Done      float64      `json:"done,omitempty"`
 	Mandatory bool         `json:"mandatory,omitempty"`
@@ -28,6 +29,7 @@ type Event struct {
 	Reachable bool         `json:"reachable,omitempty"`
 	Share     float64      `json:"share,omitempty"`
 	QueueWait int          `json:"queue_wait,omitempty"`
+	Rating    float64      `json:"rating,omitempty"`
 	Grow      bool         `json:"grow,omitempty"`
 	Serial    int          `json:"serial,omitempty"`
 	Aim       Aim          `json:"aim,omitempty"`
@@ -50,6 +52,7 @@ const (
 	QueueScanned              // the placement queue was looked through once from its head
 	PartPlanned               // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
 	PartHeld                  // Part holds Procs from now on
+	RanksOrdered              // Part: node i of its pattern runs on host Ranks[i] of Cluster; none: not for us to say; Why
 	PartStaged                // the input files of Part have arrived
 	PartClaimed               // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
 	PartOffered               // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
@@ -66,6 +69,7 @@ const (
 	JobJudged                 // its deadline is in danger, or its user wants it elsewhere: Aim, if it is to move; Why
 	ClusterFelt               // Cluster: Reachable or not; a new job waits QueueWait seconds in its queue and gets Share of a core there
 	NetworkFelt               // Cluster: how well its hosts are connected is Net
+	ClusterRated              // Cluster: it is expected to bring the part Rating of its jobs to their end
 	JobPinned                 // until it runs it is placed at Aim alone; 0: anywhere again; Why
 	ClusterDefined            // Cluster: what it consists of is Grid
 	JobHeld                   // kept out of the placement queue by Hold; Why; When: until then, if it waits for a time
@@ -76,12 +80,12 @@ const (
 
 var eventNames = [...]string{
 	JobSubmitted: "job-submitted", JobBecame: "job-became", JobEnqueued: "job-enqueued",
-	QueueScanned: "queue-scanned", PartPlanned: "part-planned", PartHeld: "part-held",
+	QueueScanned: "queue-scanned", PartPlanned: "part-planned", PartHeld: "part-held", RanksOrdered: "ranks-ordered",
 	PartStaged: "part-staged", PartClaimed: "part-claimed", PartOffered: "part-offered",
 	PartSilent: "part-silent", PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
-	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt",
+	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt", ClusterRated: "cluster-rated",
 	JobPinned: "job-pinned", ClusterDefined: "cluster-defined",
 	JobHeld: "job-held", JobReleased: "job-released", JobDescribed: "job-described", ResultsReturned: "results-returned",
 }

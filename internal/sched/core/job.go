@@ -84,6 +84,12 @@ type Component struct {
 	Pattern *Pattern `json:",omitempty"`
 	// Trials are short runs of it, the best first.
 	Trials []Trial `json:",omitempty"`
+	// OneHost keeps all its processors on one host, in clusters where a host has so
+	// many: its program shares memory, or may.
+	OneHost bool `json:",omitempty"`
+	// Reliability is the part of jobs that a cluster must be expected to bring to their
+	// end; 0: any.
+	Reliability float64 `json:",omitempty"`
 }
 
 // Trial is hosts of a cluster, by their numbers, on which a job was tried: node i of
@@ -94,6 +100,9 @@ type Trial struct {
 	Seconds float64
 	Until   Time `json:",omitempty"` // from then on the network may be another one; 0: it stays as it is
 }
+
+// IsOver reports whether the network may be another one by now.
+func (t *Trial) IsOver(now Time) bool { return t.Until > 0 && t.Until <= now }
 
 // Pattern says which of a program's nodes talk to each other, so that its hosts
 // can be chosen by how well they are connected. Every node has as many processors.
@@ -211,6 +220,9 @@ func (j *Job) CheckSpec() error {
 }
 
 func (c *Component) checkSpec() error {
+	if !(c.Reliability >= 0 && c.Reliability <= 1) {
+		return fmt.Errorf("no cluster can have a reliability of %g", c.Reliability)
+	}
 	if c.Min < 1 || c.Max < c.Min || c.Max > maxProcs || c.Initial < 0 || c.Memory < 0 {
 		return fmt.Errorf("cannot have between %d and %d cores, %d at first, and %d bytes", c.Min, c.Max, c.Initial, c.Memory)
 	}

@@ -26,6 +26,7 @@ type Input struct {
 	Reachable bool         `json:"reachable,omitempty"`
 	Share     float64      `json:"share,omitempty"`
 	QueueWait int          `json:"queue_wait,omitempty"`
+	Rating    float64      `json:"rating,omitempty"`
 	Outlook   *Outlook     `json:"outlook,omitempty"`
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
@@ -66,6 +67,7 @@ const (
 	HostsDown                      // Cluster: Procs failed
 	HostsUp                        // Cluster: Procs are there (again)
 	Felt                           // Cluster: Reachable or not; a new job would wait QueueWait seconds in its queue and get Share of a core there
+	Rated                          // Cluster: it is expected to bring the part Rating of its jobs to their end
 	Weather                        // Cluster: how well its hosts are connected is Net
 	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
 	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
@@ -79,7 +81,7 @@ var inputNames = [...]string{
 	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
-	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
+	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
 	Collecting: "collecting", Returned: "returned", Described: "described",
 }
 

@@ -118,6 +118,17 @@ const (
 	RetryPaused
 	ProgramFailed
 	EndsTheSameWay
+	RanksAsTried
+	RanksAsTriedLess
+	RanksSuit
+	RanksFound
+	RanksByBatchSystem
+	RanksNoNetwork
+	RanksGaveUp
+	RanksNotConnected
+	RanksOtherHosts
+	NoRoomOnOneHost
+	NotReliable
 	numReasons
 )
 
@@ -222,6 +233,17 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NoClusterAllowed:   {"no-cluster-allowed", "no cluster can run it at present"},
 	EndsTheSameWay:     {"ends-the-same-way", "every further attempt would end the same way"},
 	ProgramFailed:      {"program-failed", "the program exited with code {A}, after which it is to be retried"},
+	RanksAsTried:       {"ranks-as-tried", "its skeleton took {A s} there, the best of {B trial run}"},
+	RanksAsTriedLess:   {"ranks-as-tried-less", "its skeleton took {A s} there; where it was faster there is no room"},
+	RanksSuit:          {"ranks-suit", "best hosts for its pattern: the slowest pair has {A} Mbit/s, the busiest host {B %} of a core free"},
+	RanksFound:         {"ranks-found", "best hosts for its pattern that were found in time: the slowest pair has {A} Mbit/s, the busiest host {B %} of a core free"},
+	RanksByBatchSystem: {"ranks-by-batch-system", "the batch system of the cluster chooses the hosts"},
+	RanksNoNetwork:     {"ranks-no-network", "the network between the hosts has not been measured"},
+	RanksGaveUp:        {"ranks-gave-up", "no order that suits the pattern was found in time"},
+	RanksNotConnected:  {"ranks-not-connected", "the measured part of the network has no room for the pattern"},
+	RanksOtherHosts:    {"ranks-other-hosts", "the pattern needs {A host}, the cores of the job are on {B}"},
+	NoRoomOnOneHost:    {"no-room-on-one-host", "waiting for {A core} on one host"},
+	NotReliable:        {"not-reliable", "needs a cluster with a reliability of {A}, the most reliable where it may run has {B}"},
 	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 

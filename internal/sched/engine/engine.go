@@ -152,6 +152,9 @@ func (e *Engine) dispatchInput(in *core.Input) {
 	case core.Felt:
 		e.recordLoad(in)
 		return
+	case core.Rated:
+		e.recordRating(in)
+		return
 	case core.DefineCluster:
 		e.defineCluster(in)
 		return

@@ -88,6 +88,7 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 			ev.When = claimAt
 		}
 		e.emitEvent(ev)
+		e.orderRanks(j, j.Part(i))
 	}
 	e.changeState(j, core.Selected, why)
 	if missing {
@@ -95,6 +96,18 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 		return
 	}
 	e.queueJob(j, core.Reason{Code: core.NothingToStage})
+}
+
+// orderRanks says on which host each node of a part's pattern is to run, once it is known
+// which hosts it has.
+func (e *Engine) orderRanks(j *world.Job, p *world.Part) {
+	comp := &j.Spec().Components[p.Component()]
+	if comp.Pattern == nil || len(comp.Pattern.Pairs) == 0 || !p.HoldsProcs() {
+		return
+	}
+	ranks, why := place.OrderRanks(e.now, p.Cluster(), comp, p.Procs())
+	e.emitEvent(core.Event{Kind: core.RanksOrdered, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
+		Cluster: p.Cluster().ID(), Ranks: ranks, Why: why})
 }
 
 // estimateStaging estimates how long all input files take to arrive, clusters in
@@ -165,6 +178,7 @@ func (e *Engine) holdProcs(j *world.Job, p *world.Part, why core.Reason) bool {
 	}
 	e.emitEvent(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
 		Procs: place.ChooseProcessors(e.now, c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
+	e.orderRanks(j, p)
 	return true
 }
 

@@ -236,6 +236,21 @@ func (e *Engine) recordLoad(in *core.Input) {
 	}
 }
 
+// recordRating: what a cluster is expected to bring to its end. Who wants better than it
+// was may have it now.
+func (e *Engine) recordRating(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Rating >= 0 && in.Rating <= 1) {
+		return
+	}
+	c := e.w.Cluster(in.Cluster)
+	better := in.Rating > c.Reliability()
+	e.emitEvent(core.Event{Kind: core.ClusterRated, Cluster: in.Cluster, Rating: in.Rating})
+	if better {
+		e.markDirty(c)
+		e.markFreed(c)
+	}
+}
+
 // lostProcs counts the processors of a job that failed in a cluster.
 func lostProcs(j *world.Job, c *world.Cluster) int {
 	n := 0

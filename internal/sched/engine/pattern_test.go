@@ -1,11 +1,12 @@
 package engine_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
-	"github.com/godwit-hpc/godwit/internal/sched/place"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
@@ -22,8 +23,15 @@ func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
 	}
 	spec := world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}
 	e := engine.New(engine.DefaultConfig(), world.New(spec))
+	var ordered core.Event
 	held := func(in *core.Input) (procs string) {
-		for _, c := range e.Step(1, in).Commands {
+		out := e.Step(1, in)
+		for i := range out.Events {
+			if out.Events[i].Kind == core.RanksOrdered {
+				ordered = out.Events[i]
+			}
+		}
+		for _, c := range out.Commands {
 			if c.Kind == core.Start {
 				procs = c.Procs.String()
 			}
@@ -48,9 +56,11 @@ func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
 	if got := held(&core.Input{Kind: core.Submit, Spec: ringOfThree(2)}); got != "2-3,6-9" {
 		t.Errorf("it got %q, want hosts 1, 3 and 4", got)
 	}
-	order, err := place.OrderHosts(e.World().Cluster(0), ringOfThree(2).Components[0].Pattern, core.ProcSet{{Lo: 2, Hi: 4}, {Lo: 6, Hi: 10}})
-	if err != nil || len(order.Hosts) != 3 || order.Mbps != 80 || order.Free != 1 || !order.Best {
-		t.Errorf("its nodes go on %+v, %v", order, err)
+	if ranks := e.World().Job(2).Part(0).Ranks(); !slices.Equal(slices.Sorted(slices.Values(ranks)), []int{1, 3, 4}) {
+		t.Errorf("its nodes are on hosts %v", ranks)
+	}
+	if why := ordered.Why; why.Code != core.RanksSuit || why.A != 80 || why.B != 1 {
+		t.Errorf("they are in their order because: %s", why)
 	}
 	if got := held(&core.Input{Kind: core.Submit, Spec: ringOfThree(3)}); got != "0-1,4-5,10-11" {
 		t.Errorf("the next got %q, want the three hosts that are left", got)
@@ -58,6 +68,9 @@ func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
 	again, err := fromShot(spec, e.World())
 	if err != nil || again.Cluster(0).Network().PairBandwidth(4, 1) != 80 {
 		t.Errorf("the network is forgotten: %v", err)
+	}
+	if got, want := again.Job(2).Part(0).Ranks(), e.World().Job(2).Part(0).Ranks(); !slices.Equal(got, want) {
+		t.Errorf("its nodes are on %v after a restart, and were on %v", got, want)
 	}
 }
 
@@ -219,5 +232,102 @@ func TestATrialOfAnotherTimeDoesNotCount(t *testing.T) {
 		if got != c.want {
 			t.Errorf("with a trial until %d it got %q, want %q", c.until, got, c.want)
 		}
+	}
+}
+
+// The order of ranks is decided once, when it is known which hosts a job has, and says why.
+func TestRanksAreOrderedByTrialsThenByTheNetwork(t *testing.T) {
+	path := &core.Pattern{Name: "path", Nodes: 3, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}}}
+	net := func(mbps, free []float64) *core.Network { return &core.Network{Mbps: mbps, Free: free} }
+	known := []float64{70, 50, 10} // 0-1, 0-2, 1-2
+	trial := func(seconds float64, hosts ...int) core.Trial { return core.Trial{Hosts: hosts, Seconds: seconds} }
+	for _, c := range []struct {
+		what    string
+		managed bool
+		net     *core.Network
+		trials  []core.Trial
+		procs   int
+		ranks   []int
+		why     core.Reason
+	}{
+		{"a manager chooses", true, nil, nil, 3, nil, core.Reason{Code: core.RanksByBatchSystem}},
+		{"nothing is known", false, nil, nil, 3, nil, core.Reason{Code: core.RanksNoNetwork}},
+		{"too little is known", false, net([]float64{0, 50, 0}, nil), nil, 3, nil, core.Reason{Code: core.RanksNotConnected}},
+		{"all is known", false, net(known, nil), nil, 3, []int{1, 0, 2}, core.Reason{Code: core.RanksSuit, A: 50, B: 1}},
+		{"one is busy", false, net(known, []float64{1, 1, 0.6}), nil, 3, []int{1, 0, 2}, core.Reason{Code: core.RanksSuit, A: 50, B: 0.6}},
+		{"it was tried", false, net(known, nil), []core.Trial{trial(2, 2, 1, 0), trial(3, 0, 1, 2)}, 3, []int{2, 1, 0},
+			core.Reason{Code: core.RanksAsTried, A: 2, B: 2}},
+		{"it was faster elsewhere", false, nil, []core.Trial{trial(1, 7, 8, 9), trial(2, 2, 0, 1)}, 3, []int{2, 0, 1},
+			core.Reason{Code: core.RanksAsTriedLess, A: 2}},
+	} {
+		hosts := []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}
+		e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "n", Managed: c.managed, Hosts: hosts}}}))
+		if c.net != nil {
+			e.Step(1, &core.Input{Kind: core.Weather, Net: c.net})
+		}
+		out := e.Step(2, &core.Input{Kind: core.Submit, Spec: &core.Job{ID: 1,
+			Components: []core.Component{{Min: c.procs, Max: c.procs, Pattern: path, Trials: c.trials}}}})
+		i := slices.IndexFunc(out.Events, func(ev core.Event) bool { return ev.Kind == core.RanksOrdered })
+		if i < 0 || !slices.Equal(out.Events[i].Ranks, c.ranks) || out.Events[i].Why != c.why {
+			t.Errorf("%s: %+v, want %v, %+v", c.what, out.Events, c.ranks, c.why)
+		}
+	}
+}
+
+// A job that shares memory gets its processors on one host, and waits for one with room
+// if some host has so many.
+func TestAJobOfOneHostIsNeverSpreadWhereOneIsLargeEnough(t *testing.T) {
+	job := func(id core.JobID, n int, one bool) *core.Job {
+		return &core.Job{ID: id, Components: []core.Component{{Min: n, Max: n, OneHost: one}}}
+	}
+	e := sixHosts()
+	for _, c := range []struct {
+		id   core.JobID
+		n    int
+		one  bool
+		want string
+	}{
+		{1, 1, true, "0"},
+		{2, 2, true, "2-3"},   // not 1 and 2
+		{3, 1, true, "1"},     // fills the host that is begun
+		{4, 3, true, "4-6"},   // no host has three: it may be spread
+		{5, 4, false, "7-10"}, // nobody said that it must not
+		{6, 2, true, ""},
+	} {
+		if got := submitAll(e, core.Time(c.id), job(c.id, c.n, c.one)); got != c.want {
+			t.Errorf("job %d got %q, want %q", c.id, got, c.want)
+		}
+	}
+	if got := submitAll(e, 7, job(7, 1, true)); got != "11" {
+		t.Errorf("the last got %q", got)
+	}
+}
+
+func TestAClusterThatIsNotReliableEnoughGetsNoJob(t *testing.T) {
+	e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{
+		{Name: "a", Hosts: []world.HostSpec{{Procs: 8, Speed: 1}}}, {Name: "b", Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}))
+	wants := func(id core.JobID, reliability float64) *core.Job {
+		return &core.Job{ID: id, Components: []core.Component{{Min: 1, Max: 1, Reliability: reliability}}}
+	}
+	e.Step(1, &core.Input{Kind: core.Rated, Cluster: 0, Rating: 0.6})
+	e.Step(1, &core.Input{Kind: core.Rated, Cluster: 1, Rating: 0.9})
+	for _, bad := range []core.Input{{Cluster: 2, Rating: 1}, {Rating: 1.5}, {Rating: -1}, {Rating: math.NaN()}} {
+		bad.Kind = core.Rated
+		if out := e.Step(1, &bad); len(out.Events) > 0 {
+			t.Errorf("%+v: %v", bad, out.Events)
+		}
+	}
+	e.Step(2, &core.Input{Kind: core.Submit, Spec: wants(1, 0.8)})
+	if j := e.World().Job(1); len(j.Parts()) != 1 || j.Part(0).Cluster().Name() != "b" {
+		t.Errorf("job 1 is %s", j.State())
+	}
+	if why, ok := e.EverFits(wants(2, 0.95)); ok || why.Code != core.NotReliable || why.A != 0.95 || why.B != 0.9 {
+		t.Errorf("job 2 fits: %v, %s", ok, why)
+	}
+	e.Step(3, &core.Input{Kind: core.Submit, Spec: wants(3, 0.8)})
+	e.Step(3, &core.Input{Kind: core.Submit, Spec: wants(4, 0.8)}) // b is full
+	e.Step(4, &core.Input{Kind: core.Rated, Cluster: 0, Rating: 0.85})
+	if j := e.World().Job(4); len(j.Parts()) != 1 || j.Part(0).Cluster().Name() != "a" {
+		t.Errorf("job 4 is %s", j.State())
 	}
 }

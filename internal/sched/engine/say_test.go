@@ -51,6 +51,12 @@ func (s *stage) event(ev *core.Event) string {
 		}
 	case core.PartHeld:
 		fmt.Fprintf(&b, "%s holds %v of %s", part(), ev.Procs, s.cluster(ev.Cluster))
+	case core.RanksOrdered:
+		fmt.Fprintf(&b, "%s: its nodes on hosts %v of %s", part(), ev.Ranks, s.cluster(ev.Cluster))
+	case core.NetworkFelt:
+		fmt.Fprintf(&b, "the network of %s is known", s.cluster(ev.Cluster))
+	case core.ClusterRated:
+		fmt.Fprintf(&b, "%s is expected to bring %g of its jobs to their end", s.cluster(ev.Cluster), ev.Rating)
 	case core.PartOffered:
 		fmt.Fprintf(&b, "%s is offered %+d on %s (%v)%s", part(), ev.N, s.cluster(ev.Cluster), ev.Procs, must(ev.Mandatory))
 		if ev.When != core.Never && ev.Mandatory {

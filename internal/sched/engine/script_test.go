@@ -16,7 +16,7 @@ import (
 
 // The directives of a transcript:
 //
-//	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
+//	grid a=10 n=2+2 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
 //	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 retry=1 tries=3 place=wf whole=yes describe=600 results=end
@@ -25,6 +25,7 @@ import (
 //	tick                               the engine is called for no reason
 //	submit 1 malleable 2-8 initial=2   or: rigid 4, moldable 2-4, rigid 4+3 for two components;
 //	                                   also place= inputs= clusters= tries= retries= estimate= deadline= begin= array= limit=
+//	                                   path=3 for a pattern of three nodes, onehost, reliability=0.9
 //	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
 //	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
 //	described 1 · described 1 nowhere
@@ -37,6 +38,8 @@ import (
 //	migrate 1 to=b · migrate 1 b=20    by its user, to b; or where it ends soonest
 //	define c=4,speed=2 · define c=?    c was added or changed, or is not known yet
 //	remove c                           it is not in the settings any more
+//	weather a 70,50,10                 Mbit/s between its hosts: 0-1, 0-2, 1-2, …
+//	rated a 0.9                        it brings nine of ten jobs to their end
 //	felt a 0.5                         a newcomer gets half a processor in a
 //	poll a 0-3 · down a 0-1 · up a 0-1
 //	show                               the state of the grid
@@ -102,6 +105,20 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	}
 	if verb == "define" || verb == "remove" {
 		return s.define(verb, w)
+	}
+	if verb == "weather" || verb == "rated" {
+		c, err := s.clusterNamed(w.next())
+		in := core.Input{Kind: core.Rated, Cluster: c}
+		for _, text := range split(w.next()) {
+			x, _ := strconv.ParseFloat(text, 64)
+			if in.Rating = x; verb == "weather" {
+				if in.Kind, in.Rating = core.Weather, 0; in.Net == nil {
+					in.Net = &core.Network{}
+				}
+				in.Net.Mbps = append(in.Net.Mbps, x)
+			}
+		}
+		return in, err
 	}
 	if verb == "felt" {
 		c, err := s.clusterNamed(w.next())
@@ -198,7 +215,14 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		if !ranged {
 			most = least
 		}
-		c := core.Component{Min: w.number(least), Max: w.number(most), Initial: w.number(w.value("initial"))}
+		c := core.Component{Min: w.number(least), Max: w.number(most), Initial: w.number(w.value("initial")), OneHost: w.has("onehost")}
+		c.Reliability, _ = strconv.ParseFloat(w.value("reliability"), 64)
+		if n := w.number(w.value("path")); n > 0 {
+			c.Pattern = &core.Pattern{Name: "path", Nodes: n}
+			for i := range n - 1 {
+				c.Pattern.Pairs = append(c.Pattern.Pairs, core.Talk{A: i, B: i + 1, Weight: 1})
+			}
+		}
 		for _, f := range split(w.value("inputs")) {
 			c.Inputs = append(c.Inputs, s.fileNamed(f))
 		}
@@ -425,7 +449,9 @@ func (w *words) cluster(word string) world.ClusterSpec {
 	if options[0] == "?" {
 		return c
 	}
-	c.Hosts = []world.HostSpec{{Procs: w.number(options[0]), Speed: float64(speed)}}
+	for _, n := range strings.Split(options[0], "+") { // one host, or several: 2+2
+		c.Hosts = append(c.Hosts, world.HostSpec{Procs: w.number(n), Speed: float64(speed)})
+	}
 	return c
 }
 

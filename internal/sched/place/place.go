@@ -111,6 +111,9 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 				const gib = 1 << 30
 				return core.Reason{Code: core.NeverMemory, A: float64(comp.Memory) / gib, B: float64(most) / gib}, false
 			}
+			if best := mostReliable(v, job, comp); best > 0 && !flexible {
+				return core.Reason{Code: core.NotReliable, A: comp.Reliability, B: best}, false
+			}
 			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
 		}
 	}
@@ -135,6 +138,22 @@ func mostMemory(v world.View, job *core.Job, comp *core.Component, need int) int
 		}
 	}
 	return most
+}
+
+// mostReliable is the best reliability among the clusters that have all the component
+// needs but that; 0 if there is none.
+func mostReliable(v world.View, job *core.Job, comp *core.Component) float64 {
+	if comp.Reliability == 0 {
+		return 0
+	}
+	any, best := *comp, 0.0
+	any.Reliability = 0
+	for _, c := range v.Clusters() {
+		if isEligible(v, job, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= comp.Min {
+			best = max(best, c.Reliability())
+		}
+	}
+	return best
 }
 
 // isEligible reports whether the component could run in the cluster: it meets
@@ -277,7 +296,7 @@ func pickSpot(v world.View, job *core.Job, i int, taken []int, rank ranking) (Ch
 		}
 	}
 	if !found && seats >= 0 {
-		return Choice{}, core.Reason{Code: core.TooFewHosts, A: float64(comp.Pattern.Nodes), B: float64(seats)}, false
+		return Choice{}, tooFewSeats(comp, seats), false
 	}
 	if !found {
 		return Choice{}, noRoom(v, job, comp, widest), false
@@ -292,6 +311,14 @@ func pickSpot(v world.View, job *core.Job, i int, taken []int, rank ranking) (Ch
 		why.Code = core.OnlyChoice
 	}
 	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.UsableProcs())}, why, true
+}
+
+// tooFewSeats says for which hosts a component waits.
+func tooFewSeats(comp *core.Component, seats int) core.Reason {
+	if comp.Pattern == nil {
+		return core.Reason{Code: core.NoRoomOnOneHost, A: float64(comp.Min)}
+	}
+	return core.Reason{Code: core.TooFewHosts, A: float64(comp.Pattern.Nodes), B: float64(seats)}
 }
 
 // noRoom is why a component has no place: the clusters where it may run have no
@@ -312,6 +339,8 @@ func noRoom(v world.View, job *core.Job, comp *core.Component, widest int) core.
 		}
 	}
 	switch {
+	case mostReliable(v, job, comp) > 0:
+		return core.Reason{Code: core.NotReliable, A: comp.Reliability, B: mostReliable(v, job, comp)}
 	case closed > 0:
 		return core.Reason{Code: core.NotReached}
 	case unknown > 0:

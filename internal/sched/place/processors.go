@@ -2,8 +2,8 @@ package place
 
 import (
 	"errors"
-	"fmt"
 	"math"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
@@ -17,7 +17,7 @@ import (
 // there are enough.
 func ChooseProcessors(now core.Time, c *world.Cluster, comp *core.Component, n int) core.ProcSet {
 	for _, t := range comp.Trials {
-		if t.Until > 0 && t.Until <= now {
+		if t.IsOver(now) {
 			continue
 		}
 		if procs := ofTrial(c, &t, n); procs != nil {
@@ -27,7 +27,26 @@ func ChooseProcessors(now core.Time, c *world.Cluster, comp *core.Component, n i
 	if procs := byPattern(c, comp.Pattern, n); procs != nil {
 		return procs
 	}
+	if comp.OneHost && comp.Pattern == nil {
+		if procs := onOneHost(c, n); procs != nil {
+			return procs
+		}
+	}
 	return c.ChooseProcs(n, nil)
+}
+
+// onOneHost takes processors from the host that has the fewest free of those that have
+// enough, so that larger jobs find room later; nil if none has.
+func onOneHost(c *world.Cluster, n int) core.ProcSet {
+	var best core.ProcSet
+	least := math.MaxInt
+	for h := range c.HostCount() {
+		procs, ok := c.ChooseOn(h, n, nil)
+		if free := c.FreeOn(h); ok && free < least {
+			best, least = procs, free
+		}
+	}
+	return best
 }
 
 // ofTrial is nil if not all hosts of a trial have room.
@@ -91,60 +110,104 @@ func selectHosts(hosts, which []int) []int {
 }
 
 // CountSeats is how many hosts of a cluster have room for a node of the component's
-// pattern, and whether it has to wait for more of them: a node on processors that
-// it does not hold would take them from others. It need not if there is no pattern,
-// if a manager chooses the hosts, or if the cluster never has as many.
+// pattern, or for all of it if it is to be on one host, and whether it has to wait for
+// more of them: a node on processors that it does not hold would take them from others.
+// It need not if neither is the case, if a manager chooses the hosts, or if the cluster
+// never has as many.
 func CountSeats(v world.View, c *world.Cluster, comp *core.Component) (now int, wait bool) {
-	p := comp.Pattern
-	if p == nil || c.IsManaged() || v.Empty || v.Reclaim {
+	nodes := countNodes(comp)
+	if nodes == 0 || c.IsManaged() || v.Empty || v.Reclaim {
 		return 0, false
 	}
-	each, ever := comp.Min/p.Nodes, 0
+	each, ever := comp.Min/nodes, 0
 	for h := range c.HostCount() {
 		if c.HostProcs(h) >= each {
 			ever++
 		}
 	}
 	now = len(hostsWithRoom(c, each))
-	return now, now < p.Nodes && ever >= p.Nodes
+	return now, now < nodes && ever >= nodes
 }
 
-// Order is the hosts of a component: node i of its pattern goes on the i-th.
-type Order struct {
-	Hosts []int
-	Mbps  float64 // of its slowest pair, for each unit of weight
-	Free  float64 // part of a processor that the busiest host has free
-	Best  bool    // no other order of them is better
+// countNodes is on how many hosts a component runs, with as many processors on each; 0:
+// on any number.
+func countNodes(comp *core.Component) int {
+	switch {
+	case comp.Pattern != nil:
+		return comp.Pattern.Nodes
+	case comp.OneHost:
+		return 1
+	}
+	return 0
+}
+
+// OrderRanks says on which host each node of a component's pattern runs, of those that
+// its processors lie on, and why. None: the pattern says nothing, the batch system
+// decides, or no order of them is known to be better than another.
+func OrderRanks(now core.Time, c *world.Cluster, comp *core.Component, procs core.ProcSet) ([]int, core.Reason) {
+	p := comp.Pattern
+	if c.IsManaged() {
+		return nil, core.Reason{Code: core.RanksByBatchSystem}
+	}
+	hosts := c.HostsOf(procs)
+	if ranks, why := ranksAsTried(now, c, comp, hosts); ranks != nil {
+		return ranks, why
+	}
+	if len(hosts) != p.Nodes {
+		return nil, core.Reason{Code: core.RanksOtherHosts, A: float64(p.Nodes), B: float64(len(hosts))}
+	}
+	net := c.Network()
+	sel, err := selectAmong(net, p, hosts)
+	switch {
+	case errors.Is(err, errNothingKnown):
+		return nil, core.Reason{Code: core.RanksNoNetwork}
+	case errors.Is(err, errGaveUp):
+		return nil, core.Reason{Code: core.RanksGaveUp}
+	case err != nil:
+		return nil, core.Reason{Code: core.RanksNotConnected}
+	}
+	ranks, mbps, free := selectHosts(hosts, sel.Hosts), math.Inf(1), 1.0
+	for _, t := range p.Pairs {
+		mbps = min(mbps, net.PairBandwidth(ranks[t.A], ranks[t.B])/t.Weight)
+	}
+	for _, h := range hosts {
+		free = min(free, net.FreeOn(h))
+	}
+	why := core.Reason{Code: core.RanksSuit, A: mbps, B: free}
+	if !sel.Optimal {
+		why.Code = core.RanksFound
+	}
+	return ranks, why
+}
+
+// ranksAsTried is the order of the trial run that was made on just these hosts, if one was
+// not too long ago.
+func ranksAsTried(now core.Time, c *world.Cluster, comp *core.Component, hosts []int) ([]int, core.Reason) {
+	count, faster := 0, false
+	var ranks []int
+	var why core.Reason
+	for i := range comp.Trials {
+		t := &comp.Trials[i]
+		if t.Cluster != c.ID() || t.IsOver(now) {
+			continue
+		}
+		count++
+		if ranks == nil && slices.Equal(slices.Sorted(slices.Values(t.Hosts)), hosts) {
+			ranks, why = t.Hosts, core.Reason{Code: core.RanksAsTried, A: t.Seconds}
+			faster = count > 1
+		}
+	}
+	if why.B = float64(count); faster {
+		why.Code, why.B = core.RanksAsTriedLess, 0
+	}
+	return ranks, why
 }
 
 // Why the hosts of a component are in no order.
 var (
-	ErrNothingKnown = errors.New("nothing is known of the network between them")
-	ErrGaveUp       = errors.New("no order that suits the pattern was found in the time that there is for one")
+	errNothingKnown = errors.New("nothing is known of the network between them")
+	errGaveUp       = errors.New("no order that suits the pattern was found in the time that there is for one")
 )
-
-// OrderHosts is the order in which a component's hosts suit its nodes, or why there is
-// none: nothing is known, the search was given up, what is known of the network does
-// not suffice, or the processors are not those of as many hosts as it has nodes.
-func OrderHosts(c *world.Cluster, p *core.Pattern, procs core.ProcSet) (Order, error) {
-	hosts := c.HostsOf(procs)
-	if len(hosts) != p.Nodes {
-		return Order{}, fmt.Errorf("the pattern needs %d hosts, and the cores of the job are on %d", p.Nodes, len(hosts))
-	}
-	net := c.Network()
-	sel, err := selectAmong(net, p, hosts)
-	if err != nil {
-		return Order{}, err
-	}
-	o := Order{Hosts: selectHosts(hosts, sel.Hosts), Mbps: math.Inf(1), Free: 1, Best: sel.Optimal}
-	for _, t := range p.Pairs {
-		o.Mbps = min(o.Mbps, net.PairBandwidth(o.Hosts[t.A], o.Hosts[t.B])/t.Weight)
-	}
-	for _, h := range hosts {
-		o.Free = min(o.Free, net.FreeOn(h))
-	}
-	return o, nil
-}
 
 // patience is how often the search asks whether to go on: some milliseconds for a
 // pattern of ordinary size, and the same choice on every machine.
@@ -155,7 +218,7 @@ const patience = 4000
 // part of what its network could carry.
 func selectAmong(net *core.Network, p *core.Pattern, hosts []int) (*nodesel.Selection, error) {
 	if !net.HasMeasurements() {
-		return nil, ErrNothingKnown
+		return nil, errNothingKnown
 	}
 	b := nodesel.NewBandwidths(len(hosts))
 	for i, u := range hosts {
@@ -170,7 +233,7 @@ func selectAmong(net *core.Network, p *core.Pattern, hosts []int) (*nodesel.Sele
 	asked := 0
 	sel, err := nodesel.Select(b, pattern, nodesel.Options{Groups: 1, Stop: func() bool { asked++; return asked > patience }})
 	if errors.Is(err, nodesel.ErrStopped) {
-		return nil, ErrGaveUp
+		return nil, errGaveUp
 	}
 	return sel, err
 }

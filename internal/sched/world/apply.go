@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -25,7 +26,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyDefined(ev)
 	case core.ResultsReturned:
 		return w.applyReturned(ev)
-	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
+	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.ClusterRated, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
@@ -80,6 +81,8 @@ func (w *World) applyCluster(ev *core.Event) error {
 		if c.share, c.wait = ev.Share, ev.QueueWait; !ev.Reachable {
 			c.share = 0
 		}
+	case core.ClusterRated:
+		c.rating = ev.Rating
 	case core.NetworkFelt:
 		if !ev.Net.CoversHosts(len(c.spec.Hosts)) {
 			return w.impossibleEvent(ev, "is of another number of hosts")
@@ -107,6 +110,8 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		}
 	case core.PartHeld:
 		return w.applyHold(p, ev)
+	case core.RanksOrdered:
+		return w.applyRanks(p, ev)
 	case core.PartClaimed:
 		p.claimed = true
 		if ev.When != 0 {
@@ -125,6 +130,17 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 	default:
 		return w.impossibleEvent(ev, "is of an unknown kind")
 	}
+	return nil
+}
+
+// applyRanks puts the nodes of a pattern on hosts, each on one of its own that the part
+// holds processors of.
+func (w *World) applyRanks(p *Part, ev *core.Event) error {
+	held := p.cluster.HostsOf(p.procs)
+	if ranks := slices.Sorted(slices.Values(ev.Ranks)); len(ranks) > 0 && !slices.Equal(ranks, held) {
+		return w.impossibleEvent(ev, "names hosts that the part does not hold")
+	}
+	p.ranks = ev.Ranks
 	return nil
 }
 

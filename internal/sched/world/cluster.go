@@ -22,6 +22,7 @@ type Cluster struct {
 	speed float64 // of its slowest host: parallel programs run at that pace
 
 	memory int64         // of the host with the least; 0 if unknown
+	rating float64       // part of its jobs that it is expected to bring to their end; 0: it was not rated
 	share  float64       // of a processor that a newcomer gets, as last felt; 0: it is out of reach
 	wait   int           // seconds that a newcomer waits in its queue, as last felt
 	net    *core.Network // between its hosts, as last felt; nil: nothing is known
@@ -179,7 +180,7 @@ func (c *Cluster) MeetsRequirements(comp *core.Component) bool {
 	if c.spec.Removed {
 		return false
 	}
-	if len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, c.id) {
+	if len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, c.id) || c.rating < comp.Reliability {
 		return false
 	}
 	return comp.Memory == 0 || c.memory == 0 || c.memory >= comp.Memory
@@ -194,6 +195,10 @@ func (c *Cluster) GrowableParts() []*Part { return c.growable }
 
 // ShrinkableParts lists those above their minimum, oldest start first.
 func (c *Cluster) ShrinkableParts() []*Part { return c.shrinkable }
+
+// Reliability is the part of its jobs that the cluster is expected to bring to their end;
+// 0 if nobody has said.
+func (c *Cluster) Reliability() float64 { return c.rating }
 
 // SmallestMemory is the memory of the host with the least; 0 if nobody knows.
 func (c *Cluster) SmallestMemory() int64 { return c.memory }
@@ -227,6 +232,21 @@ func (c *Cluster) ChooseOn(host, n int, dst core.ProcSet) (core.ProcSet, bool) {
 		}
 	}
 	return dst, n == 0
+}
+
+// FreeOn is how many processors of a host are free.
+func (c *Cluster) FreeOn(host int) int {
+	begin := 0
+	for _, h := range c.spec.Hosts[:host] {
+		begin += h.Procs
+	}
+	free := 0
+	for p := begin; p < begin+c.spec.Hosts[host].Procs; p++ {
+		if all, _ := c.free.containsAny(core.ProcSet{{Lo: int32(p), Hi: int32(p) + 1}}); all {
+			free++
+		}
+	}
+	return free
 }
 
 // HostsOf lists the hosts that processors belong to, ascending.

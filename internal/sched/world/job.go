@@ -53,6 +53,7 @@ type Part struct {
 	min, max  int
 	procs     core.ProcSet
 	claimAt   core.Time
+	ranks     []int // host of each node of its pattern; nil: they are in no order
 
 	held    bool // procs are ours
 	staged  bool
@@ -193,6 +194,10 @@ func (p *Part) MaxSize() int { return p.max }
 
 // Procs is the processors it holds.
 func (p *Part) Procs() core.ProcSet { return p.procs }
+
+// Ranks is the host of each node of its pattern, by their numbers in the cluster; nil
+// if they are in no order. The caller must not change it.
+func (p *Part) Ranks() []int { return p.ranks }
 
 // HoldsProcs reports whether its processors are ours.
 func (p *Part) HoldsProcs() bool { return p.held }

@@ -117,7 +117,7 @@ func (r *restorer) fillClusters() error {
 		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
 			return badSnapshot("cluster %s has sets of another size", s.Name)
 		}
-		c.share, c.wait, c.reclaimFor = s.Share, s.Wait, s.ReclaimFor
+		c.rating, c.share, c.wait, c.reclaimFor = s.Rating, s.Share, s.Wait, s.ReclaimFor
 		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.CoversHosts(len(s.Hosts)) {
 			c.net = net
 		}
@@ -256,7 +256,7 @@ func (j *Job) addPart(part Part) *Part {
 
 func (s *partShot) toPart(clusters []*Cluster) Part {
 	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
-		procs: s.Procs, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed, order: s.Order,
+		procs: s.Procs, ranks: s.Ranks, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed, order: s.Order,
 		offer:  offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due, silent: s.Offer.Silent},
 		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
 }

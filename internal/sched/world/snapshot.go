@@ -60,6 +60,7 @@ type clusterShot struct {
 	Managed bool
 	Spec    core.ClusterSpec // in full; without a name in those of earlier versions
 
+	Rating     float64
 	Share      float64
 	Net        []float64 // between its hosts; nil: nothing is known
 	Free       []float64 // of a processor on each of them; nil: all of it
@@ -131,6 +132,7 @@ type partShot struct {
 	Size      int
 	Min, Max  int
 	Procs     core.ProcSet
+	Ranks     []int
 	ClaimAt   core.Time
 	Held      bool
 	Staged    bool
@@ -214,7 +216,7 @@ func signOf(before bool) int {
 }
 
 func (c *Cluster) takeShot() clusterShot {
-	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Share: c.share, Wait: c.wait,
+	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share, Wait: c.wait,
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
@@ -252,7 +254,7 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 
 func (p *Part) takeShot() partShot {
 	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
-		Procs: p.procs, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed, Order: p.order,
+		Procs: p.procs, Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed, Order: p.order,
 		Offer:  offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due, Silent: p.offer.silent},
 		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
 }
