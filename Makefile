@@ -11,7 +11,7 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check lint unit race race-all \
+.PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check deadcode lint unit race race-all \
 	fuzz-short fuzz mutants soak attack bench demo experiments deps clean
 
 help: ## list the targets
@@ -138,9 +138,10 @@ test: ## everything CI runs: check, then tests, race detector, short fuzzing, li
 	@$(MAKE) --no-print-directory fuzz-short
 	@$(MAKE) --no-print-directory lint
 
-check: ## the fast part of test: formatting, build
+check: ## the fast part of test: formatting, build, functions that no program calls
 	@$(MAKE) --no-print-directory fmt-check
 	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory deadcode
 
 fmt: ## format all Go files
 	gofmt -w .
@@ -148,6 +149,9 @@ fmt: ## format all Go files
 fmt-check: ## fail if a Go file is not formatted
 	@files=$$(gofmt -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo "not formatted (run: make fmt):"; echo "$$files"; exit 1; fi
+
+deadcode: ## fail if there are functions that no program calls (scripts/deadcode.allow)
+	@GO='$(GO)' sh scripts/deadcode.sh
 
 # Run by the go command, which knows what has changed since the last time.
 lint: ## the analyses of tools/lint: those of go vet, dropped errors, unused code, misuse of the standard library

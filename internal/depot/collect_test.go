@@ -97,7 +97,7 @@ func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 	clock := func() time.Duration { return now }
 	open := func() *Store {
 		s := openStore(t, dir)
-		s.setClock(clock)
+		s.touch.now = clock
 		return s
 	}
 	s := open()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 )
 
 // Store is a depot on disk. Several processes may use one folder at once. A
@@ -304,6 +303,3 @@ func (s *Store) packNumber(n packName) uint32 {
 	s.numbers[n] = number
 	return number
 }
-
-// setClock is for tests.
-func (s *Store) setClock(now func() time.Duration) { s.touch.now = now }

@@ -74,13 +74,3 @@ func recordFromNumbers(v *[numFields]int64) Record {
 		Think:           time.Duration(v[17]),
 	}
 }
-
-// toNumbers is the inverse of record.
-func (r *Record) toNumbers() [numFields]int64 {
-	return [numFields]int64{
-		r.ID, int64(r.Submit), int64(r.Wait), int64(r.Run), int64(r.Allocated),
-		int64(r.CPU), r.Memory, int64(r.RequestedProcs), int64(r.RequestedTime),
-		r.RequestedMemory, int64(r.Status), int64(r.User), int64(r.Group),
-		int64(r.App), int64(r.Queue), int64(r.Partition), r.Preceding, int64(r.Think),
-	}
-}

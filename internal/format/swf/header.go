@@ -38,11 +38,6 @@ func (h *Header) ProcessorCount() int {
 	return 0
 }
 
-// AddEntry appends an entry and its line.
-func (h *Header) AddEntry(key, value string) {
-	h.addLine([]byte("; " + key + ": " + value))
-}
-
 // addLine takes up a comment line.
 func (h *Header) addLine(line []byte) {
 	line = bytes.TrimRight(line, " \t\r")

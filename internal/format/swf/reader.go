@@ -62,9 +62,6 @@ func (r *Reader) Header() *Header { return &r.header }
 // Line is the number of the line that was read last, counted from 1.
 func (r *Reader) Line() int { return r.line }
 
-// Read is how many records Next has returned.
-func (r *Reader) Read() int { return r.read }
-
 // SkippedRecords is how many records were wrong and left out, and what was wrong
 // with the first of them. It is 0 unless the reader is lenient.
 func (r *Reader) SkippedRecords() (n int, first []error) { return r.skipped, r.reasons }

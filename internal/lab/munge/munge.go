@@ -68,9 +68,6 @@ func (m *Munge) prepareFiles() error {
 	return os.WriteFile(key, secret, 0o600)
 }
 
-// IsRunning says whether it runs.
-func (m *Munge) IsRunning(ctx context.Context) (bool, error) { return m.daemon.IsRunning(ctx) }
-
 // ListDown is its name if it does not run, as "munged on head".
 func (m *Munge) ListDown(ctx context.Context) ([]string, error) {
 	return place.ListDown(ctx, []*place.Daemon{&m.daemon})

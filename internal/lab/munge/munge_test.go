@@ -31,8 +31,8 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if _, err := place.CommandOutput(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/munge/munged.pid)"); err != nil {
 		t.Fatal(err)
 	}
-	for running := true; running; {
-		if running, err = m.IsRunning(t.Context()); err != nil {
+	for down := []string(nil); len(down) == 0; {
+		if down, err = m.ListDown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if err := m.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if running, err := m.IsRunning(t.Context()); running || err != nil {
-		t.Errorf("stopped, running is %v: %v", running, err)
+	if down, err := m.ListDown(t.Context()); len(down) != 1 || err != nil {
+		t.Errorf("stopped, down are %v: %v", down, err)
 	}
 }

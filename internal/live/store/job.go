@@ -32,8 +32,6 @@ type Job struct {
 	Deadline core.Time `json:"deadline,omitempty"`
 	Chance   float64   `json:"chance,omitempty"` // of meeting it, as last told
 	Known    bool      `json:"known,omitempty"`  // Chance is
-	Expect   core.Time `json:"expect,omitempty"` // predicted end (median), as last told
-	Expect90 core.Time `json:"expect90,omitempty"`
 
 	Migrations  int     `json:"migrations,omitempty"`
 	Checkpoints int     `json:"checkpoints,omitempty"`

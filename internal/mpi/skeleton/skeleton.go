@@ -86,9 +86,6 @@ func tooLong(nodes []capture.Node) *capture.Node {
 // PredictProgram is how long the program would take where its skeleton took so long.
 func (s *Skeleton) PredictProgram(seconds float64) float64 { return seconds / s.Scale }
 
-// TrafficMatrix is what the skeleton sends from whom to whom.
-func (s *Skeleton) TrafficMatrix() [][]int64 { return s.Pattern.TrafficMatrix(s.Programs) }
-
 // CallCount is how many calls all ranks make.
 func (s *Skeleton) CallCount() int64 {
 	n := int64(0)

@@ -42,7 +42,7 @@ func TestASkeletonSaysTheSameLessOften(t *testing.T) {
 			if err != nil || code != 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 			}
-			same(t, c.name, s.TrafficMatrix(), sum(again))
+			same(t, c.name, s.Pattern.TrafficMatrix(s.Programs), sum(again))
 			proportional(t, c.part, sum(p), sum(again))
 			if s.CallCount() > int64(0.6*float64(calls(t, p))) {
 				t.Errorf("%d calls of %d", s.CallCount(), calls(t, p))

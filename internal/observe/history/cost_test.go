@@ -138,43 +138,6 @@ func TestTheLowerBoundOfReliabilityHolds(t *testing.T) {
 	}
 }
 
-func TestRunsAreTakenFromTheFinestKeyThatHasEnough(t *testing.T) {
-	hour := func(h int) core.Time { return core.AtSecond(float64(h) * 3600) }
-	var rows []Run
-	add := func(n int, r Run) {
-		for range n {
-			rows = append(rows, r)
-		}
-	}
-	add(3, Run{Cluster: "uh", User: "ada", Program: "pi", Requested: hour(9), Length: 30})
-	add(4, Run{Cluster: "uh", User: "bob", Program: "pi", Requested: hour(10), Length: 30})
-	add(5, Run{Cluster: "uh", User: "bob", Program: "pi", Requested: hour(20), Length: 30})
-	add(6, Run{Cluster: "uh", User: "bob", Program: "pi", Requested: hour(20), Length: 3000, Migrated: true})
-	add(50, Run{Cluster: "utk", User: "ada", Program: "pi", Requested: hour(9), Length: 30})
-	key := Key{Cluster: "uh", User: "ada", Program: "pi", Hour: 9, Length: LengthClass(40)}
-	for _, c := range []struct {
-		least, want int
-		why         string
-	}{
-		{1, 3, "same program, user, hour of day, way of starting, length, cluster"},
-		{4, 7, "same hour of day, way of starting, length, cluster"},
-		{8, 12, "same way of starting, length, cluster"},
-		{13, 18, "same cluster"},
-		{99, 18, "same cluster"},
-	} {
-		like, why := RunsLike(rows, key, c.least)
-		if len(like) != c.want || why != c.why {
-			t.Errorf("asked for %d: %d runs of the %s; want %d of the %s", c.least, len(like), why, c.want, c.why)
-		}
-	}
-	if like, _ := RunsLike(nil, key, 1); len(like) != 0 {
-		t.Error("runs out of nothing")
-	}
-	if !areHoursNear(23, 0) || !areHoursNear(0, 23) || areHoursNear(22, 0) || LengthClass(0) != 0 || LengthClass(1e9) != 5 {
-		t.Error("hours or lengths are sorted wrongly")
-	}
-}
-
 func TestHonestQuotesAreFoundHonestAndOthersNot(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	quote := func(kind string, boast float64) Quote {

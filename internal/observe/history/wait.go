@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -23,7 +22,6 @@ type Waits struct {
 	windows []window  // shortest first
 	n       int
 	sum     float64
-	square  float64
 	held    record
 	ranks   map[question]int // of bounds that were asked for before
 }
@@ -92,7 +90,6 @@ func (w *Waits) AddWait(wait float64) {
 	}
 	w.n++
 	w.sum += wait
-	w.square += wait * wait
 	for i := range w.windows {
 		v := &w.windows[i]
 		if len(v.sorted) == v.size {
@@ -117,15 +114,6 @@ func (w *Waits) Mean() float64 {
 		return 0
 	}
 	return w.sum / float64(w.n)
-}
-
-// Sd is the standard deviation over all of them.
-func (w *Waits) Sd() float64 {
-	if w.n < 2 {
-		return 0
-	}
-	mean := w.Mean()
-	return math.Sqrt(max(0, w.square-float64(w.n)*mean*mean) / float64(w.n-1))
 }
 
 // UpperBound is a wait that is at least the given quantile with the given
@@ -203,12 +191,4 @@ func interpolateBetween(sorted []float64, position float64) float64 {
 		return sorted[len(sorted)-1]
 	}
 	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
-}
-
-// String says what there is, for people.
-func (w *Waits) String() string {
-	if w.n == 0 {
-		return "no job has waited here yet"
-	}
-	return fmt.Sprintf("%s, mean wait %.3g s, standard deviation %.3g s", countRuns(w.n), w.Mean(), w.Sd())
 }

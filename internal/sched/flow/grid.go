@@ -139,9 +139,6 @@ func (g *Grid) FirstCore(host int) int { return int(g.core[host]) }
 // CoreCount is the number of cores of all hosts.
 func (g *Grid) CoreCount() int { return int(g.core[len(g.Hosts)]) }
 
-// GroupCount is the number of groups of hosts that are alike.
-func (g *Grid) GroupCount() int { return len(g.groups) }
-
 func (g *Grid) routeBetween(from, to int) Route { return g.routes[from*g.sites+to] }
 
 // transferSeconds is how long the files of an edge take from one host to another.

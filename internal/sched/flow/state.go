@@ -44,8 +44,3 @@ func (g *Grid) canRun(t *Task) bool {
 
 // UnrunnableTask is the first task that no host can run, or -1.
 func (g *Grid) UnrunnableTask(d *DAG) int { return g.nobodyFor(d, nil) }
-
-// HostCanRun tells whether a host meets what a task requires of each host.
-func (g *Grid) HostCanRun(t *Task, host int) bool {
-	return g.groups[g.in[host]].kind.meetsRequirements(t)
-}

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -102,7 +103,7 @@ func pooled(tb testing.TB, series [][]float64) Prior {
 	for _, v := range series {
 		tracks = append(tracks, play(tb, Config{}, v).tracks)
 	}
-	return PoolPriors(tracks...)
+	return poolPriors(tracks...)
 }
 
 // recordedSeries are the recorded series, with generated ones in place of those
@@ -220,4 +221,36 @@ func BenchmarkAddAndNext(b *testing.B) {
 		}
 		f.ForecastNext()
 	}
+}
+
+// worst bounds what one series says about a member that does not suit it.
+const worst = 1
+
+// poolPriors is what the errors of several series of one kind (see
+// Forecaster.MemberErrors) say about the next such series. Series without an error
+// say nothing.
+func poolPriors(series ...[]Track) Prior {
+	var p Prior
+	n := 0.0
+	for _, tracks := range series {
+		if len(tracks) != nMembers {
+			continue
+		}
+		best := slices.MinFunc(tracks, func(a, b Track) int { return cmp.Compare(a.MAE, b.MAE) }).MAE
+		if !(best > 0) {
+			continue
+		}
+		for i, t := range tracks {
+			p.excess[i] += min(t.MAE/best-1, worst)
+		}
+		n++
+	}
+	if n == 0 {
+		return Prior{}
+	}
+	for i := range p.excess {
+		p.excess[i] /= n
+	}
+	p.known = true
+	return p
 }

@@ -75,9 +75,6 @@ func New(c Config) *Forecaster {
 	return f
 }
 
-// MemberNames are the names of the family.
-func MemberNames() []string { return slices.Clone(names[:]) }
-
 // Len is how many values came so far.
 func (f *Forecaster) Len() int { return f.family.recent.count }
 

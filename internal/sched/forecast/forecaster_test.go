@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -126,8 +127,8 @@ func TestTheBestMemberComesToCountMost(t *testing.T) {
 		}
 	}
 	tracks := f.MemberErrors()
-	best := slices.MinFunc(tracks, func(a, b Track) int { return compareFloats(a.MAE, b.MAE) })
-	heaviest := slices.MaxFunc(tracks, func(a, b Track) int { return compareFloats(a.Weight, b.Weight) })
+	best := slices.MinFunc(tracks, func(a, b Track) int { return cmp.Compare(a.MAE, b.MAE) })
+	heaviest := slices.MaxFunc(tracks, func(a, b Track) int { return cmp.Compare(a.Weight, b.Weight) })
 	if best.Name != heaviest.Name || best.Weight < 0.3 || next(t, f).By != best.Name {
 		t.Errorf("best %+v, heaviest %+v", best, heaviest)
 	}

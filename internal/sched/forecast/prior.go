@@ -1,7 +1,5 @@
 package forecast
 
-import "slices"
-
 const (
 	// experience is how many values what is known of other series of a kind
 	// counts as.
@@ -17,46 +15,4 @@ const (
 type Prior struct {
 	excess [nMembers]float64
 	known  bool
-}
-
-// worst bounds what one series says about a member that does not suit it.
-const worst = 1
-
-// PoolPriors is what the errors of several series of one kind (see
-// Forecaster.MemberErrors) say about the next such series. Series without an error
-// say nothing.
-func PoolPriors(series ...[]Track) Prior {
-	var p Prior
-	n := 0.0
-	for _, tracks := range series {
-		if len(tracks) != nMembers {
-			continue
-		}
-		best := slices.MinFunc(tracks, func(a, b Track) int { return compareFloats(a.MAE, b.MAE) }).MAE
-		if !(best > 0) {
-			continue
-		}
-		for i, t := range tracks {
-			p.excess[i] += min(t.MAE/best-1, worst)
-		}
-		n++
-	}
-	if n == 0 {
-		return Prior{}
-	}
-	for i := range p.excess {
-		p.excess[i] /= n
-	}
-	p.known = true
-	return p
-}
-
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -52,7 +52,7 @@ func BenchmarkSum(b *testing.B) {
 func BenchmarkElsewhere(b *testing.B) {
 	work, share, overhead := LogNormal(100, 0.05), LogNormal(0.8, 0.1), LogNormal(5, 0.4)
 	for b.Loop() {
-		WorkElsewhere(work, 1.2, 2, share, overhead)
+		Demand{Work: work}.RuntimeElsewhere(1.2, 2, share, overhead)
 	}
 }
 

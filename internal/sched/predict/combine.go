@@ -2,7 +2,6 @@ package predict
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -15,30 +14,16 @@ var cells = [...]float64{
 
 const nCells = len(cells) - 1
 
-// Sum is the distribution of a + b where they do not depend on each other.
-func Sum(a, b Dist) Dist {
-	return combineDists(a, b, func(x, y float64) float64 { return x + y })
-}
-
-// Product is the distribution of a × b where they do not depend on each other.
-func Product(a, b Dist) Dist {
-	return combineDists(a, b, func(x, y float64) float64 { return x * y })
-}
-
-// Quotient is the distribution of a / b where they do not depend on each other.
-func Quotient(a, b Dist) Dist {
-	return combineDists(a, b, func(x, y float64) float64 { return x / max(y, 1e-300) })
-}
-
 // weighted is a value that stands for a part of a distribution.
 type weighted struct{ x, w float64 }
 
-func combineDists(a, b Dist, f func(x, y float64) float64) Dist {
+// Sum is the distribution of a + b where they do not depend on each other.
+func Sum(a, b Dist) Dist {
 	switch {
 	case !a.known || !b.known:
 		return Dist{}
 	case b.isCertain():
-		return a.mapQuantiles(func(x float64) float64 { return f(x, b.q[0]) })
+		return a.mapQuantiles(func(x float64) float64 { return x + b.q[0] })
 	}
 	var xs, ys [nCells]float64
 	for i := range nCells {
@@ -48,7 +33,7 @@ func combineDists(a, b Dist, f func(x, y float64) float64) Dist {
 	var all [nCells * nCells]weighted
 	for i, x := range xs {
 		for j, y := range ys {
-			all[i*nCells+j] = weighted{clampPositive(f(x, y)), (cells[i+1] - cells[i]) * (cells[j+1] - cells[j])}
+			all[i*nCells+j] = weighted{clampPositive(x + y), (cells[i+1] - cells[i]) * (cells[j+1] - cells[j])}
 		}
 	}
 	return ofWeighted(all[:])
@@ -85,43 +70,4 @@ func interpolateBetween(a, b, f float64) float64 {
 		return a
 	}
 	return a + (b-a)*min(max(f, 0), 1)
-}
-
-// Mix is the distribution of what is ds[i] with probability weights[i]. Unknown
-// distributions and weights that are not positive are left out.
-func Mix(ds []Dist, weights []float64) Dist {
-	var parts []Dist
-	var ws []float64
-	total := 0.0
-	for i, d := range ds {
-		if d.known && i < len(weights) && weights[i] > 0 {
-			parts, ws, total = append(parts, d), append(ws, weights[i]), total+weights[i]
-		}
-	}
-	if total == 0 || math.IsInf(total, 0) {
-		return Dist{}
-	}
-	mix := Dist{known: true}
-	for l, p := range levels {
-		low, high := math.Inf(1), 0.0
-		for _, d := range parts {
-			q := d.Quantile(p)
-			low, high = min(low, q), max(high, q)
-		}
-		// Quantile p of the mixture lies between those of its parts.
-		for range 60 {
-			x := low + (high-low)/2
-			sum := 0.0
-			for i, d := range parts {
-				sum += ws[i] / total * d.ProbabilityBelow(x)
-			}
-			if sum < p {
-				low = x
-			} else {
-				high = x
-			}
-		}
-		mix.q[l] = clampPositive(high)
-	}
-	return mix.repairOrder()
 }

@@ -72,8 +72,8 @@ func TestAnUnknownDistributionStaysUnknown(t *testing.T) {
 	if d.IsKnown() || d.Quantiles() != nil || d.ProbabilityBelow(1) != 0 || d.Quantile(0.5) != 0 {
 		t.Error("the zero Dist says something")
 	}
-	for _, e := range []Dist{d.Scale(2), d.Shift(1), Sum(d, Point(1)), Sum(Point(1), d), Mix([]Dist{d}, []float64{1}), Mix(nil, nil),
-		WorkElsewhere(d, 1, 1, Point(1), Point(1))} {
+	for _, e := range []Dist{d.Scale(2), d.Shift(1), Sum(d, Point(1)), Sum(Point(1), d),
+		Demand{Work: d}.RuntimeElsewhere(1, 1, Point(1), Point(1))} {
 		if e.IsKnown() {
 			t.Errorf("made of nothing: %v", e)
 		}
@@ -165,19 +165,10 @@ func checkAgainstDice(t *rapid.T, name string, d Dist, throw func(r *rand.Rand) 
 	}
 }
 
-func TestCombiningAgreesWithDice(t *testing.T) {
+func TestASumAgreesWithDice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := someDist(t, "a"), someDist(t, "b").Shift(1e-3)
 		checkAgainstDice(t, "sum", Sum(a, b), func(r *rand.Rand) float64 { return drawn(a, r) + drawn(b, r) })
-		checkAgainstDice(t, "product", Product(a, b), func(r *rand.Rand) float64 { return drawn(a, r) * drawn(b, r) })
-		checkAgainstDice(t, "quotient", Quotient(a, b), func(r *rand.Rand) float64 { return drawn(a, r) / drawn(b, r) })
-		w := rapid.Float64Range(0.01, 0.99).Draw(t, "weight")
-		checkAgainstDice(t, "mixture", Mix([]Dist{a, b}, []float64{w, 1 - w}), func(r *rand.Rand) float64 {
-			if r.Float64() < w {
-				return drawn(a, r)
-			}
-			return drawn(b, r)
-		})
 	})
 }
 
@@ -202,7 +193,8 @@ func FuzzFromQuantiles(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, e := range []Dist{d, d.Scale(x), d.Shift(x), Sum(d, d), Quotient(d, d), WorkElsewhere(d, x, 1, Point(0.5), d)} {
+		elsewhere := Demand{Work: d}.RuntimeElsewhere(x, 1, Point(0.5), d)
+		for _, e := range []Dist{d, d.Scale(x), d.Shift(x), Sum(d, d), elsewhere} {
 			if _, ok := FromQuantiles(e.Quantiles()); !ok {
 				t.Fatalf("%v has become %v", d, e)
 			}

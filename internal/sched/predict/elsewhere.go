@@ -58,8 +58,3 @@ func unseenOutlook(mean, top, left float64) outlook {
 	o.tabulateJumps(0)
 	return o
 }
-
-// WorkElsewhere is that of a program that only computes, of which so much work is left.
-func WorkElsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) Dist {
-	return Demand{Work: work}.RuntimeElsewhere(speed, procs, share, overhead)
-}

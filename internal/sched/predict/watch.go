@@ -326,27 +326,3 @@ func (w *Watch) RemainingWork() (Dist, bool) {
 	}
 	return f.toDist(), true
 }
-
-// ForecastShare is the distribution of the mean share from now on until the end, or,
-// if that is not known, for as long as it has been running. It is unknown
-// before the first sample.
-func (w *Watch) ForecastShare() Dist {
-	if w.n == 0 {
-		return Dist{}
-	}
-	horizon := w.now.At.Seconds()
-	if d, ok := w.RemainingTime(); ok {
-		horizon = d.Median()
-	}
-	o := w.share.makeOutlook(w.step)
-	amount := max(o.clampRate(o.level)*horizon, 1e-6)
-	var f futures
-	for i := range f {
-		f[i] = amount
-	}
-	o.playFutures(&f)
-	for i, t := range f {
-		f[i] = amount / t
-	}
-	return f.toDist()
-}

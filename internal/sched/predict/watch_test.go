@@ -82,12 +82,6 @@ func TestNothingIsPredictedFromNothing(t *testing.T) {
 		}
 		w.AddSample(Sample{At: seconds(float64(i + 1)), CPU: seconds(float64(i))})
 	}
-	if d := w.ForecastShare(); !d.IsKnown() || d.Median() < 0.9 {
-		t.Errorf("the share of a program of which nothing else is known is forecast as %v", d)
-	}
-	if NewWatch(Config{}).ForecastShare().IsKnown() {
-		t.Error("the share of a program that has not been seen is forecast")
-	}
 }
 
 func TestTheEndFollowsFromNeedAndShare(t *testing.T) {
@@ -105,7 +99,6 @@ func TestTheEndFollowsFromNeedAndShare(t *testing.T) {
 	work, _ := w.RemainingWork() // 900 − 100 − 150 × 2
 	mustBeNear(t, "the work left", work.Median(), 500, 0.02)
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 500./(2*2*0.75), 0.05)
-	mustBeNear(t, "the forecast", w.ForecastShare().Median(), 0.75, 0.05)
 	if w.ModelName() != "cpu" {
 		t.Errorf("predicted by %s", w.ModelName())
 	}
@@ -321,7 +314,7 @@ func TestWhateverIsSampledThePredictionIsADistribution(t *testing.T) {
 			w.AddSample(s)
 			work, okWork := w.RemainingWork()
 			left, okLeft := w.RemainingTime()
-			for _, d := range []Dist{work, left, w.ForecastShare()} {
+			for _, d := range []Dist{work, left} {
 				if _, ok := FromQuantiles(d.Quantiles()); d.IsKnown() && !ok {
 					t.Fatalf("after %+v: %v", s, d)
 				}
@@ -353,16 +346,17 @@ func TestTheSameSamplesGiveTheSamePrediction(t *testing.T) {
 }
 
 func TestElsewhereTakesWorkShareAndOverhead(t *testing.T) {
-	d := WorkElsewhere(Point(600), 2, 3, Point(0.5), Point(30))
+	d := Demand{Work: Point(600)}.RuntimeElsewhere(2, 3, Point(0.5), Point(30))
 	mustBeNear(t, "the time", d.Median(), 30+600/(2*3*0.5), 0.03)
 	if late := 1 - d.ProbabilityBelow(1.3*230); late < 0.02 || late > 0.25 {
 		t.Errorf("the chance that the share falls there is taken to be %.2f", late)
 	}
-	wide := WorkElsewhere(LogNormal(600, 0.2), 2, 3, LogNormal(0.5, 0.2), LogNormal(30, 1))
+	wide := Demand{Work: LogNormal(600, 0.2)}.RuntimeElsewhere(2, 3, LogNormal(0.5, 0.2), LogNormal(30, 1))
 	if wide.Quantile(0.9)-wide.Quantile(0.1) <= d.Quantile(0.9)-d.Quantile(0.1) {
 		t.Error("uncertain inputs do not make an uncertain end")
 	}
-	mustBeNear(t, "the time without overhead and with a full share", WorkElsewhere(Point(100), 0, 0, Dist{}, Dist{}).Median(), 100, 0.01)
+	full := Demand{Work: Point(100)}.RuntimeElsewhere(0, 0, Dist{}, Dist{})
+	mustBeNear(t, "the time without overhead and with a full share", full.Median(), 100, 0.01)
 }
 
 // The futures are the points of a lattice: each dimension visits all strata,

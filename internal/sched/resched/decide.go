@@ -82,7 +82,7 @@ func Decide(q Question, cfg Config) Verdict {
 		q.Confidence = usualConfidence
 	}
 	v := Verdict{To: core.Nowhere, ChanceStay: -1, ChanceGo: -1}
-	v.Why = Why{Want: q.Confidence, Stay: -1, Go: -1, Moved: q.Moved, MinGain: cfg.MinGain}
+	v.Why = Why{Stay: -1, Go: -1, Moved: q.Moved}
 	if !q.Stay.IsKnown() {
 		v.Why.Code = NothingKnown
 		return v
@@ -96,7 +96,7 @@ func Decide(q Question, cfg Config) Verdict {
 	best, ok := bestMove(q)
 	if ok {
 		v.ChanceGo = best.Left.ProbabilityBelow(q.TimeLeft)
-		v.Why.Go, v.Why.LeftGo, v.Why.To = v.ChanceGo, best.Left.Median(), best.Cluster
+		v.Why.Go, v.Why.LeftGo = v.ChanceGo, best.Left.Median()
 	}
 	v.Hopeless = max(v.ChanceStay, v.ChanceGo) < hopeless
 	v.Why.Code = NowhereElse

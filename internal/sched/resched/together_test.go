@@ -37,7 +37,7 @@ func twoClusters(seed uint64, deadline, overhead float64, adapt bool, share func
 		}
 		work, _ := w.RemainingWork()
 		seen := predict.LogNormal(share(1-here, at), 0.03)
-		there := predict.WorkElsewhere(work, 1, 1, seen, predict.LogNormal(overhead, 0.4))
+		there := predict.Demand{Work: work}.RuntimeElsewhere(1, 1, seen, predict.LogNormal(overhead, 0.4))
 		since := -1.0
 		if moved >= 0 {
 			since = at - moved

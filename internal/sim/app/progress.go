@@ -44,9 +44,6 @@ func (p *Progress) SetRate(at core.Time, rate float64, pause time.Duration) {
 	p.since = max(p.since, at.Add(max(pause, 0)))
 }
 
-// CurrentRate is the rate at which it goes on now.
-func (p *Progress) CurrentRate() float64 { return p.rate }
-
 // DonePart is the finished part of the work at the moment given, 0 to 1; it is 1
 // exactly from Finish on.
 func (p *Progress) DonePart(at core.Time) float64 {
@@ -59,29 +56,11 @@ func (p *Progress) DonePart(at core.Time) float64 {
 	return min(p.finishedWork(at)/p.work, math.Nextafter(1, 0))
 }
 
-// WorkLeft is the work that is left at the moment given, in seconds on one
-// processor of a speed-1 host.
-func (p *Progress) WorkLeft(at core.Time) float64 {
-	if at >= p.FinishTime() {
-		return 0
-	}
-	return (p.work - p.finishedWork(at)) / float64(time.Second)
-}
-
 // FinishTime is the moment at which all work is done, if the rate stays; Never
 // when nothing moves. It is the first nanosecond at which that is so: never
 // earlier.
 func (p *Progress) FinishTime() core.Time {
 	return p.since.Add(neededTime(p.work-p.done, p.rate))
-}
-
-// RemainingTime is how long the rest would take from the moment given on with
-// another rate, not counting any pause.
-func (p *Progress) RemainingTime(at core.Time, rate float64) time.Duration {
-	if at >= p.FinishTime() {
-		return 0
-	}
-	return neededTime(p.work-p.finishedWork(at), rate)
 }
 
 // finishedWork is the work done until the moment given, in nanoseconds.

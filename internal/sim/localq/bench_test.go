@@ -3,7 +3,6 @@ package localq
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -114,18 +113,6 @@ func BenchmarkReplayKTH(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(jobs))*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 	})
-}
-
-// BenchmarkEstimateStart asks for a place behind 20,000 waiting jobs.
-func BenchmarkEstimateStart(b *testing.B) {
-	q := New(EASY, 100, Options{})
-	for i, j := range workload(1, 20_000, 100, 1, false) {
-		_ = q.Submit(0, Job{ID: int64(i), Procs: j.procs, Estimate: j.estimate}) // never wrong
-	}
-	q.StartJobs(0)
-	for b.Loop() {
-		q.EstimateStart(0, 100, time.Hour)
-	}
 }
 
 func benchmark(b *testing.B, policy Policy, capacity int, jobs []traced) {

@@ -47,9 +47,3 @@ func (l *line) compactLine(jobs []job) {
 	}
 	l.places, l.front = l.places[:n], 0
 }
-
-func (l *line) copyFrom(o *line) {
-	places := append(l.places[:0], o.places...)
-	*l = *o
-	l.places = places
-}

@@ -18,18 +18,6 @@ const (
 	SJBF               // EASY++: backfilling, the shortest estimate first
 )
 
-func (p Policy) String() string {
-	switch p {
-	case FCFS:
-		return "fcfs"
-	case EASY:
-		return "easy"
-	case SJBF:
-		return "easy-sjbf"
-	}
-	return fmt.Sprintf("policy %d", uint8(p))
-}
-
 // Options are the rules on which implementations differ; the zero value is
 // what agrees with the published schedules. See the package comment.
 type Options struct {
@@ -62,7 +50,7 @@ type Queue struct {
 
 	jobs  []job
 	spare []int32
-	ids   map[int64]int32 // nil in a forecast
+	ids   map[int64]int32
 
 	// Events of this instant that wait for their pass.
 	arrivals []int32
@@ -80,8 +68,7 @@ type Queue struct {
 
 	settled bool // no queued job can start before something changes
 	reserved
-	started  []int64
-	forecast *Queue // scratch memory of EstimateStart
+	started []int64
 }
 
 type job struct {
@@ -183,9 +170,6 @@ func (q *Queue) FreeProcs() int { return max(q.free+q.ending, 0) }
 
 // Len is how many jobs wait.
 func (q *Queue) Len() int { return q.line.length + q.coming }
-
-// RunningJobs is how many jobs run.
-func (q *Queue) RunningJobs() int { return q.active }
 
 // endJob takes the processors back at once if that was to be expected, and else
 // when the turn of the event has come.

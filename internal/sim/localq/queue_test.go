@@ -1,6 +1,7 @@
 package localq
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -52,9 +53,6 @@ func (p *pair) live() {
 		for range p.draw(0, 3, "events") {
 			p.event()
 		}
-		if p.draw(0, 3, "ask") == 0 {
-			p.ask()
-		}
 		p.schedule()
 		p.now += core.Time(p.draw(0, 4, "pause"))
 	}
@@ -98,14 +96,6 @@ func (p *pair) event() {
 		if got, want := p.queue.EndJob(p.now, id), p.twin.EndJob(p.now, id); got != want {
 			p.t.Fatalf("ending %d: %v, want %v", id, got, want)
 		}
-	}
-}
-
-func (p *pair) ask() {
-	j := p.drawJob()
-	got := p.queue.EstimateStart(p.now, j.Procs, j.Estimate)
-	if want := p.twin.EstimateStart(p.now, j.Procs, j.Estimate); got != want {
-		p.t.Fatalf("%+v would start at %d, want %d", j, got, want)
 	}
 }
 
@@ -178,3 +168,18 @@ func sameAsTwinOn(t *testing.T, capacity int, policy Policy, opts Options, jobs 
 		}
 	}
 }
+
+func (p Policy) String() string {
+	switch p {
+	case FCFS:
+		return "fcfs"
+	case EASY:
+		return "easy"
+	case SJBF:
+		return "easy-sjbf"
+	}
+	return fmt.Sprintf("policy %d", uint8(p))
+}
+
+// RunningJobs is how many jobs run.
+func (q *Queue) RunningJobs() int { return q.active }

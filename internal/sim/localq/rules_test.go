@@ -146,9 +146,6 @@ func TestAJobBeyondItsEstimateIsExpectedToEndNow(t *testing.T) {
 	c.submit(500, 4, 1, 10)   // would end after now
 	c.submit(500, 5, 3, 0)    // takes no time
 	c.starts(500, 3, 5)
-	if at := c.EstimateStart(500, 9, 10); at != 610 {
-		t.Errorf("a job behind 2, which is expected to run from now until 600, and 4: %d", at)
-	}
 	c.ends(500, 5)
 	c.ends(700, 1)
 	c.starts(700, 2)
@@ -196,22 +193,4 @@ func TestWhatIsNotThereCannotEndOrBeCancelled(t *testing.T) {
 		t.Error("a waiting job can be cancelled")
 	}
 	c.starts(1)
-}
-
-func TestEstimateStartPlaysTheScheduleForward(t *testing.T) {
-	c := newCluster(t, EASY, Options{})
-	c.submit(0, 1, 6, 100)
-	c.submit(0, 2, 8, 50)
-	c.starts(0, 1)
-	for _, x := range []struct {
-		procs    int
-		estimate time.Duration
-		want     core.Time
-	}{
-		{1, 1, 0}, {4, 100, 0}, {2, 999, 0}, {4, 101, 150}, {10, 1, 150}, {11, 1, core.Never},
-	} {
-		if got := c.EstimateStart(0, x.procs, x.estimate); got != x.want {
-			t.Errorf("%d processors for %d: %d, want %d", x.procs, x.estimate, got, x.want)
-		}
-	}
 }

@@ -81,16 +81,3 @@ func (r *running) releasedBy(t core.Time) (procs int) {
 	}
 	return procs
 }
-
-// firstEnding is the job expected to end first and its end; it is none if nothing
-// runs.
-func (r *running) firstEnding() (job int32, end core.Time) {
-	at := r.root
-	if at == none {
-		return none, core.Never
-	}
-	for r.nodes[at].bit != isLeaf {
-		at = r.nodes[at].kid[0]
-	}
-	return r.nodes[at].kid[0], endOf(r.nodes[at].hi)
-}

@@ -28,12 +28,6 @@ const isLeaf = int16(-1)
 
 func newTrie[S any]() trie[S] { return trie[S]{root: none, spare: none} }
 
-// copyFrom makes t equal to o, with memory of its own.
-func (t *trie[S]) copyFrom(o *trie[S]) {
-	t.nodes = append(t.nodes[:0], o.nodes...)
-	t.root, t.spare = o.root, o.spare
-}
-
 // insertLeaf adds a leaf for a key, or finds the one that is there. The contents
 // of a new leaf and the summaries above it are left to the caller.
 func (t *trie[S]) insertLeaf(hi, lo uint64) (leaf int32, fresh bool) {

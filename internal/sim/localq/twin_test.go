@@ -3,7 +3,6 @@ package localq
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -174,32 +173,4 @@ func (w *twin) start(now core.Time, j Job) {
 	w.seq++
 	w.running = append(w.running, twinJob{Job: j, end: now.Add(j.Estimate), seq: w.seq})
 	w.started = append(w.started, j.ID)
-}
-
-func (w *twin) clone() *twin {
-	c := *w
-	c.punctual = slices.Clone(w.punctual)
-	c.arrivals, c.queue, c.running = slices.Clone(w.arrivals), slices.Clone(w.queue), slices.Clone(w.running)
-	return &c
-}
-
-// EstimateStart plays the schedule forward, one instant after the other.
-func (w *twin) EstimateStart(now core.Time, procs int, estimate time.Duration) core.Time {
-	const id = -1
-	c := w.clone()
-	_ = c.Submit(now, Job{ID: id, Procs: procs, Estimate: estimate}) // the twin takes everything
-	for {
-		if slices.Contains(c.StartJobs(now), id) {
-			return now
-		}
-		next := core.Never
-		for _, j := range c.running {
-			next = min(next, j.end)
-		}
-		if next == core.Never {
-			return core.Never
-		}
-		now = max(now, next)
-		c.running = slices.DeleteFunc(c.running, func(j twinJob) bool { return j.end <= now })
-	}
 }

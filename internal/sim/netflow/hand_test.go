@@ -272,3 +272,14 @@ func TestMisusePanics(t *testing.T) {
 		}()
 	}
 }
+
+// FlowRate is how fast a flow moves at present, in Mbit/s: 0 until its latency has
+// passed and Advance was called since, and if no such flow is under way.
+func (n *Net) FlowRate(id ID) float64 {
+	f := n.flows[id]
+	if f == nil || !f.moving {
+		return 0
+	}
+	n.settleRates()
+	return f.bundle.rate / bytesPerMbit
+}

@@ -141,17 +141,6 @@ func (n *Net) SetCapacity(now core.Time, link int, mbps float64) {
 	n.linkChanged(link)
 }
 
-// FlowRate is how fast a flow moves at present, in Mbit/s: 0 until its latency has
-// passed and Advance was called since, and if no such flow is under way.
-func (n *Net) FlowRate(id ID) float64 {
-	f := n.flows[id]
-	if f == nil || !f.moving {
-		return 0
-	}
-	n.settleRates()
-	return f.bundle.rate / bytesPerMbit
-}
-
 // BytesLeft is how many bytes of a flow have not moved yet.
 func (n *Net) BytesLeft(id ID) float64 {
 	f := n.flows[id]

@@ -261,3 +261,12 @@ func TestThePlanTakesNoteThatATaskWasMoved(t *testing.T) {
 		t.Errorf("then %+v", out.Orders)
 	}
 }
+
+// PlannedSlot is where and when a task that has not been sent is to run, by the present
+// plan.
+func (c *Conductor) PlannedSlot(task int) (host int, start float64, ok bool) {
+	if c.plan == nil || c.task[task].state != waits {
+		return 0, 0, false
+	}
+	return c.plan.Slots[task].Host, c.plan.Slots[task].Start, true
+}

@@ -48,12 +48,3 @@ func (c *Conductor) Outlook(now float64) Outlook {
 	far := math.Exp(ninety * math.Sqrt(variance))
 	return Outlook{end, now + (end-now)/far, now + (end-now)*far}
 }
-
-// PlannedSlot is where and when a task that has not been sent is to run, by the present
-// plan.
-func (c *Conductor) PlannedSlot(task int) (host int, start float64, ok bool) {
-	if c.plan == nil || c.task[task].state != waits {
-		return 0, 0, false
-	}
-	return c.plan.Slots[task].Host, c.plan.Slots[task].Start, true
-}

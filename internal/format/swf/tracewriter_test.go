@@ -67,3 +67,18 @@ func appendSeconds(b []byte, ns int64) []byte {
 	}
 	return b
 }
+
+// toNumbers is the inverse of record.
+func (r *Record) toNumbers() [numFields]int64 {
+	return [numFields]int64{
+		r.ID, int64(r.Submit), int64(r.Wait), int64(r.Run), int64(r.Allocated),
+		int64(r.CPU), r.Memory, int64(r.RequestedProcs), int64(r.RequestedTime),
+		r.RequestedMemory, int64(r.Status), int64(r.User), int64(r.Group),
+		int64(r.App), int64(r.Queue), int64(r.Partition), r.Preceding, int64(r.Think),
+	}
+}
+
+// AddEntry appends an entry and its line.
+func (h *Header) AddEntry(key, value string) {
+	h.addLine([]byte("; " + key + ": " + value))
+}
