@@ -67,6 +67,14 @@ func (b *Broker) putCluster(c *cluster) {
 	b.clusterList.Store(&list)
 }
 
+// clusterName is the name of a cluster; "" if there is none of that number.
+func (b *Broker) clusterName(id core.ClusterID) string {
+	if list := b.allClusters(); id >= 0 && int(id) < len(list) {
+		return list[id].Name
+	}
+	return ""
+}
+
 func (b *Broker) clusterNamed(name string) *cluster {
 	for _, c := range b.allClusters() {
 		if c.Name == name {

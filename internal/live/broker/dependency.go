@@ -305,15 +305,14 @@ func (t *turn) targetName(j *job, id core.JobID) string {
 }
 
 // heldUp notes that the engine holds a job.
-func (t *turn) heldUp(j *job, ev *core.Event) {
+func (t *turn) heldUp(j *job, ev *core.Event, before string) {
 	why := t.reasonText(j, ev)
 	if ev.Hold == core.HeldDescribe {
 		why = ""
 	}
-	if j.rec.Reason == why {
+	if j.rec.Reason = why; before == why {
 		return
 	}
-	j.rec.Reason = why
 	t.touchJob(j)
 	switch ev.Hold {
 	case core.HeldDependency, core.HeldBegin:

@@ -274,6 +274,7 @@ func newGridWith(t *testing.T, d *depot.Store) *grid {
 		g.a.closeAll()
 		g.b.closeAll()
 		g.serving.Wait()
+		checkReplay(t, g.store)
 	})
 	g.up()
 	return g

@@ -15,15 +15,18 @@ func (t *turn) recordEvent(ev *core.Event) {
 	if j == nil {
 		return // of a cluster
 	}
+	from, hasRun, waited := j.rec.State, j.rec.Started != 0, j.rec.Reason
+	j.rec.ApplyEvent(ev, t.b.clusterName(ev.Cluster))
 	switch ev.Kind {
 	case core.PartPlanned:
 		t.recordPlan(j, ev)
+	case core.PartHeld:
+		t.touchJob(j)
 	case core.RanksOrdered:
 		t.recordRanks(j, ev)
 	case core.JobBecame:
-		t.recordState(j, ev)
+		t.recordState(j, ev, from, hasRun)
 	case core.JobEnqueued:
-		j.rec.Reason = ev.Why.String()
 		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
 			j.waits = j.rec.Reason
 			t.explainJob(j, "wait", "", j.rec.Reason, nil)
@@ -32,16 +35,15 @@ func (t *turn) recordEvent(ev *core.Event) {
 	case core.JobJudged:
 		t.recordVerdict(j, ev)
 	case core.JobHeld:
-		t.heldUp(j, ev)
+		t.heldUp(j, ev, waited)
 	case core.JobReleased:
-		j.rec.Reason = ""
 		t.touchJob(j)
 	}
 }
 
 func (t *turn) recordPlan(j *job, ev *core.Event) {
 	c := t.b.allClusters()[ev.Cluster]
-	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
+	j.rec.Hosts = c.HostNames
 	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
@@ -58,13 +60,14 @@ func newMark() string {
 	return hex.EncodeToString(b[:])
 }
 
-func (t *turn) recordState(j *job, ev *core.Event) {
-	from := j.rec.State
+// recordState sees to what follows from a state. from is the one before, hasRun whether
+// the job had run before.
+func (t *turn) recordState(j *job, ev *core.Event, from core.State, hasRun bool) {
 	if from == core.Staging && j.stopStaging != nil {
 		t.afterCommit(j.stopStaging)
 		j.requested = t.now // what came before was no waiting for the cluster
 	}
-	j.rec.State, j.rec.Reason = ev.To, t.reasonText(j, ev)
+	j.rec.Reason = t.reasonText(j, ev)
 	t.touchJob(j)
 	switch ev.To {
 	case core.Running:
@@ -73,12 +76,8 @@ func (t *turn) recordState(j *job, ev *core.Event) {
 			return
 		}
 		j.startedAt = t.now
-		if j.rec.Started == 0 {
-			j.rec.Started = t.now
+		if !hasRun {
 			t.jobStarted(j)
-		}
-		if w := t.b.eng.World().Job(ev.Job); w != nil {
-			j.rec.Migrations = w.MoveCount()
 		}
 	case core.Stopping:
 		if ev.Aim == core.AimNowhere {
@@ -112,14 +111,9 @@ func (t *turn) recordState(j *job, ev *core.Event) {
 
 // recordEnd notes the end of a job's life.
 func (t *turn) recordEnd(j *job, ev *core.Event) {
-	j.rec.Ended, j.rec.Code = t.now, ev.ExitCode
-	if ev.ExitCode == 0 && ev.To != core.Done {
-		j.rec.Code = 1 // it has none of its own: it was never run, lost too often, or cancelled
-	}
 	switch {
 	case ev.Why.Code == core.DependencyFailed, ev.Why.Code == core.DependencyWentWell:
 	case ev.To == core.Cancelled:
-		j.rec.Code = 130
 		t.recordRun(j, history.Cancelled)
 	case ev.Why.Code == core.ExitedZero:
 		t.recordRun(j, history.Finished)

@@ -260,8 +260,13 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 // ended, results are brought home.
 func (b *Broker) resumeWork() {
 	for id, j := range b.jobs {
-		if !j.rec.State.IsTerminal() && b.eng.World().Job(id) != nil {
-			(&turn{b: b}).countIn(j)
+		w := b.eng.World().Job(id)
+		if j.rec.State.IsTerminal() || w == nil {
+			continue
+		}
+		(&turn{b: b}).countIn(j)
+		if j.rec.Runs == 0 { // the record of an earlier version did not count them
+			j.rec.Runs, j.rec.Losses = w.AttemptCount(), w.LossCount()
 		}
 	}
 	b.postToLoop(func(t *turn) { // before anybody can come home to those who wait

@@ -33,6 +33,8 @@ type Job struct {
 	Chance   float64   `json:"chance,omitempty"` // of meeting it, as last told
 	Known    bool      `json:"known,omitempty"`  // Chance is
 
+	Runs        int     `json:"runs,omitempty"`   // attempts that have begun to run
+	Losses      int     `json:"losses,omitempty"` // of which were lost
 	Migrations  int     `json:"migrations,omitempty"`
 	Checkpoints int     `json:"checkpoints,omitempty"`
 	CPU         float64 `json:"cpu,omitempty"`  // seconds

@@ -1,0 +1,56 @@
+package store
+
+import "github.com/godwit-hpc/godwit/internal/sched/core"
+
+// cancelledCode is the exit code of a job that was cancelled, as a shell gives it to a
+// program that Ctrl-C ended.
+const cancelledCode = 130
+
+// ApplyEvent brings the record of a job up to date with an event of the log: the state
+// of its life, where and when, is what the events, in order, say, and nothing else sets
+// it. cluster is the name of the event's cluster. It says nothing of Reason but what the
+// event does; whoever knows more may put it better.
+func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
+	switch ev.Kind {
+	case core.JobSubmitted:
+		j.State = core.Submitted
+	case core.PartPlanned:
+		j.Epoch, j.Cluster, j.Procs = ev.Epoch, cluster, ev.Procs.String()
+	case core.PartHeld:
+		j.Procs = ev.Procs.String()
+	case core.JobEnqueued, core.JobHeld:
+		j.Reason = ev.Why.String()
+	case core.JobReleased:
+		j.Reason = ""
+	case core.JobBecame:
+		j.State, j.Reason = ev.To, ev.Why.String()
+		j.applyState(ev)
+	}
+}
+
+func (j *Job) applyState(ev *core.Event) {
+	switch ev.To {
+	case core.Running:
+		if ev.From == core.Stopping {
+			return // it runs on
+		}
+		if j.Runs++; j.Started == 0 {
+			j.Started = ev.At
+		}
+		j.Migrations = max(0, j.Runs-1-j.Losses)
+	case core.Stopped:
+		if ev.Lost {
+			j.Losses++
+		}
+	case core.Done, core.Failed, core.Cancelled:
+		j.Ended, j.Code = ev.At, ev.ExitCode
+		switch {
+		case ev.Why.Code == core.DependencyFailed, ev.Why.Code == core.DependencyWentWell:
+			j.Code = 1
+		case ev.To == core.Cancelled:
+			j.Code = cancelledCode
+		case ev.To == core.Failed && ev.ExitCode == 0:
+			j.Code = 1 // it has none of its own: it was never run, or lost too often
+		}
+	}
+}
