@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/driver/staging"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -89,7 +90,7 @@ func TestInputsThatAreNotThere(t *testing.T) {
 		{wire.Input{Name: "x", From: "leeds:/dev/null", Path: "/dev/null"}, wire.Ended, "neither a file nor a folder"},
 		{wire.Input{Name: "../x", From: "leeds:/one", Path: "/etc/hostname"}, wire.Ended, "no name for it"},
 		{wire.Input{Name: "x", From: "leeds:/one"}, wire.Lost, "has not been brought"},
-		{wire.Input{Name: "x", From: "leeds:/one", Tree: string(depot.IDOf([]byte("what nobody has")))}, wire.Lost, "input leeds:/one: "},
+		{wire.Input{Name: "x", From: "leeds:/one", Tree: string(chunk.IDOf([]byte("what nobody has")))}, wire.Lost, "input leeds:/one: "},
 	} {
 		h := newHarness(t, "/bin/echo", "it runs")
 		h.attempt.Inputs = []wire.Input{c.in}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -143,7 +144,7 @@ func TestADamagedCheckpointIsPassedOver(t *testing.T) {
 	for _, m := range h.all(wire.Checkpoint) {
 		saved = append([]wire.Saved{*m.Saved}, saved...)
 	}
-	missing := string(depot.IDOf([]byte("what nobody has")))
+	missing := string(chunk.IDOf([]byte("what nobody has")))
 	noImage, noWork, noMethod := saved[0], saved[0], saved[0]
 	noImage.Image, noWork.Work, noMethod.Method = missing, missing, "unheard of"
 	for name, list := range map[string][]wire.Saved{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -81,7 +82,7 @@ func TestAnUnchangedFolderIsNotSentBack(t *testing.T) {
 
 func TestAWorkFolderThatIsDamagedLosesTheAttempt(t *testing.T) {
 	h := newHarness(t, "/bin/true")
-	h.attempt.Work = string(depot.IDOf([]byte("what nobody has")))
+	h.attempt.Work = string(chunk.IDOf([]byte("what nobody has")))
 	h.run()
 	if m := h.ended(); m.Kind != wire.Lost || m.Cause != wire.WorkDamaged || !strings.Contains(m.Why, "submit it again") {
 		t.Errorf("told %+v", m)

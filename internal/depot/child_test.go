@@ -18,6 +18,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // childFlag as first argument makes the test binary a process of its own that
@@ -66,7 +67,7 @@ func churn(dir, seed string, roots []string) error {
 	}
 	ctx := context.Background()
 	for {
-		var tree Tree
+		var folder tree.Tree
 		for i := range 1 + r.IntN(4) {
 			// Some chunks come again and again.
 			plain := depottest.RandomBytes(r.Uint64N(30), 1+r.IntN(20_000))
@@ -80,9 +81,9 @@ func churn(dir, seed string, roots []string) error {
 					return err
 				}
 			}
-			tree.Entries = append(tree.Entries, Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []chunk.ID{id}})
+			folder.Entries = append(folder.Entries, tree.Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []chunk.ID{id}})
 		}
-		b, err := encodeTree(&tree)
+		b, err := tree.EncodeTree(&folder)
 		if err != nil {
 			return err
 		}

@@ -14,15 +14,16 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // Client is a depot behind HTTP: a Source and a Sink. After a cut connection
 // everything can simply be tried again. It remembers the last large trees that
 // it saw, which saves much when one like them is pushed: keep it.
 type Client struct {
-	http *http.Client
-	base string
-	treeMemory
+	http   *http.Client
+	base   string
+	memory tree.TreeMemory
 	traffic
 }
 
@@ -119,8 +120,11 @@ func (c *Client) PutBlocks(ctx context.Context, raw []byte, _ []*chunk.Block) er
 // SyncChunks returns when all that was put is durable.
 func (c *Client) SyncChunks(ctx context.Context) error { return c.postRequest(ctx, "sync", nil, nil) }
 
-// holdTree is for treeSink.
-func (c *Client) holdTree(ctx context.Context, id chunk.Sum) (held bool, err error) {
+// PushMemory is what the client remembers of trees that passed.
+func (c *Client) PushMemory() *tree.TreeMemory { return &c.memory }
+
+// HoldTree is for TreeSink.
+func (c *Client) HoldTree(ctx context.Context, id chunk.Sum) (held bool, err error) {
 	err = c.postRequest(ctx, "hold", id[:], func(r io.Reader) error {
 		held, err = readYes(r)
 		return err
@@ -128,8 +132,8 @@ func (c *Client) holdTree(ctx context.Context, id chunk.Sum) (held bool, err err
 	return held, err
 }
 
-// putPatch is for treeSink.
-func (c *Client) putPatch(ctx context.Context, base, want chunk.Sum, patch []byte) (done bool, err error) {
+// PutPatch is for TreeSink.
+func (c *Client) PutPatch(ctx context.Context, base, want chunk.Sum, patch []byte) (done bool, err error) {
 	err = c.postRequest(ctx, "patch", slices.Concat(base[:], want[:], patch), func(r io.Reader) error {
 		done, err = readYes(r)
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,10 +67,10 @@ func (s *Store) CollectGarbage(ctx context.Context, roots []chunk.ID, olderThan 
 func (s *Store) reachableChunks(ctx context.Context, roots []chunk.ID, c *Collected) (map[key]bool, error) {
 	live := map[key]bool{}
 	for _, id := range roots {
-		text, own, err := treeText(ctx, s, id)
+		text, own, err := tree.ReadText(ctx, s, id)
 		var needed map[chunk.Sum]bool
 		if err == nil {
-			needed, err = textSums(text)
+			needed, err = tree.TextSums(text)
 		}
 		if errors.Is(err, chunk.ErrMissing) || errors.Is(err, chunk.ErrDamaged) {
 			c.Bad = append(c.Bad, id)

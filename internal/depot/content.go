@@ -2,16 +2,18 @@ package depot
 
 import (
 	"errors"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"os"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 var errOtherContent = errors.New("the file holds something else")
 
 // HasContent reports whether a file holds what an entry says. It reads no more of
 // the file than up to the first difference.
-func HasContent(f *os.File, e *Entry) (bool, error) {
+func HasContent(f *os.File, e *tree.Entry) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() != e.Size {
 		return false, err

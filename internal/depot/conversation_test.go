@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // guest uses a depot as a client may: with what it likes, in any order.
@@ -120,7 +121,7 @@ func FuzzConversation(f *testing.F) {
 		defer func() { _ = g.store.Close() }()
 		precious := depottest.LogText(99, 3000)
 		id := chunk.IDOf(precious)
-		tree, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []chunk.ID{id}}}})
+		tree, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package depot
 import (
 	"context"
 	"fmt"
+
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // copySynced is how many bytes a copy sends before it makes them durable, so that
@@ -14,8 +16,8 @@ const copySynced = 32 << 20
 // there already, from an earlier copy that was cut off too, is not sent again.
 // When it returns, all of it is durable. The figures of one that was cut off are
 // of what came until then.
-func CopyTree(ctx context.Context, from chunk.Source, id chunk.ID, to chunk.Sink) (*Tree, Stats, error) {
-	t, _, err := loadTree(ctx, from, id)
+func CopyTree(ctx context.Context, from chunk.Source, id chunk.ID, to chunk.Sink) (*tree.Tree, Stats, error) {
+	t, _, err := tree.LoadWithParts(ctx, from, id)
 	if err != nil {
 		return nil, Stats{}, err
 	}
@@ -34,7 +36,7 @@ func CopyTree(ctx context.Context, from chunk.Source, id chunk.ID, to chunk.Sink
 }
 
 // copyChunks brings what the files of a tree hold.
-func (p *pusher) copyChunks(ctx context.Context, from chunk.Source, t *Tree, to chunk.Sink) error {
+func (p *pusher) copyChunks(ctx context.Context, from chunk.Source, t *tree.Tree, to chunk.Sink) error {
 	var ids []chunk.Sum
 	for i := range t.Entries {
 		e := &t.Entries[i]
@@ -43,7 +45,7 @@ func (p *pusher) copyChunks(ctx context.Context, from chunk.Source, t *Tree, to 
 		if e.Mode.IsRegular() {
 			p.stats.Files++
 		}
-		for _, id := range e.chunkSums() {
+		for _, id := range e.ChunkSums() {
 			if _, zero := id.IsZeros(); !zero {
 				ids = append(ids, id)
 			}
@@ -85,5 +87,5 @@ func HoldsTree(ctx context.Context, s *Store, id chunk.ID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.holdTree(ctx, root)
+	return s.HoldTree(ctx, root)
 }

@@ -3,11 +3,12 @@ package depot
 import (
 	"context"
 	"errors"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // cutOff is a depot whose connection breaks after so many chunks.

@@ -7,9 +7,15 @@
 // folders, files and chunks; it must not know of jobs, brokers or checkpoints.
 package depot
 
-import "github.com/godwit-hpc/godwit/internal/depot/chunk"
+import (
+	"context"
 
-// The words of chunk that everybody who uses a depot needs.
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
+)
+
+// The words of chunk, tree and walk that everybody who uses a depot needs.
 type (
 	// ID is the name of a chunk or a tree.
 	ID = chunk.ID
@@ -17,16 +23,31 @@ type (
 	Source = chunk.Source
 	// Sink takes chunks.
 	Sink = chunk.Sink
+	// Tree is a folder.
+	Tree = tree.Tree
+	// Entry is a file, a folder or a symbolic link of a tree.
+	Entry = tree.Entry
+	// Limit bounds a folder; 0 is no limit.
+	Limit = walk.Limit
 )
 
 // What a Source says of a chunk that it cannot give.
 var (
 	ErrMissing = chunk.ErrMissing
 	ErrDamaged = chunk.ErrDamaged
+	// ErrBadTree is a tree that no push made.
+	ErrBadTree = tree.ErrBadTree
+	// ErrTooLarge is a folder that holds more than its limit.
+	ErrTooLarge = tree.ErrTooLarge
 )
 
-// IDOf is the ID of a chunk with these plain bytes.
-func IDOf(plain []byte) ID { return chunk.IDOf(plain) }
+// LoadTree reads the tree id.
+func LoadTree(ctx context.Context, from Source, id ID) (*Tree, error) {
+	return tree.LoadTree(ctx, from, id)
+}
+
+// DiffTrees says what has to be removed, and then what written, to make b out of a.
+func DiffTrees(a, b *Tree) (changed []Entry, removed []string) { return tree.DiffTrees(a, b) }
 
 // Stats is what a push did.
 type Stats struct {

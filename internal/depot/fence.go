@@ -2,9 +2,11 @@ package depot
 
 import (
 	"context"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"net/http"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // Fence is what somebody may ask a store about: the chunks of the trees that were
@@ -94,22 +96,22 @@ func (f *Fence) knows(k key) bool {
 // read reads the trees that were granted and not read yet. Of one that is not whole
 // the root may be asked about, so that who needs it learns what is wrong.
 func (f *Fence) read(ctx context.Context) error {
-	for tree, g := range f.grants { // order-free: all are read
+	for id, g := range f.grants { // order-free: all are read
 		if g.keys != nil {
 			continue
 		}
-		root, err := chunk.ParseID(tree)
+		root, err := chunk.ParseID(id)
 		if err != nil {
 			g.keys = map[key]struct{}{} // no tree: nothing is in it
 			continue
 		}
 		keys := map[key]struct{}{keyOf(root): {}}
-		text, own, err := treeText(ctx, f.store, tree)
+		text, own, err := tree.ReadText(ctx, f.store, id)
 		var needed map[chunk.Sum]bool
 		if err == nil {
-			needed, err = textSums(text)
+			needed, err = tree.TextSums(text)
 		}
-		if notThere(err) != nil {
+		if tree.IgnoreAbsent(err) != nil {
 			return err
 		}
 		for _, id := range own {
@@ -142,13 +144,13 @@ func (f *Fence) admitsTree(ctx context.Context, id chunk.Sum) (bool, error) {
 	if yes, err := f.admits(ctx, []chunk.Sum{id}); err != nil || !yes[0] {
 		return false, err
 	}
-	text, ids, err := treeText(ctx, f.store, id.ToID())
+	text, ids, err := tree.ReadText(ctx, f.store, id.ToID())
 	if err != nil {
-		return false, notThere(err)
+		return false, tree.IgnoreAbsent(err)
 	}
-	needed, err := textSums(text)
+	needed, err := tree.TextSums(text)
 	if err != nil {
-		return false, notThere(err)
+		return false, tree.IgnoreAbsent(err)
 	}
 	for id := range needed { // order-free: all are asked about
 		ids = append(ids, id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // Who asks from a cluster learns nothing of what other jobs brought.
@@ -28,7 +29,7 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 	fence := NewFence(store)
 	client := serve(t, FencedHandler(store, fence))
 	chunksOf := func(id chunk.ID) []chunk.ID {
-		tree, err := LoadTree(t.Context(), store, id)
+		tree, err := tree.LoadTree(t.Context(), store, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,24 +59,24 @@ func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
 			t.Errorf("a chunk of somebody else's tree gives %v", err)
 		}
 	}
-	if held, err := client.holdTree(t.Context(), mustParse(t, secret)); err != nil || held {
+	if held, err := client.HoldTree(t.Context(), mustParse(t, secret)); err != nil || held {
 		t.Errorf("a tree of somebody else is there: %v, %v", held, err)
 	}
 
 	// A tree of one's own that names somebody else's chunk tells nothing either.
-	tree, err := LoadTree(t.Context(), store, secret)
+	guess, err := tree.LoadTree(t.Context(), store, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree.Entries[0].Path = "guess"
-	text, err := encodeTree(tree)
+	guess.Entries[0].Path = "guess"
+	text, err := tree.EncodeTree(guess)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := client.PutChunk(t.Context(), chunk.IDOf(text), text); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := client.holdTree(t.Context(), chunk.SumOf(text)); err != nil || held {
+	if held, err := client.HoldTree(t.Context(), chunk.SumOf(text)); err != nil || held {
 		t.Errorf("a tree with a chunk of somebody else is whole: %v, %v", held, err)
 	}
 

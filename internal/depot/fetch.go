@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
 
 // FetchTree makes dir hold exactly the tree id: what is not in the tree is removed,
 // and files that are right already are left as they are. Every chunk is
 // verified; if one is missing or damaged the error is ErrMissing or ErrDamaged
 // and dir holds part of the tree.
-func FetchTree(ctx context.Context, from chunk.Source, id chunk.ID, dir string) (*Tree, error) {
-	t, err := LoadTree(ctx, from, id)
+func FetchTree(ctx context.Context, from chunk.Source, id chunk.ID, dir string) (*tree.Tree, error) {
+	t, err := tree.LoadTree(ctx, from, id)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +45,12 @@ func FetchTree(ctx context.Context, from chunk.Source, id chunk.ID, dir string) 
 
 // cleanFolder removes from dir what the tree does not have, and returns those
 // entries that dir does not have.
-func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
-	list, odd, err := walkFolder(dir, nil, Limit{})
+func cleanFolder(root *os.Root, dir string, t *tree.Tree) ([]tree.Entry, error) {
+	list, odd, err := walk.ListFolder(dir, nil, walk.Limit{})
 	if err != nil {
 		return nil, err
 	}
-	want := make(map[string]*Entry, len(t.Entries))
+	want := make(map[string]*tree.Entry, len(t.Entries))
 	for i := range t.Entries {
 		want[t.Entries[i].Path] = &t.Entries[i]
 	}
@@ -72,7 +75,7 @@ func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	var left []Entry
+	var left []tree.Entry
 	for _, e := range t.Entries {
 		// Folders are gone through again for their modes.
 		if !have[e.Path] || e.Mode.IsDir() {
@@ -84,7 +87,7 @@ func cleanFolder(root *os.Root, dir string, t *Tree) ([]Entry, error) {
 
 // holdsEntry reports whether what was found is the entry already. Only a file that
 // looks right from outside is read.
-func holdsEntry(c *chunk.Cutter, dir string, f *found, e *Entry) bool {
+func holdsEntry(c *chunk.Cutter, dir string, f *walk.FoundEntry, e *tree.Entry) bool {
 	if f.Mode != e.Mode || f.Size != e.Size || f.ModTime != e.ModTime || f.Link != e.Link {
 		return false
 	}
@@ -96,7 +99,7 @@ func holdsEntry(c *chunk.Cutter, dir string, f *found, e *Entry) bool {
 		return false
 	}
 	defer in.Close() //nolint:errcheck // only read
-	holes, err := chunk.MapHoles(in, f.Size, f.blocks)
+	holes, err := chunk.MapHoles(in, f.Size, f.Blocks)
 	if err != nil {
 		return false
 	}
@@ -119,9 +122,9 @@ func holdsEntry(c *chunk.Cutter, dir string, f *found, e *Entry) bool {
 // ApplyChanges removes and writes single entries of a folder, as DiffTrees found them
 // between two trees, and leaves everything else in it alone. A file is replaced
 // at once, when all of it has arrived.
-func ApplyChanges(ctx context.Context, from chunk.Source, dir string, changed []Entry, removed []string) error {
+func ApplyChanges(ctx context.Context, from chunk.Source, dir string, changed []tree.Entry, removed []string) error {
 	for i := range changed {
-		if err := changed[i].checkEntry(); err != nil {
+		if err := changed[i].CheckEntry(); err != nil {
 			return err
 		}
 	}
@@ -131,8 +134,8 @@ func ApplyChanges(ctx context.Context, from chunk.Source, dir string, changed []
 	}
 	defer root.Close() //nolint:errcheck // only opened
 	for _, p := range removed {
-		if !safePath(p) {
-			return badTree("the path %q", chunk.ClipText(p))
+		if !tree.IsSafePath(p) {
+			return tree.BadTree("the path %q", chunk.ClipText(p))
 		}
 		// A folder that is not empty holds what is none of our business.
 		st, err := root.Lstat(p)
@@ -153,9 +156,9 @@ func ApplyChanges(ctx context.Context, from chunk.Source, dir string, changed []
 
 // placeAll puts entries into the folder root. Where replace is set there may be
 // something in their place.
-func placeAll(ctx context.Context, from chunk.Source, root *os.Root, entries []Entry, replace bool) error {
-	var files []*Entry
-	var folders []*Entry
+func placeAll(ctx context.Context, from chunk.Source, root *os.Root, entries []tree.Entry, replace bool) error {
+	var files []*tree.Entry
+	var folders []*tree.Entry
 	for i := range entries {
 		e := &entries[i]
 		switch {
@@ -186,7 +189,7 @@ func placeAll(ctx context.Context, from chunk.Source, root *os.Root, entries []E
 	return nil
 }
 
-func placeFolder(root *os.Root, e *Entry, replace bool) error {
+func placeFolder(root *os.Root, e *tree.Entry, replace bool) error {
 	err := root.Mkdir(e.Path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) && replace {
 		err = root.MkdirAll(e.Path, 0o700)
@@ -207,7 +210,7 @@ func placeFolder(root *os.Root, e *Entry, replace bool) error {
 	return root.Mkdir(e.Path, 0o700)
 }
 
-func placeLink(root *os.Root, e *Entry, replace bool) error {
+func placeLink(root *os.Root, e *tree.Entry, replace bool) error {
 	if replace {
 		if err := makeRoom(root, e.Path); err != nil {
 			return err
@@ -228,7 +231,7 @@ func makeRoom(root *os.Root, p string) error {
 }
 
 // finishFile gives a file that is complete its mode and time.
-func finishFile(root *os.Root, name string, f *os.File, e *Entry) error {
+func finishFile(root *os.Root, name string, f *os.File, e *tree.Entry) error {
 	if err := f.Chmod(e.Mode.Perm()); err != nil {
 		return err
 	}

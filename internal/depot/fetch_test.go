@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"golang.org/x/sys/unix"
 )
 
@@ -118,10 +119,10 @@ func TestSparseFilesStaySparse(t *testing.T) {
 
 func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	file := func(p string) Entry { return Entry{Path: p, Mode: 0o644} }
-	folder := func(p string) Entry { return Entry{Path: p, Mode: fs.ModeDir | 0o755} }
-	link := func(p, to string) Entry { return Entry{Path: p, Mode: fs.ModeSymlink | 0o777, Link: to} }
-	for name, entries := range map[string][]Entry{
+	file := func(p string) tree.Entry { return tree.Entry{Path: p, Mode: 0o644} }
+	folder := func(p string) tree.Entry { return tree.Entry{Path: p, Mode: fs.ModeDir | 0o755} }
+	link := func(p, to string) tree.Entry { return tree.Entry{Path: p, Mode: fs.ModeSymlink | 0o777, Link: to} }
+	for name, entries := range map[string][]tree.Entry{
 		"up":             {file("../evil")},
 		"up in between":  {folder("a"), file("a/../../evil")},
 		"absolute":       {file("/tmp/evil")},
@@ -159,7 +160,7 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 		if list := depottest.DescribeFolder(t, dir); len(list) > 1 {
 			t.Errorf("%s: it left %q", name, list)
 		}
-		if _, err := encodeTree(&Tree{Entries: entries}); err == nil {
+		if _, err := tree.EncodeTree(&tree.Tree{Entries: entries}); err == nil {
 			t.Errorf("%s: encoded", name)
 		}
 	}
@@ -169,7 +170,7 @@ func TestAFileOfWrongSizeIsRefused(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	id := put(t, s, []byte("ten bytes."))
 	for _, size := range []int64{9, 11, 1 << 40} {
-		b, err := encodeTree(&Tree{Entries: []Entry{{Path: "a", Mode: 0o644, Size: size, Chunks: []chunk.ID{id}}}})
+		b, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o644, Size: size, Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,8 +203,8 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 	os.Mkdir(filepath.Join(after, "empty"), 0o750)
 	_, a, _ := mustPush(t, before, s, PushOptions{})
 	_, b, _ := mustPush(t, after, s, PushOptions{})
-	changed, removed := DiffTrees(a, b)
-	if slices.ContainsFunc(changed, func(e Entry) bool { return e.Path == "same" }) {
+	changed, removed := tree.DiffTrees(a, b)
+	if slices.ContainsFunc(changed, func(e tree.Entry) bool { return e.Path == "same" }) {
 		t.Error("what is the same differs")
 	}
 	if err := ApplyChanges(t.Context(), s, user, changed, removed); err != nil {
@@ -217,7 +218,7 @@ func TestApplyWritesWhatDiffersAndLeavesTheRestAlone(t *testing.T) {
 		}
 	}
 	depottest.WantSame(t, user, after)
-	if err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "../evil", Mode: 0o644}}, nil); err == nil {
+	if err := ApplyChanges(t.Context(), s, user, []tree.Entry{{Path: "../evil", Mode: 0o644}}, nil); err == nil {
 		t.Error("a path that leads out was written")
 	}
 	if err := ApplyChanges(t.Context(), s, user, nil, []string{"../evil"}); err == nil {
@@ -230,7 +231,7 @@ func TestApplyNeverFollowsALinkOutOfTheFolder(t *testing.T) {
 	outside, user := t.TempDir(), t.TempDir()
 	os.Symlink(outside, filepath.Join(user, "a"))
 	id := put(t, s, []byte("evil"))
-	err := ApplyChanges(t.Context(), s, user, []Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []chunk.ID{id}}}, []string{"a/c"})
+	err := ApplyChanges(t.Context(), s, user, []tree.Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []chunk.ID{id}}}, []string{"a/c"})
 	if err == nil || strings.Contains(err.Error(), "panic") {
 		t.Errorf("writing through a link that leads out: %v", err)
 	}

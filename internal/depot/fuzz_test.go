@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 func someBlocks() []byte {
@@ -115,62 +115,6 @@ func isAbsent(err error) bool {
 	return errors.As(err, &a) && len(a.Damaged) == 0
 }
 
-// Whatever a tree says, it is refused or it is safe, and it reads back as it
-// was.
-func FuzzTree(f *testing.F) {
-	good, err := encodeTree(&Tree{Entries: []Entry{
-		{Path: "a", Mode: 0o644, Size: 10, Chunks: []chunk.ID{chunk.IDOf([]byte("x")), chunk.ZerosID(9).ToID()}},
-		{Path: "b", Mode: os.ModeDir | 0o755},
-		{Path: "b/\xff", Mode: os.ModeSymlink | 0o777, Link: "../\xfe"},
-	}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(good)
-	f.Add([]byte(`{"godwit-tree":1}`))
-	f.Add([]byte(`{"godwit-tree":1,"entries":[{"path":"../x","mode":420}]}`))
-	f.Add([]byte(`{"godwit-tree":1,"parts":"AAAA","size":3}`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		decodeParts(in)
-		tree, err := decodeTree(in)
-		if err != nil {
-			return
-		}
-		for _, e := range tree.Entries {
-			if !filepath.IsLocal(e.Path) || filepath.Clean(e.Path) != e.Path {
-				t.Errorf("the path %q passed", e.Path)
-			}
-		}
-		b, err := encodeTree(tree)
-		if err != nil {
-			t.Fatalf("encoding what was decoded: %v", err)
-		}
-		again, err := decodeTree(b)
-		if err != nil {
-			t.Fatalf("decoding what was encoded: %v", err)
-		}
-		if changed, removed := DiffTrees(tree, again); len(changed)+len(removed) > 0 {
-			t.Errorf("it comes back with %v changed and %v removed", changed, removed)
-		}
-	})
-}
-
-// Whatever two texts say, the patch between them turns the one into the other,
-// and whatever a patch says, applying it ends.
-func FuzzPatch(f *testing.F) {
-	f.Add([]byte("a,b,c,d"), []byte("a,x,c,d,e"))
-	f.Add([]byte(""), []byte(",,,"))
-	f.Add(bytes.Repeat([]byte("same,"), 20), append(bytes.Repeat([]byte("same,"), 30), "other"...))
-	f.Fuzz(func(t *testing.T, base, next []byte) {
-		got, err := patchTree(base, diffTree(base, next))
-		if err != nil || !bytes.Equal(got, next) {
-			t.Errorf("%q comes back as %q, %v", next, got, err)
-		}
-		patchTree(base, next)
-		patchTree(base, chunk.BlockEncoder().EncodeAll(next, nil))
-	})
-}
-
 // Whatever the tree and whatever is in the folder, nothing outside is touched.
 func FuzzFetchStaysInside(f *testing.F) {
 	f.Add("a", "../outside", "a/b", "x")
@@ -183,7 +127,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 		depottest.WriteFile(t, filepath.Join(top, "outside", "b"), []byte("precious"))
 		inside := filepath.Join(top, "in")
 		os.Mkdir(inside, 0o700)
-		if safePath(second) && !strings.Contains(first, "\x00") {
+		if tree.IsSafePath(second) && !strings.Contains(first, "\x00") {
 			os.Symlink("../outside", filepath.Join(inside, strings.Split(second, "/")[0]))
 		}
 		before := depottest.DescribeFolder(t, filepath.Join(top, "outside"))
@@ -201,8 +145,8 @@ func FuzzFetchStaysInside(f *testing.F) {
 			return
 		}
 		FetchTree(t.Context(), s, put(t, s, b), inside)
-		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []chunk.ID{id}}
-		ApplyChanges(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
+		entry := tree.Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []chunk.ID{id}}
+		ApplyChanges(t.Context(), s, inside, []tree.Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
 		if after := depottest.DescribeFolder(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
 			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
 		}
@@ -232,81 +176,6 @@ func FuzzPackIndex(f *testing.F) {
 		tr.readTouched(in, time.Minute, blocks)
 		if len(blocks)*touchEntry > len(in) {
 			t.Errorf("%d touches in %d bytes", len(blocks), len(in))
-		}
-	})
-}
-
-// No pattern makes matching fail or take long.
-func FuzzIgnore(f *testing.F) {
-	f.Add("**/a/**/b*[!x]", "x/a/y/z/b1")
-	f.Add("!/a/", "a")
-	f.Add(strings.Repeat("**/", 50)+"x", strings.Repeat("a/", 50)+"y")
-	f.Fuzz(func(t *testing.T, line, name string) {
-		if len(line) > 300 || len(name) > 300 {
-			return
-		}
-		r, ok := parseRule(line)
-		if !ok {
-			return
-		}
-		fits := matchParts(r.parts, strings.Split(name, "/"))
-		if want := matchSlowly(r.parts, strings.Split(name, "/"), 3000); want != unsure && fits != (want == yes) {
-			t.Errorf("%q fits %q: %v", line, name, fits)
-		}
-	})
-}
-
-const (
-	no = iota
-	yes
-	unsure
-)
-
-// matchSlowly is matchParts written down as it is meant.
-func matchSlowly(pattern, name []string, steps int) int {
-	var try func(p, n int) int
-	try = func(p, n int) int {
-		if steps--; steps < 0 {
-			return unsure
-		}
-		switch {
-		case p == len(pattern):
-			if n == len(name) {
-				return yes
-			}
-			return no
-		case pattern[p] == "**" && p == len(pattern)-1:
-			if n < len(name) {
-				return yes
-			}
-			return no
-		case pattern[p] == "**":
-			for k := n; k <= len(name); k++ {
-				if got := try(p+1, k); got != no {
-					return got
-				}
-			}
-			return no
-		case n < len(name) && matchPart(pattern[p], name[n]):
-			return try(p+1, n+1)
-		}
-		return no
-	}
-	return try(0, 0)
-}
-
-// Whatever stands in a cache file, reading it ends.
-func FuzzCache(f *testing.F) {
-	good, _ := json.Marshal(cacheJSON{Version: cacheVersion, Files: map[string]cached{"a": {Chunks: make([]byte, 33)}}})
-	f.Add(good)
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, in []byte) {
-		p := filepath.Join(dir, "cache")
-		if err := os.WriteFile(p, append([]byte(chunk.IDOf(in)+"\n"), in...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range readCache(p) {
-			c.chunkSums()
 		}
 	})
 }

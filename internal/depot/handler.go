@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"path"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // NewHandler serves s to Clients. It looks at the last element of the path only,
@@ -109,7 +111,7 @@ func (h *handler) serveHold(w http.ResponseWriter, r *http.Request) error {
 	if yes, err := h.mayAskTree(r.Context(), ids[0]); err != nil || !yes {
 		return answerYes(w, false, err)
 	}
-	held, err := h.s.holdTree(r.Context(), ids[0])
+	held, err := h.s.HoldTree(r.Context(), ids[0])
 	return answerYes(w, held, err)
 }
 
@@ -146,9 +148,9 @@ func (h *handler) servePatch(w http.ResponseWriter, r *http.Request) error {
 	if err := h.s.admit(len(b)); err != nil {
 		return err
 	}
-	done, err := h.s.putPatch(r.Context(), chunk.Sum(b), chunk.Sum(b[32:]), b[64:])
+	done, err := h.s.PutPatch(r.Context(), chunk.Sum(b), chunk.Sum(b[32:]), b[64:])
 	if done && h.fence != nil {
-		_, own, err := treeText(r.Context(), h.s, chunk.Sum(b[32:]).ToID())
+		_, own, err := tree.ReadText(r.Context(), h.s, chunk.Sum(b[32:]).ToID())
 		if err != nil {
 			return err
 		}

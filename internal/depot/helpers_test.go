@@ -1,7 +1,10 @@
 package depot
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -10,6 +13,8 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
@@ -73,7 +78,7 @@ func serve(t testing.TB, h http.Handler) *Client {
 	return NewClient(&http.Client{Transport: tr}, "http://broker/v1/depot/")
 }
 
-func mustPush(t testing.TB, dir string, to chunk.Sink, opt PushOptions) (chunk.ID, *Tree, Stats) {
+func mustPush(t testing.TB, dir string, to chunk.Sink, opt PushOptions) (chunk.ID, *tree.Tree, Stats) {
 	t.Helper()
 	id, tree, stats, err := PushFolder(t.Context(), dir, to, opt)
 	if err != nil {
@@ -95,12 +100,12 @@ func age(t testing.TB, dir string) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		young := false
-		list, _, err := walkFolder(dir, nil, Limit{})
+		list, _, err := walk.ListFolder(dir, nil, walk.Limit{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range list {
-			if f.Mode.IsRegular() && !f.stamp.isSettled(wallClock()) {
+			if f.Mode.IsRegular() && !f.Stamp.IsSettled(wallClock()) {
 				young = true
 			}
 		}
@@ -115,3 +120,39 @@ func age(t testing.TB, dir string) {
 }
 
 func isRoot() bool { return unix.Geteuid() == 0 }
+
+// A tree as it is written down, so that tests can write what no tree says.
+type treeJSON struct {
+	Version int         `json:"godwit-tree"`
+	Entries []entryJSON `json:"entries,omitempty"`
+	Parts   []byte      `json:"parts,omitempty"`
+	Size    int64       `json:"size,omitempty"`
+}
+
+type entryJSON struct {
+	Path   string      `json:"path,omitempty"`
+	Path64 []byte      `json:"path64,omitempty"`
+	Mode   fs.FileMode `json:"mode"`
+	Size   int64       `json:"size,omitempty"`
+	Link   string      `json:"link,omitempty"`
+	Link64 []byte      `json:"link64,omitempty"`
+	Chunks string      `json:"chunks,omitempty"`
+}
+
+const treeVersion = 1
+
+func canonicalJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+func encodeParts(parts []chunk.Sum, size int64) ([]byte, error) {
+	out := treeJSON{Version: treeVersion, Size: size}
+	for _, p := range parts {
+		out.Parts = append(out.Parts, p[:]...)
+	}
+	return canonicalJSON(out)
+}

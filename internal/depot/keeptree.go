@@ -2,17 +2,19 @@ package depot
 
 import (
 	"context"
+
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // KeepTree adds a tree that was made of others, whose files the store holds already,
 // and makes it durable.
-func KeepTree(ctx context.Context, s *Store, t *Tree) (chunk.ID, error) {
-	text, err := encodeTree(t)
+func KeepTree(ctx context.Context, s *Store, t *tree.Tree) (chunk.ID, error) {
+	text, err := tree.EncodeTree(t)
 	if err != nil {
 		return "", err
 	}
-	chunks, err := textChunks(text)
+	chunks, err := tree.TextChunks(text)
 	if err != nil {
 		return "", err
 	}

@@ -2,8 +2,9 @@ package depot
 
 import (
 	"bytes"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // moveBytes is how much a mover collects before it writes.

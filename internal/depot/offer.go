@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
 
 // Offer gives the chunks of one tree, and nothing else, to who reads them with a
@@ -38,33 +41,33 @@ type spot struct {
 func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, error) {
 	fail := func(err error) (*Offer, error) { return nil, fmt.Errorf("offering %s: %w", dir, err) }
 	var skip func(string, bool) bool
-	if g := newIgnorer(dir, opt); g != nil {
-		skip = g.isIgnored
+	if g := walk.NewIgnorer(dir, opt.Ignore, opt.Exclude); g != nil {
+		skip = g.IsIgnored
 	}
-	list, _, err := walkFolder(dir, skip, opt.Limit)
+	list, _, err := walk.ListFolder(dir, skip, opt.Limit)
 	if err != nil {
 		return fail(err)
 	}
 	files := make([]*source, len(list))
 	for i := range list {
-		files[i] = &source{found: list[i], path: filepath.Join(dir, list[i].Path)}
+		files[i] = &source{FoundEntry: list[i], path: filepath.Join(dir, list[i].Path)}
 	}
 	o := &Offer{own: map[chunk.Sum][]byte{}, spots: map[chunk.Sum]spot{}}
 	p := &pusher{to: holdsAll{}, seen: map[chunk.Sum]bool{}, spots: o.spots}
 	if err := p.pushAll(ctx, files); err != nil {
 		return fail(err)
 	}
-	tree := &Tree{Entries: make([]Entry, len(files))}
+	folder := &tree.Tree{Entries: make([]tree.Entry, len(files))}
 	for i, f := range files {
-		tree.Entries[i] = f.Entry
-		tree.Entries[i].Chunks = chunk.IDsOf(f.chunks)
+		folder.Entries[i] = f.Entry
+		folder.Entries[i].Chunks = chunk.IDsOf(f.chunks)
 		o.bytes += f.Size
 	}
-	text, err := encodeTree(tree)
+	text, err := tree.EncodeTree(folder)
 	if err != nil {
 		return fail(err)
 	}
-	chunks, err := textChunks(text)
+	chunks, err := tree.TextChunks(text)
 	if err != nil {
 		return fail(err)
 	}
@@ -77,7 +80,7 @@ func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, erro
 
 // OfferTree offers a tree that a depot has.
 func OfferTree(ctx context.Context, from *Store, id chunk.ID) (*Offer, error) {
-	t, own, err := loadTree(ctx, from, id)
+	t, own, err := tree.LoadWithParts(ctx, from, id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func OfferTree(ctx context.Context, from *Store, id chunk.ID) (*Offer, error) {
 	}
 	for i := range t.Entries {
 		o.bytes += t.Entries[i].Size
-		for _, s := range t.Entries[i].chunkSums() {
+		for _, s := range t.Entries[i].ChunkSums() {
 			o.named[s] = true
 		}
 	}

@@ -2,13 +2,14 @@ package depot
 
 import (
 	"bytes"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // offered is a folder with two files, and an offer of one of them from the
@@ -45,7 +46,7 @@ func offered(t testing.TB) (folder, stored *Offer, other []chunk.Sum) {
 	}
 	for i := range all.Entries {
 		if all.Entries[i].Path == "theirs" {
-			other = append(other, all.Entries[i].chunkSums()...)
+			other = append(other, all.Entries[i].ChunkSums()...)
 		}
 	}
 	return folder, stored, other

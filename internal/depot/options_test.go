@@ -11,10 +11,12 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 	"golang.org/x/sys/unix"
 )
 
-func pathsOf(t *Tree) (list []string) {
+func pathsOf(t *tree.Tree) (list []string) {
 	for _, e := range t.Entries {
 		list = append(list, e.Path)
 	}
@@ -52,10 +54,10 @@ func TestIgnoreFilesSayWhatIsLeftOut(t *testing.T) {
 func TestTooMuchIsRefusedBeforeAnythingMoves(t *testing.T) {
 	dir := folderOf(t, 1, 5000, 6000, 7000)
 	s := openStore(t, t.TempDir())
-	for _, limit := range []Limit{{Bytes: 17_000}, {Files: 2}, {Bytes: 1 << 40, Files: 1}} {
+	for _, limit := range []walk.Limit{{Bytes: 17_000}, {Files: 2}, {Bytes: 1 << 40, Files: 1}} {
 		_, _, _, err := PushFolder(t.Context(), dir, s, PushOptions{Limit: limit})
-		if !errors.Is(err, ErrTooLarge) {
-			t.Fatalf("%v: %v, want %v", limit, err, ErrTooLarge)
+		if !errors.Is(err, tree.ErrTooLarge) {
+			t.Fatalf("%v: %v, want %v", limit, err, tree.ErrTooLarge)
 		}
 		for _, part := range []string{dir, "17.6 KiB", "3 files", limit.String()} {
 			if !strings.Contains(err.Error(), part) {
@@ -66,7 +68,7 @@ func TestTooMuchIsRefusedBeforeAnythingMoves(t *testing.T) {
 	if c := mustCollect(t, s, 0); c.Chunks+c.Kept != 0 {
 		t.Errorf("%d chunks moved", c.Chunks+c.Kept)
 	}
-	mustPush(t, dir, s, PushOptions{Limit: Limit{Bytes: 18_000, Files: 3}})
+	mustPush(t, dir, s, PushOptions{Limit: walk.Limit{Bytes: 18_000, Files: 3}})
 }
 
 func TestWhatIsNeitherFileNorFolderNorLinkIsSkippedAndTold(t *testing.T) {
@@ -98,7 +100,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	opt := PushOptions{Cache: cache}
 	id, _, _ := mustPush(t, dir, s, opt)
 	// To see that it is not read the cache is made to tell of other chunks.
-	known := readCache(cache)
+	known := walk.ReadCache(cache)
 	if len(known) != 2 {
 		t.Fatalf("%d files are remembered, want 2", len(known))
 	}
@@ -107,13 +109,13 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	put(t, s, depottest.RandomBytes(5, 5000))
 	files := []*source{}
 	for p, k := range known {
-		src := &source{found: found{Entry: Entry{Path: p}, stamp: k.Stamp}, chunks: k.chunkSums(), trusted: true}
+		src := &source{FoundEntry: walk.FoundEntry{Entry: tree.Entry{Path: p}, Stamp: k.Stamp}, chunks: k.ChunkSums(), trusted: true}
 		if p == "0" {
 			src.chunks = []chunk.Sum{other}
 		}
 		files = append(files, src)
 	}
-	writeCache(cache, files)
+	walk.WriteCache(cache, cacheOf(files))
 	_, tree, _ := mustPush(t, dir, s, opt)
 	if tree.Entries[0].Chunks[0] != other.ToID() {
 		t.Error("a file that did not change was read again")
@@ -123,7 +125,7 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	if got, _, _ := mustPush(t, dir, empty, opt); got != id {
 		t.Errorf("to an empty depot goes %s, want %s", got, id)
 	}
-	if got := readCache(cache)["0"]; got.Stamp != c.Stamp || string(got.Chunks) != string(c.Chunks) {
+	if got := walk.ReadCache(cache)["0"]; got.Stamp != c.Stamp || string(got.Chunks) != string(c.Chunks) {
 		t.Error("the cache was not put right")
 	}
 	// A file that changed is read, and so is everything if the cache is damaged.
@@ -146,7 +148,7 @@ func TestAFileThatWasJustWrittenIsNotRemembered(t *testing.T) {
 	depottest.WriteFile(t, filepath.Join(dir, "a"), []byte("one"))
 	s := openStore(t, t.TempDir())
 	mustPush(t, dir, s, PushOptions{Cache: cache})
-	if known := readCache(cache); len(known) != 0 {
+	if known := walk.ReadCache(cache); len(known) != 0 {
 		t.Errorf("%d files are remembered, want none: the next change may not show", len(known))
 	}
 }

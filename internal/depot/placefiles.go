@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // What one worker of a fetch gets and writes at a time.
@@ -20,7 +22,7 @@ const (
 
 // target is a file that is being written, perhaps by several workers.
 type target struct {
-	*Entry
+	*tree.Entry
 	root  *os.Root
 	name  string // under which it is written
 	ready bool   // it was opened
@@ -39,7 +41,7 @@ type part struct {
 }
 
 // placeFiles writes files into the folder root.
-func placeFiles(ctx context.Context, from chunk.Source, root *os.Root, files []*Entry, replace bool) error {
+func placeFiles(ctx context.Context, from chunk.Source, root *os.Root, files []*tree.Entry, replace bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	items := make(chan []part)
@@ -68,7 +70,7 @@ func placeFiles(ctx context.Context, from chunk.Source, root *os.Root, files []*
 
 // dealParts hands out the parts of files, in order, until ctx ends. It returns the
 // files of several parts, which may be left open if it fails.
-func dealParts(ctx context.Context, root *os.Root, files []*Entry, replace bool, items chan<- []part) (targets []*target) {
+func dealParts(ctx context.Context, root *os.Root, files []*tree.Entry, replace bool, items chan<- []part) (targets []*target) {
 	var item []part
 	size, count := int64(0), 0
 	hand := func() bool {
@@ -272,7 +274,7 @@ func (w *placer) placePart(ctx context.Context, p part) error {
 		}
 	}
 	if off+size > p.t.Size || p.next == nil && off+size != p.t.Size {
-		return badTree("its chunks do not make %d bytes", p.t.Size)
+		return tree.BadTree("its chunks do not make %d bytes", p.t.Size)
 	}
 	if p.next != nil {
 		p.next <- off + size

@@ -11,14 +11,16 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 	"golang.org/x/sys/unix"
 )
 
 // pusher is one push under way.
 type pusher struct {
 	to     chunk.BlockSink
-	trees  treeSink // the same, if it knows trees
-	base   []byte   // a tree that it has, of which everything is there
+	trees  tree.TreeSink // the same, if it knows trees
+	base   []byte        // a tree that it has, of which everything is there
 	baseID chunk.Sum
 
 	mu    sync.Mutex
@@ -227,7 +229,7 @@ func (t task) readTask(ctx context.Context, p *pusher, c *chunk.Cutter, b *chunk
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if t.f.watch && !isQuiet(int(f.Fd())) {
+	if t.f.watch && !walk.IsQuiet(int(f.Fd())) {
 		t.f.quiet.Store(false)
 	}
 	if err := t.f.checkSame(f); err != nil {
@@ -235,7 +237,7 @@ func (t task) readTask(ctx context.Context, p *pusher, c *chunk.Cutter, b *chunk
 	}
 	var holes *chunk.HoleMap
 	if t.f.offset == 0 {
-		if holes, err = chunk.MapHoles(f, t.f.Size, t.f.blocks); err != nil {
+		if holes, err = chunk.MapHoles(f, t.f.Size, t.f.Blocks); err != nil {
 			return err
 		}
 	}
@@ -285,7 +287,7 @@ func (p *pusher) pageMemoryOf() *chunk.PageMemory {
 	if p.trees == nil {
 		return nil
 	}
-	return &p.trees.pushMemory().pages
+	return &p.trees.PushMemory().Pages
 }
 
 // joinPieces puts the pieces together when the last one was read.
@@ -303,7 +305,7 @@ func (r *reading) joinPieces(f *os.File) error {
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return fmt.Errorf("looking at %s: %w", r.path, err)
 		}
-		r.trusted = r.quiet.Load() && stampOf(&st) == r.stamp && r.stamp.isSettled(wallClock())
+		r.trusted = r.quiet.Load() && walk.StampOf(&st) == r.Stamp && r.Stamp.IsSettled(wallClock())
 	}
 	return nil
 }
@@ -317,7 +319,7 @@ func (s *source) checkSame(f *os.File) error {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return fmt.Errorf("looking at %s: %w", s.path, err)
 	}
-	if stampOf(&st) != s.stamp {
+	if walk.StampOf(&st) != s.Stamp {
 		return fmt.Errorf("%w any more, and %s has changed since: a new snapshot is needed", chunk.ErrMissing, s.path)
 	}
 	return nil

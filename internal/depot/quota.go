@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // errQuota says that a store holds as much as it may.
@@ -20,6 +23,9 @@ type quota struct {
 	bytes    int64 // in use, about
 	measured time.Time
 }
+
+// diskClock is the machine's clock.
+var diskClock = clock.RealClock()
 
 // measureInterval is how long what was measured of a store is added up to before it
 // is measured again: others write to it too, and space is freed.
@@ -41,7 +47,7 @@ func (s *Store) admit(n int) error {
 	if q.limit == 0 {
 		return nil
 	}
-	if now := wallClock(); q.bytes+int64(n) > q.limit || now.Sub(q.measured) > measureInterval {
+	if now := diskClock(); q.bytes+int64(n) > q.limit || now.Sub(q.measured) > measureInterval {
 		bytes, err := s.diskBytes()
 		if err != nil {
 			return err
@@ -50,7 +56,7 @@ func (s *Store) admit(n int) error {
 	}
 	if q.bytes+int64(n) > q.limit {
 		return fmt.Errorf("%w: it holds %s and may hold %s (limits.depot in the broker's settings); "+
-			"godwit depot prune frees what no job needs", errQuota, humanBytes(q.bytes), humanBytes(q.limit))
+			"godwit depot prune frees what no job needs", errQuota, chunk.HumanBytes(q.bytes), chunk.HumanBytes(q.limit))
 	}
 	q.bytes += int64(n)
 	return nil

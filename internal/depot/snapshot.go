@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +11,15 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
+
+// wallClock is the machine's clock, by which files get their times.
+var wallClock = clock.RealClock()
 
 // Shot is what a folder held at one moment.
 type Shot struct {
@@ -27,7 +34,7 @@ type Shot struct {
 // content is what is known of a file: while it has this stamp it holds these
 // chunks.
 type content struct {
-	stamp  stamp
+	stamp  walk.FileStamp
 	chunks []chunk.Sum
 }
 
@@ -46,7 +53,7 @@ func TakeSnapshot(dir, into string, prev *Shot) (*Shot, error) {
 	if err := os.MkdirAll(into, 0o700); err != nil {
 		return nil, fmt.Errorf("taking a snapshot: %w", err)
 	}
-	list, skipped, err := walkFolder(dir, nil, Limit{})
+	list, skipped, err := walk.ListFolder(dir, nil, walk.Limit{})
 	if err != nil {
 		return nil, fmt.Errorf("taking a snapshot: %w", err)
 	}
@@ -55,11 +62,11 @@ func TakeSnapshot(dir, into string, prev *Shot) (*Shot, error) {
 	var changed []*source
 	for i := range list {
 		f := &shot.files[i]
-		*f = source{found: list[i], path: filepath.Join(dir, list[i].Path)}
+		*f = source{FoundEntry: list[i], path: filepath.Join(dir, list[i].Path)}
 		if !f.Mode.IsRegular() || f.Size == 0 {
 			continue
 		}
-		if c, ok := known[f.Path]; ok && c.stamp == f.stamp {
+		if c, ok := known[f.Path]; ok && c.stamp == f.Stamp {
 			f.chunks, f.known, f.live, f.trusted = c.chunks, true, true, true
 			shot.known[f.Path] = c
 		} else {
@@ -86,7 +93,7 @@ func (s *Shot) knownContents() map[string]content {
 // PushTree brings the shot into to, as PushFolder does. If the depot lost a file
 // that was not copied, and that has changed since, it fails with ErrMissing; a
 // TakeSnapshot that follows this one then copies that file.
-func (s *Shot) PushTree(ctx context.Context, to chunk.Sink) (chunk.ID, *Tree, Stats, error) {
+func (s *Shot) PushTree(ctx context.Context, to chunk.Sink) (chunk.ID, *tree.Tree, Stats, error) {
 	files := make([]*source, len(s.files))
 	s.mu.Lock()
 	sent := s.sent
@@ -102,7 +109,7 @@ func (s *Shot) PushTree(ctx context.Context, to chunk.Sink) (chunk.ID, *Tree, St
 	known, sent := map[string]content{}, map[string][]chunk.Sum{}
 	for _, f := range files {
 		if f.known && f.trusted && f.Mode.IsRegular() {
-			known[f.Path] = content{f.stamp, f.chunks}
+			known[f.Path] = content{f.Stamp, f.chunks}
 		}
 		if f.known && !f.live && f.Mode.IsRegular() {
 			sent[f.Path] = f.chunks
@@ -186,7 +193,7 @@ func (c *copier) copySource(f *source) error {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	f.trusted = f.stamp.isSettled(c.now) && isQuiet(int(in.Fd()))
+	f.trusted = f.Stamp.IsSettled(c.now) && walk.IsQuiet(int(in.Fd()))
 	if f.Size > smallFile {
 		return c.copyLarge(f, in)
 	}
@@ -214,7 +221,7 @@ func (c *copier) copyLarge(f *source, in *os.File) error {
 	if err != nil {
 		return err
 	}
-	err = copyFile(out, in, f.Size, f.blocks)
+	err = copyFile(out, in, f.Size, f.Blocks)
 	f.path = out.Name()
 	return errors.Join(err, out.Close())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 	"golang.org/x/sys/unix"
 )
 
@@ -185,9 +186,9 @@ func TestALargeSparseFileIsCopiedAsOne(t *testing.T) {
 	f.Close()
 	shot, into := mustSnapshot(t, dir, nil)
 	var blocks int64
-	list, _, _ := walkFolder(into, nil, Limit{})
+	list, _, _ := walk.ListFolder(into, nil, walk.Limit{})
 	for _, f := range list {
-		blocks += f.blocks
+		blocks += f.Blocks
 	}
 	if blocks*512 > 10<<20 {
 		t.Errorf("the copy takes %d bytes", blocks*512)

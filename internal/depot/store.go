@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // Store is a depot on disk. Several processes may use one folder at once. A
 // process that is killed leaves every chunk whole or not there at all.
 type Store struct {
-	dir   string // of the packs
-	gate  generationLock
-	touch toucher
-	quota quota
-	treeMemory
+	dir    string // of the packs
+	gate   generationLock
+	touch  toucher
+	quota  quota
+	memory tree.TreeMemory
 
 	// Locks are taken in this order: gate, syncing, writing, mu.
 
@@ -128,7 +130,7 @@ func (s *Store) MissingSums(ctx context.Context, ids []chunk.Sum) ([]int, error)
 }
 
 // lookUp looks for ids: the positions of those that are not there, and the
-// blocks of the others.
+// Blocks of the others.
 func (s *Store) lookUp(ids []chunk.Sum) (gone []int, found []touchedBlock) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

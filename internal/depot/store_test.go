@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
 
 // put puts plain and returns its ID.
@@ -66,7 +67,7 @@ func packsOf(t testing.TB, dir string) []string {
 // bytesIn is the size of all files below dir.
 func bytesIn(t testing.TB, dir string) int64 {
 	t.Helper()
-	list, _, err := walkFolder(dir, nil, Limit{})
+	list, _, err := walk.ListFolder(dir, nil, walk.Limit{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // bomb is a root that names one part many times: a few kilobytes that say they are
@@ -42,9 +44,9 @@ func TestATreeThatNamesAPartOverAndOverIsRefusedBeforeItTakesMemory(t *testing.T
 			id := bomb(t, s, times)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err = LoadTree(t.Context(), s, id)
+			_, err = tree.LoadTree(t.Context(), s, id)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, ErrBadTree) || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, tree.ErrBadTree) || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one about %s", err, want)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // Usage is what a store takes on disk.

@@ -1,10 +1,12 @@
 package depot
 
 import (
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 func TestUsageForetellsWhatCollectFrees(t *testing.T) {
@@ -42,7 +44,7 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 	if err != nil || c.Chunks != some.Chunks {
 		t.Errorf("collecting freed %+v, foretold were %+v, %v", c, some, err)
 	}
-	if _, err := LoadTree(t.Context(), s, kept); err != nil {
+	if _, err := tree.LoadTree(t.Context(), s, kept); err != nil {
 		t.Error("what a root reaches is gone:", err)
 	}
 }

@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 )
 
 // VerifyTree checks that every chunk of the tree id, and the tree itself, is there
 // and sound. If something is not the error is ErrMissing or ErrDamaged, or both,
 // and whatever is damaged counts as missing from then on.
 func VerifyTree(ctx context.Context, from chunk.Source, id chunk.ID) error {
-	t, _, err := loadTree(ctx, from, id)
+	t, _, err := tree.LoadWithParts(ctx, from, id)
 	if err != nil {
 		return err
 	}
 	var ids []chunk.Sum
 	for i := range t.Entries {
-		ids = append(ids, t.Entries[i].chunkSums()...)
+		ids = append(ids, t.Entries[i].ChunkSums()...)
 	}
 	if err := verifyAll(ctx, from, chunk.DistinctSums(ids)); err != nil {
 		return fmt.Errorf("verifying tree %s: %w", id, err)

@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io"
 	"net/http"
 	"syscall"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // Client and Handler speak HTTP. Every request is a POST whose path ends in

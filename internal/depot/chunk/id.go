@@ -92,15 +92,6 @@ func ParseIDs(ids []ID) ([]Sum, error) {
 	return sums, nil
 }
 
-// ClipText keeps a wrong value short in a message.
-func ClipText(s string) string {
-	const most = 80
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
-
 // ZerosID names n zero bytes. No hash begins with 24 zero bytes in practice, so
 // such a name is free.
 func ZerosID(n int64) Sum {

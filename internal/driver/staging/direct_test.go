@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
@@ -72,7 +73,7 @@ func TestOneSiteFetchesFromAnother(t *testing.T) {
 			t.Errorf("what is there is brought: %+v %v", m, err) // from no depot at all
 		}
 	}
-	for _, w := range []driver.Wanted{{Path: "none"}, {Tree: string(depot.IDOf([]byte("x")))}, {}} {
+	for _, w := range []driver.Wanted{{Path: "none"}, {Tree: string(chunk.IDOf([]byte("x")))}, {}} {
 		if o, err := from.OfferFiles(t.Context(), w); err == nil {
 			_ = o.Close()
 			t.Errorf("%+v is offered", w)

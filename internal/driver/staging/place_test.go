@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
@@ -116,7 +117,7 @@ func TestResultsThatCannotBeLeftAreNotLost(t *testing.T) {
 			t.Errorf("%s is removed: %v", path, err)
 		}
 	}
-	if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Tree: string(depot.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
+	if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Tree: string(chunk.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
 		t.Error(err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.Home, ".godwit-*"))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
@@ -180,7 +181,7 @@ func TestResultsThatAreNoTreeAreGivenUpAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGridWith(t, d)
-			id := depot.IDOf([]byte(tree))
+			id := chunk.IDOf([]byte(tree))
 			if err := d.PutChunk(t.Context(), id, []byte(tree)); err != nil {
 				t.Fatal(err)
 			}

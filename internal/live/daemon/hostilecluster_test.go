@@ -18,6 +18,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -233,7 +234,7 @@ func (h *hostile) result(files, change map[string]string) string {
 		}
 		tree = bytes.ReplaceAll(tree, []byte(from), []byte(to))
 	}
-	other := depot.IDOf(tree)
+	other := chunk.IDOf(tree)
 	if err := errors.Join(c.PutChunk(context.Background(), other, tree), c.SyncChunks(context.Background())); err != nil {
 		h.Fatal(err)
 	}

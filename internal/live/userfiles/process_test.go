@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // This test program is also the process that does errands.
@@ -162,8 +163,8 @@ func TestAnErrandThatCannotBeDoneSaysWhy(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	bad := []byte("no list of files")
-	w.must(w.depot.PutChunk(context.Background(), depot.IDOf(bad), bad))
-	_, err = w.hand.PutBack(context.Background(), &Results{Dir: w.dir, After: string(depot.IDOf(bad))})
+	w.must(w.depot.PutChunk(context.Background(), chunk.IDOf(bad), bad))
+	_, err = w.hand.PutBack(context.Background(), &Results{Dir: w.dir, After: string(chunk.IDOf(bad))})
 	if !errors.Is(err, depot.ErrBadTree) {
 		t.Errorf("results that are no tree: %v", err)
 	}

@@ -1,4 +1,4 @@
-package depot
+package tree
 
 import (
 	"bytes"
@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // The canonical JSON of a tree is what encoding/json makes of these, in this
@@ -35,7 +36,8 @@ type entryJSON struct {
 
 const treeVersion = 1
 
-func encodeTree(t *Tree) ([]byte, error) {
+// EncodeTree writes a tree as canonical JSON.
+func EncodeTree(t *Tree) ([]byte, error) {
 	if err := t.checkTree(); err != nil {
 		return nil, err
 	}
@@ -102,17 +104,17 @@ func encodeParts(parts []chunk.Sum, size int64) ([]byte, error) {
 func decodeJSON(b []byte) (*treeJSON, error) {
 	var in treeJSON
 	if err := json.Unmarshal(b, &in); err != nil {
-		return nil, badTree("%v", err)
+		return nil, BadTree("%v", err)
 	}
 	if in.Version != treeVersion {
-		return nil, badTree("version %d", in.Version)
+		return nil, BadTree("version %d", in.Version)
 	}
 	return &in, nil
 }
 
 // decodeParts gives the parts of a root, nil if the root is the whole tree.
 func decodeParts(b []byte) ([]chunk.Sum, int64, error) {
-	if len(b) <= treeDirect && bytes.HasPrefix(b, []byte(`{"godwit-tree":1,"entries"`)) {
+	if len(b) <= MaxDirectTree && bytes.HasPrefix(b, []byte(`{"godwit-tree":1,"entries"`)) {
 		return nil, 0, nil // as nearly always
 	}
 	in, err := decodeJSON(b)
@@ -120,13 +122,13 @@ func decodeParts(b []byte) ([]chunk.Sum, int64, error) {
 		return nil, 0, err
 	}
 	if in.Entries != nil || in.Size <= 0 || len(in.Parts)%32 != 0 {
-		return nil, 0, badTree("its list of parts")
+		return nil, 0, BadTree("its list of parts")
 	}
 	parts := make([]chunk.Sum, len(in.Parts)/32)
 	for i := range parts {
 		parts[i] = chunk.Sum(in.Parts[32*i:])
 		if _, zero := parts[i].IsZeros(); zero {
-			return nil, 0, badTree("a part that is empty")
+			return nil, 0, BadTree("a part that is empty")
 		}
 	}
 	return parts, in.Size, nil
@@ -138,7 +140,7 @@ func decodeTree(b []byte) (*Tree, error) {
 		return nil, err
 	}
 	if in.Parts != nil || in.Size != 0 {
-		return nil, badTree("a list of parts in a list of parts")
+		return nil, BadTree("a list of parts in a list of parts")
 	}
 	t := &Tree{Entries: make([]Entry, len(in.Entries))}
 	for i, w := range in.Entries {
@@ -151,7 +153,7 @@ func decodeTree(b []byte) (*Tree, error) {
 			e.Link = string(w.Link64)
 		}
 		if e.Chunks, err = decodeChunks(w.Chunks); err != nil {
-			return nil, badTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
+			return nil, BadTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
 		}
 	}
 	if err := t.checkTree(); err != nil {
@@ -185,9 +187,9 @@ func eachChunk(list string, f func(chunk.Sum)) error {
 	return nil
 }
 
-// textSums gives the chunks of all files of an encoded tree, each once and
+// TextSums gives the chunks of all files of an encoded tree, each once and
 // without runs of zeros.
-func textSums(text []byte) (map[chunk.Sum]bool, error) {
+func TextSums(text []byte) (map[chunk.Sum]bool, error) {
 	in, err := decodeJSON(text)
 	if err != nil {
 		return nil, err
@@ -203,7 +205,7 @@ func textSums(text []byte) (map[chunk.Sum]bool, error) {
 			}
 		})
 		if err != nil {
-			return nil, badTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
+			return nil, BadTree("the chunks of %q: %v", chunk.ClipText(e.Path), err)
 		}
 	}
 	return ids, nil

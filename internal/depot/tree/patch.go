@@ -1,4 +1,4 @@
-package depot
+package tree
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ var patchDecoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// diffTree makes the patch that turns the text base into the text next.
-func diffTree(base, next []byte) []byte {
+// MakePatch makes the patch that turns the text base into the text next.
+func MakePatch(base, next []byte) []byte {
 	at := map[uint64]int{} // where a token begins in base, by its hash
 	for off := 0; off < len(base); {
 		end := tokenEnd(base, off)
@@ -90,8 +90,8 @@ func appendOp(ops, fresh []byte, from, n int) []byte {
 	return binary.AppendUvarint(ops, uint64(n))
 }
 
-// patchTree applies a patch to base.
-func patchTree(base, patch []byte) ([]byte, error) {
+// ApplyPatch applies a patch to base.
+func ApplyPatch(base, patch []byte) ([]byte, error) {
 	bad := func(what string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a patch with %s", chunk.ErrBadBlock, what)
 	}
@@ -119,7 +119,7 @@ func patchTree(base, patch []byte) ([]byte, error) {
 		}
 		ops = ops[k:]
 		from := int64(last) + by
-		if from < 0 || from > int64(len(base)) || n > uint64(int64(len(base))-from) || n+uint64(len(text)) > rememberBytes {
+		if from < 0 || from > int64(len(base)) || n > uint64(int64(len(base))-from) || n+uint64(len(text)) > MaxRemembered {
 			return bad("a copy of what is not there")
 		}
 		text = append(text, base[from:from+int64(n)]...)

@@ -1,15 +1,16 @@
-package depot
+package tree
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"io/fs"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
 // Tree is a folder. Its entries are sorted by path, and the folder of every
@@ -33,13 +34,18 @@ type Entry struct {
 // another checkpoint takes that one.
 var ErrBadTree = fmt.Errorf("%w: no tree", chunk.ErrDamaged)
 
-func badTree(format string, args ...any) error {
+// ErrTooLarge is what PushFolder returns, with the folder, its size and the limit,
+// when there is more in the folder than the limit allows.
+var ErrTooLarge = errors.New("too large")
+
+// BadTree is ErrBadTree and what is wrong.
+func BadTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBadTree, fmt.Sprintf(format, args...))
 }
 
-// safePath reports whether p names something inside the folder that it is
+// IsSafePath reports whether p names something inside the folder that it is
 // relative to.
-func safePath(p string) bool {
+func IsSafePath(p string) bool {
 	if p == "" || len(p) > 4096 || strings.ContainsRune(p, 0) {
 		return false
 	}
@@ -51,57 +57,57 @@ func safePath(p string) bool {
 	return true
 }
 
-// checkEntry says what is wrong with an entry taken by itself.
-func (e *Entry) checkEntry() error {
-	if !safePath(e.Path) {
-		return badTree("the path %q", chunk.ClipText(e.Path))
+// CheckEntry says what is wrong with an entry taken by itself.
+func (e *Entry) CheckEntry() error {
+	if !IsSafePath(e.Path) {
+		return BadTree("the path %q", chunk.ClipText(e.Path))
 	}
 	if e.Mode&^(fs.ModeType|fs.ModePerm) != 0 {
-		return badTree("the mode of %s", e.Path)
+		return BadTree("the mode of %s", e.Path)
 	}
 	switch e.Mode.Type() {
 	case 0:
 		return e.checkFile()
 	case fs.ModeDir:
 		if e.Size != 0 || e.Link != "" || len(e.Chunks) > 0 {
-			return badTree("%s is a folder with content", e.Path)
+			return BadTree("%s is a folder with content", e.Path)
 		}
 	case fs.ModeSymlink:
 		if e.Size != 0 || e.Link == "" || len(e.Link) > 4096 || strings.ContainsRune(e.Link, 0) || len(e.Chunks) > 0 {
-			return badTree("%s is no proper symbolic link", e.Path)
+			return BadTree("%s is no proper symbolic link", e.Path)
 		}
 	default:
-		return badTree("%s is neither file, folder nor symbolic link", e.Path)
+		return BadTree("%s is neither file, folder nor symbolic link", e.Path)
 	}
 	return nil
 }
 
 func (e *Entry) checkFile() error {
 	if e.Size < 0 || e.Link != "" || (e.Size == 0) != (len(e.Chunks) == 0) {
-		return badTree("the size of %s", e.Path)
+		return BadTree("the size of %s", e.Path)
 	}
 	left := e.Size
 	for _, id := range e.Chunks {
 		s, err := chunk.ParseID(id)
 		if err != nil {
-			return badTree("a chunk of %s: %v", e.Path, err)
+			return BadTree("a chunk of %s: %v", e.Path, err)
 		}
 		if n, zero := s.IsZeros(); zero {
 			left -= n
 		} else if s == (chunk.Sum{}) {
-			return badTree("a chunk of %s has no length", e.Path)
+			return BadTree("a chunk of %s has no length", e.Path)
 		} else {
 			left--
 		}
 		if left < 0 {
-			return badTree("%s has more chunks than its size allows", e.Path)
+			return BadTree("%s has more chunks than its size allows", e.Path)
 		}
 	}
 	return nil
 }
 
-// chunkSums are the chunks of an entry that was checked, without runs of zeros.
-func (e *Entry) chunkSums() []chunk.Sum {
+// ChunkSums are the chunks of an entry that was checked, without runs of zeros.
+func (e *Entry) ChunkSums() []chunk.Sum {
 	list := make([]chunk.Sum, 0, len(e.Chunks))
 	for _, id := range e.Chunks {
 		if s, err := chunk.ParseID(id); err == nil {
@@ -118,14 +124,14 @@ func (t *Tree) checkTree() error {
 	folders := map[string]bool{}
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if err := e.checkEntry(); err != nil {
+		if err := e.CheckEntry(); err != nil {
 			return err
 		}
 		if i > 0 && e.Path <= t.Entries[i-1].Path {
-			return badTree("%s is out of order", e.Path)
+			return BadTree("%s is out of order", e.Path)
 		}
 		if up := strings.LastIndexByte(e.Path, '/'); up >= 0 && !folders[e.Path[:up]] {
-			return badTree("%s is in no folder", e.Path)
+			return BadTree("%s is in no folder", e.Path)
 		}
 		if e.Mode.IsDir() {
 			folders[e.Path] = true
@@ -156,13 +162,13 @@ func DiffTrees(a, b *Tree) (changed []Entry, removed []string) {
 	return changed, removed
 }
 
-// treeDirect is the size up to which a tree is one chunk.
-const treeDirect = 64 << 10
+// MaxDirectTree is the size up to which a tree is one chunk.
+const MaxDirectTree = 64 << 10
 
-// textChunks gives the chunks in which the encoded tree b is kept, the last of
+// TextChunks gives the chunks in which the encoded tree b is kept, the last of
 // which is its root.
-func textChunks(b []byte) ([]chunk.Content, error) {
-	if len(b) <= treeDirect {
+func TextChunks(b []byte) ([]chunk.Content, error) {
+	if len(b) <= MaxDirectTree {
 		return []chunk.Content{{ID: chunk.SumOf(b), Plain: b}}, nil
 	}
 	var chunks []chunk.Content
@@ -190,13 +196,13 @@ func textChunks(b []byte) ([]chunk.Content, error) {
 
 // LoadTree reads the tree id.
 func LoadTree(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, error) {
-	t, _, err := loadTree(ctx, from, id)
+	t, _, err := LoadWithParts(ctx, from, id)
 	return t, err
 }
 
-// loadTree also gives the chunks in which the tree itself is kept.
-func loadTree(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, []chunk.Sum, error) {
-	text, own, err := treeText(ctx, from, id)
+// LoadWithParts also gives the chunks in which the tree itself is kept.
+func LoadWithParts(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, []chunk.Sum, error) {
+	text, own, err := ReadText(ctx, from, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,14 +210,14 @@ func loadTree(ctx context.Context, from chunk.Source, id chunk.ID) (*Tree, []chu
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
-	if m, ok := from.(treeSink); ok {
-		m.pushMemory().rememberTree(id, t, text)
+	if m, ok := from.(TreeSink); ok {
+		m.PushMemory().RememberTree(id, t, text)
 	}
 	return t, own, nil
 }
 
-// treeText gives the encoded tree id, and the chunks in which it is kept.
-func treeText(ctx context.Context, from chunk.Source, id chunk.ID) ([]byte, []chunk.Sum, error) {
+// ReadText gives the encoded tree id, and the chunks in which it is kept.
+func ReadText(ctx context.Context, from chunk.Source, id chunk.ID) ([]byte, []chunk.Sum, error) {
 	text, err := from.GetChunk(ctx, id)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
@@ -234,9 +240,9 @@ func treeText(ctx context.Context, from chunk.Source, id chunk.ID) ([]byte, []ch
 	return text, own, nil
 }
 
-// notThere is nil for an error that only says that a tree is not there or not
+// IgnoreAbsent is nil for an error that only says that a tree is not there or not
 // whole.
-func notThere(err error) error {
+func IgnoreAbsent(err error) error {
 	if errors.Is(err, chunk.ErrMissing) || errors.Is(err, chunk.ErrDamaged) {
 		return nil
 	}
@@ -258,7 +264,7 @@ var decodingLarge sync.Mutex
 func decodeBounded(text []byte) (*Tree, error) {
 	if len(text) > chunk.MaxChunk {
 		if n := bytes.Count(text, []byte(`"mode":`)); n > maxEntries {
-			return nil, badTree("it has more than %d entries", maxEntries)
+			return nil, BadTree("it has more than %d entries", maxEntries)
 		}
 		decodingLarge.Lock()
 		defer decodingLarge.Unlock()
@@ -266,25 +272,17 @@ func decodeBounded(text []byte) (*Tree, error) {
 	return decodeTree(text)
 }
 
-// HasTree reports whether the tree id is there, all that it is kept in included. It
-// does not read what is in it.
-func (s *Store) HasTree(ctx context.Context, id chunk.ID) (bool, error) {
-	text, err := s.GetChunk(ctx, id)
-	if err != nil {
-		return false, notThere(err)
-	}
-	parts, size, err := decodeParts(text)
-	if err != nil || size > maxTree {
-		return false, notThere(err)
-	}
-	gone, err := s.MissingSums(ctx, parts)
-	return err == nil && len(gone) == 0, err
+// PartSums gives the chunks besides its root in which a tree is kept; ok is false if
+// it is larger than what is read.
+func PartSums(root []byte) (parts []chunk.Sum, ok bool, err error) {
+	parts, size, err := decodeParts(root)
+	return parts, size <= maxTree, err
 }
 
 // joinParts puts the parts of a tree together.
 func joinParts(ctx context.Context, from chunk.Source, parts []chunk.Sum, size int64) ([]byte, error) {
 	if size > maxTree {
-		return nil, badTree("it takes %d bytes", size)
+		return nil, BadTree("it takes %d bytes", size)
 	}
 	got := map[chunk.Sum][]byte{}
 	err := chunk.GetMany(ctx, from, chunk.DistinctSums(parts), func(id chunk.Sum, plain []byte) error {
@@ -302,7 +300,7 @@ func joinParts(ctx context.Context, from chunk.Source, parts []chunk.Sum, size i
 		b = append(b, got[p]...)
 	}
 	if int64(len(b)) != size {
-		return nil, badTree("its parts do not make %d bytes", size)
+		return nil, BadTree("its parts do not make %d bytes", size)
 	}
 	return b, nil
 }

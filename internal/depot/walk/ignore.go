@@ -1,4 +1,4 @@
-package depot
+package walk
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ignorer decides what a push leaves out, by the rules of gitignore(5): the
+// Ignorer decides what a push leaves out, by the rules of gitignore(5): the
 // last pattern that fits decides, those of a deeper folder after those of a
 // higher one; what lies in a folder that is left out cannot be brought back.
-type ignorer struct {
+type Ignorer struct {
 	dir    string
 	files  bool   // read .gitignore and .godwitignore
 	rules  []rule // of the caller; they come last
@@ -27,12 +27,14 @@ type rule struct {
 // ignoreFiles are read in every folder, the later ones being stronger.
 var ignoreFiles = []string{".gitignore", ".godwitignore"}
 
-func newIgnorer(dir string, opt PushOptions) *ignorer {
-	if !opt.Ignore && len(opt.Exclude) == 0 {
+// NewIgnorer reads ignore files in dir if files is true, and adds patterns; nil if
+// there is neither.
+func NewIgnorer(dir string, files bool, patterns []string) *Ignorer {
+	if !files && len(patterns) == 0 {
 		return nil
 	}
-	g := &ignorer{dir: dir, files: opt.Ignore, loaded: map[string][]rule{}}
-	for _, line := range opt.Exclude {
+	g := &Ignorer{dir: dir, files: files, loaded: map[string][]rule{}}
+	for _, line := range patterns {
 		if r, ok := parseRule(line); ok {
 			g.rules = append(g.rules, r)
 		}
@@ -40,8 +42,8 @@ func newIgnorer(dir string, opt PushOptions) *ignorer {
 	return g
 }
 
-// isIgnored reports whether the entry is left out. Its folder is not.
-func (g *ignorer) isIgnored(name string, isDir bool) bool {
+// IsIgnored reports whether the entry is left out. Its folder is not.
+func (g *Ignorer) IsIgnored(name string, isDir bool) bool {
 	if fits, negated := lastRule(g.rules, name, isDir); fits {
 		return !negated
 	}
@@ -66,7 +68,7 @@ func (g *ignorer) isIgnored(name string, isDir bool) bool {
 }
 
 // rulesOf gives the rules that the files in a folder state.
-func (g *ignorer) rulesOf(folder string) []rule {
+func (g *Ignorer) rulesOf(folder string) []rule {
 	rules, ok := g.loaded[folder]
 	if ok {
 		return rules

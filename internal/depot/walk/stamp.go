@@ -1,16 +1,15 @@
-package depot
+package walk
 
 import (
 	"errors"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
 	"golang.org/x/sys/unix"
 )
 
-// stamp is what a file looks like from outside. A file whose stamp has not
+// FileStamp is what a file looks like from outside. A file whose stamp has not
 // changed holds what it held, if it could be trusted when it was read.
-type stamp struct {
+type FileStamp struct {
 	Dev   uint64 `json:"dev"`
 	Ino   uint64 `json:"ino"`
 	Size  int64  `json:"size"`
@@ -18,8 +17,9 @@ type stamp struct {
 	Ctime int64  `json:"ctime"`
 }
 
-func stampOf(st *unix.Stat_t) stamp {
-	return stamp{Dev: st.Dev, Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}
+// StampOf takes a stamp of what the kernel says of a file.
+func StampOf(st *unix.Stat_t) FileStamp {
+	return FileStamp{Dev: st.Dev, Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}
 }
 
 // settle is how old the last change of a file must be so that the next one
@@ -27,16 +27,16 @@ func stampOf(st *unix.Stat_t) stamp {
 // some in seconds.
 const settle = 2 * time.Second
 
-// isSettled reports whether a change after now will show in the stamp. Times in
+// IsSettled reports whether a change after now will show in the stamp. Times in
 // the future, after the clock was set back, are not trusted.
-func (s stamp) isSettled(now time.Time) bool {
+func (s FileStamp) IsSettled(now time.Time) bool {
 	return now.UnixNano()-max(s.Ctime, s.Mtime) > int64(settle)
 }
 
-// isQuiet reports whether nobody has the file open for writing. Who has may write
+// IsQuiet reports whether nobody has the file open for writing. Who has may write
 // to it through memory, and that shows in its times only now and then. Fd was
 // opened for reading. Where the kernel cannot tell it is not quiet.
-func isQuiet(fd int) bool {
+func IsQuiet(fd int) bool {
 	for {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 		if errors.Is(err, unix.EINTR) {
@@ -49,6 +49,3 @@ func isQuiet(fd int) bool {
 		return err == nil
 	}
 }
-
-// wallClock is the machine's clock, by which files get their times.
-var wallClock = clock.RealClock()

@@ -1,31 +1,33 @@
-package depot
+package walk
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"os"
 	"path/filepath"
+
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
-// cached is what a cache knows of one file: if it still looks like this, it
+// CachedFile is what a cache knows of one file: if it still looks like this, it
 // holds these chunks.
-type cached struct {
-	Stamp  stamp  `json:"stamp"`
-	Chunks []byte `json:"chunks,omitempty"` // IDs, 32 bytes each
+type CachedFile struct {
+	Stamp  FileStamp `json:"stamp"`
+	Chunks []byte    `json:"chunks,omitempty"` // IDs, 32 bytes each
 }
 
 // cacheVersion changes with the way files are cut.
 const cacheVersion = 1
 
 type cacheJSON struct {
-	Version int               `json:"godwit-cache"`
-	Files   map[string]cached `json:"files"`
+	Version int                   `json:"godwit-cache"`
+	Files   map[string]CachedFile `json:"files"`
 }
 
-func (c cached) chunkSums() []chunk.Sum {
+// ChunkSums are the chunks of the file.
+func (c CachedFile) ChunkSums() []chunk.Sum {
 	list := make([]chunk.Sum, len(c.Chunks)/32)
 	for i := range list {
 		list[i] = chunk.Sum(c.Chunks[32*i:])
@@ -33,8 +35,8 @@ func (c cached) chunkSums() []chunk.Sum {
 	return list
 }
 
-// readCache reads a cache. One that is missing or damaged knows nothing.
-func readCache(path string) map[string]cached {
+// ReadCache reads a cache. One that is missing or damaged knows nothing.
+func ReadCache(path string) map[string]CachedFile {
 	if path == "" {
 		return nil
 	}
@@ -50,28 +52,21 @@ func readCache(path string) map[string]cached {
 	return in.Files
 }
 
-// writeCache remembers those files whose next change will show in their stamp.
-// It only saves time, so it may fail.
-func writeCache(path string, files []*source) {
+// NewCachedFile is what a cache says of a file with these chunks.
+func NewCachedFile(s FileStamp, chunks []chunk.Sum) CachedFile {
+	c := CachedFile{Stamp: s, Chunks: make([]byte, 0, 32*len(chunks))}
+	for _, id := range chunks {
+		c.Chunks = append(c.Chunks, id[:]...)
+	}
+	return c
+}
+
+// WriteCache remembers files by their paths. It only saves time, so it may fail.
+func WriteCache(path string, files map[string]CachedFile) {
 	if path == "" {
 		return
 	}
-	out := cacheJSON{Version: cacheVersion, Files: map[string]cached{}}
-	for _, f := range files {
-		if !f.Mode.IsRegular() || !f.trusted {
-			continue
-		}
-		name, odd := textOrBytes(f.Path)
-		if odd != nil {
-			continue // its name would not come back from the file
-		}
-		c := cached{Stamp: f.stamp, Chunks: make([]byte, 0, 32*len(f.chunks))}
-		for _, s := range f.chunks {
-			c.Chunks = append(c.Chunks, s[:]...)
-		}
-		out.Files[name] = c
-	}
-	b, err := json.Marshal(out)
+	b, err := json.Marshal(cacheJSON{Version: cacheVersion, Files: files})
 	if err != nil {
 		return
 	}

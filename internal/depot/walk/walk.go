@@ -1,4 +1,4 @@
-package depot
+package walk
 
 import (
 	"errors"
@@ -9,29 +9,48 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"golang.org/x/sys/unix"
 )
 
-// found is something in a folder.
-type found struct {
-	Entry  // without Chunks
-	stamp  stamp
-	blocks int64 // of 512 bytes that it has on the disk
+// FoundEntry is something in a folder.
+type FoundEntry struct {
+	tree.Entry // without Chunks
+	Stamp      FileStamp
+	Blocks     int64 // of 512 bytes that it has on the disk
 }
 
-// walkFolder lists what is in dir, sorted by path. skip, which may be nil, says what to
+// Limit bounds a folder; 0 is no limit.
+type Limit struct {
+	Bytes int64
+	Files int
+}
+
+// String is how messages write a limit.
+func (l Limit) String() string {
+	switch {
+	case l.Bytes > 0 && l.Files > 0:
+		return fmt.Sprintf("%s in %d files", chunk.HumanBytes(l.Bytes), l.Files)
+	case l.Files > 0:
+		return fmt.Sprintf("%d files", l.Files)
+	}
+	return chunk.HumanBytes(l.Bytes)
+}
+
+// ListFolder lists what is in dir, sorted by path. skip, which may be nil, says what to
 // leave out; a folder left out is not entered. Sockets, devices and pipes are
 // skipped. What vanishes meanwhile was never there.
-func walkFolder(dir string, skip func(path string, isDir bool) bool, limit Limit) (list []found, skipped []string, err error) {
+func ListFolder(dir string, skip func(path string, isDir bool) bool, limit Limit) (list []FoundEntry, skipped []string, err error) {
 	w := walker{dir: dir, skip: skip, limit: limit}
 	if err := w.walkInto(""); err != nil {
 		return nil, nil, err
 	}
 	if w.tooLarge {
 		return nil, nil, fmt.Errorf("%w: %s holds %s in %d files; the limit is %s",
-			ErrTooLarge, dir, humanBytes(w.bytes), w.files, limit)
+			tree.ErrTooLarge, dir, chunk.HumanBytes(w.bytes), w.files, limit)
 	}
-	slices.SortFunc(w.list, func(a, b found) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(w.list, func(a, b FoundEntry) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(w.skipped)
 	return w.list, w.skipped, nil
 }
@@ -40,7 +59,7 @@ type walker struct {
 	dir      string
 	skip     func(path string, isDir bool) bool
 	limit    Limit
-	list     []found
+	list     []FoundEntry
 	skipped  []string
 	bytes    int64
 	files    int
@@ -79,7 +98,7 @@ func (w *walker) walkInto(path string) error {
 }
 
 // readFolder gives what is directly in a folder.
-func (w *walker) readFolder(path string) ([]found, error) {
+func (w *walker) readFolder(path string) ([]FoundEntry, error) {
 	d, err := os.Open(filepath.Join(w.dir, path))
 	if err != nil {
 		return nil, fmt.Errorf("listing a folder: %w", err)
@@ -89,7 +108,7 @@ func (w *walker) readFolder(path string) ([]found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing a folder: %w", err)
 	}
-	list := make([]found, 0, len(names))
+	list := make([]FoundEntry, 0, len(names))
 	for _, name := range names {
 		rel := name
 		if path != "" {
@@ -105,7 +124,7 @@ func (w *walker) readFolder(path string) ([]found, error) {
 		if w.skip != nil && w.skip(rel, st.Mode&unix.S_IFMT == unix.S_IFDIR) {
 			continue
 		}
-		f := found{Entry: Entry{Path: rel, Mode: fs.FileMode(st.Mode & 0o777)}, stamp: stampOf(&st), blocks: st.Blocks}
+		f := FoundEntry{Entry: tree.Entry{Path: rel, Mode: fs.FileMode(st.Mode & 0o777)}, Stamp: StampOf(&st), Blocks: st.Blocks}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			f.Size, f.ModTime = st.Size, st.Mtim.Nano()
