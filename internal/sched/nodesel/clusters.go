@@ -28,7 +28,7 @@ func (f *forward) findGroups() {
 // groupOf is the group that holds a domain, -1 for none.
 func (f *forward) groupOf(d hostBits) int {
 	for i, g := range f.groups {
-		if d.without(g).empty() {
+		if d.isWithin(g) {
 			return i
 		}
 	}

@@ -27,7 +27,7 @@ type forward struct {
 	near     [][]related // by node: its neighbours
 	nearTo   []uint64    // the same as a set
 	adj      []hostBits  // by host: those it is joined to
-	far      [][]related // by node: others that it has something to do with
+	ties     [][]tie     // by node: its neighbours and others that it has something to do with
 	sides    []hostBits  // parts of the hosts that few pairs lead out of
 	groups   []hostBits
 	grouped  hostBits   // hosts of all groups
@@ -48,6 +48,14 @@ type related struct {
 	rows []hostBits
 }
 
+// tie is some nodes that have the same to do with another: the hosts that they may have, by
+// the host of that one.
+type tie struct {
+	nodes uint64
+	rows  []hostBits
+	most  int // hosts that the other can have at most for conclusions to be drawn
+}
+
 // forwardFrame is the state at one depth of the search.
 type forwardFrame struct {
 	dom      []hostBits
@@ -65,7 +73,9 @@ const (
 	maxForwardSyms  = 7  // those of a mesh; where more nodes are alike the embedder is better
 	minGroup        = 5  // hosts
 	nearlyAll       = 80 // % of a group that each member is joined to
-	fewHosts        = 8  // domains up to this size narrow those of the neighbours
+	fewHosts        = 8  // domains up to this size are compared with each other
+	someHosts       = 16 // domains up to this size narrow those of nodes further away
+	moreHosts       = 20 // of domains up to this size hosts of groups leave, too, that have too few around them
 	nodesPerStep    = 4  // nodes of the search tree that cost about as much as a step of the embedder
 	fewAcross       = 2  // times as many pairs between two sides as the pattern needs there
 	lastDepth       = 63 // conflicts of deeper decisions are not told apart
@@ -109,21 +119,32 @@ func (f *forward) buildRelations() {
 			rows[r][v] = hostBitsOf(rel.rows[v])
 		}
 	}
-	f.near, f.far, f.nearTo = make([][]related, f.m), make([][]related, f.m), make([]uint64, f.m)
+	f.near, f.ties, f.nearTo = make([][]related, f.m), make([][]tie, f.m), make([]uint64, f.m)
 	for v := range f.n {
 		f.adj = append(f.adj, hostBitsOf(f.e.t.class[0].adj[v]))
 	}
 	for p := range f.m {
+		by := make([]uint64, len(rows)) // by relation: nodes
 		for q, r := range f.e.relOf[p] {
-			switch {
-			case r < 0:
-			case f.s.class[p][q] >= 0:
+			if r < 0 {
+				continue
+			}
+			by[r] |= 1 << q
+			if f.s.class[p][q] >= 0 {
 				f.near[p] = append(f.near[p], related{q, rows[r]})
 				f.nearTo[p] |= 1 << q
-			default:
-				f.far[p] = append(f.far[p], related{q, rows[r]})
 			}
 		}
+		for r, nodes := range by {
+			most := someHosts
+			if f.e.rel[r].class >= 0 {
+				most = f.n
+			}
+			if nodes != 0 {
+				f.ties[p] = append(f.ties[p], tie{nodes, rows[r], most})
+			}
+		}
+		slices.SortStableFunc(f.ties[p], func(a, b tie) int { return b.most - a.most }) // neighbours first
 	}
 }
 
@@ -252,16 +273,14 @@ func (f *forward) pickValue(fr *forwardFrame, p int, whole bool) hostBits {
 		}
 	}
 	best, bestRank := -1, 0
-	for w := range d {
-		for word := d[w]; word != 0; word &= word - 1 {
-			v := w<<6 + bits.TrailingZeros64(word)
-			rank := f.e.degree[v] << 4
-			if f.rnd != nil {
-				rank += f.rnd.IntN(64)
-			}
-			if best < 0 || rank > bestRank {
-				best, bestRank = v, rank
-			}
+	for ; !d.empty(); d = d.butFirst() {
+		v := d.first()
+		rank := f.e.degree[v] << 4
+		if f.rnd != nil {
+			rank += f.rnd.IntN(64)
+		}
+		if best < 0 || rank > bestRank {
+			best, bestRank = v, rank
 		}
 	}
 	return oneHost(best)
@@ -344,13 +363,10 @@ func (f *forward) neediestHost(fr *forwardFrame, limit int) (host, node int) {
 				skip |= 1 << o
 			}
 		}
-		d = d.without(f.grouped)
-		for w := range d {
-			for word := d[w]; word != 0; word &= word - 1 {
-				v := w<<6 + bits.TrailingZeros64(word)
-				count[v]++
-				last[v] = uint8(q)
-			}
+		for d = d.without(f.grouped); !d.empty(); d = d.butFirst() {
+			v := d.first()
+			count[v]++
+			last[v] = uint8(q)
 		}
 	}
 	spare := usable.count() - open
@@ -358,13 +374,10 @@ func (f *forward) neediestHost(fr *forwardFrame, limit int) (host, node int) {
 		return -1, -1
 	}
 	host = -1
-	some := usable.without(f.grouped)
-	for w := range some {
-		for word := some[w]; word != 0; word &= word - 1 {
-			v := w<<6 + bits.TrailingZeros64(word)
-			if n := int(count[v]) + min(spare, 1); n < limit {
-				host, limit, node = v, n, int(last[v])
-			}
+	for some := usable.without(f.grouped); !some.empty(); some = some.butFirst() {
+		v := some.first()
+		if n := int(count[v]) + min(spare, 1); n < limit {
+			host, limit, node = v, n, int(last[v])
 		}
 	}
 	return host, node
@@ -374,7 +387,7 @@ func (f *forward) neediestHost(fr *forwardFrame, limit int) (host, node int) {
 func (f *forward) countOptions(d hostBits) int {
 	n := d.without(f.grouped).count()
 	for _, g := range f.groups {
-		if !d.intersectWith(g).empty() {
+		if d.meets(g) {
 			n++
 		}
 	}
@@ -389,12 +402,10 @@ func (f *forward) isMixed(fr *forwardFrame, q int) bool {
 		if fr.assigned>>r.node&1 != 0 {
 			continue
 		}
-		for w := range d {
-			for word := d[w]; word != 0; word &= word - 1 {
-				v := w<<6 + bits.TrailingZeros64(word)
-				if !fr.dom[r.node].without(r.rows[v]).without(oneHost(v)).empty() {
-					return true
-				}
+		for left := d; !left.empty(); left = left.butFirst() {
+			v := left.first()
+			if !fr.dom[r.node].without(oneHost(v)).isWithin(r.rows[v]) {
+				return true
 			}
 		}
 	}

@@ -21,17 +21,15 @@ func (f *forward) settleDomains(fr *forwardFrame, changed uint64) bool {
 				}
 				continue
 			}
-			isNew := fr.inGroup>>p&1 == 0 && f.groupOf(d) >= 0
-			if isNew {
+			if fr.inGroup>>p&1 == 0 && f.groupOf(d) >= 0 {
 				fr.inGroup |= 1 << p
 			}
 			for i, side := range f.sides {
-				if x := d.without(side); fr.onSide[i]>>p&1 == 0 && (x.empty() || x == d) {
+				if d.isWithin(side) || !d.meets(side) {
 					fr.onSide[i] |= 1 << p
-					isNew = true
 				}
 			}
-			if (isNew || d.count() <= fewHosts) && !f.supportNeighbours(fr, p, &changed) {
+			if !f.supportOthers(fr, p, &changed) {
 				return false
 			}
 		}
@@ -51,7 +49,7 @@ func (f *forward) settleDomains(fr *forwardFrame, changed uint64) bool {
 }
 
 // roomAround leaves to the neighbours of some nodes only hosts that are joined to
-// enough of the hosts that the nodes around can have.
+// enough of the hosts that the nodes around can have. Hosts of groups nearly always are.
 func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) bool {
 	var look uint64
 	for ; touched != 0; touched &= touched - 1 {
@@ -59,7 +57,10 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 	}
 	for look &^= fr.assigned; look != 0; look &= look - 1 {
 		p := bits.TrailingZeros64(look)
-		d := fr.dom[p].without(f.grouped)
+		d := fr.dom[p]
+		if d.count() > moreHosts {
+			d = d.without(f.grouped)
+		}
 		if d.empty() {
 			continue
 		}
@@ -67,12 +68,10 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 		for _, r := range f.near[p] {
 			around = around.unionWith(fr.dom[r.node])
 		}
-		for w := range d {
-			for word := d[w]; word != 0; word &= word - 1 {
-				v := w<<6 + bits.TrailingZeros64(word)
-				if f.adj[v].intersectWith(around).count() < len(f.near[p]) {
-					gone[w] |= word & -word
-				}
+		for left := d; !left.empty(); left = left.butFirst() {
+			v := left.first()
+			if f.adj[v].intersectWith(around).count() < len(f.near[p]) {
+				gone = gone.unionWith(oneHost(v))
 			}
 		}
 		if gone.empty() {
@@ -99,33 +98,36 @@ func (f *forward) assignHost(fr *forwardFrame, p int, changed *uint64) bool {
 			return false
 		}
 	}
-	for _, r := range f.near[p] {
-		if !f.narrowDomain(fr, r.node, r.rows[v], why, changed) {
-			return false
-		}
-	}
-	for _, r := range f.far[p] {
-		if !f.narrowDomain(fr, r.node, r.rows[v], why, changed) {
+	return f.supportOthers(fr, p, changed)
+}
+
+// supportOthers leaves to nodes that have something to do with one only hosts that go with
+// one of its own.
+func (f *forward) supportOthers(fr *forwardFrame, p int, changed *uint64) bool {
+	size := fr.dom[p].count()
+	for _, t := range f.ties[p] {
+		if size <= t.most && !f.narrowTied(fr, p, t, changed) {
 			return false
 		}
 	}
 	return true
 }
 
-// supportNeighbours leaves to the neighbours of a node only hosts that go with one of its own.
-func (f *forward) supportNeighbours(fr *forwardFrame, p int, changed *uint64) bool {
-	d := fr.dom[p]
-	for _, r := range f.near[p] {
-		if fr.assigned>>r.node&1 != 0 {
-			continue
+// narrowTied does so for nodes that have the same to do with it.
+func (f *forward) narrowTied(fr *forwardFrame, p int, t tie, changed *uint64) bool {
+	open := t.nodes &^ fr.assigned
+	var all, with hostBits
+	for left := open; left != 0; left &= left - 1 {
+		all = all.unionWith(fr.dom[bits.TrailingZeros64(left)])
+	}
+	for d := fr.dom[p]; !d.empty(); d = d.butFirst() {
+		if with = with.unionWith(t.rows[d.first()]); all.isWithin(with) {
+			return true
 		}
-		var with hostBits
-		for w := range d {
-			for word := d[w]; word != 0; word &= word - 1 {
-				with = with.unionWith(r.rows[w<<6+bits.TrailingZeros64(word)])
-			}
-		}
-		if !f.narrowDomain(fr, r.node, with, fr.why[p], changed) {
+	}
+	for ; open != 0; open &= open - 1 {
+		q := bits.TrailingZeros64(open)
+		if !fr.dom[q].isWithin(with) && !f.narrowDomain(fr, q, with, fr.why[p], changed) {
 			return false
 		}
 	}
@@ -200,7 +202,7 @@ func (f *forward) roomForFew(fr *forwardFrame, changed *uint64) bool {
 		d, inside := fr.dom[p], 0
 		var why uint64
 		for _, q := range few[:n] {
-			if fr.dom[q].without(d).empty() {
+			if fr.dom[q].isWithin(d) {
 				inside++
 				why |= fr.why[q]
 			}
@@ -213,7 +215,7 @@ func (f *forward) roomForFew(fr *forwardFrame, changed *uint64) bool {
 		case inside == d.count():
 			for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
 				q := bits.TrailingZeros64(left)
-				if x := fr.dom[q]; x.without(d) != x && !x.without(d).empty() && !f.narrowDomain(fr, q, x.without(d), why, changed) {
+				if x := fr.dom[q]; x.meets(d) && !x.isWithin(d) && !f.narrowDomain(fr, q, x.without(d), why, changed) {
 					return false
 				}
 			}
@@ -248,7 +250,7 @@ func (f *forward) roomInGroups(fr *forwardFrame) bool {
 func (f *forward) finishMatching(fr *forwardFrame) answer {
 	m := &f.e.match
 	for p := range f.m {
-		copy(m.optionSet(p, f.n), fr.dom[p][:])
+		fr.dom[p].copyTo(m.optionSet(p, f.n))
 	}
 	if !m.isComplete(f.m, f.n) {
 		f.conflict = 0
