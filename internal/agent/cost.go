@@ -1,14 +1,11 @@
 package agent
 
 import (
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 )
 
@@ -105,50 +102,19 @@ func (s spent) minusEarlier(t spent) spent {
 // sentryTime is the processor time of a sandbox's own processes: the supervisor and
 // those it started. The program runs in processes that those start.
 func sentryTime(supervisor int) (time.Duration, bool) {
-	sum, err := ownTime(supervisor)
+	p, err := proctable.ReadProcess(supervisor)
 	if err != nil {
 		return 0, false
 	}
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", supervisor))
+	children, err := proctable.ChildrenOf(supervisor)
 	if err != nil {
 		return 0, false
 	}
-	for _, t := range tasks {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", supervisor, t.Name()))
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, word := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				if d, err := ownTime(pid); err == nil {
-					sum += d
-				}
-			}
+	sum := p.CPUTime
+	for _, pid := range children {
+		if child, err := proctable.ReadProcess(pid); err == nil {
+			sum += child.CPUTime
 		}
 	}
 	return sum, true
-}
-
-// ownTime is the processor time of one process without its children.
-func ownTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseOwnTime(string(text))
-}
-
-// parseOwnTime reads the 14th and 15th field of /proc/PID/stat, in ticks of 10
-// ms. The second field, the name, may contain anything.
-func parseOwnTime(text string) (time.Duration, error) {
-	const tick = 10 * time.Millisecond
-	i := strings.LastIndexByte(text, ')')
-	if fields := strings.Fields(text[i+1:]); i >= 0 && len(fields) > 12 {
-		user, err1 := strconv.ParseInt(fields[11], 10, 62)
-		kernel, err2 := strconv.ParseInt(fields[12], 10, 62)
-		if err1 == nil && err2 == nil && user >= 0 && kernel >= 0 {
-			return tick * time.Duration(user+kernel), nil
-		}
-	}
-	return 0, fmt.Errorf("not the stat of a process: %.60q", text)
 }

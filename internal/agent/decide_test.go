@@ -252,14 +252,3 @@ func TestWhatTheSandboxWouldCostIsGuessed(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseOwnTime(f *testing.F) {
-	f.Add("31 (a b) c) S 1 31 31 0 -1 4194304 172 0 0 0 12 34 0 0 20 0 1 0 1395455")
-	f.Add("")
-	f.Add(")")
-	f.Fuzz(func(t *testing.T, text string) {
-		if d, err := parseOwnTime(text); err == nil && d < 0 {
-			t.Errorf("%q: %v", text, d)
-		}
-	})
-}

@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // An agent that dies is replaced this often, after pauses that grow; then the
@@ -102,7 +102,7 @@ func reapUntil(pid int) (unix.WaitStatus, error) {
 // die, so it ends when there is no child any more.
 func endOrphans() error {
 	for {
-		children, err := childrenOf(os.Getpid())
+		children, err := proctable.ChildrenOf(os.Getpid())
 		if err != nil {
 			return err
 		}
@@ -115,25 +115,4 @@ func endOrphans() error {
 			return err
 		}
 	}
-}
-
-// childrenOf lists the children of a process, of all its threads.
-func childrenOf(pid int) ([]int, error) {
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil, err
-	}
-	var list []int
-	for _, t := range tasks {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, t.Name()))
-		if err != nil {
-			continue // the thread is gone
-		}
-		for word := range strings.FieldsSeq(string(text)) {
-			if n, err := strconv.Atoi(word); err == nil {
-				list = append(list, n)
-			}
-		}
-	}
-	return list, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -33,7 +34,7 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 	h.write()
 	guard := h.guard()
 	h.until("the program to run", func() bool { return strings.Contains(string(h.out[1]), "up") })
-	agents, err := childrenOf(guard.Process.Pid)
+	agents, err := proctable.ChildrenOf(guard.Process.Pid)
 	if err != nil || len(agents) != 1 {
 		t.Fatalf("children of the guard: %v, %v", agents, err)
 	}
@@ -52,7 +53,7 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 	if m := h.ended(); m.Kind != wire.Lost {
 		t.Errorf("told %+v, want that it is lost", m)
 	}
-	if left, err := childrenOf(os.Getpid()); err != nil || len(left) > 0 {
+	if left, err := proctable.ChildrenOf(os.Getpid()); err != nil || len(left) > 0 {
 		t.Errorf("processes came to us: %v, %v", left, err)
 	}
 }

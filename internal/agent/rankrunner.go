@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 )
 
@@ -90,7 +91,7 @@ func readMark(stdin io.Reader) (string, error) {
 // waited for elsewhere.
 func endDescendants() {
 	for {
-		children, err := childrenOf(os.Getpid())
+		children, err := proctable.ChildrenOf(os.Getpid())
 		if err != nil || len(children) == 0 {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
-	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -207,7 +207,7 @@ func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
 		})
 		agents[record.agent.pid] = true
 	}
-	all, err := ptable.AllProcesses()
+	all, err := proctable.AllProcesses()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
-	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
 
@@ -176,12 +176,12 @@ func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) erro
 	}
 	stopped := map[int]bool{}
 	for {
-		all, err := ptable.AllProcesses()
+		all, err := proctable.AllProcesses()
 		if err != nil {
 			return err
 		}
 		left, fresh := []int{}, 0
-		below := ptable.DescendantsOf(all, map[int]bool{agent.pid: true})
+		below := proctable.DescendantsOf(all, map[int]bool{agent.pid: true})
 		for i := range all {
 			p := &all[i]
 			if p.Pid == agent.pid || !below[p.Pid] || p.IsDead() {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // SeesDelays reports whether the kernel tells how long threads wait for a processor.
@@ -33,9 +35,9 @@ type thread struct {
 // parseSchedstat reads /proc/PID/task/TID/schedstat: nanoseconds run, nanoseconds
 // waited on a run queue, timeslices.
 func parseSchedstat(text []byte) (schedTimes, bool) {
-	f := fields{rest: text}
-	ran, delayed := f.nextNumber(), f.nextNumber()
-	ok := !f.bad && ran >= 0 && delayed >= 0
+	f := proctable.Fields{Rest: text}
+	ran, delayed := f.NextNumber(), f.NextNumber()
+	ok := !f.Bad && ran >= 0 && delayed >= 0
 	return schedTimes{time.Duration(ran), time.Duration(delayed)}, ok
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // ProportionalMemory is what the tree holds in memory now, with what processes share counted
@@ -33,8 +35,8 @@ func (t *Tree) ProportionalMemory() int64 {
 func parsePss(text string) int64 {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(line, "Pss:"); ok {
-			f := fields{rest: []byte(strings.TrimSpace(v))}
-			return f.nextNumber() << 10
+			f := proctable.Fields{Rest: []byte(strings.TrimSpace(v))}
+			return f.NextNumber() << 10
 		}
 	}
 	return 0

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // reader reads files of /proc into one buffer. It is not safe for several
@@ -106,7 +108,7 @@ func (r *reader) listChildren(pid, threads int, into []int) ([]int, error) {
 	if err != nil {
 		return into, err
 	}
-	into = parsePids(text, into)
+	into = proctable.ParsePids(text, into)
 	if threads <= 1 {
 		return into, nil
 	}
@@ -120,7 +122,7 @@ func (r *reader) listChildren(pid, threads int, into []int) ([]int, error) {
 			continue
 		}
 		if text, err := r.readFile(dir + strconv.Itoa(tid) + "/children"); err == nil {
-			into = parsePids(text, into)
+			into = proctable.ParsePids(text, into)
 		}
 	}
 	return into, nil

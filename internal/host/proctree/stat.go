@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
-// tick is the unit of times in /proc. The kernel shows 100 a second to every
-// program, whatever it counts in itself.
-const tick = 10 * time.Millisecond
+// tick is the unit of times in /proc.
+const tick = proctable.Tick
 
 // stat is what we read of /proc/PID/stat.
 type stat struct {
@@ -34,51 +35,21 @@ func (s *stat) isStill() bool { return s.state == 'T' || s.state == 't' || s.isZ
 
 var errStat = errors.New("not a line of /proc/PID/stat")
 
-// parseStat reads a line of /proc/PID/stat. The name stands in parentheses and
-// may itself hold parentheses, blanks and line feeds, so the last parenthesis
-// ends it.
+// parseStat reads a line of /proc/PID/stat.
 func parseStat(line []byte, withName bool) (stat, error) {
-	var s stat
-	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
-	if open < 0 || end < open {
-		return s, errStat
+	p, ok := proctable.ParseStat(line, withName)
+	if !ok {
+		return stat{}, errStat
 	}
-	head := fields{rest: line[:open]}
-	s.pid = int(head.nextNumber())
-	if withName {
-		s.comm = string(line[open+1 : end])
-	}
-	f := fields{rest: line[end+1:]}
-	if state := f.nextField(); len(state) == 1 {
-		s.state = state[0]
-	} else {
-		return s, errStat
-	}
-	s.ppid = int(f.nextNumber())
-	s.pgrp = int(f.nextNumber())
-	s.session = int(f.nextNumber())
-	f.skipFields(7) // tty_nr tpgid flags minflt cminflt majflt cmajflt
-	s.own = f.nextTicks() + f.nextTicks()
-	s.kids = f.nextTicks() + f.nextTicks()
-	f.skipFields(2) // priority nice
-	s.threads = int(f.nextNumber())
-	f.skipFields(1) // itrealvalue
-	s.start = uint64(f.nextNumber())
-	f.skipFields(1) // vsize
-	s.rss = f.nextNumber()
-	if head.bad || f.bad || s.pid <= 0 {
-		return s, errStat
-	}
-	return s, nil
+	return stat{pid: p.Pid, comm: p.Name, state: p.State, ppid: p.Parent, pgrp: p.Group, session: p.Session,
+		own: p.CPUTime, kids: p.ChildTime, threads: p.Threads, start: uint64(p.Started), rss: p.Pages}, nil
 }
 
 // parseProcessor finds in a line of /proc/PID/stat the processor that the thread
 // ran on last.
 func parseProcessor(line []byte) (int, bool) {
-	f := fields{rest: line[bytes.LastIndexByte(line, ')')+1:]}
-	f.skipFields(36) // state to exit_signal
-	cpu := f.nextNumber()
-	return int(cpu), !f.bad && cpu >= 0
+	p, ok := proctable.ParseStat(line, false)
+	return p.CPU, ok && p.CPU >= 0
 }
 
 // ioCount is what we read of /proc/PID/io. The children that a process has
@@ -109,9 +80,9 @@ func parseIO(text []byte) ioCount {
 		if i < 0 {
 			continue
 		}
-		f := fields{rest: line[i+1:]}
-		n := f.nextNumber()
-		if f.bad {
+		f := proctable.Fields{Rest: line[i+1:]}
+		n := f.NextNumber()
+		if f.Bad {
 			continue
 		}
 		switch string(line[:i]) {
@@ -142,80 +113,4 @@ func afterKey(text []byte, key string) ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-// fields reads blank-separated numbers without making garbage: a sample reads
-// dozens of files every two seconds for as long as a job runs.
-type fields struct {
-	rest []byte
-	bad  bool
-}
-
-func (f *fields) nextField() []byte {
-	i := 0
-	for i < len(f.rest) && (f.rest[i] == ' ' || f.rest[i] == '\t' || f.rest[i] == '\n') {
-		i++
-	}
-	start := i
-	for i < len(f.rest) && f.rest[i] != ' ' && f.rest[i] != '\t' && f.rest[i] != '\n' {
-		i++
-	}
-	word := f.rest[start:i]
-	f.rest = f.rest[i:]
-	return word
-}
-
-func (f *fields) skipFields(n int) {
-	for range n {
-		f.nextField()
-	}
-}
-
-// maxNumber keeps sums of what /proc says far from overflow.
-const maxNumber = 1 << 52
-
-func (f *fields) nextNumber() int64 {
-	word := f.nextField()
-	negative := len(word) > 0 && word[0] == '-'
-	if negative {
-		word = word[1:]
-	}
-	if len(word) == 0 {
-		f.bad = true
-		return 0
-	}
-	var n int64
-	for _, c := range word {
-		if c < '0' || c > '9' {
-			f.bad = true
-			return 0
-		}
-		if n = n*10 + int64(c-'0'); n > maxNumber {
-			n = maxNumber
-		}
-	}
-	if negative {
-		return -n
-	}
-	return n
-}
-
-// nextTicks is a number of ticks; what goes below zero in some kernels is zero.
-func (f *fields) nextTicks() time.Duration {
-	return time.Duration(min(max(f.nextNumber(), 0), maxNumber/int64(tick))) * tick
-}
-
-// parsePids reads a list of process numbers, as in /proc/PID/task/TID/children.
-func parsePids(text []byte, into []int) []int {
-	f := fields{rest: text}
-	for {
-		word := f.nextField()
-		if len(word) == 0 {
-			return into
-		}
-		n := fields{rest: word}
-		if pid := n.nextNumber(); !n.bad && pid > 0 && pid < maxNumber {
-			into = append(into, int(pid))
-		}
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 const aLine = "4242 (a) b (c) S 1 4242 4240 0 -1 4194304 100 200 0 0 12 34 56 78 20 0 3 0 987654 123456789 2048 18446744073709551615 0 0"
@@ -80,7 +82,7 @@ func FuzzStat(f *testing.F) {
 		if sum := io.addCount(io); io.read >= 0 && sum.read < io.read {
 			t.Errorf("%q: %+v", any, io)
 		}
-		for _, pid := range parsePids(any, nil) {
+		for _, pid := range proctable.ParsePids(any, nil) {
 			if pid <= 0 {
 				t.Errorf("%q: process %d", any, pid)
 			}

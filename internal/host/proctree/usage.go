@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"golang.org/x/sys/unix"
 )
 
@@ -301,8 +302,8 @@ func (t *Tree) contextSwitches() int64 {
 				continue
 			}
 			if v, ok := afterKey(text, "voluntary_ctxt_switches"); ok {
-				f := fields{rest: v}
-				sum += f.nextNumber()
+				f := proctable.Fields{Rest: v}
+				sum += f.NextNumber()
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,11 +79,11 @@ func burn(t testing.TB, cpu int) int {
 
 func ticksOf(t testing.TB, pid int) ticks {
 	t.Helper()
-	threads, err := ptable.ThreadsOf(pid)
+	threads, err := proctable.ThreadsOf(pid)
 	if err != nil || len(threads) != 1 {
 		t.Fatal(threads, err)
 	}
-	return threads[0].Ticks
+	return threads[0].Ticks()
 }
 
 func TestTheFirstAnswerIsQuickAndLaterOnesAreSurer(t *testing.T) {

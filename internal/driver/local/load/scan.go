@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // A process counts as a competitor from this part of a CPU on; one that uses
@@ -35,7 +35,7 @@ type census struct {
 
 // resident is a process as it was last seen.
 type resident struct {
-	ptable.Process
+	proctable.Process
 	at      time.Time
 	use     float64 // part of a CPU it used until then, since it was seen before; -1: not known
 	hot     bool    // to be looked at next time
@@ -55,7 +55,7 @@ type scan struct {
 // below them are no competitors. all says that everybody is to be looked at.
 // saturated says that a CPU, or the time of a group, leaves nothing over.
 func (c *census) updateCensus(now time.Time, roots map[int]bool, all bool, saturated func(cpu int, path []node) bool) error {
-	table, err := ptable.OpenTable()
+	table, err := proctable.OpenTable()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func startStopwatch() func() time.Duration {
 const maxUsageSpan = 6 * time.Second
 
 // visitProcess looks at one process.
-func (c *census) visitProcess(table *ptable.Table, pid int, before *resident, now time.Time) *resident {
+func (c *census) visitProcess(table *proctable.Table, pid int, before *resident, now time.Time) *resident {
 	p, ok := table.Read(pid)
 	if !ok || p.IsDead() {
 		return nil
@@ -116,10 +116,10 @@ func (c *census) visitProcess(table *ptable.Table, pid int, before *resident, no
 	switch {
 	case before != nil && before.Started == p.Started:
 		r.ours, r.threads = before.ours, before.threads
-		r.use = usedFraction(p.Ticks-before.Ticks, now.Sub(before.at))
-		r.hot = r.use >= littleUse || now.Sub(before.at) > maxUsageSpan && p.Ticks > before.Ticks
+		r.use = usedFraction(p.Ticks()-before.Ticks(), now.Sub(before.at))
+		r.hot = r.use >= littleUse || now.Sub(before.at) > maxUsageSpan && p.Ticks() > before.Ticks()
 	case !c.at.IsZero(): // it came since the last look
-		r.use = usedFraction(p.Ticks, min(now.Sub(c.at), processAge(p.Started)))
+		r.use = usedFraction(p.Ticks(), min(now.Sub(c.at), processAge(p.Started)))
 		r.hot = true
 	default:
 		r.hot = p.State == 'R'
@@ -146,11 +146,11 @@ func processAge(started int64) time.Duration {
 
 // markOwn marks what descends from our agents.
 func (c *census) markOwn(roots map[int]bool) {
-	all := make([]ptable.Process, 0, len(c.known))
+	all := make([]proctable.Process, 0, len(c.known))
 	for _, r := range c.known {
 		all = append(all, r.Process)
 	}
-	below := ptable.DescendantsOf(all, roots)
+	below := proctable.DescendantsOf(all, roots)
 	for pid, r := range c.known {
 		r.ours = below[pid]
 	}
@@ -188,7 +188,7 @@ func (c *census) judgeDemand(saturated func(cpu int, path []node) bool) scan {
 
 // busyThread is a thread that wants CPU time.
 type busyThread struct {
-	ptable.Process
+	proctable.Process
 	use float64 // -1 if not known
 }
 
@@ -200,7 +200,7 @@ func (r *resident) busyThreads() []busyThread {
 	if r.Threads <= 1 || r.Threads > most {
 		return one
 	}
-	all, err := ptable.ThreadsOf(r.Pid)
+	all, err := proctable.ThreadsOf(r.Pid)
 	if err != nil {
 		return one
 	}
@@ -209,8 +209,8 @@ func (r *resident) busyThreads() []busyThread {
 	sum := ticks(0)
 	var ran, running []busyThread
 	for _, t := range all {
-		r.threads[t.Pid] = t.Ticks
-		used := t.Ticks - before[t.Pid]
+		r.threads[t.Pid] = t.Ticks()
+		used := t.Ticks() - before[t.Pid]
 		if before != nil && used > 0 {
 			ran = append(ran, busyThread{t, float64(used)})
 			sum += used

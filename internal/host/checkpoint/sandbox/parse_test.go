@@ -143,21 +143,3 @@ func FuzzMessages(f *testing.F) {
 		t.Error("more messages than lines")
 	})
 }
-
-func FuzzStat(f *testing.F) {
-	f.Add([]byte("77 (a) b (c) S 1 77 77 0 -1 4194304 1 0 0 0 120 30 0 0 20 0 1 0 5000 1 1 1\n"))
-	f.Add([]byte("1 (x) R"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		st, err := parseStat(text)
-		if err == nil && st.used < 0 {
-			t.Errorf("used %v", st.used)
-		}
-	})
-}
-
-func TestTheStatOfAProcessIsRead(t *testing.T) {
-	st, err := parseStat([]byte("77 (a) b (c) S 1 77 77 0 -1 4194304 1 0 0 0 120 30 0 0 20 0 1 0 5000 1 1 1\n"))
-	if err != nil || st.state != 'S' || st.used != 150*tickLength || st.threads != 1 || st.start != 5000 {
-		t.Errorf("%+v, %v", st, err)
-	}
-}

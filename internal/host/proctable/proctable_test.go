@@ -1,4 +1,4 @@
-package ptable
+package proctable
 
 import (
 	"os"
@@ -11,13 +11,14 @@ import (
 const line = "17 (a (b) c) R 3 17 17 0 -1 4194304 1 2 3 4 250 50 7 8 20 5 4 0 99 1000 5 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 
 func TestAStatFileIsRead(t *testing.T) {
-	p, ok := ParseStat([]byte(line))
-	want := Process{Pid: 17, Parent: 3, Session: 17, Name: "a (b) c", State: 'R', Ticks: 300, Nice: 5, Threads: 4, CPU: 1, Started: 99}
-	if !ok || p != want {
+	p, ok := ParseStat([]byte(line), true)
+	want := Process{Pid: 17, Parent: 3, Group: 17, Session: 17, Name: "a (b) c", State: 'R', CPUTime: 3 * time.Second,
+		ChildTime: 15 * Tick, Nice: 5, Threads: 4, CPU: 1, Started: 99, Pages: 5}
+	if !ok || p != want || p.Ticks() != 300 {
 		t.Errorf("%+v %v, want %+v", p, ok, want)
 	}
 	for _, s := range []string{"", "17", "x (a) R 1", "17 (a R 3", "17 (a) R 3 4 5", strings.Replace(line, "250", "x", 1)} {
-		if _, ok := ParseStat([]byte(s)); ok {
+		if _, ok := ParseStat([]byte(s), true); ok {
 			t.Errorf("%q is taken", s)
 		}
 	}
@@ -41,6 +42,15 @@ func TestTheTableHasUsAndOurThreads(t *testing.T) {
 	}
 	if _, err := ThreadsOf(1 << 30); err == nil {
 		t.Error("a process that is not there has threads")
+	}
+	if _, err := ReadProcess(1 << 30); err == nil {
+		t.Error("a process that is not there was read")
+	}
+	if _, err := ChildrenOf(1 << 30); err == nil {
+		t.Error("a process that is not there has children")
+	}
+	if p, err := ReadProcess(os.Getpid()); err != nil || p.Parent != os.Getppid() || p.Threads < 2 {
+		t.Errorf("we are %+v, %v", p, err)
 	}
 }
 
@@ -69,6 +79,9 @@ func TestDescendantsAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(DescendantsOf(all, map[int]bool{cmd.Process.Pid: true})); n == 2 {
+			if children, err := ChildrenOf(cmd.Process.Pid); err != nil || len(children) != 1 {
+				t.Errorf("its children are %v, %v", children, err)
+			}
 			if DescendantsOf(all, nil)[cmd.Process.Pid] || !DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
 				t.Error("descent is wrong")
 			}
@@ -81,7 +94,7 @@ func TestDescendantsAreFound(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(line))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if p, ok := ParseStat(data); ok && p.Pid <= 0 {
+		if p, ok := ParseStat(data, true); ok && (p.Pid <= 0 || p.CPUTime < 0 || p.ChildTime < 0 || p.Ticks() < 0) {
 			t.Errorf("%+v", p)
 		}
 	})
