@@ -113,3 +113,20 @@ func TestAClusterThatHasNotDescribedItselfSaysSo(t *testing.T) {
 		}
 	}
 }
+
+func TestACheckLooksAtTheFolderThatTheBrokerUses(t *testing.T) {
+	t.Setenv("GODWIT_STATE", "")
+	t.Setenv("XDG_STATE_HOME", "/elsewhere")
+	for _, test := range []struct {
+		dir, host, want string
+	}{
+		{"", "", "/elsewhere/godwit/clusters/c"},
+		{"", "login", "~/.local/state/godwit/outposts/c"},
+		{"/scratch", "", "/scratch"},
+		{"/scratch", "login", "/scratch"},
+	} {
+		if got := workDir(&config.Cluster{Name: "c", Dir: test.dir}, test.host); got != test.want {
+			t.Errorf("dir %q on %q: %s, want %s", test.dir, test.host, got, test.want)
+		}
+	}
+}

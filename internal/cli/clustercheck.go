@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 // probe is run where a cluster is. It changes nothing but a file of its own, which
@@ -23,7 +25,6 @@ say os "$(uname -s)"
 say cores "$(nproc 2>/dev/null || echo 0)"
 dir=$1; shift
 case $dir in "~"|"~/"*) dir=$HOME${dir#"~"};; esac
-[ -n "$dir" ] || dir=$HOME/.local/state/godwit/outposts
 up=$dir
 while [ ! -d "$up" ]; do up=$(dirname "$up"); done
 t=$up/.godwit-check-$$
@@ -70,7 +71,7 @@ func checkCluster(ctx context.Context, c *config.Cluster) []finding {
 func checkHost(ctx context.Context, c *config.Cluster, host string) []finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	args := append([]string{c.Dir}, managerCommands(c.Driver)...)
+	args := append([]string{workDir(c, host)}, managerCommands(c.Driver)...)
 	argv := append([]string{"sh", "-s", "--"}, args...)
 	if host != "" {
 		remote := make([]string, 0, len(args)+3)
@@ -98,6 +99,19 @@ func checkHost(ctx context.Context, c *config.Cluster, host string) []finding {
 		return []finding{f}
 	}
 	return judgeProbe(c, host, said)
+}
+
+// workDir is the folder where the broker keeps what belongs to a cluster: elsewhere
+// XDG_STATE_HOME of this machine says nothing.
+func workDir(c *config.Cluster, host string) string {
+	state, err := api.StateDir()
+	switch {
+	case c.Dir != "":
+		return c.Dir
+	case host == "" && err == nil:
+		return filepath.Join(state, "clusters", c.Name)
+	}
+	return "~/.local/state/godwit/outposts/" + c.Name
 }
 
 // settingsForProbe is what the probe needs of the settings, as a shell has it.

@@ -69,5 +69,5 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 	}
 	gres := fmt.Sprintf("gpu:%s:%s", strings.ToLower(m[1]), count)
 	d.addOption("gres", gres)
-	d.warnings = append(d.warnings, Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, which are told --gres=" + gres})
+	d.warnings = append(d.warnings, Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, with --gres=" + gres})
 }

@@ -219,7 +219,7 @@ config: {}
 	if diff := cmp.Diff([]int{6, 7, 10, 12, 20}, lines); diff != "" {
 		t.Errorf("%v: %s", warnings, diff)
 	}
-	if w := warnings[1]; w.Field != "accelerators" || w.Text != "the job runs on Slurm clusters only, which are told --gres=gpu:h100:8" || filepath.Base(w.File) != "job.yaml" {
+	if w := warnings[1]; w.Field != "accelerators" || w.Text != "the job runs on Slurm clusters only, with --gres=gpu:h100:8" || filepath.Base(w.File) != "job.yaml" {
 		t.Errorf("%+v", w)
 	}
 }

@@ -75,7 +75,9 @@ func TestJobsThatNeedSlurmRunThereOrAreRefused(t *testing.T) {
 	srun := jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm, Srun: "job.sh:7"}}
 	on := func(j jobfile.Job, name string) *jobfile.Job { j.On = []string{name}; return complete(j) }
 	g := newGrid(t)
-	for want, job := range map[string]jobfile.Job{"no cluster where the job may run is known to have GPUs": gpu, "job.sh:7": srun} {
+	inFile := jobfile.Job{Manager: jobfile.Manager{Options: map[string][]string{"gres": {"gpu:a100:1"}}}}
+	for want, job := range map[string]jobfile.Job{`accelerators "a100:1"`: inFile, `--gres "gpu:1"`: gpu,
+		"no cluster where the job may run is known to have GPUs": gpu, "job.sh:7": srun} {
 		if _, err := g.broker().SubmitJob(t.Context(), complete(job), ""); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("without Slurm: %v", err)
 		}

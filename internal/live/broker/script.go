@@ -60,7 +60,11 @@ func (b *Broker) slurmOnly(spec *jobfile.Job) (bool, error) {
 		}
 	}
 	if gpus != "" {
-		return false, &badinput.Error{Field: "gpus", Value: gpus,
+		field, value, _ := strings.Cut("--"+gpus, "=")
+		if field == "--gres" && spec.Manager.Kind == "" { // a job file says so in other words
+			field, value = "accelerators", strings.TrimPrefix(value, "gpu:")
+		}
+		return false, &badinput.Error{Field: field, Value: value,
 			Problem: "no cluster where the job may run is known to have GPUs; jobs with GPUs run on Slurm clusters"}
 	}
 	return false, &badinput.Error{Field: "srun", Value: spec.Manager.Srun,

@@ -211,7 +211,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NotAnswered:        {"not-answered", "no answer after {A s}; others do not wait for it any longer"},
 	BetterChance:       {"better-chance", "the chance of meeting its deadline is {A %} here and {B %} there"},
 	EndsSooner:         {"ends-sooner", "its deadline is probably missed wherever it runs, but there it ends earlier: in about {A s} instead of {B s}"},
-	NotWorthMoving:     {"not-worth-moving", "the chance of meeting its deadline is {A %} here, and no more than {B %} elsewhere"},
+	NotWorthMoving:     {"not-worth-moving", "the chance of meeting its deadline is {A %} here and {B %} on the best other cluster"},
 	MovedOften:         {"moved-often", "migrated {A time} already, the limit; the chance of meeting its deadline is {B %} here"},
 	MovedJustNow:       {"moved-just-now", "migrated {A s} ago; no further migration within {B s}"},
 	NobodyCan:          {"nobody-can", "no cluster can meet its deadline: it ends in about {A s} here and, including the migration, in about {B s} at best elsewhere"},
@@ -260,6 +260,9 @@ func (r Reason) String() string {
 		return "unknown"
 	}
 	sentence := reasons[r.Code].sentence
+	if r.Code == CancelRequested && r.A == 0 {
+		sentence = "cancelled by the user: SIGKILL at once"
+	}
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(sentence, "{")

@@ -123,6 +123,9 @@ func TestNumbersInReasonsAgreeWithTheirNouns(t *testing.T) {
 		want string
 	}{
 		{Reason{NoRoom, 1, 0}, "waiting for 1 core (none free)"},
+		{Reason{CancelRequested, 0, 0}, "cancelled by the user: SIGKILL at once"},
+		{Reason{CancelRequested, 30, 0}, "cancelled by the user: SIGTERM, and SIGKILL after 30 s"},
+		{Reason{NotWorthMoving, 0.4, 0.001}, "the chance of meeting its deadline is 40 % here and below 1 % on the best other cluster"},
 		{Reason{ClusterStarted, 1, 0}, "running on 1 core"},
 		{Reason{ClusterStarted, 4, 0}, "running on 4 cores"},
 		{Reason{HostLost, 1, 0}, "host failure: lost 1 core"},
