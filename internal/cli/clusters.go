@@ -122,7 +122,7 @@ many did, and how often deadlines were met that were given a certain chance.`,
 				if err != nil {
 					return err
 				}
-				return a.printHistory(list, output)
+				return a.printHistory(list, program, output)
 			})
 		},
 	}
@@ -133,11 +133,15 @@ many did, and how often deadlines were met that were given a certain chance.`,
 	return cmd
 }
 
-func (a *app) printHistory(list []api.History, output string) error {
+func (a *app) printHistory(list []api.History, program, output string) error {
 	if output == "json" {
 		return term.WriteJSON(a.Stdout, orEmpty(list))
 	}
 	if len(list) == 0 {
+		if program != "" {
+			a.SayLine("no run of " + program + " yet")
+			return nil
+		}
 		a.SayLine("nothing has run yet")
 		return nil
 	}

@@ -119,7 +119,11 @@ func (a *App) NoSuchCommand(cmd *cobra.Command, args []string) error {
 	if !cmd.HasParent() && badinput.NearestName(args[0], known) == "" {
 		want = a.Name + " help lists them all"
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Problem: "unknown command, " + want}
+	field := "unknown command"
+	if cmd.HasParent() {
+		field = cmd.CommandPath() + ": " + field
+	}
+	return &badinput.Error{Field: field, Value: args[0], Problem: want}
 }
 
 // NoArguments refuses arguments of a command that takes flags only.

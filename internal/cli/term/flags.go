@@ -146,13 +146,13 @@ func wantedValue(e *pflag.InvalidValueError) string {
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	name := e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		return &badinput.Error{Field: cmd.CommandPath(), Value: "-" + short, Problem: "unknown flag, see " + cmd.CommandPath() + " --help"}
+		return &badinput.Error{Field: cmd.CommandPath() + ": unknown flag -" + short, Problem: "see " + cmd.CommandPath() + " --help"}
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	want := "unknown flag, see " + cmd.CommandPath() + " --help"
+	want := "see " + cmd.CommandPath() + " --help"
 	if near := badinput.NearestName(name, known); near != "" {
-		want = "unknown flag, did you mean --" + near + "?"
+		want = "did you mean --" + near + "?"
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Problem: want}
+	return &badinput.Error{Field: cmd.CommandPath() + ": unknown flag --" + name, Problem: want}
 }

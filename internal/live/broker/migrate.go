@@ -21,7 +21,7 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 		return "", err
 	}
 	if j == nil || v.State.IsTerminal() {
-		return "", fmt.Errorf("job %s is %s: only a job that runs or waits can be moved", ref, v.State)
+		return "", fmt.Errorf("job %s has ended: only running and pending jobs can be migrated", ref)
 	}
 	in := core.Input{Kind: core.Migrate, Job: v.ID}
 	if to != "" {

@@ -224,7 +224,8 @@ func TestProgramsAreRecognized(t *testing.T) {
 			t.Errorf("%q is %q, want %q", line, got, want)
 		}
 	}
-	for line, want := range map[string]string{"./burn 30": "burn|30", "N=3 exec python3 pi.py 5": "python3 pi.py|5", "": "sh|-c "} {
+	for line, want := range map[string]string{"./burn 30": "burn|30", "N=3 exec python3 pi.py 5": "python3 pi.py|5", "": "sh|-c ",
+		"sh -c 'for i in 1'": "for|i in 1'", `"./a b" c`: "a|b\" c"} {
 		program, args := SplitCommand([]string{"/bin/sh", "-c", line})
 		if got := program + "|" + strings.Join(args, " "); got != want {
 			t.Errorf("sh -c %q is %q, want %q", line, got, want)

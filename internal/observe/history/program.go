@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"path"
 	"slices"
@@ -27,6 +28,7 @@ func SplitCommand(argv []string) (program string, args []string) {
 		if len(words) == 0 {
 			return program, args
 		}
+		words[0] = cmp.Or(strings.Trim(words[0], `'"`), words[0])
 		inner, rest := SplitCommand(words)
 		return inner, append(slices.Clone(rest), args[2:]...)
 	}

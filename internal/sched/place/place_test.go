@@ -157,10 +157,10 @@ func TestAJobThatNeverFitsIsToldSo(t *testing.T) {
 	}{
 		{"fits", []int{5, 9}, nil, rigid(9), core.WorstFit, ""},
 		{"busy now is not never", []int{5, 9}, nil, rigid(9), core.WorstFit, ""},
-		{"too large", []int{5, 9}, nil, rigid(10), core.WorstFit, "needs 10 cores, it can never get more than 9"},
-		{"less what is kept", []int{5, 9}, []int{0, 3}, rigid(7), core.CloseToFiles, "needs 7 cores, it can never get more than 6"},
+		{"too large", []int{5, 9}, nil, rigid(10), core.WorstFit, "needs 10 cores, at most 9 can be allocated to it"},
+		{"less what is kept", []int{5, 9}, []int{0, 3}, rigid(7), core.CloseToFiles, "needs 7 cores, at most 6 can be allocated to it"},
 		{"split it fits", []int{5, 9}, nil, rigid(14), core.FlexibleMin, ""},
-		{"too large even if split", []int{5, 9}, nil, rigid(15), core.FlexibleMin, "needs 15 cores, it can never get more than 14"},
+		{"too large even if split", []int{5, 9}, nil, rigid(15), core.FlexibleMin, "needs 15 cores, at most 14 can be allocated to it"},
 		{"components one by one", []int{5, 9}, nil, rigid(9, 5), core.WorstFit, ""},
 		{"components never together", []int{5, 9}, nil, rigid(9, 6), core.ClusterMin, "its 2 components, 15 cores in all, do not fit together even if the grid is empty"},
 		{"components together", []int{5, 9}, nil, rigid(5, 4, 5), core.ClusterMin, ""},

@@ -330,10 +330,18 @@ func (m *Meter) freeCPUs(own []Own) []int {
 
 func explainOthers(others float64, cpus int, names []string) string {
 	text := fmt.Sprintf("others use %.1f of %d CPUs", others, cpus)
-	if cpus == 1 {
+	switch {
+	case others < 0.005*float64(cpus) && len(names) > 0:
+		text = "others begin to compute" // seen at the first look, which has not lasted long enough
+	case cpus == 1:
 		text = fmt.Sprintf("others use %.0f %% of the CPU", 100*others)
 	}
-	seen := slices.Compact(slices.Clone(names))
+	var seen []string
+	for _, name := range names {
+		if !slices.Contains(seen, name) {
+			seen = append(seen, name)
+		}
+	}
 	const enough = 3
 	switch {
 	case len(seen) > enough:

@@ -255,6 +255,8 @@ func TestWhoIsThereIsNamed(t *testing.T) {
 		names []string
 	}{
 		"others use 100 % of the CPU (stress)":          {1, 1, []string{"stress", "stress"}},
+		"others use 100 % of the CPU (cc, ld)":          {1, 1, []string{"cc", "ld", "cc"}},
+		"others begin to compute (stress)":              {0, 1, []string{"stress"}},
 		"others use 1.5 of 2 CPUs":                      {1.5, 2, nil},
 		"others use 2.0 of 4 CPUs (a, b, c and 2 more)": {2, 4, []string{"a", "b", "c", "d", "e"}},
 	} {
