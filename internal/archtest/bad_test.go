@@ -37,6 +37,7 @@ var rules = map[string]struct {
 	"directions":     {checkDirections, false},
 	"names":          {checkNames, false},
 	"docs":           {checkDocs, false},
+	"words":          {checkWords, false},
 }
 
 // want is the complaint expected on the line of the comment.

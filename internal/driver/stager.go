@@ -53,14 +53,14 @@ type Peer interface {
 	Stager
 	// OfferFiles has the site give something to whoever holds the offer, until release
 	// is called or nobody has come for a while.
-	OfferFiles(ctx context.Context, w Wanted) (o Offer, release func(), err error)
+	OfferFiles(ctx context.Context, w FileRequest) (o Offer, release func(), err error)
 	// TakeOffer has the site fetch what another offers, and keep it as BringTree does. If
 	// nothing of it can be reached the error is ErrUnreached.
 	TakeOffer(ctx context.Context, o Offer) (Moved, error)
 }
 
-// Wanted is what a site is to offer: a file or a folder, or a tree that it keeps.
-type Wanted struct {
+// FileRequest is what a site is to offer: a file or a folder, or a tree that it keeps.
+type FileRequest struct {
 	Path string `json:"path,omitempty"`
 	Tree string `json:"tree,omitempty"`
 }

@@ -37,8 +37,8 @@ type tree struct {
 	has []string // controllers that our groups have
 }
 
-// wanted are the controllers that a lab is made with.
-var wanted = []string{"cpu", "cpuacct", "cpuset", "memory", "freezer"}
+// neededControllers are the controllers that a lab is made with.
+var neededControllers = []string{"cpu", "cpuacct", "cpuset", "memory", "freezer"}
 
 // groupName is the name of a lab's cgroups. Labs of the same name in different
 // folders do not meet.
@@ -122,7 +122,7 @@ func parseTrees(text string) []tree {
 		default:
 			continue
 		}
-		t.has = slices.DeleteFunc(t.has, func(c string) bool { return !slices.Contains(wanted, c) })
+		t.has = slices.DeleteFunc(t.has, func(c string) bool { return !slices.Contains(neededControllers, c) })
 		key := strings.Join(t.has, ",")
 		if t.v2 {
 			key = "2"

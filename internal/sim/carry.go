@@ -69,7 +69,7 @@ func (s *Simulator) takeProcessors(t *task, c *core.Command) bool {
 	}
 	p := t.partAt(c.Part)
 	p.cluster, p.size, p.procs = c.Cluster, c.N, c.Procs
-	st.markOwner(c.Procs, ours, true)
+	st.markOwner(c.Procs, ownJobs, true)
 	return true
 }
 
@@ -118,7 +118,7 @@ func (s *Simulator) vacateTask(t *task) {
 	for i := range t.parts {
 		p := &t.parts[i]
 		st := s.sites[p.cluster]
-		st.markOwner(p.procs, ours, false)
+		st.markOwner(p.procs, ownJobs, false)
 		if p.queued {
 			st.queue.CancelJob(s.now, queueID(t.job.Spec.ID, i))
 			st.touched = true

@@ -37,7 +37,7 @@ type siteHost struct {
 type owner uint8
 
 const (
-	ours owner = 1 << iota
+	ownJobs owner = 1 << iota
 	foreignOwner
 	down
 )
@@ -113,7 +113,7 @@ func (s *site) countAvailable(procs core.ProcSet) int {
 	n := 0
 	for _, r := range procs {
 		for p := r.Lo; p < r.Hi; p++ {
-			if s.owner[p]&^ours != 0 {
+			if s.owner[p]&^ownJobs != 0 {
 				return n
 			}
 			n++

@@ -43,7 +43,7 @@ func (s *Simulator) growPart(t *task, c *core.Command) int {
 		return 0
 	}
 	got, _ := c.Procs.SplitLast(c.N - n)
-	st.markOwner(got, ours, true)
+	st.markOwner(got, ownJobs, true)
 	p.procs = p.procs.Union(got)
 	p.size += n
 	return n
@@ -81,7 +81,7 @@ func (s *Simulator) dropProcessors(p *taskPart, n int) {
 		return
 	}
 	kept, back := p.procs.SplitLast(n)
-	s.sites[p.cluster].markOwner(back, ours, false)
+	s.sites[p.cluster].markOwner(back, ownJobs, false)
 	p.procs = kept
 	p.size -= n
 }

@@ -105,7 +105,7 @@ func (s *Simulator) siteTruth(st *site, users map[int32]string, queued int) erro
 		return nil
 	}
 	for p, by := range st.owner {
-		if _, used := users[int32(p)]; used != (by&(ours|foreignOwner) != 0) {
+		if _, used := users[int32(p)]; used != (by&(ownJobs|foreignOwner) != 0) {
 			return fmt.Errorf("processor %d is marked %b, used is %v", p, by, used)
 		}
 	}

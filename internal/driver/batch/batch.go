@@ -58,7 +58,7 @@ type Driver struct {
 	cancel     context.CancelFunc
 	tasks      sync.WaitGroup
 	submitting chan struct{} // has room for as many as may submit at once
-	looks      looks
+	looks      sharedAnswers
 	cancels    cancels
 	survey     memo[*driver.Survey]
 

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// look is one answer of the manager about all our jobs.
-type look struct {
+// queueAnswer is one answer of the manager about all our jobs.
+type queueAnswer struct {
 	number uint64
 	jobs   map[string][]Entry // by name
 	err    error
 	done   chan struct{} // closed when the rest is set
 }
 
-// looks share answers: whoever needs one that was asked for after he came waits
+// sharedAnswers share answers: whoever needs one that was asked for after he came waits
 // for the next, together with all others who do. So however many wait for their
 // jobs to leave, the manager is asked one thing at a time.
-type looks struct {
+type sharedAnswers struct {
 	mu    sync.Mutex
 	busy  bool
-	next  *look // not asked for yet
+	next  *queueAnswer // not asked for yet
 	count uint64
 }
 
 // lastNumber is the number of the last look that has been asked for.
-func (l *looks) lastNumber() uint64 {
+func (l *sharedAnswers) lastNumber() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
 // queryQueue asks the manager what jobs of ours it has.
-func (d *Driver) queryQueue(ctx context.Context) (*look, error) {
+func (d *Driver) queryQueue(ctx context.Context) (*queueAnswer, error) {
 	d.looks.mu.Lock()
 	if d.looks.next == nil {
-		d.looks.next = &look{done: make(chan struct{})}
+		d.looks.next = &queueAnswer{done: make(chan struct{})}
 	}
 	mine := d.looks.next
 	start := !d.looks.busy
@@ -78,7 +78,7 @@ func (d *Driver) pollWhileAsked() {
 	}
 }
 
-func (l *look) askManager(d *Driver) {
+func (l *queueAnswer) askManager(d *Driver) {
 	ctx, cancel := context.WithTimeout(d.ctx, queryTimeout)
 	defer cancel()
 	entries, err := d.manager.ListQueue(ctx, d.prefix)

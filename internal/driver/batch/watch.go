@@ -74,7 +74,7 @@ func (d *Driver) noteAnswer(err error, interval time.Duration) time.Duration {
 const goneAfter = 2
 
 // compareQueue sees to the attempts that an answer does not have.
-func (d *Driver) compareQueue(l *look) {
+func (d *Driver) compareQueue(l *queueAnswer) {
 	var absent, gone, hopeless []*attempt
 	d.mu.Lock()
 	for _, a := range d.attempts {
@@ -149,7 +149,7 @@ func (d *Driver) giveUp(a *attempt) {
 // endStrays ends jobs of attempts that were released: a submission whose answer
 // was lost may come about later than anybody could wait for it. They could start
 // nothing, but they wait for processors.
-func (d *Driver) endStrays(l *look) {
+func (d *Driver) endStrays(l *queueAnswer) {
 	var strays []string
 	for name, list := range l.jobs {
 		id, ok := attemptdir.ParseName(strings.TrimPrefix(name, d.prefix))

@@ -22,17 +22,17 @@ func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 }
 
 // allOwnAttempts are the attempts that run here, for us and for others of the same broker.
-func (d *Driver) allOwnAttempts() []load.Own { return d.kin.addOtherUsers(d.ourAttempts()) }
+func (d *Driver) allOwnAttempts() []load.OwnAttempt { return d.kin.addOtherUsers(d.ourAttempts()) }
 
 // ourAttempts are those that run here for us.
-func (d *Driver) ourAttempts() []load.Own {
+func (d *Driver) ourAttempts() []load.OwnAttempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var list []load.Own
+	var list []load.OwnAttempt
 	for _, a := range d.attempts {
 		a.known.Lock()
 		if a.agent != nil && a.agent.isAlive() {
-			o := load.Own{Agent: a.agent.pid, Name: a.id, CPUs: a.cpus}
+			o := load.OwnAttempt{Agent: a.agent.pid, Name: a.id, CPUs: a.cpus}
 			if a.group != nil {
 				o.Used = a.group.cpuUsed
 			}
@@ -41,7 +41,7 @@ func (d *Driver) ourAttempts() []load.Own {
 		a.known.Unlock()
 	}
 	for _, p := range d.idle { // they do nothing, and are no strangers
-		list = append(list, load.Own{Agent: p.pid, Used: func() time.Duration { return 0 }})
+		list = append(list, load.OwnAttempt{Agent: p.pid, Used: func() time.Duration { return 0 }})
 	}
 	return list
 }

@@ -29,7 +29,7 @@ type otherUsers struct {
 const otherUsersInterval = 4 * time.Second
 
 // addOtherUsers adds them to our own.
-func (k *otherUsers) addOtherUsers(own []load.Own) []load.Own {
+func (k *otherUsers) addOtherUsers(own []load.OwnAttempt) []load.OwnAttempt {
 	if k.folder == "" {
 		return own
 	}
@@ -44,7 +44,7 @@ func (k *otherUsers) addOtherUsers(own []load.Own) []load.Own {
 	}
 	for _, pid := range k.pids {
 		if !ours[pid] {
-			own = append(own, load.Own{Agent: pid})
+			own = append(own, load.OwnAttempt{Agent: pid})
 		}
 	}
 	return own

@@ -28,7 +28,7 @@ func TestAgentsOfTheSameBrokerAsOtherUsersAreNoStrangers(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	found := func(part string, own ...load.Own) bool {
+	found := func(part string, own ...load.OwnAttempt) bool {
 		k := &otherUsers{folder: part, clock: clock.RealClock()}
 		for _, o := range k.addOtherUsers(own)[len(own):] {
 			if o.Agent == cmd.Process.Pid {
@@ -45,7 +45,7 @@ func TestAgentsOfTheSameBrokerAsOtherUsersAreNoStrangers(t *testing.T) {
 	if found("/other/attempts/") || found("") {
 		t.Error("a stranger is taken for one of us")
 	}
-	if found("/word/attempts/", load.Own{Agent: cmd.Process.Pid}) {
+	if found("/word/attempts/", load.OwnAttempt{Agent: cmd.Process.Pid}) {
 		t.Error("one of our own is counted twice")
 	}
 }

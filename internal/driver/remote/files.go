@@ -33,7 +33,7 @@ func (d *Driver) BringTree(ctx context.Context, tree string) (driver.Moved, erro
 }
 
 // OfferFiles has something from there offered to another site.
-func (d *Driver) OfferFiles(ctx context.Context, w driver.Wanted) (driver.Offer, func(), error) {
+func (d *Driver) OfferFiles(ctx context.Context, w driver.FileRequest) (driver.Offer, func(), error) {
 	s, why, _ := d.currentSession()
 	if s == nil {
 		return driver.Offer{}, nil, d.awayError(errors.Join(why, errors.New("not connected")))

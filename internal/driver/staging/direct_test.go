@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // offers makes an offer that is withdrawn at the end of the test.
-func offers(t *testing.T, s *Site, w driver.Wanted) *Offering {
+func offers(t *testing.T, s *Site, w driver.FileRequest) *Offering {
 	t.Helper()
 	o, err := s.OfferFiles(t.Context(), w)
 	if err != nil {
@@ -58,10 +58,10 @@ func TestOneSiteFetchesFromAnother(t *testing.T) {
 		}
 		write(t, filepath.Join(from.Home, "data", "x"), data)
 		write(t, filepath.Join(from.Home, "data", "secret"), noise(99, 1000))
-		o := offers(t, from, driver.Wanted{Path: "data/x"})
+		o := offers(t, from, driver.FileRequest{Path: "data/x"})
 		for n, s := range []*Site{to, to, third} {
 			if n == 2 { // from where it was brought to
-				o = offers(t, to, driver.Wanted{Tree: o.Tree})
+				o = offers(t, to, driver.FileRequest{Tree: o.Tree})
 			}
 			m, err := s.TakeOffer(t.Context(), o.Offer)
 			if err != nil || m.Tree != o.Tree || m.Bytes != int64(size) || n == 1 && m.Sent != 0 || n != 1 && (m.Sent == 0 || m.Took <= 0) {
@@ -73,7 +73,7 @@ func TestOneSiteFetchesFromAnother(t *testing.T) {
 			t.Errorf("what is there is brought: %+v %v", m, err) // from no depot at all
 		}
 	}
-	for _, w := range []driver.Wanted{{Path: "none"}, {Tree: string(chunk.IDOf([]byte("x")))}, {}} {
+	for _, w := range []driver.FileRequest{{Path: "none"}, {Tree: string(chunk.IDOf([]byte("x")))}, {}} {
 		if o, err := from.OfferFiles(t.Context(), w); err == nil {
 			_ = o.Close()
 			t.Errorf("%+v is offered", w)
@@ -148,7 +148,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 	from, to := site(t, nil), site(t, nil)
 	data := noise(1, 24<<20+1)
 	write(t, filepath.Join(from.Home, "x"), data)
-	o := offers(t, from, driver.Wanted{Path: "x"}).Offer
+	o := offers(t, from, driver.FileRequest{Path: "x"}).Offer
 	b := line(t, &o)
 	b.cutAt.Store(18 << 20)
 	go func() {
@@ -169,7 +169,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 	// Cut in the middle and blocked from then on: what came stays.
 	data = noise(2, 24<<20+1)
 	write(t, filepath.Join(from.Home, "x"), data)
-	o = offers(t, from, driver.Wanted{Path: "x"}).Offer
+	o = offers(t, from, driver.FileRequest{Path: "x"}).Offer
 	clean := o
 	b = line(t, &o)
 	b.cutAt.Store(18 << 20)
@@ -190,7 +190,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 
 	// Blocked from the beginning.
 	write(t, filepath.Join(from.Home, "y"), data[:1000])
-	o = offers(t, from, driver.Wanted{Path: "y"}).Offer
+	o = offers(t, from, driver.FileRequest{Path: "y"}).Offer
 	line(t, &o).blocked.Store(true)
 	if m, err := to.TakeOffer(t.Context(), o); !errors.Is(err, driver.ErrUnreached) {
 		t.Errorf("%+v %v", m, err)
@@ -200,7 +200,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 func TestAFileThatChangesIsNotTakenForWhatItWas(t *testing.T) {
 	from, to := site(t, nil), site(t, nil)
 	write(t, filepath.Join(from.Home, "x"), noise(1, 2<<20))
-	o := offers(t, from, driver.Wanted{Path: "x"})
+	o := offers(t, from, driver.FileRequest{Path: "x"})
 	write(t, filepath.Join(from.Home, "x"), noise(2, 2<<20))
 	if m, err := to.TakeOffer(t.Context(), o.Offer); !errors.Is(err, depot.ErrDamaged) || errors.Is(err, driver.ErrUnreached) {
 		t.Errorf("%+v %v", m, err)
@@ -211,7 +211,7 @@ func TestAnOfferIsForThoseWhoKnowItAndGoneWhenItIsWithdrawn(t *testing.T) {
 	from, to := site(t, nil), site(t, nil)
 	write(t, filepath.Join(from.Home, "x"), noise(1, 1000))
 	write(t, filepath.Join(from.Home, "y"), noise(2, 1000))
-	o, other := offers(t, from, driver.Wanted{Path: "x"}), offers(t, from, driver.Wanted{Path: "y"})
+	o, other := offers(t, from, driver.FileRequest{Path: "x"}), offers(t, from, driver.FileRequest{Path: "y"})
 	// The token of one is of no use for another.
 	wrong := o.Offer
 	wrong.At.Token = other.At.Token

@@ -41,7 +41,7 @@ type Offering struct {
 }
 
 // OfferFiles makes an offer of a file or a folder, or of a tree that is kept here.
-func (s *Site) OfferFiles(ctx context.Context, w driver.Wanted) (*Offering, error) {
+func (s *Site) OfferFiles(ctx context.Context, w driver.FileRequest) (*Offering, error) {
 	content, err := s.offeredContent(ctx, w)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Site) OfferFiles(ctx context.Context, w driver.Wanted) (*Offering, erro
 }
 
 // offeredContent is what there is to offer.
-func (s *Site) offeredContent(ctx context.Context, w driver.Wanted) (*depot.Offer, error) {
+func (s *Site) offeredContent(ctx context.Context, w driver.FileRequest) (*depot.Offer, error) {
 	if w.Path == "" {
 		kept, err := s.openStore()
 		if err != nil {

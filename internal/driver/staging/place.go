@@ -34,7 +34,7 @@ func (s *Site) PlaceResults(ctx context.Context, p driver.ResultPlacement) ([]dr
 		return nil, fmt.Errorf("%s: %w: it is not ours to move", p.Path, fs.ErrInvalid)
 	}
 	t := s.targetFor(&p)
-	var list []put
+	var list []placedFile
 	var err error
 	if p.Path != "" {
 		list, err = s.placeFolder(ctx, p.Path, &t)
@@ -102,7 +102,7 @@ func (t *target) prepareFolder() error {
 }
 
 // placeFolder places what a folder of ours holds.
-func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]put, error) {
+func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]placedFile, error) {
 	from := filepath.Join(t.ready, filepath.Base(path))
 	if left, err := pathExists(path); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]put, 
 
 // placeMoved places what was moved to from, where it is the only one. If it cannot
 // be, what is left of it is moved back.
-func (t *target) placeMoved(from, path string) ([]put, error) {
+func (t *target) placeMoved(from, path string) ([]placedFile, error) {
 	list, err := t.placeFiles(from)
 	if err == nil {
 		return list, nil
@@ -147,7 +147,7 @@ func (t *target) placeMoved(from, path string) ([]put, error) {
 // placeCopy places a copy of what a folder holds that lies on another file
 // system. The folder goes when all of the copy is in its place: until then only
 // the folder is sure to be whole.
-func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]put, error) {
+func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]placedFile, error) {
 	kept, err := s.openStore()
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]put, er
 
 // placeTree places what the one folder of a tree holds. The tree stays, whatever
 // happens.
-func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]put, error) {
+func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]placedFile, error) {
 	if err := t.prepareFolder(); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]put, 
 	if errors.Is(err, context.Canceled) {
 		return nil, err // it goes on from there
 	}
-	var list []put
+	var list []placedFile
 	if err == nil {
 		list, err = t.placeFiles(from)
 	}
@@ -221,15 +221,15 @@ func (s *Site) fetchTree(ctx context.Context, tree depot.ID, ready string) (stri
 	return filepath.Join(ready, t.Entries[0].Path), nil
 }
 
-// put is something that was placed, and what it was called.
-type put struct {
+// placedFile is something that was placed, and what it was called.
+type placedFile struct {
 	driver.Placed
 	name string
 }
 
 // placeFiles moves what a folder holds, file by file. It says what of it is at the
 // top.
-func (t *target) placeFiles(from string) (list []put, err error) {
+func (t *target) placeFiles(from string) (list []placedFile, err error) {
 	tops, err := os.ReadDir(from)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (t *target) placeFiles(from string) (list []put, err error) {
 			return list, err
 		}
 		if len(list) < maxPlacedReported {
-			list = append(list, put{driver.Placed{File: driver.File{Path: at}}, d.Name()})
+			list = append(list, placedFile{driver.Placed{File: driver.File{Path: at}}, d.Name()})
 		}
 	}
 	return list, syncFile(t.into)
@@ -299,7 +299,7 @@ func syncFile(path string) error {
 
 // keepPlaced makes trees, of what the site keeps anyway, of what was placed. That
 // it cannot costs time only.
-func (s *Site) keepPlaced(ctx context.Context, tree string, list []put) {
+func (s *Site) keepPlaced(ctx context.Context, tree string, list []placedFile) {
 	kept, err := s.openStore()
 	if err != nil {
 		return

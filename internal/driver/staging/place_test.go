@@ -46,7 +46,7 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 	if err := os.Chmod(filepath.Join(aside, "sub"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	o := offers(t, from, driver.Wanted{Path: aside})
+	o := offers(t, from, driver.FileRequest{Path: aside})
 	if _, err := to.TakeOffer(t.Context(), o.Offer); err != nil {
 		t.Fatal(err)
 	}

@@ -202,14 +202,14 @@ func (c *Course) addLine(l *api.Live, now time.Time, say func(float64, string)) 
 	if j.Progress != nil {
 		p.Progress = *j.Progress
 	}
-	if n := len(c.Points); n > 0 && p.At < c.Points[n-1].At+apart && p.Cluster == c.Points[n-1].Cluster {
+	if n := len(c.Points); n > 0 && p.At < c.Points[n-1].At+minPointSpacing && p.Cluster == c.Points[n-1].Cluster {
 		return // a line comes also when the program wrote something
 	}
 	c.Points = append(c.Points, p)
 }
 
-// apart is the least time between two points of a course, in seconds.
-const apart = 0.5
+// minPointSpacing is the least time between two points of a course, in seconds.
+const minPointSpacing = 0.5
 
 // worthSaying leaves out what the reader of a timeline knows already.
 func worthSaying(n *api.Decision) bool {

@@ -61,7 +61,7 @@ func executionAlike(r *Results) (bool, string) {
 		least, most = min(least, x), max(most, x)
 		f.addFinding(true, "%s %s %s", policyTitle(policy), w.Name, formatSeconds(x))
 	})
-	f.wrong = most > alike*least
+	f.wrong = most > similarRatio*least
 	return f.toVerdict()
 }
 

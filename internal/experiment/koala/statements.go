@@ -37,14 +37,14 @@ func (r *Results) CheckStatements() []Verdict {
 
 // How words of the paper are taken.
 const (
-	often    = 0.25 // of the jobs
-	manyJobs = 1. / 3
-	fewJobs  = 0.5
-	near600  = 540 // seconds: at most 10 % below 600
-	hardly   = 0.25
-	alike    = 1.2 // the largest over the smallest
-	muchMore = 1.5
-	farWorse = 1.2
+	often        = 0.25 // of the jobs
+	manyJobs     = 1. / 3
+	fewJobs      = 0.5
+	near600      = 540 // seconds: at most 10 % below 600
+	hardly       = 0.25
+	similarRatio = 1.2 // the largest over the smallest
+	muchMore     = 1.5
+	farWorse     = 1.2
 )
 
 func allStatements() []Statement {
@@ -79,7 +79,7 @@ func allStatements() []Statement {
 			fmt.Sprintf("at most %s of all changes after half of the submissions, in all four runs", formatShare(hardly)), false, checkSettles},
 		{"pwa-egs-stuck-more", "8a, 8b", "more jobs are stuck with EGS than with FPSMA", "of the malleable jobs, on W'm", false, egsStuckMore},
 		{"pwa-alike", "8c", "execution times are almost the same in the four runs",
-			fmt.Sprintf("mean execution times within a factor of %g", alike), false, executionAlike},
+			fmt.Sprintf("mean execution times within a factor of %g", similarRatio), false, executionAlike},
 		{"pwa-gadget-slower", "8c", "GADGET 2 takes about 30 % longer than under PRA", "mean of all runs, from 15 to 50 %", false, gadgetSlower},
 		{"pwa-egs-waits", "8d", "the worst response times come from waiting", "EGS on W'm has the highest mean waiting time of the four", false, worstOfFour(meanWait)},
 		{"pwa-egs-far-worse", "8d", "and they are far worse than in the other three runs",

@@ -51,7 +51,7 @@ itself. Trial runs and probes are not counted, as in the paper; they took %s and
 The probes were off by %.0f %% in the median of their absolute errors.
 
 %s, %d cores, %s; load before %s, after %s; %s.
-`, r.Plan.Every.Seconds(), r.RoundCount(), 100*alike, candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, formatSeconds(measured.Median(r.trialSeconds())), formatSeconds(measured.Median(r.Probe.Seconds)),
+`, r.Plan.Every.Seconds(), r.RoundCount(), 100*bandwidthTolerance, candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, formatSeconds(measured.Median(r.trialSeconds())), formatSeconds(measured.Median(r.Probe.Seconds)),
 		100*measured.Median(absoluteValues(r.Probe.Error)), m.Model, m.CPUs, m.Kernel, m.LoadBefore, m.LoadAfter, m.At.Format("2006-01-02"))
 }
 

@@ -68,9 +68,9 @@ const (
 	candidates = 5
 )
 
-// alike is by how much bandwidths may differ, in proportion, and be the same: a few
+// bandwidthTolerance is by how much bandwidths may differ, in proportion, and be the same: a few
 // times what probes are off.
-const alike = 0.05
+const bandwidthTolerance = 0.05
 
 // Run is one run of a program.
 type Run struct {
@@ -280,7 +280,7 @@ func isInterchangeable(p *nodesel.Pattern) bool {
 	for _, e := range p.Edges {
 		least, most = min(least, e.Weight), max(most, e.Weight)
 	}
-	return most <= (1+alike)*least
+	return most <= (1+bandwidthTolerance)*least
 }
 
 // chooseHosts is where a program is to run by a method.
@@ -325,7 +325,7 @@ func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodes
 		hosts = sel.Hosts
 		rnd.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] }) // who is who is not its concern
 	default:
-		sel, err := nodesel.Select(pairs.RoundedDown(alike), pattern, nodesel.Options{Groups: candidates})
+		sel, err := nodesel.Select(pairs.RoundedDown(bandwidthTolerance), pattern, nodesel.Options{Groups: candidates})
 		if err != nil {
 			return nil, err
 		}

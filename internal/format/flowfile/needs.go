@@ -34,14 +34,14 @@ func (r *reader) findNeeds() {
 	r.flow.Needs = dag.JoinNeeds(r.flow.Needs)
 }
 
-type made struct {
+type madeFile struct {
 	by    int
 	bytes int64
 }
 
 // findMakers are the tasks that make each file.
-func (r *reader) findMakers() map[string]made {
-	makers := map[string]made{}
+func (r *reader) findMakers() map[string]madeFile {
+	makers := map[string]madeFile{}
 	for t := range r.flow.Tasks {
 		task := &r.flow.Tasks[t]
 		for _, o := range task.Outputs {
@@ -53,7 +53,7 @@ func (r *reader) findMakers() map[string]made {
 				r.taskError(r.templateOf(t), task.ID, "outputs", o.Name, "a file that no other task makes; "+who)
 				return nil
 			}
-			makers[o.Name] = made{t, o.Bytes}
+			makers[o.Name] = madeFile{t, o.Bytes}
 		}
 	}
 	return makers
@@ -61,7 +61,7 @@ func (r *reader) findMakers() map[string]made {
 
 // resolveInputs finds the makers of what a task reads. A pattern means all files that match
 // and that a task makes, or that are there; it is written out.
-func (r *reader) resolveInputs(t int, makers map[string]made, names []string) {
+func (r *reader) resolveInputs(t int, makers map[string]madeFile, names []string) {
 	task := &r.flow.Tasks[t]
 	var inputs []string
 	for _, in := range task.Inputs {

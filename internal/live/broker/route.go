@@ -70,7 +70,7 @@ func (w *closedWays) toJSON() string {
 // source is from where an input can be had.
 type source struct {
 	from    *cluster // nil: through the broker
-	want    driver.Wanted
+	want    driver.FileRequest
 	seconds float64 // that it is expected to take
 	twice   bool    // it goes to the broker first
 }
@@ -113,14 +113,14 @@ func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *
 	if b.peerOf(ctx, to) == nil {
 		return list
 	}
-	direct := func(from *cluster, w driver.Wanted) {
+	direct := func(from *cluster, w driver.FileRequest) {
 		if from != nil && from.Site != to.Site && b.peerOf(ctx, from) != nil && b.ways.isOpen(from, to, b.brokerTime()) {
 			list = append(list, source{from: from, want: w, seconds: size / b.directRate(rows, from.Name, to.Name)})
 		}
 	}
-	direct(home, driver.Wanted{Path: in.Path})
+	direct(home, driver.FileRequest{Path: in.Path})
 	for _, name := range known.clustersWith(in.Tree) {
-		direct(b.clusterNamed(name), driver.Wanted{Tree: in.Tree})
+		direct(b.clusterNamed(name), driver.FileRequest{Tree: in.Tree})
 	}
 	slices.SortStableFunc(list, func(a, b source) int { return cmp.Compare(a.weightedSeconds(), b.weightedSeconds()) })
 	return list

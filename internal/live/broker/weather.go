@@ -42,12 +42,12 @@ type forecasts struct {
 	moved  func(string, string, int64, time.Duration)
 
 	mu    sync.Mutex
-	going map[[2]string]*going // by way
+	going map[[2]string]*sharedTransfer // by way
 }
 
-// going is what went over a way at the same time: each transfer by itself would tell
+// sharedTransfer is what went over a way at the same time: each transfer by itself would tell
 // of its part of it.
-type going struct {
+type sharedTransfer struct {
 	from, to core.Time
 	bytes    int64
 }
@@ -89,7 +89,7 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	b.findSensors()
 	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.brokerTime, Log: b.opt.Log,
 		Plan: probeplan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
-	w.going = map[[2]string]*going{}
+	w.going = map[[2]string]*sharedTransfer{}
 	w.moved = b.opt.Moved
 	b.opt.Moved = b.recordTransfer
 	return nil
@@ -221,7 +221,7 @@ func (w *forecasts) addTransfer(way [2]string, now core.Time, took time.Duration
 		g = nil
 	}
 	if g == nil {
-		g = &going{from: from}
+		g = &sharedTransfer{from: from}
 		w.going[way] = g
 	}
 	g.from, g.to, g.bytes = min(g.from, from), now, g.bytes+bytes
@@ -239,7 +239,7 @@ func (w *forecasts) noteGone(now core.Time, ago time.Duration) {
 	}
 }
 
-func (w *forecasts) noteRate(way [2]string, g *going, now core.Time) {
+func (w *forecasts) noteRate(way [2]string, g *sharedTransfer, now core.Time) {
 	if took := g.to.Sub(g.from); isInformativeTransfer(g.bytes, took) {
 		rate := megabitsPerSecond(g.bytes, took)
 		w.book.AddValue(weather.Key{What: measured.Mbps, From: way[0], To: way[1]}, now, rate)

@@ -137,7 +137,7 @@ func (c *carrier) PlaceResults(context.Context, driver.ResultPlacement) ([]drive
 	return nil, nil
 }
 func (c *carrier) DropResults(context.Context, string) error { return nil }
-func (c *carrier) OfferFiles(context.Context, driver.Wanted) (driver.Offer, func(), error) {
+func (c *carrier) OfferFiles(context.Context, driver.FileRequest) (driver.Offer, func(), error) {
 	return driver.Offer{}, func() {}, nil
 }
 

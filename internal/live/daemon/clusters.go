@@ -161,7 +161,7 @@ func (g *grid) localCluster(c *config.Cluster) (*broker.Cluster, error) {
 		}
 		settings.Kin = g.otherUsersFolder(c, owner)
 	}
-	d, err := drivers.Open(settings, drivers.Around{Broker: g.socket, Agent: g.Agent, Log: g.Log})
+	d, err := drivers.Open(settings, drivers.Environment{Broker: g.socket, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (g *grid) openDriver(ctx context.Context, c *config.Cluster) (driver.Driver
 	if c.SSH != "" {
 		return g.openRemote(c)
 	}
-	d, err := drivers.Open(g.driverSettings(c), drivers.Around{Broker: g.gate, Agent: g.Agent, Log: g.Log})
+	d, err := drivers.Open(g.driverSettings(c), drivers.Environment{Broker: g.gate, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}

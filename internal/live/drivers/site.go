@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/slurm"
 )
 
-// Around is what a driver finds where it runs.
-type Around struct {
+// Environment is what a driver finds where it runs.
+type Environment struct {
 	Broker string   // where agents find the broker, as package gate takes it
 	Agent  []string // command of an agent; nil: this program
 	Log    *slog.Logger
@@ -32,7 +32,7 @@ type Driver interface {
 }
 
 // Open makes the driver.
-func Open(s *driver.Settings, a Around) (Driver, error) {
+func Open(s *driver.Settings, a Environment) (Driver, error) {
 	switch s.Kind {
 	case "local":
 		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, Broker: a.Broker, CPUs: s.CPUs, Slots: s.Slots,
@@ -51,7 +51,7 @@ func Open(s *driver.Settings, a Around) (Driver, error) {
 }
 
 // batchOptions are those of a cluster with a manager of its own.
-func batchOptions(s *driver.Settings, a Around) batch.Options {
+func batchOptions(s *driver.Settings, a Environment) batch.Options {
 	o := batch.Options{Cluster: s.Cluster, Dir: s.Dir, Broker: a.Broker, Poll: s.Poll, Time: s.Time, Log: a.Log}
 	if len(a.Agent) > 0 {
 		o.Agent = a.Agent[0]

@@ -129,7 +129,7 @@ func (p *post) moveFiles(ctx context.Context, q *talk.Request) (*talk.Answer, er
 
 // offerFiles offers something to another site until the broker has enough of it.
 func (p *post) offerFiles(ctx context.Context, s talk.Stream, q *talk.Request) {
-	o, err := p.files.OfferFiles(ctx, driver.Wanted{Path: q.Path, Tree: q.Tree})
+	o, err := p.files.OfferFiles(ctx, driver.FileRequest{Path: q.Path, Tree: q.Tree})
 	if err != nil {
 		_ = talk.SendMessage(s, talk.AnswerFromError(err)) // else the broker has gone
 		return

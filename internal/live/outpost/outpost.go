@@ -182,7 +182,7 @@ func (p *post) openPost(ctx context.Context, leave func(), w *talk.Welcome) (err
 	}
 	settings := p.hello.Settings
 	settings.Dir = p.place.attemptsFolder(settings.Kind)
-	d, err := drivers.Open(&settings, drivers.Around{Broker: broker, Agent: p.Agent, Log: p.Log})
+	d, err := drivers.Open(&settings, drivers.Environment{Broker: broker, Agent: p.Agent, Log: p.Log})
 	if err != nil {
 		return err
 	}

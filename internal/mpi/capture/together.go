@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Together is loops of several ranks that are gone round together: what some send in
+// LinkedLoops is loops of several ranks that are gone round together: what some send in
 // Step rounds of theirs is what the others receive in Step rounds of theirs. So as
 // many steps can be left out on all of them and every message still finds its
 // receiver.
-type Together struct {
+type LinkedLoops struct {
 	Loops []*Node // by rank; nil: the rank takes no part
 	Step  []int64 // rounds, by rank
 }
 
 // StepCount is how often all of them can make a step.
-func (t *Together) StepCount() int64 {
+func (t *LinkedLoops) StepCount() int64 {
 	n := int64(-1)
 	for r, loop := range t.Loops {
 		if loop != nil && (n < 0 || loop.Rounds/t.Step[r] < n) {
@@ -94,7 +94,7 @@ type loop struct {
 // FindTogether finds loops among the nodes of all ranks, one sequence for each, that
 // are gone round together, those that take longest first. Loops of which it is not
 // certain are left out.
-func FindTogether(groups [][]int, sequences [][]Node) []Together {
+func FindTogether(groups [][]int, sequences [][]Node) []LinkedLoops {
 	var loops []*loop
 	for r, nodes := range sequences {
 		for i := range nodes {
@@ -108,7 +108,7 @@ func FindTogether(groups [][]int, sequences [][]Node) []Together {
 		byRank[l.rank] = append(byRank[l.rank], l)
 	}
 	slices.SortStableFunc(loops, func(a, b *loop) int { return cmp.Compare(b.time, a.time) })
-	var found []Together
+	var found []LinkedLoops
 	for _, l := range loops {
 		if l.used {
 			continue
@@ -149,7 +149,7 @@ type joined struct {
 const mostSteps = 1 << 16
 
 // joinLoops finds the loops of other ranks that belong to one.
-func joinLoops(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
+func joinLoops(first *loop, groups [][]int, byRank [][]*loop) (LinkedLoops, bool) {
 	j := &joined{groups, make([]*loop, len(byRank)), make([]ratio, len(byRank))}
 	j.loops[first.rank], j.steps[first.rank] = first, ratio{1, 1}
 	for queue := []*loop{first}; len(queue) > 0; queue = queue[1:] {
@@ -159,7 +159,7 @@ func joinLoops(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
 			}
 			at := slices.IndexFunc(byRank[peer], func(l *loop) bool { return !l.used && j.fitsLoop(queue[0], l) })
 			if at < 0 {
-				return Together{}, false
+				return LinkedLoops{}, false
 			}
 			l := byRank[peer][at]
 			j.loops[peer] = l
@@ -167,7 +167,7 @@ func joinLoops(first *loop, groups [][]int, byRank [][]*loop) (Together, bool) {
 		}
 	}
 	if !j.isBalanced() {
-		return Together{}, false
+		return LinkedLoops{}, false
 	}
 	return j.toTogether()
 }
@@ -266,15 +266,15 @@ func (j *joined) isBalanced() bool {
 }
 
 // toTogether makes whole numbers of the steps.
-func (j *joined) toTogether() (Together, bool) {
-	t := Together{make([]*Node, len(j.loops)), make([]int64, len(j.loops))}
+func (j *joined) toTogether() (LinkedLoops, bool) {
+	t := LinkedLoops{make([]*Node, len(j.loops)), make([]int64, len(j.loops))}
 	under := int64(1)
 	for r, l := range j.loops {
 		if l != nil {
 			under = under / greatestDivisor(under, j.steps[r].under) * j.steps[r].under
 		}
 		if under > mostSteps {
-			return Together{}, false
+			return LinkedLoops{}, false
 		}
 	}
 	common := int64(0)

@@ -18,7 +18,7 @@ func (c Chart) areaEdges(s Series) (lower, upper []xy) {
 }
 
 // shadeArea fills what lies between the edges of an area.
-func (p plane) shadeArea(chart Chart, s Series, l look) {
+func (p plane) shadeArea(chart Chart, s Series, l seriesLook) {
 	lower, upper := chart.areaEdges(s)
 	outline := make([]xy, 0, 2*len(lower))
 	for _, v := range upper {

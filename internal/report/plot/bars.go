@@ -58,7 +58,7 @@ func (p plane) barBase() float64 {
 }
 
 // drawBar draws one bar.
-func (l look) drawBar(s *sheet, r rect) {
+func (l seriesLook) drawBar(s *sheet, r rect) {
 	s.fillRect(l.color, r)
 	s.drawStrokes(hatchPen, l.hatch.hatchLines(r))
 }

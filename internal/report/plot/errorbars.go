@@ -29,7 +29,7 @@ func (p plane) errorBar(color string, x, low, high float64) {
 }
 
 // errorBars draws the intervals of a series of points.
-func (p plane) errorBars(chart Chart, s Series, l look) {
+func (p plane) errorBars(chart Chart, s Series, l seriesLook) {
 	for i := range min(len(s.X), len(s.Y)) {
 		low, high, ok := chart.errorInterval(s, i)
 		if ok && isDrawable(s.X[i], chart.LogX) {

@@ -17,7 +17,7 @@ const (
 )
 
 // drawMarkers draws the same marker at many points as one path.
-func (s *sheet) drawMarkers(l look, pts []xy) {
+func (s *sheet) drawMarkers(l seriesLook, pts []xy) {
 	var d strings.Builder
 	for _, p := range pts {
 		d.WriteString("M" + formatCoordinate(p.x) + " " + formatCoordinate(s.height-p.y) + outlines[l.marker])

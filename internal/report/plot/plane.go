@@ -119,7 +119,7 @@ func (p plane) pixelColumn(x float64) int {
 }
 
 // drawCurve strokes a line through pts.
-func (p plane) drawCurve(pts []xy, l look) {
+func (p plane) drawCurve(pts []xy, l seriesLook) {
 	line := make([]xy, len(pts))
 	for i, v := range pts {
 		line[i] = p.pixelAt(v)
@@ -130,7 +130,7 @@ func (p plane) drawCurve(pts []xy, l look) {
 }
 
 // drawScatter draws markers; of those that hide each other only one.
-func (p plane) drawScatter(pts []xy, l look) {
+func (p plane) drawScatter(pts []xy, l seriesLook) {
 	var places []xy
 	for _, v := range pts {
 		if at := p.pixelAt(v); p.area.containsPoint(at) {

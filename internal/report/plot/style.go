@@ -37,8 +37,8 @@ var (
 	hatchPen     = pen{color: white, width: 0.8}
 )
 
-// look is how one series is drawn.
-type look struct {
+// seriesLook is how one series is drawn.
+type seriesLook struct {
 	color  string
 	dashes string
 	marker marker
@@ -47,9 +47,9 @@ type look struct {
 
 // lookOf is the look number n, counted from 0. After the last colour the
 // colours begin again with other dashes, markers and hatches.
-func lookOf(n int) look {
+func lookOf(n int) seriesLook {
 	turn := n + n/len(palette)
-	return look{
+	return seriesLook{
 		color:  palette[n%len(palette)],
 		dashes: dashes[turn%len(dashes)],
 		marker: marker(turn % int(markerKinds)),
@@ -65,4 +65,4 @@ func (c Chart) seriesStyle(i int) int {
 	return i
 }
 
-func (l look) linePen() pen { return pen{color: l.color, width: 1.6, dashes: l.dashes} }
+func (l seriesLook) linePen() pen { return pen{color: l.color, width: 1.6, dashes: l.dashes} }

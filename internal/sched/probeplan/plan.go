@@ -36,8 +36,8 @@ const (
 	firstBytes = 16 << 20
 	leastBytes = 256 << 10
 	mostBytes  = 1 << 30
-	// around is what a probe sends besides: to say hello, to agree, to say farewell.
-	around = 12 << 10
+	// probeOverhead is what a probe sends besides: to say hello, to agree, to say farewell.
+	probeOverhead = 12 << 10
 	// firstPause is how long who could not be reached is left alone, and it
 	// doubles up to longestPause.
 	firstPause   = 30 * time.Second
@@ -260,13 +260,13 @@ func (p *Plan) ProbeDone(now core.Time, way int, r Result) {
 	w.under, w.last = false, now
 	p.eachLink(w, func(l int) { p.links[l].busy = false })
 	if r.OK = r.OK && r.Mbps > 0; r.OK {
-		w.known, w.failures, w.rate, w.bytes = true, 0, r.Mbps*1e6/8, float64(r.Bytes+around)
+		w.known, w.failures, w.rate, w.bytes = true, 0, r.Mbps*1e6/8, float64(r.Bytes+probeOverhead)
 		w.not = w.began.Add(p.config.Every)
 	}
 	p.eachLink(w, func(l int) {
 		if p.linkCapacity(l) > 0 && !r.Away {
 			k := &p.links[l]
-			k.paid = max(k.paid, w.began).Add(p.budgetSeconds(l, float64(max(r.Bytes, 0)+around)))
+			k.paid = max(k.paid, w.began).Add(p.budgetSeconds(l, float64(max(r.Bytes, 0)+probeOverhead)))
 		}
 	})
 	switch {

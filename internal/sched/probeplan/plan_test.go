@@ -112,8 +112,8 @@ func (g *grid) begin(p Probe, now core.Time) {
 		x.r = Result{}
 	}
 	for _, l := range x.links {
-		g.sent[l] += float64(x.r.Bytes + around)
-		g.most[l] = max(g.most[l], core.DurationFromSeconds(float64(x.r.Bytes+around)/(rate*g.plan.config.Budget)))
+		g.sent[l] += float64(x.r.Bytes + probeOverhead)
+		g.most[l] = max(g.most[l], core.DurationFromSeconds(float64(x.r.Bytes+probeOverhead)/(rate*g.plan.config.Budget)))
 	}
 	pair := [2]int{min(p.A, p.B), max(p.A, p.B)}
 	g.gap[pair] = max(g.gap[pair], now.Sub(g.seen[pair]))
@@ -143,7 +143,7 @@ func TestProbesNeverOverlapAndKeepTheBudget(t *testing.T) {
 		g.run(0, core.Time(long))
 		for l := range g.can {
 			// What failed before anything was known of a link was not charged.
-			free := float64(around) * 60
+			free := float64(probeOverhead) * 60
 			if allowed := g.can[l]*g.plan.config.Budget*(long+max(ahead, g.most[l])).Seconds() + free; g.sent[l] > allowed {
 				t.Fatalf("link %d of %v bytes/s: %v were sent, allowed are %v", l, g.can[l], g.sent[l], allowed)
 			}

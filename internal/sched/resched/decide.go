@@ -46,8 +46,8 @@ const (
 	// unlikely: where the deadline is more likely missed than met wherever the
 	// job runs, an earlier end counts as well.
 	unlikely = 0.5
-	// alike: chances that differ by less are the same, the earlier end decides.
-	alike = 0.01
+	// chanceTolerance: chances that differ by less are the same, the earlier end decides.
+	chanceTolerance = 0.01
 )
 
 func (c Config) withDefaults() Config {
@@ -117,7 +117,7 @@ func judgeDanger(q Question, cfg Config, v *Verdict, cost float64) Code {
 	code := BetterChance
 	switch lost := max(v.ChanceStay, v.ChanceGo) < unlikely; {
 	case gain:
-	case lost && earlier && v.ChanceGo >= v.ChanceStay-alike:
+	case lost && earlier && v.ChanceGo >= v.ChanceStay-chanceTolerance:
 		code = EndsEarlier
 	case v.Hopeless:
 		return NothingEarlier
@@ -154,7 +154,7 @@ func bestMove(q Question) (Move, bool) {
 		}
 	}
 	for _, m := range q.Moves {
-		if !m.Left.IsKnown() || m.Left.ProbabilityBelow(q.TimeLeft) < top-alike {
+		if !m.Left.IsKnown() || m.Left.ProbabilityBelow(q.TimeLeft) < top-chanceTolerance {
 			continue
 		}
 		a, b := m.Left.Median(), best.Left.Median()

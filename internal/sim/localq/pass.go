@@ -36,7 +36,7 @@ func (q *Queue) StartJobs(now core.Time) []int64 {
 func (q *Queue) takeArrivals(now core.Time) {
 	for _, at := range q.arrivals {
 		switch {
-		case q.jobs[at].state == gone: // cancelled since
+		case q.jobs[at].state == absent: // cancelled since
 			q.spare = append(q.spare, at)
 		case q.opts.OncePerInstant:
 			q.enqueueJob(at)

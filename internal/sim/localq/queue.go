@@ -85,7 +85,7 @@ type job struct {
 type state uint8
 
 const (
-	gone     state = iota
+	absent   state = iota
 	arriving       // submitted, not yet seen by a pass
 	queued
 	active
@@ -144,7 +144,7 @@ func (q *Queue) CancelJob(now core.Time, id int64) bool {
 	case active:
 		q.endJob(now, at)
 	case arriving:
-		q.jobs[at].state = gone // Schedule passes over it
+		q.jobs[at].state = absent // Schedule passes over it
 		q.coming--
 	case queued:
 		q.unqueueJob(at)
@@ -257,6 +257,6 @@ func (q *Queue) allocJob(j Job) int32 {
 }
 
 func (q *Queue) dropJob(at int32) {
-	q.jobs[at].state = gone
+	q.jobs[at].state = absent
 	q.spare = append(q.spare, at)
 }

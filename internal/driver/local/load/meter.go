@@ -26,7 +26,7 @@ type Config struct {
 	Nice  int                  // of a newcomer
 	Quota float64              // most that a newcomer may use of a CPU
 	Every time.Duration        // how often
-	Own   func() []Own         // what runs here for us
+	Own   func() []OwnAttempt  // what runs here for us
 	Spent func() time.Duration // CPU time of all of ours that have ended
 	// Bounds are the quotas that we live under, with what was used of them so far;
 	// nil: there are none.
@@ -34,8 +34,8 @@ type Config struct {
 	Clock  clock.Clock
 }
 
-// Own is an attempt of ours. It is no competitor.
-type Own struct {
+// OwnAttempt is an attempt of ours. It is no competitor.
+type OwnAttempt struct {
 	Agent int   // its agent's process
 	Name  any   // tells it from others that the same process served; nil: the process does
 	CPUs  []int // that it was given
@@ -44,7 +44,7 @@ type Own struct {
 	Used func() time.Duration
 }
 
-func (o *Own) ownName() any {
+func (o *OwnAttempt) ownName() any {
 	if o.Name == nil {
 		return o.Agent
 	}
@@ -174,7 +174,7 @@ func (m *Meter) takeSample() error {
 }
 
 // readSums reads the sums.
-func (m *Meter) readSums(own []Own) (*view, error) {
+func (m *Meter) readSums(own []OwnAttempt) (*view, error) {
 	times, err := readCPUTimes()
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (m *Meter) mayScanAll(now time.Time, unknown float64) bool {
 }
 
 // scanProcesses finds out who uses the CPUs.
-func (m *Meter) scanProcesses(now time.Time, busy map[int]float64, own float64, owns []Own, bounds []bound) error {
+func (m *Meter) scanProcesses(now time.Time, busy map[int]float64, own float64, owns []OwnAttempt, bounds []bound) error {
 	roots := make(map[int]bool, len(owns))
 	for _, o := range owns {
 		roots[o.Agent] = true
@@ -262,7 +262,7 @@ func (m *Meter) othersUse(busy map[int]float64, own float64) float64 {
 }
 
 // judgeShare says what a newcomer would get, from the sums and the newest scan.
-func (m *Meter) judgeShare(busy map[int]float64, own float64, owns []Own) estimate {
+func (m *Meter) judgeShare(busy map[int]float64, own float64, owns []OwnAttempt) estimate {
 	if m.isUnused(busy, own) {
 		return estimate{share: m.cfg.Quota, why: "nobody else uses these CPUs"}
 	}
@@ -312,7 +312,7 @@ func unattributedTasks(use float64, cpus []int) []task {
 
 // freeCPUs are those on which a newcomer would be put: not ours already, unless
 // all are.
-func (m *Meter) freeCPUs(own []Own) []int {
+func (m *Meter) freeCPUs(own []OwnAttempt) []int {
 	taken := map[int]bool{}
 	for _, o := range own {
 		if len(o.CPUs) < len(m.cfg.CPUs) {

@@ -34,10 +34,10 @@ func aCPU(t testing.TB) int {
 
 func nothing() time.Duration { return 0 }
 
-func newMeter(t testing.TB, cpu int, own func() []Own) *Meter {
+func newMeter(t testing.TB, cpu int, own func() []OwnAttempt) *Meter {
 	t.Helper()
 	if own == nil {
-		own = func() []Own { return nil }
+		own = func() []OwnAttempt { return nil }
 	}
 	m := NewMeter(Config{CPUs: []int{cpu}, Quota: 1, Every: 300 * time.Millisecond, Own: own, Spent: nothing, Clock: clock.RealClock()})
 	t.Cleanup(m.Close)
@@ -156,10 +156,10 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 	for range 3 {
 		pids = append(pids, burn(t, cpu))
 	}
-	ours := newMeter(t, cpu, func() []Own {
-		var own []Own
+	ours := newMeter(t, cpu, func() []OwnAttempt {
+		var own []OwnAttempt
 		for _, pid := range pids {
-			own = append(own, Own{Agent: pid, CPUs: []int{cpu}})
+			own = append(own, OwnAttempt{Agent: pid, CPUs: []int{cpu}})
 		}
 		return own
 	})
@@ -171,7 +171,7 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 }
 
 func TestAQuotaIsTheMostThatAnybodyGets(t *testing.T) {
-	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []Own { return nil }, Spent: nothing, Clock: clock.RealClock()})
+	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []OwnAttempt { return nil }, Spent: nothing, Clock: clock.RealClock()})
 	defer m.Close()
 	if e := estimateOf(t, m); e.Share > 0.25 {
 		t.Errorf("%+v", e)
@@ -238,11 +238,11 @@ func TestWhatOursUsedIsKnownAlsoOfThoseThatEnded(t *testing.T) {
 
 func TestANewcomerGoesWhereNoneOfOursIs(t *testing.T) {
 	m := &Meter{cfg: Config{CPUs: []int{0, 1, 2}}}
-	own := []Own{{CPUs: []int{1}}, {CPUs: []int{0, 1, 2}}} // the second floats
+	own := []OwnAttempt{{CPUs: []int{1}}, {CPUs: []int{0, 1, 2}}} // the second floats
 	if got := m.freeCPUs(own); len(got) != 2 || got[0] != 0 || got[1] != 2 {
 		t.Errorf("%v", got)
 	}
-	own = append(own, Own{CPUs: []int{0, 2}})
+	own = append(own, OwnAttempt{CPUs: []int{0, 2}})
 	if got := m.freeCPUs(own); len(got) != 3 {
 		t.Errorf("%v", got)
 	}
