@@ -14,12 +14,12 @@ import (
 // greetAgent tells an agent that has just come what it may have missed.
 func (t *turn) greetAgent(j *job, l *link) {
 	l.sendOrder(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
-	switch w := t.b.eng.World().Job(j.rec.ID); {
-	case w == nil || w.State() != core.Stopping:
-	case w.IsCancelled():
-		l.sendOrder(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.DueTime())})
+	switch w, live := t.b.eng.FindJob(j.rec.ID); {
+	case !live || w.State != core.Stopping:
+	case w.Cancelled:
+		l.sendOrder(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.Due)})
 	default:
-		l.sendOrder(wire.Order{Kind: wire.Stop, By: w.DueTime()})
+		l.sendOrder(wire.Order{Kind: wire.Stop, By: w.Due})
 	}
 	j.mu.Lock()
 	if j.watching {
@@ -63,8 +63,8 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 // underWay reports whether the attempt has not told its end yet. An agent that
 // took over from one that died may tell it again.
 func (t *turn) underWay(j *job) bool {
-	w := t.b.eng.World().Job(j.rec.ID)
-	return w != nil && w.Epoch() == j.rec.Epoch && len(w.Parts()) > 0
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	return live && w.Epoch == j.rec.Epoch && w.Parts > 0
 }
 
 func (t *turn) applyMessage(j *job, m *wire.Message) {
@@ -206,7 +206,7 @@ func (t *turn) keepOutput(j *job, m *wire.Message) bool {
 		return true
 	}
 	if e := t.b.jobLog(j, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
-		if w := t.b.eng.World().Job(j.rec.ID); w != nil && w.IsCancelled() { // what it wrote last must not keep it from ending
+		if w, live := t.b.eng.FindJob(j.rec.ID); live && w.Cancelled { // what it wrote last must not keep it from ending
 			t.outputCut(j, "it was cancelled, and its output could not be written: "+e.Error())
 			return true
 		}
@@ -272,8 +272,8 @@ func (t *turn) programLeft(j *job, m *wire.Message) {
 	if m.Saved == nil && len(j.saved) == 0 {
 		t.truncateOutput(j, 0, 0) // it starts from the beginning
 	}
-	w := t.b.eng.World().Job(j.rec.ID)
-	t.savedNow(j, m.Saved, w != nil && w.State() == core.Stopping)
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	t.savedNow(j, m.Saved, live && w.State == core.Stopping)
 	t.releaseEnded(j, j.rec.Epoch)
 	t.stepEngine(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }

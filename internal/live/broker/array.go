@@ -224,7 +224,7 @@ func (t *turn) enterAhead(a *array) {
 		delete(a.ahead, a.Next)
 		j := t.b.jobs[a.ID+core.JobID(a.Next)]
 		a.Next++
-		if j != nil && !j.rec.State.IsTerminal() && t.b.eng.World().Job(j.rec.ID) == nil {
+		if j != nil && !j.rec.State.IsTerminal() && !t.b.eng.IsLive(j.rec.ID) {
 			j.rec.Work = a.Template.Work // others may have come home to the array
 			t.enterUndescribed(j)
 		}

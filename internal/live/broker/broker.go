@@ -24,7 +24,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
-	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
 // Options is what a broker is made of.
@@ -59,7 +58,7 @@ type Cluster struct {
 	Name        string
 	Kind        string // of its driver
 	Driver      driver.Driver
-	Hosts       []world.HostSpec
+	Hosts       []core.HostSpec
 	HostNames   []string
 	Nice        int
 	MPI         wire.MPI                       // for parallel programs

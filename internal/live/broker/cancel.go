@@ -67,18 +67,18 @@ func (b *Broker) cancelAndWait(ctx context.Context, ref string, now bool) (*View
 
 // cancelInEngine tells the engine that a job is to end.
 func (t *turn) cancelInEngine(j *job, now bool) {
-	w := t.b.eng.World().Job(j.rec.ID)
+	w, live := t.b.eng.FindJob(j.rec.ID)
 	switch {
 	case j.rec.State.IsTerminal():
 		return
-	case w == nil: // an element of an array whose turn has not come
+	case !live: // an element of an array whose turn has not come
 		t.enterUndescribed(j)
-		if w = t.b.eng.World().Job(j.rec.ID); w == nil {
+		if w, live = t.b.eng.FindJob(j.rec.ID); !live {
 			return
 		}
 	}
 	// An agent that is away while its program runs is told when it is back.
-	runs := w.State() == core.Running || w.State() == core.Stopping
+	runs := w.State == core.Running || w.State == core.Stopping
 	in := &core.Input{Kind: core.Cancel, Job: j.rec.ID, Grace: t.b.gracePeriod(j), Immediate: now, Attended: j.link != nil || runs && !now}
 	if now {
 		in.Grace = 0

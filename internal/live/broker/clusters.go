@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/world"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
 )
 
 // cluster is a cluster as it was last described. It never changes: when there is
@@ -121,9 +121,8 @@ func (c *cluster) engineSpec() *core.ClusterSpec {
 // jobs are there the engine may keep more processors than there are.
 func (t *turn) defineCluster(c *cluster) {
 	t.b.putCluster(c)
-	w := t.b.eng.World()
-	if int(c.id) < len(w.Clusters()) {
-		if was := w.Cluster(c.id).Spec(); was.Equal(c.engineSpec()) {
+	if int(c.id) < t.b.eng.ClusterCount() {
+		if was := t.b.eng.Cluster(c.id).Spec; was.Equal(c.engineSpec()) {
 			return
 		}
 	}
@@ -160,11 +159,11 @@ func (t *turn) defineAll(settings []Cluster) {
 }
 
 // storedCluster is a cluster of which only the store knows.
-func storedCluster(w *world.Cluster) *cluster {
-	s := w.Spec()
+func storedCluster(id core.ClusterID, v engine.ClusterView) *cluster {
+	s := &v.Spec
 	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings}, Hosts: s.Hosts, Managed: s.Managed,
-		Queue: s.Depth, Removed: s.Removed}, w.ID())
-	c.told = reportedLoad{share: w.Share(), wait: w.QueueWait()}
+		Queue: s.Depth, Removed: s.Removed}, id)
+	c.told = reportedLoad{share: v.Share, wait: v.Wait}
 	return c
 }
 
@@ -199,9 +198,9 @@ func (b *Broker) ReconfigureClusters(ctx context.Context, clusters []Cluster, pl
 func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
 	count := map[string]int{}
 	err := b.askLoop(ctx, func(*turn) {
-		for _, j := range b.eng.World().Jobs() {
-			if len(j.Parts()) > 0 {
-				count[j.Part(0).Cluster().Name()]++
+		for id, n := range b.eng.JobsIn() {
+			if n > 0 {
+				count[b.clusterName(core.ClusterID(id))] = n
 			}
 		}
 	})
@@ -216,11 +215,11 @@ func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
 func (b *Broker) tidyCluster(ctx context.Context, id core.ClusterID) {
 	var closing func()
 	_ = b.askLoop(ctx, func(t *turn) {
-		c, w := b.allClusters()[id], b.eng.World()
-		if was := w.Cluster(id).Spec(); !was.Equal(c.engineSpec()) && !w.InUse(w.Cluster(id)) {
+		c, v := b.allClusters()[id], b.eng.Cluster(id)
+		if !v.Spec.Equal(c.engineSpec()) && !b.eng.InUse(id) {
 			t.defineCluster(c)
 		}
-		if c.Removed && c.Close != nil && !w.InUse(w.Cluster(id)) {
+		if c.Removed && c.Close != nil && !b.eng.InUse(id) {
 			closed := *c
 			closing, closed.Close, closed.Driver = c.Close, nil, driver.Unreachable{Why: errNotInSettings}
 			b.putCluster(&closed)
@@ -316,7 +315,7 @@ func (b *Broker) describeCluster(ctx context.Context, c *cluster) bool {
 	return err == nil
 }
 
-func totalProcs(hosts []world.HostSpec) int {
+func totalProcs(hosts []core.HostSpec) int {
 	n := 0
 	for _, h := range hosts {
 		n += h.Procs

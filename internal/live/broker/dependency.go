@@ -345,7 +345,7 @@ func (t *turn) jobFinished(j *job) {
 	}
 	j.rec.Delivered = true
 	t.touchJob(j)
-	if t.b.eng.World().HasWaiters(j.rec.ID, j.rec.Parent) {
+	if t.b.eng.HasWaiters(j.rec.ID, j.rec.Parent) {
 		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State, NeverRan: j.rec.Started == 0}
 		t.stepEngine(&in)
 	}

@@ -50,7 +50,7 @@ func (t *turn) handleCommand(c core.Command) {
 // brought. The parts of a job in several clusters cannot be started together: it
 // is placed again, whole.
 func (t *turn) handleClaim(j *job, c core.Command) {
-	if w := t.b.eng.World().Job(c.Job); w == nil || len(w.Parts()) == 1 {
+	if w, live := t.b.eng.FindJob(c.Job); !live || w.Parts == 1 {
 		return
 	}
 	t.afterCommit(func() {
@@ -169,14 +169,13 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 // attemptFor is what an agent is told about the present attempt of a job; nil if
 // that is not the present one any more.
 func (t *turn) attemptFor(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
-	w := t.b.eng.World().Job(j.rec.ID)
+	w, live := t.b.eng.FindJob(j.rec.ID)
 	c := t.b.clusterNamed(j.rec.Cluster)
-	if w == nil || w.Epoch() != epoch || len(w.Parts()) == 0 || c == nil {
+	if !live || w.Epoch != epoch || w.Parts == 0 || c == nil {
 		return nil, nil
 	}
-	p := w.Part(0)
 	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
-		Procs: p.Size(), Held: p.Procs(), Order: c.namesOf(p.Ranks()), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
+		Procs: w.Size, Held: w.Procs, Order: c.namesOf(w.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
 	a.Spec.Env, a.Spec.Caller = j.spec.Environment(runsAsSubmitter(c.Kind)), nil

@@ -132,15 +132,15 @@ func (t *turn) touchSuccessor(j *job) {
 
 // watchesOthers reports whether a job is held until others have done something.
 func (t *turn) watchesOthers(j *job) bool {
-	w := t.b.eng.World().Job(j.rec.ID)
-	return w != nil && (w.CurrentHold() == core.HeldDependency || w.CurrentHold() == core.HeldBegin)
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	return live && (w.Hold == core.HeldDependency || w.Hold == core.HeldBegin)
 }
 
 // allWaiters are those who wait for a job, and who wait for these.
 func (t *turn) allWaiters(j *job) []*job {
 	list, seen := []*job{j}, map[*job]bool{j: true}
 	for i := 0; i < len(list); i++ {
-		for _, id := range t.b.eng.World().WaitersOf(list[i].rec.ID, list[i].rec.Parent) {
+		for _, id := range t.b.eng.WaitersOf(list[i].rec.ID, list[i].rec.Parent) {
 			if w := t.b.jobs[id]; w != nil && !seen[w] {
 				seen[w] = true
 				list = append(list, w)

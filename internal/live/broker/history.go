@@ -152,11 +152,11 @@ func (b *Broker) ListClusters(ctx context.Context) ([]ClusterView, error) {
 	var list []ClusterView
 	err := b.askLoop(ctx, func(*turn) {
 		for _, c := range b.allClusters() {
-			if c.Removed && !b.eng.World().InUse(b.eng.World().Cluster(c.id)) {
+			w := b.eng.Cluster(c.id)
+			if c.Removed && !b.eng.InUse(c.id) {
 				continue
 			}
-			w := b.eng.World().Cluster(c.id)
-			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.IdleProcs(), Speed: w.Speed()}
+			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs, Idle: w.Idle, Speed: w.Speed}
 			for _, j := range b.placed.jobsAt(c.Name) {
 				if j.state == core.Running || j.state == core.Stopping {
 					v.Running++

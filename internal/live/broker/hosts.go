@@ -78,7 +78,7 @@ func (b *Broker) isCluster(on string) error {
 
 // hostsOf is what the loop knows of the hosts of a cluster.
 func (b *Broker) hostsOf(c *cluster) []HostView {
-	w := b.eng.World().Cluster(c.id)
+	free := b.eng.FreeByHost(c.id)
 	away := c.outOfReach()
 	var list []HostView
 	for i := range c.Hosts {
@@ -92,8 +92,9 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 		if away != nil {
 			h.Why = away.Error()
 		}
-		free, _ := w.ChooseOn(i, h.Procs, nil)
-		h.Free = free.CountProcs()
+		if i < len(free) {
+			h.Free = free[i]
+		}
 		list = append(list, h)
 	}
 	return list

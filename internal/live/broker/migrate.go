@@ -42,14 +42,14 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 	var verdict core.Event
 	err = b.askLoop(ctx, func(t *turn) {
 		from, epoch, ran = j.rec.Cluster, j.rec.Epoch, j.rec.State == core.Running
-		w := t.b.eng.World().Job(j.rec.ID)
-		held = w == nil || w.CurrentHold() != core.NotHeld
-		if held && to == "" || w == nil {
+		w, live := t.b.eng.FindJob(j.rec.ID)
+		held = !live || w.Hold != core.NotHeld
+		if held && to == "" || !live {
 			refused = t.pinHeld(j, to)
 			return
 		}
 		j.verdict = core.Event{}
-		allowed := t.clustersAllowed(j)
+		allowed := t.b.namesAmong(w.Spec.Components[0].Clusters)
 		t.stepEngine(&in)
 		verdict, refused = j.verdict, moveRefusal(j, to, from, allowed)
 	})
@@ -121,12 +121,12 @@ func movedText(v *View, from, to string, continued bool, took time.Duration) str
 	return text + "; it began again from the start (it has no checkpoint" + lost + ")"
 }
 
-// clustersAllowed lists the clusters where a job may run.
-func (t *turn) clustersAllowed(j *job) []string {
-	w := t.b.eng.World().Job(j.rec.ID)
+// namesAmong lists the clusters where a job may run, which names some of them, or none if
+// it may run on all.
+func (b *Broker) namesAmong(allowed []core.ClusterID) []string {
 	var names []string
-	for _, c := range t.b.offeredClusters() {
-		if allowed := w.Spec().Components[0].Clusters; len(allowed) == 0 || slices.Contains(allowed, c.id) {
+	for _, c := range b.offeredClusters() {
+		if len(allowed) == 0 || slices.Contains(allowed, c.id) {
 			names = append(names, c.Name)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
-	"github.com/godwit-hpc/godwit/internal/sched/resched"
 )
 
 // deadlineInDanger: an agent says that the deadline of its job is in danger. What it
@@ -29,14 +28,12 @@ func (t *turn) deadlineInDanger(j *job, m *wire.Message) {
 			j.rec.Cluster, 100*v.Chance, 100*requiredConfidence(j.spec)), vitalsInputs(v))
 	}
 	j.danger = true
-	if j.spec.Adapt == jobfile.AdaptOff {
-		t.explainJob(j, "decide", "stay on "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
-		t.afterCommit(func() { j.sendOrder(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
-		return
-	}
 	t.afterCommit(func() {
 		t.b.runUntilStopped(func(ctx context.Context) {
-			moves := t.b.moveAlternatives(j.asOwner(ctx), j, v, inputs)
+			var moves []core.Alternative
+			if j.spec.Adapt != jobfile.AdaptOff {
+				moves = t.b.moveAlternatives(j.asOwner(ctx), j, v, inputs)
+			}
 			t.b.postToLoop(func(t *turn) {
 				j.question = questionInputs(t.b, v, moves)
 				t.stepEngine(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,
@@ -256,7 +253,7 @@ func (b *Broker) fillQuote(ctx context.Context, q *Quote, c *cluster, spec *jobf
 		return
 	}
 	q.Run = need.RuntimeElsewhere(b.clusterSpeed(c), max(1, spec.Min), share, predict.Point(0))
-	f := resched.FinishTime(q.Wait, q.Transfer, need, b.clusterSpeed(c), max(1, spec.Min), share)
+	f := predict.FinishTime(q.Wait, q.Transfer, need, b.clusterSpeed(c), max(1, spec.Min), share)
 	q.Finish = f
 	if spec.Deadline > 0 {
 		q.Chance = f.ProbabilityBelow(spec.Deadline.Seconds())

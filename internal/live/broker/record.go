@@ -48,8 +48,9 @@ func (t *turn) recordPlan(j *job, ev *core.Event) {
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touchJob(j)
+	v := t.b.eng.Cluster(ev.Cluster)
 	t.explainJob(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
-		"cores": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
+		"cores": ev.N, "attempt": int(ev.Epoch), "speed": v.Speed, "share": v.Share})
 	t.explainScript(j, c)
 }
 
@@ -97,8 +98,8 @@ func (t *turn) recordState(j *job, ev *core.Event, from core.State, hasRun bool)
 		if ev.Lost {
 			t.recordRun(j, history.Lost)
 			choice, why := "attempt lost", ev.Why.String()
-			if w := t.b.eng.World().Job(ev.Job); w != nil {
-				choice, why = "requeued", why+"; "+j.retryText(w.LossCount())
+			if w, live := t.b.eng.FindJob(ev.Job); live {
+				choice, why = "requeued", why+"; "+j.retryText(w.Losses)
 			}
 			t.explainJob(j, "lost", choice, why, map[string]any{"attempt": int(ev.Epoch)})
 		} else {
@@ -166,7 +167,7 @@ func (t *turn) recordRun(j *job, how history.Outcome) {
 		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,
 		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: requestedSeconds(j.spec), Speed: 1}
 	if c != nil {
-		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
+		run.Speed = t.b.eng.Cluster(c.id).Speed
 	}
 	if v, _ := j.lastVitals(); v != nil {
 		run.CPU, run.Share, run.SandboxCost = v.CPU, v.Mean, v.SandboxCost

@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
-	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
 // shape is what brokers of earlier versions remembered of a cluster.
@@ -43,13 +42,12 @@ func (b *Broker) loadState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := b.restoreWorld(first, l)
+	b.eng, err = b.restoreEngine(first, l)
 	if err != nil {
 		return err
 	}
 	b.began = b.opt.Clock()
-	b.base = max(core.Time(b.began.UnixNano()), w.Now())
-	b.eng = engine.New(b.opt.Engine, w)
+	b.base = max(core.Time(b.began.UnixNano()), b.eng.Now())
 	b.pending = l.Outbox
 	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Limit: maxHistoryRows})
 	if err != nil {
@@ -65,6 +63,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 	if err := b.loadArrays(ctx, l.Arrays); err != nil {
 		return err
 	}
+	names := b.eng.ClusterNames()
 	for i := range l.Jobs {
 		rec := l.Jobs[i]
 		j := newJob(rec)
@@ -72,10 +71,8 @@ func (b *Broker) loadState(ctx context.Context) error {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
-		for _, c := range w.Clusters() {
-			if c.Name() == rec.Cluster {
-				j.places = []whereabouts{{rec.Epoch, c.ID()}}
-			}
+		if id := slices.Index(names, rec.Cluster); id >= 0 {
+			j.places = []whereabouts{{rec.Epoch, core.ClusterID(id)}}
 		}
 		b.jobs[rec.ID] = j
 		b.placed.updateJob(j)
@@ -123,7 +120,7 @@ func (b *Broker) loadAttempts(ctx context.Context, j *job) (err error) {
 // earlierClusters is what the clusters consisted of before the first event, as far as
 // brokers of earlier versions told: later ones have told by events. A cluster that
 // is gone, or has another size, can be accepted only while no job lives.
-func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]world.ClusterSpec, error) {
+func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]core.ClusterSpec, error) {
 	var was []shape
 	if known == "" {
 		return nil, nil
@@ -132,14 +129,14 @@ func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]world.Cluster
 		return nil, fmt.Errorf("the list of clusters in the store: %w", err)
 	}
 	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.IsTerminal() })
-	var list []world.ClusterSpec
+	var list []core.ClusterSpec
 	for _, s := range was {
 		i := slices.IndexFunc(b.opt.Clusters, func(c Cluster) bool { return c.Name == s.Name })
 		if i >= 0 {
 			c := &b.opt.Clusters[i]
-			spec := world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue}
+			spec := core.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue}
 			if len(c.Hosts) <= 1 && totalProcs(c.Hosts) != s.Procs { // hosts come and go there
-				spec.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: 1}}
+				spec.Hosts = []core.HostSpec{{Procs: s.Procs, Speed: 1}}
 			}
 			if spec.TotalProcs() == s.Procs {
 				list = append(list, spec)
@@ -154,7 +151,7 @@ func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]world.Cluster
 			l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
 			return nil, nil
 		}
-		list = append(list, world.ClusterSpec{Name: s.Name, Hosts: []world.HostSpec{{Procs: s.Procs, Speed: 1}}})
+		list = append(list, core.ClusterSpec{Name: s.Name, Hosts: []core.HostSpec{{Procs: s.Procs, Speed: 1}}})
 	}
 	return list, nil
 }
@@ -164,60 +161,48 @@ func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]world.Cluster
 func hasSnapshot(l *store.Loaded) bool {
 	return slices.ContainsFunc(l.Snapshots, func(s store.Snapshot) bool {
 		_, whole := l.EventsAfter(s.UpTo)
-		_, err := world.SnapshotClusters(s.State)
-		return whole && err == nil
+		return whole && engine.IsReadable(s.State)
 	})
 }
 
-// restoreWorld makes the world of the newest snapshot that can be read and the events
+// restoreEngine makes the engine of the newest snapshot that can be read and the events
 // after it.
-func (b *Broker) restoreWorld(first []world.ClusterSpec, l *store.Loaded) (*world.World, error) {
-	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
+func (b *Broker) restoreEngine(first []core.ClusterSpec, l *store.Loaded) (*engine.Engine, error) {
 	for _, s := range l.Snapshots {
 		events, whole := l.EventsAfter(s.UpTo)
 		if !whole {
 			continue
 		}
-		clusters, err := world.SnapshotClusters(s.State)
-		spec.Clusters = clusters
-		var w *world.World
-		if err == nil {
-			w, err = world.RestoreSnapshot(spec, s.State)
-		}
-		if err != nil {
+		e, err := engine.Restore(b.opt.Engine, core.DeadlineFirst, s.State, events)
+		switch {
+		case errors.Is(err, engine.ErrSnapshot):
 			b.opt.Log.Warn("a snapshot cannot be used", "error", err)
 			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 		b.snapped = s.UpTo
-		return w, replayEvents(w, events)
+		return e, nil
 	}
 	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
 		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
 	}
-	spec.Clusters = first
-	w := world.New(spec)
-	return w, replayEvents(w, l.Events)
-}
-
-func replayEvents(w *world.World, events []core.Event) error {
-	for i := range events {
-		events[i].Modernize()
-		if err := w.ApplyEvent(&events[i]); err != nil {
-			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
-		}
+	e, err := engine.FromEvents(b.opt.Engine, core.DeadlineFirst, first, l.Events)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	return nil
+	return e, nil
 }
 
 // takeOver makes the clusters of the settings those of the world, and has what
 // follows from it stored. A store of an earlier version gets a snapshot, which says
 // what its clusters consist of.
 func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
-	for _, c := range b.eng.World().Clusters() {
-		b.putCluster(storedCluster(c))
+	for id := range core.ClusterID(b.eng.ClusterCount()) {
+		b.putCluster(storedCluster(id, b.eng.Cluster(id)))
 	}
 	if earlier && b.nextEvent > 1 {
-		state, err := b.eng.World().EncodeSnapshot()
+		state, err := b.eng.EncodeSnapshot()
 		if err != nil {
 			return err
 		}
@@ -238,10 +223,10 @@ const eventsPerSnapshot = 5_000
 
 func (b *Broker) maybeSnapshot(ctx context.Context) error {
 	// A snapshot costs as much as some events of every job in it.
-	if b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.World().LiveCount())) {
+	if b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.LiveCount())) {
 		return nil
 	}
-	state, err := b.eng.World().EncodeSnapshot()
+	state, err := b.eng.EncodeSnapshot()
 	if err != nil {
 		return err
 	}
@@ -260,13 +245,13 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 // ended, results are brought home.
 func (b *Broker) resumeWork() {
 	for id, j := range b.jobs {
-		w := b.eng.World().Job(id)
-		if j.rec.State.IsTerminal() || w == nil {
+		w, live := b.eng.FindJob(id)
+		if j.rec.State.IsTerminal() || !live {
 			continue
 		}
 		(&turn{b: b}).countIn(j)
 		if j.rec.Runs == 0 { // the record of an earlier version did not count them
-			j.rec.Runs, j.rec.Losses = w.AttemptCount(), w.LossCount()
+			j.rec.Runs, j.rec.Losses = w.Runs, w.Losses
 		}
 	}
 	b.postToLoop(func(t *turn) { // before anybody can come home to those who wait
@@ -286,16 +271,16 @@ func (b *Broker) resumeWork() {
 		b.executeCommand(j, o.ID, o.Command)
 	}
 	for id, j := range b.jobs {
-		w := b.eng.World().Job(id)
+		w, live := b.eng.FindJob(id)
 		switch {
 		case j.over:
 		case j.rec.State.IsTerminal():
 			b.returnResults(j)
-		case w != nil && len(w.Parts()) > 1:
-			c := core.Command{Job: id, Epoch: w.Epoch()}
+		case live && w.Parts > 1:
+			c := core.Command{Job: id, Epoch: w.Epoch}
 			b.postToLoop(func(t *turn) { t.handleClaim(j, c) })
-		case w != nil && len(w.Parts()) > 0 && w.State() != core.Staging: // that is in the outbox
-			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
+		case live && w.Parts > 0 && w.State != core.Staging: // that is in the outbox
+			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch}
 			j.line.addTask(b.runInBackground, func() { b.startAttempt(j, c) })
 		}
 	}
@@ -342,7 +327,7 @@ func (t *turn) enterUnknown() {
 		case j.rec.State.IsTerminal():
 		case t.watchesOthers(j):
 			waiting = append(waiting, j)
-		case t.b.eng.World().Job(j.rec.ID) == nil && !t.b.isAhead(j):
+		case !t.b.eng.IsLive(j.rec.ID) && !t.b.isAhead(j):
 			unknown = append(unknown, j)
 			if len(j.rec.After) > 0 {
 				waiting = append(waiting, j)

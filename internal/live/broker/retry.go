@@ -44,9 +44,9 @@ func (j *job) retryText(losses int) string {
 // it was not us, and either it could not save what it had done, or its user does
 // not want it to go on after that.
 func (t *turn) wasPreempted(j *job, m *wire.Message) bool {
-	w := t.b.eng.World().Job(j.rec.ID)
-	if w == nil || w.State() == core.Stopping || m.Cause == "" {
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	if !live || w.State == core.Stopping || m.Cause == "" {
 		return false
 	}
-	return m.Saved == nil || !w.Spec().RetriedAfter(m.Cause)
+	return m.Saved == nil || !w.Spec.RetriedAfter(m.Cause)
 }

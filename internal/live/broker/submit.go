@@ -271,7 +271,7 @@ func estimateInputs(j *core.Job) map[string]any {
 func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) *core.Job {
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability, Trials: t.b.clusterTrials(spec, t.now)}}}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability, Trials: t.b.clusterTrials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}

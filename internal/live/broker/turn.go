@@ -99,10 +99,9 @@ func (t *turn) publishPlacement() {
 	for _, j := range t.touched {
 		t.b.placed.updateJob(j)
 	}
-	w := t.b.eng.World()
 	for _, c := range t.b.allClusters() {
-		if int(c.id) < len(w.Clusters()) {
-			c.idle.Store(int64(w.Cluster(c.id).IdleProcs()))
+		if int(c.id) < t.b.eng.ClusterCount() {
+			c.idle.Store(int64(t.b.eng.IdleProcs(c.id)))
 		}
 	}
 }

@@ -183,6 +183,7 @@ type Job struct {
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
 	Retries    int           // how often it may be started again after its attempt was lost
+	StaysPut   bool          `json:",omitempty"` // it is not moved for its deadline
 	RetryOn    []string      `json:",omitempty"` // causes of loss after which it is; none: all but RetryFailed
 
 	After      []Dependency `json:",omitempty"` // what must have happened before it is placed

@@ -129,6 +129,7 @@ const (
 	RanksOtherHosts
 	NoRoomOnOneHost
 	NotReliable
+	MigrationOff
 	numReasons
 )
 
@@ -242,6 +243,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	RanksGaveUp:        {"ranks-gave-up", "no order that suits the pattern was found in time"},
 	RanksNotConnected:  {"ranks-not-connected", "the measured part of the network has no room for the pattern"},
 	RanksOtherHosts:    {"ranks-other-hosts", "the pattern needs {A host}, the cores of the job are on {B}"},
+	MigrationOff:       {"migration-off", "migration is off for this job (--adapt off)"},
 	NoRoomOnOneHost:    {"no-room-on-one-host", "waiting for {A core} on one host"},
 	NotReliable:        {"not-reliable", "needs a cluster with a reliability of {A}, the most reliable where it may run has {B}"},
 	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},

@@ -25,6 +25,7 @@ import (
 //	tick                               the engine is called for no reason
 //	submit 1 malleable 2-8 initial=2   or: rigid 4, moldable 2-4, rigid 4+3 for two components;
 //	                                   also place= inputs= clusters= tries= retries= estimate= deadline= begin= array= limit=
+//	                                   stays: not moved for its deadline
 //	                                   path=3 for a pattern of three nodes, onehost, reliability=0.9
 //	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
 //	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
@@ -241,7 +242,7 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		}
 	}
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
-	j.RetryOn = split(w.value("on"))
+	j.RetryOn, j.StaysPut = split(w.value("on")), w.has("stays")
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
 	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))), w.number(w.value("limit"))
 	for _, text := range split(w.value("after")) {

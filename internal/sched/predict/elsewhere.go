@@ -58,3 +58,20 @@ func unseenOutlook(mean, top, left float64) outlook {
 	o.tabulateJumps(0)
 	return o
 }
+
+// FinishTime is when a job that is not running yet would end on a cluster, in
+// seconds from now: it waits in the queue, its files are brought, then its demand
+// is met on procs processors of this speed, of which
+// it gets a share. A wait or transfer that is unknown is none, a share that is
+// unknown is full; if the demand is unknown, so is the end. The chance to end
+// within t seconds is P(t) of it.
+func FinishTime(wait, transfer Dist, demand Demand, speed float64, procs int, share Dist) Dist {
+	before := wait
+	switch {
+	case !wait.IsKnown():
+		before = transfer
+	case transfer.IsKnown():
+		before = Sum(wait, transfer)
+	}
+	return demand.RuntimeElsewhere(speed, procs, share, before)
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// JobView is what the caller of Step may know of a live job between two steps: enough to
+// carry commands out and to tell agents that come back where they stand, nothing to
+// decide by. What it points to must not be changed.
+type JobView struct {
+	State     core.State
+	Epoch     core.Epoch // of its latest attempt; 0 before the first
+	Hold      core.Hold  // what keeps it out of the placement queue
+	Cancelled bool       // its user did, and it is ending
+	Due       core.Time  // until when it may stop; 0 or core.Never: no limit
+	Runs      int        // attempts that have begun to run
+	Losses    int        // of which were lost
+	Spec      *core.Job
+
+	Parts   int            // where it is placed; 0: nowhere
+	Cluster core.ClusterID // of the first part, if there is one, as what follows
+	Size    int
+	Procs   core.ProcSet
+	Ranks   []int // host of each node of its pattern; nil: in no order
+}
+
+// FindJob is a live job as it is now; false if there is none of that number.
+func (e *Engine) FindJob(id core.JobID) (JobView, bool) {
+	j := e.w.Job(id)
+	if j == nil {
+		return JobView{}, false
+	}
+	v := JobView{State: j.State(), Epoch: j.Epoch(), Hold: j.CurrentHold(), Cancelled: j.IsCancelled(), Due: j.DueTime(),
+		Runs: j.AttemptCount(), Losses: j.LossCount(), Spec: j.Spec(), Parts: len(j.Parts()), Cluster: core.Nowhere}
+	if p := j.Part(0); p != nil {
+		v.Cluster, v.Size, v.Procs, v.Ranks = p.Cluster().ID(), p.Size(), p.Procs(), p.Ranks()
+	}
+	return v, true
+}
+
+// IsLive reports whether a job is known and not over.
+func (e *Engine) IsLive(id core.JobID) bool { return e.w.Job(id) != nil }
+
+// Now is the time of the last step or event.
+func (e *Engine) Now() core.Time { return e.w.Now() }
+
+// LiveCount is how many jobs are.
+func (e *Engine) LiveCount() int { return e.w.LiveCount() }
+
+// JobsIn counts the live jobs that are placed in each cluster, by its number.
+func (e *Engine) JobsIn() []int {
+	count := make([]int, len(e.w.Clusters()))
+	for _, j := range e.w.Jobs() {
+		if p := j.Part(0); p != nil {
+			count[p.Cluster().ID()]++
+		}
+	}
+	return count
+}
+
+// WaitersOf lists the jobs that are held until something has happened to a job, or to
+// the array that it belongs to.
+func (e *Engine) WaitersOf(job, array core.JobID) []core.JobID { return e.w.WaitersOf(job, array) }
+
+// HasWaiters reports whether any job is held until something has happened to a job, or to
+// its array.
+func (e *Engine) HasWaiters(job, array core.JobID) bool { return e.w.HasWaiters(job, array) }
+
+// ClusterView is what the caller of Step may know of a cluster between two steps.
+type ClusterView struct {
+	Spec  core.ClusterSpec
+	Procs int
+	Idle  int
+	Speed float64 // of its processors, relative to the reference host
+	Share float64 // of a processor that a new job gets, as last felt
+	Wait  float64 // seconds that it waits in the queue of the cluster, likewise
+}
+
+// ClusterCount is how many clusters there are, those that were removed too.
+func (e *Engine) ClusterCount() int { return len(e.w.Clusters()) }
+
+// ClusterNames lists the names of the clusters, by number.
+func (e *Engine) ClusterNames() []string {
+	names := make([]string, 0, e.ClusterCount())
+	for _, c := range e.w.Clusters() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// Cluster is a cluster as it is now. Its number must be below ClusterCount.
+func (e *Engine) Cluster(id core.ClusterID) ClusterView {
+	c := e.w.Cluster(id)
+	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Speed: c.Speed(), Share: c.Share(), Wait: c.QueueWait()}
+}
+
+// InUse reports whether jobs are placed in a cluster.
+func (e *Engine) InUse(id core.ClusterID) bool { return e.w.InUse(e.w.Cluster(id)) }
+
+// FreeByHost is how many processors of each host of a cluster are free.
+func (e *Engine) FreeByHost(id core.ClusterID) []int {
+	c := e.w.Cluster(id)
+	free := make([]int, c.HostCount())
+	for h := range free {
+		free[h] = c.FreeOn(h)
+	}
+	return free
+}
+
+// IdleProcs is how many processors of a cluster nobody uses.
+func (e *Engine) IdleProcs(id core.ClusterID) int { return e.w.Cluster(id).IdleProcs() }
+
+// EncodeSnapshot is the state in a form that Restore reads.
+func (e *Engine) EncodeSnapshot() ([]byte, error) { return e.w.EncodeSnapshot() }
+
+// ErrSnapshot says that a snapshot cannot be used: it is damaged, or of another version.
+var ErrSnapshot = errors.New("the snapshot cannot be used")
+
+// Restore is an engine in the state of a snapshot, which says itself what its clusters
+// are, and of the events after it. An error other than ErrSnapshot means that the events
+// are damaged.
+func Restore(cfg Config, policy core.PlacePolicy, snapshot []byte, events []core.Event) (*Engine, error) {
+	clusters, err := world.SnapshotClusters(snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	w, err := world.RestoreSnapshot(world.Spec{DefaultPlace: policy, Clusters: clusters}, snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	return replay(cfg, w, events)
+}
+
+// FromEvents is an engine in the state that events made of clusters in which nobody was.
+func FromEvents(cfg Config, policy core.PlacePolicy, clusters []core.ClusterSpec, events []core.Event) (*Engine, error) {
+	return replay(cfg, world.New(world.Spec{DefaultPlace: policy, Clusters: clusters}), events)
+}
+
+func replay(cfg Config, w *world.World, events []core.Event) (*Engine, error) {
+	for i := range events {
+		events[i].Modernize()
+		if err := w.ApplyEvent(&events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return New(cfg, w), nil
+}
+
+// IsReadable reports whether a snapshot is one of this version.
+func IsReadable(snapshot []byte) bool {
+	_, err := world.SnapshotClusters(snapshot)
+	return err == nil
+}
