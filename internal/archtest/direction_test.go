@@ -84,7 +84,7 @@ var insides = []struct {
 var (
 	vocabulary = []string{"internal/sched/core", "internal/sched/world"}
 	algorithms = []string{"internal/sched/predict", "internal/sched/forecast", "internal/sched/probeplan",
-		"internal/sched/nodesel", "internal/sched/perfmodel"}
+		"internal/sched/nodesel", "internal/sched/perfmodel", "internal/sched/heap"}
 	policies = []string{"internal/sched/place", "internal/sched/malleable", "internal/sched/resched", "internal/sched/flow"}
 )
 

@@ -3,6 +3,8 @@ package platform
 import (
 	"cmp"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // noTable is a zone with routing None: nobody reaches anybody.
@@ -174,7 +176,11 @@ func (t *shortestTable) predecessorsFrom(from int) []int32 {
 // A visit is a member that runDijkstra has a way to.
 type visit struct{ cost, rank int }
 
-func (v visit) compare(w visit) int { return cmp.Or(v.cost-w.cost, v.rank-w.rank) }
+// IsBefore orders visits by cost.
+func (v visit) IsBefore(w visit) bool { return cmp.Or(v.cost-w.cost, v.rank-w.rank) < 0 }
+
+// SetPosition is not needed: a visit is never moved.
+func (v visit) SetPosition(int) {}
 
 func (t *shortestTable) runDijkstra(from int) []int32 {
 	before := make([]int32, len(t.order))
@@ -183,9 +189,9 @@ func (t *shortestTable) runDijkstra(from int) []int32 {
 		before[r], cost[r] = -1, -1
 	}
 	cost[from] = 0
-	border := heap[visit]{{0, from}}
+	border := heap.Heap[visit]{{0, from}}
 	for len(border) > 0 {
-		v := border.popItem()
+		v := border.Pop()
 		if v.cost > cost[v.rank] {
 			continue // a shorter way came up after this one
 		}
@@ -193,7 +199,7 @@ func (t *shortestTable) runDijkstra(from int) []int32 {
 			c := v.cost + len(t.legs[[2]int{t.order[v.rank], t.order[next]}].links)
 			if cost[next] < 0 || c < cost[next] {
 				cost[next], before[next] = c, int32(v.rank)
-				border.pushItem(visit{c, next})
+				border.Push(visit{c, next})
 			}
 		}
 	}

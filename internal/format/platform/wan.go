@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // A wan routes over a YAML platform: from a host up to its switch, over the
@@ -146,9 +148,13 @@ type front struct {
 	cluster int
 }
 
-func (f front) compare(g front) int {
-	return cmp.Or(cmp.Compare(f.ms, g.ms), cmp.Compare(f.hops, g.hops), cmp.Compare(f.link, g.link))
+// IsBefore orders fronts by latency, then by the number of links.
+func (f front) IsBefore(g front) bool {
+	return cmp.Or(cmp.Compare(f.ms, g.ms), cmp.Compare(f.hops, g.hops), cmp.Compare(f.link, g.link)) < 0
 }
+
+// SetPosition is not needed: a front is never moved.
+func (f front) SetPosition(int) {}
 
 // shortestTree is Dijkstra's algorithm from root.
 func (w *wan) shortestTree(root int) []step {
@@ -156,19 +162,19 @@ func (w *wan) shortestTree(root int) []step {
 	for c := range into {
 		into[c].link = -1
 	}
-	var border heap[front]
+	var border heap.Heap[front]
 	done := make([]bool, len(w.ways))
 	done[root] = true
 	reach := func(c, hops int, ms float64) {
 		for _, x := range w.ways[c] {
 			if !done[x.to] {
-				border.pushItem(front{ms + x.ms, hops + 1, step{c, x.link}, x.to})
+				border.Push(front{ms + x.ms, hops + 1, step{c, x.link}, x.to})
 			}
 		}
 	}
 	reach(root, 0, 0)
 	for len(border) > 0 {
-		f := border.popItem()
+		f := border.Pop()
 		if done[f.cluster] {
 			continue
 		}

@@ -1,6 +1,10 @@
 package flow
 
-import "math"
+import (
+	"math"
+
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
+)
 
 // Weights are w1 and w2 of rank(c, r) = w1·eCost(c, r) + w2·dCost(c, r): how
 // much the time to run counts, and the time to move data.
@@ -51,12 +55,20 @@ type candidate struct {
 	data  arrival
 }
 
+// IsBefore orders candidates by value, the highest first.
+func (c *candidate) IsBefore(o *candidate) bool {
+	return c.value > o.value || c.value == o.value && c.task < o.task
+}
+
+// SetPosition is not needed: after a change all candidates are put in order again.
+func (c *candidate) SetPosition(int) {}
+
 // A matrix runs one heuristic. The ready tasks form a heap by value.
 type matrix struct {
 	b       *board
 	w       Weights
 	rule    rule
-	ready   heap[*candidate]
+	ready   heap.Heap[*candidate]
 	spare   []*candidate
 	waits   []int32
 	looks   int
@@ -66,7 +78,7 @@ type matrix struct {
 
 func byMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *Schedule {
 	m := newMatrix(d, g, w, r, from)
-	for len(m.ready.items) > 0 {
+	for len(m.ready) > 0 {
 		m.placeCandidate(m.nextCandidate())
 	}
 	return m.b.toSchedule()
@@ -74,9 +86,6 @@ func byMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *Schedule {
 
 func newMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *matrix {
 	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(), looks: looksPerTask(len(d.Tasks), len(g.groups))}
-	m.ready.before = func(a, b *candidate) bool {
-		return a.value > b.value || a.value == b.value && a.task < b.task
-	}
 	for _, t := range d.topo {
 		if m.b.isFixed(t) {
 			m.releaseChildren(t, func(int32) {})
@@ -127,7 +136,7 @@ func (m *matrix) enterTask(t int32) {
 		m.b.computeArrival(t, &c.data)
 	}
 	m.evaluateCandidate(c)
-	m.ready.pushItem(c)
+	m.ready.Push(c)
 }
 
 // evaluateCandidate works out a candidate's row of the matrix and its value. What stands in
@@ -204,15 +213,15 @@ func (m *matrix) lookAt(c *candidate, r *row, block int, data *arrival) {
 
 // nextCandidate takes the task to place now out of the heap. Its place is up to date.
 func (m *matrix) nextCandidate() *candidate {
-	if m.placed*m.looks >= len(m.ready.items) {
+	if m.placed*m.looks >= len(m.ready) {
 		m.refreshAll()
-		return m.ready.popItem()
+		return m.ready.Pop()
 	}
-	best := m.ready.popItem()
+	best := m.ready.Pop()
 	m.evaluateCandidate(best)
 	m.rejects = m.rejects[:0]
-	for i := 1; i < m.looks && len(m.ready.items) > 0 && m.ready.items[0].value > best.value; i++ {
-		c := m.ready.popItem()
+	for i := 1; i < m.looks && len(m.ready) > 0 && m.ready[0].value > best.value; i++ {
+		c := m.ready.Pop()
 		m.evaluateCandidate(c)
 		if c.value > best.value {
 			best, c = c, best
@@ -220,7 +229,7 @@ func (m *matrix) nextCandidate() *candidate {
 		m.rejects = append(m.rejects, c)
 	}
 	for _, c := range m.rejects {
-		m.ready.pushItem(c)
+		m.ready.Push(c)
 	}
 	return best
 }
@@ -228,9 +237,9 @@ func (m *matrix) nextCandidate() *candidate {
 // refreshAll looks at all ready tasks again. It is done so rarely that it costs
 // looks tasks for each one placed.
 func (m *matrix) refreshAll() {
-	for _, c := range m.ready.items {
+	for _, c := range m.ready {
 		m.evaluateCandidate(c)
 	}
-	m.ready.restoreOrder()
+	m.ready.FixAll()
 	m.placed = 0
 }

@@ -1,6 +1,10 @@
 package flow
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
+)
 
 // passes improve a plan as a whole, by planning again: backward in the order of
 // its ends, then forward in the order of the starts that come out
@@ -63,25 +67,37 @@ func (p *passes) noteBest(s *Schedule) {
 	}
 }
 
+// ranked is a task that could come next.
+type ranked struct {
+	task     int32
+	priority float64
+}
+
+// IsBefore orders tasks by priority, the highest first.
+func (r ranked) IsBefore(o ranked) bool {
+	return r.priority > o.priority || r.priority == o.priority && r.task < o.task
+}
+
+// SetPosition is not needed: priorities do not change.
+func (r ranked) SetPosition(int) {}
+
 // byPriority is an order in which every task comes after its parents, and of
 // those that could come next the one with the highest priority does.
 func byPriority(d *DAG, priority []float64) []int32 {
 	waits := d.parentCounts()
-	ready := heap[int32]{before: func(a, b int32) bool {
-		return priority[a] > priority[b] || priority[a] == priority[b] && a < b
-	}}
+	var ready heap.Heap[ranked]
 	for _, t := range d.topo {
 		if waits[t] == 0 {
-			ready.pushItem(t)
+			ready.Push(ranked{t, priority[t]})
 		}
 	}
 	order := make([]int32, 0, len(d.Tasks))
-	for len(ready.items) > 0 {
-		t := ready.popItem()
+	for len(ready) > 0 {
+		t := ready.Pop().task
 		order = append(order, t)
 		for _, c := range d.succ.linksOf(t) {
 			if waits[c.task]--; waits[c.task] == 0 {
-				ready.pushItem(c.task)
+				ready.Push(ranked{c.task, priority[c.task]})
 			}
 		}
 	}

@@ -113,9 +113,9 @@ func TestMinMinAlwaysTakesTheReadyTaskThatCanEndFirst(t *testing.T) {
 		}
 		m := newMatrix(d, g, Weights{1, 1}, minMin, nil)
 		placed := make([]bool, len(d.Tasks))
-		for len(m.ready.items) > 0 {
+		for len(m.ready) > 0 {
 			least := math.Inf(1)
-			for _, c := range m.ready.items {
+			for _, c := range m.ready {
 				least = min(least, plainEarliest(d, g, m.b.slots, placed, c.task).End)
 			}
 			c := m.nextCandidate()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // A bundle is the flows over one route. They always move at the same rate.
@@ -16,8 +17,8 @@ type bundle struct {
 	refs int // flows, waiting or moving
 	seq  int64
 
-	flows  heap[*flow] // moving; the one that ends first is foremost
-	served float64     // bytes that each flow has got until since
+	flows  heap.Heap[*flow] // moving; the one that ends first is foremost
+	served float64          // bytes that each flow has got until since
 	since  core.Time
 	rate   float64 // bytes per second of each flow
 	next   core.Time
@@ -36,11 +37,13 @@ type use struct {
 	slot  int32 // of the bundle in link.users
 }
 
-func (b *bundle) isBefore(c *bundle) bool {
+// IsBefore orders bundles by the time at which their next flow ends.
+func (b *bundle) IsBefore(c *bundle) bool {
 	return b.next < c.next || b.next == c.next && b.seq < c.seq
 }
 
-func (b *bundle) setPosition(i int) { b.pos = i }
+// SetPosition notes where in Net.moving the bundle stands.
+func (b *bundle) SetPosition(i int) { b.pos = i }
 
 // isUnlimited tells that no link holds the flows up.
 func (b *bundle) isUnlimited() bool { return len(b.uses) == 0 }
@@ -108,7 +111,7 @@ func (n *Net) joinBundle(f *flow) {
 		n.attachBundle(b)
 	}
 	f.target = b.servedAt(n.now) + f.bytes
-	b.flows.pushItem(f)
+	b.flows.Push(f)
 	n.bundleResized(b)
 	if f.pos == 0 && b.rate > 0 {
 		n.scheduleEnd(b)
@@ -119,7 +122,7 @@ func (n *Net) joinBundle(f *flow) {
 func (n *Net) leaveBundle(f *flow) {
 	b := f.bundle
 	first := f.pos == 0
-	b.flows.removeAt(f.pos)
+	b.flows.RemoveAt(f.pos)
 	f.moving = false
 	n.bundleResized(b)
 	switch {
@@ -136,7 +139,7 @@ func (n *Net) scheduleEnd(b *bundle) {
 	if b.rate > 0 {
 		b.next = arrivalTime(b.since, b.flows[0].target-b.served, b.rate)
 	}
-	n.moving.fixAt(b.pos)
+	n.moving.FixAt(b.pos)
 }
 
 // setRate changes the rate of a bundle from now on. A difference that is only
@@ -157,7 +160,7 @@ func (n *Net) attachBundle(b *bundle) {
 		b.uses[i].slot = int32(len(l.users))
 		l.users = append(l.users, user{b, i})
 	}
-	n.moving.pushItem(b)
+	n.moving.Push(b)
 }
 
 func (n *Net) detachBundle(b *bundle) {
@@ -170,5 +173,5 @@ func (n *Net) detachBundle(b *bundle) {
 		l.users[last] = user{}
 		l.users = l.users[:last]
 	}
-	n.moving.removeAt(b.pos)
+	n.moving.RemoveAt(b.pos)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // A Link carries data in one direction.
@@ -31,8 +32,8 @@ type Net struct {
 	links   []link
 	flows   map[ID]*flow
 	bundles map[string]*bundle
-	waiting heap[*flow]   // for their latency to pass
-	moving  heap[*bundle] // by the time at which their next flow ends
+	waiting heap.Heap[*flow]   // for their latency to pass
+	moving  heap.Heap[*bundle] // by the time at which their next flow ends
 	now     core.Time
 	begun   int64 // flows so far, to tell equal ones apart
 	made    int64 // bundles so far
@@ -53,15 +54,16 @@ type flow struct {
 	pos    int     // in Net.waiting, or in bundle.flows
 }
 
-// isBefore orders the flows of one heap.
-func (f *flow) isBefore(g *flow) bool {
+// IsBefore orders the flows of one heap.
+func (f *flow) IsBefore(g *flow) bool {
 	if f.moving {
 		return f.target < g.target || f.target == g.target && f.seq < g.seq
 	}
 	return f.start < g.start || f.start == g.start && f.seq < g.seq
 }
 
-func (f *flow) setPosition(i int) { f.pos = i }
+// SetPosition notes where in its heap the flow stands.
+func (f *flow) SetPosition(i int) { f.pos = i }
 
 // New makes a net at time 0 without flows.
 func New(links []Link) *Net {
@@ -94,7 +96,7 @@ func (n *Net) Start(now core.Time, id ID, route []int, bytes int64, latency time
 	f.bundle.refs++
 	n.begun++
 	n.flows[id] = f
-	n.waiting.pushItem(f)
+	n.waiting.Push(f)
 }
 
 // NextEvent is when Advance will next have something to do: a flow begins to
@@ -128,7 +130,7 @@ func (n *Net) Cancel(now core.Time, id ID) (left float64, ok bool) {
 	if f.moving {
 		n.leaveBundle(f)
 	} else {
-		n.waiting.removeAt(f.pos)
+		n.waiting.RemoveAt(f.pos)
 	}
 	n.forgetFlow(f)
 	return left, true
@@ -186,7 +188,7 @@ func (n *Net) runUntil(now core.Time) {
 			n.finishBundle(n.moving[0])
 		}
 		for len(n.waiting) > 0 && n.waiting[0].start <= at {
-			n.beginFlow(n.waiting.removeAt(0))
+			n.beginFlow(n.waiting.Pop())
 		}
 		n.orderFinished(n.done[first:])
 	}

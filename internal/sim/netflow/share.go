@@ -3,6 +3,8 @@ package netflow
 import (
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // A link as the filling sees it.
@@ -49,7 +51,7 @@ type filling struct {
 	links   []int // the component
 	bundles []*bundle
 	capped  []*bundle // those that fat pipes bound, lowest first
-	order   heap[*level]
+	order   heap.Heap[*level]
 	levels  []level
 }
 
@@ -59,11 +61,13 @@ type level struct {
 	rate float64
 }
 
-func (a *level) isBefore(b *level) bool {
+// IsBefore orders levels by their rate.
+func (a *level) IsBefore(b *level) bool {
 	return a.rate < b.rate || a.rate == b.rate && a.link < b.link
 }
 
-func (a *level) setPosition(int) {}
+// SetPosition is not needed: only the foremost level changes.
+func (a *level) SetPosition(int) {}
 
 // linkChanged notes that the rates over a link are out of date.
 func (n *Net) linkChanged(i int) {
@@ -196,7 +200,7 @@ func (n *Net) fillRates() {
 	for i, l := range f.links {
 		f.levels[i] = level{l, n.links[l].fillLevel()}
 		if n.links[l].share > 0 {
-			f.order.pushItem(&f.levels[i])
+			f.order.Push(&f.levels[i])
 		}
 	}
 	capped := f.capped
@@ -219,11 +223,11 @@ func (n *Net) fillLink(at *level) {
 	if l.share > 0 {
 		if rate := l.fillLevel(); rate > at.rate {
 			at.rate = rate
-			n.work.order.fixAt(0)
+			n.work.order.FixAt(0)
 			return
 		}
 	}
-	n.work.order.removeAt(0)
+	n.work.order.Pop()
 	for _, u := range l.users {
 		if !u.bundle.frozen {
 			n.freezeRate(u.bundle, at.rate)
