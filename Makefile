@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check deadcode lint unit race race-all \
-	fuzz-short fuzz mutants soak attack bench demo experiments deps clean
+	fuzz-short fuzz mutants soak soak-files soak-kills attack bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -160,15 +160,32 @@ lint: ## the analyses of tools/lint: those of go vet, dropped errors, unused cod
 
 # Three packages at once even on two processors: many tests wait for batch systems. Those
 # that take longest come first. What vet would say, lint says; symbols only take time to link.
-# These, and processes that are killed at random, run on whatever machine there is: a
-# test that fails is run once more when nothing else runs, and what it said the first
-# time is printed all the same. More than a few failures are no chance.
-unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
-	$(TOOL) gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
-	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages './internal/live/daemon ./internal/e2e $(PKG)' -- -count=1 -p 3 -vet=off -ldflags='-s -w' -timeout 30m
+# Nothing is repeated but a few tests that measure the machine (scripts/rerun names each,
+# with its reason), once, and only if nothing else failed.
+UNITFLAGS := -count=1 -vet=off -ldflags='-s -w' -timeout 30m
 
-soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
-	GODWIT_SOAK_JOBS=1000 $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
+	$(TOOL) gotestsum --format pkgname --jsonfile $(BUILD)/tests.json --packages './internal/live/daemon ./internal/e2e $(PKG)' -- -p 3 $(UNITFLAGS) || \
+	  $(GO) run ./scripts/rerun $(BUILD)/tests.json $(UNITFLAGS)
+
+# What needs hours, by hand on a machine that does nothing else: soak-files and soak-kills,
+# fuzz (FUZZTIME for each target), attack (GODWIT_ATTACK_TIME, GODWIT_ATTACK_JOBS),
+# experiments. Each recorded run has a line with its date in docs/benchmarks.md.
+SOAK_JOBS  ?= 1000
+SOAK_KILLS ?= 2000
+
+soak: ## what needs hours, one after the other: files, kills, long fuzzing, an attacker, the experiments
+	@$(MAKE) --no-print-directory soak-files
+	@$(MAKE) --no-print-directory soak-kills
+	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory attack
+	@$(MAKE) --no-print-directory experiments
+
+soak-files: $(BUILD)/godwit-sandbox ## SOAK_JOBS=1000 random jobs, cancelled, interrupted and restarted: every file comes home
+	GODWIT_SOAK_JOBS=$(SOAK_JOBS) $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+
+soak-kills: $(BUILD)/godwit-sandbox ## SOAK_KILLS=2000 brokers, agents and sandboxes are killed: every job ends once
+	GODWIT_KILLS=$(SOAK_KILLS) $(GO) test ./internal/live/daemon -count=1 -run TestWhateverIsKilledEveryJobEndsOnce -v -timeout 6h
 
 # By hand: what it says stands in docs/SECURITY.md.
 attack: $(BUILD)/godwit-sandbox ## one user of a shared broker attacks it for 30 minutes; the 500 jobs of another must not notice

@@ -11,16 +11,15 @@ import (
 // at package level each would need its comment wherever it is used.
 var vagueWords = wordSet(`
 	again alike along apart enough few far got heard here how it lately
-	little look looks many meant mine more most much near other others our ours own
+	little look looks many meant mine more most much near other others own
 	put said same saw seen some stuff such them there theirs thing things told
 	together very want wanted wants way ways what where which who whole whom word
 	words known place flock gate door hand heirs kin limb shelf`)
 
 // vagueNames are names that stand all the same, each with its reason.
 var vagueNames = map[string]string{
-	"internal/sched/place.Place":        "placing a job is the field's own verb, and what the package does",
-	"internal/experiment/workflow.Ours": "a row of the comparison with the paper's own ways, which its report calls ours",
-	"internal/lab/place.Place":          "where a lab's command runs, local or remote: the one thing the package is about",
+	"internal/sched/place.Place": "placing a job is the field's own verb, and what the package does",
+	"internal/lab/place.Place":   "where a lab's command runs, local or remote: the one thing the package is about",
 }
 
 func wordSet(text string) map[string]bool {
