@@ -26,6 +26,13 @@ func (p *planFiles) openFiles(f *flowFlags) (err error) {
 	return err
 }
 
+// sayWritten tells of a chart that was drawn.
+func (a *app) sayWritten(f *flowFlags) {
+	if f.gantt != "" {
+		a.SayLine("wrote " + f.gantt)
+	}
+}
+
 // discardFiles throws away what was not written to the end.
 func (p *planFiles) discardFiles() {
 	for _, f := range []*outfile.File{p.schedule, p.gantt} {

@@ -65,6 +65,7 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	if err := out.writeFiles(d, g, plan.Schedule, r); err != nil {
 		return err
 	}
+	a.sayWritten(f)
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout, r)
 	}

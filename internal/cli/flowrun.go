@@ -125,6 +125,7 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		if err := commitFile(chart, ranGantt(state)); err != nil {
 			return err
 		}
+		a.SayLine("wrote " + f.gantt)
 	}
 	return a.flowEnd(state, f.output)
 }

@@ -159,6 +159,7 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	if err := out.writeFiles(w.dag, g, ranAs(w.dag, res), &r.flowReport); err != nil {
 		return err
 	}
+	a.sayWritten(&f.flowFlags)
 	if f.output == "json" {
 		err = term.WriteJSON(a.Stdout, r)
 	} else {

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func (a *app) reportWeather(ctx context.Context, f *weatherFlags) error {
 		}
 		r.Series = append(r.Series, one)
 	}
-	if err := f.drawPlot(list); err != nil {
+	if err := a.drawPlot(f, list); err != nil {
 		return err
 	}
 	return a.printWeather(f, r)
@@ -164,8 +165,8 @@ func nonEmpty(name, value string) string {
 	return name
 }
 
-// drawPlot draws series if that is asked for.
-func (f *weatherFlags) drawPlot(list []*measured.Series) error {
+// drawPlot draws series if that is asked for, and says which are left out.
+func (a *app) drawPlot(f *weatherFlags, list []*measured.Series) error {
 	if f.plot == "" {
 		return nil
 	}
@@ -173,7 +174,15 @@ func (f *weatherFlags) drawPlot(list []*measured.Series) error {
 	if err != nil {
 		return err
 	}
-	return outfile.WriteAll(f.plot, svg)
+	if err := outfile.WriteAll(f.plot, svg); err != nil {
+		return err
+	}
+	text := "wrote " + f.plot
+	if len(list) > maxPlots {
+		text += fmt.Sprintf(": the first %d of %d series; --host and --what choose others", maxPlots, len(list))
+	}
+	a.SayLine(text)
+	return nil
 }
 
 // weatherReport is what is known and what will be; programs read its JSON.

@@ -105,7 +105,7 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 	if f.plot != "" && len(readings) == 0 {
 		return &nothingToDrawError{f}
 	}
-	if err := f.drawPlot(seriesOf(readings)); err != nil {
+	if err := a.drawPlot(f, seriesOf(readings)); err != nil {
 		return err
 	}
 	return a.printWeather(f, r)

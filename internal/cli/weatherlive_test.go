@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -89,5 +91,23 @@ func TestAPlotWithoutValuesSaysWhatIsMissing(t *testing.T) {
 	_, _, err := shown(t, f, processorOnly(), describedNetwork)
 	if err == nil || !strings.Contains(err.Error(), "no value of mbps of a and b was measured and kept in the last 6 h") || !strings.Contains(err.Error(), "--since") {
 		t.Error(err)
+	}
+}
+
+func TestAPlotOfManySeriesSaysWhichItLeavesOut(t *testing.T) {
+	w := processorOnly()
+	for i := range maxPlots + 3 {
+		for k := range 3 {
+			w.Readings = append(w.Readings, api.Reading{What: "mbps", From: "a", To: fmt.Sprint("b", i), At: int64(k) * int64(time.Minute), Value: 50})
+		}
+	}
+	f := &weatherFlags{output: "table", plot: filepath.Join(t.TempDir(), "w.svg"), since: 6 * time.Hour}
+	_, say, err := shown(t, f, w, describedNetwork)
+	if want := fmt.Sprintf("w.svg: the first %d of %d series", maxPlots, maxPlots+3); err != nil || !strings.Contains(say, want) {
+		t.Errorf("%v: %q, want %q", err, say, want)
+	}
+	svg, err := os.ReadFile(f.plot)
+	if err != nil || !strings.Contains(string(svg), "a to b0") || strings.Contains(string(svg), fmt.Sprint("a to b", maxPlots)) {
+		t.Errorf("%v: it shows other series", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 )
 
-// maxPlots is how many series are drawn; the rest would be too small to see.
-const maxPlots = 24
+// maxPlots is how many series are drawn: more do not fit on a page.
+const maxPlots = 8
 
 // weatherPlot draws each series, what was forecast for each value before it
 // came, and the interval.
