@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -52,12 +53,9 @@ func withSandbox(t *testing.T) {
 	if os.Getenv("GODWIT_SANDBOX") != "" {
 		return
 	}
-	binary, err := filepath.Abs("../../build/godwit-sandbox")
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
+	binary, err := sandboxtest.BuiltBinary()
 	if err != nil {
-		t.Fatalf("this test needs the sandbox: run `make sandbox` (%v)", err)
+		t.Fatal(err)
 	}
 	t.Setenv("GODWIT_SANDBOX", binary)
 }

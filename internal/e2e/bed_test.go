@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
 )
@@ -96,9 +97,13 @@ func (b *bed) build() {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Fatalf("go build: %v\n%s", err, out)
 	}
-	sandbox, err := os.ReadFile(filepath.Join(root, "build", "godwit-sandbox"))
+	built, err := sandboxtest.BuiltBinary()
 	if err != nil {
-		b.t.Fatalf("%v (make sandbox)", err)
+		b.t.Fatal(err)
+	}
+	sandbox, err := os.ReadFile(built)
+	if err != nil {
+		b.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(filepath.Dir(b.bin), "godwit-sandbox"), sandbox, 0o755); err != nil { // it is a program
 		b.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -33,7 +34,7 @@ func testMain(m *testing.M) int {
 		fmt.Println(err)
 		return 1
 	}
-	sandbox, err := filepath.Abs("../../../build/godwit-sandbox")
+	sandbox, err := sandboxtest.BuiltBinary()
 	if err == nil {
 		err = os.Symlink(sandbox, filepath.Join(filepath.Dir(self), "godwit-sandbox"))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 )
 
 // The test binary is also the agent of its brokers and the program of its jobs,
@@ -35,7 +36,7 @@ func testMain(m *testing.M) int {
 		fmt.Println(err)
 		return 1
 	}
-	sandbox, err := filepath.Abs("../../../build/godwit-sandbox")
+	sandbox, err := sandboxtest.BuiltBinary()
 	if err == nil {
 		err = os.Symlink(sandbox, filepath.Join(filepath.Dir(self), "godwit-sandbox"))
 	}

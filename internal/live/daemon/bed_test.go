@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -46,7 +47,7 @@ func testMain(m *testing.M) int {
 		fmt.Printf("building the binary: %v\n%s", err, out)
 		return 1
 	}
-	sandbox, err := filepath.Abs("../../../build/godwit-sandbox")
+	sandbox, err := sandboxtest.BuiltBinary()
 	if err == nil {
 		err = os.Symlink(sandbox, filepath.Join(dir, "godwit-sandbox"))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/checkpointtest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 )
 
 // programsVariable names the folder of the programs that the tests run to the
@@ -37,7 +38,7 @@ var made struct {
 func TestMain(m *testing.M) {
 	checkpointtest.RunProgramIfAsked()
 	if os.Getenv("GODWIT_SANDBOX") == "" {
-		if binary, err := filepath.Abs("../../../../build/godwit-sandbox"); err == nil {
+		if binary, err := sandboxtest.BuiltBinary(); err == nil {
 			_ = os.Setenv("GODWIT_SANDBOX", binary)
 		}
 	}
