@@ -91,7 +91,9 @@ func takeBody(w http.ResponseWriter, r *http.Request) error {
 	flow := http.NewResponseController(w)
 	_ = flow.SetReadDeadline(clock.RealClock()().Add(bodyTimeout)) // a test's recorder has none
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_ = flow.SetReadDeadline(time.Time{})
+	if err == nil { // else the server goes on reading what it does not want, as long as it may
+		_ = flow.SetReadDeadline(time.Time{})
+	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	if errors.As(err, new(*http.MaxBytesError)) {
 		return &badinput.Error{Field: "request", Want: fmt.Sprintf("at most %d bytes", maxBody)}

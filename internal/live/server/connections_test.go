@@ -2,12 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // listener is a socket in a folder of the test.
@@ -108,4 +113,45 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
+}
+
+// oneConn is a listener to which one connection comes.
+type oneConn struct {
+	conns chan net.Conn
+	ended chan struct{}
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l oneConn) Close() error   { close(l.ended); return nil }
+func (l oneConn) Addr() net.Addr { return &net.UnixAddr{} }
+
+func TestARequestWhoseBodyDoesNotArriveIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mine, theirs := net.Pipe()
+		l := oneConn{make(chan net.Conn, 1), make(chan struct{})}
+		l.conns <- theirs
+		srv := &http.Server{Handler: answerJSON(func(*http.Request) (string, error) { return "", errors.New("asked without a body") })}
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = srv.Serve(l) })
+		began := time.Now()
+		_, err := io.WriteString(mine, "POST / HTTP/1.1\r\nHost: broker\r\nContent-Length: 10\r\n\r\nx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(mine) // until the connection is cut
+		if took := time.Since(began); took < bodyTimeout || took > 2*bodyTimeout || strings.Contains(string(answer), "without a body") {
+			t.Errorf("after %v: %q", took, answer)
+		}
+		_ = mine.Close()
+		_ = srv.Close()
+		serving.Wait()
+	})
 }
