@@ -24,8 +24,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// kills is how many processes the chaos test kills; GODWIT_KILLS overrides.
-const kills = 200
+// kills is how many processes the chaos test kills; GODWIT_KILLS overrides. With
+// GODWIT_KILL_TIME it kills for so long instead, and a broker that takes longer than
+// maxReturn to answer again is an error, as `make kills` wants it.
+const (
+	kills     = 200
+	maxReturn = 5 * time.Second
+)
 
 // chaos is a broker in a process of its own that somebody kills all the time,
 // together with its agents and sandboxes.
@@ -35,13 +40,15 @@ type chaos struct {
 	random *rand.Rand
 	client *api.Client
 
-	mu      sync.Mutex
-	broker  *exec.Cmd
-	ending  bool
-	slowest time.Duration           // until a broker answered again
-	seen    int                     // how often a running job was seen by once
-	marks   map[string]wire.Attempt // of the attempts seen so far
-	back    sync.WaitGroup
+	mu        sync.Mutex
+	broker    *exec.Cmd
+	ending    bool
+	slowest   time.Duration           // until a broker answered again
+	returns   int                     // how often one did
+	returning time.Duration           // all of these together
+	seen      int                     // how often a running job was seen by once
+	marks     map[string]wire.Attempt // of the attempts seen so far
+	back      sync.WaitGroup
 }
 
 func newChaos(t *testing.T) *chaos {
@@ -109,8 +116,12 @@ func (c *chaos) untilBack() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	c.slowest = max(c.slowest, time.Since(began))
+	took := time.Since(began)
+	c.slowest, c.returns, c.returning = max(c.slowest, took), c.returns+1, c.returning+took
 }
+
+// meanReturn is how long a broker took to answer again in the mean.
+func (c *chaos) meanReturn() time.Duration { return c.returning / time.Duration(max(1, c.returns)) }
 
 func (c *chaos) end() {
 	c.mu.Lock()
@@ -283,7 +294,7 @@ func wantSteps() string {
 
 func (c *chaos) job(n int) jobfile.Job {
 	spec := job("/bin/sh", "-c", steps)
-	spec.Retries = 1_000_000
+	spec.Retries, spec.Key = 1_000_000, fmt.Sprintf("%s %d", c.dir, n) // however often it is submitted
 	spec.Env["GODWIT_CHAOS"] = c.dir
 	spec.Checkpoint = jobfile.Checkpoint{Method: "sandbox", Every: 300 * time.Millisecond}
 	if n%3 == 0 { // without a sandbox; whoever runs twice at once finds the file locked
@@ -300,6 +311,14 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("GODWIT_KILLS")); err == nil {
 		total = n
 	}
+	duration, err := time.ParseDuration(os.Getenv("GODWIT_KILL_TIME"))
+	isTimed, end := err == nil, time.Now().Add(duration)
+	isOver := func(done int) bool {
+		if isTimed {
+			return time.Now().After(end)
+		}
+		return done >= total
+	}
 	stop, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -314,7 +333,8 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 	}()
 	count := map[string]int{}
 	var ids []string
-	for done := 0; done < total; {
+	done := 0
+	for !isOver(done) {
 		for c.live(ids) < 4 {
 			spec := c.job(len(ids))
 			made := again(c, func(ctx context.Context) (api.Submitted, error) {
@@ -334,10 +354,18 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 	for _, id := range ids {
 		c.check(id)
 	}
+	jobs := again(c, func(ctx context.Context) ([]api.Job, error) { return c.client.ListJobs(ctx, true) })
+	if len(jobs) != len(ids) {
+		t.Errorf("there are %d jobs, and %d were submitted", len(jobs), len(ids))
+	}
 	close(stop)
 	<-watched
-	t.Logf("%d jobs; killed %v; a broker was back within %v; running jobs were seen %d times", len(ids), count, c.slowest.Round(time.Millisecond), c.seen)
-	if c.seen < total {
+	t.Logf("%d jobs; %d kills: %v; a broker was back within %v, in the mean %v; running jobs were seen %d times",
+		len(ids), done, count, c.slowest.Round(time.Millisecond), c.meanReturn().Round(time.Millisecond), c.seen)
+	if isTimed && c.slowest > maxReturn {
+		t.Errorf("a broker was back after %v; at most %v is wanted", c.slowest, maxReturn)
+	}
+	if c.seen < done {
 		t.Errorf("running jobs were seen %d times only: nobody would notice one that runs twice", c.seen)
 	}
 	c.nothingLeft()
