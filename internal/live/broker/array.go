@@ -30,6 +30,8 @@ type array struct {
 	queued      int          // elements that the engine knows and that have not started
 	live        int          // elements that are among the broker's jobs
 	isFilling   bool         // what the next elements need is being looked up
+	each        [][]int      // for each array of Each its indices, if they are no single range
+	progress    arrayProgress
 }
 
 // pendingCount is how many elements have no record.
@@ -48,7 +50,7 @@ func (a *array) elementIndex(n int) int {
 // elementRecord is the record of an element that has none yet.
 func (a *array) elementRecord(n int) store.Job {
 	rec := a.ElementRecord(n, a.elementIndex(n))
-	rec.Inputs, rec.After = slices.Clone(rec.Inputs), slices.Clone(rec.After)
+	rec.Inputs, rec.After = slices.Clone(rec.Inputs), append(a.eachWaits(rec.Index), rec.After...)
 	rec.Reason = a.whyHeld()
 	return rec
 }
@@ -61,12 +63,36 @@ func (a *array) whyHeld() string {
 	return fmt.Sprintf("at most %d jobs of an array wait in the queue at once", jobarray.QueueDepth)
 }
 
-// advanceNext passes over elements that have their record.
-func (a *array) advanceNext() {
-	for a.ahead[a.Next] {
-		delete(a.ahead, a.Next)
-		a.Next++
+// eachWaits is what the element with an index waits for in other arrays.
+func (a *array) eachWaits(index int) []store.Wait {
+	var list []store.Wait
+	for i := range a.Each {
+		e := &a.Each[i]
+		if n, ok := positionOf(e.Indices, a.each[i], index); ok { // as was checked when it was submitted
+			list = append(list, store.Wait{Job: e.Array + core.JobID(n), When: e.When})
+		}
 	}
+	return list
+}
+
+// positionOf is where an index stands among those of an array, which are a list if
+// they are no single range.
+func positionOf(r jobfile.ArrayRange, list []int, index int) (n int, ok bool) {
+	switch {
+	case list != nil:
+		return slices.BinarySearch(list, index)
+	case r.Step < 1 || index < r.First || index > r.Last || (index-r.First)%r.Step != 0:
+		return 0, false
+	}
+	return (index - r.First) / r.Step, true
+}
+
+// indexList is the indices of an array if they are no single range, else nil.
+func indexList(r jobfile.ArrayRange) []int {
+	if r.List == "" {
+		return nil
+	}
+	return r.Indices()
 }
 
 // arrayOf is the array that a job belongs to; nil if it belongs to none.
@@ -77,6 +103,9 @@ func (b *Broker) arrayOf(rec *store.Job) *array {
 	a := b.arrays[rec.Parent]
 	if a == nil {
 		a = &array{ahead: map[int]bool{}}
+		if rec.Spec != nil {
+			a.progress.size = rec.Spec.Array.Len()
+		}
 		b.arrays[rec.Parent] = a
 	}
 	return a
@@ -93,7 +122,7 @@ func (b *Broker) loadArrays(ctx context.Context, list []store.Array) error {
 		for k := range early {
 			a.ahead[int(early[k].ID-a.ID)] = true
 		}
-		a.advanceNext()
+		a.progress.unfinished = a.pendingCount()
 		b.arrays[a.ID], b.partial[a.ID] = a, a
 		b.countJobs(a.Template.Owner, a.pendingCount())
 	}
@@ -101,10 +130,11 @@ func (b *Broker) loadArrays(ctx context.Context, list []store.Array) error {
 }
 
 func newArray(rec store.Array) *array {
-	a := &array{Array: rec, ahead: map[int]bool{}}
-	if rec.Spec.Array.List != "" {
-		a.indices = rec.Spec.Array.Indices()
+	a := &array{Array: rec, ahead: map[int]bool{}, indices: indexList(rec.Spec.Array)}
+	for i := range rec.Each {
+		a.each = append(a.each, indexList(rec.Each[i].Indices))
 	}
+	a.progress.size = rec.Count
 	return a
 }
 
@@ -124,8 +154,9 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 	a := newArray(store.Array{
 		ID: t.b.nextJob, User: s.owner.Name, Submitted: t.now, Spec: s.spec, Template: rec,
 		First: uniqueOf(s.owner, s.spec.Key), Seed: binary.LittleEndian.Uint64(seed[:]), Count: s.spec.Array.Len(),
-		Why: s.why, Known: estimateInputs(s.proto),
+		Why: s.why, Known: estimateInputs(s.proto), Each: eachWaitsOf(s.wants),
 	})
+	a.progress.unfinished = a.Count
 	t.b.nextJob = a.EndID()
 	t.b.arrays[a.ID], t.b.partial[a.ID] = a, a
 	a.isFilling = true
@@ -141,10 +172,10 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 
 // wantedElements is how many elements are to get their record in the next turn.
 func (t *turn) wantedElements(a *array) int {
-	n := a.pendingCount()
+	n := max(0, a.Count-a.Next)
 	switch {
-	case len(a.Template.After) > 0: // each of them waits, and is handed what the others write
-	case a.Template.NotBefore > t.now && a.live > 0:
+	case len(a.Template.After)+len(a.Each) > 0: // each of them waits, and is handed what the others write
+	case a.Template.NotBefore > t.now && a.live > 0 && a.pendingCount() > 0:
 		n = 0
 	default:
 		n = jobarray.Refill(n, a.queued)
@@ -152,16 +183,30 @@ func (t *turn) wantedElements(a *array) int {
 	return min(n, jobarray.RefillSize)
 }
 
-// addElements gives the next elements of an array their records.
+// maxPassedElements is how many elements that ended before their turn are passed over
+// in one turn of the loop: it costs little, but they may be all of a large array.
+const maxPassedElements = 1000
+
+// addElements gives the next elements of an array their records, and hands them to the
+// engine.
 func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
 	targets := map[targetKey]core.Target{}
-	for n := t.wantedElements(a); n > 0; n-- {
+	passed := 0
+	for n := t.wantedElements(a); n > 0 && a.Next < a.Count && passed < maxPassedElements; {
+		if a.ahead[a.Next] {
+			if t.enterAhead(a) {
+				n--
+			} else {
+				passed++
+			}
+			continue
+		}
 		j := t.addElement(a, a.Next)
 		j.rec.Reason = ""
 		a.Next++
 		t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto}, targets)
 		t.recordQuote(j, quotes)
-		t.enterAhead(a)
+		n--
 	}
 	t.keepArray(a)
 }
@@ -193,10 +238,17 @@ func (b *Broker) dropJob(j *job) {
 	delete(b.jobs, j.rec.ID)
 	delete(b.ending, j.rec.ID)
 	if a := b.arrays[j.rec.Parent]; a != nil {
-		if a.live--; a.live == 0 && a.pendingCount() == 0 {
-			delete(b.arrays, j.rec.Parent)
-			delete(b.partial, j.rec.Parent)
-		}
+		a.live--
+		b.dropArray(j.rec.Parent, a)
+	}
+}
+
+// dropArray forgets an array with which nothing is left to do.
+func (b *Broker) dropArray(id core.JobID, a *array) {
+	if a.live == 0 && a.Next >= a.Count {
+		b.rememberEnd(id, a)
+		delete(b.arrays, id)
+		delete(b.partial, id)
 	}
 }
 
@@ -208,25 +260,48 @@ func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
 		if !a.isPending(n) || !t.b.maySee(ctx, &a.Template) {
 			continue
 		}
-		j := t.addElement(a, n)
-		a.ahead[n] = true
-		t.keepArray(a)
-		t.enterAhead(a)
-		return j
+		return t.addAhead(a, n)
 	}
 	return nil
 }
 
-// enterAhead hands elements to the engine that got their record before their turn,
-// which has come.
-func (t *turn) enterAhead(a *array) {
-	for a.ahead[a.Next] {
-		delete(a.ahead, a.Next)
-		j := t.b.jobs[a.ID+core.JobID(a.Next)]
-		a.Next++
-		if j != nil && !j.rec.State.IsTerminal() && !t.b.eng.IsLive(j.rec.ID) {
-			j.rec.Work = a.Template.Work // others may have come home to the array
-			t.enterUndescribed(j)
+// addAhead gives an element its record before its turn.
+func (t *turn) addAhead(a *array, n int) *job {
+	j := t.addElement(a, n)
+	a.ahead[n] = true
+	t.keepArray(a)
+	if len(a.Each) > 0 { // what it waits for hands its results to those whom the engine knows
+		t.enterUndescribed(j)
+	}
+	t.fillQueue(a)
+	return j
+}
+
+// enterAhead hands the next element to the engine, which got its record before its
+// turn. It is false if there is nothing to hand over.
+func (t *turn) enterAhead(a *array) bool {
+	delete(a.ahead, a.Next)
+	j := t.b.jobs[a.ID+core.JobID(a.Next)]
+	a.Next++
+	if j == nil || j.rec.State.IsTerminal() || t.b.eng.IsLive(j.rec.ID) {
+		return false
+	}
+	j.rec.Work = a.Template.Work // others may have come home to the array
+	t.enterUndescribed(j)
+	return true
+}
+
+// addCorresponding gives those elements of other arrays their record that wait for a
+// job because they have its index, so that its results are handed to them.
+func (t *turn) addCorresponding(j *job) {
+	if j.rec.Parent == 0 {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
+		a := t.b.partial[id]
+		n, ok := positionOf(a.Spec.Array, a.indices, j.rec.Index)
+		if ok && a.isPending(n) && slices.ContainsFunc(a.Each, func(e store.EachWait) bool { return e.Array == j.rec.Parent }) {
+			t.addAhead(a, n)
 		}
 	}
 }
@@ -289,21 +364,6 @@ func (t *turn) fillQueue(a *array) {
 			})
 		})
 	})
-}
-
-// eachPending calls f with the elements that have no record. The record that it is
-// given is good until it returns, and lacks what only the element itself needs.
-func (a *array) eachPending(f func(rec *store.Job)) (count int) {
-	rec := a.Template
-	rec.User, rec.Submitted, rec.Parent, rec.Spec, rec.State = a.User, a.Submitted, a.ID, a.Spec, core.Submitted
-	for n := a.Next; n < a.Count; n++ {
-		if a.isPending(n) {
-			rec.ID, rec.Index = a.ID+core.JobID(n), a.elementIndex(n)
-			f(&rec)
-			count++
-		}
-	}
-	return count
 }
 
 // pendingElements is the elements of an array that have no record, as they are at
@@ -373,10 +433,5 @@ func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.Jo
 	return found, nil
 }
 
-// isSplit reports whether an array is taken in a few elements at a time. Where each
-// element waits for another job it is not: the record of the array does not say for
-// which.
-func isSplit(spec *jobfile.Job) bool {
-	return spec.Array.Len() > jobarray.RefillSize &&
-		!slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.Each })
-}
+// isSplit reports whether an array is taken in a few elements at a time.
+func isSplit(spec *jobfile.Job) bool { return spec.Array.Len() > jobarray.RefillSize }

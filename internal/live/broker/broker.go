@@ -109,21 +109,22 @@ type Broker struct {
 	full    atomic.Pointer[error] // the disk is; nil: it is not
 
 	// The loop's own.
-	eng       *engine.Engine
-	jobs      map[core.JobID]*job
-	nextJob   core.JobID
-	reserved  core.JobID // numbers below it are reserved, see reservation
-	identity  string     // of the store
-	nextSend  uint64
-	nextEvent uint64
-	snapped   uint64 // last event in the newest snapshot
-	wake      core.Time
-	pending   []store.Outbound      // that the last broker had still to do
-	arrays    map[core.JobID]*array // with elements that have not ended
-	partial   map[core.JobID]*array // those of which not every element has its record
-	ending    map[core.JobID]*job   // that have ended and are not forgotten yet
-	jobsOf    map[uint32]int        // jobs of each user that have not ended, without a record too
-	logUse    logUse
+	eng         *engine.Engine
+	jobs        map[core.JobID]*job
+	nextJob     core.JobID
+	reserved    core.JobID // numbers below it are reserved, see reservation
+	identity    string     // of the store
+	nextSend    uint64
+	nextEvent   uint64
+	snapped     uint64 // last event in the newest snapshot
+	wake        core.Time
+	pending     []store.Outbound      // that the last broker had still to do
+	arrays      map[core.JobID]*array // with elements that have not ended
+	partial     map[core.JobID]*array // those of which not every element has its record
+	ending      map[core.JobID]*job   // that have ended and are not forgotten yet
+	jobsOf      map[uint32]int        // jobs of each user that have not ended, without a record too
+	logUse      logUse
+	endedArrays map[core.JobID]core.Target // how some of those ended that are not among arrays any more
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user
@@ -148,7 +149,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	}
 	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never,
-		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{}, jobsOf: map[uint32]int{}}
+		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{}, jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet

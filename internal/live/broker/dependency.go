@@ -25,6 +25,27 @@ type resolvedDependency struct {
 	store.Wait
 	each bool // the element with the same index
 	ref  string
+
+	indices jobfile.ArrayRange // of an array
+	list    []int              // these, if they are no single range
+}
+
+// arraySize is how many jobs are meant.
+func (d *resolvedDependency) arraySize() int {
+	if d.list != nil {
+		return len(d.list)
+	}
+	return max(1, d.indices.Len())
+}
+
+// hasIndices says whether an array has all indices of another, and else which not.
+func (d *resolvedDependency) hasIndices(of jobfile.ArrayRange) (missing int, ok bool) {
+	for _, index := range of.Indices() {
+		if _, ok := positionOf(d.indices, d.list, index); !ok {
+			return index, false
+		}
+	}
+	return 0, true
 }
 
 // resolveDependencies finds the jobs that a new one is to wait for.
@@ -42,12 +63,20 @@ func (b *Broker) resolveDependencies(ctx context.Context, spec *jobfile.Job) ([]
 		w := resolvedDependency{Wait: store.Wait{Job: rec.ID, When: d.When}, each: d.Each, ref: d.Job}
 		if whole && rec.Parent != 0 {
 			w.Job, w.Array = rec.Parent, true
+			if rec.Spec != nil {
+				w.indices, w.list = rec.Spec.Array, indexList(rec.Spec.Array)
+			}
 		}
 		switch {
 		case d.Each && !w.Array:
 			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "an array (aftercorr: each job waits for the one with its own index)"}
 		case d.Each && spec.Array.Len() == 0:
 			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "aftercorr only in a job that is an array itself"}
+		}
+		if d.Each {
+			if index, ok := w.hasIndices(spec.Array); !ok {
+				return nil, &badinput.Error{Field: "after", Value: d.Job, Want: fmt.Sprintf("an array that has an index %d too", index)}
+			}
 		}
 		list = append(list, w)
 	}
@@ -106,52 +135,64 @@ func (b *Broker) latestJobNamed(ctx context.Context, name string) (*store.Job, e
 	return nil, nil
 }
 
-// waitsOf is what each of the jobs with these indices waits for.
-func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []resolvedDependency, indices []int) ([][]store.Wait, error) {
-	var shared []store.Wait
-	lists := make([][]store.Wait, len(indices))
-	for _, w := range wants {
-		if !w.each {
-			shared = append(shared, w.Wait)
-			continue
-		}
-		others, err := t.arrayElements(w.Job)
-		if err != nil {
-			return nil, err
-		}
-		for n, index := range indices {
-			id, ok := others[index]
-			if !ok {
-				return nil, &badinput.Error{Field: "after", Value: w.ref, Want: fmt.Sprintf("an array that has an index %d too", index)}
-			}
-			lists[n] = append(lists[n], store.Wait{Job: id, When: w.When})
+// sharedWaits is what all jobs of a submission wait for.
+func (t *turn) sharedWaits(owner User, spec *jobfile.Job, wants []resolvedDependency) []store.Wait {
+	var list []store.Wait
+	for i := range wants {
+		if !wants[i].each {
+			list = append(list, wants[i].Wait)
 		}
 	}
 	if slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.When == jobfile.Alone }) {
-		shared = append(shared, t.liveNamesakes(owner, spec.Name)...)
+		list = append(list, t.liveNamesakes(owner, spec.Name)...)
 	}
-	for n := range lists {
-		lists[n] = append(lists[n], shared...)
-	}
-	return lists, nil
+	return list
 }
 
-// arrayElements are the jobs of an array by their indices.
-func (t *turn) arrayElements(array core.JobID) (map[int]core.JobID, error) {
-	list := map[int]core.JobID{}
-	return list, t.eachMember(targetKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
+// eachWaitsFor is what the job with an index waits for in arrays that have it too.
+func eachWaitsFor(wants []resolvedDependency, index int) []store.Wait {
+	var list []store.Wait
+	for i := range wants {
+		w := &wants[i]
+		if n, ok := positionOf(w.indices, w.list, index); ok && w.each {
+			list = append(list, store.Wait{Job: w.Job + core.JobID(n), When: w.When})
+		}
+	}
+	return list
+}
+
+// eachWaitsOf is the same for all indices, as an array keeps it.
+func eachWaitsOf(wants []resolvedDependency) []store.EachWait {
+	var list []store.EachWait
+	for i := range wants {
+		if w := &wants[i]; w.each {
+			list = append(list, store.EachWait{Array: w.Job, Indices: w.indices, When: w.When})
+		}
+	}
+	return list
 }
 
 // liveNamesakes are the jobs of a user and a name that are not over.
 func (t *turn) liveNamesakes(owner User, name string) []store.Wait {
 	var list []store.Wait
-	for id, a := range t.b.partial {
-		if a.pendingCount() > 0 && a.Spec.Name == name && a.Template.Owner == owner.ID {
+	arrays := map[core.JobID]bool{} // an array may have very many: it is waited for as one
+	addArray := func(id core.JobID) {
+		if !arrays[id] {
+			arrays[id] = true
 			list = append(list, store.Wait{Job: id, Array: true, When: jobfile.Over})
 		}
 	}
+	for id, a := range t.b.partial {
+		if a.pendingCount() > 0 && a.Spec.Name == name && a.Template.Owner == owner.ID {
+			addArray(id)
+		}
+	}
 	for id, j := range t.b.jobs {
-		if j.spec != nil && !j.over && j.spec.Name == name && j.rec.Owner == owner.ID {
+		switch {
+		case j.spec == nil || j.over || j.spec.Name != name || j.rec.Owner != owner.ID:
+		case j.rec.Parent != 0:
+			addArray(j.rec.Parent)
+		default:
 			list = append(list, store.Wait{Job: id, When: jobfile.Over})
 		}
 	}
@@ -166,51 +207,6 @@ type targetKey struct {
 }
 
 func keyOf(w store.Wait) targetKey { return targetKey{w.Job, w.Array} }
-
-// eachMember calls f with the record of every job that a key means, and whether it
-// is over.
-func (t *turn) eachMember(key targetKey, f func(rec *store.Job, over bool)) error {
-	live := func(j *job) bool { return j != nil && j.spec != nil }
-	if !key.array {
-		j := t.b.jobs[key.id]
-		if j == nil {
-			j = t.elementOf(WithUser(t.b.ctx, User{}), key.id)
-		}
-		if live(j) {
-			f(&j.rec, j.over || j.rec.Delivered)
-			return nil
-		}
-		rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(key.id), 10))
-		if err != nil {
-			return err
-		}
-		f(rec, true)
-		return nil
-	}
-	left := -1 // of its jobs, to be found elsewhere; -1: nobody knows
-	if a := t.b.partial[key.id]; a != nil {
-		left = a.Count - a.eachPending(func(rec *store.Job) { f(rec, false) })
-	}
-	for _, j := range t.b.jobs { // counted, in whatever order
-		if live(j) && j.rec.Parent == key.id {
-			if left < 0 {
-				left = j.spec.Array.Len()
-			}
-			left--
-			f(&j.rec, j.over || j.rec.Delivered)
-		}
-	}
-	if left == 0 {
-		return nil
-	}
-	stored, err := t.b.opt.Store.ListJobs(t.b.ctx, store.Filter{Parent: key.id})
-	for i := range stored {
-		if !live(t.b.jobs[stored[i].ID]) {
-			f(&stored[i], true)
-		}
-	}
-	return err
-}
 
 // conditions are those of the engine.
 var conditions = map[jobfile.When]core.Condition{jobfile.WentWell: core.AfterOK, jobfile.Over: core.AfterAny,
@@ -231,26 +227,6 @@ func (t *turn) engineDependencies(j *job, targets map[targetKey]core.Target) []c
 		list = append(list, d)
 	}
 	return list
-}
-
-// countTarget says how a job, or those of an array, are doing.
-func (t *turn) countTarget(key targetKey) (target core.Target) {
-	err := t.eachMember(key, func(rec *store.Job, over bool) {
-		switch {
-		case !over:
-			target.Unfinished++
-			if rec.Started == 0 {
-				target.NotStarted++
-			}
-		case rec.State != core.Done:
-			target.Failed, target.FailedJob = target.Failed+1, rec.ID
-		}
-	})
-	if err != nil { // whatever became of it, it cannot be waited for
-		t.b.opt.Log.Error("a dependency cannot be read", "job", key.id, "error", err)
-		return core.Target{Failed: 1, FailedJob: key.id}
-	}
-	return target
 }
 
 // reasonText is the reason of an event as users read it: jobs with their names, times
@@ -293,7 +269,7 @@ func (t *turn) targetName(j *job, id core.JobID) string {
 	var spec *jobfile.Job
 	if other := t.b.jobs[id]; other != nil {
 		spec = other.spec
-	} else if a := t.b.partial[id]; a != nil {
+	} else if a := t.b.pendingArray(id); a != nil {
 		spec = a.Spec
 	} else if rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil {
 		spec = rec.Spec
@@ -325,6 +301,7 @@ func (t *turn) heldUp(j *job, ev *core.Event, before string) {
 // jobStarted notes that a job has started for the first time.
 func (t *turn) jobStarted(j *job) {
 	if a := t.b.arrayOf(&j.rec); a != nil {
+		a.progress.begun++
 		t.uncountJob(j)
 		t.fillQueue(a)
 	}
@@ -344,6 +321,9 @@ func (t *turn) jobFinished(j *job) {
 		return
 	}
 	j.rec.Delivered = true
+	if a := t.b.arrayOf(&j.rec); a != nil {
+		a.progress.countOver(&j.rec)
+	}
 	t.touchJob(j)
 	if t.b.eng.HasWaiters(j.rec.ID, j.rec.Parent) {
 		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State, NeverRan: j.rec.Started == 0}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -193,5 +194,20 @@ func TestAnAgentOfAnotherAttemptIsToldToLeave(t *testing.T) {
 		}
 		a.end(0) // over the connection that it had before
 		g.until(id, core.Done)
+	})
+}
+
+func TestAConnectionThatDoesNotSayWhoseAgentItIsIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrid(t)
+		mine, theirs := net.Pipe()
+		began := time.Now()
+		err := g.broker().ServeAgent(t.Context(), &wire.Conn{Conn: theirs, R: bufio.NewReader(theirs)})
+		if took := time.Since(began); err == nil || took > time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if _, err := mine.Read(make([]byte, 1)); err == nil {
+			t.Error("it is still connected")
+		}
 	})
 }

@@ -56,6 +56,7 @@ func (t *turn) resultReceivers(j *job) []*job {
 	if j.rec.Result == "" && !j.rec.Named || t.b.opt.Depot == nil {
 		return nil
 	}
+	t.addCorresponding(j)
 	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
 }
 
@@ -84,7 +85,7 @@ func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
 		if work == w.rec.Work {
 			continue
 		}
-		if a := t.b.partial[w.rec.Parent]; a != nil && a.Template.Work == w.rec.Work { // those that follow find it too
+		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == w.rec.Work { // those that follow find it too
 			a.Template.Work = work
 			t.keepArray(a)
 		}
@@ -119,8 +120,8 @@ func sameFolder(list []*job) {
 // touchSuccessor has the record of the next of its array written when one ends that waits
 // with others: it may have been the first.
 func (t *turn) touchSuccessor(j *job) {
-	if j.rec.Parent == 0 || len(j.rec.After) == 0 {
-		return
+	if j.rec.Parent == 0 || len(j.rec.After) == 0 || slices.ContainsFunc(j.spec.After, func(d jobfile.Dependency) bool { return d.Each }) {
+		return // where each waits for another no two wait for the same
 	}
 	for id := j.rec.ID + 1; id < j.rec.Parent+core.JobID(j.spec.Array.Len()); id++ {
 		if w := t.b.jobs[id]; w != nil && t.watchesOthers(w) && dependencyGroup(w) == dependencyGroup(j) {
@@ -157,22 +158,20 @@ const returnWindow = 10 * time.Minute
 // mergeEarlierResults puts into a new job's work folder what those it waits for brought home
 // while the folder was on its way. It also says how many of them are over.
 func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, work string, wants []resolvedDependency) (string, int) {
-	var home []store.Job
 	over := 0
-	if len(wants) == 0 || b.askLoop(ctx, func(t *turn) {
-		over = t.countOver(wants)
-		for _, w := range wants {
-			_ = t.eachMember(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
-				if over && (rec.Result != "" || rec.Named) && t.now.Sub(rec.Ended) < returnWindow {
-					home = append(home, *rec)
-				}
-			})
-		}
-	}) != nil {
+	if len(wants) == 0 || b.askLoop(ctx, func(t *turn) { over = t.countOver(wants) }) != nil {
 		return work, 0
 	}
-	if work == "" || b.opt.Depot == nil {
+	if work == "" || spec.Workdir == "" || b.opt.Depot == nil {
 		return work, over
+	}
+	var home []store.Job
+	for i := range wants { // what cannot be read is told when it is waited for
+		_ = b.eachEnded(ctx, keyOf(wants[i].Wait), func(rec *store.Job) {
+			if (rec.Result != "" || rec.Named) && b.brokerTime().Sub(rec.Ended) < returnWindow {
+				home = append(home, *rec)
+			}
+		})
 	}
 	for i := range home {
 		if merged, err := b.mergeResults(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
@@ -180,19 +179,6 @@ func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, wor
 		}
 	}
 	return work, over
-}
-
-// countOver is how many of the jobs that are waited for are over.
-func (t *turn) countOver(wants []resolvedDependency) int {
-	n := 0
-	for _, w := range wants {
-		_ = t.eachMember(keyOf(w.Wait), func(_ *store.Job, over bool) {
-			if over {
-				n++
-			}
-		})
-	}
-	return n
 }
 
 // mergeResults puts what a job changed, and the files with its output, into another's

@@ -79,10 +79,14 @@ func (b *Broker) loadState(ctx context.Context) error {
 		b.countJobs(rec.Owner, 1)
 		if a := b.arrayOf(&j.rec); a != nil {
 			a.live++
+			a.progress.countLoaded(&j.rec)
 		}
 		if j.spec != nil && j.spec.Pattern != nil {
 			b.patterns.Store(true)
 		}
+	}
+	for _, a := range b.arrays {
+		a.progress.hasUnread = a.progress.unfinished < a.progress.size
 	}
 	return b.takeOver(ctx, known != "")
 }

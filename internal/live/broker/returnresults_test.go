@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -203,5 +204,73 @@ func TestResultsThatAreNoTreeAreGivenUpAtOnce(t *testing.T) {
 				t.Errorf("told: %+v", told)
 			}
 		})
+	}
+}
+
+// slowHands are those of users; the processes of one of them are stopped, as a user may
+// stop their own, until somebody lets them go on.
+type slowHands struct {
+	hands
+	stopped uint32
+	reached chan struct{} // something is to be written for that user
+	goOn    chan struct{}
+}
+
+func (h slowHands) FilesOf(id uint32) (broker.UserFiles, error) {
+	own := userfiles.OwnUser{Depot: h.depot}
+	if id == h.stopped {
+		return stoppedFiles{own, h}, nil
+	}
+	return own, nil
+}
+
+type stoppedFiles struct {
+	userfiles.OwnUser
+	slowHands
+}
+
+func (f stoppedFiles) Write(ctx context.Context, out *userfiles.Output, marker string, content io.Reader) error {
+	close(f.reached)
+	<-f.goOn
+	return f.OwnUser.Write(ctx, out, marker, content)
+}
+
+func TestAStoppedProcessOfAUserHoldsUpNobodyElse(t *testing.T) {
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	g := newGridWith(t, d)
+	g.kill() // that is a broker of one user
+	alice, bob := broker.User{ID: 20001, Name: "alice"}, broker.User{ID: 20002, Name: "bob"}
+	users := slowHands{hands: hands{depot: d}, stopped: alice.ID, reached: make(chan struct{}), goOn: make(chan struct{})}
+	b, stop := g.upFor(users, 0)
+	defer stop()
+	defer close(users.goOn)
+	dir := t.TempDir()
+	submit := func(u broker.User) string {
+		t.Helper()
+		ids, err := b.SubmitJob(broker.WithUser(t.Context(), u), complete(jobfile.Job{Workdir: dir, Stdout: filepath.Join(dir, u.Name), Append: true}), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.endFor(b, u, "")
+		return fmt.Sprint(ids[0])
+	}
+	submit(alice)
+	<-users.reached
+	ref := submit(bob)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		v, err := b.GetJob(broker.WithUser(t.Context(), bob), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Over {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("bob's job is not over: %+v", v)
+		}
 	}
 }

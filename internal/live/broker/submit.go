@@ -61,9 +61,14 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 	}
 	var ids []core.JobID
 	var refused error
+	failures, err := b.readFailures(ctx, owner, spec, wants)
+	if err != nil {
+		return nil, err
+	}
 	for again := true; again; {
 		caught, over := b.mergeEarlierResults(ctx, spec, work, wants)
 		err = b.askLoop(ctx, func(t *turn) {
+			t.b.addFailures(failures)
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
@@ -179,20 +184,13 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 	if err := t.b.checkJobLimit(owner, n); err != nil {
 		return nil, err
 	}
-	numbers := []int{0} // one is enough where all elements wait for the same
-	if !isSplit(spec) {
-		numbers = elementIndices(spec.Array)
-	}
-	waits, err := t.waitsOf(owner, spec, s.wants, numbers)
-	if err != nil {
-		return nil, err
-	}
+	shared := t.sharedWaits(owner, spec, s.wants)
 	if err := t.b.reserveNumbers(n); err != nil {
 		return nil, err
 	}
 	t.b.countJobs(owner.ID, n)
 	if isSplit(spec) {
-		return t.submitArray(s, waits[0]), nil
+		return t.submitArray(s, shared), nil
 	}
 	parent := core.JobID(0)
 	if spec.Array.Len() > 0 {
@@ -200,14 +198,18 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 	}
 	var ids []core.JobID
 	targets := map[targetKey]core.Target{}
-	for i, index := range numbers {
+	for i, index := range elementIndices(spec.Array) {
 		j := newJob(s.jobRecord(t.now))
-		j.rec.ID, j.rec.Unique, j.rec.Parent, j.rec.Index, j.rec.After = t.b.nextJob, newUnique(), parent, index, waits[i]
+		j.rec.ID, j.rec.Unique, j.rec.Parent, j.rec.Index = t.b.nextJob, newUnique(), parent, index
+		j.rec.After = append(eachWaitsFor(s.wants, index), shared...)
 		if i == 0 { // the first of an array stands for all of them
 			j.rec.Unique = uniqueOf(owner, spec.Key)
 		}
 		t.b.nextJob++
 		t.adoptJob(j)
+		if a := t.b.arrayOf(&j.rec); a != nil {
+			a.progress.unfinished++
+		}
 		ids = append(ids, j.rec.ID)
 		t.explainJob(j, "submit", "accepted", s.why, estimateInputs(s.proto))
 		t.explainUnreachable(j)

@@ -27,15 +27,19 @@ type turn struct {
 }
 
 // maxMessagesPerCommit is how many messages one transaction takes in: what is durable together
-// costs one write to the disk.
-const maxMessagesPerCommit = 256
+// costs one write to the disk. maxTurnTime is how long it goes on taking them in: whoever
+// asks waits for the turn before and for the one with the question.
+const (
+	maxMessagesPerCommit = 256
+	maxTurnTime          = 20 * time.Millisecond
+)
 
 // runTurn lets f and whoever else has something to say change the state, makes it
 // durable, and does what follows.
 func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
-	t := b.newTurn()
+	t, began := b.newTurn(), b.opt.Clock()
 	f(t)
-	for n := 1; n < maxMessagesPerCommit; n++ {
+	for n := 1; n < maxMessagesPerCommit && b.opt.Clock.Since(began) < maxTurnTime; n++ {
 		select {
 		case g := <-b.mail:
 			g(t)
@@ -67,6 +71,7 @@ func (t *turn) commitTurn(ctx context.Context) error {
 		t.batch.Arrays = append(t.batch.Arrays, a.Array)
 		if a.IsComplete() {
 			delete(b.partial, a.ID)
+			b.dropArray(a.ID, a)
 		}
 	}
 	if t.hasChanges() {
@@ -113,7 +118,7 @@ const diskRetryInterval = 200 * time.Millisecond
 // nothing is decided that could not be remembered.
 func (b *Broker) storeBatch(ctx context.Context, batch *store.Batch) error {
 	for waited := false; ; waited = true {
-		err := b.opt.Store.CommitBatch(ctx, batch)
+		err := b.commitEncodable(ctx, batch)
 		switch {
 		case err == nil && waited:
 			b.full.Store(nil)

@@ -23,6 +23,15 @@ type Array struct {
 	Next      int            `json:"next"`            // the first of them, from 0, that has no record
 	Why       string         `json:"why"`             // how its need is known
 	Known     map[string]any `json:"known,omitempty"` // what is known of it, for who asks for reasons
+	Each      []EachWait     `json:"each,omitempty"`  // arrays of which each element waits for the one with its index
+}
+
+// EachWait is an array, and what must have happened to its element with an index
+// before the element of another array with the same index is placed.
+type EachWait struct {
+	Array   core.JobID         `json:"array"`
+	Indices jobfile.ArrayRange `json:"indices"` // of that array
+	When    jobfile.When       `json:"when,omitempty"`
 }
 
 // ElementRecord is the record of the n-th element, from 0, as it is before anything has

@@ -142,6 +142,7 @@ type Filter struct {
 	User   string     // "": of all users
 	Parent core.JobID // only the elements of this array; 0: all
 	From   core.JobID // only this number and higher ones
+	Below  core.JobID // only numbers below this one; 0: all
 	Limit  int        // 0: all
 }
 

@@ -143,6 +143,9 @@ func (s *Store) ListJobs(ctx context.Context, f store.Filter) ([]store.Job, erro
 	if f.From != 0 {
 		c.addCondition("number >= ?", int64(f.From))
 	}
+	if f.Below != 0 {
+		c.addCondition("number < ?", int64(f.Below))
+	}
 	var all []store.Job
 	err := s.queryReaders(ctx, func() (err error) {
 		all, err = queryJobs(ctx, s.read, c.whereClause("number DESC", f.Limit), c.args...)

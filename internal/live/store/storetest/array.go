@@ -1,13 +1,15 @@
 package storetest
 
 import (
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func testArrays(f *fixture) {
 	a := store.Array{ID: 5, User: "ada", Submitted: core.AtSecond(9), Spec: aSpec(), Template: store.Job{Work: "tree", Deadline: core.AtSecond(60)},
-		Seed: 1 << 63, Count: 100, Next: 2, Why: "user estimate"}
+		Seed: 1 << 63, Count: 100, Next: 2, Why: "user estimate",
+		Each: []store.EachWait{{Array: 3, Indices: jobfile.ArrayRange{First: 1, Last: 100, Step: 1}, When: jobfile.Over}}}
 	first := a.ElementRecord(0, 1)
 	f.commitBatch(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{first}})
 	f.crashStore()

@@ -411,6 +411,7 @@ func testListing(f *fixture) {
 		{store.Filter{User: "bob"}, []core.JobID{9, 7, 5, 3, 1}},
 		{store.Filter{User: "bob", Open: true, Limit: 2}, []core.JobID{7, 5}},
 		{store.Filter{Parent: 6}, []core.JobID{9, 8, 7}},
+		{store.Filter{Parent: 6, Below: 9, Limit: 1}, []core.JobID{8}},
 		{store.Filter{User: "eve"}, nil},
 	} {
 		if got := jobIDs(mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, c.filter))); !slices.Equal(got, c.want) {
