@@ -62,6 +62,10 @@ func TestAnArrayWhoseElementsEachWaitForAnotherIsTakenInAFewAtATime(t *testing.T
 		a := g.next()
 		begun[a.Job] = a
 	}
+	for _, id := range first[:2] {
+		begun[id].run()
+		begun[id].untilAcknowledged(t)
+	}
 	g.kill()
 	g.up()
 	for k := 0; k < len(second); k += 97 {
@@ -76,7 +80,6 @@ func TestAnArrayWhoseElementsEachWaitForAnotherIsTakenInAFewAtATime(t *testing.T
 		x := begun[id]
 		x.cut() // its broker was killed
 		x.connect()
-		x.run()
 		x.end(0)
 	}
 	for _, id := range []core.JobID{third[0], third[1]} {
@@ -100,7 +103,8 @@ func (g *grid) waitsNoMore(id core.JobID) {
 			return
 		}
 		if time.Now().After(end) {
-			g.t.Fatalf("job %d: %q", id, v.Reason)
+			other := g.view(v.After[0].Job)
+			g.t.Fatalf("job %d: %q; job %d is %s (%s), over: %v", id, v.Reason, other.ID, other.State, other.Reason, other.Over)
 		}
 	}
 }
