@@ -12,10 +12,10 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check deadcode lint unit race race-all \
-	fuzz-short fuzz mutants soak soak-files soak-kills kills attack bench demo experiments deps clean
+	fuzz-short fuzz mutants soak soak-files soak-kills kills attack bench demo experiments run-experiments deps clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: examples yield capture ## build godwit, godwit-sandbox and the example programs
 	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
@@ -179,7 +179,7 @@ soak: ## what needs hours, one after the other: files, kills, long fuzzing, an a
 	@$(MAKE) --no-print-directory soak-kills
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory attack
-	@$(MAKE) --no-print-directory experiments
+	@$(MAKE) --no-print-directory run-experiments
 
 soak-files: $(BUILD)/godwit-sandbox ## SOAK_JOBS=1000 random jobs, cancelled, interrupted and restarted: every file comes home
 	GODWIT_SOAK_JOBS=$(SOAK_JOBS) $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
@@ -224,11 +224,15 @@ demo: ## a job with a deadline is migrated in time: the first thing to try (two 
 	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
 	@$(BUILD)/godwit demo --figure $(BUILD)/demo/deadline.svg
 
-experiments: build ## run the experiments of the papers and write docs/experiments
-	$(BUILD)/godwit experiment koala
-	$(BUILD)/godwit experiment workflow
-	$(BUILD)/godwit experiment adaptive
-	$(BUILD)/godwit experiment models
+# No part of the product: it is neither installed nor in packages.
+experiments: godwit ## build the experiments of the papers, build/godwit-experiments
+	CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit-experiments ./cmd/godwit-experiments
+
+run-experiments: build experiments ## run the experiments of the papers and write docs/experiments
+	$(BUILD)/godwit-experiments koala
+	$(BUILD)/godwit-experiments workflow
+	$(BUILD)/godwit-experiments adaptive
+	$(BUILD)/godwit-experiments models
 
 deps: ## install what is missing on a bare Debian (compilers, batch systems, MPI); needed for test, not for demo
 	@sh scripts/deps.sh

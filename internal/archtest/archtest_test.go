@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -105,4 +106,40 @@ func TestTheRulesSeeThePackagesTheyAreAbout(t *testing.T) {
 			t.Errorf("package %q with %d files is not what the rules expect", p.rel, len(p.files))
 		}
 	}
+}
+
+func TestTheProductDoesNotReachTheExperiments(t *testing.T) {
+	tr := mustLoad(t)
+	const product, experiments = "cmd/godwit", "internal/experiment"
+	if tr.byRel[product] == nil || !slices.ContainsFunc(tr.pkgs, func(p *pkg) bool { return under(p.rel, experiments) }) {
+		t.Fatal("the binary or the experiments are not where this test looks for them")
+	}
+	for rel, by := range reachedFrom(tr, product) {
+		if under(rel, experiments) {
+			t.Errorf("%s reaches %s, imported by %s: measuring is no part of the product", product, rel, by)
+		}
+	}
+	if reachedFrom(tr, "cmd/godwit-experiments")["internal/experiment/koala"] == "" {
+		t.Error("what a binary reaches is not found")
+	}
+}
+
+// reachedFrom maps each package of the module that one needs to one that imports it.
+func reachedFrom(tr *tree, from string) map[string]string {
+	reached := map[string]string{}
+	left := []string{from}
+	for len(left) > 0 {
+		p := tr.byRel[left[0]]
+		left = left[1:]
+		if p == nil {
+			continue
+		}
+		ourImports(p, func(rel string, _ token.Pos) {
+			if reached[rel] == "" {
+				reached[rel] = p.rel
+				left = append(left, rel)
+			}
+		})
+	}
+	return reached
 }

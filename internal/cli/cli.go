@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/model"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/lab"
@@ -76,18 +77,15 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 
   # Five malleability policies on one workload, side by side
   godwit sim --scenario scenarios/koala/w2m.yaml \
-      --compare fpsma,egs,equi,fold,marginal
-
-  # The experiments of the papers, with a report each
-  godwit experiment koala`,
+      --compare fpsma,egs,equi,fold,marginal`,
 	}
 	a.SetUpRoot(root, "  godwit help run\n  godwit help flow plan", rootSections())
 	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(), a.manCommand())
-	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand())
+	root.AddCommand(a.simCommand(), a.flowCommand(), experimentCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
-	root.AddCommand(a.weatherCommand(), a.modelCommand(), a.demoCommand())
+	root.AddCommand(a.weatherCommand(), model.NewCommand(&a.App), a.demoCommand())
 	root.InitDefaultHelpCmd()
 	return root
 }
@@ -102,7 +100,7 @@ func rootSections() []term.Section {
 			"usage", "drain", "undrain", "depot", "log", "dashboard", "doctor"}},
 		{Title: "Workflows and performance models", Names: []string{"flow", "model"}},
 		{Title: "Parallel programs and networks", Names: []string{"select", "capture", "skeleton"}},
-		{Title: "Demo, simulator, lab and experiments", Names: []string{"demo", "sim", "lab", "experiment"}},
+		{Title: "Demo, simulator and lab", Names: []string{"demo", "sim", "lab"}},
 		{Title: "About godwit", Names: []string{"help", "completion", "version"}},
 	}
 }

@@ -29,7 +29,7 @@ itself does not count), and the checkpoint methods that work there.`,
 					return err
 				}
 				if output == "json" {
-					return term.WriteJSON(a.Stdout, orEmpty(list))
+					return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
 				t := term.NewTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").AlignRight(2, 3, 4, 5, 6, 7, 8, 9)
@@ -135,7 +135,7 @@ many did, and how often deadlines were met that were given a certain chance.`,
 
 func (a *app) printHistory(list []api.History, program, output string) error {
 	if output == "json" {
-		return term.WriteJSON(a.Stdout, orEmpty(list))
+		return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 	}
 	if len(list) == 0 {
 		if program != "" {
@@ -157,7 +157,7 @@ func (a *app) printHistory(list []api.History, program, output string) error {
 
 func (a *app) printCalibration(c *api.Calibration, output string) error {
 	if output == "json" {
-		c.Bands, c.Chances = orEmpty(c.Bands), orEmpty(c.Chances)
+		c.Bands, c.Chances = term.OrEmpty(c.Bands), term.OrEmpty(c.Chances)
 		return term.WriteJSON(a.Stdout, c)
 	}
 	var b strings.Builder

@@ -1,108 +1,22 @@
 package cli
 
 import (
-	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/cli/term"
-	"github.com/godwit-hpc/godwit/internal/experiment/koala"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
-func (a *app) experimentCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "experiment",
-		Short: "Run an experiment of the papers and write its report",
-		Long: `Runs an experiment of the papers and writes a report: what the paper saw, what we
-see, with figures. Those in the simulator give the same report for the same files
-and seeds; those with the live broker are measurements of this machine.`,
-		Args: a.NoSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+// experimentCommand tells who still calls godwit experiment where the experiments are.
+func experimentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "experiment",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			call := strings.Join(append([]string{"godwit-experiments"}, args...), " ")
+			return &badinput.Error{Problem: cmd.CommandPath() + " is a program of its own now: run " + call + " (make experiments builds it)"}
+		},
 	}
-	cmd.AddCommand(a.koalaCommand(), a.adaptiveCommand(), a.predictionsCommand(), a.workflowCommand(), a.modelsCommand(), a.nodesCommand(), a.skeletonsCommand(), a.sensorCommand(), a.spinnerCommand())
-	return cmd
-}
-
-type koalaFlags struct {
-	scenarios, out, output string
-	seeds                  int
-	quiet                  bool
-}
-
-func (a *app) koalaCommand() *cobra.Command {
-	f := &koalaFlags{seeds: 4}
-	cmd := &cobra.Command{
-		Use:   "koala",
-		Short: "Malleable jobs on the DAS-3, all policies (papers/001)",
-		Long: `Runs the eight runs of the KOALA paper (approaches PRA and PWA, policies FPSMA and
-EGS, all jobs malleable or half of them), and the other policies on the same
-workloads, each with several seeds. Writes koala.md with figures 7 and 8, every
-statement of the paper with what we see, and all numbers.`,
-		Example: `  godwit experiment koala
-  godwit experiment koala --seeds 10 --out /tmp/report -o json`,
-		Args: term.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKoala(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.scenarios, "scenarios", "scenarios/koala", "read the four scenario files in `DIR`")
-	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.Var(term.WholeNumberFlag(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
-	term.OutputFlag(flags, &f.output)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say where the report is")
-	return cmd
-}
-
-// koalaReport is what the command prints for programs.
-type koalaReport struct {
-	Report     string           `json:"report"`
-	Statements []koalaStatement `json:"statements"`
-}
-
-type koalaStatement struct {
-	Name   string `json:"name"`
-	Figure string `json:"figure"`
-	Says   string `json:"says"`
-	Rule   string `json:"rule"`
-	Saw    string `json:"saw"`
-	Wanted bool   `json:"wanted"`
-	Holds  bool   `json:"holds"`
-}
-
-func (a *app) runKoala(ctx context.Context, f *koalaFlags) error {
-	var seeds []uint64
-	for n := range f.seeds {
-		seeds = append(seeds, uint64(n+1))
-	}
-	r, err := koala.Simulate(ctx, f.scenarios, seeds)
-	if err != nil {
-		return err
-	}
-	path, err := r.Write(f.out)
-	if err != nil {
-		return err
-	}
-	verdicts := r.CheckStatements()
-	if f.output == "json" {
-		report := koalaReport{Report: path}
-		for _, v := range verdicts {
-			report.Statements = append(report.Statements, koalaStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Wanted, v.Holds})
-		}
-		return term.WriteJSON(a.Stdout, report)
-	}
-	var b strings.Builder
-	for _, v := range verdicts {
-		fmt.Fprintf(&b, "%-8s fig. %-7s %s\n%25s%s\n", strings.Trim(v.VerdictText(), "*"), v.Where, v.Says, "", v.Saw)
-	}
-	n, all := koala.CountHolding(verdicts, true)
-	fmt.Fprintf(&b, "\n%d of the %d statements that must come out do\n", n, all)
-	if _, err := fmt.Fprint(a.Stdout, b.String()); err != nil {
-		return err
-	}
-	if !f.quiet {
-		a.SayLine("written: " + path)
-	}
-	return nil
 }

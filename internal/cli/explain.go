@@ -57,7 +57,7 @@ func (a *app) explainJobs(ctx context.Context, c *api.Client, args []string, out
 		}
 	}
 	if output == "json" {
-		return term.WriteJSON(a.Stdout, orEmpty(all))
+		return term.WriteJSON(a.Stdout, term.OrEmpty(all))
 	}
 	return nil
 }

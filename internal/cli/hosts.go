@@ -30,7 +30,7 @@ godwit weather shows the network between hosts.`,
 					return err
 				}
 				if output == "json" {
-					return term.WriteJSON(a.Stdout, orEmpty(list))
+					return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 				}
 				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").AlignRight(2, 3, 4, 5, 6, 7)
 				for i := range list {

@@ -137,7 +137,7 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 			jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return !inState(&j, states) })
 		}
 		if f.output == "json" {
-			return term.WriteJSON(a.Stdout, orEmpty(jobs))
+			return term.WriteJSON(a.Stdout, term.OrEmpty(jobs))
 		}
 		if len(jobs) == 0 && len(states) > 0 {
 			a.SayLine("no jobs are " + term.JoinWords(states))
@@ -240,7 +240,7 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 		if len(jobs) == 1 {
 			return term.WriteJSON(a.Stdout, jobs[0])
 		}
-		return term.WriteJSON(a.Stdout, orEmpty(jobs))
+		return term.WriteJSON(a.Stdout, term.OrEmpty(jobs))
 	}
 	const detailed = 10 // more are a list
 	if len(jobs) > detailed {

@@ -72,7 +72,7 @@ func (a *app) labListCommand() *cobra.Command {
 				a.SayLine("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
 			}
 			if output == "json" {
-				return term.WriteJSON(a.Stdout, orEmpty(list))
+				return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 			}
 			if len(names) == 0 && len(plain) > 0 {
 				return nil
@@ -117,7 +117,7 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 		state = "frozen"
 	}
 	return labHostReport{Name: h.Name, Site: h.Site, Manager: manager, Address: h.Address.String(), State: state, Cut: h.Cut,
-		CPUs: h.CPUs, Mbps: h.Mbps, Load: h.Load, CPUTime: used.Seconds(), Runs: orEmpty(h.RunningPrograms())}
+		CPUs: h.CPUs, Mbps: h.Mbps, Load: h.Load, CPUTime: used.Seconds(), Runs: term.OrEmpty(h.RunningPrograms())}
 }
 
 func (a *app) printLabs(list []labReport) error {

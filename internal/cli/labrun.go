@@ -101,7 +101,7 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	played, err := l.PlayScenario(ctx, s, stage)
 	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed, played.Took.Seconds()
 	if f.output == "json" {
-		report.Timeline = orEmpty(report.Timeline)
+		report.Timeline = term.OrEmpty(report.Timeline)
 		err = errors.Join(err, term.WriteJSON(a.Stdout, report))
 	}
 	if err != nil {

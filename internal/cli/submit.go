@@ -109,7 +109,7 @@ func (a *app) quoteCommand() *cobra.Command {
 					return err
 				}
 				if output == "json" {
-					return term.WriteJSON(a.Stdout, orEmpty(quotes))
+					return term.WriteJSON(a.Stdout, term.OrEmpty(quotes))
 				}
 				return a.printQuotes(quotes, job.Deadline > 0)
 			})
@@ -118,14 +118,6 @@ func (a *app) quoteCommand() *cobra.Command {
 	term.GroupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
-}
-
-// orEmpty makes JSON say [] rather than null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 

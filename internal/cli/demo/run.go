@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"

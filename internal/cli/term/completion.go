@@ -12,11 +12,13 @@ import (
 // completionExample is that of the program godwit; others put their own name in its place.
 const completionExample = `  # bash, for this session and for all later ones
   source <(godwit completion bash)
-  godwit completion bash > ~/.local/share/bash-completion/completions/godwit
+  godwit completion bash \
+      > ~/.local/share/bash-completion/completions/godwit
 
   # zsh, fish
   godwit completion zsh > "${fpath[1]}/_godwit"
-  godwit completion fish > ~/.config/fish/completions/godwit.fish`
+  godwit completion fish \
+      > ~/.config/fish/completions/godwit.fish`
 
 func (a *App) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}

@@ -10,7 +10,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
@@ -24,8 +25,16 @@ const (
 type Bed struct{ *testbed.Testbed }
 
 // NewBed starts a broker whose agents look every sample. agent is the command of
-// an agent; nil: this program. This machine is the reference host of the experiment.
+// an agent; nil: that of the program godwit beside this one. This machine is the
+// reference host of the experiment.
 func NewBed(ctx context.Context, agent []string, sample time.Duration) (*Bed, error) {
+	if len(agent) == 0 {
+		godwit, err := measured.FindGodwit()
+		if err != nil {
+			return nil, err
+		}
+		agent = []string{godwit, "agent"}
+	}
 	t, err := testbed.Open(ctx, testbed.Options{Clusters: [2]string{Home, Away}, Agent: agent, Sample: sample})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 package adaptive
 
 import (
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 

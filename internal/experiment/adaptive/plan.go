@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -25,7 +25,7 @@ type Plan struct {
 	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead; e calibration
 	Programs []string      // by name; none: all there are
 	Jobs     string        // the folder with the programs
-	Agent    []string      `json:"-"` // command of an agent; nil: this program
+	Agent    []string      `json:"-"` // command of an agent; nil: that of godwit
 	Out      io.Writer     `json:"-"` // is told what is done
 	Length   time.Duration // of a program alone
 	Sample   time.Duration // how often it is looked at in a to c

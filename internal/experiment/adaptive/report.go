@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
@@ -121,7 +121,7 @@ under changing load (e). Two clusters, %s and %s, are one core each; the program
 begins in the first. Times are scaled down: about %.0f s alone where the paper's
 programs took 8 minutes to over an hour.
 
-This file is written by ` + "`godwit experiment adaptive`" + ` from ` + "`%s`" + `;
+This file is written by ` + "`godwit-experiments adaptive`" + ` from ` + "`%s`" + `;
 every number and verdict is computed from the runs.
 
 Measured on %s, on %d cores (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)

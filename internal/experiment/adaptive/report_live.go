@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )

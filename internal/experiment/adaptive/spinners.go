@@ -33,7 +33,7 @@ func (p *Plan) startSpinners(cpu int, every time.Duration, demands [][]float64) 
 		if err != nil {
 			return nil, err
 		}
-		argv = []string{self, "experiment", "spinner"}
+		argv = []string{self, "spinner"}
 	}
 	s := &spinners{}
 	for _, d := range demands {

@@ -42,7 +42,7 @@ the simulator: 300 jobs, half of them GADGET 2 and half FT, on five clusters of
 rigid of size 2; jobs come every two minutes (Wm, Wmr, under the approach PRA)
 or every 30 s (W'm, W'mr, under PWA). Worst-fit placement.
 
-This file is written by ` + "`godwit experiment koala`" + ` from ` + "`scenarios/koala/*.yaml`" + `;
+This file is written by ` + "`godwit-experiments koala`" + ` from ` + "`scenarios/koala/*.yaml`" + `;
 every verdict is computed from the runs. %s
 
 The seconds are not the paper's: it does not say how its applications scale

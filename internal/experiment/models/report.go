@@ -58,7 +58,7 @@ func (r *Results) reportText() string {
 	var b strings.Builder
 	b.WriteString(`# Performance models: predicted against measured
 
-Written by ` + "`godwit experiment models`" + `: a measurement of one machine, not a constant of nature.
+Written by ` + "`godwit-experiments models`" + `: a measurement of one machine, not a constant of nature.
 
 Each program was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten times the largest of them, three times
 or more. Measured is the mean CPU time of these runs, spread their standard deviation. The interval is the one that nine of ten runs should fall

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -31,10 +32,14 @@ type bed struct {
 	streams *streams
 }
 
-// newBed makes the lab of a plan and brings programs there: ours, and those that
+// newBed makes the lab of a plan and brings programs there: godwit, and those that
 // are in the folder apps.
 func newBed(ctx context.Context, p *lab.Plan, apps string, programs []Program, say func(string)) (*bed, error) {
-	exe, err := os.Executable()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	godwit, err := measured.FindGodwit()
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +57,13 @@ func newBed(ctx context.Context, p *lab.Plan, apps string, programs []Program, s
 	u, err := l.FindUser(user)
 	if err == nil {
 		b.home = u.Home
-		err = b.bringProgram(exe, "godwit")
+		err = b.bringProgram(godwit, "godwit")
 	}
 	for _, p := range programs {
 		err = errors.Join(err, b.bringProgram(filepath.Join(apps, p.Name), p.Name))
 	}
 	if err == nil {
-		b.sensors, err = newSensors(ctx, b.hosts, []string{exe, "experiment", "sensor"})
+		b.sensors, err = newSensors(ctx, b.hosts, []string{self, "sensor"})
 	}
 	if err != nil {
 		b.closeLab()

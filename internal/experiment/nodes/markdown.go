@@ -11,7 +11,7 @@ import (
 
 func (r *Results) reportMarkdown() string {
 	var b strings.Builder
-	b.WriteString("# Choosing hosts by communication pattern (papers/002)\n\nWritten by `godwit experiment nodes`.\n")
+	b.WriteString("# Choosing hosts by communication pattern (papers/002)\n\nWritten by `godwit-experiments nodes`.\n")
 	if len(r.Runs) > 0 {
 		r.writeSetting(&b)
 		r.writeStatements(&b)

@@ -81,7 +81,7 @@ from its core what recorded and generated loads say. Judged are the first predic
 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a part of it.
 ± is the standard error, runs being independent of each other.
 
-This file is written by `+"`godwit experiment predictions`"+`; every number is computed from the runs.
+This file is written by `+"`godwit-experiments predictions`"+`; every number is computed from the runs.
 
 %d runs, measured on %s, on %d cores (%s), %s.
 `, p.Sample, p.Learn, len(r.Runs), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel)

@@ -283,7 +283,7 @@ func (b *bench) startSpinner(o loads.Order) (*exec.Cmd, io.WriteCloser, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		argv = []string{self, "experiment", "spinner"}
+		argv = []string{self, "spinner"}
 	}
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -361,7 +361,7 @@ func Read(path string) (*Results, error) {
 		case errors.Is(err, io.EOF) && r != nil:
 			return r, nil
 		case err != nil:
-			return nil, &badinput.Error{File: path, Want: "runs that godwit experiment predictions made", Err: err}
+			return nil, &badinput.Error{File: path, Want: "runs that godwit-experiments predictions made", Err: err}
 		}
 		if r == nil {
 			r = &Results{}
@@ -373,7 +373,7 @@ func Read(path string) (*Results, error) {
 			}
 		}
 		if err != nil {
-			return nil, &badinput.Error{File: path, Want: "runs that godwit experiment predictions made", Err: err}
+			return nil, &badinput.Error{File: path, Want: "runs that godwit-experiments predictions made", Err: err}
 		}
 	}
 }

@@ -189,6 +189,6 @@ was is in the table.
 	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
 	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+
 		"Asked for is r above 0.95. The load is the machine's (averages of 1, 5 and 15 minutes): it is better made when that is low.\n\n"+
-		"Made again with `godwit experiment skeletons`, as root. %s, %d cores, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
+		"Made again with `godwit-experiments skeletons`, as root. %s, %d cores, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
 	return b.String()
 }

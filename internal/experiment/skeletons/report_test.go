@@ -60,7 +60,7 @@ func TestTheReportInTheDocumentationIsThatOfTheNumbersBesideIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if there, err := os.ReadFile(filepath.Join(docs, name)); err != nil || string(there) != string(now) {
-			t.Errorf("docs/experiments/%s is another (%v): godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json", name, err)
+			t.Errorf("docs/experiments/%s is another (%v): godwit-experiments skeletons --from docs/experiments/skeletons/skeletons.json", name, err)
 		}
 	}
 }

@@ -127,7 +127,6 @@ type bed struct {
 	lab   *lab.Lab
 	names []string
 	yield string
-	self  string
 }
 
 // bringPrograms brings the programs to the user's home, which all hosts see.
@@ -139,7 +138,7 @@ func (b *bed) bringPrograms(e Experiment) error {
 	if err != nil {
 		return err
 	}
-	b.self, err = os.Executable()
+	godwit, err := measured.FindGodwit()
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (b *bed) bringPrograms(e Experiment) error {
 		}
 		return os.WriteFile(filepath.Join(u.Home, name), data, 0o755) // a program of that user
 	}
-	err = bring(b.self, "godwit")
+	err = bring(godwit, "godwit")
 	for _, p := range ExperimentPrograms() {
 		err = errors.Join(err, bring(filepath.Join(e.Apps, p.Name), p.Name))
 	}

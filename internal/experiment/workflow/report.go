@@ -71,7 +71,7 @@ workflow whose step classesbymra is a parameter sweep of 110 (data set rdv) or 9
 where the nodes had nothing else to do and the model was right, and lost against random
 placement where nodes were loaded or the model was wrong. Ours has to win all three.
 
-This file is written by ` + "`godwit experiment workflow`" + `; every verdict is computed from
+This file is written by ` + "`godwit-experiments workflow`" + `; every verdict is computed from
 the runs. %d seeds for each case; a seed decides where random placement puts instances,
 when nodes have other work, by how much instances differ and sensors are off.
 

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -24,8 +24,8 @@ func (a *app) workflowCommand() *cobra.Command {
 		Long: `Runs the workflow of EMAN's refinement on the nodes of two clusters in the
 simulator, placed as flow run does, by the paper's static plan, and at random, with
 many seeds. Writes workflow.md with the paper's tables I to IV beside ours.`,
-		Example: `  godwit experiment workflow
-  godwit experiment workflow --seeds 3 --out /tmp/report -o json`,
+		Example: `  godwit-experiments workflow
+  godwit-experiments workflow --seeds 3 --out /tmp/report -o json`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.workflowExperiment(cmd.Context(), f) },
 	}

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/skeletons"
+	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
 )
 
@@ -24,9 +25,9 @@ the other. Writes skeletons.md: how well the times correlate, and how far the
 predictions are off. About five minutes a program; the report is written after every
 state, and with --only the others stay in it as they were. --from writes the report
 from what was measured before.`,
-		Example: `  godwit experiment skeletons
-  godwit experiment skeletons --only cg,is --states 10 --out /tmp/report
-  godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json`,
+		Example: `  godwit-experiments skeletons
+  godwit-experiments skeletons --only cg,is --states 10 --out /tmp/report
+  godwit-experiments skeletons --from docs/experiments/skeletons/skeletons.json`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSkeletons(cmd.Context(), e, from, out) },
 	}
@@ -70,7 +71,7 @@ func skeletonResults(ctx context.Context, e skeletons.Experiment, from, out stri
 	if from != "" {
 		return skeletons.Read(from)
 	}
-	if err := needLab(); err != nil {
+	if err := lab.CheckAble(); err != nil {
 		return nil, err
 	}
 	managers.RegisterAll()

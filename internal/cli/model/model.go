@@ -1,4 +1,6 @@
-package cli
+// Package model is the commands of performance models: godwit model fit, predict, show
+// and host. It must not know how models are fitted.
+package model
 
 import (
 	"context"
@@ -23,7 +25,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
-func (a *app) modelCommand() *cobra.Command {
+// app is the program whose commands these are.
+type app struct{ *term.App }
+
+// NewCommand is godwit model with the commands below it.
+func NewCommand(program *term.App) *cobra.Command {
+	a := &app{program}
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Learn from small runs of a program how long large ones take",
@@ -35,7 +42,7 @@ another host, with an interval that nine of ten runs should fall into.`,
 		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.modelFitCommand(), a.modelPredictCommand(), a.modelShowCommand(), a.modelHostCommand())
+	cmd.AddCommand(a.fitCommand(), a.predictCommand(), a.showCommand(), a.hostCommand())
 	return cmd
 }
 
@@ -45,7 +52,7 @@ type fitFlags struct {
 	budget                time.Duration
 }
 
-func (a *app) modelFitCommand() *cobra.Command {
+func (a *app) fitCommand() *cobra.Command {
 	f := &fitFlags{counter: measure.Auto, budget: time.Minute}
 	cmd := &cobra.Command{
 		Use:   "fit --sizes N,N,N[,…] [flags] -- CMD ARGS…",
@@ -66,7 +73,7 @@ tell little about the pace of the program.`,
   # By CPU time alone: fast, and for programs that valgrind cannot run
   godwit model fit --sizes 500,1000,2000 --counter time -- python3 primes.py {n}`,
 		DisableFlagsInUseLine: true,
-		RunE:                  func(cmd *cobra.Command, args []string) error { return a.modelFit(cmd.Context(), f, args) },
+		RunE:                  func(cmd *cobra.Command, args []string) error { return a.fitProgram(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -99,7 +106,7 @@ func sizeList(to *[]float64) term.Checked[[]float64] {
 
 const modelSuffix = ".model"
 
-func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
+func (a *app) fitProgram(ctx context.Context, f *fitFlags, argv []string) error {
 	switch {
 	case len(f.sizes) == 0:
 		return &badinput.Error{Field: "--sizes", Want: "the sizes to run at are needed, like --sizes 100,200,400,800"}
@@ -118,12 +125,12 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 		return err
 	}
 	defer out.Discard()
-	host, err := a.hostRates(ctx)
+	host, err := HostRates(ctx)
 	if err != nil {
 		return err
 	}
 	tell, done := a.PhaseProgress()
-	m, err := measure.FitModel(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: slownessOf(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
+	m, err := measure.FitModel(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: SlownessOf(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
 		Host: host, Budget: f.budget, Clock: a.Now, Tell: tell})
 	done()
 	var cannot *measure.NoCounterError
@@ -131,7 +138,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 		return &badinput.Error{Field: "--counter", Value: f.counter, Problem: cannot.Err.Error()}
 	}
 	if err != nil {
-		return a.fitFailed(err)
+		return ExplainFailure(a.App, err)
 	}
 	text, err := m.EncodeFile()
 	if err == nil {
@@ -149,8 +156,8 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	return a.printFit(m, f.name+modelSuffix)
 }
 
-// fitFailed tells how the program ended, and with its own lines what it said.
-func (a *app) fitFailed(err error) error {
+// ExplainFailure tells how a fitted program ended, and prints what it said.
+func ExplainFailure(a *term.App, err error) error {
 	var failed *measure.FailedError
 	if !errors.As(err, &failed) {
 		return err
@@ -161,8 +168,8 @@ func (a *app) fitFailed(err error) error {
 	return fmt.Errorf("%s: %s", strings.Join(failed.Argv, " "), failed.How)
 }
 
-// hostRates are those of this host, measured a few times and then remembered.
-func (a *app) hostRates(ctx context.Context) (perfmodel.Host, error) {
+// HostRates are those of this host, measured a few times and then remembered.
+func HostRates(ctx context.Context) (perfmodel.Host, error) {
 	state, err := api.StateDir()
 	if err != nil {
 		return perfmodel.Host{}, err
@@ -173,9 +180,9 @@ func (a *app) hostRates(ctx context.Context) (perfmodel.Host, error) {
 	return calibrate.CachedHost(ctx, filepath.Join(state, "rates.json"))
 }
 
-// slownessOf is how much longer than in its best moments a CPU of this host needs for
+// SlownessOf is how much longer than in its best moments a CPU of this host needs for
 // the same work just now.
-func slownessOf(host perfmodel.Host) func(cpu int) (float64, error) {
+func SlownessOf(host perfmodel.Host) func(cpu int) (float64, error) {
 	return func(cpu int) (float64, error) {
 		pulse, err := calibrate.MeasurePulse(cpu)
 		return pulse * host.Speed, err

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -54,10 +54,10 @@ func (a *app) adaptiveCommand() *cobra.Command {
 		Use:   "adaptive",
 		Short: "Programs with deadlines on a cluster that degrades (papers/004)",
 		Long:  adaptiveLong,
-		Example: `  godwit experiment adaptive
-  godwit experiment adaptive --only b,c --programs burn --repeat 1 \
+		Example: `  godwit-experiments adaptive
+  godwit-experiments adaptive --only b,c --programs burn --repeat 1 \
       --out /tmp/report
-  godwit experiment adaptive --only e --runs 120`,
+  godwit-experiments adaptive --only e --runs 120`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAdaptive(cmd.Context(), f) },
 	}

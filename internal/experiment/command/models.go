@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/model"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/experiment/models"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -37,9 +38,9 @@ predicts their CPU time at two, five and ten times the largest of these, and
 measures it. Writes models.md with a figure. This is a measurement: it takes some
 minutes for each program, and the machine should have nothing else to do. What was
 seen is kept in a file, so that programs can be measured in several goes.`,
-		Example: `  godwit experiment models
-  godwit experiment models --only matmul,fft
-  godwit experiment models --out /tmp/report -o json`,
+		Example: `  godwit-experiments models
+  godwit-experiments models --only matmul,fft
+  godwit-experiments models --out /tmp/report -o json`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runModels(cmd.Context(), f) },
 	}
@@ -98,7 +99,7 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 		err = a.measureModels(ctx, f, r)
 	}
 	if err != nil {
-		return a.fitFailed(err)
+		return model.ExplainFailure(&a.App, err)
 	}
 	if len(r.Cases) == 0 {
 		return &badinput.Error{File: f.results, Want: "results of this experiment: run it without --again first"}
@@ -117,13 +118,13 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 }
 
 func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Results) error {
-	host, err := a.hostRates(ctx)
+	host, err := model.HostRates(ctx)
 	if err != nil {
 		return err
 	}
 	tell, done := a.PhaseProgress()
 	defer done()
-	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.Now, Budget: f.budget, Slowness: slownessOf(host), Tell: tell,
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.Now, Budget: f.budget, Slowness: model.SlownessOf(host), Tell: tell,
 		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
 }
 

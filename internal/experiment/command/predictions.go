@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func (a *app) predictionsCommand() *cobra.Command {
 		Use:   "predictions",
 		Short: "How far live predictions of ten kinds of programs can be trusted",
 		Long:  predictionsLong,
-		Example: `  godwit experiment predictions
-  godwit experiment predictions --runs 2 --runs-file /tmp/runs.jsonl \
+		Example: `  godwit-experiments predictions
+  godwit-experiments predictions --runs 2 --runs-file /tmp/runs.jsonl \
       --out /tmp/report`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPredictions(cmd.Context(), f) },

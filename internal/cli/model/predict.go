@@ -1,4 +1,4 @@
-package cli
+package model
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type predictFlags struct {
 	host, output string
 }
 
-func (a *app) modelPredictCommand() *cobra.Command {
+func (a *app) predictCommand() *cobra.Command {
 	f := new(predictFlags)
 	cmd := &cobra.Command{
 		Use:   "predict --size N [--host FILE|here] [MODEL]",
@@ -39,7 +39,7 @@ another, as godwit model host printed them there.`,
   godwit model predict --size 4000 --host leeds.json`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.MaximumNArgs(1),
-		RunE:                  func(cmd *cobra.Command, args []string) error { return a.modelPredict(cmd.Context(), f, args) },
+		RunE:                  func(cmd *cobra.Command, args []string) error { return a.predictTime(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -64,7 +64,7 @@ type predictReport struct {
 	Beyond   float64   `json:"beyond"` // how many times the largest size that ran
 }
 
-func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) error {
+func (a *app) predictTime(ctx context.Context, f *predictFlags, args []string) error {
 	if f.size == 0 {
 		return &badinput.Error{Field: "--size", Want: "the size to predict for is needed"}
 	}
@@ -84,7 +84,7 @@ func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) 
 		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Problem: err.Error()}
 	}
 	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low, High: p.Seconds.High,
-		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: orEmpty(p.Misses), Beyond: f.size / m.Work.To}
+		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: term.OrEmpty(p.Misses), Beyond: f.size / m.Work.To}
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout, r)
 	}
@@ -98,7 +98,7 @@ func (a *app) predictNow(ctx context.Context, m *perfmodel.Model, size float64, 
 	if on != nil || err != nil || here != m.Host.Name {
 		return m.Predict(size, on)
 	}
-	slow, err := measure.CurrentSlowness(ctx, slownessOf(m.Host))
+	slow, err := measure.CurrentSlowness(ctx, SlownessOf(m.Host))
 	if err != nil {
 		return m.Predict(size, nil)
 	}
@@ -113,7 +113,7 @@ func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) 
 		return m.Host.Name, nil, nil
 	case "here":
 		var err error
-		if h, err = a.hostRates(ctx); err != nil {
+		if h, err = HostRates(ctx); err != nil {
 			return "", nil, err
 		}
 	default:
@@ -145,7 +145,7 @@ func (a *app) printPrediction(r predictReport) error {
 	return err
 }
 
-func (a *app) modelHostCommand() *cobra.Command {
+func (a *app) hostCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "host",
 		Short: "Measure this host's rates, for predictions",
@@ -155,7 +155,7 @@ three times on a model of CPU is remembered.`,
 		Example: `  godwit model host`,
 		Args:    term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := a.hostRates(cmd.Context())
+			h, err := HostRates(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ three times on a model of CPU is remembered.`,
 	}
 }
 
-func (a *app) modelShowCommand() *cobra.Command {
+func (a *app) showCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "show [MODEL]",

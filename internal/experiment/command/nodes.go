@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -41,9 +41,9 @@ func (a *app) nodesCommand() *cobra.Command {
 		Use:   "nodes",
 		Short: "Hosts chosen by communication pattern (papers/002)",
 		Long:  nodesLong,
-		Example: `  godwit experiment nodes
-  godwit experiment nodes --rounds 2 --out /tmp/report
-  godwit experiment nodes --rounds 0`,
+		Example: `  godwit-experiments nodes
+  godwit-experiments nodes --rounds 2 --out /tmp/report
+  godwit-experiments nodes --rounds 0`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNodes(cmd.Context(), f) },
 	}
@@ -138,7 +138,7 @@ func readNodes(path string) (*nodes.Results, error) {
 		err = r.CheckComplete()
 	}
 	if err != nil {
-		return nil, &badinput.Error{File: path, Want: "results that experiment nodes kept", Err: err}
+		return nil, &badinput.Error{File: path, Want: "results that godwit-experiments nodes kept", Err: err}
 	}
 	return r, nil
 }
