@@ -69,7 +69,7 @@ var insides = []struct {
 		"internal/sched", slices.Concat([]string{"internal/sched/core"}, algorithms),
 		"only the simulator and the broker meet the engine and its policies"},
 	{[]string{"internal/live/broker"}, "internal/sched",
-		slices.Concat([]string{"internal/sched/core", "internal/sched/engine", "internal/sched/jobarray"}, algorithms),
+		slices.Concat([]string{"internal/sched/core", "internal/sched/engine", "internal/sched/jobarray", "internal/sched/route"}, algorithms),
 		"the broker meets the engine at Step and its view; it imports no policy and does not read the world"},
 	{[]string{"internal/driver/slurm", "internal/driver/gridengine", "internal/driver/local", "internal/driver/batch"},
 		"internal/depot", nil, "a driver starts attempts; files are the affair of staging"},

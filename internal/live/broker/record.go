@@ -22,6 +22,8 @@ func (t *turn) recordEvent(ev *core.Event) {
 		t.recordPlan(j, ev)
 	case core.PartHeld:
 		t.touchJob(j)
+	case core.InputRouted:
+		t.recordRoute(j, ev)
 	case core.RanksOrdered:
 		t.recordRanks(j, ev)
 	case core.JobBecame:

@@ -1,17 +1,16 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/route"
 )
 
 // closedWays remembers between which sites files cannot go without the broker. How
@@ -21,12 +20,8 @@ type closedWays struct {
 	closed map[string]core.Time // by their names: when that was last seen
 }
 
-const (
-	// closedWayTimeout is how long a way that did not work is not tried again.
-	closedWayTimeout = 30 * time.Minute
-	// waysSetting is the name under which they are stored.
-	waysSetting = "ways"
-)
+// waysSetting is the name under which they are stored.
+const waysSetting = "ways"
 
 func wayName(from, to *cluster) string { return from.Site + "\n" + to.Site }
 
@@ -34,7 +29,7 @@ func (w *closedWays) isOpen(from, to *cluster, now core.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, ok := w.closed[wayName(from, to)]
-	return !ok || now.Sub(at) > closedWayTimeout
+	return !ok || route.IsOpen(at, now)
 }
 
 // noteResult takes in whether a way worked.
@@ -71,19 +66,54 @@ func (w *closedWays) toJSON() string {
 type source struct {
 	from    *cluster // nil: through the broker
 	want    driver.FileRequest
-	seconds float64 // that it is expected to take
-	twice   bool    // it goes to the broker first
+	seconds float64     // that it is expected to take
+	twice   bool        // it goes to the broker first
+	why     core.Reason // it is tried when those before it did not work
 }
 
-// weightedSeconds is the seconds, and what they cost others: the broker's link is everybody's,
-// so that going over it twice has to be clearly faster, and not only because one
-// transfer or probe of the other way was slow.
-func (s *source) weightedSeconds() float64 {
-	const detour = 1.5
-	if s.twice {
-		return detour * s.seconds
+// rankSources puts sources in the order in which they are tried.
+func rankSources(list []source) []source {
+	ways := make([]route.Way, len(list))
+	for i, s := range list {
+		ways[i] = route.Way{Seconds: s.seconds, Detour: s.twice}
+		if s.from != nil {
+			ways[i].From = core.AimAt(s.from.id)
+		}
 	}
-	return s.seconds
+	order := route.RankWays(ways)
+	ranked := make([]source, len(list))
+	for place, i := range order {
+		ranked[place] = list[i]
+		ranked[place].why = route.ExplainWay(ways, order, place)
+	}
+	return ranked
+}
+
+// tellRoute has the engine note on which way an input of a job comes to a cluster.
+func (b *Broker) tellRoute(j *job, in *wantedInput, to *cluster, s *source) {
+	tell := core.Input{Kind: core.Routed, Job: j.rec.ID, N: in.number, Cluster: to.id, Why: s.why}
+	if s.from != nil {
+		tell.Aim = core.AimAt(s.from.id)
+	}
+	b.postToLoop(func(t *turn) {
+		tell.Epoch = j.rec.Epoch
+		t.stepEngine(&tell)
+	})
+}
+
+// recordRoute explains on which way an input comes.
+func (t *turn) recordRoute(j *job, ev *core.Event) {
+	if ev.N >= len(j.rec.Inputs) {
+		return
+	}
+	in := &j.rec.Inputs[ev.N]
+	how := in.From + " comes to " + t.b.clusterName(ev.Cluster)
+	if from, direct := ev.Aim.Cluster(); direct {
+		how += " from " + t.b.clusterName(from) + ", without the broker in between"
+	} else {
+		how += " through the broker"
+	}
+	t.explainJob(j, "route", how, ev.Why.String(), nil)
 }
 
 // peerOf is what has the files of a cluster go to and come from others directly;
@@ -111,7 +141,7 @@ func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *
 	}
 	list := []source{through}
 	if b.peerOf(ctx, to) == nil {
-		return list
+		return rankSources(list)
 	}
 	direct := func(from *cluster, w driver.FileRequest) {
 		if from != nil && from.Site != to.Site && b.peerOf(ctx, from) != nil && b.ways.isOpen(from, to, b.brokerTime()) {
@@ -122,8 +152,7 @@ func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *
 	for _, name := range known.clustersWith(in.Tree) {
 		direct(b.clusterNamed(name), driver.FileRequest{Tree: in.Tree})
 	}
-	slices.SortStableFunc(list, func(a, b source) int { return cmp.Compare(a.weightedSeconds(), b.weightedSeconds()) })
-	return list
+	return rankSources(list)
 }
 
 // transferRows are the last transfers of inputs.

@@ -40,7 +40,9 @@ func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to 
 		b.replicasOf(ctx).forgetCopy(in.Tree, to.Name) // it was dropped there
 	}
 	for _, s := range b.inputSources(ctx, b.transferRows(ctx), in.Input, to) {
+		b.tellRoute(j, in, to, &s)
 		if s.from == nil {
+			in.routed = true
 			return false, ctx.Err()
 		}
 		if done, err := b.fetchBetween(ctx, j, in, &s, home, to); done || err != nil {
@@ -53,9 +55,6 @@ func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to 
 // fetchBetween has an input fetched from one site by another. That it cannot be is no
 // error: then it is had in another way.
 func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
-	if in.Size > minReportedBytes {
-		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
-	}
 	got, err := b.fetchTree(ctx, s, to)
 	switch {
 	case err == nil:

@@ -48,7 +48,7 @@ func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Comm
 	})
 	for i := 0; err == nil && i < len(inputs); i++ {
 		if !b.inPlace(&inputs[i], cl) {
-			err = b.bringInput(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.checkDepotCopy(ctx, &inputs[i], c.Epoch)}, cl)
+			err = b.bringInput(ctx, j, &wantedInput{Input: &inputs[i], number: i, doubtful: b.checkDepotCopy(ctx, &inputs[i], c.Epoch)}, cl)
 		}
 	}
 	if b.ctx.Err() != nil {
@@ -78,6 +78,8 @@ func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Comm
 // wantedInput is an input that is to be brought.
 type wantedInput struct {
 	*store.Input
+	number   int  // of the job's inputs
+	routed   bool // it was told on which way it comes
 	doubtful bool // what the depot holds of it may not be sound
 }
 
@@ -104,6 +106,13 @@ func (b *Broker) checkDepotCopy(ctx context.Context, in *store.Input, epoch core
 func (b *Broker) bringInput(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
 	if done, err := b.fetchDirectly(ctx, j, in, to); done || err != nil {
 		return err
+	}
+	if !in.routed && (in.Site != jobfile.InDepot || to.Site != "") {
+		for _, s := range b.inputSources(ctx, b.transferRows(ctx), in.Input, to) {
+			if s.from == nil {
+				b.tellRoute(j, in, to, &s)
+			}
+		}
 	}
 	if in.Site != jobfile.InDepot {
 		if err := b.bringToDepot(ctx, j, in); err != nil {

@@ -73,6 +73,7 @@ const (
 	JobPinned                 // until it runs it is placed at Aim alone; 0: anywhere again; Why
 	ClusterDefined            // Cluster: what it consists of is Grid
 	JobHeld                   // kept out of the placement queue by Hold; Why; When: until then, if it waits for a time
+	InputRouted               // Job: input N comes to Cluster from Aim, or through the broker if that is 0; Why
 	JobReleased               // nothing holds it any longer
 	JobDescribed              // what is known of it by now is Spec
 	ResultsReturned           // Job, of Array, has ended as To and its results are where they belong; NeverRan
@@ -87,7 +88,7 @@ var eventNames = [...]string{
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
 	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt", ClusterRated: "cluster-rated",
 	JobPinned: "job-pinned", ClusterDefined: "cluster-defined",
-	JobHeld: "job-held", JobReleased: "job-released", JobDescribed: "job-described", ResultsReturned: "results-returned",
+	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described", ResultsReturned: "results-returned",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

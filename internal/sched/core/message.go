@@ -27,6 +27,7 @@ type Input struct {
 	Share     float64      `json:"share,omitempty"`
 	QueueWait int          `json:"queue_wait,omitempty"`
 	Rating    float64      `json:"rating,omitempty"`
+	Why       Reason       `json:"why,omitzero"`
 	Outlook   *Outlook     `json:"outlook,omitempty"`
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
@@ -73,6 +74,7 @@ const (
 	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
 	Collecting                     // Job, Epoch: was cancelled and has ended; its files are being fetched
 	Returned                       // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan
+	Routed                         // Job, Epoch: the way was chosen on which input N comes to Cluster: from Aim, or through the broker; Why
 	Described                      // Job: what is known of it by now is Spec; none: there is no cluster where it may run
 )
 
@@ -82,7 +84,7 @@ var inputNames = [...]string{
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
 	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
-	Collecting: "collecting", Returned: "returned", Described: "described",
+	Collecting: "collecting", Returned: "returned", Described: "described", Routed: "routed",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }

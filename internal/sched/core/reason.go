@@ -130,6 +130,10 @@ const (
 	NoRoomOnOneHost
 	NotReliable
 	MigrationOff
+	WayFastest
+	WayOnly
+	WaySparesBroker
+	WayAfterFailure
 	numReasons
 )
 
@@ -243,6 +247,10 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	RanksGaveUp:        {"ranks-gave-up", "no order that suits the pattern was found in time"},
 	RanksNotConnected:  {"ranks-not-connected", "the measured part of the network has no room for the pattern"},
 	RanksOtherHosts:    {"ranks-other-hosts", "the pattern needs {A host}, the cores of the job are on {B}"},
+	WayFastest:         {"way-fastest", "expected to arrive soonest on this way: in {A s} (next best {B s})"},
+	WayOnly:            {"way-only", "the only way; expected to arrive in {A s}"},
+	WaySparesBroker:    {"way-spares-broker", "expected to arrive in {A s}; through the broker in {B s}, but over its link twice"},
+	WayAfterFailure:    {"way-after-failure", "a better way did not work; expected to arrive in {A s}"},
 	MigrationOff:       {"migration-off", "migration is off for this job (--adapt off)"},
 	NoRoomOnOneHost:    {"no-room-on-one-host", "waiting for {A core} on one host"},
 	NotReliable:        {"not-reliable", "needs a cluster with a reliability of {A}, the most reliable where it may run has {B}"},

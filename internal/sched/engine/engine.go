@@ -184,6 +184,8 @@ func (e *Engine) dispatchInput(in *core.Input) {
 		return
 	}
 	switch in.Kind {
+	case core.Routed:
+		e.inputRouted(j, in)
 	case core.Staged:
 		e.partStaged(j, in.Part)
 	case core.Claimed:

@@ -140,6 +140,17 @@ func (e *Engine) stageInputs(j *world.Job, staging time.Duration) {
 	}
 }
 
+// inputRouted notes on which way an input comes, and why: routes are chosen when the file
+// is fetched, by what is known of the ways then.
+func (e *Engine) inputRouted(j *world.Job, in *core.Input) {
+	from, direct := in.Aim.Cluster()
+	known := func(c core.ClusterID) bool { return c >= 0 && int(c) < len(e.w.Clusters()) }
+	if j.State() != core.Staging || in.N < 0 || !known(in.Cluster) || in.Aim < 0 || direct && !known(from) {
+		return
+	}
+	e.emitEvent(core.Event{Kind: core.InputRouted, Job: j.Spec().ID, Epoch: j.Epoch(), N: in.N, Cluster: in.Cluster, Aim: in.Aim, Why: in.Why})
+}
+
 // partStaged notes that the files of a part have arrived; with the last of them
 // the processors are claimed, whether their time has come or not.
 func (e *Engine) partStaged(j *world.Job, part int) {

@@ -53,6 +53,12 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%s holds %v of %s", part(), ev.Procs, s.cluster(ev.Cluster))
 	case core.RanksOrdered:
 		fmt.Fprintf(&b, "%s: its nodes on hosts %v of %s", part(), ev.Ranks, s.cluster(ev.Cluster))
+	case core.InputRouted:
+		from := "through the broker"
+		if at, direct := ev.Aim.Cluster(); direct {
+			from = "from " + s.cluster(at)
+		}
+		fmt.Fprintf(&b, "job %d: its input %d comes to %s %s", ev.Job, ev.N, s.cluster(ev.Cluster), from)
 	case core.NetworkFelt:
 		fmt.Fprintf(&b, "the network of %s is known", s.cluster(ev.Cluster))
 	case core.ClusterRated:

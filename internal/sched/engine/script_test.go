@@ -30,6 +30,7 @@ import (
 //	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
 //	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
 //	described 1 · described 1 nowhere
+//	routed 1 n=0 from=a to=b           its first input comes to b from a; without from: through the broker
 //	started 1 · ended 1 code=3 · crashed 1 cause=preempted · left 1 · progress 1 done=0.5
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
@@ -127,7 +128,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		return core.Input{Kind: core.Felt, Cluster: c, Reachable: share > 0, Share: share}, err
 	}
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
-		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
+		"progress": core.Progress, "staged": core.Staged, "routed": core.Routed, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger,
 		"migrate": core.Migrate, "collecting": core.Collecting}
 	kind, known := kinds[verb]
@@ -150,6 +151,16 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
 	if kind == core.InDanger || kind == core.Migrate {
 		in.Outlook = s.outlook(w)
+	}
+	if kind == core.Routed {
+		in.Cluster, _ = s.clusterNamed(w.value("to"))
+		in.Why = core.Reason{Code: core.WayFastest, A: 3, B: 5}
+		if from := w.value("from"); from != "" {
+			c, err := s.clusterNamed(from)
+			in.Aim = core.AimAt(c)
+			return in, err
+		}
+		return in, w.err
 	}
 	if to := w.value("to"); to != "" {
 		c, err := s.clusterNamed(to)

@@ -40,7 +40,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyEnqueued(j, ev)
 	case core.PartPlanned:
 		return w.applyPlanned(j, ev)
-	case core.JobJudged:
+	case core.JobJudged, core.InputRouted:
 		return nil // told for those who ask why; what follows from it are events of their own
 	case core.JobPinned:
 		if at, pinned := ev.Aim.Cluster(); pinned && int(at) >= len(w.clusters) || ev.Aim < 0 {
