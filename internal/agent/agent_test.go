@@ -248,7 +248,7 @@ func TestStopOfAProgramThatCannotBeSavedEndsIt(t *testing.T) {
 	if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "beginning") {
 		t.Errorf("told %+v", m)
 	}
-	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060), Why: "moved"})
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600), Why: "moved"})
 	h.wait()
 	if m := h.ended(); m.Kind != wire.Left || m.Saved != nil || m.Why != "moved" {
 		t.Errorf("told %+v", m)

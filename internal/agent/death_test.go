@@ -154,7 +154,7 @@ func (h *harness) attemptToItsEnd(r *rand.Rand, longest int) bool {
 		go func() { gone <- agent.Wait() }()
 		time.Sleep(time.Duration(r.IntN(longest)) * time.Millisecond)
 		if r.IntN(2) == 0 {
-			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
 		}
 		if kills > 0 {

@@ -86,7 +86,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 			h.begin()
 			for move := range 2 {
 				h.until("output", func() bool { return strings.Contains(string(h.out[1]), fmt.Sprintf("line %d\n", 5+15*move)) })
-				h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+				h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 				h.wait()
 				list := h.endings()
 				m := list[len(list)-1]

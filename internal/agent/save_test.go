@@ -77,7 +77,7 @@ func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 	h.begin()
 	for move := range 3 {
 		h.upTo(60*(move+1) + r.IntN(40))
-		h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030), Why: "moved"})
+		h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600), Why: "moved"})
 		h.wait()
 		list := h.endings()
 		m := list[len(list)-1]
@@ -194,7 +194,7 @@ func TestAProgramWhoseSaveFailsRunsOn(t *testing.T) {
 				t.Errorf("told %+v", m)
 			}
 			trouble(errors.New("no luck tomorrow"))
-			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 			if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no luck tomorrow") {
 				t.Errorf("told %+v", m)
 			}
@@ -236,7 +236,7 @@ func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testin
 	if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "no space left") {
 		t.Errorf("told %+v", m)
 	}
-	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 	if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no space left") {
 		t.Errorf("told %+v", m)
 	}
@@ -255,7 +255,7 @@ func TestAProgramThatCannotGoOnAfterAllIsLost(t *testing.T) {
 	stepsTrouble.start = errors.New("not again")
 	stepsTrouble.Unlock()
 	defer func() { stepsTrouble.Lock(); stepsTrouble.start = nil; stepsTrouble.Unlock() }()
-	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 	h.wait()
 	if m := h.ended(); m.Kind != wire.Lost || !strings.Contains(m.Why, "not again") {
 		t.Errorf("told %+v", m)
@@ -267,17 +267,17 @@ func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	h.holdAt(290)
 	h.begin()
 	h.upTo(20)
-	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 	h.stop()
 	time.Sleep(50 * time.Millisecond)
 	h.start()
-	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)}) // as a broker says to whom it finds stopping
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)}) // as a broker says to whom it finds stopping
 	h.until("an agent that is told", func() bool {
 		if count(h.messages, wire.Left) > 0 {
 			return true
 		}
 		for _, c := range h.conns {
-			_ = wire.WriteFrame(c, wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+			_ = wire.WriteFrame(c, wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
 		}
 		return false
 	})
