@@ -48,7 +48,7 @@ func (a *app) clusterAddCommand() *cobra.Command {
 		Use:   "add NAME [--driver DRIVER] [--host USER@HOST]…",
 		Short: "Add a cluster to the settings",
 		Long: `Adds a cluster to the settings. Several --host are one cluster of machines without
-a batch system. Whether it works, godwit cluster check says.`,
+a batch system. godwit cluster check says whether it works.`,
 		Example: `  godwit cluster add leeds --driver slurm --host alice@login.leeds.example
   godwit cluster add desks --host alice@desk1 --host alice@desk2 --slots 4`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -73,7 +73,7 @@ which time no plan can be.`,
 	how.Flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
 	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
 	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
-	how.Flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
+	how.Flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of the local search")
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
 	out.Flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG")

@@ -68,7 +68,7 @@ correct the models of those of their kind.`,
 	how.Flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
 	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
 	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
-	how.Flags.Uint64Var(&f.seed, "seed", 1, "of all that is left to chance")
+	how.Flags.Uint64Var(&f.seed, "seed", 1, "everything random is drawn from `N`")
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
 	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")

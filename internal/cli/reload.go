@@ -64,7 +64,7 @@ func reloadedText(r *api.Reloaded) string {
 		}
 	}
 	if r.Draining > 0 {
-		parts = append(parts, term.PluralNoun(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
+		parts = append(parts, term.PluralNoun(int64(r.Draining), "job")+" left in removed clusters (running jobs run to their end, pending jobs are placed elsewhere)")
 	}
 	if r.Place {
 		parts = append(parts, "policy.place changed")

@@ -138,7 +138,8 @@ several jobs of one name it is the newest.` + jobsHelp,
 	}
 	g := outputGroup(&f.output)
 	g.Flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
-	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
+	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines; default: all")
+	g.Flags.Lookup("tail").DefValue = "" // else the help says -1
 	term.GroupFlags(cmd, g)
 	return cmd
 }
