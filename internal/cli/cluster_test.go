@@ -81,7 +81,7 @@ func TestAReloadSaysWhatChanged(t *testing.T) {
 	for want, r := range map[string]api.Reloaded{
 		"nothing changed": {},
 		"settings read again: added a, b; removed c; 1 job left in removed clusters (running jobs run to their end, pending jobs are placed elsewhere)": {Added: []string{"a", "b"}, Removed: []string{"c"}, Draining: 1},
-		"settings read again: other changes count from the next start of the broker on":                             {AtStart: true},
+		"settings read again: other changes count from the next start of the broker on":                                                                 {AtStart: true},
 	} {
 		if got := reloadedText(&r); got != want {
 			t.Errorf("%q, want %q", got, want)
