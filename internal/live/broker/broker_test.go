@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -188,38 +189,42 @@ func TestAJobThatCannotBeSavedRunsOn(t *testing.T) {
 func left(seconds float64) []float64 { return predict.LogNormal(seconds, 0.05).Quantiles() }
 
 func TestAJobWhoseDeadlineIsInDangerIsMovedWhereItCanBeMet(t *testing.T) {
-	g := newGrid(t)
-	id := g.submit(jobfile.Job{Deadline: time.Minute, Estimate: 20 * time.Second})
-	a := g.next()
-	a.run()
-	g.until(id, core.Running)
-	a.say(wire.Message{Kind: wire.Ask, State: &wire.Vitals{CPU: 5, Used: 5, Wall: 20, Share: 0.2, Mean: 0.25, Left: left(100), Work: left(15), Method: "sandbox", SaveCost: 1}})
-	a.order(t, wire.Stop)
-	a.say(wire.Message{Kind: wire.Left, Saved: &wire.Saved{Method: "sandbox", Work: "w", Image: "i"}})
-	b := g.next()
-	if b.Cluster == a.Cluster {
-		t.Errorf("it is started in %s again", b.Cluster)
-	}
-	b.run()
-	b.end(0)
-	g.until(id, core.Done)
-	if d := g.explained(id, "decide"); len(d) != 1 || !strings.Contains(d[0].Why, "chance") {
-		t.Errorf("the decision is explained by %+v", d)
-	}
+	synctest.Test(t, func(t *testing.T) { // the deadline is not that of this machine
+		g := newGrid(t)
+		id := g.submit(jobfile.Job{Deadline: time.Minute, Estimate: 20 * time.Second})
+		a := g.next()
+		a.run()
+		g.until(id, core.Running)
+		a.say(wire.Message{Kind: wire.Ask, State: &wire.Vitals{CPU: 5, Used: 5, Wall: 20, Share: 0.2, Mean: 0.25, Left: left(100), Work: left(15), Method: "sandbox", SaveCost: 1}})
+		a.order(t, wire.Stop)
+		a.say(wire.Message{Kind: wire.Left, Saved: &wire.Saved{Method: "sandbox", Work: "w", Image: "i"}})
+		b := g.next()
+		if b.Cluster == a.Cluster {
+			t.Errorf("it is started in %s again", b.Cluster)
+		}
+		b.run()
+		b.end(0)
+		g.until(id, core.Done)
+		if d := g.explained(id, "decide"); len(d) != 1 || !strings.Contains(d[0].Why, "chance") {
+			t.Errorf("the decision is explained by %+v", d)
+		}
+	})
 }
 
 func TestAJobWhoseUserWantsItToStayIsNotMoved(t *testing.T) {
-	g := newGrid(t)
-	id := g.submit(jobfile.Job{Deadline: time.Minute, Estimate: 20 * time.Second, Adapt: jobfile.AdaptOff})
-	a := g.next()
-	a.run()
-	a.say(wire.Message{Kind: wire.Ask, State: &wire.Vitals{CPU: 5, Left: left(100), Work: left(15)}})
-	a.order(t, wire.Answer)
-	a.end(0)
-	g.until(id, core.Done)
-	if d := g.explained(id, "decide"); len(d) != 1 || !strings.Contains(d[0].Choice, "stay") {
-		t.Errorf("the decision is explained by %+v", d)
-	}
+	synctest.Test(t, func(t *testing.T) { // the deadline is not that of this machine
+		g := newGrid(t)
+		id := g.submit(jobfile.Job{Deadline: time.Minute, Estimate: 20 * time.Second, Adapt: jobfile.AdaptOff})
+		a := g.next()
+		a.run()
+		a.say(wire.Message{Kind: wire.Ask, State: &wire.Vitals{CPU: 5, Left: left(100), Work: left(15)}})
+		a.order(t, wire.Answer)
+		a.end(0)
+		g.until(id, core.Done)
+		if d := g.explained(id, "decide"); len(d) != 1 || !strings.Contains(d[0].Choice, "stay") {
+			t.Errorf("the decision is explained by %+v", d)
+		}
+	})
 }
 
 func TestALostAttemptContinuesFromTheNewestCheckpoint(t *testing.T) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -82,31 +83,34 @@ func TestWhatIsWhereIsRememberedAndForgotten(t *testing.T) {
 }
 
 func TestWhatIsMovedIsMovedByOne(t *testing.T) {
-	var o oneAtATime
-	leave, err := o.enterFor(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := o.enterFor(t.Context(), "y")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other()
-	in := make(chan struct{})
-	go func() {
-		again, err := o.enterFor(t.Context(), "x")
-		if err == nil {
-			again()
+	synctest.Test(t, func(t *testing.T) {
+		var o oneAtATime
+		leave, err := o.enterFor(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
 		}
-		close(in)
-	}()
-	select {
-	case <-in:
-		t.Error("two are in")
-	case <-time.After(20 * time.Millisecond):
-	}
-	leave()
-	<-in
+		other, err := o.enterFor(t.Context(), "y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+		in := make(chan struct{})
+		go func() {
+			again, err := o.enterFor(t.Context(), "x")
+			if err == nil {
+				again()
+			}
+			close(in)
+		}()
+		synctest.Wait()
+		select {
+		case <-in:
+			t.Error("two are in")
+		default:
+		}
+		leave()
+		<-in
+	})
 }
 
 func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
