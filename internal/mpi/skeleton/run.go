@@ -66,7 +66,7 @@ func (s *Skeleton) Run(ctx context.Context, at RunPlace) (*Outcome, error) {
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("the skeleton was not done after %v", at.Limit)
 	case err != nil:
-		return nil, fmt.Errorf("running the skeleton on %s: %w: %s", at.placeName(), err, lastLines(errs.String()))
+		return nil, fmt.Errorf("running the skeleton on %s: %w: %s", at.placeName(), err, failureCause(errs.String()))
 	}
 	return parseOutcome(out.Bytes(), s.Pattern.Nodes)
 }
@@ -84,6 +84,24 @@ func (at *RunPlace) placeName() string {
 		return "this machine"
 	}
 	return strings.Join(at.Hosts, " ")
+}
+
+// failureCause is why mpirun failed: what ssh says of hosts that it cannot reach, around
+// which Open MPI guesses at length; else the last lines that were written.
+func failureCause(text string) string {
+	var said []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		fromSSH := strings.HasPrefix(line, "ssh: ") || strings.HasPrefix(line, "Host key verification failed") ||
+			strings.Contains(line, ": Permission denied (")
+		if fromSSH && !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	if len(said) > 0 {
+		return strings.Join(said, "; ")
+	}
+	return lastLines(text)
 }
 
 // lastLines is the last lines that somebody wrote, without frames.
