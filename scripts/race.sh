@@ -14,6 +14,7 @@ elsewhere='./sandbox
 ./internal/host/checkpoint/sandbox
 ./internal/host/checkpoint/native
 ./internal/agent
+./internal/agent/parallel
 ./internal/driver/local
 ./internal/driver/drivertest
 ./internal/driver/slurm

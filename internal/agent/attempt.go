@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -30,7 +31,7 @@ type hostServices struct {
 	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
 	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
 	pulse   func(mark string) (float64, bool)                   // how slow its processors are; nil: nobody asks
-	spent   func() spent                                        // by all processes that were waited for
+	spent   func() checkpointing.ProcessUsage                   // by all processes that were waited for
 	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
 	held    func(mark string) int64                             // memory of the attempt, what is shared counted once
 	oom     func(group string) int64                            // processes in it killed for lack of memory so far; -1: not known
@@ -106,7 +107,7 @@ type life struct {
 	evicted    *time.Timer  // the cluster's manager ends us soon
 	doomed     bool         // it does, and the program cannot be saved
 
-	saving    saving
+	saving    checkpointing.SaveSchedule
 	saver     *saver // what is needed to save the program that runs
 	save      *saveOrder
 	wanted    bool          // another save was ordered meanwhile
@@ -142,7 +143,7 @@ func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *
 	l.outbox = newOutbox(l.spool, earlierAgents)
 	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
 	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)
-	l.saving = saving{every: a.Spec.Checkpoint.Every, mtbf: a.MTBF}
+	l.saving = checkpointing.SaveSchedule{Every: a.Spec.Checkpoint.Every, MTBF: a.MTBF}
 	for _, s := range a.Saved {
 		l.saves = max(l.saves, s.N)
 	}
@@ -336,7 +337,7 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onWatch(o.Every)
 	case wire.Answer:
 		if l.watch != nil {
-			l.watch.asking.recordAnswer(l.sinceBirth())
+			l.watch.asking.RecordAnswer(l.sinceBirth())
 		}
 	}
 }

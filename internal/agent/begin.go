@@ -13,10 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // preparation brings the work folder and starts the program, in a goroutine of
@@ -41,7 +43,7 @@ type started struct {
 	method  checkpoint.Method
 	program *checkpoint.Program
 	pipes   *pipes
-	choice  choice
+	choice  checkpointing.MethodChoice
 	saved   *wire.Saved // that it continues; nil: from the beginning
 	tree    *depot.Tree // of the work folder; nil: it was empty
 	carried wire.Carried
@@ -114,7 +116,7 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 		return nil, err
 	}
 	s := &started{method: method, saved: saved, tree: tree,
-		choice: choice{method: saved.Method, why: fmt.Sprintf("continues checkpoint %d", saved.N)}}
+		choice: checkpointing.MethodChoice{Method: saved.Method, Why: fmt.Sprintf("continues checkpoint %d", saved.N)}}
 	if err := p.openOutput(s, saved.Out, saved.Err); err != nil {
 		return nil, err
 	}
@@ -138,9 +140,9 @@ func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) 
 	if err != nil {
 		return nil, failedOutcome(126, err.Error())
 	}
-	method, err := p.around.methods(pick.method)
+	method, err := p.around.methods(pick.Method)
 	if err != nil {
-		return nil, failedOutcome(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.method, err))
+		return nil, failedOutcome(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.Method, err))
 	}
 	s := &started{method: method, choice: pick, tree: tree}
 	if err := p.openOutput(s, 0, 0); err != nil {
@@ -190,12 +192,14 @@ func isGone(err error) bool {
 // for, is to be done without.
 func (p *preparation) mayDropSandbox(ctx context.Context, s *started, err error) bool {
 	m := p.attempt.Spec.Checkpoint.Method
-	if o := new(outcome); ctx.Err() != nil || s.choice.method != methodSandbox || m == methodSandbox ||
+	if o := new(outcome); ctx.Err() != nil || s.choice.Method != checkpointing.MethodSandbox || m == checkpointing.MethodSandbox ||
 		errors.As(err, &o) && o.message.Kind == wire.Ended {
 		return false
 	}
 	p.plain = true
-	p.tell(func(l *life) { l.sendNote("method", methodRestart, "the sandbox did not start: "+err.Error(), nil) })
+	p.tell(func(l *life) {
+		l.sendNote("method", checkpointing.MethodRestart, "the sandbox did not start: "+err.Error(), nil)
+	})
 	return true
 }
 
@@ -207,7 +211,7 @@ func (p *preparation) openOutput(s *started, out, err int64) error {
 	if e != nil {
 		return lostOutcome("%v", e)
 	}
-	s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.method)
+	s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.Method)
 	return nil
 }
 
@@ -229,7 +233,7 @@ func (p *preparation) launchProgram(ctx context.Context, s *started, image strin
 }
 
 func (p *preparation) runMethod(ctx context.Context, s *started, image string) (checkpoint.Run, error) {
-	if s.choice.method != methodRestart { // which keeps nothing anywhere
+	if s.choice.Method != checkpointing.MethodRestart { // which keeps nothing anywhere
 		if err := os.MkdirAll(s.program.Scratch, 0o700); err != nil {
 			return nil, err
 		}
@@ -241,24 +245,24 @@ func (p *preparation) runMethod(ctx context.Context, s *started, image string) (
 }
 
 // pickMethod chooses the checkpoint method.
-func (p *preparation) pickMethod() (choice, error) {
+func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 	a := p.attempt
-	w := wish{method: a.Spec.Checkpoint.Method, signal: a.Spec.Checkpoint.Signal, files: a.Spec.Checkpoint.Files,
-		cost: a.SandboxCost, due: a.Deadline > 0 && a.Spec.Adapt == "", predict: len(a.Need) > 0 || a.Spec.Progress != "",
-		expect: expectedRunTime(a)}
+	w := checkpointing.MethodInputs{Method: a.Spec.Checkpoint.Method, Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files,
+		SandboxCost: a.SandboxCost, HasDeadline: a.Deadline > 0 && a.Spec.Adapt == "", IsPredictable: len(a.Need) > 0 || a.Spec.Progress != "",
+		ExpectedRun: expectedRunTime(a)}
 	if p.plain {
-		return choice{method: methodRestart, why: "the sandbox was tried and is not for this program"}, nil
+		return checkpointing.MethodChoice{Method: checkpointing.MethodRestart, Why: "the sandbox was tried and is not for this program"}, nil
 	}
-	w.noBox = func() string {
-		if len(hostsOf(a)) > 1 {
+	w.WhyNoSandbox = func() string {
+		if len(parallel.HostsOf(a)) > 1 {
 			return "it is spread over several hosts"
 		}
-		if _, err := p.around.methods(methodSandbox); err != nil {
+		if _, err := p.around.methods(checkpointing.MethodSandbox); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	return chooseMethod(w)
+	return checkpointing.ChooseMethod(w)
 }
 
 // expectedRunTime is how long the program will probably run here; 0 if nobody knows.
@@ -277,8 +281,8 @@ func expectedRunTime(a *wire.Attempt) time.Duration {
 func (p *preparation) buildProgram(pipes *pipes, method string) *checkpoint.Program {
 	a, ours := p.attempt, ownEnvironment()
 	var more map[string]string
-	if method != methodSandbox { // from where neither our files nor other hosts are seen
-		more = mpiVariables(a, p.folder, ours)
+	if method != checkpointing.MethodSandbox { // from where neither our files nor other hosts are seen
+		more = parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours)
 	}
 	stderr := pipes.w[1]
 	if a.Spec.Merge {
@@ -355,7 +359,7 @@ func programEnvironment(a *wire.Attempt, dir string, ours []string, more map[str
 		set["GODWIT_INDEX"] = fmt.Sprint(a.Index)
 	}
 	maps.Copy(set, more)
-	maps.Copy(set, managerVariables(a, dir, ours))
+	maps.Copy(set, parallel.ManagerVariables(a, dir, ours))
 	maps.Copy(set, a.Spec.Env)
 	set["GODWIT_ATTEMPT"] = a.Mark
 	env := make([]string, 0, len(ours)+len(set))

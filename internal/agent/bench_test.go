@@ -25,8 +25,8 @@ func BenchmarkShortJob(b *testing.B) {
 		}
 		jobs++
 	}
-	used := spentByChildren().minusEarlier(from)
-	b.ReportMetric((used.user+used.kernel).Seconds()*1e3/float64(jobs), "cpu-ms/op")
+	used := spentByChildren().MinusEarlier(from)
+	b.ReportMetric((used.User+used.Kernel).Seconds()*1e3/float64(jobs), "cpu-ms/op")
 }
 
 // BenchmarkSample is one look at a program of four processes, with all that

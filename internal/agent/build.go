@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/buildcache"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // buildOrReuse has the program built, or brings what was built before of the same sources
@@ -135,7 +136,7 @@ func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h bu
 
 // runToEnd runs something that comes before the program.
 func (p *preparation) runToEnd(ctx context.Context, program *checkpoint.Program, what string) (checkpoint.Result, error) {
-	method, err := p.around.methods(methodRestart)
+	method, err := p.around.methods(checkpointing.MethodRestart)
 	if err != nil {
 		return checkpoint.Result{}, lostOutcome("%s: %v", what, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // What a program cannot do in the sandbox it may have to do all the same. One that we
@@ -36,7 +37,7 @@ const sandboxNotice = "no network, and only its working directory and a /tmp of 
 func (l *life) pollDenied() {
 	c, ok := l.confinedProgram()
 	d := &l.denied
-	if !ok || d.asking || l.sinceBirth()-l.watch.began > quickFailure && l.sinceBirth()-d.asked < deniedInterval {
+	if !ok || d.asking || l.sinceBirth()-l.watch.began > checkpointing.QuickFailure && l.sinceBirth()-d.asked < deniedInterval {
 		return
 	}
 	d.asking, d.asked = true, l.sinceBirth()
@@ -97,8 +98,8 @@ func (l *life) onDenied(list []checkpoint.Denial, failed bool) (again bool) {
 // nothing has happened yet.
 func (l *life) mayRunUnsandboxed(failed bool) bool {
 	m := l.attempt.Spec.Checkpoint.Method
-	return (m == methodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil && l.save == nil &&
-		(failed || l.sinceBirth()-l.watch.began < quickFailure)
+	return (m == checkpointing.MethodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil && l.save == nil &&
+		(failed || l.sinceBirth()-l.watch.began < checkpointing.QuickFailure)
 }
 
 // deniedText says what was denied, a few of each kind.

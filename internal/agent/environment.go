@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/host/account"
 )
 
@@ -13,7 +14,7 @@ import (
 // as, where it has those of another: a manager may start its jobs with what it was
 // started with itself.
 func accountEnvironment(env []string, who func() (*account.User, error), owner func(dir string) (uint32, bool)) []string {
-	home := variableValue(env, "HOME")
+	home := parallel.VariableValue(env, "HOME")
 	if id, ok := owner(home); ok && id == uint32(os.Geteuid()) {
 		return env
 	}

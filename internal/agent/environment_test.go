@@ -3,12 +3,16 @@ package agent
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/account"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 func TestTheHomeOfAnotherAccountIsReplacedByOurs(t *testing.T) {
@@ -56,7 +60,7 @@ func TestASetupThatLeavesEarlyStillExports(t *testing.T) {
 }
 
 func TestWhatSetupExportsIsThereWhenTheProgramIsContinued(t *testing.T) {
-	h := newReal(t, methodSignal, `trap 'echo $A >state; exit 0' USR1; echo up; while :; do sleep 0.05 & wait $!; done`)
+	h := newReal(t, checkpointing.MethodSignal, `trap 'echo $A >state; exit 0' USR1; echo up; while :; do sleep 0.05 & wait $!; done`)
 	h.attempt.Spec.Setup = "export A=first"
 	h.attempt.Spec.Checkpoint.Signal, h.attempt.Spec.Checkpoint.Files = "USR1", []string{"state"}
 	h.attempt.Spec.Checkpoint.Restart = []string{"/bin/sh", "-c", "echo $(cat state) $A"}
@@ -76,5 +80,29 @@ func TestWhatSetupExportsIsThereWhenTheProgramIsContinued(t *testing.T) {
 	h.wait()
 	if got := h.output(1); got != "up\nfirst first\n" {
 		t.Errorf("output %q", got)
+	}
+}
+
+func TestWhatTheJobSetsPrevails(t *testing.T) {
+	a := &wire.Attempt{Spec: jobfile.Job{Env: map[string]string{"LD_PRELOAD": "mine.so"}}}
+	got := strings.Join(programEnvironment(a, "/w", nil, map[string]string{"LD_PRELOAD": "ours.so", "OMPI_MCA_btl": "tcp"}), " ")
+	if !strings.Contains(got, "LD_PRELOAD=mine.so") || strings.Contains(got, "ours.so") || !strings.Contains(got, "OMPI_MCA_btl=tcp") {
+		t.Error(got)
+	}
+}
+
+// The variables say how many processes there are to be, and must not make mpirun
+// look for an allocation that is not there.
+func TestMpirunRunsInAScriptOfSlurmWhereThereIsNone(t *testing.T) {
+	mpirun, err := exec.LookPath("mpirun")
+	if err != nil {
+		t.Skip("there is no mpirun here")
+	}
+	a := &wire.Attempt{Job: 17, Epoch: 1, Procs: 3, Cluster: "here", Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}
+	cmd := exec.CommandContext(t.Context(), mpirun, "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $SLURM_JOB_ID")
+	cmd.Env = programEnvironment(a, t.TempDir(), []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, nil)
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "of 17") != 3 || !strings.Contains(string(out), "rank 2 of 17") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -91,7 +91,7 @@ func TestWhatTheClusterLostIsToldAndNeverStarted(t *testing.T) {
 
 func TestAProgramThatCannotBeSavedRunsAsLongAsTheClusterAllows(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
-	h.attempt.Limit = minNotice + time.Second
+	h.attempt.Limit = 5*time.Second + time.Second
 	h.start()
 	h.begin()
 	h.wait()

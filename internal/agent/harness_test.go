@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -44,9 +45,6 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
-	}
-	if code, ours := launchedByTest(os.Args[1:]); ours {
-		os.Exit(code)
 	}
 	if dir := os.Getenv(asGuard); dir != "" {
 		os.Exit(RunGuard(dir))
@@ -94,14 +92,14 @@ func testAround(signals <-chan os.Signal) *hostServices {
 
 func testMethods(name string) (checkpoint.Method, error) {
 	switch name {
-	case methodRestart:
+	case checkpointing.MethodRestart:
 		return plainMethod{}, nil
 	}
 	return nil, fmt.Errorf("the tests have no method %s", name)
 }
 
 func stepsMethods(name string) (checkpoint.Method, error) {
-	if name == methodExit85 {
+	if name == checkpointing.MethodExit85 {
 		return stepsMethod{}, nil
 	}
 	return testMethods(name)
@@ -126,7 +124,7 @@ func newHarness(t testing.TB, argv ...string) *harness {
 	h := &harness{fakeBroker: b, around: testAround(signals), dir: t.TempDir(), signals: signals}
 	h.attempt = &wire.Attempt{
 		Job: 7, Epoch: 1, Mark: fmt.Sprintf("test-%d-%d", os.Getpid(), marks.Add(1)), Cluster: "here",
-		Spec:  jobfile.Job{Argv: argv, Min: 1, Max: 1, Checkpoint: jobfile.Checkpoint{Method: methodRestart, Every: -1}},
+		Spec:  jobfile.Job{Argv: argv, Min: 1, Max: 1, Checkpoint: jobfile.Checkpoint{Method: checkpointing.MethodRestart, Every: -1}},
 		Procs: 1, Speed: 1, Broker: b.socket, Every: wire.Every{Sample: 100 * time.Millisecond}, Now: core.AtSecond(1000),
 	}
 	t.Cleanup(func() {
@@ -224,7 +222,7 @@ func (h *harness) ended() wire.Message {
 // plainMethod starts a program as it is.
 type plainMethod struct{}
 
-func (plainMethod) Name() string { return methodRestart }
+func (plainMethod) Name() string { return checkpointing.MethodRestart }
 
 func (plainMethod) StartProgram(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
 	tree := proctree.TreeOf(p.Mark)

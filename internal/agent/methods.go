@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/native"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // probeTimeout is how long it may take to find out whether there is a sandbox here. It
@@ -18,13 +19,13 @@ const probeTimeout = 2 * time.Minute
 // methodsHere are the checkpoint methods of this machine.
 func methodsHere(name string) (checkpoint.Method, error) {
 	switch name {
-	case methodRestart:
+	case checkpointing.MethodRestart:
 		return native.RestartMethod(native.Options{}), nil
-	case methodSignal:
+	case checkpointing.MethodSignal:
 		return native.SignalMethod(native.Options{}), nil
-	case methodExit85:
+	case checkpointing.MethodExit85:
 		return native.ExitMethod(native.Options{}), nil
-	case methodSandbox:
+	case checkpointing.MethodSandbox:
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
 		if ok, why := sandbox.IsAvailable(ctx); !ok {

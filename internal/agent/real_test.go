@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -71,15 +72,15 @@ func newReal(t *testing.T, method, script string) *harness {
 func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 	withSandbox(t)
 	for method, script := range map[string]string{
-		methodSignal: countOnSignal, methodExit85: countAndExit, methodSandbox: countPlain,
+		checkpointing.MethodSignal: countOnSignal, checkpointing.MethodExit85: countAndExit, checkpointing.MethodSandbox: countPlain,
 	} {
 		t.Run(method, func(t *testing.T) {
 			h := newReal(t, method, script)
 			h.attempt.Spec.Env = map[string]string{"HELD": "yes"}
-			if method == methodSignal {
+			if method == checkpointing.MethodSignal {
 				h.attempt.Spec.Checkpoint.Signal = "USR1"
 			}
-			if method != methodSandbox {
+			if method != checkpointing.MethodSandbox {
 				h.attempt.Spec.Checkpoint.Files = []string{"state"}
 			}
 			h.start()
@@ -112,7 +113,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 			list := h.endings()
 			if m := list[len(list)-1]; m.Kind != wire.Ended || m.Code != 6 || h.output(1) != lines(40) {
 				t.Errorf("ended with %+v, output %q", m, h.output(1))
-			} else if method == methodSandbox {
+			} else if method == checkpointing.MethodSandbox {
 				text, err := os.ReadFile(filepath.Join(h.fetch(m.Result), "file"))
 				if err != nil || strings.Count(string(text), "\n") != 40 {
 					t.Errorf("its file has %q, %v", text, err)
@@ -123,7 +124,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 }
 
 func TestWhatAProgramSavesByItselfIsKept(t *testing.T) {
-	h := newReal(t, methodAuto, countAndExit)
+	h := newReal(t, checkpointing.MethodAuto, countAndExit)
 	h.attempt.Spec.Checkpoint.Files, h.attempt.Spec.Checkpoint.Every = []string{"state"}, time.Millisecond
 	h.run()
 	if m := h.ended(); m.Code != 6 || h.output(1) != lines(40) {
@@ -133,7 +134,7 @@ func TestWhatAProgramSavesByItselfIsKept(t *testing.T) {
 	if len(saved) == 0 || len(saved) > 3 {
 		t.Fatalf("%d checkpoints", len(saved))
 	}
-	if s := saved[0].Saved; s.Out != int64(len(lines(10))) || s.Method != methodExit85 {
+	if s := saved[0].Saved; s.Out != int64(len(lines(10))) || s.Method != checkpointing.MethodExit85 {
 		t.Errorf("saved %+v", s)
 	}
 }
@@ -141,25 +142,25 @@ func TestWhatAProgramSavesByItselfIsKept(t *testing.T) {
 func TestAProgramThatFailsInASandboxNobodyAskedForIsRunWithout(t *testing.T) {
 	withSandbox(t)
 	// It can see that it is in a sandbox, and does not like it.
-	h := newReal(t, methodAuto, `echo made >made; echo hello; if [ -d /godwit ]; then exit 3; fi; cat made | wc -l; echo fine`)
+	h := newReal(t, checkpointing.MethodAuto, `echo made >made; echo hello; if [ -d /godwit ]; then exit 3; fi; cat made | wc -l; echo fine`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	m := h.ended()
 	if m.Kind != wire.Ended || m.Code != 0 || h.output(1) != "hello\n1\nfine\n" {
 		t.Fatalf("ended with %+v, output %q", m, h.output(1))
 	}
-	if m.State.SandboxCost != neverAgain {
+	if m.State.SandboxCost != checkpointing.NeverSandbox {
 		t.Errorf("the cost of the sandbox is said to be %v", m.State.SandboxCost)
 	}
 	run := h.all(wire.Running)
-	if len(run) != 2 || run[0].Method != methodSandbox || run[1].Method != methodRestart {
+	if len(run) != 2 || run[0].Method != checkpointing.MethodSandbox || run[1].Method != checkpointing.MethodRestart {
 		t.Errorf("it ran so: %s", kinds(run))
 	}
 }
 
 func TestAProgramThatASandboxSlowsDownIsRunWithout(t *testing.T) {
 	withSandbox(t)
-	h := newReal(t, methodAuto, `echo begin; dd if=/dev/zero of=/dev/null bs=1 count=1500000 2>/dev/null; echo end`)
+	h := newReal(t, checkpointing.MethodAuto, `echo begin; dd if=/dev/zero of=/dev/null bs=1 count=1500000 2>/dev/null; echo end`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	m := h.ended()
@@ -167,7 +168,7 @@ func TestAProgramThatASandboxSlowsDownIsRunWithout(t *testing.T) {
 		t.Fatalf("ended with %+v, output %q", m, h.output(1))
 	}
 	run := h.all(wire.Running)
-	if last := run[len(run)-1]; last.Method != methodRestart || len(run) != 2 {
+	if last := run[len(run)-1]; last.Method != checkpointing.MethodRestart || len(run) != 2 {
 		t.Errorf("it ran so: %s", kinds(run))
 	}
 }
@@ -200,7 +201,7 @@ const copes = `echo x 2>/dev/null >%[1]s/new && echo wrote || echo could not wri
 func TestAProgramThatWritesOutsideItsFolderIsRunWithoutASandboxNobodyAskedFor(t *testing.T) {
 	withSandbox(t)
 	dir := outsideFolder(t)
-	h := newReal(t, methodAuto, fmt.Sprintf(copes, dir))
+	h := newReal(t, checkpointing.MethodAuto, fmt.Sprintf(copes, dir))
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	m := h.ended()
@@ -214,7 +215,7 @@ func TestAProgramThatWritesOutsideItsFolderIsRunWithoutASandboxNobodyAskedFor(t 
 	if got := h.warnings(); len(got) != 1 || got[0] != want {
 		t.Errorf("warned %q, want %q", got, want)
 	}
-	if m.State.SandboxCost != neverAgain {
+	if m.State.SandboxCost != checkpointing.NeverSandbox {
 		t.Errorf("the next run is told that the sandbox costs %v", m.State.SandboxCost)
 	}
 }
@@ -222,7 +223,7 @@ func TestAProgramThatWritesOutsideItsFolderIsRunWithoutASandboxNobodyAskedFor(t 
 func TestASandboxThatWasAskedForSaysWhatItDenied(t *testing.T) {
 	withSandbox(t)
 	dir := outsideFolder(t)
-	h := newReal(t, methodSandbox, fmt.Sprintf(copes, dir)+"; echo y >/tmp/left")
+	h := newReal(t, checkpointing.MethodSandbox, fmt.Sprintf(copes, dir)+"; echo y >/tmp/left")
 	h.run()
 	if m := h.ended(); m.Code != 0 || h.output(1) != "could not write\n" {
 		t.Fatalf("ended with %+v, output %q", m, h.output(1))
@@ -238,7 +239,7 @@ func TestASandboxThatWasAskedForSaysWhatItDenied(t *testing.T) {
 func TestAProgramThatConnectsWhileItRunsIsStartedAgainWithoutTheSandbox(t *testing.T) {
 	withSandbox(t)
 	// Without the sandbox it goes on; in it, it waits until it is ended.
-	h := newReal(t, methodAuto, `if [ -d /godwit ]; then bash -c 'echo >/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 1000; fi; echo outside`)
+	h := newReal(t, checkpointing.MethodAuto, `if [ -d /godwit ]; then bash -c 'echo >/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 1000; fi; echo outside`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	if m := h.ended(); m.Code != 0 || h.output(1) != "outside\n" {

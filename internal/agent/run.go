@@ -8,8 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // startPreparing begins to prepare the program.
@@ -75,13 +77,13 @@ func (l *life) programBegan(s *started, err error) {
 		l.before.id, l.restored = s.saved.Work, l.sinceBirth()
 	}
 	l.takeOver(s)
-	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
-	l.outbox.held = s.choice.trial
-	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, Carried: s.carried, State: &v})
+	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.Method}
+	l.outbox.held = s.choice.Trial
+	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.Method, Hosts: parallel.HostsOf(l.attempt), Why: s.choice.Why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
-		l.sendNote("method", s.choice.method, s.choice.why, nil)
+		l.sendNote("method", s.choice.Method, s.choice.Why, nil)
 	}
-	if s.saved == nil && s.choice.method == methodSandbox {
+	if s.saved == nil && s.choice.Method == checkpointing.MethodSandbox {
 		l.sendNote("sandbox", "runs in the sandbox", sandboxNotice, nil)
 	}
 	l.endOrdered()
@@ -90,7 +92,7 @@ func (l *life) programBegan(s *started, err error) {
 // takeOver makes the program ours, also when it was started again from an image.
 func (l *life) takeOver(s *started) {
 	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.sinceBirth()
-	if s.choice.method == methodSandbox {
+	if s.choice.Method == checkpointing.MethodSandbox {
 		if err := l.around.adopt(l.attempt.Mark, s.run.RootPID()); err != nil {
 			l.around.log.Warn("the sandbox is not measured", "error", err) // it may have ended already
 		}
@@ -146,7 +148,7 @@ func (l *life) onDone() {
 		l.restartUnsandboxed()
 	case failed:
 		l.boxFailed = true
-		l.sendNote("method", methodRestart, "it failed in the sandbox ("+endingText(r)+"), which may lack what it needs, as a network; it is started again without", nil)
+		l.sendNote("method", checkpointing.MethodRestart, "it failed in the sandbox ("+endingText(r)+"), which may lack what it needs, as a network; it is started again without", nil)
 		l.restartUnsandboxed()
 	case l.verdict != nil:
 		l.finishAttempt(*l.verdict)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // trial watches what the sandbox costs the program that runs in it. Where nobody
@@ -13,14 +14,14 @@ import (
 // for its work folder, which is fetched anew, and its output, which is kept back
 // until that is decided.
 type trial struct {
-	first, last boxed
-	cost        float64 // as last measured; 0: not known
-	open        bool    // the sandbox may still be given up
-	before      spent   // by other children, where there is no sandbox
+	first, last checkpointing.SandboxUsage
+	cost        float64                    // as last measured; 0: not known
+	open        bool                       // the sandbox may still be given up
+	before      checkpointing.ProcessUsage // by other children, where there is no sandbox
 }
 
 func (l *life) newTrial(s *started) *trial {
-	return &trial{open: s.choice.trial, before: l.around.spent()}
+	return &trial{open: s.choice.Trial, before: l.around.spent()}
 }
 
 // betweenLooks is how often the cost is measured once it is known.
@@ -29,22 +30,22 @@ const betweenLooks = 30 * time.Second
 // judgeSandboxCost looks at what the sandbox costs, after a sample.
 func (l *life) judgeSandboxCost() {
 	t := l.trial
-	if l.program == nil || l.program.choice.method != methodSandbox {
+	if l.program == nil || l.program.choice.Method != checkpointing.MethodSandbox {
 		return
 	}
-	now := boxed{at: l.sinceBirth() - l.watch.began, total: l.watch.last.CPU}
-	if now.at < beginning || t.cost > 0 && now.at-t.last.at < betweenLooks {
+	now := checkpointing.SandboxUsage{At: l.sinceBirth() - l.watch.began, Total: l.watch.last.CPU}
+	if now.At < checkpointing.TrialWarmup || t.cost > 0 && now.At-t.last.At < betweenLooks {
 		return
 	}
 	var ok bool
-	if now.sentry, ok = l.around.sentry(l.program.run.RootPID()); !ok {
+	if now.Sentry, ok = l.around.sentry(l.program.run.RootPID()); !ok {
 		return
 	}
-	if t.first.at == 0 {
+	if t.first.At == 0 {
 		t.first = now
 		return
 	}
-	cost, ok := sandboxSlowdown(t.first, now)
+	cost, ok := checkpointing.SandboxSlowdown(t.first, now)
 	if !ok {
 		return
 	}
@@ -53,19 +54,19 @@ func (l *life) judgeSandboxCost() {
 		return
 	}
 	t.open = false
-	inputs := map[string]any{"cost": cost, "sandbox_cpu_s": (now.sentry - t.first.sentry).Seconds(),
-		"cpu_s": (now.total - t.first.total).Seconds()}
-	if cost > acceptable && l.stopping == nil && l.verdict == nil && l.save == nil {
+	inputs := map[string]any{"cost": cost, "sandbox_cpu_s": (now.Sentry - t.first.Sentry).Seconds(),
+		"cpu_s": (now.Total - t.first.Total).Seconds()}
+	if cost > checkpointing.AcceptableSlowdown && l.stopping == nil && l.verdict == nil && l.save == nil {
 		l.leaveSandbox(fmt.Sprintf("it would take about %.1f times as long in the sandbox", cost), inputs)
 		return
 	}
 	l.outbox.held = false
-	l.sendNote("method", methodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
+	l.sendNote("method", checkpointing.MethodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
 }
 
 // leaveSandbox begins again without the sandbox, once the program is gone.
 func (l *life) leaveSandbox(why string, inputs map[string]any) {
-	l.sendNote("method", methodRestart, why+"; it is started again without", inputs)
+	l.sendNote("method", checkpointing.MethodRestart, why+"; it is started again without", inputs)
 	l.retry = true
 	l.killProgram()
 }
@@ -73,8 +74,8 @@ func (l *life) leaveSandbox(why string, inputs map[string]any) {
 // mayBlameSandbox says whether the end of a program may be the sandbox's fault: then it
 // is run again without.
 func (l *life) mayBlameSandbox(r checkpoint.Result) bool {
-	return l.program.choice.trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
-		l.sinceBirth()-l.watch.began < quickFailure
+	return l.program.choice.Trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
+		l.sinceBirth()-l.watch.began < checkpointing.QuickFailure
 }
 
 // restartUnsandboxed starts the program from the beginning without the sandbox.
@@ -87,14 +88,14 @@ func (l *life) restartUnsandboxed() {
 // nothing.
 func (l *life) sandboxCost() float64 {
 	switch {
-	case l.boxFailed, l.attempt.SandboxCost >= neverAgain: // what a run without it costs tells nothing of that
-		return neverAgain
+	case l.boxFailed, l.attempt.SandboxCost >= checkpointing.NeverSandbox: // what a run without it costs tells nothing of that
+		return checkpointing.NeverSandbox
 	case l.trial == nil:
 		return l.attempt.SandboxCost
 	case l.trial.cost > 0:
 		return l.trial.cost
-	case l.watch != nil && l.watch.method != methodSandbox && l.program == nil:
-		return guessSandboxCost(l.around.spent().minusEarlier(l.trial.before))
+	case l.watch != nil && l.watch.method != checkpointing.MethodSandbox && l.program == nil:
+		return checkpointing.GuessSandboxCost(l.around.spent().MinusEarlier(l.trial.before))
 	}
 	return 0
 }

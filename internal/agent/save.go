@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -47,10 +48,10 @@ func (l *life) onSaveDue() {
 	stopTimer(&l.dueSave)
 	switch {
 	case l.phase != running || l.save != nil || l.stopping != nil:
-	case l.session == nil || !l.saving.worthIt(l.watch.timeLeft()):
+	case l.session == nil || !l.saving.IsWorthIt(l.watch.timeLeft()):
 		// Without the broker there is nowhere to bring it, and a program that
 		// is about to end need not be saved. Later it may be otherwise.
-		l.dueSave = time.NewTimer(minSaveInterval / 4)
+		l.dueSave = time.NewTimer(checkpointing.MinSaveInterval / 4)
 	default:
 		l.beginSave(saveOrder{}, periodicSaveTimeout)
 	}
@@ -72,17 +73,17 @@ func (l *life) onSelfSaved() {
 // tooSoon says whether the last save was made so recently that a program which
 // saves itself very often would be slowed down by taking all of them.
 func (l *life) tooSoon() bool {
-	wait, ok := l.saving.nextSave()
-	return !ok || l.saver.last > 0 && l.sinceBirth()-l.saver.last < min(wait, minSaveInterval)
+	wait, ok := l.saving.NextSave()
+	return !ok || l.saver.last > 0 && l.sinceBirth()-l.saver.last < min(wait, checkpointing.MinSaveInterval)
 }
 
 // planSave sets the timer for the next save.
 func (l *life) planSave() {
 	stopTimer(&l.dueSave)
-	if l.self != nil && l.attempt.Spec.Checkpoint.Signal == "" || l.program.choice.method == methodRestart {
+	if l.self != nil && l.attempt.Spec.Checkpoint.Signal == "" || l.program.choice.Method == checkpointing.MethodRestart {
 		return // it saves itself when it likes, or cannot be saved
 	}
-	if wait, ok := l.saving.nextSave(); ok {
+	if wait, ok := l.saving.NextSave(); ok {
 		l.dueSave = time.NewTimer(wait)
 	}
 }
@@ -133,11 +134,11 @@ func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
 		l.onLeft(saved, err)
 		return
 	case err == nil:
-		l.saving.frozen, l.saving.took, l.saving.failed = max(saved.Frozen, time.Millisecond), saved.Took, 0
+		l.saving.Frozen, l.saving.Took, l.saving.Failed = max(saved.Frozen, time.Millisecond), saved.Took, 0
 		l.outbox.sayBehind(wire.Message{Kind: wire.Checkpoint, Saved: saved}, saved.Out, saved.Err)
 	case errors.Is(err, errStopFirst):
 	default:
-		l.saving.failed++
+		l.saving.Failed++
 		l.notSaved(err)
 	}
 	l.saver.last = l.sinceBirth()
@@ -196,7 +197,7 @@ func (l *life) continueFromImage(why error) {
 		s := *old
 		pipes, err := openPipes(l.spool)
 		if err == nil {
-			s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.method)
+			s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.Method)
 			err = p.launchProgram(ctx, &s, image)
 		}
 		return func() { l.continuedFromImage(&s, why, err) }, func() {
@@ -248,8 +249,8 @@ type saver struct {
 
 func (l *life) newSaver(s *started) *saver {
 	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratchDir(), work: l.folder.workDir(),
-		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
-	if s.choice.method != methodSandbox {
+		depot: l.around.depot(l.attempt.Broker), method: s.choice.Method, epoch: l.attempt.Epoch}
+	if s.choice.Method != checkpointing.MethodSandbox {
 		v.exported = s.exported
 	}
 	from, mark := l.watch.from, l.attempt.Mark
@@ -335,7 +336,7 @@ func (s *saver) hasRoom() error {
 // imageSize is about how large an image of the program is; 0 if it is hardly
 // anything.
 func (l *life) imageSize() int64 {
-	if l.program.choice.method != methodSandbox {
+	if l.program.choice.Method != checkpointing.MethodSandbox {
 		return 0
 	}
 	return l.watch.last.Memory

@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -84,7 +85,7 @@ func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 		if len(list) != move+1 || m.Kind != wire.Left || m.Saved == nil {
 			t.Fatalf("left %d times: %s", len(list), kinds(list))
 		}
-		if s := m.Saved; s.N != move+1 || s.Method != methodExit85 || s.Out == 0 || s.Err == 0 || s.Work == "" || s.Image == "" {
+		if s := m.Saved; s.N != move+1 || s.Method != checkpointing.MethodExit85 || s.Out == 0 || s.Err == 0 || s.Work == "" || s.Image == "" {
 			t.Errorf("saved as %+v", s)
 		}
 		h.next(*m.Saved)

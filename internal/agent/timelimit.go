@@ -11,16 +11,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
-// How long before the manager of the cluster ends us we begin to leave: a tenth
-// of the time we had, within bounds.
-const (
-	minNotice = 5 * time.Second
-	maxNotice = 2 * time.Minute
-	// endMargin is what it takes to end a program and say so.
-	endMargin = 2 * time.Second
-)
+// endMargin is what it takes to end a program and say so.
+const endMargin = 2 * time.Second
 
 // expectEviction sets the alarm for leaving before the cluster's manager ends
 // the attempt.
@@ -30,7 +25,7 @@ func (l *life) expectEviction() {
 		limit = left
 	}
 	if limit > 0 {
-		l.evicted = time.NewTimer(max(0, limit-noticePeriod(limit)))
+		l.evicted = time.NewTimer(max(0, limit-checkpointing.NoticePeriod(limit)))
 	}
 }
 
@@ -44,16 +39,12 @@ func slurmTimeLeft(getenv func(string) string, now time.Time) (time.Duration, bo
 	return time.Unix(end, 0).Sub(now), true
 }
 
-func noticePeriod(limit time.Duration) time.Duration {
-	return min(max(limit/10, minNotice), maxNotice)
-}
-
 // onEviction leaves before the manager ends us, to go on elsewhere. A program
 // that cannot be saved is left to run as long as it may: it may just make it, and
 // beginning again would end the same way.
 func (l *life) onEviction() {
 	stopTimer(&l.evicted)
-	switch cannotBeSaved := l.phase == running && l.program.choice.method == methodRestart; {
+	switch cannotBeSaved := l.phase == running && l.program.choice.Method == checkpointing.MethodRestart; {
 	case cannotBeSaved && l.doomed:
 		l.verdict = &wire.Message{Kind: wire.Ended, Code: 124, Cause: jobfile.TimeLimit,
 			Why: fmt.Sprintf("ended by the time limit of cluster %s; it cannot be saved, so it was not continued", l.attempt.Cluster)}
@@ -61,10 +52,10 @@ func (l *life) onEviction() {
 	case cannotBeSaved:
 		l.doomed = true
 		l.sendNote("limit", "stay", "the walltime limit of "+l.attempt.Cluster+" is near, and it cannot be checkpointed", nil)
-		l.evicted = time.NewTimer(noticePeriod(l.sinceBirth()) - endMargin)
+		l.evicted = time.NewTimer(checkpointing.NoticePeriod(l.sinceBirth()) - endMargin)
 	default:
 		l.sendNote("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint", nil)
-		l.stopProgram(stopOrder{noticePeriod(l.sinceBirth()) * 3 / 4, "the time limit of the cluster is near"})
+		l.stopProgram(stopOrder{checkpointing.NoticePeriod(l.sinceBirth()) * 3 / 4, "the time limit of the cluster is near"})
 	}
 }
 

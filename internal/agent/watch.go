@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
@@ -48,7 +49,7 @@ const noteInterval = 10 * time.Second
 type watching struct {
 	forecast *predict.Watch
 	progress *progress
-	asking   moveRequests
+	asking   checkpointing.DeadlineAlarm
 	began    time.Duration // the program, on life's clock
 	from     reckoning
 	pulse    pulse
@@ -99,7 +100,7 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 
 func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
-	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -noteInterval}
+	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.Method, chance: -1, noted: -noteInterval}
 	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
 	used, busy := w.from.used, w.from.busy
 	if s.saved != nil {
@@ -116,7 +117,7 @@ func (l *life) newWatching(s *started) *watching {
 	if d, ok := predict.FromQuantiles(a.Alone.Seconds); ok && proctree.SeesDelays() {
 		cfg.Alone, cfg.Waiting = d, a.Alone.Waiting
 	}
-	if s.choice.method == methodSandbox && a.Alone.Sandbox > 1 {
+	if s.choice.Method == checkpointing.MethodSandbox && a.Alone.Sandbox > 1 {
 		cfg.Need = cfg.Need.Scale(a.Alone.Sandbox)
 		longer := cfg.Waiting + (1-cfg.Waiting)*a.Alone.Sandbox
 		cfg.Alone, cfg.Waiting = cfg.Alone.Scale(longer), cfg.Waiting/longer
@@ -135,9 +136,9 @@ func (l *life) newWatching(s *started) *watching {
 	if w.progress, err = newProgress(a.Spec.Progress); err != nil {
 		l.sendNote("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
 	}
-	w.asking = moveRequests{confidence: a.Spec.Confidence, sample: sampleEvery(a)}
-	if w.asking.confidence <= 0 {
-		w.asking.confidence = usualConfidence
+	w.asking = checkpointing.DeadlineAlarm{Confidence: a.Spec.Confidence, SampleInterval: sampleEvery(a)}
+	if w.asking.Confidence <= 0 {
+		w.asking.Confidence = usualConfidence
 	}
 	return w
 }
@@ -223,17 +224,17 @@ func (l *life) askIfInDanger() {
 		return
 	}
 	if l.attempt.Spec.Adapt != "" {
-		if w.chance < w.asking.confidence && !w.warned && w.asking.isInDanger(w.chance, l.sinceBirth(), left) {
+		if w.chance < w.asking.Confidence && !w.warned && w.asking.IsInDanger(w.chance, l.sinceBirth(), left) {
 			w.warned = true
 			l.sendNote("predict", "the deadline is in danger", "migration is off for this job (--adapt off)",
 				map[string]any{"p_deadline": w.chance})
 		}
 		return
 	}
-	if w.asking.isInDanger(w.chance, l.sinceBirth(), left) {
+	if w.asking.IsInDanger(w.chance, l.sinceBirth(), left) {
 		v := l.currentVitals()
 		l.outbox.queueMessage(wire.Message{Kind: wire.Ask, State: &v,
-			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance, 100*w.asking.confidence)})
+			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance, 100*w.asking.Confidence)})
 	}
 }
 
@@ -289,8 +290,8 @@ func (l *life) currentVitals() wire.Vitals {
 // saveCost is how long it takes to save, move and restore the program, as it took
 // last time; 0 if it was never saved here: the broker has seen others.
 func (l *life) saveCost() time.Duration {
-	if l.watch.method == methodRestart || l.saving.took <= 0 {
+	if l.watch.method == checkpointing.MethodRestart || l.saving.Took <= 0 {
 		return 0
 	}
-	return l.saving.took + max(l.restored, l.saving.took/2)
+	return l.saving.Took + max(l.restored, l.saving.Took/2)
 }

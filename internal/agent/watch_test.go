@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
@@ -107,7 +108,7 @@ func TestAStatusSaysHowTheJobDoes(t *testing.T) {
 	h.mu.Lock()
 	v := *h.vitals
 	h.mu.Unlock()
-	if v.CPU <= 0 || v.Wall <= 0 || v.Done < 0 || v.Memory != 1<<20 || v.Method != methodRestart {
+	if v.CPU <= 0 || v.Wall <= 0 || v.Done < 0 || v.Memory != 1<<20 || v.Method != checkpointing.MethodRestart {
 		t.Errorf("status %+v", v)
 	}
 	h.end()

@@ -3,7 +3,7 @@ package cli
 import (
 	"encoding/hex"
 
-	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
@@ -13,13 +13,13 @@ import (
 func runLaunched(args []string) (code int, ours bool) {
 	switch {
 	case len(args) > 0 && args[0] == "launch":
-		return agent.LaunchRemote(args[1:]), true
+		return parallel.LaunchRemote(args[1:]), true
 	case len(args) == 3 && args[0] == "limb":
 		line, err := hex.DecodeString(args[2])
 		if err != nil {
 			return term.ExitBadInput, true
 		}
-		return agent.RunRanks(args[1] == "yield", string(line)), true
+		return parallel.RunRanks(args[1] == "yield", string(line)), true
 	}
 	return 0, false
 }

@@ -103,7 +103,7 @@ func (s *Store) eachBlock(ctx context.Context, ids []chunk.Sum, f func(b *chunk.
 }
 
 // passBlocks goes through ids once: those that were not found, and those whose
-// Block is damaged.
+// block is damaged.
 func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []chunk.Sum, try int,
 	f func(b *chunk.Block, wanted map[chunk.Sum]bool) error) (again, bad []chunk.Sum, err error) {
 	s.mu.RLock()

@@ -130,7 +130,7 @@ func (s *Store) MissingSums(ctx context.Context, ids []chunk.Sum) ([]int, error)
 }
 
 // lookUp looks for ids: the positions of those that are not there, and the
-// Blocks of the others.
+// blocks of the others.
 func (s *Store) lookUp(ids []chunk.Sum) (gone []int, found []touchedBlock) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

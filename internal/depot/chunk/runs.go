@@ -46,7 +46,7 @@ func (r *runReader) nextZeros() (zero int64, more bool, err error) {
 }
 
 // holeLength is the length of the hole that begins at what was not read yet, in whole
-// Pages unless it is all there is.
+// pages unless it is all there is.
 func (r *runReader) holeLength() int64 {
 	to := r.holes.zeroUntil(r.off, r.end)
 	if to == r.end {

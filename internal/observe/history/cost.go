@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // TransferCost estimates how long it takes to move, save or restore so many bytes:
@@ -69,7 +71,7 @@ const sandbox = "sandbox"
 
 // NeverSandbox stands for what the sandbox costs a program that fails in it, or wants
 // what is not there: a network, files outside its folder.
-const NeverSandbox = 100.0
+const NeverSandbox = checkpointing.NeverSandbox
 
 // SandboxRatio is how many times longer a program takes in the sandbox.
 type SandboxRatio struct {

@@ -1,13 +1,13 @@
-package agent
+package checkpointing
 
 import "time"
 
-// moveRequests decides when the broker is to be told that the deadline is in danger.
+// DeadlineAlarm decides when the broker is to be told that the deadline is in danger.
 // It is asked after every sample and keeps what it needs of the past; no clock, no
 // I/O.
-type moveRequests struct {
-	confidence float64       // the chance of meeting the deadline that the user wants
-	sample     time.Duration // between two samples
+type DeadlineAlarm struct {
+	Confidence     float64       // the chance of meeting the deadline that the user wants
+	SampleInterval time.Duration // between two samples
 
 	samples int // so far
 	below   int // successive samples with too small a chance
@@ -27,13 +27,13 @@ const (
 	maxPause        = 10 * time.Minute
 )
 
-// isInDanger takes the chance after a sample, made now, with so much time left to
+// IsInDanger takes the chance after a sample, made now, with so much time left to
 // the deadline, and says whether to ask.
-func (q *moveRequests) isInDanger(chance float64, now, left time.Duration) bool {
+func (q *DeadlineAlarm) IsInDanger(chance float64, now, left time.Duration) bool {
 	q.samples++
-	if chance >= q.confidence {
+	if chance >= q.Confidence {
 		q.below = 0
-		if chance >= (1+q.confidence)/2 {
+		if chance >= (1+q.Confidence)/2 {
 			q.refused = 0 // well out of danger: the next one is a new one
 		}
 		return false
@@ -47,24 +47,24 @@ func (q *moveRequests) isInDanger(chance float64, now, left time.Duration) bool 
 }
 
 // samplesNeeded is fewer samples where they are far apart.
-func (q *moveRequests) samplesNeeded() int {
-	if q.sample >= 10*time.Second {
+func (q *DeadlineAlarm) samplesNeeded() int {
+	if q.SampleInterval >= 10*time.Second {
 		return 3
 	}
 	return minSamples
 }
 
 // isDue says whether it is time to ask, again if need be.
-func (q *moveRequests) isDue(chance float64, now, left time.Duration) bool {
+func (q *DeadlineAlarm) isDue(chance float64, now, left time.Duration) bool {
 	switch since := now - q.at; {
 	case !q.asked || q.refused == 0 && !q.open:
 		return true
 	case q.open:
 		// The message is repeated until the broker has it; the answer may still
 		// have been lost with the broker.
-		return since >= max(answerTimeout, 2*q.sample)
+		return since >= max(answerTimeout, 2*q.SampleInterval)
 	case chance <= q.chance-clearlyWorse || chance < q.chance/2 && q.chance > 0.02:
-		return since >= 2*q.sample
+		return since >= 2*q.SampleInterval
 	default:
 		return since >= q.refusalPause(left)
 	}
@@ -72,19 +72,19 @@ func (q *moveRequests) isDue(chance float64, now, left time.Duration) bool {
 
 // refusalPause is how long to wait after a refusal when nothing got worse: longer each
 // time, but never so long that the deadline would be upon us.
-func (q *moveRequests) refusalPause(left time.Duration) time.Duration {
-	p := max(10*time.Second, 5*q.sample)
+func (q *DeadlineAlarm) refusalPause(left time.Duration) time.Duration {
+	p := max(10*time.Second, 5*q.SampleInterval)
 	for range min(q.refused-1, 6) {
 		p *= 2
 	}
 	if left > 0 {
 		p = min(p, left/4)
 	}
-	return max(min(p, maxPause), 2*q.sample, time.Second)
+	return max(min(p, maxPause), 2*q.SampleInterval, time.Second)
 }
 
-// recordAnswer notes that the broker chose to leave things as they are.
-func (q *moveRequests) recordAnswer(now time.Duration) {
+// RecordAnswer notes that the broker chose to leave things as they are.
+func (q *DeadlineAlarm) RecordAnswer(now time.Duration) {
 	if !q.open {
 		return
 	}

@@ -1,4 +1,4 @@
-package agent
+package parallel
 
 import (
 	"context"
@@ -62,7 +62,7 @@ touch done
 	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 1, Procs: 8, Spec: jobfile.Job{Name: "fit",
 		Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 1}, Manager: jobfile.Manager{Kind: jobfile.Slurm, Threads: 2}}}
 	var ours strings.Builder
-	for name, value := range managerVariables(a, c.Dir, strings.Split(wait("env"), "\n")) {
+	for name, value := range ManagerVariables(a, c.Dir, strings.Split(wait("env"), "\n")) {
 		fmt.Fprintf(&ours, "export %s='%s'\n", name, value)
 	}
 	write("ours.new", ours.String())

@@ -1,4 +1,4 @@
-package agent
+package parallel
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// hostsOf are the hosts of an attempt: those that the driver chose, or allocatedHosts.
-func hostsOf(a *wire.Attempt) []string {
+// HostsOf are the hosts of an attempt: those that the driver chose, or allocatedHosts.
+func HostsOf(a *wire.Attempt) []string {
 	if len(a.Hosts) == 0 {
 		return allocatedHosts(os.Getenv)
 	}

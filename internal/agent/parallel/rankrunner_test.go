@@ -1,4 +1,4 @@
-package agent
+package parallel
 
 import (
 	"encoding/hex"
@@ -14,6 +14,13 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
+
+func TestMain(m *testing.M) {
+	if code, ours := launchedByTest(os.Args[1:]); ours {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 // launchedByTest makes this program the launcher and the limb of a test.
 func launchedByTest(args []string) (code int, ours bool) {

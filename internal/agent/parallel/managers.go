@@ -1,4 +1,4 @@
-package agent
+package parallel
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// managerVariables are the variables that a script expects of the batch system
+// ManagerVariables are the variables that a script expects of the batch system
 // for which it was written. They describe the job as its user knows it: our
 // number, our array, the processors in the shape that the script asks for.
 //
@@ -27,7 +27,7 @@ import (
 //
 // The folder from which the job was submitted is, to the script, the work folder:
 // what was there was brought here, and what changes here goes back there.
-func managerVariables(a *wire.Attempt, dir string, ours []string) map[string]string {
+func ManagerVariables(a *wire.Attempt, dir string, ours []string) map[string]string {
 	switch a.Spec.Manager.Kind {
 	case jobfile.Slurm:
 		return slurmVariables(a, dir, ours)
@@ -46,8 +46,8 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 			set["SLURM_ARRAY_"+name] = fmt.Sprint(value)
 		}
 	}
-	below := variableValue(ours, "SLURM_JOB_ID") != ""
-	if !below || variableValue(ours, "SLURM_JOB_NUM_NODES") == "1" {
+	below := VariableValue(ours, "SLURM_JOB_ID") != ""
+	if !below || VariableValue(ours, "SLURM_JOB_NUM_NODES") == "1" {
 		tasks := strconv.Itoa(max(1, max(1, a.Procs)/max(1, m.Threads)))
 		for _, name := range []string{"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"} {
 			set[name] = tasks
@@ -65,7 +65,7 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 	host := hostName()
 	for name, value := range map[string]any{"JOB_ID": a.Job, "JOBID": a.Job, "JOB_NUM_NODES": 1, "NNODES": 1, "JOB_NODELIST": host, "NODELIST": host,
 		"CLUSTER_NAME": a.Cluster, "CPUS_ON_NODE": max(1, a.Procs), "JOB_CPUS_PER_NODE": max(1, a.Procs), "SUBMIT_HOST": host,
-		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": variableValue(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
+		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": VariableValue(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
 		set["SLURM_"+name] = fmt.Sprint(value)
 	}
 	set["SLURMD_NODENAME"] = host
@@ -93,7 +93,7 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 			set["SGE_TASK_"+name] = strconv.Itoa(value)
 		}
 	}
-	if variableValue(ours, "JOB_ID") != "" && variableValue(ours, "SGE_ROOT") != "" {
+	if VariableValue(ours, "JOB_ID") != "" && VariableValue(ours, "SGE_ROOT") != "" {
 		return set
 	}
 	job, host := a.Job, hostName()
@@ -101,11 +101,11 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 		job = a.Parent // the jobs of an array share its number
 	}
 	for name, value := range map[string]any{"JOB_ID": job, "NSLOTS": max(1, a.Procs), "NHOSTS": 1, "NQUEUES": 1, "QUEUE": a.Cluster,
-		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": variableValue(ours, "HOME"), "SGE_O_LOGNAME": variableValue(ours, "USER"), "REQUEST": spec.Name,
+		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": VariableValue(ours, "HOME"), "SGE_O_LOGNAME": VariableValue(ours, "USER"), "REQUEST": spec.Name,
 		"RESTARTED": min(1, a.Epoch-1), "ENVIRONMENT": "BATCH"} {
 		set[name] = fmt.Sprint(value)
 	}
-	if variableValue(ours, "TMPDIR") == "" {
+	if VariableValue(ours, "TMPDIR") == "" {
 		set["TMPDIR"] = os.TempDir()
 	}
 	if pe := spec.Manager.Options["pe"]; len(pe) > 0 {
@@ -114,8 +114,8 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 	return set
 }
 
-// variableValue is that of a variable in an environment; "" if it is not there.
-func variableValue(env []string, name string) string {
+// VariableValue is that of a variable in an environment; "" if it is not there.
+func VariableValue(env []string, name string) string {
 	i := slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	if i < 0 {
 		return ""

@@ -1,9 +1,8 @@
-package agent
+package parallel
 
 import (
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +58,7 @@ SLURM_SUBMIT_DIR=/w
 SLURM_SUBMIT_HOST=HOST
 SLURM_TASKS_PER_NODE=4
 `
-	if got := listed(managerVariables(a, "/w", []string{"USER=eve"})); got != whole {
+	if got := listed(ManagerVariables(a, "/w", []string{"USER=eve"})); got != whole {
 		t.Errorf("outside of Slurm:\n%s", got)
 	}
 	// Below Slurm: the job and its hosts are the manager's, the shape is ours on one
@@ -78,11 +77,11 @@ SLURM_NTASKS_PER_NODE=4
 SLURM_SUBMIT_DIR=/w
 SLURM_TASKS_PER_NODE=4
 `
-	if got := listed(managerVariables(a, "/w", []string{"SLURM_JOB_ID=99", "SLURM_JOB_NUM_NODES=1"})); got != one {
+	if got := listed(ManagerVariables(a, "/w", []string{"SLURM_JOB_ID=99", "SLURM_JOB_NUM_NODES=1"})); got != one {
 		t.Errorf("below Slurm:\n%s", got)
 	}
 	for _, name := range []string{"SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_TASKS_PER_NODE"} {
-		if v, ok := managerVariables(a, "/w", []string{"SLURM_JOB_ID=99", "SLURM_JOB_NUM_NODES=2"})[name]; ok {
+		if v, ok := ManagerVariables(a, "/w", []string{"SLURM_JOB_ID=99", "SLURM_JOB_NUM_NODES=2"})[name]; ok {
 			t.Errorf("on several hosts of Slurm %s=%s", name, v)
 		}
 	}
@@ -91,41 +90,25 @@ SLURM_TASKS_PER_NODE=4
 func TestAScriptOfGridEngineFindsItsVariables(t *testing.T) {
 	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 1, Procs: 8, Cluster: "here", Spec: jobfile.Job{Name: "fit",
 		Array: jobfile.ArrayRange{First: 1, Last: 10, Step: 3}, Manager: jobfile.Manager{Kind: jobfile.GridEngine}}}
-	set := managerVariables(a, "/w", []string{"TMPDIR=/scratch"})
+	set := ManagerVariables(a, "/w", []string{"TMPDIR=/scratch"})
 	for name, want := range map[string]string{"JOB_ID": "12", "JOB_NAME": "fit", "NSLOTS": "8", "SGE_TASK_ID": "7", "SGE_TASK_FIRST": "1",
 		"SGE_TASK_LAST": "10", "SGE_TASK_STEPSIZE": "3", "SGE_O_WORKDIR": "/w", "QUEUE": "here", "TMPDIR": ""} {
 		if set[name] != want {
 			t.Errorf("%s=%s, want %s", name, set[name], want)
 		}
 	}
-	set = managerVariables(a, "/w", []string{"JOB_ID=4", "SGE_ROOT=/x", "NSLOTS=8"})
+	set = ManagerVariables(a, "/w", []string{"JOB_ID=4", "SGE_ROOT=/x", "NSLOTS=8"})
 	if _, ok := set["JOB_ID"]; ok || set["SGE_TASK_ID"] != "7" || set["NSLOTS"] != "" {
 		t.Errorf("below Grid Engine: %v", set)
 	}
 	a.Spec.Array, a.Parent = jobfile.ArrayRange{}, 0
-	if set = managerVariables(a, "/w", nil); set["SGE_TASK_ID"] != "undefined" || set["JOB_ID"] != "17" {
+	if set = ManagerVariables(a, "/w", nil); set["SGE_TASK_ID"] != "undefined" || set["JOB_ID"] != "17" {
 		t.Errorf("without an array: %v", set)
 	}
 }
 
 func TestAJobOfNoBatchSystemHasNoVariablesOfOne(t *testing.T) {
-	if set := managerVariables(&wire.Attempt{}, "/w", nil); len(set) > 0 {
+	if set := ManagerVariables(&wire.Attempt{}, "/w", nil); len(set) > 0 {
 		t.Error(set)
-	}
-}
-
-// The variables say how many processes there are to be, and must not make mpirun
-// look for an allocation that is not there.
-func TestMpirunRunsInAScriptOfSlurmWhereThereIsNone(t *testing.T) {
-	mpirun, err := exec.LookPath("mpirun")
-	if err != nil {
-		t.Skip("there is no mpirun here")
-	}
-	a := &wire.Attempt{Job: 17, Epoch: 1, Procs: 3, Cluster: "here", Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}
-	cmd := exec.CommandContext(t.Context(), mpirun, "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $SLURM_JOB_ID")
-	cmd.Env = programEnvironment(a, t.TempDir(), []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, nil)
-	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "of 17") != 3 || !strings.Contains(string(out), "rank 2 of 17") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

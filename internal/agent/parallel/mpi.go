@@ -1,12 +1,10 @@
-package agent
+package parallel
 
 import (
 	"fmt"
 	"os"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -14,10 +12,11 @@ import (
 // yieldVariable tells the launcher that ranks are to sleep while they wait.
 const yieldVariable = "GODWIT_MPI_YIELD"
 
-// mpiVariables make an mpirun without arguments start as many ranks as the attempt
+// MPIVariables make an mpirun without arguments start as many ranks as the attempt
 // has processors, on its hosts, with our launcher. Below a manager of the cluster
-// mpirun asks that one; all that is said then is how ranks wait.
-func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
+// mpirun asks that one; all that is said then is how ranks wait. hosts is the file for
+// the list of hosts, lost the one in which launchers note that a host was lost.
+func MPIVariables(a *wire.Attempt, hosts, lost string, ours []string) map[string]string {
 	set := map[string]string{}
 	if a.MPI.Yield {
 		if lib := mpirun.YieldLibrary(); lib != "" {
@@ -29,14 +28,13 @@ func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	if a.MPI.Network != "" {
 		set["OMPI_MCA_btl_tcp_if_include"], set["OMPI_MCA_oob_tcp_if_include"] = a.MPI.Network, a.MPI.Network
 	}
-	if variableValue(ours, "SLURM_JOB_ID") != "" || variableValue(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
+	if VariableValue(ours, "SLURM_JOB_ID") != "" || VariableValue(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
 		return set
 	}
-	file := f.filePath("hosts")
-	if err := os.WriteFile(file, []byte(hostFile(a)), 0o600); err != nil {
+	if err := os.WriteFile(hosts, []byte(hostFile(a)), 0o600); err != nil {
 		return set // mpirun will find this host by itself
 	}
-	set["GODWIT_HOSTFILE"], set["OMPI_MCA_orte_default_hostfile"] = file, file
+	set["GODWIT_HOSTFILE"], set["OMPI_MCA_orte_default_hostfile"] = hosts, hosts
 	set["OMPI_MCA_hwloc_base_binding_policy"] = "none" // another program may bind itself to the same processors
 	if len(a.Hosts) < 2 {
 		return set
@@ -44,25 +42,13 @@ func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	if self, err := os.Executable(); err == nil && !strings.ContainsAny(self, " :,") {
 		set["OMPI_MCA_plm_rsh_agent"] = self + " launch"
 	}
-	_ = os.Remove(f.lostHost()) // of another program in this folder, if any
-	set[lostVariable] = f.lostHost()
+	_ = os.Remove(lost) // of another program in this folder, if any
+	set[lostVariable] = lost
 	set["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1"
 	set["OMPI_MCA_plm_rsh_num_concurrent"] = fmt.Sprint(len(a.Hosts) + 1) // our launcher stays
 	set["OMPI_MCA_orte_leave_session_attached"] = "1"
 	set["OMPI_MCA_btl"] = "tcp,self,vader"
 	return set
-}
-
-// lostHost is where launchers note that a host was lost.
-func (f folder) lostHost() string { return f.filePath("lost-host") }
-
-// programEnding is how a program went: one that failed because it lost a host is not to
-// blame.
-func (l *life) programEnding(r checkpoint.Result) wire.Message {
-	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 && len(l.attempt.Hosts) > 1 {
-		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail, Why: fmt.Sprintf("the connection to %s was lost: %s", host, endingText(r))}
-	}
-	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: endingText(r)}
 }
 
 // hostFile lists the hosts of the attempt as mpirun reads them. The first is this
