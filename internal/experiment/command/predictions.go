@@ -27,12 +27,12 @@ sort, run as a pipeline, or sleep and compute by turns. Each is run by a broker 
 own, alone and beside programs that compete for its core; what is known of it is
 the history of the runs before.
 
-Writes predictions.md. This is a measurement: it takes about ten minutes at --scale 1.
+Writes predictions.md. This is a measurement: it takes about ten minutes at --scale 2.
 The runs are kept in --runs-file one by one; who interrupts it loses nothing, and the
 same command makes the rest.`
 
 func (a *app) predictionsCommand() *cobra.Command {
-	f := &predictionsFlags{plan: programs.Plan{Runs: 10, Learn: 3, Scale: 1, Sample: 100 * time.Millisecond}}
+	f := &predictionsFlags{plan: programs.Plan{Runs: 10, Learn: 3, AtOnce: 1, Scale: 1, Sample: 100 * time.Millisecond}}
 	cmd := &cobra.Command{
 		Use:   "predictions",
 		Short: "How far live predictions of ten kinds of programs can be trusted",
@@ -47,6 +47,7 @@ func (a *app) predictionsCommand() *cobra.Command {
 	flags.SortFlags = false
 	flags.Var(term.WholeNumberFlag(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
 	flags.Var(term.WholeNumberFlag(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
+	flags.Var(term.WholeNumberFlag(&f.plan.AtOnce, 1, 2), "at-once", "run one program at a time, or two, each on its own core")
 	flags.Var(term.NumberFlag(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
 	flags.DurationVar(&f.plan.Limit, "limit", 0, "stop after this time; the same command makes the rest")
 	flags.StringVar(&f.plan.Examples, "examples", "examples", "the examples of Godwit are in `DIR`")

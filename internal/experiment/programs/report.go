@@ -74,8 +74,8 @@ func (r *Results) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, `# Predictions of ten programs
 
 How far live predictions can be trusted of programs of all kinds, not only of those that compute:
-each is run by the real broker and watched by the real agent every %s, two at once, each on one
-core of this machine. What is known of a program is the history of its runs: %d alone before
+each is run by the real broker and watched by the real agent every %s, %s
+of this machine. What is known of a program is the history of its runs: %d alone before
 the first that is judged, and all that came before. Every second run has real programs beside it that take
 from its core what recorded and generated loads say. Judged are the first predictions after
 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a part of it.
@@ -84,11 +84,19 @@ from its core what recorded and generated loads say. Judged are the first predic
 This file is written by `+"`godwit-experiments predictions`"+`; every number is computed from the runs.
 
 %d runs, measured on %s, on %d cores (%s), %s.
-`, p.Sample, p.Learn, len(r.Runs), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel)
+`, p.Sample, p.placesUsed(), p.Learn, len(r.Runs), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel)
 	fmt.Fprintf(b, "Load average of the machine (1 minute) at the start of the runs: %s.\n", r.loadAverages())
 	for _, why := range r.Missing {
 		fmt.Fprintf(b, "Not run: %s.\n", why)
 	}
+}
+
+// placesUsed says how many runs there were at the same time, and where.
+func (p *Plan) placesUsed() string {
+	if p.AtOnce == 1 {
+		return "one at a time, on one core"
+	}
+	return "two at once, each on one core"
 }
 
 // loadAverages says how busy the machine was: the median of the runs and the extremes.

@@ -33,6 +33,7 @@ import (
 type Plan struct {
 	Runs     int // of each program that are judged
 	Learn    int // of each program before them, alone
+	AtOnce   int // runs at the same time, each on its own core: 1 or 2; 0: 2, as it once was
 	Scale    float64
 	Sample   time.Duration
 	Examples string // the folder of examples
@@ -103,8 +104,8 @@ type task struct {
 	kind    *loads.Kind // nil: nothing
 }
 
-// MeasureRuns makes the runs that the file does not have yet, as long as the limit allows,
-// two at once. Programs learn anew each time it is called: the broker is new.
+// MeasureRuns makes the runs that the file does not have yet, as long as the limit allows.
+// Programs learn anew each time it is called: the broker is new.
 func (p *Plan) MeasureRuns(ctx context.Context) (err error) {
 	old, err := Read(p.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +213,7 @@ func (b *bench) planTasks() (learn, judged []task, err error) {
 	return learn, judged, nil
 }
 
-// runAll makes runs on both processors.
+// runAll makes runs on one processor or on both.
 func (b *bench) runAll(ctx context.Context, list []task) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -222,7 +223,11 @@ func (b *bench) runAll(ctx context.Context, list []task) error {
 	}
 	close(next)
 	var all sync.WaitGroup
-	for _, place := range []string{adaptive.Home, adaptive.Away} {
+	places := []string{adaptive.Home, adaptive.Away}
+	if b.plan.AtOnce == 1 {
+		places = places[:1]
+	}
+	for _, place := range places {
 		all.Go(func() {
 			for t := range next {
 				t.spec.On = []string{place}
