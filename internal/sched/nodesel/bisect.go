@@ -29,6 +29,7 @@ const (
 	fewValues   = 128 // up to so many values apart, bisecting is tried in later rounds too
 	maxClimb    = 8   // choices found one after the other before bisecting again
 	climbing    = 8   // times more for the value next to the best known
+	narrowGap   = 16  // up to so many values apart, only climbing and bounds are tried in later rounds
 )
 
 // closeGap closes the gap between low and high, or stops when time is up.
@@ -64,6 +65,19 @@ func (q *search) boundByStructure() {
 // end: close to the optimum every refutation is a full proof, of which
 // bisecting needs many and climbing one.
 func (q *search) runRound(effort int) {
+	if effort == firstEffort || q.high-q.low > narrowGap {
+		q.searchBetween(effort)
+	}
+	q.lowerBound(effort)
+	for range maxClimb {
+		if !q.isOpen() || q.decideValue(q.low+1, either, climbing*effort) != yes {
+			break
+		}
+	}
+}
+
+// searchBetween looks for better choices between the best one and the bound.
+func (q *search) searchBetween(effort int) {
 	few := effort == firstEffort || q.high-q.low < fewValues
 	for few && q.isOpen() && q.decideValue((q.low+q.high)/2, either, effort) != unknown {
 		continue
@@ -73,12 +87,6 @@ func (q *search) runRound(effort int) {
 	}
 	for q.isOpen() && q.repairTo(q.low+1+(q.high-q.low)/16, effort) == yes {
 		continue
-	}
-	q.lowerBound(effort)
-	for range maxClimb {
-		if !q.isOpen() || q.decideValue(q.low+1, either, climbing*effort) != yes {
-			break
-		}
 	}
 }
 
