@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // memoryInterval is how often the memory of a program is compared with its limit
@@ -29,7 +29,7 @@ func (l *life) watchMemory() {
 		return
 	}
 	l.memory = time.NewTicker(memoryInterval)
-	l.sendNote("memory", "limit of "+bytesText(limit),
+	l.sendNote("memory", "limit of "+core.FormatMemory(limit),
 		fmt.Sprintf("no cgroup can keep it here: memory is looked at every %s, and the job ended if it has more", memoryInterval), nil)
 }
 
@@ -54,7 +54,7 @@ func (l *life) checkMemory() {
 		return
 	}
 	l.verdict = &wire.Message{Kind: wire.Ended, Code: killedCode, Cause: jobfile.OutOfMemory,
-		Why: fmt.Sprintf("out of memory: it had %s (limit %s)", bytesText(has), bytesText(limit))}
+		Why: fmt.Sprintf("out of memory: it had %s (limit %s)", core.FormatMemory(has), core.FormatMemory(limit))}
 	l.killProgram()
 }
 
@@ -71,7 +71,7 @@ func (l *life) killedForMemory(r checkpoint.Result) bool {
 func (l *life) outOfMemory(r checkpoint.Result) wire.Message {
 	limit := "of the host or of the cluster's manager"
 	if n := l.attempt.Spec.Memory; n > 0 {
-		limit = bytesText(n)
+		limit = core.FormatMemory(n)
 	}
 	code := r.Code
 	if r.Lost {
@@ -105,14 +105,4 @@ func oomKills(group string) int64 {
 		return -1
 	}
 	return n
-}
-
-// bytesText writes bytes for people.
-func bytesText(n int64) string {
-	units := []string{"KiB", "MiB", "GiB", "TiB"}
-	x, i := float64(n)/1024, 0
-	for ; x >= 1024 && i < len(units)-1; i++ {
-		x /= 1024
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") + " " + units[i]
 }

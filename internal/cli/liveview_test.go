@@ -163,7 +163,7 @@ func TestChancesAreCertainOnlyIfTheyAre(t *testing.T) {
 	if term.ChanceText(nil) != term.Unknown || term.SecondsText(nil) != term.Unknown || term.CodeText(nil) != term.Unknown {
 		t.Error("what is not known is no dash")
 	}
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1 << 20: "1 MiB", 3 << 29: "1.5 GiB", 5 << 40: "5.00 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1 << 20: "1 MiB", 3 << 29: "1.5 GiB", 5 << 40: "5 TiB"} {
 		if got := term.BytesText(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

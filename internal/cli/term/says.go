@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/report/progress"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Unknown stands for a number or a moment that is not known.
@@ -43,16 +44,7 @@ func PartText(x *float64) string {
 }
 
 // BytesText is a number of bytes as people say it.
-func BytesText(n int64) string {
-	x := float64(n)
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if x < 1000 {
-			return strings.TrimSuffix(fmt.Sprintf("%.3g", x), ".0") + " " + unit
-		}
-		x /= 1024
-	}
-	return FormatDigits(x) + " TiB"
-}
+func BytesText(n int64) string { return core.FormatMemory(n) }
 
 // CodeText is an exit code.
 func CodeText(code *int) string {

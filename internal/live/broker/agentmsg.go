@@ -248,7 +248,7 @@ func (t *turn) savedNow(j *job, s *wire.Saved, ordered bool) {
 	cluster := j.rec.Cluster
 	t.afterCommit(func() { t.b.recordCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
 	t.explainJob(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
-		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", SizeText(saved.Bytes), SizeText(saved.Moved), saved.Frozen.Seconds()),
+		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", core.FormatBytes(saved.Bytes), core.FormatBytes(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})
 	t.afterCommit(func() { j.answerSaves(saveResult{saved: &saved}) })
 }
@@ -307,16 +307,4 @@ func (t *turn) recordVitals(j *job, v *wire.Vitals) {
 		j.rec.Chance = v.Chance
 	}
 	t.afterCommit(j.signalChange)
-}
-
-// SizeText writes bytes for people.
-func SizeText(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-	default:
-		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // logUse is how much output is kept of each user's jobs. It belongs to the loop. The
@@ -97,7 +98,7 @@ func (t *turn) isLogFull(j *job, more int) bool {
 // cutLog ends what is kept of a job's output with a line that says why.
 func (t *turn) cutLog(j *job, m *wire.Message) {
 	why := fmt.Sprintf("the output of your jobs takes %s, as much as is kept for one user (limits.log in the broker's settings)",
-		SizeText(t.b.opt.MaxLog))
+		core.FormatBytes(t.b.opt.MaxLog))
 	line := "\n[godwit: output cut here: " + why + "]\n"
 	if e := t.b.jobLog(j, m.Stream).WriteAt([]byte(line), m.Offset); e != nil {
 		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)

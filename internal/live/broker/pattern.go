@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
@@ -70,7 +69,7 @@ func lapsedReason(trials []netgraph.Trial, now core.Time) string {
 	if newest.At.IsZero() {
 		return "; its trial runs do not say when they were made, so they do not count"
 	}
-	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed", ageOf(&newest, now), formatDuration(netgraph.TrialsLast))
+	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed", ageOf(&newest, now), core.FormatSeconds(netgraph.TrialsLast.Seconds()))
 }
 
 // trialExpiry is when a trial run tells nothing of the network any more. One that comes is
@@ -84,15 +83,7 @@ func trialExpiry(t *netgraph.Trial, now core.Time) core.Time {
 
 // ageOf is how long ago a trial run was made, for people.
 func ageOf(t *netgraph.Trial, now core.Time) string {
-	return formatDuration(max(0, now.Sub(core.Time(t.At.UnixNano()))))
-}
-
-// formatDuration says a time to the minute, and below ten to the second.
-func formatDuration(d time.Duration) string {
-	if d < 10*time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	return core.FormatSeconds(max(0, now.Sub(core.Time(t.At.UnixNano()))).Seconds())
 }
 
 // currentTrials are the trial runs that tell how the network is now.

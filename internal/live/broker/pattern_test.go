@@ -48,7 +48,7 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 		{n, []netgraph.Trial{there, old, here}, "; where it was tried in n there was no room"},
 		{n, []netgraph.Trial{there}, "; it was tried on hosts that cannot be chosen in n"},
 		{batch, []netgraph.Trial{here}, "; it was tried on hosts that cannot be chosen in batch"},
-		{n, []netgraph.Trial{unknown, old}, "; its trial runs were made 2h10m ago and count for 15m: since then the network may have changed"},
+		{n, []netgraph.Trial{unknown, old}, "; its trial runs were made 2.2 h ago and count for 15 min: since then the network may have changed"},
 		{n, []netgraph.Trial{unknown}, "; its trial runs do not say when they were made, so they do not count"},
 	} {
 		got := untriedReason(&jobfile.Job{Trials: c.trials}, &cluster{Cluster: c.cluster}, core.Time(now.UnixNano()))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -152,7 +151,7 @@ func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) erro
 	}
 	defer leave()
 	if in.Tree == "" && in.Size > minReportedBytes {
-		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" into the depot", nil)
+		b.explainStaging(j, "brings "+in.From, core.FormatBytes(in.Size)+" into the depot", nil)
 	}
 	said := ""
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
@@ -208,7 +207,7 @@ func (b *Broker) copyToCluster(ctx context.Context, j *job, in *wantedInput, to 
 	}
 	defer leave()
 	if in.Size > minReportedBytes && !b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
-		b.explainStaging(j, "brings "+in.From, bytesText(in.Size)+" to "+to.Name, nil)
+		b.explainStaging(j, "brings "+in.From, core.FormatBytes(in.Size)+" to "+to.Name, nil)
 	}
 	began := b.brokerTime()
 	defer b.grant(ctx, to.Name, in.Tree)()
@@ -231,7 +230,7 @@ func (b *Broker) recordMove(j *job, what string, m driver.Moved, began core.Time
 	took := b.brokerTime().Sub(began).Seconds()
 	why := "it was there already"
 	if m.Sent > 0 {
-		why = fmt.Sprintf("%s of %s had to be sent, in %s s", bytesText(m.Sent), bytesText(m.Bytes), formatSeconds(took))
+		why = fmt.Sprintf("%s of %s had to be sent, in %s s", core.FormatBytes(m.Sent), core.FormatBytes(m.Bytes), formatSeconds(took))
 	}
 	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
 	b.postToLoop(func(t *turn) {
@@ -245,17 +244,4 @@ func (b *Broker) recordMove(j *job, what string, m driver.Moved, began core.Time
 // explainStaging adds a line to the reasons of a job.
 func (b *Broker) explainStaging(j *job, choice, why string, inputs map[string]any) {
 	b.postToLoop(func(t *turn) { t.explainJob(j, "stage", choice, why, inputs) })
-}
-
-// bytesText is a number of bytes for people.
-func bytesText(bytes int64) string {
-	for _, u := range []struct {
-		size float64
-		name string
-	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
-		if x := float64(bytes) / u.size; x >= 1 {
-			return strconv.FormatFloat(x, 'g', 3, 64) + " " + u.name
-		}
-	}
-	return fmt.Sprintf("%d bytes", bytes)
 }

@@ -158,7 +158,7 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 	}
 	took := b.brokerTime().Sub(began)
 	b.postToLoop(func(t *turn) {
-		t.explainJob(l.j, "results", l.From+" is left at "+l.To, fmt.Sprintf("%s in %s s, %s", bytesText(m.Bytes), formatSeconds(took.Seconds()), how),
+		t.explainJob(l.j, "results", l.From+" is left at "+l.To, fmt.Sprintf("%s in %s s, %s", core.FormatBytes(m.Bytes), formatSeconds(took.Seconds()), how),
 			map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took.Seconds()})
 		t.recordTransfer(l.j, history.Transfer{What: history.StageOut, From: l.from.Name, To: l.to.Name, Bytes: m.Bytes, Sent: m.Sent, Seconds: took.Seconds()})
 		t.keepReplicas()

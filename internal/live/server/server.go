@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Options is what a server needs to know.
@@ -249,7 +250,7 @@ func (s *server) checkpointJob(r *http.Request) (api.Done, error) {
 		return api.Done{}, err
 	}
 	return api.Done{Text: fmt.Sprintf("job %s: checkpoint %d saved in %.2f s, %s (%s new); frozen for %.2f s",
-		r.PathValue("id"), saved.N, saved.Took.Seconds(), broker.SizeText(saved.Bytes), broker.SizeText(saved.Moved), saved.Frozen.Seconds())}, nil
+		r.PathValue("id"), saved.N, saved.Took.Seconds(), core.FormatBytes(saved.Bytes), core.FormatBytes(saved.Moved), saved.Frozen.Seconds())}, nil
 }
 
 func (s *server) explainJob(r *http.Request) ([]api.Decision, error) {

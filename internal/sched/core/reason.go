@@ -296,7 +296,7 @@ func fillSlot(x float64, as string) string {
 	case "":
 		return formatNumber(x)
 	case "s":
-		return secondsText(x)
+		return FormatSeconds(x)
 	case "%":
 		return percentText(x)
 	case "GiB":
@@ -311,21 +311,6 @@ func fillSlot(x float64, as string) string {
 		return "1 " + as
 	}
 	return formatNumber(x) + " " + as + "s"
-}
-
-// secondsText is a time to as many digits as matter.
-func secondsText(s float64) string {
-	switch size := math.Abs(s); {
-	case size < 10:
-		return strconv.FormatFloat(math.Round(s*10)/10, 'f', -1, 64) + " s"
-	case size < 120:
-		return fmt.Sprintf("%.0f s", s)
-	case size < 7200:
-		return fmt.Sprintf("%.0f min", s/60)
-	case size < 48*3600:
-		return fmt.Sprintf("%.1f h", s/3600)
-	}
-	return fmt.Sprintf("%.1f d", s/(24*3600))
 }
 
 // percentText never says 0 or 100 of what is only almost so.
