@@ -95,6 +95,62 @@ var list = []mutant{
 			"			if false {"}},
 		pkg: "./internal/depot", tests: "TestADepotThatLiesIsFoundOut",
 	},
+	{
+		name: "results that are no valid list of files are tried again and again",
+		edits: []edit{{"internal/live/broker/returnresults.go",
+			"	case errors.Is(h.notHome, depot.ErrBadTree):",
+			"	case h.notHome == nil && expired:"}},
+		pkg: "./internal/live/broker", tests: "TestResultsThatAreNoTreeAreGivenUpAtOnce",
+	},
+	{
+		name: "a stopped process of one user holds up the output of all",
+		edits: []edit{{"internal/live/broker/outputfiles.go",
+			"b.appendLocks.LoadOrStore(owner, ",
+			"b.appendLocks.LoadOrStore(uint32(0), "}},
+		pkg: "./internal/live/broker", tests: "TestAStoppedProcessOfAUserHoldsUpNobodyElse",
+	},
+	{
+		name: "results are not handed to elements of an array that have no record",
+		edits: []edit{{"internal/live/broker/handover.go",
+			"	t.addCorresponding(j)\n",
+			""}},
+		pkg: "./internal/live/broker", tests: "TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor",
+	},
+	{
+		name: "a number that cannot be stored ends the broker",
+		edits: []edit{{"internal/live/broker/turn.go",
+			"		err := b.commitEncodable(ctx, batch)",
+			"		err := b.opt.Store.CommitBatch(ctx, batch)"}},
+		pkg: "./internal/live/broker", tests: "TestANumberThatCannotBeStoredIsLeftOut",
+	},
+	{
+		name: "a connection that does not say whose agent it is is kept",
+		edits: []edit{{"internal/live/broker/link.go",
+			"const helloTimeout = 20 * time.Second",
+			"const helloTimeout = 20 * time.Hour"}},
+		pkg: "./internal/live/broker", tests: "TestAConnectionThatDoesNotSayWhoseAgentItIsIsCut",
+	},
+	{
+		name: "the body of a request may take as long as it likes",
+		edits: []edit{{"internal/live/server/connections.go",
+			".Add(bodyTimeout))",
+			".Add(1000 * bodyTimeout))"}},
+		pkg: "./internal/live/server", tests: "TestARequestWhoseBodyDoesNotArriveIsGivenUp",
+	},
+	{
+		name: "a user may have any number of connections",
+		edits: []edit{{"internal/live/server/connections.go",
+			"	if l.open[uid] >= l.limit {",
+			"	if false {"}},
+		pkg: "./internal/live/server", tests: "TestAUserWithTooManyConnectionsIsRefusedUntilOneIsClosed",
+	},
+	{
+		name: "names of hosts may be paths",
+		edits: []edit{{"internal/protocol/wire/check.go",
+			"		if !IsHostName(name) {",
+			"		if false {"}},
+		pkg: "./internal/protocol/wire", tests: "TestMessagesOutOfBoundsAreRefused",
+	},
 }
 
 var (
