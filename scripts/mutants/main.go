@@ -99,7 +99,7 @@ func runMutants(list []mutant, check bool) (survived int, err error) {
 		}
 		fmt.Printf("%-8s  %5.1f s  %s\n          by %s %s\n", verdict, now.Since(began).Seconds(), m.name, m.pkg, m.tests)
 	}
-	fmt.Printf("%d changes, %d killed, %d survived\n", len(list), len(list)-survived, survived)
+	fmt.Printf("killed %d of %d\n", len(list)-survived, len(list))
 	return survived, nil
 }
 
