@@ -11,7 +11,7 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check deadcode lint unit race race-all \
+.PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
 	fuzz-short fuzz mutants soak soak-files soak-kills kills attack bench demo experiments run-experiments deps clean
 
 help: ## list the targets
@@ -131,12 +131,17 @@ man: godwit ## write the man pages to build/man
 # One after the other even under -j, so that the output reads in order and the
 # first failure is the last thing printed.
 test: ## everything CI runs: check, then tests, race detector, short fuzzing, lint
+	@$(MAKE) --no-print-directory first
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory fuzz-short
 	@$(MAKE) --no-print-directory lint
+
+# On a bare machine the first results are there before anything is installed or built.
+first: ## tests that need nothing but Go
+	$(GO) test ./internal/sched/core ./internal/sched/place ./internal/format/jobref
 
 check: ## the fast part of test: formatting, build, functions that no program calls
 	@$(MAKE) --no-print-directory fmt-check
