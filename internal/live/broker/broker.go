@@ -183,13 +183,16 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer b.closeWeather()
 	defer b.work.Wait()
 	defer b.cancel()
-	b.resumeWork()
+	first := b.resumeWork()
 	for _, c := range b.allClusters() {
 		b.watchCluster(c.id)
 	}
 	b.runUntilStopped(b.measureLogs)
 	b.runUntilStopped(b.housekeepLoop)
 	b.runUntilStopped(b.watchWeather)
+	if err := b.runTurn(ctx, first); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the store: %w", err)
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -222,6 +225,9 @@ func (b *Broker) postToLoop(f func(*turn)) bool {
 		return false
 	}
 }
+
+// postLater is postToLoop for the loop itself, which must not wait for room in its own mailbox.
+func (b *Broker) postLater(f func(*turn)) { b.runInBackground(func() { b.postToLoop(f) }) }
 
 // askLoop hands a function to the loop and waits until what it did is durable. After an error
 // the function may still run: what it sets must not be looked at then.

@@ -54,7 +54,7 @@ func (t *turn) handleClaim(j *job, c core.Command) {
 		return
 	}
 	t.afterCommit(func() {
-		t.b.postToLoop(func(t *turn) {
+		t.b.postLater(func(t *turn) {
 			t.explainJob(j, "lost", "placed again", "it was split over several clusters, which only simulated jobs can be", nil)
 			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
 		})
@@ -65,7 +65,7 @@ func (t *turn) handleClaim(j *job, c core.Command) {
 // change it.
 func (t *turn) declineOffer(j *job, c core.Command) {
 	t.afterCommit(func() {
-		t.b.postToLoop(func(t *turn) {
+		t.b.postLater(func(t *turn) {
 			t.explainJob(j, "resize", "stays as it is", "programs cannot change their size while they run yet", nil)
 			t.stepEngine(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
 		})

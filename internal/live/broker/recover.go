@@ -246,8 +246,9 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 
 // resumeWork takes up the work where the last broker left it: the outbox is carried
 // out again, every live attempt is seen to, attempts that nobody knows are
-// ended, results are brought home.
-func (b *Broker) resumeWork() {
+// ended, results are brought home. What it returns is to be the first turn: nobody
+// empties the mailbox yet, which agents and clients may have filled by now.
+func (b *Broker) resumeWork() (first func(*turn)) {
 	for id, j := range b.jobs {
 		w, live := b.eng.FindJob(id)
 		if j.rec.State.IsTerminal() || !live {
@@ -258,13 +259,7 @@ func (b *Broker) resumeWork() {
 			j.rec.Runs, j.rec.Losses = w.Runs, w.Losses
 		}
 	}
-	b.postToLoop(func(t *turn) { // before anybody can come home to those who wait
-		t.enterUnknown()
-		t.stepEngine(&core.Input{Kind: core.Tick})
-		for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
-			t.fillQueue(t.b.arrays[id])
-		}
-	})
+	split := map[*job]core.Command{}
 	for _, o := range b.pending {
 		j := b.jobs[o.Command.Job]
 		if j == nil { // over; only its folder is left
@@ -281,11 +276,20 @@ func (b *Broker) resumeWork() {
 		case j.rec.State.IsTerminal():
 			b.returnResults(j)
 		case live && w.Parts > 1:
-			c := core.Command{Job: id, Epoch: w.Epoch}
-			b.postToLoop(func(t *turn) { t.handleClaim(j, c) })
+			split[j] = core.Command{Job: id, Epoch: w.Epoch}
 		case live && w.Parts > 0 && w.State != core.Staging: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch}
 			j.line.addTask(b.runInBackground, func() { b.startAttempt(j, c) })
+		}
+	}
+	return func(t *turn) {
+		t.enterUnknown()
+		t.stepEngine(&core.Input{Kind: core.Tick})
+		for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
+			t.fillQueue(t.b.arrays[id])
+		}
+		for j, c := range split {
+			t.handleClaim(j, c)
 		}
 	}
 }
