@@ -73,9 +73,9 @@ type source struct {
 
 // rankSources puts sources in the order in which they are tried.
 func rankSources(list []source) []source {
-	ways := make([]route.Way, len(list))
+	ways := make([]route.FileWay, len(list))
 	for i, s := range list {
-		ways[i] = route.Way{Seconds: s.seconds, Detour: s.twice}
+		ways[i] = route.FileWay{Seconds: s.seconds, Detour: s.twice}
 		if s.from != nil {
 			ways[i].From = core.AimAt(s.from.id)
 		}

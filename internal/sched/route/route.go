@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Way is one way on which a file can come to a cluster.
-type Way struct {
+// FileWay is one way on which a file can come to a cluster.
+type FileWay struct {
 	From    core.Aim // the cluster that has it; 0: through the broker
 	Seconds float64  // that it is expected to take
 	Detour  bool     // it goes to the broker first, and over the broker's link twice
@@ -24,7 +24,7 @@ type Way struct {
 // transfer or probe of the other way was slow.
 const detourCost = 1.5
 
-func (w *Way) cost() float64 {
+func (w *FileWay) cost() float64 {
 	if w.Detour {
 		return detourCost * w.Seconds
 	}
@@ -32,7 +32,7 @@ func (w *Way) cost() float64 {
 }
 
 // RankWays lists the ways by their numbers, the best first; of equal ones the first.
-func RankWays(ways []Way) []int {
+func RankWays(ways []FileWay) []int {
 	order := make([]int, len(ways))
 	for i := range order {
 		order[i] = i
@@ -42,7 +42,7 @@ func RankWays(ways []Way) []int {
 }
 
 // ExplainWay is why the ways are tried in their order, for the one at place i of it.
-func ExplainWay(ways []Way, order []int, i int) core.Reason {
+func ExplainWay(ways []FileWay, order []int, i int) core.Reason {
 	chosen := &ways[order[i]]
 	switch {
 	case i > 0:

@@ -9,20 +9,20 @@ import (
 )
 
 func TestTheFastestWayIsTakenUnlessItBurdensTheBrokerForLittle(t *testing.T) {
-	broker := func(s float64) Way { return Way{Seconds: s} }
-	detour := func(s float64) Way { return Way{Seconds: s, Detour: true} }
-	direct := func(s float64) Way { return Way{From: core.AimAt(1), Seconds: s} }
+	broker := func(s float64) FileWay { return FileWay{Seconds: s} }
+	detour := func(s float64) FileWay { return FileWay{Seconds: s, Detour: true} }
+	direct := func(s float64) FileWay { return FileWay{From: core.AimAt(1), Seconds: s} }
 	for _, c := range []struct {
-		ways  []Way
+		ways  []FileWay
 		order []int
 		why   core.Reason
 	}{
-		{[]Way{broker(3)}, []int{0}, core.Reason{Code: core.WayOnly, A: 3}},
-		{[]Way{broker(3), direct(2)}, []int{1, 0}, core.Reason{Code: core.WayFastest, A: 2, B: 3}},
-		{[]Way{broker(3), direct(3)}, []int{0, 1}, core.Reason{Code: core.WayFastest, A: 3, B: 3}},
-		{[]Way{detour(3), direct(4)}, []int{1, 0}, core.Reason{Code: core.WaySparesBroker, A: 4, B: 3}},
-		{[]Way{detour(3), direct(5)}, []int{0, 1}, core.Reason{Code: core.WayFastest, A: 3, B: 5}},
-		{[]Way{detour(9), direct(8), direct(2)}, []int{2, 1, 0}, core.Reason{Code: core.WayFastest, A: 2, B: 8}},
+		{[]FileWay{broker(3)}, []int{0}, core.Reason{Code: core.WayOnly, A: 3}},
+		{[]FileWay{broker(3), direct(2)}, []int{1, 0}, core.Reason{Code: core.WayFastest, A: 2, B: 3}},
+		{[]FileWay{broker(3), direct(3)}, []int{0, 1}, core.Reason{Code: core.WayFastest, A: 3, B: 3}},
+		{[]FileWay{detour(3), direct(4)}, []int{1, 0}, core.Reason{Code: core.WaySparesBroker, A: 4, B: 3}},
+		{[]FileWay{detour(3), direct(5)}, []int{0, 1}, core.Reason{Code: core.WayFastest, A: 3, B: 5}},
+		{[]FileWay{detour(9), direct(8), direct(2)}, []int{2, 1, 0}, core.Reason{Code: core.WayFastest, A: 2, B: 8}},
 	} {
 		order := RankWays(c.ways)
 		if !slices.Equal(order, c.order) || ExplainWay(c.ways, order, 0) != c.why {
