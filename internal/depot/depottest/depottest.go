@@ -129,7 +129,11 @@ func randomFile(t testing.TB, p string, r *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	sizes := []int{0, 1, r.IntN(5000), r.IntN(100_000), 4096 * (200 + r.IntN(100)), r.IntN(900_000)}
 	size := sizes[r.IntN(len(sizes))]
 	b := RandomBytes(r.Uint64N(5), size)
