@@ -46,7 +46,7 @@ clusters:
 policy: {place: wf, approach: pra, malleable: egs}
 intervals: {sample: 500ms, retry: 5s}
 keep: {jobs: 7d, logs: 10M}
-limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G}
+limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G, memory: 4G}
 `)
 	want := &Config{
 		File: "c.yaml",
@@ -58,7 +58,7 @@ limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G}
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
-		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Depot: 2 << 30, Log: 3 << 30},
+		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Depot: 2 << 30, Log: 3 << 30, Memory: 4 << 30},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -137,6 +137,7 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"weather: {budget: 50%}", `:1: weather.budget "50%": expected a part of each link from 0.01% to 10%, such as 0.5%`},
 		{"weather: {budget: none}", `:1: weather.budget "none": expected a part of each link from 0.01% to 10%, such as 0.5%`},
 		{"weather: {network: ''}", `:1: weather.network: expected a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)`},
+		{"limits: {memory: 1M}", `:1: limits.memory "1M": expected at least 32M`},
 		{"limits: {files: 0}", `:1: limits.files "0": expected a whole number from 1 to 1000000000`},
 	} {
 		got, err := ReadSettings("c.yaml", []byte(c.text), four)

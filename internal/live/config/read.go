@@ -57,6 +57,7 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.StoreField("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }),
 				yamlfile.StoreField("depot", &c.Limits.Depot, positiveSize),
 				yamlfile.StoreField("log", &c.Limits.Log, positiveSize),
+				yamlfile.StoreField("memory", &c.Limits.Memory, readMemory),
 			)
 		}),
 		yamlfile.ReadField("weather", c.Weather.readWeather),
@@ -68,6 +69,16 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 		c.Weather.Network = filepath.Join(filepath.Dir(name), n)
 	}
 	return c, nil
+}
+
+// readMemory is what the broker is to stay below.
+func readMemory(v yamlfile.Value) int64 {
+	const least = 32 << 20 // no broker needs less
+	n := v.Size(1)
+	if !v.HasFailed() && n < least {
+		v.ReportWrong("at least 32M")
+	}
+	return n
 }
 
 func positiveSize(v yamlfile.Value) int64 { return v.Size(1) }

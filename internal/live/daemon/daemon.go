@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	cfg, sum, err := loadSettings(o.Config, cpus)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(cfg.Limits.Memory)
 	}
 	for _, note := range cfg.IneffectiveSettings() {
 		o.Log.Warn(note, "settings", cfg.File)
