@@ -1,11 +1,13 @@
 package koala
 
 import (
+	_ "embed" // the template of the report
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
@@ -30,38 +32,65 @@ func (r *Results) Write(dir string) (string, error) {
 			return "", err
 		}
 	}
+	text, err := r.reportMarkdown()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, "koala.md")
-	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
+	return path, outfile.WriteAll(path, []byte(text))
 }
 
-const head = `# The KOALA experiment
+//go:embed report.md.tmpl
+var reportTemplate string
 
-What the KOALA paper (papers/001, sections VI and VII) did on the DAS-3, done in
-the simulator: 300 jobs, half of them GADGET 2 and half FT, on five clusters of
-272 nodes. Wm and W'm are all malleable, in Wmr and W'mr half of the jobs are
-rigid of size 2; jobs come every two minutes (Wm, Wmr, under the approach PRA)
-or every 30 s (W'm, W'mr, under PWA). Worst-fit placement.
+// reportData is what the template of the report asks for.
+type reportData struct {
+	HowOften                    string
+	Verdicts                    []verdictTable
+	Holding, Wanted             int // of the statements that must come out
+	OtherHolding, OtherVerdicts int
+	Metrics                     []string // titles of the columns of the tables
+	Runs                        []reportRow
+	Workloads                   []policyTable
+}
 
-This file is written by ` + "`godwit-experiments koala`" + ` from ` + "`scenarios/koala/*.yaml`" + `;
-every verdict is computed from the runs. %s
+type verdictTable struct {
+	Title string
+	Rows  []Verdict
+}
 
-The seconds are not the paper's: it does not say how its applications scale
-between the smallest and the best size, nor how much of the DAS-3 was free. The
-scenario files say what we assume. What must agree is the shape.
-`
+// reportRow is a row of a table, a cell for each metric.
+type reportRow struct {
+	Name  string
+	Cells []string
+}
 
-func (r *Results) reportMarkdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, head, r.howOften())
-	r.writeVerdicts(&b)
-	b.WriteString("\n## Precedence to running applications: figure 7\n\n")
-	b.WriteString("![Figure 7: FPSMA and EGS under PRA](koala/figure-7.svg)\n")
-	b.WriteString("\n## Precedence to waiting applications: figure 8\n\n")
-	b.WriteString("![Figure 8: FPSMA and EGS under PWA](koala/figure-8.svg)\n")
-	b.WriteString("\nDistributions are over the jobs of all seeds; (e) and (f) show the first.\n")
-	r.writeRuns(&b)
-	r.writePolicies(&b)
-	return b.String()
+type policyTable struct {
+	Workload, Approach string
+	Rows               []reportRow
+}
+
+func (r *Results) reportMarkdown() (string, error) {
+	d := reportData{HowOften: r.howOften(), Runs: r.paperRuns(), Workloads: r.policyTables()}
+	verdicts := r.CheckStatements()
+	for _, part := range []struct {
+		title  string
+		wanted bool
+	}{{"The statements that must come out:", true}, {"What the paper says besides:", false}} {
+		table := verdictTable{Title: part.title}
+		for _, v := range verdicts {
+			if v.Wanted == part.wanted {
+				table.Rows = append(table.Rows, v)
+			}
+		}
+		d.Verdicts = append(d.Verdicts, table)
+	}
+	d.Holding, d.Wanted = CountHolding(verdicts, true)
+	d.OtherHolding, d.OtherVerdicts = CountHolding(verdicts, false)
+	for _, m := range tableMetrics() {
+		d.Metrics = append(d.Metrics, m.title)
+	}
+	return measured.RenderReport(reportTemplate, d)
 }
 
 func (r *Results) howOften() string {
@@ -69,25 +98,6 @@ func (r *Results) howOften() string {
 		return fmt.Sprintf("Every run was made once, with seed %d.", r.Seeds[0])
 	}
 	return fmt.Sprintf("Every run was made %d times, with seeds %d to %d.", len(r.Seeds), r.Seeds[0], r.Seeds[len(r.Seeds)-1])
-}
-
-func (r *Results) writeVerdicts(b *strings.Builder) {
-	verdicts := r.CheckStatements()
-	b.WriteString("\n## What the paper says, what we see\n")
-	for _, part := range []struct {
-		text   string
-		wanted bool
-	}{{"The statements that must come out:", true}, {"What the paper says besides:", false}} {
-		fmt.Fprintf(b, "\n%s\n\n| figure | the paper says | checked as | we see | |\n| --- | --- | --- | --- | --- |\n", part.text)
-		for _, v := range verdicts {
-			if v.Wanted == part.wanted {
-				fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.VerdictText())
-			}
-		}
-	}
-	n, all := CountHolding(verdicts, true)
-	m, others := CountHolding(verdicts, false)
-	fmt.Fprintf(b, "\n%d of the %d statements that must come out do; of the %d others %d.\n", n, all, others, m)
 }
 
 // VerdictText is the verdict in the report.
@@ -143,43 +153,37 @@ func tableMetrics() []metric {
 	}
 }
 
-// writeRuns is the table of the paper's eight runs.
-func (r *Results) writeRuns(b *strings.Builder) {
-	b.WriteString("\n## The eight runs\n\nMean ± standard deviation over the seeds.\n\n| run |")
-	for _, m := range tableMetrics() {
-		fmt.Fprintf(b, " %s |", m.title)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(tableMetrics())) + "\n")
+// paperRuns are the paper's eight runs.
+func (r *Results) paperRuns() []reportRow {
+	var rows []reportRow
 	for _, w := range Workloads() {
 		for _, policy := range []string{fpsma, egs} {
-			fmt.Fprintf(b, "| %s, %s, %s |", strings.ToUpper(w.Approach.String()), policyTitle(policy), w.Name)
+			row := reportRow{Name: fmt.Sprintf("%s, %s, %s", strings.ToUpper(w.Approach.String()), policyTitle(policy), w.Name)}
 			for _, m := range tableMetrics() {
 				mean, spread := r.meanAndSpread(w, policy, m.of)
-				fmt.Fprintf(b, " %s ± %s |", m.formatValue(mean), m.formatWithUnit(spread))
+				row.Cells = append(row.Cells, m.formatValue(mean)+" ± "+m.formatWithUnit(spread))
 			}
-			b.WriteString("\n")
+			rows = append(rows, row)
 		}
 	}
+	return rows
 }
 
-// writePolicies is the table of all policies on all workloads.
-func (r *Results) writePolicies(b *strings.Builder) {
-	b.WriteString("\n## All policies\n\n![Response time and utilization of all policies](koala/policies.svg)\n")
-	b.WriteString("\nMeans over the seeds, the best in bold.\n")
+// policyTables are all policies on all workloads.
+func (r *Results) policyTables() []policyTable {
+	var tables []policyTable
 	for _, w := range Workloads() {
-		fmt.Fprintf(b, "\n%s under %s:\n\n| policy |", w.Name, strings.ToUpper(w.Approach.String()))
-		for _, m := range tableMetrics() {
-			fmt.Fprintf(b, " %s |", m.title)
-		}
-		b.WriteString("\n| --- |" + strings.Repeat(" ---: |", len(tableMetrics())) + "\n")
+		table := policyTable{Workload: w.Name, Approach: strings.ToUpper(w.Approach.String())}
 		for _, policy := range Policies() {
-			fmt.Fprintf(b, "| %s |", policy)
+			row := reportRow{Name: policy}
 			for _, m := range tableMetrics() {
-				fmt.Fprintf(b, " %s |", r.emphasiseBest(w, policy, m))
+				row.Cells = append(row.Cells, r.emphasiseBest(w, policy, m))
 			}
-			b.WriteString("\n")
+			table.Rows = append(table.Rows, row)
 		}
+		tables = append(tables, table)
 	}
+	return tables
 }
 
 // emphasiseBest is a value, in bold if no policy has a better one.

@@ -2,6 +2,7 @@ package skeletons
 
 import (
 	"cmp"
+	_ "embed" // the template of the report
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,9 +87,13 @@ func (r *Result) Write(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	text, err := all.reportMarkdown()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, "skeletons.md")
 	return path, errors.Join(all.resultFigure().Save(filepath.Join(dir, "skeletons", "skeletons.svg")),
-		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.reportMarkdown())))
+		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(text)))
 }
 
 // Read reads what was measured before, from the file that Write leaves beside the report.
@@ -159,36 +164,45 @@ func (r *Result) countPasses() int {
 	return n
 }
 
-func (r *Result) reportMarkdown() string {
-	var b strings.Builder
-	states := 0
-	for i := range r.Programs {
-		states = max(states, len(r.Programs[i].Program))
-	}
-	fmt.Fprintf(&b, `# Skeletons: is the program slow where its skeleton is slow?
+//go:embed report.md.tmpl
+var reportTemplate string
 
-A skeleton ([how it is made](../guides/capture.md)) is worth running only if its time says how long
-the program will take. Four hosts of a lab, each with 0.3 of a core; between any two of them
-%g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
-the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
-where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
-was asked for) twice, as hosts remember how the network was, and after it the program. All states are gone through one after the other before any comes again,
-so that the runs of a state are far apart (times that all were gone through: %d),
-and the shortest run of each counts: whoever else uses the machine only makes a run longer. How much longer the longest
-was is in the table.
+// reportData is what the template of the report asks for.
+type reportData struct {
+	FullRate       float64 // Mbit/s between two hosts
+	States, Passes int
+	Part           float64 // of a program's time that was asked for, in per cent
+	Programs       []programRow
+	Machine        measured.Machine
+}
 
-`, fullRate, states, 100*r.Part, r.countPasses())
-	b.WriteString("| program | alone | skeleton's part | states | program, all states | r | prediction off by, median | worst | longest run of program, skeleton, median | load |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+// programRow is a program in the table.
+type programRow struct {
+	Name, Alone, Part       string
+	States                  int
+	Seconds, Correlation    string
+	MedianError, WorstError string
+	LongestRuns, Load       string
+}
+
+func (r *Result) reportMarkdown() (string, error) {
+	d := reportData{FullRate: fullRate, Passes: r.countPasses(), Part: 100 * r.Part, Machine: r.Machine}
 	for i := range r.Programs {
 		m := &r.Programs[i]
 		program := shortestRuns(m.Program)
-		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %d | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% | +%.0f %%, +%.0f %% | %s |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
-			len(program), slices.Min(program), slices.Max(program), m.TimeCorrelation(), 100*measured.Median(m.PredictionErrors()), 100*slices.Max(m.PredictionErrors()),
-			100*medianSpread(m.Program), 100*medianSpread(m.Skeleton), m.Load)
+		d.States = max(d.States, len(program))
+		d.Programs = append(d.Programs, programRow{
+			Name:        m.Name + " " + strings.Join(m.Args, " "),
+			Alone:       fmt.Sprintf("%.2f s", m.Alone),
+			Part:        fmt.Sprintf("%.1f %%", 100*m.Scale),
+			States:      len(program),
+			Seconds:     fmt.Sprintf("%.2f to %.2f s", slices.Min(program), slices.Max(program)),
+			Correlation: fmt.Sprintf("%.3f", m.TimeCorrelation()),
+			MedianError: fmt.Sprintf("%.0f %%", 100*measured.Median(m.PredictionErrors())),
+			WorstError:  fmt.Sprintf("%.0f %%", 100*slices.Max(m.PredictionErrors())),
+			LongestRuns: fmt.Sprintf("+%.0f %%, +%.0f %%", 100*medianSpread(m.Program), 100*medianSpread(m.Skeleton)),
+			Load:        m.Load,
+		})
 	}
-	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
-	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+
-		"Asked for is r above 0.95. The load is the machine's (averages of 1, 5 and 15 minutes): it is better made when that is low.\n\n"+
-		"Made again with `godwit-experiments skeletons`, as root. %s, %d cores, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
-	return b.String()
+	return measured.RenderReport(reportTemplate, d)
 }

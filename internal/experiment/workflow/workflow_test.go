@@ -42,8 +42,8 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 			t.Errorf("%s: the static plan is only %s longer", cases[i+1].Name, formatPercent(gain))
 		}
 	}
-	if text := r.reportMarkdown(); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
-		t.Errorf("the report has holes:\n%s", text)
+	if text, err := r.reportMarkdown(); err != nil || strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
+		t.Errorf("the report has holes (%v):\n%s", err, text)
 	}
 }
 
