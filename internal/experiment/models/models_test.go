@@ -56,9 +56,11 @@ func TestProgramsThatWereHeldOutAreToldApart(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"cases":[{"name":"x"}]}`))
-	f.Fuzz(func(_ *testing.T, text []byte) {
+	f.Fuzz(func(t *testing.T, text []byte) {
 		if r, err := Decode(text); err == nil && len(r.Cases) > 0 {
-			_ = r.reportText()
+			if _, err := r.reportText(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

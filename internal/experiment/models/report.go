@@ -1,14 +1,17 @@
 package models
 
 import (
+	_ "embed" // the template of the report
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
+	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
 // Write writes models.md with its figure into a folder, and says where.
@@ -19,13 +22,17 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := r.predictionFigure().Save(filepath.Join(dir, "models", "predicted.svg")); err != nil {
 		return "", err
 	}
+	text, err := r.reportText()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, "models.md")
 	f, err := outfile.Create(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Discard()
-	if _, err := f.Write([]byte(r.reportText())); err != nil {
+	if _, err := f.Write([]byte(text)); err != nil {
 		return "", err
 	}
 	return path, f.Commit()
@@ -54,56 +61,28 @@ func (r *Results) predictionFigure() plot.Chart {
 	return c
 }
 
-func (r *Results) reportText() string {
-	var b strings.Builder
-	b.WriteString(`# Performance models: predicted against measured
+//go:embed report.md.tmpl
+var reportTemplate string
 
-Written by ` + "`godwit-experiments models`" + `: a measurement of one machine, not a constant of nature.
-
-Each program was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten times the largest of them, three times
-or more. Measured is the mean CPU time of these runs, spread their standard deviation. The interval is the one that nine of ten runs should fall
-into.
-
-This host is not equally fast all the time: while a neighbour uses the other half of a core, equal work needs up to half as much CPU time again. A small
-fixed piece of work on the same processor tells how much, beside every run: 1 is what the calibration of the host promises. What is predicted, and its
-error, is what a user sees: the host is looked at for half a second before the runs, as ` + "`godwit model predict`" + ` does, and half of what it is faster
-or slower then than when the program was fitted is taken to last. The last column is the error of the prediction for a host as slow as it turned out to
-be: that of the model alone.
-
-Two kinds of programs: the examples (examples/apps), at which models were looked at while they were made, and those in examples/apps/heldout,
-which serve for nothing but this table, but for one look at two of them. What was changed because of what the table showed: memory that is read in order is taken to overlap with
-computing, as far as it was measured to on the host, and accesses in order and at random are told apart in one fit (matmul and fft were predicted far too
-high); matmul and fft are fitted at larger sizes (their largest took less than 10 ms); what it costs to begin and end inner loops is a part of its own
-(matmul); lines that were written to cost more, since they go back to memory, too (stencil, but also scan and gauss of the held out were predicted too
-low). Programs may have been measured at different times and with different budgets.
-
-| programs | times the largest fitted size | mean error | intervals that hold the mean | runs in the interval | mean error of the model alone |
-| --- | ---: | ---: | ---: | ---: | ---: |
-`)
-	r.writeErrors(&b)
-	b.WriteString("\n![predicted against measured CPU time](models/predicted.svg)\n\n")
-	r.writeCases(&b)
-	b.WriteString("\n## The formulas\n\n| program | counted by | instructions | error at sizes it was not fitted to | error of the CPU time |\n| --- | --- | --- | ---: | ---: |\n")
-	for _, c := range r.Cases {
-		best := c.Model.Work.BestFormula()
-		fmt.Fprintf(&b, "| %s | %s | %s | %.2f %% | %.1f %% |\n", c.Name, c.Model.Counter, best, 100*best.Error, 100*c.Model.Pace.Error)
-	}
-	r.writeHost(&b)
-	b.WriteString(`
-## What the models rest on, and where they end
-
-Instructions are counted exactly, so the formulas are good to a fraction of a per cent where the program's loops are what they seem. What an
-instruction costs is learnt from CPU times of a few milliseconds, on a machine that may be half as fast a moment later; that is looked at beside each
-run and taken out, as far as the program feels it as the small piece of work does. What is left of it is the spread of the runs, and part of the
-interval. What a line costs is measured on the host for every distance at which it comes back; how much of it the processor hides is hardly seen at
-sizes that fit into its caches. There it is what the host hides in a loop that computes, and for lines at random places what is known of processors in
-general, and the interval is wide.
-`)
-	return b.String()
+// reportData is what the template of the report asks for; a row of a table is its cells
+// with bars between them.
+type reportData struct {
+	Errors, Checks, Formulas, Levels []string
+	Host                             string
 }
 
-// writeErrors sums up by kind of program and by how far beyond the fitted sizes.
-func (r *Results) writeErrors(b *strings.Builder) {
+func (r *Results) reportText() (string, error) {
+	host := &r.Cases[0].Model.Host
+	d := reportData{Errors: r.errorRows(), Checks: r.checkRows(), Host: hostText(host), Levels: levelRows(host)}
+	for _, c := range r.Cases {
+		best := c.Model.Work.BestFormula()
+		d.Formulas = append(d.Formulas, fmt.Sprintf("%s | %s | %s | %.2f %% | %.1f %%", c.Name, c.Model.Counter, best, 100*best.Error, 100*c.Model.Pace.Error))
+	}
+	return measured.RenderReport(reportTemplate, d)
+}
+
+// errorRows sum up by kind of program and by how far beyond the fitted sizes.
+func (r *Results) errorRows() (rows []string) {
 	for _, kind := range []struct {
 		name    string
 		heldOut bool
@@ -114,15 +93,16 @@ func (r *Results) writeErrors(b *strings.Builder) {
 				at = "all"
 			}
 			if s.All > 0 {
-				fmt.Fprintf(b, "| %s | %s | %.1f %% | %d of %d | %.0f %% | %.1f %% |\n", kind.name, at, 100*s.Error, s.Hold, s.All, 100*float64(s.Runs)/float64(s.Seen), 100*s.Known)
+				rows = append(rows, fmt.Sprintf("%s | %s | %.1f %% | %d of %d | %.0f %% | %.1f %%", kind.name, at, 100*s.Error, s.Hold, s.All,
+					100*float64(s.Runs)/float64(s.Seen), 100*s.Known))
 			}
 		}
 	}
+	return rows
 }
 
-// writeCases tells of every size that was run.
-func (r *Results) writeCases(b *strings.Builder) {
-	b.WriteString("| program | fitted at | size | predicted | interval | of it memory | measured | spread | error | slowness of the host | error of the model alone |\n| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+// checkRows tell of every size that was run.
+func (r *Results) checkRows() (rows []string) {
 	for _, c := range r.Cases {
 		title := c.Name
 		if c.HeldOut {
@@ -141,22 +121,30 @@ func (r *Results) writeCases(b *strings.Builder) {
 			if !k.IsWithin() {
 				in = " **missed**"
 			}
-			fmt.Fprintf(b, "| %s | %s | %g | %.3f s | %.3f to %.3f s%s | %.0f %% | %.3f s | %.0f %% | %+.1f %% | %.2f | %+.1f %% |\n", name, at, k.Size,
-				k.Predicted.Value, k.Predicted.Low, k.Predicted.High, in, 100*k.Waiting/k.Predicted.Value, k.Measured, 100*k.Noise, 100*k.Error(), k.Slow, 100*k.KnownError())
+			rows = append(rows, fmt.Sprintf("%s | %s | %g | %.3f s | %.3f to %.3f s%s | %.0f %% | %.3f s | %.0f %% | %+.1f %% | %.2f | %+.1f %%",
+				name, at, k.Size, k.Predicted.Value, k.Predicted.Low, k.Predicted.High, in, 100*k.Waiting/k.Predicted.Value, k.Measured,
+				100*k.Noise, 100*k.Error(), k.Slow, 100*k.KnownError()))
 		}
 	}
+	return rows
 }
 
-// writeHost tells the rates of the machine.
-func (r *Results) writeHost(b *strings.Builder) {
-	h := r.Cases[0].Model.Host
-	fmt.Fprintf(b, "\n## The host\n\n%.2f G operations/s, %.2f GFlop/s, first touch of a page %.2f µs. The same work takes longer or shorter by %.0f %% from one time to the next.\n\n| comes back within | random line | line in order | of it beside computing | line in order, written to | of it beside computing |\n| ---: | ---: | ---: | ---: | ---: | ---: |\n",
+// hostText tells the rates of the machine.
+func hostText(h *perfmodel.Host) string {
+	return fmt.Sprintf("%.2f G operations/s, %.2f GFlop/s, first touch of a page %.2f µs. "+
+		"The same work takes longer or shorter by %.0f %% from one time to the next.",
 		h.Operations/1e9, h.Flops/1e9, 1e6*h.Fault, 100*h.Spread)
+}
+
+// levelRows are the levels of its memory.
+func levelRows(h *perfmodel.Host) (rows []string) {
 	for _, l := range h.Levels {
 		size := fmt.Sprintf("%.0f KiB", l.Bytes/1024)
 		if l.Bytes == 0 {
 			size = "more"
 		}
-		fmt.Fprintf(b, "| %s | %.1f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %% |\n", size, 1e9*l.Latency, 1e9*l.InOrder, 100*l.Beside, 1e9*l.Written, 100*l.BesideWritten)
+		rows = append(rows, fmt.Sprintf("%s | %.1f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %%", size, 1e9*l.Latency, 1e9*l.InOrder,
+			100*l.Beside, 1e9*l.Written, 100*l.BesideWritten))
 	}
+	return rows
 }

@@ -116,8 +116,12 @@ func (r *Results) Write(dir string) (string, error) {
 			return "", err
 		}
 	}
+	text, err := r.reportMarkdown()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, folder+".md")
-	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
+	return path, outfile.WriteAll(path, []byte(text))
 }
 
 // slowdownChart is the paper's Figure 3 with ours.

@@ -1,14 +1,15 @@
 package programs
 
 import (
+	_ "embed" // the template of the report
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
 // What is wanted of the predictions of all runs together.
@@ -50,45 +51,36 @@ func (r *Results) CheckStatements() []Statement {
 
 // Write writes the report into a folder and says where it is.
 func (r *Results) Write(dir string) (string, error) {
-	var b strings.Builder
-	r.writeHead(&b)
-	b.WriteString("\n## What is wanted, what we see\n\n| wanted | measured | |\n| --- | --- | --- |\n")
-	for _, s := range r.CheckStatements() {
-		word := "holds"
-		if !s.Holds {
-			word = "**does not hold**"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Says, s.Saw, word)
+	text, err := r.reportMarkdown()
+	if err != nil {
+		return "", err
 	}
-	r.writePrograms(&b)
-	r.writeLoads(&b)
 	path := filepath.Join(dir, "predictions.md")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	return path, os.WriteFile(path, []byte(b.String()), 0o666)
+	return path, os.WriteFile(path, []byte(text), 0o666)
 }
 
-func (r *Results) writeHead(b *strings.Builder) {
-	p, m := &r.Plan, &r.Machine
-	fmt.Fprintf(b, `# Predictions of ten programs
+//go:embed report.md.tmpl
+var reportTemplate string
 
-How far live predictions can be trusted of programs of all kinds, not only of those that compute:
-each is run by the real broker and watched by the real agent every %s, %s
-of this machine. What is known of a program is the history of its runs: %d alone before
-the first that is judged, and all that came before. Every second run has real programs beside it that take
-from its core what recorded and generated loads say. Judged are the first predictions after
-1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a part of it.
-± is the standard error, runs being independent of each other.
+// reportData is what the template of the report asks for; a row of a table is its cells
+// with bars between them.
+type reportData struct {
+	Plan                                  *Plan
+	Machine                               *measured.Machine
+	Runs                                  int
+	Day, Loads, Places                    string
+	Missing                               []string
+	Statements                            []Statement
+	Programs, ByProgram, ByLoad, ByMoment []string
+}
 
-This file is written by `+"`godwit-experiments predictions`"+`; every number is computed from the runs.
-
-%d runs, measured on %s, on %d cores (%s), %s.
-`, p.Sample, p.placesUsed(), p.Learn, len(r.Runs), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel)
-	fmt.Fprintf(b, "Load average of the machine (1 minute) at the start of the runs: %s.\n", r.loadAverages())
-	for _, why := range r.Missing {
-		fmt.Fprintf(b, "Not run: %s.\n", why)
-	}
+func (r *Results) reportMarkdown() (string, error) {
+	return measured.RenderReport(reportTemplate, reportData{Plan: &r.Plan, Machine: &r.Machine, Runs: len(r.Runs),
+		Day: r.Machine.At.Format("2 January 2006"), Loads: r.loadAverages(), Places: r.Plan.placesUsed(), Missing: r.Missing, Statements: r.CheckStatements(),
+		Programs: r.programRows(), ByProgram: r.rowsByProgram(), ByLoad: r.rowsByLoad(), ByMoment: r.rowsByMoment()})
 }
 
 // placesUsed says how many runs there were at the same time, and where.
@@ -115,15 +107,13 @@ func (r *Results) loadAverages() string {
 	return fmt.Sprintf("median %.1f, from %.1f to %.1f", list[len(list)/2], list[0], list[len(list)-1])
 }
 
-const verdictHead = "runs | bands that hold | ends before | ends after | width of the band | median error | 95 % interval | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-
 func verdictCells(v *calibration.Verdict) string {
 	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.1f %% | %.1f %% | %.0f %% | %.1f %% | %.1f to %.1f %% | %.0f %%", v.Runs, 100*v.Holds, 100*v.Deviation,
 		100*v.Early, 100*v.Late, 100*v.Width, 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
 }
 
-func (r *Results) writePrograms(b *strings.Builder) {
-	b.WriteString("\n## By program\n\n| program | kind | wall time | CPU time |\n| --- | --- | ---: | ---: |\n")
+// programRows tell how long the programs took.
+func (r *Results) programRows() (rows []string) {
 	for _, p := range AllPrograms() {
 		var wall, cpu []float64
 		for i := range r.Runs {
@@ -132,21 +122,25 @@ func (r *Results) writePrograms(b *strings.Builder) {
 			}
 		}
 		if len(wall) > 0 {
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.Name, p.Kind, formatSpread(wall), formatSpread(cpu))
+			rows = append(rows, fmt.Sprintf("`%s` | %s | %s | %s", p.Name, p.Kind, formatSpread(wall), formatSpread(cpu)))
 		}
 	}
-	b.WriteString("\nMean ± standard deviation over all runs, with and without others beside it.\n\n| program | " + verdictHead + "\n")
+	return rows
+}
+
+// rowsByProgram are the verdicts on the programs, and on all.
+func (r *Results) rowsByProgram() (rows []string) {
 	for _, p := range AllPrograms() {
 		if v := calibration.SumUp(r.judgedPredictions(func(run *Run) bool { return run.Program == p.Name })); v.N > 0 {
-			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, verdictCells(&v))
+			rows = append(rows, fmt.Sprintf("`%s` | %s", p.Name, verdictCells(&v)))
 		}
 	}
 	v := calibration.SumUp(r.judgedPredictions(everyRun))
-	fmt.Fprintf(b, "| all | %s |\n", verdictCells(&v))
+	return append(rows, "all | "+verdictCells(&v))
 }
 
-func (r *Results) writeLoads(b *strings.Builder) {
-	b.WriteString("\n## By what was beside it\n\n| load | " + verdictHead + "\n")
+// rowsByLoad are the verdicts by what was beside the program.
+func (r *Results) rowsByLoad() (rows []string) {
 	var names []string
 	for i := range r.Runs {
 		if name := r.Runs[i].Load; !slices.Contains(names, name) {
@@ -156,17 +150,22 @@ func (r *Results) writeLoads(b *strings.Builder) {
 	slices.Sort(names)
 	for _, name := range names {
 		if v := calibration.SumUp(r.judgedPredictions(func(run *Run) bool { return run.Load == name })); v.N > 0 {
-			fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&v))
+			rows = append(rows, name+" | "+verdictCells(&v))
 		}
 	}
-	b.WriteString("\n## By how much of the run is over\n\n| over | " + verdictHead + "\n")
+	return rows
+}
+
+// rowsByMoment are the verdicts by how much of the run is over.
+func (r *Results) rowsByMoment() (rows []string) {
 	all := r.judgedPredictions(everyRun)
 	for _, m := range calibration.Moments {
 		some := slices.DeleteFunc(slices.Clone(all), func(j calibration.Judged) bool { return j.Moment != m })
 		if v := calibration.SumUp(some); v.N > 0 {
-			fmt.Fprintf(b, "| %.0f %% | %s |\n", 100*m, verdictCells(&v))
+			rows = append(rows, fmt.Sprintf("%.0f %% | %s", 100*m, verdictCells(&v)))
 		}
 	}
+	return rows
 }
 
 // formatSpread is the mean and the standard deviation of seconds.
