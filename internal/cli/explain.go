@@ -65,10 +65,17 @@ func (a *app) explainJobs(ctx context.Context, c *api.Client, args []string, out
 // storyWidth keeps lines readable on wide terminals.
 const storyWidth = 100
 
-// printStory writes one paragraph a decision: what, why, and the numbers.
+// printStory writes how a job is and one paragraph a decision: what, why, and the numbers.
 func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.jobStanding(j))
+	a.writeDecisions(&b, list)
+	_, err := fmt.Fprint(a.Stdout, b.String())
+	return err
+}
+
+// writeDecisions writes one paragraph a decision.
+func (a *app) writeDecisions(b *strings.Builder, list []api.Decision) {
 	width := min(a.TerminalWidth(), storyWidth)
 	for i := range list {
 		d := &list[i]
@@ -95,15 +102,14 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 			}
 		}
 	}
-	_, err := fmt.Fprint(a.Stdout, b.String())
-	return err
 }
 
 // verbs put the kinds of decisions into words.
 var verbs = map[string]string{
 	"submit": "submitted", "wait": "waiting", "place": "placed", "method": "checkpoint method", "start": "started", "predict": "prediction",
 	"ask": "asked for help", "decide": "decision", "checkpoint": "checkpoint", "move": "migration", "stay": "stays", "lost": "attempt lost",
-	"end": "ended", "results": "results", "quote": "quote",
+	"end": "ended", "results": "results", "quote": "quote", "plan": "plan", "done": "task ended", "failed": "task failed", "retry": "retry",
+	"restart": "broker restarted", "resume": "resumed", "cancel": "cancelled",
 }
 
 func decisionHeadline(d *api.Decision) string {

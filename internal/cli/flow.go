@@ -18,17 +18,21 @@ import (
 func (a *app) flowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flow",
-		Short: "Plan, simulate or run a workflow",
+		Short: "Plan, simulate, submit and follow workflows",
 		Long: `A workflow is tasks and the files that pass between them: a YAML file of ours
 (see docs/guides/flow.md, and docs/flow.schema.json for editors) or WfFormat JSON.
 plan says where and when every task should run on the hosts of a platform so that
 the last one ends early; sim carries that out in virtual time, with links that are
-shared, load, failures and models that are wrong; run carries it out for real, each
-task as a job of the broker.`,
+shared, load, failures and models that are wrong.
+
+run and submit hand it to the broker, which carries it out for real, each task as a
+job, and goes on after it was killed; run follows it, as attach does later. ps, show,
+cancel and explain are for workflows what they are for jobs.`,
 		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand())
+	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand(), a.flowSubmitCommand(), a.flowAttachCommand(),
+		a.flowPsCommand(), a.flowShowCommand(), a.flowCancelCommand(), a.flowExplainCommand())
 	return cmd
 }
 

@@ -2,44 +2,40 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/format/dag"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
-	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
-	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
-const flowRunLong = `Runs a workflow: every task is a job, submitted when the tasks before it are done
-and the plan says so, to the cluster that it says. A task finds in its folder the
-files that its inputs name, and what its outputs name comes back to the folder of
-the workflow. What has not started is planned again when reality departs from the
-plan; finished tasks correct the estimates of those of their kind.
+const flowRunLong = `Submits a workflow to the broker and follows it to its end. Every task is a job,
+submitted when the tasks before it are done and the plan says so, to the cluster
+that it says. A task finds in its folder the files that its inputs name, and what
+its outputs name comes back to the folder of the workflow. What has not started is
+planned again when reality departs from the plan; finished tasks correct the
+estimates of those of their kind.
 
-If this command, the broker or both are killed, run it again: it goes on where it
-was, and what went well is not run twice. A task that failed is then tried again.
---fresh begins anew.
+The broker carries the workflow out: if this command is killed it goes on, and if
+the broker is, it goes on when it is started again. Run the command again to follow
+it (or godwit flow attach). A workflow that failed or was cancelled goes on where it
+was: what went well is not run twice, what failed is tried again. --fresh begins
+anew.
 
 When a task fails for good, what waits for it is given up and the others run to
-their end; with --stop nothing more is started. Ctrl-C cancels what runs.
+their end; with --stop nothing more is started. Ctrl-C cancels the workflow; a
+second Ctrl-C quits without waiting.
 
 Exit codes: 0 all tasks went well; 1 one failed; 2 bad input; 130 cancelled with
 Ctrl-C.`
@@ -60,196 +56,214 @@ type flowRunFlags struct {
 	platform string
 }
 
+// howGroup is the flags of run and of submit.
+func (f *flowRunFlags) howGroup() term.Group {
+	how := term.NewGroup("How")
+	how.Flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
+	how.Flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file failed or was cancelled")
+	how.Flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
+	how.Flags.Var(term.NumberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
+	return how
+}
+
 func (a *app) flowRunCommand() *cobra.Command {
 	f := &flowRunFlags{}
 	cmd := &cobra.Command{
 		Use:     "run WORKFLOW",
-		Short:   "Run a workflow, each task as a job",
+		Short:   "Run a workflow, each task as a job, and follow it",
 		Long:    flowRunLong,
 		Example: flowRunExample,
 		Args:    func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow file") },
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowRun(cmd.Context(), args[0], f) },
 	}
-	how, out := term.NewGroup("How"), term.NewGroup("Output")
-	how.Flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
-	how.Flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
-	how.Flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
-	how.Flags.Var(term.NumberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
+	out := term.NewGroup("Output")
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
-	term.GroupFlags(cmd, how, out)
+	term.GroupFlags(cmd, f.howGroup(), out)
+	return cmd
+}
+
+func (a *app) flowSubmitCommand() *cobra.Command {
+	f := &flowRunFlags{}
+	cmd := &cobra.Command{
+		Use:   "submit WORKFLOW",
+		Short: "Submit a workflow and print its number",
+		Long: `Submits a workflow to the broker and returns at once; the broker carries it out as
+godwit flow run describes. Files that no task makes are sent along now, as they are.
+One of this file that is not over is not submitted a second time: its number is
+printed.`,
+		Example: `  godwit flow submit examples/flows/wordcount.yaml
+  godwit flow attach last`,
+		Args: func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow file") },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, _, err := a.submitFlow(cmd.Context(), args[0], f)
+			if err != nil {
+				return err
+			}
+			if f.output == "json" {
+				return term.WriteJSON(a.Stdout, api.FlowSubmitted{ID: id})
+			}
+			_, err = fmt.Fprintln(a.Stdout, id)
+			return err
+		},
+	}
+	term.GroupFlags(cmd, f.howGroup(), outputGroup(&f.output))
 	return cmd
 }
 
 func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
-	work, err := a.runnableFlow(file, f.burn)
-	if err != nil {
-		return err
-	}
-	route, err := clusterRoutes(f.platform)
-	if err != nil {
-		return err
-	}
 	var chart *outfile.File
+	var err error
 	if f.gantt != "" {
 		if chart, err = outfile.Create(f.gantt); err != nil {
 			return err
 		}
 		defer chart.Discard()
 	}
-	book, err := a.openFlowBook(file, f)
+	id, book, err := a.submitFlow(ctx, file, f)
 	if err != nil {
 		return err
 	}
-	defer book.closeBook()
-	v := a.newFlowView(f.output == "json")
-	state, err := flowrun.Run(ctx, flowrun.Options{
-		Flow: work, ID: book.ID, Again: book.again, Connect: a.connectBroker, Send: a.sendFiles, Clock: a.Now, StopAll: f.stop,
-		Env: inheritedVariables(), See: v.showState, Route: route,
-	})
-	v.closeScreen()
-	if state == nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		a.SayLine("flow " + work.Name + " was cancelled; run it again to go on")
-		return term.ExitCode(term.ExitInterrupted)
-	}
+	end, err := a.followFlow(ctx, id, a.newFlowView(f.output == "json", true), true)
 	if err != nil {
 		return err
 	}
-	if err := book.recordDone(state); err != nil {
-		return err
-	}
-	if chart != nil {
-		if err := commitFile(chart, ranGantt(state)); err != nil {
+	if end.State == "completed" {
+		if err := book.recordDone(); err != nil {
 			return err
 		}
 		a.SayLine("wrote " + f.gantt)
 	}
-	return a.flowEnd(state, f.output)
+	tasks, err := a.flowTasks(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		a.SayLine("flow " + end.Name + " was cancelled; run it again to go on")
+		return term.ExitCode(term.ExitInterrupted)
+	}
+	if chart != nil {
+		if err := commitFile(chart, ranGantt(end, tasks)); err != nil {
+			return err
+		}
+	}
+	return a.flowEnd(end, tasks, f.output)
 }
 
-// clusterRoutes are the ways between clusters that a platform describes; nil if there
-// is none. Of clusters that it does not name nothing is known.
-func clusterRoutes(file string) (func(from, to string) flow.Route, error) {
-	if file == "" {
-		return nil, nil
-	}
-	g, _, err := loadGrid(file)
+// flowTasks is what became of the tasks of a workflow.
+func (a *app) flowTasks(ctx context.Context, id int64) ([]api.FlowTask, error) {
+	var tasks []api.FlowTask
+	err := a.askBroker(ctx, func(c *api.Client) (err error) {
+		tasks, err = c.ListFlowTasks(ctx, fmt.Sprint(id))
+		return err
+	})
+	return tasks, err
+}
+
+// submitFlow hands in the workflow of a file, or finds the one that is not over.
+func (a *app) submitFlow(ctx context.Context, file string, f *flowRunFlags) (int64, *flowBook, error) {
+	work, err := a.runnableFlow(file, f.burn)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return func(from, to string) flow.Route {
-		a, known := g.Platform.FindCluster(from)
-		b, both := g.Platform.FindCluster(to)
-		if known && both {
-			if r, ok := g.Platform.FindRoute(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
-				return flow.Route{Latency: r.Ms / 1e3, PerByte: 8 / (r.Mbps * 1e6)}
+	platform, err := loadPlatform(f.platform)
+	if err != nil {
+		return 0, nil, err
+	}
+	book, err := a.openFlowBook(file, f.burn)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer book.closeBook()
+	c, err := a.connectBroker(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer c.Close()
+	live, err := a.chooseRun(ctx, c, file, book, f.fresh)
+	if err != nil || live != 0 {
+		return live, book, err
+	}
+	spec := &api.FlowSubmit{Key: book.ID, Flow: *work, Env: inheritedVariables(), StopAll: f.stop, Resume: book.again}
+	spec.KeepMoments()
+	if platform != nil {
+		if spec.Routes, err = clusterRoutes(ctx, c, platform); err != nil {
+			return 0, nil, err
+		}
+	}
+	send, absent := filesOf(work, book.again)
+	spec.Absent = absent
+	if spec.Work, err = a.sendFiles(ctx, c, work.Dir, send); err != nil {
+		return 0, nil, err
+	}
+	id, err := a.submitFlowOnce(ctx, c, spec)
+	return id, book, err
+}
+
+// submitFlowOnce hands in a workflow. If the broker goes away before it has answered it is
+// submitted again with the same key, of which there is one workflow at most.
+func (a *app) submitFlowOnce(ctx context.Context, c *api.Client, spec *api.FlowSubmit) (int64, error) {
+	begin := a.Now()
+	for {
+		done, err := c.SubmitFlow(ctx, spec)
+		var refused *api.Refusal
+		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
+		if final || ctx.Err() != nil || a.Now.Since(begin) > startTimeout {
+			return done.ID, err
+		}
+		pauseContext(ctx, sendRetryPause)
+		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
+			again.Close()
+		}
+	}
+}
+
+// filesOf is the files that a workflow needs and its tasks do not make, and, for one that is
+// to go on, what its tasks made before and what is gone of that.
+func filesOf(f *flowfile.Flow, again bool) (send, absent []string) {
+	made := map[string]bool{}
+	for i := range f.Tasks {
+		for _, out := range f.Tasks[i].Outputs {
+			made[out.Name] = true
+			if _, err := os.Lstat(filepath.Join(f.Dir, out.Name)); again && err != nil {
+				absent = append(absent, out.Name)
 			}
 		}
-		return flowrun.Unknown
-	}, nil
+	}
+	seen := map[string]bool{}
+	for i := range f.Tasks {
+		for _, in := range f.Tasks[i].Inputs {
+			if seen[in] {
+				continue
+			}
+			seen[in] = true
+			if isMade(made, in) {
+				if _, err := os.Lstat(filepath.Join(f.Dir, in)); !again || err != nil {
+					continue
+				}
+			}
+			send = append(send, in)
+		}
+	}
+	slices.Sort(send)
+	return send, absent
 }
 
-// runnableFlow is a workflow that can be run.
-func (a *app) runnableFlow(file string, burn float64) (*flowfile.Flow, error) {
-	if isYAML(file) {
-		if burn > 0 {
-			return nil, &badinput.Error{Field: "--burn", Want: "a workflow in WfFormat, which says how long its tasks took"}
-		}
-		return flowfile.Load(file, a.fileOptions())
-	}
-	w, err := loadWfFormat(file)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := filepath.Abs(filepath.Dir(file))
-	if err != nil {
-		return nil, err
-	}
-	f := &flowfile.Flow{Name: flowName(file), Dir: dir, Kinds: w.kinds}
-	made := map[string]bool{}
-	for _, t := range w.wf.Tasks {
-		for _, out := range t.Writes {
-			made[out] = true
+// isMade tells whether a file is an output of a task, or in a folder that is.
+func isMade(made map[string]bool, name string) bool {
+	for ; name != "." && name != "/"; name = filepath.Dir(name) {
+		if made[name] {
+			return true
 		}
 	}
-	for i, t := range w.wf.Tasks {
-		job := &jobfile.Job{Argv: t.Command, Min: 1, Max: 1, Memory: t.Memory, Retries: jobfile.DefaultRetries,
-			Checkpoint: jobfile.Checkpoint{Method: "restart"}}
-		task := flowfile.Task{ID: cleanID(t.ID, i), Kind: w.dag.Tasks[i].Kind, Job: job, Estimate: time.Duration(t.Seconds * float64(time.Second))}
-		if burn > 0 {
-			task.Estimate = time.Duration(burn * float64(task.Estimate))
-			job.Argv, job.Memory = burnCommand(burn*t.Seconds), 0
-		} else if err := assignFiles(file, dir, &task, t.Command, t.Reads, t.Writes, made); err != nil {
-			return nil, err
-		}
-		f.Tasks = append(f.Tasks, task)
-	}
-	for _, n := range w.wf.Needs {
-		if burn > 0 {
-			n.Bytes, n.Files = dag.NoFile, 0
-		}
-		f.Needs = append(f.Needs, n)
-	}
-	return f, nil
+	return false
 }
 
-// assignFiles gives a recorded task its files, and says what is missing.
-func assignFiles(file, dir string, t *flowfile.Task, command, reads, writes []string, made map[string]bool) error {
-	wrong := func(field, value, want string) error {
-		return &badinput.Error{File: file, Field: "task " + strconv.Quote(t.ID) + " " + field, Value: value, Want: want + "; --burn 0.01 runs it without programs"}
-	}
-	if len(command) == 0 {
-		return wrong("command", "", "a program; the file does not say which")
-	}
-	for _, in := range reads {
-		if !filepath.IsLocal(in) {
-			return wrong("inputFiles", in, "a file within the folder of the workflow")
-		}
-		if _, err := os.Stat(filepath.Join(dir, in)); err != nil && !made[in] {
-			return wrong("inputFiles", in, "a file that a task makes, or that is in "+dir+"; there is none")
-		}
-		t.Inputs = append(t.Inputs, filepath.ToSlash(filepath.Clean(in)))
-	}
-	for _, out := range writes {
-		if !filepath.IsLocal(out) {
-			return wrong("outputFiles", out, "a file within the folder of the workflow")
-		}
-		t.Outputs = append(t.Outputs, flowfile.Output{Name: filepath.ToSlash(filepath.Clean(out))})
-	}
-	return nil
-}
-
-// burnCommand keeps a processor busy until it has used so many seconds of it.
-func burnCommand(seconds float64) []string {
-	const program = "import sys, time\nend = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"
-	return []string{"python3", "-c", program, strconv.FormatFloat(seconds, 'f', 3, 64)}
-}
-
-// flowName is what a workflow is called whose file does not say.
-func flowName(file string) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".json")
-	return cleanID(name, 0)
-}
-
-// cleanID is an id that can be part of a job's name.
-func cleanID(id string, number int) string {
-	text := strings.Map(func(c rune) rune {
-		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)) {
-			return c
-		}
-		return '-'
-	}, id)
-	if text != id || len(text) > 80 {
-		text = fmt.Sprintf("%s.%d", text[:min(len(text), 80)], number)
-	}
-	return text
-}
-
-// sendFiles brings files of a folder into the broker's depot.
+// sendFiles brings files of a folder into the broker's depot; "" if there are none.
 func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []string) (string, error) {
+	if len(names) == 0 {
+		return "", nil
+	}
 	staged, err := newSendFolder(dir)
 	if err != nil {
 		return "", err
@@ -260,6 +274,9 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
+		if _, err := os.Lstat(to); err == nil {
+			continue // in a folder that is an input itself
+		}
 		if err := linkTree(filepath.Join(dir, filepath.FromSlash(name)), to); err != nil {
 			if os.IsNotExist(err) {
 				return "", &badinput.Error{Field: "inputs", Value: name, Want: "a file that is in " + dir + "; it is gone"}
@@ -267,101 +284,59 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 			return "", err
 		}
 	}
-	limit, err := workLimit(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	id, _, _, err := depot.PushFolder(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
+	id, _, _, err := depot.PushFolder(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 	return string(id), err
 }
 
-// inheritedVariables is the variables that every task gets: programs are looked for, and
-// text is read and written, as at the caller's.
-func inheritedVariables() map[string]string {
-	env := map[string]string{}
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "USER", "LD_LIBRARY_PATH", "PYTHONPATH"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env[name] = value
+// loadPlatform reads a platform; nil if there is no file.
+func loadPlatform(file string) (*platform.Platform, error) {
+	if file == "" {
+		return nil, nil
+	}
+	g, _, err := loadGrid(file)
+	if err != nil {
+		return nil, err
+	}
+	return g.Platform, nil
+}
+
+// clusterRoutes are the ways between the broker's clusters that a platform describes. Of
+// clusters that it does not name nothing is known.
+func clusterRoutes(ctx context.Context, c *api.Client, p *platform.Platform) ([]api.FlowRoute, error) {
+	clusters, err := c.ListClusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var routes []api.FlowRoute
+	for _, from := range clusters {
+		for _, to := range clusters {
+			a, known := p.FindCluster(from.Name)
+			b, both := p.FindCluster(to.Name)
+			if !known || !both {
+				continue
+			}
+			if r, ok := p.FindRoute(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
+				routes = append(routes, api.FlowRoute{From: from.Name, To: to.Name, LatencyS: r.Ms / 1e3, PerByteS: 8 / (r.Mbps * 1e6)})
+			}
 		}
 	}
-	return env
+	return routes, nil
 }
 
-// flowBook is what is kept of the runs of one file, in the user's state folder. All
-// else is in the broker's store.
-type flowBook struct {
-	ID    string    `json:"id"`
-	File  string    `json:"file"`
-	Sum   string    `json:"sum"` // of what the file said when the run was begun
-	Began time.Time `json:"began"`
-	Over  bool      `json:"over"` // all went well
-
-	path  string
-	lock  *os.File
-	again bool
+// completeFlows offers the numbers of the workflows there are, if a broker runs.
+func (a *app) completeFlows(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c := runningBroker()
+	if c == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.Close()
+	flows, err := c.ListFlows(cmd.Context(), false, false)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for i := range flows {
+		list = append(list, fmt.Sprintf("%d\t%s", flows[i].ID, strings.TrimSpace(flows[i].Name+" "+flows[i].State)))
+	}
+	return append(list, "last\tthe workflow submitted last"), cobra.ShellCompDirectiveNoFileComp
 }
-
-// openFlowBook finds the run of a file that is not done, or begins one. Two at a time
-// of the same file would be in each other's way.
-func (a *app) openFlowBook(file string, f *flowRunFlags) (*flowBook, error) {
-	full, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(full)
-	if err != nil {
-		return nil, err
-	}
-	state, err := api.StateDir()
-	if err != nil {
-		return nil, err
-	}
-	sum := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:12]) }
-	content := sum(append(data, fmt.Sprintf(" burn %v", f.burn)...))
-	book := &flowBook{path: filepath.Join(state, "flows", sum([]byte(full))+".json")}
-	if err := os.MkdirAll(filepath.Dir(book.path), 0o700); err != nil {
-		return nil, err
-	}
-	if book.lock, err = lockFile(book.path + ".lock"); err != nil {
-		return nil, &badinput.Error{File: file, Problem: "another godwit flow run is running this workflow", Err: err}
-	}
-	if old, err := os.ReadFile(book.path); err == nil && json.Unmarshal(old, book) == nil && book.ID != "" {
-		switch {
-		case book.Over || f.fresh:
-		case book.Sum != content:
-			a.SayLine("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
-		default:
-			book.again = true
-			a.SayLine("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
-			return book, nil
-		}
-	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	book.ID, book.File, book.Sum, book.Began, book.Over = hex.EncodeToString(id[:]), full, content, a.Now(), false
-	return book, book.writeBook()
-}
-
-func (b *flowBook) writeBook() error {
-	data, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	f, err := outfile.Create(b.path)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	return commitFile(f, data)
-}
-
-// recordDone keeps that a run is over.
-func (b *flowBook) recordDone(s *flowrun.State) error {
-	if s.Count.Done < len(s.Tasks) {
-		return nil // what failed may be tried again
-	}
-	b.Over = true
-	return b.writeBook()
-}
-
-func (b *flowBook) closeBook() { _ = b.lock.Close() } // and with it the lock

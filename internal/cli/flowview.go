@@ -1,33 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
-	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
-
-// lockFile takes a lock that ends with the process.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
 
 // flowView shows a workflow that runs: on a terminal its tree, kept up to date,
 // elsewhere a line for each task that ends.
@@ -37,10 +24,16 @@ type flowView struct {
 	shows  bool
 	quiet  bool
 	drawn  time.Time
+	heard  time.Time // of the last decision that was told
 }
 
-func (a *app) newFlowView(quiet bool) *flowView {
+// newFlowView shows a workflow; quiet leaves out tasks that end well, and unless it is shown
+// from its beginning what was decided earlier is left out.
+func (a *app) newFlowView(quiet, fromBeginning bool) *flowView {
 	v := &flowView{app: a, screen: follow.NewScreen(nil), quiet: quiet}
+	if !fromBeginning {
+		v.heard = a.Now()
+	}
 	if progress.IsTerminal(a.Stderr) {
 		v.shows, v.screen = true, follow.NewScreen(a.Stderr)
 	}
@@ -49,27 +42,42 @@ func (a *app) newFlowView(quiet bool) *flowView {
 
 func (v *flowView) closeScreen() { v.screen.Close() }
 
+func (v *flowView) sayLine(text string) {
+	v.screen.SayLine(v.app.Stderr, "godwit: "+term.OneLine(text))
+}
+
 // maxNews is from how many tasks on single ones are not worth a line where there is
 // no screen.
 const maxNews = 200
 
-func (v *flowView) showState(s *flowrun.State) {
-	for _, news := range s.News {
-		if !v.quiet && len(s.Tasks) <= maxNews || !strings.Contains(news, " done on ") {
-			v.screen.SayLine(v.app.Stderr, "godwit: "+term.OneLine(news))
+func (v *flowView) showState(l *api.FlowLive) {
+	for i := range l.News {
+		d := &l.News[i]
+		if !d.News || !d.Time.After(v.heard) {
+			continue // or it was told before the connection broke
 		}
+		v.heard = d.Time.Time
+		if d.Kind == "done" && (v.quiet || l.Flow.Tasks > maxNews) {
+			continue
+		}
+		text := d.Choice
+		if d.Why != "" {
+			text += ": " + d.Why
+		}
+		v.sayLine(text)
 	}
-	if !v.shows || s.Now.Sub(v.drawn) < 100*time.Millisecond && !s.Over {
+	now := v.app.Now()
+	if !v.shows || now.Sub(v.drawn) < 100*time.Millisecond && !l.Final {
 		return
 	}
-	v.drawn = s.Now
-	lines := []string{v.headLine(s)}
-	for _, l := range flowTree(s) {
+	v.drawn = now
+	lines := []string{v.headLine(&l.Flow)}
+	for _, line := range flowTree(l.Flow.Kinds) {
 		if len(lines) == 20 {
 			lines = append(lines, "  …")
 			break
 		}
-		lines = append(lines, "  "+l)
+		lines = append(lines, "  "+line)
 	}
 	room := max(term.WidthOf(v.app.Stderr, 80), 20) - 1
 	for i, l := range lines {
@@ -81,64 +89,19 @@ func (v *flowView) showState(s *flowrun.State) {
 }
 
 // headLine is how far the whole is.
-func (v *flowView) headLine(s *flowrun.State) string {
-	text := fmt.Sprintf("%s  %d of %d done", s.Flow.Name, s.Count.Done, len(s.Tasks))
-	if n := s.Count.Running + s.Count.Sent; n > 0 {
-		text += fmt.Sprintf(", %d running", n)
+func (v *flowView) headLine(f *api.Flow) string {
+	text := fmt.Sprintf("%s  %d of %d done%s", f.Name, f.Done, f.Tasks, moreCounts(f))
+	if f.PredictedEnd != nil && f.Done < f.Tasks {
+		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.momentText(f.PredictedEnd), v.app.momentText(f.EndEarly), v.app.momentText(f.EndLate))
 	}
-	if s.Count.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", s.Count.Failed)
-	}
-	if s.Count.Done < len(s.Tasks) && s.Outlook.End > 0 {
-		at := func(x float64) string {
-			return s.Began.Add(time.Duration(x * float64(time.Second))).Format("15:04:05")
-		}
-		text += fmt.Sprintf("  ends %s (%s to %s)", at(s.Outlook.End), at(s.Outlook.Early), at(s.Outlook.Late))
-	}
-	if n := len(s.Notes) - 1; n > 0 {
-		text += fmt.Sprintf(", planned again %d times", n)
+	if f.Replans > 0 {
+		text += ", planned again " + term.PluralNoun(int64(f.Replans), "time")
 	}
 	return text
 }
 
-// kindCount is how far the tasks of one kind are.
-type kindCount struct {
-	all, done, live, failed int
-	on                      map[string]int // running
-}
-
 // flowTree is the kinds of tasks, each below the one it waits for last.
-func flowTree(s *flowrun.State) []string {
-	n := len(s.Flow.Kinds)
-	count := make([]kindCount, n)
-	parent, level := make([]int, n), make([]int, n)
-	for k := range parent {
-		parent[k] = -1
-		count[k].on = map[string]int{}
-	}
-	for t := range s.Tasks {
-		c, x := &count[s.Flow.Tasks[t].Kind], &s.Tasks[t]
-		c.all++
-		switch {
-		case x.Done:
-			c.done++
-		case x.Failed:
-			c.failed++
-		case x.Job != 0 && x.State == core.Running:
-			c.live++
-			c.on[x.Cluster]++
-		}
-	}
-	// Levels settle after as many rounds as the tree is deep.
-	for round, changed := 0, true; changed && round < n; round++ {
-		changed = false
-		for _, need := range s.Flow.Needs {
-			from, to := s.Flow.Tasks[need.From].Kind, s.Flow.Tasks[need.To].Kind
-			if from != to && level[to] < level[from]+1 && level[from] < n {
-				level[to], parent[to], changed = level[from]+1, from, true
-			}
-		}
-	}
+func flowTree(kinds []api.FlowKind) []string {
 	var lines []string
 	var walk func(k, depth int)
 	walk = func(k, depth int) {
@@ -146,35 +109,36 @@ func flowTree(s *flowrun.State) []string {
 		if depth > 0 {
 			lead = strings.Repeat("  ", depth-1) + "└ "
 		}
-		lines = append(lines, lead+s.Flow.Kinds[k]+"  "+count[k].formatText())
-		for c := range n {
-			if parent[c] == k && depth < 30 {
+		lines = append(lines, lead+kinds[k].Name+"  "+kindText(&kinds[k]))
+		for c := range kinds {
+			if kinds[c].Parent == k && depth < 30 {
 				walk(c, depth+1)
 			}
 		}
 	}
-	for k := range n {
-		if parent[k] < 0 {
+	for k := range kinds {
+		if kinds[k].Parent < 0 {
 			walk(k, 0)
 		}
 	}
 	return lines
 }
 
-func (c *kindCount) formatText() string {
+// kindText is how far the tasks of one kind are.
+func kindText(k *api.FlowKind) string {
 	var parts []string
 	switch {
-	case c.done == c.all && c.all == 1:
+	case k.Done == k.Tasks && k.Tasks == 1:
 		return "done"
-	case c.done == c.all:
-		return fmt.Sprintf("all %d done", c.all)
-	case c.all > 1:
-		parts = append(parts, fmt.Sprintf("%d/%d done", c.done, c.all))
+	case k.Done == k.Tasks:
+		return fmt.Sprintf("all %d done", k.Tasks)
+	case k.Tasks > 1:
+		parts = append(parts, fmt.Sprintf("%d/%d done", k.Done, k.Tasks))
 	}
-	if c.live > 0 {
+	if k.Running > 0 {
 		var where []string
-		for name, n := range c.on {
-			if c.all == 1 {
+		for name, n := range k.On {
+			if k.Tasks == 1 {
 				where = append(where, name)
 			} else {
 				where = append(where, fmt.Sprintf("%s %d", name, n))
@@ -183,8 +147,8 @@ func (c *kindCount) formatText() string {
 		slices.Sort(where)
 		parts = append(parts, "running on "+strings.Join(where, ", "))
 	}
-	if c.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", c.failed))
+	if k.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", k.Failed))
 	}
 	if len(parts) == 0 {
 		return "waiting"
@@ -194,6 +158,7 @@ func (c *kindCount) formatText() string {
 
 // flowRunReport is what flow run prints; its JSON names are part of the surface.
 type flowRunReport struct {
+	ID          int64            `json:"id"`
 	Workflow    string           `json:"workflow"`
 	Tasks       int              `json:"tasks"`
 	Done        int              `json:"done"`
@@ -220,26 +185,29 @@ type flowTaskReport struct {
 }
 
 // flowEnd says how a workflow ended.
-func (a *app) flowEnd(s *flowrun.State, output string) error {
-	from, to := ranBetween(s)
-	r := &flowRunReport{Workflow: s.Flow.Name, Tasks: len(s.Tasks), Done: s.Count.Done, Never: s.Count.Never, MakespanS: to.Sub(from).Seconds(),
-		PlannedS: s.First.End, LowerBoundS: s.Bound, Heuristic: s.First.Heuristic, Replans: max(0, len(s.Notes)-1), WallS: s.Now.Sub(s.Began).Seconds(), Failed: []string{}}
-	for t := range s.Tasks {
-		x := &s.Tasks[t]
-		line := flowTaskReport{Task: x.ID, Job: x.Job, Cluster: x.Cluster, State: strings.ToLower(x.State.String()), Try: x.Try, Why: x.Why}
+func (a *app) flowEnd(f *api.Flow, tasks []api.FlowTask, output string) error {
+	from, to := ranBetween(f, tasks)
+	r := &flowRunReport{ID: f.ID, Workflow: f.Name, Tasks: len(tasks), Done: f.Done, Never: len(tasks) - f.Done - f.Failed, MakespanS: to.Sub(from).Seconds(),
+		PlannedS: f.PlannedS, LowerBoundS: f.LowerBoundS, Heuristic: f.Heuristic, Replans: f.Replans, Failed: []string{}, Runs: []flowTaskReport{}}
+	if f.Submitted != nil && f.Ended != nil {
+		r.WallS = f.Ended.Sub(f.Submitted.Time).Seconds()
+	}
+	for i := range tasks {
+		x := &tasks[i]
+		line := flowTaskReport{Task: x.Task, Job: x.Job, Cluster: x.Cluster, State: strings.ToLower(x.State.String()), Try: x.Try, Why: x.Why}
 		if x.Job == 0 {
 			line.State = "never"
 		}
-		if !x.Started.IsZero() {
+		if x.Started != nil {
 			begin := x.Started.Sub(from).Seconds()
 			line.StartS = &begin
 		}
-		if !x.Ended.IsZero() {
+		if x.Ended != nil {
 			end := x.Ended.Sub(from).Seconds()
 			line.EndS = &end
 		}
 		if x.Failed {
-			r.Failed = append(r.Failed, x.ID)
+			r.Failed = append(r.Failed, x.Task)
 		}
 		r.Runs = append(r.Runs, line)
 	}
@@ -247,21 +215,20 @@ func (a *app) flowEnd(s *flowrun.State, output string) error {
 		if err := term.WriteJSON(a.Stdout, r); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprint(a.Stdout, flowEnding(s, r)); err != nil {
+	} else if _, err := fmt.Fprint(a.Stdout, flowEnding(f, r)); err != nil {
 		return err
 	}
-	if r.Done < r.Tasks {
-		for t := range s.Tasks {
-			if s.Tasks[t].Failed {
-				return fmt.Errorf("task %s failed: %s", s.Tasks[t].ID, s.Tasks[t].Why)
-			}
-		}
+	switch f.State {
+	case "completed":
+		return nil
+	case "cancelled":
+		a.SayLine(fmt.Sprintf("workflow %d was cancelled; godwit flow run goes on with it", f.ID))
 		return term.ExitCode(term.ExitFailed)
 	}
-	return nil
+	return errors.New(term.OneLine(cmp.Or(f.Why, "the workflow failed")))
 }
 
-func flowEnding(s *flowrun.State, r *flowRunReport) string {
+func flowEnding(f *api.Flow, r *flowRunReport) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, term.PluralNoun(int64(r.Tasks), "task"),
 		term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
@@ -269,21 +236,24 @@ func flowEnding(s *flowrun.State, r *flowRunReport) string {
 		fmt.Fprintf(&b, ", replanned %s", term.PluralNoun(int64(r.Replans), "time"))
 	}
 	b.WriteString("\n")
-	for _, l := range flowTree(s) {
+	for _, l := range flowTree(f.Kinds) {
 		b.WriteString("  " + l + "\n")
 	}
 	return b.String()
 }
 
 // ranBetween is when the first task started and the last ended.
-func ranBetween(s *flowrun.State) (from, to time.Time) {
-	from, to = s.Now, s.Began
-	for t := range s.Tasks {
-		if x := &s.Tasks[t]; !x.Started.IsZero() && x.Started.Before(from) {
-			from = x.Started
+func ranBetween(f *api.Flow, tasks []api.FlowTask) (from, to time.Time) {
+	if f.Submitted != nil {
+		from, to = f.Submitted.Time, f.Submitted.Time
+	}
+	begun := false
+	for i := range tasks {
+		if x := &tasks[i]; x.Started != nil && (!begun || x.Started.Before(from)) {
+			from, begun = x.Started.Time, true
 		}
-		if x := &s.Tasks[t]; x.Ended.After(to) {
-			to = x.Ended
+		if x := &tasks[i]; x.Ended != nil && x.Ended.After(to) {
+			to = x.Ended.Time
 		}
 	}
 	if to.Before(from) {
@@ -294,31 +264,45 @@ func ranBetween(s *flowrun.State) (from, to time.Time) {
 
 // ranGantt draws what ran where, with as many rows for a cluster as it had tasks at a
 // time.
-func ranGantt(s *flowrun.State) []byte {
-	from, to := ranBetween(s)
-	slots := make([]flow.Slot, len(s.Tasks))
-	order := make([]int, len(s.Tasks))
-	for t := range order {
-		order[t] = t
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return s.Tasks[a].Started.Compare(s.Tasks[b].Started) })
-	free := make([][]time.Time, len(s.Hosts))
-	for _, t := range order {
-		x := &s.Tasks[t]
-		h := slices.IndexFunc(s.Hosts, func(h flow.Host) bool { return h.Name == x.Cluster })
-		if h < 0 || x.Started.IsZero() || x.Ended.IsZero() {
-			continue
+func ranGantt(f *api.Flow, tasks []api.FlowTask) []byte {
+	from, to := ranBetween(f, tasks)
+	slots := make([]flow.Slot, len(tasks))
+	named := make([]flow.Task, len(tasks))
+	order := make([]int, 0, len(tasks))
+	for t := range tasks {
+		named[t] = flow.Task{Name: tasks[t].Task, Kind: tasks[t].Kind}
+		if tasks[t].Started != nil && tasks[t].Ended != nil {
+			order = append(order, t)
 		}
-		core := slices.IndexFunc(free[h], func(at time.Time) bool { return !at.After(x.Started) })
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return tasks[a].Started.Compare(tasks[b].Started.Time) })
+	var hosts []flow.Host
+	var free [][]time.Time
+	for _, t := range order {
+		x := &tasks[t]
+		h := slices.IndexFunc(hosts, func(h flow.Host) bool { return h.Name == x.Cluster })
+		if h < 0 {
+			h = len(hosts)
+			hosts, free = append(hosts, flow.Host{Name: x.Cluster, Site: h, Class: h, Speed: 1}), append(free, nil)
+		}
+		core := slices.IndexFunc(free[h], func(at time.Time) bool { return !at.After(x.Started.Time) })
 		if core < 0 {
 			core = len(free[h])
 			free[h] = append(free[h], time.Time{})
+			hosts[h].Cores = len(free[h])
 		}
-		free[h][core] = x.Ended
+		free[h][core] = x.Ended.Time
 		slots[t] = flow.Slot{Host: h, Core: core, Start: x.Started.Sub(from).Seconds(), End: x.Ended.Sub(from).Seconds()}
 	}
+	if len(hosts) == 0 {
+		hosts = []flow.Host{{Name: "none", Cores: 1, Speed: 1}}
+	}
+	d, err := flow.NewDAG(named, nil)
+	if err != nil {
+		return nil // it has no edges and no work, and so nothing that could be wrong
+	}
 	span := to.Sub(from).Seconds()
-	g := flow.NewGrid(s.Hosts, len(s.Hosts), func(int, int) flow.Route { return flow.Route{} })
-	r := &flowReport{Workflow: s.Flow.Name, Platform: term.PluralNoun(int64(len(s.Hosts)), "cluster"), MakespanS: span}
-	return ganttSVG(s.DAG, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
+	g := flow.NewGrid(hosts, len(hosts), func(int, int) flow.Route { return flow.Route{} })
+	r := &flowReport{Workflow: f.Name, Platform: term.PluralNoun(int64(len(hosts)), "cluster"), MakespanS: span}
+	return ganttSVG(d, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
 }

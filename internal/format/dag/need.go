@@ -12,9 +12,10 @@ const NoFile = -1
 // A Need makes one task wait for another, both given by their index, and for
 // the files it reads of it.
 type Need struct {
-	From, To int
-	Bytes    int64 // of all files together, or NoFile
-	Files    int   // how many
+	From  int   `json:"from"`
+	To    int   `json:"to"`
+	Bytes int64 `json:"bytes"`           // of all files together, or NoFile
+	Files int   `json:"files,omitempty"` // how many
 }
 
 // JoinNeeds puts the needs of each pair of tasks together: a child waits for all the

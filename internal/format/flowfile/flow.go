@@ -19,30 +19,30 @@ const (
 
 // A Flow is a workflow. It has no cycles.
 type Flow struct {
-	Name  string
-	Dir   string // where its files are
-	Tasks []Task
-	Needs []Need
-	Kinds []string // the ids of the tasks as written; instances of a sweep are one kind
+	Name  string   `json:"name"`
+	Dir   string   `json:"dir"` // where its files are
+	Tasks []Task   `json:"tasks"`
+	Needs []Need   `json:"needs,omitempty"`
+	Kinds []string `json:"kinds"` // the ids of the tasks as written; instances of a sweep are one kind
 }
 
 // A Task is one program run.
 type Task struct {
-	ID      string
-	Kind    int // in Flow.Kinds
-	Job     *jobfile.Job
-	Inputs  []string // files of the flow's folder, those of the workflow included
-	Outputs []Output
+	ID      string       `json:"id"`
+	Kind    int          `json:"kind"` // in Flow.Kinds
+	Job     *jobfile.Job `json:"job"`
+	Inputs  []string     `json:"inputs,omitempty"` // files of the flow's folder, those of the workflow included
+	Outputs []Output     `json:"outputs,omitempty"`
 	// Estimate is CPU time on the reference host; 0: nobody knows. Those of single
 	// clusters are wall times there.
-	Estimate time.Duration
-	On       map[string]time.Duration
+	Estimate time.Duration            `json:"estimate,omitempty"`
+	On       map[string]time.Duration `json:"on,omitempty"`
 }
 
 // An Output is a file that a task makes.
 type Output struct {
-	Name  string
-	Bytes int64 // as its user expects; 0: nobody knows
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes,omitempty"` // as its user expects; 0: nobody knows
 }
 
 // A Need makes one task wait for another, both given by their index. Each pair of

@@ -145,11 +145,7 @@ func (b *Broker) StuckReason() error {
 	return nil
 }
 
-func (t *turn) hasChanges() bool {
-	x := &t.batch
-	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Arrays)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
-		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings)+len(x.Weather) > 0 || x.Thin != nil
-}
+func (t *turn) hasChanges() bool { return !t.batch.IsEmpty() }
 
 // afterCommit has f done once the turn is durable.
 func (t *turn) afterCommit(f func()) { t.then = append(t.then, f) }

@@ -27,10 +27,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/server"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/sqlite"
+	"github.com/godwit-hpc/godwit/internal/live/workflow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sched/malleable"
@@ -121,7 +123,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r.b = b
-	return serveBroker(ctx, stop, o, r, b, p)
+	return serveBroker(ctx, stop, o, r, b, st, p)
 }
 
 // openStore opens the store of the state folder, once a broker that was killed has
@@ -157,11 +159,13 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 }
 
 // serveBroker runs the loop and answers until one of them ends.
-func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, p *brokerSockets) error {
+func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, st store.Store, p *brokerSockets) error {
 	cfg := r.current.Load().cfg
 	watch := &activity{clock: clock.RealClock()}
 	watch.last.Store(watch.clock().UnixNano())
-	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
+	flows := workflow.New(workflow.Options{Store: st, Broker: b, Log: o.Log,
+		Port: func(owner broker.User, work string) flowrun.Broker { return server.FlowPort(b, owner, work) }})
+	about := server.Options{Broker: b, Flows: flows, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
 		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
 		Reload: r.reloadSettings, Stale: r.isStale}
 	if p.users != nil {
@@ -189,10 +193,17 @@ func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *br
 	}
 	go r.forgetClusters(ctx)
 	if o.Embedded {
-		go watch.leaveWhenIdle(ctx, b, stop)
+		go watch.leaveWhenIdle(ctx, b, flows, stop)
 	}
+	var carried sync.WaitGroup
+	carried.Go(func() {
+		if err := flows.Run(ctx); err != nil { // jobs are run all the same
+			o.Log.Error("workflows are not carried out", "error", err)
+		}
+	})
 	err := b.Run(ctx)
 	stop()
+	carried.Wait()  // the store is closed next
 	_ = srv.Close() // whoever is still connected asks again
 	if e := <-served; e != nil && !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
@@ -238,14 +249,14 @@ func (a *activity) countRequests(h http.Handler) http.Handler {
 }
 
 // leaveWhenIdle ends a broker that nobody has asked for anything for a while and
-// that has no job.
-func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, stop func()) {
+// that has no job and no workflow.
+func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, flows *workflow.Service, stop func()) {
 	for range time.Tick(idleTimeout / 10) {
 		if ctx.Err() != nil {
 			return
 		}
 		n, err := b.CountLive(ctx)
-		if err == nil && n == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
+		if err == nil && n == 0 && flows.CountOpen() == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
 			stop()
 			return
 		}

@@ -75,8 +75,14 @@ type flowProcess struct {
 // run starts the workflow, or goes on with it.
 func (b *flowBed) run() *flowProcess {
 	b.Helper()
+	return b.start("run", filepath.Join(b.dir, "work", "flow.yaml"))
+}
+
+// start starts godwit flow.
+func (b *flowBed) start(args ...string) *flowProcess {
+	b.Helper()
 	p := &flowProcess{ended: make(chan struct{})}
-	cmd := exec.Command(binary, "flow", "run", filepath.Join(b.dir, "work", "flow.yaml"))
+	cmd := exec.Command(binary, append([]string{"flow"}, args...)...)
 	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"), "GODWIT_CONFIG="+filepath.Join(b.dir, "config.yaml"))
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
 	// A broker that it starts outlives it; only what it says itself is waited for.
@@ -96,6 +102,16 @@ func (b *flowBed) run() *flowProcess {
 func (p *flowProcess) wait() error {
 	<-p.ended
 	return p.err
+}
+
+// flow runs godwit flow to its end and returns what it printed.
+func (b *flowBed) flow(args ...string) string {
+	b.Helper()
+	p := b.start(args...)
+	if err := p.wait(); err != nil {
+		b.Fatalf("godwit flow %v: %v\n%s", args, err, &p.said)
+	}
+	return p.said.String()
 }
 
 // killBroker ends the broker as a loss of power would.
@@ -145,6 +161,66 @@ func TestAWorkflowGoesOnWhoeverIsKilledAndNoTaskRunsTwiceAfterSuccess(t *testing
 	}
 }
 
+// A workflow that was submitted is the broker's: nobody who asked for it need be there.
+func TestASubmittedWorkflowGoesOnAfterTwoBrokersWereKilledAndEveryTaskRunsOnce(t *testing.T) {
+	b := newFlowBed(t)
+	submitted := b.flow("submit", filepath.Join(b.dir, "work", "flow.yaml"))
+	if !strings.HasSuffix(submitted, "\n1\n") {
+		t.Fatalf("submitted as %q", submitted)
+	}
+	for _, lines := range []int{1, 7} { // while the first task runs, and between those of the sweep
+		b.untilWritten(&flowProcess{}, lines)
+		if !b.killBroker() {
+			t.Fatal("no broker to kill")
+		}
+		b.flow("ps") // starts another, which goes on
+	}
+	if said := b.flow("attach", "1"); !strings.Contains(said, "diary: 10 of 10 tasks done") {
+		t.Errorf("attached: %s", said)
+	}
+	b.checkDiary()
+	data, _ := os.ReadFile(b.diary)
+	if n := bytes.Count(data, []byte("begin ")); n != 10 {
+		t.Errorf("%d tasks were begun\n%s", n, data)
+	}
+	if out, err := os.ReadFile(filepath.Join(b.dir, "work", "c")); err != nil || strings.Count(string(out), "x") != 8 {
+		t.Errorf("the result is %q, %v", out, err)
+	}
+	if told := b.flow("explain", "last"); strings.Count(told, "goes on with what is stored") != 2 || strings.Count(told, "task ended: ") != 10 {
+		t.Error(told)
+	}
+}
+
+func TestAWorkflowIsCancelledAndGoneOnWith(t *testing.T) {
+	b := newFlowBed(t)
+	text := "version: 1\nname: gate\ntasks:\n  - {id: first, run: \"echo ran >> " + b.diary + "; echo x > a\", outputs: a}\n" +
+		"  - {id: second, run: \"echo waits >> " + b.diary + "; test -e " + b.dir + "/open || sleep 600; cp a b\", inputs: a, outputs: b}\n"
+	if err := os.WriteFile(filepath.Join(b.dir, "work", "flow.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.flow("submit", filepath.Join(b.dir, "work", "flow.yaml"))
+	b.untilWritten(&flowProcess{}, 2)
+	if said := b.flow("cancel", "gate"); !strings.Contains(said, "workflow 1 cancelled, 1 of 2 tasks done") {
+		t.Errorf("cancelled: %s", said)
+	}
+	if said := b.flow("ps"); !strings.Contains(said, "cancelled") {
+		t.Errorf("listed: %s", said)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "open"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := b.flow("run", filepath.Join(b.dir, "work", "flow.yaml")); !strings.Contains(said, "gate: 2 of 2 tasks done") {
+		t.Errorf("gone on with: %s", said)
+	}
+	data, _ := os.ReadFile(b.diary)
+	if strings.Count(string(data), "ran") != 1 || strings.Count(string(data), "waits") != 2 {
+		t.Errorf("the tasks wrote %q", data)
+	}
+	if out, err := os.ReadFile(filepath.Join(b.dir, "work", "b")); err != nil || string(out) != "x\n" {
+		t.Errorf("the result is %q, %v", out, err)
+	}
+}
+
 // untilWritten waits until the tasks have written so many lines, or the run is over.
 func (b *flowBed) untilWritten(run *flowProcess, lines int) {
 	b.Helper()
@@ -159,8 +235,10 @@ func (b *flowBed) untilWritten(run *flowProcess, lines int) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	_ = run.Process.Kill()
-	_ = run.wait()
+	if run.Cmd != nil {
+		_ = run.Process.Kill()
+		_ = run.wait()
+	}
 	data, _ := os.ReadFile(b.diary)
 	b.Fatalf("the workflow does not go on:\n%s\n%s\n%s", data, &run.said, b.told(""))
 }

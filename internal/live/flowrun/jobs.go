@@ -13,40 +13,30 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
-func (r *runner) connectBroker(ctx context.Context) error {
-	c, err := r.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	if r.client != nil {
-		r.client.Close()
-	}
-	r.client = c
-	return nil
-}
+// retryPauses bounds how long a broker that cannot do something at present is left alone.
+const (
+	minRetryPause = 20 * time.Millisecond
+	maxRetryPause = 5 * time.Second
+)
 
-// retryAway asks the broker until it answers, and gives up when it has been away for
-// long.
-func (r *runner) retryAway(ctx context.Context, ask func(c *api.Client) error) error {
-	begin := r.Clock()
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := ask(r.client)
-		var silent *api.SilentError // it was waited for already
-		if err == nil || badinput.Is(err) || errors.As(err, &silent) || ctx.Err() != nil || r.Clock.Since(begin) > r.Patience {
+// persist asks the broker until it does what it is asked, or says that this is wrong.
+func persist(ctx context.Context, ask func() error) error {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
+		err := ask()
+		if err == nil || badinput.Is(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(pause):
 		}
-		_ = r.connectBroker(ctx) // else the next question fails
 	}
 }
 
@@ -57,7 +47,7 @@ var Unknown = flow.Route{Latency: 1e-3, PerByte: 8e-9}
 // prepareConductor asks which clusters there are and makes the conductor.
 func (r *runner) prepareConductor(ctx context.Context) error {
 	var list []api.Cluster
-	if err := r.retryAway(ctx, func(c *api.Client) (err error) { list, err = c.ListClusters(ctx); return err }); err != nil {
+	if err := persist(ctx, func() (err error) { list, err = r.Broker.ListClusters(ctx); return err }); err != nil {
 		return err
 	}
 	for i, c := range list {
@@ -87,7 +77,7 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 		return err
 	}
 	r.state.Bound = flow.LowerBound(d, flow.NewGrid(r.state.Hosts, len(list), route))
-	r.clustersChanged(ctx, list)
+	r.clustersChanged(list)
 	return nil
 }
 
@@ -99,7 +89,7 @@ func (r *runner) earlierRuns(ctx context.Context) []api.Estimate {
 		j := r.Flow.Tasks[i].Job
 		asked.Commands = append(asked.Commands, api.Command{Argv: j.Argv, Procs: max(1, j.Min)})
 	}
-	list, err := r.client.EstimateCommands(ctx, &asked)
+	list, err := r.Broker.EstimateCommands(ctx, &asked)
 	if err != nil || len(list) != len(asked.Commands) {
 		return nil
 	}
@@ -131,23 +121,31 @@ func (r *runner) lookAround(ctx context.Context) {
 	go func() {
 		soon, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		var list []api.Cluster
-		if c, err := r.Connect(soon); err == nil {
-			list, _ = c.ListClusters(soon) // else as they were; who follows a job says if the broker stays away
-			c.Close()
+		list, err := r.Broker.ListClusters(soon)
+		if err != nil {
+			list = nil // as they were
 		}
 		r.looks <- list
 	}()
 }
 
+// hasOtherClusters tells whether there are clusters that are in no plan, or some of the plan
+// are not there any more.
+func (r *runner) hasOtherClusters(list []api.Cluster) bool {
+	if list == nil {
+		return false // nobody knows
+	}
+	return len(list) != len(r.state.Hosts) || slices.ContainsFunc(list, func(c api.Cluster) bool {
+		return r.hostIndex(c.Name) < 0
+	})
+}
+
 // clustersChanged tells the conductor what the clusters give to a task.
-func (r *runner) clustersChanged(ctx context.Context, list []api.Cluster) {
+func (r *runner) clustersChanged(list []api.Cluster) {
 	for _, c := range list {
-		h := r.hostIndex(c.Name)
-		if h < 0 {
-			continue
+		if h := r.hostIndex(c.Name); h >= 0 {
+			r.stepConductor(conduct.Input{Kind: conduct.Changed, Host: h, Share: effectiveShare(c), Down: c.State != "up"})
 		}
-		r.stepConductor(ctx, conduct.Input{Kind: conduct.Changed, Host: h, Share: effectiveShare(c), Down: c.State != "up"})
 	}
 }
 
@@ -165,81 +163,6 @@ func effectiveShare(c api.Cluster) float64 {
 
 func (r *runner) hostIndex(cluster string) int {
 	return slices.IndexFunc(r.state.Hosts, func(h flow.Host) bool { return h.Name == cluster })
-}
-
-func (r *runner) submitKey(task, try int) string {
-	return fmt.Sprintf("%s/%s/%d", r.ID, r.Flow.Tasks[task].ID, try)
-}
-
-// maxTries bounds how many tries of a task are looked for.
-const maxTries = 10_000
-
-// recallRun finds what became of a run that was begun earlier. A task whose parents are
-// not done was never submitted.
-func (r *runner) recallRun(ctx, inner context.Context) error {
-	parents := make([]int, len(r.state.Tasks))
-	var open []int
-	for t := range parents {
-		r.state.DAG.EachParent(t, func(flow.Edge) { parents[t]++ })
-		if parents[t] == 0 {
-			open = append(open, t)
-		}
-	}
-	for len(open) > 0 {
-		t := open[0]
-		open = open[1:]
-		job, err := r.lastJob(ctx, t)
-		if err != nil {
-			return err
-		}
-		x := &r.state.Tasks[t]
-		switch {
-		case job == nil:
-			continue
-		case !job.IsOver() || job.State == core.Done && r.missingOutput(t) != "":
-			// It runs, or its results are on their way home, or were removed.
-			x.recalled = job.IsOver()
-			if h := r.hostIndex(job.Cluster); h >= 0 {
-				r.stepConductor(inner, conduct.Input{Kind: conduct.Adopt, Task: t, Host: h})
-			} else {
-				r.stepConductor(inner, conduct.Input{Kind: conduct.Adopt, Task: t})
-			}
-			x.Job = job.ID
-			r.followJob(inner, t, x.Try, job.ID)
-			continue
-		case job.State != core.Done:
-			continue // it is tried again, as another job
-		}
-		x.Job, x.Done, x.Cluster, x.State = job.ID, true, job.Cluster, job.State
-		if job.Started != nil && job.Ended != nil {
-			x.Started, x.Ended = job.Started.Time, job.Ended.Time
-		}
-		r.stepConductor(inner, conduct.Input{Kind: conduct.Ended, Task: t, Host: max(0, r.hostIndex(job.Cluster)), Seconds: job.WallS})
-		r.state.DAG.EachChild(t, func(child int) {
-			if parents[child]--; parents[child] == 0 {
-				open = append(open, child)
-			}
-		})
-	}
-	return nil
-}
-
-// lastJob is the job of a task's last try; nil if it was never submitted.
-func (r *runner) lastJob(ctx context.Context, t int) (*api.Job, error) {
-	var found *api.Job
-	for try := 1; try < maxTries; try++ {
-		var job api.Job
-		err := r.retryAway(ctx, func(c *api.Client) (err error) { job, err = c.GetJob(ctx, "key:"+r.submitKey(t, try)); return err })
-		if badinput.Is(err) {
-			break // there is none
-		}
-		if err != nil {
-			return nil, err
-		}
-		found = &job
-		r.state.Tasks[t].Try = try
-	}
-	return found, nil
 }
 
 // submitAll carries out the orders.
@@ -263,7 +186,7 @@ func (r *runner) submitAll(ctx context.Context) error {
 func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 	x, task := &r.state.Tasks[o.Task], &r.Flow.Tasks[o.Task]
 	x.Try++
-	x.Started, x.Ended, x.recalled = time.Time{}, time.Time{}, false
+	x.Started, x.Ended, x.Why = time.Time{}, time.Time{}, ""
 	job := *task.Job
 	job.Name = r.Flow.Name + "." + task.ID
 	job.Workdir, job.Inputs = r.Flow.Dir, nil
@@ -285,27 +208,38 @@ func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 	maps.Copy(job.Env, task.Job.Env)
 	job.Env["GODWIT_FLOW"], job.Env["GODWIT_TASK"] = r.Flow.Name, task.ID
 	var id core.JobID
-	err := r.retryAway(ctx, func(c *api.Client) error {
-		work, err := r.Send(ctx, c, r.Flow.Dir, task.Inputs)
-		if err != nil {
-			return err
+	err := persist(ctx, func() (err error) {
+		if r.isStopping() {
+			return nil
 		}
-		done, err := c.SubmitJob(ctx, &api.Submit{Job: job, Work: work, Made: r.madeInputs(o.Task)})
-		if err == nil && len(done.IDs) == 1 {
-			id = done.IDs[0]
-		}
+		id, err = r.Broker.SubmitTask(ctx, &job, task.Inputs, r.madeInputs(o.Task))
 		return err
 	})
+	if err == nil && id == 0 {
+		return nil // it is to be cancelled, and the broker has not taken it
+	}
 	if badinput.Is(err) {
 		r.takeEvent(ctx, event{task: o.Task, try: x.Try, err: err})
+		x.Try-- // there is no job of that key, and who looks for keys expects no gap
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
-	x.Job, x.Cluster = id, job.StartOn
+	x.Job, x.Cluster, x.isLive = id, job.StartOn, true
+	r.decide("start", fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, x.Cluster), "what it waits for is done, and it is next there by the plan",
+		map[string]any{"job": id, "try": x.Try})
 	r.followJob(ctx, o.Task, x.Try, id)
 	return nil
+}
+
+func (r *runner) isStopping() bool {
+	select {
+	case <-r.Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // moveTask has the job of a task wait for another cluster: the one for which it waited is
@@ -315,12 +249,12 @@ func (r *runner) moveTask(ctx context.Context, o conduct.Order) {
 	if to == x.Cluster { // which is back
 		return
 	}
-	r.addNews("task %s is moved from %s to %s", x.ID, x.Cluster, to)
+	r.decide("move", fmt.Sprintf("task %s is moved from %s to %s", x.ID, x.Cluster, to), x.Cluster+" is down and the task does not run yet", nil)
 	from := x.Cluster
 	x.Cluster = to
-	e, id, c := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job), r.client
+	e, id := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job)
 	go func() {
-		if _, e.err = c.MigrateJob(ctx, id, to); e.err == nil {
+		if _, e.err = r.Broker.MigrateJob(ctx, id, to); e.err == nil {
 			return // what becomes of it is told by who follows it
 		}
 		select {
@@ -351,27 +285,34 @@ func (r *runner) madeInputs(task int) []api.Made {
 
 // followJob tells what becomes of a job, beside the loop.
 func (r *runner) followJob(ctx context.Context, task, try int, id core.JobID) {
-	go func() {
-		tell := func(e event) {
-			e.task, e.try = task, try
-			select {
-			case r.events <- e:
-			case <-ctx.Done():
-			}
+	tell := func(e event) {
+		e.task, e.try = task, try
+		select {
+		case r.events <- e:
+		case <-ctx.Done():
 		}
+	}
+	go func() {
 		var told core.State
 		var at string
-		job, err := follow.JobToEnd(ctx, follow.Options{Connect: r.Connect, Job: fmt.Sprint(id), Patience: r.Patience, See: func(l *api.Live) {
-			if l.Job.State != told || l.Job.Cluster != at || l.Job.PredictedEnd != nil {
-				told, at = l.Job.State, l.Job.Cluster
-				tell(event{job: &l.Job})
-			}
-		}})
+		var last *api.Job
+		err := persist(ctx, func() error {
+			return r.Broker.WatchJob(ctx, fmt.Sprint(id), func(l *api.Live) error {
+				switch {
+				case l.Final:
+					last = &l.Job
+				case l.Job.State != told || l.Job.Cluster != at || l.Job.PredictedEnd != nil:
+					told, at = l.Job.State, l.Job.Cluster
+					tell(event{job: &l.Job})
+				}
+				return nil
+			})
+		})
 		switch {
-		case err != nil:
+		case last != nil:
+			tell(event{job: last, end: true})
+		case err != nil && ctx.Err() == nil:
 			tell(event{err: fmt.Errorf("job %d: %w", id, err)})
-		case job != nil:
-			tell(event{job: job, end: true})
 		}
 	}()
 }
@@ -381,7 +322,7 @@ func (r *runner) lastLines(ctx context.Context, j *api.Job) string {
 	const most, few = 4 << 10, 3
 	for _, stream := range []int{2, 1} {
 		var out bytes.Buffer
-		if _, err := r.client.CopyLogs(ctx, fmt.Sprint(j.ID), stream, 0, false, &tail{to: &out, most: most}); err != nil {
+		if _, err := r.Broker.CopyLogs(ctx, fmt.Sprint(j.ID), stream, 0, false, &tail{to: &out, most: most}); err != nil {
 			continue
 		}
 		if text := strings.TrimSpace(out.String()); text != "" {

@@ -2,92 +2,116 @@ package flowrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
+// Broker is what a run asks of the broker, on behalf of the owner of the workflow.
+type Broker interface {
+	ListClusters(ctx context.Context) ([]api.Cluster, error)
+	EstimateCommands(ctx context.Context, c *api.Commands) ([]api.Estimate, error)
+	// SubmitTask hands in a job that finds the inputs in its folder: those that other
+	// jobs made as these left them, the others as they were when the workflow was
+	// submitted. A key is taken once.
+	SubmitTask(ctx context.Context, job *jobfile.Job, inputs []string, made []api.Made) (core.JobID, error)
+	MigrateJob(ctx context.Context, id, to string) (api.Done, error)
+	CancelJob(ctx context.Context, id string) (api.Job, error)
+	// WatchJob tells how a job is until it is over; ref is its number, or key: and its key.
+	// A badinput.Error says that there is none.
+	WatchJob(ctx context.Context, ref string, see func(*api.Live) error) error
+	CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error)
+}
+
 // Options say what to run.
 type Options struct {
-	Flow *flowfile.Flow
-	ID   string // of the run; the keys of its jobs begin with it
-	// Again says that the run was begun earlier.
-	Again bool
-	// Connect finds the broker, and starts one where none runs.
-	Connect func(ctx context.Context) (*api.Client, error)
-	// Send brings files of the flow's folder into the broker's depot and returns their
-	// tree.
-	Send    func(ctx context.Context, c *api.Client, dir string, files []string) (string, error)
+	Flow   *flowfile.Flow
+	ID     string // of the run; the keys of its jobs begin with it
+	Broker Broker
+	// Tasks is how they were when the run was last seen; nil: nothing is known.
+	Tasks []Task
+	// Forgive says that whatever failed before is to be tried again: nothing is known of
+	// Tasks because an earlier version ran them.
+	Forgive bool
+	Began   time.Time // when the workflow was submitted
 	Clock   clock.Clock
 	Route   func(from, to string) flow.Route // between clusters; nil: a guess
 	Budget  func(best, bound float64) flow.Budget
 	StopAll bool // when a task fails for good, nothing more is started
 	Env     map[string]string
+	// Stop, once closed, has the jobs that run cancelled and nothing more started.
+	Stop <-chan struct{}
+	// Planning is held while a plan may be made, so that many runs together use no more
+	// processors than it has room; nil: nobody minds.
+	Planning chan struct{}
 	// See is told when something changed, and now and then.
 	See func(*State)
-	// Patience is how long a broker may be away; 0: a minute.
-	Patience time.Duration
 }
 
 // A Task is what became of one.
 type Task struct {
-	ID      string
-	Job     core.JobID // the last one; 0: it was never submitted
-	Try     int
-	Cluster string
-	State   core.State
-	Started time.Time
-	Ended   time.Time
-	Done    bool
-	Failed  bool // for good
-	Why     string
-	lost    bool // its job was cancelled by us
-	// recalled: its job had ended when the run was gone on with, and its results may
-	// not have been home then, or be gone since.
-	recalled bool
+	ID       string
+	Job      core.JobID // the last one; 0: it was never submitted
+	Try      int
+	Forgiven int // tries up to this one do not count: another is made
+	Cluster  string
+	State    core.State
+	Started  time.Time
+	Ended    time.Time
+	Done     bool
+	Failed   bool // for good
+	Why      string
+	isLive   bool // its job has not ended, as far as is known
+}
+
+// A Decision is something that was decided for a workflow, or that happened to it.
+type Decision struct {
+	At     time.Time
+	Kind   string
+	Choice string
+	Why    string
+	Inputs map[string]any
 }
 
 // A State is how far a run is.
 type State struct {
-	Flow    *flowfile.Flow
-	DAG     *flow.DAG
-	Tasks   []Task
-	Count   conduct.Count
-	Outlook conduct.Outlook // in seconds after Began
-	Began   time.Time
-	Now     time.Time
-	Notes   []conduct.Note
-	Bound   float64 // no plan can be shorter, by the models as they were at the beginning
-	First   conduct.Note
-	News    []string // since See was called last
-	Over    bool
-	Hosts   []flow.Host
+	Flow      *flowfile.Flow
+	DAG       *flow.DAG
+	Tasks     []Task
+	Count     conduct.Count
+	Outlook   conduct.Outlook // in seconds after Began
+	Began     time.Time
+	Now       time.Time
+	Notes     int     // how often it was planned
+	Bound     float64 // no plan can be shorter, by the models as they were at the beginning
+	First     conduct.Note
+	Decisions []Decision // since See was called last
+	Stopped   bool       // nothing more is started: Stop was closed
+	Over      bool
+	Hosts     []flow.Host
 }
 
 // runner is one run.
 type runner struct {
 	Options
-	c       *conduct.Conductor
-	client  *api.Client
-	state   State
-	events  chan event
-	ready   []conduct.Order
-	wake    float64
-	leaving bool
-	failure error // that keeps the run from being carried on
-	looks   chan []api.Cluster
-	looking bool // somebody asks how the clusters are
-
+	c        *conduct.Conductor
+	state    State
+	events   chan event
+	ready    []conduct.Order
+	wake     float64
+	leaving  bool
+	looks    chan []api.Cluster
+	looking  bool // somebody asks how the clusters are
 	stranded bool // no cluster is up that could run what is next
 }
 
@@ -102,69 +126,93 @@ type event struct {
 	stays string
 }
 
+// ErrClustersChanged says that the broker has other clusters than when the run began: it is
+// to be begun again, and finds its jobs.
+var ErrClustersChanged = errors.New("the broker has other clusters now")
+
 // Run carries the workflow out and returns how it ended. An error is something that
-// kept it from being carried out; that tasks failed is in the state.
+// kept it from being carried out; that tasks failed is in the state. When ctx ends it
+// leaves everything as it is.
 func Run(ctx context.Context, o Options) (*State, error) {
-	if o.Patience == 0 {
-		o.Patience = time.Minute
-	}
-	r := &runner{Options: o, events: make(chan event, 64), looks: make(chan []api.Cluster, 1)}
-	r.state = State{Flow: o.Flow, Began: o.Clock(), Tasks: make([]Task, len(o.Flow.Tasks))}
-	for t := range r.state.Tasks {
-		r.state.Tasks[t].ID = o.Flow.Tasks[t].ID
-	}
-	if err := r.connectBroker(ctx); err != nil {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // who follows jobs ends with it
+	r, err := newRunner(ctx, o)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { r.client.Close() }()
-	if err := r.prepareConductor(ctx); err != nil {
+	if err := r.recallRun(ctx); err != nil {
 		return nil, err
 	}
-	// Jobs are followed beyond an interruption: they are to be ended, and that is to
-	// be seen.
-	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	if o.Again {
-		if err := r.recallRun(ctx, inner); err != nil {
+	select {
+	case <-o.Stop:
+		r.cancelAll(ctx)
+	default:
+		r.stepConductor(conduct.Input{Kind: conduct.Begin})
+		if err := r.submitAll(ctx); err != nil {
 			return nil, err
 		}
 	}
-	r.stepConductor(inner, conduct.Input{Kind: conduct.Begin})
-	return &r.state, r.eventLoop(ctx, inner)
+	return &r.state, r.eventLoop(ctx)
+}
+
+// CheckRunnable says why a workflow cannot be run on the clusters that there are; nil if it
+// can.
+func CheckRunnable(ctx context.Context, f *flowfile.Flow, b Broker) error {
+	_, err := newRunner(ctx, Options{Flow: f, Broker: b, Clock: func() time.Time { return time.Time{} }})
+	return err
+}
+
+func newRunner(ctx context.Context, o Options) (*runner, error) {
+	r := &runner{Options: o, events: make(chan event, 64), looks: make(chan []api.Cluster, 1)}
+	r.state = State{Flow: o.Flow, Began: o.Began, Tasks: make([]Task, len(o.Flow.Tasks))}
+	for t := range r.state.Tasks {
+		x := &r.state.Tasks[t]
+		if t < len(o.Tasks) {
+			*x = o.Tasks[t]
+		}
+		x.ID, x.Try = o.Flow.Tasks[t].ID, x.Forgiven // what was tried since is found by its keys
+	}
+	return r, r.prepareConductor(ctx)
 }
 
 // eventLoop lets things happen until all is over.
-func (r *runner) eventLoop(ctx, inner context.Context) error {
-	const look = 2 * time.Second
-	tick := time.NewTicker(look)
+func (r *runner) eventLoop(ctx context.Context) error {
+	const lookInterval = 2 * time.Second
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	interrupted := ctx.Done()
+	stop := r.Stop
+	if r.leaving {
+		stop = nil
+	}
 	for !r.isOver() {
 		r.showState()
 		select {
+		case <-ctx.Done():
+			return ctx.Err()
 		case e := <-r.events:
-			r.takeEvent(inner, e)
+			r.takeEvent(ctx, e)
 		case <-tick.C:
-			r.lookAround(inner)
+			r.lookAround(ctx)
 		case list := <-r.looks:
 			r.looking = false
-			r.clustersChanged(inner, list)
+			if r.hasOtherClusters(list) {
+				r.showState()
+				return ErrClustersChanged
+			}
+			r.clustersChanged(list)
 		case <-r.wakeUp():
-			r.stepConductor(inner, conduct.Input{Kind: conduct.Tick})
-		case <-interrupted:
-			interrupted = nil
-			r.cancelAll(inner)
+			r.stepConductor(conduct.Input{Kind: conduct.Tick})
+		case <-stop:
+			stop = nil
+			r.cancelAll(ctx)
 		}
-		if err := r.submitAll(inner); err != nil {
+		if err := r.submitAll(ctx); err != nil {
 			return err
-		}
-		if r.failure != nil {
-			return r.failure
 		}
 	}
 	r.state.Over = true
 	r.showState()
-	return ctx.Err()
+	return nil
 }
 
 // isOver tells whether nothing is left to wait for.
@@ -172,7 +220,7 @@ func (r *runner) isOver() bool {
 	if !r.leaving {
 		return r.c.IsOver()
 	}
-	return !slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.Job != 0 && !t.Done && !t.Failed && !t.lost })
+	return !slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.isLive })
 }
 
 func (r *runner) secondsRun() float64 { return r.Clock.Since(r.state.Began).Seconds() }
@@ -186,41 +234,55 @@ func (r *runner) wakeUp() <-chan time.Time {
 
 // showState shows how things are.
 func (r *runner) showState() {
-	if n := r.c.CountTasks(nil); n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 {
+	r.state.Count = r.c.CountTasks(nil)
+	if n := r.state.Count; n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 && !r.leaving {
 		if !r.stranded {
-			r.addNews("waiting for a cluster that is up and can run what is next")
+			r.decide("wait", "waiting for a cluster that is up and can run what is next", "", nil)
 		}
 		r.stranded = true
 	} else {
 		r.stranded = false
 	}
 	r.state.Now = r.Clock()
-	r.state.Count = r.c.CountTasks(nil)
 	r.state.Outlook = r.c.Outlook(r.secondsRun())
 	if r.See != nil {
 		r.See(&r.state)
 	}
-	r.state.News = nil
+	r.state.Decisions = nil
 }
 
-func (r *runner) addNews(format string, args ...any) {
-	r.state.News = append(r.state.News, fmt.Sprintf(format, args...))
+// decide notes something that was decided.
+func (r *runner) decide(kind, choice, why string, inputs map[string]any) {
+	r.state.Decisions = append(r.state.Decisions, Decision{At: r.Clock(), Kind: kind, Choice: choice, Why: why, Inputs: inputs})
 }
+
+// maxPlanEntries is how many plans of a run are told each by itself.
+const maxPlanEntries = 500
 
 // stepConductor tells the conductor something and keeps what it wants done.
-func (r *runner) stepConductor(_ context.Context, in conduct.Input) {
+func (r *runner) stepConductor(in conduct.Input) {
+	if r.Planning != nil {
+		r.Planning <- struct{}{}
+		defer func() { <-r.Planning }()
+	}
 	out := r.c.Step(r.secondsRun(), in)
 	r.wake = out.Wake
 	r.ready = append(r.ready, out.Orders...)
 	if n := out.Note; n != nil {
-		if len(r.state.Notes) == 0 {
+		if r.state.Notes == 0 {
 			r.state.First = *n
 		}
-		r.state.Notes = append(r.state.Notes, *n)
+		if r.state.Notes++; r.state.Notes <= maxPlanEntries {
+			r.decide("plan", fmt.Sprintf("%d tasks planned, to end after %.3g s (%s)", n.Tasks, n.End, n.Heuristic), n.Why,
+				map[string]any{"tasks": n.Tasks, "end_s": n.End, "before_s": n.Before, "heuristic": n.Heuristic})
+		}
 	}
 	for _, t := range out.GaveUp {
-		r.state.Tasks[t].Failed = true
-		r.addNews("task %s failed: %s", r.state.Tasks[t].ID, r.state.Tasks[t].Why)
+		x := &r.state.Tasks[t]
+		if !x.Failed {
+			r.decide("failed", fmt.Sprintf("task %s failed", x.ID), x.Why, map[string]any{"job": x.Job, "tries": x.Try})
+		}
+		x.Failed = true
 	}
 }
 
@@ -231,33 +293,29 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 		return
 	}
 	if e.stays != "" {
-		r.addNews("task %s stays on %s: %s", t.ID, e.stays, e.err)
+		r.decide("stay", fmt.Sprintf("task %s stays on %s", t.ID, e.stays), e.err.Error(), nil)
 		t.Cluster = e.stays
-		r.stepConductor(ctx, conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.hostIndex(e.stays)})
+		r.stepConductor(conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.hostIndex(e.stays)})
 		return
 	}
 	if e.err != nil {
-		t.Why = e.err.Error()
-		if e.job == nil && !badinput.Is(e.err) { // nobody knows what became of it
-			r.failure = fmt.Errorf("task %s: %w; what runs goes on, and so does the workflow when it is run again", t.ID, e.err)
-			return
-		}
-		r.stepConductor(ctx, conduct.Input{Kind: conduct.Failed, Task: e.task})
+		t.Why, t.isLive = e.err.Error(), false
+		r.taskFailed(e.task)
 		return
 	}
 	j := e.job
 	began := t.Started.IsZero() && j.Started != nil
 	t.State, t.Why = j.State, j.Why
-	r.locateJob(ctx, e.task, j)
+	r.locateJob(e.task, j)
 	if j.Started != nil {
 		t.Started = j.Started.Time
 	}
 	if began {
-		r.stepConductor(ctx, conduct.Input{Kind: conduct.Started, Task: e.task, At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
+		r.stepConductor(conduct.Input{Kind: conduct.Started, Task: e.task, At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
 	}
 	if !e.end {
 		if j.PredictedEnd != nil && j.State == core.Running {
-			r.stepConductor(ctx, conduct.Input{Kind: conduct.Expect, Task: e.task, At: j.PredictedEnd.Sub(r.state.Began).Seconds()})
+			r.stepConductor(conduct.Input{Kind: conduct.Expect, Task: e.task, At: j.PredictedEnd.Sub(r.state.Began).Seconds()})
 		}
 		return
 	}
@@ -266,102 +324,106 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 
 // locateJob takes in where a job is. While it waits it may still be on its way to where
 // it was sent; where it runs counts.
-func (r *runner) locateJob(ctx context.Context, task int, j *api.Job) {
+func (r *runner) locateJob(task int, j *api.Job) {
 	t, h := &r.state.Tasks[task], r.hostIndex(j.Cluster)
 	if j.Cluster == "" || j.State != core.Running && !j.State.IsTerminal() {
 		return
 	}
-	if t.Cluster != j.Cluster && !t.recalled {
-		r.addNews("task %s is on %s now", t.ID, j.Cluster)
+	if t.Cluster != j.Cluster && t.Cluster != "" {
+		r.decide("move", fmt.Sprintf("task %s is on %s now", t.ID, j.Cluster), "its job was moved there from "+t.Cluster, nil)
 	}
 	t.Cluster = j.Cluster
 	if h >= 0 && j.State == core.Running {
-		r.stepConductor(ctx, conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
+		r.stepConductor(conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
 	}
 }
 
 // taskEnded takes in that a job is over and its results are home.
 func (r *runner) taskEnded(ctx context.Context, task int, j *api.Job) {
 	t := &r.state.Tasks[task]
+	t.isLive = false
 	if j.Ended != nil {
 		t.Ended = j.Ended.Time
 	}
-	switch {
-	case r.leaving:
-		t.lost = true
-		if j.State == core.Done && r.notMade(task, j) == "" {
-			t.Done = true
+	why := r.endReason(ctx, task, j)
+	if why != "" {
+		t.Why = why
+		if !r.leaving {
+			r.taskFailed(task)
 		}
 		return
-	case j.State == core.Done:
-		if file := r.notMade(task, j); file != "" {
-			t.Why = "it ended with code 0 and did not make " + file
-			if t.recalled { // it may have: then somebody removed it since
-				r.addNews("task %s is run again: %s is gone", t.ID, file)
-				r.stepConductor(ctx, conduct.Input{Kind: conduct.Lost, Task: task})
-				return
-			}
-			break
-		}
-		t.Done = true
-		in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.hostIndex(t.Cluster), Seconds: j.WallS}
-		if in.Host < 0 {
-			in.Seconds = 0 // on a cluster that came later, and is in no plan
-		}
-		if procs := float64(max(1, j.Procs)); j.WallS > 0 && j.CPUS > 0 {
-			in.Share = min(1, j.CPUS/j.WallS/procs)
-		}
-		r.addNews("task %s done on %s after %.3g s", t.ID, t.Cluster, t.Ended.Sub(t.Started).Seconds())
-		r.stepConductor(ctx, in)
-		return
-	case j.State == core.Cancelled && j.Started == nil:
-		t.Why = "cancelled: " + j.Why
 	}
-	if j.State == core.Failed || j.State == core.Cancelled {
-		if last := r.lastLines(ctx, j); last != "" {
-			t.Why += ": " + last
-		}
-	}
-	r.stepConductor(ctx, conduct.Input{Kind: conduct.Failed, Task: task})
-	if !t.Failed {
-		r.addNews("task %s failed and is tried again: %s", t.ID, t.Why)
+	r.tellDone(task, j)
+	r.taskSucceeded(task, j)
+}
+
+func (r *runner) tellDone(task int, j *api.Job) {
+	t := &r.state.Tasks[task]
+	text := fmt.Sprintf("task %s done on %s after %.3g s", t.ID, t.Cluster, t.Ended.Sub(t.Started).Seconds())
+	r.decide("done", text, "", map[string]any{"job": t.Job, "try": t.Try, "cpu_s": j.CPUS, "wall_s": j.WallS})
+	if j.Unreturned != "" {
+		r.decide("results", fmt.Sprintf("task %s: results not copied back", t.ID), j.Unreturned, nil)
 	}
 }
 
-// notMade is an output of a task that its job did not make, or that is gone since; ""
-// if there is none. Something of that name may lie in the folder all the same, from
-// an earlier run.
-func (r *runner) notMade(task int, j *api.Job) string {
-	if len(j.MissingOutputs) > 0 {
-		return j.MissingOutputs[0]
+// taskSucceeded takes in that a task is done.
+func (r *runner) taskSucceeded(task int, j *api.Job) {
+	t := &r.state.Tasks[task]
+	t.Done, t.Why = true, ""
+	in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.hostIndex(j.Cluster), Seconds: j.WallS}
+	if in.Host < 0 {
+		in.Seconds = 0 // on a cluster that is in no plan
 	}
-	if j.Unreturned != "" {
-		r.addNews("task %s: results not copied back: %s", r.state.Tasks[task].ID, j.Unreturned)
+	if procs := float64(max(1, j.Procs)); j.WallS > 0 && j.CPUS > 0 {
+		in.Share = min(1, j.CPUS/j.WallS/procs)
+	}
+	r.stepConductor(in)
+}
+
+// taskFailed takes in that a try of a task failed.
+func (r *runner) taskFailed(task int) {
+	t := &r.state.Tasks[task]
+	r.stepConductor(conduct.Input{Kind: conduct.Failed, Task: task})
+	if !t.Failed {
+		r.decide("retry", fmt.Sprintf("task %s failed and is tried again", t.ID), t.Why, map[string]any{"job": t.Job, "try": t.Try})
+	}
+}
+
+// endReason is why a job that has ended did not do what its task is for; "": it did.
+func (r *runner) endReason(ctx context.Context, task int, j *api.Job) string {
+	switch {
+	case j.State == core.Done:
+		return missingText(j)
+	case j.State == core.Cancelled && j.Started == nil:
+		return "cancelled: " + j.Why
+	}
+	why := j.Why
+	if last := r.lastLines(ctx, j); last != "" {
+		why += ": " + last
+	}
+	if why == "" {
+		why = fmt.Sprintf("its job ended as %s", j.State)
+	}
+	return why
+}
+
+// missingText says which output a job that went well did not make; "" if there is none.
+func missingText(j *api.Job) string {
+	if len(j.MissingOutputs) == 0 {
 		return ""
 	}
-	return r.missingOutput(task)
-}
-
-// missingOutput is an output of a task that is not there; "" if all are.
-func (r *runner) missingOutput(task int) string {
-	for _, o := range r.Flow.Tasks[task].Outputs {
-		if _, err := os.Lstat(filepath.Join(r.Flow.Dir, o.Name)); err != nil {
-			return o.Name
-		}
-	}
-	return ""
+	return "it ended with code 0 and did not make " + j.MissingOutputs[0]
 }
 
 // cancelAll ends what runs, once.
 func (r *runner) cancelAll(ctx context.Context) {
-	r.leaving = true
-	r.addNews("cancelling what runs … (press Ctrl-C again to quit without waiting)")
+	r.leaving, r.state.Stopped, r.ready = true, true, nil
 	for t := range r.state.Tasks {
 		x := &r.state.Tasks[t]
-		if x.Job == 0 || x.Done || x.Failed {
+		if !x.isLive {
 			continue
 		}
-		id, c := fmt.Sprint(x.Job), r.client
-		go func() { _, _ = c.CancelJob(ctx, id) }() // its end is heard in any case
+		id := fmt.Sprint(x.Job)
+		go func() { _, _ = r.Broker.CancelJob(ctx, id) }() // its end is heard in any case
 	}
 }

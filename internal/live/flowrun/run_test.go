@@ -3,10 +3,9 @@ package flowrun
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
-	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
 // ends runs a workflow that must not be kept from being carried out.
@@ -151,19 +149,20 @@ func TestATaskThatEndsWellWithoutItsOutputHasFailed(t *testing.T) {
 	wantKeys(t, b, "run/a/1")
 }
 
+// job puts a job of the task that its key names into the broker.
+func (b *fakeBroker) job(key string, out outcome) *fakeJob {
+	return b.jobs[b.add(jobfile.Job{Key: key, StartOn: "here", Outputs: []string{strings.Split(key, "/")[1]}}, out)-1]
+}
+
 func TestAnotherRunGoesOnWhereTheFirstWasAndRunsNothingTwice(t *testing.T) {
 	b := newBroker(t)
 	f := b.line("a", "b", "c", "d")
+	f.Tasks[1].Job.Retries, f.Tasks[1].Job.RetryOn = 2, []string{jobfile.RetryFailed}
 	// a is done, b failed once and runs now, as the broker has it.
-	job := func(key string, out outcome) *fakeJob {
-		return b.jobs[b.add(jobfile.Job{Key: key, StartOn: "here", Outputs: []string{strings.Split(key, "/")[1]}}, out)-1]
-	}
-	b.end(job("run/a/1", outcome{State: core.Done, Makes: true}))
-	b.end(job("run/b/1", outcome{State: core.Failed}))
-	job("run/b/2", outcome{State: core.Done, Makes: true})
-	o := b.options(f)
-	o.Again = true
-	s := ends(t, o)
+	b.end(b.job("run/a/1", outcome{State: core.Done, Makes: true}))
+	b.end(b.job("run/b/1", outcome{State: core.Failed}))
+	b.job("run/b/2", outcome{State: core.Done, Makes: true})
+	s := ends(t, b.options(f))
 	wantKeys(t, b, "run/a/1", "run/b/1", "run/b/2", "run/c/1", "run/d/1")
 	for _, x := range s.Tasks {
 		if !x.Done {
@@ -172,23 +171,52 @@ func TestAnotherRunGoesOnWhereTheFirstWasAndRunsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestATaskWhoseResultWasRemovedIsRunAgain(t *testing.T) {
+func TestAfterARestartATaskHasAsManyRetriesLeftAsBefore(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{State: core.Failed} }
+	f := b.line("a", "b")
+	f.Tasks[0].Job.Retries, f.Tasks[0].Job.RetryOn = 2, []string{jobfile.RetryFailed}
+	b.end(b.job("run/a/1", outcome{}))
+	b.end(b.job("run/a/2", outcome{}))
+	s := ends(t, b.options(f))
+	wantKeys(t, b, "run/a/1", "run/a/2", "run/a/3")
+	if !s.Tasks[0].Failed {
+		t.Errorf("%+v", s.Tasks[0])
+	}
+	// One that failed for good is not tried again by whoever goes on with the run.
+	if s = ends(t, b.options(f)); !s.Tasks[0].Failed {
+		t.Errorf("%+v", s.Tasks[0])
+	}
+	wantKeys(t, b, "run/a/1", "run/a/2", "run/a/3")
+}
+
+func TestATaskThatIsForgivenIsRunAgain(t *testing.T) {
 	b := newBroker(t)
 	f := b.line("a", "b")
-	ends(t, b.options(f))
-	if err := os.Remove(filepath.Join(b.dir, "a")); err != nil {
-		t.Fatal(err)
-	}
+	b.end(b.job("run/a/1", outcome{State: core.Done, Makes: true}))
+	b.end(b.job("run/b/1", outcome{State: core.Failed}))
+	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true} }
 	o := b.options(f)
-	o.Again = true
-	var news []string
-	o.See = func(s *State) { news = append(news, s.News...) }
-	ends(t, o)
-	if all := strings.Join(news, "; "); !strings.Contains(all, "task a is run again: a is gone") {
-		t.Error(all)
+	o.Tasks = []Task{{Forgiven: 1}, {Forgiven: 1}}
+	s := ends(t, o)
+	wantKeys(t, b, "run/a/1", "run/b/1", "run/a/2", "run/b/2")
+	if !s.Tasks[0].Done || !s.Tasks[1].Done {
+		t.Errorf("%+v", s.Tasks)
 	}
-	if keys := b.keys(); len(keys) < 3 || keys[2] != "run/a/2" {
-		t.Errorf("%v", keys)
+}
+
+func TestOfAnEarlierVersionAllFailuresAreForgiven(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	b.end(b.job("run/a/1", outcome{State: core.Done, Makes: true}))
+	b.end(b.job("run/b/1", outcome{State: core.Failed}))
+	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true} }
+	o := b.options(f)
+	o.Forgive = true
+	s := ends(t, o)
+	wantKeys(t, b, "run/a/1", "run/b/1", "run/b/2")
+	if s.Tasks[1].Forgiven != 1 || !s.Tasks[1].Done {
+		t.Errorf("%+v", s.Tasks)
 	}
 }
 
@@ -217,23 +245,21 @@ func TestAJobThatTheBrokerDoesNotTakeIsTheFailureOfItsTask(t *testing.T) {
 	wantKeys(t, b, "run/a/1")
 }
 
-func TestInterruptedItCancelsWhatRunsAndStartsNothingMore(t *testing.T) {
+func TestStoppedItCancelsWhatRunsAndStartsNothingMore(t *testing.T) {
 	b := newBroker(t)
 	b.outcome = func(string) outcome { return outcome{Stays: true} }
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
+	stop := make(chan struct{})
+	var once sync.Once
 	o := b.options(b.line("a", "b"))
+	o.Stop = stop
 	o.See = func(s *State) {
 		if !s.Tasks[0].Started.IsZero() {
-			interrupt()
+			once.Do(func() { close(stop) })
 		}
 	}
-	s, err := Run(ctx, o)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	s := ends(t, o)
 	wantKeys(t, b, "run/a/1")
-	if s.Tasks[0].Done {
+	if s.Tasks[0].Done || s.Tasks[0].Failed || !s.Stopped {
 		t.Errorf("%+v", s.Tasks[0])
 	}
 	select {
@@ -241,6 +267,77 @@ func TestInterruptedItCancelsWhatRunsAndStartsNothingMore(t *testing.T) {
 	default:
 		t.Error("the job was not cancelled")
 	}
+}
+
+func TestARunThatWasStoppedBeforeARestartCancelsWhatItFinds(t *testing.T) {
+	b := newBroker(t)
+	b.job("run/a/1", outcome{Stays: true})
+	o := b.options(b.line("a", "b"))
+	stop := make(chan struct{})
+	close(stop)
+	o.Stop = stop
+	ends(t, o)
+	wantKeys(t, b, "run/a/1")
+	select {
+	case <-b.jobs[0].cancelled:
+	default:
+		t.Error("the job was not cancelled")
+	}
+}
+
+func TestWhenTheContextEndsJobsRunOn(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{Stays: true} }
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	o := b.options(b.line("a", "b"))
+	o.See = func(s *State) {
+		if !s.Tasks[0].Started.IsZero() {
+			leave()
+		}
+	}
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	select {
+	case <-b.jobs[0].cancelled:
+		t.Error("the job was cancelled")
+	default:
+	}
+}
+
+func TestAnotherClusterHasTheRunBegunAgain(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{Stays: true} }
+	o := b.options(b.line("a"))
+	o.See = func(s *State) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.clusters) == 2 && s.Tasks[0].Job != 0 {
+			b.clusters = append(b.clusters, api.Cluster{Name: "new", State: "up", Procs: 2, Speed: 1, Share: 1})
+		}
+	}
+	if _, err := Run(t.Context(), o); !errors.Is(err, ErrClustersChanged) {
+		t.Errorf("%v", err)
+	}
+	wantKeys(t, b, "run/a/1")
+}
+
+func TestATryThatWasRefusedLeavesNoGapAmongTheKeys(t *testing.T) {
+	b := newBroker(t)
+	refused := 0
+	b.refuse = func(string) *api.Error {
+		if refused++; refused == 1 {
+			return &api.Error{Code: 2, Field: "jobs", Text: "too many"}
+		}
+		return nil
+	}
+	f := b.line("a")
+	f.Tasks[0].Job.Retries, f.Tasks[0].Job.RetryOn = 1, []string{jobfile.RetryFailed}
+	if s := ends(t, b.options(f)); !s.Tasks[0].Done {
+		t.Errorf("%+v", s.Tasks[0])
+	}
+	wantKeys(t, b, "run/a/1")
 }
 
 func TestATaskThatNoClusterCanRunIsNamedBeforeAnythingIsSubmitted(t *testing.T) {
@@ -293,12 +390,21 @@ func TestATaskThatIsMovedIsFollowedAndThePlanMadeAnew(t *testing.T) {
 		}
 		return outcome{State: core.Done, Makes: true}
 	}
-	s := ends(t, b.options(f))
+	o := b.options(f)
+	var why []string
+	o.See = func(s *State) {
+		for _, d := range s.Decisions {
+			if d.Kind == "plan" {
+				why = append(why, d.Why)
+			}
+		}
+	}
+	s := ends(t, o)
 	if first := b.jobs[0].job.StartOn; first != "here" || s.Tasks[0].Cluster != "there" {
 		t.Errorf("a was to start on %s, and is said to have run on %s", first, s.Tasks[0].Cluster)
 	}
-	if !slices.ContainsFunc(s.Notes, func(n conduct.Note) bool { return n.Why == "a was moved to there" }) {
-		t.Errorf("planned again because of %+v", s.Notes)
+	if !slices.Contains(why, "a was moved to there") {
+		t.Errorf("planned again because of %q", why)
 	}
 }
 
@@ -306,9 +412,9 @@ func TestATaskWhoseClusterGoesAwayBeforeItStartsIsMoved(t *testing.T) {
 	b := newBroker(t)
 	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true, Waits: true} }
 	o := b.options(b.line("a"))
-	var news []string
+	var news []Decision
 	o.See = func(s *State) {
-		news = append(news, s.News...)
+		news = append(news, s.Decisions...)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if s.Tasks[0].Job != 0 {
@@ -322,6 +428,6 @@ func TestATaskWhoseClusterGoesAwayBeforeItStartsIsMoved(t *testing.T) {
 	s := ends(t, o)
 	wantKeys(t, b, "run/a/1")
 	if x := s.Tasks[0]; !x.Done || x.Cluster == b.jobs[0].job.StartOn {
-		t.Errorf("%+v; told %q", x, news)
+		t.Errorf("%+v; told %+v", x, news)
 	}
 }

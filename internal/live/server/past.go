@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/godwit-hpc/godwit/internal/observe/history"
@@ -8,7 +9,13 @@ import (
 )
 
 func (s *server) listClusters(r *http.Request) ([]api.Cluster, error) {
-	views, err := s.Broker.ListClusters(r.Context())
+	return s.clusterList(r.Context(), true)
+}
+
+// clusterList lists the clusters, and which checkpoint methods work there if that is wanted:
+// they may have to be asked.
+func (s *server) clusterList(ctx context.Context, methods bool) ([]api.Cluster, error) {
+	views, err := s.Broker.ListClusters(ctx)
 	list := make([]api.Cluster, 0, len(views))
 	for _, v := range views {
 		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
@@ -23,8 +30,8 @@ func (s *server) listClusters(r *http.Request) ([]api.Cluster, error) {
 		if v.Removed {
 			c.State, c.Why = "removed", "its jobs run to their end"
 		}
-		if v.Methods != nil {
-			c.Methods = v.Methods(r.Context())
+		if v.Methods != nil && methods {
+			c.Methods = v.Methods(ctx)
 		}
 		c.Reliability = reliabilityMean(v.Reliability)
 		c.Ended, c.Succeeded = v.Reliability.Requested, v.Reliability.SucceededAttempts()

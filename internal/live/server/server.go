@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/workflow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -27,6 +28,7 @@ import (
 // Options is what a server needs to know.
 type Options struct {
 	Broker *broker.Broker
+	Flows  *workflow.Service // nil: no workflows are taken
 	// Users looks up who may ask; nil: one user alone, whoever comes. Else a request
 	// is answered only if it is known whose it is.
 	Users    func(uid uint32) (broker.User, error)
@@ -76,6 +78,13 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"GET /v1/jobs/{id}/explain":     answerJSON(s.explainJob),
 		"GET /v1/jobs/{id}/logs":        s.streamLogs,
 		"GET /v1/jobs/{id}/watch":       s.watchJob,
+		"POST /v1/flows":                answerJSON(s.submitFlow),
+		"GET /v1/flows":                 answerJSON(s.listFlows),
+		"GET /v1/flows/{id}":            aboutFlow(s, (*workflow.Service).GetFlow),
+		"GET /v1/flows/{id}/tasks":      aboutFlow(s, (*workflow.Service).ListTasks),
+		"POST /v1/flows/{id}/cancel":    aboutFlow(s, (*workflow.Service).CancelFlow),
+		"GET /v1/flows/{id}/explain":    aboutFlow(s, explainFlow),
+		"GET /v1/flows/{id}/watch":      s.watchFlow,
 		"POST /v1/quote":                answerJSON(s.quoteJob),
 		"POST /v1/estimates":            answerJSON(s.estimateCommands),
 		"GET /v1/clusters":              answerJSON(s.listClusters),

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"math"
 	"net/http"
 
@@ -140,9 +141,13 @@ func (s *server) estimateCommands(r *http.Request) ([]api.Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.estimateAll(r.Context(), &asked), nil
+}
+
+func (s *server) estimateAll(ctx context.Context, asked *api.Commands) []api.Estimate {
 	list := make([]api.Estimate, 0, len(asked.Commands))
 	for _, c := range asked.Commands {
-		d, same, why := s.Broker.EstimateCommand(r.Context(), c.Argv, c.Procs)
+		d, same, why := s.Broker.EstimateCommand(ctx, c.Argv, c.Procs)
 		e := api.Estimate{Waiting: d.Waiting, Reason: why, Same: same}
 		if d.IsKnown() {
 			run := d.Work.Median() / float64(max(1, c.Procs))
@@ -150,7 +155,7 @@ func (s *server) estimateCommands(r *http.Request) ([]api.Estimate, error) {
 		}
 		list = append(list, e)
 	}
-	return list, nil
+	return list
 }
 
 func medianOf(d predict.Dist) *float64 {

@@ -24,7 +24,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/live/workflow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -111,7 +113,8 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Close() })
-	b.broker, err = broker.Open(t.Context(), broker.Options{State: t.TempDir(), User: root.Name, Store: memory.New(), Depot: own, Engine: engine.DefaultConfig(),
+	st := memory.New()
+	b.broker, err = broker.Open(t.Context(), broker.Options{State: t.TempDir(), User: root.Name, Store: st, Depot: own, Engine: engine.DefaultConfig(),
 		Users:    &depots{t: t, dir: t.TempDir(), of: map[uint32]*depot.Store{}},
 		Clusters: []broker.Cluster{{Name: "a", Kind: "idle", Driver: b.cluster, Hosts: []world.HostSpec{{Procs: 100, Speed: 1}}}}})
 	if err != nil {
@@ -120,7 +123,11 @@ func newBench(t *testing.T) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.broker.Run(ctx) }()
-	o := Options{Broker: b.broker, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
+	flows := workflow.New(workflow.Options{Store: st, Broker: b.broker, MaxFlows: 2, MaxTasks: 5,
+		Port: func(owner broker.User, work string) flowrun.Broker { return FlowPort(b.broker, owner, work) }})
+	carried := make(chan error, 1)
+	go func() { carried <- flows.Run(ctx) }()
+	o := Options{Broker: b.broker, Flows: flows, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
 	b.handler, b.routes = NewHandler(o), (&server{o}).routeTable()
 	for _, u := range []broker.User{root, alice, bob} {
 		s := httptest.NewUnstartedServer(b.handler)
@@ -137,7 +144,7 @@ func newBench(t *testing.T) *bench {
 	}
 	t.Cleanup(func() { // before the servers: it ends what they answer
 		cancel()
-		if err := <-ended; err != nil {
+		if err := errors.Join(<-ended, <-carried); err != nil {
 			t.Error(err)
 		}
 	})
@@ -198,6 +205,13 @@ var about = map[string]string{
 	"GET /v1/jobs/{id}/explain":     aboutAJob,
 	"GET /v1/jobs/{id}/logs":        aboutAJob,
 	"GET /v1/jobs/{id}/watch":       aboutAJob,
+	"POST /v1/flows":                aboutOwn, // see TestNobodyTouchesTheWorkflowsOfOthers
+	"GET /v1/flows":                 aboutOwn,
+	"GET /v1/flows/{id}":            aboutAJob, // or a workflow
+	"GET /v1/flows/{id}/tasks":      aboutAJob,
+	"POST /v1/flows/{id}/cancel":    aboutAJob,
+	"GET /v1/flows/{id}/explain":    aboutAJob,
+	"GET /v1/flows/{id}/watch":      aboutAJob,
 	"POST /v1/quote":                aboutAll,
 	"POST /v1/estimates":            aboutAll,
 	"GET /v1/clusters":              aboutAll,
@@ -216,6 +230,9 @@ var about = map[string]string{
 func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(alice, secret, secret)
+	if flow := b.submitFlow(alice, secret); flow != int64(id) {
+		t.Fatalf("the numbers of the job and of the workflow are %d and %d: the requests below are about both", id, flow)
+	}
 	queries := []string{"", "?all=1", "?stream=1&offset=0", "?program=" + secret}
 	for pattern := range b.routes {
 		what, known := about[pattern]

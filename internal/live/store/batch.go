@@ -17,6 +17,7 @@ func (b *Batch) NextSend(next uint64) uint64 {
 // IsEmpty reports whether there is nothing in the batch.
 func (b *Batch) IsEmpty() bool {
 	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
+		len(b.Flows)+len(b.FlowTasks)+len(b.FlowEntries)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }
 
@@ -42,6 +43,9 @@ func (b *Batch) CheckNumbers(nextEvent, nextSend uint64) error {
 		if a := &b.Arrays[i]; a.ID <= 0 || a.Spec == nil || a.Next < 0 {
 			return fmt.Errorf("an array has number %d and goes on with element %d", a.ID, a.Next)
 		}
+	}
+	if err := b.checkFlows(); err != nil {
+		return err
 	}
 	for i := range b.Weather {
 		if r := &b.Weather[i]; math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {

@@ -40,8 +40,17 @@ type Store interface {
 	// ListCheckpoints lists the kept checkpoints of a job, newest first.
 	ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error)
 	// ListRoots lists the trees of the depot that are still needed: work folders of
-	// open jobs, results that have not been brought home, checkpoints kept.
+	// open jobs, results that have not been brought home, checkpoints kept, files of
+	// open workflows and what their tasks made.
 	ListRoots(ctx context.Context) ([]string, error)
+	// FindFlow finds a workflow by its number; ErrNoFlow if there is none.
+	FindFlow(ctx context.Context, id int64) (*Flow, error)
+	// ListFlows lists workflows, newest first, without what they were submitted as.
+	ListFlows(ctx context.Context, f FlowFilter) ([]Flow, error)
+	// ListFlowTasks lists what became of the tasks of a workflow, in their order.
+	ListFlowTasks(ctx context.Context, id int64) ([]FlowTask, error)
+	// ListFlowEntries lists the decisions taken for a workflow, oldest first.
+	ListFlowEntries(ctx context.Context, id int64) ([]wire.Entry, error)
 	// GetSetting is a value kept under a name; "" if there is none.
 	GetSetting(ctx context.Context, name string) (string, error)
 
@@ -71,6 +80,10 @@ type Batch struct {
 	Entries     []Entry
 	Checkpoints []Checkpoint
 	Forget      []CheckpointID // that are not to be used any more
+
+	Flows       []Flow     // put in place of what is there
+	FlowTasks   []FlowTask // likewise
+	FlowEntries []FlowEntry
 
 	Runs      []history.Run // in place of one of the same job and epoch
 	Transfers []history.Transfer

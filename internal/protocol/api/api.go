@@ -14,6 +14,13 @@
 //	GET  /v1/jobs/{id}/explain                         → []Decision, oldest first
 //	GET  /v1/jobs/{id}/logs?stream=1&offset=0&follow=1 → the bytes; with follow until the job has ended
 //	GET  /v1/jobs/{id}/watch                           → lines of Live, the last one with Final
+//	POST /v1/flows                  FlowSubmit         → FlowSubmitted
+//	GET  /v1/flows?all=1&users=1                       → []Flow, newest first, without kinds; all and users as of jobs
+//	GET  /v1/flows/{id}                                → Flow; id is the number, the name, last, or key: and the key
+//	GET  /v1/flows/{id}/tasks                          → []FlowTask
+//	POST /v1/flows/{id}/cancel                         → Flow, when nothing of it runs any more
+//	GET  /v1/flows/{id}/explain                        → []Decision, oldest first
+//	GET  /v1/flows/{id}/watch                          → lines of FlowLive, the last one with Final
 //	POST /v1/quote                  Submit             → []Quote, best first
 //	POST /v1/estimates              Commands           → []Estimate, one for each
 //	GET  /v1/clusters                                  → []Cluster

@@ -41,6 +41,10 @@ type Disk struct {
 	quotes    map[quoteID]history.Quote
 	settings  map[string]string
 	weather   map[readingID]float64
+
+	flows       map[int64]store.Flow
+	flowTasks   map[flowTaskID]store.FlowTask
+	flowEntries map[int64][]wire.Entry
 }
 
 type attempt struct {
@@ -58,7 +62,8 @@ type quoteID struct {
 func NewDisk() *Disk {
 	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, arrays: map[core.JobID]store.Array{}, entries: map[core.JobID][]wire.Entry{},
 		saved: map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
-		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{}}
+		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{},
+		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]wire.Entry{}}
 }
 
 // Store is a store in memory.
@@ -148,7 +153,15 @@ func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
 	for i := range fresh.Arrays { // a number is no part of the body
 		fresh.Arrays[i].ID = b.Arrays[i].ID
 	}
+	for i := range fresh.FlowTasks { // likewise
+		fresh.FlowTasks[i].Flow, fresh.FlowTasks[i].N = b.FlowTasks[i].Flow, b.FlowTasks[i].N
+	}
+	flows, err := s.d.mergedFlows(b.Flows)
+	if err != nil {
+		return err
+	}
 	s.d.putBatch(&fresh, jobs)
+	s.d.putFlows(&fresh, flows)
 	return nil
 }
 

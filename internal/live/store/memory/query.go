@@ -58,6 +58,7 @@ func (s *Store) ListRoots(ctx context.Context) ([]string, error) {
 	for _, c := range s.d.saved {
 		needed[c.Work], needed[c.Image] = true, true
 	}
+	s.d.addFlowRoots(needed)
 	delete(needed, "")
 	return slices.Sorted(maps.Keys(needed)), nil
 }

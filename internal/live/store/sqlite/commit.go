@@ -16,6 +16,7 @@ type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
 	reading, thin, drop, count, array, arrayDone               *sql.Stmt
+	flow, flowKeep, flowTask, flowEntry                        *sql.Stmt
 }
 
 // statementTexts pairs each statement with its text.
@@ -48,8 +49,17 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
 		&t.thin: `DELETE FROM weather WHERE at < ?1 AND EXISTS (SELECT 1 FROM weather AS w WHERE w.what = weather.what AND w.origin = weather.origin
 			AND w.target = weather.target AND w.at >= weather.at / ?2 * ?2 AND w.at < weather.at)`,
-		&t.drop:  "DELETE FROM weather WHERE at < ?",
-		&t.count: "UPDATE commits SET n = ?",
+		&t.flow: `INSERT INTO flows (number, owner, key, user, submitted, open, work, body, sum, spec_sum, spec)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (number) DO UPDATE SET owner = excluded.owner, key = excluded.key, user = excluded.user, submitted = excluded.submitted,
+			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum, spec = excluded.spec, spec_sum = excluded.spec_sum`,
+		&t.flowKeep: `UPDATE flows SET owner = ?2, key = ?3, user = ?4, submitted = ?5, open = ?6, work = ?7, body = ?8, sum = ?9
+			WHERE number = ?1`,
+		&t.flowTask: `INSERT INTO flow_tasks (flow, n, job, sum, body) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET job = excluded.job, sum = excluded.sum, body = excluded.body`,
+		&t.flowEntry: "INSERT INTO flow_entries (flow, body) VALUES (?, ?)",
+		&t.drop:      "DELETE FROM weather WHERE at < ?",
+		&t.count:     "UPDATE commits SET n = ?",
 	}
 }
 
@@ -166,6 +176,9 @@ func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 		}
 	}
 	if err := s.putEntries(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putFlows(ctx, b); err != nil {
 		return err
 	}
 	if err := s.putHistory(ctx, b); err != nil {

@@ -50,6 +50,16 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 		b.Arrays = append(b.Arrays, store.Array{ID: core.JobID(small("number")), Spec: &jobfile.Job{}, Count: 9, Next: small("next"),
 			Template: store.Job{Work: word("work")}})
 	}
+	for range small("flows") / 2 {
+		f := store.Flow{ID: int64(small("number")), Key: word("key"), Owner: uint32(small("owner") / 3), User: word("user"), Work: word("work"),
+			State: rapid.SampledFrom([]store.FlowState{"", store.FlowRunning, store.FlowFailed}).Draw(t, "state")}
+		if small("spec") > 1 {
+			f.Spec = []byte(word("spec"))
+		}
+		b.Flows = append(b.Flows, f)
+		b.FlowTasks = append(b.FlowTasks, store.FlowTask{Flow: f.ID, N: small("n"), Job: core.JobID(small("job")), Why: word("why")})
+		b.FlowEntries = append(b.FlowEntries, store.FlowEntry{Flow: f.ID, Entry: wire.Entry{Kind: word("kind")}})
+	}
 	for range small("tales") {
 		id := core.JobID(small("job"))
 		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: word("kind")}})
@@ -104,6 +114,24 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 	}
 	roots, err := s.ListRoots(ctx)
 	add(roots, err)
+	for id := range int64(7) {
+		f, err := s.FindFlow(ctx, id)
+		if err == nil {
+			add([]any{f, f.ID, f.Owner, f.Key, f.User, string(f.Spec)}, nil)
+		} else {
+			add(nil, err)
+		}
+		tasks, err := s.ListFlowTasks(ctx, id)
+		add(tasks, err)
+		entries, err := s.ListFlowEntries(ctx, id)
+		add(entries, err)
+	}
+	for _, f := range []store.FlowFilter{{}, {AllOwners: true, Open: true}, {Owner: 1, Key: "a"}, {AllOwners: true, Limit: 2}} {
+		flows, err := s.ListFlows(ctx, f)
+		for i := range flows {
+			add(flows[i].ID, err)
+		}
+	}
 	for _, name := range []string{"", "a", "ab"} {
 		value, err := s.GetSetting(ctx, name)
 		add(value, err)

@@ -54,6 +54,8 @@ func Run(t *testing.T, place func(t *testing.T) Backend) {
 		"trees that are needed are told":                         testRoots,
 		"history is listed newest first and by what it is about": testPast,
 		"an array is kept until every element has its record":    testArrays,
+		"a workflow is kept with its tasks and its decisions":    testFlows,
+		"trees that open workflows need are told":                testFlowRoots,
 		"settings are kept and removed":                          testSettings,
 		"readings are listed by series, and thinned":             testWeather,
 		"a closed store says so":                                 testClosed,
