@@ -34,8 +34,9 @@ type hostServices struct {
 	spent   func() checkpointing.ProcessUsage                   // by all processes that were waited for
 	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
 	held    func(mark string) int64                             // memory of the attempt, what is shared counted once
-	oom     func(group string) int64                            // processes in it killed for lack of memory so far; -1: not known
-	signals <-chan os.Signal                                    // the machine stops
+	// processes in it killed for lack of memory so far; -1: not known
+	oom     func(group string) int64
+	signals <-chan os.Signal // the machine stops
 
 	spoolLimit, spoolSegment int64
 	firstTry, longestTry     time.Duration // between two tries to reach the broker

@@ -192,7 +192,8 @@ func isGone(err error) bool {
 // for, is to be done without.
 func (p *preparation) mayDropSandbox(ctx context.Context, s *started, err error) bool {
 	m := p.attempt.Spec.Checkpoint.Method
-	if o := new(outcome); ctx.Err() != nil || s.choice.Method != checkpointing.MethodSandbox || m == checkpointing.MethodSandbox ||
+	if o := new(outcome); ctx.Err() != nil || s.choice.Method != checkpointing.MethodSandbox ||
+		m == checkpointing.MethodSandbox ||
 		errors.As(err, &o) && o.message.Kind == wire.Ended {
 		return false
 	}
@@ -247,11 +248,14 @@ func (p *preparation) runMethod(ctx context.Context, s *started, image string) (
 // pickMethod chooses the checkpoint method.
 func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 	a := p.attempt
-	w := checkpointing.MethodInputs{Method: a.Spec.Checkpoint.Method, Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files,
-		SandboxCost: a.SandboxCost, HasDeadline: a.Deadline > 0 && a.Spec.Adapt == "", IsPredictable: len(a.Need) > 0 || a.Spec.Progress != "",
+	w := checkpointing.MethodInputs{Method: a.Spec.Checkpoint.Method, Signal: a.Spec.Checkpoint.Signal,
+		Files:       a.Spec.Checkpoint.Files,
+		SandboxCost: a.SandboxCost, HasDeadline: a.Deadline > 0 && a.Spec.Adapt == "", IsPredictable: len(a.Need) > 0 ||
+			a.Spec.Progress != "",
 		ExpectedRun: expectedRunTime(a)}
 	if p.plain {
-		return checkpointing.MethodChoice{Method: checkpointing.MethodRestart, Why: "the sandbox was tried and is not for this program"}, nil
+		return checkpointing.MethodChoice{Method: checkpointing.MethodRestart,
+			Why: "the sandbox was tried and is not for this program"}, nil
 	}
 	w.WhyNoSandbox = func() string {
 		if len(parallel.HostsOf(a)) > 1 {
@@ -332,7 +336,8 @@ func (p *preparation) fetchTree(ctx context.Context, id, dir string) (*depot.Tre
 		return tree, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS),
+		errors.Is(err, fs.ErrPermission):
 		return nil, lostOutcome("bringing the files: %v", err)
 	}
 	return nil, err

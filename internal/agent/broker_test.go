@@ -51,7 +51,8 @@ func newFakeBroker(t testing.TB) *fakeBroker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fakeBroker{t: t, socket: filepath.Join(dir, "s"), store: store, last: map[string]uint64{}, past: map[string]bool{}, changed: make(chan struct{})}
+	b := &fakeBroker{t: t, socket: filepath.Join(dir, "s"), store: store, last: map[string]uint64{},
+		past: map[string]bool{}, changed: make(chan struct{})}
 	t.Cleanup(func() {
 		b.stop()
 		if err := store.Close(); err != nil {

@@ -69,7 +69,8 @@ func (p *preparation) buildOrReuse(ctx context.Context, s *started) error {
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("in %s; kept for other jobs: %s", p.around.clock().Sub(now).Round(time.Millisecond), shortList(files))
+	why := fmt.Sprintf("in %s; kept for other jobs: %s", p.around.clock().Sub(now).Round(time.Millisecond),
+		shortList(files))
 	if err := result.KeepFiles(dir, files, log); err != nil {
 		why = "for this job alone: " + err.Error() // it has what it needs
 	}
@@ -135,7 +136,8 @@ func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h bu
 }
 
 // runToEnd runs something that comes before the program.
-func (p *preparation) runToEnd(ctx context.Context, program *checkpoint.Program, what string) (checkpoint.Result, error) {
+func (p *preparation) runToEnd(ctx context.Context, program *checkpoint.Program,
+	what string) (checkpoint.Result, error) {
 	method, err := p.around.methods(checkpointing.MethodRestart)
 	if err != nil {
 		return checkpoint.Result{}, lostOutcome("%s: %v", what, err)

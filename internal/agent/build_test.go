@@ -20,7 +20,8 @@ func withSources(t *testing.T, dir string) *harness {
 	h.pushWork(map[string]string{"src/hello.c": helloC})
 	h.attempt.Spec.Argv = []string{"src/hello"}
 	h.attempt.Spec.Build = jobfile.Build{Dir: "src", Outputs: []string{"hello"}, Needs: []string{"m"},
-		Command: "echo once >>" + filepath.Join(dir, "builds") + `; echo compiling; cc -DARCH="\"$GODWIT_ARCH\"" -o hello hello.c`}
+		Command: "echo once >>" + filepath.Join(dir, "builds") +
+			`; echo compiling; cc -DARCH="\"$GODWIT_ARCH\"" -o hello hello.c`}
 	return h
 }
 
@@ -103,9 +104,11 @@ func TestAFailedBuildFailsTheJobWithItsLastLinesAndIsTriedAgain(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", dir)
 	for range 2 {
 		h := withSources(t, dir)
-		h.attempt.Spec.Build.Command = "echo once >>" + filepath.Join(dir, "builds") + "; seq 9; echo 'no such thing' >&2; touch hello; exit 3"
+		h.attempt.Spec.Build.Command = "echo once >>" + filepath.Join(dir, "builds") +
+			"; seq 9; echo 'no such thing' >&2; touch hello; exit 3"
 		h.run()
-		if m := h.ended(); m.Code != 3 || !strings.Contains(m.Why, "build failed") || !strings.HasSuffix(m.Why, "9 | no such thing") {
+		if m := h.ended(); m.Code != 3 || !strings.Contains(m.Why, "build failed") ||
+			!strings.HasSuffix(m.Why, "9 | no such thing") {
 			t.Errorf("told %+v", m)
 		}
 	}

@@ -33,7 +33,8 @@ func (m slowStart) StartProgram(ctx context.Context, p *checkpoint.Program, imag
 
 // The order to cancel comes when the program runs and its agent does not know yet.
 func TestWhatAProgramWroteComesHomeThoughItIsCancelledAtItsStart(t *testing.T) {
-	h := newHarness(t, "/bin/sh", "-c", `trap "echo late >late; exit 3" TERM; echo made >made; while :; do sleep 0.01; done`)
+	h := newHarness(t, "/bin/sh", "-c",
+		`trap "echo late >late; exit 3" TERM; echo made >made; while :; do sleep 0.01; done`)
 	h.around.methods = func(string) (checkpoint.Method, error) {
 		return slowStart{began: func(dir string) {
 			waitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })

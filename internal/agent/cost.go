@@ -15,7 +15,8 @@ func spentByChildren() checkpointing.ProcessUsage {
 	if unix.Getrusage(unix.RUSAGE_CHILDREN, &u) != nil {
 		return checkpointing.ProcessUsage{}
 	}
-	return checkpointing.ProcessUsage{User: time.Duration(u.Utime.Nano()), Kernel: time.Duration(u.Stime.Nano()), Switches: u.Nvcsw, Faults: u.Minflt + u.Majflt}
+	return checkpointing.ProcessUsage{User: time.Duration(u.Utime.Nano()), Kernel: time.Duration(u.Stime.Nano()),
+		Switches: u.Nvcsw, Faults: u.Minflt + u.Majflt}
 }
 
 // sentryTime is the processor time of a sandbox's own processes: the supervisor and

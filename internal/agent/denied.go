@@ -31,13 +31,15 @@ type denials struct {
 }
 
 // sandboxNotice is said when a program begins in the sandbox.
-const sandboxNotice = "no network, and only its working directory and a /tmp of its own can be written; --checkpoint restart runs it without"
+const sandboxNotice = "no network, and only its working directory and a /tmp of its own can be written; --checkpoint " +
+	"restart runs it without"
 
 // pollDenied asks the sandbox, beside all else, what it denied.
 func (l *life) pollDenied() {
 	c, ok := l.confinedProgram()
 	d := &l.denied
-	if !ok || d.asking || l.sinceBirth()-l.watch.began > checkpointing.QuickFailure && l.sinceBirth()-d.asked < deniedInterval {
+	if !ok || d.asking || l.sinceBirth()-l.watch.began > checkpointing.QuickFailure &&
+		l.sinceBirth()-d.asked < deniedInterval {
 		return
 	}
 	d.asking, d.asked = true, l.sinceBirth()
@@ -86,7 +88,8 @@ func (l *life) onDenied(list []checkpoint.Denial, failed bool) (again bool) {
 		l.boxFailed = true // the next run of this program does without
 	}
 	if len(wanted) > 0 && l.mayRunUnsandboxed(failed) {
-		l.sendNote(kindWarning, "started again without the sandbox", deniedText(wanted)+", which the sandbox does not allow", nil)
+		l.sendNote(kindWarning, "started again without the sandbox", deniedText(wanted)+", which the sandbox does not allow",
+			nil)
 		return true
 	}
 	l.sendNote(kindWarning, "the sandbox changed what the program did", deniedText(fresh), nil)
@@ -98,7 +101,8 @@ func (l *life) onDenied(list []checkpoint.Denial, failed bool) (again bool) {
 // nothing has happened yet.
 func (l *life) mayRunUnsandboxed(failed bool) bool {
 	m := l.attempt.Spec.Checkpoint.Method
-	return (m == checkpointing.MethodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil && l.save == nil &&
+	return (m == checkpointing.MethodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil &&
+		l.save == nil &&
 		(failed || l.sinceBirth()-l.watch.began < checkpointing.QuickFailure)
 }
 
@@ -111,7 +115,8 @@ func deniedText(list []checkpoint.Denial) string {
 		text string
 	}{
 		{checkpoint.DeniedConnect, "it tried to connect to %s"}, {checkpoint.DeniedWrite, "it tried to write %s"},
-		{checkpoint.DeniedRead, "it tried to read %s of the host"}, {checkpoint.DeniedKeep, "what it left in /tmp is gone: %s"},
+		{checkpoint.DeniedRead, "it tried to read %s of the host"},
+		{checkpoint.DeniedKeep, "what it left in /tmp is gone: %s"},
 	} {
 		var names []string
 		for _, d := range list {

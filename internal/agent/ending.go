@@ -16,7 +16,8 @@ func (f folder) lostHost() string { return f.filePath("lost-host") }
 // blame.
 func (l *life) programEnding(r checkpoint.Result) wire.Message {
 	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 && len(l.attempt.Hosts) > 1 {
-		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail, Why: fmt.Sprintf("the connection to %s was lost: %s", host, endingText(r))}
+		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail,
+			Why: fmt.Sprintf("the connection to %s was lost: %s", host, endingText(r))}
 	}
 	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: endingText(r)}
 }

@@ -13,7 +13,8 @@ import (
 // accountEnvironment is our environment with the variables of the account that we run
 // as, where it has those of another: a manager may start its jobs with what it was
 // started with itself.
-func accountEnvironment(env []string, who func() (*account.User, error), owner func(dir string) (uint32, bool)) []string {
+func accountEnvironment(env []string,
+	who func() (*account.User, error), owner func(dir string) (uint32, bool)) []string {
 	home := parallel.VariableValue(env, "HOME")
 	if id, ok := owner(home); ok && id == uint32(os.Geteuid()) {
 		return env

@@ -30,8 +30,9 @@ func TestTheHomeOfAnotherAccountIsReplacedByOurs(t *testing.T) {
 			[]string{"PATH=/bin", "X=1", "HOME=/home/alice", "LOGNAME=alice", "SHELL=/bin/zsh", "USER=alice"}},
 		"not there": {who, func(string) (uint32, bool) { return 0, false },
 			[]string{"PATH=/bin", "X=1", "HOME=/home/alice", "LOGNAME=alice", "SHELL=/bin/zsh", "USER=alice"}},
-		"ours":       {who, func(string) (uint32, bool) { return me, true }, env},
-		"no account": {func() (*account.User, error) { return nil, errors.New("no account") }, func(string) (uint32, bool) { return 0, false }, env},
+		"ours": {who, func(string) (uint32, bool) { return me, true }, env},
+		"no account": {func() (*account.User, error) { return nil, errors.New("no account") },
+			func(string) (uint32, bool) { return 0, false }, env},
 	} {
 		if got := accountEnvironment(env, c.who, c.owner); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", name, got)
@@ -60,7 +61,8 @@ func TestASetupThatLeavesEarlyStillExports(t *testing.T) {
 }
 
 func TestWhatSetupExportsIsThereWhenTheProgramIsContinued(t *testing.T) {
-	h := newReal(t, checkpointing.MethodSignal, `trap 'echo $A >state; exit 0' USR1; echo up; while :; do sleep 0.05 & wait $!; done`)
+	h := newReal(t, checkpointing.MethodSignal,
+		`trap 'echo $A >state; exit 0' USR1; echo up; while :; do sleep 0.05 & wait $!; done`)
 	h.attempt.Spec.Setup = "export A=first"
 	h.attempt.Spec.Checkpoint.Signal, h.attempt.Spec.Checkpoint.Files = "USR1", []string{"state"}
 	h.attempt.Spec.Checkpoint.Restart = []string{"/bin/sh", "-c", "echo $(cat state) $A"}
@@ -85,8 +87,10 @@ func TestWhatSetupExportsIsThereWhenTheProgramIsContinued(t *testing.T) {
 
 func TestWhatTheJobSetsPrevails(t *testing.T) {
 	a := &wire.Attempt{Spec: jobfile.Job{Env: map[string]string{"LD_PRELOAD": "mine.so"}}}
-	got := strings.Join(programEnvironment(a, "/w", nil, map[string]string{"LD_PRELOAD": "ours.so", "OMPI_MCA_btl": "tcp"}), " ")
-	if !strings.Contains(got, "LD_PRELOAD=mine.so") || strings.Contains(got, "ours.so") || !strings.Contains(got, "OMPI_MCA_btl=tcp") {
+	got := strings.Join(programEnvironment(a, "/w", nil,
+		map[string]string{"LD_PRELOAD": "ours.so", "OMPI_MCA_btl": "tcp"}), " ")
+	if !strings.Contains(got, "LD_PRELOAD=mine.so") || strings.Contains(got, "ours.so") ||
+		!strings.Contains(got, "OMPI_MCA_btl=tcp") {
 		t.Error(got)
 	}
 }
@@ -98,9 +102,12 @@ func TestMpirunRunsInAScriptOfSlurmWhereThereIsNone(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no mpirun here")
 	}
-	a := &wire.Attempt{Job: 17, Epoch: 1, Procs: 3, Cluster: "here", Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}
+	a := &wire.Attempt{Job: 17, Epoch: 1, Procs: 3, Cluster: "here",
+		Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}
 	cmd := exec.CommandContext(t.Context(), mpirun, "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $SLURM_JOB_ID")
-	cmd.Env = programEnvironment(a, t.TempDir(), []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, nil)
+	cmd.Env = programEnvironment(a, t.TempDir(),
+		[]string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},
+		nil)
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(out), "of 17") != 3 || !strings.Contains(string(out), "rank 2 of 17") {
 		t.Errorf("%v\n%s", err, out)

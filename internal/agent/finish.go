@@ -97,7 +97,8 @@ type result struct {
 
 func (l *life) workResult() result {
 	if inputs := l.placedInputs(); len(inputs) > 0 {
-		return result{same: l.before.id == l.attempt.Work && isUnchanged(l.folder.workDir(), withInputs(l.before.tree, inputs))}
+		return result{same: l.before.id == l.attempt.Work &&
+			isUnchanged(l.folder.workDir(), withInputs(l.before.tree, inputs))}
 	}
 	if l.before.tree == nil {
 		list, err := os.ReadDir(l.folder.workDir())

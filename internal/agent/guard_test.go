@@ -28,7 +28,8 @@ func (h *harness) guard() *exec.Cmd {
 }
 
 func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
-	h := newHarness(t, "/bin/sh", "-c", `(trap "" HUP TERM; env -u GODWIT_ATTEMPT setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
+	h := newHarness(t, "/bin/sh", "-c",
+		`(trap "" HUP TERM; env -u GODWIT_ATTEMPT setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
 		echo up; sleep 1000`)
 	h.start()
 	h.write()

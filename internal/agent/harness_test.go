@@ -124,7 +124,8 @@ func newHarness(t testing.TB, argv ...string) *harness {
 	h := &harness{fakeBroker: b, around: testAround(signals), dir: t.TempDir(), signals: signals}
 	h.attempt = &wire.Attempt{
 		Job: 7, Epoch: 1, Mark: fmt.Sprintf("test-%d-%d", os.Getpid(), marks.Add(1)), Cluster: "here",
-		Spec:  jobfile.Job{Argv: argv, Min: 1, Max: 1, Checkpoint: jobfile.Checkpoint{Method: checkpointing.MethodRestart, Every: -1}},
+		Spec: jobfile.Job{Argv: argv, Min: 1, Max: 1,
+			Checkpoint: jobfile.Checkpoint{Method: checkpointing.MethodRestart, Every: -1}},
 		Procs: 1, Speed: 1, Broker: b.socket, Every: wire.Every{Sample: 100 * time.Millisecond}, Now: core.AtSecond(1000),
 	}
 	t.Cleanup(func() {

@@ -65,7 +65,8 @@ func (p *preparation) placeInputs(ctx context.Context, continued bool) error {
 // inputFailure is what an input means for the attempt that could not be had.
 func inputFailure(in *wire.Input, err error) error {
 	host, _ := os.Hostname()
-	if in.Path != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)) {
+	if in.Path != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, fs.ErrInvalid)) {
 		return failedOutcome(126, fmt.Sprintf("input %s, as seen from %s: %v", in.From, host, err))
 	}
 	return lostOutcome("input %s: %v", in.From, err)
@@ -238,7 +239,8 @@ func (p *preparation) copyInput(from, to string, in *wire.Input) ([]depot.Entry,
 	}
 	took := p.around.clock.Since(began)
 	p.tell(func(l *life) {
-		l.sendNote("stage", in.From+" is used where it is", "it is at this cluster; the program gets a copy", map[string]any{"bytes": bytes, "seconds": took.Seconds()})
+		l.sendNote("stage", in.From+" is used where it is", "it is at this cluster; the program gets a copy",
+			map[string]any{"bytes": bytes, "seconds": took.Seconds()})
 	})
 	return entries, nil
 }

@@ -48,7 +48,8 @@ func TestInputsAreCopiesAndComeHomeOnlyIfChanged(t *testing.T) {
 		h := newHarness(t, "/bin/sh", "-c", c.run)
 		dir := atSite(t, map[string]string{"one": "one", "two": "two", "data/sub/x": "three"})
 		h.pushWork(map[string]string{"prog": "#!/bin/sh\n"})
-		h.attempt.Inputs = []wire.Input{{Name: "here", From: "leeds:/one", Path: filepath.Join(dir, "one")}, h.pushed(dir, "two", "there"),
+		h.attempt.Inputs = []wire.Input{{Name: "here", From: "leeds:/one", Path: filepath.Join(dir, "one")},
+			h.pushed(dir, "two", "there"),
 			{Name: "folder", From: "leeds:/data", Path: filepath.Join(dir, "data")}}
 		h.run()
 		m := h.ended()
@@ -90,7 +91,8 @@ func TestInputsThatAreNotThere(t *testing.T) {
 		{wire.Input{Name: "x", From: "leeds:/dev/null", Path: "/dev/null"}, wire.Ended, "neither a file nor a folder"},
 		{wire.Input{Name: "../x", From: "leeds:/one", Path: "/etc/hostname"}, wire.Ended, "no name for it"},
 		{wire.Input{Name: "x", From: "leeds:/one"}, wire.Lost, "has not been brought"},
-		{wire.Input{Name: "x", From: "leeds:/one", Tree: string(chunk.IDOf([]byte("what nobody has")))}, wire.Lost, "input leeds:/one: "},
+		{wire.Input{Name: "x", From: "leeds:/one", Tree: string(chunk.IDOf([]byte("what nobody has")))}, wire.Lost,
+			"input leeds:/one: "},
 	} {
 		h := newHarness(t, "/bin/echo", "it runs")
 		h.attempt.Inputs = []wire.Input{c.in}

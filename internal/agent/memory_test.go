@@ -91,7 +91,8 @@ func TestATimeLimitIsTheReasonOfFailure(t *testing.T) {
 	h := newHarness(t, "sleep", "1000")
 	h.attempt.Spec.Time = 100 * time.Millisecond
 	h.run()
-	if m := h.ended(); m.Code != 124 || m.Cause != jobfile.TimeLimit || m.Why != "time limit reached: it ran longer than 100ms" {
+	if m := h.ended(); m.Code != 124 || m.Cause != jobfile.TimeLimit ||
+		m.Why != "time limit reached: it ran longer than 100ms" {
 		t.Errorf("ended with %+v", m)
 	}
 }

@@ -72,7 +72,8 @@ func newReal(t *testing.T, method, script string) *harness {
 func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 	withSandbox(t)
 	for method, script := range map[string]string{
-		checkpointing.MethodSignal: countOnSignal, checkpointing.MethodExit85: countAndExit, checkpointing.MethodSandbox: countPlain,
+		checkpointing.MethodSignal: countOnSignal, checkpointing.MethodExit85: countAndExit,
+		checkpointing.MethodSandbox: countPlain,
 	} {
 		t.Run(method, func(t *testing.T) {
 			h := newReal(t, method, script)
@@ -142,7 +143,8 @@ func TestWhatAProgramSavesByItselfIsKept(t *testing.T) {
 func TestAProgramThatFailsInASandboxNobodyAskedForIsRunWithout(t *testing.T) {
 	withSandbox(t)
 	// It can see that it is in a sandbox, and does not like it.
-	h := newReal(t, checkpointing.MethodAuto, `echo made >made; echo hello; if [ -d /godwit ]; then exit 3; fi; cat made | wc -l; echo fine`)
+	h := newReal(t, checkpointing.MethodAuto,
+		`echo made >made; echo hello; if [ -d /godwit ]; then exit 3; fi; cat made | wc -l; echo fine`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	m := h.ended()
@@ -160,7 +162,8 @@ func TestAProgramThatFailsInASandboxNobodyAskedForIsRunWithout(t *testing.T) {
 
 func TestAProgramThatASandboxSlowsDownIsRunWithout(t *testing.T) {
 	withSandbox(t)
-	h := newReal(t, checkpointing.MethodAuto, `echo begin; dd if=/dev/zero of=/dev/null bs=1 count=1500000 2>/dev/null; echo end`)
+	h := newReal(t, checkpointing.MethodAuto,
+		`echo begin; dd if=/dev/zero of=/dev/null bs=1 count=1500000 2>/dev/null; echo end`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	m := h.ended()
@@ -229,7 +232,8 @@ func TestASandboxThatWasAskedForSaysWhatItDenied(t *testing.T) {
 		t.Fatalf("ended with %+v, output %q", m, h.output(1))
 	}
 	got := strings.Join(h.warnings(), "\n")
-	for _, want := range []string{"the sandbox changed what the program did: ", "it tried to write " + dir + "/new", "what it left in /tmp is gone: /tmp/left"} {
+	for _, want := range []string{"the sandbox changed what the program did: ", "it tried to write " + dir + "/new",
+		"what it left in /tmp is gone: /tmp/left"} {
 		if strings.Count(got, want) < 1 {
 			t.Errorf("warned %q, want %q", got, want)
 		}
@@ -239,7 +243,8 @@ func TestASandboxThatWasAskedForSaysWhatItDenied(t *testing.T) {
 func TestAProgramThatConnectsWhileItRunsIsStartedAgainWithoutTheSandbox(t *testing.T) {
 	withSandbox(t)
 	// Without the sandbox it goes on; in it, it waits until it is ended.
-	h := newReal(t, checkpointing.MethodAuto, `if [ -d /godwit ]; then bash -c 'echo >/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 1000; fi; echo outside`)
+	h := newReal(t, checkpointing.MethodAuto,
+		`if [ -d /godwit ]; then bash -c 'echo >/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 1000; fi; echo outside`)
 	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
 	h.run()
 	if m := h.ended(); m.Code != 0 || h.output(1) != "outside\n" {

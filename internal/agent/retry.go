@@ -47,7 +47,8 @@ func (ar *hostServices) retryWhile(ctx context.Context, hope func(error) time.Du
 func isAway(err error) bool {
 	var netErr *net.OpError // not net.Error, which every errno is
 	var urlErr *url.Error
-	return errors.As(err, &urlErr) || errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &urlErr) || errors.As(err, &netErr) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func sortedEnv(set map[string]string) []string {

@@ -33,7 +33,8 @@ func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Body.Close(); err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(strings.NewReader("no room here")), Request: req}, nil
+	return &http.Response{StatusCode: status, Status: http.StatusText(status),
+		Body: io.NopCloser(strings.NewReader("no room here")), Request: req}, nil
 }
 
 // refuse has the depot answer with a status to what is put there; 0: it takes it.
@@ -54,7 +55,8 @@ func (h *harness) untilNoted() {
 	h.t.Helper()
 	h.until("what it waits for", func() bool {
 		for _, m := range h.messages {
-			if m.Kind == wire.Ended || m.Kind == wire.Note && m.Entry.Kind == "results" && strings.Contains(m.Entry.Why, "no room here") {
+			if m.Kind == wire.Ended || m.Kind == wire.Note && m.Entry.Kind == "results" &&
+				strings.Contains(m.Entry.Why, "no room here") {
 				return true
 			}
 		}
@@ -117,7 +119,8 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(aside, "text"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, "/bin/sh", "-c", `echo begin; while ! [ -e "$1/go" ]; do sleep 0.01; done; cat "$1/text"; : >"$1/done"`, "sh", aside)
+	h := newHarness(t, "/bin/sh", "-c",
+		`echo begin; while ! [ -e "$1/go" ]; do sleep 0.01; done; cat "$1/text"; : >"$1/done"`, "sh", aside)
 	if err := unix.Mount("tmpfs", h.dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skip("only root may mount: ", err)
 	}

@@ -53,7 +53,8 @@ func (l *life) outputBegins(out, err int64, again bool) {
 	l.spool.beginStreams(out, err)
 	l.outbox.withdrawOutput()
 	l.outbox.beginStreams(out, err, again)
-	l.outbox.held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == "" // what the program writes is told after it is told to run
+	// what the program writes is told after it is told to run
+	l.outbox.held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == ""
 	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
 		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
 	}
@@ -79,7 +80,8 @@ func (l *life) programBegan(s *started, err error) {
 	l.takeOver(s)
 	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.Method}
 	l.outbox.held = s.choice.Trial
-	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.Method, Hosts: parallel.HostsOf(l.attempt), Why: s.choice.Why, Saved: s.saved, Carried: s.carried, State: &v})
+	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.Method, Hosts: parallel.HostsOf(l.attempt),
+		Why: s.choice.Why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
 		l.sendNote("method", s.choice.Method, s.choice.Why, nil)
 	}
@@ -148,7 +150,8 @@ func (l *life) onDone() {
 		l.restartUnsandboxed()
 	case failed:
 		l.boxFailed = true
-		l.sendNote("method", checkpointing.MethodRestart, "it failed in the sandbox ("+endingText(r)+"), which may lack what it needs, as a network; it is started again without", nil)
+		l.sendNote("method", checkpointing.MethodRestart, "it failed in the sandbox ("+endingText(r)+
+			"), which may lack what it needs, as a network; it is started again without", nil)
 		l.restartUnsandboxed()
 	case l.verdict != nil:
 		l.finishAttempt(*l.verdict)

@@ -61,7 +61,8 @@ func (l *life) judgeSandboxCost() {
 		return
 	}
 	l.outbox.held = false
-	l.sendNote("method", checkpointing.MethodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
+	l.sendNote("method", checkpointing.MethodSandbox,
+		fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
 }
 
 // leaveSandbox begins again without the sandbox, once the program is gone.
@@ -88,7 +89,8 @@ func (l *life) restartUnsandboxed() {
 // nothing.
 func (l *life) sandboxCost() float64 {
 	switch {
-	case l.boxFailed, l.attempt.SandboxCost >= checkpointing.NeverSandbox: // what a run without it costs tells nothing of that
+	// what a run without it costs tells nothing of that
+	case l.boxFailed, l.attempt.SandboxCost >= checkpointing.NeverSandbox:
 		return checkpointing.NeverSandbox
 	case l.trial == nil:
 		return l.attempt.SandboxCost

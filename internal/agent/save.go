@@ -248,7 +248,8 @@ type saver struct {
 }
 
 func (l *life) newSaver(s *started) *saver {
-	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratchDir(), work: l.folder.workDir(),
+	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratchDir(),
+		work:  l.folder.workDir(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.Method, epoch: l.attempt.Epoch}
 	if s.choice.Method != checkpointing.MethodSandbox {
 		v.exported = s.exported
@@ -330,7 +331,8 @@ func (s *saver) hasRoom() error {
 	if err != nil || free > s.size+s.size/8+spare {
 		return nil //nolint:nilerr // not known: it will be seen
 	}
-	return fmt.Errorf("there is no room for an image of about %d MB: %d MB are free on the disk of %s", s.size>>20, free>>20, s.scratch)
+	return fmt.Errorf("there is no room for an image of about %d MB: %d MB are free on the disk of %s", s.size>>20,
+		free>>20, s.scratch)
 }
 
 // imageSize is about how large an image of the program is; 0 if it is hardly

@@ -68,7 +68,8 @@ func (h *harness) fetch(id string) string {
 // upTo waits until the program has written so many steps.
 func (h *harness) upTo(step int) {
 	h.t.Helper()
-	h.until(fmt.Sprint("step ", step), func() bool { return strings.Contains(string(h.out[1]), fmt.Sprintf("step %d/", step)) })
+	h.until(fmt.Sprint("step ", step),
+		func() bool { return strings.Contains(string(h.out[1]), fmt.Sprintf("step %d/", step)) })
 }
 
 func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
@@ -85,7 +86,8 @@ func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 		if len(list) != move+1 || m.Kind != wire.Left || m.Saved == nil {
 			t.Fatalf("left %d times: %s", len(list), kinds(list))
 		}
-		if s := m.Saved; s.N != move+1 || s.Method != checkpointing.MethodExit85 || s.Out == 0 || s.Err == 0 || s.Work == "" || s.Image == "" {
+		if s := m.Saved; s.N != move+1 || s.Method != checkpointing.MethodExit85 || s.Out == 0 || s.Err == 0 ||
+			s.Work == "" || s.Image == "" {
 			t.Errorf("saved as %+v", s)
 		}
 		h.next(*m.Saved)
@@ -166,7 +168,8 @@ func TestADamagedCheckpointIsPassedOver(t *testing.T) {
 				t.Errorf("%d notes of checkpoints that were passed over", notes)
 			}
 			run := h.all(wire.Running)
-			if last := run[len(run)-1]; (last.Saved == nil) != (len(list) == 2) || last.Saved != nil && last.Saved.N != saved[1].N {
+			if last := run[len(run)-1]; (last.Saved == nil) != (len(list) == 2) || last.Saved != nil &&
+				last.Saved.N != saved[1].N {
 				t.Errorf("continued from %+v", last.Saved)
 			}
 		})
@@ -323,7 +326,8 @@ func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
 }
 
 func TestAnImageThatWillNotFitIsNotBegun(t *testing.T) {
-	s := &saver{around: &hostServices{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s", size: 90 << 20}
+	s := &saver{around: &hostServices{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s",
+		size: 90 << 20}
 	if err := s.hasRoom(); err == nil || !strings.Contains(err.Error(), "90 MB") {
 		t.Errorf("90 MB, and the disk has 100: %v", err)
 	}

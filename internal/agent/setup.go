@@ -48,7 +48,8 @@ func changedVariables(after, before []string) []string {
 	var list []string
 	for _, v := range after {
 		name, _, ok := strings.Cut(v, "=")
-		if !ok || name == "" || slices.Contains(shells, name) || strings.HasPrefix(name, "GODWIT_") || slices.Contains(before, v) {
+		if !ok || name == "" || slices.Contains(shells, name) || strings.HasPrefix(name, "GODWIT_") ||
+			slices.Contains(before, v) {
 			continue
 		}
 		list = append(list, v)

@@ -47,14 +47,16 @@ func (l *life) onEviction() {
 	switch cannotBeSaved := l.phase == running && l.program.choice.Method == checkpointing.MethodRestart; {
 	case cannotBeSaved && l.doomed:
 		l.verdict = &wire.Message{Kind: wire.Ended, Code: 124, Cause: jobfile.TimeLimit,
-			Why: fmt.Sprintf("ended by the time limit of cluster %s; it cannot be saved, so it was not continued", l.attempt.Cluster)}
+			Why: fmt.Sprintf("ended by the time limit of cluster %s; it cannot be saved, so it was not continued",
+				l.attempt.Cluster)}
 		l.killProgram()
 	case cannotBeSaved:
 		l.doomed = true
 		l.sendNote("limit", "stay", "the walltime limit of "+l.attempt.Cluster+" is near, and it cannot be checkpointed", nil)
 		l.evicted = time.NewTimer(checkpointing.NoticePeriod(l.sinceBirth()) - endMargin)
 	default:
-		l.sendNote("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint", nil)
+		l.sendNote("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint",
+			nil)
 		l.stopProgram(stopOrder{checkpointing.NoticePeriod(l.sinceBirth()) * 3 / 4, "the time limit of the cluster is near"})
 	}
 }

@@ -100,7 +100,8 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 
 func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
-	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.Method, chance: -1, noted: -noteInterval}
+	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.Method, chance: -1,
+		noted: -noteInterval}
 	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
 	used, busy := w.from.used, w.from.busy
 	if s.saved != nil {
@@ -204,7 +205,8 @@ func (l *life) noteShareChange() {
 	if w.chance >= 0 {
 		inputs["p_deadline"] = w.chance
 	}
-	l.sendNote("predict", fmt.Sprintf("CPU share %s from %.0f %% to %.0f %%", changeDirection(c.From, c.To), 100*c.From, 100*c.To),
+	l.sendNote("predict", fmt.Sprintf("CPU share %s from %.0f %% to %.0f %%", changeDirection(c.From, c.To), 100*c.From,
+		100*c.To),
 		"change detected; earlier samples no longer count", inputs)
 }
 
@@ -234,7 +236,8 @@ func (l *life) askIfInDanger() {
 	if w.asking.IsInDanger(w.chance, l.sinceBirth(), left) {
 		v := l.currentVitals()
 		l.outbox.queueMessage(wire.Message{Kind: wire.Ask, State: &v,
-			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance, 100*w.asking.Confidence)})
+			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance,
+				100*w.asking.Confidence)})
 	}
 }
 
@@ -262,7 +265,8 @@ func (l *life) remainingQuantiles(d predict.Dist) []float64 {
 func (l *life) currentVitals() wire.Vitals {
 	w := l.watch
 	if w == nil {
-		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
+		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1,
+			Chance: -1}
 	}
 	v := wire.Vitals{
 		CPU: w.last.CPU.Seconds(), Used: w.from.totalWork(w.last.CPU), Wall: l.timeRun().Seconds(),

@@ -52,8 +52,10 @@ func TestADeadlineInDangerIsToldAndARefusalIsAccepted(t *testing.T) {
 	}
 	share.Store(30)
 	m := h.await(wire.Ask)
-	if s := m.State; s.Chance >= 0.95 || s.Chance < 0 || len(s.Left) != predict.NLevels || len(s.Work) != predict.NLevels ||
-		s.Share > 0.5 || s.Mean < s.Share || s.Model == "" || s.Left[6] < 150 || s.Work[6] > 100 || !strings.Contains(m.Why, "%") {
+	if s := m.State; s.Chance >= 0.95 || s.Chance < 0 || len(s.Left) != predict.NLevels ||
+		len(s.Work) != predict.NLevels ||
+		s.Share > 0.5 || s.Mean < s.Share || s.Model == "" || s.Left[6] < 150 || s.Work[6] > 100 ||
+		!strings.Contains(m.Why, "%") {
 		t.Errorf("asked with %q, %+v", m.Why, s)
 	}
 	h.order(wire.Order{Kind: wire.Answer, Why: "nowhere is better"})
@@ -163,8 +165,10 @@ func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
 
 func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
 	a := &wire.Attempt{Job: 9, Mark: "m", Procs: 4, Index: 3, Spec: jobfile.Job{
-		Env: map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""}, Array: jobfile.ArrayRange{First: 1, Last: 5, Step: 1}}}
-	got := strings.Join(programEnvironment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}, nil), " ")
+		Env:   map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""},
+		Array: jobfile.ArrayRange{First: 1, Last: 5, Step: 1}}}
+	got := strings.Join(programEnvironment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}, nil),
+		" ")
 	if want := "PATH=/bin GODWIT_ATTEMPT=m GODWIT_INDEX=3 GODWIT_JOB=9 GODWIT_PROCS=4 HOME=/elsewhere PWD=/w X="; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

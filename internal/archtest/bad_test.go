@@ -38,6 +38,7 @@ var rules = map[string]struct {
 	"names":          {checkNames, false},
 	"docs":           {checkDocs, false},
 	"words":          {checkWords, false},
+	"width":          {checkWidth, false},
 }
 
 // want is the complaint expected on the line of the comment.

@@ -40,14 +40,18 @@ var rooms = []room{
 		"the agent runs beside the job and knows the broker by the messages they exchange"},
 	{"internal/live", []string{"sched", "clock", "depot", "driver", "format", "host", "observe", "protocol"},
 		"the broker meets the core at Step and is driven by those above it"},
-	{"internal/cli", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi", "observe", "protocol",
-		"report", "sim", "agent"}, "the command line stands on everything but the experiments, which are no part of the product"},
-	{"internal/experiment", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi", "observe",
+	{"internal/cli", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi", "observe",
+		"protocol",
+		"report", "sim", "agent"}, "the command line stands on everything but the experiments, which are no part of the " +
+		"product"},
+	{"internal/experiment", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi",
+		"observe",
 		"protocol", "report", "sim", "cli"}, "an experiment uses the product and is no part of it"},
 	{"internal/archtest", nil, "the rules are tests"},
 	{"internal/e2e", nil, "end-to-end tests start the binary"},
 	{"cmd/godwit", []string{"cli"}, "the binary is flags and wiring; what it does stands in internal/cli"},
-	{"cmd/godwit-experiments", []string{"experiment"}, "the binary is flags and wiring; what it does stands in internal/experiment"},
+	{"cmd/godwit-experiments", []string{"experiment"},
+		"the binary is flags and wiring; what it does stands in internal/experiment"},
 }
 
 // insides are rules between packages of one room, or finer than rooms: only
@@ -58,28 +62,34 @@ var insides = []struct {
 	only   []string
 	why    string
 }{
-	{[]string{"internal/sched/core"}, "internal/sched", nil, "core is the vocabulary that all others share, so it knows none of them"},
+	{[]string{"internal/sched/core"}, "internal/sched", nil,
+		"core is the vocabulary that all others share, so it knows none of them"},
 	{[]string{"internal/sched/world"}, "internal/sched", []string{"internal/sched/core"},
 		"the world is a view of the core and of nothing else"},
 	{algorithms, "internal/sched", slices.Concat(vocabulary, algorithms),
 		"an algorithm knows the vocabulary and the world, not who asks"},
 	{policies, "internal/sched", slices.Concat(vocabulary, algorithms, policies),
 		"a policy decides from the world alone, whoever asks"},
-	{[]string{"internal/format", "internal/protocol", "internal/driver", "internal/host", "internal/observe", "internal/agent"},
+	{[]string{"internal/format", "internal/protocol", "internal/driver", "internal/host", "internal/observe",
+		"internal/agent"},
 		"internal/sched", slices.Concat([]string{"internal/sched/core"}, algorithms),
 		"only the simulator and the broker meet the engine and its policies"},
 	{[]string{"internal/live/broker"}, "internal/sched",
-		slices.Concat([]string{"internal/sched/core", "internal/sched/engine", "internal/sched/jobarray", "internal/sched/route"}, algorithms),
+		slices.Concat([]string{"internal/sched/core", "internal/sched/engine", "internal/sched/jobarray",
+			"internal/sched/route"}, algorithms),
 		"the broker meets the engine at Step and its view; it imports no policy and does not read the world"},
 	{[]string{"internal/driver/slurm", "internal/driver/gridengine", "internal/driver/local", "internal/driver/batch"},
 		"internal/depot", nil, "a driver starts attempts; files are the affair of staging"},
-	{[]string{"internal/live/store"}, "internal/live", []string{"internal/live/store"}, "an adapter knows the core and its own port"},
-	{[]string{"internal/live/outpost"}, "internal/live", []string{"internal/live/outpost", "internal/live/drivers", "internal/live/config"},
+	{[]string{"internal/live/store"}, "internal/live", []string{"internal/live/store"},
+		"an adapter knows the core and its own port"},
+	{[]string{"internal/live/outpost"}, "internal/live",
+		[]string{"internal/live/outpost", "internal/live/drivers", "internal/live/config"},
 		"an outpost runs a driver far away, for a broker that it knows by its requests"},
 	{[]string{"internal/live/broker"}, "internal/live",
 		[]string{"internal/live/broker", "internal/live/store", "internal/live/joblog", "internal/live/userfiles"},
 		"the broker is driven by daemon and server, which stand above it"},
-	{[]string{"internal/experiment"}, "internal/cli", []string{"internal/cli/term", "internal/cli/model", "internal/cli/demo/testbed"},
+	{[]string{"internal/experiment"}, "internal/cli",
+		[]string{"internal/cli/term", "internal/cli/model", "internal/cli/demo/testbed"},
 		"an experiment has its own commands; of the product's it shares what stands below them"},
 	{[]string{"internal/cli/term"}, "internal/cli", nil, "what all commands share knows none of them"},
 }
@@ -90,7 +100,8 @@ var (
 	algorithms = []string{"internal/sched/predict", "internal/sched/forecast", "internal/sched/probeplan",
 		"internal/sched/nodesel", "internal/sched/perfmodel", "internal/sched/heap",
 		"internal/sched/checkpointing"}
-	policies = []string{"internal/sched/place", "internal/sched/malleable", "internal/sched/resched", "internal/sched/flow"}
+	policies = []string{"internal/sched/place", "internal/sched/malleable", "internal/sched/resched",
+		"internal/sched/flow"}
 )
 
 // checkDirections complains about imports against the arrows of
@@ -99,7 +110,8 @@ func checkDirections(tr *tree, p *pkg, c *complaints) {
 	own := roomOf(p.rel)
 	allowed, why, known := roomRule(own)
 	if !known && strings.HasPrefix(p.rel, "internal/") {
-		c.add(p.files[0].Package, "every room has a row in direction_test.go that says what it may import", "%s is in no room", p.rel)
+		c.add(p.files[0].Package, "every room has a row in direction_test.go that says what it may import",
+			"%s is in no room", p.rel)
 		return
 	}
 	ourImports(p, func(rel string, at token.Pos) {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	whyGlobal  = "a pure package has no state of its own: make it a constant, a field, an error value, or a table written as a literal"
+	whyGlobal = "a pure package has no state of its own: make it a constant, a field, an error value, or a table " +
+		"written as a literal"
 	whyWritten = "a table at package level is written once, in its declaration: everybody shares it"
 )
 

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-const whyOrder = "Go walks a map in random order and the same input must give the same output: sort the keys, keep a slice beside the map, or say on this line or the one above why it cannot matter: // order-free: reason"
+const whyOrder = "Go walks a map in random order and the same input must give the same output: sort the keys, keep a " +
+	"slice beside the map, or say on this line or the one above why it cannot matter: // order-free: reason"
 
 // orderFree is the comment that lets a loop over a map pass; the reason is
 // part of it.

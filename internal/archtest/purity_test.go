@@ -17,7 +17,8 @@ const (
 	whyRuntime    = "the result may not depend on the machine or the process it runs in"
 	whyTest       = "tests belong into _test.go files"
 	whyReflect    = "reflection walks maps in random order and hides what these rules check"
-	whyThirdParty = "a pure package imports the standard library and pure packages, so that all of its behaviour is in this tree"
+	whyThirdParty = "a pure package imports the standard library and pure packages, so that all of its behaviour is in " +
+		"this tree"
 )
 
 // denied are the imports that pure packages may not have; a path ending in /
@@ -69,7 +70,8 @@ var printing = regexp.MustCompile(`^(Print|Printf|Println|Scan|Scanf|Scanln)$`)
 func checkPureNames(tr *tree, p *pkg, c *complaints) {
 	eachUse(p, func(id *ast.Ident, path, name string, method bool) {
 		switch {
-		case path == "time" && (slices.Contains(readsClock, name) || slices.Contains(waits, name)) && (!method || name == "Local"):
+		case path == "time" && (slices.Contains(readsClock, name) || slices.Contains(waits, name)) &&
+			(!method || name == "Local"):
 			c.add(id.Pos(), whyClock, "uses time.%s", name)
 		case path == "math/rand/v2" && !method && isFunc(p, id) && !slices.Contains(seeded, name):
 			c.add(id.Pos(), whySeed, "uses the shared source of rand.%s", name)
@@ -89,7 +91,8 @@ func checkClock(tr *tree, p *pkg, c *complaints) {
 	}
 	eachUse(p, func(id *ast.Ident, path, name string, method bool) {
 		if path == "time" && !method && slices.Contains(readsClock, name) {
-			c.add(id.Pos(), "internal/clock is the only owner of the wall clock: take a clock.Clock, so that tests decide what time it is",
+			c.add(id.Pos(), "internal/clock is the only owner of the wall clock: take a clock.Clock, so that tests decide "+
+				"what time it is",
 				"uses time.%s", name)
 		}
 	})

@@ -48,7 +48,8 @@ func checkSizes(tr *tree, p *pkg, c *complaints) {
 			continue
 		}
 		if n := tr.fset.File(file.FileStart).LineCount(); n > maxFileLines {
-			c.add(file.Package, "a file is one thing or one verb: split it", "the file has %d lines, more than %d", n, maxFileLines)
+			c.add(file.Package, "a file is one thing or one verb: split it", "the file has %d lines, more than %d", n,
+				maxFileLines)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch f := n.(type) {
@@ -65,6 +66,7 @@ func checkSizes(tr *tree, p *pkg, c *complaints) {
 func checkFunc(tr *tree, f ast.Node, what string, c *complaints) {
 	lines := tr.fset.Position(f.End()).Line - tr.fset.Position(f.Pos()).Line + 1
 	if lines > maxFuncLines {
-		c.add(f.Pos(), "a reader holds one screen in mind: split it", "%s has %d lines, more than %d", what, lines, maxFuncLines)
+		c.add(f.Pos(), "a reader holds one screen in mind: split it", "%s has %d lines, more than %d", what, lines,
+			maxFuncLines)
 	}
 }

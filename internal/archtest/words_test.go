@@ -37,7 +37,8 @@ func checkWords(tr *tree, p *pkg, c *complaints) {
 		for _, decl := range file.Decls {
 			for _, name := range declaredNames(decl) {
 				if vagueWords[strings.ToLower(name.Name)] && vagueNames[p.rel+"."+name.Name] == "" {
-					c.add(name.Pos(), "a name must survive without its comment: say what it bounds, counts or is (maxX, xTimeout, isX)",
+					c.add(name.Pos(), "a name must survive without its comment: say what it bounds, counts or is (maxX, xTimeout, "+
+						"isX)",
 						"%s is the name of something at package level", name.Name)
 				}
 			}

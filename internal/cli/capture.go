@@ -64,7 +64,8 @@ func (a *app) captureCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: "a command after --, such as: godwit capture -- mpirun -n 4 ./program"}
+				return &badinput.Error{Field: cmd.CommandPath(),
+					Want: "a command after --, such as: godwit capture -- mpirun -n 4 ./program"}
 			}
 			return nil
 		},
@@ -176,5 +177,6 @@ type captureReport struct {
 }
 
 func captureReportOf(f *captureFlags, p *capture.Pattern) captureReport {
-	return captureReport{f.file, f.draw, p.Program, p.Nodes, p.Seconds, p.Share, p.Bytes, p.Messages, p.Operations, p.Edges, p.Names, p.Others}
+	return captureReport{f.file, f.draw, p.Program, p.Nodes, p.Seconds, p.Share, p.Bytes, p.Messages, p.Operations,
+		p.Edges, p.Names, p.Others}
 }

@@ -17,7 +17,8 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 		socketsText(b, p)
 		return
 	}
-	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds), 100*p.Share)
+	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds),
+		100*p.Share)
 	var t rows
 	var messages, bytes int64
 	for i := range p.Nodes {
@@ -71,7 +72,8 @@ func socketsText(b *strings.Builder, p *capture.Pattern) {
 		}
 	}
 	for _, o := range p.Others {
-		t.addRow(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent), capture.BytesText(o.Received))
+		t.addRow(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent),
+			capture.BytesText(o.Received))
 	}
 	t.writeRows(b)
 	if p.Nodes <= maxRanksShown {
@@ -117,7 +119,8 @@ func collectivesText(b *strings.Builder, p *capture.Pattern) {
 		if o.Root >= 0 {
 			root = intText(o.Root)
 		}
-		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, term.FormatDuration(o.Seconds)})
+		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes),
+			intText(len(p.Groups[o.Group])), root, term.FormatDuration(o.Seconds)})
 	}
 	writeCells(b, cells)
 }

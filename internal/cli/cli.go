@@ -54,7 +54,8 @@ func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr i
 
 // newApp is the program with its streams.
 func newApp(version string, stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{App: term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: clock.RealClock()}}
+	return &app{App: term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Now: clock.RealClock()}}
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -80,9 +81,12 @@ is in danger. The simulator runs the same engine on recorded traces and describe
       --compare fpsma,egs,equi,fold,marginal`,
 	}
 	a.SetUpRoot(root, "  godwit help run\n  godwit help flow plan", rootSections())
-	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
-		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),
-		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(), a.manCommand())
+	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(),
+		a.waitCommand(),
+		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(),
+		a.hostsCommand(), a.historyCommand(), a.depotCommand(),
+		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(),
+		a.manCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), experimentCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand(), model.NewCommand(&a.App), a.demoCommand())
@@ -93,11 +97,14 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 // rootSections are the commands by what they are about, as the help lists them.
 func rootSections() []term.Section {
 	return []term.Section{
-		{Title: "Jobs", Names: []string{"run", "submit", "quote", "ps", "show", "logs", "wait", "cancel", "hold", "release", "requeue",
-			"suspend", "resume", "update", "resize", "migrate", "checkpoint", "explain", "files", "get", "attach", "exec", "shell",
+		{Title: "Jobs", Names: []string{"run", "submit", "quote", "ps", "show", "logs", "wait", "cancel", "hold", "release",
+			"requeue",
+			"suspend", "resume", "update", "resize", "migrate", "checkpoint", "explain", "files", "get", "attach", "exec",
+			"shell",
 			"forward", "pool", "tell"}},
-		{Title: "Clusters and the broker", Names: []string{"init", "up", "reload", "clusters", "cluster", "hosts", "weather", "history",
-			"usage", "drain", "undrain", "depot", "log", "dashboard", "doctor"}},
+		{Title: "Clusters and the broker",
+			Names: []string{"init", "up", "reload", "clusters", "cluster", "hosts", "weather", "history",
+				"usage", "drain", "undrain", "depot", "log", "dashboard", "doctor"}},
 		{Title: "Workflows and performance models", Names: []string{"flow", "model"}},
 		{Title: "Parallel programs and networks", Names: []string{"select", "capture", "skeleton"}},
 		{Title: "Demo, simulator and lab", Names: []string{"demo", "sim", "lab"}},

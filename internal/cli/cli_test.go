@@ -70,7 +70,8 @@ func TestAnInterruptedRunLeavesNoFiles(t *testing.T) {
 	var out, msg bytes.Buffer
 	a := newApp("v0", strings.NewReader(""), &out, &msg)
 	root := a.rootCommand()
-	root.SetArgs([]string{"sim", "--scenario", file(t, "s.yaml", smallScenario), "--jobs-out", filepath.Join(dir, "jobs.csv"),
+	root.SetArgs([]string{"sim", "--scenario", file(t, "s.yaml", smallScenario), "--jobs-out",
+		filepath.Join(dir, "jobs.csv"),
 		"--log", filepath.Join(dir, "run.jsonl")})
 	if code := a.ReportError(root.ExecuteContext(ctx)); code != term.ExitInterrupted {
 		t.Errorf("exit code %d, want %d", code, term.ExitInterrupted)

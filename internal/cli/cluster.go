@@ -57,11 +57,13 @@ a batch system. godwit cluster check says whether it works.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.addCluster(cmd.Context(), args[0], f) },
 	}
 	g := term.NewGroup("Cluster")
-	g.Flags.Var(term.ChoiceFlag(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver", "what runs jobs there")
+	g.Flags.Var(term.ChoiceFlag(&f.driver, config.Local, config.Slurm, config.GridEngine), "driver",
+		"what runs jobs there")
 	g.Flags.StringArrayVar(&f.hosts, "host", nil, "`USER@HOST` as ssh takes it; without one it is on this machine")
 	g.Flags.StringVar(&f.dir, "dir", "", "`FOLDER` there for Godwit's files, which all its hosts see")
 	g.Flags.StringVar(&f.partition, "partition", "", "`NAME` of the partition of Slurm, or queue of Grid Engine")
-	g.Flags.StringVar(&f.account, "account", "", "`NAME` of the account that jobs are charged to (Slurm), or project (Grid Engine)")
+	g.Flags.StringVar(&f.account, "account", "",
+		"`NAME` of the account that jobs are charged to (Slurm), or project (Grid Engine)")
 	g.Flags.StringVar(&f.pe, "pe", "", "`NAME` of the parallel environment of Grid Engine")
 	g.Flags.StringVar(&f.commands, "commands", "", "`FOLDER` of the batch system's commands, if PATH does not name it")
 	g.Flags.IntVar(&f.slots, "slots", 0, "offer `N` cores, on each host if there are several")
@@ -175,7 +177,8 @@ more; jobs that run there run to their end.`,
 				return err
 			}
 			if text == nil {
-				return &badinput.Error{Field: "cluster", Value: args[0], Problem: "no such cluster: there is no settings file " + path}
+				return &badinput.Error{Field: "cluster", Value: args[0], Problem: "no such cluster: there is no settings file " +
+					path}
 			}
 			next, err := config.RemoveCluster(path, text, args[0])
 			if err != nil {

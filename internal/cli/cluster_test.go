@@ -14,7 +14,8 @@ import (
 
 func TestTheFirstSettingsAreSound(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(ssh, []byte("Host leeds york.example\n  User alice\nHost *\nhost = hull\nHost !x -oProxyCommand=x\n"), 0o600); err != nil {
+	if err := os.WriteFile(ssh, []byte("Host leeds york.example\n  User alice\nHost *\nhost = hull\nHost !x "+
+		"-oProxyCommand=x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := sshHosts(ssh); !slices.Equal(got, []string{"leeds", "york.example", "hull"}) {
@@ -25,7 +26,8 @@ func TestTheFirstSettingsAreSound(t *testing.T) {
 	if err != nil || cfg.Clusters[0].Name != "local" || cfg.Clusters[0].Slots != 2 {
 		t.Fatalf("%+v, %v in\n%s", cfg, err, text)
 	}
-	chosen := strings.NewReplacer("  # - name: leeds", "  - name: leeds", "  #   ssh: leeds\n  #   driver: local", "    ssh: leeds\n    driver: local").Replace(string(text))
+	chosen := strings.NewReplacer("  # - name: leeds", "  - name: leeds", "  #   ssh: leeds\n  #   driver: local",
+		"    ssh: leeds\n    driver: local").Replace(string(text))
 	cfg, err = config.ReadSettings("c.yaml", []byte(chosen), []int{0, 1})
 	if err != nil || cfg.Clusters[len(cfg.Clusters)-1].SSH != "leeds" {
 		t.Errorf("with a host chosen: %+v, %v in\n%s", cfg, err, chosen)
@@ -44,7 +46,8 @@ func TestAClusterIsCheckedWhereItIs(t *testing.T) {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"sbatch": "true", "squeue": "true", "scancel": "true", "sinfo": "echo short; echo long",
+	for name, text := range map[string]string{"sbatch": "true", "squeue": "true", "scancel": "true",
+		"sinfo":    "echo short; echo long",
 		"sacctmgr": "echo physics"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 			t.Fatal(err)
@@ -62,7 +65,8 @@ func TestAClusterIsCheckedWhereItIs(t *testing.T) {
 		}
 		return list
 	}
-	slurm := config.Cluster{Name: "s", Driver: config.Slurm, Dir: dir, Commands: bin, Partition: "short", Options: []string{"--account=physics"}}
+	slurm := config.Cluster{Name: "s", Driver: config.Slurm, Dir: dir, Commands: bin, Partition: "short",
+		Options: []string{"--account=physics"}}
 	if got := failed(&slurm); got != nil {
 		t.Errorf("what is right fails: %q", got)
 	}
@@ -71,7 +75,8 @@ func TestAClusterIsCheckedWhereItIs(t *testing.T) {
 		t.Errorf("what is wrong: %q", got)
 	}
 	slurm.Commands, slurm.Env = filepath.Join(dir, "none"), map[string]string{"PATH": "/nowhere"}
-	away := &config.Cluster{Name: "x", Driver: config.Local, SSH: "nobody@host.invalid", SSHOptions: []string{"-oConnectTimeout=1"}}
+	away := &config.Cluster{Name: "x", Driver: config.Local, SSH: "nobody@host.invalid",
+		SSHOptions: []string{"-oConnectTimeout=1"}}
 	if got := failed(away); !slices.Equal(got, []string{"reach"}) {
 		t.Errorf("a host that is not there: %q", got)
 	}
@@ -80,8 +85,9 @@ func TestAClusterIsCheckedWhereItIs(t *testing.T) {
 func TestAReloadSaysWhatChanged(t *testing.T) {
 	for want, r := range map[string]api.Reloaded{
 		"nothing changed": {},
-		"settings read again: added a, b; removed c; 1 job left in removed clusters (running jobs run to their end, pending jobs are placed elsewhere)": {Added: []string{"a", "b"}, Removed: []string{"c"}, Draining: 1},
-		"settings read again: other changes count from the next start of the broker on":                                                                 {AtStart: true},
+		"settings read again: added a, b; removed c; 1 job left in removed clusters (running jobs run to their end, " +
+			"pending jobs are placed elsewhere)": {Added: []string{"a", "b"}, Removed: []string{"c"}, Draining: 1},
+		"settings read again: other changes count from the next start of the broker on": {AtStart: true},
 	} {
 		if got := reloadedText(&r); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -90,9 +96,11 @@ func TestAReloadSaysWhatChanged(t *testing.T) {
 }
 
 func TestALabIsUpWhenAllItsClustersAnswer(t *testing.T) {
-	list := []api.Cluster{{Name: "a", State: "up", Procs: 2}, {Name: "b", State: "down", Procs: 2, Why: "no answer"}, {Name: "c", State: "up"},
+	list := []api.Cluster{{Name: "a", State: "up", Procs: 2}, {Name: "b", State: "down", Procs: 2, Why: "no answer"},
+		{Name: "c", State: "up"},
 		{Name: "d", State: "up", Procs: 2, Asking: true}}
-	if got := silentClusters(list); len(got) != 3 || !strings.Contains(got[0], "b") || !strings.Contains(got[0], "no answer") {
+	if got := silentClusters(list); len(got) != 3 || !strings.Contains(got[0], "b") ||
+		!strings.Contains(got[0], "no answer") {
 		t.Errorf("silent are %q", got)
 	}
 	if got := silentClusters(list[:1]); got != nil {

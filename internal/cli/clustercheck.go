@@ -78,7 +78,8 @@ func checkHost(ctx context.Context, c *config.Cluster, host string) []finding {
 		for _, w := range argv {
 			remote = append(remote, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
 		}
-		argv = slices.Concat([]string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}, c.SSHOptions, []string{host, strings.Join(remote, " ")})
+		argv = slices.Concat([]string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}, c.SSHOptions,
+			[]string{host, strings.Join(remote, " ")})
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin = strings.NewReader(settingsForProbe(c) + probe)
@@ -94,7 +95,8 @@ func checkHost(ctx context.Context, c *config.Cluster, host string) []finding {
 		why := cmp.Or(lastLine(stderr.String()), fmt.Sprint(err))
 		f := finding{Check: "reach", Needed: true, Detail: why}
 		if host != "" {
-			f.Fix = "ssh " + strings.Join(append(slices.Clone(c.SSHOptions), host), " ") + " must work without a password: ssh-copy-id " + host
+			f.Fix = "ssh " + strings.Join(append(slices.Clone(c.SSHOptions), host), " ") +
+				" must work without a password: ssh-copy-id " + host
 		}
 		return []finding{f}
 	}
@@ -156,7 +158,8 @@ func lastLine(text string) string {
 func judgeProbe(c *config.Cluster, host string, said map[string][]string) []finding {
 	value := func(key string) string { return cmp.Or(said[key]...) }
 	where := cmp.Or(host, "this machine")
-	found := []finding{{Check: "reach", OK: true, Needed: true, Detail: fmt.Sprintf("%s, %s %s, %s cores", where, value("os"), value("arch"), value("cores"))}}
+	found := []finding{{Check: "reach", OK: true, Needed: true,
+		Detail: fmt.Sprintf("%s, %s %s, %s cores", where, value("os"), value("arch"), value("cores"))}}
 	if arch := value("arch"); arch != "x86_64" && arch != "aarch64" || value("os") != "Linux" {
 		found[0].OK, found[0].Fix = false, "Godwit runs on Linux on x86_64 and aarch64 only"
 	}
@@ -177,7 +180,8 @@ func judgeProbe(c *config.Cluster, host string, said map[string][]string) []find
 		found = append(found, f)
 	}
 	found = append(found, judgeManager(c, said)...)
-	box := finding{Check: "sandbox", OK: said["userns"] != nil, Detail: "user namespaces are there: programs can be saved in a sandbox"}
+	box := finding{Check: "sandbox", OK: said["userns"] != nil,
+		Detail: "user namespaces are there: programs can be saved in a sandbox"}
 	if !box.OK {
 		box.Detail = "no user namespaces: programs cannot be saved in a sandbox"
 		box.Fix = "as root there: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1"

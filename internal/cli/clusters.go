@@ -32,14 +32,16 @@ itself does not count), and the checkpoint methods that work there.`,
 					return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
-				t := term.NewTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").AlignRight(2, 3, 4, 5, 6, 7, 8, 9)
+				t := term.NewTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending",
+					"succeeded").AlignRight(2, 3, 4, 5, 6, 7, 8, 9)
 				t.Optional = []string{"hosts", "speed"}
 				if a.usesColour() {
 					t.Paint = paintStates
 				}
 				for i := range list {
 					x := &list[i]
-					t.AddRow(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), term.PartText(&x.Share),
+					t.AddRow(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed),
+						term.PartText(&x.Share),
 						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended))
 					t.AddNote(clusterNote(x))
 				}
@@ -145,12 +147,15 @@ func (a *app) printHistory(list []api.History, program, output string) error {
 		a.SayLine("nothing has run yet")
 		return nil
 	}
-	t := term.NewTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").AlignRight(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t := term.NewTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited",
+		"succeeded", "last").AlignRight(2, 3, 4, 5, 6, 7, 8, 9, 10)
 	t.Sparse, t.Shrinks, t.Optional = true, 0, []string{"last", "succeeded", "waited", "CPU p90", "wall p90"}
 	for i := range list {
 		h := &list[i]
-		t.AddRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), term.SecondsText(h.CPUP50), term.SecondsText(h.CPUP90),
-			term.SecondsText(h.WallP50), term.SecondsText(h.WallP90), term.SecondsText(h.WaitMean), succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
+		t.AddRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed),
+			term.SecondsText(h.CPUP50), term.SecondsText(h.CPUP90),
+			term.SecondsText(h.WallP50), term.SecondsText(h.WallP90), term.SecondsText(h.WaitMean),
+			succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
 	}
 	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }
@@ -161,7 +166,8 @@ func (a *app) printCalibration(c *api.Calibration, output string) error {
 		return term.WriteJSON(a.Stdout, c)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s\n", term.PluralNoun(int64(c.Predictions), "prediction"), term.PluralNoun(int64(c.Jobs), "job"))
+	fmt.Fprintf(&b, "%s of %s\n", term.PluralNoun(int64(c.Predictions), "prediction"),
+		term.PluralNoun(int64(c.Jobs), "job"))
 	var t rows
 	if c.MedianError != nil {
 		t.addRow("time to the end", "median error %s of the quotes at submission", term.FormatPercent(*c.MedianError))
@@ -170,7 +176,8 @@ func (a *app) printCalibration(c *api.Calibration, output string) error {
 		t.addRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", term.FormatPercent(x.Held), x.Count)
 	}
 	for _, x := range c.Chances {
-		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", term.FormatPercent(x.Met), term.FormatPercent(x.Mean), x.Count)
+		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d",
+			term.FormatPercent(x.Met), term.FormatPercent(x.Mean), x.Count)
 	}
 	t.writeRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())

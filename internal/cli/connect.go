@@ -39,7 +39,8 @@ func (a *app) dialBroker(socket string) (*api.Client, error) {
 	if text := os.Getenv(silenceSetting); text != "" {
 		var err error
 		if limit, err = time.ParseDuration(text); err != nil || limit < 0 {
-			return nil, &badinput.Error{Field: silenceSetting, Value: text, Want: "a time such as 30s or 5m, or 0 to wait for ever"}
+			return nil, &badinput.Error{Field: silenceSetting, Value: text,
+				Want: "a time such as 30s or 5m, or 0 to wait for ever"}
 		}
 	}
 	return a.dialFor(socket, limit), nil

@@ -57,7 +57,8 @@ disk content is compressed, and what jobs share is there once.`,
 }
 
 func (a *app) printDepot(u *api.DepotUsage) error {
-	if _, err := fmt.Fprintf(a.Stdout, "%s on disk, %s of it unused (godwit depot prune frees it)\n", term.BytesText(u.Bytes), term.BytesText(u.Unused)); err != nil {
+	if _, err := fmt.Fprintf(a.Stdout, "%s on disk, %s of it unused (godwit depot prune frees it)\n",
+		term.BytesText(u.Bytes), term.BytesText(u.Unused)); err != nil {
 		return err
 	}
 	if len(u.Held) == 0 {

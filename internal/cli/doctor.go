@@ -90,7 +90,8 @@ func (a *app) diagnoseAll(ctx context.Context) []finding {
 		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
 	}
 	return append([]finding{
-		a.checkProcessors(), a.checkSettings(ctx, state), checkState(state), checkSocket(state), a.checkBroker(ctx, state), a.checkShared(ctx),
+		a.checkProcessors(), a.checkSettings(ctx, state), checkState(state), checkSocket(state), a.checkBroker(ctx, state),
+		a.checkShared(ctx),
 		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
 	}, checkTools(ctx)...)
 }
@@ -98,7 +99,8 @@ func (a *app) diagnoseAll(ctx context.Context) []finding {
 func (a *app) checkProcessors() finding {
 	cpus, err := local.UsableCPUs()
 	if err != nil || len(cpus) == 0 {
-		return finding{"cores", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
+		return finding{"cores", false, true, fmt.Sprintf("none can be used (%v)", err),
+			"taskset -pc $$ shows what this shell may use"}
 	}
 	text := term.PluralNoun(int64(len(cpus)), "core")
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -139,7 +141,8 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 				names = append(names, clusters[i].Name)
 			}
 			f.OK = true
-			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", term.PluralNoun(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", term.PluralNoun(int64(len(names)), "cluster"),
+				strings.Join(names, ", "))
 			if notes := clusterNotes(clusters); notes != "" {
 				f.OK, f.Needed = false, false // jobs run all the same
 				f.Detail += "; " + notes
@@ -182,7 +185,8 @@ func clusterNotes(clusters []api.Cluster) string {
 // fileSystems are those worth telling apart, by their magic number.
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.TMPFS_MAGIC: "tmpfs",
-	unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.NFS_SUPER_MAGIC: "nfs", 0xff534d42: "cifs", 0x65735546: "fuse", 0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.NFS_SUPER_MAGIC: "nfs", 0xff534d42: "cifs", 0x65735546: "fuse",
+	0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
 	0x2fc12fc1: "zfs",
 }
 
@@ -197,7 +201,8 @@ func checkState(state string) finding {
 	}
 	try, err := os.CreateTemp(state, ".try-")
 	if err != nil {
-		f.Detail, f.Fix = state+" cannot be written: "+err.Error(), "chmod u+rwx "+state+", or export GODWIT_STATE=/some/folder"
+		f.Detail, f.Fix = state+" cannot be written: "+err.Error(), "chmod u+rwx "+state+
+			", or export GODWIT_STATE=/some/folder"
 		return f
 	}
 	_ = try.Close()
@@ -245,14 +250,18 @@ func (a *app) checkBroker(ctx context.Context, state string) finding {
 		case api.SharedSocket:
 			return finding{"broker", true, false, "none of your own; jobs go to the shared broker", ""}
 		default:
-			return finding{"broker", true, false, "none of your own; jobs go to the one at " + socket + " (" + api.SocketSetting + ")", ""}
+			return finding{"broker", true, false, "none of your own; jobs go to the one at " + socket + " (" +
+				api.SocketSetting + ")", ""}
 		}
 	case err != nil:
 		return finding{"broker", false, true, err.Error(), "godwit up --stop; godwit up"}
 	case ping.Version != a.Version:
-		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.Version), "godwit up --stop; the next job starts a new one"}
+		return finding{"broker", false, false,
+			fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.Version),
+			"godwit up --stop; the next job starts a new one"}
 	}
-	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, term.PluralNoun(int64(ping.Jobs), "job")), ""}
+	return finding{"broker", true, false,
+		fmt.Sprintf("process %d, %s", ping.PID, term.PluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 // checkShared looks for a broker of all users of this machine.
@@ -270,14 +279,16 @@ func (a *app) checkShared(ctx context.Context) finding {
 	if err != nil {
 		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
 	}
-	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, term.PluralNoun(int64(ping.Jobs), "job")), ""}
+	return finding{"shared broker", true, false,
+		fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, term.PluralNoun(int64(ping.Jobs), "job")), ""}
 }
 
 func checkSandbox(ctx context.Context) finding {
 	f := finding{Check: "sandbox"}
 	path, err := sandbox.FindBinary()
 	if err != nil {
-		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+err.Error(), "make sandbox, and put build/godwit-sandbox beside godwit"
+		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+err.Error(),
+			"make sandbox, and put build/godwit-sandbox beside godwit"
 		return f
 	}
 	ok, why := sandbox.IsAvailable(ctx)
@@ -306,7 +317,8 @@ func checkNamespaces() finding {
 	}
 	if err := cmd.Run(); err != nil {
 		f.OK = os.Getuid() == 0
-		f.Detail, f.Fix = "cannot be made: "+err.Error(), "sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)"
+		f.Detail, f.Fix = "cannot be made: "+err.Error(),
+			"sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)"
 		if f.OK {
 			f.Detail += "; not needed as root"
 		}
@@ -329,7 +341,8 @@ func checkCgroups() finding {
 	for _, c := range []struct {
 		ok   bool
 		what string
-	}{{can.CPU, "CPU time"}, {can.CPUs, "choice of cores"}, {can.Memory, "memory"}, {can.Pids, "processes"}, {can.Usage, "measuring"}, {can.Kill, "ending as a whole"}} {
+	}{{can.CPU, "CPU time"}, {can.CPUs, "choice of cores"}, {can.Memory, "memory"}, {can.Pids, "processes"},
+		{can.Usage, "measuring"}, {can.Kill, "ending as a whole"}} {
 		if c.ok {
 			have = append(have, c.what)
 		}

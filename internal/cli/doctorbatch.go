@@ -28,12 +28,15 @@ type tool struct {
 }
 
 var tools = []tool{
-	{check: "Slurm", driver: config.Slurm, commands: []string{"sbatch", "squeue", "scancel", "sinfo"}, version: []string{"--version"},
+	{check: "Slurm", driver: config.Slurm, commands: []string{"sbatch", "squeue", "scancel", "sinfo"},
+		version: []string{"--version"},
 		pattern: `(?m)^slurm\S* (\d\S*)`, config: "env: {SLURM_CONF: /…/slurm.conf}",
 		good: "clusters under Slurm on this machine (driver: slurm)", debian: "slurm-client"},
-	{check: "Grid Engine", driver: config.GridEngine, commands: []string{"qsub", "qstat", "qdel", "qhost"}, version: []string{"-help"},
+	{check: "Grid Engine", driver: config.GridEngine, commands: []string{"qsub", "qstat", "qdel", "qhost"},
+		version: []string{"-help"},
 		pattern: `^[A-Z]\w* (\d[\w.]*)`, places: []string{"/usr/lib/gridengine"}, root: "/var/lib/gridengine",
-		config: "env: {SGE_ROOT: /…, SGE_CELL: default}", good: "clusters under Grid Engine on this machine (driver: gridengine)", debian: "gridengine-client"},
+		config: "env: {SGE_ROOT: /…, SGE_CELL: default}",
+		good:   "clusters under Grid Engine on this machine (driver: gridengine)", debian: "gridengine-client"},
 	{check: "ssh", commands: []string{"ssh"}, version: []string{"-V"}, pattern: `OpenSSH_([^\s,]+)`,
 		good: "clusters elsewhere (ssh: user@host)", debian: "openssh-client"},
 	{check: "MPI", commands: []string{"mpirun"}, version: []string{"--version"},
@@ -98,7 +101,8 @@ func (t *tool) findVersion(ctx context.Context, clusters []config.Cluster) findi
 
 // notFound says what is missing, for what or for whom.
 func (t *tool) notFound(missing, users []string) finding {
-	f := finding{Check: t.check, Detail: strings.Join(missing, ", ") + " not found; needed for " + t.good, Fix: "sudo apt-get install " + t.debian}
+	f := finding{Check: t.check, Detail: strings.Join(missing, ", ") + " not found; needed for " + t.good,
+		Fix: "sudo apt-get install " + t.debian}
 	if len(users) > 0 {
 		f.Detail = strings.Join(missing, ", ") + " not found, but the settings have " + strings.Join(users, ", ")
 		if t.driver != "" {

@@ -17,11 +17,13 @@ func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {
 		"qsub": "echo error: SGE_ROOT is not set >&2; exit 1", "qstat": "", "qdel": "", "qhost": "",
 		"ssh": "echo OpenSSH_9.2p1 Debian-2, OpenSSL 3.0 >&2",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+say+"\n"), 0o700); err != nil { // it is executed
+		// it is executed
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+say+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	campus := []config.Cluster{{Name: "york", Driver: config.GridEngine}, {Name: "leeds", Driver: config.Slurm, SSH: "leeds"}}
+	campus := []config.Cluster{{Name: "york", Driver: config.GridEngine},
+		{Name: "leeds", Driver: config.Slurm, SSH: "leeds"}}
 	for i, c := range []struct {
 		clusters    []config.Cluster
 		ok          bool
@@ -41,16 +43,19 @@ func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {
 	}
 	unused := tools[1] // there, not configured, and nobody needs it: no reason to say that it works
 	unused.places = nil
-	if f := unused.findVersion(t.Context(), nil); f.OK || f.Needed || !strings.Contains(f.Detail, "is there, but not configured") {
+	if f := unused.findVersion(t.Context(), nil); f.OK || f.Needed ||
+		!strings.Contains(f.Detail, "is there, but not configured") {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if f := tools[0].findVersion(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm}}); f.OK || !strings.Contains(f.Detail, "the settings have barkla") ||
+	if f := tools[0].findVersion(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm}}); f.OK ||
+		!strings.Contains(f.Detail, "the settings have barkla") ||
 		!strings.Contains(f.Fix, "apt-get install slurm-client") || !strings.Contains(f.Fix, "commands:") {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", "")
-	if f := tools[0].findVersion(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm, Commands: dir}}); !f.OK {
+	if f := tools[0].findVersion(t.Context(),
+		[]config.Cluster{{Name: "barkla", Driver: config.Slurm, Commands: dir}}); !f.OK {
 		t.Errorf("%+v", f)
 	}
 }

@@ -16,7 +16,8 @@ func experimentCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			call := strings.Join(append([]string{"godwit-experiments"}, args...), " ")
-			return &badinput.Error{Problem: cmd.CommandPath() + " is a program of its own now: run " + call + " (make experiments builds it)"}
+			return &badinput.Error{Problem: cmd.CommandPath() + " is a program of its own now: run " + call +
+				" (make experiments builds it)"}
 		},
 	}
 }

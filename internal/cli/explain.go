@@ -106,9 +106,12 @@ func (a *app) writeDecisions(b *strings.Builder, list []api.Decision) {
 
 // verbs put the kinds of decisions into words.
 var verbs = map[string]string{
-	"submit": "submitted", "wait": "waiting", "place": "placed", "method": "checkpoint method", "start": "started", "predict": "prediction",
-	"ask": "asked for help", "decide": "decision", "checkpoint": "checkpoint", "move": "migration", "stay": "stays", "lost": "attempt lost",
-	"end": "ended", "results": "results", "quote": "quote", "plan": "plan", "done": "task ended", "failed": "task failed", "retry": "retry",
+	"submit": "submitted", "wait": "waiting", "place": "placed", "method": "checkpoint method", "start": "started",
+	"predict": "prediction",
+	"ask":     "asked for help", "decide": "decision", "checkpoint": "checkpoint", "move": "migration", "stay": "stays",
+	"lost": "attempt lost",
+	"end":  "ended", "results": "results", "quote": "quote", "plan": "plan", "done": "task ended", "failed": "task failed",
+	"retry":   "retry",
 	"restart": "broker restarted", "resume": "resumed", "cancel": "cancelled",
 }
 

@@ -31,7 +31,8 @@ cancel and explain are for workflows what they are for jobs.`,
 		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand(), a.flowSubmitCommand(), a.flowAttachCommand(),
+	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand(), a.flowSubmitCommand(),
+		a.flowAttachCommand(),
 		a.flowPsCommand(), a.flowShowCommand(), a.flowCancelCommand(), a.flowExplainCommand())
 	return cmd
 }
@@ -75,8 +76,10 @@ which time no plan can be.`,
 	how.Flags.Var(term.NumberFlag(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
 	how.Flags.Var(term.NumberFlag(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
 	how.Flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
-	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
-	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
+	how.Flags.Var(atLeastZero(&f.improve), "improve",
+		"time for the local search; by default while it gains more than it takes, 8 s at most")
+	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps",
+		"steps of the local search at most; with few enough the plan is the same on every machine")
 	how.Flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of the local search")
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
@@ -96,7 +99,8 @@ func heuristicList(to *[]string) pflag.Value {
 		for _, name := range strings.Split(text, ",") {
 			name = strings.TrimSpace(name)
 			if !slices.Contains(flow.Heuristics(), name) {
-				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), term.SuggestChoices(name, flow.Heuristics()))
+				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name),
+					term.SuggestChoices(name, flow.Heuristics()))
 			}
 			list = append(list, name)
 		}

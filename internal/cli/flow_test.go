@@ -56,7 +56,8 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 				t.Errorf("%s on %s: %v", file, platform, err)
 			}
 			if p.Schedule.Makespan > heft.Schedule.Makespan || p.Schedule.Makespan < p.Bound*(1-1e-9) {
-				t.Errorf("%s on %s: makespan %v, HEFT %v, bound %v", file, platform, p.Schedule.Makespan, heft.Schedule.Makespan, p.Bound)
+				t.Errorf("%s on %s: makespan %v, HEFT %v, bound %v", file, platform, p.Schedule.Makespan, heft.Schedule.Makespan,
+					p.Bound)
 			}
 			gain += 1 - p.Schedule.Makespan/heft.Schedule.Makespan
 			plans++
@@ -143,7 +144,8 @@ func compare(b *testing.B, a *app, g *flow.Grid, file string) compared {
 	heft, few := planned(alone)
 	ours, spent := planned(flowFlags{})
 	x, y := heft.Schedule.Makespan, ours.Schedule.Makespan
-	c := compared{plans: 1, gain: 100 * (1 - y/x), net: 100 * (1 - (y+spent)/(x+few)), heft: 100 * (1 - ours.Bound/x), ours: 100 * (1 - ours.Bound/y)}
+	c := compared{plans: 1, gain: 100 * (1 - y/x), net: 100 * (1 - (y+spent)/(x+few)), heft: 100 * (1 - ours.Bound/x),
+		ours: 100 * (1 - ours.Bound/y)}
 	c.worst = min(0, c.net)
 	if y > x {
 		c.longer = 1
@@ -152,7 +154,8 @@ func compare(b *testing.B, a *app, g *flow.Grid, file string) compared {
 		c.losing = 1
 	}
 	if testing.Verbose() {
-		b.Logf("%s: HEFT %.2f s in %.1f ms, ours %.2f s by %s in %.1f ms, %.2f %% shorter, %.2f %% with planning; bound %.2f s",
+		b.Logf("%s: HEFT %.2f s in %.1f ms, ours %.2f s by %s in %.1f ms, %.2f %% shorter, %.2f %% with planning; bound "+
+			"%.2f s",
 			filepath.Base(file), x, 1000*few, y, ours.Heuristic, 1000*spent, c.gain, c.net, ours.Bound)
 	}
 	return c
@@ -175,12 +178,14 @@ func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {
 	}
 	// 45 MB from the partner to a desktop: 0.05 + 20 + 0.5 + 0.3 ms, and 8 s at
 	// the 45 Mbit/s of the long line.
-	d, err := flow.NewDAG([]flow.Task{{Name: "a", Work: 2.4}, {Name: "b", Work: 0.6}}, []flow.Edge{{From: 0, To: 1, Bytes: 45e6}})
+	d, err := flow.NewDAG([]flow.Task{{Name: "a", Work: 2.4}, {Name: "b", Work: 0.6}},
+		[]flow.Edge{{From: 0, To: 1, Bytes: 45e6}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := 1 + 0.02085 + 8
-	s := &flow.Schedule{Slots: []flow.Slot{{Host: 6, Start: 0, End: 1}, {Host: 0, Start: begin, End: begin + 1}}, Makespan: begin + 1}
+	s := &flow.Schedule{Slots: []flow.Slot{{Host: 6, Start: 0, End: 1}, {Host: 0, Start: begin, End: begin + 1}},
+		Makespan: begin + 1}
 	if err := flow.CheckSchedule(d, g, s); err != nil {
 		t.Error(err)
 	}
@@ -231,7 +236,8 @@ func TestTheLegendOfAGanttChartFollowsTheTime(t *testing.T) {
 	if len(kinds) != len(ganttColours)-1 || kinds[0] != "z" || kinds.colourOf("b1") != ganttColours[len(ganttColours)-1] {
 		t.Errorf("of nine kinds %v have colours of their own, b has %s", kinds, kinds.colourOf("b1"))
 	}
-	svg := string(ganttSVG(d, flow.NewGrid([]flow.Host{{Name: "h", Cores: 1, Speed: 1}}, 1, func(int, int) flow.Route { return flow.Route{} }), s,
+	svg := string(ganttSVG(d, flow.NewGrid([]flow.Host{{Name: "h", Cores: 1, Speed: 1}}, 1,
+		func(int, int) flow.Route { return flow.Route{} }), s,
 		&flowReport{Workflow: "w", Platform: "p", MakespanS: 10, Heuristic: flow.Improved}))
 	if !strings.Contains(svg, "w on p: makespan 10.0 s (local search)") || !strings.Contains(svg, ">others<") {
 		t.Errorf("title or legend: %.600s", svg)

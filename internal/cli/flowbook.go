@@ -69,7 +69,8 @@ func (a *app) openFlowBook(file string, burn float64) (*flowBook, error) {
 		return nil, err
 	}
 	if book.lock, err = lockFile(book.path + ".lock"); err != nil {
-		return nil, &badinput.Error{File: file, Problem: "another godwit flow run or submit is submitting this workflow", Err: err}
+		return nil, &badinput.Error{File: file, Problem: "another godwit flow run or submit is submitting this workflow",
+			Err: err}
 	}
 	if old, err := os.ReadFile(book.path); err != nil || json.Unmarshal(old, book) != nil {
 		book.ID = "" // nothing is known
@@ -96,7 +97,9 @@ func (a *app) chooseRun(ctx context.Context, c *api.Client, file string, book *f
 		if changed {
 			why = "the file has changed since"
 		}
-		return 0, &badinput.Error{File: file, Problem: fmt.Sprintf("workflow %d of this file is not over, and %s; end it first with: godwit flow cancel %d", flow.ID, why, flow.ID)}
+		return 0, &badinput.Error{File: file,
+			Problem: fmt.Sprintf("workflow %d of this file is not over, and %s; end it first with: godwit flow cancel %d",
+				flow.ID, why, flow.ID)}
 	case isKnown && !flow.IsOver():
 		a.SayLine(fmt.Sprintf("workflow %d of this file was submitted at %s and is not over", flow.ID, began))
 		return flow.ID, nil

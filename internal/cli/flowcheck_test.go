@@ -275,7 +275,8 @@ func checkRuns(w *recorded, g *checkedGrid, plan map[string]row) error {
 		case me.core < 0 || me.core >= h.cores || me.start < 0:
 			return fmt.Errorf("task %s on core %d of %s from %v", t.ID, me.core, me.host, me.start)
 		case t.MemoryInBytes > h.memory || t.CoreCount > float64(h.cores):
-			return fmt.Errorf("task %s needs %v bytes and %v cores, not those of %s", t.ID, t.MemoryInBytes, t.CoreCount, me.host)
+			return fmt.Errorf("task %s needs %v bytes and %v cores, not those of %s", t.ID, t.MemoryInBytes, t.CoreCount,
+				me.host)
 		case math.Abs(me.end-me.start-t.RuntimeInSeconds/h.speed) > tolerance(me.end):
 			return fmt.Errorf("task %s takes %v s on %s", t.ID, me.end-me.start, me.host)
 		}
@@ -285,7 +286,8 @@ func checkRuns(w *recorded, g *checkedGrid, plan map[string]row) error {
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.core, b.core), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.core, b.core), cmp.Compare(a.start, b.start),
+			cmp.Compare(a.end, b.end))
 	})
 	for i := 1; i < len(rows); i++ {
 		a, b := rows[i-1], rows[i]
@@ -300,7 +302,8 @@ func checkRuns(w *recorded, g *checkedGrid, plan map[string]row) error {
 func planned(t *testing.T, workflow, platform string, flags ...string) map[string]row {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "plan.csv")
-	code, _, msg := call(append([]string{"flow", "plan", workflow, "--platform", platform, "--schedule-out", out}, flags...)...)
+	code, _, msg := call(append([]string{"flow", "plan", workflow, "--platform", platform, "--schedule-out", out},
+		flags...)...)
 	if code != term.ExitDone {
 		t.Fatalf("%s on %s: exit code %d: %s", workflow, platform, code, msg)
 	}
@@ -325,7 +328,8 @@ func TestNoPlanOfARecordedWorkflowStartsATaskBeforeItsDataIsThere(t *testing.T) 
 		platform := "../../examples/platforms/" + platforms[i%len(platforms)] + ".yaml"
 		flags := []string{"--steps", "300"}
 		if len(w.Workflow.Specification.Tasks) > 300 {
-			flags = []string{"--heuristics", []string{"heft,backward", "min-min,heft", "lookahead,heft"}[i/3%3], "--improve", "0s"}
+			flags = []string{"--heuristics", []string{"heft,backward", "min-min,heft", "lookahead,heft"}[i/3%3], "--improve",
+				"0s"}
 		}
 		if err := checkPlan(w, readPlatform(t, platform), planned(t, workflow, platform, flags...)); err != nil {
 			t.Errorf("%s on %s: %v", workflow, platform, err)

@@ -87,7 +87,8 @@ func (a *app) followFlow(ctx context.Context, id int64, v *flowView, cancels boo
 		case badinput.Is(err), isSilent(err):
 			return nil, err
 		case a.Now.Since(away) > awayTimeout:
-			return nil, fmt.Errorf("following workflow %d: %w; it goes on with the broker, see godwit flow show %d", id, errors.Join(err), id)
+			return nil, fmt.Errorf("following workflow %d: %w; it goes on with the broker, see godwit flow show %d", id,
+				errors.Join(err), id)
 		}
 		pauseContext(inner, pause)
 		pause = min(2*pause, time.Second)

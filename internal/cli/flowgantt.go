@@ -39,19 +39,22 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" font-family="Arial, Helvetica, sans-serif" font-size="11">`+"\n", width, height, width, height)
 	title := ganttTitle(r)
-	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"18\" font-size=\"14\">%s</text>\n", escapeXML(title), escapeXML(title))
+	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" "+
+		"y=\"18\" font-size=\"14\">%s</text>\n", escapeXML(title), escapeXML(title))
 	kinds := ganttKinds(d, s)
 	ganttLegend(&b, kinds, len(kinds) < countKinds(d))
 	ganttAxis(&b, s.Makespan, scale, ganttTop+high*float64(len(rows)))
 	for i, row := range rows {
 		if high >= ganttLabels {
-			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\" font-size=\"%.0f\">%s</text>\n", ganttLeft-6, ganttTop+high*(float64(i)+0.75), min(11, high*0.8),
+			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\" font-size=\"%.0f\">%s</text>\n", ganttLeft-6,
+				ganttTop+high*(float64(i)+0.75), min(11, high*0.8),
 				escapeXML(fmt.Sprintf("%s/%d", g.Hosts[row.host].Name, row.core)))
 		}
 	}
 	for t, slot := range s.Slots {
 		y := ganttTop + high*float64(at[ganttLane{slot.Host, slot.Core}])
-		fmt.Fprintf(&b, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"white\" stroke-width=\"0.3\"><title>%s: %.6g to %.6g s</title></rect>\n",
+		fmt.Fprintf(&b, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"white\" "+
+			"stroke-width=\"0.3\"><title>%s: %.6g to %.6g s</title></rect>\n",
 			ganttLeft+slot.Start*scale, y+high*0.1, math.Max(0.4, (slot.End-slot.Start)*scale), high*0.8,
 			kinds.colourOf(d.Tasks[t].Name), escapeXML(d.Tasks[t].Name), slot.Start, slot.End)
 	}
@@ -154,7 +157,8 @@ func ganttLegend(b *bytes.Buffer, kinds kindList, others bool) {
 		if r := []rune(k); len(r) > 24 {
 			k = string(r[:23]) + "…"
 		}
-		fmt.Fprintf(b, "<rect x=\"%.0f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" y=\"37\">%s</text>\n", x, ganttColours[i], x+14, escapeXML(k))
+		fmt.Fprintf(b, "<rect x=\"%.0f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%.0f\" "+
+			"y=\"37\">%s</text>\n", x, ganttColours[i], x+14, escapeXML(k))
 		x += 30 + 6.5*float64(len([]rune(k)))
 	}
 }
@@ -170,7 +174,8 @@ func ganttAxis(b *bytes.Buffer, makespan, scale, y float64) {
 	}
 	for i := 0; float64(i)*step <= makespan; i++ {
 		x := ganttLeft + float64(i)*step*scale
-		fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", x, ganttTop, y, x, y+14, float64(i)*step)
+		fmt.Fprintf(b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" "+
+			"text-anchor=\"middle\">%g</text>\n", x, ganttTop, y, x, y+14, float64(i)*step)
 	}
 	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">seconds</text>\n", ganttLeft+ganttWidth, y+28)
 }

@@ -112,7 +112,8 @@ func loadGrid(file string) (*flowsim.Grid, *flow.Grid, error) {
 	}
 	plan := flow.NewGrid(g.Hosts, g.Sites, g.Route)
 	if g.Cut[0] != "" {
-		err = &badinput.Error{File: file, Field: "links", Value: g.Cut[0] + "-" + g.Cut[1], Problem: "no route between these clusters, so files could not follow the tasks"}
+		err = &badinput.Error{File: file, Field: "links", Value: g.Cut[0] + "-" + g.Cut[1],
+			Problem: "no route between these clusters, so files could not follow the tasks"}
 	}
 	return g, plan, err
 }

@@ -55,7 +55,8 @@ func (a *app) printFlows(flows []api.Flow, users bool) error {
 		a.SayLine("no workflows; godwit flow submit FILE submits one")
 		return nil
 	}
-	t := term.NewTable("flow", "user", "name", "state", "tasks", "done", "running", "failed", "submitted", "ends").AlignRight(0, 4, 5, 6, 7)
+	t := term.NewTable("flow", "user", "name", "state", "tasks", "done", "running", "failed", "submitted",
+		"ends").AlignRight(0, 4, 5, 6, 7)
 	t.Sparse, t.Shrinks, t.Optional = true, 2, []string{"submitted", "ends"}
 	if a.usesColour() {
 		t.Paint = paintStates
@@ -69,7 +70,8 @@ func (a *app) printFlows(flows []api.Flow, users bool) error {
 		if f.Ended != nil {
 			ends = f.Ended
 		}
-		t.AddRow(fmt.Sprint(f.ID), user, f.Name, f.State, fmt.Sprint(f.Tasks), fmt.Sprint(f.Done), countOrDash(f.Running), countOrDash(f.Failed),
+		t.AddRow(fmt.Sprint(f.ID), user, f.Name, f.State, fmt.Sprint(f.Tasks), fmt.Sprint(f.Done), countOrDash(f.Running),
+			countOrDash(f.Failed),
 			a.momentText(f.Submitted), a.momentText(ends))
 		t.AddNote(term.OneLine(f.Why))
 	}
@@ -130,10 +132,12 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 		t.addRow("ended", "%s", a.momentText(f.Ended))
 	}
 	if f.PredictedEnd != nil && f.Ended == nil {
-		t.addRow("expected end", "%s (90 %% interval %s to %s)", a.momentText(f.PredictedEnd), a.momentText(f.EndEarly), a.momentText(f.EndLate))
+		t.addRow("expected end", "%s (90 %% interval %s to %s)", a.momentText(f.PredictedEnd), a.momentText(f.EndEarly),
+			a.momentText(f.EndLate))
 	}
 	if f.Heuristic != "" {
-		t.addRow("first plan", "makespan %s (%s); planned again %s", term.FormatSeconds(f.PlannedS), heuristicName(f.Heuristic), term.PluralNoun(int64(f.Replans), "time"))
+		t.addRow("first plan", "makespan %s (%s); planned again %s", term.FormatSeconds(f.PlannedS),
+			heuristicName(f.Heuristic), term.PluralNoun(int64(f.Replans), "time"))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "workflow %d %s\n", f.ID, f.Name)
@@ -170,7 +174,8 @@ func (a *app) printFlowTasks(tasks []api.FlowTask) error {
 		if x.Failed {
 			state = "failed"
 		}
-		t.AddRow(x.Task, job, state, term.OrDash(x.Cluster), countOrDash(x.Try), a.momentText(x.Started), a.momentText(x.Ended))
+		t.AddRow(x.Task, job, state, term.OrDash(x.Cluster), countOrDash(x.Try), a.momentText(x.Started),
+			a.momentText(x.Ended))
 		if !x.Done && (x.Failed || x.Job != 0) {
 			t.AddNote(term.OneLine(x.Why))
 		}
@@ -207,7 +212,8 @@ stays done: godwit flow run goes on with a workflow that was cancelled.` + flows
 					if output == "json" {
 						continue
 					}
-					if _, err := fmt.Fprintf(a.Stdout, "workflow %d %s, %d of %s done\n", f.ID, f.State, f.Done, term.PluralNoun(int64(f.Tasks), "task")); err != nil {
+					if _, err := fmt.Fprintf(a.Stdout, "workflow %d %s, %d of %s done\n", f.ID, f.State, f.Done,
+						term.PluralNoun(int64(f.Tasks), "task")); err != nil {
 						return err
 					}
 				}

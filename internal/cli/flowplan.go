@@ -34,7 +34,8 @@ type flowReport struct {
 // before any work is done.
 func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	if f.platform == "" {
-		return &badinput.Error{Field: "--platform", Want: "the platform to plan on, like --platform examples/platforms/hetero64.yaml"}
+		return &badinput.Error{Field: "--platform",
+			Want: "the platform to plan on, like --platform examples/platforms/hetero64.yaml"}
 	}
 	term.FavourSpeed()
 	var out planFiles
@@ -154,7 +155,8 @@ func heuristicName(name string) string {
 // formatTable is the report for people.
 func (r *flowReport) formatTable() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"), term.PluralNoun(int64(r.Edges), "edge"),
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"),
+		term.PluralNoun(int64(r.Edges), "edge"),
 		r.Platform, term.PluralNoun(int64(r.Hosts), "host"), term.PluralNoun(int64(r.cores), "core"))
 	fmt.Fprintf(&b, "  makespan     %s (%s)\n", term.FormatSeconds(r.MakespanS), heuristicName(r.Heuristic))
 	fmt.Fprintf(&b, "  lower bound  %s", term.FormatSeconds(r.LowerBoundS))

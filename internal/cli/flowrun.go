@@ -59,10 +59,12 @@ type flowRunFlags struct {
 // howGroup is the flags of run and of submit.
 func (f *flowRunFlags) howGroup() term.Group {
 	how := term.NewGroup("How")
-	how.Flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
+	how.Flags.StringVar(&f.platform, "platform", "",
+		"plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
 	how.Flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file failed or was cancelled")
 	how.Flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
-	how.Flags.Var(term.NumberFlag(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
+	how.Flags.Var(term.NumberFlag(&f.burn, 0, 1000), "burn",
+		"of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
 	return how
 }
 
@@ -316,7 +318,8 @@ func clusterRoutes(ctx context.Context, c *api.Client, p *platform.Platform) ([]
 				continue
 			}
 			if r, ok := p.FindRoute(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
-				routes = append(routes, api.FlowRoute{From: from.Name, To: to.Name, LatencyS: r.Ms / 1e3, PerByteS: 8 / (r.Mbps * 1e6)})
+				routes = append(routes, api.FlowRoute{From: from.Name, To: to.Name, LatencyS: r.Ms / 1e3,
+					PerByteS: 8 / (r.Mbps * 1e6)})
 			}
 		}
 	}

@@ -40,7 +40,8 @@ func (a *app) runnableFlow(file string, burn float64) (*flowfile.Flow, error) {
 	for i, t := range w.wf.Tasks {
 		job := &jobfile.Job{Argv: t.Command, Min: 1, Max: 1, Memory: t.Memory, Retries: jobfile.DefaultRetries,
 			Checkpoint: jobfile.Checkpoint{Method: "restart"}}
-		task := flowfile.Task{ID: cleanID(t.ID, i), Kind: w.dag.Tasks[i].Kind, Job: job, Estimate: time.Duration(t.Seconds * float64(time.Second))}
+		task := flowfile.Task{ID: cleanID(t.ID, i), Kind: w.dag.Tasks[i].Kind, Job: job,
+			Estimate: time.Duration(t.Seconds * float64(time.Second))}
 		if burn > 0 {
 			task.Estimate = time.Duration(burn * float64(task.Estimate))
 			job.Argv, job.Memory = burnCommand(burn*t.Seconds), 0
@@ -61,7 +62,8 @@ func (a *app) runnableFlow(file string, burn float64) (*flowfile.Flow, error) {
 // assignFiles gives a recorded task its files, and says what is missing.
 func assignFiles(file, dir string, t *flowfile.Task, command, reads, writes []string, made map[string]bool) error {
 	wrong := func(field, value, want string) error {
-		return &badinput.Error{File: file, Field: "task " + strconv.Quote(t.ID) + " " + field, Value: value, Want: want + "; --burn 0.01 runs it without programs"}
+		return &badinput.Error{File: file, Field: "task " + strconv.Quote(t.ID) + " " + field, Value: value, Want: want +
+			"; --burn 0.01 runs it without programs"}
 	}
 	if len(command) == 0 {
 		return wrong("command", "", "a program; the file does not say which")
@@ -86,7 +88,8 @@ func assignFiles(file, dir string, t *flowfile.Task, command, reads, writes []st
 
 // burnCommand keeps a processor busy until it has used so many seconds of it.
 func burnCommand(seconds float64) []string {
-	const program = "import sys, time\nend = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"
+	const program = "import sys, time\nend = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: " +
+		"pass"
 	return []string{"python3", "-c", program, strconv.FormatFloat(seconds, 'f', 3, 64)}
 }
 
@@ -99,7 +102,8 @@ func flowName(file string) string {
 // cleanID is an id that can be part of a job's name.
 func cleanID(id string, number int) string {
 	text := strings.Map(func(c rune) rune {
-		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)) {
+		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("._-", c)) {
 			return c
 		}
 		return '-'

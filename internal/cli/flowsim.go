@@ -33,7 +33,8 @@ type simFlowFlags struct {
 }
 
 func (a *app) flowSimCommand() *cobra.Command {
-	f := &simFlowFlags{flowFlags: flowFlags{weights: flow.Weights{Run: 1, Move: 1}, improve: time.Second, steps: maxSteps}, repair: 10 * time.Minute, retries: 3}
+	f := &simFlowFlags{flowFlags: flowFlags{weights: flow.Weights{Run: 1, Move: 1}, improve: time.Second, steps: maxSteps},
+		repair: 10 * time.Minute, retries: 3}
 	cmd := &cobra.Command{
 		Use:   "sim WORKFLOW --platform FILE",
 		Short: "Carry a workflow out in virtual time",
@@ -56,10 +57,13 @@ correct the models of those of their kind.`,
 			return a.flowSim(cmd.Context(), args[0], f)
 		},
 	}
-	in, what, how, out := term.NewGroup("Input"), term.NewGroup("What happens"), term.NewGroup("Planning"), term.NewGroup("Output")
+	in, what, how, out := term.NewGroup("Input"), term.NewGroup("What happens"), term.NewGroup("Planning"),
+		term.NewGroup("Output")
 	in.Flags.StringVar(&f.platform, "platform", "", "run on the platform in `FILE` (YAML or SimGrid XML)")
-	what.Flags.Var(term.NumberFlag(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
-	what.Flags.Var(wrongModels(&f.wrong), "wrong", "tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
+	what.Flags.Var(term.NumberFlag(&f.spread, 0, 3), "error",
+		"how far tasks are from their models, as the standard deviation of the logarithm")
+	what.Flags.Var(wrongModels(&f.wrong), "wrong",
+		"tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
 	what.Flags.Var(term.NumberFlag(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
 	what.Flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
 	what.Flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
@@ -67,10 +71,12 @@ correct the models of those of their kind.`,
 	what.Flags.Var(term.WholeNumberFlag(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
 	how.Flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
 	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
-	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
+	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps",
+		"steps of the local search at most; with few enough the result is the same on every machine")
 	how.Flags.Uint64Var(&f.seed, "seed", 1, "everything random is drawn from `N`")
 	term.OutputFlag(out.Flags, &f.output)
-	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
+	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "",
+		"write what ran where to `FILE` as CSV: task,host,core,start,end")
 	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
 	term.GroupFlags(cmd, in, what, how, out)
 	return cmd
@@ -122,7 +128,8 @@ type flowSimNote struct {
 
 func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	if f.platform == "" {
-		return &badinput.Error{Field: "--platform", Want: "the platform to run on, like --platform examples/platforms/hetero64.yaml"}
+		return &badinput.Error{Field: "--platform",
+			Want: "the platform to run on, like --platform examples/platforms/hetero64.yaml"}
 	}
 	term.FavourSpeed()
 	var out planFiles
@@ -174,7 +181,8 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 // simulatedWorld is what happens, as the flags and the seed say.
 func (f *simFlowFlags) simulatedWorld(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (flowsim.Config, error) {
 	cfg := flowsim.Config{Grid: g, DAG: w.dag, Conduct: conduct.Config{
-		Weights: f.weights, First: plan.Schedule, Static: f.static, Prior: w.prior, Retries: func(int) int { return f.retries }}}
+		Weights: f.weights, First: plan.Schedule, Static: f.static, Prior: w.prior,
+		Retries: func(int) int { return f.retries }}}
 	factor := make([]float64, len(g.Platform.Clusters))
 	for c := range factor {
 		factor[c] = 1
@@ -183,7 +191,8 @@ func (f *simFlowFlags) simulatedWorld(g *flowsim.Grid, w *flowInput, plan *flow.
 		name, value, _ := strings.Cut(item, "=")
 		c, ok := g.Platform.FindCluster(name)
 		if !ok {
-			return cfg, &badinput.Error{Field: "--wrong", Value: name, Want: badinput.UnknownName("cluster", name, g.Platform.ClusterNames())}
+			return cfg, &badinput.Error{Field: "--wrong", Value: name,
+				Want: badinput.UnknownName("cluster", name, g.Platform.ClusterNames())}
 		}
 		factor[c], _ = strconv.ParseFloat(value, 64) // checked when it was given
 	}
@@ -248,7 +257,8 @@ func ranAs(d *flow.DAG, res *flowsim.Result) *flow.Schedule {
 	return s
 }
 
-func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *flow.Plan, res *flowsim.Result) *flowSimReport {
+func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *flow.Plan,
+	res *flowsim.Result) *flowSimReport {
 	r := &flowSimReport{flowReport: *reportOf(path, g.Platform, w.dag, plan, p), PlannedS: p.Schedule.Makespan,
 		Lost: res.Lost, MovedB: res.Moved, Never: res.Count.Never, Failed: []string{}}
 	r.MakespanS = res.Makespan
@@ -279,13 +289,17 @@ func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *
 
 func (r *flowSimReport) formatText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"), term.PluralNoun(int64(r.Edges), "edge"),
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"),
+		term.PluralNoun(int64(r.Edges), "edge"),
 		r.Platform, term.PluralNoun(int64(r.Hosts), "host"), term.PluralNoun(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
+	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", term.FormatSeconds(r.MakespanS),
+		term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
 	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", term.FormatSeconds(r.LowerBoundS))
-	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", term.PluralNoun(int64(r.Replans), "new plan"), term.PluralNoun(int64(r.Lost), "lost run"), term.BytesText(int64(r.MovedB)))
+	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", term.PluralNoun(int64(r.Replans), "new plan"),
+		term.PluralNoun(int64(r.Lost), "lost run"), term.BytesText(int64(r.MovedB)))
 	if len(r.Failed) > 0 {
-		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), term.PluralNoun(int64(r.Never), "task"))
+		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "),
+			term.PluralNoun(int64(r.Never), "task"))
 	}
 	fmt.Fprintf(&b, "  simulated in %s\n", term.FormatDuration(r.WallS))
 	const most = 8

@@ -92,7 +92,8 @@ func (v *flowView) showState(l *api.FlowLive) {
 func (v *flowView) headLine(f *api.Flow) string {
 	text := fmt.Sprintf("%s  %d of %d done%s", f.Name, f.Done, f.Tasks, moreCounts(f))
 	if f.PredictedEnd != nil && f.Done < f.Tasks {
-		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.momentText(f.PredictedEnd), v.app.momentText(f.EndEarly), v.app.momentText(f.EndLate))
+		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.momentText(f.PredictedEnd), v.app.momentText(f.EndEarly),
+			v.app.momentText(f.EndLate))
 	}
 	if f.Replans > 0 {
 		text += ", planned again " + term.PluralNoun(int64(f.Replans), "time")
@@ -187,14 +188,17 @@ type flowTaskReport struct {
 // flowEnd says how a workflow ended.
 func (a *app) flowEnd(f *api.Flow, tasks []api.FlowTask, output string) error {
 	from, to := ranBetween(f, tasks)
-	r := &flowRunReport{ID: f.ID, Workflow: f.Name, Tasks: len(tasks), Done: f.Done, Never: len(tasks) - f.Done - f.Failed, MakespanS: to.Sub(from).Seconds(),
-		PlannedS: f.PlannedS, LowerBoundS: f.LowerBoundS, Heuristic: f.Heuristic, Replans: f.Replans, Failed: []string{}, Runs: []flowTaskReport{}}
+	r := &flowRunReport{ID: f.ID, Workflow: f.Name, Tasks: len(tasks), Done: f.Done, Never: len(tasks) - f.Done - f.Failed,
+		MakespanS: to.Sub(from).Seconds(),
+		PlannedS:  f.PlannedS, LowerBoundS: f.LowerBoundS, Heuristic: f.Heuristic, Replans: f.Replans, Failed: []string{},
+		Runs: []flowTaskReport{}}
 	if f.Submitted != nil && f.Ended != nil {
 		r.WallS = f.Ended.Sub(f.Submitted.Time).Seconds()
 	}
 	for i := range tasks {
 		x := &tasks[i]
-		line := flowTaskReport{Task: x.Task, Job: x.Job, Cluster: x.Cluster, State: strings.ToLower(x.State.String()), Try: x.Try, Why: x.Why}
+		line := flowTaskReport{Task: x.Task, Job: x.Job, Cluster: x.Cluster, State: strings.ToLower(x.State.String()),
+			Try: x.Try, Why: x.Why}
 		if x.Job == 0 {
 			line.State = "never"
 		}
@@ -230,7 +234,8 @@ func (a *app) flowEnd(f *api.Flow, tasks []api.FlowTask, output string) error {
 
 func flowEnding(f *api.Flow, r *flowRunReport) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, term.PluralNoun(int64(r.Tasks), "task"),
+	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done,
+		term.PluralNoun(int64(r.Tasks), "task"),
 		term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
 	if r.Replans > 0 {
 		fmt.Fprintf(&b, ", replanned %s", term.PluralNoun(int64(r.Replans), "time"))

@@ -123,7 +123,8 @@ func (c *shownCommand) isComputed() bool {
 		return false
 	}
 	for i, arg := range c.args[:len(c.args)-1] {
-		if slices.Contains([]string{"--platform", "--trace", "--scenario", "--graph", "--pattern", "--replay", "--from"}, arg) &&
+		if slices.Contains([]string{"--platform", "--trace", "--scenario", "--graph", "--pattern", "--replay", "--from"},
+			arg) &&
 			strings.Contains(c.args[i+1], ".") {
 			if _, err := os.Stat(c.args[i+1]); err != nil {
 				return false
@@ -172,7 +173,8 @@ func TestComputedOutputInTheGuidesIsWhatTheProgramPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	for _, guide := range []string{"README.md", "docs/guides/simulate.md", "docs/guides/select.md", "docs/guides/weather.md"} {
+	for _, guide := range []string{"README.md", "docs/guides/simulate.md", "docs/guides/select.md",
+		"docs/guides/weather.md"} {
 		text, err := os.ReadFile(filepath.Join(root, guide))
 		if err != nil {
 			t.Fatal(err)

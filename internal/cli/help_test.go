@@ -82,8 +82,10 @@ func TestManPagesHaveEveryCommandAndFlag(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(page) { // a line of text that begins with a dot would be lost
-			if strings.HasPrefix(line, ".") && !strings.HasPrefix(line, ".TP") && !strings.HasPrefix(line, ".SH ") && !strings.HasPrefix(line, ".TH ") &&
-				!strings.HasPrefix(line, ".PP") && !strings.HasPrefix(line, ".nf") && !strings.HasPrefix(line, ".fi") && !strings.HasPrefix(line, ".BR ") {
+			if strings.HasPrefix(line, ".") && !strings.HasPrefix(line, ".TP") && !strings.HasPrefix(line, ".SH ") &&
+				!strings.HasPrefix(line, ".TH ") &&
+				!strings.HasPrefix(line, ".PP") && !strings.HasPrefix(line, ".nf") && !strings.HasPrefix(line, ".fi") &&
+				!strings.HasPrefix(line, ".BR ") {
 				t.Errorf("%s.1: %s", manName(cmd), line)
 			}
 		}
@@ -115,7 +117,8 @@ func TestALogOnATerminalReadsLikeText(t *testing.T) {
 		}
 		lines = append(lines, strings.TrimSpace(line[8:]))
 	}
-	want := []string{"up again (cluster south)", "warning: no answer at all (cluster south, error: timed out, try.n 3)", "error: gone (g.job 7)"}
+	want := []string{"up again (cluster south)", "warning: no answer at all (cluster south, error: timed out, try.n 3)",
+		"error: gone (g.job 7)"}
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", out.String())
 	}
@@ -123,8 +126,10 @@ func TestALogOnATerminalReadsLikeText(t *testing.T) {
 
 func TestWhyThereAreNoCgroupsIsSaidOnce(t *testing.T) {
 	for why, want := range map[string]string{
-		"CPU time: mkdir /sys/fs/cgroup/cpu/x: permission denied; memory: mkdir /sys/fs/cgroup/memory/x: permission denied": "permission denied",
-		"memory: the controller is not there, or not handed down to us":                                                     "the controller is not there, or not handed down to us",
+		"CPU time: mkdir /sys/fs/cgroup/cpu/x: permission denied; memory: mkdir /sys/fs/cgroup/memory/x: permission " +
+			"denied": "permission denied",
+		"memory: the controller is not there, or not handed down to us": "the controller is not there, or not handed down " +
+			"to us",
 		"they are not to be used": "they are not to be used",
 	} {
 		if got := firstReason(why); got != want {

@@ -32,10 +32,12 @@ godwit weather shows the network between hosts.`,
 				if output == "json" {
 					return term.WriteJSON(a.Stdout, term.OrEmpty(list))
 				}
-				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").AlignRight(2, 3, 4, 5, 6, 7)
+				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured",
+					"state").AlignRight(2, 3, 4, 5, 6, 7)
 				for i := range list {
 					h := &list[i]
-					t.AddRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), term.PartText(h.Share), term.PartText(h.ShareError),
+					t.AddRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), term.PartText(h.Share),
+						term.PartText(h.ShareError),
 						memoryText(h.Memory), a.momentText(h.Measured), hostStateText(h.State, h.Why))
 				}
 				return t.PrintTable(a.Stdout, a.TerminalWidth())

@@ -56,7 +56,8 @@ func (a *app) initSettings(ctx context.Context, f *clusterFlags, force bool) err
 		}
 		return fmt.Errorf("%s is there already; godwit init --force overwrites it", path)
 	}
-	return a.writeSettings(ctx, path, text, f.dryRun, "settings written to "+path+" (godwit cluster check says what works)")
+	return a.writeSettings(ctx, path, text, f.dryRun, "settings written to "+path+
+		" (godwit cluster check says what works)")
 }
 
 // showDifference prints what would change.
@@ -80,17 +81,20 @@ func firstSettings(ctx context.Context, cores int, memory int64, sshConfig strin
 		fmt.Fprintf(&b, ", %.0f GiB of memory", float64(memory)/(1<<30))
 	}
 	fmt.Fprintf(&b, "\n    cpus: %d                    # leave some to yourself by naming fewer\n", cores)
-	for _, m := range []struct{ driver, command, title string }{{config.Slurm, "sinfo", "Slurm"}, {config.GridEngine, "qhost", "Grid Engine"}} {
+	for _, m := range []struct{ driver, command, title string }{{config.Slurm, "sinfo", "Slurm"},
+		{config.GridEngine, "qhost", "Grid Engine"}} {
 		path, err := exec.LookPath(m.command)
 		if err != nil {
 			continue
 		}
 		if exec.CommandContext(ctx, path).Run() != nil {
-			fmt.Fprintf(&b, "\n  # %s is installed (%s) but does not answer here:\n  # - name: %s\n  #   driver: %s\n", m.title, path, m.driver, m.driver)
+			fmt.Fprintf(&b, "\n  # %s is installed (%s) but does not answer here:\n  # - name: %s\n  #   driver: %s\n", m.title,
+				path, m.driver, m.driver)
 			continue
 		}
 		fmt.Fprintf(&b, "\n  - name: %s                # %s answers on this machine\n    driver: %s\n"+
-			"    dir: ~/godwit              # a folder that all its hosts see\n    # partition: short\n    # options: [--account=project]\n", m.driver, m.title, m.driver)
+			"    dir: ~/godwit              # a folder that all its hosts see\n    # partition: short\n    # options: "+
+			"[--account=project]\n", m.driver, m.title, m.driver)
 	}
 	if hosts := sshHosts(sshConfig); len(hosts) > 0 {
 		b.WriteString("\n  # Hosts of ~/.ssh/config. Take away the # of those that may run your jobs;\n" +

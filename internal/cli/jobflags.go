@@ -38,8 +38,10 @@ var jobGroups = []struct {
 	title string
 	flags []string
 }{
-	{"What it needs", []string{"deadline", "estimate", "procs", "pattern", "on", "memory", "time", "grace", "processes", "workdir", "input", "output-file", "env", "export", "setup", "name", "array", "after"}},
-	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file", "checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
+	{"What it needs", []string{"deadline", "estimate", "procs", "pattern", "on", "memory", "time", "grace", "processes",
+		"workdir", "input", "output-file", "env", "export", "setup", "name", "array", "after"}},
+	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file",
+		"checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
 }
 
 func (f *jobFlags) flagGroups() []term.Group {
@@ -94,7 +96,8 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 		return job, err
 	}
 	if len(args) != 1 {
-		return nil, &badinput.Error{Field: cmd.CommandPath(), Value: strings.Join(args[min(1, len(args)):], " "), Want: "one job file, or a command after --"}
+		return nil, &badinput.Error{Field: cmd.CommandPath(), Value: strings.Join(args[min(1, len(args)):], " "),
+			Want: "one job file, or a command after --"}
 	}
 	job, warnings, err := jobfile.Read(args[0], o)
 	a.sayWarnings(warnings)

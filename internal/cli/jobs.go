@@ -157,7 +157,8 @@ func (a *app) printJobs(jobs []api.Job, users bool) error {
 
 // jobTable lists jobs, a line each and below it why a job waits or failed.
 func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
-	t := term.NewTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").AlignRight(0, 6, 7, 10, 11)
+	t := term.NewTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline",
+		"in time", "code").AlignRight(0, 6, 7, 10, 11)
 	t.Sparse, t.Shrinks, t.Optional = true, 2, []string{"submitted", "ran", "ends"}
 	if a.usesColour() {
 		t.Paint = paintStates

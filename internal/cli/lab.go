@@ -35,7 +35,8 @@ func (a *app) labCommand() *cobra.Command {
 		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.labUpCommand(), a.labDownCommand(), a.labListCommand(), a.labRunCommand(), a.labDoCommand(), a.labExecCommand())
+	cmd.AddCommand(a.labUpCommand(), a.labDownCommand(), a.labListCommand(), a.labRunCommand(), a.labDoCommand(),
+		a.labExecCommand())
 	managers.RegisterAll()
 	return cmd
 }
@@ -46,7 +47,8 @@ func needLab() error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w. Without that: godwit lab up --plain makes a reduced lab of plain processes, godwit sim needs nothing", err)
+	return fmt.Errorf("%w. Without that: godwit lab up --plain makes a reduced lab of plain processes, godwit sim needs "+
+		"nothing", err)
 }
 
 // findLab opens the lab of a name, or the only one there is.
@@ -62,7 +64,8 @@ func findLab(name string) (*lab.Lab, error) {
 		case 1:
 			name = names[0]
 		default:
-			return nil, &badinput.Error{Field: "--lab", Want: "the name of a lab, as there are several: " + strings.Join(names, ", ")}
+			return nil, &badinput.Error{Field: "--lab", Want: "the name of a lab, as there are several: " +
+				strings.Join(names, ", ")}
 		}
 	}
 	l, err := lab.Open(name)
@@ -85,7 +88,8 @@ func (a *app) labDoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "do VERB NAME [NUMBER...]",
 		Short: "Load, slow down, cut off, freeze or crash a part of a lab",
-		Long: "Does something to a lab that is up, at once. Scenarios do the same at given times.\n\n  " + strings.Join(lab.UsageLines(), "\n  ") + `
+		Long: "Does something to a lab that is up, at once. Scenarios do the same at given times.\n\n  " +
+			strings.Join(lab.UsageLines(), "\n  ") + `
 
 load runs busy loops on a host (0 ends them), speed sets how many cores' worth
 of CPU time it has, rate the rate of its link in Mbit/s, wan rate and delay of a
@@ -97,7 +101,8 @@ site (or all) to the others; 0 Mbit/s is no limit. cut and join are for hosts an
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: "one of " + strings.Join(lab.VerbNames(), ", ") + " as argument"}
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "one of " + strings.Join(lab.VerbNames(), ", ") +
+					" as argument"}
 			}
 			return nil
 		},

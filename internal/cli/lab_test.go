@@ -45,7 +45,8 @@ func godwit(t *testing.T, code int, args ...string) (stdout, stderr string) {
 func TestALabOnTheCommandLine(t *testing.T) {
 	plan := labBed(t)
 	if err := lab.CheckAble(); err != nil {
-		if _, said := godwit(t, term.ExitFailed, "lab", "up", plan); !strings.Contains(said, "root") || !strings.Contains(said, "--plain") {
+		if _, said := godwit(t, term.ExitFailed, "lab", "up", plan); !strings.Contains(said, "root") ||
+			!strings.Contains(said, "--plain") {
 			t.Errorf("without root: %s", said)
 		}
 		return
@@ -56,7 +57,8 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	}
 	godwit(t, term.ExitDone, "lab", "up", "--no-broker", plan)
 	godwit(t, term.ExitBadInput, "lab", "up", "--no-broker", plan) // it is up
-	if out, _ := godwit(t, term.ExitDone, "lab", "exec", "--user", "alice", "north2", "sh", "-c", "hostname; whoami"); out != "north2\nalice\n" {
+	if out, _ := godwit(t, term.ExitDone, "lab", "exec", "--user", "alice", "north2", "sh", "-c",
+		"hostname; whoami"); out != "north2\nalice\n" {
 		t.Errorf("a command on a host: %q", out)
 	}
 	godwit(t, 7, "lab", "exec", "north1", "sh", "-c", "exit 7")
@@ -66,7 +68,8 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	godwit(t, term.ExitBadInput, "lab", "do", "load", "nowhere", "1")
 	out, _ := godwit(t, term.ExitDone, "lab", "list", "-o", "json")
 	var labs []labReport
-	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 || labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
+	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 ||
+		labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
 		t.Errorf("the list for programs: %v %s", err, out)
 	}
 	if out, _ := godwit(t, term.ExitDone, "lab", "ls"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
@@ -77,11 +80,13 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	godwit(t, term.ExitDone, "lab", "down", "tiny")
 
 	scenario := filepath.Join(filepath.Dir(plan), "s.yaml")
-	text := "plan: tiny.yaml\nsteps:\n  - {on: north1, as: alice, check: hostname, says: north1}\n  - {on: north1, check: hostname, says: south, within: 300ms}\n"
+	text := "plan: tiny.yaml\nsteps:\n  - {on: north1, as: alice, check: hostname, says: north1}\n  - {on: north1, " +
+		"check: hostname, says: south, within: 300ms}\n"
 	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, said := godwit(t, term.ExitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") || !strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
+	if out, said := godwit(t, term.ExitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") ||
+		!strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
 		t.Errorf("a scenario: %s%s", out, said)
 	}
 	if names, err := lab.ListLabs(); err != nil || len(names) > 0 {

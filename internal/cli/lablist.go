@@ -116,7 +116,8 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 	case h.Frozen:
 		state = "frozen"
 	}
-	return labHostReport{Name: h.Name, Site: h.Site, Manager: manager, Address: h.Address.String(), State: state, Cut: h.Cut,
+	return labHostReport{Name: h.Name, Site: h.Site, Manager: manager, Address: h.Address.String(), State: state,
+		Cut:  h.Cut,
 		CPUs: h.CPUs, Mbps: h.Mbps, Load: h.Load, CPUTime: used.Seconds(), Runs: term.OrEmpty(h.RunningPrograms())}
 }
 
@@ -143,7 +144,8 @@ func (a *app) printLabs(list []labReport) error {
 			if h.Load > 0 {
 				state += fmt.Sprintf(", load %d", h.Load)
 			}
-			t.AddRow(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), term.FormatSeconds(h.CPUTime), strings.Join(h.Runs, ", "))
+			t.AddRow(l.Name, h.Name, h.Manager, h.Address, state, limit(h.CPUs), limit(h.Mbps), term.FormatSeconds(h.CPUTime),
+				strings.Join(h.Runs, ", "))
 		}
 	}
 	return t.PrintTable(a.Stdout, a.TerminalWidth())

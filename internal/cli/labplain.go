@@ -80,7 +80,8 @@ func (a *app) plainUp(ctx context.Context, p *lab.Plan) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(file))
 	}
-	a.SayLine(fmt.Sprintf("reduced lab %s is up: clusters of plain processes, without hosts, network and batch systems; godwit lab down %s ends it", p.Name, p.Name))
+	a.SayLine(fmt.Sprintf("reduced lab %s is up: clusters of plain processes, without hosts, network and batch systems; "+
+		"godwit lab down %s ends it", p.Name, p.Name))
 	return nil
 }
 

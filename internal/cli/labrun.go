@@ -95,11 +95,13 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	stage.Tell = func(at time.Duration, text string) {
 		report.Timeline = append(report.Timeline, playedEvent{at.Seconds(), text})
 		if f.output != "json" {
-			_, _ = fmt.Fprintf(a.Stdout, "%7.1f s  %s\n", at.Seconds(), text) // who reads it may have gone: the lab is still removed
+			// who reads it may have gone: the lab is still removed
+			_, _ = fmt.Fprintf(a.Stdout, "%7.1f s  %s\n", at.Seconds(), text)
 		}
 	}
 	played, err := l.PlayScenario(ctx, s, stage)
-	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed, played.Took.Seconds()
+	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed,
+		played.Took.Seconds()
 	if f.output == "json" {
 		report.Timeline = term.OrEmpty(report.Timeline)
 		err = errors.Join(err, term.WriteJSON(a.Stdout, report))
@@ -107,7 +109,8 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	if err != nil {
 		return err
 	}
-	a.SayLine(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.ScenarioTitle(), term.PluralNoun(int64(played.Steps), "step"), term.FormatDuration(played.Took.Seconds()), played.Failed, term.PluralNoun(int64(played.Checks), "check")))
+	a.SayLine(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.ScenarioTitle(), term.PluralNoun(int64(played.Steps), "step"),
+		term.FormatDuration(played.Took.Seconds()), played.Failed, term.PluralNoun(int64(played.Checks), "check")))
 	if played.Failed > 0 {
 		return term.ExitCode(term.ExitFailed)
 	}

@@ -59,9 +59,11 @@ func (a *app) labUpCommand() *cobra.Command {
 	}
 	g := term.NewGroup("Lab")
 	g.Flags.BoolVar(&f.noBroker, "no-broker", false, "do not start a broker")
-	g.Flags.StringVar(&f.user, "user", "", "as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
+	g.Flags.StringVar(&f.user, "user", "",
+		"as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
 	g.Flags.BoolVar(&f.shared, "shared", false, "start a broker for all users of the lab, rather than one of your own")
-	g.Flags.BoolVar(&f.plain, "plain", false, "make its clusters of plain processes: no hosts, no network, no batch systems, no root")
+	g.Flags.BoolVar(&f.plain, "plain", false,
+		"make its clusters of plain processes: no hosts, no network, no batch systems, no root")
 	g.Flags.BoolP("help", "h", false, "show this help")
 	term.GroupFlags(cmd, g)
 	return cmd
@@ -109,11 +111,13 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 		return errors.Join(err, lab.RemoveLab(context.WithoutCancel(ctx), l.Name))
 	}
 	if f.shared {
-		a.SayLine(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
+		a.SayLine(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s "+
+			"godwit ps; godwit lab down %s ends it",
 			l.Name, l.Users[0].Name, api.SocketSetting, socket, l.Name))
 		return nil
 	}
-	a.SayLine(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
+	a.SayLine(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name,
+		l.Name))
 	return nil
 }
 
@@ -123,10 +127,12 @@ func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
 		return "", nil
 	}
 	if f.shared && f.user != "" {
-		return "", &badinput.Error{Field: "--user", Value: f.user, Problem: "not together with --shared: everybody uses the clusters as themselves"}
+		return "", &badinput.Error{Field: "--user", Value: f.user,
+			Problem: "not together with --shared: everybody uses the clusters as themselves"}
 	}
 	if len(p.Users) == 0 {
-		return "", &badinput.Error{File: p.File, Field: "users", Want: "at least one: the broker uses the clusters as a user of the lab (or --no-broker)"}
+		return "", &badinput.Error{File: p.File, Field: "users",
+			Want: "at least one: the broker uses the clusters as a user of the lab (or --no-broker)"}
 	}
 	if f.shared {
 		return "", nil
@@ -162,7 +168,8 @@ func noOtherBroker(ctx context.Context, state string) error {
 	case err != nil:
 		return err
 	}
-	return &badinput.Error{Field: "GODWIT_STATE", Value: state, Problem: "a broker already runs in this state folder (godwit up --stop ends it, --no-broker does without)"}
+	return &badinput.Error{Field: "GODWIT_STATE", Value: state,
+		Problem: "a broker already runs in this state folder (godwit up --stop ends it, --no-broker does without)"}
 }
 
 // labSettings is the broker's settings file for a lab.
@@ -204,14 +211,16 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget str
 		env, args = append(env, api.SocketSetting+"="+socket), append(args, "--shared")
 	}
 	// Who ends the lab ends its broker first, if it is still this one.
-	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(socket), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(file, settings, 0o644),
+		os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(socket), 0o644)); err != nil {
 		return "", err
 	}
 	a.SayLine("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
 	if err := l.Head.StartDaemon(ctx, "broker", env, args...); err != nil {
 		return "", err
 	}
-	if err := a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.CountProcesses() > 0 }); err != nil {
+	if err := a.awaitBroker(ctx, socket, l.Head.LogOf("broker"),
+		func() bool { return l.Head.CountProcesses() > 0 }); err != nil {
 		return socket, err
 	}
 	return socket, a.awaitClusters(ctx, socket)

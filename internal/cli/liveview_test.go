@@ -29,8 +29,10 @@ func quietApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 
 func runningJob() *api.Job {
 	return &api.Job{
-		ID: 7, Name: "pi", State: core.Running, Cluster: "left", Submitted: at(-13), Started: at(-12), Deadline: at(60), PDeadline: ptr(0.974),
-		PredictedEnd: at(30), EndEarly: at(25), EndLate: at(41), Progress: ptr(0.426), Share: ptr(0.98), Migrations: 1, Checkpoints: 2, Confidence: 0.95, WallS: 12,
+		ID: 7, Name: "pi", State: core.Running, Cluster: "left", Submitted: at(-13), Started: at(-12), Deadline: at(60),
+		PDeadline:    ptr(0.974),
+		PredictedEnd: at(30), EndEarly: at(25), EndLate: at(41), Progress: ptr(0.426), Share: ptr(0.98), Migrations: 1,
+		Checkpoints: 2, Confidence: 0.95, WallS: 12,
 	}
 }
 
@@ -46,7 +48,8 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time 97 %  2 checkpoints  1 migration"},
 		{func(*api.Job) {}, 40, false, "job 7 pi  running on left  42 % done  …\n  ends 12:00:30 (12:00:25 to 12:00:41)…"},
 		{func(*api.Job) {}, 120, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 migration"},
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 " +
+			"migration"},
 		{func(j *api.Job) { *j.PDeadline = 0.2 }, 84, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
 			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[31m20 %\x1b[0m  2 checkpo…"},
 		{func(j *api.Job) {
@@ -69,7 +72,8 @@ func TestWithoutATerminalOnlyWhatMattersIsSaid(t *testing.T) {
 	a, _, msg := quietApp()
 	v := a.newLiveView("7")
 	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "placed on left", Why: "best chance"}}})
-	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "the chance\nfell", News: true}}})
+	v.showState(&api.Live{Job: *runningJob(),
+		News: []api.Decision{{Choice: "moved to right", Why: "the chance\nfell", News: true}}})
 	v.showState(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "still", News: true}}})
 	v.redrawLines()
 	v.closeScreen()
@@ -81,7 +85,8 @@ func TestWithoutATerminalOnlyWhatMattersIsSaid(t *testing.T) {
 func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 	a, _, _ := quietApp()
 	job := func(state core.State, code int) *api.Job {
-		return &api.Job{ID: 7, State: state, Cluster: "left", Started: at(-10), Ended: at(0), WallS: 10, ExitCode: &code, Why: "the program ended with code 7"}
+		return &api.Job{ID: 7, State: state, Cluster: "left", Started: at(-10), Ended: at(0), WallS: 10, ExitCode: &code,
+			Why: "the program ended with code 7"}
 	}
 	late := job(core.Done, 0)
 	late.Deadline, late.DeadlineMet = at(-3), ptr(false)
@@ -117,10 +122,12 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 	j := runningJob()
 	j.State, j.Ended, j.ExitCode, j.DeadlineMet = core.Done, at(20), ptr(0), ptr(true)
 	err := a.printStory(j, []api.Decision{
-		{SinceS: 0.0021, Kind: "place", Choice: "cluster left", Why: "best chance of meeting its deadline: 0.99; expected to end after 28.3 s",
+		{SinceS: 0.0021, Kind: "place", Choice: "cluster left",
+			Why:    "best chance of meeting its deadline: 0.99; expected to end after 28.3 s",
 			Inputs: map[string]any{"wait_s": 0.0, "p_deadline": 0.991, "idle": 2.0, "speed": 1.25, "share": 0.97}},
 		{SinceS: 12.34, Kind: "decide", Choice: "move to right",
-			Why: "the chance of meeting the deadline is 41 % here and 97 % there, and the program can be saved in less than the time that is to be gained"},
+			Why: "the chance of meeting the deadline is 41 % here and 97 % there, and the program can be saved in less than " +
+				"the time that is to be gained"},
 		{SinceS: 33, Kind: "end", Choice: "DONE"},
 	})
 	if err != nil {
@@ -148,19 +155,22 @@ func TestTablesAreAlignedAndTheLastColumnIsWrapped(t *testing.T) {
 	if err := tab.PrintTable(&b, 40); err != nil {
 		t.Fatal(err)
 	}
-	want := "cluster       wait  why\nleft           0 s  idle now and quicker\n                    than all the others that\n                    could be had\nright-hand  12.0 s\n"
+	want := "cluster       wait  why\nleft           0 s  idle now and quicker\n                    than all the others " +
+		"that\n                    could be had\nright-hand  12.0 s\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 
 func TestChancesAreCertainOnlyIfTheyAre(t *testing.T) {
-	for p, want := range map[float64]string{0: "0 %", 0.001: "< 1 %", 0.5: "50 %", 0.994: "99 %", 0.9999: "> 99 %", 1: "100 %"} {
+	for p, want := range map[float64]string{0: "0 %", 0.001: "< 1 %", 0.5: "50 %", 0.994: "99 %", 0.9999: "> 99 %",
+		1: "100 %"} {
 		if got := term.ChanceText(&p); got != want {
 			t.Errorf("%g: %s, want %s", p, got, want)
 		}
 	}
-	if term.ChanceText(nil) != term.Unknown || term.SecondsText(nil) != term.Unknown || term.CodeText(nil) != term.Unknown {
+	if term.ChanceText(nil) != term.Unknown || term.SecondsText(nil) != term.Unknown ||
+		term.CodeText(nil) != term.Unknown {
 		t.Error("what is not known is no dash")
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1 << 20: "1 MiB", 3 << 29: "1.5 GiB", 5 << 40: "5 TiB"} {

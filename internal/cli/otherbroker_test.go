@@ -49,7 +49,8 @@ func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {
 	}
 	t.Setenv("GODWIT_SOCKET", "/nowhere/at/all")
 	errs.Reset()
-	if code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != term.ExitDone || errs.String() != "godwit: no broker runs\n" {
+	if code := RunCommand("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != term.ExitDone ||
+		errs.String() != "godwit: no broker runs\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -64,7 +64,8 @@ func reloadedText(r *api.Reloaded) string {
 		}
 	}
 	if r.Draining > 0 {
-		parts = append(parts, term.PluralNoun(int64(r.Draining), "job")+" left in removed clusters (running jobs run to their end, pending jobs are placed elsewhere)")
+		parts = append(parts, term.PluralNoun(int64(r.Draining), "job")+
+			" left in removed clusters (running jobs run to their end, pending jobs are placed elsewhere)")
 	}
 	if r.Place {
 		parts = append(parts, "policy.place changed")

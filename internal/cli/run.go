@@ -80,7 +80,8 @@ func (a *app) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: "a command after --, such as: godwit run -- ./program input.dat"}
+				return &badinput.Error{Field: cmd.CommandPath(),
+					Want: "a command after --, such as: godwit run -- ./program input.dat"}
 			}
 			return nil
 		},
@@ -147,7 +148,8 @@ func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api
 
 func (a *app) runJob(ctx context.Context, f *runFlags, job *jobfile.Job) error {
 	if job.Array.Len() > 0 && !f.detach {
-		return &badinput.Error{Field: "array", Problem: "godwit run follows a single job; use --detach, or godwit submit and godwit wait"}
+		return &badinput.Error{Field: "array",
+			Problem: "godwit run follows a single job; use --detach, or godwit submit and godwit wait"}
 	}
 	c, err := a.connectBroker(ctx)
 	if err != nil {

@@ -81,21 +81,33 @@ func (a *app) selectCommand() *cobra.Command {
 
 func (f *selectFlags) inputGroup() term.Group {
 	g := term.NewGroup("What to place where")
-	g.Flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the broker has measured it")
-	g.Flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
-	g.Flags.VarP(term.WholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
+	g.Flags.StringVar(&f.graph, "graph", "",
+		"the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the "+
+			"broker has measured it")
+	g.Flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+
+		",\nor a `FILE`")
+	g.Flags.VarP(term.WholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m",
+		"nodes of the pattern; not needed where the pattern says it")
 	g.Flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
-	g.Flags.Var(term.NumberFlag(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
-	g.Flags.Var(term.NumberFlag(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
-	g.Flags.Var(term.NumberFlag(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
+	g.Flags.Var(term.NumberFlag(&f.perCPU, 0, 1e9), "per-cpu",
+		"the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of "+
+			"that")
+	g.Flags.Var(term.NumberFlag(&f.alike, 0, 1), "alike",
+		"bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what "+
+			"is printed is not rounded")
+	g.Flags.Var(term.NumberFlag(&f.minCPU, 0, 1), "min-cpu",
+		"leave out hosts with a smaller share of a core free, such as 0.5")
 	return g
 }
 
 func (f *selectFlags) searchGroup() term.Group {
 	g := term.NewGroup("Search")
-	g.Flags.Var(term.WholeNumberFlag(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
-	g.Flags.Var(term.PositiveDurationFlag(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
-	g.Flags.Var(term.ChoiceFlag(&f.method, nodesel.SelectionMethods()...).WithKind("METHOD"), "method", "how to choose: "+term.JoinWords(nodesel.SelectionMethods())+";\nall but exact are there to compare with")
+	g.Flags.Var(term.WholeNumberFlag(&f.groups, 1, 1000), "k",
+		"how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
+	g.Flags.Var(term.PositiveDurationFlag(&f.budget), "budget",
+		"time for the search; then the best so far with a bound (2s)")
+	g.Flags.Var(term.ChoiceFlag(&f.method, nodesel.SelectionMethods()...).WithKind("METHOD"), "method", "how to choose: "+
+		term.JoinWords(nodesel.SelectionMethods())+";\nall but exact are there to compare with")
 	g.Flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
 	return g
 }
@@ -121,7 +133,8 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 		return err
 	}
 	if p.Nodes > len(net.Hosts) {
-		return &badinput.Error{Field: "-m", Value: intText(p.Nodes), Want: "at most " + intText(len(net.Hosts)) + ", the hosts that " + f.graph + " has"}
+		return &badinput.Error{Field: "-m", Value: intText(p.Nodes), Want: "at most " + intText(len(net.Hosts)) +
+			", the hosts that " + f.graph + " has"}
 	}
 	start := a.Now()
 	pairs, err := net.WidestBandwidths()
@@ -148,7 +161,8 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	return a.printSelection(f, newSelectReport(f, net, p, sel, a.Now.Since(start)))
 }
 
-func (f *selectFlags) chooseHosts(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern, o nodesel.Options) (*nodesel.Selection, error) {
+func (f *selectFlags) chooseHosts(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern,
+	o nodesel.Options) (*nodesel.Selection, error) {
 	if !f.shared {
 		return nodesel.SelectBy(f.method, pairs, p, o, f.seed)
 	}
@@ -164,7 +178,8 @@ func (f *selectFlags) checkGroups(asked bool) error {
 		return nil
 	}
 	if asked {
-		return &badinput.Error{Field: "--k", Value: intText(f.groups), Want: "1 with --method " + f.method + ", which finds one group; exact and edge-deletion find more"}
+		return &badinput.Error{Field: "--k", Value: intText(f.groups), Want: "1 with --method " + f.method +
+			", which finds one group; exact and edge-deletion find more"}
 	}
 	f.groups = 1
 	return nil
@@ -177,7 +192,8 @@ func (f *selectFlags) capHosts(net *nodesel.Network, pairs *nodesel.Bandwidths) 
 		return len(net.Hosts), nil
 	}
 	if net.CPU == nil {
-		return 0, &badinput.Error{File: f.graph, Field: "cpu", Want: "the free share of each host, such as {\"" + net.Hosts[0] + "\": 0.5}, for --per-cpu and --min-cpu"}
+		return 0, &badinput.Error{File: f.graph, Field: "cpu", Want: "the free share of each host, such as {\"" +
+			net.Hosts[0] + "\": 0.5}, for --per-cpu and --min-cpu"}
 	}
 	for h, share := range net.CPU {
 		if share < f.minCPU {
@@ -206,9 +222,11 @@ func (f *selectFlags) explainUnfit(err error, pairs *nodesel.Bandwidths, p *node
 		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +
 			intText(need) + " hosts are needed and the largest connected part has " + intText(largest)}
 	case left < p.Nodes:
-		return &nodesel.InfeasibleError{Why: fmt.Sprintf("it needs %d hosts, and %d of %d have as much of a core free as --min-cpu %v asks for", p.Nodes, left, all, f.minCPU)}
+		return &nodesel.InfeasibleError{Why: fmt.Sprintf("it needs %d hosts, and %d of %d have as much of a core free as "+
+			"--min-cpu %v asks for", p.Nodes, left, all, f.minCPU)}
 	case left < all:
-		return &nodesel.InfeasibleError{Why: fmt.Sprintf("%s; --min-cpu %v leaves %d of %d hosts", unfit.Why, f.minCPU, left, all)}
+		return &nodesel.InfeasibleError{Why: fmt.Sprintf("%s; --min-cpu %v leaves %d of %d hosts", unfit.Why, f.minCPU, left,
+			all)}
 	}
 	return err
 }
@@ -217,7 +235,8 @@ func (f *selectFlags) explainUnfit(err error, pairs *nodesel.Bandwidths, p *node
 // one.
 func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 	if f.pattern == "" {
-		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(nodesel.PatternNames(), ", ") + ", or a file"}
+		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(nodesel.PatternNames(), ", ") +
+			", or a file"}
 	}
 	if !f.patternIsFile() {
 		p, err := nodesel.NamedPattern(f.pattern, f.nodes)
@@ -228,7 +247,8 @@ func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 	}
 	p, err := netgraph.ReadPattern(f.pattern)
 	if err == nil && f.nodes != 0 && f.nodes != p.Nodes {
-		err = &badinput.Error{Field: "-m", Value: intText(f.nodes), Want: intText(p.Nodes) + ", the nodes that " + f.pattern + " has"}
+		err = &badinput.Error{Field: "-m", Value: intText(f.nodes), Want: intText(p.Nodes) + ", the nodes that " + f.pattern +
+			" has"}
 	}
 	return p, err
 }

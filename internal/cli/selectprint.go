@@ -33,9 +33,11 @@ type selectGroup struct {
 	Optimal    bool     `json:"optimal"` // no better one that differs from those before
 }
 
-func newSelectReport(f *selectFlags, net *nodesel.Network, p *nodesel.Pattern, sel *nodesel.Selection, wall time.Duration) *selectReport {
+func newSelectReport(f *selectFlags, net *nodesel.Network, p *nodesel.Pattern, sel *nodesel.Selection,
+	wall time.Duration) *selectReport {
 	r := &selectReport{Method: f.method, Pattern: p.Name, Nodes: p.Nodes, Hosts: hostNames(net, sel.Hosts),
-		Bottleneck: sel.Mbps, Optimal: sel.Optimal, Bound: sel.Bound, WallMs: float64(wall.Microseconds()) / 1000, of: len(net.Hosts)}
+		Bottleneck: sel.Mbps, Optimal: sel.Optimal, Bound: sel.Bound, WallMs: float64(wall.Microseconds()) / 1000,
+		of: len(net.Hosts)}
 	for _, g := range sel.Groups {
 		r.Groups = append(r.Groups, selectGroup{hostNames(net, g.Hosts), g.Mbps, g.Optimal})
 	}

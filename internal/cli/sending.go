@@ -47,7 +47,8 @@ func (s *sending) showProgress(done, total int64) {
 		return
 	}
 	if !s.shown && total >= largeWorkdir {
-		s.app.SayLine(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir, term.BytesText(total), ignoreFile))
+		s.app.SayLine(fmt.Sprintf("the working directory %s has %s; list in %s what need not be sent", s.dir,
+			term.BytesText(total), ignoreFile))
 	}
 	s.last, s.shown = now, true
 	text := sendingText(s.dir, done, total, float64(done-s.first)/now.Sub(s.begun).Seconds())
@@ -59,7 +60,8 @@ func (s *sending) showProgress(done, total int64) {
 }
 
 func sendingText(dir string, done, total int64, rate float64) string {
-	return fmt.Sprintf("sending %s: %s of %s, %s/s", dir, term.BytesText(done), term.BytesText(total), term.BytesText(int64(rate)))
+	return fmt.Sprintf("sending %s: %s of %s, %s/s", dir, term.BytesText(done), term.BytesText(total),
+		term.BytesText(int64(rate)))
 }
 
 // clearLine takes the line away.
@@ -88,5 +90,6 @@ func (a *app) checkWorkdir(job *jobfile.Job) error {
 		return nil
 	}
 	return &badinput.Error{Field: "workdir", Value: job.Workdir,
-		Problem: "this is " + what + ", which would be sent along; choose another with --workdir DIR, none with --workdir none, or this one with --workdir ."}
+		Problem: "this is " + what + ", which would be sent along; choose another with --workdir DIR, none with --workdir " +
+			"none, or this one with --workdir ."}
 }

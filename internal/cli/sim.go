@@ -86,8 +86,11 @@ func policyNames() []string { return append([]string{runlog.None}, malleable.Pol
 
 func (f *simFlags) inputGroup() term.Group {
 	g := term.NewGroup("What to run")
-	g.Flags.StringVar(&f.platform, "platform", "", "the grid as `FILE`: YAML, or SimGrid XML; with --scenario instead of the scenario's own")
-	g.Flags.Var(term.WholeNumberFlag(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
+	g.Flags.StringVar(&f.platform, "platform", "",
+		"the grid as `FILE`: YAML, or SimGrid XML; with --scenario instead of the scenario's own")
+	g.Flags.Var(term.WholeNumberFlag(&f.processors, 1, 10_000_000), "processors",
+		"with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the "+
+			"trace's header")
 	g.Flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF, plain or gzip")
 	g.Flags.StringVar(&f.scenario, "scenario", "", "the experiment that `FILE` describes")
 	g.Flags.StringVar(&f.replay, "replay", "", "the run whose log is `FILE`, plain or gzip")
@@ -99,15 +102,25 @@ func (f *simFlags) policyGroup() term.Group {
 	g := term.NewGroup("Policies")
 	g.Flags.Var(term.ChoiceFlag(&f.local, locals...), "local", "queue of every cluster, instead of what the platform says")
 	g.Flags.Var(term.CheckedFlag(&f.rules, "RULES", nil, parseRules), "easy-rules",
-		"what such a queue does within an instant: reference (default), textbook, or a\nlist of "+term.JoinWords(ruleNames()[2:]))
-	g.Flags.Var(term.ChoiceFlag(&f.place, places...), "place", "placement: worst fit, close to files, cluster minimisation, flexible cluster\nminimisation, by deadline; default: the scenario's, or wf")
-	g.Flags.Var(term.ChoiceFlag(&f.approach, approaches...), "approach", "who comes first, running (pra) or waiting (pwa) applications;\ndefault: the scenario's, or pwa")
-	g.Flags.Var(term.ChoiceFlag(&f.malleable, policyNames()...).WithKind("POLICY"), "malleable", "who grows and shrinks: "+strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
-	g.Flags.Var(term.CheckedFlag(&f.compare, "LIST", nil, parsePairs), "compare", "policies to run side by side: egs,marginal or pra/egs,pwa/egs")
-	g.Flags.Var(term.CheckedFlag(&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve), "keep-free", "cores of each cluster that are left to its own users")
-	g.Flags.Var(term.CheckedFlag(&f.growFree, "N|CLUSTER=N,..", nil, parseReserve), "grow-free", "further cores of each cluster that growing jobs leave free")
-	g.Flags.Var(term.WholeNumberFlag(&f.maxTries, 0, 1<<31-1), "max-tries", "placement tries before a job fails; 0: no limit")
-	g.Flags.Var(term.PositiveDurationFlag(&f.scanEvery), "scan-every", "the placement queue is looked through at least so often (30s)")
+		"what such a queue does within an instant: reference (default), textbook, or a\nlist of "+
+			term.JoinWords(ruleNames()[2:]))
+	g.Flags.Var(term.ChoiceFlag(&f.place, places...), "place",
+		"placement: worst fit, close to files, cluster minimisation, flexible cluster\nminimisation, by deadline; default: "+
+			"the scenario's, or wf")
+	g.Flags.Var(term.ChoiceFlag(&f.approach, approaches...), "approach",
+		"who comes first, running (pra) or waiting (pwa) applications;\ndefault: the scenario's, or pwa")
+	g.Flags.Var(term.ChoiceFlag(&f.malleable, policyNames()...).WithKind("POLICY"), "malleable", "who grows and shrinks: "+
+		strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
+	g.Flags.Var(term.CheckedFlag(&f.compare, "LIST", nil, parsePairs), "compare",
+		"policies to run side by side: egs,marginal or pra/egs,pwa/egs")
+	g.Flags.Var(term.CheckedFlag(&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve), "keep-free",
+		"cores of each cluster that are left to its own users")
+	g.Flags.Var(term.CheckedFlag(&f.growFree, "N|CLUSTER=N,..", nil, parseReserve), "grow-free",
+		"further cores of each cluster that growing jobs leave free")
+	g.Flags.Var(term.WholeNumberFlag(&f.maxTries, 0, 1<<31-1), "max-tries",
+		"placement tries before a job fails; 0: no limit")
+	g.Flags.Var(term.PositiveDurationFlag(&f.scanEvery), "scan-every",
+		"the placement queue is looked through at least so often (30s)")
 	return g
 }
 
@@ -116,21 +129,30 @@ func (f *simFlags) traceGroup() term.Group {
 	g.Flags.BoolVar(&f.lenient, "lenient", false, "leave out and count wrong records and jobs larger than every cluster")
 	g.Flags.Var(term.NumberFlag(&f.load, 1e-6, 1e6), "load", "divide the times between submissions by this")
 	g.Flags.Var(term.WholeNumberFlag(&f.first, 1, 1_000_000_000), "first", "take only so many jobs")
-	g.Flags.Var(term.ChoiceFlag(&f.estimates, "user", "exact"), "estimates", "what queues know of run times: as recorded (default), or the truth")
-	g.Flags.Var(term.ChoiceFlag(&f.overrun, "run", "kill"), "overrun", "jobs longer than their estimate run on (default) or are killed")
+	g.Flags.Var(term.ChoiceFlag(&f.estimates, "user", "exact"), "estimates",
+		"what queues know of run times: as recorded (default), or the truth")
+	g.Flags.Var(term.ChoiceFlag(&f.overrun, "run", "kill"), "overrun",
+		"jobs longer than their estimate run on (default) or are killed")
 	g.Flags.Var(term.NumberFlag(&f.share, 1e-9, 1), "malleable-share", "share of the jobs that become malleable (1)")
-	g.Flags.Var(term.NumberFlag(&f.minShare, 1e-9, 1), "min-share", "smallest size of a malleable version, of the recorded size (0.25)")
-	g.Flags.Var(term.NumberFlag(&f.maxShare, 1, 1e6), "max-share", "largest size of a malleable version, of the recorded size (2)")
-	g.Flags.Var(term.CheckedFlag(&f.speedup, "MODEL", nil, parseSpeedup), "speedup", "how malleable versions scale: linear, amdahl:0.05, downey:A=64,sigma=1,\ntable:2=600,4=420; default: drawn for each program")
+	g.Flags.Var(term.NumberFlag(&f.minShare, 1e-9, 1), "min-share",
+		"smallest size of a malleable version, of the recorded size (0.25)")
+	g.Flags.Var(term.NumberFlag(&f.maxShare, 1, 1e6), "max-share",
+		"largest size of a malleable version, of the recorded size (2)")
+	g.Flags.Var(term.CheckedFlag(&f.speedup, "MODEL", nil, parseSpeedup), "speedup",
+		"how malleable versions scale: linear, amdahl:0.05, downey:A=64,sigma=1,\ntable:2=600,4=420; default: drawn for "+
+			"each program")
 	return g
 }
 
 func (f *simFlags) outputGroup() term.Group {
 	g := term.NewGroup("Output")
 	term.OutputFlag(g.Flags, &f.output)
-	g.Flags.StringVar(&f.jobsOut, "jobs-out", "", "write `FILE` with one CSV row a job: id, submit, start, end, min, max,\nmean_size, max_size, cluster")
-	g.Flags.StringVar(&f.plots, "plots", "", "write charts as SVG into `DIR`: utilization, queue, and the distributions of sizes and times")
-	g.Flags.StringVar(&f.log, "log", "", "write the event log to `FILE` as JSON lines, for --replay; compressed if it ends in .gz")
+	g.Flags.StringVar(&f.jobsOut, "jobs-out", "",
+		"write `FILE` with one CSV row a job: id, submit, start, end, min, max,\nmean_size, max_size, cluster")
+	g.Flags.StringVar(&f.plots, "plots", "",
+		"write charts as SVG into `DIR`: utilization, queue, and the distributions of sizes and times")
+	g.Flags.StringVar(&f.log, "log", "",
+		"write the event log to `FILE` as JSON lines, for --replay; compressed if it ends in .gz")
 	g.Flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress bar and no notes")
 	g.Flags.BoolP("help", "h", false, "show this help")
 	return g

@@ -123,7 +123,8 @@ func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 		return nil, err
 	}
 	v := verified(proof)
-	return &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
+	return &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r},
+		nil
 }
 
 // watchRun shows how far a run has come; the function that it returns takes the

@@ -176,7 +176,8 @@ func (f *simFlags) applyFlags(t *trial.Setup) (err error) {
 }
 
 // reservedByCluster is what each cluster keeps, by its name.
-func (f *simFlags) reservedByCluster(t *trial.Setup, flag string, r reserve, before map[string]int) (map[string]int, error) {
+func (f *simFlags) reservedByCluster(t *trial.Setup, flag string, r reserve,
+	before map[string]int) (map[string]int, error) {
 	if !f.changed(flag) {
 		return before, nil
 	}
@@ -193,7 +194,8 @@ func (f *simFlags) reservedByCluster(t *trial.Setup, flag string, r reserve, bef
 	}
 	for _, s := range r.some {
 		if _, ok := t.Platform.FindCluster(s.cluster); !ok {
-			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + term.SuggestChoices(s.cluster, known)}
+			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " +
+				term.SuggestChoices(s.cluster, known)}
 		}
 		by[s.cluster] = s.n
 	}

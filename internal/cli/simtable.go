@@ -63,15 +63,18 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	t.addRow("execution time", "mean %s", term.FormatDuration(r.MeanRunS))
 	t.addRow("bounded slowdown", "mean %s", term.FormatDigits(r.MeanBoundedSlowdown))
 	t.addRow("utilization", "%s", term.FormatPercent(r.Utilization))
-	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", term.FormatDigits(r.MeanSize), term.FormatDigits(r.MaxSizeMean))
+	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", term.FormatDigits(r.MeanSize),
+		term.FormatDigits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
-		t.addRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)), progress.FormatThousands(int64(r.ShrinkOps)))
+		t.addRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)),
+			progress.FormatThousands(int64(r.ShrinkOps)))
 	}
 	did := "simulated"
 	if r.Verified != nil {
 		did = "replayed"
 	}
-	t.addRow(did, "%s in %s, %s jobs/s", term.PluralNoun(r.Events, "event"), term.FormatDuration(r.WallS), term.FormatRate(r.Jobs, r.WallS))
+	t.addRow(did, "%s in %s, %s jobs/s", term.PluralNoun(r.Events, "event"), term.FormatDuration(r.WallS),
+		term.FormatRate(r.Jobs, r.WallS))
 	if v := r.Verified; v != nil {
 		t.addRow("verified", "%s, %s identical", term.PluralNoun(v.Steps, "step"), term.PluralNoun(v.Events, "event"))
 	}

@@ -86,12 +86,15 @@ func (a *app) skeletonRunCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.skeletonRun(cmd.Context(), f, args[0]) },
 	}
 	what := term.NewGroup("What runs where")
-	what.Flags.Var(term.PositiveDurationFlag(&f.time), "time", "how long it would take where the program was captured (2s)")
+	what.Flags.Var(term.PositiveDurationFlag(&f.time), "time",
+		"how long it would take where the program was captured (2s)")
 	what.Flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
-	what.Flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
+	what.Flags.StringVar(&f.groups, "groups", "",
+		"groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
 	what.Flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
 	what.Flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their core busy, as Open MPI likes it")
-	what.Flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
+	what.Flags.BoolVar(&f.keep, "keep", false,
+		"write the times into the pattern file: jobs with it run where it was fastest")
 	what.Flags.Var(term.PositiveDurationFlag(&f.limit), "limit", "end a run after so long (5m)")
 	out := term.NewGroup("Output")
 	term.OutputFlag(out.Flags, &f.output)
@@ -155,8 +158,9 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 		}
 	}
 	best := c.Trials[c.Best]
-	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.CallCount(), Captured: p.Seconds, Expected: s.Scale * p.Seconds,
-		Seconds: best.Seconds, Predicted: best.Predicted, Hosts: best.Hosts, LongerThan: s.Why}
+	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.CallCount(), Captured: p.Seconds,
+		Expected: s.Scale * p.Seconds,
+		Seconds:  best.Seconds, Predicted: best.Predicted, Hosts: best.Hosts, LongerThan: s.Why}
 	if len(groups) > 1 {
 		r.Why, r.Trials = c.Why, c.Trials
 	}
@@ -219,7 +223,8 @@ func (f *skeletonFlags) hostGroups(ranks int) ([][]string, error) {
 
 func goodHosts(file, field string, hosts []string, ranks int) error {
 	if len(hosts) != ranks {
-		return &badinput.Error{File: file, Field: field, Value: strings.Join(hosts, ","), Want: fmt.Sprintf("%d hosts, one for each rank of the pattern", ranks)}
+		return &badinput.Error{File: file, Field: field, Value: strings.Join(hosts, ","),
+			Want: fmt.Sprintf("%d hosts, one for each rank of the pattern", ranks)}
 	}
 	for _, h := range hosts {
 		if !skeleton.GoodHost(h) {
@@ -237,7 +242,8 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 	}
 	fmt.Fprintf(b, "%s, %d ranks: %s, %d calls\n", r.Program, r.Ranks, part, r.Calls)
 	var t rows
-	t.addRow("where it was captured", "program %s, skeleton about %s", term.FormatDuration(r.Captured), term.FormatDuration(r.Expected))
+	t.addRow("where it was captured", "program %s, skeleton about %s", term.FormatDuration(r.Captured),
+		term.FormatDuration(r.Expected))
 	where := "here"
 	if len(r.Hosts) > 0 {
 		where = "on " + strings.Join(r.Hosts, " ")
@@ -261,7 +267,8 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 		if g.Runs > 1 {
 			runs = fmt.Sprintf(", the mean of %d", g.Runs)
 		}
-		cells = append(cells, []string{intText(i + 1), term.FormatDuration(g.Seconds) + runs, term.FormatDuration(g.Predicted)})
+		cells = append(cells, []string{intText(i + 1), term.FormatDuration(g.Seconds) + runs,
+			term.FormatDuration(g.Predicted)})
 	}
 	var table strings.Builder
 	writeCells(&table, cells)

@@ -39,7 +39,8 @@ func (a *app) sendStdin(ctx context.Context, c *api.Client) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the folder for temporary files
-	slow := time.AfterFunc(stdinSilence, func() { a.SayLine("reading standard input until its end … (-n or < /dev/null: the job has none)") })
+	slow := time.AfterFunc(stdinSilence,
+		func() { a.SayLine("reading standard input until its end … (-n or < /dev/null: the job has none)") })
 	n, err := spoolStdin(ctx, in, filepath.Join(dir, jobfile.StdinFile), maxStdin)
 	slow.Stop()
 	if err != nil || n == 0 {
@@ -75,7 +76,8 @@ func spoolStdin(ctx context.Context, in io.Reader, file string, most int64) (int
 			return 0, fmt.Errorf("reading standard input: %w", c.err)
 		}
 		if c.n > most {
-			return 0, &badinput.Error{Field: "standard input", Want: fmt.Sprintf("at most %d MiB; send a larger file along with --input", most>>20)}
+			return 0, &badinput.Error{Field: "standard input",
+				Want: fmt.Sprintf("at most %d MiB; send a larger file along with --input", most>>20)}
 		}
 		return c.n, nil
 	}

@@ -29,7 +29,8 @@ Engine, and waits for the other cluster.` + jobsHelp,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.MigrateJob(cmd.Context(), id, to) })
+			return a.steerJobs(cmd.Context(), args, output,
+				func(c *api.Client, id string) (api.Done, error) { return c.MigrateJob(cmd.Context(), id, to) })
 		},
 	}
 	where := term.NewGroup("Where to")
@@ -50,7 +51,8 @@ returns.` + jobsHelp,
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerJobs(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.CheckpointJob(cmd.Context(), id) })
+			return a.steerJobs(cmd.Context(), args, output,
+				func(c *api.Client, id string) (api.Done, error) { return c.CheckpointJob(cmd.Context(), id) })
 		},
 	}
 	term.GroupFlags(cmd, outputGroup(&output))
@@ -58,7 +60,8 @@ returns.` + jobsHelp,
 }
 
 // steerJobs asks for something to be done with each job and says that it was done.
-func (a *app) steerJobs(ctx context.Context, args []string, output string, do func(c *api.Client, id string) (api.Done, error)) error {
+func (a *app) steerJobs(ctx context.Context, args []string, output string,
+	do func(c *api.Client, id string) (api.Done, error)) error {
 	return a.askBroker(ctx, func(c *api.Client) error {
 		jobs, err := selectJobs(ctx, c, args, false, true)
 		if err != nil {

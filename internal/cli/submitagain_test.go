@@ -40,7 +40,10 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 	var mu sync.Mutex
 	var keys []string
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version": "v0"}`)) })
+	mux.HandleFunc("/v1/ping", func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(`{"version": "v0"}`))
+	})
 	mux.HandleFunc("/v1/jobs", func(w http.ResponseWriter, r *http.Request) {
 		var s api.Submit
 		if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
@@ -80,17 +83,20 @@ func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 		}
 	}))
 	t.Setenv(silenceSetting, "600ms")
-	for _, verb := range []string{"ps", "show 1", "cancel 1", "wait 1", "logs 1", "explain 1", "clusters", "hosts", "history",
+	for _, verb := range []string{"ps", "show 1", "cancel 1", "wait 1", "logs 1", "explain 1", "clusters", "hosts",
+		"history",
 		"migrate 1", "checkpoint 1", "depot usage", "reload", "run -n --workdir none -- true"} {
 		var out, errs bytes.Buffer
 		code := RunCommand("v0", strings.Fields(verb), strings.NewReader(""), &out, &errs)
-		if code != term.ExitFailed || !strings.Contains(errs.String(), "has not answered for") || !strings.Contains(errs.String(), "(pid ") {
+		if code != term.ExitFailed || !strings.Contains(errs.String(), "has not answered for") ||
+			!strings.Contains(errs.String(), "(pid ") {
 			t.Errorf("godwit %s: exit code %d: %s", verb, code, errs.String())
 		}
 	}
 	t.Setenv(silenceSetting, "soon")
 	var out, errs bytes.Buffer
-	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != term.ExitBadInput || !strings.Contains(errs.String(), silenceSetting) {
+	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != term.ExitBadInput ||
+		!strings.Contains(errs.String(), silenceSetting) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -22,8 +22,10 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 		<-r.Context().Done()
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version": "v0"}`)) })
-	mux.HandleFunc("POST /v1/jobs", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"ids": [7]}`)) })
+	mux.HandleFunc("GET /v1/ping",
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version": "v0"}`)) })
+	mux.HandleFunc("POST /v1/jobs",
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"ids": [7]}`)) })
 	mux.HandleFunc("GET /v1/jobs/7/logs", hang)
 	mux.HandleFunc("GET /v1/jobs/7/watch", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"job": %s}`+"\n", job)
@@ -35,7 +37,8 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 	var out, errs bytes.Buffer
 	a := newApp("v0", strings.NewReader(""), &out, &errs)
 	err := a.runJob(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
-	if !errors.Is(err, term.ExitCode(term.ExitInterrupted)) || !strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
+	if !errors.Is(err, term.ExitCode(term.ExitInterrupted)) ||
+		!strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {
 		t.Errorf("%v: %s", err, errs.String())
 	}
 }

@@ -72,7 +72,8 @@ func (a *app) upCommand() *cobra.Command {
 		},
 	}
 	g := term.NewGroup("Broker")
-	g.Flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
+	g.Flags.StringVar(&f.config, "config", "",
+		"read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
 	g.Flags.BoolVar(&f.shared, "shared", false, "serve all users of this machine, each as themselves; as root")
 	g.Flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
 	g.Flags.Var(term.ChoiceFlag(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
@@ -101,9 +102,11 @@ func (a *app) runUp(ctx context.Context, f *upFlags) error {
 // upShared runs the broker of all users.
 func (a *app) upShared(ctx context.Context, f *upFlags) error {
 	if os.Geteuid() != 0 {
-		return &badinput.Error{Field: "--shared", Problem: "needs root: it starts the jobs of every user as that user (without --shared the broker is yours alone)"}
+		return &badinput.Error{Field: "--shared",
+			Problem: "needs root: it starts the jobs of every user as that user (without --shared the broker is yours alone)"}
 	}
-	o := daemon.Options{Config: f.config, State: cmp.Or(os.Getenv("GODWIT_STATE"), api.SharedState), Shared: cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)}
+	o := daemon.Options{Config: f.config, State: cmp.Or(os.Getenv("GODWIT_STATE"), api.SharedState),
+		Shared: cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)}
 	if o.Config == "" {
 		o.Config = cmp.Or(os.Getenv("GODWIT_CONFIG"), api.SharedSettings)
 	}
@@ -151,7 +154,8 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	case err != nil:
 		return err
 	case !ping.Embedded:
-		return &badinput.Error{Field: "GODWIT_STATE", Value: state, Problem: fmt.Sprintf("a broker already runs in this state folder, process %d (godwit up --stop ends it)", ping.PID)}
+		return &badinput.Error{Field: "GODWIT_STATE", Value: state,
+			Problem: fmt.Sprintf("a broker already runs in this state folder, process %d (godwit up --stop ends it)", ping.PID)}
 	}
 	return a.shutDown(ctx, c)
 }
@@ -200,7 +204,8 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 		return err
 	}
 	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.brokerAnswers(ctx, used) {
-		return fmt.Errorf("no broker of your own runs; the shared one does, at %s (as root, godwit up --shared --stop ends it)", used)
+		return fmt.Errorf("no broker of your own runs; the shared one does, at %s (as root, godwit up --shared --stop ends "+
+			"it)", used)
 	}
 	a.SayLine("no broker runs")
 	return nil

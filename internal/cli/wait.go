@@ -57,7 +57,8 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 	var failed []string
 	for i := range named {
 		v := a.newLiveView(jobRef(&named[i]))
-		job, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: jobRef(&named[i]), See: v.showState, Again: v.redrawLines})
+		job, err := follow.JobToEnd(ctx,
+			follow.Options{Connect: a.connectBroker, Job: jobRef(&named[i]), See: v.showState, Again: v.redrawLines})
 		v.closeScreen()
 		if err != nil {
 			return err
@@ -76,7 +77,8 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 		jobs = append(jobs, job)
 	}
 	if len(named) > 1 && len(failed) > 0 {
-		a.SayLine(fmt.Sprintf("%d of %s failed: %s", len(failed), term.PluralNoun(int64(len(named)), "job"), strings.Join(failed, ", ")))
+		a.SayLine(fmt.Sprintf("%d of %s failed: %s", len(failed), term.PluralNoun(int64(len(named)), "job"),
+			strings.Join(failed, ", ")))
 	}
 	if output == "json" {
 		var err error

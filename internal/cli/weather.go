@@ -93,16 +93,22 @@ func (a *app) weatherCommand() *cobra.Command {
 	}
 	outputs := []string{"table", "matrix", "csv", "json"}
 	in, out := term.NewGroup("What to forecast"), term.NewGroup("Output")
-	in.Flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
+	in.Flags.StringVar(&f.from, "from", "",
+		"measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
 	in.Flags.Var(term.ChoiceFlag(&f.what, names...), "what", "only this quantity")
 	in.Flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
 	in.Flags.Var(term.PositiveDurationFlag(&f.over), "over", "forecast the mean over this time; without it the next value")
-	out.Flags.VarP(term.ChoiceFlag(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
-	out.Flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host; with -o json also there")
-	out.Flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
+	out.Flags.VarP(term.ChoiceFlag(&f.output, outputs...), "output", "o",
+		"how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), "+
+			"JSON for programs")
+	out.Flags.BoolVar(&f.matrix, "matrix", false,
+		"the same as -o matrix: each quantity from host to host; with -o json also there")
+	out.Flags.BoolVar(&f.graph, "graph", false,
+		"the network as JSON that godwit select --graph reads (the broker's alone)")
 	out.Flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
 	out.Flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
-	out.Flags.Var(term.PositiveDurationFlag(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
+	out.Flags.Var(term.PositiveDurationFlag(&f.since), "since",
+		"with --plot: so much of what the broker has measured (6h)")
 	out.Flags.BoolP("help", "h", false, "show this help")
 	term.GroupFlags(cmd, in, out)
 	term.CompleteNames(cmd, "what", names)
@@ -119,7 +125,8 @@ func (a *app) reportWeather(ctx context.Context, f *weatherFlags) error {
 		return a.liveWeather(ctx, f)
 	}
 	if f.graph {
-		return &badinput.Error{Field: "--graph", Problem: "only without --from; for a file -o csv prints the matrix that godwit select reads"}
+		return &badinput.Error{Field: "--graph",
+			Problem: "only without --from; for a file -o csv prints the matrix that godwit select reads"}
 	}
 	list, err := measured.Read(f.from)
 	if err != nil {
@@ -127,7 +134,8 @@ func (a *app) reportWeather(ctx context.Context, f *weatherFlags) error {
 	}
 	list = slices.DeleteFunc(list, func(s *measured.Series) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
 	if len(list) == 0 {
-		return &badinput.Error{Field: cmp.Or(nonEmpty("--what", f.what), "--host"), Value: cmp.Or(f.what, strings.Join(f.hosts, ",")), Want: "something that " + f.from + " has"}
+		return &badinput.Error{Field: cmp.Or(nonEmpty("--what", f.what), "--host"),
+			Value: cmp.Or(f.what, strings.Join(f.hosts, ",")), Want: "something that " + f.from + " has"}
 	}
 	r := &weatherReport{Levels: predict.Levels()}
 	for _, s := range list {
@@ -226,7 +234,8 @@ func newSeriesReport(s *measured.Series, over time.Duration) (seriesReport, erro
 	next, _ := f.ForecastUntil(at.Add(over))
 	return seriesReport{
 		What: s.What, From: s.From, To: s.To, Values: f.Len(), At: at.Seconds(), Last: last, Step: f.UsualStep().Seconds(),
-		Steps: next.Steps, Forecast: next.Value, Error: next.Error, Quantiles: next.Dist.Quantiles(), By: next.By, Part: next.Part,
-		low: next.Dist.Quantile(0.05), high: next.Dist.Quantile(0.95), name: s.SeriesName(),
+		Steps: next.Steps, Forecast: next.Value, Error: next.Error, Quantiles: next.Dist.Quantiles(), By: next.By,
+		Part: next.Part,
+		low:  next.Dist.Quantile(0.05), high: next.Dist.Quantile(0.95), name: s.SeriesName(),
 	}, nil
 }

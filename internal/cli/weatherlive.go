@@ -21,7 +21,8 @@ import (
 
 // errNobodyMeasures is told instead of starting a broker: it would not know
 // anything yet.
-var errNobodyMeasures = errors.New("no broker runs, and only a broker measures: start one with `godwit up`, or name a file of measurements with --from")
+var errNobodyMeasures = errors.New("no broker runs, and only a broker measures: start one with `godwit up`, or name " +
+	"a file of measurements with --from")
 
 // askRunning runs do with a connection to a broker that runs.
 func (a *app) askRunning(ctx context.Context, do func(*api.Client) error) error {
@@ -92,7 +93,8 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 // showWeather shows what is asked for of what the broker knows.
 func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) error {
 	any := len(r.Series) > 0
-	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
+	r.Series = slices.DeleteFunc(r.Series,
+		func(s seriesReport) bool { return !f.wantsSeries(string(s.What), s.From, s.To) })
 	if len(r.Series) == 0 && f.output != "json" {
 		if any {
 			a.SayLine("nothing is known of these; leave out --what and --host to see everything")
@@ -115,7 +117,8 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 type nothingToDrawError struct{ f *weatherFlags }
 
 func (e *nothingToDrawError) Error() string {
-	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + term.FormatDuration(e.f.since.Seconds()) +
+	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() +
+		"was measured and kept in the last " + term.FormatDuration(e.f.since.Seconds()) +
 		"; --since 24h asks for more, and what is measured now is kept after some seconds"
 }
 
@@ -132,13 +135,15 @@ func (f *weatherFlags) ofWhat() string {
 }
 
 // errNoNetwork is that there is no network to choose from.
-var errNoNetwork = errors.New("no two hosts are known to be connected: `godwit weather` says what is measured; a network that may not be measured can be described in a file (weather: {network: FILE} in the settings)")
+var errNoNetwork = errors.New("no two hosts are known to be connected: `godwit weather` says what is measured; a " +
+	"network that may not be measured can be described in a file (weather: {network: FILE} in the settings)")
 
 // nothingMeasured says what to do about it.
 func nothingMeasured(w *api.Weather) string {
 	switch w.Sensors {
 	case 0:
-		return "nothing is measured: that needs a cluster that the broker reaches over SSH (ssh: in its settings) and probe: on; nor does a file describe a network (weather: {network: FILE})"
+		return "nothing is measured: that needs a cluster that the broker reaches over SSH (ssh: in its settings) and " +
+			"probe: on; nor does a file describe a network (weather: {network: FILE})"
 	case 1:
 		return "1 host has begun to measure; ask again in a minute"
 	}
@@ -155,7 +160,8 @@ func (r *weatherReport) knowsWays() bool {
 func (r *weatherReport) addDescribed(g *api.Graph) {
 	var mbps, ms []seriesReport
 	for _, l := range g.Links {
-		s := seriesReport{What: measured.Mbps, From: l.A, To: l.B, Forecast: l.Mbps, Quantiles: []float64{}, Described: true, name: l.A + " and " + l.B}
+		s := seriesReport{What: measured.Mbps, From: l.A, To: l.B, Forecast: l.Mbps, Quantiles: []float64{}, Described: true,
+			name: l.A + " and " + l.B}
 		mbps = append(mbps, s)
 		if l.Ms > 0 {
 			s.What, s.Forecast = measured.Ms, l.Ms
@@ -170,8 +176,10 @@ func liveReport(w *api.Weather) *weatherReport {
 	r := &weatherReport{Series: []seriesReport{}, Levels: predict.Levels(), live: true}
 	for i := range w.Series {
 		s := &w.Series[i]
-		one := seriesReport{What: measured.Quantity(s.What), From: s.From, To: s.To, Values: s.Values, At: float64(s.At.UnixMilli()) / 1e3, Last: s.Last,
-			Step: s.StepS, Steps: s.Steps, Forecast: s.Forecast, Error: s.Error, Quantiles: s.Quantiles, By: s.By, Part: s.Part, AgeS: &s.AgeS}
+		one := seriesReport{What: measured.Quantity(s.What), From: s.From, To: s.To, Values: s.Values,
+			At: float64(s.At.UnixMilli()) / 1e3, Last: s.Last,
+			Step: s.StepS, Steps: s.Steps, Forecast: s.Forecast, Error: s.Error, Quantiles: s.Quantiles, By: s.By, Part: s.Part,
+			AgeS: &s.AgeS}
 		if d, ok := predict.FromQuantiles(s.Quantiles); ok {
 			one.low, one.high = d.Quantile(0.05), d.Quantile(0.95)
 		}
@@ -187,14 +195,16 @@ func (r *weatherReport) liveTable() *term.Table {
 	for i := range r.Series {
 		s := &r.Series[i]
 		if s.Described {
-			t.AddRow(string(s.What), s.name, "-", term.FormatDigits(s.Forecast), "-", "-", "-", "described in a file, not measured")
+			t.AddRow(string(s.What), s.name, "-", term.FormatDigits(s.Forecast), "-", "-", "-",
+				"described in a file, not measured")
 			continue
 		}
 		by := s.By
 		if s.Part < 0.995 {
 			by += ", " + intText(int(100*s.Part+0.5)) + " % of the ensemble"
 		}
-		t.AddRow(string(s.What), s.name, term.FormatDigits(s.Last), term.FormatDigits(s.Forecast), term.FormatDigits(s.Error), term.FormatDuration(*s.AgeS), intText(s.Values), by)
+		t.AddRow(string(s.What), s.name, term.FormatDigits(s.Last), term.FormatDigits(s.Forecast), term.FormatDigits(s.Error),
+			term.FormatDuration(*s.AgeS), intText(s.Values), by)
 	}
 	return t
 }

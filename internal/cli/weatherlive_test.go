@@ -26,10 +26,12 @@ func shown(t *testing.T, f *weatherFlags, w api.Weather, g api.Graph) (stdout, s
 	return out.String(), errs.String(), err
 }
 
-var describedNetwork = api.Graph{Hosts: []string{"a", "b", "c"}, Links: []api.GraphLink{{A: "a", B: "b", Mbps: 45, Ms: 4.2}, {A: "b", B: "c", Mbps: 100}}}
+var describedNetwork = api.Graph{Hosts: []string{"a", "b", "c"},
+	Links: []api.GraphLink{{A: "a", B: "b", Mbps: 45, Ms: 4.2}, {A: "b", B: "c", Mbps: 100}}}
 
 func processorOnly() api.Weather {
-	return api.Weather{Sensors: 1, Series: []api.WeatherSeries{{What: "cpu", From: "a", Values: 3, Last: 0.9, Forecast: 0.9, By: "last value", Part: 1}}}
+	return api.Weather{Sensors: 1,
+		Series: []api.WeatherSeries{{What: "cpu", From: "a", Values: 3, Last: 0.9, Forecast: 0.9, By: "last value", Part: 1}}}
 }
 
 func lines(t *testing.T, text string, want ...string) {
@@ -51,14 +53,16 @@ func TestWhatAFileDescribesIsShownAndMarked(t *testing.T) {
 		if err != nil || say != "" {
 			t.Errorf("%q %v", say, err)
 		}
-		lines(t, out, "mbps a and b - 45.0 - - - described in a file, not measured", "ms a and b - 4.20 - - - described in a file, not measured",
+		lines(t, out, "mbps a and b - 45.0 - - - described in a file, not measured",
+			"ms a and b - 4.20 - - - described in a file, not measured",
 			"mbps b and c - 100 - - - described in a file, not measured")
 	}
 	out, _, err := shown(t, &weatherFlags{output: "matrix", matrix: true}, processorOnly(), describedNetwork)
 	if err != nil {
 		t.Error(err)
 	}
-	lines(t, out, "a - (45.0) -", "b (45.0) - (100)", "c - (100) -", "a - (4.20)", "in brackets: described in a file, not measured", "CPU share", "a 0.9")
+	lines(t, out, "a - (45.0) -", "b (45.0) - (100)", "c - (100) -", "a - (4.20)",
+		"in brackets: described in a file, not measured", "CPU share", "a 0.9")
 
 	out, _, err = shown(t, &weatherFlags{output: "json", what: "mbps"}, processorOnly(), describedNetwork)
 	var r weatherReport
@@ -72,7 +76,8 @@ func TestWhatAFileDescribesIsShownAndMarked(t *testing.T) {
 
 func TestWhatIsMeasuredIsNotCalledDescribed(t *testing.T) {
 	w := processorOnly()
-	w.Series = append(w.Series, api.WeatherSeries{What: "mbps", From: "a", To: "b", Values: 3, Last: 50, Forecast: 50, By: "last value", Part: 1})
+	w.Series = append(w.Series, api.WeatherSeries{What: "mbps", From: "a", To: "b", Values: 3, Last: 50, Forecast: 50,
+		By: "last value", Part: 1})
 	out, _, err := shown(t, &weatherFlags{output: "table"}, w, describedNetwork)
 	if err != nil || strings.Contains(out, "described") {
 		t.Errorf("%v: %s", err, out)
@@ -87,9 +92,11 @@ func TestNothingKnownIsSaid(t *testing.T) {
 }
 
 func TestAPlotWithoutValuesSaysWhatIsMissing(t *testing.T) {
-	f := &weatherFlags{output: "table", plot: filepath.Join(t.TempDir(), "w.svg"), since: 6 * time.Hour, what: "mbps", hosts: []string{"a", "b"}}
+	f := &weatherFlags{output: "table", plot: filepath.Join(t.TempDir(), "w.svg"), since: 6 * time.Hour, what: "mbps",
+		hosts: []string{"a", "b"}}
 	_, _, err := shown(t, f, processorOnly(), describedNetwork)
-	if err == nil || !strings.Contains(err.Error(), "no value of mbps of a and b was measured and kept in the last 6 h") || !strings.Contains(err.Error(), "--since") {
+	if err == nil || !strings.Contains(err.Error(), "no value of mbps of a and b was measured and kept in the last 6 h") ||
+		!strings.Contains(err.Error(), "--since") {
 		t.Error(err)
 	}
 }
@@ -98,16 +105,19 @@ func TestAPlotOfManySeriesSaysWhichItLeavesOut(t *testing.T) {
 	w := processorOnly()
 	for i := range maxPlots + 3 {
 		for k := range 3 {
-			w.Readings = append(w.Readings, api.Reading{What: "mbps", From: "a", To: fmt.Sprint("b", i), At: int64(k) * int64(time.Minute), Value: 50})
+			w.Readings = append(w.Readings,
+				api.Reading{What: "mbps", From: "a", To: fmt.Sprint("b", i), At: int64(k) * int64(time.Minute), Value: 50})
 		}
 	}
 	f := &weatherFlags{output: "table", plot: filepath.Join(t.TempDir(), "w.svg"), since: 6 * time.Hour}
 	_, say, err := shown(t, f, w, describedNetwork)
-	if want := fmt.Sprintf("w.svg: the first %d of %d series", maxPlots, maxPlots+3); err != nil || !strings.Contains(say, want) {
+	if want := fmt.Sprintf("w.svg: the first %d of %d series", maxPlots, maxPlots+3); err != nil ||
+		!strings.Contains(say, want) {
 		t.Errorf("%v: %q, want %q", err, say, want)
 	}
 	svg, err := os.ReadFile(f.plot)
-	if err != nil || !strings.Contains(string(svg), "a to b0") || strings.Contains(string(svg), fmt.Sprint("a to b", maxPlots)) {
+	if err != nil || !strings.Contains(string(svg), "a to b0") ||
+		strings.Contains(string(svg), fmt.Sprint("a to b", maxPlots)) {
 		t.Errorf("%v: it shows other series", err)
 	}
 }

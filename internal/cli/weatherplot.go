@@ -27,7 +27,8 @@ func weatherPlot(list []*measured.Series) ([]byte, error) {
 		cols = 2
 	}
 	var svg bytes.Buffer
-	err := plot.Figure{Rows: (len(charts) + cols - 1) / cols, Cols: cols, Charts: charts, CellWidth: 420, CellHeight: 200}.WriteSVG(&svg)
+	err := plot.Figure{Rows: (len(charts) + cols - 1) / cols, Cols: cols, Charts: charts, CellWidth: 420,
+		CellHeight: 200}.WriteSVG(&svg)
 	return svg.Bytes(), err
 }
 

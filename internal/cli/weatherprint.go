@@ -46,7 +46,8 @@ func (r *weatherReport) seriesTable() *term.Table {
 		if s.Part < 0.995 {
 			by += fmt.Sprintf(", %.0f %% of the ensemble", 100*s.Part)
 		}
-		t.AddRow(string(s.What), s.name, intText(s.Values), term.FormatDigits(s.Last), term.FormatDigits(s.Forecast), term.FormatDigits(s.low)+" and "+term.FormatDigits(s.high), by)
+		t.AddRow(string(s.What), s.name, intText(s.Values), term.FormatDigits(s.Last), term.FormatDigits(s.Forecast),
+			term.FormatDigits(s.low)+" and "+term.FormatDigits(s.high), by)
 	}
 	return t
 }
@@ -175,7 +176,8 @@ func beginParagraph(b *strings.Builder, title string) {
 func (r *weatherReport) writeCSV(w io.Writer, file string) error {
 	of, hosts := r.hostPairs(measured.Mbps)
 	if len(hosts) == 0 {
-		return &badinput.Error{File: file, Field: "-o", Value: "csv", Want: "bandwidths between hosts (from, to, mbps), there are none"}
+		return &badinput.Error{File: file, Field: "-o", Value: "csv",
+			Want: "bandwidths between hosts (from, to, mbps), there are none"}
 	}
 	c := csv.NewWriter(w)
 	rows := [][]string{append([]string{"host"}, hosts...)}

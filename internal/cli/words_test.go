@@ -14,9 +14,11 @@ import (
 func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 	a, _, _ := quietApp()
 	jobs := []api.Job{
-		{ID: 12, Name: "a-name-that-is-much-longer-than-others-and-goes-on", State: core.Failed, Cluster: "left", Submitted: at(-90), Ended: at(-30),
+		{ID: 12, Name: "a-name-that-is-much-longer-than-others-and-goes-on", State: core.Failed, Cluster: "left",
+			Submitted: at(-90), Ended: at(-30),
 			WallS: 12.5, ExitCode: ptr(7), Why: "the program exited with code 7"},
-		{ID: 13, Name: "b", Array: 13, Index: ptr(4), State: core.Submitted, Submitted: at(-10), Why: "waiting for 1 core (none free)"},
+		{ID: 13, Name: "b", Array: 13, Index: ptr(4), State: core.Submitted, Submitted: at(-10),
+			Why: "waiting for 1 core (none free)"},
 	}
 	tab := jobTable(a, jobs, false)
 	var b strings.Builder
@@ -29,7 +31,8 @@ func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 		}
 	}
 	text := b.String()
-	for _, want := range []string{"\n     the program exited with code 7\n", "13_4", "pending", "\n     waiting for 1 core (none free)\n", "…"} {
+	for _, want := range []string{"\n     the program exited with code 7\n", "13_4", "pending",
+		"\n     waiting for 1 core (none free)\n", "…"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -43,7 +46,8 @@ func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 
 func TestColumnsThatMatterLessAreLeftOutWhereThereIsNoRoom(t *testing.T) {
 	a, _, _ := quietApp()
-	jobs := []api.Job{{ID: 7, Name: "engine-diagnosis", Array: 1234, Index: ptr(17), State: core.Running, Cluster: "barkla", Submitted: at(-90), Progress: ptr(0.5),
+	jobs := []api.Job{{ID: 7, Name: "engine-diagnosis", Array: 1234, Index: ptr(17), State: core.Running,
+		Cluster: "barkla", Submitted: at(-90), Progress: ptr(0.5),
 		PredictedEnd: at(60), Deadline: at(90), PDeadline: ptr(0.999), WallS: 12.5}}
 	for width, want := range map[int]string{
 		80:  "    job  name        state    cluster     ran  done  ends      deadline  in time",
@@ -66,7 +70,8 @@ func TestColumnsThatMatterLessAreLeftOutWhereThereIsNoRoom(t *testing.T) {
 
 func TestTheCheckpointMethodOfAStartIsSaidOnce(t *testing.T) {
 	a, out, _ := quietApp()
-	list := []api.Decision{{Kind: "start", Choice: "on left from the beginning", Why: "checkpoint method: sandbox"}, {Kind: "method", Choice: "sandbox", Why: "it has a deadline"},
+	list := []api.Decision{{Kind: "start", Choice: "on left from the beginning", Why: "checkpoint method: sandbox"},
+		{Kind: "method", Choice: "sandbox", Why: "it has a deadline"},
 		{Kind: "start", Choice: "on right from checkpoint 1", Why: "checkpoint method: sandbox"}}
 	if err := a.printStory(&api.Job{ID: 7, Name: "x"}, list); err != nil {
 		t.Fatal(err)
@@ -86,7 +91,8 @@ func TestStatesArePaintedWithoutShiftingColumns(t *testing.T) {
 	if err := tab.PrintTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
-	want := "job  state    cluster\n1    \x1b[31mfailed\x1b[0m   left\n2    \x1b[32mrunning\x1b[0m  left\n3    pending  left\n"
+	want := "job  state    cluster\n1    \x1b[31mfailed\x1b[0m   left\n2    \x1b[32mrunning\x1b[0m  left\n3    pending  " +
+		"left\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
@@ -98,7 +104,8 @@ func TestStatesAreKnownByTheWordsOfTablesAndOfJSON(t *testing.T) {
 		job  *api.Job
 		word string
 		want bool
-	}{{done, "completed", true}, {done, "DONE", true}, {done, "failed", false}, {waiting, "queued", true}, {waiting, "pending", true}} {
+	}{{done, "completed", true}, {done, "DONE", true}, {done, "failed", false}, {waiting, "queued", true},
+		{waiting, "pending", true}} {
 		if got := inState(c.job, []string{c.word}); got != c.want {
 			t.Errorf("%v is %s: %v", c.job.State, c.word, got)
 		}

@@ -62,7 +62,8 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	}
 	to := depot.NewClient(c.HTTP, api.Base+"/v1/depot")
 	sending := newSending(a, job.Workdir)
-	id, _, _, err := depot.PushFolder(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit, Progress: sending.showProgress})
+	id, _, _, err := depot.PushFolder(ctx, dir, to,
+		depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit, Progress: sending.showProgress})
 	sending.clearLine()
 	if errors.Is(err, depot.ErrTooLarge) {
 		return "", &badinput.Error{Field: "workdir", Value: job.Workdir,

@@ -81,7 +81,8 @@ func churn(dir, seed string, roots []string) error {
 					return err
 				}
 			}
-			folder.Entries = append(folder.Entries, tree.Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []chunk.ID{id}})
+			folder.Entries = append(folder.Entries,
+				tree.Entry{Path: fmt.Sprint(i), Mode: 0o644, Size: int64(len(plain)), Chunks: []chunk.ID{id}})
 		}
 		b, err := tree.EncodeTree(&folder)
 		if err != nil {

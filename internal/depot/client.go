@@ -181,7 +181,8 @@ func (c *Client) GetMany(ctx context.Context, ids []chunk.Sum, give func(id chun
 	return nil
 }
 
-func (c *Client) getSome(ctx context.Context, ids []chunk.Sum, give func(id chunk.Sum, plain []byte) error) (a *chunk.AbsentError, err error) {
+func (c *Client) getSome(ctx context.Context, ids []chunk.Sum,
+	give func(id chunk.Sum, plain []byte) error) (a *chunk.AbsentError, err error) {
 	want := make(map[chunk.Sum]bool, len(ids))
 	for _, id := range ids {
 		n, zero := id.IsZeros()
@@ -217,7 +218,8 @@ func (c *Client) getSome(ctx context.Context, ids []chunk.Sum, give func(id chun
 
 // takeAnswer reads the answer to get and gives what is wanted, each once and
 // verified. What the answer leaves out, or gives wrongly, is damaged.
-func takeAnswer(r io.Reader, want map[chunk.Sum]bool, give func(id chunk.Sum, plain []byte) error) (*chunk.AbsentError, error) {
+func takeAnswer(r io.Reader, want map[chunk.Sum]bool,
+	give func(id chunk.Sum, plain []byte) error) (*chunk.AbsentError, error) {
 	var buf []byte
 	var wrong []chunk.Sum
 	a, err := readAnswer(r, func(b *chunk.Block) error {

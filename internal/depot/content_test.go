@@ -17,7 +17,8 @@ func TestAFileIsKnownByItsContentWhateverItsTime(t *testing.T) {
 	}
 	sparse := append(bytes.Repeat([]byte{0}, 5<<20), "end"...)
 	for name, content := range map[string][]byte{
-		"empty": {}, "small": []byte("text"), "zeros": make([]byte, 3<<20), "noise": noise, "pages": noise[:8<<20], "sparse": sparse,
+		"empty": {}, "small": []byte("text"), "zeros": make([]byte, 3<<20), "noise": noise, "pages": noise[:8<<20],
+		"sparse": sparse,
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)

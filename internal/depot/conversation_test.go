@@ -73,7 +73,8 @@ func (g *guest) act(roots []chunk.ID) {
 	switch g.pick(9) {
 	case 0, 1:
 		text := g.content()
-		if w := g.post("put", chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf(text), Plain: text}}, nil)); w.Code < 300 {
+		if w := g.post("put", chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf(text), Plain: text}},
+			nil)); w.Code < 300 {
 			g.known[chunk.IDOf(text)] = text
 		}
 	case 2: // under the name of something else
@@ -121,7 +122,8 @@ func FuzzConversation(f *testing.F) {
 		defer func() { _ = g.store.Close() }()
 		precious := depottest.LogText(99, 3000)
 		id := chunk.IDOf(precious)
-		tree, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)), Chunks: []chunk.ID{id}}}})
+		tree, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o600, Size: int64(len(precious)),
+			Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +146,8 @@ func FuzzConversation(f *testing.F) {
 				t.Errorf("%s is %d bytes, %v", id, len(got), err)
 			}
 		}
-		if got, err := g.store.GetChunk(context.Background(), chunk.IDOf([]byte("precious"))); err == nil && string(got) != "precious" {
+		if got, err := g.store.GetChunk(context.Background(), chunk.IDOf([]byte("precious"))); err == nil &&
+			string(got) != "precious" {
 			t.Errorf("something else is found under its name: %q", got)
 		}
 	})

@@ -33,7 +33,8 @@ func copyRange(out, in *os.File, from, to int64) error {
 		n, err := unix.CopyFileRange(int(in.Fd()), &r, int(out.Fd()), &w, int(min(to-from, 1<<30)), 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP):
+		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL),
+			errors.Is(err, unix.EOPNOTSUPP):
 			_, err := io.Copy(io.NewOffsetWriter(out, from), io.NewSectionReader(in, from, to-from))
 			return err
 		case err != nil:

@@ -33,7 +33,8 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 	data := make([]byte, 12<<20)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(data)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "large"), data, 0o600), os.WriteFile(filepath.Join(dir, "holes"), make([]byte, 1<<20), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "large"), data, 0o600),
+		os.WriteFile(filepath.Join(dir, "holes"), make([]byte, 1<<20), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *Store {

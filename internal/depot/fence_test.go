@@ -115,7 +115,8 @@ func TestADepotTakesNoMoreThanItMay(t *testing.T) {
 	}
 	depottest.WriteFile(t, filepath.Join(dir, "large"), depottest.RandomBytes(2, 3<<20))
 	_, _, _, err := PushFolder(t.Context(), dir, client, PushOptions{})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "limits.depot") || strings.Contains(err.Error(), "\n\n") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "limits.depot") ||
+		strings.Contains(err.Error(), "\n\n") {
 		t.Errorf("more than it may take gives %v", err)
 	}
 	if !IsTroubled(err) {

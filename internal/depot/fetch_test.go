@@ -170,7 +170,8 @@ func TestAFileOfWrongSizeIsRefused(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	id := put(t, s, []byte("ten bytes."))
 	for _, size := range []int64{9, 11, 1 << 40} {
-		b, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o644, Size: size, Chunks: []chunk.ID{id}}}})
+		b, err := tree.EncodeTree(&tree.Tree{Entries: []tree.Entry{{Path: "a", Mode: 0o644, Size: size,
+			Chunks: []chunk.ID{id}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +232,8 @@ func TestApplyNeverFollowsALinkOutOfTheFolder(t *testing.T) {
 	outside, user := t.TempDir(), t.TempDir()
 	os.Symlink(outside, filepath.Join(user, "a"))
 	id := put(t, s, []byte("evil"))
-	err := ApplyChanges(t.Context(), s, user, []tree.Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []chunk.ID{id}}}, []string{"a/c"})
+	err := ApplyChanges(t.Context(), s, user, []tree.Entry{{Path: "a/b", Mode: 0o644, Size: 4, Chunks: []chunk.ID{id}}},
+		[]string{"a/c"})
 	if err == nil || strings.Contains(err.Error(), "panic") {
 		t.Errorf("writing through a link that leads out: %v", err)
 	}

@@ -21,7 +21,8 @@ import (
 )
 
 func someBlocks() []byte {
-	raw := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("one")), Plain: []byte("one")}, {ID: chunk.SumOf(nil), Plain: nil}}, nil)
+	raw := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("one")), Plain: []byte("one")},
+		{ID: chunk.SumOf(nil), Plain: nil}}, nil)
 	text := depottest.LogText(1, 300)
 	return chunk.EncodeBlock(raw, []chunk.Content{{ID: chunk.SumOf(text), Plain: text}}, nil)
 }
@@ -102,7 +103,8 @@ func FuzzHandler(f *testing.F) {
 		s.mu.RUnlock()
 		if b, _, err := chunk.ReadBlock(bytes.NewReader(body), nil); err == nil && loaded {
 			for i := range b.Count {
-				if err := s.GetMany(t.Context(), []chunk.Sum{b.ChunkID(i)}, func(chunk.Sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
+				if err := s.GetMany(t.Context(), []chunk.Sum{b.ChunkID(i)},
+					func(chunk.Sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
 					t.Errorf("getting what was sent: %v", err)
 				}
 			}
@@ -135,7 +137,8 @@ func FuzzFetchStaysInside(f *testing.F) {
 		raw, _ := chunk.ParseID(id)
 		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
 			{Path64: []byte(first), Mode: os.ModeSymlink | 0o777, Link64: []byte(link)},
-			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: base64.RawStdEncoding.EncodeToString(raw[:])},
+			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1),
+				Chunks: base64.RawStdEncoding.EncodeToString(raw[:])},
 		}}
 		if link == "" {
 			in.Entries[0] = entryJSON{Path64: []byte(first), Mode: os.ModeDir | 0o755}
@@ -146,7 +149,8 @@ func FuzzFetchStaysInside(f *testing.F) {
 		}
 		FetchTree(t.Context(), s, put(t, s, b), inside)
 		entry := tree.Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []chunk.ID{id}}
-		ApplyChanges(t.Context(), s, inside, []tree.Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
+		ApplyChanges(t.Context(), s, inside, []tree.Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry},
+			[]string{first, second})
 		if after := depottest.DescribeFolder(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
 			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
 		}

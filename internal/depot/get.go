@@ -64,7 +64,8 @@ func (s *Store) GetMany(ctx context.Context, ids []chunk.Sum, give func(id chunk
 // read for, in the order in which they are first needed. A block that f finds
 // to be bad (ErrBadBlock) counts as damaged: it is dropped, and its chunks are
 // looked for once more elsewhere.
-func (s *Store) eachBlock(ctx context.Context, ids []chunk.Sum, f func(b *chunk.Block, wanted map[chunk.Sum]bool) error) error {
+func (s *Store) eachBlock(ctx context.Context, ids []chunk.Sum,
+	f func(b *chunk.Block, wanted map[chunk.Sum]bool) error) error {
 	r := blockReader{store: s, open: map[packName]*os.File{}}
 	defer r.closeFiles()
 	var damaged map[chunk.Sum]bool

@@ -21,7 +21,8 @@ func NewHandler(s *Store) http.Handler { return handlerOf(&handler{s, nil}) }
 
 func handlerOf(h *handler) http.Handler {
 	verbs := map[string]func(http.ResponseWriter, *http.Request) error{
-		"missing": h.serveMissing, "put": h.servePut, "get": h.serveGet, "sync": h.serveSync, "hold": h.serveHold, "patch": h.servePatch,
+		"missing": h.serveMissing, "put": h.servePut, "get": h.serveGet, "sync": h.serveSync, "hold": h.serveHold,
+		"patch": h.servePatch,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb := verbs[path.Base(r.URL.Path)]

@@ -83,9 +83,11 @@ func TestOfAnImageOfWhichATwentiethChangedFarLessThanASeventhMoves(t *testing.T)
 		id, _, second := mustPush(t, dir, client, PushOptions{})
 		part := float64(second.Moved) / float64(first.Moved)
 		onWire := float64(wire.Load()) / float64(firstWire)
-		t.Logf("%s: %d bytes moved, then %d, %.1f %%; on the wire %.1f %% of %d", c.name, first.Moved, second.Moved, 100*part, 100*onWire, firstWire)
+		t.Logf("%s: %d bytes moved, then %d, %.1f %%; on the wire %.1f %% of %d", c.name, first.Moved, second.Moved, 100*part,
+			100*onWire, firstWire)
 		if part > 0.15 || onWire > 0.15 {
-			t.Errorf("%s: %.1f %% of the bytes moved again, on the wire %.1f %%, want less than 15 %%", c.name, 100*part, 100*onWire)
+			t.Errorf("%s: %.1f %% of the bytes moved again, on the wire %.1f %%, want less than 15 %%", c.name, 100*part,
+				100*onWire)
 		}
 		back := t.TempDir()
 		mustFetch(t, client, id, back)

@@ -38,7 +38,8 @@ func offered(t testing.TB) (folder, stored *Offer, other []chunk.Sum) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if folder, err = OfferFolder(t.Context(), dir, only); err != nil || folder.TreeID() != id || folder.TotalBytes() != 150_000 {
+	if folder, err = OfferFolder(t.Context(), dir, only); err != nil || folder.TreeID() != id ||
+		folder.TotalBytes() != 150_000 {
 		t.Fatalf("%+v, want %s: %v", folder, id, err)
 	}
 	if stored, err = OfferTree(t.Context(), s, id); err != nil || stored.TotalBytes() != 150_000 {
@@ -57,7 +58,8 @@ func offered(t testing.TB) (folder, stored *Offer, other []chunk.Sum) {
 func asked(t testing.TB, o *Offer, body []byte, secret []chunk.Sum) (got map[chunk.Sum]bool, missing int, code int) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	o.ChunkHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/get", bytes.NewReader(body)))
+	o.ChunkHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/get",
+		bytes.NewReader(body)))
 	if w.Code != http.StatusOK {
 		return nil, 0, w.Code
 	}

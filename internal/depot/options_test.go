@@ -27,21 +27,25 @@ func TestIgnoreFilesSayWhatIsLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	for _, p := range []string{
 		".git/config", "a.o", "src/a.o", "src/a.c", "build/x", "src/build/x", "keep.o", "logs/1.log", "logs/deep/2.log",
-		"src/only-here", "only-here", "doc/a/b/notes.txt", "doc/notes.txt", "sub/.git", "sub/x", "tmp1", "tmpx", "sp ace", "#x",
+		"src/only-here", "only-here", "doc/a/b/notes.txt", "doc/notes.txt", "sub/.git", "sub/x", "tmp1", "tmpx", "sp ace",
+		"#x",
 	} {
 		depottest.WriteFile(t, filepath.Join(dir, p), []byte(p))
 	}
-	depottest.WriteFile(t, filepath.Join(dir, ".gitignore"), []byte("# objects\n*.o\n!keep.o\nbuild/\n/only-here\nlogs/**\ndoc/**/notes.txt\r\ntmp[!x]\nsp\\ ace   \n\\#x\n"))
+	depottest.WriteFile(t, filepath.Join(dir, ".gitignore"),
+		[]byte("# objects\n*.o\n!keep.o\nbuild/\n/only-here\nlogs/**\ndoc/**/notes.txt\r\ntmp[!x]\nsp\\ ace   \n\\#x\n"))
 	depottest.WriteFile(t, filepath.Join(dir, ".godwitignore"), []byte("!build/\nsub/x\n"))
 	depottest.WriteFile(t, filepath.Join(dir, "src/.gitignore"), []byte("/build\n!a.o\n"))
 	s := openStore(t, t.TempDir())
 	_, tree, _ := mustPush(t, dir, s, PushOptions{Ignore: true})
-	want := []string{".gitignore", ".godwitignore", "build", "build/x", "doc", "doc/a", "doc/a/b", "keep.o", "logs", "src", "src/.gitignore", "src/a.c", "src/a.o", "src/only-here", "sub", "tmpx"}
+	want := []string{".gitignore", ".godwitignore", "build", "build/x", "doc", "doc/a", "doc/a/b", "keep.o", "logs", "src",
+		"src/.gitignore", "src/a.c", "src/a.o", "src/only-here", "sub", "tmpx"}
 	if got := pathsOf(tree); !slices.Equal(got, want) {
 		t.Errorf("pushed\n%q, want\n%q", got, want)
 	}
 	_, tree, _ = mustPush(t, dir, s, PushOptions{Exclude: []string{"src", ".*", "!keep.o", "/logs"}})
-	want = []string{"#x", "a.o", "build", "build/x", "doc", "doc/a", "doc/a/b", "doc/a/b/notes.txt", "doc/notes.txt", "keep.o", "only-here", "sp ace", "sub", "sub/x", "tmp1", "tmpx"}
+	want = []string{"#x", "a.o", "build", "build/x", "doc", "doc/a", "doc/a/b", "doc/a/b/notes.txt", "doc/notes.txt",
+		"keep.o", "only-here", "sp ace", "sub", "sub/x", "tmp1", "tmpx"}
 	if got := pathsOf(tree); !slices.Equal(got, want) {
 		t.Errorf("without ignore files pushed\n%q, want\n%q", got, want)
 	}
@@ -109,7 +113,8 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 	put(t, s, depottest.RandomBytes(5, 5000))
 	files := []*source{}
 	for p, k := range known {
-		src := &source{FoundEntry: walk.FoundEntry{Entry: tree.Entry{Path: p}, Stamp: k.Stamp}, chunks: k.ChunkSums(), trusted: true}
+		src := &source{FoundEntry: walk.FoundEntry{Entry: tree.Entry{Path: p}, Stamp: k.Stamp}, chunks: k.ChunkSums(),
+			trusted: true}
 		if p == "0" {
 			src.chunks = []chunk.Sum{other}
 		}
@@ -135,7 +140,8 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		t.Error("a file that changed was not read")
 	}
 	b, _ := os.ReadFile(cache)
-	for _, wrong := range [][]byte{nil, b[:len(b)/2], append([]byte("x"), b...), []byte(strings.Replace(string(b), "A", "B", 1))} {
+	for _, wrong := range [][]byte{nil, b[:len(b)/2], append([]byte("x"), b...),
+		[]byte(strings.Replace(string(b), "A", "B", 1))} {
 		depottest.WriteFile(t, cache, wrong)
 		if _, _, _, err := PushFolder(t.Context(), dir, s, opt); err != nil {
 			t.Errorf("with a damaged cache: %v", err)

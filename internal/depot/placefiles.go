@@ -70,7 +70,8 @@ func placeFiles(ctx context.Context, from chunk.Source, root *os.Root, files []*
 
 // dealParts hands out the parts of files, in order, until ctx ends. It returns the
 // files of several parts, which may be left open if it fails.
-func dealParts(ctx context.Context, root *os.Root, files []*tree.Entry, replace bool, items chan<- []part) (targets []*target) {
+func dealParts(ctx context.Context, root *os.Root, files []*tree.Entry, replace bool,
+	items chan<- []part) (targets []*target) {
 	var item []part
 	size, count := int64(0), 0
 	hand := func() bool {

@@ -82,7 +82,8 @@ func pushFiles(ctx context.Context, files []*source, to chunk.Sink) (chunk.ID, *
 }
 
 // pushTold is push that tells how far it has come.
-func pushTold(ctx context.Context, files []*source, to chunk.Sink, told func(done, total int64)) (chunk.ID, *tree.Tree, Stats, error) {
+func pushTold(ctx context.Context, files []*source, to chunk.Sink,
+	told func(done, total int64)) (chunk.ID, *tree.Tree, Stats, error) {
 	begun := sinceBoot()
 	p := &pusher{to: chunk.BlockSinkOf(to), seen: map[chunk.Sum]bool{}, told: told}
 	if err := p.findBase(ctx, files, to); err != nil {

@@ -198,7 +198,8 @@ func (c *copier) copySource(f *source) error {
 		return c.copyLarge(f, in)
 	}
 	if c.spool == nil {
-		if c.spool, err = os.OpenFile(filepath.Join(c.into, c.name+".small"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		if c.spool, err = os.OpenFile(filepath.Join(c.into, c.name+".small"), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+			0o600); err != nil {
 			return err
 		}
 		c.buf = make([]byte, smallFile)
@@ -217,7 +218,8 @@ func (c *copier) copySource(f *source) error {
 
 func (c *copier) copyLarge(f *source, in *os.File) error {
 	c.n++
-	out, err := os.OpenFile(filepath.Join(c.into, fmt.Sprintf("%s.%d", c.name, c.n)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(filepath.Join(c.into, fmt.Sprintf("%s.%d", c.name, c.n)), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+		0o600)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,8 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 		chunk.Sink
 		chunk.Source
 	}{store, serve(t, NewHandler(store))} {
-		plain := [][]byte{{}, {1}, depottest.RandomBytes(1, 100_000), depottest.LogText(2, chunk.MaxChunk), depottest.RandomBytes(3, chunk.MaxChunk), make([]byte, 70_000)}
+		plain := [][]byte{{}, {1}, depottest.RandomBytes(1, 100_000), depottest.LogText(2, chunk.MaxChunk),
+			depottest.RandomBytes(3, chunk.MaxChunk), make([]byte, 70_000)}
 		for _, b := range plain {
 			put(t, to, b)
 		}
@@ -98,7 +99,8 @@ func TestWhatIsPutIsGotBack(t *testing.T) {
 		if _, err := to.GetChunk(t.Context(), nowhere); !errors.Is(err, chunk.ErrMissing) {
 			t.Errorf("getting what was never put: %v, want %v", err, chunk.ErrMissing)
 		}
-		if got, err := to.GetChunk(t.Context(), chunk.ZerosID(5000).ToID()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
+		if got, err := to.GetChunk(t.Context(), chunk.ZerosID(5000).ToID()); err != nil ||
+			!bytes.Equal(got, make([]byte, 5000)) {
 			t.Errorf("5000 zeros: %d bytes, %v", len(got), err)
 		}
 		if _, err := to.GetChunk(t.Context(), chunk.ZerosID(1<<40).ToID()); err == nil {
@@ -113,10 +115,12 @@ func TestWrongNamesAndSizesAreRefused(t *testing.T) {
 		if err := to.PutChunk(t.Context(), chunk.IDOf([]byte("a")), []byte("b")); !errors.Is(err, chunk.ErrDamaged) {
 			t.Errorf("putting content under a wrong name: %v, want %v", err, chunk.ErrDamaged)
 		}
-		if err := to.PutChunk(t.Context(), chunk.IDOf(make([]byte, chunk.MaxChunk+1)), make([]byte, chunk.MaxChunk+1)); err == nil {
+		if err := to.PutChunk(t.Context(), chunk.IDOf(make([]byte, chunk.MaxChunk+1)),
+			make([]byte, chunk.MaxChunk+1)); err == nil {
 			t.Error("a chunk that is too large was taken")
 		}
-		for _, id := range []chunk.ID{"", "x", chunk.ID(strings.Repeat("G", 64)), chunk.ID(strings.Repeat("A", 64)), chunk.ID(strings.Repeat("0", 65))} {
+		for _, id := range []chunk.ID{"", "x", chunk.ID(strings.Repeat("G", 64)), chunk.ID(strings.Repeat("A", 64)),
+			chunk.ID(strings.Repeat("0", 65))} {
 			if _, err := to.MissingChunks(t.Context(), []chunk.ID{id}); err == nil {
 				t.Errorf("%q passed for an ID", id)
 			}
@@ -404,7 +408,8 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 	}
 	depottest.WriteFile(t, pack, b)
 	for _, i := range []int{1, 4} {
-		if _, err := s.GetChunk(t.Context(), chunk.IDOf(plain[i])); !errors.Is(err, chunk.ErrDamaged) && !errors.Is(err, chunk.ErrMissing) {
+		if _, err := s.GetChunk(t.Context(), chunk.IDOf(plain[i])); !errors.Is(err, chunk.ErrDamaged) &&
+			!errors.Is(err, chunk.ErrMissing) {
 			t.Errorf("chunk %d: %v, want %v or %v", i, err, chunk.ErrDamaged, chunk.ErrMissing)
 		}
 		wantMissing(t, s, []chunk.ID{chunk.IDOf(plain[i])}, chunk.IDOf(plain[i]))

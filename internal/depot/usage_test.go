@@ -70,7 +70,8 @@ func TestAPushTellsHowFarItHasCome(t *testing.T) {
 			}
 			last, total = done, all
 		}
-		if _, _, _, err := PushFolder(t.Context(), dir, s, PushOptions{Cache: filepath.Join(t.TempDir(), "cache"), Progress: told}); err != nil {
+		if _, _, _, err := PushFolder(t.Context(), dir, s,
+			PushOptions{Cache: filepath.Join(t.TempDir(), "cache"), Progress: told}); err != nil {
 			t.Fatal(err)
 		}
 		if last != 18 || total != 18 {

@@ -106,7 +106,8 @@ func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	h := NewHandler(store)
 	good := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("good")), Plain: []byte("good")}}, nil)
-	large := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf(depottest.RandomBytes(1, 100_000)), Plain: depottest.RandomBytes(1, 100_000)}}, nil)
+	large := chunk.EncodeBlock(nil,
+		[]chunk.Content{{ID: chunk.SumOf(depottest.RandomBytes(1, 100_000)), Plain: depottest.RandomBytes(1, 100_000)}}, nil)
 	wrong := chunk.EncodeBlock(nil, []chunk.Content{{ID: chunk.SumOf([]byte("good")), Plain: []byte("evil")}}, nil)
 	torn := bytes.Clone(good)
 	torn[len(torn)-1] ^= 1

@@ -105,7 +105,8 @@ func (b *bed) build() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(b.bin), "godwit-sandbox"), sandbox, 0o755); err != nil { // it is a program
+	// it is a program
+	if err := os.WriteFile(filepath.Join(filepath.Dir(b.bin), "godwit-sandbox"), sandbox, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
 }

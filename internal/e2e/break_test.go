@@ -38,7 +38,8 @@ const cutFor = time.Minute
 func (b *bed) submitOnce(cluster string) string {
 	b.t.Helper()
 	b.file("once.sh", once)
-	return b.submit(fmt.Sprintf("name: on-%s\nworkdir: .\nenvs: {N: %s, HOME: %s}\nrun: sh once.sh\ncheckpoint: {method: restart}\non: [%s]\n", cluster, cluster, b.home(), cluster))[0]
+	return b.submit(fmt.Sprintf("name: on-%s\nworkdir: .\nenvs: {N: %s, HOME: %s}\nrun: sh once.sh\ncheckpoint: "+
+		"{method: restart}\non: [%s]\n", cluster, cluster, b.home(), cluster))[0]
 }
 
 func (b *bed) runs(id string) {

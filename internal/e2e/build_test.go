@@ -40,7 +40,8 @@ func builtWhereItRuns(b *bed) {
 		}
 	}
 	// One that fails fails there as well, and says why.
-	id := b.submit("workdir: " + b.sources("binder-fails") + "\nbuild: echo no such compiler; exit 9\nrun: ./hello\non: [north]\n")[0]
+	id := b.submit("workdir: " + b.sources("binder-fails") +
+		"\nbuild: echo no such compiler; exit 9\nrun: ./hello\non: [north]\n")[0]
 	if end := b.wait(id); end.State != "FAILED" {
 		b.t.Errorf("a build that fails on north: %s", end.State)
 	}
@@ -53,7 +54,8 @@ func builtWhereItRuns(b *bed) {
 // what is built comes home.
 func (b *bed) sources(name string) string {
 	b.t.Helper()
-	dir := filepath.Dir(b.file(filepath.Join(name, "hello.c"), "#include <stdio.h>\nint main(void) { puts(\"made from sources\"); return 0; }\n"))
+	dir := filepath.Dir(b.file(filepath.Join(name, "hello.c"),
+		"#include <stdio.h>\nint main(void) { puts(\"made from sources\"); return 0; }\n"))
 	if err := os.Chown(dir, b.number(), b.number()); err != nil {
 		b.t.Fatal(err)
 	}

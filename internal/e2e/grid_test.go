@@ -94,14 +94,19 @@ func mixedJobs(b *bed) {
 	index := func(_ *bed, i int) string { return fmt.Sprintf("%d\n", i) }
 	kinds := []kind{
 		{array + "run: exit $((GODWIT_INDEX % 7))\n", func(i int) int { return i % 7 }, same("")},
-		{array + "run: echo out $GODWIT_INDEX $(id -u); echo err $GODWIT_INDEX >&2\n", ok, func(u *bed, i int) string { return fmt.Sprintf("out %d %d\n", i, u.number()) }},
-		{array + "run: cat data.txt; echo $GODWIT_INDEX $(id -u) > result-$GODWIT_INDEX.txt\n", ok, func(u *bed, _ int) string { return "what " + u.user + "'s job reads\n" }},
+		{array + "run: echo out $GODWIT_INDEX $(id -u); echo err $GODWIT_INDEX >&2\n", ok,
+			func(u *bed, i int) string { return fmt.Sprintf("out %d %d\n", i, u.number()) }},
+		{array + "run: cat data.txt; echo $GODWIT_INDEX $(id -u) > result-$GODWIT_INDEX.txt\n", ok,
+			func(u *bed, _ int) string { return "what " + u.user + "'s job reads\n" }},
 		{array + "argv: [printf, '%s\\n', " + quoteYAML(odd) + "]\n", ok, same(odd + "\n")},
-		{array + "envs: {ODD: " + quoteYAML(odd) + "}\nargv: [sh, -c, 'printf \"%s\\n\" \"$ODD\"']\nname: odd\n", ok, same(odd + "\n")},
+		{array + "envs: {ODD: " + quoteYAML(odd) + "}\nargv: [sh, -c, 'printf \"%s\\n\" \"$ODD\"']\nname: odd\n", ok,
+			same(odd + "\n")},
 		{array + "run: sleep 0.5; exit 3\ncheckpoint: {method: restart}\n", func(int) int { return 3 }, same("")},
 		{array + "run: kill -9 $$\n", func(int) int { return 137 }, same("")},
-		{fmt.Sprintf("#!/bin/sh\n#SBATCH --array=1-%d\n#SBATCH --job-name=sb\n#SBATCH --time=5\necho $SLURM_ARRAY_TASK_ID\n", each), ok, index},
-		{fmt.Sprintf("#!/bin/sh\n#$ -t 1-%d\n#$ -N qs\n#$ -cwd\necho $SGE_TASK_ID; exit 1\n", each), func(int) int { return 1 }, index},
+		{fmt.Sprintf("#!/bin/sh\n#SBATCH --array=1-%d\n#SBATCH --job-name=sb\n#SBATCH --time=5\necho $SLURM_ARRAY_TASK_ID\n",
+			each), ok, index},
+		{fmt.Sprintf("#!/bin/sh\n#$ -t 1-%d\n#$ -N qs\n#$ -cwd\necho $SGE_TASK_ID; exit 1\n", each),
+			func(int) int { return 1 }, index},
 		{array + "run: head -c 100000 /dev/zero | tr '\\0' x | fold -w 100 | tail -n 1; id -u\n", ok,
 			func(u *bed, _ int) string { return fmt.Sprintf("%s%d\n", strings.Repeat("x", 100), u.number()) }},
 	}
@@ -198,7 +203,8 @@ func throughAllManagers(b *bed) {
 	// It sleeps so that it is still under way however long orders take. It has a name of
 	// its own, as it is remembered how much of a processor a program takes.
 	b.file("traveller.py", steps)
-	id := b.submit("name: traveller\nworkdir: .\nrun: python3 traveller.py 150 40000 0.2\ncheckpoint: {method: sandbox}\non: [north, south, east1, west]\n")[0]
+	id := b.submit("name: traveller\nworkdir: .\nrun: python3 traveller.py 150 40000 0.2\ncheckpoint: {method: " +
+		"sandbox}\non: [north, south, east1, west]\n")[0]
 	route := []string{"north", "south", "east1", "west"}
 	for _, to := range route {
 		b.until("job "+id+" to run", func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
@@ -206,7 +212,11 @@ func throughAllManagers(b *bed) {
 			b.t.Fatalf("it ended too early: %+v", s)
 		} else if s.Cluster != to {
 			b.godwit("migrate", id, "--to", to)
-			b.until("it to run in "+to, func() bool { s := b.show(id); return s.State == "RUNNING" && s.Cluster == to || s.over() })
+			b.until("it to run in "+to, func() bool {
+				s := b.show(id)
+				return s.State == "RUNNING" && s.Cluster == to ||
+					s.over()
+			})
 		}
 	}
 	s := b.wait(id)
@@ -233,7 +243,8 @@ func loadMoves(b *bed) {
 func (b *bed) movedByLoad() (moved bool) {
 	// Alone it takes a quarter of a minute, beside six others a minute and a half.
 	want := b.want("200", "40000")
-	id := b.submit("name: urgent\nworkdir: .\nrun: python3 steps.py 200 40000\ncheckpoint: {method: sandbox}\nestimate: 7s\ndeadline: 70s\non: [east1, east2]\n")[0]
+	id := b.submit("name: urgent\nworkdir: .\nrun: python3 steps.py 200 40000\ncheckpoint: {method: sandbox}\nestimate: " +
+		"7s\ndeadline: 70s\non: [east1, east2]\n")[0]
 	b.until("job "+id+" to run", func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
 	from := b.show(id).Cluster
 	b.do("load", from, "6")

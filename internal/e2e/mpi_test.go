@@ -140,7 +140,8 @@ func nothingIsLeft(b *bed) {
 		{"the launcher dies", func(string) { b.on("east1", "pkill -9 -f '[g]odwit launch'") }},
 		{"the connection to a host is lost", func(id string) { // which is no fault of the program
 			b.on("east1", "pkill -9 -x ssh")
-			b.until("it to be started again", func() bool { return strings.Contains(b.godwit("explain", id), "the connection to east2 was lost") })
+			b.until("it to be started again",
+				func() bool { return strings.Contains(b.godwit("explain", id), "the connection to east2 was lost") })
 			b.godwit("cancel", id)
 		}},
 		{"the agent dies, and there is no other", func(id string) {

@@ -37,7 +37,8 @@ func inputsGoEverywhere(b *bed) {
 				b.t.Errorf("job %s on %s: %q, want %q\n%s", id, clusters[i], got, want, b.godwit("explain", id))
 			}
 			why := b.godwit("explain", id)
-			if sent := strings.Contains(why, "had to be sent"); clusters[i] == "north" && !strings.Contains(why, "used where it is") ||
+			if sent := strings.Contains(why, "had to be sent"); clusters[i] == "north" &&
+				!strings.Contains(why, "used where it is") ||
 				clusters[i] != "north" && again && sent {
 				b.t.Errorf("job %s on %s, again is %v:\n%s", id, clusters[i], again, why)
 			}
@@ -54,7 +55,8 @@ func (b *bed) directly() {
 	// meanwhile is told how much there was in all homes before.
 	moves := func(name, from, to string, meanwhile func(begun int64)) (passed int64, why string) {
 		b.t.Helper()
-		made := b.submit(fmt.Sprintf("run: head -c %d /dev/urandom > ~/%s; sha256sum < ~/%s\non: [%s]\n", size, name, name, from))[0]
+		made := b.submit(fmt.Sprintf("run: head -c %d /dev/urandom > ~/%s; sha256sum < ~/%s\non: [%s]\n", size, name, name,
+			from))[0]
 		b.wait(made)
 		before, begun := b.passed(), sizeOf(kept)
 		id := b.submit(fmt.Sprintf("run: sha256sum < %s\ninputs: ['%s:%s']\non: [%s]\n", name, from, name, to))[0]

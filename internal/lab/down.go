@@ -51,7 +51,8 @@ func refuseForeign(base, name string) error {
 	if isGone(dir) || !isGone(lockPath(base, name)) || !isGone(filepath.Join(dir, stateFile)) || hasGroups(base, name) {
 		return nil
 	}
-	return &badinput.Error{Field: "GODWIT_LABS", Value: base, Want: fmt.Sprintf("a folder for labs alone; %s in it is no lab, and is left as it is", name)}
+	return &badinput.Error{Field: "GODWIT_LABS", Value: base,
+		Want: fmt.Sprintf("a folder for labs alone; %s in it is no lab, and is left as it is", name)}
 }
 
 func isGone(path string) bool {

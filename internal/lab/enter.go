@@ -45,7 +45,8 @@ func (h *Host) enterCommand(ctx context.Context, e entrance, argv []string) *exe
 var namespaces = []struct {
 	name string
 	flag int
-}{{"net", unix.CLONE_NEWNET}, {"uts", unix.CLONE_NEWUTS}, {"ipc", unix.CLONE_NEWIPC}, {"pid", unix.CLONE_NEWPID}, {"mnt", unix.CLONE_NEWNS}}
+}{{"net", unix.CLONE_NEWNET}, {"uts", unix.CLONE_NEWUTS}, {"ipc", unix.CLONE_NEWIPC}, {"pid", unix.CLONE_NEWPID},
+	{"mnt", unix.CLONE_NEWNS}}
 
 func enterMain(args []string) (int, error) {
 	var e entrance

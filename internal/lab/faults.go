@@ -31,7 +31,8 @@ func (h *Host) SetLoad(ctx context.Context, k int) error {
 		}
 		for h.Load = 0; h.Load < k; h.Load++ {
 			loop := []string{"/bin/sh", "-c", "while :; do :; done"}
-			if err := h.startDetached(ctx, entrance{Group: loadGroup}, loadGroup, []string{"PATH=" + userPath}, loop); err != nil {
+			if err := h.startDetached(ctx, entrance{Group: loadGroup}, loadGroup, []string{"PATH=" + userPath},
+				loop); err != nil {
 				return err
 			}
 		}
@@ -110,7 +111,8 @@ func (l *Lab) SetWAN(ctx context.Context, site string, link Link) error {
 			if before.Delay != link.Delay {
 				err = w.joinSite(s)
 			} else {
-				err = errors.Join(limitRate(w.sw, fmt.Sprintf("up%d", s.Index), link.Mbps), limitRate(w.sw, fmt.Sprintf("core%d", s.Index), link.Mbps))
+				err = errors.Join(limitRate(w.sw, fmt.Sprintf("up%d", s.Index), link.Mbps),
+					limitRate(w.sw, fmt.Sprintf("core%d", s.Index), link.Mbps))
 			}
 			if err != nil {
 				return err

@@ -22,7 +22,8 @@ func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
 	near(t, "processors", 0.25, got)
 	must(t, n1.SetLoad(ctx, 2))
 	near(t, "processors beside two others", 0.25/3, got)
-	if again, err := Open(l.Name); err != nil || host(t, again, "north1").Load != 2 || host(t, again, "north1").CountProcesses() != 2 {
+	if again, err := Open(l.Name); err != nil || host(t, again, "north1").Load != 2 ||
+		host(t, again, "north1").CountProcesses() != 2 {
 		t.Errorf("the load is not known to others: %v", err)
 	}
 	must(t, n1.SetLoad(ctx, 1))
@@ -136,7 +137,8 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 	if err := n1.Command(context.Background(), "no-such-program").Run(); err == nil {
 		t.Error("a program that does not exist was run")
 	}
-	if err := n1.CommandAs(context.Background(), "mallory", "true").Run(); err == nil || !strings.Contains(err.Error(), "mallory") {
+	if err := n1.CommandAs(context.Background(), "mallory", "true").Run(); err == nil ||
+		!strings.Contains(err.Error(), "mallory") {
 		t.Errorf("a user that does not exist ran something: %v", err)
 	}
 	if err := n1.Command(context.Background(), "sh", "-c", "head -c 300M /dev/zero | tail").Run(); err == nil {

@@ -59,7 +59,8 @@ func labForGroup(base, group string) string {
 	}
 	if base != defaultBase {
 		name, _ = strings.CutSuffix(name, groupName(base, "")[len(groupPrefix):])
-	} else if i := strings.LastIndexByte(name, '-'); i >= 0 && len(name)-i == 9 && strings.Trim(name[i+1:], "0123456789abcdef") == "" {
+	} else if i := strings.LastIndexByte(name, '-'); i >= 0 && len(name)-i == 9 &&
+		strings.Trim(name[i+1:], "0123456789abcdef") == "" {
 		return ""
 	}
 	if groupName(base, name) != group {

@@ -25,7 +25,8 @@ type initSpec struct {
 }
 
 // ownFolders are those in which daemons on different hosts would meet.
-var ownFolders = []struct{ path, options string }{{"/tmp", "mode=1777"}, {"/run", "mode=0755"}, {"/dev/shm", "mode=1777"}}
+var ownFolders = []struct{ path, options string }{{"/tmp", "mode=1777"}, {"/run", "mode=0755"},
+	{"/dev/shm", "mode=1777"}}
 
 // The ends of pipes that a process of ours is started with.
 const (
@@ -179,7 +180,8 @@ func (s *initSpec) mountFiles() error {
 			}
 		}
 		// What programs expect to find after a boot.
-		if err := errors.Join(os.MkdirAll("/run/sshd", 0o755), os.MkdirAll("/run/lock", 0o755), os.Chmod("/run/lock", 0o1777)); err != nil {
+		if err := errors.Join(os.MkdirAll("/run/sshd", 0o755), os.MkdirAll("/run/lock", 0o755),
+			os.Chmod("/run/lock", 0o1777)); err != nil {
 			return err
 		}
 	}

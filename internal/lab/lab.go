@@ -375,7 +375,8 @@ func (h *Host) CommandAs(ctx context.Context, user string, argv ...string) *exec
 		return cmd
 	}
 	cmd.Dir = u.Home
-	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=/bin/sh", "LANG=C.UTF-8", "PATH=" + userPath}
+	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=/bin/sh", "LANG=C.UTF-8", "PATH=" +
+		userPath}
 	return cmd
 }
 

@@ -100,7 +100,8 @@ func findManager(name string) (Manager, error) {
 }
 
 // BrokerSettings are those of a cluster in a broker's settings file, for a broker that
-// uses it as a user of the lab, or, if none is named, as whoever asks. None for plain machines that nobody can log in to.
+// uses it as a user of the lab, or, if none is named, as whoever asks. None for plain machines that
+// nobody can log in to.
 func (l *Lab) BrokerSettings(c *Cluster, user string) []Settings {
 	m, err := findManager(c.Manager)
 	if err != nil || m == nil {

@@ -143,7 +143,8 @@ func ensureClassful(in *netlink.Handle, link netlink.Link) error {
 	if err != nil {
 		return err
 	}
-	root := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	root := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}
 	for _, q := range list {
 		if q.Attrs().Parent != netlink.HANDLE_ROOT {
 			continue
@@ -163,7 +164,8 @@ func ensureClassful(in *netlink.Handle, link netlink.Link) error {
 }
 
 func replaceClass(in *netlink.Handle, at int, parent uint32, minor uint16, bits uint64) error {
-	return in.ClassReplace(netlink.NewHtbClass(netlink.ClassAttrs{LinkIndex: at, Parent: parent, Handle: netlink.MakeHandle(1, minor)},
+	return in.ClassReplace(netlink.NewHtbClass(netlink.ClassAttrs{LinkIndex: at, Parent: parent,
+		Handle: netlink.MakeHandle(1, minor)},
 		netlink.HtbClassAttrs{Rate: bits, Ceil: bits, Quantum: 60_000}))
 }
 
@@ -176,15 +178,17 @@ func limitPair(in *netlink.Handle, at int, peer *Host, rate uint64, mbps float64
 	if mbps == 0 {
 		mbps = maxMbps
 	}
-	q := rateQueue(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0), Parent: netlink.MakeHandle(1, minor)}, mbps, minPairQueue)
+	q := rateQueue(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0),
+		Parent: netlink.MakeHandle(1, minor)}, mbps, minPairQueue)
 	if err := in.QdiscReplace(q); err != nil {
 		return err
 	}
 	address := peer.Address.As4()
 	// A priority of its own lets the filter be replaced by itself.
 	err := in.FilterReplace(&netlink.U32{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: at, Parent: netlink.MakeHandle(1, 0), Priority: minor, Protocol: unix.ETH_P_IP},
-		ClassId:     netlink.MakeHandle(1, minor),
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: at, Parent: netlink.MakeHandle(1, 0), Priority: minor,
+			Protocol: unix.ETH_P_IP},
+		ClassId: netlink.MakeHandle(1, minor),
 		Sel: &netlink.TcU32Sel{Flags: netlink.TC_U32_TERMINAL, Nkeys: 1,
 			Keys: []netlink.TcU32Key{{Mask: 0xffffffff, Val: binary.BigEndian.Uint32(address[:]), Off: 16}}}, // destination
 	})

@@ -99,7 +99,8 @@ func (p *Plan) checkPlan() error {
 		}
 	}
 	if n := p.TotalHosts(); n > maxHosts || len(p.Clusters) > maxClusters || len(p.Users) > maxUsers {
-		return fmt.Errorf("a lab has at most %d hosts, %d clusters and %d users; this one %d, %d and %d", maxHosts, maxClusters, maxUsers, n, len(p.Clusters), len(p.Users))
+		return fmt.Errorf("a lab has at most %d hosts, %d clusters and %d users; this one %d, %d and %d", maxHosts,
+			maxClusters, maxUsers, n, len(p.Clusters), len(p.Users))
 	}
 	return nil
 }

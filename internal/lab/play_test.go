@@ -20,7 +20,8 @@ func TestAScenarioHappensAsWritten(t *testing.T) {
 	if err != nil || got.Steps != 8 || got.Checks != 2 || got.Failed != 1 {
 		t.Errorf("played %+v, %v", got, err)
 	}
-	for _, want := range []string{"cut south\n", "  holds after", "  north2 | hello\n", "  north2 | no newline\n", "  north1 | tick\n", "  FAILED: ", "  head: not done within 200ms, ended\n", "  head: exit status 4\n"} {
+	for _, want := range []string{"cut south\n", "  holds after", "  north2 | hello\n", "  north2 | no newline\n",
+		"  north1 | tick\n", "  FAILED: ", "  head: not done within 200ms, ended\n", "  head: exit status 4\n"} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("the timeline lacks %q:\n%s", want, told.String())
 		}
@@ -30,7 +31,8 @@ func TestAScenarioHappensAsWritten(t *testing.T) {
 	}
 	// Interrupted, it ends at once.
 	ctx, cancel := context.WithCancel(context.Background())
-	long := &Scenario{Plan: s.Plan, Steps: []Step{{Run: "sleep 1000", On: HeadName, Stays: true}, {At: time.Hour, Do: []string{"cut", "north"}}}}
+	long := &Scenario{Plan: s.Plan,
+		Steps: []Step{{Run: "sleep 1000", On: HeadName, Stays: true}, {At: time.Hour, Do: []string{"cut", "north"}}}}
 	time.AfterFunc(100*time.Millisecond, cancel)
 	if _, err := l.PlayScenario(ctx, long, Stage{Now: clock.RealClock(), Tell: tell}); err == nil {
 		t.Error("interrupted, and nobody says so")

@@ -59,7 +59,8 @@ func readPlan(top yamlfile.Value) *Plan {
 		p.Clusters = readClusters(clusters, p.WAN)
 	}
 	if !top.HasFailed() && p.TotalHosts() > maxHosts {
-		clusters.ReportError("", fmt.Sprintf("at most %d hosts altogether, with the heads; there would be %d", maxHosts, p.TotalHosts()))
+		clusters.ReportError("", fmt.Sprintf("at most %d hosts altogether, with the heads; there would be %d", maxHosts,
+			p.TotalHosts()))
 	}
 	return p
 }

@@ -25,7 +25,8 @@ clusters:
 	}
 	n, e := p.Clusters[0], p.Clusters[1]
 	if p.Name != "full" || p.WAN != (Link{100, 2500 * time.Microsecond}) || p.Head.CPUs != 1.5 ||
-		n.Manager != "slurm" || n.Cores != 4 || n.Host != (HostPlan{0.25, 400, 1 << 30}) || n.Head.CPUs != 0.5 || n.WAN != (Link{100, 20 * time.Millisecond}) ||
+		n.Manager != "slurm" || n.Cores != 4 || n.Host != (HostPlan{0.25, 400, 1 << 30}) || n.Head.CPUs != 0.5 ||
+		n.WAN != (Link{100, 20 * time.Millisecond}) ||
 		e.Manager != None || e.Hosts != 1 || e.Cores != 1 || e.WAN != p.WAN {
 		t.Errorf("read as %+v", p)
 	}
@@ -61,7 +62,8 @@ func TestAMistakeInAPlanIsToldWithItsLine(t *testing.T) {
 		"clusters:\n - name: head\n - name: a\n   hosts: 0\n": "p.yaml:4",
 	} {
 		_, err := ReadPlan("p.yaml", []byte(plan))
-		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "p.yaml") {
+		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "p.yaml") {
 			t.Errorf("%q: %v, want something with %q", plan, err, want)
 		}
 	}
@@ -81,7 +83,8 @@ steps:
 `
 
 func TestMistakesInAScenarioAreToldWithTheirLines(t *testing.T) {
-	if s, err := ReadScenario("s.yaml", []byte(played)); err != nil || len(s.Steps) != 8 || s.Steps[0].Run == "" || s.Steps[3].String() != "cut south" {
+	if s, err := ReadScenario("s.yaml", []byte(played)); err != nil || len(s.Steps) != 8 || s.Steps[0].Run == "" ||
+		s.Steps[3].String() != "cut south" {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	plan := "plan: {name: x, users: [alice], clusters: [{name: a}]}\n"
@@ -135,7 +138,8 @@ func TestTheScenariosThatComeWithItAreSound(t *testing.T) {
 
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte("name: a\nhead: {cpus: 1}\nclusters: [{name: a, manager: slurm, hosts: 3, head: {memory: 1G}, wan: {ms: 1}}]"))
+	f.Add([]byte("name: a\nhead: {cpus: 1}\nclusters: [{name: a, manager: slurm, hosts: 3, head: {memory: 1G}, wan: " +
+		"{ms: 1}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := ReadPlan("fuzz.yaml", data)
 		if err != nil {
@@ -175,7 +179,8 @@ func FuzzScenario(f *testing.F) {
 			}
 		}
 		for i := range s.Steps {
-			if st := &s.Steps[i]; st.Do != nil && findVerb(st.Do[0]) == nil || st.String() == "" || i > 0 && st.At < s.Steps[i-1].At {
+			if st := &s.Steps[i]; st.Do != nil && findVerb(st.Do[0]) == nil || st.String() == "" || i > 0 &&
+				st.At < s.Steps[i-1].At {
 				t.Fatalf("step %d: %+v", i, st)
 			}
 		}

@@ -63,7 +63,8 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 	found := top.ReadMapping(
 		yamlfile.ReadField("plan", func(v yamlfile.Value) { s.Plan = readScenarioPlan(v) }),
 		yamlfile.StoreField("broker", &s.Broker, yamlfile.Value.Bool),
-		yamlfile.StoreField("budget", &s.Budget, func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
+		yamlfile.StoreField("budget", &s.Budget,
+			func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
 		yamlfile.DeferField("before", &before),
 		yamlfile.DeferField("steps", &steps),
 	)

@@ -92,7 +92,8 @@ func draftLab(p *Plan) *Lab {
 	pins := usableCPUs()
 	index := 0
 	host := func(name, site string, address netip.Addr, is HostPlan) *Host {
-		h := &Host{Name: name, Site: site, Address: address, Index: index, CPUs: is.CPUs, Pin: -1, Mbps: is.Mbps, Memory: is.Memory, lab: l}
+		h := &Host{Name: name, Site: site, Address: address, Index: index, CPUs: is.CPUs, Pin: -1, Mbps: is.Mbps,
+			Memory: is.Memory, lab: l}
 		index++
 		if h.CPUs > 0 && h.CPUs <= 1 && name != HeadName && len(pins) > 0 {
 			h.Pin = pins[0]
@@ -104,13 +105,15 @@ func draftLab(p *Plan) *Lab {
 	l.Site = &Site{Name: HeadName, WAN: p.WAN}
 	for i := range p.Clusters {
 		is := &p.Clusters[i]
-		c := &Cluster{Name: is.Name, Manager: is.Manager, Cores: is.Cores, Site: &Site{Name: is.Name, Index: i + 1, WAN: is.WAN}}
+		c := &Cluster{Name: is.Name, Manager: is.Manager, Cores: is.Cores,
+			Site: &Site{Name: is.Name, Index: i + 1, WAN: is.WAN}}
 		for _, name := range is.hostNames() {
 			if is.Manager != None && c.Head == nil {
 				c.Head = host(name, is.Name, netip.AddrFrom4([4]byte{10, 77, byte(i + 1), 254}), is.Head)
 				continue
 			}
-			c.Hosts = append(c.Hosts, host(name, is.Name, netip.AddrFrom4([4]byte{10, 77, byte(i + 1), byte(len(c.Hosts) + 1)}), is.Host))
+			c.Hosts = append(c.Hosts, host(name, is.Name, netip.AddrFrom4([4]byte{10, 77, byte(i + 1), byte(len(c.Hosts) + 1)}),
+				is.Host))
 		}
 		l.Clusters = append(l.Clusters, c)
 	}
@@ -186,7 +189,8 @@ func (l *Lab) bootHost(h *Host) error {
 	}
 	for _, path := range []string{l.Dir, exe} {
 		inside := func(path string) bool {
-			return slices.ContainsFunc(ownFolders, func(f struct{ path, options string }) bool { return strings.HasPrefix(path, f.path+"/") })
+			return slices.ContainsFunc(ownFolders,
+				func(f struct{ path, options string }) bool { return strings.HasPrefix(path, f.path+"/") })
 		}
 		if inside(path) {
 			spec.Keep = append(spec.Keep, path)

@@ -29,12 +29,14 @@ func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 	}
 	n1, s1 := host(t, l, "north1"), host(t, l, "south1")
 	ctx := context.Background()
-	if out, err := n1.CommandAs(ctx, "alice", "sh", "-c", `whoami; pwd; id -u; touch /tmp/private; echo hello > shared; echo $HOME`).CombinedOutput(); err != nil {
+	if out, err := n1.CommandAs(ctx, "alice", "sh", "-c",
+		`whoami; pwd; id -u; touch /tmp/private; echo hello > shared; echo $HOME`).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	} else if home := l.Users[0].Home; string(out) != fmt.Sprintf("alice\n%s\n%d\n%s\n", home, l.Users[0].ID, home) {
 		t.Errorf("as alice: %q", out)
 	}
-	if out, err := n1.CommandAs(ctx, "alice", "id", "-G").CombinedOutput(); err != nil || string(out) != fmt.Sprintln(l.Users[0].ID) {
+	if out, err := n1.CommandAs(ctx, "alice", "id", "-G").CombinedOutput(); err != nil ||
+		string(out) != fmt.Sprintln(l.Users[0].ID) {
 		t.Errorf("alice is in the groups %s, %v", out, err)
 	}
 	if out, err := s1.CommandAs(ctx, "alice", "cat", "shared").CombinedOutput(); err != nil || string(out) != "hello\n" {

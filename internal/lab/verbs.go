@@ -88,7 +88,8 @@ func allVerbs() []verb {
 			return do(h, ctx)
 		}
 	}
-	withNumber := func(do func(h *Host, ctx context.Context, x float64) error) func(context.Context, *Lab, []string) error {
+	withNumber := func(do func(h *Host, ctx context.Context, x float64) error) func(context.Context, *Lab,
+		[]string) error {
 		return func(ctx context.Context, l *Lab, args []string) error {
 			h, err1 := l.FindHost(args[0])
 			x, err2 := strconv.ParseFloat(args[1], 64)
@@ -99,18 +100,23 @@ func allVerbs() []verb {
 		}
 	}
 	return []verb{
-		{"load", []argument{aHost, numberFrom("LOOPS", 0, 100)}, 0, withNumber(func(h *Host, ctx context.Context, x float64) error { return h.SetLoad(ctx, int(x)) })},
+		{"load", []argument{aHost, numberFrom("LOOPS", 0, 100)}, 0,
+			withNumber(func(h *Host, ctx context.Context, x float64) error { return h.SetLoad(ctx, int(x)) })},
 		{"speed", []argument{aHost, numberFrom("CPUS", minCPUs, maxCPUs)}, 0, withNumber((*Host).setSpeed)},
 		{"rate", []argument{aHost, numberFrom("MBPS", 0, maxMbps)}, 0, withNumber((*Host).setRate)},
 		{"pair", []argument{aHostOrAll, aHostOrAll, numberFrom("MBPS", 0, maxMbps)}, 0, doPair},
-		{"wan", []argument{aSite, numberFrom("MBPS", 0, maxMbps), numberFrom("MS", 0, float64(maxDelay/time.Millisecond))}, 1, doWAN},
-		{"cut", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.CutOff(ctx, args[0]) }},
-		{"join", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.UndoCut(ctx, args[0]) }},
+		{"wan", []argument{aSite, numberFrom("MBPS", 0, maxMbps), numberFrom("MS", 0, float64(maxDelay/time.Millisecond))}, 1,
+			doWAN},
+		{"cut", []argument{either}, 0,
+			func(ctx context.Context, l *Lab, args []string) error { return l.CutOff(ctx, args[0]) }},
+		{"join", []argument{either}, 0,
+			func(ctx context.Context, l *Lab, args []string) error { return l.UndoCut(ctx, args[0]) }},
 		{"freeze", []argument{aHost}, 0, onHost((*Host).FreezeHost)},
 		{"thaw", []argument{aHost}, 0, onHost((*Host).ThawHost)},
 		{"crash", []argument{aHost}, 0, onHost((*Host).CrashHost)},
 		{"boot", []argument{aHost}, 0, onHost((*Host).BootHost)},
-		{"restart", []argument{nameFrom("CLUSTER", (*Plan).siteNames)}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.RestartController(ctx, args[0]) }},
+		{"restart", []argument{nameFrom("CLUSTER", (*Plan).siteNames)}, 0,
+			func(ctx context.Context, l *Lab, args []string) error { return l.RestartController(ctx, args[0]) }},
 	}
 }
 

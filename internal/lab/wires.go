@@ -177,7 +177,8 @@ func limitRate(on *netlink.Handle, name string, mbps float64) error {
 	if err != nil {
 		return err
 	}
-	attrs := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	attrs := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}
 	if mbps <= 0 {
 		// Removing one that is not there is an error that does not matter.
 		_ = on.QdiscDel(&netlink.Tbf{QdiscAttrs: attrs})

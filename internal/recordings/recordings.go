@@ -56,6 +56,7 @@ func OrGenerated(t testing.TB, name ...string) string {
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("the recorded data must be there in CI: %v", err)
 	}
-	t.Logf("the recorded data are not here (set GODWIT_DATA), generated ones stand in for them: %s", strings.Join(name, "/"))
+	t.Logf("the recorded data are not here (set GODWIT_DATA), generated ones stand in for them: %s",
+		strings.Join(name, "/"))
 	return ""
 }

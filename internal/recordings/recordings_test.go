@@ -16,7 +16,8 @@ func TestDataThatAreNotThereSkipATestAndFailItInCI(t *testing.T) {
 	for _, c := range []struct {
 		ci, name      string
 		skips, failed bool
-	}{{"", "there", false, false}, {"", "gone", true, false}, {"true", "there", false, false}, {"true", "gone", false, true}} {
+	}{{"", "there", false, false}, {"", "gone", true, false}, {"true", "there", false, false},
+		{"true", "gone", false, true}} {
 		t.Setenv("CI", c.ci)
 		fake := &recorder{TB: t}
 		done := make(chan string)

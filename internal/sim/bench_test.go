@@ -34,7 +34,8 @@ func syntheticTrace(jobs, procs int, load float64) *swf.Trace {
 		run := time.Duration(math.Exp(2+r.Float64()*8)) * time.Second
 		estimate := (run*time.Duration(1+r.IntN(5)) + 10*time.Minute).Truncate(10 * time.Minute)
 		area += float64(size) * run.Seconds()
-		t.Records[i] = swf.Record{ID: int64(i + 1), Run: run, Allocated: int32(size), RequestedProcs: int32(size), RequestedTime: max(estimate, run)}
+		t.Records[i] = swf.Record{ID: int64(i + 1), Run: run, Allocated: int32(size), RequestedProcs: int32(size),
+			RequestedTime: max(estimate, run)}
 	}
 	mean := area / float64(procs) / load / float64(jobs)
 	at := 0.0
@@ -108,10 +109,13 @@ func BenchmarkEASY(b *testing.B) {
 }
 
 func fiveClusters(tb testing.TB, policy string, approach engine.Approach, jobs int) Config {
-	spec := workload.Spec{Jobs: jobs, Arrivals: workload.Arrivals{Poisson: 5 * time.Second}, Scale: workload.Scale{Lognormal: 0.5},
+	spec := workload.Spec{Jobs: jobs, Arrivals: workload.Arrivals{Poisson: 5 * time.Second},
+		Scale: workload.Scale{Lognormal: 0.5},
 		Programs: []workload.Program{
-			{App: &app.App{Name: "a", Speedup: app.Amdahl{Serial: 0.05}}, Weight: 1, Work: 1800, Components: []core.Component{{Min: 2, Max: 46}}},
-			{App: &app.App{Name: "b", Speedup: app.Downey{A: 20, Sigma: 1}, Accept: app.PowersOfTwo}, Weight: 1, Work: 400, Components: []core.Component{{Min: 2, Max: 32}}},
+			{App: &app.App{Name: "a", Speedup: app.Amdahl{Serial: 0.05}}, Weight: 1, Work: 1800,
+				Components: []core.Component{{Min: 2, Max: 46}}},
+			{App: &app.App{Name: "b", Speedup: app.Downey{A: 20, Sigma: 1}, Accept: app.PowersOfTwo}, Weight: 1, Work: 400,
+				Components: []core.Component{{Min: 2, Max: 32}}},
 		}}
 	source, err := workload.Generate(spec, 1)
 	if err != nil {

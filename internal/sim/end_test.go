@@ -32,7 +32,8 @@ func TestARunEndsWhenThoseWhoAreLeftCanNeverStart(t *testing.T) {
 		"and local users who find nothing, for ever":  {Hosts: gone(), Background: endless(time.Minute, 0, 0)},
 		"and a local user who has the rest for years": {Hosts: gone(), Background: inTurn(local(6, 0, 1, 1e9))},
 	} {
-		cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), PollEvery: 30 * second, Disturb: d, Jobs: listOf(rigid(0, 1, 1), rigid(8, 2, 10))}
+		cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), PollEvery: 30 * second, Disturb: d,
+			Jobs: listOf(rigid(0, 1, 1), rigid(8, 2, 10))}
 		s, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,8 @@ func TestALongRepairIsNotTheEnd(t *testing.T) {
 
 func TestARarePollIsNotTheEnd(t *testing.T) {
 	const day = 86400
-	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), PollEvery: 20 * day * second, Disturb: users(local(1, 0, 1, 10*day))}
+	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), PollEvery: 20 * day * second,
+		Disturb: users(local(1, 0, 1, 10*day))}
 	cfg.Jobs = listOf(rigid(2, 2, 10))
 	c := simulate(t, cfg)
 	if r := c.Records()[0]; r.Start != core.AtSecond(20*day) {
@@ -66,7 +68,8 @@ func TestARarePollIsNotTheEnd(t *testing.T) {
 }
 
 func TestManyTriesAreAllMade(t *testing.T) {
-	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), MaxTries: 5000, Disturb: hostsOf(goes(5, 0, 0))}
+	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), MaxTries: 5000,
+		Disturb: hostsOf(goes(5, 0, 0))}
 	p := play(t, cfg, rigid(6, 2, 10))
 	if r := p.records[0]; r.State != core.Failed || r.End != core.AtSecond(6+30*4999) {
 		t.Errorf("is %s at %g s", r.State, r.End.Seconds())
@@ -111,7 +114,8 @@ func TestARunIsCancelledWithinFewInstants(t *testing.T) {
 }
 
 func TestJobsOutOfOrderAreAnErrorAndNotAPanic(t *testing.T) {
-	s, err := New(Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(), Jobs: listOf(rigid(10, 1, 1), rigid(5, 1, 1))})
+	s, err := New(Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(),
+		Jobs: listOf(rigid(10, 1, 1), rigid(5, 1, 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +125,8 @@ func TestJobsOutOfOrderAreAnErrorAndNotAPanic(t *testing.T) {
 }
 
 func TestAClusterCannotKeepAllProcessorsFree(t *testing.T) {
-	_, err := New(Config{Platform: clustersOf(t, 2, 3), KeepFree: map[string]int{"c1": 2}, GrowFree: map[string]int{"c1": 1}, Jobs: listOf()})
+	_, err := New(Config{Platform: clustersOf(t, 2, 3), KeepFree: map[string]int{"c1": 2},
+		GrowFree: map[string]int{"c1": 1}, Jobs: listOf()})
 	if err == nil {
 		t.Error("accepted")
 	}
@@ -163,7 +168,8 @@ func TestTheAgendaDoesNotGrowWithChangesOfSize(t *testing.T) {
 	for i := range 20_000 { // each makes the two large ones shrink and grow
 		jobs = append(jobs, rigid(float64(10+20*i), 30, 10))
 	}
-	cfg := Config{Platform: clustersOf(t, 64), Engine: policies(engine.PWA, "egs"), ProgressEvery: 10 * second, Jobs: listOf(jobs...)}
+	cfg := Config{Platform: clustersOf(t, 64), Engine: policies(engine.PWA, "egs"), ProgressEvery: 10 * second,
+		Jobs: listOf(jobs...)}
 	most := 0
 	var s *Simulator
 	cfg.Observe = func(core.Time, *core.Input, *engine.Output) { most = max(most, len(s.agenda.heap)) }

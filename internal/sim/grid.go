@@ -55,7 +55,8 @@ func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
 	for i, listed := range order {
 		h := &c.Hosts[listed]
 		s.rank[listed] = i
-		s.hosts = append(s.hosts, siteHost{speed: h.Speed, memory: h.Memory, procs: core.Range{Lo: at, Hi: at + int32(h.Cores)}})
+		s.hosts = append(s.hosts, siteHost{speed: h.Speed, memory: h.Memory,
+			procs: core.Range{Lo: at, Hi: at + int32(h.Cores)}})
 		at += int32(h.Cores)
 	}
 	if s.hosts[0].speed == s.slowestSpeed() {
@@ -76,7 +77,8 @@ func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
 
 // clusterSpec is the cluster as the engine is told about it.
 func (s *site) clusterSpec(c *platform.Cluster) world.ClusterSpec {
-	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: s.queue != nil, Reserves: c.Reserves}
+	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: s.queue != nil,
+		Reserves: c.Reserves}
 	for _, h := range s.hosts {
 		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: h.memory})
 	}

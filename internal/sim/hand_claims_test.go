@@ -38,7 +38,8 @@ func TestALateClaimThatFindsNoRoomIsPlacedAgainAndStagesAnew(t *testing.T) {
 	p := play(t, Config{Platform: gridOf(t, storeAndWork), Engine: engine.DefaultConfig()},
 		reads(rigid(0, 4, 5), files(3), work), reads(rigid(10, 4, 45), nil, work), reads(rigid(30, 1, 1), files(0), store))
 	// At 50.01 s the other runs until 55 s. What had been sent by then is lost.
-	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 STAGING, 50.01 SUBMITTED, 55 SELECTED, 55 STAGING, 115.01 QUEUED, 115.01 RUNNING, 120.01 DONE")
+	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 STAGING, 50.01 SUBMITTED, 55 SELECTED, 55 STAGING, 115.01 "+
+		"QUEUED, 115.01 RUNNING, 120.01 DONE")
 	p.times([2]float64{115.01, 120.01}, [2]float64{10, 55}, [2]float64{30, 31})
 }
 
@@ -69,7 +70,8 @@ func local(at float64, c core.ClusterID, procs int, seconds float64) BackgroundJ
 }
 
 func TestAClaimLostToALocalUserBetweenTwoPollsIsPlacedAgainAtOnce(t *testing.T) {
-	cfg := Config{Platform: clustersOf(t, 4, 3), Engine: engine.DefaultConfig(), PollEvery: time.Minute, Disturb: users(local(10, 0, 2, 1000))}
+	cfg := Config{Platform: clustersOf(t, 4, 3), Engine: engine.DefaultConfig(), PollEvery: time.Minute,
+		Disturb: users(local(10, 0, 2, 1000))}
 	p := play(t, cfg, rigid(20, 3, 5))
 	p.clusters(1)
 	p.times([2]float64{20, 25})
@@ -86,7 +88,8 @@ func TestAClaimLostToALocalUserBetweenTwoPollsIsPlacedAgainAtOnce(t *testing.T) 
 }
 
 func TestAJobWaitsForTheLocalUserToBeSeenGone(t *testing.T) {
-	cfg := Config{Platform: clustersOf(t, 4), Engine: engine.DefaultConfig(), PollEvery: time.Minute, Disturb: users(local(10, 0, 2, 100))}
+	cfg := Config{Platform: clustersOf(t, 4), Engine: engine.DefaultConfig(), PollEvery: time.Minute,
+		Disturb: users(local(10, 0, 2, 100))}
 	p := play(t, cfg, rigid(20, 3, 5), rigid(30, 2, 7), rigid(61, 1, 1))
 	// They are seen gone at the poll at 120 s. Who needs no more than they
 	// leave is not disturbed.
@@ -102,7 +105,8 @@ func TestALocalUserWithNothingToUseGoesAway(t *testing.T) {
 
 func TestAHostThatComesBackIsUsedAlthoughAClaimWasLostMeanwhile(t *testing.T) {
 	d := users(local(10, 0, 1, 1e6))
-	d.Hosts = inTurn(HostChange{At: core.AtSecond(5), Cluster: 0, Host: 0}, HostChange{At: core.AtSecond(30), Cluster: 0, Host: 0, Up: true})
+	d.Hosts = inTurn(HostChange{At: core.AtSecond(5), Cluster: 0, Host: 0},
+		HostChange{At: core.AtSecond(30), Cluster: 0, Host: 0, Up: true})
 	cfg := Config{Platform: clustersOf(t, 4), Engine: engine.DefaultConfig(), PollEvery: time.Minute, Disturb: d}
 	p := play(t, cfg, rigid(20, 3, 5))
 	// One of four hosts is down and one in use when the claim of three is lost.
@@ -112,7 +116,8 @@ func TestAHostThatComesBackIsUsedAlthoughAClaimWasLostMeanwhile(t *testing.T) {
 
 func TestGrowingTakesWhatALocalUserHasLeftAndTheRestLater(t *testing.T) {
 	a := &app.App{Name: "a", Speedup: app.Linear{}}
-	cfg := Config{Platform: clustersOf(t, 8), Engine: policies(engine.PRA, "fpsma"), PollEvery: 100 * second, Disturb: users(local(50, 0, 4, 40))}
+	cfg := Config{Platform: clustersOf(t, 8), Engine: policies(engine.PRA, "fpsma"), PollEvery: 100 * second,
+		Disturb: users(local(50, 0, 4, 40))}
 	p := play(t, cfg, initially(2, elastic(60, 1, 8, a, 240)))
 	// It is offered 6 more, of which a local user has 4; he is seen gone at
 	// 100 s, when 160 are done.

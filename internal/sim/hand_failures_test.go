@@ -25,14 +25,16 @@ func again(n int, j workload.Job) workload.Job {
 }
 
 func TestAJobOnAHostThatFailsIsLostUnlessItMayTryAgain(t *testing.T) {
-	cfg := Config{Platform: clustersOf(t, 8), Engine: engine.DefaultConfig(), Disturb: hostsOf(goes(30, 0, 0), goes(35, 0, 2))}
+	cfg := Config{Platform: clustersOf(t, 8), Engine: engine.DefaultConfig(),
+		Disturb: hostsOf(goes(30, 0, 0), goes(35, 0, 2))}
 	p := play(t, cfg, rigid(0, 2, 100), again(1, rigid(1, 2, 100)), rigid(2, 2, 100))
 	// The first has the hosts 0 and 1, the second 2 and 3: it begins again, from
 	// zero, on 1 and 3. The third has 4 and 5 and notices nothing.
 	if r := p.records[0]; r.State != core.Failed || r.End != core.AtSecond(30) || r.RunSeconds() != 30 {
 		t.Errorf("the first is %s at %g s and ran for %g s", r.State, r.End.Seconds(), r.RunSeconds())
 	}
-	p.same("states", p.states(2), "1 SUBMITTED, 1 SELECTED, 1 QUEUED, 1 RUNNING, 35 STOPPED, 35 RESUMING, 35 SELECTED, 35 QUEUED, 35 RUNNING, 135 DONE")
+	p.same("states", p.states(2), "1 SUBMITTED, 1 SELECTED, 1 QUEUED, 1 RUNNING, 35 STOPPED, 35 RESUMING, 35 SELECTED, "+
+		"35 QUEUED, 35 RUNNING, 135 DONE")
 	if r := p.records[1]; r.RunSeconds() != 134 || r.WaitSeconds() != 0 {
 		t.Errorf("the second ran for %g s and waited for %g s", r.RunSeconds(), r.WaitSeconds())
 	}
@@ -45,7 +47,8 @@ func TestAJobWaitsForAHostToComeBack(t *testing.T) {
 	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(),
 		Disturb: hostsOf(goes(30, 0, 1), goes(31, 0, 1), comes(80, 0, 1), comes(81, 0, 1))}
 	p := play(t, cfg, again(1, rigid(0, 2, 100)))
-	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 QUEUED, 0 RUNNING, 30 STOPPED, 30 RESUMING, 80 SELECTED, 80 QUEUED, 80 RUNNING, 180 DONE")
+	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 QUEUED, 0 RUNNING, 30 STOPPED, 30 RESUMING, 80 SELECTED, "+
+		"80 QUEUED, 80 RUNNING, 180 DONE")
 }
 
 func TestHostsMayJoinLater(t *testing.T) {
@@ -64,7 +67,8 @@ func TestHostsMayJoinLater(t *testing.T) {
 }
 
 func TestTheHostsOfAPlatformAreFoundWhateverTheirSpeed(t *testing.T) {
-	cfg := Config{Platform: gridOf(t, threeSpeeds), Engine: engine.DefaultConfig(), Disturb: hostsOf(goes(1, 0, 0), goes(2, 0, 1))}
+	cfg := Config{Platform: gridOf(t, threeSpeeds), Engine: engine.DefaultConfig(),
+		Disturb: hostsOf(goes(1, 0, 0), goes(2, 0, 1))}
 	in := func(c core.ClusterID, j workload.Job) workload.Job { return reads(j, nil, c) }
 	p := play(t, cfg, in(0, again(1, rigid(0, 3, 10))), in(0, rigid(0, 1, 10)))
 	// The first runs on fast and fair and does not mind that slow is gone, but
@@ -80,7 +84,8 @@ func TestTheHostsOfAPlatformAreFoundWhateverTheirSpeed(t *testing.T) {
 
 func TestWhatWasSavedIsNotLostWithAHost(t *testing.T) {
 	a := &app.App{Name: "ft", Speedup: app.Linear{}, Accept: app.PowersOfTwo}
-	cfg := Config{Platform: clustersOf(t, 4), Engine: policies(engine.PWA, "fpsma"), Disturb: hostsOf(goes(60, 0, 1), comes(90, 0, 1))}
+	cfg := Config{Platform: clustersOf(t, 4), Engine: policies(engine.PWA, "fpsma"),
+		Disturb: hostsOf(goes(60, 0, 1), comes(90, 0, 1))}
 	p := play(t, cfg, again(1, elastic(0, 3, 4, a, 400)), rigid(50, 1, 20))
 	// Stopped with 200 done at 50 s, as it cannot shrink; at 60 s a host fails,
 	// and what was done since is lost. It can run on 3 from 70 s on, but uses
@@ -90,13 +95,15 @@ func TestWhatWasSavedIsNotLostWithAHost(t *testing.T) {
 }
 
 func TestACoAllocatedJobIsLostAsAWhole(t *testing.T) {
-	cfg := Config{Platform: clustersOf(t, 2, 2), Engine: engine.DefaultConfig(), Disturb: hostsOf(goes(10, 1, 0), comes(20, 1, 0))}
+	cfg := Config{Platform: clustersOf(t, 2, 2), Engine: engine.DefaultConfig(),
+		Disturb: hostsOf(goes(10, 1, 0), comes(20, 1, 0))}
 	both := with(rigid(0, 2, 50), func(j *workload.Job) {
 		j.Spec.Components = append(j.Spec.Components, j.Spec.Components[0])
 	})
 	p := play(t, cfg, again(1, both), rigid(11, 2, 5))
 	// What it had in the other cluster is free meanwhile.
-	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 QUEUED, 0 RUNNING, 10 STOPPED, 10 RESUMING, 20 SELECTED, 20 QUEUED, 20 RUNNING, 70 DONE")
+	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 QUEUED, 0 RUNNING, 10 STOPPED, 10 RESUMING, 20 SELECTED, "+
+		"20 QUEUED, 20 RUNNING, 70 DONE")
 	if r := p.records[1]; r.Start != core.AtSecond(11) || r.Cluster != 0 {
 		t.Errorf("the second started at %g s in %d", r.Start.Seconds(), r.Cluster)
 	}

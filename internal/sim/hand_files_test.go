@@ -92,8 +92,10 @@ func TestFlowsOverSeveralLinksGetMaxMinFairShares(t *testing.T) {
 }
 
 func TestALinkThatChangesChangesWhatIsUnderWay(t *testing.T) {
-	changes := []LinkChange{{At: core.AtSecond(0.51), Link: 0, Mbps: 4}, {At: core.AtSecond(1.01), Link: 0, Mbps: 0}, {At: core.AtSecond(11.01), Link: 0, Mbps: 8}}
-	cfg := Config{Platform: gridOf(t, storeAndWork), Engine: engine.DefaultConfig(), Disturb: &Disturbances{Links: inTurn(changes...)}}
+	changes := []LinkChange{{At: core.AtSecond(0.51), Link: 0, Mbps: 4}, {At: core.AtSecond(1.01), Link: 0, Mbps: 0},
+		{At: core.AtSecond(11.01), Link: 0, Mbps: 8}}
+	cfg := Config{Platform: gridOf(t, storeAndWork), Engine: engine.DefaultConfig(),
+		Disturb: &Disturbances{Links: inTurn(changes...)}}
 	p := play(t, cfg, reads(rigid(0, 1, 5), files(0), work))
 	// Half is there at 0.51 s, a quarter more at 1.01 s, nothing for 10 s, and
 	// the last quarter at the whole rate.

@@ -35,7 +35,8 @@ func TestGrowingPausesTheProgramAndThenSpeedsItUpAsMeasured(t *testing.T) {
 }
 
 func TestAChangeOfSizeDuringAPauseBeginsThePauseAnew(t *testing.T) {
-	a, work := measured(t, app.Any, 20*second, app.Point{Size: 1, Seconds: 400}, app.Point{Size: 2, Seconds: 200}, app.Point{Size: 4, Seconds: 100})
+	a, work := measured(t, app.Any, 20*second, app.Point{Size: 1, Seconds: 400}, app.Point{Size: 2, Seconds: 200},
+		app.Point{Size: 4, Seconds: 100})
 	p := play(t, Config{Platform: clustersOf(t, 4), Engine: policies(engine.PRA, "fpsma")},
 		rigid(0, 1, 40), rigid(0, 2, 50), initially(1, elastic(0, 1, 4, a, work)))
 	// A tenth is done at 40 s; the pause would have ended at 60 s, but at 50 s
@@ -55,7 +56,8 @@ func TestAPowersOfTwoProgramRefusesWhatItCannotUse(t *testing.T) {
 
 func TestAPowersOfTwoProgramGivesBackAtItsStartWhatItCannotUse(t *testing.T) {
 	a := &app.App{Name: "ft", Speedup: app.Linear{}, Accept: app.PowersOfTwo}
-	grid := gridOf(t, "clusters: [{name: a, hosts: [{name: slow, cores: 3, speed: 0.5}, {name: fast, cores: 4, speed: 1}]}]")
+	grid := gridOf(t, "clusters: [{name: a, hosts: [{name: slow, cores: 3, speed: 0.5}, {name: fast, cores: 4, speed: "+
+		"1}]}]")
 	p := play(t, Config{Platform: grid, Engine: policies(engine.PRA, "fpsma")}, elastic(0, 2, 8, a, 80), rigid(1, 3, 5))
 	// It keeps 4 of 7, the fast ones, and so runs at speed 1; the others are
 	// free for who comes next.
@@ -73,7 +75,8 @@ func TestAMoldablePowersOfTwoProgramKeepsWhatItCannotUse(t *testing.T) {
 
 func TestAMandatoryShrinkMakesRoomForWhoWaits(t *testing.T) {
 	a := &app.App{Name: "a", Speedup: app.Linear{}, Resize: 4 * second}
-	p := play(t, Config{Platform: clustersOf(t, 8), Engine: policies(engine.PWA, "fpsma")}, elastic(0, 2, 8, a, 800), rigid(50, 5, 20))
+	p := play(t, Config{Platform: clustersOf(t, 8), Engine: policies(engine.PWA, "fpsma")}, elastic(0, 2, 8, a, 800),
+		rigid(50, 5, 20))
 	// 400 are done at 50 s. It stands still for 4 s and has 3 processors until
 	// 70 s: 48 more. After another 4 s the last 352 take 44 s.
 	p.same("sizes", p.sizes(1), "0 8, 50 -5, 70 +5")
@@ -89,14 +92,16 @@ func TestAPowersOfTwoProgramGivesBackMoreThanItMust(t *testing.T) {
 
 func TestUnderPRANobodyIsShrunk(t *testing.T) {
 	a := &app.App{Name: "a", Speedup: app.Linear{}}
-	p := play(t, Config{Platform: clustersOf(t, 8), Engine: policies(engine.PRA, "fpsma")}, elastic(0, 2, 8, a, 800), rigid(50, 5, 20))
+	p := play(t, Config{Platform: clustersOf(t, 8), Engine: policies(engine.PRA, "fpsma")}, elastic(0, 2, 8, a, 800),
+		rigid(50, 5, 20))
 	p.same("sizes", p.sizes(1), "0 8")
 	p.times([2]float64{0, 100}, [2]float64{100, 120})
 }
 
 func TestAProgramThatCannotReleaseIsStoppedAndGoesOnFromItsCheckpoint(t *testing.T) {
 	a := &app.App{Name: "ft", Speedup: app.Linear{}, Accept: app.PowersOfTwo}
-	p := play(t, Config{Platform: clustersOf(t, 4), Engine: policies(engine.PWA, "fpsma")}, elastic(0, 3, 4, a, 400), rigid(50, 1, 20))
+	p := play(t, Config{Platform: clustersOf(t, 4), Engine: policies(engine.PWA, "fpsma")}, elastic(0, 3, 4, a, 400),
+		rigid(50, 1, 20))
 	// It cannot run with 3 as a power of two, so it refuses to release one. It
 	// has done 200 when it is stopped; on 3, of which it uses 2, it does 40
 	// until 70 s, and the last 160 on 4.

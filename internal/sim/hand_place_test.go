@@ -117,7 +117,8 @@ func TestTheBestChanceOfADeadlineIsOnTheFastCluster(t *testing.T) {
 func TestACoAllocatedMalleableJobGrowsAndShrinksClusterByCluster(t *testing.T) {
 	a := &app.App{Name: "a", Speedup: app.Linear{}}
 	job := elastic(0, 1, 1, a, 800)
-	job.Spec.Components = []core.Component{{Min: 1, Max: 6, Initial: 1, Clusters: []core.ClusterID{0}}, {Min: 2, Max: 4, Initial: 2, Clusters: []core.ClusterID{1}}}
+	job.Spec.Components = []core.Component{{Min: 1, Max: 6, Initial: 1, Clusters: []core.ClusterID{0}},
+		{Min: 2, Max: 4, Initial: 2, Clusters: []core.ClusterID{1}}}
 	p := play(t, Config{Platform: clustersOf(t, 8, 8), Engine: policies(engine.PWA, "fpsma")}, job,
 		reads(rigid(20, 5, 30), nil, 0), reads(rigid(30, 6, 40), nil, 1))
 	// 10 until 20 s; then 3 less in the first cluster; from 30 s on 2 less in
@@ -130,8 +131,10 @@ func TestACoAllocatedMalleableJobGrowsAndShrinksClusterByCluster(t *testing.T) {
 func TestACoAllocatedPowersOfTwoJobLetsIdleWhatItCannotUse(t *testing.T) {
 	a := &app.App{Name: "ft", Speedup: app.Linear{}, Accept: app.PowersOfTwo}
 	job := elastic(0, 1, 1, a, 800)
-	job.Spec.Components = []core.Component{{Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{0}}, {Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{1}}}
-	p := play(t, Config{Platform: clustersOf(t, 4, 4), Engine: policies(engine.PWA, "fpsma")}, job, reads(rigid(10, 3, 30), nil, 0))
+	job.Spec.Components = []core.Component{{Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{0}},
+		{Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{1}}}
+	p := play(t, Config{Platform: clustersOf(t, 4, 4), Engine: policies(engine.PWA, "fpsma")}, job,
+		reads(rigid(10, 3, 30), nil, 0))
 	// Of 8 it could get to 4 only by giving up all of a part. It runs on 5, of
 	// which it uses 4, until 40 s: 80, 120 and 600 by 8.
 	p.same("sizes", p.sizes(1), "0 8, 10 -3, 40 +3")

@@ -55,11 +55,13 @@ func TestOfSeveralManagedClustersTheOneWithTheShortestQueueIsTaken(t *testing.T)
 		rigid(4, 1, 10),
 	)
 	p.clusters(0, 1, 0, 1, 0, 1)
-	p.times([2]float64{0, 100}, [2]float64{0, 50}, [2]float64{100, 110}, [2]float64{50, 60}, [2]float64{110, 120}, [2]float64{50, 60})
+	p.times([2]float64{0, 100}, [2]float64{0, 50}, [2]float64{100, 110}, [2]float64{50, 60}, [2]float64{110, 120},
+		[2]float64{50, 60})
 }
 
 func TestTheQueueIsToldWhatTheTimeMeansOnItsHosts(t *testing.T) {
-	cfg := Config{Platform: gridOf(t, "clusters: [{name: a, hosts: 2, speed: 0.5, local: easy}]"), Engine: engine.DefaultConfig()}
+	cfg := Config{Platform: gridOf(t, "clusters: [{name: a, hosts: 2, speed: 0.5, local: easy}]"),
+		Engine: engine.DefaultConfig()}
 	p := play(t, cfg, rigid(0, 1, 100), rigid(1, 2, 10), rigid(120, 1, 10))
 	// The first is expected to run until 200 s, so the third does not delay the
 	// second.
@@ -99,7 +101,8 @@ func TestTheLoadOfLocalUsersOnManagedClustersIsSeenByPolling(t *testing.T) {
 }
 
 func TestAllPartsOfAJobStartTogetherWhoeverManagesThem(t *testing.T) {
-	grid := gridOf(t, "clusters: [{name: direct, hosts: 2}, {name: x, hosts: 2, local: easy}, {name: y, hosts: 3, local: easy}]")
+	grid := gridOf(t, "clusters: [{name: direct, hosts: 2}, {name: x, hosts: 2, local: easy}, {name: y, hosts: 3, "+
+		"local: easy}]")
 	p := play(t, Config{Platform: grid, Engine: engine.DefaultConfig()},
 		reads(rigid(0, 2, 30), nil, 1), reads(rigid(0, 2, 40), nil, 2),
 		parts(rigid(5, 1, 10), inCluster(2, 0), inCluster(2, 1), inCluster(2, 2)),
@@ -141,7 +144,8 @@ func TestJobsThatWaitForEachOtherInTwoQueuesGiveUp(t *testing.T) {
 	)
 	// The third is backfilled in the second cluster for 110 s at most; a minute
 	// after its claim the second gives up. So the third starts at 61 s.
-	p.same("states", p.states(2), "1 SUBMITTED, 1 SELECTED, 1 QUEUED, 61 SUBMITTED, 91 SELECTED, 91 QUEUED, 171 SUBMITTED, 201 SELECTED, 201 QUEUED, "+
+	p.same("states", p.states(2), "1 SUBMITTED, 1 SELECTED, 1 QUEUED, 61 SUBMITTED, 91 SELECTED, 91 QUEUED, 171 "+
+		"SUBMITTED, 201 SELECTED, 201 QUEUED, "+
 		"261 SUBMITTED, 291 SELECTED, 291 QUEUED, 300 RUNNING, 500 DONE")
 	p.times([2]float64{0, 300}, [2]float64{300, 500}, [2]float64{61, 111})
 }
@@ -152,6 +156,7 @@ func TestAJobOfManyPartsIsTakenByAQueue(t *testing.T) {
 	for i := range many {
 		many[i] = one
 	}
-	p := play(t, managed(t, platform.LocalFCFS, 300), parts(rigid(0, 1, 10), many...), rigid(1, 1, 5), parts(rigid(2, 1, 10), many...))
+	p := play(t, managed(t, platform.LocalFCFS, 300), parts(rigid(0, 1, 10), many...), rigid(1, 1, 5),
+		parts(rigid(2, 1, 10), many...))
 	p.times([2]float64{0, 10}, [2]float64{10, 15}, [2]float64{15, 25})
 }

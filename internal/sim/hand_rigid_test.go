@@ -30,7 +30,8 @@ func TestTheQueueIsScannedFromItsHeadAndWhoFitsPasses(t *testing.T) {
 		rigid(3, 2, 6), // and so does this, in turn
 		rigid(4, 1, 1),
 	)
-	p.times([2]float64{0, 10}, [2]float64{0, 20}, [2]float64{21, 22}, [2]float64{10, 15}, [2]float64{15, 21}, [2]float64{20, 21})
+	p.times([2]float64{0, 10}, [2]float64{0, 20}, [2]float64{21, 22}, [2]float64{10, 15}, [2]float64{15, 21},
+		[2]float64{20, 21})
 }
 
 func TestWorstFitTakesTheClusterWithMostIdleProcessors(t *testing.T) {
@@ -78,7 +79,8 @@ func TestTheFastestHostsAreUsedFirstAndTheSlowestCounts(t *testing.T) {
 		anyOf(rigid(5.1, 4, 1), 0), // all of them, once slow is free
 		anyOf(rigid(30, 3, 1), 0),  // fast and fair
 		with(rigid(40, 2, 8), func(j *workload.Job) { // in two clusters: the slower
-			j.Spec.Components = []core.Component{{Min: 2, Max: 2, Clusters: []core.ClusterID{0}}, {Min: 1, Max: 1, Clusters: []core.ClusterID{1}}}
+			j.Spec.Components = []core.Component{{Min: 2, Max: 2, Clusters: []core.ClusterID{0}},
+				{Min: 1, Max: 1, Clusters: []core.ClusterID{1}}}
 		}),
 	)
 	p.times([2]float64{0, 5}, [2]float64{0, 10}, [2]float64{0, 20}, [2]float64{0, 2.5}, [2]float64{5, 5.5},
@@ -86,7 +88,8 @@ func TestTheFastestHostsAreUsedFirstAndTheSlowestCounts(t *testing.T) {
 }
 
 func TestASpeedThatDoesNotDivideRoundsUpToTheNextNanosecond(t *testing.T) {
-	p := play(t, Config{Platform: gridOf(t, "clusters: [{name: a, hosts: 1, speed: 3}]"), Engine: engine.DefaultConfig()}, rigid(0, 1, 1))
+	p := play(t, Config{Platform: gridOf(t, "clusters: [{name: a, hosts: 1, speed: 3}]"), Engine: engine.DefaultConfig()},
+		rigid(0, 1, 1))
 	if p.records[0].End != 333_333_334 {
 		t.Errorf("ends at %d ns", p.records[0].End)
 	}
@@ -109,7 +112,8 @@ func TestAMoldableJobTakesAnEqualShareOfWhatIsIdleAndKeepsIt(t *testing.T) {
 	moldable := func(at float64) workload.Job {
 		return with(elastic(at, 2, 8, plain, 60), func(j *workload.Job) { j.Spec.Kind = core.Moldable })
 	}
-	p := play(t, Config{Platform: clustersOf(t, 6), Engine: policies(engine.PRA, "egs")}, moldable(0), moldable(1), moldable(2))
+	p := play(t, Config{Platform: clustersOf(t, 6), Engine: policies(engine.PRA, "egs")}, moldable(0), moldable(1),
+		moldable(2))
 	// Alone it takes all 6. The two that wait then share: 3 each at 10 s.
 	p.same("sizes", p.sizes(1)+"; "+p.sizes(2)+"; "+p.sizes(3), "0 6; 10 3; 10 3")
 	p.times([2]float64{0, 10}, [2]float64{10, 30}, [2]float64{10, 30})

@@ -74,7 +74,8 @@ func (c *contest) String() string {
 
 // verdict is how a group of contests came out.
 type verdict struct {
-	compared, won, notLower int     // comparisons with one other policy: in all, with a lower response time, with no lower utilisation
+	// comparisons with one other policy: in all, with a lower response time, with no lower utilisation
+	compared, won, notLower int
 	worse                   int     // by more than 5 %
 	worst                   float64 // ratio
 	worstAt                 string
@@ -119,7 +120,8 @@ func judge(t *testing.T, contests []*contest) (v verdict) {
 			}
 		}
 	}
-	t.Logf("%d contests, %d left out because all five agree within 0.1 %%: ours is lower in %d of %d comparisons (%.1f %%), "+
+	t.Logf("%d contests, %d left out because all five agree within 0.1 %%: ours is lower in %d of %d comparisons (%.1f "+
+		"%%), "+
 		"more than 5 %% worse in %d, worst ratio %.3f (%s); utilisation not lower by more than 0.5 %% in %d",
 		len(contests), alike, v.won, v.compared, 100*v.share(), v.worse, v.worst, v.worstAt, v.notLower)
 	return v
@@ -142,7 +144,8 @@ func (v verdict) mostlyHolds(t *testing.T, share, worst float64) {
 		t.Errorf("ours is lower in %.1f %% of the comparisons only", 100*v.share())
 	}
 	if float64(v.worse) > share*float64(v.compared) || v.worst > worst {
-		t.Errorf("ours is more than 5 %% worse in %d comparisons, by %.1f %% at most (%s)", v.worse, 100*(v.worst-1), v.worstAt)
+		t.Errorf("ours is more than 5 %% worse in %d comparisons, by %.1f %% at most (%s)", v.worse, 100*(v.worst-1),
+			v.worstAt)
 	}
 }
 
@@ -158,7 +161,8 @@ func TestMarginalOnTheKOALAWorkloads(t *testing.T) {
 		for seed := uint64(1); seed <= 3; seed++ {
 			setup := trial.FromScenario(s)
 			setup.Seed = seed
-			contests = append(contests, &contest{name: fmt.Sprintf("%s %s seed %d", file, setup.Policy.Approach, seed), setup: setup})
+			contests = append(contests, &contest{name: fmt.Sprintf("%s %s seed %d", file, setup.Policy.Approach, seed),
+				setup: setup})
 		}
 	}
 	judge(t, contests).mustHold(t)
@@ -235,7 +239,8 @@ func generated(t *testing.T, seed uint64, approach engine.Approach) *contest {
 			a.Accept, least = app.PowersOfTwo, 1<<r.IntN(3)
 		}
 		most := max(least, min(largest, least*(4+r.IntN(28))))
-		p := workload.Program{App: a, Weight: 1, Work: math.Exp(6 + 4*r.Float64()), Components: []core.Component{{Min: least, Max: most}}}
+		p := workload.Program{App: a, Weight: 1, Work: math.Exp(6 + 4*r.Float64()),
+			Components: []core.Component{{Min: least, Max: most}}}
 		area += p.Work / a.Speedup.SpeedupAt(least) * float64(least) / float64(n)
 		spec.Programs = append(spec.Programs, p)
 	}

@@ -43,8 +43,9 @@ var plain = &app.App{Name: "plain", Speedup: app.Linear{}}
 
 // rigid is a job submitted at a second, of so many processors and seconds.
 func rigid(at float64, procs int, seconds float64) workload.Job {
-	return workload.Job{Submit: core.AtSecond(at), App: plain, Run: core.DurationFromSeconds(seconds), Limit: core.DurationFromSeconds(seconds),
-		Spec: core.Job{App: "plain", Components: []core.Component{{Min: procs, Max: procs}}}}
+	return workload.Job{Submit: core.AtSecond(at), App: plain, Run: core.DurationFromSeconds(seconds),
+		Limit: core.DurationFromSeconds(seconds),
+		Spec:  core.Job{App: "plain", Components: []core.Component{{Min: procs, Max: procs}}}}
 }
 
 // elastic is a malleable job of a program; its work is in seconds on one

@@ -160,7 +160,8 @@ func TestTheSameSeedGivesTheSameRunWhoeverWatches(t *testing.T) {
 		case !slices.Equal(checked.records, watched.records):
 			t.Fatal("the same run has other results when its course is not wanted")
 		case checked.state != alone.state || checked.now != alone.now || checked.left != alone.left:
-			t.Fatalf("with nobody watching the run ends otherwise: %d left at %d, and not %d at %d", alone.left, alone.now, checked.left, checked.now)
+			t.Fatalf("with nobody watching the run ends otherwise: %d left at %d, and not %d at %d", alone.left, alone.now,
+				checked.left, checked.now)
 		}
 	})
 }

@@ -57,7 +57,8 @@ func (s situation) config() Config {
 	e.Approach, e.Malleable = s.approach, malleable.ByName(s.policy)
 	e.ScanEvery = time.Duration(5+r.IntN(60)) * time.Second
 	e.ClaimMargin = time.Duration(r.IntN(20)) * time.Second
-	cfg := Config{Platform: p, Engine: e, Place: s.place, Jobs: s.workload(r, p), ProgressEvery: 10 * time.Second, PollEvery: time.Duration(1+r.IntN(90)) * time.Second}
+	cfg := Config{Platform: p, Engine: e, Place: s.place, Jobs: s.workload(r, p), ProgressEvery: 10 * time.Second,
+		PollEvery: time.Duration(1+r.IntN(90)) * time.Second}
 	if s.disturbed {
 		cfg.Disturb = s.disturbances(r, p)
 	}
@@ -110,7 +111,8 @@ func (s situation) workload(r *rand.Rand, p *platform.Platform) *jobList {
 			at += float64(r.IntN(40))
 		}
 		j := workload.Job{Submit: core.AtSecond(at), App: pick(r, programs...)}
-		j.Spec = core.Job{App: j.App.Name, Kind: pick(r, core.Rigid, core.Moldable, core.Malleable, core.Malleable), Retries: pick(r, 0, 2, 100)}
+		j.Spec = core.Job{App: j.App.Name, Kind: pick(r, core.Rigid, core.Moldable, core.Malleable, core.Malleable),
+			Retries: pick(r, 0, 2, 100)}
 		if j.Spec.Kind == core.Rigid && r.IntN(2) == 0 {
 			j.Run = time.Duration(r.Int64N(int64(2 * time.Minute)))
 		} else {
@@ -160,7 +162,8 @@ func (s situation) disturbances(r *rand.Rand, p *platform.Platform) *Disturbance
 	var hosts []HostChange
 	var links []LinkChange
 	for range r.IntN(12) {
-		jobs = append(jobs, local(float64(r.IntN(horizon)), core.ClusterID(r.IntN(s.clusters)), 1+r.IntN(6), float64(r.IntN(200))))
+		jobs = append(jobs, local(float64(r.IntN(horizon)), core.ClusterID(r.IntN(s.clusters)), 1+r.IntN(6),
+			float64(r.IntN(200))))
 	}
 	for range r.IntN(6) {
 		c, at := core.ClusterID(r.IntN(s.clusters)), float64(r.IntN(horizon))

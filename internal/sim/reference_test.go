@@ -28,7 +28,8 @@ func TestTheKTHTraceRunsAsPublished(t *testing.T) {
 		"KTH-SP2.EASY.swf.gz":             workload.UserEstimates,
 		"KTH-SP2.EASY-clairvoyant.swf.gz": workload.ExactEstimates,
 	} {
-		trace, reference := recordings.Path(t, "swf", "KTH-SP2-1996-2.pyss-filtered.swf.gz"), recordings.Path(t, "swf", "pyss_easy_reference", file)
+		trace, reference := recordings.Path(t, "swf", "KTH-SP2-1996-2.pyss-filtered.swf.gz"),
+			recordings.Path(t, "swf", "pyss_easy_reference", file)
 		want := map[int64]time.Duration{}
 		for _, r := range readTrace(t, reference).Records {
 			want[r.ID] = r.Wait
@@ -70,7 +71,8 @@ func TestGeneratedTracesRunAsAPlainEASYRunsThem(t *testing.T) {
 			starts := easyStarts(t, trace, 64, estimates)
 			for i, want := range plainEASY(trace, 64, estimates) {
 				if got := starts[trace.Records[i].ID]; got != want {
-					t.Fatalf("seed %d, %s estimates: job %d starts at %g s, want %g s", seed, estimates, i+1, got.Seconds(), want.Seconds())
+					t.Fatalf("seed %d, %s estimates: job %d starts at %g s, want %g s", seed, estimates, i+1, got.Seconds(),
+						want.Seconds())
 				}
 			}
 		}

@@ -68,7 +68,8 @@ func (s *Simulator) shrinkPart(t *task, c *core.Command) (accepted, also int) {
 // use of its first size, such as all beyond a power of two.
 func (s *Simulator) giveBackUnusable(t *task) {
 	n := t.totalSize() - t.job.App.Accept.UsableSize(t.totalSize())
-	if t.job.Spec.Kind != core.Malleable || n == 0 || len(t.parts) > 1 || t.parts[0].queued || t.totalSize()-n < t.job.Spec.MinSize() {
+	if t.job.Spec.Kind != core.Malleable || n == 0 || len(t.parts) > 1 || t.parts[0].queued ||
+		t.totalSize()-n < t.job.Spec.MinSize() {
 		return
 	}
 	s.dropProcessors(&t.parts[0], n)

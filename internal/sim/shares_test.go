@@ -95,7 +95,8 @@ func TestTransfersOverASimGridPlatformTakeTheirMaxMinShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Files = []platform.File{{Name: "fromA", Bytes: 100e6, At: []int{0}}, {Name: "fromB", Bytes: 80e6, At: []int{1}}, {Name: "alsoFromB", Bytes: 160e6, At: []int{1}}}
+	p.Files = []platform.File{{Name: "fromA", Bytes: 100e6, At: []int{0}}, {Name: "fromB", Bytes: 80e6, At: []int{1}},
+		{Name: "alsoFromB", Bytes: 160e6, At: []int{1}}}
 	// The two from a share 10 MB/s. Those from b get 16 each of the 35 that are
 	// left, as the fat pipe gives its whole rate to each.
 	deliver(t, p,
@@ -109,9 +110,11 @@ func TestTransfersOverAPublishedSimGridPlatformTakeTheirMaxMinShares(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Files = []platform.File{{Name: "small", Bytes: 5e9, At: []int{0}}, {Name: "medium", Bytes: 10e9, At: []int{0}}, {Name: "large", Bytes: 15e9, At: []int{1}}}
+	p.Files = []platform.File{{Name: "small", Bytes: 5e9, At: []int{0}}, {Name: "medium", Bytes: 10e9, At: []int{0}},
+		{Name: "large", Bytes: 15e9, At: []int{1}}}
 	// Each cabinet has 1.25 GB/s, of which two of the three files want a share;
 	// when small is there, the others still meet at the third cabinet; the last
 	// 5 GB of large have it for themselves.
-	deliver(t, p, delivered{"small", "cabinet2", 8}, delivered{"medium", "cabinet3", 16}, delivered{"large", "cabinet3", 20})
+	deliver(t, p, delivered{"small", "cabinet2", 8}, delivered{"medium", "cabinet3", 16},
+		delivered{"large", "cabinet3", 20})
 }

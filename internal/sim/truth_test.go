@@ -63,7 +63,8 @@ func (s *Simulator) taskTruth(t *task, users []map[int32]string, queued []int) e
 	case t.running != (j.State() == core.Running):
 		return fmt.Errorf("runs is %v, but to the engine it is %s", t.running, j.State())
 	case t.running && (t.epoch != j.Epoch() || len(t.parts) != len(j.Parts())):
-		return fmt.Errorf("runs in epoch %d with %d parts, the engine has %d and %d", t.epoch, len(t.parts), j.Epoch(), len(j.Parts()))
+		return fmt.Errorf("runs in epoch %d with %d parts, the engine has %d and %d", t.epoch, len(t.parts), j.Epoch(),
+			len(j.Parts()))
 	}
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -100,7 +101,8 @@ func (s *Simulator) siteTruth(st *site, users map[int32]string, queued int) erro
 		case st.touched:
 			return fmt.Errorf("its queue was not looked at")
 		case st.queue.Len() == 0 && max(st.queue.Capacity()-queued-waiting, 0) != st.queue.FreeProcs():
-			return fmt.Errorf("%d of %d processors are free, but jobs have %d and others %d", st.queue.FreeProcs(), st.queue.Capacity(), queued, waiting)
+			return fmt.Errorf("%d of %d processors are free, but jobs have %d and others %d", st.queue.FreeProcs(),
+				st.queue.Capacity(), queued, waiting)
 		}
 		return nil
 	}

@@ -23,15 +23,17 @@ const module = "github.com/godwit-hpc/godwit/"
 // measured are the tests that measure the machine they run on. What they compare depends on
 // what else runs there, so that one failure may be the machine's. No other test is repeated.
 var measured = map[string]string{
-	"TestTheDeadlineIsMetWithMigrationAndMissedWithout": "the demo: competitors take a real CPU away, and other load on it counts too",
-	"TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline":  "as the demo: real competitors, a real deadline",
-	"TestRealRunsUnderChangingLoadAreJudgedAndKept":     "predictions of real runs are judged while load changes",
-	"TestAGridOfRealClusters":                           "in one part a job is moved by real load, on hosts that share this machine",
-	"TestSpeedAndLoadAreAsPlanned":                      "compares the CPU time that hosts of a lab get",
-	"TestLinksAreAsPlanned":                             "compares the rates and delays of links of a lab",
-	"TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb":  "compares measured rates with those of links",
-	"TestAWayThatLosesPacketsIsNotTakenForASlowerOne":   "compares measured rates with those of links",
-	"TestHalfTheWorkIsTwiceTheSpeed":                    "compares the times of two runs of one loop",
+	"TestTheDeadlineIsMetWithMigrationAndMissedWithout": "the demo: competitors take a real CPU away, and other load on " +
+		"it counts too",
+	"TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline": "as the demo: real competitors, a real deadline",
+	"TestRealRunsUnderChangingLoadAreJudgedAndKept":    "predictions of real runs are judged while load changes",
+	"TestAGridOfRealClusters": "in one part a job is moved by real load, on hosts that share " +
+		"this machine",
+	"TestSpeedAndLoadAreAsPlanned":                     "compares the CPU time that hosts of a lab get",
+	"TestLinksAreAsPlanned":                            "compares the rates and delays of links of a lab",
+	"TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb": "compares measured rates with those of links",
+	"TestAWayThatLosesPacketsIsNotTakenForASlowerOne":  "compares measured rates with those of links",
+	"TestHalfTheWorkIsTwiceTheSpeed":                   "compares the times of two runs of one loop",
 }
 
 // event is one line of go test -json.

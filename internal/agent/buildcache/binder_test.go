@@ -58,7 +58,8 @@ func TestAKeyChangesWithEverythingThatGoesIntoAResultAndNothingElse(t *testing.T
 		seen[key] = what
 	}
 	for what, files := range map[string]map[string]string{
-		"another file": {"a.c": "1", "lib/b.c": "3"}, "another name": {"a.c": "1", "lib/c.c": "2"}, "one more": {"a.c": "1", "lib/b.c": "2", "c": ""},
+		"another file": {"a.c": "1", "lib/b.c": "3"}, "another name": {"a.c": "1", "lib/c.c": "2"},
+		"one more": {"a.c": "1", "lib/b.c": "2", "c": ""},
 	} {
 		add(what, ResultKey(sourcesOf(t, folder(t, files)), "make", nil, h))
 	}
@@ -148,7 +149,8 @@ func TestWhatNobodyUsedForLongIsRemoved(t *testing.T) {
 	c := Cache{t.TempDir()}
 	dir := folder(t, map[string]string{"x": "1"})
 	now := time.Unix(2e9, 0)
-	for key, age := range map[string]time.Duration{"old": 40 * 24 * time.Hour, "new": time.Hour, "held": 40 * 24 * time.Hour} {
+	for key, age := range map[string]time.Duration{"old": 40 * 24 * time.Hour, "new": time.Hour,
+		"held": 40 * 24 * time.Hour} {
 		r := take(t, c, key)
 		if err := r.KeepFiles(dir, []string{"x"}, nil); err != nil {
 			t.Fatal(err)
@@ -213,7 +215,8 @@ func TestLibrariesAreFoundOrNamed(t *testing.T) {
 		t.Errorf("%+v %v", h, err)
 	}
 	var missing *MissingError
-	if _, err := ThisHost(context.Background(), []string{"m", "no-such-library"}); !errors.As(err, &missing) || missing.Library != "no-such-library" {
+	if _, err := ThisHost(context.Background(), []string{"m", "no-such-library"}); !errors.As(err, &missing) ||
+		missing.Library != "no-such-library" {
 		t.Errorf("got %v", err)
 	}
 }

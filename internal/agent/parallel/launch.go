@@ -30,7 +30,8 @@ func LaunchRemote(args []string) int {
 	if err != nil {
 		return launchFails(err)
 	}
-	cmd := exec.Command("ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+	cmd := exec.Command("ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o",
+		"ServerAliveCountMax=3",
 		"-o", "ConnectTimeout=15", "-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR", "-T", "--", args[0], line)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	in, err := cmd.StdinPipe()

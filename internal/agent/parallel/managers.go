@@ -63,7 +63,8 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 		return set
 	}
 	host := hostName()
-	for name, value := range map[string]any{"JOB_ID": a.Job, "JOBID": a.Job, "JOB_NUM_NODES": 1, "NNODES": 1, "JOB_NODELIST": host, "NODELIST": host,
+	for name, value := range map[string]any{"JOB_ID": a.Job, "JOBID": a.Job, "JOB_NUM_NODES": 1, "NNODES": 1,
+		"JOB_NODELIST": host, "NODELIST": host,
 		"CLUSTER_NAME": a.Cluster, "CPUS_ON_NODE": max(1, a.Procs), "JOB_CPUS_PER_NODE": max(1, a.Procs), "SUBMIT_HOST": host,
 		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": VariableValue(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
 		set["SLURM_"+name] = fmt.Sprint(value)
@@ -87,9 +88,11 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string {
 	spec := &a.Spec
 	set := map[string]string{"JOB_NAME": spec.Name, "SGE_O_WORKDIR": dir,
-		"SGE_TASK_ID": "undefined", "SGE_TASK_FIRST": "undefined", "SGE_TASK_LAST": "undefined", "SGE_TASK_STEPSIZE": "undefined"}
+		"SGE_TASK_ID": "undefined", "SGE_TASK_FIRST": "undefined", "SGE_TASK_LAST": "undefined",
+		"SGE_TASK_STEPSIZE": "undefined"}
 	if spec.Array.Len() > 0 {
-		for name, value := range map[string]int{"ID": a.Index, "FIRST": spec.Array.First, "LAST": spec.Array.Last, "STEPSIZE": spec.Array.Step} {
+		for name, value := range map[string]int{"ID": a.Index, "FIRST": spec.Array.First, "LAST": spec.Array.Last,
+			"STEPSIZE": spec.Array.Step} {
 			set["SGE_TASK_"+name] = strconv.Itoa(value)
 		}
 	}
@@ -100,8 +103,10 @@ func gridVariables(a *wire.Attempt, dir string, ours []string) map[string]string
 	if a.Parent != 0 {
 		job = a.Parent // the jobs of an array share its number
 	}
-	for name, value := range map[string]any{"JOB_ID": job, "NSLOTS": max(1, a.Procs), "NHOSTS": 1, "NQUEUES": 1, "QUEUE": a.Cluster,
-		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": VariableValue(ours, "HOME"), "SGE_O_LOGNAME": VariableValue(ours, "USER"), "REQUEST": spec.Name,
+	for name, value := range map[string]any{"JOB_ID": job, "NSLOTS": max(1, a.Procs), "NHOSTS": 1, "NQUEUES": 1,
+		"QUEUE":    a.Cluster,
+		"HOSTNAME": host, "SGE_O_HOST": host, "SGE_O_HOME": VariableValue(ours, "HOME"),
+		"SGE_O_LOGNAME": VariableValue(ours, "USER"), "REQUEST": spec.Name,
 		"RESTARTED": min(1, a.Epoch-1), "ENVIRONMENT": "BATCH"} {
 		set[name] = fmt.Sprint(value)
 	}

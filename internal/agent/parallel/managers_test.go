@@ -21,9 +21,11 @@ func listed(set map[string]string) string {
 }
 
 func TestAScriptOfSlurmFindsItsVariables(t *testing.T) {
-	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 2, Procs: 8, Cluster: "here", Spec: jobfile.Job{Name: "fit", Memory: 1 << 30,
-		Array:   jobfile.ArrayRange{First: 2, Last: 10, Step: 1, List: "2,7,10"},
-		Manager: jobfile.Manager{Kind: jobfile.Slurm, Threads: 2, PerNode: 4, Options: map[string][]string{"partition": {"batch"}}}}}
+	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 2, Procs: 8, Cluster: "here",
+		Spec: jobfile.Job{Name: "fit", Memory: 1 << 30,
+			Array: jobfile.ArrayRange{First: 2, Last: 10, Step: 1, List: "2,7,10"},
+			Manager: jobfile.Manager{Kind: jobfile.Slurm, Threads: 2, PerNode: 4,
+				Options: map[string][]string{"partition": {"batch"}}}}}
 	const whole = `OMPI_MCA_plm=^slurm
 PRTE_MCA_plm=^slurm
 SLURMD_NODENAME=HOST
@@ -91,8 +93,9 @@ func TestAScriptOfGridEngineFindsItsVariables(t *testing.T) {
 	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 1, Procs: 8, Cluster: "here", Spec: jobfile.Job{Name: "fit",
 		Array: jobfile.ArrayRange{First: 1, Last: 10, Step: 3}, Manager: jobfile.Manager{Kind: jobfile.GridEngine}}}
 	set := ManagerVariables(a, "/w", []string{"TMPDIR=/scratch"})
-	for name, want := range map[string]string{"JOB_ID": "12", "JOB_NAME": "fit", "NSLOTS": "8", "SGE_TASK_ID": "7", "SGE_TASK_FIRST": "1",
-		"SGE_TASK_LAST": "10", "SGE_TASK_STEPSIZE": "3", "SGE_O_WORKDIR": "/w", "QUEUE": "here", "TMPDIR": ""} {
+	for name, want := range map[string]string{"JOB_ID": "12", "JOB_NAME": "fit", "NSLOTS": "8", "SGE_TASK_ID": "7",
+		"SGE_TASK_FIRST": "1",
+		"SGE_TASK_LAST":  "10", "SGE_TASK_STEPSIZE": "3", "SGE_O_WORKDIR": "/w", "QUEUE": "here", "TMPDIR": ""} {
 		if set[name] != want {
 			t.Errorf("%s=%s, want %s", name, set[name], want)
 		}

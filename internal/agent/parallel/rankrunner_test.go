@@ -53,7 +53,8 @@ func launcher(t *testing.T, mark string, words ...string) *exec.Cmd {
 }
 
 func TestALauncherEndsAsItsCommand(t *testing.T) {
-	for line, want := range map[string]int{"exit 7": 7, `test "a  b" = 'a  b'`: 0, "kill -9 $$": 137, "(sleep 0.3; true) & exit 3": 3} {
+	for line, want := range map[string]int{"exit 7": 7, `test "a  b" = 'a  b'`: 0, "kill -9 $$": 137,
+		"(sleep 0.3; true) & exit 3": 3} {
 		err := launcher(t, "gw-test-launch", line).Run()
 		code := 0
 		if exit := new(exec.ExitError); errors.As(err, &exit) {
@@ -72,7 +73,8 @@ func TestALauncherEndsAsItsCommand(t *testing.T) {
 func TestTheMarkOfAnAttemptStandsInNoCommandLine(t *testing.T) {
 	mark := fmt.Sprintf("gw-test-secret-%d", os.Getpid())
 	file := filepath.Join(t.TempDir(), "lines")
-	line := fmt.Sprintf(`echo "$GODWIT_ATTEMPT" > %s; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' > %s.all; true`, file, file)
+	line := fmt.Sprintf(`echo "$GODWIT_ATTEMPT" > %s; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' > %s.all; true`,
+		file, file)
 	if err := launcher(t, mark, line).Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,8 @@ func (d *Demo) PlayStory(ctx context.Context) (result *Result, err error) {
 		if err = result.promiseFailure(); err == nil || try >= d.Tries || !result.SameOutput {
 			break
 		}
-		d.sayLine("\n%s. The load of this machine may have changed since it was measured.\nOnce more, from the measurement on.\n\n",
+		d.sayLine("\n%s. The load of this machine may have changed since it was measured.\nOnce more, from the measurement "+
+			"on.\n\n",
 			capitalizeFirst(strings.TrimPrefix(err.Error(), "demo failed: ")))
 	}
 	if err != nil {
@@ -167,7 +168,8 @@ func (d *Demo) playOnce(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	d.sayLine("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
+	d.sayLine("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west,
+		b.Core[west])
 	method, err := d.saveMethod(ctx, b)
 	if err != nil {
 		return nil, err
@@ -200,7 +202,8 @@ func (d *Demo) introducePlan(p *plan) {
 		priority = " with higher priority"
 	}
 	d.sayLine("Its deadline is %.1f s after submission. When it is %.0f %% done, %s on its\n"+
-		"core%s, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, startOf(p.competitors), priority, p.expectedSlowdown())
+		"core%s, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, startOf(p.competitors), priority,
+		p.expectedSlowdown())
 }
 
 func (d *Demo) concludeRuns(r *Result) {

@@ -59,7 +59,8 @@ func self(t *testing.T) string {
 // users have to wait for, because other tests come and go at the same time.
 func TestTheDeadlineIsMetWithMigrationAndMissedWithout(t *testing.T) {
 	var out bytes.Buffer
-	d := Demo{Out: &out, Figure: filepath.Join(t.TempDir(), "new", "demo.svg"), Agent: []string{self(t), "agent"}, Tries: 8, Alone: 3 * time.Second}
+	d := Demo{Out: &out, Figure: filepath.Join(t.TempDir(), "new", "demo.svg"), Agent: []string{self(t), "agent"},
+		Tries: 8, Alone: 3 * time.Second}
 	t.Setenv("TMPDIR", t.TempDir())
 	r, err := d.PlayStory(t.Context())
 	t.Logf("%v\n%s", err, out.String())
@@ -72,7 +73,8 @@ func TestTheDeadlineIsMetWithMigrationAndMissedWithout(t *testing.T) {
 	if w := &r.With; w.TookS <= 0 || w.TookS > w.DeadlineS || r.Without.TookS <= w.DeadlineS || w.record.LoadAt <= 0 {
 		t.Errorf("%+v", r)
 	}
-	for _, part := range []string{"on the core of", ": migrate\n", "1. With migration", "running on", "The output of both runs is identical"} {
+	for _, part := range []string{"on the core of", ": migrate\n", "1. With migration", "running on",
+		"The output of both runs is identical"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not said", part)
 		}
@@ -188,11 +190,14 @@ func TestTheStorySaysWhatWasDecidedInPlainWords(t *testing.T) {
 		news api.Decision
 	}{
 		{"running on east", api.Decision{Kind: "start"}},
-		{"its CPU share dropped from 98 % to 11 %", api.Decision{Kind: "predict", Inputs: map[string]any{"from": 0.98, "to": 0.11}}},
+		{"its CPU share dropped from 98 % to 11 %",
+			api.Decision{Kind: "predict", Inputs: map[string]any{"from": 0.98, "to": 0.11}}},
 		{"", api.Decision{Kind: "predict", Inputs: map[string]any{"chance": 0.2}}},
 		{"the chance of meeting its deadline is 3 % here and 98 % there: migrate",
-			api.Decision{Kind: "decide", Choice: "move to west", Why: "the chance of meeting its deadline is 3 % here and 98 % there"}},
-		{"stay on east: nowhere else is better", api.Decision{Kind: "decide", Choice: "stay on east", Why: "nowhere else is better"}},
+			api.Decision{Kind: "decide", Choice: "move to west",
+				Why: "the chance of meeting its deadline is 3 % here and 98 % there"}},
+		{"stay on east: nowhere else is better",
+			api.Decision{Kind: "decide", Choice: "stay on east", Why: "nowhere else is better"}},
 		{"checkpoint written: 7.2 MB, the program was stopped for 0.13 s",
 			api.Decision{Kind: "checkpoint", Inputs: map[string]any{"bytes": 7.2e6, "frozen_s": 0.13}}},
 		{"", api.Decision{Kind: "place", Choice: "cluster east"}},

@@ -78,16 +78,19 @@ tell little about the pace of the program.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(sizeList(&f.sizes), "sizes", "sizes to run at, each larger than the one before")
-	flags.Var(term.ChoiceFlag(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind, perfmodel.CounterTime), "counter", "how to count operations")
+	flags.Var(term.ChoiceFlag(&f.counter, measure.Auto, perfmodel.CounterPerf, perfmodel.CounterValgrind,
+		perfmodel.CounterTime), "counter", "how to count operations")
 	flags.StringVar(&f.name, "name", "", "write `NAME`.model; else as the program is called")
-	flags.Var(term.PositiveDurationFlag(&f.budget), "budget", "time for simulating caches; larger sizes are left out of it (1m)")
+	flags.Var(term.PositiveDurationFlag(&f.budget), "budget",
+		"time for simulating caches; larger sizes are left out of it (1m)")
 	term.OutputFlag(flags, &f.output)
 	return cmd
 }
 
 // sizeList is a flag with sizes.
 func sizeList(to *[]float64) term.Checked[[]float64] {
-	want := fmt.Errorf("at least %d numbers above 0, each larger than the one before, like 100,200,400", perfmodel.MinSizes)
+	want := fmt.Errorf("at least %d numbers above 0, each larger than the one before, like 100,200,400",
+		perfmodel.MinSizes)
 	return term.CheckedFlag(to, "N,N,N", nil, func(text string) ([]float64, error) {
 		var list []float64
 		for part := range strings.SplitSeq(text, ",") {
@@ -113,7 +116,8 @@ func (a *app) fitProgram(ctx context.Context, f *fitFlags, argv []string) error 
 	case len(argv) == 0:
 		return &badinput.Error{Field: "command", Want: "a program is needed after --, with {n} where its size stands"}
 	case !slices.ContainsFunc(argv[1:], func(s string) bool { return strings.Contains(s, measure.Placeholder) }):
-		return &badinput.Error{Field: "command", Value: strings.Join(argv, " "), Problem: "{n} is needed where the size stands"}
+		return &badinput.Error{Field: "command", Value: strings.Join(argv, " "),
+			Problem: "{n} is needed where the size stands"}
 	case strings.ContainsRune(f.name, '/'):
 		return &badinput.Error{Field: "--name", Value: f.name, Want: "a name without /"}
 	}
@@ -130,8 +134,10 @@ func (a *app) fitProgram(ctx context.Context, f *fitFlags, argv []string) error 
 		return err
 	}
 	tell, done := a.PhaseProgress()
-	m, err := measure.FitModel(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: SlownessOf(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
-		Host: host, Budget: f.budget, Clock: a.Now, Tell: tell})
+	m, err := measure.FitModel(ctx,
+		measure.Options{Program: measure.Program{Argv: argv, Slowness: SlownessOf(host)}, Name: f.name, Sizes: f.sizes,
+			Counter: f.counter,
+			Host:    host, Budget: f.budget, Clock: a.Now, Tell: tell})
 	done()
 	var cannot *measure.NoCounterError
 	if errors.As(err, &cannot) {
@@ -195,12 +201,14 @@ func readModel(path string) (*perfmodel.Model, string, error) {
 		var newest time.Time
 		names, _ := filepath.Glob("*" + modelSuffix) // the pattern is sound
 		for _, name := range names {
-			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && (path == "" || info.ModTime().After(newest)) {
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() &&
+				(path == "" || info.ModTime().After(newest)) {
 				path, newest = name, info.ModTime()
 			}
 		}
 		if path == "" {
-			return nil, "", &badinput.Error{Field: "model", Problem: "no .model file in this folder: name one, or make one with godwit model fit"}
+			return nil, "", &badinput.Error{Field: "model",
+				Problem: "no .model file in this folder: name one, or make one with godwit model fit"}
 		}
 	}
 	text, err := readSmall(path)

@@ -83,8 +83,10 @@ func (a *app) predictTime(ctx context.Context, f *predictFlags, args []string) e
 	if err != nil {
 		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Problem: err.Error()}
 	}
-	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low, High: p.Seconds.High,
-		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: term.OrEmpty(p.Misses), Beyond: f.size / m.Work.To}
+	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low,
+		High:  p.Seconds.High,
+		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: term.OrEmpty(p.Misses),
+		Beyond: f.size / m.Work.To}
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout, r)
 	}
@@ -93,7 +95,8 @@ func (a *app) predictTime(ctx context.Context, f *predictFlags, args []string) e
 
 // predictNow predicts for a host; if that is this one, and the one on which the model
 // was made, it counts how slow it is just now.
-func (a *app) predictNow(ctx context.Context, m *perfmodel.Model, size float64, on *perfmodel.Host) (perfmodel.Prediction, error) {
+func (a *app) predictNow(ctx context.Context, m *perfmodel.Model, size float64,
+	on *perfmodel.Host) (perfmodel.Prediction, error) {
 	here, err := os.Hostname()
 	if on != nil || err != nil || here != m.Host.Name {
 		return m.Predict(size, on)
@@ -134,12 +137,15 @@ func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) 
 func (a *app) printPrediction(r predictReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, 90 %% interval %s to %s\n",
-		strings.TrimSuffix(r.Model, modelSuffix), term.FormatDigits(r.Size), r.Host, term.FormatDuration(r.Seconds), term.FormatDuration(r.Low), term.FormatDuration(r.High))
+		strings.TrimSuffix(r.Model, modelSuffix), term.FormatDigits(r.Size), r.Host, term.FormatDuration(r.Seconds),
+		term.FormatDuration(r.Low), term.FormatDuration(r.High))
 	if r.Waiting > 0.005*r.Seconds || r.Touching > 0.005*r.Seconds {
-		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", term.FormatDuration(r.Waiting), term.FormatDuration(r.Touching))
+		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", term.FormatDuration(r.Waiting),
+			term.FormatDuration(r.Touching))
 	}
 	if r.Beyond > 20 {
-		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", term.FormatDigits(r.Beyond))
+		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n",
+			term.FormatDigits(r.Beyond))
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
@@ -208,7 +214,8 @@ type candidate struct {
 
 func fitReportOf(m *perfmodel.Model, path string) fitReport {
 	best := m.Work.BestFormula()
-	r := fitReport{Model: path, Command: m.Command, Counter: m.Counter, Host: m.Host.Name, Formula: best.String(), Error: best.Error,
+	r := fitReport{Model: path, Command: m.Command, Counter: m.Counter, Host: m.Host.Name, Formula: best.String(),
+		Error:     best.Error,
 		PaceError: m.Pace.Error, Memory: m.Memory != nil, Runs: m.Runs}
 	for _, f := range m.Work.Formulas {
 		r.Candidates = append(r.Candidates, candidate{f.String(), f.Weight, f.Error})
@@ -222,7 +229,8 @@ func (a *app) printFit(m *perfmodel.Model, path string) error {
 		t.Header[1] = "operations"
 	}
 	for _, r := range m.Runs {
-		t.AddRow(term.FormatDigits(r.Size), term.FormatDigits(r.Count), term.FormatDuration(r.CPU), fmt.Sprint(r.Runs), term.FormatPercent(r.Noise))
+		t.AddRow(term.FormatDigits(r.Size), term.FormatDigits(r.Count), term.FormatDuration(r.CPU), fmt.Sprint(r.Runs),
+			term.FormatPercent(r.Noise))
 	}
 	if err := t.PrintTable(a.Stdout, a.TerminalWidth()); err != nil {
 		return err

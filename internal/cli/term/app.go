@@ -142,7 +142,8 @@ func OneArgument(cmd *cobra.Command, args []string, what string) error {
 	case 1:
 		return nil
 	}
-	return &badinput.Error{Problem: fmt.Sprintf("%s takes one argument, %s (got also %q)", cmd.CommandPath(), what, args[1])}
+	return &badinput.Error{Problem: fmt.Sprintf("%s takes one argument, %s (got also %q)", cmd.CommandPath(), what,
+		args[1])}
 }
 
 func (a *App) versionCommand() *cobra.Command {

@@ -56,18 +56,19 @@ func (c Checked[T]) Set(text string) error {
 
 // ChoiceFlag is a flag with a few names to choose from.
 func ChoiceFlag(to *string, names ...string) Checked[string] {
-	return Checked[string]{to, strings.Join(names, "|"), func(s string) string { return s }, func(text string) (string, error) {
-		for _, name := range names {
-			if name == text {
-				return text, nil
+	return Checked[string]{to, strings.Join(names, "|"), func(s string) string { return s },
+		func(text string) (string, error) {
+			for _, name := range names {
+				if name == text {
+					return text, nil
+				}
 			}
-		}
-		want := JoinWords(names)
-		if near := badinput.NearestName(text, names); near != "" {
-			want += "; did you mean " + near + "?"
-		}
-		return "", errors.New(want)
-	}}
+			want := JoinWords(names)
+			if near := badinput.NearestName(text, names); near != "" {
+				want += "; did you mean " + near + "?"
+			}
+			return "", errors.New(want)
+		}}
 }
 
 // WholeNumberFlag is a flag with a whole number; 0 is not shown as its default.
@@ -110,7 +111,8 @@ func PositiveDurationFlag(to *time.Duration) pflag.Value {
 // OutputFlag adds -o.
 func OutputFlag(flags *pflag.FlagSet, to *string) {
 	*to = "table"
-	flags.VarP(ChoiceFlag(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
+	flags.VarP(ChoiceFlag(to, "table", "json"), "output", "o",
+		"how results are printed: a table for people, JSON for programs")
 }
 
 // flagError turns what the flag parser says into the one line that all bad
@@ -146,7 +148,8 @@ func wantedValue(e *pflag.InvalidValueError) string {
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	name := e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		return &badinput.Error{Field: cmd.CommandPath() + ": unknown flag -" + short, Problem: "see " + cmd.CommandPath() + " --help"}
+		return &badinput.Error{Field: cmd.CommandPath() + ": unknown flag -" + short, Problem: "see " + cmd.CommandPath() +
+			" --help"}
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })

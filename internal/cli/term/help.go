@@ -116,7 +116,8 @@ type Section struct {
 // those in none stand in one of their own.
 func CommandSections(cmd *cobra.Command, all []Section) []Section {
 	var sections []Section
-	left := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
+	left := slices.DeleteFunc(slices.Clone(cmd.Commands()),
+		func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
 	if !cmd.HasParent() {
 		for _, s := range all {
 			for _, name := range s.Names {

@@ -81,7 +81,8 @@ func NumbersText(inputs map[string]any) string {
 const hold = "\ue000"
 
 // parts are the numbers that are parts of something, told in per cent.
-var parts = map[string]bool{"chance": true, "share": true, "mean_share": true, "progress": true, "done": true, "confidence": true}
+var parts = map[string]bool{"chance": true, "share": true, "mean_share": true, "progress": true, "done": true,
+	"confidence": true}
 
 // numberText is one of them; a name that ends in _s is a time in seconds, one that
 // begins with p_ a chance.

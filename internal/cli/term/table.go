@@ -54,7 +54,8 @@ const minShrunk = 8
 
 // keepColumns is the table with some of its columns.
 func (t *Table) keepColumns(wanted func(column int) bool) *Table {
-	kept := &Table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), Shrinks: -1, Paint: t.Paint, Optional: t.Optional}
+	kept := &Table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), Shrinks: -1,
+		Paint: t.Paint, Optional: t.Optional}
 	for i, name := range t.Header {
 		if !wanted(i) {
 			continue
@@ -77,7 +78,8 @@ func (t *Table) withoutEmpty() *Table {
 		return t
 	}
 	return t.keepColumns(func(column int) bool {
-		return column == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return row[column] != "" && row[column] != Unknown })
+		return column == 0 || slices.ContainsFunc(t.rows,
+			func(row []string) bool { return row[column] != "" && row[column] != Unknown })
 	})
 }
 
@@ -148,7 +150,8 @@ func (t *Table) shrinkColumns(widths []int, width int) bool {
 	return over <= 0
 }
 
-func (t *Table) printRow(b *strings.Builder, row []string, widths []int, indent, room int, paint func(column, cell string) string) {
+func (t *Table) printRow(b *strings.Builder, row []string, widths []int, indent, room int,
+	paint func(column, cell string) string) {
 	last := len(widths) - 1
 	shown := func(i int, cell string) string {
 		if paint == nil {

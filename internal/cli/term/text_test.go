@@ -14,7 +14,8 @@ func TestTimesAreWrittenAsPeopleSayThem(t *testing.T) {
 }
 
 func TestNumbersHaveAsManyDigitsAsOneCanUse(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.234: "1.23", 12.34: "12.3", 1234.4: "1,234", -0.5: "-0.5"} {
+	for x, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.234: "1.23", 12.34: "12.3", 1234.4: "1,234",
+		-0.5: "-0.5"} {
 		if got := FormatDigits(x); got != want {
 			t.Errorf("%g: got %q, want %q", x, got, want)
 		}

@@ -64,7 +64,8 @@ type Cutter struct {
 // CutPiece cuts the piece of n bytes at off of a file. It calls emit for every chunk;
 // the bytes are emit's until it returns, and nil for a run of zeros. It returns
 // io.ErrUnexpectedEOF if the file ends early.
-func (c *Cutter) CutPiece(f io.ReaderAt, p Plan, off, n int64, holes *HoleMap, emit func(id Sum, plain []byte) error) error {
+func (c *Cutter) CutPiece(f io.ReaderAt, p Plan, off, n int64, holes *HoleMap,
+	emit func(id Sum, plain []byte) error) error {
 	if len(c.buf) < cutBuffer && n > jcMin {
 		c.buf = make([]byte, cutBuffer)
 	} else if c.buf == nil {
@@ -110,7 +111,8 @@ const (
 // cutRun cuts the bytes up to the next run of zeros.
 func (c *Cutter) cutRun(emit func(Sum, []byte) error) error {
 	if c.jc == nil {
-		jc, err := chunkers.NewChunker("jc-v1.0.0", &c.runs, &chunkers.ChunkerOpts{MinSize: jcMin, NormalSize: jcNormal, MaxSize: jcMax})
+		jc, err := chunkers.NewChunker("jc-v1.0.0", &c.runs,
+			&chunkers.ChunkerOpts{MinSize: jcMin, NormalSize: jcNormal, MaxSize: jcMax})
 		if err != nil {
 			return fmt.Errorf("preparing to cut: %w", err)
 		}

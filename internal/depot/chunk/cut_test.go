@@ -18,18 +18,19 @@ func cutAll(t testing.TB, content []byte, holes *HoleMap) []Sum {
 	p := PlanFor(int64(len(content)))
 	for off := int64(0); off < int64(len(content)); off += p.PieceSize {
 		var piece []Sum
-		err := c.CutPiece(bytes.NewReader(content), p, off, min(p.PieceSize, int64(len(content))-off), holes, func(id Sum, plain []byte) error {
-			piece = append(piece, id)
-			if n, zero := id.IsZeros(); zero {
-				joined = append(joined, make([]byte, n)...)
+		err := c.CutPiece(bytes.NewReader(content), p, off, min(p.PieceSize, int64(len(content))-off), holes,
+			func(id Sum, plain []byte) error {
+				piece = append(piece, id)
+				if n, zero := id.IsZeros(); zero {
+					joined = append(joined, make([]byte, n)...)
+					return nil
+				}
+				if SumOf(plain) != id || len(plain) == 0 || len(plain) > MaxChunk {
+					t.Errorf("a chunk of %d bytes with a wrong name", len(plain))
+				}
+				joined = append(joined, plain...)
 				return nil
-			}
-			if SumOf(plain) != id || len(plain) == 0 || len(plain) > MaxChunk {
-				t.Errorf("a chunk of %d bytes with a wrong name", len(plain))
-			}
-			joined = append(joined, plain...)
-			return nil
-		})
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,16 +98,17 @@ func TestLargeImagesAreCutAtPagesByContent(t *testing.T) {
 		cutIn := func(content []byte) (list []Sum) {
 			var c Cutter
 			var joined []byte
-			err := c.CutPiece(bytes.NewReader(content), Plan{pages: pages}, 0, int64(len(content)), nil, func(id Sum, plain []byte) error {
-				list = append(list, id)
-				if n, zero := id.IsZeros(); zero {
-					plain = make([]byte, n)
-				} else if len(plain)%pageSize != 0 || len(plain) > 4*pages*pageSize {
-					t.Errorf("a chunk of %d bytes", len(plain))
-				}
-				joined = append(joined, plain...)
-				return nil
-			})
+			err := c.CutPiece(bytes.NewReader(content), Plan{pages: pages}, 0, int64(len(content)), nil,
+				func(id Sum, plain []byte) error {
+					list = append(list, id)
+					if n, zero := id.IsZeros(); zero {
+						plain = make([]byte, n)
+					} else if len(plain)%pageSize != 0 || len(plain) > 4*pages*pageSize {
+						t.Errorf("a chunk of %d bytes", len(plain))
+					}
+					joined = append(joined, plain...)
+					return nil
+				})
 			if err != nil || !bytes.Equal(joined, content) {
 				t.Errorf("%d pages a chunk: %v", pages, err)
 			}

@@ -149,7 +149,8 @@ func DiffTrees(a, b *Tree) (changed []Entry, removed []string) {
 	}
 	for _, e := range b.Entries {
 		old := before[e.Path]
-		if old == nil || old.Mode != e.Mode || old.Size != e.Size || old.Link != e.Link || !slices.Equal(old.Chunks, e.Chunks) {
+		if old == nil || old.Mode != e.Mode || old.Size != e.Size || old.Link != e.Link ||
+			!slices.Equal(old.Chunks, e.Chunks) {
 			changed = append(changed, e)
 		}
 		delete(before, e.Path)
@@ -175,12 +176,13 @@ func TextChunks(b []byte) ([]chunk.Content, error) {
 	var parts []chunk.Sum
 	var c chunk.Cutter
 	left := b
-	err := c.CutPiece(bytes.NewReader(b), chunk.ContentPlan(), 0, int64(len(b)), nil, func(id chunk.Sum, plain []byte) error {
-		parts = append(parts, id)
-		chunks = append(chunks, chunk.Content{ID: id, Plain: left[:len(plain)]})
-		left = left[len(plain):]
-		return nil
-	})
+	err := c.CutPiece(bytes.NewReader(b), chunk.ContentPlan(), 0, int64(len(b)), nil,
+		func(id chunk.Sum, plain []byte) error {
+			parts = append(parts, id)
+			chunks = append(chunks, chunk.Content{ID: id, Plain: left[:len(plain)]})
+			left = left[len(plain):]
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}

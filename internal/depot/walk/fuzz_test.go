@@ -71,7 +71,8 @@ func matchSlowly(pattern, name []string, steps int) int {
 
 // Whatever stands in a cache file, reading it ends.
 func FuzzCache(f *testing.F) {
-	good, _ := json.Marshal(cacheJSON{Version: cacheVersion, Files: map[string]CachedFile{"a": {Chunks: make([]byte, 33)}}})
+	good, _ := json.Marshal(cacheJSON{Version: cacheVersion,
+		Files: map[string]CachedFile{"a": {Chunks: make([]byte, 33)}}})
 	f.Add(good)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -41,7 +41,8 @@ func (l Limit) String() string {
 // ListFolder lists what is in dir, sorted by path. skip, which may be nil, says what to
 // leave out; a folder left out is not entered. Sockets, devices and pipes are
 // skipped. What vanishes meanwhile was never there.
-func ListFolder(dir string, skip func(path string, isDir bool) bool, limit Limit) (list []FoundEntry, skipped []string, err error) {
+func ListFolder(dir string, skip func(path string, isDir bool) bool,
+	limit Limit) (list []FoundEntry, skipped []string, err error) {
 	w := walker{dir: dir, skip: skip, limit: limit}
 	if err := w.walkInto(""); err != nil {
 		return nil, nil, err
@@ -124,7 +125,8 @@ func (w *walker) readFolder(path string) ([]FoundEntry, error) {
 		if w.skip != nil && w.skip(rel, st.Mode&unix.S_IFMT == unix.S_IFDIR) {
 			continue
 		}
-		f := FoundEntry{Entry: tree.Entry{Path: rel, Mode: fs.FileMode(st.Mode & 0o777)}, Stamp: StampOf(&st), Blocks: st.Blocks}
+		f := FoundEntry{Entry: tree.Entry{Path: rel, Mode: fs.FileMode(st.Mode & 0o777)}, Stamp: StampOf(&st),
+			Blocks: st.Blocks}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			f.Size, f.ModTime = st.Size, st.Mtim.Nano()

@@ -26,7 +26,8 @@ func TestWhatWasReleasedIsKnownForADay(t *testing.T) {
 	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
 	r := mustOpen(t, path, now)
 	old, young := driver.ID{Job: 1, Epoch: 2}, driver.ID{Job: 3, Epoch: 4}
-	for _, err := range []error{r.addAttempt(old, now), r.addAttempt(young, now.Add(20*time.Hour)), r.addAttempt(young, now.Add(21*time.Hour))} {
+	for _, err := range []error{r.addAttempt(old, now), r.addAttempt(young, now.Add(20*time.Hour)),
+		r.addAttempt(young, now.Add(21*time.Hour))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,19 +39,22 @@ func TestWhatWasReleasedIsKnownForADay(t *testing.T) {
 	if again.hasAttempt(old) || !again.hasAttempt(young) {
 		t.Error("a day later the wrong one is known")
 	}
-	if data, err := os.ReadFile(path); err != nil || string(data) != fmt.Sprintf("3.4 %d\n", now.Add(20*time.Hour).Unix()) {
+	if data, err := os.ReadFile(path); err != nil ||
+		string(data) != fmt.Sprintf("3.4 %d\n", now.Add(20*time.Hour).Unix()) {
 		t.Errorf("%q %v", data, err)
 	}
 }
 
 func TestALineThatACrashCutOffIsNotRead(t *testing.T) {
 	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
-	text := registerLine(driver.ID{Job: 1, Epoch: 1}, now) + "nonsense\n7.7 x\n" + registerLine(driver.ID{Job: 2, Epoch: 1}, now)
+	text := registerLine(driver.ID{Job: 1, Epoch: 1}, now) + "nonsense\n7.7 x\n" +
+		registerLine(driver.ID{Job: 2, Epoch: 1}, now)
 	if err := os.WriteFile(path, []byte(text[:len(text)-1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := mustOpen(t, path, now)
-	if !r.hasAttempt(driver.ID{Job: 1, Epoch: 1}) || r.hasAttempt(driver.ID{Job: 2, Epoch: 1}) || r.hasAttempt(driver.ID{Job: 7, Epoch: 7}) {
+	if !r.hasAttempt(driver.ID{Job: 1, Epoch: 1}) || r.hasAttempt(driver.ID{Job: 2, Epoch: 1}) ||
+		r.hasAttempt(driver.ID{Job: 7, Epoch: 7}) {
 		t.Error("the wrong lines were read")
 	}
 	if err := r.addAttempt(driver.ID{Job: 2, Epoch: 1}, now); err != nil {

@@ -20,7 +20,8 @@ const maxSpareFolders = 64
 
 // spareNames are the files that are kept, and the names under which those who
 // write them find them to write over. Nothing of an attempt is left in them.
-var spareNames = map[string]string{AttemptFile: AttemptFile + ".new", "exit.json": ".exit.json.partial", LockFile: LockFile}
+var spareNames = map[string]string{AttemptFile: AttemptFile + ".new", "exit.json": ".exit.json.partial",
+	LockFile: LockFile}
 
 // PrepareFolder makes the folder of an attempt, of a spare one if there is one, and the
 // file that says what to run, unless they are there.

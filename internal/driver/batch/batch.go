@@ -122,8 +122,10 @@ func New(o Options, m Manager) (*Driver, error) {
 	o.Dir = dir
 	tag := sha256.Sum256([]byte(dir))
 	d := &Driver{opt: o, manager: m, clock: o.Clock, log: o.Log, prefix: "gw-" + hex.EncodeToString(tag[:4]) + "-",
-		agents: &binaries{from: o.Agent, dir: filepath.Join(dir, "bin"), clock: o.Clock}, submitting: make(chan struct{}, maxSubmissions),
-		attempts: make(map[driver.ID]*attempt), waits: make(map[driver.Need]*memo[driver.Wait]), wake: make(chan struct{}, 1)}
+		agents:     &binaries{from: o.Agent, dir: filepath.Join(dir, "bin"), clock: o.Clock},
+		submitting: make(chan struct{}, maxSubmissions),
+		attempts:   make(map[driver.ID]*attempt), waits: make(map[driver.Need]*memo[driver.Wait]),
+		wake: make(chan struct{}, 1)}
 	if d.folders, err = attemptdir.Open(filepath.Join(dir, "attempts"), d.clock, d.log); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}

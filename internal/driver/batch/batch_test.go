@@ -58,10 +58,13 @@ func TestASubmissionComesAboutWhateverFails(t *testing.T) {
 		fail func(*pretender)
 		jobs int // that the manager may have got
 	}{
-		"it does not arrive":                 {func(p *pretender) { p.before = failFirst(2, errPassing) }, 1},
-		"the manager is away":                {func(p *pretender) { p.before = failFirst(2, away) }, 1},
-		"its answer is lost":                 {func(p *pretender) { p.after = failFirst(1, errPassing) }, 1},
-		"and nobody can be asked":            {func(p *pretender) { p.after, p.queue = failFirst(1, errPassing), failFirst(3, errPassing) }, 1},
+		"it does not arrive":  {func(p *pretender) { p.before = failFirst(2, errPassing) }, 1},
+		"the manager is away": {func(p *pretender) { p.before = failFirst(2, away) }, 1},
+		"its answer is lost":  {func(p *pretender) { p.after = failFirst(1, errPassing) }, 1},
+		"and nobody can be asked": {func(p *pretender) {
+			p.after, p.queue = failFirst(1, errPassing),
+				failFirst(3, errPassing)
+		}, 1},
 		"it waits, and its answer is lost":   {func(p *pretender) { p.after, p.hold = failFirst(1, errPassing), true }, 1},
 		"the manager says it is away, wrong": {func(p *pretender) { p.after = failFirst(1, away) }, 2},
 	} {
@@ -101,7 +104,8 @@ func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 			}
 		}, 1},
 		"the file is empty": {func(t *testing.T, w *batchtest.World, _ *pretender, a *wire.Attempt) {
-			if err := errors.Join(os.MkdirAll(w.AttemptFolder(a), 0o700), os.WriteFile(filepath.Join(w.AttemptFolder(a), "attempt.json"), nil, 0o600)); err != nil {
+			if err := errors.Join(os.MkdirAll(w.AttemptFolder(a), 0o700),
+				os.WriteFile(filepath.Join(w.AttemptFolder(a), "attempt.json"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
@@ -179,7 +183,8 @@ func TestARefusalIsFinalAndLeavesNothing(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.before = func(int) error { return fmt.Errorf("%w: no such queue", driver.ErrRefused) }
 	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
-	if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "no such queue") {
+	if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) ||
+		!strings.Contains(err.Error(), "no such queue") {
 		t.Errorf("got %v", err)
 	}
 	if found, err := d.FindAttempts(t.Context()); err != nil || len(found) > 0 || p.called("submit") != 1 {
@@ -266,11 +271,13 @@ func TestOldBinariesGoWhenNobodyNeedsThem(t *testing.T) {
 	}
 	user := w.AttemptFor(drivertest.Ends)
 	if err := errors.Join(os.MkdirAll(w.AttemptFolder(user), 0o700),
-		os.WriteFile(filepath.Join(w.AttemptFolder(user), "script"), []byte("exec "+bin+"/00000000000000aa/godwit"), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(w.AttemptFolder(user), "script"), []byte("exec "+bin+"/00000000000000aa/godwit"),
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	mustStart(t, w.OpenBatch(), w.AttemptFor(drivertest.Ends))
-	for name, want := range map[string]bool{"00000000000000aa": true, "00000000000000bb": false, "00000000000000cc": true, ".new-1": false, "notes": true} {
+	for name, want := range map[string]bool{"00000000000000aa": true, "00000000000000bb": false, "00000000000000cc": true,
+		".new-1": false, "notes": true} {
 		if got := attemptdir.HasFile(bin, name); got != want {
 			t.Errorf("%s is there: %v", name, got)
 		}
@@ -314,7 +321,8 @@ func TestTheManagerIsAskedOnlyWhileThereIsSomethingToWatch(t *testing.T) {
 	}
 	before := p.called("queue")
 	w.WaitUntil("five answers", func() bool { return p.called("queue") >= before+5 })
-	if why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); err != nil || !strings.Contains(why, "waits in the cluster's queue: Resources") {
+	if why, err := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); err != nil ||
+		!strings.Contains(why, "waits in the cluster's queue: Resources") {
 		t.Errorf("%q, %v", why, err)
 	}
 	p.release()
@@ -348,7 +356,8 @@ func TestAQuestionWithoutAnAnswerMeansNothing(t *testing.T) {
 	p.mu.Unlock()
 	n := p.called("queue")
 	w.WaitUntil("questions", func() bool { return p.called("queue") > n+3 })
-	if why, _ := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); !strings.Contains(why, "does not answer at present: it passes") {
+	if why, _ := d.ExplainWait(t.Context(), batchtest.AttemptID(a)); !strings.Contains(why,
+		"does not answer at present: it passes") {
 		t.Errorf("%q", why)
 	}
 	// Ever more rarely.
@@ -382,7 +391,8 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 			p.lose(c.how)
 			w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
 			m := w.HeardMessages(a)
-			if last := m[len(m)-1]; !strings.Contains(last.Why, c.want) || strings.Contains(last.Why, "\n") || last.Cause != c.cause {
+			if last := m[len(m)-1]; !strings.Contains(last.Why, c.want) || strings.Contains(last.Why, "\n") ||
+				last.Cause != c.cause {
 				t.Errorf("%q, %q", last.Why, last.Cause)
 			}
 			p.release() // a manager that was wrong
@@ -409,7 +419,8 @@ func TestAScriptThatHostsDoNotFindIsToldSo(t *testing.T) {
 	p.release()
 	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
 	m := w.HeardMessages(a)
-	if why := m[len(m)-1].Why; !strings.Contains(why, "exit code 127") || !strings.Contains(why, "/nowhere") || !strings.Contains(why, "do all hosts of the cluster see /") {
+	if why := m[len(m)-1].Why; !strings.Contains(why, "exit code 127") || !strings.Contains(why, "/nowhere") ||
+		!strings.Contains(why, "do all hosts of the cluster see /") {
 		t.Errorf("%q", why)
 	}
 }
@@ -422,7 +433,8 @@ func TestAJobThatWouldWaitForEverIsGivenUp(t *testing.T) {
 	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(a, wire.Lost) == 1 })
 	cancelled := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone }
 	w.WaitUntil("its job to be cancelled", cancelled)
-	if m := w.HeardMessages(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || p.called("queue") < 12 {
+	if m := w.HeardMessages(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" ||
+		p.called("queue") < 12 {
 		t.Errorf("%+v after %d answers", m, p.called("queue"))
 	}
 }
@@ -506,7 +518,8 @@ func TestWhatAgentsAreTold(t *testing.T) {
 	d := w.OpenBatch()
 	for _, c := range []struct {
 		time, want time.Duration
-	}{{0, 2 * time.Minute}, {time.Hour, 67 * time.Minute}, {30 * time.Second, 2 * time.Minute}, {5 * time.Hour, 3 * time.Hour}} {
+	}{{0, 2 * time.Minute}, {time.Hour, 67 * time.Minute}, {30 * time.Second, 2 * time.Minute},
+		{5 * time.Hour, 3 * time.Hour}} {
 		a := w.AttemptFor(drivertest.Ends)
 		a.Broker, a.CPUs, a.Cgroup, a.Spec.Time, a.Procs, a.Spec.Memory = "else", []int{1}, "x", c.time, 4, 1<<30
 		if err := d.StartAttempt(t.Context(), a); err != nil {
@@ -525,7 +538,8 @@ func TestWhatAgentsAreTold(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(p.jobs[0].Script)
-	if err != nil || !strings.Contains(string(text), `/it'\''s $(here)/bin/`) || !strings.Contains(string(text), "\nexec '") || strings.Contains(string(text), "NOTES") {
+	if err != nil || !strings.Contains(string(text), `/it'\''s $(here)/bin/`) ||
+		!strings.Contains(string(text), "\nexec '") || strings.Contains(string(text), "NOTES") {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -537,7 +551,8 @@ func TestWithoutALimitTheManagersOwnIsTold(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := attemptdir.ReadAttempt(w.AttemptFolder(a)); err != nil || got.Limit != time.Hour || p.jobs[0].Time != 0 {
+	if got, err := attemptdir.ReadAttempt(w.AttemptFolder(a)); err != nil || got.Limit != time.Hour ||
+		p.jobs[0].Time != 0 {
 		t.Errorf("told %v, asked for %v, %v", got.Limit, p.jobs[0].Time, err)
 	}
 }
@@ -559,7 +574,8 @@ func TestAnswersServeForAWhile(t *testing.T) {
 				t.Errorf("%+v, %v", l, err)
 			}
 			for procs := 1; procs < 3; procs++ {
-				if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: procs}); err != nil || got.Why != fmt.Sprint(procs) || !got.Known {
+				if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: procs}); err != nil || got.Why != fmt.Sprint(procs) ||
+					!got.Known {
 					t.Errorf("%+v, %v", got, err)
 				}
 			}

@@ -83,7 +83,8 @@ func (b *binaries) installFiles() (string, error) {
 	case err == nil:
 		files[sandboxName] = sandbox
 	case errors.Is(err, fs.ErrNotExist):
-		b.said = []string{"there is no " + sandboxName + " beside " + beside + ": programs that do not save themselves cannot be saved on the cluster"}
+		b.said = []string{"there is no " + sandboxName + " beside " + beside +
+			": programs that do not save themselves cannot be saved on the cluster"}
 	default:
 		return "", err
 	}

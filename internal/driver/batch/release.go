@@ -125,7 +125,8 @@ func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 			}
 			left++
 			at, did := ended[e.ID]
-			if mayLeave := known && e.State != Pending && d.clock.Since(began) < exitTimeout; !mayLeave && (!did || d.clock.Since(at) > cancelRetryInterval) {
+			if mayLeave := known && e.State != Pending && d.clock.Since(began) < exitTimeout; !mayLeave &&
+				(!did || d.clock.Since(at) > cancelRetryInterval) {
 				now = append(now, e.ID)
 				ended[e.ID] = d.clock()
 			}

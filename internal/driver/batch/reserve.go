@@ -134,7 +134,8 @@ func (d *Driver) resizeAttempt(ctx context.Context, id driver.ID, hosts int) err
 		switch {
 		case name == "" || e.State != Running:
 		case hosts < 1 || hosts > len(e.Hosts):
-			return fmt.Errorf("%w: it runs on %d hosts, and %d is neither fewer nor at least one", driver.ErrRefused, len(e.Hosts), hosts)
+			return fmt.Errorf("%w: it runs on %d hosts, and %d is neither fewer nor at least one", driver.ErrRefused,
+				len(e.Hosts), hosts)
 		case hosts == len(e.Hosts):
 			return nil
 		default:

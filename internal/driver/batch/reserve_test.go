@@ -14,7 +14,8 @@ import (
 func TestAnAttemptUsesWhatIsHeldForItAndGivesItBack(t *testing.T) {
 	w, p := newWorld(t, nil)
 	d, a, other := w.OpenBatch(), w.AttemptFor(drivertest.Stays), w.AttemptFor(drivertest.Stays)
-	if err := d.ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(a), Need: driver.Need{Procs: 1}}); err != nil {
+	if err := d.ReserveProcs(t.Context(),
+		driver.Reservation{ID: batchtest.AttemptID(a), Need: driver.Need{Procs: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	d = w.OpenBatch() // the broker was restarted
@@ -26,7 +27,8 @@ func TestAnAttemptUsesWhatIsHeldForItAndGivesItBack(t *testing.T) {
 		t.Errorf("held %v; used %q and %q", p.held, name, p.jobs[1].Reservation)
 	}
 	p.mu.Unlock()
-	if err := errors.Join(d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)), d.ReleaseAttempt(t.Context(), batchtest.AttemptID(other))); err != nil {
+	if err := errors.Join(d.ReleaseAttempt(t.Context(), batchtest.AttemptID(a)),
+		d.ReleaseAttempt(t.Context(), batchtest.AttemptID(other))); err != nil {
 		t.Error(err)
 	}
 	if len(p.held) > 0 {
@@ -38,7 +40,8 @@ func TestAnAttemptForWhichNothingIsHeldIsStartedAllTheSame(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.refuse = fmt.Errorf("%w: operators only", driver.ErrRefused)
 	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
-	if err := d.ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(a)}); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "operators only") {
+	if err := d.ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(a)}); !errors.Is(err,
+		driver.ErrRefused) || !strings.Contains(err.Error(), "operators only") {
 		t.Errorf("got %v", err)
 	}
 	mustStart(t, d, a)

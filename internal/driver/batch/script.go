@@ -72,7 +72,8 @@ func wasSubmitted(dir string) (job string, ok bool) {
 
 // hasRun says whether an agent has been at work on the folder.
 func hasRun(dir string) bool {
-	return attemptdir.HasFile(dir, attemptdir.StartedFile) || attemptdir.HasFile(dir, attemptdir.KnownFile) || attemptdir.HasFile(dir, attemptdir.LostFile)
+	return attemptdir.HasFile(dir, attemptdir.StartedFile) || attemptdir.HasFile(dir, attemptdir.KnownFile) ||
+		attemptdir.HasFile(dir, attemptdir.LostFile)
 }
 
 // lastSaid is the last line of what the script said, shortened; "" if it said

@@ -52,7 +52,8 @@ func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt
 		return err
 	}
 	whole, request := d.prepareRequest(ctx, w)
-	request.Name, request.Script, request.Output = a.name, filepath.Join(a.dir, scriptFile), filepath.Join(a.dir, outputFile)
+	request.Name, request.Script, request.Output = a.name, filepath.Join(a.dir, scriptFile),
+		filepath.Join(a.dir, outputFile)
 	request.Reservation = d.reservedName(id)
 	made, err := attemptdir.PrepareFolder(a.dir, &whole)
 	if err == nil {

@@ -34,7 +34,8 @@ type memo[V any] struct {
 // staleFactor is how many times its freshness an answer may be old.
 const staleFactor = 3
 
-func (m *memo[V]) getFresh(ctx context.Context, d *Driver, age time.Duration, ask func(ctx context.Context) (V, error)) (V, error) {
+func (m *memo[V]) getFresh(ctx context.Context, d *Driver, age time.Duration,
+	ask func(ctx context.Context) (V, error)) (V, error) {
 	m.mu.Lock()
 	old := d.clock.Since(m.at)
 	none := m.at.IsZero()
@@ -56,7 +57,8 @@ func (m *memo[V]) getFresh(ctx context.Context, d *Driver, age time.Duration, as
 		}
 	}
 	asked := m.asked
-	if !none && (old < staleFactor*age || m.err != nil && old < longestPoll) { // who did not answer may take long to answer again
+	// who did not answer may take long to answer again
+	if !none && (old < staleFactor*age || m.err != nil && old < longestPoll) {
 		defer m.mu.Unlock()
 		return m.value, m.err
 	}
@@ -143,7 +145,8 @@ func (d *Driver) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, 
 		d.waits[n] = m
 	}
 	d.mu.Unlock()
-	w, err := m.getFresh(ctx, d, d.opt.Poll, func(ctx context.Context) (driver.Wait, error) { return d.manager.EstimateWait(ctx, n) })
+	w, err := m.getFresh(ctx, d, d.opt.Poll,
+		func(ctx context.Context) (driver.Wait, error) { return d.manager.EstimateWait(ctx, n) })
 	if err != nil {
 		return driver.Wait{}, fmt.Errorf("how long one waits on %s: %w", d.opt.Cluster, err)
 	}
@@ -202,7 +205,8 @@ func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 		if a == nil {
 			return nil, errClosed
 		}
-		alive := attemptdir.HasFile(a.dir, attemptdir.LockFile) && !attemptdir.HasFile(a.dir, attemptdir.KnownFile) && d.isAttended(a)
+		alive := attemptdir.HasFile(a.dir, attemptdir.LockFile) && !attemptdir.HasFile(a.dir, attemptdir.KnownFile) &&
+			d.isAttended(a)
 		found = append(found, driver.Found{ID: id, Alive: alive})
 	}
 	return found, nil

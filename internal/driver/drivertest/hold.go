@@ -30,7 +30,8 @@ func TestReservations(t *testing.T, w World) {
 	}
 	d := w.OpenDriver() // after a restart
 	r = d.(driver.Reserver)
-	if err := r.ReserveProcs(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}}); err != nil {
+	if err := r.ReserveProcs(t.Context(),
+		driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}}); err != nil {
 		t.Errorf("asked again: %v", err)
 	}
 	mustStart(t, d, a)

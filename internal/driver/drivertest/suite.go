@@ -142,7 +142,8 @@ func unheardEnd(t *testing.T, w World) {
 		time.Sleep(pause) // for the agent to write it down
 		w.KillAgent(a)
 		w.SetDeaf(false)
-		waitFor(t, "the end to be heard", func() bool { k := lastKind(w.HeardMessages(a)); return k == wire.Ended || k == wire.Lost })
+		waitFor(t, "the end to be heard",
+			func() bool { k := lastKind(w.HeardMessages(a)); return k == wire.Ended || k == wire.Lost })
 		m := w.HeardMessages(a)
 		mustRelease(t, d, a)
 		if lastKind(m) == wire.Lost && pause < 8*time.Second {
@@ -219,14 +220,18 @@ func restartFindsRunning(t *testing.T, w World) {
 	for _, a := range []*wire.Attempt{stays, ends} {
 		mustStart(t, d, a)
 	}
-	waitFor(t, "both to run", func() bool { return w.StartCount(stays) > 0 && w.StartCount(ends) > 0 && w.LivingProcesses(ends) == 0 })
+	waitFor(t, "both to run", func() bool {
+		return w.StartCount(stays) > 0 && w.StartCount(ends) > 0 &&
+			w.LivingProcesses(ends) == 0
+	})
 	d = w.OpenDriver()
 	w.SetDeaf(false)
 	var ids []driver.ID
 	for _, f := range findAttempts(t, d) {
 		ids = append(ids, f.ID)
 	}
-	if !slices.Contains(ids, attemptID(stays)) || !slices.Contains(ids, attemptID(ends)) || slices.Contains(ids, attemptID(waits)) {
+	if !slices.Contains(ids, attemptID(stays)) || !slices.Contains(ids, attemptID(ends)) ||
+		slices.Contains(ids, attemptID(waits)) {
 		t.Errorf("found %v, started were %v and %v", ids, attemptID(stays), attemptID(ends))
 	}
 	if f := mustFind(t, d, stays); !f.Alive {

@@ -136,7 +136,8 @@ func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 		}
 		return nil
 	}
-	r := &Run{attempt: a, driver: d, orders: make(chan wire.Order, 64), stop: make(chan struct{}), gone: make(chan struct{})}
+	r := &Run{attempt: a, driver: d, orders: make(chan wire.Order, 64), stop: make(chan struct{}),
+		gone: make(chan struct{})}
 	d.runs[id] = r
 	r.sendLocked(wire.Message{Kind: wire.Hello})
 	d.tasks.Go(func() { d.deliverMessages(r) })

@@ -28,7 +28,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) drivertest.World {
-	w := &world{programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
+	w := &world{programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{},
+		heard: map[core.JobID][]wire.Message{}}
 	w.driver = New(w.run, w.hear)
 	t.Cleanup(w.driver.Close)
 	return w
@@ -128,7 +129,8 @@ func TestAScriptHearsOrdersAndAnswers(t *testing.T) {
 func TestKillEndsAnAttemptWithoutAWord(t *testing.T) {
 	heard := make(chan wire.Message, 10)
 	gone := make(chan struct{})
-	d := New(func(r *Run) { <-r.Done(); r.SendMessage(wire.Message{Kind: wire.Ended}); close(gone) }, func(m wire.Message) { heard <- m })
+	d := New(func(r *Run) { <-r.Done(); r.SendMessage(wire.Message{Kind: wire.Ended}); close(gone) },
+		func(m wire.Message) { heard <- m })
 	defer d.Close()
 	if err := d.StartAttempt(t.Context(), &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
 		t.Fatal(err)

@@ -80,13 +80,20 @@ func limitOf(category string) float64 {
 // meanings are what the numbers in the column failed say, see
 // sge_status(5).
 var meanings = map[int]string{
-	1: "assumedly before job", 3: "before writing config", 4: "before writing PID", 6: "setting processor set", 7: "before prolog", 8: "in prolog",
-	9: "before pestart", 10: "in pestart", 11: "before job", 12: "before pestop", 13: "in pestop", 14: "before epilog", 15: "in epilog",
-	16: "releasing processor set", 17: "through signal", 18: "shepherd returned error", 19: "before writing exit_status", 20: "found unexpected error file",
-	21: "in recognizing job", 22: "in recognizing job (slave)", 24: "migrating", 25: "rescheduling", 26: "opening input/output file", 27: "searching requested shell",
-	28: "changing into working directory", 29: "invalid execution state", 30: "rescheduling on application error", 31: "accessing sgepasswd file",
-	32: "entry is missing in password file", 33: "wrong password", 34: "communicating with Grid Engine Helper Service", 35: "before job in Grid Engine Helper Service",
-	36: "checking configured daemons", 37: "a limit of time or memory was enforced", 38: "adding supplementary group", 100: "assumedly after job",
+	1: "assumedly before job", 3: "before writing config", 4: "before writing PID", 6: "setting processor set",
+	7: "before prolog", 8: "in prolog",
+	9: "before pestart", 10: "in pestart", 11: "before job", 12: "before pestop", 13: "in pestop", 14: "before epilog",
+	15: "in epilog",
+	16: "releasing processor set", 17: "through signal", 18: "shepherd returned error", 19: "before writing exit_status",
+	20: "found unexpected error file",
+	21: "in recognizing job", 22: "in recognizing job (slave)", 24: "migrating", 25: "rescheduling",
+	26: "opening input/output file", 27: "searching requested shell",
+	28: "changing into working directory", 29: "invalid execution state", 30: "rescheduling on application error",
+	31: "accessing sgepasswd file",
+	32: "entry is missing in password file", 33: "wrong password", 34: "communicating with Grid Engine Helper Service",
+	35: "before job in Grid Engine Helper Service",
+	36: "checking configured daemons", 37: "a limit of time or memory was enforced", 38: "adding supplementary group",
+	100: "assumedly after job",
 }
 
 // Which of them say that the host, or what runs jobs there, is to blame, and which

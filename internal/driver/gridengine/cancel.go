@@ -51,7 +51,8 @@ func onlyFinishedJobs(err error) bool {
 	}
 	for _, line := range f.Lines {
 		switch {
-		case strings.TrimSpace(line) == "", strings.Contains(line, " has deleted job "), strings.Contains(line, " has registered the job "),
+		case strings.TrimSpace(line) == "", strings.Contains(line, " has deleted job "),
+			strings.Contains(line, " has registered the job "),
 			strings.Contains(line, "does not exist"), strings.Contains(line, "is already in deletion"),
 			strings.Contains(line, "unable to sync state with remote execd"): // it will be deleted when that is back
 		default:

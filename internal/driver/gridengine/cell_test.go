@@ -24,26 +24,27 @@ func TestMain(m *testing.M) {
 func onACell(t testing.TB, nodes, slots int, flags ...string) string {
 	t.Helper()
 	c := gridenginetest.Start(t, nodes, slots)
-	return batchtest.EnterCluster(t, batchtest.Cluster{Dir: c.Dir, Home: c.User.Home, Command: c.UserCommand, Do: func(words ...string) error {
-		switch words[0] {
-		case "stop":
-			c.StopMaster()
-		case "start":
-			c.StartMaster()
-			c.AwaitReady()
-		case "kill":
-			c.KillExecd(words[1])
-		case "revive":
-			c.StartExecd(words[1])
-			c.AwaitReady()
-		default: // a command of Grid Engine, as root
-			out, err := exec.Command(filepath.Join(c.Commands, words[0]), words[1:]...).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, out)
+	return batchtest.EnterCluster(t,
+		batchtest.Cluster{Dir: c.Dir, Home: c.User.Home, Command: c.UserCommand, Do: func(words ...string) error {
+			switch words[0] {
+			case "stop":
+				c.StopMaster()
+			case "start":
+				c.StartMaster()
+				c.AwaitReady()
+			case "kill":
+				c.KillExecd(words[1])
+			case "revive":
+				c.StartExecd(words[1])
+				c.AwaitReady()
+			default: // a command of Grid Engine, as root
+				out, err := exec.Command(filepath.Join(c.Commands, words[0]), words[1:]...).CombinedOutput()
+				if err != nil {
+					return fmt.Errorf("%w: %s", err, out)
+				}
 			}
-		}
-		return nil
-	}}, flags...)
+			return nil
+		}}, flags...)
 }
 
 func newManager(t testing.TB, o gridengine.Options) *gridengine.Manager {

@@ -32,7 +32,8 @@ type commands struct {
 
 // inherited are the variables of ours that the commands get, besides those of
 // the settings. Others change what they print.
-var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SGE_ROOT", "SGE_CELL", "SGE_CLUSTER_NAME",
+var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SGE_ROOT", "SGE_CELL",
+	"SGE_CLUSTER_NAME",
 	"SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_ARCH"}
 
 // getVariable is what the commands find in a variable.

@@ -73,7 +73,8 @@ func schedulingInfo(text []byte) map[string]string {
 			inside = false
 		}
 		words := oneLine(line)
-		if !inside || id == "" || words == "" || strings.HasPrefix(words, "(Collecting of scheduler job information is turned off") {
+		if !inside || id == "" || words == "" ||
+			strings.HasPrefix(words, "(Collecting of scheduler job information is turned off") {
 			continue
 		}
 		if why[id] != "" {

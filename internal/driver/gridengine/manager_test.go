@@ -27,7 +27,8 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, dir: t.TempDir(), time: time.Unix(1_800_000_000, 0)}
-	m, err := New(Options{Commands: s.dir, Env: map[string]string{"D": s.dir, "SGE_ROOT": s.dir}, Clock: func() time.Time { return s.time }})
+	m, err := New(Options{Commands: s.dir, Env: map[string]string{"D": s.dir, "SGE_ROOT": s.dir},
+		Clock: func() time.Time { return s.time }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,8 @@ func (s *stage) list(jobs ...string) {
 	text := "<job_info><queue_info>"
 	for _, j := range jobs {
 		f := strings.Fields(j)
-		text += "<job_list><JB_job_number>" + f[0] + "</JB_job_number><JB_name>gw-" + f[0] + "</JB_name><JB_owner>" + me.Username + "</JB_owner><state>" +
+		text += "<job_list><JB_job_number>" + f[0] + "</JB_job_number><JB_name>gw-" + f[0] + "</JB_name><JB_owner>" +
+			me.Username + "</JB_owner><state>" +
 			f[1] + "</state><queue_name>" + f[2] + "</queue_name></job_list>"
 	}
 	s.file("queue.xml", text+"</queue_info><job_info></job_info></job_info>")
@@ -96,7 +98,8 @@ func TestJobsOnAHostThatDiedCountAsGone(t *testing.T) {
 	s.play("qstat", `cat "$D/queue.xml"`)
 	s.play("qhost", `cat "$D/hosts.xml"`)
 	hosts := func(load string) {
-		s.file("hosts.xml", "<qhost><host name='global'><hostvalue name='load_avg'>-</hostvalue></host><host name='n1'><hostvalue name='load_avg'>"+
+		s.file("hosts.xml", "<qhost><host name='global'><hostvalue name='load_avg'>-</hostvalue></host><host "+
+			"name='n1'><hostvalue name='load_avg'>"+
 			load+"</hostvalue></host><host name='n2'><hostvalue name='load_avg'>0.1</hostvalue></host></qhost>")
 	}
 	s.list("1 r all.q@n1", "2 r all.q@n2", "3 qw -")
@@ -135,7 +138,8 @@ func TestWhatIsNotWrittenDownYetIsWaitedForButNotForLong(t *testing.T) {
 	s.play("qhost", "exit 1")
 	s.list("1 r all.q@n1", "2 qw -", "3 r all.q@n1")
 	s.queue()
-	if ends, err := s.JobEndings(t.Context(), []string{"1", "2"}); err == nil || ends["2"].How != "it was deleted before it began" {
+	if ends, err := s.JobEndings(t.Context(), []string{"1", "2"}); err == nil ||
+		ends["2"].How != "it was deleted before it began" {
 		t.Error(ends, err)
 	}
 	s.time = s.time.Add(10 * time.Second)
@@ -173,7 +177,8 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 	}
 	s.play("qdel", `case "$1" in -f) ;; *) echo "job 7 is already in deletion"; echo 'denied: job "8" does not exist' >&2; exit 1 ;; esac`)
 	full := func(state string) {
-		s.file("full.xml", "<job_info><queue_info><Queue-List><name>all.q@n1</name><state>"+state+"</state><job_list><JB_job_number>7</JB_job_number><JB_owner>"+
+		s.file("full.xml", "<job_info><queue_info><Queue-List><name>all.q@n1</name><state>"+state+
+			"</state><job_list><JB_job_number>7</JB_job_number><JB_owner>"+
 			me.Username+"</JB_owner><state>dr</state></job_list></Queue-List></queue_info></job_info>")
 	}
 	s.play("qstat", `cat "$D/full.xml"`)
@@ -204,11 +209,13 @@ func TestADeletionIsForcedOnlyIfTheHostIsGone(t *testing.T) {
 func TestCommandsThatFailAreToldApart(t *testing.T) {
 	s := newStage(t)
 	r := &batch.Request{Name: "gw-1", Script: "/s", Output: "/d/o", Need: driver.Need{Procs: 1}}
-	if _, err := s.SubmitJob(t.Context(), r); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "the setting commands") {
+	if _, err := s.SubmitJob(t.Context(), r); !errors.Is(err, driver.ErrAway) ||
+		!strings.Contains(err.Error(), "the setting commands") {
 		t.Error("no command:", err)
 	}
 	s.play("qsub", "echo warning; echo 12")
-	if id, err := s.SubmitJob(t.Context(), r); err == nil || errors.Is(err, driver.ErrAway) || errors.Is(err, driver.ErrRefused) {
+	if id, err := s.SubmitJob(t.Context(), r); err == nil || errors.Is(err, driver.ErrAway) ||
+		errors.Is(err, driver.ErrRefused) {
 		t.Error("not a number:", id, err)
 	}
 	s.play("qsub", "echo 12; test -z \"$TZ$LANG\" -a \"$LC_ALL\" = C -a $PWD = / || exit 1")

@@ -65,8 +65,10 @@ func TestAJobOfSeveralHostsIsOneJob(t *testing.T) {
 
 func TestStatesAreTold(t *testing.T) {
 	for text, want := range map[string]batch.State{
-		"qw": batch.Pending, "hqw": batch.Pending, "hRwq": batch.Pending, "r": batch.Running, "t": batch.Running, "Rr": batch.Running, "s": batch.Running,
-		"ts": batch.Running, "S": batch.Running, "tS": batch.Running, "T": batch.Running, "dr": batch.Leaving, "dt": batch.Leaving, "dRr": batch.Leaving, "ds": batch.Leaving,
+		"qw": batch.Pending, "hqw": batch.Pending, "hRwq": batch.Pending, "r": batch.Running, "t": batch.Running,
+		"Rr": batch.Running, "s": batch.Running,
+		"ts": batch.Running, "S": batch.Running, "tS": batch.Running, "T": batch.Running, "dr": batch.Leaving,
+		"dt": batch.Leaving, "dRr": batch.Leaving, "ds": batch.Leaving,
 	} {
 		if got, failed := stateOf(text); got != want || failed {
 			t.Errorf("%s: %v %v", text, got, failed)
@@ -80,7 +82,8 @@ func TestStatesAreTold(t *testing.T) {
 }
 
 func TestWhyAJobCouldNotBeStartedIsFound(t *testing.T) {
-	if got, want := errorReason(recorded(t, "error.txt")), "can't chdir to /nosuch/dir: No such file or directory"; got != want {
+	if got, want := errorReason(recorded(t, "error.txt")),
+		"can't chdir to /nosuch/dir: No such file or directory"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := errorReason(nil); got == "" {
@@ -143,8 +146,10 @@ func TestTheNewestRecordOfANumberCountsHoweverLongTheFile(t *testing.T) {
 	}
 	file.WriteString(line(7, 2, "") + line(9, 5, ""))
 	text := file.String() + strings.TrimSuffix(line(9, 6, ""), "\n") // being written
-	found, err := lastRecords(strings.NewReader(text), int64(len(text)), map[string]bool{"7": true, "8": true, "9": true, "100123": true, "5": true})
-	if err != nil || found["7"].Exit != 2 || found["8"].Exit != 4 || found["9"].Exit != 6 || found["100123"].Job != "100123" || len(found) != 4 {
+	found, err := lastRecords(strings.NewReader(text), int64(len(text)),
+		map[string]bool{"7": true, "8": true, "9": true, "100123": true, "5": true})
+	if err != nil || found["7"].Exit != 2 || found["8"].Exit != 4 || found["9"].Exit != 6 ||
+		found["100123"].Job != "100123" || len(found) != 4 {
 		t.Errorf("%v %+v", err, found)
 	}
 	if found, err := lastRecords(strings.NewReader(""), 0, map[string]bool{"7": true}); err != nil || len(found) > 0 {
@@ -219,12 +224,14 @@ func TestQueuesOfOneHostShareItsProcessors(t *testing.T) {
 }
 
 func TestSizesAndVersionsAndRulesAreRead(t *testing.T) {
-	for text, want := range map[string]int64{"23.5G": 25232932864, "578.5M": 606601216, "512": 512, "0.0": 0, "-": 0, "": 0, "NaN": 0, "1e300P": 0, "-3G": 0, "1K": 1024} {
+	for text, want := range map[string]int64{"23.5G": 25232932864, "578.5M": 606601216, "512": 512, "0.0": 0, "-": 0,
+		"": 0, "NaN": 0, "1e300P": 0, "-3G": 0, "1K": 1024} {
 		if got := parseSize(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]string{"SGE 8.1.9\nusage: qstat": "Grid Engine 8.1.9", "": "Grid Engine", "error: x": "Grid Engine", "UGE 8.6.4\n": "Grid Engine 8.6.4"} {
+	for text, want := range map[string]string{"SGE 8.1.9\nusage: qstat": "Grid Engine 8.1.9", "": "Grid Engine",
+		"error: x": "Grid Engine", "UGE 8.6.4\n": "Grid Engine 8.6.4"} {
 		if got := versionFromHelp([]byte(text)); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
@@ -253,8 +260,10 @@ func TestWhatQsubIsAskedFor(t *testing.T) {
 	r := &batch.Request{Name: "gw-1-2.3", Script: "/d/a b/script", Output: "/d/a b/manager.out",
 		Need: driver.Need{Procs: 3, Time: 90*time.Second + 1, Memory: 1<<20 + 1}}
 	got, err := m.qsubArguments(r)
-	want := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", "gw-1-2.3", "-wd", "/d/a b", "-o", "manager.out", "-j", "y", "-S", "/bin/sh",
-		"-r", "n", "-w", "e", "-q", "all.q", "-pe", "smp", "3", "-l", "h_rt=91", "-l", "mem_total=1025K", "-P", "physics", "/d/a b/script"}
+	want := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", "gw-1-2.3", "-wd", "/d/a b", "-o", "manager.out", "-j",
+		"y", "-S", "/bin/sh",
+		"-r", "n", "-w", "e", "-q", "all.q", "-pe", "smp", "3", "-l", "h_rt=91", "-l", "mem_total=1025K", "-P", "physics",
+		"/d/a b/script"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
@@ -267,7 +276,8 @@ func TestWhatQsubIsAskedFor(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"1a", "a b", "a:b", "a/b", "-x", "", "a\nb"} {
-		if _, err := m.qsubArguments(&batch.Request{Name: name, Script: "/s", Output: "/o", Need: driver.Need{Procs: 1}}); !errors.Is(err, driver.ErrRefused) {
+		if _, err := m.qsubArguments(&batch.Request{Name: name, Script: "/s", Output: "/o",
+			Need: driver.Need{Procs: 1}}); !errors.Is(err, driver.ErrRefused) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -281,18 +291,21 @@ func TestWhatQsubIsAskedFor(t *testing.T) {
 // What qsub of Grid Engine 8.1.9 said.
 func TestRefusalsAreToldFromWhatMayPass(t *testing.T) {
 	for says, want := range map[string]error{
-		"Unable to run job: Job was rejected because job requests unknown queue \"nosuch\"\nExiting.":                                                                               driver.ErrRefused,
-		"Unable to run job: job rejected: the requested parallel environment \"nosuch\" does not exist\nExiting.":                                                                   driver.ErrRefused,
-		"Unable to run job: error: no suitable queues\nExiting.":                                                                                                                    driver.ErrRefused,
-		"Unable to run job: unknown resource \"nosuch\"\nExiting.":                                                                                                                  driver.ErrRefused,
-		"Unable to run job: denied: host \"h\" is not a submit host\nExiting.":                                                                                                      driver.ErrRefused,
-		"Unable to run job: denied: \"1abc\" is not a valid object name (cannot start with a digit)\nExiting.":                                                                      driver.ErrRefused,
-		"qsub: invalid option argument \"--nosuch\"":                                                                                                                                driver.ErrRefused,
-		"error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 6444 on host \"h\": got send error\nExiting.": driver.ErrAway,
-		"Unable to run job: job rejected: only 5 jobs are allowed per user (current job count: 5)\nExiting.":                                                                        driver.ErrAway,
-		"Unable to run job: Error reading answer list from qmaster\nExiting.":                                                                                                       nil,
-		"error: commlib error: got read error (closing \"h/qmaster/1\")\nUnable to run job: failed receiving gdi request\nExiting.":                                                 nil,
-		"error: commlib error: got read error\nerror: commlib error: got select error (Connection refused)\nUnable to run job: got send error":                                      nil,
+		"Unable to run job: Job was rejected because job requests unknown queue \"nosuch\"\nExiting.":             driver.ErrRefused,
+		"Unable to run job: job rejected: the requested parallel environment \"nosuch\" does not exist\nExiting.": driver.ErrRefused,
+		"Unable to run job: error: no suitable queues\nExiting.":                                                  driver.ErrRefused,
+		"Unable to run job: unknown resource \"nosuch\"\nExiting.":                                                driver.ErrRefused,
+		"Unable to run job: denied: host \"h\" is not a submit host\nExiting.":                                    driver.ErrRefused,
+		"Unable to run job: denied: \"1abc\" is not a valid object name (cannot start with a digit)\nExiting.":    driver.ErrRefused,
+		"qsub: invalid option argument \"--nosuch\"":                                                              driver.ErrRefused,
+		"error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster " +
+			"using port 6444 on host \"h\": got send error\nExiting.": driver.ErrAway,
+		"Unable to run job: job rejected: only 5 jobs are allowed per user (current job count: 5)\nExiting.": driver.ErrAway,
+		"Unable to run job: Error reading answer list from qmaster\nExiting.":                                nil,
+		"error: commlib error: got read error (closing \"h/qmaster/1\")\nUnable to run job: failed receiving gdi " +
+			"request\nExiting.": nil,
+		"error: commlib error: got read error\nerror: commlib error: got select error (Connection refused)\nUnable to run " +
+			"job: got send error": nil,
 		"Segmentation fault": nil,
 	} {
 		err := classifyError(&failure{Command: "qsub", Code: 1, Says: oneLine(says), Err: errors.New("exit status 1")})
@@ -379,7 +392,8 @@ func FuzzAccounting(f *testing.F) {
 				last[r.Job] = r
 			}
 		}
-		if err == nil && !cmp.Equal(last, found, cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })) {
+		if err == nil && !cmp.Equal(last, found,
+			cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })) {
 			t.Errorf("found %+v, there are %+v", found, last)
 		}
 		if r, ok := parseQacct(data); ok && (!jobNumber().MatchString(r.Job) || strings.Contains(r.toEnding().How, "\n")) {

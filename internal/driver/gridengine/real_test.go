@@ -31,7 +31,8 @@ func TestOnARealGridEngine(t *testing.T) {
 	t.Run("Conformance", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, gridengine.Options{}, nil) })
 	})
-	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, gridengine.Options{}, nil)) })
+	t.Run("WhatUsersWriteArrivesVerbatim",
+		func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, gridengine.Options{}, nil)) })
 	for _, c := range []struct {
 		name string
 		test func(*testing.T)
@@ -101,7 +102,8 @@ func surveyed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Hosts) != 2 || s.TotalProcs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 ||
+	if len(s.Hosts) != 2 || s.TotalProcs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") ||
+		s.Hosts[0].Memory == 0 ||
 		len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "$fill_up") {
 		t.Errorf("%+v", s)
 	}
@@ -109,12 +111,15 @@ func surveyed(t *testing.T) {
 		procs int
 		known bool
 	}{{1, true}, {8, true}, {9, false}} {
-		if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: c.procs}); err != nil || wait.Known != c.known || wait.Seconds != 0 || wait.Why == "" {
+		if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: c.procs}); err != nil || wait.Known != c.known ||
+			wait.Seconds != 0 || wait.Why == "" {
 			t.Errorf("%d processors: %+v, %v", c.procs, wait, err)
 		}
 	}
-	for words, o := range map[string]gridengine.Options{"without": {}, "nosuch": {PE: "nosuch"}, "nosuch.q": {Queue: "nosuch.q"}} {
-		if s, err := newManager(t, o).SurveyHosts(t.Context()); err != nil || len(s.Notes) == 0 || !strings.Contains(s.Notes[0], words) {
+	for words, o := range map[string]gridengine.Options{"without": {}, "nosuch": {PE: "nosuch"},
+		"nosuch.q": {Queue: "nosuch.q"}} {
+		if s, err := newManager(t, o).SurveyHosts(t.Context()); err != nil || len(s.Notes) == 0 ||
+			!strings.Contains(s.Notes[0], words) {
 			t.Errorf("%+v: %+v, %v", o, s, err)
 		}
 	}
@@ -136,7 +141,8 @@ func refused(t *testing.T) {
 		w := newWorld(t, c.options, nil)
 		d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 		a.Procs = c.procs
-		if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") {
+		if err := d.StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) ||
+			!strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if found, err := d.FindAttempts(t.Context()); err != nil || len(found) > 0 {
@@ -151,7 +157,8 @@ func requestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{".sge_request": "-N evil -h -b y -q nosuch.q -t 1-3\n", ".sge_qstat": "-u nobody -s z\n"} {
+	for name, text := range map[string]string{".sge_request": "-N evil -h -b y -q nosuch.q -t 1-3\n",
+		".sge_qstat": "-u nobody -s z\n"} {
 		path := filepath.Join(home, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,8 @@ func (m *Manager) qsubArguments(r *batch.Request) ([]string, error) {
 	args, pe := m.scriptOptions(args, r)
 	switch {
 	case pe == "" && r.Procs > 1:
-		return nil, fmt.Errorf("%w: a job of %d cores needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
+		return nil, fmt.Errorf("%w: a job of %d cores needs a parallel environment; the settings name none (pe)",
+			driver.ErrRefused, r.Procs)
 	case pe != "":
 		args = append(args, "-pe", pe, strconv.Itoa(max(1, r.Procs)))
 	}
@@ -104,22 +105,26 @@ func (m *Manager) scriptOptions(args []string, r *batch.Request) (more []string,
 }
 
 // What is said when something went wrong on the way: nobody knows what was done.
-var mishaps = []string{"failed receiving", "answer list", "got read", "timeout", "timed out", "shutting down", "out of memory"}
+var mishaps = []string{"failed receiving", "answer list", "got read", "timeout", "timed out", "shutting down",
+	"out of memory"}
 
 // What is said when the qmaster was certainly not reached, or has certainly not
 // taken anything and may do so later.
 var absences = []string{
-	"connection refused", "can't resolve", "unable to resolve", "unknown host", "no route to host", "network is unreachable",
+	"connection refused", "can't resolve", "unable to resolve", "unknown host", "no route to host",
+	"network is unreachable",
 	"jobs are allowed", // so many at a time, of one user or of all
 }
 
 // What is said in both cases.
-var troubles = []string{"commlib", "communication", "unable to contact qmaster", "unable to send message", "cannot reach qmaster", "can't connect",
+var troubles = []string{"commlib", "communication", "unable to contact qmaster", "unable to send message",
+	"cannot reach qmaster", "can't connect",
 	"got select", "got send", "no space left", "disk full"}
 
 // What is said when it is no use to ask again.
 var refusals = []string{
-	"unable to run job", "denied", "rejected", "unknown option", "invalid option", "error!", "unknown resource", "no suitable queues", "unable to read script",
+	"unable to run job", "denied", "rejected", "unknown option", "invalid option", "error!", "unknown resource",
+	"no suitable queues", "unable to read script",
 }
 
 // classifyError tells refusals from what may pass.

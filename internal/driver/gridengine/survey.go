@@ -115,7 +115,8 @@ func hostsOf(s *status, machines []machine, queue string) []driver.Host {
 	var list []driver.Host
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		h := found[name]
-		host := driver.Host{Name: name, Procs: h.procs, Down: h.down, State: strings.Join(h.states, ", "), Partitions: h.queues}
+		host := driver.Host{Name: name, Procs: h.procs, Down: h.down, State: strings.Join(h.states, ", "),
+			Partitions: h.queues}
 		if m := byName[name]; m != nil {
 			host.Memory = parseSize(m.attributeValue("mem_total"))
 			// Several queues usually share the processors of a host.
@@ -165,7 +166,8 @@ func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	survey := &driver.Survey{Manager: m.managerVersion(ctx), Hosts: hostsOf(s, machines, m.opt.Queue), Waiting: countPending(s)}
+	survey := &driver.Survey{Manager: m.managerVersion(ctx), Hosts: hostsOf(s, machines, m.opt.Queue),
+		Waiting: countPending(s)}
 	if m.opt.Queue != "" && len(survey.Hosts) == 0 {
 		survey.Notes = append(survey.Notes, fmt.Sprintf("there is no queue %s", m.opt.Queue))
 	}
@@ -218,7 +220,8 @@ func (m *Manager) checkParallelEnvironment(ctx context.Context) string {
 	m.rule = rule
 	m.mu.Unlock()
 	if rule != oneHost {
-		return fmt.Sprintf("the parallel environment %s may spread a job over hosts (allocation_rule %s), of which a program with threads uses one", m.opt.PE, rule)
+		return fmt.Sprintf("the parallel environment %s may spread a job over hosts (allocation_rule %s), of which a "+
+			"program with threads uses one", m.opt.PE, rule)
 	}
 	return ""
 }

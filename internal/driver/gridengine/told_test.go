@@ -21,7 +21,8 @@ func scripted(w *batchtest.World, queue string) *wire.Attempt {
 	evil := filepath.Join(w.Dir, "evil")
 	a.Procs = 2
 	a.Spec.Manager = jobfile.Manager{Kind: jobfile.GridEngine, Options: map[string][]string{
-		"q": {queue}, "pe": {"mpi"}, "A": {"proj-7"}, "p": {"-5", "100"}, "l": {"arch=lx*", "h_vmem=1M", "gpu=1,h_rt=1"}, "js": {"3"}, "binding": {"set linear:1"},
+		"q": {queue}, "pe": {"mpi"}, "A": {"proj-7"}, "p": {"-5", "100"}, "l": {"arch=lx*", "h_vmem=1M", "gpu=1,h_rt=1"},
+		"js": {"3"}, "binding": {"set linear:1"},
 		"P": {"$(touch " + evil + ")"}, "jsv": {evil}, "masterq": {"a b"}, "ac": {"x -b y"}}}
 	return a
 }
@@ -45,7 +46,8 @@ func told(t *testing.T) {
 	d, a := w.OpenBatch(), scripted(w, "all.q@n2")
 	start(t, d, a)
 	text := shownAs(t, w, a)
-	for _, want := range []string{" hard_queue_list: all.q@n2 ", " parallel environment: mpi range: 2 ", " account: proj-7 ", " priority: -5 ", " hard resource_list: arch=lx* ", " jobshare: 3 ", " binding: set linear:1"} {
+	for _, want := range []string{" hard_queue_list: all.q@n2 ", " parallel environment: mpi range: 2 ",
+		" account: proj-7 ", " priority: -5 ", " hard resource_list: arch=lx* ", " jobshare: 3 ", " binding: set linear:1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not%sin %s", want, text)
 		}
@@ -62,7 +64,8 @@ func told(t *testing.T) {
 	prevails, foreign := scripted(w, "other.q"), scripted(w, "other.q")
 	foreign.Spec.Manager.Kind = jobfile.Slurm
 	start(t, d, prevails, foreign)
-	if text := shownAs(t, w, prevails); !strings.Contains(text, " hard_queue_list: all.q ") || strings.Contains(text, "other.q") {
+	if text := shownAs(t, w, prevails); !strings.Contains(text, " hard_queue_list: all.q ") ||
+		strings.Contains(text, "other.q") {
 		t.Error(text)
 	}
 	if text := shownAs(t, w, foreign); strings.Contains(text, "proj-7") || strings.Contains(text, "arch=") {
@@ -70,7 +73,8 @@ func told(t *testing.T) {
 	}
 	// What the cell does not have it refuses.
 	w = newWorld(t, gridengine.Options{PE: "mpi"}, nil)
-	if err := w.OpenBatch().StartAttempt(t.Context(), scripted(w, "nosuch.q")); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "nosuch.q") {
+	if err := w.OpenBatch().StartAttempt(t.Context(), scripted(w, "nosuch.q")); !errors.Is(err, driver.ErrRefused) ||
+		!strings.Contains(err.Error(), "nosuch.q") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -52,11 +52,13 @@ func newGroups(o *Options) (g groups, notes []string) {
 		because = " (" + reason + ")"
 	}
 	if o.Quota < 1 && !g.can.CPU {
-		notes = append(notes, fmt.Sprintf("the quota of %g needs cgroups, which cannot be used here%s; jobs get whole CPUs", o.Quota, because))
+		notes = append(notes, fmt.Sprintf("the quota of %g needs cgroups, which cannot be used here%s; jobs get whole CPUs",
+			o.Quota, because))
 		o.Quota = 1
 	}
 	if o.Memory > 0 && !g.can.Memory {
-		notes = append(notes, "the limit on memory needs cgroups, which cannot be used here"+because+"; jobs keep to it only process by process")
+		notes = append(notes, "the limit on memory needs cgroups, which cannot be used here"+because+
+			"; jobs keep to it only process by process")
 	}
 	return g, notes
 }
@@ -108,7 +110,8 @@ func (g *groups) removeOrphans(hasFolder func(name string) bool) error {
 	if !g.can.IsUsable() || len(g.usable) == 0 {
 		return nil
 	}
-	probe, err := g.createGroup("probe", &wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
+	probe, err := g.createGroup("probe",
+		&wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
 	if err != nil || probe == nil {
 		return err
 	}

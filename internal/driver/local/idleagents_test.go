@@ -112,7 +112,8 @@ func TestReleasingAnAttemptLeavesItsAgentsNextOneAlone(t *testing.T) {
 		if err := d.ReleaseAttempt(t.Context(), idOf(first)); err != nil {
 			t.Error(err)
 		}
-		if w.LivingProcesses(second) == 0 || w.StartCount(second) != 1 || d.attemptRecord(idOf(second), true).runningAgent() == nil {
+		if w.LivingProcesses(second) == 0 || w.StartCount(second) != 1 ||
+			d.attemptRecord(idOf(second), true).runningAgent() == nil {
 			t.Errorf("fresh driver %v: the second was ended with the first", fresh)
 		}
 	}

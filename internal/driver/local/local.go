@@ -103,7 +103,8 @@ func New(o Options) (*Driver, error) {
 	d.owner, d.notes = newGroups(&d.opt)
 	d.kin = &otherUsers{folder: d.opt.Kin, clock: d.clock}
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
-		Own: d.allOwnAttempts, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Bounds: cgroup.QuotaBounds, Clock: d.clock})
+		Own: d.allOwnAttempts, Spent: func() time.Duration { return time.Duration(d.spent.Load()) },
+		Bounds: cgroup.QuotaBounds, Clock: d.clock})
 	if err := d.takeOver(); err != nil {
 		_ = d.Close()
 		return nil, err

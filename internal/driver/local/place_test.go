@@ -87,7 +87,8 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 			t.Errorf("on CPU %d: %s", cpu, notes)
 		}
 		g, _ := newGroups(&w.opt)
-		if can := cgroup.ProbeAbility(); can.IsUsable() != strings.Contains(notes, "godwit-"+g.prefix+attemptdir.FolderName(idOf(a))) {
+		if can := cgroup.ProbeAbility(); can.IsUsable() != strings.Contains(notes, "godwit-"+g.prefix+
+			attemptdir.FolderName(idOf(a))) {
 			t.Errorf("%+v can be had, and the program was in %s", can, notes)
 		}
 	}
@@ -128,7 +129,8 @@ func TestWhatIsNotAllowedIsSaid(t *testing.T) {
 	if n := d.UserNotes(); len(n) != 2 || !strings.Contains(n[0], "quota") || !strings.Contains(n[1], "memory") {
 		t.Errorf("%q", n)
 	}
-	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), CPUs: []int{1 << 12}}); err == nil || !strings.Contains(err.Error(), "4096") {
+	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), CPUs: []int{1 << 12}}); err == nil ||
+		!strings.Contains(err.Error(), "4096") {
 		t.Errorf("a CPU that is not there: %v", err)
 	}
 	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), Agent: []string{"/nonexistent/agent"}}); err == nil {

@@ -34,7 +34,8 @@ func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt
 	if id.Job <= 0 || id.Epoch <= 0 {
 		return errors.New("jobs and attempts are numbered from 1")
 	}
-	if w.Spec.Nodes > 1 && len(w.Hosts) < 2 && w.Spec.Manager.Kind == "" { // scripts that knew other hosts do with this one
+	// scripts that knew other hosts do with this one
+	if w.Spec.Nodes > 1 && len(w.Hosts) < 2 && w.Spec.Manager.Kind == "" {
 		return fmt.Errorf("%w: it is to be spread over %d hosts, this is one", driver.ErrRefused, w.Spec.Nodes)
 	}
 	a := d.attemptRecord(id, true)

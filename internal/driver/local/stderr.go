@@ -53,7 +53,8 @@ func (w agentStderr) saveTo(dir string) {
 	}
 	defer func() { _ = w.Close() }() // nothing more is read
 	st, err := w.Stat()
-	if err != nil || st.Size() == 0 || attemptdir.HasFile(dir, attemptdir.LogFile) && sameFile(st, filepath.Join(dir, attemptdir.LogFile)) {
+	if err != nil || st.Size() == 0 || attemptdir.HasFile(dir, attemptdir.LogFile) &&
+		sameFile(st, filepath.Join(dir, attemptdir.LogFile)) {
 		return
 	}
 	f, err := os.OpenFile(filepath.Join(dir, attemptdir.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

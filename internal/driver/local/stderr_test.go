@@ -30,7 +30,8 @@ func TestAnAgentsWordsBecomeAFileOnlyIfThereAreAny(t *testing.T) {
 		loud.saveTo(dir)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, attemptdir.LogFile))
-	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxStderrKept || lastWords(dir) != ": last" {
+	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxStderrKept ||
+		lastWords(dir) != ": last" {
 		t.Errorf("%d bytes, %v, %q", len(data), err, lastWords(dir))
 	}
 	agentStderr{}.saveTo(dir)

@@ -58,7 +58,8 @@ func newWorld(t testing.TB, change func(*Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, dir: dir, broker: drivertest.NewBroker(t)}
-	w.opt = Options{Cluster: "test", Dir: filepath.Join(dir, "attempts"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	w.opt = Options{Cluster: "test", Dir: filepath.Join(dir, "attempts"),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
 		change(&w.opt)
 	}
@@ -154,10 +155,12 @@ func (w *world) attempt(line string) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.attempts) + 1
-	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Mark: fmt.Sprintf("%s.%d.%d", filepath.Base(w.dir), os.Getpid(), n), Procs: 1,
+	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Mark: fmt.Sprintf("%s.%d.%d", filepath.Base(w.dir), os.Getpid(), n),
+		Procs:   1,
 		Cluster: w.opt.Cluster, Broker: w.broker.Socket, Speed: 1}
 	a.Mark = strings.ReplaceAll(w.broker.Socket+"."+a.Mark, "/", ".")
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1,
+		Env:        map[string]string{},
 		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
 	w.attempts = append(w.attempts, a)
 	return a

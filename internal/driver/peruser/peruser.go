@@ -97,7 +97,8 @@ func New(o Options) *Driver {
 	if o.Idle == 0 {
 		o.Idle = time.Hour
 	}
-	d := &Driver{opt: o, stop: make(chan struct{}), members: map[uint32]*member{}, owners: map[core.JobID]uint32{}, strays: map[driver.ID]uint32{}}
+	d := &Driver{opt: o, stop: make(chan struct{}), members: map[uint32]*member{}, owners: map[core.JobID]uint32{},
+		strays: map[driver.ID]uint32{}}
 	d.tasks.Go(d.closeIdleMembers)
 	return d
 }
@@ -335,7 +336,8 @@ func (d *Driver) ownsAttempt(ctx context.Context, user uint32, id driver.ID) (bo
 		return false, err
 	}
 	if owner != user {
-		d.opt.Log.Warn("an attempt is told of by somebody whose it is not", "cluster", d.opt.Cluster, "job", id.Job, "user", user)
+		d.opt.Log.Warn("an attempt is told of by somebody whose it is not", "cluster", d.opt.Cluster, "job", id.Job, "user",
+			user)
 	}
 	return owner == user, nil
 }

@@ -153,13 +153,15 @@ func TestNobodyTellsOfAttemptsOfOthers(t *testing.T) {
 	w := newWorld(t, nil)
 	w.left = []uint32{1}
 	stray := driver.ID{Job: 99, Epoch: 1}
-	w.users[1].found = []driver.Found{{ID: driver.ID{Job: 11, Epoch: 1}}, {ID: driver.ID{Job: 21, Epoch: 9}}, {ID: driver.ID{Job: 5, Epoch: 9}}, {ID: stray}}
+	w.users[1].found = []driver.Found{{ID: driver.ID{Job: 11, Epoch: 1}}, {ID: driver.ID{Job: 21, Epoch: 9}},
+		{ID: driver.ID{Job: 5, Epoch: 9}}, {ID: stray}}
 	found, err := w.FindAttempts(t.Context())
 	if err != nil || len(found) != 2 {
 		t.Errorf("found %v, %v", found, err)
 	}
 	// What nobody knows is ended where it was found, and nowhere else.
-	if err := w.ReleaseAttempt(t.Context(), stray); err != nil || !slices.Contains(w.users[1].released, stray) || len(w.users[0].released) > 0 {
+	if err := w.ReleaseAttempt(t.Context(), stray); err != nil || !slices.Contains(w.users[1].released, stray) ||
+		len(w.users[0].released) > 0 {
 		t.Errorf("released as alice %v, as root %v: %v", w.users[1].released, w.users[0].released, err)
 	}
 }

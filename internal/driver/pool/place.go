@@ -28,7 +28,8 @@ func (d *Driver) placeAttempt(a *wire.Attempt) (part, error) {
 		want = min(want, len(d.members))
 	}
 	if want > len(d.members) {
-		return part{}, fmt.Errorf("%w: it is to be spread over %d hosts, there are %d", driver.ErrRefused, want, len(d.members))
+		return part{}, fmt.Errorf("%w: it is to be spread over %d hosts, there are %d", driver.ErrRefused, want,
+			len(d.members))
 	}
 	on := d.procsPerHost(a)
 	first := 0

@@ -53,13 +53,15 @@ func TestAnAttemptIsWhereItsProcessorsAre(t *testing.T) {
 			t.Errorf("%v, %d on %d: %s, want %s (%v)", c.held, c.procs, c.nodes, got, c.want, err)
 		}
 	}
-	if _, err := d.placeAttempt(&wire.Attempt{Job: 1, Epoch: 1, Procs: 8, Held: set(0, 8), Spec: jobfile.Job{Nodes: 4}}); !errors.Is(err, driver.ErrRefused) {
+	if _, err := d.placeAttempt(&wire.Attempt{Job: 1, Epoch: 1, Procs: 8, Held: set(0, 8),
+		Spec: jobfile.Job{Nodes: 4}}); !errors.Is(err, driver.ErrRefused) {
 		t.Errorf("four hosts of three: %v", err)
 	}
 }
 
 func TestAnAttemptIsSpreadInTheOrderThatSuitsIt(t *testing.T) {
-	d, err := New("c", []Member{{Name: "a", Procs: 1}, {Name: "b", Procs: 1}, {Name: "c", Procs: 1}, {Name: "d", Procs: 1}})
+	d, err := New("c", []Member{{Name: "a", Procs: 1}, {Name: "b", Procs: 1}, {Name: "c", Procs: 1},
+		{Name: "d", Procs: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,8 @@ func TestAnAttemptIsSpreadInTheOrderThatSuitsIt(t *testing.T) {
 		{[]string{"a", "a", "d"}, "0 [{a 1} {b 1} {d 1}]"},
 		{[]string{"a", "x", "d"}, "0 [{a 1} {b 1} {d 1}]"},
 	} {
-		a := &wire.Attempt{Job: 7, Epoch: 1, Procs: 3, Held: core.ProcSet{{Lo: 0, Hi: 2}, {Lo: 3, Hi: 4}}, Spec: jobfile.Job{Nodes: 3}, Order: c.order}
+		a := &wire.Attempt{Job: 7, Epoch: 1, Procs: 3, Held: core.ProcSet{{Lo: 0, Hi: 2}, {Lo: 3, Hi: 4}},
+			Spec: jobfile.Job{Nodes: 3}, Order: c.order}
 		p, err := d.placeAttempt(a)
 		if got := fmt.Sprint(p.first, " ", p.hosts); err != nil || got != c.want {
 			t.Errorf("%v: %s, %v, want %s", c.order, got, err, c.want)

@@ -139,7 +139,8 @@ func (d *Driver) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
 			return nil, fmt.Errorf("cluster %s: %s is not one host but %d", d.cluster, d.members[i].Name, len(s.Hosts))
 		}
 		whole.Hosts = append(whole.Hosts, s.Hosts...)
-		whole.CPUFeatures, whole.Methods = intersectMethods(whole.CPUFeatures, s.CPUFeatures), intersectMethods(whole.Methods, s.Methods)
+		whole.CPUFeatures, whole.Methods = intersectMethods(whole.CPUFeatures, s.CPUFeatures),
+			intersectMethods(whole.Methods, s.Methods)
 		for _, n := range s.Notes {
 			whole.Notes = append(whole.Notes, d.members[i].Name+": "+n)
 		}

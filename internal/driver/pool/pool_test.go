@@ -31,7 +31,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) drivertest.World {
-	w := &world{t: t, programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
+	w := &world{t: t, programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{},
+		living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
 	var members []Member
 	for _, name := range []string{"a", "b", "c"} {
 		d := fake.New(w.run, w.hear)
@@ -89,7 +90,8 @@ func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.programs)
-	a := &wire.Attempt{Job: core.JobID(n + 1), Epoch: 1, Procs: 1, Held: core.ProcSet{{Lo: int32(n % 6), Hi: int32(n%6) + 1}}}
+	a := &wire.Attempt{Job: core.JobID(n + 1), Epoch: 1, Procs: 1,
+		Held: core.ProcSet{{Lo: int32(n % 6), Hi: int32(n%6) + 1}}}
 	w.programs[a.Job] = p
 	return a
 }
@@ -135,7 +137,8 @@ func (away) StartAttempt(context.Context, *wire.Attempt) error { return driver.E
 func TestAHostOutOfReachIsNamed(t *testing.T) {
 	w := newWorld(t).(*world)
 	w.pool.members[1].Driver = away{w.fakes[1]}
-	if _, err := w.pool.MeasureLoad(t.Context()); !errors.Is(err, driver.ErrAway) || err.Error() != "b of cluster c: the cluster is out of reach" {
+	if _, err := w.pool.MeasureLoad(t.Context()); !errors.Is(err, driver.ErrAway) ||
+		err.Error() != "b of cluster c: the cluster is out of reach" {
 		t.Errorf("load: %v", err)
 	}
 	for lo, want := range map[int32]error{0: nil, 2: driver.ErrAway} {

@@ -139,10 +139,12 @@ const (
 	// reuseScript looks for the file among those that were brought for another
 	// version or another cluster.
 	reuseScript = prepare + `for f in "$1"/bin/*/"$3" "$1"/../*/bin/*/"$3"; do if test -f "$f" && test "$(wc -c <"$f")" -eq "$6" && ` +
-		`s=$(sha256sum <"$f") && test "${s%% *}" = "$4" && cp "$f" "$t" && ` + verifySum + ` && ` + installFile + `; then exit 0; fi; done; echo ` + nowhere
+		`s=$(sha256sum <"$f") && test "${s%% *}" = "$4" && cp "$f" "$t" && ` + verifySum + ` && ` + installFile +
+		`; then exit 0; fi; done; echo ` + nowhere
 
 	// bringScript takes it from standard input.
-	bringScript = prepare + `gzip -dc >"$t" && if ` + verifySum + `; then ` + installFile + `; else echo damaged on the way 1>&2; exit 1; fi`
+	bringScript = prepare + `gzip -dc >"$t" && if ` + verifySum + `; then ` + installFile +
+		`; else echo damaged on the way 1>&2; exit 1; fi`
 )
 
 // bringTimeout is how long one binary may take at most. That nothing moves is noticed
@@ -177,7 +179,8 @@ func (d *Driver) bringOne(ctx context.Context, script, sum, name string, sharing
 	if err != nil {
 		return false, err
 	}
-	line, err := shellLine(script, d.remoteFolder(), sum, name, d.bin.sums[name], hex.EncodeToString(word), strconv.FormatInt(info.Size(), 10))
+	line, err := shellLine(script, d.remoteFolder(), sum, name, d.bin.sums[name], hex.EncodeToString(word),
+		strconv.FormatInt(info.Size(), 10))
 	if err != nil {
 		return false, err
 	}

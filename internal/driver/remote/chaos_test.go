@@ -62,7 +62,8 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 	for _, a := range w.attempts {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
 		if w.StartCount(a) > 1 || n > 1 || n < 1 && !released[a] || w.LivingProcesses(a) > 0 {
-			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a], w.LivingProcesses(a), w.HeardMessages(a))
+			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a],
+				w.LivingProcesses(a), w.HeardMessages(a))
 		}
 	}
 }

@@ -48,8 +48,10 @@ func shellLine(script string, words ...string) (string, error) {
 // user's come before them.
 func ourOptions() []string {
 	var list []string
-	for _, o := range []string{"BatchMode=yes", "ControlMaster=no", "ServerAliveInterval=5", "ServerAliveCountMax=3", "ConnectTimeout=15",
-		"ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no", "LogLevel=ERROR"} {
+	for _, o := range []string{"BatchMode=yes", "ControlMaster=no", "ServerAliveInterval=5", "ServerAliveCountMax=3",
+		"ConnectTimeout=15",
+		"ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no",
+		"LogLevel=ERROR"} {
 		list = append(list, "-o", o)
 	}
 	return append(list, "-T")
@@ -129,11 +131,14 @@ func (d *Driver) explainFailure(err error, said string) error {
 	case has("Permission denied") && !has("godwit"):
 		open := "ssh " + host
 		if d.opt.Control != "" {
-			open = strings.Join(slices.Concat([]string{"ssh"}, d.opt.SSHOptions, []string{"-fNM", "-S", d.ownControlPath(), host}), " ")
+			open = strings.Join(slices.Concat([]string{"ssh"}, d.opt.SSHOptions,
+				[]string{"-fNM", "-S", d.ownControlPath(), host}), " ")
 		}
-		return fmt.Errorf("ssh to %s wants a password or a code, which nobody is there to type: load the key into ssh-agent, or log in once by hand with `%s` (%s)", host, open, last)
+		return fmt.Errorf("ssh to %s wants a password or a code, which nobody is there to type: load the key into "+
+			"ssh-agent, or log in once by hand with `%s` (%s)", host, open, last)
 	case has("Host key verification failed"):
-		return fmt.Errorf("the host key of %s is not known here: run `ssh %s` once by hand and confirm it (%s)", host, host, last)
+		return fmt.Errorf("the host key of %s is not known here: run `ssh %s` once by hand and confirm it (%s)", host, host,
+			last)
 	case last != "":
 		return fmt.Errorf("ssh to %s: %s", host, last)
 	}

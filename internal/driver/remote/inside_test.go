@@ -52,7 +52,8 @@ func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
 
 func TestWhatIsSentAfterTheDiskWasFullIsRemembered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sent")
-	first, second, third, fourth := driver.ID{Job: 11, Epoch: 1}, driver.ID{Job: 12, Epoch: 1}, driver.ID{Job: 13, Epoch: 1}, driver.ID{Job: 14, Epoch: 1}
+	first, second, third, fourth := driver.ID{Job: 11, Epoch: 1}, driver.ID{Job: 12, Epoch: 1},
+		driver.ID{Job: 13, Epoch: 1}, driver.ID{Job: 14, Epoch: 1}
 	r, err := openRegister(path)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,8 @@ func FuzzShellLine(f *testing.F) {
 
 func TestTheUsersOwnControlPathIsRespected(t *testing.T) {
 	for text, want := range map[string]bool{
-		"user a\ncontrolpath none\n": false, "controlpath /home/a/.ssh/cm-%C\n": true, "": false, "controlmaster auto\n": false,
+		"user a\ncontrolpath none\n": false, "controlpath /home/a/.ssh/cm-%C\n": true, "": false,
+		"controlmaster auto\n": false,
 	} {
 		if hasControlPath([]byte(text)) != want {
 			t.Errorf("%q", text)
@@ -128,7 +130,8 @@ func TestTheUsersOwnControlPathIsRespected(t *testing.T) {
 }
 
 func TestAMachineOfAnotherKindIsRefused(t *testing.T) {
-	if checkArchitecture(" Darwin arm64") == nil || checkArchitecture("Linux sparc64") == nil || checkArchitecture("") == nil {
+	if checkArchitecture(" Darwin arm64") == nil || checkArchitecture("Linux sparc64") == nil ||
+		checkArchitecture("") == nil {
 		t.Error("it is taken")
 	}
 	out, err := exec.Command("uname", "-sm").Output()

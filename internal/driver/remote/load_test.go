@@ -160,7 +160,8 @@ func BenchmarkThroughput(b *testing.B) {
 	b.Run("ssh", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			cmd := exec.Command("ssh", slices.Concat(sshd.ClientOptions(), []string{sshd.Host(), "head -c 268435456 /dev/zero"})...)
+			cmd := exec.Command("ssh", slices.Concat(sshd.ClientOptions(),
+				[]string{sshd.Host(), "head -c 268435456 /dev/zero"})...)
 			cmd.Stdout = io.Discard
 			if err := cmd.Run(); err != nil {
 				b.Fatal(err)

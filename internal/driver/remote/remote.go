@@ -1,7 +1,8 @@
 // Package remote is the driver of a cluster that is reached with the OpenSSH
 // client, or of one on this machine that another user uses: at the other end of
 // the connection an outpost runs the driver of that cluster, and this package
-// hands it what it is asked. It brings our binaries there, keeps the connection, makes it anew when it breaks, repeats what may
+// hands it what it is asked. It brings our binaries there, keeps the connection, makes it anew when
+// it breaks, repeats what may
 // have been lost with it, and carries the connections of agents to the broker.
 // It must not know what kind of cluster it is, nor why anything is asked.
 package remote
@@ -165,7 +166,8 @@ func (d *Driver) UserNotes() []string { return nil }
 // StartAttempt has the attempt started over there.
 func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
-	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.mayKnow(id), func() error { return d.sent.addAttempt(id) })
+	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.mayKnow(id),
+		func() error { return d.sent.addAttempt(id) })
 	return err
 }
 
@@ -245,7 +247,8 @@ func emptyAnswerError(err error) error {
 // the request, or one like it, may have been sent before (sent): then it is
 // repeated over the next connection, as long as ctx lasts. before is called when
 // it is about to be sent.
-func (d *Driver) sendRequest(ctx context.Context, q *talk.Request, sent bool, before func() error) (*talk.Answer, error) {
+func (d *Driver) sendRequest(ctx context.Context, q *talk.Request, sent bool,
+	before func() error) (*talk.Answer, error) {
 	insist := q.Do == talk.Start || q.Do == talk.Release
 	d.asked.Add(1)
 	defer d.asked.Add(-1)

@@ -41,7 +41,8 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			t.Parallel() // all of these wait most of the time
 			sshd := sshdtest.Start(t)
 			w := newWorld(t, sshd)
-			d, stays, ends := w.open(), w.AttemptFor(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
+			d, stays, ends := w.open(), w.AttemptFor(drivertest.Stays),
+				w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
 			for _, a := range []*wire.Attempt{stays, ends} {
 				if err := d.StartAttempt(t.Context(), a); err != nil {
 					t.Fatal(err)
@@ -58,7 +59,8 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			if err := d.StartAttempt(t.Context(), waits); err != nil && !errors.Is(err, driver.ErrAway) {
 				t.Error(err)
 			}
-			eventually(t, "the cluster to be within reach", func() bool { _, err := d.MeasureLoad(t.Context()); return err == nil })
+			eventually(t, "the cluster to be within reach",
+				func() bool { _, err := d.MeasureLoad(t.Context()); return err == nil })
 			t.Logf("within reach again after %v", time.Since(began))
 			if err := d.StartAttempt(t.Context(), waits); err != nil {
 				t.Error(err)
@@ -70,7 +72,8 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 					t.Error(err)
 				}
 				if w.StartCount(a) != 1 || w.LivingProcesses(a) > 0 || heard(w, a, wire.Lost) > 0 {
-					t.Errorf("job %d began %d times, %d live, lost %d times", a.Job, w.StartCount(a), w.LivingProcesses(a), heard(w, a, wire.Lost))
+					t.Errorf("job %d began %d times, %d live, lost %d times", a.Job, w.StartCount(a), w.LivingProcesses(a),
+						heard(w, a, wire.Lost))
 				}
 			}
 			sshd.CutConnections() // what is frozen
@@ -92,9 +95,11 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sshd.SetDown(true)
-	eventually(t, "it to be noticed", func() bool { _, err := d.MeasureLoad(t.Context()); return errors.Is(err, driver.ErrAway) })
+	eventually(t, "it to be noticed",
+		func() bool { _, err := d.MeasureLoad(t.Context()); return errors.Is(err, driver.ErrAway) })
 	began := time.Now()
-	if err := d.StartAttempt(t.Context(), unknown); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "cluster far") {
+	if err := d.StartAttempt(t.Context(), unknown); !errors.Is(err, driver.ErrAway) ||
+		!strings.Contains(err.Error(), "cluster far") {
 		t.Errorf("start: %v", err)
 	}
 	if err := d.ReleaseAttempt(t.Context(), idOf(unknown)); err != nil {
@@ -278,7 +283,8 @@ func TestAConnectionThatTheUserOpenedIsUsed(t *testing.T) {
 
 func TestWhatAShellSaysBeforeDoesNotDisturb(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
-	w.opt.SSHCommand = []string{"sh", "-c", `printf "Welcome to the cluster\nquota: 3 of 5 GB\n\033[1mprompt> "; exec ssh "$@"`, "ssh"}
+	w.opt.SSHCommand = []string{"sh", "-c",
+		`printf "Welcome to the cluster\nquota: 3 of 5 GB\n\033[1mprompt> "; exec ssh "$@"`, "ssh"}
 	w.open()
 }
 
@@ -312,7 +318,8 @@ func TestTheSurveySaysWhatMachineItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.TotalProcs() < 1 || len(s.Hosts) != 1 || s.Hosts[0].Memory < 1<<26 || s.Hosts[0].Speed <= 0 || !slices.Contains(s.Methods, "restart") {
+	if s.TotalProcs() < 1 || len(s.Hosts) != 1 || s.Hosts[0].Memory < 1<<26 || s.Hosts[0].Speed <= 0 ||
+		!slices.Contains(s.Methods, "restart") {
 		t.Errorf("%+v", s)
 	}
 	if wait, err := d.EstimateWait(t.Context(), driver.Need{Procs: 1}); err != nil || !wait.Known || wait.Seconds != 0 {

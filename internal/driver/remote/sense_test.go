@@ -23,7 +23,8 @@ func TestAnOutpostIsASensor(t *testing.T) {
 	if err != nil || got.Way.There.Mbps <= 0 || got.Way.Back.Mbps <= 0 {
 		t.Errorf("%+v %v", got.Way, err)
 	}
-	if _, err := d.MeasureHosts(t.Context(), driver.Sensing{Listen: &driver.Listening{}, Probe: &driver.Probe{}}); err == nil {
+	if _, err := d.MeasureHosts(t.Context(),
+		driver.Sensing{Listen: &driver.Listening{}, Probe: &driver.Probe{}}); err == nil {
 		t.Error("two things are done at once")
 	}
 }

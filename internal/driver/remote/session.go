@@ -30,7 +30,8 @@ const missing = "godwit-is-missing"
 
 // begin runs the outpost if its binary is there. $1: the folder, $2: the sum of
 // the binaries.
-const beginScript = `cd && if test -x "$1/bin/$2/godwit"; then exec "$1/bin/$2/godwit" outpost; else echo ` + missing + ` $(uname -s) $(uname -m); fi`
+const beginScript = `cd && if test -x "$1/bin/$2/godwit"; then exec "$1/bin/$2/godwit" outpost; else echo ` + missing +
+	` $(uname -s) $(uname -m); fi`
 
 // How long things may take.
 const (
@@ -236,7 +237,8 @@ func (s *session) sendHello(d *Driver) error {
 	_ = first.SetDeadline(d.opt.Clock().Add(greetTimeout))
 	stop := context.AfterFunc(d.ctx, s.closeLink)
 	defer stop()
-	hello := &talk.Hello{Protocol: talk.Protocol, Owner: d.opt.Owner, Settings: d.opt.Settings, Sandbox: d.bin.sandboxBinary() != nil}
+	hello := &talk.Hello{Protocol: talk.Protocol, Owner: d.opt.Owner, Settings: d.opt.Settings,
+		Sandbox: d.bin.sandboxBinary() != nil}
 	if err := talk.SendMessage(first, hello); err != nil {
 		return err
 	}

@@ -72,7 +72,8 @@ func newWorld(t testing.TB, sshd *sshdtest.Server) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.ClientOptions(), Socket: w.broker.Socket, Owner: "me",
+	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.ClientOptions(), Socket: w.broker.Socket,
+		Owner:      "me",
 		Sent:       filepath.Join(w.dir, "sent"),
 		Settings:   driver.Settings{Kind: "local", Dir: far},
 		FirstPause: 50 * time.Millisecond, LongPause: time.Second,
@@ -153,7 +154,8 @@ func (w *world) clients() []int {
 		text, _ := os.ReadFile(f)
 		for _, word := range strings.Fields(string(text)) {
 			line, _ := os.ReadFile("/proc/" + word + "/cmdline")
-			if pid, err := strconv.Atoi(word); err == nil && strings.HasPrefix(string(line), "ssh\x00") && strings.Contains(string(line), w.opt.Settings.Dir) {
+			if pid, err := strconv.Atoi(word); err == nil && strings.HasPrefix(string(line), "ssh\x00") &&
+				strings.Contains(string(line), w.opt.Settings.Dir) {
 				list = append(list, pid)
 			}
 		}
@@ -214,9 +216,11 @@ func (w *world) attempt(line string) *wire.Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.attempts) + 1
-	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.opt.Cluster, Broker: "/nowhere/over/there", Speed: 1,
-		Mark: strings.ReplaceAll(fmt.Sprintf("%s.%d.%d", w.dir, os.Getpid(), n), "/", ".")}
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.opt.Cluster, Broker: "/nowhere/over/there",
+		Speed: 1,
+		Mark:  strings.ReplaceAll(fmt.Sprintf("%s.%d.%d", w.dir, os.Getpid(), n), "/", ".")}
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1,
+		Env:        map[string]string{},
 		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
 	w.attempts = append(w.attempts, a)
 	return a
@@ -287,7 +291,8 @@ func (w *world) KillAgentIfAny(a *wire.Attempt) bool {
 	data, err := os.ReadFile(filepath.Join(w.place(), "attempts", fmt.Sprintf("%d.%d", a.Job, a.Epoch), "lock"))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || pid <= 1 || !lives(pid) || !strings.Contains(string(line), "\x00agent\x00"+w.place()) || syscall.Kill(pid, syscall.SIGKILL) != nil {
+	if err != nil || pid <= 1 || !lives(pid) || !strings.Contains(string(line), "\x00agent\x00"+w.place()) ||
+		syscall.Kill(pid, syscall.SIGKILL) != nil {
 		return false
 	}
 	eventually(w.t, "the agent to be dead", func() bool { return !lives(pid) })

@@ -22,7 +22,8 @@ import (
 // watches a thousand jobs.
 func BenchmarkOnARealSlurm(b *testing.B) {
 	if os.Getenv(inside) == "" {
-		b.Log(onACluster(b, 2, 4, []string{"-test.run=^$", "-test.bench=^BenchmarkOnARealSlurm$", "-test.benchtime=" + "1x"}, "MaxJobCount=20000"))
+		b.Log(onACluster(b, 2, 4, []string{"-test.run=^$", "-test.bench=^BenchmarkOnARealSlurm$", "-test.benchtime=" + "1x"},
+			"MaxJobCount=20000"))
 		return
 	}
 	b.Run("Submit", benchSubmit)
@@ -42,7 +43,8 @@ func benchSubmit(b *testing.B) {
 	alone := func(atOnce int) float64 {
 		start := time.Now()
 		each(jobs, atOnce, func(int) {
-			out, err := exec.Command("sbatch", "--parsable", "--no-requeue", "--export=NONE", "-D", "/", "--output=/dev/null", "--job-name=alone", "--ntasks=1", "--hold", script).CombinedOutput()
+			out, err := exec.Command("sbatch", "--parsable", "--no-requeue", "--export=NONE", "-D", "/", "--output=/dev/null",
+				"--job-name=alone", "--ntasks=1", "--hold", script).CombinedOutput()
 			if err != nil {
 				b.Errorf("%v: %s", err, out)
 			}

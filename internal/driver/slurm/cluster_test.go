@@ -60,7 +60,8 @@ func onAClusterAs(t testing.TB, who string, nodes, cpus int, flags []string, mor
 	defer asks.Close()
 	defer answers.Close()
 	defer out.Close()
-	argv := append([]string{"env", inside + "=1", "SLURM_CONF=" + c.Env["SLURM_CONF"], "TMPDIR=" + c.User.Home, program}, flags...)
+	argv := append([]string{"env", inside + "=1", "SLURM_CONF=" + c.Env["SLURM_CONF"], "TMPDIR=" + c.User.Home, program},
+		flags...)
 	cmd := c.UserCommand(argv...)
 	if who == root {
 		cmd = c.Hosts.Head.Command(context.Background(), argv...)
@@ -99,7 +100,8 @@ func serve(c *slurmtest.Cluster, asks io.Reader, answers io.Writer) {
 			c.StartNodeDaemon(f[1])
 			c.AwaitReady()
 		default: // a command of Slurm, as root
-			out, err := c.Hosts.Head.Command(context.Background(), append([]string{"env", "SLURM_CONF=" + c.Env["SLURM_CONF"]}, f...)...).CombinedOutput()
+			out, err := c.Hosts.Head.Command(context.Background(),
+				append([]string{"env", "SLURM_CONF=" + c.Env["SLURM_CONF"]}, f...)...).CombinedOutput()
 			if err != nil {
 				answer = fmt.Sprintf("%v: %s", err, out)
 			}

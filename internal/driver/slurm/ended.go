@@ -72,7 +72,8 @@ func (m *Manager) endingsFromAccounting(ctx context.Context, ids []string) map[s
 	for part := range slices.Chunk(ids, most) {
 		a, err := m.run(ctx, command{name: "sacct", limit: commandTimeout,
 			// Not as JSON: there, what failed has the return code 0.
-			args: []string{"--parsable2", "--noheader", "--allocations", "--format=JobIDRaw,State,ExitCode", "--jobs=" + strings.Join(part, ",")}})
+			args: []string{"--parsable2", "--noheader", "--allocations", "--format=JobIDRaw,State,ExitCode", "--jobs=" +
+				strings.Join(part, ",")}})
 		if err != nil {
 			if strings.Contains(a.said, "disabled") {
 				m.mu.Lock()

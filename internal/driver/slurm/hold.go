@@ -55,13 +55,15 @@ func (m *Manager) HoldHosts(ctx context.Context, name string, from time.Time, n 
 
 // hasReservation says whether there is a reservation of that name.
 func (m *Manager) hasReservation(ctx context.Context, name string) bool {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "reservation", name}, limit: commandTimeout})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "reservation", name},
+		limit: commandTimeout})
 	return err == nil && keyValues(a.out)["ReservationName"] == name
 }
 
 // DropHold deletes a reservation.
 func (m *Manager) DropHold(ctx context.Context, name string) error {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"delete", "ReservationName=" + name}, limit: submitTimeout, submits: true})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"delete", "ReservationName=" + name},
+		limit: submitTimeout, submits: true})
 	if err == nil || strings.Contains(a.said, "reservation is invalid") {
 		return nil
 	}
@@ -80,7 +82,9 @@ func (m *Manager) ShrinkJob(ctx context.Context, job string, hosts int) error {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is small
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"update", "JobId=" + job, "NumNodes=" + strconv.Itoa(hosts)}, limit: submitTimeout, submits: true, dir: dir})
+	a, err := m.run(ctx, command{name: "scontrol",
+		args: []string{"update", "JobId=" + job, "NumNodes=" + strconv.Itoa(hosts)}, limit: submitTimeout, submits: true,
+		dir: dir})
 	if err != nil {
 		return classifyError(a, err)
 	}

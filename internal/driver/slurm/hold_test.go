@@ -24,12 +24,14 @@ func TestAnOperatorReserves(t *testing.T) {
 	w := newWorld(t, slurm.Options{}, nil)
 	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
 	a.Procs = 2
-	held := driver.Reservation{ID: batchtest.AttemptID(a), From: time.Now().Add(20 * time.Second).Truncate(time.Second), Need: driver.Need{Procs: 2, Nodes: 1, Time: 5 * time.Minute}}
+	held := driver.Reservation{ID: batchtest.AttemptID(a), From: time.Now().Add(20 * time.Second).Truncate(time.Second),
+		Need: driver.Need{Procs: 2, Nodes: 1, Time: 5 * time.Minute}}
 	if err := d.ReserveProcs(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
 	text := ask(t, "scontrol", "--oneliner", "show", "reservation")
-	if !strings.Contains(text, "NodeCnt=1 ") || !strings.Contains(text, "Duration=00:05:00 ") || !strings.Contains(text, "Users=root ") {
+	if !strings.Contains(text, "NodeCnt=1 ") || !strings.Contains(text, "Duration=00:05:00 ") ||
+		!strings.Contains(text, "Users=root ") {
 		t.Error(text)
 	}
 	mustStart(t, d, a)
@@ -51,7 +53,9 @@ func TestAnOperatorReserves(t *testing.T) {
 
 func notReserved(t *testing.T) {
 	w := newWorld(t, slurm.Options{}, nil)
-	err := w.OpenBatch().ReserveProcs(t.Context(), driver.Reservation{ID: batchtest.AttemptID(w.AttemptFor(drivertest.Ends)), Need: driver.Need{Procs: 1, Time: time.Minute}})
+	err := w.OpenBatch().ReserveProcs(t.Context(),
+		driver.Reservation{ID: batchtest.AttemptID(w.AttemptFor(drivertest.Ends)),
+			Need: driver.Need{Procs: 1, Time: time.Minute}})
 	if !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), "Invalid user id") {
 		t.Errorf("got %v", err)
 	}

@@ -32,7 +32,8 @@ var absences = []string{
 
 // What they say when something went wrong on the way: nobody knows what was done.
 var mishaps = []string{
-	"timed out", "unexpected message", "zero bytes", "transport endpoint", "header lengths", "connection reset", "broken pipe",
+	"timed out", "unexpected message", "zero bytes", "transport endpoint", "header lengths", "connection reset",
+	"broken pipe",
 	"communication", "terminated",
 }
 
@@ -87,7 +88,8 @@ func errorText(said string) string {
 // isHead says that these are words before a complaint that tell a user nothing.
 func isHead(s string) bool {
 	switch s {
-	case "sbatch", "squeue", "scancel", "scontrol", "sinfo", "sacct", "error", "fatal", "Batch job submission failed", "allocation failure":
+	case "sbatch", "squeue", "scancel", "scontrol", "sinfo", "sacct", "error", "fatal", "Batch job submission failed",
+		"allocation failure":
 		return true
 	}
 	return false

@@ -54,7 +54,8 @@ func TestTheQueueIsRead(t *testing.T) {
 			t.Errorf("%+v", got[i])
 		}
 	}
-	for reason, want := range map[string]bool{"AssocMaxCpuPerJobLimit": true, "QOSMaxNodePerJobLimit": true, "QOSMaxCpuPerUserLimit": false, "Priority": false,
+	for reason, want := range map[string]bool{"AssocMaxCpuPerJobLimit": true, "QOSMaxNodePerJobLimit": true,
+		"QOSMaxCpuPerUserLimit": false, "Priority": false,
 		"JobHeldUser": false, "PartitionTimeLimit": true, "MaxMemPerLimit": false} {
 		if isHopeless(reason) != want {
 			t.Errorf("%s is hopeless: %v", reason, !want)
@@ -68,8 +69,10 @@ func TestTheQueueIsRead(t *testing.T) {
 
 func TestStatesMeanWhatTheySay(t *testing.T) {
 	for word, want := range map[string]batch.State{
-		"PENDING": batch.Pending, "CONFIGURING": batch.Pending, "REQUEUE_HOLD": batch.Pending, "RUNNING": batch.Running, "SUSPENDED": batch.Running,
-		"COMPLETING": batch.Leaving, "COMPLETED": jobGone, "NODE_FAIL": jobGone, "CANCELLED by 0": jobGone, "CANCELLED+": jobGone, "TIMEOUT": jobGone,
+		"PENDING": batch.Pending, "CONFIGURING": batch.Pending, "REQUEUE_HOLD": batch.Pending, "RUNNING": batch.Running,
+		"SUSPENDED":  batch.Running,
+		"COMPLETING": batch.Leaving, "COMPLETED": jobGone, "NODE_FAIL": jobGone, "CANCELLED by 0": jobGone,
+		"CANCELLED+": jobGone, "TIMEOUT": jobGone,
 		"NEW_STATE_OF_SLURM_99": batch.Running, // it is there
 	} {
 		if got, _ := stateOf(word); got != want {
@@ -80,7 +83,8 @@ func TestStatesMeanWhatTheySay(t *testing.T) {
 
 func TestEndingsAreRead(t *testing.T) {
 	want := map[string]batch.Ending{
-		"1": {How: "CANCELLED", Cause: jobfile.Preempted}, "3": {How: "CANCELLED", Cause: jobfile.Preempted}, "12": {How: "FAILED, BadConstraints", Signal: 1}, "13": {How: "COMPLETED"},
+		"1": {How: "CANCELLED", Cause: jobfile.Preempted}, "3": {How: "CANCELLED", Cause: jobfile.Preempted},
+		"12": {How: "FAILED, BadConstraints", Signal: 1}, "13": {How: "COMPLETED"},
 	}
 	if got := parseJobs(recorded(t, "jobs-22.05.txt")); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -89,8 +93,10 @@ func TestEndingsAreRead(t *testing.T) {
 	// root, preempted, shrunk, or lost their node; steps are in between.
 	gone := func(how string) batch.Ending { return batch.Ending{How: how, Cause: jobfile.Preempted} }
 	want = map[string]batch.Ending{
-		"24": {How: "COMPLETED"}, "25": {How: "FAILED", Code: 3}, "26": {How: "FAILED", Signal: 11}, "27": {How: "FAILED", Signal: 9}, "28": gone("PREEMPTED"),
-		"29": gone("CANCELLED by 20001"), "30": gone("CANCELLED by 20001"), "31": {How: "FAILED", Code: 1}, "32": {How: "FAILED", Code: 4}, "34": {How: "FAILED", Code: 4},
+		"24": {How: "COMPLETED"}, "25": {How: "FAILED", Code: 3}, "26": {How: "FAILED", Signal: 11},
+		"27": {How: "FAILED", Signal: 9}, "28": gone("PREEMPTED"),
+		"29": gone("CANCELLED by 20001"), "30": gone("CANCELLED by 20001"), "31": {How: "FAILED", Code: 1},
+		"32": {How: "FAILED", Code: 4}, "34": {How: "FAILED", Code: 4},
 		"37": gone("CANCELLED by 20001"), "40": gone("CANCELLED by 0"), "46": {How: "NODE_FAIL", Cause: jobfile.NodeFail},
 	}
 	if got := parseAccounts(recorded(t, "accounts-22.05.txt")); !reflect.DeepEqual(got, want) {
@@ -98,7 +104,8 @@ func TestEndingsAreRead(t *testing.T) {
 	}
 	// As the manual of sacct describes others.
 	accounts := "3|CANCELLED by 0|0:0\n4|FAILED|3:0\n5|NODE_FAIL|1:0\n6|RUNNING|0:0\n7|TIMEOUT|0:15\n8|OUT_OF_MEMORY|0:125\n9.batch|FAILED|1:0\n10|COMPLETED\n\n"
-	want = map[string]batch.Ending{"3": {How: "CANCELLED by 0", Cause: jobfile.Preempted}, "4": {How: "FAILED", Code: 3}, "5": {How: "NODE_FAIL", Cause: jobfile.NodeFail, Code: 1},
+	want = map[string]batch.Ending{"3": {How: "CANCELLED by 0", Cause: jobfile.Preempted}, "4": {How: "FAILED", Code: 3},
+		"5": {How: "NODE_FAIL", Cause: jobfile.NodeFail, Code: 1},
 		"7": {How: "TIMEOUT", Signal: 15}, "8": {How: "OUT_OF_MEMORY", Signal: 125}, "10": {How: "COMPLETED"}}
 	if got := parseAccounts(accounts); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -118,8 +125,10 @@ func TestNodesAreRead(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// An old one.
-	old := "NodeName=tux0 Arch=x86_64 CoresPerSocket=1 CPUAlloc=1 CPUErr=0 CPUTot=8 CPULoad=0.00 Features=ib,gpu Gres=(null) NodeAddr=tux0 State=IDLE*"
-	if got := parseNodes(old); len(got) != 1 || !got[0].Down || got[0].Procs != 8 || !slices.Equal(got[0].Features, []string{"ib", "gpu"}) {
+	old := "NodeName=tux0 Arch=x86_64 CoresPerSocket=1 CPUAlloc=1 CPUErr=0 CPUTot=8 CPULoad=0.00 Features=ib,gpu " +
+		"Gres=(null) NodeAddr=tux0 State=IDLE*"
+	if got := parseNodes(old); len(got) != 1 || !got[0].Down || got[0].Procs != 8 ||
+		!slices.Equal(got[0].Features, []string{"ib", "gpu"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -132,7 +141,8 @@ func TestPartitionsAreRead(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	for names, want := range map[string][2]time.Duration{"": {}, "long": {time.Hour, 51 * time.Hour}, "long,short": {30 * time.Minute, 51 * time.Hour},
+	for names, want := range map[string][2]time.Duration{"": {}, "long": {time.Hour, 51 * time.Hour},
+		"long,short":  {30 * time.Minute, 51 * time.Hour},
 		"short,batch": {30 * time.Minute, 0}, "nowhere": {}} {
 		m := New(Options{Partition: names})
 		scripted(t, m, map[string]answer{"sinfo": {out: text}})
@@ -143,7 +153,8 @@ func TestPartitionsAreRead(t *testing.T) {
 }
 
 func TestLimitsAreRead(t *testing.T) {
-	for text, want := range map[string]time.Duration{"5": 5 * time.Minute, "30:00": 30 * time.Minute, "1:00:00": time.Hour, "1-0": 24 * time.Hour,
+	for text, want := range map[string]time.Duration{"5": 5 * time.Minute, "30:00": 30 * time.Minute, "1:00:00": time.Hour,
+		"1-0":  24 * time.Hour,
 		"2-03": 51 * time.Hour, "1-01:30": 25*time.Hour + 30*time.Minute, "1-00:00:01": 24*time.Hour + time.Second,
 		"infinite": 0, "UNLIMITED": 0, "": 0, "x-1": 0, "1:2:3:4": 0, "-1": 0} {
 		if got := parseLimit(text); got != want {
@@ -156,9 +167,12 @@ func TestForetoldStartsAreRead(t *testing.T) {
 	for _, c := range []struct {
 		said, at, where string
 	}{
-		{"sbatch: Job 8 to start at 2026-12-16T04:53:40 using 1 processors on nodes n3 in partition batch\n", "2026-12-16T04:53:40", "n3"},
-		{"sbatch: Job 9 to start at 2026-12-16T04:53:40 using 6 processors on nodes n[1-3] in partition batch\n", "2026-12-16T04:53:40", "n[1-3]"},
-		{"sbatch: Job 21819 to start at 2017-07-03T13:57:41 using 16 processors on cn12\n", "2017-07-03T13:57:41", "cn12"}, // an old one
+		{"sbatch: Job 8 to start at 2026-12-16T04:53:40 using 1 processors on nodes n3 in partition batch\n",
+			"2026-12-16T04:53:40", "n3"},
+		{"sbatch: Job 9 to start at 2026-12-16T04:53:40 using 6 processors on nodes n[1-3] in partition batch\n",
+			"2026-12-16T04:53:40", "n[1-3]"},
+		// an old one
+		{"sbatch: Job 21819 to start at 2017-07-03T13:57:41 using 16 processors on cn12\n", "2017-07-03T13:57:41", "cn12"},
 		{"allocation failure: Requested node configuration is not available", "", ""},
 		{"to start at ", "", ""},
 		{"to start at Unknown", "", ""},
@@ -171,7 +185,8 @@ func TestForetoldStartsAreRead(t *testing.T) {
 }
 
 func TestSubmissionsAreRead(t *testing.T) {
-	for out, want := range map[string]string{"17\n": "17", "17;leeds\n": "17", "some words of the site\n17\n": "17", "": "", "Submitted batch job x": "", "-1\n": ""} {
+	for out, want := range map[string]string{"17\n": "17", "17;leeds\n": "17", "some words of the site\n17\n": "17",
+		"": "", "Submitted batch job x": "", "-1\n": ""} {
 		if got, err := parseSubmitted(out); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", out, got, err)
 		}
@@ -179,7 +194,8 @@ func TestSubmissionsAreRead(t *testing.T) {
 }
 
 func TestVersionsAreRead(t *testing.T) {
-	for out, want := range map[string]string{"slurm-wlm 22.05.8\n": "Slurm 22.05.8", "slurm 17.11.2": "Slurm 17.11.2", "": "Slurm", "nonsense here": "Slurm"} {
+	for out, want := range map[string]string{"slurm-wlm 22.05.8\n": "Slurm 22.05.8", "slurm 17.11.2": "Slurm 17.11.2",
+		"": "Slurm", "nonsense here": "Slurm"} {
 		if got := parseVersion(out); got != want {
 			t.Errorf("%q: %q", out, got)
 		}
@@ -193,24 +209,35 @@ func TestComplaintsAreJudged(t *testing.T) {
 		is   error // nil: neither
 		want string
 	}{
-		{"sbatch: error: invalid partition specified: nope\nsbatch: error: Batch job submission failed: Invalid partition name specified", driver.ErrRefused,
+		{"sbatch: error: invalid partition specified: nope\nsbatch: error: Batch job submission failed: Invalid partition " +
+			"name specified", driver.ErrRefused,
 			"invalid partition specified: nope; Invalid partition name specified"},
-		{"sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job submission failed: Requested node configuration is not available", driver.ErrRefused,
+		{"sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job submission failed: Requested " +
+			"node configuration is not available", driver.ErrRefused,
 			"Memory specification can not be satisfied; Requested node configuration is not available"},
-		{"allocation failure: Requested node configuration is not available", driver.ErrRefused, "Requested node configuration is not available"},
-		{"sbatch: unrecognized option '--nonsense'\nTry \"sbatch --help\" for more information", driver.ErrRefused, "unrecognized option"},
+		{"allocation failure: Requested node configuration is not available", driver.ErrRefused,
+			"Requested node configuration is not available"},
+		{"sbatch: unrecognized option '--nonsense'\nTry \"sbatch --help\" for more information", driver.ErrRefused,
+			"unrecognized option"},
 		{"sbatch: error: Invalid --time specification", driver.ErrRefused, "Invalid --time specification"},
-		{"sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)", driver.ErrRefused, "Requested time limit is invalid"},
-		{"sbatch: error: Batch job submission failed: Access/permission denied", driver.ErrRefused, "Access/permission denied"},
-		{"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", driver.ErrAway, "Unable to contact slurm controller (connect failure)"},
+		{"sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
+			driver.ErrRefused, "Requested time limit is invalid"},
+		{"sbatch: error: Batch job submission failed: Access/permission denied", driver.ErrRefused,
+			"Access/permission denied"},
+		{"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", driver.ErrAway,
+			"Unable to contact slurm controller (connect failure)"},
 		{"slurm_load_jobs error: Unable to contact slurm controller (connect failure)", driver.ErrAway, "connect failure"},
-		{"sbatch: error: Batch job submission failed: Protocol authentication error", driver.ErrAway, "Protocol authentication error"},
-		{"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+		{"sbatch: error: Batch job submission failed: Protocol authentication error", driver.ErrAway,
+			"Protocol authentication error"},
+		{"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates " +
+			"accounting/QOS policy (job submit limit, user's size and/or time limits)",
 			driver.ErrAway, "QOSMaxSubmitJobPerUserLimit"},
-		{"sbatch: error: Invalid user for SlurmUser root, ignored\nsbatch: fatal: Unable to process configuration file", driver.ErrAway, "Unable to process configuration file"},
+		{"sbatch: error: Invalid user for SlurmUser root, ignored\nsbatch: fatal: Unable to process configuration file",
+			driver.ErrAway, "Unable to process configuration file"},
 		{"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", nil, "Socket timed out"},
 		{"sbatch: error: Batch job submission failed: Unexpected message received", nil, "Unexpected message"},
-		{"sbatch: error: slurm_receive_msg: Zero Bytes were transmitted or received\nsbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", nil, "Zero Bytes"},
+		{"sbatch: error: slurm_receive_msg: Zero Bytes were transmitted or received\nsbatch: error: Batch job submission " +
+			"failed: Unable to contact slurm controller (connect failure)", nil, "Zero Bytes"},
 		{"sbatch: error: something that nobody has seen", nil, "something that nobody has seen"},
 		{"", nil, "exit"},
 	} {
@@ -220,7 +247,8 @@ func TestComplaintsAreJudged(t *testing.T) {
 				t.Errorf("%q: %v", c.said, err)
 			}
 		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "sbatch: ") {
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			strings.Contains(err.Error(), "sbatch: ") {
 			t.Errorf("%q: %v", c.said, err)
 		}
 	}
@@ -244,7 +272,8 @@ func TestOnlyJobsThatAreOverAreNoErrorOfCancel(t *testing.T) {
 }
 
 func TestCommandsGetAnEnvironmentOfTheirOwn(t *testing.T) {
-	for _, name := range []string{"SQUEUE_FORMAT", "SQUEUE_STATES", "SBATCH_PARTITION", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT", "SACCT_FORMAT", "SLURM_JOB_ID", "LC_TIME", "LANG"} {
+	for _, name := range []string{"SQUEUE_FORMAT", "SQUEUE_STATES", "SBATCH_PARTITION", "SLURM_CLUSTERS",
+		"SLURM_TIME_FORMAT", "SACCT_FORMAT", "SLURM_JOB_ID", "LC_TIME", "LANG"} {
 		t.Setenv(name, "meddling")
 	}
 	t.Setenv("SLURM_CONF", "/around")
@@ -253,7 +282,8 @@ func TestCommandsGetAnEnvironmentOfTheirOwn(t *testing.T) {
 	if strings.Contains(strings.Join(env, "\n"), "meddling") {
 		t.Errorf("%q", env)
 	}
-	for name, want := range map[string]string{"SLURM_CONF": "/around", "KEPT": "yes", "PATH": "/mine", "SLURM_CLUSTERS": "leeds", "LC_ALL": "C"} {
+	for name, want := range map[string]string{"SLURM_CONF": "/around", "KEPT": "yes", "PATH": "/mine",
+		"SLURM_CLUSTERS": "leeds", "LC_ALL": "C"} {
 		if got := valueOf(env, name); got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)
 		}
@@ -317,7 +347,8 @@ func TestEndingsComeFromAccountingAndElseFromTheController(t *testing.T) {
 	}
 	m = New(Options{})
 	scripted(t, m, map[string]answer{"sacct": {out: "13|CANCELLED by 0|0:0\n"},
-		"scontrol --oneliner show job 14": {said: "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"}})
+		"scontrol --oneliner show job 14": {said: "slurm_load_jobs error: Unable to contact slurm controller (connect " +
+			"failure)"}})
 	if got, err := m.JobEndings(t.Context(), []string{"13"}); err != nil || got["13"].How != "CANCELLED by 0" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -338,7 +369,8 @@ func TestWhatIsAskedOfSbatch(t *testing.T) {
 	asked := scripted(t, m, map[string]answer{"sbatch": {out: "17\n"}})
 	id, err := m.SubmitJob(t.Context(), &batch.Request{Name: "gw-1", Script: "/d/script", Output: "/d/100%/out",
 		Need: driver.Need{Procs: 3, Nodes: 1, Memory: 1<<30 + 1, Time: 61 * time.Second}})
-	want := "sbatch --parsable --no-requeue --export=NONE -D / --input=/dev/null --open-mode=append --output=/d/100%%/out --job-name=gw-1 --ntasks=3 " +
+	want := "sbatch --parsable --no-requeue --export=NONE -D / --input=/dev/null --open-mode=append " +
+		"--output=/d/100%%/out --job-name=gw-1 --ntasks=3 " +
 		"--cpus-per-task=1 --nodes=1 --mem=1025M --time=2 --partition=long --qos=short /d/script"
 	if err != nil || id != "17" || (*asked)[0] != want {
 		t.Errorf("%q, %v\n%s\n%s", id, err, (*asked)[0], want)
@@ -347,7 +379,8 @@ func TestWhatIsAskedOfSbatch(t *testing.T) {
 
 func TestAWaitWithoutEndIsAYear(t *testing.T) {
 	m := New(Options{})
-	scripted(t, m, map[string]answer{"sbatch --test-only": {out: "sbatch: Job 8 to start at 7470-12-16T04:53:40 using 1 processors on nodes n3 in partition batch\n"}})
+	scripted(t, m, map[string]answer{"sbatch --test-only": {out: "sbatch: Job 8 to start at 7470-12-16T04:53:40 using 1 " +
+		"processors on nodes n3 in partition batch\n"}})
 	if got, err := m.EstimateWait(t.Context(), driver.Need{Procs: 1}); err != nil || !got.Known || got.Seconds != year {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -355,16 +388,21 @@ func TestAWaitWithoutEndIsAYear(t *testing.T) {
 
 func TestACommandThatHangsIsEnded(t *testing.T) {
 	c := commands{dir: "/bin", env: os.Environ()}
-	if _, err := c.runCommand(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond}); !errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(),
+		command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("a question: %v", err)
 	}
-	if _, err := c.runCommand(t.Context(), command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond, submits: true}); err == nil || errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(),
+		command{name: "sleep", args: []string{"60"}, limit: 20 * time.Millisecond, submits: true}); err == nil ||
+		errors.Is(err, driver.ErrAway) {
 		t.Errorf("a submission: %v", err)
 	}
-	if _, err := c.runCommand(t.Context(), command{name: "not-there", limit: time.Minute, submits: true}); !errors.Is(err, driver.ErrAway) {
+	if _, err := c.runCommand(t.Context(), command{name: "not-there", limit: time.Minute, submits: true}); !errors.Is(err,
+		driver.ErrAway) {
 		t.Errorf("nothing to run: %v", err)
 	}
-	if _, err := (commands{env: []string{"PATH=/nowhere"}}).runCommand(t.Context(), command{name: "sbatch", limit: time.Minute}); !errors.Is(err, driver.ErrAway) {
+	if _, err := (commands{env: []string{"PATH=/nowhere"}}).runCommand(t.Context(),
+		command{name: "sbatch", limit: time.Minute}); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("nothing to be found: %v", err)
 	}
 }
@@ -406,7 +444,8 @@ func FuzzEndings(f *testing.F) {
 }
 
 func FuzzSmallAnswers(f *testing.F) {
-	for _, s := range []string{"17;leeds\n", "batch*|1:00|infinite\n", "2-03:00:00", "sbatch: Job 8 to start at 2026-12-16T04:53:40 using 1 processors on nodes n3", "slurm 17.11.2",
+	for _, s := range []string{"17;leeds\n", "batch*|1:00|infinite\n", "2-03:00:00",
+		"sbatch: Job 8 to start at 2026-12-16T04:53:40 using 1 processors on nodes n3", "slurm 17.11.2",
 		"sbatch: error: Batch job submission failed: Invalid partition name specified"} {
 		f.Add(s)
 	}

@@ -23,7 +23,8 @@ func (m *Manager) ListQueue(ctx context.Context, prefix string) ([]batch.Entry, 
 	if noMe {
 		who = []string{"--user=" + strconv.Itoa(os.Getuid())}
 	}
-	a, err := m.run(ctx, command{name: "squeue", args: append(who, "--noheader", "--format="+queueFormat), limit: commandTimeout})
+	a, err := m.run(ctx, command{name: "squeue", args: append(who, "--noheader", "--format="+queueFormat),
+		limit: commandTimeout})
 	if err != nil {
 		if !noMe && strings.Contains(a.said, "unrecognized option") {
 			m.mu.Lock()
@@ -48,7 +49,8 @@ func parseQueue(out, prefix string) []batch.Entry {
 		if state == jobGone {
 			continue
 		}
-		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: hostlist.ExpandList(f[3]), Start: parseTime(f[2])}
+		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: hostlist.ExpandList(f[3]),
+			Start: parseTime(f[2])}
 		if waits && f[4] != "None" {
 			e.Why, e.Hopeless = f[4], state == batch.Pending && isHopeless(f[4])
 		}
@@ -64,7 +66,8 @@ const jobGone batch.State = -1
 // waiting. What is new to us is a job that is there.
 func stateOf(s string) (state batch.State, waits bool) {
 	switch strings.TrimSuffix(s, "+") {
-	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "POWER_UP_NODE":
+	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+		"POWER_UP_NODE":
 		return batch.Pending, true
 	case "RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT":
 		return batch.Running, false
@@ -99,7 +102,8 @@ func isHopeless(reason string) bool {
 		return true
 	}
 	// AssocMaxCpuPerJobLimit and the like: of one job, not of all that run now.
-	return strings.Contains(reason, "Max") && (strings.HasSuffix(reason, "PerJobLimit") || strings.HasSuffix(reason, "PerJob"))
+	return strings.Contains(reason, "Max") &&
+		(strings.HasSuffix(reason, "PerJobLimit") || strings.HasSuffix(reason, "PerJob"))
 }
 
 // parseTime reads a time of Slurm, in UTC as we ask for it; zero if it is none.

@@ -29,14 +29,16 @@ func TestOnARealSlurm(t *testing.T) {
 		if !strings.Contains(run, t.Name()) { // else it may name one of those below
 			run = "^" + t.Name() + "$"
 		}
-		t.Log(onACluster(t, 2, 4, []string{"-test.run=" + run, "-test.v"}, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL"))
+		t.Log(onACluster(t, 2, 4, []string{"-test.run=" + run, "-test.v"}, "PreemptType=preempt/partition_prio",
+			"PreemptMode=CANCEL"))
 		return
 	}
 	limited := startLimited(t)
 	t.Run("Conformance", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, slurm.Options{}, nil) })
 	})
-	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, slurm.Options{}, nil)) })
+	t.Run("WhatUsersWriteArrivesVerbatim",
+		func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, slurm.Options{}, nil)) })
 	t.Run("TheClusterIsSurveyed", surveyed)
 	t.Run("ARefusalIsToldInSlurmsWords", refused)
 	t.Run("WhoIsNoOperatorHoldsNothing", notReserved)
@@ -79,7 +81,8 @@ func surveyed(t *testing.T) {
 		s.Hosts[0].Name != "n1" || s.Hosts[0].Memory != 2000<<20 || s.Hosts[0].Partitions[0] != "batch" {
 		t.Errorf("%+v", s)
 	}
-	if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: 2, Time: time.Minute}); err != nil || !got.Known || got.Seconds > 3600 {
+	if got, err := d.EstimateWait(t.Context(), driver.Need{Procs: 2, Time: time.Minute}); err != nil || !got.Known ||
+		got.Seconds > 3600 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := d.EstimateWait(t.Context(), driver.Need{Procs: 100}); !errors.Is(err, driver.ErrRefused) {
@@ -113,7 +116,8 @@ func refused(t *testing.T) {
 		w := newWorld(t, c.options, nil)
 		a := w.AttemptFor(drivertest.Ends)
 		a.Spec.Memory = c.memory
-		if err := w.OpenBatch().StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.want) {
+		if err := w.OpenBatch().StartAttempt(t.Context(), a); !errors.Is(err, driver.ErrRefused) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
@@ -147,7 +151,8 @@ func answerLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\n" + path + ` "$@" >> ` + dir + "/taken\necho 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2\nexit 1\n"
+	script := "#!/bin/sh\n" + path + ` "$@" >> ` + dir +
+		"/taken\necho 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +200,8 @@ func preempted(t *testing.T) {
 	mustStart(t, d, a)
 	w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
 	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.JobPrefix(), a))
-	urgent := ask(t, "sbatch", "--parsable", "--partition=urgent", "--nodelist=n2", "--nodes=1", "--ntasks=4", "--output=/dev/null", "--chdir=/", "--wrap=sleep 1")
+	urgent := ask(t, "sbatch", "--parsable", "--partition=urgent", "--nodelist=n2", "--nodes=1", "--ntasks=4",
+		"--output=/dev/null", "--chdir=/", "--wrap=sleep 1")
 	defer ask(t, "scancel", urgent)
 	w.WaitUntil("that to be heard", func() bool { return w.CountMessages(a, wire.Left) == 1 })
 	if m := w.HeardMessages(a); m[len(m)-1].Cause != jobfile.Preempted {
@@ -269,7 +275,8 @@ func restarted(t *testing.T) {
 	letGo(t, w)
 	for i, failed := 0, 0; i < len(all); i++ {
 		a := all[i]
-		w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(a, wire.Ended)+w.CountMessages(a, wire.Lost) == 1 })
+		w.WaitUntil("the end to be heard",
+			func() bool { return w.CountMessages(a, wire.Ended)+w.CountMessages(a, wire.Lost) == 1 })
 		// Slurm may fail a job that it begins while it starts itself. We hear of it, and
 		// then there is another attempt.
 		if w.CountMessages(a, wire.Lost) == 1 && w.StartCount(a) == 0 && failed < 2 {
@@ -289,7 +296,9 @@ func restarted(t *testing.T) {
 // startLimited starts what takes longer than it may and returns a test of what
 // became of it.
 func startLimited(t *testing.T) func(t *testing.T) {
-	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n1"}}, func(o *batch.Options) { o.Time = 30 * time.Second }) // Slurm counts in minutes
+	// Slurm counts in minutes
+	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n1"}},
+		func(o *batch.Options) { o.Time = 30 * time.Second })
 	a := w.AttemptFor(drivertest.Stays)
 	mustStart(t, w.OpenBatch(), a)
 	return func(t *testing.T) {
@@ -297,7 +306,8 @@ func startLimited(t *testing.T) func(t *testing.T) {
 			return w.CountMessages(a, wire.Ended)+w.CountMessages(a, wire.Left)+w.CountMessages(a, wire.Lost) == 1
 		})
 		m := w.HeardMessages(a)
-		if last := m[len(m)-1]; last.Kind != wire.Ended || last.Code != 124 || !strings.Contains(last.Why, "time limit of cluster") {
+		if last := m[len(m)-1]; last.Kind != wire.Ended || last.Code != 124 ||
+			!strings.Contains(last.Why, "time limit of cluster") {
 			t.Errorf("%+v", last)
 		}
 		if w.LivingProcesses(a) > 0 || w.StartCount(a) != 1 {

@@ -108,7 +108,8 @@ func valueOf(env []string, name string) string {
 
 // meddling are the beginnings of variables that change what the commands do or
 // print: those around us are not meant for us.
-var meddling = []string{"SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SCONTROL_", "SALLOC_", "SRUN_", "LC_", "LANG"}
+var meddling = []string{"SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SCONTROL_",
+	"SALLOC_", "SRUN_", "LC_", "LANG"}
 
 // commandEnvironment is what commands find around them: what is around us, without what
 // would change their answers, and what the settings say.

@@ -148,7 +148,8 @@ func (m *Manager) TimeLimits(ctx context.Context) (usual, most time.Duration) {
 	if err != nil {
 		return 0, 0
 	}
-	for i, p := range slices.DeleteFunc(slices.Clone(all), func(p partition) bool { return !slices.Contains(names, p.name) }) {
+	for i, p := range slices.DeleteFunc(slices.Clone(all),
+		func(p partition) bool { return !slices.Contains(names, p.name) }) {
 		if p.time > 0 && (usual == 0 || p.time < usual) {
 			usual = p.time
 		}
@@ -218,7 +219,8 @@ func parseNodes(out string) []driver.Host {
 		if name == "" {
 			continue
 		}
-		h := driver.Host{Name: name, Procs: parseCount(f["CPUTot"]), State: f["State"], Partitions: splitList(f["Partitions"])}
+		h := driver.Host{Name: name, Procs: parseCount(f["CPUTot"]), State: f["State"],
+			Partitions: splitList(f["Partitions"])}
 		if cpus, ok := f["CPUEfctv"]; ok && parseCount(cpus) > 0 {
 			h.Procs = parseCount(cpus) // without those kept for the system
 		}
@@ -271,7 +273,8 @@ func splitList(s string) []string {
 
 // EstimateWait asks Slurm when such a job would begin.
 func (m *Manager) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	args := slices.Concat([]string{"--test-only"}, m.sbatchOptions(&batch.Request{Name: "godwit", Need: n}), []string{"--wrap=true"})
+	args := slices.Concat([]string{"--test-only"}, m.sbatchOptions(&batch.Request{Name: "godwit", Need: n}),
+		[]string{"--wrap=true"})
 	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: surveyTimeout})
 	if err != nil {
 		return driver.Wait{}, classifyError(a, err)
@@ -284,7 +287,8 @@ func (m *Manager) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait,
 	why := "Slurm would begin it at once"
 	switch {
 	case seconds >= year:
-		return driver.Wait{Known: true, Seconds: year, Why: "Slurm foresees no end of the jobs before it: some have no time limit"}, nil
+		return driver.Wait{Known: true, Seconds: year,
+			Why: "Slurm foresees no end of the jobs before it: some have no time limit"}, nil
 	case seconds >= 1:
 		why = fmt.Sprintf("Slurm would begin it at %s", start.Local().Format(time.DateTime))
 	}

@@ -34,8 +34,10 @@ func scripted(w *batchtest.World) *wire.Attempt {
 	a := w.AttemptFor(drivertest.Ends)
 	a.Procs, a.Spec.Memory = 4, 200<<20
 	a.Spec.Manager = jobfile.Manager{Kind: jobfile.Slurm, Threads: 2, PerNode: 1, Options: map[string][]string{
-		"partition": {"short"}, "constraint": {"fast"}, "account": {"proj-7"}, "exclusive": {""}, "nice": {"7"}, "mem-per-cpu": {"102400K"},
-		"exclude": {"n9;reboot"}, "qos": {"$(touch " + filepath.Join(w.Dir, "evil") + ")"}, "comment": {"x --uid=0"}, "wrap": {"touch " + filepath.Join(w.Dir, "evil")}}}
+		"partition": {"short"}, "constraint": {"fast"}, "account": {"proj-7"}, "exclusive": {""}, "nice": {"7"},
+		"mem-per-cpu": {"102400K"},
+		"exclude":     {"n9;reboot"}, "qos": {"$(touch " + filepath.Join(w.Dir, "evil") + ")"}, "comment": {"x --uid=0"},
+		"wrap": {"touch " + filepath.Join(w.Dir, "evil")}}}
 	return a
 }
 
@@ -48,7 +50,8 @@ func told(t *testing.T) {
 		d, a := w.OpenBatch(), scripted(w)
 		mustStart(t, d, a)
 		text := shown(t, d.JobPrefix(), a)
-		for _, want := range []string{" Partition=short ", " Features=fast ", " Account=proj-7 ", " Nice=7 ", " OverSubscribe=NO ", " CPUs/Task=2 ", " NumTasks=2 ", " NumNodes=2",
+		for _, want := range []string{" Partition=short ", " Features=fast ", " Account=proj-7 ", " Nice=7 ",
+			" OverSubscribe=NO ", " CPUs/Task=2 ", " NumTasks=2 ", " NumNodes=2",
 			" NtasksPerN:B:S:C=1:", " MinMemoryCPU=100M ", " ExcNodeList=(null) "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("not%sin %s", want, text)
@@ -65,7 +68,8 @@ func told(t *testing.T) {
 		w := newWorld(t, slurm.Options{Partition: "batch", Options: []string{"--hold", "--account=ours"}}, nil)
 		d, a := w.OpenBatch(), scripted(w)
 		mustStart(t, d, a)
-		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " Account=ours ") {
+		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") ||
+			!strings.Contains(text, " Account=ours ") {
 			t.Error(text)
 		}
 	})
@@ -74,7 +78,8 @@ func told(t *testing.T) {
 		d, a := w.OpenBatch(), scripted(w)
 		a.Spec.Manager.Kind = jobfile.GridEngine
 		mustStart(t, d, a)
-		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") || !strings.Contains(text, " NumTasks=4 ") || !strings.Contains(text, " CPUs/Task=1 ") {
+		if text := shown(t, d.JobPrefix(), a); !strings.Contains(text, " Partition=batch ") ||
+			!strings.Contains(text, " NumTasks=4 ") || !strings.Contains(text, " CPUs/Task=1 ") {
 			t.Error(text)
 		}
 	})

@@ -93,7 +93,8 @@ func TestWhatWasBroughtInPartGoesSomeTime(t *testing.T) {
 	if _, err := s.BringTree(t.Context(), big); !errors.Is(err, errBroke) {
 		t.Fatal(err)
 	}
-	if list, err := readList(filepath.Join(dir, "brought.json")); err != nil || len(list) != 1 || list[0] != (brought{big, 24 << 20}) {
+	if list, err := readList(filepath.Join(dir, "brought.json")); err != nil || len(list) != 1 ||
+		list[0] != (brought{big, 24 << 20}) {
 		t.Errorf("noted is %+v: %v", list, err)
 	}
 	if err := s.Close(); err != nil {
@@ -130,7 +131,8 @@ func TestWhatFilesHeldIsForgotten(t *testing.T) {
 	}
 	dir := filepath.Join(s.Dir, "pushed")
 	gone(t, s, dir) // of what is moved once nothing is remembered
-	for name, age := range map[string]time.Duration{"old.json": pushedMaxAge + time.Hour, "new.json": pushedMaxAge - time.Hour} {
+	for name, age := range map[string]time.Duration{"old.json": pushedMaxAge + time.Hour,
+		"new.json": pushedMaxAge - time.Hour} {
 		write(t, filepath.Join(dir, name), nil)
 		at := time.Now().Add(-age)
 		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {

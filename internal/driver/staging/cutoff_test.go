@@ -19,7 +19,8 @@ func mount(t *testing.T, dir, size string) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount")
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mount("godwit-test", dir, "tmpfs", 0, "mode=0700,size="+size)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o700),
+		syscall.Mount("godwit-test", dir, "tmpfs", 0, "mode=0700,size="+size)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -63,7 +64,8 @@ func TestWhatWasCutOffWhileItTookItsPlaceGoesOn(t *testing.T) {
 		begun func(t *testing.T, ready, to string) // after all was moved into ready
 		want  map[string][]byte                    // below the home folder
 	}{
-		"nothing yet": {to: "new/runs/", want: map[string][]byte{"new/runs/out/a": []byte("a"), "new/runs/out/b": []byte("b")}},
+		"nothing yet": {to: "new/runs/",
+			want: map[string][]byte{"new/runs/out/a": []byte("a"), "new/runs/out/b": []byte("b")}},
 		"half of it": {to: "new/runs/", begun: func(t *testing.T, ready, to string) {
 			write(t, filepath.Join(to, "out", "a"), []byte("a"))
 			remove(t, filepath.Join(ready, "0", "out", "a"))
@@ -128,7 +130,8 @@ func TestWhatCannotTakeItsPlaceNorGoBackStays(t *testing.T) {
 	if err := os.Mkdir(inTheWay, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := s.PlaceResults(t.Context(), p); err == nil || !strings.Contains(err.Error(), at.ready) { // there is no folder to go back to
+	// there is no folder to go back to
+	if list, err := s.PlaceResults(t.Context(), p); err == nil || !strings.Contains(err.Error(), at.ready) {
 		t.Fatalf("%+v %v", list, err)
 	}
 	remove(t, inTheWay)

@@ -64,7 +64,8 @@ func TestOneSiteFetchesFromAnother(t *testing.T) {
 				o = offers(t, to, driver.FileRequest{Tree: o.Tree})
 			}
 			m, err := s.TakeOffer(t.Context(), o.Offer)
-			if err != nil || m.Tree != o.Tree || m.Bytes != int64(size) || n == 1 && m.Sent != 0 || n != 1 && (m.Sent == 0 || m.Took <= 0) {
+			if err != nil || m.Tree != o.Tree || m.Bytes != int64(size) || n == 1 && m.Sent != 0 || n != 1 &&
+				(m.Sent == 0 || m.Took <= 0) {
 				t.Fatalf("%d bytes, the %d. time: %+v %v", size, n+1, m, err)
 			}
 			has(t, s, o.Tree, "x", data)
@@ -202,7 +203,8 @@ func TestAFileThatChangesIsNotTakenForWhatItWas(t *testing.T) {
 	write(t, filepath.Join(from.Home, "x"), noise(1, 2<<20))
 	o := offers(t, from, driver.FileRequest{Path: "x"})
 	write(t, filepath.Join(from.Home, "x"), noise(2, 2<<20))
-	if m, err := to.TakeOffer(t.Context(), o.Offer); !errors.Is(err, depot.ErrDamaged) || errors.Is(err, driver.ErrUnreached) {
+	if m, err := to.TakeOffer(t.Context(), o.Offer); !errors.Is(err, depot.ErrDamaged) ||
+		errors.Is(err, driver.ErrUnreached) {
 		t.Errorf("%+v %v", m, err)
 	}
 }
@@ -224,7 +226,8 @@ func TestAnOfferIsForThoseWhoKnowItAndGoneWhenItIsWithdrawn(t *testing.T) {
 		t.Errorf("another tree is given: %v", err)
 	}
 	// Nobody can put anything there.
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.At.DialOwner(ctx) }}}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.At.DialOwner(ctx) }}}
 	for _, verb := range []string{"put", "missing", "hold", "patch", "sync", ""} {
 		answer, err := c.Post("http://site/"+verb, "application/octet-stream", bytes.NewReader(make([]byte, 64)))
 		if err != nil {

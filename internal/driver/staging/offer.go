@@ -46,7 +46,8 @@ func (s *Site) OfferFiles(ctx context.Context, w driver.FileRequest) (*Offering,
 	if err != nil {
 		return nil, err
 	}
-	o := &Offering{conns: &handedConns{conns: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan struct{}), over: make(chan struct{})}
+	o := &Offering{conns: &handedConns{conns: make(chan net.Conn), closed: make(chan struct{})},
+		served: make(chan struct{}), over: make(chan struct{})}
 	if o.gate, err = rendezvous.OpenListener(ctx, rendezvous.Options{Handle: o.conns.handOver}); err != nil {
 		return nil, err
 	}
@@ -54,7 +55,8 @@ func (s *Site) OfferFiles(ctx context.Context, w driver.FileRequest) (*Offering,
 	var once sync.Once
 	enough := func() { once.Do(func() { close(o.over) }) }
 	o.quiet, o.end = time.AfterFunc(offerIdleTimeout, enough), time.AfterFunc(maxOfferAge, enough)
-	o.server = &http.Server{Handler: o.watchRequests(content.ChunkHandler()), ReadHeaderTimeout: offerIdleTimeout, IdleTimeout: offerIdleTimeout, MaxHeaderBytes: 16 << 10}
+	o.server = &http.Server{Handler: o.watchRequests(content.ChunkHandler()), ReadHeaderTimeout: offerIdleTimeout,
+		IdleTimeout: offerIdleTimeout, MaxHeaderBytes: 16 << 10}
 	go func() {
 		_ = o.server.Serve(o.conns) // until it is closed
 		close(o.served)

@@ -235,7 +235,8 @@ func (t *target) placeFiles(from string) (list []placedFile, err error) {
 		return nil, err
 	}
 	if !t.folder && len(tops) > 1 {
-		return nil, fmt.Errorf("%s: %w: %d files cannot have one name; a folder ends in a slash", t.to, fs.ErrInvalid, len(tops))
+		return nil, fmt.Errorf("%s: %w: %d files cannot have one name; a folder ends in a slash", t.to, fs.ErrInvalid,
+			len(tops))
 	}
 	for _, d := range tops {
 		at := t.to

@@ -59,7 +59,8 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 		holds(t, filepath.Join(to.Home, "runs"), want)
 		// What was placed is known as what a push of it would make.
 		m, err := to.PushFiles(t.Context(), "runs/big.h5")
-		if err != nil || list[0].Path != filepath.Join(to.Home, "runs", "big.h5") || list[0].Tree != m.Tree || list[0].Size != 2<<20 || list[0].ModTime == 0 {
+		if err != nil || list[0].Path != filepath.Join(to.Home, "runs", "big.h5") || list[0].Tree != m.Tree ||
+			list[0].Size != 2<<20 || list[0].ModTime == 0 {
 			t.Errorf("%+v, pushed it is %+v: %v", list[0], m, err)
 		}
 		has(t, to, list[0].Tree, "big.h5", data)
@@ -70,7 +71,8 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 
 	// At the same site nothing is copied.
 	for range 2 {
-		if _, err := from.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: filepath.Join(from.Home, "new", "runs") + "/"}); err != nil {
+		if _, err := from.PlaceResults(t.Context(),
+			driver.ResultPlacement{Path: aside, To: filepath.Join(from.Home, "new", "runs") + "/"}); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, filepath.Join(from.Home, "new", "runs"), map[string][]byte{"big.h5": data, "sub/x": []byte("x")})
@@ -84,7 +86,8 @@ func TestResultsAreLeftWhereTheUserWantsThem(t *testing.T) {
 
 	// One file may get a name, several may not.
 	write(t, filepath.Join(aside, "big.h5"), data)
-	if list, err := from.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: "~/last.h5"}); err != nil || len(list) != 1 || list[0].Path != filepath.Join(from.Home, "last.h5") {
+	if list, err := from.PlaceResults(t.Context(), driver.ResultPlacement{Path: aside, To: "~/last.h5"}); err != nil ||
+		len(list) != 1 || list[0].Path != filepath.Join(from.Home, "last.h5") {
 		t.Fatalf("%+v %v", list, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(from.Home, "last.h5")); err != nil || !bytes.Equal(got, data) {
@@ -109,15 +112,18 @@ func TestResultsThatCannotBeLeftAreNotLost(t *testing.T) {
 			t.Errorf("%s: %q %v", to, got, err)
 		}
 	}
-	for _, path := range []string{s.Home, s.OutgoingFolder(), filepath.Join(s.OutgoingFolder(), "..", "brought"), "/", ".", "../brought"} {
-		if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Path: path, To: "x/"}); !errors.Is(err, fs.ErrInvalid) {
+	for _, path := range []string{s.Home, s.OutgoingFolder(), filepath.Join(s.OutgoingFolder(), "..", "brought"), "/", ".",
+		"../brought"} {
+		if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Path: path, To: "x/"}); !errors.Is(err,
+			fs.ErrInvalid) {
 			t.Errorf("%s is moved: %v", path, err)
 		}
 		if err := s.DropResults(t.Context(), path); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s is removed: %v", path, err)
 		}
 	}
-	if _, err := s.PlaceResults(t.Context(), driver.ResultPlacement{Tree: string(chunk.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
+	if _, err := s.PlaceResults(t.Context(),
+		driver.ResultPlacement{Tree: string(chunk.IDOf([]byte("x"))), To: "x/"}); !errors.Is(err, depot.ErrMissing) {
 		t.Error(err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.Home, ".godwit-*"))
@@ -129,7 +135,8 @@ func TestResultsThatCannotBeLeftAreNotLost(t *testing.T) {
 // FuzzOutgoing: nothing is ours to move or to remove that agents did not set
 // aside.
 func FuzzOutgoing(f *testing.F) {
-	for _, path := range []string{"", "/", "outgoing", "/x/outgoing/7.1", "/x/outgoing/../brought", "/x/outgoing/7.1/../../..", "/x/outgoing/."} {
+	for _, path := range []string{"", "/", "outgoing", "/x/outgoing/7.1", "/x/outgoing/../brought",
+		"/x/outgoing/7.1/../../..", "/x/outgoing/."} {
 		f.Add(path)
 	}
 	s := &Site{Dir: "/x"}

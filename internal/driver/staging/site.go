@@ -117,7 +117,8 @@ func (s *Site) PushFiles(ctx context.Context, path string) (driver.Moved, error)
 		s.old.Do(func() { forgetOld(filepath.Dir(cache), clock.RealClock()) })
 	}
 	before := s.transferTime()
-	id, tree, stats, err := depot.PushFolder(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: excludeOthers(real), Cache: cache})
+	id, tree, stats, err := depot.PushFolder(ctx, filepath.Dir(real), s.Depot,
+		depot.PushOptions{Exclude: excludeOthers(real), Cache: cache})
 	if err != nil {
 		return driver.Moved{}, err
 	}

@@ -43,7 +43,8 @@ func noise(seed byte, n int) []byte {
 }
 
 func TestPathsAreBelowTheHomeFolder(t *testing.T) {
-	for path, want := range map[string]string{"/data/x": "/data/x", "x/y": "/home/me/x/y", "~/x": "/home/me/x", "~": "/home/me",
+	for path, want := range map[string]string{"/data/x": "/data/x", "x/y": "/home/me/x/y", "~/x": "/home/me/x",
+		"~":  "/home/me",
 		"~x": "/home/me/~x", "/data/../x": "/x"} {
 		if got := AbsolutePath(path, "/home/me"); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)

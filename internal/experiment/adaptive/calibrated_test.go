@@ -22,7 +22,8 @@ import (
 // lived is a made-up run that took 8 s at half its processor, predicted ten times
 // a second and off by a part of what was left. One band in ten is too narrow.
 func lived(n int, off float64) LiveRun {
-	r := LiveRun{N: n, Load: "PlanetLab (recorded)", Program: burnName, Argv: []string{"burn", "4"}, Steps: n%2 == 1, Took: 8, Used: 4, Others: 3.5, Foreign: 0.1, Steal: 0.05}
+	r := LiveRun{N: n, Load: "PlanetLab (recorded)", Program: burnName, Argv: []string{"burn", "4"}, Steps: n%2 == 1,
+		Took: 8, Used: 4, Others: 3.5, Foreign: 0.1, Steal: 0.05}
 	for i := 1; i < 80; i++ {
 		at := float64(i) / 10
 		left := 8 - at
@@ -64,14 +65,16 @@ func TestLoadsTakeTurnsByTheirParts(t *testing.T) {
 	for n := range 24 {
 		counts[kinds[inTurn(kinds, n)].Name]++
 	}
-	want := map[string]int{"competing (generated)": 8, "stairs (generated)": 4, "wavering (generated)": 8, "drifting (generated)": 4}
+	want := map[string]int{"competing (generated)": 8, "stairs (generated)": 4, "wavering (generated)": 8,
+		"drifting (generated)": 4}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestLiveRunsAreKeptLineByLine(t *testing.T) {
-	l := LivePlan{Runs: 4, Length: time.Second, Sample: 100 * time.Millisecond, File: filepath.Join(t.TempDir(), "new", "live.jsonl")}
+	l := LivePlan{Runs: 4, Length: time.Second, Sample: 100 * time.Millisecond,
+		File: filepath.Join(t.TempDir(), "new", "live.jsonl")}
 	f, had, err := openLive(&l)
 	if err != nil || len(had) != 0 {
 		t.Fatal(had, err)
@@ -154,8 +157,9 @@ func livePlan(t *testing.T) Plan {
 	t.Helper()
 	p := DefaultPlan()
 	p.Parts, p.Jobs, p.Agent = "e", examples(t), []string{self(t), "agent"}
-	p.Live = LivePlan{Runs: 2, AtOnce: 2, Length: time.Second, Sample: 100 * time.Millisecond, Learn: 1, Programs: []string{burnName},
-		Records: t.TempDir(), File: filepath.Join(t.TempDir(), "live.jsonl"), Spinner: []string{self(t), "spin"}}
+	p.Live = LivePlan{Runs: 2, AtOnce: 2, Length: time.Second, Sample: 100 * time.Millisecond, Learn: 1,
+		Programs: []string{burnName},
+		Records:  t.TempDir(), File: filepath.Join(t.TempDir(), "live.jsonl"), Spinner: []string{self(t), "spin"}}
 	return p
 }
 
@@ -178,7 +182,8 @@ func TestRealRunsUnderChangingLoadAreJudgedAndKept(t *testing.T) {
 			break
 		}
 	}
-	if len(r.Live.Runs) != 2 || len(r.Judged) == 0 || r.Live.Runs[0].N == r.Live.Runs[1].N || r.Live.Runs[0].CPU == r.Live.Runs[1].CPU {
+	if len(r.Live.Runs) != 2 || len(r.Judged) == 0 || r.Live.Runs[0].N == r.Live.Runs[1].N ||
+		r.Live.Runs[0].CPU == r.Live.Runs[1].CPU {
 		t.Fatalf("%d live runs, %d predictions simulated", len(r.Live.Runs), len(r.Judged))
 	}
 	for i := range r.Live.Runs {
@@ -198,7 +203,8 @@ func TestRealRunsUnderChangingLoadAreJudgedAndKept(t *testing.T) {
 	// All are there: none is made again.
 	out.Reset()
 	p.Live.Continue = true
-	if again, err := p.MeasureAll(t.Context()); err != nil || len(again.Live.Runs) != 2 || strings.Contains(out.String(), "run 1") {
+	if again, err := p.MeasureAll(t.Context()); err != nil || len(again.Live.Runs) != 2 ||
+		strings.Contains(out.String(), "run 1") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -72,7 +72,8 @@ type CompetingLoad struct {
 
 // RunJob submits a job that begins at home and writes down its life, while others
 // begin to compute at home. Say, if not nil, is told what happens as it happens.
-func (b *Bed) RunJob(ctx context.Context, name string, spec *jobfile.Job, others CompetingLoad, say func(at float64, text string)) (*Course, error) {
+func (b *Bed) RunJob(ctx context.Context, name string, spec *jobfile.Job, others CompetingLoad,
+	say func(at float64, text string)) (*Course, error) {
 	free, err := b.leastFreeShare(ctx)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,8 @@ func oneAtATime(say func(float64, string)) func(float64, string) {
 }
 
 // followToEnd watches a job to its end.
-func (b *Bed) followToEnd(ctx context.Context, c *Course, j *api.Job, others CompetingLoad, say func(float64, string)) error {
+func (b *Bed) followToEnd(ctx context.Context, c *Course, j *api.Job, others CompetingLoad,
+	say func(float64, string)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	come := make(chan arrival, 1)
@@ -149,7 +151,8 @@ type arrival struct {
 }
 
 // startOthers waits until it is time and starts the others.
-func (b *Bed) startOthers(ctx context.Context, fail context.CancelCauseFunc, submitted time.Time, others CompetingLoad, say func(float64, string)) arrival {
+func (b *Bed) startOthers(ctx context.Context, fail context.CancelCauseFunc, submitted time.Time, others CompetingLoad,
+	say func(float64, string)) arrival {
 	if others.N == 0 {
 		return arrival{}
 	}
@@ -192,7 +195,8 @@ func (c *Course) addLine(l *api.Live, now time.Time, say func(float64, string)) 
 		return
 	}
 	p := Point{At: now.Sub(j.Submitted.Time).Seconds(), Cluster: j.Cluster, Chance: -1, Progress: -1,
-		Early: secondsBetween(j.Submitted, j.EndEarly), Mid: secondsBetween(j.Submitted, j.PredictedEnd), Late: secondsBetween(j.Submitted, j.EndLate)}
+		Early: secondsBetween(j.Submitted, j.EndEarly), Mid: secondsBetween(j.Submitted, j.PredictedEnd),
+		Late: secondsBetween(j.Submitted, j.EndLate)}
 	if j.Share != nil {
 		p.Share = *j.Share
 	}

@@ -47,7 +47,8 @@ func predicts(name string, took, deadline, off float64) *Course {
 
 func moved(c *Course, load, at float64) *Course {
 	c.LoadAt = load
-	c.News = append(c.News, api.Decision{Kind: "decide", Choice: "move to away", SinceS: at}, api.Decision{Kind: "move", Choice: "move from home to away", SinceS: at})
+	c.News = append(c.News, api.Decision{Kind: "decide", Choice: "move to away", SinceS: at},
+		api.Decision{Kind: "move", Choice: "move from home to away", SinceS: at})
 	return c
 }
 
@@ -78,14 +79,17 @@ func TestACourseIsSeenAsItIsTold(t *testing.T) {
 	var said []string
 	say := func(_ float64, text string) { said = append(said, text) }
 	line := func(now float64, cluster string, news ...api.Decision) {
-		l := &api.Live{Job: api.Job{Submitted: at(0), Cluster: cluster, PredictedEnd: at(30), EndEarly: at(25), EndLate: at(40), Share: &share, PDeadline: &chance}, News: news}
+		l := &api.Live{Job: api.Job{Submitted: at(0), Cluster: cluster, PredictedEnd: at(30), EndEarly: at(25),
+			EndLate: at(40), Share: &share, PDeadline: &chance}, News: news}
 		c.addLine(l, at(now).Time, say)
 	}
 	line(1, Home, api.Decision{Kind: "submit", Choice: "taken in"}, api.Decision{Kind: "place", Choice: "cluster home"})
 	line(1.1, Home) // the program wrote something
-	line(2, Home, api.Decision{Kind: "decide", Choice: "move to away"}, api.Decision{Kind: "move", Choice: "move from home to away", SinceS: 2})
+	line(2, Home, api.Decision{Kind: "decide", Choice: "move to away"},
+		api.Decision{Kind: "move", Choice: "move from home to away", SinceS: 2})
 	line(2.1, Away)
-	want := []Point{{1, Home, 0.5, 25, 30, 40, 0.7, -1}, {2, Home, 0.5, 25, 30, 40, 0.7, -1}, {2.1, Away, 0.5, 25, 30, 40, 0.7, -1}}
+	want := []Point{{1, Home, 0.5, 25, 30, 40, 0.7, -1}, {2, Home, 0.5, 25, 30, 40, 0.7, -1},
+		{2.1, Away, 0.5, 25, 30, 40, 0.7, -1}}
 	if diff := cmp.Diff(want, c.Points); diff != "" {
 		t.Error(diff)
 	}
@@ -118,16 +122,19 @@ func good() *Results {
 	for round := range 3 {
 		r.Costs = append(r.Costs, Cost{Round: round, Wall: 10, CPU: 10})
 		for _, every := range r.Plan.Intervals {
-			r.Costs = append(r.Costs, Cost{Round: round, Every: every, Wall: 10.01 + 0.01*float64(round), CPU: 10, Start: 0.05, Agent: 0.01, Watch: 0.0005})
+			r.Costs = append(r.Costs, Cost{Round: round, Every: every, Wall: 10.01 + 0.01*float64(round), CPU: 10, Start: 0.05,
+				Agent: 0.01, Watch: 0.0005})
 		}
-		r.Costs = append(r.Costs, Cost{Round: round, Every: 2 * time.Second, Sandbox: true, Wall: 10.1, Start: 0.2, Watch: 0.002})
+		r.Costs = append(r.Costs, Cost{Round: round, Every: 2 * time.Second, Sandbox: true, Wall: 10.1, Start: 0.2,
+			Watch: 0.002})
 	}
 	r.Live = &LiveResults{Plan: r.Plan.Live, Machine: r.Machine}
 	for n := range 100 {
 		r.Live.Runs = append(r.Live.Runs, lived(n, 0.05))
 	}
 	for run := range uint64(200) {
-		j := calibration.Judged{Run: run, Load: "stairs (generated)", Moment: calibration.Moments[0], Actual: 10, AsNow: 10, Mid: 10.5, Low: 8, High: 12}
+		j := calibration.Judged{Run: run, Load: "stairs (generated)", Moment: calibration.Moments[0], Actual: 10, AsNow: 10,
+			Mid: 10.5, Low: 8, High: 12}
 		if run%10 == 0 {
 			j.Low = 11
 		}
@@ -203,12 +210,14 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"10 of the 10 statements hold", "100 real runs of burn", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the core", "+0.20 ± 0.25 %"} {
+	for _, part := range []string{"10 of the 10 statements hold", "100 real runs of burn", "| `burn 45` |", "3 of 3",
+		"0 of 3", "far greater", "fixed N = 10", "97 % of the core", "+0.20 ± 0.25 %"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the report does not say %q", part)
 		}
 	}
-	for _, name := range []string{"adaptive-broker.md", "adaptive-broker/alone.svg", "adaptive-broker/without.svg", "adaptive-broker/with.svg", "adaptive-broker/overhead.svg", "adaptive-broker/live.svg"} {
+	for _, name := range []string{"adaptive-broker.md", "adaptive-broker/alone.svg", "adaptive-broker/without.svg",
+		"adaptive-broker/with.svg", "adaptive-broker/overhead.svg", "adaptive-broker/live.svg"} {
 		a, err := os.ReadFile(filepath.Join(one, name))
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +286,8 @@ func FuzzPlan(f *testing.F) {
 }
 
 func TestAnImpossiblePlanIsTheUsersMistake(t *testing.T) {
-	for _, p := range []Plan{{Parts: "ax"}, {}, {Parts: "a", Jobs: "nowhere"}, {Parts: "a", Jobs: examples(t), Programs: []string{"brun"}}} {
+	for _, p := range []Plan{{Parts: "ax"}, {}, {Parts: "a", Jobs: "nowhere"},
+		{Parts: "a", Jobs: examples(t), Programs: []string{"brun"}}} {
 		if _, err := p.MeasureAll(t.Context()); !badinput.Is(err) {
 			t.Errorf("%+v: %v", p, err)
 		}

@@ -193,7 +193,8 @@ func (b *liveBed) learnNeed(ctx context.Context, prog *Program, home int) error 
 		if err != nil {
 			return err
 		}
-		b.plan.sayLine("learning what %s needs, run %d of %d: %.2f s of CPU time in %.2f s", prog.Name, i+1, b.plan.Live.Learn, r.Used, r.Took)
+		b.plan.sayLine("learning what %s needs, run %d of %d: %.2f s of CPU time in %.2f s", prog.Name, i+1,
+			b.plan.Live.Learn, r.Used, r.Took)
 	}
 	b.names, b.jobs = append(b.names, prog.Name), append(b.jobs, spec)
 	return nil
@@ -249,7 +250,8 @@ func (b *liveBed) runNumbered(ctx context.Context, n int, place string) error {
 	defer b.mu.Unlock()
 	b.done++
 	v := calibration.SumUp(r.JudgedPredictions())
-	b.plan.sayLine("run %d of %d, %s under %s: %.1f s, error %.1f %%, %.0f of %d bands held, need %.2f s, %.1f %% stolen", b.done, l.Runs, r.Program, r.Load,
+	b.plan.sayLine("run %d of %d, %s under %s: %.1f s, error %.1f %%, %.0f of %d bands held, need %.2f s, %.1f %% stolen",
+		b.done, l.Runs, r.Program, r.Load,
 		r.Took, 100*v.Middle, v.Holds*float64(v.N), v.N, r.Used, 100*r.Steal/r.Took)
 	return nil
 }
@@ -262,7 +264,8 @@ const (
 )
 
 // runOne runs a job while others take from its processor what they are told.
-func (b *liveBed) runOne(ctx context.Context, r *LiveRun, spec jobfile.Job, demands [][]float64) (_ *LiveRun, err error) {
+func (b *liveBed) runOne(ctx context.Context, r *LiveRun, spec jobfile.Job,
+	demands [][]float64) (_ *LiveRun, err error) {
 	others, err := b.plan.startSpinners(r.CPU, b.plan.Live.Sample, demands)
 	if err != nil {
 		return nil, err
@@ -323,6 +326,8 @@ func (r *LiveRun) addPrediction(j *api.Job, now time.Time) {
 	if j.Slowness != nil {
 		slowness = *j.Slowness
 	}
-	r.Points = append(r.Points, LivePoint{Slowness: slowness, At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS, Share: *j.Share, Need: j.CPUS / *j.Progress,
-		Early: secondsBetween(j.Started, j.EndEarly), Mid: secondsBetween(j.Started, j.PredictedEnd), Late: secondsBetween(j.Started, j.EndLate)})
+	r.Points = append(r.Points, LivePoint{Slowness: slowness, At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS,
+		Share: *j.Share, Need: j.CPUS / *j.Progress,
+		Early: secondsBetween(j.Started, j.EndEarly), Mid: secondsBetween(j.Started, j.PredictedEnd),
+		Late: secondsBetween(j.Started, j.EndLate)})
 }

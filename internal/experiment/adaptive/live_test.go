@@ -29,7 +29,8 @@ func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 	var c *Course
 	for range 3 { // who is moved may be late all the same where the machine is very busy
 		var said []string
-		c, err = b.RunJob(t.Context(), "moved", &spec, CompetingLoad{N: 24, After: time.Second}, func(_ float64, text string) { said = append(said, text) })
+		c, err = b.RunJob(t.Context(), "moved", &spec, CompetingLoad{N: 24, After: time.Second},
+			func(_ float64, text string) { said = append(said, text) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,8 @@ func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 		}
 	}
 	if !c.MetDeadline() || len(c.MoveTimes()) == 0 || c.Final.Cluster != Away || c.LoadAt < 1 {
-		t.Errorf("%.1f s, deadline %.0f s, moved at %v, ended in %s, the others came at %.1f s", c.TookSeconds(), c.Deadline, c.MoveTimes(), c.Final.Cluster, c.LoadAt)
+		t.Errorf("%.1f s, deadline %.0f s, moved at %v, ended in %s, the others came at %.1f s", c.TookSeconds(), c.Deadline,
+			c.MoveTimes(), c.Final.Cluster, c.LoadAt)
 	}
 	spec.Deadline = 0
 	again, err := b.RunJob(t.Context(), "alone", &spec, CompetingLoad{}, nil)
@@ -47,7 +49,8 @@ func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again.Output != c.Output || len(again.MoveTimes()) != 0 || again.Final.Cluster != Home {
-		t.Errorf("alone the output is %s, with a move %s; moved at %v, ended in %s", again.Output, c.Output, again.MoveTimes(), again.Final.Cluster)
+		t.Errorf("alone the output is %s, with a move %s; moved at %v, ended in %s", again.Output, c.Output,
+			again.MoveTimes(), again.Final.Cluster)
 	}
 }
 
@@ -83,7 +86,8 @@ func TestAllPartsAreMeasuredAndReported(t *testing.T) {
 	p := DefaultPlan()
 	p.Parts = "abcd"
 	p.Jobs, p.Programs, p.Agent, p.Out = examples(t), []string{burnName}, []string{self(t), "agent"}, &out
-	p.Length, p.Sample, p.Repeat, p.OverheadLength, p.OverheadRepeat = 1500*time.Millisecond, 200*time.Millisecond, 1, 300*time.Millisecond, 1
+	p.Length, p.Sample, p.Repeat, p.OverheadLength, p.OverheadRepeat = 1500*time.Millisecond, 200*time.Millisecond, 1,
+		300*time.Millisecond, 1
 	p.Intervals = p.Intervals[:2]
 	r, err := p.MeasureAll(t.Context())
 	t.Log(out.String())
@@ -93,7 +97,8 @@ func TestAllPartsAreMeasuredAndReported(t *testing.T) {
 	if len(r.Trials) != 1 || len(r.Costs) != 4 {
 		t.Fatalf("%d programs and %d costs", len(r.Trials), len(r.Costs))
 	}
-	if tr := &r.Trials[0]; len(tr.Alone) != 2 || len(tr.Without) != 1 || len(tr.With) != 1 || tr.Deadline <= tr.aloneSpread().Mean {
+	if tr := &r.Trials[0]; len(tr.Alone) != 2 || len(tr.Without) != 1 || len(tr.With) != 1 ||
+		tr.Deadline <= tr.aloneSpread().Mean {
 		t.Errorf("%d %d %d runs, deadline %.1f s", len(tr.Alone), len(tr.Without), len(tr.With), tr.Deadline)
 	}
 	for _, c := range r.Costs {

@@ -38,7 +38,8 @@ func openLive(l *LivePlan) (file *liveFile, had map[int]bool, err error) {
 			return nil, nil, err
 		}
 		if !l.isCompatible(&old.Plan) {
-			return nil, nil, &badinput.Error{Field: "--continue", Value: l.File, Want: "runs of the same programs, length, interval and loads as are to be made now"}
+			return nil, nil, &badinput.Error{Field: "--continue", Value: l.File,
+				Want: "runs of the same programs, length, interval and loads as are to be made now"}
 		}
 		for i := range old.Runs {
 			had[old.Runs[i].N] = true
@@ -90,7 +91,8 @@ func (l *liveFile) Close() error { return l.f.Close() }
 
 // isCompatible says whether runs of both plans may stand together.
 func (l *LivePlan) isCompatible(o *LivePlan) bool {
-	return l.Length == o.Length && l.Sample == o.Sample && l.Choosing == o.Choosing && l.AtOnce == o.AtOnce && slices.Equal(l.Programs, o.Programs)
+	return l.Length == o.Length && l.Sample == o.Sample && l.Choosing == o.Choosing && l.AtOnce == o.AtOnce &&
+		slices.Equal(l.Programs, o.Programs)
 }
 
 // ReadLive reads live runs. A last line that was only begun is left out: whoever

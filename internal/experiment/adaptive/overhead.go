@@ -65,7 +65,8 @@ func (p *Plan) measureOverhead(ctx context.Context, prog Program, home int) ([]C
 
 // runWatched runs a program as a job. Nobody looks at it meanwhile: an agent that is
 // asked how its job is has more to do.
-func (p *Plan) runWatched(ctx context.Context, prog *Program, size float64, method string, every time.Duration) (c Cost, err error) {
+func (p *Plan) runWatched(ctx context.Context, prog *Program, size float64, method string,
+	every time.Duration) (c Cost, err error) {
 	b, err := NewBed(ctx, p.Agent, every)
 	if err != nil {
 		return c, err
@@ -97,7 +98,8 @@ func (p *Plan) runWatched(ctx context.Context, prog *Program, size float64, meth
 	if j.ExitCode == nil || *j.ExitCode != 0 {
 		return c, fmt.Errorf("the watched program: %s: %s", j.State, j.Why)
 	}
-	return Cost{Every: every, Wall: secondsBetween(j.Started, j.Ended), Start: secondsBetween(j.Submitted, j.Started), CPU: j.CPUS, Agent: use.total, Watch: use.share}, nil
+	return Cost{Every: every, Wall: secondsBetween(j.Started, j.Ended), Start: secondsBetween(j.Submitted, j.Started),
+		CPU: j.CPUS, Agent: use.total, Watch: use.share}, nil
 }
 
 // agentUse is CPU time of an agent.

@@ -21,8 +21,9 @@ import (
 
 // Plan says what of the experiment is done, and how long it takes.
 type Plan struct {
-	File     string        // the scenario file, "" if there is none
-	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead; e calibration
+	File string // the scenario file, "" if there is none
+	// those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead; e calibration
+	Parts    string
 	Programs []string      // by name; none: all there are
 	Jobs     string        // the folder with the programs
 	Agent    []string      `json:"-"` // command of an agent; nil: that of godwit
@@ -42,9 +43,11 @@ type Plan struct {
 
 // DefaultPlan is the experiment as the report shows it.
 func DefaultPlan() Plan {
-	return Plan{Parts: allParts, Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
+	return Plan{Parts: allParts, Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond,
+		Repeat: 3,
 		Others: CompetingLoad{N: 2, After: 10 * time.Second}, Slack: 0.111,
-		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6,
+		Intervals:      []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second},
+		OverheadLength: 8 * time.Second, OverheadRepeat: 6,
 		Live: LivePlan{Runs: 60, AtOnce: 1, Length: 9 * time.Second, Sample: 100 * time.Millisecond, Learn: 3,
 			Records: "../shared/data/load", File: "build/adaptive-live.jsonl"}}
 }
@@ -220,7 +223,8 @@ func (p *Plan) choosePrograms() ([]Program, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no program to run: %s has no burn (make examples, needs a C compiler) and there is no python3", p.Jobs)
+		return nil, fmt.Errorf("no program to run: %s has no burn (make examples, needs a C compiler) and there is no "+
+			"python3", p.Jobs)
 	}
 	return list, nil
 }
@@ -271,7 +275,8 @@ func (p *Plan) tryProgram(ctx context.Context, prog Program, home int) (t *Trial
 }
 
 // runRepeatedly runs a job several times.
-func (p *Plan) runRepeatedly(ctx context.Context, b *Bed, how string, spec jobfile.Job, n int, others CompetingLoad) ([]*Course, error) {
+func (p *Plan) runRepeatedly(ctx context.Context, b *Bed, how string, spec jobfile.Job, n int,
+	others CompetingLoad) ([]*Course, error) {
 	var list []*Course
 	for i := range n {
 		c, err := b.RunJob(ctx, spec.Name+", "+how, &spec, others, nil)
@@ -282,7 +287,8 @@ func (p *Plan) runRepeatedly(ctx context.Context, b *Bed, how string, spec jobfi
 		if c.Deadline > 0 {
 			ended = ", " + describeMargin(c)
 		}
-		p.sayLine("%s %s, run %d of %d: %.1f s, %d moves%s", spec.Name, how, i+1, n, c.TookSeconds(), len(c.MoveTimes()), ended)
+		p.sayLine("%s %s, run %d of %d: %.1f s, %d moves%s", spec.Name, how, i+1, n, c.TookSeconds(), len(c.MoveTimes()),
+			ended)
 		list = append(list, c)
 	}
 	return list, nil

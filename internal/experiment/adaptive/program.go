@@ -56,13 +56,15 @@ func FindPrograms(dir string) ([]Program, error) {
 	}
 	if path := filepath.Join(dir, "pi.py"); isReadable(path) {
 		list = append(list, Program{Name: piName, Like: "π", file: path, argv: func(size float64) []string {
-			return []string{python, "pi.py", strconv.Itoa(max(1, int(800*math.Sqrt(size)+0.5)))} // its time grows with the square
+			// its time grows with the square
+			return []string{python, "pi.py", strconv.Itoa(max(1, int(800*math.Sqrt(size)+0.5)))}
 		}})
 	}
 	if path := filepath.Join(dir, "orders.py"); isReadable(path) {
-		list = append(list, Program{Name: ordersName, Like: "XTO", Progress: `record (\d+)/(\d+)`, file: path, argv: func(size float64) []string {
-			return []string{python, "orders.py", strconv.Itoa(max(1, int(40*size+0.5)))}
-		}})
+		list = append(list, Program{Name: ordersName, Like: "XTO", Progress: `record (\d+)/(\d+)`, file: path,
+			argv: func(size float64) []string {
+				return []string{python, "orders.py", strconv.Itoa(max(1, int(40*size+0.5)))}
+			}})
 	}
 	return list, nil
 }

@@ -134,12 +134,15 @@ func (r *Results) writeHead(b *strings.Builder) {
 	if m.Root {
 		who = "as root"
 	}
-	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
+	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"),
+		m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 	if free := r.freeShares(); len(free) > 0 {
-		fmt.Fprintf(b, "Before the runs of (a) to (c) a new process would have got %.0f %% of the core of the busier\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
+		fmt.Fprintf(b, "Before the runs of (a) to (c) a new process would have got %.0f %% of the core of the "+
+			"busier\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
 		if slices.Min(free) < idleShare {
-			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
+			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not " +
+				"what the service can do at best.")
 		}
 		b.WriteString("\n")
 	}
@@ -159,7 +162,8 @@ func (r *Results) freeShares() []float64 {
 
 func (r *Results) writeVerdicts(b *strings.Builder) {
 	verdicts := r.CheckStatements()
-	b.WriteString("\n## What the paper says, what we see\n\n| part | statement | checked as | we see | |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n## What the paper says, what we see\n\n| part | statement | checked as | we see | |\n| --- | --- | " +
+		"--- | --- | --- |\n")
 	for _, v := range verdicts {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.VerdictText())
 	}
@@ -177,10 +181,13 @@ func (v *Verdict) VerdictText() string {
 
 func (r *Results) writeAlone(b *strings.Builder) {
 	b.WriteString("\n## (a) Alone: predicted against actual remaining time\n\n")
-	fmt.Fprintf(b, "Every program runs %d times in the sandbox. What it needs (the paper's T100) is known\nfrom the runs before, so of the first nothing is predicted unless it reports progress.\n"+
-		"The figure is the paper's 5.8, 5.9, 5.14 and 5.15, with the band that nine ends of ten are to lie in.\n", r.Plan.Repeat+1)
+	fmt.Fprintf(b, "Every program runs %d times in the sandbox. What it needs (the paper's T100) is known\nfrom the "+
+		"runs before, so of the first nothing is predicted unless it reports progress.\n"+
+		"The figure is the paper's 5.8, 5.9, 5.14 and 5.15, with the band that nine ends of ten are to lie in.\n",
+		r.Plan.Repeat+1)
 	b.WriteString("\n![Predicted and actual remaining time, alone](" + folder + "/alone.svg)\n")
-	b.WriteString("\n| program | stands for | predicted from | CPU share | CPU time | completion | median error | ends inside the 90 % band |\n| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n| program | stands for | predicted from | CPU share | CPU time | completion | median error | ends " +
+		"inside the 90 % band |\n| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		from := "CPU time"
@@ -190,10 +197,13 @@ func (r *Results) writeAlone(b *strings.Builder) {
 		cpu := t.cpuSpread()
 		s := t.aloneSpread()
 		held, all := bandsOf(t.Alone)
-		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", formatCommand(t.Argv), t.Like, from,
-			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, formatPercent(measured.Median(errorsOf(t.Alone))), formatRatio(held, all))
+		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", formatCommand(t.Argv),
+			t.Like, from,
+			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, formatPercent(measured.Median(errorsOf(t.Alone))),
+			formatRatio(held, all))
 	}
-	b.WriteString("\nMean ± standard deviation. The error is that of the remaining time, as a part of it, from\none third of the run on and before its last twentieth; bands are counted from one tenth on.\n")
+	b.WriteString("\nMean ± standard deviation. The error is that of the remaining time, as a part of it, from\none " +
+		"third of the run on and before its last twentieth; bands are counted from one tenth on.\n")
 }
 
 // cpuSpread is the CPU time of the undisturbed runs.
@@ -228,28 +238,35 @@ func formatPercent(x float64) string {
 
 func (r *Results) writeDisturbed(b *strings.Builder) {
 	b.WriteString("\n## (b) and (c) Others begin to compute on the same core\n\n")
-	fmt.Fprintf(b, "%d programs that only compute begin %.0f s after submission. The deadline is the mean\ncompletion time of (a) and three standard deviations, but at least %.1f %% more than the mean:\n"+
-		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline is the time the job takes with 90 %% of the core, as this least one.)\n",
+	fmt.Fprintf(b, "%d programs that only compute begin %.0f s after submission. The deadline is the mean\ncompletion "+
+		"time of (a) and three standard deviations, but at least %.1f %% more than the mean:\n"+
+		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline "+
+		"is the time the job takes with 90 %% of the core, as this least one.)\n",
 		r.Plan.Others.N, r.Plan.Others.After.Seconds(), 100*r.Plan.Slack)
-	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed " +
+		"down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, f := range paperFigures() {
 		alone := fmt.Sprintf("%.1f", f.alone)
 		if f.sd > 0 {
 			alone += fmt.Sprintf(" ± %.2f", f.sd)
 		}
-		fmt.Fprintf(b, "| paper: %s | %s s | %.1f s | %s s | no | %.1f s | %s | – | %s |\n", f.name, alone, f.deadline, f.without, f.with, yesOrNo(f.met), formatSlowdown(f.with, f.alone))
+		fmt.Fprintf(b, "| paper: %s | %s s | %.1f s | %s s | no | %.1f s | %s | – | %s |\n", f.name, alone, f.deadline,
+			f.without, f.with, yesOrNo(f.met), formatSlowdown(f.with, f.alone))
 	}
 	for i := range r.Trials {
 		r.writeTrial(b, &r.Trials[i])
 	}
-	b.WriteString("\nThe paper's single runs; ours mean ± standard deviation, deadlines met of how many. Moved\nafter: seconds from the arrival of the others to the decision, the mean. Slowed down: with the\nservice against alone.\n")
+	b.WriteString("\nThe paper's single runs; ours mean ± standard deviation, deadlines met of how many. Moved\nafter: " +
+		"seconds from the arrival of the others to the decision, the mean. Slowed down: with the\nservice against alone.\n")
 	for _, t := range r.Trials {
 		if t.Floored {
 			fmt.Fprintf(b, "For `%s` the least slack counts: three deviations would be %.2f s.\n", t.Name, 3*t.aloneSpread().Sd)
 		}
 	}
-	b.WriteString("\nWithout the service (the paper's 5.10, 5.11, 5.16, 5.17), the last run of each:\n\n![Predicted and actual remaining time, disturbed, without the service](" + folder + "/without.svg)\n")
-	b.WriteString("\nWith it (5.12, 5.13, 5.18, 5.19):\n\n![Predicted and actual remaining time, disturbed, with the service](" + folder + "/with.svg)\n")
+	b.WriteString("\nWithout the service (the paper's 5.10, 5.11, 5.16, 5.17), the last run of each:\n\n![Predicted and " +
+		"actual remaining time, disturbed, without the service](" + folder + "/without.svg)\n")
+	b.WriteString("\nWith it (5.12, 5.13, 5.18, 5.19):\n\n![Predicted and actual remaining time, disturbed, with the " +
+		"service](" + folder + "/with.svg)\n")
 }
 
 func (r *Results) writeTrial(b *strings.Builder, t *Trial) {
@@ -266,8 +283,10 @@ func (r *Results) writeTrial(b *strings.Builder, t *Trial) {
 		after = fmt.Sprintf("%.1f s", waits.Mean)
 	}
 	s := t.aloneSpread()
-	fmt.Fprintf(b, "| %s | %.1f ± %.2f s | %.1f s | %s | %s | %s | %s | %s | %s |\n", formatCommand(t.Argv), s.Mean, s.Sd, t.Deadline,
-		took(t.Without), formatRatio(countMet(t.Without), len(t.Without)), took(t.With), formatRatio(countMet(t.With), len(t.With)), after, formatSlowdown(tookOf(t.With).Mean, s.Mean))
+	fmt.Fprintf(b, "| %s | %.1f ± %.2f s | %.1f s | %s | %s | %s | %s | %s | %s |\n", formatCommand(t.Argv), s.Mean, s.Sd,
+		t.Deadline,
+		took(t.Without), formatRatio(countMet(t.Without), len(t.Without)), took(t.With),
+		formatRatio(countMet(t.With), len(t.With)), after, formatSlowdown(tookOf(t.With).Mean, s.Mean))
 }
 
 func yesOrNo(b bool) string {

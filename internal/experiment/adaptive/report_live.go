@@ -16,7 +16,11 @@ import (
 )
 
 func (r *Results) writeCalibration(b *strings.Builder) {
-	b.WriteString("\n## (e) Calibration\n\nA prediction is a distribution. Of all 90 % bands 90 % should hold the actual end, and the\nmedian should be near it. Judged in the same way in simulated and in live runs: the first\nprediction after 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a\npart of it. ± is the standard error, runs being independent of each other; the interval of the\nmedian error holds it with 95 % (runs drawn again).\n")
+	b.WriteString("\n## (e) Calibration\n\nA prediction is a distribution. Of all 90 % bands 90 % should hold the " +
+		"actual end, and the\nmedian should be near it. Judged in the same way in simulated and in live runs: the " +
+		"first\nprediction after 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a\npart of " +
+		"it. ± is the standard error, runs being independent of each other; the interval of the\nmedian error holds it " +
+		"with 95 % (runs drawn again).\n")
 	r.writeSimulated(b)
 	r.writeLive(b)
 	r.writeTogether(b)
@@ -27,8 +31,11 @@ func (r *Results) writeSimulated(b *strings.Builder) {
 	if len(r.Simulated) == 0 {
 		return
 	}
-	b.WriteString("\n### Simulated runs\n\nCPU-bound programs under generated and recorded loads that were not used to choose the constants of\nthe predictor; what they need is known to 0.5 % to 3 % (`go test ./internal/experiment/calibration -v`).\n")
-	b.WriteString("\n| rule | load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n### Simulated runs\n\nCPU-bound programs under generated and recorded loads that were not used to " +
+		"choose the constants of\nthe predictor; what they need is known to 0.5 % to 3 % (`go test " +
+		"./internal/experiment/calibration -v`).\n")
+	b.WriteString("\n| rule | load | runs | bands that hold | width of the band | median error | 0.9 quantile of the " +
+		"error |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, s := range r.Simulated {
 		for i, load := range s.Loads {
 			if s.Rule == calibration.ChangePoint || load == calibration.Changing || load == loads.Alone {
@@ -37,11 +44,13 @@ func (r *Results) writeSimulated(b *strings.Builder) {
 			}
 		}
 	}
-	b.WriteString("\nThe change-point rule is ours and the default; fixed N = 10 is the paper's; the width of the\nband and the error are parts of the time that was left.\n")
+	b.WriteString("\nThe change-point rule is ours and the default; fixed N = 10 is the paper's; the width of the\nband " +
+		"and the error are parts of the time that was left.\n")
 }
 
 func verdictCells(v *calibration.Verdict) string {
-	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.0f %% | %.1f %% (%.1f to %.1f) | %.0f %%", v.Runs, 100*v.Holds, 100*v.Deviation, 100*v.Width,
+	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.0f %% | %.1f %% (%.1f to %.1f) | %.0f %%", v.Runs, 100*v.Holds,
+		100*v.Deviation, 100*v.Width,
 		100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
 }
 
@@ -68,11 +77,18 @@ func (r *Results) writeLive(b *strings.Builder) {
 		beside = "two at once, one on each core"
 	}
 	m := &l.Machine
-	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its core: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
-		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d cores (%s).\n",
-		len(l.Runs), strings.Join(l.programNames(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
+	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent "+
+		"every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its core: under the recorded loads (%s) "+
+		"they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole "+
+		"programs\n"+
+		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, "+
+		"by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d cores "+
+		"(%s).\n",
+		len(l.Runs), strings.Join(l.programNames(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(),
+		set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
 	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
-	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error " +
+		"|\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	names, verdicts := calibration.SplitByLoad(l.judgedPredictions((*LiveRun).JudgedPredictions), loads.Alone)
 	for i, name := range names {
 		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&verdicts[i]))
@@ -101,7 +117,10 @@ func (r *Results) writeLive(b *strings.Builder) {
 
 // writeMachine tells how much the machine itself disturbed.
 func (l *LiveResults) writeMachine(b *strings.Builder) {
-	b.WriteString("\nThe last row predicts the same samples again with the CPU time that the run then took: what is\nleft is the error of the share, the rest comes from programs that do not need the same each time.\nWhat the machine itself did:\n\n| program | CPU time | varies by | median error of the need | stolen by the hypervisor | used by whoever else was there |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\nThe last row predicts the same samples again with the CPU time that the run then took: what " +
+		"is\nleft is the error of the share, the rest comes from programs that do not need the same each time.\nWhat the " +
+		"machine itself did:\n\n| program | CPU time | varies by | median error of the need | stolen by the hypervisor | " +
+		"used by whoever else was there |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, prog := range l.programNames() {
 		var used, off []float64
 		steal, foreign, took := 0.0, 0.0, 0.0
@@ -117,7 +136,8 @@ func (l *LiveResults) writeMachine(b *strings.Builder) {
 			}
 		}
 		s := measured.SpreadOf(used)
-		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean, formatPercent(measured.Median(off)), 100*steal/took, 100*foreign/took)
+		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean,
+			formatPercent(measured.Median(off)), 100*steal/took, 100*foreign/took)
 	}
 }
 
@@ -143,7 +163,8 @@ const (
 // eachCalibration tells the verdicts on predictions under changing load: live (by what
 // they were made from, and all), simulated and both, of those that there are.
 func (r *Results) eachCalibration(tell func(name string, v *calibration.Verdict)) {
-	simulated := slices.DeleteFunc(slices.Clone(r.Judged), func(j calibration.Judged) bool { return j.Load == loads.Alone })
+	simulated := slices.DeleteFunc(slices.Clone(r.Judged),
+		func(j calibration.Judged) bool { return j.Load == loads.Alone })
 	if r.Live == nil || len(r.Live.Runs) == 0 || len(simulated) == 0 {
 		return
 	}
@@ -159,7 +180,8 @@ func (r *Results) eachCalibration(tell func(name string, v *calibration.Verdict)
 	for _, row := range []struct {
 		name string
 		of   []calibration.Judged
-	}{{fromHistory, from(false)}, {fromSteps, from(true)}, {"live, all", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
+	}{{fromHistory, from(false)}, {fromSteps, from(true)}, {"live, all", live}, {"simulated", simulated},
+		{both, slices.Concat(live, simulated)}} {
 		if len(row.of) > 0 {
 			v := calibration.SumUp(row.of)
 			tell(row.name, &v)
@@ -172,7 +194,8 @@ func (r *Results) writeTogether(b *strings.Builder) {
 	r.eachCalibration(func(name string, v *calibration.Verdict) {
 		if !begun {
 			begun = true
-			b.WriteString("\n### Together\n\n| changing load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+			b.WriteString("\n### Together\n\n| changing load | runs | bands that hold | width of the band | median error | " +
+				"0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 		}
 		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(v))
 	})
@@ -182,11 +205,13 @@ func (r *Results) writeTrialBands(b *strings.Builder) {
 	if len(r.Trials) == 0 {
 		return
 	}
-	b.WriteString("\n### The runs of (a) to (c)\n\nEvery prediction that was shown. Predictions of one run are not independent of each other, and a\nband given before the others came could not know of them:\n")
+	b.WriteString("\n### The runs of (a) to (c)\n\nEvery prediction that was shown. Predictions of one run are not " +
+		"independent of each other, and a\nband given before the others came could not know of them:\n")
 	b.WriteString("\n| program | alone | disturbed, without the service | with it |\n| --- | ---: | ---: | ---: |\n")
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, formatShare(bandsOf(t.Alone)), formatShare(bandsOf(t.Without)), formatShare(bandsOf(t.With)))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, formatShare(bandsOf(t.Alone)), formatShare(bandsOf(t.Without)),
+			formatShare(bandsOf(t.With)))
 	}
 }
 

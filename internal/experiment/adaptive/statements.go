@@ -47,7 +47,8 @@ func (r *Results) CheckStatements() []Verdict {
 		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%", 100*mostError)}, r.checkAccuracy)
 	add(Verdict{Name: "missed", Where: "b", Says: "disturbed and without the service the job ends far behind its deadline",
 		Rule: "every run misses it"}, r.checkMissed)
-	add(Verdict{Name: "met", Where: "c", Says: "with the service the deadline is met (the paper: XTO yes, π no, by the time of the transfer)",
+	add(Verdict{Name: "met", Where: "c",
+		Says: "with the service the deadline is met (the paper: XTO yes, π no, by the time of the transfer)",
 		Rule: "every run meets it"}, r.checkMet)
 	add(Verdict{Name: "earlier", Where: "c", Says: "the job ends much earlier than without the service",
 		Rule: "the slowest run with it against the fastest without"}, r.checkEarlier)
@@ -56,13 +57,17 @@ func (r *Results) CheckStatements() []Verdict {
 	add(Verdict{Name: "same", Where: "a–c", Says: "the program does not notice",
 		Rule: "the output of every run is the same, byte for byte"}, r.checkSameOutput)
 	add(Verdict{Name: "overhead", Where: "d", Says: "the overhead is within the noise, at every interval",
-		Rule: fmt.Sprintf("completion time within ±%.0f %% (the paper's interval) of the plain one", 100*paperNoise)}, r.checkNoise)
+		Rule: fmt.Sprintf("completion time within ±%.0f %% (the paper's interval) of the plain one", 100*paperNoise)},
+		r.checkNoise)
 	add(Verdict{Name: "watching", Where: "d", Says: "watching costs almost nothing",
 		Rule: fmt.Sprintf("below %.1f %% of a core at the default interval of 2 s", 100*mostWatching)}, r.checkWatching)
-	add(Verdict{Name: "calibrated error", Where: "e", Says: "under changing load the predicted remaining time of CPU-bound programs is near the actual one (issue 3)",
-		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%, of all live runs and of all simulated ones", 100*mostError)}, r.calibratedError)
+	add(Verdict{Name: "calibrated error", Where: "e",
+		Says: "under changing load the predicted remaining time of CPU-bound programs is near the actual one (issue 3)",
+		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%, of all live runs and of all simulated "+
+			"ones", 100*mostError)}, r.calibratedError)
 	add(Verdict{Name: "calibrated bands", Where: "e", Says: "nine ends of ten lie in the 90 % band",
-		Rule: fmt.Sprintf("%.0f to %.0f %% of the bands hold, of at least %d runs", 100*leastHold, 100*mostHold, leastRuns)}, r.calibratedBands)
+		Rule: fmt.Sprintf("%.0f to %.0f %% of the bands hold, of at least %d runs", 100*leastHold, 100*mostHold, leastRuns)},
+		r.calibratedBands)
 	return list
 }
 
@@ -70,7 +75,8 @@ func (r *Results) CheckStatements() []Verdict {
 func (r *Results) calibratedError(f *findings) {
 	r.eachCalibration(func(name string, v *calibration.Verdict) {
 		half := name == fromHistory || name == fromSteps
-		f.addFinding(half || v.Middle < mostError, "%s %.1f %% (%.1f to %.1f) of %d runs", name, 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], v.Runs)
+		f.addFinding(half || v.Middle < mostError, "%s %.1f %% (%.1f to %.1f) of %d runs", name, 100*v.Middle,
+			100*v.MiddleBetween[0], 100*v.MiddleBetween[1], v.Runs)
 	})
 }
 
@@ -79,7 +85,8 @@ func (r *Results) calibratedError(f *findings) {
 func (r *Results) calibratedBands(f *findings) {
 	r.eachCalibration(func(name string, v *calibration.Verdict) {
 		ok := v.Runs < leastRuns || v.Holds >= leastHold && v.Holds <= mostHold
-		f.addFinding(ok && (name != both || v.Runs >= leastRuns), "%s %.1f ± %.1f %% of %d runs", name, 100*v.Holds, 100*v.Deviation, v.Runs)
+		f.addFinding(ok && (name != both || v.Runs >= leastRuns), "%s %.1f ± %.1f %% of %d runs", name, 100*v.Holds,
+			100*v.Deviation, v.Runs)
 	})
 }
 
@@ -97,7 +104,8 @@ func (r *Results) checkMissed(f *findings) {
 	for i := range r.Trials {
 		if t := &r.Trials[i]; len(t.Without) > 0 {
 			n := len(t.Without) - countMet(t.Without)
-			f.addFinding(n == len(t.Without), "%s %d of %d missed, mean %.1f s against %.1f s", t.Name, n, len(t.Without), tookOf(t.Without).Mean, t.Deadline)
+			f.addFinding(n == len(t.Without), "%s %d of %d missed, mean %.1f s against %.1f s", t.Name, n, len(t.Without),
+				tookOf(t.Without).Mean, t.Deadline)
 		}
 	}
 }
@@ -106,7 +114,8 @@ func (r *Results) checkMet(f *findings) {
 	for i := range r.Trials {
 		if t := &r.Trials[i]; len(t.With) > 0 {
 			n := countMet(t.With)
-			f.addFinding(n == len(t.With), "%s %d of %d met, mean %.1f s against %.1f s", t.Name, n, len(t.With), tookOf(t.With).Mean, t.Deadline)
+			f.addFinding(n == len(t.With), "%s %d of %d met, mean %.1f s against %.1f s", t.Name, n, len(t.With),
+				tookOf(t.With).Mean, t.Deadline)
 		}
 	}
 }
@@ -180,7 +189,8 @@ func (r *Results) checkNoise(f *findings) {
 	for _, k := range r.costKinds() {
 		if k.every > 0 && !k.sandbox {
 			s := r.relativeToPlain(k)
-			f.addFinding(s.Mean > 1-paperNoise && s.Mean < 1+paperNoise, "%s %+.2f ± %.2f %%", k, 100*(s.Mean-1), 100*s.HalfWidth())
+			f.addFinding(s.Mean > 1-paperNoise && s.Mean < 1+paperNoise, "%s %+.2f ± %.2f %%", k, 100*(s.Mean-1),
+				100*s.HalfWidth())
 		}
 	}
 }

@@ -72,7 +72,8 @@ func TestPredictionsAreSummedUpByRun(t *testing.T) {
 		return Judged{Run: run, Load: "x", Moment: Moments[0], Actual: 10, AsNow: 10, Mid: mid, Low: low, High: high}
 	}
 	v := SumUp([]Judged{one(1, 11, 8, 12), one(1, 12, 8, 12), one(2, 5, 4, 6), one(2, 30, 20, 40)})
-	if v.Runs != 2 || v.N != 4 || v.Holds != 0.5 || v.Early != 0.25 || v.Late != 0.25 || math.Abs(v.Deviation-math.Sqrt(2)/4) > 1e-9 {
+	if v.Runs != 2 || v.N != 4 || v.Holds != 0.5 || v.Early != 0.25 || v.Late != 0.25 ||
+		math.Abs(v.Deviation-math.Sqrt(2)/4) > 1e-9 {
 		t.Errorf("%+v", v)
 	}
 	if math.Abs(v.Middle-0.5) > 1e-9 || v.MiddleBetween[0] > 0.2+1e-9 || v.MiddleBetween[1] < 0.5 {

@@ -123,7 +123,8 @@ func quantileOf(xs []float64, p float64) float64 {
 }
 
 func (v Verdict) String() string {
-	return fmt.Sprintf("bands hold %5.1f ± %.1f %% (early %.1f, late %.1f, width %3.0f %%), error: median %4.1f %%, 0.9 quantile %3.0f %%, by the last share %4.1f %%",
+	return fmt.Sprintf("bands hold %5.1f ± %.1f %% (early %.1f, late %.1f, width %3.0f %%), error: median %4.1f %%, 0.9 "+
+		"quantile %3.0f %%, by the last share %4.1f %%",
 		100*v.Holds, 100*v.Deviation, 100*v.Early, 100*v.Late, 100*v.Width, 100*v.Middle, 100*v.Off9, 100*v.AsNow)
 }
 

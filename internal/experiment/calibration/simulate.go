@@ -61,8 +61,9 @@ func PlayRun(k *loads.Kind, seed uint64, rule predict.Rule) []Judged {
 		if m, ok := due.MomentAt(at); ok {
 			d, _ := w.RemainingTime()
 			now, _ := w.CurrentShare()
-			all = append(all, Judged{Run: seed, Load: k.Name, Moment: m, Actual: end - at, AsNow: max(prior.Median()-c, 0) / max(now, 0.01),
-				Low: d.Quantile(0.05), Mid: d.Median(), High: d.Quantile(0.95)})
+			all = append(all, Judged{Run: seed, Load: k.Name, Moment: m, Actual: end - at,
+				AsNow: max(prior.Median()-c, 0) / max(now, 0.01),
+				Low:   d.Quantile(0.05), Mid: d.Median(), High: d.Quantile(0.95)})
 		}
 	}
 	return all

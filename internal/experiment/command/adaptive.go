@@ -71,8 +71,10 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	flags.Var(term.WholeNumberFlag(&f.runs, 1, 100_000), "runs", "make so many live runs in e")
 	flags.StringVar(&f.live, "live", "build/adaptive-live.jsonl", "keep the live runs of e in `FILE`, a line each")
 	flags.BoolVar(&f.goOn, "continue", false, "make only those live runs of e that --live does not have")
-	flags.StringVar(&f.records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
-	flags.BoolVar(&f.choosing, "choosing", false, "use the loads of e for choosing constants of the predictor, not those for checking it")
+	flags.StringVar(&f.records, "loads", "../shared/data/load",
+		"the recorded loads are in `DIR`; where they are not, generated ones stand for them")
+	flags.BoolVar(&f.choosing, "choosing", false,
+		"use the loads of e for choosing constants of the predictor, not those for checking it")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
 	flags.StringVar(&f.raw, "results", "build/adaptive-broker.json", "keep what was measured in `FILE`")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")

@@ -74,7 +74,8 @@ func (a *app) runKoala(ctx context.Context, f *koalaFlags) error {
 	if f.output == "json" {
 		report := koalaReport{Report: path}
 		for _, v := range verdicts {
-			report.Statements = append(report.Statements, koalaStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Wanted, v.Holds})
+			report.Statements = append(report.Statements,
+				koalaStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Wanted, v.Holds})
 		}
 		return term.WriteJSON(a.Stdout, report)
 	}

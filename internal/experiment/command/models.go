@@ -110,10 +110,15 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 	}
 	examples, held := r.SummaryAt(10, false), r.SummaryAt(0, true)
 	if f.output == "json" {
-		return term.WriteJSON(a.Stdout, modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All}, modelsResult{held.Error, held.Hold, held.All}})
+		return term.WriteJSON(a.Stdout,
+			modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All},
+				modelsResult{held.Error, held.Hold, held.All}})
 	}
-	_, err = fmt.Fprintf(a.Stdout, "examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and ten times: mean error %s, %d of %d intervals hold\n%s\n",
-		term.FormatPercent(examples.Error), examples.Hold, examples.All, term.FormatPercent(held.Error), held.Hold, held.All, path)
+	_, err = fmt.Fprintf(a.Stdout,
+		"examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and "+
+			"ten times: mean error %s, %d of %d intervals hold\n%s\n",
+		term.FormatPercent(examples.Error), examples.Hold, examples.All, term.FormatPercent(held.Error), held.Hold, held.All,
+		path)
 	return err
 }
 
@@ -124,7 +129,8 @@ func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Resul
 	}
 	tell, done := a.PhaseProgress()
 	defer done()
-	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.Now, Budget: f.budget, Slowness: model.SlownessOf(host), Tell: tell,
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.Now, Budget: f.budget,
+		Slowness: model.SlownessOf(host), Tell: tell,
 		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
 }
 

@@ -49,13 +49,15 @@ func (a *app) nodesCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(term.WholeNumberFlag(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
+	flags.Var(term.WholeNumberFlag(&f.plan.Rounds, 0, 1000), "rounds",
+		"so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
 	flags.StringVar(&f.plan.Lab, "lab", f.plan.Lab, "plan of the lab in `FILE`")
 	flags.StringVar(&f.plan.Apps, "apps", f.plan.Apps, "the programs are in `DIR`")
 	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "what chance draws from: `N`")
 	flags.BoolVar(&f.costs, "costs", true, "time the choice as networks grow")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.StringVar(&f.raw, "results", "build/node-selection.json", "keep what was measured in `FILE`, and go on where it ends")
+	flags.StringVar(&f.raw, "results", "build/node-selection.json",
+		"keep what was measured in `FILE`, and go on where it ends")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
 	term.OutputFlag(flags, &f.output)
 	return cmd

@@ -46,12 +46,16 @@ func (a *app) predictionsCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(term.WholeNumberFlag(&f.plan.Runs, 1, 1000), "runs", "judge so many runs of each program")
-	flags.Var(term.WholeNumberFlag(&f.plan.Learn, 1, 100), "learn", "make so many runs of each program before, to learn from")
-	flags.Var(term.WholeNumberFlag(&f.plan.AtOnce, 1, 2), "at-once", "run one program at a time, or two, each on its own core")
-	flags.Var(term.NumberFlag(&f.plan.Scale, 0.1, 100), "scale", "make the programs so many times longer than about a second of CPU time")
+	flags.Var(term.WholeNumberFlag(&f.plan.Learn, 1, 100), "learn",
+		"make so many runs of each program before, to learn from")
+	flags.Var(term.WholeNumberFlag(&f.plan.AtOnce, 1, 2), "at-once",
+		"run one program at a time, or two, each on its own core")
+	flags.Var(term.NumberFlag(&f.plan.Scale, 0.1, 100), "scale",
+		"make the programs so many times longer than about a second of CPU time")
 	flags.DurationVar(&f.plan.Limit, "limit", 0, "stop after this time; the same command makes the rest")
 	flags.StringVar(&f.plan.Examples, "examples", "examples", "the examples of Godwit are in `DIR`")
-	flags.StringVar(&f.plan.Records, "loads", "../shared/data/load", "the recorded loads are in `DIR`; where they are not, generated ones stand for them")
+	flags.StringVar(&f.plan.Records, "loads", "../shared/data/load",
+		"the recorded loads are in `DIR`; where they are not, generated ones stand for them")
 	flags.StringVar(&f.plan.File, "runs-file", "build/predictions.jsonl", "keep the runs in `FILE`, a line each")
 	flags.BoolVar(&f.only, "report", false, "make no runs: write the report from --runs-file")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")

@@ -37,7 +37,8 @@ from what was measured before.`,
 	flags.StringSliceVar(&e.Only, "only", nil, "these programs only: `NAMES` of bt, cg, is, lu, mg")
 	e.States, e.Part, e.Repeat = 30, 0.33, 2
 	flags.Var(term.WholeNumberFlag(&e.States, 2, 10000), "states", "states of the network")
-	flags.Var(term.WholeNumberFlag(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
+	flags.Var(term.WholeNumberFlag(&e.Repeat, 1, 100), "repeat",
+		"go through all states so often; the shortest run in each counts")
 	flags.Var(term.NumberFlag(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
 	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
 	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
@@ -58,7 +59,8 @@ func (a *app) runSkeletons(ctx context.Context, e skeletons.Experiment, from, ou
 	}
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		if _, err := fmt.Fprintf(a.Stdout, "%s: r %.3f over %d states\n", m.Name, m.TimeCorrelation(), len(m.Program)); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s: r %.3f over %d states\n", m.Name, m.TimeCorrelation(),
+			len(m.Program)); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,8 @@ func (a *app) workflowExperiment(ctx context.Context, f *workflowFlags) error {
 	if f.output == "json" {
 		report := koalaReport{Report: path}
 		for _, v := range verdicts {
-			report.Statements = append(report.Statements, koalaStatement{Says: v.Says, Saw: v.Saw, Wanted: v.Wanted, Holds: v.Holds})
+			report.Statements = append(report.Statements,
+				koalaStatement{Says: v.Says, Saw: v.Saw, Wanted: v.Wanted, Holds: v.Holds})
 		}
 		return term.WriteJSON(a.Stdout, report)
 	}

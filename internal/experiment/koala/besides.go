@@ -21,7 +21,8 @@ func twoGroups(r *Results) (bool, string) {
 	eachOfFour([]Workload{wm, wmr}, func(w Workload, policy string) {
 		short := r.shareOf(w, policy, runsApp(ft), func(j job) bool { return j.RunSeconds() < 200 })
 		long := r.shareOf(w, policy, runsApp(gadget), func(j job) bool { return j.RunSeconds() > 400 })
-		f.addFinding(short >= most && long >= most, "%s %s: FT %s, GADGET 2 %s", policyTitle(policy), w.Name, formatPercent(short), formatPercent(long))
+		f.addFinding(short >= most && long >= most, "%s %s: FT %s, GADGET 2 %s", policyTitle(policy), w.Name,
+			formatPercent(short), formatPercent(long))
 	})
 	return f.toVerdict()
 }
@@ -77,7 +78,8 @@ func gadgetSlower(r *Results) (bool, string) {
 	pra, pwa := mean([]Workload{wm, wmr}), mean([]Workload{fastM, fastMR})
 	longer := pwa/pra - 1
 	var f findings
-	f.addFinding(longer >= 0.15 && longer <= 0.5, "%s under PRA, %s under PWA: %s longer", formatSeconds(pra), formatSeconds(pwa), formatPercent(longer))
+	f.addFinding(longer >= 0.15 && longer <= 0.5, "%s under PRA, %s under PWA: %s longer", formatSeconds(pra),
+		formatSeconds(pwa), formatPercent(longer))
 	return f.toVerdict()
 }
 

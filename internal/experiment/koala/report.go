@@ -97,7 +97,8 @@ func (r *Results) howOften() string {
 	if len(r.Seeds) == 1 {
 		return fmt.Sprintf("Every run was made once, with seed %d.", r.Seeds[0])
 	}
-	return fmt.Sprintf("Every run was made %d times, with seeds %d to %d.", len(r.Seeds), r.Seeds[0], r.Seeds[len(r.Seeds)-1])
+	return fmt.Sprintf("Every run was made %d times, with seeds %d to %d.", len(r.Seeds), r.Seeds[0],
+		r.Seeds[len(r.Seeds)-1])
 }
 
 // VerdictText is the verdict in the report.
@@ -190,7 +191,8 @@ func (r *Results) policyTables() []policyTable {
 func (r *Results) emphasiseBest(w Workload, policy string, m metric) string {
 	own := m.formatWithUnit(r.meanOf(w, policy, m.of))
 	for _, other := range Policies() {
-		if (r.meanOf(w, other, m.of)-r.meanOf(w, policy, m.of))*float64(m.best) > 0 && m.formatWithUnit(r.meanOf(w, other, m.of)) != own {
+		if (r.meanOf(w, other, m.of)-r.meanOf(w, policy, m.of))*float64(m.best) > 0 &&
+			m.formatWithUnit(r.meanOf(w, other, m.of)) != own {
 			return own
 		}
 	}

@@ -52,15 +52,20 @@ func allStatements() []Statement {
 	return []Statement{
 		{"pra-mean-size", "7a", "EGS gives jobs more cores than FPSMA on average", "mean size on Wm and on Wmr", true,
 			egsAbove(meanSize, formatNumber, pra...)},
-		{"pra-max-size", "7b", "EGS lets jobs reach larger sizes than FPSMA", "largest size, mean over jobs, on Wm and on Wmr", true,
+		{"pra-max-size", "7b", "EGS lets jobs reach larger sizes than FPSMA",
+			"largest size, mean over jobs, on Wm and on Wmr", true,
 			egsAbove(maxSize, formatNumber, pra...)},
-		{"pra-utilisation", "7e", "EGS leads to a higher utilization than FPSMA when all jobs are malleable", "utilization on Wm", true,
+		{"pra-utilisation", "7e", "EGS leads to a higher utilization than FPSMA when all jobs are malleable",
+			"utilization on Wm", true,
 			egsAbove(meanUtilization, formatPercent, wm)},
-		{"pra-grows", "7f", "EGS makes more grow operations than FPSMA", "on Wm and on Wmr", true, egsAbove(growCount, formatNumber, pra...)},
+		{"pra-grows", "7f", "EGS makes more grow operations than FPSMA", "on Wm and on Wmr", true,
+			egsAbove(growCount, formatNumber, pra...)},
 		{"pra-malleable-faster", "7c, 7d", "jobs of Wm end sooner than those of Wmr: malleability makes them faster",
 			"mean execution and response time, both policies", true, malleableFaster},
-		{"pra-ft-stuck", "7a, 7b", "short jobs (FT) under FPSMA often end at their first size, before it is their turn to grow",
-			fmt.Sprintf("at least %s of the malleable FT jobs, and more than under EGS, on Wm", formatShare(often)), true, ftStuck},
+		{"pra-ft-stuck", "7a, 7b", "short jobs (FT) under FPSMA often end at their first size, before it is their turn to " +
+			"grow",
+			fmt.Sprintf("at least %s of the malleable FT jobs, and more than under EGS, on Wm", formatShare(often)), true,
+			ftStuck},
 		{"pwa-stuck", "8a, 8b", "many jobs are stuck at their smallest size, whatever the workload and the policy",
 			fmt.Sprintf("at least %s of the malleable jobs, in all four runs", formatShare(manyJobs)), true, manyStuck},
 		{"pwa-gadget-600", "8c", "most GADGET 2 jobs have an execution time of 600 s",
@@ -72,16 +77,21 @@ func allStatements() []Statement {
 			fmt.Sprintf("less than %s, both policies", formatShare(fewJobs)), false, fewKeepSize},
 		{"pra-two-groups", "7c", "two groups appear: FT below 200 s, GADGET 2 above 400 s",
 			"at least 9 of 10 jobs, in all four runs", false, twoGroups},
-		{"pra-malleable-utilisation", "7e", "utilization is better with Wm than with Wmr", "both policies", false, malleableAbove(meanUtilization, formatPercent, 1)},
+		{"pra-malleable-utilisation", "7e", "utilization is better with Wm than with Wmr", "both policies", false,
+			malleableAbove(meanUtilization, formatPercent, 1)},
 		{"pra-malleable-grows", "7f", "many more grow operations happen when all jobs are malleable",
 			fmt.Sprintf("%g times as many, both policies", muchMore), false, malleableAbove(growCount, formatNumber, muchMore)},
 		{"pwa-settles", "8f", "beyond a certain time the manager can change nothing any more",
-			fmt.Sprintf("at most %s of all changes after half of the submissions, in all four runs", formatShare(hardly)), false, checkSettles},
-		{"pwa-egs-stuck-more", "8a, 8b", "more jobs are stuck with EGS than with FPSMA", "of the malleable jobs, on W'm", false, egsStuckMore},
+			fmt.Sprintf("at most %s of all changes after half of the submissions, in all four runs", formatShare(hardly)), false,
+			checkSettles},
+		{"pwa-egs-stuck-more", "8a, 8b", "more jobs are stuck with EGS than with FPSMA", "of the malleable jobs, on W'm",
+			false, egsStuckMore},
 		{"pwa-alike", "8c", "execution times are almost the same in the four runs",
 			fmt.Sprintf("mean execution times within a factor of %g", similarRatio), false, executionAlike},
-		{"pwa-gadget-slower", "8c", "GADGET 2 takes about 30 % longer than under PRA", "mean of all runs, from 15 to 50 %", false, gadgetSlower},
-		{"pwa-egs-waits", "8d", "the worst response times come from waiting", "EGS on W'm has the highest mean waiting time of the four", false, worstOfFour(meanWait)},
+		{"pwa-gadget-slower", "8c", "GADGET 2 takes about 30 % longer than under PRA", "mean of all runs, from 15 to 50 %",
+			false, gadgetSlower},
+		{"pwa-egs-waits", "8d", "the worst response times come from waiting",
+			"EGS on W'm has the highest mean waiting time of the four", false, worstOfFour(meanWait)},
 		{"pwa-egs-far-worse", "8d", "and they are far worse than in the other three runs",
 			fmt.Sprintf("mean response time at least %g times the next", farWorse), false, egsFarWorse},
 	}
@@ -137,7 +147,8 @@ func malleableFaster(r *Results) (bool, string) {
 	for _, policy := range []string{fpsma, egs} {
 		x, y := r.meanOf(wm, policy, meanRunTime), r.meanOf(wmr, policy, meanRunTime)
 		a, b := r.meanOf(wm, policy, meanResponse), r.meanOf(wmr, policy, meanResponse)
-		f.addFinding(x < y && a < b, "%s: execution %s on Wm, %s on Wmr, response %s and %s", policyTitle(policy), formatSeconds(x), formatSeconds(y), formatSeconds(a), formatSeconds(b))
+		f.addFinding(x < y && a < b, "%s: execution %s on Wm, %s on Wmr, response %s and %s", policyTitle(policy),
+			formatSeconds(x), formatSeconds(y), formatSeconds(a), formatSeconds(b))
 	}
 	return f.toVerdict()
 }

@@ -35,8 +35,10 @@ func TestAVerdictFollowsTheNumbers(t *testing.T) {
 		totals func(w Workload, policy string) outcome.Summary
 		want   bool
 	}{
-		{"pra-mean-size", func(_ Workload, p string) outcome.Summary { return outcome.Summary{MeanSize: float64(len(p))} }, false},
-		{"pra-mean-size", func(_ Workload, p string) outcome.Summary { return outcome.Summary{MeanSize: -float64(len(p))} }, true},
+		{"pra-mean-size", func(_ Workload, p string) outcome.Summary { return outcome.Summary{MeanSize: float64(len(p))} },
+			false},
+		{"pra-mean-size", func(_ Workload, p string) outcome.Summary { return outcome.Summary{MeanSize: -float64(len(p))} },
+			true},
 		{"pwa-egs-worst", func(w Workload, p string) outcome.Summary {
 			if w == fastM && p == egs {
 				return outcome.Summary{MeanResponseS: 600}
@@ -81,7 +83,8 @@ func TestLateOperationsAreThoseAfterHalfOfTheSubmissions(t *testing.T) {
 	r := made(func(Workload, string) outcome.Summary { return outcome.Summary{} })
 	run := r.runsOf(wm, egs)[0]
 	run.Records = []outcome.Record{{Submit: 0}, {Submit: 100}}
-	run.Series = &outcome.Series{At: []core.Time{10, 50, 51, 200}, Grows: []int32{1, 2, 3, 3}, Shrinks: []int32{0, 1, 1, 2}}
+	run.Series = &outcome.Series{At: []core.Time{10, 50, 51, 200}, Grows: []int32{1, 2, 3, 3},
+		Shrinks: []int32{0, 1, 1, 2}}
 	if got := r.lateOperations(wm, egs); got != 0.4 {
 		t.Errorf("got %g, want 2 of 5", got)
 	}

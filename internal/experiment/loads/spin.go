@@ -82,7 +82,8 @@ func (o *Order) spinUntil(now clock.Clock) error {
 			from = time.Duration(n) * turn
 		}
 		demand := o.Demands[min(int(from/o.Every), len(o.Demands)-1)]
-		if err := useProcessor(time.Duration(demand*float64(turn)), func() bool { return now.Since(began) >= from+turn }); err != nil {
+		if err := useProcessor(time.Duration(demand*float64(turn)),
+			func() bool { return now.Since(began) >= from+turn }); err != nil {
 			return err
 		}
 		if rest := from + turn - now.Since(began); rest > 0 {

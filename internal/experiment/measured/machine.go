@@ -24,7 +24,8 @@ type Machine struct {
 
 // ThisMachine is the one we run on.
 func ThisMachine(now clock.Clock) Machine {
-	m := Machine{Model: "unknown processor", Kernel: runtime.GOOS, Root: os.Geteuid() == 0, At: now().UTC(), LoadBefore: LoadAverage()}
+	m := Machine{Model: "unknown processor", Kernel: runtime.GOOS, Root: os.Geteuid() == 0, At: now().UTC(),
+		LoadBefore: LoadAverage()}
 	if cpus, err := local.UsableCPUs(); err == nil {
 		m.CPUs = len(cpus)
 	}

@@ -20,7 +20,8 @@ func FindGodwit() (string, error) {
 func findBeside(program string) (string, error) {
 	path := filepath.Join(filepath.Dir(program), "godwit")
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not there: the experiment needs it beside %s (make godwit builds it)", path, filepath.Base(program))
+		return "", fmt.Errorf("%s is not there: the experiment needs it beside %s (make godwit builds it)", path,
+			filepath.Base(program))
 	}
 	return path, nil
 }

@@ -10,7 +10,8 @@ import (
 func TestGodwitIsFoundBesideTheExperiments(t *testing.T) {
 	dir := t.TempDir()
 	self := filepath.Join(dir, "godwit-experiments")
-	if _, err := findBeside(self); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "godwit")+" is not there") {
+	if _, err := findBeside(self); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "godwit")+" is not there") {
 		t.Errorf("nothing is there: %v", err)
 	}
 	want := filepath.Join(dir, "godwit")

@@ -33,7 +33,8 @@ func SpreadOf(x []float64) Spread {
 
 // student95 are the quantiles of Student's distribution between which 95 % lie,
 // by degrees of freedom from 1 on.
-var student95 = [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131}
+var student95 = [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+	2.145, 2.131}
 
 // HalfWidth is half the width of the 95 % confidence interval of the mean; infinite
 // for fewer than two measurements.

@@ -23,7 +23,8 @@ func TestMeansHaveTheirConfidence(t *testing.T) {
 
 func TestPairsAreComparedOccasionByOccasion(t *testing.T) {
 	a, b := []float64{1, 10, 100, 5}, []float64{2, 20, 200, 10}
-	if p := RatioOfMeans(a, b); math.Abs(p.Mean-0.5) > 1e-12 || math.Abs(p.Low-0.5) > 1e-12 || math.Abs(p.High-0.5) > 1e-12 {
+	if p := RatioOfMeans(a, b); math.Abs(p.Mean-0.5) > 1e-12 || math.Abs(p.Low-0.5) > 1e-12 ||
+		math.Abs(p.High-0.5) > 1e-12 {
 		t.Errorf("each is half of the other, but the ratio is %+v", p)
 	}
 	if p := DifferenceOfMeans([]float64{3, 1, 3, 1}, []float64{1, 1, 1, 1}); p.Mean != 1 || p.Low != 0 || p.High != 2 {

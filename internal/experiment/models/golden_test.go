@@ -14,7 +14,8 @@ func TestTheReportIsThatOfTestdata(t *testing.T) {
 	r := new(Results)
 	r.putCase(seen("gauss", true))
 	r.putCase(seen("sort", false))
-	r.Cases[0].Model.Host.Levels = []perfmodel.Level{{Bytes: 32768, Latency: 2e-9, InOrder: 1e-9}, {Latency: 9e-8, Beside: 0.5}}
+	r.Cases[0].Model.Host.Levels = []perfmodel.Level{{Bytes: 32768, Latency: 2e-9, InOrder: 1e-9},
+		{Latency: 9e-8, Beside: 0.5}}
 	got, err := r.reportText()
 	if err != nil {
 		t.Fatal(err)

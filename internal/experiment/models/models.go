@@ -146,7 +146,8 @@ func (r *Results) Run(ctx context.Context, p Plan) error {
 // checkProgram fits a program, predicts and measures.
 func (c program) checkProgram(ctx context.Context, p Plan) (Case, error) {
 	out := Case{Name: c.name, HeldOut: c.heldOut}
-	program := measure.Program{Argv: []string{filepath.Join(p.Programs, c.name), measure.Placeholder}, Slowness: p.Slowness}
+	program := measure.Program{Argv: []string{filepath.Join(p.Programs, c.name), measure.Placeholder},
+		Slowness: p.Slowness}
 	m, err := measure.FitModel(ctx, measure.Options{Program: program, Name: c.name, Sizes: c.sizes, Counter: measure.Auto,
 		Host: p.Host, Budget: p.Budget, Clock: p.Clock, Tell: func(string, int, int) {}})
 	if err != nil {
@@ -163,7 +164,8 @@ func (c program) checkProgram(ctx context.Context, p Plan) (Case, error) {
 		if err != nil {
 			return out, err
 		}
-		k := Check{Factor: f, Size: size, Measured: was.CPU, Noise: relativeSpread(runs), Runs: runs, Before: before, Slow: was.Slow}
+		k := Check{Factor: f, Size: size, Measured: was.CPU, Noise: relativeSpread(runs), Runs: runs, Before: before,
+			Slow: was.Slow}
 		if err := k.predictRun(m); err != nil {
 			return out, fmt.Errorf("predicting %s at %g: %w", c.name, size, err)
 		}
@@ -219,7 +221,8 @@ func (r *Results) putCase(c Case) {
 	r.Cases = slices.DeleteFunc(r.Cases, func(old Case) bool { return old.Name == c.Name })
 	r.Cases = append(r.Cases, c)
 	order := ProgramNames()
-	slices.SortStableFunc(r.Cases, func(a, b Case) int { return cmp.Compare(slices.Index(order, a.Name), slices.Index(order, b.Name)) })
+	slices.SortStableFunc(r.Cases,
+		func(a, b Case) int { return cmp.Compare(slices.Index(order, a.Name), slices.Index(order, b.Name)) })
 }
 
 // Decode reads the results that an earlier run saved.

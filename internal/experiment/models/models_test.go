@@ -11,11 +11,14 @@ import (
 
 // seen is a case with one right and two wrong predictions.
 func seen(name string, heldOut bool) Case {
-	curve := perfmodel.Curve{From: 1, To: 2, Formulas: []perfmodel.Formula{{Terms: []perfmodel.Term{{Power: 1}}, Factors: []float64{1}, Weight: 1}}}
-	c := Case{Name: name, HeldOut: heldOut, Model: &perfmodel.Model{Counter: perfmodel.CounterTime, Work: curve, Faults: curve,
-		Host: perfmodel.Host{Operations: 1, Speed: 1}, Slow: 1}}
+	curve := perfmodel.Curve{From: 1, To: 2,
+		Formulas: []perfmodel.Formula{{Terms: []perfmodel.Term{{Power: 1}}, Factors: []float64{1}, Weight: 1}}}
+	c := Case{Name: name, HeldOut: heldOut,
+		Model: &perfmodel.Model{Counter: perfmodel.CounterTime, Work: curve, Faults: curve,
+			Host: perfmodel.Host{Operations: 1, Speed: 1}, Slow: 1}}
 	for i, f := range factors {
-		c.Checked = append(c.Checked, Check{Factor: f, Size: f, Predicted: perfmodel.Band{Value: 1, Low: 0.8, High: 1.2}, Measured: 1 + 0.5*float64(i), Runs: []float64{1, 2},
+		c.Checked = append(c.Checked, Check{Factor: f, Size: f, Predicted: perfmodel.Band{Value: 1, Low: 0.8, High: 1.2},
+			Measured: 1 + 0.5*float64(i), Runs: []float64{1, 2},
 			Before: 1, Slow: 1.5, Known: perfmodel.Band{Value: 1.5}})
 	}
 	return c

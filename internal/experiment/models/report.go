@@ -76,7 +76,9 @@ func (r *Results) reportText() (string, error) {
 	d := reportData{Errors: r.errorRows(), Checks: r.checkRows(), Host: hostText(host), Levels: levelRows(host)}
 	for _, c := range r.Cases {
 		best := c.Model.Work.BestFormula()
-		d.Formulas = append(d.Formulas, fmt.Sprintf("%s | %s | %s | %.2f %% | %.1f %%", c.Name, c.Model.Counter, best, 100*best.Error, 100*c.Model.Pace.Error))
+		d.Formulas = append(d.Formulas,
+			fmt.Sprintf("%s | %s | %s | %.2f %% | %.1f %%", c.Name, c.Model.Counter, best, 100*best.Error,
+				100*c.Model.Pace.Error))
 	}
 	return measured.RenderReport(reportTemplate, d)
 }
@@ -93,7 +95,8 @@ func (r *Results) errorRows() (rows []string) {
 				at = "all"
 			}
 			if s.All > 0 {
-				rows = append(rows, fmt.Sprintf("%s | %s | %.1f %% | %d of %d | %.0f %% | %.1f %%", kind.name, at, 100*s.Error, s.Hold, s.All,
+				rows = append(rows, fmt.Sprintf("%s | %s | %.1f %% | %d of %d | %.0f %% | %.1f %%", kind.name, at, 100*s.Error,
+					s.Hold, s.All,
 					100*float64(s.Runs)/float64(s.Seen), 100*s.Known))
 			}
 		}
@@ -121,8 +124,10 @@ func (r *Results) checkRows() (rows []string) {
 			if !k.IsWithin() {
 				in = " **missed**"
 			}
-			rows = append(rows, fmt.Sprintf("%s | %s | %g | %.3f s | %.3f to %.3f s%s | %.0f %% | %.3f s | %.0f %% | %+.1f %% | %.2f | %+.1f %%",
-				name, at, k.Size, k.Predicted.Value, k.Predicted.Low, k.Predicted.High, in, 100*k.Waiting/k.Predicted.Value, k.Measured,
+			rows = append(rows, fmt.Sprintf("%s | %s | %g | %.3f s | %.3f to %.3f s%s | %.0f %% | %.3f s | %.0f %% | %+.1f %% "+
+				"| %.2f | %+.1f %%",
+				name, at, k.Size, k.Predicted.Value, k.Predicted.Low, k.Predicted.High, in, 100*k.Waiting/k.Predicted.Value,
+				k.Measured,
 				100*k.Noise, 100*k.Error(), k.Slow, 100*k.KnownError()))
 		}
 	}
@@ -143,7 +148,8 @@ func levelRows(h *perfmodel.Host) (rows []string) {
 		if l.Bytes == 0 {
 			size = "more"
 		}
-		rows = append(rows, fmt.Sprintf("%s | %.1f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %%", size, 1e9*l.Latency, 1e9*l.InOrder,
+		rows = append(rows, fmt.Sprintf("%s | %.1f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %%", size, 1e9*l.Latency,
+			1e9*l.InOrder,
 			100*l.Beside, 1e9*l.Written, 100*l.BesideWritten))
 	}
 	return rows

@@ -148,7 +148,8 @@ var tookText = sync.OnceValue(func() *regexp.Regexp {
 // runProgram runs a program on hosts, one rank on each in their order, and returns the
 // seconds that it says it took.
 func (b *bed) runProgram(ctx context.Context, p Program, hosts []string) (float64, error) {
-	argv := slices.Concat(launchCommand(hosts), []string{"-x", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./" + p.Name}, p.Args)
+	argv := slices.Concat(launchCommand(hosts),
+		[]string{"-x", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./" + p.Name}, p.Args)
 	out, err := b.runAsUser(ctx, argv...)
 	if err != nil {
 		return 0, err

@@ -55,8 +55,9 @@ func MeasureCosts(ctx context.Context, hosts []int, seeds int, now clock.Clock) 
 				if err != nil {
 					return nil, err
 				}
-				list = append(list, Cost{Pattern: p.name, Nodes: p.nodes, Hosts: n, Seed: seed + 1, Seconds: now.Since(start).Seconds(),
-					Proven: sel.Optimal, Gap: 1 - sel.Mbps/sel.Bound})
+				list = append(list, Cost{Pattern: p.name, Nodes: p.nodes, Hosts: n, Seed: seed + 1,
+					Seconds: now.Since(start).Seconds(),
+					Proven:  sel.Optimal, Gap: 1 - sel.Mbps/sel.Bound})
 			}
 		}
 	}

@@ -16,7 +16,8 @@ func TestTheReportIsThatOfTestdata(t *testing.T) {
 	r.findRun(2, "cg", byTrialRun).Hosts = []string{"n2", "n3"}
 	r.findRun(2, "cg", byTrialRun).Trials = []Trial{{Seconds: 1.5, Runs: 2}}
 	r.Probe.Seconds, r.Probe.Error = []float64{2}, []float64{-0.1}
-	r.Costs = []Cost{{Pattern: sized[0].name, Hosts: 10, Seconds: 0.5, Proven: true}, {Pattern: sized[1].name, Hosts: 10, Seconds: 60, Gap: 0.02}}
+	r.Costs = []Cost{{Pattern: sized[0].name, Hosts: 10, Seconds: 0.5, Proven: true},
+		{Pattern: sized[1].name, Hosts: 10, Seconds: 60, Gap: 0.02}}
 	got, err := r.reportMarkdown()
 	if err != nil {
 		t.Fatal(err)

@@ -55,8 +55,9 @@ func (r *Results) runsData() *runsData {
 		SkeletonSeconds: fmt.Sprintf("%.1f", r.Plan.Trial.Seconds()),
 		ProbeError:      fmt.Sprintf("%.0f", 100*measured.Median(absoluteValues(r.Probe.Error))),
 		Rounds:          r.RoundCount(), Candidates: candidates, Alone: r.Plan.Alone,
-		TrialSeconds: formatSeconds(measured.Median(r.trialSeconds())), ProbeSeconds: formatSeconds(measured.Median(r.Probe.Seconds)),
-		Day: r.Machine.At.Format("2006-01-02"), Machine: &r.Machine,
+		TrialSeconds: formatSeconds(measured.Median(r.trialSeconds())),
+		ProbeSeconds: formatSeconds(measured.Median(r.Probe.Seconds)),
+		Day:          r.Machine.At.Format("2006-01-02"), Machine: &r.Machine,
 		Statements: r.CheckStatements(), Methods: methods, Slowdowns: r.slowdownRows(), Differing: r.differingRows(),
 	}
 }
@@ -98,7 +99,8 @@ func (r *Results) slowdownRows() (rows []string) {
 		}
 	}
 	for _, p := range r.Plan.Programs {
-		cells := []string{strings.ToUpper(p.Name), fmt.Sprintf("%.2f ± %.2f s", measured.Median(r.Alone[p.Name]), measured.SpreadOf(r.Alone[p.Name]).Sd)}
+		cells := []string{strings.ToUpper(p.Name),
+			fmt.Sprintf("%.2f ± %.2f s", measured.Median(r.Alone[p.Name]), measured.SpreadOf(r.Alone[p.Name]).Sd)}
 		for _, m := range methods {
 			cells = append(cells, formatInterval(measured.SpreadOf(r.byRound(p.Name, m))))
 		}
@@ -115,7 +117,8 @@ func (r *Results) differingRows() (rows []string) {
 		if other > 0 {
 			text = fmt.Sprintf("%.0f points", 100*gain)
 		}
-		rows = append(rows, fmt.Sprintf("%s | %d of %d | %d | %s", strings.ToUpper(p.Name), same, r.RoundCount(), other, text))
+		rows = append(rows, fmt.Sprintf("%s | %d of %d | %d | %s", strings.ToUpper(p.Name), same, r.RoundCount(), other,
+			text))
 	}
 	return rows
 }
@@ -126,7 +129,8 @@ func (r *Results) differingRows() (rows []string) {
 func (r *Results) countDiffering(program string) (same, other int, gain float64) {
 	alone := measured.Median(r.Alone[program])
 	for round := 1; round <= r.RoundCount(); round++ {
-		pairs, pattern, trial := r.findRun(round, program, byPairs), r.findRun(round, program, byPattern), r.findRun(round, program, byTrialRun)
+		pairs, pattern, trial := r.findRun(round, program, byPairs), r.findRun(round, program, byPattern),
+			r.findRun(round, program, byTrialRun)
 		if slices.Equal(slices.Sorted(slices.Values(pairs.Hosts)), slices.Sorted(slices.Values(pattern.Hosts))) {
 			same++
 		}
@@ -139,7 +143,8 @@ func (r *Results) countDiffering(program string) (same, other int, gain float64)
 }
 
 func (r *Results) findRun(round int, program, method string) *Run {
-	return &r.Runs[slices.IndexFunc(r.Runs, func(run Run) bool { return run.Round == round && run.Program == program && run.Method == method })]
+	return &r.Runs[slices.IndexFunc(r.Runs,
+		func(run Run) bool { return run.Round == round && run.Program == program && run.Method == method })]
 }
 
 // costsData is what the report says of the time that choosing takes.

@@ -63,8 +63,10 @@ func (r *Results) CheckStatements() []Statement {
 	toChance, toPairs := measured.RatioOfMeans(trial, chance), measured.RatioOfMeans(trial, pairs)
 	list := []Statement{
 		{"pattern + skeleton has less than half of random's slowdown", ratioText(t, c, toChance), toChance.High < 0.5},
-		{"pattern + skeleton has less than three quarters of all-all's slowdown", ratioText(t, p, toPairs), toPairs.High < 0.75},
-		{"the intervals of the means do not overlap", fmt.Sprintf("random %s, all-all %s, pattern + skeleton %s", formatInterval(c), formatInterval(p), formatInterval(t)),
+		{"pattern + skeleton has less than three quarters of all-all's slowdown", ratioText(t, p, toPairs),
+			toPairs.High < 0.75},
+		{"the intervals of the means do not overlap",
+			fmt.Sprintf("random %s, all-all %s, pattern + skeleton %s", formatInterval(c), formatInterval(p), formatInterval(t)),
 			t.Mean+t.HalfWidth() < p.Mean-p.HalfWidth() && p.Mean+p.HalfWidth() < c.Mean-c.HalfWidth()},
 	}
 	return append(list,
@@ -91,7 +93,8 @@ func (r *Results) checkBetter(method string, least float64, says string) Stateme
 }
 
 func ratioText(a, b measured.Spread, ratio measured.Paired) string {
-	return fmt.Sprintf("%s of %s: %.2f, in pairs %.2f to %.2f", formatInterval(a), formatInterval(b), ratio.Mean, ratio.Low, ratio.High)
+	return fmt.Sprintf("%s of %s: %.2f, in pairs %.2f to %.2f", formatInterval(a), formatInterval(b), ratio.Mean,
+		ratio.Low, ratio.High)
 }
 
 func formatInterval(s measured.Spread) string {

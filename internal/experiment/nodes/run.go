@@ -46,7 +46,8 @@ type Plan struct {
 // DefaultPlan is the experiment of the paper.
 func DefaultPlan() Plan {
 	return Plan{Lab: "scenarios/node-selection/ten.yaml", Apps: "examples/apps/build", Rounds: 12, Alone: 5, Seed: 1,
-		Every: 30 * time.Second, Trial: 400 * time.Millisecond, Clock: clock.RealClock(), Say: func(string) {}, Keep: func(*Results) error { return nil },
+		Every: 30 * time.Second, Trial: 400 * time.Millisecond, Clock: clock.RealClock(), Say: func(string) {},
+		Keep: func(*Results) error { return nil },
 		Programs: []Program{{"bt", []string{"64", "24"}}, {"cg", []string{"16000", "3"}}, {"is", []string{"1048576", "24"}},
 			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "16"}}}}
 }
@@ -125,7 +126,8 @@ func (p *Plan) RunRounds(ctx context.Context, r *Results) error {
 		return err
 	}
 	defer b.closeLab()
-	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.LibraryBytes(), 0o755); err != nil { // a library for all
+	// a library for all
+	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.LibraryBytes(), 0o755); err != nil {
 		return err
 	}
 	if err := p.measureAlone(ctx, b, r); err != nil {
@@ -152,7 +154,8 @@ func (p *Plan) beginResults(r *Results) (done int, err error) {
 	}
 	is := &r.Plan
 	alike := is.Every == p.Every && is.Trial == p.Trial && is.Seed == p.Seed &&
-		slices.EqualFunc(is.Programs, p.Programs, func(a, b Program) bool { return a.Name == b.Name && slices.Equal(a.Args, b.Args) })
+		slices.EqualFunc(is.Programs, p.Programs,
+			func(a, b Program) bool { return a.Name == b.Name && slices.Equal(a.Args, b.Args) })
 	if done > 0 && !alike {
 		return 0, errors.New("it has rounds of other programs, another seed or other times: give another file")
 	}
@@ -223,7 +226,8 @@ func (p *Plan) runRound(ctx context.Context, b *bed, r *Results, round int) erro
 		for _, run := range runs {
 			run.Round = round
 			r.Runs = append(r.Runs, run)
-			p.Say(fmt.Sprintf("round %d of %d: %s on %s (%s): %.2f s, alone %.2f s", round, p.Rounds, prog.Name, strings.Join(run.Hosts, " "), run.Method,
+			p.Say(fmt.Sprintf("round %d of %d: %s on %s (%s): %.2f s, alone %.2f s", round, p.Rounds, prog.Name,
+				strings.Join(run.Hosts, " "), run.Method,
 				run.Seconds, measured.Median(r.Alone[prog.Name])))
 		}
 	}
@@ -245,7 +249,8 @@ func (b *bed) probeErrors(pairs *nodesel.Bandwidths) []float64 {
 // runAllMethods chooses hosts by every method and runs a program on them, in an order by
 // chance. Methods that chose the same hosts have one run: another would only tell how
 // much runs differ by themselves.
-func (p *Plan) runAllMethods(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([]Run, error) {
+func (p *Plan) runAllMethods(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths,
+	rnd *rand.Rand) ([]Run, error) {
 	pattern, err := netgraph.ReadPattern(b.patternFile(prog))
 	if err != nil {
 		return nil, err
@@ -258,7 +263,8 @@ func (p *Plan) runAllMethods(ctx context.Context, b *bed, prog Program, pairs *n
 	}
 	for _, i := range rnd.Perm(len(runs)) {
 		run := &runs[i]
-		same := slices.IndexFunc(runs, func(other Run) bool { return other.Seconds > 0 && slices.Equal(other.Hosts, run.Hosts) })
+		same := slices.IndexFunc(runs,
+			func(other Run) bool { return other.Seconds > 0 && slices.Equal(other.Hosts, run.Hosts) })
 		if same >= 0 {
 			run.Seconds, run.Of = runs[same].Seconds, runs[same].Method
 			continue
@@ -284,7 +290,8 @@ func isInterchangeable(p *nodesel.Pattern) bool {
 }
 
 // chooseHosts is where a program is to run by a method.
-func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
+func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string,
+	pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
 	run := Run{Program: prog.Name, Method: method}
 	groups, err := b.chooseGroups(pattern, method, pairs, rnd)
 	if err != nil {
@@ -308,7 +315,8 @@ func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *n
 }
 
 // chooseGroups lists groups of hosts, the best first.
-func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
+func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths,
+	rnd *rand.Rand) ([][]string, error) {
 	var hosts []int
 	switch method {
 	case byChance:
@@ -350,14 +358,16 @@ func (b *bed) patternFile(p Program) string { return filepath.Join(b.home, p.Nam
 
 // capturePattern has the pattern of a program captured.
 func (b *bed) capturePattern(ctx context.Context, p Program, hosts []string) error {
-	argv := append([]string{"env", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "--"}, launchCommand(hosts)...)
+	argv := append([]string{"env", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./godwit", "capture", "--draw=",
+		"--file", p.Name + ".pattern", "--"}, launchCommand(hosts)...)
 	_, err := b.runAsUser(ctx, append(append(argv, "./"+p.Name), p.Args...)...)
 	return err
 }
 
 // tryGroups has the skeleton of a program tried on groups of hosts and returns those
 // that were chosen, and how it ran on all of them.
-func (b *bed) tryGroups(ctx context.Context, p Program, groups [][]string, length time.Duration) (hosts []string, trials []Trial, err error) {
+func (b *bed) tryGroups(ctx context.Context, p Program, groups [][]string,
+	length time.Duration) (hosts []string, trials []Trial, err error) {
 	type group struct {
 		Hosts []string `json:"hosts"`
 	}
@@ -375,7 +385,8 @@ func (b *bed) tryGroups(ctx context.Context, p Program, groups [][]string, lengt
 	if err := os.WriteFile(filepath.Join(b.home, name), data, 0o644); err != nil { // for the user whose home it is
 		return nil, nil, err
 	}
-	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json", p.Name+".pattern")
+	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json",
+		p.Name+".pattern")
 	if err != nil {
 		return nil, nil, err
 	}

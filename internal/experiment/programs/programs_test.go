@@ -35,7 +35,8 @@ func TestTheReportSaysWhetherWhatIsWantedHolds(t *testing.T) {
 	for _, c := range []struct {
 		r            *Results
 		error, bands bool
-	}{{good, true, true}, {made(100, 0.3, 0.4), false, false}, {made(100, 0.05, 0.01), true, false}, {&Results{}, false, false}} {
+	}{{good, true, true}, {made(100, 0.3, 0.4), false, false}, {made(100, 0.05, 0.01), true, false},
+		{&Results{}, false, false}} {
 		s := c.r.CheckStatements()
 		if s[0].Holds != c.error || s[1].Holds != c.bands {
 			t.Errorf("%+v", s)
@@ -49,7 +50,8 @@ func TestTheReportSaysWhetherWhatIsWantedHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), "**does not hold**") || !strings.Contains(string(text), "| `mixed` | 2 |") ||
+	if err != nil || !strings.Contains(string(text), "**does not hold**") ||
+		!strings.Contains(string(text), "| `mixed` | 2 |") ||
 		!strings.Contains(string(text), "one at a time") || !strings.Contains(string(text), "median 0.5, from 0.5 to 0.5") {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -64,7 +66,8 @@ func TestARunIsJudgedFourTimes(t *testing.T) {
 
 func TestALineThatWasOnlyBegunIsLeftOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs")
-	whole := `{"Plan": {"Learn": 3}}` + "\n" + `{"N": 4, "Program": "pi", "Took": 3}` + "\n" + `{"N": -1, "Program": "pi", "Took": 3}` + "\n"
+	whole := `{"Plan": {"Learn": 3}}` + "\n" + `{"N": 4, "Program": "pi", "Took": 3}` + "\n" +
+		`{"N": -1, "Program": "pi", "Took": 3}` + "\n"
 	if err := os.WriteFile(path, []byte(whole+`{"N": 5, "Prog`), 0o600); err != nil {
 		t.Fatal(err)
 	}

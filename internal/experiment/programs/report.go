@@ -43,9 +43,11 @@ func (r *Results) CheckStatements() []Statement {
 	v := calibration.SumUp(r.judgedPredictions(everyRun))
 	return []Statement{
 		{"the median error of the remaining time, from one third of the run on, is below 10 %",
-			fmt.Sprintf("%.1f %% (95 %% interval %.1f to %.1f) in %d runs", 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], v.Runs), v.N > 0 && v.Middle < maxError},
+			fmt.Sprintf("%.1f %% (95 %% interval %.1f to %.1f) in %d runs", 100*v.Middle, 100*v.MiddleBetween[0],
+				100*v.MiddleBetween[1], v.Runs), v.N > 0 && v.Middle < maxError},
 		{"87 to 93 % of the 90 % bands hold",
-			fmt.Sprintf("%.1f ± %.1f %% of %d predictions", 100*v.Holds, 100*v.Deviation, v.N), v.Holds >= minHolds && v.Holds <= maxHolds},
+			fmt.Sprintf("%.1f ± %.1f %% of %d predictions", 100*v.Holds, 100*v.Deviation, v.N), v.Holds >= minHolds &&
+				v.Holds <= maxHolds},
 	}
 }
 
@@ -79,8 +81,9 @@ type reportData struct {
 
 func (r *Results) reportMarkdown() (string, error) {
 	return measured.RenderReport(reportTemplate, reportData{Plan: &r.Plan, Machine: &r.Machine, Runs: len(r.Runs),
-		Day: r.Machine.At.Format("2 January 2006"), Loads: r.loadAverages(), Places: r.Plan.placesUsed(), Missing: r.Missing, Statements: r.CheckStatements(),
-		Programs: r.programRows(), ByProgram: r.rowsByProgram(), ByLoad: r.rowsByLoad(), ByMoment: r.rowsByMoment()})
+		Day: r.Machine.At.Format("2 January 2006"), Loads: r.loadAverages(), Places: r.Plan.placesUsed(), Missing: r.Missing,
+		Statements: r.CheckStatements(),
+		Programs:   r.programRows(), ByProgram: r.rowsByProgram(), ByLoad: r.rowsByLoad(), ByMoment: r.rowsByMoment()})
 }
 
 // placesUsed says how many runs there were at the same time, and where.
@@ -108,7 +111,8 @@ func (r *Results) loadAverages() string {
 }
 
 func verdictCells(v *calibration.Verdict) string {
-	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.1f %% | %.1f %% | %.0f %% | %.1f %% | %.1f to %.1f %% | %.0f %%", v.Runs, 100*v.Holds, 100*v.Deviation,
+	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.1f %% | %.1f %% | %.0f %% | %.1f %% | %.1f to %.1f %% | %.0f %%", v.Runs,
+		100*v.Holds, 100*v.Deviation,
 		100*v.Early, 100*v.Late, 100*v.Width, 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
 }
 

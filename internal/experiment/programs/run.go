@@ -188,10 +188,11 @@ func (b *bench) planTasks() (learn, judged []task, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		here = append(here, task{program: prog, spec: jobfile.Job{Name: prog.Name, Argv: prog.argv(p.Scale), Min: 1, Max: 1, Workdir: dir,
-			Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence, Adapt: jobfile.AdaptOff,
-			Env:        map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")},
-			Checkpoint: jobfile.Checkpoint{Method: "restart", Every: jobfile.Never}}})
+		here = append(here, task{program: prog,
+			spec: jobfile.Job{Name: prog.Name, Argv: prog.argv(p.Scale), Min: 1, Max: 1, Workdir: dir,
+				Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence, Adapt: jobfile.AdaptOff,
+				Env:        map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")},
+				Checkpoint: jobfile.Checkpoint{Method: "restart", Every: jobfile.Never}}})
 	}
 	for i := range p.Learn {
 		for k, t := range here {
@@ -273,7 +274,8 @@ func (b *bench) runTask(ctx context.Context, t *task, place string) error {
 	defer b.mu.Unlock()
 	v := calibration.SumUp(r.JudgedPredictions())
 	if b.plan.Out != nil {
-		_, _ = fmt.Fprintf(b.plan.Out, "%4d %-8s %-22s %5.1f s, %4.2f s CPU, median error %5.1f %%, %.0f of %d bands held\n", // it is only told
+		// it is only told
+		_, _ = fmt.Fprintf(b.plan.Out, "%4d %-8s %-22s %5.1f s, %4.2f s CPU, median error %5.1f %%, %.0f of %d bands held\n",
 			r.N, r.Program, r.Load, r.Took, r.CPU, 100*v.Middle, v.Holds*float64(v.N), v.N)
 	}
 	return writeLine(b.file, r)
@@ -309,7 +311,8 @@ func (b *bench) startSpinner(o loads.Order) (*exec.Cmd, io.WriteCloser, error) {
 
 // followJob submits a job and notes what is predicted of it until it has ended.
 func (b *bench) followJob(ctx context.Context, spec *jobfile.Job, r *Run, others []io.WriteCloser) error {
-	tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(b.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+	tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(b.Client.HTTP, api.Base+"/v1/depot"),
+		depot.PushOptions{})
 	if err != nil {
 		return err
 	}
@@ -337,7 +340,8 @@ func (b *bench) followJob(ctx context.Context, spec *jobfile.Job, r *Run, others
 		if e := final.PredictedEnd; e != nil && !e.Equal(last) {
 			last = e.Time
 			since := func(t *api.Time) float64 { return t.Sub(final.Started.Time).Seconds() }
-			r.Points = append(r.Points, Point{At: b.clock.Since(final.Started.Time).Seconds(), Early: since(final.EndEarly), Mid: since(e), Late: since(final.EndLate)})
+			r.Points = append(r.Points, Point{At: b.clock.Since(final.Started.Time).Seconds(), Early: since(final.EndEarly),
+				Mid: since(e), Late: since(final.EndLate)})
 		}
 		return nil
 	})

@@ -107,7 +107,8 @@ func Read(path string) (*Result, error) {
 		return nil, &badinput.Error{File: path, Problem: "not the results of this experiment", Err: err}
 	}
 	if i := slices.IndexFunc(r.Programs, func(m Measured) bool { return !m.isWhole() }); i >= 0 {
-		return nil, &badinput.Error{File: path, Field: "programs", Value: r.Programs[i].Name, Want: "a run of the program and of its skeleton in every state"}
+		return nil, &badinput.Error{File: path, Field: "programs", Value: r.Programs[i].Name,
+			Want: "a run of the program and of its skeleton in every state"}
 	}
 	if len(r.Programs) == 0 {
 		return nil, &badinput.Error{File: path, Field: "programs", Problem: "missing", Want: "at least one"}
@@ -145,7 +146,8 @@ func (r *Result) resultFigure() plot.Figure {
 		most := slices.Max(skeleton)
 		predicted := plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})
 		predicted.NoMarkers = true
-		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.TimeCorrelation()), XLabel: "skeleton (s)", YLabel: "program (s)",
+		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.TimeCorrelation()),
+			XLabel: "skeleton (s)", YLabel: "program (s)",
 			Series: []plot.Series{plot.NewScatter("one state of the network", skeleton, shortestRuns(m.Program)), predicted}})
 	}
 	cols := min(len(charts), 3)

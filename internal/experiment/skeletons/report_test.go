@@ -29,17 +29,20 @@ func TestTheReportHasItsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), "| cg  | 1.00 s | 25.0 % | 2 | 4.00 to 10.00 s | **1.000** | 10 % | 20 % | +10 %, +20 % | 1 2 3 |") {
+	if err != nil || !strings.Contains(string(text),
+		"| cg  | 1.00 s | 25.0 % | 2 | 4.00 to 10.00 s | **1.000** | 10 % | 20 % | +10 %, +20 % | 1 2 3 |") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "skeletons", "skeletons.svg")); err != nil {
 		t.Error(err)
 	}
-	next := &Result{Part: 0.25, Programs: []Measured{{Name: "bt", Scale: 0.5, Skeleton: [][]float64{{1}, {2}}, Program: [][]float64{{2}, {4}}}}}
+	next := &Result{Part: 0.25, Programs: []Measured{{Name: "bt", Scale: 0.5, Skeleton: [][]float64{{1}, {2}},
+		Program: [][]float64{{2}, {4}}}}}
 	if path, err = next.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	if text, err = os.ReadFile(path); err != nil || !strings.Contains(string(text), "| bt ") || !strings.Contains(string(text), "| cg ") {
+	if text, err = os.ReadFile(path); err != nil || !strings.Contains(string(text), "| bt ") ||
+		!strings.Contains(string(text), "| cg ") {
 		t.Errorf("what was measured before is gone: %v\n%s", err, text)
 	}
 }
@@ -60,7 +63,8 @@ func TestTheReportInTheDocumentationIsThatOfTheNumbersBesideIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if there, err := os.ReadFile(filepath.Join(docs, name)); err != nil || string(there) != string(now) {
-			t.Errorf("docs/experiments/%s is another (%v): godwit-experiments skeletons --from docs/experiments/skeletons/skeletons.json", name, err)
+			t.Errorf("docs/experiments/%s is another (%v): godwit-experiments skeletons --from "+
+				"docs/experiments/skeletons/skeletons.json", name, err)
 		}
 	}
 }

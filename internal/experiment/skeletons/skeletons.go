@@ -49,7 +49,8 @@ type Experiment struct {
 	Apps   string // the folder with the programs
 	Only   []string
 	States int
-	Repeat int     // times that all states are gone through; of the runs in a state the shortest counts: others only make it longer
+	// times that all states are gone through; of the runs in a state the shortest counts: others only make it longer
+	Repeat int
 	Part   float64 // of a program's time that its skeleton is to take
 	Seed   uint64
 	Lab    string // its name
@@ -165,7 +166,8 @@ func (b *bed) capturePattern(ctx context.Context, p Program, m *Measured) error 
 	if _, err := b.setState(ctx, func() float64 { return fullRate }); err != nil {
 		return err
 	}
-	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"}, b.launchCommand(), []string{"./" + p.Name}, p.Args)
+	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"},
+		b.launchCommand(), []string{"./" + p.Name}, p.Args)
 	out, err := b.runAsUser(ctx, argv...)
 	if err != nil {
 		return err
@@ -209,7 +211,8 @@ func (b *bed) measureStates(ctx context.Context, e Experiment, p Program, m *Mea
 		}
 		m.Scale, m.Skeleton[i], m.Program[i] = scale, append(m.Skeleton[i], first, short), append(m.Program[i], long)
 		m.Load = measured.LoadAverage()
-		e.Say(fmt.Sprintf("%s, state %d of %d: slowest way %.0f Mbit/s, program %.2f s, skeleton %.2f s", p.Name, i+1, e.States, slowest, long, short))
+		e.Say(fmt.Sprintf("%s, state %d of %d: slowest way %.0f Mbit/s, program %.2f s, skeleton %.2f s", p.Name, i+1,
+			e.States, slowest, long, short))
 		if err := keep(); err != nil {
 			return err
 		}
@@ -238,7 +241,8 @@ func (b *bed) runAsUser(ctx context.Context, argv ...string) (string, error) {
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(complaints.String()+out.String())))
+		return "", errors.Join(ctx.Err(),
+			fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(complaints.String()+out.String())))
 	}
 	return out.String(), nil
 }
@@ -271,7 +275,8 @@ func (b *bed) runProgram(ctx context.Context, p Program) (float64, error) {
 }
 
 func (b *bed) runSkeleton(ctx context.Context, p Program, seconds float64) (took, scale float64, err error) {
-	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", fmt.Sprintf("%.3fs", seconds), "--hosts", strings.Join(b.names, ","), "-o", "json", p.Name+".pattern")
+	out, err := b.runAsUser(ctx, "./godwit", "skeleton", "run", "--time", fmt.Sprintf("%.3fs", seconds), "--hosts",
+		strings.Join(b.names, ","), "-o", "json", p.Name+".pattern")
 	if err != nil {
 		return 0, 0, err
 	}

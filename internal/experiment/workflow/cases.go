@@ -50,9 +50,11 @@ func PaperCases() []Case {
 			Paper: [4]string{"84 h 30 min", "–", "68 / 42", "–"}},
 		{Name: "GrOEL, unloaded", Table: "II", Instances: 98, UH: 2, UTK: 7, seconds: groelInstance, bytes: 200 * mb / 98,
 			Paper: [4]string{"12 min 42 s", "15 min 48 s", "38 / 60", "17 / 81"}},
-		{Name: "GrOEL, loaded", Table: "III", Instances: 98, UH: 5, UTK: 7, Loaded: 5, seconds: groelInstance, bytes: 200 * mb / 98,
+		{Name: "GrOEL, loaded", Table: "III", Instances: 98, UH: 5, UTK: 7, Loaded: 5, seconds: groelInstance,
+			bytes: 200 * mb / 98,
 			Paper: [4]string{"16 min 41 s", "10 min 28 s", "60 / 38", "44 / 54"}},
-		{Name: "GrOEL, wrong model", Table: "IV", Instances: 98, UH: 6, UTK: 7, Wrong: true, seconds: groelInstance, bytes: 200 * mb / 98,
+		{Name: "GrOEL, wrong model", Table: "IV", Instances: 98, UH: 6, UTK: 7, Wrong: true, seconds: groelInstance,
+			bytes: 200 * mb / 98,
 			Paper: [4]string{"21 min 37 s", "10 min 30 s", "77 / 21", "45 / 53"}},
 		{Name: "GrOEL, unloaded, 6 + 7", Instances: 98, UH: 6, UTK: 7, seconds: groelInstance, bytes: 200 * mb / 98},
 		{Name: "GrOEL, loaded, 6 + 7", Instances: 98, UH: 6, UTK: 7, Loaded: 5, seconds: groelInstance, bytes: 200 * mb / 98},
@@ -110,7 +112,8 @@ func (c *Case) makeDAG() (*flow.DAG, error) {
 	joined := add("classalign2", align, 45*60, wide)
 	for i := range c.Instances {
 		t := add(fmt.Sprintf("classesbymra-%d", i+1), sweep, rdvInstance, 1)
-		edges = append(edges, flow.Edge{From: images, To: t, Bytes: c.bytes}, flow.Edge{From: t, To: joined, Bytes: c.bytes / 4})
+		edges = append(edges, flow.Edge{From: images, To: t, Bytes: c.bytes},
+			flow.Edge{From: t, To: joined, Bytes: c.bytes / 4})
 	}
 	chain(1e6, joined, add("make3d", finish, 47*60, 1), add("proc3d-2", finish, 40, 1), add("proc3d-3", finish, 40, 1))
 	return flow.NewDAG(tasks, edges)

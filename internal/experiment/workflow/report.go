@@ -43,7 +43,8 @@ func (r *Results) makespanFigure() plot.Figure {
 
 // sweepChart is the cases of one data set.
 func (r *Results) sweepChart(set string) plot.Chart {
-	c := plot.Chart{Title: "Makespan of the sweep of " + set + ", mean and range of the seeds", YLabel: "makespan / time of one instance"}
+	c := plot.Chart{Title: "Makespan of the sweep of " + set + ", mean and range of the seeds",
+		YLabel: "makespan / time of one instance"}
 	bars := map[string]*plot.Series{}
 	for _, way := range PlacementNames() {
 		s := plot.NewBars(way, nil)
@@ -103,7 +104,8 @@ func (r *Results) reportMarkdown() (string, error) {
 		d.Cases = append(d.Cases, r.tableOf(c))
 		if c.Table == "I" {
 			runs := r.runsOf(c, Ours)
-			byWork, bound := meanOver(runs, func(x *Run) float64 { return x.ByWork }), meanOver(runs, func(x *Run) float64 { return x.Bound })
+			byWork, bound := meanOver(runs, func(x *Run) float64 { return x.ByWork }),
+				meanOver(runs, func(x *Run) float64 { return x.Bound })
 			d.BoundsGain = append(d.BoundsGain, formatPercent(1-byWork/bound))
 		}
 	}

@@ -202,7 +202,8 @@ func lowerBounds(w *world, d *flow.DAG, g *flowsim.Grid, lines [2]line) (bound, 
 	byWork = sum[len(work)] / speed
 	best := math.Inf(1)
 	for m := range len(work) + 1 {
-		best = min(best, max(atLeast(sum, m, nodes[0], slow[0], lines[0]), atLeast(sum, len(work)-m, nodes[1], slow[1], lines[1])))
+		best = min(best, max(atLeast(sum, m, nodes[0], slow[0], lines[0]),
+			atLeast(sum, len(work)-m, nodes[1], slow[1], lines[1])))
 	}
 	return max(best, byWork), byWork
 }

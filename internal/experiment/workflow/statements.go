@@ -66,15 +66,22 @@ func (r *Results) CheckCases() []Verdict {
 		c := &r.Cases[i]
 		average, worst := r.gainOver(c, Random)
 		list = append(list,
-			Verdict{c.Name + ": at least as good as random placement in every seed", fmt.Sprintf("%s shorter at the least", formatPercent(worst)), true, worst >= 0},
-			Verdict{c.Name + ": 20 % or more better than random placement on average", fmt.Sprintf("%s shorter on average", formatPercent(average)), true, average >= 0.20})
+			Verdict{c.Name + ": at least as good as random placement in every seed",
+				fmt.Sprintf("%s shorter at the least", formatPercent(worst)), true, worst >= 0},
+			Verdict{c.Name + ": 20 % or more better than random placement on average",
+				fmt.Sprintf("%s shorter on average", formatPercent(average)), true, average >= 0.20})
 		even, evenWorst := r.gainOver(c, Dealt)
-		list = append(list, Verdict{c.Name + ": better in every seed than random placement with equal numbers", fmt.Sprintf("%s shorter on average, %s at the least", formatPercent(even), formatPercent(evenWorst)), false, evenWorst > 0})
+		list = append(list, Verdict{c.Name + ": better in every seed than random placement with equal numbers",
+			fmt.Sprintf("%s shorter on average, %s at the least", formatPercent(even), formatPercent(evenWorst)), false,
+			evenWorst > 0})
 		static, staticWorst := r.gainOver(c, Static)
-		list = append(list, Verdict{c.Name + ": better on average than the static plan", fmt.Sprintf("%s shorter on average, %s at the least", formatPercent(static), formatPercent(staticWorst)), false, static > 0})
+		list = append(list, Verdict{c.Name + ": better on average than the static plan",
+			fmt.Sprintf("%s shorter on average, %s at the least", formatPercent(static), formatPercent(staticWorst)), false,
+			static > 0})
 		if c.Loaded == 0 {
 			above, most := r.aboveBound(c)
-			list = append(list, Verdict{c.Name + ": within 3 % of the lower bound of the sweep in every seed", fmt.Sprintf("%s above on average, %s at most", formatPercent(above), formatPercent(most)), !c.Wrong, most <= 0.03})
+			list = append(list, Verdict{c.Name + ": within 3 % of the lower bound of the sweep in every seed",
+				fmt.Sprintf("%s above on average, %s at most", formatPercent(above), formatPercent(most)), !c.Wrong, most <= 0.03})
 		}
 	}
 	return list

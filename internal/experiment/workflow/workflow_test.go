@@ -32,7 +32,8 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 	for _, runs := range r.Runs {
 		for _, x := range runs {
 			if x.Sweep < x.Bound || x.Bound < x.ByWork {
-				t.Errorf("placed by %s, seed %d: %v s, the bound is %v, by work alone %v", x.Way, x.Seed, x.Sweep, x.Bound, x.ByWork)
+				t.Errorf("placed by %s, seed %d: %v s, the bound is %v, by work alone %v", x.Way, x.Seed, x.Sweep, x.Bound,
+					x.ByWork)
 			}
 		}
 	}

@@ -87,7 +87,8 @@ func (e *Error) problemMessage() string {
 
 // statements are how texts begin that say what is wrong, where a reader of a
 // format passes on what it was told.
-var statements = []string{"unknown ", "no ", "not ", "only ", "nothing ", "there ", "cannot ", "either ", "method ", "within ", "needs "}
+var statements = []string{"unknown ", "no ", "not ", "only ", "nothing ", "there ", "cannot ", "either ", "method ",
+	"within ", "needs "}
 
 // isStatement tells a text that says what is wrong from a phrase that says what
 // would be right.
@@ -98,7 +99,8 @@ func isStatement(text string) bool {
 		}
 	}
 	head, _, _ := strings.Cut(text, ":")
-	return strings.HasSuffix(head, " is missing") || strings.Contains(text, " is needed") || strings.Contains(text, " are needed")
+	return strings.HasSuffix(head, " is missing") || strings.Contains(text, " is needed") ||
+		strings.Contains(text, " are needed")
 }
 
 // UnreadableFile says that a file cannot be read, as the system says why.

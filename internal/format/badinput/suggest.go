@@ -17,7 +17,8 @@ func UnknownName(kind, name string, known []string) string {
 	case len(known) == 0:
 		return "unknown " + kind
 	case len(known) > enough:
-		return fmt.Sprintf("unknown %s, known are %s and %d more", kind, strings.Join(known[:enough], ", "), len(known)-enough)
+		return fmt.Sprintf("unknown %s, known are %s and %d more", kind, strings.Join(known[:enough], ", "),
+			len(known)-enough)
 	}
 	return fmt.Sprintf("unknown %s, known are %s", kind, strings.Join(known, ", "))
 }

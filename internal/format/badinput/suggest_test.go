@@ -11,7 +11,8 @@ import (
 func TestTheNearestKnownNameIsSuggested(t *testing.T) {
 	known := []string{"name", "hosts", "keep_free", "grow_free", "vu"}
 	for name, want := range map[string]string{
-		"host": "hosts", "HOSTS": "hosts", "keepfree": "keep_free", "gro_free": "grow_free", "nme": "name", "uv": "vu", "bandwidth": "",
+		"host": "hosts", "HOSTS": "hosts", "keepfree": "keep_free", "gro_free": "grow_free", "nme": "name", "uv": "vu",
+		"bandwidth":                "",
 		strings.Repeat("name", 20): "", "": "",
 	} {
 		if got := NearestName(name, known); got != want {

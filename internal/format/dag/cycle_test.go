@@ -64,7 +64,8 @@ func TestACycleIsFoundIfThereIsOne(t *testing.T) {
 
 func TestALongRoundIsToldByItsEnd(t *testing.T) {
 	name := func(i int) string { return string(rune('a' + i)) }
-	for want, round := range map[string][]int{"a": {0}, "a → b → c → d": {0, 1, 2, 3}, "… → b → c → d → e": {0, 1, 2, 3, 4}} {
+	for want, round := range map[string][]int{"a": {0}, "a → b → c → d": {0, 1, 2, 3},
+		"… → b → c → d → e": {0, 1, 2, 3, 4}} {
 		if got, _ := DescribeCycle(round, name); got != want {
 			t.Errorf("%v is told as %s, want %s", round, got, want)
 		}

@@ -13,7 +13,8 @@ import (
 // taskError is a mistake in a field of one task. It keeps the first.
 func (r *reader) taskError(t *template, id, field, value, want string) {
 	if r.err == nil {
-		r.err = &badinput.Error{File: r.file, Line: t.line, Field: strings.TrimSpace("task " + strconv.Quote(clipID(id)) + " " + field), Value: value, Want: want}
+		r.err = &badinput.Error{File: r.file, Line: t.line,
+			Field: strings.TrimSpace("task " + strconv.Quote(clipID(id)) + " " + field), Value: value, Want: want}
 	}
 }
 

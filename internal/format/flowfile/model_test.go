@@ -29,14 +29,17 @@ func TestAModelEstimatesEachInstanceBySize(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "x.model"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := read(t, dir, "version: 1\ntasks: [{id: a, run: 'x {n}', sweep: {n: [1000, 4000]}, estimate: {model: x.model, size: '{n}'}}]")
+	f, err := read(t, dir, "version: 1\ntasks: [{id: a, run: 'x {n}', sweep: {n: [1000, 4000]}, estimate: {model: "+
+		"x.model, size: '{n}'}}]")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{1, 4} {
 		task := f.Tasks[i]
-		if got := task.Estimate.Seconds(); math.Abs(got/want-1) > 0.05 || task.Job.EstimateBy != "x.model" || task.Job.EstimateSpread <= 0 {
-			t.Errorf("%s takes %.3f s by %q, give or take %.2f; want %g s", task.ID, got, task.Job.EstimateBy, task.Job.EstimateSpread, want)
+		if got := task.Estimate.Seconds(); math.Abs(got/want-1) > 0.05 || task.Job.EstimateBy != "x.model" ||
+			task.Job.EstimateSpread <= 0 {
+			t.Errorf("%s takes %.3f s by %q, give or take %.2f; want %g s", task.ID, got, task.Job.EstimateBy,
+				task.Job.EstimateSpread, want)
 		}
 	}
 	for estimate, want := range map[string]string{
@@ -52,7 +55,8 @@ func TestAModelEstimatesEachInstanceBySize(t *testing.T) {
 		"{model: x.model, size: not-at-all}": `estimate size "not-at-all"`,
 	} {
 		_, err := read(t, dir, "version: 1\ntasks: [{id: a, run: x, estimate: "+estimate+"}]")
-		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `task "a"`) {
+		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `task "a"`) {
 			t.Errorf("%s is told as %v, want %s", estimate, err, want)
 		}
 	}

@@ -75,7 +75,8 @@ func (r *reader) resolveInputs(t int, makers map[string]madeFile, names []string
 				found = r.matchingFiles(one)
 			}
 			if len(found) == 0 {
-				r.taskError(r.templateOf(t), task.ID, "inputs", in, "files that a task makes, or that are in "+r.flow.Dir+"; none matches")
+				r.taskError(r.templateOf(t), task.ID, "inputs", in, "files that a task makes, or that are in "+r.flow.Dir+
+					"; none matches")
 				return
 			}
 			inputs = append(inputs, found...)
@@ -86,7 +87,8 @@ func (r *reader) resolveInputs(t int, makers map[string]madeFile, names []string
 	for _, in := range task.Inputs {
 		m, ok := makers[in]
 		if ok && m.by == t {
-			r.taskError(r.templateOf(t), task.ID, "inputs", in, "a file of another task, or one that is there; it makes this one itself")
+			r.taskError(r.templateOf(t), task.ID, "inputs", in,
+				"a file of another task, or one that is there; it makes this one itself")
 			return
 		}
 		if ok {
@@ -124,7 +126,8 @@ func escapePattern(dir string) string {
 
 func (r *reader) addNeed(n Need) {
 	if len(r.flow.Needs) >= maxNeeds {
-		r.taskError(r.templateOf(n.To), r.flow.Tasks[n.To].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
+		r.taskError(r.templateOf(n.To), r.flow.Tasks[n.To].ID, "inputs", "",
+			"fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
 		return
 	}
 	r.flow.Needs = append(r.flow.Needs, n)
@@ -161,7 +164,8 @@ func (r *reader) checkFilesExist() {
 			}
 			seen[in] = true
 			if _, err := os.Stat(filepath.Join(r.flow.Dir, in)); err != nil {
-				r.taskError(r.templateOf(t), r.flow.Tasks[t].ID, "inputs", in, "a file that a task makes, or that is in "+r.flow.Dir+"; there is none")
+				r.taskError(r.templateOf(t), r.flow.Tasks[t].ID, "inputs", in, "a file that a task makes, or that is in "+
+					r.flow.Dir+"; there is none")
 				return
 			}
 		}

@@ -98,7 +98,8 @@ func (r *reader) readTop(top yamlfile.Value) {
 // cleanName makes a name of the name of a file.
 func cleanName(s string) string {
 	s = strings.Map(func(c rune) rune {
-		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)) {
+		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("._-", c)) {
 			return c
 		}
 		return '-'
@@ -210,7 +211,8 @@ func readInsidePath(v yamlfile.Value) string {
 		return ""
 	}
 	clean := path.Clean(text)
-	if _, err := path.Match(clean, ""); text == "" || err != nil || strings.ContainsAny(text, "\x00\n") || path.IsAbs(clean) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
+	if _, err := path.Match(clean, ""); text == "" || err != nil || strings.ContainsAny(text, "\x00\n") ||
+		path.IsAbs(clean) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
 		v.ReportWrong("a file within the folder of the workflow, such as part.{i} or out/*.csv")
 	}
 	return clean
@@ -223,7 +225,8 @@ func readOutputs(v yamlfile.Value) []Output {
 			return Output{Name: readInsidePath(v)}
 		}
 		var o Output
-		found := v.ReadMapping(yamlfile.StoreField("file", &o.Name, readInsidePath), yamlfile.ReadField("size", func(v yamlfile.Value) { o.Bytes = v.Size(0) }))
+		found := v.ReadMapping(yamlfile.StoreField("file", &o.Name, readInsidePath),
+			yamlfile.ReadField("size", func(v yamlfile.Value) { o.Bytes = v.Size(0) }))
 		found.RequireField("file", "the name of the file")
 		return o
 	}
@@ -234,7 +237,8 @@ func readOutputs(v yamlfile.Value) []Output {
 	for item := range v.EachItem("files") {
 		o := one(item)
 		if strings.ContainsAny(o.Name, "*?[") && !item.HasFailed() {
-			item.ReportWrong("the name of a file; what a task makes is named without * and ?, so that it is known who waits for it")
+			item.ReportWrong("the name of a file; what a task makes is named without * and ?, so that it is known who waits " +
+				"for it")
 		}
 		items = append(items, o)
 	}

@@ -77,7 +77,8 @@ tasks:
 	if x := f.Tasks[3]; x.Job.Env["N"] != "2" || x.Job.Min != 2 || x.On["uh"].Minutes() != 4 || f.Kinds[x.Kind] != "work" {
 		t.Errorf("%+v", x)
 	}
-	if n := f.Needs[slices.IndexFunc(f.Needs, func(n Need) bool { return n.To == 6 && n.From == 0 })]; n.Bytes != 3<<20 && n.Bytes != 3e6 {
+	if n := f.Needs[slices.IndexFunc(f.Needs, func(n Need) bool { return n.To == 6 && n.From == 0 })]; n.Bytes != 3<<20 &&
+		n.Bytes != 3e6 {
 		t.Errorf("the file to the end has %d bytes", n.Bytes)
 	}
 }
@@ -91,21 +92,30 @@ var mistakes = []struct{ text, want string }{
 	{"version: 1", "tasks: missing, expected the tasks of the workflow"},
 	{"version: 1\ntasks: [{run: x}]", "id"},
 	{"version: 1\ntasks: [{id: a, run: x}, {id: a, run: y}]", `task "a" id: expected an id that no other task has`},
-	{"version: 1\ntasks: [{id: a-1, run: x}, {id: a, run: y, sweep: {i: 1-2}}]", `task "a-1" id: expected an id that no other`},
-	{"version: 1\ntasks: [{id: a}]", `task "a" run: there is nothing to run: give run (a shell line) or argv (a list of words)`},
+	{"version: 1\ntasks: [{id: a-1, run: x}, {id: a, run: y, sweep: {i: 1-2}}]",
+		`task "a-1" id: expected an id that no other`},
+	{"version: 1\ntasks: [{id: a}]",
+		`task "a" run: there is nothing to run: give run (a shell line) or argv (a list of words)`},
 	{"version: 1\ntasks: [{id: a, run: x, rum: y}]", `task "a" rum: unknown field, did you mean run?`},
-	{"version: 1\ntasks: [{id: a, run: x, inputs: [nowhere]}]", `task "a" inputs "nowhere": expected a file that a task makes, or that is in`},
-	{"version: 1\ntasks: [{id: a, run: x, inputs: ['*.none']}]", `task "a" inputs "*.none": expected files that a task makes`},
-	{"version: 1\ntasks: [{id: a, run: x, inputs: [../up]}]", `task "a" inputs[0] ../up: expected a file within the folder of the workflow, such as part.{i} or out/*.csv`},
+	{"version: 1\ntasks: [{id: a, run: x, inputs: [nowhere]}]",
+		`task "a" inputs "nowhere": expected a file that a task makes, or that is in`},
+	{"version: 1\ntasks: [{id: a, run: x, inputs: ['*.none']}]",
+		`task "a" inputs "*.none": expected files that a task makes`},
+	{"version: 1\ntasks: [{id: a, run: x, inputs: [../up]}]",
+		`task "a" inputs[0] ../up: expected a file within the folder of the workflow, such as part.{i} or out/*.csv`},
 	{"version: 1\ntasks: [{id: a, run: x, outputs: ['o*']}]", `task "a" outputs[0] "o*": expected the name of a file`},
-	{"version: 1\ntasks: [{id: a, run: x, outputs: o}, {id: b, run: x, outputs: o}]", `task "b" outputs "o": expected a file that no other task makes; task "a" makes it too`},
-	{"version: 1\ntasks: [{id: a, run: x, outputs: o, inputs: o}]", `task "a" inputs "o": expected a file of another task`},
-	{"version: 1\ntasks: [{id: a, run: x, outputs: o, inputs: p}, {id: b, run: x, inputs: o, outputs: p}]", `task "a" inputs "b → a": no cycle; here 2 tasks`},
+	{"version: 1\ntasks: [{id: a, run: x, outputs: o}, {id: b, run: x, outputs: o}]",
+		`task "b" outputs "o": expected a file that no other task makes; task "a" makes it too`},
+	{"version: 1\ntasks: [{id: a, run: x, outputs: o, inputs: o}]",
+		`task "a" inputs "o": expected a file of another task`},
+	{"version: 1\ntasks: [{id: a, run: x, outputs: o, inputs: p}, {id: b, run: x, inputs: o, outputs: p}]",
+		`task "a" inputs "b → a": no cycle; here 2 tasks`},
 	{"version: 1\ntasks: [{id: a, run: x, after: [c]}]", `task "a" after "c": expected the id of a task`},
 	{"version: 1\ntasks: [{id: a, run: x, after: a}]", `task "a" after "a": expected another task`},
 	{"version: 1\ntasks: [{id: a, run: x, sweep: {i: 5-1}}]", `task "a" sweep.i "5-1": expected a range`},
 	{"version: 1\ntasks: [{id: a, run: x, sweep: {i: 1-999999999}}]", `task "a" sweep.i "1-999999999": expected a range`},
-	{"version: 1\ntasks: [{id: a, run: x, sweep: {i: 1-90000, j: 1-90000}}]", `task "a" sweep: expected at most 100000 tasks`},
+	{"version: 1\ntasks: [{id: a, run: x, sweep: {i: 1-90000, j: 1-90000}}]",
+		`task "a" sweep: expected at most 100000 tasks`},
 	{"version: 1\ntasks: [{id: a, run: x, estimate: soon}]", `task "a" estimate "soon"`},
 	{"version: 1\ntasks: [{id: a, run: x, procs: -1}]", `task "a" procs "-1"`},
 }
@@ -131,7 +141,8 @@ func TestAMistakeIsToldInOneLineWithTheNameOfTheTask(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range mistakes {
 		_, err := read(t, dir, c.text)
-		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "flow.yaml") {
+		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "flow.yaml") {
 			t.Errorf("%s\n  is told as %v\n  want       %s", c.text, err, c.want)
 		}
 	}
@@ -203,7 +214,8 @@ func TestTheExamplesAreAcceptedByReaderAndSchema(t *testing.T) {
 	if f, err := Load(path, jobfile.Options{Dir: "."}); err != nil || f.Tasks[0].Job.Deadline != 20*time.Minute {
 		t.Errorf("%+v: %v", f, err)
 	}
-	for _, bad := range []string{"version: 3\ntasks: [{id: a, run: x}]", "version: 1\ntasks: [{id: a, run: x, rum: y}]", "version: 1\ntasks: [{run: x}]"} {
+	for _, bad := range []string{"version: 3\ntasks: [{id: a, run: x}]", "version: 1\ntasks: [{id: a, run: x, rum: y}]",
+		"version: 1\ntasks: [{run: x}]"} {
 		if checkSchema(t, bad) == nil {
 			t.Errorf("%q: accepted by the schema", bad)
 		}
@@ -224,7 +236,8 @@ func TestTheSchemaHasTheFieldsOfTheReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties["tasks"].Items.Properties)) {
-		if _, err := read(t, t.TempDir(), "version: 1\ntasks: [{"+name+": 7}]"); err != nil && strings.Contains(err.Error(), "unknown field") {
+		if _, err := read(t, t.TempDir(), "version: 1\ntasks: [{"+name+": 7}]"); err != nil &&
+			strings.Contains(err.Error(), "unknown field") {
 			t.Errorf("the reader does not know %s: %v", name, err)
 		}
 	}

@@ -27,8 +27,10 @@ func TestListsAreUnfoldedAsSlurmDoes(t *testing.T) {
 }
 
 func TestWhatIsNoListGivesNothing(t *testing.T) {
-	for _, list := range []string{"", "(null)", "(Priority)", "n[1-", "n[x-y]", "n[-5]", "n[3-1]", "n[]", "n[1,]", "]n[1]", "n[[1]]", "n[+1]", "n[1 ]", "a b", "a,n[1-",
-		"n[1-999999999]", "n[1-99999999999999999999]", "a[1-60000]b[1-60000]", "a[1-60000],b[1-60000]", "a\x00b", "a'b", "a;b", "$x", "a/b"} {
+	for _, list := range []string{"", "(null)", "(Priority)", "n[1-", "n[x-y]", "n[-5]", "n[3-1]", "n[]", "n[1,]", "]n[1]",
+		"n[[1]]", "n[+1]", "n[1 ]", "a b", "a,n[1-",
+		"n[1-999999999]", "n[1-99999999999999999999]", "a[1-60000]b[1-60000]", "a[1-60000],b[1-60000]", "a\x00b", "a'b",
+		"a;b", "$x", "a/b"} {
 		if got := ExpandList(list); got != nil {
 			t.Errorf("%q: %d hosts", list, len(got))
 		}
@@ -39,7 +41,8 @@ func TestWhatIsNoListGivesNothing(t *testing.T) {
 }
 
 func FuzzUnfold(f *testing.F) {
-	for _, s := range []string{"n[1-3,07],gpu-2", "a[1-2]b[3-4]", "[", "]", "n[1-99999999999999999999]", "n[-1]", "n[08-10,12],login", "(null)"} {
+	for _, s := range []string{"n[1-3,07],gpu-2", "a[1-2]b[3-4]", "[", "]", "n[1-99999999999999999999]", "n[-1]",
+		"n[08-10,12],login", "(null)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, list string) {

@@ -27,16 +27,19 @@ const (
 
 // afterWords are the words of Slurm for it, which are ours too.
 var afterWords = map[string]Dependency{
-	"afterok": {}, "afterany": {When: Over}, "afternotok": {When: Failed}, "after": {When: Begun}, "aftercorr": {Each: true},
+	"afterok": {}, "afterany": {When: Over}, "afternotok": {When: Failed}, "after": {When: Begun},
+	"aftercorr": {Each: true},
 }
 
-const wantAfter = "jobs by number or name such as 12 or prep, or afterany:12, afternotok:12, after:12, aftercorr:12, singleton"
+const wantAfter = "jobs by number or name such as 12 or prep, or afterany:12, afternotok:12, after:12, aftercorr:12, " +
+	"singleton"
 
 // parseAfter reads jobs to wait for: 12,prep,afterany:13:14. bare is what one
 // without a word before it means.
 func parseAfter(text string, bare When) ([]Dependency, error) {
 	if strings.Contains(text, "?") {
-		return nil, errors.New("jobs separated by commas, all of which are waited for; that one of several is enough is not supported")
+		return nil, errors.New("jobs separated by commas, all of which are waited for; that one of several is enough is " +
+			"not supported")
 	}
 	var list []Dependency
 	for item := range strings.SplitSeq(text, ",") {

@@ -55,7 +55,8 @@ func parseFolder(s string) (string, error) {
 }
 
 func parseLibrary(s string) (string, error) {
-	if s == "" || s[0] == '-' || strings.ContainsFunc(s, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') && !strings.ContainsRune("+-_.", r) }) {
+	if s == "" || s[0] == '-' || strings.ContainsFunc(s,
+		func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') && !strings.ContainsRune("+-_.", r) }) {
 		return "", errors.New("the name of a library, such as fftw3 or m")
 	}
 	return s, nil
@@ -157,7 +158,8 @@ func (j *Job) checkBuild() error {
 		}
 	}
 	if !(j.EstimateSpread >= 0 && j.EstimateSpread <= maxSpread) {
-		return &badinput.Error{Field: "estimateSpread", Value: fmt.Sprint(j.EstimateSpread), Want: "a standard deviation of the logarithm from 0 to 5"}
+		return &badinput.Error{Field: "estimateSpread", Value: fmt.Sprint(j.EstimateSpread),
+			Want: "a standard deviation of the logarithm from 0 to 5"}
 	}
 	if b.Command == "" && (b.Dir != "" || len(b.Outputs)+len(b.Needs) > 0) {
 		return &badinput.Error{Field: "build.command", Want: "a shell line such as make"}

@@ -17,7 +17,8 @@ func TestABuildIsALineOrASection(t *testing.T) {
 	for text, want := range map[string]Build{
 		"build: make":                      {Command: "make"},
 		"build: {command: make, dir: src}": {Command: "make", Dir: "src"},
-		"build:\n  command: make all\n  outputs: [bin/*, lib]\n  needs: [fftw3, m]": {Command: "make all", Outputs: []string{"bin/*", "lib"}, Needs: []string{"fftw3", "m"}},
+		"build:\n  command: make all\n  outputs: [bin/*, lib]\n  needs: [fftw3, m]": {Command: "make all",
+			Outputs: []string{"bin/*", "lib"}, Needs: []string{"fftw3", "m"}},
 	} {
 		j, _, err := readText(t, t.TempDir(), "run: ./x\n"+text)
 		if err != nil {
@@ -58,7 +59,8 @@ func TestAnEstimateMayComeFromAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 2 s there, so 4 s on the reference host.
-	if d := j.Estimate; d < 3900*time.Millisecond || d > 4100*time.Millisecond || j.EstimateBy != "x.model" || j.EstimateSpread < 0.01 || j.EstimateSpread > 0.5 {
+	if d := j.Estimate; d < 3900*time.Millisecond || d > 4100*time.Millisecond || j.EstimateBy != "x.model" ||
+		j.EstimateSpread < 0.01 || j.EstimateSpread > 0.5 {
 		t.Errorf("%v by %q, give or take %v", d, j.EstimateBy, j.EstimateSpread)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "bad.model"), []byte("{}"), 0o600); err != nil {

@@ -23,7 +23,8 @@ func (d *draft) readManagerLines(name string, lines []scriptLine) error {
 	}
 	d.warnForeignLines(name, lines, slurm && grid)
 	if i := slices.IndexFunc(lines, func(l scriptLine) bool { return l.windows }); i >= 0 && (slurm || grid) {
-		return &badinput.Error{File: name, Line: lines[i].n, Problem: "Windows line endings (CR LF), which no shell understands; dos2unix converts them"}
+		return &badinput.Error{File: name, Line: lines[i].n,
+			Problem: "Windows line endings (CR LF), which no shell understands; dos2unix converts them"}
 	}
 	switch {
 	case slurm:
@@ -39,10 +40,12 @@ func (d *draft) warnForeignLines(name string, lines []scriptLine, grid bool) {
 	others := []struct{ prefix, calls, why string }{
 		{"#PBS", "PBS", "PBS lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
 		{"#BSUB", "LSF", "LSF lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
-		{"#COBALT", "Cobalt", "left out, as are all lines of Cobalt"}, {"#flux:", "Flux", "left out, as are all lines of Flux"},
+		{"#COBALT", "Cobalt", "left out, as are all lines of Cobalt"},
+		{"#flux:", "Flux", "left out, as are all lines of Flux"},
 	}
 	if grid {
-		others = append(others, struct{ prefix, calls, why string }{"#$ -", "Grid Engine", "left out, as are all lines of Grid Engine: the script has lines of Slurm as well"})
+		others = append(others, struct{ prefix, calls, why string }{"#$ -", "Grid Engine",
+			"left out, as are all lines of Grid Engine: the script has lines of Slurm as well"})
 	}
 	for _, o := range others {
 		for _, line := range lines {
@@ -62,7 +65,9 @@ func (d *draft) fromSlurm(name string, lines []scriptLine) error {
 		switch {
 		case !ok:
 		case !line.head:
-			d.warnings = append(d.warnings, Warning{name, line.n, "#SBATCH", "left out: it stands below the first command, where Slurm does not read it either"})
+			d.warnings = append(d.warnings,
+				Warning{name, line.n, "#SBATCH",
+					"left out: it stands below the first command, where Slurm does not read it either"})
 		default:
 			if err := s.readLine(name, line.n, rest); err != nil {
 				return err
@@ -98,8 +103,9 @@ func (d *draft) applySaveSignal() error {
 		d.at["checkpoint.signal"] = d.signalAt
 		return nil
 	}
-	d.warnings = append(d.warnings, Warning{d.signalAt.file, d.signalAt.line, d.signalAt.flag + " " + shortenValue(d.signalText),
-		"left out: with #GODWIT --checkpoint-file and the files that the program writes it is saved by this signal"})
+	d.warnings = append(d.warnings,
+		Warning{d.signalAt.file, d.signalAt.line, d.signalAt.flag + " " + shortenValue(d.signalText),
+			"left out: with #GODWIT --checkpoint-file and the files that the program writes it is saved by this signal"})
 	return nil
 }
 

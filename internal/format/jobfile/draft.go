@@ -66,7 +66,8 @@ type draft struct {
 }
 
 func newDraft(o Options) *draft {
-	return &draft{opt: o, at: map[string]fieldOrigin{}, Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
+	return &draft{opt: o, at: map[string]fieldOrigin{},
+		Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
 }
 
 // fieldError is a mistake in a field, told with the place where it was given.
@@ -87,7 +88,8 @@ func (d *draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
 // finishJob checks the fields in the light of each other and fills in what follows
 // from them.
 func (d *draft) finishJob() (*Job, error) {
-	for _, step := range []func() error{d.buildCommand, d.checkTexts, d.buildPattern, d.dropOutdatedModel, d.settleSize, d.applySaveSignal, d.checkCheckpoint, d.resolveVariables, d.checkRetry, d.outputFiles} {
+	for _, step := range []func() error{d.buildCommand, d.checkTexts, d.buildPattern, d.dropOutdatedModel, d.settleSize,
+		d.applySaveSignal, d.checkCheckpoint, d.resolveVariables, d.checkRetry, d.outputFiles} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -122,9 +124,13 @@ func (d *draft) checkTexts() error {
 		field string
 		texts []string
 	}{
-		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"build", []string{d.Build.Command, d.Build.Dir}}, {"build.outputs", d.Build.Outputs}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
-		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart}, {"progress", []string{d.Progress}},
-		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}}, {"pattern", []string{d.talks}},
+		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}},
+		{"build", []string{d.Build.Command, d.Build.Dir}}, {"build.outputs", d.Build.Outputs}, {"inputs", d.Inputs},
+		{"outputs", d.Outputs},
+		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart},
+		{"progress", []string{d.Progress}},
+		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}},
+		{"pattern", []string{d.talks}},
 	} {
 		for _, text := range list.texts {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -154,7 +160,8 @@ func (d *draft) settleSize() error {
 	case !d.hasField("kind") && d.Min < d.Max:
 		d.Kind = core.Moldable
 	case d.Kind == core.Rigid && d.Min < d.Max:
-		return d.fieldError("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
+		return d.fieldError("kind", "rigid",
+			fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
 	case d.Kind == core.Malleable:
 		return d.fieldError("kind", "malleable", wantKind)
 	}
@@ -167,11 +174,14 @@ func (d *draft) checkCheckpoint() error {
 	own := c.Method == "signal" || c.Method == "exit85" || c.Method == "auto" && c.Signal != ""
 	switch {
 	case (c.Method == "signal" || c.Method == "exit85") && len(c.Files) == 0:
-		return d.fieldError("checkpoint.files", "", "method "+c.Method+" needs the files that the program writes when it saves itself")
+		return d.fieldError("checkpoint.files", "", "method "+c.Method+
+			" needs the files that the program writes when it saves itself")
 	case c.Method == "auto" && c.Signal != "" && len(c.Files) == 0:
-		return d.fieldError("checkpoint.files", "", "beside signal the files are needed that the program writes when it gets it")
+		return d.fieldError("checkpoint.files", "",
+			"beside signal the files are needed that the program writes when it gets it")
 	case c.Method == "signal" && c.Signal == "":
-		return d.fieldError("checkpoint.signal", "", "method signal needs the signal that makes the program save itself, such as USR1")
+		return d.fieldError("checkpoint.signal", "",
+			"method signal needs the signal that makes the program save itself, such as USR1")
 	case c.Signal != "" && !own || c.Method == "exit85" && c.Signal != "":
 		return d.fieldError("checkpoint.signal", c.Signal, "only for method signal, not for "+c.Method)
 	case len(c.Files) > 0 && !own:

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-var callersEnvironment = []string{"HOME=/home/me", "PATH=/home/me/bin:/usr/bin", "USER=me", "TOKEN=secret", "LANG=C.UTF-8", "SEED=7", "SLURM_JOB_ID=9"}
+var callersEnvironment = []string{"HOME=/home/me", "PATH=/home/me/bin:/usr/bin", "USER=me", "TOKEN=secret",
+	"LANG=C.UTF-8", "SEED=7", "SLURM_JOB_ID=9"}
 
 // sets are the names of the variables that a job sets, in order.
 func sets(j *Job, sameAccount bool) []string {

@@ -19,7 +19,8 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add([]byte("#!/bin/sh\n#GODWIT --deadline 20m --env A=1 --procs 2-4\ntrue\n#GODWIT --x y\n"))
-	f.Add([]byte("run: a\nprocs: {min: 1, max: 3}\ncheckpoint: {method: signal, signal: USR1, files: [a], restart: b}\narray: 1-9:2%3\nenvs: {A: 1}"))
+	f.Add([]byte("run: a\nprocs: {min: 1, max: 3}\ncheckpoint: {method: signal, signal: USR1, files: [a], restart: " +
+		"b}\narray: 1-9:2%3\nenvs: {A: 1}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<14 {
 			return // beyond this a fuzzer finds nothing more
@@ -36,7 +37,8 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if len(job.Argv) == 0 || job.Argv[0] == "" || job.Min < 1 || job.Max < job.Min || job.Name == "" || job.Deadline < 0 || job.Array.Len() > maxArray {
+		if len(job.Argv) == 0 || job.Argv[0] == "" || job.Min < 1 || job.Max < job.Min || job.Name == "" ||
+			job.Deadline < 0 || job.Array.Len() > maxArray {
 			t.Fatalf("accepted: %+v", job)
 		}
 		stored, err := json.Marshal(job)

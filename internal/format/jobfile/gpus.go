@@ -12,7 +12,8 @@ import (
 )
 
 // gpuOptions are the options of Slurm that ask for RequestedGPUs.
-var gpuOptions = []string{"gres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "ntasks-per-gpu", "cpus-per-gpu", "mem-per-gpu", "tres-per-task"}
+var gpuOptions = []string{"gres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "ntasks-per-gpu",
+	"cpus-per-gpu", "mem-per-gpu", "tres-per-task"}
 
 // asksGPU says whether an option of Slurm asks for RequestedGPUs.
 func asksGPU(name, value string) bool {
@@ -69,5 +70,6 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 	}
 	gres := fmt.Sprintf("gpu:%s:%s", strings.ToLower(m[1]), count)
 	d.addOption("gres", gres)
-	d.warnings = append(d.warnings, Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, with --gres=" + gres})
+	d.warnings = append(d.warnings,
+		Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, with --gres=" + gres})
 }

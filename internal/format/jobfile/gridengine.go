@@ -98,7 +98,9 @@ func (g *gridScript) finishJob() error {
 		g.Export = ExportAll
 	}
 	if !g.placed {
-		g.warnings = append(g.warnings, Warning{g.draft.at[""].file, 0, "#$ -cwd", "is missing: Grid Engine would run it in the home folder, here it runs in " + g.opt.Dir})
+		g.warnings = append(g.warnings,
+			Warning{g.draft.at[""].file, 0, "#$ -cwd",
+				"is missing: Grid Engine would run it in the home folder, here it runs in " + g.opt.Dir})
 	}
 	g.Stdout, g.Stderr, g.Merge = g.out, g.err, g.join
 	if g.join {

@@ -82,7 +82,8 @@ func queued(c *gridenginetest.Cell, script string) (map[string]string, error) {
 
 // asGridEngineSays writes a job of ours as qstat writes one.
 func asGridEngineSays(job *jobfile.Job, theirs map[string]string) map[string]string {
-	says := map[string]string{"job_name": job.Name, "merge": "", "job-array tasks": "", "maximum concurrency": "", "h_rt": ""}
+	says := map[string]string{"job_name": job.Name, "merge": "", "job-array tasks": "", "maximum concurrency": "",
+		"h_rt": ""}
 	if theirs["cwd"] != "" {
 		says["cwd"] = job.Workdir
 	}

@@ -32,14 +32,17 @@ var gridOptions = slices.Concat(
 	},
 	keptByGrid("q P A p ot ar ckpt masterq binding ac dc sc js c jsv"),
 	ignoredOfGrid(1, "m M", "left out: nobody is sent mail; godwit wait waits for a job"),
-	ignoredOfGrid(0, "notify", "left out: the program is not signalled before it is ended or moved; #GODWIT --checkpoint-signal does that"),
-	ignoredOfGrid(1, "R", "left out: it is for the manager's queue, which the broker asks for the earliest place by itself"),
+	ignoredOfGrid(0, "notify", "left out: the program is not signalled before it is ended or moved; #GODWIT "+
+		"--checkpoint-signal does that"),
+	ignoredOfGrid(1, "R", "left out: it is for the manager's queue, which the broker asks for the earliest place by "+
+		"itself"),
 	ignoredOfGrid(1, "w", "left out: a job that could never run is always refused"),
 	ignoredOfGrid(1, "sync", "left out: godwit wait waits for a job"),
 	ignoredOfGrid(1, "b", "left out: this is a script, and a script it is"),
 	ignoredOfGrid(1, "shell now he", "left out: it makes sense on qsub's own command line only"),
 	ignoredOfGrid(0, "terse noshell clear", "left out: it makes sense on qsub's own command line only"),
-	refusedOfGrid(0, "h", "not supported: a job cannot be submitted to be released by hand; -a names a moment, -hold_jid other jobs"),
+	refusedOfGrid(0, "h", "not supported: a job cannot be submitted to be released by hand; -a names a moment, "+
+		"-hold_jid other jobs"),
 	refusedOfGrid(0, "verify help", "not supported: the script would be run; godwit quote says what would become of it"),
 	refusedOfGrid(1, "C", "lines that begin with #$"),
 	refusedOfGrid(1, "@", "options in the script itself"),

@@ -99,7 +99,8 @@ func (g *gridScript) parseDuration(value string, to *time.Duration) error {
 // parseAmount reads bytes with a unit: k m g are thousands, K M G are of 1024.
 func (g *gridScript) parseAmount(value string, to *int64) error {
 	text, unit := value, int64(1)
-	for letter, factor := range map[string]int64{"k": 1000, "m": 1000 * 1000, "g": 1000 * 1000 * 1000, "t": 1000 * 1000 * 1000 * 1000,
+	for letter, factor := range map[string]int64{"k": 1000, "m": 1000 * 1000, "g": 1000 * 1000 * 1000,
+		"t": 1000 * 1000 * 1000 * 1000,
 		"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40} {
 		if rest, ok := strings.CutSuffix(value, letter); ok { // a value ends in one letter
 			text, unit = rest, factor
@@ -184,7 +185,8 @@ func (g *gridScript) readPath(value string, to *string) error {
 }
 
 // pseudo are the variables that may stand in paths.
-var pseudo = strings.NewReplacer("%", "%%", "$JOB_NAME", "%x", "$JOB_ID", "%A", "$TASK_ID", "%a", "$HOSTNAME", "%N", "$USER", "%u",
+var pseudo = strings.NewReplacer("%", "%%", "$JOB_NAME", "%x", "$JOB_ID", "%A", "$TASK_ID", "%a", "$HOSTNAME", "%N",
+	"$USER", "%u",
 	"${JOB_NAME}", "%x", "${JOB_ID}", "%A", "${TASK_ID}", "%a", "${HOSTNAME}", "%N", "${USER}", "%u")
 
 func (g *gridScript) readInput(values []string) error {

@@ -107,7 +107,8 @@ func isManagerVariable(name string) bool {
 		}
 	}
 	switch name {
-	case "JOB_ID", "JOB_NAME", "JOB_SCRIPT", "NSLOTS", "NHOSTS", "NQUEUES", "QUEUE", "PE", "REQUEST", "RESTARTED", "TMPDIR":
+	case "JOB_ID", "JOB_NAME", "JOB_SCRIPT", "NSLOTS", "NHOSTS", "NQUEUES", "QUEUE", "PE", "REQUEST", "RESTARTED",
+		"TMPDIR":
 		return true
 	}
 	return false

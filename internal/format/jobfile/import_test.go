@@ -30,7 +30,8 @@ func told(job *Job, warnings []Warning, dir string) string {
 	}
 	var b strings.Builder
 	for _, w := range warnings {
-		fmt.Fprintln(&b, (&badinput.Error{File: filepath.Base(w.File), Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
+		fmt.Fprintln(&b, (&badinput.Error{File: filepath.Base(w.File), Line: w.Line, Field: w.Field,
+			Problem: w.Text}).Error())
 	}
 	return strings.ReplaceAll(b.String()+string(text)+"\n", dir, "DIR")
 }
@@ -91,7 +92,8 @@ var badLines = []struct{ text, want string }{
 	{"#SBATCH --array=9-1", `job.sh:2: #SBATCH --array "9-1": expected ` + wantArray + "; the last comes after the first"},
 	{"#SBATCH -d expand:12", `job.sh:2: #SBATCH -d "expand:12": expected ` + wantAfter},
 	{"#SBATCH -d after:12+5", `job.sh:2: #SBATCH -d "after:12+5": expected ` + wantAfter},
-	{"#SBATCH -d afterok:1?afterok:2", `job.sh:2: #SBATCH -d "afterok:1?afterok:2": expected jobs separated by commas, all of which are waited for; that one of several is enough is not supported`},
+	{"#SBATCH -d afterok:1?afterok:2",
+		`job.sh:2: #SBATCH -d "afterok:1?afterok:2": expected jobs separated by commas, all of which are waited for; that one of several is enough is not supported`},
 	{"#SBATCH --requeue=yes", `job.sh:2: #SBATCH --requeue "yes": no value`},
 	{"#SBATCH --hold", `job.sh:2: #SBATCH --hold: not supported: a job cannot be submitted to be released by hand; --begin names a moment, --dependency other jobs`},
 	{"#SBATCH --test-only", `job.sh:2: #SBATCH --test-only: not supported: the script would be run; godwit quote says what would become of it`},
@@ -138,10 +140,14 @@ var badSpecs = []struct{ text, want string }{
 	{`{"executable": }`, `job.yaml:1: expected a PSI/J job description in JSON (invalid character '}' looking for beginning of value)`},
 	{`{"executable": null}`, `job.yaml: executable: missing, expected what to run`},
 	{"{\"executable\": \"x\",\n\"argumants\": []}", `job.yaml:2: argumants: unknown field, did you mean arguments?`},
-	{`{"executable": "x", "launcher": "jsrun"}`, `job.yaml:1: launcher "jsrun": expected one of single, multiple, mpirun, srun`},
-	{`{"executable": "x", "resources": {"process_count": 5, "node_count": 2}}`, `job.yaml:1: resources.node_count: expected process_count = node_count × processes_per_node, and at most 1048576 cores in all`},
-	{`{"executable": "x", "attributes": {"duration": "soon"}}`, `job.yaml:1: attributes.duration "soon": expected a time such as "1:30:00", "0:30", "90" (minutes), "2 h" or 600 (seconds, without quotes)`},
-	{`{"executable": "x", "environment": {"A-B": "1"}}`, `job.yaml:1: environment "A-B": expected a variable's name of letters, digits and _`},
+	{`{"executable": "x", "launcher": "jsrun"}`,
+		`job.yaml:1: launcher "jsrun": expected one of single, multiple, mpirun, srun`},
+	{`{"executable": "x", "resources": {"process_count": 5, "node_count": 2}}`,
+		`job.yaml:1: resources.node_count: expected process_count = node_count × processes_per_node, and at most 1048576 cores in all`},
+	{`{"executable": "x", "attributes": {"duration": "soon"}}`,
+		`job.yaml:1: attributes.duration "soon": expected a time such as "1:30:00", "0:30", "90" (minutes), "2 h" or 600 (seconds, without quotes)`},
+	{`{"executable": "x", "environment": {"A-B": "1"}}`,
+		`job.yaml:1: environment "A-B": expected a variable's name of letters, digits and _`},
 	{`{"executable": "x", "directory": "nowhere"}`, `job.yaml:1: directory "nowhere": no such directory`},
 	{`{"executable": "x", "stdin_path": "nothing"}`, `job.yaml:1: stdin_path "nothing": no such file`},
 }
@@ -170,8 +176,10 @@ func TestMomentsAreCountedFromTheSubmission(t *testing.T) {
 
 func TestTimesOfSlurm(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"90": 90 * time.Minute, "1:30": 90 * time.Second, "1:2:3": time.Hour + 2*time.Minute + 3*time.Second, "2-3": 51 * time.Hour,
-		"1-0:30": 24*time.Hour + 30*time.Minute, "1-1:1:1": 25*time.Hour + time.Minute + time.Second, "0": 0, "UNLIMITED": 0, "infinite": 0,
+		"90": 90 * time.Minute, "1:30": 90 * time.Second, "1:2:3": time.Hour + 2*time.Minute + 3*time.Second,
+		"2-3":    51 * time.Hour,
+		"1-0:30": 24*time.Hour + 30*time.Minute, "1-1:1:1": 25*time.Hour + time.Minute + time.Second, "0": 0, "UNLIMITED": 0,
+		"infinite": 0,
 	} {
 		if got, ok := slurmTime(text); !ok || got != want {
 			t.Errorf("%s is %v, %v", text, got, ok)
@@ -183,10 +191,13 @@ func TestTimesOfSlurm(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{ // it is noon of 1 March 2026, a Sunday
-		"now": "2026-03-01 12:00:00", "now+1hour": "2026-03-01 13:00:00", "now+90": "2026-03-01 12:01:30", "now+2days": "2026-03-03 12:00:00",
-		"16:00": "2026-03-01 16:00:00", "11:00": "2026-03-02 11:00:00", "6:30PM": "2026-03-01 18:30:00", "teatime": "2026-03-01 16:00:00",
+		"now": "2026-03-01 12:00:00", "now+1hour": "2026-03-01 13:00:00", "now+90": "2026-03-01 12:01:30",
+		"now+2days": "2026-03-03 12:00:00",
+		"16:00":     "2026-03-01 16:00:00", "11:00": "2026-03-02 11:00:00", "6:30PM": "2026-03-01 18:30:00",
+		"teatime":  "2026-03-01 16:00:00",
 		"tomorrow": "2026-03-02 00:00:00", "2026-05-31": "2026-05-31 00:00:00", "2026-05-31T18:30": "2026-05-31 18:30:00",
-		"05/31": "2026-05-31 00:00:00", "05/31/27-06:15:01": "2027-05-31 06:15:01", "0131": "2027-01-31 00:00:00", "midnight": "2026-03-02 00:00:00",
+		"05/31": "2026-05-31 00:00:00", "05/31/27-06:15:01": "2027-05-31 06:15:01", "0131": "2027-01-31 00:00:00",
+		"midnight": "2026-03-02 00:00:00",
 	} {
 		if got, ok := slurmMoment(text, noon); !ok || got.Format("2006-01-02 15:04:05") != want {
 			t.Errorf("%s is %v, %v", text, got, ok)
@@ -197,7 +208,8 @@ func TestTimesOfSlurm(t *testing.T) {
 func TestNamesOfOutputFiles(t *testing.T) {
 	w := Writer{Job: 17, Array: 12, Index: 5, Name: "fit", Host: "n1", User: "eve", NoIndex: "none"}
 	for pattern, want := range map[string]string{
-		"slurm-%A_%a.out": "slurm-12_5.out", "%x-%j": "fit-17", "%4a": "0005", "%N.%u": "n1.eve", "100%%": "100%", "%": "%", "a%": "a%",
+		"slurm-%A_%a.out": "slurm-12_5.out", "%x-%j": "fit-17", "%4a": "0005", "%N.%u": "n1.eve", "100%%": "100%", "%": "%",
+		"a%":   "a%",
 		"%q%a": "%q5", "%3": "%3", "%99j": "0000000017", "%5x": "fit",
 	} {
 		if got := OutputName(pattern, w); got != want {
@@ -211,7 +223,8 @@ func TestNamesOfOutputFiles(t *testing.T) {
 }
 
 func TestTheCommandLineGoesOverOurLinesAndThoseOverTheManagers(t *testing.T) {
-	dir := folder(t, "job.sh=#!/bin/sh\n#SBATCH -n 2 -t 5 -J manager -d afterok:1\n#GODWIT --time 7m --name ours --after 2 --after 3\ntrue\n")
+	dir := folder(t, "job.sh=#!/bin/sh\n#SBATCH -n 2 -t 5 -J manager -d afterok:1\n#GODWIT --time 7m --name ours "+
+		"--after 2 --after 3\ntrue\n")
 	job, _, err := Read(filepath.Join(dir, "job.sh"), options(dir, "name=line", "after=4"))
 	if err != nil {
 		t.Fatal(err)

@@ -143,10 +143,12 @@ func (d *draft) sortOut() {
 func (d *draft) distinctFar(names map[string]string) error {
 	for _, f := range d.Far {
 		if other, ok := names[f.As]; ok && other != f.From {
-			return d.fieldError("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+", as: NAME}")
+			return d.fieldError("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+
+				", as: NAME}")
 		}
 		if _, err := os.Lstat(filepath.Join(d.Workdir, f.As)); err == nil && d.Workdir != "" {
-			return d.fieldError("inputs", f.From, "a file of another name; the working directory has a "+f.As+" of its own: {from: "+f.From+", as: NAME}")
+			return d.fieldError("inputs", f.From, "a file of another name; the working directory has a "+f.As+
+				" of its own: {from: "+f.From+", as: NAME}")
 		}
 		names[f.As] = f.From
 	}

@@ -11,7 +11,8 @@ import (
 
 func TestInputsMayBeAtOtherSites(t *testing.T) {
 	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	text := "run: true\ninputs:\n- leeds:/data/engine.db\n- york:~/runs/wing\n- {from: york:flight.dat}\n- {from: leeds:/data/engine.db, as: old.db}\n- {from: depot:" + id + ", as: mesh}\n"
+	text := "run: true\ninputs:\n- leeds:/data/engine.db\n- york:~/runs/wing\n- {from: york:flight.dat}\n- {from: " +
+		"leeds:/data/engine.db, as: old.db}\n- {from: depot:" + id + ", as: mesh}\n"
 	dir := t.TempDir()
 	file := filepath.Join(dir, "job.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -52,7 +53,8 @@ func TestOutputsMayBeLeftAtSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]FarOutput{{"out/*.h5", "leeds:/data/runs/"}, {"log", "york:last.log"}}, j.Leave); diff != "" || len(j.Outputs) != 1 || j.CheckFields() != nil {
+	if diff := cmp.Diff([]FarOutput{{"out/*.h5", "leeds:/data/runs/"}, {"log", "york:last.log"}}, j.Leave); diff != "" ||
+		len(j.Outputs) != 1 || j.CheckFields() != nil {
 		t.Error(diff, j.Outputs, j.CheckFields())
 	}
 	if site, path := j.Leave[0].SiteAndPath(); site != "leeds" || path != "/data/runs/" {
@@ -65,9 +67,12 @@ func TestOutputsMayBeLeftAtSites(t *testing.T) {
 	if j, err := read("a.csv"); err != nil || len(j.Outputs) != 1 || len(j.Leave) != 0 {
 		t.Error(j, err)
 	}
-	for _, bad := range []string{"[{from: x}]", "[{to: leeds:/x}]", "[{from: x, to: /data}]", "[{from: x, to: depot:x}]", "[{from: x, to: s3://x}]",
-		"[{from: '*', to: leeds:/x}]", "[{from: /x, to: leeds:/x}]", "[{from: x, to: leeds:}]", "[{from: x, to: leeds:/x, as: y}]", "{from: x, to: leeds:/x}"} {
-		if j, err := read(bad); err == nil || !strings.Contains(err.Error(), "outputs") || strings.Contains(err.Error(), "\n") {
+	for _, bad := range []string{"[{from: x}]", "[{to: leeds:/x}]", "[{from: x, to: /data}]", "[{from: x, to: depot:x}]",
+		"[{from: x, to: s3://x}]",
+		"[{from: '*', to: leeds:/x}]", "[{from: /x, to: leeds:/x}]", "[{from: x, to: leeds:}]",
+		"[{from: x, to: leeds:/x, as: y}]", "{from: x, to: leeds:/x}"} {
+		if j, err := read(bad); err == nil || !strings.Contains(err.Error(), "outputs") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v, %v", bad, j, err)
 		}
 	}

@@ -23,14 +23,15 @@ type Job struct {
 	Build   Build    `json:"build,omitzero"`    // before Setup, once for each kind of host
 	Workdir string   `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	// WorkdirGiven says that the user named it: else it is where the command was given.
-	WorkdirGiven bool              `json:"-"`
-	Outputs      []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
-	Leave        []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
-	Inputs       []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
-	Far          []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
-	Env          map[string]string `json:"env,omitempty"`     // variables that it names
-	Caller       map[string]string `json:"caller,omitempty"`  // environment of who submitted it; see Environment
-	Export       Export            `json:"export,omitempty"`  // how much of that goes to other accounts
+	WorkdirGiven bool        `json:"-"`
+	Outputs      []string    `json:"outputs,omitempty"` // brought back; none named: whatever changed
+	Leave        []FarOutput `json:"leave,omitempty"`   // left at clusters instead
+	// relative: below Workdir; absolute: put beside it by its last name
+	Inputs []string          `json:"inputs,omitempty"`
+	Far    []FarInput        `json:"far,omitempty"`    // inputs that are elsewhere
+	Env    map[string]string `json:"env,omitempty"`    // variables that it names
+	Caller map[string]string `json:"caller,omitempty"` // environment of who submitted it; see Environment
+	Export Export            `json:"export,omitempty"` // how much of that goes to other accounts
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
 	Estimate time.Duration `json:"estimate,omitempty"` // CPU time at 100 % on the reference host; 0 if unknown
@@ -60,13 +61,15 @@ type Job struct {
 	// of the broker.
 	Grace *time.Duration `json:"grace,omitempty"`
 
-	On          []string         `json:"on,omitempty"` // clusters where it may run; empty: any
-	Place       core.PlacePolicy `json:"place,omitempty"`
-	Confidence  float64          `json:"confidence,omitempty"`  // act when P(deadline met) falls below; 0: the default 0.95
-	Reliability float64          `json:"reliability,omitempty"` // least reliability of a cluster
-	Retries     int              `json:"retries"`               // how often it is started again after a failure not its own
-	RetryOn     []string         `json:"retryOn,omitempty"`     // which such failures: node_fail, preempted; none named: all; RetryFailed: also its own
-	Adapt       Adapt            `json:"adapt,omitempty"`
+	On    []string         `json:"on,omitempty"` // clusters where it may run; empty: any
+	Place core.PlacePolicy `json:"place,omitempty"`
+	// act when P(deadline met) falls below; 0: the default 0.95
+	Confidence  float64 `json:"confidence,omitempty"`
+	Reliability float64 `json:"reliability,omitempty"` // least reliability of a cluster
+	Retries     int     `json:"retries"`               // how often it is started again after a failure not its own
+	// which such failures: node_fail, preempted; none named: all; RetryFailed: also its own
+	RetryOn []string `json:"retryOn,omitempty"`
+	Adapt   Adapt    `json:"adapt,omitempty"`
 
 	Checkpoint Checkpoint `json:"checkpoint"`
 	Progress   string     `json:"progress,omitempty"` // pattern with two groups, done and total, or one, per cent
@@ -202,14 +205,17 @@ func (j *Job) CheckFields() error {
 	case j.Kind == core.Malleable:
 		return bad("kind", j.Kind, wantKind)
 	case j.Kind > core.Malleable || j.Kind == core.Rigid && j.Min != j.Max:
-		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d cores", j.Min, j.Max))
+		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d cores", j.Min,
+			j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
 	case !a.isSound():
-		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
+		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List),
+			fmt.Sprintf("at most %d indices", maxArray))
 	case patternErr != nil:
 		return bad("pattern", j.Pattern.Name, patternErr.Error())
-	case slices.ContainsFunc(j.Trials, func(t netgraph.Trial) bool { return j.Pattern == nil || t.CheckHosts(j.Pattern.Nodes) != nil }):
+	case slices.ContainsFunc(j.Trials,
+		func(t netgraph.Trial) bool { return j.Pattern == nil || t.CheckHosts(j.Pattern.Nodes) != nil }):
 		return bad("trials", len(j.Trials), "hosts for all nodes of a pattern, and seconds above 0")
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")

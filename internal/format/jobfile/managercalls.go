@@ -26,10 +26,13 @@ func (d *draft) managerCalls(name string, data []byte) {
 	calls := findCalls(file, "srun", "module")
 	if n := calls["srun"]; n > 0 {
 		d.Manager.Srun = fmt.Sprintf("%s:%d", filepath.Base(name), n)
-		d.warnings = append(d.warnings, Warning{name, n, "srun", "works in Slurm jobs only: the job runs on Slurm clusters, unless --on names others"})
+		d.warnings = append(d.warnings,
+			Warning{name, n, "srun", "works in Slurm jobs only: the job runs on Slurm clusters, unless --on names others"})
 	}
 	if n := calls["module"]; n > 0 {
-		d.warnings = append(d.warnings, Warning{name, n, "module", "needs environment modules on the cluster where the job runs; --on names clusters that have them"})
+		d.warnings = append(d.warnings,
+			Warning{name, n, "module", "needs environment modules on the cluster where the job runs; --on names clusters that " +
+				"have them"})
 	}
 }
 

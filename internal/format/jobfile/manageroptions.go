@@ -138,16 +138,22 @@ func isPriority(s string) bool {
 var slurmSyntax = map[string]func(string) bool{
 	"account": isWord, "partition": isWords, "qos": isWord, "reservation": isWords, "wckey": isWord, "mcs-label": isWord,
 	"constraint": isFeatures, "prefer": isFeatures, "nodelist": isHosts, "exclude": isHosts, "licenses": isAmounts,
-	"gres": isAmounts, "gpus": isAmounts, "gpus-per-node": isAmounts, "gpus-per-socket": isAmounts, "gpus-per-task": isAmounts,
-	"gpu-bind": isAmounts, "gpu-freq": isAmounts, "gres-flags": isWords, "cpus-per-gpu": isNumber, "mem-per-gpu": isSize, "ntasks-per-gpu": isNumber,
-	"mem-per-cpu": isSize, "tmp": isSize, "mincpus": isNumber, "core-spec": isNumber, "thread-spec": isNumber,
-	"cores-per-socket": isNumber, "sockets-per-node": isNumber, "threads-per-core": isNumber, "ntasks-per-core": isNumber, "ntasks-per-socket": isNumber,
-	"extra-node-info": matchesPattern(`^[0-9*]{1,9}(:[0-9*]{1,9}){0,2}$`), "switches": matchesPattern(`^[0-9]{1,9}(@[0-9:-]{1,20})?$`),
-	"hint":         isOneOf("compute_bound", "memory_bound", "multithread", "nomultithread"),
-	"distribution": matchesPattern(`^[A-Za-z*][A-Za-z0-9*=:,]*$`), "cpu-freq": matchesPattern(`^[A-Za-z0-9][A-Za-z0-9:-]*$`), "network": isWords,
+	"gres": isAmounts, "gpus": isAmounts, "gpus-per-node": isAmounts, "gpus-per-socket": isAmounts,
+	"gpus-per-task": isAmounts,
+	"gpu-bind":      isAmounts, "gpu-freq": isAmounts, "gres-flags": isWords, "cpus-per-gpu": isNumber, "mem-per-gpu": isSize,
+	"ntasks-per-gpu": isNumber,
+	"mem-per-cpu":    isSize, "tmp": isSize, "mincpus": isNumber, "core-spec": isNumber, "thread-spec": isNumber,
+	"cores-per-socket": isNumber, "sockets-per-node": isNumber, "threads-per-core": isNumber, "ntasks-per-core": isNumber,
+	"ntasks-per-socket": isNumber,
+	"extra-node-info":   matchesPattern(`^[0-9*]{1,9}(:[0-9*]{1,9}){0,2}$`),
+	"switches":          matchesPattern(`^[0-9]{1,9}(@[0-9:-]{1,20})?$`),
+	"hint":              isOneOf("compute_bound", "memory_bound", "multithread", "nomultithread"),
+	"distribution":      matchesPattern(`^[A-Za-z*][A-Za-z0-9*=:,]*$`),
+	"cpu-freq":          matchesPattern(`^[A-Za-z0-9][A-Za-z0-9:-]*$`), "network": isWords,
 	"nice": func(s string) bool { return isNothing(s) || isNumber(s) }, "priority": isNumber,
 	"exclusive":  isOneOf("", "user", "mcs", "topo"),
-	"contiguous": isNothing, "oversubscribe": isNothing, "share": isNothing, "overcommit": isNothing, "spread-job": isNothing, "use-min-nodes": isNothing,
+	"contiguous": isNothing, "oversubscribe": isNothing, "share": isNothing, "overcommit": isNothing,
+	"spread-job": isNothing, "use-min-nodes": isNothing,
 }
 
 // gridLimits are resources that bound what a process may have, which is ours here
@@ -157,7 +163,8 @@ var gridLimits = []string{"cpu", "vmem", "data", "stack", "fsize", "core", "rss"
 // gridSyntax are the options that qsub is told. Not among them is what would run
 // something (jsv), write files or have jobs moved (ckpt).
 var gridSyntax = map[string]func(string) bool{
-	"q": isQueues, "masterq": isQueues, "P": isWord, "A": isWord, "p": isPriority, "ar": isNumber, "js": isNumber, "pe": isWord,
+	"q": isQueues, "masterq": isQueues, "P": isWord, "A": isWord, "p": isPriority, "ar": isNumber, "js": isNumber,
+	"pe":      isWord,
 	"binding": matchesPattern(`^((env|pe|set) )?(linear|striding|explicit)(:[0-9,:]{1,100})?$`),
 	"l": func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

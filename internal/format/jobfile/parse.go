@@ -118,7 +118,8 @@ func parseDeadline(s string, now time.Time) (deadline, error) {
 	case !ok:
 		return deadline{}, errors.New(wantDeadline)
 	case !by.After(now):
-		return deadline{}, fmt.Errorf("a moment to come; it is %s now", now.In(by.Location()).Format("2006-01-02 15:04:05 MST"))
+		return deadline{}, fmt.Errorf("a moment to come; it is %s now",
+			now.In(by.Location()).Format("2006-01-02 15:04:05 MST"))
 	case by.Sub(now) > 100*365*24*time.Hour:
 		return deadline{}, errors.New("a moment within a hundred years")
 	}
@@ -287,7 +288,8 @@ func parseSignal(s string) (string, error) {
 func parseInside(s string) (string, error) {
 	clean := path.Clean(s)
 	_, err := path.Match(clean, "")
-	if s == "" || err != nil || strings.ContainsRune(s, 0) || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+	if s == "" || err != nil || strings.ContainsRune(s, 0) || path.IsAbs(clean) || clean == ".." ||
+		strings.HasPrefix(clean, "../") {
 		return "", errors.New("a path within the working directory, such as state.dat or out/*.csv")
 	}
 	return clean, nil

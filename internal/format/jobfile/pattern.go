@@ -30,7 +30,8 @@ func (d *draft) buildPattern() error {
 		d.procs = span{n, n}
 	}
 	if d.procs.min != d.procs.max || d.procs.min%p.Nodes != 0 {
-		return d.fieldError("procs", d.procs.toText(), fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
+		return d.fieldError("procs", d.procs.toText(),
+			fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
 	}
 	d.nodes = p.Nodes
 	d.Pattern = &core.Pattern{Name: d.talks, Nodes: p.Nodes}
@@ -70,7 +71,8 @@ func (d *draft) readPattern() (*nodesel.Pattern, error) {
 	}
 	file := d.absolutePath(d.talks)
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, d.fieldError("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or an existing file")
+		return nil, d.fieldError("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+
+			", or an existing file")
 	}
 	p, err = netgraph.ReadPattern(file)
 	return p, d.asGiven(err)

@@ -320,7 +320,8 @@ func (s *jobSpec) countProcesses() (int, error) {
 	wrong := s.processes > 0 && (s.nodes > 0 && s.perNode > 0 && s.nodes*s.perNode != n ||
 		s.nodes > 0 && s.perNode == 0 && n%s.nodes != 0 || s.perNode > 0 && s.nodes == 0 && n%s.perNode != 0)
 	if wrong || n > maxProcs/max(1, s.cores) {
-		s.processesAt.ReportError("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores in all", maxProcs))
+		s.processesAt.ReportError("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores "+
+			"in all", maxProcs))
 		return 0, s.processesAt.Err()
 	}
 	return n, nil

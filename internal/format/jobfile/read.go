@@ -85,7 +85,8 @@ func FromCommand(argv []string, o Options) (*Job, []Warning, error) {
 
 // stays are variables that describe the caller's session or shell and would be
 // wrong anywhere else.
-var stays = []string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
+var stays = []string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY",
+	"WAYLAND_DISPLAY", "XAUTHORITY"}
 
 // isInherited says whether a variable of the caller goes along with a command.
 func isInherited(name string) bool {

@@ -34,7 +34,8 @@ func folder(t testing.TB, files ...string) string {
 }
 
 func options(dir string, set ...string) Options {
-	o := Options{Now: noon, Dir: dir, Environ: []string{"HOME=/home/eve", "TOKEN=abc", "PATH=/bin", "PWD=/x", "GODWIT_STATE=/y", "BAD-NAME=1"}}
+	o := Options{Now: noon, Dir: dir,
+		Environ: []string{"HOME=/home/eve", "TOKEN=abc", "PATH=/bin", "PWD=/x", "GODWIT_STATE=/y", "BAD-NAME=1"}}
 	for _, s := range set {
 		name, value, _ := strings.Cut(s, "=")
 		o.Set = append(o.Set, Setting{name, value})
@@ -91,10 +92,12 @@ adapt: off
 	}
 	want := &Job{
 		Name: "engine-diagnosis", Argv: []string{"sh", "-c", "./xto --input flight.dat"}, Setup: "make",
-		Workdir: filepath.Join(dir, "src"), WorkdirGiven: true, Inputs: []string{"flight.dat", filepath.Join(dir, "extra.db")}, Outputs: []string{"report.json", "out/*.csv"},
+		Workdir: filepath.Join(dir, "src"), WorkdirGiven: true,
+		Inputs: []string{"flight.dat", filepath.Join(dir, "extra.db")}, Outputs: []string{"report.json", "out/*.csv"},
 		Env: map[string]string{"SEED": "7", "N": "12", "EMPTY": ""}, Deadline: 20 * time.Minute, Estimate: 12 * time.Minute,
 		Min: 2, Max: 32, Kind: core.Moldable, Memory: 2 << 30, Time: time.Hour, Processes: 50, On: []string{"near", "far"},
-		Place: core.DeadlineFirst, Confidence: 0.9, Reliability: 0.8, Retries: 3, RetryOn: []string{"node_fail", "preempted"}, Adapt: AdaptOff,
+		Place: core.DeadlineFirst, Confidence: 0.9, Reliability: 0.8, Retries: 3, RetryOn: []string{"node_fail", "preempted"},
+		Adapt:      AdaptOff,
 		Checkpoint: Checkpoint{"signal", 10 * time.Minute, "USR1", []string{"state.dat"}, []string{"./xto", "--resume"}},
 		Progress:   `step (\d+)/(\d+)`, Array: ArrayRange{First: 1, Last: 100, Step: 1, AtOnce: 20},
 	}
@@ -141,11 +144,13 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		{"run: true\ncheckpoint: {method: exit85, files: a/b, restart: ./x -r}", func(j *Job) {
 			j.Checkpoint = Checkpoint{Method: "exit85", Files: []string{"a/b"}, Restart: []string{"sh", "-c", "./x -r"}}
 		}},
-		{"run: true\ncheckpoint: {signal: TERM, files: [s]}", func(j *Job) { j.Checkpoint.Signal, j.Checkpoint.Files = "TERM", []string{"s"} }},
+		{"run: true\ncheckpoint: {signal: TERM, files: [s]}",
+			func(j *Job) { j.Checkpoint.Signal, j.Checkpoint.Files = "TERM", []string{"s"} }},
 		{"run: true\narray: 0-90:10", func(j *Job) { j.Array = ArrayRange{Last: 90, Step: 10} }},
 		{"run: true\narray: 7", func(j *Job) { j.Array = ArrayRange{First: 7, Last: 7, Step: 1} }},
 		{"run: true\narray: 3,1,2", func(j *Job) { j.Array = ArrayRange{First: 1, Last: 3, Step: 1} }},
-		{"run: true\narray: 1,7-9:2,3%2", func(j *Job) { j.Array = ArrayRange{First: 1, Last: 9, Step: 1, AtOnce: 2, List: "1,7-9:2,3"} }},
+		{"run: true\narray: 1,7-9:2,3%2",
+			func(j *Job) { j.Array = ArrayRange{First: 1, Last: 9, Step: 1, AtOnce: 2, List: "1,7-9:2,3"} }},
 		{"run: true\nafter: prep", func(j *Job) { j.After = []Dependency{{Job: "prep"}} }},
 		{"run: true\nafter: [12, 'afterany:13:14_2', singleton]", func(j *Job) {
 			j.After = []Dependency{{Job: "12"}, {Job: "13", When: Over}, {Job: "14_2", When: Over}, {When: Alone}}
@@ -178,7 +183,8 @@ func TestADeadlineIsATimeOrAMoment(t *testing.T) {
 		}
 		later := noon.Add(10 * time.Second)
 		job.FixMoments(later)
-		if moment := strings.Contains(text, ":"); moment && job.Deadline != want-10*time.Second || !moment && job.Deadline != want {
+		if moment := strings.Contains(text, ":"); moment && job.Deadline != want-10*time.Second || !moment &&
+			job.Deadline != want {
 			t.Errorf("%s: submitted later it is due in %v", text, job.Deadline)
 		}
 	}
@@ -209,7 +215,8 @@ config: {}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job.Name != "train" || job.Min != 4 || job.Memory != 32<<30 || job.Env["LEARNING_RATE"] != "0.1" || job.Setup != "pip install -r requirements.txt\n" {
+	if job.Name != "train" || job.Min != 4 || job.Memory != 32<<30 || job.Env["LEARNING_RATE"] != "0.1" ||
+		job.Setup != "pip install -r requirements.txt\n" {
 		t.Errorf("%+v", job)
 	}
 	var lines []int
@@ -219,20 +226,24 @@ config: {}
 	if diff := cmp.Diff([]int{6, 7, 10, 12, 20}, lines); diff != "" {
 		t.Errorf("%v: %s", warnings, diff)
 	}
-	if w := warnings[1]; w.Field != "accelerators" || w.Text != "the job runs on Slurm clusters only, with --gres=gpu:h100:8" || filepath.Base(w.File) != "job.yaml" {
+	if w := warnings[1]; w.Field != "accelerators" ||
+		w.Text != "the job runs on Slurm clusters only, with --gres=gpu:h100:8" || filepath.Base(w.File) != "job.yaml" {
 		t.Errorf("%+v", w)
 	}
 }
 
 func TestTheCommandLineGoesOverTheFile(t *testing.T) {
 	dir := folder(t, "a/x", "b/y")
-	job, _, err := readText(t, dir, "run: true\ndeadline: 5m\nprocs: 4\nworkdir: a\non: [p, q]\nenvs: {A: 1, TOKEN: }\ncheckpoint: {every: 5m}",
-		"deadline=10m", "procs=2-3", "workdir=b", "on=r", "on=s", "env=A=2=3", "env=TOKEN", "checkpoint=restart", "checkpoint-every=auto")
+	job, _, err := readText(t, dir,
+		"run: true\ndeadline: 5m\nprocs: 4\nworkdir: a\non: [p, q]\nenvs: {A: 1, TOKEN: }\ncheckpoint: {every: 5m}",
+		"deadline=10m", "procs=2-3", "workdir=b", "on=r", "on=s", "env=A=2=3", "env=TOKEN", "checkpoint=restart",
+		"checkpoint-every=auto")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := plain()
-	want.Deadline, want.Min, want.Max, want.Kind, want.Workdir = 10*time.Minute, 2, 3, core.Moldable, filepath.Join(dir, "b")
+	want.Deadline, want.Min, want.Max, want.Kind, want.Workdir = 10*time.Minute, 2, 3, core.Moldable,
+		filepath.Join(dir, "b")
 	want.WorkdirGiven = true
 	want.On, want.Env = []string{"r", "s"}, map[string]string{"A": "2=3", "TOKEN": "abc"}
 	want.Checkpoint = Checkpoint{Method: "restart"}
@@ -249,7 +260,8 @@ func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 	}
 	want := plain()
 	want.Name, want.Argv, want.Workdir, want.Deadline = "burn", []string{"./burn", "30", ""}, dir, time.Minute
-	want.Env, want.Caller = map[string]string{"X": "1"}, map[string]string{"HOME": "/home/eve", "TOKEN": "abc", "PATH": "/bin"}
+	want.Env, want.Caller = map[string]string{"X": "1"},
+		map[string]string{"HOME": "/home/eve", "TOKEN": "abc", "PATH": "/bin"}
 	want.Inputs = []string{"/etc/passwd"}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)

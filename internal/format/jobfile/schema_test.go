@@ -127,7 +127,8 @@ func TestEveryExampleIsAcceptedByParserAndSchema(t *testing.T) {
 func TestAnUnknownFieldFailsParserAndSchema(t *testing.T) {
 	s := schema(t)
 	for _, text := range []string{
-		"run: true\ndeadlin: 5m", "run: true\nresources: {memry: 2}", "run: true\ncheckpoint: {methd: auto}", "run: true\nretry: {maximum: 3}",
+		"run: true\ndeadlin: 5m", "run: true\nresources: {memry: 2}", "run: true\ncheckpoint: {methd: auto}",
+		"run: true\nretry: {maximum: 3}",
 		"run: true\nprocs: {max: 2, most: 3}", "name: x", "run: true\nargv: [true]",
 	} {
 		if _, _, err := readText(t, t.TempDir(), text); err == nil {
@@ -144,14 +145,22 @@ func TestAnUnknownFieldFailsParserAndSchema(t *testing.T) {
 func TestWhatTheParserAcceptsTheSchemaAccepts(t *testing.T) {
 	s := schema(t)
 	values := map[string][]string{
-		"name": {"x", "7", "true", "a.b"}, "setup": {"make", "7"}, "workdir": {".", "1"}, "inputs": {"[job.yaml]", "job.yaml"},
+		"name": {"x", "7", "true", "a.b"}, "setup": {"make", "7"}, "workdir": {".", "1"},
+		"inputs":  {"[job.yaml]", "job.yaml"},
 		"outputs": {"[a, 'b*']", "a", "[]"}, "envs": {"{A: 1, B: x, C: true, D: ''}", "{}"},
-		"deadline": {"5m", "90", "1.5", "2026-03-02T12:00:00Z", "2026-03-02 12:00", "2026-03-02"}, "estimate": {"5m", "90", "0.5"},
-		"procs": {"4", "'4'", "2-4", "{max: 3}", "{min: 2, max: 3}", "1e3"}, "kind": {"rigid", "moldable"}, "num_nodes": {"1", "'1'", "2"},
-		"resources": {"{}", "{memory: 2+, cpus: 4+}", "{memory: 0.5, cpus: 2, time: 60, processes: '9'}", "{cloud: aws, ports: [1], accelerators: {H100: 8}}"},
-		"on":        {"a", "[a, b]", "[]"}, "array": {"1-10", "7", "1-10:3%2", "'1,5'"}, "after": {"prep", "12", "[12, prep]", "'afterany:3'", "[]", "[singleton]"}, "retry": {"{max: 0}", "{max: '2'}", "{max: 3, on: [node_fail]}", "{on: preempted}", "{on: failed}", "{}"},
-		"checkpoint": {"auto", "{method: restart}", "{every: 60}", "{every: auto}", "{every: never}", "{signal: USR1, files: x}", "{method: exit85, files: [a], restart: [x, 1]}", "{}"},
-		"progress":   {"'(\\d+)%'", "(a)(b)"}, "place": {"wf", "deadline"}, "confidence": {"0.9", "5e-1", "'0.9'"}, "reliability": {"0", "0.5"}, "adapt": {"auto", "off"},
+		"deadline": {"5m", "90", "1.5", "2026-03-02T12:00:00Z", "2026-03-02 12:00", "2026-03-02"},
+		"estimate": {"5m", "90", "0.5"},
+		"procs":    {"4", "'4'", "2-4", "{max: 3}", "{min: 2, max: 3}", "1e3"}, "kind": {"rigid", "moldable"},
+		"num_nodes": {"1", "'1'", "2"},
+		"resources": {"{}", "{memory: 2+, cpus: 4+}", "{memory: 0.5, cpus: 2, time: 60, processes: '9'}",
+			"{cloud: aws, ports: [1], accelerators: {H100: 8}}"},
+		"on": {"a", "[a, b]", "[]"}, "array": {"1-10", "7", "1-10:3%2", "'1,5'"},
+		"after": {"prep", "12", "[12, prep]", "'afterany:3'", "[]", "[singleton]"},
+		"retry": {"{max: 0}", "{max: '2'}", "{max: 3, on: [node_fail]}", "{on: preempted}", "{on: failed}", "{}"},
+		"checkpoint": {"auto", "{method: restart}", "{every: 60}", "{every: auto}", "{every: never}",
+			"{signal: USR1, files: x}", "{method: exit85, files: [a], restart: [x, 1]}", "{}"},
+		"progress": {"'(\\d+)%'", "(a)(b)"}, "place": {"wf", "deadline"}, "confidence": {"0.9", "5e-1", "'0.9'"},
+		"reliability": {"0", "0.5"}, "adapt": {"auto", "off"},
 		"config": {"{a: 1}", "x"}, "rank": {"", "[]"},
 	}
 	keys := slices.Sorted(maps.Keys(values))

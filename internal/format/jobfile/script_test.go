@@ -27,8 +27,10 @@ set -e
 		t.Fatal(err)
 	}
 	want := plain()
-	want.Name, want.Argv, want.Workdir, want.Inputs = "fit-1", []string{"/bin/bash", "-l", "jobs/fit.sh"}, dir, []string{"jobs/fit.sh"}
-	want.Deadline, want.Min, want.Max, want.On, want.Env = 20*time.Minute, 4, 4, []string{"near", "far"}, map[string]string{"TOKEN": "abc"}
+	want.Name, want.Argv, want.Workdir, want.Inputs = "fit-1", []string{"/bin/bash", "-l", "jobs/fit.sh"}, dir,
+		[]string{"jobs/fit.sh"}
+	want.Deadline, want.Min, want.Max, want.On, want.Env = 20*time.Minute, 4, 4, []string{"near", "far"},
+		map[string]string{"TOKEN": "abc"}
 	want.Progress = `step (\d+)/(\d+)`
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)
@@ -54,11 +56,15 @@ func TestMistakesInScriptsAreToldWithTheirLine(t *testing.T) {
 		{"#!\ntrue", "job.sh:1: expected the program that runs the script, such as #!/bin/sh"},
 		{"#!/bin/sh\n#GODWIT deadline 5m", `job.sh:2: #GODWIT "deadline": expected flags such as --deadline 20m`},
 		{"#!/bin/sh\n#GODWIT --deadline", `job.sh:2: --deadline: needs a value`},
-		{"#!/bin/sh\n#GODWIT --deadline soon", `job.sh:2: --deadline "soon": expected a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},
+		{"#!/bin/sh\n#GODWIT --deadline soon",
+			`job.sh:2: --deadline "soon": expected a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},
 		{"#!/bin/sh\n#GODWIT --dedline 5m", "job.sh:2: --dedline: unknown flag, did you mean deadline?"},
-		{"#!/bin/sh\n#GODWIT --name $USER", "job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},
-		{"#!/bin/sh\n#GODWIT --name 'x", "job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},
-		{"#!/bin/sh\n\n#GODWIT --checkpoint-signal USR1 --checkpoint signal", "job.sh: checkpoint.files: method signal needs the files that the program writes when it saves itself"},
+		{"#!/bin/sh\n#GODWIT --name $USER",
+			"job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},
+		{"#!/bin/sh\n#GODWIT --name 'x",
+			"job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},
+		{"#!/bin/sh\n\n#GODWIT --checkpoint-signal USR1 --checkpoint signal",
+			"job.sh: checkpoint.files: method signal needs the files that the program writes when it saves itself"},
 	} {
 		dir := folder(t, "job.sh="+c.text)
 		_, _, err := Read(filepath.Join(dir, "job.sh"), options(dir))

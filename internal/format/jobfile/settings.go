@@ -57,9 +57,11 @@ func (d *draft) replaceList(field string, drop func()) {
 
 // fieldOf is what a job file calls the field of a flag, where the names differ.
 var fieldOf = map[string]string{
-	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time", "grace": "resources.grace",
+	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time",
+	"grace":     "resources.grace",
 	"processes": "resources.processes", "retries": "retry.max", "checkpoint": "checkpoint.method",
-	"checkpoint-every": "checkpoint.every", "checkpoint-signal": "checkpoint.signal", "checkpoint-file": "checkpoint.files",
+	"checkpoint-every": "checkpoint.every", "checkpoint-signal": "checkpoint.signal",
+	"checkpoint-file":    "checkpoint.files",
 	"checkpoint-restart": "checkpoint.restart",
 }
 
@@ -67,39 +69,70 @@ var fieldOf = map[string]string{
 func JobFlags() []Flag {
 	return []Flag{
 		valueFlag("name", "NAME", "job name", func(d *draft) *string { return &d.Name }, parseName),
-		{Name: "deadline", Kind: "TIME", Help: "deadline: a time from submission such as 20m, or a moment such as 18:30", apply: applyDeadline},
-		valueFlag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
-		valueFlag("procs", "N", "cores: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
-		valueFlag("pattern", "PATTERN", "communication pattern by which its hosts are chosen: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
-		listFlag("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
-		valueFlag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
-		valueFlag("time", "TIME", "walltime limit, as in Slurm: 90 (minutes), 1:30:00, 2-12:00; or 30s, 10m, 1h30m", func(d *draft) *time.Duration { return &d.Time }, parseLimit),
-		valueFlag("grace", "TIME", "between SIGTERM and SIGKILL when it is cancelled (30s)", func(d *draft) **time.Duration { return &d.Grace }, parseGrace),
-		valueFlag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
-		valueFlag("workdir", "DIR", "working directory, sent along; none: nothing is sent", func(d *draft) *string { return &d.Workdir }, parseText),
-		listFlag("input", "inputs", "FILE", "staged in as well: a file, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
-		listFlag("output-file", "outputs", "FILE", "staged out at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
-		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true, apply: applyEnv},
-		withChoices(valueFlag("export", "HOW", "environment for other accounts: named (by --env), all", func(d *draft) *Export { return &d.Export }, parseExport), exportNames),
-		valueFlag("setup", "LINE", "shell line that runs once before it, in the working directory", func(d *draft) *string { return &d.Setup }, parseText),
-		valueFlag("progress", "PATTERN", "regular expression for the progress in its output: 'step (\\d+)/(\\d+)'", func(d *draft) *string { return &d.Progress }, parsePattern),
-		withChoices(valueFlag("checkpoint", "METHOD", "checkpoint method: "+strings.Join(methods, ", "), func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),
-		valueFlag("checkpoint-every", "TIME", "checkpoint interval: auto, never or a time", func(d *draft) *time.Duration { return &d.Checkpoint.Every }, parseEvery),
-		valueFlag("checkpoint-signal", "SIGNAL", "signal that makes the program write a checkpoint: USR1", func(d *draft) *string { return &d.Checkpoint.Signal }, parseSignal),
-		listFlag("checkpoint-file", "checkpoint.files", "FILE", "file of that checkpoint; may be given several times", func(d *draft) *[]string { return &d.Checkpoint.Files }, parseInside),
-		valueFlag("checkpoint-restart", "LINE", "shell line that restarts the program from these files", func(d *draft) *[]string { return &d.Checkpoint.Restart }, parseLine),
-		valueFlag("confidence", "F", "migrate when the chance of meeting the deadline falls below this (0.95)", func(d *draft) *float64 { return &d.Confidence }, parseConfidence),
-		valueFlag("reliability", "F", "minimum job success rate of a cluster", func(d *draft) *float64 { return &d.Reliability }, parseReliability),
-		withChoices(valueFlag("adapt", "HOW", "auto: migrate when the deadline is in danger; off: only watch", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
-		valueFlag("retries", "N", "how often it is requeued after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
-		withChoices(valueFlag("place", "POLICY", placeHelp, func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
-		{Name: "after", Kind: "JOB", Help: "start after these jobs completed successfully: 12,prep; or afterany:12 and the like", Many: true, apply: applyAfter},
-		valueFlag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
+		{Name: "deadline", Kind: "TIME", Help: "deadline: a time from submission such as 20m, or a moment such as 18:30",
+			apply: applyDeadline},
+		valueFlag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs",
+			func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
+		valueFlag("procs", "N", "cores: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs },
+			parseProcs),
+		valueFlag("pattern", "PATTERN",
+			"communication pattern by which its hosts are chosen: ring, mesh:2x2, a file; see godwit select",
+			func(d *draft) *string { return &d.talks }, parseText),
+		listFlag("on", "on", "CLUSTER", "run only there; may be given several times",
+			func(d *draft) *[]string { return &d.On }, parseName),
+		valueFlag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M",
+			func(d *draft) *int64 { return &d.Memory }, parseMemory),
+		valueFlag("time", "TIME", "walltime limit, as in Slurm: 90 (minutes), 1:30:00, 2-12:00; or 30s, 10m, 1h30m",
+			func(d *draft) *time.Duration { return &d.Time }, parseLimit),
+		valueFlag("grace", "TIME", "between SIGTERM and SIGKILL when it is cancelled (30s)",
+			func(d *draft) **time.Duration { return &d.Grace }, parseGrace),
+		valueFlag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes },
+			parseWhole(1, maxProcesses)),
+		valueFlag("workdir", "DIR", "working directory, sent along; none: nothing is sent",
+			func(d *draft) *string { return &d.Workdir }, parseText),
+		listFlag("input", "inputs", "FILE", "staged in as well: a file, or cluster:path; may be given several times",
+			func(d *draft) *[]string { return &d.Inputs }, parseInput),
+		listFlag("output-file", "outputs", "FILE",
+			"staged out at the end, with * and ? for several; none named: all that changed",
+			func(d *draft) *[]string { return &d.Outputs }, parseInside),
+		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true,
+			apply: applyEnv},
+		withChoices(valueFlag("export", "HOW", "environment for other accounts: named (by --env), all",
+			func(d *draft) *Export { return &d.Export }, parseExport), exportNames),
+		valueFlag("setup", "LINE", "shell line that runs once before it, in the working directory",
+			func(d *draft) *string { return &d.Setup }, parseText),
+		valueFlag("progress", "PATTERN", "regular expression for the progress in its output: 'step (\\d+)/(\\d+)'",
+			func(d *draft) *string { return &d.Progress }, parsePattern),
+		withChoices(valueFlag("checkpoint", "METHOD", "checkpoint method: "+strings.Join(methods, ", "),
+			func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),
+		valueFlag("checkpoint-every", "TIME", "checkpoint interval: auto, never or a time",
+			func(d *draft) *time.Duration { return &d.Checkpoint.Every }, parseEvery),
+		valueFlag("checkpoint-signal", "SIGNAL", "signal that makes the program write a checkpoint: USR1",
+			func(d *draft) *string { return &d.Checkpoint.Signal }, parseSignal),
+		listFlag("checkpoint-file", "checkpoint.files", "FILE", "file of that checkpoint; may be given several times",
+			func(d *draft) *[]string { return &d.Checkpoint.Files }, parseInside),
+		valueFlag("checkpoint-restart", "LINE", "shell line that restarts the program from these files",
+			func(d *draft) *[]string { return &d.Checkpoint.Restart }, parseLine),
+		valueFlag("confidence", "F", "migrate when the chance of meeting the deadline falls below this (0.95)",
+			func(d *draft) *float64 { return &d.Confidence }, parseConfidence),
+		valueFlag("reliability", "F", "minimum job success rate of a cluster",
+			func(d *draft) *float64 { return &d.Reliability }, parseReliability),
+		withChoices(valueFlag("adapt", "HOW", "auto: migrate when the deadline is in danger; off: only watch",
+			func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
+		valueFlag("retries", "N", "how often it is requeued after a failure that was not its own",
+			func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
+		withChoices(valueFlag("place", "POLICY", placeHelp, func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace),
+			placements),
+		{Name: "after", Kind: "JOB", Help: "start after these jobs completed successfully: 12,prep; or afterany:12 and the " +
+			"like", Many: true, apply: applyAfter},
+		valueFlag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20",
+			func(d *draft) *ArrayRange { return &d.Array }, parseArray),
 	}
 }
 
 // placeHelp explains the placement policies.
-const placeHelp = "placement policy: wf (worst fit: the cluster with the most idle cores), cf (close to files: where its " +
+const placeHelp = "placement policy: wf (worst fit: the cluster with the most idle cores), cf (close to files: where " +
+	"its " +
 	"inputs are), cm (cluster minimization: as few clusters as possible), fcm (flexible cluster minimization: the same, " +
 	"split to start sooner), deadline (best chance of meeting the deadline)"
 
@@ -153,7 +186,8 @@ func (d *draft) applySetting(s Setting, p fieldOrigin) error {
 		d.at[name] = p
 		return nil
 	}
-	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Problem: badinput.UnknownName("flag", s.Name, known)}
+	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name,
+		Problem: badinput.UnknownName("flag", s.Name, known)}
 }
 
 // applyOverrides applies the settings of the command line.

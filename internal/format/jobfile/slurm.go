@@ -36,7 +36,8 @@ type slurmScript struct {
 }
 
 func newSlurm(d *draft) *slurmScript {
-	return &slurmScript{imported: imported{draft: d, kind: Slurm, calls: "Slurm", prefix: "#SBATCH"}, given: map[string]fieldOrigin{}}
+	return &slurmScript{imported: imported{draft: d, kind: Slurm, calls: "Slurm", prefix: "#SBATCH"},
+		given: map[string]fieldOrigin{}}
 }
 
 // readLine takes in what follows #SBATCH on a line.

@@ -95,7 +95,8 @@ func submitted(c *slurmtest.Cluster, dir, script string) (map[string]string, err
 	if err != nil {
 		return nil, fmt.Errorf("sbatch: %w: %s", err, id)
 	}
-	out, err := exec.Command(filepath.Join(c.Commands, "scontrol"), "show", "job", strings.TrimSpace(string(id))).CombinedOutput()
+	out, err := exec.Command(filepath.Join(c.Commands, "scontrol"), "show", "job",
+		strings.TrimSpace(string(id))).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("scontrol: %w: %s", err, out)
 	}
@@ -127,7 +128,8 @@ func asSlurmSays(job *jobfile.Job, theirs map[string]string) map[string]string {
 			limit = fmt.Sprintf("%d-%s", minutes/60/24, limit)
 		}
 	}
-	says := map[string]string{"NumTasks": fmt.Sprint(job.Min / threads), "CPUs": fmt.Sprint(threads), "TimeLimit": limit, "WorkDir": job.Workdir}
+	says := map[string]string{"NumTasks": fmt.Sprint(job.Min / threads), "CPUs": fmt.Sprint(threads), "TimeLimit": limit,
+		"WorkDir": job.Workdir}
 	theirs["JobName"] = unfit.ReplaceAllString(theirs["JobName"], "-")
 	says["JobName"] = job.Name
 	if a := job.Array; a.Len() == 0 {

@@ -34,7 +34,8 @@ func (s *slurmScript) readNodes(value string) error {
 func (s *slurmScript) readTime(value string) error {
 	d, ok := slurmTime(value)
 	if !ok {
-		return s.optionError("a time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds")
+		return s.optionError("a time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, " +
+			"days-hours:minutes or days-hours:minutes:seconds")
 	}
 	s.Time = d
 	s.noteField("resources.time")
@@ -238,7 +239,8 @@ func (s *slurmScript) settleShape() error {
 	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.threads, min(s.nodes.min, tasks*threads), s.perNode
 	if s.nodes.min > 1 {
 		s.at, s.value = s.given["nodes"], ""
-		s.warnOption(fmt.Sprintf("%d cores are asked for; Slurm spreads them over %d hosts, other clusters as they like", tasks*threads, s.Nodes))
+		s.warnOption(fmt.Sprintf("%d cores are asked for; Slurm spreads them over %d hosts, other clusters as they like",
+			tasks*threads, s.Nodes))
 	}
 	for _, name := range []string{"cpus-per-task", "ntasks-per-node", "nodes", "ntasks"} { // the last one counts
 		if at, ok := s.given[name]; ok {

@@ -110,7 +110,8 @@ func fromNow(rest string, now time.Time) (time.Time, bool) {
 	unit := time.Second
 	if word := strings.ToLower(number[end:]); word != "" {
 		unit = 0
-		for name, d := range map[string]time.Duration{"seconds": time.Second, "minutes": time.Minute, "hours": time.Hour, "days": 24 * time.Hour, "weeks": 7 * 24 * time.Hour} {
+		for name, d := range map[string]time.Duration{"seconds": time.Second, "minutes": time.Minute, "hours": time.Hour,
+			"days": 24 * time.Hour, "weeks": 7 * 24 * time.Hour} {
 			if strings.HasPrefix(name, word) { // in one word there is one that begins like it
 				unit = d
 			}
@@ -167,7 +168,8 @@ func slurmClock(s string) (time.Duration, bool) {
 	}
 	for _, layout := range []string{"15:04", "15:04:05", "3:04pm", "3:04:05pm", "3:04 pm", "3:04:05 pm", "3pm"} {
 		if t, err := time.Parse(layout, text); err == nil {
-			return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, true
+			return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
+				time.Duration(t.Second())*time.Second, true
 		}
 	}
 	return 0, false

@@ -9,7 +9,8 @@ import (
 // ofTasks are the fields of a job file that a task of a workflow has too, with the
 // same meaning.
 var ofTasks = []string{
-	"run", "argv", "setup", "envs", "procs", "num_nodes", "resources", "on", "retry", "checkpoint", "progress", "place", "adapt",
+	"run", "argv", "setup", "envs", "procs", "num_nodes", "resources", "on", "retry", "checkpoint", "progress", "place",
+	"adapt",
 	"deadline", "confidence", "reliability", "pattern",
 }
 

@@ -38,7 +38,8 @@ var (
 	cloudKeys      = []string{"config", "event_callback", "experimental", "pool", "api_server"}
 	cloudResources = []string{
 		"infra", "cloud", "region", "zone", "instance_type", "accelerator_args", "use_spot", "spot_recovery",
-		"job_recovery", "disk_size", "disk_tier", "network_tier", "local_disk", "max_hourly_cost", "image_id", "ports", "labels",
+		"job_recovery", "disk_size", "disk_tier", "network_tier", "local_disk", "max_hourly_cost", "image_id", "ports",
+		"labels",
 		"autostop", "priority", "any_of", "ordered",
 	}
 )

@@ -79,7 +79,8 @@ func cleanEnvironment(env map[string]string) string {
 
 // runCopies runs a command so often at once, and fails if one of them does.
 func runCopies(line string, copies int) string {
-	return fmt.Sprintf("i=0; all=; while [ $i -lt %d ]; do %s & all=\"$all $!\"; i=$((i+1)); done; code=0; for i in $all; do wait $i || code=$?; done; (exit $code)", copies, line)
+	return fmt.Sprintf("i=0; all=; while [ $i -lt %d ]; do %s & all=\"$all $!\"; i=$((i+1)); done; code=0; for i in "+
+		"$all; do wait $i || code=$?; done; (exit $code)", copies, line)
 }
 
 func quoteWords(words []string) string {

@@ -190,7 +190,8 @@ func (d *draft) readEnvs(v yamlfile.Value) {
 // readAfter reads jobs to wait for, each as the flag has it.
 func (d *draft) readAfter(v yamlfile.Value) {
 	read := func(item yamlfile.Value) {
-		d.After = append(d.After, readScalar(item, func(s string) ([]Dependency, error) { return parseAfter(s, WentWell) })...)
+		d.After = append(d.After, readScalar(item,
+			func(s string) ([]Dependency, error) { return parseAfter(s, WentWell) })...)
 	}
 	if v.Kind() == yamlfile.Scalar {
 		read(v)
@@ -234,7 +235,8 @@ var methods = []string{"auto", "sandbox", "signal", "exit85", "restart"}
 
 func parseMethod(s string) (string, error) {
 	if s == "srs" {
-		return "", fmt.Errorf("not supported yet, only %s: the library for programs that save themselves comes later", strings.Join(methods, ", "))
+		return "", fmt.Errorf("not supported yet, only %s: the library for programs that save themselves comes later",
+			strings.Join(methods, ", "))
 	}
 	return oneOf(s, methods)
 }

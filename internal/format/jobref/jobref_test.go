@@ -9,16 +9,17 @@ import (
 
 func TestJobsAreNamedAsInSlurmAndByName(t *testing.T) {
 	for text, want := range map[string][]Ref{
-		"83":            {{Kind: Number, Text: "83", From: 83}},
-		"80-83":         {{Kind: Range, Text: "80-83", From: 80, To: 83}},
-		"80,81":         {{Kind: Number, Text: "80", From: 80}, {Kind: Number, Text: "81", From: 81}},
-		"83_3":          {{Kind: Elements, Text: "83_3", Array: 83, Indices: []int{3}}},
-		"83_[1-3,7],90": {{Kind: Elements, Text: "83_[1-3,7]", Array: 83, Indices: []int{1, 2, 3, 7}}, {Kind: Number, Text: "90", From: 90}},
-		"83_*":          {{Kind: Elements, Text: "83_*", Array: 83}},
-		"prep":          {{Kind: Named, Text: "prep"}},
-		"my-job_2":      {{Kind: Named, Text: "my-job_2"}},
-		"last":          {{Kind: Last, Text: "last"}},
-		"all":           {{Kind: All, Text: "all"}},
+		"83":    {{Kind: Number, Text: "83", From: 83}},
+		"80-83": {{Kind: Range, Text: "80-83", From: 80, To: 83}},
+		"80,81": {{Kind: Number, Text: "80", From: 80}, {Kind: Number, Text: "81", From: 81}},
+		"83_3":  {{Kind: Elements, Text: "83_3", Array: 83, Indices: []int{3}}},
+		"83_[1-3,7],90": {{Kind: Elements, Text: "83_[1-3,7]", Array: 83, Indices: []int{1, 2, 3, 7}},
+			{Kind: Number, Text: "90", From: 90}},
+		"83_*":     {{Kind: Elements, Text: "83_*", Array: 83}},
+		"prep":     {{Kind: Named, Text: "prep"}},
+		"my-job_2": {{Kind: Named, Text: "my-job_2"}},
+		"last":     {{Kind: Last, Text: "last"}},
+		"all":      {{Kind: All, Text: "all"}},
 	} {
 		got, err := Parse(text)
 		if err != nil || !reflect.DeepEqual(got, want) {

@@ -76,21 +76,25 @@ func (m *matrix) readHeader(rows [][]string) error {
 		return &badinput.Error{File: m.name, Want: "a header row with the names of the hosts"}
 	}
 	m.hosts = rows[0]
-	if n := len(rows) - 1; n == len(m.hosts)-1 && m.repeatsNames(rows) || n != len(m.hosts) && strings.TrimSpace(m.hosts[0]) == "" {
+	if n := len(rows) - 1; n == len(m.hosts)-1 && m.repeatsNames(rows) || n != len(m.hosts) &&
+		strings.TrimSpace(m.hosts[0]) == "" {
 		m.named, m.hosts = true, m.hosts[1:]
 	}
 	n := len(m.hosts)
 	if n < 2 || n > maxHosts {
-		return &badinput.Error{File: m.name, Line: m.lines[0], Want: fmt.Sprintf("a header row with 2 to %d hosts, it has %d", maxHosts, n)}
+		return &badinput.Error{File: m.name, Line: m.lines[0],
+			Want: fmt.Sprintf("a header row with 2 to %d hosts, it has %d", maxHosts, n)}
 	}
 	if len(rows)-1 != n {
-		return &badinput.Error{File: m.name, Want: fmt.Sprintf("%d rows below the header, one for each host; there are %d", n, len(rows)-1)}
+		return &badinput.Error{File: m.name,
+			Want: fmt.Sprintf("%d rows below the header, one for each host; there are %d", n, len(rows)-1)}
 	}
 	seen := map[string]bool{}
 	for i, host := range m.hosts {
 		host = strings.TrimSpace(host)
 		if host == "" || seen[host] {
-			return &badinput.Error{File: m.name, Line: m.lines[0], Field: "host " + strconv.Itoa(i+1), Value: host, Want: "a name that no other host has"}
+			return &badinput.Error{File: m.name, Line: m.lines[0], Field: "host " + strconv.Itoa(i+1), Value: host,
+				Want: "a name that no other host has"}
 		}
 		m.hosts[i], seen[host] = host, true
 	}
@@ -120,7 +124,8 @@ func (m *matrix) readRow(i int, cells []string) error {
 		cells = cells[1:]
 	}
 	if len(cells) != n {
-		return &badinput.Error{File: m.name, Line: line, Want: fmt.Sprintf("%d bandwidths, one for each host; there are %d", n, len(cells))}
+		return &badinput.Error{File: m.name, Line: line,
+			Want: fmt.Sprintf("%d bandwidths, one for each host; there are %d", n, len(cells))}
 	}
 	for j, cell := range cells {
 		cell = strings.TrimSpace(cell)
@@ -145,8 +150,9 @@ func (m *matrix) buildNetwork() (*nodesel.Network, error) {
 		for j := range i {
 			x, y := m.mbps[i*n+j], m.mbps[j*n+i]
 			if math.Abs(x-y) > equalWithin*math.Max(x, y) {
-				return nil, &badinput.Error{File: m.name, Line: m.lines[i+1], Field: m.hosts[i] + " to " + m.hosts[j], Value: formatNumber(x),
-					Want: fmt.Sprintf("%s, as from %s to %s; the matrix must be symmetric", formatNumber(y), m.hosts[j], m.hosts[i])}
+				return nil, &badinput.Error{File: m.name, Line: m.lines[i+1], Field: m.hosts[i] + " to " + m.hosts[j],
+					Value: formatNumber(x),
+					Want:  fmt.Sprintf("%s, as from %s to %s; the matrix must be symmetric", formatNumber(y), m.hosts[j], m.hosts[i])}
 			}
 			if x > 0 {
 				net.Links = append(net.Links, nodesel.Link{A: j, B: i, Mbps: math.Min(x, y)})

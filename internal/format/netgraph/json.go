@@ -71,7 +71,8 @@ func cpuShares(name string, f networkFile, numbers map[string]int) ([]float64, e
 		case !known || h >= len(f.Hosts):
 			return nil, &badinput.Error{File: name, Field: "cpu", Value: host, Want: "a name from hosts"}
 		case !(share >= 0 && share <= 1):
-			return nil, &badinput.Error{File: name, Field: "cpu." + host, Value: formatNumber(share), Want: "a share from 0 to 1"}
+			return nil, &badinput.Error{File: name, Field: "cpu." + host, Value: formatNumber(share),
+				Want: "a share from 0 to 1"}
 		}
 		shares[h] = share
 	}
@@ -81,7 +82,8 @@ func cpuShares(name string, f networkFile, numbers map[string]int) ([]float64, e
 // numberHosts gives hosts and then routers their numbers, by name.
 func numberHosts(name string, f networkFile) (map[string]int, error) {
 	if len(f.Hosts) < 2 || len(f.Hosts) > maxHosts {
-		return nil, &badinput.Error{File: name, Field: "hosts", Want: fmt.Sprintf("a list of 2 to %d names, it has %d", maxHosts, len(f.Hosts))}
+		return nil, &badinput.Error{File: name, Field: "hosts",
+			Want: fmt.Sprintf("a list of 2 to %d names, it has %d", maxHosts, len(f.Hosts))}
 	}
 	numbers := make(map[string]int, len(f.Hosts)+len(f.Routers))
 	enter := func(list string, names []string) error {
@@ -117,7 +119,8 @@ func (l *linkFile) checkLink(numbers map[string]int) (nodesel.Link, *badinput.Er
 	case l.Mbps == nil:
 		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Problem: "missing", Want: "the bandwidth in Mbit/s"}
 	case !(*l.Mbps > 0):
-		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: formatNumber(*l.Mbps), Want: "a number above 0; leave out a link that carries nothing"}
+		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: formatNumber(*l.Mbps),
+			Want: "a number above 0; leave out a link that carries nothing"}
 	case !(l.Ms >= 0):
 		return nodesel.Link{}, &badinput.Error{Field: ".ms", Value: formatNumber(l.Ms), Want: "a number of at least 0"}
 	}
@@ -139,7 +142,8 @@ func (l *linkFile) differenceFrom(before *linkFile, number int) *badinput.Error 
 	default:
 		return nil
 	}
-	e.Want = fmt.Sprintf("%s, as links[%d] has it between %s and %s; a link is the same in both directions", formatNumber(want), number, before.A, before.B)
+	e.Want = fmt.Sprintf("%s, as links[%d] has it between %s and %s; a link is the same in both directions",
+		formatNumber(want), number, before.A, before.B)
 	return e
 }
 

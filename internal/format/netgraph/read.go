@@ -38,7 +38,8 @@ func ParseNetwork(name string, data []byte) (*nodesel.Network, error) {
 	text := bytes.TrimLeft(data, " \t\r\n")
 	switch {
 	case len(text) == 0:
-		return nil, &badinput.Error{File: name, Want: "a network: JSON with hosts and links, SimGrid XML, or a CSV matrix; the file is empty"}
+		return nil, &badinput.Error{File: name,
+			Want: "a network: JSON with hosts and links, SimGrid XML, or a CSV matrix; the file is empty"}
 	case text[0] == '{' || text[0] == '[':
 		return parseJSON(name, data)
 	case text[0] == '<':

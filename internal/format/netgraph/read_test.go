@@ -16,19 +16,24 @@ func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
 		{"{", "net:1: expected valid JSON (unexpected end of JSON input)"},
 		{"{\n\"hosts\": [\"a\",]}", "net:2: expected valid JSON"},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":NaN}]}`, "net:1: expected valid JSON"},
-		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":"fast"}]}`, "net:1: links.mbps: expected a number, not a JSON string"},
-		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":1e999}]}`, `net:1: links.mbps "1e999": expected a number that is not so large`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":"fast"}]}`,
+			"net:1: links.mbps: expected a number, not a JSON string"},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":1e999}]}`,
+			`net:1: links.mbps "1e999": expected a number that is not so large`},
 		{`{"hosts":["a"]}`, "net: hosts: expected a list of 2 to 5000 names, it has 1"},
 		{`{"hosts":["a","b","a"]}`, `net: hosts[2] "a": expected a name that no other host or router has`},
 		{`{"hosts":["a","b"],"routers":["b"]}`, `net: routers[0] "b": expected a name that no other host or router has`},
 		{`{"hosts":["a",""]}`, "net: hosts[1]: expected a name that is not empty"},
-		{`{"hosts":["a","b"],"links":[{"a":"a","b":"x","mbps":1}]}`, `net: links[0].b "x": expected a name from hosts or routers`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"x","mbps":1}]}`,
+			`net: links[0].b "x": expected a name from hosts or routers`},
 		{`{"hosts":["a","b"],"links":[{"b":"a","mbps":1}]}`, `net: links[0].a: missing, expected a host or router`},
-		{`{"hosts":["a","b"],"links":[{"a":"a","b":"a","mbps":1}]}`, `net: links[0].b "a": expected another host or router than a`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"a","mbps":1}]}`,
+			`net: links[0].b "a": expected another host or router than a`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b"}]}`, `net: links[0].mbps: missing, expected the bandwidth in Mbit/s`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":0}]}`, `net: links[0].mbps "0": expected a number above 0`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":-3}]}`, `net: links[0].mbps "-3": expected a number above 0`},
-		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":3,"ms":-1}]}`, `net: links[0].ms "-1": expected a number of at least 0`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":3,"ms":-1}]}`,
+			`net: links[0].ms "-1": expected a number of at least 0`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":100},{"a":"b","b":"a","mbps":50}]}`,
 			`net: links[1].mbps "50": expected 100, as links[0] has it between a and b; a link is the same in both directions`},
 		{`{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":10},{"a":"r","b":"b","mbps":10},{"a":"a","b":"r","mbps":9}]}`,
@@ -64,7 +69,8 @@ func TestALinkThatIsWrittenDownForEachDirectionIsOne(t *testing.T) {
 }
 
 func TestAMatrixMayNameItsRows(t *testing.T) {
-	for _, text := range []string{"a,b,c\n0,5,\n5,0,7\n,7,0\n", ",a,b,c\na,-,5,\nb,5,-,7\nc,,7,-\n", "\ufeffhost, a, b, c\r\na, , 5,\r\nb, 5, , 7\r\nc, , 7,\r\n"} {
+	for _, text := range []string{"a,b,c\n0,5,\n5,0,7\n,7,0\n", ",a,b,c\na,-,5,\nb,5,-,7\nc,,7,-\n",
+		"\ufeffhost, a, b, c\r\na, , 5,\r\nb, 5, , 7\r\nc, , 7,\r\n"} {
 		n, err := ParseNetwork("net", []byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -122,7 +128,8 @@ func TestTheExamplesCanBeRead(t *testing.T) {
 
 func TestAFileThatIsNotThereIsBadInput(t *testing.T) {
 	var bad *badinput.Error
-	if _, err := ReadNetwork("missing.json"); !errors.As(err, &bad) || bad.Error() != "cannot read missing.json: no such file or directory" {
+	if _, err := ReadNetwork("missing.json"); !errors.As(err, &bad) ||
+		bad.Error() != "cannot read missing.json: no such file or directory" {
 		t.Errorf("network: %v", err)
 	}
 	if _, err := ReadPattern("missing.json"); !errors.As(err, &bad) {
@@ -131,7 +138,9 @@ func TestAFileThatIsNotThereIsBadInput(t *testing.T) {
 }
 
 func FuzzParseNetwork(f *testing.F) {
-	for _, text := range []string{"a,b\n0,1\n1,0\n", ",a,b\na,,1\nb,1,\n", `{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":1,"ms":2}]}`, `{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":1},{"a":"b","b":"a","mbps":1}]}`, "{", "a,b\n\n"} {
+	for _, text := range []string{"a,b\n0,1\n1,0\n", ",a,b\na,,1\nb,1,\n",
+		`{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":1,"ms":2}]}`,
+		`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":1},{"a":"b","b":"a","mbps":1}]}`, "{", "a,b\n\n"} {
 		f.Add([]byte(text))
 	}
 	if data, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "networks", "ten.json")); err == nil {

@@ -41,7 +41,8 @@ func parseSimGrid(name string, data []byte) (*nodesel.Network, error) {
 			there, ok := p.FindRoute(a, b)
 			back, okBack := p.FindRoute(b, a)
 			if mbps := math.Min(there.Mbps, back.Mbps); ok && okBack && mbps > 0 {
-				n.Links = append(n.Links, nodesel.Link{A: j, B: i, Mbps: math.Min(mbps, withoutLinks), Ms: math.Max(there.Ms, back.Ms)})
+				n.Links = append(n.Links, nodesel.Link{A: j, B: i, Mbps: math.Min(mbps, withoutLinks),
+					Ms: math.Max(there.Ms, back.Ms)})
 			}
 		}
 	}

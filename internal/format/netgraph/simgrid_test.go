@@ -40,7 +40,8 @@ func TestASimGridPlatformIsANetworkOfItsRoutes(t *testing.T) {
 }
 
 func TestAPlatformOfOneHostIsRefusedInOneLine(t *testing.T) {
-	_, err := ParseNetwork("p.xml", []byte(`<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>`))
+	_, err := ParseNetwork("p.xml",
+		[]byte(`<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>`))
 	if err == nil || !strings.Contains(err.Error(), "p.xml") || !strings.Contains(err.Error(), "from 2 to 2000 hosts") {
 		t.Errorf("%v", err)
 	}

@@ -34,7 +34,8 @@ func (g *simGrid) newDragonfly(s clusterShape) table {
 	width, ok := t.parseSizes(s.e.attrs["topo_parameters"])
 	if !ok || t.groups*t.chassis*t.blades*t.nodes != s.hosts {
 		g.reportValue(s.e, "topo_parameters", fmt.Sprintf(
-			"groups,links;chassis,links;blades,links;nodes such as 3,4;4,3;5,1;2, the product of the sizes being the number of nodes, %d", s.hosts))
+			"groups,links;chassis,links;blades,links;nodes such as 3,4;4,3;5,1;2, the product of the sizes being the number "+
+				"of nodes, %d", s.hosts))
 		return nil
 	}
 	if t.groups > t.blades {
@@ -116,7 +117,8 @@ func (t *dragonfly) addLinks(g *simGrid, s clusterShape, width [3]int) {
 	t.black = add(t.groups*pairCount(t.chassis)*t.blades, width[1], func(i int) string {
 		pair := i / t.blades
 		a, b := pairAt(pair%pairCount(t.chassis), t.chassis)
-		return fmt.Sprintf("black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", pair/pairCount(t.chassis), a, b, i%t.blades)
+		return fmt.Sprintf("black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", pair/pairCount(t.chassis), a, b,
+			i%t.blades)
 	})
 	t.blue = add(pairCount(t.groups), width[0], func(i int) string {
 		a, b := pairAt(i, t.groups)

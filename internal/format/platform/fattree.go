@@ -33,7 +33,8 @@ func (g *simGrid) newFatTree(s clusterShape) table {
 	total := t.parseTopology(s.e.attrs["topo_parameters"])
 	if total == 0 || productOf(t.children) != s.hosts {
 		g.reportValue(s.e, "topo_parameters", fmt.Sprintf(
-			"levels;children;parents;cables such as 2;4,4;1,2;1,2, the children's product being the number of nodes, %d", s.hosts))
+			"levels;children;parents;cables such as 2;4,4;1,2;1,2, the children's product being the number of nodes, %d",
+			s.hosts))
 		return nil
 	}
 	unique := g.unique
@@ -53,7 +54,8 @@ func (t *fatTree) parseTopology(s string) int {
 	if len(parts) != 4 {
 		return 0
 	}
-	t.children, t.parents, t.cables = numbersIn(parts[1], maxHosts), numbersIn(parts[2], maxLinks), numbersIn(parts[3], maxLinks)
+	t.children, t.parents, t.cables = numbersIn(parts[1], maxHosts), numbersIn(parts[2], maxLinks),
+		numbersIn(parts[3], maxLinks)
 	levels, err := strconv.Atoi(strings.TrimSpace(parts[0]))
 	if err != nil || levels < 1 || len(t.children) != levels || len(t.parents) != levels || len(t.cables) != levels {
 		return 0

@@ -45,7 +45,8 @@ func TestATransferTakesTheLatenciesAndTheBytesOverTheNarrowestLink(t *testing.T)
 }
 
 func TestClustersWithoutLinksCannotReachEachOther(t *testing.T) {
-	p := mustParse(t, "clusters: [{name: a, hosts: 2}, {name: b, hosts: 1}, {name: c, hosts: 1}]\nlinks: [{a: a, b: c, mbps: 1}]")
+	p := mustParse(t, "clusters: [{name: a, hosts: 2}, {name: b, hosts: 1}, {name: c, hosts: 1}]\nlinks: [{a: a, b: c, "+
+		"mbps: 1}]")
 	for _, ends := range [][2]string{{"a1", "b1"}, {"b1", "a1"}, {"@b", "@c"}} {
 		if r, ok := p.FindRoute(host(t, p, ends[0]), host(t, p, ends[1])); ok {
 			t.Errorf("%v: %v", ends, linkNames(p, r))

@@ -37,7 +37,8 @@ func TestTheFilesOfSimGridComeInWithAllTheirHostsAndLinks(t *testing.T) {
 		for _, c := range p.Clusters {
 			hosts += len(c.Hosts)
 		}
-		if len(p.Clusters) != want.clusters || hosts != want.hosts || p.TotalProcs() != want.procs || len(p.Links) != want.links {
+		if len(p.Clusters) != want.clusters || hosts != want.hosts || p.TotalProcs() != want.procs ||
+			len(p.Links) != want.links {
 			t.Errorf("%s: %d clusters, %d hosts, %d cores, %d links; want %+v",
 				want.file, len(p.Clusters), hosts, p.TotalProcs(), len(p.Links), want)
 		}
@@ -80,7 +81,8 @@ func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
 	wantRoute(t, p, "node-3.4cores.org", "node-4.2cores.org", 1.6, 1000,
 		"halfduplex_link_3", "halfduplex_backbone", "backbone", "backboned_backbone", "backboned_link_4_DOWN")
 	fat, shared := p.Links[linkIndex(t, p, "backbone")], p.Links[linkIndex(t, p, "backboned_backbone")]
-	if diff := cmp.Diff([]Link{{"backbone", 10000, 0.5, false}, {"backboned_backbone", 18000, 0.5, true}}, []Link{fat, shared}); diff != "" {
+	if diff := cmp.Diff([]Link{{"backbone", 10000, 0.5, false}, {"backboned_backbone", 18000, 0.5, true}},
+		[]Link{fat, shared}); diff != "" {
 		t.Error(diff)
 	}
 
@@ -89,10 +91,12 @@ func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
 	wantRoute(t, p, "host6", "host3", 1.7, 1000, "l6", "backbone2", "link1-2", "backbone1", "l3")
 
 	p = load("meta_cluster")
-	wantRoute(t, p, "host-1.cluster1", "host-30.cluster1", 0.7, 1000, "link_host-1.cluster1_UP", "backbone1", "link_host-30.cluster1_DOWN")
+	wantRoute(t, p, "host-1.cluster1", "host-30.cluster1", 0.7, 1000, "link_host-1.cluster1_UP", "backbone1",
+		"link_host-30.cluster1_DOWN")
 
 	p = load("small_platform")
-	wantRoute(t, p, "Fafard", "Tremblay", 0.270544+0.514433+0.059904+0.136931+0.514433+0.47978, 65.264, "8", "1", "0", "2", "3", "4")
+	wantRoute(t, p, "Fafard", "Tremblay", 0.270544+0.514433+0.059904+0.136931+0.514433+0.47978, 65.264, "8", "1", "0", "2",
+		"3", "4")
 	if got := linkNames(p, p.LoopbackRoute(host(t, p, "Jupiter"))); !cmp.Equal(got, []string{"loopback"}) {
 		t.Errorf("Jupiter reaches itself over %v", got)
 	}
@@ -102,7 +106,8 @@ func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
 
 	p = load("data_center")
 	wantRoute(t, p, "cb1-1.dc1.acloud.com", "cb3-2.dc1.acloud.com", 0.6, 1000,
-		"cabinet1_link_1_UP", "cabinet1_backbone", "link_dc1_cb1", "link_dc1_cb3", "cabinet3_backbone", "cabinet3_link_2_DOWN")
+		"cabinet1_link_1_UP", "cabinet1_backbone", "link_dc1_cb1", "link_dc1_cb3", "cabinet3_backbone",
+		"cabinet3_link_2_DOWN")
 
 	p = load("griffon")
 	wantRoute(t, p, "griffon-60.nancy.grid5000.fr", "griffon-30.nancy.grid5000.fr", 0.072, 1000,
@@ -170,7 +175,8 @@ func TestZonesGatewaysAndPoliciesOfACampus(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("hosts (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"<host> speed: of several power states only the first in use is imported"}, p.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"<host> speed: of several power states only the first in use is imported"},
+		p.Notes); diff != "" {
 		t.Error(diff)
 	}
 	wantRoute(t, p, "f0.one", "f7.one", 0.11, 1000,
@@ -203,7 +209,8 @@ func TestPeersAreJoinedByTheirOwnLinksAndTheirDistance(t *testing.T) {
 	wantRoute(t, p, "p1", "p2", 50+1+2, 8, "link_p1_UP", "link_p2_DOWN")
 	wantRoute(t, p, "p2", "p1", 53, 16, "link_p2_UP", "link_p1_DOWN")
 	wantRoute(t, p, "p1", "h", 40+1+4, 8, "link_p1_UP")
-	if diff := cmp.Diff([]string{"<peer> lat is not imported: SimGrid takes the third coordinate instead"}, p.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"<peer> lat is not imported: SimGrid takes the third coordinate instead"},
+		p.Notes); diff != "" {
 		t.Error(diff)
 	}
 }

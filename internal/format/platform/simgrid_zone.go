@@ -145,7 +145,8 @@ func (g *simGrid) declareMember(z *zone, star *starTable, e *element) {
 		// Routes are read when everything is declared.
 	case g.ignoreTraces(e):
 	default:
-		g.reportMisplaced(e, "zone "+z.name+" with routing "+z.routing, "zone", "cluster", "host", "router", "link", "route", "zoneRoute")
+		g.reportMisplaced(e, "zone "+z.name+" with routing "+z.routing, "zone", "cluster", "host", "router", "link", "route",
+			"zoneRoute")
 	}
 }
 
@@ -167,7 +168,8 @@ func (g *simGrid) declareHost(z *zone, e *element) {
 }
 
 func (g *simGrid) ignoreProfiles(e *element) {
-	g.ignoreAttr(e, "load and failures come from scenarios", "availability_file", "speed_file", "state_file", "bandwidth_file", "latency_file")
+	g.ignoreAttr(e, "load and failures come from scenarios", "availability_file", "speed_file", "state_file",
+		"bandwidth_file", "latency_file")
 }
 
 func (g *simGrid) readCores(e *element) int {

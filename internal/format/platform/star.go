@@ -92,14 +92,16 @@ func (g *simGrid) locateMembers(z *zone, star *starTable, e *element) {
 			gateway := "router_" + inner.name
 			p, ok := g.findNetpoint(gateway)
 			if !ok || !p.zone.isWithin(inner) {
-				g.failAt(inner.line, "<zone> id", inner.name, "a router named "+gateway+" in this zone, with coordinates; Vivaldi routes lead through it")
+				g.failAt(inner.line, "<zone> id", inner.name, "a router named "+gateway+
+					" in this zone, with coordinates; Vivaldi routes lead through it")
 				return
 			}
 			v.gateway, at = p, p
 		}
 		c, ok := g.coords[at]
 		if !ok {
-			g.failAt(e.line, "<"+e.name+"> routing", z.routing, "coordinates for every member of a Vivaldi zone; member "+strconv.Itoa(id+1)+" has none")
+			g.failAt(e.line, "<"+e.name+"> routing", z.routing, "coordinates for every member of a Vivaldi zone; member "+
+				strconv.Itoa(id+1)+" has none")
 			return
 		}
 		v.at = c
@@ -119,7 +121,8 @@ func (z *zone) isWithin(outer *zone) bool {
 
 // declarePeer reads a host with a private link up and another down.
 func (g *simGrid) declarePeer(z *zone, star *starTable, e *element) {
-	g.checkAttributes(e, "id!", "speed!", "bw_in!", "bw_out!", "lat", "coordinates!", "availability_file", "speed_file", "state_file")
+	g.checkAttributes(e, "id!", "speed!", "bw_in!", "bw_out!", "lat", "coordinates!", "availability_file", "speed_file",
+		"state_file")
 	g.ignoreProfiles(e)
 	if lat, ok := e.attrs["lat"]; ok && lat != "0" {
 		g.ignoreElement("<peer> lat is not imported: SimGrid takes the third coordinate instead")

@@ -117,7 +117,8 @@ func TestDragonflyRoutesByHand(t *testing.T) {
 	// Two groups of two chassis of three blades of two nodes: node 13 is node 1
 	// of blade 0 of chassis 0 of group 1.
 	p := mustLoad(t, filepath.Join("testdata", "simgrid", "shapes.xml"))
-	wantRoute(t, p, "d0", "d1", 2, 1000, "local_link_from_router_0_to_node_0_32_UP", "local_link_from_router_0_to_node_1_33_DOWN")
+	wantRoute(t, p, "d0", "d1", 2, 1000, "local_link_from_router_0_to_node_0_32_UP",
+		"local_link_from_router_0_to_node_1_33_DOWN")
 	// Same chassis.
 	wantRoute(t, p, "d4", "d0", 3, 1000, "local_link_from_router_2_to_node_0_36_UP",
 		"green_link_in_chassis_0_between_routers_0_and_2_57_DOWN", "local_link_from_router_0_to_node_0_32_DOWN")

@@ -20,7 +20,8 @@ type torusTable struct {
 func (g *simGrid) newTorus(s clusterShape) table {
 	dims := numbersIn(s.e.attrs["topo_parameters"], maxHosts)
 	if dims == nil || productOf(dims) != s.hosts {
-		g.reportValue(s.e, "topo_parameters", fmt.Sprintf("sizes such as 3,2,2 whose product is the number of nodes, %d", s.hosts))
+		g.reportValue(s.e, "topo_parameters",
+			fmt.Sprintf("sizes such as 3,2,2 whose product is the number of nodes, %d", s.hosts))
 		return nil
 	}
 	// Nothing is routed in a dimension of size 1.

@@ -61,7 +61,8 @@ func (g *gridFile) readCluster(v yamlfile.Value) clusterSpec {
 	found.RequireField("name", "the cluster's name")
 	found.RequireField("hosts", wantHosts)
 	if other, ok := g.p.clusters[c.Name]; ok {
-		found.FailField("name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
+		found.FailField("name", c.Name,
+			fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
 	}
 	if g.hasFailed() {
 		return c
@@ -114,7 +115,8 @@ func (g *gridFile) readHosts(c *clusterSpec) {
 		c.Hosts = make([]Host, 0, v.Len())
 		for item := range v.EachItem(wantHosts) {
 			h := c.each
-			item.ReadMapping(append([]yamlfile.Field{yamlfile.StoreField("name", &h.Name, yamlfile.Value.Name)}, hostFields(&h)...)...)
+			item.ReadMapping(append([]yamlfile.Field{yamlfile.StoreField("name", &h.Name, yamlfile.Value.Name)},
+				hostFields(&h)...)...)
 			g.countTotals(item, 1, h.Cores)
 			c.Procs += h.Cores
 			c.Hosts = append(c.Hosts, h)

@@ -143,7 +143,8 @@ func (r *Reader) checkSize(n int) error {
 		return nil
 	}
 	if r.unpacked += int64(n); r.unpacked > maxFree+maxExpansion*r.packed.read {
-		return &badinput.Error{File: r.name, Want: fmt.Sprintf("gzip that expands at most %d-fold, as traces do", maxExpansion)}
+		return &badinput.Error{File: r.name,
+			Want: fmt.Sprintf("gzip that expands at most %d-fold, as traces do", maxExpansion)}
 	}
 	return nil
 }

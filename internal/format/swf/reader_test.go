@@ -141,7 +141,8 @@ func TestAnErrorNamesFileLineFieldAndValue(t *testing.T) {
 			t.Errorf("%s: got %v, want a bad-input error", c.name, err)
 			continue
 		}
-		if bad.File != "t.swf" || bad.Line != c.line || bad.Field != c.field || c.value != "" && bad.Value != c.value || bad.Want == "" {
+		if bad.File != "t.swf" || bad.Line != c.line || bad.Field != c.field || c.value != "" && bad.Value != c.value ||
+			bad.Want == "" {
 			t.Errorf("%s: got %#v", c.name, bad)
 		}
 		if msg := err.Error(); strings.Contains(msg, "\n") || len(msg) > 400 {
@@ -249,12 +250,14 @@ func TestRequestedValuesGoBeforeMeasuredOnes(t *testing.T) {
 
 func TestHeaderKeepsKeysInOrderAndAllLines(t *testing.T) {
 	text := "; Version: 2.2\n;  Queue:  1 [fque:1] \n; Queue: 2 b\n;              http://x.y/\n" +
-		";       submit<=2006-12-18 00:00:00 (1434 jobs removed)\n; http://z\n;\n; MaxNodes: 12\n; MaxProcs: 96 (all)\n" + line + "; End: yes\n"
+		";       submit<=2006-12-18 00:00:00 (1434 jobs removed)\n; http://z\n;\n; MaxNodes: 12\n; MaxProcs: 96 (all)\n" +
+		line + "; End: yes\n"
 	got, err := readString(text, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Entry{{"Version", "2.2"}, {"Queue", "1 [fque:1]"}, {"Queue", "2 b"}, {"MaxNodes", "12"}, {"MaxProcs", "96 (all)"}, {"End", "yes"}}
+	want := []Entry{{"Version", "2.2"}, {"Queue", "1 [fque:1]"}, {"Queue", "2 b"}, {"MaxNodes", "12"},
+		{"MaxProcs", "96 (all)"}, {"End", "yes"}}
 	if diff := cmp.Diff(want, got.Header.Entries); diff != "" {
 		t.Error(diff)
 	}
@@ -314,7 +317,8 @@ func TestWhatAFileCanMakeUsUseIsBounded(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadAll(&packed, "bomb", Options{Lenient: true}); !badinput.Is(err) || !strings.Contains(err.Error(), "expands") {
+	if _, err := ReadAll(&packed, "bomb", Options{Lenient: true}); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "expands") {
 		t.Errorf("gzip that expands a thousandfold: %v", err)
 	}
 }

@@ -23,7 +23,8 @@ func scanNumbers(line []byte, v *[numFields]int64) *fault {
 			pos++
 		}
 		if pos == len(line) {
-			return &fault{field: fields[i].name, want: fmt.Sprintf("missing: a record has %d fields, this one has %d", numFields, i)}
+			return &fault{field: fields[i].name,
+				want: fmt.Sprintf("missing: a record has %d fields, this one has %d", numFields, i)}
 		}
 		start := pos
 		n, end, plain := scanInt(line, pos)

@@ -66,7 +66,8 @@ func (b *builder) readHead(doc *document) {
 	case len(doc.Workflow.Specification.Tasks) == 0:
 		b.failField("workflow.specification.tasks", "", "at least one task; there is none")
 	case len(doc.Workflow.Specification.Tasks) > maxTasks:
-		b.failField("workflow.specification.tasks", strconv.Itoa(len(doc.Workflow.Specification.Tasks)), "at most "+strconv.Itoa(maxTasks)+" tasks")
+		b.failField("workflow.specification.tasks", strconv.Itoa(len(doc.Workflow.Specification.Tasks)), "at most "+
+			strconv.Itoa(maxTasks)+" tasks")
 	case doc.Workflow.Execution == nil:
 		b.failField("workflow.execution", "", "how long each task runs; it is missing")
 	default:

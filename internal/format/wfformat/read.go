@@ -132,7 +132,8 @@ func decodeProblem(name string, err error, limited *io.LimitedReader) error {
 	case limited.N <= 0:
 		return &badinput.Error{File: name, Want: fmt.Sprintf("at most %d MB of JSON; this file is larger", maxFile>>20)}
 	case errors.As(err, &kind):
-		return &badinput.Error{File: name, Field: kind.Field, Value: kind.Value, Problem: "WfFormat " + Version + " has another type here"}
+		return &badinput.Error{File: name, Field: kind.Field, Value: kind.Value, Problem: "WfFormat " + Version +
+			" has another type here"}
 	case isSyntax(err):
 		return &badinput.Error{File: name, Want: "valid JSON", Err: err}
 	case errors.Is(err, io.EOF):

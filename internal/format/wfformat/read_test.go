@@ -37,8 +37,10 @@ func TestAWorkflowIsReadPlainAndPacked(t *testing.T) {
 }
 
 func TestSeveralFilesOfAParentCountTogetherAndAParentWithoutFilesIsWaitedFor(t *testing.T) {
-	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","g"]`, `"sizeInBytes":5`, `"sizeInBytes":5e3`).Replace(small)
-	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 6000 || w.Needs[0].Files != 2 {
+	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","g"]`, `"sizeInBytes":5`,
+		`"sizeInBytes":5e3`).Replace(small)
+	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 6000 ||
+		w.Needs[0].Files != 2 {
 		t.Errorf("%v, %v", w, err)
 	}
 	text = strings.Replace(small, `"inputFiles":["f","g"]`, `"inputFiles":[]`, 1)
@@ -52,7 +54,8 @@ func TestSeveralFilesOfAParentCountTogetherAndAParentWithoutFilesIsWaitedFor(t *
 }
 
 func TestAFileThatIsListedTwiceCountsOnce(t *testing.T) {
-	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","f"]`, `"inputFiles":["f","g"]`, `"inputFiles":["f","g","f"]`,
+	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","f"]`, `"inputFiles":["f","g"]`,
+		`"inputFiles":["f","g","f"]`,
 		`"parents":["a"]`, `"parents":["a","a"]`).Replace(small)
 	w, err := Read("x", strings.NewReader(text))
 	if err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 1000 || w.Needs[0].Files != 1 {
@@ -65,26 +68,38 @@ func TestWhatIsWrongIsToldWithTheFileAndTheTask(t *testing.T) {
 		{small, "", `x.json: expected a workflow in WfFormat 1.5; the file is empty`},
 		{small, "{", `x.json: expected a complete workflow file; this one is cut off or damaged (unexpected EOF)`},
 		{small, "nonsense", `x.json: expected valid JSON (invalid character 'o' in literal null (expecting 'u'))`},
-		{`"schemaVersion":"1.5",`, ``, `x.json: schemaVersion: expected "1.5"; the file does not say which version of WfFormat it is in`},
+		{`"schemaVersion":"1.5",`, ``,
+			`x.json: schemaVersion: expected "1.5"; the file does not say which version of WfFormat it is in`},
 		{`"1.5"`, `"1.4"`, `x.json: schemaVersion "1.4": expected "1.5", the version of WfFormat that is read`},
 		{`"specification"`, `"spec"`, `x.json: workflow.specification: the tasks and files of the workflow; it is missing`},
 		{`"execution"`, `"exec"`, `x.json: workflow.execution: how long each task runs; it is missing`},
 		{`{"id":"b","parents"`, `{"id":"a","parents"`, `x.json: task "a" id: expected an id that no other task has`},
-		{`{"id":"b","parents"`, `{"parents"`, `x.json: workflow.specification.tasks[1].id: the id of the task; it is missing`},
+		{`{"id":"b","parents"`, `{"parents"`,
+			`x.json: workflow.specification.tasks[1].id: the id of the task; it is missing`},
 		{`"parents":["a"]`, `"parents":["z"]`, `x.json: task "b" parents "z": expected the id of a task`},
-		{`"parents":["a"]`, `"parents":["b"]`, `x.json: task "b" parents "b": expected another task; none can wait for itself`},
+		{`"parents":["a"]`, `"parents":["b"]`,
+			`x.json: task "b" parents "b": expected another task; none can wait for itself`},
 		{`"parents":[],`, `"parents":["b"],`, `x.json: task "a" parents "b → a": no cycle; here 2 tasks wait for each other`},
-		{`"inputFiles":["f","g"]`, `"inputFiles":["f","h"]`, `x.json: task "b" inputFiles "h": expected a file of workflow.specification.files; it is missing there`},
-		{`"outputFiles":["f"]`, `"outputFiles":["e"]`, `x.json: task "a" outputFiles "e": expected a file of workflow.specification.files; it is missing there`},
-		{`"sizeInBytes":1000`, `"sizeInBytes":1e30`, `x.json: task "a" file "f" sizeInBytes "1e30": expected a number of bytes from 0 to 2^60`},
-		{`"sizeInBytes":1000`, `"sizeInBytes":-1`, `x.json: task "a" file "f" sizeInBytes "-1": expected a number of bytes from 0 to 2^60`},
+		{`"inputFiles":["f","g"]`, `"inputFiles":["f","h"]`,
+			`x.json: task "b" inputFiles "h": expected a file of workflow.specification.files; it is missing there`},
+		{`"outputFiles":["f"]`, `"outputFiles":["e"]`,
+			`x.json: task "a" outputFiles "e": expected a file of workflow.specification.files; it is missing there`},
+		{`"sizeInBytes":1000`, `"sizeInBytes":1e30`,
+			`x.json: task "a" file "f" sizeInBytes "1e30": expected a number of bytes from 0 to 2^60`},
+		{`"sizeInBytes":1000`, `"sizeInBytes":-1`,
+			`x.json: task "a" file "f" sizeInBytes "-1": expected a number of bytes from 0 to 2^60`},
 		{`{"id":"g"`, `{"id":"f"`, `x.json: task "a" file "f": expected a file that workflow.specification.files lists once`},
-		{`"runtimeInSeconds":1.5`, `"runtimeInSeconds":-3`, `x.json: task "a" runtimeInSeconds "-3": expected a number from 0 to 1e+12`},
+		{`"runtimeInSeconds":1.5`, `"runtimeInSeconds":-3`,
+			`x.json: task "a" runtimeInSeconds "-3": expected a number from 0 to 1e+12`},
 		{`,"runtimeInSeconds":1.5`, ``, `x.json: task "a" runtimeInSeconds: expected a number from 0 to 1e+12`},
-		{`{"id":"a","runtimeInSeconds":1.5},`, ``, `x.json: task "a" runtimeInSeconds: expected how long the task runs; workflow.execution does not have it`},
-		{`{"id":"a","runtimeInSeconds":1.5}`, `{"id":"b","runtimeInSeconds":1.5}`, `x.json: task "b" in workflow.execution: expected one entry for each task; it has two`},
-		{`{"id":"a","runtimeInSeconds"`, `{"id":"q","runtimeInSeconds"`, `x.json: task "q" in workflow.execution: expected the id of a task of workflow.specification`},
-		{`"id":"a","parents"`, `"id":7,"parents"`, `x.json: workflow.specification.tasks.id "number": WfFormat 1.5 has another type here`},
+		{`{"id":"a","runtimeInSeconds":1.5},`, ``,
+			`x.json: task "a" runtimeInSeconds: expected how long the task runs; workflow.execution does not have it`},
+		{`{"id":"a","runtimeInSeconds":1.5}`, `{"id":"b","runtimeInSeconds":1.5}`,
+			`x.json: task "b" in workflow.execution: expected one entry for each task; it has two`},
+		{`{"id":"a","runtimeInSeconds"`, `{"id":"q","runtimeInSeconds"`,
+			`x.json: task "q" in workflow.execution: expected the id of a task of workflow.specification`},
+		{`"id":"a","parents"`, `"id":7,"parents"`,
+			`x.json: workflow.specification.tasks.id "number": WfFormat 1.5 has another type here`},
 	} {
 		_, err := Read("x.json", strings.NewReader(strings.Replace(small, c.from, c.to, 1)))
 		if err == nil || err.Error() != c.want {

@@ -104,7 +104,8 @@ func parseDocument(what string, data []byte) (*yaml.Node, *badinput.Error) {
 		return nil, empty
 	}
 	if knot := findEndlessAlias(&doc, map[*yaml.Node]bool{}); knot != nil {
-		return nil, &badinput.Error{Line: knot.Line, Value: "*" + knot.Value, Want: "an alias of a value that does not contain it"}
+		return nil, &badinput.Error{Line: knot.Line, Value: "*" + knot.Value,
+			Want: "an alias of a value that does not contain it"}
 	}
 	return doc.Content[0], nil
 }

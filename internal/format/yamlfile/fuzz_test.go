@@ -13,7 +13,8 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		"name: pie\nserves: 3\nsteps: [a, &b b, *b]\namounts: {a: 1, 2: x}\nbake: 1h",
-		"a: &a [*a, *a]", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "? [a]\n: {<<: {}}", "&a *a", "- !!null ''\n- !!binary x", "\ufeffname: x",
+		"a: &a [*a, *a]", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "? [a]\n: {<<: {}}", "&a *a",
+		"- !!null ''\n- !!binary x", "\ufeffname: x",
 		"name: \"\\e\"\n\"\\n\": 1",
 	} {
 		f.Add([]byte(text))
@@ -73,7 +74,8 @@ func FuzzUnits(f *testing.F) {
 		if d, ok := yamlfile.ParseDuration(s); ok && (d < 0 || d.Hours() > 36525*24) || !ok && d != 0 {
 			t.Errorf("%q is %v, %v", s, d, ok)
 		}
-		if number, unit := yamlfile.CutUnit(s); !strings.HasPrefix(s, number) || !strings.HasSuffix(strings.TrimSpace(s), unit) {
+		if number, unit := yamlfile.CutUnit(s); !strings.HasPrefix(s, number) ||
+			!strings.HasSuffix(strings.TrimSpace(s), unit) {
 			t.Errorf("%q is cut into %q and %q", s, number, unit)
 		}
 	})

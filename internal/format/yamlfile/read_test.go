@@ -122,7 +122,8 @@ func TestMistakesAreOneLineWithLineFieldAndValue(t *testing.T) {
 		{"name: a b", `r.yaml:1: name "a b": expected a name of letters, digits and . _ - (at most 200)`},
 		{"name: ''", "r.yaml:1: name: expected a name of letters, digits and . _ - (at most 200)"},
 		{"name:", "r.yaml:1: name: expected a name of letters, digits and . _ - (at most 200)"},
-		{"name: " + strings.Repeat("x", 201), `r.yaml:1: name "` + strings.Repeat("x", 60) + `…": expected a name of letters, digits and . _ - (at most 200)`},
+		{"name: " + strings.Repeat("x", 201), `r.yaml:1: name "` + strings.Repeat("x", 60) +
+			`…": expected a name of letters, digits and . _ - (at most 200)`},
 		{"course: soup", `r.yaml:1: course "soup": expected one of starter, main, dessert`},
 		{"text: {a: b}", `r.yaml:1: text "{…}": expected a text`},
 		{"text: null", `r.yaml:1: text "null": expected a text`},
@@ -220,7 +221,8 @@ func TestAliasesMayRepeatSoManyValuesAndNoMore(t *testing.T) {
 		t.Errorf("%d values, %v", n, err)
 	}
 	n, err := count(repeat(3000, 3000))
-	if want := "r.yaml:1: expected at most 100000 values behind aliases"; err == nil || err.Error() != want || n > 100_000 {
+	if want := "r.yaml:1: expected at most 100000 values behind aliases"; err == nil || err.Error() != want ||
+		n > 100_000 {
 		t.Errorf("%d values, %v", n, err)
 	}
 }
@@ -234,7 +236,8 @@ func TestWhatIsLeftOutCanBeAskedForItsKind(t *testing.T) {
 		kind yamlfile.Kind
 		len  int
 	}{
-		"seen:": {yamlfile.Blank, 0}, "seen: ~": {yamlfile.Blank, 0}, "seen: x": {yamlfile.Scalar, 0}, "seen: ''": {yamlfile.Scalar, 0},
+		"seen:": {yamlfile.Blank, 0}, "seen: ~": {yamlfile.Blank, 0}, "seen: x": {yamlfile.Scalar, 0},
+		"seen: ''":     {yamlfile.Scalar, 0},
 		"seen: [a, b]": {yamlfile.List, 2}, "seen: {a: b}": {yamlfile.Mapping, 1}, "seen: []": {yamlfile.List, 0},
 		"seen: ok\ntext: &a [x]\nsteps: *a": {yamlfile.Scalar, 0},
 	} {

@@ -49,7 +49,8 @@ func formatDecimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64
 
 // OneOf is one of some words.
 func (v Value) OneOf(from ...string) string {
-	return readScalar(v, "one of "+strings.Join(from, ", "), func(s string) (string, bool) { return s, slices.Contains(from, s) })
+	return readScalar(v, "one of "+strings.Join(from, ", "),
+		func(s string) (string, bool) { return s, slices.Contains(from, s) })
 }
 
 // Bool is true or false; yes, on and the like are not read.

@@ -181,7 +181,8 @@ func (v Value) childValue(n *yaml.Node, path string) Value {
 	}
 	if c.repeated {
 		if v.file.left--; v.file.left < 0 {
-			v.AdoptError(&badinput.Error{File: v.file.name, Line: n.Line, Want: fmt.Sprintf("at most %d values behind aliases", aliasBudget)})
+			v.AdoptError(&badinput.Error{File: v.file.name, Line: n.Line,
+				Want: fmt.Sprintf("at most %d values behind aliases", aliasBudget)})
 		}
 	}
 	return c

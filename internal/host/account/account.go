@@ -154,5 +154,6 @@ func (u *User) RunAs(cmd *exec.Cmd) {
 	}
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.ID, Gid: u.Group, Groups: u.Groups}
 	cmd.Dir = u.Home
-	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=" + u.Shell, "PATH=" + path, "LANG=C.UTF-8"}
+	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=" + u.Shell, "PATH=" + path,
+		"LANG=C.UTF-8"}
 }

@@ -59,7 +59,8 @@ func TestAProcessOfAUserIsTheirsAlone(t *testing.T) {
 	u.RunAs(cmd)
 	out, _ := cmd.Output() // it cannot read the last one
 	text := string(out)
-	for _, want := range []string{"20001\n20001\n20001 20005\n" + home + "\n", "HOME=" + home, "USER=alice", "LOGNAME=alice"} {
+	for _, want := range []string{"20001\n20001\n20001 20005\n" + home + "\n", "HOME=" + home, "USER=alice",
+		"LOGNAME=alice"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -53,7 +53,8 @@ func TestHalfTheWorkIsTwiceTheSpeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			twice, err := leastTime(context.Background(), kind{k.name, k.reference, func(s *scratch) { k.work(s); k.work(s) }}, s)
+			twice, err := leastTime(context.Background(), kind{k.name, k.reference, func(s *scratch) { k.work(s); k.work(s) }},
+				s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +180,8 @@ func TestACacheThatIsDamagedIsDoneWithout(t *testing.T) {
 }
 
 func TestAModelIsToldByMakeAndMicrocode(t *testing.T) {
-	const info = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Fast\nmicrocode\t: 0x1\ncpu MHz\t\t: 1999.9\n\n" +
+	const info = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Fast\nmicrocode\t: 0x1\ncpu MHz\t\t: " +
+		"1999.9\n\n" +
 		"processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: Slow\nmicrocode\t: 0x2\n\n"
 	if got := parseModel([]byte(info), 0); got != "GenuineIntel Fast 0x1" {
 		t.Errorf("%q", got)

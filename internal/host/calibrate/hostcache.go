@@ -55,7 +55,8 @@ func combineMeasurements(was, now perfmodel.Host, k float64) perfmodel.Host {
 	apart := 0.0
 	for i, l := range was.Levels {
 		n := &now.Levels[i]
-		apart += (math.Pow(math.Log(n.Latency/l.Latency), 2) + math.Pow(math.Log(n.InOrder/l.InOrder), 2)) / float64(2*len(was.Levels))
+		apart += (math.Pow(math.Log(n.Latency/l.Latency), 2) +
+			math.Pow(math.Log(n.InOrder/l.InOrder), 2)) / float64(2*len(was.Levels))
 		n.Latency, n.InOrder, n.Written = mean(l.Latency, n.Latency), mean(l.InOrder, n.InOrder), mean(l.Written, n.Written)
 		n.Beside, n.BesideWritten = (k*l.Beside+n.Beside)/(k+1), (k*l.BesideWritten+n.BesideWritten)/(k+1)
 	}

@@ -114,10 +114,12 @@ func measureLevels(ctx context.Context, block []byte, speed float64, s *scratch)
 			line[i], squares, n = took/reads, squares+off*off, n+1
 		}
 		// The level holds what comes back within half an octave of the block.
-		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: line[0], InOrder: line[1], Written: max(line[1], line[2])}
+		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: line[0], InOrder: line[1],
+			Written: max(line[1], line[2])}
 		if k := len(list); k > 0 { // a lucky moment does not make far memory nearer
 			was := list[k-1]
-			l.Latency, l.InOrder, l.Written = max(l.Latency, was.Latency), max(l.InOrder, was.InOrder), max(l.Written, was.Written)
+			l.Latency, l.InOrder, l.Written = max(l.Latency, was.Latency), max(l.InOrder, was.InOrder),
+				max(l.Written, was.Written)
 			near := list[0]
 			l.Beside = overlapShare(computing, line[3], l.InOrder-near.InOrder)
 			l.BesideWritten = overlapShare(writing, line[4], l.Written-near.Written)

@@ -21,7 +21,8 @@ func TestRatesOfAHostAreMeasuredAndRemembered(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	for i, l := range h.Levels {
-		if l.Latency <= 0 || l.InOrder <= 0 || l.Written < l.InOrder || l.Beside < 0 || l.Beside > 1 || l.BesideWritten < 0 || l.BesideWritten > 1 || (l.Bytes == 0) != (i == len(h.Levels)-1) {
+		if l.Latency <= 0 || l.InOrder <= 0 || l.Written < l.InOrder || l.Beside < 0 || l.Beside > 1 || l.BesideWritten < 0 ||
+			l.BesideWritten > 1 || (l.Bytes == 0) != (i == len(h.Levels)-1) {
 			t.Errorf("level %d: %+v", i, l)
 		}
 	}
@@ -47,7 +48,8 @@ func TestMeasuringRatesCanBeCancelled(t *testing.T) {
 
 func TestWhatIsTypicalOfTheMemoryIsKeptAndTheBestOfThePace(t *testing.T) {
 	host := func(pace, latency float64) perfmodel.Host {
-		return perfmodel.Host{Operations: pace, Flops: pace, Speed: pace, Fault: latency, Levels: []perfmodel.Level{{Latency: latency, InOrder: latency, Written: latency}}}
+		return perfmodel.Host{Operations: pace, Flops: pace, Speed: pace, Fault: latency,
+			Levels: []perfmodel.Level{{Latency: latency, InOrder: latency, Written: latency}}}
 	}
 	got := combineMeasurements(host(2, 1), host(1, 4), 1)
 	if got.Operations != 2 || math.Abs(got.Levels[0].Latency-2) > 1e-9 || math.Abs(got.Fault-2) > 1e-9 {

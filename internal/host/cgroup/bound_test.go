@@ -49,7 +49,8 @@ func TestQuotasOfAllCgroupsAboveAreInForce(t *testing.T) {
 	}
 	// As a container sees it that has a namespace of its own.
 	inside := &host{places: []ownHierarchy{{base: filepath.Join(top, "two/x"), v2: true}}}
-	if got := inside.quotaBounds(map[string]string{"": "/"}); len(got) != 1 || got[0].CPUs != 0.5 || got[0].Used != 7*time.Microsecond {
+	if got := inside.quotaBounds(map[string]string{"": "/"}); len(got) != 1 || got[0].CPUs != 0.5 ||
+		got[0].Used != 7*time.Microsecond {
 		t.Errorf("in a container: %v", got)
 	}
 }
@@ -58,7 +59,8 @@ func TestAsManyProcessorsAreOfferedAsTheTightestQuotaHasTimeFor(t *testing.T) {
 	for _, c := range []struct {
 		n, want int
 		quotas  []float64
-	}{{4, 4, nil}, {4, 1, []float64{0.2}}, {4, 2, []float64{1.5, 3}}, {4, 3, []float64{3}}, {2, 2, []float64{64}}, {8, 1, []float64{0.001}}} {
+	}{{4, 4, nil}, {4, 1, []float64{0.2}}, {4, 2, []float64{1.5, 3}}, {4, 3, []float64{3}}, {2, 2, []float64{64}},
+		{8, 1, []float64{0.001}}} {
 		var bounds []Bound
 		for _, q := range c.quotas {
 			bounds = append(bounds, Bound{CPUs: q})

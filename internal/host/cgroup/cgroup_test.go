@@ -17,7 +17,8 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("CGROUP_TEST_AS") {
 	case "nobody":
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534)); err != nil && os.Getuid() == 0 {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534)); err != nil &&
+			os.Getuid() == 0 {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -113,7 +114,8 @@ func TestWhatIsNotAvailableHasAReason(t *testing.T) {
 	}
 	text := string(out)
 	t.Log(text)
-	if !strings.Contains(text, "any=false") || !strings.Contains(text, "number of processes: ") || strings.Contains(text, "err=<nil>") {
+	if !strings.Contains(text, "any=false") || !strings.Contains(text, "number of processes: ") ||
+		strings.Contains(text, "err=<nil>") {
 		t.Errorf("an ordinary user is told %q", text)
 	}
 }
@@ -232,7 +234,8 @@ func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []string{"cpu", "cpuset", "memory", "pids"} {
-		if path := parseOwn(own)[c]; !strings.HasPrefix(filepath.Base(path), prefix) && !strings.HasPrefix(filepath.Base(parseOwn(own)[""]), prefix) {
+		if path := parseOwn(own)[c]; !strings.HasPrefix(filepath.Base(path), prefix) &&
+			!strings.HasPrefix(filepath.Base(parseOwn(own)[""]), prefix) {
 			t.Errorf("the process is in %s of %s", path, c)
 		}
 	}

@@ -47,7 +47,8 @@ func guest() {
 			}
 		}
 		// Out of the group is nowhere.
-		if outer := (folder{path: filepath.Dir(host.path)}); outer.writeControl("cgroup.procs", fmt.Sprint(os.Getpid())) == nil {
+		if outer := (folder{path: filepath.Dir(host.path)}); outer.writeControl("cgroup.procs",
+			fmt.Sprint(os.Getpid())) == nil {
 			fmt.Println("the guest leaves", host.path)
 		}
 	}

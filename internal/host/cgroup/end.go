@@ -88,7 +88,8 @@ func (g *Group) KillAll() error {
 	for _, f := range g.folders {
 		if slices.Contains(f.has, "freezer") {
 			// The signal works once the frozen are thawed.
-			return errors.Join(f.writeControl("freezer.state", "FROZEN"), g.killEach(), f.writeControl("freezer.state", "THAWED"))
+			return errors.Join(f.writeControl("freezer.state", "FROZEN"), g.killEach(),
+				f.writeControl("freezer.state", "THAWED"))
 		}
 	}
 	return g.killEach()

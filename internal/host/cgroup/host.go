@@ -154,7 +154,8 @@ func ownPlaces(mounts []mount, own map[string]string) []ownHierarchy {
 		var has []string
 		if !m.v2 {
 			// The options of the mount name its controllers, among others.
-			has = slices.DeleteFunc(slices.Clone(m.controllers), func(c string) bool { _, known := own[c]; return !known || c == "" })
+			has = slices.DeleteFunc(slices.Clone(m.controllers),
+				func(c string) bool { _, known := own[c]; return !known || c == "" })
 			if ok = len(has) > 0; ok {
 				path = own[has[0]]
 			}

@@ -48,7 +48,8 @@ func TestVersion2AloneKeepsTheLimitsThatAreHandedDown(t *testing.T) {
 	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"cpu.max", "cpuset.cpus", "memory.max", "pids.max", "cgroup.procs", "cgroup.kill", "cpu.stat"} {
+	for _, file := range []string{"cpu.max", "cpuset.cpus", "memory.max", "pids.max", "cgroup.procs", "cgroup.kill",
+		"cpu.stat"} {
 		if err := os.WriteFile(filepath.Join(group, file), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,8 @@ func TestProcessorTimeOfVersion2(t *testing.T) {
 	if err != nil || got != 1234567*time.Microsecond {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"", "user_usec 5\n", "usage_usec x\n", "usage_usec -1\n", "usage_usec 9223372036854775807\n"} {
+	for _, bad := range []string{"", "user_usec 5\n", "usage_usec x\n", "usage_usec -1\n",
+		"usage_usec 9223372036854775807\n"} {
 		if got, err := parseCPUStat(bad); err == nil {
 			t.Errorf("%q is %v", bad, got)
 		}
@@ -93,7 +95,8 @@ func TestProcessorTimeOfVersion2(t *testing.T) {
 }
 
 func FuzzCgroupFiles(f *testing.F) {
-	f.Add([]byte(hybridMounts), []byte("5:cpu,cpuacct:/a/b\n4:pids:/box/c\n0::/slice\n"), "2,cpu=/sys/fs/cgroup/godwit-a:pids=/x/godwit-a")
+	f.Add([]byte(hybridMounts), []byte("5:cpu,cpuacct:/a/b\n4:pids:/box/c\n0::/slice\n"),
+		"2,cpu=/sys/fs/cgroup/godwit-a:pids=/x/godwit-a")
 	f.Add([]byte("27 24 0:25 /box\\04 /a\\400 rw - cgroup cgroup rw,pids"), []byte("0::/\n0::\n:::\n"), "usage_usec 12\n")
 	f.Fuzz(func(t *testing.T, mounts, own []byte, text string) {
 		for _, p := range ownPlaces(parseMounts(mounts), parseOwn(own)) {

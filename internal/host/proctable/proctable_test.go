@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-const line = "17 (a (b) c) R 3 17 17 0 -1 4194304 1 2 3 4 250 50 7 8 20 5 4 0 99 1000 5 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
+const line = "17 (a (b) c) R 3 17 17 0 -1 4194304 1 2 3 4 250 50 7 8 20 5 4 0 99 1000 5 18446744073709551615 1 1 0 0 " +
+	"0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 
 func TestAStatFileIsRead(t *testing.T) {
 	p, ok := ParseStat([]byte(line), true)
@@ -17,7 +18,8 @@ func TestAStatFileIsRead(t *testing.T) {
 	if !ok || p != want || p.Ticks() != 300 {
 		t.Errorf("%+v %v, want %+v", p, ok, want)
 	}
-	for _, s := range []string{"", "17", "x (a) R 1", "17 (a R 3", "17 (a) R 3 4 5", strings.Replace(line, "250", "x", 1)} {
+	for _, s := range []string{"", "17", "x (a) R 1", "17 (a R 3", "17 (a) R 3 4 5",
+		strings.Replace(line, "250", "x", 1)} {
 		if _, ok := ParseStat([]byte(s), true); ok {
 			t.Errorf("%q is taken", s)
 		}
@@ -82,7 +84,8 @@ func TestDescendantsAreFound(t *testing.T) {
 			if children, err := ChildrenOf(cmd.Process.Pid); err != nil || len(children) != 1 {
 				t.Errorf("its children are %v, %v", children, err)
 			}
-			if DescendantsOf(all, nil)[cmd.Process.Pid] || !DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
+			if DescendantsOf(all, nil)[cmd.Process.Pid] ||
+				!DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
 				t.Error("descent is wrong")
 			}
 			return

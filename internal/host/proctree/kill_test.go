@@ -167,7 +167,8 @@ func TestLeftoversAreFoundByTheirMarkAlone(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if pids, err := MarkedProcesses(mark); err != nil || !slices.Contains(pids, cmd.Process.Pid) || slices.Contains(pids, other.Process.Pid) {
+	if pids, err := MarkedProcesses(mark); err != nil || !slices.Contains(pids, cmd.Process.Pid) ||
+		slices.Contains(pids, other.Process.Pid) {
 		t.Errorf("found %v, %v", pids, err)
 	}
 	n, err := KillLeftovers(background, mark)
@@ -248,7 +249,8 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 // A shell without a trap would be ended by the signal that its child waits for.
 func TestASignalGoesToWhoHandlesItAndNobodyElse(t *testing.T) {
 	tree := newTree(t)
-	s := shell("sh -c 'trap \"echo inner\" USR1; (trap \"echo never\" USR1; echo one; sleep 1000) & echo two; while :; do sleep 0.01; done' & sleep 1000 & wait; wait")
+	s := shell("sh -c 'trap \"echo inner\" USR1; (trap \"echo never\" USR1; echo one; sleep 1000) & echo two; while :; " +
+		"do sleep 0.01; done' & sleep 1000 & wait; wait")
 	out := output(t, &s)
 	mustStart(t, tree, s)
 	lines := bufio.NewScanner(out)

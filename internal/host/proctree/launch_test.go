@@ -271,7 +271,8 @@ func TestAProgramDiesWithTheProcessThatStartedIt(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	waitFor(t, "the program to die", func() bool { pids, err := MarkedProcesses(mark); return err == nil && len(pids) == 0 })
+	waitFor(t, "the program to die",
+		func() bool { pids, err := MarkedProcesses(mark); return err == nil && len(pids) == 0 })
 }
 
 func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
@@ -289,7 +290,8 @@ func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
 	}
 	_, err := findProgram([]string{"nosuchprogram"}, []string{"PATH=" + closed + ":/usr/bin:/bin"}, "/")
 	var launch *checkpoint.LaunchError
-	if !errors.As(err, &launch) || launch.Code != notFound || !strings.Contains(launch.Why, "nosuchprogram: not found in PATH") {
+	if !errors.As(err, &launch) || launch.Code != notFound ||
+		!strings.Contains(launch.Why, "nosuchprogram: not found in PATH") {
 		t.Errorf("said %+v", err)
 	}
 }

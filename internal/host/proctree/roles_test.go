@@ -40,7 +40,8 @@ var roles map[string]func(args []string)
 
 func init() {
 	roles = map[string]func(args []string){
-		"burn": func(args []string) { // MS [FILE [GO]]: use that much processor time, write how much it was; first wait for GO
+		// MS [FILE [GO]]: use that much processor time, write how much it was; first wait for GO
+		"burn": func(args []string) {
 			for len(args) > 2 {
 				if _, err := os.Stat(args[2]); err == nil {
 					break
@@ -124,7 +125,8 @@ func init() {
 				syscall.Setuid(65534)
 			}
 			t := TreeOf(args[0])
-			s := Spec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 100 & done; wait"}, Dir: "/", Stdout: os.Stdout, Stderr: os.Stderr}
+			s := Spec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 100 & done; wait"}, Dir: "/",
+				Stdout: os.Stdout, Stderr: os.Stderr}
 			s.Limits.Processes = 5
 			p, err := t.Start(s)
 			if err != nil {

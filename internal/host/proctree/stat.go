@@ -63,7 +63,8 @@ func (a ioCount) addCount(b ioCount) ioCount {
 }
 
 func (a ioCount) atLeast(b ioCount) ioCount {
-	return ioCount{max(a.read, b.read), max(a.written, b.written), max(a.diskRead, b.diskRead), max(a.diskWritten, b.diskWritten)}
+	return ioCount{max(a.read, b.read), max(a.written, b.written), max(a.diskRead, b.diskRead),
+		max(a.diskWritten, b.diskWritten)}
 }
 
 // parseIO reads /proc/PID/io; what is not there is 0.

@@ -10,7 +10,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
-const aLine = "4242 (a) b (c) S 1 4242 4240 0 -1 4194304 100 200 0 0 12 34 56 78 20 0 3 0 987654 123456789 2048 18446744073709551615 0 0"
+const aLine = "4242 (a) b (c) S 1 4242 4240 0 -1 4194304 100 200 0 0 12 34 56 78 20 0 3 0 987654 123456789 2048 " +
+	"18446744073709551615 0 0"
 
 func TestALineOfStatIsRead(t *testing.T) {
 	got, err := parseStat([]byte(aLine), true)
@@ -19,7 +20,8 @@ func TestALineOfStatIsRead(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	for _, bad := range []string{"", "1", "1 (", "1 )(", "x (a) S 1", "1 (a)", "1 (a) S", "1 (a) SS 1 1 1", aLine[:60], strings.Replace(aLine, " 12 ", " y ", 1)} {
+	for _, bad := range []string{"", "1", "1 (", "1 )(", "x (a) S 1", "1 (a)", "1 (a) S", "1 (a) SS 1 1 1", aLine[:60],
+		strings.Replace(aLine, " 12 ", " y ", 1)} {
 		if got, err := parseStat([]byte(bad), true); err == nil {
 			t.Errorf("%q is %+v", bad, got)
 		}
@@ -38,7 +40,8 @@ func TestALineOfStatIsRead(t *testing.T) {
 }
 
 func TestCountsOfBytesAreRead(t *testing.T) {
-	got := parseIO([]byte("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\nrchar\nrchar: x\n"))
+	got := parseIO([]byte("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: " +
+		"6\ncancelled_write_bytes: 7\nrchar\nrchar: x\n"))
 	if want := (ioCount{1, 2, 5, 6}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -68,11 +71,13 @@ func FuzzStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, any []byte) {
 		line := fmt.Sprintf("77 (%s) D 5 6 7 0 -1 4194304 100 200 0 0 1 2 3 4 20 0 9 0 11 12 13 14 15", name)
 		got, err := parseStat([]byte(line), true)
-		want := stat{pid: 77, comm: name, state: 'D', ppid: 5, pgrp: 6, session: 7, own: 3 * tick, kids: 7 * tick, threads: 9, start: 11, rss: 13}
+		want := stat{pid: 77, comm: name, state: 'D', ppid: 5, pgrp: 6, session: 7, own: 3 * tick, kids: 7 * tick, threads: 9,
+			start: 11, rss: 13}
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v", line, got, err)
 		}
-		if got, err := parseStat(any, true); err == nil && (got.pid <= 0 || got.own < 0 || got.kids < 0 || got.own+got.kids < 0) {
+		if got, err := parseStat(any, true); err == nil &&
+			(got.pid <= 0 || got.own < 0 || got.kids < 0 || got.own+got.kids < 0) {
 			t.Errorf("%q: %+v", any, got)
 		}
 		if cpu, ok := parseProcessor(any); ok && cpu < 0 {

@@ -100,7 +100,8 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 
 func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
 	tree := newTree(t)
-	p := mustStart(t, tree, shell("head -c 3000000 /dev/zero | cat >/dev/null; head -c 1000000 /dev/zero >/dev/null & wait; kill -STOP $$"))
+	p := mustStart(t, tree, shell("head -c 3000000 /dev/zero | cat >/dev/null; head -c 1000000 /dev/zero >/dev/null & "+
+		"wait; kill -STOP $$"))
 	waitFor(t, "the script to be through", func() bool {
 		u := tree.ReadUsage()
 		return u.Read >= 7_000_000 && u.Written >= 7_000_000 && u.Processes == 1

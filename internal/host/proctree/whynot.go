@@ -142,7 +142,8 @@ func whyNot(s *Spec, path string, err error) error {
 		return check
 	}
 	switch {
-	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) ||
+		errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("starting %s: %w", name, err) // this machine's fault, not the program's
 	case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR):
 		if interpreter := scriptInterpreter(path); interpreter != "" {
@@ -150,7 +151,8 @@ func whyNot(s *Spec, path string, err error) error {
 			if strings.HasSuffix(interpreter, "\r") {
 				hint = "; its lines end as in Windows"
 			}
-			return launchError(notFound, "%s: its interpreter %s does not exist%s", name, strings.TrimRight(interpreter, "\r"), hint)
+			return launchError(notFound, "%s: its interpreter %s does not exist%s", name, strings.TrimRight(interpreter, "\r"),
+				hint)
 		}
 		if loader := loaderOf(path); loader != "" {
 			return launchError(notFound, "%s: was linked for another system: its loader %s does not exist here", name, loader)

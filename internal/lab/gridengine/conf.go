@@ -149,7 +149,9 @@ func (s *Cell) configureCell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", formatTable(parallelEnvironment(PE, "$fill_up"))}, {"-Ap", "smp", formatTable(parallelEnvironment(Threads, "$pe_slots"))}}
+	objects := []object{{"-Msconf", "scheduler", scheduler},
+		{"-Ap", "pe", formatTable(parallelEnvironment(PE, "$fill_up"))},
+		{"-Ap", "smp", formatTable(parallelEnvironment(Threads, "$pe_slots"))}}
 	for i, n := range names {
 		objects = append(objects, object{"-Ae", "host-" + n, formatTable(hostConfig(n))},
 			// The name of this file is that of the host it is about.

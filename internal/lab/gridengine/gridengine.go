@@ -103,7 +103,8 @@ func (s *Cell) withEnv(argv ...string) []string {
 
 // CommandOutput runs one of Grid Engine's commands on the head, as root.
 func (s *Cell) CommandOutput(ctx context.Context, command string, args ...string) (string, error) {
-	return place.CommandOutput(ctx, s.config.Head, s.withEnv(append([]string{filepath.Join(Commands, command)}, args...)...)...)
+	return place.CommandOutput(ctx, s.config.Head,
+		s.withEnv(append([]string{filepath.Join(Commands, command)}, args...)...)...)
 }
 
 // Start starts what does not run yet and returns when all hosts take jobs.

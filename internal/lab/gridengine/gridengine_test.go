@@ -71,7 +71,8 @@ func TestAnOrdinaryUsersJobOutlivesTheMaster(t *testing.T) {
 	t.Parallel()
 	c := gridenginetest.Start(t, 2, 2)
 	h := home{t, c.User.Home}
-	h.write("wide", "#!/bin/sh\nid -un\nsort $PE_HOSTFILE\nprintenv TMPDIR\n[ $HOSTNAME = n1 ] && other=n2 || other=n1\nqrsh -inherit $other printenv TMPDIR\n")
+	h.write("wide", "#!/bin/sh\nid -un\nsort $PE_HOSTFILE\nprintenv TMPDIR\n[ $HOSTNAME = n1 ] && other=n2 || "+
+		"other=n1\nqrsh -inherit $other printenv TMPDIR\n")
 	wide := run(t, c, "qsub", "-terse", "-cwd", "-j", "y", "-o", "wide.out", "-pe", "mpi", "4", "wide")
 	until(t, "a job on both hosts", ended(c, wide))
 	for _, want := range []string{"alice", "n1 2", "n2 2", "/tmp/n1/", "/tmp/n2/"} {

@@ -35,7 +35,8 @@ func (s *Cell) globalConfig() [][2]string {
 		{"shepherd_cmd", "none"},
 		{"qmaster_params", "none"},
 		{"execd_params", "none"},
-		{"reporting_params", "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 joblog=false sharelog=00:00:00"},
+		{"reporting_params", "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 " +
+			"joblog=false sharelog=00:00:00"},
 		{"finished_jobs", "100"},
 		{"gid_range", s.groupIDs(len(s.config.Nodes))},
 		{"qlogin_command", "builtin"},

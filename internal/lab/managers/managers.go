@@ -18,7 +18,8 @@ import (
 )
 
 // all are the managers there are, by the names that plans use.
-var all = map[string]lab.Manager{lab.None: plain{}, pooledName: pooled{}, slurmName: slurmManager{}, gridEngineName: gridEngineManager{}}
+var all = map[string]lab.Manager{lab.None: plain{}, pooledName: pooled{}, slurmName: slurmManager{},
+	gridEngineName: gridEngineManager{}}
 
 // What plans call them, and brokers their drivers.
 const (
@@ -146,7 +147,8 @@ func AllowRootLogins(l *lab.Lab) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "lab.conf"), []byte("Match localuser root\n\tInclude "+s.ClientConfig()+"\n"), 0o644)
+	return os.WriteFile(filepath.Join(dir, "lab.conf"), []byte("Match localuser root\n\tInclude "+s.ClientConfig()+"\n"),
+		0o644)
 }
 
 // commonSettings are the settings that all clusters have: a user's account on a host,

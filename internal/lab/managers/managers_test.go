@@ -101,7 +101,8 @@ func nothingDown(t *testing.T, l *lab.Lab) {
 // commandsWork makes sure that users need no settings.
 func commandsWork(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	for name, command := range map[string]string{"leeds0": "sinfo", "leeds1": "sinfo", "york0": "qstat -f", "york1": "qstat -f"} {
+	for name, command := range map[string]string{"leeds0": "sinfo", "leeds1": "sinfo", "york0": "qstat -f",
+		"york1": "qstat -f"} {
 		h, err := l.FindHost(name)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +128,8 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	if out, err := login(t, l, by["leeds"], "sbatch -N2 -o leeds.out --wrap 'srun -l hostname | sort'"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := login(t, l, by["york"], by["york"].Commands+"/qsub -cwd -b y -j y -o york.out -pe mpi 2 hostname"); err != nil {
+	if out, err := login(t, l, by["york"], by["york"].Commands+
+		"/qsub -cwd -b y -j y -o york.out -pe mpi 2 hostname"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	until(t, "the job in leeds", wrote("leeds.out", "0: leeds1\n1: leeds2\n"))

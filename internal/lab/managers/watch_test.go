@@ -38,7 +38,10 @@ func ListDown(ctx context.Context, l *lab.Lab, c *lab.Cluster) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	looks = append(looks, func(ctx context.Context) ([]string, error) { return s.ListDown(ctx, hostNames(c.AllHosts())...) })
+	looks = append(looks, func(ctx context.Context) ([]string,
+		error) {
+		return s.ListDown(ctx, hostNames(c.AllHosts())...)
+	})
 	for _, look := range looks {
 		more, err := look(ctx)
 		if err != nil {

@@ -45,7 +45,8 @@ func (m *Munge) Start(ctx context.Context) error {
 		return err
 	}
 	return place.WaitUntil(ctx, "munged", func(ctx context.Context) (bool, error) {
-		_, err := place.CommandOutput(ctx, m.daemon.At, "munge", "--no-input", "--socket="+m.SocketPath(), "--output=/dev/null")
+		_, err := place.CommandOutput(ctx, m.daemon.At, "munge", "--no-input", "--socket="+m.SocketPath(),
+			"--output=/dev/null")
 		return err == nil, err
 	})
 }

@@ -22,13 +22,15 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	}
 	who := fmt.Sprintf("%s (%d)", hosts.User.Name, hosts.User.UID)
 	decode := func() (string, error) {
-		return place.CommandOutput(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh", strings.TrimSpace(string(out)), m.SocketPath())
+		return place.CommandOutput(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh",
+			strings.TrimSpace(string(out)), m.SocketPath())
 	}
 	if text, err := decode(); err != nil || !strings.Contains(text, who) {
 		t.Errorf("the other host sees %q: %v", text, err)
 	}
 	// It comes back after a crash, with the key that it had.
-	if _, err := place.CommandOutput(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/munge/munged.pid)"); err != nil {
+	if _, err := place.CommandOutput(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+
+		"/munge/munged.pid)"); err != nil {
 		t.Fatal(err)
 	}
 	for down := []string(nil); len(down) == 0; {

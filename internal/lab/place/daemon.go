@@ -136,10 +136,11 @@ func (d *Daemon) Stop(ctx context.Context) error {
 
 // awaitEnd waits until the daemon does not run.
 func (d *Daemon) awaitEnd(ctx context.Context) error {
-	return WaitUntil(ctx, fmt.Sprintf("the end of %s on %s", d.Comm, d.At.Name()), func(ctx context.Context) (bool, error) {
-		running, err := d.IsRunning(ctx)
-		return !running && err == nil, err
-	})
+	return WaitUntil(ctx, fmt.Sprintf("the end of %s on %s", d.Comm, d.At.Name()),
+		func(ctx context.Context) (bool, error) {
+			running, err := d.IsRunning(ctx)
+			return !running && err == nil, err
+		})
 }
 
 // shellCommand runs a few lines of ours about the daemon in its place.

@@ -46,7 +46,8 @@ func TestWaitingInVainSaysForWhatAndWhy(t *testing.T) {
 		}
 		return false, errors.New("he sends word")
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "godot") || !strings.Contains(err.Error(), "he sends word") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "godot") ||
+		!strings.Contains(err.Error(), "he sends word") {
 		t.Errorf("it says %v", err)
 	}
 }

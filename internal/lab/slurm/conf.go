@@ -21,7 +21,8 @@ func (s *Cluster) writeConfig() error {
 			return err
 		}
 	}
-	if err := os.Symlink(s.filePath("slurm.conf"), filepath.Join(s.EtcFolder(), "slurm.conf")); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Symlink(s.filePath("slurm.conf"), filepath.Join(s.EtcFolder(), "slurm.conf")); err != nil &&
+		!errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return os.WriteFile(s.filePath("slurm.conf"), []byte(s.confText()), 0o644)
@@ -76,9 +77,11 @@ func (s *Cluster) confText() string {
 		if memory == 0 {
 			memory = 2000
 		}
-		lines = append(lines, fmt.Sprintf("NodeName=%s NodeAddr=%s CPUs=%d RealMemory=%d", n.Name(), n.Addr(), n.CPUs, memory))
+		lines = append(lines, fmt.Sprintf("NodeName=%s NodeAddr=%s CPUs=%d RealMemory=%d", n.Name(), n.Addr(), n.CPUs,
+			memory))
 	}
-	lines = append(lines, "PartitionName="+Partition+" Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO", "")
+	lines = append(lines, "PartitionName="+Partition+" Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",
+		"")
 	return strings.Join(lines, "\n")
 }
 

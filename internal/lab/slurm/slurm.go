@@ -71,7 +71,8 @@ func (s *Cluster) UserEnv() map[string]string {
 
 // CommandOutput runs one of Slurm's commands on the head, as root.
 func (s *Cluster) CommandOutput(ctx context.Context, argv ...string) (string, error) {
-	return place.CommandOutput(ctx, s.config.Head, append([]string{"env", "SLURM_CONF=" + s.filePath("slurm.conf")}, argv...)...)
+	return place.CommandOutput(ctx, s.config.Head,
+		append([]string{"env", "SLURM_CONF=" + s.filePath("slurm.conf")}, argv...)...)
 }
 
 // Start starts what does not run yet and returns when all nodes take jobs.

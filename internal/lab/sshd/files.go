@@ -76,7 +76,8 @@ func (s *Servers) makeKey(ctx context.Context, name string, owner, group int) (s
 	path := s.filePath(name)
 	if _, err := os.Stat(path + ".pub"); errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(path) // half of a pair
-		out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", path).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f",
+			path).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("ssh-keygen: %w: %s", err, strings.TrimSpace(string(out)))
 		}

@@ -68,7 +68,8 @@ func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	true2 := func() error {
 		return hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), hosts.User.Name+"@n2", "true").Run()
 	}
-	if _, err := hosts.Nodes[1].Command(t.Context(), "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/ssh/n2.pid)").Output(); err != nil {
+	if _, err := hosts.Nodes[1].Command(t.Context(), "sh", "-c", "kill -9 $(cat "+hosts.Dir+
+		"/ssh/n2.pid)").Output(); err != nil {
 		t.Fatal(err)
 	}
 	for {

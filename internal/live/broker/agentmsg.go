@@ -108,7 +108,8 @@ func (t *turn) agentNote(j *job, e *wire.Entry) {
 		return
 	}
 	if j.agentNotes++; j.agentNotes > maxAgentNotes {
-		t.explainJob(j, "note", "further notes are dropped", fmt.Sprintf("the job's agents made more than %d", maxAgentNotes), nil)
+		t.explainJob(j, "note", "further notes are dropped", fmt.Sprintf("the job's agents made more than %d", maxAgentNotes),
+			nil)
 		return
 	}
 	e.At = t.now // the agent's clock is not ours
@@ -136,7 +137,8 @@ func (t *turn) programRuns(j *job, m *wire.Message) {
 		out, err, j.begunIO = s.Out, s.Err, s.IO
 		choice = fmt.Sprintf("from checkpoint %d", s.N)
 		if m.State != nil {
-			t.recordTransfer(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: max(m.State.Prepared, m.State.Wall)})
+			t.recordTransfer(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes,
+				Seconds: max(m.State.Prepared, m.State.Wall)})
 		}
 	}
 	if m.Saved != nil || j.spec.Setup+j.spec.Build.Command == "" {
@@ -210,7 +212,8 @@ func (t *turn) keepOutput(j *job, m *wire.Message) bool {
 			t.outputCut(j, "it was cancelled, and its output could not be written: "+e.Error())
 			return true
 		}
-		t.b.opt.Log.Error("output of a job could not be written; its agent keeps it and sends it again", "job", j.rec.ID, "error", e)
+		t.b.opt.Log.Error("output of a job could not be written; its agent keeps it and sends it again", "job", j.rec.ID,
+			"error", e)
 		return false
 	}
 	t.b.logUse.add(j.rec.Owner, int64(len(m.Data)))
@@ -243,13 +246,16 @@ func (t *turn) savedNow(j *job, s *wire.Saved, ordered bool) {
 		t.forgetCheckpoint(j, j.saved[checkpointsKept].N)
 		j.saved = j.saved[:checkpointsKept]
 	}
-	t.recordTransfer(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
+	t.recordTransfer(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes,
+		Sent:    saved.Moved,
 		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
 	cluster := j.rec.Cluster
 	t.afterCommit(func() { t.b.recordCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
 	t.explainJob(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
-		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", core.FormatBytes(saved.Bytes), core.FormatBytes(saved.Moved), saved.Frozen.Seconds()),
-		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})
+		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", core.FormatBytes(saved.Bytes),
+			core.FormatBytes(saved.Moved), saved.Frozen.Seconds()),
+		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(),
+			"took_s": saved.Took.Seconds()})
 	t.afterCommit(func() { j.answerSaves(saveResult{saved: &saved}) })
 }
 

@@ -300,7 +300,8 @@ func (t *turn) addCorresponding(j *job) {
 	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
 		a := t.b.partial[id]
 		n, ok := positionOf(a.Spec.Array, a.indices, j.rec.Index)
-		if ok && a.isPending(n) && slices.ContainsFunc(a.Each, func(e store.EachWait) bool { return e.Array == j.rec.Parent }) {
+		if ok && a.isPending(n) && slices.ContainsFunc(a.Each,
+			func(e store.EachWait) bool { return e.Array == j.rec.Parent }) {
 			t.addAhead(a, n)
 		}
 	}

@@ -117,13 +117,15 @@ func TestAnElementThatIsNotQueuedYetIsAJobLikeOthers(t *testing.T) {
 	if err != nil || v.ID != ids[4000] || v.Unique != unique || v.Index != 10+2*4000 {
 		t.Fatalf("by its unique id: %+v, %v", v, err)
 	}
-	if v := g.view(last); v.State != core.Submitted || !strings.Contains(v.Reason, "wait in the queue at once") || len(g.explained(last, "submit")) != 1 {
+	if v := g.view(last); v.State != core.Submitted || !strings.Contains(v.Reason, "wait in the queue at once") ||
+		len(g.explained(last, "submit")) != 1 {
 		t.Errorf("the last is %s (%s)", v.State, v.Reason)
 	}
 	if v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(last)); err != nil || v.State != core.Cancelled {
 		t.Fatalf("cancelled: %+v, %v", v, err)
 	}
-	waiter := g.submit(jobfile.Job{Name: "after", After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0], "_", 10+2*4500), When: jobfile.Over}}})
+	waiter := g.submit(jobfile.Job{Name: "after",
+		After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0], "_", 10+2*4500), When: jobfile.Over}}})
 	if v := g.view(waiter); !strings.Contains(v.Reason, fmt.Sprint("job ", ids[4500])) {
 		t.Errorf("it waits: %q", v.Reason)
 	}

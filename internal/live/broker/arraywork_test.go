@@ -43,7 +43,8 @@ func (g *grid) settled(rows *countingStore) {
 			return
 		}
 		if time.Now().After(end) {
-			g.t.Fatalf("%d arrays are not complete; of the first %d of %d elements have their record", len(l.Arrays), l.Arrays[0].Next, l.Arrays[0].Count)
+			g.t.Fatalf("%d arrays are not complete; of the first %d of %d elements have their record", len(l.Arrays),
+				l.Arrays[0].Next, l.Arrays[0].Count)
 		}
 	}
 }
@@ -382,7 +383,8 @@ func TestATurnThatHasLastedLongTakesInNoMore(t *testing.T) {
 	o.Store = rows
 	var calls atomic.Int64
 	start := time.Now()
-	o.Clock = func() time.Time { return start.Add(time.Duration(calls.Add(1)) * 25 * time.Millisecond) } // every turn has lasted long
+	// every turn has lasted long
+	o.Clock = func() time.Time { return start.Add(time.Duration(calls.Add(1)) * 25 * time.Millisecond) }
 	b, err := broker.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -147,9 +147,11 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if opt.State == "" {
 		return nil, errors.New("a broker needs a state folder")
 	}
-	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
+	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")},
+		mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never,
-		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{}, jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
+		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{},
+		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet

@@ -29,7 +29,8 @@ func (g *grid) view(id core.JobID) *broker.View {
 func (g *grid) logs(id core.JobID) string {
 	g.t.Helper()
 	var b strings.Builder
-	if err := g.broker().CopyLogs(g.t.Context(), fmt.Sprint(id), 1, 0, false, func(p []byte) error { b.Write(p); return nil }); err != nil {
+	if err := g.broker().CopyLogs(g.t.Context(), fmt.Sprint(id), 1, 0, false,
+		func(p []byte) error { b.Write(p); return nil }); err != nil {
 		g.t.Fatal(err)
 	}
 	return b.String()
@@ -195,7 +196,9 @@ func TestAJobWhoseDeadlineIsInDangerIsMovedWhereItCanBeMet(t *testing.T) {
 		a := g.next()
 		a.run()
 		g.until(id, core.Running)
-		a.say(wire.Message{Kind: wire.Ask, State: &wire.Vitals{CPU: 5, Used: 5, Wall: 20, Share: 0.2, Mean: 0.25, Left: left(100), Work: left(15), Method: "sandbox", SaveCost: 1}})
+		a.say(wire.Message{Kind: wire.Ask,
+			State: &wire.Vitals{CPU: 5, Used: 5, Wall: 20, Share: 0.2, Mean: 0.25, Left: left(100), Work: left(15),
+				Method: "sandbox", SaveCost: 1}})
 		a.order(t, wire.Stop)
 		a.say(wire.Message{Kind: wire.Left, Saved: &wire.Saved{Method: "sandbox", Work: "w", Image: "i"}})
 		b := g.next()
@@ -283,7 +286,8 @@ func TestACancelledJobLeavesNothing(t *testing.T) {
 
 func TestOfAnArrayNoMoreRunAtOnceThanItsUserWants(t *testing.T) {
 	g := newGrid(t)
-	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 2}}), "")
+	ids, err := g.broker().SubmitJob(t.Context(),
+		complete(jobfile.Job{Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 2}}), "")
 	if err != nil || len(ids) != 5 {
 		t.Fatalf("submitted %v, %v", ids, err)
 	}

@@ -88,7 +88,8 @@ func TestACancelledProgramHasTimeToEndAndItsFilesComeHome(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(e.home, "partial.txt")); err != nil || string(text) != "partial.txt" {
 		t.Errorf("home: %q, %v", text, err)
 	}
-	if said := e.explained(e.id, "results"); len(said) != 1 || !strings.Contains(said[0].Choice, "partial results copied back") {
+	if said := e.explained(e.id, "results"); len(said) != 1 ||
+		!strings.Contains(said[0].Choice, "partial results copied back") {
 		t.Errorf("said: %+v", said)
 	}
 }
@@ -107,7 +108,8 @@ func TestABrokerThatWasKilledWhileAJobIsCancelledGoesOnWithIt(t *testing.T) {
 	}
 	e.a.say(wire.Message{Kind: wire.Ended, Code: 143, Result: pushed(t, e.depot, "in", "partial.txt")})
 	e.until(e.id, core.Cancelled)
-	for end := time.Now().Add(time.Minute); !e.view(e.id).Over && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !e.view(e.id).Over &&
+		time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		continue
 	}
 	if _, err := os.Stat(filepath.Join(e.home, "partial.txt")); err != nil {
@@ -133,7 +135,8 @@ func TestWhoCancelsAgainAtOnceDoesNotWaitForTheFiles(t *testing.T) {
 
 func TestTheFilesOfTheNewestCheckpointComeHomeIfThereAreNoOthers(t *testing.T) {
 	e := newEnding(t, jobfile.Job{Retries: 5})
-	e.a.say(wire.Message{Kind: wire.Checkpoint, Saved: &wire.Saved{Method: "sandbox", Work: pushed(t, e.depot, "in", "early.txt")}})
+	e.a.say(wire.Message{Kind: wire.Checkpoint,
+		Saved: &wire.Saved{Method: "sandbox", Work: pushed(t, e.depot, "in", "early.txt")}})
 	e.cancel((*broker.Broker).CancelJob)
 	e.a.order(t, wire.Cancel)
 	e.a.say(wire.Message{Kind: wire.Lost, Why: "its host died"})

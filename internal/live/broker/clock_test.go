@@ -72,7 +72,8 @@ func setScene(g *grid) scene {
 func (s *scene) finish(g *grid) {
 	g.t.Helper()
 	s.runs.end(0)
-	s.leaves.say(wire.Message{Kind: wire.Left, State: &wire.Vitals{Wall: 1, Chance: -1}, Saved: &wire.Saved{Method: "sandbox", Work: "w", Image: "i"}})
+	s.leaves.say(wire.Message{Kind: wire.Left, State: &wire.Vitals{Wall: 1, Chance: -1},
+		Saved: &wire.Saved{Method: "sandbox", Work: "w", Image: "i"}})
 	for range 2 {
 		a := g.next()
 		if a.Job == s.running || a.Job == s.waiting && a.Epoch != 1 || a.Job == s.leaving && a.Epoch != 2 {

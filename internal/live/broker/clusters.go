@@ -39,7 +39,8 @@ type clusterState struct {
 }
 
 func newCluster(c Cluster, id core.ClusterID) *cluster {
-	s := &clusterState{load: driver.Load{Share: 1}, told: reportedLoad{share: 1}, away: c.Away, ask: make(chan struct{}, 1)}
+	s := &clusterState{load: driver.Load{Share: 1}, told: reportedLoad{share: 1}, away: c.Away,
+		ask: make(chan struct{}, 1)}
 	return &cluster{Cluster: c, id: id, clusterState: s}
 }
 
@@ -161,7 +162,8 @@ func (t *turn) defineAll(settings []Cluster) {
 // storedCluster is a cluster of which only the store knows.
 func storedCluster(id core.ClusterID, v engine.ClusterView) *cluster {
 	s := &v.Spec
-	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings}, Hosts: s.Hosts, Managed: s.Managed,
+	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings},
+		Hosts: s.Hosts, Managed: s.Managed,
 		Queue: s.Depth, Removed: s.Removed}, id)
 	c.told = reportedLoad{share: v.Share, wait: v.Wait}
 	return c

@@ -37,7 +37,8 @@ func (g *grid) shown(want func([]broker.ClusterView) bool) []broker.ClusterView 
 
 func size(name string, procs int) func([]broker.ClusterView) bool {
 	return func(views []broker.ClusterView) bool {
-		return slices.ContainsFunc(views, func(v broker.ClusterView) bool { return v.Name == name && v.Procs == procs && !v.Away })
+		return slices.ContainsFunc(views,
+			func(v broker.ClusterView) bool { return v.Name == name && v.Procs == procs && !v.Away })
 	}
 }
 
@@ -99,7 +100,8 @@ func TestAClusterIsRemovedAndComesBackWhileJobsRun(t *testing.T) {
 	})
 	g.removed = false
 	reconfigure(all)
-	reconfigure(append(without, broker.Cluster{Name: "c", Kind: "puppet", Driver: g.b, Hosts: []world.HostSpec{{Procs: 3, Speed: 1}}}))
+	reconfigure(append(without, broker.Cluster{Name: "c", Kind: "puppet", Driver: g.b,
+		Hosts: []world.HostSpec{{Procs: 3, Speed: 1}}}))
 	g.shown(size("c", 3))
 	a.end(0)
 	g.until(runs, core.Done)
@@ -124,8 +126,9 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 	g := newGrid(t)
 	answer := make(chan struct{})
 	list := g.options().Clusters
-	late := broker.Cluster{Name: "late", Kind: "slurm", Driver: driver.Unreachable{Why: errors.New("connection refused")}, Managed: true,
-		Away: errors.New("connection refused")}
+	late := broker.Cluster{Name: "late", Kind: "slurm", Driver: driver.Unreachable{Why: errors.New("connection refused")},
+		Managed: true,
+		Away:    errors.New("connection refused")}
 	asked := make(chan struct{}, 1)
 	late.Describe = func(ctx context.Context) (broker.Cluster, error) {
 		select {
@@ -138,7 +141,8 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 			return broker.Cluster{}, errors.New("connection refused")
 		}
 		known := late
-		known.Driver, known.Away, known.Hosts, known.HostNames = g.b, nil, []world.HostSpec{{Procs: 2, Speed: 0.5, Memory: 1 << 30}}, []string{"n1"}
+		known.Driver, known.Away, known.Hosts, known.HostNames = g.b, nil,
+			[]world.HostSpec{{Procs: 2, Speed: 0.5, Memory: 1 << 30}}, []string{"n1"}
 		known.Methods = func(context.Context) []string { return []string{"sandbox"} }
 		return known, nil
 	}
@@ -158,7 +162,8 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 	a.run()
 	a.end(0)
 	g.until(here, core.Done)
-	if v := g.view(there); v.State != core.Submitted || !strings.Contains(v.Reason, "not answered yet") && !strings.Contains(v.Reason, "out of reach") {
+	if v := g.view(there); v.State != core.Submitted || !strings.Contains(v.Reason, "not answered yet") &&
+		!strings.Contains(v.Reason, "out of reach") {
 		t.Errorf("the job for the cluster that has not answered is %s: %s", v.State, v.Reason)
 	}
 	close(answer)
@@ -191,7 +196,8 @@ func TestAClusterThatAnswersIsAskedAtOnceWhatItConsistsOf(t *testing.T) {
 		known.Away, known.Unmeasured, known.Hosts = nil, false, []world.HostSpec{{Procs: 2, Speed: 0.5}}
 		return known, nil
 	}
-	if err := g.broker().ReconfigureClusters(t.Context(), append(g.options().Clusters, late), core.DeadlineFirst); err != nil {
+	if err := g.broker().ReconfigureClusters(t.Context(), append(g.options().Clusters, late),
+		core.DeadlineFirst); err != nil {
 		t.Fatal(err)
 	}
 	limit := time.After(25 * time.Second)
@@ -221,7 +227,8 @@ func TestAClusterThatWasClosedIsFoundOpenByTheNextBroker(t *testing.T) {
 	g := newGrid(t)
 	g.a.setAway(true) // before the first job: its submission looks at the clusters
 	id := g.submit(jobfile.Job{On: []string{"a"}})
-	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(id).Reason, "out of reach"); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(id).Reason,
+		"out of reach"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the job waits because: %s", g.view(id).Reason)
 		}
@@ -274,7 +281,8 @@ func TestMigrateSaysWhatIsLost(t *testing.T) {
 	a.say(wire.Message{Kind: wire.Left, State: &wire.Vitals{CPU: 5, Used: 5, Wall: 6, Chance: -1}})
 	b := g.next()
 	b.run()
-	if text := <-told; !strings.Contains(text, "began again from the start") || !strings.Contains(text, "5s of CPU time are lost") {
+	if text := <-told; !strings.Contains(text, "began again from the start") ||
+		!strings.Contains(text, "5s of CPU time are lost") {
 		t.Errorf("the user is told %q", text)
 	}
 }
@@ -314,7 +322,8 @@ func TestAHeldJobWaitsWhereItsUserSays(t *testing.T) {
 	a := g.next()
 	id := g.submit(jobfile.Job{After: []jobfile.Dependency{{Job: fmt.Sprint(first)}}})
 	other := "b"
-	if text, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), other); err != nil || !strings.Contains(text, "will wait for b") {
+	if text, err := g.broker().MigrateJob(t.Context(), fmt.Sprint(id), other); err != nil ||
+		!strings.Contains(text, "will wait for b") {
 		t.Fatalf("%q, %v", text, err)
 	}
 	g.kill()

@@ -258,14 +258,18 @@ func (o *oddCluster) ReleaseAttempt(context.Context, driver.ID) error {
 func (o *oddCluster) FindAttempts(context.Context) (list []driver.Found, err error) {
 	err = o.scripted(func(s *wiretest.Script) {
 		for range s.PickOne(5) {
-			list = append(list, driver.Found{ID: driver.ID{Job: core.JobID(s.NextInt()), Epoch: core.Epoch(s.NextInt())}, Alive: s.PickOne(2) == 0})
+			list = append(list, driver.Found{ID: driver.ID{Job: core.JobID(s.NextInt()), Epoch: core.Epoch(s.NextInt())},
+				Alive: s.PickOne(2) == 0})
 		}
 	})
 	return list, err
 }
 
 func (o *oddCluster) MeasureLoad(context.Context) (l driver.Load, err error) {
-	err = o.scripted(func(s *wiretest.Script) { l = driver.Load{Share: s.NextFloat(), Sd: s.NextFloat(), Why: s.NextText()} })
+	err = o.scripted(func(s *wiretest.Script) {
+		l = driver.Load{Share: s.NextFloat(), Sd: s.NextFloat(),
+			Why: s.NextText()}
+	})
 	return l, err
 }
 
@@ -283,9 +287,11 @@ func (o *oddCluster) ExplainWait(context.Context, driver.ID) (why string, err er
 
 func (o *oddCluster) describe(context.Context) (c broker.Cluster, err error) {
 	err = o.scripted(func(s *wiretest.Script) {
-		c = broker.Cluster{Name: "a", Kind: s.NextText(), Driver: o, Managed: true, Elastic: s.PickOne(2) == 0, HostNames: s.NextTexts(), CPUFeatures: s.NextTexts(), Notes: s.NextTexts()}
+		c = broker.Cluster{Name: "a", Kind: s.NextText(), Driver: o, Managed: true, Elastic: s.PickOne(2) == 0,
+			HostNames: s.NextTexts(), CPUFeatures: s.NextTexts(), Notes: s.NextTexts()}
 		for range s.PickOne(4) {
-			c.Hosts = append(c.Hosts, world.HostSpec{Procs: int(min(s.NextInt(), 1<<20)), Speed: s.NextFloat(), Memory: s.NextInt()})
+			c.Hosts = append(c.Hosts, world.HostSpec{Procs: int(min(s.NextInt(), 1<<20)), Speed: s.NextFloat(),
+				Memory: s.NextInt()})
 		}
 	})
 	c.Describe = o.describe

@@ -69,13 +69,15 @@ func (b *Broker) resolveDependencies(ctx context.Context, spec *jobfile.Job) ([]
 		}
 		switch {
 		case d.Each && !w.Array:
-			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "an array (aftercorr: each job waits for the one with its own index)"}
+			return nil, &badinput.Error{Field: "after", Value: d.Job,
+				Want: "an array (aftercorr: each job waits for the one with its own index)"}
 		case d.Each && spec.Array.Len() == 0:
 			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "aftercorr only in a job that is an array itself"}
 		}
 		if d.Each {
 			if index, ok := w.hasIndices(spec.Array); !ok {
-				return nil, &badinput.Error{Field: "after", Value: d.Job, Want: fmt.Sprintf("an array that has an index %d too", index)}
+				return nil, &badinput.Error{Field: "after", Value: d.Job,
+					Want: fmt.Sprintf("an array that has an index %d too", index)}
 			}
 		}
 		list = append(list, w)
@@ -97,7 +99,8 @@ func (b *Broker) findDependency(ctx context.Context, d *jobfile.Dependency) (rec
 	}
 	_, v, err := b.findJob(ctx, strconv.FormatInt(id, 10))
 	switch {
-	case err != nil && badinput.Is(err), err == nil && !b.ownsJob(ctx, &v.Job): // what another's job wrote is not handed on
+	// what another's job wrote is not handed on
+	case err != nil && badinput.Is(err), err == nil && !b.ownsJob(ctx, &v.Job):
 		return nil, false, unknown
 	case err != nil:
 		return nil, false, err
@@ -326,7 +329,8 @@ func (t *turn) jobFinished(j *job) {
 	}
 	t.touchJob(j)
 	if t.b.eng.HasWaiters(j.rec.ID, j.rec.Parent) {
-		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State, NeverRan: j.rec.Started == 0}
+		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State,
+			NeverRan: j.rec.Started == 0}
 		t.stepEngine(&in)
 	}
 }

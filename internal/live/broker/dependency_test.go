@@ -88,7 +88,8 @@ func TestWhatCanNeverBeMetEndsTheJobAndThoseThatWaitForIt(t *testing.T) {
 	g.until(notOK, core.Done)
 	g.until(anyhow, core.Done)
 	// What is over already counts as well.
-	if v := g.until(g.submit(jobfile.Job{After: after(jobfile.Failed, notOK)}), core.Cancelled); !strings.Contains(v.Reason, "completed (afternotok)") {
+	if v := g.until(g.submit(jobfile.Job{After: after(jobfile.Failed, notOK)}),
+		core.Cancelled); !strings.Contains(v.Reason, "completed (afternotok)") {
 		t.Errorf("it is %+v", v.Job)
 	}
 	now := g.submit(jobfile.Job{After: after(jobfile.Over, first, notOK)})
@@ -103,7 +104,9 @@ func TestWhoWaitsForWhomSurvivesTheBroker(t *testing.T) {
 	a := g.next()
 	a.run()
 	g.until(first, core.Running)
-	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{After: after(jobfile.WentWell, first), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1, AtOnce: 1}}), "")
+	ids, err := g.broker().SubmitJob(t.Context(),
+		complete(jobfile.Job{After: after(jobfile.WentWell, first),
+			Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1, AtOnce: 1}}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +139,8 @@ func TestAJobThatWaitsCanBeCancelled(t *testing.T) {
 	g.next()
 	second := g.submit(jobfile.Job{After: after(jobfile.WentWell, first)})
 	third := g.submit(jobfile.Job{After: after(jobfile.WentWell, second)})
-	if v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(second)); err != nil || v.State != core.Cancelled || v.Code != 130 {
+	if v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(second)); err != nil || v.State != core.Cancelled ||
+		v.Code != 130 {
 		t.Errorf("it is %+v, %v", v, err)
 	}
 	g.until(third, core.Cancelled)
@@ -149,7 +153,8 @@ func TestEachOfAnArrayWaitsForTheOneWithItsIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Array: two, After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0]), Each: true}}}), "")
+	others, err := g.broker().SubmitJob(t.Context(),
+		complete(jobfile.Job{Array: two, After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0]), Each: true}}}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +208,8 @@ func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 	g := newGrid(t)
 	for _, ref := range []string{"1", "7", "nobody", "7_3"} {
 		_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{After: []jobfile.Dependency{{Job: ref}}}), "")
-		if want := fmt.Sprintf("after %q: no such job (godwit ps --all lists all jobs)", ref); !badinput.Is(err) || err.Error() != want {
+		if want := fmt.Sprintf("after %q: no such job (godwit ps --all lists all jobs)", ref); !badinput.Is(err) ||
+			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -243,8 +249,9 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "all"), []byte("before\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Name: "fit", Workdir: dir, Stdout: "logs/%x-%A_%2a.out", Stderr: "all", Append: true,
-		Array: jobfile.ArrayRange{First: 7, Last: 8, Step: 1, AtOnce: 1}}), "")
+	ids, err := g.broker().SubmitJob(t.Context(),
+		complete(jobfile.Job{Name: "fit", Workdir: dir, Stdout: "logs/%x-%A_%2a.out", Stderr: "all", Append: true,
+			Array: jobfile.ArrayRange{First: 7, Last: 8, Step: 1, AtOnce: 1}}), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +261,8 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 		a.end(i)
 		g.untilOver(id)
 	}
-	if got := read("logs/fit-1_07.out") + read("logs/fit-1_08.out") + read("all"); got != "out 0\nout 1\nbefore\nerr 0\nerr 1\n" {
+	if got := read("logs/fit-1_07.out") + read("logs/fit-1_08.out") +
+		read("all"); got != "out 0\nout 1\nbefore\nerr 0\nerr 1\n" {
 		t.Errorf("the files hold %q", got)
 	}
 	// A file that is to be replaced, and one that cannot be written.
@@ -289,7 +297,8 @@ func TestAHeldJobIsNotPlacedWhereItMayNotRun(t *testing.T) {
 	reconfigure(all[1:])
 	a.end(0)
 	g.until(first, core.Done)
-	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(waits).Reason, "GPUs"); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(waits).Reason,
+		"GPUs"); time.Sleep(5 * time.Millisecond) {
 		if v := g.view(waits); v.Cluster != "" || time.Now().After(end) {
 			t.Fatalf("it is %s in %q: %s", v.State, v.Cluster, v.Reason)
 		}

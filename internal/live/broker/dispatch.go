@@ -157,7 +157,8 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
 		b.postToLoop(func(t *turn) {
 			t.explainJob(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
-			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Barred: errors.Is(err, driver.ErrRefused)})
+			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch,
+				Barred: errors.Is(err, driver.ErrRefused)})
 			if j.rec.State.IsTerminal() { // nobody will have it
 				j.rec.Reason += "; the last time: " + err.Error()
 			}
@@ -174,8 +175,10 @@ func (t *turn) attemptFor(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	if !live || w.Epoch != epoch || w.Parts == 0 || c == nil {
 		return nil, nil
 	}
-	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
-		Procs: w.Size, Held: w.Procs, Order: c.namesOf(w.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
+	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index,
+		Parent: j.rec.Parent,
+		Procs:  w.Size, Held: w.Procs, Order: c.namesOf(w.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket,
+		Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
 	a.Spec.Env, a.Spec.Caller = j.spec.Environment(runsAsSubmitter(c.Kind)), nil

@@ -19,8 +19,10 @@ import (
 // silence; one that nobody knows is complained about.
 func TestEveryCommandOfTheEngineIsSeenTo(t *testing.T) {
 	var log bytes.Buffer
-	two := []Cluster{{Name: "a", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}}, {Name: "b", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}}}
-	b, err := Open(t.Context(), Options{State: t.TempDir(), Store: memory.New(), Engine: engine.DefaultConfig(), Clock: clock.RealClock(), Clusters: two,
+	two := []Cluster{{Name: "a", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}},
+		{Name: "b", Driver: driver.Unreachable{}, Hosts: []world.HostSpec{{Procs: 4, Speed: 1}}}}
+	b, err := Open(t.Context(), Options{State: t.TempDir(), Store: memory.New(), Engine: engine.DefaultConfig(),
+		Clock: clock.RealClock(), Clusters: two,
 		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ func TestTheEnvironmentOfTheCallerStaysWithItsAccount(t *testing.T) {
 		g := newGrid(t)
 		g.a.kind = kind
 		g.restart()
-		g.submit(jobfile.Job{On: []string{"a"}, Env: map[string]string{"SEED": "7"}, Caller: map[string]string{"TOKEN": "secret", "HOME": "/home/me"}})
+		g.submit(jobfile.Job{On: []string{"a"}, Env: map[string]string{"SEED": "7"},
+			Caller: map[string]string{"TOKEN": "secret", "HOME": "/home/me"}})
 		a := g.next()
 		if got := a.Spec.Env; !maps.Equal(got, want) || a.Spec.Caller != nil {
 			t.Errorf("%s: it gets %v and %v, want %v", kind, got, a.Spec.Caller, want)

@@ -85,7 +85,8 @@ func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
 		if work == w.rec.Work {
 			continue
 		}
-		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == w.rec.Work { // those that follow find it too
+		// those that follow find it too
+		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == w.rec.Work {
 			a.Template.Work = work
 			t.keepArray(a)
 		}
@@ -120,7 +121,8 @@ func sameFolder(list []*job) {
 // touchSuccessor has the record of the next of its array written when one ends that waits
 // with others: it may have been the first.
 func (t *turn) touchSuccessor(j *job) {
-	if j.rec.Parent == 0 || len(j.rec.After) == 0 || slices.ContainsFunc(j.spec.After, func(d jobfile.Dependency) bool { return d.Each }) {
+	if j.rec.Parent == 0 || len(j.rec.After) == 0 ||
+		slices.ContainsFunc(j.spec.After, func(d jobfile.Dependency) bool { return d.Each }) {
 		return // where each waits for another no two wait for the same
 	}
 	for id := j.rec.ID + 1; id < j.rec.Parent+core.JobID(j.spec.Array.Len()); id++ {
@@ -157,7 +159,8 @@ const returnWindow = 10 * time.Minute
 
 // mergeEarlierResults puts into a new job's work folder what those it waits for brought home
 // while the folder was on its way. It also says how many of them are over.
-func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, work string, wants []resolvedDependency) (string, int) {
+func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, work string,
+	wants []resolvedDependency) (string, int) {
 	over := 0
 	if len(wants) == 0 || b.askLoop(ctx, func(t *turn) { over = t.countOver(wants) }) != nil {
 		return work, 0
@@ -174,7 +177,8 @@ func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, wor
 		})
 	}
 	for i := range home {
-		if merged, err := b.mergeResults(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
+		// else it is long gone from the depot
+		if merged, err := b.mergeResults(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil {
 			work = merged
 		}
 	}
@@ -183,7 +187,8 @@ func (b *Broker) mergeEarlierResults(ctx context.Context, spec *jobfile.Job, wor
 
 // mergeResults puts what a job changed, and the files with its output, into another's
 // work folder, which lies at dir, and returns the new tree.
-func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
+func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfile.Job, dir,
+	work string) (string, error) {
 	if spec == nil || spec.Workdir == "" || dir == "" {
 		return work, nil
 	}
@@ -232,7 +237,8 @@ func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfil
 }
 
 // outputTree is the files with a job's output that lie in a folder.
-func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store.Job, spec *jobfile.Job, dir string) (*depot.Tree, error) {
+func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store.Job, spec *jobfile.Job,
+	dir string) (*depot.Tree, error) {
 	none := &depot.Tree{}
 	if !rec.Named || rec.Started == 0 {
 		return none, nil

@@ -31,7 +31,8 @@ func TestAnInvalidMessageFailsItsJobAndNothingElse(t *testing.T) {
 			a := g.next()
 			a.run()
 			a.say(m)
-			if v := g.until(bad, core.Failed); !strings.Contains(v.Reason, "invalid message") || len(v.Hosts) > 0 && strings.Contains(v.Hosts[0], "/") {
+			if v := g.until(bad, core.Failed); !strings.Contains(v.Reason, "invalid message") || len(v.Hosts) > 0 &&
+				strings.Contains(v.Hosts[0], "/") {
 				t.Errorf("it failed because %q, on %q", v.Reason, v.Hosts)
 			}
 			o.end(0)

@@ -50,7 +50,8 @@ func (b *Broker) ListHosts(ctx context.Context, on string) ([]HostView, error) {
 			all.Go(func() {
 				survey, err := s.SurveyHosts(ctx)
 				if err != nil {
-					lists[i] = []HostView{{Name: c.Name, Cluster: c.Name, Why: err.Error(), Procs: -1, Free: -1, Share: -1, Memory: -1}}
+					lists[i] = []HostView{{Name: c.Name, Cluster: c.Name, Why: err.Error(), Procs: -1, Free: -1, Share: -1,
+						Memory: -1}}
 					return
 				}
 				lists[i] = hostViews(c, survey)
@@ -82,7 +83,8 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 	away := c.outOfReach()
 	var list []HostView
 	for i := range c.Hosts {
-		h := HostView{Name: c.Name, Cluster: c.Name, Up: away == nil, Procs: c.Hosts[i].Procs, Speed: c.Hosts[i].Speed, Share: -1, Memory: -1}
+		h := HostView{Name: c.Name, Cluster: c.Name, Up: away == nil, Procs: c.Hosts[i].Procs, Speed: c.Hosts[i].Speed,
+			Share: -1, Memory: -1}
 		if c.Unmeasured {
 			h.Speed = 0
 		}
@@ -104,7 +106,8 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 func hostViews(c *cluster, s *driver.Survey) []HostView {
 	var list []HostView
 	for _, h := range s.Hosts {
-		list = append(list, HostView{Name: h.Name, Cluster: c.Name, Up: !h.Down, Why: h.State, Procs: h.Procs, Free: h.Free, Speed: h.Speed, Share: -1, Memory: -1})
+		list = append(list, HostView{Name: h.Name, Cluster: c.Name, Up: !h.Down, Why: h.State, Procs: h.Procs, Free: h.Free,
+			Speed: h.Speed, Share: -1, Memory: -1})
 	}
 	return list
 }

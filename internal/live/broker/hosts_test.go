@@ -62,7 +62,8 @@ func measuring(t *testing.T, network string, clusters ...Cluster) (b *Broker, he
 // have says what was measured between two hosts, or of one, in the last minutes.
 func (b *Broker) have(what measured.Quantity, from, to string, value float64) {
 	for i := range 10 {
-		b.weather.book.AddValue(weather.Key{What: what, From: from, To: to}, b.brokerTime().Add(time.Duration(i-10)*time.Minute), value)
+		b.weather.book.AddValue(weather.Key{What: what, From: from, To: to},
+			b.brokerTime().Add(time.Duration(i-10)*time.Minute), value)
 	}
 }
 
@@ -75,8 +76,10 @@ func names(prefix string, n int) []string {
 }
 
 func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
-	east, local, slurm := Cluster{Name: "east", Site: "e", HostNames: names("e", 2)}, Cluster{Name: "home"}, Cluster{Name: "batch", Site: "s", Managed: true}
-	const platform = "clusters:\n  - {name: east, hosts: 1}\n  - {name: batch, hosts: 1}\n  - {name: n, hosts: 1}\nlinks:\n  - {a: east, b: batch, mbps: 45, ms: 20}\n  - {a: n, b: batch, mbps: 45, ms: 20}\n"
+	east, local, slurm := Cluster{Name: "east", Site: "e", HostNames: names("e", 2)}, Cluster{Name: "home"},
+		Cluster{Name: "batch", Site: "s", Managed: true}
+	const platform = "clusters:\n  - {name: east, hosts: 1}\n  - {name: batch, hosts: 1}\n  - {name: n, hosts: " +
+		"1}\nlinks:\n  - {a: east, b: batch, mbps: 45, ms: 20}\n  - {a: n, b: batch, mbps: 45, ms: 20}\n"
 	away := errors.New("gone")
 	for _, c := range []struct {
 		what     string
@@ -92,9 +95,13 @@ func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
 		{"where jobs are submitted they do not run", []Cluster{east, slurm}, "", "", nil, "e0 e1"},
 		{"nor if that is the broker's", []Cluster{east, {Name: "here", Managed: true}}, "", "", nil, "e0 e1"},
 		{"nobody is there", []Cluster{east}, "", "", away, ""},
-		{"a file names front ends, and hosts of nobody", []Cluster{{Name: "east", Site: "e", HostNames: []string{"east1"}}, {Name: "n", Site: "n", HostNames: []string{"n1"}}}, platform, "", nil, "east1 n1"},
-		{"or maybe those of a manager", []Cluster{{Name: "n", Site: "n", HostNames: []string{"n1"}}, slurm}, platform, "", nil, "n1 batch1 east1"},
-		{"which is away", []Cluster{slurm, {Name: "n", Site: "n", HostNames: []string{"n1"}}, {Name: "east", Site: "e", HostNames: []string{"east1"}}}, platform, "", away, "n1 east1"},
+		{"a file names front ends, and hosts of nobody",
+			[]Cluster{{Name: "east", Site: "e", HostNames: []string{"east1"}},
+				{Name: "n", Site: "n", HostNames: []string{"n1"}}}, platform, "", nil, "east1 n1"},
+		{"or maybe those of a manager", []Cluster{{Name: "n", Site: "n", HostNames: []string{"n1"}}, slurm}, platform, "",
+			nil, "n1 batch1 east1"},
+		{"which is away", []Cluster{slurm, {Name: "n", Site: "n", HostNames: []string{"n1"}},
+			{Name: "east", Site: "e", HostNames: []string{"east1"}}}, platform, "", away, "n1 east1"},
 	} {
 		b, here := measuring(t, c.network, c.clusters...)
 		b.allClusters()[0].away = c.away
@@ -113,12 +120,14 @@ func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
 }
 
 func TestJobsArePlacedByTheNetworkThatHostsAreSelectedBy(t *testing.T) {
-	b, _ := measuring(t, "", Cluster{Name: "big", Site: "b", HostNames: names("h", 20)}, Cluster{Name: "other", Site: "o", HostNames: names("o", 3)})
+	b, _ := measuring(t, "", Cluster{Name: "big", Site: "b", HostNames: names("h", 20)},
+		Cluster{Name: "other", Site: "o", HostNames: names("o", 3)})
 	for i := 1; i < 20; i++ { // so many are measured to the first only
 		b.have(measured.Mbps, "h0", fmt.Sprint("h", i), float64(10*i))
 	}
 	net := b.networkOf(b.allClusters()[0])
-	if !net.CoversHosts(20) || math.Abs(net.PairBandwidth(7, 12)/70-1) > 0.05 || math.Abs(net.PairBandwidth(0, 12)/120-1) > 0.05 {
+	if !net.CoversHosts(20) || math.Abs(net.PairBandwidth(7, 12)/70-1) > 0.05 ||
+		math.Abs(net.PairBandwidth(0, 12)/120-1) > 0.05 {
 		t.Fatalf("%+v", net)
 	}
 	g, err := b.NetworkGraph("big", forecastSpan)
@@ -127,7 +136,8 @@ func TestJobsArePlacedByTheNetworkThatHostsAreSelectedBy(t *testing.T) {
 	}
 	for _, l := range g.Links {
 		if math.Abs(net.PairBandwidth(l.A, l.B)/l.Mbps-1) > 1e-6 {
-			t.Errorf("%s and %s have %v to be selected by and %v to be placed by", g.Hosts[l.A], g.Hosts[l.B], l.Mbps, net.PairBandwidth(l.A, l.B))
+			t.Errorf("%s and %s have %v to be selected by and %v to be placed by", g.Hosts[l.A], g.Hosts[l.B], l.Mbps,
+				net.PairBandwidth(l.A, l.B))
 		}
 	}
 	if net := b.networkOf(b.allClusters()[1]); !net.CoversHosts(3) || net.HasMeasurements() {

@@ -106,7 +106,8 @@ func TestWhoeverWaitsGetsWhatAllOfThemWroteThoughTheyComeHomeAtOnce(t *testing.T
 func (g *grid) arrayInherits(submit func(jobfile.Job) core.JobID, result string) {
 	g.t.Helper()
 	one, other := submit(jobfile.Job{}), submit(jobfile.Job{})
-	array := submit(jobfile.Job{After: after(jobfile.Over, one, other), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1}})
+	array := submit(jobfile.Job{After: after(jobfile.Over, one, other),
+		Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1}})
 	a, b := g.next(), g.next()
 	a.run()
 	b.run()

@@ -146,7 +146,8 @@ func (b *Broker) distrustMessage(j *job, m *wire.Message, why error) *wire.Messa
 	if m.Seq == 0 { // a status: nothing depends on it
 		return &wire.Message{Kind: wire.Status}
 	}
-	return &wire.Message{Seq: m.Seq, Kind: wire.Lost, Why: fmt.Sprintf("the job's agent sent an invalid message (%s): %s", m.Kind, why)}
+	return &wire.Message{Seq: m.Seq, Kind: wire.Lost,
+		Why: fmt.Sprintf("the job's agent sent an invalid message (%s): %s", m.Kind, why)}
 }
 
 // meetAgent makes a connection the one to the agent of a job's present attempt. An

@@ -69,7 +69,8 @@ func (b *Broker) lookInDepot(ctx context.Context, in *store.Input) error {
 func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	c := b.clusterNamed(in.Site)
 	if c == nil {
-		return wrongInput(in, badinput.UnknownName("cluster", in.Site, b.clusterNames())+"; a file with such a name here is ./"+in.From)
+		return wrongInput(in, badinput.UnknownName("cluster", in.Site, b.clusterNames())+
+			"; a file with such a name here is ./"+in.From)
 	}
 	files := b.stagerFor(ctx, c)
 	if files == nil {

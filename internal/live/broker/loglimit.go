@@ -97,7 +97,8 @@ func (t *turn) isLogFull(j *job, more int) bool {
 
 // cutLog ends what is kept of a job's output with a line that says why.
 func (t *turn) cutLog(j *job, m *wire.Message) {
-	why := fmt.Sprintf("the output of your jobs takes %s, as much as is kept for one user (limits.log in the broker's settings)",
+	why := fmt.Sprintf("the output of your jobs takes %s, as much as is kept for one user (limits.log in the broker's "+
+		"settings)",
 		core.FormatBytes(t.b.opt.MaxLog))
 	line := "\n[godwit: output cut here: " + why + "]\n"
 	if e := t.b.jobLog(j, m.Stream).WriteAt([]byte(line), m.Offset); e != nil {

@@ -73,7 +73,8 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 
 // awaitMove waits until a job that was told to move runs again, and says where
 // and what of its work it has kept.
-func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch core.Epoch, began core.Time) (string, error) {
+func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch core.Epoch,
+	began core.Time) (string, error) {
 	for {
 		next := j.nextChange()
 		v, err := b.viewOf(ctx, j)
@@ -166,10 +167,12 @@ func moveRefusal(j *job, to, from string, allowed []string) error {
 // not come.
 func (t *turn) pinHeld(j *job, to string) error {
 	if to == "" {
-		return &badinput.Error{Field: "--to", Problem: "missing", Want: fmt.Sprintf("the cluster for which %s is to wait: it is held", j.shortName())}
+		return &badinput.Error{Field: "--to", Problem: "missing",
+			Want: fmt.Sprintf("the cluster for which %s is to wait: it is held", j.shortName())}
 	}
 	if len(j.spec.On) > 0 && !slices.Contains(j.spec.On, to) {
-		return &badinput.Error{Field: "--to", Value: to, Want: fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(j.spec.On, ", "))}
+		return &badinput.Error{Field: "--to", Value: to,
+			Want: fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(j.spec.On, ", "))}
 	}
 	j.rec.PinnedTo = to
 	t.touchJob(j)

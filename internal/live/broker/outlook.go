@@ -24,8 +24,9 @@ func (t *turn) deadlineInDanger(j *job, m *wire.Message) {
 		return
 	}
 	if !j.danger {
-		t.explainJob(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it on %s is %.0f %% (%.0f %% wanted)",
-			j.rec.Cluster, 100*v.Chance, 100*requiredConfidence(j.spec)), vitalsInputs(v))
+		t.explainJob(j, "predict", "deadline in danger",
+			fmt.Sprintf("the chance of meeting it on %s is %.0f %% (%.0f %% wanted)",
+				j.rec.Cluster, 100*v.Chance, 100*requiredConfidence(j.spec)), vitalsInputs(v))
 	}
 	j.danger = true
 	t.afterCommit(func() {
@@ -53,7 +54,8 @@ func requiredConfidence(spec *jobfile.Job) float64 {
 }
 
 func vitalsInputs(v *wire.Vitals) map[string]any {
-	m := map[string]any{"share": v.Share, "mean_share": v.Mean, "cpu_s": v.CPU, "wall_s": v.Wall, "model": v.Model, "chance": v.Chance}
+	m := map[string]any{"share": v.Share, "mean_share": v.Mean, "cpu_s": v.CPU, "wall_s": v.Wall, "model": v.Model,
+		"chance": v.Chance}
 	if d, ok := predict.FromQuantiles(v.Left); ok {
 		m["left_p05_s"], m["left_p50_s"], m["left_p95_s"] = d.Quantile(0.05), d.Median(), d.Quantile(0.95)
 	}
@@ -72,7 +74,8 @@ func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[str
 }
 
 // moveAlternatives is what would become of a running job in the other clusters.
-func (b *Broker) moveAlternatives(ctx context.Context, j *job, v *wire.Vitals, inputs []store.Input) []core.Alternative {
+func (b *Broker) moveAlternatives(ctx context.Context, j *job, v *wire.Vitals,
+	inputs []store.Input) []core.Alternative {
 	work, ok := b.workElsewhere(ctx, j, v)
 	if !ok {
 		return nil
@@ -175,7 +178,8 @@ func (b *Broker) QuoteJob(ctx context.Context, spec *jobfile.Job) ([]Quote, erro
 
 // EstimateCommand is what a command has to do on so many processors, by earlier runs of its
 // program, whether some of them had the same arguments, and how that is known.
-func (b *Broker) EstimateCommand(ctx context.Context, argv []string, procs int) (need predict.Demand, same bool, why string) {
+func (b *Broker) EstimateCommand(ctx context.Context, argv []string,
+	procs int) (need predict.Demand, same bool, why string) {
 	need, why = b.estimateNeed(ctx, &jobfile.Job{Argv: argv, Min: procs})
 	if !need.IsKnown() {
 		return need, false, why
@@ -192,7 +196,8 @@ func formatSeconds(seconds float64) string {
 	return strconv.FormatFloat(math.Round(seconds*scale)/scale, 'f', -1, 64)
 }
 
-func (b *Broker) quoteClusters(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) []Quote {
+func (b *Broker) quoteClusters(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand,
+	bring []time.Duration) []Quote {
 	var list []Quote
 	for _, c := range b.offeredClusters() {
 		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(minBringTime.Seconds())}
@@ -236,7 +241,8 @@ func (b *Broker) fillQuote(ctx context.Context, q *Quote, c *cluster, spec *jobf
 	if c.Unmeasured {
 		speed = "speed not measured yet"
 	}
-	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, %s", idle, coresText(totalProcs(c.Hosts)), 100*share.Median(), speed)
+	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, %s", idle,
+		coresText(totalProcs(c.Hosts)), 100*share.Median(), speed)
 	if c.Managed {
 		var why string
 		ahead, why = b.queueWait(ctx, c, spec)
@@ -305,8 +311,10 @@ func (t *turn) recordQuote(j *job, quotes []Quote) {
 			continue
 		}
 		program, _ := history.SplitCommand(j.spec.Argv)
-		j.quote = &history.Quote{At: t.now, Job: j.rec.ID, Cluster: q.Cluster, Kind: "quote", Program: program, Wait: q.Wait.Median(),
-			Move: q.Transfer.Median(), Run: q.Run.Median(), Finish: q.Finish.Quantiles(), Deadline: j.rec.Deadline, Chance: q.Chance, Reason: q.Reason}
+		j.quote = &history.Quote{At: t.now, Job: j.rec.ID, Cluster: q.Cluster, Kind: "quote", Program: program,
+			Wait: q.Wait.Median(),
+			Move: q.Transfer.Median(), Run: q.Run.Median(), Finish: q.Finish.Quantiles(), Deadline: j.rec.Deadline,
+			Chance: q.Chance, Reason: q.Reason}
 		t.batch.Quotes = append(t.batch.Quotes, *j.quote)
 	}
 }

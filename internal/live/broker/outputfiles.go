@@ -64,7 +64,8 @@ func (b *Broker) writeOutput(home UserFiles, j *job, name string, streams ...int
 		lock.Lock()
 		defer lock.Unlock()
 	}
-	return home.Write(b.ctx, &userfiles.Output{File: name, Temporary: fmt.Sprintf(".godwit-%d", j.rec.ID), Append: j.spec.Append},
+	return home.Write(b.ctx, &userfiles.Output{File: name, Temporary: fmt.Sprintf(".godwit-%d", j.rec.ID),
+		Append: j.spec.Append},
 		filepath.Join(b.logDir(j.rec.ID), fmt.Sprintf("appended.%d", streams[0])), io.MultiReader(readers...))
 }
 

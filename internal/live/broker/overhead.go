@@ -46,7 +46,8 @@ func (b *Broker) moveOverhead(rows []history.Transfer, j *job, v *wire.Vitals, t
 		if known {
 			rows, fetched = b.withoutCarryTime(rows, part), 0
 		}
-		cost = predict.Sum(pastCost(rows, save, unsentBytes(rows, save, v.Memory)), pastCost(rows, restore, fetched)).Shift(minMoveOverhead)
+		cost = predict.Sum(pastCost(rows, save, unsentBytes(rows, save, v.Memory)),
+			pastCost(rows, restore, fetched)).Shift(minMoveOverhead)
 	}
 	if carry > 0 {
 		cost = predict.Sum(cost, predict.LogNormal(carry, b.bringSpread(to)))

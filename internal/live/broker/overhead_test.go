@@ -16,10 +16,14 @@ import (
 
 func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 	const mb = 1_000_000
-	save := history.Transfer{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near", Bytes: 400 * mb, Sent: 100 * mb, Seconds: 2}
-	saves := []history.Transfer{{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near", Bytes: 400 * mb, Sent: mb, Seconds: 2}, save}
-	moved := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds", Bytes: 400 * mb, Seconds: 11}}, saves...)
-	longer := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds-long", Bytes: 400 * mb, Seconds: 40}}, moved...)
+	save := history.Transfer{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near", Bytes: 400 * mb,
+		Sent: 100 * mb, Seconds: 2}
+	saves := []history.Transfer{{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near",
+		Bytes: 400 * mb, Sent: mb, Seconds: 2}, save}
+	moved := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds",
+		Bytes: 400 * mb, Seconds: 11}}, saves...)
+	longer := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds-long",
+		Bytes: 400 * mb, Seconds: 40}}, moved...)
 	for _, c := range []struct {
 		name     string
 		mbps     float64 // from the broker to leeds; 0: not known
@@ -35,13 +39,15 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 		{"what was measured has gone that way", 80, "leeds", 14, saves, "leeds-long", "near", [2]float64{14.5, 4.5}},
 		{"no more than restoring", 80, "leeds", 6, saves, "leeds-long", "near", [2]float64{12.5, 2.5}},
 		{"it was restored there before", 80, "near", 0, moved, "leeds", "near", [2]float64{13.5, 3.5}},
-		{"nothing is known of the way: where it was restored it is as it was there", 0, "near", 0, longer, "leeds", "leeds-long", [2]float64{13.5, 42.5}},
+		{"nothing is known of the way: where it was restored it is as it was there", 0, "near", 0, longer, "leeds",
+			"leeds-long", [2]float64{13.5, 42.5}},
 		{"never saved: its memory", 80, "near", 0, nil, "leeds", "near", [2]float64{33.5, 3.5}},
 	} {
 		b, here := underTheSky(t, Weather{})
 		if c.mbps > 0 {
 			for i := range 20 {
-				b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*time.Minute), c.mbps)
+				b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"},
+					b.brokerTime().Add(time.Duration(i-20)*time.Minute), c.mbps)
 			}
 		}
 		j := &job{rec: store.Job{ID: 7, Cluster: c.from}, spec: &jobfile.Job{Argv: []string{"burn"}}}
@@ -54,27 +60,31 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 	}
 	b, _ := underTheSky(t, Weather{})
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
-	if got := b.moveOverhead(saves, j, &wire.Vitals{Method: "restart"}, b.clusterNamed("leeds")).Median(); got != minMoveOverhead {
+	if got := b.moveOverhead(saves, j, &wire.Vitals{Method: "restart"},
+		b.clusterNamed("leeds")).Median(); got != minMoveOverhead {
 		t.Errorf("to begin again costs %v s", got)
 	}
 }
 
 func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) {
 	b, _ := underTheSky(t, Weather{})
-	tiny := []history.Transfer{{What: history.Save, Job: 1, Program: "counter.py", Method: "signal", From: "near", Bytes: 786, Sent: 786, Seconds: 0.17}}
+	tiny := []history.Transfer{{What: history.Save, Job: 1, Program: "counter.py", Method: "signal", From: "near",
+		Bytes: 786, Sent: 786, Seconds: 0.17}}
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
 	v := &wire.Vitals{Method: "sandbox", Memory: 120_000_000}
 	for _, rows := range [][]history.Transfer{nil, tiny} {
 		cost := b.moveOverhead(rows, j, v, b.clusterNamed("leeds"))
 		if cost.Median() < 1 || cost.Median() > 6 || cost.Quantile(0.95) > 30 {
-			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(), cost.Quantile(0.95))
+			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(),
+				cost.Quantile(0.95))
 		}
 	}
 }
 
 func TestHowLargeACheckpointIs(t *testing.T) {
 	save := func(job core.JobID, program string, bytes, sent int64) history.Transfer {
-		return history.Transfer{What: history.Save, Job: job, Method: "sandbox", Program: program, Bytes: bytes, Sent: sent, Seconds: 1}
+		return history.Transfer{What: history.Save, Job: job, Method: "sandbox", Program: program, Bytes: bytes, Sent: sent,
+			Seconds: 1}
 	}
 	like := &history.Transfer{Job: 7, Method: "sandbox", Program: "burn"}
 	for _, c := range []struct {
@@ -85,10 +95,13 @@ func TestHowLargeACheckpointIs(t *testing.T) {
 	}{
 		{"nothing was ever saved", nil, 1000, 1},
 		{"another program", []history.Transfer{save(5, "pi", 500, 50), save(5, "pi", 500, 200)}, 1000, 0.4},
-		{"another job of the program", []history.Transfer{save(5, "burn", 600, 60), save(4, "burn", 500, 150), save(5, "pi", 500, 500)}, 600, 0.3},
-		{"this job", []history.Transfer{save(5, "burn", 600, 60), save(7, "burn", 700, 7), save(7, "burn", 650, 130)}, 700, 0.2},
+		{"another job of the program",
+			[]history.Transfer{save(5, "burn", 600, 60), save(4, "burn", 500, 150), save(5, "pi", 500, 500)}, 600, 0.3},
+		{"this job", []history.Transfer{save(5, "burn", 600, 60), save(7, "burn", 700, 7), save(7, "burn", 650, 130)}, 700,
+			0.2},
 		{"sent twice", []history.Transfer{save(7, "burn", 700, 900)}, 700, 1},
-		{"another method", []history.Transfer{{What: history.Save, Job: 7, Method: "signal", Program: "burn", Bytes: 10, Sent: 1}}, 1000, 1},
+		{"another method", []history.Transfer{{What: history.Save, Job: 7, Method: "signal", Program: "burn", Bytes: 10,
+			Sent: 1}}, 1000, 1},
 	} {
 		if size, part := checkpointSize(c.rows, like, 1000), sentPart(c.rows, like); size != c.want || part != c.part {
 			t.Errorf("%s: %v bytes, of which %v are sent; want %v, %v", c.name, size, part, c.want, c.part)

@@ -53,7 +53,8 @@ func (j *job) asOwner(ctx context.Context) context.Context { return WithUser(ctx
 
 func ownerOf(rec *store.Job) User { return User{rec.Owner, rec.User} }
 
-var errNobody = errors.New("nobody asks for this: the broker is that of several users, and was not told whose behalf this is on")
+var errNobody = errors.New("nobody asks for this: the broker is that of several users, and was not told whose behalf " +
+	"this is on")
 
 // requestUser is on whose behalf something is asked.
 func (b *Broker) requestUser(ctx context.Context) (User, error) {
@@ -109,7 +110,8 @@ func (b *Broker) DepotFor(ctx context.Context) (*depot.Store, error) { return b.
 func (b *Broker) CheckAdministrator(ctx context.Context) error {
 	u, err := b.requestUser(ctx)
 	if err != nil || u.ID != 0 {
-		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name, Problem: "only root may do this with a broker of several users"}))
+		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name,
+			Problem: "only root may do this with a broker of several users"}))
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func lapsedReason(trials []netgraph.Trial, now core.Time) string {
 	if newest.At.IsZero() {
 		return "; its trial runs do not say when they were made, so they do not count"
 	}
-	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed", ageOf(&newest, now), core.FormatSeconds(netgraph.TrialsLast.Seconds()))
+	return fmt.Sprintf("; its trial runs were made %s ago and count for %s: since then the network may have changed",
+		ageOf(&newest, now), core.FormatSeconds(netgraph.TrialsLast.Seconds()))
 }
 
 // trialExpiry is when a trial run tells nothing of the network any more. One that comes is
@@ -103,7 +104,8 @@ func (b *Broker) clusterTrials(spec *jobfile.Job, now core.Time) []core.Trial {
 	for _, trial := range currentTrials(spec.Trials, now) {
 		for _, c := range b.allClusters() {
 			if numbers := c.numbersOf(&trial); len(numbers) == spec.Pattern.Nodes {
-				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds, Until: trialExpiry(&trial, now)})
+				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds,
+					Until: trialExpiry(&trial, now)})
 			}
 		}
 	}
@@ -153,7 +155,8 @@ func (b *Broker) networkOf(c *cluster) *core.Network {
 	if c.Managed || len(c.HostNames) < 2 || len(c.HostNames) != len(c.Hosts) || b.weather.book == nil {
 		return nil
 	}
-	g, net := b.weather.book.NetworkGraph(b.sensorNames(c), b.brokerTime(), forecastSpan), core.NewNetwork(len(c.HostNames))
+	g, net := b.weather.book.NetworkGraph(b.sensorNames(c), b.brokerTime(), forecastSpan),
+		core.NewNetwork(len(c.HostNames))
 	for _, l := range g.Links {
 		net.SetBandwidth(l.A, l.B, l.Mbps)
 	}

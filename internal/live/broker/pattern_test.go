@@ -23,11 +23,13 @@ func TestTrialsOnOurHostsAreToldToTheEngineInTheirOrder(t *testing.T) {
 	now := time.Date(2026, 11, 15, 20, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	spec := &jobfile.Job{Pattern: &core.Pattern{Name: "x", Nodes: 2}, Trials: []netgraph.Trial{
-		{Hosts: []string{"n3", "n1"}, Seconds: 3, At: ago(time.Minute)}, {Hosts: []string{"n1", "elsewhere"}, Seconds: 1, At: now},
+		{Hosts: []string{"n3", "n1"}, Seconds: 3, At: ago(time.Minute)},
+		{Hosts: []string{"n1", "elsewhere"}, Seconds: 1, At: now},
 		{Hosts: []string{"n2", "n3"}, Seconds: 2, At: ago(-time.Hour)}, // by a clock that is fast
 		{Hosts: []string{"n1", "n2"}, Seconds: 1, At: ago(netgraph.TrialsLast)}, {Hosts: []string{"n2", "n1"}, Seconds: 1}}}
 	until := core.Time(now.Add(netgraph.TrialsLast).UnixNano())
-	want := []core.Trial{{Cluster: 1, Hosts: []int{2, 0}, Seconds: 3, Until: until.Add(-time.Minute)}, {Cluster: 1, Hosts: []int{1, 2}, Seconds: 2, Until: until}}
+	want := []core.Trial{{Cluster: 1, Hosts: []int{2, 0}, Seconds: 3, Until: until.Add(-time.Minute)},
+		{Cluster: 1, Hosts: []int{1, 2}, Seconds: 2, Until: until}}
 	if got := b.clusterTrials(spec, core.Time(now.UnixNano())); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -37,8 +39,10 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 	now := time.Date(2026, 11, 15, 20, 0, 0, 0, time.UTC)
 	old := netgraph.Trial{Hosts: []string{"n1"}, Seconds: 1, At: now.Add(-2*time.Hour - 10*time.Minute)}
 	unknown := netgraph.Trial{Hosts: []string{"n1"}, Seconds: 1}
-	here, there := netgraph.Trial{Hosts: []string{"n2"}, Seconds: 2, At: now.Add(-time.Minute)}, netgraph.Trial{Hosts: []string{"m"}, Seconds: 1, At: now}
-	n, batch := Cluster{Name: "n", HostNames: []string{"n1", "n2"}}, Cluster{Name: "batch", Managed: true, HostNames: []string{"n1", "n2"}}
+	here, there := netgraph.Trial{Hosts: []string{"n2"}, Seconds: 2, At: now.Add(-time.Minute)},
+		netgraph.Trial{Hosts: []string{"m"}, Seconds: 1, At: now}
+	n, batch := Cluster{Name: "n", HostNames: []string{"n1", "n2"}},
+		Cluster{Name: "batch", Managed: true, HostNames: []string{"n1", "n2"}}
 	for _, c := range []struct {
 		cluster Cluster
 		trials  []netgraph.Trial
@@ -48,7 +52,8 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 		{n, []netgraph.Trial{there, old, here}, "; where it was tried in n there was no room"},
 		{n, []netgraph.Trial{there}, "; it was tried on hosts that cannot be chosen in n"},
 		{batch, []netgraph.Trial{here}, "; it was tried on hosts that cannot be chosen in batch"},
-		{n, []netgraph.Trial{unknown, old}, "; its trial runs were made 2.2 h ago and count for 15 min: since then the network may have changed"},
+		{n, []netgraph.Trial{unknown, old},
+			"; its trial runs were made 2.2 h ago and count for 15 min: since then the network may have changed"},
 		{n, []netgraph.Trial{unknown}, "; its trial runs do not say when they were made, so they do not count"},
 	} {
 		got := untriedReason(&jobfile.Job{Trials: c.trials}, &cluster{Cluster: c.cluster}, core.Time(now.UnixNano()))
@@ -59,7 +64,8 @@ func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
 }
 
 func TestItIsSaidWhyRanksAreInTheirOrder(t *testing.T) {
-	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true})
+	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)},
+		Cluster{Name: "batch", Site: "b", Managed: true})
 	for _, c := range []struct {
 		ev          core.Event
 		choice, why string
@@ -104,8 +110,10 @@ func TestNetworksMatterAsLongAsAJobWithAPatternLives(t *testing.T) {
 	runs := fake.New(func(r *fake.Run) { <-r.Done() }, func(wire.Message) {})
 	t.Cleanup(runs.Close)
 	opt := Options{State: t.TempDir(), Socket: "none", User: "u", Store: memory.New(), Engine: engine.DefaultConfig(),
-		Clusters: []Cluster{{Name: "n", Driver: runs, HostNames: names("n", 2), Hosts: []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}}}}
-	spec := &jobfile.Job{Argv: []string{"prog"}, Min: 2, Max: 2, Nodes: 2, Pattern: &core.Pattern{Name: "path", Nodes: 2, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}}}}
+		Clusters: []Cluster{{Name: "n", Driver: runs, HostNames: names("n", 2),
+			Hosts: []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}}}}
+	spec := &jobfile.Job{Argv: []string{"prog"}, Min: 2, Max: 2, Nodes: 2,
+		Pattern: &core.Pattern{Name: "path", Nodes: 2, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}}}}
 	for _, submit := range []bool{true, false} {
 		b, err := Open(t.Context(), opt)
 		if err != nil {

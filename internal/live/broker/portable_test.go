@@ -64,7 +64,8 @@ func TestWhatNobodyOrderedMovesOnlyWithTheProgramThatWasSubmitted(t *testing.T) 
 			if c.same {
 				on = on[:1]
 			}
-			ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{On: on, StartOn: "a", Workdir: "/w", Retries: 3}), treeOf(t, d, good, ""))
+			ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{On: on, StartOn: "a", Workdir: "/w", Retries: 3}),
+				treeOf(t, d, good, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +73,8 @@ func TestWhatNobodyOrderedMovesOnlyWithTheProgramThatWasSubmitted(t *testing.T) 
 			a := g.next()
 			a.run()
 			g.until(id, core.Running)
-			saved := &wire.Saved{Method: "signal", Work: treeOf(t, d, c.program, "half done"), Ordered: true, Cluster: "b"} // it may say anything
+			// it may say anything
+			saved := &wire.Saved{Method: "signal", Work: treeOf(t, d, c.program, "half done"), Ordered: true, Cluster: "b"}
 			switch {
 			case c.ordered:
 				go func() { _, _ = g.broker().MigrateJob(t.Context(), "1", "b") }()

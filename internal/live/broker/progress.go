@@ -60,7 +60,8 @@ func (p *arrayProgress) addFailures(ids []core.JobID) {
 
 // asTarget is what others who depend on the array have to know.
 func (p *arrayProgress) asTarget() core.Target {
-	return core.Target{Unfinished: p.unfinished, NotStarted: p.unfinished - p.begun, Failed: len(p.failures), FailedJob: p.failedJob}
+	return core.Target{Unfinished: p.unfinished, NotStarted: p.unfinished - p.begun, Failed: len(p.failures),
+		FailedJob: p.failedJob}
 }
 
 // maxEndedArrays is how many arrays that are over are remembered: who depends on one
@@ -124,7 +125,8 @@ func (b *Broker) storedFailures(ctx context.Context, id core.JobID) ([]core.JobI
 
 // readFailures reads, beside the loop, which elements have failed of the arrays that
 // somebody wants to depend on and of which the loop does not know it.
-func (b *Broker) readFailures(ctx context.Context, owner User, spec *jobfile.Job, wants []resolvedDependency) (map[core.JobID][]core.JobID, error) {
+func (b *Broker) readFailures(ctx context.Context, owner User, spec *jobfile.Job,
+	wants []resolvedDependency) (map[core.JobID][]core.JobID, error) {
 	if len(spec.After) == 0 {
 		return nil, nil
 	}

@@ -281,7 +281,8 @@ func newGridWith(t *testing.T, d *depot.Store) *grid {
 }
 
 func (g *grid) puppet(name string) *puppet {
-	return &puppet{grid: g, name: name, kind: "puppet", attempts: map[driver.ID]*attempt{}, released: map[driver.ID]bool{}, load: driver.Load{Share: 1, Sd: 0.01}}
+	return &puppet{grid: g, name: name, kind: "puppet", attempts: map[driver.ID]*attempt{}, released: map[driver.ID]bool{},
+		load: driver.Load{Share: 1, Sd: 0.01}}
 }
 
 func (p *puppet) closeAll() {
@@ -295,9 +296,11 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
-	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
+		Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
-			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
+			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a,
+				Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
 	if g.driverOfA != nil {
 		o.Clusters[0].Driver = g.driverOfA

@@ -87,7 +87,8 @@ func (b *Broker) findJob(ctx context.Context, ref string) (*job, *View, error) {
 				ref = strconv.FormatInt(int64(rec.ID), 10)
 			}
 		}
-		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && (errors.Is(err, store.ErrManyJobs) || err == nil && rec.ID != core.JobID(n)) {
+		if n, e := strconv.ParseInt(ref, 10, 64); e == nil &&
+			(errors.Is(err, store.ErrManyJobs) || err == nil && rec.ID != core.JobID(n)) {
 			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
 		}
 		switch {
@@ -217,7 +218,8 @@ func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
 
 // listViews lists jobs. Elements of an array that have not been queued are one job
 // together, or each by itself.
-func (b *Broker) listViews(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool, together bool) ([]View, error) {
+func (b *Broker) listViews(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool,
+	together bool) ([]View, error) {
 	const few = 20
 	var pending []pendingElements
 	notQueued := func(t *turn) {
@@ -394,12 +396,14 @@ func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
 		return wire.Entry{}, false
 	}
 	why, err := x.ExplainWait(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
-	return wire.Entry{At: b.brokerTime(), Kind: "wait", Choice: "in the queue of " + c.Name, Why: why}, err == nil && why != ""
+	return wire.Entry{At: b.brokerTime(), Kind: "wait", Choice: "in the queue of " + c.Name, Why: why}, err == nil &&
+		why != ""
 }
 
 // CopyLogs copies what a job wrote from an offset on, and with follow until its life
 // is over. Where the program went back to a checkpoint nothing is repeated.
-func (b *Broker) CopyLogs(ctx context.Context, ref string, stream int, offset int64, follow bool, to func([]byte) error) error {
+func (b *Broker) CopyLogs(ctx context.Context, ref string, stream int, offset int64, follow bool,
+	to func([]byte) error) error {
 	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ func requestedSeconds(spec *jobfile.Job) float64 {
 // that is known: the manager's own forecast, else what others of ours waited.
 func (b *Broker) queueWait(ctx context.Context, c *cluster, spec *jobfile.Job) (predict.Dist, string) {
 	if e, ok := c.Driver.(driver.Estimator); ok {
-		w, err := e.EstimateWait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory, Time: spec.Time})
+		w, err := e.EstimateWait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory,
+			Time: spec.Time})
 		if err == nil && w.Known {
 			return predict.LogNormal(max(minStartSeconds, w.Seconds), forecastSpread), w.Why
 		}
@@ -84,7 +85,9 @@ func (b *Broker) queueClasses(runs []history.Run) []PastOf {
 		if of[class] == nil {
 			of[class] = &PastOf{Program: "(queue: jobs " + class.String() + ")", Cluster: r.Cluster}
 		}
-		of[class].Runs = append(of[class].Runs, history.Run{Cluster: r.Cluster, Outcome: r.Outcome, Requested: r.Requested, Started: r.Started, Ended: r.Ended, Deadline: r.Deadline})
+		of[class].Runs = append(of[class].Runs,
+			history.Run{Cluster: r.Cluster, Outcome: r.Outcome, Requested: r.Requested, Started: r.Started, Ended: r.Ended,
+				Deadline: r.Deadline})
 	}
 	var list []PastOf
 	for _, of := range byClass { // order-free: the list is sorted

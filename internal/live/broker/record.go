@@ -146,7 +146,8 @@ func (t *turn) recordEnd(j *job, ev *core.Event) {
 }
 
 func (b *Broker) jobSummary(j *job) map[string]any {
-	m := map[string]any{"wall_s": j.rec.Wall, "turnaround_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(), "cpu_s": j.rec.CPU,
+	m := map[string]any{"wall_s": j.rec.Wall, "turnaround_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(),
+		"cpu_s": j.rec.CPU,
 		"moves": j.rec.Migrations}
 	if j.rec.Peak > 0 {
 		m["peak_memory"] = j.rec.Peak
@@ -165,8 +166,10 @@ func (t *turn) recordRun(j *job, how history.Outcome) {
 	}
 	program, args := history.SplitCommand(j.spec.Argv)
 	c := t.b.clusterNamed(j.rec.Cluster)
-	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program, Args: args,
-		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,
+	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program,
+		Args:  args,
+		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt,
+		Ended:    t.now,
 		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: requestedSeconds(j.spec), Speed: 1}
 	if c != nil {
 		run.Speed = t.b.eng.Cluster(c.id).Speed

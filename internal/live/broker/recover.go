@@ -99,7 +99,9 @@ func (b *Broker) canRun(l *store.Loaded) error {
 	}
 	for i := range jobs {
 		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
-			return &badinput.Error{Field: "--shared", Problem: fmt.Sprintf("needed: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
+			return &badinput.Error{Field: "--shared",
+				Problem: fmt.Sprintf("needed: job %d of %s is in this state folder, which is that of a broker of several users",
+					j.ID, j.User)}
 		}
 	}
 	return nil
@@ -149,7 +151,8 @@ func (b *Broker) earlierClusters(known string, l *store.Loaded) ([]core.ClusterS
 		}
 		if live && !hasSnapshot(l) {
 			return nil, &badinput.Error{Field: "clusters", Value: s.Name,
-				Problem: "cannot be changed while jobs that an earlier version accepted have not ended; wait for them or cancel them first"}
+				Problem: "cannot be changed while jobs that an earlier version accepted have not ended; wait for them or cancel " +
+					"them first"}
 		}
 		if !hasSnapshot(l) {
 			l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
@@ -189,7 +192,8 @@ func (b *Broker) restoreEngine(first []core.ClusterSpec, l *store.Loaded) (*engi
 		return e, nil
 	}
 	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
-		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
+		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged,
+			l.First)
 	}
 	e, err := engine.FromEvents(b.opt.Engine, core.DeadlineFirst, first, l.Events)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 )
 
 // lifeFields are the fields of a record that the log of events alone decides.
-var lifeFields = []string{"State", "Epoch", "Cluster", "Procs", "Started", "Ended", "Code", "Runs", "Losses", "Migrations"}
+var lifeFields = []string{"State", "Epoch", "Cluster", "Procs", "Started", "Ended", "Code", "Runs", "Losses",
+	"Migrations"}
 
 // replayRecords is the records of all jobs as the events tell them.
 func replayRecords(events []core.Event) map[core.JobID]*store.Job {
@@ -75,7 +76,8 @@ func checkReplay(t *testing.T, s store.Store) int {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if slices.Contains([]string{"place", "hosts", "wait", "move", "stay", "decide", "end"}, e.Kind) && !moments[j.ID][e.At] {
+			if slices.Contains([]string{"place", "hosts", "wait", "move", "stay", "decide", "end"}, e.Kind) &&
+				!moments[j.ID][e.At] {
 				t.Errorf("job %d: explained by %+v, of which the log knows nothing", j.ID, e)
 			}
 		}

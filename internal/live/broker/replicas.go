@@ -68,7 +68,8 @@ func (r *replicas) recentContent(site string, f *driver.File, now core.Time) str
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
-		if x := &r.list[i]; x.Site == site && x.Path == f.Path && x.Size == f.Size && x.ModTime == f.ModTime && now.Sub(x.Used) < justNow && !x.Elsewhere {
+		if x := &r.list[i]; x.Site == site && x.Path == f.Path && x.Size == f.Size && x.ModTime == f.ModTime &&
+			now.Sub(x.Used) < justNow && !x.Elsewhere {
 			return x.Tree
 		}
 	}

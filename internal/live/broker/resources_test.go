@@ -22,7 +22,8 @@ func TestMemoryThatNoHostHasIsRefusedAndNamed(t *testing.T) {
 	g.a.mem = 16 << 30
 	g.restart()
 	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Memory: 500 << 30, On: []string{"a"}}), "")
-	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), "the most that a host has is 16 GiB") {
+	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "memory: ") ||
+		!strings.Contains(err.Error(), "the most that a host has is 16 GiB") {
 		t.Errorf("refused with %v", err)
 	}
 	if _, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Memory: 500 << 30}), ""); err != nil {
@@ -36,7 +37,8 @@ func TestHowLongItRanAndItsMemoryAreThoseOfAllAttempts(t *testing.T) {
 	a := g.next()
 	a.connect()
 	a.say(wire.Message{Kind: wire.Running, Method: "restart", State: &wire.Vitals{Prepared: 20, Chance: -1, Done: -1}})
-	a.say(wire.Message{Kind: wire.Lost, Why: "the host died", State: &wire.Vitals{Wall: 5, Peak: 3 << 20, Chance: -1, Done: -1}})
+	a.say(wire.Message{Kind: wire.Lost, Why: "the host died",
+		State: &wire.Vitals{Wall: 5, Peak: 3 << 20, Chance: -1, Done: -1}})
 	a = g.next()
 	a.run()
 	a.say(wire.Message{Kind: wire.Ended, Code: 137, Cause: jobfile.OutOfMemory, Why: "out of memory (limit 2 MiB)",
@@ -46,7 +48,8 @@ func TestHowLongItRanAndItsMemoryAreThoseOfAllAttempts(t *testing.T) {
 		t.Errorf("it is %+v", v.Job)
 	}
 	end := g.explained(id, "end")
-	if len(end) != 1 || end[0].Inputs["wall_s"] != 7.0 || end[0].Inputs["peak_memory"] == nil || end[0].Inputs["turnaround_s"] == nil {
+	if len(end) != 1 || end[0].Inputs["wall_s"] != 7.0 || end[0].Inputs["peak_memory"] == nil ||
+		end[0].Inputs["turnaround_s"] == nil {
 		t.Errorf("explained by %+v", end)
 	}
 }
@@ -57,11 +60,13 @@ func TestAWarningOfAnAgentStaysWithTheJob(t *testing.T) {
 	a := g.next()
 	a.run()
 	for _, kind := range []string{"warning", "method"} {
-		a.say(wire.Message{Kind: wire.Note, Entry: &wire.Entry{Kind: kind, Choice: "the sandbox changed what the program did", Why: "it tried to write /x"}})
+		a.say(wire.Message{Kind: wire.Note,
+			Entry: &wire.Entry{Kind: kind, Choice: "the sandbox changed what the program did", Why: "it tried to write /x"}})
 	}
 	a.end(0)
 	v := g.until(id, core.Done)
-	if want := []string{"the sandbox changed what the program did: it tried to write /x"}; !slices.Equal(v.Warnings, want) {
+	if want := []string{"the sandbox changed what the program did: it tried to write /x"}; !slices.Equal(v.Warnings,
+		want) {
 		t.Errorf("warnings %q", v.Warnings)
 	}
 	g.restart()
@@ -78,7 +83,8 @@ func TestJobsThatNeedSlurmRunThereOrAreRefused(t *testing.T) {
 	inFile := jobfile.Job{Manager: jobfile.Manager{Options: map[string][]string{"gres": {"gpu:a100:1"}}}}
 	for want, job := range map[string]jobfile.Job{`accelerators "a100:1"`: inFile, `--gres "gpu:1"`: gpu,
 		"no cluster where the job may run is known to have GPUs": gpu, "job.sh:7": srun} {
-		if _, err := g.broker().SubmitJob(t.Context(), complete(job), ""); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
+		if _, err := g.broker().SubmitJob(t.Context(), complete(job), ""); !badinput.Is(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("without Slurm: %v", err)
 		}
 	}

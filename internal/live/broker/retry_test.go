@@ -34,7 +34,8 @@ func TestAProgramThatFailsIsStartedAgainIfItsUserWants(t *testing.T) {
 	if len(said) < 2 || !strings.Contains(said[0].Why, "retry 1 of 2, from checkpoint 1") {
 		t.Errorf("explained by %+v", said)
 	}
-	if last := g.explained(id, "end"); len(last) == 0 || !strings.Contains(last[0].Why, "retry limit reached (requeued 2 times)") {
+	if last := g.explained(id, "end"); len(last) == 0 ||
+		!strings.Contains(last[0].Why, "retry limit reached (requeued 2 times)") {
 		t.Errorf("explained by %+v", last)
 	}
 }
@@ -54,16 +55,25 @@ func TestOnlyLossesThatTheUserNamesAreMadeUpFor(t *testing.T) {
 	}{
 		"nothing is named": {max: 2, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted), lost("")},
 			reason: "requeued 2 time"},
-		"none at all":                  {lost: []wire.Message{lost(jobfile.NodeFail)}, reason: "requeued 0 time"},
-		"a host dies":                  {max: 5, on: []string{jobfile.NodeFail}, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted)}, reason: "not retried"},
-		"it is preempted":              {max: 1, on: []string{jobfile.Preempted}, lost: []wire.Message{lost(jobfile.Preempted), lost(jobfile.Preempted)}, reason: "requeued 1 time"},
-		"both, and nobody knows which": {max: 2, on: []string{jobfile.NodeFail, jobfile.Preempted}, lost: []wire.Message{lost(""), lost(""), lost("")}, reason: "2 times"},
-		"its own failures as well":     {max: 2, on: []string{jobfile.RetryFailed}, lost: []wire.Message{lost(jobfile.NodeFail), {Kind: wire.Ended, Code: 3}, {Kind: wire.Ended, Code: 4}}, reason: "code 4"},
-		"not its own":                  {max: 2, on: []string{jobfile.NodeFail}, lost: []wire.Message{{Kind: wire.Ended, Code: 3}}, reason: "code 3"},
-		"told to go, unsaved":          {max: 1, lost: []wire.Message{left(jobfile.Preempted, nil), left(jobfile.Preempted, nil)}, reason: "requeued 1 time"},
-		"told to go, saved": {max: 1, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}), left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}),
+		"none at all": {lost: []wire.Message{lost(jobfile.NodeFail)}, reason: "requeued 0 time"},
+		"a host dies": {max: 5, on: []string{jobfile.NodeFail},
+			lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted)}, reason: "not retried"},
+		"it is preempted": {max: 1, on: []string{jobfile.Preempted},
+			lost: []wire.Message{lost(jobfile.Preempted), lost(jobfile.Preempted)}, reason: "requeued 1 time"},
+		"both, and nobody knows which": {max: 2, on: []string{jobfile.NodeFail, jobfile.Preempted},
+			lost: []wire.Message{lost(""), lost(""), lost("")}, reason: "2 times"},
+		"its own failures as well": {max: 2, on: []string{jobfile.RetryFailed},
+			lost:   []wire.Message{lost(jobfile.NodeFail), {Kind: wire.Ended, Code: 3}, {Kind: wire.Ended, Code: 4}},
+			reason: "code 4"},
+		"not its own": {max: 2, on: []string{jobfile.NodeFail}, lost: []wire.Message{{Kind: wire.Ended, Code: 3}},
+			reason: "code 3"},
+		"told to go, unsaved": {max: 1, lost: []wire.Message{left(jobfile.Preempted, nil), left(jobfile.Preempted, nil)},
+			reason: "requeued 1 time"},
+		"told to go, saved": {max: 1, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}),
+			left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}),
 			{Kind: wire.Ended, Code: 9}}, reason: "code 9"},
-		"told to go, not wanted": {max: 1, on: []string{jobfile.NodeFail}, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"})}, reason: "not retried"},
+		"told to go, not wanted": {max: 1, on: []string{jobfile.NodeFail},
+			lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"})}, reason: "not retried"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrid(t)
@@ -103,7 +113,8 @@ func TestAJobThatIsLostAtOnceIsStartedAgainAfterAPause(t *testing.T) {
 			a.untilAcknowledged(t)
 		}
 		said := g.explained(id, "wait")
-		if len(said) != 4 || !strings.Contains(said[3].Why, "4 times in a row") || !strings.Contains(said[3].Why, "starts again in 8 s") {
+		if len(said) != 4 || !strings.Contains(said[3].Why, "4 times in a row") ||
+			!strings.Contains(said[3].Why, "starts again in 8 s") {
 			t.Errorf("explained by %+v", said)
 		}
 	})
@@ -121,7 +132,8 @@ func TestAJobWhoseWorkFolderIsDamagedFailsAtOnce(t *testing.T) {
 	if n := g.a.startCalls() + g.b.startCalls(); n != 1 {
 		t.Errorf("it was started %d times", n)
 	}
-	if said := g.explained(id, "lost"); len(said) != 1 || !strings.Contains(said[0].Why, "every further attempt would end the same way") {
+	if said := g.explained(id, "lost"); len(said) != 1 ||
+		!strings.Contains(said[0].Why, "every further attempt would end the same way") {
 		t.Errorf("explained by %+v", said)
 	}
 }

@@ -86,7 +86,8 @@ func (b *Broker) returnOnce(h *homeward) {
 	b.handOverResults(j, map[inheritance]string{}, func(t *turn) {
 		if h.notHome == nil {
 			if j.rec.Result != "" {
-				t.recordTransfer(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes, Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
+				t.recordTransfer(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes,
+					Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
 			}
 			t.resultsReturned(h)
 			j.setUnreturned("")
@@ -134,7 +135,8 @@ func conflictText(n int, names []string) string {
 // partialWhy is from when the files of a job are that did not run to its end.
 func (j *job) partialWhy() string {
 	if j.rec.FromCheckpoint > 0 {
-		return fmt.Sprintf("the files as they were at checkpoint %d: what the program wrote after it is lost", j.rec.FromCheckpoint)
+		return fmt.Sprintf("the files as they were at checkpoint %d: what the program wrote after it is lost",
+			j.rec.FromCheckpoint)
 	}
 	return "the files as they were when the program ended"
 }
@@ -172,9 +174,10 @@ func (b *Broker) putBackResults(h *homeward) {
 		case j.rec.Result == "":
 			notHome = nil
 		case err == nil:
-			placed, notHome = home.PutBack(b.ctx, &userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
-				Aside: fmt.Sprintf(".godwit-%d", j.rec.ID), Submitted: int64(j.rec.Submitted),
-				Brought: b.brought.broughtBefore(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
+			placed, notHome = home.PutBack(b.ctx,
+				&userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
+					Aside: fmt.Sprintf(".godwit-%d", j.rec.ID), Submitted: int64(j.rec.Submitted),
+					Brought: b.brought.broughtBefore(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
 		}
 		if notHome == nil {
 			if err := b.brought.addPlaced(j.rec.Owner, j.spec.Workdir, placed.Files, b.brokerTime()); err != nil {
@@ -228,7 +231,8 @@ func (t *turn) retryReturn(h *homeward, why string) {
 func (t *turn) strandResults(h *homeward, givenUp string) {
 	why := oneLine(h.notHome) + "; " + givenUp
 	if givenUp == "" {
-		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome), strandedInterval.Minutes())
+		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome),
+			strandedInterval.Minutes())
 		t.afterCommit(func() { t.b.returnLater(h, strandedInterval) })
 	}
 	if why != h.said {
@@ -243,7 +247,8 @@ func (t *turn) explainOutputs(h *homeward) {
 	j := h.j
 	if len(h.missing) > 0 {
 		j.rec.Missing = h.missing
-		t.explainJob(j, "results", "no such output: "+strings.Join(h.missing, ", "), "named in outputs, and not there when the program ended", nil)
+		t.explainJob(j, "results", "no such output: "+strings.Join(h.missing, ", "),
+			"named in outputs, and not there when the program ended", nil)
 	}
 	if h.unwritten != nil {
 		t.explainJob(j, "results", "output not written to its file", h.unwritten.Error(), nil)

@@ -102,12 +102,14 @@ func strand(t *testing.T, keep time.Duration) (s *stranded, b *broker.Broker, st
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	s = &stranded{grid: newGridWith(t, d), hands: hands{depot: d, killed: new(atomic.Bool)}, alice: broker.User{ID: 20001, Name: "alice"},
-		home: t.TempDir(), result: pushed(t, d, "in", "out")}
+	s = &stranded{grid: newGridWith(t, d), hands: hands{depot: d, killed: new(atomic.Bool)},
+		alice: broker.User{ID: 20001, Name: "alice"},
+		home:  t.TempDir(), result: pushed(t, d, "in", "out")}
 	s.kill() // that is a broker of one user
 	s.killed.Store(true)
 	b, stop = s.upFor(s.hands, keep)
-	ids, err := b.SubmitJob(broker.WithUser(t.Context(), s.alice), complete(jobfile.Job{Workdir: s.home}), pushed(t, d, "in"))
+	ids, err := b.SubmitJob(broker.WithUser(t.Context(), s.alice), complete(jobfile.Job{Workdir: s.home}),
+		pushed(t, d, "in"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,8 @@ func TestAStoppedProcessOfAUserHoldsUpNobodyElse(t *testing.T) {
 	dir := t.TempDir()
 	submit := func(u broker.User) string {
 		t.Helper()
-		ids, err := b.SubmitJob(broker.WithUser(t.Context(), u), complete(jobfile.Job{Workdir: dir, Stdout: filepath.Join(dir, u.Name), Append: true}), "")
+		ids, err := b.SubmitJob(broker.WithUser(t.Context(), u),
+			complete(jobfile.Job{Workdir: dir, Stdout: filepath.Join(dir, u.Name), Append: true}), "")
 		if err != nil {
 			t.Fatal(err)
 		}

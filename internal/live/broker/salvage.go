@@ -14,7 +14,8 @@ func (t *turn) salvageFiles(j *job, ev *core.Event) {
 	}
 	if j.rec.Started == 0 {
 		if ev.From == core.Queued && t.startsAtOnce(j) {
-			t.explainJob(j, "results", "no results", "it was cancelled before its agent said whether its program had started", nil)
+			t.explainJob(j, "results", "no results", "it was cancelled before its agent said whether its program had started",
+				nil)
 			j.rec.Lost = true
 		}
 		return
@@ -29,7 +30,8 @@ func (t *turn) salvageFiles(j *job, ev *core.Event) {
 	}
 	j.rec.Partial = j.rec.Result != ""
 	if !j.toldEnd {
-		t.explainJob(j, "results", "no results", "its last attempt was lost, or given up, before its files could be copied back", nil)
+		t.explainJob(j, "results", "no results",
+			"its last attempt was lost, or given up, before its files could be copied back", nil)
 		j.rec.Lost = true
 	}
 }

@@ -24,7 +24,9 @@ func (t *turn) explainScript(j *job, c *cluster) {
 		t.explainJob(j, "script", "left out in "+c.Name, names+": the cluster has no batch system", nil)
 		return
 	case m.Kind != "" && m.Kind != kind:
-		t.explainJob(j, "script", "left out in "+c.Name, fmt.Sprintf("%s: they are for clusters of %s, and this is one of %s", names, jobfile.ManagerName(m.Kind), jobfile.ManagerName(kind)), nil)
+		t.explainJob(j, "script", "left out in "+c.Name,
+			fmt.Sprintf("%s: they are for clusters of %s, and this is one of %s", names, jobfile.ManagerName(m.Kind),
+				jobfile.ManagerName(kind)), nil)
 		return
 	}
 	told, left := m.OptionsFor(kind)
@@ -33,7 +35,8 @@ func (t *turn) explainScript(j *job, c *cluster) {
 		words = append(words, o.String())
 	}
 	if len(words) > 0 {
-		t.explainJob(j, "script", jobfile.ManagerName(kind)+" of "+c.Name+" is told", strings.Join(words, ", ")+"; the cluster's settings prevail", nil)
+		t.explainJob(j, "script", jobfile.ManagerName(kind)+" of "+c.Name+" is told", strings.Join(words, ", ")+
+			"; the cluster's settings prevail", nil)
 	}
 	if len(left) > 0 {
 		t.explainJob(j, "script", "left out in "+c.Name, strings.Join(left, ", "), nil)
@@ -68,5 +71,6 @@ func (b *Broker) slurmOnly(spec *jobfile.Job) (bool, error) {
 			Problem: "no cluster where the job may run is known to have GPUs; jobs with GPUs run on Slurm clusters"}
 	}
 	return false, &badinput.Error{Field: "srun", Value: spec.Manager.Srun,
-		Problem: "srun works in Slurm jobs only, and no cluster here runs Slurm; use mpirun or call the program itself, or name a cluster with --on"}
+		Problem: "srun works in Slurm jobs only, and no cluster here runs Slurm; use mpirun or call the program itself, or " +
+			"name a cluster with --on"}
 }

@@ -9,10 +9,13 @@ import (
 
 func TestItIsExplainedWhatAScriptSaysToBatchSystems(t *testing.T) {
 	for kind, want := range map[string]string{
-		"slurm":               "Slurm of a is told: partition batch, qos high; the cluster's settings prevail|left out in a: bbf: clusters are not told it",
-		"slurm over ssh":      "Slurm of a is told: partition batch, qos high; the cluster's settings prevail|left out in a: bbf: clusters are not told it",
-		"gridengine over ssh": "left out in a: bbf, partition, qos: they are for clusters of Slurm, and this is one of Grid Engine",
-		"local":               "left out in a: bbf, partition, qos: the cluster has no batch system",
+		"slurm": "Slurm of a is told: partition batch, qos high; the cluster's settings prevail|left out in " +
+			"a: bbf: clusters are not told it",
+		"slurm over ssh": "Slurm of a is told: partition batch, qos high; the cluster's settings prevail|left out in " +
+			"a: bbf: clusters are not told it",
+		"gridengine over ssh": "left out in a: bbf, partition, qos: they are for clusters of Slurm, and this is one of " +
+			"Grid Engine",
+		"local": "left out in a: bbf, partition, qos: the cluster has no batch system",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			g := newGrid(t)

@@ -21,7 +21,8 @@ func TestAJobOfSeveralHostsHoldsProcessorsOnEach(t *testing.T) {
 		{jobfile.Job{Min: 2, Max: 4, Nodes: 2}, 0},
 	} {
 		p := hostPattern(&c.spec)
-		if c.want == 0 && p != nil || c.want > 0 && (p == nil || p.Nodes != c.want || p.CheckSize(c.spec.Min, c.spec.Max) != nil) {
+		if c.want == 0 && p != nil || c.want > 0 &&
+			(p == nil || p.Nodes != c.want || p.CheckSize(c.spec.Min, c.spec.Max) != nil) {
 			t.Errorf("%d to %d processors on %d hosts: %+v", c.spec.Min, c.spec.Max, c.spec.Nodes, p)
 		}
 	}

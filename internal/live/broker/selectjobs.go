@@ -155,7 +155,8 @@ func (s *selection) addElements(ctx context.Context, r *jobref.Ref) error {
 	for _, index := range r.Indices {
 		v, ok := byIndex[index]
 		if !ok {
-			return &badinput.Error{Problem: fmt.Sprintf("no such job: %d_%d (array %d has no index %d)", r.Array, index, r.Array, index)}
+			return &badinput.Error{Problem: fmt.Sprintf("no such job: %d_%d (array %d has no index %d)", r.Array, index, r.Array,
+				index)}
 		}
 		list = append(list, v)
 	}

@@ -17,7 +17,8 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 	one := g.submit(jobfile.Job{Name: "prep", Begin: 3600e9})
 	arrays := func() {
 		t.Helper()
-		if _, err := g.broker().SubmitJob(t.Context(), &jobfile.Job{Name: "many", Argv: []string{"x"}, Min: 1, Max: 1, Array: array, Begin: 3600e9}, ""); err != nil {
+		if _, err := g.broker().SubmitJob(t.Context(),
+			&jobfile.Job{Name: "many", Argv: []string{"x"}, Min: 1, Max: 1, Array: array, Begin: 3600e9}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

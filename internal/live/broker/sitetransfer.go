@@ -54,7 +54,8 @@ func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to 
 
 // fetchBetween has an input fetched from one site by another. That it cannot be is no
 // error: then it is had in another way.
-func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
+func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *source, home,
+	to *cluster) (bool, error) {
 	got, err := b.fetchTree(ctx, s, to)
 	switch {
 	case err == nil:
@@ -70,7 +71,8 @@ func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *s
 	if s.want.Tree != "" {
 		b.replicasOf(ctx).forgetCopy(s.want.Tree, s.from.Name)
 	}
-	b.explainStaging(j, in.From+" did not come from "+s.from.Name, err.Error()+"; what has arrived stays, the rest comes in another way", nil)
+	b.explainStaging(j, in.From+" did not come from "+s.from.Name, err.Error()+
+		"; what has arrived stays, the rest comes in another way", nil)
 	return false, nil
 }
 

@@ -47,7 +47,8 @@ func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Comm
 	})
 	for i := 0; err == nil && i < len(inputs); i++ {
 		if !b.inPlace(&inputs[i], cl) {
-			err = b.bringInput(ctx, j, &wantedInput{Input: &inputs[i], number: i, doubtful: b.checkDepotCopy(ctx, &inputs[i], c.Epoch)}, cl)
+			err = b.bringInput(ctx, j, &wantedInput{Input: &inputs[i], number: i,
+				doubtful: b.checkDepotCopy(ctx, &inputs[i], c.Epoch)}, cl)
 		}
 	}
 	if b.ctx.Err() != nil {
@@ -118,7 +119,8 @@ func (b *Broker) bringInput(ctx context.Context, j *job, in *wantedInput, to *cl
 			return err
 		}
 	}
-	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree, Used: b.brokerTime()}
+	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
+		Used: b.brokerTime()}
 	if home := b.clusterNamed(in.Site); home != nil {
 		x.Site = home.Site
 	}
@@ -164,7 +166,8 @@ func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) erro
 		case isHopeless(err):
 			return &unstagedError{fmt.Errorf("%s: %w", in.From, err), true}
 		}
-		if old, ok := b.replicasOf(ctx).lastContent(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
+		if old, ok := b.replicasOf(ctx).lastContent(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) &&
+			wait > time.Second {
 			in.Tree, in.Size, in.ModTime = old.Tree, old.Size, old.ModTime
 			b.explainStaging(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
 			return nil
@@ -200,7 +203,8 @@ func (b *Broker) pushInput(ctx context.Context, j *job, in *wantedInput, home *c
 
 // copyToCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
 // the agent fetches it.
-func (b *Broker) copyToCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
+func (b *Broker) copyToCluster(ctx context.Context, j *job, in *wantedInput, to *cluster,
+	files driver.Stager) (bool, error) {
 	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
 	if err != nil {
 		return false, err
@@ -230,7 +234,8 @@ func (b *Broker) recordMove(j *job, what string, m driver.Moved, began core.Time
 	took := b.brokerTime().Sub(began).Seconds()
 	why := "it was there already"
 	if m.Sent > 0 {
-		why = fmt.Sprintf("%s of %s had to be sent, in %s s", core.FormatBytes(m.Sent), core.FormatBytes(m.Bytes), formatSeconds(took))
+		why = fmt.Sprintf("%s of %s had to be sent, in %s s", core.FormatBytes(m.Sent), core.FormatBytes(m.Bytes),
+			formatSeconds(took))
 	}
 	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
 	b.postToLoop(func(t *turn) {

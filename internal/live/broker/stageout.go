@@ -27,7 +27,8 @@ func (b *Broker) canLeave(ctx context.Context, spec *jobfile.Job) error {
 		site, _ := f.SiteAndPath()
 		c := b.clusterNamed(site)
 		if c == nil {
-			return &badinput.Error{Field: "outputs", Value: f.To, Problem: badinput.UnknownName("cluster", site, b.clusterNames())}
+			return &badinput.Error{Field: "outputs", Value: f.To,
+				Problem: badinput.UnknownName("cluster", site, b.clusterNames())}
 		}
 		if _, ok := b.stagerFor(ctx, c).(driver.Placer); !ok {
 			return &badinput.Error{Field: "outputs", Value: f.To, Want: "a cluster whose files can be reached"}
@@ -60,7 +61,8 @@ func (b *Broker) leaveAll(ctx context.Context, j *job) error {
 	}
 	var errs []error
 	for i := range j.spec.Leave {
-		l := &leaving{j: j, FarOutput: j.spec.Leave[i], path: filepath.Join(j.rec.Outgoing, strconv.Itoa(i)), from: b.clusterNamed(j.rec.Cluster)}
+		l := &leaving{j: j, FarOutput: j.spec.Leave[i], path: filepath.Join(j.rec.Outgoing, strconv.Itoa(i)),
+			from: b.clusterNamed(j.rec.Cluster)}
 		site, at := l.SiteAndPath()
 		l.to, l.at = b.clusterNamed(site), at
 		if err := b.leaveResult(ctx, l); err != nil {
@@ -153,14 +155,17 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 			m.Bytes += x.Size // of what was left of it
 		}
 		if x.Tree != "" {
-			b.replicasOf(ctx).noteUse(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree, At: []string{l.to.Name}, Elsewhere: true, Used: b.brokerTime()})
+			b.replicasOf(ctx).noteUse(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree,
+				At: []string{l.to.Name}, Elsewhere: true, Used: b.brokerTime()})
 		}
 	}
 	took := b.brokerTime().Sub(began)
 	b.postToLoop(func(t *turn) {
-		t.explainJob(l.j, "results", l.From+" is left at "+l.To, fmt.Sprintf("%s in %s s, %s", core.FormatBytes(m.Bytes), formatSeconds(took.Seconds()), how),
+		t.explainJob(l.j, "results", l.From+" is left at "+l.To,
+			fmt.Sprintf("%s in %s s, %s", core.FormatBytes(m.Bytes), formatSeconds(took.Seconds()), how),
 			map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took.Seconds()})
-		t.recordTransfer(l.j, history.Transfer{What: history.StageOut, From: l.from.Name, To: l.to.Name, Bytes: m.Bytes, Sent: m.Sent, Seconds: took.Seconds()})
+		t.recordTransfer(l.j, history.Transfer{What: history.StageOut, From: l.from.Name, To: l.to.Name, Bytes: m.Bytes,
+			Sent: m.Sent, Seconds: took.Seconds()})
 		t.keepReplicas()
 	})
 	return nil
@@ -168,7 +173,8 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 
 // bringToSite brings a result to the site where it is to be left, directly if that is
 // fastest, and says how.
-func (b *Broker) bringToSite(ctx context.Context, l *leaving, from, to driver.Placer, size int64) (driver.Moved, string, error) {
+func (b *Broker) bringToSite(ctx context.Context, l *leaving, from, to driver.Placer,
+	size int64) (driver.Moved, string, error) {
 	in := &store.Input{Site: l.from.Name, Path: l.path, Size: size}
 	if s := b.inputSources(ctx, b.transferRows(ctx), in, l.to)[0]; s.from != nil {
 		got, err := b.fetchTree(ctx, &s, l.to)

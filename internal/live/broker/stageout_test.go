@@ -83,7 +83,8 @@ func newSeat(t *testing.T) *seat {
 		t.Fatal(err)
 	}
 	at := func() *here { return &here{Site: &staging.Site{Home: t.TempDir(), Dir: t.TempDir(), Depot: chunks}} }
-	s := &seat{grid: &grid{t: t, state: t.TempDir(), store: memory.New(), depot: chunks, started: make(chan *attempt, 1000)}, dest: t.TempDir(), site: at(), far: at()}
+	s := &seat{grid: &grid{t: t, state: t.TempDir(), store: memory.New(), depot: chunks,
+		started: make(chan *attempt, 1000)}, dest: t.TempDir(), site: at(), far: at()}
 	s.a, s.b = s.puppet("a"), s.puppet("b")
 	t.Cleanup(func() {
 		s.kill()
@@ -184,7 +185,8 @@ func (s *seat) endsAndIsLeft(id core.JobID) {
 }
 
 func ended(code int, outgoing string) wire.Message {
-	return wire.Message{Kind: wire.Ended, Code: code, Outgoing: outgoing, State: &wire.Vitals{CPU: 1, Used: 1, Wall: 1, Chance: -1}}
+	return wire.Message{Kind: wire.Ended, Code: code, Outgoing: outgoing,
+		State: &wire.Vitals{CPU: 1, Used: 1, Wall: 1, Chance: -1}}
 }
 
 func TestResultsThatWereCutOffAtTheSameSiteAreAskedForAgain(t *testing.T) {

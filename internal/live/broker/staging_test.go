@@ -60,10 +60,12 @@ func TestWhatIsWhereIsRememberedAndForgotten(t *testing.T) {
 	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 1, Tree: "old", Used: 1})
 	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"york"}, Used: 2})
 	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"hull"}, Used: 3})
-	if r.contentOf("leeds", "/x", 1, 0) != "old" || r.contentOf("leeds", "/x", 2, 0) != "new" || r.contentOf("leeds", "/x", 3, 0) != "" || r.contentOf("", "/x", 1, 0) != "" {
+	if r.contentOf("leeds", "/x", 1, 0) != "old" || r.contentOf("leeds", "/x", 2, 0) != "new" ||
+		r.contentOf("leeds", "/x", 3, 0) != "" || r.contentOf("", "/x", 1, 0) != "" {
 		t.Errorf("%+v", r.list)
 	}
-	if last, ok := r.lastContent("leeds", "/x"); !ok || last.Tree != "new" || !r.hasCopyAt("new", "york") || !r.hasCopyAt("new", "hull") || r.hasCopyAt("old", "york") {
+	if last, ok := r.lastContent("leeds", "/x"); !ok || last.Tree != "new" || !r.hasCopyAt("new", "york") ||
+		!r.hasCopyAt("new", "hull") || r.hasCopyAt("old", "york") {
 		t.Errorf("%+v", r.list)
 	}
 	r.dropUnused(core.Time(replicaMaxAge) + 3)
@@ -117,7 +119,8 @@ func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
 	var r replicas
 	f := &driver.File{Path: "/x", Size: 5, ModTime: 7}
 	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 5, ModTime: 7, Tree: "t", Used: core.AtSecond(100)})
-	if r.recentContent("leeds", f, core.AtSecond(110)) != "t" || r.recentContent("leeds", f, core.AtSecond(1000)) != "" || r.recentContent("", f, core.AtSecond(110)) != "" {
+	if r.recentContent("leeds", f, core.AtSecond(110)) != "t" || r.recentContent("leeds", f, core.AtSecond(1000)) != "" ||
+		r.recentContent("", f, core.AtSecond(110)) != "" {
 		t.Error("what was seen long ago, or elsewhere, is trusted, or what was not is not")
 	}
 	f.ModTime++
@@ -165,12 +168,15 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	want("one behind a line that seems a little slow", "leeds/x", 25, slow)
 	slow.Sent, slow.Seconds = 2*mb, 1
 	want("one of which only a short transfer is known", "leeds/x", 10, slow)
-	want("one of which only the way to the broker is known", "leeds/x", 10, history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
+	want("one of which only the way to the broker is known", "leeds/x", 10,
+		history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
 	b.ways.noteResult(b.clusterNamed("leeds"), york, false, b.brokerTime())
 	want("one behind a wall", "broker", 20)
 	var again closedWays
 	again.loadText(b.ways.toJSON())
-	if now := b.brokerTime(); again.isOpen(b.clusterNamed("leeds"), york, now) || !again.isOpen(york, b.clusterNamed("leeds"), now) || !again.isOpen(b.clusterNamed("leeds"), york, now.Add(time.Hour)) {
+	if now := b.brokerTime(); again.isOpen(b.clusterNamed("leeds"), york, now) ||
+		!again.isOpen(york, b.clusterNamed("leeds"), now) ||
+		!again.isOpen(b.clusterNamed("leeds"), york, now.Add(time.Hour)) {
 		t.Error("what is remembered of ways is not what was noted")
 	}
 	b.ways.loadText("rubbish")
@@ -186,7 +192,8 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	want("one that another has, as far as is known", "leeds/x", 10)
 	b.replicas.forgetCopy("t", "hull")
 	want("one that it had", "leeds/x", 10, fast)
-	if len(b.replicas.depotTrees()) != 0 || b.replicas.recentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
+	if len(b.replicas.depotTrees()) != 0 ||
+		b.replicas.recentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
 		t.Error("what the depot does not have is taken to be there")
 	}
 	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})

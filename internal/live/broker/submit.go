@@ -98,7 +98,8 @@ func (b *Broker) hasRoom() error {
 		return nil
 	}
 	if err := reserved.Short(); errors.Is(err, store.ErrFull) {
-		return fmt.Errorf("%w: no new jobs are taken until there is room on the disk of %s; jobs run on and can be cancelled", store.ErrFull, b.opt.State)
+		return fmt.Errorf("%w: no new jobs are taken until there is room on the disk of %s; jobs run on and can be cancelled",
+			store.ErrFull, b.opt.State)
 	}
 	return nil
 }
@@ -149,8 +150,9 @@ type submission struct {
 // jobRecord is the record of a new job, without what tells it from others of its array.
 func (s *submission) jobRecord(now core.Time) store.Job {
 	rec := store.Job{User: s.owner.Name, Owner: s.owner.ID, Submitted: now, Spec: s.spec, State: core.Submitted,
-		Deadline: s.proto.Deadline, Work: s.work, Named: s.spec.Stdout+s.spec.Stderr != "", NamesOutputs: len(s.spec.Outputs) > 0,
-		Inputs: slices.Clone(s.inputs), PinnedTo: s.spec.StartOn}
+		Deadline: s.proto.Deadline, Work: s.work, Named: s.spec.Stdout+s.spec.Stderr != "",
+		NamesOutputs: len(s.spec.Outputs) > 0,
+		Inputs:       slices.Clone(s.inputs), PinnedTo: s.spec.StartOn}
 	if s.spec.Begin > 0 {
 		rec.NotBefore = now.Add(s.spec.Begin)
 	}
@@ -175,7 +177,8 @@ func (b *Broker) checkJobLimit(owner User, n int) error {
 		return nil
 	}
 	return &badinput.Error{Field: "jobs", Value: fmt.Sprint(n), Problem: fmt.Sprintf(
-		"too many: %d of yours have not ended, and a user may have %d (limits.jobs in the broker's settings)", b.jobsOf[owner.ID], limit)}
+		"too many: %d of yours have not ended, and a user may have %d (limits.jobs in the broker's settings)",
+		b.jobsOf[owner.ID], limit)}
 }
 
 func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
@@ -270,10 +273,15 @@ func estimateInputs(j *core.Job) map[string]any {
 }
 
 // coreJob is the job as the engine sees it; it has no number yet.
-func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) *core.Job {
+func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand,
+	bring []time.Duration) *core.Job {
 	program, _ := history.SplitCommand(spec.Argv)
-	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability, Trials: t.b.clusterTrials(spec, t.now)}}}
+	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind,
+		Place:   spec.Place,
+		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff,
+		Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring,
+			Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability,
+			Trials: t.b.clusterTrials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}

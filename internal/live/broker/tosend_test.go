@@ -18,8 +18,10 @@ func TestWhatAMoveSendsIsWhatItSentLastTime(t *testing.T) {
 	}{
 		{"nothing was ever saved", nil, 1000},
 		{"another program, of which a tenth was new", []history.Transfer{save("pi", 500, 50)}, 100},
-		{"the same program; the newest counts", []history.Transfer{save("burn", 500, 7), save("pi", 500, 50), save("burn", 500, 9)}, 7},
-		{"another method", []history.Transfer{{What: history.Save, Method: "signal", Program: "burn", Bytes: 10, Sent: 1}}, 1000},
+		{"the same program; the newest counts",
+			[]history.Transfer{save("burn", 500, 7), save("pi", 500, 50), save("burn", 500, 9)}, 7},
+		{"another method", []history.Transfer{{What: history.Save, Method: "signal", Program: "burn", Bytes: 10, Sent: 1}},
+			1000},
 	} {
 		if got := unsentBytes(c.rows, like, 1000); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)

@@ -83,11 +83,13 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	}
 	entries := make([]weather.Entry, 0, len(rows))
 	for _, r := range rows {
-		entries = append(entries, weather.Entry{Key: weather.Key{What: measured.Quantity(r.What), From: r.From, To: r.To}, At: r.At, Value: r.Value})
+		entries = append(entries, weather.Entry{Key: weather.Key{What: measured.Quantity(r.What), From: r.From, To: r.To},
+			At: r.At, Value: r.Value})
 	}
 	w.book.LoadEntries(entries)
 	b.findSensors()
-	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.brokerTime, Log: b.opt.Log,
+	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.brokerTime,
+		Log:  b.opt.Log,
 		Plan: probeplan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
 	w.going = map[[2]string]*sharedTransfer{}
 	w.moved = b.opt.Moved
@@ -175,7 +177,8 @@ func (b *Broker) watchWeather(ctx context.Context) {
 		if list := w.book.TakeFresh(); len(list) > 0 || thin != nil {
 			b.postToLoop(func(t *turn) {
 				for _, e := range list {
-					t.batch.Weather = append(t.batch.Weather, store.Reading{What: string(e.What), From: e.From, To: e.To, At: e.At, Value: e.Value})
+					t.batch.Weather = append(t.batch.Weather,
+						store.Reading{What: string(e.What), From: e.From, To: e.To, At: e.At, Value: e.Value})
 				}
 				t.batch.Thin = thin
 			})

@@ -51,7 +51,8 @@ func underTheSky(t *testing.T, w Weather) (*Broker, string) {
 
 func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 	b, here := underTheSky(t, Weather{})
-	if b.weather.watch == nil || len(b.weather.hosts) != 2 || b.weather.proxy["leeds"] != "leeds1" || b.weather.proxy["leeds-long"] != "leeds1" || b.weather.proxy["near"] != here {
+	if b.weather.watch == nil || len(b.weather.hosts) != 2 || b.weather.proxy["leeds"] != "leeds1" ||
+		b.weather.proxy["leeds-long"] != "leeds1" || b.weather.proxy["near"] != here {
 		t.Fatalf("%+v", b.weather.hosts)
 	}
 	const mb = 1 << 20
@@ -60,7 +61,9 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 	leeds := b.clusterNamed("leeds")
 	before, spread := b.bringTime(t.Context(), rows, in, leeds), b.bringSpread(leeds)
 	for i := range 20 {
-		b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*time.Minute), 80) // 10 MB/s
+		// 10 MB/s
+		b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"},
+			b.brokerTime().Add(time.Duration(i-20)*time.Minute), 80)
 	}
 	took := b.bringTime(t.Context(), rows, in, leeds).Seconds()
 	if want := 100 * mb / 10e6; math.Abs(took-want) > 0.15*want || before.Seconds() > 5 {
@@ -148,7 +151,8 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		want           []string // ways, "broker" being its own machine
 	}{
 		{name: "from one site to another", from: "leeds", to: "york", want: []string{"leeds1 york1"}},
-		{name: "through the broker", from: "leeds", to: "york", indirect: true, want: []string{"broker york1", "leeds1 broker"}},
+		{name: "through the broker", from: "leeds", to: "york", indirect: true,
+			want: []string{"broker york1", "leeds1 broker"}},
 		{name: "from where the broker is", from: "near", to: "york", want: []string{"broker york1"}},
 		{name: "to where the broker is", from: "leeds", to: "near", want: []string{"leeds1 broker"}},
 		{name: "cut off", from: "leeds", to: "near", err: driver.ErrAway},
@@ -224,7 +228,8 @@ func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
 		t.Error("it is known without having been measured")
 	}
 	for i := range 20 {
-		b.weather.book.AddValue(weather.Key{What: measured.CPU, From: "leeds1"}, b.brokerTime().Add(time.Duration(i-20)*30*time.Second), 0.5)
+		b.weather.book.AddValue(weather.Key{What: measured.CPU, From: "leeds1"},
+			b.brokerTime().Add(time.Duration(i-20)*30*time.Second), 0.5)
 	}
 	if d := b.shareAhead(leeds, driver.Load{Share: 0.52}); !d.IsKnown() || math.Abs(d.Median()-0.5) > 0.05 {
 		t.Errorf("%+v", d)
@@ -248,7 +253,8 @@ func TestTheShareOfAClusterIsNotThatOfAnotherOnTheSameMachine(t *testing.T) {
 	for _, c := range []struct {
 		cluster *cluster
 		known   bool
-	}{{b.clusterNamed("near"), true}, {beside, false}, {b.clusterNamed("leeds"), true}, {b.clusterNamed("leeds-long"), false}} {
+	}{{b.clusterNamed("near"), true}, {beside, false}, {b.clusterNamed("leeds"), true},
+		{b.clusterNamed("leeds-long"), false}} {
 		if d := b.shareAhead(c.cluster, driver.Load{Share: 0.5}); d.IsKnown() != c.known {
 			t.Errorf("%s: %+v", c.cluster.Name, d)
 		}
@@ -261,7 +267,8 @@ func TestTheShareOfSeveralHostsIsThatOfTheBusiest(t *testing.T) {
 	leeds.HostNames = []string{"leeds1", "leeds2"}
 	measure := func(host string, share float64) {
 		for i := range 20 {
-			b.weather.book.AddValue(weather.Key{What: measured.CPU, From: host}, b.brokerTime().Add(time.Duration(i-20)*30*time.Second), share)
+			b.weather.book.AddValue(weather.Key{What: measured.CPU, From: host},
+				b.brokerTime().Add(time.Duration(i-20)*30*time.Second), share)
 		}
 	}
 	measure("leeds1", 0.9)

@@ -20,7 +20,8 @@ import (
 func (b *Broker) RequestUser(ctx context.Context) (User, error) { return b.requestUser(ctx) }
 
 // CommitFlows makes records of workflows durable.
-func (b *Broker) CommitFlows(ctx context.Context, flows []store.Flow, tasks []store.FlowTask, entries []store.FlowEntry) error {
+func (b *Broker) CommitFlows(ctx context.Context, flows []store.Flow, tasks []store.FlowTask,
+	entries []store.FlowEntry) error {
 	// What cannot be written would be the end of the loop.
 	if _, err := json.Marshal(entries); err != nil {
 		return fmt.Errorf("decisions of a workflow: %w", err)
@@ -52,7 +53,8 @@ func (b *Broker) CheckNewFlow(ctx context.Context, work string) error {
 
 // SubmitTask takes in a job that finds its inputs in its work folder: as other jobs made them,
 // or as they are in a tree.
-func (b *Broker) SubmitTask(ctx context.Context, spec *jobfile.Job, work string, inputs []string, made []Made) (core.JobID, error) {
+func (b *Broker) SubmitTask(ctx context.Context, spec *jobfile.Job, work string, inputs []string,
+	made []Made) (core.JobID, error) {
 	tree, err := b.taskFolder(ctx, work, inputs, made)
 	if err != nil {
 		return 0, err

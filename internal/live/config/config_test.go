@@ -96,7 +96,8 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"clusters: [{cpus: 1}]", ":1: clusters[0].name: missing, expected the cluster's name"},
 		{"clusters: [{name: ../x}]", `:1: clusters[0].name ../x: expected a name of letters, digits and . _ - (at most 200)`},
 		{"clusters: [{name: ..}]", `:1: clusters[0].name "..": expected a name that does not begin with a dot`},
-		{"clusters:\n- {name: a}\n- {name: a}", `:3: clusters[1].name "a": expected a name that no other cluster has; that of line 2 has it`},
+		{"clusters:\n- {name: a}\n- {name: a}",
+			`:3: clusters[1].name "a": expected a name that no other cluster has; that of line 2 has it`},
 		{in("drivr: local"), ":1: clusters[0].drivr: unknown field, did you mean driver?"},
 		{in("driver: slrum"), `:1: clusters[0].driver "slrum": unknown driver, did you mean slurm?`},
 		{in("driver: pbs"), `:1: clusters[0].driver "pbs": unknown driver, known are local, slurm, gridengine`},
@@ -120,7 +121,8 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{in("cpus: [1, 0-1]"), `:1: clusters[0].cpus[1] "0-1": expected each CPU once`},
 		{in("cpus: []"), `:1: clusters[0].cpus "[…]": expected a number of CPUs, or a list of them such as [0, 1] or 0-3`},
 		{in("cpus: {a: 1}"), `:1: clusters[0].cpus "{…}": expected a number of CPUs, or a list of them such as [0, 1] or 0-3`},
-		{"clusters: [{name: a, cpus: 3}, {name: b, cpus: 2}]", `:1: clusters[1].cpus "2": expected at most 1: so many CPUs of 0-3 are not another cluster's; list CPUs to share them`},
+		{"clusters: [{name: a, cpus: 3}, {name: b, cpus: 2}]",
+			`:1: clusters[1].cpus "2": expected at most 1: so many CPUs of 0-3 are not another cluster's; list CPUs to share them`},
 		{in("slots: 0"), `:1: clusters[0].slots "0": expected a whole number from 1 to 1000000`},
 		{in("quota: 1.5"), `:1: clusters[0].quota "1.5": expected a number above 0 and up to 1`},
 		{in("speed: fast"), `:1: clusters[0].speed "fast": expected auto, or how many times as fast as the reference host`},
@@ -128,11 +130,13 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{in("memory: 0"), `:1: clusters[0].memory "0": expected a number of bytes such as 4G, 512M or 4096`},
 		{"policy: {place: dedline}", `:1: policy.place "dedline": unknown placement policy, did you mean deadline?`},
 		{"policy: {approach: xyz}", `:1: policy.approach "xyz": unknown approach, known are pra, pwa`},
-		{"policy: {malleable: margnal}", `:1: policy.malleable "margnal": unknown malleability policy, did you mean marginal?`},
+		{"policy: {malleable: margnal}",
+			`:1: policy.malleable "margnal": unknown malleability policy, did you mean marginal?`},
 		{"intervals: {sample: 10ms}", `:1: intervals.sample "10ms": expected a time from 100ms to 2m`},
 		{"intervals: {sample: soon}", `:1: intervals.sample "soon": expected a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
 		{"keep: {jobs: x}", `:1: keep.jobs "x": expected a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
-		{"weather: {probe: sometimes}", `:1: weather.probe "sometimes": expected on, off, or how often each way may be measured, from 1s to 24h`},
+		{"weather: {probe: sometimes}",
+			`:1: weather.probe "sometimes": expected on, off, or how often each way may be measured, from 1s to 24h`},
 		{"weather: {probe: 10ms}", `:1: weather.probe "10ms": expected on, off, or how often each way may be measured, from 1s to 24h`},
 		{"weather: {budget: 50%}", `:1: weather.budget "50%": expected a part of each link from 0.01% to 10%, such as 0.5%`},
 		{"weather: {budget: none}", `:1: weather.budget "none": expected a part of each link from 0.01% to 10%, such as 0.5%`},
@@ -216,7 +220,8 @@ func TestThePublishedExampleIsReadAndHasTheDefaults(t *testing.T) {
 }
 
 func TestTheExampleOfACampusHasOneClusterOfEachKind(t *testing.T) {
-	c, err := LoadSettings(filepath.Join("..", "..", "..", "examples", "config", "campus.yaml"), func(string) string { return "" }, four)
+	c, err := LoadSettings(filepath.Join("..", "..", "..", "examples", "config", "campus.yaml"),
+		func(string) string { return "" }, four)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,14 +233,16 @@ func TestTheExampleOfACampusHasOneClusterOfEachKind(t *testing.T) {
 	for _, c := range c.Clusters {
 		got[c.Name] = kind{c.Driver, c.SSH != ""}
 	}
-	want := map[string]kind{"desk": {Local, false}, "barkla": {Slurm, false}, "leeds": {Slurm, true}, "york": {GridEngine, true}, "workstation": {Local, true}}
+	want := map[string]kind{"desk": {Local, false}, "barkla": {Slurm, false}, "leeds": {Slurm, true},
+		"york": {GridEngine, true}, "workstation": {Local, true}}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	for _, path := range []string{filepath.Join("..", "..", "..", "examples", "config", "two-clusters.yaml"), filepath.Join("..", "..", "..", "examples", "config", "campus.yaml")} {
+	for _, path := range []string{filepath.Join("..", "..", "..", "examples", "config", "two-clusters.yaml"),
+		filepath.Join("..", "..", "..", "examples", "config", "campus.yaml")} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -253,7 +260,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, cl := range c.Clusters {
-			if cl.Name == "" || cl.IsHere() && (len(cl.CPUs) == 0 || cl.Slots < 1) || cl.Quota <= 0 || cl.Quota > 1 || cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
+			if cl.Name == "" || cl.IsHere() && (len(cl.CPUs) == 0 || cl.Slots < 1) || cl.Quota <= 0 || cl.Quota > 1 ||
+				cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
 				t.Errorf("accepted %+v", cl)
 			}
 			for _, cpu := range cl.CPUs {
@@ -272,7 +280,8 @@ clusters:
   - {name: b, ssh: [x3]}
 `).Clusters
 	want := []Cluster{
-		{Name: "a", Driver: "local", Quota: 1, SSH: "alice@x1", SSHHosts: []string{"alice@x1", "alice@x2"}, Slots: 2, MPI: MPI{Yield: true, Network: "10.0.0.0/24"}},
+		{Name: "a", Driver: "local", Quota: 1, SSH: "alice@x1", SSHHosts: []string{"alice@x1", "alice@x2"}, Slots: 2,
+			MPI: MPI{Yield: true, Network: "10.0.0.0/24"}},
 		{Name: "b", Driver: "local", Quota: 1, SSH: "x3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

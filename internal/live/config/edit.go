@@ -54,7 +54,8 @@ func RemoveCluster(file string, text []byte, name string) ([]byte, error) {
 			}
 		}
 	}
-	return nil, &badinput.Error{File: file, Field: "cluster", Value: name, Want: badinput.UnknownName("cluster", name, names)}
+	return nil, &badinput.Error{File: file, Field: "cluster", Value: name,
+		Want: badinput.UnknownName("cluster", name, names)}
 }
 
 // clusterNodes finds the list of clusters; it is made if there is none.

@@ -19,12 +19,14 @@ policy: {place: wf}
 `
 
 func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
-	more, err := AddCluster("c.yaml", []byte(written), []Field{{"name", "york"}, {"driver", "gridengine"}, {"ssh", "bob@york.example"}, {"slots", "8"}})
+	more, err := AddCluster("c.yaml", []byte(written),
+		[]Field{{"name", "york"}, {"driver", "gridengine"}, {"ssh", "bob@york.example"}, {"slots", "8"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := ReadSettings("c.yaml", more, four)
-	if err != nil || len(cfg.Clusters) != 3 || cfg.Clusters[2].Name != "york" || cfg.Clusters[2].Slots != 8 || cfg.Clusters[2].Driver != GridEngine {
+	if err != nil || len(cfg.Clusters) != 3 || cfg.Clusters[2].Name != "york" || cfg.Clusters[2].Slots != 8 ||
+		cfg.Clusters[2].Driver != GridEngine {
 		t.Fatalf("%+v, %v in\n%s", cfg, err, more)
 	}
 	less, err := RemoveCluster("c.yaml", more, "leeds")
@@ -39,13 +41,15 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 			t.Errorf("%q is gone from\n%s\nor\n%s", c, more, less)
 		}
 	}
-	if _, err := RemoveCluster("c.yaml", []byte(written), "leed"); !badinput.Is(err) || !strings.Contains(err.Error(), "leeds") {
+	if _, err := RemoveCluster("c.yaml", []byte(written), "leed"); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "leeds") {
 		t.Errorf("removing a cluster that is not there: %v", err)
 	}
 }
 
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
-	for text, want := range map[string]int{"policy: {place: wf}": 0, "policy: {approach: pwa}": 0, "policy: {approach: pra}": 1, "policy: {malleable: egs, place: fcm}": 2} {
+	for text, want := range map[string]int{"policy: {place: wf}": 0, "policy: {approach: pwa}": 0,
+		"policy: {approach: pra}": 1, "policy: {malleable: egs, place: fcm}": 2} {
 		if got := mustRead(t, text).IneffectiveSettings(); len(got) != want {
 			t.Errorf("%s: %q", text, got)
 		}

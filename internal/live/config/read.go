@@ -41,7 +41,8 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 		yamlfile.ReadField("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
 		yamlfile.ReadField("policy", c.Policy.readPolicy),
 		yamlfile.ReadField("intervals", func(v yamlfile.Value) {
-			v.ReadMapping(yamlfile.StoreField("sample", &c.Sample, readSample), yamlfile.StoreField("grace", &c.Grace, readGrace),
+			v.ReadMapping(yamlfile.StoreField("sample", &c.Sample, readSample),
+				yamlfile.StoreField("grace", &c.Grace, readGrace),
 				yamlfile.StoreField("retry", &c.Retry, retryPause))
 		}),
 		yamlfile.ReadField("keep", func(v yamlfile.Value) {
@@ -123,7 +124,8 @@ func (p *Policy) readPolicy(v yamlfile.Value) {
 				v.AdoptError(p.Place.UnmarshalText([]byte(name)))
 			}
 		}),
-		yamlfile.ReadField("approach", func(v yamlfile.Value) { p.Approach = readChoice(v, "approach", []string{"pra", "pwa"}) }),
+		yamlfile.ReadField("approach",
+			func(v yamlfile.Value) { p.Approach = readChoice(v, "approach", []string{"pra", "pwa"}) }),
 		yamlfile.ReadField("malleable", func(v yamlfile.Value) {
 			p.Malleable = readChoice(v, "malleability policy", append(malleable.PolicyNames(), "none"))
 		}),
@@ -193,7 +195,10 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 	c := &cluster{Cluster: Cluster{Driver: Local, Quota: 1}, line: v.Line()}
 	found := v.ReadMapping(
 		yamlfile.StoreField("name", &c.Name, clusterName),
-		yamlfile.ReadField("driver", func(v yamlfile.Value) { c.Driver = readChoice(v, "driver", []string{Local, Slurm, GridEngine}) }),
+		yamlfile.ReadField("driver", func(v yamlfile.Value) {
+			c.Driver = readChoice(v, "driver",
+				[]string{Local, Slurm, GridEngine})
+		}),
 		yamlfile.ReadField("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
 		yamlfile.ReadField("slots", func(v yamlfile.Value) { c.Slots = v.WholeNumber(1, maxSlots) }),
 		yamlfile.ReadField("quota", func(v yamlfile.Value) { c.Quota = v.PositiveNumber(1) }),
@@ -245,10 +250,12 @@ func (c *cluster) rejectMisplaced(found yamlfile.Found) {
 		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
 	}
 	if !c.IsManaged() {
-		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")
+		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"},
+			"only with driver slurm or gridengine")
 	}
 	if c.IsManaged() && len(c.SSHHosts) > 0 {
-		wrong([]string{"ssh"}, "one host, from where jobs are submitted; several are for machines without a batch system (driver local)")
+		wrong([]string{"ssh"}, "one host, from where jobs are submitted; several are for machines without a batch system "+
+			"(driver local)")
 	}
 	if c.Driver != GridEngine {
 		wrong([]string{"pe"}, "only with driver gridengine")
@@ -425,7 +432,8 @@ func chooseCPUs(read []*cluster, usable []int) {
 			continue
 		}
 		if c.count > len(free) {
-			c.cpus.ReportWrong(fmt.Sprintf("at most %d: so many CPUs of %s are not another cluster's; list CPUs to share them", len(free), FormatCPUs(usable)))
+			c.cpus.ReportWrong(fmt.Sprintf("at most %d: so many CPUs of %s are not another cluster's; list CPUs to share them",
+				len(free), FormatCPUs(usable)))
 			return
 		}
 		c.CPUs, free = free[:c.count:c.count], free[c.count:]

@@ -28,7 +28,8 @@ func openAgentSocket(socket, word string) (string, net.Listener, error) {
 // serveAgents answers agents, and nobody else, until the function that it
 // returns is called.
 func serveAgents(ctx context.Context, h http.Handler, l net.Listener) func() {
-	srv := &http.Server{Handler: agentsOnly(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+	srv := &http.Server{Handler: agentsOnly(h), ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: server.FromCluster}
 	done := make(chan struct{})
 	go func() {

@@ -65,8 +65,10 @@ func (b *shared) role(p person, role string, seed uint64) (*exec.Cmd, string) {
 	defer func() { _ = out.Close() }()
 	cmd := exec.Command(b.open())
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.home(p), out, out
-	cmd.Env = []string{"HOME=" + b.home(p), "USER=" + p.Name, "PATH=/usr/bin:/bin", "GODWIT_SOCKET=" + b.socket(), "GODWIT_TEST_ROLE=" + role, "GODWIT_TEST_BINARY=" + binary,
-		"GODWIT_TEST_VICTIM=" + b.home(alice), "GODWIT_ATTACK_TIME=" + attackTime().String(), "GODWIT_SEED=" + strconv.FormatUint(seed, 10)}
+	cmd.Env = []string{"HOME=" + b.home(p), "USER=" + p.Name, "PATH=/usr/bin:/bin", "GODWIT_SOCKET=" + b.socket(),
+		"GODWIT_TEST_ROLE=" + role, "GODWIT_TEST_BINARY=" + binary,
+		"GODWIT_TEST_VICTIM=" + b.home(alice), "GODWIT_ATTACK_TIME=" + attackTime().String(), "GODWIT_SEED=" +
+			strconv.FormatUint(seed, 10)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.ID), Gid: uint32(p.ID)}}
 	b.must(cmd.Start())
 	return cmd, file
@@ -136,7 +138,8 @@ func (b *shared) oneOfHers(n int) string {
 	for _, path := range []string{filepath.Dir(dir), dir, input} {
 		b.must(os.Chown(path, alice.ID, alice.ID))
 	}
-	out, err := b.as(alice, "run", "--detach", "--name", secret, "--workdir", dir, "--", "sh", "-c", "cat input; echo; rev input > result")
+	out, err := b.as(alice, "run", "--detach", "--name", secret, "--workdir", dir, "--", "sh", "-c",
+		"cat input; echo; rev input > result")
 	id := strings.TrimSpace(out)
 	if err != nil {
 		return fmt.Sprintf("job %d is not taken: %v", n, err)
@@ -150,7 +153,8 @@ func (b *shared) oneOfHers(n int) string {
 	want := []byte(secret)
 	slices.Reverse(want)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if got, err := os.ReadFile(filepath.Join(dir, "result")); err == nil && strings.TrimSpace(string(got)) == string(want) {
+		if got, err := os.ReadFile(filepath.Join(dir, "result")); err == nil &&
+			strings.TrimSpace(string(got)) == string(want) {
 			return ""
 		} else if time.Now().After(end) {
 			return fmt.Sprintf("the result of job %s is %q, %v", id, got, err)
@@ -161,7 +165,8 @@ func (b *shared) oneOfHers(n int) string {
 // searched looks for what is alice's in what is bob's.
 func (b *shared) searched() {
 	b.Helper()
-	for _, top := range []string{b.home(bob), filepath.Join(b.dir, "state", "users", strconv.Itoa(bob.ID)), filepath.Join(b.dir, attackerRole+".out")} {
+	for _, top := range []string{b.home(bob), filepath.Join(b.dir, "state", "users", strconv.Itoa(bob.ID)),
+		filepath.Join(b.dir, attackerRole+".out")} {
 		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return nil // it may just have gone
@@ -177,9 +182,11 @@ func (b *shared) searched() {
 // GODWIT_ATTACK_TIME and GODWIT_ATTACK_JOBS say how long and with how many jobs of the
 // other user, see make attack. GODWIT_SEED makes the attacks the same again.
 func TestAnAttackerHarmsNobodyElse(t *testing.T) {
-	seed, jobs := setting(t, "GODWIT_SEED", uint64(time.Now().UnixNano())), int(setting(t, "GODWIT_ATTACK_JOBS", 50)) // few
+	// few
+	seed, jobs := setting(t, "GODWIT_SEED", uint64(time.Now().UnixNano())), int(setting(t, "GODWIT_ATTACK_JOBS", 50))
 	t.Logf("seed %d, %d jobs, %v", seed, jobs, attackTime())
-	b := upShared(t, "clusters:\n  - {name: a, cpus: [0], slots: 4, speed: 1, memory: 200M}\n  - {name: b, cpus: [1], slots: 4, speed: 1, memory: 200M}\n")
+	b := upShared(t, "clusters:\n  - {name: a, cpus: [0], slots: 4, speed: 1, memory: 200M}\n  - {name: b, cpus: [1], "+
+		"slots: 4, speed: 1, memory: 200M}\n")
 	t.Cleanup(func() { // before the broker ends, or it could start something anew
 		_, _ = b.as(bob, "cancel", "--now", "--all") // perhaps there is nothing
 		b.endAll()

@@ -48,7 +48,8 @@ type attacker struct {
 }
 
 func attackerMain() int {
-	a := &attacker{home: os.Getenv("HOME"), victim: os.Getenv("GODWIT_TEST_VICTIM"), socket: os.Getenv("GODWIT_SOCKET"), counts: map[string]int{}}
+	a := &attacker{home: os.Getenv("HOME"), victim: os.Getenv("GODWIT_TEST_VICTIM"), socket: os.Getenv("GODWIT_SOCKET"),
+		counts: map[string]int{}}
 	a.client = api.DialBroker(a.socket)
 	seed, _ := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64)
 	end := time.Now().Add(attackTime())
@@ -56,7 +57,8 @@ func attackerMain() int {
 		name string
 		do   func(*rand.Rand)
 	}{
-		{"requests", a.requests}, {"conversations", a.conversations}, {"connections", a.connections}, {"slow bodies", a.slowBodies},
+		{"requests", a.requests}, {"conversations", a.conversations}, {"connections", a.connections},
+		{"slow bodies", a.slowBodies},
 		{"jobs", a.jobs}, {"greedy jobs", a.greedyJobs}, {"links", a.links}, {"stops", a.stopHelpers}, {"depot", a.depot},
 	}
 	var work sync.WaitGroup
@@ -127,16 +129,20 @@ func (a *attacker) request(method, path string, body []byte) {
 // requests asks for anything, about jobs of anybody.
 func (a *attacker) requests(random *rand.Rand) {
 	s := script(random, 2000)
-	ends := []string{"", "/cancel", "/cancel?now=1", "/migrate", "/checkpoint", "/explain", "/logs?stream=1&offset=0", "/logs?stream=2&offset=0", "/watch"}
-	others := []string{"/v1/jobs?all=1", "/v1/jobs?users=1&all=1", "/v1/select?job=all", "/v1/select?job=1-100000", "/v1/clusters", "/v1/history",
-		"/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/shutdown", "/v1/reload", "/v1/depot-prune", "/v1/quote", "/v1/estimates"}
+	ends := []string{"", "/cancel", "/cancel?now=1", "/migrate", "/checkpoint", "/explain", "/logs?stream=1&offset=0",
+		"/logs?stream=2&offset=0", "/watch"}
+	others := []string{"/v1/jobs?all=1", "/v1/jobs?users=1&all=1", "/v1/select?job=all", "/v1/select?job=1-100000",
+		"/v1/clusters", "/v1/history",
+		"/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/shutdown", "/v1/reload", "/v1/depot-prune", "/v1/quote",
+		"/v1/estimates"}
 	for range 20 {
 		method := []string{"GET", "POST"}[s.PickOne(2)]
 		if s.PickOne(2) == 0 {
 			a.request(method, fmt.Sprintf("/v1/jobs/%d%s", random.IntN(3000), ends[s.PickOne(len(ends))]), nil)
 			continue
 		}
-		body, _ := json.Marshal(map[string]any{"job": jobfile.Job{Name: s.NextText(), Argv: s.NextTexts(), Min: int(s.NextInt()), Max: int(s.NextInt()), Memory: s.NextInt()}, "to": s.NextText()})
+		body, _ := json.Marshal(map[string]any{"job": jobfile.Job{Name: s.NextText(), Argv: s.NextTexts(),
+			Min: int(s.NextInt()), Max: int(s.NextInt()), Memory: s.NextInt()}, "to": s.NextText()})
 		a.request(method, others[s.PickOne(len(others))], body)
 	}
 }
@@ -293,11 +299,14 @@ func (a *attacker) links(random *rand.Rand) {
 	if err != nil {
 		return
 	}
-	for name, to := range map[string]string{"out": filepath.Join(a.victim, "precious"), "result": "/etc/passwd", "sub": a.victim, "in": filepath.Join(a.victim, "precious")} {
+	for name, to := range map[string]string{"out": filepath.Join(a.victim, "precious"), "result": "/etc/passwd",
+		"sub": a.victim, "in": filepath.Join(a.victim, "precious")} {
 		_ = os.Symlink(to, filepath.Join(dir, name))
 	}
-	text := fmt.Sprintf("#!/bin/sh\n#SBATCH -D %s\n#SBATCH -o %s/out\n#SBATCH --open-mode=%s\necho changed by bob; cat in sub/precious; echo changed > sub/precious; echo changed > result\n"+
-		"cd ..; mv %s %s.away; ln -s %s %s\n", dir, dir, []string{"append", "truncate"}[random.IntN(2)], dir, dir, a.victim, dir)
+	text := fmt.Sprintf("#!/bin/sh\n#SBATCH -D %s\n#SBATCH -o %s/out\n#SBATCH --open-mode=%s\necho changed by bob; cat "+
+		"in sub/precious; echo changed > sub/precious; echo changed > result\n"+
+		"cd ..; mv %s %s.away; ln -s %s %s\n", dir, dir, []string{"append", "truncate"}[random.IntN(2)], dir, dir, a.victim,
+		dir)
 	file := filepath.Join(dir, "job.sh")
 	if os.WriteFile(file, []byte(text), 0o600) == nil {
 		a.godwit("submit", file)
@@ -337,7 +346,8 @@ func (a *attacker) stopHelpers(random *rand.Rand) {
 func (a *attacker) depot(random *rand.Rand) {
 	s := script(random, 4000)
 	for range 10 {
-		a.request("POST", wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[s.PickOne(6)], s.TakeBytes(200))
+		a.request("POST", wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[s.PickOne(6)],
+			s.TakeBytes(200))
 	}
 	dir, err := os.MkdirTemp(a.home, "large")
 	if err != nil {

@@ -93,8 +93,10 @@ func (b *bed) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- daemon.Run(ctx, daemon.Options{State: filepath.Join(b.dir, "state"), Config: filepath.Join(b.dir, "config.yaml"),
-			Version: "test", Agent: []string{binary, "agent"}, Log: slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		ended <- daemon.Run(ctx, daemon.Options{State: filepath.Join(b.dir, "state"),
+			Config:  filepath.Join(b.dir, "config.yaml"),
+			Version: "test", Agent: []string{binary, "agent"},
+			Log:    slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 			HangUp: true, Ready: func(socket string, _ *config.Config) { ready <- socket }})
 	}()
 	select {
@@ -121,15 +123,18 @@ func (b *bed) down() {
 
 // job fills in what every job has.
 func job(argv ...string) jobfile.Job {
-	return jobfile.Job{Name: "test", Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence,
-		Checkpoint: jobfile.Checkpoint{Method: "auto", Every: jobfile.Never}, Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")}}
+	return jobfile.Job{Name: "test", Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries,
+		Confidence: jobfile.DefaultConfidence,
+		Checkpoint: jobfile.Checkpoint{Method: "auto", Every: jobfile.Never},
+		Env:        map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")}}
 }
 
 func (b *bed) submit(spec jobfile.Job) string {
 	b.Helper()
 	s := api.Submit{Job: spec}
 	if spec.Workdir != "" {
-		id, _, _, err := depot.PushFolder(context.Background(), spec.Workdir, depot.NewClient(b.client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		id, _, _, err := depot.PushFolder(context.Background(), spec.Workdir,
+			depot.NewClient(b.client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

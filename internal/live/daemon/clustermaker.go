@@ -129,8 +129,9 @@ func (m *clusterMaker) surveyFile() string {
 // buildCluster makes a cluster of what it says of itself and of the settings.
 func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 	c := &m.cfg
-	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(), Elastic: c.Slots == 0, CPUFeatures: survey.CPUFeatures,
-		MPI: wire.MPI(c.MPI), Methods: func(context.Context) []string { return survey.Methods }}
+	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(), Elastic: c.Slots == 0,
+		CPUFeatures: survey.CPUFeatures,
+		MPI:         wire.MPI(c.MPI), Methods: func(context.Context) []string { return survey.Methods }}
 	if len(c.SSHHosts) > 0 {
 		m.addPoolHosts(&b, survey)
 		return b

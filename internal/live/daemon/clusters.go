@@ -51,7 +51,8 @@ func (g *grid) prepareClusters(ctx context.Context, cfg *config.Config) error {
 	if g.speeds, err = g.measureSpeeds(ctx, cfg); err != nil {
 		return err
 	}
-	if g.gate == "" && slices.ContainsFunc(cfg.Clusters, func(c config.Cluster) bool { return c.IsManaged() && c.SSH == "" }) {
+	if g.gate == "" && slices.ContainsFunc(cfg.Clusters,
+		func(c config.Cluster) bool { return c.IsManaged() && c.SSH == "" }) {
 		return g.openRendezvous(ctx)
 	}
 	return nil
@@ -173,8 +174,10 @@ func (g *grid) localCluster(c *config.Cluster) (*broker.Cluster, error) {
 	for _, n := range notes {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
-	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: workingMethods,
-		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
+	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host},
+		Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: workingMethods,
+		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed,
+			Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }
 
 func (g *grid) driverSettings(c *config.Cluster) *driver.Settings {
@@ -206,7 +209,8 @@ func (g *grid) openDriver(ctx context.Context, c *config.Cluster) (driver.Driver
 // openRendezvous lets agents in that run on other hosts than this one.
 func (g *grid) openRendezvous(ctx context.Context) error {
 	file := filepath.Join(g.State, "rendezvous.json")
-	door, err := rendezvous.OpenListener(ctx, rendezvous.Options{Rendezvous: file, Handle: func(c net.Conn) { rendezvous.RelayToSocket(c, g.door) }})
+	door, err := rendezvous.OpenListener(ctx,
+		rendezvous.Options{Rendezvous: file, Handle: func(c net.Conn) { rendezvous.RelayToSocket(c, g.door) }})
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,13 @@ import (
 
 // Options say which broker.
 type Options struct {
-	State    string                                  // its folder
-	Config   string                                  // file with its settings; "": where settings are looked for
-	Embedded bool                                    // started for a command, ends when idle
-	HangUp   bool                                    // the process is a broker and nothing else: SIGHUP has it read its settings again
-	Shared   string                                  // socket at which all users of this machine are answered, each as themselves; "": only our own user is
+	State    string // its folder
+	Config   string // file with its settings; "": where settings are looked for
+	Embedded bool   // started for a command, ends when idle
+	// the process is a broker and nothing else: SIGHUP has it read its settings again
+	HangUp bool
+	// socket at which all users of this machine are answered, each as themselves; "": only our own user is
+	Shared   string
 	Accounts func(uid uint32) (*account.User, error) // of those users; nil: as the system says
 	Version  string
 	Agent    []string // command of an agent; nil: this program
@@ -113,7 +115,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	clusters := r.atStart(ctx)
 	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
-		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs, MaxLog: cfg.Limits.Log, Weather: broker.Weather(cfg.Weather), Log: o.Log}
+		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace,
+		Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs,
+		MaxLog: cfg.Limits.Log, Weather: broker.Weather(cfg.Weather), Log: o.Log}
 	if p.users != nil {
 		options.Users = p.users
 	}
@@ -159,20 +163,23 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 }
 
 // serveBroker runs the loop and answers until one of them ends.
-func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, st store.Store, p *brokerSockets) error {
+func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, st store.Store,
+	p *brokerSockets) error {
 	cfg := r.current.Load().cfg
 	watch := &activity{clock: clock.RealClock()}
 	watch.last.Store(watch.clock().UnixNano())
 	flows := workflow.New(workflow.Options{Store: st, Broker: b, Log: o.Log,
 		Port: func(owner broker.User, work string) flowrun.Broker { return server.FlowPort(b, owner, work) }})
-	about := server.Options{Broker: b, Flows: flows, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
-		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
+	about := server.Options{Broker: b, Flows: flows, Version: o.Version, PID: os.Getpid(), State: o.State,
+		Embedded: o.Embedded,
+		Limit:    api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
 		Reload: r.reloadSettings, Stale: r.isStale}
 	if p.users != nil {
 		about.Users = p.users.brokerUser
 	}
 	h := server.NewHandler(about)
-	srv := &http.Server{Handler: watch.countRequests(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: server.IdleTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: watch.countRequests(h), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: server.IdleTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
 	l := p.listener
 	if p.users == nil {
 		l = server.SameUser(l, uint32(os.Getuid()))
@@ -256,7 +263,8 @@ func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, flows *w
 			return
 		}
 		n, err := b.CountLive(ctx)
-		if err == nil && n == 0 && flows.CountOpen() == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
+		if err == nil && n == 0 && flows.CountOpen() == 0 && a.open.Load() == 0 &&
+			a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
 			stop()
 			return
 		}

@@ -28,7 +28,8 @@ func twoSites(t testing.TB, servers map[string]*sshdtest.Server) string {
 		s := servers[name]
 		options, err := json.Marshal(s.ClientOptions())
 		dir := filepath.Join(s.Dir, "there")
-		if err := errors.Join(err, os.MkdirAll(bin, 0o700), os.Mkdir(dir, 0o700), os.Symlink(bin, filepath.Join(dir, "bin"))); err != nil {
+		if err := errors.Join(err, os.MkdirAll(bin, 0o700), os.Mkdir(dir, 0o700),
+			os.Symlink(bin, filepath.Join(dir, "bin"))); err != nil {
 			t.Fatal(err)
 		}
 		text += fmt.Sprintf("  - {name: %s, ssh: %s, ssh_options: %s, dir: %q, slots: 4}\n", name, s.Host(), options, dir)
@@ -45,7 +46,8 @@ func TestInputsGoFromOneSiteToAnother(t *testing.T) {
 	want := large(t, filepath.Join(leeds.Home, "data", "engine.db"), 1, size)
 	depot := filepath.Join(b.dir, "state", "depot")
 	before := sizeOf(t, depot)
-	if transfer := b.transfers(summing("leeds:data/engine.db", "")); transfer["york"] <= transfer["leeds"] || transfer["leeds"] > 0.1 {
+	if transfer := b.transfers(summing("leeds:data/engine.db", "")); transfer["york"] <= transfer["leeds"] ||
+		transfer["leeds"] > 0.1 {
 		t.Errorf("bringing it is said to take %v", transfer)
 	}
 	if at, sent := b.sums(summing("leeds:data/engine.db", "york"), want); at != "york" || sent < size {
@@ -97,9 +99,11 @@ func (b *bed) leaves(leeds, york *sshdtest.Server) {
 	before := sizeOf(b, depot)
 	here := filepath.Join(b.dir, "here")
 	const size = 12 << 20
-	spec := job("sh", "-c", fmt.Sprintf("mkdir out; head -c %d /dev/urandom >out/big.h5; echo 1 >out/a.txt; echo 2 >home; cat out/big.h5 | sha256sum", size))
+	spec := job("sh", "-c", fmt.Sprintf("mkdir out; head -c %d /dev/urandom >out/big.h5; echo 1 >out/a.txt; echo 2 "+
+		">home; cat out/big.h5 | sha256sum", size))
 	spec.Workdir, spec.On = b.TempDir(), []string{"leeds"}
-	spec.Leave = []jobfile.FarOutput{{From: "out/*.h5", To: "york:runs/"}, {From: "out", To: "near:" + here + "/"}, {From: "none*", To: "york:/x/"}}
+	spec.Leave = []jobfile.FarOutput{{From: "out/*.h5", To: "york:runs/"}, {From: "out", To: "near:" + here + "/"},
+		{From: "none*", To: "york:/x/"}}
 	wrong := spec
 	wrong.Leave = []jobfile.FarOutput{{From: "x", To: "hull:x"}}
 	b.refuses(wrong, `outputs "hull:x"`, "cluster")

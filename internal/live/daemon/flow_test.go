@@ -41,7 +41,8 @@ type flowBed struct {
 func newFlowBed(t *testing.T) *flowBed {
 	b := &flowBed{T: t, dir: t.TempDir()}
 	b.diary = filepath.Join(b.dir, "diary")
-	for name, text := range map[string]string{"config.yaml": twoClusters, "work/flow.yaml": strings.ReplaceAll(diaryFlow, "$DIARY", b.diary)} {
+	for name, text := range map[string]string{"config.yaml": twoClusters,
+		"work/flow.yaml": strings.ReplaceAll(diaryFlow, "$DIARY", b.diary)} {
 		path := filepath.Join(b.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -83,7 +84,8 @@ func (b *flowBed) start(args ...string) *flowProcess {
 	b.Helper()
 	p := &flowProcess{ended: make(chan struct{})}
 	cmd := exec.Command(binary, append([]string{"flow"}, args...)...)
-	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"), "GODWIT_CONFIG="+filepath.Join(b.dir, "config.yaml"))
+	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"), "GODWIT_CONFIG="+
+		filepath.Join(b.dir, "config.yaml"))
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
 	// A broker that it starts outlives it; only what it says itself is waited for.
 	cmd.WaitDelay = 5 * time.Second
@@ -186,15 +188,18 @@ func TestASubmittedWorkflowGoesOnAfterTwoBrokersWereKilledAndEveryTaskRunsOnce(t
 	if out, err := os.ReadFile(filepath.Join(b.dir, "work", "c")); err != nil || strings.Count(string(out), "x") != 8 {
 		t.Errorf("the result is %q, %v", out, err)
 	}
-	if told := b.flow("explain", "last"); strings.Count(told, "goes on with what is stored") != 2 || strings.Count(told, "task ended: ") != 10 {
+	if told := b.flow("explain", "last"); strings.Count(told, "goes on with what is stored") != 2 ||
+		strings.Count(told, "task ended: ") != 10 {
 		t.Error(told)
 	}
 }
 
 func TestAWorkflowIsCancelledAndGoneOnWith(t *testing.T) {
 	b := newFlowBed(t)
-	text := "version: 1\nname: gate\ntasks:\n  - {id: first, run: \"echo ran >> " + b.diary + "; echo x > a\", outputs: a}\n" +
-		"  - {id: second, run: \"echo waits >> " + b.diary + "; test -e " + b.dir + "/open || sleep 600; cp a b\", inputs: a, outputs: b}\n"
+	text := "version: 1\nname: gate\ntasks:\n  - {id: first, run: \"echo ran >> " + b.diary +
+		"; echo x > a\", outputs: a}\n" +
+		"  - {id: second, run: \"echo waits >> " + b.diary + "; test -e " + b.dir +
+		"/open || sleep 600; cp a b\", inputs: a, outputs: b}\n"
 	if err := os.WriteFile(filepath.Join(b.dir, "work", "flow.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +214,8 @@ func TestAWorkflowIsCancelledAndGoneOnWith(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "open"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := b.flow("run", filepath.Join(b.dir, "work", "flow.yaml")); !strings.Contains(said, "gate: 2 of 2 tasks done") {
+	if said := b.flow("run", filepath.Join(b.dir, "work", "flow.yaml")); !strings.Contains(said,
+		"gate: 2 of 2 tasks done") {
 		t.Errorf("gone on with: %s", said)
 	}
 	data, _ := os.ReadFile(b.diary)
@@ -304,7 +310,8 @@ tasks:
 	}
 	run := b.run()
 	err := run.wait()
-	if said := run.said.String(); run.ProcessState.ExitCode() != 1 || !strings.Contains(said, "task bad failed") || !strings.Contains(said, "no such luck") {
+	if said := run.said.String(); run.ProcessState.ExitCode() != 1 || !strings.Contains(said, "task bad failed") ||
+		!strings.Contains(said, "no such luck") {
 		t.Errorf("ended with %v:\n%s", err, said)
 	}
 	tries, _ := os.ReadFile(b.diary)

@@ -158,7 +158,8 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no room") && !strings.Contains(err.Error(), "no space") {
 		t.Errorf("saving on a full disk gives %v", err)
 	}
-	if not := b.explained(id, "checkpoint", "failed"); len(not) != 1 || !strings.Contains(not[0].Why, "no room") && !strings.Contains(not[0].Why, "no space") {
+	if not := b.explained(id, "checkpoint", "failed"); len(not) != 1 || !strings.Contains(not[0].Why, "no room") &&
+		!strings.Contains(not[0].Why, "no space") {
 		t.Errorf("explained is %v", not)
 	}
 	empty()
@@ -188,7 +189,8 @@ func (b *bed) untilAnswers() {
 func (b *bed) takesNone() {
 	b.Helper()
 	_, err := b.client.SubmitJob(context.Background(), &api.Submit{Job: job("/bin/true")})
-	if err == nil || !strings.Contains(err.Error(), "no new jobs are taken until there is room") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "no new jobs are taken until there is room") ||
+		strings.Contains(err.Error(), "\n") {
 		b.Errorf("on a full disk a job is taken, or refused with %v", err)
 	}
 }
@@ -250,7 +252,8 @@ func TestABrokerThatEndsOnAFullDiskIsBackWhenThereIsRoom(t *testing.T) {
 	// One that begins on a full disk says so, if it cannot.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	err := daemon.Run(ctx, daemon.Options{State: filepath.Join(b.dir, "state"), Config: filepath.Join(b.dir, "config.yaml"),
+	err := daemon.Run(ctx, daemon.Options{State: filepath.Join(b.dir, "state"),
+		Config:  filepath.Join(b.dir, "config.yaml"),
 		Version: "test", Agent: []string{binary, "agent"}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "no space") {
 		t.Errorf("on a full disk it ends with %v", err)
@@ -266,15 +269,16 @@ func TestABrokerThatEndsOnAFullDiskIsBackWhenThereIsRoom(t *testing.T) {
 func (b *bed) packs() map[string]int64 {
 	b.Helper()
 	sizes := map[string]int64{}
-	err := filepath.WalkDir(filepath.Join(b.dir, "state", "depot", "packs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			info, e := d.Info()
-			if err = e; err == nil {
-				sizes[path] = info.Size()
+	err := filepath.WalkDir(filepath.Join(b.dir, "state", "depot", "packs"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				info, e := d.Info()
+				if err = e; err == nil {
+					sizes[path] = info.Size()
+				}
 			}
-		}
-		return err
-	})
+			return err
+		})
 	if err != nil {
 		b.Fatal(err)
 	}

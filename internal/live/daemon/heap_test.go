@@ -32,7 +32,8 @@ func hotHeap(t testing.TB, megabytes int) (first, second map[string]any) {
 	b := up(t, twoClusters)
 	spec := job("./hot", strconv.Itoa(megabytes))
 	spec.Workdir = t.TempDir()
-	if out, err := exec.Command("cc", "-O2", "-o", filepath.Join(spec.Workdir, "hot"), "testdata/hot.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O2", "-o", filepath.Join(spec.Workdir, "hot"),
+		"testdata/hot.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	spec.Checkpoint.Method = "sandbox"
@@ -67,7 +68,8 @@ func TestTheSecondCheckpointOfALargeHeapMovesLittle(t *testing.T) {
 	first, second := hotHeap(t, megabytes)
 	t.Logf("first %v, second %v", first, second)
 	if number(first, "moved") < 0.9*megabytes*1e6 {
-		t.Errorf("the first moved %.0f bytes of a heap of %d MB: not what this test is about", number(first, "moved"), megabytes)
+		t.Errorf("the first moved %.0f bytes of a heap of %d MB: not what this test is about", number(first, "moved"),
+			megabytes)
 	}
 	if part := number(second, "moved") / number(first, "moved"); part <= 0 || part > 0.15 {
 		t.Errorf("the second moved %.1f %% of what the first did", 100*part)

@@ -67,7 +67,8 @@ func upHostile(t *testing.T) *hostile {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' -G '*) exit 1;; esac\nexec env GODWIT_TEST_ROLE=%s %s=%s/s %s\n", relayRole, relaySetting, dir, os.Args[0])
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' -G '*) exit 1;; esac\nexec env GODWIT_TEST_ROLE=%s %s=%s/s %s\n",
+		relayRole, relaySetting, dir, os.Args[0])
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,8 @@ func upHostile(t *testing.T) *hostile {
 			go h.serve(c)
 		}
 	}()
-	h.bed = up(t, "clusters:\n  - {name: near, cpus: [0], slots: 2, speed: 1}\n  - {name: evil, ssh: evil, slots: 4, speed: 1}\nintervals: {sample: 200ms}\n")
+	h.bed = up(t, "clusters:\n  - {name: near, cpus: [0], slots: 2, speed: 1}\n  - {name: evil, ssh: evil, slots: 4, "+
+		"speed: 1}\nintervals: {sample: 200ms}\n")
 	return h
 }
 
@@ -103,7 +105,8 @@ func (h *evilOutpost) serve(c net.Conn) {
 		return
 	}
 	var hello talk.Hello
-	if talk.ReceiveMessage(first, &hello) != nil || talk.SendMessage(first, &talk.Welcome{Protocol: talk.Protocol, Host: "evil", PID: 1, Dir: "/evil"}) != nil {
+	if talk.ReceiveMessage(first, &hello) != nil ||
+		talk.SendMessage(first, &talk.Welcome{Protocol: talk.Protocol, Host: "evil", PID: 1, Dir: "/evil"}) != nil {
 		return
 	}
 	h.mu.Lock()
@@ -129,7 +132,8 @@ func (h *evilOutpost) answer(s talk.Stream) {
 	case talk.Start:
 		h.starts <- q.Attempt
 	case talk.Survey:
-		a.Survey = &driver.Survey{Hosts: []driver.Host{{Name: "evil", Procs: 4, Free: 4, Speed: 1}}, Methods: []string{"restart"}}
+		a.Survey = &driver.Survey{Hosts: []driver.Host{{Name: "evil", Procs: 4, Free: 4, Speed: 1}},
+			Methods: []string{"restart"}}
 	case talk.Load:
 		a.Load = &driver.Load{Share: 1, Sd: 0.1}
 	case talk.Find:
@@ -264,16 +268,20 @@ func TestAHostileClusterWritesNothingButTheOutputsOfItsJob(t *testing.T) {
 		files, change map[string]string
 		hosts         []string
 	}{
-		"files that the job does not name": {files: map[string]string{"out.txt": "result", "mine.txt": "changed", ".bashrc": "evil"}},
-		"a path that leads out":            {files: map[string]string{"out.txt": "result", "aa/evil": "evil"}, change: map[string]string{`"aa/evil"`: `"../evil"`, `"aa"`: `"ab"`}},
-		"an absolute path":                 {files: map[string]string{"out.txt": "result", "aa/evil": "evil"}, change: map[string]string{`"aa/evil"`: `"/tmp/gw-evil-file"`, `"aa"`: `"ab"`}},
-		"a host whose name is a path":      {files: map[string]string{"out.txt": "result"}, hosts: []string{"/../../evil"}},
+		"files that the job does not name": {files: map[string]string{"out.txt": "result", "mine.txt": "changed",
+			".bashrc": "evil"}},
+		"a path that leads out": {files: map[string]string{"out.txt": "result", "aa/evil": "evil"},
+			change: map[string]string{`"aa/evil"`: `"../evil"`, `"aa"`: `"ab"`}},
+		"an absolute path": {files: map[string]string{"out.txt": "result", "aa/evil": "evil"},
+			change: map[string]string{`"aa/evil"`: `"/tmp/gw-evil-file"`, `"aa"`: `"ab"`}},
+		"a host whose name is a path": {files: map[string]string{"out.txt": "result"}, hosts: []string{"/../../evil"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hostile{h.on(t), h.evilOutpost}
 			home := t.TempDir()
 			work := filepath.Join(home, "work")
-			if err := errors.Join(os.Mkdir(work, 0o700), os.WriteFile(filepath.Join(work, "mine.txt"), []byte("mine"), 0o600)); err != nil {
+			if err := errors.Join(os.Mkdir(work, 0o700),
+				os.WriteFile(filepath.Join(work, "mine.txt"), []byte("mine"), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			spec := job("prog")
@@ -317,13 +325,15 @@ func TestAHostileClusterSeesAndTouchesNothingOfAnotherJob(t *testing.T) {
 	// As the agent of the other job, whose mark it does not know.
 	for _, mark := range []string{"", a.Mark, strings.Repeat("0", len(a.Mark))} {
 		forged := &wire.Attempt{Job: 1, Epoch: 1, Mark: mark}
-		orders := h.speak(forged, wire.Message{Kind: wire.Output, Stream: 1, Data: []byte("forged")}, wire.Message{Kind: wire.Ended, Code: 9})
+		orders := h.speak(forged, wire.Message{Kind: wire.Output, Stream: 1, Data: []byte("forged")},
+			wire.Message{Kind: wire.Ended, Code: 9})
 		if len(orders) > 0 && orders[0].Kind != wire.Kill {
 			t.Errorf("as the agent of another job it is told %v", orders)
 		}
 	}
 	// As a user.
-	for _, path := range []string{"/v1/jobs?all=1", "/v1/jobs/1", "/v1/jobs/1/logs?stream=1&offset=0", "/v1/jobs/1/explain", "/v1/history", "/v1/ping",
+	for _, path := range []string{"/v1/jobs?all=1", "/v1/jobs/1", "/v1/jobs/1/logs?stream=1&offset=0",
+		"/v1/jobs/1/explain", "/v1/history", "/v1/ping",
 		wire.Depot + "../jobs?all=1", "/v1/../v1/jobs/1"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://broker"+path, nil)
 		if err != nil {
@@ -341,7 +351,8 @@ func TestAHostileClusterSeesAndTouchesNothingOfAnotherJob(t *testing.T) {
 	}
 	h.speak(a, wire.Message{Kind: wire.Running, Method: "restart"}, wire.Message{Kind: wire.Ended})
 	h.end(id)
-	if j := h.until(ref, func(*api.Job) bool { return true }); j.State != core.Running || j.Cluster != "near" || j.Attempts != 1 {
+	if j := h.until(ref, func(*api.Job) bool { return true }); j.State != core.Running || j.Cluster != "near" ||
+		j.Attempts != 1 {
 		t.Errorf("the other job is %s on %s in attempt %d: %s", j.State, j.Cluster, j.Attempts, j.Why)
 	}
 	if got := h.output(ref, 1); got != "secret words\n" {
@@ -358,10 +369,13 @@ func TestAHostileClusterDoesNotEndTheBroker(t *testing.T) {
 	other.On, other.Checkpoint.Method = []string{"near"}, "restart"
 	for n, evil := range []func(*wire.Attempt){
 		func(a *wire.Attempt) {
-			h.speak(a, wire.Message{Kind: wire.Running, Method: "restart"}, wire.Message{Kind: wire.Lost, State: &wire.Vitals{CPU: 1.7e308}})
+			h.speak(a, wire.Message{Kind: wire.Running, Method: "restart"},
+				wire.Message{Kind: wire.Lost, State: &wire.Vitals{CPU: 1.7e308}})
 		},
 		func(a *wire.Attempt) {
-			h.speak(a, wire.Message{Kind: wire.Checkpoint, Saved: &wire.Saved{N: -1, Image: "../../x", Work: strings.Repeat("f", 64), Bytes: -1 << 60}}, wire.Message{Kind: wire.Left})
+			h.speak(a, wire.Message{Kind: wire.Checkpoint,
+				Saved: &wire.Saved{N: -1, Image: "../../x", Work: strings.Repeat("f", 64), Bytes: -1 << 60}},
+				wire.Message{Kind: wire.Left})
 		},
 		func(a *wire.Attempt) {
 			h.speak(a, wire.Message{Kind: wire.Ended, Code: -1 << 31, Result: strings.Repeat("0", 64), Outgoing: "/"})
@@ -369,7 +383,8 @@ func TestAHostileClusterDoesNotEndTheBroker(t *testing.T) {
 		func(*wire.Attempt) { // a frame without an end, then one that is too long
 			for _, frame := range []string{"\x00\x00\x10\x00{", "\xff\xff\xff\xff{}"} {
 				if c, err := h.dial(t.Context(), "", ""); err == nil {
-					_, _ = io.WriteString(c, "POST "+wire.Path+" HTTP/1.1\r\nHost: x\r\nUpgrade: godwit\r\nConnection: Upgrade\r\n\r\n"+frame)
+					_, _ = io.WriteString(c, "POST "+wire.Path+
+						" HTTP/1.1\r\nHost: x\r\nUpgrade: godwit\r\nConnection: Upgrade\r\n\r\n"+frame)
 					_ = c.Close()
 				}
 			}

@@ -89,7 +89,8 @@ func (b *bed) shows(id, text string) {
 	for end := time.Now().Add(time.Minute); !strings.Contains(b.output(id, 1), text); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			j, err := b.client.GetJob(context.Background(), id)
-			b.Fatalf("job %s does not write %q but %q %q; it is %s: %s (%v)", id, text, b.output(id, 1), b.output(id, 2), j.State, j.Why, err)
+			b.Fatalf("job %s does not write %q but %q %q; it is %s: %s (%v)", id, text, b.output(id, 1), b.output(id, 2),
+				j.State, j.Why, err)
 		}
 	}
 }
@@ -116,7 +117,8 @@ var odds = []odd{
 	{name: "is not found", argv: []string{"godwit-nobody-has-this"}, code: 127, why: "not found in"},
 	{name: "is not executable", argv: []string{"./data"}, files: map[string]string{"data": "1\n"}, code: 126, why: "data"},
 	{name: "is a folder", argv: []string{"/tmp"}, code: 126, why: "/tmp"},
-	{name: "is a script without its interpreter", argv: []string{"./s"}, files: map[string]string{"s": "#!/nobody/has/this -x\n"}, why: "./s", code: 127},
+	{name: "is a script without its interpreter", argv: []string{"./s"},
+		files: map[string]string{"s": "#!/nobody/has/this -x\n"}, why: "./s", code: 127},
 	{name: "writes to a closed pipe", line: "yes | head -1; echo status $?", out: "y\nstatus 0\n"},
 	{name: "dies of a closed pipe", argv: []string{"python3", "-c", `import os, signal
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -126,14 +128,17 @@ os.write(w, b"x")`}, code: 128 + 13, why: "SIGPIPE"},
 	{name: "is told of a closed pipe", line: "trap '' PIPE; (echo x; echo x || echo no >&2) | true; exit 0"},
 	{name: "is killed by a child", line: "sh -c 'kill -TERM $PPID'; sleep 1", code: 128 + 15, why: "SIGTERM"},
 	{name: "aborts", line: "ulimit -c 0; kill -ABRT $$", code: 128 + 6, why: "SIGABRT"},
-	{name: "runs too long", line: "echo begun; sleep 1000", change: func(j *jobfile.Job) { j.Time = 20 * time.Second }, code: 124, why: "time", out: "begun\n"},
+	{name: "runs too long", line: "echo begun; sleep 1000", change: func(j *jobfile.Job) { j.Time = 20 * time.Second },
+		code: 124, why: "time", out: "begun\n"},
 	{name: "runs too long and does not care", line: "trap '' TERM INT; echo begun; while :; do sleep 0.1; done",
 		change: func(j *jobfile.Job) { j.Time = 20 * time.Second }, code: 124, why: "time", out: "begun\n"},
 	{name: "ends without a newline", line: "printf 'no newline'", out: "no newline"},
-	{name: "writes what is no text", line: `printf '\000\377\376\012\015\033[31m\000'`, out: "\x00\xff\xfe\n\r\x1b[31m\x00"},
+	{name: "writes what is no text", line: `printf '\000\377\376\012\015\033[31m\000'`,
+		out: "\x00\xff\xfe\n\r\x1b[31m\x00"},
 	{name: "reads", line: "cat; wc -c; echo end", out: "0\nend\n"},
 	{name: "closes its output", line: "echo one; exec 1>&- 2>&-; sleep 0.2; exit 5", out: "one\n", code: 5, why: "5"},
-	{name: "has a tree of 200 processes", line: "n=0; while [ $n -lt 199 ]; do sleep 0.5 & n=$((n+1)); done; wait; echo $n", out: "199\n"},
+	{name: "has a tree of 200 processes",
+		line: "n=0; while [ $n -lt 199 ]; do sleep 0.5 & n=$((n+1)); done; wait; echo $n", out: "199\n"},
 	{name: "says nothing and fails", line: "exit 255", code: 255, why: "255"},
 }
 
@@ -176,7 +181,8 @@ func TestOddProgramsEndClearly(t *testing.T) {
 					want = core.Done
 				}
 				if !isState(want, o.code, &j) || !strings.Contains(j.Why, o.why) || strings.Contains(j.Why, "\n") {
-					t.Errorf("it is %s with code %v because %q; want %s, %d, %q", j.State, show(j.ExitCode), j.Why, want, o.code, o.why)
+					t.Errorf("it is %s with code %v because %q; want %s, %d, %q", j.State, show(j.ExitCode), j.Why, want, o.code,
+						o.why)
 				}
 				if got := b.output(id, 1); got != o.out {
 					t.Errorf("it wrote %q, want %q", got, o.out)
@@ -200,7 +206,8 @@ func show(code *int) string {
 // stubborn are programs that do not want to go. Each says that it is ready.
 var stubborn = []odd{
 	{name: "ignores SIGTERM", line: "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done"},
-	{name: "ignores SIGTERM with its children", line: "trap '' TERM; sleep 1000 & sleep 1000 & (trap '' TERM; sleep 1000) & echo ready; wait; wait; sleep 1000"},
+	{name: "ignores SIGTERM with its children",
+		line: "trap '' TERM; sleep 1000 & sleep 1000 & (trap '' TERM; sleep 1000) & echo ready; wait; wait; sleep 1000"},
 	{name: "is a daemon", plain: true, argv: []string{"python3", "-c", `import os, time
 if os.fork(): os._exit(0)
 os.setsid()
@@ -215,7 +222,8 @@ os.setsid()
 if os.fork(): os._exit(0)
 os.execve("/usr/bin/env", ["env", "python3", "-c", "import time; print('ready', flush=True); time.sleep(1000)"], {})`}},
 	{name: "stands still", line: "echo ready; kill -STOP $$; echo never"},
-	{name: "forks all the time", line: "echo ready; while :; do sleep 0.05 & done", change: func(j *jobfile.Job) { j.Processes = 200 }},
+	{name: "forks all the time", line: "echo ready; while :; do sleep 0.05 & done",
+		change: func(j *jobfile.Job) { j.Processes = 200 }},
 }
 
 func TestWhateverAProgramDoesCancelLeavesNothing(t *testing.T) {
@@ -473,7 +481,8 @@ func TestOfMuchOutputTheLastIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	const last = 98_424 // the line that begins last
-	if !strings.HasSuffix(out.String(), fmt.Sprintf("%015d", last)+strings.Repeat("x", 1000)+"\n") && !strings.Contains(out.String(), fmt.Sprintf("\n%015d", last)) {
+	if !strings.HasSuffix(out.String(), fmt.Sprintf("%015d", last)+strings.Repeat("x", 1000)+"\n") &&
+		!strings.Contains(out.String(), fmt.Sprintf("\n%015d", last)) {
 		t.Errorf("the last line is not there: …%q", out.String()[max(0, out.Len()-60):])
 	}
 	onDisk := int64(0)

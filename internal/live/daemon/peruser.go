@@ -169,7 +169,8 @@ func ownAccounts(cfg *config.Config) error {
 		for _, ssh := range slices.Concat(c.SSHHosts, []string{c.SSH}) {
 			if strings.Contains(ssh, "@") {
 				return &badinput.Error{File: cfg.File, Field: "clusters." + c.Name + ".ssh", Value: ssh,
-					Want: "a host without an account: with --shared every user connects as themselves, and the account of the broker is in root's ~/.ssh/config"}
+					Want: "a host without an account: with --shared every user connects as themselves, and the account of the " +
+						"broker is in root's ~/.ssh/config"}
 			}
 		}
 	}

@@ -19,7 +19,8 @@ import (
 const recordedDir = "/tmp/godwit-recorded"
 
 // recordedSettings are those of the broker that wrote them.
-const recordedSettings = "clusters:\n  - {name: a, slots: 2, speed: 1}\nintervals: {sample: 200ms}\nweather: {probe: off}\n"
+const recordedSettings = "clusters:\n  - {name: a, slots: 2, speed: 1}\nintervals: {sample: 200ms}\nweather: {probe: " +
+	"off}\n"
 
 // unpackRelease lays a recorded state folder into dir.
 func unpackRelease(t *testing.T, file, dir string) {
@@ -127,8 +128,10 @@ func (b *bed) endAsRecorded() {
 		}
 		ref := fmt.Sprint(id)
 		j := b.end(ref)
-		if j.Name != want.name || !isState(want.state, want.code, &j) || j.Attempts != want.attempts || !strings.Contains(j.Why, want.why) {
-			b.Errorf("job %d (%s) is %s with code %s after %d attempts: %s", id, j.Name, j.State, show(j.ExitCode), j.Attempts, j.Why)
+		if j.Name != want.name || !isState(want.state, want.code, &j) || j.Attempts != want.attempts ||
+			!strings.Contains(j.Why, want.why) {
+			b.Errorf("job %d (%s) is %s with code %s after %d attempts: %s", id, j.Name, j.State, show(j.ExitCode), j.Attempts,
+				j.Why)
 		}
 		if got := b.output(ref, 1); got != want.out {
 			b.Errorf("job %d (%s) wrote %q, want %q", id, want.name, got, want.out)

@@ -217,8 +217,9 @@ func compareSettings(was, now *config.Config, jobs map[string]int) (api.Reloaded
 			r.Added = append(r.Added, c.Name)
 		case !reflect.DeepEqual(before, c):
 			if n := jobs[c.Name]; n > 0 && hasMoved(before, c) {
-				return r, &badinput.Error{File: now.File, Field: "clusters." + c.Name, Want: fmt.Sprintf("driver, ssh and dir as they were: "+
-					"%d jobs are there. Give the new place another name, or wait for the jobs", n)}
+				return r, &badinput.Error{File: now.File, Field: "clusters." + c.Name,
+					Want: fmt.Sprintf("driver, ssh and dir as they were: "+
+						"%d jobs are there. Give the new place another name, or wait for the jobs", n)}
 			}
 			r.Changed = append(r.Changed, c.Name)
 		}
@@ -230,8 +231,10 @@ func compareSettings(was, now *config.Config, jobs map[string]int) (api.Reloaded
 		}
 	}
 	r.Place = now.Policy.Place != was.Policy.Place
-	if was.Sample != now.Sample || !isSameTime(was.Grace, now.Grace) || was.Retry != now.Retry || was.Weather != now.Weather || was.Keep != now.Keep || was.Limits != now.Limits ||
-		was.Policy.Approach != now.Policy.Approach || was.Policy.Malleable != now.Policy.Malleable || was.Policy.Predict != now.Policy.Predict {
+	if was.Sample != now.Sample || !isSameTime(was.Grace, now.Grace) || was.Retry != now.Retry ||
+		was.Weather != now.Weather || was.Keep != now.Keep || was.Limits != now.Limits ||
+		was.Policy.Approach != now.Policy.Approach || was.Policy.Malleable != now.Policy.Malleable ||
+		was.Policy.Predict != now.Policy.Predict {
 		r.AtStart = true
 	}
 	return r, nil

@@ -32,7 +32,8 @@ func (g *grid) openSSHHost(c *config.Cluster, ssh, word string, as *account.User
 	if err != nil {
 		return nil, err
 	}
-	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: controlFolder(g.socket), Owner: owner + word,
+	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door,
+		Control: controlFolder(g.socket), Owner: owner + word,
 		Sent: g.sentFile(c, word, as), Settings: *g.driverSettings(c), Log: g.Log}
 	o.Settings.Kin = g.otherUsersFolder(c, o.Owner)
 	if as != nil {

@@ -32,7 +32,8 @@ func nearAndFar(t testing.TB, s *sshdtest.Server, more string) string {
 	}
 	// Our binaries are brought once for all tests: that takes a while.
 	bin := filepath.Join(filepath.Dir(binary), "bin")
-	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(filepath.Join(s.Dir, "far"), 0o700), os.Symlink(bin, filepath.Join(s.Dir, "far", "bin"))); err != nil {
+	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(filepath.Join(s.Dir, "far"), 0o700),
+		os.Symlink(bin, filepath.Join(s.Dir, "far", "bin"))); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf(`
@@ -119,7 +120,8 @@ func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	b.shows(id, "step 10 ")
 	s.SetDown(true)
 	at := strings.Count(farLog(t, s, id), "\n")
-	for end := time.Now().Add(time.Minute); strings.Count(farLog(t, s, id), "\n") < min(at+60, steps) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); strings.Count(farLog(t, s, id), "\n") < min(at+60, steps) &&
+		time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if got := strings.Count(b.output(id, 1), "\n"); got >= steps {
@@ -201,7 +203,8 @@ func TestAgentsCannotRuleTheBroker(t *testing.T) {
 	}}}
 	defer c.CloseIdleConnections()
 	for path, want := range map[string]int{"/v1/jobs": http.StatusForbidden, "/v1/ping": http.StatusForbidden,
-		"/v1/shutdown": http.StatusForbidden, "/v1/depot/../jobs": http.StatusForbidden, "/v1/agent": http.StatusUpgradeRequired} {
+		"/v1/shutdown": http.StatusForbidden, "/v1/depot/../jobs": http.StatusForbidden,
+		"/v1/agent": http.StatusUpgradeRequired} {
 		answer, err := c.Post("http://broker"+path, "application/json", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)

@@ -72,7 +72,8 @@ func TestBadRequestsAreRefusedInOneLine(t *testing.T) {
 		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1000000, "max": 1000000}}`, 400, 2, ""},
 		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1, "max": 1, "on": ["nowhere"]}}`, 400, 2, "nowhere"},
 		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1, "max": 1, "array": {"First": 1, "Last": 2000000000, "Step": 1}}}`, 400, 2, ""},
-		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1, "max": 1, "array": {"First": 9, "Last": 1, "Step": 1}}}`, 400, 2, ""},
+		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1, "max": 1, "array": {"First": 9, "Last": 1, "Step": 1}}}`, 400,
+			2, ""},
 		{"POST", "/v1/jobs", `{"job": {"argv": ["x"], "min": 1, "max": 1}, "work": "nothing"}`, 400, 2, ""},
 		{"POST", "/v1/quote", "{", 400, 2, "JSON"},
 		{"GET", "/v1/jobs/x", "", 400, 2, ""},
@@ -92,7 +93,8 @@ func TestBadRequestsAreRefusedInOneLine(t *testing.T) {
 	} {
 		name := c.method + " " + c.path[:min(60, len(c.path))] + " " + c.body
 		status, e, text := b.ask(c.method, c.path, strings.NewReader(c.body))
-		if status != c.status || e.Code != c.code || e.Text == "" || strings.Contains(e.Text, "\n") || !strings.Contains(e.Text, c.text) || len(e.Text) > 6000 {
+		if status != c.status || e.Code != c.code || e.Text == "" || strings.Contains(e.Text, "\n") ||
+			!strings.Contains(e.Text, c.text) || len(e.Text) > 6000 {
 			t.Errorf("%s: %d %q, want %d, code %d and %q", name, status, text[:min(300, len(text))], c.status, c.code, c.text)
 		}
 	}

@@ -95,7 +95,8 @@ func (r *returned) godwit(n int, args ...string) string {
 
 // program writes some files one after the other and says of each that it has.
 func (r *returned) program(n, files int) string {
-	return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo %d $i > f$i && echo f$i >> %s; i=$((i+1)); sleep 0.0%d; done`, files, n, r.witness(n), n%10)
+	return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo %d $i > f$i && echo f$i >> %s; i=$((i+1)); sleep 0.0%d; done`,
+		files, n, r.witness(n), n%10)
 }
 
 // one treats a job in one of the ways in which users do.
@@ -129,8 +130,10 @@ func (r *returned) one(n int, random *rand.Rand) {
 		r.godwit(n, args...)
 	case 4:
 		r.count("flow")
-		r.write(n, "flow.yaml", fmt.Sprintf("version: 1\nname: f%d\ntasks:\n  - id: make\n    run: echo %d 0 > f0 && echo f0 >> %s\n    outputs: [f0]\n"+
-			"  - id: use\n    run: cat f0 > f1 && echo f1 >> %s\n    inputs: [f0]\n    outputs: [f1]\n", n, n, r.witness(n), r.witness(n)))
+		r.write(n, "flow.yaml", fmt.Sprintf("version: 1\nname: f%d\ntasks:\n  - id: make\n    run: echo %d 0 > f0 && echo "+
+			"f0 >> %s\n    outputs: [f0]\n"+
+			"  - id: use\n    run: cat f0 > f1 && echo f1 >> %s\n    inputs: [f0]\n    outputs: [f1]\n", n, n, r.witness(n),
+			r.witness(n)))
 		r.godwit(n, "flow", "run", "flow.yaml")
 	}
 	r.check(n)
@@ -240,7 +243,8 @@ func TestEveryFileThatAProgramWroteComesHome(t *testing.T) {
 	seed, jobs := setting(t, "GODWIT_SEED", uint64(time.Now().UnixNano())), int(setting(t, "GODWIT_SOAK_JOBS", 40)) // few
 	t.Logf("seed %d, %d jobs", seed, jobs)
 	r := &returned{T: t, dir: t.TempDir(), counts: map[string]int{}}
-	r.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "config"), "XDG_RUNTIME_DIR="+filepath.Join(r.dir, "run"))
+	r.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_CONFIG_HOME="+
+		filepath.Join(r.dir, "config"), "XDG_RUNTIME_DIR="+filepath.Join(r.dir, "run"))
 	for _, dir := range []string{"wrote", "work/0", "run"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o700); err != nil {
 			t.Fatal(err)
@@ -275,5 +279,6 @@ func TestEveryFileThatAProgramWroteComesHome(t *testing.T) {
 	users.Wait()
 	done()
 	restarts.Wait()
-	t.Logf("%v; %d files, %d jobs said that theirs are lost; the broker was ended %d times", r.counts, r.files, r.lost, stops)
+	t.Logf("%v; %d files, %d jobs said that theirs are lost; the broker was ended %d times", r.counts, r.files, r.lost,
+		stops)
 }

@@ -35,7 +35,8 @@ func (b *bed) making(megabytes int, workdir string) (id string, let func()) {
 // untilExplained waits until something is said of results.
 func (b *bed) untilExplained(id, choice string, times int) {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); len(b.explained(id, "results", choice)) < times; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(b.explained(id, "results",
+		choice)) < times; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("of the results is said %v", b.explained(id, "results", ""))
 		}

@@ -256,7 +256,8 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	id = b.submit(summing("far:none.db", "near"))
 	b.until(id, func(j *api.Job) bool { return j.State == core.Staging })
 	s.SetDown(false)
-	if j := b.end(id); j.State != core.Failed || !strings.Contains(j.Why, "far:none.db: ") || !strings.Contains(j.Why, "no such file") {
+	if j := b.end(id); j.State != core.Failed || !strings.Contains(j.Why, "far:none.db: ") ||
+		!strings.Contains(j.Why, "no such file") {
 		t.Errorf("it is %s: %s", j.State, j.Why)
 	}
 	b.staged(id)

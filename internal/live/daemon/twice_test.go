@@ -16,7 +16,8 @@ import (
 // system may hold its store for it a little longer.
 func TestOneBrokerForAFolder(t *testing.T) {
 	b := up(t, oneCluster)
-	o := daemon.Options{State: filepath.Join(b.dir, "state"), Config: filepath.Join(b.dir, "config.yaml"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	o := daemon.Options{State: filepath.Join(b.dir, "state"), Config: filepath.Join(b.dir, "config.yaml"),
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if err := daemon.Run(t.Context(), o); !errors.Is(err, daemon.ErrRunning) {
 		t.Errorf("a second broker ended with %v", err)
 	}

@@ -53,8 +53,10 @@ func newOrdinaryUser(t *testing.T) *ordinaryUser {
 	u.copy(binary, u.godwit)
 	u.copy(filepath.Join(filepath.Dir(binary), "godwit-sandbox"), filepath.Join(dir, "bin", "godwit-sandbox"))
 	settings := filepath.Join(dir, "config.yaml")
-	u.must(os.WriteFile(settings, []byte(strings.Replace(twoClusters, "cpus: [1]", "cpus: [1], quota: 0.9", 1)), 0o644)) // the user has to read it
-	u.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GODWIT_STATE=" + filepath.Join(dir, "state"), "LANG=C.UTF-8"}
+	// the user has to read it
+	u.must(os.WriteFile(settings, []byte(strings.Replace(twoClusters, "cpus: [1]", "cpus: [1], quota: 0.9", 1)), 0o644))
+	u.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GODWIT_STATE=" +
+		filepath.Join(dir, "state"), "LANG=C.UTF-8"}
 	u.broker = u.as(ordinary, "up", "--config", settings)
 	u.broker.Stdout, u.broker.Stderr = &u.said, &u.said
 	u.must(u.broker.Start())
@@ -119,7 +121,8 @@ func TestAnOrdinaryUserHasAllOfIt(t *testing.T) {
 	id := u.submit(spec)
 	u.shows(id, "step 5 ")
 	for pid := range u.inside(id) {
-		if info, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 && began(pid) != "" {
+		if info, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 &&
+			began(pid) != "" {
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 			if !bytes.Contains(status, []byte(fmt.Sprintf("\nUid:\t%d\t", ordinary))) {
 				t.Errorf("process %d of the job runs as root:\n%s", pid, status)
@@ -139,7 +142,8 @@ func TestAnOrdinaryUserHasAllOfIt(t *testing.T) {
 	if err != nil || string(home) != wantSlow(steps) {
 		t.Errorf("its file has %d bytes, want %d: %v", len(home), len(wantSlow(steps)), err)
 	}
-	if info, err := os.Stat(filepath.Join(spec.Workdir, "log")); err != nil || info.Sys().(*syscall.Stat_t).Uid != ordinary {
+	if info, err := os.Stat(filepath.Join(spec.Workdir, "log")); err != nil ||
+		info.Sys().(*syscall.Stat_t).Uid != ordinary {
 		t.Errorf("its file is not its user's: %v", err)
 	}
 	u.affinity(t)
@@ -183,7 +187,8 @@ func (u *ordinaryUser) doctor(t *testing.T) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(strings.Split(u.said.String(), "\n"), func(s string) bool { return strings.Contains(s, "the quota of 0.9 needs cgroups") }) {
+	if !slices.ContainsFunc(strings.Split(u.said.String(), "\n"),
+		func(s string) bool { return strings.Contains(s, "the quota of 0.9 needs cgroups") }) {
 		t.Errorf("the broker does not say that there are no cgroups: %s", u.said.String())
 	}
 }

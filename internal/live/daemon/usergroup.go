@@ -119,7 +119,8 @@ func (g *grid) userLimitNotes(c *config.Cluster) []string {
 	limits, missing := clusterLimits(c)
 	var notes []string
 	if len(missing) > 0 {
-		notes = append(notes, fmt.Sprintf("limits of the settings that do not hold for jobs of users: %s (they need cgroups, which cannot be used here)",
+		notes = append(notes, fmt.Sprintf("limits of the settings that do not hold for jobs of users: %s (they need "+
+			"cgroups, which cannot be used here)",
 			strings.Join(missing, ", ")))
 	}
 	group, err := cgroup.DelegateGroup(fmt.Sprintf("try-%d-%s", os.Getpid(), c.Name), limits, 0, 0)

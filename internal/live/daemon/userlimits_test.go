@@ -54,14 +54,16 @@ func TestLimitsOfTheSettingsHoldForUsers(t *testing.T) {
 	b := upShared(t, limitedCluster)
 	b.must(os.WriteFile(filepath.Join(b.home(bob), "greedy.py"), []byte(greedy), 0o644))
 	for _, argument := range []string{"", " lift"} {
-		id := b.submit(bob, "run: python3 "+filepath.Join(b.home(bob), "greedy.py")+argument+"\ncheckpoint: {method: restart}\n")
+		id := b.submit(bob, "run: python3 "+filepath.Join(b.home(bob), "greedy.py")+argument+
+			"\ncheckpoint: {method: restart}\n")
 		_, _ = b.as(bob, "wait", id) // its code is that of the job
 		if s, out := b.show(bob, id), b.ok(bob, "logs", id); out != "killed\n" || !strings.Contains(s.Why, "memory") {
 			t.Errorf("400 MB of 200%s: it is %s (%s) and wrote %q", argument, s.State, s.Why, out)
 		}
 	}
 	if len(cpus) > 1 {
-		id := b.submit(bob, "run: python3 -c 'import os; os.sched_setaffinity(0, {0, 1}); print(os.sched_getaffinity(0))'\ncheckpoint: {method: restart}\n")
+		id := b.submit(bob, "run: python3 -c 'import os; os.sched_setaffinity(0, {0, 1}); "+
+			"print(os.sched_getaffinity(0))'\ncheckpoint: {method: restart}\n")
 		_, _ = b.as(bob, "wait", id)
 		if out := b.ok(bob, "logs", id); strings.Contains(out, "1") {
 			t.Errorf("it runs on %s", out)
@@ -100,7 +102,8 @@ func TestLimitsThatDoNotHoldForUsersAreTold(t *testing.T) {
 			t.Errorf("%s says %s", args[0], out)
 		}
 	}
-	if out, _ := b.as(bob, "doctor"); !strings.Contains(strings.Join(strings.Fields(out), " "), "do not hold for jobs of users: cpus, quota, memory") {
+	if out, _ := b.as(bob, "doctor"); !strings.Contains(strings.Join(strings.Fields(out), " "),
+		"do not hold for jobs of users: cpus, quota, memory") {
 		t.Errorf("doctor says %s", out)
 	}
 }

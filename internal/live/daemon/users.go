@@ -57,7 +57,8 @@ func newUsers(o *Options, public string, st store.Store) (*users, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &users{state: o.State, account: o.Accounts, private: private, public: public, store: st, depots: map[uint32]*depot.Store{}, doors: map[uint32]*userSocket{}}
+	u := &users{state: o.State, account: o.Accounts, private: private, public: public, store: st,
+		depots: map[uint32]*depot.Store{}, doors: map[uint32]*userSocket{}}
 	if u.account == nil {
 		u.account = new(account.Table).AccountOf
 	}
@@ -84,7 +85,8 @@ func checkRunnable(program string) error {
 			return err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("%s must be where all users can run it, as their jobs are started with it; %s is not open to them", program, path)
+			return fmt.Errorf("%s must be where all users can run it, as their jobs are started with it; %s is not open to them",
+				program, path)
 		}
 		if path == filepath.Dir(path) {
 			return nil

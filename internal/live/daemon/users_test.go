@@ -39,12 +39,15 @@ const sharedSetting = "GODWIT_TEST_SHARED"
 func sharedMain(dir string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	err := daemon.Run(ctx, daemon.Options{State: filepath.Join(dir, "state"), Config: filepath.Join(dir, "config.yaml"), Shared: filepath.Join(dir, "run", "broker.sock"),
-		Version: "test", Agent: []string{os.Getenv("GODWIT_TEST_BINARY"), "agent"}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	err := daemon.Run(ctx, daemon.Options{State: filepath.Join(dir, "state"), Config: filepath.Join(dir, "config.yaml"),
+		Shared:  filepath.Join(dir, "run", "broker.sock"),
+		Version: "test", Agent: []string{os.Getenv("GODWIT_TEST_BINARY"), "agent"},
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Accounts: func(uid uint32) (*account.User, error) {
 			for _, p := range []person{{"root", 0}, alice, bob} {
 				if p.ID == int(uid) {
-					return &account.User{ID: uid, Group: uid, Groups: []uint32{uid}, Name: p.Name, Home: filepath.Join(dir, p.Name), Shell: "/bin/sh"}, nil
+					return &account.User{ID: uid, Group: uid, Groups: []uint32{uid}, Name: p.Name, Home: filepath.Join(dir, p.Name),
+						Shell: "/bin/sh"}, nil
 				}
 			}
 			return nil, fmt.Errorf("user %d has no account", uid)
@@ -245,7 +248,8 @@ func runAsOwners(b *shared) {
 	for _, p := range []person{alice, bob} {
 		dir := b.folder(p, "work")
 		b.must(os.WriteFile(filepath.Join(dir, "input"), []byte(p.Name+"'s"), 0o644))
-		ids[p] = b.submit(p, "#!/bin/sh\n#SBATCH -D "+dir+"\n#SBATCH -o "+b.home(p)+"/out.txt\nid -u; id -G; cat input; echo $HOME; id -u > made; echo more >> input\n")
+		ids[p] = b.submit(p, "#!/bin/sh\n#SBATCH -D "+dir+"\n#SBATCH -o "+b.home(p)+
+			"/out.txt\nid -u; id -G; cat input; echo $HOME; id -u > made; echo more >> input\n")
 	}
 	for p, id := range ids {
 		b.ok(p, "wait", id)
@@ -256,7 +260,8 @@ func runAsOwners(b *shared) {
 		if s := b.show(p, id); s.User != p.Name {
 			b.Errorf("job %s is %s's, want %s's", id, s.User, p.Name)
 		}
-		for name, want := range map[string]string{"work/made": strconv.Itoa(p.ID) + "\n", "work/input": p.Name + "'smore\n", "out.txt": want} {
+		for name, want := range map[string]string{"work/made": strconv.Itoa(p.ID) + "\n", "work/input": p.Name + "'smore\n",
+			"out.txt": want} {
 			file := filepath.Join(b.home(p), name)
 			b.until(file, func() bool { text, _ := os.ReadFile(file); return string(text) == want })
 			if b.owner(file) != p.ID {
@@ -289,7 +294,8 @@ func untouchable(b *shared) {
 		b.Error("alice's agent is not called as agents are")
 	}
 	const none = "999999"
-	for _, args := range [][]string{{"show"}, {"logs"}, {"logs", "-f"}, {"explain"}, {"cancel"}, {"migrate"}, {"checkpoint"}, {"wait"}} {
+	for _, args := range [][]string{{"show"}, {"logs"}, {"logs", "-f"}, {"explain"}, {"cancel"}, {"migrate"},
+		{"checkpoint"}, {"wait"}} {
 		out, err := b.as(bob, append(args, id)...)
 		nothing, wantErr := b.as(bob, append(args, none)...)
 		if err == nil || wantErr == nil {
@@ -300,9 +306,11 @@ func untouchable(b *shared) {
 			b.Errorf("%v: bob is told %q, of a job that is not there %q", args, err, wantErr)
 		}
 	}
-	for _, args := range [][]string{{"ps", "--all", "-o", "json"}, {"history", "-o", "json"}, {"clusters", "-o", "json"}, {"ps", "--all-users"}, {"up", "--shared", "--stop"}} {
+	for _, args := range [][]string{{"ps", "--all", "-o", "json"}, {"history", "-o", "json"}, {"clusters", "-o", "json"},
+		{"ps", "--all-users"}, {"up", "--shared", "--stop"}} {
 		out, err := b.as(bob, args...)
-		if strings.Contains(out+fmt.Sprint(err), "secret") || (len(args) == 2 && args[0] == "ps" || args[0] == "up") && err == nil {
+		if strings.Contains(out+fmt.Sprint(err), "secret") || (len(args) == 2 && args[0] == "ps" || args[0] == "up") &&
+			err == nil {
 			b.Errorf("%v tells bob %q, %v", args, out, err)
 		}
 	}
@@ -360,9 +368,11 @@ func noLinks(b *shared) {
 
 func foundOnce(b *shared) {
 	ids := map[person][]string{}
-	const line = "echo began >> $HOME/began-$N; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.2; done; echo ended >> $HOME/began-$N"
+	const line = "echo began >> $HOME/began-$N; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.2; done; echo " +
+		"ended >> $HOME/began-$N"
 	for n, p := range []person{alice, bob, alice, bob} {
-		ids[p] = append(ids[p], b.submit(p, fmt.Sprintf("envs: {N: '%d', HOME: %s}\nrun: %s\ncheckpoint: {method: restart}\n", n, b.home(p), line)))
+		ids[p] = append(ids[p], b.submit(p,
+			fmt.Sprintf("envs: {N: '%d', HOME: %s}\nrun: %s\ncheckpoint: {method: restart}\n", n, b.home(p), line)))
 	}
 	for p, list := range ids {
 		for _, id := range list {
@@ -380,7 +390,8 @@ func foundOnce(b *shared) {
 		}
 	}
 	for n, p := range []person{alice, bob, alice, bob} {
-		if text, err := os.ReadFile(filepath.Join(b.home(p), fmt.Sprintf("began-%d", n))); err != nil || string(text) != "began\nended\n" {
+		if text, err := os.ReadFile(filepath.Join(b.home(p), fmt.Sprintf("began-%d", n))); err != nil ||
+			string(text) != "began\nended\n" {
 			b.Errorf("job %d: %q, %v", n, text, err)
 		}
 	}
@@ -394,13 +405,15 @@ func TestABrokerForAllTakesNoStateFolderOfSomebodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o755), os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(forUsers), 0o600),
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o755),
+			os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(forUsers), 0o600),
 			os.Chown(filepath.Join(dir, path), alice.ID, alice.ID)); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), sharedSetting+"="+dir, "GODWIT_TEST_BINARY="+binary)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "others than this user can change") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "others than this user can change") {
 			t.Errorf("with %s alice's: %v, %s", path, err, out)
 		}
 	}

@@ -58,7 +58,8 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 		t.Fatalf("%+v %v", hosts, err)
 	}
 	for _, h := range hosts {
-		if h.State != "up" || h.Cores == nil || *h.Cores < 1 || h.Free == nil || *h.Free != *h.Cores || h.Share == nil || h.Memory == nil || *h.Memory < 1<<20 {
+		if h.State != "up" || h.Cores == nil || *h.Cores < 1 || h.Free == nil || *h.Free != *h.Cores || h.Share == nil ||
+			h.Memory == nil || *h.Memory < 1<<20 {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -74,7 +75,8 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	b.start()
 	w := weather(0)
 	for s, n := range kept {
-		if !slices.ContainsFunc(w.Series, func(x api.WeatherSeries) bool { return series{x.What, x.From, x.To} == s && x.Values >= n }) {
+		if !slices.ContainsFunc(w.Series,
+			func(x api.WeatherSeries) bool { return series{x.What, x.From, x.To} == s && x.Values >= n }) {
 			t.Errorf("after a restart it does not know %d values of %v: %+v", n, s, w.Series)
 		}
 	}

@@ -35,13 +35,15 @@ type Driver interface {
 func Open(s *driver.Settings, a Environment) (Driver, error) {
 	switch s.Kind {
 	case "local":
-		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, Broker: a.Broker, CPUs: s.CPUs, Slots: s.Slots,
+		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, Broker: a.Broker, CPUs: s.CPUs,
+			Slots: s.Slots,
 			Quota: s.Quota, Memory: s.Memory, Nice: s.Nice, Kin: s.Kin, Sample: s.Sample, Log: a.Log})
 	case "slurm":
 		return batch.New(batchOptions(s, a), slurm.New(slurm.Options{Commands: s.Commands, Env: s.Env,
 			Partition: s.Partition, Options: s.Options, Log: a.Log}))
 	case "gridengine":
-		m, err := gridengine.New(gridengine.Options{Commands: s.Commands, Env: s.Env, Queue: s.Partition, PE: s.PE, Options: s.Options, Log: a.Log})
+		m, err := gridengine.New(gridengine.Options{Commands: s.Commands, Env: s.Env, Queue: s.Partition, PE: s.PE,
+			Options: s.Options, Log: a.Log})
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", s.Cluster, err)
 		}

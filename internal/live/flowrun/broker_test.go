@@ -66,8 +66,10 @@ type fakeJob struct {
 
 func newBroker(t *testing.T) *fakeBroker {
 	t.Helper()
-	b := &fakeBroker{t: t, dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "s"), clock: clock.RealClock(), byKey: map[string]int{}}
-	b.clusters = []api.Cluster{{Name: "here", State: "up", Procs: 2, Speed: 1, Share: 1}, {Name: "there", State: "up", Procs: 2, Speed: 1, Share: 1}}
+	b := &fakeBroker{t: t, dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "s"), clock: clock.RealClock(),
+		byKey: map[string]int{}}
+	b.clusters = []api.Cluster{{Name: "here", State: "up", Procs: 2, Speed: 1, Share: 1},
+		{Name: "there", State: "up", Procs: 2, Speed: 1, Share: 1}}
 	listener, err := net.Listen("unix", b.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +238,8 @@ func (b *fakeBroker) end(j *fakeJob) {
 	now := api.Time{Time: b.clock()}
 	j.api.State, j.api.Why, j.api.Ended, j.api.WallS, j.api.CPUS = j.out.State, j.out.Why, &now, 1, 1
 	if !j.out.Makes && j.out.State == core.Done {
-		j.api.MissingOutputs = slices.DeleteFunc(slices.Clone(j.job.Outputs), func(out string) bool { return out == jobfile.NoOutputs })
+		j.api.MissingOutputs = slices.DeleteFunc(slices.Clone(j.job.Outputs),
+			func(out string) bool { return out == jobfile.NoOutputs })
 	}
 }
 
@@ -272,7 +275,8 @@ func (s submitter) SubmitTask(ctx context.Context, job *jobfile.Job, _ []string,
 func (b *fakeBroker) line(ids ...string) *flowfile.Flow {
 	f := &flowfile.Flow{Name: "line", Dir: b.dir}
 	for i, id := range ids {
-		f.Tasks = append(f.Tasks, flowfile.Task{ID: id, Kind: i, Job: &jobfile.Job{Min: 1, Max: 1}, Outputs: []flowfile.Output{{Name: id}}, Estimate: time.Second})
+		f.Tasks = append(f.Tasks, flowfile.Task{ID: id, Kind: i, Job: &jobfile.Job{Min: 1, Max: 1},
+			Outputs: []flowfile.Output{{Name: id}}, Estimate: time.Second})
 		f.Kinds = append(f.Kinds, id)
 		if i > 0 {
 			f.Needs = append(f.Needs, flowfile.Need{From: i - 1, To: i, Bytes: 1})

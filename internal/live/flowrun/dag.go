@@ -24,7 +24,8 @@ const minWork = 0.01
 // kinds of tasks take on single clusters. known is what earlier runs say, one for each
 // task; nil: nothing. A task that ran before as it is takes as long as it took then,
 // whatever its estimate says; runs with other arguments say less than an estimate.
-func BuildDAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
+func BuildDAG(f *flowfile.Flow, hosts []flow.Host,
+	known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
 	tasks := make([]flow.Task, len(f.Tasks))
 	prior := make([]float64, len(f.Kinds)*len(hosts))
 	for i := range prior {

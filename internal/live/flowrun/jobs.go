@@ -51,7 +51,9 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 		return err
 	}
 	for i, c := range list {
-		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, cmp.Or(c.Speed, 1)), Down: c.State != "up"})
+		r.state.Hosts = append(r.state.Hosts,
+			flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, cmp.Or(c.Speed, 1)),
+				Down: c.State != "up"})
 	}
 	d, prior, err := BuildDAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
 	if err != nil {
@@ -65,13 +67,15 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 		return Unknown
 	}
 	r.c, err = conduct.New(conduct.Config{
-		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll, Movable: true,
+		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll,
+		Movable: true,
 		Retries: func(t int) int { return failureRetries(r.Flow.Tasks[t].Job) },
 	})
 	var nobody *flow.NobodyError
 	if errors.As(err, &nobody) {
 		t := &r.Flow.Tasks[nobody.Task]
-		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d cores%s; there is none", t.Job.Min, amongText(t.Job.On))}
+		return &badinput.Error{Field: "task", Value: t.ID,
+			Want: fmt.Sprintf("a cluster that has %d cores%s; there is none", t.Job.Min, amongText(t.Job.On))}
 	}
 	if err != nil {
 		return err
@@ -227,7 +231,8 @@ func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
 	x.Job, x.Cluster, x.isLive = id, job.StartOn, true
-	r.decide("start", fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, x.Cluster), "what it waits for is done, and it is next there by the plan",
+	r.decide("start", fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, x.Cluster),
+		"what it waits for is done, and it is next there by the plan",
 		map[string]any{"job": id, "try": x.Try})
 	r.followJob(ctx, o.Task, x.Try, id)
 	return nil
@@ -249,7 +254,8 @@ func (r *runner) moveTask(ctx context.Context, o conduct.Order) {
 	if to == x.Cluster { // which is back
 		return
 	}
-	r.decide("move", fmt.Sprintf("task %s is moved from %s to %s", x.ID, x.Cluster, to), x.Cluster+" is down and the task does not run yet", nil)
+	r.decide("move", fmt.Sprintf("task %s is moved from %s to %s", x.ID, x.Cluster, to), x.Cluster+
+		" is down and the task does not run yet", nil)
 	from := x.Cluster
 	x.Cluster = to
 	e, id := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job)
@@ -272,7 +278,8 @@ func (r *runner) madeInputs(task int) []api.Made {
 		parent := e.From
 		x, files := &r.state.Tasks[parent], []string(nil)
 		for _, out := range r.Flow.Tasks[parent].Outputs {
-			if slices.ContainsFunc(r.Flow.Tasks[task].Inputs, func(in string) bool { return in == out.Name || strings.HasPrefix(in, out.Name+"/") }) {
+			if slices.ContainsFunc(r.Flow.Tasks[task].Inputs,
+				func(in string) bool { return in == out.Name || strings.HasPrefix(in, out.Name+"/") }) {
 				files = append(files, out.Name)
 			}
 		}

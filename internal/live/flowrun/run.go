@@ -253,7 +253,8 @@ func (r *runner) showState() {
 
 // decide notes something that was decided.
 func (r *runner) decide(kind, choice, why string, inputs map[string]any) {
-	r.state.Decisions = append(r.state.Decisions, Decision{At: r.Clock(), Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+	r.state.Decisions = append(r.state.Decisions,
+		Decision{At: r.Clock(), Kind: kind, Choice: choice, Why: why, Inputs: inputs})
 }
 
 // maxPlanEntries is how many plans of a run are told each by itself.
@@ -311,7 +312,8 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 		t.Started = j.Started.Time
 	}
 	if began {
-		r.stepConductor(conduct.Input{Kind: conduct.Started, Task: e.task, At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
+		r.stepConductor(conduct.Input{Kind: conduct.Started, Task: e.task,
+			At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
 	}
 	if !e.end {
 		if j.PredictedEnd != nil && j.State == core.Running {
@@ -385,7 +387,8 @@ func (r *runner) taskFailed(task int) {
 	t := &r.state.Tasks[task]
 	r.stepConductor(conduct.Input{Kind: conduct.Failed, Task: task})
 	if !t.Failed {
-		r.decide("retry", fmt.Sprintf("task %s failed and is tried again", t.ID), t.Why, map[string]any{"job": t.Job, "try": t.Try})
+		r.decide("retry", fmt.Sprintf("task %s failed and is tried again", t.ID), t.Why,
+			map[string]any{"job": t.Job, "try": t.Try})
 	}
 }
 

@@ -114,7 +114,8 @@ func TestATaskThatFailsIsTriedAsOftenAsItMayAndIsToldWithItsLastLines(t *testing
 	f.Tasks[1].Job.Retries, f.Tasks[1].Job.RetryOn = 2, []string{jobfile.RetryFailed}
 	s := ends(t, b.options(f))
 	wantKeys(t, b, "run/a/1", "run/b/1", "run/b/2", "run/b/3")
-	if x := s.Tasks[1]; !x.Failed || x.Done || !strings.Contains(x.Why, "exit code 3") || !strings.Contains(x.Why, "no such file") {
+	if x := s.Tasks[1]; !x.Failed || x.Done || !strings.Contains(x.Why, "exit code 3") ||
+		!strings.Contains(x.Why, "no such file") {
 		t.Errorf("%+v", x)
 	}
 	if x := s.Tasks[2]; x.Job != 0 || x.Done {

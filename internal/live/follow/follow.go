@@ -89,7 +89,8 @@ func (f *follower) handleInterrupt(ctx context.Context, stop func(), why error) 
 		f.failWith(why, stop)
 		return
 	}
-	if err := f.withClient(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); err != nil && ctx.Err() == nil {
+	if err := f.withClient(ctx, func(c *api.Client) error { return f.Interrupted(ctx, c) }); err != nil &&
+		ctx.Err() == nil {
 		f.failWith(err, stop)
 	}
 }

@@ -167,10 +167,11 @@ func TestEveryByteComesOnceHoweverOftenTheConnectionBreaks(t *testing.T) {
 			}
 			f.set(func() { f.over = true })
 		}()
-		job, err := JobToEnd(context.Background(), Options{Connect: serve(t, f), Job: "7", Stdout: &out, Stderr: &msg, See: func(l *api.Live) {
-			states++
-			news += len(l.News)
-		}})
+		job, err := JobToEnd(context.Background(),
+			Options{Connect: serve(t, f), Job: "7", Stdout: &out, Stderr: &msg, See: func(l *api.Live) {
+				states++
+				news += len(l.News)
+			}})
 		if err != nil || *job.ExitCode != 3 || states == 0 || news != 1 {
 			t.Fatalf("%v %+v, %d states, %d news", err, job, states, news)
 		}

@@ -150,5 +150,6 @@ func (p *post) filesAt() *staging.Site {
 		DialContext:  func(context.Context, string, string) (net.Conn, error) { return p.link.OpenStream() },
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}
-	return &staging.Site{Home: p.Home, Dir: p.place.dir, Depot: depot.NewClient(&http.Client{Transport: t}, "http://broker"+wire.Depot)}
+	return &staging.Site{Home: p.Home, Dir: p.place.dir,
+		Depot: depot.NewClient(&http.Client{Transport: t}, "http://broker"+wire.Depot)}
 }

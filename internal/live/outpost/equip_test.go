@@ -27,7 +27,8 @@ func (b *broker) sends(box *talk.Binary, content []byte, most int) (had int64, e
 	}
 	defer func() { _ = s.Close() }()
 	a := new(talk.Answer)
-	if err := errors.Join(talk.SendMessage(s, &talk.Request{Do: talk.Equip, Binary: box}), talk.ReceiveMessage(s, a)); err != nil {
+	if err := errors.Join(talk.SendMessage(s, &talk.Request{Do: talk.Equip, Binary: box}),
+		talk.ReceiveMessage(s, a)); err != nil {
 		b.t.Fatal(err)
 	}
 	if a.ToError() != nil || a.Have == box.Size {
@@ -75,7 +76,8 @@ func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := b.link.SendRequest(short, &talk.Request{Do: talk.Survey}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := b.link.SendRequest(short, &talk.Request{Do: talk.Survey}, nil); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("the survey did not wait: %v", err)
 	}
 	if had, err := b.sends(box, content, 1<<20); had != 0 || err != nil {
@@ -99,7 +101,8 @@ func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
 	if had, err := b.sends(box, content, 3<<20); had != 0 || err != nil {
 		t.Error(had, err)
 	}
-	if a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: talk.Survey}, nil); err != nil || a.ToError() != nil {
+	if a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: talk.Survey}, nil); err != nil ||
+		a.ToError() != nil {
 		t.Errorf("%+v %v", a, err)
 	}
 	// Another cluster of the same machine has it at once.

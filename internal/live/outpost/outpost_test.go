@@ -48,8 +48,9 @@ func visitAt(t *testing.T, home, bin string) *broker {
 	ours, theirs := net.Pipe()
 	b := &broker{t: t, ended: make(chan error, 1)}
 	go func() {
-		b.ended <- ServeBroker(context.Background(), theirs, Options{Home: home, Bin: bin, Agent: []string{"/bin/true"}, Clock: clock.RealClock(),
-			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		b.ended <- ServeBroker(context.Background(), theirs,
+			Options{Home: home, Bin: bin, Agent: []string{"/bin/true"}, Clock: clock.RealClock(),
+				Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	if _, err := talk.AwaitLine(ours, talk.Greeting); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,8 @@ func (b *broker) greet(h talk.Hello) talk.Welcome {
 }
 
 func hello(kind, dir string) talk.Hello {
-	return talk.Hello{Protocol: talk.Protocol, Owner: "me", Settings: driver.Settings{Cluster: "leeds", Kind: kind, Dir: dir}}
+	return talk.Hello{Protocol: talk.Protocol, Owner: "me",
+		Settings: driver.Settings{Cluster: "leeds", Kind: kind, Dir: dir}}
 }
 
 // echo answers the agents that an outpost brings.
@@ -154,7 +156,8 @@ func TestAgentsOfThisMachineAndOfOtherHostsAreBroughtToTheBroker(t *testing.T) {
 func TestRequestsAreAnswered(t *testing.T) {
 	b := visit(t, t.TempDir())
 	b.greet(hello("local", ""))
-	for do, ok := range map[string]bool{talk.Find: true, talk.Load: true, talk.Survey: true, talk.Release: true, talk.Why: true,
+	for do, ok := range map[string]bool{talk.Find: true, talk.Load: true, talk.Survey: true, talk.Release: true,
+		talk.Why:  true,
 		talk.Wait: false, talk.Start: false, "dance": false} {
 		a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: do}, nil)
 		if err != nil || (a.ToError() == nil) != ok {
@@ -214,11 +217,14 @@ func (m *managed) SurveyHosts(context.Context) (*driver.Survey, error) { return 
 func (m *managed) UserNotes() []string                                 { return []string{"a note"} }
 
 func TestWhatAManagerDoesNotKnowIsTakenFromThisMachineAndThatIsSaid(t *testing.T) {
-	m := &managed{survey: driver.Survey{Manager: "Abacus 1", Hosts: []driver.Host{{Name: "n1", Procs: 8}, {Name: "n2", Procs: 8, Speed: 3}}}}
-	s := &surveyor{settings: &driver.Settings{Kind: "abacus"}, driver: m, host: "login", known: &kind{speed: 2, methods: []string{"restart"}, features: []string{"avx"}}}
+	m := &managed{survey: driver.Survey{Manager: "Abacus 1",
+		Hosts: []driver.Host{{Name: "n1", Procs: 8}, {Name: "n2", Procs: 8, Speed: 3}}}}
+	s := &surveyor{settings: &driver.Settings{Kind: "abacus"}, driver: m, host: "login",
+		known: &kind{speed: 2, methods: []string{"restart"}, features: []string{"avx"}}}
 	for range 2 { // what the driver keeps is not changed
 		v, err := s.askSurvey(t.Context())
-		if err != nil || v.TotalProcs() != 16 || v.Hosts[0].Speed != 2 || v.Hosts[1].Speed != 3 || len(v.Methods) != 1 || len(v.CPUFeatures) != 1 ||
+		if err != nil || v.TotalProcs() != 16 || v.Hosts[0].Speed != 2 || v.Hosts[1].Speed != 3 || len(v.Methods) != 1 ||
+			len(v.CPUFeatures) != 1 ||
 			len(v.Notes) != 2 || !strings.Contains(v.Notes[1], "login") {
 			t.Errorf("%+v %v", v, err)
 		}
@@ -347,7 +353,8 @@ func FuzzParseMemory(f *testing.F) {
 			t.Error("negative")
 		}
 	})
-	if text, err := os.ReadFile("/proc/meminfo"); err != nil || calibrate.ParseTotalMemory(string(bytes.ToValidUTF8(text, nil))) < 1<<20 {
+	if text, err := os.ReadFile("/proc/meminfo"); err != nil ||
+		calibrate.ParseTotalMemory(string(bytes.ToValidUTF8(text, nil))) < 1<<20 {
 		f.Error("this machine has no memory")
 	}
 }
@@ -364,7 +371,8 @@ func TestOneOutpostOffersWhatAnotherTakes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(homes[0], "x"), bytes.Repeat([]byte("content"), 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := posts[0].link.HoldRequest(t.Context(), &talk.Request{Do: talk.Offer, Path: "none"}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := posts[0].link.HoldRequest(t.Context(), &talk.Request{Do: talk.Offer, Path: "none"}); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Error(err)
 	}
 	a, release, err := posts[0].link.HoldRequest(t.Context(), &talk.Request{Do: talk.Offer, Path: "x"})
@@ -387,7 +395,8 @@ func TestOneOutpostOffersWhatAnotherTakes(t *testing.T) {
 		}
 	}
 	a.Offer.Tree = strings.Repeat("0a", 32) // which nobody has, from where nobody is
-	if got, _, err := posts[1].link.SendRequest(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil); err != nil || !errors.Is(got.ToError(), driver.ErrUnreached) {
+	if got, _, err := posts[1].link.SendRequest(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer},
+		nil); err != nil || !errors.Is(got.ToError(), driver.ErrUnreached) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

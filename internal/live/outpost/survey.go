@@ -97,7 +97,8 @@ func (s *surveyor) addKnown(v *driver.Survey, k *kind) {
 	}
 	v.Notes = notes
 	if guessed && s.settings.Kind != localKind {
-		v.Notes = append(v.Notes, fmt.Sprintf("speed, CPU features and checkpoint methods are those of %s, from where jobs are submitted; "+
+		v.Notes = append(v.Notes, fmt.Sprintf("speed, CPU features and checkpoint methods are those of %s, from where jobs "+
+			"are submitted; "+
 			"the hosts that run them may differ", s.host))
 	}
 }

@@ -27,7 +27,8 @@ func tidyBinaries(self string, now time.Time) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !isSum(e.Name()) || e.Name() == filepath.Base(folder) || now.Sub(info.ModTime()) < binariesMaxAge {
+		if err != nil || !e.IsDir() || !isSum(e.Name()) || e.Name() == filepath.Base(folder) ||
+			now.Sub(info.ModTime()) < binariesMaxAge {
 			continue
 		}
 		_ = os.RemoveAll(filepath.Join(bin, e.Name())) // the next may be luckier

@@ -88,7 +88,8 @@ func TestARequestsBodyIsReadBeforeItIsAnswered(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(raw) }()
 	defer func() { _ = srv.Close(); <-done }()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
 	defer client.CloseIdleConnections()
@@ -138,7 +139,10 @@ func TestARequestWhoseBodyDoesNotArriveIsGivenUp(t *testing.T) {
 		mine, theirs := net.Pipe()
 		l := oneConn{make(chan net.Conn, 1), make(chan struct{})}
 		l.conns <- theirs
-		srv := &http.Server{Handler: answerJSON(func(*http.Request) (string, error) { return "", errors.New("asked without a body") })}
+		srv := &http.Server{Handler: answerJSON(func(*http.Request) (string, error) {
+			return "",
+				errors.New("asked without a body")
+		})}
 		var serving sync.WaitGroup
 		serving.Go(func() { _ = srv.Serve(l) })
 		began := time.Now()
@@ -147,7 +151,8 @@ func TestARequestWhoseBodyDoesNotArriveIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, _ := io.ReadAll(mine) // until the connection is cut
-		if took := time.Since(began); took < bodyTimeout || took > 2*bodyTimeout || strings.Contains(string(answer), "without a body") {
+		if took := time.Since(began); took < bodyTimeout || took > 2*bodyTimeout ||
+			strings.Contains(string(answer), "without a body") {
 			t.Errorf("after %v: %q", took, answer)
 		}
 		_ = mine.Close()

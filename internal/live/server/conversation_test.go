@@ -31,7 +31,8 @@ type client struct {
 
 // job is one that a user may submit, or not.
 func (c *client) job() jobfile.Job {
-	j := jobfile.Job{Name: c.NextText(), Argv: append([]string{c.NextText()}, c.NextTexts()...), Min: int(c.NextInt()), Max: int(c.NextInt())}
+	j := jobfile.Job{Name: c.NextText(), Argv: append([]string{c.NextText()}, c.NextTexts()...), Min: int(c.NextInt()),
+		Max: int(c.NextInt())}
 	switch c.PickOne(8) {
 	case 0:
 		j.After = []jobfile.Dependency{{Job: fmt.Sprint(c.reference())}}
@@ -77,7 +78,8 @@ func (c *client) request(method, path string, body []byte) {
 	if strings.Contains(string(text), secret) {
 		c.Errorf("%s %s %s tells bob %s", method, path, body, text)
 	}
-	if submitted := new(api.Submitted); method == http.MethodPost && path == "/v1/jobs" && json.Unmarshal(text, submitted) == nil {
+	if submitted := new(api.Submitted); method == http.MethodPost && path == "/v1/jobs" &&
+		json.Unmarshal(text, submitted) == nil {
 		c.his = append(c.his, submitted.IDs[:min(8, len(submitted.IDs))]...)
 	}
 }
@@ -119,22 +121,27 @@ func (c *client) speak() {
 }
 
 func (c *client) ask() {
-	patterns := []string{"", "/cancel", "/migrate", "/checkpoint", "/explain", "/logs?stream=1&offset=0", "/watch", "/logs?stream=2&offset=0&follow=1"}
+	patterns := []string{"", "/cancel", "/migrate", "/checkpoint", "/explain", "/logs?stream=1&offset=0", "/watch",
+		"/logs?stream=2&offset=0&follow=1"}
 	switch c.PickOne(9) {
 	case 0, 1:
 		c.request(http.MethodPost, "/v1/jobs", c.encoded(&api.Submit{Job: c.job(), Work: c.NextText(), Stdin: c.NextText()}))
 	case 2:
 		method := []string{http.MethodGet, http.MethodPost}[c.PickOne(2)]
-		c.request(method, fmt.Sprintf("/v1/jobs/%d%s", c.reference(), patterns[c.PickOne(len(patterns))]), c.encoded(&api.Migrate{To: c.NextText()}))
+		c.request(method, fmt.Sprintf("/v1/jobs/%d%s", c.reference(), patterns[c.PickOne(len(patterns))]),
+			c.encoded(&api.Migrate{To: c.NextText()}))
 	case 3:
 		c.request(http.MethodGet, "/v1/select?job="+[]string{"all", "last", "1-99", "1_*", "*"}[c.PickOne(5)], nil)
 	case 4:
-		all := []string{"/v1/jobs?all=1", "/v1/jobs?users=1", "/v1/clusters", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/ping"}
+		all := []string{"/v1/jobs?all=1", "/v1/jobs?users=1", "/v1/clusters", "/v1/history", "/v1/history/calibration",
+			"/v1/depot-usage", "/v1/hosts", "/v1/weather", "/v1/ping"}
 		c.request(http.MethodGet, all[c.PickOne(len(all))], nil)
 	case 5:
-		c.request(http.MethodPost, []string{"/v1/quote", "/v1/estimates", "/v1/depot-prune", "/v1/shutdown", "/v1/reload"}[c.PickOne(5)], c.encoded(&api.Submit{Job: c.job()}))
+		c.request(http.MethodPost, []string{"/v1/quote", "/v1/estimates", "/v1/depot-prune", "/v1/shutdown",
+			"/v1/reload"}[c.PickOne(5)], c.encoded(&api.Submit{Job: c.job()}))
 	case 6:
-		c.request(http.MethodPost, wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[c.PickOne(6)], c.TakeBytes(64))
+		c.request(http.MethodPost, wire.Depot+[]string{"put", "get", "missing", "hold", "patch", "sync"}[c.PickOne(6)],
+			c.TakeBytes(64))
 	case 7:
 		c.request([]string{"GET", "POST", "PUT", "X"}[c.PickOne(4)], "/"+c.NextText(), c.TakeBytes(64))
 	case 8:
@@ -167,7 +174,8 @@ func FuzzClientConversation(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), answerLimit())
 		defer cancel()
 		jobs, err := c.clients[alice.ID].ListJobs(ctx, true)
-		if err != nil || len(jobs) != 1 || jobs[0].ID != c.hers || jobs[0].IsOver() || !slices.Equal(jobs[0].Command, []string{secret, secret}) {
+		if err != nil || len(jobs) != 1 || jobs[0].ID != c.hers || jobs[0].IsOver() ||
+			!slices.Equal(jobs[0].Command, []string{secret, secret}) {
 			t.Errorf("alice has %+v, %v", jobs, err)
 		}
 	})

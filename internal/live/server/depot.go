@@ -16,7 +16,8 @@ const maxAge = 36525 * 24 * time.Hour
 
 func parseAge(seconds float64) (time.Duration, error) {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > maxAge.Seconds() {
-		return 0, &badinput.Error{Field: "older_s", Value: strconv.FormatFloat(seconds, 'g', -1, 64), Want: "a number of seconds of at least 0"}
+		return 0, &badinput.Error{Field: "older_s", Value: strconv.FormatFloat(seconds, 'g', -1, 64),
+			Want: "a number of seconds of at least 0"}
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -54,7 +55,8 @@ func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
 func showUsage(u *broker.DepotUsage) api.DepotUsage {
 	x := api.DepotUsage{Bytes: u.Bytes, Unused: u.Unused, Freed: u.Freed, Held: []api.DepotHeld{}}
 	for _, h := range u.Held {
-		x.Held = append(x.Held, api.DepotHeld{Job: h.Job, Name: h.Name, User: h.User, What: h.What, Bytes: h.Bytes, AgeS: h.Age.Seconds()})
+		x.Held = append(x.Held, api.DepotHeld{Job: h.Job, Name: h.Name, User: h.User, What: h.What, Bytes: h.Bytes,
+			AgeS: h.Age.Seconds()})
 	}
 	return x
 }

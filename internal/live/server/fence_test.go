@@ -25,7 +25,8 @@ func (b *bench) depotFrom(u broker.User, cluster string) *depot.Client {
 	if err != nil {
 		b.Fatal(err)
 	}
-	srv := &http.Server{Handler: b.handler, BaseContext: func(net.Listener) context.Context { return ForUser(context.Background(), u) }, ConnContext: FromCluster}
+	srv := &http.Server{Handler: b.handler,
+		BaseContext: func(net.Listener) context.Context { return ForUser(context.Background(), u) }, ConnContext: FromCluster}
 	go func() { _ = srv.Serve(l) }()
 	b.Cleanup(func() { _ = srv.Close() })
 	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

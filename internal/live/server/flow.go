@@ -39,7 +39,8 @@ func (s *server) workflows() (*workflow.Service, error) {
 }
 
 // aboutFlow makes an answer of a question about the workflow that a request names.
-func aboutFlow[T any](s *server, ask func(flows *workflow.Service, ctx context.Context, ref string) (T, error)) http.HandlerFunc {
+func aboutFlow[T any](s *server,
+	ask func(flows *workflow.Service, ctx context.Context, ref string) (T, error)) http.HandlerFunc {
 	return answerJSON(func(r *http.Request) (T, error) {
 		flows, err := s.workflows()
 		if err != nil {
@@ -130,7 +131,8 @@ func (p *flowPort) EstimateCommands(ctx context.Context, c *api.Commands) ([]api
 }
 
 // SubmitTask implements flowrun.Broker.
-func (p *flowPort) SubmitTask(ctx context.Context, job *jobfile.Job, inputs []string, made []api.Made) (core.JobID, error) {
+func (p *flowPort) SubmitTask(ctx context.Context, job *jobfile.Job, inputs []string,
+	made []api.Made) (core.JobID, error) {
 	list := make([]broker.Made, len(made))
 	for i, m := range made {
 		list[i] = broker.Made(m)
@@ -161,7 +163,8 @@ func (p *flowPort) WatchJob(ctx context.Context, ref string, see func(*api.Live)
 }
 
 // CopyLogs implements flowrun.Broker.
-func (p *flowPort) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {
+func (p *flowPort) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool,
+	to io.Writer) (int64, error) {
 	n := int64(0)
 	err := p.s.Broker.CopyLogs(p.as(ctx), id, stream, offset, follow, func(data []byte) error {
 		k, err := to.Write(data)

@@ -14,9 +14,11 @@ import (
 
 // twoTasks is a workflow of two tasks, the second of which waits for the first.
 func twoTasks(name string) *api.FlowSubmit {
-	f := flowfile.Flow{Name: name, Dir: "/home/" + name, Kinds: []string{"first", "second"}, Needs: []flowfile.Need{{From: 0, To: 1, Bytes: -1}}}
+	f := flowfile.Flow{Name: name, Dir: "/home/" + name, Kinds: []string{"first", "second"},
+		Needs: []flowfile.Need{{From: 0, To: 1, Bytes: -1}}}
 	for k, id := range f.Kinds {
-		f.Tasks = append(f.Tasks, flowfile.Task{ID: id, Kind: k, Job: &jobfile.Job{Name: name, Argv: []string{name}, Min: 1, Max: 1}})
+		f.Tasks = append(f.Tasks, flowfile.Task{ID: id, Kind: k,
+			Job: &jobfile.Job{Name: name, Argv: []string{name}, Min: 1, Max: 1}})
 	}
 	return &api.FlowSubmit{Key: name, Flow: f}
 }
@@ -49,7 +51,8 @@ func TestNobodyTouchesTheWorkflowsOfOthers(t *testing.T) {
 			t.Errorf("%s is told to bob as %+v", ref, f)
 		}
 	}
-	if _, err := b.clients[bob.ID].CancelFlow(ctx, "1"); !badinput.Is(err) || !strings.Contains(err.Error(), "no such workflow") {
+	if _, err := b.clients[bob.ID].CancelFlow(ctx, "1"); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "no such workflow") {
 		t.Errorf("bob cancels a workflow of alice: %v", err)
 	}
 	if list, err := b.clients[bob.ID].ListFlows(ctx, true, false); err != nil || len(list) != 1 || list[0].ID == id {
@@ -89,13 +92,16 @@ func TestAUserHasNoMoreWorkflowsThanAllowed(t *testing.T) {
 	b.submitFlow(alice, "one")
 	large := twoTasks("large")
 	for _, id := range []string{"third", "fourth"} {
-		large.Flow.Tasks = append(large.Flow.Tasks, flowfile.Task{ID: id, Job: &jobfile.Job{Argv: []string{"true"}, Min: 1, Max: 1}})
+		large.Flow.Tasks = append(large.Flow.Tasks,
+			flowfile.Task{ID: id, Job: &jobfile.Job{Argv: []string{"true"}, Min: 1, Max: 1}})
 	}
-	if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), large); !badinput.Is(err) || !strings.Contains(err.Error(), "6 tasks") {
+	if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), large); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "6 tasks") {
 		t.Errorf("a workflow with too many tasks: %v", err)
 	}
 	b.submitFlow(alice, "two")
-	if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), twoTasks("three")); !badinput.Is(err) || !strings.Contains(err.Error(), "too many") {
+	if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), twoTasks("three")); !badinput.Is(err) ||
+		!strings.Contains(err.Error(), "too many") {
 		t.Errorf("a third workflow: %v", err)
 	}
 	b.submitFlow(bob, "one") // who has none
@@ -118,7 +124,8 @@ func TestAWorkflowThatCannotBeRunIsRefusedAtOnce(t *testing.T) {
 	} {
 		s := twoTasks("bad")
 		change(s)
-		if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), s); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
+		if _, err := b.clients[alice.ID].SubmitFlow(t.Context(), s); !badinput.Is(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}

@@ -18,7 +18,8 @@ func (s *server) clusterList(ctx context.Context, methods bool) ([]api.Cluster, 
 	views, err := s.Broker.ListClusters(ctx)
 	list := make([]api.Cluster, 0, len(views))
 	for _, v := range views {
-		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
+		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)),
+			Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
 			Share: v.Share, Running: v.Running, Waiting: v.Waiting, Methods: []string{}, Why: v.Why, Notes: v.Notes}
 		if v.Away {
 			c.State = "down"
@@ -93,7 +94,8 @@ func (s *server) showCalibration(r *http.Request) (api.Calibration, error) {
 	c := api.Calibration{Jobs: held.Quotes, Predictions: held.Quotes, Bands: []api.Coverage{}, Chances: []api.Held{}}
 	if held.Quotes > 0 {
 		c.MedianError = &held.Error
-		c.Bands = []api.Coverage{{Band: 0.8, Held: held.Band80, Count: held.Quotes}, {Band: 0.9, Held: held.Band90, Count: held.Quotes}}
+		c.Bands = []api.Coverage{{Band: 0.8, Held: held.Band80, Count: held.Quotes},
+			{Band: 0.9, Held: held.Band90, Count: held.Quotes}}
 	}
 	for _, d := range held.Deadlines {
 		c.Chances = append(c.Chances, api.Held{From: d.From, To: d.To, Mean: d.Mean, Met: d.Met, Count: d.N})

@@ -100,7 +100,8 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"POST " + wire.Path:             s.serveAgent,
 		wire.Depot:                      s.serveDepot,
 		"/": func(w http.ResponseWriter, r *http.Request) {
-			refuseRequest(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Problem: "unknown request; the version of this broker is " + s.Version})
+			refuseRequest(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path,
+				Problem: "unknown request; the version of this broker is " + s.Version})
 		},
 	}
 }
@@ -259,7 +260,8 @@ func (s *server) checkpointJob(r *http.Request) (api.Done, error) {
 		return api.Done{}, err
 	}
 	return api.Done{Text: fmt.Sprintf("job %s: checkpoint %d saved in %.2f s, %s (%s new); frozen for %.2f s",
-		r.PathValue("id"), saved.N, saved.Took.Seconds(), core.FormatBytes(saved.Bytes), core.FormatBytes(saved.Moved), saved.Frozen.Seconds())}, nil
+		r.PathValue("id"), saved.N, saved.Took.Seconds(), core.FormatBytes(saved.Bytes), core.FormatBytes(saved.Moved),
+		saved.Frozen.Seconds())}, nil
 }
 
 func (s *server) explainJob(r *http.Request) ([]api.Decision, error) {
@@ -299,13 +301,14 @@ func (s *server) streamLogs(w http.ResponseWriter, r *http.Request) {
 	}
 	flush := http.NewResponseController(w)
 	begun := false
-	err = s.Broker.CopyLogs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "", func(data []byte) error {
-		begun = true
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
-		return flush.Flush()
-	})
+	err = s.Broker.CopyLogs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "",
+		func(data []byte) error {
+			begun = true
+			if _, err := w.Write(data); err != nil {
+				return err
+			}
+			return flush.Flush()
+		})
 	finishStream(w, err, begun)
 }
 
@@ -328,7 +331,8 @@ func (s *server) watchJob(w http.ResponseWriter, r *http.Request) {
 	begun := false
 	err := s.Broker.FollowJob(r.Context(), r.PathValue("id"), func(v *broker.View, news []wire.Entry) error {
 		begun = true
-		if err := out.Encode(api.Live{Job: s.jobFromView(v), News: decisionsFromEntries(v, news), Final: v.Over}); err != nil {
+		if err := out.Encode(api.Live{Job: s.jobFromView(v), News: decisionsFromEntries(v, news),
+			Final: v.Over}); err != nil {
 			return err
 		}
 		return flush.Flush()

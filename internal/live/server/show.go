@@ -15,9 +15,11 @@ import (
 // jobFromView is a job as the surface has it.
 func (s *server) jobFromView(v *broker.View) api.Job {
 	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
-		Attempts: int(v.Epoch), Submitted: api.TimeAt(v.Submitted), Started: api.TimeAt(v.Started), Ended: api.TimeAt(v.Ended),
-		Deadline: api.TimeAt(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall,
-		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings,
+		Attempts: int(v.Epoch), Submitted: api.TimeAt(v.Submitted), Started: api.TimeAt(v.Started),
+		Ended:    api.TimeAt(v.Ended),
+		Deadline: api.TimeAt(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU,
+		WallS: v.Wall,
+		Peak:  v.Peak, Failure: v.Failure, Warnings: v.Warnings,
 		Partial: v.Partial, FilesLost: v.Lost, MissingOutputs: v.Missing, Unreturned: v.Unreturned}
 	if j.Hosts == nil {
 		j.Hosts = []string{}
@@ -123,7 +125,8 @@ func (s *server) quoteJob(r *http.Request) ([]api.Quote, error) {
 	quotes, err := s.Broker.QuoteJob(r.Context(), &sub.Job)
 	list := make([]api.Quote, 0, len(quotes))
 	for _, q := range quotes {
-		a := api.Quote{Cluster: q.Cluster, Reason: q.Reason, Fits: q.Fits, WaitS: medianOf(q.Wait), TransferS: medianOf(q.Transfer), RunS: medianOf(q.Run)}
+		a := api.Quote{Cluster: q.Cluster, Reason: q.Reason, Fits: q.Fits, WaitS: medianOf(q.Wait),
+			TransferS: medianOf(q.Transfer), RunS: medianOf(q.Run)}
 		if q.Finish.IsKnown() {
 			a.FinishP50 = api.TimeAt(now.Add(core.DurationFromSeconds(q.Finish.Median())))
 			a.FinishP90 = api.TimeAt(now.Add(core.DurationFromSeconds(q.Finish.Quantile(0.9))))

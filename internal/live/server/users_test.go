@@ -34,7 +34,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-var root, alice, bob = broker.User{ID: 0, Name: "root"}, broker.User{ID: 20001, Name: "alice"}, broker.User{ID: 20002, Name: "bob"}
+var root, alice, bob = broker.User{ID: 0, Name: "root"}, broker.User{ID: 20001, Name: "alice"},
+	broker.User{ID: 20002, Name: "bob"}
 
 func lookUp(uid uint32) (broker.User, error) {
 	for _, u := range []broker.User{root, alice, bob} {
@@ -107,16 +108,19 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{T: t, cluster: &idle{started: map[core.JobID]wire.Attempt{}}, clients: map[uint32]*api.Client{}, at: map[uint32]string{}}
+	b := &bench{T: t, cluster: &idle{started: map[core.JobID]wire.Attempt{}}, clients: map[uint32]*api.Client{},
+		at: map[uint32]string{}}
 	own, err := depot.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Close() })
 	st := memory.New()
-	b.broker, err = broker.Open(t.Context(), broker.Options{State: t.TempDir(), User: root.Name, Store: st, Depot: own, Engine: engine.DefaultConfig(),
-		Users:    &depots{t: t, dir: t.TempDir(), of: map[uint32]*depot.Store{}},
-		Clusters: []broker.Cluster{{Name: "a", Kind: "idle", Driver: b.cluster, Hosts: []world.HostSpec{{Procs: 100, Speed: 1}}}}})
+	b.broker, err = broker.Open(t.Context(),
+		broker.Options{State: t.TempDir(), User: root.Name, Store: st, Depot: own, Engine: engine.DefaultConfig(),
+			Users: &depots{t: t, dir: t.TempDir(), of: map[uint32]*depot.Store{}},
+			Clusters: []broker.Cluster{{Name: "a", Kind: "idle", Driver: b.cluster,
+				Hosts: []world.HostSpec{{Procs: 100, Speed: 1}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +131,8 @@ func newBench(t *testing.T) *bench {
 		Port: func(owner broker.User, work string) flowrun.Broker { return FlowPort(b.broker, owner, work) }})
 	carried := make(chan error, 1)
 	go func() { carried <- flows.Run(ctx) }()
-	o := Options{Broker: b.broker, Flows: flows, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
+	o := Options{Broker: b.broker, Flows: flows, Users: lookUp, Version: "test",
+		Shutdown: func() { t.Error("the broker is to end") }}
 	b.handler, b.routes = NewHandler(o), (&server{o}).routeTable()
 	for _, u := range []broker.User{root, alice, bob} {
 		s := httptest.NewUnstartedServer(b.handler)
@@ -136,7 +141,8 @@ func newBench(t *testing.T) *bench {
 		t.Cleanup(s.Close)
 		address := s.Listener.Addr().String()
 		b.at[u.ID] = address
-		b.clients[u.ID] = &api.Client{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		b.clients[u.ID] = &api.Client{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+			_ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", address)
 		}}}}
@@ -153,7 +159,8 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) submit(u broker.User, argv ...string) core.JobID {
 	b.Helper()
-	got, err := b.clients[u.ID].SubmitJob(b.Context(), &api.Submit{Job: jobfile.Job{Name: argv[0], Argv: argv, Min: 1, Max: 1}})
+	got, err := b.clients[u.ID].SubmitJob(b.Context(),
+		&api.Submit{Job: jobfile.Job{Name: argv[0], Argv: argv, Min: 1, Max: 1}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -252,7 +259,9 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 			}
 			const none = 999999
 			switch _, nothing := b.ask(bob, method, place(none), ""); {
-			case what == aboutAJob && (status < 400 || strings.ReplaceAll(text, fmt.Sprint(none), fmt.Sprint(id)) != strings.ReplaceAll(nothing, fmt.Sprint(none), fmt.Sprint(id))):
+			case what == aboutAJob && (status < 400 ||
+				strings.ReplaceAll(text, fmt.Sprint(none), fmt.Sprint(id)) != strings.ReplaceAll(nothing, fmt.Sprint(none),
+					fmt.Sprint(id))):
 				t.Errorf("%s%s: bob is told %d %s, and of a job that is not there %s", pattern, q, status, text, nothing)
 			case what == aboutIt && status < 400:
 				t.Errorf("%s: bob may: %s", pattern, text)
@@ -270,7 +279,8 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 			t.Errorf("there is no request %q any more", pattern)
 		}
 	}
-	if j, err := b.clients[alice.ID].GetJob(t.Context(), fmt.Sprint(id)); err != nil || j.IsOver() || j.User != alice.Name {
+	if j, err := b.clients[alice.ID].GetJob(t.Context(), fmt.Sprint(id)); err != nil || j.IsOver() ||
+		j.User != alice.Name {
 		t.Errorf("alice's job is %+v, %v", j, err)
 	}
 }
@@ -286,7 +296,8 @@ func TestNobodySelectsTheJobsOfOthers(t *testing.T) {
 	if jobs, err := b.clients[bob.ID].SelectJobs(t.Context(), []string{"all"}, false); err != nil || len(jobs) > 0 {
 		t.Errorf("all jobs of bob are %v, %v", jobs, err)
 	}
-	if jobs, err := b.clients[alice.ID].SelectJobs(t.Context(), []string{secret}, false); err != nil || len(jobs) != 1 || jobs[0].ID != hers {
+	if jobs, err := b.clients[alice.ID].SelectJobs(t.Context(), []string{secret}, false); err != nil || len(jobs) != 1 ||
+		jobs[0].ID != hers {
 		t.Errorf("alice's are %v, %v", jobs, err)
 	}
 }
@@ -298,7 +309,8 @@ func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
 		who  broker.User
 		all  bool
 		want []core.JobID
-	}{{alice, false, []core.JobID{hers}}, {bob, false, []core.JobID{his}}, {root, false, nil}, {root, true, []core.JobID{his, hers}}} {
+	}{{alice, false, []core.JobID{hers}}, {bob, false, []core.JobID{his}}, {root, false, nil},
+		{root, true, []core.JobID{his, hers}}} {
 		list := b.clients[c.who.ID].ListJobs
 		if c.all {
 			list = b.clients[c.who.ID].JobsOfAll
@@ -330,7 +342,9 @@ func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
 	}
 	// Waiting for a job of somebody else is waiting for none; root's jobs inherit nobody's files either.
 	for _, u := range []broker.User{alice, root} {
-		_, err := b.clients[u.ID].SubmitJob(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, After: []jobfile.Dependency{{Job: fmt.Sprint(his)}}}})
+		_, err := b.clients[u.ID].SubmitJob(t.Context(),
+			&api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1,
+				After: []jobfile.Dependency{{Job: fmt.Sprint(his)}}}})
 		if err == nil {
 			t.Errorf("%s's job waits for bob's", u.Name)
 		}
@@ -359,7 +373,9 @@ func TestADepotIsOfOneUserAlone(t *testing.T) {
 		if gone, err := of(u).MissingChunks(t.Context(), []depot.ID{id}); err != nil || len(gone) != 1 {
 			t.Errorf("%s lacks %v, %v", u.Name, gone, err)
 		}
-		if _, err := b.clients[u.ID].SubmitJob(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, Workdir: dir}, Work: string(id)}); err == nil {
+		if _, err := b.clients[u.ID].SubmitJob(t.Context(),
+			&api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, Workdir: dir},
+				Work: string(id)}); err == nil {
 			t.Errorf("%s runs in alice's work folder", u.Name)
 		}
 	}
@@ -380,7 +396,8 @@ func (b *bench) hello(u broker.User, a *wire.Attempt) wire.Kind {
 		b.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := wire.WriteFrame(conn, &wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}); err != nil {
+	if err := wire.WriteFrame(conn,
+		&wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}); err != nil {
 		b.Fatal(err)
 	}
 	var o wire.Order
@@ -408,7 +425,8 @@ func TestAnAgentSpeaksForJobsOfThoseWhoLetItIn(t *testing.T) {
 		want wire.Kind
 	}{{bob, wire.Kill}, {root, wire.Kill}, {alice, wire.Ack}} {
 		if got := b.hello(c.who, &a); got != c.want {
-			t.Errorf("an agent that %s let in, and that knows all of alice's attempt, is told %s, want %s", c.who.Name, got, c.want)
+			t.Errorf("an agent that %s let in, and that knows all of alice's attempt, is told %s, want %s", c.who.Name, got,
+				c.want)
 		}
 	}
 }
@@ -458,9 +476,10 @@ func TestWhoAsksIsWhoTheSystemSays(t *testing.T) {
 	t.Cleanup(func() { _ = srv.Close() })
 	id := b.submit(alice, secret)
 	for uid, want := range map[int]bool{0: true, 20001: true, 20002: false, 20003: false} {
-		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return connect(t, socket, uid), nil
-		}}}
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return connect(t, socket, uid), nil
+			}}}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://broker/v1/jobs/%d", id), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -36,8 +36,10 @@ func (s *server) showWeather(r *http.Request) (api.Weather, error) {
 	w := api.Weather{Sensors: v.Watching, Series: []api.WeatherSeries{}}
 	for i := range v.Series {
 		x := &v.Series[i]
-		w.Series = append(w.Series, api.WeatherSeries{What: string(x.What), From: x.From, To: x.To, Values: x.Values, At: *api.TimeAt(max(1, x.At)),
-			AgeS: v.Now.Sub(x.At).Seconds(), Last: x.Last, StepS: x.Step.Seconds(), Steps: x.Next.Steps, Forecast: x.Next.Value, Error: x.Next.Error,
+		w.Series = append(w.Series, api.WeatherSeries{What: string(x.What), From: x.From, To: x.To, Values: x.Values,
+			At:   *api.TimeAt(max(1, x.At)),
+			AgeS: v.Now.Sub(x.At).Seconds(), Last: x.Last, StepS: x.Step.Seconds(), Steps: x.Next.Steps, Forecast: x.Next.Value,
+			Error:     x.Next.Error,
 			Quantiles: x.Next.Dist.Quantiles(), By: x.Next.By, Part: x.Next.Part})
 	}
 	if since > 0 {

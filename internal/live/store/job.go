@@ -40,17 +40,19 @@ type Job struct {
 	CPU         float64 `json:"cpu,omitempty"`  // seconds
 	Wall        float64 `json:"wall,omitempty"` // seconds that its program ran, in all attempts that are over
 	Peak        int64   `json:"peak,omitempty"` // the most memory it had resident in any of them
-	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
+	// reference CPU seconds that are safe: what a continued attempt starts with
+	Used float64 `json:"used,omitempty"`
 
-	Work      string   `json:"work,omitempty"`      // tree in the depot: the work folder at submission
-	Result    string   `json:"result,omitempty"`    // tree in the depot: the work folder at the end
-	Outgoing  string   `json:"outgoing,omitempty"`  // folder at its cluster with results that are to be left at others
-	Delivered bool     `json:"delivered,omitempty"` // those who wait for it were told that it is over
-	StagedOut bool     `json:"stagedOut,omitempty"`
-	Out       int64    `json:"out,omitempty"` // bytes of stdout and stderr that are durable
-	Err       int64    `json:"err,omitempty"`
-	Reason    string   `json:"reason,omitempty"`    // why it is in this state
-	Failure   string   `json:"failure,omitempty"`   // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
+	Work      string `json:"work,omitempty"`      // tree in the depot: the work folder at submission
+	Result    string `json:"result,omitempty"`    // tree in the depot: the work folder at the end
+	Outgoing  string `json:"outgoing,omitempty"`  // folder at its cluster with results that are to be left at others
+	Delivered bool   `json:"delivered,omitempty"` // those who wait for it were told that it is over
+	StagedOut bool   `json:"stagedOut,omitempty"`
+	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
+	Err       int64  `json:"err,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why it is in this state
+	// jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
+	Failure   string   `json:"failure,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`  // what its user should know of how it ran
 	OutputCut bool     `json:"outputCut,omitempty"` // output beyond what is in its log was not kept
 	Named     bool     `json:"named,omitempty"`     // what it wrote is to be put into files of the user as well
@@ -66,7 +68,8 @@ type Job struct {
 	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
 	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
-	PinnedTo  string    `json:"pinnedTo,omitempty"`  // cluster for which its user or its workflow wants it to wait; "": any
+	// cluster for which its user or its workflow wants it to wait; "": any
+	PinnedTo string `json:"pinnedTo,omitempty"`
 }
 
 // Input is a file or a folder at a site, or in the depot.

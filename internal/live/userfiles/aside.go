@@ -55,7 +55,8 @@ func clearAside() {
 		}
 		held := os.NewFile(uintptr(fd), dir)
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) == nil && int(st.Uid) == os.Geteuid() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil && isStill(dir, held) {
+		if unix.Fstat(fd, &st) == nil && int(st.Uid) == os.Geteuid() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil &&
+			isStill(dir, held) {
 			_ = os.RemoveAll(dir) // what is left goes with the next
 		}
 		_ = held.Close() // only opened

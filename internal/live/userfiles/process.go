@@ -73,7 +73,8 @@ func (o OtherUser) Write(ctx context.Context, out *Output, marker string, conten
 }
 
 // sendRequest starts a process of the user and waits for its report.
-func (o OtherUser) sendRequest(ctx context.Context, e *userRequest, content io.Reader, marker *os.File) (report, error) {
+func (o OtherUser) sendRequest(ctx context.Context, e *userRequest, content io.Reader,
+	marker *os.File) (report, error) {
 	e.Broker = o.Broker
 	var got report
 	var head, out, said bytes.Buffer
@@ -93,7 +94,8 @@ func (o OtherUser) sendRequest(ctx context.Context, e *userRequest, content io.R
 	o.As(cmd)
 	err := cmd.Run()
 	if e := wire.ReadFrame(&out, &got); e != nil {
-		return got, errors.Join(fmt.Errorf("a process of the user, for the user's files: %w", e), err, errors.New(strings.TrimSpace(said.String())))
+		return got, errors.Join(fmt.Errorf("a process of the user, for the user's files: %w", e), err,
+			errors.New(strings.TrimSpace(said.String())))
 	}
 	if got.Error != "" {
 		told := &toldError{text: got.Error}

@@ -99,7 +99,8 @@ func TestWhatIsDoneForAUserIsDoneByAProcessOfTheirs(t *testing.T) {
 	w.must(err)
 	w.must(os.Mkdir(filepath.Join(w.dir, "work"), 0o700))
 	w.must(os.Chown(filepath.Join(w.dir, "work"), alice, alice))
-	placed, err := w.hand.PutBack(ctx, &Results{Dir: filepath.Join(w.dir, "work"), After: string(id), Outputs: []string{"result"}, Aside: ".godwit-1"})
+	placed, err := w.hand.PutBack(ctx,
+		&Results{Dir: filepath.Join(w.dir, "work"), After: string(id), Outputs: []string{"result"}, Aside: ".godwit-1"})
 	if err != nil || placed.Bytes != 2 || placed.Aside != 0 {
 		t.Errorf("%+v, %v", placed, err)
 	}
@@ -119,14 +120,16 @@ func TestWhatIsDoneForAUserIsDoneByAProcessOfTheirs(t *testing.T) {
 	}
 	w.holds("out/all", "one\ntwo\n")
 
-	tree, err := w.hand.GatherFiles(ctx, []Copy{{File: more.File, As: "sub/all"}, {File: filepath.Join(w.dir, "gone"), As: "gone"}})
+	tree, err := w.hand.GatherFiles(ctx,
+		[]Copy{{File: more.File, As: "sub/all"}, {File: filepath.Join(w.dir, "gone"), As: "gone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := depot.LoadTree(ctx, w.depot, depot.ID(tree)); err != nil || len(got.Entries) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if tree, err := w.hand.GatherFiles(ctx, []Copy{{File: filepath.Join(w.dir, "gone"), As: "gone"}}); err != nil || tree != "" {
+	if tree, err := w.hand.GatherFiles(ctx, []Copy{{File: filepath.Join(w.dir, "gone"), As: "gone"}}); err != nil ||
+		tree != "" {
 		t.Errorf("%q, %v", tree, err)
 	}
 }
@@ -139,7 +142,8 @@ func TestAProcessOfAUserGetsNoFurtherThanTheUser(t *testing.T) {
 	w.must(os.Symlink(rooted, filepath.Join(w.dir, "link")))
 	for _, file := range []string{filepath.Join(w.dir, "link"), rooted, "/etc/godwit-was-here"} {
 		for _, add := range []bool{false, true} {
-			if err := w.hand.Write(ctx, &Output{File: file, Temporary: ".x", Append: add}, filepath.Join(t.TempDir(), "m"), strings.NewReader("stolen")); err == nil {
+			if err := w.hand.Write(ctx, &Output{File: file, Temporary: ".x", Append: add}, filepath.Join(t.TempDir(), "m"),
+				strings.NewReader("stolen")); err == nil {
 				t.Errorf("%s was written, append %v", file, add)
 			}
 		}

@@ -92,7 +92,8 @@ func TestEqualContentNeverMakesACopy(t *testing.T) {
 func TestANamedOutputReplacesWhatWasThereBeforeTheJob(t *testing.T) {
 	r := newReturning(t)
 	r.write("a.txt", "old")
-	p := r.putBack(&Results{After: r.made("a.txt", "new"), Outputs: []string{"a.txt"}, Submitted: time.Now().Add(time.Minute).UnixNano()})
+	p := r.putBack(&Results{After: r.made("a.txt", "new"), Outputs: []string{"a.txt"},
+		Submitted: time.Now().Add(time.Minute).UnixNano()})
 	if p.Aside != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -102,7 +103,8 @@ func TestANamedOutputReplacesWhatWasThereBeforeTheJob(t *testing.T) {
 func TestANamedOutputSparesWhatSomebodyChangedSinceTheJobWasSubmitted(t *testing.T) {
 	r := newReturning(t)
 	r.write("a.txt", "edited")
-	p := r.putBack(&Results{After: r.made("a.txt", "new"), Outputs: []string{"a.txt"}, Submitted: time.Now().Add(-time.Minute).UnixNano()})
+	p := r.putBack(&Results{After: r.made("a.txt", "new"), Outputs: []string{"a.txt"},
+		Submitted: time.Now().Add(-time.Minute).UnixNano()})
 	if p.Aside != 1 || len(p.Names) != 1 || p.Names[0] != "a.txt.godwit-7" {
 		t.Errorf("%+v", p)
 	}

@@ -99,14 +99,16 @@ func (l *liveFlow) takeState(st *flowrun.State, now core.Time) []store.FlowTask 
 	var changed []store.FlowTask
 	for i := range st.Tasks {
 		x := &st.Tasks[i]
-		t := store.FlowTask{Flow: l.rec.ID, N: i, Job: x.Job, Try: max(x.Try, l.tasks[i].Try), Forgiven: x.Forgiven, Cluster: x.Cluster,
-			State: x.State, Started: coreTime(x.Started), Ended: coreTime(x.Ended), Done: x.Done, Failed: x.Failed, Why: x.Why}
+		t := store.FlowTask{Flow: l.rec.ID, N: i, Job: x.Job, Try: max(x.Try, l.tasks[i].Try), Forgiven: x.Forgiven,
+			Cluster: x.Cluster,
+			State:   x.State, Started: coreTime(x.Started), Ended: coreTime(x.Ended), Done: x.Done, Failed: x.Failed, Why: x.Why}
 		if t != l.tasks[i] {
 			changed = append(changed, t)
 		}
 	}
 	for _, d := range st.Decisions {
-		l.pending = append(l.pending, wire.Entry{At: coreTime(d.At), Kind: d.Kind, Choice: d.Choice, Why: d.Why, Inputs: finiteOnly(d.Inputs)})
+		l.pending = append(l.pending, wire.Entry{At: coreTime(d.At), Kind: d.Kind, Choice: d.Choice, Why: d.Why,
+			Inputs: finiteOnly(d.Inputs)})
 	}
 	l.rec.Done, l.rec.Failed = st.Count.Done, st.Count.Failed
 	if l.rec.Heuristic == "" && st.Notes > 0 {
@@ -131,7 +133,8 @@ func (l *liveFlow) end(st *flowrun.State, now core.Time) {
 	case st.Count.Done == len(st.Tasks):
 		l.rec.State, l.rec.Why = store.FlowCompleted, ""
 	case st.Stopped:
-		l.rec.State, l.rec.Why = store.FlowCancelled, fmt.Sprintf("cancelled with %d of %d tasks done", st.Count.Done, len(st.Tasks))
+		l.rec.State, l.rec.Why = store.FlowCancelled,
+			fmt.Sprintf("cancelled with %d of %d tasks done", st.Count.Done, len(st.Tasks))
 	default:
 		l.rec.State = store.FlowFailed
 		for i := range st.Tasks {
@@ -142,7 +145,8 @@ func (l *liveFlow) end(st *flowrun.State, now core.Time) {
 		}
 	}
 	l.pending = append(l.pending, wire.Entry{At: now, Kind: "end", Choice: string(l.rec.State), Why: l.rec.Why,
-		Inputs: map[string]any{"tasks": len(st.Tasks), "done": st.Count.Done, "failed": st.Count.Failed, "never": st.Count.Never}})
+		Inputs: map[string]any{"tasks": len(st.Tasks), "done": st.Count.Done, "failed": st.Count.Failed,
+			"never": st.Count.Never}})
 }
 
 // finite is a number that can be written down.

@@ -79,7 +79,8 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Options: o, planning: make(chan struct{}, maxPlanners), live: map[int64]*liveFlow{}, begun: make(chan struct{})}
+	return &Service{Options: o, planning: make(chan struct{}, maxPlanners), live: map[int64]*liveFlow{},
+		begun: make(chan struct{})}
 }
 
 // Run goes on with the workflows that are not over, and carries out those that are submitted,
@@ -130,7 +131,8 @@ func (s *Service) goOn(ctx context.Context, id int64) error {
 		return err
 	}
 	l.forgive = rec.Resumed > 0 && len(tasks) == 0
-	l.note(s.Broker.CurrentTime(), "restart", fmt.Sprintf("%d of %d tasks done", rec.Done, rec.Tasks), "the broker was started again and goes on with what is stored", nil)
+	l.note(s.Broker.CurrentTime(), "restart", fmt.Sprintf("%d of %d tasks done", rec.Done, rec.Tasks),
+		"the broker was started again and goes on with what is stored", nil)
 	s.start(l)
 	return nil
 }

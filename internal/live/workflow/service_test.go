@@ -57,7 +57,8 @@ type puppetJob struct {
 }
 
 func newPuppet(t *testing.T) *puppet {
-	return &puppet{T: t, store: memory.New(), jobs: map[string]*puppetJob{}, changed: make(chan struct{}), fails: map[string]bool{}, holds: map[string]bool{}}
+	return &puppet{T: t, store: memory.New(), jobs: map[string]*puppetJob{}, changed: make(chan struct{}),
+		fails: map[string]bool{}, holds: map[string]bool{}}
 }
 
 func (p *puppet) RequestUser(context.Context) (broker.User, error) {
@@ -66,7 +67,8 @@ func (p *puppet) RequestUser(context.Context) (broker.User, error) {
 func (p *puppet) CheckNewFlow(context.Context, string) error { return nil }
 func (p *puppet) CurrentTime() core.Time                     { return core.Time(time.Now().UnixNano()) }
 
-func (p *puppet) CommitFlows(ctx context.Context, flows []store.Flow, tasks []store.FlowTask, entries []store.FlowEntry) error {
+func (p *puppet) CommitFlows(ctx context.Context, flows []store.Flow, tasks []store.FlowTask,
+	entries []store.FlowEntry) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.store.CommitBatch(ctx, &store.Batch{Flows: flows, FlowTasks: tasks, FlowEntries: entries})
@@ -87,7 +89,8 @@ func (p *puppet) SubmitTask(_ context.Context, job *jobfile.Job, _ []string, _ [
 	if j == nil {
 		p.order = append(p.order, job.Key)
 		now := api.Time{Time: time.Now()}
-		j = &puppetJob{Job: api.Job{ID: core.JobID(len(p.order)), State: core.Running, Cluster: job.StartOn, Procs: 1, Started: &now}, ended: make(chan struct{})}
+		j = &puppetJob{Job: api.Job{ID: core.JobID(len(p.order)), State: core.Running, Cluster: job.StartOn, Procs: 1,
+			Started: &now}, ended: make(chan struct{})}
 		p.jobs[job.Key] = j
 		if !p.holds[job.Key] {
 			p.end(j, p.fails[job.Key])

@@ -153,11 +153,13 @@ func (s *Service) resume(ctx context.Context, before *store.Flow, spec *api.Flow
 	if len(again) > 0 {
 		why += ", and " + strings.Join(again[:min(len(again), 10)], ", ") + ", of which results are gone"
 	}
-	return rec.ID, s.takeIn(ctx, &rec, tasks, spec, wire.Entry{Kind: "resume", Choice: fmt.Sprintf("%d of %d tasks done", rec.Done-len(again), rec.Tasks), Why: why})
+	return rec.ID, s.takeIn(ctx, &rec, tasks, spec,
+		wire.Entry{Kind: "resume", Choice: fmt.Sprintf("%d of %d tasks done", rec.Done-len(again), rec.Tasks), Why: why})
 }
 
 // takeIn makes a workflow durable and has it carried out.
-func (s *Service) takeIn(ctx context.Context, rec *store.Flow, tasks []store.FlowTask, spec *api.FlowSubmit, entry wire.Entry) error {
+func (s *Service) takeIn(ctx context.Context, rec *store.Flow, tasks []store.FlowTask, spec *api.FlowSubmit,
+	entry wire.Entry) error {
 	var err error
 	if rec.Spec, err = json.Marshal(spec); err != nil {
 		return err
@@ -190,10 +192,12 @@ func (s *Service) checkLimits(ctx context.Context, owner broker.User, tasks int)
 	}
 	switch {
 	case len(open) >= s.MaxFlows:
-		return &badinput.Error{Field: "workflows", Problem: fmt.Sprintf("too many: %d of yours are not over, and a user may have %d", len(open), s.MaxFlows)}
+		return &badinput.Error{Field: "workflows",
+			Problem: fmt.Sprintf("too many: %d of yours are not over, and a user may have %d", len(open), s.MaxFlows)}
 	case all > s.MaxTasks:
 		return &badinput.Error{Field: "tasks", Value: fmt.Sprint(tasks),
-			Problem: fmt.Sprintf("too many: with this one your workflows have %d tasks, and a user's may have %d", all, s.MaxTasks)}
+			Problem: fmt.Sprintf("too many: with this one your workflows have %d tasks, and a user's may have %d", all,
+				s.MaxTasks)}
 	}
 	return nil
 }

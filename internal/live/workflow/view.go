@@ -140,7 +140,8 @@ func (l *liveFlow) view() api.Flow {
 // viewOf is a workflow as the surface has it, without the kinds of its tasks.
 func viewOf(rec *store.Flow, tasks []store.FlowTask, o outlook) api.Flow {
 	f := api.Flow{ID: rec.ID, User: rec.User, Name: rec.Name, State: string(rec.State), Why: rec.Why,
-		Submitted: api.TimeAt(rec.Submitted), Ended: api.TimeAt(rec.Ended), Tasks: rec.Tasks, Done: rec.Done, Failed: rec.Failed,
+		Submitted: api.TimeAt(rec.Submitted), Ended: api.TimeAt(rec.Ended), Tasks: rec.Tasks, Done: rec.Done,
+		Failed:       rec.Failed,
 		PredictedEnd: api.TimeAt(o.end), EndEarly: api.TimeAt(o.early), EndLate: api.TimeAt(o.late),
 		PlannedS: rec.Planned, LowerBoundS: rec.Bound, Heuristic: rec.Heuristic, Replans: rec.Replans}
 	for i := range tasks {
@@ -275,7 +276,8 @@ func (s *Service) markCancelled(ctx context.Context, l *liveFlow) error {
 	if !isNew {
 		return nil
 	}
-	l.note(s.Broker.CurrentTime(), "cancel", "its jobs are cancelled and nothing more is started", "its user asked for it", nil)
+	l.note(s.Broker.CurrentTime(), "cancel", "its jobs are cancelled and nothing more is started", "its user asked for it",
+		nil)
 	return s.commit(ctx, l, nil)
 }
 

@@ -51,7 +51,8 @@ func BenchmarkSlowdown(b *testing.B) {
 	for _, k := range []struct {
 		name string
 		args []string
-	}{{"bt", []string{"64", "250"}}, {"cg", []string{"64000", "80"}}, {"is", []string{"4194304", "140"}}, {"lu", []string{"64", "80"}}, {"mg", []string{"64", "180"}}} {
+	}{{"bt", []string{"64", "250"}}, {"cg", []string{"64000", "80"}}, {"is", []string{"4194304", "140"}},
+		{"lu", []string{"64", "80"}}, {"mg", []string{"64", "180"}}} {
 		b.Run(k.name, func(b *testing.B) {
 			if each == 0 {
 				each = moreForACall(b, calls, 15)
@@ -170,7 +171,8 @@ func BenchmarkCall(b *testing.B) {
 func compile(b *testing.B, name string, flags ...string) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), name)
-	if out, err := exec.Command("mpicc", append([]string{"-O2", "-o", path, "testdata/" + name + ".c"}, flags...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mpicc",
+		append([]string{"-O2", "-o", path, "testdata/" + name + ".c"}, flags...)...).CombinedOutput(); err != nil {
 		b.Fatalf("mpicc: %v\n%s", err, out)
 	}
 	return path

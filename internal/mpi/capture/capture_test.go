@@ -104,7 +104,8 @@ func readAgain(t *testing.T, p *capture.Pattern) {
 func compiled(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, filepath.Join("testdata", name+".c"), "-lmpi_mpifh").CombinedOutput()
+	out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, filepath.Join("testdata", name+".c"),
+		"-lmpi_mpifh").CombinedOutput()
 	if err != nil {
 		t.Fatalf("mpicc: %v\n%s", err, out)
 	}
@@ -186,7 +187,8 @@ func TestTheExitCodeIsThatOfTheProgram(t *testing.T) {
 	if err != nil || code != 7 || p == nil {
 		t.Errorf("exit code %d, %v\n%s", code, err, printed)
 	}
-	if _, _, code, err = capturetest.CaptureProgram(t, nil, "sh", "-c", "exit 3"); code != 3 || !errors.Is(err, capture.ErrNoRecord) {
+	if _, _, code, err = capturetest.CaptureProgram(t, nil, "sh", "-c", "exit 3"); code != 3 ||
+		!errors.Is(err, capture.ErrNoRecord) {
 		t.Errorf("a program without MPI: exit code %d, %v", code, err)
 	}
 }
@@ -210,8 +212,10 @@ func TestARankThatIsMissingIsNamed(t *testing.T) {
 }
 
 func sampleRecord(rank string) string {
-	return "godwit-capture 1\nrank " + rank + " 3\nhost h\nprogram p\nstate finalized\nseconds 1 0.5 0.5 0.5\nspin 1000\nodd 0\ngroup 0 3 0 1 2\n" +
-		"sequence 1 0 10 0\nloop 5 2\ncall allreduce 0 -2 0 -2 0 -1 8 5 0.1 0.1 0.1 0\ncall barrier 0 -2 0 -2 0 -1 0 5 0 0 0 0\nend\n"
+	return "godwit-capture 1\nrank " + rank +
+		" 3\nhost h\nprogram p\nstate finalized\nseconds 1 0.5 0.5 0.5\nspin 1000\nodd 0\ngroup 0 3 0 1 2\n" +
+		"sequence 1 0 10 0\nloop 5 2\ncall allreduce 0 -2 0 -2 0 -1 8 5 0.1 0.1 0.1 0\ncall barrier 0 -2 0 -2 0 -1 0 5 0 0 " +
+		"0 0\nend\n"
 }
 
 // A program that was built without mpicc carries no library.

@@ -22,7 +22,8 @@ func (p *Pattern) DrawSVG() []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0fpt" height="%.0fpt" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="11" fill="#222222">`+"\n",
 		width, height, width, height, escapeXML("who talks to whom in "+p.Program))
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s</text>`+"\n", drawMargin, escapeXML(p.Title()))
+	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s</text>`+"\n", drawMargin,
+		escapeXML(p.Title()))
 	p.drawMatrix(&b)
 	p.drawCircle(&b)
 	b.WriteString("</svg>\n")
@@ -56,7 +57,8 @@ func (p *Pattern) drawMatrix(b *strings.Builder) {
 		}
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">sent to rank</text>`+"\n", x0+drawSide/2, y0-20)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" transform="rotate(-90 %.1f %.1f)">by rank</text>`+"\n", x0-24, y0+drawSide/2, x0-24, y0+drawSide/2)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" transform="rotate(-90 %.1f %.1f)">by rank</text>`+"\n",
+		x0-24, y0+drawSide/2, x0-24, y0+drawSide/2)
 	for i := range n {
 		at := (float64(i) + 0.5) * cell
 		if p.isLabelled(i) {
@@ -77,11 +79,13 @@ func (p *Pattern) drawMatrix(b *strings.Builder) {
 				if dark > 0.55 {
 					ink = "#ffffff"
 				}
-				fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="%s">%s</text>`+"\n", x+cell/2, y+cell/2+4, ink, BytesText(v))
+				fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="%s">%s</text>`+"\n", x+cell/2, y+cell/2+4, ink,
+					BytesText(v))
 			}
 		}
 	}
-	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="none" stroke="#888888"/>`+"\n", x0, y0, drawSide, drawSide)
+	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="none" stroke="#888888"/>`+"\n", x0, y0,
+		drawSide, drawSide)
 }
 
 func (p *Pattern) drawCircle(b *strings.Builder) {

@@ -29,7 +29,8 @@ end
 `
 
 func TestARecordIsReadStrictly(t *testing.T) {
-	if r, err := parseRecord([]byte(sample)); err != nil || len(r.calls) != 3 || r.calls[0].Rounds != 100 || r.peers[1].bytes != 800 {
+	if r, err := parseRecord([]byte(sample)); err != nil || len(r.calls) != 3 || r.calls[0].Rounds != 100 ||
+		r.peers[1].bytes != 800 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, c := range []struct{ from, to string }{

@@ -40,8 +40,9 @@ func ofSockets(program string, seconds float64, t *sockets.Traffic) (*Pattern, e
 	if n > maxRanks {
 		return nil, fmt.Errorf("%d processes talk over TCP: a pattern has at most %d nodes", n, maxRanks)
 	}
-	p := &Pattern{Format: Format, Source: OfSockets, Program: program, Nodes: n, Seconds: seconds, Names: t.Names, Others: t.Others,
-		Bytes: t.Bytes, Messages: squareMatrix(n), Collective: squareMatrix(n),
+	p := &Pattern{Format: Format, Source: OfSockets, Program: program, Nodes: n, Seconds: seconds, Names: t.Names,
+		Others: t.Others,
+		Bytes:  t.Bytes, Messages: squareMatrix(n), Collective: squareMatrix(n),
 		Sizes: []Size{}, Operations: []Collective{}, Phases: []Phase{}, Groups: [][]int{}, Ranks: []Rank{}}
 	p.addEdges()
 	return p, nil
@@ -120,7 +121,8 @@ func renumberNodes(nodes []Node, number []int) {
 func (p *Pattern) addCollectives(records []*record) {
 	for rank, r := range records {
 		for _, c := range r.collectives {
-			at := slices.IndexFunc(p.Operations, func(o Collective) bool { return o.Kind == c.kind && o.Group == c.group && o.Root == c.root })
+			at := slices.IndexFunc(p.Operations,
+				func(o Collective) bool { return o.Kind == c.kind && o.Group == c.group && o.Root == c.root })
 			if at < 0 {
 				at = len(p.Operations)
 				p.Operations = append(p.Operations, Collective{Kind: c.kind, Group: c.group, Root: c.root})

@@ -172,7 +172,8 @@ func Parse(name string, data []byte) (*Pattern, error) {
 		}
 	}
 	if p.Format != Format && (err == nil || p.Format != "") {
-		return nil, &badinput.Error{File: name, Field: "format", Value: p.Format, Want: Format + ", as godwit capture writes it"}
+		return nil, &badinput.Error{File: name, Field: "format", Value: p.Format, Want: Format +
+			", as godwit capture writes it"}
 	}
 	if err != nil {
 		return nil, &badinput.Error{File: name, Want: "a pattern file as godwit capture writes it", Err: err}
@@ -187,7 +188,8 @@ func Parse(name string, data []byte) (*Pattern, error) {
 // checkPattern finds what cannot be in a pattern.
 func (p *Pattern) checkPattern() *badinput.Error {
 	if p.Nodes < 1 || p.Nodes > maxRanks {
-		return &badinput.Error{Field: "nodes", Value: fmt.Sprint(p.Nodes), Want: fmt.Sprintf("a number from 1 to %d", maxRanks)}
+		return &badinput.Error{Field: "nodes", Value: fmt.Sprint(p.Nodes),
+			Want: fmt.Sprintf("a number from 1 to %d", maxRanks)}
 	}
 	if err := p.checkSource(); err != nil {
 		return err
@@ -240,7 +242,8 @@ func (p *Pattern) checkSource() *badinput.Error {
 		return &badinput.Error{Field: "ranks", Want: fmt.Sprintf("as many as nodes, %d; there are %d", ranks, len(p.Ranks))}
 	}
 	if len(p.Names) != names {
-		return &badinput.Error{Field: "names", Want: fmt.Sprintf("as many as nodes that are processes, %d; there are %d", names, len(p.Names))}
+		return &badinput.Error{Field: "names",
+			Want: fmt.Sprintf("as many as nodes that are processes, %d; there are %d", names, len(p.Names))}
 	}
 	for i, o := range p.Others {
 		if o.Node < 0 || o.Node >= names || o.Sent < 0 || o.Received < 0 {
@@ -254,11 +257,13 @@ func (p *Pattern) checkMatrix(name string, m [][]int64) *badinput.Error {
 	for i, row := range m {
 		for j, x := range row {
 			if x < 0 {
-				return &badinput.Error{Field: fmt.Sprintf("%s[%d][%d]", name, i, j), Value: fmt.Sprint(x), Want: "a number of at least 0"}
+				return &badinput.Error{Field: fmt.Sprintf("%s[%d][%d]", name, i, j), Value: fmt.Sprint(x),
+					Want: "a number of at least 0"}
 			}
 		}
 		if len(row) != p.Nodes {
-			return &badinput.Error{Field: fmt.Sprintf("%s[%d]", name, i), Want: fmt.Sprintf("%d numbers, there are %d", p.Nodes, len(row))}
+			return &badinput.Error{Field: fmt.Sprintf("%s[%d]", name, i),
+				Want: fmt.Sprintf("%d numbers, there are %d", p.Nodes, len(row))}
 		}
 	}
 	if len(m) != p.Nodes {
@@ -269,7 +274,8 @@ func (p *Pattern) checkMatrix(name string, m [][]int64) *badinput.Error {
 
 func (p *Pattern) checkEdges() *badinput.Error {
 	for i, e := range p.Edges {
-		if e.A < 0 || e.B < 0 || e.A >= p.Nodes || e.B >= p.Nodes || e.A == e.B || !(e.Weight > 0) || math.IsInf(e.Weight, 1) {
+		if e.A < 0 || e.B < 0 || e.A >= p.Nodes || e.B >= p.Nodes || e.A == e.B || !(e.Weight > 0) ||
+			math.IsInf(e.Weight, 1) {
 			return &badinput.Error{Field: fmt.Sprintf("edges[%d]", i), Want: "two different nodes and a weight above 0"}
 		}
 	}

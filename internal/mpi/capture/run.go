@@ -22,16 +22,18 @@ const folderVariable = "GODWIT_CAPTURE_DIR"
 
 // Command is a program to be captured.
 type Command struct {
-	Argv    []string
-	Dir     string   // where records are written and removed again; all hosts of the program must see it
-	Library string   // the path of the library that records, which all hosts must see; "": none, MPI programs leave no record
+	Argv []string
+	Dir  string // where records are written and removed again; all hosts of the program must see it
+	// the path of the library that records, which all hosts must see; "": none, MPI programs leave no record
+	Library string
 	Also    []string // further libraries to load
 	Env     []string
 	Now     clock.Clock // for programs without MPI, whose sockets are looked at; nil: they are not
 }
 
 // ErrNoRecord is that the command ran no MPI program, and nothing else is known of it.
-var ErrNoRecord = errors.New("no rank left a record: the command ran no MPI program, or one of another MPI than this library is for; and its processes were not seen to talk over TCP")
+var ErrNoRecord = errors.New("no rank left a record: the command ran no MPI program, or one of another MPI than this " +
+	"library is for; and its processes were not seen to talk over TCP")
 
 // Run runs the command with its input and output as they are and returns how it
 // ended. The pattern is what its ranks wrote, or else what its processes were seen to
@@ -127,7 +129,8 @@ func (c *Command) forwardedCommand() []string {
 	if !c.StartsRanks() {
 		return c.Argv
 	}
-	if out, err := exec.Command(c.Argv[0], "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") && !strings.Contains(string(out), "OpenRTE") {
+	if out, err := exec.Command(c.Argv[0], "--version").Output(); err != nil ||
+		!strings.Contains(string(out), "Open MPI") && !strings.Contains(string(out), "OpenRTE") {
 		return c.Argv
 	}
 	return slices.Insert(slices.Clone(c.Argv), 1, "-x", "LD_PRELOAD", "-x", folderVariable)

@@ -35,7 +35,8 @@ func TestWhatKilledOnesLeftGoesWithTheNextFile(t *testing.T) {
 		t.Errorf("there is %q", left)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "whole"))
-	if info, e := os.Stat(filepath.Join(dir, "whole")); err != nil || e != nil || string(text) != "all of it" || info.Mode().Perm() != 0o755 {
+	if info, e := os.Stat(filepath.Join(dir, "whole")); err != nil || e != nil || string(text) != "all of it" ||
+		info.Mode().Perm() != 0o755 {
 		t.Errorf("%q %v %v", text, err, e)
 	}
 }

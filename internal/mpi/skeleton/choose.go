@@ -190,8 +190,10 @@ func (c *Choice) explainChoice() {
 	case more >= 0:
 		c.Why += fmt.Sprintf(", %.2f s on the next best group (%.0f %% more)", next.Seconds, 100*more)
 	case c.Best == 0:
-		c.Why += fmt.Sprintf(", from which the most was expected; %s was not clearly faster: %.2f s", strings.Join(next.Hosts, " "), next.Seconds)
+		c.Why += fmt.Sprintf(", from which the most was expected; %s was not clearly faster: %.2f s",
+			strings.Join(next.Hosts, " "), next.Seconds)
 	default:
-		c.Why += fmt.Sprintf(", the mean of %d runs; on %s %.2f s in one", best.Runs, strings.Join(next.Hosts, " "), next.Seconds)
+		c.Why += fmt.Sprintf(", the mean of %d runs; on %s %.2f s in one", best.Runs, strings.Join(next.Hosts, " "),
+			next.Seconds)
 	}
 }

@@ -40,17 +40,26 @@ func TestAGroupTakesTheFirstOnesPlaceIfItIsClearlyFasterAgainAndAgain(t *testing
 		ranked string
 		why    string
 	}{
-		{"the first is fastest", [][]float64{{1}, {2}, {3}}, 0, []int{0, 1, 2}, "abc", "1.00 s on a, 2.00 s on the next best group (100 % more)"},
-		{"another is faster again", [][]float64{{1, 1, 1, 1}, {2}, {0.8, 0.8, 0.8, 0.8}}, 2, []int{0, 1, 2, 0, 2, 0, 2, 0, 2}, "cab", "0.80 s on c, 1.00 s on the next"},
-		{"another was lucky once", [][]float64{{1, 1}, {2}, {0.8, 1.2}}, 0, []int{0, 1, 2, 0, 2}, "acb", "1.00 s on the next best group (0 % more)"},
-		{"another was lucky twice", [][]float64{{1, 1, 1}, {2}, {0.8, 0.8, 1.4}}, 0, []int{0, 1, 2, 0, 2, 0, 2}, "acb", "1.00 s on the next best group (0 % more)"},
-		{"the first is faster once", [][]float64{{1, 1, 0.8}, {2}, {0.8, 0.85, 0.7}}, 0, []int{0, 1, 2, 0, 2, 0, 2}, "acb", "most was expected; c was not clearly faster: 0.78 s"},
-		{"another is hardly faster", [][]float64{{1, 1, 1, 1}, {2}, {0.5, 0.98, 0.98, 0.98}}, 0, []int{0, 1, 2, 0, 2, 0, 2, 0, 2}, "acb", "most was expected; c was not clearly faster: 0.86 s"},
-		{"a third is between", [][]float64{{1, 1, 1, 1}, {0.82}, {0.8, 0.9, 0.9, 0.9}}, 2, []int{0, 1, 2, 0, 2, 0, 2, 0, 2}, "cba", "the mean of 4 runs; on b 0.82 s in one"},
+		{"the first is fastest", [][]float64{{1}, {2}, {3}}, 0, []int{0, 1, 2}, "abc",
+			"1.00 s on a, 2.00 s on the next best group (100 % more)"},
+		{"another is faster again", [][]float64{{1, 1, 1, 1}, {2}, {0.8, 0.8, 0.8, 0.8}}, 2, []int{0, 1, 2, 0, 2, 0, 2, 0, 2},
+			"cab", "0.80 s on c, 1.00 s on the next"},
+		{"another was lucky once", [][]float64{{1, 1}, {2}, {0.8, 1.2}}, 0, []int{0, 1, 2, 0, 2}, "acb",
+			"1.00 s on the next best group (0 % more)"},
+		{"another was lucky twice", [][]float64{{1, 1, 1}, {2}, {0.8, 0.8, 1.4}}, 0, []int{0, 1, 2, 0, 2, 0, 2}, "acb",
+			"1.00 s on the next best group (0 % more)"},
+		{"the first is faster once", [][]float64{{1, 1, 0.8}, {2}, {0.8, 0.85, 0.7}}, 0, []int{0, 1, 2, 0, 2, 0, 2}, "acb",
+			"most was expected; c was not clearly faster: 0.78 s"},
+		{"another is hardly faster", [][]float64{{1, 1, 1, 1}, {2}, {0.5, 0.98, 0.98, 0.98}}, 0,
+			[]int{0, 1, 2, 0, 2, 0, 2, 0, 2}, "acb", "most was expected; c was not clearly faster: 0.86 s"},
+		{"a third is between", [][]float64{{1, 1, 1, 1}, {0.82}, {0.8, 0.9, 0.9, 0.9}}, 2, []int{0, 1, 2, 0, 2, 0, 2, 0, 2},
+			"cba", "the mean of 4 runs; on b 0.82 s in one"},
 		{"the first fails", [][]float64{{-1}, {2}, {3}}, 1, []int{0, 1, 2}, "bc", "2.00 s on b, 3.00 s on the next"},
 		{"the first fails later", [][]float64{{1, -1}, {0.9}, {0.8, 0.85}}, 2, []int{0, 1, 2, 0, 2}, "cb", "0.82 s on c"},
-		{"the fastest fails later", [][]float64{{1, 1, 1}, {0.9, 1.1}, {0.8, -1}}, 0, []int{0, 1, 2, 0, 2, 0, 1}, "ab", "1.00 s on a, 1.00 s on the next"},
-		{"the fastest fails later, and the next is faster", [][]float64{{1, 1, 1, 1, 1}, {0.9, 0.9, 0.9, 0.9}, {0.8, -1}}, 1, []int{0, 1, 2, 0, 2, 0, 1, 0, 1, 0, 1}, "ba", "0.90 s on b"},
+		{"the fastest fails later", [][]float64{{1, 1, 1}, {0.9, 1.1}, {0.8, -1}}, 0, []int{0, 1, 2, 0, 2, 0, 1}, "ab",
+			"1.00 s on a, 1.00 s on the next"},
+		{"the fastest fails later, and the next is faster", [][]float64{{1, 1, 1, 1, 1}, {0.9, 0.9, 0.9, 0.9}, {0.8, -1}}, 1,
+			[]int{0, 1, 2, 0, 2, 0, 1, 0, 1, 0, 1}, "ba", "0.90 s on b"},
 		{"all fail", [][]float64{{-1}, {-1}}, -1, []int{0, 1}, "", "on none of the groups"},
 		{"one alone", [][]float64{{1}}, 0, []int{0}, "a", "1.00 s on a"},
 	} {
@@ -67,14 +76,16 @@ func TestAGroupTakesTheFirstOnesPlaceIfItIsClearlyFasterAgainAndAgain(t *testing
 
 func TestTimesAreTheMeansOfRuns(t *testing.T) {
 	c, _ := took(t, []float64{1, 2}, []float64{0.5, 2.1})
-	if first, other := c.Trials[0], c.Trials[1]; first.Seconds != 1.5 || first.Runs != 2 || first.Predicted != 15 || other.Seconds != 1.3 {
+	if first, other := c.Trials[0], c.Trials[1]; first.Seconds != 1.5 || first.Runs != 2 || first.Predicted != 15 ||
+		other.Seconds != 1.3 {
 		t.Errorf("%+v", c.Trials)
 	}
 }
 
 func TestAnErrorThatIsNotOneOfAGroupEndsTheChoice(t *testing.T) {
 	interrupted := errors.New("interrupted")
-	if _, err := chooseGroup([][]string{{"a"}, {"b"}}, func(int) (float64, error) { return 0, interrupted }, nil); !errors.Is(err, interrupted) {
+	if _, err := chooseGroup([][]string{{"a"}, {"b"}}, func(int) (float64, error) { return 0, interrupted },
+		nil); !errors.Is(err, interrupted) {
 		t.Error(err)
 	}
 }

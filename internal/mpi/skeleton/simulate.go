@@ -13,7 +13,8 @@ const mostSteps = 2_000_000
 // simulatePrograms does the programs of all ranks in thought, with messages that arrive at
 // once, and says who would wait for ever, or which message nobody would receive.
 func simulatePrograms(groups [][]int, programs [][]capture.Node) error {
-	s := &simulation{groups: groups, ranks: make([]*rankState, len(programs)), joint: map[int][]int64{}, told: map[joint]string{}}
+	s := &simulation{groups: groups, ranks: make([]*rankState, len(programs)), joint: map[int][]int64{},
+		told: map[joint]string{}}
 	for r, nodes := range programs {
 		s.ranks[r] = &rankState{stack: []frame{{nodes: nodes, rounds: 1}}, slots: map[int]waitable{}}
 	}
@@ -78,7 +79,8 @@ type waitable struct {
 }
 
 func (m message) suitsReceive(r *receive) bool {
-	return m.group == r.group && (r.from == capture.Anybody || r.from == m.from) && (r.tag == capture.Anybody || r.tag == m.tag)
+	return m.group == r.group && (r.from == capture.Anybody || r.from == m.from) &&
+		(r.tag == capture.Anybody || r.tag == m.tag)
 }
 
 // nextCall is the call that a rank makes now, or nil at its end.

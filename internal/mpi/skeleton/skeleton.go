@@ -24,7 +24,8 @@ type Skeleton struct {
 // them; if that is not enough, computing becomes shorter. Messages keep their lengths.
 func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 	if p.Source == capture.OfSockets {
-		return nil, errors.New("it was captured by its sockets, which tell how much was said to whom but not when: there is no skeleton of it")
+		return nil, errors.New("it was captured by its sockets, which tell how much was said to whom but not when: there " +
+			"is no skeleton of it")
 	}
 	whole := make([][]capture.Node, p.Nodes)
 	for r := range whole {
@@ -73,7 +74,8 @@ const longestSum = 8 * (math.MaxInt32 - 1)
 func tooLong(nodes []capture.Node) *capture.Node {
 	for i := range nodes {
 		n := &nodes[i]
-		if slices.Contains([]string{"reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block"}, n.Call) && n.Bytes > longestSum {
+		if slices.Contains([]string{"reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block"},
+			n.Call) && n.Bytes > longestSum {
 			return n
 		}
 		if inside := tooLong(n.Body); inside != nil {

@@ -29,7 +29,8 @@ func TestASkeletonSaysTheSameLessOften(t *testing.T) {
 		{"lu", []string{"8", "12"}, 0.34},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, printed, code, err := capturetest.CaptureProgram(t, nil, append([]string{capturetest.ProgramPath(t, c.name)}, c.args...)...)
+			p, printed, code, err := capturetest.CaptureProgram(t, nil,
+				append([]string{capturetest.ProgramPath(t, c.name)}, c.args...)...)
 			if err != nil || code != 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 			}
@@ -102,7 +103,8 @@ func TestTheRunnerPredictsFromItsTime(t *testing.T) {
 	}
 	at := skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: time.Minute}
 	o, err := s.Run(context.Background(), at)
-	if err != nil || len(o.Ranks) != 2 || o.Ranks[0].Computing <= 0 || math.Abs(s.PredictProgram(o.Seconds)-4*o.Seconds) > 0.1*o.Seconds {
+	if err != nil || len(o.Ranks) != 2 || o.Ranks[0].Computing <= 0 ||
+		math.Abs(s.PredictProgram(o.Seconds)-4*o.Seconds) > 0.1*o.Seconds {
 		t.Errorf("%+v, %v", o, err)
 	}
 	at.Hosts = []string{"only-one"}
@@ -123,7 +125,8 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Run(context.Background(), skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: 2 * time.Second})
+	_, err = s.Run(context.Background(),
+		skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: 2 * time.Second})
 	if err == nil || !strings.Contains(err.Error(), "not done after 2s") {
 		t.Error(err)
 	}
@@ -133,7 +136,8 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 func compiled(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, filepath.Join("testdata", name+".c")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path,
+		filepath.Join("testdata", name+".c")).CombinedOutput(); err != nil {
 		t.Fatalf("mpicc: %v\n%s", err, out)
 	}
 	return path
@@ -149,7 +153,8 @@ func TestOperationsWithListsThatAreBegunDoNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Run(context.Background(), skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: time.Minute}); err != nil {
+	if _, err := s.Run(context.Background(),
+		skeleton.RunPlace{Runner: runner, Env: mpirun.RunEnvironment(os.Environ()), Limit: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	again, printed, code, err := capturetest.CaptureProgram(t, strings.NewReader(s.EncodeText()), runner)
@@ -172,7 +177,8 @@ func TestMessagesMayBeLongerThanAnIntCounts(t *testing.T) {
 	}
 	const long = 8 * 300_000_000
 	if p.Bytes[0][1] != long || p.Collective[1][0] != long {
-		t.Errorf("messages\n%scollective operations\n%s", capturetest.MatrixLines(p.Bytes), capturetest.MatrixLines(p.Collective))
+		t.Errorf("messages\n%scollective operations\n%s", capturetest.MatrixLines(p.Bytes),
+			capturetest.MatrixLines(p.Collective))
 	}
 	text, err := p.EncodeText()
 	if err != nil {
@@ -195,7 +201,8 @@ func TestMessagesMayBeLongerThanAnIntCounts(t *testing.T) {
 func TestSumsThatMPICannotMakeAreRefused(t *testing.T) {
 	p := pingPong(10)
 	for r := range p.Ranks {
-		p.Ranks[r].Calls = []capture.Node{{Call: "allreduce", Peer: capture.Nobody, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 1 << 40, Inside: 1}}
+		p.Ranks[r].Calls = []capture.Node{{Call: "allreduce", Peer: capture.Nobody, From: capture.Nobody,
+			Slot: capture.NoSlot, Bytes: 1 << 40, Inside: 1}}
 	}
 	if _, err := skeleton.New(p, 1); err == nil || !strings.Contains(err.Error(), "a allreduce of 1099511627776 bytes") {
 		t.Error(err)
@@ -230,7 +237,8 @@ func total(row []int64) int64 {
 // pingPong is a pattern of two ranks.
 func pingPong(rounds int64) *capture.Pattern {
 	call := func(kind string, peer int) capture.Node {
-		return capture.Node{Call: kind, Peer: peer, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 100, Compute: 1e-4, Gap: 1e-4, Inside: 1e-4}
+		return capture.Node{Call: kind, Peer: peer, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 100, Compute: 1e-4,
+			Gap: 1e-4, Inside: 1e-4}
 	}
 	m := func() [][]int64 { return [][]int64{{0, 0}, {0, 0}} }
 	return &capture.Pattern{Format: capture.Format, Program: "pingpong", Nodes: 2, Seconds: float64(rounds) * 4e-4,
@@ -265,7 +273,8 @@ func ring(r *rand.Rand, ranks, rounds int) *capture.Pattern {
 		p.Groups[0] = append(p.Groups[0], rank)
 		next, before := (rank+1)%ranks, (rank+ranks-1)%ranks
 		node := func(kind string, peer int) capture.Node {
-			return capture.Node{Call: kind, Peer: peer, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 8, Compute: 1e-3, Gap: 1e-3, Inside: 1e-3}
+			return capture.Node{Call: kind, Peer: peer, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 8, Compute: 1e-3,
+				Gap: 1e-3, Inside: 1e-3}
 		}
 		pair := []capture.Node{node("send", next), node("recv", before)}
 		round := append([]capture.Node{{Rounds: int64(inner), Body: pair}}, node("barrier", capture.Nobody))
@@ -279,7 +288,8 @@ func ring(r *rand.Rand, ranks, rounds int) *capture.Pattern {
 		case 1: // the first round is apart
 			calls = append(append(calls, round...), capture.Node{Rounds: n - 1, Body: round})
 		case 2: // and so is half of the last
-			calls = append(append(calls, round[:len(round)-1]...), capture.Node{Rounds: n - 1, Body: append([]capture.Node{round[len(round)-1]}, round[:len(round)-1]...)})
+			calls = append(append(calls, round[:len(round)-1]...),
+				capture.Node{Rounds: n - 1, Body: append([]capture.Node{round[len(round)-1]}, round[:len(round)-1]...)})
 			calls = append(calls, round[len(round)-1])
 		case 3: // two are one
 			calls = []capture.Node{{Rounds: n / 2, Body: append(append([]capture.Node{}, round...), round...)}}

@@ -11,7 +11,8 @@ import (
 // EncodeText is the skeleton as the runner (mpi/skeleton.c) reads it.
 func (s *Skeleton) EncodeText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "godwit-skeleton 1\nranks %d\nlongest %d\ngroups %d\n", s.Pattern.Nodes, s.longestMessage(), len(s.Pattern.Groups))
+	fmt.Fprintf(&b, "godwit-skeleton 1\nranks %d\nlongest %d\ngroups %d\n", s.Pattern.Nodes, s.longestMessage(),
+		len(s.Pattern.Groups))
 	for _, g := range s.Pattern.Groups {
 		fmt.Fprintf(&b, "group %d", len(g))
 		for _, r := range g {
@@ -45,7 +46,8 @@ func writeNodes(b *strings.Builder, nodes []capture.Node, spin float64) {
 			continue
 		}
 		turns := math.Min(n.Compute*spin, 1e18)
-		fmt.Fprintf(b, "call %s %d %d %d %d %d %d %d %.0f %d", n.Call, n.Group, n.Peer, n.Tag, n.From, n.FromTag, n.Slot, n.Bytes, turns, len(n.List))
+		fmt.Fprintf(b, "call %s %d %d %d %d %d %d %d %.0f %d", n.Call, n.Group, n.Peer, n.Tag, n.From, n.FromTag, n.Slot,
+			n.Bytes, turns, len(n.List))
 		for _, x := range n.List {
 			fmt.Fprintf(b, " %d", x)
 		}

@@ -11,11 +11,13 @@ import (
 func TestARunThatWaitsIsExpectedToTakeItsWallTime(t *testing.T) {
 	var rows []Run
 	for range 5 {
-		rows = append(rows, Run{Program: "fetch", Args: []string{"8"}, Procs: 1, Outcome: Finished, Need: 0.012, CPU: 0.012, Busy: 0.012, Idle: 8.5})
+		rows = append(rows, Run{Program: "fetch", Args: []string{"8"}, Procs: 1, Outcome: Finished, Need: 0.012, CPU: 0.012,
+			Busy: 0.012, Idle: 8.5})
 	}
 	a := AloneOf(rows, "fetch", []string{"8"}, 1)
 	lo, mid, hi := band(t, a.Quantiles)
-	if a.Runs != 5 || math.Abs(mid-8.512) > 0.05 || lo < 7.5 || hi > 9.5 || a.Waiting < 0.99 || !strings.Contains(a.Why, "waits 100 %") {
+	if a.Runs != 5 || math.Abs(mid-8.512) > 0.05 || lo < 7.5 || hi > 9.5 || a.Waiting < 0.99 ||
+		!strings.Contains(a.Why, "waits 100 %") {
 		t.Errorf("%+v", a)
 	}
 	if a := AloneOf(rows, "other", nil, 1); a.Quantiles != nil || a.Runs != 0 {
@@ -33,14 +35,16 @@ func TestTimeAloneIsSplitOverProcessors(t *testing.T) {
 // Of runs of earlier versions only wall and CPU time are known.
 func TestOldRunsTellTheirWallTime(t *testing.T) {
 	run := func(wall, cpu float64) Run {
-		return Run{Program: "fetch", Procs: 1, Outcome: Finished, Need: cpu, CPU: cpu, Started: core.AtSecond(100), Ended: core.AtSecond(100 + wall)}
+		return Run{Program: "fetch", Procs: 1, Outcome: Finished, Need: cpu, CPU: cpu, Started: core.AtSecond(100),
+			Ended: core.AtSecond(100 + wall)}
 	}
 	a := AloneOf([]Run{run(9, 1), run(10, 1), run(14, 1)}, "fetch", nil, 1)
 	if math.Abs(a.Quantiles[6]-9) > 0.1 || math.Abs(a.Waiting-8.0/9) > 0.01 {
 		t.Errorf("it waits: %+v", a)
 	}
 	// Others had the processor now and then: it does not wait.
-	if a := AloneOf([]Run{run(5.1, 5), run(9, 5), run(14, 5)}, "fetch", nil, 1); math.Abs(a.Quantiles[6]-5) > 0.1 || a.Waiting != 0 {
+	if a := AloneOf([]Run{run(5.1, 5), run(9, 5), run(14, 5)}, "fetch", nil, 1); math.Abs(a.Quantiles[6]-5) > 0.1 ||
+		a.Waiting != 0 {
 		t.Errorf("it computes: %+v", a)
 	}
 }

@@ -112,7 +112,8 @@ func chancesOf(quotes []Quote) (list []Chances, brier float64) {
 	}
 	for k, g := range groups {
 		if g.N > 0 {
-			list = append(list, Chances{From: chanceLimits[k], To: chanceLimits[k+1], Mean: g.Mean / float64(g.N), Met: g.Met / float64(g.N), N: g.N})
+			list = append(list, Chances{From: chanceLimits[k], To: chanceLimits[k+1], Mean: g.Mean / float64(g.N),
+				Met: g.Met / float64(g.N), N: g.N})
 		}
 	}
 	return list, brier / math.Max(1, float64(n))

@@ -33,7 +33,8 @@ func TransferCost(rows []Transfer, like Transfer, bytes int64) (quantiles []floa
 	if len(seen) == 0 {
 		return logNormal(mean, fit.spread, widen), "not measured yet: as usual", 0
 	}
-	return logNormal(mean, fit.spread, widen), fmt.Sprintf("%s with %s", countRuns(len(seen)), costClasses[closest].name), len(seen)
+	return logNormal(mean, fit.spread, widen), fmt.Sprintf("%s with %s", countRuns(len(seen)), costClasses[closest].name),
+		len(seen)
 }
 
 // costClass is what transfers of the same kind and method have in common beside that,
@@ -121,5 +122,6 @@ func SandboxCost(rows []Run, program string) (SandboxRatio, bool) {
 	mean, squares := meanAndSquares(ratios)
 	n := float64(len(ratios))
 	s := sameArgs.withObservations(squares, n-1)
-	return SandboxRatio{Ratio: math.Exp(mean), Upper: math.Exp(mean + s.sd/math.Sqrt(n)*studentQuantile(s.df, 0.9)), Pairs: len(ratios)}, true
+	return SandboxRatio{Ratio: math.Exp(mean), Upper: math.Exp(mean + s.sd/math.Sqrt(n)*studentQuantile(s.df, 0.9)),
+		Pairs: len(ratios)}, true
 }

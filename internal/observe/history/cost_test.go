@@ -23,7 +23,8 @@ func TestACostHasAFixedPartAndOneForEachByte(t *testing.T) {
 		q, why, n := TransferCost(rows, like, bytes)
 		lo, mid, hi := band(t, q)
 		want := 0.5 + float64(bytes)/50e6
-		if n != 30 || math.Abs(math.Log(mid/want)) > 0.25 || lo > want || hi < want || !strings.Contains(why, "same program") {
+		if n != 30 || math.Abs(math.Log(mid/want)) > 0.25 || lo > want || hi < want ||
+			!strings.Contains(why, "same program") {
 			t.Errorf("%d bytes take %g to %g to %g s, want %g; %s", bytes, lo, mid, hi, want, why)
 		}
 	}
@@ -37,16 +38,20 @@ func TestACostIsTakenFromTheNearestThatHappened(t *testing.T) {
 		{What: Save, Method: "sandbox", Program: "pi", From: "uh", Sent: 1e8, Seconds: 0}, // no clock is that bad
 	}
 	q, why, n := TransferCost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "uh"}, 1e8)
-	if lo, mid, hi := band(t, q); n != 1 || mid < 3.2 || mid > 4.1 || hi/lo < 2 || !strings.Contains(why, "same method and clusters") {
+	if lo, mid, hi := band(t, q); n != 1 || mid < 3.2 || mid > 4.1 || hi/lo < 2 ||
+		!strings.Contains(why, "same method and clusters") {
 		t.Errorf("%v, %s, %d", q, why, n)
 	}
-	if _, why, _ := TransferCost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "utk"}, 1e8); !strings.Contains(why, "with the same method") {
+	if _, why, _ := TransferCost(rows, Transfer{What: Save, Method: "sandbox", Program: "pi", From: "utk"},
+		1e8); !strings.Contains(why, "with the same method") {
 		t.Error(why)
 	}
-	if q, why, n := TransferCost(rows, Transfer{What: StageIn}, 1e8); q[6] < 5 || q[6] > 20 || n != 0 || !strings.Contains(why, "not measured") {
+	if q, why, n := TransferCost(rows, Transfer{What: StageIn}, 1e8); q[6] < 5 || q[6] > 20 || n != 0 ||
+		!strings.Contains(why, "not measured") {
 		t.Errorf("what was never done costs %v, %s", q, why)
 	}
-	if q, _, _ := TransferCost([]Transfer{{What: StageIn, Sent: 0, Seconds: 0.2}}, Transfer{What: StageIn}, 1e9); q[6] < 50 {
+	if q, _, _ := TransferCost([]Transfer{{What: StageIn, Sent: 0, Seconds: 0.2}}, Transfer{What: StageIn},
+		1e9); q[6] < 50 {
 		t.Errorf("a gigabyte costs %v s because nothing cost little", q)
 	}
 }
@@ -68,7 +73,8 @@ func TestOneTinyTransferDoesNotSayWhatLargeOnesCost(t *testing.T) {
 			t.Errorf("after a save of 786 bytes in 0.17 s one of 150 MB of %s costs %v s", name, q)
 		}
 	}
-	large := append(tiny("sandbox"), Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a", Sent: 100e6, Seconds: 6})
+	large := append(tiny("sandbox"),
+		Transfer{What: Save, Method: "sandbox", Program: "pi", From: "a", Sent: 100e6, Seconds: 6})
 	like.Program = "pi"
 	if q, _, _ := TransferCost(large, like, 150e6); q[6] < 6 || q[6] > 12 {
 		t.Errorf("100 MB took 6 s, 150 MB are to take %v", q[6])
@@ -85,7 +91,8 @@ func TestOneTinyTransferDoesNotSayWhatLargeOnesCost(t *testing.T) {
 }
 
 func TestRatesAreMedians(t *testing.T) {
-	rows := []Transfer{{From: "a", To: "b", Sent: 10, Seconds: 1}, {From: "a", To: "b", Sent: 30, Seconds: 1}, {From: "a", To: "b", Sent: 2000, Seconds: 1},
+	rows := []Transfer{{From: "a", To: "b", Sent: 10, Seconds: 1}, {From: "a", To: "b", Sent: 30, Seconds: 1},
+		{From: "a", To: "b", Sent: 2000, Seconds: 1},
 		{From: "b", To: "a", Sent: 7, Seconds: 1}, {From: "a", To: "b", Sent: 0, Seconds: 1}}
 	if rate, n := TransferRate(rows, "a", "b"); rate != 30 || n != 3 {
 		t.Errorf("the rate is %g of %d", rate, n)
@@ -165,7 +172,8 @@ func TestHonestQuotesAreFoundHonestAndOthersNot(t *testing.T) {
 			t.Errorf("%.2f of outcomes are below the %.2f quantile", honest.Below[i], p)
 		}
 	}
-	if honest.Quotes != 3000 || math.Abs(honest.Band90-0.9) > 0.02 || math.Abs(honest.Band80-0.8) > 0.03 || honest.Error < 0.1 || honest.Error > 0.3 {
+	if honest.Quotes != 3000 || math.Abs(honest.Band90-0.9) > 0.02 || math.Abs(honest.Band80-0.8) > 0.03 ||
+		honest.Error < 0.1 || honest.Error > 0.3 {
 		t.Errorf("honest quotes are %+v", honest)
 	}
 	if boastful.Band90 > 0.6 || boastful.Brier <= honest.Brier {

@@ -10,7 +10,8 @@ func TestWhatAProgramMovedBeforeItWillMoveAgain(t *testing.T) {
 	for _, mb := range []float64{95, 100, 105, 0.1} {
 		rows = append(rows, Run{Program: "p", Args: []string{"1"}, Outcome: Finished, Bytes: mb * (1 << 20), Share: mb / 200})
 	}
-	rows = append(rows, Run{Program: "p", Args: []string{"1"}, Outcome: Lost, Bytes: 1e12, Share: 1}, Run{Program: "q", Outcome: Finished, Share: 1})
+	rows = append(rows, Run{Program: "p", Args: []string{"1"}, Outcome: Lost, Bytes: 1e12, Share: 1},
+		Run{Program: "q", Outcome: Finished, Share: 1})
 	q := EstimateBytes(rows, "p", []string{"1"})
 	if len(q) != NLevels || !slices.IsSorted(q) || q[6] < 95<<20 || q[6] > 105<<20 {
 		t.Errorf("it moves %v bytes, want about 100 MB", q)

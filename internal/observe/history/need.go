@@ -291,7 +291,8 @@ func byNumbers(done []Run, program string, args []string) (quantiles []float64, 
 	mean, widen := fit.expectedAt(at)
 	widen += farOutside(rows, at)
 	return logNormal(mean, fit.spread, widen),
-		fmt.Sprintf("%s that differ in %d of the numbers among the arguments; time grows with exponent %.2g", countRuns(len(ys)), len(varying), fit.slope[0]), len(ys)
+		fmt.Sprintf("%s that differ in %d of the numbers among the arguments; time grows with exponent %.2g",
+			countRuns(len(ys)), len(varying), fit.slope[0]), len(ys)
 }
 
 // farOutside widens an estimate for numbers that lie beyond all that have been

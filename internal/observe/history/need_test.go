@@ -27,7 +27,8 @@ func band(t *testing.T, q []float64) (lo, mid, hi float64) {
 }
 
 func TestAProgramThatWasNeverRunIsUnknown(t *testing.T) {
-	rows := []Run{done("pi", 100, "5"), {Program: "xto", Outcome: Failed, Need: 3}, {Program: "xto", Outcome: Lost, CPU: 70}}
+	rows := []Run{done("pi", 100, "5"), {Program: "xto", Outcome: Failed, Need: 3},
+		{Program: "xto", Outcome: Lost, CPU: 70}}
 	if q, why, n := EstimateNeed(rows, "xto", nil); q != nil || n != 0 || why == "" {
 		t.Errorf("a program that never finished needs %v, %q, %d", q, why, n)
 	}
@@ -108,13 +109,15 @@ func TestTheTimeFollowsTheNumbersAmongTheArguments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var rows []Run
 	for _, n := range []float64{500, 800, 1000, 1500, 700} {
-		rows = append(rows, done("pi.py", 2e-6*n*n*math.Exp(0.02*random.NormFloat64()), "--digits="+strconv.Itoa(int(n)), "7"))
+		rows = append(rows, done("pi.py", 2e-6*n*n*math.Exp(0.02*random.NormFloat64()), "--digits="+strconv.Itoa(int(n)),
+			"7"))
 	}
 	for target, tolerance := range map[float64]float64{900: 0.1, 2000: 0.2, 8000: 0.5} {
 		q, why, n := EstimateNeed(rows, "pi.py", []string{fmt.Sprintf("--digits=%g", target), "7"})
 		lo, mid, hi := band(t, q)
 		want := 2e-6 * target * target
-		if n != 5 || math.Abs(math.Log(mid/want)) > tolerance || lo > want || hi < want || !strings.Contains(why, "exponent") {
+		if n != 5 || math.Abs(math.Log(mid/want)) > tolerance || lo > want || hi < want ||
+			!strings.Contains(why, "exponent") {
 			t.Errorf("%g digits need %g to %g to %g s, want %g; %s", target, lo, mid, hi, want, why)
 		}
 	}
@@ -142,7 +145,8 @@ func TestOtherArgumentsTellLittle(t *testing.T) {
 	rows := []Run{done("xto", 100, "a.dat"), done("xto", 130, "b.dat")}
 	q, why, n := EstimateNeed(rows, "xto", []string{"c.dat"})
 	same, _, _ := EstimateNeed(rows, "xto", []string{"a.dat"})
-	if lo, _, hi := band(t, q); n != 2 || hi/lo < 10 || hi/lo <= same[11]/same[1] || !strings.Contains(why, "other arguments") {
+	if lo, _, hi := band(t, q); n != 2 || hi/lo < 10 || hi/lo <= same[11]/same[1] ||
+		!strings.Contains(why, "other arguments") {
 		t.Errorf("%v, %s", q, why)
 	}
 	two := []Run{done("pi", 10, "5"), done("pi", 40, "10")} // two points make no line
@@ -224,7 +228,8 @@ func TestProgramsAreRecognized(t *testing.T) {
 			t.Errorf("%q is %q, want %q", line, got, want)
 		}
 	}
-	for line, want := range map[string]string{"./burn 30": "burn|30", "N=3 exec python3 pi.py 5": "python3 pi.py|5", "": "sh|-c ",
+	for line, want := range map[string]string{"./burn 30": "burn|30", "N=3 exec python3 pi.py 5": "python3 pi.py|5",
+		"":                   "sh|-c ",
 		"sh -c 'for i in 1'": "for|i in 1'", `"./a b" c`: "a|b\" c"} {
 		program, args := SplitCommand([]string{"/bin/sh", "-c", line})
 		if got := program + "|" + strings.Join(args, " "); got != want {
@@ -236,7 +241,8 @@ func TestProgramsAreRecognized(t *testing.T) {
 // FuzzProgram: whatever the command line, it has a program, and its arguments
 // have a shape that is theirs alone but for numbers.
 func FuzzProgram(f *testing.F) {
-	for _, line := range []string{"sh\n-c\n./a 1 | b", "python3\nx.py\n--n=1e5", "\n", "sh\n-c\nA=1 B=2", "a\n=\n0x1p3\nNaN\nInf", "3\n#", "a\n1e308\n-0"} {
+	for _, line := range []string{"sh\n-c\n./a 1 | b", "python3\nx.py\n--n=1e5", "\n", "sh\n-c\nA=1 B=2",
+		"a\n=\n0x1p3\nNaN\nInf", "3\n#", "a\n1e308\n-0"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

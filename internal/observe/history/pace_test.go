@@ -18,8 +18,9 @@ func slowRuns(n int, power float64) []Run {
 			method, cost = sandbox, 1.1
 		}
 		slowness := 1.2 * math.Exp(0.15*random.NormFloat64())
-		rows = append(rows, Run{Program: "p", Args: []string{fmt.Sprint(size)}, Outcome: Finished, Method: method, Slowness: slowness,
-			Need: 10 * cost * float64(size) * math.Pow(slowness/1.2, power) * math.Exp(0.01*random.NormFloat64())})
+		rows = append(rows, Run{Program: "p", Args: []string{fmt.Sprint(size)}, Outcome: Finished, Method: method,
+			Slowness: slowness,
+			Need:     10 * cost * float64(size) * math.Pow(slowness/1.2, power) * math.Exp(0.01*random.NormFloat64())})
 	}
 	return rows
 }

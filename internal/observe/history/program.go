@@ -44,7 +44,8 @@ func isShell(name string) bool {
 
 func isInterpreter(name string) bool {
 	bare := strings.TrimRight(name, "0123456789.")
-	return isShell(name) || slices.Contains([]string{"python", "perl", "ruby", "Rscript", "node", "julia", "php", "lua"}, bare)
+	return isShell(name) || slices.Contains([]string{"python", "perl", "ruby", "Rscript", "node", "julia", "php", "lua"},
+		bare)
 }
 
 // argumentShape is a list of arguments with its numbers taken out: two lists of the same

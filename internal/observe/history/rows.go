@@ -11,8 +11,9 @@ import "github.com/godwit-hpc/godwit/internal/sched/core"
 type Outcome string
 
 const (
-	Finished  Outcome = "finished"  // the program ended by itself with code 0
-	Failed    Outcome = "failed"    // the program ended by itself with another code, or was killed for what it did: not the cluster's fault
+	Finished Outcome = "finished" // the program ended by itself with code 0
+	// the program ended by itself with another code, or was killed for what it did: not the cluster's fault
+	Failed    Outcome = "failed"
 	Lost      Outcome = "lost"      // through no fault of the program: host, agent, sandbox or claim lost
 	Moved     Outcome = "moved"     // saved and continued elsewhere because the deadline was in danger here
 	Stopped   Outcome = "stopped"   // saved and stopped for another reason: asked by the user, room for others
@@ -36,10 +37,11 @@ type Run struct {
 	Ended     core.Time `json:"ended"`
 	Deadline  core.Time `json:"deadline,omitempty"`
 
-	Migrated bool    `json:"migrated,omitempty"` // began elsewhere and was continued here
-	Length   float64 `json:"length,omitempty"`   // seconds that the job was expected to run when it was handed over; 0 if unknown
-	Speed    float64 `json:"speed"`              // of the cluster
-	CPU      float64 `json:"cpu"`                // seconds that this attempt used, on this cluster
+	Migrated bool `json:"migrated,omitempty"` // began elsewhere and was continued here
+	// seconds that the job was expected to run when it was handed over; 0 if unknown
+	Length float64 `json:"length,omitempty"`
+	Speed  float64 `json:"speed"` // of the cluster
+	CPU    float64 `json:"cpu"`   // seconds that this attempt used, on this cluster
 	// Need is the reference CPU seconds of the whole job over all attempts that
 	// counted. Known only of the attempt that finished; 0 else.
 	Need float64 `json:"need,omitempty"`

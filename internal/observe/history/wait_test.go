@@ -107,7 +107,8 @@ type queued struct {
 func traces(t *testing.T) map[string][]queued {
 	t.Helper()
 	all := map[string][]queued{}
-	for _, name := range []string{"ANL-Theta-2022", "CEA-Curie-2011.sample", "HPC2N-2002.excerpt3194", "KTH-SP2-1996-2", "pyss_easy_reference/KTH-SP2.EASY"} {
+	for _, name := range []string{"ANL-Theta-2022", "CEA-Curie-2011.sample", "HPC2N-2002.excerpt3194", "KTH-SP2-1996-2",
+		"pyss_easy_reference/KTH-SP2.EASY"} {
 		path := recordings.OrGenerated(t, "swf", filepath.FromSlash(name)+".swf.gz")
 		if path == "" {
 			all[name] = generated(uint64(len(name)))
@@ -120,7 +121,8 @@ func traces(t *testing.T) map[string][]queued {
 		for i := range trace.Records {
 			r := &trace.Records[i]
 			if usable, _ := r.IsUsable(); usable && r.Wait >= 0 {
-				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds(), WaitClassOf(r.Submit, r.RequestedTime.Seconds(), r.NeededProcs())})
+				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds(),
+					WaitClassOf(r.Submit, r.RequestedTime.Seconds(), r.NeededProcs())})
 			}
 		}
 	}
@@ -238,10 +240,13 @@ func TestBoundsOfRealQueueWaitsHoldAndAreTighterThanThreeDeviations(t *testing.T
 	for name, list := range traces(t) {
 		for i, r := range replayWaits(list, quantiles) {
 			quantile := quantiles[i]
-			t.Logf("%s, %g quantile: %d jobs, %.1f %% within their bound (%.1f %% within mean + 3 sd), held in %d of %d stretches; bounds are %.2f of mean + 3 sd, tighter for %.0f %%, %.2f of those without classes, which %.0f %% had",
-				name, quantile, r.jobs, 100*ratio(r.within, r.jobs), 100*ratio(r.withinThreeSd, r.jobs), r.held, r.windows, r.bound/r.threeSd, 100*ratio(r.tighter, r.jobs), r.bound/r.without, 100*ratio(r.classed, r.jobs))
+			t.Logf("%s, %g quantile: %d jobs, %.1f %% within their bound (%.1f %% within mean + 3 sd), held in %d of %d "+
+				"stretches; bounds are %.2f of mean + 3 sd, tighter for %.0f %%, %.2f of those without classes, which %.0f %% had",
+				name, quantile, r.jobs, 100*ratio(r.within, r.jobs), 100*ratio(r.withinThreeSd, r.jobs), r.held, r.windows,
+				r.bound/r.threeSd, 100*ratio(r.tighter, r.jobs), r.bound/r.without, 100*ratio(r.classed, r.jobs))
 			if ratio(r.within, r.jobs) < quantile {
-				t.Errorf("%s: only %.1f %% of the jobs are within a bound on the %g quantile", name, 100*ratio(r.within, r.jobs), quantile)
+				t.Errorf("%s: only %.1f %% of the jobs are within a bound on the %g quantile", name, 100*ratio(r.within, r.jobs),
+					quantile)
 			}
 			if r.bound >= r.threeSd && isRecorded {
 				t.Errorf("%s: bounds on the %g quantile are %.2f times mean + 3 sd", name, quantile, r.bound/r.threeSd)
@@ -254,9 +259,11 @@ func TestBoundsOfRealQueueWaitsHoldAndAreTighterThanThreeDeviations(t *testing.T
 		}
 	}
 	for i, r := range all {
-		t.Logf("%g quantile, all: %.1f %% of the jobs, %.1f %% of the stretches", quantiles[i], 100*ratio(r.within, r.jobs), 100*ratio(r.held, r.windows))
+		t.Logf("%g quantile, all: %.1f %% of the jobs, %.1f %% of the stretches", quantiles[i], 100*ratio(r.within, r.jobs),
+			100*ratio(r.held, r.windows))
 		if ratio(r.held, r.windows) < 0.95 {
-			t.Errorf("95 %% bounds on the %g quantile hold in %.1f %% of the stretches", quantiles[i], 100*ratio(r.held, r.windows))
+			t.Errorf("95 %% bounds on the %g quantile hold in %.1f %% of the stretches", quantiles[i],
+				100*ratio(r.held, r.windows))
 		}
 	}
 }

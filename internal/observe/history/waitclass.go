@@ -135,7 +135,8 @@ func (w *ClassedWaits) UpperBound(c WaitClass, quantile, confidence float64) (bo
 
 // String says which jobs are meant, for people.
 func (c WaitClass) String() string {
-	lengths := [...]string{"of unknown length", "of up to a minute", "of up to 10 min", "of up to an hour", "of up to 8 h", "of more than 8 h"}
+	lengths := [...]string{"of unknown length", "of up to a minute", "of up to 10 min", "of up to an hour", "of up to 8 h",
+		"of more than 8 h"}
 	procs := [...]string{"", "one core", "2 to 8 cores", "9 to 64 cores", "65 to 512 cores", "more than 512 cores"}
 	text := lengths[c.Length]
 	if c.Procs > 0 {

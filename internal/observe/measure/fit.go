@@ -181,7 +181,8 @@ func (t *timed) summariseRuns(feels float64) perfmodel.Run {
 	}
 	mean, noise := meanAndDeviation(steady)
 	slow, slowOff := meanAndDeviation(felt)
-	return perfmodel.Run{Size: t.size, CPU: t.sum / float64(len(t.took)), Slow: slow, SlowOff: slowOff, Noise: noise / mean, Faults: float64(t.faults), Runs: len(t.took)}
+	return perfmodel.Run{Size: t.size, CPU: t.sum / float64(len(t.took)), Slow: slow, SlowOff: slowOff,
+		Noise: noise / mean, Faults: float64(t.faults), Runs: len(t.took)}
 }
 
 // meanAndDeviation is the mean and the standard deviation.

@@ -47,8 +47,9 @@ func compiled(t *testing.T) string {
 
 // anyHost has rates that are good enough where they do not matter.
 func anyHost() perfmodel.Host {
-	return perfmodel.Host{Name: "h", Operations: 2e9, Flops: 1e9, Speed: 1, Fault: 1e-6, Page: 4096, Levels: []perfmodel.Level{
-		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9}, {Latency: 100e-9, InOrder: 5e-9}}}
+	return perfmodel.Host{Name: "h", Operations: 2e9, Flops: 1e9, Speed: 1, Fault: 1e-6, Page: 4096,
+		Levels: []perfmodel.Level{
+			{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9}, {Latency: 100e-9, InOrder: 5e-9}}}
 }
 
 func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
@@ -56,7 +57,8 @@ func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
 	ctx := context.Background()
 	const kilobytes = 256
 	once := float64(kilobytes * 1024 / perfmodel.Line)
-	c, err := simulateMisses(ctx, program.commandAt(kilobytes), "", cache{64 << 10, perfmodel.Line}, cache{1 << 20, perfmodel.Line}, false)
+	c, err := simulateMisses(ctx, program.commandAt(kilobytes), "", cache{64 << 10, perfmodel.Line},
+		cache{1 << 20, perfmodel.Line}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,8 @@ func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
 func TestLinesThatWereWrittenToAreCountedAsTheyGoBack(t *testing.T) {
 	program := Program{Argv: []string{compiled(t), Placeholder}}
 	const kilobytes = 256
-	c, err := simulateMisses(context.Background(), program.commandAt(kilobytes), "", cache{8 << 10, perfmodel.Line}, cache{64 << 10, perfmodel.Line}, true)
+	c, err := simulateMisses(context.Background(), program.commandAt(kilobytes), "", cache{8 << 10, perfmodel.Line},
+		cache{64 << 10, perfmodel.Line}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +83,9 @@ func TestLinesThatWereWrittenToAreCountedAsTheyGoBack(t *testing.T) {
 
 func TestAProgramIsFittedAndForetold(t *testing.T) {
 	program := Program{Argv: []string{"sh", "-c", compiled(t) + " {n}"}} // its children count too
-	m, err := FitModel(context.Background(), Options{Program: program, Name: "sweep", Sizes: []float64{100, 200, 400}, Counter: perfmodel.CounterValgrind,
-		Host: anyHost(), Clock: clock.RealClock(), Tell: func(string, int, int) {}})
+	m, err := FitModel(context.Background(),
+		Options{Program: program, Name: "sweep", Sizes: []float64{100, 200, 400}, Counter: perfmodel.CounterValgrind,
+			Host: anyHost(), Clock: clock.RealClock(), Tell: func(string, int, int) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,8 @@ func TestMeasuringEndsWhenItIsToldToWithAllThatItStarted(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	over := make(chan error, 1)
 	go func() {
-		_, _, err := TimeProgram(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
+		_, _, err := TimeProgram(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " +
+			pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
 		over <- err
 	}()
 	var pid int
@@ -201,7 +206,8 @@ func TestTheCachesOfARunGrowAndCoverWhatIsTouched(t *testing.T) {
 }
 
 func FuzzParseSummary(f *testing.F) {
-	f.Add("==12== I   refs:      8,612,761\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
+	f.Add("==12== I   refs:      8,612,761\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== " +
+		"LLd misses:  7 ( 1 rd + 6 wr)\n")
 	f.Fuzz(func(t *testing.T, log string) {
 		if c := parseSummary(log); c.instructions < 0 || c.nearby < 0 || c.further < 0 || c.written < 0 {
 			t.Errorf("%+v", c)
@@ -210,11 +216,13 @@ func FuzzParseSummary(f *testing.F) {
 }
 
 func TestTheSummaryOfCachegrindIsRead(t *testing.T) {
-	got := parseSummary("==12== \n==12== I   refs:      8,612,761\n==12== I1  misses: 3\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
+	got := parseSummary("==12== \n==12== I   refs:      8,612,761\n==12== I1  misses: 3\n==12== D1  misses:      " +
+		"135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
 	if want := (counted{8612761, 135668, 7, 0}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	got = parseSummary("==12== Events    : Ir Dr Dw ILdmr DLdmr DLdmw\n==12== Collected : 100 10 5 1 20 300\n==12== \n==12== I   refs:      100\n")
+	got = parseSummary("==12== Events    : Ir Dr Dw ILdmr DLdmr DLdmw\n==12== Collected : 100 10 5 1 20 300\n==12== " +
+		"\n==12== I   refs:      100\n")
 	if want := (counted{100, 0, 0, 320}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -306,12 +314,13 @@ func TestAProgramRunsOnTheCPUThatIsLookedAt(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	var mu sync.Mutex
 	looked := map[int]int{}
-	p := Program{Argv: []string{"sh", "-c", "grep Cpus_allowed_list /proc/self/status >" + out + "; sleep 0.1"}, Slowness: func(cpu int) (float64, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		looked[cpu]++
-		return []float64{1, 2}[looked[cpu]%2], nil // a mean of 4/3 by the work that is done in equal times
-	}}
+	p := Program{Argv: []string{"sh", "-c", "grep Cpus_allowed_list /proc/self/status >" + out + "; sleep 0.1"},
+		Slowness: func(cpu int) (float64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			looked[cpu]++
+			return []float64{1, 2}[looked[cpu]%2], nil // a mean of 4/3 by the work that is done in equal times
+		}}
 	r, _, err := TimeProgram(context.Background(), p, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +349,8 @@ func TestHowSlowTheHostIsNowIsTheMeanOfManyLooks(t *testing.T) {
 		t.Errorf("%g after %d looks (%v)", got, looks, err)
 	}
 	blind := errors.New("blind")
-	if _, err := CurrentSlowness(context.Background(), func(int) (float64, error) { return 0, blind }); !errors.Is(err, blind) {
+	if _, err := CurrentSlowness(context.Background(), func(int) (float64, error) { return 0, blind }); !errors.Is(err,
+		blind) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -67,7 +67,8 @@ func countEvent(ctx context.Context, e event, argv []string, dir string) (float6
 
 // scaledCount is the count, extrapolated if the counter was shared with others.
 func scaledCount(text [24]byte) (float64, error) {
-	value, enabled, ran := binary.NativeEndian.Uint64(text[:]), binary.NativeEndian.Uint64(text[8:]), binary.NativeEndian.Uint64(text[16:])
+	value, enabled, ran := binary.NativeEndian.Uint64(text[:]), binary.NativeEndian.Uint64(text[8:]),
+		binary.NativeEndian.Uint64(text[16:])
 	if ran == 0 || value == 0 {
 		return 0, errors.New("the kernel counted no instruction")
 	}

@@ -146,7 +146,8 @@ func slownessExponent(sizes []*timed) float64 {
 	}
 	up, down := feels/(feelsOff*feelsOff), 1/(feelsOff*feelsOff)
 	for _, t := range sizes {
-		xy, xx, yy := slope(func(i int) float64 { return math.Log(t.slow[i]) }, func(i int) float64 { return math.Log(t.took[i]) }, t)
+		xy, xx, yy := slope(func(i int) float64 { return math.Log(t.slow[i]) },
+			func(i int) float64 { return math.Log(t.took[i]) }, t)
 		if xx <= 0 || len(t.took) < 3 {
 			continue
 		}

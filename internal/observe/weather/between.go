@@ -28,7 +28,8 @@ func (b *Book) ForecastBetween(from, to string, now core.Time, over time.Duratio
 	return b.forecastBetween(from, to, now, over, b.standIns())
 }
 
-func (b *Book) forecastBetween(from, to string, now core.Time, over time.Duration, others map[[2]string][2]string) (PathForecast, bool) {
+func (b *Book) forecastBetween(from, to string, now core.Time, over time.Duration,
+	others map[[2]string][2]string) (PathForecast, bool) {
 	way, ok, late := b.directForecast(from, to, now, over)
 	if ok && !late {
 		return way, true
@@ -113,7 +114,8 @@ func (b *Book) standIns() map[[2]string][2]string {
 			worse        core.Time // the other direction has to do
 		}{{[2]string{a, z}, [2]string{k.From, k.To}, 0}, {[2]string{z, a}, [2]string{k.To, k.From}, 1}} {
 			was, there := list[x.sites]
-			if t := at - x.worse; !there || t > when[x.sites] || t == when[x.sites] && x.hosts[0]+" "+x.hosts[1] < was[0]+" "+was[1] {
+			if t := at - x.worse; !there || t > when[x.sites] || t == when[x.sites] && x.hosts[0]+" "+x.hosts[1] < was[0]+" "+
+				was[1] {
 				list[x.sites], when[x.sites] = x.hosts, t
 			}
 		}

@@ -152,7 +152,8 @@ func (b *Book) AllSeries(now core.Time, over time.Duration) []Series {
 	}
 	order := measured.AllQuantities()
 	slices.SortFunc(list, func(x, y Series) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, x.What), slices.Index(order, y.What)), cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
+		return cmp.Or(cmp.Compare(slices.Index(order, x.What), slices.Index(order, y.What)), cmp.Compare(x.From, y.From),
+			cmp.Compare(x.To, y.To))
 	})
 	return list
 }

@@ -148,7 +148,8 @@ func write(t *testing.T, name, text string) string {
 }
 
 func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
-	platform := "clusters:\n  - {name: uh, hosts: 2, link: {mbps: 1000, ms: 0.1}}\n  - {name: utk, hosts: 1, link: {mbps: 1000, ms: 0.1}}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n"
+	platform := "clusters:\n  - {name: uh, hosts: 2, link: {mbps: 1000, ms: 0.1}}\n  - {name: utk, hosts: 1, link: " +
+		"{mbps: 1000, ms: 0.1}}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n"
 	for _, c := range []struct {
 		file     string
 		from, to string
@@ -166,7 +167,8 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, ok := b.ForecastBetween(c.from, c.to, 0, 0)
-		if ok != (c.mbps > 0) || ok && (math.Abs(w.Mbps.Median()-c.mbps) > 1e-6*c.mbps || math.Abs(w.Ms-c.ms) > 1e-6 || w.At != 0) {
+		if ok != (c.mbps > 0) || ok &&
+			(math.Abs(w.Mbps.Median()-c.mbps) > 1e-6*c.mbps || math.Abs(w.Ms-c.ms) > 1e-6 || w.At != 0) {
 			t.Errorf("%s: %s to %s is %v, %v ms", filepath.Base(c.file), c.from, c.to, w.Mbps.Median(), w.Ms)
 		}
 		b.AddValue(bandwidth(c.from, c.to), at(1), 3)
@@ -174,7 +176,8 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 			t.Errorf("what was measured does not count: %v", w.Mbps.Median())
 		}
 	}
-	for _, bad := range []string{write(t, "x", ""), write(t, "y", "clusters: 7\n"), "/no/such/file", write(t, "z", "<platform"), write(t, "w", `{"hosts":["a"]}`)} {
+	for _, bad := range []string{write(t, "x", ""), write(t, "y", "clusters: 7\n"), "/no/such/file",
+		write(t, "z", "<platform"), write(t, "w", `{"hosts":["a"]}`)} {
 		err := NewBook().ReadDescription(bad)
 		var e *badinput.Error
 		if !errors.As(err, &e) || strings.Contains(err.Error(), "\n") {
@@ -218,7 +221,8 @@ func TestWhatWasMeasuredLongAgoCountsLessThanADescription(t *testing.T) {
 
 func TestADescriptionNamesHostsAndNotTheirFrontEnds(t *testing.T) {
 	b := NewBook()
-	if err := b.ReadDescription(write(t, "p.yaml", "clusters:\n  - {name: uh, hosts: 2}\n  - {name: utk, hosts: 1}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n")); err != nil {
+	if err := b.ReadDescription(write(t, "p.yaml",
+		"clusters:\n  - {name: uh, hosts: 2}\n  - {name: utk, hosts: 1}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n")); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(b.DescribedHosts(), " "); got != "uh1 uh2 utk1" {

@@ -90,7 +90,8 @@ type Reloaded struct {
 	Draining int      `json:"draining,omitempty"` // jobs that are in clusters that were removed
 	Place    bool     `json:"place,omitempty"`    // policy.place is another one
 	Notes    []string `json:"notes,omitempty"`    // what of the settings has no effect
-	AtStart  bool     `json:"at_start,omitempty"` // something else changed, which counts from the next start of the broker on
+	// something else changed, which counts from the next start of the broker on
+	AtStart bool `json:"at_start,omitempty"`
 }
 
 // Limit is the largest work folder that a job may bring along; more is usually a
@@ -277,20 +278,21 @@ type Estimate struct {
 
 // Cluster is a place where jobs run.
 type Cluster struct {
-	Name        string   `json:"name"`
-	State       string   `json:"state"` // up, down
-	Driver      string   `json:"driver"`
-	Hosts       int      `json:"hosts"`
-	Procs       int      `json:"procs"`
-	Idle        int      `json:"idle"`
-	Speed       float64  `json:"speed"` // relative to the reference host; 0: not measured yet
-	Share       float64  `json:"share"` // of a processor that a newcomer would get
-	Running     int      `json:"running"`
-	Waiting     int      `json:"waiting"`
-	Methods     []string `json:"methods"`     // checkpoint methods that work there
-	Reliability *float64 `json:"reliability"` // posterior mean of the success rate, which --reliability compares with; null: no job has ended there yet
-	Ended       int      `json:"ended"`       // attempts that tell of the cluster,
-	Succeeded   int      `json:"succeeded"`   // and of them those that it brought to their end, in time
+	Name    string   `json:"name"`
+	State   string   `json:"state"` // up, down
+	Driver  string   `json:"driver"`
+	Hosts   int      `json:"hosts"`
+	Procs   int      `json:"procs"`
+	Idle    int      `json:"idle"`
+	Speed   float64  `json:"speed"` // relative to the reference host; 0: not measured yet
+	Share   float64  `json:"share"` // of a processor that a newcomer would get
+	Running int      `json:"running"`
+	Waiting int      `json:"waiting"`
+	Methods []string `json:"methods"` // checkpoint methods that work there
+	// posterior mean of the success rate, which --reliability compares with; null: no job has ended there yet
+	Reliability *float64 `json:"reliability"`
+	Ended       int      `json:"ended"`     // attempts that tell of the cluster,
+	Succeeded   int      `json:"succeeded"` // and of them those that it brought to their end, in time
 	Why         string   `json:"why"`
 	Notes       []string `json:"notes,omitempty"` // what of the settings does not hold there
 	// Asking: it has not said yet what it consists of. What is known of it is from

@@ -58,7 +58,8 @@ func TestTheFieldsThatOthersReadAreThereEvenIfNothingIsKnown(t *testing.T) {
 		value  any
 		fields string
 	}{
-		"show": {Job{State: core.Submitted}, `id name state cluster hosts submitted started ended exit_code deadline p_deadline predicted_end
+		"show": {Job{State: core.Submitted},
+			`id name state cluster hosts submitted started ended exit_code deadline p_deadline predicted_end
 			migrations checkpoints cpu_s wall_s`},
 		"explain": {Decision{}, "time kind choice why inputs"},
 		"quote":   {Quote{}, "cluster wait_s transfer_s run_s finish_p50 finish_p90 p_deadline reason"},
@@ -99,8 +100,10 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	var asked []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.RequestURI())
-		if strings.Contains(r.URL.Path, "explain") || strings.HasSuffix(r.URL.Path, "jobs") && r.Method == "GET" || strings.HasSuffix(r.URL.Path, "history") ||
-			strings.HasSuffix(r.URL.Path, "quote") || strings.HasSuffix(r.URL.Path, "estimates") || strings.HasSuffix(r.URL.Path, "clusters") {
+		if strings.Contains(r.URL.Path, "explain") || strings.HasSuffix(r.URL.Path, "jobs") && r.Method == "GET" ||
+			strings.HasSuffix(r.URL.Path, "history") ||
+			strings.HasSuffix(r.URL.Path, "quote") || strings.HasSuffix(r.URL.Path, "estimates") ||
+			strings.HasSuffix(r.URL.Path, "clusters") {
 			w.Write([]byte("[]"))
 			return
 		}
@@ -142,8 +145,10 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	if err := errors.Join(errs[:len(errs)-1]...); err != nil {
 		t.Error(err)
 	}
-	want := "GET /v1/ping|POST /v1/jobs|GET /v1/jobs?all=1|GET /v1/jobs/a%2Fb|POST /v1/jobs/1/cancel|POST /v1/jobs/1/migrate|POST /v1/jobs/1/checkpoint|" +
-		"GET /v1/jobs/1/explain|POST /v1/quote|POST /v1/estimates|GET /v1/clusters|GET /v1/history?program=a+b|GET /v1/history/calibration|POST /v1/shutdown|" +
+	want := "GET /v1/ping|POST /v1/jobs|GET /v1/jobs?all=1|GET /v1/jobs/a%2Fb|POST /v1/jobs/1/cancel|POST " +
+		"/v1/jobs/1/migrate|POST /v1/jobs/1/checkpoint|" +
+		"GET /v1/jobs/1/explain|POST /v1/quote|POST /v1/estimates|GET /v1/clusters|GET /v1/history?program=a+b|GET " +
+		"/v1/history/calibration|POST /v1/shutdown|" +
 		"GET /v1/jobs/1/logs?stream=2&offset=7&follow=1"
 	if got := strings.Join(asked, "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -159,7 +164,8 @@ func TestAStreamThatEndsTooEarlyIsAnError(t *testing.T) {
 	} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) })
 		err := c.WatchJob(context.Background(), "1", func(*Live) error { return nil })
-		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrBroken) || !strings.HasSuffix(err.Error(), want+")")) {
+		if want == "" && err != nil || want != "" &&
+			(!errors.Is(err, ErrBroken) || !strings.HasSuffix(err.Error(), want+")")) {
 			t.Errorf("%q: %v", body, err)
 		}
 	}

@@ -163,7 +163,8 @@ func (c *Client) ReloadSettings(ctx context.Context) (Reloaded, error) {
 
 // CopyLogs copies what a job wrote to stdout (1) or stderr (2), from an offset on,
 // and with follow until the job has ended. It returns how many bytes came.
-func (c *Client) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {
+func (c *Client) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool,
+	to io.Writer) (int64, error) {
 	q := "/logs?stream=" + strconv.Itoa(stream) + "&offset=" + strconv.FormatInt(offset, 10)
 	if follow {
 		q += "&follow=1"

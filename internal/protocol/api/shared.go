@@ -29,7 +29,8 @@ func CheckTrusted(socket string) error {
 			return err
 		}
 		owner, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || info.Mode().Type() != kind || owner.Uid != 0 && int(owner.Uid) != os.Getuid() || kind == fs.ModeDir && info.Mode().Perm()&0o022 != 0 {
+		if !ok || info.Mode().Type() != kind || owner.Uid != 0 && int(owner.Uid) != os.Getuid() || kind == fs.ModeDir &&
+			info.Mode().Perm()&0o022 != 0 {
 			return fmt.Errorf("%s is not trusted: others than root could have made it", path)
 		}
 	}

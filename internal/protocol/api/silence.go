@@ -227,15 +227,16 @@ func (p *lifeSign) brokerPID() int32 {
 }
 
 func (p *lifeSign) awaitAnswer(ctx context.Context) {
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := dialSocket(ctx, p.socket)
-		if err == nil {
-			p.mu.Lock()
-			p.who = peerPID(conn)
-			p.mu.Unlock()
-		}
-		return conn, err
-	}}
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dialSocket(ctx, p.socket)
+			if err == nil {
+				p.mu.Lock()
+				p.who = peerPID(conn)
+				p.mu.Unlock()
+			}
+			return conn, err
+		}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, Base+"/v1/ping", nil)
 	if err != nil {
 		return

@@ -9,7 +9,8 @@ import (
 
 // Weather is what was measured of the network and its hosts, and what it will be.
 type Weather struct {
-	Sensors  int             `json:"sensors"` // hosts that are looked at, or between which is measured; 0: nothing is measured
+	// hosts that are looked at, or between which is measured; 0: nothing is measured
+	Sensors  int             `json:"sensors"`
 	Series   []WeatherSeries `json:"series"`
 	Readings []Reading       `json:"readings,omitempty"` // if asked for
 }

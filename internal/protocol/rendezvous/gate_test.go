@@ -104,7 +104,8 @@ func TestWhoShowsAnotherCertificateIsNotSpokenTo(t *testing.T) {
 	_, met := echoing(t, file, nil)
 	token := ""
 	change(t, file, func(r *Rendezvous) { token, r.Certificate = r.Token, strings.Repeat("00", 32) })
-	if err := says(t, file); err == nil || !strings.Contains(err.Error(), "not the one that was named") || met.Load() != 0 {
+	if err := says(t, file); err == nil || !strings.Contains(err.Error(), "not the one that was named") ||
+		met.Load() != 0 {
 		t.Errorf("%v, %d", err, met.Load())
 	}
 	// Nor does he get to see the token.
@@ -112,7 +113,8 @@ func TestWhoShowsAnotherCertificateIsNotSpokenTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}}) // whatever a stranger has
+	// whatever a stranger has
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,8 @@ func TestARendezvousNeedNotBeAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
-	for _, bad := range []Rendezvous{{}, {Addresses: r.Addresses, Certificate: r.Certificate, Token: "00"}, {Certificate: r.Certificate, Token: r.Token}} {
+	for _, bad := range []Rendezvous{{}, {Addresses: r.Addresses, Certificate: r.Certificate, Token: "00"},
+		{Certificate: r.Certificate, Token: r.Token}} {
 		if c, err := bad.DialOwner(t.Context()); err == nil {
 			_ = c.Close()
 			t.Errorf("%+v is dialled", bad)
@@ -195,14 +198,16 @@ func TestPortsAreTakenFromARange(t *testing.T) {
 	if err := says(t, file); err != nil {
 		t.Error(err)
 	}
-	if _, err := OpenListener(t.Context(), Options{Rendezvous: file, Host: "127.0.0.1", FirstPort: port, LastPort: port}); err == nil {
+	if _, err := OpenListener(t.Context(),
+		Options{Rendezvous: file, Host: "127.0.0.1", FirstPort: port, LastPort: port}); err == nil {
 		t.Error("a port was taken twice")
 	}
 }
 
 func TestWhatAKilledOneLeftBesideTheRendezvousGoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rendezvous.json")
-	if err := os.WriteFile(file+".new", []byte(strings.Repeat("half of one", 1000)), 0o644); err != nil { // as somebody else may have made it
+	// as somebody else may have made it
+	if err := os.WriteFile(file+".new", []byte(strings.Repeat("half of one", 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	echoing(t, file, nil)
@@ -258,7 +263,8 @@ func TestStrangersDoNotBlockTheGate(t *testing.T) {
 }
 
 func TestAFileThatCannotBeWrittenIsAnError(t *testing.T) {
-	if g, err := OpenListener(t.Context(), Options{Rendezvous: filepath.Join(t.TempDir(), "no", "such", "folder.json")}); err == nil {
+	if g, err := OpenListener(t.Context(),
+		Options{Rendezvous: filepath.Join(t.TempDir(), "no", "such", "folder.json")}); err == nil {
 		_ = g.Close()
 		t.Error("it listens, and nobody knows")
 	}
@@ -317,7 +323,8 @@ func TestADialThatIsWithdrawnReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	r := Rendezvous{Addresses: []string{l.Addr().String(), l.Addr().String()}, Certificate: strings.Repeat("00", 32), Token: strings.Repeat("00", tokenSize)}
+	r := Rendezvous{Addresses: []string{l.Addr().String(), l.Addr().String()}, Certificate: strings.Repeat("00", 32),
+		Token: strings.Repeat("00", tokenSize)}
 	if err := r.writeFile(file); err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +338,8 @@ func TestADialThatIsWithdrawnReturns(t *testing.T) {
 // FuzzRendezvous: whatever stands in the file, reading it does no harm, and what
 // is taken is whole.
 func FuzzRendezvous(f *testing.F) {
-	good, err := json.Marshal(Rendezvous{Addresses: []string{"10.77.0.1:43117"}, Certificate: strings.Repeat("ab", 32), Token: strings.Repeat("cd", tokenSize)})
+	good, err := json.Marshal(Rendezvous{Addresses: []string{"10.77.0.1:43117"}, Certificate: strings.Repeat("ab", 32),
+		Token: strings.Repeat("cd", tokenSize)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -93,9 +93,11 @@ func (s *Saved) checkRanges() error {
 			return fmt.Errorf("saved: %d is out of range", n)
 		}
 	}
-	return firstError(checkName("saved.method", s.Method), checkName("saved.image", s.Image), checkName("saved.work", s.Work),
+	return firstError(checkName("saved.method", s.Method), checkName("saved.image", s.Image),
+		checkName("saved.work", s.Work),
 		checkNumber("saved.used", s.Used, 0, maxSeconds), checkNumber("saved.slow", s.Slow, 0, maxRatio),
-		checkDuration("saved.frozen", s.Frozen), checkDuration("saved.took", s.Took), checkDuration("saved.sending", s.Sending))
+		checkDuration("saved.frozen", s.Frozen), checkDuration("saved.took", s.Took),
+		checkDuration("saved.sending", s.Sending))
 }
 
 func (v *Vitals) checkRanges() error {
@@ -107,7 +109,8 @@ func (v *Vitals) checkRanges() error {
 			return fmt.Errorf("state: %d bytes are out of range", n)
 		}
 	}
-	for field, list := range map[string][]float64{"state.left": v.Left, "state.work": v.Work} { // order-free: any complaint will do
+	// order-free: any complaint will do
+	for field, list := range map[string][]float64{"state.left": v.Left, "state.work": v.Work} {
 		if len(list) > maxQuantiles {
 			return fmt.Errorf("%s: %d quantiles, at most %d", field, len(list), maxQuantiles)
 		}
@@ -160,7 +163,8 @@ func checkDuration(field string, d time.Duration) error {
 
 // checkName complains about what cannot be the name of a method, a tree or a cause.
 func checkName(field, name string) error {
-	if len(name) > maxNameBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '/' }) {
+	if len(name) > maxNameBytes || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '/' }) {
 		return fmt.Errorf("%s: %q is not a name", field, cutTo(name, 80))
 	}
 	return nil

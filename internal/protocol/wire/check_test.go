@@ -30,8 +30,9 @@ func TestMessagesOutOfBoundsAreRefused(t *testing.T) {
 		"tree that is a path":           {Kind: Ended, Result: "../x"},
 		"negative checkpoint":           {Kind: Checkpoint, Saved: &Saved{Out: -1}},
 		"duration before zero":          {Kind: Ended, Carried: Carried{Took: -1}},
-		"inputs without end":            {Kind: Note, Entry: &Entry{Inputs: map[string]any{"x": strings.Repeat("y", maxInputs)}}},
-		"quantile beyond reason":        {Kind: Ask, State: &Vitals{Left: []float64{1e300}}},
+		"inputs without end": {Kind: Note,
+			Entry: &Entry{Inputs: map[string]any{"x": strings.Repeat("y", maxInputs)}}},
+		"quantile beyond reason": {Kind: Ask, State: &Vitals{Left: []float64{1e300}}},
 	} {
 		if err := m.CheckFields(); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -32,11 +32,14 @@ type Attempt struct {
 	CPUs   []int        `json:"cpus,omitempty"`   // it may run on these; nil: any; chosen by the driver for Held
 	Cgroup string       `json:"cgroup,omitempty"` // that its processes join, as cgroup.Open takes it; made by the driver
 	Speed  float64      `json:"speed"`            // of this cluster, relative to the reference host
-	Broker string       `json:"broker"`           // path of its socket, or of the file that says where it is, see package gate
-	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
-	Hosts  []Host       `json:"hosts,omitempty"`  // it is spread over these, the agent on the first; nil: over this one, or those that a manager names
-	Order  []string     `json:"order,omitempty"`  // hosts of the cluster, in the order in which they suit the job's pattern; nil: any
-	MPI    MPI          `json:"mpi,omitzero"`
+	// path of its socket, or of the file that says where it is, see package gate
+	Broker string `json:"broker"`
+	Nice   int    `json:"nice,omitempty"` // set by the driver if it is 0
+	// it is spread over these, the agent on the first; nil: over this one, or those that a manager names
+	Hosts []Host `json:"hosts,omitempty"`
+	// hosts of the cluster, in the order in which they suit the job's pattern; nil: any
+	Order []string `json:"order,omitempty"`
+	MPI   MPI      `json:"mpi,omitzero"`
 
 	// Limit is the wall time after which the cluster's manager ends the attempt,
 	// counted from the start of its agent; 0: never. The driver sets it.
@@ -45,17 +48,20 @@ type Attempt struct {
 	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
 	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
 	Every Every   `json:"every"`
-	Rule  string  `json:"rule,omitempty"` // how the share is foretold: fixed-n and mean are for comparison; "": by change points
+	// how the share is foretold: fixed-n and mean are for comparison; "": by change points
+	Rule string `json:"rule,omitempty"`
 
-	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
-	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
-	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
-	Pace     Pace          `json:"pace,omitzero"`      // at which it needs that
-	Bytes    []float64     `json:"bytes,omitempty"`    // quantiles of the bytes the whole job reads and writes; nil: unknown
-	Alone    Alone         `json:"alone,omitzero"`
-	Duty     float64       `json:"duty,omitempty"`    // part of its processors that the program takes when it has them for itself; 0: unknown
-	Used     float64       `json:"used,omitempty"`    // CPU seconds (reference) earlier attempts put in that were not lost
-	Elapsed  time.Duration `json:"elapsed,omitempty"` // wall time of earlier attempts
+	Deadline core.Time `json:"deadline,omitempty"` // by the broker's clock
+	Now      core.Time `json:"now"`                // by the broker's clock, when this was written
+	// quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Need  []float64 `json:"need,omitempty"`
+	Pace  Pace      `json:"pace,omitzero"`   // at which it needs that
+	Bytes []float64 `json:"bytes,omitempty"` // quantiles of the bytes the whole job reads and writes; nil: unknown
+	Alone Alone     `json:"alone,omitzero"`
+	// part of its processors that the program takes when it has them for itself; 0: unknown
+	Duty    float64       `json:"duty,omitempty"`
+	Used    float64       `json:"used,omitempty"`    // CPU seconds (reference) earlier attempts put in that were not lost
+	Elapsed time.Duration `json:"elapsed,omitempty"` // wall time of earlier attempts
 	// Sandbox says what is known of running this program in the sandbox: how
 	// many times longer it takes. 0: not known.
 	SandboxCost float64  `json:"sandboxCost,omitempty"`
@@ -64,8 +70,9 @@ type Attempt struct {
 	// attempts. 0: not known.
 	MTBF time.Duration `json:"mtbf,omitempty"`
 
-	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
-	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
+	Inputs []Input `json:"inputs,omitempty"` // files that are put into the work folder besides
+	// folder of a depot that may hold them; set on the way, where the cluster has one
+	Brought string `json:"brought,omitempty"`
 	// Outgoing is the folder into which results are put that are to be left at
 	// clusters, set like Brought if the broker says FillInAtSite; "": they come home.
 	Outgoing string `json:"outgoing,omitempty"`
@@ -76,9 +83,10 @@ type Attempt struct {
 type Alone struct {
 	Seconds []float64 `json:"seconds,omitempty"` // quantiles, on the reference host, outside the sandbox; nil: unknown
 	Waiting float64   `json:"waiting,omitempty"` // part of them in which it waits for something else than a processor
-	Sandbox float64   `json:"sandbox,omitempty"` // how many times longer it computes in the sandbox, Need also; 0: not known
-	Changes float64   `json:"changes,omitempty"` // how often the share of its processors changed on this cluster,
-	Over    float64   `json:"over,omitempty"`    // in so many seconds
+	// how many times longer it computes in the sandbox, Need also; 0: not known
+	Sandbox float64 `json:"sandbox,omitempty"`
+	Changes float64 `json:"changes,omitempty"` // how often the share of its processors changed on this cluster,
+	Over    float64 `json:"over,omitempty"`    // in so many seconds
 }
 
 // Pace is that of a program, see package history: how slow processors are while it
@@ -145,14 +153,20 @@ type Kind string
 
 // What an agent tells the broker.
 const (
-	Hello      Kind = "hello"      // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
-	Running    Kind = "running"    // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Prepared: seconds until it ran
-	Status     Kind = "status"     // only while somebody watches; not numbered
-	Output     Kind = "output"     // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
-	Ask        Kind = "ask"        // the deadline is in danger: State
-	Checkpoint Kind = "saved"      // Saved
-	NotSaved   Kind = "not-saved"  // a save that was ordered or due failed: Why
-	Left       Kind = "left"       // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
+	// first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
+	Hello Kind = "hello"
+	// the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it
+	// began from the beginning; State.Prepared: seconds until it ran
+	Running Kind = "running"
+	Status  Kind = "status" // only while somebody watches; not numbered
+	// Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
+	Output     Kind = "output"
+	Ask        Kind = "ask"       // the deadline is in danger: State
+	Checkpoint Kind = "saved"     // Saved
+	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
+	// stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on
+	// from the last checkpoint there is, or from the beginning
+	Left       Kind = "left"
 	StaysOn    Kind = "stays-on"   // could not be stopped as ordered and runs on: Why
 	Ended      Kind = "ended"      // Code, Why, State; Result and Carried if the work folder changed
 	Lost       Kind = "lost"       // the attempt was lost through no fault of the program: Why, State
@@ -162,10 +176,11 @@ const (
 
 // What the broker tells an agent.
 const (
-	Ack    Kind = "ack"    // all messages up to Seq are durable
-	Stop   Kind = "stop"   // save, leave: answered by Left, StaysOn, Ended or Lost
-	Save   Kind = "save"   // answered by Checkpoint or NotSaved
-	Cancel Kind = "cancel" // end the program: SIGTERM, SIGKILL after Within, and bring what it wrote: answered by Collecting and Ended
+	Ack  Kind = "ack"  // all messages up to Seq are durable
+	Stop Kind = "stop" // save, leave: answered by Left, StaysOn, Ended or Lost
+	Save Kind = "save" // answered by Checkpoint or NotSaved
+	// end the program: SIGTERM, SIGKILL after Within, and bring what it wrote: answered by Collecting and Ended
+	Cancel Kind = "cancel"
 	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
 	Watch  Kind = "watch"  // send Status every Every; 0: no more
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
@@ -215,27 +230,32 @@ type Carried struct {
 
 // Vitals is how a job is doing.
 type Vitals struct {
-	CPU      float64   `json:"cpu_s"`  // of this attempt, seconds on this host
-	Used     float64   `json:"used_s"` // of the whole job, reference seconds
-	Wall     float64   `json:"wall_s"` // of this attempt: how long its program has run
-	Share    float64   `json:"share"`  // CPU share now, of the processors asked for
-	Mean     float64   `json:"mean_share"`
-	Memory   int64     `json:"memory"`
-	Peak     int64     `json:"peak_memory,omitempty"` // the most it has had resident in this attempt
-	Read     int64     `json:"read"`
-	Written  int64     `json:"written"`
-	Done     float64   `json:"done"`              // part of the work done, 0 to 1; -1 if unknown
-	Left     []float64 `json:"left,omitempty"`    // quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
-	Work     []float64 `json:"work,omitempty"`    // quantiles of the processor seconds left on the reference host, if it continues from where it is
-	Waiting  float64   `json:"waiting,omitempty"` // part of Work in which the program waits for something else than a processor
-	Busy     float64   `json:"busy_s,omitempty"`  // wall seconds in which the whole job computed, as on the reference host at full share
-	Idle     float64   `json:"idle_s,omitempty"`  // and in which it waited for something else than a processor
-	Ran      float64   `json:"ran_s,omitempty"`   // wall seconds of this attempt's program
-	Changes  int       `json:"changes,omitempty"` // of the share in this attempt
-	Chance   float64   `json:"chance"`            // of meeting the deadline here; -1 if unknown
-	Model    string    `json:"model,omitempty"`   // what predicts: cpu, wall, io, steps
-	SaveCost float64   `json:"save_s,omitempty"`  // seconds to save, move and restore, as it took last time; 0: not known here
-	Method   string    `json:"method,omitempty"`
+	CPU     float64 `json:"cpu_s"`  // of this attempt, seconds on this host
+	Used    float64 `json:"used_s"` // of the whole job, reference seconds
+	Wall    float64 `json:"wall_s"` // of this attempt: how long its program has run
+	Share   float64 `json:"share"`  // CPU share now, of the processors asked for
+	Mean    float64 `json:"mean_share"`
+	Memory  int64   `json:"memory"`
+	Peak    int64   `json:"peak_memory,omitempty"` // the most it has had resident in this attempt
+	Read    int64   `json:"read"`
+	Written int64   `json:"written"`
+	Done    float64 `json:"done"` // part of the work done, 0 to 1; -1 if unknown
+	// quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
+	Left []float64 `json:"left,omitempty"`
+	// quantiles of the processor seconds left on the reference host, if it continues from where it is
+	Work []float64 `json:"work,omitempty"`
+	// part of Work in which the program waits for something else than a processor
+	Waiting float64 `json:"waiting,omitempty"`
+	// wall seconds in which the whole job computed, as on the reference host at full share
+	Busy    float64 `json:"busy_s,omitempty"`
+	Idle    float64 `json:"idle_s,omitempty"`  // and in which it waited for something else than a processor
+	Ran     float64 `json:"ran_s,omitempty"`   // wall seconds of this attempt's program
+	Changes int     `json:"changes,omitempty"` // of the share in this attempt
+	Chance  float64 `json:"chance"`            // of meeting the deadline here; -1 if unknown
+	Model   string  `json:"model,omitempty"`   // what predicts: cpu, wall, io, steps
+	// seconds to save, move and restore, as it took last time; 0: not known here
+	SaveCost float64 `json:"save_s,omitempty"`
+	Method   string  `json:"method,omitempty"`
 	// SandboxCost is how many times longer the program takes in the sandbox, as
 	// far as this attempt could measure or estimate it; 0: it could not. For the
 	// next attempt of the same program, see Attempt.

@@ -172,7 +172,8 @@ func (a *axis) padEnds(share float64) {
 // limitTo shows what the caller asked for, if it can be shown.
 func (a *axis) limitTo(r Range) bool {
 	// A range too narrow for its size would have no ticks that differ.
-	if !isDrawable(r.Min, a.log) || !isDrawable(r.Max, a.log) || r.Max-r.Min <= math.Max(smallest, slack*math.Max(math.Abs(r.Min), math.Abs(r.Max))) {
+	if !isDrawable(r.Min, a.log) || !isDrawable(r.Max, a.log) ||
+		r.Max-r.Min <= math.Max(smallest, slack*math.Max(math.Abs(r.Min), math.Abs(r.Max))) {
 		return false
 	}
 	a.min, a.max = r.Min, r.Max

@@ -16,7 +16,8 @@ func TestTheValuesOfAChartAreARowEach(t *testing.T) {
 	if err := c.WriteCSV(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := "chart,series,x,y,low,high\nsizes,\"a, b\",1,0.5,,\nsizes,\"a, b\",2,3,,\nsizes,c,left,7,6,8.5\nsizes,c,right,,,\n" +
+	want := "chart,series,x,y,low,high\nsizes,\"a, b\",1,0.5,,\nsizes,\"a, " +
+		"b\",2,3,,\nsizes,c,left,7,6,8.5\nsizes,c,right,,,\n" +
 		"sizes,band,1,,2,3\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)

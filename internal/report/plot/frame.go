@@ -99,7 +99,8 @@ func widestLabel(ticks []tick) float64 {
 func (f frame) drawChart(s *sheet, cell, area rect) {
 	centre := (area.x0 + area.x1) / 2
 	title := titleText.fitText(f.chart.Title, cell.width()-8)
-	s.drawText(titleText, title, centreWithin(centre, titleText.textWidth(title), cell.x0, cell.x1), cell.y1-titleText.size-3, middle, 0)
+	s.drawText(titleText, title, centreWithin(centre, titleText.textWidth(title), cell.x0, cell.x1),
+		cell.y1-titleText.size-3, middle, 0)
 
 	p := plane{s: s, area: area, x: f.x, y: f.y}
 	if f.empty {

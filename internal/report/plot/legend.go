@@ -148,7 +148,8 @@ func (p picture) drawPicture(s *sheet, r rect) {
 	case barShape:
 		l.drawBar(s, block)
 	case areaShape:
-		s.fillOutline(l.color, areaOpacity, []xy{{block.x0, block.y0}, {block.x1, block.y0}, {block.x1, block.y1}, {block.x0, block.y1}})
+		s.fillOutline(l.color, areaOpacity,
+			[]xy{{block.x0, block.y0}, {block.x1, block.y0}, {block.x1, block.y1}, {block.x0, block.y1}})
 	case bandShape:
 		s.fillRect(shade, block)
 	case referenceShape:

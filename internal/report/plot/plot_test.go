@@ -50,10 +50,12 @@ func samples() map[string]Figure {
 			NewLine("linear", []float64{10, 12000}, []float64{40, 48000}),
 		},
 	}
-	empty := Chart{Title: "Nothing", XLabel: "x", YLabel: "y", Series: []Series{NewLine("lost", []float64{math.NaN()}, []float64{1})}}
+	empty := Chart{Title: "Nothing", XLabel: "x", YLabel: "y",
+		Series: []Series{NewLine("lost", []float64{math.NaN()}, []float64{1})}}
 	return map[string]Figure{
-		"steps": steps.asFigure(), "bars": bars.asFigure(), "cdf": cdf.asFigure(), "points": points.asFigure(), "empty": empty.asFigure(),
-		"grid": {Rows: 2, Cols: 2, Charts: []Chart{steps, bars, empty}, CellWidth: 240, CellHeight: 160},
+		"steps": steps.asFigure(), "bars": bars.asFigure(), "cdf": cdf.asFigure(), "points": points.asFigure(),
+		"empty": empty.asFigure(),
+		"grid":  {Rows: 2, Cols: 2, Charts: []Chart{steps, bars, empty}, CellWidth: 240, CellHeight: 160},
 	}
 }
 
@@ -81,7 +83,8 @@ func TestChartsLookAsTheyDidWhenWeLookedAtThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("the chart differs from %s; look at both, and if the new one is right run: go test ./internal/report/plot -update", golden)
+				t.Errorf("the chart differs from %s; look at both, and if the new one is right run: go test "+
+					"./internal/report/plot -update", golden)
 			}
 		})
 	}
@@ -189,7 +192,8 @@ func TestSeriesDifferWithoutColour(t *testing.T) {
 		seen[key] = true
 	}
 	// The eighth has the colour of the first, and must differ otherwise.
-	if a, b := lookOf(0), lookOf(7); a.color != b.color || a.dashes == b.dashes || a.marker == b.marker || a.hatch == b.hatch {
+	if a, b := lookOf(0), lookOf(7); a.color != b.color || a.dashes == b.dashes || a.marker == b.marker ||
+		a.hatch == b.hatch {
 		t.Errorf("looks %v and %v", a, b)
 	}
 }

@@ -26,7 +26,8 @@ type sheet struct {
 func newSheet(width, height float64, name string) *sheet {
 	s := &sheet{height: height}
 	fmt.Fprintf(&s.buf, `<svg xmlns="http://www.w3.org/2000/svg" width="%spt" height="%spt" viewBox="0 0 %s %s" role="img" aria-label="%s" font-family="%s">`+"\n",
-		formatCoordinate(width), formatCoordinate(height), formatCoordinate(width), formatCoordinate(height), escapeXML(name), family)
+		formatCoordinate(width), formatCoordinate(height), formatCoordinate(width), formatCoordinate(height), escapeXML(name),
+		family)
 	return s
 }
 
@@ -48,7 +49,8 @@ func (s *sheet) drawLine(p pen, pts ...xy) {
 	if len(pts) < 2 {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linejoin="round"`, s.pathData(pts), p.color, formatCoordinate(p.width))
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linejoin="round"`, s.pathData(pts),
+		p.color, formatCoordinate(p.width))
 	if p.dashes != "" {
 		fmt.Fprintf(&s.buf, ` stroke-dasharray="%s"`, p.dashes)
 	}
@@ -68,7 +70,8 @@ func (s *sheet) drawStrokes(p pen, lines []rect) {
 // fillRect fills a rectangle.
 func (s *sheet) fillRect(color string, r rect) {
 	fmt.Fprintf(&s.buf, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n",
-		formatCoordinate(r.x0), formatCoordinate(s.height-r.y1), formatCoordinate(r.width()), formatCoordinate(r.height()), color)
+		formatCoordinate(r.x0), formatCoordinate(s.height-r.y1), formatCoordinate(r.width()), formatCoordinate(r.height()),
+		color)
 }
 
 // fillOutline fills a closed outline, so that what lies below can be seen.
@@ -76,7 +79,8 @@ func (s *sheet) fillOutline(color string, opacity float64, outline []xy) {
 	if len(outline) < 3 {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%sz" fill="%s" fill-opacity="%s"/>`+"\n", s.pathData(outline), color, formatCoordinate(opacity))
+	fmt.Fprintf(&s.buf, `<path d="%sz" fill="%s" fill-opacity="%s"/>`+"\n", s.pathData(outline), color,
+		formatCoordinate(opacity))
 }
 
 // drawShapes draws one path made of many marks.
@@ -84,7 +88,8 @@ func (s *sheet) drawShapes(d, fill string, p pen) {
 	if d == "" {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<path d="%s" fill="%s" stroke="%s" stroke-width="%s"/>`+"\n", d, fill, p.color, formatCoordinate(p.width))
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="%s" stroke="%s" stroke-width="%s"/>`+"\n", d, fill, p.color,
+		formatCoordinate(p.width))
 }
 
 // drawText writes at a point: the part of the text that anchor names lies there,
@@ -93,7 +98,8 @@ func (s *sheet) drawText(l lettering, text string, x, y float64, anchor anchor, 
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(&s.buf, `<text x="%s" y="%s" font-size="%s" fill="%s"`, formatCoordinate(x), formatCoordinate(s.height-y), formatCoordinate(l.size), l.ink)
+	fmt.Fprintf(&s.buf, `<text x="%s" y="%s" font-size="%s" fill="%s"`, formatCoordinate(x), formatCoordinate(s.height-y),
+		formatCoordinate(l.size), l.ink)
 	if l.bold {
 		s.buf.WriteString(` font-weight="bold"`)
 	}
@@ -101,7 +107,8 @@ func (s *sheet) drawText(l lettering, text string, x, y float64, anchor anchor, 
 		fmt.Fprintf(&s.buf, ` text-anchor="%s"`, anchor)
 	}
 	if degrees != 0 {
-		fmt.Fprintf(&s.buf, ` transform="rotate(%s %s %s)"`, formatCoordinate(-degrees), formatCoordinate(x), formatCoordinate(s.height-y))
+		fmt.Fprintf(&s.buf, ` transform="rotate(%s %s %s)"`, formatCoordinate(-degrees), formatCoordinate(x),
+			formatCoordinate(s.height-y))
 	}
 	fmt.Fprintf(&s.buf, ">%s</text>\n", escapeXML(text))
 }

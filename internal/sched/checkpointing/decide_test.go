@@ -175,19 +175,33 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 		method, why string
 		trial       bool
 	}{
-		{"what the job says", MethodInputs{Method: "restart", WhyNoSandbox: never, SandboxCost: 1}, "restart", "the job says so", false},
-		{"what the job says", MethodInputs{Method: "sandbox", WhyNoSandbox: box, SandboxCost: 9}, "sandbox", "the job says so", false},
-		{"a signal", MethodInputs{Method: "auto", Signal: "USR1", WhyNoSandbox: never, SandboxCost: 1}, "signal", "SIGUSR1", false},
-		{"files", MethodInputs{Files: []string{"state"}, WhyNoSandbox: never, SandboxCost: 1, HasDeadline: true}, "exit85", "files", false},
-		{"a cheap sandbox", MethodInputs{SandboxCost: 1.01, WhyNoSandbox: box, HasDeadline: true, ExpectedRun: long}, "sandbox", "1.01 times", false},
-		{"a cheap sandbox, no deadline, long", MethodInputs{SandboxCost: 1.01, WhyNoSandbox: box, ExpectedRun: long}, "sandbox", "1.01 times", false},
-		{"a cheap sandbox, no deadline, not so long", MethodInputs{SandboxCost: 1.01, WhyNoSandbox: never, ExpectedRun: time.Minute}, "restart", "no deadline", false},
-		{"a dear sandbox", MethodInputs{SandboxCost: 1.5, WhyNoSandbox: never, HasDeadline: true, ExpectedRun: long}, "restart", "1.50 times", false},
-		{"no sandbox", MethodInputs{SandboxCost: 1, WhyNoSandbox: none, HasDeadline: true}, "restart", "no user namespaces", false},
-		{"a short program", MethodInputs{SandboxCost: 1, WhyNoSandbox: never, HasDeadline: true, ExpectedRun: short}, "restart", "about 3s", false},
-		{"nobody knows, and it may have to be moved", MethodInputs{WhyNoSandbox: box, HasDeadline: true, IsPredictable: true, ExpectedRun: long}, "sandbox", "measured", true},
-		{"nobody knows, and no sandbox", MethodInputs{WhyNoSandbox: none, HasDeadline: true, IsPredictable: true}, "restart", "no user namespaces", false},
-		{"nobody knows how long it takes", MethodInputs{WhyNoSandbox: never, HasDeadline: true}, "restart", "nothing could tell", false},
+		{"what the job says", MethodInputs{Method: "restart", WhyNoSandbox: never, SandboxCost: 1}, "restart",
+			"the job says so", false},
+		{"what the job says", MethodInputs{Method: "sandbox", WhyNoSandbox: box, SandboxCost: 9}, "sandbox",
+			"the job says so", false},
+		{"a signal", MethodInputs{Method: "auto", Signal: "USR1", WhyNoSandbox: never, SandboxCost: 1}, "signal", "SIGUSR1",
+			false},
+		{"files", MethodInputs{Files: []string{"state"}, WhyNoSandbox: never, SandboxCost: 1, HasDeadline: true}, "exit85",
+			"files", false},
+		{"a cheap sandbox", MethodInputs{SandboxCost: 1.01, WhyNoSandbox: box, HasDeadline: true, ExpectedRun: long},
+			"sandbox", "1.01 times", false},
+		{"a cheap sandbox, no deadline, long", MethodInputs{SandboxCost: 1.01, WhyNoSandbox: box, ExpectedRun: long},
+			"sandbox", "1.01 times", false},
+		{"a cheap sandbox, no deadline, not so long",
+			MethodInputs{SandboxCost: 1.01, WhyNoSandbox: never, ExpectedRun: time.Minute}, "restart", "no deadline", false},
+		{"a dear sandbox", MethodInputs{SandboxCost: 1.5, WhyNoSandbox: never, HasDeadline: true, ExpectedRun: long},
+			"restart", "1.50 times", false},
+		{"no sandbox", MethodInputs{SandboxCost: 1, WhyNoSandbox: none, HasDeadline: true}, "restart", "no user namespaces",
+			false},
+		{"a short program", MethodInputs{SandboxCost: 1, WhyNoSandbox: never, HasDeadline: true, ExpectedRun: short},
+			"restart", "about 3s", false},
+		{"nobody knows, and it may have to be moved",
+			MethodInputs{WhyNoSandbox: box, HasDeadline: true, IsPredictable: true, ExpectedRun: long}, "sandbox", "measured",
+			true},
+		{"nobody knows, and no sandbox", MethodInputs{WhyNoSandbox: none, HasDeadline: true, IsPredictable: true}, "restart",
+			"no user namespaces", false},
+		{"nobody knows how long it takes", MethodInputs{WhyNoSandbox: never, HasDeadline: true}, "restart",
+			"nothing could tell", false},
 		{"nobody knows, no deadline", MethodInputs{WhyNoSandbox: never}, "restart", "is unknown", false},
 	} {
 		got, err := ChooseMethod(c.w)
@@ -196,7 +210,8 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 		}
 	}
 	for what, w := range map[string]MethodInputs{
-		"no sandbox": {Method: "sandbox", WhyNoSandbox: none}, "no signal": {Method: "signal"}, "unheard of": {Method: "criu"},
+		"no sandbox": {Method: "sandbox", WhyNoSandbox: none}, "no signal": {Method: "signal"},
+		"unheard of": {Method: "criu"},
 	} {
 		if got, err := ChooseMethod(w); err == nil {
 			t.Errorf("%s: chose %+v", what, got)

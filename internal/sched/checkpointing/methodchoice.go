@@ -64,7 +64,8 @@ func ChooseMethod(w MethodInputs) (MethodChoice, error) {
 		}
 	case MethodExit85, MethodRestart:
 	default:
-		return MethodChoice{}, fmt.Errorf("checkpoint method %q is not known here; there are sandbox, signal, exit85 and restart", w.Method)
+		return MethodChoice{}, fmt.Errorf("checkpoint method %q is not known here; there are sandbox, signal, exit85 and "+
+			"restart", w.Method)
 	}
 	return MethodChoice{Method: w.Method, Why: "the job says so"}, nil
 }
@@ -82,18 +83,22 @@ func chooseAutomatically(w MethodInputs) MethodChoice {
 	case w.ExpectedRun > 0 && w.ExpectedRun < minMovableRun:
 		return from0("it will run about %s: starting again costs less than saving", roundDuration(w.ExpectedRun))
 	case w.SandboxCost >= NeverSandbox:
-		return from0("an earlier run of this program failed in the sandbox, or needed the network or files that are not there")
+		return from0("an earlier run of this program failed in the sandbox, or needed the network or files that are not " +
+			"there")
 	case w.SandboxCost > AcceptableSlowdown:
-		return from0("in the sandbox this program takes %.2f times as long, more than %.2f times", w.SandboxCost, AcceptableSlowdown)
+		return from0("in the sandbox this program takes %.2f times as long, more than %.2f times", w.SandboxCost,
+			AcceptableSlowdown)
 	case w.SandboxCost > 0 && (w.HasDeadline || w.ExpectedRun == 0 || w.ExpectedRun >= minSavableRun):
-		boxed.Why = fmt.Sprintf("in the sandbox this program takes %.2f times as long, not more than %.2f times", max(w.SandboxCost, 1), AcceptableSlowdown)
+		boxed.Why = fmt.Sprintf("in the sandbox this program takes %.2f times as long, not more than %.2f times",
+			max(w.SandboxCost, 1), AcceptableSlowdown)
 	case w.SandboxCost > 0:
 		return from0("no deadline, and it will run about %s: starting again is cheap enough", roundDuration(w.ExpectedRun))
 	case w.HasDeadline && w.IsPredictable:
 		boxed.Trial = true
 		boxed.Why = "it has a deadline and may have to be migrated; the overhead of the sandbox is measured in this run"
 	case w.HasDeadline:
-		return from0("the run time of this program is unknown, so nothing could tell when to migrate it; this run is measured")
+		return from0("the run time of this program is unknown, so nothing could tell when to migrate it; this run is " +
+			"measured")
 	default:
 		return from0("the overhead of the sandbox is unknown for this program; this run is measured")
 	}

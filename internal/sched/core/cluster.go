@@ -4,14 +4,16 @@ import "slices"
 
 // ClusterSpec is what a cluster consists of.
 type ClusterSpec struct {
-	Name     string     `json:"name"`
-	Hosts    []HostSpec `json:"hosts,omitempty"`    // fastest first, if the order is to mean anything: low processor numbers are used first; none: not known yet
+	Name string `json:"name"`
+	// fastest first, if the order is to mean anything: low processor numbers are used first; none: not known yet
+	Hosts    []HostSpec `json:"hosts,omitempty"`
 	KeepFree int        `json:"keepFree,omitempty"` // processors always left to local users
 	GrowFree int        `json:"growFree,omitempty"` // processors that growing leaves free besides: room for who comes next
-	Managed  bool       `json:"managed,omitempty"`  // has a queue of its own: we hand jobs over, it decides when they start
-	Depth    int        `json:"depth,omitempty"`    // processors that our jobs may wait for in that queue; 0: no limit
-	Reserves bool       `json:"reserves,omitempty"` // can hold processors between placement and start
-	Removed  bool       `json:"removed,omitempty"`  // nobody is sent there any more; who runs there runs on
+	// has a queue of its own: we hand jobs over, it decides when they start
+	Managed  bool `json:"managed,omitempty"`
+	Depth    int  `json:"depth,omitempty"`    // processors that our jobs may wait for in that queue; 0: no limit
+	Reserves bool `json:"reserves,omitempty"` // can hold processors between placement and start
+	Removed  bool `json:"removed,omitempty"`  // nobody is sent there any more; who runs there runs on
 }
 
 // HostSpec is one host of a cluster.

@@ -24,7 +24,8 @@ const (
 	AfterStart                  // it has started, or ended
 )
 
-var conditionNames = [...]string{AfterOK: "afterok", AfterAny: "afterany", AfterNotOK: "afternotok", AfterStart: "after"}
+var conditionNames = [...]string{AfterOK: "afterok", AfterAny: "afterany", AfterNotOK: "afternotok",
+	AfterStart: "after"}
 
 func (c Condition) String() string { return nameOf(conditionNames[:], int(c)) }
 
@@ -70,7 +71,8 @@ func (d *Dependency) checkDependency(of JobID) error {
 		return fmt.Errorf("cannot depend (%s) on job %d", d.When, d.Job)
 	}
 	if t.NotStarted < 0 || t.Unfinished < t.NotStarted || t.Failed < 0 || !d.Array && t.Unfinished+t.Failed > 1 {
-		return fmt.Errorf("depends on job %d, of which %d are unfinished, %d not started, %d failed", d.Job, t.Unfinished, t.NotStarted, t.Failed)
+		return fmt.Errorf("depends on job %d, of which %d are unfinished, %d not started, %d failed", d.Job, t.Unfinished,
+			t.NotStarted, t.Failed)
 	}
 	return nil
 }

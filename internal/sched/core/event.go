@@ -45,38 +45,42 @@ type Event struct {
 type EventKind uint8
 
 const (
-	_               EventKind = iota
-	JobSubmitted              // Spec
-	JobBecame                 // From, To, Why; ExitCode when the program ended; Lost: its attempt was; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Barred: never to Cluster again
-	JobEnqueued               // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
-	QueueScanned              // the placement queue was looked through once from its head
-	PartPlanned               // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
-	PartHeld                  // Part holds Procs from now on
-	RanksOrdered              // Part: node i of its pattern runs on host Ranks[i] of Cluster; none: not for us to say; Why
-	PartStaged                // the input files of Part have arrived
-	PartClaimed               // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
-	PartOffered               // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
-	PartSilent                // the answer of Part to an offer it may refuse is not waited for any more; Serial
-	PartAnswered              // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
-	PartAsked                 // the job asked for N more; Mandatory
-	PartGaveBack              // the job gave N processors, Procs, back by itself; Serial, if it numbers what it gives back
-	JobProgressed             // Done: part of the work finished, 0 to 1
-	OthersPolled              // Cluster: Procs are used by others
-	HostsFailed               // Cluster: Procs are gone
-	HostsJoined               // Cluster: Procs are there (again)
-	ReclaimBegan              // Cluster: N processors are being reclaimed for Job
-	ReclaimEnded              // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
-	JobJudged                 // its deadline is in danger, or its user wants it elsewhere: Aim, if it is to move; Why
-	ClusterFelt               // Cluster: Reachable or not; a new job waits QueueWait seconds in its queue and gets Share of a core there
-	NetworkFelt               // Cluster: how well its hosts are connected is Net
-	ClusterRated              // Cluster: it is expected to bring the part Rating of its jobs to their end
-	JobPinned                 // until it runs it is placed at Aim alone; 0: anywhere again; Why
-	ClusterDefined            // Cluster: what it consists of is Grid
-	JobHeld                   // kept out of the placement queue by Hold; Why; When: until then, if it waits for a time
-	InputRouted               // Job: input N comes to Cluster from Aim, or through the broker if that is 0; Why
-	JobReleased               // nothing holds it any longer
-	JobDescribed              // what is known of it by now is Spec
-	ResultsReturned           // Job, of Array, has ended as To and its results are where they belong; NeverRan
+	_            EventKind = iota
+	JobSubmitted           // Spec
+	// From, To, Why; ExitCode when the program ended; Lost: its attempt was; When: until then it may
+	// stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Barred:
+	// never to Cluster again
+	JobBecame
+	JobEnqueued   // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
+	QueueScanned  // the placement queue was looked through once from its head
+	PartPlanned   // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
+	PartHeld      // Part holds Procs from now on
+	RanksOrdered  // Part: node i of its pattern runs on host Ranks[i] of Cluster; none: not for us to say; Why
+	PartStaged    // the input files of Part have arrived
+	PartClaimed   // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
+	PartOffered   // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
+	PartSilent    // the answer of Part to an offer it may refuse is not waited for any more; Serial
+	PartAnswered  // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
+	PartAsked     // the job asked for N more; Mandatory
+	PartGaveBack  // the job gave N processors, Procs, back by itself; Serial, if it numbers what it gives back
+	JobProgressed // Done: part of the work finished, 0 to 1
+	OthersPolled  // Cluster: Procs are used by others
+	HostsFailed   // Cluster: Procs are gone
+	HostsJoined   // Cluster: Procs are there (again)
+	ReclaimBegan  // Cluster: N processors are being reclaimed for Job
+	ReclaimEnded  // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
+	JobJudged     // its deadline is in danger, or its user wants it elsewhere: Aim, if it is to move; Why
+	// Cluster: Reachable or not; a new job waits QueueWait seconds in its queue and gets Share of a core there
+	ClusterFelt
+	NetworkFelt     // Cluster: how well its hosts are connected is Net
+	ClusterRated    // Cluster: it is expected to bring the part Rating of its jobs to their end
+	JobPinned       // until it runs it is placed at Aim alone; 0: anywhere again; Why
+	ClusterDefined  // Cluster: what it consists of is Grid
+	JobHeld         // kept out of the placement queue by Hold; Why; When: until then, if it waits for a time
+	InputRouted     // Job: input N comes to Cluster from Aim, or through the broker if that is 0; Why
+	JobReleased     // nothing holds it any longer
+	JobDescribed    // what is known of it by now is Spec
+	ResultsReturned // Job, of Array, has ended as To and its results are where they belong; NeverRan
 )
 
 var eventNames = [...]string{
@@ -88,7 +92,8 @@ var eventNames = [...]string{
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
 	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt", ClusterRated: "cluster-rated",
 	JobPinned: "job-pinned", ClusterDefined: "cluster-defined",
-	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described", ResultsReturned: "results-returned",
+	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described",
+	ResultsReturned: "results-returned",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

@@ -12,16 +12,21 @@ import (
 func fullEvent() Event {
 	return Event{
 		At: AtSecond(1.5), Kind: PartOffered, Job: 7, Epoch: 2, Part: 1, Component: 1, Cluster: 3, From: Queued, To: Running,
-		N: -4, Min: 1, Max: 9, Procs: ProcSet{{0, 4}, {8, 9}}, When: Never, Done: 0.5, Mandatory: true, Grow: true, Serial: 6, Aim: AimAt(2),
-		Hold: HeldArray, Array: 5, ExitCode: 3, Lost: true, Barred: true, NeverRan: true, Reachable: true, Share: 0.5, QueueWait: 7, Rating: 0.9, Ranks: []int{2, 0, 1},
+		N: -4, Min: 1, Max: 9, Procs: ProcSet{{0, 4}, {8, 9}}, When: Never, Done: 0.5, Mandatory: true, Grow: true, Serial: 6,
+		Aim:  AimAt(2),
+		Hold: HeldArray, Array: 5, ExitCode: 3, Lost: true, Barred: true, NeverRan: true, Reachable: true, Share: 0.5,
+		QueueWait: 7, Rating: 0.9, Ranks: []int{2, 0, 1},
 		Why: Reason{MakeRoom, 7, 4},
 		Spec: &Job{ID: 7, Name: "qr", User: "u", App: "scalapack", Kind: Malleable, Place: FlexibleMin, Estimate: time.Minute,
 			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2, Begin: AtSecond(3), Array: 5, ArrayLimit: 2,
-			After: []Dependency{{Job: 2, Array: true, When: AfterAny, Target: Target{Unfinished: 2, NotStarted: 1, Failed: 1, FailedJob: 3}}},
-			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3}, Memory: 1 << 30,
+			After: []Dependency{{Job: 2, Array: true, When: AfterAny,
+				Target: Target{Unfinished: 2, NotStarted: 1, Failed: 1, FailedJob: 3}}},
+			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3},
+				Memory:  1 << 30,
 				Pattern: &Pattern{Name: "path", Nodes: 3, Pairs: []Talk{{A: 0, B: 1, Weight: 2}}}}}},
-		Net:  &Network{Mbps: []float64{1, 2, 3}},
-		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1, Managed: true, Depth: 3, Reserves: true, Removed: true},
+		Net: &Network{Mbps: []float64{1, 2, 3}},
+		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
+			Managed: true, Depth: 3, Reserves: true, Removed: true},
 	}
 }
 

@@ -205,7 +205,8 @@ func (j *Job) CheckSpec() error {
 	case len(j.Components) == 0:
 		return fmt.Errorf("job %d has no components", j.ID)
 	case j.Begin < 0, j.ArrayLimit < 0, j.Array < 0, j.Array > j.ID:
-		return fmt.Errorf("job %d cannot be one of array %d, at most %d at once, and begin at %d", j.ID, j.Array, j.ArrayLimit, j.Begin)
+		return fmt.Errorf("job %d cannot be one of array %d, at most %d at once, and begin at %d", j.ID, j.Array,
+			j.ArrayLimit, j.Begin)
 	}
 	for i := range j.After {
 		if err := j.After[i].checkDependency(j.ID); err != nil {

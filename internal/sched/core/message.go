@@ -47,35 +47,38 @@ type Input struct {
 type InputKind uint8
 
 const (
-	Tick          InputKind = iota // the moment the engine asked to be woken at
-	Submit                         // Spec; Aim, if it is to wait for that cluster alone; Undescribed
-	Cancel                         // Job: by its user; Attended, Grace; Immediate: it is not waited for any longer
-	StopJob                        // Job: save, leave and be placed again, where Aim says if it can; by its user
-	Staged                         // Job, Epoch, Part: files arrived
-	Claimed                        // Job, Epoch, Part: the cluster holds the processors for us
-	ClaimLost                      // Job, Epoch, Part: somebody else has them; Barred: the cluster will never have the job
-	Started                        // Job, Epoch: all parts run
-	Answer                         // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
-	GiveBack                       // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
-	Ask                            // Job, Epoch, Part: the job wants N more; Mandatory
-	Progress                       // Job, Epoch: Done
-	InDanger                       // Job, Epoch: its deadline is; Outlook
-	Left                           // Job, Epoch: saved itself and left after a stop
-	StaysOn                        // Job, Epoch: was told to stop, could not be saved and runs on
-	Ended                          // Job, Epoch: its program has, with ExitCode
-	Crashed                        // Job, Epoch: ended through no fault of its own; Cause, if it is known; Final: another would end the same way
-	Polled                         // Cluster: Procs are used by others
-	HostsDown                      // Cluster: Procs failed
-	HostsUp                        // Cluster: Procs are there (again)
-	Felt                           // Cluster: Reachable or not; a new job would wait QueueWait seconds in its queue and get Share of a core there
-	Rated                          // Cluster: it is expected to bring the part Rating of its jobs to their end
-	Weather                        // Cluster: how well its hosts are connected is Net
-	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
-	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
-	Collecting                     // Job, Epoch: was cancelled and has ended; its files are being fetched
-	Returned                       // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan
-	Routed                         // Job, Epoch: the way was chosen on which input N comes to Cluster: from Aim, or through the broker; Why
-	Described                      // Job: what is known of it by now is Spec; none: there is no cluster where it may run
+	Tick      InputKind = iota // the moment the engine asked to be woken at
+	Submit                     // Spec; Aim, if it is to wait for that cluster alone; Undescribed
+	Cancel                     // Job: by its user; Attended, Grace; Immediate: it is not waited for any longer
+	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
+	Staged                     // Job, Epoch, Part: files arrived
+	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
+	ClaimLost                  // Job, Epoch, Part: somebody else has them; Barred: the cluster will never have the job
+	Started                    // Job, Epoch: all parts run
+	Answer                     // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
+	// Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
+	GiveBack
+	Ask      // Job, Epoch, Part: the job wants N more; Mandatory
+	Progress // Job, Epoch: Done
+	InDanger // Job, Epoch: its deadline is; Outlook
+	Left     // Job, Epoch: saved itself and left after a stop
+	StaysOn  // Job, Epoch: was told to stop, could not be saved and runs on
+	Ended    // Job, Epoch: its program has, with ExitCode
+	// Job, Epoch: ended through no fault of its own; Cause, if it is known; Final: another would end the same way
+	Crashed
+	Polled    // Cluster: Procs are used by others
+	HostsDown // Cluster: Procs failed
+	HostsUp   // Cluster: Procs are there (again)
+	// Cluster: Reachable or not; a new job would wait QueueWait seconds in its queue and get Share of a core there
+	Felt
+	Rated         // Cluster: it is expected to bring the part Rating of its jobs to their end
+	Weather       // Cluster: how well its hosts are connected is Net
+	Migrate       // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
+	DefineCluster // Cluster: what it consists of is Grid; the number after the last adds one
+	Collecting    // Job, Epoch: was cancelled and has ended; its files are being fetched
+	Returned      // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan
+	Routed        // Job, Epoch: the way was chosen on which input N comes to Cluster: from Aim, or through the broker; Why
+	Described     // Job: what is known of it by now is Spec; none: there is no cluster where it may run
 )
 
 var inputNames = [...]string{
@@ -83,8 +86,9 @@ var inputNames = [...]string{
 	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
-	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
-	Collecting: "collecting", Returned: "returned", Described: "described", Routed: "routed",
+	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate",
+	DefineCluster: "define-cluster",
+	Collecting:    "collecting", Returned: "returned", Described: "described", Routed: "routed",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -109,14 +113,16 @@ type Command struct {
 type CommandKind uint8
 
 const (
-	_        CommandKind = iota
-	Stage                // Part: bring its missing files to Cluster; answered by Staged
-	Claim                // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
-	Start                // run it; a job of one part claims with the same command; answered by Started or ClaimLost
-	Offer                // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
-	Stop                 // save and leave until Due; Terminate: end until Due; answered by Left, StaysOn, Ended or Crashed
-	Release              // forget whatever this epoch holds or asked for; no answer
-	Describe             // say what is known of the job by now; answered by Described
+	_     CommandKind = iota
+	Stage             // Part: bring its missing files to Cluster; answered by Staged
+	Claim             // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
+	Start             // run it; a job of one part claims with the same command; answered by Started or ClaimLost
+	// Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same
+	// Serial; until Due if Mandatory, after that nobody waits for it otherwise
+	Offer
+	Stop     // save and leave until Due; Terminate: end until Due; answered by Left, StaysOn, Ended or Crashed
+	Release  // forget whatever this epoch holds or asked for; no answer
+	Describe // say what is known of the job by now; answered by Described
 )
 
 var commandNames = [...]string{

@@ -106,7 +106,8 @@ func TestEveryReasonIsASentenceWithItsNumbers(t *testing.T) {
 			t.Errorf("reason %v does not say its second number: %v", c, Reason{c, 12, 34})
 		}
 	}
-	if got, want := (Reason{BestChance, 2. / 3, 1234567}).String(), "best chance of meeting its deadline: 67 %; expected to end after 14.3 d"; got != want {
+	if got, want := (Reason{BestChance, 2. / 3, 1234567}).String(),
+		"best chance of meeting its deadline: 67 %; expected to end after 14.3 d"; got != want {
 		t.Errorf("best-chance reads %q, want %q", got, want)
 	}
 	if got := (Reason{Code: numReasons}).String(); got != "unknown" {
@@ -125,7 +126,8 @@ func TestNumbersInReasonsAgreeWithTheirNouns(t *testing.T) {
 		{Reason{NoRoom, 1, 0}, "waiting for 1 core (none free)"},
 		{Reason{CancelRequested, 0, 0}, "cancelled by the user: SIGKILL at once"},
 		{Reason{CancelRequested, 30, 0}, "cancelled by the user: SIGTERM, and SIGKILL after 30 s"},
-		{Reason{NotWorthMoving, 0.4, 0.001}, "the chance of meeting its deadline is 40 % here and below 1 % on the best other cluster"},
+		{Reason{NotWorthMoving, 0.4, 0.001},
+			"the chance of meeting its deadline is 40 % here and below 1 % on the best other cluster"},
 		{Reason{ClusterStarted, 1, 0}, "running on 1 core"},
 		{Reason{ClusterStarted, 4, 0}, "running on 4 cores"},
 		{Reason{HostLost, 1, 0}, "host failure: lost 1 core"},

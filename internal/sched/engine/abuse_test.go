@@ -24,7 +24,8 @@ func (w *wild) Shrink(_ world.View, _ *world.Cluster, _ int, dst []malleable.Off
 // wildEngine has job 1 (malleable, 4 of 2 to 8) and job 2 (rigid, 3) running in
 // a cluster of ten.
 func wildEngine(t *testing.T, p *wild) *engine.Engine {
-	e := engine.New(engine.Config{Approach: engine.PWA, Malleable: p, ScanEvery: 30 * time.Second, ShrinkGrace: time.Minute},
+	e := engine.New(engine.Config{Approach: engine.PWA, Malleable: p, ScanEvery: 30 * time.Second,
+		ShrinkGrace: time.Minute},
 		world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts(10)}}}))
 	for i, spec := range []*core.Job{
 		{ID: 1, Kind: core.Malleable, Components: []core.Component{{Min: 2, Max: 8, Initial: 4}}},

@@ -61,7 +61,8 @@ func (t *treadmill) tell(in core.Input) {
 				t.inbox = append(t.inbox, core.Input{Kind: core.Started, Job: c.Job, Epoch: c.Epoch})
 				t.running = append(t.running, core.Input{Kind: core.Ended, Job: c.Job, Epoch: c.Epoch})
 			case core.Offer:
-				t.inbox = append(t.inbox, core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, N: max(c.N, -c.N)})
+				t.inbox = append(t.inbox, core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part,
+					N: max(c.N, -c.N)})
 			}
 		}
 	}
@@ -108,7 +109,8 @@ func BenchmarkLifeMalleableFiveClusters(b *testing.B) {
 func das3() world.Spec {
 	var spec world.Spec
 	for _, n := range []int{85, 41, 68, 46, 32} {
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: string(rune('a' + len(spec.Clusters))), Hosts: hosts(n)})
+		spec.Clusters = append(spec.Clusters,
+			world.ClusterSpec{Name: string(rune('a' + len(spec.Clusters))), Hosts: hosts(n)})
 	}
 	return spec
 }

@@ -35,8 +35,9 @@ func (e *Engine) terminateProgram(j *world.Job, in *core.Input) {
 	if e.cfg.CollectGrace > 0 {
 		giveUpAt = killAt.Add(e.cfg.CollectGrace)
 	}
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: giveUpAt,
-		Aim: core.AimNowhere, Why: core.Reason{Code: core.CancelRequested, A: max(0, in.Grace).Seconds()}})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping,
+		When: giveUpAt,
+		Aim:  core.AimNowhere, Why: core.Reason{Code: core.CancelRequested, A: max(0, in.Grace).Seconds()}})
 	e.emitCommand(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: killAt, Terminate: true})
 }
 
@@ -44,7 +45,8 @@ func (e *Engine) terminateProgram(j *world.Job, in *core.Input) {
 // way, which may take as long as it takes.
 func (e *Engine) awaitResults(j *world.Job) {
 	if j.IsCancelled() && j.DueTime() != core.Never {
-		e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: core.Stopping, To: core.Stopping, When: core.Never,
+		e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: core.Stopping,
+			To: core.Stopping, When: core.Never,
 			Aim: core.AimNowhere, Why: core.Reason{Code: core.FetchingFiles}})
 	}
 }
@@ -52,7 +54,8 @@ func (e *Engine) awaitResults(j *world.Job) {
 // endCancelled ends the life of a cancelled job whose attempt is over.
 func (e *Engine) endCancelled(j *world.Job, code int, why core.Reason) {
 	e.markLeaving(j)
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Cancelled, ExitCode: code, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Cancelled,
+		ExitCode: code, Why: why})
 }
 
 // releaseAttempt has whatever an attempt holds given back.

@@ -28,7 +28,8 @@ func (e *Engine) confirmClaim(j *world.Job, part int) {
 // processors that another such job may wait for, which holds those that it
 // waits for itself.
 func (e *Engine) claimsApart(j *world.Job) {
-	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())), B: (e.now.Sub(j.DueTime()) + e.cfg.ClaimGrace).Seconds()}
+	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())),
+		B: (e.now.Sub(j.DueTime()) + e.cfg.ClaimGrace).Seconds()}
 	e.goBack(j, why)
 	e.enqueueJob(j, e.nextPeriod(), why)
 }
@@ -66,7 +67,8 @@ func (e *Engine) recordRefusal(j *world.Job, c *world.Cluster) {
 	why := core.Reason{Code: core.ClusterRefuses}
 	e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
 	e.markLeaving(j)
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Barred: true, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j),
+		Cluster: c.ID(), Barred: true, Why: why})
 	if at, pinned := j.PinnedAim().Cluster(); pinned && at == c.ID() {
 		e.emitEvent(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
 	}

@@ -20,10 +20,12 @@ func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
 		return
 	}
 	if j.Spec().StaysPut {
-		e.emitEvent(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Why: core.Reason{Code: core.MigrationOff}})
+		e.emitEvent(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(),
+			Why: core.Reason{Code: core.MigrationOff}})
 		return
 	}
-	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay, Moved: j.MoveCount(), SinceMove: -1}
+	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay,
+		Moved: j.MoveCount(), SinceMove: -1}
 	if q.Moved > 0 {
 		q.SinceMove = e.now.Sub(j.StartTime()).Seconds()
 	}

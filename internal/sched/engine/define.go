@@ -97,7 +97,8 @@ func (e *Engine) failImpossible() {
 		if !j.State().IsWaiting() {
 			continue
 		}
-		if why, ok := place.EverFits(e.viewFor(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok && why.Code == core.NeverFits && why.B > 0 {
+		if why, ok := place.EverFits(e.viewFor(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok &&
+			why.Code == core.NeverFits && why.B > 0 {
 			e.changeState(j, core.Failed, why)
 		}
 	}

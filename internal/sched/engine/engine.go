@@ -74,8 +74,9 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second,
-		RetryPause: time.Second}
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute,
+		ClaimMargin: 10 * time.Second,
+		RetryPause:  time.Second}
 }
 
 // Output is what a Step brought about. Its slices are valid until the next

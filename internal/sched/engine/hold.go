@@ -103,7 +103,8 @@ func (e *Engine) jobDescribed(j *world.Job, now *core.Job) {
 		return
 	}
 	was, spec := j.Spec(), *now
-	spec.ID, spec.App, spec.After, spec.Begin, spec.Array, spec.ArrayLimit = was.ID, was.App, was.After, was.Begin, was.Array, was.ArrayLimit
+	spec.ID, spec.App, spec.After, spec.Begin, spec.Array, spec.ArrayLimit = was.ID, was.App, was.After, was.Begin,
+		was.Array, was.ArrayLimit
 	if spec.CheckSpec() != nil {
 		spec = *was
 	}
@@ -113,10 +114,12 @@ func (e *Engine) jobDescribed(j *world.Job, now *core.Job) {
 
 // resultsReturned: a job has ended, and its results are where they belong.
 func (e *Engine) resultsReturned(in *core.Input) {
-	if in.Job <= 0 || in.Array < 0 || !in.Outcome.IsTerminal() || e.w.Job(in.Job) != nil || !e.w.HasWaiters(in.Job, in.Array) {
+	if in.Job <= 0 || in.Array < 0 || !in.Outcome.IsTerminal() || e.w.Job(in.Job) != nil ||
+		!e.w.HasWaiters(in.Job, in.Array) {
 		return
 	}
-	e.emitEvent(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome, NeverRan: in.NeverRan})
+	e.emitEvent(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome,
+		NeverRan: in.NeverRan})
 }
 
 // freeSlot notes that an array may have another job placed.

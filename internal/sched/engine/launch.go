@@ -16,7 +16,8 @@ func (e *Engine) submitJob(in *core.Input) {
 	if spec == nil || spec.CheckSpec() != nil || e.w.Job(spec.ID) != nil {
 		return
 	}
-	e.emitEvent(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec, Why: core.Reason{Code: core.SubmittedByUser}})
+	e.emitEvent(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec,
+		Why: core.Reason{Code: core.SubmittedByUser}})
 	j := e.w.Job(spec.ID)
 	if to, aimed := aim.Cluster(); aimed && e.refusesMove(j, to) == core.NoReason {
 		e.emitEvent(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
@@ -46,7 +47,8 @@ func (e *Engine) enqueueJob(j *world.Job, notBefore core.Time, why core.Reason) 
 }
 
 func (e *Engine) giveUp(j *world.Job) {
-	e.changeState(j, core.Failed, core.Reason{Code: core.TooManyTries, A: float64(e.w.PlacementTries(j)), B: float64(e.w.MaxTries(j))})
+	e.changeState(j, core.Failed, core.Reason{Code: core.TooManyTries, A: float64(e.w.PlacementTries(j)),
+		B: float64(e.w.MaxTries(j))})
 }
 
 // tryPlace asks the job's placement policy and, if it finds places, begins to
@@ -148,7 +150,8 @@ func (e *Engine) inputRouted(j *world.Job, in *core.Input) {
 	if j.State() != core.Staging || in.N < 0 || !known(in.Cluster) || in.Aim < 0 || direct && !known(from) {
 		return
 	}
-	e.emitEvent(core.Event{Kind: core.InputRouted, Job: j.Spec().ID, Epoch: j.Epoch(), N: in.N, Cluster: in.Cluster, Aim: in.Aim, Why: in.Why})
+	e.emitEvent(core.Event{Kind: core.InputRouted, Job: j.Spec().ID, Epoch: j.Epoch(), N: in.N, Cluster: in.Cluster,
+		Aim: in.Aim, Why: in.Why})
 }
 
 // partStaged notes that the files of a part have arrived; with the last of them
@@ -203,7 +206,8 @@ func (e *Engine) queueJob(j *world.Job, why core.Reason) {
 			due = e.graceEnd(e.cfg.ClaimGrace)
 		}
 	}
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued, When: due, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued,
+		When: due, Why: why})
 	if len(j.Parts()) == 1 {
 		e.emitCommand(e.commandFor(core.Start, j, j.Part(0)))
 		return

@@ -45,7 +45,8 @@ func (e *Engine) programEnded(j *world.Job, code int) {
 	if code != 0 {
 		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code), B: retries}
 	}
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, ExitCode: code, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to,
+		ExitCode: code, Why: why})
 }
 
 // stopJob tells a running job to save itself and leave; it is placed again once
@@ -55,7 +56,8 @@ func (e *Engine) stopJob(j *world.Job, aim core.Aim, why core.Reason) {
 		return
 	}
 	leaveBy := e.graceEnd(e.cfg.StopGrace)
-	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Aim: aim, Why: why})
+	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping,
+		When: leaveBy, Aim: aim, Why: why})
 	e.emitCommand(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
 }
 
@@ -124,7 +126,8 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 	case s == core.Running || s == core.Stopping:
 		e.emitCommand(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.markLeaving(j)
-		e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, Lost: true, Why: why})
+		e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped,
+			Lost: true, Why: why})
 		if j.LossCount() > j.Spec().Retries {
 			e.changeState(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.LossCount() - 1)})
 			return
@@ -229,7 +232,8 @@ func (e *Engine) recordLoad(in *core.Input) {
 	}
 	c := e.w.Cluster(in.Cluster)
 	was := c.IsClosed()
-	e.emitEvent(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share, QueueWait: in.QueueWait})
+	e.emitEvent(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share,
+		QueueWait: in.QueueWait})
 	if was && !c.IsClosed() { // who waited for it may have it now
 		e.markDirty(c)
 		e.markFreed(c)

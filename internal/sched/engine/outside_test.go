@@ -60,7 +60,8 @@ type piece struct {
 }
 
 func newOutside(spec world.Spec, seed uint64) *outside {
-	o := &outside{returned: map[core.JobID]bool{}, Rand: rand.New(rand.NewPCG(seed, 1)), spec: spec, queues: make([][]*piece, len(spec.Clusters)), used: make([]int, len(spec.Clusters))}
+	o := &outside{returned: map[core.JobID]bool{}, Rand: rand.New(rand.NewPCG(seed, 1)), spec: spec,
+		queues: make([][]*piece, len(spec.Clusters)), used: make([]int, len(spec.Clusters))}
 	for _, c := range spec.Clusters {
 		o.owner = append(o.owner, make([]int64, clusterSize(c)))
 	}
@@ -157,7 +158,8 @@ func (o *outside) claim(a *attempt, c core.Command, j *world.Job) {
 		a.pieces = append(a.pieces, p)
 		o.queues[c.Cluster] = append(o.queues[c.Cluster], p)
 	case o.take(a.job, c.Cluster, c.Procs):
-		a.pieces = append(a.pieces, &piece{of: a, part: c.Part, cluster: c.Cluster, size: c.N, procs: c.Procs, least: leastOf(j, c)})
+		a.pieces = append(a.pieces, &piece{of: a, part: c.Part, cluster: c.Cluster, size: c.N, procs: c.Procs,
+			least: leastOf(j, c)})
 		a.say(core.Input{Kind: core.Claimed, Part: c.Part})
 	default:
 		o.lost(a, c)

@@ -83,11 +83,13 @@ func fromShot(spec world.Spec, w *world.World) (*world.World, error) {
 }
 
 func TestNewsOfNetworksThatCannotBeChangesNothing(t *testing.T) {
-	e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: make([]world.HostSpec, 3)}}}))
+	e := engine.New(engine.DefaultConfig(),
+		world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: make([]world.HostSpec, 3)}}}))
 	for _, in := range []core.Input{
 		{Cluster: 1, Net: &core.Network{Mbps: []float64{1, 1, 1}}}, {Cluster: -1}, {},
 		{Net: &core.Network{}}, {Net: &core.Network{Mbps: []float64{1, 1}}}, {Net: &core.Network{Mbps: []float64{1, 1, -1}}},
-		{Net: &core.Network{Mbps: []float64{1, 1, 1}, Free: []float64{1, 1}}}, {Net: &core.Network{Mbps: []float64{1, 1, 1}, Free: []float64{1, 0, 1}}},
+		{Net: &core.Network{Mbps: []float64{1, 1, 1}, Free: []float64{1, 1}}},
+		{Net: &core.Network{Mbps: []float64{1, 1, 1}, Free: []float64{1, 0, 1}}},
 		{Net: &core.Network{Mbps: []float64{1, 1, 1}, Free: []float64{1, 2, 1}}},
 	} {
 		in.Kind = core.Weather
@@ -103,7 +105,8 @@ func sixHosts() *engine.Engine {
 	for i := range hosts {
 		hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
 	}
-	return engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
+	return engine.New(engine.DefaultConfig(),
+		world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
 }
 
 // submitAll submits a job and says which processors it got, at once.
@@ -132,10 +135,13 @@ func TestHostsThatOthersKeepBusyAreAvoided(t *testing.T) {
 	}
 	net.Free = []float64{1, 1, 1, 0.5, 1, 1}
 	e.Step(1, &core.Input{Kind: core.Weather, Cluster: 0, Net: net})
-	if got := submitAll(e, 2, ringOfThree(1)); got == "" || e.World().Job(1).Part(0).Procs().Intersects(core.ProcSet{{Lo: 6, Hi: 8}}) {
+	if got := submitAll(e, 2, ringOfThree(1)); got == "" ||
+		e.World().Job(1).Part(0).Procs().Intersects(core.ProcSet{{Lo: 6, Hi: 8}}) {
 		t.Errorf("it got %q, with host 3 that others use half of", got)
 	}
-	again, err := fromShot(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: []world.HostSpec{{Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}}}}}, e.World())
+	again, err := fromShot(world.Spec{Clusters: []world.ClusterSpec{{Name: "a",
+		Hosts: []world.HostSpec{{Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}, {Procs: 2, Speed: 1},
+			{Procs: 2, Speed: 1}, {Procs: 2, Speed: 1}}}}}, e.World())
 	if err != nil || again.Cluster(0).Network().FreeOn(3) != 0.5 {
 		t.Errorf("it is forgotten how busy they are: %v", err)
 	}
@@ -183,7 +189,8 @@ func TestWhereATrialWasFastestAJobRuns(t *testing.T) {
 	for i := range hosts {
 		hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
 	}
-	e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
+	e := engine.New(engine.DefaultConfig(),
+		world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
 	if got := submitTried(t, e, 1); got != "4-5,8-11" {
 		t.Errorf("it got %q, want hosts 2, 4 and 5, where it was fastest", got)
 	}
@@ -202,7 +209,8 @@ func TestWhereATrialWasFastestAJobRuns(t *testing.T) {
 func submitTried(t *testing.T, e *engine.Engine, id core.JobID) string {
 	t.Helper()
 	j := ringOfThree(id)
-	j.Components[0].Trials = []core.Trial{{Hosts: []int{7, 8, 9}, Seconds: 1}, {Hosts: []int{5, 2, 4}, Seconds: 2}, {Hosts: []int{0, 1, 3}, Seconds: 3}}
+	j.Components[0].Trials = []core.Trial{{Hosts: []int{7, 8, 9}, Seconds: 1}, {Hosts: []int{5, 2, 4}, Seconds: 2},
+		{Hosts: []int{0, 1, 3}, Seconds: 3}}
 	for _, c := range e.Step(core.Time(id), &core.Input{Kind: core.Submit, Spec: j}).Commands {
 		if c.Kind == core.Start {
 			return c.Procs.String()
@@ -220,7 +228,8 @@ func TestATrialOfAnotherTimeDoesNotCount(t *testing.T) {
 		until core.Time
 		want  string
 	}{{0, "4-5,8-11"}, {11, "4-5,8-11"}, {10, "0-5"}} {
-		e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
+		e := engine.New(engine.DefaultConfig(),
+			world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
 		j := ringOfThree(1)
 		j.Components[0].Trials = []core.Trial{{Hosts: []int{5, 2, 4}, Seconds: 1, Until: c.until}}
 		got := ""
@@ -254,14 +263,16 @@ func TestRanksAreOrderedByTrialsThenByTheNetwork(t *testing.T) {
 		{"nothing is known", false, nil, nil, 3, nil, core.Reason{Code: core.RanksNoNetwork}},
 		{"too little is known", false, net([]float64{0, 50, 0}, nil), nil, 3, nil, core.Reason{Code: core.RanksNotConnected}},
 		{"all is known", false, net(known, nil), nil, 3, []int{1, 0, 2}, core.Reason{Code: core.RanksSuit, A: 50, B: 1}},
-		{"one is busy", false, net(known, []float64{1, 1, 0.6}), nil, 3, []int{1, 0, 2}, core.Reason{Code: core.RanksSuit, A: 50, B: 0.6}},
+		{"one is busy", false, net(known, []float64{1, 1, 0.6}), nil, 3, []int{1, 0, 2},
+			core.Reason{Code: core.RanksSuit, A: 50, B: 0.6}},
 		{"it was tried", false, net(known, nil), []core.Trial{trial(2, 2, 1, 0), trial(3, 0, 1, 2)}, 3, []int{2, 1, 0},
 			core.Reason{Code: core.RanksAsTried, A: 2, B: 2}},
 		{"it was faster elsewhere", false, nil, []core.Trial{trial(1, 7, 8, 9), trial(2, 2, 0, 1)}, 3, []int{2, 0, 1},
 			core.Reason{Code: core.RanksAsTriedLess, A: 2}},
 	} {
 		hosts := []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}
-		e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "n", Managed: c.managed, Hosts: hosts}}}))
+		e := engine.New(engine.DefaultConfig(),
+			world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "n", Managed: c.managed, Hosts: hosts}}}))
 		if c.net != nil {
 			e.Step(1, &core.Input{Kind: core.Weather, Net: c.net})
 		}
@@ -305,7 +316,8 @@ func TestAJobOfOneHostIsNeverSpreadWhereOneIsLargeEnough(t *testing.T) {
 
 func TestAClusterThatIsNotReliableEnoughGetsNoJob(t *testing.T) {
 	e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{
-		{Name: "a", Hosts: []world.HostSpec{{Procs: 8, Speed: 1}}}, {Name: "b", Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}))
+		{Name: "a", Hosts: []world.HostSpec{{Procs: 8, Speed: 1}}},
+		{Name: "b", Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}))
 	wants := func(id core.JobID, reliability float64) *core.Job {
 		return &core.Job{ID: id, Components: []core.Component{{Min: 1, Max: 1, Reliability: reliability}}}
 	}

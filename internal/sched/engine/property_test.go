@@ -28,7 +28,8 @@ type trial struct {
 }
 
 func (tr trial) String() string {
-	return fmt.Sprintf("%v/%s/%v seed %d jobs %d restarts %v", tr.approach, tr.policy, tr.place, tr.seed, tr.jobs, tr.restarts)
+	return fmt.Sprintf("%v/%s/%v seed %d jobs %d restarts %v", tr.approach, tr.policy, tr.place, tr.seed, tr.jobs,
+		tr.restarts)
 }
 
 // run drives a trial to its end. All that must hold is checked after every
@@ -48,7 +49,8 @@ type run struct {
 }
 
 func newRun(tr trial) *run {
-	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, ran: map[core.JobID]bool{}, random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
+	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, ran: map[core.JobID]bool{},
+		random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
 	r.cfg = engine.Config{Approach: tr.approach, Malleable: malleable.ByName(tr.policy), ScanEvery: 30 * time.Second,
 		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, CollectGrace: 30 * time.Second,
 		ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second, RetryPause: 2 * time.Second,
@@ -74,13 +76,16 @@ func (r *run) grid() world.Spec {
 		spec.Paths = append(spec.Paths, slices.Repeat([]world.Path{{Mbps: 80}}, n))
 	}
 	for range 2 {
-		spec.Files = append(spec.Files, world.FileSpec{Bytes: int64(r.random.IntN(500)) * 1e6, At: []core.ClusterID{core.ClusterID(r.random.IntN(n))}})
+		spec.Files = append(spec.Files,
+			world.FileSpec{Bytes: int64(r.random.IntN(500)) * 1e6, At: []core.ClusterID{core.ClusterID(r.random.IntN(n))}})
 	}
 	return spec
 }
 
 func (r *run) job(id core.JobID) *core.Job {
-	j := &core.Job{ID: id, Kind: core.Kind(r.random.IntN(3)), Retries: r.random.IntN(3), RetryOn: [][]string{nil, {"failed"}, {"host_lost"}}[r.random.IntN(3)], App: []string{"", "ft", "gadget"}[r.random.IntN(3)]}
+	j := &core.Job{ID: id, Kind: core.Kind(r.random.IntN(3)), Retries: r.random.IntN(3),
+		RetryOn: [][]string{nil, {"failed"}, {"host_lost"}}[r.random.IntN(3)],
+		App:     []string{"", "ft", "gadget"}[r.random.IntN(3)]}
 	if r.random.IntN(3) == 0 {
 		j.Place = core.PlacePolicy(r.random.IntN(6))
 	}
@@ -174,7 +179,8 @@ func (r *run) input() (core.Input, bool) {
 		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs)), Attended: r.random.IntN(2) == 0,
 			Grace: time.Duration(r.random.IntN(60)) * time.Second, Immediate: r.random.IntN(4) == 0}, true
 	case n == 4 && !r.calm:
-		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))}, true
+		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))},
+			true
 	}
 	return r.outside.next(r.now)
 }
@@ -248,7 +254,8 @@ func (r *run) overAt(ev *core.Event) {
 		r.returned[ev.Job] = true
 		return
 	}
-	r.news = append(r.news, core.Input{Kind: core.Returned, Job: ev.Job, Outcome: ev.To, Array: r.arrayOf(ev.Job), NeverRan: !r.ran[ev.Job]})
+	r.news = append(r.news, core.Input{Kind: core.Returned, Job: ev.Job, Outcome: ev.To, Array: r.arrayOf(ev.Job),
+		NeverRan: !r.ran[ev.Job]})
 }
 
 func (r *run) arrayOf(job core.JobID) core.JobID {
@@ -300,7 +307,8 @@ func (r *run) over() error {
 	}
 	for _, c := range r.eng.World().Clusters() {
 		if c.IdleProcs() != c.Procs() || c.OpenOffers() != 0 || c.ReclaimFor() != 0 {
-			return fmt.Errorf("cluster %s: %d of %d idle, %d offers, reclaims for %d", c.Name(), c.IdleProcs(), c.Procs(), c.OpenOffers(), c.ReclaimFor())
+			return fmt.Errorf("cluster %s: %d of %d idle, %d offers, reclaims for %d", c.Name(), c.IdleProcs(), c.Procs(),
+				c.OpenOffers(), c.ReclaimFor())
 		}
 	}
 	return r.restart()
@@ -349,8 +357,9 @@ func TestWhateverHappensOutsideTheGridStaysSoundRapidly(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tr := trial{approach: engine.Approach(rapid.IntRange(0, 1).Draw(t, "approach")), policy: rapid.SampledFrom(policyNames()).Draw(t, "policy"),
-			place: core.WorstFit, jobs: 10, seed: rapid.Uint64().Draw(t, "seed")}
+		tr := trial{approach: engine.Approach(rapid.IntRange(0, 1).Draw(t, "approach")),
+			policy: rapid.SampledFrom(policyNames()).Draw(t, "policy"),
+			place:  core.WorstFit, jobs: 10, seed: rapid.Uint64().Draw(t, "seed")}
 		var logs [2][]byte
 		for i := range logs {
 			r := newRun(tr)

@@ -10,7 +10,8 @@ import (
 // is enough to place it (papers/001, V-B: PWA).
 func (e *Engine) makeRoom() {
 	head := e.w.QueueHead()
-	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now || e.reclaimingFor(head.Spec().ID) {
+	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now ||
+		e.reclaimingFor(head.Spec().ID) {
 		return
 	}
 	if head.JustSaved(e.now) {

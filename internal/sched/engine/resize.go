@@ -98,8 +98,9 @@ func (e *Engine) offerOverdue(j *world.Job, p *world.Part) {
 	n, mandatory, due := p.OpenOffer()
 	after := e.now.Sub(due) + e.cfg.ShrinkGrace
 	if !mandatory {
-		e.emitEvent(core.Event{Kind: core.PartSilent, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: p.Cluster().ID(),
-			Serial: p.OfferSerial(), Why: core.Reason{Code: core.NotAnswered, A: after.Seconds()}})
+		e.emitEvent(core.Event{Kind: core.PartSilent, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
+			Cluster: p.Cluster().ID(),
+			Serial:  p.OfferSerial(), Why: core.Reason{Code: core.NotAnswered, A: after.Seconds()}})
 		e.markFreed(p.Cluster())
 		return
 	}
@@ -140,7 +141,8 @@ func (e *Engine) askGrowth(j *world.Job, p *world.Part, in *core.Input) {
 	}
 	c := p.Cluster()
 	why := core.Reason{Code: core.AskedByJob, A: float64(want)}
-	e.emitEvent(core.Event{Kind: core.PartAsked, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(), N: want, Mandatory: in.Mandatory, Why: why})
+	e.emitEvent(core.Event{Kind: core.PartAsked, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(), N: want,
+		Mandatory: in.Mandatory, Why: why})
 	if in.Mandatory {
 		e.touchAnswered(c)
 		return

@@ -42,7 +42,8 @@ func (s *stage) event(ev *core.Event) string {
 	case core.QueueScanned:
 		b.WriteString("the queue is scanned")
 	case core.PartPlanned:
-		fmt.Fprintf(&b, "%s epoch %d planned on %s: %d within [%d, %d]", part(), ev.Epoch, s.cluster(ev.Cluster), ev.N, ev.Min, ev.Max)
+		fmt.Fprintf(&b, "%s epoch %d planned on %s: %d within [%d, %d]", part(), ev.Epoch, s.cluster(ev.Cluster), ev.N,
+			ev.Min, ev.Max)
 		if len(ev.Procs) > 0 {
 			fmt.Fprintf(&b, ", holds %v", ev.Procs)
 		}

@@ -127,9 +127,12 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		share, _ := strconv.ParseFloat(w.next(), 64)
 		return core.Input{Kind: core.Felt, Cluster: c, Reachable: share > 0, Share: share}, err
 	}
-	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
-		"progress": core.Progress, "staged": core.Staged, "routed": core.Routed, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
-		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger,
+	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed,
+		"left":     core.Left,
+		"progress": core.Progress, "staged": core.Staged, "routed": core.Routed, "claimed": core.Claimed,
+		"lost": core.ClaimLost, "answer": core.Answer,
+		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn,
+		"danger":  core.InDanger,
 		"migrate": core.Migrate, "collecting": core.Collecting}
 	kind, known := kinds[verb]
 	if !known {
@@ -227,7 +230,8 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		if !ranged {
 			most = least
 		}
-		c := core.Component{Min: w.number(least), Max: w.number(most), Initial: w.number(w.value("initial")), OneHost: w.has("onehost")}
+		c := core.Component{Min: w.number(least), Max: w.number(most), Initial: w.number(w.value("initial")),
+			OneHost: w.has("onehost")}
 		c.Reliability, _ = strconv.ParseFloat(w.value("reliability"), 64)
 		if n := w.number(w.value("path")); n > 0 {
 			c.Pattern = &core.Pattern{Name: "path", Nodes: n}
@@ -255,7 +259,8 @@ func (s *stage) job(w *words) (*core.Job, error) {
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
 	j.RetryOn, j.StaysPut = split(w.value("on")), w.has("stays")
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
-	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))), w.number(w.value("limit"))
+	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))),
+		w.number(w.value("limit"))
 	for _, text := range split(w.value("after")) {
 		d, err := s.dependency(w, text)
 		if err != nil {
@@ -298,14 +303,17 @@ func (s *stage) prepare(verb string, w *words) error {
 				return err
 			}
 			s.files = append(s.files, name)
-			s.spec.Files = append(s.spec.Files, world.FileSpec{Name: name, Bytes: int64(w.number(size)) * 1e6, At: []core.ClusterID{c}})
+			s.spec.Files = append(s.spec.Files,
+				world.FileSpec{Name: name, Bytes: int64(w.number(size)) * 1e6, At: []core.ClusterID{c}})
 		}
 	case "link":
 		return s.link(w)
 	case "config":
-		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"), ShrinkGrace: w.seconds("grace"),
-			StopGrace: w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin"),
-			RetryPause: w.seconds("retry")}
+		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"),
+			ShrinkGrace: w.seconds("grace"),
+			StopGrace:   w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"),
+			ClaimMargin: w.seconds("margin"),
+			RetryPause:  w.seconds("retry")}
 		if w.value("approach") == "pwa" {
 			s.cfg.Approach = engine.PWA
 		}

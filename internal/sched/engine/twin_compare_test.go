@@ -131,7 +131,8 @@ type prompt struct {
 func newPrompt(t *twin) *prompt {
 	spec := world.Spec{}
 	for _, c := range t.clusters {
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{KeepFree: c.keep, GrowFree: c.growFree, Hosts: []world.HostSpec{{Procs: c.procs, Speed: 1}}})
+		spec.Clusters = append(spec.Clusters,
+			world.ClusterSpec{KeepFree: c.keep, GrowFree: c.growFree, Hosts: []world.HostSpec{{Procs: c.procs, Speed: 1}}})
 	}
 	cfg := engine.Config{Malleable: malleable.FPSMA{}, ShrinkGrace: time.Minute}
 	if t.pwa {
@@ -215,7 +216,8 @@ func drawPrograms(t *rapid.T, widest int) []program {
 	at := 0
 	for i := range list {
 		at += rapid.IntRange(0, 20).Draw(t, "gap")
-		p := program{id: i + 1, submit: at, kind: programKind(rapid.IntRange(0, 2).Draw(t, "kind")), work: rapid.IntRange(1, 400).Draw(t, "work")}
+		p := program{id: i + 1, submit: at, kind: programKind(rapid.IntRange(0, 2).Draw(t, "kind")),
+			work: rapid.IntRange(1, 400).Draw(t, "work")}
 		p.min = rapid.IntRange(1, min(6, widest)).Draw(t, "min")
 		p.max = p.min + rapid.IntRange(0, 12).Draw(t, "more")
 		if powers || rapid.Bool().Draw(t, "asks for its minimum") {
@@ -239,7 +241,8 @@ func likeTheTwin(t *rapid.T) {
 	tw := &twin{pwa: rapid.Bool().Draw(t, "pwa"), egs: rapid.Bool().Draw(t, "egs")}
 	widest := 0
 	for range rapid.IntRange(1, 4).Draw(t, "clusters") {
-		c := twinCluster{procs: rapid.IntRange(4, 24).Draw(t, "procs"), keep: rapid.IntRange(0, 2).Draw(t, "keep"), growFree: rapid.IntRange(0, 2).Draw(t, "growfree")}
+		c := twinCluster{procs: rapid.IntRange(4, 24).Draw(t, "procs"), keep: rapid.IntRange(0, 2).Draw(t, "keep"),
+			growFree: rapid.IntRange(0, 2).Draw(t, "growfree")}
 		tw.clusters = append(tw.clusters, c)
 		widest = max(widest, c.procs-c.keep)
 	}
@@ -251,7 +254,8 @@ func likeTheTwin(t *rapid.T) {
 	}
 	for i := range max(len(is), len(want)) {
 		if i >= len(is) || i >= len(want) || is[i] != want[i] {
-			t.Fatalf("the engine says\n%v\nthe twin\n%v\nafter\n%v", is[i:min(i+4, len(is))], want[i:min(i+4, len(want))], is[max(0, i-6):i])
+			t.Fatalf("the engine says\n%v\nthe twin\n%v\nafter\n%v", is[i:min(i+4, len(is))], want[i:min(i+4, len(want))],
+				is[max(0, i-6):i])
 		}
 	}
 }

@@ -95,7 +95,8 @@ func (e *Engine) ClusterNames() []string {
 // Cluster is a cluster as it is now. Its number must be below ClusterCount.
 func (e *Engine) Cluster(id core.ClusterID) ClusterView {
 	c := e.w.Cluster(id)
-	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Speed: c.Speed(), Share: c.Share(), Wait: c.QueueWait()}
+	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Speed: c.Speed(), Share: c.Share(),
+		Wait: c.QueueWait()}
 }
 
 // InUse reports whether jobs are placed in a cluster.
@@ -136,7 +137,8 @@ func Restore(cfg Config, policy core.PlacePolicy, snapshot []byte, events []core
 }
 
 // FromEvents is an engine in the state that events made of clusters in which nobody was.
-func FromEvents(cfg Config, policy core.PlacePolicy, clusters []core.ClusterSpec, events []core.Event) (*Engine, error) {
+func FromEvents(cfg Config, policy core.PlacePolicy, clusters []core.ClusterSpec,
+	events []core.Event) (*Engine, error) {
 	return replay(cfg, world.New(world.Spec{DefaultPlace: policy, Clusters: clusters}), events)
 }
 

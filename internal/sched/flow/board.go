@@ -156,7 +156,8 @@ func (b *board) bestChoice(t int32, a *arrival, behind []float64) choice {
 		best, _ := b.bestWide(t, a)
 		return best
 	}
-	f := finder{b: b, t: t, a: a, behind: behind, least: math.Inf(1), work: b.d.Tasks[t].Work, pace: b.g.taskPace(&b.d.Tasks[t])}
+	f := finder{b: b, t: t, a: a, behind: behind, least: math.Inf(1), work: b.d.Tasks[t].Work,
+		pace: b.g.taskPace(&b.d.Tasks[t])}
 	if b.rates == nil || behind != nil {
 		for gr := range b.g.groups {
 			f.tryGroup(int32(gr))

@@ -98,7 +98,8 @@ func checkCores(d *DAG, g *Grid, s *Schedule) error {
 		}
 	}
 	slices.SortFunc(lanes, func(x, y lane) int {
-		return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end), cmp.Compare(x.task, y.task))
+		return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end),
+			cmp.Compare(x.task, y.task))
 	})
 	for i := 1; i < len(lanes); i++ {
 		if x, y := lanes[i-1], lanes[i]; x.core == y.core && y.start < x.end-slack*(1+x.end) {

@@ -53,7 +53,8 @@ func newMapping(d *DAG, g *Grid, s *Schedule) *mapping {
 	}
 	m.at = -1
 	m.was = slices.Clone(m.slots)
-	m.ripple = ripple{touched: make([]touch, len(d.Tasks)), other: make([]bool, len(g.Hosts)), free: make([]float64, g.CoreCount())}
+	m.ripple = ripple{touched: make([]touch, len(d.Tasks)), other: make([]bool, len(g.Hosts)),
+		free: make([]float64, g.CoreCount())}
 	return m
 }
 

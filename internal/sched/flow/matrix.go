@@ -85,7 +85,8 @@ func byMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *Schedule {
 }
 
 func newMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *matrix {
-	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(), looks: looksPerTask(len(d.Tasks), len(g.groups))}
+	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(),
+		looks: looksPerTask(len(d.Tasks), len(g.groups))}
 	for _, t := range d.topo {
 		if m.b.isFixed(t) {
 			m.releaseChildren(t, func(int32) {})

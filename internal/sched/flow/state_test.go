@@ -41,7 +41,8 @@ func TestAPlanFromTheMiddleLeavesWhatHasBegunAndHoldsForTheRest(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for _, slot := range p.Schedule.Slots {
-			if free := from.Free[g.FirstCore(slot.Host)+slot.Core]; slot.Start >= now && slot.Start < free-1e-9 && slot.End > slot.Start {
+			if free := from.Free[g.FirstCore(slot.Host)+slot.Core]; slot.Start >= now && slot.Start < free-1e-9 &&
+				slot.End > slot.Start {
 				rt.Fatalf("something starts at %v on a core that is free at %v", slot.Start, free)
 			}
 		}
@@ -53,7 +54,8 @@ func TestAPlanFromTheMiddleLeavesWhatHasBegunAndHoldsForTheRest(t *testing.T) {
 
 // stateAt is how far a schedule has got.
 func stateAt(d *DAG, g *Grid, s *Schedule, now float64) *State {
-	from := &State{Fixed: make([]bool, len(d.Tasks)), Slots: make([]Slot, len(d.Tasks)), Free: make([]float64, g.CoreCount())}
+	from := &State{Fixed: make([]bool, len(d.Tasks)), Slots: make([]Slot, len(d.Tasks)),
+		Free: make([]float64, g.CoreCount())}
 	for c := range from.Free {
 		from.Free[c] = now
 	}

@@ -97,7 +97,8 @@ func TestBlocksOfGroupsChangeNoPlan(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s on %s by %s: %v with blocks, %v without, or other slots", name, gridName, h, got.Schedule.Makespan, want.Schedule.Makespan)
+					t.Errorf("%s on %s by %s: %v with blocks, %v without, or other slots", name, gridName, h, got.Schedule.Makespan,
+						want.Schedule.Makespan)
 				}
 			}
 		}

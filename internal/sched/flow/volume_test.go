@@ -14,8 +14,9 @@ func TestTheFilesOfAParentComeOneAfterAnother(t *testing.T) {
 	tasks := []Task{{Name: "make", Work: 1, Only: onlyAt(0)}, {Name: "read", Work: 1, Only: onlyAt(1)}}
 	const begin = 1 + 2*0.01 + 2*873e6*8/200e6
 	for name, edges := range map[string][]Edge{
-		"one edge":  {{From: 0, To: 1, Bytes: 2 * 873e6, Files: 2}},
-		"two edges": {{From: 0, To: 1, Bytes: 873e6}, {From: 0, To: 1, Bytes: NoData}, {From: 0, To: 1, Bytes: 873e6, Files: 1}},
+		"one edge": {{From: 0, To: 1, Bytes: 2 * 873e6, Files: 2}},
+		"two edges": {{From: 0, To: 1, Bytes: 873e6}, {From: 0, To: 1, Bytes: NoData},
+			{From: 0, To: 1, Bytes: 873e6, Files: 1}},
 	} {
 		d := build(t, tasks, edges)
 		if d.EdgeCount() != 1 {

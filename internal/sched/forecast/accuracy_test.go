@@ -123,15 +123,18 @@ func TestForecastsAreHardlyWorseThanThoseOfTheBestMemberInHindsight(t *testing.T
 	for _, s := range recordedSeries(t) {
 		r := judge(t, Config{Prior: known(t, s)}, s.judged)
 		n := len(s.judged)
-		t.Logf("%s: %d series; error over that of the best in hindsight: median %.3f, 95 of 100 below %.3f, %.1f %% below 1.05; within the 90 %% interval %.1f %% (below it %.1f %%)",
-			s.name, n, quantile(r.ratios, 0.5), quantile(r.ratios, 0.95), percent(r.good, n), percent(r.inside, r.total), percent(r.below, r.total))
+		t.Logf("%s: %d series; error over that of the best in hindsight: median %.3f, 95 of 100 below %.3f, %.1f %% below "+
+			"1.05; within the 90 %% interval %.1f %% (below it %.1f %%)",
+			s.name, n, quantile(r.ratios, 0.5), quantile(r.ratios, 0.95), percent(r.good, n), percent(r.inside, r.total),
+			percent(r.below, r.total))
 		if p := percent(r.inside, r.total); p < 85 || p > 95 {
 			t.Errorf("%s: %.1f %% of the next values are within the 90 %% interval", s.name, p)
 		}
 		good, series = good+r.good, series+n
 		inside, values = inside+r.inside, values+r.total
 	}
-	t.Logf("all %d series: %.1f %% below 1.05; within the 90 %% interval %.1f %%", series, percent(good, series), percent(inside, values))
+	t.Logf("all %d series: %.1f %% below 1.05; within the 90 %% interval %.1f %%", series, percent(good, series),
+		percent(inside, values))
 	if percent(good, series) < 95 {
 		t.Errorf("%d of %d series are forecast at most 5 %% worse than by the best member, want 95 %%", good, series)
 	}

@@ -137,7 +137,8 @@ func loads(tb testing.TB) []dataSet {
 			sets = append(sets, s)
 		}
 	}
-	if file := recordings.OrGenerated(tb, "load", "alibaba2018_day_1_machine_usage_day_1_grouped_10_seconds.csv.gz"); file != "" {
+	if file := recordings.OrGenerated(tb, "load",
+		"alibaba2018_day_1_machine_usage_day_1_grouped_10_seconds.csv.gz"); file != "" {
 		sets = append(sets, alibaba(tb, file))
 	}
 	return sets

@@ -168,7 +168,8 @@ func TestAForecastAskedForLaterIsOneOverALongerTime(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		steps int
-	}{{0, 1}, {10 * time.Second, 1}, {time.Minute, 6}, {10 * time.Minute, 60}, {24 * time.Hour, 8640}, {1 << 62, farthestStep}} {
+	}{{0, 1}, {10 * time.Second, 1}, {time.Minute, 6}, {10 * time.Minute, 60}, {24 * time.Hour, 8640},
+		{1 << 62, farthestStep}} {
 		n, _ := f.ForecastUntil(last.Add(c.after))
 		if n.Steps != c.steps {
 			t.Errorf("after %v: %d steps, want %d", c.after, n.Steps, c.steps)

@@ -153,17 +153,20 @@ func (s *state) checkState() error {
 	if !slices.Equal(s.Members, names[:]) {
 		return errors.New("members differ")
 	}
-	if s.Step < 0 || s.Count < 0 || s.Count > maxValues || s.NGap < 0 || s.NGap > maxValues || len(s.Gaps) != min(s.NGap, nGaps) || slices.ContainsFunc(s.Gaps, isNegative[time.Duration]) {
+	if s.Step < 0 || s.Count < 0 || s.Count > maxValues || s.NGap < 0 || s.NGap > maxValues ||
+		len(s.Gaps) != min(s.NGap, nGaps) || slices.ContainsFunc(s.Gaps, isNegative[time.Duration]) {
 		return errors.New("counts and times do not fit")
 	}
 	lists := []list{
-		{s.Values, min(s.Count, longest), large, true}, {s.Sums, nMeans, large, false}, {s.Smooth, nGains, large, true}, {s.Errors, nMembers, large, true},
+		{s.Values, min(s.Count, longest), large, true}, {s.Sums, nMeans, large, false}, {s.Smooth, nGains, large, true},
+		{s.Errors, nMembers, large, true},
 		{s.Trend, 2, large, false}, {[]float64{s.Most, s.Mean}, 2, large, true},
 		{s.Regress, 6, large * large, false}, {s.Level, 9, large, false},
 	}
 	if len(s.Regress) == 6 && len(s.Level) == 9 { // weights and what is divided by
 		l := s.Level
-		lists = append(lists, list{s.Regress[:4], 4, large, false}, list{[]float64{s.Regress[1], s.Regress[4], l[1], l[2], l[3], l[5], l[6], l[8]}, 8, large * large, true})
+		lists = append(lists, list{s.Regress[:4], 4, large, false},
+			list{[]float64{s.Regress[1], s.Regress[4], l[1], l[2], l[3], l[5], l[6], l[8]}, 8, large * large, true})
 	}
 	if s.Prior != nil {
 		lists = append(lists, list{s.Prior, nMembers, large, true})

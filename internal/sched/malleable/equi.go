@@ -35,7 +35,8 @@ func (Equipartition) Shrink(v world.View, c *world.Cluster, need int, dst []Offe
 // Rebalance shrinks those above their equal part of what the malleable jobs
 // hold and what is free.
 func (Equipartition) Rebalance(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	return shrinkTo(c.MalleableParts(), waterFill(c.MalleableParts(), free, (*world.Part).MinSize, (*world.Part).MaxSize), dst)
+	return shrinkTo(c.MalleableParts(), waterFill(c.MalleableParts(), free, (*world.Part).MinSize, (*world.Part).MaxSize),
+		dst)
 }
 
 func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {

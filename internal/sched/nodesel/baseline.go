@@ -22,7 +22,10 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 		return Select(b, p, o)
 	}
 	if o.Alike > 0 {
-		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return SelectBy(method, b, p, o, seed) })
+		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection,
+			error) {
+			return SelectBy(method, b, p, o, seed)
+		})
 	}
 	if err := p.CheckEdges(); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)

@@ -25,7 +25,8 @@ func BenchmarkAsked(b *testing.B) {
 		b.Run(c.String(), func(b *testing.B) { sweep(b, nets, p) })
 	}
 	hosts200 := random(200)
-	for _, p := range []*Pattern{named(b, "all", 8), named(b, "ring", 16), named(b, "mesh:4x4", 16), named(b, "hypercube", 16)} {
+	for _, p := range []*Pattern{named(b, "all", 8), named(b, "ring", 16), named(b, "mesh:4x4", 16),
+		named(b, "hypercube", 16)} {
 		ask(hosts200, p)
 	}
 	hosts1000 := random(1000)

@@ -102,7 +102,8 @@ func TestMoreHostsThanNodesAreSearchedAsExactly(t *testing.T) {
 func TestPruningLeavesWhatWasPlanted(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 12))
 	cut := 0
-	for _, p := range []*Pattern{named(t, "mesh:3x3", 9), named(t, "mesh:4x4", 16), named(t, "torus:3x5", 15), named(t, "torus:4x4", 16), named(t, "hypercube", 16),
+	for _, p := range []*Pattern{named(t, "mesh:3x3", 9), named(t, "mesh:4x4", 16), named(t, "torus:3x5", 15),
+		named(t, "torus:4x4", 16), named(t, "hypercube", 16),
 		named(t, "butterfly", 12), named(t, "butterfly", 32), named(t, "mesh:2x3x4", 24)} {
 		s := newShape(p)
 		if s.squares == nil {

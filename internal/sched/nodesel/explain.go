@@ -15,7 +15,8 @@ func explainMismatch(b *Bandwidths, s *shape) string {
 		block = max(block, len(part))
 	}
 	if s.biconnected && block < s.m {
-		return fmt.Sprintf("it needs %d hosts that stay connected when any one of them is lost, the largest such part has %d", s.m, block)
+		return fmt.Sprintf("it needs %d hosts that stay connected when any one of them is lost, the largest such part has %d",
+			s.m, block)
 	}
 	if why := explainDegrees(g, s); why != "" {
 		return why
@@ -40,7 +41,8 @@ func explainDegrees(g *graph, s *shape) string {
 			if d == 1 {
 				partners = "partner"
 			}
-			return fmt.Sprintf("%d of its nodes have at least %d %s, only %d hosts are connected to so many", i+1, d, partners, have)
+			return fmt.Sprintf("%d of its nodes have at least %d %s, only %d hosts are connected to so many", i+1, d, partners,
+				have)
 		}
 	}
 	return ""

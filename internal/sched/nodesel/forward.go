@@ -83,7 +83,8 @@ const (
 
 // newForward is nil where the search is not for the pattern or the graph.
 func newForward(e *embedder) *forward {
-	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes || e.t.hostCount() > maxForwardHosts {
+	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes ||
+		e.t.hostCount() > maxForwardHosts {
 		return nil
 	}
 	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.hostCount(), mt: e.mt, all: 1<<e.s.m - 1}

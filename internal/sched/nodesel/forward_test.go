@@ -26,7 +26,8 @@ func clusteredGraph(rnd *rand.Rand, n int) *graph {
 
 func TestForwardSearchAgreesWithTheSearchHostByHost(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(14, 14))
-	patterns := []*Pattern{named(t, "mesh:3x3", 9), named(t, "mesh:3x4", 12), named(t, "mesh:4x4", 16), named(t, "mesh:2x5", 10), named(t, "mesh:2x2x3", 12)}
+	patterns := []*Pattern{named(t, "mesh:3x3", 9), named(t, "mesh:3x4", 12), named(t, "mesh:4x4", 16),
+		named(t, "mesh:2x5", 10), named(t, "mesh:2x2x3", 12)}
 	found := map[answer]int{}
 	for i := range 60 {
 		g := clusteredGraph(rnd, 16+i%7)

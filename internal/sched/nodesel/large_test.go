@@ -16,7 +16,8 @@ func proven(t *testing.T, b *Bandwidths, p *Pattern) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%.4g of at most %.4g Mbit/s after %v, %d graphs", got.Mbps, got.Bound, time.Since(start).Round(time.Millisecond), got.Matches)
+	t.Logf("%.4g of at most %.4g Mbit/s after %v, %d graphs", got.Mbps, got.Bound,
+		time.Since(start).Round(time.Millisecond), got.Matches)
 	check(t, b, p, got.Group)
 	if !got.Optimal {
 		t.Errorf("not proven: %g of at most %g", got.Mbps, got.Bound)

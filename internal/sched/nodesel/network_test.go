@@ -43,7 +43,8 @@ func TestTheLatencyOfAPairIsThatOfItsWidestPath(t *testing.T) {
 		mbps, ms float64
 	}{{0, 1, 20, 4.75}, {1, 0, 20, 4.75}, {1, 2, 20, 1.5}, {2, 1, 20, 1.5}, {0, 3, 0, 0}} {
 		if b.PairBandwidth(c.u, c.v) != c.mbps || ms(c.u, c.v) != c.ms {
-			t.Errorf("pair %d-%d has %g Mbit/s and %g ms, want %g and %g", c.u, c.v, b.PairBandwidth(c.u, c.v), ms(c.u, c.v), c.mbps, c.ms)
+			t.Errorf("pair %d-%d has %g Mbit/s and %g ms, want %g and %g", c.u, c.v, b.PairBandwidth(c.u, c.v), ms(c.u, c.v),
+				c.mbps, c.ms)
 		}
 	}
 	direct := &Network{Hosts: []string{"a", "b"}, Links: []Link{{A: 0, B: 1, Mbps: 7}}}
@@ -102,7 +103,8 @@ func TestWidestPathsEqualTheClosureOverRouters(t *testing.T) {
 }
 
 func TestLinksThatCannotBeAreRefused(t *testing.T) {
-	for _, l := range []Link{{0, 9, 1, 0}, {0, 0, 1, 0}, {0, 1, 0, 0}, {0, 1, -1, 0}, {0, 1, math.NaN(), 0}, {0, 1, math.Inf(1), 0}} {
+	for _, l := range []Link{{0, 9, 1, 0}, {0, 0, 1, 0}, {0, 1, 0, 0}, {0, 1, -1, 0}, {0, 1, math.NaN(), 0},
+		{0, 1, math.Inf(1), 0}} {
 		n := &Network{Hosts: []string{"a", "b"}, Links: []Link{l}}
 		if _, err := n.WidestBandwidths(); err == nil {
 			t.Errorf("link %v is accepted", l)

@@ -112,8 +112,10 @@ func TestAnotherExactMethodAgreesAtAndAboveTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		patterns := []*Pattern{named(t, "ring", 8), named(t, "path", 10), named(t, "all", 5), named(t, "star", 7), named(t, "tree:2", 9), named(t, "mesh:3x3", 9),
-			named(t, "mesh:3x4", 12), named(t, "torus:3x3", 9), named(t, "hypercube", 8), named(t, "butterfly", 12), named(t, "mesh:2x2x3", 12)}
+		patterns := []*Pattern{named(t, "ring", 8), named(t, "path", 10), named(t, "all", 5), named(t, "star", 7),
+			named(t, "tree:2", 9), named(t, "mesh:3x3", 9),
+			named(t, "mesh:3x4", 12), named(t, "torus:3x3", 9), named(t, "hypercube", 8), named(t, "butterfly", 12),
+			named(t, "mesh:2x2x3", 12)}
 		for _, p := range patterns[:len(patterns):len(patterns)] {
 			patterns = append(patterns, weighted(rnd, p))
 		}

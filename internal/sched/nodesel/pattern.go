@@ -36,7 +36,8 @@ func (p *Pattern) LargestPart() int {
 
 // PatternNames are the patterns that Named knows, as a user writes them.
 func PatternNames() []string {
-	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "mesh:RxCxD", "torus:RxC", "torus:RxCxD", "hypercube", "butterfly"}
+	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "mesh:RxCxD", "torus:RxC", "torus:RxCxD",
+		"hypercube", "butterfly"}
 }
 
 // NamedPattern makes one of the known patterns on m nodes. With m = 0 the name must

@@ -58,9 +58,12 @@ func TestNamesThatDoNotFitTheirSizeAreRefused(t *testing.T) {
 		want string
 	}{
 		{"mesh:3x3", 8, "9 nodes"}, {"torus:2x2", 5, "4 nodes"}, {"hypercube", 6, "a power of two"}, {"ring", 1, "from 2"},
-		{"ring", 0, "from 2"}, {"tree:0", 4, "tree:K"}, {"tree", 4, "tree:K"}, {"mesh:3", 9, "mesh:RxC"}, {"mesh:1x1", 1, "mesh:RxC"},
-		{"mesh:99999x99999", 0, "mesh:RxC"}, {"ring:4", 4, "without anything"}, {"knot", 4, "one of ring"}, {"all", 5000, "from 2"},
-		{"mesh:2x2x2x2", 0, "mesh:RxC"}, {"torus:0x2x2", 0, "torus:RxC"}, {"mesh:2x3x4", 12, "24 nodes"}, {"butterfly", 5, "4, 12 or 32"}, {"butterfly", 0, "4, 12"},
+		{"ring", 0, "from 2"}, {"tree:0", 4, "tree:K"}, {"tree", 4, "tree:K"}, {"mesh:3", 9, "mesh:RxC"},
+		{"mesh:1x1", 1, "mesh:RxC"},
+		{"mesh:99999x99999", 0, "mesh:RxC"}, {"ring:4", 4, "without anything"}, {"knot", 4, "one of ring"},
+		{"all", 5000, "from 2"},
+		{"mesh:2x2x2x2", 0, "mesh:RxC"}, {"torus:0x2x2", 0, "torus:RxC"}, {"mesh:2x3x4", 12, "24 nodes"},
+		{"butterfly", 5, "4, 12 or 32"}, {"butterfly", 0, "4, 12"},
 	} {
 		if _, err := NamedPattern(c.name, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %d: %v, want %q", c.name, c.m, err, c.want)
@@ -93,7 +96,8 @@ func TestEverySymmetryFoundKeepsThePattern(t *testing.T) {
 		name  string
 		m     int
 		count int // without the identity; 0 where only some are listed
-	}{{"hypercube", 16, 383}, {"mesh:3x3", 9, 7}, {"mesh:2x3", 6, 3}, {"torus:3x3", 9, 71}, {"tree:2", 31, 0}, {"tree:3", 40, 0}, {"star", 30, 0}} {
+	}{{"hypercube", 16, 383}, {"mesh:3x3", 9, 7}, {"mesh:2x3", 6, 3}, {"torus:3x3", 9, 71}, {"tree:2", 31, 0},
+		{"tree:3", 40, 0}, {"star", 30, 0}} {
 		s := newShape(named(t, c.name, c.m))
 		if len(s.syms) == 0 || c.count > 0 && len(s.syms) != c.count {
 			t.Errorf("%s of %d: %d symmetries, want %d", c.name, c.m, len(s.syms), c.count)
@@ -109,7 +113,8 @@ func TestEverySymmetryFoundKeepsThePattern(t *testing.T) {
 }
 
 func FuzzNamed(f *testing.F) {
-	for _, name := range []string{"ring", "mesh:3x3", "torus:2x5", "tree:2", "hypercube", "mesh:-1x-4", "tree:99999999999", ":", "mesh:1x"} {
+	for _, name := range []string{"ring", "mesh:3x3", "torus:2x5", "tree:2", "hypercube", "mesh:-1x-4", "tree:99999999999",
+		":", "mesh:1x"} {
 		f.Add(name, 9)
 	}
 	f.Fuzz(func(t *testing.T, name string, m int) {

@@ -92,7 +92,8 @@ func TestRoundingMakesAlikeWhatIsClose(t *testing.T) {
 	b.RaisePair(1, 2, 120)
 	b.CapHost(0, 50)
 	r := b.RoundedDown(0.05)
-	if x, y, z := r.PairBandwidth(0, 1), r.PairBandwidth(0, 2), r.PairBandwidth(2, 1); x != y || z <= y || x > 100 || x < 100/1.05 || r.PairBandwidth(0, 3) != 0 || r.mostOf(0) != 50 {
+	if x, y, z := r.PairBandwidth(0, 1), r.PairBandwidth(0, 2), r.PairBandwidth(2, 1); x != y || z <= y || x > 100 ||
+		x < 100/1.05 || r.PairBandwidth(0, 3) != 0 || r.mostOf(0) != 50 {
 		t.Errorf("%g %g %g", x, y, z)
 	}
 	if b.PairBandwidth(0, 2) != 101 {

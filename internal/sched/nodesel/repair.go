@@ -65,7 +65,8 @@ func (q *search) repairTo(i, steps int) answer {
 // newRepairer begins with the hosts of a choice where they are in the part.
 func newRepairer(s *shape, t *target, hosts []int, draw uint64) *repairer {
 	r := &repairer{s: s, t: t, rnd: rand.New(rand.NewPCG(seed, draw)), at: slices.Repeat([]int{-1}, s.m),
-		owner: slices.Repeat([]int{-1}, t.hostCount()), slow: make([]int32, s.m*t.hostCount()), barred: make([]int, s.m*t.hostCount())}
+		owner: slices.Repeat([]int{-1}, t.hostCount()), slow: make([]int32, s.m*t.hostCount()),
+		barred: make([]int, s.m*t.hostCount())}
 	for p, h := range hosts {
 		if v := slices.Index(t.hosts, h); v >= 0 {
 			r.at[p], r.owner[v] = v, p

@@ -38,7 +38,8 @@ func roundDown(x, step float64) float64 {
 // chooseAlike has hosts chosen on rounded bandwidths and says what the groups are
 // worth without rounding. The bound is a value that occurs: optimal says that nothing
 // is better without rounding either.
-func chooseAlike(b *Bandwidths, p *Pattern, o Options, choose func(*Bandwidths, Options) (*Selection, error)) (*Selection, error) {
+func chooseAlike(b *Bandwidths, p *Pattern, o Options,
+	choose func(*Bandwidths, Options) (*Selection, error)) (*Selection, error) {
 	step := o.Alike
 	o.Alike = 0
 	sel, err := choose(b.RoundedDown(step), o)

@@ -77,7 +77,8 @@ func TestTheGroupsAreTheBestSetsOfHosts(t *testing.T) {
 
 func TestABudgetThatEndsLeavesAChoiceAndABound(t *testing.T) {
 	b := randomBandwidths(rand.New(rand.NewPCG(4, 4)), 60, 1, 0)
-	for _, p := range []*Pattern{named(t, "hypercube", 16), named(t, "ring", 20), named(t, "tree:2", 31), named(t, "all", 8)} {
+	for _, p := range []*Pattern{named(t, "hypercube", 16), named(t, "ring", 20), named(t, "tree:2", 31),
+		named(t, "all", 8)} {
 		best, err := Select(b, p, Options{Groups: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +94,8 @@ func TestABudgetThatEndsLeavesAChoiceAndABound(t *testing.T) {
 			}
 			check(t, b, p, got.Group)
 			if got.Mbps > best.Mbps || got.Bound < best.Mbps || got.Optimal != (got.Mbps == got.Bound) {
-				t.Errorf("%s after %d questions: %g, bound %g, optimal %v; the best is %g", p.Name, questions, got.Mbps, got.Bound, got.Optimal, best.Mbps)
+				t.Errorf("%s after %d questions: %g, bound %g, optimal %v; the best is %g", p.Name, questions, got.Mbps, got.Bound,
+					got.Optimal, best.Mbps)
 			}
 		}
 	}

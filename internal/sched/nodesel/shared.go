@@ -43,7 +43,8 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 
 func newSharing(n *Network, b *Bandwidths, s *shape, o Options) *sharing {
 	return &sharing{b: b, s: s, r: n.findRoutes(), alike: n.numberAlike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
-		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, s.m), used: make([]bool, b.n)}
+		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, s.m),
+		used: make([]bool, b.n)}
 }
 
 // searchBest finds the best choice and then those that differ, beginning with choices

@@ -99,7 +99,8 @@ func TestTheLinksOfARouteAreAsWideAsThePair(t *testing.T) {
 					least = 0
 				}
 				if least != b.PairBandwidth(u, v) {
-					t.Fatalf("network %d %v: the route %v of %d-%d is %g wide, the pair has %g", i, n.Links, r.linksBetween(u, v), u, v, least, b.PairBandwidth(u, v))
+					t.Fatalf("network %d %v: the route %v of %d-%d is %g wide, the pair has %g", i, n.Links, r.linksBetween(u, v), u,
+						v, least, b.PairBandwidth(u, v))
 				}
 			}
 		}
@@ -117,7 +118,8 @@ func TestSharedLinksAreDividedAsWellAsCanBe(t *testing.T) {
 		if i%3 == 0 {
 			b.CapHost(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
 		}
-		for _, p := range []*Pattern{named(t, "ring", 3), named(t, "star", 3), named(t, "all", 3), randomPattern(rnd, min(5, len(n.Hosts)))} {
+		for _, p := range []*Pattern{named(t, "ring", 3), named(t, "star", 3), named(t, "all", 3),
+			randomPattern(rnd, min(5, len(n.Hosts)))} {
 			what := fmt.Sprintf("network %d %v, %s of %d %v", i, n.Links, p.Name, p.Nodes, p.Edges)
 			want := mostShared(n, b, p)
 			got, err := SelectShared(n, b, p, Options{Groups: 3})
@@ -168,7 +170,8 @@ func TestFurtherGroupsAreTheBestWithSharedLinksToo(t *testing.T) {
 			}
 			seen := map[string]bool{}
 			for k, g := range got.Groups {
-				if math.Abs(g.Mbps-want[k]) > 1e-9*want[k] || !g.Optimal || seen[hostSet(g.Hosts)] || every[hostSet(g.Hosts)] < g.Mbps*(1-1e-9) {
+				if math.Abs(g.Mbps-want[k]) > 1e-9*want[k] || !g.Optimal || seen[hostSet(g.Hosts)] ||
+					every[hostSet(g.Hosts)] < g.Mbps*(1-1e-9) {
 					t.Fatalf("%s: group %d is %+v, the best are worth %v", what, k+1, g, want)
 				}
 				seen[hostSet(g.Hosts)] = true

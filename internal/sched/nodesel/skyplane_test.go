@@ -40,7 +40,8 @@ func regions(t testing.TB) *Bandwidths {
 
 func throughput(t testing.TB, rows [][]string) *Bandwidths {
 	t.Helper()
-	from, to, bits := slices.Index(rows[0], "src_region"), slices.Index(rows[0], "dst_region"), slices.Index(rows[0], "throughput_sent")
+	from, to, bits := slices.Index(rows[0], "src_region"), slices.Index(rows[0], "dst_region"),
+		slices.Index(rows[0], "throughput_sent")
 	best := map[[2]string]float64{}
 	var names []string
 	for _, row := range rows[1:] {
@@ -77,6 +78,8 @@ var regionCases = []struct {
 	name string
 	m    int
 }{
-	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"all", 12}, {"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25}, {"mesh:5x6", 30},
-	{"tree:2", 15}, {"tree:2", 31}, {"path", 16}, {"path", 40}, {"star", 20}, {"hypercube", 16}, {"torus:4x4", 16}, {"ring", 48},
+	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"all", 12}, {"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25},
+	{"mesh:5x6", 30},
+	{"tree:2", 15}, {"tree:2", 31}, {"path", 16}, {"path", 40}, {"star", 20}, {"hypercube", 16}, {"torus:4x4", 16},
+	{"ring", 48},
 }

@@ -110,8 +110,10 @@ var sweepPatterns = []struct {
 	name string
 	m    int
 }{
-	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"path", 16}, {"path", 40}, {"all", 8}, {"all", 12}, {"star", 16}, {"tree:2", 15}, {"tree:2", 31}, {"tree:3", 40},
-	{"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25}, {"mesh:2x3x4", 24}, {"torus:4x4", 16}, {"torus:3x5", 15}, {"hypercube", 8}, {"hypercube", 16}, {"butterfly", 12}, {"butterfly", 32},
+	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"path", 16}, {"path", 40}, {"all", 8}, {"all", 12}, {"star", 16},
+	{"tree:2", 15}, {"tree:2", 31}, {"tree:3", 40},
+	{"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25}, {"mesh:2x3x4", 24}, {"torus:4x4", 16}, {"torus:3x5", 15},
+	{"hypercube", 8}, {"hypercube", 16}, {"butterfly", 12}, {"butterfly", 32},
 }
 
 // BenchmarkFamilies shows the worst time to a proof, and the widest gap after

@@ -98,7 +98,8 @@ const looksPerStep = 256
 // walkDomains searches once from the filtered domains. no is a proof.
 func (e *embedder) walkDomains(dom []set, mt *meter) (answer, []int) {
 	r := e.s.route
-	w := &walker{m: e.s.m, links: make([][]link, e.s.m), dom: make([]set, e.s.m), at: make([]int, e.s.m), taken: newSet(e.t.hostCount()), mt: mt}
+	w := &walker{m: e.s.m, links: make([][]link, e.s.m), dom: make([]set, e.s.m), at: make([]int, e.s.m),
+		taken: newSet(e.t.hostCount()), mt: mt}
 	later := e.t.class[0].laterVertices()
 	for i, p := range r.nodes {
 		w.dom[i] = dom[p]

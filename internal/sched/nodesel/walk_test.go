@@ -12,7 +12,8 @@ func TestWalksAndTheSearchOverDomainsAgree(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		m    int
-	}{{"mesh:3x3", 9}, {"mesh:2x3", 6}, {"mesh:2x2x3", 12}, {"torus:3x3", 9}, {"torus:3x4", 12}, {"hypercube", 8}, {"hypercube", 16}, {"butterfly", 12}} {
+	}{{"mesh:3x3", 9}, {"mesh:2x3", 6}, {"mesh:2x2x3", 12}, {"torus:3x3", 9}, {"torus:3x4", 12}, {"hypercube", 8},
+		{"hypercube", 16}, {"butterfly", 12}} {
 		for i := range 60 {
 			p := named(t, c.name, c.m)
 			if i%3 == 0 {

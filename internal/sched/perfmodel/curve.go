@@ -52,7 +52,8 @@ func FitCurve(points []Point, noise float64) (Curve, error) {
 		return Curve{}, errFewSizes
 	}
 	for i, p := range points {
-		if p.Size <= 0 || p.Value < 0 || math.IsInf(p.Value, 0) || math.IsNaN(p.Value) || i > 0 && p.Size == points[i-1].Size {
+		if p.Size <= 0 || p.Value < 0 || math.IsInf(p.Value, 0) || math.IsNaN(p.Value) || i > 0 &&
+			p.Size == points[i-1].Size {
 			return Curve{}, errors.New("sizes must differ and be above 0, counts must not be negative")
 		}
 	}
@@ -209,7 +210,8 @@ func (c Curve) BandAt(n float64) Band {
 		errs = append(errs, math.Hypot(f.Error, exact)*c.errorStretch(n))
 		mean += f.Weight * math.Log(v)
 	}
-	return Band{Value: math.Exp(mean), Low: math.Exp(c.mixtureQuantile(logs, errs, 0.05)), High: math.Exp(c.mixtureQuantile(logs, errs, 0.95))}
+	return Band{Value: math.Exp(mean), Low: math.Exp(c.mixtureQuantile(logs, errs, 0.05)),
+		High: math.Exp(c.mixtureQuantile(logs, errs, 0.95))}
 }
 
 // errorStretch is how much larger errors become beyond the sizes that were seen: in

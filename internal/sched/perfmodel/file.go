@@ -148,8 +148,11 @@ func (h Host) checkHost() error {
 		return fmt.Errorf("host.levels: at most %d", maxLevels)
 	}
 	for i, l := range h.Levels {
-		if !areSound(l.Bytes, l.Latency, l.InOrder, l.Written) || !(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) && l.Bytes == 0 {
-			return errors.New("host.levels: each cache needs its bytes, times that are not negative and shares from 0 to 1, the memory stands last")
+		if !areSound(l.Bytes, l.Latency, l.InOrder, l.Written) ||
+			!(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) &&
+			l.Bytes == 0 {
+			return errors.New("host.levels: each cache needs its bytes, times that are not negative and shares from 0 to 1, " +
+				"the memory stands last")
 		}
 	}
 	return nil

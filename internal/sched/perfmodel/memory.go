@@ -38,7 +38,8 @@ type Bin struct {
 
 // Memory is how a program uses memory, for any size.
 type Memory struct {
-	InOrder []Bin   `json:"in_order"`            // accesses after one to the line beside, so that the hardware fetches ahead
+	// accesses after one to the line beside, so that the hardware fetches ahead
+	InOrder []Bin   `json:"in_order"`
 	Random  []Bin   `json:"random"`              // all others
 	Goes    []Bin   `json:"goes_back,omitempty"` // lines that go back; none where they were not counted
 	Error   float64 `json:"error"`               // of the counts it was fitted to: share of the accesses

@@ -225,7 +225,8 @@ func (m *Model) fitPace() Pace {
 	if m.Counter == CounterTime { // everything is in the count
 		return Pace{Each: 1, Error: m.Work.BestFormula().Error}
 	}
-	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff}, {touch, touchOff}, {loops, loopsOff}}
+	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff},
+		{touch, touchOff}, {loops, loopsOff}}
 	rows := len(m.Runs) + len(prior)
 	a, b := make([][]float64, len(prior)), make([]float64, rows)
 	for j := range a {
@@ -342,7 +343,8 @@ func (m *Model) predictOn(n float64, h Host, slow, spread, other float64) (Predi
 	if math.IsInf(t, 0) || math.IsNaN(t) || t <= 0 {
 		return Prediction{}, fmt.Errorf("the model gives no time for size %g", n)
 	}
-	p := Prediction{Count: count, Waiting: quantities[2]*factors[2] + quantities[3]*factors[3], Touching: quantities[4] * factors[4]}
+	p := Prediction{Count: count, Waiting: quantities[2]*factors[2] + quantities[3]*factors[3],
+		Touching: quantities[4] * factors[4]}
 	// The errors of pace, formula, memory and host are independent of each other,
 	// and factors of the time.
 	common := max(0, variance)/(t*t) + squareOf(besideOff*hidden*factors[3]/t) + spread*spread + other*other

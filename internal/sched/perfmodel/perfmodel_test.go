@@ -66,7 +66,8 @@ func TestIntervalsOfNoisyCountsHoldNineTimesInTen(t *testing.T) {
 
 func TestCountsThatSayNothingAreRefused(t *testing.T) {
 	for _, list := range [][]Point{
-		nil, {{1, 1}, {2, 2}}, {{1, 1}, {1, 2}, {3, 3}}, {{0, 1}, {1, 2}, {3, 3}}, {{1, -1}, {2, 2}, {3, 3}}, {{1, math.NaN()}, {2, 2}, {3, 3}},
+		nil, {{1, 1}, {2, 2}}, {{1, 1}, {1, 2}, {3, 3}}, {{0, 1}, {1, 2}, {3, 3}}, {{1, -1}, {2, 2}, {3, 3}},
+		{{1, math.NaN()}, {2, 2}, {3, 3}},
 	} {
 		if c, err := FitCurve(list, 0); err == nil {
 			t.Errorf("%v: %v", list, c.BestFormula())
@@ -140,7 +141,8 @@ func TestRandomAccessesAreToldFromThoseInOrder(t *testing.T) {
 // host is one with two caches.
 func host() Host {
 	return Host{Name: "h", Operations: 2e9, Flops: 1e9, Speed: 1, Fault: 1e-6, Page: 4096, Levels: []Level{
-		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9, Written: 0.3e-9}, {Bytes: 1 << 20, Latency: 5e-9, InOrder: 0.5e-9, Written: 1e-9, Beside: 0.25, BesideWritten: 0.25},
+		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9, Written: 0.3e-9},
+		{Bytes: 1 << 20, Latency: 5e-9, InOrder: 0.5e-9, Written: 1e-9, Beside: 0.25, BesideWritten: 0.25},
 		{Latency: 100e-9, InOrder: 5e-9, Written: 9e-9, Beside: 0.25, BesideWritten: 0.25}}}
 }
 
@@ -400,7 +402,8 @@ func TestLinesThatWereWrittenToGoBackAndCostMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A line from memory costs 5 ns, written to 9 ns, and half of them are.
-	if more := host().stallSeconds(m, 2000).inOrder / host().stallSeconds(without, 2000).inOrder; more < 1.3 || more > 1.5 {
+	if more := host().stallSeconds(m, 2000).inOrder / host().stallSeconds(without, 2000).inOrder; more < 1.3 ||
+		more > 1.5 {
 		t.Errorf("%.2f times the time, want about 1.4", more)
 	}
 }
@@ -445,7 +448,8 @@ func TestAHostThatWasSlowNowAndThenIsSeenThrough(t *testing.T) {
 	if off := now.Seconds.Value/(math.Sqrt(1.2*2*2)*got.Seconds.Value) - 1; math.Abs(off) > 1e-9 {
 		t.Errorf("now that it is slow %+v, in its best moments %+v", now.Seconds, got.Seconds)
 	}
-	if usual.Seconds.High/usual.Seconds.Low <= got.Seconds.High/got.Seconds.Low || now.Seconds.High/now.Seconds.Low <= usual.Seconds.High/usual.Seconds.Low {
+	if usual.Seconds.High/usual.Seconds.Low <= got.Seconds.High/got.Seconds.Low ||
+		now.Seconds.High/now.Seconds.Low <= usual.Seconds.High/usual.Seconds.Low {
 		t.Errorf("the less usual the wider: %+v, as usual %+v, as known %+v", now.Seconds, usual.Seconds, got.Seconds)
 	}
 }

@@ -53,7 +53,8 @@ func (g grid) world(t fatal) *world.World {
 	id := core.JobID(1000)
 	submit := func(n int) {
 		id++
-		apply(core.Event{Kind: core.JobSubmitted, Job: id, Spec: &core.Job{ID: id, Components: []core.Component{{Min: n, Max: n}}}})
+		apply(core.Event{Kind: core.JobSubmitted, Job: id,
+			Spec: &core.Job{ID: id, Components: []core.Component{{Min: n, Max: n}}}})
 	}
 	for range g.waiting {
 		submit(1)

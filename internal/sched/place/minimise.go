@@ -117,7 +117,8 @@ func (p *packing) toChoices(v world.View, dst []Choice) []Choice {
 	for i, comp := range p.order {
 		c := p.clusters[p.place[i]]
 		cp := &p.job.Components[comp]
-		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: cp.Min, Min: cp.Min, Max: min(cp.Max, c.UsableProcs())})
+		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: cp.Min, Min: cp.Min,
+			Max: min(cp.Max, c.UsableProcs())})
 	}
 	shareRoom(v, p.job, dst[start:])
 	return dst
@@ -129,7 +130,8 @@ func (p *packing) toChoices(v world.View, dst []Choice) []Choice {
 func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	start := len(dst)
 	want, least, most := job.MinSize(), job.MinSize(), job.MaxSize()
-	clusters := slices.DeleteFunc(roomiestClusters(v), func(c roomyCluster) bool { return !eligibleForAll(v, job, c.Cluster) })
+	clusters := slices.DeleteFunc(roomiestClusters(v),
+		func(c roomyCluster) bool { return !eligibleForAll(v, job, c.Cluster) })
 	total := 0
 	for _, c := range clusters {
 		total += c.room

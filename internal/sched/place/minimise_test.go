@@ -12,12 +12,16 @@ import (
 func TestClusterMinimisation(t *testing.T) {
 	comp := core.Component{Min: 2, Max: 9}
 	for _, c := range []placement{
-		{"all in one if they fit", grid{sizes: []int{9, 10, 5}}, rigid(4, 3, 3), "0b4 1b3 2b3", "fits in 1 cluster, the fewest possible; 3 components"},
-		{"in two if they must", grid{sizes: []int{9, 8, 5}}, rigid(4, 3, 3), "0a4 1a3 2b3", "fits in 2 clusters, the fewest possible; 3 components"},
-		{"where largest first would need three", grid{sizes: []int{10, 9, 9}, busy: []int{0, 1}}, rigid(6, 5, 4, 3), "0a6 1c5 2a4 3c3", "fits in 2 clusters"},
+		{"all in one if they fit", grid{sizes: []int{9, 10, 5}}, rigid(4, 3, 3), "0b4 1b3 2b3",
+			"fits in 1 cluster, the fewest possible; 3 components"},
+		{"in two if they must", grid{sizes: []int{9, 8, 5}}, rigid(4, 3, 3), "0a4 1a3 2b3",
+			"fits in 2 clusters, the fewest possible; 3 components"},
+		{"where largest first would need three", grid{sizes: []int{10, 9, 9}, busy: []int{0, 1}}, rigid(6, 5, 4, 3),
+			"0a6 1c5 2a4 3c3", "fits in 2 clusters"},
 		{"nowhere", grid{sizes: []int{5, 5}}, rigid(4, 4, 4), "", "waiting for 4 cores (at most 5 free in one cluster)"},
 		{"what is left in a cluster is shared", grid{sizes: []int{12}}, flexible(core.Malleable, comp, comp), "0a6 1a6", ""},
-		{"into queues where nothing is free", grid{sizes: []int{8}, managed: []bool{true}, inQueues: []int{9}}, rigid(4), "0a4", "no cluster is free now; shortest queue here: 1 core to spare"},
+		{"into queues where nothing is free", grid{sizes: []int{8}, managed: []bool{true}, inQueues: []int{9}}, rigid(4),
+			"0a4", "no cluster is free now; shortest queue here: 1 core to spare"},
 	} {
 		c.run(t, core.ClusterMin)
 	}
@@ -81,10 +85,13 @@ func TestFlexibleClusterMinimisation(t *testing.T) {
 		return flexible(core.Malleable, core.Component{Min: least, Max: most, Initial: initial})
 	}
 	for _, c := range []placement{
-		{"in one cluster if it fits", grid{sizes: []int{5, 9}}, rigid(8), "0b8", "split over 1 cluster by what is idle, to start now on 8 cores"},
-		{"split by what is idle", grid{sizes: []int{5, 9}}, rigid(12), "0b9 0a3", "split over 2 clusters by what is idle, to start now on 12 cores"},
+		{"in one cluster if it fits", grid{sizes: []int{5, 9}}, rigid(8), "0b8",
+			"split over 1 cluster by what is idle, to start now on 8 cores"},
+		{"split by what is idle", grid{sizes: []int{5, 9}}, rigid(12), "0b9 0a3",
+			"split over 2 clusters by what is idle, to start now on 12 cores"},
 		{"components are one pool", grid{sizes: []int{5, 9}}, rigid(6, 6), "0b9 0a3", ""},
-		{"nowhere", grid{sizes: []int{5, 9}, busy: []int{0, 2}}, rigid(13), "", "waiting for 13 cores (12 free in all clusters together)"},
+		{"nowhere", grid{sizes: []int{5, 9}, busy: []int{0, 2}}, rigid(13), "",
+			"waiting for 13 cores (12 free in all clusters together)"},
 		{"malleable takes what is idle", grid{sizes: []int{5, 9}}, elastic(2, 99, 0), "0b9 0a5", ""},
 		{"or what it asks for", grid{sizes: []int{5, 9}}, elastic(2, 99, 4), "0b4", ""},
 		{"or its share", grid{sizes: []int{5, 9}, waiting: 1}, elastic(2, 99, 0), "0b7", ""},

@@ -310,7 +310,8 @@ func pickSpot(v world.View, job *core.Job, i int, taken []int, rank ranking) (Ch
 	default:
 		why.Code = core.OnlyChoice
 	}
-	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.UsableProcs())}, why, true
+	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min,
+		Max: min(comp.Max, chosen.cluster.UsableProcs())}, why, true
 }
 
 // tooFewSeats says for which hosts a component waits.

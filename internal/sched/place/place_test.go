@@ -25,14 +25,17 @@ func TestWorstFit(t *testing.T) {
 		{"all or none", grid{sizes: []int{5, 9}}, rigid(8, 5, 2), "",
 			"waiting for 2 cores (at most 1 free in one cluster)"},
 		{"processors are kept for local users", grid{sizes: []int{10, 6}, keep: []int{7}}, rigid(4), "0b4", ""},
-		{"what local users took of theirs is not taken from ours twice", grid{sizes: []int{10}, keep: []int{4}, busy: []int{5}}, rigid(2), "",
+		{"what local users took of theirs is not taken from ours twice",
+			grid{sizes: []int{10}, keep: []int{4}, busy: []int{5}}, rigid(2), "",
 			"waiting for 2 cores (at most 1 free in one cluster)"},
 		{"free at once before any queue", grid{sizes: []int{4, 90}, managed: two[:1]}, rigid(4), "0b4", ""},
 		{"free in a managed cluster", grid{sizes: []int{4, 90}, managed: []bool{false, true}}, rigid(4), "0b4", ""},
 		{"the queue with least ahead of it", grid{sizes: []int{8, 8}, managed: two, inQueues: []int{20, 12}}, rigid(4), "0b4",
 			"no cluster is free now; shortest queue here: 4 cores to spare"},
-		{"no queue takes what its cluster never has", grid{sizes: []int{8, 8}, managed: two, keep: []int{1, 2}}, rigid(8), "", ""},
-		{"room in one cluster is better than a short queue", grid{sizes: []int{8, 8, 4}, managed: two, inQueues: []int{9, 9}}, rigid(4), "0c4", ""},
+		{"no queue takes what its cluster never has", grid{sizes: []int{8, 8}, managed: two, keep: []int{1, 2}}, rigid(8), "",
+			""},
+		{"room in one cluster is better than a short queue", grid{sizes: []int{8, 8, 4}, managed: two, inQueues: []int{9, 9}},
+			rigid(4), "0c4", ""},
 	} {
 		c.run(t, core.WorstFit)
 	}
@@ -52,7 +55,8 @@ func TestRequirementsRuleClustersOut(t *testing.T) {
 	mixed := rigid(2, 2)
 	mixed.Components[0].Clusters = []core.ClusterID{1}
 	g := grid{sizes: []int{9, 4, 5}, memory: []int64{8, 0, 64}}
-	for _, policy := range []core.PlacePolicy{core.WorstFit, core.CloseToFiles, core.ClusterMin, core.FlexibleMin, core.DeadlineFirst} {
+	for _, policy := range []core.PlacePolicy{core.WorstFit, core.CloseToFiles, core.ClusterMin, core.FlexibleMin,
+		core.DeadlineFirst} {
 		for _, c := range []placement{
 			{"a list of clusters", g, only(1, 2), "0c2", ""},
 			{"a single one", g, only(1), "0b2", ""},
@@ -77,16 +81,22 @@ func TestFirstSizeOfAJobThatMayChoose(t *testing.T) {
 	for _, c := range []placement{
 		{"all that is idle", grid{sizes: []int{10}}, flexible(core.Malleable, comp(2, 46, 0)), "0a10", ""},
 		{"not more than its maximum", grid{sizes: []int{10}}, flexible(core.Moldable, comp(2, 6, 0)), "0a6", ""},
-		{"an equal share with those who wait", grid{sizes: []int{10}, waiting: 2}, flexible(core.Malleable, comp(2, 46, 0)), "0a3", ""},
+		{"an equal share with those who wait", grid{sizes: []int{10}, waiting: 2}, flexible(core.Malleable, comp(2, 46, 0)),
+			"0a3", ""},
 		{"its minimum at least", grid{sizes: []int{10}, waiting: 9}, flexible(core.Malleable, comp(2, 46, 0)), "0a2", ""},
 		{"what it asks for", grid{sizes: []int{10}}, flexible(core.Malleable, comp(2, 46, 4)), "0a4", ""},
-		{"less than it asks for if there is not more", grid{sizes: []int{3}}, flexible(core.Malleable, comp(2, 46, 4)), "0a3", ""},
+		{"less than it asks for if there is not more", grid{sizes: []int{3}}, flexible(core.Malleable, comp(2, 46, 4)), "0a3",
+			""},
 		{"nothing below its minimum", grid{sizes: []int{3}}, flexible(core.Malleable, comp(4, 46, 0)), "", ""},
-		{"less what is kept for local users", grid{sizes: []int{10}, keep: []int{3}}, flexible(core.Malleable, comp(2, 46, 0)), "0a7", ""},
-		{"two components share a cluster", grid{sizes: []int{10}}, flexible(core.Malleable, comp(2, 9, 0), comp(2, 9, 0)), "0a5 1a5", ""},
-		{"one that wants little leaves more to the other", grid{sizes: []int{10}}, flexible(core.Malleable, comp(2, 3, 0), comp(2, 9, 0)), "0a3 1a7", ""},
+		{"less what is kept for local users", grid{sizes: []int{10}, keep: []int{3}},
+			flexible(core.Malleable, comp(2, 46, 0)), "0a7", ""},
+		{"two components share a cluster", grid{sizes: []int{10}}, flexible(core.Malleable, comp(2, 9, 0), comp(2, 9, 0)),
+			"0a5 1a5", ""},
+		{"one that wants little leaves more to the other", grid{sizes: []int{10}},
+			flexible(core.Malleable, comp(2, 3, 0), comp(2, 9, 0)), "0a3 1a7", ""},
 		{"a rigid job has no choice", grid{sizes: []int{10}}, rigid(4), "0a4", ""},
-		{"a queue takes the minimum", grid{sizes: []int{10}, managed: []bool{true}, inQueues: []int{12}}, flexible(core.Moldable, comp(2, 9, 5)), "0a2", ""},
+		{"a queue takes the minimum", grid{sizes: []int{10}, managed: []bool{true}, inQueues: []int{12}},
+			flexible(core.Moldable, comp(2, 9, 5)), "0a2", ""},
 	} {
 		c.run(t, core.WorstFit)
 	}
@@ -158,11 +168,14 @@ func TestAJobThatNeverFitsIsToldSo(t *testing.T) {
 		{"fits", []int{5, 9}, nil, rigid(9), core.WorstFit, ""},
 		{"busy now is not never", []int{5, 9}, nil, rigid(9), core.WorstFit, ""},
 		{"too large", []int{5, 9}, nil, rigid(10), core.WorstFit, "needs 10 cores, at most 9 can be allocated to it"},
-		{"less what is kept", []int{5, 9}, []int{0, 3}, rigid(7), core.CloseToFiles, "needs 7 cores, at most 6 can be allocated to it"},
+		{"less what is kept", []int{5, 9}, []int{0, 3}, rigid(7), core.CloseToFiles,
+			"needs 7 cores, at most 6 can be allocated to it"},
 		{"split it fits", []int{5, 9}, nil, rigid(14), core.FlexibleMin, ""},
-		{"too large even if split", []int{5, 9}, nil, rigid(15), core.FlexibleMin, "needs 15 cores, at most 14 can be allocated to it"},
+		{"too large even if split", []int{5, 9}, nil, rigid(15), core.FlexibleMin,
+			"needs 15 cores, at most 14 can be allocated to it"},
 		{"components one by one", []int{5, 9}, nil, rigid(9, 5), core.WorstFit, ""},
-		{"components never together", []int{5, 9}, nil, rigid(9, 6), core.ClusterMin, "its 2 components, 15 cores in all, do not fit together even if the grid is empty"},
+		{"components never together", []int{5, 9}, nil, rigid(9, 6), core.ClusterMin,
+			"its 2 components, 15 cores in all, do not fit together even if the grid is empty"},
 		{"components together", []int{5, 9}, nil, rigid(5, 4, 5), core.ClusterMin, ""},
 	} {
 		busy := []int{0, 2}

@@ -231,7 +231,8 @@ func selectAmong(net *core.Network, p *core.Pattern, hosts []int) (*nodesel.Sele
 		pattern.Edges = append(pattern.Edges, nodesel.Edge(t))
 	}
 	asked := 0
-	sel, err := nodesel.Select(b, pattern, nodesel.Options{Groups: 1, Stop: func() bool { asked++; return asked > patience }})
+	sel, err := nodesel.Select(b, pattern,
+		nodesel.Options{Groups: 1, Stop: func() bool { asked++; return asked > patience }})
 	if errors.Is(err, nodesel.ErrStopped) {
 		return nil, errGaveUp
 	}

@@ -64,7 +64,8 @@ func bestChance(s spot) (score, core.Reason, bool) {
 		return score{0, 0, -end, pace, float64(s.idleCores())}, core.Reason{Code: core.FastestHere, A: pace}, true
 	}
 	if s.job.Deadline == 0 {
-		return score{-end, -run * float64(size), pace, float64(s.idleCores())}, core.Reason{Code: core.EarliestEnd, A: end}, true
+		return score{-end, -run * float64(size), pace, float64(s.idleCores())}, core.Reason{Code: core.EarliestEnd, A: end},
+			true
 	}
 	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run, s.job.Spread)
 	why := core.Reason{Code: core.BestChance, A: chance, B: end}

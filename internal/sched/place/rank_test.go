@@ -33,7 +33,8 @@ func TestCloseToFiles(t *testing.T) {
 	full.busy = []int{1, 6}
 	for _, c := range []placement{
 		{"where the file is", triangle(), reading(4, 0), "0a4", "all its input files are already there; 4 idle cores"},
-		{"least to bring: 125 MB to b before 250 MB to a", triangle(), reading(4, 0, 1), "0b4", "shortest stage-in of its missing files: 1 s"},
+		{"least to bring: 125 MB to b before 250 MB to a", triangle(), reading(4, 0, 1), "0b4",
+			"shortest stage-in of its missing files: 1 s"},
 		{"next best when that is full", full, reading(4, 0, 1), "0c4", "shortest stage-in of its missing files: 30 s"},
 		{"where it fits first of all", triangle(), reading(7, 0), "0c7", "shortest stage-in of its missing files: 10 s"},
 		{"never where a file cannot come", triangle(), reading(10, 0), "", ""},
@@ -66,15 +67,22 @@ func TestDeadline(t *testing.T) {
 	both := due(4, 100, 60)
 	both.Components = append(both.Components, core.Component{Min: 8, Max: 8})
 	for _, c := range []placement{
-		{"the fast cluster if only that is in time", speeds, due(4, 100, 60), "0b4", "best chance of meeting its deadline: 70 %; expected to end after 50 s"},
-		{"an even chance when the time is just the estimate", grid{sizes: []int{8}}, due(4, 100, 100), "0a4", "best chance of meeting its deadline: 50 %; expected to end after 100 s"},
-		{"the cheaper where both are safe", speeds, due(4, 100, 100000), "0b4", "best chance of meeting its deadline: 100 %; expected to end after 50 s"},
-		{"hopeless is still placed", speeds, due(4, 100, 1), "0b4", "best chance of meeting its deadline: below 1 %; expected to end after 50 s"},
-		{"the time to bring files counts", far, reads, "0c4", "best chance of meeting its deadline: above 99 %; expected to end after 35 s"},
+		{"the fast cluster if only that is in time", speeds, due(4, 100, 60), "0b4",
+			"best chance of meeting its deadline: 70 %; expected to end after 50 s"},
+		{"an even chance when the time is just the estimate", grid{sizes: []int{8}}, due(4, 100, 100), "0a4",
+			"best chance of meeting its deadline: 50 %; expected to end after 100 s"},
+		{"the cheaper where both are safe", speeds, due(4, 100, 100000), "0b4",
+			"best chance of meeting its deadline: 100 %; expected to end after 50 s"},
+		{"hopeless is still placed", speeds, due(4, 100, 1), "0b4",
+			"best chance of meeting its deadline: below 1 %; expected to end after 50 s"},
+		{"the time to bring files counts", far, reads, "0c4",
+			"best chance of meeting its deadline: above 99 %; expected to end after 35 s"},
 		{"without a deadline the earliest end", speeds, due(4, 100, 0), "0b4", "expected to end soonest here: after 50 s"},
 		{"every component has its place", speeds, both, "1b8 0a4", ""},
-		{"not where there is no room", grid{sizes: []int{8, 8}, speed: []float64{1, 2}, busy: []int{0, 6}}, due(4, 100, 60), "0a4", ""},
-		{"nowhere", grid{sizes: []int{8}, busy: []int{6}}, due(4, 100, 60), "", "waiting for 4 cores (at most 2 free in one cluster)"},
+		{"not where there is no room", grid{sizes: []int{8, 8}, speed: []float64{1, 2}, busy: []int{0, 6}}, due(4, 100, 60),
+			"0a4", ""},
+		{"nowhere", grid{sizes: []int{8}, busy: []int{6}}, due(4, 100, 60), "",
+			"waiting for 4 cores (at most 2 free in one cluster)"},
 	} {
 		c.run(t, core.DeadlineFirst)
 	}
@@ -82,7 +90,8 @@ func TestDeadline(t *testing.T) {
 
 func TestTheShorterQueueHasTheBetterChance(t *testing.T) {
 	g := grid{sizes: []int{8, 8}, managed: []bool{true, true}, inQueues: []int{40, 16}}
-	placement{"least ahead", g, due(4, 100, 200), "0b4", "best chance of meeting its deadline: "}.run(t, core.DeadlineFirst)
+	placement{"least ahead", g, due(4, 100, 200), "0b4", "best chance of meeting its deadline: "}.run(t,
+		core.DeadlineFirst)
 }
 
 func TestTheChanceFallsWithTheTimeLeft(t *testing.T) {

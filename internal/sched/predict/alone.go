@@ -29,7 +29,8 @@ type phases struct {
 const enoughReady = 0.25
 
 func newPhases(cfg *Config) phases {
-	return phases{busy: clampPositive(cfg.BusyUsed), raw: clampPositive(cfg.BusyRaw), idle: clampPositive(cfg.IdleUsed), last: 1, granted: series{grain: shareGrain, top: 1}}
+	return phases{busy: clampPositive(cfg.BusyUsed), raw: clampPositive(cfg.BusyRaw), idle: clampPositive(cfg.IdleUsed),
+		last: 1, granted: series{grain: shareGrain, top: 1}}
 }
 
 // addInterval takes the seconds since the sample before, the CPU seconds used in them by all

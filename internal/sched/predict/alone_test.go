@@ -73,11 +73,13 @@ func TestWhatAProgramWaitsTakesAsLongBesideOthersAndOnAnyHost(t *testing.T) {
 				waits += p.seconds
 			}
 		}
-		w := NewWatch(Config{Alone: LogNormal(alone, 0.02), Waiting: waits / alone, Speed: c.speed, Need: LogNormal(max(alone-waits, 0.01), 0.02)})
+		w := NewWatch(Config{Alone: LogNormal(alone, 0.02), Waiting: waits / alone, Speed: c.speed,
+			Need: LogNormal(max(alone-waits, 0.01), 0.02)})
 		left := watchSpells(w, c.spells, c.share, c.speed, 0.5*alone)
 		d := mustRemain(t, w)
 		if math.Abs(d.Median()-left) > 0.12*left || d.Quantile(0.05) > left || d.Quantile(0.95) < left {
-			t.Errorf("%s: %.2f s are left, predicted %.2f (%.2f to %.2f)", c.name, left, d.Median(), d.Quantile(0.05), d.Quantile(0.95))
+			t.Errorf("%s: %.2f s are left, predicted %.2f (%.2f to %.2f)", c.name, left, d.Median(), d.Quantile(0.05),
+				d.Quantile(0.95))
 		}
 		if w.ModelName() != c.model {
 			t.Errorf("%s: predicted by %s", c.name, w.ModelName())
@@ -127,7 +129,8 @@ func TestADemandElsewhereWaitsAsLong(t *testing.T) {
 	d := Demand{Work: Point(100), Waiting: 0.6}
 	mustBeNear(t, "half a processor of a fast host", d.RuntimeElsewhere(2, 1, Point(0.5), Dist{}).Median(), 100, 0.05)
 	mustBeNear(t, "a slow host", d.RuntimeElsewhere(0.5, 1, Point(1), Dist{}).Median(), 60+80, 0.05)
-	mustBeNear(t, "one that only waits", Demand{Work: Point(100), Waiting: 1}.RuntimeElsewhere(0.1, 1, Point(0.1), Point(5)).Median(), 105, 0.001)
+	mustBeNear(t, "one that only waits",
+		Demand{Work: Point(100), Waiting: 1}.RuntimeElsewhere(0.1, 1, Point(0.1), Point(5)).Median(), 105, 0.001)
 }
 
 // Where the share never changed in earlier runs it is expected to stay: the band is
@@ -139,9 +142,11 @@ func TestEarlierRunsTellHowOftenTheShareChanges(t *testing.T) {
 		d := mustRemain(t, w)
 		return (d.Quantile(0.95) - d.Quantile(0.05)) / d.Median()
 	}
-	unknown, steady, restless := width(Steadiness{}), width(Steadiness{Seconds: 1000}), width(Steadiness{Changes: 50, Seconds: 1000})
+	unknown, steady, restless := width(Steadiness{}), width(Steadiness{Seconds: 1000}),
+		width(Steadiness{Changes: 50, Seconds: 1000})
 	if !(steady < 0.6*unknown && restless > unknown) {
-		t.Errorf("the band is %.2f wide if nothing is known, %.2f where it is steady, %.2f where it is not", unknown, steady, restless)
+		t.Errorf("the band is %.2f wide if nothing is known, %.2f where it is steady, %.2f where it is not", unknown, steady,
+			restless)
 	}
 }
 

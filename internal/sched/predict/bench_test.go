@@ -32,7 +32,8 @@ func BenchmarkAdd(b *testing.B) {
 }
 
 func BenchmarkRemaining(b *testing.B) {
-	for name, kind := range map[string]func(*rand.Rand, float64) loads.Load{"steady": loads.SteadyLoad, "changing": loads.CompetingLoad} {
+	for name, kind := range map[string]func(*rand.Rand, float64) loads.Load{"steady": loads.SteadyLoad,
+		"changing": loads.CompetingLoad} {
 		b.Run(name, func(b *testing.B) {
 			w, _ := watched(1000, kind)
 			for b.Loop() {

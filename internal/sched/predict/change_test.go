@@ -141,7 +141,8 @@ func TestAChangeIsSeenSoonerThanByTheFixedRule(t *testing.T) {
 		}
 	}
 	for _, after := range []int{1, 3, 5, 9, 15, 40} {
-		t.Logf("%2d samples after the share fell to one half the remaining time is off by: change point %.0f %%, fixed N = 10 %.0f %%, mean only %.0f %%",
+		t.Logf("%2d samples after the share fell to one half the remaining time is off by: change point %.0f %%, fixed N = "+
+			"10 %.0f %%, mean only %.0f %%",
 			after, 100*errs[rules[0]][after], 100*errs[rules[1]][after], 100*errs[rules[2]][after])
 	}
 	for after := minSide; after < 10; after++ {

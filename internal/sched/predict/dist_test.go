@@ -160,7 +160,8 @@ func checkAgainstDice(t *rapid.T, name string, d Dist, throw func(r *rand.Rand) 
 		low, _ := slices.BinarySearch(xs, x*0.98-1e-9)
 		high, _ := slices.BinarySearch(xs, x*1.02+1e-9)
 		if float64(low)/n > p+0.03 || float64(high)/n < p-0.03 {
-			t.Fatalf("%s: quantile %g is %g, but between %g and %g of the throws lie below", name, p, x, float64(low)/n, float64(high)/n)
+			t.Fatalf("%s: quantile %g is %g, but between %g and %g of the throws lie below", name, p, x, float64(low)/n,
+				float64(high)/n)
 		}
 	}
 }

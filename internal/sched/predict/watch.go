@@ -135,7 +135,8 @@ func (w *Watch) AddSample(s Sample) {
 	s.Ran, s.Delayed = max(s.Ran, w.now.Ran), max(s.Delayed, w.now.Delayed)
 	cpu := (s.CPU - w.now.CPU).Seconds()
 	w.work += cpu / slow
-	w.phases.addInterval((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed, float64(w.cfg.Procs))
+	w.phases.addInterval((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(),
+		(s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed, float64(w.cfg.Procs))
 	w.now = s
 	w.addSteps(s)
 	// Intervals much shorter than usual say little and would count like others.

@@ -115,7 +115,8 @@ func TestAJobThatNeedsMoreThanItSaidStillHasAnEnd(t *testing.T) {
 			w.AddSample(s)
 		}
 		d := mustRemain(t, w)
-		t.Logf("%g s used of 100: %.1f s left, 90 %% between %.1f and %.1f", used, d.Median(), d.Quantile(0.05), d.Quantile(0.95))
+		t.Logf("%g s used of 100: %.1f s left, 90 %% between %.1f and %.1f", used, d.Median(), d.Quantile(0.05),
+			d.Quantile(0.95))
 		if d.Median() <= 0 || d.Quantile(0.95) < d.Median()*1.1 {
 			t.Errorf("%g used: %v", used, d)
 		}

@@ -36,7 +36,8 @@ type running struct {
 }
 
 func newGrid(t rapid.TB, cfg Config, hosts []Host, seed uint64) *grid {
-	g := &grid{t: t, plan: New(cfg, hosts, 0), cfg: cfg, hosts: hosts, rng: rand.New(rand.NewPCG(seed, 1)), dead: map[int]bool{},
+	g := &grid{t: t, plan: New(cfg, hosts, 0), cfg: cfg, hosts: hosts, rng: rand.New(rand.NewPCG(seed, 1)),
+		dead: map[int]bool{},
 		seen: map[[2]int]core.Time{}, gap: map[[2]int]time.Duration{}}
 	n := len(g.plan.links)
 	g.sent, g.most, g.until = make([]float64, n), make([]time.Duration, n), make([]core.Time, n)
@@ -107,7 +108,8 @@ func (g *grid) begin(p Probe, now core.Time) {
 	if p.A == p.B || p.Bytes <= 0 {
 		g.t.Fatalf("%+v", p)
 	}
-	x.r = Result{OK: !g.dead[p.A] && !g.dead[p.B], Mbps: rate * 8 / 1e6, Bytes: min(p.Bytes, int64(rate*(0.03+0.3*g.rng.Float64())))}
+	x.r = Result{OK: !g.dead[p.A] && !g.dead[p.B], Mbps: rate * 8 / 1e6,
+		Bytes: min(p.Bytes, int64(rate*(0.03+0.3*g.rng.Float64())))}
 	if !x.r.OK {
 		x.r = Result{}
 	}
@@ -133,7 +135,8 @@ func drawHosts(t *rapid.T) []Host {
 
 func TestProbesNeverOverlapAndKeepTheBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfg := Config{Budget: rapid.SampledFrom([]float64{0, 0.002, 0.01}).Draw(t, "budget"), Every: time.Duration(rapid.IntRange(1, 60).Draw(t, "every")) * time.Second,
+		cfg := Config{Budget: rapid.SampledFrom([]float64{0, 0.002, 0.01}).Draw(t, "budget"),
+			Every: time.Duration(rapid.IntRange(1, 60).Draw(t, "every")) * time.Second,
 			Small: rapid.IntRange(1, 6).Draw(t, "small")}
 		g := newGrid(t, cfg, drawHosts(t), rapid.Uint64().Draw(t, "seed"))
 		for h := range g.hosts {

@@ -12,7 +12,8 @@ import (
 // twoClusters runs a CPU-bound job of 120 s under the predictor of spec 20, on
 // the first of two alike clusters; share says what the job gets in each at a
 // time. It returns when the job ended and how often it moved.
-func twoClusters(seed uint64, deadline, overhead float64, adapt bool, share func(cluster int, at float64) float64) (end float64, moves int) {
+func twoClusters(seed uint64, deadline, overhead float64, adapt bool,
+	share func(cluster int, at float64) float64) (end float64, moves int) {
 	const need, step = 120.0, 1.0
 	r := rand.New(rand.NewPCG(seed, 1))
 	here, cpu, at := 0, 0.0, 0.0

@@ -26,7 +26,8 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyDefined(ev)
 	case core.ResultsReturned:
 		return w.applyReturned(ev)
-	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.ClusterRated, core.NetworkFelt:
+	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt,
+		core.ClusterRated, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]

@@ -13,14 +13,16 @@ import (
 // open offer of 4 and 5, 4 (rigid) runs in cluster 1, 5 waits.
 func busyWorld(t testing.TB) *World {
 	w := testWorld(10, 10)
-	mustApply(t, w, submitted(1, core.Rigid, core.Component{Min: 9, Max: 9}), core.Event{Kind: core.JobEnqueued, Job: 1, N: 1},
+	mustApply(t, w, submitted(1, core.Rigid, core.Component{Min: 9, Max: 9}),
+		core.Event{Kind: core.JobEnqueued, Job: 1, N: 1},
 		submitted(2, core.Rigid, core.Component{Min: 2, Max: 2}),
 		core.Event{Kind: core.PartPlanned, Job: 2, Epoch: 1, N: 2, Min: 2, Max: 2, When: 99},
 		became(2, core.Submitted, core.Selected), became(2, core.Selected, core.Staging))
 	mustApply(t, w, started(w, 3, core.Malleable, 0, 4, 2, 8)...)
 	mustApply(t, w, started(w, 4, core.Rigid, 1, 4, 4, 4)...)
 	mustApply(t, w, submitted(5, core.Moldable, core.Component{Min: 2, Max: 4}),
-		core.Event{Kind: core.PartOffered, Job: 3, Epoch: 1, N: 2, Procs: core.ProcSet{{Lo: 4, Hi: 6}}, When: core.Never, Serial: 1, At: 10})
+		core.Event{Kind: core.PartOffered, Job: 3, Epoch: 1, N: 2, Procs: core.ProcSet{{Lo: 4, Hi: 6}}, When: core.Never,
+			Serial: 1, At: 10})
 	return w
 }
 
@@ -32,61 +34,68 @@ func TestEventsThatCannotHaveHappenedAreRefused(t *testing.T) {
 		return ev
 	}
 	plan := func(change func(*core.Event)) core.Event {
-		ev := core.Event{Kind: core.PartPlanned, Job: 5, Epoch: 1, Cluster: 1, N: 3, Min: 2, Max: 4, Procs: core.ProcSet{{Lo: 4, Hi: 7}}}
+		ev := core.Event{Kind: core.PartPlanned, Job: 5, Epoch: 1, Cluster: 1, N: 3, Min: 2, Max: 4,
+			Procs: core.ProcSet{{Lo: 4, Hi: 7}}}
 		change(&ev)
 		return ev
 	}
 	bad := map[string]core.Event{
-		"goes back in time":                    {Kind: core.QueueScanned, At: 9},
-		"is of no kind":                        {Kind: 0, Job: 3, Epoch: 1},
-		"is of an unknown kind":                {Kind: 200, Job: 3, Epoch: 1},
-		"names an unknown job":                 {Kind: core.JobEnqueued, Job: 77},
-		"submits nothing":                      {Kind: core.JobSubmitted, Job: 7},
-		"submits a job twice":                  submitted(1, core.Rigid, core.Component{Min: 1, Max: 1}),
-		"submits a job without components":     submitted(7, core.Rigid),
-		"submits a job of no size":             submitted(7, core.Rigid, core.Component{Min: 0, Max: 1}),
-		"submits under another number":         {Kind: core.JobSubmitted, Job: 7, Spec: &core.Job{ID: 8, Components: []core.Component{{Min: 1, Max: 1}}}},
-		"queues twice":                         {Kind: core.JobEnqueued, Job: 1},
-		"queues a running job":                 {Kind: core.JobEnqueued, Job: 3},
-		"goes an illegal way":                  became(1, core.Submitted, core.Running),
-		"goes from where it is not":            became(1, core.Selected, core.Queued),
-		"selects without parts":                became(5, core.Submitted, core.Selected),
-		"polls an unknown cluster":             {Kind: core.OthersPolled, Cluster: 2},
-		"polls a negative cluster":             {Kind: core.HostsFailed, Cluster: -1},
-		"polls processors that are not there":  {Kind: core.HostsJoined, Procs: core.ProcSet{{Lo: 8, Hi: 11}}},
-		"polls a malformed set":                {Kind: core.OthersPolled, Procs: core.ProcSet{{Lo: 4, Hi: 5}, {Lo: 1, Hi: 2}}},
-		"plans for a running job":              part(core.PartPlanned, func(ev *core.Event) { ev.N, ev.Min, ev.Max, ev.Epoch = 1, 1, 1, 2 }),
-		"plans the second part first":          plan(func(ev *core.Event) { ev.Part = 1 }),
-		"plans in an old epoch":                plan(func(ev *core.Event) { ev.Epoch = 0 }),
-		"plans in a far epoch":                 plan(func(ev *core.Event) { ev.Epoch = 2 }),
-		"plans nowhere":                        plan(func(ev *core.Event) { ev.Cluster = core.Nowhere }),
-		"plans an unknown component":           plan(func(ev *core.Event) { ev.Component = 1 }),
-		"plans below the minimum":              plan(func(ev *core.Event) { ev.N = 1 }),
-		"plans above the maximum":              plan(func(ev *core.Event) { ev.N = 5 }),
-		"plans on nothing":                     plan(func(ev *core.Event) { ev.N, ev.Min, ev.Procs = 0, 0, nil }),
-		"plans more than there is":             plan(func(ev *core.Event) { ev.N, ev.Max, ev.Procs = 11, 20, nil }),
-		"plans on fewer than it says":          plan(func(ev *core.Event) { ev.N = 4 }),
-		"plans on processors of others":        plan(func(ev *core.Event) { ev.Procs = core.ProcSet{{Lo: 3, Hi: 6}} }),
-		"holds what is not free":               {Kind: core.PartHeld, Job: 2, Epoch: 1, Procs: core.ProcSet{{Lo: 3, Hi: 5}}},
-		"holds twice":                          {Kind: core.PartHeld, Job: 4, Epoch: 1, Procs: four},
-		"names an unknown part":                {Kind: core.PartClaimed, Job: 3, Epoch: 1, Part: 1},
-		"names a negative part":                {Kind: core.PartClaimed, Job: 3, Epoch: 1, Part: -1},
-		"is of another epoch":                  {Kind: core.PartClaimed, Job: 3, Epoch: 2},
-		"offers twice":                         part(core.PartOffered, func(ev *core.Event) { ev.N, ev.Serial = -1, 2 }),
-		"offers to a rigid job":                {Kind: core.PartOffered, Job: 4, Epoch: 1, N: -1, Serial: 1},
-		"accepts more than was offered":        part(core.PartAnswered, func(ev *core.Event) { ev.N = 3 }),
-		"accepts less than nothing":            part(core.PartAnswered, func(ev *core.Event) { ev.N = -1 }),
-		"answers another offer":                part(core.PartAnswered, func(ev *core.Event) { ev.Serial = 2 }),
-		"answers what nobody asked":            {Kind: core.PartAnswered, Job: 4, Epoch: 1},
-		"gives back below its minimum":         part(core.PartGaveBack, func(ev *core.Event) { ev.N, ev.Procs = 3, core.ProcSet{{Lo: 1, Hi: 4}} }),
-		"gives back nothing":                   part(core.PartGaveBack, func(ev *core.Event) {}),
-		"gives back a negative number":         part(core.PartGaveBack, func(ev *core.Event) { ev.N = -3 }),
-		"gives back others than the last ones": part(core.PartGaveBack, func(ev *core.Event) { ev.N, ev.Procs = 1, core.ProcSet{{Lo: 0, Hi: 1}} }),
-		"gives back while rigid":               {Kind: core.PartGaveBack, Job: 4, Epoch: 1, N: 1, Procs: core.ProcSet{{Lo: 3, Hi: 4}}},
-		"is silent about nothing":              {Kind: core.PartSilent, Job: 4, Epoch: 1},
-		"is silent about another offer":        part(core.PartSilent, func(ev *core.Event) { ev.Serial = 2 }),
-		"asks for nothing":                     part(core.PartAsked, func(ev *core.Event) {}),
-		"asks while rigid":                     {Kind: core.PartAsked, Job: 4, Epoch: 1, N: 1},
+		"goes back in time":                {Kind: core.QueueScanned, At: 9},
+		"is of no kind":                    {Kind: 0, Job: 3, Epoch: 1},
+		"is of an unknown kind":            {Kind: 200, Job: 3, Epoch: 1},
+		"names an unknown job":             {Kind: core.JobEnqueued, Job: 77},
+		"submits nothing":                  {Kind: core.JobSubmitted, Job: 7},
+		"submits a job twice":              submitted(1, core.Rigid, core.Component{Min: 1, Max: 1}),
+		"submits a job without components": submitted(7, core.Rigid),
+		"submits a job of no size":         submitted(7, core.Rigid, core.Component{Min: 0, Max: 1}),
+		"submits under another number": {Kind: core.JobSubmitted, Job: 7,
+			Spec: &core.Job{ID: 8, Components: []core.Component{{Min: 1, Max: 1}}}},
+		"queues twice":                        {Kind: core.JobEnqueued, Job: 1},
+		"queues a running job":                {Kind: core.JobEnqueued, Job: 3},
+		"goes an illegal way":                 became(1, core.Submitted, core.Running),
+		"goes from where it is not":           became(1, core.Selected, core.Queued),
+		"selects without parts":               became(5, core.Submitted, core.Selected),
+		"polls an unknown cluster":            {Kind: core.OthersPolled, Cluster: 2},
+		"polls a negative cluster":            {Kind: core.HostsFailed, Cluster: -1},
+		"polls processors that are not there": {Kind: core.HostsJoined, Procs: core.ProcSet{{Lo: 8, Hi: 11}}},
+		"polls a malformed set": {Kind: core.OthersPolled,
+			Procs: core.ProcSet{{Lo: 4, Hi: 5}, {Lo: 1, Hi: 2}}},
+		"plans for a running job": part(core.PartPlanned,
+			func(ev *core.Event) { ev.N, ev.Min, ev.Max, ev.Epoch = 1, 1, 1, 2 }),
+		"plans the second part first":   plan(func(ev *core.Event) { ev.Part = 1 }),
+		"plans in an old epoch":         plan(func(ev *core.Event) { ev.Epoch = 0 }),
+		"plans in a far epoch":          plan(func(ev *core.Event) { ev.Epoch = 2 }),
+		"plans nowhere":                 plan(func(ev *core.Event) { ev.Cluster = core.Nowhere }),
+		"plans an unknown component":    plan(func(ev *core.Event) { ev.Component = 1 }),
+		"plans below the minimum":       plan(func(ev *core.Event) { ev.N = 1 }),
+		"plans above the maximum":       plan(func(ev *core.Event) { ev.N = 5 }),
+		"plans on nothing":              plan(func(ev *core.Event) { ev.N, ev.Min, ev.Procs = 0, 0, nil }),
+		"plans more than there is":      plan(func(ev *core.Event) { ev.N, ev.Max, ev.Procs = 11, 20, nil }),
+		"plans on fewer than it says":   plan(func(ev *core.Event) { ev.N = 4 }),
+		"plans on processors of others": plan(func(ev *core.Event) { ev.Procs = core.ProcSet{{Lo: 3, Hi: 6}} }),
+		"holds what is not free":        {Kind: core.PartHeld, Job: 2, Epoch: 1, Procs: core.ProcSet{{Lo: 3, Hi: 5}}},
+		"holds twice":                   {Kind: core.PartHeld, Job: 4, Epoch: 1, Procs: four},
+		"names an unknown part":         {Kind: core.PartClaimed, Job: 3, Epoch: 1, Part: 1},
+		"names a negative part":         {Kind: core.PartClaimed, Job: 3, Epoch: 1, Part: -1},
+		"is of another epoch":           {Kind: core.PartClaimed, Job: 3, Epoch: 2},
+		"offers twice":                  part(core.PartOffered, func(ev *core.Event) { ev.N, ev.Serial = -1, 2 }),
+		"offers to a rigid job":         {Kind: core.PartOffered, Job: 4, Epoch: 1, N: -1, Serial: 1},
+		"accepts more than was offered": part(core.PartAnswered, func(ev *core.Event) { ev.N = 3 }),
+		"accepts less than nothing":     part(core.PartAnswered, func(ev *core.Event) { ev.N = -1 }),
+		"answers another offer":         part(core.PartAnswered, func(ev *core.Event) { ev.Serial = 2 }),
+		"answers what nobody asked":     {Kind: core.PartAnswered, Job: 4, Epoch: 1},
+		"gives back below its minimum": part(core.PartGaveBack,
+			func(ev *core.Event) { ev.N, ev.Procs = 3, core.ProcSet{{Lo: 1, Hi: 4}} }),
+		"gives back nothing":           part(core.PartGaveBack, func(ev *core.Event) {}),
+		"gives back a negative number": part(core.PartGaveBack, func(ev *core.Event) { ev.N = -3 }),
+		"gives back others than the last ones": part(core.PartGaveBack,
+			func(ev *core.Event) { ev.N, ev.Procs = 1, core.ProcSet{{Lo: 0, Hi: 1}} }),
+		"gives back while rigid": {Kind: core.PartGaveBack, Job: 4, Epoch: 1, N: 1,
+			Procs: core.ProcSet{{Lo: 3, Hi: 4}}},
+		"is silent about nothing":       {Kind: core.PartSilent, Job: 4, Epoch: 1},
+		"is silent about another offer": part(core.PartSilent, func(ev *core.Event) { ev.Serial = 2 }),
+		"asks for nothing":              part(core.PartAsked, func(ev *core.Event) {}),
+		"asks while rigid":              {Kind: core.PartAsked, Job: 4, Epoch: 1, N: 1},
 	}
 	for what, ev := range bad {
 		w := busyWorld(t)
@@ -106,7 +115,8 @@ func TestAllPartsOfAJobHoldTheirProcessorsBeforeItRuns(t *testing.T) {
 	two := core.Component{Min: 2, Max: 2}
 	mustApply(t, w, submitted(1, core.Rigid, two, two))
 	for part := range 2 {
-		mustApply(t, w, core.Event{Kind: core.PartPlanned, Job: 1, Epoch: 1, Part: part, Component: part, Cluster: core.ClusterID(part), N: 2, Min: 2, Max: 2, When: 5})
+		mustApply(t, w, core.Event{Kind: core.PartPlanned, Job: 1, Epoch: 1, Part: part, Component: part,
+			Cluster: core.ClusterID(part), N: 2, Min: 2, Max: 2, When: 5})
 	}
 	mustApply(t, w, became(1, core.Submitted, core.Selected), became(1, core.Selected, core.Queued))
 	run := became(1, core.Queued, core.Running)
@@ -144,7 +154,8 @@ func TestAnOfferThatIsNotAcceptedGoesBackAtOnce(t *testing.T) {
 func TestGivingBackWhileAShrinkIsAskedLeavesTheMinimum(t *testing.T) {
 	w := testWorld(10)
 	mustApply(t, w, started(w, 1, core.Malleable, 0, 6, 2, 8)...)
-	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -3, Mandatory: true, Serial: 1, When: core.Never},
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -3, Mandatory: true, Serial: 1,
+		When: core.Never},
 		core.Event{Kind: core.PartGaveBack, Job: 1, Epoch: 1, N: 2, Procs: core.ProcSet{{Lo: 4, Hi: 6}}})
 	all := core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 3, Serial: 1}
 	if w.ApplyEvent(&all) == nil {
@@ -182,7 +193,8 @@ func TestTheStateOfAJobThatIsOverIsUsedAgainClean(t *testing.T) {
 	if j != old {
 		t.Fatal("the state was not used again")
 	}
-	if j.Epoch() != 0 || j.AttemptCount() != 0 || len(j.Parts()) != 0 || j.Scaling() != nil || j.State() != core.Submitted || j.SubmitTime() != 21 {
+	if j.Epoch() != 0 || j.AttemptCount() != 0 || len(j.Parts()) != 0 || j.Scaling() != nil ||
+		j.State() != core.Submitted || j.SubmitTime() != 21 {
 		t.Errorf("the new job has a past: %+v", j)
 	}
 }

@@ -51,7 +51,8 @@ func TestPartsMoveBetweenTheListsAsTheirSizeChanges(t *testing.T) {
 	mustApply(t, w, started(w, 2, core.Rigid, 0, 4, 4, 4)...)
 	mustApply(t, w, started(w, 3, core.Moldable, 0, 4, 2, 6)...)
 	expect("only the malleable job is listed", [4]int{1, 1, 1, 2})
-	grow := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1, When: core.Never}
+	grow := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1,
+		When: core.Never}
 	mustApply(t, w, grow, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1})
 	expect("at its maximum", [4]int{1, 0, 1, 4})
 	shrink := core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: -4, Serial: 2, When: core.Never}
@@ -72,10 +73,13 @@ func TestAProgramThatDoesNotAnswerIsOutOfTheListsUntilItDoes(t *testing.T) {
 	w := testWorld(20)
 	c := w.Cluster(0)
 	mustApply(t, w, started(w, 1, core.Malleable, 0, 4, 2, 8)...)
-	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1, When: 60},
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.ChooseProcs(2, nil), Serial: 1,
+		When: 60},
 		core.Event{Kind: core.PartSilent, Job: 1, Epoch: 1, Serial: 1, At: 60})
-	if c.OpenOffers() != 0 || len(c.MalleableParts()) != 0 || c.ReclaimableProcs() != 0 || c.IdleProcs() != 14 || w.NextTimer() != core.Never {
-		t.Errorf("%d offers, %d listed, %d reclaimable, %d idle, timer at %d", c.OpenOffers(), len(c.MalleableParts()), c.ReclaimableProcs(), c.IdleProcs(), w.NextTimer())
+	if c.OpenOffers() != 0 || len(c.MalleableParts()) != 0 || c.ReclaimableProcs() != 0 || c.IdleProcs() != 14 ||
+		w.NextTimer() != core.Never {
+		t.Errorf("%d offers, %d listed, %d reclaimable, %d idle, timer at %d", c.OpenOffers(), len(c.MalleableParts()),
+			c.ReclaimableProcs(), c.IdleProcs(), w.NextTimer())
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAsked, Job: 1, Epoch: 1, N: 2, Mandatory: true, At: 61},
 		core.Event{Kind: core.PartGaveBack, Job: 1, Epoch: 1, N: 1, Procs: core.ProcSet{{Lo: 3, Hi: 4}}, At: 62})
@@ -84,7 +88,8 @@ func TestAProgramThatDoesNotAnswerIsOutOfTheListsUntilItDoes(t *testing.T) {
 	}
 	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1, At: 70})
 	if len(c.GrowableParts()) != 1 || len(c.AskingParts()) != 1 || c.ReclaimableProcs() != 3 || w.Job(1).Size() != 5 {
-		t.Errorf("%d growable, %d ask, %d reclaimable, size %d", len(c.GrowableParts()), len(c.AskingParts()), c.ReclaimableProcs(), w.Job(1).Size())
+		t.Errorf("%d growable, %d ask, %d reclaimable, size %d", len(c.GrowableParts()), len(c.AskingParts()),
+			c.ReclaimableProcs(), w.Job(1).Size())
 	}
 }
 
@@ -99,13 +104,15 @@ func TestAProgramThatMustHaveMoreIsListedUntilItWasOffered(t *testing.T) {
 	}
 	mustApply(t, w, ask(2, true), ask(1, false))
 	if len(c.AskingParts()) != 1 || w.Job(2).Part(0).AskedProcs() != 3 || w.Job(1).Part(0).AskedProcs() != 0 {
-		t.Errorf("%d ask; job 2 for %d, job 1 for %d", len(c.AskingParts()), w.Job(2).Part(0).AskedProcs(), w.Job(1).Part(0).AskedProcs())
+		t.Errorf("%d ask; job 2 for %d, job 1 for %d", len(c.AskingParts()), w.Job(2).Part(0).AskedProcs(),
+			w.Job(1).Part(0).AskedProcs())
 	}
 	mustApply(t, w, ask(1, true))
 	if c.AskingParts()[0].Job() != w.Job(1) {
 		t.Error("the job that started first does not come first")
 	}
-	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 1, Procs: c.ChooseProcs(1, nil), Serial: 1, When: core.Never})
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 1, Procs: c.ChooseProcs(1, nil), Serial: 1,
+		When: core.Never})
 	if len(c.AskingParts()) != 1 || c.AskingParts()[0].Job() != w.Job(2) {
 		t.Error("who was offered something still asks")
 	}

@@ -65,7 +65,8 @@ func (w *World) checkHolds() error {
 	}
 	for _, key := range w.sortedTargets() {
 		t := w.targets[key]
-		if len(t.waiters) == 0 || len(t.waiters) > waiting || t.NotStarted < 0 || t.Unfinished < t.NotStarted || t.Failed < 0 {
+		if len(t.waiters) == 0 || len(t.waiters) > waiting || t.NotStarted < 0 || t.Unfinished < t.NotStarted ||
+			t.Failed < 0 {
 			return fmt.Errorf("job %d, for which %d wait, counts %+v", key.Job, len(t.waiters), t.Target)
 		}
 	}
@@ -202,7 +203,8 @@ func (w *World) checkQueue(queued int) error {
 		}
 	}
 	if n != queued || n != w.queue.count || putOff != w.putOff {
-		return fmt.Errorf("queue counts %d jobs, %d put off; lists %d, %d; %d wait", w.queue.count, w.putOff, n, putOff, queued)
+		return fmt.Errorf("queue counts %d jobs, %d put off; lists %d, %d; %d wait", w.queue.count, w.putOff, n, putOff,
+			queued)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func (s *source) spec(id core.JobID, sane bool) *core.Job {
 		if !sane {
 			least = s.small()
 		}
-		j.Components = append(j.Components, core.Component{Min: least, Max: least + s.byte()%8, Inputs: []core.FileID{core.FileID(s.byte() % 3)}})
+		j.Components = append(j.Components,
+			core.Component{Min: least, Max: least + s.byte()%8, Inputs: []core.FileID{core.FileID(s.byte() % 3)}})
 	}
 	return j
 }
@@ -64,7 +65,8 @@ func (s *source) event(w *World) core.Event {
 	if s.byte()%4 > 0 {
 		return s.plausible(w)
 	}
-	ev := core.Event{Kind: core.EventKind(s.byte() % 22), At: w.last + core.Time(s.byte()%3), Job: core.JobID(s.small() % 6)}
+	ev := core.Event{Kind: core.EventKind(s.byte() % 22), At: w.last + core.Time(s.byte()%3),
+		Job: core.JobID(s.small() % 6)}
 	ev.N, ev.Min, ev.Max = s.small(), s.small(), s.small()
 	ev.Part, ev.Component, ev.Cluster = s.byte()%3, s.byte()%3, core.ClusterID(s.byte()%3)
 	ev.To, ev.When, ev.Done = core.State(s.byte()%14), core.Time(s.small()), float64(s.small())/10
@@ -92,7 +94,8 @@ func (s *source) plausible(w *World) core.Event {
 	case j.state.IsWaiting():
 		menu = append(menu, core.PartPlanned, core.PartPlanned, core.JobEnqueued, core.QueueScanned)
 	case j.state == core.Running || j.state == core.Stopping:
-		menu = append(menu, core.PartOffered, core.PartAnswered, core.PartGaveBack, core.PartAsked, core.PartSilent, core.JobProgressed, core.PartOffered, core.PartAnswered)
+		menu = append(menu, core.PartOffered, core.PartAnswered, core.PartGaveBack, core.PartAsked, core.PartSilent,
+			core.JobProgressed, core.PartOffered, core.PartAnswered)
 	case len(j.parts) > 0:
 		menu = append(menu, core.PartHeld, core.PartStaged, core.PartClaimed)
 	}

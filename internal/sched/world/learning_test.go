@@ -38,7 +38,8 @@ func TestAJobsRemainingTimeIsPredictedFromItsOwnPace(t *testing.T) {
 	w := testWorld(20)
 	mustApply(t, w, started(w, 1, core.Malleable, 0, 4, 2, 16)...)
 	mustApply(t, w, progressed(100, 0.2),
-		core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 4, Procs: w.Cluster(0).ChooseProcs(4, nil), Serial: 1, When: core.Never, At: core.AtSecond(100)},
+		core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 4, Procs: w.Cluster(0).ChooseProcs(4, nil), Serial: 1,
+			When: core.Never, At: core.AtSecond(100)},
 		core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 4, Serial: 1, Done: 0.2, At: core.AtSecond(100)},
 		progressed(200, 0.6))
 	j := w.Job(1)
@@ -48,7 +49,8 @@ func TestAJobsRemainingTimeIsPredictedFromItsOwnPace(t *testing.T) {
 	if got := j.RemainingSeconds(8, core.AtSecond(250)); !near(got, 50) {
 		t.Errorf("half that time later %g s, want 50", got)
 	}
-	if more, fewer := j.RemainingSeconds(16, core.AtSecond(200)), j.RemainingSeconds(4, core.AtSecond(200)); more >= 100 || fewer <= 100 {
+	if more, fewer := j.RemainingSeconds(16, core.AtSecond(200)), j.RemainingSeconds(4, core.AtSecond(200)); more >= 100 ||
+		fewer <= 100 {
 		t.Errorf("with twice the processors %g s, with half %g s", more, fewer)
 	}
 }

@@ -10,7 +10,8 @@ import (
 // applyBecame carries out a change of state.
 func (w *World) applyBecame(j *Job, ev *core.Event) error {
 	if ev.From != j.state || !j.state.MayBecome(ev.To) {
-		return w.impossibleEvent(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
+		return w.impossibleEvent(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+
+			j.state.String())
 	}
 	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.isReady() {
 		return w.impossibleEvent(ev, "goes to "+ev.To.String()+" without the processors for it")

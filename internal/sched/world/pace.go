@@ -89,7 +89,8 @@ func (j *Job) ProgressRate(n int, now core.Time) (done, rate float64) {
 	case s != nil && s.unit > 0:
 		here = s.unit * s.RelativeSpeed(size) * j.slowestSpeed()
 	case j.spec.Estimate > 0:
-		here = s.RelativeSpeed(size) / s.RelativeSpeed(max(1, j.spec.MinSize())) / j.spec.Estimate.Seconds() * j.slowestSpeed()
+		here = s.RelativeSpeed(size) / s.RelativeSpeed(max(1,
+			j.spec.MinSize())) / j.spec.Estimate.Seconds() * j.slowestSpeed()
 	default:
 		here = s.RelativeSpeed(size) / unknownRun
 	}

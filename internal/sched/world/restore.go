@@ -23,7 +23,8 @@ func RestoreSnapshot(spec Spec, snapshot []byte) (*World, error) {
 	}
 	w := New(spec)
 	r := restorer{World: w, shot: s}
-	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillHolds, r.fillQueue, r.fillTimers} {
+	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillHolds, r.fillQueue,
+		r.fillTimers} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -214,7 +215,8 @@ func (r *restorer) checkJob(s *jobShot) error {
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		switch {
-		case p.Index != i, p.Component < 0, p.Component >= len(s.Spec.Components), p.Cluster < 0, int(p.Cluster) >= len(r.clusters),
+		case p.Index != i, p.Component < 0, p.Component >= len(s.Spec.Components), p.Cluster < 0,
+			int(p.Cluster) >= len(r.clusters),
 			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -maxProgramProcs, p.Offer.N > maxProgramProcs:
 			return badSnapshot("part %d of job %d cannot be", i, s.Spec.ID)
 		case !p.Procs.IsValid(r.clusters[p.Cluster].procs), !p.Offer.Procs.IsValid(r.clusters[p.Cluster].procs):
@@ -227,9 +229,12 @@ func (r *restorer) checkJob(s *jobShot) error {
 func (s *jobShot) toJob() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
-		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil, wasHeld: s.WasHeld,
-		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
+		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred,
+		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
+		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
+		wasHeld: s.WasHeld,
+		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size,
+			rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }
 
 // restoreScaling gives the job what is known of its program.
@@ -256,8 +261,10 @@ func (j *Job) addPart(part Part) *Part {
 
 func (s *partShot) toPart(clusters []*Cluster) Part {
 	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
-		procs: s.Procs, ranks: s.Ranks, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed, order: s.Order,
-		offer:  offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due, silent: s.Offer.Silent},
+		procs: s.Procs, ranks: s.Ranks, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed,
+		order: s.Order,
+		offer: offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due,
+			silent: s.Offer.Silent},
 		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
 }
 

@@ -216,7 +216,8 @@ func signOf(before bool) int {
 }
 
 func (c *Cluster) takeShot() clusterShot {
-	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share, Wait: c.wait,
+	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
+		Wait:   c.wait,
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
@@ -239,9 +240,12 @@ func (s *Scaling) takeShot(fresh *Scaling) scalingShot {
 
 func (j *Job) takeShot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
-		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil, WasHeld: j.wasHeld,
-		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
+		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Barred: j.barred,
+		Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
+		WasHeld: j.wasHeld,
+		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size,
+			Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {
 		s.Parts = append(s.Parts, p.takeShot())
 	}
@@ -254,8 +258,10 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 
 func (p *Part) takeShot() partShot {
 	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
-		Procs: p.procs, Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed, Order: p.order,
-		Offer:  offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due, Silent: p.offer.silent},
+		Procs: p.procs, Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed,
+		Order: p.order,
+		Offer: offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due,
+			Silent: p.offer.silent},
 		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
 }
 

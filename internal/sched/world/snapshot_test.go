@@ -21,7 +21,9 @@ var rebuilt = []struct {
 	fields     string
 }{
 	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec putOff retries spare arrays nowhere"},
-	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](), "id spec procs speed memory free held idle hint waiting running malleable growable shrinkable asking reclaimable offers leaving"},
+	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](),
+		"id spec procs speed memory free held idle hint waiting running malleable growable shrinkable asking reclaimable " +
+			"offers leaving"},
 	{reflect.TypeFor[Job](), reflect.TypeFor[jobShot](), "onePart single queued ticket"},
 	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job"},
 	{reflect.TypeFor[offer](), reflect.TypeFor[offerShot](), ""},
@@ -44,7 +46,8 @@ func TestEveryFieldOfTheWorldIsInASnapshotOrFollowsFromIt(t *testing.T) {
 		for i := range r.live.NumField() {
 			name := r.live.Field(i).Name
 			if _, kept := r.shot.FieldByName(strings.ToUpper(name[:1]) + name[1:]); !kept && !follows[name] {
-				t.Errorf("%v.%s is not in a snapshot: add it to %v and to the functions shot, or to the list of what follows from the rest", r.live, name, r.shot)
+				t.Errorf("%v.%s is not in a snapshot: add it to %v and to the functions shot, or to the list of what follows "+
+					"from the rest", r.live, name, r.shot)
 			}
 		}
 	}
@@ -117,18 +120,21 @@ func sameReads(t *testing.T, a, b *World) {
 		return j.spec.ID
 	}
 	reads := func(w *World) string {
-		s := fmt.Sprint(w.Now(), w.LiveCount(), w.QueueLength(), number(w.QueueHead()), w.LastScan(), w.NeedsRescan(), number(w.OutOfTries()), w.NextTimer())
+		s := fmt.Sprint(w.Now(), w.LiveCount(), w.QueueLength(), number(w.QueueHead()), w.LastScan(), w.NeedsRescan(),
+			number(w.OutOfTries()), w.NextTimer())
 		due, ok := w.DueTimer(w.Now() + 50)
 		s += fmt.Sprint(due.At, due.Kind, due.Job, due.Epoch, due.Part, ok)
 		for room := range 12 {
 			s += fmt.Sprint(" ", number(w.NextCandidate(nil, room, 2*room)))
 		}
 		for _, c := range w.Clusters() {
-			s += fmt.Sprint(" ", c.IdleProcs(), c.AvailableProcs(), c.GrowRoom(), c.Share(), c.ChooseProcs(3, nil), len(c.MalleableParts()), len(c.GrowableParts()), len(c.ShrinkableParts()), len(c.AskingParts()))
+			s += fmt.Sprint(" ", c.IdleProcs(), c.AvailableProcs(), c.GrowRoom(), c.Share(), c.ChooseProcs(3, nil),
+				len(c.MalleableParts()), len(c.GrowableParts()), len(c.ShrinkableParts()), len(c.AskingParts()))
 		}
 		for _, id := range sortedKeys(w.jobs) {
 			j := w.jobs[id]
-			s += fmt.Sprint(" ", w.PlacementTries(j), j.RemainingSeconds(4, w.Now()), len(w.HoldersOf(w.clusters[0], core.ProcSet{{Lo: 0, Hi: 4}})))
+			s += fmt.Sprint(" ", w.PlacementTries(j), j.RemainingSeconds(4, w.Now()),
+				len(w.HoldersOf(w.clusters[0], core.ProcSet{{Lo: 0, Hi: 4}})))
 		}
 		return s
 	}
@@ -233,12 +239,14 @@ func TestASnapshotOfAnotherVersionIsRefused(t *testing.T) {
 		bytes []byte
 		want  error
 	}{
-		"nothing":           {nil, ErrBadSnapshot},
-		"something else":    {[]byte("a snapshot of nothing at all"), ErrBadSnapshot},
-		"half of it":        {good[:len(good)/2], ErrBadSnapshot},
-		"another version":   {append([]byte(snapshotMagic+"\x00\x00\x00\x63"), good[len(snapshotMagic)+4:]...), ErrOtherVersion},
-		"a changed bit":     {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), ErrBadSnapshot},
-		"states renumbered": {reseal(bytes.Replace(bytes.Clone(good), []byte("SUBMITTED"), []byte("SUBMITTER"), 1)), ErrOtherVersion},
+		"nothing":        {nil, ErrBadSnapshot},
+		"something else": {[]byte("a snapshot of nothing at all"), ErrBadSnapshot},
+		"half of it":     {good[:len(good)/2], ErrBadSnapshot},
+		"another version": {append([]byte(snapshotMagic+"\x00\x00\x00\x63"), good[len(snapshotMagic)+4:]...),
+			ErrOtherVersion},
+		"a changed bit": {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), ErrBadSnapshot},
+		"states renumbered": {reseal(bytes.Replace(bytes.Clone(good), []byte("SUBMITTED"), []byte("SUBMITTER"), 1)),
+			ErrOtherVersion},
 	} {
 		if _, err := RestoreSnapshot(spec, c.bytes); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -273,7 +281,8 @@ func TestASnapshotOfOtherClustersIsRefusedUnlessNothingOfOursWasThere(t *testing
 		"one more at the end": {func(s *Spec) {
 			s.Clusters = append(s.Clusters, ClusterSpec{Name: "new", Hosts: []HostSpec{{Procs: 5}}})
 		}, nil, []int{7, 15, 5}},
-		"faster, more kept free":    {func(s *Spec) { s.Clusters[0].Hosts[0].Speed, s.Clusters[0].KeepFree = 7, 2 }, nil, []int{7, 15}},
+		"faster, more kept free": {func(s *Spec) { s.Clusters[0].Hosts[0].Speed, s.Clusters[0].KeepFree = 7, 2 }, nil,
+			[]int{7, 15}},
 		"other hosts where none is": {func(s *Spec) { s.Clusters[1].Hosts = []HostSpec{{Procs: 3}} }, nil, []int{7, 3}},
 		"other hosts where one is":  {func(s *Spec) { s.Clusters[0].Hosts = []HostSpec{{Procs: 11}} }, ErrOtherClusters, nil},
 		"a queue where one is":      {func(s *Spec) { s.Clusters[0].Managed = true }, ErrOtherClusters, nil},
@@ -338,7 +347,8 @@ func benchmarkWorld(b *testing.B, jobs int) (Spec, *World) {
 		list := []core.Event{{At: at, Kind: core.JobSubmitted, Job: id, Spec: j}}
 		if id%2 == 0 {
 			list = append(list,
-				core.Event{At: at, Kind: core.PartPlanned, Job: id, Epoch: 1, N: 1, Min: 1, Max: 4, Procs: core.ProcSet{{Lo: int32(id - 1), Hi: int32(id)}}},
+				core.Event{At: at, Kind: core.PartPlanned, Job: id, Epoch: 1, N: 1, Min: 1, Max: 4,
+					Procs: core.ProcSet{{Lo: int32(id - 1), Hi: int32(id)}}},
 				core.Event{At: at, Kind: core.JobBecame, Job: id, From: core.Submitted, To: core.Selected},
 				core.Event{At: at, Kind: core.JobBecame, Job: id, From: core.Selected, To: core.Queued, When: at + 1000},
 				core.Event{At: at, Kind: core.JobBecame, Job: id, Epoch: 1, From: core.Queued, To: core.Running},

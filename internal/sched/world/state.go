@@ -12,8 +12,10 @@ import (
 func (w *World) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "scans %d scanned %d starts %d\n", w.scans, w.scanned, w.starts)
 	for _, c := range w.clusters {
-		b = fmt.Appendf(b, "cluster %s share %g idle %d waiting %d running %d reclaimable %d offers %d leaving %d reclaim-for %d\n free %x\n others %x\n down %x\n",
-			c.spec.Name, c.share, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free, c.others, c.down)
+		b = fmt.Appendf(b, "cluster %s share %g idle %d waiting %d running %d reclaimable %d offers %d leaving %d "+
+			"reclaim-for %d\n free %x\n others %x\n down %x\n",
+			c.spec.Name, c.share, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free,
+			c.others, c.down)
 		if c.net != nil {
 			b = fmt.Appendf(b, " net %g\n", c.net.Mbps)
 		}
@@ -42,10 +44,13 @@ func (w *World) AppendState(b []byte) []byte {
 }
 
 func (j *Job) appendState(b []byte, w *World) []byte {
-	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d quick %d hold %s until %d %v queued %v not-before %d room-after %d tries %d pace %+v\n",
-		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses, j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.PlacementTries(j), j.pace)
+	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d "+
+		"quick %d hold %s until %d %v queued %v not-before %d room-after %d tries %d pace %+v\n",
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses,
+		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.PlacementTries(j), j.pace)
 	for _, p := range j.parts {
-		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order %d offer %+v serial %d returned %d asked %d refused %d\n",
+		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order "+
+			"%d offer %+v serial %d returned %d asked %d refused %d\n",
 			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
 			p.order, p.offer, p.serial, p.returned, p.asked, p.refused)
 	}

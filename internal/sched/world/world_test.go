@@ -49,7 +49,8 @@ func became(id core.JobID, from, to core.State) core.Event {
 func started(w *World, id core.JobID, kind core.Kind, c core.ClusterID, size, least, most int) []core.Event {
 	return []core.Event{
 		submitted(id, kind, core.Component{Min: least, Max: most}),
-		{Kind: core.PartPlanned, Job: id, Epoch: 1, Cluster: c, N: size, Min: least, Max: most, Procs: w.Cluster(c).ChooseProcs(size, nil)},
+		{Kind: core.PartPlanned, Job: id, Epoch: 1, Cluster: c, N: size, Min: least, Max: most,
+			Procs: w.Cluster(c).ChooseProcs(size, nil)},
 		became(id, core.Submitted, core.Selected),
 		became(id, core.Selected, core.Queued),
 		became(id, core.Queued, core.Running),
@@ -71,7 +72,8 @@ func TestAProcessorIsFreeOnlyIfNobodyHasIt(t *testing.T) {
 	if got := c.ChooseProcs(99, nil).String(); got != "0-1,6-8" {
 		t.Errorf("after the job ended free are %s: what others took meanwhile is not", got)
 	}
-	mustApply(t, w, core.Event{Kind: core.OthersPolled}, core.Event{Kind: core.HostsJoined, Procs: core.ProcSet{{Lo: 9, Hi: 10}}})
+	mustApply(t, w, core.Event{Kind: core.OthersPolled},
+		core.Event{Kind: core.HostsJoined, Procs: core.ProcSet{{Lo: 9, Hi: 10}}})
 	if c.IdleProcs() != 10 || w.LiveCount() != 0 {
 		t.Errorf("%d idle, %d live at the end", c.IdleProcs(), w.LiveCount())
 	}

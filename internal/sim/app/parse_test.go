@@ -34,23 +34,24 @@ func TestAWrongSpeedupIsExplainedInOneLine(t *testing.T) {
 		table  = "expected table:SIZE=SECONDS,…, like table:2=600,4=420"
 	)
 	for text, want := range map[string]string{
-		"":                            `--speedup: ` + any,
-		"gustafson":                   `--speedup "gustafson": ` + any,
-		"linear:2":                    `--speedup "linear:2": ` + any,
-		"amdahl":                      `--speedup "amdahl": ` + amdahl,
-		"amdahl:1.5":                  `--speedup "amdahl:1.5": ` + amdahl,
-		"amdahl:NaN":                  `--speedup "amdahl:NaN": ` + amdahl,
-		"downey:64,1":                 `--speedup "downey:64,1": ` + downey,
-		"downey:A=64":                 `--speedup "downey:A=64": ` + downey,
-		"downey:A=0.5,sigma=1":        `--speedup "downey:A=0.5,sigma=1": ` + downey,
-		"downey:A=2,sigma=-1":         `--speedup "downey:A=2,sigma=-1": ` + downey,
-		"downey:A=2,A=3,sigma=1":      `--speedup "downey:A=2,A=3,sigma=1": ` + downey,
-		"downey:A=Inf,sigma=1":        `--speedup "downey:A=Inf,sigma=1": ` + downey,
-		"table:":                      `--speedup "table:": ` + table,
-		"table:2=600,x=3":             `--speedup "table:2=600,x=3": ` + table,
-		"table:2=600,2=500":           `--speedup "table:2=600,2=500": ` + table + ": size 2 is given twice",
-		"table:0=600":                 `--speedup "table:0=600": ` + table + ": size 0 is not between 1 and 1073741824",
-		"table:2=0":                   `--speedup "table:2=0": ` + table + ": run time 0 of size 2 is not between 1e-09 and 1e+12 seconds",
+		"":                       `--speedup: ` + any,
+		"gustafson":              `--speedup "gustafson": ` + any,
+		"linear:2":               `--speedup "linear:2": ` + any,
+		"amdahl":                 `--speedup "amdahl": ` + amdahl,
+		"amdahl:1.5":             `--speedup "amdahl:1.5": ` + amdahl,
+		"amdahl:NaN":             `--speedup "amdahl:NaN": ` + amdahl,
+		"downey:64,1":            `--speedup "downey:64,1": ` + downey,
+		"downey:A=64":            `--speedup "downey:A=64": ` + downey,
+		"downey:A=0.5,sigma=1":   `--speedup "downey:A=0.5,sigma=1": ` + downey,
+		"downey:A=2,sigma=-1":    `--speedup "downey:A=2,sigma=-1": ` + downey,
+		"downey:A=2,A=3,sigma=1": `--speedup "downey:A=2,A=3,sigma=1": ` + downey,
+		"downey:A=Inf,sigma=1":   `--speedup "downey:A=Inf,sigma=1": ` + downey,
+		"table:":                 `--speedup "table:": ` + table,
+		"table:2=600,x=3":        `--speedup "table:2=600,x=3": ` + table,
+		"table:2=600,2=500":      `--speedup "table:2=600,2=500": ` + table + ": size 2 is given twice",
+		"table:0=600":            `--speedup "table:0=600": ` + table + ": size 0 is not between 1 and 1073741824",
+		"table:2=0": `--speedup "table:2=0": ` + table +
+			": run time 0 of size 2 is not between 1e-09 and 1e+12 seconds",
 		"table:9999999999999999999=1": `--speedup "table:9999999999999999999=1": ` + table,
 	} {
 		_, err := app.ParseSpeedup("--speedup", text)
@@ -61,7 +62,8 @@ func TestAWrongSpeedupIsExplainedInOneLine(t *testing.T) {
 }
 
 func FuzzParseSpeedup(f *testing.F) {
-	for _, s := range []string{"linear", "amdahl:0.05", "downey:A=64,sigma=1", "table:2=600,4=420,46=240", "table:1=1e300,2=1e-300", "downey:A=1e9,sigma=1e6"} {
+	for _, s := range []string{"linear", "amdahl:0.05", "downey:A=64,sigma=1", "table:2=600,4=420,46=240",
+		"table:1=1e300,2=1e-300", "downey:A=1e9,sigma=1e6"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

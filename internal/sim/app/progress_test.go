@@ -116,7 +116,8 @@ func TestTheEndNeverComesEarlyHoweverOftenTheRateChangesOrIsAskedFor(t *testing.
 
 func TestProgressCostsNoAllocation(t *testing.T) {
 	var end core.Time
-	a := &app.App{Speedup: table(t, app.Point{Size: 2, Seconds: 600}, app.Point{Size: 40, Seconds: 100}), Accept: app.PowersOfTwo}
+	a := &app.App{Speedup: table(t, app.Point{Size: 2, Seconds: 600}, app.Point{Size: 40, Seconds: 100}),
+		Accept: app.PowersOfTwo}
 	if n := testing.AllocsPerRun(100, func() {
 		p := app.BeginProgress(1000, 0, a.WorkRate(2, 1))
 		p.SetRate(core.AtSecond(10), a.WorkRate(12, 1.5), time.Second)

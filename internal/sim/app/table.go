@@ -53,7 +53,8 @@ func (t *Table) checkPoints() error {
 		case p.Size < 1 || p.Size > maxSize:
 			return fmt.Errorf("size %d is not between 1 and %d", p.Size, maxSize)
 		case !(p.Seconds >= minSeconds && p.Seconds <= maxSeconds):
-			return fmt.Errorf("run time %g of size %d is not between %g and %g seconds", p.Seconds, p.Size, minSeconds, maxSeconds)
+			return fmt.Errorf("run time %g of size %d is not between %g and %g seconds", p.Seconds, p.Size, minSeconds,
+				maxSeconds)
 		case i > 0 && t.points[i-1].Size == p.Size:
 			return fmt.Errorf("size %d is given twice", p.Size)
 		}

@@ -25,7 +25,8 @@ type measure func(r *outcome.Record) float64
 
 // MeanSizes is the distribution of the mean sizes of jobs.
 func MeanSizes(runs []Run) plot.Chart {
-	return distributionChart(runs, "Mean size of jobs", "cores, mean over the execution", plot.Plain, (*outcome.Record).MeanSize)
+	return distributionChart(runs, "Mean size of jobs", "cores, mean over the execution", plot.Plain,
+		(*outcome.Record).MeanSize)
 }
 
 // MaxSizes is the distribution of the largest sizes that jobs had.
@@ -41,7 +42,8 @@ func ExecutionTimes(runs []Run) plot.Chart {
 
 // ResponseTimes is the distribution of the times from submission to end.
 func ResponseTimes(runs []Run) plot.Chart {
-	return distributionChart(runs, "Response time", "time from submission to end", plot.Seconds, (*outcome.Record).ResponseSeconds)
+	return distributionChart(runs, "Response time", "time from submission to end", plot.Seconds,
+		(*outcome.Record).ResponseSeconds)
 }
 
 // distributionChart is over completed jobs. Where the times of traces reach from

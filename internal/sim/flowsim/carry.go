@@ -136,7 +136,8 @@ func (s *simulator) endTask(t int) {
 		s.beginWaiting(cores)
 		return
 	}
-	r.Host, r.Core, r.Start, r.End = x.order.Host, int(cores[0])-s.hosts[x.order.Host].first, x.began.Seconds(), s.now.Seconds()
+	r.Host, r.Core, r.Start, r.End = x.order.Host, int(cores[0])-s.hosts[x.order.Host].first, x.began.Seconds(),
+		s.now.Seconds()
 	s.res.Makespan = max(s.res.Makespan, r.End)
 	share := 1.0
 	if took > 0 {
@@ -181,7 +182,8 @@ func (s *simulator) senseHosts(at core.Time) {
 	for h := range s.hosts {
 		x := &s.hosts[h]
 		if x.forecast == nil {
-			x.forecast = forecast.New(forecast.Config{Step: core.DurationFromSeconds(s.cfg.Sense), Most: 1, Prior: forecast.LoadPrior()})
+			x.forecast = forecast.New(forecast.Config{Step: core.DurationFromSeconds(s.cfg.Sense), Most: 1,
+				Prior: forecast.LoadPrior()})
 		}
 		share := x.share
 		if s.cfg.Noise != nil {

@@ -102,7 +102,8 @@ func Run(cfg Config) (*Result, error) {
 	for i, l := range g.Platform.Links {
 		links[i] = netflow.Link{Mbps: l.Mbps, Shared: l.Shared}
 	}
-	s := &simulator{cfg: &cfg, c: c, net: netflow.New(links), tasks: make([]task, len(cfg.DAG.Tasks)), flows: map[netflow.ID]int{}}
+	s := &simulator{cfg: &cfg, c: c, net: netflow.New(links), tasks: make([]task, len(cfg.DAG.Tasks)),
+		flows: map[netflow.ID]int{}}
 	s.res.Tasks = make([]Record, len(s.tasks))
 	for t := range s.res.Tasks {
 		s.res.Tasks[t].Host = -1

@@ -82,7 +82,8 @@ func holds(d *flow.DAG, r *Result) error {
 		for u := range t {
 			y := r.Tasks[u]
 			if x.Host == y.Host && x.Core == y.Core && x.Start < y.End-1e-6 && y.Start < x.End-1e-6 {
-				return fmt.Errorf("tasks %d and %d on the same core from %v to %v and from %v to %v", t, u, x.Start, x.End, y.Start, y.End)
+				return fmt.Errorf("tasks %d and %d on the same core from %v to %v and from %v to %v", t, u, x.Start, x.End, y.Start,
+					y.End)
 			}
 		}
 	}
@@ -91,7 +92,8 @@ func holds(d *flow.DAG, r *Result) error {
 
 func TestASimulationWithoutOtherTrafficTakesAsLongAsPlannedAlsoWithSeveralFiles(t *testing.T) {
 	g := newGrid(t, twoClusters)
-	tasks := []flow.Task{{Name: "make", Work: 2, Only: []bool{true, false}}, {Name: "read", Work: 1, Only: []bool{false, true}}}
+	tasks := []flow.Task{{Name: "make", Work: 2, Only: []bool{true, false}},
+		{Name: "read", Work: 1, Only: []bool{false, true}}}
 	d := dag(t, tasks, []flow.Edge{{From: 0, To: 1, Bytes: 6e7, Files: 5}})
 	r, err := Run(Config{Grid: g, DAG: d})
 	if err != nil {
@@ -169,7 +171,8 @@ func TestFilesThatMeetOnALinkShareIt(t *testing.T) {
 	// between them are 16 s together, not 8.
 	tasks := []flow.Task{{Work: 2}, {Work: 2}, {Work: 1}, {Work: 1}}
 	d := dag(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 1e8}, {From: 1, To: 3, Bytes: 1e8}})
-	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 1}, {Host: 3, Start: 1, End: 2}, {Host: 4, Start: 1, End: 2}}}
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 1}, {Host: 3, Start: 1, End: 2},
+		{Host: 4, Start: 1, End: 2}}}
 	res, err := Run(Config{Grid: g, DAG: d, Conduct: conduct.Config{First: first, Static: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +188,8 @@ func TestATaskThatFailsForGoodGivesUpThoseBehindItAndNobodyElse(t *testing.T) {
 	for i := range tasks {
 		tasks[i] = flow.Task{Name: fmt.Sprint(i), Work: 10}
 	}
-	d := dag(t, tasks, []flow.Edge{{From: 0, To: 1, Bytes: flow.NoData}, {From: 1, To: 2, Bytes: flow.NoData}, {From: 3, To: 4, Bytes: flow.NoData}})
+	d := dag(t, tasks, []flow.Edge{{From: 0, To: 1, Bytes: flow.NoData}, {From: 1, To: 2, Bytes: flow.NoData},
+		{From: 3, To: 4, Bytes: flow.NoData}})
 	runs := 0
 	res, err := Run(Config{Grid: g, DAG: d, Fails: func(task, _ int) bool {
 		if task == 1 {
@@ -196,7 +200,8 @@ func TestATaskThatFailsForGoodGivesUpThoseBehindItAndNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runs != 3 || len(res.Failed) != 1 || res.Failed[0] != 1 || res.Count != (conduct.Count{Done: 3, Failed: 1, Never: 1}) {
+	if runs != 3 || len(res.Failed) != 1 || res.Failed[0] != 1 ||
+		res.Count != (conduct.Count{Done: 3, Failed: 1, Never: 1}) {
 		t.Errorf("%d runs, failed %v, counts %+v", runs, res.Failed, res.Count)
 	}
 }

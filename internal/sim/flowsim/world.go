@@ -28,7 +28,8 @@ func NewGrid(p *platform.Platform, whole bool) *Grid {
 			} else {
 				ends[len(ends)-1][1] = here
 			}
-			g.Hosts = append(g.Hosts, flow.Host{Name: host.Name, Site: len(ends) - 1, Cores: host.Cores, Speed: host.Speed, Memory: host.Memory, Class: c})
+			g.Hosts = append(g.Hosts, flow.Host{Name: host.Name, Site: len(ends) - 1, Cores: host.Cores, Speed: host.Speed,
+				Memory: host.Memory, Class: c})
 			g.Places = append(g.Places, here)
 		}
 	}

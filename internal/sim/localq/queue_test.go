@@ -109,8 +109,10 @@ func (p *pair) schedule() {
 		p.t.Fatalf("%d free before, %d after nothing started", free, p.queue.FreeProcs())
 	}
 	p.runs = append(p.runs, got...)
-	if p.queue.FreeProcs() != max(p.twin.free(), 0) || p.queue.Len() != p.twin.Len() || p.queue.RunningJobs() != len(p.twin.running) {
-		p.t.Fatalf("free %d, waiting %d, running %d; want %d, %d, %d", p.queue.FreeProcs(), p.queue.Len(), p.queue.RunningJobs(),
+	if p.queue.FreeProcs() != max(p.twin.free(), 0) || p.queue.Len() != p.twin.Len() ||
+		p.queue.RunningJobs() != len(p.twin.running) {
+		p.t.Fatalf("free %d, waiting %d, running %d; want %d, %d, %d", p.queue.FreeProcs(), p.queue.Len(),
+			p.queue.RunningJobs(),
 			p.twin.free(), p.twin.Len(), len(p.twin.running))
 	}
 }
@@ -124,7 +126,8 @@ func TestHeavyLoadGivesTheTwinsSchedule(t *testing.T) {
 				for i := 0; i < len(jobs); i += 17 {
 					jobs[i].run += jobs[i].estimate // runs on beyond its estimate
 				}
-				for _, opts := range []Options{{}, {OncePerInstant: true}, {ExtraInOrder: true, EndsFirst: true, EndsInTurn: true}} {
+				for _, opts := range []Options{{}, {OncePerInstant: true},
+					{ExtraInOrder: true, EndsFirst: true, EndsInTurn: true}} {
 					sameAsTwin(t, policy, opts, jobs)
 				}
 			}

@@ -20,7 +20,8 @@ func TestSumsOfExpectedEndsAreThoseOfAPlainList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := running{newTrie[int]()}
 		var list []entry
-		times := rapid.OneOf(rapid.Int64Range(-5, 20), rapid.SampledFrom([]int64{math.MinInt64, -1 << 40, 1 << 40, math.MaxInt64}))
+		times := rapid.OneOf(rapid.Int64Range(-5, 20),
+			rapid.SampledFrom([]int64{math.MinInt64, -1 << 40, 1 << 40, math.MaxInt64}))
 		for seq := range int64(rapid.IntRange(0, 60).Draw(t, "steps")) {
 			if len(list) > 0 && rapid.IntRange(0, 2).Draw(t, "drop") == 0 {
 				i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
@@ -79,10 +80,12 @@ func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 				in[at] = true
 			}
 			free := rapid.IntRange(0, 9).Draw(t, "free")
-			r := room{free: free, window: time.Duration(estimates.Draw(t, "window")), extra: rapid.IntRange(0, free).Draw(t, "extra")}
+			r := room{free: free, window: time.Duration(estimates.Draw(t, "window")),
+				extra: rapid.IntRange(0, free).Draw(t, "extra")}
 			want := none
 			for at := range int32(len(jobs)) {
-				if in[at] && r.hasRoom(jobs[at].procs, jobs[at].estimate) && (want == none || rankOf(&jobs[at], byTime).isBefore(rankOf(&jobs[want], byTime))) {
+				if in[at] && r.hasRoom(jobs[at].procs, jobs[at].estimate) &&
+					(want == none || rankOf(&jobs[at], byTime).isBefore(rankOf(&jobs[want], byTime))) {
 					want = at
 				}
 			}

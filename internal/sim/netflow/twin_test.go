@@ -165,7 +165,8 @@ func (w *world) step(until core.Time) {
 			w.t.Fatalf("flow %d ended with %g bytes to go, %g could move", d.ID, a.left, moved)
 		}
 		if a.left > 0 && a.left < a.rate*(dt-1e-9)-slack {
-			w.t.Fatalf("flow %d ended more than a nanosecond late: %g bytes to go at %g per second for %g s", d.ID, a.left, a.rate, dt)
+			w.t.Fatalf("flow %d ended more than a nanosecond late: %g bytes to go at %g per second for %g s", d.ID, a.left,
+				a.rate, dt)
 		}
 		w.flows = slices.Delete(w.flows, i, i+1)
 	}
@@ -253,7 +254,8 @@ func TestTheSameCallsGiveTheSameEnds(t *testing.T) {
 		now := core.Time(0)
 		for range rapid.IntRange(1, 30).Draw(t, "flows") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, 1e8).Draw(t, "later")))
-			calls = append(calls, call{now, rapid.SliceOfN(rapid.IntRange(0, len(w.links)-1), 0, 3).Draw(t, "route"), rapid.Int64Range(0, 1e8).Draw(t, "bytes")})
+			calls = append(calls, call{now, rapid.SliceOfN(rapid.IntRange(0, len(w.links)-1), 0, 3).Draw(t, "route"),
+				rapid.Int64Range(0, 1e8).Draw(t, "bytes")})
 		}
 		var ends [2][]Finished
 		for i := range ends {

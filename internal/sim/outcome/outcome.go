@@ -63,8 +63,9 @@ func (c *Collector) jobSubmitted(ev *core.Event) {
 	for len(c.records) < int(ev.Job) {
 		c.records = append(c.records, Record{})
 	}
-	*c.recordOf(ev.Job) = Record{Submit: ev.At, Start: core.Never, End: core.Never, State: core.Submitted, Cluster: core.Nowhere,
-		Min: int32(ev.Spec.MinSize()), Max: int32(ev.Spec.MaxSize()), Kind: ev.Spec.Kind}
+	*c.recordOf(ev.Job) = Record{Submit: ev.At, Start: core.Never, End: core.Never, State: core.Submitted,
+		Cluster: core.Nowhere,
+		Min:     int32(ev.Spec.MinSize()), Max: int32(ev.Spec.MaxSize()), Kind: ev.Spec.Kind}
 	c.waiting++
 	c.noteSeries(ev.At)
 }

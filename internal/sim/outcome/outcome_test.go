@@ -38,7 +38,8 @@ func (s *story) become(at float64, id core.JobID, states ...core.State) {
 }
 
 func (s *story) plan(at float64, id core.JobID, part int, cluster core.ClusterID, n int) {
-	s.c.Observe(&core.Event{At: core.AtSecond(at), Kind: core.PartPlanned, Job: id, Part: part, Cluster: cluster, N: n, Min: n, Max: n})
+	s.c.Observe(&core.Event{At: core.AtSecond(at), Kind: core.PartPlanned, Job: id, Part: part, Cluster: cluster, N: n,
+		Min: n, Max: n})
 }
 
 // start places a job of one part and runs it at once.
@@ -103,7 +104,8 @@ func TestSizesAreAveragedOverTheTimeTheyLasted(t *testing.T) {
 	}
 	sum := s.c.Summary()
 	if sum.GrowOps != 1 || sum.ShrinkOps != 1 {
-		t.Errorf("%d grows and %d shrinks, want 1 and 1: what a job gives back by itself is no operation", sum.GrowOps, sum.ShrinkOps)
+		t.Errorf("%d grows and %d shrinks, want 1 and 1: what a job gives back by itself is no operation", sum.GrowOps,
+			sum.ShrinkOps)
 	}
 	near(t, "utilisation", sum.Utilization, 340./(20*70))
 }

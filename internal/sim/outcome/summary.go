@@ -70,7 +70,8 @@ func (s *Summary) divideSums() {
 		return
 	}
 	n := float64(s.Completed)
-	for _, sum := range []*float64{&s.MeanResponseS, &s.MeanWaitS, &s.MeanRunS, &s.MeanBoundedSlowdown, &s.MeanSize, &s.MaxSizeMean} {
+	for _, sum := range []*float64{&s.MeanResponseS, &s.MeanWaitS, &s.MeanRunS, &s.MeanBoundedSlowdown, &s.MeanSize,
+		&s.MaxSizeMean} {
 		*sum /= n
 	}
 }

@@ -127,13 +127,16 @@ func (h *Header) toLine() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
-		CollectGrace: span(h.Engine.CollectGrace), RetryPause: span(h.Engine.RetryPause), Whole: h.Engine.Whole, Resched: h.Engine.Resched,
+		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace),
+		ClaimMargin:  span(h.Engine.ClaimMargin),
+		CollectGrace: span(h.Engine.CollectGrace), RetryPause: span(h.Engine.RetryPause), Whole: h.Engine.Whole,
+		Resched:   h.Engine.Resched,
 		Describes: h.Engine.Describes, Described: span(h.Engine.DescribeEvery), ResultsAtEnd: h.Engine.ResultsAtEnd,
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
-		l.World.Clusters = append(l.World.Clusters, clusterLine{c.Name, packHosts(c.Hosts), c.KeepFree, c.GrowFree, c.Managed, c.Reserves})
+		l.World.Clusters = append(l.World.Clusters,
+			clusterLine{c.Name, packHosts(c.Hosts), c.KeepFree, c.GrowFree, c.Managed, c.Reserves})
 	}
 	for _, f := range h.World.Files {
 		l.World.Files = append(l.World.Files, fileLine(f))
@@ -168,8 +171,10 @@ func (l *headerLine) toHeader() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
-		CollectGrace: time.Duration(l.Engine.CollectGrace), RetryPause: time.Duration(l.Engine.RetryPause), Whole: l.Engine.Whole, Resched: l.Engine.Resched,
+		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace),
+		ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
+		CollectGrace: time.Duration(l.Engine.CollectGrace), RetryPause: time.Duration(l.Engine.RetryPause),
+		Whole: l.Engine.Whole, Resched: l.Engine.Resched,
 		Describes: l.Engine.Describes, DescribeEvery: time.Duration(l.Engine.Described), ResultsAtEnd: l.Engine.ResultsAtEnd,
 	}
 	if l.Engine.Approach == engine.PWA.String() {
@@ -177,7 +182,8 @@ func (l *headerLine) toHeader() Header {
 	}
 	h.World = world.Spec{MaxTries: l.World.MaxTries, DefaultPlace: l.World.Place}
 	for _, c := range l.World.Clusters {
-		spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: c.Managed, Reserves: c.Reserves}
+		spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: c.Managed,
+			Reserves: c.Reserves}
 		for _, run := range c.Hosts {
 			spec.Hosts = append(spec.Hosts, slices.Repeat([]world.HostSpec{run.toHost()}, run.Count)...)
 		}

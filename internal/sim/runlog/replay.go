@@ -175,7 +175,8 @@ func (r *Replay) compareEvents(logged, decided []core.Event) error {
 		if i < len(logged) && i < len(decided) && areEventsEqual(&logged[i], &decided[i]) {
 			continue
 		}
-		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describeEvent(logged, i), Decided: describeEvent(decided, i)}
+		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describeEvent(logged, i),
+			Decided: describeEvent(decided, i)}
 	}
 	return nil
 }

@@ -86,7 +86,8 @@ func TestAReplayGivesTheResultsOfTheRunAndTheSameDecisions(t *testing.T) {
 		for _, policy := range append(malleable.PolicyNames(), runlog.None) {
 			t.Run(approach.String()+"/"+policy, func(t *testing.T) {
 				log, ran := logOf(t, setup(t, 60, approach, policy), policy == "egs")
-				again, report, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log", trial.Options{Series: true})
+				again, report, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log",
+					trial.Options{Series: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,8 +205,10 @@ func TestAnythingAfterTheLastLineIsRefused(t *testing.T) {
 }
 
 func TestEveryChoiceOfAnOperatorIsInTheHeader(t *testing.T) {
-	known := map[string]bool{"Approach": true, "Malleable": true, "ScanEvery": true, "ShrinkGrace": true, "StopGrace": true, "ClaimGrace": true, "ClaimMargin": true, "Resched": true,
-		"CollectGrace": true, "RetryPause": true, "Whole": true, "Describes": true, "DescribeEvery": true, "ResultsAtEnd": true}
+	known := map[string]bool{"Approach": true, "Malleable": true, "ScanEvery": true, "ShrinkGrace": true,
+		"StopGrace": true, "ClaimGrace": true, "ClaimMargin": true, "Resched": true,
+		"CollectGrace": true, "RetryPause": true, "Whole": true, "Describes": true, "DescribeEvery": true,
+		"ResultsAtEnd": true}
 	for f := range reflect.TypeFor[engine.Config]().Fields() {
 		if !known[f.Name] {
 			t.Errorf("engine.Config.%s is not logged: a replay would decide differently", f.Name)

@@ -15,7 +15,8 @@ func (r *reader) readPolicy(v yamlfile.Value) {
 	v.ReadMapping(
 		yamlfile.StoreField("place", &p.Place, r.readPlacement),
 		yamlfile.ReadField("approach", func(v yamlfile.Value) { p.Approach = v.OneOf("pra", "pwa") }),
-		yamlfile.ReadField("malleable", func(v yamlfile.Value) { p.Malleable = v.OneOf(append(malleable.PolicyNames(), "none")...) }),
+		yamlfile.ReadField("malleable",
+			func(v yamlfile.Value) { p.Malleable = v.OneOf(append(malleable.PolicyNames(), "none")...) }),
 		yamlfile.ReadField("local", func(v yamlfile.Value) { p.Local = v.OneOf("none", "fcfs", "easy") }),
 		yamlfile.ReadField("max_tries", func(v yamlfile.Value) { p.MaxTries = v.WholeNumber(0, math.MaxInt32) }),
 		yamlfile.StoreField("scan_every", &p.ScanEvery, yamlfile.Value.PositiveDuration),

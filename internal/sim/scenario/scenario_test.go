@@ -106,17 +106,20 @@ func TestEveryFieldOfAScenarioIsRead(t *testing.T) {
 	}); s.Policy != want {
 		t.Errorf("policy %+v, want %+v", s.Policy, want)
 	}
-	if got := fmt.Sprint(s.Name, " ", s.Seed, s.KeepFree, s.GrowFree, s.Expect); got != "everything 7 [1 3 0] [4 2 0] [anything]" {
+	if got := fmt.Sprint(s.Name, " ", s.Seed, s.KeepFree, s.GrowFree,
+		s.Expect); got != "everything 7 [1 3 0] [4 2 0] [anything]" {
 		t.Error(got)
 	}
 	w := s.Workload
-	if got := fmt.Sprintf("%d %v %v %v %v %v %v %d", w.Jobs, w.Arrivals, w.Kinds, w.Scale, w.Estimate, w.Deadline, w.Place, w.Retries); got !=
+	if got := fmt.Sprintf("%d %v %v %v %v %v %v %d", w.Jobs, w.Arrivals, w.Kinds, w.Scale, w.Estimate, w.Deadline, w.Place,
+		w.Retries); got !=
 		"10 {0s 1h0m0s} {2 1 1} {{0 0} 0.5} {1 3} {2.5 2.5} fcm 2" {
 		t.Error(got)
 	}
 	var programs []string
 	for _, p := range w.Programs {
-		programs = append(programs, fmt.Sprint(p.App.Name, " ", p.App.Speedup, " ", p.App.Accept, " ", p.App.Resize, " ", p.Weight, " ", p.Work, " ", parts(p.Components), " ", p.RigidSize))
+		programs = append(programs, fmt.Sprint(p.App.Name, " ", p.App.Speedup, " ", p.App.Accept, " ", p.App.Resize, " ",
+			p.Weight, " ", p.Work, " ", parts(p.Components), " ", p.RigidSize))
 	}
 	want := []string{
 		"gadget2 table:2=600,4=420 any 5s 3 1200 [{2 8 2 [1] [0 1]}] 2",
@@ -127,7 +130,8 @@ func TestEveryFieldOfAScenarioIsRead(t *testing.T) {
 		t.Errorf("programs\n%s\nwant\n%s", strings.Join(programs, "\n"), strings.Join(want, "\n"))
 	}
 	if got := fmt.Sprint(s.Background); got !=
-		"[{0 {5m0s 0s} [1 4] [10m0s 1h0m0s] 3600000000000 86400000000000} {2 {0s 5m0s} [2 2] [1m0s 1m0s] 0 9223372036854775807}]" {
+		"[{0 {5m0s 0s} [1 4] [10m0s 1h0m0s] 3600000000000 86400000000000} {2 {0s 5m0s} [2 2] [1m0s 1m0s] 0 "+
+			"9223372036854775807}]" {
 		t.Error(got)
 	}
 	if got := fmt.Sprint(s.Failures); got != "[{0 [2 0] 3600000000000 30m0s 0s 0s} {1 [0 1 2 3] 0 0s 200h0m0s 2h0m0s}]" {
@@ -156,7 +160,8 @@ trace: {file: testdata/small.swf, kind: malleable, share: 0.5, min_share: 0.5, m
   estimates: exact, overrun: kill, load: 1.2, first: 3, lenient: true}`)
 	want := "testdata/small.swf 8 true malleable 0.5 0.5 4 linear exact kill 1.2 3"
 	o := s.Trace
-	if got := fmt.Sprint(o.File, " ", o.MaxProcs, " ", o.Lenient, " ", o.Kind, " ", o.Share, " ", o.MinShare, " ", o.MaxShare, " ",
+	if got := fmt.Sprint(o.File, " ", o.MaxProcs, " ", o.Lenient, " ", o.Kind, " ", o.Share, " ", o.MinShare, " ",
+		o.MaxShare, " ",
 		o.Speedup, " ", o.Estimates, " ", o.Overrun, " ", o.Load, " ", o.First); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -184,7 +189,8 @@ func TestThePlatformMayBeNamedOrWrittenOut(t *testing.T) {
 		s, err := scenario.Parse("test.yaml", []byte(text), nil)
 		if err != nil {
 			t.Errorf("%s\n%v", text, err)
-		} else if len(s.KeepFree) != len(s.Platform.Clusters) || len(s.GrowFree) != len(s.Platform.Clusters) || s.Name != "test" {
+		} else if len(s.KeepFree) != len(s.Platform.Clusters) || len(s.GrowFree) != len(s.Platform.Clusters) ||
+			s.Name != "test" {
 			t.Errorf("%d clusters, keep free %v, name %s", len(s.Platform.Clusters), s.KeepFree, s.Name)
 		}
 	}
@@ -222,7 +228,8 @@ func TestTheFourKoalaWorkloadsDifferOnlyWhereThePaperSays(t *testing.T) {
 			counts[j.App.Name]++
 			counts[j.Spec.Kind.String()]++
 		}
-		if counts["gadget2"] != 150 || counts["ft"] != 150 || counts["rigid"] != rigid[name] || counts["malleable"] != 300-rigid[name] {
+		if counts["gadget2"] != 150 || counts["ft"] != 150 || counts["rigid"] != rigid[name] ||
+			counts["malleable"] != 300-rigid[name] {
 			t.Errorf("%s: %v", name, counts)
 		}
 	}

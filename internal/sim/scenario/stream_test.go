@@ -53,7 +53,8 @@ func TestBackgroundJobsComeInOrderWithinTheirBoundsAndAtTheirRate(t *testing.T) 
 			if j.Run < 10*time.Minute || j.Run > time.Hour {
 				t.Fatalf("runs for %v", j.Run)
 			}
-		} else if want := core.AtSecond(3600 + 600*float64(counts[1]-1)); j.At != want || j.Procs != 2 || j.Run != time.Minute {
+		} else if want := core.AtSecond(3600 + 600*float64(counts[1]-1)); j.At != want || j.Procs != 2 ||
+			j.Run != time.Minute {
 			t.Fatalf("%+v, want at %v", j, want)
 		}
 	}
@@ -100,7 +101,8 @@ func TestAHostIsDownUntilTheLastOfItsFailuresIsOver(t *testing.T) {
 `)
 	var got []string
 	for _, c := range hostChanges(s, 1, core.Never) {
-		got = append(got, fmt.Sprintf("%gh %s %v", c.At.Seconds()/3600, s.Platform.Clusters[c.Cluster].Hosts[c.Host].Name, c.Up))
+		got = append(got, fmt.Sprintf("%gh %s %v", c.At.Seconds()/3600, s.Platform.Clusters[c.Cluster].Hosts[c.Host].Name,
+			c.Up))
 	}
 	want := "0h leiden2 false, 1h vu1 false, 1h vu2 false, 3h vu2 true, 5h vu1 true"
 	if strings.Join(got, ", ") != want {
@@ -109,7 +111,8 @@ func TestAHostIsDownUntilTheLastOfItsFailuresIsOver(t *testing.T) {
 }
 
 func TestHostsFailAtRandomAsOftenAndAsLongAsAsked(t *testing.T) {
-	s := parse(t, good+"failures: [{cluster: vu, mtbf: 200h, repair: 10h}, {cluster: vu, hosts: [vu1], at: 5d, for: 1d}]\n")
+	s := parse(t, good+"failures: [{cluster: vu, mtbf: 200h, repair: 10h}, {cluster: vu, hosts: [vu1], at: 5d, for: "+
+		"1d}]\n")
 	const horizon = 3000 * day
 	changes := hostChanges(s, 3, horizon)
 	var failures int

@@ -16,7 +16,8 @@ func (r *reader) readFactors(v yamlfile.Value, from, to float64) workload.Range 
 }
 
 func (r *reader) readSizes(v yamlfile.Value, most int) [2]int {
-	return readPair(v, "a number of cores", "the smaller number first", func(v yamlfile.Value) int { return v.WholeNumber(1, most) })
+	return readPair(v, "a number of cores", "the smaller number first",
+		func(v yamlfile.Value) int { return v.WholeNumber(1, most) })
 }
 
 func (r *reader) readDurations(v yamlfile.Value) [2]time.Duration {

@@ -79,6 +79,7 @@ func (r *reader) checkFits(c core.Component, found yamlfile.Found) {
 		most = r.s.Platform.TotalProcs()
 	}
 	if c.Min > most {
-		found.FailField("min", fmt.Sprint(c.Min), fmt.Sprintf("at most %d cores, what the largest cluster it may run on has", most))
+		found.FailField("min", fmt.Sprint(c.Min),
+			fmt.Sprintf("at most %d cores, what the largest cluster it may run on has", most))
 	}
 }

@@ -21,7 +21,8 @@ func ReplayLog(ctx context.Context, r io.Reader, name string, o Options) (*Resul
 	h := log.Header()
 	result := &Result{}
 	if err := json.Unmarshal(h.About, &result.About); err != nil && h.About != nil {
-		return nil, runlog.Report{}, &badinput.Error{File: name, Line: 1, Field: "about", Want: "what Godwit wrote there", Err: err}
+		return nil, runlog.Report{}, &badinput.Error{File: name, Line: 1, Field: "about", Want: "what Godwit wrote there",
+			Err: err}
 	}
 	result.Outcome = outcome.NewCollector(log.TotalProcs(), 0, o.Series)
 	for _, c := range h.World.Clusters {

@@ -147,7 +147,8 @@ func (t *Setup) newLog(o Options, s *sim.Simulator, e engine.Config, about About
 func (t *Setup) describeRun(stats workload.Stats) About {
 	a := About{
 		Title: t.Title, Platform: t.Platform.Name, Procs: t.Platform.TotalProcs(), Place: t.Policy.Place.String(),
-		Approach: t.Policy.Approach.String(), Malleable: t.malleablePolicy(), Local: t.localPolicyName(), Seed: t.Seed, Records: stats.Records, Skipped: []Skip{},
+		Approach: t.Policy.Approach.String(), Malleable: t.malleablePolicy(), Local: t.localPolicyName(), Seed: t.Seed,
+		Records: stats.Records, Skipped: []Skip{},
 	}
 	for _, s := range stats.Skipped {
 		a.Skipped = append(a.Skipped, Skip(s))

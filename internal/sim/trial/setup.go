@@ -189,7 +189,8 @@ func (t *Setup) simulatorConfig(jobs workload.Source) sim.Config {
 	e.ResultsAtEnd = true // nobody returns results in a simulation
 	return sim.Config{
 		Platform: t.Platform, Local: p.Local, Queue: t.Queue, Engine: e,
-		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs, Disturb: t.makeDisturbances(),
+		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs,
+		Disturb:       t.makeDisturbances(),
 		ProgressEvery: p.ProgressEvery, PollEvery: p.PollEvery,
 	}
 }

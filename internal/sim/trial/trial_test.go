@@ -48,13 +48,16 @@ func TestAScenarioChoosesAndDefaultsFillTheRest(t *testing.T) {
 	s := load(t, "platform: {clusters: [{name: a, hosts: 8}]}\n"+
 		"policy: {approach: pra, scan_every: 5s, local: fcfs, max_tries: 3}\nkeep_free: {a: 2}\n"+jobs)
 	p := s.Policy
-	if p.Approach != engine.PRA || p.ScanEvery != 5*time.Second || *p.Local != platform.LocalFCFS || p.MaxTries != 3 || s.KeepFree["a"] != 2 {
+	if p.Approach != engine.PRA || p.ScanEvery != 5*time.Second || *p.Local != platform.LocalFCFS || p.MaxTries != 3 ||
+		s.KeepFree["a"] != 2 {
 		t.Errorf("the scenario's choices are lost: %+v %v", p, s.KeepFree)
 	}
-	if p.Place != core.WorstFit || p.Malleable != "marginal" || p.PollEvery <= 0 || p.ProgressEvery <= 0 || p.ShrinkGrace <= 0 {
+	if p.Place != core.WorstFit || p.Malleable != "marginal" || p.PollEvery <= 0 || p.ProgressEvery <= 0 ||
+		p.ShrinkGrace <= 0 {
 		t.Errorf("defaults are missing: %+v", p)
 	}
-	if d := load(t, "platform: {clusters: [{name: a, hosts: 8}]}\n"+jobs).Policy; d.Approach != engine.PWA || d.Local != nil {
+	if d := load(t, "platform: {clusters: [{name: a, hosts: 8}]}\n"+jobs).Policy; d.Approach != engine.PWA ||
+		d.Local != nil {
 		t.Errorf("the default is %+v", d)
 	}
 }
@@ -82,7 +85,8 @@ func TestProgressIsToldNowAndThen(t *testing.T) {
 
 func TestOneSetupCanBeRunAgain(t *testing.T) {
 	s := load(t, "platform: {clusters: [{name: a, hosts: 16}]}\n"+
-		"background: [{cluster: a, poisson: 10m, procs: [1, 4], run: [1m, 5m]}]\nfailures: [{cluster: a, mtbf: 100h, repair: 10m}]\n"+
+		"background: [{cluster: a, poisson: 10m, procs: [1, 4], run: [1m, 5m]}]\nfailures: [{cluster: a, mtbf: 100h, "+
+		"repair: 10m}]\n"+
 		strings.Replace(jobs, "2000", "200", 1))
 	first, second := run(t, s, Options{}), run(t, s, Options{})
 	if first.Summary != second.Summary {

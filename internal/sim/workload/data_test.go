@@ -33,7 +33,8 @@ func TestMalleableVersionsOfRealTracesTakeTheRecordedTimes(t *testing.T) {
 
 func TestEveryRecordOfARealTraceIsAJobOrCounted(t *testing.T) {
 	for _, name := range []string{
-		"CEA-Curie-2011.sample.swf.gz", "HPC2N-2002.excerpt3194.swf.gz", "lublin_256.swf.gz", "LLNL-Atlas-2006-2.1-cln.swf.gz",
+		"CEA-Curie-2011.sample.swf.gz", "HPC2N-2002.excerpt3194.swf.gz", "lublin_256.swf.gz",
+		"LLNL-Atlas-2006-2.1-cln.swf.gz",
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs, stats := fromTrace(t, realTrace(t, name), workload.TraceOptions{MaxProcs: 128, Lenient: true})

@@ -46,7 +46,8 @@ func TestProgramsAreDrawnEvenlyAndInTheSameOrderWhateverTheKinds(t *testing.T) {
 	counts := map[string]int{}
 	for i := range wm {
 		if wm[i].App.Name != wmr[i].App.Name || wm[i].Submit != wmr[i].Submit {
-			t.Fatalf("job %d: %s at %v in one, %s at %v in the other", i, wm[i].App.Name, wm[i].Submit, wmr[i].App.Name, wmr[i].Submit)
+			t.Fatalf("job %d: %s at %v in one, %s at %v in the other", i, wm[i].App.Name, wm[i].Submit, wmr[i].App.Name,
+				wmr[i].Submit)
 		}
 		counts[wm[i].App.Name]++
 		counts[wmr[i].Spec.Kind.String()]++

@@ -97,7 +97,8 @@ func (p *Program) CheckFields() error {
 	case !(p.Weight > 0 && p.Weight <= maxFactor):
 		return fieldError("share", fmt.Sprint(p.Weight), fmt.Sprintf("a number above 0, at most %g", float64(maxFactor)))
 	case !(p.Work > 0 && p.Work <= maxWork):
-		return fieldError("work", fmt.Sprint(p.Work), fmt.Sprintf("above 0 and at most %g seconds on one core", float64(maxWork)))
+		return fieldError("work", fmt.Sprint(p.Work),
+			fmt.Sprintf("above 0 and at most %g seconds on one core", float64(maxWork)))
 	case len(p.Components) == 0:
 		return fieldError("components", "", "at least one component")
 	}

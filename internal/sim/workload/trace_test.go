@@ -133,12 +133,14 @@ func TestAJobLargerThanEveryClusterIsAnErrorOrIsCounted(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, _, err = workload.FromTrace(read(t, small), workload.TraceOptions{MaxProcs: 2, First: 1})
-	if want := `job 7, requested processors "8": expected at most 2, what the largest cluster has`; err == nil || err.Error() != want {
+	if want := `job 7, requested processors "8": expected at most 2, what the largest cluster has`; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, stats := fromTrace(t, read(t, small), workload.TraceOptions{MaxProcs: 32, Lenient: true})
 	last := stats.Skipped[len(stats.Skipped)-1]
-	if want := (workload.Skip{Reason: "needs more cores than the largest cluster has", Count: 1}); last != want || stats.Jobs != 3 {
+	if want := (workload.Skip{Reason: "needs more cores than the largest cluster has", Count: 1}); last != want ||
+		stats.Jobs != 3 {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -236,7 +238,8 @@ func checkExact(t *testing.T, trace *swf.Trace) {
 		if c.Min > procs || c.Max < procs || c.Min < 1 {
 			t.Fatalf("job %d: size %d is not in [%d, %d]", r.Label, procs, c.Min, c.Max)
 		}
-		if d, ok := f.App.Speedup.(app.Downey); !ok || d.A < max(1, 0.3*float64(procs)) || d.A > 3*float64(procs) || d.Sigma < 0 || d.Sigma > 2 {
+		if d, ok := f.App.Speedup.(app.Downey); !ok || d.A < max(1, 0.3*float64(procs)) || d.A > 3*float64(procs) ||
+			d.Sigma < 0 || d.Sigma > 2 {
 			t.Fatalf("job %d of %d processors scales by %v", r.Label, procs, f.App.Speedup)
 		}
 		curves[f.App] = true

@@ -35,7 +35,8 @@ const headroom = 1.25
 // RemainingChart draws the predicted remaining time of a job against the actual one.
 func (r *Record) RemainingChart() plot.Chart {
 	top := headroom * max(r.Took, r.Deadline)
-	c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "remaining time", XUnit: plot.Seconds, YUnit: plot.Seconds,
+	c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "remaining time", XUnit: plot.Seconds,
+		YUnit:  plot.Seconds,
 		XRange: plot.Range{Max: r.Took}, YRange: plot.Range{Max: top}}
 	c.Series = r.predictedSeries("predicted", func(end, at float64) float64 { return max(0, end-at) })
 	c.Series = append(c.Series, styledLine("actual", 0, r.Took, r.Took, 0, styleActual))
@@ -56,11 +57,13 @@ func EndCharts(records ...*Record) []plot.Chart {
 	}
 	var charts []plot.Chart
 	for _, r := range records {
-		c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds, YUnit: plot.Seconds,
+		c := plot.Chart{Title: r.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds,
+			YUnit:  plot.Seconds,
 			XRange: plot.Range{Max: longest}, YRange: plot.Range{Max: top}}
 		c.Series = r.predictedSeries("predicted end", func(end, _ float64) float64 { return min(end, top) })
 		c.Series = append(c.Series, r.eventMarks(top)...)
-		c.Series = append(c.Series, WithStyle(plot.NewScatter("actual end", []float64{r.Took}, []float64{r.Took}), styleActual))
+		c.Series = append(c.Series, WithStyle(plot.NewScatter("actual end", []float64{r.Took}, []float64{r.Took}),
+			styleActual))
 		if r.Deadline > 0 {
 			c.Lines = append(c.Lines, plot.RefLine{Name: "deadline", Y: r.Deadline})
 		}
@@ -75,7 +78,8 @@ func (r *Record) predictedSeries(name string, value func(end, at float64) float6
 	var at, early, mid, late []float64
 	for _, p := range r.Predictions {
 		at = append(at, p.At)
-		early, mid, late = append(early, value(p.Early, p.At)), append(mid, value(p.Mid, p.At)), append(late, value(p.Late, p.At))
+		early, mid, late = append(early, value(p.Early, p.At)), append(mid, value(p.Mid, p.At)),
+			append(late, value(p.Late, p.At))
 	}
 	return []plot.Series{
 		WithStyle(plot.NewLine(name, at, mid), StylePredicted),

@@ -46,7 +46,8 @@ func TestCompetitorsComputeOnTheirCoreUntilTheyAreStopped(t *testing.T) {
 	if len(pids) != 2 || c.Count() != 2 {
 		t.Errorf("%d competitors", c.Count())
 	}
-	for give := time.Now().Add(time.Minute); slices.ContainsFunc(pids, func(pid int) bool { return !usedCPU(t, pid) }); time.Sleep(10 * time.Millisecond) {
+	for give := time.Now().Add(time.Minute); slices.ContainsFunc(pids,
+		func(pid int) bool { return !usedCPU(t, pid) }); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(give) {
 			t.Fatal("they do not compute")
 		}
@@ -73,10 +74,14 @@ func TestTheChartsShowWhatHappened(t *testing.T) {
 		}
 		return strings.Join(list, ",")
 	}
-	if got := names(len(remaining.Series), func(i int) string { return remaining.Series[i].Name }); got != "predicted,90 % interval,actual,to the deadline,other programs start,migrated" {
+	if got := names(len(remaining.Series),
+		func(i int) string { return remaining.Series[i].Name }); got != "predicted,90 % interval,actual,to the "+
+		"deadline,other programs start,migrated" {
 		t.Error(got)
 	}
-	if got := names(len(end.Series), func(i int) string { return end.Series[i].Name }); got != "predicted end,90 % interval,other programs start,migrated,actual end" {
+	if got := names(len(end.Series),
+		func(i int) string { return end.Series[i].Name }); got != "predicted end,90 % interval,other programs "+
+		"start,migrated,actual end" {
 		t.Error(got)
 	}
 	if end.XRange.Max != 40 || end.YRange.Max != 50 || len(end.Lines) != 1 || end.Lines[0].Y != 20 {

@@ -44,7 +44,8 @@ type Testbed struct {
 }
 
 // ErrOneCore says that there cannot be two clusters here.
-var ErrOneCore = errors.New("two cores are needed, one for each cluster, and this process may use one only (taskset -pc $$ shows which)")
+var ErrOneCore = errors.New("two cores are needed, one for each cluster, and this process may use one only (taskset " +
+	"-pc $$ shows which)")
 
 // TwoCores chooses the cores of the two clusters, of two physical cores where there
 // are two: what one hardware thread does would slow the other down.
@@ -88,7 +89,8 @@ func Open(ctx context.Context, o Options) (*Testbed, error) {
 	t := &Testbed{Dir: dir, Core: map[string]int{o.Clusters[0]: a, o.Clusters[1]: b}, Clock: clock.RealClock(),
 		clusters: o.Clusters, ended: make(chan error, 1)}
 	settings := filepath.Join(dir, "config.yaml")
-	text := fmt.Sprintf("clusters:\n  - {name: %s, cpus: [%d], speed: 1}\n  - {name: %s, cpus: [%d], speed: 1}\nintervals: {sample: %s}\n",
+	text := fmt.Sprintf("clusters:\n  - {name: %s, cpus: [%d], speed: 1}\n  - {name: %s, cpus: [%d], speed: "+
+		"1}\nintervals: {sample: %s}\n",
 		o.Clusters[0], a, o.Clusters[1], b, o.Sample)
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -97,8 +99,9 @@ func Open(ctx context.Context, o Options) (*Testbed, error) {
 	t.stop = stop
 	ready := make(chan string, 1)
 	go func() {
-		t.ended <- daemon.Run(own, daemon.Options{State: filepath.Join(dir, "state"), Config: settings, Version: "testbed", Agent: o.Agent,
-			Log: slog.New(slog.DiscardHandler), Ready: func(socket string, _ *config.Config) { ready <- socket }})
+		t.ended <- daemon.Run(own, daemon.Options{State: filepath.Join(dir, "state"), Config: settings, Version: "testbed",
+			Agent: o.Agent,
+			Log:   slog.New(slog.DiscardHandler), Ready: func(socket string, _ *config.Config) { ready <- socket }})
 	}()
 	select {
 	case socket := <-ready:
@@ -141,7 +144,8 @@ func (t *Testbed) OtherCluster(cluster string) string {
 
 // NewJob fills in what jobs of testbeds have in common.
 func NewJob(name string, argv []string, method string) jobfile.Job {
-	return jobfile.Job{Name: name, Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence,
+	return jobfile.Job{Name: name, Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries,
+		Confidence: jobfile.DefaultConfidence,
 		Env:        map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")},
 		Checkpoint: jobfile.Checkpoint{Method: method, Every: jobfile.Never}}
 }
@@ -150,7 +154,8 @@ func NewJob(name string, argv []string, method string) jobfile.Job {
 func (t *Testbed) SubmitJob(ctx context.Context, spec *jobfile.Job) (core.JobID, error) {
 	s := api.Submit{Job: *spec}
 	if spec.Workdir != "" {
-		tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(t.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		tree, _, _, err := depot.PushFolder(ctx, spec.Workdir, depot.NewClient(t.Client.HTTP, api.Base+"/v1/depot"),
+			depot.PushOptions{})
 		if err != nil {
 			return 0, err
 		}

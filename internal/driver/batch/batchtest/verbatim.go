@@ -17,15 +17,18 @@ func CheckVerbatim(t *testing.T, w *World) {
 	t.Helper()
 	trap := filepath.Join(w.Dir, "trap")
 	nasty := []string{
-		"$(touch " + trap + ")", "`touch " + trap + "`", "; touch " + trap + " #", "'; touch " + trap + "; '", `"; touch ` + trap + `; "`,
-		"a\nb", "\n#SBATCH --output=" + trap + "\n", "#$ -o " + trap, "%j %x %%", `\\ \n \'`, "* ? [a-z] ~ {a,b}", "ünï → 漢字 🐦", "--help", "", " ", "\t", "%", "=", "|",
+		"$(touch " + trap + ")", "`touch " + trap + "`", "; touch " + trap + " #", "'; touch " + trap + "; '", `"; touch ` +
+			trap + `; "`,
+		"a\nb", "\n#SBATCH --output=" + trap + "\n", "#$ -o " + trap, "%j %x %%", `\\ \n \'`, "* ? [a-z] ~ {a,b}",
+		"ünï → 漢字 🐦", "--help", "", " ", "\t", "%", "=", "|",
 	}
 	d := w.OpenBatch()
 	a := w.AttemptFromLine("")
 	a.Spec.Name = strings.Join(nasty, "")
 	out := filepath.Join(w.Dir, "verbatim")
 	line := `echo began >> "$NOTES"; for a in "$@"; do printf %s "$a" | od -An -v -tx1 | tr -d ' \n'; echo; done > "$OUT"; printf %s "$NASTY" | od -An -v -tx1 | tr -d ' \n' >> "$OUT"`
-	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "OUT=" + out, "sh", "-c", line, "sh"}, nasty...)
+	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "OUT=" + out, "sh", "-c", line, "sh"},
+		nasty...)
 	all := strings.Join(nasty, "\n")
 	a.Spec.Env["NASTY"] = all
 	if err := d.StartAttempt(t.Context(), a); err != nil {

@@ -152,7 +152,8 @@ func (w *World) AttemptFromLine(line string) *wire.Attempt {
 	n := len(w.attempts) + 1
 	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.Options.Cluster, Speed: 1,
 		Mark: strings.NewReplacer("/", ".").Replace(fmt.Sprintf("%s.%d.%d", w.Broker.Socket, os.Getpid(), n))}
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "sh", "-c", line}, Min: 1, Max: 1,
+		Env:        map[string]string{},
 		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
 	w.attempts = append(w.attempts, a)
 	return a

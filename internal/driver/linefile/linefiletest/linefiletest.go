@@ -25,7 +25,9 @@ func WithRoomFor(t *testing.T, path string, bytes int, do func()) {
 	}
 	signal.Ignore(unix.SIGXFSZ)
 	defer signal.Reset(unix.SIGXFSZ)
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(info.Size()) + uint64(bytes), Max: was.Max}); err != nil { // neither is negative
+	// neither is negative
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE,
+		&unix.Rlimit{Cur: uint64(info.Size()) + uint64(bytes), Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

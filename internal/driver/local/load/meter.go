@@ -179,7 +179,8 @@ func (m *Meter) readSums(own []OwnAttempt) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{at: m.cfg.Clock(), times: times, own: make(map[any]time.Duration, len(own)), spent: m.cfg.Spent(), self: selfTime()}
+	v := &view{at: m.cfg.Clock(), times: times, own: make(map[any]time.Duration, len(own)), spent: m.cfg.Spent(),
+		self: selfTime()}
 	if m.cfg.Bounds != nil {
 		v.bounds = m.cfg.Bounds()
 	}
@@ -241,14 +242,16 @@ func (m *Meter) mayScanAll(now time.Time, unknown float64) bool {
 }
 
 // scanProcesses finds out who uses the CPUs.
-func (m *Meter) scanProcesses(now time.Time, busy map[int]float64, own float64, owns []OwnAttempt, bounds []bound) error {
+func (m *Meter) scanProcesses(now time.Time, busy map[int]float64, own float64, owns []OwnAttempt,
+	bounds []bound) error {
 	roots := make(map[int]bool, len(owns))
 	for _, o := range owns {
 		roots[o.Agent] = true
 	}
 	unknown := m.othersUse(busy, own) - foundOn(m.census.result.tasks, m.cfg.CPUs, true)
 	return m.census.updateCensus(now, roots, m.mayScanAll(now, unknown), func(cpu int, path []node) bool {
-		return busy[cpu] > 0.95 || slices.ContainsFunc(bounds, func(b bound) bool { return b.isExhausted() && b.appliesTo(path) })
+		return busy[cpu] > 0.95 || slices.ContainsFunc(bounds,
+			func(b bound) bool { return b.isExhausted() && b.appliesTo(path) })
 	})
 }
 
@@ -305,7 +308,8 @@ func unattributedTasks(use float64, cpus []int) []task {
 	}
 	tasks := make([]task, len(cpus))
 	for i, cpu := range cpus {
-		tasks[i] = task{path: []node{{fmt.Sprintf("short ones on %d", cpu), 1}}, weight: 1, want: each, at: cpu, may: cpuset{cpu}}
+		tasks[i] = task{path: []node{{fmt.Sprintf("short ones on %d", cpu), 1}}, weight: 1, want: each, at: cpu,
+			may: cpuset{cpu}}
 	}
 	return tasks
 }

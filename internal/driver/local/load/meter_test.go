@@ -39,7 +39,8 @@ func newMeter(t testing.TB, cpu int, own func() []OwnAttempt) *Meter {
 	if own == nil {
 		own = func() []OwnAttempt { return nil }
 	}
-	m := NewMeter(Config{CPUs: []int{cpu}, Quota: 1, Every: 300 * time.Millisecond, Own: own, Spent: nothing, Clock: clock.RealClock()})
+	m := NewMeter(Config{CPUs: []int{cpu}, Quota: 1, Every: 300 * time.Millisecond, Own: own, Spent: nothing,
+		Clock: clock.RealClock()})
 	t.Cleanup(m.Close)
 	return m
 }
@@ -171,7 +172,8 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 }
 
 func TestAQuotaIsTheMostThatAnybodyGets(t *testing.T) {
-	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []OwnAttempt { return nil }, Spent: nothing, Clock: clock.RealClock()})
+	m := NewMeter(Config{CPUs: []int{aCPU(t)}, Quota: 0.25, Every: time.Second, Own: func() []OwnAttempt { return nil },
+		Spent: nothing, Clock: clock.RealClock()})
 	defer m.Close()
 	if e := estimateOf(t, m); e.Share > 0.25 {
 		t.Errorf("%+v", e)
@@ -224,7 +226,8 @@ func TestWhatOursUsedIsKnownAlsoOfThoseThatEnded(t *testing.T) {
 		// One that cannot tell.
 		{view{own: map[any]time.Duration{1: -1, 2: 4 * time.Second}, spent: 10 * time.Second}, 0.5, false},
 		// Half of this process's time is on this half of the machine.
-		{view{own: map[any]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second, self: 2 * time.Second}, 0.5, true},
+		{view{own: map[any]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second, self: 2 * time.Second},
+			0.5, true},
 	} {
 		c.after.times = busy
 		if got, known := m.ownBetween(before, &c.after, 2); got != c.want || known != c.known {

@@ -46,7 +46,8 @@ func TestTheHierarchyWithTheCPUControllerIsFound(t *testing.T) {
 		dir string
 		v2  bool
 	}{
-		v1: {"/sys/fs/cgroup/cpu,cpuacct", false}, v2: {"/sys/fs/cg roup", true}, others: {}, others + v1: {"/sys/fs/cgroup/cpu,cpuacct", false},
+		v1: {"/sys/fs/cgroup/cpu,cpuacct", false}, v2: {"/sys/fs/cg roup", true}, others: {}, others +
+			v1: {"/sys/fs/cgroup/cpu,cpuacct", false},
 	} {
 		if dir, v2 := parseMounts(text); dir != want.dir || v2 != want.v2 {
 			t.Errorf("%s: %q %v", text, dir, v2)
@@ -77,7 +78,8 @@ func TestAProcessIsInACgroupAndASession(t *testing.T) {
 
 func TestACgroupThatTheSchedulerDoesNotKnowIsNoLevel(t *testing.T) {
 	g := &groups{mount: t.TempDir(), weights: map[string]float64{"/a": 2, "/a/b": 0, "/a/b/c": 0.5}}
-	if diff := cmp.Diff([]node{{"/a", 2}, {"/a/b/c", 0.5}}, g.cgroupLevels("/a/b/c"), cmp.AllowUnexported(node{})); diff != "" {
+	if diff := cmp.Diff([]node{{"/a", 2}, {"/a/b/c", 0.5}}, g.cgroupLevels("/a/b/c"),
+		cmp.AllowUnexported(node{})); diff != "" {
 		t.Error(diff)
 	}
 	if got := g.cgroupLevels("/"); got != nil {

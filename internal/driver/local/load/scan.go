@@ -54,7 +54,8 @@ type scan struct {
 // updateCensus brings the census up to date. roots are our own agents: they and what is
 // below them are no competitors. all says that everybody is to be looked at.
 // saturated says that a CPU, or the time of a group, leaves nothing over.
-func (c *census) updateCensus(now time.Time, roots map[int]bool, all bool, saturated func(cpu int, path []node) bool) error {
+func (c *census) updateCensus(now time.Time, roots map[int]bool, all bool,
+	saturated func(cpu int, path []node) bool) error {
 	table, err := proctable.OpenTable()
 	if err != nil {
 		return err

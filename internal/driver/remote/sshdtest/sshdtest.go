@@ -53,7 +53,8 @@ func Start(t testing.TB) *Server {
 	}
 	s.mustSucceed(os.Mkdir(s.Home, 0o700))
 	for _, key := range []string{"host", "user", "other"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.filePath(key)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			s.filePath(key)).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}

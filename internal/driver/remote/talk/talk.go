@@ -95,8 +95,9 @@ const (
 	Take         = "take"  // what another site offers
 	PlaceResults = "place" // results where the user wants them
 	Drop         = "drop"  // results that were placed
-	Equip        = "equip" // with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
-	Sense        = "sense" // the machine, or the way to another
+	// with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
+	Equip = "equip"
+	Sense = "sense" // the machine, or the way to another
 )
 
 // Request is one question. Whoever closes its stream before the answer came
@@ -181,7 +182,8 @@ var classes = [...]struct {
 	err  error
 }{
 	{"away", driver.ErrAway}, {"refused", driver.ErrRefused}, {"unsupported", errors.ErrUnsupported},
-	{"unreached", driver.ErrUnreached}, {"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission}, {"invalid", fs.ErrInvalid},
+	{"unreached", driver.ErrUnreached}, {"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission},
+	{"invalid", fs.ErrInvalid},
 }
 
 // AnswerFromError makes an answer of an error.

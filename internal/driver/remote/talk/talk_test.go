@@ -168,7 +168,8 @@ func TestTheOutpostIsAwaited(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	for s, want := range map[string]bool{"leeds": true, "a.b-c_9": true, "": false, "..": false, ".x": false, "-x": false, "a/b": false, "a b": false, "ä": false, "x'": false} {
+	for s, want := range map[string]bool{"leeds": true, "a.b-c_9": true, "": false, "..": false, ".x": false, "-x": false,
+		"a/b": false, "a b": false, "ä": false, "x'": false} {
 		if IsPlainWord(s) != want {
 			t.Errorf("%q", s)
 		}
@@ -192,7 +193,8 @@ func FuzzRequest(f *testing.F) {
 	add(&Request{Do: Offer, Path: "/data/x"})
 	add(&Request{Do: Equip, Binary: &Binary{Sum: strings.Repeat("0a", 32), Size: 7}})
 	add(&Request{Do: PlaceResults, Place: &driver.ResultPlacement{Tree: "00", To: "/data/"}})
-	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: rendezvous.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
+	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00",
+		At: rendezvous.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
 	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q Request
@@ -223,7 +225,8 @@ func same[T any](t *testing.T, v, once *T) {
 		t.Skip("JSON does not keep it") // such as text that is no UTF-8
 	}
 	twice := new(T)
-	if err := errors.Join(SendMessage(&buf, once), ReceiveMessage(&buf, twice)); err != nil || !reflect.DeepEqual(once, twice) {
+	if err := errors.Join(SendMessage(&buf, once), ReceiveMessage(&buf, twice)); err != nil ||
+		!reflect.DeepEqual(once, twice) {
 		t.Errorf("%+v became %+v: %v", once, twice, err)
 	}
 }

@@ -98,7 +98,8 @@ func nothingToSave(t *testing.T, f Fixture) {
 	pl.startProgram("")
 	pl.awaitLines(5)
 	for _, stop := range []bool{false, true} {
-		err := pl.run.SaveImage(context.Background(), t.TempDir(), stop, func() error { t.Error("it was frozen"); return nil })
+		err := pl.run.SaveImage(context.Background(), t.TempDir(), stop,
+			func() error { t.Error("it was frozen"); return nil })
 		if !errors.Is(err, checkpoint.ErrNothingToSave) {
 			t.Errorf("save: %v", err)
 		}

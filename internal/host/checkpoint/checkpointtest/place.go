@@ -208,7 +208,8 @@ func (pl *attemptFixture) waitFor(what string, ok func() bool) {
 	now := clock.RealClock()
 	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
 		if now.Since(began) > pl.fixture.Wait {
-			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, lastBytes(pl.out.copyText()), lastBytes(pl.err.copyText()))
+			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, lastBytes(pl.out.copyText()),
+				lastBytes(pl.err.copyText()))
 		}
 	}
 }

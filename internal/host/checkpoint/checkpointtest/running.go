@@ -75,7 +75,8 @@ func saysWhyNot(t *testing.T, f Fixture) {
 		{"not executable", 126, []string{"./plain"}, func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "plain"), []byte("\x00\x01"), 0o644)
 		}},
-		{"a folder", 126, []string{"./folder"}, func(dir string) error { return os.Mkdir(filepath.Join(dir, "folder"), 0o755) }},
+		{"a folder", 126, []string{"./folder"},
+			func(dir string) error { return os.Mkdir(filepath.Join(dir, "folder"), 0o755) }},
 		{"not a program", 126, []string{"./noise"}, func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "noise"), []byte("\x00\x01\x02\x03"), 0o755)
 		}},
@@ -90,7 +91,8 @@ func saysWhyNot(t *testing.T, f Fixture) {
 			}
 			run, err := f.Method.StartProgram(context.Background(), pl.program, "")
 			var launch *checkpoint.LaunchError
-			if !errors.As(err, &launch) || launch.Code != c.code || !strings.Contains(launch.Why, strings.TrimPrefix(c.argv[0], "./")) {
+			if !errors.As(err, &launch) || launch.Code != c.code ||
+				!strings.Contains(launch.Why, strings.TrimPrefix(c.argv[0], "./")) {
 				t.Errorf("%v (%T), want code %d and the name of the program", err, err, c.code)
 			}
 			if run != nil && err == nil {

@@ -132,7 +132,8 @@ func failedSaves(t *testing.T, f Fixture) {
 	if err := pl.run.SaveImage(context.Background(), full, true, func() error { return nil }); err == nil {
 		t.Error("an image was written over another")
 	}
-	if err := pl.run.SaveImage(context.Background(), filepath.Join(full, "missing"), true, func() error { return nil }); err == nil {
+	if err := pl.run.SaveImage(context.Background(), filepath.Join(full, "missing"), true,
+		func() error { return nil }); err == nil {
 		t.Error("an image was written into a folder that does not exist")
 	}
 	select {

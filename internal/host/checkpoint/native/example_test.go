@@ -29,7 +29,8 @@ func ExampleSignalMethod() {
 	const script = `trap 'echo 41 >state; exit 0' USR1
 if [ -e state ]; then read n <state; echo "goes on after $n"; exit 5; fi
 echo begins; while :; do sleep 0.01; done`
-	p := &checkpoint.Program{Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ(), Dir: dir + "/work", Scratch: dir + "/scratch",
+	p := &checkpoint.Program{Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ(), Dir: dir + "/work", Scratch: dir +
+		"/scratch",
 		Stdout: in, Stderr: os.Stderr, Mark: fmt.Sprintf("example-%d", os.Getpid()), Signal: "USR1", Files: []string{"state"}}
 	ctx, lines := context.Background(), bufio.NewScanner(out)
 	run, err := native.SignalMethod(native.Options{}).StartProgram(ctx, p, "")

@@ -38,7 +38,8 @@ func TestAnImageIsPutBackAsItWasOrNotAtAll(t *testing.T) {
 	if err != nil || m.Habit != ends || len(m.Files) != 4 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	for name, want := range map[string]string{"state": "one", "parts/deep/a": "two", "parts/empty": "", "odd[name]": "three"} {
+	for name, want := range map[string]string{"state": "one", "parts/deep/a": "two", "parts/empty": "",
+		"odd[name]": "three"} {
 		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != want {
 			t.Errorf("%s is %q, %v", name, text, err)
 		}

@@ -13,7 +13,8 @@
 // end, its first time, and if it ends within ten times that it is taken to have
 // ended because it had saved itself, and is continued. What it did is
 // remembered, also in images. One that is known to go on is stopped a fraction
-// of a millisecond after it has written its files. What it prints between writing them and being stopped is printed again
+// of a millisecond after it has written its files. What it prints between writing them and being
+// stopped is printed again
 // when it continues from them, and what it has not flushed is lost: only a
 // program that ends after writing is continued to the byte.
 //
@@ -223,7 +224,8 @@ func (r *run) assignLimits() error {
 		r.count = l.Processes
 		l.Processes += processMargin
 	}
-	r.spec = proctree.Spec{Env: p.Env, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr, CPUs: p.CPUs, Limits: l, Cgroup: r.group}
+	r.spec = proctree.Spec{Env: p.Env, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr, CPUs: p.CPUs, Limits: l,
+		Cgroup: r.group}
 	return nil
 }
 

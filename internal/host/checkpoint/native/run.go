@@ -163,7 +163,8 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 			if lacks == "" {
 				lacks = unwritten[0] + " was not written"
 			}
-			r.why = fmt.Sprintf("it ended after the signal %s, by which it was to save itself, but %s", unix.SignalName(r.signal), lacks)
+			r.why = fmt.Sprintf("it ended after the signal %s, by which it was to save itself, but %s",
+				unix.SignalName(r.signal), lacks)
 		}
 	}
 	return false
@@ -208,7 +209,8 @@ func (r *run) notContinued(err error) {
 	switch {
 	case r.killed:
 	case errors.As(err, &launch):
-		r.result = checkpoint.Result{Code: launch.Code, Why: "it has saved itself but could not be started again: " + launch.Why}
+		r.result = checkpoint.Result{Code: launch.Code, Why: "it has saved itself but could not be started again: " +
+			launch.Why}
 	default:
 		r.result = checkpoint.Result{Lost: true, Why: "it has saved itself but could not be started again: " + err.Error()}
 	}

@@ -182,7 +182,8 @@ const (
 )
 
 // askBySignal sends the signal and waits for what follows.
-func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watch) (st *standing, sent bool, err error) {
+func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing,
+	w *watch) (st *standing, sent bool, err error) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	next, every := r.reachesAge(settleTime), askInterval
@@ -194,9 +195,11 @@ func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watc
 			return nil, sent, errEnded
 		case <-ctx.Done():
 			if !sent {
-				return nil, false, fmt.Errorf("no process of the program handles the signal %s: %w", unix.SignalName(r.signal), ctx.Err())
+				return nil, false, fmt.Errorf("no process of the program handles the signal %s: %w", unix.SignalName(r.signal),
+					ctx.Err())
 			}
-			return nil, true, fmt.Errorf("the program has got the signal %s but has not saved itself: %w", unix.SignalName(r.signal), ctx.Err())
+			return nil, true, fmt.Errorf("the program has got the signal %s but has not saved itself: %w",
+				unix.SignalName(r.signal), ctx.Err())
 		case events := <-w.events:
 			w.noteEvents(events)
 		case <-tick.C:

@@ -47,7 +47,8 @@ func script(t *testing.T, m checkpoint.Method, text string, change func(p *check
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{t: t, p: &checkpoint.Program{Argv: []string{"sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: t.TempDir(),
+	j := &job{t: t, p: &checkpoint.Program{Argv: []string{"sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"},
+		Dir:     t.TempDir(),
 		Scratch: t.TempDir(), Stdout: w, Stderr: w, Mark: "native-" + rand.Text()}}
 	if change != nil {
 		change(j.p)
@@ -206,7 +207,8 @@ func TestExit85WithoutNamesTakesTheWholeFolder(t *testing.T) {
 }
 
 func TestAProgramMayBeAskedToSaveItselfWithCode85(t *testing.T) {
-	j := script(t, ExitMethod(quick), `[ -e state ] && exit 9; trap 'echo 1 >state; exit 85' USR1; echo ready; while :; do sleep 0.01; done`, signalled)
+	j := script(t, ExitMethod(quick),
+		`[ -e state ] && exit 9; trap 'echo 1 >state; exit 85' USR1; echo ready; while :; do sleep 0.01; done`, signalled)
 	j.prints("ready")
 	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), false, nothing); err != nil {
 		t.Fatal(err)
@@ -240,7 +242,8 @@ func TestAProgramWithoutAHandlerIsNotEndedByBeingSaved(t *testing.T) {
 	j := script(t, SignalMethod(quick), "echo ready; sleep 1000", signalled)
 	j.prints("ready")
 	err := j.SaveImage(within(t, 500*time.Millisecond), t.TempDir(), true, nothing)
-	if err == nil || !strings.Contains(err.Error(), "no process of the program handles the signal SIGUSR1") || !errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || !strings.Contains(err.Error(), "no process of the program handles the signal SIGUSR1") ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("save: %v", err)
 	}
 	if !j.running() {
@@ -249,7 +252,8 @@ func TestAProgramWithoutAHandlerIsNotEndedByBeingSaved(t *testing.T) {
 }
 
 func TestASignalIsHeldBackUntilTheProgramHandlesIt(t *testing.T) {
-	j := script(t, SignalMethod(quick), "sleep 0.6; trap 'echo saved >state; exit 3' USR1; while :; do sleep 0.01; done", signalled)
+	j := script(t, SignalMethod(quick), "sleep 0.6; trap 'echo saved >state; exit 3' USR1; while :; do sleep 0.01; done",
+		signalled)
 	if err := j.SaveImage(within(t, time.Minute), t.TempDir(), true, nothing); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +279,8 @@ func (j *job) calledOff() {
 
 // It takes longer than anybody waits. It must not be taken for an end.
 func TestASaveThatComesTooLateDoesNotEndTheProgram(t *testing.T) {
-	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo got; ` + gate + `echo 1 >state; exit 0' USR1; echo ready; while :; do sleep 0.01; done`
+	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo got; ` + gate +
+		`echo 1 >state; exit 0' USR1; echo ready; while :; do sleep 0.01; done`
 	j := script(t, SignalMethod(quick), text, signalled)
 	j.prints("ready")
 	j.calledOff()
@@ -288,7 +293,8 @@ func TestASaveThatComesTooLateDoesNotEndTheProgram(t *testing.T) {
 
 // It is late too, but goes on: its end is its end.
 func TestAProgramThatAnswersLateAndGoesOnEndsWhenItEnds(t *testing.T) {
-	const text = `trap 'echo got; ` + gate + `echo 1 >state' USR1; echo ready; while [ ! -e end ]; do sleep 0.01; done; exit 4`
+	const text = `trap 'echo got; ` + gate +
+		`echo 1 >state' USR1; echo ready; while [ ! -e end ]; do sleep 0.01; done; exit 4`
 	j := script(t, SignalMethod(quick), text, signalled)
 	j.prints("ready")
 	j.calledOff()
@@ -319,7 +325,8 @@ func TestAnEndWithoutTheFilesIsAnEnd(t *testing.T) {
 // are.
 func TestAllFilesMustBeWritten(t *testing.T) {
 	const text = `trap 'echo a >a; sleep 0.3; mkdir -p d; echo b >d/b.2; sleep 0.3; echo c >c.new; mv c.new c' USR1; echo ready; while :; do sleep 0.01; done`
-	j := script(t, SignalMethod(quick), text, func(p *checkpoint.Program) { p.Signal, p.Files = "SIGUSR1", []string{"a", "d/b.*", "c"} })
+	j := script(t, SignalMethod(quick), text,
+		func(p *checkpoint.Program) { p.Signal, p.Files = "SIGUSR1", []string{"a", "d/b.*", "c"} })
 	j.prints("ready")
 	image := t.TempDir()
 	if err := j.SaveImage(within(t, time.Minute), image, true, nothing); err != nil {
@@ -354,7 +361,8 @@ func TestAFileThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 
 // Its exit takes longer than it is given at first. It is not taken for its end.
 func TestAProgramThatTakesLongToEndAfterSavingItselfIsContinued(t *testing.T) {
-	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo 1 >state; ` + gate + `exit 0' USR1; echo ready; while :; do sleep 0.01; done`
+	const text = `[ -e state ] && { echo second; exec sleep 1000; }; trap 'echo 1 >state; ` + gate +
+		`exit 0' USR1; echo ready; while :; do sleep 0.01; done`
 	// Ten times the patience is what it has for its end.
 	j := script(t, SignalMethod(Options{Grace: quick.Grace, Patience: time.Second}), text, signalled)
 	j.prints("ready")
@@ -405,7 +413,8 @@ func (c continuing) StartProgram(ctx context.Context, p *checkpoint.Program, _ s
 }
 
 func TestTooManyProcessesEndAProgram(t *testing.T) {
-	j := script(t, RestartMethod(quick), "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done; wait", func(p *checkpoint.Program) { p.Limits.Processes = 5 })
+	j := script(t, RestartMethod(quick), "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done; wait",
+		func(p *checkpoint.Program) { p.Limits.Processes = 5 })
 	if r := j.ends(); r.Signal != int(syscall.SIGKILL) || !strings.Contains(r.Why, " processes; its limit is 5") {
 		t.Errorf("ended with %+v", r)
 	}
@@ -435,7 +444,8 @@ func TestBadSettingsAreRefusedBeforeAnythingRuns(t *testing.T) {
 		{ExitMethod(quick), "", []string{"/etc/passwd"}, "working directory"},
 		{ExitMethod(quick), "", []string{"a["}, "pattern"},
 	} {
-		p := &checkpoint.Program{Argv: []string{"true"}, Dir: t.TempDir(), Mark: "native-" + rand.Text(), Signal: c.signal, Files: c.files}
+		p := &checkpoint.Program{Argv: []string{"true"}, Dir: t.TempDir(), Mark: "native-" + rand.Text(), Signal: c.signal,
+			Files: c.files}
 		if _, err := c.m.StartProgram(context.Background(), p, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q %q: %v", c.m.Name(), c.signal, c.files, err)
 		}

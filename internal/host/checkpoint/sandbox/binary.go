@@ -38,7 +38,8 @@ func FindBinary() (string, error) {
 	if path, err := exec.LookPath(binaryName); err == nil {
 		return filepath.Abs(path)
 	}
-	return "", fmt.Errorf("there is no %s beside godwit, in $%s or in $PATH: `make build` makes it", binaryName, binaryVariable)
+	return "", fmt.Errorf("there is no %s beside godwit, in $%s or in $PATH: `make build` makes it", binaryName,
+		binaryVariable)
 }
 
 // probed are the answers of this process to IsAvailable: what a host allows does
@@ -105,7 +106,8 @@ func probeHost(ctx context.Context, binary string) (why string, killed bool) {
 	if id.isDirect() {
 		return fmt.Sprintf("this host does not let root make a sandbox: %v", err), killed
 	}
-	return fmt.Sprintf("an ordinary user needs user namespaces for a sandbox, and this host does not give them: %v%s", err, namespaceHint(err)), killed
+	return fmt.Sprintf("an ordinary user needs user namespaces for a sandbox, and this host does not give them: %v%s", err,
+		namespaceHint(err)), killed
 }
 
 // namespaceHint is the setting of the host that most likely forbids user

@@ -131,7 +131,8 @@ func (c cell) ociConfig(work string) ociSpec {
 		if info, err := os.Stat(source); err != nil || !info.IsDir() {
 			source = c.emptyFolder()
 		}
-		s.Mounts = append(s.Mounts, ociMount{Destination: "/" + name, Type: "bind", Source: source, Options: []string{"rbind", "ro"}})
+		s.Mounts = append(s.Mounts, ociMount{Destination: "/" + name, Type: "bind", Source: source,
+			Options: []string{"rbind", "ro"}})
 	}
 	if r.CPUFeatures != nil {
 		s.Annotations = map[string]string{"dev.gvisor.internal.cpufeatures": strings.Join(r.CPUFeatures, ",")}

@@ -24,7 +24,8 @@ func plain(t testing.TB, args ...string) (wall, cpu time.Duration) {
 // of everything that belongs to the sandbox, without its start.
 func BenchmarkCost(b *testing.B) {
 	for _, c := range []struct{ kind, amount string }{
-		{"compute", "3000"}, {"memory", "150"}, {"syscall", "200"}, {"read", "100"}, {"files", "5"}, {"fork", "200"}, {"threads", "5000"}, {"pipe", "10"},
+		{"compute", "3000"}, {"memory", "150"}, {"syscall", "200"}, {"read", "100"}, {"files", "5"}, {"fork", "200"},
+		{"threads", "5000"}, {"pipe", "10"},
 	} {
 		b.Run(c.kind, func(b *testing.B) {
 			work := folder(b)

@@ -76,7 +76,8 @@ func judgeDenied(d deniedNames, over bool, h hostView) []checkpoint.Denial {
 
 // lookups are sockets of services that look up names and write logs: who cannot reach
 // them does without.
-var lookups = []string{"/run/nscd", "/var/run/nscd", "/run/systemd", "/var/run/systemd", "/var/lib/sss", "/dev/log", "/run/dbus", "/var/run/dbus"}
+var lookups = []string{"/run/nscd", "/var/run/nscd", "/run/systemd", "/var/run/systemd", "/var/lib/sss", "/dev/log",
+	"/run/dbus", "/var/run/dbus"}
 
 // couldConnect says whether a connection would have been possible, as far as can be told
 // from here.

@@ -87,7 +87,8 @@ func TestWhatAProgramIsDeniedIsKnownWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.awaitLines(1)
-	if got, want := confined(t, a), []checkpoint.Denial{{Kind: checkpoint.DeniedWrite, Name: dir + "/new"}}; !slices.Equal(got, want) {
+	if got, want := confined(t, a),
+		[]checkpoint.Denial{{Kind: checkpoint.DeniedWrite, Name: dir + "/new"}}; !slices.Equal(got, want) {
 		t.Errorf("denied %v, want %v", got, want)
 	}
 	a.run.KillProgram()

@@ -55,7 +55,8 @@ func TestAProgramMovesBetweenUsers(t *testing.T) {
 	}{{"StartedByRoot", 0}, {"StartedByAnOrdinaryUser", ordinaryUser}} {
 		t.Run(c.name, func(t *testing.T) {
 			open := openFolder(t)
-			work, image, into, output := filepath.Join(open, "work"), "", filepath.Join(open, "into"), filepath.Join(open, "output")
+			work, image, into, output := filepath.Join(open, "work"), "", filepath.Join(open, "into"),
+				filepath.Join(open, "output")
 			for _, dir := range []string{work, into} {
 				if err := os.Mkdir(dir, 0o755); err != nil {
 					t.Fatal(err)

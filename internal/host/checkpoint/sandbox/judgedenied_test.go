@@ -17,10 +17,11 @@ func TestOnlyWhatWouldHaveWorkedOutsideCountsAsDenied(t *testing.T) {
 		has:     func(path string) bool { return path == "/tmp/data" },
 	}
 	got := judgeDenied(deniedNames{
-		Connects: []string{"192.0.2.1:443", "127.0.0.1:80", "127.0.0.1:81", "[::1]:80", "/run/x.sock", "/run/gone", "/var/run/nscd/socket"},
-		Writes:   []string{"/home/a", "/usr/b", "/usr/lib/python3/__pycache__/x.pyc"},
-		Missing:  []string{"/tmp/data", "/tmp/other"},
-		Left:     []string{"/tmp/.cache/x", "/tmp/left"},
+		Connects: []string{"192.0.2.1:443", "127.0.0.1:80", "127.0.0.1:81", "[::1]:80", "/run/x.sock", "/run/gone",
+			"/var/run/nscd/socket"},
+		Writes:  []string{"/home/a", "/usr/b", "/usr/lib/python3/__pycache__/x.pyc"},
+		Missing: []string{"/tmp/data", "/tmp/other"},
+		Left:    []string{"/tmp/.cache/x", "/tmp/left"},
 	}, true, h)
 	var names []string
 	for _, d := range got {

@@ -106,7 +106,8 @@ func explainStart(err error, p *checkpoint.Program) error {
 		}
 		return false
 	}
-	if !has("failed to load", "finding executable", "error finding", "creating process", "failed to create process", "error executing") {
+	if !has("failed to load", "finding executable", "error finding", "creating process", "failed to create process",
+		"error executing") {
 		return err
 	}
 	switch {
@@ -142,7 +143,8 @@ func whyNotFound(program, dir string) string {
 	}
 	for _, own := range ownFolders {
 		if isBelow(path, "/"+own) && !isBelow(path, dir) {
-			return fmt.Sprintf("%s is not there inside the sandbox, which has a /%s of its own: put it into the job's folder", program, own)
+			return fmt.Sprintf("%s is not there inside the sandbox, which has a /%s of its own: put it into the job's folder",
+				program, own)
 		}
 	}
 	return program + " needs another program to run it, and that was not found"

@@ -42,7 +42,8 @@ func TestAProgramFindsItsFolderAndIsItself(t *testing.T) {
 func TestTheProgramMayBeNamedInAnyWay(t *testing.T) {
 	work := folder(t)
 	letEnd(t, work)
-	for _, name := range []string{"./pipeline.sh", "bin/pipeline.sh", filepath.Join(work, "pipeline.sh"), filepath.Join(work, "bin", "pipeline.sh")} {
+	for _, name := range []string{"./pipeline.sh", "bin/pipeline.sh", filepath.Join(work, "pipeline.sh"),
+		filepath.Join(work, "bin", "pipeline.sh")} {
 		if out, res := begin(t, work, "", name, "1").end(); res.Code != 3 || !strings.HasPrefix(out, "step 0") {
 			t.Errorf("%s: %+v %q", name, res, out)
 		}
@@ -52,7 +53,8 @@ func TestTheProgramMayBeNamedInAnyWay(t *testing.T) {
 func TestOnlyTheWorkFolderAndTmpCanBeWritten(t *testing.T) {
 	p := program(t, t.TempDir())
 	outside := filepath.Join(libraries(t), "x")
-	got, _ := said(t, p, `for f in `+outside+` /etc/godwit-test /usr/godwit-test /x; do echo 2>/dev/null >$f && echo wrote $f; done
+	got, _ := said(t, p, `for f in `+outside+
+		` /etc/godwit-test /usr/godwit-test /x; do echo 2>/dev/null >$f && echo wrote $f; done
 		echo a >here; mkdir -p d/e; mv here d/e; echo b >/tmp/there; cat /tmp/there d/e/here; df / >/dev/null; echo $?`)
 	if got != "b\na\n0\n" {
 		t.Errorf("it says %q", got)

@@ -38,7 +38,8 @@ type Cell struct {
 const testTimeout = 2 * time.Minute
 
 // commands are what a user of Grid Engine calls.
-var commands = []string{"qsub", "qstat", "qdel", "qacct", "qconf", "qhost", "qmod", "qalter", "qhold", "qrls", "qrsh", "qselect", "qquota"}
+var commands = []string{"qsub", "qstat", "qdel", "qacct", "qconf", "qhost", "qmod", "qalter", "qhold", "qrls", "qrsh",
+	"qselect", "qquota"}
 
 // Start starts a cell of hosts with as many slots each.
 func Start(t testing.TB, nodes, slots int) *Cell {
@@ -54,8 +55,9 @@ func Start(t testing.TB, nodes, slots int) *Cell {
 	for _, n := range hosts.Nodes {
 		config.Nodes = append(config.Nodes, gridengine.Node{Place: n, CPUs: slots})
 	}
-	c := &Cell{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir, Hosts: hosts,
-		cell: gridengine.New(config), t: t}
+	c := &Cell{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir,
+		Hosts: hosts,
+		cell:  gridengine.New(config), t: t}
 	c.Env = c.cell.UserEnv()
 	var paths []string
 	for _, name := range commands {

@@ -113,8 +113,9 @@ func (h *Hosts) bootHosts(t testing.TB) {
 	}
 	cmd := exec.Command("/bin/sh", argv...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-		Setsid:     true,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS |
+			syscall.CLONE_NEWIPC,
+		Setsid: true,
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -58,18 +58,21 @@ func TestHostsHaveNamesAndReachEachOther(t *testing.T) {
 
 func TestAnOrdinaryUserIsKnownOnHosts(t *testing.T) {
 	h := placetest.Start(t, 1)
-	out, err := h.Nodes[0].CommandAs(t.Context(), h.User, "sh", "-c", "id -un; id -G; pwd; echo $HOME; touch file").CombinedOutput()
+	out, err := h.Nodes[0].CommandAs(t.Context(), h.User, "sh", "-c",
+		"id -un; id -G; pwd; echo $HOME; touch file").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if want := fmt.Sprintf("%s\n%d\n%s\n%s\n", h.User.Name, h.User.UID, h.User.Home, h.User.Home); string(out) != want {
 		t.Errorf("the user is %q, want %q", out, want)
 	}
-	if err := h.Head.WrapCommands(filepath.Join(h.Dir, "commands"), &h.User, map[string]string{"A": "b"}, "env", "pwd"); err != nil {
+	if err := h.Head.WrapCommands(filepath.Join(h.Dir, "commands"), &h.User, map[string]string{"A": "b"}, "env",
+		"pwd"); err != nil {
 		t.Fatal(err)
 	}
 	wrapped := exec.Command(filepath.Join(h.Dir, "commands", "env"))
-	if out, err := wrapped.Output(); err != nil || !strings.Contains(string(out), "A=b\n") || !strings.Contains(string(out), "USER="+h.User.Name+"\n") {
+	if out, err := wrapped.Output(); err != nil || !strings.Contains(string(out), "A=b\n") ||
+		!strings.Contains(string(out), "USER="+h.User.Name+"\n") {
 		t.Errorf("the command from outside: %v: %q", err, out)
 	}
 	wrapped = exec.Command(filepath.Join(h.Dir, "commands", "pwd"))

@@ -39,7 +39,8 @@ type Cluster struct {
 const testTimeout = 2 * time.Minute
 
 // commands are what a user of Slurm calls.
-var commands = []string{"sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "salloc", "sacct", "sstat", "sprio", "sshare"}
+var commands = []string{"sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "salloc", "sacct", "sstat", "sprio",
+	"sshare"}
 
 // Start starts a cluster of nodes with cpus processors each. Further lines of
 // slurm.conf win over those of the lab.
@@ -62,7 +63,8 @@ func Start(t testing.TB, nodes, cpus int, more ...string) *Cluster {
 	for _, n := range hosts.Nodes {
 		config.Nodes = append(config.Nodes, slurm.Node{Place: n, CPUs: cpus})
 	}
-	c := &Cluster{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir, Hosts: hosts,
+	c := &Cluster{Commands: dir("commands"), UserCommands: dir("user-commands"), User: hosts.User, Dir: hosts.Dir,
+		Hosts: hosts,
 		slurm: slurm.New(config), t: t}
 	c.Env = c.slurm.UserEnv()
 	c.mustSucceed(hosts.Head.WrapCommands(c.Commands, nil, c.Env, commands...))

@@ -35,7 +35,8 @@ func (d *Disk) mergedFlows(flows []store.Flow) ([]store.Flow, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.ID, f.Owner, f.Key, f.User, f.Submitted, f.Spec = in.ID, in.Owner, in.Key, in.User, in.Submitted, bytes.Clone(in.Spec)
+		f.ID, f.Owner, f.Key, f.User, f.Submitted, f.Spec = in.ID, in.Owner, in.Key, in.User, in.Submitted,
+			bytes.Clone(in.Spec)
 		if is, there := taken[name{f.Owner, f.Key}]; there && is != f.ID {
 			return nil, fmt.Errorf("key %q is that of workflow %d", f.Key, is)
 		}

@@ -60,8 +60,9 @@ type quoteID struct {
 
 // NewDisk is an empty disk.
 func NewDisk() *Disk {
-	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, arrays: map[core.JobID]store.Array{}, entries: map[core.JobID][]wire.Entry{},
-		saved: map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
+	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, arrays: map[core.JobID]store.Array{},
+		entries: map[core.JobID][]wire.Entry{},
+		saved:   map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
 		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{},
 		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]wire.Entry{}}
 }

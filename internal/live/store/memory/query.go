@@ -123,7 +123,8 @@ func (s *Store) ListQuotes(ctx context.Context, f store.Past) ([]history.Quote, 
 		}
 	}
 	slices.SortFunc(list, func(a, b history.Quote) int {
-		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Job, a.Job), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Job, a.Job), cmp.Compare(a.Cluster, b.Cluster),
+			cmp.Compare(a.Kind, b.Kind))
 	})
 	return firstN(list, f.Limit), nil
 }

@@ -54,12 +54,14 @@ func (s *Store) ListReadings(ctx context.Context, f store.Series) ([]store.Readi
 	defer leave()
 	var list []store.Reading
 	for id, value := range s.d.weather {
-		if (f.What == "" || f.What == id.what) && (f.From == "" || f.From == id.from) && (f.To == "" || f.To == id.to) && id.at >= f.Since {
+		if (f.What == "" || f.What == id.what) && (f.From == "" || f.From == id.from) && (f.To == "" || f.To == id.to) &&
+			id.at >= f.Since {
 			list = append(list, store.Reading{What: id.what, From: id.from, To: id.to, At: id.at, Value: value})
 		}
 	}
 	slices.SortFunc(list, func(a, b store.Reading) int {
-		return cmp.Or(strings.Compare(a.What, b.What), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), cmp.Compare(a.At, b.At))
+		return cmp.Or(strings.Compare(a.What, b.What), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To),
+			cmp.Compare(a.At, b.At))
 	})
 	if f.Newest > 0 {
 		list = slices.DeleteFunc(slices.Clone(list), olderThanNewest(list, f.Newest))

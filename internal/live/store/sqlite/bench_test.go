@@ -18,13 +18,17 @@ func life(first uint64, id core.JobID, n int) *store.Batch {
 		spec := &core.Job{ID: id, User: "ada", App: "true", Components: []core.Component{{Min: 1, Max: 1}}}
 		b.Events = append(b.Events, core.Event{Kind: core.JobSubmitted, Job: id, Spec: spec})
 		for to := core.Selected; to <= core.Running; to++ {
-			b.Events = append(b.Events, core.Event{Kind: core.JobBecame, Job: id, From: to - 1, To: to, Why: core.Reason{Code: core.MakeRoom}})
+			b.Events = append(b.Events, core.Event{Kind: core.JobBecame, Job: id, From: to - 1, To: to,
+				Why: core.Reason{Code: core.MakeRoom}})
 		}
 		b.Events = append(b.Events, core.Event{Kind: core.PartHeld, Job: id, Epoch: 1, Procs: core.ProcSet{{Lo: 1, Hi: 2}}})
-		j := store.Job{ID: id, Unique: fmt.Sprintf("%016x", uint64(id)*0x9e3779b97f4a7c15), User: "ada", State: core.Running, Cluster: "local", Epoch: 1,
-			Spec: &jobfile.Job{Argv: []string{"true"}, Workdir: "/home/ada", Min: 1, Max: 1, Checkpoint: jobfile.Checkpoint{Method: "auto"}}}
+		j := store.Job{ID: id, Unique: fmt.Sprintf("%016x", uint64(id)*0x9e3779b97f4a7c15), User: "ada", State: core.Running,
+			Cluster: "local", Epoch: 1,
+			Spec: &jobfile.Job{Argv: []string{"true"}, Workdir: "/home/ada", Min: 1, Max: 1,
+				Checkpoint: jobfile.Checkpoint{Method: "auto"}}}
 		b.Jobs = append(b.Jobs, j)
-		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: "place", Choice: "local", Why: "most idle processors", Inputs: map[string]any{"idle": 2}}})
+		b.Entries = append(b.Entries, store.Entry{Job: id,
+			Entry: wire.Entry{Kind: "place", Choice: "local", Why: "most idle processors", Inputs: map[string]any{"idle": 2}}})
 		b.Send = append(b.Send, store.Outbound{ID: uint64(id), Command: core.Command{Kind: core.Start, Job: id, Epoch: 1}})
 		b.Sent = append(b.Sent, uint64(id))
 		id++

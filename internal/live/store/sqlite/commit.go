@@ -46,7 +46,8 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 			ON CONFLICT DO UPDATE SET program = excluded.program, body = excluded.body`,
 		&t.setting: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
 		&t.unset:   "DELETE FROM settings WHERE name = ?",
-		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE " +
+			"SET value = excluded.value",
 		&t.thin: `DELETE FROM weather WHERE at < ?1 AND EXISTS (SELECT 1 FROM weather AS w WHERE w.what = weather.what AND w.origin = weather.origin
 			AND w.target = weather.target AND w.at >= weather.at / ?2 * ?2 AND w.at < weather.at)`,
 		&t.flow: `INSERT INTO flows (number, owner, key, user, submitted, open, work, body, sum, spec_sum, spec)
@@ -219,7 +220,8 @@ func (s *Store) putJob(ctx context.Context, j *store.Job) error {
 	if j.IsOpen() {
 		open = 1
 	}
-	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body, bodyChecksum(body)}
+	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body,
+		bodyChecksum(body)}
 	if j.Spec != nil {
 		spec, err := encodeBody(j.Spec)
 		if err != nil {
@@ -275,7 +277,8 @@ func (s *Store) putEntries(ctx context.Context, b *store.Batch) error {
 func (s *Store) putHistory(ctx context.Context, b *store.Batch) error {
 	for i := range b.Runs {
 		r := &b.Runs[i]
-		if err := insertRecord(ctx, s.stmts.run, r, int64(r.Job), int64(r.Epoch), int64(r.Ended), r.Cluster, r.Program, r.User); err != nil {
+		if err := insertRecord(ctx, s.stmts.run, r, int64(r.Job), int64(r.Epoch), int64(r.Ended), r.Cluster, r.Program,
+			r.User); err != nil {
 			return err
 		}
 	}

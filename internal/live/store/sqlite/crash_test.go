@@ -45,9 +45,11 @@ func batchOf(k int, first uint64) *store.Batch {
 	for i := range 1 + k%7 {
 		b.Entries = append(b.Entries, store.Entry{Job: core.JobID(k), Entry: wire.Entry{At: core.Time(i), Kind: "note"}})
 	}
-	b.Jobs = []store.Job{{ID: core.JobID(k), Unique: fmt.Sprintf("id%d", k), Spec: &jobfile.Job{Argv: make([]string, k%300)}, State: core.Running, Seq: uint64(k)}}
+	b.Jobs = []store.Job{{ID: core.JobID(k), Unique: fmt.Sprintf("id%d", k),
+		Spec: &jobfile.Job{Argv: make([]string, k%300)}, State: core.Running, Seq: uint64(k)}}
 	if k > 1 {
-		b.Jobs = append(b.Jobs, store.Job{ID: core.JobID(k - 1), Unique: fmt.Sprintf("id%d", k-1), State: core.Done, Seq: uint64(k)})
+		b.Jobs = append(b.Jobs, store.Job{ID: core.JobID(k - 1), Unique: fmt.Sprintf("id%d", k-1), State: core.Done,
+			Seq: uint64(k)})
 		b.Sent = []uint64{uint64(k - 1)}
 	}
 	b.Send = []store.Outbound{{ID: uint64(k), Command: core.Command{Kind: core.Start, Job: core.JobID(k), Epoch: 1}}}
@@ -175,7 +177,8 @@ func everyBatchIsWhole(t *testing.T, path string) int {
 		total += uint64(1 + k%5)
 	}
 	if l.NextEvent() != total || int(l.NextJob) != last+1 || len(l.Jobs) > 1 || len(l.Outbox) != min(1, last) {
-		t.Fatalf("after batch %d: next event %d, want %d; next job %d, %d open, %d in the outbox", last, l.NextEvent(), total, l.NextJob, len(l.Jobs), len(l.Outbox))
+		t.Fatalf("after batch %d: next event %d, want %d; next job %d, %d open, %d in the outbox", last, l.NextEvent(), total,
+			l.NextJob, len(l.Jobs), len(l.Outbox))
 	}
 	count := map[core.JobID]int{}
 	for _, ev := range l.Events {
@@ -196,12 +199,14 @@ func everyBatchIsWhole(t *testing.T, path string) int {
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
-		if len(entries) != 1+k%7 || len(j.Spec.Argv) != k%300 || len(runs) != 1 || (k < last) != (j.State == core.Done && j.Seq == uint64(k+1)) {
+		if len(entries) != 1+k%7 || len(j.Spec.Argv) != k%300 || len(runs) != 1 ||
+			(k < last) != (j.State == core.Done && j.Seq == uint64(k+1)) {
 			t.Fatalf("batch %d of %d: %d entries, job %+v, %d runs", k, last, len(entries), j, len(runs))
 		}
 	}
 	for _, snap := range l.Snapshots {
-		if after, ok := l.EventsAfter(snap.UpTo); !ok || len(after) > 0 && mustNumber(t, string(snap.State))+1 != int(after[0].Job) {
+		if after, ok := l.EventsAfter(snap.UpTo); !ok || len(after) > 0 && mustNumber(t, string(snap.State))+
+			1 != int(after[0].Job) {
 			t.Fatalf("after the snapshot of batch %s come %v", snap.State, after)
 		}
 	}

@@ -150,7 +150,8 @@ func TestAFileOfAnotherProgramIsNotTouched(t *testing.T) {
 	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not a store of Godwit") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "store.db")); err == nil || !strings.Contains(err.Error(), "missing") {
+	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "store.db")); err == nil ||
+		!strings.Contains(err.Error(), "missing") {
 		t.Errorf("in a folder that is not there: %v", err)
 	}
 }
@@ -232,7 +233,8 @@ func FuzzDamagedFile(f *testing.F) {
 		_, _ = s.ListJobs(t.Context(), store.Filter{})
 		_, _ = s.ListEntries(t.Context(), 5)
 		_, _ = s.ListRoots(t.Context())
-		_ = s.CommitBatch(t.Context(), &store.Batch{Entries: []store.Entry{{Job: core.JobID(5), Entry: wire.Entry{Kind: "note"}}}})
+		_ = s.CommitBatch(t.Context(),
+			&store.Batch{Entries: []store.Entry{{Job: core.JobID(5), Entry: wire.Entry{Kind: "note"}}}})
 		_ = s.Close()
 	})
 }

@@ -69,7 +69,8 @@ func scanFlow(rows *sql.Rows, more ...any) (store.Flow, error) {
 	var f store.Flow
 	var body sql.RawBytes
 	var check int64
-	if err := rows.Scan(append([]any{&f.ID, &f.Owner, &f.Key, &f.User, &f.Submitted, &body, &check}, more...)...); err != nil {
+	if err := rows.Scan(append([]any{&f.ID, &f.Owner, &f.Key, &f.User, &f.Submitted, &body, &check},
+		more...)...); err != nil {
 		return f, err
 	}
 	return f, decodeBody(body, check, &f, "workflow %d", f.ID)
@@ -81,20 +82,21 @@ const flowColumns = "number, owner, key, user, submitted, body, sum"
 func (s *Store) FindFlow(ctx context.Context, id int64) (*store.Flow, error) {
 	var found *store.Flow
 	err := s.queryReaders(ctx, func() error {
-		return eachRow(ctx, s.read, "SELECT "+flowColumns+", spec, spec_sum FROM flows WHERE number = ?", []any{id}, func(rows *sql.Rows) error {
-			var spec sql.RawBytes
-			var check int64
-			f, err := scanFlow(rows, &spec, &check)
-			if err != nil {
-				return err
-			}
-			if bodyChecksum(spec) != check {
-				return damagedError("workflow %d is not what was written", id)
-			}
-			f.Spec = bytes.Clone(spec)
-			found = &f
-			return nil
-		})
+		return eachRow(ctx, s.read, "SELECT "+flowColumns+", spec, spec_sum FROM flows WHERE number = ?", []any{id},
+			func(rows *sql.Rows) error {
+				var spec sql.RawBytes
+				var check int64
+				f, err := scanFlow(rows, &spec, &check)
+				if err != nil {
+					return err
+				}
+				if bodyChecksum(spec) != check {
+					return damagedError("workflow %d is not what was written", id)
+				}
+				f.Spec = bytes.Clone(spec)
+				found = &f
+				return nil
+			})
 	})
 	if err == nil && found == nil {
 		err = fmt.Errorf("%w: %d", store.ErrNoFlow, id)
@@ -116,11 +118,12 @@ func (s *Store) ListFlows(ctx context.Context, f store.FlowFilter) ([]store.Flow
 	}
 	var all []store.Flow
 	err := s.queryReaders(ctx, func() error {
-		return eachRow(ctx, s.read, "SELECT "+flowColumns+" FROM flows"+c.whereClause("number DESC", f.Limit), c.args, func(rows *sql.Rows) error {
-			flow, err := scanFlow(rows)
-			all = append(all, flow)
-			return err
-		})
+		return eachRow(ctx, s.read, "SELECT "+flowColumns+" FROM flows"+c.whereClause("number DESC", f.Limit), c.args,
+			func(rows *sql.Rows) error {
+				flow, err := scanFlow(rows)
+				all = append(all, flow)
+				return err
+			})
 	})
 	return all, err
 }
@@ -129,19 +132,20 @@ func (s *Store) ListFlows(ctx context.Context, f store.FlowFilter) ([]store.Flow
 func (s *Store) ListFlowTasks(ctx context.Context, id int64) ([]store.FlowTask, error) {
 	var all []store.FlowTask
 	err := s.queryReaders(ctx, func() error {
-		return eachRow(ctx, s.read, "SELECT n, body, sum FROM flow_tasks WHERE flow = ? ORDER BY n", []any{id}, func(rows *sql.Rows) error {
-			t := store.FlowTask{Flow: id}
-			var body sql.RawBytes
-			var check int64
-			if err := rows.Scan(&t.N, &body, &check); err != nil {
-				return err
-			}
-			if err := decodeBody(body, check, &t, "task %d of workflow %d", t.N, id); err != nil {
-				return err
-			}
-			all = append(all, t)
-			return nil
-		})
+		return eachRow(ctx, s.read, "SELECT n, body, sum FROM flow_tasks WHERE flow = ? ORDER BY n", []any{id},
+			func(rows *sql.Rows) error {
+				t := store.FlowTask{Flow: id}
+				var body sql.RawBytes
+				var check int64
+				if err := rows.Scan(&t.N, &body, &check); err != nil {
+					return err
+				}
+				if err := decodeBody(body, check, &t, "task %d of workflow %d", t.N, id); err != nil {
+					return err
+				}
+				all = append(all, t)
+				return nil
+			})
 	})
 	return all, err
 }

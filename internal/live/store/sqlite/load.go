@@ -33,7 +33,8 @@ func (s *Store) loadAll(ctx context.Context) (*store.Loaded, error) {
 		return nil, err
 	}
 	l := &store.Loaded{}
-	for _, part := range []func(context.Context, *store.Loaded) error{s.loadSnapshots, s.loadEvents, s.loadOutbox, s.loadJobs} {
+	for _, part := range []func(context.Context, *store.Loaded) error{s.loadSnapshots, s.loadEvents, s.loadOutbox,
+		s.loadJobs} {
 		if err := part(ctx, l); err != nil {
 			return nil, err
 		}
@@ -44,17 +45,18 @@ func (s *Store) loadAll(ctx context.Context) (*store.Loaded, error) {
 // loadSnapshots leaves damaged snapshots out: that is what the one before is
 // kept for.
 func (s *Store) loadSnapshots(ctx context.Context, l *store.Loaded) error {
-	return eachRow(ctx, s.write, "SELECT up_to, state, sum FROM snapshots ORDER BY up_to DESC", nil, func(rows *sql.Rows) error {
-		var snap store.Snapshot
-		var check int64
-		if err := rows.Scan(&snap.UpTo, &snap.State, &check); err != nil {
-			return err
-		}
-		if bodyChecksum(snap.State) == check {
-			l.Snapshots = append(l.Snapshots, snap)
-		}
-		return nil
-	})
+	return eachRow(ctx, s.write, "SELECT up_to, state, sum FROM snapshots ORDER BY up_to DESC", nil,
+		func(rows *sql.Rows) error {
+			var snap store.Snapshot
+			var check int64
+			if err := rows.Scan(&snap.UpTo, &snap.State, &check); err != nil {
+				return err
+			}
+			if bodyChecksum(snap.State) == check {
+				l.Snapshots = append(l.Snapshots, snap)
+			}
+			return nil
+		})
 }
 
 func (s *Store) loadEvents(ctx context.Context, l *store.Loaded) error {
@@ -151,13 +153,16 @@ func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) err
 		state = []byte{}
 	}
 	return explainError(s.path, s.inTransaction(ctx, func(ctx context.Context) error {
-		if _, err := s.write.ExecContext(ctx, "INSERT OR REPLACE INTO snapshots (up_to, state, sum) VALUES (?, ?, ?)", upTo, state, bodyChecksum(state)); err != nil {
+		if _, err := s.write.ExecContext(ctx, "INSERT OR REPLACE INTO snapshots (up_to, state, sum) VALUES (?, ?, ?)", upTo,
+			state, bodyChecksum(state)); err != nil {
 			return err
 		}
-		if _, err := s.write.ExecContext(ctx, "DELETE FROM snapshots WHERE up_to NOT IN (SELECT up_to FROM snapshots ORDER BY up_to DESC LIMIT 2)"); err != nil {
+		if _, err := s.write.ExecContext(ctx,
+			"DELETE FROM snapshots WHERE up_to NOT IN (SELECT up_to FROM snapshots ORDER BY up_to DESC LIMIT 2)"); err != nil {
 			return err
 		}
-		_, err := s.write.ExecContext(ctx, "DELETE FROM events WHERE n <= (SELECT min(up_to) FROM snapshots) AND (SELECT count(*) FROM snapshots) > 1")
+		_, err := s.write.ExecContext(ctx,
+			"DELETE FROM events WHERE n <= (SELECT min(up_to) FROM snapshots) AND (SELECT count(*) FROM snapshots) > 1")
 		return err
 	}))
 }

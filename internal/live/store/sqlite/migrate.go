@@ -72,7 +72,8 @@ func migrateSchema(ctx context.Context, c *sql.Conn) error {
 		return fmt.Errorf("%w: its form is %d, this one knows %d", store.ErrNewer, version, len(list))
 	}
 	for _, m := range list[version:] {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", m.sql, applicationID, m.number)
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", m.sql,
+			applicationID, m.number)
 		if _, err := c.ExecContext(ctx, script); err != nil {
 			_, _ = c.ExecContext(ctx, "ROLLBACK") // the first error says more
 			return fmt.Errorf("migration %s: %w", m.name, err)

@@ -75,7 +75,9 @@ func (s *Store) openFiles(ctx context.Context) (err error) {
 	}
 	// FULL: the log is synced at every commit. The busy timeout is for people
 	// who look into the file with tools of their own.
-	if s.db, err = sql.Open("sqlite", dataSource(s.path, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(OFF)", "temp_store(MEMORY)", "cache_size(-16000)")); err != nil {
+	if s.db, err = sql.Open("sqlite",
+		dataSource(s.path, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(OFF)", "temp_store(MEMORY)",
+			"cache_size(-16000)")); err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)

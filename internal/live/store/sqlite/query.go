@@ -73,30 +73,32 @@ func (s *Store) queryReaders(ctx context.Context, question func() error) error {
 func queryJobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
 	var all []store.Job
 	var lastSpec []byte
-	err := eachRow(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where, args, func(rows *sql.Rows) error {
-		var j store.Job
-		var body, spec sql.RawBytes
-		var check, specCheck sql.NullInt64 // not there in rows of an earlier form
-		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &check, &spec, &specCheck); err != nil {
-			return err
-		}
-		if check.Valid && check.Int64 != bodyChecksum(body) || specCheck.Valid && specCheck.Int64 != bodyChecksum(spec) {
-			return damagedError("job %d is not what was written", j.ID)
-		}
-		if err := json.Unmarshal(body, &j); err != nil {
-			return damagedError("job %d cannot be read: %w", j.ID, err)
-		}
-		if len(all) > 0 && bytes.Equal(spec, lastSpec) { // of the same array: descriptions never change
-			j.Spec = all[len(all)-1].Spec
-		} else {
-			j.Spec, lastSpec = &jobfile.Job{}, bytes.Clone(spec)
-			if err := json.Unmarshal(spec, j.Spec); err != nil {
+	err := eachRow(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where,
+		args, func(rows *sql.Rows) error {
+			var j store.Job
+			var body, spec sql.RawBytes
+			var check, specCheck sql.NullInt64 // not there in rows of an earlier form
+			if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &check, &spec,
+				&specCheck); err != nil {
+				return err
+			}
+			if check.Valid && check.Int64 != bodyChecksum(body) || specCheck.Valid && specCheck.Int64 != bodyChecksum(spec) {
+				return damagedError("job %d is not what was written", j.ID)
+			}
+			if err := json.Unmarshal(body, &j); err != nil {
 				return damagedError("job %d cannot be read: %w", j.ID, err)
 			}
-		}
-		all = append(all, j)
-		return nil
-	})
+			if len(all) > 0 && bytes.Equal(spec, lastSpec) { // of the same array: descriptions never change
+				j.Spec = all[len(all)-1].Spec
+			} else {
+				j.Spec, lastSpec = &jobfile.Job{}, bytes.Clone(spec)
+				if err := json.Unmarshal(spec, j.Spec); err != nil {
+					return damagedError("job %d cannot be read: %w", j.ID, err)
+				}
+			}
+			all = append(all, j)
+			return nil
+		})
 	return all, err
 }
 
@@ -111,7 +113,8 @@ func (s *Store) FindJob(ctx context.Context, ref string) (*store.Job, error) {
 			return err
 		}
 		// Whatever begins with ref lies between it and it with its end raised.
-		found, err = queryJobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+"\U0010ffff")
+		found, err = queryJobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+
+			"\U0010ffff")
 		if len(found) > 1 && found[0].Unique == ref {
 			found = found[:1]
 		}
@@ -243,7 +246,8 @@ func (s *Store) ListRuns(ctx context.Context, f store.Past) ([]history.Run, erro
 	if f.User != "" {
 		c.addCondition("user = ?", f.User)
 	}
-	return listBodies[history.Run](ctx, s, "SELECT body FROM runs"+c.whereClause("ended DESC, job DESC, epoch DESC", f.Limit), c.args...)
+	return listBodies[history.Run](ctx, s, "SELECT body FROM runs"+
+		c.whereClause("ended DESC, job DESC, epoch DESC", f.Limit), c.args...)
 }
 
 // ListTransfers implements store.Store.
@@ -255,7 +259,8 @@ func (s *Store) ListTransfers(ctx context.Context, f store.Past) ([]history.Tran
 	if f.User != "" {
 		return nil, nil
 	}
-	return listBodies[history.Transfer](ctx, s, "SELECT body FROM transfers"+c.whereClause("at DESC, n DESC", f.Limit), c.args...)
+	return listBodies[history.Transfer](ctx, s, "SELECT body FROM transfers"+c.whereClause("at DESC, n DESC", f.Limit),
+		c.args...)
 }
 
 // ListQuotes implements store.Store.
@@ -267,5 +272,6 @@ func (s *Store) ListQuotes(ctx context.Context, f store.Past) ([]history.Quote, 
 	if f.User != "" {
 		return nil, nil
 	}
-	return listBodies[history.Quote](ctx, s, "SELECT body FROM quotes"+c.whereClause("at DESC, job DESC, cluster, kind", f.Limit), c.args...)
+	return listBodies[history.Quote](ctx, s, "SELECT body FROM quotes"+
+		c.whereClause("at DESC, job DESC, cluster, kind", f.Limit), c.args...)
 }

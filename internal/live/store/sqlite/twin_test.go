@@ -33,13 +33,15 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 		b.Events = append(b.Events, core.Event{Kind: core.JobProgressed, Job: core.JobID(small("job"))})
 	}
 	if small("send") > 3 {
-		b.Send = append(b.Send, store.Outbound{ID: uint64(rapid.IntRange(0, 50).Draw(t, "id")), Command: core.Command{Kind: core.Start}})
+		b.Send = append(b.Send, store.Outbound{ID: uint64(rapid.IntRange(0, 50).Draw(t, "id")),
+			Command: core.Command{Kind: core.Start}})
 	}
 	for range small("sent") {
 		b.Sent = append(b.Sent, uint64(rapid.IntRange(0, 50).Draw(t, "id")))
 	}
 	for range small("jobs") / 2 {
-		j := store.Job{ID: core.JobID(small("number")), Unique: fmt.Sprint(word("unique"), small("unique")), User: word("user"), Parent: core.JobID(small("parent") / 3),
+		j := store.Job{ID: core.JobID(small("number")), Unique: fmt.Sprint(word("unique"), small("unique")),
+			User: word("user"), Parent: core.JobID(small("parent") / 3),
 			State: core.State(1 + small("state")*2), Work: word("work"), Result: word("result"), StagedOut: small("home") > 3}
 		if small("spec") > 1 {
 			j.Spec = &jobfile.Job{Name: word("name")}
@@ -47,37 +49,45 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 		b.Jobs = append(b.Jobs, j)
 	}
 	if n := small("array"); n > 4 {
-		b.Arrays = append(b.Arrays, store.Array{ID: core.JobID(small("number")), Spec: &jobfile.Job{}, Count: 9, Next: small("next"),
+		b.Arrays = append(b.Arrays, store.Array{ID: core.JobID(small("number")), Spec: &jobfile.Job{}, Count: 9,
+			Next:     small("next"),
 			Template: store.Job{Work: word("work")}})
 	}
 	for range small("flows") / 2 {
-		f := store.Flow{ID: int64(small("number")), Key: word("key"), Owner: uint32(small("owner") / 3), User: word("user"), Work: word("work"),
+		f := store.Flow{ID: int64(small("number")), Key: word("key"), Owner: uint32(small("owner") / 3), User: word("user"),
+			Work:  word("work"),
 			State: rapid.SampledFrom([]store.FlowState{"", store.FlowRunning, store.FlowFailed}).Draw(t, "state")}
 		if small("spec") > 1 {
 			f.Spec = []byte(word("spec"))
 		}
 		b.Flows = append(b.Flows, f)
-		b.FlowTasks = append(b.FlowTasks, store.FlowTask{Flow: f.ID, N: small("n"), Job: core.JobID(small("job")), Why: word("why")})
+		b.FlowTasks = append(b.FlowTasks,
+			store.FlowTask{Flow: f.ID, N: small("n"), Job: core.JobID(small("job")), Why: word("why")})
 		b.FlowEntries = append(b.FlowEntries, store.FlowEntry{Flow: f.ID, Entry: wire.Entry{Kind: word("kind")}})
 	}
 	for range small("tales") {
 		id := core.JobID(small("job"))
 		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: word("kind")}})
-		b.Checkpoints = append(b.Checkpoints, store.Checkpoint{Job: id, Saved: wire.Saved{N: small("n"), Image: word("image"), Work: word("work")}})
+		b.Checkpoints = append(b.Checkpoints,
+			store.Checkpoint{Job: id, Saved: wire.Saved{N: small("n"), Image: word("image"), Work: word("work")}})
 		b.Forget = append(b.Forget, store.CheckpointID{Job: core.JobID(small("job")), N: small("n")})
 		b.Settings[word("setting")] = word("value")
 	}
 	for range small("weather") {
-		b.Weather = append(b.Weather, store.Reading{What: word("what"), From: word("from"), To: word("to"), At: core.Time(rapid.IntRange(0, 40).Draw(t, "at")), Value: float64(small("value"))})
+		b.Weather = append(b.Weather, store.Reading{What: word("what"), From: word("from"), To: word("to"),
+			At: core.Time(rapid.IntRange(0, 40).Draw(t, "at")), Value: float64(small("value"))})
 	}
 	if n := small("thin"); n > 3 {
 		b.Thin = &store.Thin{Before: core.Time(10 * n), Step: time.Duration(small("step")), Drop: core.Time(small("drop"))}
 	}
 	for range small("history") {
 		id, at := core.JobID(small("job")), core.Time(small("at"))
-		b.Runs = append(b.Runs, history.Run{Job: id, Epoch: core.Epoch(small("epoch")), Ended: at, Cluster: word("cluster"), Program: word("program"), User: word("user")})
-		b.Transfers = append(b.Transfers, history.Transfer{Job: id, At: at, From: word("from"), To: word("to"), Program: word("program")})
-		b.Quotes = append(b.Quotes, history.Quote{Job: id, At: at, Cluster: word("cluster"), Kind: word("kind"), Program: word("program"), Chance: float64(small("chance"))})
+		b.Runs = append(b.Runs, history.Run{Job: id, Epoch: core.Epoch(small("epoch")), Ended: at, Cluster: word("cluster"),
+			Program: word("program"), User: word("user")})
+		b.Transfers = append(b.Transfers,
+			history.Transfer{Job: id, At: at, From: word("from"), To: word("to"), Program: word("program")})
+		b.Quotes = append(b.Quotes, history.Quote{Job: id, At: at, Cluster: word("cluster"), Kind: word("kind"),
+			Program: word("program"), Chance: float64(small("chance"))})
 	}
 	return b
 }
@@ -126,7 +136,8 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 		entries, err := s.ListFlowEntries(ctx, id)
 		add(entries, err)
 	}
-	for _, f := range []store.FlowFilter{{}, {AllOwners: true, Open: true}, {Owner: 1, Key: "a"}, {AllOwners: true, Limit: 2}} {
+	for _, f := range []store.FlowFilter{{}, {AllOwners: true, Open: true}, {Owner: 1, Key: "a"},
+		{AllOwners: true, Limit: 2}} {
 		flows, err := s.ListFlows(ctx, f)
 		for i := range flows {
 			add(flows[i].ID, err)
@@ -142,7 +153,8 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 	add(transfers, err)
 	quotes, err := s.ListQuotes(ctx, p)
 	add(quotes, err)
-	for _, series := range []store.Series{{}, {What: "a", Newest: 2}, {From: "ab", Since: p.Since}, {To: "a'b", Newest: p.Limit, Since: p.Since}} {
+	for _, series := range []store.Series{{}, {What: "a", Newest: 2}, {From: "ab", Since: p.Since},
+		{To: "a'b", Newest: p.Limit, Since: p.Since}} {
 		readings, err := s.ListReadings(ctx, series)
 		add(readings, err)
 	}
@@ -193,9 +205,12 @@ func TestTheStoreInAFileAnswersLikeThePlainOne(t *testing.T) {
 				}
 			}
 		}
-		p := store.Past{Cluster: rapid.SampledFrom([]string{"", "a"}).Draw(t, "cluster"), Program: rapid.SampledFrom([]string{"", "ab"}).Draw(t, "program"),
-			User: rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "user"), Since: core.Time(rapid.IntRange(0, 3).Draw(t, "since")), Limit: rapid.IntRange(0, 3).Draw(t, "limit")}
-		f := store.Filter{Open: rapid.Bool().Draw(t, "open"), User: p.User, Parent: core.JobID(rapid.IntRange(0, 1).Draw(t, "parent")), Limit: p.Limit}
+		p := store.Past{Cluster: rapid.SampledFrom([]string{"", "a"}).Draw(t, "cluster"),
+			Program: rapid.SampledFrom([]string{"", "ab"}).Draw(t, "program"),
+			User:    rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "user"),
+			Since:   core.Time(rapid.IntRange(0, 3).Draw(t, "since")), Limit: rapid.IntRange(0, 3).Draw(t, "limit")}
+		f := store.Filter{Open: rapid.Bool().Draw(t, "open"), User: p.User,
+			Parent: core.JobID(rapid.IntRange(0, 1).Draw(t, "parent")), Limit: p.Limit}
 		if a, b := answers(t, file, p, f), answers(t, plain, p, f); a != b {
 			t.Fatalf("the file answers\n%s\nthe plain one\n%s", a, b)
 		}

@@ -37,7 +37,8 @@ func (s *Store) ListReadings(ctx context.Context, f store.Series) ([]store.Readi
 	}
 	query := "SELECT what, origin, target, at, value FROM weather" + c.whereClause("what, origin, target, at", 0)
 	if f.Newest > 0 {
-		query = "SELECT what, origin, target, at, value FROM (SELECT *, row_number() OVER (PARTITION BY what, origin, target ORDER BY at DESC) AS age FROM weather" +
+		query = "SELECT what, origin, target, at, value FROM (SELECT *, row_number() OVER (PARTITION BY what, origin, " +
+			"target ORDER BY at DESC) AS age FROM weather" +
 			c.whereClause("what", 0) + ") WHERE age <= ? ORDER BY what, origin, target, at"
 		c.args = append(c.args, f.Newest)
 	}

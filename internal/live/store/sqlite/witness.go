@@ -75,6 +75,8 @@ func (s *Store) checkWitness(ctx context.Context) error {
 	if err != nil || said <= s.commits {
 		return err
 	}
-	return fmt.Errorf("%w: it has lost the last %d of %d commits, so jobs may have run or ended of which it does not know; "+
-		"put a newer copy in its place, or remove %s to go on with what it has", store.ErrDamaged, said-s.commits, said, witnessPath(s.path))
+	return fmt.Errorf("%w: it has lost the last %d of %d commits, so jobs may have run or ended of which it does not "+
+		"know; "+
+		"put a newer copy in its place, or remove %s to go on with what it has", store.ErrDamaged, said-s.commits, said,
+		witnessPath(s.path))
 }

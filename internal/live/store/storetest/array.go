@@ -7,8 +7,9 @@ import (
 )
 
 func testArrays(f *fixture) {
-	a := store.Array{ID: 5, User: "ada", Submitted: core.AtSecond(9), Spec: aSpec(), Template: store.Job{Work: "tree", Deadline: core.AtSecond(60)},
-		Seed: 1 << 63, Count: 100, Next: 2, Why: "user estimate",
+	a := store.Array{ID: 5, User: "ada", Submitted: core.AtSecond(9), Spec: aSpec(),
+		Template: store.Job{Work: "tree", Deadline: core.AtSecond(60)},
+		Seed:     1 << 63, Count: 100, Next: 2, Why: "user estimate",
 		Each: []store.EachWait{{Array: 3, Indices: jobfile.ArrayRange{First: 1, Last: 100, Step: 1}, When: jobfile.Over}}}
 	first := a.ElementRecord(0, 1)
 	f.commitBatch(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{first}})
@@ -25,7 +26,8 @@ func testArrays(f *fixture) {
 	ahead := a.ElementRecord(50, 7)
 	a.Next = 10
 	f.commitBatch(&store.Batch{Arrays: []store.Array{a}, Jobs: []store.Job{ahead}})
-	if list := mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, store.Filter{Parent: 5, From: 15})); len(list) != 1 || list[0].ID != 55 || list[0].Unique != a.UniqueID(50) {
+	if list := mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, store.Filter{Parent: 5, From: 15})); len(list) != 1 ||
+		list[0].ID != 55 || list[0].Unique != a.UniqueID(50) {
 		f.Errorf("ahead of the others are %+v", list)
 	}
 	if l := f.loadState(); l.Arrays[0].Next != 10 {

@@ -16,20 +16,25 @@ func aFlow(id int64, owner uint32, key string) store.Flow {
 func testFlows(f *fixture) {
 	first, other := aFlow(1, 7, "k1"), aFlow(2, 8, "k1")
 	f.commitBatch(&store.Batch{Flows: []store.Flow{first, other},
-		FlowTasks:   []store.FlowTask{{Flow: 1, N: 1, Job: 5, Try: 2, Why: "exit code 3"}, {Flow: 1, N: 0, Job: 4, Done: true, State: core.Done}},
-		FlowEntries: []store.FlowEntry{{Flow: 1, Entry: wire.Entry{Kind: "plan", Choice: "a"}}, {Flow: 2, Entry: wire.Entry{Kind: "start"}}}})
+		FlowTasks: []store.FlowTask{{Flow: 1, N: 1, Job: 5, Try: 2, Why: "exit code 3"},
+			{Flow: 1, N: 0, Job: 4, Done: true, State: core.Done}},
+		FlowEntries: []store.FlowEntry{{Flow: 1, Entry: wire.Entry{Kind: "plan", Choice: "a"}},
+			{Flow: 2, Entry: wire.Entry{Kind: "start"}}}})
 	first.State, first.Ended, first.Spec = store.FlowFailed, core.AtSecond(20), nil
-	f.commitBatch(&store.Batch{Flows: []store.Flow{first}, FlowTasks: []store.FlowTask{{Flow: 1, N: 1, Job: 6, Try: 3, Failed: true}},
+	f.commitBatch(&store.Batch{Flows: []store.Flow{first},
+		FlowTasks:   []store.FlowTask{{Flow: 1, N: 1, Job: 6, Try: 3, Failed: true}},
 		FlowEntries: []store.FlowEntry{{Flow: 1, Entry: wire.Entry{Kind: "end", Choice: "failed"}}}})
 	f.crashStore()
 	got, err := f.s.FindFlow(f.ctx, 1)
 	f.mustSucceed(err)
-	if string(got.Spec) != `{"a":1}` || got.Key != "k1" || got.Owner != 7 || got.User != "ada" || got.Submitted != core.AtSecond(9) {
+	if string(got.Spec) != `{"a":1}` || got.Key != "k1" || got.Owner != 7 || got.User != "ada" ||
+		got.Submitted != core.AtSecond(9) {
 		f.Errorf("the workflow is %+v", got)
 	}
 	f.checkSame("workflow", got, &first)
 	tasks := mustGet[[]store.FlowTask](f)(f.s.ListFlowTasks(f.ctx, 1))
-	if len(tasks) != 2 || tasks[0].N != 0 || !tasks[0].Done || tasks[1].N != 1 || tasks[1].Job != 6 || !tasks[1].Failed || tasks[1].Flow != 1 {
+	if len(tasks) != 2 || tasks[0].N != 0 || !tasks[0].Done || tasks[1].N != 1 || tasks[1].Job != 6 || !tasks[1].Failed ||
+		tasks[1].Flow != 1 {
 		f.Errorf("its tasks are %+v", tasks)
 	}
 	entries := mustGet[[]wire.Entry](f)(f.s.ListFlowEntries(f.ctx, 1))
@@ -68,7 +73,8 @@ func testFlowRoots(f *fixture) {
 	made := aJob(1)
 	made.State, made.Work, made.Result, made.StagedOut = core.Done, "worktree", "result", true
 	flow := aFlow(1, 0, "k")
-	f.commitBatch(&store.Batch{Jobs: []store.Job{made}, Flows: []store.Flow{flow}, FlowTasks: []store.FlowTask{{Flow: 1, Job: 1, Done: true}}})
+	f.commitBatch(&store.Batch{Jobs: []store.Job{made}, Flows: []store.Flow{flow},
+		FlowTasks: []store.FlowTask{{Flow: 1, Job: 1, Done: true}}})
 	f.checkSame("trees", mustGet[[]string](f)(f.s.ListRoots(f.ctx)), []string{"result", "tree", "worktree"})
 	flow.State, flow.Spec = store.FlowCompleted, nil
 	f.commitBatch(&store.Batch{Flows: []store.Flow{flow}})

@@ -18,7 +18,8 @@ func testPast(f *fixture) {
 		at, job, cluster := core.Time(100+i/2), core.JobID(i), []string{"uh", "utk", "leeds"}[i%3]
 		program, user := []string{"qr", "pi"}[i%2], []string{"ada", "bob"}[i/6]
 		b.Runs = append(b.Runs, history.Run{Job: job, Epoch: 1, Ended: at, Cluster: cluster, Program: program, User: user})
-		b.Transfers = append(b.Transfers, history.Transfer{At: at, Job: job, From: cluster, To: []string{"uh", "utk", "leeds"}[(i+1)%3], Program: program})
+		b.Transfers = append(b.Transfers,
+			history.Transfer{At: at, Job: job, From: cluster, To: []string{"uh", "utk", "leeds"}[(i+1)%3], Program: program})
 		b.Quotes = append(b.Quotes, history.Quote{At: at, Job: job, Cluster: cluster, Kind: "quote", Program: program})
 	}
 	f.commitBatch(b)
@@ -46,7 +47,8 @@ func testPast(f *fixture) {
 		for _, r := range mustGet[[]history.Quote](f)(f.s.ListQuotes(f.ctx, c.past)) {
 			quotes += fmt.Sprintf(" %d", r.Job)
 		}
-		for what, pair := range map[string][2]string{"runs": {runs, c.runs}, "transfers": {transfers, c.transfers}, "quotes": {quotes, c.quotes}} {
+		for what, pair := range map[string][2]string{"runs": {runs, c.runs}, "transfers": {transfers, c.transfers},
+			"quotes": {quotes, c.quotes}} {
 			if pair[0] != pair[1] && pair[0] != " "+pair[1] {
 				f.Errorf("%+v lists %s%s, want %s", c.past, what, pair[0], pair[1])
 			}
@@ -54,11 +56,13 @@ func testPast(f *fixture) {
 	}
 	changed := b.Quotes[3]
 	changed.Ended = 777
-	f.commitBatch(&store.Batch{Quotes: []history.Quote{changed}, Runs: []history.Run{{Job: 3, Epoch: 1, Ended: 500, Cluster: "uh"}, {Job: 3, Epoch: 2, Ended: 501}}})
+	f.commitBatch(&store.Batch{Quotes: []history.Quote{changed},
+		Runs: []history.Run{{Job: 3, Epoch: 1, Ended: 500, Cluster: "uh"}, {Job: 3, Epoch: 2, Ended: 501}}})
 	if q := mustGet[[]history.Quote](f)(f.s.ListQuotes(f.ctx, store.Past{Job: 3})); len(q) != 1 || q[0].Ended != 777 {
 		f.Errorf("a quote whose outcome is known is %+v", q)
 	}
-	if r := mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, store.Past{Job: 3})); len(r) != 2 || r[0].Epoch != 2 || r[1].Ended != 500 {
+	if r := mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, store.Past{Job: 3})); len(r) != 2 || r[0].Epoch != 2 ||
+		r[1].Ended != 500 {
 		f.Errorf("the runs of one job are %+v", r)
 	}
 }

@@ -135,8 +135,10 @@ func mustGet[T any](f *fixture) func(v T, err error) T {
 // aJob is a job with something in every field.
 func aJob(id core.JobID) store.Job {
 	return store.Job{
-		ID: id, Unique: fmt.Sprintf("%04x-unique", id), User: "ada", Submitted: core.AtSecond(float64(id)), Parent: 0, Spec: aSpec(),
-		Index: 3, State: core.Running, Cluster: "uh", Hosts: []string{"uh1", "uh2"}, Procs: "0-3,8", Epoch: 2, Mark: "m", Method: "sandbox", Seq: 12,
+		ID: id, Unique: fmt.Sprintf("%04x-unique", id), User: "ada", Submitted: core.AtSecond(float64(id)), Parent: 0,
+		Spec:  aSpec(),
+		Index: 3, State: core.Running, Cluster: "uh", Hosts: []string{"uh1", "uh2"}, Procs: "0-3,8", Epoch: 2, Mark: "m",
+		Method: "sandbox", Seq: 12,
 		Started: core.AtSecond(5), Ended: core.AtSecond(6), Code: 7, Deadline: core.AtSecond(60), Chance: 0.5, Known: true,
 		Runs: 4, Losses: 1, Migrations: 1, Checkpoints: 2, CPU: 1.5, Wall: 2.5, Used: 1.25,
 		Work: fmt.Sprintf("work%d", id), Result: "", StagedOut: false, Out: 100, Err: 10, Reason: "runs",
@@ -144,8 +146,10 @@ func aJob(id core.JobID) store.Job {
 }
 
 func aSpec() *jobfile.Job {
-	return &jobfile.Job{Name: "qr", Argv: []string{"./qr", "ü \x01 \"quoted\""}, Env: map[string]string{"SEED": "7"}, Deadline: time.Minute,
-		Min: 1, Max: 4, Kind: core.Malleable, Checkpoint: jobfile.Checkpoint{Method: "auto"}, Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 3}}
+	return &jobfile.Job{Name: "qr", Argv: []string{"./qr", "ü \x01 \"quoted\""}, Env: map[string]string{"SEED": "7"},
+		Deadline: time.Minute,
+		Min:      1, Max: 4, Kind: core.Malleable, Checkpoint: jobfile.Checkpoint{Method: "auto"},
+		Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 2, AtOnce: 3}}
 }
 
 func anEvent(n int) core.Event {
@@ -166,22 +170,32 @@ func fullBatch() *store.Batch {
 	j := aJob(1)
 	return &store.Batch{
 		First: 1, Events: eventRange(1, 3),
-		Send: []store.Outbound{{ID: 1, Command: core.Command{Kind: core.Start, Job: 1, Epoch: 2, Procs: core.ProcSet{{Lo: 1, Hi: 2}}}}, {ID: 2, Command: core.Command{Kind: core.Release, Job: 1, Epoch: 1}}},
+		Send: []store.Outbound{{ID: 1,
+			Command: core.Command{Kind: core.Start, Job: 1, Epoch: 2, Procs: core.ProcSet{{Lo: 1, Hi: 2}}}},
+			{ID: 2, Command: core.Command{Kind: core.Release, Job: 1, Epoch: 1}}},
 		Jobs: []store.Job{j},
-		Entries: []store.Entry{{Job: 1, Entry: wire.Entry{At: 5, Kind: "place", Choice: "uh", Why: "most idle", Inputs: map[string]any{"idle": 4.0, "list": []any{"a"}}}},
+		Entries: []store.Entry{{Job: 1,
+			Entry: wire.Entry{At: 5, Kind: "place", Choice: "uh", Why: "most idle",
+				Inputs: map[string]any{"idle": 4.0, "list": []any{"a"}}}},
 			{Job: 1, Entry: wire.Entry{At: 6, Kind: "end", Choice: "done", Why: "exited"}}},
-		Checkpoints: []store.Checkpoint{{Job: 1, Saved: wire.Saved{N: 1, Epoch: 1, Method: "sandbox", At: 4, Image: "img", Work: "wrk", Out: 5, Used: 0.5, Bytes: 1 << 40}}},
-		Runs:        []history.Run{{Job: 1, Epoch: 1, Cluster: "uh", User: "ada", Program: "qr", Args: []string{"10"}, Outcome: history.Finished, Ended: 9, Need: 3}},
-		Transfers:   []history.Transfer{{At: 3, Job: 1, What: history.Save, From: "uh", Program: "qr", Bytes: 10, Sent: 5, Seconds: 0.5}},
-		Quotes:      []history.Quote{{At: 2, Job: 1, Cluster: "uh", Kind: "quote", Program: "qr", Finish: []float64{1, 2}, Chance: 0.9}},
-		Settings:    map[string]string{"colour": "grün"},
-		Weather:     []store.Reading{{What: "mbps", From: "a", To: "b", At: 7, Value: 94.5}},
+		Checkpoints: []store.Checkpoint{{Job: 1,
+			Saved: wire.Saved{N: 1, Epoch: 1, Method: "sandbox", At: 4, Image: "img", Work: "wrk", Out: 5, Used: 0.5,
+				Bytes: 1 << 40}}},
+		Runs: []history.Run{{Job: 1, Epoch: 1, Cluster: "uh", User: "ada", Program: "qr", Args: []string{"10"},
+			Outcome: history.Finished, Ended: 9, Need: 3}},
+		Transfers: []history.Transfer{{At: 3, Job: 1, What: history.Save, From: "uh", Program: "qr", Bytes: 10, Sent: 5,
+			Seconds: 0.5}},
+		Quotes: []history.Quote{{At: 2, Job: 1, Cluster: "uh", Kind: "quote", Program: "qr", Finish: []float64{1, 2},
+			Chance: 0.9}},
+		Settings: map[string]string{"colour": "grün"},
+		Weather:  []store.Reading{{What: "mbps", From: "a", To: "b", At: 7, Value: 94.5}},
 	}
 }
 
 func newStoreIsEmpty(f *fixture) {
 	l := f.loadState()
-	if l.First != 1 || l.NextEvent() != 1 || l.NextJob != 1 || l.NextSend != 1 || len(l.Snapshots)+len(l.Events)+len(l.Outbox)+len(l.Jobs) != 0 {
+	if l.First != 1 || l.NextEvent() != 1 || l.NextJob != 1 || l.NextSend != 1 || len(l.Snapshots)+len(l.Events)+
+		len(l.Outbox)+len(l.Jobs) != 0 {
 		f.Errorf("a new store has %+v", l)
 	}
 	if list := mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, store.Filter{})); len(list) > 0 {
@@ -200,8 +214,10 @@ func (f *fixture) hasAllOf(b *store.Batch) {
 	if diff := cmp.Diff(b.Jobs[0], l.Jobs[0]); diff != "" {
 		f.Errorf("the job comes back differently: (-want +got)\n%s", diff)
 	}
-	f.checkSame("entries", mustGet[[]wire.Entry](f)(f.s.ListEntries(f.ctx, 1)), []wire.Entry{b.Entries[0].Entry, b.Entries[1].Entry})
-	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{b.Checkpoints[0].Saved})
+	f.checkSame("entries", mustGet[[]wire.Entry](f)(f.s.ListEntries(f.ctx, 1)),
+		[]wire.Entry{b.Entries[0].Entry, b.Entries[1].Entry})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)),
+		[]wire.Saved{b.Checkpoints[0].Saved})
 	f.checkSame("runs", mustGet[[]history.Run](f)(f.s.ListRuns(f.ctx, store.Past{})), b.Runs)
 	f.checkSame("weather", mustGet[[]store.Reading](f)(f.s.ListReadings(f.ctx, store.Series{})), b.Weather)
 	f.checkSame("transfers", mustGet[[]history.Transfer](f)(f.s.ListTransfers(f.ctx, store.Past{})), b.Transfers)
@@ -219,10 +235,12 @@ func everyFieldComesBack(f *fixture) {
 	j := aJob(5)
 	j.Owner, j.Parent, j.Result, j.StagedOut, j.Outgoing = 1001, 4, "result", true, "/outgoing/1.1"
 	j.PinnedTo, j.Peak, j.Failure, j.Warnings = "north", 1<<30, "out_of_memory", []string{"it tried to connect"}
-	j.Delivered, j.NamesOutputs, j.Partial, j.FromCheckpoint, j.Lost, j.Missing = true, true, true, 2, true, []string{"nope.txt"}
+	j.Delivered, j.NamesOutputs, j.Partial, j.FromCheckpoint, j.Lost, j.Missing = true, true, true, 2, true,
+		[]string{"nope.txt"}
 	j.OutputCut, j.Named = true, true
 	j.NotBefore, j.After = 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
-	j.Inputs = []store.Input{{Name: "x", From: "leeds:x", Site: "leeds", Path: "/home/x", Size: 5, ModTime: 6, Tree: "tree", Away: "gone"}}
+	j.Inputs = []store.Input{{Name: "x", From: "leeds:x", Site: "leeds", Path: "/home/x", Size: 5, ModTime: 6,
+		Tree: "tree", Away: "gone"}}
 	for v, i := reflect.ValueOf(j), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
 			f.Fatalf("the test gives field %s no value", v.Type().Field(i).Name)
@@ -257,7 +275,8 @@ func emptyBatch(f *fixture) {
 func testNumbering(f *fixture) {
 	f.commitBatch(&store.Batch{First: 1, Events: eventRange(1, 2)})
 	for _, wrong := range []uint64{0, 1, 2, 4, math.MaxUint64} {
-		if err := f.s.CommitBatch(f.ctx, &store.Batch{First: wrong, Events: eventRange(1, 1)}); !errors.Is(err, store.ErrNumber) {
+		if err := f.s.CommitBatch(f.ctx, &store.Batch{First: wrong, Events: eventRange(1, 1)}); !errors.Is(err,
+			store.ErrNumber) {
 			f.Errorf("event %d after 2 is taken: %v", wrong, err)
 		}
 	}
@@ -347,7 +366,8 @@ func testSnapshots(f *fixture) {
 	f.commitBatch(&store.Batch{First: 11, Events: eventRange(11, 12)})
 	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 12, state(3)))
 	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 12, state(4))) // in place of it
-	f.checkSame("snapshots", f.loadState().Snapshots, []store.Snapshot{{UpTo: 12, State: state(4)}, {UpTo: 8, State: state(2)}})
+	f.checkSame("snapshots", f.loadState().Snapshots,
+		[]store.Snapshot{{UpTo: 12, State: state(4)}, {UpTo: 8, State: state(2)}})
 	f.commitBatch(&store.Batch{First: 13, Events: eventRange(13, 13)})
 	f.mustSucceed(f.s.SaveSnapshot(f.ctx, 13, state(5)))
 	f.commitBatch(&store.Batch{First: 14, Events: eventRange(14, 14)})
@@ -373,8 +393,10 @@ func testFinding(f *fixture) {
 			f.Errorf("%q finds %v, %v; want job %d", ref, j, err, want)
 		}
 	}
-	for ref, want := range map[string]error{"3f": store.ErrManyJobs, "3fa": store.ErrManyJobs, "": store.ErrNoJob, "4": store.ErrNoJob, "-1": store.ErrNoJob,
-		"%": store.ErrNoJob, "3fa0bcd": store.ErrNoJob, "99999999999999999999": store.ErrNoJob, "' OR 1=1 --": store.ErrNoJob} {
+	for ref, want := range map[string]error{"3f": store.ErrManyJobs, "3fa": store.ErrManyJobs, "": store.ErrNoJob,
+		"4": store.ErrNoJob, "-1": store.ErrNoJob,
+		"%": store.ErrNoJob, "3fa0bcd": store.ErrNoJob, "99999999999999999999": store.ErrNoJob,
+		"' OR 1=1 --": store.ErrNoJob} {
 		if j, err := f.s.FindJob(f.ctx, ref); !errors.Is(err, want) {
 			f.Errorf("%q finds %v, %v; want %v", ref, j, err, want)
 		}
@@ -430,7 +452,8 @@ func testOpenness(f *fixture) {
 		result string
 		home   bool
 		open   bool
-	}{{core.Submitted, "", false, true}, {core.Running, "", false, true}, {core.Done, "tree", false, true}, {core.Done, "tree", true, false}, {core.Failed, "", false, false}} {
+	}{{core.Submitted, "", false, true}, {core.Running, "", false, true}, {core.Done, "tree", false, true},
+		{core.Done, "tree", true, false}, {core.Failed, "", false, false}} {
 		j.State, j.Result, j.StagedOut = step.state, step.result, step.home
 		f.commitBatch(&store.Batch{Jobs: []store.Job{j}})
 		if got := len(f.loadState().Jobs) == 1; got != step.open {
@@ -456,18 +479,24 @@ func specStays(f *fixture) {
 }
 
 func savedCheckpoint(job core.JobID, n int) store.Checkpoint {
-	return store.Checkpoint{Job: job, Saved: wire.Saved{N: n, Image: fmt.Sprintf("image%d.%d", job, n), Work: fmt.Sprintf("work%d.%d", job, n)}}
+	return store.Checkpoint{Job: job,
+		Saved: wire.Saved{N: n, Image: fmt.Sprintf("image%d.%d", job, n), Work: fmt.Sprintf("work%d.%d", job, n)}}
 }
 
 func testCheckpoints(f *fixture) {
-	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 1), savedCheckpoint(1, 2), savedCheckpoint(2, 1), savedCheckpoint(1, 10)}})
-	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 11)}, Forget: []store.CheckpointID{{Job: 1, N: 1}, {Job: 1, N: 11}, {Job: 9, N: 9}}})
-	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{savedCheckpoint(1, 10).Saved, savedCheckpoint(1, 2).Saved})
+	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 1), savedCheckpoint(1, 2),
+		savedCheckpoint(2, 1), savedCheckpoint(1, 10)}})
+	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{savedCheckpoint(1, 11)},
+		Forget: []store.CheckpointID{{Job: 1, N: 1}, {Job: 1, N: 11}, {Job: 9, N: 9}}})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)),
+		[]wire.Saved{savedCheckpoint(1, 10).Saved, savedCheckpoint(1, 2).Saved})
 	again := savedCheckpoint(1, 2)
 	again.Work = "other"
 	f.commitBatch(&store.Batch{Checkpoints: []store.Checkpoint{again}})
-	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)), []wire.Saved{savedCheckpoint(1, 10).Saved, again.Saved})
-	f.checkSame("trees", mustGet[[]string](f)(f.s.ListRoots(f.ctx)), []string{"image1.10", "image1.2", "image2.1", "other", "work1.10", "work2.1"})
+	f.checkSame("checkpoints", mustGet[[]wire.Saved](f)(f.s.ListCheckpoints(f.ctx, 1)),
+		[]wire.Saved{savedCheckpoint(1, 10).Saved, again.Saved})
+	f.checkSame("trees", mustGet[[]string](f)(f.s.ListRoots(f.ctx)),
+		[]string{"image1.10", "image1.2", "image2.1", "other", "work1.10", "work2.1"})
 }
 
 func testRoots(f *fixture) {

@@ -42,10 +42,12 @@ func testWeather(f *fixture) {
 	}
 	f.commitBatch(&store.Batch{Thin: &store.Thin{Before: 25, Step: 10 * time.Nanosecond, Drop: 3}})
 	f.crashStore()
-	if got, want := list(store.Series{What: "cpu"}), "cpua3=1.5 cpua10=5 cpua20=10 cpua25=12.5 cpua26=13 cpua27=13.5 cpua28=14 cpua29=14.5"; got != want {
+	if got, want := list(store.Series{What: "cpu"}),
+		"cpua3=1.5 cpua10=5 cpua20=10 cpua25=12.5 cpua26=13 cpua27=13.5 cpua28=14 cpua29=14.5"; got != want {
 		f.Errorf("thinned it is %s, want %s", got, want)
 	}
-	for _, bad := range []*store.Batch{{Weather: []store.Reading{{What: "x", Value: math.NaN()}}}, {Weather: []store.Reading{{What: "x", Value: math.Inf(1)}}}, {Thin: &store.Thin{}}} {
+	for _, bad := range []*store.Batch{{Weather: []store.Reading{{What: "x", Value: math.NaN()}}},
+		{Weather: []store.Reading{{What: "x", Value: math.Inf(1)}}}, {Thin: &store.Thin{}}} {
 		if f.s.CommitBatch(f.ctx, bad) == nil {
 			f.Errorf("%+v is stored", bad)
 		}

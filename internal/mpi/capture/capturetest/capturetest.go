@@ -59,14 +59,16 @@ func ProgramPath(t testing.TB, name string) string {
 
 // CaptureProgram runs a program on four ranks, with input, and returns its pattern, what it
 // printed and how it ended.
-func CaptureProgram(t testing.TB, in io.Reader, program ...string) (p *capture.Pattern, printed string, code int, err error) {
+func CaptureProgram(t testing.TB, in io.Reader,
+	program ...string) (p *capture.Pattern, printed string, code int, err error) {
 	t.Helper()
 	root := MakeTargets(t, "yield", "capture")
 	var out bytes.Buffer
 	c := &capture.Command{
 		Argv: append([]string{"mpirun", "-n", "4"}, program...), Dir: t.TempDir(),
-		Library: filepath.Join(root, "mpi/capture/built/capture.so"), Also: []string{filepath.Join(root, "mpi/yield/built/yield.so")},
-		Env: append(mpirun.RunEnvironment(os.Environ()), "KERNEL_COUNT=1"),
+		Library: filepath.Join(root, "mpi/capture/built/capture.so"),
+		Also:    []string{filepath.Join(root, "mpi/yield/built/yield.so")},
+		Env:     append(mpirun.RunEnvironment(os.Environ()), "KERNEL_COUNT=1"),
 	}
 	code, p, err = c.Run(context.Background(), in, &out, &out)
 	return p, out.String(), code, err

@@ -160,7 +160,8 @@ func want(t *testing.T, w *Watcher, pid int, said, heard int64) {
 	if w.order[0].owner.pid != pid {
 		one, other = 1, 0
 	}
-	if w.order[one].owner.pid != pid || got.Bytes[one][other] != said || got.Bytes[other][one] != heard || got.Bytes[0][0]+got.Bytes[1][1] != 0 {
+	if w.order[one].owner.pid != pid || got.Bytes[one][other] != said || got.Bytes[other][one] != heard || got.Bytes[0][0]+
+		got.Bytes[1][1] != 0 {
 		t.Errorf("%v, want %d from %d and %d from %d", got.Bytes, said, one, heard, other)
 	}
 }
@@ -168,7 +169,8 @@ func want(t *testing.T, w *Watcher, pid int, said, heard int64) {
 func TestConnectionsCountForTheProcessesAtTheirEnds(t *testing.T) {
 	a, b, c := &process{pid: 1, name: "worker"}, &process{pid: 2, name: "worker"}, &process{pid: 3, name: "silent"}
 	end := func(owner *process, local, remote string, sent, received uint64, ended bool) *connection {
-		return &connection{socket{local: netip.MustParseAddrPort(local), remote: netip.MustParseAddrPort(remote), sent: sent, received: received}, owner, ended}
+		return &connection{socket{local: netip.MustParseAddrPort(local), remote: netip.MustParseAddrPort(remote), sent: sent,
+			received: received}, owner, ended}
 	}
 	got := sumTraffic([]*connection{
 		end(a, "127.0.0.1:10", "127.0.0.1:20", 100, 31, true), // the last one is the end itself
@@ -179,7 +181,8 @@ func TestConnectionsCountForTheProcessesAtTheirEnds(t *testing.T) {
 		end(b, "10.0.0.1:41", "10.0.0.7:80", 10, 20, true),
 		end(c, "127.0.0.1:12", "127.0.0.1:99", 0, 0, false),
 	})
-	want := &Traffic{Names: []string{"worker-1", "worker-2"}, Bytes: [][]int64{{0, 109}, {30, 0}}, Others: []RemotePeer{{1, "10.0.0.7", 11, 22}}}
+	want := &Traffic{Names: []string{"worker-1", "worker-2"}, Bytes: [][]int64{{0, 109}, {30, 0}},
+		Others: []RemotePeer{{1, "10.0.0.7", 11, 22}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -199,7 +202,8 @@ func FuzzSocket(f *testing.F) {
 func FuzzStat(f *testing.F) {
 	f.Add([]byte("7 (a ) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 9 9"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if name, start, ok := parseStat(data); ok && (strings.ContainsAny(start, " )") || !strings.Contains(string(data), "("+name+")")) {
+		if name, start, ok := parseStat(data); ok &&
+			(strings.ContainsAny(start, " )") || !strings.Contains(string(data), "("+name+")")) {
 			t.Fatalf("%q begins at %q", name, start)
 		}
 	})

@@ -64,7 +64,8 @@ func WatchProcess(now clock.Clock, pid int) *Watcher {
 }
 
 func newWatcher(now clock.Clock, pid int) *Watcher {
-	w := &Watcher{now: now, ends: listenEnded(), seen: map[uint64]*connection{}, stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watcher{now: now, ends: listenEnded(), seen: map[uint64]*connection{}, stop: make(chan struct{}),
+		done: make(chan struct{})}
 	if p := (&process{pid: pid}); p.isAlive() {
 		w.family.living = []*process{p}
 	}

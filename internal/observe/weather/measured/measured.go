@@ -109,7 +109,8 @@ func Parse(name string, data []byte) ([]*Series, error) {
 	var err error
 	switch text := bytes.TrimSpace(data); {
 	case len(text) == 0:
-		return nil, &badinput.Error{File: name, Want: "measurements: CSV with a header, JSON, or lines of seconds and Mbit/s; the file is empty"}
+		return nil, &badinput.Error{File: name,
+			Want: "measurements: CSV with a header, JSON, or lines of seconds and Mbit/s; the file is empty"}
 	case text[0] == '{':
 		err = f.readJSON(data)
 	case twoNumbers(text):
@@ -185,7 +186,8 @@ func (f *file) putReading(r row, what Quantity, x Reading) error {
 		f.series[k] = s
 	}
 	if n := len(s.Readings); n > 0 && x.At <= s.Readings[n-1].At {
-		return f.badField(r.line, "time", r.time, fmt.Sprintf("later than the measurement of %s (%s) before", what, s.SeriesName()))
+		return f.badField(r.line, "time", r.time,
+			fmt.Sprintf("later than the measurement of %s (%s) before", what, s.SeriesName()))
 	}
 	s.Readings = append(s.Readings, x)
 	return nil

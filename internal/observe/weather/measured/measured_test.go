@@ -10,9 +10,11 @@ import (
 
 func TestSeriesAreReadFromEachFormat(t *testing.T) {
 	for name, text := range map[string]string{
-		"csv":  "time,from,to,mbps,ms\n0,a,b,94,0.5\n0,b,a,90,\n10, a, b, 93, 0.6\n",
-		"bom":  "\ufeffTime,From,To,Mbps,Ms\r\n0,a,b,94,0.5\r\n0,b,a,90,\r\n10,a,b,93,0.6\r\n",
-		"json": "{\"measurements\": [{\"time\": 0, \"from\": \"a\", \"to\": \"b\", \"mbps\": 94, \"ms\": 0.5},\n{\"time\": 0, \"from\": \"b\", \"to\": \"a\", \"mbps\": 90},\n{\"time\": \"1970-01-01T00:00:10Z\", \"from\": \"a\", \"to\": \"b\", \"mbps\": 93, \"ms\": 0.6}]}",
+		"csv": "time,from,to,mbps,ms\n0,a,b,94,0.5\n0,b,a,90,\n10, a, b, 93, 0.6\n",
+		"bom": "\ufeffTime,From,To,Mbps,Ms\r\n0,a,b,94,0.5\r\n0,b,a,90,\r\n10,a,b,93,0.6\r\n",
+		"json": "{\"measurements\": [{\"time\": 0, \"from\": \"a\", \"to\": \"b\", \"mbps\": 94, \"ms\": 0.5},\n{\"time\": " +
+			"0, \"from\": \"b\", \"to\": \"a\", \"mbps\": 90},\n{\"time\": \"1970-01-01T00:00:10Z\", \"from\": \"a\", \"to\": " +
+			"\"b\", \"mbps\": 93, \"ms\": 0.6}]}",
 	} {
 		list, err := Parse(name, []byte(text))
 		if err != nil {
@@ -60,8 +62,10 @@ func TestMistakesAreToldInOneLineWithTheirPlace(t *testing.T) {
 		{"{\"measurements\": []}", "f: expected at least one measurement"},
 		{"{\"measurements\": 3}", "f:1: measurements: expected a list of measurements"},
 		{"{\"measurements\": []}\n\nx", "f:2: nothing after the end of the JSON"},
-		{"{\"measurements\": [\n{\"time\": 1, \"mbps\": 3},\n{\"time\": 1, \"mbps\": 3}]}", `f:3: time "1": expected later than the measurement of mbps (-) before`},
-		{"{\"measurements\": [\n\n{\"time\": 1, \"mpbs\": 3}]}", `f:3: field "mpbs": expected one of time, from, to, mbps, ms, cpu, mb; did you mean mbps?`},
+		{"{\"measurements\": [\n{\"time\": 1, \"mbps\": 3},\n{\"time\": 1, \"mbps\": 3}]}",
+			`f:3: time "1": expected later than the measurement of mbps (-) before`},
+		{"{\"measurements\": [\n\n{\"time\": 1, \"mpbs\": 3}]}",
+			`f:3: field "mpbs": expected one of time, from, to, mbps, ms, cpu, mb; did you mean mbps?`},
 		{"{\"measurements\": [\n{\"time\": 1, \"mbps\": \"3\"}]}", `f:2: mbps "\"3\"": expected a number`},
 		{"{\"measurements\": [\n7]}", `f:2: `},
 	} {

@@ -40,13 +40,15 @@ func listening(tb testing.TB, s *Sensor) rendezvous.Rendezvous {
 
 func TestOneSensorMeasuresTheWayToAnotherAndBack(t *testing.T) {
 	here, there := one(t), one(t)
-	a, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: 64 << 20}})
+	a, err := here.MeasureHosts(t.Context(),
+		driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: 64 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := a.Way
 	t.Logf("%+v", w)
-	if w.Latency <= 0 || w.Latency > 5*time.Second || w.There.Mbps <= 0 || w.Back.Mbps <= 0 || w.There.Bytes <= 0 || w.There.Bytes > 64<<20 || w.Back.Bytes > 64<<20 {
+	if w.Latency <= 0 || w.Latency > 5*time.Second || w.There.Mbps <= 0 || w.Back.Mbps <= 0 || w.There.Bytes <= 0 ||
+		w.There.Bytes > 64<<20 || w.Back.Bytes > 64<<20 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -55,12 +57,14 @@ func TestAProbeSendsNoMoreThanItMay(t *testing.T) {
 	here, there := one(t), one(t)
 	for _, most := range []int64{1, 1000, piece, 100_000} {
 		a, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}})
-		if err != nil || a.Way.There.Bytes > most || a.Way.Back.Bytes > most || a.Way.There.Mbps <= 0 || a.Way.Back.Mbps <= 0 {
+		if err != nil || a.Way.There.Bytes > most || a.Way.Back.Bytes > most || a.Way.There.Mbps <= 0 ||
+			a.Way.Back.Mbps <= 0 {
 			t.Errorf("%d: %+v %v", most, a.Way, err)
 		}
 	}
 	for _, most := range []int64{0, -1, mostBytes + 1} {
-		if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}}); err == nil {
+		if _, err := here.MeasureHosts(t.Context(),
+			driver.Sensing{Probe: &driver.Probe{To: listening(t, there), Bytes: most}}); err == nil {
 			t.Errorf("%d bytes were sent", most)
 		}
 	}
@@ -71,7 +75,8 @@ func TestASensorLetsOneInAndNoStranger(t *testing.T) {
 	r := listening(t, there)
 	stranger := r
 	stranger.Token = strings.Repeat("00", 32)
-	if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: stranger, Bytes: 1000}}); err == nil {
+	if _, err := here.MeasureHosts(t.Context(),
+		driver.Sensing{Probe: &driver.Probe{To: stranger, Bytes: 1000}}); err == nil {
 		t.Error("a stranger was let in")
 	}
 	if _, err := here.MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1000}}); err != nil {
@@ -104,7 +109,8 @@ func TestAWithdrawnProbeEnds(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	r := rendezvous.Rendezvous{Addresses: []string{l.Addr().String()}, Certificate: strings.Repeat("00", 32), Token: strings.Repeat("00", 32)}
+	r := rendezvous.Rendezvous{Addresses: []string{l.Addr().String()}, Certificate: strings.Repeat("00", 32),
+		Token: strings.Repeat("00", 32)}
 	if _, err := one(t).MeasureHosts(ctx, driver.Sensing{Probe: &driver.Probe{To: r, Bytes: 1}}); err == nil {
 		t.Error("nothing was measured, yet there is a result")
 	}
@@ -115,7 +121,8 @@ func TestTheMachineIsSensed(t *testing.T) {
 	if err != nil || a.Machine.Load.Share != 0.5 || a.Machine.Memory < 1<<20 {
 		t.Errorf("%+v %v", a.Machine, err)
 	}
-	if _, err := New(nil, clock.RealClock()).MeasureHosts(t.Context(), driver.Sensing{}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := New(nil, clock.RealClock()).MeasureHosts(t.Context(), driver.Sensing{}); !errors.Is(err,
+		errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }
@@ -134,14 +141,16 @@ func TestFreeMemoryIsThatOfTheNarrowestGroup(t *testing.T) {
 	for _, g := range groups {
 		names = append(names, g.limit)
 	}
-	want := "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes /sys/fs/cgroup/memory/a/memory.limit_in_bytes /sys/fs/cgroup/c/memory.max"
+	want := "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes /sys/fs/cgroup/memory/a/memory.limit_in_bytes " +
+		"/sys/fs/cgroup/c/memory.max"
 	if got := strings.Join(names, " "); got != want {
 		t.Error(got)
 	}
 	dir := t.TempDir()
 	g := memoryGroup{filepath.Join(dir, "limit"), filepath.Join(dir, "used")}
 	for limit, want := range map[string]int64{"1000\n": 300, "500": 0, "max": -1} {
-		if err := errors.Join(os.WriteFile(g.limit, []byte(limit), 0o600), os.WriteFile(g.used, []byte("700\n"), 0o600)); err != nil {
+		if err := errors.Join(os.WriteFile(g.limit, []byte(limit), 0o600),
+			os.WriteFile(g.used, []byte("700\n"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		if left, ok := g.memoryLeft(); ok != (want >= 0) || ok && left != want {
@@ -214,7 +223,8 @@ func BenchmarkLoopback(b *testing.B) {
 	var most, sum float64
 	n := 0
 	for b.Loop() {
-		a, err := here.MeasureHosts(b.Context(), driver.Sensing{Probe: &driver.Probe{To: listening(b, there), Bytes: mostBytes}})
+		a, err := here.MeasureHosts(b.Context(),
+			driver.Sensing{Probe: &driver.Probe{To: listening(b, there), Bytes: mostBytes}})
 		if err != nil {
 			b.Fatal(err)
 		}

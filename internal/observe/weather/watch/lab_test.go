@@ -134,7 +134,8 @@ func bed(t testing.TB, plan string) *lab.Lab {
 // those of hosts, and those of sites to the others, the busier direction.
 func carried(t testing.TB, l *lab.Lab) map[string]float64 {
 	t.Helper()
-	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(l.Switch.PID)+"/ns/net", "cat", "/proc/net/dev").Output()
+	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(l.Switch.PID)+"/ns/net", "cat",
+		"/proc/net/dev").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +304,8 @@ func probes(t *testing.T, ends []*onHost) (there, back []float64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sensed, err := ends[0].MeasureHosts(t.Context(), driver.Sensing{Probe: &driver.Probe{To: *listens.Listens, Bytes: 400 << 10}})
+		sensed, err := ends[0].MeasureHosts(t.Context(),
+			driver.Sensing{Probe: &driver.Probe{To: *listens.Listens, Bytes: 400 << 10}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -167,7 +167,8 @@ func (w *Watch) measureProbe(ctx context.Context, p probeplan.Probe) {
 		w.plan.ProbeDone(now, p.Way, probeplan.Result{Away: away})
 		if text := err.Error(); ctx.Err() == nil && !away && w.said[pair] != text {
 			w.said[pair] = text
-			w.Log.Info("the way between two hosts cannot be measured; that is tried more and more rarely", "from", a.Name, "to", b.Name, "error", err)
+			w.Log.Info("the way between two hosts cannot be measured; that is tried more and more rarely", "from", a.Name, "to",
+				b.Name, "error", err)
 		}
 		return
 	}
@@ -178,7 +179,8 @@ func (w *Watch) measureProbe(ctx context.Context, p probeplan.Probe) {
 	w.Book.AddValue(weather.Key{What: measured.Mbps, From: a.Name, To: b.Name}, now, way.There.Mbps)
 	w.Book.AddValue(weather.Key{What: measured.Mbps, From: b.Name, To: a.Name}, now, way.Back.Mbps)
 	w.Book.AddValue(weather.Key{What: measured.Ms, From: a.Name, To: b.Name}, now, way.Latency.Seconds()*1e3)
-	w.plan.ProbeDone(now, p.Way, probeplan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps), Bytes: max(way.There.Bytes, way.Back.Bytes)})
+	w.plan.ProbeDone(now, p.Way, probeplan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps),
+		Bytes: max(way.There.Bytes, way.Back.Bytes)})
 	w.updateUncertainty(p.Way, a.Name, b.Name, now)
 }
 

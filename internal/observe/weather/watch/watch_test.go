@@ -40,7 +40,8 @@ func (p *puppet) MeasureHosts(_ context.Context, q driver.Sensing) (driver.Sense
 		if q.Probe.To.Token == "" {
 			return driver.Sensed{}, errors.New("there is a wall")
 		}
-		return driver.Sensed{Way: &driver.LinkMeasurement{Latency: 5 * time.Millisecond, There: driver.Flow{Mbps: 10, Bytes: 1000}, Back: driver.Flow{Mbps: 20, Bytes: 1000}}}, nil
+		return driver.Sensed{Way: &driver.LinkMeasurement{Latency: 5 * time.Millisecond,
+			There: driver.Flow{Mbps: 10, Bytes: 1000}, Back: driver.Flow{Mbps: 20, Bytes: 1000}}}, nil
 	}
 	return driver.Sensed{Machine: &driver.Machine{Load: driver.Load{Share: 0.25}, Memory: 4e9}}, nil
 }

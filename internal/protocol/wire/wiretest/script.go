@@ -41,7 +41,8 @@ func (s *Script) TakeBytes(n int) []byte {
 }
 
 // integers are those at which things change.
-var integers = []int64{0, 1, -1, 2, 255, 4096, 1 << 20, 1<<31 - 1, 1 << 31, 1 << 40, math.MaxInt64, math.MinInt64, -1 << 31}
+var integers = []int64{0, 1, -1, 2, 255, 4096, 1 << 20, 1<<31 - 1, 1 << 31, 1 << 40, math.MaxInt64, math.MinInt64,
+	-1 << 31}
 
 // NextInt is a number, one of those at which things change or a small one.
 func (s *Script) NextInt() int64 {
@@ -60,7 +61,8 @@ func (s *Script) NextFloat() float64 {
 
 // NextText is a text of the kind that is put into names and paths.
 func (s *Script) NextText() string {
-	texts := []string{"", "a", "b", "sandbox", "restart", "n1", "../../etc/passwd", "/etc/passwd", "..", ".", "%s%n", "\x00", "\n", "ü", "-rf",
+	texts := []string{"", "a", "b", "sandbox", "restart", "n1", "../../etc/passwd", "/etc/passwd", "..", ".", "%s%n",
+		"\x00", "\n", "ü", "-rf",
 		strings.Repeat("x", 300), strings.Repeat("y", 70_000), "0123456789abcdef"}
 	if i := s.PickOne(len(texts) + 4); i < len(texts) {
 		return texts[i]
@@ -78,7 +80,8 @@ func (s *Script) NextTexts() []string {
 }
 
 // kinds are those of messages and of orders, and none.
-var kinds = []wire.Kind{wire.Hello, wire.Running, wire.Status, wire.Output, wire.Ask, wire.Checkpoint, wire.NotSaved, wire.Left, wire.StaysOn,
+var kinds = []wire.Kind{wire.Hello, wire.Running, wire.Status, wire.Output, wire.Ask, wire.Checkpoint, wire.NotSaved,
+	wire.Left, wire.StaysOn,
 	wire.Ended, wire.Lost, wire.Collecting, wire.Note, wire.Ack, wire.Kill, "", "dance"}
 
 // NextMessage is a message as an agent might send it, without a number. Most have only what
@@ -86,7 +89,8 @@ var kinds = []wire.Kind{wire.Hello, wire.Running, wire.Status, wire.Output, wire
 func (s *Script) NextMessage() wire.Message {
 	m := wire.Message{Kind: kinds[s.PickOne(len(kinds))]}
 	if s.PickOne(4) == 0 {
-		m.Method, m.Hosts, m.Why, m.Cause, m.Result, m.Outgoing = s.NextText(), s.NextTexts(), s.NextText(), s.NextText(), s.NextText(), s.NextText()
+		m.Method, m.Hosts, m.Why, m.Cause, m.Result, m.Outgoing = s.NextText(), s.NextTexts(), s.NextText(), s.NextText(),
+			s.NextText(), s.NextText()
 		m.Code, m.Carried = int(s.NextInt()), wire.Carried{Bytes: s.NextInt(), Took: time.Duration(s.NextInt())}
 	}
 	switch m.Kind {
@@ -95,7 +99,8 @@ func (s *Script) NextMessage() wire.Message {
 	case wire.Output:
 		m.Stream, m.Offset, m.Data = s.PickOne(4), s.NextInt(), []byte(s.NextText())
 	case wire.Note:
-		m.Entry = &wire.Entry{At: core.Time(s.NextInt()), Kind: s.NextText(), Choice: s.NextText(), Why: s.NextText(), Inputs: map[string]any{s.NextText(): s.NextFloat()}}
+		m.Entry = &wire.Entry{At: core.Time(s.NextInt()), Kind: s.NextText(), Choice: s.NextText(), Why: s.NextText(),
+			Inputs: map[string]any{s.NextText(): s.NextFloat()}}
 	case wire.Ended:
 		m.Code, m.Result = int(s.NextInt()), s.NextText()
 	}
@@ -109,8 +114,10 @@ func (s *Script) NextMessage() wire.Message {
 }
 
 func (s *Script) nextVitals() *wire.Vitals {
-	v := &wire.Vitals{CPU: s.NextFloat(), Used: s.NextFloat(), Wall: s.NextFloat(), Share: s.NextFloat(), Memory: s.NextInt(), Peak: s.NextInt(), Done: s.NextFloat(), Chance: s.NextFloat(),
-		Waiting: s.NextFloat(), Busy: s.NextFloat(), Idle: s.NextFloat(), Changes: int(s.NextInt()), SaveCost: s.NextFloat(), SandboxCost: s.NextFloat(), Slowness: s.NextFloat()}
+	v := &wire.Vitals{CPU: s.NextFloat(), Used: s.NextFloat(), Wall: s.NextFloat(), Share: s.NextFloat(),
+		Memory: s.NextInt(), Peak: s.NextInt(), Done: s.NextFloat(), Chance: s.NextFloat(),
+		Waiting: s.NextFloat(), Busy: s.NextFloat(), Idle: s.NextFloat(), Changes: int(s.NextInt()), SaveCost: s.NextFloat(),
+		SandboxCost: s.NextFloat(), Slowness: s.NextFloat()}
 	for range s.PickOne(12) {
 		v.Left, v.Work = append(v.Left, s.NextFloat()), append(v.Work, s.NextFloat())
 	}
@@ -118,7 +125,9 @@ func (s *Script) nextVitals() *wire.Vitals {
 }
 
 func (s *Script) nextSaved() *wire.Saved {
-	return &wire.Saved{N: int(s.NextInt()), Epoch: core.Epoch(s.NextInt()), Method: s.NextText(), At: core.Time(s.NextInt()), Image: s.NextText(), Work: s.NextText(),
-		Out: s.NextInt(), Err: s.NextInt(), Used: s.NextFloat(), IO: s.NextInt(), Bytes: s.NextInt(), Moved: s.NextInt(), Frozen: time.Duration(s.NextInt()),
-		Took: time.Duration(s.NextInt()), Exported: s.NextTexts(), Sending: time.Duration(s.NextInt())}
+	return &wire.Saved{N: int(s.NextInt()), Epoch: core.Epoch(s.NextInt()), Method: s.NextText(),
+		At: core.Time(s.NextInt()), Image: s.NextText(), Work: s.NextText(),
+		Out: s.NextInt(), Err: s.NextInt(), Used: s.NextFloat(), IO: s.NextInt(), Bytes: s.NextInt(), Moved: s.NextInt(),
+		Frozen: time.Duration(s.NextInt()),
+		Took:   time.Duration(s.NextInt()), Exported: s.NextTexts(), Sending: time.Duration(s.NextInt())}
 }

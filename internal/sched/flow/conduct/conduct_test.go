@@ -7,7 +7,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
-func newConductor(t *testing.T, tasks []flow.Task, edges []flow.Edge, hosts []flow.Host, change func(*Config)) *Conductor {
+func newConductor(t *testing.T, tasks []flow.Task, edges []flow.Edge, hosts []flow.Host,
+	change func(*Config)) *Conductor {
 	t.Helper()
 	d, err := flow.NewDAG(tasks, edges)
 	if err != nil {
@@ -43,7 +44,8 @@ func sweep(n int, work float64) []flow.Task {
 }
 
 func TestNothingStartsBeforeItsParentsAndOnlyOneTaskACore(t *testing.T) {
-	c := newConductor(t, sweep(3, 10), []flow.Edge{{From: 0, To: 1, Bytes: flow.NoData}, {From: 0, To: 2, Bytes: flow.NoData}}, hosts(1, 1), nil)
+	c := newConductor(t, sweep(3, 10),
+		[]flow.Edge{{From: 0, To: 1, Bytes: flow.NoData}, {From: 0, To: 2, Bytes: flow.NoData}}, hosts(1, 1), nil)
 	out := c.Step(0, Input{Kind: Begin})
 	if len(out.Orders) != 1 || out.Orders[0].Task != 0 {
 		t.Fatalf("at first %v is started", out.Orders)
@@ -60,8 +62,10 @@ func TestNothingStartsBeforeItsParentsAndOnlyOneTaskACore(t *testing.T) {
 func TestFilesAreSentForShortlyBeforeTheCoreIsFree(t *testing.T) {
 	// 4 MB take 4.1 s. Task 2 follows task 1 on host b, and needs a file of task 0.
 	tasks := []flow.Task{{Name: "0", Work: 1}, {Name: "1", Work: 100}, {Name: "2", Work: 100}}
-	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 100}, {Host: 1, Start: 100, End: 200}}, Makespan: 200}
-	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, hosts(1, 1), func(cfg *Config) { cfg.First, cfg.Static = first, true })
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 100}, {Host: 1, Start: 100, End: 200}},
+		Makespan: 200}
+	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, hosts(1, 1),
+		func(cfg *Config) { cfg.First, cfg.Static = first, true })
 	c.Step(0, Input{Kind: Begin})
 	c.Step(0, Input{Kind: Started, Task: 0})
 	c.Step(0, Input{Kind: Started, Task: 1})
@@ -76,10 +80,12 @@ func TestFilesAreSentForShortlyBeforeTheCoreIsFree(t *testing.T) {
 
 func TestFilesAreSentForEarlierWhereOtherCoresMayWantTheirsToo(t *testing.T) {
 	tasks := []flow.Task{{Name: "0", Work: 1}, {Name: "1", Work: 400}, {Name: "2", Work: 400}}
-	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 400}, {Host: 1, Start: 400, End: 800}}, Makespan: 800}
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 400}, {Host: 1, Start: 400, End: 800}},
+		Makespan: 800}
 	near := hosts(1, 1, 1)
 	near[2].Site = 1
-	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, near, func(cfg *Config) { cfg.First, cfg.Static = first, true })
+	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, near,
+		func(cfg *Config) { cfg.First, cfg.Static = first, true })
 	c.Step(0, Input{Kind: Begin})
 	c.Step(0, Input{Kind: Started, Task: 0})
 	c.Step(0, Input{Kind: Started, Task: 1})
@@ -91,12 +97,14 @@ func TestFilesAreSentForEarlierWhereOtherCoresMayWantTheirsToo(t *testing.T) {
 
 func TestFilesAreSentForWhenTheTaskBeforeShouldHaveEnded(t *testing.T) {
 	tasks := []flow.Task{{Name: "0", Work: 105}, {Name: "1", Work: 100}, {Name: "2", Work: 100}}
-	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 105}, {Host: 1, End: 100}, {Host: 1, Start: 109, End: 209}}, Makespan: 209}
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 105}, {Host: 1, End: 100}, {Host: 1, Start: 109, End: 209}},
+		Makespan: 209}
 	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, hosts(1, 1), func(cfg *Config) { cfg.First, cfg.Static = first, true })
 	c.Step(0, Input{Kind: Begin})
 	c.Step(0, Input{Kind: Started, Task: 0})
 	c.Step(0, Input{Kind: Started, Task: 1})
-	if out := c.Step(105, Input{Kind: Ended, Task: 0, Seconds: 105, Share: 1}); len(out.Orders) != 1 || out.Orders[0].Task != 2 {
+	if out := c.Step(105, Input{Kind: Ended, Task: 0, Seconds: 105, Share: 1}); len(out.Orders) != 1 ||
+		out.Orders[0].Task != 2 {
 		t.Errorf("orders %v while task 1 is 5 s late, want task 2 to be sent", out.Orders)
 	}
 }

@@ -96,7 +96,8 @@ type core struct{ tasks []int32 }
 
 // New makes a conductor. Nothing happens before the first Step.
 func New(cfg Config) (*Conductor, error) {
-	c := &Conductor{cfg: cfg, d: cfg.DAG, task: make([]task, len(cfg.DAG.Tasks)), hosts: make([]host, len(cfg.Hosts)), left: len(cfg.DAG.Tasks),
+	c := &Conductor{cfg: cfg, d: cfg.DAG, task: make([]task, len(cfg.DAG.Tasks)), hosts: make([]host, len(cfg.Hosts)),
+		left:      len(cfg.DAG.Tasks),
 		siteCores: make([]int, cfg.Sites)}
 	for h := range c.hosts {
 		c.hosts[h] = host{share: 1, down: cfg.Hosts[h].Down}
@@ -161,9 +162,10 @@ type Input struct {
 	Task    int
 	Host    int     // of Adopt, Changed, Moved; Ended: where it was, -1 if that is none of the hosts
 	Seconds float64 // Ended: how long it ran
-	Share   float64 // Ended: of a processor that it had on average, 0 if nobody knows; Changed: what a task gets from now on
-	Down    bool    // Changed
-	At      float64 // Expect; Started: when, if that was earlier
+	// Ended: of a processor that it had on average, 0 if nobody knows; Changed: what a task gets from now on
+	Share float64
+	Down  bool    // Changed
+	At    float64 // Expect; Started: when, if that was earlier
 }
 
 // An Order is a task to be sent to a host now. One of several cores is spread over

@@ -90,7 +90,8 @@ func (c *Conductor) taskEnded(now float64, in Input) {
 		c.model.learnRuntime(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, c.shareOf(in, t.host))
 		after := c.model.learnedFactor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
 		if math.Abs(after/before-1) > otherFactor {
-			c.markOutdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name, after, c.cfg.Hosts[t.host].Name))
+			c.markOutdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name,
+				after, c.cfg.Hosts[t.host].Name))
 			return
 		}
 	}
@@ -100,7 +101,8 @@ func (c *Conductor) taskEnded(now float64, in Input) {
 		other = smallOtherEnd
 	}
 	if !recalled && math.Abs(planned-now) > other*takes {
-		c.markOutdated(fmt.Sprintf("%s ended %.3g s %s than planned", c.d.Tasks[in.Task].Name, math.Abs(planned-now), earlierOrLater(now < planned)))
+		c.markOutdated(fmt.Sprintf("%s ended %.3g s %s than planned", c.d.Tasks[in.Task].Name, math.Abs(planned-now),
+			earlierOrLater(now < planned)))
 	}
 }
 

@@ -126,7 +126,8 @@ func (c *Conductor) leaveOut(from *flow.State, t int) {
 
 // stateNow is how far the workflow has got, for the planner.
 func (c *Conductor) stateNow(now float64) *flow.State {
-	s := &flow.State{Fixed: make([]bool, len(c.task)), Slots: make([]flow.Slot, len(c.task)), Free: make([]float64, len(c.cores))}
+	s := &flow.State{Fixed: make([]bool, len(c.task)), Slots: make([]flow.Slot, len(c.task)),
+		Free: make([]float64, len(c.cores))}
 	for core := range s.Free {
 		s.Free[core] = now
 	}
