@@ -8,5 +8,4 @@ const raw = `
 and so may a raw string, whose lines belong to what it says and not to the code around it: nobody can break them here either
 `
 
-func wide(firstParameter, secondParameter, thirdParameter, fourthParameter, fifthParameter, sixthParameter int) {
-} // want `has 1\d\d columns`
+var total = short + short + short + short + short + short + short + short + short + short + short + short + short + short // want `has 1\d\d columns`
