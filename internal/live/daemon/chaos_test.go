@@ -28,7 +28,7 @@ import (
 // GODWIT_KILL_TIME it kills for so long instead, and a broker that takes longer than
 // maxReturn to answer again is an error, as `make kills` wants it.
 const (
-	kills     = 200
+	kills     = 100
 	maxReturn = 5 * time.Second
 )
 
