@@ -14,7 +14,7 @@ var list = []mutant{
 		name: "an end that comes while the job is being stopped is dropped",
 		edits: []edit{{"internal/live/broker/agentmsg.go",
 			"	case wire.Ended:\n",
-			"	case wire.Ended:\n		if t.b.eng.World().Job(j.rec.ID).State() == core.Stopping {\n			return\n		}\n"}},
+			"	case wire.Ended:\n		if v, _ := t.b.eng.FindJob(j.rec.ID); v.State == core.Stopping {\n			return\n		}\n"}},
 		pkg: "./internal/live/broker", tests: "TestAnEndThatComesWhileTheJobIsBeingStoppedCounts",
 	},
 	{
@@ -27,8 +27,8 @@ var list = []mutant{
 	{
 		name: "output that could not be written is acknowledged",
 		edits: []edit{{"internal/live/broker/agentmsg.go",
-			"\"job\", j.rec.ID, \"error\", e)\n		return false\n",
-			"\"job\", j.rec.ID, \"error\", e)\n		return true\n"}},
+			"sends it again\", \"job\", j.rec.ID,\n			\"error\", e)\n		return false\n",
+			"sends it again\", \"job\", j.rec.ID,\n			\"error\", e)\n		return true\n"}},
 		pkg: "./internal/live/broker", tests: "TestOutputThatCannotBeWrittenIsKeptByTheAgent",
 	},
 	{
