@@ -97,8 +97,10 @@ type Limits struct {
 	Work  int64 // bytes in a work folder
 	Files int   // in a work folder
 	Jobs  int   // of one user that have not ended
-	Depot int64 // bytes that the files of one user's jobs may take in the broker's depot
-	Log   int64 // bytes of output that are kept of all jobs of one user
+	// Workflows of one user that are not over, and the tasks of all of them together.
+	Workflows, Tasks int
+	Depot            int64 // bytes that the files of one user's jobs may take in the broker's depot
+	Log              int64 // bytes of output that are kept of all jobs of one user
 	// Memory is what the broker itself is to stay below. What it needs for jobs that live
 	// it takes all the same; from here on it gives back at once what it does not need.
 	Memory int64
@@ -165,7 +167,8 @@ func DefaultSettings(cpus []int) *Config {
 		Sample:   2 * time.Second,
 		Retry:    time.Second,
 		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
-		Limits:   Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000, Depot: 256 << 30, Log: 64 << 30, Memory: 512 << 20},
+		Limits: Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000, Workflows: 100, Tasks: 50_000, Depot: 256 << 30,
+			Log: 64 << 30, Memory: 512 << 20},
 	}
 }
 

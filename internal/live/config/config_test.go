@@ -46,7 +46,7 @@ clusters:
 policy: {place: wf, approach: pra, malleable: egs}
 intervals: {sample: 500ms, retry: 5s}
 keep: {jobs: 7d, logs: 10M}
-limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G, memory: 4G}
+limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, depot: 2G, log: 3G, memory: 4G}
 `)
 	want := &Config{
 		File: "c.yaml",
@@ -58,7 +58,8 @@ limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G, memory: 4G}
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
-		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Depot: 2 << 30, Log: 3 << 30, Memory: 4 << 30},
+		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Workflows: 7, Tasks: 70, Depot: 2 << 30, Log: 3 << 30,
+			Memory: 4 << 30},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

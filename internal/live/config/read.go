@@ -54,8 +54,10 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 		yamlfile.ReadField("limits", func(v yamlfile.Value) {
 			v.ReadMapping(
 				yamlfile.StoreField("work", &c.Limits.Work, positiveSize),
-				yamlfile.StoreField("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }),
-				yamlfile.StoreField("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }),
+				yamlfile.StoreField("files", &c.Limits.Files, positiveCount),
+				yamlfile.StoreField("jobs", &c.Limits.Jobs, positiveCount),
+				yamlfile.StoreField("workflows", &c.Limits.Workflows, positiveCount),
+				yamlfile.StoreField("tasks", &c.Limits.Tasks, positiveCount),
 				yamlfile.StoreField("depot", &c.Limits.Depot, positiveSize),
 				yamlfile.StoreField("log", &c.Limits.Log, positiveSize),
 				yamlfile.StoreField("memory", &c.Limits.Memory, readMemory),
@@ -81,6 +83,8 @@ func readMemory(v yamlfile.Value) int64 {
 	}
 	return n
 }
+
+func positiveCount(v yamlfile.Value) int { return v.WholeNumber(1, maxFiles) }
 
 func positiveSize(v yamlfile.Value) int64 { return v.Size(1) }
 

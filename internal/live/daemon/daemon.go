@@ -168,8 +168,9 @@ func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *br
 	cfg := r.current.Load().cfg
 	watch := &activity{clock: clock.RealClock()}
 	watch.last.Store(watch.clock().UnixNano())
-	flows := workflow.New(workflow.Options{Store: st, Broker: b, Log: o.Log,
-		Port: func(owner broker.User, work string) flowrun.Broker { return server.FlowPort(b, owner, work) }})
+	flows := workflow.New(workflow.Options{Store: st, Broker: b, Log: o.Log, MaxFlows: cfg.Limits.Workflows,
+		MaxTasks: cfg.Limits.Tasks,
+		Port:     func(owner broker.User, work string) flowrun.Broker { return server.FlowPort(b, owner, work) }})
 	about := server.Options{Broker: b, Flows: flows, Version: o.Version, PID: os.Getpid(), State: o.State,
 		Embedded: o.Embedded,
 		Limit:    api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,

@@ -9,7 +9,7 @@
 // A task's job has a key made of the run, the task and the number of the try, and a key
 // is taken once. So whoever goes on with a run, after the broker was killed at any
 // moment, asks for the keys and finds which tasks are done, which run, which failed how
-// often, and which were never submitted. What is kept of a run besides is for people,
-// but for two things: tasks that had failed when their user wanted the run to go on, and
-// that it was cancelled.
+// often, and which were never submitted. What happened is told as events, of which
+// records are made; they are for people, but for two things: tasks that had failed when
+// their user wanted the run to go on, and that it was cancelled.
 package flowrun

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
@@ -189,8 +190,7 @@ func (r *runner) submitAll(ctx context.Context) error {
 // failure; an error is that the broker cannot be reached.
 func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 	x, task := &r.state.Tasks[o.Task], &r.Flow.Tasks[o.Task]
-	x.Try++
-	x.Started, x.Ended, x.Why = time.Time{}, time.Time{}, ""
+	x.try++
 	job := *task.Job
 	job.Name = r.Flow.Name + "." + task.ID
 	job.Workdir, job.Inputs = r.Flow.Dir, nil
@@ -203,7 +203,7 @@ func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 	job.FixMoments(r.Clock())
 	job.StartOn = r.state.Hosts[o.Host].Name
 	job.Estimate = task.Estimate
-	job.Key = r.submitKey(o.Task, x.Try)
+	job.Key = r.submitKey(o.Task, x.try)
 	job.RetryOn = slices.DeleteFunc(slices.Clone(job.RetryOn), func(s string) bool { return s == jobfile.RetryFailed })
 	job.Env = maps.Clone(r.Env)
 	if job.Env == nil {
@@ -223,18 +223,19 @@ func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 		return nil // it is to be cancelled, and the broker has not taken it
 	}
 	if badinput.Is(err) {
-		r.takeEvent(ctx, event{task: o.Task, try: x.Try, err: err})
-		x.Try-- // there is no job of that key, and who looks for keys expects no gap
+		r.takeEvent(ctx, event{task: o.Task, try: x.try, err: err})
+		x.try-- // there is no job of that key, and who looks for keys expects no gap
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
-	x.Job, x.Cluster, x.isLive = id, job.StartOn, true
-	r.decide("start", fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, x.Cluster),
-		"what it waits for is done, and it is next there by the plan",
-		map[string]any{"job": id, "try": x.Try})
-	r.followJob(ctx, o.Task, x.Try, id)
+	x.isLive = true
+	r.record(core.FlowEvent{Kind: core.TaskSubmitted, Task: o.Task, Job: id, Try: x.try, Cluster: job.StartOn},
+		wire.Entry{Kind: "start", Choice: fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, job.StartOn),
+			Why:    "what it waits for is done, and it is next there by the plan",
+			Inputs: map[string]any{"job": id, "try": x.try}})
+	r.followJob(ctx, o.Task, x.try, id)
 	return nil
 }
 
@@ -254,11 +255,11 @@ func (r *runner) moveTask(ctx context.Context, o conduct.Order) {
 	if to == x.Cluster { // which is back
 		return
 	}
-	r.decide("move", fmt.Sprintf("task %s is moved from %s to %s", x.ID, x.Cluster, to), x.Cluster+
-		" is down and the task does not run yet", nil)
 	from := x.Cluster
-	x.Cluster = to
-	e, id := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job)
+	r.record(core.FlowEvent{Kind: core.TaskMoved, Task: o.Task, Cluster: to}, wire.Entry{Kind: "move",
+		Choice: fmt.Sprintf("task %s is moved from %s to %s", x.ID, from, to),
+		Why:    from + " is down and the task does not run yet"})
+	e, id := event{task: o.Task, try: x.try, stays: from}, fmt.Sprint(x.Job)
 	go func() {
 		if _, e.err = r.Broker.MigrateJob(ctx, id, to); e.err == nil {
 			return // what becomes of it is told by who follows it

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
@@ -30,9 +31,11 @@ func (r *runner) recallRun(ctx context.Context) error {
 			open = append(open, t)
 		}
 	}
+	seen := make([]bool, len(parents))
 	for len(open) > 0 {
 		t := open[0]
 		open = open[1:]
+		seen[t] = true
 		if err := r.recallTask(ctx, t); err != nil {
 			return err
 		}
@@ -45,20 +48,43 @@ func (r *runner) recallRun(ctx context.Context) error {
 			}
 		})
 	}
+	for t := range seen {
+		if !seen[t] {
+			r.outdate(t)
+		}
+	}
 	return nil
+}
+
+// outdate takes back that a task is done or has failed: its jobs do not say so, or have not
+// been asked because what it needs is made anew.
+func (r *runner) outdate(task int) {
+	r.record(core.FlowEvent{Kind: core.TaskOutdated, Task: task}, wire.Entry{})
 }
 
 // recallTask finds what became of the tries of a task that count.
 func (r *runner) recallTask(ctx context.Context, t int) error {
-	x := &r.state.Tasks[t]
-	wasDone := x.Done
-	x.Done = false // unless its jobs say so
+	x, failures := &r.state.Tasks[t], 0
 	for try := x.Forgiven + 1; try <= maxTries; try++ {
 		job, final, err := r.lookUpJob(ctx, "key:"+r.submitKey(t, try))
-		if err != nil || job == nil {
+		if err != nil {
 			return err
 		}
-		x.Job, x.Try, x.State, x.Cluster = job.ID, try, job.State, job.Cluster
+		if job == nil {
+			if failures == 0 {
+				r.outdate(t)
+			}
+			return nil
+		}
+		x.try = try
+		if try > x.Try { // the broker was killed before this was recorded
+			r.record(core.FlowEvent{Kind: core.TaskSubmitted, Task: t, Job: job.ID, Try: try, Cluster: job.Cluster},
+				wire.Entry{})
+		}
+		if job.ID == x.Job && !x.State.IsTerminal() {
+			r.seeJob(t, job)
+			r.seeCluster(t, job)
+		}
 		switch {
 		case !final:
 			x.isLive = true
@@ -66,19 +92,14 @@ func (r *runner) recallTask(ctx context.Context, t int) error {
 			r.followJob(ctx, t, try, job.ID)
 			return nil
 		case job.State == core.Done && missingText(job) == "":
-			if job.Started != nil && job.Ended != nil {
-				x.Started, x.Ended = job.Started.Time, job.Ended.Time
-			}
 			r.taskSucceeded(t, job)
-			if !wasDone {
-				r.tellDone(t, job)
-			}
 			return nil
 		case r.Forgive:
-			x.Forgiven, x.Failed, x.Why = try, false, ""
+			r.record(core.FlowEvent{Kind: core.TaskForgiven, Task: t, Try: try}, wire.Entry{})
 		default:
-			if x.Why == "" {
-				x.Why = r.endReason(ctx, t, job)
+			failures++
+			if job.ID == x.Job && !x.Failed {
+				r.tryFailed(t, job, r.endReason(ctx, t, job))
 			}
 			r.stepConductor(conduct.Input{Kind: conduct.Failed, Task: t})
 		}

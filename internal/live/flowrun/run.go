@@ -11,7 +11,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
@@ -39,7 +41,7 @@ type Options struct {
 	ID     string // of the run; the keys of its jobs begin with it
 	Broker Broker
 	// Tasks is how they were when the run was last seen; nil: nothing is known.
-	Tasks []Task
+	Tasks []store.FlowTask
 	// Forgive says that whatever failed before is to be tried again: nothing is known of
 	// Tasks because an earlier version ran them.
 	Forgive bool
@@ -58,47 +60,30 @@ type Options struct {
 	See func(*State)
 }
 
-// A Task is what became of one.
+// A Task is what became of one: what the events of the run give.
 type Task struct {
-	ID       string
-	Job      core.JobID // the last one; 0: it was never submitted
-	Try      int
-	Forgiven int // tries up to this one do not count: another is made
-	Cluster  string
-	State    core.State
-	Started  time.Time
-	Ended    time.Time
-	Done     bool
-	Failed   bool // for good
-	Why      string
-	isLive   bool // its job has not ended, as far as is known
-}
-
-// A Decision is something that was decided for a workflow, or that happened to it.
-type Decision struct {
-	At     time.Time
-	Kind   string
-	Choice string
-	Why    string
-	Inputs map[string]any
+	store.FlowTask
+	ID     string
+	try    int  // the last that was made or looked for
+	isLive bool // its job has not ended, as far as is known
 }
 
 // A State is how far a run is.
 type State struct {
-	Flow      *flowfile.Flow
-	DAG       *flow.DAG
-	Tasks     []Task
-	Count     conduct.Count
-	Outlook   conduct.Outlook // in seconds after Began
-	Began     time.Time
-	Now       time.Time
-	Notes     int     // how often it was planned
-	Bound     float64 // no plan can be shorter, by the models as they were at the beginning
-	First     conduct.Note
-	Decisions []Decision // since See was called last
-	Stopped   bool       // nothing more is started: Stop was closed
-	Over      bool
-	Hosts     []flow.Host
+	Flow    *flowfile.Flow
+	DAG     *flow.DAG
+	Tasks   []Task
+	Count   conduct.Count
+	Outlook conduct.Outlook // in seconds after Began
+	Began   time.Time
+	Now     time.Time
+	Notes   int     // how often it was planned
+	Bound   float64 // no plan can be shorter, by the models as they were at the beginning
+	First   conduct.Note
+	Events  []store.FlowEntry // since See was called last
+	Stopped bool              // nothing more is started: Stop was closed
+	Over    bool
+	Hosts   []flow.Host
 }
 
 // runner is one run.
@@ -108,6 +93,7 @@ type runner struct {
 	state    State
 	events   chan event
 	ready    []conduct.Order
+	plans    int // that were made since one was recorded
 	wake     float64
 	leaving  bool
 	looks    chan []api.Cluster
@@ -168,9 +154,9 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	for t := range r.state.Tasks {
 		x := &r.state.Tasks[t]
 		if t < len(o.Tasks) {
-			*x = o.Tasks[t]
+			x.FlowTask = o.Tasks[t]
 		}
-		x.ID, x.Try = o.Flow.Tasks[t].ID, x.Forgiven // what was tried since is found by its keys
+		x.ID, x.try = o.Flow.Tasks[t].ID, x.Forgiven // what was tried since is found by its keys
 	}
 	return r, r.prepareConductor(ctx)
 }
@@ -237,7 +223,8 @@ func (r *runner) showState() {
 	r.state.Count = r.c.CountTasks(nil)
 	if n := r.state.Count; n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 && !r.leaving {
 		if !r.stranded {
-			r.decide("wait", "waiting for a cluster that is up and can run what is next", "", nil)
+			r.record(core.FlowEvent{Kind: core.FlowStranded},
+				wire.Entry{Kind: "wait", Choice: "waiting for a cluster that is up and can run what is next"})
 		}
 		r.stranded = true
 	} else {
@@ -248,17 +235,60 @@ func (r *runner) showState() {
 	if r.See != nil {
 		r.See(&r.state)
 	}
-	r.state.Decisions = nil
+	r.state.Events = nil
 }
 
-// decide notes something that was decided.
-func (r *runner) decide(kind, choice, why string, inputs map[string]any) {
-	r.state.Decisions = append(r.state.Decisions,
-		Decision{At: r.Clock(), Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+// record lets an event happen, told as the entry says; one that is not told and changes
+// nothing has not happened.
+func (r *runner) record(ev core.FlowEvent, told wire.Entry) {
+	if ev.Kind.IsOfTask() {
+		task := &r.state.Tasks[ev.Task].FlowTask
+		before := *task
+		if task.ApplyEvent(&ev); told.Kind == "" && *task == before {
+			return
+		}
+	}
+	told.At = recordTime(r.Clock())
+	r.state.Events = append(r.state.Events, store.FlowEntry{Entry: told, Event: &ev})
 }
 
-// maxPlanEntries is how many plans of a run are told each by itself.
-const maxPlanEntries = 500
+// recordTime is a moment as records have it; 0: never.
+func recordTime(t time.Time) core.Time {
+	if t.IsZero() {
+		return 0
+	}
+	return core.Time(t.UnixNano())
+}
+
+// jobTime is a moment of a job; 0: it has not come.
+func jobTime(t *api.Time) core.Time {
+	if t == nil {
+		return 0
+	}
+	return recordTime(t.Time)
+}
+
+// After maxPlanEntries plans of a run only every planEntryStep-th is recorded, for all since.
+const (
+	maxPlanEntries = 500
+	planEntryStep  = 100
+)
+
+// recordPlan records that the workflow was planned.
+func (r *runner) recordPlan(n *conduct.Note) {
+	if r.state.Notes == 0 {
+		r.state.First = *n
+	}
+	r.state.Notes++
+	if r.plans++; r.state.Notes > maxPlanEntries && r.plans < planEntryStep {
+		return
+	}
+	ev := core.FlowEvent{Kind: core.FlowPlanned, N: r.plans, Seconds: n.End, Bound: r.state.Bound, Heuristic: n.Heuristic}
+	r.plans = 0
+	r.record(ev, wire.Entry{Kind: "plan",
+		Choice: fmt.Sprintf("%d tasks planned, to end after %.3g s (%s)", n.Tasks, n.End, n.Heuristic), Why: n.Why,
+		Inputs: map[string]any{"tasks": n.Tasks, "end_s": n.End, "before_s": n.Before, "heuristic": n.Heuristic}})
+}
 
 // stepConductor tells the conductor something and keeps what it wants done.
 func (r *runner) stepConductor(in conduct.Input) {
@@ -269,51 +299,42 @@ func (r *runner) stepConductor(in conduct.Input) {
 	out := r.c.Step(r.secondsRun(), in)
 	r.wake = out.Wake
 	r.ready = append(r.ready, out.Orders...)
-	if n := out.Note; n != nil {
-		if r.state.Notes == 0 {
-			r.state.First = *n
-		}
-		if r.state.Notes++; r.state.Notes <= maxPlanEntries {
-			r.decide("plan", fmt.Sprintf("%d tasks planned, to end after %.3g s (%s)", n.Tasks, n.End, n.Heuristic), n.Why,
-				map[string]any{"tasks": n.Tasks, "end_s": n.End, "before_s": n.Before, "heuristic": n.Heuristic})
-		}
+	if out.Note != nil {
+		r.recordPlan(out.Note)
 	}
 	for _, t := range out.GaveUp {
-		x := &r.state.Tasks[t]
-		if !x.Failed {
-			r.decide("failed", fmt.Sprintf("task %s failed", x.ID), x.Why, map[string]any{"job": x.Job, "tries": x.Try})
+		if x := &r.state.Tasks[t]; !x.Failed {
+			r.record(core.FlowEvent{Kind: core.TaskGivenUp, Task: t}, wire.Entry{Kind: "failed",
+				Choice: fmt.Sprintf("task %s failed", x.ID), Why: x.Why, Inputs: map[string]any{"job": x.Job, "tries": x.Try}})
 		}
-		x.Failed = true
 	}
 }
 
 // takeEvent takes in what became of a job.
 func (r *runner) takeEvent(ctx context.Context, e event) {
 	t := &r.state.Tasks[e.task]
-	if e.try != t.Try || t.Done || t.Failed {
+	if e.try != t.try || t.Done || t.Failed {
 		return
 	}
 	if e.stays != "" {
-		r.decide("stay", fmt.Sprintf("task %s stays on %s", t.ID, e.stays), e.err.Error(), nil)
-		t.Cluster = e.stays
+		r.record(core.FlowEvent{Kind: core.TaskMoved, Task: e.task, Cluster: e.stays}, wire.Entry{Kind: "stay",
+			Choice: fmt.Sprintf("task %s stays on %s", t.ID, e.stays), Why: e.err.Error()})
 		r.stepConductor(conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.hostIndex(e.stays)})
 		return
 	}
 	if e.err != nil {
-		t.Why, t.isLive = e.err.Error(), false
+		t.isLive = false
+		r.record(core.FlowEvent{Kind: core.TaskTryFailed, Task: e.task, Why: e.err.Error()}, wire.Entry{})
 		r.taskFailed(e.task)
 		return
 	}
 	j := e.job
-	began := t.Started.IsZero() && j.Started != nil
-	t.State, t.Why = j.State, j.Why
+	began := t.Started == 0 && j.Started != nil
+	r.seeJob(e.task, j)
 	r.locateJob(e.task, j)
-	if j.Started != nil {
-		t.Started = j.Started.Time
-	}
 	if began {
 		r.stepConductor(conduct.Input{Kind: conduct.Started, Task: e.task,
-			At: max(1e-9, t.Started.Sub(r.state.Began).Seconds())})
+			At: max(1e-9, j.Started.Sub(r.state.Began).Seconds())})
 	}
 	if !e.end {
 		if j.PredictedEnd != nil && j.State == core.Running {
@@ -324,17 +345,31 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 	r.taskEnded(ctx, e.task, j)
 }
 
-// locateJob takes in where a job is. While it waits it may still be on its way to where
+// seeJob takes in how a job is.
+func (r *runner) seeJob(task int, j *api.Job) {
+	r.record(core.FlowEvent{Kind: core.TaskSeen, Task: task, State: j.State, When: jobTime(j.Started), Why: j.Why},
+		wire.Entry{})
+}
+
+// seeCluster takes in where a job is. While it waits it may still be on its way to where
 // it was sent; where it runs counts.
-func (r *runner) locateJob(task int, j *api.Job) {
-	t, h := &r.state.Tasks[task], r.hostIndex(j.Cluster)
-	if j.Cluster == "" || j.State != core.Running && !j.State.IsTerminal() {
+func (r *runner) seeCluster(task int, j *api.Job) {
+	t := &r.state.Tasks[task]
+	if j.Cluster == "" || j.Cluster == t.Cluster || j.State != core.Running && !j.State.IsTerminal() {
 		return
 	}
-	if t.Cluster != j.Cluster && t.Cluster != "" {
-		r.decide("move", fmt.Sprintf("task %s is on %s now", t.ID, j.Cluster), "its job was moved there from "+t.Cluster, nil)
+	var told wire.Entry
+	if t.Cluster != "" {
+		told = wire.Entry{Kind: "move", Choice: fmt.Sprintf("task %s is on %s now", t.ID, j.Cluster),
+			Why: "its job was moved there from " + t.Cluster}
 	}
-	t.Cluster = j.Cluster
+	r.record(core.FlowEvent{Kind: core.TaskMoved, Task: task, Cluster: j.Cluster}, told)
+}
+
+// locateJob takes in where a job runs, and tells the conductor.
+func (r *runner) locateJob(task int, j *api.Job) {
+	r.seeCluster(task, j)
+	h := r.hostIndex(j.Cluster)
 	if h >= 0 && j.State == core.Running {
 		r.stepConductor(conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
 	}
@@ -344,34 +379,34 @@ func (r *runner) locateJob(task int, j *api.Job) {
 func (r *runner) taskEnded(ctx context.Context, task int, j *api.Job) {
 	t := &r.state.Tasks[task]
 	t.isLive = false
-	if j.Ended != nil {
-		t.Ended = j.Ended.Time
-	}
-	why := r.endReason(ctx, task, j)
-	if why != "" {
-		t.Why = why
+	if why := r.endReason(ctx, task, j); why != "" {
+		r.tryFailed(task, j, why)
 		if !r.leaving {
 			r.taskFailed(task)
 		}
 		return
 	}
-	r.tellDone(task, j)
 	r.taskSucceeded(task, j)
 }
 
-func (r *runner) tellDone(task int, j *api.Job) {
-	t := &r.state.Tasks[task]
-	text := fmt.Sprintf("task %s done on %s after %.3g s", t.ID, t.Cluster, t.Ended.Sub(t.Started).Seconds())
-	r.decide("done", text, "", map[string]any{"job": t.Job, "try": t.Try, "cpu_s": j.CPUS, "wall_s": j.WallS})
-	if j.Unreturned != "" {
-		r.decide("results", fmt.Sprintf("task %s: results not copied back", t.ID), j.Unreturned, nil)
-	}
+// tryFailed records that the job of a task has ended and why it did not do what it is for.
+func (r *runner) tryFailed(task int, j *api.Job, why string) {
+	r.record(core.FlowEvent{Kind: core.TaskTryFailed, Task: task, State: j.State, When: jobTime(j.Ended), Why: why},
+		wire.Entry{})
 }
 
-// taskSucceeded takes in that a task is done.
+// taskSucceeded takes in that a task is done, and records it unless that is known.
 func (r *runner) taskSucceeded(task int, j *api.Job) {
-	t := &r.state.Tasks[task]
-	t.Done, t.Why = true, ""
+	if t := &r.state.Tasks[task]; !t.Done {
+		r.record(core.FlowEvent{Kind: core.TaskSucceeded, Task: task, State: j.State, When: jobTime(j.Ended)},
+			wire.Entry{Kind: "done", Choice: fmt.Sprintf("task %s done on %s after %.3g s", t.ID, t.Cluster,
+				jobTime(j.Ended).Sub(t.Started).Seconds()),
+				Inputs: map[string]any{"job": t.Job, "try": t.Try, "cpu_s": j.CPUS, "wall_s": j.WallS}})
+		if j.Unreturned != "" {
+			r.record(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "results",
+				Choice: fmt.Sprintf("task %s: results not copied back", t.ID), Why: j.Unreturned})
+		}
+	}
 	in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.hostIndex(j.Cluster), Seconds: j.WallS}
 	if in.Host < 0 {
 		in.Seconds = 0 // on a cluster that is in no plan
@@ -387,8 +422,9 @@ func (r *runner) taskFailed(task int) {
 	t := &r.state.Tasks[task]
 	r.stepConductor(conduct.Input{Kind: conduct.Failed, Task: task})
 	if !t.Failed {
-		r.decide("retry", fmt.Sprintf("task %s failed and is tried again", t.ID), t.Why,
-			map[string]any{"job": t.Job, "try": t.Try})
+		r.record(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "retry",
+			Choice: fmt.Sprintf("task %s failed and is tried again", t.ID), Why: t.Why,
+			Inputs: map[string]any{"job": t.Job, "try": t.try}})
 	}
 }
 

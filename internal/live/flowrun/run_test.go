@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
@@ -198,7 +199,7 @@ func TestATaskThatIsForgivenIsRunAgain(t *testing.T) {
 	b.end(b.job("run/b/1", outcome{State: core.Failed}))
 	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true} }
 	o := b.options(f)
-	o.Tasks = []Task{{Forgiven: 1}, {Forgiven: 1}}
+	o.Tasks = []store.FlowTask{{Forgiven: 1}, {N: 1, Forgiven: 1}}
 	s := ends(t, o)
 	wantKeys(t, b, "run/a/1", "run/b/1", "run/a/2", "run/b/2")
 	if !s.Tasks[0].Done || !s.Tasks[1].Done {
@@ -254,7 +255,7 @@ func TestStoppedItCancelsWhatRunsAndStartsNothingMore(t *testing.T) {
 	o := b.options(b.line("a", "b"))
 	o.Stop = stop
 	o.See = func(s *State) {
-		if !s.Tasks[0].Started.IsZero() {
+		if s.Tasks[0].Started != 0 {
 			once.Do(func() { close(stop) })
 		}
 	}
@@ -293,7 +294,7 @@ func TestWhenTheContextEndsJobsRunOn(t *testing.T) {
 	defer leave()
 	o := b.options(b.line("a", "b"))
 	o.See = func(s *State) {
-		if !s.Tasks[0].Started.IsZero() {
+		if s.Tasks[0].Started != 0 {
 			leave()
 		}
 	}
@@ -394,7 +395,7 @@ func TestATaskThatIsMovedIsFollowedAndThePlanMadeAnew(t *testing.T) {
 	o := b.options(f)
 	var why []string
 	o.See = func(s *State) {
-		for _, d := range s.Decisions {
+		for _, d := range s.Events {
 			if d.Kind == "plan" {
 				why = append(why, d.Why)
 			}
@@ -413,9 +414,9 @@ func TestATaskWhoseClusterGoesAwayBeforeItStartsIsMoved(t *testing.T) {
 	b := newBroker(t)
 	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true, Waits: true} }
 	o := b.options(b.line("a"))
-	var news []Decision
+	var news []store.FlowEntry
 	o.See = func(s *State) {
-		news = append(news, s.Decisions...)
+		news = append(news, s.Events...)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if s.Tasks[0].Job != 0 {

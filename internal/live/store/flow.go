@@ -68,10 +68,12 @@ type FlowTask struct {
 	Why      string     `json:"why,omitempty"`
 }
 
-// FlowEntry is one line of explain and the workflow it belongs to.
+// FlowEntry is one entry of the log of a workflow: an event, and how it is told to users. The
+// records of a workflow and its tasks are what its events give (ApplyEvent).
 type FlowEntry struct {
-	Flow int64
+	Flow int64 `json:"-"`
 	wire.Entry
+	Event *core.FlowEvent `json:"event,omitempty"` // nil: an older version wrote it
 }
 
 // FlowFilter says which workflows to list.

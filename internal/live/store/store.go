@@ -49,8 +49,8 @@ type Store interface {
 	ListFlows(ctx context.Context, f FlowFilter) ([]Flow, error)
 	// ListFlowTasks lists what became of the tasks of a workflow, in their order.
 	ListFlowTasks(ctx context.Context, id int64) ([]FlowTask, error)
-	// ListFlowEntries lists the decisions taken for a workflow, oldest first.
-	ListFlowEntries(ctx context.Context, id int64) ([]wire.Entry, error)
+	// ListFlowEntries lists the log of a workflow, oldest first.
+	ListFlowEntries(ctx context.Context, id int64) ([]FlowEntry, error)
 	// GetSetting is a value kept under a name; "" if there is none.
 	GetSetting(ctx context.Context, name string) (string, error)
 

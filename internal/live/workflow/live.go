@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -24,12 +24,13 @@ type liveFlow struct {
 	committing sync.Mutex // held while what changed is being stored; taken before mu
 
 	mu      sync.Mutex
-	rec     store.Flow // as it is
-	stored  store.Flow // as it is in the store
-	tasks   []store.FlowTask
-	pending []wire.Entry // to be stored
-	news    []wire.Entry // that were stored while it was live, the last maxNews
-	dropped int          // so many before them
+	rec     store.Flow        // as it is
+	stored  store.Flow        // as it is in the store
+	tasks   []store.FlowTask  // as they are
+	dirty   map[int]bool      // tasks that differ from the store
+	pending []store.FlowEntry // to be stored
+	news    []wire.Entry      // that were stored while it was live, the last maxNews
+	dropped int               // so many before them
 	outlook outlook
 	changed chan struct{} // closed at the next change
 }
@@ -45,7 +46,7 @@ func newLiveFlow(rec *store.Flow, tasks []store.FlowTask) (*liveFlow, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &liveFlow{spec: spec, stop: make(chan struct{}), rec: *rec, changed: make(chan struct{})}
+	l := &liveFlow{spec: spec, stop: make(chan struct{}), dirty: map[int]bool{}, rec: *rec, changed: make(chan struct{})}
 	l.rec.Spec = nil
 	l.stored = l.rec
 	l.tasks = make([]store.FlowTask, len(spec.Flow.Tasks))
@@ -65,88 +66,66 @@ func newLiveFlow(rec *store.Flow, tasks []store.FlowTask) (*liveFlow, error) {
 
 func (l *liveFlow) cancel() { l.stopped.Do(func() { close(l.stop) }) }
 
-// runTasks is the tasks as a run knows them.
-func (l *liveFlow) runTasks() []flowrun.Task {
+// runTasks is the tasks as a run finds them.
+func (l *liveFlow) runTasks() []store.FlowTask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]flowrun.Task, len(l.tasks))
-	for i := range l.tasks {
-		t := &l.tasks[i]
-		list[i] = flowrun.Task{Job: t.Job, Try: t.Try, Forgiven: t.Forgiven, Cluster: t.Cluster, State: t.State,
-			Started: timeOrZero(t.Started), Ended: timeOrZero(t.Ended), Done: t.Done, Failed: t.Failed, Why: t.Why}
-	}
-	return list
+	return slices.Clone(l.tasks)
 }
 
-func timeOrZero(t core.Time) time.Time {
-	if t == 0 {
-		return time.Time{}
-	}
-	return momentOf(t)
-}
-
-func coreTime(t time.Time) core.Time {
-	if t.IsZero() {
-		return 0
-	}
-	return core.Time(t.UnixNano())
-}
-
-// takeState takes in how a run stands, and returns the tasks that changed.
-func (l *liveFlow) takeState(st *flowrun.State, now core.Time) []store.FlowTask {
+// takeState takes in how a run stands.
+func (l *liveFlow) takeState(st *flowrun.State, now core.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var changed []store.FlowTask
-	for i := range st.Tasks {
-		x := &st.Tasks[i]
-		t := store.FlowTask{Flow: l.rec.ID, N: i, Job: x.Job, Try: max(x.Try, l.tasks[i].Try), Forgiven: x.Forgiven,
-			Cluster: x.Cluster,
-			State:   x.State, Started: coreTime(x.Started), Ended: coreTime(x.Ended), Done: x.Done, Failed: x.Failed, Why: x.Why}
-		if t != l.tasks[i] {
-			changed = append(changed, t)
-		}
+	for _, e := range st.Events {
+		l.apply(e)
 	}
-	for _, d := range st.Decisions {
-		l.pending = append(l.pending, wire.Entry{At: coreTime(d.At), Kind: d.Kind, Choice: d.Choice, Why: d.Why,
-			Inputs: finiteOnly(d.Inputs)})
-	}
-	l.rec.Done, l.rec.Failed = st.Count.Done, st.Count.Failed
-	if l.rec.Heuristic == "" && st.Notes > 0 {
-		l.rec.Planned, l.rec.Bound, l.rec.Heuristic = finite(st.First.End), finite(st.Bound), st.First.Heuristic
-	}
-	l.rec.Replans = max(l.rec.Replans, st.Notes-1)
 	l.outlook = outlook{}
 	if o := st.Outlook; o.End > 0 && !st.Over && !st.Stopped {
 		at := func(s float64) core.Time { return l.rec.Submitted.Add(core.DurationFromSeconds(finite(s))) }
 		l.outlook = outlook{at(o.End), at(o.Early), at(o.Late)}
 	}
 	if st.Over {
-		l.end(st, now)
+		l.apply(endOf(st, now))
 	}
-	return changed
 }
 
-// end marks the workflow as over.
-func (l *liveFlow) end(st *flowrun.State, now core.Time) {
-	l.rec.Ended = now
+// apply lets an event happen: the records are what the events give. What changed is stored at
+// the next commit, together with the event.
+func (l *liveFlow) apply(e store.FlowEntry) {
+	e.Flow, e.Inputs = l.rec.ID, finiteOnly(e.Inputs)
+	e.Event.Seconds, e.Event.Bound = finite(e.Event.Seconds), finite(e.Event.Bound)
+	var task *store.FlowTask
+	if e.Event.Kind.IsOfTask() {
+		task = &l.tasks[e.Event.Task]
+		l.dirty[e.Event.Task] = true
+	}
+	l.rec.ApplyEvent(e.Event, task)
+	l.pending = append(l.pending, e)
+}
+
+// endOf is how a workflow ended.
+func endOf(st *flowrun.State, now core.Time) store.FlowEntry {
+	ev := &core.FlowEvent{When: now}
+	choice := store.FlowFailed
 	switch {
 	case st.Count.Done == len(st.Tasks):
-		l.rec.State, l.rec.Why = store.FlowCompleted, ""
+		ev.Kind, choice = core.FlowCompleted, store.FlowCompleted
 	case st.Stopped:
-		l.rec.State, l.rec.Why = store.FlowCancelled,
-			fmt.Sprintf("cancelled with %d of %d tasks done", st.Count.Done, len(st.Tasks))
+		ev.Kind, choice = core.FlowCancelled, store.FlowCancelled
+		ev.Why = fmt.Sprintf("cancelled with %d of %d tasks done", st.Count.Done, len(st.Tasks))
 	default:
-		l.rec.State = store.FlowFailed
+		ev.Kind = core.FlowFailed
 		for i := range st.Tasks {
 			if st.Tasks[i].Failed {
-				l.rec.Why = fmt.Sprintf("task %s failed: %s", st.Tasks[i].ID, st.Tasks[i].Why)
+				ev.Why = fmt.Sprintf("task %s failed: %s", st.Tasks[i].ID, st.Tasks[i].Why)
 				break
 			}
 		}
 	}
-	l.pending = append(l.pending, wire.Entry{At: now, Kind: "end", Choice: string(l.rec.State), Why: l.rec.Why,
+	return store.FlowEntry{Event: ev, Entry: wire.Entry{At: now, Kind: "end", Choice: string(choice), Why: ev.Why,
 		Inputs: map[string]any{"tasks": len(st.Tasks), "done": st.Count.Done, "failed": st.Count.Failed,
-			"never": st.Count.Never}})
+			"never": st.Count.Never}}}
 }
 
 // finite is a number that can be written down.
@@ -169,26 +148,26 @@ func finiteOnly(inputs map[string]any) map[string]any {
 	return kept
 }
 
-// note adds a decision, which is stored with what changes next.
-func (l *liveFlow) note(at core.Time, kind, choice, why string, inputs map[string]any) {
+// note lets an event of the workflow itself happen.
+func (l *liveFlow) note(ev core.FlowEvent, told wire.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending = append(l.pending, wire.Entry{At: at, Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+	l.apply(store.FlowEntry{Event: &ev, Entry: told})
 }
 
 // unsaved is what is to be stored.
-func (l *liveFlow) unsaved() ([]store.Flow, []store.FlowEntry) {
+func (l *liveFlow) unsaved() ([]store.Flow, []store.FlowTask, []store.FlowEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var flows []store.Flow
 	if !sameRecord(&l.rec, &l.stored) {
 		flows = append(flows, l.rec)
 	}
-	var entries []store.FlowEntry
-	for _, e := range l.pending {
-		entries = append(entries, store.FlowEntry{Flow: l.rec.ID, Entry: e})
+	var tasks []store.FlowTask
+	for _, n := range slices.Sorted(maps.Keys(l.dirty)) {
+		tasks = append(tasks, l.tasks[n])
 	}
-	return flows, entries
+	return flows, tasks, slices.Clone(l.pending)
 }
 
 // sameRecord compares two records of which neither has the workflow itself.
@@ -197,23 +176,30 @@ func sameRecord(a, b *store.Flow) bool {
 		a.Planned == b.Planned && a.Replans == b.Replans && a.Heuristic == b.Heuristic
 }
 
-// saved notes what is durable.
-func (l *liveFlow) saved(flows []store.Flow, tasks []store.FlowTask, entries []store.FlowEntry) {
+// saved notes what is durable. Nobody changes anything between unsaved and saved.
+func (l *liveFlow) saved(flows []store.Flow, entries []store.FlowEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range flows {
 		l.stored = flows[i]
 	}
-	for _, t := range tasks {
-		l.tasks[t.N] = t
-	}
+	clear(l.dirty)
 	l.pending = l.pending[len(entries):]
-	for i := range entries {
-		l.news = append(l.news, entries[i].Entry)
-	}
+	l.news = append(l.news, toldEntries(entries)...)
 	if over := len(l.news) - maxNews; over > 0 {
 		l.news, l.dropped = append([]wire.Entry(nil), l.news[over:]...), l.dropped+over
 	}
+}
+
+// toldEntries is what users are told of events: not all of them are worth a line.
+func toldEntries(entries []store.FlowEntry) []wire.Entry {
+	var told []wire.Entry
+	for i := range entries {
+		if entries[i].Kind != "" {
+			told = append(told, entries[i].Entry)
+		}
+	}
+	return told
 }
 
 // newsSince is what was decided after the first told entries, and how many there are now.

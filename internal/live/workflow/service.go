@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
@@ -131,8 +132,8 @@ func (s *Service) goOn(ctx context.Context, id int64) error {
 		return err
 	}
 	l.forgive = rec.Resumed > 0 && len(tasks) == 0
-	l.note(s.Broker.CurrentTime(), "restart", fmt.Sprintf("%d of %d tasks done", rec.Done, rec.Tasks),
-		"the broker was started again and goes on with what is stored", nil)
+	s.noteRestart(l, fmt.Sprintf("%d of %d tasks done", rec.Done, rec.Tasks),
+		"the broker was started again and goes on with what is stored")
 	s.start(l)
 	return nil
 }
@@ -169,7 +170,7 @@ func (s *Service) carryOut(ctx context.Context, l *liveFlow) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, flowrun.ErrClustersChanged):
-			l.note(s.Broker.CurrentTime(), "restart", "planned from new", "the broker has other clusters now", nil)
+			s.noteRestart(l, "planned from new", "the broker has other clusters now")
 			continue
 		case err != nil:
 			s.giveUp(ctx, l, err)
@@ -179,15 +180,19 @@ func (s *Service) carryOut(ctx context.Context, l *liveFlow) {
 	}
 }
 
+func (s *Service) noteRestart(l *liveFlow, choice, why string) {
+	l.note(core.FlowEvent{Kind: core.FlowRestarted},
+		wire.Entry{At: s.Broker.CurrentTime(), Kind: "restart", Choice: choice, Why: why})
+}
+
 // giveUp ends a workflow that cannot be carried out.
 func (s *Service) giveUp(ctx context.Context, l *liveFlow, why error) {
 	l.committing.Lock()
 	defer l.committing.Unlock()
-	l.mu.Lock()
-	l.rec.State, l.rec.Why, l.rec.Ended = store.FlowFailed, why.Error(), s.Broker.CurrentTime()
-	l.mu.Unlock()
-	l.note(s.Broker.CurrentTime(), "end", string(store.FlowFailed), why.Error(), nil)
-	s.logUnkept(ctx, l, s.commit(ctx, l, nil))
+	now := s.Broker.CurrentTime()
+	l.note(core.FlowEvent{Kind: core.FlowFailed, When: now, Why: why.Error()},
+		wire.Entry{At: now, Kind: "end", Choice: string(store.FlowFailed), Why: why.Error()})
+	s.logUnkept(ctx, l, s.commit(ctx, l))
 }
 
 // forget drops a workflow that is over: whoever asks for it finds it in the store.
@@ -201,8 +206,8 @@ func (s *Service) forget(l *liveFlow) {
 // keep makes durable what changed, and lets those know who watch.
 func (s *Service) keep(ctx context.Context, l *liveFlow, st *flowrun.State) {
 	l.committing.Lock()
-	changed := l.takeState(st, s.Broker.CurrentTime())
-	err := s.commit(ctx, l, changed)
+	l.takeState(st, s.Broker.CurrentTime())
+	err := s.commit(ctx, l)
 	l.committing.Unlock()
 	s.logUnkept(ctx, l, err)
 	l.signalChange()
@@ -214,17 +219,17 @@ func (s *Service) logUnkept(ctx context.Context, l *liveFlow, err error) {
 	}
 }
 
-// commit stores the tasks that changed, what was decided, and the workflow itself if it
+// commit stores what happened, the tasks that changed, and the workflow itself if it
 // changed. What cannot be stored now is stored the next time. Who calls it holds committing.
-func (s *Service) commit(ctx context.Context, l *liveFlow, tasks []store.FlowTask) error {
-	flows, entries := l.unsaved()
+func (s *Service) commit(ctx context.Context, l *liveFlow) error {
+	flows, tasks, entries := l.unsaved()
 	if len(flows)+len(tasks)+len(entries) == 0 {
 		return nil
 	}
 	if err := s.Broker.CommitFlows(ctx, flows, tasks, entries); err != nil {
 		return err
 	}
-	l.saved(flows, tasks, entries)
+	l.saved(flows, entries)
 	return nil
 }
 

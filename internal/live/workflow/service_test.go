@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -49,6 +50,7 @@ type puppet struct {
 	changed chan struct{}
 	fails   map[string]bool // keys of jobs that fail
 	holds   map[string]bool // keys of jobs that run until the test ends them
+	refuses map[string]bool // keys of jobs that are not taken
 }
 
 type puppetJob struct {
@@ -57,8 +59,10 @@ type puppetJob struct {
 }
 
 func newPuppet(t *testing.T) *puppet {
-	return &puppet{T: t, store: memory.New(), jobs: map[string]*puppetJob{}, changed: make(chan struct{}),
-		fails: map[string]bool{}, holds: map[string]bool{}}
+	p := &puppet{T: t, store: memory.New(), jobs: map[string]*puppetJob{}, changed: make(chan struct{}),
+		fails: map[string]bool{}, holds: map[string]bool{}, refuses: map[string]bool{}}
+	t.Cleanup(func() { storetest.CheckFlowReplay(t, p.store) }) // after the services have ended
+	return p
 }
 
 func (p *puppet) RequestUser(context.Context) (broker.User, error) {
@@ -86,6 +90,9 @@ func (p *puppet) SubmitTask(_ context.Context, job *jobfile.Job, _ []string, _ [
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	j := p.jobs[job.Key]
+	if p.refuses[job.Key] {
+		return 0, &badinput.Error{Problem: "refused"}
+	}
 	if j == nil {
 		p.order = append(p.order, job.Key)
 		now := api.Time{Time: time.Now()}
@@ -329,6 +336,42 @@ func TestATaskWhoseResultIsGoneIsRunAgainWhenTheWorkflowGoesOn(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	p.wantKeys("run/a/1", "run/b/1", "run/a/2", "run/b/2")
+}
+
+func TestATaskWhoseInputIsMadeAnewAndThatIsDoneDoesNotRunAgain(t *testing.T) {
+	p := newPuppet(t)
+	p.fails["run/c/1"] = true
+	s, stop := p.serve()
+	id := p.submit(s, lineOf("a", "b", "c"))
+	p.until(s, fmt.Sprint(id))
+	spec := lineOf("a", "b", "c")
+	spec.Resume, spec.Absent = true, []string{"a.out"}
+	p.holds["run/a/2"] = true
+	p.submit(s, spec)
+	p.untilSubmitted("run/a/2")
+	stop()
+	s, _ = p.serve()
+	p.endJob("run/a/2")
+	if f := p.until(s, fmt.Sprint(id)); f.State != "completed" || f.Done != 3 {
+		t.Errorf("%+v", f)
+	}
+	p.wantKeys("run/a/1", "run/b/1", "run/c/1", "run/a/2", "run/c/2")
+}
+
+func TestAWorkflowOfATaskThatIsRefusedFailsAfterARestartToo(t *testing.T) {
+	p := newPuppet(t)
+	p.refuses["run/a/1"], p.holds["run/b/1"] = true, true
+	spec := lineOf("a", "b")
+	spec.Flow.Needs = nil
+	s, stop := p.serve()
+	id := p.submit(s, spec)
+	p.untilSubmitted("run/b/1")
+	stop()
+	s, _ = p.serve()
+	p.endJob("run/b/1")
+	if f := p.until(s, fmt.Sprint(id)); f.State != "failed" || f.Done != 1 || f.Failed != 1 {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestACancelledWorkflowIsCancelledByTheNextBrokerToo(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // SubmitFlow takes in a workflow and returns its number once it is durable. One of a key that
@@ -90,11 +91,14 @@ func (s *Service) begin(ctx context.Context, owner broker.User, spec *api.FlowSu
 		}
 	}
 	rec := store.Flow{ID: s.next, Owner: owner.ID, Key: spec.Key, User: owner.Name, Submitted: s.Broker.CurrentTime()}
+	submitted := &core.FlowEvent{Kind: core.FlowSubmitted}
 	if spec.Resume { // an earlier version began it, and the broker has its jobs alone
-		rec.Resumed = 1
+		submitted.N = 1
 	}
+	rec.ApplyEvent(submitted, nil)
 	why := fmt.Sprintf("%d tasks, of which %d wait for others", len(spec.Flow.Tasks), countWaiting(&spec.Flow))
-	err := s.takeIn(ctx, &rec, nil, spec, wire.Entry{Kind: "submit", Choice: "accepted", Why: why})
+	err := s.takeIn(ctx, &rec, nil, spec, []store.FlowEntry{{Event: submitted,
+		Entry: wire.Entry{Kind: "submit", Choice: "accepted", Why: why}}})
 	if err == nil {
 		s.next++
 	}
@@ -132,6 +136,10 @@ func (s *Service) resume(ctx context.Context, before *store.Flow, spec *api.Flow
 	for _, name := range spec.Absent {
 		absent[name] = true
 	}
+	rec := *before
+	resumed := &core.FlowEvent{Kind: core.FlowResumed}
+	rec.ApplyEvent(resumed, nil)
+	events := []store.FlowEntry{{Event: resumed}}
 	var again []string
 	for i := range tasks {
 		t := &tasks[i]
@@ -145,37 +153,39 @@ func (s *Service) resume(ctx context.Context, before *store.Flow, spec *api.Flow
 		if t.Done {
 			again = append(again, task.ID)
 		}
-		t.Forgiven, t.Done, t.Failed, t.Why = t.Try, false, false, ""
+		forgiven := &core.FlowEvent{Kind: core.TaskForgiven, Task: t.N, Try: t.Try}
+		rec.ApplyEvent(forgiven, t)
+		events = append(events, store.FlowEntry{Event: forgiven})
 	}
-	rec := *before
-	rec.Ended, rec.Resumed, rec.Why = 0, rec.Resumed+1, ""
 	why := "its user had it go on: what is not done is tried again"
 	if len(again) > 0 {
 		why += ", and " + strings.Join(again[:min(len(again), 10)], ", ") + ", of which results are gone"
 	}
-	return rec.ID, s.takeIn(ctx, &rec, tasks, spec,
-		wire.Entry{Kind: "resume", Choice: fmt.Sprintf("%d of %d tasks done", rec.Done-len(again), rec.Tasks), Why: why})
+	events[0].Entry = wire.Entry{Kind: "resume", Choice: fmt.Sprintf("%d of %d tasks done", rec.Done, rec.Tasks), Why: why}
+	return rec.ID, s.takeIn(ctx, &rec, tasks, spec, events)
 }
 
-// takeIn makes a workflow durable and has it carried out.
+// takeIn makes a workflow durable, with the events that have been applied to it, and has it
+// carried out.
 func (s *Service) takeIn(ctx context.Context, rec *store.Flow, tasks []store.FlowTask, spec *api.FlowSubmit,
-	entry wire.Entry) error {
+	events []store.FlowEntry) error {
 	var err error
 	if rec.Spec, err = json.Marshal(spec); err != nil {
 		return err
 	}
-	rec.Name, rec.State, rec.Work, rec.Tasks = spec.Flow.Name, store.FlowRunning, spec.Work, len(spec.Flow.Tasks)
+	rec.Name, rec.Work, rec.Tasks = spec.Flow.Name, spec.Work, len(spec.Flow.Tasks)
 	l, err := newLiveFlow(rec, tasks)
 	if err != nil {
 		return err
 	}
 	l.forgive = rec.Resumed > 0 && len(tasks) == 0
-	entry.At = s.Broker.CurrentTime()
-	entries := []store.FlowEntry{{Flow: rec.ID, Entry: entry}}
-	if err := s.Broker.CommitFlows(ctx, []store.Flow{*rec}, tasks, entries); err != nil {
+	for i := range events {
+		events[i].Flow, events[i].At = rec.ID, s.Broker.CurrentTime()
+	}
+	if err := s.Broker.CommitFlows(ctx, []store.Flow{*rec}, tasks, events); err != nil {
 		return err
 	}
-	l.news = append(l.news, entry)
+	l.news = append(l.news, toldEntries(events)...)
 	s.start(l)
 	return nil
 }

@@ -234,7 +234,7 @@ func (s *Service) ExplainFlow(ctx context.Context, ref string) (core.Time, []wir
 		return 0, nil, err
 	}
 	entries, err := s.Store.ListFlowEntries(ctx, id)
-	return rec.Submitted, entries, err
+	return rec.Submitted, toldEntries(entries), err
 }
 
 // CancelFlow ends a workflow: nothing more of it is started, and its jobs are cancelled. It
@@ -269,16 +269,15 @@ func (s *Service) markCancelled(ctx context.Context, l *liveFlow) error {
 	defer l.committing.Unlock()
 	l.mu.Lock()
 	isNew := l.rec.State == store.FlowRunning
-	if isNew {
-		l.rec.State, l.rec.Why = store.FlowCancelling, "cancelled by its user"
-	}
 	l.mu.Unlock()
 	if !isNew {
 		return nil
 	}
-	l.note(s.Broker.CurrentTime(), "cancel", "its jobs are cancelled and nothing more is started", "its user asked for it",
-		nil)
-	return s.commit(ctx, l, nil)
+	l.note(core.FlowEvent{Kind: core.FlowCancelAsked, Why: "cancelled by its user"},
+		wire.Entry{At: s.Broker.CurrentTime(), Kind: "cancel",
+			Choice: "its jobs are cancelled and nothing more is started", Why: "its user asked for it"})
+	// Who asked may leave: what is stored and not known to be would be stored twice.
+	return s.commit(context.WithoutCancel(ctx), l)
 }
 
 // waitChange waits for a change, for a second at most; an error says that the asker or the
@@ -351,8 +350,12 @@ func (s *Service) WatchFlow(ctx context.Context, ref string, see func(f *api.Flo
 	var news []wire.Entry
 	if l != nil {
 		news, _ = l.newsSince(told)
-	} else if news, err = s.Store.ListFlowEntries(ctx, id); err != nil {
-		return err
+	} else {
+		entries, err := s.Store.ListFlowEntries(ctx, id)
+		if err != nil {
+			return err
+		}
+		news = toldEntries(entries)
 	}
 	return see(&f, news)
 }

@@ -30,6 +30,11 @@ func (p PlacePolicy) MarshalText() ([]byte, error) {
 
 func (s State) MarshalText() ([]byte, error)     { return textOf(stateNames[:], "state", int(s)) }
 func (k EventKind) MarshalText() ([]byte, error) { return textOf(eventNames[:], "event", int(k)) }
+
+func (k FlowEventKind) MarshalText() ([]byte, error) {
+	return textOf(flowEventNames[:], "event of a workflow", int(k))
+}
+
 func (k InputKind) MarshalText() ([]byte, error) { return textOf(inputNames[:], "input", int(k)) }
 
 func (k CommandKind) MarshalText() ([]byte, error) {
@@ -82,6 +87,12 @@ func (s *State) UnmarshalText(b []byte) error {
 func (k *EventKind) UnmarshalText(b []byte) error {
 	i, err := parseName(eventNames[:], "event", string(b))
 	*k = EventKind(i)
+	return err
+}
+
+func (k *FlowEventKind) UnmarshalText(b []byte) error {
+	i, err := parseName(flowEventNames[:], "event of a workflow", string(b))
+	*k = FlowEventKind(i)
 	return err
 }
 

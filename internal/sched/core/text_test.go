@@ -37,6 +37,7 @@ func enums() []enum {
 		enumOf("placement policy", 0, len(placeNames), func(i int) PlacePolicy { return PlacePolicy(i) }),
 		enumOf("state", 0, len(stateNames), func(i int) State { return State(i) }),
 		enumOf("event", 1, len(eventNames), func(i int) EventKind { return EventKind(i) }),
+		enumOf("event of a workflow", 1, len(flowEventNames), func(i int) FlowEventKind { return FlowEventKind(i) }),
 		enumOf("input", 0, len(inputNames), func(i int) InputKind { return InputKind(i) }),
 		enumOf("command", 1, len(commandNames), func(i int) CommandKind { return CommandKind(i) }),
 		enumOf("condition", 0, len(conditionNames), func(i int) Condition { return Condition(i) }),

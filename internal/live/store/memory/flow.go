@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -64,7 +63,7 @@ func (d *Disk) putFlows(b *store.Batch, flows []store.Flow) {
 		d.flowTasks[flowTaskID{t.Flow, t.N}] = t
 	}
 	for _, e := range b.FlowEntries {
-		d.flowEntries[e.Flow] = append(d.flowEntries[e.Flow], e.Entry)
+		d.flowEntries[e.Flow] = append(d.flowEntries[e.Flow], e)
 	}
 }
 
@@ -134,7 +133,7 @@ func (s *Store) ListFlowTasks(ctx context.Context, id int64) ([]store.FlowTask, 
 }
 
 // ListFlowEntries implements store.Store.
-func (s *Store) ListFlowEntries(ctx context.Context, id int64) ([]wire.Entry, error) {
+func (s *Store) ListFlowEntries(ctx context.Context, id int64) ([]store.FlowEntry, error) {
 	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err

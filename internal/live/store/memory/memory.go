@@ -44,7 +44,7 @@ type Disk struct {
 
 	flows       map[int64]store.Flow
 	flowTasks   map[flowTaskID]store.FlowTask
-	flowEntries map[int64][]wire.Entry
+	flowEntries map[int64][]store.FlowEntry
 }
 
 type attempt struct {
@@ -64,7 +64,7 @@ func NewDisk() *Disk {
 		entries: map[core.JobID][]wire.Entry{},
 		saved:   map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
 		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{},
-		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]wire.Entry{}}
+		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]store.FlowEntry{}}
 }
 
 // Store is a store in memory.
@@ -156,6 +156,9 @@ func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
 	}
 	for i := range fresh.FlowTasks { // likewise
 		fresh.FlowTasks[i].Flow, fresh.FlowTasks[i].N = b.FlowTasks[i].Flow, b.FlowTasks[i].N
+	}
+	for i := range fresh.FlowEntries { // likewise
+		fresh.FlowEntries[i].Flow = b.FlowEntries[i].Flow
 	}
 	flows, err := s.d.mergedFlows(b.Flows)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // jobsOfOpenFlows finds the jobs whose files later tasks may need.
@@ -33,7 +32,7 @@ func (s *Store) putFlows(ctx context.Context, b *store.Batch) error {
 		}
 	}
 	for i := range b.FlowEntries {
-		if err := insertRecord(ctx, s.stmts.flowEntry, &b.FlowEntries[i].Entry, b.FlowEntries[i].Flow); err != nil {
+		if err := insertRecord(ctx, s.stmts.flowEntry, &b.FlowEntries[i], b.FlowEntries[i].Flow); err != nil {
 			return err
 		}
 	}
@@ -151,6 +150,10 @@ func (s *Store) ListFlowTasks(ctx context.Context, id int64) ([]store.FlowTask, 
 }
 
 // ListFlowEntries implements store.Store.
-func (s *Store) ListFlowEntries(ctx context.Context, id int64) ([]wire.Entry, error) {
-	return listBodies[wire.Entry](ctx, s, "SELECT body FROM flow_entries WHERE flow = ? ORDER BY n", id)
+func (s *Store) ListFlowEntries(ctx context.Context, id int64) ([]store.FlowEntry, error) {
+	list, err := listBodies[store.FlowEntry](ctx, s, "SELECT body FROM flow_entries WHERE flow = ? ORDER BY n", id)
+	for i := range list {
+		list[i].Flow = id
+	}
+	return list, err
 }

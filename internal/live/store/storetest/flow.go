@@ -18,7 +18,8 @@ func testFlows(f *fixture) {
 	f.commitBatch(&store.Batch{Flows: []store.Flow{first, other},
 		FlowTasks: []store.FlowTask{{Flow: 1, N: 1, Job: 5, Try: 2, Why: "exit code 3"},
 			{Flow: 1, N: 0, Job: 4, Done: true, State: core.Done}},
-		FlowEntries: []store.FlowEntry{{Flow: 1, Entry: wire.Entry{Kind: "plan", Choice: "a"}},
+		FlowEntries: []store.FlowEntry{{Flow: 1, Entry: wire.Entry{Kind: "plan", Choice: "a"},
+			Event: &core.FlowEvent{Kind: core.FlowPlanned, N: 2, Seconds: 2.5}},
 			{Flow: 2, Entry: wire.Entry{Kind: "start"}}}})
 	first.State, first.Ended, first.Spec = store.FlowFailed, core.AtSecond(20), nil
 	f.commitBatch(&store.Batch{Flows: []store.Flow{first},
@@ -37,8 +38,10 @@ func testFlows(f *fixture) {
 		tasks[1].Flow != 1 {
 		f.Errorf("its tasks are %+v", tasks)
 	}
-	entries := mustGet[[]wire.Entry](f)(f.s.ListFlowEntries(f.ctx, 1))
-	if len(entries) != 2 || entries[0].Kind != "plan" || entries[1].Choice != "failed" {
+	entries := mustGet[[]store.FlowEntry](f)(f.s.ListFlowEntries(f.ctx, 1))
+	if len(entries) != 2 || entries[0].Kind != "plan" || entries[0].Event == nil ||
+		*entries[0].Event != (core.FlowEvent{Kind: core.FlowPlanned, N: 2, Seconds: 2.5}) || entries[0].Flow != 1 ||
+		entries[1].Choice != "failed" {
 		f.Errorf("its decisions are %+v", entries)
 	}
 	listed := func(filter store.FlowFilter, want ...int64) {
