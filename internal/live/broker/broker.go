@@ -116,7 +116,8 @@ type Broker struct {
 	identity    string     // of the store
 	nextSend    uint64
 	nextEvent   uint64
-	snapped     uint64 // last event in the newest snapshot
+	snapped     uint64        // last event in the newest snapshot
+	lastWrite   time.Duration // how long the last batch took to become durable
 	wake        core.Time
 	pending     []store.Outbound      // that the last broker had still to do
 	arrays      map[core.JobID]*array // with elements that have not ended

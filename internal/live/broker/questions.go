@@ -222,35 +222,37 @@ func (b *Broker) listViews(ctx context.Context, all bool, user string, shown fun
 	together bool) ([]View, error) {
 	const few = 20
 	var pending []pendingElements
-	notQueued := func(t *turn) {
+	var list []View
+	var more []*job
+	// One question, since each waits for a turn, before the records are read, or one would be
+	// missed.
+	err := b.askLoop(ctx, func(t *turn) {
 		pending = t.snapshotPending(func(a *array) bool { return shown(ctx, &a.Template) })
-	}
-	if err := b.askLoop(ctx, notQueued); err != nil { // before the records are read, or one would be missed
-		return nil, err
-	}
-	recs, err := b.opt.Store.ListJobs(ctx, store.Filter{Limit: few, User: user})
-	if err == nil && all {
-		recs, err = b.opt.Store.ListJobs(ctx, store.Filter{User: user})
-	}
-	if err != nil {
-		return nil, err
-	}
-	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
-	var live []*job
-	err = b.askLoop(ctx, func(t *turn) {
-		if together {
-			notQueued(t)
-		}
 		for _, j := range b.jobs {
-			if j.spec != nil && shown(ctx, &j.rec) {
-				live = append(live, j)
+			switch {
+			case j.spec == nil || !shown(ctx, &j.rec):
+			case len(list) < viewsPerTurn:
+				list = append(list, j.currentView())
+			default:
+				more = append(more, j)
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	list, err := b.currentJobViews(ctx, live)
+	if list, err = b.addJobViews(ctx, list, more); err != nil {
+		return nil, err
+	}
+	filter := store.Filter{User: user}
+	if !all {
+		filter.Limit = few
+	}
+	recs, err := b.opt.Store.ListJobs(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
 	seen := make(map[core.JobID]bool, len(list)+len(recs))
 	for i := range list {
 		seen[list[i].ID] = true
@@ -258,7 +260,8 @@ func (b *Broker) listViews(ctx context.Context, all bool, user string, shown fun
 	for i := range recs {
 		if !seen[recs[i].ID] {
 			seen[recs[i].ID] = true
-			list = append(list, View{Job: recs[i], Over: true})
+			// One that has not ended was submitted after the question.
+			list = append(list, View{Job: recs[i], Over: recs[i].State.IsTerminal()})
 		}
 	}
 	for i := range pending {
@@ -275,15 +278,19 @@ func (b *Broker) listViews(ctx context.Context, all bool, user string, shown fun
 // viewsPerTurn is how many jobs are looked at in one turn of the loop.
 const viewsPerTurn = 1000
 
-// currentJobViews are jobs as they are now; whoever else asks is answered in between.
-func (b *Broker) currentJobViews(ctx context.Context, jobs []*job) ([]View, error) {
-	list := make([]View, 0, len(jobs))
+// currentView is a job as it is now.
+func (j *job) currentView() View {
+	v := View{Job: j.rec, Over: j.over}
+	v.Vitals, v.VitalsAt = j.lastVitals()
+	return v
+}
+
+// addJobViews adds jobs as they are now; whoever else asks is answered in between.
+func (b *Broker) addJobViews(ctx context.Context, list []View, jobs []*job) ([]View, error) {
 	for some := range slices.Chunk(jobs, viewsPerTurn) {
 		if err := b.askLoop(ctx, func(*turn) {
 			for _, j := range some {
-				v := View{Job: j.rec, Over: j.over}
-				v.Vitals, v.VitalsAt = j.lastVitals()
-				list = append(list, v)
+				list = append(list, j.currentView())
 			}
 		}); err != nil {
 			return nil, err

@@ -128,7 +128,7 @@ func (b *Broker) currentViews(ctx context.Context, recs []store.Job) ([]View, er
 	}); err != nil {
 		return nil, err
 	}
-	views, err := b.currentJobViews(ctx, live)
+	views, err := b.addJobViews(ctx, nil, live)
 	for i := range views {
 		list[at[views[i].ID]] = views[i]
 	}

@@ -27,11 +27,13 @@ type turn struct {
 }
 
 // maxMessagesPerCommit is how many messages one transaction takes in: what is durable together
-// costs one write to the disk. maxTurnTime is how long it goes on taking them in: whoever
-// asks waits for the turn before and for the one with the question.
+// costs one write to the disk. A turn goes on taking them in for as long as the last write
+// took, within minTurnTime and maxTurnTime: whoever asks waits for the turn before and for the
+// one with the question, and on a slow disk for as many as the messages before theirs need.
 const (
 	maxMessagesPerCommit = 256
-	maxTurnTime          = 20 * time.Millisecond
+	minTurnTime          = 20 * time.Millisecond
+	maxTurnTime          = 50 * time.Millisecond
 )
 
 // runTurn lets f and whoever else has something to say change the state, makes it
@@ -39,7 +41,8 @@ const (
 func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
 	t, began := b.newTurn(), b.opt.Clock()
 	f(t)
-	for n := 1; n < maxMessagesPerCommit && b.opt.Clock.Since(began) < maxTurnTime; n++ {
+	limit := min(max(minTurnTime, b.lastWrite), maxTurnTime)
+	for n := 1; n < maxMessagesPerCommit && b.opt.Clock.Since(began) < limit; n++ {
 		select {
 		case g := <-b.mail:
 			g(t)
@@ -76,9 +79,11 @@ func (t *turn) commitTurn(ctx context.Context) error {
 	}
 	if t.hasChanges() {
 		t.batch.First = b.nextEvent
+		began := b.opt.Clock()
 		if err := b.storeBatch(ctx, &t.batch); err != nil {
 			return err
 		}
+		b.lastWrite = b.opt.Clock.Since(began)
 		b.nextEvent += uint64(len(t.batch.Events))
 	}
 	t.publishPlacement()
