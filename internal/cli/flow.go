@@ -83,7 +83,7 @@ which time no plan can be.`,
 	how.Flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of the local search")
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
-	out.Flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG")
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG, its values beside it as CSV")
 	term.GroupFlags(cmd, in, how, out)
 	return cmd
 }

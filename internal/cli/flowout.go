@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 // planFiles are the files of a plan; nil are those that nobody wants.
 type planFiles struct {
 	schedule, gantt *outfile.File
+	values          *outfile.File // that the chart shows: the schedule again; nil also if schedule is that file
 }
 
 func (p *planFiles) openFiles(f *flowFlags) (err error) {
@@ -20,8 +22,14 @@ func (p *planFiles) openFiles(f *flowFlags) (err error) {
 			return err
 		}
 	}
-	if f.gantt != "" {
-		p.gantt, err = outfile.Create(f.gantt)
+	if f.gantt == "" {
+		return nil
+	}
+	if p.gantt, err = outfile.Create(f.gantt); err != nil {
+		return err
+	}
+	if path := valuesBeside(f.gantt); path != "" && filepath.Clean(path) != filepath.Clean(f.scheduleOut) {
+		p.values, err = outfile.Create(path)
 	}
 	return err
 }
@@ -29,13 +37,13 @@ func (p *planFiles) openFiles(f *flowFlags) (err error) {
 // sayWritten tells of a chart that was drawn.
 func (a *app) sayWritten(f *flowFlags) {
 	if f.gantt != "" {
-		a.SayLine("wrote " + f.gantt)
+		a.sayChart(f.gantt)
 	}
 }
 
 // discardFiles throws away what was not written to the end.
 func (p *planFiles) discardFiles() {
-	for _, f := range []*outfile.File{p.schedule, p.gantt} {
+	for _, f := range []*outfile.File{p.schedule, p.gantt, p.values} {
 		if f != nil {
 			f.Discard()
 		}
@@ -43,8 +51,11 @@ func (p *planFiles) discardFiles() {
 }
 
 func (p *planFiles) writeFiles(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) error {
-	if p.schedule != nil {
-		if err := commitFile(p.schedule, scheduleCSV(d, g, s)); err != nil {
+	for _, file := range []*outfile.File{p.schedule, p.values} {
+		if file == nil {
+			continue
+		}
+		if err := commitFile(file, scheduleCSV(d, g, s)); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
-	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 const flowRunLong = `Submits a workflow to the broker and follows it to its end. Every task is a job,
@@ -80,7 +79,7 @@ func (a *app) flowRunCommand() *cobra.Command {
 	}
 	out := term.NewGroup("Output")
 	term.OutputFlag(out.Flags, &f.output)
-	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG, its values beside it as CSV")
 	term.GroupFlags(cmd, f.howGroup(), out)
 	return cmd
 }
@@ -114,13 +113,10 @@ printed.`,
 }
 
 func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
-	var chart *outfile.File
-	var err error
-	if f.gantt != "" {
-		if chart, err = outfile.Create(f.gantt); err != nil {
-			return err
-		}
-		defer chart.Discard()
+	var out planFiles
+	defer out.discardFiles()
+	if err := out.openFiles(&flowFlags{gantt: f.gantt}); err != nil {
+		return err
 	}
 	id, book, err := a.submitFlow(ctx, file, f)
 	if err != nil {
@@ -134,7 +130,6 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		if err := book.recordDone(); err != nil {
 			return err
 		}
-		a.SayLine("wrote " + f.gantt)
 	}
 	tasks, err := a.flowTasks(context.WithoutCancel(ctx), id)
 	if err != nil {
@@ -144,10 +139,11 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		a.SayLine("flow " + end.Name + " was cancelled; run it again to go on")
 		return term.ExitCode(term.ExitInterrupted)
 	}
-	if chart != nil {
-		if err := commitFile(chart, ranGantt(end, tasks)); err != nil {
+	if f.gantt != "" {
+		if err := out.writeRan(end, tasks); err != nil {
 			return err
 		}
+		a.sayChart(f.gantt)
 	}
 	return a.flowEnd(end, tasks, f.output)
 }

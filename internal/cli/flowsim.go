@@ -77,7 +77,7 @@ correct the models of those of their kind.`,
 	term.OutputFlag(out.Flags, &f.output)
 	out.Flags.StringVar(&f.scheduleOut, "schedule-out", "",
 		"write what ran where to `FILE` as CSV: task,host,core,start,end")
-	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
+	out.Flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG, its values beside it as CSV")
 	term.GroupFlags(cmd, in, what, how, out)
 	return cmd
 }

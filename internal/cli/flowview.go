@@ -267,18 +267,17 @@ func ranBetween(f *api.Flow, tasks []api.FlowTask) (from, to time.Time) {
 	return from, to
 }
 
-// ranGantt draws what ran where, with as many rows for a cluster as it had tasks at a
+// writeRan writes what ran where, with as many rows for a cluster as it had tasks at a
 // time.
-func ranGantt(f *api.Flow, tasks []api.FlowTask) []byte {
+func (p *planFiles) writeRan(f *api.Flow, tasks []api.FlowTask) error {
 	from, to := ranBetween(f, tasks)
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t api.FlowTask) bool { return t.Started == nil || t.Ended == nil })
 	slots := make([]flow.Slot, len(tasks))
 	named := make([]flow.Task, len(tasks))
 	order := make([]int, 0, len(tasks))
 	for t := range tasks {
 		named[t] = flow.Task{Name: tasks[t].Task, Kind: tasks[t].Kind}
-		if tasks[t].Started != nil && tasks[t].Ended != nil {
-			order = append(order, t)
-		}
+		order = append(order, t)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return tasks[a].Started.Compare(tasks[b].Started.Time) })
 	var hosts []flow.Host
@@ -304,10 +303,10 @@ func ranGantt(f *api.Flow, tasks []api.FlowTask) []byte {
 	}
 	d, err := flow.NewDAG(named, nil)
 	if err != nil {
-		return nil // it has no edges and no work, and so nothing that could be wrong
+		return err
 	}
 	span := to.Sub(from).Seconds()
 	g := flow.NewGrid(hosts, len(hosts), func(int, int) flow.Route { return flow.Route{} })
 	r := &flowReport{Workflow: f.Name, Platform: term.PluralNoun(int64(len(hosts)), "cluster"), MakespanS: span}
-	return ganttSVG(d, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
+	return p.writeFiles(d, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
-	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
@@ -106,7 +105,8 @@ func (a *app) weatherCommand() *cobra.Command {
 	out.Flags.BoolVar(&f.graph, "graph", false,
 		"the network as JSON that godwit select --graph reads (the broker's alone)")
 	out.Flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
-	out.Flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
+	out.Flags.StringVar(&f.plot, "plot", "",
+		"also draw the series and how they were forecast: `FILE`.svg, their values\nbeside it as CSV")
 	out.Flags.Var(term.PositiveDurationFlag(&f.since), "since",
 		"with --plot: so much of what the broker has measured (6h)")
 	out.Flags.BoolP("help", "h", false, "show this help")
@@ -178,18 +178,22 @@ func (a *app) drawPlot(f *weatherFlags, list []*measured.Series) error {
 	if f.plot == "" {
 		return nil
 	}
-	svg, err := weatherPlot(list)
+	values := valuesBeside(f.plot)
+	if values != "" && f.from != "" && isSameFile(values, f.from) {
+		return &badinput.Error{Field: "--plot", Value: f.plot,
+			Want: "another name: the values of the chart would be written over " + f.from}
+	}
+	figure, err := weatherFigure(list)
 	if err != nil {
 		return err
 	}
-	if err := outfile.WriteAll(f.plot, svg); err != nil {
+	if err := saveFigure(&figure, f.plot, values); err != nil {
 		return err
 	}
-	text := "wrote " + f.plot
+	a.sayChart(f.plot)
 	if len(list) > maxPlots {
-		text += fmt.Sprintf(": the first %d of %d series; --host and --what choose others", maxPlots, len(list))
+		a.SayLine(fmt.Sprintf("%s: the first %d of %d series; --host and --what choose others", f.plot, maxPlots, len(list)))
 	}
-	a.SayLine(text)
 	return nil
 }
 

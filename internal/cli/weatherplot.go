@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
@@ -11,14 +9,14 @@ import (
 // maxPlots is how many series are drawn: more do not fit on a page.
 const maxPlots = 8
 
-// weatherPlot draws each series, what was forecast for each value before it
+// weatherFigure shows each series, what was forecast for each value before it
 // came, and the interval.
-func weatherPlot(list []*measured.Series) ([]byte, error) {
+func weatherFigure(list []*measured.Series) (plot.Figure, error) {
 	var charts []plot.Chart
 	for _, s := range list[:min(len(list), maxPlots)] {
 		c, err := seriesChart(s)
 		if err != nil {
-			return nil, err
+			return plot.Figure{}, err
 		}
 		charts = append(charts, c)
 	}
@@ -26,10 +24,8 @@ func weatherPlot(list []*measured.Series) ([]byte, error) {
 	if len(charts) > 1 {
 		cols = 2
 	}
-	var svg bytes.Buffer
-	err := plot.Figure{Rows: (len(charts) + cols - 1) / cols, Cols: cols, Charts: charts, CellWidth: 420,
-		CellHeight: 200}.WriteSVG(&svg)
-	return svg.Bytes(), err
+	return plot.Figure{Rows: (len(charts) + cols - 1) / cols, Cols: cols, Charts: charts, CellWidth: 420,
+		CellHeight: 200}, nil
 }
 
 // forecastBand is the interval of the forecasts, in the colour of the forecasts.
