@@ -411,8 +411,9 @@ func (r *runner) taskSucceeded(task int, j *api.Job) {
 	if in.Host < 0 {
 		in.Seconds = 0 // on a cluster that is in no plan
 	}
-	if procs := float64(max(1, j.Procs)); j.WallS > 0 && j.CPUS > 0 {
-		in.Share = min(1, j.CPUS/j.WallS/procs)
+	in.Waiting = min(j.WaitingS, j.WallS)
+	if procs, ran := float64(max(1, j.Procs)), j.WallS-in.Waiting; ran > 0 && j.CPUS > 0 {
+		in.Share = min(1, j.CPUS/ran/procs)
 	}
 	r.stepConductor(in)
 }

@@ -18,8 +18,8 @@ func (s *server) jobFromView(v *broker.View) api.Job {
 		Attempts: int(v.Epoch), Submitted: api.TimeAt(v.Submitted), Started: api.TimeAt(v.Started),
 		Ended:    api.TimeAt(v.Ended),
 		Deadline: api.TimeAt(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU,
-		WallS: v.Wall,
-		Peak:  v.Peak, Failure: v.Failure, Warnings: v.Warnings,
+		WallS: v.Wall, WaitingS: v.Waiting,
+		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings,
 		Partial: v.Partial, FilesLost: v.Lost, MissingOutputs: v.Missing, Unreturned: v.Unreturned}
 	if j.Hosts == nil {
 		j.Hosts = []string{}

@@ -40,6 +40,8 @@ type Job struct {
 	CPU         float64 `json:"cpu,omitempty"`  // seconds
 	Wall        float64 `json:"wall,omitempty"` // seconds that its program ran, in all attempts that are over
 	Peak        int64   `json:"peak,omitempty"` // the most memory it had resident in any of them
+	// seconds of Wall in which it waited for something else than a processor, once it has finished
+	Waiting float64 `json:"waiting,omitempty"`
 	// reference CPU seconds that are safe: what a continued attempt starts with
 	Used float64 `json:"used,omitempty"`
 

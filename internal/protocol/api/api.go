@@ -171,8 +171,10 @@ type Job struct {
 	Checkpoints int    `json:"checkpoints"`
 	Method      string `json:"method"` // of its checkpoints
 
-	CPUS     float64  `json:"cpu_s"`
-	WallS    float64  `json:"wall_s"` // that its program ran, without waiting and staging, in all attempts
+	CPUS  float64 `json:"cpu_s"`
+	WallS float64 `json:"wall_s"` // that its program ran, without waiting and staging, in all attempts
+	// of wall_s, once it has ended: that it waited for something else than a processor; 0 also if that is not known
+	WaitingS float64  `json:"waiting_s,omitempty"`
 	Progress *float64 `json:"progress"`
 	Share    *float64 `json:"share"` // of the processors it asked for, now
 	// Slowness is how many times longer than on the reference host the same takes on

@@ -5,10 +5,11 @@ type Host struct {
 	Name   string
 	Site   int // hosts of one site have the same routes to all others
 	Cores  int
-	Speed  float64
-	Memory int64 // bytes; 0: unknown, taken as enough
-	Class  int   // what is found out about a kind of tasks on one host holds for its class
-	Down   bool  // runs nothing
+	Speed  float64 // that a task gets: what is left to it of the speed of its core
+	Share  float64 // of its core that Speed stands for; 0: 1. See Grid.SpareWaiting
+	Memory int64   // bytes; 0: unknown, taken as enough
+	Class  int     // what is found out about a kind of tasks on one host holds for its class
+	Down   bool    // runs nothing
 }
 
 // A Route is the way between two hosts.
@@ -50,6 +51,7 @@ type group struct {
 type kind struct {
 	site, cores int
 	speed       float64
+	share       float64
 	memory      int64
 	class       int
 	down        bool
@@ -75,7 +77,7 @@ func (g *Grid) groupHosts() {
 	g.site = make([]int32, len(g.Hosts))
 	g.speed = make([]float64, len(g.Hosts))
 	for h, host := range g.Hosts {
-		k := kind{host.Site, host.Cores, host.Speed, host.Memory, host.Class, host.Down}
+		k := kind{host.Site, host.Cores, host.Speed, host.Share, host.Memory, host.Class, host.Down}
 		at, ok := known[k]
 		if !ok {
 			at = int32(len(g.groups))
@@ -101,11 +103,31 @@ func (g *Grid) CorrectSpeeds(kinds int, factor func(kind, class int) float64) {
 			g.rows[k][gr] = g.slow[gr] * factor(k, g.groups[gr].kind.class)
 		}
 	}
-	if g.blocks != nil {
-		g.blocks.rows = make([][]float64, kinds)
-		for k := range g.rows {
-			g.blocks.rows[k] = g.blocks.leastPace(g.rows[k])
+	g.rankBlocks()
+}
+
+// SpareWaiting says which part of its time on a core of its own each kind of tasks waits
+// for something else than a processor. That part takes as long where a task gets less
+// than the whole core. It follows CorrectSpeeds, for as many kinds.
+func (g *Grid) SpareWaiting(waiting []float64) {
+	for k, row := range g.rows {
+		for gr := range row {
+			if share := g.groups[gr].kind.share; share > 0 {
+				row[gr] *= 1 - waiting[k]*(1-share)
+			}
 		}
+	}
+	g.rankBlocks()
+}
+
+// rankBlocks tells the blocks what the kinds of tasks take in them.
+func (g *Grid) rankBlocks() {
+	if g.blocks == nil {
+		return
+	}
+	g.blocks.rows = make([][]float64, len(g.rows))
+	for k := range g.rows {
+		g.blocks.rows[k] = g.blocks.leastPace(g.rows[k])
 	}
 }
 

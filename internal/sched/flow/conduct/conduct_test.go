@@ -278,3 +278,33 @@ func (c *Conductor) PlannedSlot(task int) (host int, start float64, ok bool) {
 	}
 	return c.plan.Slots[task].Host, c.plan.Slots[task].Start, true
 }
+
+// What a task waits takes as long where it gets half of a core; only the rest takes
+// twice as long.
+func TestASmallerShareDoesNotMakeWaitingLonger(t *testing.T) {
+	for _, c := range []struct{ waits, onHalf float64 }{{10, 10}, {5, 15}, {0, 20}} {
+		m := newConductor(t, sweep(4, 10), nil, hosts(1, 1), nil)
+		m.Step(0, Input{Kind: Begin})
+		m.Step(0, Input{Kind: Started, Task: 0})
+		m.Step(10, Input{Kind: Ended, Task: 0, Host: 0, Seconds: 10, Waiting: c.waits, Share: 1})
+		m.Step(10, Input{Kind: Changed, Host: 1, Share: 0.5})
+		m.rebuildGrid()
+		for h, want := range []float64{10, c.onHalf} {
+			if takes := m.grid.HostRuntime(&m.d.Tasks[3], h); math.Abs(takes-want) > 1e-9 {
+				t.Errorf("it waits %v of 10 s: expected to take %v s on host %d, not %v", c.waits, takes, h, want)
+			}
+		}
+	}
+}
+
+// A task that waited half of its time beside others had half of a core in the rest of it.
+func TestWhatATaskWaitedIsNotTakenForALackOfCores(t *testing.T) {
+	c := newConductor(t, sweep(4, 10), nil, hosts(1, 1), nil)
+	c.Step(0, Input{Kind: Changed, Host: 0, Share: 0.5})
+	c.Step(0, Input{Kind: Begin})
+	c.Step(0, Input{Kind: Started, Task: 0})
+	c.Step(15, Input{Kind: Ended, Task: 0, Host: 0, Seconds: 15, Waiting: 5, Share: 0.5})
+	if f := c.model.learnedFactor(0, 0); math.Abs(f-1) > 1e-9 {
+		t.Errorf("factor %v after a task that waited 5 s and computed 10 s on half of a core", f)
+	}
+}

@@ -131,12 +131,14 @@ func (c *Conductor) rebuildGrid() {
 	hosts := make([]flow.Host, len(c.cfg.Hosts))
 	for h := range hosts {
 		hosts[h] = c.cfg.Hosts[h]
-		hosts[h].Speed *= c.hosts[h].share
+		hosts[h].Share = c.hosts[h].share
+		hosts[h].Speed *= hosts[h].Share
 		hosts[h].Down = c.hosts[h].down
 	}
 	c.grid = flow.NewGrid(hosts, c.cfg.Sites, c.cfg.Route)
 	if !c.cfg.Static || c.cfg.Prior != nil {
 		c.grid.CorrectSpeeds(c.model.kinds, c.model.runtimeFactor)
+		c.grid.SpareWaiting(c.model.waitingParts())
 	}
 }
 
@@ -162,7 +164,10 @@ type Input struct {
 	Task    int
 	Host    int     // of Adopt, Changed, Moved; Ended: where it was, -1 if that is none of the hosts
 	Seconds float64 // Ended: how long it ran
-	// Ended: of a processor that it had on average, 0 if nobody knows; Changed: what a task gets from now on
+	// Ended: seconds of them in which it waited for something else than a processor
+	Waiting float64
+	// Ended: of a processor that it had on average while it did not wait, 0 if nobody knows; Changed: what a task gets
+	// from now on
 	Share float64
 	Down  bool    // Changed
 	At    float64 // Expect; Started: when, if that was earlier

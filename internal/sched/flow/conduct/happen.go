@@ -87,7 +87,7 @@ func (c *Conductor) taskEnded(now float64, in Input) {
 	c.d.EachChild(in.Task, func(child int) { c.task[child].parents-- })
 	if in.Seconds > 0 && !c.cfg.Static {
 		before := c.model.learnedFactor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
-		c.model.learnRuntime(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, c.shareOf(in, t.host))
+		c.model.learnRuntime(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, in.Waiting, c.shareOf(in, t.host))
 		after := c.model.learnedFactor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
 		if math.Abs(after/before-1) > otherFactor {
 			c.markOutdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name,

@@ -11,11 +11,16 @@ import (
 type model struct {
 	kinds, classes int
 	seen           []observedTimes // kind × class
+	spent          []spentTimes    // by kind
 	prior          func(kind, class int) float64
 }
 
 // observedTimes is the logarithms of what tasks took beside what was said.
 type observedTimes struct{ n, sum, squares float64 }
+
+// spentTimes is the seconds that the tasks of a kind waited for something else than a
+// processor, and all that they would have taken with processors of their own.
+type spentTimes struct{ waiting, all float64 }
 
 func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float64) *model {
 	if prior == nil {
@@ -29,20 +34,38 @@ func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float6
 		m.classes = max(m.classes, hosts[h].Class+1)
 	}
 	m.seen = make([]observedTimes, m.kinds*m.classes)
+	m.spent = make([]spentTimes, m.kinds)
 	return m
 }
 
-// learnRuntime takes in a task that ran for so many seconds with a share of a processor.
-func (m *model) learnRuntime(t *flow.Task, h *flow.Host, seconds, share float64) {
+// learnRuntime takes in a task that ran for so many seconds: some of them it waited for
+// something else than a processor, in the others it had a share of one.
+func (m *model) learnRuntime(t *flow.Task, h *flow.Host, seconds, waiting, share float64) {
 	said := t.Work / h.Speed * m.prior(t.Kind, h.Class)
 	if !(said > 0) || !(seconds > 0) {
 		return
 	}
 	// What is far off is an accident, or no model at all; either way the next one
 	// may tell something else.
-	x := math.Log(min(1e4, max(1e-4, seconds*share/said)))
+	waiting = min(max(waiting, 0), seconds)
+	alone := waiting + (seconds-waiting)*share
+	m.spent[t.Kind].waiting += waiting
+	m.spent[t.Kind].all += alone
+	x := math.Log(min(1e4, max(1e-4, alone/said)))
 	s := &m.seen[t.Kind*m.classes+h.Class]
 	s.n, s.sum, s.squares = s.n+1, s.sum+x, s.squares+x*x
+}
+
+// waitingParts is which part of its time, with processors of its own, each kind of tasks
+// waits for something else.
+func (m *model) waitingParts() []float64 {
+	parts := make([]float64, m.kinds)
+	for k, s := range m.spent {
+		if s.all > 0 {
+			parts[k] = s.waiting / s.all
+		}
+	}
+	return parts
 }
 
 // runtimeFactor is how many times the work over the speed a kind of tasks takes on a class of
