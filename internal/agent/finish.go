@@ -31,6 +31,9 @@ func (l *life) finishAttempt(m wire.Message) {
 	stopTimer(&l.limit)
 	if m.State == nil {
 		v := l.currentVitals()
+		if l.watch != nil && m.Kind == wire.Ended {
+			v.Deviations = l.watch.forecast.BandDeviations()
+		}
 		m.State = &v
 	}
 	if m.Kind != wire.Ended || !l.ranOnce {

@@ -111,7 +111,7 @@ func (l *life) newWatching(s *started) *watching {
 	}
 	cfg := predict.Config{Used: used, Speed: w.from.speed, Procs: max(a.Procs, 1),
 		BytesUsed: float64(w.from.moved), Duty: a.Duty, BusyUsed: busy, BusyRaw: w.from.busy, IdleUsed: w.from.idle,
-		Steady: predict.Steadiness{Changes: a.Alone.Changes, Seconds: a.Alone.Over}}
+		Steady: predict.Steadiness{Changes: a.Alone.Changes, Seconds: a.Alone.Over}, Band: predict.Band(a.Band)}
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d
 	}

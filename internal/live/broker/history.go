@@ -35,6 +35,9 @@ func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
 				break
 			}
 		}
+		if all, err := b.runsOf(ctx, anyProgram); err == nil {
+			a.Band.Low, a.Band.High = history.BandStretch(runs, all, program)
+		}
 		// Compared with runs outside is better, but says nothing of what it could not do there.
 		if cost, ok := history.SandboxCost(runs, program); ok && a.SandboxCost < history.NeverSandbox {
 			a.SandboxCost, a.Alone.Sandbox = cost.Ratio, cost.Ratio
@@ -91,7 +94,10 @@ func (p *pastRuns) countRun(r *history.Run) {
 // most programs are remembered; then all are forgotten, and asked for again.
 const maxPrograms = 1000
 
-// runsOf lists the newest runs of a program of who asks.
+// anyProgram stands for all programs of a user.
+const anyProgram = ""
+
+// runsOf lists the newest runs of a program of who asks, or of anyProgram.
 func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
 	u, err := b.requestUser(ctx)
 	if err != nil {
@@ -131,8 +137,10 @@ func (p *pastRuns) addRun(key pastKey, r history.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.countRun(&r)
-	if runs, known := p.of[key]; known {
-		p.of[key] = append([]history.Run{r}, runs[:min(len(runs), runsPerEstimate-1)]...)
+	for _, k := range [...]pastKey{key, {key.user, anyProgram}} {
+		if runs, known := p.of[k]; known {
+			p.of[k] = append([]history.Run{r}, runs[:min(len(runs), runsPerEstimate-1)]...)
+		}
 	}
 }
 

@@ -179,6 +179,7 @@ func (t *turn) recordRun(j *job, how history.Outcome) {
 		if how == history.Finished {
 			run.Need, run.Slowness, run.Bytes = v.Used, v.Slowness, float64(j.begunIO+v.Read+v.Written)
 			run.Busy, run.Idle, run.Changes = v.Busy, v.Idle, v.Changes
+			run.Deviations, j.rec.Waiting = v.Deviations, v.Idle
 		}
 		j.rec.CPU += v.CPU
 		j.rec.Wall += v.Wall

@@ -62,6 +62,9 @@ type Run struct {
 	// SandboxCost is how many times longer the program took in the sandbox, as
 	// measured while it ran there. 0 if it was not.
 	SandboxCost float64 `json:"sandboxCost,omitempty"`
+	// Deviations tell how the predictions of this attempt held, see
+	// predict.Watch.BandDeviations. Nil if there were none.
+	Deviations []float64 `json:"deviations,omitempty"`
 }
 
 // WaitSeconds is how many seconds the cluster let the attempt wait; false if it never

@@ -110,9 +110,10 @@ func (v *Vitals) checkRanges() error {
 		}
 	}
 	// order-free: any complaint will do
-	for field, list := range map[string][]float64{"state.left": v.Left, "state.work": v.Work} {
+	for field, list := range map[string][]float64{"state.left": v.Left, "state.work": v.Work,
+		"state.deviations": v.Deviations} {
 		if len(list) > maxQuantiles {
-			return fmt.Errorf("%s: %d quantiles, at most %d", field, len(list), maxQuantiles)
+			return fmt.Errorf("%s: %d numbers, at most %d", field, len(list), maxQuantiles)
 		}
 		for _, q := range list {
 			if err := checkNumber(field, q, -maxSeconds, maxSeconds*maxRatio); err != nil {
@@ -122,7 +123,8 @@ func (v *Vitals) checkRanges() error {
 	}
 	v.Model = cutTo(v.Model, maxNameBytes)
 	return firstError(checkNumber("state.cpu_s", v.CPU, 0, maxSeconds), checkNumber("state.used_s", v.Used, 0, maxSeconds),
-		checkNumber("state.wall_s", v.Wall, 0, maxSeconds), checkNumber("state.share", v.Share, 0, maxRatio),
+		checkNumber("state.wall_s", v.Wall, 0, maxSeconds), checkNumber("state.busy_s", v.Busy, 0, maxSeconds),
+		checkNumber("state.idle_s", v.Idle, 0, maxSeconds), checkNumber("state.share", v.Share, 0, maxRatio),
 		checkNumber("state.mean_share", v.Mean, 0, maxRatio), checkNumber("state.done", v.Done, -1, maxRatio),
 		checkNumber("state.chance", v.Chance, -1, 1), checkNumber("state.save_s", v.SaveCost, 0, maxSeconds),
 		checkNumber("state.sandbox_cost", v.SandboxCost, 0, maxRatio), checkNumber("state.slowness", v.Slowness, 0, maxRatio),

@@ -58,6 +58,7 @@ type Attempt struct {
 	Pace  Pace      `json:"pace,omitzero"`   // at which it needs that
 	Bytes []float64 `json:"bytes,omitempty"` // quantiles of the bytes the whole job reads and writes; nil: unknown
 	Alone Alone     `json:"alone,omitzero"`
+	Band  Band      `json:"band,omitzero"`
 	// part of its processors that the program takes when it has them for itself; 0: unknown
 	Duty    float64       `json:"duty,omitempty"`
 	Used    float64       `json:"used,omitempty"`    // CPU seconds (reference) earlier attempts put in that were not lost
@@ -87,6 +88,13 @@ type Alone struct {
 	Sandbox float64 `json:"sandbox,omitempty"`
 	Changes float64 `json:"changes,omitempty"` // how often the share of its processors changed on this cluster,
 	Over    float64 `json:"over,omitempty"`    // in so many seconds
+}
+
+// Band is how much the two sides of predictions are stretched around their median, by how
+// the predictions of earlier runs held, see predict.Band. 0: not.
+type Band struct {
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
 }
 
 // Pace is that of a program, see package history: how slow processors are while it
@@ -266,6 +274,9 @@ type Vitals struct {
 	// Slowness is how many times longer than on the reference host the same takes on
 	// the processors it runs on, in the mean over the job; 0: not known.
 	Slowness float64 `json:"slowness,omitempty"`
+	// Deviations tell how the predictions of an attempt held, when it has ended, see
+	// predict.Watch.BandDeviations.
+	Deviations []float64 `json:"deviations,omitempty"`
 }
 
 // Order is one frame from broker to agent.

@@ -12,7 +12,9 @@
 // F as the level since the last change point, with noise and with the chance
 // that it changes again (series.go, noise.go, future.go). A program that
 // reports steps, or whose bytes read and written are known from history, is
-// judged by those where they predict better (watch.go, choose.go).
+// judged by those where they predict better (watch.go, choose.go). What comes of it is
+// stretched around its median by how the predictions of earlier runs held, which are
+// judged when an attempt ends (band.go).
 //
 // It must not know who samples, what the time is, or what is decided from a
 // prediction.

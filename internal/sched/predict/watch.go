@@ -44,6 +44,9 @@ type Config struct {
 	// them for itself, from history. Less than 1 if it waits for disks or for
 	// others. 0: 1.
 	Duty float64
+	// Band is how much the predicted distributions are stretched, by how earlier
+	// predictions held.
+	Band Band
 }
 
 // Watch predicts the end of one attempt of a job.
@@ -71,7 +74,8 @@ type Watch struct {
 
 	shareDrift, byteDrift, stepDrift drift
 
-	phases phases
+	phases    phases
+	forecasts forecasts
 
 	model   model
 	judged  float64 // seconds when the model was last chosen
@@ -250,7 +254,9 @@ func (w *Watch) RemainingTime() (Dist, bool) {
 	if !w.remainingFutures(&f) {
 		return Dist{}, false
 	}
-	return f.toDist(), true
+	d := f.toDist()
+	w.forecasts.keepForecast(w.now.At.Seconds(), d)
+	return d.stretchSides(w.cfg.Band), true
 }
 
 func (w *Watch) remainingFutures(f *futures) bool {
