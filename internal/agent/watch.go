@@ -171,10 +171,10 @@ func (l *life) takeSample() {
 	w.noteSpent()
 	l.measurePulse()
 	w.chance = -1
-	if left, ok := l.timeLeft(); ok {
-		if d, ok := w.forecast.RemainingTime(); ok {
-			w.chance = d.ProbabilityBelow(left.Seconds())
-		}
+	// Also where nobody asks: the predictions are judged when the program has ended.
+	d, known := w.forecast.RemainingTime()
+	if left, ok := l.timeLeft(); ok && known {
+		w.chance = d.ProbabilityBelow(left.Seconds())
 	}
 }
 

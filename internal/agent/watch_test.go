@@ -2,6 +2,8 @@ package agent
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -186,4 +188,34 @@ func TestASlowCoreIsFelt(t *testing.T) {
 		t.Errorf("asked with %+v", s)
 	}
 	h.end()
+}
+
+// Nobody watches the job and it has no deadline: it is predicted all the same, so that it
+// is known how predictions hold.
+func TestPredictionsAreJudgedWhenTheProgramHasEnded(t *testing.T) {
+	over := filepath.Join(t.TempDir(), "over")
+	h := newHarness(t, "/bin/sh", "-c", "until [ -e "+over+" ]; do sleep 0.05; done")
+	usage, samples, enough := h.around.usage, new(atomic.Int64), make(chan struct{})
+	h.around.usage = func(mark string) proctree.Usage {
+		if samples.Add(1) == 15 {
+			close(enough)
+		}
+		return usage(mark)
+	}
+	h.attempt.Need = predict.LogNormal(100, 0.02).Quantiles()
+	h.start()
+	h.begin()
+	h.await(wire.Running)
+	select {
+	case <-enough:
+	case <-time.After(patience):
+		t.Error("the program is not looked at")
+	}
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.wait()
+	if m := h.ended(); m.State == nil || len(m.State.Deviations) == 0 {
+		t.Errorf("it ended with %+v", m.State)
+	}
 }
