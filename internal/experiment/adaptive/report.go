@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	_ "embed" // the template of the report
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,8 +28,12 @@ func (r *Results) Write(dir string) (string, error) {
 			return "", err
 		}
 	}
+	text, err := r.reportMarkdown()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, folder+".md")
-	return path, outfile.WriteAll(path, []byte(r.reportMarkdown()))
+	return path, outfile.WriteAll(path, []byte(text))
 }
 
 type namedFigure struct {
@@ -95,57 +100,90 @@ func (r *Results) overheadFigure() plot.Figure {
 	return f
 }
 
-func (r *Results) reportMarkdown() string {
-	var b strings.Builder
-	r.writeHead(&b)
-	r.writeVerdicts(&b)
-	if len(r.Trials) > 0 {
-		r.writeAlone(&b)
-		r.writeDisturbed(&b)
-	}
-	if len(r.Costs) > 0 {
-		r.writeOverhead(&b)
-	}
-	r.writeCalibration(&b)
-	return b.String()
+//go:embed report.md.tmpl
+var reportTemplate string
+
+// reportData is what the template of the report asks for. Parts are in per cent, times in
+// seconds, unless their names say otherwise.
+type reportData struct {
+	*measured.Machine
+	Date, File, Folder  string
+	Home, Away          string
+	Others              int // programs that come
+	Length, OthersAfter float64
+	Slack               float64
+	AloneRuns           int
+	OverheadRepeat      int
+	Free                *freeCore // nil: nothing was run in (a) to (c)
+
+	Verdicts            []Verdict
+	Holding, Statements int
+
+	Trials     []trialRow
+	Paper      []paperRow
+	Costs      []costRow
+	PaperNoise float64
+	Simulated  []simulatedRow
+	Live       *liveTable // nil: nothing was run
+	Together   []bandsRow
 }
 
-const head = `# The adaptive broker
+// freeCore is how much of a core a new process would have got before the runs.
+type freeCore struct {
+	Median, Least float64
+	Busy          bool // with other work, so that the figures are not what the service can do
+}
 
-What chapter 5 of papers/004 did on its test-bed and on the White Rose Grid, done
-live on one machine with the real broker, agents and checkpoints: a program with a
-deadline runs alone (a); %d other programs begin to compute on its core and
-nothing is done about it (b); the same with the adaptive service (c); what the
-service costs (d); and how far its predictions can be trusted, in many short runs
-under changing load (e). Two clusters, %s and %s, are one core each; the program
-begins in the first. Times are scaled down: about %.0f s alone where the paper's
-programs took 8 minutes to over an hour.
+// paperRow is what the paper measured of one program.
+type paperRow struct {
+	Name, Alone, Without, Slowdown string
+	Deadline, With                 float64
+	Met                            bool
+}
 
-This file is written by ` + "`godwit-experiments adaptive`" + ` from ` + "`%s`" + `;
-every number and verdict is computed from the runs.
+// trialRow is what was measured of one program, alone and disturbed.
+type trialRow struct {
+	*Trial
+	Command                             string
+	CPUShare                            float64
+	CPU, Alone                          measured.Spread
+	MedianError, AloneBands             string
+	Without, WithoutMet, With, WithMet  string
+	MovedAfter, Slowdown                string
+	ThreeDeviations                     float64
+	AloneShown, WithoutShown, WithShown string // bands that held, of all that were shown
+}
 
-Measured on %s, on %d cores (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)
-before the experiment %s, after it %s.
-`
-
-func (r *Results) writeHead(b *strings.Builder) {
-	m := &r.Machine
-	who := "as an ordinary user"
-	if m.Root {
-		who = "as root"
+func (r *Results) reportMarkdown() (string, error) {
+	d := reportData{Machine: &r.Machine, Date: r.Machine.At.Format("2 January 2006"), File: r.Plan.File, Folder: folder,
+		Home: Home, Away: Away, Others: r.Plan.Others.N, Length: r.Plan.Length.Seconds(),
+		OthersAfter: r.Plan.Others.After.Seconds(), Slack: 100 * r.Plan.Slack, AloneRuns: r.Plan.Repeat + 1,
+		OverheadRepeat: r.Plan.OverheadRepeat, Free: r.freeBefore(), Verdicts: r.CheckStatements(), Paper: paperRows(),
+		Costs: r.costRows(), PaperNoise: 100 * paperNoise, Simulated: r.simulatedRows(), Live: r.Live.reportTable(),
+		Together: r.togetherRows()}
+	d.Holding, d.Statements = CountHolding(d.Verdicts)
+	for i := range r.Trials {
+		d.Trials = append(d.Trials, r.Trials[i].reportRow())
 	}
-	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"),
-		m.CPUs, m.Model, m.Kernel, who,
-		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
-	if free := r.freeShares(); len(free) > 0 {
-		fmt.Fprintf(b, "Before the runs of (a) to (c) a new process would have got %.0f %% of the core of the "+
-			"busier\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
-		if slices.Min(free) < idleShare {
-			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not " +
-				"what the service can do at best.")
-		}
-		b.WriteString("\n")
+	return measured.RenderReport(reportTemplate, d)
+}
+
+// VerdictText is the verdict in the report.
+func (v *Verdict) VerdictText() string {
+	if v.Holds {
+		return "holds"
 	}
+	return "**does not hold**"
+}
+
+// freeBefore is what newcomers would have got before the runs of (a) to (c).
+func (r *Results) freeBefore() *freeCore {
+	free := r.freeShares()
+	if len(free) == 0 {
+		return nil
+	}
+	least := slices.Min(free)
+	return &freeCore{Median: 100 * measured.Median(free), Least: 100 * least, Busy: least < idleShare}
 }
 
 // freeShares lists what newcomers would have got before each run of (a) to (c).
@@ -158,52 +196,6 @@ func (r *Results) freeShares() []float64 {
 		}
 	}
 	return list
-}
-
-func (r *Results) writeVerdicts(b *strings.Builder) {
-	verdicts := r.CheckStatements()
-	b.WriteString("\n## What the paper says, what we see\n\n| part | statement | checked as | we see | |\n| --- | --- | " +
-		"--- | --- | --- |\n")
-	for _, v := range verdicts {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Where, v.Says, v.Rule, v.Saw, v.VerdictText())
-	}
-	holds, all := CountHolding(verdicts)
-	fmt.Fprintf(b, "\n%d of the %d statements hold.\n", holds, all)
-}
-
-// VerdictText is the verdict in the report.
-func (v *Verdict) VerdictText() string {
-	if v.Holds {
-		return "holds"
-	}
-	return "**does not hold**"
-}
-
-func (r *Results) writeAlone(b *strings.Builder) {
-	b.WriteString("\n## (a) Alone: predicted against actual remaining time\n\n")
-	fmt.Fprintf(b, "Every program runs %d times in the sandbox. What it needs (the paper's T100) is known\nfrom the "+
-		"runs before, so of the first nothing is predicted unless it reports progress.\n"+
-		"The figure is the paper's 5.8, 5.9, 5.14 and 5.15, with the band that nine ends of ten are to lie in.\n",
-		r.Plan.Repeat+1)
-	b.WriteString("\n![Predicted and actual remaining time, alone](" + folder + "/alone.svg)\n")
-	b.WriteString("\n| program | stands for | predicted from | CPU share | CPU time | completion | median error | ends " +
-		"inside the 90 % band |\n| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		from := "CPU time"
-		if t.Steps {
-			from = "reported steps"
-		}
-		cpu := t.cpuSpread()
-		s := t.aloneSpread()
-		held, all := bandsOf(t.Alone)
-		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", formatCommand(t.Argv),
-			t.Like, from,
-			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, formatPercent(measured.Median(errorsOf(t.Alone))),
-			formatRatio(held, all))
-	}
-	b.WriteString("\nMean ± standard deviation. The error is that of the remaining time, as a part of it, from\none " +
-		"third of the run on and before its last twentieth; bands are counted from one tenth on.\n")
 }
 
 // cpuSpread is the CPU time of the undisturbed runs.
@@ -236,64 +228,42 @@ func formatPercent(x float64) string {
 	return fmt.Sprintf("%.1f %%", 100*x)
 }
 
-func (r *Results) writeDisturbed(b *strings.Builder) {
-	b.WriteString("\n## (b) and (c) Others begin to compute on the same core\n\n")
-	fmt.Fprintf(b, "%d programs that only compute begin %.0f s after submission. The deadline is the mean\ncompletion "+
-		"time of (a) and three standard deviations, but at least %.1f %% more than the mean:\n"+
-		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline "+
-		"is the time the job takes with 90 %% of the core, as this least one.)\n",
-		r.Plan.Others.N, r.Plan.Others.After.Seconds(), 100*r.Plan.Slack)
-	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed " +
-		"down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+// paperRows are the paper's programs beside which ours stand.
+func paperRows() []paperRow {
+	var rows []paperRow
 	for _, f := range paperFigures() {
-		alone := fmt.Sprintf("%.1f", f.alone)
+		row := paperRow{Name: f.name, Alone: fmt.Sprintf("%.1f", f.alone), Without: f.without,
+			Slowdown: formatSlowdown(f.with, f.alone), Deadline: f.deadline, With: f.with, Met: f.met}
 		if f.sd > 0 {
-			alone += fmt.Sprintf(" ± %.2f", f.sd)
+			row.Alone += fmt.Sprintf(" ± %.2f", f.sd)
 		}
-		fmt.Fprintf(b, "| paper: %s | %s s | %.1f s | %s s | no | %.1f s | %s | – | %s |\n", f.name, alone, f.deadline,
-			f.without, f.with, yesOrNo(f.met), formatSlowdown(f.with, f.alone))
+		rows = append(rows, row)
 	}
-	for i := range r.Trials {
-		r.writeTrial(b, &r.Trials[i])
-	}
-	b.WriteString("\nThe paper's single runs; ours mean ± standard deviation, deadlines met of how many. Moved\nafter: " +
-		"seconds from the arrival of the others to the decision, the mean. Slowed down: with the\nservice against alone.\n")
-	for _, t := range r.Trials {
-		if t.Floored {
-			fmt.Fprintf(b, "For `%s` the least slack counts: three deviations would be %.2f s.\n", t.Name, 3*t.aloneSpread().Sd)
-		}
-	}
-	b.WriteString("\nWithout the service (the paper's 5.10, 5.11, 5.16, 5.17), the last run of each:\n\n![Predicted and " +
-		"actual remaining time, disturbed, without the service](" + folder + "/without.svg)\n")
-	b.WriteString("\nWith it (5.12, 5.13, 5.18, 5.19):\n\n![Predicted and actual remaining time, disturbed, with the " +
-		"service](" + folder + "/with.svg)\n")
+	return rows
 }
 
-func (r *Results) writeTrial(b *strings.Builder, t *Trial) {
-	took := func(list []*Course) string {
-		if len(list) == 0 {
-			return "–"
-		}
-		s := tookOf(list)
-		return fmt.Sprintf("%.1f ± %.1f s", s.Mean, s.Sd)
+func (t *Trial) reportRow() trialRow {
+	alone, cpu := t.aloneSpread(), t.cpuSpread()
+	row := trialRow{Trial: t, Command: formatCommand(t.Argv), CPUShare: 100 * cpu.Mean / alone.Mean, CPU: cpu,
+		Alone: alone, MedianError: formatPercent(measured.Median(errorsOf(t.Alone))),
+		AloneBands: formatRatio(bandsOf(t.Alone)),
+		Without:    formatTook(t.Without), WithoutMet: formatRatio(countMet(t.Without), len(t.Without)),
+		With: formatTook(t.With), WithMet: formatRatio(countMet(t.With), len(t.With)), MovedAfter: "–",
+		Slowdown: formatSlowdown(tookOf(t.With).Mean, alone.Mean), ThreeDeviations: 3 * alone.Sd,
+		AloneShown: formatShare(bandsOf(t.Alone)), WithoutShown: formatShare(bandsOf(t.Without)),
+		WithShown: formatShare(bandsOf(t.With))}
+	if waits := measured.SpreadOf(reactionTimes(t.With)); waits.N > 0 {
+		row.MovedAfter = fmt.Sprintf("%.1f s", waits.Mean)
 	}
-	waits := measured.SpreadOf(reactionTimes(t.With))
-	after := "–"
-	if waits.N > 0 {
-		after = fmt.Sprintf("%.1f s", waits.Mean)
-	}
-	s := t.aloneSpread()
-	fmt.Fprintf(b, "| %s | %.1f ± %.2f s | %.1f s | %s | %s | %s | %s | %s | %s |\n", formatCommand(t.Argv), s.Mean, s.Sd,
-		t.Deadline,
-		took(t.Without), formatRatio(countMet(t.Without), len(t.Without)), took(t.With),
-		formatRatio(countMet(t.With), len(t.With)), after, formatSlowdown(tookOf(t.With).Mean, s.Mean))
+	return row
 }
 
-func yesOrNo(b bool) string {
-	if b {
-		return "yes"
+func formatTook(list []*Course) string {
+	if len(list) == 0 {
+		return "–"
 	}
-	return "no"
+	s := tookOf(list)
+	return fmt.Sprintf("%.1f ± %.1f s", s.Mean, s.Sd)
 }
 
 func formatSlowdown(with, alone float64) string {

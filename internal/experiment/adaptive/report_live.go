@@ -15,43 +15,43 @@ import (
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
-func (r *Results) writeCalibration(b *strings.Builder) {
-	b.WriteString("\n## (e) Calibration\n\nA prediction is a distribution. Of all 90 % bands 90 % should hold the " +
-		"actual end, and the\nmedian should be near it. Judged in the same way in simulated and in live runs: the " +
-		"first\nprediction after 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a\npart of " +
-		"it. ± is the standard error, runs being independent of each other; the interval of the\nmedian error holds it " +
-		"with 95 % (runs drawn again).\n")
-	r.writeSimulated(b)
-	r.writeLive(b)
-	r.writeTogether(b)
-	r.writeTrialBands(b)
+// bands says how well predictions held, in per cent.
+type bands struct {
+	Runs                          int
+	Holds, Deviation, Width       float64
+	Middle, MiddleLow, MiddleHigh float64
+	Off9                          float64
 }
 
-func (r *Results) writeSimulated(b *strings.Builder) {
-	if len(r.Simulated) == 0 {
-		return
-	}
-	b.WriteString("\n### Simulated runs\n\nCPU-bound programs under generated and recorded loads that were not used to " +
-		"choose the constants of\nthe predictor; what they need is known to 0.5 % to 3 % (`go test " +
-		"./internal/experiment/calibration -v`).\n")
-	b.WriteString("\n| rule | load | runs | bands that hold | width of the band | median error | 0.9 quantile of the " +
-		"error |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+func bandsFrom(v *calibration.Verdict) bands {
+	return bands{Runs: v.Runs, Holds: 100 * v.Holds, Deviation: 100 * v.Deviation, Width: 100 * v.Width,
+		Middle: 100 * v.Middle, MiddleLow: 100 * v.MiddleBetween[0], MiddleHigh: 100 * v.MiddleBetween[1],
+		Off9: 100 * v.Off9}
+}
+
+// bandsRow is that of some runs together.
+type bandsRow struct {
+	Name  string
+	Bands bands
+}
+
+// simulatedRow is that of one rule under one load.
+type simulatedRow struct {
+	Rule, Load string
+	Bands      bands
+}
+
+// simulatedRows are ours under all loads, and the others under changing load and alone.
+func (r *Results) simulatedRows() []simulatedRow {
+	var rows []simulatedRow
 	for _, s := range r.Simulated {
 		for i, load := range s.Loads {
 			if s.Rule == calibration.ChangePoint || load == calibration.Changing || load == loads.Alone {
-				v := s.Verdicts[i]
-				fmt.Fprintf(b, "| %s | %s | %s |\n", s.Rule, load, verdictCells(&v))
+				rows = append(rows, simulatedRow{fmt.Sprint(s.Rule), fmt.Sprint(load), bandsFrom(&s.Verdicts[i])})
 			}
 		}
 	}
-	b.WriteString("\nThe change-point rule is ours and the default; fixed N = 10 is the paper's; the width of the\nband " +
-		"and the error are parts of the time that was left.\n")
-}
-
-func verdictCells(v *calibration.Verdict) string {
-	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.0f %% | %.1f %% (%.1f to %.1f) | %.0f %%", v.Runs, 100*v.Holds,
-		100*v.Deviation, 100*v.Width,
-		100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
+	return rows
 }
 
 // judgedPredictions are the predictions of all live runs.
@@ -63,35 +63,46 @@ func (l *LiveResults) judgedPredictions(of func(*LiveRun) []calibration.Judged) 
 	return all
 }
 
-func (r *Results) writeLive(b *strings.Builder) {
-	l := r.Live
+// liveTable is what the report says of live runs.
+type liveTable struct {
+	*measured.Machine
+	Date, Programs, Sample string
+	Runs, Learn            int
+	Length                 float64
+	TwoAtOnce, Choosing    bool
+	ByLoad                 []bandsRow
+	ByProgram              []programBands
+	NeedKnown              bands // had the need of each run been known before
+	Disturbance            []disturbance
+}
+
+// programBands is that of one program, predicted with or without its steps.
+type programBands struct {
+	Program string
+	Steps   bool
+	Bands   bands
+}
+
+// disturbance is how much the machine itself disturbed the runs of a program; parts in
+// per cent.
+type disturbance struct {
+	Program                 string
+	CPU                     measured.Spread
+	Varies, Stolen, Foreign float64
+	NeedError               string
+}
+
+// reportTable is nil if nothing was run.
+func (l *LiveResults) reportTable() *liveTable {
 	if l == nil || len(l.Runs) == 0 {
-		return
+		return nil
 	}
-	set := "those not used to choose the constants of the predictor"
-	if l.Plan.Choosing {
-		set = "**those used to choose the constants of the predictor**"
-	}
-	beside := "the other core idle but for the broker"
-	if l.Plan.AtOnce == 2 {
-		beside = "two at once, one on each core"
-	}
-	m := &l.Machine
-	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent "+
-		"every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its core: under the recorded loads (%s) "+
-		"they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole "+
-		"programs\n"+
-		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, "+
-		"by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d cores "+
-		"(%s).\n",
-		len(l.Runs), strings.Join(l.programNames(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(),
-		set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
-	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
-	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error " +
-		"|\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	t := &liveTable{Machine: &l.Machine, Date: l.Machine.At.Format("2 January 2006"),
+		Programs: strings.Join(l.programNames(), " and "), Sample: shortDuration(l.Plan.Sample), Runs: len(l.Runs),
+		Learn: l.Plan.Learn, Length: l.Plan.Length.Seconds(), TwoAtOnce: l.Plan.AtOnce == 2, Choosing: l.Plan.Choosing}
 	names, verdicts := calibration.SplitByLoad(l.judgedPredictions((*LiveRun).JudgedPredictions), loads.Alone)
 	for i, name := range names {
-		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&verdicts[i]))
+		t.ByLoad = append(t.ByLoad, bandsRow{fmt.Sprint(name), bandsFrom(&verdicts[i])})
 	}
 	for _, prog := range l.programNames() {
 		for _, steps := range []bool{false, true} {
@@ -101,44 +112,35 @@ func (r *Results) writeLive(b *strings.Builder) {
 				}
 				return run.JudgedPredictions()
 			}))
-			from := "its need known from history"
-			if steps {
-				from += ", and its steps"
-			}
 			if v.N > 0 {
-				fmt.Fprintf(b, "| changing, `%s`, %s | %s |\n", prog, from, verdictCells(&v))
+				t.ByProgram = append(t.ByProgram, programBands{prog, steps, bandsFrom(&v)})
 			}
 		}
+		t.Disturbance = append(t.Disturbance, l.disturbanceOf(prog))
 	}
 	known := calibration.SumUp(l.judgedPredictions((*LiveRun).NeedKnown))
-	fmt.Fprintf(b, "| changing, had the need been known before | %s |\n", verdictCells(&known))
-	l.writeMachine(b)
+	t.NeedKnown = bandsFrom(&known)
+	return t
 }
 
-// writeMachine tells how much the machine itself disturbed.
-func (l *LiveResults) writeMachine(b *strings.Builder) {
-	b.WriteString("\nThe last row predicts the same samples again with the CPU time that the run then took: what " +
-		"is\nleft is the error of the share, the rest comes from programs that do not need the same each time.\nWhat the " +
-		"machine itself did:\n\n| program | CPU time | varies by | median error of the need | stolen by the hypervisor | " +
-		"used by whoever else was there |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, prog := range l.programNames() {
-		var used, off []float64
-		steal, foreign, took := 0.0, 0.0, 0.0
-		for i := range l.Runs {
-			run := &l.Runs[i]
-			if run.Program != prog {
-				continue
-			}
-			used = append(used, run.Used)
-			steal, foreign, took = steal+run.Steal, foreign+run.Foreign, took+run.Took
-			if n := len(run.Points); n > 0 && !run.Steps { // else it was said by the steps
-				off = append(off, math.Abs(run.Points[n/2].Need/run.Used-1))
-			}
+// disturbanceOf tells how much the machine itself disturbed a program.
+func (l *LiveResults) disturbanceOf(prog string) disturbance {
+	var used, off []float64
+	steal, foreign, took := 0.0, 0.0, 0.0
+	for i := range l.Runs {
+		run := &l.Runs[i]
+		if run.Program != prog {
+			continue
 		}
-		s := measured.SpreadOf(used)
-		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean,
-			formatPercent(measured.Median(off)), 100*steal/took, 100*foreign/took)
+		used = append(used, run.Used)
+		steal, foreign, took = steal+run.Steal, foreign+run.Foreign, took+run.Took
+		if n := len(run.Points); n > 0 && !run.Steps { // else it was said by the steps
+			off = append(off, math.Abs(run.Points[n/2].Need/run.Used-1))
+		}
 	}
+	s := measured.SpreadOf(used)
+	return disturbance{Program: prog, CPU: s, Varies: 100 * s.Sd / s.Mean, Stolen: 100 * steal / took,
+		Foreign: 100 * foreign / took, NeedError: formatPercent(measured.Median(off))}
 }
 
 // programNames lists those that ran.
@@ -189,30 +191,12 @@ func (r *Results) eachCalibration(tell func(name string, v *calibration.Verdict)
 	}
 }
 
-func (r *Results) writeTogether(b *strings.Builder) {
-	begun := false
+func (r *Results) togetherRows() []bandsRow {
+	var rows []bandsRow
 	r.eachCalibration(func(name string, v *calibration.Verdict) {
-		if !begun {
-			begun = true
-			b.WriteString("\n### Together\n\n| changing load | runs | bands that hold | width of the band | median error | " +
-				"0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(v))
+		rows = append(rows, bandsRow{name, bandsFrom(v)})
 	})
-}
-
-func (r *Results) writeTrialBands(b *strings.Builder) {
-	if len(r.Trials) == 0 {
-		return
-	}
-	b.WriteString("\n### The runs of (a) to (c)\n\nEvery prediction that was shown. Predictions of one run are not " +
-		"independent of each other, and a\nband given before the others came could not know of them:\n")
-	b.WriteString("\n| program | alone | disturbed, without the service | with it |\n| --- | ---: | ---: | ---: |\n")
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, formatShare(bandsOf(t.Alone)), formatShare(bandsOf(t.Without)),
-			formatShare(bandsOf(t.With)))
-	}
+	return rows
 }
 
 // liveFigure shows predicted against actual remaining time of all live runs, and one
