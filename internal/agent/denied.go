@@ -16,7 +16,7 @@ import (
 // whatever cannot be mended is told to its user. See docs/decisions/0012.
 
 // deniedInterval is how often the sandbox is asked what it denied, once the program
-// has run for quickFailure.
+// has run for checkpointing.QuickFailure.
 const deniedInterval = 30 * time.Second
 
 // kindWarning is the kind of an entry of explain that the user of the job is to see in

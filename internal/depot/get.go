@@ -187,7 +187,7 @@ func (r *blockReader) closeFiles() {
 	}
 }
 
-// ReadBlock reads a block and checks that it holds what is wanted. The block is
+// readBlock reads a block and checks that it holds what is wanted. The block is
 // good until the next read.
 func (r *blockReader) readBlock(g *blockGroup) (*chunk.Block, error) {
 	f := r.open[g.name]

@@ -231,7 +231,7 @@ type holdsAll struct{}
 func (holdsAll) MissingSums(context.Context, []chunk.Sum) ([]int, error) { return nil, nil }
 func (holdsAll) PutBlocks(context.Context, []byte, []*chunk.Block) error { return nil }
 
-// AddChunk sends a chunk, with others in a block.
+// addChunk sends a chunk, with others in a block.
 func (p *picker) addChunk(id chunk.Sum, plain []byte) error {
 	if p.size > 0 && (p.size+len(plain) > chunk.MaxBlock || len(p.chunks) == chunk.MaxBlockChunks) {
 		if err := p.flushChunks(); err != nil {

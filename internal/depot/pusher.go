@@ -70,7 +70,7 @@ func (p *pusher) countSent(bytes int64, chunks int) {
 	p.stats.New += chunks
 }
 
-// NewBatch collects what one worker sends.
+// newBatch collects what one worker sends.
 func (p *pusher) newBatch() *chunk.Batch { return chunk.NewBatch(p.to, p.isFirst, p.countSent) }
 
 // maxWorkers bounds the workers of a push or a fetch, and so its memory.

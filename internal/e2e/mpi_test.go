@@ -158,7 +158,7 @@ func nothingIsLeft(b *bed) {
 	}
 }
 
-// file of the repository, copied to where jobs are submitted from.
+// copyOf copies a file of the repository to where jobs are submitted from.
 func (b *bed) copyOf(name string) {
 	b.t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))

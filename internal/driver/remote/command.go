@@ -44,7 +44,7 @@ func shellLine(script string, words ...string) (string, error) {
 	return line, nil
 }
 
-// ours are the options that we need; ssh takes the first that it meets, so the
+// ourOptions are those that we need; ssh takes the first that it meets, so the
 // user's come before them.
 func ourOptions() []string {
 	var list []string

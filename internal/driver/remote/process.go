@@ -85,7 +85,7 @@ func (p *process) killProcess() {
 	}
 }
 
-// awaits waits for a line that begins with one of the words; ssh is killed if
+// awaitLine waits for a line that begins with one of the words; ssh is killed if
 // that takes too long.
 func (p *process) awaitLine(ctx context.Context, words ...string) (string, error) {
 	stop := context.AfterFunc(ctx, p.killProcess)

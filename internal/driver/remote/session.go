@@ -28,7 +28,7 @@ func (s *session) closeLink() { _ = s.link.Close() }
 // what machine.
 const missing = "godwit-is-missing"
 
-// begin runs the outpost if its binary is there. $1: the folder, $2: the sum of
+// beginScript runs the outpost if its binary is there. $1: the folder, $2: the sum of
 // the binaries.
 const beginScript = `cd && if test -x "$1/bin/$2/godwit"; then exec "$1/bin/$2/godwit" outpost; else echo ` + missing +
 	` $(uname -s) $(uname -m); fi`

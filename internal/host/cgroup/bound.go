@@ -93,7 +93,7 @@ func quotaRatio(quota, every string) float64 {
 	return float64(q) / float64(e)
 }
 
-// usedIn is the UsedCPU time of a cgroup that this process is in, wherever that is
+// usedIn is the CPU time that a cgroup has used in which this process is, wherever that is
 // counted; -1 if it is nowhere.
 func (h *host) usedIn(path string, own map[string]string) time.Duration {
 	for _, p := range h.places {

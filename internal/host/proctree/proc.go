@@ -18,7 +18,7 @@ type reader struct {
 	buf []byte
 }
 
-// open opens a file of /proc for reading at any time later: what is read is
+// openProc opens a file of /proc for reading at any time later: what is read is
 // always the present, and an error once the process is gone, even if its
 // number is another's by then.
 func openProc(path string) (int, error) {

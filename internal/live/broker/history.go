@@ -91,7 +91,7 @@ func (p *pastRuns) countRun(r *history.Run) {
 	}
 }
 
-// most programs are remembered; then all are forgotten, and asked for again.
+// maxPrograms is how many programs are remembered; then all are forgotten, and asked for again.
 const maxPrograms = 1000
 
 // anyProgram stands for all programs of a user.

@@ -314,7 +314,7 @@ func (a *attacker) links(random *rand.Rand) {
 	a.godwit("run", "--detach", "--input", filepath.Join(a.victim, "precious"), "--", "cat", "precious")
 }
 
-// own are bob's processes that work for the broker.
+// signalOwn sends a signal to those of bob's processes that work for the broker.
 func (a *attacker) signalOwn(s syscall.Signal) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
-// retryPauses bounds how long a broker that cannot do something at present is left alone.
+// Bounds on how long a broker that cannot do something at present is left alone.
 const (
 	minRetryPause = 20 * time.Millisecond
 	maxRetryPause = 5 * time.Second

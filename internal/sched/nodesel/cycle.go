@@ -7,7 +7,7 @@ import (
 
 // cycleFinder looks for a cycle through exactly m vertices. It decides edges:
 // each is taken, struck out or open, and so is each vertex. After every
-// decision it draws the conclusions (cycleRules), which rule out most graphs
+// decision it draws the conclusions (drawConclusions), which rule out most graphs
 // that are too poor long before all cycles were tried.
 type cycleFinder struct {
 	m     int

@@ -17,7 +17,7 @@ type steps struct {
 	bySec      drift   // cost in wall seconds of a step
 }
 
-// few reports say nothing yet of what comes.
+// fewSteps is how many reports say nothing yet of what comes.
 const fewSteps = 3
 
 // addReport takes a report, given the CPU seconds of the job and the wall seconds of

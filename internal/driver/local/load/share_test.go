@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// session is a group that a user's terminal is, cgroupOf one with a weight.
+// session is the path of the group that a user's terminal is.
 func session(name string) []node { return []node{{name, 1}} }
 
 func hungry(at int, path []node) task {

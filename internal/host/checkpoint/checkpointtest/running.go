@@ -102,7 +102,7 @@ func saysWhyNot(t *testing.T, f Fixture) {
 	}
 }
 
-// ways are the arguments of the counting program.
+// countingArgs are the arguments of the counting program.
 func (f Fixture) countingArgs(steps int) []string {
 	return []string{strconv.Itoa(steps), string(f.Way)}
 }

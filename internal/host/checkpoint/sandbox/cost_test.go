@@ -65,8 +65,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkSave saves a program of 200 MB that runs on; SaveTime of a larger one
-// grows with its memory.
+// BenchmarkSave saves a program of 200 MB that runs on. Saving a larger one takes longer,
+// as its memory is larger.
 func BenchmarkSave(b *testing.B) {
 	a := begin(b, folder(b), "", "./heap", heapMB, "1000000")
 	a.awaitLines(1)
