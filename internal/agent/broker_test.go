@@ -194,7 +194,7 @@ func (b *fakeBroker) order(o wire.Order) {
 
 // patience is how long tests wait for what must happen at last; much longer
 // than it takes on a busy machine.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // until waits until a condition on what has arrived holds.
 func (b *fakeBroker) until(what string, holds func() bool) {

@@ -45,11 +45,10 @@ func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
 // eventually waits for something that needs its time.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 300 {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if ok() {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatalf("waited in vain for %s", what)
 }

@@ -76,7 +76,7 @@ func send(address, bytes string) error {
 	if err != nil {
 		return err
 	}
-	c, err := net.DialTimeout("tcp4", address+":7070", 20*time.Second)
+	c, err := net.DialTimeout("tcp4", address+":7070", time.Minute)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func reply(address, times string) error {
 	if err != nil {
 		return err
 	}
-	c, err := net.DialTimeout("tcp4", address+":7070", 20*time.Second)
+	c, err := net.DialTimeout("tcp4", address+":7070", time.Minute)
 	if err != nil {
 		return err
 	}

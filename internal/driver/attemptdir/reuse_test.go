@@ -58,7 +58,7 @@ func openFolders(t *testing.T) *Folders {
 
 func (f *Folders) waitForSpare(t *testing.T) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if len(f.spares) > 0 {
 			return
 		}

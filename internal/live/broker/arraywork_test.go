@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -34,19 +35,18 @@ func correspondingTo(spec *jobfile.Job, array core.JobID, when jobfile.When) *jo
 // settled waits until no array has an element without a record.
 func (g *grid) settled(rows *countingStore) {
 	g.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	var arrays []store.Array
+	waitUntil(g.t, func() bool {
 		l, err := rows.LoadState(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		if len(l.Arrays) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			g.t.Fatalf("%d arrays are not complete; of the first %d of %d elements have their record", len(l.Arrays),
-				l.Arrays[0].Next, l.Arrays[0].Count)
-		}
-	}
+		arrays = l.Arrays
+		return len(arrays) == 0
+	}, func() string {
+		return fmt.Sprintf("%d arrays are not complete; of the first %d of %d elements have their record", len(arrays),
+			arrays[0].Next, arrays[0].Count)
+	})
 }
 
 func TestAnArrayWhoseElementsEachWaitForAnotherIsTakenInAFewAtATime(t *testing.T) {
@@ -98,16 +98,12 @@ func TestAnArrayWhoseElementsEachWaitForAnotherIsTakenInAFewAtATime(t *testing.T
 // waitsNoMore waits until nothing that a job depends on holds it.
 func (g *grid) waitsNoMore(id core.JobID) {
 	g.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	waitUntil(g.t, func() bool { return !strings.Contains(g.view(id).Reason, "waiting for job") }, func() string {
 		v := g.view(id)
-		if !strings.Contains(v.Reason, "waiting for job") {
-			return
-		}
-		if time.Now().After(end) {
-			other := g.view(v.After[0].Job)
-			g.t.Fatalf("job %d: %q; job %d is %s (%s), over: %v", id, v.Reason, other.ID, other.State, other.Reason, other.Over)
-		}
-	}
+		other := g.view(v.After[0].Job)
+		return fmt.Sprintf("job %d: %q; job %d is %s (%s), over: %v", id, v.Reason, other.ID, other.State, other.Reason,
+			other.Over)
+	})
 }
 
 // gatedStore keeps readers waiting while its gate is closed.
@@ -116,9 +112,13 @@ type gatedStore struct {
 	closesAt func(*store.Batch) bool // the gate closes when this batch has been written; nil: never
 	ofRuns   bool                    // who reads history waits; else who reads elements of an array
 
-	mu   sync.Mutex
-	gate chan struct{} // nil: open
-	held atomic.Int64  // who has come to the gate while it was closed
+	mu      sync.Mutex
+	gate    chan struct{} // nil: open
+	reached chan struct{} // somebody has come to the gate while it was closed
+}
+
+func newGatedStore(s store.Store) *gatedStore {
+	return &gatedStore{Store: s, reached: make(chan struct{}, 1)}
 }
 
 func (s *gatedStore) close() {
@@ -145,7 +145,10 @@ func (s *gatedStore) pass(ctx context.Context) {
 	if gate == nil {
 		return
 	}
-	s.held.Add(1)
+	select {
+	case s.reached <- struct{}{}:
+	default: // that is known
+	}
 	select {
 	case <-gate:
 	case <-ctx.Done():
@@ -189,7 +192,8 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	g.kill()
 	const n = jobarray.RefillSize + 1
 	var batches atomic.Int64
-	gated := &gatedStore{Store: g.store, ofRuns: true}
+	gated := newGatedStore(g.store)
+	gated.ofRuns = true
 	gated.closesAt = func(b *store.Batch) bool { // the second array has been taken in
 		return slices.ContainsFunc(b.Arrays, func(a store.Array) bool { return len(a.Each) > 0 }) && batches.Add(1) == 1
 	}
@@ -241,7 +245,7 @@ func TestTheBrokerAnswersWhileElementsOfAnArrayAreRead(t *testing.T) {
 		}
 	}
 	g.kill()
-	gated := &gatedStore{Store: g.store}
+	gated := newGatedStore(g.store)
 	g.store = gated
 	g.up()
 	gated.close()
@@ -251,9 +255,7 @@ func TestTheBrokerAnswersWhileElementsOfAnArrayAreRead(t *testing.T) {
 		_, err := g.broker().SubmitJob(t.Context(), spec, "")
 		submitted <- err
 	}()
-	for gated.held.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	<-gated.reached
 	if n, err := g.broker().CountLive(t.Context()); err != nil || n != 0 {
 		t.Errorf("%d jobs live, %v", n, err)
 	}
@@ -368,54 +370,56 @@ func reversed(ids []core.JobID) []core.JobID {
 
 // However much has come, a turn ends when it has lasted long enough.
 func TestATurnThatHasLastedLongTakesInNoMore(t *testing.T) {
-	g := newGrid(t)
-	g.kill()
-	entered, leave := make(chan struct{}), make(chan struct{})
-	var isWaiting atomic.Bool
-	rows := &countingStore{Store: g.store, fail: func(*store.Batch) error {
-		if isWaiting.CompareAndSwap(true, false) {
-			close(entered)
-			<-leave
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrid(t)
+		g.kill()
+		entered, leave := make(chan struct{}), make(chan struct{})
+		var isWaiting atomic.Bool
+		rows := &countingStore{Store: g.store, fail: func(*store.Batch) error {
+			if isWaiting.CompareAndSwap(true, false) {
+				close(entered)
+				<-leave
+			}
+			return nil
+		}}
+		o := g.options()
+		o.Store = rows
+		var calls atomic.Int64
+		start := time.Now()
+		// every turn has lasted long
+		o.Clock = func() time.Time { return start.Add(time.Duration(calls.Add(1)) * 25 * time.Millisecond) }
+		b, err := broker.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	}}
-	o := g.options()
-	o.Store = rows
-	var calls atomic.Int64
-	start := time.Now()
-	// every turn has lasted long
-	o.Clock = func() time.Time { return start.Add(time.Duration(calls.Add(1)) * 25 * time.Millisecond) }
-	b, err := broker.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		submit := func() {
+			if _, err := b.SubmitJob(ctx, complete(jobfile.Job{}), ""); err != nil {
+				t.Error(err)
+			}
 		}
-	}()
-	submit := func() {
-		if _, err := b.SubmitJob(ctx, complete(jobfile.Job{}), ""); err != nil {
-			t.Error(err)
+		submit() // what runs for the first time is over
+		isWaiting.Store(true)
+		const n = 40
+		var all sync.WaitGroup
+		for range n {
+			all.Go(submit)
 		}
-	}
-	submit() // what runs for the first time is over
-	isWaiting.Store(true)
-	const n = 40
-	var all sync.WaitGroup
-	for range n {
-		all.Go(submit)
-	}
-	<-entered
-	time.Sleep(50 * time.Millisecond) // the others have come, as far as they will
-	rows.largest.Store(0)
-	close(leave)
-	all.Wait()
-	if largest := rows.largest.Load(); largest > n/4 {
-		t.Errorf("one turn wrote %d jobs", largest)
-	}
+		<-entered
+		synctest.Wait() // the others have come, as far as they will
+		rows.largest.Store(0)
+		close(leave)
+		all.Wait()
+		if largest := rows.largest.Load(); largest > n/4 {
+			t.Errorf("one turn wrote %d jobs", largest)
+		}
+	})
 }

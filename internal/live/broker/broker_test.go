@@ -322,11 +322,8 @@ func TestAClusterThatCannotStartAnythingIsNotTriedForEver(t *testing.T) {
 	g := newGrid(t)
 	g.a.fail, g.b.fail = errors.New("no space left"), errors.New("no space left")
 	id := g.submit(jobfile.Job{})
-	for end := time.Now().Add(time.Minute); len(g.explained(id, "lost")) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody says that it cannot be started")
-		}
-	}
+	waitUntil(t, func() bool { return len(g.explained(id, "lost")) > 0 },
+		func() string { return "nobody says that it cannot be started" })
 	g.a.mu.Lock()
 	g.a.fail = nil
 	g.a.mu.Unlock()

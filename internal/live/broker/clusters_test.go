@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -21,18 +22,15 @@ import (
 // shown waits until the clusters are as wanted.
 func (g *grid) shown(want func([]broker.ClusterView) bool) []broker.ClusterView {
 	g.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		views, err := g.broker().ListClusters(g.t.Context())
-		if err != nil {
+	var views []broker.ClusterView
+	waitUntil(g.t, func() bool {
+		var err error
+		if views, err = g.broker().ListClusters(g.t.Context()); err != nil {
 			g.t.Fatal(err)
 		}
-		if want(views) {
-			return views
-		}
-		if time.Now().After(end) {
-			g.t.Fatalf("the clusters are %+v", views)
-		}
-	}
+		return want(views)
+	}, func() string { return fmt.Sprintf("the clusters are %+v", views) })
+	return views
 }
 
 func size(name string, procs int) func([]broker.ClusterView) bool {
@@ -107,7 +105,7 @@ func TestAClusterIsRemovedAndComesBackWhileJobsRun(t *testing.T) {
 	g.until(runs, core.Done)
 	select {
 	case <-closed:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Error("what the removed cluster had open stays open")
 	}
 	g.shown(func(views []broker.ClusterView) bool {
@@ -180,44 +178,46 @@ func TestAClusterThatAnswersLateIsKnownInFullThen(t *testing.T) {
 // Who sees a cluster answer has it asked at once what it consists of; the pauses
 // between failed questions would add up to half a minute here.
 func TestAClusterThatAnswersIsAskedAtOnceWhatItConsistsOf(t *testing.T) {
-	g := newGrid(t)
-	late := broker.Cluster{Name: "late", Kind: "slurm", Driver: g.b, Away: errors.New("no answer yet"), Unmeasured: true,
-		Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}
-	const failures = 5
-	asked := make(chan int, failures+1)
-	times := 0
-	late.Describe = func(context.Context) (broker.Cluster, error) {
-		times++
-		asked <- times
-		if times <= failures {
-			return broker.Cluster{}, errors.New("no answer yet")
+	synctest.Test(t, func(t *testing.T) { // whose time is not that of this machine
+		g := newGrid(t)
+		late := broker.Cluster{Name: "late", Kind: "slurm", Driver: g.b, Away: errors.New("no answer yet"), Unmeasured: true,
+			Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}
+		const failures = 5
+		asked := make(chan int, failures+1)
+		times := 0
+		late.Describe = func(context.Context) (broker.Cluster, error) {
+			times++
+			asked <- times
+			if times <= failures {
+				return broker.Cluster{}, errors.New("no answer yet")
+			}
+			known := late
+			known.Away, known.Unmeasured, known.Hosts = nil, false, []world.HostSpec{{Procs: 2, Speed: 0.5}}
+			return known, nil
 		}
-		known := late
-		known.Away, known.Unmeasured, known.Hosts = nil, false, []world.HostSpec{{Procs: 2, Speed: 0.5}}
-		return known, nil
-	}
-	if err := g.broker().ReconfigureClusters(t.Context(), append(g.options().Clusters, late),
-		core.DeadlineFirst); err != nil {
-		t.Fatal(err)
-	}
-	limit := time.After(25 * time.Second)
-	for n := 0; n <= failures; {
-		views, err := g.broker().ListClusters(t.Context())
-		if err != nil {
+		if err := g.broker().ReconfigureClusters(t.Context(), append(g.options().Clusters, late),
+			core.DeadlineFirst); err != nil {
 			t.Fatal(err)
 		}
-		if v := views[2]; v.Away || v.Unmeasured != (v.Cluster.Away != nil) {
-			t.Fatalf("after %d questions the cluster is %+v", n, v)
+		limit := time.After(25 * time.Second)
+		for n := 0; n <= failures; {
+			views, err := g.broker().ListClusters(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := views[2]; v.Away || v.Unmeasured != (v.Cluster.Away != nil) {
+				t.Fatalf("after %d questions the cluster is %+v", n, v)
+			}
+			select {
+			case n = <-asked:
+			case <-limit:
+				t.Fatalf("it was asked %d times", n)
+			case <-time.After(5 * time.Millisecond):
+			}
 		}
-		select {
-		case n = <-asked:
-		case <-limit:
-			t.Fatalf("it was asked %d times", n)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	g.shown(func(views []broker.ClusterView) bool {
-		return views[2].Speed == 0.5 && views[2].Cluster.Away == nil && !views[2].Unmeasured
+		g.shown(func(views []broker.ClusterView) bool {
+			return views[2].Speed == 0.5 && views[2].Cluster.Away == nil && !views[2].Unmeasured
+		})
 	})
 }
 
@@ -227,12 +227,8 @@ func TestAClusterThatWasClosedIsFoundOpenByTheNextBroker(t *testing.T) {
 	g := newGrid(t)
 	g.a.setAway(true) // before the first job: its submission looks at the clusters
 	id := g.submit(jobfile.Job{On: []string{"a"}})
-	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(id).Reason,
-		"out of reach"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the job waits because: %s", g.view(id).Reason)
-		}
-	}
+	waitUntil(t, func() bool { return strings.Contains(g.view(id).Reason, "out of reach") },
+		func() string { return "the job waits because: " + g.view(id).Reason })
 	g.kill()
 	g.a.setAway(false)
 	g.up()

@@ -218,15 +218,10 @@ func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 // untilOver waits until a job is over and its results are home.
 func (g *grid) untilOver(id core.JobID) *broker.View {
 	g.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		v := g.view(id)
-		if v.Over {
-			return v
-		}
-		if time.Now().After(end) {
-			g.t.Fatalf("job %d is %s (%s), want it over", id, v.State, v.Reason)
-		}
-	}
+	var v *broker.View
+	waitUntil(g.t, func() bool { v = g.view(id); return v.Over },
+		func() string { return fmt.Sprintf("job %d is %s (%s), want it over", id, v.State, v.Reason) })
+	return v
 }
 
 // writes has an attempt run and write.
@@ -297,12 +292,14 @@ func TestAHeldJobIsNotPlacedWhereItMayNotRun(t *testing.T) {
 	reconfigure(all[1:])
 	a.end(0)
 	g.until(first, core.Done)
-	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(waits).Reason,
-		"GPUs"); time.Sleep(5 * time.Millisecond) {
-		if v := g.view(waits); v.Cluster != "" || time.Now().After(end) {
-			t.Fatalf("it is %s in %q: %s", v.State, v.Cluster, v.Reason)
+	var v *broker.View
+	complaint := func() string { return fmt.Sprintf("it is %s in %q: %s", v.State, v.Cluster, v.Reason) }
+	waitUntil(t, func() bool {
+		if v = g.view(waits); v.Cluster != "" {
+			t.Fatal(complaint())
 		}
-	}
+		return strings.Contains(v.Reason, "GPUs")
+	}, complaint)
 	if n := len(g.started); n != 0 {
 		t.Errorf("%d attempts were started where there are no GPUs", n)
 	}
@@ -322,18 +319,15 @@ func TestAQuestionAboutAJobThatIsOverIsStruckOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.up()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	var outbox []store.Outbound
+	waitUntil(t, func() bool {
 		l, err := g.store.LoadState(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(l.Outbox) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the outbox has %+v", l.Outbox)
-		}
-	}
+		outbox = l.Outbox
+		return len(outbox) == 0
+	}, func() string { return fmt.Sprintf("the outbox has %+v", outbox) })
 	g.submit(jobfile.Job{})
 	g.next()
 }

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -76,9 +75,7 @@ func TestAJobWhoseOutputFindsNoRoomCanBeCancelled(t *testing.T) {
 		_, err := g.broker().CancelJob(t.Context(), fmt.Sprint(id))
 		cancelled <- err
 	}()
-	for g.view(id).State != core.Stopping {
-		time.Sleep(time.Millisecond)
-	}
+	g.until(id, core.Stopping)
 	a.connect()
 	if err := <-cancelled; err != nil {
 		t.Errorf("it cannot be cancelled: %v", err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -110,11 +109,8 @@ func (a *attempt) unacknowledged() int {
 // untilAcknowledged waits until the broker has acknowledged everything that was said.
 func (a *attempt) untilAcknowledged(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); a.unacknowledged() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the broker does not acknowledge what the agent said")
-		}
-	}
+	waitUntil(t, func() bool { return a.unacknowledged() == 0 },
+		func() string { return "the broker does not acknowledge what the agent said" })
 }
 
 // untilCut waits until the broker has ended the connection.
@@ -123,15 +119,10 @@ func (a *attempt) untilCut(t *testing.T) {
 	a.mu.Lock()
 	conn := a.conn
 	a.mu.Unlock()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	waitUntil(t, func() bool {
 		a.mu.Lock()
+		defer a.mu.Unlock()
 		_, err := conn.Write(nil)
-		a.mu.Unlock()
-		if err != nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the broker does not end the connection")
-		}
-	}
+		return err != nil
+	}, func() string { return "the broker does not end the connection" })
 }

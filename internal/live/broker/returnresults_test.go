@@ -121,18 +121,21 @@ func strand(t *testing.T, keep time.Duration) (s *stranded, b *broker.Broker, st
 // over waits until nobody waits for the job any more.
 func (s *stranded) over(b *broker.Broker) *broker.View {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		v, err := b.GetJob(broker.WithUser(s.t.Context(), s.alice), s.ref)
-		if err != nil {
-			s.t.Fatal(err)
+	return overFor(s.t, b, s.alice, s.ref)
+}
+
+// overFor waits until a user's job is over.
+func overFor(t *testing.T, b *broker.Broker, u broker.User, ref string) *broker.View {
+	t.Helper()
+	var v *broker.View
+	waitUntil(t, func() bool {
+		var err error
+		if v, err = b.GetJob(broker.WithUser(t.Context(), u), ref); err != nil {
+			t.Fatal(err)
 		}
-		if v.Over {
-			return v
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("it is not over: %+v", v)
-		}
-	}
+		return v.Over
+	}, func() string { return fmt.Sprintf("the job of %s is not over: %+v", u.Name, v) })
+	return v
 }
 
 // kept says whether the depot has to keep the results.
@@ -264,16 +267,5 @@ func TestAStoppedProcessOfAUserHoldsUpNobodyElse(t *testing.T) {
 	submit(alice)
 	<-users.reached
 	ref := submit(bob)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		v, err := b.GetJob(broker.WithUser(t.Context(), bob), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v.Over {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("bob's job is not over: %+v", v)
-		}
-	}
+	overFor(t, b, bob, ref)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -148,18 +147,14 @@ func (s *seat) untilGone(name ...string) {
 	if len(name) == 0 {
 		name = []string{"*"}
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		left, err := filepath.Glob(filepath.Join(append([]string{s.site.OutgoingFolder()}, name...)...))
-		if err != nil {
+	var left []string
+	waitUntil(s.t, func() bool {
+		var err error
+		if left, err = filepath.Glob(filepath.Join(append([]string{s.site.OutgoingFolder()}, name...)...)); err != nil {
 			s.t.Fatal(err)
 		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%v is left", left)
-		}
-	}
+		return len(left) == 0
+	}, func() string { return fmt.Sprintf("%v is left", left) })
 }
 
 // left says whether the result of an attempt is where it belongs.

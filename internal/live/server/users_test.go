@@ -170,7 +170,7 @@ func (b *bench) submit(u broker.User, argv ...string) core.JobID {
 // ask sends a request as somebody and returns the whole answer.
 func (b *bench) ask(u broker.User, method, path, body string) (int, string) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context(), 3*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, api.Base+path, strings.NewReader(body))
 	if err != nil {
@@ -384,7 +384,7 @@ func TestADepotIsOfOneUserAlone(t *testing.T) {
 // hello says who somebody wants to be taken for, and returns what is answered.
 func (b *bench) hello(u broker.User, a *wire.Attempt) wire.Kind {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context(), 3*time.Minute)
 	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", b.at[u.ID])
@@ -411,7 +411,7 @@ func TestAnAgentSpeaksForJobsOfThoseWhoLetItIn(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(alice, "prog")
 	var a wire.Attempt
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		var ok bool
 		if a, ok = b.cluster.attempt(id); ok {
 			break
