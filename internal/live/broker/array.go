@@ -32,6 +32,7 @@ type array struct {
 	isFilling   bool         // what the next elements need is being looked up
 	each        [][]int      // for each array of Each its indices, if they are no single range
 	progress    arrayProgress
+	work        string // working directory of those that wait; "": as in their records
 }
 
 // pendingCount is how many elements have no record.
@@ -356,7 +357,12 @@ func (t *turn) fillQueue(a *array) {
 			}
 			need, _ := t.b.estimateNeed(ctx, a.Spec)
 			bring := t.b.bringTimes(ctx, a.Template.Inputs)
+			var failures map[core.JobID][]core.JobID
+			if len(a.Template.After) > 0 { // what cannot be read is read when it is needed
+				failures, _ = t.b.readFailures(ctx, func(*turn) []store.Wait { return a.Template.After })
+			}
 			t.b.postToLoop(func(t *turn) {
+				t.b.addFailures(failures)
 				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, allowed, need, bring)
 				proto.Deadline = a.Template.Deadline
 				t.addElements(a, proto, nil)

@@ -118,6 +118,8 @@ type Broker struct {
 	nextEvent   uint64
 	snapped     uint64        // last event in the newest snapshot
 	lastWrite   time.Duration // how long the last batch took to become durable
+	isRunning   bool          // Run has begun
+	snapshotErr error         // why the last one could not be stored
 	wake        core.Time
 	pending     []store.Outbound      // that the last broker had still to do
 	arrays      map[core.JobID]*array // with elements that have not ended
@@ -126,6 +128,8 @@ type Broker struct {
 	jobsOf      map[uint32]int        // jobs of each user that have not ended, without a record too
 	logUse      logUse
 	endedArrays map[core.JobID]core.Target // how some of those ended that are not among arrays any more
+
+	isSnapshotting bool // one is being encoded and stored
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user
@@ -186,6 +190,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer b.closeWeather()
 	defer b.work.Wait()
 	defer b.cancel()
+	b.isRunning = true
 	first := b.resumeWork()
 	for _, c := range b.allClusters() {
 		b.watchCluster(c.id)

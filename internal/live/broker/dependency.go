@@ -274,8 +274,14 @@ func (t *turn) targetName(j *job, id core.JobID) string {
 		spec = other.spec
 	} else if a := t.b.pendingArray(id); a != nil {
 		spec = a.Spec
-	} else if rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil {
-		spec = rec.Spec
+	} else if spec = t.endedSpecs[id]; spec == nil {
+		if rec, err := t.b.opt.Store.FindJob(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil && rec.Spec != nil {
+			spec = rec.Spec
+			if t.endedSpecs == nil {
+				t.endedSpecs = map[core.JobID]*jobfile.Job{}
+			}
+			t.endedSpecs[id] = spec // hundreds may have waited for it
+		}
 	}
 	if spec != nil && spec.Name != "" {
 		what += " (" + spec.Name + ")"

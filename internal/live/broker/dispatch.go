@@ -28,9 +28,10 @@ func (t *turn) handleCommand(c core.Command) {
 		id := t.sendCommand(c)
 		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 	case core.Describe:
-		id := t.sendCommand(c)
-		inputs := j.rec.Inputs
-		t.afterCommit(func() { t.b.describeJob(j, inputs, id) })
+		if len(t.questions.groups) == 0 {
+			t.afterCommit(func() { t.b.describeJobs(t.questions) })
+		}
+		t.questions.addJob(j, t.sendCommand(c))
 	case core.Stop:
 		order := wire.Order{Kind: wire.Stop, By: c.Due}
 		if c.Terminate {
@@ -74,12 +75,8 @@ func (t *turn) declineOffer(j *job, c core.Command) {
 
 // executeCommand does a command of the outbox, after those before it for the same job.
 func (b *Broker) executeCommand(j *job, id uint64, c core.Command) {
-	switch c.Kind { // nothing that comes after these waits for them
-	case core.Stage:
+	if c.Kind == core.Stage { // nothing that comes after it waits for it
 		b.stageBeside(j, id, c)
-		return
-	case core.Describe:
-		b.describeJob(j, j.rec.Inputs, id)
 		return
 	}
 	j.line.addTask(b.runInBackground, func() {

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -21,6 +20,11 @@ import (
 // is to find in it what those others wrote there since. So when one of them comes
 // home, what it changed is put into the folders of those who wait for it, and of
 // those who wait for them: where they had the same as it had at its beginning.
+//
+// The elements of an array wait for the same, unless each waits for one of another array
+// (aftercorr), and may be a hundred thousand. So their working directory is that of the
+// array as long as they wait; each gets it into its record when it is released. Until
+// then the record of the first that waits is written, for a broker that comes after.
 
 // inheritance is a work folder: its tree, and where it comes from.
 type inheritance struct{ work, dir string }
@@ -66,7 +70,7 @@ func (t *turn) missingFolders(j *job, made map[inheritance]string) []inheritance
 	seen := map[inheritance]bool{}
 	var list []inheritance
 	for _, w := range t.resultReceivers(j) {
-		key := inheritance{w.rec.Work, w.spec.Workdir}
+		key := inheritance{t.b.workOf(w), w.spec.Workdir}
 		if _, ok := made[key]; !ok && !seen[key] {
 			seen[key] = true
 			list = append(list, key)
@@ -75,61 +79,92 @@ func (t *turn) missingFolders(j *job, made map[inheritance]string) []inheritance
 	return list
 }
 
-// assignWorkFolders gives the heirs the work folders that were made for them. Of an array
-// whose jobs wait for the same, only the record of the first is written: that of
-// each job for each that comes home would be very many.
+// assignWorkFolders gives the heirs the work folders that were made for them.
 func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
-	written := map[string]bool{}
 	for _, w := range t.resultReceivers(j) {
-		work := made[inheritance{w.rec.Work, w.spec.Workdir}]
-		if work == w.rec.Work {
+		was := t.b.workOf(w)
+		work := made[inheritance{was, w.spec.Workdir}]
+		if work == was {
 			continue
 		}
 		// those that follow find it too
-		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == w.rec.Work {
+		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == was {
 			a.Template.Work = work
 			t.keepArray(a)
 		}
 		w.rec.Work = work
-		if key := dependencyGroup(w); w.rec.Parent == 0 || !written[key] {
-			written[key] = true
+		if w.sharesWork {
+			t.b.arrays[w.rec.Parent].work = work
+		}
+		t.touchJob(w)
+	}
+}
+
+// waitsLikeItsArray reports whether all elements of a job's array wait for the same.
+func (j *job) waitsLikeItsArray() bool {
+	return j.rec.Parent != 0 && len(j.rec.After) > 0 &&
+		!slices.ContainsFunc(j.spec.After, func(d jobfile.Dependency) bool { return d.Each })
+}
+
+// workOf is the working directory that a job is to begin with.
+func (b *Broker) workOf(j *job) string {
+	if a := b.arrays[j.rec.Parent]; j.sharesWork && a != nil && a.work != "" {
+		return a.work
+	}
+	return j.rec.Work
+}
+
+// noteWait notes that a job waits for others, or that it does so no more.
+func (t *turn) noteWait(j *job, waits bool) {
+	if waits {
+		j.sharesWork = j.waitsLikeItsArray()
+		return
+	}
+	if j.sharesWork {
+		j.rec.Work, j.sharesWork = t.b.workOf(j), false
+		t.touchJob(j)
+		if t.released == nil {
+			t.released = map[core.JobID]*job{}
+		}
+		t.released[j.rec.Parent] = j
+	}
+}
+
+// touchFirstWaiting has the record of the first element written that still waits, of the
+// arrays of which some have been released: it says what the others have.
+func (t *turn) touchFirstWaiting() {
+	for array, j := range t.released {
+		wait := j.rec.After[0]
+		id := t.b.eng.NextWaiter(wait.Job, arrayOfWait(wait), array-1)
+		if w := t.b.jobs[id]; w != nil && w.rec.Parent == array && w.sharesWork {
+			w.rec.Work = t.b.workOf(w)
 			t.touchJob(w)
 		}
 	}
 }
 
-// dependencyGroup is the same for the jobs of an array that wait for the same.
-func dependencyGroup(j *job) string { return fmt.Sprint(j.rec.Parent, j.rec.After) }
+// arrayOfWait is the array that is waited for; 0 if it is a job.
+func arrayOfWait(w store.Wait) core.JobID {
+	if w.Array {
+		return w.Job
+	}
+	return 0
+}
 
-// sameFolder gives those of an array that wait for the same what the first of them
-// has, after a restart. The list is in the order of their numbers.
-func sameFolder(list []*job) {
-	first := map[string]string{}
-	for _, j := range list {
-		if j.rec.Parent == 0 {
+// shareFolders gives those of an array that wait for the same what the first of them
+// has, after a restart.
+func (b *Broker) shareFolders(waits func(*job) bool) {
+	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+		j := b.jobs[id]
+		if j.rec.State.IsTerminal() || !j.waitsLikeItsArray() || !waits(j) {
 			continue
 		}
-		key := dependencyGroup(j)
-		if work, ok := first[key]; ok {
-			j.rec.Work = work
+		if a := b.arrayOf(&j.rec); a.work == "" {
+			a.work = j.rec.Work
 		} else {
-			first[key] = j.rec.Work
+			j.rec.Work = a.work
 		}
-	}
-}
-
-// touchSuccessor has the record of the next of its array written when one ends that waits
-// with others: it may have been the first.
-func (t *turn) touchSuccessor(j *job) {
-	if j.rec.Parent == 0 || len(j.rec.After) == 0 ||
-		slices.ContainsFunc(j.spec.After, func(d jobfile.Dependency) bool { return d.Each }) {
-		return // where each waits for another no two wait for the same
-	}
-	for id := j.rec.ID + 1; id < j.rec.Parent+core.JobID(j.spec.Array.Len()); id++ {
-		if w := t.b.jobs[id]; w != nil && t.watchesOthers(w) && dependencyGroup(w) == dependencyGroup(j) {
-			t.touchJob(w)
-			return
-		}
+		j.sharesWork = true
 	}
 }
 
@@ -139,14 +174,28 @@ func (t *turn) watchesOthers(j *job) bool {
 	return live && (w.Hold == core.HeldDependency || w.Hold == core.HeldBegin)
 }
 
-// allWaiters are those who wait for a job, and who wait for these.
+// allWaiters are those who wait for a job, and who wait for these: of an array whose
+// elements wait for the same the first that does.
 func (t *turn) allWaiters(j *job) []*job {
-	list, seen := []*job{j}, map[*job]bool{j: true}
-	for i := 0; i < len(list); i++ {
-		for _, id := range t.b.eng.WaitersOf(list[i].rec.ID, list[i].rec.Parent) {
-			if w := t.b.jobs[id]; w != nil && !seen[w] {
-				seen[w] = true
+	list, seen := []*job{j}, map[core.JobID]bool{j.rec.ID: true}
+	addWaiters := func(id, array core.JobID) {
+		for next := t.b.eng.NextWaiter(id, array, 0); next != 0; next = t.b.eng.NextWaiter(id, array, next) {
+			w := t.b.jobs[next]
+			if w != nil && w.sharesWork {
+				next = w.rec.Parent + core.JobID(w.spec.Array.Len()) - 1 // the others of its array follow it
+			}
+			if w != nil && !seen[w.rec.ID] {
+				seen[w.rec.ID] = true
 				list = append(list, w)
+			}
+		}
+	}
+	for i := 0; i < len(list); i++ {
+		w := list[i]
+		addWaiters(w.rec.ID, w.rec.Parent)
+		if w.sharesWork { // it stands for the others
+			for _, id := range t.b.eng.AwaitedWithin(w.rec.Parent, w.rec.Parent+core.JobID(w.spec.Array.Len())) {
+				addWaiters(id, 0)
 			}
 		}
 	}

@@ -38,6 +38,8 @@ type job struct {
 	left      bool           // what was to be left at clusters is there; of those who bring it home
 	kept      bool           // its description is stored
 
+	sharesWork bool // it waits with the others of its array, and has the array's working directory
+
 	toldEnd    bool   // its last attempt told its end, with what it had written
 	unreturned string // why its results are not home; "": they are, or on their way
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -125,14 +124,11 @@ func (b *Broker) storedFailures(ctx context.Context, id core.JobID) ([]core.JobI
 
 // readFailures reads, beside the loop, which elements have failed of the arrays that
 // somebody wants to depend on and of which the loop does not know it.
-func (b *Broker) readFailures(ctx context.Context, owner User, spec *jobfile.Job,
-	wants []resolvedDependency) (map[core.JobID][]core.JobID, error) {
-	if len(spec.After) == 0 {
-		return nil, nil
-	}
+func (b *Broker) readFailures(ctx context.Context,
+	waits func(*turn) []store.Wait) (map[core.JobID][]core.JobID, error) {
 	var unknown []core.JobID
 	if err := b.askLoop(ctx, func(t *turn) {
-		for _, w := range t.sharedWaits(owner, spec, wants) {
+		for _, w := range waits(t) {
 			if w.Array && !t.knowsProgress(w.Job) {
 				unknown = append(unknown, w.Job)
 			}
@@ -191,7 +187,7 @@ func (t *turn) countTarget(key targetKey) core.Target {
 func (t *turn) arrayTarget(id core.JobID) (core.Target, error) {
 	if !t.knowsProgress(id) {
 		// It was forgotten after its failures were looked for, or whoever depends on it was
-		// submitted to an earlier broker: it is read once.
+		// submitted to a broker of an earlier version: it is read once.
 		list, err := t.b.storedFailures(t.b.ctx, id)
 		if err != nil {
 			return core.Target{}, err

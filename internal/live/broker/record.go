@@ -27,6 +27,7 @@ func (t *turn) recordEvent(ev *core.Event) {
 	case core.RanksOrdered:
 		t.recordRanks(j, ev)
 	case core.JobBecame:
+		t.noteWait(j, false)
 		t.recordState(j, ev, from, hasRun)
 	case core.JobEnqueued:
 		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
@@ -37,8 +38,10 @@ func (t *turn) recordEvent(ev *core.Event) {
 	case core.JobJudged:
 		t.recordVerdict(j, ev)
 	case core.JobHeld:
+		t.noteWait(j, ev.Hold == core.HeldDependency || ev.Hold == core.HeldBegin)
 		t.heldUp(j, ev, waited)
 	case core.JobReleased:
+		t.noteWait(j, false)
 		t.touchJob(j)
 	}
 }
@@ -135,7 +138,6 @@ func (t *turn) recordEnd(j *job, ev *core.Event) {
 	j.saved = nil
 	if j.rec.Epoch == 0 { // it was never placed: nothing of it is anywhere
 		j.rec.StagedOut = true
-		t.touchSuccessor(j)
 	}
 	if !j.rec.HasResults() || j.rec.StagedOut {
 		t.jobFinished(j)

@@ -88,6 +88,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 	for _, a := range b.arrays {
 		a.progress.hasUnread = a.progress.unfinished < a.progress.size
 	}
+	b.shareFolders((&turn{b: b}).watchesOthers)
 	return b.takeOver(ctx, known != "")
 }
 
@@ -229,23 +230,37 @@ func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
 // noticed.
 const eventsPerSnapshot = 5_000
 
-func (b *Broker) maybeSnapshot(ctx context.Context) error {
+// maybeSnapshot has a snapshot made when there are enough new events. The state is copied in
+// the loop; encoding and storing it, which takes much longer, is done beside it. An error
+// is that of the snapshot before.
+func (b *Broker) maybeSnapshot() error {
 	// A snapshot costs as much as some events of every job in it.
-	if b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.LiveCount())) {
-		return nil
+	if !b.isRunning || b.isSnapshotting ||
+		b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.LiveCount())) {
+		return b.snapshotErr
 	}
-	state, err := b.eng.EncodeSnapshot()
-	if err != nil {
-		return err
-	}
-	switch err := b.opt.Store.SaveSnapshot(ctx, b.nextEvent-1, state); {
-	case errors.Is(err, store.ErrFull): // later: it only saves time
-	case err != nil:
-		return err
-	default:
-		b.snapped = b.nextEvent - 1
-	}
-	return nil
+	b.isSnapshotting = true
+	state, upTo := b.eng.CopyState(), b.nextEvent-1
+	b.runUntilStopped(func(ctx context.Context) {
+		text, err := state.EncodeSnapshot()
+		if err == nil {
+			err = b.opt.Store.SaveSnapshot(ctx, upTo, text)
+		}
+		if errors.Is(err, store.ErrFull) && !pauseContext(ctx, diskRetryInterval) {
+			return
+		}
+		b.postToLoop(func(*turn) {
+			b.isSnapshotting = false
+			switch {
+			case errors.Is(err, store.ErrFull): // later: it only saves time
+			case err != nil:
+				b.snapshotErr = err
+			default:
+				b.snapped = upTo
+			}
+		})
+	})
+	return b.snapshotErr
 }
 
 // resumeWork takes up the work where the last broker left it: the outbox is carried
@@ -264,15 +279,7 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 		}
 	}
 	split := map[*job]core.Command{}
-	for _, o := range b.pending {
-		j := b.jobs[o.Command.Job]
-		if j == nil { // over; only its folder is left
-			j = newJob(store.Job{ID: o.Command.Job, Epoch: o.Command.Epoch, State: core.Done})
-			j.over = true
-			b.jobs[o.Command.Job], b.ending[o.Command.Job] = j, j
-		}
-		b.executeCommand(j, o.ID, o.Command)
-	}
+	b.resumeCommands()
 	for id, j := range b.jobs {
 		w, live := b.eng.FindJob(id)
 		switch {
@@ -296,6 +303,25 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 			t.handleClaim(j, c)
 		}
 	}
+}
+
+// resumeCommands carries out what the last broker had still to do.
+func (b *Broker) resumeCommands() {
+	var questions describeQueue
+	for _, o := range b.pending {
+		j := b.jobs[o.Command.Job]
+		if j == nil { // over; only its folder is left
+			j = newJob(store.Job{ID: o.Command.Job, Epoch: o.Command.Epoch, State: core.Done})
+			j.over = true
+			b.jobs[o.Command.Job], b.ending[o.Command.Job] = j, j
+		}
+		if o.Command.Kind == core.Describe {
+			questions.addJob(j, o.ID)
+		} else {
+			b.executeCommand(j, o.ID, o.Command)
+		}
+	}
+	b.describeJobs(questions)
 }
 
 // sweepUnknown ends attempts that a cluster knows and we do not, as soon as it can be
@@ -333,23 +359,17 @@ func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found)
 // enterUnknown hands those to the engine that it does not know: brokers of earlier
 // versions kept jobs that waited for others from it.
 func (t *turn) enterUnknown() {
-	var unknown, waiting []*job
+	isUnknown := func(j *job) bool {
+		return !j.rec.State.IsTerminal() && !t.b.eng.IsLive(j.rec.ID) && !t.b.isAhead(j)
+	}
+	t.b.shareFolders(isUnknown)
+	var unknown []*job
 	for _, j := range t.b.jobs {
-		switch {
-		case j.rec.State.IsTerminal():
-		case t.watchesOthers(j):
-			waiting = append(waiting, j)
-		case !t.b.eng.IsLive(j.rec.ID) && !t.b.isAhead(j):
+		if isUnknown(j) {
 			unknown = append(unknown, j)
-			if len(j.rec.After) > 0 {
-				waiting = append(waiting, j)
-			}
 		}
 	}
-	byNumber := func(a, b *job) int { return int(a.rec.ID - b.rec.ID) }
-	slices.SortFunc(unknown, byNumber)
-	slices.SortFunc(waiting, byNumber)
-	sameFolder(waiting)
+	slices.SortFunc(unknown, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
 	for _, j := range unknown {
 		t.enterUndescribed(j)
 	}

@@ -61,9 +61,12 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 	}
 	var ids []core.JobID
 	var refused error
-	failures, err := b.readFailures(ctx, owner, spec, wants)
-	if err != nil {
-		return nil, err
+	failures := map[core.JobID][]core.JobID{}
+	if len(spec.After) > 0 {
+		shared := func(t *turn) []store.Wait { return t.sharedWaits(owner, spec, wants) }
+		if failures, err = b.readFailures(ctx, shared); err != nil {
+			return nil, err
+		}
 	}
 	for again := true; again; {
 		caught, over := b.mergeEarlierResults(ctx, spec, work, wants)

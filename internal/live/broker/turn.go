@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -21,6 +22,10 @@ type turn struct {
 	then    []func()
 
 	looseEnds []*job // that may be forgotten now
+	questions describeQueue
+	released  map[core.JobID]*job // by array, one of its elements that waited until now
+
+	endedSpecs map[core.JobID]*jobfile.Job // of jobs that are over, as they were read
 
 	inputs     []core.Input // the engine is still to be told
 	isStepping bool         // it is being told
@@ -60,6 +65,7 @@ func (b *Broker) newTurn() *turn {
 
 func (t *turn) commitTurn(ctx context.Context) error {
 	b := t.b
+	t.touchFirstWaiting()
 	for _, j := range t.touched {
 		if j.spec == nil {
 			continue // of a job that is over, whose last attempt is being released
@@ -100,7 +106,7 @@ func (t *turn) commitTurn(ctx context.Context) error {
 			b.dropJob(j)
 		}
 	}
-	return b.maybeSnapshot(ctx)
+	return b.maybeSnapshot()
 }
 
 // publishPlacement lets those beside the loop know where jobs are and how many processors are

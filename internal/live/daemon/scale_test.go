@@ -351,3 +351,55 @@ func BenchmarkArrayThatRuns(b *testing.B) {
 		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 	}
 }
+
+// BenchmarkArrayIsReleased is an array of a hundred thousand jobs that wait for another one:
+// how long others wait while it is taken in, and while that one ends and they are released.
+func BenchmarkArrayIsReleased(b *testing.B) {
+	const elements = 100_000
+	for b.Loop() {
+		broker := upSeparate(b, twoSlots)
+		first, err := broker.client.SubmitJob(context.Background(), &api.Submit{Job: broker.waitingJob()})
+		broker.must(err)
+		broker.submit(broker.waitingJob())
+		spec := broker.waitingJob()
+		spec.Array = jobfile.ArrayRange{First: 1, Last: elements, Step: 1}
+		spec.After = []jobfile.Dependency{{Job: fmt.Sprint(first.IDs[0]), When: jobfile.Over}}
+		other := broker.another()
+		pings, begin := meanwhile(other.ping), time.Now()
+		array, err := broker.client.SubmitJob(context.Background(), &api.Submit{Job: spec})
+		broker.must(err)
+		last := fmt.Sprint(array.IDs[elements-1])
+		reportWaits := func(what string) {
+			b.ReportMetric(time.Since(begin).Seconds(), what+"-s")
+			list := pings()
+			b.ReportMetric(milliseconds(quantile(list, 0.99)), what+"-ping-p99-ms")
+			b.ReportMetric(milliseconds(quantile(list, 1)), what+"-ping-max-ms")
+		}
+		broker.untilReason(last, func(why string) bool { return strings.Contains(why, "waiting for job") })
+		reportWaits("take-in")
+		b.ReportMetric(broker.memory("VmRSS"), "waiting-RSS-MB")
+		pings, begin = meanwhile(other.ping), time.Now()
+		_, err = broker.client.CancelNow(context.Background(), fmt.Sprint(first.IDs[0]))
+		broker.must(err)
+		broker.untilReason(last, func(why string) bool { return !strings.Contains(why, "waiting for job") })
+		reportWaits("release")
+		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
+		broker.end(syscall.SIGKILL)
+		b.ReportMetric(milliseconds(broker.start()), "start-ms")
+	}
+}
+
+// untilReason waits until the reason why a job waits is as wanted.
+func (b *separateBroker) untilReason(id string, is func(why string) bool) {
+	b.Helper()
+	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		j, err := b.client.GetJob(context.Background(), id)
+		b.must(err)
+		if is(j.Why) {
+			return
+		}
+		if time.Since(begin) > 5*time.Minute {
+			b.Fatalf("job %s is %s: %s", id, j.State, j.Why)
+		}
+	}
+}

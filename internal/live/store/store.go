@@ -17,8 +17,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Store keeps the broker's state. CommitBatch and SaveSnapshot are called by one
-// goroutine; what reads may be called by any number beside it.
+// Store keeps the broker's state. CommitBatch is called by one goroutine, SaveSnapshot by
+// one beside it; what reads may be called by any number beside these.
 type Store interface {
 	// CommitBatch makes the whole batch durable, or nothing of it. After an error
 	// that is not about the batch itself it is not known which: reopen and LoadState.

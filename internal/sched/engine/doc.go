@@ -20,7 +20,9 @@
 //     carried out in their order, save that Stage and Describe hold up nothing that
 //     follows them. A Release is complete only when nothing of its epoch runs any
 //     more: no Start of a later epoch may overtake it.
-//  5. Call Step with a Tick at Output.WakeAt, or earlier.
+//  5. Call Step with a Tick at Output.WakeAt, or earlier. That is now if many jobs are to
+//     be released: a step looks at a bounded number of them, and others may be told
+//     something in between.
 //
 // Output is valid until the next call of Step.
 //

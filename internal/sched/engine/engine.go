@@ -99,20 +99,23 @@ type Engine struct {
 	anyDirt bool
 	scan    bool         // the placement queue is to be looked through
 	again   []core.JobID // to be placed again, after those who wait longer
-	waiters []core.JobID // held jobs to be looked at: what they depend on has changed
-	slots   []core.JobID // arrays that may have another job placed
+	holds   unsettledHolds
 	choices []place.Choice
 	offers  []malleable.Offer
+
+	holdsPerStep int // held jobs that a tick looks at
+	holdsLeft    int // that this one may still
 }
 
 // New is an engine on a world: a fresh one, or one that events made.
 func New(cfg Config, w *world.World) *Engine {
-	e := &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
+	e := &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters())), holdsPerStep: maxHoldsPerStep}
 	if w.LiveCount() > 0 { // whatever the last engine had still to do
 		for _, c := range w.Clusters() {
 			e.markDirty(c)
 			e.markFreed(c)
 		}
+		e.reviewHolds()
 	}
 	return e
 }
@@ -126,9 +129,16 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.now = max(now, e.w.Now())
 	e.out.Events = e.out.Events[:0]
 	e.out.Commands = e.out.Commands[:0]
+	e.holdsLeft = e.holdsPerStep
+	if in.Kind != core.Tick { // many inputs may be told together
+		e.holdsLeft = max(1, e.holdsPerStep*maxHoldsAtATime/maxHoldsPerStep)
+	}
 	e.dispatchInput(in)
 	e.settleDue()
-	e.out.WakeAt = min(e.w.NextTimer(), e.w.NextRetry())
+	e.out.WakeAt = max(e.now, min(e.w.NextTimer(), e.w.NextRetry())) // a hold that is due may be left for the next step
+	if !e.holds.isEmpty() {
+		e.out.WakeAt = e.now
+	}
 	if e.w.NeedsRescan() && e.cfg.ScanEvery > 0 {
 		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}
@@ -237,7 +247,7 @@ func (e *Engine) emitTold(ev *core.Event) {
 	before := e.w.TargetState(ev.Job, array)
 	e.applyEvent(ev)
 	if e.w.TargetState(ev.Job, array) != before {
-		e.waiters = append(e.waiters, e.w.WaitersOf(ev.Job, array)...)
+		e.holds.targets = append(e.holds.targets, reachedTarget{job: ev.Job, array: array})
 	}
 	if e.cfg.ResultsAtEnd && ev.Kind == core.JobBecame && ev.To.IsTerminal() && e.w.HasWaiters(ev.Job, array) {
 		e.emitEvent(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, NeverRan: neverRan})

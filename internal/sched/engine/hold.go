@@ -125,32 +125,113 @@ func (e *Engine) resultsReturned(in *core.Input) {
 // freeSlot notes that an array may have another job placed.
 func (e *Engine) freeSlot(spec *core.Job) {
 	if spec.ArrayLimit > 0 {
-		e.slots = append(e.slots, spec.Array)
+		e.holds.slots = append(e.holds.slots, spec.Array)
 	}
 }
 
-// settleHolds looks at the jobs that are held by what has just happened.
+// maxHoldsPerStep is how many held jobs a tick looks at. A large array may wait for one job:
+// the engine asks to be woken at once for the rest, so that others come in between.
+// maxHoldsAtATime is how many any other step looks at, and how many of those that wait for
+// the same are looked at before others' turn comes.
+const (
+	maxHoldsPerStep = 256
+	maxHoldsAtATime = 32
+)
+
+// reachedTarget is a job, or an array, to which something has happened that jobs are held
+// for. Its waiters up to a number have been looked at since.
+type reachedTarget struct{ job, array, after core.JobID }
+
+// unsettledHolds is which held jobs are still to be looked at.
+type unsettledHolds struct {
+	targets []reachedTarget // their waiters
+	slots   []core.JobID    // arrays that may have another job placed
+	nowhere bool            // jobs that could run on none of the clusters as they were
+	asked   core.JobID      // of these the last one that was looked at
+}
+
+func (h *unsettledHolds) isEmpty() bool { return len(h.targets)+len(h.slots) == 0 && !h.nowhere }
+
+// reviewHolds has every held job looked at that the last engine may not have come to.
+func (e *Engine) reviewHolds() {
+	for _, t := range e.w.ReachedTargets() {
+		e.holds.targets = append(e.holds.targets, reachedTarget{job: t[0], array: t[1]})
+	}
+	e.holds.slots = e.w.ArraysWithRoom()
+	e.holds.nowhere = e.w.NextNowhere(0) != 0
+}
+
+// settleHolds looks at the jobs that are held by what has happened, as many as a step may.
 func (e *Engine) settleHolds() {
-	for len(e.slots)+len(e.waiters) > 0 {
-		waiters, slots := e.waiters, e.slots
-		e.waiters, e.slots = nil, nil
-		for _, id := range waiters {
-			if j := e.w.Job(id); j != nil && (j.CurrentHold() == core.HeldDependency || j.CurrentHold() == core.HeldBegin) {
-				e.admitJob(j, false)
+	for e.holdsLeft > 0 && !e.holds.isEmpty() {
+		targets, slots := e.holds.targets, e.holds.slots
+		e.holds.targets, e.holds.slots = nil, nil
+		for i, t := range targets {
+			if e.holdsLeft <= 0 {
+				e.holds.targets = append(targets[i:], e.holds.targets...)
+				break
 			}
+			e.settleWaiters(t)
 		}
 		for _, array := range slots {
-			for j := e.w.NextOfArray(array); j != nil && e.w.ArrayRoom(j); j = e.w.NextOfArray(array) {
-				e.admitJob(j, false)
-			}
+			e.settleSlots(array)
 		}
+		e.settleNowhere()
+	}
+}
+
+// settleWaiters looks at the next of those who wait for a job, or for its array.
+func (e *Engine) settleWaiters(t reachedTarget) {
+	next := e.w.NextWaiter(t.job, t.array, t.after)
+	for range min(maxHoldsAtATime, e.holdsLeft) {
+		if next == 0 {
+			return
+		}
+		e.holdsLeft--
+		t.after = next
+		e.admitJob(e.w.Job(next), false)
+		next = e.w.NextWaiter(t.job, t.array, t.after)
+	}
+	if next != 0 {
+		e.holds.targets = append(e.holds.targets, t)
+	}
+}
+
+// settleSlots looks at the next jobs of an array that its limit lets in.
+func (e *Engine) settleSlots(array core.JobID) {
+	j := e.w.NextOfArray(array)
+	for range min(maxHoldsAtATime, e.holdsLeft) {
+		if j == nil || !e.w.ArrayRoom(j) {
+			return
+		}
+		e.holdsLeft--
+		e.admitJob(j, false)
+		j = e.w.NextOfArray(array)
+	}
+	if j != nil && e.w.ArrayRoom(j) {
+		e.holds.slots = append(e.holds.slots, array)
 	}
 }
 
 // askNowhere has the jobs described again that could run on none of the clusters as
 // they were.
 func (e *Engine) askNowhere() {
-	for _, j := range e.w.HeldNowhere() {
-		e.admitJob(j, true)
+	e.holds.nowhere, e.holds.asked = e.w.NextNowhere(0) != 0, 0
+}
+
+// settleNowhere does so with the next of them.
+func (e *Engine) settleNowhere() {
+	if !e.holds.nowhere {
+		return
 	}
+	for range min(maxHoldsAtATime, e.holdsLeft) {
+		next := e.w.NextNowhere(e.holds.asked)
+		if next == 0 {
+			break
+		}
+		e.holdsLeft--
+		e.holds.asked = next
+		e.admitJob(e.w.Job(next), true)
+	}
+	e.holds.nowhere = e.w.NextNowhere(e.holds.asked) != 0
 }

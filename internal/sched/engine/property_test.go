@@ -25,11 +25,12 @@ type trial struct {
 	jobs     int
 	seed     uint64
 	restarts bool // the engine is lost now and then, and made again from its log
+	holds    int  // held jobs that a step looks at; 0: as many as usual
 }
 
 func (tr trial) String() string {
-	return fmt.Sprintf("%v/%s/%v seed %d jobs %d restarts %v", tr.approach, tr.policy, tr.place, tr.seed, tr.jobs,
-		tr.restarts)
+	return fmt.Sprintf("%v/%s/%v seed %d jobs %d restarts %v holds %d", tr.approach, tr.policy, tr.place, tr.seed, tr.jobs,
+		tr.restarts, tr.holds)
 }
 
 // run drives a trial to its end. All that must hold is checked after every
@@ -45,6 +46,7 @@ type run struct {
 	log    []core.Event
 	state  map[core.JobID]core.State
 	coming int // jobs not submitted yet
+	idle   int // times in a row that it was woken at once and did nothing
 	random *rand.Rand
 }
 
@@ -57,8 +59,14 @@ func newRun(tr trial) *run {
 		Describes: tr.seed%2 == 0, DescribeEvery: 100 * time.Second, ResultsAtEnd: tr.seed%3 == 0}
 	spec := r.grid()
 	r.outside = newOutside(spec, tr.seed)
-	r.eng = engine.New(r.cfg, world.New(spec))
+	r.start(world.New(spec))
 	return r
+}
+
+func (r *run) start(w *world.World) {
+	if r.eng = engine.New(r.cfg, w); r.holds > 0 {
+		r.eng.LimitHolds(r.holds)
+	}
 }
 
 // grid is two to four clusters, some with a queue of their own, with two files
@@ -213,7 +221,10 @@ func (r *run) step(in core.Input) error {
 	if err := w.CheckInvariants(); err != nil {
 		return err
 	}
-	if busy && in.Kind == core.Tick && len(out.Events) == 0 {
+	if r.idle++; !busy || in.Kind != core.Tick || len(out.Events) > 0 {
+		r.idle = 0
+	}
+	if r.idle > 0 && r.holds == 0 || r.idle > 10*r.jobs { // it may have looked at jobs that stay held
 		return fmt.Errorf("at %v it does nothing and wants to be woken at once", r.now)
 	}
 	return r.nobodyHoldsWithoutBeingPlaced()
@@ -284,7 +295,7 @@ func (r *run) restart() error {
 	if a, b := r.eng.World().AppendState(nil), w.AppendState(nil); !bytes.Equal(a, b) {
 		return fmt.Errorf("the world is\n%s\nand its replay\n%s", a, b)
 	}
-	r.eng = engine.New(r.cfg, w)
+	r.start(w)
 	return nil
 }
 
@@ -329,7 +340,8 @@ func TestWhateverHappensOutsideTheGridStaysSound(t *testing.T) {
 		for _, policy := range policyNames() {
 			for _, place := range placePolicies() {
 				for seed := range seeds {
-					tr := trial{approach: approach, policy: policy, place: place, jobs: 12, seed: seed, restarts: seed%2 == 1}
+					tr := trial{approach: approach, policy: policy, place: place, jobs: 12, seed: seed, restarts: seed%2 == 1,
+						holds: int(seed % 4)}
 					if err := newRun(tr).play(); err != nil {
 						t.Fatalf("%v: %v", tr, err)
 					}
@@ -348,6 +360,7 @@ func TestWhateverHappensOutsideTheGridStaysSoundRapidly(t *testing.T) {
 			jobs:     rapid.IntRange(1, 30).Draw(t, "jobs"),
 			seed:     rapid.Uint64().Draw(t, "seed"),
 			restarts: rapid.Bool().Draw(t, "restarts"),
+			holds:    rapid.IntRange(0, 3).Draw(t, "holds"),
 		}
 		if err := newRun(tr).play(); err != nil {
 			t.Fatalf("%v: %v", tr, err)

@@ -20,6 +20,8 @@ import (
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
 //	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 retry=1 tries=3 place=wf whole=yes describe=600 results=end
+//	holds 2                            a step looks at two held jobs
+//	restart                            the engine is lost, and made again from the log
 //	at 30                              it is second 30 now
 //	wake                               it is when the engine asked to be woken
 //	tick                               the engine is called for no reason
@@ -61,8 +63,15 @@ func (s *stage) play(line string) (string, error) {
 	if s.eng == nil {
 		s.eng = engine.New(s.cfg, world.New(s.spec))
 	}
-	if verb == "show" {
+	switch verb {
+	case "show":
 		return s.show(), nil
+	case "holds":
+		s.holds = w.number(w.next())
+		s.eng.LimitHolds(s.holds)
+		return "", w.err
+	case "restart":
+		return "", s.restart()
 	}
 	in, err := s.input(verb, w)
 	if err != nil {
@@ -480,19 +489,4 @@ func split(list string) []string {
 		return nil
 	}
 	return strings.Split(list, ",")
-}
-
-// procs reads a set as it is written: 0-3,6.
-func procs(text string) core.ProcSet {
-	var set core.ProcSet
-	for _, r := range split(text) {
-		lo, hi, ranged := strings.Cut(r, "-")
-		if !ranged {
-			hi = lo
-		}
-		a, _ := strconv.Atoi(lo)
-		b, _ := strconv.Atoi(hi)
-		set = append(set, core.Range{Lo: int32(a), Hi: int32(b) + 1})
-	}
-	return set
 }

@@ -10,9 +10,7 @@ import (
 // malleability manager, in the order that the approach gives, until nothing
 // is left to decide before somebody answers.
 func (e *Engine) settleDue() {
-	for t, due := e.w.DueTimer(e.now); due; t, due = e.w.DueTimer(e.now) {
-		e.fireTimer(t)
-	}
+	e.fireTimers()
 	e.settleHolds()
 	if e.w.NeedsRescan() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
 		e.scan = true
@@ -36,9 +34,22 @@ func (e *Engine) settleDue() {
 		e.growAll()
 	}
 	e.scan = false
-	if len(e.slots)+len(e.waiters) > 0 { // somebody ended meanwhile
+	if e.holdsLeft > 0 && !e.holds.isEmpty() { // somebody ended meanwhile
 		e.settleDue()
 	}
+}
+
+// fireTimers does what has fallen due. Jobs whose hold has may be very many: of those that
+// a step looks at they are half, so that others are not held up by them.
+func (e *Engine) fireTimers() {
+	holds, most := 0, e.holdsLeft/2
+	for t, due := e.w.DueTimer(e.now); due && holds <= most; t, due = e.w.DueTimer(e.now) {
+		if t.Kind == world.HoldDue {
+			holds++
+		}
+		e.fireTimer(t)
+	}
+	e.holdsLeft -= min(holds, most)
 }
 
 // fireTimer does what a timer waited for.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,6 +98,19 @@ type stage struct {
 	wake  core.Time
 	log   []core.Event
 	files []string
+	holds int // held jobs that a step looks at; 0: as many as usual
+}
+
+// restart makes the engine again from the log.
+func (s *stage) restart() error {
+	w, err := replay(s.spec, s.log)
+	if err != nil {
+		return err
+	}
+	if s.eng = engine.New(s.cfg, w); s.holds > 0 {
+		s.eng.LimitHolds(s.holds)
+	}
+	return nil
 }
 
 // step tells the engine something and writes what it made of it.
@@ -133,4 +147,19 @@ func firstDifference(was, is string) string {
 func window(mark string, lines []string, i int) string {
 	lines = lines[min(i, len(lines)):min(i+8, len(lines))]
 	return mark + strings.Join(lines, "\n"+mark)
+}
+
+// procs reads a set as it is written: 0-3,6.
+func procs(text string) core.ProcSet {
+	var set core.ProcSet
+	for _, r := range split(text) {
+		lo, hi, ranged := strings.Cut(r, "-")
+		if !ranged {
+			hi = lo
+		}
+		a, _ := strconv.Atoi(lo)
+		b, _ := strconv.Atoi(hi)
+		set = append(set, core.Range{Lo: int32(a), Hi: int32(b) + 1})
+	}
+	return set
 }

@@ -62,9 +62,17 @@ func (e *Engine) JobsIn() []int {
 	return count
 }
 
-// WaitersOf lists the jobs that are held until something has happened to a job, or to
-// the array that it belongs to.
-func (e *Engine) WaitersOf(job, array core.JobID) []core.JobID { return e.w.WaitersOf(job, array) }
+// NextWaiter is the first of the jobs after the one with a number that are held until
+// something has happened to a job, or to the array that it belongs to; 0 if there is none.
+func (e *Engine) NextWaiter(job, array, after core.JobID) core.JobID {
+	return e.w.NextWaiter(job, array, after)
+}
+
+// AwaitedWithin lists the jobs from first on and below end, by number, for which others are
+// held; not those for whose array they are.
+func (e *Engine) AwaitedWithin(first, end core.JobID) []core.JobID {
+	return e.w.AwaitedWithin(first, end)
+}
 
 // HasWaiters reports whether any job is held until something has happened to a job, or to
 // its array.
@@ -117,6 +125,9 @@ func (e *Engine) IdleProcs(id core.ClusterID) int { return e.w.Cluster(id).IdleP
 
 // EncodeSnapshot is the state in a form that Restore reads.
 func (e *Engine) EncodeSnapshot() ([]byte, error) { return e.w.EncodeSnapshot() }
+
+// CopyState is the state as it is now, to be encoded while the engine goes on.
+func (e *Engine) CopyState() world.StateCopy { return e.w.CopyState() }
 
 // ErrSnapshot says that a snapshot cannot be used: it is damaged, or of another version.
 var ErrSnapshot = errors.New("the snapshot cannot be used")

@@ -45,8 +45,8 @@ func (w *World) checkHolds() error {
 		if j.hold != core.NotHeld && (j.queued || j.state != core.Submitted || len(j.parts) > 0) {
 			return fmt.Errorf("job %d, %s, is held by %s", id, j.state, j.hold)
 		}
-		if j.hold == core.HeldNowhere != w.nowhere[id] {
-			return fmt.Errorf("job %d is held by %s, and listed as one that may run nowhere: %v", id, j.hold, w.nowhere[id])
+		if listed := w.nowhere.hasJob(id); j.hold == core.HeldNowhere != listed {
+			return fmt.Errorf("job %d is held by %s, and listed as one that may run nowhere: %v", id, j.hold, listed)
 		}
 		if j.hold == core.HeldArray {
 			held[j.spec.Array]++
@@ -57,7 +57,7 @@ func (w *World) checkHolds() error {
 			continue
 		}
 		for i := range j.spec.After {
-			if t := w.targets[keyOf(&j.spec.After[i])]; t == nil || !t.waiters[id] {
+			if t := w.targets[keyOf(&j.spec.After[i])]; t == nil || !t.waiters.hasJob(id) {
 				return fmt.Errorf("job %d is not among those that wait for job %d", id, j.spec.After[i].Job)
 			}
 		}
@@ -65,9 +65,9 @@ func (w *World) checkHolds() error {
 	}
 	for _, key := range w.sortedTargets() {
 		t := w.targets[key]
-		if len(t.waiters) == 0 || len(t.waiters) > waiting || t.NotStarted < 0 || t.Unfinished < t.NotStarted ||
+		if n := t.waiters.countJobs(); n == 0 || n > waiting || t.NotStarted < 0 || t.Unfinished < t.NotStarted ||
 			t.Failed < 0 {
-			return fmt.Errorf("job %d, for which %d wait, counts %+v", key.Job, len(t.waiters), t.Target)
+			return fmt.Errorf("job %d, for which %d wait, counts %+v", key.Job, n, t.Target)
 		}
 	}
 	for _, id := range sortedKeys(w.arrays) {

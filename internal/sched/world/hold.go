@@ -22,7 +22,7 @@ func keyOf(d *core.Dependency) targetKey { return targetKey{d.Job, d.Array} }
 // array that a held job depends on, and no other.
 type target struct {
 	core.Target
-	waiters map[core.JobID]bool
+	waiters jobList
 }
 
 // arrayLoad is what is placed of an array that has a limit, and what waits for that.
@@ -62,16 +62,55 @@ func (w *World) TargetOf(d *core.Dependency) core.Target {
 	return d.Target
 }
 
-// WaitersOf lists the held jobs that depend on a job, or on its array, by number.
-func (w *World) WaitersOf(job, array core.JobID) []core.JobID {
-	var list []core.JobID
+// NextWaiter is the first of the held jobs that depend on a job, or on its array, after
+// the one with a number; 0 if there is none.
+func (w *World) NextWaiter(job, array, after core.JobID) (next core.JobID) {
 	for _, key := range targetKeys(job, array) {
 		if t := w.targets[key]; t != nil {
-			list = append(list, sortedKeys(t.waiters)...)
+			if id := t.waiters.nextAfter(after); id != 0 && (next == 0 || id < next) {
+				next = id
+			}
+		}
+	}
+	return next
+}
+
+// AwaitedWithin lists the jobs from first on and below end, by number, on which held jobs
+// depend; not those on whose array they do.
+func (w *World) AwaitedWithin(first, end core.JobID) []core.JobID {
+	var list []core.JobID
+	if int(end-first) < len(w.targets) {
+		for id := first; id < end; id++ {
+			if w.targets[targetKey{id, false}] != nil {
+				list = append(list, id)
+			}
+		}
+		return list
+	}
+	for key := range w.targets { // order-free: sorted below
+		if !key.Array && key.Job >= first && key.Job < end {
+			list = append(list, key.Job)
 		}
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	return list
+}
+
+// ReachedTargets lists the jobs and arrays of which some, all or one that failed have
+// come to what others wait for: job and array as NextWaiter takes them.
+func (w *World) ReachedTargets() [][2]core.JobID {
+	var list [][2]core.JobID
+	for _, key := range w.sortedTargets() {
+		if t := w.targets[key]; t.Unfinished > 0 && t.NotStarted > 0 && t.Failed == 0 {
+			continue
+		}
+		reached := [2]core.JobID{key.Job, 0}
+		if key.Array {
+			reached[1] = key.Job
+		}
+		list = append(list, reached)
+	}
+	return list
 }
 
 // TargetState is all that the verdict on a dependency on a job, and on its array,
@@ -128,14 +167,21 @@ func (w *World) NextOfArray(array core.JobID) *Job {
 	return w.jobs[a.held[0]]
 }
 
-// HeldNowhere lists the jobs that may run on none of the clusters, by number.
-func (w *World) HeldNowhere() []*Job {
-	var list []*Job
-	for _, id := range sortedKeys(w.nowhere) {
-		list = append(list, w.jobs[id])
+// ArraysWithRoom lists the arrays of which another job may be placed that is held because
+// of their limit.
+func (w *World) ArraysWithRoom() []core.JobID {
+	var list []core.JobID
+	for _, id := range sortedKeys(w.arrays) {
+		if j := w.NextOfArray(id); j != nil && w.ArrayRoom(j) {
+			list = append(list, id)
+		}
 	}
 	return list
 }
+
+// NextNowhere is the first of the jobs that may run on none of the clusters after the one
+// with a number; 0 if there is none.
+func (w *World) NextNowhere(after core.JobID) core.JobID { return w.nowhere.nextAfter(after) }
 
 // applyHeld notes that something keeps a job out of the placement queue.
 func (w *World) applyHeld(j *Job, ev *core.Event) error {
@@ -189,15 +235,15 @@ func (w *World) beginHold(j *Job, hold core.Hold) {
 			d := &j.spec.After[i]
 			t := w.targets[keyOf(d)]
 			if t == nil {
-				t = &target{Target: d.Target, waiters: map[core.JobID]bool{}}
+				t = &target{Target: d.Target}
 				w.targets[keyOf(d)] = t
 			}
-			t.waiters[id] = true
+			t.waiters.addJob(id)
 		}
 	case core.HeldArray:
 		heap.Push(&w.loadOf(j.spec.Array).held, id)
 	case core.HeldNowhere:
-		w.nowhere[id] = true
+		w.nowhere.addJob(id)
 	}
 }
 
@@ -213,8 +259,8 @@ func (w *World) endHold(j *Job) {
 		for i := range j.spec.After {
 			key := keyOf(&j.spec.After[i])
 			if t := w.targets[key]; t != nil {
-				delete(t.waiters, id)
-				if len(t.waiters) == 0 {
+				t.waiters.removeJob(id)
+				if t.waiters.countJobs() == 0 {
 					delete(w.targets, key)
 				}
 			}
@@ -224,7 +270,7 @@ func (w *World) endHold(j *Job) {
 		heap.Remove(&a.held, slices.Index(a.held, id))
 		w.forgetLoad(j.spec.Array)
 	case core.HeldNowhere:
-		delete(w.nowhere, id)
+		w.nowhere.removeJob(id)
 	}
 }
 

@@ -207,8 +207,9 @@ func (r *restorer) fillJobs() error {
 func (r *restorer) checkJob(s *jobShot) error {
 	_, state := s.State.MarshalText()
 	switch {
-	case s.Spec.CheckSpec() != nil, r.jobs[s.Spec.ID] != nil, state != nil, s.State.IsTerminal(), s.State == core.Unknown:
-		return badSnapshot("job %d cannot be, or is there twice", s.Spec.ID)
+	case s.Spec == nil, s.Spec.CheckSpec() != nil, r.jobs[s.Spec.ID] != nil, state != nil, s.State.IsTerminal(),
+		s.State == core.Unknown:
+		return badSnapshot("job %d of %d cannot be, or is there twice", len(r.jobs), len(r.shot.Jobs))
 	case s.Pace.Size < 0, s.Pace.Size > maxProgramProcs:
 		return badSnapshot("job %d ran on %d processors", s.Spec.ID, s.Pace.Size)
 	}
@@ -227,8 +228,7 @@ func (r *restorer) checkJob(s *jobShot) error {
 }
 
 func (s *jobShot) toJob() *Job {
-	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
-	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
+	return &Job{spec: s.Spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
 		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred,
 		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,

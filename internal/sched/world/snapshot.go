@@ -89,7 +89,7 @@ type scalingShot struct {
 }
 
 type jobShot struct {
-	Spec        core.Job
+	Spec        *core.Job // never changed: a job that is described anew gets another
 	State       core.State
 	Since       core.Time
 	Submitted   core.Time
@@ -153,12 +153,22 @@ type offerShot struct {
 	Silent    bool
 }
 
+// StateCopy is the whole state as it was at one moment. It shares nothing with the world
+// that changes: it can be encoded while the world goes on, by somebody else.
+type StateCopy struct{ shot *worldShot }
+
+// CopyState copies the state, which costs much less than encoding it.
+func (w *World) CopyState() StateCopy { return StateCopy{w.takeShot()} }
+
 // EncodeSnapshot is the whole state in a form that RestoreSnapshot reads.
-func (w *World) EncodeSnapshot() ([]byte, error) {
+func (w *World) EncodeSnapshot() ([]byte, error) { return w.CopyState().EncodeSnapshot() }
+
+// EncodeSnapshot is the state in a form that RestoreSnapshot reads.
+func (c StateCopy) EncodeSnapshot() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(snapshotMagic)
 	b.Write(make([]byte, snapshotHead-b.Len())) // filled in below
-	if err := gob.NewEncoder(&b).Encode(w.takeShot()); err != nil {
+	if err := gob.NewEncoder(&b).Encode(c.shot); err != nil {
 		return nil, fmt.Errorf("taking a snapshot of the world: %w", err)
 	}
 	text := b.Bytes()
@@ -218,7 +228,7 @@ func signOf(before bool) int {
 func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
 		Wait:   c.wait,
-		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
+		Others: slices.Clone(c.others), Down: slices.Clone(c.down), ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
 	}
@@ -231,17 +241,18 @@ func (c *Cluster) takeShot() clusterShot {
 // takeShot leaves out what is as in a fresh one: most jobs have taught nothing yet.
 func (s *Scaling) takeShot(fresh *Scaling) scalingShot {
 	shot := scalingShot{Best: s.best, Seen: s.seen, Unit: s.unit, Jobs: s.jobs, Pause: s.pause, Pauses: s.pauses,
-		Flat: s.flat, Picky: s.picky, Sizes: s.sizes}
+		Flat: s.flat, Picky: s.picky, Sizes: slices.Clone(s.sizes)}
 	if s.misfit != fresh.misfit {
-		shot.Misfit = s.misfit[:]
+		shot.Misfit = slices.Clone(s.misfit[:])
 	}
 	return shot
 }
 
 func (j *Job) takeShot(fresh *Scaling) jobShot {
-	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Barred: j.barred,
-		Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+	s := jobShot{Spec: j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
+		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin,
+		Barred: slices.Clone(j.barred),
+		Due:    j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
 		WasHeld: j.wasHeld,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size,
@@ -258,9 +269,9 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 
 func (p *Part) takeShot() partShot {
 	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
-		Procs: p.procs, Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed,
+		Procs: slices.Clone(p.procs), Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed,
 		Order: p.order,
-		Offer: offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due,
+		Offer: offerShot{N: p.offer.n, Procs: slices.Clone(p.offer.procs), Mandatory: p.offer.mandatory, Due: p.offer.due,
 			Silent: p.offer.silent},
 		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
 }

@@ -34,7 +34,12 @@ func (w *World) AppendState(b []byte) []byte {
 		b = w.jobs[id].appendState(b, w)
 	}
 	for _, key := range w.sortedTargets() {
-		b = fmt.Appendf(b, "target %+v %+v waiters %v\n", key, w.targets[key].Target, sortedKeys(w.targets[key].waiters))
+		t := w.targets[key]
+		b = fmt.Appendf(b, "target %+v %+v waiters", key, t.Target)
+		for id := t.waiters.nextAfter(0); id != 0; id = t.waiters.nextAfter(id) {
+			b = fmt.Appendf(b, " %d", id)
+		}
+		b = append(b, '\n')
 	}
 	for _, name := range sortedKeys(w.apps) {
 		b = fmt.Appendf(b, "app %q ", name)

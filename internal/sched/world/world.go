@@ -51,7 +51,7 @@ type World struct {
 	queue    queue
 	targets  map[targetKey]*target     // what held jobs depend on
 	arrays   map[core.JobID]*arrayLoad // that have a limit
-	nowhere  map[core.JobID]bool       // jobs that may run on none of the clusters
+	nowhere  jobList                   // jobs that may run on none of the clusters
 	putOff   int                       // jobs in the queue that were not to be tried before some time
 	retries  timers                    // when these may be tried
 	scans    int64                     // looks through the queue so far
@@ -65,7 +65,7 @@ type World struct {
 // New is the world before its first event.
 func New(spec Spec) *World {
 	w := &World{spec: spec, jobs: map[core.JobID]*Job{}, apps: map[string]*Scaling{}, scanned: math.MinInt64,
-		targets: map[targetKey]*target{}, arrays: map[core.JobID]*arrayLoad{}, nowhere: map[core.JobID]bool{}}
+		targets: map[targetKey]*target{}, arrays: map[core.JobID]*arrayLoad{}}
 	if spec.DefaultPlace == core.PlaceDefault {
 		w.spec.DefaultPlace = core.WorstFit
 	}
