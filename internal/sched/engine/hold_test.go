@@ -69,9 +69,6 @@ func (c *crowd) letGo(t *rapid.T, perStep int, again func(w *world.World, log []
 		if len(touched) > 2*perStep+6 {
 			t.Fatalf("a step touched %d jobs, may look at %d", len(touched), perStep)
 		}
-		if err := eng.World().CheckInvariants(); err != nil {
-			t.Fatal(err)
-		}
 		return out.WakeAt
 	}
 	step(core.Input{Kind: core.Submit, Spec: &core.Job{ID: 1, Components: []core.Component{{Min: 4, Max: 4}}}})
@@ -90,6 +87,9 @@ func (c *crowd) letGo(t *rapid.T, perStep int, again func(w *world.World, log []
 		}
 		now = max(now, wake)
 		wake = step(core.Input{Kind: core.Tick})
+		if err := eng.World().CheckInvariants(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var list []string
 	for i := range c.waiting {
