@@ -42,6 +42,7 @@ func (q *search) closeGap() {
 	}
 	if q.best != nil && q.high-q.low > 1 && q.s.m*len(q.allowed) <= maxRepair {
 		q.improveBest()
+		q.repairOnce()
 	}
 }
 

@@ -30,9 +30,10 @@ type forward struct {
 	ties     [][]tie     // by node: its neighbours and others that it has something to do with
 	sides    []hostBits  // parts of the hosts that few pairs lead out of
 	groups   []hostBits
-	grouped  hostBits   // hosts of all groups
-	twins    []hostBits // by host: those that it can be exchanged with, itself too
-	failures []int      // by node: how often its domain ran empty
+	grouped  hostBits               // hosts of all groups
+	twins    []hostBits             // by host: those that it can be exchanged with, itself too
+	failures []int                  // by node: how often its domain ran empty
+	owner    [maxForwardHosts]uint8 // by host: its node in the matching at hand
 	frames   []*forwardFrame
 	rnd      *rand.Rand // nil: in order
 	mt       *meter
@@ -63,6 +64,7 @@ type forwardFrame struct {
 	assigned uint64           // nodes with a host
 	inGroup  uint64           // nodes whose hosts are all in one group
 	onSide   [maxSides]uint64 // nodes whose hosts are all on one side
+	match    []int8           // by node: its host in a matching of nodes and hosts
 	syms     []int            // symmetries that leave the decided nodes alone
 }
 
@@ -150,6 +152,7 @@ func (f *forward) buildRelations() {
 }
 
 // decideWithRestarts searches with restarts: what failed in one run comes first in the next.
+// Where a short run does not suffice, every host of every node is tried first.
 func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
 	limit := 20 * f.m
 	for try := uint64(0); limit < nodesPerStep*f.mt.left/4; try++ {
@@ -158,6 +161,9 @@ func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
 			return a, at
 		}
 		limit *= 8
+		if try == 0 && !f.probeHosts(dom) {
+			return no, nil
+		}
 	}
 	return f.runOnce(dom, nodesPerStep*f.mt.left, nil)
 }
@@ -165,22 +171,28 @@ func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
 // runOnce searches once from the filtered domains. no is a proof.
 func (f *forward) runOnce(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
 	f.limit, f.rnd, f.found = limit, rnd, nil
-	root := f.frameAt(0)
-	root.assigned, root.inGroup, root.onSide = 0, 0, [maxSides]uint64{}
-	for p := range root.dom {
-		root.dom[p], root.why[p] = hostBitsOf(domains[p]), 0
-	}
-	root.syms = identityImage(len(f.s.syms))
-	if !f.settleDomains(root, f.all) {
+	if root := f.rootFrame(domains); !f.settleDomains(root, f.all) {
 		return no, nil
 	}
 	a := f.searchNodes(0)
 	return a, f.found
 }
 
+// rootFrame is the state before any decision.
+func (f *forward) rootFrame(domains []set) *forwardFrame {
+	root := f.frameAt(0)
+	root.assigned, root.inGroup, root.onSide = 0, 0, [maxSides]uint64{}
+	for p := range root.dom {
+		root.dom[p], root.why[p], root.match[p] = hostBitsOf(domains[p]), 0, noHost
+	}
+	root.syms = identityImage(len(f.s.syms))
+	return root
+}
+
 func (f *forward) frameAt(depth int) *forwardFrame {
 	for len(f.frames) <= depth {
-		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m)})
+		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m),
+			match: make([]int8, f.m)})
 	}
 	return f.frames[depth]
 }
@@ -236,6 +248,7 @@ func (f *forward) descendInto(fr *forwardFrame, depth, p int, value hostBits) bo
 	child := f.frameAt(depth + 1)
 	copy(child.dom, fr.dom)
 	copy(child.why, fr.why)
+	copy(child.match, fr.match)
 	child.assigned, child.inGroup, child.onSide, child.syms = fr.assigned, fr.inGroup, fr.onSide, child.syms[:0]
 	for _, i := range fr.syms {
 		if f.s.syms[i][p] == p {

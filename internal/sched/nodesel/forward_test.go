@@ -1,8 +1,9 @@
 package nodesel
 
 import (
-	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -66,29 +67,99 @@ func TestForwardSearchAgreesWithTheSearchHostByHost(t *testing.T) {
 	}
 }
 
+// stopAfter is a limit of time that ends after so many questions.
+func stopAfter(questions int) func() bool {
+	return func() bool {
+		questions--
+		return questions < 0
+	}
+}
+
 func TestNoChoiceThatOneMoveImprovesIsLeft(t *testing.T) {
 	for seed := range uint64(10) {
 		b := cloudRegions(rand.New(rand.NewPCG(seed, 3)))
 		p := named(t, "mesh:4x5", 20)
 		s := newShape(p)
-		// Time is up at once: what is returned is a first choice, improved.
-		sel, err := Select(b, p, Options{Groups: 1, Stop: func() bool { return true }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for node := range sel.Hosts {
-			for h := range b.HostCount() {
-				hosts := append([]int(nil), sel.Hosts...)
-				for other, at := range hosts {
-					if at == h {
-						hosts[other] = hosts[node]
+		// Time is up at once, or after a while: what is returned is improved.
+		for _, questions := range []int{0, 10, 100} {
+			sel, err := Select(b, p, Options{Groups: 1, Stop: stopAfter(questions)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for node := range sel.Hosts {
+				for h := range b.HostCount() {
+					hosts := movedNode(sel.Hosts, node, h)
+					if x := choiceValue(b, s, hosts); x > sel.Mbps {
+						t.Fatalf("seed %d: %g, with node %d on host %d it is %g", seed, sel.Mbps, node, h, x)
 					}
-				}
-				hosts[node] = h
-				if x := choiceValue(b, s, hosts); x > sel.Mbps {
-					t.Fatalf("%s: %g, with node %d on host %d it is %g", fmt.Sprint("seed ", seed), sel.Mbps, node, h, x)
 				}
 			}
 		}
+	}
+}
+
+// movedNode is a choice with a node on another host, whose node comes in its place.
+func movedNode(hosts []int, node, host int) []int {
+	moved := slices.Clone(hosts)
+	if other := slices.Index(hosts, host); other >= 0 {
+		moved[other] = hosts[node]
+	}
+	moved[node] = host
+	return moved
+}
+
+// climbPlainly is a simple local search: moves by chance, of which those stay that make no
+// pair slower than the slowest and do not add to the slowest ones.
+func climbPlainly(rnd *rand.Rand, b *Bandwidths, p *Pattern, hosts []int, moves int) float64 {
+	worth := func(hosts []int) (least float64, slowest int) {
+		least = math.Inf(1)
+		for _, e := range p.Edges {
+			switch x := b.PairBandwidth(hosts[e.A], hosts[e.B]) / e.Weight; {
+			case x < least:
+				least, slowest = x, 1
+			case x == least:
+				slowest++
+			}
+		}
+		return least, slowest
+	}
+	value, slowest := worth(hosts)
+	for range moves {
+		moved := movedNode(hosts, rnd.IntN(p.Nodes), rnd.IntN(b.HostCount()))
+		if v, n := worth(moved); v > value || v == value && n <= slowest {
+			hosts, value, slowest = moved, v, n
+		}
+	}
+	return value
+}
+
+func TestASimpleLocalSearchFindsNothingBetterThanWhatIsLeftAtTheEndOfTime(t *testing.T) {
+	for seed := range uint64(6) {
+		b := cloudRegions(rand.New(rand.NewPCG(seed, 71)))
+		p := named(t, "mesh:5x5", 25)
+		for _, questions := range []int{0, 30} {
+			sel, err := Select(b, p, Options{Groups: 1, Stop: stopAfter(questions)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, b, p, sel.Group)
+			if x := climbPlainly(rand.New(rand.NewPCG(seed, 1)), b, p, sel.Hosts, 20_000); x > sel.Mbps {
+				t.Errorf("seed %d, %d questions: %g of at most %g; a simple search from there finds %g", seed, questions,
+					sel.Mbps, sel.Bound, x)
+			}
+		}
+	}
+}
+
+func TestAMeshThatNeedsNearlyAllHostsIsProven(t *testing.T) {
+	b := cloudRegions(rand.New(rand.NewPCG(0, 71))) // 46 hosts
+	p := named(t, "mesh:6x6", 36)
+	sel, err := Select(b, p, Options{Groups: 1, Stop: stopAfter(2000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, b, p, sel.Group)
+	if !sel.Optimal {
+		t.Errorf("%g of at most %g", sel.Mbps, sel.Bound)
 	}
 }

@@ -183,7 +183,7 @@ func (f *forward) hasEnoughHosts(fr *forwardFrame, changed *uint64) bool {
 			}
 		}
 	}
-	return f.roomForFew(fr, changed) && f.roomInGroups(fr)
+	return f.roomForFew(fr, changed) && f.matchHosts(fr, changed)
 }
 
 // roomForFew compares how many nodes have only hosts of a small domain with how many
@@ -219,28 +219,6 @@ func (f *forward) roomForFew(fr *forwardFrame, changed *uint64) bool {
 					return false
 				}
 			}
-		}
-	}
-	return true
-}
-
-// roomInGroups compares the nodes in a group with the hosts that are left to them.
-func (f *forward) roomInGroups(fr *forwardFrame) bool {
-	for i := range f.groups {
-		var hosts hostBits
-		var why uint64
-		nodes := 0
-		for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
-			q := bits.TrailingZeros64(left)
-			if f.groupOf(fr.dom[q]) == i {
-				hosts = hosts.unionWith(fr.dom[q])
-				why |= fr.why[q]
-				nodes++
-			}
-		}
-		if hosts.count() < nodes {
-			f.conflict = why
-			return false
 		}
 	}
 	return true

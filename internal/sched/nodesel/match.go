@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 // leastSteps is the effort a node of the pattern that lets a search reach the
 // bottom at all.
-const leastSteps = 64
+const leastSteps = 32
 
 // searchGoal says what a search expects.
 type searchGoal int

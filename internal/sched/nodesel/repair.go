@@ -38,6 +38,28 @@ func (q *search) searchAbove() {
 	}
 }
 
+// What is still done when time is up: some milliseconds.
+const (
+	lastRepairs = 8
+	lastSteps   = 400
+)
+
+// repairOnce looks for a better choice near the best one though time is up: nobody is to find
+// one there in a moment.
+func (q *search) repairOnce() {
+	if q.s.m*len(q.allowed) > maxQuickClimb {
+		return
+	}
+	over := q.mt
+	q.mt = &meter{}
+	for range lastRepairs {
+		if q.high-q.low <= 1 || q.repairTo(q.low+1, lastSteps) != yes {
+			break
+		}
+	}
+	q.mt = over
+}
+
 // repairTo tries to raise the best choice to values[i].
 func (q *search) repairTo(i, steps int) answer {
 	if q.s.kind != general || q.s.m*len(q.allowed) > maxRepair {
