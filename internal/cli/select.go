@@ -216,7 +216,7 @@ func (f *selectFlags) explainUnfit(err error, pairs *nodesel.Bandwidths, p *node
 	if !errors.As(err, &unfit) {
 		return err
 	}
-	all, need := pairs.HostCount(), p.LargestPart()
+	all, need := pairs.HostCount(), nodesel.LargestPart(p)
 	switch largest := pairs.LargestPart(); {
 	case largest < need:
 		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +

@@ -34,10 +34,8 @@ func (d *draft) buildPattern() error {
 			fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
 	}
 	d.nodes = p.Nodes
-	d.Pattern = &core.Pattern{Name: d.talks, Nodes: p.Nodes}
-	for _, e := range p.Edges {
-		d.Pattern.Pairs = append(d.Pattern.Pairs, core.Talk(e))
-	}
+	p.Name = d.talks
+	d.Pattern = p
 	if _, err := nodesel.NamedPattern(d.talks, p.Nodes); err == nil {
 		return nil
 	}
@@ -54,7 +52,7 @@ func (s span) toText() string {
 
 // readPattern takes what is called like a known pattern for one, and all else for
 // a file.
-func (d *draft) readPattern() (*nodesel.Pattern, error) {
+func (d *draft) readPattern() (*core.Pattern, error) {
 	nodes := d.nodes
 	if nodes == 0 && d.procs.min == d.procs.max {
 		nodes = d.procs.min / max(1, d.cpus)

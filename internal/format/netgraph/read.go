@@ -89,7 +89,7 @@ func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 		}
 		p.Edges = append(p.Edges, nodesel.Edge{A: *e.A, B: *e.B, Weight: weight})
 	}
-	if err := p.CheckEdges(); err != nil {
+	if err := nodesel.CheckPattern(p); err != nil {
 		return nil, &badinput.Error{File: name, Problem: err.Error()}
 	}
 	return p, nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
@@ -178,7 +179,7 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		if err := p.CheckEdges(); err != nil {
+		if err := nodesel.CheckPattern(p); err != nil {
 			t.Error(err)
 		}
 	})

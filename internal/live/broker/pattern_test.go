@@ -113,7 +113,7 @@ func TestNetworksMatterAsLongAsAJobWithAPatternLives(t *testing.T) {
 		Clusters: []Cluster{{Name: "n", Driver: runs, HostNames: names("n", 2),
 			Hosts: []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}}}}
 	spec := &jobfile.Job{Argv: []string{"prog"}, Min: 2, Max: 2, Nodes: 2,
-		Pattern: &core.Pattern{Name: "path", Nodes: 2, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}}}}
+		Pattern: &core.Pattern{Name: "path", Nodes: 2, Edges: []core.Edge{{A: 0, B: 1, Weight: 1}}}}
 	for _, submit := range []bool{true, false} {
 		b, err := Open(t.Context(), opt)
 		if err != nil {

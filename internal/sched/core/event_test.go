@@ -23,7 +23,7 @@ func fullEvent() Event {
 				Target: Target{Unfinished: 2, NotStarted: 1, Failed: 1, FailedJob: 3}}},
 			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3},
 				Memory:  1 << 30,
-				Pattern: &Pattern{Name: "path", Nodes: 3, Pairs: []Talk{{A: 0, B: 1, Weight: 2}}}}}},
+				Pattern: &Pattern{Name: "path", Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 2}}}}}},
 		Net: &Network{Mbps: []float64{1, 2, 3}},
 		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
 			Managed: true, Depth: 3, Reserves: true, Removed: true},

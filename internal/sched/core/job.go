@@ -104,17 +104,18 @@ type Trial struct {
 // IsOver reports whether the network may be another one by now.
 func (t *Trial) IsOver(now Time) bool { return t.Until > 0 && t.Until <= now }
 
-// Pattern says which of a program's nodes talk to each other, so that its hosts
-// can be chosen by how well they are connected. Every node has as many processors.
+// Pattern says which of a program's nodes, 0 … Nodes-1, talk to each other, so that
+// its hosts can be chosen by how well they are connected. Every node has as many
+// processors.
 type Pattern struct {
 	Name  string // for people
 	Nodes int
-	Pairs []Talk
+	Edges []Edge `json:"Pairs"` // the name that it has in the log
 }
 
-// Talk is a pair of nodes that communicate. One with weight 2 sends twice as much
-// as one with weight 1.
-type Talk struct {
+// Edge is a pair of nodes that communicate. One with weight 2 sends twice as much
+// as one with weight 1, so half of its bandwidth counts.
+type Edge struct {
 	A, B   int
 	Weight float64
 }
@@ -255,7 +256,7 @@ func (p *Pattern) CheckSize(least, most int) error {
 	if p.Nodes < 2 || least != most || least%p.Nodes != 0 {
 		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d cores, the same number on each", p.Nodes, least, most)
 	}
-	for _, t := range p.Pairs {
+	for _, t := range p.Edges {
 		if t.A < 0 || t.B < 0 || t.A >= p.Nodes || t.B >= p.Nodes || t.A == t.B || !(t.Weight > 0) {
 			return fmt.Errorf("nodes %d and %d of %d cannot talk with weight %g", t.A, t.B, p.Nodes, t.Weight)
 		}

@@ -104,7 +104,7 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 // which hosts it has.
 func (e *Engine) orderRanks(j *world.Job, p *world.Part) {
 	comp := &j.Spec().Components[p.Component()]
-	if comp.Pattern == nil || len(comp.Pattern.Pairs) == 0 || !p.HoldsProcs() {
+	if comp.Pattern == nil || len(comp.Pattern.Edges) == 0 || !p.HoldsProcs() {
 		return
 	}
 	ranks, why := place.OrderRanks(e.now, p.Cluster(), comp, p.Procs())

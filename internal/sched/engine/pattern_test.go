@@ -13,7 +13,7 @@ import (
 // ringOfThree needs two processors on each of three hosts.
 func ringOfThree(id core.JobID) *core.Job {
 	return &core.Job{ID: id, Components: []core.Component{{Min: 6, Max: 6, Pattern: &core.Pattern{Name: "ring", Nodes: 3,
-		Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}, {A: 2, B: 0, Weight: 1}}}}}}
+		Edges: []core.Edge{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}, {A: 2, B: 0, Weight: 1}}}}}}
 }
 
 func TestHostsAreChosenByWhoTalksToWhom(t *testing.T) {
@@ -153,7 +153,7 @@ func TestEachNodeOfAPatternHoldsProcessorsOfItsOwnHost(t *testing.T) {
 	path := func(id core.JobID, nodes int) *core.Job {
 		p := &core.Pattern{Name: "path", Nodes: nodes}
 		for i := range nodes - 1 {
-			p.Pairs = append(p.Pairs, core.Talk{A: i, B: i + 1, Weight: 1})
+			p.Edges = append(p.Edges, core.Edge{A: i, B: i + 1, Weight: 1})
 		}
 		return &core.Job{ID: id, Components: []core.Component{{Min: nodes, Max: nodes, Pattern: p}}}
 	}
@@ -175,7 +175,7 @@ func TestEachNodeOfAPatternHoldsProcessorsOfItsOwnHost(t *testing.T) {
 		t.Errorf("with room on six it is %s", got.State())
 	}
 	quiet := path(5, 3)
-	quiet.Components[0].Pattern.Pairs = nil
+	quiet.Components[0].Pattern.Edges = nil
 	if got := submitAll(sixHosts(), 1, quiet); got != "0,2,4" {
 		t.Errorf("three nodes that do not talk got %q, want one processor on each of three hosts", got)
 	}
@@ -246,7 +246,7 @@ func TestATrialOfAnotherTimeDoesNotCount(t *testing.T) {
 
 // The order of ranks is decided once, when it is known which hosts a job has, and says why.
 func TestRanksAreOrderedByTrialsThenByTheNetwork(t *testing.T) {
-	path := &core.Pattern{Name: "path", Nodes: 3, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}}}
+	path := &core.Pattern{Name: "path", Nodes: 3, Edges: []core.Edge{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}}}
 	net := func(mbps, free []float64) *core.Network { return &core.Network{Mbps: mbps, Free: free} }
 	known := []float64{70, 50, 10} // 0-1, 0-2, 1-2
 	trial := func(seconds float64, hosts ...int) core.Trial { return core.Trial{Hosts: hosts, Seconds: seconds} }

@@ -245,7 +245,7 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		if n := w.number(w.value("path")); n > 0 {
 			c.Pattern = &core.Pattern{Name: "path", Nodes: n}
 			for i := range n - 1 {
-				c.Pattern.Pairs = append(c.Pattern.Pairs, core.Talk{A: i, B: i + 1, Weight: 1})
+				c.Pattern.Edges = append(c.Pattern.Edges, core.Edge{A: i, B: i + 1, Weight: 1})
 			}
 		}
 		for _, f := range split(w.value("inputs")) {

@@ -27,7 +27,7 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 			return SelectBy(method, b, p, o, seed)
 		})
 	}
-	if err := p.CheckEdges(); err != nil {
+	if err := CheckPattern(p); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {
@@ -82,7 +82,7 @@ func (q *search) allToAll(o Options) {
 	all := &Pattern{Nodes: q.s.m}
 	for i := range all.Nodes {
 		for j := range i {
-			all.addEdge(j, i)
+			addEdge(all, j, i)
 		}
 	}
 	c := newSearch(q.b, newShape(all), o)

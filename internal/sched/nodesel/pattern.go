@@ -6,27 +6,21 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // MaxNodes is the largest pattern that can be asked for.
 const MaxNodes = 4096
 
-// Pattern says who talks to whom in a program: its nodes are 0 … Nodes-1.
-type Pattern struct {
-	Name  string
-	Nodes int
-	Edges []Edge
-}
+// Pattern says who talks to whom in a program, an Edge which two nodes do.
+type (
+	Pattern = core.Pattern
+	Edge    = core.Edge
+)
 
-// Edge is a pair of nodes that communicate. A pair with weight 2 sends twice
-// as much, so half of its bandwidth counts.
-type Edge struct {
-	A, B   int
-	Weight float64
-}
-
-// LargestPart is how many nodes are connected at most.
-func (p *Pattern) LargestPart() int {
+// LargestPart is how many nodes of a pattern are connected at most.
+func LargestPart(p *Pattern) int {
 	g := newGraph(p.Nodes)
 	for _, e := range p.Edges {
 		g.joinPair(e.A, e.B)
@@ -55,49 +49,49 @@ func NamedPattern(name string, m int) (*Pattern, error) {
 			return nil, fmt.Errorf("%d nodes, as %s has", nodes, name)
 		}
 		p.Nodes = nodes
-		p.addGrid(sides, kind == "torus")
+		addGrid(p, sides, kind == "torus")
 		return p, nil
 	case "tree":
 		k, err := strconv.Atoi(arg)
 		if err != nil || k < 1 || k > MaxNodes {
 			return nil, fmt.Errorf("tree:K with K from 1 to %d, like tree:2", MaxNodes)
 		}
-		return p.fillEdges(func(i int) { p.addEdge((i-1)/k, i) })
+		return fillEdges(p, func(i int) { addEdge(p, (i-1)/k, i) })
 	}
 	if hasArg {
 		return nil, fmt.Errorf("%s without anything after it", kind)
 	}
-	return p.makeSimple(kind)
+	return makeSimple(p, kind)
 }
 
 // makeSimple is a pattern that its name and its size describe.
-func (p *Pattern) makeSimple(kind string) (*Pattern, error) {
+func makeSimple(p *Pattern, kind string) (*Pattern, error) {
 	m := p.Nodes
 	switch kind {
 	case "ring":
-		q, err := p.fillEdges(func(i int) { p.addEdge(i-1, i) })
+		q, err := fillEdges(p, func(i int) { addEdge(p, i-1, i) })
 		if err == nil && m > 2 {
-			p.addEdge(m-1, 0)
+			addEdge(p, m-1, 0)
 		}
 		return q, err
 	case "path":
-		return p.fillEdges(func(i int) { p.addEdge(i-1, i) })
+		return fillEdges(p, func(i int) { addEdge(p, i-1, i) })
 	case "star":
-		return p.fillEdges(func(i int) { p.addEdge(0, i) })
+		return fillEdges(p, func(i int) { addEdge(p, 0, i) })
 	case "all":
-		return p.fillEdges(func(i int) {
+		return fillEdges(p, func(i int) {
 			for j := range i {
-				p.addEdge(j, i)
+				addEdge(p, j, i)
 			}
 		})
 	case "hypercube":
 		if bits.OnesCount(uint(m)) != 1 {
 			return nil, fmt.Errorf("a power of two for a hypercube, like %d", 1<<max(1, bits.Len(uint(m))-1))
 		}
-		return p.fillEdges(func(i int) {
+		return fillEdges(p, func(i int) {
 			for bit := 1; bit <= i; bit <<= 1 {
 				if i&bit != 0 {
-					p.addEdge(i^bit, i)
+					addEdge(p, i^bit, i)
 				}
 			}
 		})
@@ -107,14 +101,14 @@ func (p *Pattern) makeSimple(kind string) (*Pattern, error) {
 		if rows == 0 {
 			return nil, fmt.Errorf("(k+1)·2^k nodes for a butterfly, like 4, 12 or 32")
 		}
-		p.addButterfly(m/rows, rows)
+		addButterfly(p, m/rows, rows)
 		return p, nil
 	}
 	return nil, fmt.Errorf("one of %s, or a file", strings.Join(PatternNames(), ", "))
 }
 
 // fillEdges adds the edges of each node to those before it.
-func (p *Pattern) fillEdges(edges func(i int)) (*Pattern, error) {
+func fillEdges(p *Pattern, edges func(i int)) (*Pattern, error) {
 	if p.Nodes < 2 || p.Nodes > MaxNodes {
 		return nil, fmt.Errorf("a number of nodes from 2 to %d", MaxNodes)
 	}
@@ -124,7 +118,7 @@ func (p *Pattern) fillEdges(edges func(i int)) (*Pattern, error) {
 	return p, nil
 }
 
-func (p *Pattern) addEdge(a, b int) { p.Edges = append(p.Edges, Edge{a, b, 1}) }
+func addEdge(p *Pattern, a, b int) { p.Edges = append(p.Edges, Edge{A: a, B: b, Weight: 1}) }
 
 // parseSides reads RxC or RxCxD.
 func parseSides(kind, arg string) (sides []int, nodes int, err error) {
@@ -146,16 +140,16 @@ func parseSides(kind, arg string) (sides []int, nodes int, err error) {
 // addGrid adds the edges of a mesh, or of a torus, numbered with the last side
 // fastest. Going round a row of one or two nodes adds nothing that the mesh does
 // not have.
-func (p *Pattern) addGrid(sides []int, wrap bool) {
+func addGrid(p *Pattern, sides []int, wrap bool) {
 	for at := range p.Nodes {
 		step := 1
 		for d := len(sides) - 1; d >= 0; d-- {
 			side := sides[d]
 			switch place := at / step % side; {
 			case place+1 < side:
-				p.addEdge(at, at+step)
+				addEdge(p, at, at+step)
 			case wrap && side > 2:
-				p.addEdge(at, at-place*step)
+				addEdge(p, at, at-place*step)
 			}
 			step *= side
 		}
@@ -164,11 +158,11 @@ func (p *Pattern) addGrid(sides []int, wrap bool) {
 
 // addButterfly adds the edges of one: levels of rows nodes each, where row r of
 // level l talks to the rows r and r xor 2^l of the next.
-func (p *Pattern) addButterfly(levels, rows int) {
+func addButterfly(p *Pattern, levels, rows int) {
 	for l := range levels - 1 {
 		for r := range rows {
-			p.addEdge(l*rows+r, (l+1)*rows+r)
-			p.addEdge(l*rows+r, (l+1)*rows+(r^1<<l))
+			addEdge(p, l*rows+r, (l+1)*rows+r)
+			addEdge(p, l*rows+r, (l+1)*rows+(r^1<<l))
 		}
 	}
 }
@@ -184,8 +178,8 @@ func butterflyRows(m int) int {
 	return 0
 }
 
-// CheckEdges says what is wrong with a pattern that was not made by Named.
-func (p *Pattern) CheckEdges() error {
+// CheckPattern says what is wrong with a pattern that NamedPattern did not make.
+func CheckPattern(p *Pattern) error {
 	if p.Nodes < 2 || p.Nodes > MaxNodes {
 		return fmt.Errorf("%d nodes: from 2 to %d", p.Nodes, MaxNodes)
 	}

@@ -45,7 +45,7 @@ func TestPatternsAreNumberedAsTheSurfaceSays(t *testing.T) {
 		if got := edgeText(p); got != c.want {
 			t.Errorf("%s of %d: edges %s, want %s", c.name, c.m, got, c.want)
 		}
-		if err := p.CheckEdges(); err != nil {
+		if err := CheckPattern(p); err != nil {
 			t.Errorf("%s of %d: %v", c.name, c.m, err)
 		}
 	}
@@ -78,13 +78,13 @@ func TestPatternsThatCannotBeAreRefused(t *testing.T) {
 	}{
 		{Pattern{Nodes: 1}, "from 2"},
 		{Pattern{Nodes: 3}, "no edges"},
-		{Pattern{Nodes: 3, Edges: []Edge{{0, 3, 1}}}, "edges[0] 0-3"},
-		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 1}, {1, 1, 1}}}, "two different"},
-		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 1}, {1, 0, 1}}}, "each pair once"},
-		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 0}}}, "above 0"},
-		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, -2}}}, "above 0"},
+		{Pattern{Nodes: 3, Edges: []Edge{{A: 0, B: 3, Weight: 1}}}, "edges[0] 0-3"},
+		{Pattern{Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 1}, {A: 1, B: 1, Weight: 1}}}, "two different"},
+		{Pattern{Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 1}, {A: 1, B: 0, Weight: 1}}}, "each pair once"},
+		{Pattern{Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 0}}}, "above 0"},
+		{Pattern{Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: -2}}}, "above 0"},
 	} {
-		if err := c.p.CheckEdges(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := CheckPattern(&c.p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.p, err, c.want)
 		}
 	}
@@ -125,7 +125,7 @@ func FuzzNamed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := p.CheckEdges(); err != nil {
+		if err := CheckPattern(p); err != nil {
 			t.Errorf("%s of %d: %v", name, m, err)
 		}
 		if m != 0 && p.Nodes != m {

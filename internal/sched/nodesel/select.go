@@ -50,7 +50,7 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 	if o.Alike > 0 {
 		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return Select(b, p, o) })
 	}
-	if err := p.CheckEdges(); err != nil {
+	if err := CheckPattern(p); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {

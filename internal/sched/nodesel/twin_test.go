@@ -129,7 +129,7 @@ func smallPatterns(t testing.TB, n int) []*Pattern {
 func weighted(rnd *rand.Rand, p *Pattern) *Pattern {
 	w := &Pattern{Name: p.Name + ", weighted", Nodes: p.Nodes}
 	for _, e := range p.Edges {
-		w.Edges = append(w.Edges, Edge{e.A, e.B, float64(1 + rnd.IntN(3))})
+		w.Edges = append(w.Edges, Edge{A: e.A, B: e.B, Weight: float64(1 + rnd.IntN(3))})
 	}
 	return w
 }
@@ -158,12 +158,12 @@ func randomPattern(rnd *rand.Rand, n int) *Pattern {
 	for a := range p.Nodes {
 		for b := range a {
 			if rnd.Float64() < density {
-				p.Edges = append(p.Edges, Edge{b, a, float64(1 + rnd.IntN(3))})
+				p.Edges = append(p.Edges, Edge{A: b, B: a, Weight: float64(1 + rnd.IntN(3))})
 			}
 		}
 	}
 	if len(p.Edges) == 0 {
-		p.Edges = []Edge{{0, 1, 0.5}}
+		p.Edges = []Edge{{A: 0, B: 1, Weight: 0.5}}
 	}
 	return p
 }

@@ -167,8 +167,8 @@ func OrderRanks(now core.Time, c *world.Cluster, comp *core.Component, procs cor
 		return nil, core.Reason{Code: core.RanksNotConnected}
 	}
 	ranks, mbps, free := selectHosts(hosts, sel.Hosts), math.Inf(1), 1.0
-	for _, t := range p.Pairs {
-		mbps = min(mbps, net.PairBandwidth(ranks[t.A], ranks[t.B])/t.Weight)
+	for _, e := range p.Edges {
+		mbps = min(mbps, net.PairBandwidth(ranks[e.A], ranks[e.B])/e.Weight)
 	}
 	for _, h := range hosts {
 		free = min(free, net.FreeOn(h))
@@ -226,12 +226,8 @@ func selectAmong(net *core.Network, p *core.Pattern, hosts []int) (*nodesel.Sele
 			b.RaisePair(i, j, net.PairBandwidth(u, v)*min(net.FreeOn(u), net.FreeOn(v)))
 		}
 	}
-	pattern := &nodesel.Pattern{Name: p.Name, Nodes: p.Nodes}
-	for _, t := range p.Pairs {
-		pattern.Edges = append(pattern.Edges, nodesel.Edge(t))
-	}
 	asked := 0
-	sel, err := nodesel.Select(b, pattern,
+	sel, err := nodesel.Select(b, p,
 		nodesel.Options{Groups: 1, Stop: func() bool { asked++; return asked > patience }})
 	if errors.Is(err, nodesel.ErrStopped) {
 		return nil, errGaveUp
