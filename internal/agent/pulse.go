@@ -6,7 +6,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
-	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // betweenPulses keeps what feeling the pulse costs near a thousandth of a
@@ -17,7 +17,7 @@ const betweenPulses = 90 * time.Millisecond
 // the core with it, in another virtual machine perhaps, takes what no share of the
 // CPU time shows.
 type pulse struct {
-	pace  history.Pace
+	pace  wire.Pace
 	speed float64
 	mean  calibrate.Slower // of the whole job, by its CPU time
 	now   float64          // relative to the reference host and its speed; 0: not known

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
-	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
@@ -102,7 +101,7 @@ func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
 	w := &watching{began: l.sinceBirth(), from: l.newReckoning(s.saved), method: s.choice.Method, chance: -1,
 		noted: -noteInterval}
-	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
+	w.pulse = pulse{pace: a.Pace, speed: w.from.speed}
 	used, busy := w.from.used, w.from.busy
 	if s.saved != nil {
 		used /= w.pulse.pace.SlowFactor(s.saved.Slow)

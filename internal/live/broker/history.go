@@ -29,7 +29,7 @@ func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
 			a.Alone = knownAlone(runs, program, args, a)
 		}
 		a.Bytes, a.Duty = history.EstimateBytes(runs, program, args), history.DutyShare(runs, program)
-		a.Pace = wire.Pace(history.PaceOf(runs, program))
+		a.Pace = history.PaceOf(runs, program)
 		for i := range runs { // as last measured while it ran there
 			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
 				break

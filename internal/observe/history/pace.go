@@ -4,25 +4,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
-
-// Pace says how much of a program's CPU time depends on what else the core does.
-// With a slowness s while it runs (see calibrate.Pulse) it takes (s/Usual)^Power
-// times as long as usual: Power is 1 if it is held up like the work of the pulse,
-// more if even more, 0 if it does not care, because it waits for memory, say.
-type Pace struct {
-	Usual float64 `json:"usual,omitempty"` // slowness in the mean of its runs; 0: not known
-	Power float64 `json:"power,omitempty"`
-}
-
-// SlowFactor is how many times longer than usual the program takes at a slowness; 1 if
-// either is not known.
-func (p Pace) SlowFactor(slowness float64) float64 {
-	if !(p.Usual > 0) || !(slowness > 0) {
-		return 1
-	}
-	return math.Pow(slowness/p.Usual, p.Power)
-}
 
 const (
 	// What is believed of Power before a program was seen. Measured: 0.5 for a loop
@@ -34,9 +18,9 @@ const (
 	mostPower = 2
 )
 
-// PaceOf estimates it from the runs of a program: by how the time of runs with
+// PaceOf estimates the pace of a program from its runs: by how the time of runs with
 // equal arguments, in the sandbox or outside, went with the slowness.
-func PaceOf(rows []Run, program string) Pace {
+func PaceOf(rows []Run, program string) wire.Pace {
 	type group struct{ n, x, y, xx, xy float64 }
 	groups := map[string]*group{}
 	sum, n := 0.0, 0.0
@@ -56,7 +40,7 @@ func PaceOf(rows []Run, program string) Pace {
 		sum, n = sum+x, n+1
 	}
 	if n == 0 {
-		return Pace{}
+		return wire.Pace{}
 	}
 	// Least squares within the groups, with the prior as one more observation.
 	const noise = paceNoise * paceNoise
@@ -65,5 +49,5 @@ func PaceOf(rows []Run, program string) Pace {
 		xx += max(0, g.xx-g.x*g.x/g.n)
 		xy += g.xy - g.x*g.y/g.n
 	}
-	return Pace{Usual: math.Exp(sum / n), Power: min(max(xy/xx, 0), mostPower)}
+	return wire.Pace{Usual: math.Exp(sum / n), Power: min(max(xy/xx, 0), mostPower)}
 }

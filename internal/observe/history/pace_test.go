@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // slowRuns are runs of a program that feels a part of the slowness of its core.
@@ -26,7 +28,7 @@ func slowRuns(n int, power float64) []Run {
 }
 
 func TestHowMuchAProgramFeelsOfASlowCoreIsLearnt(t *testing.T) {
-	if p := PaceOf(nil, "p"); p != (Pace{}) || p.SlowFactor(2) != 1 {
+	if p := PaceOf(nil, "p"); p != (wire.Pace{}) || p.SlowFactor(2) != 1 {
 		t.Errorf("nothing is known, but %+v", p)
 	}
 	for _, power := range []float64{0, 0.5, 1} {
@@ -54,7 +56,7 @@ func TestRunsWithoutAPulseCountAsTheyAre(t *testing.T) {
 	for i := range rows {
 		rows[i].Slowness = 0
 	}
-	if p := PaceOf(rows, "p"); p != (Pace{}) {
+	if p := PaceOf(rows, "p"); p != (wire.Pace{}) {
 		t.Errorf("%+v", p)
 	}
 }

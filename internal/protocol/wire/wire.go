@@ -9,6 +9,7 @@
 package wire
 
 import (
+	"math"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -97,11 +98,22 @@ type Band struct {
 	High float64 `json:"high,omitempty"`
 }
 
-// Pace is that of a program, see package history: how slow processors are while it
-// runs, usually, and how much of that it feels.
+// Pace says how much of a program's CPU time depends on what else the core does.
+// With a slowness s while it runs (see calibrate.Pulse) it takes (s/Usual)^Power
+// times as long as usual: Power is 1 if it is held up like the work of the pulse,
+// more if even more, 0 if it does not care, because it waits for memory, say.
 type Pace struct {
-	Usual float64 `json:"usual"`
+	Usual float64 `json:"usual"` // slowness in the mean of its runs; 0: not known
 	Power float64 `json:"power"`
+}
+
+// SlowFactor is how many times longer than usual the program takes at a slowness; 1 if
+// either is not known.
+func (p Pace) SlowFactor(slowness float64) float64 {
+	if !(p.Usual > 0) || !(slowness > 0) {
+		return 1
+	}
+	return math.Pow(slowness/p.Usual, p.Power)
 }
 
 // FillInAtSite stands for what is not known where an attempt comes from.
