@@ -15,7 +15,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
@@ -178,7 +177,8 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 func keepTrials(file string, p *capture.Pattern, trials []skeleton.Trial, at time.Time) error {
 	p.Trials = nil
 	for _, t := range trials {
-		p.Trials = append(p.Trials, netgraph.Trial{Hosts: t.Hosts, Seconds: t.Seconds, At: at.UTC().Round(time.Second)})
+		t.At = at.UTC().Round(time.Second)
+		p.Trials = append(p.Trials, t.Trial)
 	}
 	data, err := p.EncodeText()
 	return errors.Join(err, outfile.WriteAll(file, data))

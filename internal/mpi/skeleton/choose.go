@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 )
 
 // Trial is how the skeleton ran on a group of hosts.
 type Trial struct {
-	Hosts     []string `json:"hosts"`
-	Seconds   float64  `json:"seconds"` // the mean of its runs; 0: it did not run
-	Runs      int      `json:"runs"`
-	Predicted float64  `json:"predicted"` // seconds of the program
-	Error     string   `json:"error,omitempty"`
+	netgraph.Trial         // Seconds is the mean of its runs; 0: it did not run
+	Runs           int     `json:"runs"`
+	Predicted      float64 `json:"predicted"` // seconds of the program
+	Error          string  `json:"error,omitempty"`
 }
 
 // Choice is the best of several groups of hosts, and why.
