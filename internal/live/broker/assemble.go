@@ -9,19 +9,13 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
-
-// Made is files of another job, by their names in its work folder.
-type Made struct {
-	Job   core.JobID
-	Files []string
-}
 
 // AssembleWork makes a work folder of one that was sent, of the file that is to be the
 // program's standard input, and of files as other jobs left them. What the depot
 // does not hold any more of those is as it was sent.
-func (b *Broker) AssembleWork(ctx context.Context, work, stdin string, made []Made) (string, error) {
+func (b *Broker) AssembleWork(ctx context.Context, work, stdin string, made []api.Made) (string, error) {
 	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return "", err
@@ -62,7 +56,7 @@ func (b *Broker) AssembleWork(ctx context.Context, work, stdin string, made []Ma
 }
 
 // madeBy is the files that a job left, as far as the depot still holds them.
-func (b *Broker) madeBy(ctx context.Context, chunks *depot.Store, m Made) (*depot.Tree, error) {
+func (b *Broker) madeBy(ctx context.Context, chunks *depot.Store, m api.Made) (*depot.Tree, error) {
 	_, v, err := b.findJob(ctx, fmt.Sprint(m.Job))
 	if err != nil {
 		return nil, err

@@ -9,26 +9,8 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/live/store"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
-
-// DepotUsage is what the depot of a user holds.
-type DepotUsage struct {
-	Bytes  int64 // on disk
-	Unused int64 // that no job needs, about
-	Freed  int64
-	Held   []DepotHeld // what jobs need, the largest first
-}
-
-// DepotHeld is something in the depot that a job needs.
-type DepotHeld struct {
-	Job   core.JobID
-	Name  string
-	User  string
-	What  string
-	Bytes int64
-	Age   time.Duration // since submission
-}
 
 // neededTrees are the trees that some job, or a later one, needs.
 func (b *Broker) neededTrees(ctx context.Context) ([]depot.ID, error) {
@@ -49,8 +31,8 @@ func (b *Broker) neededTrees(ctx context.Context) ([]depot.ID, error) {
 
 // DepotUsage says what is in the depot of who asks, for which job, and how much of
 // it nobody needs that was not used within olderThan.
-func (b *Broker) DepotUsage(ctx context.Context, olderThan time.Duration) (DepotUsage, error) {
-	var u DepotUsage
+func (b *Broker) DepotUsage(ctx context.Context, olderThan time.Duration) (api.DepotUsage, error) {
+	u := api.DepotUsage{Held: []api.DepotHeld{}}
 	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return u, err
@@ -69,12 +51,12 @@ func (b *Broker) DepotUsage(ctx context.Context, olderThan time.Duration) (Depot
 }
 
 // heldInDepot lists what open jobs of who asks need.
-func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotHeld, error) {
+func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]api.DepotHeld, error) {
 	jobs, err := b.opt.Store.ListJobs(ctx, store.Filter{Open: true})
 	if err != nil {
 		return nil, err
 	}
-	var held []DepotHeld
+	held := []api.DepotHeld{}
 	for i := range jobs {
 		rec := &jobs[i]
 		if !b.ownsJob(ctx, rec) {
@@ -86,7 +68,8 @@ func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotH
 		}
 		add := func(what, tree string) {
 			if t, err := depot.LoadTree(ctx, chunks, depot.ID(tree)); tree != "" && err == nil {
-				held = append(held, DepotHeld{rec.ID, name, rec.User, what, treeBytes(t), b.brokerTime().Sub(rec.Submitted)})
+				held = append(held, api.DepotHeld{Job: rec.ID, Name: name, User: rec.User, What: what, Bytes: treeBytes(t),
+					AgeS: b.brokerTime().Sub(rec.Submitted).Seconds()})
 			}
 		}
 		add("working directory", rec.Work)
@@ -103,7 +86,7 @@ func (b *Broker) heldInDepot(ctx context.Context, chunks *depot.Store) ([]DepotH
 			add(fmt.Sprintf("working directory at checkpoint %d", s.N), s.Work)
 		}
 	}
-	slices.SortStableFunc(held, func(a, b DepotHeld) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(held, func(a, b api.DepotHeld) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return held, ctx.Err()
 }
 
@@ -117,18 +100,18 @@ func treeBytes(t *depot.Tree) int64 {
 
 // PruneDepot frees what no job of who asks needs and what was not used within
 // olderThan.
-func (b *Broker) PruneDepot(ctx context.Context, olderThan time.Duration) (DepotUsage, error) {
+func (b *Broker) PruneDepot(ctx context.Context, olderThan time.Duration) (api.DepotUsage, error) {
 	chunks, err := b.depotFor(ctx)
 	if err != nil {
-		return DepotUsage{}, err
+		return api.DepotUsage{}, err
 	}
 	roots, err := b.neededTrees(ctx)
 	if err != nil {
-		return DepotUsage{}, err
+		return api.DepotUsage{}, err
 	}
 	c, err := chunks.CollectGarbage(ctx, roots, olderThan)
 	if err != nil {
-		return DepotUsage{}, err
+		return api.DepotUsage{}, err
 	}
 	u, err := b.DepotUsage(ctx, olderThan)
 	u.Freed = c.Bytes

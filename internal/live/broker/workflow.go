@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -54,7 +55,7 @@ func (b *Broker) CheckNewFlow(ctx context.Context, work string) error {
 // SubmitTask takes in a job that finds its inputs in its work folder: as other jobs made them,
 // or as they are in a tree.
 func (b *Broker) SubmitTask(ctx context.Context, spec *jobfile.Job, work string, inputs []string,
-	made []Made) (core.JobID, error) {
+	made []api.Made) (core.JobID, error) {
 	tree, err := b.taskFolder(ctx, work, inputs, made)
 	if err != nil {
 		return 0, err
@@ -67,7 +68,7 @@ func (b *Broker) SubmitTask(ctx context.Context, spec *jobfile.Job, work string,
 }
 
 // taskFolder is a tree with the inputs of a task and nothing else.
-func (b *Broker) taskFolder(ctx context.Context, work string, inputs []string, made []Made) (string, error) {
+func (b *Broker) taskFolder(ctx context.Context, work string, inputs []string, made []api.Made) (string, error) {
 	chunks, err := b.depotFor(ctx)
 	if err != nil {
 		return "", err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -31,8 +30,7 @@ func (s *server) depotUsage(r *http.Request) (api.DepotUsage, error) {
 	if err != nil {
 		return api.DepotUsage{}, err
 	}
-	u, err := s.Broker.DepotUsage(r.Context(), older)
-	return showUsage(&u), err
+	return s.Broker.DepotUsage(r.Context(), older)
 }
 
 func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
@@ -45,20 +43,9 @@ func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
 		return api.DepotUsage{}, err
 	}
 	if p.DryRun {
-		u, err := s.Broker.DepotUsage(r.Context(), older)
-		return showUsage(&u), err
+		return s.Broker.DepotUsage(r.Context(), older)
 	}
-	u, err := s.Broker.PruneDepot(r.Context(), older)
-	return showUsage(&u), err
-}
-
-func showUsage(u *broker.DepotUsage) api.DepotUsage {
-	x := api.DepotUsage{Bytes: u.Bytes, Unused: u.Unused, Freed: u.Freed, Held: []api.DepotHeld{}}
-	for _, h := range u.Held {
-		x.Held = append(x.Held, api.DepotHeld{Job: h.Job, Name: h.Name, User: h.User, What: h.What, Bytes: h.Bytes,
-			AgeS: h.Age.Seconds()})
-	}
-	return x
+	return s.Broker.PruneDepot(r.Context(), older)
 }
 
 func (s *server) selectJobs(r *http.Request) ([]api.Job, error) {

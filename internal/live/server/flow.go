@@ -69,9 +69,7 @@ func explainFlow(flows *workflow.Service, ctx context.Context, ref string) ([]ap
 
 // flowDecisions is what was decided for a workflow, as the surface has it.
 func flowDecisions(submitted core.Time, entries []wire.Entry) []api.Decision {
-	v := &broker.View{}
-	v.Submitted = submitted
-	list := decisionsFromEntries(v, entries)
+	list := decisionsFromEntries(submitted, entries)
 	for i := range list {
 		switch list[i].Kind {
 		case "plan", "start", "submit", "end":
@@ -133,11 +131,7 @@ func (p *flowPort) EstimateCommands(ctx context.Context, c *api.Commands) ([]api
 // SubmitTask implements flowrun.Broker.
 func (p *flowPort) SubmitTask(ctx context.Context, job *jobfile.Job, inputs []string,
 	made []api.Made) (core.JobID, error) {
-	list := make([]broker.Made, len(made))
-	for i, m := range made {
-		list[i] = broker.Made(m)
-	}
-	return p.s.Broker.SubmitTask(p.as(ctx), job, p.work, inputs, list)
+	return p.s.Broker.SubmitTask(p.as(ctx), job, p.work, inputs, made)
 }
 
 // MigrateJob implements flowrun.Broker.

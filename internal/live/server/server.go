@@ -200,11 +200,7 @@ func (s *server) submitJob(r *http.Request) (api.Submitted, error) {
 	}
 	work := sub.Work
 	if sub.Stdin != "" || len(sub.Made) > 0 {
-		made := make([]broker.Made, len(sub.Made))
-		for i, m := range sub.Made {
-			made[i] = broker.Made(m)
-		}
-		if work, err = s.Broker.AssembleWork(r.Context(), work, sub.Stdin, made); err != nil {
+		if work, err = s.Broker.AssembleWork(r.Context(), work, sub.Stdin, sub.Made); err != nil {
 			return api.Submitted{}, err
 		}
 	}
@@ -269,7 +265,7 @@ func (s *server) explainJob(r *http.Request) ([]api.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decisionsFromEntries(v, entries), nil
+	return decisionsFromEntries(v.Submitted, entries), nil
 }
 
 func (s *server) shutdownBroker(r *http.Request) (api.Done, error) {
@@ -331,7 +327,7 @@ func (s *server) watchJob(w http.ResponseWriter, r *http.Request) {
 	begun := false
 	err := s.Broker.FollowJob(r.Context(), r.PathValue("id"), func(v *broker.View, news []wire.Entry) error {
 		begun = true
-		if err := out.Encode(api.Live{Job: s.jobFromView(v), News: decisionsFromEntries(v, news),
+		if err := out.Encode(api.Live{Job: s.jobFromView(v), News: decisionsFromEntries(v.Submitted, news),
 			Final: v.Over}); err != nil {
 			return err
 		}

@@ -100,10 +100,11 @@ func isNewsworthy(kind string) bool {
 	return false
 }
 
-func decisionsFromEntries(v *broker.View, entries []wire.Entry) []api.Decision {
+// decisionsFromEntries is what was decided for a job or a workflow, as the surface has it.
+func decisionsFromEntries(submitted core.Time, entries []wire.Entry) []api.Decision {
 	list := make([]api.Decision, 0, len(entries))
 	for _, e := range entries {
-		d := api.Decision{SinceS: math.Round(e.At.Sub(v.Submitted).Seconds()*1000) / 1000, Kind: e.Kind,
+		d := api.Decision{SinceS: math.Round(e.At.Sub(submitted).Seconds()*1000) / 1000, Kind: e.Kind,
 			Choice: e.Choice, Why: e.Why, Inputs: e.Inputs, News: isNewsworthy(e.Kind)}
 		if t := api.TimeAt(e.At); t != nil {
 			d.Time = *t
