@@ -29,7 +29,7 @@ func (b *Broker) locateInputs(ctx context.Context, spec *jobfile.Job) ([]store.I
 	var list []store.Input
 	for i := range spec.Far {
 		f := &spec.Far[i]
-		in := store.Input{Name: f.As, From: f.From, Size: -1}
+		in := store.Input{Input: wire.Input{Name: f.As, From: f.From}, Size: -1}
 		in.Site, in.Path = f.SiteAndPath()
 		look := b.lookAt
 		if in.Site == jobfile.InDepot {
@@ -106,12 +106,13 @@ func (b *Broker) inPlace(in *store.Input, c *cluster) bool {
 func (b *Broker) attemptInputs(j *job, c *cluster) []wire.Input {
 	var list []wire.Input
 	for i := range j.rec.Inputs {
-		in := &j.rec.Inputs[i]
-		w := wire.Input{Name: in.Name, From: in.From, Tree: in.Tree}
-		if b.inPlace(in, c) {
-			w.Path, w.Tree = in.Path, ""
+		in := j.rec.Inputs[i].Input
+		if b.inPlace(&j.rec.Inputs[i], c) {
+			in.Tree = ""
+		} else {
+			in.Path = ""
 		}
-		list = append(list, w)
+		list = append(list, in)
 	}
 	return list
 }

@@ -175,7 +175,7 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 // fastest, and says how.
 func (b *Broker) bringToSite(ctx context.Context, l *leaving, from, to driver.Placer,
 	size int64) (driver.Moved, string, error) {
-	in := &store.Input{Site: l.from.Name, Path: l.path, Size: size}
+	in := &store.Input{Input: wire.Input{Path: l.path}, Site: l.from.Name, Size: size}
 	if s := b.inputSources(ctx, b.transferRows(ctx), in, l.to)[0]; s.from != nil {
 		got, err := b.fetchTree(ctx, &s, l.to)
 		if err == nil || ctx.Err() != nil || errors.Is(err, driver.ErrAway) || isHopeless(err) {

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -33,7 +34,7 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 	b.replicas.noteUse(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
 	b.replicas.noteUse(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
 	at := func(site, tree string, size int64) *store.Input {
-		return &store.Input{Site: site, Path: "/x", Tree: tree, Size: size}
+		return &store.Input{Input: wire.Input{Path: "/x", Tree: tree}, Site: site, Size: size}
 	}
 	for _, c := range []struct {
 		what string
@@ -147,7 +148,7 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	b.opt.Clock, b.began = clock.RealClock(), time.Now()
 	const mb = 1 << 20
 	york := b.clusterNamed("york")
-	in := &store.Input{Site: "leeds", Path: "/x", Size: 100 * mb}
+	in := &store.Input{Input: wire.Input{Path: "/x"}, Site: "leeds", Size: 100 * mb}
 	first := func(rows ...history.Transfer) (string, float64) {
 		s := b.inputSources(t.Context(), rows, in, york)[0]
 		if s.from == nil {

@@ -57,7 +57,7 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 	}
 	const mb = 1 << 20
 	rows := []history.Transfer{{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1}}
-	in := &store.Input{Site: "near", Path: "/x", Size: 100 * mb}
+	in := &store.Input{Input: wire.Input{Path: "/x"}, Site: "near", Size: 100 * mb}
 	leeds := b.clusterNamed("leeds")
 	before, spread := b.bringTime(t.Context(), rows, in, leeds), b.bringSpread(leeds)
 	for i := range 20 {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -74,16 +75,14 @@ type Job struct {
 	PinnedTo string `json:"pinnedTo,omitempty"`
 }
 
-// Input is a file or a folder at a site, or in the depot.
+// Input is a file or a folder at a site, or in the depot: what its agent will be told
+// of it, and what the broker knows besides.
 type Input struct {
-	Name    string `json:"name"` // in the work folder
-	From    string `json:"from"` // as its user named it
-	Site    string `json:"site"` // cluster; or that it is in the depot
-	Path    string `json:"path"`
-	Size    int64  `json:"size"` // -1: not known
-	ModTime int64  `json:"modTime,omitempty"`
-	Tree    string `json:"tree,omitempty"` // in the depot; "": not there yet
-	Away    string `json:"away,omitempty"` // why it could not be looked at when the job was submitted
+	wire.Input        // with the Path at its site, and the Tree once the depot has it
+	Site       string `json:"site"` // cluster; or that it is in the depot
+	Size       int64  `json:"size"` // -1: not known
+	ModTime    int64  `json:"modTime,omitempty"`
+	Away       string `json:"away,omitempty"` // why it could not be looked at when the job was submitted
 }
 
 // Wait is a job, or a whole array, and what must have happened to it.

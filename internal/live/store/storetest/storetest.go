@@ -239,8 +239,8 @@ func everyFieldComesBack(f *fixture) {
 		[]string{"nope.txt"}
 	j.OutputCut, j.Named = true, true
 	j.NotBefore, j.After = 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
-	j.Inputs = []store.Input{{Name: "x", From: "leeds:x", Site: "leeds", Path: "/home/x", Size: 5, ModTime: 6,
-		Tree: "tree", Away: "gone"}}
+	j.Inputs = []store.Input{{Input: wire.Input{Name: "x", From: "leeds:x", Path: "/home/x", Tree: "tree"},
+		Site: "leeds", Size: 5, ModTime: 6, Away: "gone"}}
 	for v, i := reflect.ValueOf(j), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
 			f.Fatalf("the test gives field %s no value", v.Type().Field(i).Name)
