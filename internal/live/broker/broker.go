@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
@@ -44,7 +45,7 @@ type Options struct {
 	MaxJobs  int            // of one user that have not ended; 0: DefaultMaxJobs
 	MaxLog   int64          // bytes of output kept of all jobs of one user; 0: no limit
 	KeepJobs time.Duration  // what jobs wrote is dropped so long after their end; 0: never
-	Weather  Weather
+	Weather  weather.Settings
 	// Moved hears of every transfer between two clusters, of which "" is the
 	// broker: how many bytes were sent, and in what time. nil: nobody does.
 	Moved func(from, to string, bytes int64, took time.Duration)
@@ -66,7 +67,6 @@ type Cluster struct {
 	Notes       []string                       // what of the settings does not hold there; for people
 	CPUFeatures []string                       // of its hosts; nil: not known
 	Managed     bool                           // it has a queue of its own
-	Elastic     bool                           // it said itself how large it is, and may say otherwise next time
 	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
 	Site        string                         // clusters of one site see the same files; "": that of the broker
 	Files       driver.Stager                  // moves them; nil: the driver does, if it can

@@ -287,7 +287,7 @@ func (o *oddCluster) ExplainWait(context.Context, driver.ID) (why string, err er
 
 func (o *oddCluster) describe(context.Context) (c broker.Cluster, err error) {
 	err = o.scripted(func(s *wiretest.Script) {
-		c = broker.Cluster{Name: "a", Kind: s.NextText(), Driver: o, Managed: true, Elastic: s.PickOne(2) == 0,
+		c = broker.Cluster{Name: "a", Kind: s.NextText(), Driver: o, Managed: true,
 			HostNames: s.NextTexts(), CPUFeatures: s.NextTexts(), Notes: s.NextTexts()}
 		for range s.PickOne(4) {
 			c.Hosts = append(c.Hosts, world.HostSpec{Procs: int(min(s.NextInt(), 1<<20)), Speed: s.NextFloat(),

@@ -24,7 +24,6 @@ import (
 type resolvedDependency struct {
 	store.Wait
 	each bool // the element with the same index
-	ref  string
 
 	indices jobfile.ArrayRange // of an array
 	list    []int              // these, if they are no single range
@@ -60,7 +59,7 @@ func (b *Broker) resolveDependencies(ctx context.Context, spec *jobfile.Job) ([]
 		if err != nil {
 			return nil, err
 		}
-		w := resolvedDependency{Wait: store.Wait{Job: rec.ID, When: d.When}, each: d.Each, ref: d.Job}
+		w := resolvedDependency{Wait: store.Wait{Job: rec.ID, When: d.When}, each: d.Each}
 		if whole && rec.Parent != 0 {
 			w.Job, w.Array = rec.Parent, true
 			if rec.Spec != nil {

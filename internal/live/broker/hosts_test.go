@@ -42,7 +42,7 @@ func measuring(t *testing.T, network string, clusters ...Cluster) (b *Broker, he
 	b.began = b.opt.Clock()
 	b.base = core.Time(b.began.UnixNano())
 	if network != "" {
-		b.opt.Weather = Weather{Off: true, Network: filepath.Join(t.TempDir(), "network")}
+		b.opt.Weather = weather.Settings{Off: true, Network: filepath.Join(t.TempDir(), "network")}
 		if err := os.WriteFile(b.opt.Weather.Network, []byte(network), 0o600); err != nil {
 			t.Fatal(err)
 		}

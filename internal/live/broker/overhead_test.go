@@ -43,7 +43,7 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 			"leeds-long", [2]float64{13.5, 42.5}},
 		{"never saved: its memory", 80, "near", 0, nil, "leeds", "near", [2]float64{33.5, 3.5}},
 	} {
-		b, here := underTheSky(t, Weather{})
+		b, here := underTheSky(t, weather.Settings{})
 		if c.mbps > 0 {
 			for i := range 20 {
 				b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"},
@@ -58,7 +58,7 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 			}
 		}
 	}
-	b, _ := underTheSky(t, Weather{})
+	b, _ := underTheSky(t, weather.Settings{})
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
 	if got := b.moveOverhead(saves, j, &wire.Vitals{Method: "restart"},
 		b.clusterNamed("leeds")).Median(); got != minMoveOverhead {
@@ -67,7 +67,7 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 }
 
 func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) {
-	b, _ := underTheSky(t, Weather{})
+	b, _ := underTheSky(t, weather.Settings{})
 	tiny := []history.Transfer{{What: history.Save, Job: 1, Program: "counter.py", Method: "signal", From: "near",
 		Bytes: 786, Sent: 786, Seconds: 0.17}}
 	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}

@@ -22,14 +22,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/probeplan"
 )
 
-// Weather says what is to be measured of the network.
-type Weather struct {
-	Off     bool          // no way is probed; machines are looked at, which loads no link
-	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
-	Budget  float64       // part of each link that may be used for it; 0: the usual one
-	Network string        // file that describes what may not be measured; "": none
-}
-
 // forecasts is the weather as the broker knows it.
 type forecasts struct {
 	book   *weather.Book

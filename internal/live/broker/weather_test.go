@@ -31,7 +31,7 @@ func (sensing) MeasureHosts(context.Context, driver.Sensing) (driver.Sensed, err
 }
 
 // underTheSky is a broker with clusters near, leeds and leeds-long that measures.
-func underTheSky(t *testing.T, w Weather) (*Broker, string) {
+func underTheSky(t *testing.T, w weather.Settings) (*Broker, string) {
 	t.Helper()
 	b := sites()
 	b.opt.Store, b.opt.Weather = memory.New(), w
@@ -50,7 +50,7 @@ func underTheSky(t *testing.T, w Weather) (*Broker, string) {
 }
 
 func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
-	b, here := underTheSky(t, Weather{})
+	b, here := underTheSky(t, weather.Settings{})
 	if b.weather.watch == nil || len(b.weather.hosts) != 2 || b.weather.proxy["leeds"] != "leeds1" ||
 		b.weather.proxy["leeds-long"] != "leeds1" || b.weather.proxy["near"] != here {
 		t.Fatalf("%+v", b.weather.hosts)
@@ -81,7 +81,7 @@ func noted(b *Broker) []weather.Entry {
 }
 
 func TestTransfersThatGoAtTheSameTimeCountTogether(t *testing.T) {
-	b, _ := underTheSky(t, Weather{})
+	b, _ := underTheSky(t, weather.Settings{})
 	way, at := [2]string{"leeds1", "here"}, b.brokerTime()
 	second := func(n int) core.Time { return at.Add(time.Duration(n) * time.Second) }
 	for i := range 10 { // a tenth of the way each
@@ -108,7 +108,7 @@ func TestTransfersThatGoAtTheSameTimeCountTogether(t *testing.T) {
 }
 
 func TestWhatTransfersAchieveIsNoted(t *testing.T) {
-	b, here := underTheSky(t, Weather{})
+	b, here := underTheSky(t, weather.Settings{})
 	b.opt.Moved("leeds", "", 20_000_000, 2*time.Second)
 	b.opt.Moved("", "leeds-long", 100, time.Second)            // too little to tell
 	b.opt.Moved("", "near", 20_000_000, 2*time.Second)         // it did not go anywhere
@@ -157,7 +157,7 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		{name: "to where the broker is", from: "leeds", to: "near", want: []string{"leeds1 broker"}},
 		{name: "cut off", from: "leeds", to: "near", err: driver.ErrAway},
 	} {
-		b, here := underTheSky(t, Weather{})
+		b, here := underTheSky(t, weather.Settings{})
 		b.putCluster(newCluster(Cluster{Name: "york", Site: "york", Indirect: c.indirect}, 3))
 		b.weather.proxy["york"] = "york1"
 		for _, cl := range b.allClusters() {
@@ -183,7 +183,7 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 }
 
 func TestWhatFilesOfJobsAchieveOnTheirWayIsNoted(t *testing.T) {
-	b, here := underTheSky(t, Weather{})
+	b, here := underTheSky(t, weather.Settings{})
 	b.recordCarried("leeds", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second})
 	b.recordCarried("leeds", "", wire.Carried{Bytes: 20_000_000})                       // it was interrupted
 	b.recordCarried("leeds", "", wire.Carried{Took: 2 * time.Second})                   // nothing was new
@@ -195,7 +195,7 @@ func TestWhatFilesOfJobsAchieveOnTheirWayIsNoted(t *testing.T) {
 }
 
 func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
-	b, here := underTheSky(t, Weather{Off: true})
+	b, here := underTheSky(t, weather.Settings{Off: true})
 	if !b.weather.watch.Unprobed || b.WeatherForecast(0).Watching != 2 {
 		t.Errorf("ways are probed; %d machines are looked at, want 2", b.WeatherForecast(0).Watching)
 	}
@@ -222,7 +222,7 @@ func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
 }
 
 func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
-	b, _ := underTheSky(t, Weather{})
+	b, _ := underTheSky(t, weather.Settings{})
 	leeds := b.clusterNamed("leeds")
 	if b.shareAhead(leeds, driver.Load{Share: 0.5}).IsKnown() {
 		t.Error("it is known without having been measured")
@@ -242,7 +242,7 @@ func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
 // What is measured of a machine is of the cluster that its sensor looks at: another
 // on the same machine may have other processors of it.
 func TestTheShareOfAClusterIsNotThatOfAnotherOnTheSameMachine(t *testing.T) {
-	b, here := underTheSky(t, Weather{})
+	b, here := underTheSky(t, weather.Settings{})
 	b.weather.proxy["beside"] = here
 	beside := &cluster{Cluster: Cluster{Name: "beside", HostNames: []string{"beside1"}}}
 	for i := range 20 {
@@ -262,7 +262,7 @@ func TestTheShareOfAClusterIsNotThatOfAnotherOnTheSameMachine(t *testing.T) {
 }
 
 func TestTheShareOfSeveralHostsIsThatOfTheBusiest(t *testing.T) {
-	b, _ := underTheSky(t, Weather{})
+	b, _ := underTheSky(t, weather.Settings{})
 	leeds := b.clusterNamed("leeds")
 	leeds.HostNames = []string{"leeds1", "leeds2"}
 	measure := func(host string, share float64) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -25,7 +27,7 @@ type Config struct {
 	Retry    time.Duration  // before the attempt after one that was lost soon after it began; 0: none
 	Keep     Keep
 	Limits   Limits
-	Weather  Weather
+	Weather  weather.Settings
 }
 
 // Cluster is a place where jobs run: a part of this machine, or a batch system,
@@ -55,13 +57,7 @@ type Cluster struct {
 	Poll       time.Duration
 	Env        map[string]string // for the manager's commands
 	Commands   string            // folder of the manager's commands; "": found by PATH
-	MPI        MPI
-}
-
-// MPI is what is peculiar to parallel programs on a cluster.
-type MPI struct {
-	Yield   bool   // ranks that wait leave the processor alone
-	Network string // over which they talk, as Open MPI takes it; "": any
+	MPI        wire.MPI
 }
 
 // IsHere reports whether the cluster is a part of this machine and nothing else.
@@ -82,14 +78,6 @@ type Policy struct {
 type Keep struct {
 	Jobs time.Duration // records, logs and checkpoints of a job, after its end
 	Logs int64         // bytes of output kept of one job; the oldest go first
-}
-
-// Weather is what is measured of the network.
-type Weather struct {
-	Off     bool
-	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
-	Budget  float64       // part of each link that may be used for it; 0: the usual one
-	Network string        // file that describes what may not be measured; "": none
 }
 
 // Limits bound what a job may bring along, and how many jobs there may be.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -282,7 +283,7 @@ clusters:
 `).Clusters
 	want := []Cluster{
 		{Name: "a", Driver: "local", Quota: 1, SSH: "alice@x1", SSHHosts: []string{"alice@x1", "alice@x2"}, Slots: 2,
-			MPI: MPI{Yield: true, Network: "10.0.0.0/24"}},
+			MPI: wire.MPI{Yield: true, Network: "10.0.0.0/24"}},
 		{Name: "b", Driver: "local", Quota: 1, SSH: "x3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

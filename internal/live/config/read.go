@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 )
@@ -63,7 +64,7 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.StoreField("memory", &c.Limits.Memory, readMemory),
 			)
 		}),
-		yamlfile.ReadField("weather", c.Weather.readWeather),
+		yamlfile.ReadField("weather", func(v yamlfile.Value) { readWeather(&c.Weather, v) }),
 	)
 	if err := top.Err(); err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.ReadField("queue", func(v yamlfile.Value) { c.Queue = v.WholeNumber(1, maxSlots) }),
 		yamlfile.ReadField("env", func(v yamlfile.Value) { c.Env = readVariables(v) }),
 		yamlfile.ReadField("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
-		yamlfile.ReadField("mpi", c.MPI.readMPI),
+		yamlfile.ReadField("mpi", func(v yamlfile.Value) { readMPI(&c.MPI, v) }),
 	)
 	found.RequireField("name", "the cluster's name")
 	c.rejectMisplaced(found)
@@ -292,7 +293,7 @@ func (c *cluster) readSSH(v yamlfile.Value) {
 // HostFromSSH is the host's name in what ssh is asked for.
 func HostFromSSH(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
-func (m *MPI) readMPI(v yamlfile.Value) {
+func readMPI(m *wire.MPI, v yamlfile.Value) {
 	v.ReadMapping(
 		yamlfile.StoreField("yield", &m.Yield, yamlfile.Value.Bool),
 		yamlfile.ReadField("network", func(v yamlfile.Value) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
 )
 
 // Bounds of the settings of the weather. Above the largest budget probes would be
@@ -17,9 +18,9 @@ const (
 	maxBudget = 0.1
 )
 
-func (w *Weather) readWeather(v yamlfile.Value) {
+func readWeather(w *weather.Settings, v yamlfile.Value) {
 	v.ReadMapping(
-		yamlfile.ReadField("probe", w.readProbe),
+		yamlfile.ReadField("probe", func(v yamlfile.Value) { readProbe(w, v) }),
 		yamlfile.ReadField("budget", func(v yamlfile.Value) { w.Budget = readBudget(v) }),
 		yamlfile.ReadField("network", func(v yamlfile.Value) {
 			const want = "a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)"
@@ -30,7 +31,7 @@ func (w *Weather) readWeather(v yamlfile.Value) {
 	)
 }
 
-func (w *Weather) readProbe(v yamlfile.Value) {
+func readProbe(w *weather.Settings, v yamlfile.Value) {
 	want := "on, off, or how often each way may be measured, from 1s to 24h"
 	switch s := v.Text(want); s {
 	case "on", "true", "yes":

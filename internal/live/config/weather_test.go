@@ -3,10 +3,12 @@ package config
 import (
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
 )
 
 func TestWhatIsMeasuredOfTheNetworkCanBeSet(t *testing.T) {
-	for text, want := range map[string]Weather{
+	for text, want := range map[string]weather.Settings{
 		"{}":                           {},
 		"{probe: on}":                  {},
 		"{probe: off}":                 {Off: true},

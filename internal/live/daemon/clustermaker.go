@@ -16,7 +16,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/pool"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/config"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
@@ -129,9 +128,9 @@ func (m *clusterMaker) surveyFile() string {
 // buildCluster makes a cluster of what it says of itself and of the settings.
 func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 	c := &m.cfg
-	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(), Elastic: c.Slots == 0,
+	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(),
 		CPUFeatures: survey.CPUFeatures,
-		MPI:         wire.MPI(c.MPI), Methods: func(context.Context) []string { return survey.Methods }}
+		MPI:         c.MPI, Methods: func(context.Context) []string { return survey.Methods }}
 	if len(c.SSHHosts) > 0 {
 		m.addPoolHosts(&b, survey)
 		return b

@@ -20,7 +20,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/drivers"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
@@ -175,7 +174,7 @@ func (g *grid) localCluster(c *config.Cluster) (*broker.Cluster, error) {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
 	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host},
-		Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: workingMethods,
+		Nice: c.Nice, MPI: c.MPI, Methods: workingMethods,
 		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed,
 			Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }

@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
 		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace,
 		Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs,
-		MaxLog: cfg.Limits.Log, Weather: broker.Weather(cfg.Weather), Log: o.Log}
+		MaxLog: cfg.Limits.Log, Weather: cfg.Weather, Log: o.Log}
 	if p.users != nil {
 		options.Users = p.users
 	}

@@ -18,6 +18,14 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
+// Settings say what is to be measured of the network.
+type Settings struct {
+	Off     bool          // no way is probed; machines are looked at, which loads no link
+	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
+	Budget  float64       // part of each link that may be used for it; 0: the usual one
+	Network string        // file that describes what may not be measured; "": none
+}
+
 // Key names a series: Mbps from one host to another, Ms between two, CPU and MB
 // of one.
 type Key struct {
