@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/lab/accounts"
 )
 
 // Lab is one that was made. Its folder is the file system that all its hosts
@@ -24,20 +26,13 @@ type Lab struct {
 	Name     string
 	Dir      string
 	File     string // the plan's
-	Users    []User
+	Users    []accounts.User
 	Head     *Host
 	Site     *Site // of the head
 	Clusters []*Cluster
 	Switch   Process // holds the network namespace of bridges
 
 	groups *groups
-}
-
-// User of a lab.
-type User struct {
-	Name string
-	ID   int // user and group
-	Home string
 }
 
 // Cluster is hosts at one site.
@@ -335,13 +330,13 @@ func (l *Lab) FindCluster(name string) (*Cluster, error) {
 }
 
 // FindUser finds a user of the lab.
-func (l *Lab) FindUser(name string) (User, error) {
+func (l *Lab) FindUser(name string) (accounts.User, error) {
 	for _, u := range l.Users {
 		if u.Name == name {
 			return u, nil
 		}
 	}
-	return User{}, fmt.Errorf("the lab %s has no user %q", l.Name, name)
+	return accounts.User{}, fmt.Errorf("the lab %s has no user %q", l.Name, name)
 }
 
 // MakeFolder makes a folder that all hosts see, for something that runs on them.

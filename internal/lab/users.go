@@ -24,11 +24,8 @@ func (l *Lab) writeEtc(users []string) error {
 	if err != nil {
 		return err
 	}
-	var known []accounts.User
 	for i, name := range users {
-		u := User{Name: name, ID: ids[i], Home: filepath.Join(l.Dir, "home", name)}
-		l.Users = append(l.Users, u)
-		known = append(known, accounts.User(u))
+		l.Users = append(l.Users, accounts.User{Name: name, ID: ids[i], Home: filepath.Join(l.Dir, "home", name)})
 	}
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")
@@ -48,7 +45,7 @@ func (l *Lab) writeEtc(users []string) error {
 		replaceFile(filepath.Join(l.etcFolder(), "hosts"), hosts.String(), 0o644),
 		// No names but these: without a server they would be waited for in vain.
 		replaceFile(filepath.Join(l.etcFolder(), "resolv.conf"), "", 0o644),
-		accounts.Write("/etc", l.etcFolder(), known))
+		accounts.Write("/etc", l.etcFolder(), l.Users))
 	for _, u := range l.Users {
 		err = errors.Join(err, os.MkdirAll(u.Home, 0o700), os.Chown(u.Home, u.ID, u.ID))
 	}
@@ -118,10 +115,10 @@ func copyOne(from, to string, d fs.DirEntry) error {
 
 // findAccount is a user by whom something can be run on hosts: one of the lab's, or
 // one of the machine's, such as a daemon's.
-func (l *Lab) findAccount(name string) (User, []int, error) {
+func (l *Lab) findAccount(name string) (accounts.User, []int, error) {
 	data, err := os.ReadFile(filepath.Join(l.etcFolder(), "passwd"))
 	if err != nil {
-		return User{}, nil, err
+		return accounts.User{}, nil, err
 	}
 	for line := range strings.Lines(string(data)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
@@ -131,9 +128,9 @@ func (l *Lab) findAccount(name string) (User, []int, error) {
 		uid, err1 := strconv.Atoi(f[2])
 		gid, err2 := strconv.Atoi(f[3])
 		groups, err3 := l.groupsOf(name)
-		return User{Name: name, ID: uid, Home: f[5]}, append([]int{gid}, groups...), errors.Join(err1, err2, err3)
+		return accounts.User{Name: name, ID: uid, Home: f[5]}, append([]int{gid}, groups...), errors.Join(err1, err2, err3)
 	}
-	return User{}, nil, fmt.Errorf("the lab %s has no user %q", l.Name, name)
+	return accounts.User{}, nil, fmt.Errorf("the lab %s has no user %q", l.Name, name)
 }
 
 func (l *Lab) groupsOf(user string) ([]int, error) {

@@ -14,11 +14,11 @@ func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Load{}, err
 	}
-	e, err := d.meter.EstimateShare()
+	share, err := d.meter.EstimateShare()
 	if err != nil {
 		return driver.Load{}, fmt.Errorf("how busy %s is: %w", d.opt.Cluster, err)
 	}
-	return driver.Load{Share: e.Share, Sd: e.Sd, Why: e.Why}, nil
+	return share, nil
 }
 
 // allOwnAttempts are the attempts that run here, for us and for others of the same broker.

@@ -27,7 +27,7 @@ const maxID = 1<<31 - 1
 // number.
 type User struct {
 	Name string
-	ID   int
+	ID   int // user and group
 	Home string
 }
 

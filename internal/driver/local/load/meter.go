@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
@@ -49,13 +50,6 @@ func (o *OwnAttempt) ownName() any {
 		return o.Agent
 	}
 	return o.Name
-}
-
-// Estimate is what a newcomer would get.
-type Estimate struct {
-	Share float64 // of a CPU
-	Sd    float64
-	Why   string
 }
 
 // Meter senses in the background from the first EstimateShare on.
@@ -105,12 +99,12 @@ func (m *Meter) Close() {
 
 // EstimateShare answers at once. The first answer rests on one look only and says
 // so by its uncertainty.
-func (m *Meter) EstimateShare() (Estimate, error) {
+func (m *Meter) EstimateShare() (driver.Load, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.started && !m.closed {
 		if err := m.takeSample(); err != nil {
-			return Estimate{}, err
+			return driver.Load{}, err
 		}
 		m.started = true
 		m.tasks.Go(m.sampleLoop)
@@ -371,9 +365,9 @@ func (m *Meter) recordEstimate(e estimate) {
 // summarizeRecent is what the recent looks say together. Its uncertainty is made of
 // how much they differ, how much the CPUs differ, and, as long as there are
 // few, of what may come.
-func (m *Meter) summarizeRecent() Estimate {
+func (m *Meter) summarizeRecent() driver.Load {
 	if len(m.recent) == 0 {
-		return Estimate{Share: m.cfg.Quota, Sd: 0.3, Why: "not yet known"}
+		return driver.Load{Share: m.cfg.Quota, Sd: 0.3, Why: "not yet known"}
 	}
 	weight, sum, mean, spread := 1.0, 0.0, 0.0, 0.0
 	for _, e := range slices.Backward(m.recent) {
@@ -394,7 +388,7 @@ func (m *Meter) summarizeRecent() Estimate {
 		fresh = 0.25
 	}
 	const floor = 0.02
-	return Estimate{Share: mean, Sd: math.Sqrt(between + spread + fresh*fresh + floor*floor), Why: newest.why}
+	return driver.Load{Share: mean, Sd: math.Sqrt(between + spread + fresh*fresh + floor*floor), Why: newest.why}
 }
 
 func meanAndSd(x []float64) (mean, sd float64) {

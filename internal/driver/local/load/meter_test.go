@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
@@ -45,7 +46,7 @@ func newMeter(t testing.TB, cpu int, own func() []OwnAttempt) *Meter {
 	return m
 }
 
-func estimateOf(t testing.TB, m *Meter) Estimate {
+func estimateOf(t testing.TB, m *Meter) driver.Load {
 	t.Helper()
 	e, err := m.EstimateShare()
 	if err != nil {
@@ -106,7 +107,7 @@ func TestANewcomerSharesWithThoseWhoAreThere(t *testing.T) {
 	for range 2 {
 		burn(t, cpu)
 	}
-	eventually(t, func() (bool, Estimate) {
+	eventually(t, func() (bool, driver.Load) {
 		e := estimateOf(t, m)
 		return e.Share < 0.5, e // a third, or less if there are yet others
 	})
@@ -164,9 +165,9 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 		return own
 	})
 	theirs := newMeter(t, cpu, nil)
-	eventually(t, func() (bool, [2]Estimate) {
+	eventually(t, func() (bool, [2]driver.Load) {
 		a, b := estimateOf(t, ours), estimateOf(t, theirs)
-		return a.Share > 1.15*b.Share && b.Share < 0.35, [2]Estimate{a, b}
+		return a.Share > 1.15*b.Share && b.Share < 0.35, [2]driver.Load{a, b}
 	})
 }
 
