@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
@@ -49,7 +50,7 @@ func (a *app) initSettings(ctx context.Context, f *clusterFlags, force bool) err
 		return err
 	}
 	home, _ := os.UserHomeDir() // without one there is no file of ssh to look at
-	text := firstSettings(ctx, len(cpus), machineMemory(), filepath.Join(home, ".ssh", "config"))
+	text := firstSettings(ctx, len(cpus), calibrate.TotalMemory(), filepath.Join(home, ".ssh", "config"))
 	if old != nil && !bytes.Equal(old, text) && !force && !f.dryRun {
 		if err := a.showDifference(ctx, path, text); err != nil {
 			return err
@@ -138,19 +139,4 @@ func sshHosts(file string) []string {
 		}
 	}
 	return hosts
-}
-
-// machineMemory is how many bytes this machine has; 0 if that is not known.
-func machineMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib int64
-		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil {
-			return kib << 10
-		}
-	}
-	return 0
 }

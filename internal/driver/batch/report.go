@@ -37,7 +37,7 @@ func (a *attempt) describeEnding(endings map[string]Ending) string {
 	}
 	e, ok := endings[a.job]
 	if !ok {
-		return oneLine(job + " has left the cluster's queue, which does not say why" + lastOutput(a.dir))
+		return OneLine(job + " has left the cluster's queue, which does not say why" + lastOutput(a.dir))
 	}
 	how := e.How
 	switch {
@@ -46,7 +46,7 @@ func (a *attempt) describeEnding(endings map[string]Ending) string {
 	case e.Code != 0:
 		how += fmt.Sprintf(" (exit code %d)", e.Code)
 	}
-	return oneLine("the cluster ended " + job + ": " + how + lastOutput(a.dir) + a.guessUnseen(e))
+	return OneLine("the cluster ended " + job + ": " + how + lastOutput(a.dir) + a.guessUnseen(e))
 }
 
 // guessUnseen is a guess where a script failed before an agent came up: it was not

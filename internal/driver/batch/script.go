@@ -91,12 +91,12 @@ func lastSaid(dir string) string {
 	buf := make([]byte, enough)
 	n, _ := f.Read(buf)
 	lines := strings.Split(strings.TrimSpace(string(buf[:n])), "\n")
-	return oneLine(lines[len(lines)-1])
+	return OneLine(lines[len(lines)-1])
 }
 
-// oneLine makes a text fit for one line that people read.
-func oneLine(s string) string {
-	const most = 300
+// OneLine makes a text fit for one line that people read.
+func OneLine(s string) string {
+	const most = 400
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 	if len(s) > most {
 		s = s[:most] + " …"

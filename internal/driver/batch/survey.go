@@ -178,14 +178,14 @@ func (d *Driver) ExplainWait(_ context.Context, id driver.ID) (string, error) {
 	default:
 		said += " waits in the cluster's queue"
 		if a.entry.Why != "" {
-			said += ": " + oneLine(a.entry.Why)
+			said += ": " + OneLine(a.entry.Why)
 		}
 		if !a.entry.Start.IsZero() {
 			said += "; it is expected to begin at " + a.entry.Start.Local().Format(time.DateTime)
 		}
 	}
 	if d.silence != nil {
-		said += "; the manager does not answer at present: " + oneLine(d.silence.Error())
+		said += "; the manager does not answer at present: " + OneLine(d.silence.Error())
 	}
 	return said, nil
 }

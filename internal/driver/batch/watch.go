@@ -134,7 +134,7 @@ func (d *Driver) giveUp(a *attempt) {
 	d.mu.Lock()
 	job, why := a.entry.ID, a.entry.Why
 	d.mu.Unlock()
-	why = oneLine("the cluster would never begin job " + job + ": " + why)
+	why = OneLine("the cluster would never begin job " + job + ": " + why)
 	d.log.Warn("an attempt is given up", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
 	// In this order: if it begins after all, its agent tells the same.
 	err := attemptdir.ReplaceFile(a.dir, attemptdir.LostFile, []byte(why+"\n"))

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
 )
 
 // commandTimeout is how long one command of Grid Engine may take. They answer within
@@ -164,12 +166,5 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // oneLine is what a command said, for a message.
 func oneLine(text string) string {
-	text = strings.ToValidUTF8(text, "?")
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
-	text = strings.TrimSuffix(strings.TrimSpace(text), " Exiting.")
-	const most = 400
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return strings.TrimSuffix(batch.OneLine(text), " Exiting.")
 }

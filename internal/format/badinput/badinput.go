@@ -105,16 +105,24 @@ func isStatement(text string) bool {
 
 // UnreadableFile says that a file cannot be read, as the system says why.
 func UnreadableFile(path string, err error) *Error {
-	return &Error{Problem: "cannot read " + path, Err: withoutPath(err)}
+	return &Error{Problem: "cannot read " + path, Err: WithoutPath(err)}
 }
 
 // UnwritableFile says that a file cannot be written, as the system says why.
 func UnwritableFile(path string, err error) *Error {
-	return &Error{Problem: "cannot write " + path, Err: withoutPath(err)}
+	return &Error{Problem: "cannot write " + path, Err: WithoutPath(err)}
 }
 
-// withoutPath is err without the path, which the message has already.
-func withoutPath(err error) error {
+// ClipID shortens an id that would fill the terminal.
+func ClipID(id string) string {
+	if r := []rune(id); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return id
+}
+
+// WithoutPath is err without the path, which the message has already.
+func WithoutPath(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err

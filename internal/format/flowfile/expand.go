@@ -14,7 +14,7 @@ import (
 func (r *reader) taskError(t *template, id, field, value, want string) {
 	if r.err == nil {
 		r.err = &badinput.Error{File: r.file, Line: t.line,
-			Field: strings.TrimSpace("task " + strconv.Quote(clipID(id)) + " " + field), Value: value, Want: want}
+			Field: strings.TrimSpace("task " + strconv.Quote(badinput.ClipID(id)) + " " + field), Value: value, Want: want}
 	}
 }
 

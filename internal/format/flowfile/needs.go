@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/dag"
 )
 
@@ -48,7 +49,7 @@ func (r *reader) findMakers() map[string]madeFile {
 			if other, twice := makers[o.Name]; twice {
 				who := "it names it twice"
 				if other.by != t {
-					who = "task " + strconv.Quote(clipID(r.flow.Tasks[other.by].ID)) + " makes it too"
+					who = "task " + strconv.Quote(badinput.ClipID(r.flow.Tasks[other.by].ID)) + " makes it too"
 				}
 				r.taskError(r.templateOf(t), task.ID, "outputs", o.Name, "a file that no other task makes; "+who)
 				return nil
@@ -184,7 +185,7 @@ func (r *reader) checkAcyclic() {
 	if round == nil {
 		return
 	}
-	value, want := dag.DescribeCycle(round, func(t int) string { return clipID(r.flow.Tasks[t].ID) })
+	value, want := dag.DescribeCycle(round, func(t int) string { return badinput.ClipID(r.flow.Tasks[t].ID) })
 	at := round[len(round)-1]
 	r.taskError(r.templateOf(at), r.flow.Tasks[at].ID, "inputs", value, want)
 }

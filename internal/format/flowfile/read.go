@@ -149,7 +149,7 @@ func (r *reader) locateError(at int, err error) error {
 	var bad *badinput.Error
 	if errors.As(err, &bad) && r.list[at].id != "" && !strings.HasPrefix(bad.Field, "task") {
 		located := *bad
-		located.Field = strings.TrimSpace("task " + strconv.Quote(clipID(r.list[at].id)) + " " + bad.Field)
+		located.Field = strings.TrimSpace("task " + strconv.Quote(badinput.ClipID(r.list[at].id)) + " " + bad.Field)
 		return &located
 	}
 	return err
@@ -170,14 +170,6 @@ func (r *reader) nameTask(err error) error {
 	located := *bad
 	located.Field = strings.TrimPrefix(field, ".")
 	return r.locateError(at, &located)
-}
-
-// clipID shortens an id that would fill the terminal.
-func clipID(id string) string {
-	if r := []rune(id); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return id
 }
 
 const maxName = 100

@@ -26,15 +26,7 @@ func (b *builder) failField(field, value, want string) {
 
 // taskError is a mistake in a field of one task.
 func (b *builder) taskError(task, field, value, want string) {
-	b.failField("task "+strconv.Quote(clipID(task))+" "+field, value, want)
-}
-
-// clipID shortens an id that would fill the terminal.
-func clipID(id string) string {
-	if r := []rune(id); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return id
+	b.failField("task "+strconv.Quote(badinput.ClipID(task))+" "+field, value, want)
 }
 
 func buildWorkflow(name string, doc *document) (*Workflow, error) {
@@ -145,7 +137,7 @@ func (b *builder) readFiles() {
 		}
 		x, err := strconv.ParseFloat(string(f.Bytes), 64)
 		if err != nil || !(x >= 0 && x <= float64(maxBytes)) {
-			b.taskError(b.firstUser(f.ID), "file "+strconv.Quote(clipID(f.ID))+" sizeInBytes", string(f.Bytes),
+			b.taskError(b.firstUser(f.ID), "file "+strconv.Quote(badinput.ClipID(f.ID))+" sizeInBytes", string(f.Bytes),
 				"a number of bytes from 0 to 2^60")
 			return
 		}

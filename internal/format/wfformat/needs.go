@@ -3,6 +3,7 @@ package wfformat
 import (
 	"slices"
 
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/dag"
 )
 
@@ -101,6 +102,6 @@ func (b *builder) checkAcyclic() {
 	if round == nil {
 		return
 	}
-	value, want := dag.DescribeCycle(round, func(t int) string { return clipID(b.w.Tasks[t].ID) })
+	value, want := dag.DescribeCycle(round, func(t int) string { return badinput.ClipID(b.w.Tasks[t].ID) })
 	b.taskError(b.w.Tasks[round[len(round)-1]].ID, "parents", value, want)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
@@ -64,15 +63,6 @@ func readUpTo(path string, n int) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	return io.ReadAll(io.LimitReader(f, int64(n)))
-}
-
-// errorCause is err without the path, which the message has already.
-func errorCause(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
 }
 
 // Parse is the top of the only YAML document in data. name is the file as the

@@ -105,7 +105,7 @@ func (v Value) ExistingFile(want string) string {
 	if name == "" {
 		v.ReportWrong(want)
 	} else if _, err := os.Stat(path); err != nil {
-		v.AdoptError(&badinput.Error{Value: name, Problem: errorCause(err).Error(), Want: want})
+		v.AdoptError(&badinput.Error{Value: name, Problem: badinput.WithoutPath(err).Error(), Want: want})
 	}
 	return path
 }

@@ -1,6 +1,9 @@
 package scenario
 
-import "github.com/godwit-hpc/godwit/internal/sched/core"
+import (
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sim/workload"
+)
 
 // Which numbers are drawn: each question has its own.
 const (
@@ -15,20 +18,11 @@ const (
 // hashFraction is a number in [0, 1) that depends on the seed and the keys alone,
 // so that streams need no state and do not disturb one another.
 func hashFraction(seed uint64, keys ...uint64) float64 {
-	h := scrambleBits(seed)
+	h := workload.ScrambleBits(seed)
 	for _, k := range keys {
-		h = scrambleBits(h + k)
+		h = workload.ScrambleBits(h + k)
 	}
 	return float64(h>>11) / (1 << 53)
-}
-
-// scrambleBits is the finisher of SplitMix64 (Steele, Lea, Flood: "Fast splittable
-// pseudorandom number generators", 2014).
-func scrambleBits(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // due is something of one stream that happens at a moment.

@@ -24,13 +24,13 @@ func randomStream(seed, which uint64) *rand.Rand {
 // hashFraction is a number in [0, 1) that depends on the seed, the stream and the
 // key only: the answer for one key is the same whatever other keys are asked.
 func hashFraction(seed, which, key uint64) float64 {
-	h := scrambleBits(scrambleBits(scrambleBits(seed)+which) + key)
+	h := ScrambleBits(ScrambleBits(ScrambleBits(seed)+which) + key)
 	return float64(h>>11) / (1 << 53)
 }
 
-// scrambleBits is the finisher of SplitMix64 (Steele, Lea, Flood: "Fast splittable
+// ScrambleBits is the finisher of SplitMix64 (Steele, Lea, Flood: "Fast splittable
 // pseudorandom number generators", 2014).
-func scrambleBits(x uint64) uint64 {
+func ScrambleBits(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
