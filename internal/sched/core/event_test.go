@@ -83,3 +83,20 @@ func FuzzEventJSON(f *testing.F) {
 		}
 	})
 }
+
+// Logs of earlier versions hold patterns in this form.
+func TestAPatternIsWrittenAsItWas(t *testing.T) {
+	const text = `{"Name":"pair","Nodes":2,"Pairs":[{"A":0,"B":1,"Weight":2}]}`
+	want := Pattern{Name: "pair", Nodes: 2, Edges: []Edge{{A: 0, B: 1, Weight: 2}}}
+	var read Pattern
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(read, want) {
+		t.Errorf("read as %+v, want %+v", read, want)
+	}
+	written, err := json.Marshal(want)
+	if err != nil || string(written) != text {
+		t.Errorf("written as %s, %v", written, err)
+	}
+}
