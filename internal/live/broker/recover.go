@@ -231,7 +231,7 @@ func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
 const eventsPerSnapshot = 5_000
 
 // maybeSnapshot has a snapshot made when there are enough new events. The state is copied in
-// the loop; encoding and storing it, which takes much longer, is done beside it. An error
+// the loop; encoding and storing it, which takes longer, is done beside it. An error
 // is that of the snapshot before.
 func (b *Broker) maybeSnapshot() error {
 	// A snapshot costs as much as some events of every job in it.

@@ -157,7 +157,7 @@ type offerShot struct {
 // that changes: it can be encoded while the world goes on, by somebody else.
 type StateCopy struct{ shot *worldShot }
 
-// CopyState copies the state, which costs much less than encoding it.
+// CopyState copies the state, which takes less time than encoding it.
 func (w *World) CopyState() StateCopy { return StateCopy{w.takeShot()} }
 
 // EncodeSnapshot is the whole state in a form that RestoreSnapshot reads.
