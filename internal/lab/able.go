@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -18,7 +17,7 @@ func CheckAble() error {
 		missing = append(missing, "cgroups: "+err.Error())
 	} else {
 		for _, c := range []string{"cpu", "cpuset", "memory"} {
-			if !slices.ContainsFunc(g.trees, func(t tree) bool { return slices.Contains(t.has, c) }) {
+			if !g.lab.HasController(c) {
 				missing = append(missing, "the cgroup controller "+c)
 			}
 		}

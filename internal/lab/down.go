@@ -62,15 +62,7 @@ func isGone(path string) bool {
 
 func hasGroups(base, name string) bool {
 	g, err := findGroups(base, name)
-	if err != nil {
-		return false
-	}
-	for _, t := range g.trees {
-		if !isGone(g.groupPath(t)) {
-			return true
-		}
-	}
-	return false
+	return err == nil && len(g.lab.ExistingFolders()) > 0
 }
 
 // removeAll ends everything first: namespaces, with all links and mounts in
@@ -83,7 +75,7 @@ func removeAll(base, name string) error {
 	if err := g.killAll(); err != nil {
 		return err
 	}
-	if err := g.removeGroups(); err != nil {
+	if err := g.lab.RemoveWithTimeout(killTimeout); err != nil {
 		return err
 	}
 	dir := filepath.Join(base, name)

@@ -23,11 +23,7 @@ func remains(t *testing.T, name string) []string {
 	var left []string
 	g, err := findGroups(BaseFolder(), name)
 	must(t, err)
-	for _, tree := range g.trees {
-		if !isGone(g.groupPath(tree)) {
-			left = append(left, g.groupPath(tree))
-		}
-	}
+	left = append(left, g.lab.ExistingFolders()...)
 	if entries, err := os.ReadDir(BaseFolder()); err == nil {
 		for _, e := range entries {
 			left = append(left, filepath.Join(BaseFolder(), e.Name()))

@@ -57,7 +57,7 @@ func (h *Host) SetSpeed(ctx context.Context, cpus float64) error {
 			return fmt.Errorf("the host %s is bound to one core: it cannot have the CPU time of %g", h.Name, cpus)
 		}
 		h.CPUs = cpus
-		return h.lab.groups.setQuota(h.Name, cpus)
+		return h.lab.groups.groupOf(h.Name).SetCPUShare(cpus)
 	})
 }
 
@@ -169,7 +169,7 @@ func (h *Host) setFrozen(ctx context.Context, frozen bool) error {
 			return err
 		}
 		h.Frozen = frozen
-		return h.lab.groups.setFrozen(h.Name, frozen)
+		return h.lab.groups.groupOf(h.Name).SetFrozen(frozen)
 	})
 }
 
@@ -214,11 +214,11 @@ func (h *Host) BootHost(ctx context.Context) error {
 }
 
 // CPUTime is the processor time that has been used on the host.
-func (h *Host) CPUTime() (time.Duration, error) { return h.lab.groups.cpuUsage(h.Name) }
+func (h *Host) CPUTime() (time.Duration, error) { return h.lab.groups.groupOf(h.Name).UsedCPU() }
 
 // CountProcesses is how many run on the host, its first one aside.
 func (h *Host) CountProcesses() int {
-	pids, err := h.lab.groups.listPids(h.Name)
+	pids, err := h.lab.groups.groupOf(h.Name).ListPids()
 	if err != nil {
 		return 0
 	}
@@ -228,7 +228,7 @@ func (h *Host) CountProcesses() int {
 // RunningPrograms is the names of what runs on the host, its first process aside, each
 // once and with its number if there are several.
 func (h *Host) RunningPrograms() []string {
-	pids, _ := h.lab.groups.listPids(h.Name) // none, if nobody can tell
+	pids, _ := h.lab.groups.groupOf(h.Name).ListPids() // none, if nobody can tell
 	count := map[string]int{}
 	for _, pid := range pids {
 		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")

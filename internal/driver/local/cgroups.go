@@ -1,10 +1,8 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +63,18 @@ func newGroups(o *Options) (g groups, notes []string) {
 
 // createGroup makes the cgroup of an attempt; nil if there is nothing it would do.
 func (g *groups) createGroup(name string, w *wire.Attempt) (group, error) {
+	if !g.can.IsUsable() {
+		return nil, nil
+	}
+	made, err := cgroup.CreateGroup(g.prefix+name, g.limitsOf(w))
+	if err != nil {
+		return nil, fmt.Errorf("make a cgroup: %w", err)
+	}
+	return &ownGroup{made}, nil
+}
+
+// limitsOf are the limits of an attempt that can be kept here.
+func (g *groups) limitsOf(w *wire.Attempt) cgroup.Limits {
 	var l cgroup.Limits
 	if g.can.CPU && g.quota < 1 {
 		l.CPU = g.quota * float64(max(1, w.Procs))
@@ -81,14 +91,7 @@ func (g *groups) createGroup(name string, w *wire.Attempt) (group, error) {
 	if g.can.Pids {
 		l.Pids = w.Spec.Processes
 	}
-	if !g.can.IsUsable() {
-		return nil, nil
-	}
-	made, err := cgroup.CreateGroup(g.prefix+name, l)
-	if err != nil {
-		return nil, fmt.Errorf("make a cgroup: %w", err)
-	}
-	return &ownGroup{made}, nil
+	return l
 }
 
 // openGroup is the cgroup that an earlier driver made.
@@ -104,33 +107,14 @@ func (g *groups) openGroup(s string) group {
 }
 
 // removeOrphans removes cgroups of attempts that have no folder: their driver died before
-// it made one, or while it removed one. A group of ours is made to see where they
-// would be.
+// it made one, or while it removed one. They are looked for wherever an attempt with all
+// limits would have its cgroup.
 func (g *groups) removeOrphans(hasFolder func(name string) bool) error {
 	if !g.can.IsUsable() || len(g.usable) == 0 {
 		return nil
 	}
-	probe, err := g.createGroup("probe",
-		&wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
-	if err != nil || probe == nil {
-		return err
-	}
-	var errs []error
-	for part := range strings.SplitSeq(probe.String(), ":") {
-		_, path, _ := strings.Cut(part, "=")
-		stem := strings.TrimSuffix(path, "probe")
-		found, err := filepath.Glob(stem + "*")
-		errs = append(errs, err)
-		for _, path := range found {
-			if name := strings.TrimPrefix(path, stem); name == "probe" || hasFolder(name) {
-				continue
-			}
-			if stray := g.openGroup("=" + path); stray != nil {
-				errs = append(errs, stray.discardGroup())
-			}
-		}
-	}
-	return errors.Join(append(errs, probe.RemoveGroup())...)
+	all := g.limitsOf(&wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
+	return cgroup.RemoveOrphans(g.prefix, all, hasFolder)
 }
 
 // cpuUsed is the CPU time used so far; -1 if that is not known.

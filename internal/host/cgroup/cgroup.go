@@ -1,7 +1,9 @@
-// Package cgroup makes cgroups of our own where this process may, in version 1
-// hierarchies and in version 2, limits and measures what is in them, ends it
-// and removes them. It never touches a cgroup that it did not create. It must
-// not know what runs inside.
+// Package cgroup is all that Godwit knows of cgroups, in version 1 hierarchies and in
+// version 2: it reads which ones processes are in and what these limit, makes groups of
+// our own where this process may, limits, measures, freezes and ends what is in them and
+// removes them. It never touches a cgroup that it did not create, but for the controllers
+// that the top of a hierarchy hands down to a group of TopGroup. It must not know what
+// runs inside.
 package cgroup
 
 import (
@@ -24,7 +26,7 @@ const prefix = "godwit-"
 // Group is one cgroup of ours: a folder of the same name in each hierarchy
 // that is needed for it.
 type Group struct {
-	folders []folder // in the order of their paths
+	folders []folder // every process is in all of them; the order of CreateGroup is that of their paths
 }
 
 // folder is a group in one hierarchy.
@@ -120,6 +122,39 @@ func createIn(places []ownHierarchy, name string, l Limits) (*Group, error) {
 		}
 	}
 	return g, nil
+}
+
+// MakeGroup makes the folders that are not there yet and sets the limits.
+func (g *Group) MakeGroup(l Limits) error {
+	for _, f := range g.folders {
+		if err := os.Mkdir(f.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("a cgroup could not be made: %w", err)
+		}
+		if err := f.setLimits(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Subgroup is the group at a path below this one, whether it is there or not.
+func (g *Group) Subgroup(names ...string) *Group {
+	below := &Group{folders: slices.Clone(g.folders)}
+	for i := range below.folders {
+		below.folders[i].path = filepath.Join(append([]string{below.folders[i].path}, names...)...)
+	}
+	return below
+}
+
+// ExistingFolders lists the group's folders that are there.
+func (g *Group) ExistingFolders() []string {
+	var paths []string
+	for _, f := range g.folders {
+		if pathExists(f.path) {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths
 }
 
 // HasController reports whether a controller is at work in the group.

@@ -18,9 +18,12 @@ func (g *Group) ListPids() ([]int, error) {
 	if len(g.folders) == 0 {
 		return nil, nil
 	}
-	// Every process is in every folder: one is enough.
+	return pidsBelow(g.folders[0].path) // every process is in every folder: one is enough
+}
+
+func pidsBelow(path string) ([]int, error) {
 	var pids []int
-	err := walkGroups(g.folders[0].path, func(dir string) error {
+	err := walkGroups(path, func(dir string) error {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			return err
@@ -88,8 +91,7 @@ func (g *Group) KillAll() error {
 	for _, f := range g.folders {
 		if slices.Contains(f.has, "freezer") {
 			// The signal works once the frozen are thawed.
-			return errors.Join(f.writeControl("freezer.state", "FROZEN"), g.killEach(),
-				f.writeControl("freezer.state", "THAWED"))
+			return errors.Join(f.setFrozen(true), g.killEach(), f.setFrozen(false))
 		}
 	}
 	return g.killEach()
@@ -110,12 +112,97 @@ func (g *Group) killEach() error {
 	return err
 }
 
+// endPause is between two looks whether processes are gone.
+const endPause = 5 * time.Millisecond
+
+// EndAll ends everything in the group, frozen or not, and returns when it is gone. An
+// error says that something is still there after the timeout.
+func (g *Group) EndAll(timeout time.Duration) error {
+	for waited := time.Duration(0); ; waited += endPause {
+		left := 0
+		for _, f := range g.folders {
+			n, err := f.killAndThaw()
+			if err != nil {
+				return err
+			}
+			left += n
+		}
+		if left == 0 {
+			return nil
+		}
+		if waited > timeout {
+			return fmt.Errorf("%d processes of %s do not end", left, filepath.Base(g.folders[0].path))
+		}
+		time.Sleep(endPause)
+	}
+}
+
+// killAndThaw ends what is in one folder and counts it.
+func (f folder) killAndThaw() (int, error) {
+	pids, err := pidsBelow(f.path)
+	if err != nil || len(pids) == 0 {
+		return 0, err
+	}
+	if f.v2 {
+		_ = f.writeControl("cgroup.kill", "1") // nothing can fork away; old kernels do not have it
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+	}
+	if f.v2 || slices.Contains(f.has, "freezer") {
+		// One that is frozen would not notice.
+		_ = walkGroups(f.path, func(dir string) error { _ = folder{path: dir, v2: f.v2}.setFrozen(false); return nil })
+	}
+	return len(pids), nil
+}
+
+// processFolder is the one through which processes can be frozen and ended as a whole.
+func (g *Group) processFolder() (folder, bool) {
+	for _, f := range g.folders {
+		if f.v2 {
+			return f, true
+		}
+	}
+	for _, f := range g.folders {
+		if slices.Contains(f.has, "freezer") {
+			return f, true
+		}
+	}
+	return folder{}, false
+}
+
+// SetFrozen stops everything in the group, or lets it go on.
+func (g *Group) SetFrozen(frozen bool) error {
+	f, ok := g.processFolder()
+	if !ok {
+		return errors.New("this system has no cgroups that can be frozen")
+	}
+	return f.setFrozen(frozen)
+}
+
+func (f folder) setFrozen(frozen bool) error {
+	file, value := "freezer.state", "THAWED"
+	if frozen {
+		value = "FROZEN"
+	}
+	if f.v2 {
+		file, value = "cgroup.freeze", "0"
+		if frozen {
+			value = "1"
+		}
+	}
+	return f.writeControl(file, value)
+}
+
 // removeTimeout is how long RemoveGroup waits for dying processes to be gone.
 const removeTimeout = 5 * time.Second
 
 // RemoveGroup removes the group, which must be empty or dying, and groups inside it;
 // one that is gone already is no error.
-func (g *Group) RemoveGroup() error {
+func (g *Group) RemoveGroup() error { return g.RemoveWithTimeout(removeTimeout) }
+
+// RemoveWithTimeout is RemoveGroup with another time to wait for the dying.
+func (g *Group) RemoveWithTimeout(timeout time.Duration) error {
 	var errs []error
 	for _, f := range g.folders {
 		pause := time.Millisecond
@@ -124,7 +211,7 @@ func (g *Group) RemoveGroup() error {
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, syscall.EBUSY) || waited > removeTimeout {
+			if !errors.Is(err, syscall.EBUSY) || waited > timeout {
 				errs = append(errs, fmt.Errorf("removing the cgroup %s: %w", f.path, err))
 				break
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,17 +65,28 @@ func (f folder) limitCPU(cpus float64) error {
 	if cpus <= 0 {
 		return nil
 	}
-	quota := max(int64(cpus*float64(quotaPeriod/time.Microsecond)), 1000) // the kernel takes no less
-	every := strconv.FormatInt(int64(quotaPeriod/time.Microsecond), 10)
+	return f.setQuota(cpus)
+}
+
+// setQuota limits processor time to that of so many processors; 0 lifts the limit.
+func (f folder) setQuota(cpus float64) error {
+	period := int64(quotaPeriod / time.Microsecond)
+	quota, every := "-1", strconv.FormatInt(period, 10)
 	if f.v2 {
-		return f.writeControl("cpu.max", fmt.Sprintf("%d %s", quota, every))
+		quota = "max"
+	}
+	if cpus > 0 {
+		quota = strconv.FormatInt(max(int64(math.Round(cpus*float64(period))), 1000), 10) // the kernel takes no less
+	}
+	if f.v2 {
+		return f.writeControl("cpu.max", quota+" "+every)
 	}
 	// An existing quota may not fit the new period, nor the new quota the old
 	// period, below a parent with a quota: lift it first.
 	return errors.Join(
 		f.writeControl("cpu.cfs_quota_us", "-1"),
 		f.writeControl("cpu.cfs_period_us", every),
-		f.writeControl("cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
+		f.writeControl("cpu.cfs_quota_us", quota))
 }
 
 func (f folder) limitCPUs(cpus []int) error {
@@ -159,8 +171,32 @@ func (g *Group) AddProcess(pid int) error {
 	return nil
 }
 
+// AddProcessWithin moves a process into the group, and into a group of that name inside
+// it by which it can be told from the rest and ended: only there, because what the group
+// limits is shared among all that is in it.
+func (g *Group) AddProcessWithin(name string, pid int) error {
+	first, ok := g.processFolder()
+	for _, f := range g.folders {
+		if ok && f.path == first.path {
+			f.path = filepath.Join(f.path, name)
+			if err := os.Mkdir(f.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		if err := f.writeControl("cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // UsedCPU is what all processes that ever were in the group have used.
 func (g *Group) UsedCPU() (time.Duration, error) {
+	for _, f := range g.folders {
+		if slices.Contains(f.has, "cpuacct") && !f.v2 {
+			return f.readUsage()
+		}
+	}
 	for _, f := range g.folders {
 		if f.v2 {
 			text, err := f.readControl("cpu.stat")
@@ -169,19 +205,21 @@ func (g *Group) UsedCPU() (time.Duration, error) {
 			}
 			return parseCPUStat(text)
 		}
-		if slices.Contains(f.has, "cpuacct") {
-			text, err := f.readControl("cpuacct.usage")
-			if err != nil {
-				return 0, err
-			}
-			ns, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || ns < 0 {
-				return 0, fmt.Errorf("cpuacct.usage is %q, not a number", text)
-			}
-			return time.Duration(ns), nil
-		}
 	}
 	return 0, errors.New("the cgroup does not measure CPU time")
+}
+
+// readUsage is the processor time that version 1 counts.
+func (f folder) readUsage() (time.Duration, error) {
+	text, err := f.readControl("cpuacct.usage")
+	if err != nil {
+		return 0, err
+	}
+	ns, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ns < 0 {
+		return 0, fmt.Errorf("cpuacct.usage is %q, not a number", text)
+	}
+	return time.Duration(ns), nil
 }
 
 // parseCPUStat finds the total in cpu.stat of version 2.

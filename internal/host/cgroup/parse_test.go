@@ -114,6 +114,10 @@ func FuzzCgroupFiles(f *testing.F) {
 				t.Errorf("%q is read back as %v, %v", g, again, err)
 			}
 		}
+		nowhere := &Scheduling{top: folder{path: "/nonexistent"}, weights: map[string]float64{}}
+		if levels := nowhere.levelsOfPath(parseOwn(own)["cpu"]); len(levels) > 0 {
+			t.Errorf("%q has the levels %v", own, levels)
+		}
 		if d, err := parseCPUStat(text); err == nil && d < 0 {
 			t.Errorf("%q is %v", text, d)
 		}

@@ -1,77 +1,35 @@
 package load
 
 import (
-	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
 // groups finds out in which groups the kernel's scheduler puts processes, and
-// what weights those have. It remembers weights for the time of one scan.
+// what weights those have, for the time of one scan.
 type groups struct {
-	mount    string // of the hierarchy with the CPU controller; "" if there is none
-	unified  bool   // version 2
-	sessions bool   // sessions are groups (autogroup)
-	weights  map[string]float64
+	cgroups  *cgroup.Scheduling
+	sessions bool // sessions are groups (autogroup)
 }
 
 func newGroups() *groups {
-	g := &groups{weights: map[string]float64{}}
-	if data, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
-		g.mount, g.unified = parseMounts(string(data))
-	}
+	g := &groups{cgroups: cgroup.ReadScheduling()}
 	if data, err := os.ReadFile("/proc/sys/kernel/sched_autogroup_enabled"); err == nil {
 		g.sessions = strings.TrimSpace(string(data)) == "1"
 	}
 	return g
 }
 
-// parseMounts finds the cgroup hierarchy with the CPU controller: one of
-// version 1 if there is one, else that of version 2.
-func parseMounts(mountinfo string) (dir string, unified bool) {
-	for line := range strings.Lines(mountinfo) {
-		before, after, ok := strings.Cut(line, " - ")
-		f, g := strings.Fields(before), strings.Fields(after)
-		if !ok || len(f) < 5 || len(g) < 3 {
-			continue
-		}
-		where := unescapeMount(f[4])
-		switch {
-		case g[0] == "cgroup" && hasWord(g[2], "cpu"):
-			return where, false
-		case g[0] == "cgroup2" && dir == "":
-			dir, unified = where, true
-		}
-	}
-	return dir, unified
-}
-
-func hasWord(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
-
-// unescapeMount undoes how mountinfo writes blanks.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\134`, `\`).Replace(s)
-}
-
 // groupsOf are the groups that a process is in, outermost first.
 func (g *groups) groupsOf(pid int) []node {
-	proc := "/proc/" + strconv.Itoa(pid) + "/"
-	if data, err := os.ReadFile(proc + "cgroup"); err == nil && g.mount != "" {
-		if path := g.cgroupLevels(parseCgroup(string(data), g.unified)); len(path) > 0 {
-			return path // within a cgroup, sessions are no groups
-		}
+	if path := cgroupNodes(g.cgroups.LevelsOf(pid)); len(path) > 0 {
+		return path // within a cgroup, sessions are no groups
 	}
 	if g.sessions {
-		if data, err := os.ReadFile(proc + "autogroup"); err == nil {
+		if data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/autogroup"); err == nil {
 			if key, nice, ok := parseAutogroup(data); ok {
 				return []node{{key, niceWeight(nice)}}
 			}
@@ -84,8 +42,8 @@ func (g *groups) groupsOf(pid int) []node {
 // its own, or in a cgroup of its own below ours.
 func (g *groups) newcomerGroups(nice int, inCgroup bool) newcomer {
 	alone := []node{{"its own", 1}}
-	if data, err := os.ReadFile("/proc/self/cgroup"); err == nil && g.mount != "" {
-		path := g.cgroupLevels(parseCgroup(string(data), g.unified))
+	if levels, ok := g.cgroups.OwnLevels(); ok {
+		path := cgroupNodes(levels)
 		if inCgroup {
 			return newcomer{append(path, alone...), 1}
 		}
@@ -99,50 +57,12 @@ func (g *groups) newcomerGroups(nice int, inCgroup bool) newcomer {
 	return newcomer{nil, niceWeight(nice)}
 }
 
-// parseCgroup is the path of the cgroup with the CPU controller, from the
-// content of /proc/PID/cgroup.
-func parseCgroup(data string, unified bool) string {
-	for line := range strings.Lines(data) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(f) == 3 && (unified && f[0] == "0" && f[1] == "" || !unified && hasWord(f[1], "cpu")) {
-			return f[2]
-		}
+func cgroupNodes(levels []cgroup.Level) []node {
+	var nodes []node
+	for _, l := range levels {
+		nodes = append(nodes, node{l.Path, l.Weight})
 	}
-	return "/"
-}
-
-// cgroupLevels are the levels of a path that the scheduler knows.
-func (g *groups) cgroupLevels(path string) []node {
-	var levels []node
-	path = filepath.Clean("/" + path)
-	for i := 1; i <= len(path) && path != "/"; i++ {
-		if i < len(path) && path[i] != '/' {
-			continue
-		}
-		if w := g.cgroupWeight(path[:i]); w > 0 {
-			levels = append(levels, node{path[:i], w})
-		}
-	}
-	return levels
-}
-
-// cgroupWeight is that of one cgroup; 0 if the scheduler does not know it.
-func (g *groups) cgroupWeight(path string) float64 {
-	if w, known := g.weights[path]; known {
-		return w
-	}
-	file, usual := "cpu.shares", 1024.0
-	if g.unified {
-		file, usual = "cpu.weight", 100
-	}
-	w := 0.0
-	if data, err := os.ReadFile(filepath.Join(g.mount, path, file)); err == nil {
-		if n, err := strconv.Atoi(string(bytes.TrimSpace(data))); err == nil && n > 0 {
-			w = float64(n) / usual
-		}
-	}
-	g.weights[path] = w
-	return w
+	return nodes
 }
 
 // parseAutogroup reads "/autogroup-17 nice 5".

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -127,34 +125,13 @@ func TestTheMachineIsSensed(t *testing.T) {
 	}
 }
 
-func TestFreeMemoryIsThatOfTheNarrowestGroup(t *testing.T) {
+func TestAvailableMemoryIsReadFromMeminfo(t *testing.T) {
 	if got := parseAvailable("MemTotal:  100 kB\nMemAvailable:     40 kB\n"); got != 40<<10 {
 		t.Error(got)
 	}
 	for _, bad := range []string{"", "MemAvailable: x kB", "MemAvailable: -4 kB"} {
 		if parseAvailable(bad) != 0 {
 			t.Error(bad)
-		}
-	}
-	groups := memoryGroups("4:memory:/a/b\n3:cpu:/x\n0::/c\nnonsense\n")
-	var names []string
-	for _, g := range groups {
-		names = append(names, g.limit)
-	}
-	want := "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes /sys/fs/cgroup/memory/a/memory.limit_in_bytes " +
-		"/sys/fs/cgroup/c/memory.max"
-	if got := strings.Join(names, " "); got != want {
-		t.Error(got)
-	}
-	dir := t.TempDir()
-	g := memoryGroup{filepath.Join(dir, "limit"), filepath.Join(dir, "used")}
-	for limit, want := range map[string]int64{"1000\n": 300, "500": 0, "max": -1} {
-		if err := errors.Join(os.WriteFile(g.limit, []byte(limit), 0o600),
-			os.WriteFile(g.used, []byte("700\n"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		if left, ok := g.memoryLeft(); ok != (want >= 0) || ok && left != want {
-			t.Errorf("%q: %d %v", limit, left, ok)
 		}
 	}
 }
