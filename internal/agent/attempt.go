@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
@@ -47,7 +48,7 @@ type hostServices struct {
 type brokerDepot interface {
 	depot.Source
 	depot.Sink
-	Traffic() depot.Traffic
+	Traffic() httpdepot.Traffic
 }
 
 // phase is how far an attempt is.

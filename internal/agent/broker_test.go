@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -74,7 +75,7 @@ func (b *fakeBroker) start() {
 		b.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(wire.Depot, depot.NewHandler(b.store))
+	mux.Handle(wire.Depot, httpdepot.NewHandler(b.store))
 	mux.HandleFunc(wire.Path, b.serve)
 	b.mu.Lock()
 	defer b.mu.Unlock()

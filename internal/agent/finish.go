@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -65,7 +66,7 @@ func (l *life) bringResult(m wire.Message) {
 			switch {
 			case isAway(err):
 				return l.around.longestTry
-			case !depot.IsTroubled(err):
+			case !httpdepot.IsTroubled(err):
 				return 0 // the reason is here, and stays
 			case !said:
 				said = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 )
 
 // The size of the image in MiB; DEPOT_MIB sets another.
@@ -95,7 +96,7 @@ type depotEnd interface {
 func ends(b *testing.B) map[string]func(b *testing.B) depotEnd {
 	return map[string]func(b *testing.B) depotEnd{
 		"disk": func(b *testing.B) depotEnd { return openStore(b, b.TempDir()) },
-		"http": func(b *testing.B) depotEnd { return serve(b, NewHandler(openStore(b, b.TempDir()))) },
+		"http": func(b *testing.B) depotEnd { return serve(b, httpdepot.NewHandler(openStore(b, b.TempDir()))) },
 	}
 }
 

@@ -2,20 +2,24 @@
 // results. A file is cut into chunks where its content says so; a chunk is
 // named by the BLAKE3 hash of its bytes, kept once, compressed, and checked
 // whenever it is read. A folder is a tree of such names, itself kept under one
-// ID. Store is a depot on disk, Client one behind HTTP, and PushFolder, FetchTree and
-// TakeSnapshot do not know which of the two they speak to. The package knows
-// folders, files and chunks; it must not know of jobs, brokers or checkpoints.
+// ID. Store (package pack) is a depot on disk, Client (package httpdepot) one behind
+// HTTP, and PushFolder, FetchTree and TakeSnapshot do not know which of the two they
+// speak to. The package knows folders, files and chunks; it must not know of jobs,
+// brokers or checkpoints.
 package depot
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
+	"github.com/godwit-hpc/godwit/internal/depot/pack"
 	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
 
-// The words of chunk, tree and walk that everybody who uses a depot needs.
+// The words of the packages below that everybody who uses a depot needs.
 type (
 	// ID is the name of a chunk or a tree.
 	ID = chunk.ID
@@ -29,6 +33,10 @@ type (
 	Entry = tree.Entry
 	// Limit bounds a folder; 0 is no limit.
 	Limit = walk.Limit
+	// Store is a depot on disk.
+	Store = pack.Store
+	// Client is a depot behind HTTP.
+	Client = httpdepot.Client
 )
 
 // What a Source says of a chunk that it cannot give.
@@ -40,6 +48,12 @@ var (
 	// ErrTooLarge is a folder that holds more than its limit.
 	ErrTooLarge = tree.ErrTooLarge
 )
+
+// Open opens the depot in dir, which it makes if need be.
+func Open(dir string) (*Store, error) { return pack.Open(dir) }
+
+// NewClient speaks, through h, to the handler of a depot that is mounted at baseURL.
+func NewClient(h *http.Client, baseURL string) *Client { return httpdepot.NewClient(h, baseURL) }
 
 // LoadTree reads the tree id.
 func LoadTree(ctx context.Context, from Source, id ID) (*Tree, error) {

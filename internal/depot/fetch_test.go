@@ -13,13 +13,14 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"golang.org/x/sys/unix"
 )
 
 func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	client := serve(t, NewHandler(s))
+	client := serve(t, httpdepot.NewHandler(s))
 	outside := t.TempDir()
 	if err := os.Chmod(outside, 0o755); err != nil {
 		t.Fatal(err)

@@ -2,30 +2,20 @@ package depot
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io/fs"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/storetest"
 	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/depot/walk"
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == childFlag {
-		child(os.Args[2:])
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // As files are cut; see package chunk.
 const (
@@ -34,49 +24,15 @@ const (
 	memoFrom = 16 << 20 // bytes of an image that is remembered
 )
 
-func openStore(t testing.TB, dir string) *Store {
-	t.Helper()
-	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("closing the store: %v", err)
-		}
-	})
-	return s
-}
-
-// serve gives a client of s over a Unix socket.
-func serve(t testing.TB, h http.Handler) *Client {
-	t.Helper()
-	// The path of a socket must be short.
-	dir, err := os.MkdirTemp("", "depot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/v1/depot/", h)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
-	tr := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}
-	t.Cleanup(func() {
-		tr.CloseIdleConnections()
-		server.Close()
-		<-done
-		os.RemoveAll(dir)
-	})
-	return NewClient(&http.Client{Transport: tr}, "http://broker/v1/depot/")
-}
+// Short names for what all tests of the depot share.
+var (
+	openStore   = storetest.OpenStore
+	serve       = storetest.ServeHandler
+	put         = storetest.PutChunk
+	bytesIn     = storetest.CountBytes
+	mustCollect = storetest.CollectGarbage
+	folderOf    = depottest.SizedFolder
+)
 
 func mustPush(t testing.TB, dir string, to chunk.Sink, opt PushOptions) (chunk.ID, *tree.Tree, Stats) {
 	t.Helper()
@@ -118,8 +74,6 @@ func age(t testing.TB, dir string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
-
-func isRoot() bool { return unix.Geteuid() == 0 }
 
 // A tree as it is written down, so that tests can write what no tree says.
 type treeJSON struct {

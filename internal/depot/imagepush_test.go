@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
+	"github.com/godwit-hpc/godwit/internal/depot/storetest"
 )
 
 // counting counts the bytes of bodies, both ways.
@@ -62,9 +64,9 @@ func TestOfAnImageOfWhichATwentiethChangedFarLessThanASeventhMoves(t *testing.T)
 	} {
 		r := rand.New(rand.NewPCG(3, 4))
 		image := bytes.Clone(c.image)
-		client := serve(t, NewHandler(openStore(t, t.TempDir())))
 		var wire atomic.Int64
-		client.http.Transport = counting{client.http.Transport, &wire}
+		client := storetest.ServeThrough(t, httpdepot.NewHandler(openStore(t, t.TempDir())),
+			func(r http.RoundTripper) http.RoundTripper { return counting{r, &wire} })
 		dir := t.TempDir()
 		depottest.WriteFile(t, dir+"/pages.img", image)
 		_, _, first := mustPush(t, dir, client, PushOptions{})
@@ -101,7 +103,7 @@ func TestALargeTreeIsSentAsWhatDiffersIfBothHaveItsLike(t *testing.T) {
 		depottest.WriteFile(t, filepath.Join(dir, fmt.Sprintf("file%04d", i)), []byte(fmt.Sprint(i)))
 	}
 	first, second := openStore(t, t.TempDir()), openStore(t, t.TempDir())
-	handler := NewHandler(first)
+	handler := httpdepot.NewHandler(first)
 	client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	_, _, full := mustPush(t, dir, client, PushOptions{})
 	depottest.WriteFile(t, filepath.Join(dir, "file0700"), []byte("changed"))
@@ -117,7 +119,7 @@ func TestALargeTreeIsSentAsWhatDiffersIfBothHaveItsLike(t *testing.T) {
 		t.Errorf("%d bytes moved for nothing", same.Moved)
 	}
 	// Another depot, or one that lost it, gets all of it.
-	handler = NewHandler(second)
+	handler = httpdepot.NewHandler(second)
 	if got, _, stats := mustPush(t, dir, client, PushOptions{}); got != id || stats.Moved < full.Moved/2 {
 		t.Errorf("to another depot goes %s in %d bytes, want %s in about %d", got, stats.Moved, id, full.Moved)
 	}

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 )
 
 func TestAnImageIsKnownAgainPageByPageWhateverChanged(t *testing.T) {
-	client := serve(t, NewHandler(openStore(t, t.TempDir())))
+	client := serve(t, httpdepot.NewHandler(openStore(t, t.TempDir())))
 	dir := t.TempDir()
 	p := filepath.Join(dir, "pages.img")
 	image := depottest.RandomBytes(1, memoFrom+100*pageSize)

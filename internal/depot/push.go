@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/pack"
 	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/depot/walk"
 )
@@ -84,7 +85,7 @@ func pushFiles(ctx context.Context, files []*source, to chunk.Sink) (chunk.ID, *
 // pushTold is push that tells how far it has come.
 func pushTold(ctx context.Context, files []*source, to chunk.Sink,
 	told func(done, total int64)) (chunk.ID, *tree.Tree, Stats, error) {
-	begun := sinceBoot()
+	begun := pack.SinceBoot()
 	p := &pusher{to: chunk.BlockSinkOf(to), seen: map[chunk.Sum]bool{}, told: told}
 	if err := p.findBase(ctx, files, to); err != nil {
 		return "", nil, Stats{}, err
@@ -92,8 +93,8 @@ func pushTold(ctx context.Context, files []*source, to chunk.Sink,
 	if err := p.pushAll(ctx, files); err != nil {
 		return "", nil, Stats{}, err
 	}
-	for try := 0; sinceBoot()-begun > maxPushTime; try++ {
-		begun = sinceBoot()
+	for try := 0; pack.SinceBoot()-begun > maxPushTime; try++ {
+		begun = pack.SinceBoot()
 		lost, err := p.recheckFiles(ctx, files)
 		if err != nil {
 			return "", nil, Stats{}, err
@@ -187,7 +188,7 @@ func (p *pusher) sendPatch(ctx context.Context, text []byte, root chunk.Sum) (bo
 		return true, nil
 	}
 	patch := tree.MakePatch(p.base, text)
-	if len(patch) > len(text)/2 || len(patch) > maxPatch {
+	if len(patch) > len(text)/2 || len(patch) > tree.MaxPatch {
 		return false, nil
 	}
 	sent, err := p.trees.PutPatch(ctx, p.baseID, root, patch)

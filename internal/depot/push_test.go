@@ -2,16 +2,18 @@ package depot
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 )
 
 func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
 	store := openStore(t, t.TempDir())
-	client := serve(t, NewHandler(store))
+	client := serve(t, httpdepot.NewHandler(store))
 	for seed := range uint64(12) {
 		dir, back := t.TempDir(), t.TempDir()
 		depottest.RandomFolder(t, dir, seed)
@@ -54,4 +56,35 @@ func TestZerosCostNothing(t *testing.T) {
 	back := t.TempDir()
 	mustFetch(t, store, id, back)
 	depottest.WantSame(t, back, dir)
+}
+
+func TestAPushTellsHowFarItHasCome(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+" content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last, total int64
+	for range 2 { // what is there already counts as done
+		last, total = 0, 0
+		told := func(done, all int64) {
+			if done < last || done > all {
+				t.Errorf("%d of %d after %d", done, all, last)
+			}
+			last, total = done, all
+		}
+		if _, _, _, err := PushFolder(t.Context(), dir, s,
+			PushOptions{Cache: filepath.Join(t.TempDir(), "cache"), Progress: told}); err != nil {
+			t.Fatal(err)
+		}
+		if last != 18 || total != 18 {
+			t.Errorf("ends at %d of %d bytes, want 18 of 18", last, total)
+		}
+	}
 }

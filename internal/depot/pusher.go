@@ -24,8 +24,8 @@ type pusher struct {
 	baseID chunk.Sum
 
 	mu    sync.Mutex
-	seen  map[chunk.Sum]bool // sent, or known to be there
-	spots map[chunk.Sum]spot // where each chunk is; nil: nobody wants to know
+	seen  map[chunk.Sum]bool           // sent, or known to be there
+	spots map[chunk.Sum]chunk.FileSpot // where each chunk is; nil: nobody wants to know
 	stats Stats
 
 	told        func(done, total int64)
@@ -253,7 +253,7 @@ func (t task) readTask(ctx context.Context, p *pusher, c *chunk.Cutter, b *chunk
 			at += zero
 			return nil
 		}
-		p.recordSpot(id, spot{t.f.path, at, len(plain)})
+		p.recordSpot(id, chunk.FileSpot{File: t.f.path, Offset: at, Size: len(plain)})
 		at += int64(len(plain))
 		return b.AddChunk(ctx, id, plain)
 	})
@@ -273,7 +273,7 @@ func (t task) readTask(ctx context.Context, p *pusher, c *chunk.Cutter, b *chunk
 }
 
 // recordSpot remembers where a chunk is.
-func (p *pusher) recordSpot(id chunk.Sum, at spot) {
+func (p *pusher) recordSpot(id chunk.Sum, at chunk.FileSpot) {
 	if p.spots == nil {
 		return
 	}

@@ -202,3 +202,20 @@ func ReadBlock(r io.Reader, buf []byte) (*Block, []byte, error) {
 	b, err := ParseBlock(buf)
 	return b, buf, err
 }
+
+// EncodeChunk makes a block of one chunk that somebody else named.
+func EncodeChunk(id ID, plain []byte) ([]byte, *Block, error) {
+	want, err := ParseID(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(plain) > MaxChunk {
+		return nil, nil, fmt.Errorf("a chunk of %d bytes; the depot takes at most %d", len(plain), MaxChunk)
+	}
+	if SumOf(plain) != want {
+		return nil, nil, fmt.Errorf("%w: the content of %s is not what its ID says", ErrDamaged, id)
+	}
+	raw := EncodeBlock(nil, []Content{{ID: want, Plain: plain}}, nil)
+	b, err := ParseBlock(raw)
+	return raw, b, err
+}

@@ -17,6 +17,12 @@ type ID string
 // Sum is an ID in 32 bytes.
 type Sum [32]byte
 
+// HalfSum is the first half of a Sum: enough to tell the chunks of one depot apart.
+type HalfSum [16]byte
+
+// FirstHalf is the first half of a Sum.
+func (s Sum) FirstHalf() HalfSum { return HalfSum(s[:16]) }
+
 // MaxChunk bounds the plain bytes of one chunk, and so what a peer can make us
 // hold in memory.
 const MaxChunk = 1 << 20

@@ -93,3 +93,10 @@ func GetMany(ctx context.Context, from Source, ids []Sum, give func(id Sum, plai
 	}
 	return nil
 }
+
+// FileSpot is where in a file a chunk is.
+type FileSpot struct {
+	File   string
+	Offset int64
+	Size   int
+}

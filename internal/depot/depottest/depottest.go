@@ -160,3 +160,13 @@ func randomFile(t testing.TB, p string, r *rand.Rand) {
 		t.Fatal(err)
 	}
 }
+
+// SizedFolder makes a folder with a file of each size, different for each seed.
+func SizedFolder(t testing.TB, seed uint64, sizes ...int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, n := range sizes {
+		WriteFile(t, filepath.Join(dir, fmt.Sprintf("%d", i)), RandomBytes(seed*100+uint64(i), n))
+	}
+	return dir
+}

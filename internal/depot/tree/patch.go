@@ -23,6 +23,9 @@ import (
 // tokenSeed is the secret of this process by which tokens are hashed.
 var tokenSeed = maphash.MakeSeed()
 
+// MaxPatch bounds a patch as it is sent.
+const MaxPatch = 16 << 20
+
 // maxPatchText bounds the plain text of a patch, which may be large.
 const maxPatchText = 64 << 20
 

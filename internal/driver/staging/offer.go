@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
@@ -65,13 +66,13 @@ func (s *Site) OfferFiles(ctx context.Context, w driver.FileRequest) (*Offering,
 }
 
 // offeredContent is what there is to offer.
-func (s *Site) offeredContent(ctx context.Context, w driver.FileRequest) (*depot.Offer, error) {
+func (s *Site) offeredContent(ctx context.Context, w driver.FileRequest) (*httpdepot.Offer, error) {
 	if w.Path == "" {
 		kept, err := s.openStore()
 		if err != nil {
 			return nil, err
 		}
-		return depot.OfferTree(ctx, kept, depot.ID(w.Tree))
+		return httpdepot.OfferTree(ctx, kept, depot.ID(w.Tree))
 	}
 	real, err := s.resolvePath(ctx, w.Path)
 	if err != nil {

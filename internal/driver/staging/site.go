@@ -19,6 +19,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
@@ -131,7 +132,7 @@ func (s *Site) PushFiles(ctx context.Context, path string) (driver.Moved, error)
 // transferTime is how long something was under way to or from the broker's depot so far; 0 if
 // it is not known, or the depot is here.
 func (s *Site) transferTime() time.Duration {
-	if d, ok := s.Depot.(interface{ Traffic() depot.Traffic }); ok {
+	if d, ok := s.Depot.(interface{ Traffic() httpdepot.Traffic }); ok {
 		return d.Traffic().Busy
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -14,7 +15,7 @@ import (
 // attempts that they run, and what they brought themselves.
 type depotFences struct {
 	mu       sync.Mutex
-	of       map[fenceKey]*depot.Fence
+	of       map[fenceKey]*httpdepot.Fence
 	attempts map[driver.ID]func() // revokes what was granted for an attempt
 }
 
@@ -26,7 +27,7 @@ type fenceKey struct {
 
 // DepotFrom is the depot of who asks, and what may be asked about it from a cluster that
 // rendezvous.CallerOf names.
-func (b *Broker) DepotFrom(ctx context.Context, caller string) (*depot.Store, *depot.Fence, error) {
+func (b *Broker) DepotFrom(ctx context.Context, caller string) (*depot.Store, *httpdepot.Fence, error) {
 	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -39,10 +40,10 @@ func (b *Broker) DepotFrom(ctx context.Context, caller string) (*depot.Store, *d
 	defer b.fences.mu.Unlock()
 	key := fenceKey{caller, u.ID}
 	if b.fences.of == nil {
-		b.fences.of, b.fences.attempts = map[fenceKey]*depot.Fence{}, map[driver.ID]func(){}
+		b.fences.of, b.fences.attempts = map[fenceKey]*httpdepot.Fence{}, map[driver.ID]func(){}
 	}
 	if b.fences.of[key] == nil {
-		b.fences.of[key] = depot.NewFence(chunks)
+		b.fences.of[key] = httpdepot.NewFence(chunks)
 	}
 	return chunks, b.fences.of[key], nil
 }

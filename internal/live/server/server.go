@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/workflow"
@@ -110,7 +111,7 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 // attempts need and of nothing else.
 func (s *server) serveDepot(w http.ResponseWriter, r *http.Request) {
 	var chunks *depot.Store
-	var fence *depot.Fence
+	var fence *httpdepot.Fence
 	var err error
 	if caller, ok := r.Context().Value(callerKey{}).(string); ok {
 		chunks, fence, err = s.Broker.DepotFrom(r.Context(), caller)
@@ -121,9 +122,9 @@ func (s *server) serveDepot(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError) // as a full disk: who brings something is to try again
 	case fence != nil:
-		depot.FencedHandler(chunks, fence).ServeHTTP(w, r)
+		httpdepot.FencedHandler(chunks, fence).ServeHTTP(w, r)
 	default:
-		depot.NewHandler(chunks).ServeHTTP(w, r)
+		httpdepot.NewHandler(chunks).ServeHTTP(w, r)
 	}
 }
 

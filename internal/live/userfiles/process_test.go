@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
+	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 )
 
 // This test program is also the process that does errands.
@@ -57,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	l, err := net.Listen("unix", socket)
 	w.must(err)
 	w.must(os.Chmod(socket, 0o666))
-	srv := &http.Server{Handler: depot.NewHandler(w.depot), ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: httpdepot.NewHandler(w.depot), ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _, _ = srv.Close(), w.depot.Close() })
 	w.hand = OtherUser{Command: []string{filepath.Join(dir, "program")}, Broker: socket, As: func(c *exec.Cmd) {
