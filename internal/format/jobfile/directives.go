@@ -5,25 +5,21 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 )
 
-// gridLine is what follows #$ on a line for Grid Engine.
-func gridLine(line string) (string, bool) {
-	rest, ok := strings.CutPrefix(line, "#$")
-	return strings.TrimSpace(rest), ok && (rest == "" || strings.ContainsRune(" \t-", rune(rest[0])))
-}
-
 // readManagerLines reads the lines of the batch system that a script was written for.
-func (d *draft) readManagerLines(name string, lines []scriptLine) error {
+func (d *draft) readManagerLines(name string, lines []batchscript.CommentLine) error {
 	slurm, grid := false, false
 	for _, line := range lines {
-		slurm = slurm || line.head && strings.HasPrefix(line.text, "#SBATCH")
-		rest, ok := gridLine(line.text)
+		slurm = slurm || line.InHead && strings.HasPrefix(line.Text, "#SBATCH")
+		rest, ok := batchscript.CutGridPrefix(line.Text)
 		grid = grid || ok && strings.HasPrefix(rest, "-")
 	}
 	d.warnForeignLines(name, lines, slurm && grid)
-	if i := slices.IndexFunc(lines, func(l scriptLine) bool { return l.windows }); i >= 0 && (slurm || grid) {
-		return &badinput.Error{File: name, Line: lines[i].n,
+	hasCR := func(l batchscript.CommentLine) bool { return l.EndsWithCR }
+	if i := slices.IndexFunc(lines, hasCR); i >= 0 && (slurm || grid) {
+		return &badinput.Error{File: name, Line: lines[i].Number,
 			Problem: "Windows line endings (CR LF), which no shell understands; dos2unix converts them"}
 	}
 	switch {
@@ -36,7 +32,7 @@ func (d *draft) readManagerLines(name string, lines []scriptLine) error {
 }
 
 // warnForeignLines says which lines are not read.
-func (d *draft) warnForeignLines(name string, lines []scriptLine, grid bool) {
+func (d *draft) warnForeignLines(name string, lines []batchscript.CommentLine, grid bool) {
 	others := []struct{ prefix, calls, why string }{
 		{"#PBS", "PBS", "PBS lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
 		{"#BSUB", "LSF", "LSF lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
@@ -49,8 +45,8 @@ func (d *draft) warnForeignLines(name string, lines []scriptLine, grid bool) {
 	}
 	for _, o := range others {
 		for _, line := range lines {
-			if line.head && strings.HasPrefix(line.text, o.prefix) {
-				d.warnings = append(d.warnings, Warning{name, line.n, strings.TrimSuffix(o.prefix, " -"), o.why})
+			if line.InHead && strings.HasPrefix(line.Text, o.prefix) {
+				d.warnings = append(d.warnings, Warning{name, line.Number, strings.TrimSuffix(o.prefix, " -"), o.why})
 				break
 			}
 		}
@@ -58,18 +54,18 @@ func (d *draft) warnForeignLines(name string, lines []scriptLine, grid bool) {
 }
 
 // fromSlurm reads the #SBATCH lines, up to the first command, as sbatch does.
-func (d *draft) fromSlurm(name string, lines []scriptLine) error {
+func (d *draft) fromSlurm(name string, lines []batchscript.CommentLine) error {
 	s := newSlurm(d)
 	for _, line := range lines {
-		rest, ok := strings.CutPrefix(line.text, "#SBATCH")
+		rest, ok := strings.CutPrefix(line.Text, "#SBATCH")
 		switch {
 		case !ok:
-		case !line.head:
+		case !line.InHead:
 			d.warnings = append(d.warnings,
-				Warning{name, line.n, "#SBATCH",
+				Warning{name, line.Number, "#SBATCH",
 					"left out: it stands below the first command, where Slurm does not read it either"})
 		default:
-			if err := s.readLine(name, line.n, rest); err != nil {
+			if err := s.readLine(name, line.Number, rest); err != nil {
 				return err
 			}
 		}
@@ -78,14 +74,14 @@ func (d *draft) fromSlurm(name string, lines []scriptLine) error {
 }
 
 // fromGridEngine reads the #$ lines wherever they stand, as qsub does.
-func (d *draft) fromGridEngine(name string, lines []scriptLine) error {
+func (d *draft) fromGridEngine(name string, lines []batchscript.CommentLine) error {
 	g := newGrid(d)
 	for _, line := range lines {
-		rest, ok := gridLine(line.text)
-		if !ok || !line.head && !strings.HasPrefix(rest, "-") {
+		rest, ok := batchscript.CutGridPrefix(line.Text)
+		if !ok || !line.InHead && !strings.HasPrefix(rest, "-") {
 			continue
 		}
-		if err := g.readLine(name, line.n, rest); err != nil {
+		if err := g.readLine(name, line.Number, rest); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 )
 
 // gridOption is an option of qsub.
@@ -35,7 +36,7 @@ func newGrid(d *draft) *gridScript {
 // readLine takes in what follows #$ on a line.
 func (g *gridScript) readLine(file string, line int, text string) error {
 	g.at, g.value = fieldOrigin{file: file, line: line, flag: g.prefix}, ""
-	words, err := lineWords(text)
+	words, err := batchscript.SplitOptions(text)
 	if err != nil {
 		return g.optionError(err.Error())
 	}
@@ -94,7 +95,7 @@ func (g *gridScript) finishJob() error {
 	g.setMemory()
 	g.setLimits()
 	if g.all {
-		g.inheritEnvironment(isManagerVariable)
+		g.inheritEnvironment(batchscript.IsManagerVariable)
 		g.Export = ExportAll
 	}
 	if !g.placed {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -83,11 +83,11 @@ func (g *gridScript) parseDuration(value string, to *time.Duration) error {
 		if part == "" && len(parts) == 3 || !ok {
 			continue
 		}
-		d, good := parseWholeUnits(part, units[i])
+		d, good := batchscript.ParseUnits(part, units[i])
 		ok = ok && good
 		total += d
 	}
-	if !ok || total > maxLimit || total == 0 {
+	if !ok || total > batchscript.MaxTime || total == 0 {
 		return g.optionError("a time such as 3600 (seconds) or 1:00:00")
 	}
 	*to = total
@@ -205,7 +205,7 @@ func (g *gridScript) readInput(values []string) error {
 
 // readVariables reads -v A=1,B: B has the value that it has here.
 func (g *gridScript) readVariables(values []string) error {
-	for _, item := range splitExports(values[0]) {
+	for _, item := range batchscript.SplitExports(values[0]) {
 		g.value = item
 		if err := applyEnv(g.draft, item); err != nil {
 			return g.optionError(err.Error())
@@ -236,7 +236,7 @@ func (g *gridScript) readRerun([]string) error {
 }
 
 func (g *gridScript) readBegin(values []string) error {
-	at, ok := gridMoment(values[0], g.opt.Now)
+	at, ok := batchscript.ParseGridMoment(values[0], g.opt.Now)
 	if !ok {
 		return g.optionError("a moment as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
 	}
@@ -244,27 +244,11 @@ func (g *gridScript) readBegin(values []string) error {
 }
 
 func (g *gridScript) readDeadline(values []string) error {
-	by, ok := gridMoment(values[0], g.opt.Now)
+	by, ok := batchscript.ParseGridMoment(values[0], g.opt.Now)
 	if !ok || !by.After(g.opt.Now) {
 		return g.optionError("a moment to come as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830")
 	}
 	g.setDeadline(deadline{in: by.Sub(g.opt.Now), by: by})
 	g.noteField("deadline")
 	return nil
-}
-
-// gridMoment reads [[CC]YY]MMDDhhmm[.SS].
-func gridMoment(s string, now time.Time) (time.Time, bool) {
-	digits, seconds, has := strings.Cut(s, ".")
-	if !has {
-		seconds = "00"
-	}
-	switch len(digits) {
-	case 8:
-		digits = strconv.Itoa(now.Year()) + digits
-	case 10:
-		digits = "20" + digits
-	}
-	t, err := time.ParseInLocation("20060102150405", digits+seconds, now.Location())
-	return t, err == nil
 }

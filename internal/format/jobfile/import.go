@@ -98,22 +98,6 @@ func (m *imported) setName(name string) error {
 	return nil
 }
 
-// isManagerVariable says whether a variable describes the job that the caller is itself:
-// another job must not take it for its own.
-func isManagerVariable(name string) bool {
-	for _, prefix := range []string{"SLURM", "SBATCH_", "SALLOC_", "SRUN_", "SGE_", "PE_", "PMI_", "PMIX_", "PBS_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	switch name {
-	case "JOB_ID", "JOB_NAME", "JOB_SCRIPT", "NSLOTS", "NHOSTS", "NQUEUES", "QUEUE", "PE", "REQUEST", "RESTARTED",
-		"TMPDIR":
-		return true
-	}
-	return false
-}
-
 // redirectPattern makes the wording of a file name ours: from is relative to the work
 // folder, or begins with ~.
 func (d *draft) redirectPattern(pattern string) string {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -64,7 +65,7 @@ const wantLimit = "a time limit such as 90 (minutes), 1:30:00, 2-12:00 (days-hou
 // parseLimit reads a time limit as Slurm writes it, in which a number alone is
 // minutes, or with units.
 func parseLimit(s string) (time.Duration, error) {
-	d, ok := slurmTime(s)
+	d, ok := batchscript.ParseSlurmTime(s)
 	if strings.ContainsAny(s, "smhdw") {
 		d, ok = yamlfile.ParseDuration(s)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -38,7 +39,7 @@ func Read(path string, o Options) (*Job, []Warning, error) {
 func (d *draft) parseContent(name string, data []byte) error {
 	var err error
 	switch {
-	case isScript(data):
+	case batchscript.IsScript(data):
 		err = d.parseScript(name, data)
 	case isJobSpec(data):
 		err = d.parseJobSpec(name, data)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 )
 
 // arity says whether an option has a value.
@@ -43,7 +44,7 @@ func newSlurm(d *draft) *slurmScript {
 // readLine takes in what follows #SBATCH on a line.
 func (s *slurmScript) readLine(file string, line int, text string) error {
 	s.at, s.value = fieldOrigin{file: file, line: line, flag: s.prefix}, ""
-	words, err := lineWords(text)
+	words, err := batchscript.SplitOptions(text)
 	if err != nil {
 		return s.optionError(err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
@@ -32,7 +33,7 @@ func (s *slurmScript) readNodes(value string) error {
 }
 
 func (s *slurmScript) readTime(value string) error {
-	d, ok := slurmTime(value)
+	d, ok := batchscript.ParseSlurmTime(value)
 	if !ok {
 		return s.optionError("a time as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, " +
 			"days-hours:minutes or days-hours:minutes:seconds")
@@ -148,7 +149,7 @@ func (m *imported) inFolder(dir string) error {
 const wantMoment = "a moment to come such as 16:00, 2030-05-31T18:30, 05/31 or now+2hours"
 
 func (s *slurmScript) readDeadline(value string) error {
-	by, ok := slurmMoment(value, s.opt.Now)
+	by, ok := batchscript.ParseSlurmMoment(value, s.opt.Now)
 	if !ok || !by.After(s.opt.Now) {
 		return s.optionError(wantMoment)
 	}
@@ -158,7 +159,7 @@ func (s *slurmScript) readDeadline(value string) error {
 }
 
 func (s *slurmScript) readBegin(value string) error {
-	at, ok := slurmMoment(value, s.opt.Now)
+	at, ok := batchscript.ParseSlurmMoment(value, s.opt.Now)
 	if !ok {
 		return s.optionError(wantMoment)
 	}
@@ -272,12 +273,12 @@ func (s *slurmScript) setMemory(procs int) {
 // setEnvironment is that of the caller unless --export says otherwise.
 func (s *slurmScript) setEnvironment() error {
 	if s.at.file == "" {
-		s.inheritEnvironment(isManagerVariable)
+		s.inheritEnvironment(batchscript.IsManagerVariable)
 		return nil
 	}
 	s.noteField("envs")
 	all := false
-	for _, item := range splitExports(s.export) {
+	for _, item := range batchscript.SplitExports(s.export) {
 		switch strings.ToUpper(item) {
 		case "ALL":
 			all = true
@@ -297,29 +298,8 @@ func (s *slurmScript) setEnvironment() error {
 		}
 	}
 	if all {
-		s.inheritEnvironment(isManagerVariable)
+		s.inheritEnvironment(batchscript.IsManagerVariable)
 		s.Export = ExportAll
 	}
 	return nil
-}
-
-// splitExports splits a list at its commas; quotes within a value protect them.
-func splitExports(text string) []string {
-	var list []string
-	var b strings.Builder
-	quote := byte(0)
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quote == 0 && (c == '\'' || c == '"') && strings.IndexByte(text[i+1:], c) >= 0:
-			quote = c
-		case c == quote && quote != 0:
-			quote = 0
-		case c == ',' && quote == 0:
-			list = append(list, b.String())
-			b.Reset()
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return append(list, b.String())
 }

@@ -1,4 +1,4 @@
-package jobfile
+package batchscript
 
 import (
 	"strconv"
@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// maxLimit bounds times: a hundred years is for ever.
-const maxLimit = 100 * 365 * 24 * time.Hour
+// MaxTime bounds times: a hundred years is for ever.
+const MaxTime = 100 * 365 * 24 * time.Hour
 
-// slurmTime reads a time limit: minutes, minutes:seconds, hours:minutes:seconds,
+// ParseSlurmTime reads a time limit: minutes, minutes:seconds, hours:minutes:seconds,
 // days-hours, days-hours:minutes, days-hours:minutes:seconds. 0 is none.
-func slurmTime(s string) (time.Duration, bool) {
+func ParseSlurmTime(s string) (time.Duration, bool) {
 	switch strings.ToUpper(s) {
 	case "INFINITE", "UNLIMITED", "-1":
 		return 0, true
@@ -28,27 +28,27 @@ func slurmTime(s string) (time.Duration, bool) {
 	if len(parts) > len(units) {
 		return 0, false
 	}
-	total, ok := parseWholeUnits(days, 24*time.Hour)
+	total, ok := ParseUnits(days, 24*time.Hour)
 	for i, part := range parts {
-		d, good := parseWholeUnits(part, units[i])
+		d, good := ParseUnits(part, units[i])
 		ok = ok && good
 		total += d
 	}
-	return total, ok && total <= maxLimit
+	return total, ok && total <= MaxTime
 }
 
-// parseWholeUnits is so many of a unit.
-func parseWholeUnits(text string, unit time.Duration) (time.Duration, bool) {
+// ParseUnits is so many of a unit.
+func ParseUnits(text string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || text[0] == '+' || n > int64(maxLimit/unit) {
+	if err != nil || n < 0 || text[0] == '+' || n > int64(MaxTime/unit) {
 		return 0, false
 	}
 	return time.Duration(n) * unit, true
 }
 
-// slurmMoment reads a moment as --begin and --deadline have it: a time of day, a
+// ParseSlurmMoment reads a moment as --begin and --deadline have it: a time of day, a
 // day, both, or now+2hours.
-func slurmMoment(s string, now time.Time) (time.Time, bool) {
+func ParseSlurmMoment(s string, now time.Time) (time.Time, bool) {
 	if rest, ok := cutFold(s, "now"); ok {
 		return fromNow(rest, now)
 	}
@@ -120,7 +120,7 @@ func fromNow(rest string, now time.Time) (time.Time, bool) {
 	if unit == 0 || end == 0 {
 		return time.Time{}, false
 	}
-	d, ok := parseWholeUnits(number[:end], unit)
+	d, ok := ParseUnits(number[:end], unit)
 	return now.Add(d), ok
 }
 
