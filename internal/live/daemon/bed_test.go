@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,6 +72,7 @@ type bed struct {
 	dir    string
 	client *api.Client
 	stop   func() error
+	far    string // folder of the cluster far, which is another machine to the broker
 }
 
 // up starts a broker with these settings in a new folder.
@@ -87,6 +89,24 @@ func up(t testing.TB, settings string) *bed {
 
 // on is the same broker, complaining to a part of the test.
 func (b *bed) on(t *testing.T) *bed { return &bed{TB: t, dir: b.dir, client: b.client} }
+
+// reached waits until all clusters have said what they consist of. The broker goes on
+// without one that takes longer than a few seconds, and then believes what it cannot ask.
+func (b *bed) reached() *bed {
+	b.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		list, err := b.client.ListClusters(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !slices.ContainsFunc(list, func(c api.Cluster) bool { return c.State != "up" || c.Asking }) {
+			return b
+		}
+		if time.Now().After(end) {
+			b.Fatalf("the clusters are %+v", list)
+		}
+	}
+}
 
 func (b *bed) start() {
 	b.Helper()

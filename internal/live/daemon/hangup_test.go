@@ -17,7 +17,7 @@ func TestSettingsAreReadAgainAtSIGHUP(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		known, err := b.client.ListClusters(context.Background())
 		if err != nil {
 			t.Fatal(err)

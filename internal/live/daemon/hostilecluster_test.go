@@ -169,7 +169,7 @@ func (h *hostile) started() *wire.Attempt {
 	select {
 	case a := <-h.starts:
 		return a
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		h.Fatal("nothing is started")
 		return nil
 	}

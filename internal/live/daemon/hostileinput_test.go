@@ -86,7 +86,7 @@ func (b *bed) nothingLeft(id string) {
 // shows waits until a job has written a text.
 func (b *bed) shows(id, text string) {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); !strings.Contains(b.output(id, 1), text); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !strings.Contains(b.output(id, 1), text); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			j, err := b.client.GetJob(context.Background(), id)
 			b.Fatalf("job %s does not write %q but %q %q; it is %s: %s (%v)", id, text, b.output(id, 1), b.output(id, 2),

@@ -12,7 +12,7 @@ import (
 
 func TestOfProgramsThatAreStartedAgainOnlyTheLastLeavesResults(t *testing.T) {
 	leeds := sshdtest.Start(t)
-	b := up(t, twoSites(t, map[string]*sshdtest.Server{"leeds": leeds, "york": sshdtest.Start(t)}))
+	b := up(t, twoSites(t, map[string]*sshdtest.Server{"leeds": leeds, "york": sshdtest.Start(t)})).reached()
 	spec := job("sh", "-c", "date >x; exit 3")
 	spec.On, spec.Workdir = []string{"leeds"}, b.TempDir()
 	spec.Retries, spec.RetryOn = 2, []string{jobfile.RetryFailed}
@@ -24,7 +24,7 @@ func TestOfProgramsThatAreStartedAgainOnlyTheLastLeavesResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(spec.Workdir, "x")); err == nil {
 		t.Error("what was to be left came home")
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		left, err := filepath.Glob(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
 		if err != nil {
 			t.Fatal(err)

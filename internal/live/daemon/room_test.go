@@ -35,7 +35,7 @@ func (b *bed) making(megabytes int, workdir string) (id string, let func()) {
 // untilExplained waits until something is said of results.
 func (b *bed) untilExplained(id, choice string, times int) {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); len(b.explained(id, "results",
+	for end := time.Now().Add(3 * time.Minute); len(b.explained(id, "results",
 		choice)) < times; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("of the results is said %v", b.explained(id, "results", ""))
@@ -57,7 +57,7 @@ func TestAResultIsNotLostIfTheBrokersDiskIsFullWhenItIsBrought(t *testing.T) {
 	id, let := b.making(size, home)
 	empty := b.fill(8 << 20) // for the store, not for the result
 	let()
-	for end := time.Now().Add(time.Minute); !b.refused(id); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !b.refused(id); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("nobody says that there is no room: %v", b.explained(id, "results", ""))
 		}

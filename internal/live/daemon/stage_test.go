@@ -83,7 +83,7 @@ func (b *bed) staged(id string) (list []api.Decision) {
 
 func TestInputsAtOtherSites(t *testing.T) {
 	s := sshdtest.Start(t)
-	b := up(t, nearAndFar(t, s, ", slots: 4"))
+	b := up(t, nearAndFar(t, s, ", slots: 4")).reached()
 	const size = 6 << 20
 	theirs := large(t, filepath.Join(s.Home, "data", "engine.db"), 1, size)
 	here := filepath.Join(t.TempDir(), "wing.msh")
@@ -210,21 +210,13 @@ func damage(t testing.TB, dir string) {
 
 func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	s := sshdtest.Start(t)
-	b := up(t, nearAndFar(t, s, ", slots: 4"))
+	b := up(t, nearAndFar(t, s, ", slots: 4")).reached()
 	const size = 160 << 20
 	want := large(t, filepath.Join(s.Home, "engine.db"), 1, size)
 	kept := filepath.Join(b.dir, "state", "depot")
 	before := sizeOf(t, kept)
 	id := b.submit(summing("far:engine.db", "near"))
-	for n, harm := range []func(){s.CutConnections, func() { b.down(); b.start() }, s.CutConnections} {
-		for end := time.Now().Add(3 * time.Minute); sizeOf(t, kept) < before+size/9; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))
-			}
-		}
-		harm()
-		before = sizeOf(t, kept)
-	}
+	harms := b.harmTransfer(id, kept, before, size/9, s.CutConnections, func() { b.down(); b.start() }, s.CutConnections)
 	j := b.end(id)
 	if got, _, _ := strings.Cut(b.output(id, 1), " "); j.State != core.Done || got != want {
 		t.Errorf("it is %s, %s: %q", j.State, j.Why, got)
@@ -236,7 +228,7 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	for _, d := range b.staged(id) {
 		waited = waited || strings.HasPrefix(d.Choice, "waits for far:engine.db")
 	}
-	if sent := b.sent(id); !waited || sent > size*3/4 {
+	if sent := b.sent(id); harms == 3 && (!waited || sent > size*3/4) {
 		t.Errorf("it waited is %v, and %.0f of %d bytes were sent the last time", waited, sent, size)
 	}
 
@@ -261,6 +253,27 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 		t.Errorf("it is %s: %s", j.State, j.Why)
 	}
 	b.staged(id)
+}
+
+// harmTransfer does harm, one after the other, each time that so many bytes more have
+// come into a folder. It says how often: a machine that stands still for a moment may
+// find all of the file there.
+func (b *bed) harmTransfer(id, kept string, before, step int64, harms ...func()) int {
+	b.Helper()
+	for n, harm := range harms {
+		for end := time.Now().Add(3 * time.Minute); sizeOf(b, kept) < before+step; time.Sleep(5 * time.Millisecond) {
+			if j, err := b.client.GetJob(context.Background(), id); err == nil && j.IsOver() {
+				b.Logf("all of it has come before it was disturbed the %d. time", n+1)
+				return n
+			}
+			if time.Now().After(end) {
+				b.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))
+			}
+		}
+		harm()
+		before = sizeOf(b, kept)
+	}
+	return len(harms)
 }
 
 func sizeOf(t testing.TB, dir string) (sum int64) {

@@ -61,7 +61,7 @@ func newOrdinaryUser(t *testing.T) *ordinaryUser {
 	u.broker.Stdout, u.broker.Stderr = &u.said, &u.said
 	u.must(u.broker.Start())
 	u.client = api.DialBroker(filepath.Join(dir, "state", "broker.sock"))
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := u.client.PingBroker(context.Background()); err == nil {
 			return u
 		}
@@ -114,7 +114,7 @@ func (u *ordinaryUser) end() {
 
 func TestAnOrdinaryUserHasAllOfIt(t *testing.T) {
 	u := newOrdinaryUser(t)
-	const steps = 300
+	const steps = 100
 	spec := slowJob(steps)
 	spec.Env["HOME"] = filepath.Join(u.dir, "home")
 	spec.Workdir = filepath.Join(u.dir, "work")

@@ -120,7 +120,7 @@ func (b *shared) start() {
 	b.broker.Env = append(os.Environ(), sharedSetting+"="+b.dir, "GODWIT_TEST_BINARY="+binary)
 	b.broker.Stdout, b.broker.Stderr = log, log
 	b.must(b.broker.Start())
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := b.as(alice, "ps"); err == nil {
 			return
 		}
@@ -344,7 +344,7 @@ func (b *shared) agents(below string) []string {
 	return list
 }
 
-// noLinks has files of jobs lead elsewhere while the job runs: to what is root's,
+// noLinks has files of a job lead elsewhere after it was submitted: to what is root's,
 // and to what is bob's.
 func noLinks(b *shared) {
 	rooted := filepath.Join(b.dir, "root.txt")
@@ -353,9 +353,12 @@ func noLinks(b *shared) {
 	b.must(os.WriteFile(theirs, []byte("bob's"), 0o600))
 	b.must(os.Chown(theirs, bob.ID, bob.ID))
 	dir := b.folder(alice, "linked")
-	id := b.submit(alice, "#!/bin/sh\n#SBATCH -D "+dir+"\n#SBATCH -o "+filepath.Join(b.home(alice), "here.txt")+
+	// It waits for one that ends when the link is there.
+	first := b.submit(alice, "run: sleep 600\ncheckpoint: {method: restart}\n")
+	id := b.submit(alice, "#!/bin/sh\n#SBATCH -d afterany:"+first+"\n#SBATCH -D "+dir+"\n#SBATCH -o "+filepath.Join(b.home(alice), "here.txt")+
 		"\necho stolen > bob.txt; echo stolen; cd; mv linked aside; ln -s "+b.home(bob)+" linked\n")
 	b.must(os.Symlink(rooted, filepath.Join(b.home(alice), "here.txt")))
+	b.ok(alice, "cancel", "--now", first)
 	b.ok(alice, "wait", id)
 	b.until("it to be over", func() bool { return b.show(alice, id).Why != "" })
 	b.Log(b.show(alice, id).Why)

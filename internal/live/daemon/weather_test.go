@@ -16,7 +16,7 @@ import (
 // found, and knows it again after a restart.
 func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	s := sshdtest.Start(t)
-	b := up(t, nearAndFar(t, s, "")+"weather: {probe: 1s, budget: 1%}\n")
+	b := up(t, nearAndFar(t, s, "")+"weather: {probe: 1s, budget: 1%}\n").reached()
 	has := func(w *api.Weather, what string, n int) bool {
 		found := 0
 		for _, x := range w.Series {
@@ -73,6 +73,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	}
 	b.down()
 	b.start()
+	until("both sensors after a restart", func() bool { return weather(0).Sensors == 2 })
 	w := weather(0)
 	for s, n := range kept {
 		if !slices.ContainsFunc(w.Series,
@@ -80,8 +81,8 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 			t.Errorf("after a restart it does not know %d values of %v: %+v", n, s, w.Series)
 		}
 	}
-	if len(kept) < 3 || w.Sensors != 2 {
-		t.Errorf("of %d series values were kept; after a restart there are %d sensors", len(kept), w.Sensors)
+	if len(kept) < 3 {
+		t.Errorf("of %d series values were kept", len(kept))
 	}
 }
 
@@ -89,7 +90,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 func TestTheBrokerLooksAtItsOwnMachineWithoutAnyOther(t *testing.T) {
 	b := up(t, "clusters:\n  - {name: near, cpus: [0], slots: 4}\nweather: {probe: off}\n")
 	var w api.Weather
-	for end := time.Now().Add(time.Minute); len(w.Readings) < 2; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); len(w.Readings) < 2; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for what was measured to be kept: %+v", w)
 		}
@@ -114,7 +115,7 @@ func TestTheFilesOfAJobTellOfTheirWay(t *testing.T) {
 	if j := b.end(b.submit(spec)); j.State != core.Done {
 		t.Fatalf("it is %s: %s", j.State, j.Why)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		w, err := b.client.GetWeather(t.Context(), 0, 0)
 		if err != nil {
 			t.Fatal(err)
