@@ -3,8 +3,12 @@ package nodesel
 import "math/rand/v2"
 
 // leastSteps is the effort a node of the pattern that lets a search reach the
-// bottom at all.
-const leastSteps = 32
+// bottom at all. Searches for patterns with squares get there with squareSteps
+// in all, however large the pattern.
+const (
+	leastSteps  = 64
+	squareSteps = 1024
+)
 
 // searchGoal says what a search expects.
 type searchGoal int
@@ -17,9 +21,13 @@ const (
 // matchPattern decides whether the pattern fits into a target, and how: the host of
 // each node. It spends at most the given steps.
 func matchPattern(s *shape, t *target, w searchGoal, steps int, stop *meter) (answer, []int) {
+	least := leastSteps * s.m
+	if s.squares != nil {
+		least = min(least, squareSteps)
+	}
 	result := no
 	for _, part := range t.candidateParts(s) {
-		mt := &meter{left: max(steps, leastSteps*s.m), stop: stop.isOver}
+		mt := &meter{left: max(steps, least), stop: stop.isOver}
 		a, at := s.matchPart(part, w, mt)
 		if a == yes {
 			hosts := make([]int, s.m)
