@@ -72,10 +72,10 @@ func heldPart(runs []recordedRun, set string, width float64, stretch bool) float
 	return held / all
 }
 
-// Of 314 recorded runs of ten programs, on a machine that others made faster and slower
+// Of 287 recorded runs of ten programs, on a machine that others made faster and slower
 // meanwhile: whether the predicted bands are right, too narrow, or much too wide, 87 to
 // 93 % hold once they are stretched by how those before held. The steps were chosen
-// on the first two sets.
+// on these same sets: whether they hold elsewhere, live runs say.
 func TestStretchedBandsHoldNineTimesInTen(t *testing.T) {
 	runs := recordedRuns(t)
 	for _, set := range []string{"scale 2", "scale 7", "scale 4"} {
