@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -44,6 +46,34 @@ func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {
 		must(t, s.write.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 		if got != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+}
+
+func TestWhatOneUserAsksForIsFoundWithoutLookingAtWhatOthersHave(t *testing.T) {
+	s := opened(t, newPlace(t).path)
+	defer s.Close()
+	var jobs conditions
+	jobs.addCondition("user = ?", "ada")
+	runs := pastConditions(&store.Past{Program: "sh"}, "ended")
+	runs.addCondition("user = ?", "ada")
+	for _, c := range []struct {
+		query, index string
+		args         []any
+	}{
+		{"SELECT body FROM jobs" + jobs.whereClause("number DESC", 20), "jobs_user", jobs.args},
+		{"SELECT body FROM runs" + runs.whereClause("ended DESC, job DESC, epoch DESC", 9), "runs_user", runs.args},
+	} {
+		var plan string
+		err := eachRow(t.Context(), s.read, "EXPLAIN QUERY PLAN "+c.query, c.args, func(rows *sql.Rows) error {
+			var id, parent, unused int
+			var step string
+			err := rows.Scan(&id, &parent, &unused, &step)
+			plan += step + "; "
+			return err
+		})
+		if err != nil || !strings.Contains(plan, c.index) {
+			t.Errorf("%s: %s %v", c.query, plan, err)
 		}
 	}
 }
