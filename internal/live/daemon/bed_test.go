@@ -94,7 +94,8 @@ func (b *bed) on(t *testing.T) *bed { return &bed{TB: t, dir: b.dir, client: b.c
 // without one that takes longer than a few seconds, and then believes what it cannot ask.
 func (b *bed) reached() *bed {
 	b.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	const pollInterval = 250 * time.Millisecond // each answer makes the broker ask the clusters
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(pollInterval) {
 		list, err := b.client.ListClusters(context.Background())
 		if err != nil {
 			b.Fatal(err)
