@@ -204,7 +204,9 @@ func (b *fakeBroker) watch(w http.ResponseWriter, r *http.Request) {
 	if j.out.Stays {
 		select {
 		case <-j.cancelled:
+			b.mu.Lock() // several may watch
 			j.out.State = core.Cancelled
+			b.mu.Unlock()
 		case <-r.Context().Done():
 			return
 		}

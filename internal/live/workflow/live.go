@@ -27,6 +27,7 @@ type liveFlow struct {
 	rec     store.Flow        // as it is
 	stored  store.Flow        // as it is in the store
 	tasks   []store.FlowTask  // as they are
+	durable []store.FlowTask  // as they are in the store
 	dirty   map[int]bool      // tasks that differ from the store
 	pending []store.FlowEntry // to be stored
 	news    []wire.Entry      // that were stored while it was live, the last maxNews
@@ -58,6 +59,7 @@ func newLiveFlow(rec *store.Flow, tasks []store.FlowTask) (*liveFlow, error) {
 			l.tasks[t.N] = t
 		}
 	}
+	l.durable = slices.Clone(l.tasks)
 	if rec.State == store.FlowCancelling {
 		l.cancel()
 	}
@@ -177,11 +179,14 @@ func sameRecord(a, b *store.Flow) bool {
 }
 
 // saved notes what is durable. Nobody changes anything between unsaved and saved.
-func (l *liveFlow) saved(flows []store.Flow, entries []store.FlowEntry) {
+func (l *liveFlow) saved(flows []store.Flow, tasks []store.FlowTask, entries []store.FlowEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range flows {
 		l.stored = flows[i]
+	}
+	for _, t := range tasks {
+		l.durable[t.N] = t
 	}
 	clear(l.dirty)
 	l.pending = l.pending[len(entries):]

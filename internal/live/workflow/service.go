@@ -229,7 +229,7 @@ func (s *Service) commit(ctx context.Context, l *liveFlow) error {
 	if err := s.Broker.CommitFlows(ctx, flows, tasks, entries); err != nil {
 		return err
 	}
-	l.saved(flows, entries)
+	l.saved(flows, tasks, entries)
 	return nil
 }
 

@@ -129,11 +129,12 @@ func (s *Service) stored(ctx context.Context, id int64) (*store.Flow, []store.Fl
 	return rec, tasks, spec, err
 }
 
+// view is the workflow as it is in the store: nobody is told what a crash could undo.
 func (l *liveFlow) view() api.Flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := viewOf(&l.rec, l.tasks, l.outlook)
-	f.Kinds = kindsOf(l.spec, l.tasks)
+	f := viewOf(&l.stored, l.durable, l.outlook)
+	f.Kinds = kindsOf(l.spec, l.durable)
 	return f
 }
 
