@@ -87,19 +87,20 @@ type Broker struct {
 	clusterList  atomic.Pointer[[]*cluster] // by number; replaced as a whole, by the loop alone
 	defaultPlace atomic.Uint32              // policy of jobs that name none
 
-	past     pastRuns
-	replicas replicas
-	brought  broughtFiles
-	fences   depotFences
-	ways     closedWays
-	shelves  map[uint32]*replicas // of users who are not the broker's own
-	moving   oneAtATime           // transfers
-	placed   placedJobs
-	weather  forecasts
-	patterns atomic.Bool  // a job with a pattern has come: networks matter
-	alive    atomic.Int64 // jobs that have not ended, without a record too
-	base     core.Time
-	began    time.Time
+	past       pastRuns
+	replicas   replicas
+	brought    broughtFiles
+	fences     depotFences
+	ways       closedWays
+	shelves    map[uint32]*replicas // of users who are not the broker's own
+	moving     oneAtATime           // transfers
+	placed     placedJobs
+	describing describeSlots
+	weather    forecasts
+	patterns   atomic.Bool  // a job with a pattern has come: networks matter
+	alive      atomic.Int64 // jobs that have not ended, without a record too
+	base       core.Time
+	began      time.Time
 
 	mail    chan func(*turn)
 	stopped chan struct{}  // closed when the loop has ended

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -20,6 +21,28 @@ const describeRetry = time.Second
 
 // maxDescribedTogether is how many jobs the engine is told of in one message.
 const maxDescribedTogether = 16
+
+// maxDescribing is how many such messages of one user may be on their way to the loop: whoever
+// asks for something waits behind them.
+const maxDescribing = 8
+
+// describeSlots is, for each user, the messages that are on their way.
+type describeSlots struct {
+	mu sync.Mutex
+	of map[uint32]chan struct{}
+}
+
+func (s *describeSlots) slotsOf(user uint32) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[uint32]chan struct{}{}
+	}
+	if s.of[user] == nil {
+		s.of[user] = make(chan struct{}, maxDescribing)
+	}
+	return s.of[user]
+}
 
 // describeQuestion asks what is known by now of a job that nothing holds any longer.
 type describeQuestion struct {
@@ -55,9 +78,16 @@ func (q *describeQueue) addJob(j *job, command uint64) {
 // may be others than when they were submitted.
 func (b *Broker) describeJobs(q describeQueue) {
 	for _, group := range q.groups {
+		slots := b.describing.slotsOf(group[0].job.rec.Owner)
 		b.runUntilStopped(func(ctx context.Context) {
 			for some := range slices.Chunk(group, maxDescribedTogether) {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return // the outbox remembers
+				}
 				b.describeGroup(ctx, some)
+				<-slots
 			}
 		})
 	}
@@ -90,11 +120,17 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 	}); i > 0 {
 		same = i
 	}
+	told := make(chan struct{})
 	b.postToLoop(func(t *turn) {
+		defer close(told)
 		for _, q := range list[:same] {
 			t.tellDescribed(q, allowed, err, need, bring)
 		}
 	})
+	select {
+	case <-told:
+	case <-b.ctx.Done():
+	}
 	if same < len(list) {
 		b.describeGroup(ctx, list[same:])
 	}

@@ -82,7 +82,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(cfg.Limits.Memory)
+		// A quarter is left for what the garbage collector does not count or is late to find.
+		debug.SetMemoryLimit(cfg.Limits.Memory / 4 * 3)
 	}
 	for _, note := range cfg.IneffectiveSettings() {
 		o.Log.Warn(note, "settings", cfg.File)

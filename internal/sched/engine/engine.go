@@ -130,8 +130,11 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.out.Events = e.out.Events[:0]
 	e.out.Commands = e.out.Commands[:0]
 	e.holdsLeft = e.holdsPerStep
-	if in.Kind != core.Tick { // many inputs may be told together
-		e.holdsLeft = max(1, e.holdsPerStep*maxHoldsAtATime/maxHoldsPerStep)
+	if in.Kind != core.Tick { // many inputs may be told together: what was left before waits for a tick
+		e.holdsLeft = 0
+		if e.holds.isEmpty() {
+			e.holdsLeft = max(1, e.holdsPerStep*maxHoldsAtATime/maxHoldsPerStep)
+		}
 	}
 	e.dispatchInput(in)
 	e.settleDue()
