@@ -90,7 +90,7 @@ type Limits struct {
 	Depot            int64 // bytes that the files of one user's jobs may take in the broker's depot
 	Log              int64 // bytes of output that are kept of all jobs of one user
 	// Memory is what the broker itself is to stay below. What it needs for jobs that live
-	// it takes all the same; from here on it gives back at once what it does not need.
+	// it takes all the same; from three quarters on it gives back at once what it does not need.
 	Memory int64
 }
 

@@ -231,7 +231,7 @@ func (r *runner) submitTask(ctx context.Context, o conduct.Order) error {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
 	x.isLive = true
-	r.record(core.FlowEvent{Kind: core.TaskSubmitted, Task: o.Task, Job: id, Try: x.try, Cluster: job.StartOn},
+	r.recordEvent(core.FlowEvent{Kind: core.TaskSubmitted, Task: o.Task, Job: id, Try: x.try, Cluster: job.StartOn},
 		wire.Entry{Kind: "start", Choice: fmt.Sprintf("task %s submitted as job %d, to start on %s", x.ID, id, job.StartOn),
 			Why:    "what it waits for is done, and it is next there by the plan",
 			Inputs: map[string]any{"job": id, "try": x.try}})
@@ -256,7 +256,7 @@ func (r *runner) moveTask(ctx context.Context, o conduct.Order) {
 		return
 	}
 	from := x.Cluster
-	r.record(core.FlowEvent{Kind: core.TaskMoved, Task: o.Task, Cluster: to}, wire.Entry{Kind: "move",
+	r.recordEvent(core.FlowEvent{Kind: core.TaskMoved, Task: o.Task, Cluster: to}, wire.Entry{Kind: "move",
 		Choice: fmt.Sprintf("task %s is moved from %s to %s", x.ID, from, to),
 		Why:    from + " is down and the task does not run yet"})
 	e, id := event{task: o.Task, try: x.try, stays: from}, fmt.Sprint(x.Job)

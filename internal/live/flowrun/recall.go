@@ -50,16 +50,16 @@ func (r *runner) recallRun(ctx context.Context) error {
 	}
 	for t := range seen {
 		if !seen[t] {
-			r.outdate(t)
+			r.markOutdated(t)
 		}
 	}
 	return nil
 }
 
-// outdate takes back that a task is done or has failed: its jobs do not say so, or have not
+// markOutdated takes back that a task is done or has failed: its jobs do not say so, or have not
 // been asked because what it needs is made anew.
-func (r *runner) outdate(task int) {
-	r.record(core.FlowEvent{Kind: core.TaskOutdated, Task: task}, wire.Entry{})
+func (r *runner) markOutdated(task int) {
+	r.recordEvent(core.FlowEvent{Kind: core.TaskOutdated, Task: task}, wire.Entry{})
 }
 
 // recallTask finds what became of the tries of a task that count.
@@ -72,13 +72,13 @@ func (r *runner) recallTask(ctx context.Context, t int) error {
 		}
 		if job == nil {
 			if failures == 0 {
-				r.outdate(t)
+				r.markOutdated(t)
 			}
 			return nil
 		}
 		x.try = try
 		if try > x.Try { // the broker was killed before this was recorded
-			r.record(core.FlowEvent{Kind: core.TaskSubmitted, Task: t, Job: job.ID, Try: try, Cluster: job.Cluster},
+			r.recordEvent(core.FlowEvent{Kind: core.TaskSubmitted, Task: t, Job: job.ID, Try: try, Cluster: job.Cluster},
 				wire.Entry{})
 		}
 		if job.ID == x.Job && !x.State.IsTerminal() {
@@ -95,7 +95,7 @@ func (r *runner) recallTask(ctx context.Context, t int) error {
 			r.taskSucceeded(t, job)
 			return nil
 		case r.Forgive:
-			r.record(core.FlowEvent{Kind: core.TaskForgiven, Task: t, Try: try}, wire.Entry{})
+			r.recordEvent(core.FlowEvent{Kind: core.TaskForgiven, Task: t, Try: try}, wire.Entry{})
 		default:
 			failures++
 			if job.ID == x.Job && !x.Failed {

@@ -223,7 +223,7 @@ func (r *runner) showState() {
 	r.state.Count = r.c.CountTasks(nil)
 	if n := r.state.Count; n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 && !r.leaving {
 		if !r.stranded {
-			r.record(core.FlowEvent{Kind: core.FlowStranded},
+			r.recordEvent(core.FlowEvent{Kind: core.FlowStranded},
 				wire.Entry{Kind: "wait", Choice: "waiting for a cluster that is up and can run what is next"})
 		}
 		r.stranded = true
@@ -238,9 +238,9 @@ func (r *runner) showState() {
 	r.state.Events = nil
 }
 
-// record lets an event happen, told as the entry says; one that is not told and changes
+// recordEvent lets an event happen, told as the entry says; one that is not told and changes
 // nothing has not happened.
-func (r *runner) record(ev core.FlowEvent, told wire.Entry) {
+func (r *runner) recordEvent(ev core.FlowEvent, told wire.Entry) {
 	if ev.Kind.IsOfTask() {
 		task := &r.state.Tasks[ev.Task].FlowTask
 		before := *task
@@ -285,7 +285,7 @@ func (r *runner) recordPlan(n *conduct.Note) {
 	}
 	ev := core.FlowEvent{Kind: core.FlowPlanned, N: r.plans, Seconds: n.End, Bound: r.state.Bound, Heuristic: n.Heuristic}
 	r.plans = 0
-	r.record(ev, wire.Entry{Kind: "plan",
+	r.recordEvent(ev, wire.Entry{Kind: "plan",
 		Choice: fmt.Sprintf("%d tasks planned, to end after %.3g s (%s)", n.Tasks, n.End, n.Heuristic), Why: n.Why,
 		Inputs: map[string]any{"tasks": n.Tasks, "end_s": n.End, "before_s": n.Before, "heuristic": n.Heuristic}})
 }
@@ -304,7 +304,7 @@ func (r *runner) stepConductor(in conduct.Input) {
 	}
 	for _, t := range out.GaveUp {
 		if x := &r.state.Tasks[t]; !x.Failed {
-			r.record(core.FlowEvent{Kind: core.TaskGivenUp, Task: t}, wire.Entry{Kind: "failed",
+			r.recordEvent(core.FlowEvent{Kind: core.TaskGivenUp, Task: t}, wire.Entry{Kind: "failed",
 				Choice: fmt.Sprintf("task %s failed", x.ID), Why: x.Why, Inputs: map[string]any{"job": x.Job, "tries": x.Try}})
 		}
 	}
@@ -317,14 +317,14 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 		return
 	}
 	if e.stays != "" {
-		r.record(core.FlowEvent{Kind: core.TaskMoved, Task: e.task, Cluster: e.stays}, wire.Entry{Kind: "stay",
+		r.recordEvent(core.FlowEvent{Kind: core.TaskMoved, Task: e.task, Cluster: e.stays}, wire.Entry{Kind: "stay",
 			Choice: fmt.Sprintf("task %s stays on %s", t.ID, e.stays), Why: e.err.Error()})
 		r.stepConductor(conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.hostIndex(e.stays)})
 		return
 	}
 	if e.err != nil {
 		t.isLive = false
-		r.record(core.FlowEvent{Kind: core.TaskTryFailed, Task: e.task, Why: e.err.Error()}, wire.Entry{})
+		r.recordEvent(core.FlowEvent{Kind: core.TaskTryFailed, Task: e.task, Why: e.err.Error()}, wire.Entry{})
 		r.taskFailed(e.task)
 		return
 	}
@@ -347,7 +347,7 @@ func (r *runner) takeEvent(ctx context.Context, e event) {
 
 // seeJob takes in how a job is.
 func (r *runner) seeJob(task int, j *api.Job) {
-	r.record(core.FlowEvent{Kind: core.TaskSeen, Task: task, State: j.State, When: jobTime(j.Started), Why: j.Why},
+	r.recordEvent(core.FlowEvent{Kind: core.TaskSeen, Task: task, State: j.State, When: jobTime(j.Started), Why: j.Why},
 		wire.Entry{})
 }
 
@@ -363,7 +363,7 @@ func (r *runner) seeCluster(task int, j *api.Job) {
 		told = wire.Entry{Kind: "move", Choice: fmt.Sprintf("task %s is on %s now", t.ID, j.Cluster),
 			Why: "its job was moved there from " + t.Cluster}
 	}
-	r.record(core.FlowEvent{Kind: core.TaskMoved, Task: task, Cluster: j.Cluster}, told)
+	r.recordEvent(core.FlowEvent{Kind: core.TaskMoved, Task: task, Cluster: j.Cluster}, told)
 }
 
 // locateJob takes in where a job runs, and tells the conductor.
@@ -391,19 +391,19 @@ func (r *runner) taskEnded(ctx context.Context, task int, j *api.Job) {
 
 // tryFailed records that the job of a task has ended and why it did not do what it is for.
 func (r *runner) tryFailed(task int, j *api.Job, why string) {
-	r.record(core.FlowEvent{Kind: core.TaskTryFailed, Task: task, State: j.State, When: jobTime(j.Ended), Why: why},
+	r.recordEvent(core.FlowEvent{Kind: core.TaskTryFailed, Task: task, State: j.State, When: jobTime(j.Ended), Why: why},
 		wire.Entry{})
 }
 
 // taskSucceeded takes in that a task is done, and records it unless that is known.
 func (r *runner) taskSucceeded(task int, j *api.Job) {
 	if t := &r.state.Tasks[task]; !t.Done {
-		r.record(core.FlowEvent{Kind: core.TaskSucceeded, Task: task, State: j.State, When: jobTime(j.Ended)},
+		r.recordEvent(core.FlowEvent{Kind: core.TaskSucceeded, Task: task, State: j.State, When: jobTime(j.Ended)},
 			wire.Entry{Kind: "done", Choice: fmt.Sprintf("task %s done on %s after %.3g s", t.ID, t.Cluster,
 				jobTime(j.Ended).Sub(t.Started).Seconds()),
 				Inputs: map[string]any{"job": t.Job, "try": t.Try, "cpu_s": j.CPUS, "wall_s": j.WallS}})
 		if j.Unreturned != "" {
-			r.record(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "results",
+			r.recordEvent(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "results",
 				Choice: fmt.Sprintf("task %s: results not copied back", t.ID), Why: j.Unreturned})
 		}
 	}
@@ -423,7 +423,7 @@ func (r *runner) taskFailed(task int) {
 	t := &r.state.Tasks[task]
 	r.stepConductor(conduct.Input{Kind: conduct.Failed, Task: task})
 	if !t.Failed {
-		r.record(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "retry",
+		r.recordEvent(core.FlowEvent{Kind: core.TaskNoted, Task: task}, wire.Entry{Kind: "retry",
 			Choice: fmt.Sprintf("task %s failed and is tried again", t.ID), Why: t.Why,
 			Inputs: map[string]any{"job": t.Job, "try": t.try}})
 	}

@@ -80,7 +80,7 @@ func (l *liveFlow) takeState(st *flowrun.State, now core.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range st.Events {
-		l.apply(e)
+		l.applyEntry(e)
 	}
 	l.outlook = outlook{}
 	if o := st.Outlook; o.End > 0 && !st.Over && !st.Stopped {
@@ -88,13 +88,13 @@ func (l *liveFlow) takeState(st *flowrun.State, now core.Time) {
 		l.outlook = outlook{at(o.End), at(o.Early), at(o.Late)}
 	}
 	if st.Over {
-		l.apply(endOf(st, now))
+		l.applyEntry(endOf(st, now))
 	}
 }
 
-// apply lets an event happen: the records are what the events give. What changed is stored at
+// applyEntry lets an event happen: the records are what the events give. What changed is stored at
 // the next commit, together with the event.
-func (l *liveFlow) apply(e store.FlowEntry) {
+func (l *liveFlow) applyEntry(e store.FlowEntry) {
 	e.Flow, e.Inputs = l.rec.ID, finiteOnly(e.Inputs)
 	e.Event.Seconds, e.Event.Bound = finite(e.Event.Seconds), finite(e.Event.Bound)
 	var task *store.FlowTask
@@ -150,15 +150,15 @@ func finiteOnly(inputs map[string]any) map[string]any {
 	return kept
 }
 
-// note lets an event of the workflow itself happen.
-func (l *liveFlow) note(ev core.FlowEvent, told wire.Entry) {
+// noteEvent lets an event of the workflow itself happen.
+func (l *liveFlow) noteEvent(ev core.FlowEvent, told wire.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.apply(store.FlowEntry{Event: &ev, Entry: told})
+	l.applyEntry(store.FlowEntry{Event: &ev, Entry: told})
 }
 
-// unsaved is what is to be stored.
-func (l *liveFlow) unsaved() ([]store.Flow, []store.FlowTask, []store.FlowEntry) {
+// unsavedChanges is what is to be stored.
+func (l *liveFlow) unsavedChanges() ([]store.Flow, []store.FlowTask, []store.FlowEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var flows []store.Flow
@@ -178,7 +178,7 @@ func sameRecord(a, b *store.Flow) bool {
 		a.Planned == b.Planned && a.Replans == b.Replans && a.Heuristic == b.Heuristic
 }
 
-// saved notes what is durable. Nobody changes anything between unsaved and saved.
+// saved notes what is durable. Nobody changes anything between unsavedChanges and saved.
 func (l *liveFlow) saved(flows []store.Flow, tasks []store.FlowTask, entries []store.FlowEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

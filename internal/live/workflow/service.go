@@ -181,7 +181,7 @@ func (s *Service) carryOut(ctx context.Context, l *liveFlow) {
 }
 
 func (s *Service) noteRestart(l *liveFlow, choice, why string) {
-	l.note(core.FlowEvent{Kind: core.FlowRestarted},
+	l.noteEvent(core.FlowEvent{Kind: core.FlowRestarted},
 		wire.Entry{At: s.Broker.CurrentTime(), Kind: "restart", Choice: choice, Why: why})
 }
 
@@ -190,7 +190,7 @@ func (s *Service) giveUp(ctx context.Context, l *liveFlow, why error) {
 	l.committing.Lock()
 	defer l.committing.Unlock()
 	now := s.Broker.CurrentTime()
-	l.note(core.FlowEvent{Kind: core.FlowFailed, When: now, Why: why.Error()},
+	l.noteEvent(core.FlowEvent{Kind: core.FlowFailed, When: now, Why: why.Error()},
 		wire.Entry{At: now, Kind: "end", Choice: string(store.FlowFailed), Why: why.Error()})
 	s.logUnkept(ctx, l, s.commit(ctx, l))
 }
@@ -222,7 +222,7 @@ func (s *Service) logUnkept(ctx context.Context, l *liveFlow, err error) {
 // commit stores what happened, the tasks that changed, and the workflow itself if it
 // changed. What cannot be stored now is stored the next time. Who calls it holds committing.
 func (s *Service) commit(ctx context.Context, l *liveFlow) error {
-	flows, tasks, entries := l.unsaved()
+	flows, tasks, entries := l.unsavedChanges()
 	if len(flows)+len(tasks)+len(entries) == 0 {
 		return nil
 	}

@@ -274,7 +274,7 @@ func (s *Service) markCancelled(ctx context.Context, l *liveFlow) error {
 	if !isNew {
 		return nil
 	}
-	l.note(core.FlowEvent{Kind: core.FlowCancelAsked, Why: "cancelled by its user"},
+	l.noteEvent(core.FlowEvent{Kind: core.FlowCancelAsked, Why: "cancelled by its user"},
 		wire.Entry{At: s.Broker.CurrentTime(), Kind: "cancel",
 			Choice: "its jobs are cancelled and nothing more is started", Why: "its user asked for it"})
 	// Who asked may leave: what is stored and not known to be would be stored twice.
