@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // wires is the network of a lab as seen from its switch: a bridge for each
@@ -78,7 +79,8 @@ func (w *wires) bridgeLinks() []netlink.LinkAttrs {
 	return list
 }
 
-// dropLinks removes links that may be there.
+// dropLinks removes links that may be there. The kernel may do it first: it
+// removes the links of a host that crashed in its own time.
 func (w *wires) dropLinks(names ...string) error {
 	for _, name := range names {
 		link, err := w.sw.LinkByName(name)
@@ -88,7 +90,7 @@ func (w *wires) dropLinks(names ...string) error {
 			}
 			return err
 		}
-		if err := w.sw.LinkDel(link); err != nil {
+		if err := w.sw.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("removing the link %s: %w", name, err)
 		}
 	}
