@@ -48,7 +48,7 @@ func AllPrograms() []Program {
 		{"mpi", "two MPI ranks that compute and add up", []string{"mpirun"}, []string{"apps/build/pi"},
 			func(s float64) []string {
 				return []string{"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", "2",
-					"./pi", scaledCount(1_200_000_000, s), "20"}
+					"./pi", scaledCount(550_000_000, s), "20"}
 			}},
 		{"train", "trains a network without a GPU", []string{"python3"}, []string{"scripts/train.py"},
 			func(s float64) []string { return []string{"python3", "train.py", scaledCount(45, s)} }},

@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
@@ -275,7 +276,7 @@ func newGridWith(t *testing.T, d *depot.Store) *grid {
 		g.a.closeAll()
 		g.b.closeAll()
 		g.serving.Wait()
-		checkReplay(t, g.store)
+		storetest.CheckJobReplay(t, g.store)
 	})
 	g.up()
 	return g

@@ -41,13 +41,17 @@ const (
 	maxTurnTime          = 50 * time.Millisecond
 )
 
+// slowTurnTime is from when on a turn is told about in the log: everybody who asked something
+// has waited for it.
+const slowTurnTime = time.Second
+
 // runTurn lets f and whoever else has something to say change the state, makes it
 // durable, and does what follows.
 func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
 	t, began := b.newTurn(), b.opt.Clock()
 	f(t)
-	limit := min(max(minTurnTime, b.lastWrite), maxTurnTime)
-	for n := 1; n < maxMessagesPerCommit && b.opt.Clock.Since(began) < limit; n++ {
+	limit, n := min(max(minTurnTime, b.lastWrite), maxTurnTime), 1
+	for ; n < maxMessagesPerCommit && b.opt.Clock.Since(began) < limit; n++ {
 		select {
 		case g := <-b.mail:
 			g(t)
@@ -56,7 +60,13 @@ func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
 		}
 		break
 	}
-	return t.commitTurn(ctx)
+	decided := b.opt.Clock.Since(began)
+	err := t.commitTurn(ctx)
+	if took := b.opt.Clock.Since(began); took > slowTurnTime {
+		b.opt.Log.Warn("the broker kept others waiting", "took", took, "deciding", decided, "writing", took-decided,
+			"messages", n, "jobs", len(t.batch.Jobs), "events", len(t.batch.Events))
+	}
+	return err
 }
 
 func (b *Broker) newTurn() *turn {

@@ -17,6 +17,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
+	"github.com/godwit-hpc/godwit/internal/live/store/sqlite"
+	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -82,9 +84,27 @@ func up(t testing.TB, settings string) *bed {
 	if err := os.WriteFile(filepath.Join(b.dir, "config.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.down() })
+	t.Cleanup(func() {
+		b.down()
+		checkReplay(t, filepath.Join(b.dir, "state"))
+	})
 	b.start()
 	return b
+}
+
+// checkReplay holds the records of jobs and workflows that a broker left against its log.
+func checkReplay(t testing.TB, state string) {
+	t.Helper()
+	s, err := sqlite.Open(context.Background(), filepath.Join(state, "godwit.db"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	jobs, flows := storetest.CheckJobReplay(t, s), storetest.CheckFlowReplay(t, s)
+	t.Logf("%d jobs and %d workflows are as the log says", jobs, flows)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // on is the same broker, complaining to a part of the test.

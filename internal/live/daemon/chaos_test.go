@@ -132,6 +132,7 @@ func (c *chaos) end() {
 	c.mu.Unlock()
 	c.back.Wait()
 	c.client.Close()
+	checkReplay(c, c.state())
 	if log, err := os.ReadFile(filepath.Join(c.dir, "broker.log")); c.Failed() && err == nil {
 		c.Logf("%s", log[max(0, len(log)-2_000):])
 	}

@@ -61,6 +61,7 @@ func newFlowBed(t *testing.T) *flowBed {
 			time.Sleep(20 * time.Millisecond)
 		}
 		b.client.Close()
+		checkReplay(t, filepath.Join(b.dir, "state"))
 	})
 	return b
 }

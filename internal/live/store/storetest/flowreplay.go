@@ -11,7 +11,7 @@ import (
 // CheckFlowReplay holds the records of all workflows in a store, and of their tasks, against
 // what their logs give when they are replayed, field by field. It returns how many workflows
 // it has compared.
-func CheckFlowReplay(t *testing.T, s store.Store) int {
+func CheckFlowReplay(t testing.TB, s store.Store) int {
 	t.Helper()
 	ctx := context.Background()
 	flows, err := s.ListFlows(ctx, store.FlowFilter{AllOwners: true})
@@ -24,7 +24,7 @@ func CheckFlowReplay(t *testing.T, s store.Store) int {
 	return len(flows)
 }
 
-func checkFlow(ctx context.Context, t *testing.T, s store.Store, stored *store.Flow) {
+func checkFlow(ctx context.Context, t testing.TB, s store.Store, stored *store.Flow) {
 	t.Helper()
 	log, err := s.ListFlowEntries(ctx, stored.ID)
 	if err != nil {
