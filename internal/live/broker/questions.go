@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
@@ -181,122 +180,6 @@ func (b *Broker) stopWatching(ctx context.Context, j *job) {
 			return
 		}
 	}
-}
-
-// ListJobs lists the jobs of who asks, newest first: those that live and the last
-// few, or all.
-func (b *Broker) ListJobs(ctx context.Context, all bool) ([]View, error) {
-	return b.jobsOfUser(ctx, all, true)
-}
-
-// jobsEach is ListJobs with every element of an array by itself.
-func (b *Broker) jobsEach(ctx context.Context, all bool) ([]View, error) {
-	return b.jobsOfUser(ctx, all, false)
-}
-
-func (b *Broker) jobsOfUser(ctx context.Context, all, together bool) ([]View, error) {
-	u, err := b.requestUser(ctx)
-	if err != nil {
-		return nil, err
-	}
-	name := u.Name
-	if b.opt.Users == nil {
-		name = ""
-	}
-	return b.listViews(ctx, all, name, b.ownsJob, together)
-}
-
-var errOtherUsers = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
-
-// JobsOfAll lists the jobs of all users, for who may see them.
-func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
-	if u, err := b.requestUser(ctx); err != nil || u.ID != 0 {
-		return nil, cmp.Or(err, error(errOtherUsers))
-	}
-	return b.listViews(ctx, all, "", b.maySee, true)
-}
-
-// listViews lists jobs. Elements of an array that have not been queued are one job
-// together, or each by itself.
-func (b *Broker) listViews(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool,
-	together bool) ([]View, error) {
-	const few = 20
-	var pending []pendingElements
-	var list []View
-	var more []*job
-	// One question, since each waits for a turn, before the records are read, or one would be
-	// missed.
-	err := b.askLoop(ctx, func(t *turn) {
-		pending = t.snapshotPending(func(a *array) bool { return shown(ctx, &a.Template) })
-		for _, j := range b.jobs {
-			switch {
-			case j.spec == nil || !shown(ctx, &j.rec):
-			case len(list) < viewsPerTurn:
-				list = append(list, j.currentView())
-			default:
-				more = append(more, j)
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if list, err = b.addJobViews(ctx, list, more); err != nil {
-		return nil, err
-	}
-	filter := store.Filter{User: user}
-	if !all {
-		filter.Limit = few
-	}
-	recs, err := b.opt.Store.ListJobs(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
-	seen := make(map[core.JobID]bool, len(list)+len(recs))
-	for i := range list {
-		seen[list[i].ID] = true
-	}
-	for i := range recs {
-		if !seen[recs[i].ID] {
-			seen[recs[i].ID] = true
-			// One that has not ended was submitted after the question.
-			list = append(list, View{Job: recs[i], Over: recs[i].State.IsTerminal()})
-		}
-	}
-	for i := range pending {
-		for _, v := range pending[i].elementViews(together) {
-			if !seen[v.ID] { // else it was queued meanwhile
-				list = append(list, v)
-			}
-		}
-	}
-	sortViews(list)
-	return list, err
-}
-
-// viewsPerTurn is how many jobs are looked at in one turn of the loop.
-const viewsPerTurn = 1000
-
-// currentView is a job as it is now.
-func (j *job) currentView() View {
-	v := View{Job: j.rec, Over: j.over}
-	v.Vitals, v.VitalsAt = j.lastVitals()
-	return v
-}
-
-// addJobViews adds jobs as they are now; whoever else asks is answered in between.
-func (b *Broker) addJobViews(ctx context.Context, list []View, jobs []*job) ([]View, error) {
-	for some := range slices.Chunk(jobs, viewsPerTurn) {
-		if err := b.askLoop(ctx, func(*turn) {
-			for _, j := range some {
-				list = append(list, j.currentView())
-			}
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // FollowJob calls see with the state of a job whenever it changes, and at least
@@ -477,8 +360,4 @@ func (b *Broker) CountLive(ctx context.Context) (int, error) {
 			return 0, stuck
 		}
 	}
-}
-
-func sortViews(list []View) {
-	slices.SortFunc(list, func(a, b View) int { return int(b.ID - a.ID) })
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobref"
-	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -55,12 +54,12 @@ func (s *selection) addReference(ctx context.Context, r *jobref.Ref) error {
 	case jobref.Number:
 		return s.addNumbered(ctx, strconv.FormatInt(r.From, 10))
 	case jobref.Range:
-		return s.addMatching(ctx, r, func(v *View) bool { return int64(v.ID) >= r.From && int64(v.ID) <= r.To })
+		return s.addRange(ctx, r)
 	case jobref.Elements:
 		return s.addElements(ctx, r)
 	case jobref.All:
-		list, err := s.b.jobsEach(ctx, false)
-		s.takeViews(slices.DeleteFunc(list, func(v View) bool { return v.State.IsTerminal() }))
+		list, err := s.listMatching(ctx, &viewQuery{}, func(v *View) bool { return !v.State.IsTerminal() })
+		s.takeViews(list)
 		return err
 	case jobref.Last:
 		return s.addLast(ctx)
@@ -84,54 +83,11 @@ func (s *selection) addNumbered(ctx context.Context, ref string) error {
 }
 
 // arrayViews lists the jobs of an array that who asks may see.
-func (b *Broker) arrayViews(ctx context.Context, id core.JobID) ([]View, error) {
-	var pending []pendingElements
-	if err := b.askLoop(ctx, func(t *turn) {
-		pending = t.snapshotPending(func(a *array) bool { return a.ID == id && b.maySee(ctx, &a.Template) })
-	}); err != nil {
-		return nil, err
-	}
-	recs, err := b.opt.Store.ListJobs(ctx, store.Filter{Parent: id})
-	if err != nil {
-		return nil, err
-	}
-	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !b.maySee(ctx, &r) })
-	list, err := b.currentViews(ctx, recs)
-	seen := map[core.JobID]bool{}
-	for i := range list {
-		seen[list[i].ID] = true
-	}
-	for i := range pending {
-		for _, v := range pending[i].elementViews(false) {
-			if !seen[v.ID] { // else it was queued meanwhile
-				list = append(list, v)
-			}
-		}
-	}
-	return list, err
-}
-
-// currentViews are stored jobs as they are now.
-func (b *Broker) currentViews(ctx context.Context, recs []store.Job) ([]View, error) {
-	list := make([]View, len(recs))
-	at := make(map[core.JobID]int, len(recs))
-	for i := range recs {
-		list[i], at[recs[i].ID] = View{Job: recs[i], Over: true}, i
-	}
-	var live []*job
-	if err := b.askLoop(ctx, func(*turn) {
-		for id, j := range b.jobs { // in whatever order; fewer than the elements of a large array
-			if _, asked := at[id]; asked && j.spec != nil {
-				live = append(live, j)
-			}
-		}
-	}); err != nil {
-		return nil, err
-	}
-	views, err := b.addJobViews(ctx, nil, live)
-	for i := range views {
-		list[at[views[i].ID]] = views[i]
-	}
+func (b *Broker) arrayViews(ctx context.Context, id core.JobID) (list []View, err error) {
+	err = b.visitViews(ctx, &viewQuery{all: true, parent: id, shown: b.maySee}, func(v *View) error {
+		list = append(list, *v)
+		return nil
+	})
 	return list, err
 }
 
@@ -164,13 +120,25 @@ func (s *selection) addElements(ctx context.Context, r *jobref.Ref) error {
 	return nil
 }
 
-// addMatching adds all jobs for which is holds; there must be one.
-func (s *selection) addMatching(ctx context.Context, r *jobref.Ref, is func(*View) bool) error {
-	list, err := s.b.jobsEach(ctx, true)
+// listMatching lists the own jobs for which is holds, newest first, each element of an array by
+// itself.
+func (s *selection) listMatching(ctx context.Context, q *viewQuery, is func(*View) bool) (list []View, err error) {
+	err = s.b.visitOwn(ctx, q, func(v *View) error {
+		if is(v) {
+			list = append(list, *v)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// addRange adds the jobs with these numbers; there must be one.
+func (s *selection) addRange(ctx context.Context, r *jobref.Ref) error {
+	q := &viewQuery{all: true, from: core.JobID(r.From), to: core.JobID(r.To)}
+	list, err := s.listMatching(ctx, q, func(*View) bool { return true })
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(v View) bool { return !is(&v) })
 	if len(list) == 0 {
 		return noSuchJob(r.Text)
 	}
@@ -203,11 +171,11 @@ func (s *selection) addWithArray(ctx context.Context, v *View) error {
 
 // addNamed adds the jobs of a name; what is no name may be a unique id.
 func (s *selection) addNamed(ctx context.Context, r *jobref.Ref) error {
-	list, err := s.b.jobsEach(ctx, true)
+	isNamed := func(v *View) bool { return v.Spec != nil && v.Spec.Name == r.Text }
+	list, err := s.listMatching(ctx, &viewQuery{all: true}, isNamed)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(v View) bool { return v.Spec == nil || v.Spec.Name != r.Text })
 	if len(list) == 0 {
 		return s.addNumbered(ctx, r.Text)
 	}

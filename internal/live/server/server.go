@@ -70,7 +70,7 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"GET /v1/ping":                  answerJSON(s.answerPing),
 		"POST /v1/jobs":                 answerJSON(s.submitJob),
-		"GET /v1/jobs":                  answerJSON(s.listJobs),
+		"GET /v1/jobs":                  s.listJobs,
 		"GET /v1/select":                answerJSON(s.selectJobs),
 		"GET /v1/jobs/{id}":             answerJSON(s.showJob),
 		"POST /v1/jobs/{id}/cancel":     answerJSON(s.cancelJob),
@@ -209,17 +209,40 @@ func (s *server) submitJob(r *http.Request) (api.Submitted, error) {
 	return api.Submitted{IDs: ids}, err
 }
 
-func (s *server) listJobs(r *http.Request) ([]api.Job, error) {
-	list := s.Broker.ListJobs
+// listJobs answers job by job, so that a list of very many needs no memory for all of them.
+func (s *server) listJobs(w http.ResponseWriter, r *http.Request) {
+	if err := takeBody(w, r); err != nil {
+		refuseRequest(w, err)
+		return
+	}
+	visit := s.Broker.VisitJobs
 	if r.FormValue("users") != "" {
-		list = s.Broker.JobsOfAll
+		visit = s.Broker.VisitJobsOfAll
 	}
-	views, err := list(r.Context(), r.FormValue("all") != "")
-	shown := make([]api.Job, 0, len(views))
-	for i := range views {
-		shown = append(shown, s.jobFromView(&views[i]))
+	before, each := "[", json.NewEncoder(w)
+	begin := func() error {
+		w.Header().Set("Content-Type", "application/json")
+		_, err := io.WriteString(w, before)
+		before = ","
+		return err
 	}
-	return shown, err
+	err := visit(r.Context(), r.FormValue("all") != "", func(v *broker.View) error {
+		if err := begin(); err != nil {
+			return err
+		}
+		return each.Encode(s.jobFromView(v))
+	})
+	switch {
+	case err == nil && before == "[": // there are none
+		err = begin()
+	case err != nil && before == "[":
+		refuseRequest(w, err)
+		return
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client has gone, or must not take a part for the whole
+	}
+	_, _ = io.WriteString(w, "]\n") // the client has gone: nobody to tell
 }
 
 func (s *server) showJob(r *http.Request) (api.Job, error) {

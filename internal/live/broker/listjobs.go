@@ -1,0 +1,217 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// A list of jobs is merged from three sources, each with the newest first: the jobs that live,
+// the records in the store, and the elements of arrays that have not been queued. Each is read
+// a page at a time, so that a list of very many jobs takes neither the loop nor the memory of
+// the broker.
+
+const (
+	viewsPerTurn   = 1000 // jobs that are looked at in one turn of the loop
+	recordsPerRead = 500  // records that are read from the store at once
+	recentJobs     = 20   // records of a list that is not of all jobs
+)
+
+// viewQuery says which jobs to list.
+type viewQuery struct {
+	user     string                                 // of the records; "": of all users
+	shown    func(context.Context, *store.Job) bool // who asks may see it
+	all      bool                                   // not only those that live and the most recent
+	together bool                                   // elements of an array that have not been queued are one
+	from, to core.JobID                             // only these numbers; 0: no bound
+	parent   core.JobID                             // only the elements of this array; 0: all
+}
+
+func (q *viewQuery) includes(id, parent core.JobID) bool {
+	return id >= q.from && (q.to == 0 || id <= q.to) && (q.parent == 0 || parent == q.parent)
+}
+
+// VisitJobs calls see with the jobs of who asks, newest first: those that live and the most
+// recent, or all. The view is see's only until it returns.
+func (b *Broker) VisitJobs(ctx context.Context, all bool, see func(*View) error) error {
+	return b.visitOwn(ctx, &viewQuery{all: all, together: true}, see)
+}
+
+var errOtherUsers = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
+
+// VisitJobsOfAll is VisitJobs with the jobs of all users, for who may see them.
+func (b *Broker) VisitJobsOfAll(ctx context.Context, all bool, see func(*View) error) error {
+	if u, err := b.requestUser(ctx); err != nil || u.ID != 0 {
+		return cmp.Or(err, error(errOtherUsers))
+	}
+	return b.visitViews(ctx, &viewQuery{all: all, together: true, shown: b.maySee}, see)
+}
+
+// ListJobs lists what VisitJobs visits.
+func (b *Broker) ListJobs(ctx context.Context, all bool) (list []View, err error) {
+	err = b.VisitJobs(ctx, all, func(v *View) error {
+		list = append(list, *v)
+		return nil
+	})
+	return list, err
+}
+
+// visitOwn visits the jobs of who asks.
+func (b *Broker) visitOwn(ctx context.Context, q *viewQuery, see func(*View) error) error {
+	u, err := b.requestUser(ctx)
+	if err != nil {
+		return err
+	}
+	if q.shown = b.ownsJob; b.opt.Users != nil {
+		q.user = u.Name
+	}
+	return b.visitViews(ctx, q, see)
+}
+
+// visitViews merges the sources. A job that is in several of them is taken from the first.
+func (b *Broker) visitViews(ctx context.Context, q *viewQuery, see func(*View) error) error {
+	// Jobs that live are asked for before the records are read: one that ends in between is in
+	// both, not in neither.
+	live, pending, err := b.liveViews(ctx, q)
+	if err != nil {
+		return err
+	}
+	sources := []*viewSource{live, b.recordedViews(ctx, q), pending}
+	for {
+		var next *View
+		for _, s := range sources {
+			if err := s.fill(); err != nil {
+				return err
+			}
+			if len(s.views) > 0 && (next == nil || s.views[0].ID > next.ID) {
+				next = &s.views[0]
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		for _, s := range sources {
+			if len(s.views) > 0 && s.views[0].ID == next.ID {
+				s.views = s.views[1:]
+			}
+		}
+		if err := see(next); err != nil {
+			return err
+		}
+	}
+}
+
+// viewSource gives jobs, newest first, a page at a time.
+type viewSource struct {
+	views []View
+	more  func() (page []View, last bool, err error) // nil: there are no more pages
+}
+
+// fill reads pages until there is a job or no further page.
+func (s *viewSource) fill() error {
+	for len(s.views) == 0 && s.more != nil {
+		page, last, err := s.more()
+		if err != nil {
+			return err
+		}
+		if s.views = page; last {
+			s.more = nil
+		}
+	}
+	return nil
+}
+
+// liveViews are the jobs that live and, apart from them, the elements that have not been queued.
+func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *viewSource, err error) {
+	type liveJob struct {
+		id  core.JobID
+		job *job
+	}
+	var jobs []liveJob
+	var arrays []pendingElements
+	live, pending = &viewSource{}, &viewSource{}
+	// One question where it can be, since each waits for a turn.
+	err = b.askLoop(ctx, func(t *turn) {
+		arrays = t.snapshotPending(func(a *array) bool {
+			return (q.parent == 0 || a.ID == q.parent) && q.shown(ctx, &a.Template)
+		})
+		for id, j := range b.jobs {
+			if j.spec != nil && q.includes(id, j.rec.Parent) && q.shown(ctx, &j.rec) {
+				jobs = append(jobs, liveJob{id, j})
+			}
+		}
+		if len(jobs) <= viewsPerTurn {
+			for i := range jobs {
+				live.views = append(live.views, jobs[i].job.currentView())
+			}
+			jobs = nil
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range arrays {
+		for _, v := range arrays[i].elementViews(q.together) {
+			if q.includes(v.ID, v.Parent) {
+				pending.views = append(pending.views, v)
+			}
+		}
+	}
+	for _, list := range [][]View{live.views, pending.views} {
+		slices.SortFunc(list, func(x, y View) int { return cmp.Compare(y.ID, x.ID) })
+	}
+	if len(jobs) > 0 {
+		slices.SortFunc(jobs, func(x, y liveJob) int { return cmp.Compare(y.id, x.id) })
+		live.more = func() (page []View, last bool, err error) {
+			some := jobs[:min(viewsPerTurn, len(jobs))]
+			jobs = jobs[len(some):]
+			err = b.askLoop(ctx, func(*turn) {
+				for i := range some {
+					page = append(page, some[i].job.currentView())
+				}
+			})
+			return page, len(jobs) == 0, err
+		}
+	}
+	return live, pending, nil
+}
+
+// recordedViews are the jobs in the store.
+func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
+	f := store.Filter{User: q.user, Parent: q.parent, From: q.from, Limit: recordsPerRead}
+	if !q.all {
+		f.Limit = recentJobs
+	}
+	if q.to > 0 && q.to < math.MaxInt64 {
+		f.Below = q.to + 1
+	}
+	return &viewSource{more: func() (page []View, last bool, err error) {
+		recs, err := b.opt.Store.ListJobs(ctx, f)
+		for i := range recs {
+			rec := &recs[i]
+			f.Below = rec.ID
+			if !q.shown(ctx, rec) {
+				continue
+			}
+			if rec.Spec != nil { // lists do not show the environment, which is most of a record
+				spec := *rec.Spec
+				spec.Env, rec.Spec = nil, &spec
+			}
+			// One that has not ended was submitted after the question.
+			page = append(page, View{Job: *rec, Over: rec.State.IsTerminal()})
+		}
+		return page, !q.all || len(recs) < f.Limit, err
+	}}
+}
+
+// currentView is a job as it is now.
+func (j *job) currentView() View {
+	v := View{Job: j.rec, Over: j.over}
+	v.Vitals, v.VitalsAt = j.lastVitals()
+	return v
+}
