@@ -148,7 +148,7 @@ func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
 		return term.WriteJSON(a.Stdout, captureReportOf(f, p))
 	}
 	var b strings.Builder
-	captureText(&b, p)
+	captureText(&b, p, a.TableWidth())
 	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
 		return err
 	}

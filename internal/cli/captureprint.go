@@ -12,9 +12,9 @@ import (
 const maxRanksShown = 16
 
 // captureText is a pattern for people.
-func captureText(b *strings.Builder, p *capture.Pattern) {
+func captureText(b *strings.Builder, p *capture.Pattern, width int) {
 	if p.Source == capture.OfSockets {
-		socketsText(b, p)
+		socketsText(b, p, width)
 		return
 	}
 	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds),
@@ -38,11 +38,11 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 	t.writeRows(b)
 	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
-		matrixText(b, p)
+		matrixText(b, p, width)
 	}
 	if len(p.Operations) > 0 {
 		b.WriteString("\n")
-		collectivesText(b, p)
+		collectivesText(b, p, width)
 	}
 	if p.Unlike > 0 {
 		fmt.Fprintf(b, "\n%d one-sided and other calls are counted, but a skeleton will lack them\n", p.Unlike)
@@ -55,7 +55,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 }
 
 // socketsText is a pattern of processes.
-func socketsText(b *strings.Builder, p *capture.Pattern) {
+func socketsText(b *strings.Builder, p *capture.Pattern, width int) {
 	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds))
 	var t rows
 	var bytes int64
@@ -78,7 +78,7 @@ func socketsText(b *strings.Builder, p *capture.Pattern) {
 	t.writeRows(b)
 	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
-		matrixText(b, p)
+		matrixText(b, p, width)
 	}
 	b.WriteString("\nsockets do not tell when what was said: there is no skeleton of it\n")
 }
@@ -92,7 +92,7 @@ func meanCompute(p *capture.Pattern) float64 {
 }
 
 // matrixText is who sends how much to whom, messages and collective operations.
-func matrixText(b *strings.Builder, p *capture.Pattern) {
+func matrixText(b *strings.Builder, p *capture.Pattern, width int) {
 	head := []string{"from \\ to"}
 	for j := range p.Nodes {
 		head = append(head, intText(j))
@@ -109,10 +109,10 @@ func matrixText(b *strings.Builder, p *capture.Pattern) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells)
+	writeCells(b, cells, width)
 }
 
-func collectivesText(b *strings.Builder, p *capture.Pattern) {
+func collectivesText(b *strings.Builder, p *capture.Pattern, width int) {
 	cells := [][]string{{"collective", "calls", "bytes", "members", "root", "time"}}
 	for _, o := range p.Operations {
 		root := "–"
@@ -122,5 +122,5 @@ func collectivesText(b *strings.Builder, p *capture.Pattern) {
 		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes),
 			intText(len(p.Groups[o.Group])), root, term.FormatDuration(o.Seconds)})
 	}
-	writeCells(b, cells)
+	writeCells(b, cells, width)
 }

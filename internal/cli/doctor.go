@@ -65,8 +65,19 @@ Exit code 1 if something is missing without which jobs cannot run.`,
 	return cmd
 }
 
+// paintMarks colours the first column of the findings.
+func paintMarks(column, cell string) string {
+	if column != "" {
+		return cell
+	}
+	return map[string]string{"ok": green, "no": yellow, "FAIL": red}[cell] + cell + plain
+}
+
 func (a *app) printFindings(found []finding) error {
 	t := term.NewTable("", "check", "what was found")
+	if a.usesColour() {
+		t.Paint = paintMarks
+	}
 	for _, f := range found {
 		mark, text := "ok", f.Detail
 		switch {

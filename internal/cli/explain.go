@@ -68,10 +68,16 @@ const storyWidth = 100
 // printStory writes how a job is and one paragraph a decision: what, why, and the numbers.
 func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.jobStanding(j))
+	a.writeHeadline(&b, fmt.Sprintf("job %s %s: %s", jobLabel(j), j.Name, a.jobStanding(j)))
 	a.writeDecisions(&b, list)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// writeHeadline writes the line above the decisions, in several where the terminal is narrow.
+func (a *app) writeHeadline(b *strings.Builder, text string) {
+	const indent = "  "
+	b.WriteString(strings.Join(term.WrapText(text, a.TableWidth()-len(indent)), "\n"+indent) + "\n")
 }
 
 // writeDecisions writes one paragraph a decision.

@@ -136,8 +136,8 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 			a.momentText(f.EndLate))
 	}
 	if f.Heuristic != "" {
-		t.addRow("first plan", "makespan %s (%s); planned again %s", term.FormatSeconds(f.PlannedS),
-			heuristicName(f.Heuristic), term.PluralNoun(int64(f.Replans), "time"))
+		t.addRow("first plan", "makespan %s (%s)%s", term.FormatSeconds(f.PlannedS), heuristicName(f.Heuristic),
+			replanText(f.Replans))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "workflow %d %s\n", f.ID, f.Name)
@@ -146,6 +146,14 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 		return err
 	}
 	return a.printFlowTasks(tasks)
+}
+
+// replanText is how often a workflow was planned again, after what else is said of its plan.
+func replanText(times int) string {
+	if times == 0 {
+		return ""
+	}
+	return ", replanned " + term.PluralNoun(int64(times), "time")
 }
 
 func moreCounts(f *api.Flow) string {
@@ -254,7 +262,8 @@ again. Times count from submission. godwit explain does the same for the jobs.` 
 					return err
 				}
 				var b strings.Builder
-				fmt.Fprintf(&b, "workflow %d %s: %s\n", f.ID, f.Name, a.inColour(joinReason(f.State, term.OneLine(f.Why))))
+				a.writeHeadline(&b, fmt.Sprintf("workflow %d %s: %s", f.ID, f.Name,
+					a.inColour(joinReason(f.State, term.OneLine(f.Why)))))
 				a.writeDecisions(&b, list)
 				_, err = fmt.Fprint(a.Stdout, b.String())
 				return err

@@ -70,7 +70,7 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout, r)
 	}
-	_, err = fmt.Fprint(a.Stdout, r.formatTable())
+	_, err = fmt.Fprint(a.Stdout, r.formatTable(a.TableWidth()))
 	return err
 }
 
@@ -153,7 +153,7 @@ func heuristicName(name string) string {
 }
 
 // formatTable is the report for people.
-func (r *flowReport) formatTable() string {
+func (r *flowReport) formatTable(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"),
 		term.PluralNoun(int64(r.Edges), "edge"),
@@ -176,6 +176,6 @@ func (r *flowReport) formatTable() string {
 		}
 		cells = append(cells, []string{name, term.FormatSeconds(o.Makespan), above})
 	}
-	writeCells(&b, cells)
+	writeCells(&b, cells, width)
 	return b.String()
 }

@@ -170,7 +170,7 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 	if f.output == "json" {
 		err = term.WriteJSON(a.Stdout, r)
 	} else {
-		_, err = fmt.Fprint(a.Stdout, r.formatText())
+		_, err = fmt.Fprint(a.Stdout, r.formatText(a.TableWidth()))
 	}
 	if err == nil && (len(res.Failed) > 0 || res.Stuck) {
 		return term.ExitCode(term.ExitFailed)
@@ -287,7 +287,7 @@ func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *
 	return r
 }
 
-func (r *flowSimReport) formatText() string {
+func (r *flowSimReport) formatText(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, term.PluralNoun(int64(r.Tasks), "task"),
 		term.PluralNoun(int64(r.Edges), "edge"),
@@ -311,7 +311,9 @@ func (r *flowSimReport) formatText() string {
 				fmt.Fprintf(&b, "%8s  %d more; -o json has all\n", "…", len(r.Notes)-1-most)
 				break
 			}
-			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", term.FormatSeconds(n.AtS), n.Tasks, term.FormatSeconds(n.EndS), n.Why)
+			line := fmt.Sprintf("%8s  %11d  %8s  ", term.FormatSeconds(n.AtS), n.Tasks, term.FormatSeconds(n.EndS))
+			why := term.WrapText(n.Why, max(term.MinLast, width-len(line)))
+			b.WriteString(line + strings.Join(why, "\n"+strings.Repeat(" ", len(line))) + "\n")
 		}
 	}
 	return b.String()

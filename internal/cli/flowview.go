@@ -95,10 +95,7 @@ func (v *flowView) headLine(f *api.Flow) string {
 		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.momentText(f.PredictedEnd), v.app.momentText(f.EndEarly),
 			v.app.momentText(f.EndLate))
 	}
-	if f.Replans > 0 {
-		text += ", planned again " + term.PluralNoun(int64(f.Replans), "time")
-	}
-	return text
+	return text + replanText(f.Replans)
 }
 
 // flowTree is the kinds of tasks, each below the one it waits for last.
@@ -237,10 +234,7 @@ func flowEnding(f *api.Flow, r *flowRunReport) string {
 	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done,
 		term.PluralNoun(int64(r.Tasks), "task"),
 		term.FormatSeconds(r.MakespanS), term.FormatSeconds(r.PlannedS), heuristicName(r.Heuristic))
-	if r.Replans > 0 {
-		fmt.Fprintf(&b, ", replanned %s", term.PluralNoun(int64(r.Replans), "time"))
-	}
-	b.WriteString("\n")
+	b.WriteString(replanText(r.Replans) + "\n")
 	for _, l := range flowTree(f.Kinds) {
 		b.WriteString("  " + l + "\n")
 	}

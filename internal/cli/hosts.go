@@ -34,13 +34,19 @@ godwit weather shows the network between hosts.`,
 				}
 				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured",
 					"state").AlignRight(2, 3, 4, 5, 6, 7)
+				t.Optional = []string{"±", "measured", "speed"}
+				if a.usesColour() {
+					t.Paint = paintStates
+				}
 				for i := range list {
 					h := &list[i]
+					state, why := hostStateText(h.State, h.Why)
 					t.AddRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), term.PartText(h.Share),
 						term.PartText(h.ShareError),
-						memoryText(h.Memory), a.momentText(h.Measured), hostStateText(h.State, h.Why))
+						memoryText(h.Memory), a.momentText(h.Measured), state)
+					t.AddNote(why)
 				}
-				return t.PrintTable(a.Stdout, a.TerminalWidth())
+				return t.PrintTable(a.Stdout, a.TableWidth())
 			})
 		},
 	}
@@ -71,11 +77,12 @@ func memoryText(n *int64) string {
 	return term.BytesText(*n)
 }
 
-// hostStateText is the state of a host. A batch manager's own word for one that is up
-// (IDLE, MIXED, ALLOCATED) says more than "up" and stands for it.
-func hostStateText(state, why string) string {
+// hostStateText is the state of a host, and what else there is to say of it. A batch
+// manager's own word for one that is up (IDLE, MIXED, ALLOCATED) says more than "up" and
+// stands for it.
+func hostStateText(state, why string) (shown, note string) {
 	if state == "up" && why != "" && why == strings.ToUpper(why) {
-		return strings.ToLower(why)
+		return strings.ToLower(why), ""
 	}
-	return joinReason(state, why)
+	return state, why
 }

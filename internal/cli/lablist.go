@@ -123,6 +123,10 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 
 func (a *app) printLabs(list []labReport) error {
 	t := term.NewTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").AlignRight(5, 6, 7)
+	t.Optional = []string{"used", "address", "Mbit/s"}
+	if a.usesColour() {
+		t.Paint = paintStates
+	}
 	limit := func(x float64) string {
 		if x == 0 {
 			return "-"

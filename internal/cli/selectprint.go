@@ -59,13 +59,15 @@ func (a *app) printSelection(f *selectFlags, r *selectReport) error {
 		return e.Encode(r)
 	}
 	var b strings.Builder
-	selectTable(&b, r)
-	_, err := io.WriteString(a.Stdout, b.String())
-	return err
+	writeSelection(&b, r)
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
+		return err
+	}
+	return selectTable(r).PrintTable(a.Stdout, a.TableWidth())
 }
 
-// selectTable is the answer for people.
-func selectTable(b *strings.Builder, r *selectReport) {
+// writeSelection is the answer for people, above the table of the groups.
+func writeSelection(b *strings.Builder, r *selectReport) {
 	fmt.Fprintf(b, "%s, %d of %d hosts\n", r.Pattern, r.Nodes, r.of)
 	proof := "proven best"
 	if !r.Optimal {
@@ -76,19 +78,15 @@ func selectTable(b *strings.Builder, r *selectReport) {
 	t.addRow("method", "%s, %s", r.Method, term.FormatDuration(r.WallMs/1000))
 	t.writeRows(b)
 	b.WriteString("\n")
-	cells := [][]string{{"group", "Mbit/s"}}
+}
+
+// selectTable lists the groups.
+func selectTable(r *selectReport) *term.Table {
+	t := term.NewTable("group", "Mbit/s", "hosts, node 0 first").AlignRight(1)
 	for i, g := range r.Groups {
-		cells = append(cells, []string{intText(i + 1), fourDigits(g.Bottleneck)})
+		t.AddRow(intText(i+1), fourDigits(g.Bottleneck), strings.Join(g.Hosts, " "))
 	}
-	var table strings.Builder
-	writeCells(&table, cells)
-	for i, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
-		hosts := "hosts, node 0 first"
-		if i > 0 {
-			hosts = strings.Join(r.Groups[i-1].Hosts, " ")
-		}
-		fmt.Fprintf(b, "%s  %s\n", line, hosts)
-	}
+	return t
 }
 
 func formatMbps(x float64) string { return fourDigits(x) + " Mbit/s" }

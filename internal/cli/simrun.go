@@ -211,7 +211,7 @@ func (a *app) printSim(f *simFlags, reports []*simReport) error {
 	}
 	var b strings.Builder
 	if f.compare != nil {
-		compareTable(&b, reports)
+		compareTable(&b, reports, a.TableWidth())
 	} else {
 		summaryTable(&b, reports[0])
 	}

@@ -120,7 +120,7 @@ func compareColumns() []column {
 }
 
 // compareTable is several runs side by side, the best of each column marked.
-func compareTable(b *strings.Builder, reports []*simReport) {
+func compareTable(b *strings.Builder, reports []*simReport, width int) {
 	first := reports[0]
 	fmt.Fprintf(b, "%s on %s (%s cores), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
 		progress.FormatThousands(int64(first.Procs)), term.PluralNoun(int64(first.Jobs), "job"), first.Place, first.Seed)
@@ -143,7 +143,7 @@ func compareTable(b *strings.Builder, reports []*simReport) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells)
+	writeCells(b, cells, width)
 	b.WriteString("\n* best\n")
 }
 
@@ -173,19 +173,31 @@ func (c column) bestMark(r *simReport, all []*simReport) string {
 	return " "
 }
 
-// writeCells aligns the first column left and the others right.
-func writeCells(b *strings.Builder, cells [][]string) {
-	width := make([]int, len(cells[0]))
+// writeCells aligns the first column left and the others right. Columns that do not fit
+// the width follow below, beside the first once more.
+func writeCells(b *strings.Builder, cells [][]string, width int) {
+	widths := make([]int, len(cells[0]))
 	for _, row := range cells {
 		for i, cell := range row {
-			width[i] = max(width[i], len([]rune(cell)))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range cells {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			line += strings.Repeat(" ", 2+width[i+1]-len([]rune(cell))) + cell
+	for from := 1; ; {
+		to, room := from, width-widths[0]
+		for to < len(widths) && (to == from || widths[to]+2 <= room) {
+			room -= widths[to] + 2
+			to++
 		}
-		fmt.Fprintln(b, strings.TrimRight(line, " "))
+		for _, row := range cells {
+			line := fmt.Sprintf("%-*s", widths[0], row[0])
+			for i := from; i < to; i++ {
+				line += strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(row[i])) + row[i]
+			}
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+		}
+		if from = to; from >= len(widths) {
+			return
+		}
+		b.WriteString("\n")
 	}
 }

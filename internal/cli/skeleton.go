@@ -166,9 +166,11 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout, r)
 	}
-	var b strings.Builder
-	skeletonText(&b, r)
-	_, err = io.WriteString(a.Stdout, b.String())
+	text, err := skeletonText(r, a.TableWidth())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.Stdout, text)
 	return err
 }
 
@@ -235,7 +237,8 @@ func goodHosts(file, field string, hosts []string, ranks int) error {
 }
 
 // skeletonText is the answer for people.
-func skeletonText(b *strings.Builder, r *skeletonReport) {
+func skeletonText(r *skeletonReport, width int) (string, error) {
+	b := &strings.Builder{}
 	part := "the whole program"
 	if r.Scale < 1 {
 		part = fmt.Sprintf("%.3g %% of the program", 100*r.Scale)
@@ -254,30 +257,11 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 	}
 	t.writeRows(b)
 	if len(r.Trials) == 0 {
-		return
+		return b.String(), nil
 	}
 	b.WriteString("\n")
-	cells := [][]string{{"group", "skeleton", "program"}}
-	for i, g := range r.Trials {
-		if g.Error != "" {
-			cells = append(cells, []string{intText(i + 1), "failed", "–"})
-			continue
-		}
-		runs := ""
-		if g.Runs > 1 {
-			runs = fmt.Sprintf(", the mean of %d", g.Runs)
-		}
-		cells = append(cells, []string{intText(i + 1), term.FormatDuration(g.Seconds) + runs,
-			term.FormatDuration(g.Predicted)})
-	}
-	var table strings.Builder
-	writeCells(&table, cells)
-	for i, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
-		hosts := "hosts, rank 0 first"
-		if i > 0 {
-			hosts = strings.Join(r.Trials[i-1].Hosts, " ")
-		}
-		fmt.Fprintf(b, "%s  %s\n", line, hosts)
+	if err := trialTable(r.Trials).PrintTable(b, width); err != nil {
+		return "", err
 	}
 	for i, g := range r.Trials {
 		if g.Error != "" {
@@ -288,4 +272,21 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(b, "\nchosen: %s\n", r.Why)
+	return b.String(), nil
+}
+
+// trialTable lists the groups of hosts that were tried.
+func trialTable(trials []skeleton.Trial) *term.Table {
+	t := term.NewTable("group", "skeleton", "program", "hosts, rank 0 first").AlignRight(1, 2)
+	for i, g := range trials {
+		took, program := "failed", term.Unknown
+		if g.Error == "" {
+			took, program = term.FormatDuration(g.Seconds), term.FormatDuration(g.Predicted)
+			if g.Runs > 1 {
+				took += fmt.Sprintf(", the mean of %d", g.Runs)
+			}
+		}
+		t.AddRow(intText(i+1), took, program, strings.Join(g.Hosts, " "))
+	}
+	return t
 }

@@ -192,6 +192,7 @@ func liveReport(w *api.Weather) *weatherReport {
 // liveTable has a line for each series.
 func (r *weatherReport) liveTable() *term.Table {
 	t := term.NewTable("what", "between", "last", "forecast", "±", "age", "values", "by").AlignRight(2, 3, 4, 5, 6)
+	t.Optional = []string{"by", "values", "age"}
 	for i := range r.Series {
 		s := &r.Series[i]
 		if s.Described {

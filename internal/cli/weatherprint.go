@@ -28,11 +28,11 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 		return r.writeCSV(a.Stdout, cmp.Or(f.from, "the broker"))
 	case "matrix":
 		var b strings.Builder
-		writeMatrices(&b, r.quantityMatrices())
+		writeMatrices(&b, r.quantityMatrices(), a.TableWidth())
 		_, err := io.WriteString(a.Stdout, b.String())
 		return err
 	}
-	return r.seriesTable().PrintTable(a.Stdout, a.TerminalWidth())
+	return r.seriesTable().PrintTable(a.Stdout, a.TableWidth())
 }
 
 // seriesTable has a line for each series.
@@ -41,6 +41,7 @@ func (r *weatherReport) seriesTable() *term.Table {
 		return r.liveTable()
 	}
 	t := term.NewTable("what", "between", "values", "last", "forecast", "90 % between", "by").AlignRight(2, 3, 4)
+	t.Optional = []string{"by", "values"}
 	for _, s := range r.Series {
 		by := s.By
 		if s.Part < 0.995 {
@@ -123,10 +124,10 @@ func pairMatrix(what measured.Quantity, hosts []string, of map[[2]string]pairVal
 
 // writeMatrices shows what is between hosts as a matrix, and what is of one host
 // alone in a list.
-func writeMatrices(b *strings.Builder, list []matrixReport) {
+func writeMatrices(b *strings.Builder, list []matrixReport, width int) {
 	for _, m := range list {
 		if m.of != nil {
-			m.writeMatrix(b)
+			m.writeMatrix(b, width)
 			continue
 		}
 		beginParagraph(b, m.What.Title())
@@ -134,11 +135,11 @@ func writeMatrices(b *strings.Builder, list []matrixReport) {
 		for i, host := range m.Hosts {
 			cells = append(cells, []string{host, term.FormatDigits(*m.Values[0][i])})
 		}
-		writeCells(b, cells)
+		writeCells(b, cells, width)
 	}
 }
 
-func (m *matrixReport) writeMatrix(b *strings.Builder) {
+func (m *matrixReport) writeMatrix(b *strings.Builder, width int) {
 	beginParagraph(b, m.What.Title()+", from row to column")
 	cells, described := [][]string{append([]string{""}, m.Hosts...)}, false
 	for _, from := range m.Hosts {
@@ -157,7 +158,7 @@ func (m *matrixReport) writeMatrix(b *strings.Builder) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells)
+	writeCells(b, cells, width)
 	if described {
 		b.WriteString("in brackets: described in a file, not measured\n")
 	}

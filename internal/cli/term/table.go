@@ -105,7 +105,9 @@ func (t *Table) fitWidth(width int) (*Table, []int) {
 		t = t.keepColumns(func(column int) bool { return t.Header[column] != name })
 		widths = t.columnWidths()
 	}
-	t.shrinkColumns(widths, width)
+	if !t.shrinkColumns(widths, width) {
+		t.shrinkWidest(widths, width)
+	}
 	return t, widths
 }
 
@@ -138,16 +140,37 @@ const noteIndent = 5
 // shrinkColumns makes the column that may be shortened as narrow as the terminal asks for, and
 // says whether the table then fits.
 func (t *Table) shrinkColumns(widths []int, width int) bool {
+	if t.Shrinks >= 0 {
+		widths[t.Shrinks] -= min(max(0, t.excessWidth(widths, width)), max(0, widths[t.Shrinks]-minShrunk))
+	}
+	return t.excessWidth(widths, width) <= 0
+}
+
+// shrinkWidest shortens the widest column of texts but the last, where nothing else helps.
+func (t *Table) shrinkWidest(widths []int, width int) {
+	widest := -1
+	for i, n := range widths[:len(widths)-1] {
+		if !t.toRight[i] && n > minShrunk && (widest < 0 || n > widths[widest]) {
+			widest = i
+		}
+	}
+	if widest >= 0 {
+		widths[widest] = max(minShrunk, widths[widest]-t.excessWidth(widths, width))
+	}
+}
+
+// excessWidth is how many columns of the terminal the table lacks. A text in the last column
+// needs no more than it has when it is wrapped.
+func (t *Table) excessWidth(widths []int, width int) int {
+	last := len(widths) - 1
 	over := -2 - width
-	for _, n := range widths {
+	for i, n := range widths {
+		if i == last && !t.toRight[last] {
+			n = min(n, MinLast)
+		}
 		over += n + 2
 	}
-	if over > 0 && t.Shrinks >= 0 {
-		less := min(over, max(0, widths[t.Shrinks]-minShrunk))
-		widths[t.Shrinks] -= less
-		over -= less
-	}
-	return over <= 0
+	return over
 }
 
 func (t *Table) printRow(b *strings.Builder, row []string, widths []int, indent, room int,
@@ -218,6 +241,12 @@ const wide = 160
 
 // TerminalWidth is that of the terminal on which results are printed.
 func (a *App) TerminalWidth() int { return WidthOf(a.Stdout, wide) }
+
+// TableWidth is TerminalWidth; where there is no terminal, lines are as long as they need.
+func (a *App) TableWidth() int { return WidthOf(a.Stdout, unlimited) }
+
+// unlimited is a width that no line reaches.
+const unlimited = 1 << 30
 
 // WidthOf is how wide the terminal is that w writes to; otherwise if it is none.
 func WidthOf(w io.Writer, otherwise int) int {

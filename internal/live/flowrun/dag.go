@@ -35,13 +35,13 @@ func BuildDAG(f *flowfile.Flow, hosts []flow.Host,
 		t := &f.Tasks[i]
 		width := max(1, t.Job.Min)
 		x := flow.Task{Name: t.ID, Work: unknownSeconds, Wide: width, Kind: t.Kind}
-		if ran := i < len(known) && known[i].RunS != nil; t.Estimate > 0 && !(ran && known[i].Same) {
-			x.Work = t.Estimate.Seconds() / float64(width)
-		} else if ran {
-			x.Work = max(*known[i].RunS, minWork)
+		if e := earlierRun(f, i, known); e != nil {
+			x.Work = max(*e.RunS, minWork)
 			for h := range hosts { // what it waits takes as long on any host
-				prior[t.Kind*len(hosts)+h] = known[i].Waiting*hosts[h].Speed + 1 - known[i].Waiting
+				prior[t.Kind*len(hosts)+h] = e.Waiting*hosts[h].Speed + 1 - e.Waiting
 			}
+		} else if t.Estimate > 0 {
+			x.Work = t.Estimate.Seconds() / float64(width)
 		}
 		if len(t.On) > 0 {
 			x.Work = referenceWork(t.On, hosts)
@@ -65,6 +65,32 @@ func BuildDAG(f *flowfile.Flow, hosts []flow.Host,
 	}
 	d, err := flow.NewDAG(tasks, edges)
 	return d, func(kind, class int) float64 { return prior[kind*len(hosts)+class] }, err
+}
+
+// earlierRun is what a task takes by earlier runs; nil if there are none, or its estimate
+// says more.
+func earlierRun(f *flowfile.Flow, task int, known []api.Estimate) *api.Estimate {
+	if task >= len(known) || known[task].RunS == nil || f.Tasks[task].Estimate > 0 && !known[task].Same {
+		return nil
+	}
+	return &known[task]
+}
+
+// WaitingParts is which part of its time on a cluster, with processors of its own, each
+// kind of tasks waited for something else, by the earlier runs that BuildDAG counts with.
+func WaitingParts(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) func(kind, class int) float64 {
+	parts := make([]float64, len(f.Kinds)*len(hosts))
+	for i := range f.Tasks {
+		e := earlierRun(f, i, known)
+		if e == nil || !(e.Waiting > 0) || len(f.Tasks[i].On) > 0 {
+			continue
+		}
+		for h := range hosts {
+			waits, computes := e.Waiting, (1-e.Waiting)/hosts[h].Speed
+			parts[f.Tasks[i].Kind*len(hosts)+h] = waits / (waits + computes)
+		}
+	}
+	return func(kind, class int) float64 { return parts[kind*len(hosts)+class] }
 }
 
 // referenceWork is the work of a task that is known on some clusters: the middle of what

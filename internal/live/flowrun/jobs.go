@@ -56,7 +56,8 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 			flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, cmp.Or(c.Speed, 1)),
 				Down: c.State != "up"})
 	}
-	d, prior, err := BuildDAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
+	known := r.earlierRuns(ctx)
+	d, prior, err := BuildDAG(r.Flow, r.state.Hosts, known)
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,8 @@ func (r *runner) prepareConductor(ctx context.Context) error {
 		return Unknown
 	}
 	r.c, err = conduct.New(conduct.Config{
-		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll,
-		Movable: true,
+		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior,
+		Waiting: WaitingParts(r.Flow, r.state.Hosts, known), StopAll: r.StopAll, Movable: true,
 		Retries: func(t int) int { return failureRetries(r.Flow.Tasks[t].Job) },
 	})
 	var nobody *flow.NobodyError

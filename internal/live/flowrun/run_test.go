@@ -85,6 +85,23 @@ func TestWhatATaskWaitsTakesAsLongOnAFastCluster(t *testing.T) {
 	}
 }
 
+func TestTheFirstPlanDoesNotDivideWhatATaskWaitedByTheShareOfACore(t *testing.T) {
+	took := 8.0
+	for waited, want := range map[float64]float64{0: 32, 0.75: 14} {
+		b := newBroker(t)
+		b.estimates = func(api.Command) api.Estimate { return api.Estimate{RunS: &took, Waiting: waited} }
+		for i := range b.clusters {
+			b.clusters[i].Share = 0.25
+		}
+		f := b.line("a")
+		f.Tasks[0].Estimate = 0
+		if end := ends(t, b.options(f)).First.End; end < want-1 || end > want+10 {
+			t.Errorf("a task of 8 s of which it waits %.0f %% is to end after %.1f s on a quarter of a core, not %.1f",
+				100*waited, end, want)
+		}
+	}
+}
+
 func TestEarlierRunsOfATaskCountMoreThanItsEstimate(t *testing.T) {
 	b := newBroker(t)
 	f := b.line("a", "b")

@@ -106,14 +106,14 @@ func (g *Grid) CorrectSpeeds(kinds int, factor func(kind, class int) float64) {
 	g.rankBlocks()
 }
 
-// SpareWaiting says which part of its time on a core of its own each kind of tasks waits
-// for something else than a processor. That part takes as long where a task gets less
-// than the whole core. It follows CorrectSpeeds, for as many kinds.
-func (g *Grid) SpareWaiting(waiting []float64) {
+// SpareWaiting says which part of its time on a core of its own a kind of tasks waits for
+// something else than a processor on a class of hosts. That part takes as long where a
+// task gets less than the whole core. It follows CorrectSpeeds, for as many kinds.
+func (g *Grid) SpareWaiting(waiting func(kind, class int) float64) {
 	for k, row := range g.rows {
 		for gr := range row {
-			if share := g.groups[gr].kind.share; share > 0 {
-				row[gr] *= 1 - waiting[k]*(1-share)
+			if on := &g.groups[gr].kind; on.share > 0 {
+				row[gr] *= 1 - waiting(k, on.class)*(1-on.share)
 			}
 		}
 	}

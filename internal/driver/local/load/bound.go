@@ -64,10 +64,10 @@ func (b bound) limitEstimate(e estimate, own float64, tasks []task) estimate {
 		return e
 	}
 	e.share = share
-	e.why = fmt.Sprintf("the cgroup we are in may use %.4g CPUs, of which others use %.2g", b.cpus, others)
+	e.why = fmt.Sprintf("limited to %.4g CPUs by its cgroup, of which others use %.2g", b.cpus, others)
 	if b.used < 0 {
 		e.blind = true
-		e.why = fmt.Sprintf("the cgroup we are in may use %.4g CPUs", b.cpus)
+		e.why = fmt.Sprintf("limited to %.4g CPUs by its cgroup", b.cpus)
 	}
 	return e
 }

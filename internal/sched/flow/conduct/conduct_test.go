@@ -308,3 +308,20 @@ func TestWhatATaskWaitedIsNotTakenForALackOfCores(t *testing.T) {
 		t.Errorf("factor %v after a task that waited 5 s and computed 10 s on half of a core", f)
 	}
 }
+
+// What earlier runs of a kind waited is not divided by the share either, before the first
+// of this run has ended.
+func TestTheFirstPlanDoesNotMakeKnownWaitingLonger(t *testing.T) {
+	c := newConductor(t, sweep(4, 10), nil, hosts(1, 1), func(cfg *Config) {
+		cfg.Waiting = func(_, class int) float64 { return []float64{0, 0.75}[class] }
+	})
+	for h := range c.hosts {
+		c.Step(0, Input{Kind: Changed, Host: h, Share: 0.25})
+	}
+	c.rebuildGrid()
+	for h, want := range []float64{40, 17.5} {
+		if takes := c.grid.HostRuntime(&c.d.Tasks[0], h); math.Abs(takes-want) > 1e-9 {
+			t.Errorf("expected to take %v s on a quarter of a core of host %d, not %v", want, h, takes)
+		}
+	}
+}

@@ -18,6 +18,9 @@ type Config struct {
 	// Prior is how many times the work of a kind of tasks over the speed of hosts they
 	// take on a class of these, as far as that is known beforehand; nil: once.
 	Prior func(kind, class int) float64
+	// Waiting is which part of its time, with processors of its own, a kind of tasks waits
+	// for something else on a class of hosts, as far as that is known beforehand; nil: none.
+	Waiting func(kind, class int) float64
 	// First is the plan to begin with; nil: one is made.
 	First *flow.Schedule
 	// Static keeps to the first plan whatever happens, except that tasks of hosts
@@ -106,7 +109,7 @@ func New(cfg Config) (*Conductor, error) {
 	for t := range c.task {
 		c.d.EachParent(t, func(flow.Edge) { c.task[t].parents++ })
 	}
-	c.model = newModel(cfg.DAG, cfg.Hosts, cfg.Prior)
+	c.model = newModel(&cfg)
 	c.rebuildGrid()
 	c.cores = make([]core, c.grid.CoreCount())
 	if t := c.unrunnableTask(); t >= 0 {
@@ -138,7 +141,7 @@ func (c *Conductor) rebuildGrid() {
 	c.grid = flow.NewGrid(hosts, c.cfg.Sites, c.cfg.Route)
 	if !c.cfg.Static || c.cfg.Prior != nil {
 		c.grid.CorrectSpeeds(c.model.kinds, c.model.runtimeFactor)
-		c.grid.SpareWaiting(c.model.waitingParts())
+		c.grid.SpareWaiting(c.model.waitingPart)
 	}
 }
 

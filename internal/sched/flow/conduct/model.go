@@ -12,7 +12,8 @@ type model struct {
 	kinds, classes int
 	seen           []observedTimes // kind × class
 	spent          []spentTimes    // by kind
-	prior          func(kind, class int) float64
+	// prior and waiting are what is known beforehand
+	prior, waiting func(kind, class int) float64
 }
 
 // observedTimes is the logarithms of what tasks took beside what was said.
@@ -22,16 +23,19 @@ type observedTimes struct{ n, sum, squares float64 }
 // processor, and all that they would have taken with processors of their own.
 type spentTimes struct{ waiting, all float64 }
 
-func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float64) *model {
-	if prior == nil {
-		prior = func(int, int) float64 { return 1 }
+func newModel(cfg *Config) *model {
+	m := &model{kinds: 1, classes: 1, prior: cfg.Prior, waiting: cfg.Waiting}
+	if m.prior == nil {
+		m.prior = func(int, int) float64 { return 1 }
 	}
-	m := &model{kinds: 1, classes: 1, prior: prior}
-	for t := range d.Tasks {
-		m.kinds = max(m.kinds, d.Tasks[t].Kind+1)
+	if m.waiting == nil {
+		m.waiting = func(int, int) float64 { return 0 }
 	}
-	for h := range hosts {
-		m.classes = max(m.classes, hosts[h].Class+1)
+	for t := range cfg.DAG.Tasks {
+		m.kinds = max(m.kinds, cfg.DAG.Tasks[t].Kind+1)
+	}
+	for h := range cfg.Hosts {
+		m.classes = max(m.classes, cfg.Hosts[h].Class+1)
 	}
 	m.seen = make([]observedTimes, m.kinds*m.classes)
 	m.spent = make([]spentTimes, m.kinds)
@@ -56,16 +60,14 @@ func (m *model) learnRuntime(t *flow.Task, h *flow.Host, seconds, waiting, share
 	s.n, s.sum, s.squares = s.n+1, s.sum+x, s.squares+x*x
 }
 
-// waitingParts is which part of its time, with processors of its own, each kind of tasks
-// waits for something else.
-func (m *model) waitingParts() []float64 {
-	parts := make([]float64, m.kinds)
-	for k, s := range m.spent {
-		if s.all > 0 {
-			parts[k] = s.waiting / s.all
-		}
+// waitingPart is which part of its time, with processors of its own, a kind of tasks waits
+// for something else on a class of hosts: as those did that have ended, or else as was
+// known beforehand.
+func (m *model) waitingPart(kind, class int) float64 {
+	if s := m.spent[kind]; s.all > 0 {
+		return s.waiting / s.all
 	}
-	return parts
+	return m.waiting(kind, class)
 }
 
 // runtimeFactor is how many times the work over the speed a kind of tasks takes on a class of
