@@ -190,6 +190,9 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if _, err := a.pingUntilClear(ctx, c); !nobodyThere(err) {
 		return err // somebody else was quicker
 	}
+	if err := checkOwnSettings(""); err != nil {
+		return err
+	}
 	log := filepath.Join(state, "broker.log")
 	from := rotateLog(log)
 	died, err := a.spawnBroker(ctx, state, log)

@@ -122,7 +122,7 @@ func (a *app) quoteCommand() *cobra.Command {
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {
 	t := term.NewTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").AlignRight(1, 2, 3, 6)
-	t.Sparse = true
+	t.Sparse, t.Optional = true, []string{"stage-in"}
 	for _, q := range quotes {
 		chance := term.Unknown
 		if due {

@@ -135,11 +135,7 @@ func (a *app) serveBroker(ctx context.Context, f *upFlags, o daemon.Options) err
 // takeOver ends a broker that was started for a command, so that ours, whose
 // settings are sound, can take its place. One that somebody started by hand stays.
 func (a *app) takeOver(ctx context.Context, state, settings string) error {
-	cpus, err := local.UsableCPUs()
-	if err != nil {
-		return err
-	}
-	if _, err := config.LoadSettings(settings, os.Getenv, cpus); err != nil {
+	if err := checkOwnSettings(settings); err != nil {
 		return err
 	}
 	c, err := a.dialBroker(api.SocketPath(state))
@@ -158,6 +154,17 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 			Problem: fmt.Sprintf("a broker already runs in this state folder, process %d (godwit up --stop ends it)", ping.PID)}
 	}
 	return a.shutDown(ctx, c)
+}
+
+// checkOwnSettings refuses settings with which no broker starts: those of a file, or, without
+// one, where a broker looks for them.
+func checkOwnSettings(file string) error {
+	cpus, err := local.UsableCPUs()
+	if err != nil {
+		return err
+	}
+	_, err = config.LoadSettings(file, os.Getenv, cpus)
+	return err
 }
 
 // announceReady tells whoever waits for it that the broker answers.

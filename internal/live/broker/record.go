@@ -101,7 +101,11 @@ func (t *turn) recordState(j *job, ev *core.Event, from core.State, hasRun bool)
 		t.explainJob(j, "move", choice, ev.Why.String(), nil)
 	case core.Stopped:
 		if ev.Lost {
-			t.recordRun(j, history.Lost)
+			how := history.Lost
+			if ev.Why.Code == core.ProgramFailed { // by itself; its user wants it started again
+				how = history.Failed
+			}
+			t.recordRun(j, how)
 			choice, why := "attempt lost", ev.Why.String()
 			if w, live := t.b.eng.FindJob(ev.Job); live {
 				choice, why = "requeued", why+"; "+j.retryText(w.Losses)

@@ -38,6 +38,15 @@ func TestAProgramThatFailsIsStartedAgainIfItsUserWants(t *testing.T) {
 		!strings.Contains(last[0].Why, "retry limit reached (requeued 2 times)") {
 		t.Errorf("explained by %+v", last)
 	}
+	clusters, err := g.broker().ListClusters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clusters {
+		if c.Reliability.Requested != 0 {
+			t.Errorf("that it failed is held against %s: %+v", c.Name, c.Reliability)
+		}
+	}
 }
 
 // Each case is a job's wishes and how its attempts are lost, one after the other,
