@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -192,6 +193,7 @@ func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 	}
 	return &viewSource{more: func() (page []View, last bool, err error) {
 		recs, err := b.opt.Store.ListJobs(ctx, f)
+		var full, shown *jobfile.Job // of the record before
 		for i := range recs {
 			rec := &recs[i]
 			f.Below = rec.ID
@@ -199,8 +201,11 @@ func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 				continue
 			}
 			if rec.Spec != nil { // lists do not show the environment, which is most of a record
-				spec := *rec.Spec
-				spec.Env, rec.Spec = nil, &spec
+				if rec.Spec != full { // else of the same array
+					spec := *rec.Spec
+					spec.Env, full, shown = nil, rec.Spec, &spec
+				}
+				rec.Spec = shown
 			}
 			// One that has not ended was submitted after the question.
 			page = append(page, View{Job: *rec, Over: rec.State.IsTerminal()})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -165,24 +164,9 @@ func (b *Broker) storedOwn(ctx context.Context, ref string, instead error) (*sto
 	if u.ID == 0 {
 		return nil, instead
 	}
-	jobs, err := b.opt.Store.ListJobs(ctx, store.Filter{User: u.Name})
-	if err != nil {
-		return nil, err
-	}
-	var found *store.Job
-	for i := range jobs {
-		if rec := &jobs[i]; b.ownsJob(ctx, rec) && strings.HasPrefix(rec.Unique, ref) {
-			if rec.Unique == ref {
-				return rec, nil
-			}
-			if found != nil {
-				return nil, store.ErrManyJobs
-			}
-			found = rec
-		}
-	}
-	if found == nil {
+	rec, err := b.opt.Store.FindJobOf(ctx, u.Name, ref)
+	if err == nil && !b.ownsJob(ctx, rec) {
 		return nil, store.ErrNoJob
 	}
-	return found, nil
+	return rec, err
 }

@@ -33,6 +33,8 @@ type Store interface {
 	// FindJob finds a job by its number or by the beginning of its unique id.
 	// ErrNoJob if there is none; ErrManyJobs if several begin so.
 	FindJob(ctx context.Context, ref string) (*Job, error)
+	// FindJobOf is FindJob among the jobs of one user.
+	FindJobOf(ctx context.Context, user, ref string) (*Job, error)
 	// ListJobs lists jobs, newest first.
 	ListJobs(ctx context.Context, f Filter) ([]Job, error)
 	// ListEntries lists the decisions taken for a job, oldest first.

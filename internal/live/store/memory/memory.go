@@ -310,17 +310,26 @@ func (d *Disk) listMatching(match func(*store.Job) bool) []store.Job {
 
 // FindJob implements store.Store.
 func (s *Store) FindJob(ctx context.Context, ref string) (*store.Job, error) {
+	return s.findJob(ctx, ref, func(*store.Job) bool { return true })
+}
+
+// FindJobOf implements store.Store.
+func (s *Store) FindJobOf(ctx context.Context, user, ref string) (*store.Job, error) {
+	return s.findJob(ctx, ref, func(j *store.Job) bool { return j.User == user })
+}
+
+func (s *Store) findJob(ctx context.Context, ref string, is func(*store.Job) bool) (*store.Job, error) {
 	leave, err := s.lockDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
-		if j, there := s.d.jobs[core.JobID(n)]; there {
+		if j, there := s.d.jobs[core.JobID(n)]; there && is(&j) {
 			return &j, nil
 		}
 	}
-	found := s.d.listMatching(func(j *store.Job) bool { return ref != "" && strings.HasPrefix(j.Unique, ref) })
+	found := s.d.listMatching(func(j *store.Job) bool { return ref != "" && strings.HasPrefix(j.Unique, ref) && is(j) })
 	if i := slices.IndexFunc(found, func(j store.Job) bool { return j.Unique == ref }); i >= 0 {
 		return &found[i], nil
 	}

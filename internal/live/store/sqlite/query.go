@@ -104,17 +104,26 @@ func queryJobs(ctx context.Context, q querier, where string, args ...any) ([]sto
 
 // FindJob implements store.Store.
 func (s *Store) FindJob(ctx context.Context, ref string) (*store.Job, error) {
+	return s.findJob(ctx, ref, "")
+}
+
+// FindJobOf implements store.Store.
+func (s *Store) FindJobOf(ctx context.Context, user, ref string) (*store.Job, error) {
+	return s.findJob(ctx, ref, " AND +user = ?", user) // +: by the number or the unique id, not by the index of users
+}
+
+func (s *Store) findJob(ctx context.Context, ref, owned string, args ...any) (*store.Job, error) {
 	var found []store.Job
 	err := s.queryReaders(ctx, func() (err error) {
 		if n, notNumber := strconv.ParseInt(ref, 10, 64); notNumber == nil {
-			found, err = queryJobs(ctx, s.read, "WHERE number = ?", n)
+			found, err = queryJobs(ctx, s.read, "WHERE number = ?"+owned, append([]any{n}, args...)...)
 		}
 		if err != nil || len(found) > 0 || ref == "" {
 			return err
 		}
 		// Whatever begins with ref lies between it and it with its end raised.
-		found, err = queryJobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+
-			"\U0010ffff")
+		found, err = queryJobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ?"+owned+" ORDER BY unique_id LIMIT 2",
+			append([]any{ref, ref + "\U0010ffff"}, args...)...)
 		if len(found) > 1 && found[0].Unique == ref {
 			found = found[:1]
 		}

@@ -383,10 +383,16 @@ func testFinding(f *fixture) {
 	b := &store.Batch{}
 	for id, unique := range map[core.JobID]string{1: "3fa0", 2: "3fa0bc", 3: "3fb", 12: "77", 77: "12", 13: "ünï"} {
 		j := aJob(id)
-		j.Unique = unique
+		j.Unique, j.User = unique, map[bool]string{true: "ann", false: "ben"}[id < 3]
 		b.Jobs = append(b.Jobs, j)
 	}
 	f.commitBatch(b)
+	for ref, want := range map[string]core.JobID{"1": 77, "12": 12, "3f": 3, "3fb": 3, "77": 77, "3fa": 0, "2": 0, "": 0} {
+		j, err := f.s.FindJobOf(f.ctx, "ben", ref)
+		if want == 0 && !errors.Is(err, store.ErrNoJob) || want != 0 && (err != nil || j.ID != want) {
+			f.Errorf("of ben's, %q finds %v, %v; want job %d", ref, j, err, want)
+		}
+	}
 	for ref, want := range map[string]core.JobID{"1": 1, "3fa0": 1, "3fa0b": 2, "3fb": 3, "12": 12, "77": 77, "ü": 13} {
 		j, err := f.s.FindJob(f.ctx, ref)
 		if err != nil || j.ID != want {
