@@ -24,7 +24,7 @@ import (
 // What alice may expect while bob does what he can.
 const (
 	maxAnswer       = 2 * time.Second
-	maxBrokerMemory = 1 << 30
+	maxBrokerMemory = 512 << 20 // limits.memory, where it is not set
 )
 
 // proberRole is a process of alice that asks for her jobs again and again, and writes
