@@ -14,11 +14,15 @@ type search struct {
 	best    []int
 	mt      *meter
 	matches int
+	known   *refutedPairs // nil: nothing is kept
 }
 
 func newSearch(b *Bandwidths, s *shape, o Options) *search {
 	q := &search{b: b, s: s, allowed: identityImage(b.n), values: possibleValues(b, s), mt: &meter{stop: o.Stop}}
 	q.low, q.high = -1, len(q.values)
+	if s.squares != nil {
+		q.known = newRefutedPairs(s.m, b.n)
+	}
 	return q
 }
 
@@ -27,9 +31,9 @@ const (
 	firstEffort = 1 << 9
 	maxEffort   = 1 << 40
 	fewValues   = 128 // up to so many values apart, bisecting is tried in later rounds too
-	maxClimb    = 8   // choices found one after the other before bisecting again
-	climbing    = 8   // times more for the value next to the best known
+	climbing    = 16  // times more for the value next to the best known
 	narrowGap   = 16  // up to so many values apart, only climbing and bounds are tried in later rounds
+	maxClimb    = 8   // choices found one after the other before bisecting again
 )
 
 // closeGap closes the gap between low and high, or stops when time is up.
@@ -66,14 +70,18 @@ func (q *search) boundByStructure() {
 // end: close to the optimum every refutation is a full proof, of which
 // bisecting needs many and climbing one.
 func (q *search) runRound(effort int) {
-	if effort == firstEffort || q.high-q.low > narrowGap {
+	wide := effort == firstEffort || q.high-q.low > narrowGap
+	if wide {
 		q.searchBetween(effort)
+		q.lowerBound(effort)
 	}
-	q.lowerBound(effort)
 	for range maxClimb {
 		if !q.isOpen() || q.decideValue(q.low+1, either, climbing*effort) != yes {
 			break
 		}
+	}
+	if !wide {
+		q.lowerBound(effort)
 	}
 }
 
@@ -109,7 +117,10 @@ func (q *search) lowerBound(effort int) {
 // follows from the answer.
 func (q *search) decideValue(i int, w searchGoal, effort int) answer {
 	q.matches++
-	a, hosts := matchPattern(q.s, q.targetAt(i), w, effort, q.mt)
+	if q.known != nil {
+		q.known.at = i
+	}
+	a, hosts := matchPattern(q.s, q.targetAt(i), w, effort, q.mt, q.known)
 	switch a {
 	case yes:
 		q.keepBest(hosts)

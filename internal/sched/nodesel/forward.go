@@ -20,27 +20,33 @@ import (
 // a domain: a failure that the last decision has no part in undoes earlier ones at
 // once (conflict-directed backjumping).
 type forward struct {
-	e        *embedder
-	s        *shape
-	m, n     int
-	all      uint64      // nodes
-	near     [][]related // by node: its neighbours
-	nearTo   []uint64    // the same as a set
-	adj      []hostBits  // by host: those it is joined to
-	ties     [][]tie     // by node: its neighbours and others that it has something to do with
-	sides    []hostBits  // parts of the hosts that few pairs lead out of
-	groups   []hostBits
-	grouped  hostBits               // hosts of all groups
-	twins    []hostBits             // by host: those that it can be exchanged with, itself too
-	failures []int                  // by node: how often its domain ran empty
-	owner    [maxForwardHosts]uint8 // by host: its node in the matching at hand
-	frames   []*forwardFrame
-	rnd      *rand.Rand // nil: in order
-	mt       *meter
-	limit    int // nodes of the search tree left to this run
-	since    int // such nodes since the meter was told
-	conflict uint64
-	found    []int
+	e         *embedder
+	s         *shape
+	m, n      int
+	all       uint64      // nodes
+	near      [][]related // by node: its neighbours
+	nearTo    []uint64    // the same as a set
+	adj       []hostBits  // by host: those it is joined to
+	ties      [][]tie     // by node: its neighbours and others that it has something to do with
+	firstTie  []int       // by node: the number of its first tie among those of all nodes
+	tieCount  int
+	sides     []hostBits    // parts of the hosts that few pairs lead out of
+	bySides   [2][]hostBits // the same by how many pairs may lead out of them
+	groups    []hostBits
+	grouped   hostBits               // hosts of all groups
+	twins     []hostBits             // by host: those that it can be exchanged with, itself too
+	failures  []int                  // by node: how often its domain ran empty
+	owner     [maxForwardHosts]uint8 // by host: its node in the matching at hand
+	frames    []*forwardFrame
+	rnd       *rand.Rand // nil: in order
+	mt        *meter
+	limit     int // nodes of the search tree left to this run
+	since     int // such nodes since the meter was told
+	spent     int // such nodes in all
+	nextShave int // from when on domains may be shaved again
+	patience  int // nodes of the search tree below one before its domains are shaved
+	conflict  uint64
+	found     []int
 }
 
 // related is a node with the hosts that it may have, by the host of another.
@@ -66,43 +72,56 @@ type forwardFrame struct {
 	onSide   [maxSides]uint64 // nodes whose hosts are all on one side
 	match    []int8           // by node: its host in a matching of nodes and hosts
 	syms     []int            // symmetries that leave the decided nodes alone
+	covers   []hostBits       // by tie: hosts of its node that go with all hosts of the others
+	around   []hostBits       // by node: hosts of its neighbours when it was last looked at whether they have room
+	coarse   uint64           // nodes of whose hosts those in groups were not looked at then
 }
 
 // Limits of the forward search.
 const (
 	maxForwardHosts = 128
 	maxForwardNodes = 64
-	maxForwardSyms  = 7  // those of a mesh; where more nodes are alike the embedder is better
-	minGroup        = 5  // hosts
-	nearlyAll       = 80 // % of a group that each member is joined to
-	fewHosts        = 8  // domains up to this size are compared with each other
-	someHosts       = 16 // domains up to this size narrow those of nodes further away
-	moreHosts       = 20 // of domains up to this size hosts of groups leave, too, that have too few around them
-	nodesPerStep    = 4  // nodes of the search tree that cost about as much as a step of the embedder
-	fewAcross       = 2  // times as many pairs between two sides as the pattern needs there
-	lastDepth       = 63 // conflicts of deeper decisions are not told apart
+	maxForwardSyms  = 7    // those of a mesh; where more nodes are alike the embedder is better
+	minGroup        = 5    // hosts
+	nearlyAll       = 80   // % of a group that each member is joined to
+	fewHosts        = 8    // domains up to this size are compared with each other
+	someHosts       = 16   // domains up to this size narrow those of nodes further away
+	moreHosts       = 20   // of domains up to this size hosts of groups leave, too, that have too few around them
+	nodesPerStep    = 4    // nodes of the search tree that cost about as much as a step of the embedder
+	firstNodes      = 20   // nodes of the search tree for each of the pattern in the first run
+	moreNodes       = 8    // times as many in the next
+	shavingPart     = 8    // part of a run that trying hosts before it may take
+	longSearch      = 1000 // nodes of the search tree below one from which on its domains are shaved
+	shavePause      = 4    // times as long as shaving took goes by before the next
+	minSide         = 6    // hosts
+	fewAcross       = 2    // times as many pairs between two sides as the pattern needs there: few
+	manyAcross      = 4    // and many
+	lastDepth       = 63   // conflicts of deeper decisions are not told apart
 )
 
-// newForward is nil where the search is not for the pattern or the graph.
+// newForward is nil where the search is not for the pattern or the graph is too large.
 func newForward(e *embedder) *forward {
 	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes ||
 		e.t.hostCount() > maxForwardHosts {
 		return nil
 	}
-	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.hostCount(), mt: e.mt, all: 1<<e.s.m - 1}
-	if f.findGroups(); len(f.groups) == 0 {
-		return nil
-	}
+	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.hostCount(), mt: e.mt, all: 1<<e.s.m - 1, patience: longSearch}
+	f.findGroups()
 	for _, x := range e.t.findSides(e.s) {
-		if x.have <= fewAcross*x.need && len(f.sides) < maxSides {
-			f.sides = append(f.sides, hostBitsOf(x.hosts))
+		if min(x.hosts.count(), f.n-x.hosts.count()) < minSide {
+			continue
+		}
+		for i, most := range [...]int{fewAcross, manyAcross} {
+			if x.have <= most*x.need && len(f.bySides[i]) < maxSides {
+				f.bySides[i] = append(f.bySides[i], hostBitsOf(x.hosts))
+			}
 		}
 	}
 	f.buildRelations()
 	f.twins = make([]hostBits, f.n)
 	for v := range f.n {
 		for u := range f.n {
-			if e.twin[u] == e.twin[v] && f.groupOf(oneHost(u)) == f.groupOf(oneHost(v)) {
+			if e.twin[u] == e.twin[v] && f.groupOf(oneHost(u)) == f.groupOf(oneHost(v)) && f.onSameSides(u, v) {
 				f.twins[v] = f.twins[v].unionWith(oneHost(u))
 			}
 		}
@@ -148,42 +167,85 @@ func (f *forward) buildRelations() {
 			}
 		}
 		slices.SortStableFunc(f.ties[p], func(a, b tie) int { return b.most - a.most }) // neighbours first
+		f.firstTie = append(f.firstTie, f.tieCount)
+		f.tieCount += len(f.ties[p])
 	}
+}
+
+// onSameSides reports whether every decision on a side treats two hosts alike.
+func (f *forward) onSameSides(u, v int) bool {
+	return !slices.ContainsFunc(slices.Concat(f.bySides[0], f.bySides[1]), func(side hostBits) bool {
+		return side.has(u) != side.has(v)
+	})
 }
 
 // decideWithRestarts searches with restarts: what failed in one run comes first in the next.
-// Where a short run does not suffice, every host of every node is tried first.
+// Between runs, hosts are tried for nodes one by one, and what fails leaves the domains.
 func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
-	limit := 20 * f.m
+	limit, effort := firstNodes*f.m, 0
 	for try := uint64(0); limit < nodesPerStep*f.mt.left/4; try++ {
-		a, at := f.runOnce(dom, limit, rand.New(rand.NewPCG(seed, try)))
+		a, at := f.runBothWays(dom, limit, rand.New(rand.NewPCG(seed, try)))
 		if a != unknown || f.mt.stopped {
 			return a, at
 		}
-		limit *= 8
-		if try == 0 && !f.probeHosts(dom) {
-			return no, nil
+		if a, at = f.shaveDomains(dom, effort); a != unknown || f.mt.stopped {
+			return a, at
 		}
+		limit *= moreNodes
+		effort = limit / shavingPart
 	}
-	return f.runOnce(dom, nodesPerStep*f.mt.left, nil)
+	return f.runBothWays(dom, nodesPerStep*f.mt.left/2, nil)
 }
 
-// runOnce searches once from the filtered domains. no is a proof.
+// runBothWays searches twice, each time from the filtered domains: deciding sides first where hardly
+// any pairs lead across, and where more do. Which is better depends on the graph, and shows: what
+// decided more often comes first.
+func (f *forward) runBothWays(dom []set, limit int, rnd *rand.Rand) (answer, []int) {
+	if slices.Equal(f.bySides[0], f.bySides[1]) {
+		f.sides = f.bySides[0]
+		return f.runOnce(dom, 2*limit, rnd)
+	}
+	first := 0
+	if f.s.decided[1] > f.s.decided[0] {
+		first = 1
+	}
+	for _, way := range [2]int{first, 1 - first} {
+		f.sides = f.bySides[way]
+		a, at := f.runOnce(dom, limit, rnd)
+		if a != unknown {
+			f.s.decided[way]++
+		}
+		if a != unknown || f.mt.stopped {
+			return a, at
+		}
+	}
+	return unknown, nil
+}
+
+// runOnce searches once from the filtered domains. no is a proof. What is refuted before any
+// decision leaves the domains for good.
 func (f *forward) runOnce(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
 	f.limit, f.rnd, f.found = limit, rnd, nil
-	if root := f.rootFrame(domains); !f.settleDomains(root, f.all) {
+	root := f.rootFrame(domains)
+	if !f.settleDomains(root, f.all) {
 		return no, nil
 	}
 	a := f.searchNodes(0)
+	if a == unknown {
+		root.copyDomains(domains)
+	}
 	return a, f.found
 }
 
 // rootFrame is the state before any decision.
 func (f *forward) rootFrame(domains []set) *forwardFrame {
-	root := f.frameAt(0)
-	root.assigned, root.inGroup, root.onSide = 0, 0, [maxSides]uint64{}
+	root, every := f.frameAt(0), hostBits{^uint64(0), ^uint64(0)}
+	root.assigned, root.inGroup, root.onSide, root.coarse = 0, 0, [maxSides]uint64{}, f.all
 	for p := range root.dom {
-		root.dom[p], root.why[p], root.match[p] = hostBitsOf(domains[p]), 0, noHost
+		root.dom[p], root.why[p], root.match[p], root.around[p] = hostBitsOf(domains[p]), 0, noHost, every
+	}
+	for i := range root.covers {
+		root.covers[i] = every // not known yet
 	}
 	root.syms = identityImage(len(f.s.syms))
 	return root
@@ -192,7 +254,7 @@ func (f *forward) rootFrame(domains []set) *forwardFrame {
 func (f *forward) frameAt(depth int) *forwardFrame {
 	for len(f.frames) <= depth {
 		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m),
-			match: make([]int8, f.m)})
+			match: make([]int8, f.m), covers: make([]hostBits, f.tieCount), around: make([]hostBits, f.m)})
 	}
 	return f.frames[depth]
 }
@@ -200,6 +262,7 @@ func (f *forward) frameAt(depth int) *forwardFrame {
 // spendNode takes one node of the search tree from the limits.
 func (f *forward) spendNode() bool {
 	f.limit--
+	f.spent++
 	if f.since++; f.since == nodesPerStep {
 		f.since = 0
 		if !f.mt.spendSteps(1) {
@@ -214,7 +277,7 @@ func (f *forward) spendNode() bool {
 // decisions rule a placement out.
 func (f *forward) searchNodes(depth int) answer {
 	fr := f.frameAt(depth)
-	own := uint64(1) << min(depth, lastDepth)
+	start := f.spent
 	for {
 		if !f.spendNode() {
 			return unknown
@@ -228,16 +291,14 @@ func (f *forward) searchNodes(depth int) answer {
 				return a
 			}
 		}
-		if f.conflict&own == 0 {
-			return no // whatever this node gets
-		}
-		why := f.conflict &^ own
-		if depth >= lastDepth {
-			why = ^uint64(0)
-		}
-		changed, ok := f.refuteHosts(fr, p, value, why)
-		if !ok || !f.settleDomains(fr, changed) {
+		if !f.refuteDecision(fr, depth, p, value) {
 			return no
+		}
+		if f.spent-start > f.patience && f.spent > f.nextShave {
+			if a := f.shaveFrame(fr, depth); a != unknown {
+				return a
+			}
+			start = f.spent
 		}
 	}
 }
@@ -249,14 +310,17 @@ func (f *forward) descendInto(fr *forwardFrame, depth, p int, value hostBits) bo
 	copy(child.dom, fr.dom)
 	copy(child.why, fr.why)
 	copy(child.match, fr.match)
-	child.assigned, child.inGroup, child.onSide, child.syms = fr.assigned, fr.inGroup, fr.onSide, child.syms[:0]
+	copy(child.covers, fr.covers)
+	copy(child.around, fr.around)
+	child.assigned, child.inGroup, child.onSide, child.coarse = fr.assigned, fr.inGroup, fr.onSide, fr.coarse
+	child.syms = child.syms[:0]
 	for _, i := range fr.syms {
 		if f.s.syms[i][p] == p {
 			child.syms = append(child.syms, i)
 		}
 	}
 	child.dom[p] = value
-	child.why[p] |= 1 << min(depth, lastDepth)
+	child.why[p] = 1 << min(depth, lastDepth) // whatever narrowed it before
 	return f.settleDomains(child, 1<<p)
 }
 

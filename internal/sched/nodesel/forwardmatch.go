@@ -1,9 +1,6 @@
 package nodesel
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // noHost is the host of a node that has none in a matching.
 const noHost = -1
@@ -92,51 +89,4 @@ func (f *forward) reserveHosts(fr *forwardFrame, free hostBits, changed *uint64)
 		}
 	}
 	return true
-}
-
-// probeHosts tries every host of every node, with no more than what follows at once, and takes
-// those that fail out of the domains. It reports false if a domain runs empty.
-func (f *forward) probeHosts(domains []set) bool {
-	f.limit = nodesPerStep * f.mt.left
-	root := f.rootFrame(domains)
-	if !f.settleDomains(root, f.all) {
-		return false
-	}
-	for again := true; again; {
-		again = false
-		for p := range f.m {
-			if slices.Min(f.s.orbitOf(root.syms, p)) < p {
-				continue // what fails for that one fails here
-			}
-			gone, ok := f.probeNode(root, p)
-			if !ok {
-				return false
-			}
-			again = again || gone
-		}
-		again = again && !f.mt.stopped && f.limit > 0
-	}
-	for p, d := range root.dom {
-		d.copyTo(domains[p])
-	}
-	return true
-}
-
-// probeNode does so for one node, and reports whether hosts are gone and whether any are left.
-func (f *forward) probeNode(root *forwardFrame, p int) (gone, ok bool) {
-	for d := root.dom[p]; !d.empty(); d = d.butFirst() {
-		value := oneHost(d.first())
-		if root.assigned>>p&1 != 0 || !f.spendNode() {
-			return gone, true
-		}
-		if !root.dom[p].meets(value) || f.descendInto(root, 0, p, value) {
-			continue
-		}
-		changed, ok := f.refuteHosts(root, p, value, 0)
-		if !ok || !f.settleDomains(root, changed) {
-			return true, false
-		}
-		gone = true
-	}
-	return gone, true
 }

@@ -58,7 +58,8 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 	for look &^= fr.assigned; look != 0; look &= look - 1 {
 		p := bits.TrailingZeros64(look)
 		d := fr.dom[p]
-		if d.count() > moreHosts {
+		coarse := d.count() > moreHosts
+		if coarse {
 			d = d.without(f.grouped)
 		}
 		if d.empty() {
@@ -67,6 +68,12 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 		var around, gone hostBits
 		for _, r := range f.near[p] {
 			around = around.unionWith(fr.dom[r.node])
+		}
+		if fr.coarse>>p&1 == 0 || coarse {
+			d = f.nearLost(d, fr.around[p].without(around))
+		}
+		if fr.around[p] = around; !coarse {
+			fr.coarse &^= 1 << p
 		}
 		for left := d; !left.empty(); left = left.butFirst() {
 			v := left.first()
@@ -88,6 +95,20 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 	return true
 }
 
+// nearLost is which of some hosts have less around them since some hosts were lost.
+func (f *forward) nearLost(d, lost hostBits) hostBits {
+	if lost.count() > fewHosts {
+		return d
+	}
+	var near hostBits
+	for ; !lost.empty(); lost = lost.butFirst() {
+		if v := lost.first(); v < f.n {
+			near = near.unionWith(f.adj[v])
+		}
+	}
+	return d.intersectWith(near)
+}
+
 // assignHost sends a node to the only host of its domain.
 func (f *forward) assignHost(fr *forwardFrame, p int, changed *uint64) bool {
 	fr.assigned |= 1 << p
@@ -104,27 +125,35 @@ func (f *forward) assignHost(fr *forwardFrame, p int, changed *uint64) bool {
 // supportOthers leaves to nodes that have something to do with one only hosts that go with
 // one of its own.
 func (f *forward) supportOthers(fr *forwardFrame, p int, changed *uint64) bool {
-	size := fr.dom[p].count()
-	for _, t := range f.ties[p] {
-		if size <= t.most && !f.narrowTied(fr, p, t, changed) {
+	d := fr.dom[p]
+	size := d.count()
+	covers := fr.covers[f.firstTie[p]:]
+	for i := range f.ties[p] {
+		t := &f.ties[p][i]
+		if size <= t.most && !covers[i].isWithin(d) && !f.narrowTied(fr, p, t, &covers[i], changed) {
 			return false
 		}
 	}
 	return true
 }
 
-// narrowTied does so for nodes that have the same to do with it.
-func (f *forward) narrowTied(fr *forwardFrame, p int, t tie, changed *uint64) bool {
+// narrowTied does so for nodes that have the same to do with it. It notes which hosts of the one
+// it takes: as long as these are left there is nothing to do, for the others only lose hosts.
+func (f *forward) narrowTied(fr *forwardFrame, p int, t *tie, cover *hostBits, changed *uint64) bool {
 	open := t.nodes &^ fr.assigned
 	var all, with hostBits
 	for left := open; left != 0; left &= left - 1 {
 		all = all.unionWith(fr.dom[bits.TrailingZeros64(left)])
 	}
-	for d := fr.dom[p]; !d.empty(); d = d.butFirst() {
-		if with = with.unionWith(t.rows[d.first()]); all.isWithin(with) {
+	for d := fr.dom[p]; !d.empty(); {
+		v := d.first()
+		d = d.butFirst()
+		if with = with.unionWith(t.rows[v]); all.isWithin(with) {
+			*cover = fr.dom[p].without(d)
 			return true
 		}
 	}
+	*cover = fr.dom[p]
 	for ; open != 0; open &= open - 1 {
 		q := bits.TrailingZeros64(open)
 		if !fr.dom[q].isWithin(with) && !f.narrowDomain(fr, q, with, fr.why[p], changed) {

@@ -19,16 +19,21 @@ const (
 )
 
 // matchPattern decides whether the pattern fits into a target, and how: the host of
-// each node. It spends at most the given steps.
-func matchPattern(s *shape, t *target, w searchGoal, steps int, stop *meter) (answer, []int) {
+// each node. It spends at most the given steps. known, if not nil, holds what is refuted already and
+// takes what is refuted here.
+func matchPattern(s *shape, t *target, w searchGoal, steps int, stop *meter, known *refutedPairs) (answer, []int) {
 	least := leastSteps * s.m
 	if s.squares != nil {
 		least = min(least, squareSteps)
 	}
 	result := no
-	for _, part := range t.candidateParts(s) {
+	parts := t.candidateParts(s)
+	if len(parts) > 1 {
+		known = nil // a host may be part of several
+	}
+	for _, part := range parts {
 		mt := &meter{left: max(steps, least), stop: stop.isOver}
-		a, at := s.matchPart(part, w, mt)
+		a, at := s.matchPart(part, w, mt, known)
 		if a == yes {
 			hosts := make([]int, s.m)
 			for p, v := range at {
@@ -48,7 +53,7 @@ func matchPattern(s *shape, t *target, w searchGoal, steps int, stop *meter) (an
 
 // matchPart hands a part to the matcher for the pattern's kind. It returns the
 // vertex of each node.
-func (s *shape) matchPart(t *target, w searchGoal, mt *meter) (answer, []int) {
+func (s *shape) matchPart(t *target, w searchGoal, mt *meter, known *refutedPairs) (answer, []int) {
 	switch s.kind {
 	case clique:
 		return findClique(t.class[0], s.m, mt)
@@ -63,7 +68,7 @@ func (s *shape) matchPart(t *target, w searchGoal, mt *meter) (answer, []int) {
 		}
 		return a, s.placeAlong(list)
 	}
-	return s.embedInto(t, w, mt)
+	return s.embedInto(t, w, mt, known)
 }
 
 // placeAlong gives the nodes of a ring or path the vertices of a list in order.
@@ -136,10 +141,10 @@ func (s *shape) tryCycles(g *graph, m, through int, w searchGoal, mt *meter) (an
 // search in order finds most of what there is, and the proof is by far the
 // longest part. Before, there is a walk if the pattern is for it. Whether the graph
 // is shows: after a walk that did not decide the next gets a smaller part of the effort.
-func (s *shape) embedInto(t *target, w searchGoal, mt *meter) (answer, []int) {
+func (s *shape) embedInto(t *target, w searchGoal, mt *meter, known *refutedPairs) (answer, []int) {
 	e := newEmbedder(s, t, mt)
 	dom := e.initialDomains()
-	if dom == nil {
+	if dom == nil || !known.leaveOut(t, dom) {
 		return no, nil
 	}
 	if s.route != nil {
@@ -151,7 +156,11 @@ func (s *shape) embedInto(t *target, w searchGoal, mt *meter) (answer, []int) {
 		s.shy++
 	}
 	if f := newForward(e); f != nil {
-		return f.decideWithRestarts(dom)
+		a, at := f.decideWithRestarts(dom)
+		if a == unknown {
+			known.keepFrom(t, dom)
+		}
+		return a, at
 	}
 	return e.decideDomains(dom, w)
 }

@@ -31,6 +31,9 @@ func (m *meter) spendSteps(steps int) bool {
 	return m.left >= 0 && !m.stopped
 }
 
+// isSpent reports whether there is no effort left.
+func (m *meter) isSpent() bool { return m.left < 0 || m.stopped }
+
 // isOver reports whether the caller wants an end.
 func (m *meter) isOver() bool {
 	m.stopped = m.stopped || m.stop != nil && m.stop()

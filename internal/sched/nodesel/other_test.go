@@ -3,7 +3,9 @@ package nodesel
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -19,16 +21,21 @@ type plainMatcher struct {
 	steps int // it gives up when there are none left
 }
 
-// fits reports whether the pattern fits at a value, and whether that is known.
+// fits reports whether the pattern fits at a value, and whether that is known. There
+// are at most 64 hosts.
 func fits(b *Bandwidths, p *Pattern, value float64, steps int) (yes, known bool) {
+	return fitsWith(b, p, value, -1, 0, steps)
+}
+
+// fitsWith is fits with a node, if it is not -1, on a given host.
+func fitsWith(b *Bandwidths, p *Pattern, value float64, node, host, steps int) (yes, known bool) {
 	m := &plainMatcher{b: b, p: p, value: value, at: make([]int, p.Nodes), steps: steps}
-	left := make([]map[int]bool, p.Nodes)
-	for node := range left {
-		m.at[node] = -1
-		left[node] = map[int]bool{}
+	left := make([]uint64, p.Nodes)
+	for other := range left {
+		m.at[other] = -1
 		for h := range b.HostCount() {
-			if b.mostOf(h) >= value {
-				left[node][h] = true
+			if b.mostOf(h) >= value && (other != node || h == host) {
+				left[other] |= 1 << h
 			}
 		}
 	}
@@ -36,23 +43,21 @@ func fits(b *Bandwidths, p *Pattern, value float64, steps int) (yes, known bool)
 	return yes, yes || m.steps >= 0
 }
 
-func (m *plainMatcher) place(left []map[int]bool) bool {
+func (m *plainMatcher) place(left []uint64) bool {
 	next := -1
 	for node, hosts := range left {
-		if m.at[node] < 0 && (next < 0 || len(hosts) < len(left[next])) {
+		if m.at[node] < 0 && (next < 0 || bits.OnesCount64(hosts) < bits.OnesCount64(left[next])) {
 			next = node
 		}
 	}
 	if next < 0 {
 		return true
 	}
-	for h := range m.b.HostCount() {
+	for hosts := left[next]; hosts != 0; hosts &= hosts - 1 {
 		if m.steps--; m.steps < 0 {
 			return false
 		}
-		if !left[next][h] {
-			continue
-		}
+		h := bits.TrailingZeros64(hosts)
 		m.at[next] = h
 		if after := m.after(left, next, h); after != nil && m.place(after) {
 			return true
@@ -63,26 +68,28 @@ func (m *plainMatcher) place(left []map[int]bool) bool {
 }
 
 // after is which hosts are left when a node is on one; nil: none for some node.
-func (m *plainMatcher) after(left []map[int]bool, node, host int) []map[int]bool {
-	weights := map[int]float64{}
-	for _, e := range m.p.Edges {
-		if e.A == node {
-			weights[e.B] = e.Weight
-		}
-		if e.B == node {
-			weights[e.A] = e.Weight
-		}
+func (m *plainMatcher) after(left []uint64, node, host int) []uint64 {
+	after := slices.Clone(left)
+	for other := range after {
+		after[other] &^= 1 << host
 	}
-	after := make([]map[int]bool, len(left))
-	for other, hosts := range left {
-		after[other] = map[int]bool{}
-		weight, talks := weights[other]
-		for h := range hosts {
-			if other != node && h != host && (!talks || m.b.PairBandwidth(h, host)/weight >= m.value) {
-				after[other][h] = true
+	for _, e := range m.p.Edges {
+		other := e.B
+		switch node {
+		case e.A:
+		case e.B:
+			other = e.A
+		default:
+			continue
+		}
+		for hosts := after[other]; hosts != 0; hosts &= hosts - 1 {
+			if h := bits.TrailingZeros64(hosts); m.b.PairBandwidth(h, host)/e.Weight < m.value {
+				after[other] &^= 1 << h
 			}
 		}
-		if m.at[other] < 0 && len(after[other]) == 0 {
+	}
+	for other, hosts := range after {
+		if other != node && m.at[other] < 0 && hosts == 0 {
 			return nil
 		}
 	}

@@ -22,6 +22,7 @@ type shape struct {
 	route       *route     // of walks; nil: they do not pay
 	shy         int        // how many walks more decided nothing than something
 	cuts        []int      // by number of nodes: the fewest edges between so many and the others
+	decided     [2]int     // by way to choose sides: how often it decided in forward searches
 	failures    []int      // by node: how often its domain ran empty in forward searches
 }
 

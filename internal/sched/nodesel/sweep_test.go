@@ -168,6 +168,40 @@ func cloudRegions(rnd *rand.Rand) *Bandwidths {
 	})
 }
 
+// madeRegions is a matrix of the same kind made in another way: 40 to 80 regions of one to five
+// providers, of unequal size, on two to six continents, with more or less noise and up to 8 % of
+// the pairs missing.
+func madeRegions(rnd *rand.Rand) *Bandwidths {
+	n, providers, continents := 40+rnd.IntN(41), 1+rnd.IntN(5), 2+rnd.IntN(5)
+	limit, reach := make([]float64, providers), make([]float64, providers)
+	for p := range providers {
+		limit[p], reach[p] = 2_000*math.Exp(2.2*rnd.Float64()), 0.6*rnd.Float64()
+	}
+	centre := make([][2]float64, continents)
+	for c := range centre {
+		centre[c] = [2]float64{2 * rnd.Float64(), rnd.Float64()}
+	}
+	noise, missing, across, spread := 0.02+0.1*rnd.Float64(), 0.08*rnd.Float64(), 0.5*rnd.Float64(), 0.3*rnd.Float64()
+	provider, x, y := make([]int, n), make([]float64, n), make([]float64, n)
+	for h := range n {
+		provider[h] = min(rnd.IntN(providers), rnd.IntN(providers)+1)
+		c := centre[rnd.IntN(continents)]
+		x[h], y[h] = c[0]+spread*rnd.NormFloat64(), c[1]+spread*rnd.NormFloat64()
+	}
+	return pairwise(n, func(u, v int) float64 {
+		a, b := provider[u], provider[v]
+		best := math.Min(limit[a], limit[b]) * math.Exp(-math.Hypot(x[u]-x[v], y[u]-y[v])*math.Max(reach[a], reach[b]))
+		if a != b {
+			best *= 1 - across*rnd.Float64()
+		}
+		best *= math.Exp(noise * math.Min(rnd.NormFloat64(), rnd.NormFloat64()))
+		if rnd.Float64() < missing {
+			return 0
+		}
+		return math.Round(1000*best) / 1000
+	})
+}
+
 // cpuTime is what this process has used, so that others do not count.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
