@@ -30,8 +30,8 @@ func (l *life) watchMemory() {
 	}
 	l.memory = time.NewTicker(memoryInterval)
 	l.sendNote("memory", "limit of "+core.FormatMemory(limit),
-		fmt.Sprintf("no cgroup can keep it here: memory is looked at every %s, and the job ended if it has more",
-			memoryInterval), nil)
+		fmt.Sprintf("no cgroup can keep it here: memory is looked at every %d ms, and the job ended if it has more",
+			memoryInterval.Milliseconds()), nil)
 }
 
 // keepsMemory says whether a cgroup limits memory.

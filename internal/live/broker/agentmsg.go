@@ -292,7 +292,11 @@ func (t *turn) programEnded(j *job, m *wire.Message) {
 	}
 	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
 	t.releaseEnded(j, j.rec.Epoch)
+	if m.Code != 0 {
+		j.failureText = strings.TrimSpace(m.Why)
+	}
 	t.stepEngine(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, ExitCode: m.Code})
+	j.failureText = ""
 	if !j.rec.State.IsTerminal() { // it is started again
 		j.rec.Result, j.rec.Outgoing, j.toldEnd = "", "", false
 		return

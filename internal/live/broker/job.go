@@ -40,8 +40,10 @@ type job struct {
 
 	sharesWork bool // it waits with the others of its array, and has the array's working directory
 
-	toldEnd    bool   // its last attempt told its end, with what it had written
-	unreturned string // why its results are not home; "": they are, or on their way
+	toldEnd bool // its last attempt told its end, with what it had written
+	// failureText is what the agent says of the failure that is being taken in
+	failureText string
+	unreturned  string // why its results are not home; "": they are, or on their way
 
 	stopStaging func() // ends the bringing of its inputs; nil: never begun
 

@@ -130,7 +130,11 @@ func (t *turn) recordEnd(j *job, ev *core.Event) {
 	case ev.Why.Code == core.ExitedNonZero:
 		t.recordRun(j, history.Failed)
 	}
-	t.explainJob(j, "end", ev.To.String(), j.rec.Reason, t.b.jobSummary(j))
+	why := j.rec.Reason
+	if j.failureText != "" {
+		why = j.failureText + "; " + why
+	}
+	t.explainJob(j, "end", ev.To.String(), why, t.b.jobSummary(j))
 	if q := j.quote; q != nil && q.Cluster == j.rec.Cluster && ev.To == core.Done {
 		q.Ended = t.now
 		t.batch.Quotes = append(t.batch.Quotes, *q)

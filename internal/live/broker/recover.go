@@ -327,6 +327,7 @@ func (b *Broker) resumeCommands() {
 // sweepUnknown ends attempts that a cluster knows and we do not, as soon as it can be
 // asked.
 func (b *Broker) sweepUnknown(ctx context.Context, id core.ClusterID) {
+	told := ""
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		c := b.allClusters()[id]
 		found, err := c.Driver.FindAttempts(ctx)
@@ -334,7 +335,10 @@ func (b *Broker) sweepUnknown(ctx context.Context, id core.ClusterID) {
 		if err == nil {
 			return
 		}
-		b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
+		if told != err.Error() { // the same again tells nobody anything
+			told = err.Error()
+			b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
+		}
 		if !pauseContext(ctx, wait) {
 			return
 		}
