@@ -155,7 +155,7 @@ func (a *app) hostCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "host",
 		Short: "Measure this host's rates, for predictions",
-		Long: `Measures operations a second, caches and memory of this host, in about a second,
+		Long: `Measures operations a second, caches and memory of this host, in about three seconds,
 and prints them as JSON for godwit model predict --host FILE. What was measured
 three times on a model of CPU is remembered.`,
 		Example: `  godwit model host`,
@@ -249,6 +249,9 @@ func (a *app) printFit(m *perfmodel.Model, path string) error {
 	}
 	if m.Memory != nil {
 		say("caches simulated", fmt.Sprintf("at %d sizes", sizesOf(m.Misses)))
+	}
+	if m.Streams > 0 {
+		say("streams that its loops read at once", fmt.Sprintf("%.1f", m.Streams))
 	}
 	fmt.Fprintf(&b, "%s\n", path)
 	_, err := fmt.Fprint(a.Stdout, b.String())

@@ -24,7 +24,7 @@ import (
 type modelsFlags struct {
 	programs, results, out, output string
 	only                           []string
-	again                          bool
+	again, repeat                  bool
 	budget                         time.Duration
 }
 
@@ -37,8 +37,10 @@ func (a *app) modelsCommand() *cobra.Command {
 predicts their CPU time at two, five and ten times the largest of these, and
 measures it. Writes models.md with a figure. This is a measurement: it takes some
 minutes for each program, and the machine should have nothing else to do. What was
-seen is kept in a file, so that programs can be measured in several goes.`,
+seen is kept in a file, so that programs can be measured in several goes, and the
+whole repeated: the report tells the errors of each repeat.`,
 		Example: `  godwit-experiments models
+  godwit-experiments models --repeat
   godwit-experiments models --only matmul,fft
   godwit-experiments models --out /tmp/report -o json`,
 		Args: term.NoArguments,
@@ -48,6 +50,7 @@ seen is kept in a file, so that programs can be measured in several goes.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.programs, "programs", "examples/apps/build", "the programs are in `DIR` (make examples)")
 	flags.StringSliceVar(&f.only, "only", nil, "measure these `PROGRAMS` alone and keep what was seen of the others")
+	flags.BoolVar(&f.repeat, "repeat", false, "begin a further repeat and keep what was seen in those before")
 	flags.BoolVar(&f.again, "again", false, "measure nothing: fit and predict once more from what was seen")
 	flags.StringVar(&f.results, "results", "build/models.json", "keep what was seen in `FILE`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
@@ -61,6 +64,8 @@ type modelsReport struct {
 	Report   string       `json:"report"`
 	Examples modelsResult `json:"examples_at_10"`
 	HeldOut  modelsResult `json:"held_out"`
+	// Repeats are the mean errors of the examples at ten times the largest fitted size.
+	Repeats []float64 `json:"examples_at_10_repeats"`
 }
 
 type modelsResult struct {
@@ -70,8 +75,8 @@ type modelsResult struct {
 }
 
 func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
-	if f.again && len(f.only) > 0 {
-		return &badinput.Error{Field: "--again", Problem: "not together with --only: nothing is measured"}
+	if f.again && (f.repeat || len(f.only) > 0) {
+		return &badinput.Error{Field: "--again", Problem: "not together with --only or --repeat: nothing is measured"}
 	}
 	for _, name := range f.only {
 		if !slices.Contains(models.ProgramNames(), name) {
@@ -79,7 +84,7 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 		}
 	}
 	r := new(models.Results)
-	if f.again || len(f.only) > 0 {
+	if f.again || f.repeat || len(f.only) > 0 {
 		text, err := os.ReadFile(f.results)
 		if err == nil {
 			if r, err = models.Decode(text); err != nil {
@@ -91,6 +96,9 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 	}
 	if err := os.MkdirAll(filepath.Dir(f.results), 0o755); err != nil {
 		return err
+	}
+	if f.repeat {
+		r.StartRepeat()
 	}
 	var err error
 	if f.again {
@@ -112,7 +120,7 @@ func (a *app) runModels(ctx context.Context, f *modelsFlags) error {
 	if f.output == "json" {
 		return term.WriteJSON(a.Stdout,
 			modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All},
-				modelsResult{held.Error, held.Hold, held.All}})
+				modelsResult{held.Error, held.Hold, held.All}, term.OrEmpty(r.RepeatErrors(10, false))})
 	}
 	_, err = fmt.Fprintf(a.Stdout,
 		"examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and "+

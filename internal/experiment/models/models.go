@@ -107,10 +107,22 @@ func (c Check) IsWithin() bool {
 	return c.Measured >= c.Predicted.Low && c.Measured <= c.Predicted.High
 }
 
-// Results is everything that was seen.
+// Results is everything that was seen: in the newest repeat of the experiment, and in
+// those before, oldest first.
 type Results struct {
-	Cases []Case `json:"cases"`
+	Cases   []Case   `json:"cases"`
+	Earlier [][]Case `json:"earlier,omitempty"`
 }
+
+// StartRepeat has what comes be a repeat of its own.
+func (r *Results) StartRepeat() {
+	if len(r.Cases) > 0 {
+		r.Earlier, r.Cases = append(r.Earlier, r.Cases), nil
+	}
+}
+
+// allRepeats are the cases of each repeat, oldest first.
+func (r *Results) allRepeats() [][]Case { return append(slices.Clone(r.Earlier), r.Cases) }
 
 // RunsThatHold are how many single runs lie in the interval.
 func (c Check) RunsThatHold() int {
@@ -203,7 +215,7 @@ func (c *Check) predictRun(m *perfmodel.Model) error {
 // RefitAll fits what was measured once more, and predicts with what comes out, for
 // models that are made otherwise now than then.
 func (r *Results) RefitAll() error {
-	for _, c := range r.Cases {
+	for _, c := range slices.Concat(r.allRepeats()...) {
 		if err := c.Model.BuildCurves(); err != nil {
 			return fmt.Errorf("fitting %s: %w", c.Name, err)
 		}
@@ -231,7 +243,7 @@ func Decode(text []byte) (*Results, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, err
 	}
-	for i, c := range r.Cases {
+	for i, c := range slices.Concat(r.allRepeats()...) {
 		if c.Model == nil || len(c.Checked) != len(factors) {
 			return nil, fmt.Errorf("cases[%d]: a model and %d checks are needed", i, len(factors))
 		}
@@ -246,6 +258,16 @@ func Decode(text []byte) (*Results, error) {
 	return r, nil
 }
 
+// RepeatErrors are the mean errors at one factor, of each repeat that has such programs.
+func (r *Results) RepeatErrors(factor float64, heldOut bool) (list []float64) {
+	for _, cases := range r.allRepeats() {
+		if s := summariseCases(cases, factor, heldOut); s.All > 0 {
+			list = append(list, s.Error)
+		}
+	}
+	return list
+}
+
 // Summary is how good predictions at one factor were.
 type Summary struct {
 	Error      float64 // the mean of the absolute errors
@@ -254,10 +276,15 @@ type Summary struct {
 	Runs, Seen int     // of the single runs those in the interval, and all
 }
 
-// SummaryAt is how good predictions at one factor were, 0: at all of them, of the
+// SummaryAt is how good predictions of the newest repeat were.
+func (r *Results) SummaryAt(factor float64, heldOut bool) Summary {
+	return summariseCases(r.Cases, factor, heldOut)
+}
+
+// summariseCases says how good predictions at one factor were, 0: at all of them, of the
 // programs that were held out or of the others.
-func (r *Results) SummaryAt(factor float64, heldOut bool) (s Summary) {
-	for _, c := range r.Cases {
+func summariseCases(cases []Case, factor float64, heldOut bool) (s Summary) {
+	for _, c := range cases {
 		for _, k := range c.Checked {
 			if c.HeldOut != heldOut || factor != 0 && k.Factor != factor {
 				continue

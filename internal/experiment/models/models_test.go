@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,47 @@ func TestProgramsThatWereHeldOutAreToldApart(t *testing.T) {
 	report, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(report), "| held out | all | 27.8 % | 1 of 3 | 50 % | 25.0 % |") {
 		t.Errorf("%s %v", report, err)
+	}
+}
+
+func TestRepeatsAreKeptBesideEachOther(t *testing.T) {
+	r := new(Results)
+	r.StartRepeat() // the first: nothing was seen before
+	r.putCase(seen("sort", false))
+	r.StartRepeat()
+	off := seen("sort", false)
+	off.Checked[2].Measured = 1 // right, where it was off by half of what was measured
+	r.putCase(off)
+	r.putCase(seen("gauss", true))
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Decode(text); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.RepeatErrors(10, false); !slices.Equal(got, []float64{0.5, 0}) {
+		t.Errorf("errors %v", got)
+	}
+	if got := r.RepeatErrors(10, true); !slices.Equal(got, []float64{0.5}) {
+		t.Errorf("errors of the held out %v", got)
+	}
+	report, err := r.reportText()
+	for _, row := range []string{
+		"\n| 1 | 50.0 % | 25.0 % | 0 of 1 | – | – | – | 1.50 to 1.50 |\n",
+		"\n| 2 | 0.0 % | 50.0 % | 1 of 1 | 50.0 % | 25.0 % | 0 of 1 | 1.50 to 1.50 |\n",
+		"\n| examples | 10 | 0.0 % | 1 of 1 |",
+	} {
+		if err != nil || !strings.Contains(report, row) {
+			t.Errorf("no %q in %s (%v)", row, report, err)
+		}
+	}
+	r.Earlier[0][0].Model = nil
+	if text, err = json.Marshal(r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(text); err == nil {
+		t.Error("an earlier repeat without a model is taken")
 	}
 }
 

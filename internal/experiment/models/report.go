@@ -3,9 +3,11 @@ package models
 import (
 	_ "embed" // the template of the report
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
@@ -68,17 +70,19 @@ var reportTemplate string
 // with bars between them.
 type reportData struct {
 	Errors, Checks, Formulas, Levels []string
+	Repeats                          []string // none if there was one only
 	Host                             string
 }
 
 func (r *Results) reportText() (string, error) {
 	host := &r.Cases[0].Model.Host
-	d := reportData{Errors: r.errorRows(), Checks: r.checkRows(), Host: hostText(host), Levels: levelRows(host)}
+	d := reportData{Errors: r.errorRows(), Checks: r.checkRows(), Host: hostText(host), Levels: levelRows(host),
+		Repeats: r.repeatRows()}
 	for _, c := range r.Cases {
 		best := c.Model.Work.BestFormula()
 		d.Formulas = append(d.Formulas,
-			fmt.Sprintf("%s | %s | %s | %.2f %% | %.1f %%", c.Name, c.Model.Counter, best, 100*best.Error,
-				100*c.Model.Pace.Error))
+			fmt.Sprintf("%s | %s | %s | %.2f %% | %.1f %% | %.1f", c.Name, c.Model.Counter, best, 100*best.Error,
+				100*c.Model.Pace.Error, max(c.Model.Streams, 1)))
 	}
 	return measured.RenderReport(reportTemplate, d)
 }
@@ -102,6 +106,38 @@ func (r *Results) errorRows() (rows []string) {
 		}
 	}
 	return rows
+}
+
+// repeatRows tell of the predictions at the largest factor in each repeat.
+func (r *Results) repeatRows() (rows []string) {
+	if len(r.Earlier) == 0 {
+		return nil
+	}
+	far := factors[len(factors)-1]
+	for i, cases := range r.allRepeats() {
+		cells := []string{strconv.Itoa(i + 1)}
+		for _, heldOut := range []bool{false, true} {
+			if s := summariseCases(cases, far, heldOut); s.All > 0 {
+				cells = append(cells, fmt.Sprintf("%.1f %%", 100*s.Error), fmt.Sprintf("%.1f %%", 100*s.Known),
+					fmt.Sprintf("%d of %d", s.Hold, s.All))
+			} else {
+				cells = append(cells, "–", "–", "–")
+			}
+		}
+		rows = append(rows, strings.Join(append(cells, slownessRange(cases)), " | "))
+	}
+	return rows
+}
+
+// slownessRange is how slow the host was in the runs that were foretold.
+func slownessRange(cases []Case) string {
+	low, high := math.Inf(1), 0.0
+	for _, c := range cases {
+		for _, k := range c.Checked {
+			low, high = min(low, k.Slow), max(high, k.Slow)
+		}
+	}
+	return fmt.Sprintf("%.2f to %.2f", low, high)
 }
 
 // checkRows tell of every size that was run.
@@ -148,9 +184,8 @@ func levelRows(h *perfmodel.Host) (rows []string) {
 		if l.Bytes == 0 {
 			size = "more"
 		}
-		rows = append(rows, fmt.Sprintf("%s | %.1f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %%", size, 1e9*l.Latency,
-			1e9*l.InOrder,
-			100*l.Beside, 1e9*l.Written, 100*l.BesideWritten))
+		rows = append(rows, fmt.Sprintf("%s | %.1f ns | %.2f ns | %.2f ns | %.2f ns | %.0f %% | %.2f ns | %.0f %%", size,
+			1e9*l.Latency, 1e9*l.InOrder, 1e9*l.TwoStreams, 1e9*l.FourStreams, 100*l.Beside, 1e9*l.Written, 100*l.BesideWritten))
 	}
 	return rows
 }

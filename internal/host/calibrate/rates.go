@@ -29,10 +29,12 @@ const (
 const (
 	minBlock = 16 << 10
 	maxBlock = 256 << 20
+
+	enoughBytes = 64 << 20 // more than the caches hold
 )
 
 // MeasureRates measures what a host can do, for models of programs: operations, the
-// caches and the memory, the first touch of a page. It takes about half a second
+// caches and the memory, the first touch of a page. It takes two to three seconds
 // of CPU time.
 func MeasureRates(ctx context.Context) (perfmodel.Host, error) {
 	type answer struct {
@@ -84,52 +86,150 @@ func measureRates(ctx context.Context) (perfmodel.Host, error) {
 	return h, err
 }
 
+// levelPasses is how often all blocks are measured, one pass after the other: what disturbs
+// some blocks of one pass does not disturb the same ones of the others.
+const levelPasses = 3
+
+// What is measured of the lines of a block: at random places; in order, in one, two and
+// four streams at once; in order and written to; in order while something is computed,
+// read and written to.
+const (
+	chaseTime = iota
+	sweepTime
+	twoStreamsTime
+	fourStreamsTime
+	rewriteTime
+	computeTime
+	recomputeTime
+	lineTimes // how many these are
+)
+
+// blockTimes is what a line of one block took in each pass, in seconds.
+type blockTimes [lineTimes][]float64
+
 // measureLevels are what lines cost that come back after as many bytes as each block
-// has, and how much the measurements of the same differ: the root mean square of
-// the relative deviations.
+// has, and how much the measurements of the same differ, within a pass and from pass to
+// pass: the root mean square of the relative deviations.
 func measureLevels(ctx context.Context, block []byte, speed float64, s *scratch) ([]perfmodel.Level, float64, error) {
-	var list []perfmodel.Level
-	var computing, writing float64 // what a line of the nearest block takes if much is computed with it
-	squares, n := 0.0, 0
+	var blocks []blockTimes
 	for size := minBlock; size <= len(block); size *= 2 {
-		part := block[:size]
-		var line [5]float64
-		for i, k := range []struct {
-			work  func(*scratch)
-			feels float64
-		}{
-			{chaseWork(part), waitFeels}, {sweepWork(part, sweepLines), sweepFeels}, {sweepWork(part, rewriteLines), sweepFeels},
-			{sweepWork(part, computeLines), waitFeels}, {sweepWork(part, recomputeLines), waitFeels},
-		} {
-			s.sink += sweepLines(part, 1) // so that it is where it would be if it came back
-			took, off, err := typicalTime(ctx, k.work, s)
+		blocks = append(blocks, blockTimes{})
+	}
+	squares := 0.0
+	for range levelPasses {
+		for i := range blocks {
+			within, err := blocks[i].measureBlock(ctx, block[:minBlock<<i], speed, s)
 			if err != nil {
 				return nil, 0, err
 			}
-			slow, err := mixedTime() // it takes longer to change than this takes
-			if err != nil {
-				return nil, 0, err
-			}
-			took /= math.Pow(speed*float64(slow)/float64(pulseReference), k.feels)
-			line[i], squares, n = took/reads, squares+off*off, n+1
+			squares += within / float64(levelPasses*len(blocks))
 		}
-		// The level holds what comes back within half an octave of the block.
-		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: line[0], InOrder: line[1],
-			Written: max(line[1], line[2])}
-		if k := len(list); k > 0 { // a lucky moment does not make far memory nearer
-			was := list[k-1]
-			l.Latency, l.InOrder, l.Written = max(l.Latency, was.Latency), max(l.InOrder, was.InOrder),
-				max(l.Written, was.Written)
-			near := list[0]
-			l.Beside = overlapShare(computing, line[3], l.InOrder-near.InOrder)
-			l.BesideWritten = overlapShare(writing, line[4], l.Written-near.Written)
-		} else {
-			computing, writing = line[3], line[4]
+	}
+	for _, b := range blocks {
+		for _, times := range b {
+			squares += squaresApart(times, medianOf(times)) / float64(lineTimes*len(blocks))
 		}
-		list = append(list, l)
+	}
+	return levelsOf(blocks), math.Sqrt(squares), nil
+}
+
+// measureBlock adds a pass over one block. It returns the mean square of the relative
+// deviations within the pass.
+func (b *blockTimes) measureBlock(ctx context.Context, part []byte, speed float64, s *scratch) (float64, error) {
+	squares := 0.0
+	for i, k := range [lineTimes]struct {
+		work  func(*scratch)
+		feels float64
+	}{
+		chaseTime: {chaseWork(part), waitFeels}, sweepTime: {sweepWork(part, sweepLines), sweepFeels},
+		twoStreamsTime: {streamWork(part, 2), sweepFeels}, fourStreamsTime: {streamWork(part, 4), sweepFeels},
+		rewriteTime: {sweepWork(part, rewriteLines), sweepFeels},
+		computeTime: {sweepWork(part, computeLines), waitFeels}, recomputeTime: {sweepWork(part, recomputeLines), waitFeels},
+	} {
+		// So that it is where it would be if it came back; the end of a large one pushes out
+		// its beginning.
+		s.sink += sweepLines(part[max(0, len(part)-enoughBytes):], 1)
+		took, off, err := typicalTime(ctx, k.work, s)
+		if err != nil {
+			return 0, err
+		}
+		slow, err := mixedTime() // it takes longer to change than this takes
+		if err != nil {
+			return 0, err
+		}
+		took /= math.Pow(speed*float64(slow)/float64(pulseReference), k.feels)
+		b[i], squares = append(b[i], took/reads), squares+off*off/lineTimes
+	}
+	return squares, nil
+}
+
+// levelsOf are the levels that blocks tell of, by the medians of the passes: each holds
+// what comes back within half an octave of its block.
+func levelsOf(blocks []blockTimes) []perfmodel.Level {
+	typical := func(work int) (list []float64) {
+		for _, b := range blocks {
+			list = append(list, medianOf(b[work]))
+		}
+		return list
+	}
+	latency, inOrder, written := risingCosts(typical(chaseTime)), risingCosts(typical(sweepTime)),
+		risingCosts(typical(rewriteTime))
+	two, four := risingCosts(typical(twoStreamsTime)), risingCosts(typical(fourStreamsTime))
+	computing, recomputing := typical(computeTime), typical(recomputeTime)
+	list := make([]perfmodel.Level, len(blocks))
+	for i := range list {
+		l := perfmodel.Level{Bytes: math.Sqrt2 * math.Exp2(float64(i)) * minBlock, Latency: latency[i], InOrder: inOrder[i],
+			TwoStreams: two[i], FourStreams: four[i], Written: max(inOrder[i], written[i])}
+		if i > 0 { // compared with the nearest block, where nothing is fetched
+			l.Beside = overlapShare(computing[0], computing[i], l.InOrder-list[0].InOrder)
+			l.BesideWritten = overlapShare(recomputing[0], recomputing[i], l.Written-list[0].Written)
+		}
+		list[i] = l
 	}
 	list[len(list)-1].Bytes = 0 // the memory
-	return list, math.Sqrt(squares / float64(n)), nil
+	return list
+}
+
+// risingCosts are the costs that come nearest to those measured and never fall from one
+// block to the next: neighbours that do become their mean. So a lucky moment does not make
+// far memory nearer, and a bad one does not make all that lies further slow.
+func risingCosts(measured []float64) []float64 {
+	type pool struct {
+		sum float64
+		n   int
+	}
+	var pools []pool
+	for _, v := range measured {
+		p := pool{v, 1}
+		for k := len(pools) - 1; k >= 0 && pools[k].sum*float64(p.n) > p.sum*float64(pools[k].n); k-- {
+			p.sum, p.n, pools = p.sum+pools[k].sum, p.n+pools[k].n, pools[:k]
+		}
+		pools = append(pools, p)
+	}
+	rising := make([]float64, 0, len(measured))
+	for _, p := range pools {
+		for range p.n {
+			rising = append(rising, p.sum/float64(p.n))
+		}
+	}
+	return rising
+}
+
+// medianOf is the middle of some values; of an even number the mean of the two there.
+func medianOf(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	k := len(sorted)
+	return (sorted[(k-1)/2] + sorted[k/2]) / 2
+}
+
+// squaresApart is the mean square of the relative deviations from a value.
+func squaresApart(list []float64, from float64) float64 {
+	sum := 0.0
+	for _, v := range list {
+		d := math.Log(v / from)
+		sum += d * d / float64(len(list))
+	}
+	return sum
 }
 
 // overlapShare is the share of the shorter of computing and fetching that counts when
@@ -166,6 +266,31 @@ func sweepWork(block []byte, with func(part []byte, turns int) uint64) func(*scr
 	return func(s *scratch) {
 		s.sink += with(block[from:from+stretch], turns)
 		from = (from + stretch) % len(block)
+	}
+}
+
+// streamWork reads the lines of a block in order, in two or four streams at once, round
+// after round. As the arrays of programs do, the streams come to the end of a page at
+// different times: each begins a part of a page later in its page than the one before.
+func streamWork(block []byte, streams int) func(*scratch) {
+	page := os.Getpagesize()
+	apart := (len(block) + page) / streams / perfmodel.Line * perfmodel.Line
+	length := (len(block) - (streams-1)*apart) / perfmodel.Line * perfmodel.Line
+	from := 0
+	return func(s *scratch) {
+		for left := reads / streams * perfmodel.Line; left > 0; {
+			stretch := min(left, length-from)
+			var parts [4][]byte
+			for i := range streams {
+				parts[i] = block[i*apart+from : i*apart+from+stretch]
+			}
+			if streams == 2 {
+				s.sink += sweepTwo(parts[0], parts[1])
+			} else {
+				s.sink += sweepFour(parts[0], parts[1], parts[2], parts[3])
+			}
+			left, from = left-stretch, (from+stretch)%length
+		}
 	}
 }
 
@@ -237,6 +362,24 @@ func sweepLines(block []byte, turns int) uint64 {
 		for at := 0; at < len(block); at += perfmodel.Line {
 			sum += uint64(block[at])
 		}
+	}
+	return sum
+}
+
+// sweepTwo reads one byte of each line of two parts of equal length, in turn.
+func sweepTwo(a, b []byte) uint64 {
+	sum := uint64(0)
+	for at := 0; at < len(a) && at < len(b); at += perfmodel.Line {
+		sum += uint64(a[at]) + uint64(b[at])
+	}
+	return sum
+}
+
+// sweepFour is sweepTwo with four parts.
+func sweepFour(a, b, c, d []byte) uint64 {
+	sum := uint64(0)
+	for at := 0; at < len(a) && at < len(b) && at < len(c) && at < len(d); at += perfmodel.Line {
+		sum += uint64(a[at]) + uint64(b[at]) + uint64(c[at]) + uint64(d[at])
 	}
 	return sum
 }

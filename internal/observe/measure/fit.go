@@ -85,6 +85,13 @@ func FitModel(ctx context.Context, o Options) (*perfmodel.Model, error) {
 			return nil, err
 		}
 	}
+	if k := len(m.Misses); k > 0 {
+		size := m.Misses[k-1].Size // the largest for which there was time
+		o.Tell(fmt.Sprintf("streams at size %g", size), 0, 1)
+		if m.Streams, err = countStreams(ctx, o.Program.commandAt(size), o.Program.Dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.runRounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
 		return nil, err
 	}

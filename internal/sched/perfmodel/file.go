@@ -74,8 +74,8 @@ func (m *Model) checkModel() error {
 		return fmt.Errorf("at most %d runs and misses", maxRuns)
 	}
 	p := m.Pace
-	if !areSound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops, m.Spread, m.SlowOff, m.Feels) {
-		return errors.New("pace: its factors and the spread must not be negative")
+	if !areSound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops, m.Spread, m.SlowOff, m.Feels, m.Streams) {
+		return errors.New("pace: its factors, the spread and the streams must not be negative")
 	}
 	if !(m.Slow > 0) || math.IsInf(m.Slow, 0) {
 		return errors.New("slow: a number above 0 is right")
@@ -148,7 +148,7 @@ func (h Host) checkHost() error {
 		return fmt.Errorf("host.levels: at most %d", maxLevels)
 	}
 	for i, l := range h.Levels {
-		if !areSound(l.Bytes, l.Latency, l.InOrder, l.Written) ||
+		if !areSound(l.Bytes, l.Latency, l.InOrder, l.TwoStreams, l.FourStreams, l.Written) ||
 			!(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) &&
 			l.Bytes == 0 {
 			return errors.New("host.levels: each cache needs its bytes, times that are not negative and shares from 0 to 1, " +

@@ -29,6 +29,9 @@ type Model struct {
 	Runs    []Run    `json:"runs"`
 	Misses  []Misses `json:"misses,omitempty"`
 	Host    Host     `json:"host"` // where it was measured
+	// Streams is how many sequences of lines its loops go through at once, on average; 0:
+	// nobody looked.
+	Streams float64 `json:"streams,omitempty"`
 
 	Work   Curve   `json:"work"`
 	Faults Curve   `json:"faults"`
@@ -200,7 +203,7 @@ func (r Run) slowFactor() float64 {
 func (m *Model) timeParts(n, count, faults, each float64, h Host) (p parts, hidden float64) {
 	p = parts{1, count / h.Operations, 0, 0, faults * h.Fault, count / max(n, 1) / h.Operations}
 	if m.Memory != nil {
-		s := h.stallSeconds(m.Memory, n)
+		s := h.stallSeconds(m.Memory, n, m.Streams)
 		hidden = min(s.inOrder, each*p[1])
 		p[2], p[3] = s.random, s.inOrder
 		if hidden > 0 {

@@ -155,7 +155,7 @@ func swept(t *testing.T) (*Model, func(n float64) float64) {
 		mem := &Memory{InOrder: []Bin{
 			{Grows: Term{Power: 2}, Count: 2.0 / 8, Power: never},
 			{Grows: Term{Power: 2}, Count: 2.5, Far: 24, Power: 1}, {Grows: Term{Power: 2}, Count: 2.5, Far: 16, Power: 2}}}
-		s := host().stallSeconds(mem, n)
+		s := host().stallSeconds(mem, n, 1)
 		computing := 1.5 * (400*n*n + 1.5e5) / 2e9
 		return 4e-4 + math.Max(computing, s.inOrder) + 0.35*math.Min(computing, s.inOrder) + 0.4*s.random + n*n/256*1e-6
 	}
@@ -208,6 +208,7 @@ func TestAnotherHostTakesLongerAndIsKnownLessWell(t *testing.T) {
 
 func TestAModelIsReadAsItWasWritten(t *testing.T) {
 	m, _ := swept(t)
+	m.Streams = 2
 	text, err := m.EncodeFile()
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +228,7 @@ func TestAModelIsReadAsItWasWritten(t *testing.T) {
 		strings.Replace(string(text), `"counter": "valgrind"`, `"counter": "guess"`, 1): "counter",
 		strings.Replace(string(text), `"each": `, `"each": -`, 1):                       "pace",
 		strings.Replace(string(text), `"speed": 1`, `"speed": 0`, 1):                    "host",
+		strings.Replace(string(text), `"streams": 2`, `"streams": -2`, 1):               "streams",
 		strings.Replace(string(text), `"beside": 0.25`, `"beside": 1.25`, 1):            "host.levels",
 		strings.Replace(string(text), " \"slow\": 1,", " \"slow\": 0,", -1):             "slow",
 		string(text) + "{}": "follows",
@@ -358,7 +360,7 @@ func TestAMemoryThatChangesItsWaysIsNotTrusted(t *testing.T) {
 
 func TestLinesInOrderAreFetchedWhileAProgramComputes(t *testing.T) {
 	m, _ := swept(t)
-	ordered := m.Host.stallSeconds(m.Memory, 2000).inOrder
+	ordered := m.Host.stallSeconds(m.Memory, 2000, 1).inOrder
 	if ordered <= 0 {
 		t.Fatal("no line is waited for")
 	}
@@ -371,6 +373,36 @@ func TestLinesInOrderAreFetchedWhileAProgramComputes(t *testing.T) {
 	}
 	if got := exposed(0); got != ordered {
 		t.Errorf("no computing: %g of %g are waited for", got, ordered)
+	}
+}
+
+func TestSeveralStreamsAreFetchedBesideEachOther(t *testing.T) {
+	m, _ := swept(t)
+	one, err := m.Predict(3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Host.Levels {
+		l := &m.Host.Levels[i]
+		l.TwoStreams, l.FourStreams = 0.8*l.InOrder, 0.6*l.InOrder
+	}
+	ordered := func(streams float64) float64 { return m.Host.stallSeconds(m.Memory, 3000, streams).inOrder }
+	for streams, want := range map[float64]float64{0: 1, 0.5: 1, 1: 1, math.Sqrt2: 0.9, 2: 0.8, 2 * math.Sqrt2: 0.7,
+		4: 0.6, 9: 0.6} {
+		if got := ordered(streams) / host().stallSeconds(m.Memory, 3000, streams).inOrder; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%g streams: %g of the time of one, want %g", streams, got, want)
+		}
+	}
+	m.Streams = 4
+	if err := m.BuildCurves(); err != nil {
+		t.Fatal(err)
+	}
+	four, err := m.Predict(3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if four.Waiting > 0.8*one.Waiting {
+		t.Errorf("four streams wait %g, one %g", four.Waiting, one.Waiting)
 	}
 }
 
@@ -402,7 +434,7 @@ func TestLinesThatWereWrittenToGoBackAndCostMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A line from memory costs 5 ns, written to 9 ns, and half of them are.
-	if more := host().stallSeconds(m, 2000).inOrder / host().stallSeconds(without, 2000).inOrder; more < 1.3 ||
+	if more := host().stallSeconds(m, 2000, 1).inOrder / host().stallSeconds(without, 2000, 1).inOrder; more < 1.3 ||
 		more > 1.5 {
 		t.Errorf("%.2f times the time, want about 1.4", more)
 	}
