@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -140,7 +141,7 @@ func TestAProgramWaitsWhenNobodyTakesItsOutput(t *testing.T) {
 	}
 	waitFor(t, "a full spool", func() bool { return kept() > h.around.spoolLimit })
 	time.Sleep(100 * time.Millisecond)
-	if n := kept(); n > 2*h.around.spoolLimit+2*pipeBuffer {
+	if n := kept(); n > 2*h.around.spoolLimit+2*output.PipeBuffer {
 		t.Errorf("%d bytes are kept, with a limit of %d", n, h.around.spoolLimit)
 	}
 	h.start()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
@@ -74,8 +75,8 @@ type life struct {
 	group  sync.WaitGroup
 	calls  chan func()
 
-	spool   *spool
-	outbox  *outbox
+	spool   *output.Spool
+	outbox  *output.Outbox
 	link    *link
 	session *session // nil: not connected
 	busy    bool     // the connection is writing
@@ -138,11 +139,11 @@ var errKilled = errors.New("the attempt was ended")
 func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *life {
 	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func())}
 	l.work, l.cancel = context.WithCancelCause(context.Background())
-	l.spool = newSpool(dir.spoolDir(), ar.spoolSegment, ar.spoolLimit)
+	l.spool = output.NewSpool(dir.spoolDir(), ar.spoolSegment, ar.spoolLimit)
 	if a.Spec.Progress != "" {
-		l.spool.setTailSize(lookBack)
+		l.spool.SetTailSize(output.SearchedTail)
 	}
-	l.outbox = newOutbox(l.spool, earlierAgents)
+	l.outbox = output.NewOutbox(l.spool, earlierAgents)
 	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
 	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)
 	l.saving = checkpointing.SaveSchedule{Every: a.Spec.Checkpoint.Every, MTBF: a.MTBF}
@@ -167,7 +168,7 @@ func (l *life) runAttempt() {
 	for !l.over {
 		l.sendPending()
 		l.handleNext()
-		if l.phase == concluded && l.outbox.isEmpty() {
+		if l.phase == concluded && l.outbox.IsEmpty() {
 			l.over = true
 			l.recordKnown()
 		}
@@ -195,7 +196,7 @@ func (l *life) handleNext() {
 		l.onLink(e)
 	case f := <-l.calls:
 		f()
-	case <-l.spool.changed:
+	case <-l.spool.Changed:
 	case <-l.done:
 		l.onDone()
 	case <-l.self:
@@ -270,26 +271,26 @@ func (l *life) tearDown() {
 	if l.program != nil {
 		l.program.run.KillProgram()
 		<-l.program.run.Done()
-		l.program.pipes.closePipes()
+		l.program.pipes.ClosePipes()
 	}
 	l.group.Wait()
-	l.spool.closeFiles()
+	l.spool.CloseFiles()
 }
 
 // sendPending gives the connection what is to be sent.
 func (l *life) sendPending() {
-	l.outbox.queueOutput()
+	l.outbox.QueueOutput()
 	if l.session == nil || l.busy {
 		return
 	}
-	frames, err := l.outbox.nextBatch()
+	frames, err := l.outbox.NextBatch()
 	if err != nil {
 		l.around.log.Error("a message cannot be written", "error", err)
 	}
 	frames = append(frames, l.stated...)
 	l.stated = nil
-	if l.outbox.damaged {
-		l.outbox.damaged = false
+	if l.outbox.Damaged {
+		l.outbox.Damaged = false
 		l.sendNote("output", "some output is lost", "the disk of the cluster lost it; it is replaced by zeros", nil)
 	}
 	if len(frames) > 0 {
@@ -302,7 +303,7 @@ func (l *life) onLink(e linkEvent) {
 	switch {
 	case e.what == linkUp:
 		l.session, l.busy = e.session, false
-		l.outbox.resendAll()
+		l.outbox.ResendAll()
 	case e.what == linkFail:
 		l.checkFence()
 	case e.session != l.session:
@@ -359,12 +360,12 @@ func (l *life) timeUntil(by core.Time) time.Duration {
 // it ran is gone, and messages of ours with such numbers would be taken for
 // repeated ones.
 func (l *life) onAck(seq uint64) {
-	if seq > l.outbox.last {
-		l.outbox.renumberFrom(seq)
+	if seq > l.outbox.Last {
+		l.outbox.RenumberFrom(seq)
 		l.around.log.Warn("the broker knows more of this attempt than its folder", "seq", seq)
 		return
 	}
-	l.outbox.acknowledgeUpTo(seq)
+	l.outbox.AcknowledgeUpTo(seq)
 }
 
 func (l *life) onWatch(every time.Duration) {
@@ -393,7 +394,7 @@ func (l *life) sendStatus() {
 
 // sendNote tells explain something.
 func (l *life) sendNote(kind, choice, why string, inputs map[string]any) {
-	l.outbox.queueMessage(wire.Message{Kind: wire.Note, Entry: &wire.Entry{
+	l.outbox.QueueMessage(wire.Message{Kind: wire.Note, Entry: &wire.Entry{
 		At: l.brokerTime(), Kind: kind, Choice: choice, Why: why, Inputs: inputs,
 	}})
 }

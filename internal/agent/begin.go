@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -27,7 +28,7 @@ type preparation struct {
 	attempt *wire.Attempt
 	folder  folder
 	around  *hostServices
-	spool   *spool
+	spool   *output.Spool
 	depot   brokerDepot
 	plain   bool // the sandbox has been tried and is not to be used
 	carried wire.Carried
@@ -42,7 +43,7 @@ type started struct {
 	run     checkpoint.Run
 	method  checkpoint.Method
 	program *checkpoint.Program
-	pipes   *pipes
+	pipes   *output.Pipes
 	choice  checkpointing.MethodChoice
 	saved   *wire.Saved // that it continues; nil: from the beginning
 	tree    *depot.Tree // of the work folder; nil: it was empty
@@ -153,7 +154,7 @@ func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) 
 		err = p.setUp(ctx, s)
 	}
 	if err != nil {
-		s.pipes.finishReading()
+		s.pipes.FinishReading()
 		return nil, err
 	}
 	if err := p.launchProgram(ctx, s, ""); err != nil {
@@ -208,7 +209,7 @@ func (p *preparation) mayDropSandbox(ctx context.Context, s *started, err error)
 func (p *preparation) openOutput(s *started, out, err int64) error {
 	again := p.attempt.Epoch > 1 || p.plain
 	p.tell(func(l *life) { l.outputBegins(out, err, again) })
-	pipes, e := openPipes(p.spool)
+	pipes, e := output.OpenPipes(p.spool)
 	if e != nil {
 		return lostOutcome("%v", e)
 	}
@@ -223,7 +224,7 @@ func (p *preparation) launchProgram(ctx context.Context, s *started, image strin
 		s.run = run
 		return nil
 	}
-	s.pipes.finishReading()
+	s.pipes.FinishReading()
 	if le := new(checkpoint.LaunchError); errors.As(err, &le) {
 		return failedOutcome(le.Code, le.Why)
 	}
@@ -282,19 +283,19 @@ func expectedRunTime(a *wire.Attempt) time.Duration {
 }
 
 // buildProgram is the program as the job describes it.
-func (p *preparation) buildProgram(pipes *pipes, method string) *checkpoint.Program {
+func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoint.Program {
 	a, ours := p.attempt, ownEnvironment()
 	var more map[string]string
 	if method != checkpointing.MethodSandbox { // from where neither our files nor other hosts are seen
 		more = parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours)
 	}
-	stderr := pipes.w[1]
+	stderr := pipes.Writers[1]
 	if a.Spec.Merge {
-		stderr = pipes.w[0]
+		stderr = pipes.Writers[0]
 	}
 	return &checkpoint.Program{
 		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
-		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.w[0], Stderr: stderr,
+		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.Writers[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,

@@ -113,7 +113,7 @@ func discardOutputs(dir string, sources buildcache.Sources, outputs []string) er
 // runBuild runs the command to its end. What it writes goes to the job's log, and
 // comes back.
 func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h buildcache.Host) ([]byte, error) {
-	out, err := copyPipe(s.pipes.w[1])
+	out, err := copyPipe(s.pipes.Writers[1])
 	if err != nil {
 		return nil, lostOutcome("build: %v", err)
 	}

@@ -24,7 +24,7 @@ func (l *life) onCancel(grace time.Duration) {
 	default: // it has ended; that is the answer
 		if l.phase == finishing && !l.cancelled {
 			l.cancelled = true
-			l.outbox.queueMessage(wire.Message{Kind: wire.Collecting})
+			l.outbox.QueueMessage(wire.Message{Kind: wire.Collecting})
 		}
 	}
 }

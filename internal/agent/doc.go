@@ -5,10 +5,11 @@
 // in a process of its own and in one folder; broker, network and even an earlier
 // agent on the same folder may die at any moment.
 //
-// One goroutine owns the state of an attempt (life.go). Others read pipes, write
-// to the broker, fetch, save and push, and tell it through channels. What it
-// decides by itself stands in pure functions: choose.go (which checkpoint
-// method), asking.go (when the deadline is in danger), interval.go (when to save).
+// One goroutine owns the state of an attempt (attempt.go). Others read pipes
+// (package output), write to the broker, fetch, save and push, and tell it through
+// channels. What it decides by itself stands in pure functions, in
+// sched/checkpointing: which checkpoint method, when the deadline is in danger, when
+// to save.
 //
 // The package must not know how the broker decides, what other jobs there are,
 // or how a checkpoint method works.

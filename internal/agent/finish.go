@@ -48,7 +48,7 @@ func (l *life) finishAttempt(m wire.Message) {
 		return
 	}
 	if l.cancelled {
-		l.outbox.queueMessage(wire.Message{Kind: wire.Collecting})
+		l.outbox.QueueMessage(wire.Message{Kind: wire.Collecting})
 	}
 	l.keepEnding(endedFile, ended{m}) // if we die while the result is on its way, the next agent brings it
 	l.bringResult(m)
@@ -176,10 +176,10 @@ func (l *life) concludeAttempt(m wire.Message) {
 	m.Cause = l.endingCause(&m)
 	l.keepEnding(exitFile, m)
 	if m.Saved != nil && m.Kind == wire.Left {
-		l.outbox.sayBehind(m, m.Saved.Out, m.Saved.Err)
-		l.outbox.held = true // what came later is written anew by who continues
+		l.outbox.SayBehind(m, m.Saved.Out, m.Saved.Err)
+		l.outbox.Held = true // what came later is written anew by who continues
 	} else {
-		l.outbox.sayLast(m)
+		l.outbox.SayLast(m)
 	}
 	l.secure = time.NewTimer(acknowledgedAtOnce)
 }
@@ -193,7 +193,7 @@ const diskRetryInterval = 200 * time.Millisecond
 // disk takes neither we go on, and try again.
 func (l *life) keepEnding(name string, end any) {
 	l.unkept = func() error {
-		if !l.spool.flushMemory() {
+		if !l.spool.FlushMemory() {
 			return errors.New("the disk does not take the output")
 		}
 		return l.folder.writeJSON(name, end, false)
@@ -223,7 +223,7 @@ func (l *life) keepEndingNow() error {
 // takes longer than usual to do that.
 func (l *life) secureExit() {
 	stopTimer(&l.secure)
-	err := l.spool.syncFiles()
+	err := l.spool.SyncFiles()
 	if err == nil {
 		err = l.folder.syncFile(exitFile)
 	}

@@ -24,12 +24,12 @@ func (l *life) takeOverFrom(earlier int) error {
 	if err := l.endLeftovers(); err != nil {
 		return fmt.Errorf("ending what an earlier agent left: %w", err)
 	}
-	if err := l.spool.recoverFiles(); err != nil {
+	if err := l.spool.RecoverFiles(); err != nil {
 		l.around.log.Error("output of an earlier agent is not found", "error", err)
 	}
-	out, _ := l.spool.keptSpan(1)
-	stderr, _ := l.spool.keptSpan(2)
-	l.outbox.beginStreams(out, stderr, false)
+	out, _ := l.spool.KeptSpan(1)
+	stderr, _ := l.spool.KeptSpan(2)
+	l.outbox.BeginStreams(out, stderr, false)
 	return l.tellForEarlier()
 }
 

@@ -44,17 +44,17 @@ func (s *started) killProgram() {
 	}
 	s.run.KillProgram()
 	<-s.run.Done()
-	s.pipes.closePipes()
+	s.pipes.ClosePipes()
 }
 
 // outputBegins is told before the first output of the program, or of what comes before it, from
 // these offsets on.
 func (l *life) outputBegins(out, err int64, again bool) {
-	l.spool.beginStreams(out, err)
-	l.outbox.withdrawOutput()
-	l.outbox.beginStreams(out, err, again)
+	l.spool.BeginStreams(out, err)
+	l.outbox.WithdrawOutput()
+	l.outbox.BeginStreams(out, err, again)
 	// what the program writes is told after it is told to run
-	l.outbox.held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == ""
+	l.outbox.Held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == ""
 	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
 		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
 	}
@@ -79,8 +79,8 @@ func (l *life) programBegan(s *started, err error) {
 	}
 	l.takeOver(s)
 	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.Method}
-	l.outbox.held = s.choice.Trial
-	l.outbox.queueMessage(wire.Message{Kind: wire.Running, Method: s.choice.Method, Hosts: parallel.HostsOf(l.attempt),
+	l.outbox.Held = s.choice.Trial
+	l.outbox.QueueMessage(wire.Message{Kind: wire.Running, Method: s.choice.Method, Hosts: parallel.HostsOf(l.attempt),
 		Why: s.choice.Why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
 		l.sendNote("method", s.choice.Method, s.choice.Why, nil)
@@ -130,7 +130,7 @@ func (l *life) onDone() {
 	if r.Saved {
 		return // who saves it tells when that is safe
 	}
-	l.program.pipes.finishReading()
+	l.program.pipes.FinishReading()
 	failed, without := l.mayBlameSandbox(r), false
 	if c, ok := l.confinedProgram(); ok && !l.retry {
 		without = l.onDenied(c.DeniedCalls(), r.Code != 0)

@@ -60,7 +60,7 @@ func (l *life) judgeSandboxCost() {
 		l.leaveSandbox(fmt.Sprintf("it would take about %.1f times as long in the sandbox", cost), inputs)
 		return
 	}
-	l.outbox.held = false
+	l.outbox.Held = false
 	l.sendNote("method", checkpointing.MethodSandbox,
 		fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -135,7 +136,7 @@ func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
 		return
 	case err == nil:
 		l.saving.Frozen, l.saving.Took, l.saving.Failed = max(saved.Frozen, time.Millisecond), saved.Took, 0
-		l.outbox.sayBehind(wire.Message{Kind: wire.Checkpoint, Saved: saved}, saved.Out, saved.Err)
+		l.outbox.SayBehind(wire.Message{Kind: wire.Checkpoint, Saved: saved}, saved.Out, saved.Err)
 	case errors.Is(err, errStopFirst):
 	default:
 		l.saving.Failed++
@@ -154,7 +155,7 @@ func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
 }
 
 func (l *life) notSaved(err error) {
-	l.outbox.queueMessage(wire.Message{Kind: wire.NotSaved, Why: err.Error()})
+	l.outbox.QueueMessage(wire.Message{Kind: wire.NotSaved, Why: err.Error()})
 }
 
 // onLeft is told when the program was to be saved and stopped.
@@ -162,7 +163,7 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 	stop := *l.stopping
 	switch {
 	case err == nil:
-		l.program.pipes.closePipes() // all that counts was read when it was frozen
+		l.program.pipes.ClosePipes() // all that counts was read when it was frozen
 		l.forgetProgram()
 		l.finishAttempt(wire.Message{Kind: wire.Left, Why: stop.why, Saved: saved})
 	case errors.Is(err, checkpoint.ErrNothingToSave):
@@ -179,7 +180,7 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 // staysOn says that the program runs on although it was to leave.
 func (l *life) staysOn(err error) {
 	l.stopping = nil
-	l.outbox.queueMessage(wire.Message{Kind: wire.StaysOn, Why: err.Error()})
+	l.outbox.QueueMessage(wire.Message{Kind: wire.StaysOn, Why: err.Error()})
 	l.planSave()
 }
 
@@ -187,7 +188,7 @@ func (l *life) staysOn(err error) {
 // because the image could not be brought away.
 func (l *life) continueFromImage(why error) {
 	old, image := l.program, l.saver.image
-	old.pipes.closePipes()
+	old.pipes.ClosePipes()
 	l.forgetProgram()
 	l.phase = preparing
 	ctx, cancel := context.WithCancelCause(l.work)
@@ -195,7 +196,7 @@ func (l *life) continueFromImage(why error) {
 	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, life: l.work}
 	l.runInBackground(func(context.Context) (func(), func()) {
 		s := *old
-		pipes, err := openPipes(l.spool)
+		pipes, err := output.OpenPipes(l.spool)
 		if err == nil {
 			s.pipes, s.program = pipes, p.buildProgram(pipes, s.choice.Method)
 			err = p.launchProgram(ctx, &s, image)
@@ -229,8 +230,8 @@ func (l *life) continuedFromImage(s *started, why, err error) {
 type saver struct {
 	around  *hostServices
 	run     checkpoint.Run
-	pipes   *pipes
-	spool   *spool
+	pipes   *output.Pipes
+	spool   *output.Spool
 	scratch string
 	work    string
 	depot   brokerDepot
@@ -303,7 +304,7 @@ func (s *saver) saveCheckpoint(ctx context.Context, n int, stop bool) (*wire.Sav
 		return err
 	})
 	if err != nil {
-		s.pipes.resumeReading()
+		s.pipes.ResumeReading()
 		_ = os.RemoveAll(s.image) // it is of no use
 		return nil, err
 	}
@@ -356,12 +357,12 @@ func freeSpace(dir string) (int64, error) {
 // recordFrozen is called while the program stands still.
 func (s *saver) recordFrozen(saved *wire.Saved, copied string, stop bool) (*depot.Shot, error) {
 	if stop {
-		s.pipes.pauseReading()
+		s.pipes.PauseReading()
 	}
-	if err := s.pipes.drainPipes(); err != nil {
+	if err := s.pipes.DrainPipes(); err != nil {
 		return nil, err
 	}
-	saved.Out, saved.Err = s.spool.streamEnds()
+	saved.Out, saved.Err = s.spool.StreamEnds()
 	saved.Used, saved.IO = s.used()
 	saved.Busy, saved.Idle = s.spent()
 	return depot.TakeSnapshot(s.work, copied, s.shot)

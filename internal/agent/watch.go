@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
@@ -47,7 +48,7 @@ const noteInterval = 10 * time.Second
 // watching is what is known of how the program does.
 type watching struct {
 	forecast *predict.Watch
-	progress *progress
+	progress *output.Progress
 	asking   checkpointing.DeadlineAlarm
 	began    time.Duration // the program, on life's clock
 	from     reckoning
@@ -133,7 +134,7 @@ func (l *life) newWatching(s *started) *watching {
 	}
 	w.forecast = predict.NewWatch(cfg)
 	var err error
-	if w.progress, err = newProgress(a.Spec.Progress); err != nil {
+	if w.progress, err = output.NewProgress(a.Spec.Progress); err != nil {
 		l.sendNote("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
 	}
 	w.asking = checkpointing.DeadlineAlarm{Confidence: a.Spec.Confidence, SampleInterval: sampleEvery(a)}
@@ -159,8 +160,8 @@ func (l *life) takeSample() {
 	before := w.last.CPU
 	w.last, w.lastAt = l.around.usage(l.attempt.Mark), l.sinceBirth()
 	w.pulse.addWork((w.last.CPU - max(before, w.from.start.CPU)).Seconds() * w.from.speed)
-	w.progress.searchOutput(l.spool)
-	done, of := w.progress.stepsDone()
+	w.progress.SearchOutput(l.spool)
+	done, of := w.progress.StepsDone()
 	w.forecast.AddSample(predict.Sample{
 		At: w.lastAt - w.began, Slow: w.pulse.slowdownNow(), CPU: max(w.last.CPU-w.from.start.CPU, 0),
 		Ran: max(w.last.Ran-w.from.start.Ran, 0), Delayed: max(w.last.Delayed-w.from.start.Delayed, 0),
@@ -221,7 +222,7 @@ func changeDirection(from, to float64) string {
 func (l *life) askIfInDanger() {
 	w := l.watch
 	left, ok := l.timeLeft()
-	if !ok || w.chance < 0 || l.stopping != nil || l.outbox.isWaiting(wire.Ask) {
+	if !ok || w.chance < 0 || l.stopping != nil || l.outbox.IsWaiting(wire.Ask) {
 		return
 	}
 	if l.attempt.Spec.Adapt != "" {
@@ -234,7 +235,7 @@ func (l *life) askIfInDanger() {
 	}
 	if w.asking.IsInDanger(w.chance, l.sinceBirth(), left) {
 		v := l.currentVitals()
-		l.outbox.queueMessage(wire.Message{Kind: wire.Ask, State: &v,
+		l.outbox.QueueMessage(wire.Message{Kind: wire.Ask, State: &v,
 			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance,
 				100*w.asking.Confidence)})
 	}
@@ -284,7 +285,7 @@ func (l *life) currentVitals() wire.Vitals {
 	if d, ok := w.forecast.RemainingWork(); ok {
 		v.Work, v.Done, v.Waiting = d.Quantiles(), w.forecast.DonePart(d.Quantile(0.5)), w.forecast.WaitingWork()
 	}
-	if done, of := w.progress.stepsDone(); of > 0 {
+	if done, of := w.progress.StepsDone(); of > 0 {
 		v.Done = done / of
 	}
 	return v

@@ -1,4 +1,4 @@
-package agent
+package output
 
 import (
 	"regexp"
@@ -48,7 +48,7 @@ func FuzzProgress(f *testing.F) {
 	f.Add(`(.*)`, []byte("1e400\r\n-1\nNaN\n"))
 	f.Add(`((((`, []byte("\n"))
 	f.Fuzz(func(t *testing.T, pattern string, text []byte) {
-		p, err := newProgress(pattern)
+		p, err := NewProgress(pattern)
 		if err != nil || p == nil {
 			return
 		}

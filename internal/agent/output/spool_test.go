@@ -1,4 +1,4 @@
-package agent
+package output
 
 import (
 	"bytes"
@@ -25,25 +25,25 @@ func TestTheBrokerGetsEveryByteWhateverHappens(t *testing.T) {
 		defer os.RemoveAll(dir)
 		m := &spoolModel{dir: filepath.Join(dir, "out")}
 		m.begin(t)
-		defer func() { m.spool.closeFiles() }()
+		defer func() { m.spool.CloseFiles() }()
 		t.Repeat(map[string]func(*rapid.T){
 			"write":     m.write,
 			"send":      m.send,
-			"break":     func(*rapid.T) { m.onTheWay = nil; m.outbox.resendAll() },
+			"break":     func(*rapid.T) { m.onTheWay = nil; m.outbox.ResendAll() },
 			"arrive":    m.arrive,
 			"take over": m.takeOver,
-			"say":       func(*rapid.T) { m.outbox.queueMessage(wire.Message{Kind: wire.Note}) },
+			"say":       func(*rapid.T) { m.outbox.QueueMessage(wire.Message{Kind: wire.Note}) },
 		})
-		m.outbox.sayLast(wire.Message{Kind: wire.Ended})
-		m.outbox.resendAll()
+		m.outbox.SayLast(wire.Message{Kind: wire.Ended})
+		m.outbox.ResendAll()
 		m.onTheWay = nil
-		for !m.outbox.isEmpty() {
+		for !m.outbox.IsEmpty() {
 			m.send(t)
 			for len(m.onTheWay) > 0 {
 				m.take(t)
 			}
-			m.outbox.acknowledgeUpTo(m.seen)
-			m.outbox.queueOutput()
+			m.outbox.AcknowledgeUpTo(m.seen)
+			m.outbox.QueueOutput()
 		}
 		for i := range m.wrote {
 			if !bytes.Equal(m.wrote[i], m.got[i]) {
@@ -58,8 +58,8 @@ func TestTheBrokerGetsEveryByteWhateverHappens(t *testing.T) {
 
 type spoolModel struct {
 	dir        string
-	spool      *spool
-	outbox     *outbox
+	spool      *Spool
+	outbox     *Outbox
 	agents     int
 	wrote, got [2][]byte
 	onTheWay   []wire.Message
@@ -68,8 +68,8 @@ type spoolModel struct {
 }
 
 func (m *spoolModel) begin(*rapid.T) {
-	m.spool = newSpool(m.dir, 100, 1000)
-	m.outbox = newOutbox(m.spool, 0)
+	m.spool = NewSpool(m.dir, 100, 1000)
+	m.outbox = NewOutbox(m.spool, 0)
 }
 
 func (m *spoolModel) write(t *rapid.T) {
@@ -80,11 +80,11 @@ func (m *spoolModel) write(t *rapid.T) {
 	data := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "data")
 	m.spool.addOutput(i+1, data)
 	m.wrote[i] = append(m.wrote[i], data...)
-	m.outbox.queueOutput()
+	m.outbox.QueueOutput()
 }
 
 func (m *spoolModel) send(t *rapid.T) {
-	frames, err := m.outbox.nextBatch()
+	frames, err := m.outbox.NextBatch()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (m *spoolModel) send(t *rapid.T) {
 		}
 		m.onTheWay = append(m.onTheWay, msg)
 	}
-	if m.outbox.damaged {
+	if m.outbox.Damaged {
 		t.Fatal("output is gone")
 	}
 }
@@ -107,8 +107,8 @@ func (m *spoolModel) arrive(t *rapid.T) {
 	}
 	m.take(t)
 	if rapid.IntRange(0, 3).Draw(t, "acknowledged") > 0 {
-		m.outbox.acknowledgeUpTo(m.seen)
-		m.outbox.queueOutput()
+		m.outbox.AcknowledgeUpTo(m.seen)
+		m.outbox.QueueOutput()
 	}
 }
 
@@ -131,19 +131,19 @@ func (m *spoolModel) take(t *rapid.T) {
 
 func (m *spoolModel) takeOver(t *rapid.T) {
 	m.agents++
-	m.spool.closeFiles()
+	m.spool.CloseFiles()
 	m.onTheWay = nil
-	m.spool = newSpool(m.dir, 100, 1000)
-	if err := m.spool.recoverFiles(); err != nil {
+	m.spool = NewSpool(m.dir, 100, 1000)
+	if err := m.spool.RecoverFiles(); err != nil {
 		t.Fatal(err)
 	}
-	m.outbox = newOutbox(m.spool, m.agents)
-	out, _ := m.spool.keptSpan(1)
-	stderr, _ := m.spool.keptSpan(2)
-	m.outbox.beginStreams(out, stderr, false)
-	m.outbox.queueOutput()
+	m.outbox = NewOutbox(m.spool, m.agents)
+	out, _ := m.spool.KeptSpan(1)
+	stderr, _ := m.spool.KeptSpan(2)
+	m.outbox.BeginStreams(out, stderr, false)
+	m.outbox.QueueOutput()
 	for i := range m.wrote {
-		if _, end := m.spool.keptSpan(i + 1); end != int64(len(m.wrote[i])) && end != 0 {
+		if _, end := m.spool.KeptSpan(i + 1); end != int64(len(m.wrote[i])) && end != 0 {
 			t.Fatalf("stream %d is found to be %d long, not %d", i+1, end, len(m.wrote[i]))
 		}
 	}
@@ -156,19 +156,19 @@ func TestWhatDoesNotFitOnTheDiskIsKeptUntilItDoes(t *testing.T) {
 		return
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
-	s := newSpool(filepath.Join(dir, "out"), 8<<10, 1<<20)
-	defer s.closeFiles()
+	s := NewSpool(filepath.Join(dir, "out"), 8<<10, 1<<20)
+	defer s.CloseFiles()
 	var all []byte
 	for i := range 30 {
 		data := bytes.Repeat([]byte{byte('a' + i)}, 4<<10)
 		all = append(all, data...)
 		s.addOutput(1, data)
 	}
-	if _, full := s.isFull(); !full || s.flushMemory() {
+	if _, full := s.isFull(); !full || s.FlushMemory() {
 		t.Fatal("a full disk is not noticed")
 	}
 	read := 0
-	for !s.flushMemory() {
+	for !s.FlushMemory() {
 		if read += 16 << 10; read > len(all) {
 			t.Fatal("not written although there is room")
 		}
@@ -181,26 +181,26 @@ func TestWhatDoesNotFitOnTheDiskIsKeptUntilItDoes(t *testing.T) {
 // testWithoutMount is the same for who may not mount: no folder to write to.
 func testWithoutMount(t *testing.T, dir string) {
 	t.Helper()
-	s := newSpool(filepath.Join(dir, "file", "out"), 8<<10, 1<<20)
-	defer s.closeFiles()
+	s := NewSpool(filepath.Join(dir, "file", "out"), 8<<10, 1<<20)
+	defer s.CloseFiles()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.addOutput(1, []byte("one"))
 	s.addOutput(1, []byte("two"))
-	if _, full := s.isFull(); !full || s.flushMemory() {
+	if _, full := s.isFull(); !full || s.FlushMemory() {
 		t.Fatal("a disk that takes nothing is not noticed")
 	}
 	if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 		t.Fatal(err)
 	}
-	if !s.flushMemory() {
+	if !s.FlushMemory() {
 		t.Error("not written although there is room")
 	}
 	wantSpool(t, s, []byte("onetwo"), 0)
 }
 
-func wantSpool(t *testing.T, s *spool, all []byte, from int) {
+func wantSpool(t *testing.T, s *Spool, all []byte, from int) {
 	t.Helper()
 	buf := make([]byte, len(all)-from)
 	if n, err := s.readStream(1, int64(from), buf); err != nil || n != len(buf) || !bytes.Equal(buf, all[from:]) {
@@ -223,36 +223,36 @@ func FuzzParseSegment(f *testing.F) {
 func hasUpper(s string) bool { return s != string(bytes.ToLower([]byte(s))) || s[2] == '+' }
 
 func TestPipesAreDrainedToTheByte(t *testing.T) {
-	s := newSpool(filepath.Join(t.TempDir(), "out"), 1<<20, 1<<20)
-	defer s.closeFiles()
-	p, err := openPipes(s)
+	s := NewSpool(filepath.Join(t.TempDir(), "out"), 1<<20, 1<<20)
+	defer s.CloseFiles()
+	p, err := OpenPipes(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want [2]int64
 	for i := range 200 {
-		for j := range p.w {
-			n, err := fmt.Fprintf(p.w[j], "%0*d\n", 1+i*i%3000, i)
+		for j := range p.Writers {
+			n, err := fmt.Fprintf(p.Writers[j], "%0*d\n", 1+i*i%3000, i)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want[j] += int64(n)
 		}
 		if i%20 == 0 {
-			p.pauseReading()
+			p.PauseReading()
 		}
-		if err := p.drainPipes(); err != nil {
+		if err := p.DrainPipes(); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.streamEnds(); out != want[0] || err != want[1] {
+		if out, err := s.StreamEnds(); out != want[0] || err != want[1] {
 			t.Fatalf("after drain %d and %d bytes are there, want %v", out, err, want)
 		}
-		p.resumeReading()
+		p.ResumeReading()
 	}
-	p.pauseReading()
-	fmt.Fprint(p.w[0], "not to be read")
-	p.closePipes()
-	if out, _ := s.streamEnds(); out != want[0] {
+	p.PauseReading()
+	fmt.Fprint(p.Writers[0], "not to be read")
+	p.ClosePipes()
+	if out, _ := s.StreamEnds(); out != want[0] {
 		t.Error("what came after the pause was read")
 	}
 }

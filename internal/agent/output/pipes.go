@@ -1,4 +1,4 @@
-package agent
+package output
 
 import (
 	"errors"
@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipes are stdout and stderr of the program: what comes out of them goes to the
+// Pipes are stdout and stderr of the program: what comes out of them goes to the
 // spool, in order and whole.
-type pipes struct {
-	spool  *spool
-	stop   chan struct{} // closed to end the readers
-	ended  sync.WaitGroup
-	r, w   [2]*os.File
-	stream [2]reading
-	paused atomic.Bool // only drain reads
+type Pipes struct {
+	spool   *Spool
+	stop    chan struct{} // closed to end the readers
+	ended   sync.WaitGroup
+	Writers [2]*os.File // for the program
+	r       [2]*os.File
+	stream  [2]reading
+	paused  atomic.Bool // only drain reads
 }
 
 // reading is one pipe. Who reads holds mu from before the read until the bytes
@@ -29,34 +30,35 @@ type reading struct {
 	buf []byte
 }
 
-const pipeBuffer = 64 << 10
+// PipeBuffer is how much is read from a pipe at a time.
+const PipeBuffer = 64 << 10
 
-// openPipes makes the pipes and begins to read them.
-func openPipes(s *spool) (*pipes, error) {
-	p := &pipes{spool: s, stop: make(chan struct{})}
+// OpenPipes makes the pipes and begins to read them.
+func OpenPipes(s *Spool) (*Pipes, error) {
+	p := &Pipes{spool: s, stop: make(chan struct{})}
 	for i := range p.r {
 		var fd [2]int
 		if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
-			p.closePipes()
+			p.ClosePipes()
 			return nil, fmt.Errorf("making a pipe for the output: %w", err)
 		}
 		// Only our end does not block: the program gets an ordinary pipe.
 		err := unix.SetNonblock(fd[0], true)
-		p.r[i], p.w[i] = os.NewFile(uintptr(fd[0]), "output"), os.NewFile(uintptr(fd[1]), "output")
+		p.r[i], p.Writers[i] = os.NewFile(uintptr(fd[0]), "output"), os.NewFile(uintptr(fd[1]), "output")
 		if err != nil {
-			p.closePipes()
+			p.ClosePipes()
 			return nil, err
 		}
 	}
 	for i := range p.r {
-		p.stream[i].buf = make([]byte, pipeBuffer)
+		p.stream[i].buf = make([]byte, PipeBuffer)
 		p.ended.Go(func() { p.readStream(i) })
 	}
 	return p, nil
 }
 
 // readStream brings one pipe to the spool until it is closed.
-func (p *pipes) readStream(i int) {
+func (p *Pipes) readStream(i int) {
 	raw, err := p.r[i].SyscallConn()
 	if err != nil {
 		return
@@ -75,7 +77,7 @@ func (p *pipes) readStream(i int) {
 }
 
 // readOnce reads once, without waiting, and adds what it got.
-func (p *pipes) readOnce(i int, fd int, draining bool) (int, error) {
+func (p *Pipes) readOnce(i int, fd int, draining bool) (int, error) {
 	st := &p.stream[i]
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -96,7 +98,7 @@ func (p *pipes) readOnce(i int, fd int, draining bool) (int, error) {
 
 // waitRoom waits until there is room in the spool; false if reading is over. The
 // program then waits too, as soon as its pipe is full.
-func (p *pipes) waitRoom() bool {
+func (p *Pipes) waitRoom() bool {
 	for {
 		room, full := p.spool.isFull()
 		if !full {
@@ -107,14 +109,14 @@ func (p *pipes) waitRoom() bool {
 			return false
 		case <-room:
 		case <-time.After(200 * time.Millisecond): // the disk may have room again
-			p.spool.flushMemory()
+			p.spool.FlushMemory()
 		}
 	}
 }
 
-// drainPipes adds all that has been written so far, however full the spool is. With
+// DrainPipes adds all that has been written so far, however full the spool is. With
 // the program standing still the spool then has exactly what it wrote.
-func (p *pipes) drainPipes() error {
+func (p *Pipes) DrainPipes() error {
 	for i, r := range p.r {
 		if r == nil {
 			continue
@@ -140,29 +142,29 @@ func (p *pipes) drainPipes() error {
 	return nil
 }
 
-// pauseReading makes the readers leave alone what comes from now on: a program that is
+// PauseReading makes the readers leave alone what comes from now on: a program that is
 // being stopped says it again where it is continued.
-func (p *pipes) pauseReading() { p.paused.Store(true) }
+func (p *Pipes) PauseReading() { p.paused.Store(true) }
 
-// resumeReading undoes pause.
-func (p *pipes) resumeReading() {
+// ResumeReading undoes pause.
+func (p *Pipes) ResumeReading() {
 	if p.paused.Swap(false) {
-		_ = p.drainPipes() // the readers were not told of what came meanwhile; an error they will see themselves
+		_ = p.DrainPipes() // the readers were not told of what came meanwhile; an error they will see themselves
 	}
 }
 
-// finishReading takes what is left once no process writes any more, and closes the
+// FinishReading takes what is left once no process writes any more, and closes the
 // pipes. It does not wait for whoever may still hold one open.
-func (p *pipes) finishReading() {
-	_ = p.drainPipes() // an error leaves nothing to be read
-	p.closePipes()
+func (p *Pipes) FinishReading() {
+	_ = p.DrainPipes() // an error leaves nothing to be read
+	p.ClosePipes()
 }
 
-func (p *pipes) closePipes() {
+func (p *Pipes) ClosePipes() {
 	close(p.stop)
 	for i := range p.r {
 		if p.r[i] != nil {
-			_ = p.w[i].Close()
+			_ = p.Writers[i].Close()
 			_ = p.r[i].Close() // ends the reader
 		}
 	}

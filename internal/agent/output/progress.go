@@ -1,4 +1,4 @@
-package agent
+package output
 
 import (
 	"bytes"
@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// lookBack is how much of the end of each stream is searched for progress. What
+// SearchedTail is how much of the end of each stream is searched for progress. What
 // a program says is looked at when it is sampled, not line by line, so that a
 // program that writes a lot costs no more than one that writes little.
-const lookBack = 16 << 10
+const SearchedTail = 16 << 10
 
 // recent is the end of a stream of bytes.
 type recent struct {
@@ -36,8 +36,8 @@ func (r *recent) appendTo(buf []byte) []byte {
 	return append(buf, r.text[max(0, len(r.text)-r.keep):]...)
 }
 
-// progress finds how far a program is in what it writes.
-type progress struct {
+// Progress finds how far a program is in what it writes.
+type Progress struct {
 	pattern *regexp.Regexp
 	seen    [2]int64 // ends of the streams when they were searched
 	buf     []byte
@@ -45,9 +45,9 @@ type progress struct {
 	of      float64 // 0 as long as nothing was found
 }
 
-// newProgress is nil if there is no pattern. The pattern has two groups, done
+// NewProgress is nil if there is no pattern. The pattern has two groups, done
 // and total, or one, per cent.
-func newProgress(pattern string) (*progress, error) {
+func NewProgress(pattern string) (*Progress, error) {
 	if pattern == "" {
 		return nil, nil
 	}
@@ -55,16 +55,16 @@ func newProgress(pattern string) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &progress{pattern: re}, nil
+	return &Progress{pattern: re}, nil
 }
 
-// searchOutput searches what was written since the last look.
-func (p *progress) searchOutput(s *spool) {
+// SearchOutput searches what was written since the last look.
+func (p *Progress) SearchOutput(s *Spool) {
 	if p == nil {
 		return
 	}
 	for number := 1; number <= 2; number++ {
-		if _, end := s.keptSpan(number); end == p.seen[number-1] {
+		if _, end := s.KeptSpan(number); end == p.seen[number-1] {
 			continue
 		}
 		p.buf, p.seen[number-1] = s.recentText(number, p.buf)
@@ -74,8 +74,8 @@ func (p *progress) searchOutput(s *spool) {
 	}
 }
 
-// stepsDone is what was found: how many of how many; 0, 0 if nothing.
-func (p *progress) stepsDone() (done, of float64) {
+// StepsDone is what was found: how many of how many; 0, 0 if nothing.
+func (p *Progress) StepsDone() (done, of float64) {
 	if p == nil {
 		return 0, 0
 	}

@@ -1,4 +1,4 @@
-package agent
+package output
 
 import (
 	"cmp"
@@ -14,18 +14,18 @@ import (
 	"sync"
 )
 
-// spool keeps what the program wrote until the broker has it, in files
+// Spool keeps what the program wrote until the broker has it, in files
 // out/STREAM.OFFSET of some size each; a file goes when all of it has been
 // acknowledged. What cannot be written because the disk is full is kept in memory
 // and written later. Several goroutines may use it.
-type spool struct {
+type Spool struct {
 	dir     string
 	segment int64 // bytes after which a new file begins
 	limit   int64 // bytes kept above which the program has to wait
 
 	mu      sync.Mutex
 	streams [2]stream
-	changed chan struct{} // has a value when something was added
+	Changed chan struct{} // has a value when something was added
 	room    chan struct{} // closed and replaced when something was dropped
 }
 
@@ -44,13 +44,15 @@ type segment struct {
 	path        string
 }
 
-func newSpool(dir string, segmentSize, limit int64) *spool {
-	return &spool{dir: dir, segment: segmentSize, limit: limit,
-		changed: make(chan struct{}, 1), room: make(chan struct{})}
+// NewSpool keeps output in a folder, in files of about that size; from the limit on the
+// program has to wait.
+func NewSpool(dir string, segmentSize, limit int64) *Spool {
+	return &Spool{dir: dir, segment: segmentSize, limit: limit,
+		Changed: make(chan struct{}, 1), room: make(chan struct{})}
 }
 
-// beginStreams says at which offsets of the job's whole streams this attempt begins.
-func (s *spool) beginStreams(out, err int64) {
+// BeginStreams says at which offsets of the job's whole streams this attempt begins.
+func (s *Spool) BeginStreams(out, err int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, at := range []int64{out, err} {
@@ -60,8 +62,8 @@ func (s *spool) beginStreams(out, err int64) {
 	s.makeRoom()
 }
 
-// recoverFiles finds what an earlier agent has kept.
-func (s *spool) recoverFiles() error {
+// RecoverFiles finds what an earlier agent has kept.
+func (s *Spool) RecoverFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list, err := os.ReadDir(s.dir)
@@ -117,7 +119,7 @@ func parseSegment(name string) (number int, offset int64, ok bool) {
 }
 
 // addOutput appends what the program wrote to a stream, 1 or 2. It always takes it.
-func (s *spool) addOutput(number int, data []byte) {
+func (s *Spool) addOutput(number int, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
@@ -129,22 +131,22 @@ func (s *spool) addOutput(number int, data []byte) {
 	s.signalChange()
 }
 
-func (s *spool) signalChange() {
+func (s *Spool) signalChange() {
 	select {
-	case s.changed <- struct{}{}:
+	case s.Changed <- struct{}{}:
 	default:
 	}
 }
 
-// flushMemory tries to write what is in memory only, and says whether nothing is.
-func (s *spool) flushMemory() bool {
+// FlushMemory tries to write what is in memory only, and says whether nothing is.
+func (s *Spool) FlushMemory() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ok := true
 	for i := range s.streams {
 		st := &s.streams[i]
 		for len(st.tail) > 0 {
-			piece := st.tail[:min(len(st.tail), pipeBuffer/16)]
+			piece := st.tail[:min(len(st.tail), PipeBuffer/16)]
 			if !s.storeData(i+1, st.end-int64(len(st.tail)), piece) {
 				ok = false
 				break
@@ -157,7 +159,7 @@ func (s *spool) flushMemory() bool {
 
 // storeData writes data behind what the files of a stream hold, which is at offset
 // at. If that fails half way nothing has changed.
-func (s *spool) storeData(number int, at int64, data []byte) bool {
+func (s *Spool) storeData(number int, at int64, data []byte) bool {
 	st := &s.streams[number-1]
 	var last *segment
 	if n := len(st.files); n > 0 {
@@ -177,7 +179,7 @@ func (s *spool) storeData(number int, at int64, data []byte) bool {
 	return true
 }
 
-func (s *spool) newSegment(number int, at int64) *segment {
+func (s *Spool) newSegment(number int, at int64) *segment {
 	path := filepath.Join(s.dir, segmentName(number, at))
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(s.dir, 0o700) == nil {
@@ -190,7 +192,7 @@ func (s *spool) newSegment(number int, at int64) *segment {
 }
 
 // readStream reads up to len(buf) bytes of a stream from an offset on.
-func (s *spool) readStream(number int, offset int64, buf []byte) (int, error) {
+func (s *Spool) readStream(number int, offset int64, buf []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
@@ -241,16 +243,16 @@ func readSome(file *os.File, buf []byte, at, size int64) (int, error) {
 	return 0, err
 }
 
-// keptSpan is what of a stream is kept: from its first byte to behind its last.
-func (s *spool) keptSpan(number int) (first, end int64) {
+// KeptSpan is what of a stream is kept: from its first byte to behind its last.
+func (s *Spool) KeptSpan(number int) (first, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
 	return st.first, st.end
 }
 
-// streamEnds are the lengths of both streams.
-func (s *spool) streamEnds() (out, err int64) {
+// StreamEnds are the lengths of both streams.
+func (s *Spool) StreamEnds() (out, err int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[0].end, s.streams[1].end
@@ -259,7 +261,7 @@ func (s *spool) streamEnds() (out, err int64) {
 // dropBefore drops what of a stream lies before the offset. The file that is
 // being written stays until it is full: a file for each line would cost more
 // than sending a few lines again after a crash.
-func (s *spool) dropBefore(number int, upTo int64) {
+func (s *Spool) dropBefore(number int, upTo int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
@@ -275,7 +277,7 @@ func (s *spool) dropBefore(number int, upTo int64) {
 	s.makeRoom()
 }
 
-func (s *spool) makeRoom() {
+func (s *Spool) makeRoom() {
 	close(s.room)
 	s.room = make(chan struct{})
 }
@@ -295,7 +297,7 @@ func (st *stream) dropFiles() {
 
 // isFull says whether the program has to wait, and gives what to wait for: room
 // is closed when there may be some.
-func (s *spool) isFull() (room <-chan struct{}, full bool) {
+func (s *Spool) isFull() (room <-chan struct{}, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var kept int64
@@ -307,8 +309,8 @@ func (s *spool) isFull() (room <-chan struct{}, full bool) {
 	return s.room, full || kept > s.limit
 }
 
-// syncFiles makes what is kept survive the loss of power.
-func (s *spool) syncFiles() error {
+// SyncFiles makes what is kept survive the loss of power.
+func (s *Spool) SyncFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	any := false
@@ -326,26 +328,37 @@ func (s *spool) syncFiles() error {
 	if !any {
 		return nil
 	}
-	return folder{s.dir}.syncDir()
+	return syncDir(s.dir)
 }
 
-// setTailSize keeps so many bytes of the end of each stream, for lately.
-func (s *spool) setTailSize(n int) {
+// syncDir makes the names in a folder survive the loss of power.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	_ = d.Close() // opened for reading
+	return err
+}
+
+// SetTailSize keeps so many bytes of the end of each stream, for lately.
+func (s *Spool) SetTailSize(n int) {
 	for i := range s.streams {
 		s.streams[i].recent.keep = n
 	}
 }
 
 // recentText is the end of a stream, for the progress pattern.
-func (s *spool) recentText(number int, buf []byte) (text []byte, end int64) {
+func (s *Spool) recentText(number int, buf []byte) (text []byte, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.streams[number-1]
 	return st.recent.appendTo(buf[:0]), st.end
 }
 
-// closeFiles closes the files; what is kept stays.
-func (s *spool) closeFiles() {
+// CloseFiles closes the files; what is kept stays.
+func (s *Spool) CloseFiles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.streams {
