@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
+	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
@@ -111,7 +112,7 @@ type life struct {
 	doomed     bool         // it does, and the program cannot be saved
 
 	saving    checkpointing.SaveSchedule
-	saver     *saver // what is needed to save the program that runs
+	saver     *save.Saver // what is needed to save the program that runs
 	save      *saveOrder
 	wanted    bool          // another save was ordered meanwhile
 	saves     int           // the number of the job's last checkpoint

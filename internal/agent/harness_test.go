@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
@@ -81,7 +82,7 @@ func testAround(signals <-chan os.Signal) *hostServices {
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
 		pulse:        pulseOf,
-		free:         freeSpace,
+		free:         save.FreeSpace,
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
@@ -45,7 +46,7 @@ func RunAgent(dir string) int {
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
 		pulse:        pulseOf,
-		free:         freeSpace,
+		free:         save.FreeSpace,
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		oom:          oomKills,
 		spent:        spentByChildren,

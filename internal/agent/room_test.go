@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -133,7 +134,7 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 	})
 	filler := filepath.Join(h.dir, "filler")
 	const free = 12 << 10
-	left, err := freeSpace(h.dir)
+	left, err := save.FreeSpace(h.dir)
 	if err == nil {
 		err = os.WriteFile(filler, make([]byte, left-free), 0o600)
 	}

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/godwit-hpc/godwit/internal/agent/output"
-	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // periodicSaveTimeout is how long a save that nobody waits for may take.
@@ -75,7 +70,7 @@ func (l *life) onSelfSaved() {
 // saves itself very often would be slowed down by taking all of them.
 func (l *life) tooSoon() bool {
 	wait, ok := l.saving.NextSave()
-	return !ok || l.saver.last > 0 && l.sinceBirth()-l.saver.last < min(wait, checkpointing.MinSaveInterval)
+	return !ok || l.saver.Last > 0 && l.sinceBirth()-l.saver.Last < min(wait, checkpointing.MinSaveInterval)
 }
 
 // planSave sets the timer for the next save.
@@ -102,14 +97,14 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
 	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.pulse.mean.MeanPulse()
-	s.size = l.imageSize()
+	s.Size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
 	ctx, cancel := context.WithCancelCause(timed)
 	o.cancel = cancel
 	l.runInBackground(func(context.Context) (func(), func()) {
 		defer release()
-		saved, err := s.saveCheckpoint(ctx, n, o.stop)
+		saved, err := s.SaveCheckpoint(ctx, n, o.stop)
 		if err != nil && ctx.Err() != nil && !errors.Is(err, checkpoint.ErrNothingToSave) {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
@@ -142,7 +137,7 @@ func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
 		l.saving.Failed++
 		l.notSaved(err)
 	}
-	l.saver.last = l.sinceBirth()
+	l.saver.Last = l.sinceBirth()
 	switch {
 	case l.stopping != nil:
 		l.saveAndStop()
@@ -169,9 +164,9 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 	case errors.Is(err, checkpoint.ErrNothingToSave):
 		l.verdict = &wire.Message{Kind: wire.Left, Why: stop.why}
 		l.killProgram()
-	case l.saver.wasSaved():
+	case l.saver.WasSaved():
 		l.continueFromImage(err)
-	case l.saver.hasEnded(): // by itself; that is the answer
+	case l.saver.HasEnded(): // by itself; that is the answer
 	default:
 		l.staysOn(err)
 	}
@@ -187,7 +182,7 @@ func (l *life) staysOn(err error) {
 // continueFromImage starts a program that was saved and stopped again from its image, here,
 // because the image could not be brought away.
 func (l *life) continueFromImage(why error) {
-	old, image := l.program, l.saver.image
+	old, image := l.program, l.saver.Image
 	old.pipes.ClosePipes()
 	l.forgetProgram()
 	l.phase = preparing
@@ -226,114 +221,26 @@ func (l *life) continuedFromImage(s *started, why, err error) {
 	l.staysOn(fmt.Errorf("it was saved, but the image could not be brought away: %w", why))
 }
 
-// saver saves one program. Only one save runs at a time.
-type saver struct {
-	around  *hostServices
-	run     checkpoint.Run
-	pipes   *output.Pipes
-	spool   *output.Spool
-	scratch string
-	work    string
-	depot   brokerDepot
-	method  string
-	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
-	spent   func() (busy, idle float64)           // of the whole job, see wire.Vitals
-	epoch   core.Epoch
-	// exported is what the setup line left, unless the image has it.
-	exported []string
-
-	size  int64  // of the next image, about
-	image string // folder of the last image
-	shot  *depot.Shot
-	last  time.Duration // when the last save was over
-}
-
-func (l *life) newSaver(s *started) *saver {
-	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratchDir(),
-		work:  l.folder.workDir(),
-		depot: l.around.depot(l.attempt.Broker), method: s.choice.Method, epoch: l.attempt.Epoch}
+func (l *life) newSaver(s *started) *save.Saver {
+	v := &save.Saver{Run: s.run, Pipes: s.pipes, Spool: l.spool, Scratch: l.folder.scratchDir(),
+		Work: l.folder.workDir(), Depot: l.around.depot(l.attempt.Broker), Method: s.choice.Method, Epoch: l.attempt.Epoch,
+		Clock: l.around.clock, FreeSpace: l.around.free, RetryAway: l.around.retryAway}
 	if s.choice.Method != checkpointing.MethodSandbox {
-		v.exported = s.exported
+		v.Exported = s.exported
 	}
 	from, mark := l.watch.from, l.attempt.Mark
-	v.used = func() (float64, int64) {
+	v.Used = func() (float64, int64) {
 		u := l.around.usage(mark)
 		return from.totalWork(u.CPU), from.totalBytes(u)
 	}
 	watch := l.watch
-	v.spent = func() (busy, idle float64) {
+	v.Spent = func() (busy, idle float64) {
 		if s := watch.spent.Load(); s != nil {
 			return s.busy, s.idle
 		}
 		return from.busy, from.idle
 	}
 	return v
-}
-
-// hasEnded says whether the program is gone.
-func (s *saver) hasEnded() bool {
-	select {
-	case <-s.run.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// wasSaved says whether the program is gone because it was saved.
-func (s *saver) wasSaved() bool { return s.hasEnded() && s.run.Result().Saved }
-
-// saveCheckpoint saves the program and brings the image away.
-func (s *saver) saveCheckpoint(ctx context.Context, n int, stop bool) (*wire.Saved, error) {
-	begin := s.around.clock()
-	s.image = filepath.Join(s.scratch, fmt.Sprintf("image.%d", n))
-	copied := filepath.Join(s.scratch, fmt.Sprintf("files.%d", n))
-	defer os.RemoveAll(copied) //nolint:errcheck // what is left goes with the folder
-	if err := s.hasRoom(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(s.image, 0o700); err != nil {
-		return nil, err
-	}
-	saved := &wire.Saved{N: n, Epoch: s.epoch, Method: s.method, Exported: s.exported}
-	var shot *depot.Shot
-	var froze time.Time
-	err := s.run.SaveImage(ctx, s.image, stop, func() (err error) {
-		froze = s.around.clock()
-		shot, err = s.recordFrozen(saved, copied, stop)
-		return err
-	})
-	if err != nil {
-		s.pipes.ResumeReading()
-		_ = os.RemoveAll(s.image) // it is of no use
-		return nil, err
-	}
-	saved.Frozen = s.around.clock.Since(froze)
-	err = s.pushCheckpoint(ctx, saved, shot)
-	if err == nil || !stop {
-		_ = os.RemoveAll(s.image) // it is in the depot, or not needed
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.shot = shot
-	saved.Took = s.around.clock.Since(begin)
-	return saved, nil
-}
-
-// hasRoom says whether the image will fit. Finding out by filling the disk would
-// disturb the program, and others.
-func (s *saver) hasRoom() error {
-	const spare = 32 << 20
-	if s.size == 0 {
-		return nil
-	}
-	free, err := s.around.free(s.scratch)
-	if err != nil || free > s.size+s.size/8+spare {
-		return nil //nolint:nilerr // not known: it will be seen
-	}
-	return fmt.Errorf("there is no room for an image of about %d MB: %d MB are free on the disk of %s", s.size>>20,
-		free>>20, s.scratch)
 }
 
 // imageSize is about how large an image of the program is; 0 if it is hardly
@@ -343,54 +250,4 @@ func (l *life) imageSize() int64 {
 		return 0
 	}
 	return l.watch.last.Memory
-}
-
-// freeSpace is what an ordinary user may still write to the disk of a folder.
-func freeSpace(dir string) (int64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return 0, err
-	}
-	return int64(fs.Bavail) * fs.Bsize, nil
-}
-
-// recordFrozen is called while the program stands still.
-func (s *saver) recordFrozen(saved *wire.Saved, copied string, stop bool) (*depot.Shot, error) {
-	if stop {
-		s.pipes.PauseReading()
-	}
-	if err := s.pipes.DrainPipes(); err != nil {
-		return nil, err
-	}
-	saved.Out, saved.Err = s.spool.StreamEnds()
-	saved.Used, saved.IO = s.used()
-	saved.Busy, saved.Idle = s.spent()
-	return depot.TakeSnapshot(s.work, copied, s.shot)
-}
-
-// pushCheckpoint pushes image and work folder to the depot.
-func (s *saver) pushCheckpoint(ctx context.Context, saved *wire.Saved, shot *depot.Shot) error {
-	before, tries := s.depot.Traffic(), 0
-	err := s.around.retryAway(ctx, func() error {
-		tries++
-		work, _, stats, err := shot.PushTree(ctx, s.depot)
-		if err != nil {
-			return fmt.Errorf("saving the working directory: %w", err)
-		}
-		saved.Work, saved.Bytes, saved.Moved = string(work), stats.Bytes, saved.Moved+stats.Moved
-		list, err := os.ReadDir(s.image)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		image, _, stats, err := depot.PushFolder(ctx, s.image, s.depot, depot.PushOptions{})
-		if err != nil {
-			return fmt.Errorf("bringing the image away: %w", err)
-		}
-		saved.Image, saved.Bytes, saved.Moved = string(image), saved.Bytes+stats.Bytes, saved.Moved+stats.Moved
-		return nil
-	})
-	if tries == 1 {
-		saved.Sending = s.depot.Traffic().Since(before).Busy
-	}
-	return err
 }

@@ -324,18 +324,3 @@ func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
 	h.wait()
 	h.wantSteps(150)
 }
-
-func TestAnImageThatWillNotFitIsNotBegun(t *testing.T) {
-	s := &saver{around: &hostServices{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s",
-		size: 90 << 20}
-	if err := s.hasRoom(); err == nil || !strings.Contains(err.Error(), "90 MB") {
-		t.Errorf("90 MB, and the disk has 100: %v", err)
-	}
-	s.size = 10 << 20
-	if err := s.hasRoom(); err != nil {
-		t.Error(err)
-	}
-	if n, err := freeSpace(t.TempDir()); err != nil || n <= 0 {
-		t.Errorf("free: %v, %v", n, err)
-	}
-}
