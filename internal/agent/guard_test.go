@@ -33,16 +33,21 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 		echo up; sleep 1000`)
 	h.start()
 	h.write()
+	before := livingChildren(t)
 	guard := h.guard()
 	h.until("the program to run", func() bool { return strings.Contains(string(h.out[1]), "up") })
 	agents, err := proctable.ChildrenOf(guard.Process.Pid)
 	if err != nil || len(agents) != 1 {
 		t.Fatalf("children of the guard: %v, %v", agents, err)
 	}
-	below, err := proctree.MarkedProcesses(h.attempt.Mark)
-	if err != nil || len(below) == 0 {
-		t.Fatalf("the program's processes: %v, %v", below, err)
-	}
+	// While the shell becomes its last command it shows no environment, and so no mark.
+	waitFor(t, "the program's processes", func() bool {
+		below, err := proctree.MarkedProcesses(h.attempt.Mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(below) > 0
+	})
 	agent, err := os.FindProcess(agents[0])
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +59,28 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 	if m := h.ended(); m.Kind != wire.Lost {
 		t.Errorf("told %+v, want that it is lost", m)
 	}
-	if left, err := proctable.ChildrenOf(os.Getpid()); err != nil || len(left) > 0 {
-		t.Errorf("processes came to us: %v, %v", left, err)
+	for pid, name := range livingChildren(t) {
+		if _, was := before[pid]; !was {
+			t.Errorf("process %d (%s) came to us", pid, name)
+		}
 	}
+}
+
+// livingChildren are the names of our children by their pids, without the dead: those that
+// lead a session, as tests before this one may have left, are reaped some seconds later.
+func livingChildren(t *testing.T) map[int]string {
+	t.Helper()
+	pids, err := proctable.ChildrenOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	living := map[int]string{}
+	for _, pid := range pids {
+		if p, err := proctable.ReadProcess(pid); err == nil && !p.IsDead() {
+			living[pid] = p.Name
+		}
+	}
+	return living
 }
 
 func TestAGuardPassesOnThatItIsToLeave(t *testing.T) {
