@@ -104,7 +104,7 @@ func TestABrokerThatComesLateLearnsEverythingOnce(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo one; echo two >&2; exit 4")
 	h.begin()
 	waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, "exit.json")); return err == nil })
-	time.Sleep(2 * acknowledgedAtOnce) // it makes everything safe then
+	time.Sleep(2 * acknowledgedAtOnce) // it makes everything safe then, and tells nobody
 	h.start()
 	h.wait()
 	if m := h.ended(); m.Code != 4 || h.output(1) != "one\n" || h.output(2) != "two\n" {
@@ -116,8 +116,12 @@ func TestABrokerThatComesAndGoesLearnsEverythingOnce(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", longOutput)
 	h.start()
 	h.begin()
+	// Every second one dies before it has heard of the agent, if it can.
 	for i := range 30 {
-		time.Sleep(time.Duration(i) * time.Millisecond)
+		had := len(h.output(1)) + len(h.output(2))
+		h.until("output, or the end", func() bool {
+			return i%2 == 0 || len(h.out[1])+len(h.out[2]) > had || count(h.messages, wire.Ended) > 0
+		})
 		h.stop()
 		h.start()
 	}
@@ -140,7 +144,7 @@ func TestAProgramWaitsWhenNobodyTakesItsOutput(t *testing.T) {
 		return n
 	}
 	waitFor(t, "a full spool", func() bool { return kept() > h.around.spoolLimit })
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // in which the program would write on
 	if n := kept(); n > 2*h.around.spoolLimit+2*output.PipeBuffer {
 		t.Errorf("%d bytes are kept, with a limit of %d", n, h.around.spoolLimit)
 	}
@@ -270,6 +274,7 @@ func TestASignalToTheAgentIsAnOrderToLeave(t *testing.T) {
 
 func TestStatusIsSentOnlyWhileSomebodyWatches(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.countSamples()
 	h.start()
 	h.begin()
 	h.until("output", func() bool { return len(h.out[1]) > 0 })
@@ -278,17 +283,25 @@ func TestStatusIsSentOnlyWhileSomebodyWatches(t *testing.T) {
 		defer h.mu.Unlock()
 		return h.status
 	}
+	refusals := 0
+	askSave := func() { // the answer tells that what was ordered before it has been obeyed
+		h.order(wire.Order{Kind: wire.Save})
+		refusals++
+		h.until("an answer", func() bool { return count(h.messages, wire.NotSaved) == refusals })
+	}
 	if told() > 0 {
 		t.Error("status without being asked")
 	}
 	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
 	h.until("status", func() bool { return h.status > 3 })
-	h.order(wire.Order{Kind: wire.Watch}) // takes a while to be obeyed
-	waitFor(t, "an end of status when nobody watches any more", func() bool {
-		n := told()
-		time.Sleep(200 * time.Millisecond)
-		return told() == n
-	})
+	h.order(wire.Order{Kind: wire.Watch})
+	askSave()
+	askSave() // a last status may come with the first answer
+	n := told()
+	h.awaitSamples(3)
+	if more := told() - n; more > 0 {
+		t.Errorf("status was sent %d times though nobody watches any more", more)
+	}
 	h.order(wire.Order{Kind: wire.Kill})
 	h.wait()
 }

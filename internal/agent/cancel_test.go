@@ -65,7 +65,7 @@ func TestTheTimeLimitThatComesAtItsStartLosesNothing(t *testing.T) {
 		return slowStart{began: func(dir string) {
 			ran.Store(true)
 			waitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })
-			time.Sleep(h.attempt.Spec.Time)
+			time.Sleep(h.attempt.Spec.Time) // the limit is one of real time, and began before
 		}}, nil
 	}
 	h.start()

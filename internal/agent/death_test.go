@@ -37,7 +37,8 @@ func TestWhenAgentsAreKilledTheEndIsToldOnceAndNothingRunsOn(t *testing.T) {
 	}
 }
 
-// killedAgents kills agents after at most so many milliseconds.
+// killedAgents kills agents after at most so many milliseconds: at any moment, so that no event
+// can be waited for.
 func killedAgents(t *testing.T, r *rand.Rand, longest int) wire.Message {
 	t.Helper()
 	h := newHarness(t)
@@ -143,7 +144,7 @@ func TestAJobSurvivesMovesAndDeathsAtRandomMoments(t *testing.T) {
 }
 
 // attemptToItsEnd runs one attempt, stops it or kills its agents after at most so
-// many milliseconds, and says whether the job has ended.
+// many milliseconds, at any moment, and says whether the job has ended.
 func (h *harness) attemptToItsEnd(r *rand.Rand, longest int) bool {
 	h.t.Helper()
 	h.write()

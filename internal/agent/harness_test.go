@@ -36,6 +36,9 @@ const asAgent = "GODWIT_TEST_AGENT"
 // withSteps set means that the method exit85 is stepsMethod.
 const withSteps = "GODWIT_TEST_STEPS"
 
+// withLog set to a file means that the agent writes its log there.
+const withLog = "GODWIT_TEST_LOG"
+
 // asGuard set to an attempt's folder makes it the guard of that.
 const asGuard = "GODWIT_TEST_GUARD"
 
@@ -54,6 +57,14 @@ func TestMain(m *testing.M) {
 		ar := testAround(nil)
 		if os.Getenv(withSteps) != "" {
 			ar.methods = stepsMethods
+		}
+		if name := os.Getenv(withLog); name != "" {
+			file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			ar.log = slog.New(slog.NewTextHandler(file, nil))
 		}
 		if _, err := ar.serveFolder(folder{dir}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -114,6 +125,7 @@ type harness struct {
 	dir     string
 	signals chan os.Signal
 	over    chan error
+	samples chan struct{} // one for each sample of the program, see countSamples
 }
 
 var marks atomic.Int64
@@ -138,6 +150,40 @@ func newHarness(t testing.TB, argv ...string) *harness {
 		proctree.TreeOf(h.attempt.Mark).Close()
 	})
 	return h
+}
+
+// receive waits for what a channel tells.
+func receive(t testing.TB, what string, from <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-from:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// countSamples has awaitSamples learn of every look at what the program uses.
+func (h *harness) countSamples() {
+	usage := h.around.usage
+	h.samples = make(chan struct{}, 1000)
+	h.around.usage = func(mark string) proctree.Usage {
+		select {
+		case h.samples <- struct{}{}:
+		default: // nobody counts
+		}
+		return usage(mark)
+	}
+}
+
+// awaitSamples waits until the program was looked at so many times more.
+func (h *harness) awaitSamples(n int) {
+	h.t.Helper()
+	for len(h.samples) > 0 {
+		<-h.samples
+	}
+	for range n {
+		receive(h.t, "a sample of the program", h.samples)
+	}
 }
 
 // next is an attempt after this one, on the same broker, in a folder of its own.
@@ -274,6 +320,7 @@ func (stepsMethod) Name() string { return "steps" }
 var stepsTrouble struct {
 	sync.Mutex
 	beforeFreeze, afterFreeze error
+	frozen                    func() // called while the program stands still
 	start                     error
 	hold                      int // the step that none goes beyond, unless it is 0
 }
@@ -385,11 +432,14 @@ func (r *stepsRun) SaveImage(ctx context.Context, dir string, stop bool, frozen 
 
 func (r *stepsRun) save(dir string, frozen func() error) error {
 	stepsTrouble.Lock()
-	before, after := stepsTrouble.beforeFreeze, stepsTrouble.afterFreeze
-	stepsTrouble.beforeFreeze, stepsTrouble.afterFreeze = nil, nil
+	before, after, during := stepsTrouble.beforeFreeze, stepsTrouble.afterFreeze, stepsTrouble.frozen
+	stepsTrouble.beforeFreeze, stepsTrouble.afterFreeze, stepsTrouble.frozen = nil, nil, nil
 	stepsTrouble.Unlock()
 	if before != nil {
 		return before
+	}
+	if during != nil {
+		during()
 	}
 	if err := frozen(); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,17 +38,44 @@ func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader("no room here")), Request: req}, nil
 }
 
-// refuse has the depot answer with a status to what is put there; 0: it takes it.
-func (h *harness) refuse(status int32) *atomic.Int32 {
-	refuses := &atomic.Int32{}
-	refuses.Store(status)
+// throughTransport has the agent reach the depot through a transport of the test's own.
+func (h *harness) throughTransport(wrap func(*http.Transport) http.RoundTripper) {
 	h.around.depot = func(socket string) brokerDepot {
 		t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}}
-		return depot.NewClient(&http.Client{Transport: &refusing{t, refuses}}, "http://broker"+wire.Depot)
+		return depot.NewClient(&http.Client{Transport: wrap(t)}, "http://broker"+wire.Depot)
 	}
+}
+
+// refuse has the depot answer with a status to what is put there; 0: it takes it.
+func (h *harness) refuse(status int32) *atomic.Int32 {
+	refuses := &atomic.Int32{}
+	refuses.Store(status)
+	h.throughTransport(func(t *http.Transport) http.RoundTripper { return &refusing{t, refuses} })
 	return refuses
+}
+
+// failing is the way to a depot that tells when a request finds nobody there.
+type failing struct {
+	*http.Transport
+	failed func()
+}
+
+func (f *failing) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer, err := f.Transport.RoundTrip(req)
+	if err != nil {
+		f.failed()
+	}
+	return answer, err
+}
+
+// whenUnreached is closed when the agent has asked the depot in vain.
+func (h *harness) whenUnreached() <-chan struct{} {
+	unreached := make(chan struct{})
+	failed := sync.OnceFunc(func() { close(unreached) })
+	h.throughTransport(func(t *http.Transport) http.RoundTripper { return &failing{t, failed} })
+	return unreached
 }
 
 // untilNoted waits until explain would say why the result waits.
@@ -121,12 +148,14 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHarness(t, "/bin/sh", "-c",
-		`echo begin; while ! [ -e "$1/go" ]; do sleep 0.01; done; cat "$1/text"; : >"$1/done"`, "sh", aside)
+		`echo begin; while ! [ -e "$1/go" ]; do sleep 0.01; done; cat "$1/text"`, "sh", aside)
 	if err := unix.Mount("tmpfs", h.dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skip("only root may mount: ", err)
 	}
 	defer unix.Unmount(h.dir, unix.MNT_DETACH)
 	h.write()
+	log := filepath.Join(aside, "log")
+	t.Setenv(withLog, log)
 	agent := h.spawn()
 	waitFor(t, "output", func() bool {
 		list, _ := filepath.Glob(filepath.Join(h.dir, "out", "1.*"))
@@ -144,8 +173,10 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the end of the program", func() bool { return sizeOf(filepath.Join(aside, "done")) == 0 })
-	time.Sleep(300 * time.Millisecond) // the agent notices; should it not yet, this test only shows less
+	waitFor(t, "an agent that cannot write down the end of the program", func() bool {
+		text, _ := os.ReadFile(log) // it is there when something was logged
+		return strings.Contains(string(text), "not remembered yet")
+	})
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}

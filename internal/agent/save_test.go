@@ -269,11 +269,18 @@ func TestAProgramThatCannotGoOnAfterAllIsLost(t *testing.T) {
 func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	h := newSteps(t, 300, "2ms")
 	h.holdAt(290)
+	unreached := h.whenUnreached()
 	h.begin()
 	h.upTo(20)
+	frozen, died := make(chan struct{}), make(chan struct{})
+	stepsTrouble.Lock()
+	stepsTrouble.frozen = func() { close(frozen); <-died }
+	stepsTrouble.Unlock()
 	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
+	receive(t, "a program that is being saved", frozen)
 	h.stop()
-	time.Sleep(50 * time.Millisecond)
+	close(died)
+	receive(t, "an image that cannot be brought away", unreached)
 	h.start()
 	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)}) // as a broker says to whom it finds stopping
 	h.until("an agent that is told", func() bool {

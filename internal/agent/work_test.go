@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
@@ -36,8 +35,9 @@ func (h *harness) pushWork(files map[string]string) {
 func TestAProgramFindsItsFilesAndWhatItChangesComesBack(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "cat in/data; echo more >>in/data; rm gone; echo new >report; exit 1")
 	h.pushWork(map[string]string{"in/data": "text\n", "gone": "x", "kept": "y"})
+	unreached := h.whenUnreached()
 	h.begin()
-	time.Sleep(50 * time.Millisecond) // the broker comes late
+	receive(t, "an agent that finds no broker", unreached)
 	h.start()
 	h.wait()
 	m := h.ended()
