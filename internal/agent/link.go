@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -52,10 +53,7 @@ func (k *link) connectLoop(ctx context.Context) {
 		} else {
 			k.sendEvent(ctx, linkEvent{what: linkFail})
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		clock.SleepContext(ctx, pause)
 		pause = min(2*pause, k.longest)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // retryAway does something that needs the broker again and again as long as it
@@ -34,10 +36,8 @@ func (ar *hostServices) retryWhile(ctx context.Context, hope func(error) time.Du
 			return err
 		}
 		pause = min(pause, longest)
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, pause) {
 			return err
-		case <-time.After(pause):
 		}
 	}
 }

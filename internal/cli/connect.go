@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -140,7 +141,7 @@ func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, erro
 		if err == nil || nobodyThere(err) || isSilent(err) || try == 20 || ctx.Err() != nil {
 			return ping, err
 		}
-		pauseContext(ctx, 100*time.Millisecond)
+		clock.SleepContext(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -158,19 +159,11 @@ func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 		if _, err := c.PingBroker(ctx); nobodyThere(err) {
 			return nil
 		}
-		pauseContext(ctx, 20*time.Millisecond)
-		if ctx.Err() != nil {
+		if !clock.SleepContext(ctx, 20*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 	return errors.New("the broker that runs was told to end and has not")
-}
-
-func pauseContext(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // startBroker starts a broker in the background and returns when it answers.
@@ -217,7 +210,7 @@ func waitFlock(ctx context.Context, f *os.File) error {
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return err
 		}
-		if pauseContext(ctx, 5*time.Millisecond); ctx.Err() != nil {
+		if !clock.SleepContext(ctx, 5*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

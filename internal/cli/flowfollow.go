@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -90,7 +91,7 @@ func (a *app) followFlow(ctx context.Context, id int64, v *flowView, cancels boo
 			return nil, fmt.Errorf("following workflow %d: %w; it goes on with the broker, see godwit flow show %d", id,
 				errors.Join(err), id)
 		}
-		pauseContext(inner, pause)
+		clock.SleepContext(inner, pause)
 		pause = min(2*pause, time.Second)
 	}
 }
@@ -106,6 +107,6 @@ func (a *app) cancelFollowed(ctx context.Context, id int64) {
 		if err == nil || badinput.Is(err) {
 			return
 		}
-		pauseContext(ctx, sendRetryPause)
+		clock.SleepContext(ctx, sendRetryPause)
 	}
 }

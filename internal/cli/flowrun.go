@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
@@ -209,7 +210,7 @@ func (a *app) submitFlowOnce(ctx context.Context, c *api.Client, spec *api.FlowS
 		if final || ctx.Err() != nil || a.Now.Since(begin) > startTimeout {
 			return done.ID, err
 		}
-		pauseContext(ctx, sendRetryPause)
+		clock.SleepContext(ctx, sendRetryPause)
 		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
@@ -235,7 +236,7 @@ const labClustersTimeout = 2 * time.Minute
 func (a *app) awaitClusters(ctx context.Context, socket string) error {
 	c := api.DialBroker(socket)
 	defer c.Close()
-	for begin := a.Now(); ; pauseContext(ctx, 200*time.Millisecond) {
+	for begin := a.Now(); ; clock.SleepContext(ctx, 200*time.Millisecond) {
 		list, err := c.ListClusters(ctx)
 		if err != nil {
 			return err
@@ -288,7 +289,7 @@ func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() b
 		case a.Now.Since(begin) > labBrokerTimeout:
 			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", labBrokerTimeout.Seconds(), log)
 		}
-		pauseContext(ctx, 20*time.Millisecond)
+		clock.SleepContext(ctx, 20*time.Millisecond)
 	}
 }
 
@@ -386,7 +387,7 @@ func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
 	if ping, err := c.PingBroker(short); err == nil && !ping.Embedded {
 		_ = a.shutDown(short, c)
 		for l.Head.CountProcesses() > 0 && short.Err() == nil { // it does not listen any more, but may be writing
-			pauseContext(short, 10*time.Millisecond)
+			clock.SleepContext(short, 10*time.Millisecond)
 		}
 	}
 }

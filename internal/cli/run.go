@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
@@ -139,7 +140,7 @@ func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api
 		a.toldAgain.Do(func() {
 			a.SayLine("the broker went away before it answered: submitting the job again, under the same key")
 		})
-		pauseContext(ctx, 100*time.Millisecond)
+		clock.SleepContext(ctx, 100*time.Millisecond)
 		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}

@@ -3,7 +3,10 @@
 // decides can ask behind our backs. It must not know what the time is for.
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Clock tells the time. A test writes its own: func() time.Time { return now }.
 type Clock func() time.Time
@@ -13,3 +16,15 @@ func RealClock() Clock { return time.Now }
 
 // Since is the time that has passed from t until now.
 func (c Clock) Since(t time.Time) time.Duration { return c().Sub(t) }
+
+// SleepContext waits for so long; false if ctx ended before.
+func SleepContext(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

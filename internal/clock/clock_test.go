@@ -1,7 +1,9 @@
 package clock
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -24,4 +26,18 @@ func TestAClockOfATestStandsStillUntilMoved(t *testing.T) {
 	if d := c.Since(start); d != time.Minute {
 		t.Errorf("%v passed, want a minute", d)
 	}
+}
+
+func TestASleepLastsItsTimeOrUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		if !SleepContext(ctx, 3*time.Second) || time.Since(start) != 3*time.Second {
+			t.Errorf("a sleep of 3 s lasted %v", time.Since(start))
+		}
+		if SleepContext(ctx, time.Hour) || time.Since(start) != 5*time.Second {
+			t.Errorf("the context ended after 5 s, the sleep in it after %v", time.Since(start))
+		}
+	})
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // loadGroup is where busy loops are.
@@ -177,7 +179,7 @@ func (h *Host) setFrozen(ctx context.Context, frozen bool) error {
 func (h *Host) CrashHost(ctx context.Context) error {
 	return h.lab.changeState(ctx, func() error {
 		err := h.lab.groups.killAll(h.Name)
-		for err == nil && h.IsUp() && pauseContext(ctx, time.Millisecond) {
+		for err == nil && h.IsUp() && clock.SleepContext(ctx, time.Millisecond) {
 		} // a process is out of its group a little before its end
 		h.Load, h.Frozen, h.Init = 0, false, Process{}
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/lab/accounts"
 )
 
@@ -257,7 +258,7 @@ func lockLab(ctx context.Context, base, name string) (unlock func(), err error) 
 			return func() { _ = f.Close() }, nil
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			return nil, errors.Join(err, f.Close())
-		case !pauseContext(ctx, 10*time.Millisecond):
+		case !clock.SleepContext(ctx, 10*time.Millisecond):
 			return nil, errors.Join(ctx.Err(), f.Close())
 		}
 	}
@@ -272,16 +273,6 @@ func stillThere(f *os.File) bool {
 	is, err1 := f.Stat()
 	there, err2 := os.Stat(f.Name())
 	return err1 == nil && err2 == nil && os.SameFile(is, there)
-}
-
-// pauseContext waits, and reports whether there is still reason to go on.
-func pauseContext(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // eachHost goes through all hosts, the lab's head first.

@@ -46,7 +46,7 @@ func (l *Lab) PlayScenario(ctx context.Context, s *Scenario, stage Stage) (Playe
 	var err error
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		if wait := st.At - stage.Now.Since(p.begin); wait > 0 && !pauseContext(ctx, wait) {
+		if wait := st.At - stage.Now.Since(p.begin); wait > 0 && !clock.SleepContext(ctx, wait) {
 			err = ctx.Err()
 			break
 		}
@@ -155,7 +155,7 @@ func (p *player) checkStep(ctx context.Context, st *Step) bool {
 			p.tellLine("  holds after %.1f s", p.stage.Now.Since(begin).Seconds())
 			return true
 		}
-		if !pauseContext(short, checkInterval) {
+		if !clock.SleepContext(short, checkInterval) {
 			p.tellLine("  FAILED: %v: %s", err, bytes.TrimSpace(out))
 			return false
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // Cache is a folder of results. Each is a folder named by its key, which appears
@@ -51,9 +53,7 @@ func (c Cache) TakeResult(ctx context.Context, key string, waits func()) (*Resul
 			waits()
 			told = true
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, pause) {
 			return nil, context.Cause(ctx)
 		}
 	}

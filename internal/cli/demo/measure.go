@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -188,10 +189,8 @@ func (b *bed) countRates(ctx context.Context, probes map[string]*probe) (map[str
 		before[cluster] = p.counter.stepsDone()
 	}
 	for {
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, measureWindow/10) {
 			return nil, ctx.Err()
-		case <-time.After(measureWindow / 10):
 		}
 		took := b.Clock.Since(begin)
 		rates, enough := map[string]float64{}, took >= measureWindow

@@ -211,15 +211,3 @@ func (d *Driver) inBackground(f func()) bool {
 	d.tasks.Go(f)
 	return true
 }
-
-// sleepContext waits; false if ctx ended before.
-func sleepContext(ctx context.Context, t time.Duration) bool {
-	timer := time.NewTimer(t)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // queueAnswer is one answer of the manager about all our jobs.
@@ -72,7 +74,7 @@ func (d *Driver) pollWhileAsked() {
 		now.askManager(d)
 		close(now.done)
 		// Who asks again at once shall not be all that the manager does.
-		if !sleepContext(d.ctx, min(max(d.clock.Since(began), 10*time.Millisecond), time.Second)) {
+		if !clock.SleepContext(d.ctx, min(max(d.clock.Since(began), 10*time.Millisecond), time.Second)) {
 			return
 		}
 	}

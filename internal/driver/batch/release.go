@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
@@ -137,7 +138,7 @@ func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 		if err := d.cancelJobs(ctx, now); err != nil {
 			return err
 		}
-		if !sleepContext(ctx, pause) {
+		if !clock.SleepContext(ctx, pause) {
 			return fmt.Errorf("its job does not leave the queue: %w", ctx.Err())
 		}
 	}
@@ -153,7 +154,7 @@ func (d *Driver) lockAlone(ctx context.Context, a *attempt) (*os.File, error) {
 			return lock, err
 		}
 		killAgentHere(a.dir)
-		if !sleepContext(ctx, pause) {
+		if !clock.SleepContext(ctx, pause) {
 			return nil, fmt.Errorf("an agent still has its folder, on a host that the cluster may have given up: %w", ctx.Err())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -177,7 +178,7 @@ func (s *submission) submitUntilTaken(ctx context.Context) error {
 			return err
 		}
 		s.last = err
-		if !sleepContext(ctx, pause) {
+		if !clock.SleepContext(ctx, pause) {
 			return s.giveUp(ctx)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
@@ -24,7 +25,7 @@ func (d *Driver) watchLoop() {
 			}
 			continue
 		}
-		if !sleepContext(d.ctx, interval) {
+		if !clock.SleepContext(d.ctx, interval) {
 			return
 		}
 		l, err := d.queryQueue(d.ctx)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
@@ -119,9 +120,7 @@ func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
 			}
 			continue
 		}
-		select {
-		case <-time.After(between):
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, between) {
 			return nil, fmt.Errorf("its lock is held: %w", ctx.Err())
 		}
 	}
@@ -202,9 +201,7 @@ func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) erro
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, time.Millisecond) {
 			return fmt.Errorf("processes %v do not die: %w", left, ctx.Err())
 		}
 	}

@@ -237,10 +237,8 @@ func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 		if d.opt.Clock.Since(began) > d.opt.Reach {
 			return fmt.Errorf("%w: the broker gets there, the owner of the job does not: %w", driver.ErrRefused, err)
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, d.opt.Pause) {
 			return ctx.Err()
-		case <-time.After(d.opt.Pause):
 		}
 	}
 }

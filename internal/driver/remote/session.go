@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
@@ -62,10 +63,7 @@ func (d *Driver) keepConnected() {
 			d.log.Warn("not connected", "error", err)
 		}
 		d.setSession(nil, err)
-		select {
-		case <-d.ctx.Done():
-		case <-time.After(pause):
-		}
+		clock.SleepContext(d.ctx, pause)
 		pause = min(2*pause, d.opt.LongPause)
 	}
 	d.setSession(nil, errClosed)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
@@ -77,10 +78,8 @@ func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store, m *driver.M
 			// Its words alone: it is not one that was never reached.
 			return fmt.Errorf("it broke %d times, after %d bytes: %s", vain, m.Sent, err.Error())
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, time.Duration(1+vain)*250*time.Millisecond) {
 			return ctx.Err()
-		case <-time.After(time.Duration(1+vain) * 250 * time.Millisecond):
 		}
 	}
 }

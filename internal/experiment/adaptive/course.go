@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cli/demo/testbed"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -156,9 +157,7 @@ func (b *Bed) startOthers(ctx context.Context, fail context.CancelCauseFunc, sub
 	if others.N == 0 {
 		return arrival{}
 	}
-	select {
-	case <-time.After(others.After - b.Clock.Since(submitted)):
-	case <-ctx.Done():
+	if !clock.SleepContext(ctx, others.After-b.Clock.Since(submitted)) {
 		return arrival{}
 	}
 	load, err := testbed.StartCompetitors(b.Core[Home], others.N, 0)

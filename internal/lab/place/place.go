@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // Place is a host: commands run on it, by its address others reach it.
@@ -76,10 +78,8 @@ func WaitUntil(ctx context.Context, what string, ask func(context.Context) (bool
 		if err != nil && ctx.Err() == nil {
 			last = err
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, pause) {
 			return fmt.Errorf("waiting for %s: %w", what, errors.Join(context.Cause(ctx), last))
-		case <-time.After(pause):
 		}
 	}
 }

@@ -155,10 +155,8 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 		tell.Do(func() {
 			o.Log.Info("the store is in use, and nobody answers: waiting for a broker that was killed to be gone")
 		})
-		select {
-		case <-wait.Done():
+		if !clock.SleepContext(wait, 20*time.Millisecond) {
 			return nil, cmp.Or(ctx.Err(), ErrRunning)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -33,10 +34,8 @@ func persist(ctx context.Context, ask func() error) error {
 		if err == nil || badinput.Is(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, pause) {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }

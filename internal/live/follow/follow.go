@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -252,10 +253,8 @@ func (f *follower) retryAway(ctx context.Context, what string, do func(*api.Clie
 			return fmt.Errorf("%s job %s: %w", what, f.Job, err)
 		}
 		f.dropClient()
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, wait) {
 			return ctx.Err()
-		case <-time.After(wait):
 		}
 		waited += wait
 		wait = min(2*wait, maxRetryDelay)

@@ -92,10 +92,8 @@ func (t *turn) waitPrevious(ctx context.Context, lock *os.File, c clock.Clock) e
 		if waited > deathTimeout {
 			return fmt.Errorf("another outpost works in %s and does not go", filepath.Dir(t.file))
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, 20*time.Millisecond) {
 			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

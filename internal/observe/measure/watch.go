@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // watchEvery is how often a CPU is looked at while a program runs on it: a look
@@ -74,10 +76,8 @@ func CurrentSlowness(ctx context.Context, slowness func(cpu int) (float64, error
 			return 0, err
 		}
 		sum += 1 / s
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, watchEvery) {
 			return 0, context.Cause(ctx)
-		case <-time.After(watchEvery):
 		}
 	}
 	return looksNow / sum, nil

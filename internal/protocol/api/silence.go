@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // A broker that is stopped, or whose machine is stuck, still has connections made by
@@ -165,12 +167,7 @@ func (w *silenceWatch) watchLoop(ctx context.Context) {
 		first = min(first, w.limit/2)
 	}
 	for pause := first; ; pause = probeInterval {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-		if !w.probeBroker(ctx, first) {
+		if !clock.SleepContext(ctx, pause) || !w.probeBroker(ctx, first) {
 			return
 		}
 	}
@@ -260,10 +257,8 @@ func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 		if !errors.Is(err, syscall.EAGAIN) {
 			return conn, err
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.SleepContext(ctx, 50*time.Millisecond) {
 			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
@@ -118,12 +119,7 @@ func (w *Watch) Run(ctx context.Context) {
 // lookAt looks at a machine again and again; not at all of them at once.
 func (w *Watch) lookAt(ctx context.Context, host int) {
 	wait := time.Duration(float64(min(w.Every, firstLook)) * math.Mod(float64(host)*0.618, 1))
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
+	for clock.SleepContext(ctx, wait) {
 		wait = w.Every
 		w.LookAt(ctx, host)
 	}
