@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
+	"github.com/godwit-hpc/godwit/internal/agent/watch"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
@@ -99,7 +100,7 @@ type life struct {
 	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
 	denied    denials
 
-	watch   *watching
+	watch   *watch.Watch // how the program does; nil: none has run
 	sampler *time.Ticker
 	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
 	// overMemory says that it had more at the last look.
@@ -341,7 +342,7 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onWatch(o.Every)
 	case wire.Answer:
 		if l.watch != nil {
-			l.watch.asking.RecordAnswer(l.sinceBirth())
+			l.watch.RecordAnswer(l.sinceBirth())
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/parallel"
+	"github.com/godwit-hpc/godwit/internal/agent/watch"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
@@ -253,7 +254,7 @@ func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 		Files:       a.Spec.Checkpoint.Files,
 		SandboxCost: a.SandboxCost, HasDeadline: a.Deadline > 0 && a.Spec.Adapt == "", IsPredictable: len(a.Need) > 0 ||
 			a.Spec.Progress != "",
-		ExpectedRun: expectedRunTime(a)}
+		ExpectedRun: watch.ExpectedRunTime(a)}
 	if p.plain {
 		return checkpointing.MethodChoice{Method: checkpointing.MethodRestart,
 			Why: "the sandbox was tried and is not for this program"}, nil
@@ -268,18 +269,6 @@ func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 		return ""
 	}
 	return checkpointing.ChooseMethod(w)
-}
-
-// expectedRunTime is how long the program will probably run here; 0 if nobody knows.
-func expectedRunTime(a *wire.Attempt) time.Duration {
-	speed := max(a.Speed, 0.01)
-	seconds := 0.0
-	if n := len(a.Alone.Seconds); n > 0 {
-		seconds = a.Alone.Seconds[n/2] * (a.Alone.Waiting + (1-a.Alone.Waiting)/speed)
-	} else if n := len(a.Need); n > 0 {
-		seconds = a.Need[n/2] / (speed * float64(max(a.Procs, 1)))
-	}
-	return time.Duration(seconds * float64(time.Second))
 }
 
 // buildProgram is the program as the job describes it.

@@ -41,7 +41,7 @@ func BenchmarkSample(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l.program, l.watch = s, l.newWatching(s)
+	l.program, l.watch = s, l.newWatch(s)
 	l.trial = l.newTrial(s)
 	for b.Loop() {
 		l.onSample()

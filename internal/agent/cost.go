@@ -3,10 +3,12 @@ package agent
 import (
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
 
 // spentByChildren is what all processes have used that this one waited for.
@@ -17,6 +19,17 @@ func spentByChildren() checkpointing.ProcessUsage {
 	}
 	return checkpointing.ProcessUsage{User: time.Duration(u.Utime.Nano()), Kernel: time.Duration(u.Stime.Nano()),
 		Switches: u.Nvcsw, Faults: u.Minflt + u.Majflt}
+}
+
+// pulseOf is how many times longer than on the reference host a fixed piece of work
+// takes on a processor that the attempt runs on now.
+func pulseOf(mark string) (float64, bool) {
+	cpu, ok := proctree.TreeOf(mark).BusiestProcessor()
+	if !ok {
+		return 0, false
+	}
+	p, err := calibrate.MeasurePulse(cpu)
+	return p, err == nil
 }
 
 // sentryTime is the processor time of a sandbox's own processes: the supervisor and

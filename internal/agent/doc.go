@@ -6,8 +6,10 @@
 // agent on the same folder may die at any moment.
 //
 // One goroutine owns the state of an attempt (attempt.go). Others read pipes
-// (package output), write to the broker, fetch, save and push, and tell it through
-// channels. What it decides by itself stands in pure functions, in
+// (package output), write to the broker, fetch, save (package save) and push, and tell
+// it through channels. What is known of how the program does is package watch; how a
+// program is spread over hosts, package parallel; programs that come as sources,
+// package buildcache. What it decides by itself stands in pure functions, in
 // sched/checkpointing: which checkpoint method, when the deadline is in danger, when
 // to save.
 //

@@ -33,7 +33,7 @@ func (l *life) finishAttempt(m wire.Message) {
 	if m.State == nil {
 		v := l.currentVitals()
 		if l.watch != nil && m.Kind == wire.Ended {
-			v.Deviations = l.watch.forecast.BandDeviations()
+			v.Deviations = l.watch.BandDeviations()
 		}
 		m.State = &v
 	}

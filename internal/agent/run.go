@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/agent/parallel"
+	"github.com/godwit-hpc/godwit/internal/agent/watch"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
@@ -100,13 +101,13 @@ func (l *life) takeOver(s *started) {
 		}
 	}
 	if l.watch == nil {
-		l.watch, l.trial = l.newWatching(s), l.newTrial(s)
+		l.watch, l.trial = l.newWatch(s), l.newTrial(s)
 	}
 	l.saver = l.newSaver(s)
 	if ss, ok := s.run.(checkpoint.SelfSaver); ok {
 		l.self = ss.SelfSaved()
 	}
-	l.sampler = time.NewTicker(sampleEvery(l.attempt))
+	l.sampler = time.NewTicker(watch.SampleInterval(l.attempt))
 	l.watchMemory()
 	l.planSave()
 }
@@ -136,8 +137,7 @@ func (l *life) onDone() {
 		without = l.onDenied(c.DeniedCalls(), r.Code != 0)
 	}
 	l.forgetProgram()
-	// The method may have seen what was used after the last sample.
-	l.watch.last.CPU = max(l.watch.last.CPU, l.watch.from.start.CPU+r.CPU)
+	l.watch.AddEnd(r.CPU)
 	if l.save != nil {
 		l.save.cancel(errKilled)
 	}

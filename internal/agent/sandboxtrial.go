@@ -33,7 +33,7 @@ func (l *life) judgeSandboxCost() {
 	if l.program == nil || l.program.choice.Method != checkpointing.MethodSandbox {
 		return
 	}
-	now := checkpointing.SandboxUsage{At: l.sinceBirth() - l.watch.began, Total: l.watch.last.CPU}
+	now := checkpointing.SandboxUsage{At: l.watch.RunSince(l.sinceBirth()), Total: l.watch.LastUsage().CPU}
 	if now.At < checkpointing.TrialWarmup || t.cost > 0 && now.At-t.last.At < betweenLooks {
 		return
 	}
@@ -76,7 +76,7 @@ func (l *life) leaveSandbox(why string, inputs map[string]any) {
 // is run again without.
 func (l *life) mayBlameSandbox(r checkpoint.Result) bool {
 	return l.program.choice.Trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
-		l.sinceBirth()-l.watch.began < checkpointing.QuickFailure
+		l.watch.RunSince(l.sinceBirth()) < checkpointing.QuickFailure
 }
 
 // restartUnsandboxed starts the program from the beginning without the sandbox.
@@ -96,7 +96,7 @@ func (l *life) sandboxCost() float64 {
 		return l.attempt.SandboxCost
 	case l.trial.cost > 0:
 		return l.trial.cost
-	case l.watch != nil && l.watch.method != checkpointing.MethodSandbox && l.program == nil:
+	case l.watch != nil && l.watch.MethodName() != checkpointing.MethodSandbox && l.program == nil:
 		return checkpointing.GuessSandboxCost(l.around.spent().MinusEarlier(l.trial.before))
 	}
 	return 0

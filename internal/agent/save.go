@@ -44,7 +44,7 @@ func (l *life) onSaveDue() {
 	stopTimer(&l.dueSave)
 	switch {
 	case l.phase != running || l.save != nil || l.stopping != nil:
-	case l.session == nil || !l.saving.IsWorthIt(l.watch.timeLeft()):
+	case l.session == nil || !l.saving.IsWorthIt(l.watch.TimeLeft()):
 		// Without the broker there is nowhere to bring it, and a program that
 		// is about to end need not be saved. Later it may be otherwise.
 		l.dueSave = time.NewTimer(checkpointing.MinSaveInterval / 4)
@@ -96,7 +96,7 @@ func (l *life) saveAndStop() {
 func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
-	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.pulse.mean.MeanPulse()
+	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.MeanPulse()
 	s.Size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
@@ -228,18 +228,9 @@ func (l *life) newSaver(s *started) *save.Saver {
 	if s.choice.Method != checkpointing.MethodSandbox {
 		v.Exported = s.exported
 	}
-	from, mark := l.watch.from, l.attempt.Mark
-	v.Used = func() (float64, int64) {
-		u := l.around.usage(mark)
-		return from.totalWork(u.CPU), from.totalBytes(u)
-	}
-	watch := l.watch
-	v.Spent = func() (busy, idle float64) {
-		if s := watch.spent.Load(); s != nil {
-			return s.busy, s.idle
-		}
-		return from.busy, from.idle
-	}
+	w, mark := l.watch, l.attempt.Mark
+	v.Used = func() (float64, int64) { return w.UsedWith(l.around.usage(mark)) }
+	v.Spent = w.WallTimes
 	return v
 }
 
@@ -249,5 +240,5 @@ func (l *life) imageSize() int64 {
 	if l.program.choice.Method != checkpointing.MethodSandbox {
 		return 0
 	}
-	return l.watch.last.Memory
+	return l.watch.LastUsage().Memory
 }

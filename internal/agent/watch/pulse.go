@@ -1,11 +1,9 @@
-package agent
+package watch
 
 import (
-	"context"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/calibrate"
-	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -25,17 +23,6 @@ type pulse struct {
 	busy  bool
 }
 
-// pulseOf is how many times longer than on the reference host a fixed piece of work
-// takes on a processor that the attempt runs on now.
-func pulseOf(mark string) (float64, bool) {
-	cpu, ok := proctree.TreeOf(mark).BusiestProcessor()
-	if !ok {
-		return 0, false
-	}
-	p, err := calibrate.MeasurePulse(cpu)
-	return p, err == nil
-}
-
 // slowdownNow is how many times longer than usual the program takes for the same, as last
 // felt.
 func (p *pulse) slowdownNow() float64 { return p.pace.SlowFactor(p.now) }
@@ -43,22 +30,24 @@ func (p *pulse) slowdownNow() float64 { return p.pace.SlowFactor(p.now) }
 // addWork counts what the program did at the pace last felt, in reference seconds.
 func (p *pulse) addWork(work float64) { p.mean.AddPulse(p.now, work) }
 
-// measurePulse finds out what the time to come is worth. It may have to wait for the
-// processor, so it is done beside all else.
-func (l *life) measurePulse() {
-	p := &l.watch.pulse
-	if l.around.pulse == nil || p.busy || p.felt > 0 && l.sinceBirth()-p.felt < betweenPulses {
-		return
+// BeginPulse says whether the pulse is to be measured now; then SetPulse tells the outcome.
+func (w *Watch) BeginPulse(now time.Duration) bool {
+	p := &w.pulse
+	if p.busy || p.felt > 0 && now-p.felt < betweenPulses {
+		return false
 	}
-	p.busy, p.felt = true, l.sinceBirth()
-	mark := l.attempt.Mark
-	l.runInBackground(func(context.Context) (func(), func()) {
-		felt, ok := l.around.pulse(mark)
-		return func() {
-			p.busy = false
-			if ok {
-				p.now = felt * p.speed
-			}
-		}, nil
-	})
+	p.busy, p.felt = true, now
+	return true
 }
+
+// SetPulse notes how many times longer than on the reference host a fixed piece of work
+// takes; not ok: it could not be measured.
+func (w *Watch) SetPulse(felt float64, ok bool) {
+	w.pulse.busy = false
+	if ok {
+		w.pulse.now = felt * w.pulse.speed
+	}
+}
+
+// MeanPulse is how slow the processors were, over the whole job.
+func (w *Watch) MeanPulse() float64 { return w.pulse.mean.MeanPulse() }

@@ -156,16 +156,6 @@ func monotonic(t *testing.T) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{
-		0: usualSample, -1: usualSample, time.Millisecond: minSample, 5 * time.Second: 5 * time.Second, time.Hour: maxSample,
-	} {
-		if got := sampleEvery(&wire.Attempt{Every: wire.Every{Sample: given}}); got != want {
-			t.Errorf("%v gives %v", given, got)
-		}
-	}
-}
-
 func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
 	a := &wire.Attempt{Job: 9, Mark: "m", Procs: 4, Index: 3, Spec: jobfile.Job{
 		Env:   map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""},
