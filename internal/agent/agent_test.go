@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -103,7 +104,7 @@ func TestOutputIsExactHoweverOftenTheConnectionBreaks(t *testing.T) {
 func TestABrokerThatComesLateLearnsEverythingOnce(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo one; echo two >&2; exit 4")
 	h.begin()
-	waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, "exit.json")); return err == nil })
+	clocktest.WaitFor(t, "exit.json", func() bool { return sizeOf(filepath.Join(h.dir, exitFile)) > 0 })
 	time.Sleep(2 * acknowledgedAtOnce) // it makes everything safe then, and tells nobody
 	h.start()
 	h.wait()
@@ -143,7 +144,7 @@ func TestAProgramWaitsWhenNobodyTakesItsOutput(t *testing.T) {
 		}
 		return n
 	}
-	waitFor(t, "a full spool", func() bool { return kept() > h.around.spoolLimit })
+	clocktest.WaitFor(t, "a full spool", func() bool { return kept() > h.around.spoolLimit })
 	time.Sleep(100 * time.Millisecond) // in which the program would write on
 	if n := kept(); n > 2*h.around.spoolLimit+2*output.PipeBuffer {
 		t.Errorf("%d bytes are kept, with a limit of %d", n, h.around.spoolLimit)
@@ -188,7 +189,7 @@ func TestAFenceKeepsAnAttemptFromStartingAndEndsOneThatRuns(t *testing.T) {
 func TestAnAgentWhoseFolderIsRemovedEnds(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "sleep 1000")
 	h.begin() // there is no broker at all
-	waitFor(t, "a start", func() bool { _, err := os.Stat(filepath.Join(h.dir, "started")); return err == nil })
+	clocktest.WaitFor(t, "a start", func() bool { _, err := os.Stat(filepath.Join(h.dir, "started")); return err == nil })
 	if err := os.RemoveAll(h.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -306,15 +307,6 @@ func TestStatusIsSentOnlyWhileSomebodyWatches(t *testing.T) {
 	h.wait()
 }
 
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestStopAndKillAndTheTimeLimitReachASetup(t *testing.T) {
 	for what, do := range map[string]func(*harness){
 		"stop":  func(h *harness) { h.order(wire.Order{Kind: wire.Stop, Why: "moved"}) },
@@ -374,7 +366,7 @@ func TestGarbageFromTheSocketDoesNotDisturbTheProgram(t *testing.T) {
 func TestAnAgentThatHasOnlyToTellDoesNotKeepTheMachineFromStopping(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "exit 4")
 	h.begin()
-	waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, exitFile)); return err == nil })
+	clocktest.WaitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, exitFile)); return err == nil })
 	h.signals <- os.Interrupt
 	h.wait()
 	h.start()

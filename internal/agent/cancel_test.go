@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -37,7 +38,7 @@ func TestWhatAProgramWroteComesHomeThoughItIsCancelledAtItsStart(t *testing.T) {
 		`trap "echo late >late; exit 3" TERM; echo made >made; while :; do sleep 0.01; done`)
 	h.around.methods = func(string) (checkpoint.Method, error) {
 		return slowStart{began: func(dir string) {
-			waitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })
+			clocktest.WaitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })
 			h.order(wire.Order{Kind: wire.Cancel, Within: patience})
 			h.order(wire.Order{Kind: wire.Save}) // refused, which tells that the one before was heard
 			h.await(wire.NotSaved)
@@ -64,7 +65,7 @@ func TestTheTimeLimitThatComesAtItsStartLosesNothing(t *testing.T) {
 	h.around.methods = func(string) (checkpoint.Method, error) {
 		return slowStart{began: func(dir string) {
 			ran.Store(true)
-			waitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })
+			clocktest.WaitFor(t, "file", func() bool { return sizeOf(filepath.Join(dir, "made")) > 0 })
 			time.Sleep(h.attempt.Spec.Time) // the limit is one of real time, and began before
 		}}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -99,7 +100,7 @@ func TestAnAgentThatTakesOverTellsWhatTheDeadOneKnew(t *testing.T) {
 		}
 		h.write()
 		agent := h.spawn()
-		waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, "exit.json")); return err == nil })
+		clocktest.WaitFor(t, "exit.json", func() bool { return sizeOf(filepath.Join(h.dir, exitFile)) > 0 })
 		if told {
 			h.await(wire.Ended)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -41,7 +42,7 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 		t.Fatalf("children of the guard: %v, %v", agents, err)
 	}
 	// While the shell becomes its last command it shows no environment, and so no mark.
-	waitFor(t, "the program's processes", func() bool {
+	clocktest.WaitFor(t, "the program's processes", func() bool {
 		below, err := proctree.MarkedProcesses(h.attempt.Mark)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/agent/save"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -157,7 +158,7 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 	log := filepath.Join(aside, "log")
 	t.Setenv(withLog, log)
 	agent := h.spawn()
-	waitFor(t, "output", func() bool {
+	clocktest.WaitFor(t, "output", func() bool {
 		list, _ := filepath.Glob(filepath.Join(h.dir, "out", "1.*"))
 		return len(list) == 1 && sizeOf(list[0]) == int64(len("begin\n"))
 	})
@@ -173,14 +174,14 @@ func TestTheEndIsNotRememberedWithoutTheOutputBeforeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "an agent that cannot write down the end of the program", func() bool {
+	clocktest.WaitFor(t, "an agent that cannot write down the end of the program", func() bool {
 		text, _ := os.ReadFile(log) // it is there when something was logged
 		return strings.Contains(string(text), "not remembered yet")
 	})
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "exit.json", func() bool { return sizeOf(filepath.Join(h.dir, exitFile)) > 0 })
+	clocktest.WaitFor(t, "exit.json", func() bool { return sizeOf(filepath.Join(h.dir, exitFile)) > 0 })
 	_ = agent.Process.Kill()
 	_ = agent.Wait()
 	h.start()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -93,7 +94,7 @@ func TestTheResultIsBroughtEvenIfTheAgentDiesBefore(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo made >file; echo done; exit 2")
 	h.write()
 	agent := h.spawn()
-	waitFor(t, "the end", func() bool { _, err := os.Stat(filepath.Join(h.dir, endedFile)); return err == nil })
+	clocktest.WaitFor(t, "the end", func() bool { _, err := os.Stat(filepath.Join(h.dir, endedFile)); return err == nil })
 	_ = agent.Process.Kill()
 	_ = agent.Wait()
 	if _, err := os.Stat(filepath.Join(h.dir, exitFile)); err == nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
 
@@ -99,12 +99,12 @@ func TestWhatWasLaunchedEndsWithItsLauncher(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "all to run", func() bool { return living(t, mark) >= 8 })
+		clocktest.WaitFor(t, "all to run", func() bool { return living(t, mark) >= 8 })
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was ended
-		eventually(t, "all to be gone", func() bool { return living(t, mark) == 0 })
+		clocktest.WaitFor(t, "all to be gone", func() bool { return living(t, mark) == 0 })
 	}
 }
 
@@ -127,15 +127,4 @@ func living(t *testing.T, mark string) int {
 		t.Fatal(err)
 	}
 	return len(left)
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 3000 {
-		if ok() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -35,7 +36,7 @@ func TestReservations(t *testing.T, w World) {
 		t.Errorf("asked again: %v", err)
 	}
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	mustRelease(t, d, a)
 	if err := r.CancelReservation(t.Context(), id); err != nil {
 		t.Errorf("what a release gave back cannot be given back again: %v", err)
@@ -68,7 +69,7 @@ func testResizing(t *testing.T, w World) {
 	a := w.AttemptFor(Stays)
 	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	if err := r.ResizeAttempt(t.Context(), id, 1); err != nil {
 		t.Errorf("to the host that it has: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -88,7 +89,7 @@ func runsOnce(t *testing.T, w World) {
 		all.Go(func() { mustStart(t, d, a) })
 	}
 	all.Wait()
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	for range 3 {
 		mustStart(t, d, a)
 	}
@@ -102,7 +103,7 @@ func runsOnce(t *testing.T, w World) {
 func endIsReported(t *testing.T, w World) {
 	d, a := w.OpenDriver(), w.AttemptFor(Ends)
 	mustStart(t, d, a)
-	waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
 	if m := w.HeardMessages(a); m[len(m)-1].Code != 7 {
 		t.Errorf("exit code %d, want 7", m[len(m)-1].Code)
 	}
@@ -120,9 +121,9 @@ func endIsReported(t *testing.T, w World) {
 func lossIsReported(t *testing.T, w World) {
 	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	w.KillAgent(a)
-	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
+	clocktest.WaitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
 	if n := w.LivingProcesses(a); n != 0 {
 		t.Errorf("%d processes of a lost attempt live", n)
 	}
@@ -138,11 +139,11 @@ func unheardEnd(t *testing.T, w World) {
 		a := w.AttemptFor(Ends)
 		w.SetDeaf(true)
 		mustStart(t, d, a)
-		waitFor(t, "the program to end", func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) == 0 })
+		clocktest.WaitFor(t, "the program to end", func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) == 0 })
 		time.Sleep(pause) // for the agent to write it down
 		w.KillAgent(a)
 		w.SetDeaf(false)
-		waitFor(t, "the end to be heard",
+		clocktest.WaitFor(t, "the end to be heard",
 			func() bool { k := lastKind(w.HeardMessages(a)); return k == wire.Ended || k == wire.Lost })
 		m := w.HeardMessages(a)
 		mustRelease(t, d, a)
@@ -167,7 +168,8 @@ func releaseRunning(t *testing.T, w World, p Program) {
 	if p == Hides {
 		processes = 2
 	}
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) >= processes })
+	clocktest.WaitFor(t, "the program to begin",
+		func() bool { return w.StartCount(a) > 0 && w.LivingProcesses(a) >= processes })
 	if found := mustFind(t, d, a); !found.Alive {
 		t.Errorf("found %+v of an attempt that runs", found)
 	}
@@ -220,7 +222,7 @@ func restartFindsRunning(t *testing.T, w World) {
 	for _, a := range []*wire.Attempt{stays, ends} {
 		mustStart(t, d, a)
 	}
-	waitFor(t, "both to run", func() bool {
+	clocktest.WaitFor(t, "both to run", func() bool {
 		return w.StartCount(stays) > 0 && w.StartCount(ends) > 0 &&
 			w.LivingProcesses(ends) == 0
 	})
@@ -240,8 +242,8 @@ func restartFindsRunning(t *testing.T, w World) {
 	for _, a := range []*wire.Attempt{stays, ends, waits} {
 		mustStart(t, d, a)
 	}
-	waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(ends)) == wire.Ended })
-	waitFor(t, "the new one to begin", func() bool { return w.StartCount(waits) > 0 })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(ends)) == wire.Ended })
+	clocktest.WaitFor(t, "the new one to begin", func() bool { return w.StartCount(waits) > 0 })
 	time.Sleep(settleTime)
 	if w.StartCount(stays) != 1 || w.StartCount(ends) != 1 || w.StartCount(waits) != 1 {
 		t.Errorf("the programs began %d, %d and %d times", w.StartCount(stays), w.StartCount(ends), w.StartCount(waits))
@@ -257,22 +259,22 @@ func restartFindsRunning(t *testing.T, w World) {
 func lossUnderNextDriver(t *testing.T, w World) {
 	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	d = w.OpenDriver()
 	w.KillAgent(a)
-	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
+	clocktest.WaitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
 	mustRelease(t, d, a)
 }
 
 func lossWithoutDriver(t *testing.T, w World) {
 	d, a := w.OpenDriver(), w.AttemptFor(Stays)
 	mustStart(t, d, a)
-	waitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	w.Close()
 	w.KillAgent(a)
 	d = w.OpenDriver()
 	mustStart(t, d, a) // as a broker does with what it believes to run
-	waitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
+	clocktest.WaitFor(t, "the loss to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Lost })
 	if n := w.StartCount(a); n != 1 {
 		t.Errorf("the program began %d times", n)
 	}
@@ -291,12 +293,12 @@ func sideBySide(t *testing.T, w World) {
 	}
 	all.Wait()
 	for _, a := range end {
-		waitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
+		clocktest.WaitFor(t, "the end to be heard", func() bool { return lastKind(w.HeardMessages(a)) == wire.Ended })
 	}
-	waitFor(t, "the first to begin", func() bool { return w.StartCount(stay[0]) > 0 })
+	clocktest.WaitFor(t, "the first to begin", func() bool { return w.StartCount(stay[0]) > 0 })
 	mustRelease(t, d, stay[0])
 	for _, a := range stay[1:] {
-		waitFor(t, "the others to begin", func() bool { return w.LivingProcesses(a) > 0 })
+		clocktest.WaitFor(t, "the others to begin", func() bool { return w.LivingProcesses(a) > 0 })
 	}
 	for _, a := range slices.Concat(stay[1:], end) {
 		all.Go(func() { mustRelease(t, d, a) })
@@ -387,15 +389,4 @@ func countKind(m []wire.Message, k wire.Kind) int {
 		}
 	}
 	return n
-}
-
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for waited := time.Duration(0); waited < testTimeout; waited += 5 * time.Millisecond {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("waited %v for %s in vain", testTimeout, what)
 }

@@ -11,23 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for range 12_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
-}
 
 func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
 
@@ -73,7 +63,8 @@ func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := ""
-	eventually(t, "the failure to be told", func() bool { why, _ = d.ExplainWait(t.Context(), idOf(a)); return why != "" })
+	clocktest.WaitFor(t, "the failure to be told",
+		func() bool { why, _ = d.ExplainWait(t.Context(), idOf(a)); return why != "" })
 	if !strings.Contains(why, "exit code 1") || !strings.Contains(why, "this agent is broken") {
 		t.Errorf("told was %s", why)
 	}
@@ -137,7 +128,7 @@ func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 	// And one that goes away while its agents are needed does not lose the attempt.
 	if err := os.Rename(binary, away); err != nil {
 		t.Fatal(err)
@@ -147,7 +138,7 @@ func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
 	if err := os.Rename(away, binary); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the loss to be heard", func() bool { return heard(w, a, wire.Lost) == 1 })
+	clocktest.WaitFor(t, "the loss to be heard", func() bool { return heard(w, a, wire.Lost) == 1 })
 }
 
 func heard(w *world, a *wire.Attempt, k wire.Kind) int {
@@ -176,7 +167,7 @@ func TestAFolderThatCannotBeMadeIsAnErrorOfStart(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 }
 
 func TestAFileThatAPowerFailureEmptiedIsWrittenAgain(t *testing.T) {
@@ -192,7 +183,7 @@ func TestAFileThatAPowerFailureEmptiedIsWrittenAgain(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 }
 
 func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
@@ -205,7 +196,7 @@ func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := d.attemptRecord(idOf(a), false)
-		eventually(t, "a clean end", func() bool {
+		clocktest.WaitFor(t, "a clean end", func() bool {
 			record.mu.Lock()
 			defer record.mu.Unlock()
 			return record.clean && record.runningAgent() == nil && record.failures == 0
@@ -242,7 +233,7 @@ func TestALockThatAStrangerHoldsIsAnError(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 }
 
 func TestANumberThatBelongsToAnotherProcessIsNoAgent(t *testing.T) {
@@ -280,7 +271,7 @@ func TestWhatWasHalfReleasedLeavesNoCgroup(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 	w.Close()
 	if err := os.WriteFile(filepath.Join(w.folder(a), attemptdir.FenceFile), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -353,7 +344,7 @@ func killAtRandom(t *testing.T, w *world) {
 	for _, a := range w.attempts {
 		if !released[a] {
 			_ = d.StartAttempt(t.Context(), a) // as a broker does after a restart
-			eventually(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
+			clocktest.WaitFor(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
 	for _, a := range w.attempts {
@@ -373,7 +364,7 @@ func TestADriverTakesOverTheAgentThatLives(t *testing.T) {
 	if err := w.open().StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 	holder := attemptdir.LockHolder(w.folder(a))
 	d := w.open()
 	if err := d.StartAttempt(t.Context(), a); err != nil {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -30,10 +31,10 @@ func (w *world) serve(d *Driver) (*wire.Attempt, *process) {
 	if err := d.StartAttempt(w.t.Context(), a); err != nil {
 		w.t.Fatal(err)
 	}
-	eventually(w.t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+	clocktest.WaitFor(w.t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 	var p *process
 	// It rests for a moment only: on a slow machine it may have left already.
-	eventually(w.t, "the agent to be through", func() bool {
+	clocktest.WaitFor(w.t, "the agent to be through", func() bool {
 		p = d.resting()
 		return p != nil || d.attemptRecord(idOf(a), true).runningAgent() == nil
 	})
@@ -74,7 +75,7 @@ func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 	if len(served) > 5 { // unless the machine stood still again and again
 		t.Errorf("they were served by %v", served)
 	}
-	eventually(t, "the last agent to leave", func() bool { return d.resting() == nil })
+	clocktest.WaitFor(t, "the last agent to leave", func() bool { return d.resting() == nil })
 }
 
 func TestAnAgentThatDiesAtRestIsNotMissed(t *testing.T) {
@@ -91,7 +92,7 @@ func TestAnAgentThatDiesAtRestIsNotMissed(t *testing.T) {
 		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "an end to be heard", func() bool {
+		clocktest.WaitFor(t, "an end to be heard", func() bool {
 			return heard(w, a, wire.Ended) == 1 || sig == syscall.SIGTERM && heard(w, a, wire.Left) == 1
 		})
 	}
@@ -129,7 +130,7 @@ func (w *world) oneAfterTheOther(d *Driver) (first, second *wire.Attempt) {
 		if err := d.StartAttempt(w.t.Context(), next); err != nil {
 			w.t.Fatal(err)
 		}
-		eventually(w.t, "the next to run", func() bool { return w.StartCount(next) == 1 })
+		clocktest.WaitFor(w.t, "the next to run", func() bool { return w.StartCount(next) == 1 })
 		if p != nil && attemptdir.LockHolder(w.folder(next)) == p.pid {
 			if name := calledAs(p.pid); !strings.HasSuffix(name, "/*") && !strings.HasSuffix(name, w.folder(next)) {
 				w.t.Errorf("it is called %q at %s", name, w.folder(next))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
@@ -65,7 +66,7 @@ func TestAnAttemptIsToldItsCPUsNicenessAndCgroup(t *testing.T) {
 	if can.CPU {
 		checkQuota(t, got.Cgroup)
 	}
-	eventually(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
 }
 
 func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
@@ -81,7 +82,7 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+		clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 		notes := strings.Join(w.lines(a), " ")
 		if !strings.Contains(notes, "Cpus_allowed_list: "+strconv.Itoa(cpu)+" ") {
 			t.Errorf("on CPU %d: %s", cpu, notes)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -56,7 +57,7 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 	for _, a := range w.attempts {
 		if !released[a] {
 			mustInsist(t, func(ctx context.Context) error { return d.StartAttempt(ctx, a) }) // as a broker does after a restart
-			eventually(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
+			clocktest.WaitFor(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
 	for _, a := range w.attempts {

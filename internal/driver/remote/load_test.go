@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 )
 
@@ -24,7 +25,7 @@ func sshMaster(t *testing.T, s *sshdtest.Server, path string) func() {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the connection by hand", func() bool {
+	clocktest.WaitFor(t, "the connection by hand", func() bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
@@ -48,7 +49,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "both to run", func() bool { return w.StartCount(stays) == 1 && w.StartCount(ends) == 1 })
+			clocktest.WaitFor(t, "both to run", func() bool { return w.StartCount(stays) == 1 && w.StartCount(ends) == 1 })
 			began := time.Now()
 			c.cut(w)
 			if err := os.WriteFile(w.notes(ends)+".go", nil, 0o600); err != nil {
@@ -59,14 +60,14 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			if err := d.StartAttempt(t.Context(), waits); err != nil && !errors.Is(err, driver.ErrAway) {
 				t.Error(err)
 			}
-			eventually(t, "the cluster to be within reach",
+			clocktest.WaitFor(t, "the cluster to be within reach",
 				func() bool { _, err := d.MeasureLoad(t.Context()); return err == nil })
 			t.Logf("within reach again after %v", time.Since(began))
 			if err := d.StartAttempt(t.Context(), waits); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "the end to be heard", func() bool { return heard(w, ends, wire.Ended) == 1 })
-			eventually(t, "the last to begin", func() bool { return w.StartCount(waits) == 1 })
+			clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, ends, wire.Ended) == 1 })
+			clocktest.WaitFor(t, "the last to begin", func() bool { return w.StartCount(waits) == 1 })
 			for _, a := range []*wire.Attempt{stays, ends, waits} {
 				if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
 					t.Error(err)
@@ -95,7 +96,7 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sshd.SetDown(true)
-	eventually(t, "it to be noticed",
+	clocktest.WaitFor(t, "it to be noticed",
 		func() bool { _, err := d.MeasureLoad(t.Context()); return errors.Is(err, driver.ErrAway) })
 	began := time.Now()
 	if err := d.StartAttempt(t.Context(), unknown); !errors.Is(err, driver.ErrAway) ||
@@ -155,7 +156,7 @@ func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
 			if err := d.StartAttempt(t.Context(), a); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+			clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 		})
 	}
 	all.Wait()
@@ -204,7 +205,7 @@ func TestTheLaterDriverTakesOver(t *testing.T) {
 	w.opt.Sent = "" // which is the other's
 	w.opt.FirstPause = time.Hour
 	second := w.open()
-	eventually(t, "the later one to find what runs", func() bool {
+	clocktest.WaitFor(t, "the later one to find what runs", func() bool {
 		found, err := second.FindAttempts(t.Context())
 		return err == nil && slices.Contains(found, driver.Found{ID: idOf(a), Alive: true})
 	})
@@ -276,7 +277,7 @@ func TestAConnectionThatTheUserOpenedIsUsed(t *testing.T) {
 	defer master()
 	w.open()
 	// That which was refused may still be on its way out.
-	eventually(t, "one connection to be left", func() bool { return w.sshd.ConnectionCount() == 1 })
+	clocktest.WaitFor(t, "one connection to be left", func() bool { return w.sshd.ConnectionCount() == 1 })
 	w.Close()
 	w.opt.SSHOptions, w.opt.Control = w.sshd.ClientOptions(), ""
 }
@@ -295,7 +296,7 @@ func TestAFolderWithALongNameIsNoHindrance(t *testing.T) {
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+	clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 }
 
 func TestWithoutAFolderItIsBelowTheHomeFolder(t *testing.T) {

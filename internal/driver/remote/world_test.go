@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
@@ -128,7 +129,7 @@ func (w *world) cleanUp() {
 	if left := w.clients(); len(left) > 0 && !w.notAlone {
 		w.t.Errorf("processes %v of ssh are left", left)
 	}
-	eventually(w.t, "the outpost to be gone", func() bool { return len(w.outposts()) == 0 })
+	clocktest.WaitFor(w.t, "the outpost to be gone", func() bool { return len(w.outposts()) == 0 })
 }
 
 // outposts are the processes of outposts in our place.
@@ -282,7 +283,7 @@ func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	eventually(w.t, "an agent to kill", func() bool { return w.KillAgentIfAny(a) })
+	clocktest.WaitFor(w.t, "an agent to kill", func() bool { return w.KillAgentIfAny(a) })
 }
 
 // KillAgentIfAny says whether there was one to kill.
@@ -295,22 +296,11 @@ func (w *world) KillAgentIfAny(a *wire.Attempt) bool {
 		syscall.Kill(pid, syscall.SIGKILL) != nil {
 		return false
 	}
-	eventually(w.t, "the agent to be dead", func() bool { return !lives(pid) })
+	clocktest.WaitFor(w.t, "the agent to be dead", func() bool { return !lives(pid) })
 	return true
 }
 
 func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for range 12_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
-}
 
 func heard(w *world, a *wire.Attempt, k wire.Kind) int {
 	n := 0

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // The test binary runs itself for what must happen in another process.
@@ -137,7 +139,7 @@ func TestAGroupMeasuresAndEndsWhatIsInIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "processor time to be counted", func() bool {
+	clocktest.WaitFor(t, "processor time to be counted", func() bool {
 		now, err := g.UsedCPU()
 		return err == nil && now > before+20*time.Millisecond
 	})
@@ -199,7 +201,8 @@ func TestAGroupHoldsAForkBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	waitFor(t, "the group to be empty", func() bool { pids, err := g.ListPids(); return err == nil && len(pids) == 0 })
+	clocktest.WaitFor(t, "the group to be empty",
+		func() bool { pids, err := g.ListPids(); return err == nil && len(pids) == 0 })
 }
 
 func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
@@ -283,15 +286,4 @@ func TestOnlyOurOwnGroupsAreOpened(t *testing.T) {
 			t.Errorf("a group of the name %q was made", name)
 		}
 	}
-}
-
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 3000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
 }

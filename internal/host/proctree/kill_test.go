@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 	"golang.org/x/sys/unix"
 )
@@ -71,7 +72,7 @@ func TestDaemonsBelongToTheTreeAndAreKilled(t *testing.T) {
 			if e := ended(t, p); e.Code != 0 {
 				t.Fatalf("ended with %+v", e)
 			}
-			waitFor(t, "the daemon to be alone", func() bool { return len(tree.LivePids()) == 1 })
+			clocktest.WaitFor(t, "the daemon to be alone", func() bool { return len(tree.LivePids()) == 1 })
 			soon, cancel := context.WithTimeout(background, 20*time.Millisecond)
 			defer cancel()
 			if err := tree.WaitEmpty(soon); err == nil {
@@ -138,7 +139,8 @@ func TestAForkBombUnderALimitIsKilled(t *testing.T) {
 		s := role("bomb")
 		s.Cgroup = g
 		mustStart(t, tree, s)
-		waitFor(t, "the bomb to grow", func() bool { pids, err := g.ListPids(); return err == nil && len(pids) > 10 })
+		clocktest.WaitFor(t, "the bomb to grow",
+			func() bool { pids, err := g.ListPids(); return err == nil && len(pids) > 10 })
 		mustKill(t, tree, 10*time.Millisecond)
 		if pids, err := g.ListPids(); err != nil || len(pids) > 0 {
 			t.Errorf("in the cgroup: %v, %v", pids, err)
@@ -209,7 +211,7 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 	}()
 	count := func() int { mu.Lock(); defer mu.Unlock(); return read }
 	mustStart(t, tree, s)
-	waitFor(t, "output", func() bool { return count() > 1000 })
+	clocktest.WaitFor(t, "output", func() bool { return count() > 1000 })
 	var r reader
 	stopped := func() (n int) {
 		for _, pid := range tree.LivePids() {
@@ -219,7 +221,7 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 		}
 		return n
 	}
-	waitFor(t, "all to run, but one", func() bool { return len(tree.LivePids()) == 3 && stopped() == 1 })
+	clocktest.WaitFor(t, "all to run, but one", func() bool { return len(tree.LivePids()) == 3 && stopped() == 1 })
 	for range 20 {
 		if err := tree.StopAll(background); err != nil {
 			t.Fatal(err)
@@ -230,14 +232,14 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 			}
 		}
 		// Who is stopped may still have a last moment to account for.
-		waitFor(t, "stopped programs to use no processor", func() bool {
+		clocktest.WaitFor(t, "stopped programs to use no processor", func() bool {
 			before := tree.ReadUsage().CPU
 			time.Sleep(20 * time.Millisecond)
 			return tree.ReadUsage().CPU == before
 		})
 		drained := count()
 		tree.ContinueAll()
-		waitFor(t, "more output", func() bool { return count() > drained+100 })
+		clocktest.WaitFor(t, "more output", func() bool { return count() > drained+100 })
 	}
 	// Who stood still before us stands still after us.
 	if n := stopped(); n != 1 {
@@ -306,7 +308,7 @@ func TestReapingDisturbsNoOtherWaiter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r reader
-	waitFor(t, "the last to be reaped", func() bool { return len(r.ourChildren()) == 0 })
+	clocktest.WaitFor(t, "the last to be reaped", func() bool { return len(r.ourChildren()) == 0 })
 }
 
 // A command in our own session is adopted and left to who started it.
@@ -322,7 +324,7 @@ func TestAnAdoptedCommandBelongsToTheTree(t *testing.T) {
 	if err := tree.AdoptChild(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "its time to be counted", func() bool { return tree.ReadUsage().CPU > 50*time.Millisecond })
+	clocktest.WaitFor(t, "its time to be counted", func() bool { return tree.ReadUsage().CPU > 50*time.Millisecond })
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -338,7 +340,7 @@ func TestAnAdoptedCommandBelongsToTheTree(t *testing.T) {
 func TestTheWholeOfProcGivesTheSameTree(t *testing.T) {
 	tree := newTree(t)
 	mustStart(t, tree, shell("sleep 1000 & (sleep 1000 & sleep 1000; :) & wait"))
-	waitFor(t, "all to run", func() bool { return len(tree.LivePids()) == 5 })
+	clocktest.WaitFor(t, "all to run", func() bool { return len(tree.LivePids()) == 5 })
 	of := map[int]int{}
 	for _, s := range tree.read.allProcesses() {
 		of[s.pid] = s.ppid

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"golang.org/x/sys/unix"
@@ -271,7 +272,7 @@ func TestAProgramDiesWithTheProcessThatStartedIt(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	waitFor(t, "the program to die",
+	clocktest.WaitFor(t, "the program to die",
 		func() bool { pids, err := MarkedProcesses(mark); return err == nil && len(pids) == 0 })
 }
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
 	"golang.org/x/sys/unix"
 )
 
@@ -261,17 +260,6 @@ func startReady(t testing.TB, tree *Tree, s Spec) *Process {
 		t.Fatalf("the program says %q, %v", word, err)
 	}
 	return p
-}
-
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	now := clock.RealClock()
-	for began := now(); !ok(); {
-		if now.Since(began) > time.Minute {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 func ended(t testing.TB, p *Process) Exit {

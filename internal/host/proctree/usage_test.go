@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // unreported is what a process may use before main and after its report: much
@@ -82,7 +84,7 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "used")
 	mustStart(t, tree, role("careless", "3", "600", file))
 	var high time.Duration
-	waitFor(t, "the children to end", func() bool {
+	clocktest.WaitFor(t, "the children to end", func() bool {
 		high = max(high, tree.ReadUsage().CPU)
 		_, n := reported(t, file)
 		return n == 3 && len(tree.LivePids()) == 1
@@ -95,14 +97,14 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 	}
 	// And it is counted once: more work adds to it.
 	mustStart(t, tree, role("burn", "50"))
-	waitFor(t, "more to be counted", func() bool { return tree.ReadUsage().CPU >= got+45*time.Millisecond })
+	clocktest.WaitFor(t, "more to be counted", func() bool { return tree.ReadUsage().CPU >= got+45*time.Millisecond })
 }
 
 func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
 	tree := newTree(t)
 	p := mustStart(t, tree, shell("head -c 3000000 /dev/zero | cat >/dev/null; head -c 1000000 /dev/zero >/dev/null & "+
 		"wait; kill -STOP $$"))
-	waitFor(t, "the script to be through", func() bool {
+	clocktest.WaitFor(t, "the script to be through", func() bool {
 		u := tree.ReadUsage()
 		return u.Read >= 7_000_000 && u.Written >= 7_000_000 && u.Processes == 1
 	})
@@ -110,7 +112,7 @@ func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
 	if u.Memory < 100_000 || u.Threads != 1 {
 		t.Errorf("%+v", u)
 	}
-	waitFor(t, "context switches to be looked up", func() bool { return tree.ReadUsage().Switches > 0 })
+	clocktest.WaitFor(t, "context switches to be looked up", func() bool { return tree.ReadUsage().Switches > 0 })
 	tree.KillAll(background, 0)
 	if e := ended(t, p); e.Signal != 9 {
 		t.Errorf("ended with %+v", e)
@@ -146,7 +148,7 @@ func TestTreesSideBySideDoNotMix(t *testing.T) {
 		trees[ms] = tree
 		ended(t, mustStart(t, tree, role("daemon", "burn", ms, filepath.Join(dir, ms), let)))
 		// Whose an orphan is that nobody saw alive could not be told of the dead one.
-		waitFor(t, "a daemon to be seen", func() bool { return len(tree.LivePids()) > 0 })
+		clocktest.WaitFor(t, "a daemon to be seen", func() bool { return len(tree.LivePids()) > 0 })
 	}
 	if err := os.WriteFile(let, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -171,7 +173,7 @@ func BenchmarkUsageOfTwentyProcesses(b *testing.B) {
 		b.Run(c.what, func(b *testing.B) {
 			tree := newTree(b)
 			mustStart(b, tree, shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do sleep 1000 & done; wait"))
-			waitFor(b, "all to run", func() bool { return len(tree.LivePids()) == 20 })
+			clocktest.WaitFor(b, "all to run", func() bool { return len(tree.LivePids()) == 20 })
 			var before, after time.Duration
 			b.ResetTimer()
 			before = used()

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
@@ -262,11 +263,5 @@ func (w *World) KillAgent(a *wire.Attempt) {
 // WaitUntil waits for what has to happen.
 func (w *World) WaitUntil(what string, ok func() bool) {
 	w.t.Helper()
-	for range 12_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	w.t.Fatalf("waited in vain for %s", what)
+	clocktest.WaitFor(w.t, what, ok)
 }
