@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -181,7 +182,7 @@ func (f folder) replaceFile(name string, text []byte, safe bool) (err error) {
 		err = os.Rename(beside, f.filePath(name))
 	}
 	if err == nil && safe {
-		err = f.syncDir()
+		err = output.SyncFolder(f.dir)
 	}
 	return err
 }
@@ -197,18 +198,7 @@ func (f folder) syncFile(name string) error {
 	if err != nil {
 		return err
 	}
-	return f.syncDir()
-}
-
-// syncDir makes the names in the folder survive the loss of power.
-func (f folder) syncDir() error {
-	d, err := os.Open(f.dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	_ = d.Close() // opened for reading
-	return err
+	return output.SyncFolder(f.dir)
 }
 
 // readJSON reads JSON; fs.ErrNotExist if there is no such file.

@@ -42,22 +42,14 @@ func (l *Lab) writeEtc(users []string) error {
 	}
 	err = errors.Join(
 		os.Chmod(l.etcFolder(), 0o755),
-		replaceFile(filepath.Join(l.etcFolder(), "hosts"), hosts.String(), 0o644),
+		accounts.ReplaceFile(filepath.Join(l.etcFolder(), "hosts"), hosts.String(), 0o644),
 		// No names but these: without a server they would be waited for in vain.
-		replaceFile(filepath.Join(l.etcFolder(), "resolv.conf"), "", 0o644),
+		accounts.ReplaceFile(filepath.Join(l.etcFolder(), "resolv.conf"), "", 0o644),
 		accounts.Write("/etc", l.etcFolder(), l.Users))
 	for _, u := range l.Users {
 		err = errors.Join(err, os.MkdirAll(u.Home, 0o700), os.Chown(u.Home, u.ID, u.ID))
 	}
 	return err
-}
-
-// replaceFile writes a file anew where there may be one, or a link to somewhere.
-func replaceFile(path, text string, mode fs.FileMode) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), mode)
 }
 
 // copyTree copies files, folders and links with their owners and rights. What

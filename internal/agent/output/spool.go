@@ -328,11 +328,11 @@ func (s *Spool) SyncFiles() error {
 	if !any {
 		return nil
 	}
-	return syncDir(s.dir)
+	return SyncFolder(s.dir)
 }
 
-// syncDir makes the names in a folder survive the loss of power.
-func syncDir(dir string) error {
+// SyncFolder makes the names in a folder survive the loss of power.
+func SyncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (w *writer) writeFile(name string, mode fs.FileMode, more []string, lists .
 		}
 		kept = append(kept, strings.Join(fields, ":"))
 	}
-	return replaceFile(filepath.Join(w.to, name), strings.Join(append(kept, more...), "\n")+"\n", mode)
+	return ReplaceFile(filepath.Join(w.to, name), strings.Join(append(kept, more...), "\n")+"\n", mode)
 }
 
 // switchToFiles has accounts looked up in the files alone: a directory on the network
@@ -130,7 +130,7 @@ func (w *writer) switchToFiles() error {
 			lines[i] = strings.TrimSpace(database) + ": files"
 		}
 	}
-	return replaceFile(filepath.Join(w.to, "nsswitch.conf"), strings.Join(lines, "\n")+"\n", 0o644)
+	return ReplaceFile(filepath.Join(w.to, "nsswitch.conf"), strings.Join(lines, "\n")+"\n", 0o644)
 }
 
 // hideAdministrators takes away what lets accounts of the machine be root by their
@@ -151,8 +151,8 @@ func readLines(dir, name string) ([]string, error) {
 	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return line == "" }), err
 }
 
-// replaceFile writes a file anew where there may be one, or a link to somewhere.
-func replaceFile(path, text string, mode fs.FileMode) error {
+// ReplaceFile writes a file anew where there may be one, or a link to somewhere.
+func ReplaceFile(path, text string, mode fs.FileMode) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
