@@ -32,6 +32,9 @@ func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c",
 		`(trap "" HUP TERM; env -u GODWIT_ATTEMPT setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
 		echo up; sleep 1000`)
+	if err := proctree.BecomeSubreaper(); err != nil { // what the guard lets go comes to us
+		t.Fatal(err)
+	}
 	h.start()
 	h.write()
 	before := livingChildren(t)
