@@ -13,14 +13,16 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// resting is the agent that rests; nil if there is none, or several.
-func (d *Driver) resting() *process {
+// restingAgent is the agent of that process number if it rests, else nil.
+func (d *Driver) restingAgent(pid int) *process {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.idle) != 1 {
-		return nil
+	for _, p := range d.idle {
+		if p.pid == pid {
+			return p
+		}
 	}
-	return d.idle[0]
+	return nil
 }
 
 // serve starts an attempt that ends by itself and returns the agent that served
@@ -33,9 +35,10 @@ func (w *world) serve(d *Driver) (*wire.Attempt, *process) {
 	}
 	clocktest.WaitFor(w.t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
 	var p *process
-	// It rests for a moment only: on a slow machine it may have left already.
+	// It rests for a moment only: on a slow machine it may have left already. Nor is it the only one
+	// where the agent of an attempt before came to rest when another had been started.
 	clocktest.WaitFor(w.t, "the agent to be through", func() bool {
-		p = d.resting()
+		p = d.restingAgent(attemptdir.LockHolder(w.folder(a)))
 		return p != nil || d.attemptRecord(idOf(a), true).runningAgent() == nil
 	})
 	return a, p
@@ -59,9 +62,6 @@ func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 		if n := w.StartCount(a); n != 1 {
 			t.Errorf("it ran %d times", n)
 		}
-		if holder := attemptdir.LockHolder(w.folder(a)); p != nil && holder != p.pid {
-			t.Errorf("agent %d rests, but %d had the folder", p.pid, holder)
-		}
 		if p != nil && strings.Contains(calledAs(p.pid), w.folder(a)) {
 			t.Errorf("it rests and is called %q", calledAs(p.pid))
 		}
@@ -75,7 +75,11 @@ func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 	if len(served) > 5 { // unless the machine stood still again and again
 		t.Errorf("they were served by %v", served)
 	}
-	clocktest.WaitFor(t, "the last agent to leave", func() bool { return d.resting() == nil })
+	clocktest.WaitFor(t, "the last agent to leave", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.idle) == 0
+	})
 }
 
 func TestAnAgentThatDiesAtRestIsNotMissed(t *testing.T) {
