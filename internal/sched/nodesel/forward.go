@@ -47,6 +47,7 @@ type forward struct {
 	patience  int // nodes of the search tree below one before its domains are shaved
 	conflict  uint64
 	found     []int
+	thorough  bool // nearly all hosts are needed: looking closer pays
 }
 
 // related is a node with the hosts that it may have, by the host of another.
@@ -73,7 +74,7 @@ type forwardFrame struct {
 	match    []int8           // by node: its host in a matching of nodes and hosts
 	syms     []int            // symmetries that leave the decided nodes alone
 	covers   []hostBits       // by tie: hosts of its node that go with all hosts of the others
-	around   []hostBits       // by node: hosts of its neighbours when it was last looked at whether they have room
+	looked   []hostBits       // by node: its hosts when the room for its neighbours was last looked at
 	coarse   uint64           // nodes of whose hosts those in groups were not looked at then
 }
 
@@ -96,6 +97,7 @@ const (
 	minSide         = 6    // hosts
 	fewAcross       = 2    // times as many pairs between two sides as the pattern needs there: few
 	manyAcross      = 4    // and many
+	fewSpare        = 2    // hosts more than nodes
 	lastDepth       = 63   // conflicts of deeper decisions are not told apart
 )
 
@@ -106,6 +108,7 @@ func newForward(e *embedder) *forward {
 		return nil
 	}
 	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.hostCount(), mt: e.mt, all: 1<<e.s.m - 1, patience: longSearch}
+	f.thorough = f.n-f.m <= fewSpare
 	f.findGroups()
 	for _, x := range e.t.findSides(e.s) {
 		if min(x.hosts.count(), f.n-x.hosts.count()) < minSide {
@@ -197,9 +200,6 @@ func (f *forward) decideWithRestarts(dom []set) (answer, []int) {
 	return f.runBothWays(dom, nodesPerStep*f.mt.left/2, nil)
 }
 
-// runBothWays searches twice, each time from the filtered domains: deciding sides first where hardly
-// any pairs lead across, and where more do. Which is better depends on the graph, and shows: what
-// decided more often comes first.
 func (f *forward) runBothWays(dom []set, limit int, rnd *rand.Rand) (answer, []int) {
 	if slices.Equal(f.bySides[0], f.bySides[1]) {
 		f.sides = f.bySides[0]
@@ -239,10 +239,10 @@ func (f *forward) runOnce(domains []set, limit int, rnd *rand.Rand) (answer, []i
 
 // rootFrame is the state before any decision.
 func (f *forward) rootFrame(domains []set) *forwardFrame {
-	root, every := f.frameAt(0), hostBits{^uint64(0), ^uint64(0)}
+	root, hosts, every := f.frameAt(0), hostBitsOf(fullSet(f.n)), hostBits{^uint64(0), ^uint64(0)}
 	root.assigned, root.inGroup, root.onSide, root.coarse = 0, 0, [maxSides]uint64{}, f.all
 	for p := range root.dom {
-		root.dom[p], root.why[p], root.match[p], root.around[p] = hostBitsOf(domains[p]), 0, noHost, every
+		root.dom[p], root.why[p], root.match[p], root.looked[p] = hostBitsOf(domains[p]), 0, noHost, hosts
 	}
 	for i := range root.covers {
 		root.covers[i] = every // not known yet
@@ -254,7 +254,7 @@ func (f *forward) rootFrame(domains []set) *forwardFrame {
 func (f *forward) frameAt(depth int) *forwardFrame {
 	for len(f.frames) <= depth {
 		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m),
-			match: make([]int8, f.m), covers: make([]hostBits, f.tieCount), around: make([]hostBits, f.m)})
+			match: make([]int8, f.m), covers: make([]hostBits, f.tieCount), looked: make([]hostBits, f.m)})
 	}
 	return f.frames[depth]
 }
@@ -311,7 +311,7 @@ func (f *forward) descendInto(fr *forwardFrame, depth, p int, value hostBits) bo
 	copy(child.why, fr.why)
 	copy(child.match, fr.match)
 	copy(child.covers, fr.covers)
-	copy(child.around, fr.around)
+	copy(child.looked, fr.looked)
 	child.assigned, child.inGroup, child.onSide, child.coarse = fr.assigned, fr.inGroup, fr.onSide, fr.coarse
 	child.syms = child.syms[:0]
 	for _, i := range fr.syms {

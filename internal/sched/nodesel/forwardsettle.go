@@ -48,12 +48,17 @@ func (f *forward) settleDomains(fr *forwardFrame, changed uint64) bool {
 	}
 }
 
-// roomAround leaves to the neighbours of some nodes only hosts that are joined to
-// enough of the hosts that the nodes around can have. Hosts of groups nearly always are.
+// roomAround leaves to the neighbours of some nodes only hosts next to which all nodes around
+// can have hosts of their own. Hosts of groups nearly always are such, so that they are looked at
+// in small domains only.
 func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) bool {
+	var lost [maxForwardNodes]hostBits
 	var look uint64
-	for ; touched != 0; touched &= touched - 1 {
-		look |= f.nearTo[bits.TrailingZeros64(touched)]
+	for left := touched; left != 0; left &= left - 1 {
+		q := bits.TrailingZeros64(left)
+		lost[q] = fr.looked[q].without(fr.dom[q])
+		fr.looked[q] = fr.dom[q]
+		look |= f.nearTo[q]
 	}
 	for look &^= fr.assigned; look != 0; look &= look - 1 {
 		p := bits.TrailingZeros64(look)
@@ -62,22 +67,25 @@ func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) 
 		if coarse {
 			d = d.without(f.grouped)
 		}
+		if fr.coarse>>p&1 == 0 || coarse {
+			var missed hostBits
+			for left := f.nearTo[p] & touched; left != 0; left &= left - 1 {
+				missed = missed.unionWith(lost[bits.TrailingZeros64(left)])
+			}
+			d = f.nearLost(d, missed)
+		}
+		if !coarse {
+			fr.coarse &^= 1 << p
+		}
 		if d.empty() {
 			continue
 		}
-		var around, gone hostBits
+		var gone, around hostBits
 		for _, r := range f.near[p] {
 			around = around.unionWith(fr.dom[r.node])
 		}
-		if fr.coarse>>p&1 == 0 || coarse {
-			d = f.nearLost(d, fr.around[p].without(around))
-		}
-		if fr.around[p] = around; !coarse {
-			fr.coarse &^= 1 << p
-		}
-		for left := d; !left.empty(); left = left.butFirst() {
-			v := left.first()
-			if f.adj[v].intersectWith(around).count() < len(f.near[p]) {
+		for ; !d.empty(); d = d.butFirst() {
+			if v := d.first(); !f.takesAround(fr, p, v, around) {
 				gone = gone.unionWith(oneHost(v))
 			}
 		}
@@ -102,11 +110,55 @@ func (f *forward) nearLost(d, lost hostBits) hostBits {
 	}
 	var near hostBits
 	for ; !lost.empty(); lost = lost.butFirst() {
-		if v := lost.first(); v < f.n {
-			near = near.unionWith(f.adj[v])
-		}
+		near = near.unionWith(f.adj[lost.first()])
 	}
 	return d.intersectWith(near)
+}
+
+// maxMatched is up to how many neighbours a node is looked at for whether each can have its own host.
+const maxMatched = 4
+
+// takesAround reports whether next to a host all neighbours of a node can have hosts of their own: any
+// k of them need k between them.
+func (f *forward) takesAround(fr *forwardFrame, p, v int, around hostBits) bool {
+	near := f.near[p]
+	if n := f.adj[v].intersectWith(around).count(); n < len(near) || !f.thorough || len(near) > maxMatched {
+		return n >= len(near)
+	}
+	var options [maxMatched]hostBits
+	few := false
+	for i := range near {
+		options[i] = fr.dom[near[i].node].intersectWith(near[i].rows[v])
+		few = few || options[i].count() < len(near)
+	}
+	return !few || haveOwnHosts(options[:len(near)])
+}
+
+// haveOwnHosts reports whether up to four sets can each have a member of their own.
+func haveOwnHosts(options []hostBits) bool {
+	var all hostBits
+	for i, x := range options {
+		if x.empty() {
+			return false
+		}
+		all = all.unionWith(x)
+		for _, y := range options[:i] {
+			two := x.unionWith(y)
+			n, inside := two.count(), 0
+			if n > 2 {
+				continue
+			}
+			for _, z := range options {
+				if z.isWithin(two) {
+					inside++
+				}
+			}
+			if inside > n {
+				return false
+			}
+		}
+	}
+	return all.count() >= len(options)
 }
 
 // assignHost sends a node to the only host of its domain.

@@ -135,11 +135,11 @@ func TestAnotherExactMethodAgreesAtAndAboveTheAnswer(t *testing.T) {
 			}
 			what := fmt.Sprintf("network %d, %s of %d", i, p.Name, p.Nodes)
 			if at > 0 {
-				if yes, known := fits(b, p, at, 30_000); known && !yes {
+				if yes, known := fits(b, p, at, 10_000); known && !yes {
 					t.Errorf("%s: %g is said to be had", what, at)
 				}
 			}
-			switch yes, known := fits(b, p, above, 30_000); {
+			switch yes, known := fits(b, p, above, 10_000); {
 			case yes:
 				t.Errorf("%s: more than %g can be had", what, at)
 			case known:
