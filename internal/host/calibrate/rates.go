@@ -269,13 +269,18 @@ func sweepWork(block []byte, with func(part []byte, turns int) uint64) func(*scr
 	}
 }
 
-// streamWork reads the lines of a block in order, in two or four streams at once, round
-// after round. As the arrays of programs do, the streams come to the end of a page at
+// streamParts cuts a block into parts, one for each stream: how far apart they begin and
+// how long they are. As the arrays of programs do, the streams come to the end of a page at
 // different times: each begins a part of a page later in its page than the one before.
+func streamParts(size, streams, page int) (apart, length int) {
+	apart = (size + min(page, size/4)) / streams / perfmodel.Line * perfmodel.Line
+	return apart, (size - (streams-1)*apart) / perfmodel.Line * perfmodel.Line
+}
+
+// streamWork reads the lines of a block in order, in two or four streams at once, round
+// after round.
 func streamWork(block []byte, streams int) func(*scratch) {
-	page := os.Getpagesize()
-	apart := (len(block) + page) / streams / perfmodel.Line * perfmodel.Line
-	length := (len(block) - (streams-1)*apart) / perfmodel.Line * perfmodel.Line
+	apart, length := streamParts(len(block), streams, os.Getpagesize())
 	from := 0
 	return func(s *scratch) {
 		for left := reads / streams * perfmodel.Line; left > 0; {

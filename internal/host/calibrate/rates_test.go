@@ -126,6 +126,20 @@ func TestCostsRiseAndStayAsNearAsTheyCan(t *testing.T) {
 	}
 }
 
+func TestStreamsLieInTheBlockWhateverThePage(t *testing.T) {
+	for _, page := range []int{4 << 10, 16 << 10, 64 << 10, 2 << 20} {
+		for size := minBlock; size <= maxBlock; size *= 2 {
+			for _, streams := range []int{2, 4} {
+				apart, length := streamParts(size, streams, page)
+				if length < perfmodel.Line || length > apart || (streams-1)*apart+length > size ||
+					apart%perfmodel.Line != 0 || length%perfmodel.Line != 0 {
+					t.Errorf("%d bytes, page %d, %d streams: %d apart, %d long", size, page, streams, apart, length)
+				}
+			}
+		}
+	}
+}
+
 func TestStreamsGoThroughAllOfABlock(t *testing.T) {
 	// share is how many of the lines that are read lie where ones are.
 	share := func(size, streams int, isOne func(i int) bool) float64 {
