@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -20,7 +18,9 @@ import (
 // few at a time, so that whoever else asks is answered in between, when they may come
 // into the queue, or when somebody asks for one of them by its number. Until then
 // they are pending: they have a number, a unique id and an index, which follow from
-// the record of the array, and nothing else.
+// the record of the array, and nothing else. That holds for an array that waits for
+// other jobs too: the first of its elements are known to the engine and wait there, and
+// when it releases them the others follow as these start.
 
 // array is a job array with elements that have not ended.
 type array struct {
@@ -33,6 +33,8 @@ type array struct {
 	each        [][]int      // for each array of Each its indices, if they are no single range
 	progress    arrayProgress
 	work        string // working directory of those that wait; "": as in their records
+
+	ended map[targetKey]core.Target // how jobs and arrays ended that all elements wait for
 }
 
 // pendingCount is how many elements have no record.
@@ -52,16 +54,7 @@ func (a *array) elementIndex(n int) int {
 func (a *array) elementRecord(n int) store.Job {
 	rec := a.ElementRecord(n, a.elementIndex(n))
 	rec.Inputs, rec.After = slices.Clone(rec.Inputs), append(a.eachWaits(rec.Index), rec.After...)
-	rec.Reason = a.whyHeld()
 	return rec
-}
-
-// whyHeld says why elements that could start are not in the queue.
-func (a *array) whyHeld() string {
-	if a.Spec != nil && a.Spec.Array.AtOnce > 0 {
-		return core.Reason{Code: core.ArrayFull, A: float64(a.Spec.Array.AtOnce)}.String()
-	}
-	return fmt.Sprintf("at most %d jobs of an array wait in the queue at once", jobarray.QueueDepth)
 }
 
 // eachWaits is what the element with an index waits for in other arrays.
@@ -161,8 +154,11 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 	t.b.nextJob = a.EndID()
 	t.b.arrays[a.ID], t.b.partial[a.ID] = a, a
 	a.isFilling = true
-	t.addElements(a, s.proto, s.quotes)
+	err := t.addElements(a, s.proto, s.quotes)
 	a.isFilling = false
+	if err != nil { // it is tried again: the array is taken in all the same
+		t.b.opt.Log.Error("not known how those are doing that an array waits for", "array", a.ID, "error", err)
+	}
 	t.fillQueue(a)
 	ids := make([]core.JobID, a.Count)
 	for n := range ids {
@@ -175,8 +171,8 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 func (t *turn) wantedElements(a *array) int {
 	n := max(0, a.Count-a.Next)
 	switch {
-	case len(a.Template.After)+len(a.Each) > 0: // each of them waits, and is handed what the others write
-	case a.Template.NotBefore > t.now && a.live > 0 && a.pendingCount() > 0:
+	case len(a.Each) > 0: // each waits for another job, and is handed what that one writes
+	case a.Template.NotBefore > t.now && a.queued > 0 && a.pendingCount() > 0:
 		n = 0
 	default:
 		n = jobarray.Refill(n, a.queued)
@@ -189,13 +185,17 @@ func (t *turn) wantedElements(a *array) int {
 const maxPassedElements = 1000
 
 // addElements gives the next elements of an array their records, and hands them to the
-// engine.
-func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
-	targets := map[targetKey]core.Target{}
+// engine; none if it cannot be read how those are doing that they wait for.
+func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) error {
+	t.keepArray(a)
+	targets, err := t.countTargets(a)
+	if err != nil {
+		return err
+	}
 	passed := 0
 	for n := t.wantedElements(a); n > 0 && a.Next < a.Count && passed < maxPassedElements; {
 		if a.ahead[a.Next] {
-			if t.enterAhead(a) {
+			if t.enterAhead(a, targets) {
 				n--
 			} else {
 				passed++
@@ -203,13 +203,35 @@ func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
 			continue
 		}
 		j := t.addElement(a, a.Next)
-		j.rec.Reason = ""
 		a.Next++
 		t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto}, targets)
 		t.recordQuote(j, quotes)
 		n--
 	}
-	t.keepArray(a)
+	return nil
+}
+
+// countTargets says how those are doing that all elements of an array wait for. What has
+// ended stays so: the elements may come over days, and it is read once.
+func (t *turn) countTargets(a *array) (map[targetKey]core.Target, error) {
+	targets := make(map[targetKey]core.Target, len(a.Template.After))
+	for _, w := range a.Template.After {
+		target, known := a.ended[keyOf(w)]
+		if !known {
+			var err error
+			if target, err = t.readTarget(keyOf(w)); err != nil {
+				return nil, err
+			}
+		}
+		if !known && target.Unfinished == 0 {
+			if a.ended == nil {
+				a.ended = map[targetKey]core.Target{}
+			}
+			a.ended[keyOf(w)] = target
+		}
+		targets[keyOf(w)] = target
+	}
+	return targets, nil
 }
 
 // addElement gives one element its record.
@@ -269,10 +291,11 @@ func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
 // addAhead gives an element its record before its turn.
 func (t *turn) addAhead(a *array, n int) *job {
 	j := t.addElement(a, n)
+	j.rec.Reason = t.b.pendingReason(a)
 	a.ahead[n] = true
 	t.keepArray(a)
 	if len(a.Each) > 0 { // what it waits for hands its results to those whom the engine knows
-		t.enterUndescribed(j)
+		t.enterUndescribed(j, map[targetKey]core.Target{})
 	}
 	t.fillQueue(a)
 	return j
@@ -280,16 +303,44 @@ func (t *turn) addAhead(a *array, n int) *job {
 
 // enterAhead hands the next element to the engine, which got its record before its
 // turn. It is false if there is nothing to hand over.
-func (t *turn) enterAhead(a *array) bool {
+func (t *turn) enterAhead(a *array, targets map[targetKey]core.Target) bool {
 	delete(a.ahead, a.Next)
-	j := t.b.jobs[a.ID+core.JobID(a.Next)]
 	a.Next++
+	return t.enterRecorded(a, a.Next-1, targets)
+}
+
+// enterRecorded hands an element to the engine that has its record. It is false if there is
+// nothing to hand over.
+func (t *turn) enterRecorded(a *array, n int, targets map[targetKey]core.Target) bool {
+	j := t.b.jobs[a.ID+core.JobID(n)]
 	if j == nil || j.rec.State.IsTerminal() || t.b.eng.IsLive(j.rec.ID) {
 		return false
 	}
-	j.rec.Work = a.Template.Work // others may have come home to the array
-	t.enterUndescribed(j)
+	j.rec.Work, j.rec.Reason = a.Template.Work, "" // others may have come home to the array
+	t.touchJob(j)
+	t.enterUndescribed(j, targets)
 	return true
+}
+
+// enterWaiting hands an element to the engine of each array that waits for other jobs and of
+// which the engine knows none, since all that it knew were cancelled: results are handed to
+// the others by way of it.
+func (t *turn) enterWaiting() {
+	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
+		a := t.b.partial[id]
+		if len(a.Template.After) == 0 || len(a.Each) > 0 || a.queued > 0 {
+			continue
+		}
+		targets, err := t.countTargets(a)
+		for n := a.Next; n < a.Count && err == nil; n++ { // else it is told when its queue is filled
+			if a.isPending(n) {
+				t.addAhead(a, n)
+			}
+			if t.enterRecorded(a, n, targets) {
+				break
+			}
+		}
+	}
 }
 
 // addCorresponding gives those elements of other arrays their record that wait for a
@@ -365,79 +416,26 @@ func (t *turn) fillQueue(a *array) {
 				t.b.addFailures(failures)
 				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, allowed, need, bring)
 				proto.Deadline = a.Template.Deadline
-				t.addElements(a, proto, nil)
+				err := t.addElements(a, proto, nil)
 				a.isFilling = false
+				if err != nil {
+					t.b.opt.Log.Error("not known how those are doing that an array waits for", "array", a.ID, "error", err)
+					t.fillLater(a)
+					return
+				}
 				t.fillQueue(a)
 			})
 		})
 	})
 }
 
-// pendingElements is the elements of an array that have no record, as they are at
-// one moment.
-type pendingElements struct {
-	array array
-	skip  map[int]bool
-}
-
-// snapshotPending is what is pending of the arrays for which is holds.
-func (t *turn) snapshotPending(is func(*array) bool) []pendingElements {
-	var list []pendingElements
-	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
-		if a := t.b.partial[id]; a.pendingCount() > 0 && is(a) {
-			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices}, maps.Clone(a.ahead)})
+// fillLater looks at an array again after a while.
+func (t *turn) fillLater(a *array) {
+	t.b.runUntilStopped(func(ctx context.Context) {
+		if pauseContext(ctx, describeRetry) {
+			t.b.postToLoop(func(t *turn) { t.fillQueue(a) })
 		}
-	}
-	return list
-}
-
-// eachElement calls f with every one of them, until it returns false.
-func (p *pendingElements) eachElement(f func(n int) bool) {
-	for n := p.array.Next; n < p.array.Count; n++ {
-		if !p.skip[n] && !f(n) {
-			return
-		}
-	}
-}
-
-// elementViews lists them as jobs. Together they are one, the first, that says how many
-// there are.
-func (p *pendingElements) elementViews(together bool) []View {
-	var list []View
-	p.eachElement(func(n int) bool {
-		list = append(list, View{Job: p.array.elementRecord(n)})
-		return !together
 	})
-	if together && len(list) > 0 {
-		list[0].Pending = p.array.Count - p.array.Next - len(p.skip)
-	}
-	return list
-}
-
-// pendingByUnique finds the number of a pending element whose unique id begins like
-// this, among those that who asks may see; 0 if there is none, or several.
-func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.JobID, err error) {
-	var list []pendingElements
-	err = b.askLoop(ctx, func(t *turn) {
-		list = t.snapshotPending(func(a *array) bool { return b.maySee(ctx, &a.Template) })
-	})
-	if err != nil {
-		return 0, err
-	}
-	several := false
-	for i := range list {
-		a := &list[i].array
-		list[i].eachElement(func(n int) bool {
-			if unique := a.UniqueID(n); strings.HasPrefix(unique, ref) {
-				several, found = found != 0, a.ID+core.JobID(n)
-			}
-			return !several
-		})
-	}
-	if several {
-		return 0, store.ErrManyJobs
-	}
-	return found, nil
 }
 
 // isSplit reports whether an array is taken in a few elements at a time.

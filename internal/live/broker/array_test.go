@@ -262,7 +262,7 @@ func TestWhoWaitsForALargeArrayWaitsForAllOfIt(t *testing.T) {
 func TestAnArrayThatWaitsIsHeldWhole(t *testing.T) {
 	g := newGrid(t)
 	first := g.submit(jobfile.Job{})
-	spec := arrayOf(250)
+	spec := arrayOf(jobarray.QueueDepth + 250)
 	spec.After = []jobfile.Dependency{{Job: fmt.Sprint(first)}}
 	ids := g.submitArray(spec)
 	a := g.next()
@@ -273,6 +273,45 @@ func TestAnArrayThatWaitsIsHeldWhole(t *testing.T) {
 			t.Fatalf("job %d: %q", id, v.Reason)
 		}
 	}
+}
+
+// What the loop does for an array that waits for another job does not grow with the array
+// either, and whoever asks for an element is told what it waits for.
+func TestALargeArrayThatWaitsIsTakenInAsOneRecord(t *testing.T) {
+	g := newGrid(t)
+	rows := g.countRows()
+	first := g.submit(jobfile.Job{})
+	const n = 20_000
+	spec := arrayOf(n)
+	spec.After = after(jobfile.Over, first)
+	ids := g.submitArray(spec)
+	last, why := ids[n-1], fmt.Sprint("waiting for job ", first)
+	for range 2 { // with a record of its own after the first time
+		if v := g.view(last); !strings.Contains(v.Reason, why) {
+			t.Errorf("the last waits: %q", v.Reason)
+		}
+	}
+	for _, v := range g.elements(ids) {
+		if v.State != core.Submitted || !strings.Contains(v.Reason, why) {
+			t.Fatalf("job %d is %s: %q", v.ID, v.State, v.Reason)
+		}
+	}
+	a := g.next()
+	a.run()
+	a.end(3)
+	g.waitsNoMore(last)
+	if v := g.next(); v.Parent != ids[0] {
+		t.Errorf("job %d is started", v.Job)
+	}
+	if v := g.view(ids[n-2]); !strings.Contains(v.Reason, "wait in the queue at once") {
+		t.Errorf("the last but one waits: %q", v.Reason)
+	}
+	g.kill()
+	if rows.largest.Load() > maxRowsPerTurn || rows.rows.Load() > 10*jobarray.QueueDepth {
+		t.Errorf("%d records were written, %d at once", rows.rows.Load(), rows.largest.Load())
+	}
+	g.up()
+	g.elements(ids)
 }
 
 func TestAUserMayNotHaveAnyNumberOfJobs(t *testing.T) {

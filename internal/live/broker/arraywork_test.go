@@ -190,7 +190,7 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	t.Cleanup(func() { _ = d.Close() })
 	g := newGridWith(t, d)
 	g.kill()
-	const n = jobarray.RefillSize + 1
+	const n = jobarray.RefillSize + 2
 	var batches atomic.Int64
 	gated := newGatedStore(g.store)
 	gated.ofRuns = true
@@ -223,6 +223,9 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	last.run()
 	last.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "made")})
 	g.untilOver(first[n-1])
+	if listed := g.elements(second); len(listed[second[n-2]].After) != 1 {
+		t.Errorf("job %d waits for %+v", second[n-2], listed[second[n-2]].After)
+	}
 	if v := g.view(second[n-1]); !g.filesOf(v.Work)["made"] {
 		t.Errorf("it begins with %v, without what was made", g.filesOf(v.Work))
 	}
@@ -232,6 +235,53 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	}
 	if v := g.view(second[n-2]); g.filesOf(v.Work)["made"] {
 		t.Error("what one element made is handed to those who wait for another")
+	}
+}
+
+// Elements without a record get what a job wrote for which their array waits, although all
+// that the engine knows of it were cancelled before, and the next ones have not come.
+func TestElementsWithoutARecordGetWhatTheirArrayWaitsFor(t *testing.T) {
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	g := newGridWith(t, d)
+	g.kill()
+	gated := newGatedStore(g.store)
+	gated.ofRuns = true
+	gated.closesAt = func(b *store.Batch) bool { return len(b.Arrays) > 0 } // it has been taken in
+	g.store = gated
+	g.up()
+	home, work := t.TempDir(), pushed(t, d, "in")
+	submit := func(spec *jobfile.Job) []core.JobID {
+		t.Helper()
+		spec.Workdir, spec.On = home, []string{"a"}
+		ids, err := g.broker().SubmitJob(t.Context(), spec, work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	first := submit(complete(jobfile.Job{}))[0]
+	then := arrayOf(jobarray.RefillSize + 2)
+	then.After, then.Reliability = after(jobfile.WentWell, first), 1e-6 // history is read for each few elements
+	ids := submit(then)
+	<-gated.reached
+	for _, id := range ids[:jobarray.RefillSize] {
+		if _, err := g.broker().CancelNow(t.Context(), fmt.Sprint(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := g.next()
+	a.run()
+	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "made")})
+	g.untilOver(first)
+	gated.open()
+	for range 2 {
+		if next := g.next(); next.Parent != ids[0] || !g.filesOf(next.Work)["made"] {
+			t.Errorf("job %d is started with %v", next.Job, g.filesOf(next.Work))
+		}
 	}
 }
 

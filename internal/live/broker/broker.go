@@ -130,7 +130,8 @@ type Broker struct {
 	logUse      logUse
 	endedArrays map[core.JobID]core.Target // how some of those ended that are not among arrays any more
 
-	isSnapshotting bool // one is being encoded and stored
+	isSnapshotting bool                 // one is being copied, encoded and stored
+	copying        *engine.StateCopying // of the state, for a snapshot; nil: none is made
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user

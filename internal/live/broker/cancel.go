@@ -72,7 +72,7 @@ func (t *turn) cancelInEngine(j *job, now bool) {
 	case j.rec.State.IsTerminal():
 		return
 	case !live: // an element of an array whose turn has not come
-		t.enterUndescribed(j)
+		t.enterUndescribed(j, map[targetKey]core.Target{})
 		if w, live = t.b.eng.FindJob(j.rec.ID); !live {
 			return
 		}

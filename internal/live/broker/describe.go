@@ -153,9 +153,9 @@ func (t *turn) tellDescribed(q describeQuestion, allowed []core.ClusterID, err e
 }
 
 // enterUndescribed hands a job to the engine of which has to be found out what is
-// known.
-func (t *turn) enterUndescribed(j *job) {
+// known. targets are those that were counted before in the same turn.
+func (t *turn) enterUndescribed(j *job, targets map[targetKey]core.Target) {
 	proto := t.coreJob(ownerOf(&j.rec), j.spec, nil, predict.Demand{}, nil)
 	proto.Deadline = j.rec.Deadline
-	t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, map[targetKey]core.Target{})
+	t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, targets)
 }

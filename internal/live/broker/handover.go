@@ -22,9 +22,10 @@ import (
 // those who wait for them: where they had the same as it had at its beginning.
 //
 // The elements of an array wait for the same, unless each waits for one of another array
-// (aftercorr), and may be a hundred thousand. So their working directory is that of the
-// array as long as they wait; each gets it into its record when it is released. Until
-// then the record of the first that waits is written, for a broker that comes after.
+// (aftercorr), and may be a hundred thousand, of which the engine knows some. So their working
+// directory is that of the array as long as they wait; each gets it into its record when it
+// is released. Until then the record of the first that waits is written, and that of
+// the array for those that have none, for a broker that comes after.
 
 // inheritance is a work folder: its tree, and where it comes from.
 type inheritance struct{ work, dir string }
@@ -61,6 +62,7 @@ func (t *turn) resultReceivers(j *job) []*job {
 		return nil
 	}
 	t.addCorresponding(j)
+	t.enterWaiting()
 	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
 }
 

@@ -148,7 +148,7 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 		}
 		if len(jobs) <= viewsPerTurn {
 			for i := range jobs {
-				live.views = append(live.views, jobs[i].job.currentView())
+				live.views = append(live.views, b.currentView(jobs[i].job))
 			}
 			jobs = nil
 		}
@@ -173,7 +173,7 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 			jobs = jobs[len(some):]
 			err = b.askLoop(ctx, func(*turn) {
 				for i := range some {
-					page = append(page, some[i].job.currentView())
+					page = append(page, b.currentView(some[i].job))
 				}
 			})
 			return page, len(jobs) == 0, err
@@ -215,8 +215,8 @@ func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 }
 
 // currentView is a job as it is now.
-func (j *job) currentView() View {
-	v := View{Job: j.rec, Over: j.over}
+func (b *Broker) currentView(j *job) View {
+	v := View{Job: b.currentRecord(j), Over: j.over}
 	v.Vitals, v.VitalsAt = j.lastVitals()
 	return v
 }

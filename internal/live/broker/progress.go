@@ -172,16 +172,20 @@ func (b *Broker) addFailures(read map[core.JobID][]core.JobID) {
 
 // countTarget says how a job, or those of an array, are doing.
 func (t *turn) countTarget(key targetKey) core.Target {
-	ask := t.jobTarget
-	if key.array {
-		ask = t.arrayTarget
-	}
-	target, err := ask(key.id)
+	target, err := t.readTarget(key)
 	if err != nil { // whatever became of it, it cannot be waited for
 		t.b.opt.Log.Error("a dependency cannot be read", "job", key.id, "error", err)
 		return core.Target{Failed: 1, FailedJob: key.id}
 	}
 	return target
+}
+
+// readTarget is countTarget that may fail.
+func (t *turn) readTarget(key targetKey) (core.Target, error) {
+	if key.array {
+		return t.arrayTarget(key.id)
+	}
+	return t.jobTarget(key.id)
 }
 
 func (t *turn) arrayTarget(id core.JobID) (core.Target, error) {

@@ -140,7 +140,7 @@ func (b *Broker) pendingElement(ctx context.Context, ref string, instead error) 
 func (b *Broker) viewOf(ctx context.Context, j *job) (*View, error) {
 	v := &View{}
 	err := b.askLoop(ctx, func(*turn) {
-		v.Job, v.Over, v.Unreturned = j.rec, j.over, j.unreturned
+		v.Job, v.Over, v.Unreturned = b.currentRecord(j), j.over, j.unreturned
 	})
 	v.Vitals, v.VitalsAt = j.lastVitals()
 	return v, err

@@ -230,17 +230,28 @@ func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
 // noticed.
 const eventsPerSnapshot = 5_000
 
+// jobsPerCopy is how many jobs are copied for a snapshot in one turn of the loop.
+const jobsPerCopy = 2_000
+
 // maybeSnapshot has a snapshot made when there are enough new events. The state is copied in
-// the loop; encoding and storing it, which takes longer, is done beside it. An error
-// is that of the snapshot before.
+// the loop, some jobs in each turn; encoding and storing it, which takes longer, is done
+// beside it. An error is that of the snapshot before.
 func (b *Broker) maybeSnapshot() error {
-	// A snapshot costs as much as some events of every job in it.
-	if !b.isRunning || b.isSnapshotting ||
-		b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.LiveCount())) {
+	if b.copying == nil {
+		// A snapshot costs as much as some events of every job in it.
+		if !b.isRunning || b.isSnapshotting ||
+			b.nextEvent-b.snapped < uint64(max(eventsPerSnapshot, 2*b.eng.LiveCount())) {
+			return b.snapshotErr
+		}
+		b.isSnapshotting = true
+		b.copying = b.eng.BeginCopy()
+	}
+	if !b.copying.CopyJobs(jobsPerCopy) {
+		b.postLater(func(*turn) {}) // there is to be a next turn; others may come before
 		return b.snapshotErr
 	}
-	b.isSnapshotting = true
-	state, upTo := b.eng.CopyState(), b.nextEvent-1
+	state, upTo := b.copying.FinishCopy(), b.nextEvent-1
+	b.copying = nil
 	b.runUntilStopped(func(ctx context.Context) {
 		text, err := state.EncodeSnapshot()
 		if err == nil {
@@ -375,6 +386,6 @@ func (t *turn) enterUnknown() {
 	}
 	slices.SortFunc(unknown, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
 	for _, j := range unknown {
-		t.enterUndescribed(j)
+		t.enterUndescribed(j, map[targetKey]core.Target{})
 	}
 }

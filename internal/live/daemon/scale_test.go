@@ -386,6 +386,8 @@ func BenchmarkArrayIsReleased(b *testing.B) {
 		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 		broker.end(syscall.SIGKILL)
 		b.ReportMetric(milliseconds(broker.start()), "start-ms")
+		broker.list(false)
+		b.ReportMetric(broker.memory("VmRSS"), "RSS-after-start-MB")
 	}
 }
 

@@ -85,11 +85,19 @@ func TestTheRestOfTheLogGivesTheSameWorldOnASnapshot(t *testing.T) {
 			t.Fatalf("%v: %v", tr, err)
 		}
 		at := rapid.IntRange(0, len(r.log)).Draw(t, "snapshot after event")
-		w, err := replay(r.outside.spec, r.log[:at])
+		from := rapid.IntRange(0, at).Draw(t, "begun after event")
+		w, err := replay(r.outside.spec, r.log[:from])
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot, err := w.EncodeSnapshot()
+		copying := w.BeginCopy()
+		for i := range r.log[from:at] {
+			copying.CopyJobs(i % 2)
+			if err := w.ApplyEvent(&r.log[from+i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shot, err := copying.FinishCopy().EncodeSnapshot()
 		if err != nil {
 			t.Fatal(err)
 		}

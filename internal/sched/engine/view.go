@@ -126,8 +126,12 @@ func (e *Engine) IdleProcs(id core.ClusterID) int { return e.w.Cluster(id).IdleP
 // EncodeSnapshot is the state in a form that Restore reads.
 func (e *Engine) EncodeSnapshot() ([]byte, error) { return e.w.EncodeSnapshot() }
 
-// CopyState is the state as it is now, to be encoded while the engine goes on.
-func (e *Engine) CopyState() world.StateCopy { return e.w.CopyState() }
+// StateCopying is a copy of the state that is being made.
+type StateCopying = world.StateCopying
+
+// BeginCopy begins a copy of the state, which is made some jobs at a time and encoded while
+// the engine goes on.
+func (e *Engine) BeginCopy() *StateCopying { return e.w.BeginCopy() }
 
 // ErrSnapshot says that a snapshot cannot be used: it is damaged, or of another version.
 var ErrSnapshot = errors.New("the snapshot cannot be used")

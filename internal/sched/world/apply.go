@@ -15,6 +15,9 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.impossibleEvent(ev, "is older than the one before it")
 	}
 	w.last = ev.At
+	if w.copying != nil {
+		w.copying.changed[ev.Job] = true // an event changes no job but the one that it names
+	}
 	switch ev.Kind {
 	case core.JobSubmitted:
 		return w.applySubmitted(ev)

@@ -153,22 +153,15 @@ type offerShot struct {
 	Silent    bool
 }
 
-// StateCopy is the whole state as it was at one moment. It shares nothing with the world
-// that changes: it can be encoded while the world goes on, by somebody else.
-type StateCopy struct{ shot *worldShot }
-
-// CopyState copies the state, which takes less time than encoding it.
-func (w *World) CopyState() StateCopy { return StateCopy{w.takeShot()} }
-
 // EncodeSnapshot is the whole state in a form that RestoreSnapshot reads.
-func (w *World) EncodeSnapshot() ([]byte, error) { return w.CopyState().EncodeSnapshot() }
+func (w *World) EncodeSnapshot() ([]byte, error) { return w.newCopying().FinishCopy().EncodeSnapshot() }
 
 // EncodeSnapshot is the state in a form that RestoreSnapshot reads.
 func (c StateCopy) EncodeSnapshot() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(snapshotMagic)
 	b.Write(make([]byte, snapshotHead-b.Len())) // filled in below
-	if err := gob.NewEncoder(&b).Encode(c.shot); err != nil {
+	if err := gob.NewEncoder(&b).Encode(c.arrangeShot()); err != nil {
 		return nil, fmt.Errorf("taking a snapshot of the world: %w", err)
 	}
 	text := b.Bytes()
@@ -177,6 +170,7 @@ func (c StateCopy) EncodeSnapshot() ([]byte, error) {
 	return text, nil
 }
 
+// takeShot leaves out the jobs, and sorts nothing that may be as many as these.
 func (w *World) takeShot() *worldShot {
 	s := &worldShot{Names: enumNames(), Last: w.last, Scans: w.scans, Scanned: w.scanned, Starts: w.starts}
 	for _, c := range w.clusters {
@@ -194,18 +188,14 @@ func (w *World) takeShot() *worldShot {
 	for _, name := range sortedKeys(w.apps) {
 		s.Apps = append(s.Apps, appShot{name, w.apps[name].takeShot(newScaling())})
 	}
-	s.Jobs = make([]jobShot, 0, len(w.jobs))
-	fresh := newScaling()
-	for _, id := range sortedKeys(w.jobs) {
-		s.Jobs = append(s.Jobs, w.jobs[id].takeShot(fresh))
-	}
-	for j := w.QueueHead(); j != nil; j = w.queue.nextJob(j) {
-		s.Queue = append(s.Queue, j.spec.ID)
+	for _, j := range w.queue.jobs { // in the order of the queue
+		if j != nil {
+			s.Queue = append(s.Queue, j.spec.ID)
+		}
 	}
 	s.Timers = slices.Clone(w.timers.heap)
-	slices.SortFunc(s.Timers, Timer.compareDue)
-	for _, key := range w.sortedTargets() {
-		s.Targets = append(s.Targets, targetShot{key, w.targets[key].Target})
+	for key, t := range w.targets { // order-free: sorted before it is encoded
+		s.Targets = append(s.Targets, targetShot{key, t.Target})
 	}
 	return s
 }

@@ -20,7 +20,7 @@ var rebuilt = []struct {
 	live, shot reflect.Type
 	fields     string
 }{
-	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec putOff retries spare arrays nowhere"},
+	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec putOff retries spare arrays nowhere copying"},
 	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](),
 		"id spec procs speed memory free held idle hint waiting running malleable growable shrinkable asking reclaimable " +
 			"offers leaving"},

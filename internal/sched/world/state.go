@@ -77,13 +77,16 @@ func (w *World) sortedTargets() []targetKey {
 	for key := range w.targets { // order-free: sorted below
 		list = append(list, key)
 	}
-	slices.SortFunc(list, func(a, b targetKey) int {
-		if a.Job != b.Job {
-			return signOf(a.Job < b.Job)
-		}
-		return signOf(!a.Array && b.Array)
-	})
+	slices.SortFunc(list, targetKey.compareKey)
 	return list
+}
+
+// compareKey orders targets by number; of an array and its first job the job comes first.
+func (a targetKey) compareKey(b targetKey) int {
+	if a.Job != b.Job {
+		return signOf(a.Job < b.Job)
+	}
+	return signOf(!a.Array && b.Array)
 }
 
 func sortedKeys[K core.JobID | string, V any](m map[K]V) []K {

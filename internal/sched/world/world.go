@@ -58,7 +58,8 @@ type World struct {
 	scanned  core.Time
 	starts   int64
 	timers   timers
-	spare    []*Job // finished jobs to be used again
+	spare    []*Job        // finished jobs to be used again
+	copying  *StateCopying // the copy that is being made; nil: none is
 	last     core.Time
 }
 

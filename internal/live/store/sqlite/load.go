@@ -135,8 +135,21 @@ func decodeBody(body []byte, check int64, into any, what string, args ...any) er
 	return nil
 }
 
+// eventsPerDrop is how many events are dropped at once: commits wait meanwhile.
+const eventsPerDrop = 2_500
+
 // SaveSnapshot implements store.Store.
 func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) error {
+	err := s.putSnapshot(ctx, upTo, state)
+	// Whoever is killed or stopped here leaves events that nobody needs: they are dropped with the
+	// next snapshot.
+	for more := true; err == nil && more && ctx.Err() == nil; {
+		more, err = s.dropEvents(ctx)
+	}
+	return err
+}
+
+func (s *Store) putSnapshot(ctx context.Context, upTo uint64, state []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.checkUsable(ctx); err != nil {
@@ -157,12 +170,29 @@ func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) err
 			state, bodyChecksum(state)); err != nil {
 			return err
 		}
-		if _, err := s.write.ExecContext(ctx,
-			"DELETE FROM snapshots WHERE up_to NOT IN (SELECT up_to FROM snapshots ORDER BY up_to DESC LIMIT 2)"); err != nil {
-			return err
-		}
 		_, err := s.write.ExecContext(ctx,
-			"DELETE FROM events WHERE n <= (SELECT min(up_to) FROM snapshots) AND (SELECT count(*) FROM snapshots) > 1")
+			"DELETE FROM snapshots WHERE up_to NOT IN (SELECT up_to FROM snapshots ORDER BY up_to DESC LIMIT 2)")
 		return err
 	}))
+}
+
+// dropEvents drops some of the events that no snapshot needs, the oldest first, and reports
+// whether more may be left.
+func (s *Store) dropEvents(ctx context.Context) (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.checkUsable(ctx); err != nil {
+		return false, err
+	}
+	err = s.inTransaction(ctx, func(ctx context.Context) error {
+		done, err := s.write.ExecContext(ctx, `DELETE FROM events WHERE n <= (SELECT min(up_to) FROM snapshots)
+			AND (SELECT count(*) FROM snapshots) > 1 AND n < ? + (SELECT min(n) FROM events)`, eventsPerDrop)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		more = n == eventsPerDrop
+		return err
+	})
+	return more, explainError(s.path, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // place is a file in a folder of the test.
@@ -47,6 +48,37 @@ func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {
 		if got != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
+	}
+}
+
+// Events that no snapshot needs are dropped, the oldest first and some at a time: whoever dies
+// in between leaves a log without gaps.
+func TestEventsThatNoSnapshotNeedsAreDroppedSomeAtATime(t *testing.T) {
+	s := opened(t, newPlace(t).path)
+	defer s.Close()
+	const last = 2*eventsPerDrop + 10
+	b := &store.Batch{First: 1}
+	for range last {
+		b.Events = append(b.Events, core.Event{Kind: core.QueueScanned})
+	}
+	must(t, s.CommitBatch(t.Context(), b))
+	firstLeft := func() uint64 {
+		l, err := s.LoadState(t.Context())
+		must(t, err)
+		return l.First
+	}
+	must(t, s.SaveSnapshot(t.Context(), last-1, []byte("one")))
+	must(t, s.putSnapshot(t.Context(), last, []byte("two")))
+	if first := firstLeft(); first != 1 {
+		t.Errorf("the log begins with event %d", first)
+	}
+	more, err := s.dropEvents(t.Context())
+	if first := firstLeft(); err != nil || !more || first != 1+eventsPerDrop {
+		t.Errorf("the log begins with event %d, more are to go: %v, %v", first, more, err)
+	}
+	must(t, s.SaveSnapshot(t.Context(), last, []byte("two again")))
+	if first := firstLeft(); first != last {
+		t.Errorf("the log begins with event %d of %d", first, last)
 	}
 }
 
