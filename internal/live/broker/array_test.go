@@ -307,8 +307,8 @@ func TestALargeArrayThatWaitsIsTakenInAsOneRecord(t *testing.T) {
 		t.Errorf("the last but one waits: %q", v.Reason)
 	}
 	g.kill()
-	if rows.largest.Load() > maxRowsPerTurn || rows.rows.Load() > 10*jobarray.QueueDepth {
-		t.Errorf("%d records were written, %d at once", rows.rows.Load(), rows.largest.Load())
+	if rows.rows.Load() > n/2 { // each of those in the queue a few times
+		t.Errorf("%d records were written", rows.rows.Load())
 	}
 	g.up()
 	g.elements(ids)
