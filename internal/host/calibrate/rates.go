@@ -180,14 +180,27 @@ func levelsOf(blocks []blockTimes) []perfmodel.Level {
 	for i := range list {
 		l := perfmodel.Level{Bytes: math.Sqrt2 * math.Exp2(float64(i)) * minBlock, Latency: latency[i], InOrder: inOrder[i],
 			TwoStreams: two[i], FourStreams: four[i], Written: max(inOrder[i], written[i])}
-		if i > 0 { // compared with the nearest block, where nothing is fetched
-			l.Beside = overlapShare(computing[0], computing[i], l.InOrder-list[0].InOrder)
-			l.BesideWritten = overlapShare(recomputing[0], recomputing[i], l.Written-list[0].Written)
+		if i > 0 {
+			l.Beside = overlapShare(nearTime(computing, inOrder), computing[i], l.InOrder-list[0].InOrder)
+			l.BesideWritten = overlapShare(nearTime(recomputing, written), recomputing[i], l.Written-list[0].Written)
 		}
 		list[i] = l
 	}
 	list[len(list)-1].Bytes = 0 // the memory
 	return list
+}
+
+// nearTime is what computing takes where nothing has to be fetched: the median of the
+// blocks whose lines cost hardly more than those of the nearest. By one block alone, in a
+// good moment, nothing would seem to be hidden behind computing anywhere.
+func nearTime(computing, costs []float64) float64 {
+	var near []float64
+	for i, cost := range costs {
+		if cost <= 1.25*costs[0] {
+			near = append(near, computing[i])
+		}
+	}
+	return medianOf(near)
 }
 
 // risingCosts are the costs that come nearest to those measured and never fall from one

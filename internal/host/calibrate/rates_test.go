@@ -112,6 +112,23 @@ func TestADisturbedPassDoesNotMakeFurtherMemorySlow(t *testing.T) {
 	}
 }
 
+func TestAGoodMomentOfTheNearestBlockDoesNotMakeMemoryCountBesideComputing(t *testing.T) {
+	line := func(fetch, compute float64) (b blockTimes) {
+		for i := range b {
+			b[i] = []float64{fetch, fetch, fetch}
+		}
+		for i := range 3 {
+			b[computeTime][i], b[recomputeTime][i] = compute, compute
+		}
+		return b
+	}
+	// Computing takes 10, but 7 while the first block was measured; fetching 9 is hidden.
+	levels := levelsOf([]blockTimes{line(1, 7), line(1, 10), line(1.1, 10), line(1.2, 10), line(10, 10)})
+	if l := levels[4]; l.Beside != 0 || l.BesideWritten != 0 {
+		t.Errorf("%+v: all of it is hidden", l)
+	}
+}
+
 func TestCostsRiseAndStayAsNearAsTheyCan(t *testing.T) {
 	for _, c := range [][2][]float64{
 		{{1, 2, 3}, {1, 2, 3}},
