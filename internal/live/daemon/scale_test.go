@@ -376,12 +376,14 @@ func BenchmarkArrayIsReleased(b *testing.B) {
 			b.ReportMetric(milliseconds(quantile(list, 1)), what+"-ping-max-ms")
 		}
 		broker.untilReason(last, func(why string) bool { return strings.Contains(why, "waiting for job") })
+		broker.queued(elements - 1000) // the first are with the scheduler
 		reportWaits("take-in")
 		b.ReportMetric(broker.memory("VmRSS"), "waiting-RSS-MB")
 		pings, begin = meanwhile(other.ping), time.Now()
 		_, err = broker.client.CancelNow(context.Background(), fmt.Sprint(first.IDs[0]))
 		broker.must(err)
 		broker.untilReason(last, func(why string) bool { return !strings.Contains(why, "waiting for job") })
+		time.Sleep(5 * time.Second) // those that were released are described and queued
 		reportWaits("release")
 		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 		broker.end(syscall.SIGKILL)
