@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -432,7 +433,7 @@ func (t *turn) fillQueue(a *array) {
 // fillLater looks at an array again after a while.
 func (t *turn) fillLater(a *array) {
 	t.b.runUntilStopped(func(ctx context.Context) {
-		if pauseContext(ctx, describeRetry) {
+		if clock.SleepContext(ctx, describeRetry) {
 			t.b.postToLoop(func(t *turn) { t.fillQueue(a) })
 		}
 	})

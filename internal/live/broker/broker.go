@@ -265,18 +265,6 @@ func (b *Broker) runUntilStopped(f func(ctx context.Context)) {
 	}()
 }
 
-// pauseContext waits; false if the broker ends meanwhile.
-func pauseContext(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (b *Broker) logDir(id core.JobID) string {
 	return filepath.Join(b.opt.State, "logs", fmt.Sprint(id))
 }

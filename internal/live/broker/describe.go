@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -107,7 +108,7 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 	allowed, err := b.allowedClusters(ctx, j.spec)
 	for err != nil && !badinput.Is(err) { // the history could not be read
 		b.opt.Log.Warn("not known where a job may run", "job", j.rec.ID, "error", err)
-		if !pauseContext(ctx, describeRetry) {
+		if !clock.SleepContext(ctx, describeRetry) {
 			return // the outbox remembers
 		}
 		allowed, err = b.allowedClusters(ctx, j.spec)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -146,7 +147,7 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 			}
 			return true
 		case n+1 < maxTries && !errors.Is(err, driver.ErrAway) && !errors.Is(err, driver.ErrRefused):
-			if !pauseContext(b.ctx, time.Duration(n+1)*100*time.Millisecond) {
+			if !clock.SleepContext(b.ctx, time.Duration(n+1)*100*time.Millisecond) {
 				return false
 			}
 			continue
@@ -201,7 +202,7 @@ func (b *Broker) releaseAttempt(id driver.ID, at core.ClusterID) bool {
 			return false
 		}
 		b.opt.Log.Error("cannot release", "job", id.Job, "epoch", int(id.Epoch), "error", err)
-		if !pauseContext(b.ctx, wait) {
+		if !clock.SleepContext(b.ctx, wait) {
 			return false
 		}
 	}

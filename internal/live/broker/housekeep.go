@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 )
 
 // housekeepLoop drops what nobody needs any more.
 func (b *Broker) housekeepLoop(ctx context.Context) {
-	for pauseContext(ctx, 10*time.Minute) {
+	for clock.SleepContext(ctx, 10*time.Minute) {
 		for what, f := range map[string]func(context.Context) error{
 			"the depot": b.collectDepots, "logs": b.dropLogs,
 			"what was brought home": func(context.Context) error { return b.brought.forgetOld(b.opt.Clock()) },

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -27,7 +28,7 @@ func (f reportedLoad) isWorthReporting(was reportedLoad) bool {
 // pollLoadLoop keeps the engine told of what a newcomer would meet in a cluster, while
 // there is anybody to be placed or moved.
 func (b *Broker) pollLoadLoop(ctx context.Context, id core.ClusterID) {
-	for pauseContext(ctx, b.opt.Sample) {
+	for clock.SleepContext(ctx, b.opt.Sample) {
 		b.tidyCluster(ctx, id)
 		c := b.allClusters()[id]
 		if c.Removed {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -167,7 +168,7 @@ func (b *Broker) watchAgent(j *job) bool {
 // stopWatching stops the telling once nobody has looked for a while.
 func (b *Broker) stopWatching(ctx context.Context, j *job) {
 	const patience = 5 * time.Second
-	for pauseContext(ctx, patience) {
+	for clock.SleepContext(ctx, patience) {
 		done := false
 		if b.askLoop(ctx, func(*turn) {
 			j.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -257,7 +258,7 @@ func (b *Broker) maybeSnapshot() error {
 		if err == nil {
 			err = b.opt.Store.SaveSnapshot(ctx, upTo, text)
 		}
-		if errors.Is(err, store.ErrFull) && !pauseContext(ctx, diskRetryInterval) {
+		if errors.Is(err, store.ErrFull) && !clock.SleepContext(ctx, diskRetryInterval) {
 			return
 		}
 		b.postToLoop(func(*turn) {
@@ -350,7 +351,7 @@ func (b *Broker) sweepUnknown(ctx context.Context, id core.ClusterID) {
 			told = err.Error()
 			b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
 		}
-		if !pauseContext(ctx, wait) {
+		if !clock.SleepContext(ctx, wait) {
 			return
 		}
 	}

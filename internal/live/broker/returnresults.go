@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
@@ -54,7 +55,7 @@ func (b *Broker) returnResults(j *job) {
 // the job waits so long: releasing what it ran in may be what makes room.
 func (b *Broker) returnLater(h *homeward, wait time.Duration) {
 	b.runUntilStopped(func(ctx context.Context) {
-		if pauseContext(ctx, wait) {
+		if clock.SleepContext(ctx, wait) {
 			h.j.line.addTask(b.runInBackground, func() { b.returnOnce(h) })
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -99,7 +100,7 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 		// lost its connection to us.
 		unreached := errors.Is(err, driver.ErrUnreached)
 		reached = reached || !unreached && !errors.Is(err, driver.ErrAway)
-		if unreached && !reached || isHopeless(err) || wait >= time.Second<<(maxFetchTries-1) || !pauseContext(ctx, wait) {
+		if unreached && !reached || isHopeless(err) || wait >= time.Second<<(maxFetchTries-1) || !clock.SleepContext(ctx, wait) {
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -176,7 +177,7 @@ func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) erro
 			said = err.Error()
 			b.explainStaging(j, "waits for "+in.From, said+"; what has arrived stays, the rest is sent again", nil)
 		}
-		if !pauseContext(ctx, wait) {
+		if !clock.SleepContext(ctx, wait) {
 			return ctx.Err()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -108,7 +109,7 @@ func (b *Broker) leaveResult(ctx context.Context, l *leaving) error {
 			said = err.Error()
 			b.postToLoop(func(t *turn) { t.explainJob(l.j, "results", l.From+" waits for "+l.to.Name, said, nil) })
 		}
-		if !pauseContext(ctx, wait) {
+		if !clock.SleepContext(ctx, wait) {
 			return ctx.Err()
 		}
 	}
@@ -240,7 +241,7 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 		case !errors.Is(err, driver.ErrAway):
 			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.allClusters()[i].Name, "name", name, "error", err)
 			return true
-		case !pauseContext(b.ctx, wait):
+		case !clock.SleepContext(b.ctx, wait):
 			return false
 		}
 	}

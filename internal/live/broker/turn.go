@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -150,7 +151,7 @@ func (b *Broker) storeBatch(ctx context.Context, batch *store.Batch) error {
 				err = fmt.Errorf("%w: jobs run on, but nothing can be decided until there is room on the disk", err)
 				b.full.Store(&err)
 			}
-			if pauseContext(ctx, diskRetryInterval) {
+			if clock.SleepContext(ctx, diskRetryInterval) {
 				continue
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
@@ -158,7 +159,7 @@ func (b *Broker) watchWeather(ctx context.Context) {
 	w := &b.weather
 	b.runUntilStopped(w.watch.Run)
 	thinned := b.brokerTime()
-	for pauseContext(ctx, readingInterval) {
+	for clock.SleepContext(ctx, readingInterval) {
 		var thin *store.Thin
 		if now := b.brokerTime(); now.Sub(thinned) > thinningInterval {
 			thinned = now
