@@ -152,7 +152,7 @@ func TestTablesAreAlignedAndTheLastColumnIsWrapped(t *testing.T) {
 	tab.AddRow("left", "0 s", "idle now and quicker than all the others that could be had")
 	tab.AddRow("right-hand", "12.0 s", "")
 	var b strings.Builder
-	if err := tab.PrintTable(&b, 40); err != nil {
+	if err := tab.PrintTable(&b, 44); err != nil {
 		t.Fatal(err)
 	}
 	want := "cluster       wait  why\nleft           0 s  idle now and quicker\n                    than all the others " +

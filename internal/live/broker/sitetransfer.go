@@ -100,7 +100,8 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 		// lost its connection to us.
 		unreached := errors.Is(err, driver.ErrUnreached)
 		reached = reached || !unreached && !errors.Is(err, driver.ErrAway)
-		if unreached && !reached || isHopeless(err) || wait >= time.Second<<(maxFetchTries-1) || !clock.SleepContext(ctx, wait) {
+		if unreached && !reached || isHopeless(err) || wait >= time.Second<<(maxFetchTries-1) ||
+			!clock.SleepContext(ctx, wait) {
 			break
 		}
 	}

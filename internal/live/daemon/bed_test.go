@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
+	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/sqlite"
 	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -95,7 +98,13 @@ func up(t testing.TB, settings string) *bed {
 // checkReplay holds the records of jobs and workflows that a broker left against its log.
 func checkReplay(t testing.TB, state string) {
 	t.Helper()
-	s, err := sqlite.Open(context.Background(), filepath.Join(state, "godwit.db"))
+	var s *sqlite.Store
+	var err error
+	// A broker that was killed, or told to end, may hold its store a little longer.
+	clocktest.WaitFor(t, "the end of the broker", func() bool {
+		s, err = sqlite.Open(context.Background(), filepath.Join(state, "godwit.db"))
+		return !errors.Is(err, store.ErrLocked)
+	})
 	if err != nil {
 		t.Error(err)
 		return

@@ -66,7 +66,11 @@ func TestInputsGoFromOneSiteToAnother(t *testing.T) {
 		t.Errorf("%.0f bytes were sent to this machine", sent)
 	}
 
-	b.leaves(leeds, york)
+	// From here on the broker knows how long each way took. If this machine stood still while it
+	// sent something from site to site, the way by the depot is the quicker one.
+	direct := b.stagingSeconds("1") < b.stagingSeconds("3")+1
+	t.Logf("directly it is quicker: %v", direct)
+	b.leaves(leeds, york, direct)
 
 	// While it is under way both ends break, and the broker dies: it goes on.
 	const larger = 128 << 20
@@ -80,13 +84,23 @@ func TestInputsGoFromOneSiteToAnother(t *testing.T) {
 	if got, _, _ := strings.Cut(b.output(id, 1), " "); got != want {
 		t.Errorf("it is %s, %s: %q, want %s", j.State, j.Why, got, want)
 	}
-	if sent := b.sent(id); harms == 3 && sent > larger*3/4 {
+	if sent := b.sent(id); harms == 3 && direct && sent > larger*3/4 {
 		t.Errorf("%.0f of %d bytes were sent the last time", sent, larger)
 	}
 }
 
-// leaves has a job leave results at several sites.
-func (b *bed) leaves(leeds, york *sshdtest.Server) {
+// stagingSeconds is how long it took to bring the inputs of a job.
+func (b *bed) stagingSeconds(id string) (sum float64) {
+	b.Helper()
+	for _, d := range b.staged(id) {
+		n, _ := d.Inputs["seconds"].(float64)
+		sum += n
+	}
+	return sum
+}
+
+// leaves has a job leave results at several sites, directly or by the depot.
+func (b *bed) leaves(leeds, york *sshdtest.Server, direct bool) {
 	b.Helper()
 	depot := filepath.Join(b.dir, "state", "depot")
 	before := sizeOf(b, depot)
@@ -114,7 +128,7 @@ func (b *bed) leaves(leeds, york *sshdtest.Server) {
 	if _, err := os.Stat(filepath.Join(spec.Workdir, "out")); err == nil {
 		b.Error("what was to be left came home")
 	}
-	if grown := sizeOf(b, depot) - before; grown > size/2 {
+	if grown := sizeOf(b, depot) - before; direct && grown > size/2 {
 		b.Errorf("%d bytes came by the broker", grown)
 	}
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
