@@ -124,7 +124,8 @@ func (b *bed) on(t *testing.T) *bed { return &bed{TB: t, dir: b.dir, client: b.c
 func (b *bed) reached() *bed {
 	b.Helper()
 	const pollInterval = 250 * time.Millisecond // each answer makes the broker ask the clusters
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(pollInterval) {
+	// Where all cores are busy it takes minutes to bring our programs to a cluster over SSH.
+	for end := time.Now().Add(8 * time.Minute); ; time.Sleep(pollInterval) {
 		list, err := b.client.ListClusters(context.Background())
 		if err != nil {
 			b.Fatal(err)
