@@ -198,7 +198,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	until := func(what string, holds func() bool) {
 		t.Helper()
 		for begin := time.Now(); !holds(); time.Sleep(50 * time.Millisecond) {
-			if time.Since(begin) > 10*time.Minute {
+			if time.Since(begin) > 20*time.Minute {
 				for _, s := range book.AllSeries(now(), 0) {
 					t.Logf("%+v", s)
 				}
