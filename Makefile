@@ -165,14 +165,12 @@ lint: ## the analyses of tools/lint: those of go vet, dropped errors, unused cod
 
 # Three packages at once even on two processors: many tests wait for batch systems. Those
 # that take longest come first. What vet would say, lint says; symbols only take time to link.
-# WAITS mostly waits for sensors: last, it would keep everybody waiting.
 # Nothing is repeated but a few tests that measure the machine (scripts/rerun names each,
 # with its reason), once, and only if nothing else failed.
-WAITS := ./internal/observe/weather/watch
 UNITFLAGS := -count=1 -vet=off -ldflags='-s -w' -timeout 30m
 
 unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
-	$(TOOL) gotestsum --format pkgname --jsonfile $(BUILD)/tests.json --packages './internal/live/daemon ./internal/e2e $(WAITS) $(PKG)' -- -p 3 $(UNITFLAGS) || \
+	$(TOOL) gotestsum --format pkgname --jsonfile $(BUILD)/tests.json --packages './internal/live/daemon ./internal/e2e $(PKG)' -- -p 3 $(UNITFLAGS) || \
 	  $(GO) run ./scripts/rerun $(BUILD)/tests.json $(UNITFLAGS)
 
 # What needs hours, by hand on a machine that does nothing else: soak-files and soak-kills,
