@@ -152,8 +152,8 @@ func newHarness(t testing.TB, argv ...string) *harness {
 	return h
 }
 
-// receive waits for what a channel tells.
-func receive(t testing.TB, what string, from <-chan struct{}) {
+// receiveSignal waits for what a channel tells.
+func receiveSignal(t testing.TB, what string, from <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-from:
@@ -182,7 +182,7 @@ func (h *harness) awaitSamples(n int) {
 		<-h.samples
 	}
 	for range n {
-		receive(h.t, "a sample of the program", h.samples)
+		receiveSignal(h.t, "a sample of the program", h.samples)
 	}
 }
 

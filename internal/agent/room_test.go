@@ -57,13 +57,13 @@ func (h *harness) refuse(status int32) *atomic.Int32 {
 	return refuses
 }
 
-// failing is the way to a depot that tells when a request finds nobody there.
-type failing struct {
+// unreachedDepot is the way to a depot that tells when a request finds nobody there.
+type unreachedDepot struct {
 	*http.Transport
 	failed func()
 }
 
-func (f *failing) RoundTrip(req *http.Request) (*http.Response, error) {
+func (f *unreachedDepot) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, err := f.Transport.RoundTrip(req)
 	if err != nil {
 		f.failed()
@@ -75,7 +75,7 @@ func (f *failing) RoundTrip(req *http.Request) (*http.Response, error) {
 func (h *harness) whenUnreached() <-chan struct{} {
 	unreached := make(chan struct{})
 	failed := sync.OnceFunc(func() { close(unreached) })
-	h.throughTransport(func(t *http.Transport) http.RoundTripper { return &failing{t, failed} })
+	h.throughTransport(func(t *http.Transport) http.RoundTripper { return &unreachedDepot{t, failed} })
 	return unreached
 }
 

@@ -277,10 +277,10 @@ func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	stepsTrouble.frozen = func() { close(frozen); <-died }
 	stepsTrouble.Unlock()
 	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
-	receive(t, "a program that is being saved", frozen)
+	receiveSignal(t, "a program that is being saved", frozen)
 	h.stop()
 	close(died)
-	receive(t, "an image that cannot be brought away", unreached)
+	receiveSignal(t, "an image that cannot be brought away", unreached)
 	h.start()
 	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)}) // as a broker says to whom it finds stopping
 	h.until("an agent that is told", func() bool {

@@ -38,7 +38,7 @@ func TestAProgramFindsItsFilesAndWhatItChangesComesBack(t *testing.T) {
 	h.pushWork(map[string]string{"in/data": "text\n", "gone": "x", "kept": "y"})
 	unreached := h.whenUnreached()
 	h.begin()
-	receive(t, "an agent that finds no broker", unreached)
+	receiveSignal(t, "an agent that finds no broker", unreached)
 	h.start()
 	h.wait()
 	m := h.ended()

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func widest(text string) int {
+func widestLine(text string) int {
 	most := 0
 	for line := range strings.Lines(text) {
 		most = max(most, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
@@ -27,7 +27,7 @@ func TestAComparisonFitsTheTerminal(t *testing.T) {
 	var narrow, wide strings.Builder
 	compareTable(&narrow, reports, 80)
 	compareTable(&wide, reports, 1000)
-	if n := widest(narrow.String()); n > 80 || strings.Count(narrow.String(), "pra/fpsma") != 2 {
+	if n := widestLine(narrow.String()); n > 80 || strings.Count(narrow.String(), "pra/fpsma") != 2 {
 		t.Errorf("%d columns:\n%s", n, narrow.String())
 	}
 	if strings.Count(wide.String(), "pra/fpsma") != 1 {
@@ -52,7 +52,7 @@ func TestAMatrixOfManyHostsFitsTheTerminal(t *testing.T) {
 	}
 	var b strings.Builder
 	writeCells(&b, cells, 80)
-	if n := widest(b.String()); n > 80 {
+	if n := widestLine(b.String()); n > 80 {
 		t.Errorf("%d columns:\n%s", n, b.String())
 	}
 	for i := range 16 {
@@ -71,7 +71,7 @@ func TestHostsOfAPatternFitTheTerminal(t *testing.T) {
 	if err := selectTable(r).PrintTable(&b, 80); err != nil {
 		t.Fatal(err)
 	}
-	if n := widest(b.String()); n > 80 || !strings.Contains(b.String(), "region-39") {
+	if n := widestLine(b.String()); n > 80 || !strings.Contains(b.String(), "region-39") {
 		t.Errorf("%d columns:\n%s", n, b.String())
 	}
 }

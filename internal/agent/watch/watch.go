@@ -25,7 +25,7 @@ type Watch struct {
 	progress *output.Progress
 	alarm    checkpointing.DeadlineAlarm
 	began    time.Duration // the program
-	from     reckoning
+	from     usageBefore
 	pulse    pulse
 	last     proctree.Usage
 	lastAt   time.Duration // when that was
@@ -39,9 +39,9 @@ type Watch struct {
 // wallTimes is how the job spent its wall time so far, see wire.Vitals.
 type wallTimes struct{ busy, idle float64 }
 
-// reckoning is where counting begins: what the processes of the attempt had used
+// usageBefore is where counting begins: what the processes of the attempt had used
 // before the program began, and what the job had used before the attempt.
-type reckoning struct {
+type usageBefore struct {
 	start proctree.Usage
 	used  float64 // seconds on the reference host
 	busy  float64 // wall seconds of them, see wire.Vitals
@@ -52,17 +52,17 @@ type reckoning struct {
 
 // totalWork is what the whole job has used, in seconds on the reference host, when
 // the processes of the attempt have used so much.
-func (r reckoning) totalWork(cpu time.Duration) float64 {
+func (r usageBefore) totalWork(cpu time.Duration) float64 {
 	return r.used + max(cpu-r.start.CPU, 0).Seconds()*r.speed
 }
 
 // totalBytes is what the whole job has read and written.
-func (r reckoning) totalBytes(u proctree.Usage) int64 {
+func (r usageBefore) totalBytes(u proctree.Usage) int64 {
 	return r.moved + max(u.Read-r.start.Read, 0) + max(u.Written-r.start.Written, 0)
 }
 
-func newReckoning(a *wire.Attempt, saved *wire.Saved, start proctree.Usage) reckoning {
-	r := reckoning{start: start, speed: a.Speed}
+func newUsageBefore(a *wire.Attempt, saved *wire.Saved, start proctree.Usage) usageBefore {
+	r := usageBefore{start: start, speed: a.Speed}
 	if r.speed <= 0 {
 		r.speed = 1
 	}
@@ -85,7 +85,7 @@ type Program struct {
 // NewWatch begins to follow a program.
 func NewWatch(p Program) *Watch {
 	a := p.Attempt
-	w := &Watch{began: p.Began, from: newReckoning(a, p.Saved, p.Used), progress: p.Progress, method: p.Method,
+	w := &Watch{began: p.Began, from: newUsageBefore(a, p.Saved, p.Used), progress: p.Progress, method: p.Method,
 		chance: -1, noted: -noteInterval}
 	w.pulse = pulse{pace: a.Pace, speed: w.from.speed}
 	used, busy := w.from.used, w.from.busy

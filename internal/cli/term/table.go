@@ -243,10 +243,10 @@ const wide = 160
 func (a *App) TerminalWidth() int { return WidthOf(a.Stdout, wide) }
 
 // TableWidth is TerminalWidth; where there is no terminal, lines are as long as they need.
-func (a *App) TableWidth() int { return WidthOf(a.Stdout, unlimited) }
+func (a *App) TableWidth() int { return WidthOf(a.Stdout, unlimitedWidth) }
 
-// unlimited is a width that no line reaches.
-const unlimited = 1 << 30
+// unlimitedWidth is a width that no line reaches.
+const unlimitedWidth = 1 << 30
 
 // WidthOf is how wide the terminal is that w writes to; otherwise if it is none.
 func WidthOf(w io.Writer, otherwise int) int {

@@ -33,7 +33,7 @@ type viewQuery struct {
 	parent   core.JobID                             // only the elements of this array; 0: all
 }
 
-func (q *viewQuery) includes(id, parent core.JobID) bool {
+func (q *viewQuery) includesJob(id, parent core.JobID) bool {
 	return id >= q.from && (q.to == 0 || id <= q.to) && (q.parent == 0 || parent == q.parent)
 }
 
@@ -86,7 +86,7 @@ func (b *Broker) visitViews(ctx context.Context, q *viewQuery, see func(*View) e
 	for {
 		var next *View
 		for _, s := range sources {
-			if err := s.fill(); err != nil {
+			if err := s.fillPage(); err != nil {
 				return err
 			}
 			if len(s.views) > 0 && (next == nil || s.views[0].ID > next.ID) {
@@ -113,8 +113,8 @@ type viewSource struct {
 	more  func() (page []View, last bool, err error) // nil: there are no more pages
 }
 
-// fill reads pages until there is a job or no further page.
-func (s *viewSource) fill() error {
+// fillPage reads pages until there is a job or no further page.
+func (s *viewSource) fillPage() error {
 	for len(s.views) == 0 && s.more != nil {
 		page, last, err := s.more()
 		if err != nil {
@@ -142,7 +142,7 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 			return (q.parent == 0 || a.ID == q.parent) && q.shown(ctx, &a.Template)
 		})
 		for id, j := range b.jobs {
-			if j.spec != nil && q.includes(id, j.rec.Parent) && q.shown(ctx, &j.rec) {
+			if j.spec != nil && q.includesJob(id, j.rec.Parent) && q.shown(ctx, &j.rec) {
 				jobs = append(jobs, liveJob{id, j})
 			}
 		}
@@ -158,7 +158,7 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 	}
 	for i := range arrays {
 		for _, v := range arrays[i].elementViews(q.together) {
-			if q.includes(v.ID, v.Parent) {
+			if q.includesJob(v.ID, v.Parent) {
 				pending.views = append(pending.views, v)
 			}
 		}
