@@ -279,14 +279,11 @@ func (b *Broker) dropArray(id core.JobID, a *array) {
 // elementOf gives the element with a number its record, if it is one that who asks
 // may see and has none; nil otherwise.
 func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
-	for _, a := range t.b.partial { // at most one has it
-		n := int(id - a.ID)
-		if !a.isPending(n) || !t.b.maySee(ctx, &a.Template) {
-			continue
-		}
-		return t.addAhead(a, n)
+	a := t.b.pendingArray(id)
+	if a == nil || !a.isPending(int(id-a.ID)) || !t.b.maySee(ctx, &a.Template) {
+		return nil
 	}
-	return nil
+	return t.addAhead(a, int(id-a.ID))
 }
 
 // addAhead gives an element its record before its turn.

@@ -55,12 +55,12 @@ type pendingElements struct {
 }
 
 // snapshotPending is what is pending of the arrays for which is holds.
-func (t *turn) snapshotPending(is func(*array) bool) []pendingElements {
+func (b *Broker) snapshotPending(is func(*array) bool) []pendingElements {
 	var list []pendingElements
-	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
-		if a := t.b.partial[id]; a.pendingCount() > 0 && is(a) {
+	for _, id := range slices.Sorted(maps.Keys(b.partial)) {
+		if a := b.partial[id]; a.pendingCount() > 0 && is(a) {
 			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices, each: a.each},
-				maps.Clone(a.ahead), t.b.pendingReason(a)})
+				maps.Clone(a.ahead), b.pendingReason(a)})
 		}
 	}
 	return list
@@ -95,8 +95,10 @@ func (p *pendingElements) elementViews(together bool) []View {
 // this, among those that who asks may see; 0 if there is none, or several.
 func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.JobID, err error) {
 	var list []pendingElements
-	err = b.askLoop(ctx, func(t *turn) {
-		list = t.snapshotPending(func(a *array) bool { return b.maySee(ctx, &a.Template) })
+	isSeen := func(a *array) bool { return b.maySee(ctx, &a.Template) }
+	err = b.readLoop(ctx, func(writing *turn) bool {
+		list = b.snapshotPending(isSeen)
+		return !writing.isWritingArray(isSeen)
 	})
 	if err != nil {
 		return 0, err

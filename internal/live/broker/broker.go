@@ -103,6 +103,7 @@ type Broker struct {
 	began      time.Time
 
 	mail    chan func(*turn)
+	reads   chan loopRead
 	stopped chan struct{}  // closed when the loop has ended
 	work    sync.WaitGroup // whatever was started beside the loop
 	ctx     context.Context
@@ -155,7 +156,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		return nil, errors.New("a broker needs a state folder")
 	}
 	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")},
-		mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
+		mail: make(chan func(*turn), 256), reads: make(chan loopRead), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never,
 		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{},
 		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
@@ -217,6 +218,8 @@ func (b *Broker) Run(ctx context.Context) error {
 			return nil
 		case f := <-b.mail:
 			err = b.runTurn(ctx, f)
+		case read := <-b.reads:
+			read(nil)
 		case <-timer.C:
 			err = b.runTurn(ctx, func(t *turn) { t.stepEngine(&core.Input{Kind: core.Tick}) })
 		}

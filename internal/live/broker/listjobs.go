@@ -127,35 +127,44 @@ func (s *viewSource) fillPage() error {
 	return nil
 }
 
+// liveJob is a job with its number, which may be looked at outside the loop.
+type liveJob struct {
+	id  core.JobID
+	job *job
+}
+
 // liveViews are the jobs that live and, apart from them, the elements that have not been queued.
 func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *viewSource, err error) {
-	type liveJob struct {
-		id  core.JobID
-		job *job
-	}
 	var jobs []liveJob
+	var stored []core.JobID
 	var arrays []pendingElements
 	live, pending = &viewSource{}, &viewSource{}
-	// One question where it can be, since each waits for a turn.
-	err = b.askLoop(ctx, func(t *turn) {
-		arrays = t.snapshotPending(func(a *array) bool {
-			return (q.parent == 0 || a.ID == q.parent) && q.shown(ctx, &a.Template)
-		})
+	isListed := func(a *array) bool { return (q.parent == 0 || a.ID == q.parent) && q.shown(ctx, &a.Template) }
+	// One question where it can be, since each may have to wait for a turn.
+	err = b.readLoop(ctx, func(writing *turn) bool {
+		if writing.isWritingArray(isListed) {
+			return false
+		}
+		arrays = b.snapshotPending(isListed)
 		for id, j := range b.jobs {
 			if j.spec != nil && q.includesJob(id, j.rec.Parent) && q.shown(ctx, &j.rec) {
 				jobs = append(jobs, liveJob{id, j})
 			}
 		}
 		if len(jobs) <= viewsPerTurn {
-			for i := range jobs {
-				live.views = append(live.views, b.currentView(jobs[i].job))
-			}
+			live.views, stored = b.durableViews(jobs, writing)
 			jobs = nil
 		}
+		return true
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	more, err := b.storedViews(ctx, stored)
+	if err != nil {
+		return nil, nil, err
+	}
+	live.views = append(live.views, more...)
 	for i := range arrays {
 		for _, v := range arrays[i].elementViews(q.together) {
 			if q.includesJob(v.ID, v.Parent) {
@@ -163,23 +172,38 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 			}
 		}
 	}
-	for _, list := range [][]View{live.views, pending.views} {
-		slices.SortFunc(list, func(x, y View) int { return cmp.Compare(y.ID, x.ID) })
-	}
+	sortNewestFirst(live.views)
+	sortNewestFirst(pending.views)
 	if len(jobs) > 0 {
 		slices.SortFunc(jobs, func(x, y liveJob) int { return cmp.Compare(y.id, x.id) })
 		live.more = func() (page []View, last bool, err error) {
 			some := jobs[:min(viewsPerTurn, len(jobs))]
 			jobs = jobs[len(some):]
-			err = b.askLoop(ctx, func(*turn) {
-				for i := range some {
-					page = append(page, b.currentView(some[i].job))
-				}
-			})
+			page, err = b.readViews(ctx, some)
 			return page, len(jobs) == 0, err
 		}
 	}
 	return live, pending, nil
+}
+
+// readViews gives jobs as they are.
+func (b *Broker) readViews(ctx context.Context, jobs []liveJob) (views []View, err error) {
+	var stored []core.JobID
+	err = b.readLoop(ctx, func(writing *turn) bool {
+		views, stored = b.durableViews(jobs, writing)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	more, err := b.storedViews(ctx, stored)
+	views = append(views, more...)
+	sortNewestFirst(views)
+	return views, err
+}
+
+func sortNewestFirst(views []View) {
+	slices.SortFunc(views, func(x, y View) int { return cmp.Compare(y.ID, x.ID) })
 }
 
 // recordedViews are the jobs in the store.

@@ -99,7 +99,7 @@ func (b *Broker) findJob(ctx context.Context, ref string) (*job, *View, error) {
 		case err != nil:
 			return nil, nil, err
 		}
-		if err := b.askLoop(ctx, func(*turn) { live = b.jobs[rec.ID] }); err != nil {
+		if err := b.readLoop(ctx, func(*turn) bool { live = b.jobs[rec.ID]; return true }); err != nil {
 			return nil, nil, err
 		}
 		if live == nil || live.spec == nil {
@@ -114,11 +114,19 @@ func (b *Broker) findJob(ctx context.Context, ref string) (*job, *View, error) {
 // array that has no record gets one.
 func (b *Broker) liveJob(ctx context.Context, id core.JobID) (*job, error) {
 	var live *job
-	err := b.askLoop(ctx, func(t *turn) {
-		if live = b.jobs[id]; live == nil {
-			live = t.elementOf(ctx, id)
-		}
+	isPending := false
+	err := b.readLoop(ctx, func(*turn) bool {
+		live = b.jobs[id]
+		isPending = live == nil && b.pendingArray(id) != nil
+		return true
 	})
+	if err == nil && isPending {
+		err = b.askLoop(ctx, func(t *turn) {
+			if live = b.jobs[id]; live == nil {
+				live = t.elementOf(ctx, id)
+			}
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +148,9 @@ func (b *Broker) pendingElement(ctx context.Context, ref string, instead error) 
 
 func (b *Broker) viewOf(ctx context.Context, j *job) (*View, error) {
 	v := &View{}
-	err := b.askLoop(ctx, func(*turn) {
+	err := b.readLoop(ctx, func(writing *turn) bool {
 		v.Job, v.Over, v.Unreturned = b.currentRecord(j), j.over, j.unreturned
+		return !writing.isWriting(j.rec.ID)
 	})
 	v.Vitals, v.VitalsAt = j.lastVitals()
 	return v, err
@@ -151,7 +160,7 @@ func (b *Broker) viewOf(ctx context.Context, j *job) (*View, error) {
 // there is an agent to ask.
 func (b *Broker) watchAgent(j *job) bool {
 	there := false
-	_ = b.askLoop(b.ctx, func(*turn) {
+	_ = b.readLoop(b.ctx, func(*turn) bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.lookedAt = b.opt.Clock()
@@ -161,6 +170,7 @@ func (b *Broker) watchAgent(j *job) bool {
 			j.sendOrder(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})
 			b.runUntilStopped(func(ctx context.Context) { b.stopWatching(ctx, j) })
 		}
+		return true
 	})
 	return there
 }

@@ -97,7 +97,7 @@ func (t *turn) commitTurn(ctx context.Context) error {
 	if t.hasChanges() {
 		t.batch.First = b.nextEvent
 		began := b.opt.Clock()
-		if err := b.storeBatch(ctx, &t.batch); err != nil {
+		if err := t.writeAndAnswer(ctx); err != nil {
 			return err
 		}
 		b.lastWrite = b.opt.Clock.Since(began)
