@@ -95,7 +95,7 @@ type Broker struct {
 	shelves    map[uint32]*replicas // of users who are not the broker's own
 	moving     oneAtATime           // transfers
 	placed     placedJobs
-	describing describeSlots
+	describing describeBacklog
 	weather    forecasts
 	patterns   atomic.Bool  // a job with a pattern has come: networks matter
 	alive      atomic.Int64 // jobs that have not ended, without a record too

@@ -27,22 +27,60 @@ const maxDescribedTogether = 16
 // asks for something waits behind them.
 const maxDescribing = 8
 
-// describeSlots is, for each user, the messages that are on their way.
-type describeSlots struct {
+// describeBacklog is, for each user, the jobs of which is still to be found out what is known.
+// Hundreds of thousands may be released within seconds: few goroutines of a user see to them.
+type describeBacklog struct {
 	mu sync.Mutex
-	of map[uint32]chan struct{}
+	of map[uint32]*userBacklog
 }
 
-func (s *describeSlots) slotsOf(user uint32) chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[uint32]chan struct{}{}
+type userBacklog struct {
+	groups  [][]describeQuestion
+	workers int
+}
+
+// addGroup adds jobs of a user, and reports whether somebody has to begin to see to them.
+func (l *describeBacklog) addGroup(user uint32, group []describeQuestion) (needsWorker bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[uint32]*userBacklog{}
 	}
-	if s.of[user] == nil {
-		s.of[user] = make(chan struct{}, maxDescribing)
+	u := l.of[user]
+	if u == nil {
+		u = &userBacklog{}
+		l.of[user] = u
 	}
-	return s.of[user]
+	if u.groups = append(u.groups, group); u.workers == maxDescribing {
+		return false
+	}
+	u.workers++
+	return true
+}
+
+// nextGroup takes the jobs that come next; nil if there are none and who asks is to end.
+func (l *describeBacklog) nextGroup(user uint32) []describeQuestion {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.of[user]
+	if len(u.groups) == 0 {
+		if u.workers--; u.workers == 0 {
+			delete(l.of, user)
+		}
+		return nil
+	}
+	group := u.groups[0]
+	u.groups[0] = nil
+	u.groups = u.groups[1:]
+	return group
+}
+
+// returnGroup puts back what is left of a group: others' turn comes first.
+func (l *describeBacklog) returnGroup(user uint32, group []describeQuestion) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.of[user]
+	u.groups = append(u.groups, group)
 }
 
 // describeQuestion asks what is known by now of a job that nothing holds any longer.
@@ -79,18 +117,26 @@ func (q *describeQueue) addJob(j *job, command uint64) {
 // may be others than when they were submitted.
 func (b *Broker) describeJobs(q describeQueue) {
 	for _, group := range q.groups {
-		slots := b.describing.slotsOf(group[0].job.rec.Owner)
-		b.runUntilStopped(func(ctx context.Context) {
-			for some := range slices.Chunk(group, maxDescribedTogether) {
-				select {
-				case slots <- struct{}{}:
-				case <-ctx.Done():
-					return // the outbox remembers
-				}
-				b.describeGroup(ctx, some)
-				<-slots
-			}
-		})
+		user := group[0].job.rec.Owner
+		if b.describing.addGroup(user, group) {
+			b.runUntilStopped(func(ctx context.Context) { b.describeBacklogOf(ctx, user) })
+		}
+	}
+}
+
+// describeBacklogOf does so with the jobs of a user, in the order of each array, until there is none
+// left. When the broker ends before that the outbox remembers the others.
+func (b *Broker) describeBacklogOf(ctx context.Context, user uint32) {
+	for ctx.Err() == nil {
+		group := b.describing.nextGroup(user)
+		if group == nil {
+			return
+		}
+		some := group[:min(maxDescribedTogether, len(group))]
+		b.describeGroup(ctx, some)
+		if len(group) > len(some) {
+			b.describing.returnGroup(user, group[len(some):])
+		}
 	}
 }
 

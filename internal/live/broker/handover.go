@@ -30,29 +30,39 @@ import (
 // inheritance is a work folder: its tree, and where it comes from.
 type inheritance struct{ work, dir string }
 
+// maxHandedOverPerTurn is how many records of those who wait for a job are written together:
+// very many may wait for the same, and others wait for the turn.
+const maxHandedOverPerTurn = 500
+
 // handOverResults makes the work folders of those who wait for a job that came home, gives
-// them to these in one turn and finishes it in the same. If somebody came
-// meanwhile, or another came home to them, what is missing is made first.
+// them to these a few in a turn, and finishes it with the last. If somebody came
+// meanwhile, or another came home to them, what is missing is made first. A broker that ends
+// half-way leaves nothing wrong: to put the same results into a work folder again changes nothing.
 func (b *Broker) handOverResults(j *job, made map[inheritance]string, finish func(*turn)) {
-	var missing []inheritance
-	if b.askLoop(b.ctx, func(t *turn) { missing = t.missingFolders(j, made) }) != nil {
+	var folders []receiver
+	if b.askLoop(b.ctx, func(t *turn) { folders = t.foldersOf(j) }) != nil {
 		return
 	}
-	for _, m := range missing {
+	for _, m := range missingFolders(folders, made) {
 		work, err := b.mergeResults(j.asOwner(b.ctx), &j.rec, j.spec, m.dir, m.work)
 		if err != nil {
 			b.opt.Log.Error("results for those who wait", "of", j.rec.ID, "error", err)
 			work = m.work
 		}
-		made[m] = work
+		made[m], made[inheritance{work, m.dir}] = work, work
 	}
-	b.postToLoop(func(t *turn) {
-		if len(t.missingFolders(j, made)) > 0 {
-			t.afterCommit(func() { j.line.addTask(b.runInBackground, func() { b.handOverResults(j, made, finish) }) })
+	for ; len(folders) > maxHandedOverPerTurn; folders = folders[maxHandedOverPerTurn:] {
+		if b.askLoop(b.ctx, func(t *turn) { t.assignWorkFolders(folders[:maxHandedOverPerTurn], made) }) != nil {
 			return
 		}
-		t.assignWorkFolders(j, made)
-		finish(t)
+	}
+	b.postToLoop(func(t *turn) {
+		folders := t.foldersOf(j)
+		if len(missingFolders(folders, made)) == 0 && t.assignWorkFolders(folders, made) {
+			finish(t)
+			return
+		}
+		t.afterCommit(func() { j.line.addTask(b.runInBackground, func() { b.handOverResults(j, made, finish) }) })
 	})
 }
 
@@ -66,28 +76,44 @@ func (t *turn) resultReceivers(j *job) []*job {
 	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
 }
 
-// missingFolders are the work folders of heirs that are not made yet. The jobs of an
-// array have the same.
-func (t *turn) missingFolders(j *job, made map[inheritance]string) []inheritance {
+// receiver is a job with the work folder that it has now.
+type receiver struct {
+	job *job
+	has inheritance
+}
+
+func (t *turn) foldersOf(j *job) []receiver {
+	var list []receiver
+	for _, w := range t.resultReceivers(j) {
+		list = append(list, receiver{w, inheritance{t.b.workOf(w), w.spec.Workdir}})
+	}
+	return list
+}
+
+// missingFolders are the work folders that are not made yet. The jobs of an array have the same.
+func missingFolders(of []receiver, made map[inheritance]string) []inheritance {
 	seen := map[inheritance]bool{}
 	var list []inheritance
-	for _, w := range t.resultReceivers(j) {
-		key := inheritance{t.b.workOf(w), w.spec.Workdir}
-		if _, ok := made[key]; !ok && !seen[key] {
-			seen[key] = true
-			list = append(list, key)
+	for _, r := range of {
+		if _, ok := made[r.has]; !ok && !seen[r.has] {
+			seen[r.has] = true
+			list = append(list, r.has)
 		}
 	}
 	return list
 }
 
-// assignWorkFolders gives the heirs the work folders that were made for them.
-func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
-	for _, w := range t.resultReceivers(j) {
-		was := t.b.workOf(w)
-		work := made[inheritance{was, w.spec.Workdir}]
-		if work == was {
+// assignWorkFolders gives jobs the work folders that were made for them, as many as a turn may.
+// It is false if some are left.
+func (t *turn) assignWorkFolders(to []receiver, made map[inheritance]string) bool {
+	assigned := 0
+	for _, r := range to {
+		w, was, work := r.job, r.has.work, made[r.has]
+		if work == was || w.spec == nil || t.b.workOf(w) != was { // the last two: since it was looked at
 			continue
+		}
+		if assigned++; assigned > maxHandedOverPerTurn {
+			return false
 		}
 		// those that follow find it too
 		if a := t.b.partial[w.rec.Parent]; a != nil && len(a.Each) == 0 && a.Template.Work == was {
@@ -100,6 +126,7 @@ func (t *turn) assignWorkFolders(j *job, made map[inheritance]string) {
 		}
 		t.touchJob(w)
 	}
+	return true
 }
 
 // waitsLikeItsArray reports whether all elements of a job's array wait for the same.

@@ -2,10 +2,12 @@ package broker_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -132,5 +134,54 @@ func (g *grid) arrayInherits(submit func(jobfile.Job) core.JobID, result string)
 		c.run()
 		c.end(0)
 		g.until(c.Job, core.Done)
+	}
+}
+
+// However many jobs wait for one: all get what it wrote, and few records are written at once.
+func TestVeryManyJobsThatWaitForOneGetWhatItWroteAFewAtATime(t *testing.T) {
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	g := newGridWith(t, d)
+	rows := g.countRows()
+	home, work := t.TempDir(), pushed(t, d, "in")
+	submit := func(spec jobfile.Job) core.JobID {
+		t.Helper()
+		spec.Workdir = home
+		ids, err := g.broker().SubmitJob(t.Context(), complete(spec), work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids[0]
+	}
+	first, waiters := submit(jobfile.Job{}), map[core.JobID]bool{}
+	never := submit(jobfile.Job{Begin: 365 * 24 * time.Hour}) // holds them all, so that they can be looked at
+	for range 1700 {
+		waiters[submit(jobfile.Job{After: after(jobfile.Over, first, never)})] = true
+	}
+	rows.largest.Store(0)
+	a := g.next()
+	a.run()
+	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "out")})
+	g.untilOver(first)
+	if n := rows.largest.Load(); n > 600 {
+		t.Errorf("%d records were written at once", n)
+	}
+	state, err := g.store.LoadState(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for i := range state.Jobs {
+		if rec := &state.Jobs[i]; waiters[rec.ID] {
+			if seen++; rec.Work == work {
+				t.Fatalf("job %d has not got what the first one wrote", rec.ID)
+			}
+		}
+	}
+	if seen != len(waiters) || !g.filesOf(g.view(slices.Max(slices.Collect(maps.Keys(waiters)))).Work)["out"] {
+		t.Errorf("%d of %d jobs wait", seen, len(waiters))
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -390,6 +392,56 @@ func BenchmarkArrayIsReleased(b *testing.B) {
 		b.ReportMetric(milliseconds(broker.start()), "start-ms")
 		broker.list(false)
 		b.ReportMetric(broker.memory("VmRSS"), "RSS-after-start-MB")
+	}
+}
+
+// BenchmarkManyWaiters is ten thousand jobs, submitted one by one with the same working directory,
+// that wait for another one: how long others wait while that one ends, its results are handed to
+// them and they are released.
+func BenchmarkManyWaiters(b *testing.B) {
+	const waiters = 10_000
+	for b.Loop() {
+		broker := upSeparate(b, twoSlots)
+		work, _, _, err := depot.PushFolder(context.Background(), b.TempDir(),
+			depot.NewClient(broker.client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		broker.must(err)
+		submit := func(c *separateBroker, spec jobfile.Job) string {
+			spec.Workdir, spec.Outputs = "/tmp", []string{"result"}
+			accepted, err := c.client.SubmitJob(context.Background(), &api.Submit{Job: spec, Work: string(work)})
+			c.must(err)
+			return fmt.Sprint(accepted.IDs[0])
+		}
+		spec := job("/bin/sh", "-c", "echo it > result; : < "+broker.fifo())
+		spec.Checkpoint.Method = "restart"
+		first := submit(broker, spec)
+		broker.submit(broker.waitingJob())
+		next := broker.waitingJob()
+		next.After = []jobfile.Dependency{{Job: first, When: jobfile.Over}}
+		var all sync.WaitGroup
+		var last atomic.Value
+		for range 16 {
+			one := broker.another()
+			all.Go(func() {
+				defer one.client.Close()
+				for range waiters / 16 {
+					last.Store(submit(one, next))
+				}
+			})
+		}
+		all.Wait()
+		other := broker.another()
+		pings, lists := meanwhile(other.ping), meanwhile(func() time.Duration { return other.list(false) })
+		begin := time.Now()
+		_, err = broker.client.CancelNow(context.Background(), first)
+		broker.must(err)
+		broker.untilReason(last.Load().(string), func(why string) bool { return !strings.Contains(why, "waiting for job") })
+		b.ReportMetric(time.Since(begin).Seconds(), "release-s")
+		time.Sleep(5 * time.Second) // those that were released are described and queued
+		for what, list := range map[string][]time.Duration{"ping": pings(), "ps": lists()} {
+			b.ReportMetric(milliseconds(quantile(list, 0.5)), "beside-"+what+"-p50-ms")
+			b.ReportMetric(milliseconds(quantile(list, 1)), "beside-"+what+"-max-ms")
+		}
+		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 	}
 }
 
