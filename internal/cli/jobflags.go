@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/imports"
 )
 
 // jobFlags collects what flags say about a job; its file and its defaults stand
@@ -99,7 +100,7 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 		return nil, &badinput.Error{Field: cmd.CommandPath(), Value: strings.Join(args[min(1, len(args)):], " "),
 			Want: "one job file, or a command after --"}
 	}
-	job, warnings, err := jobfile.Read(args[0], o)
+	job, warnings, err := imports.Read(args[0], o)
 	a.sayWarnings(warnings)
 	return job, err
 }

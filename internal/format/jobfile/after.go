@@ -34,9 +34,9 @@ var afterWords = map[string]Dependency{
 const wantAfter = "jobs by number or name such as 12 or prep, or afterany:12, afternotok:12, after:12, aftercorr:12, " +
 	"singleton"
 
-// parseAfter reads jobs to wait for: 12,prep,afterany:13:14. bare is what one
+// ParseAfter reads jobs to wait for: 12,prep,afterany:13:14. bare is what one
 // without a word before it means.
-func parseAfter(text string, bare When) ([]Dependency, error) {
+func ParseAfter(text string, bare When) ([]Dependency, error) {
 	if strings.Contains(text, "?") {
 		return nil, errors.New("jobs separated by commas, all of which are waited for; that one of several is enough is " +
 			"not supported")
@@ -91,8 +91,8 @@ func (d *Dependency) JobNumber() (id int64, index int, inArray, ok bool) {
 }
 
 // applyAfter is the flag. What was listed elsewhere is replaced by the first.
-func applyAfter(d *draft, value string) error {
-	list, err := parseAfter(value, WentWell)
+func applyAfter(d *Draft, value string) error {
+	list, err := ParseAfter(value, WentWell)
 	if err == nil {
 		d.replaceList("after", func() { d.After = nil })
 		d.After = append(d.After, list...)

@@ -31,7 +31,7 @@ func (a ArrayRange) Len() int {
 // Indices lists them, from the least on.
 func (a ArrayRange) Indices() []int {
 	if a.List != "" {
-		list, _ := parseIndices(a.List, maxIndex) // checked when it was read
+		list, _ := parseIndices(a.List, MaxIndex) // checked when it was read
 		return list
 	}
 	var list []int
@@ -50,26 +50,26 @@ func (a ArrayRange) isSound() bool {
 		return false
 	}
 	if a.List == "" {
-		return a.Len() <= maxArray
+		return a.Len() <= MaxArray
 	}
-	list, err := parseIndices(a.List, maxIndex)
+	list, err := parseIndices(a.List, MaxIndex)
 	return err == nil && len(list) > 0 && a.Step == 1 && a.First == list[0] && a.Last == list[len(list)-1]
 }
 
 const wantArray = "indices such as 1-100, 0-90:10, 1,5,7-9 or, for at most 20 at once, 1-100%20"
 
-// parseArray reads 1-100, 1-100:5, 1,3,7-9 and 1-100%20.
-func parseArray(s string) (ArrayRange, error) {
+// ParseArray reads 1-100, 1-100:5, 1,3,7-9 and 1-100%20.
+func ParseArray(s string) (ArrayRange, error) {
 	text, atOnce, limited := strings.Cut(s, "%")
 	var a ArrayRange
 	var err error
 	if strings.Contains(text, ",") {
 		a, err = parseList(text)
 	} else {
-		a, err = parseRange(text)
+		a, err = ParseRange(text)
 	}
 	if err == nil && limited {
-		a.AtOnce, err = parseIndex(atOnce, 1, maxIndex)
+		a.AtOnce, err = ParseIndex(atOnce, 1, MaxIndex)
 	}
 	if err != nil {
 		return ArrayRange{}, fmt.Errorf("%s%w", wantArray, err)
@@ -83,7 +83,7 @@ var errIndex = errors.New("")
 // parseList reads several indices and ranges. Those that make up one range are
 // that range.
 func parseList(text string) (ArrayRange, error) {
-	list, err := parseIndices(text, maxIndex)
+	list, err := parseIndices(text, MaxIndex)
 	if err != nil {
 		return ArrayRange{}, err
 	}
@@ -102,12 +102,12 @@ func parseIndices(text string, most int) ([]int, error) {
 	}
 	var list []int
 	for part := range strings.SplitSeq(text, ",") {
-		a, err := parseRange(part)
+		a, err := ParseRange(part)
 		if err != nil {
 			return nil, err
 		}
-		if len(list)+a.Len() > maxArray {
-			return nil, fmt.Errorf("; at most %d of them", maxArray)
+		if len(list)+a.Len() > MaxArray {
+			return nil, fmt.Errorf("; at most %d of them", MaxArray)
 		}
 		if a.Last > most {
 			return nil, fmt.Errorf("; at most %d", most)
@@ -118,8 +118,8 @@ func parseIndices(text string, most int) ([]int, error) {
 	return slices.Compact(list), nil
 }
 
-// parseRange reads 7, 1-100 and 1-100:5.
-func parseRange(text string) (ArrayRange, error) {
+// ParseRange reads 7, 1-100 and 1-100:5.
+func ParseRange(text string) (ArrayRange, error) {
 	text, step, stepped := strings.Cut(text, ":")
 	first, last, ranged := strings.Cut(text, "-")
 	if !ranged {
@@ -127,24 +127,24 @@ func parseRange(text string) (ArrayRange, error) {
 	}
 	a := ArrayRange{Step: 1}
 	var errs [3]error
-	a.First, errs[0] = parseIndex(first, 0, maxIndex)
-	a.Last, errs[1] = parseIndex(last, 0, maxIndex)
+	a.First, errs[0] = ParseIndex(first, 0, MaxIndex)
+	a.Last, errs[1] = ParseIndex(last, 0, MaxIndex)
 	if stepped {
-		a.Step, errs[2] = parseIndex(step, 1, maxIndex)
+		a.Step, errs[2] = ParseIndex(step, 1, MaxIndex)
 	}
 	switch err := cmp.Or(errs[0], errs[1], errs[2]); {
 	case err != nil:
 		return ArrayRange{}, err
 	case a.Last < a.First:
 		return ArrayRange{}, errors.New("; the last comes after the first")
-	case a.Len() > maxArray:
-		return ArrayRange{}, fmt.Errorf("; at most %d of them", maxArray)
+	case a.Len() > MaxArray:
+		return ArrayRange{}, fmt.Errorf("; at most %d of them", MaxArray)
 	}
 	return a, nil
 }
 
-// parseIndex reads digits alone: a sign is no part of an index.
-func parseIndex(text string, from, to int) (int, error) {
+// ParseIndex reads digits alone: a sign is no part of an index.
+func ParseIndex(text string, from, to int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= from && n <= to && text[0] != '+' {
 		return n, nil
 	}

@@ -24,9 +24,9 @@ type Build struct {
 }
 
 // readBuild reads a section, or a command alone.
-func (d *draft) readBuild(v yamlfile.Value) {
+func (d *Draft) readBuild(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Build.Command = readScalar(v, parseText)
+		d.Build.Command = ReadScalar(v, ParseText)
 		return
 	}
 	d.readMapping(v, "build.", d.buildFields())
@@ -35,10 +35,10 @@ func (d *draft) readBuild(v yamlfile.Value) {
 	}
 }
 
-func (d *draft) buildFields() []field {
+func (d *Draft) buildFields() []field {
 	b := &d.Build
 	return []field{
-		scalarField("command", &b.Command, parseText),
+		scalarField("command", &b.Command, ParseText),
 		scalarField("dir", &b.Dir, parseFolder),
 		listField("outputs", "files within the folder of the build", &b.Outputs, parseInside),
 		listField("needs", "libraries, such as fftw3", &b.Needs, parseLibrary),
@@ -63,15 +63,15 @@ func parseLibrary(s string) (string, error) {
 }
 
 // readEstimate reads a time, or a model of the program and a size.
-func (d *draft) readEstimate(v yamlfile.Value) {
+func (d *Draft) readEstimate(v yamlfile.Value) {
 	if v.Kind() != yamlfile.Mapping {
-		d.Estimate = readScalar(v, parseDuration)
+		d.Estimate = ReadScalar(v, parseDuration)
 		return
 	}
 	var file string
 	var size float64
 	found := v.ReadMapping(
-		yamlfile.ReadField("model", func(v yamlfile.Value) { file = readScalar(v, parseText) }),
+		yamlfile.ReadField("model", func(v yamlfile.Value) { file = ReadScalar(v, ParseText) }),
 		yamlfile.ReadField("size", func(v yamlfile.Value) { size = v.PositiveNumber(1e15) }),
 	)
 	found.RequireField("model", "a file that godwit model fit wrote")
@@ -88,7 +88,7 @@ func (d *draft) readEstimate(v yamlfile.Value) {
 const maxModel = 64 << 20
 
 // estimateBy has a model say what the job needs on the reference host.
-func (d *draft) estimateBy(file string, size float64) error {
+func (d *Draft) estimateBy(file string, size float64) error {
 	m, err := ReadModel(d.absolutePath(file))
 	if err == nil {
 		err = m.EstimateJob(&d.Job, size)
@@ -136,7 +136,7 @@ func (m *Model) EstimateJob(j *Job, size float64) error {
 }
 
 // dropOutdatedModel forgets the model if an estimate on the command line went over it.
-func (d *draft) dropOutdatedModel() error {
+func (d *Draft) dropOutdatedModel() error {
 	if d.Estimate != d.modelled {
 		d.EstimateBy, d.EstimateSpread = "", 0
 	}

@@ -87,7 +87,7 @@ func TestAnEstimateOnTheCommandLineGoesOverAModel(t *testing.T) {
 	if err := os.WriteFile(file, []byte("run: ./x\nestimate: {model: x.model, size: 1000}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, _, err := Read(file, o)
+	j, _, err := readFile(file, o)
 	if err != nil || j.Estimate != 7*time.Second || j.EstimateBy != "" || j.EstimateSpread != 0 {
 		t.Errorf("%+v %v", j, err)
 	}

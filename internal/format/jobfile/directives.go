@@ -9,7 +9,7 @@ import (
 )
 
 // readManagerLines reads the lines of the batch system that a script was written for.
-func (d *draft) readManagerLines(name string, lines []batchscript.CommentLine) error {
+func (d *Draft) readManagerLines(name string, lines []batchscript.CommentLine, importers Importers) error {
 	slurm, grid := false, false
 	for _, line := range lines {
 		slurm = slurm || line.InHead && strings.HasPrefix(line.Text, "#SBATCH")
@@ -24,15 +24,15 @@ func (d *draft) readManagerLines(name string, lines []batchscript.CommentLine) e
 	}
 	switch {
 	case slurm:
-		return d.fromSlurm(name, lines)
+		return importers.Slurm(newImport(d), name, lines)
 	case grid:
-		return d.fromGridEngine(name, lines)
+		return importers.GridEngine(newImport(d), name, lines)
 	}
 	return nil
 }
 
 // warnForeignLines says which lines are not read.
-func (d *draft) warnForeignLines(name string, lines []batchscript.CommentLine, grid bool) {
+func (d *Draft) warnForeignLines(name string, lines []batchscript.CommentLine, grid bool) {
 	others := []struct{ prefix, calls, why string }{
 		{"#PBS", "PBS", "PBS lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
 		{"#BSUB", "LSF", "LSF lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
@@ -46,51 +46,16 @@ func (d *draft) warnForeignLines(name string, lines []batchscript.CommentLine, g
 	for _, o := range others {
 		for _, line := range lines {
 			if line.InHead && strings.HasPrefix(line.Text, o.prefix) {
-				d.warnings = append(d.warnings, Warning{name, line.Number, strings.TrimSuffix(o.prefix, " -"), o.why})
+				d.Warnings = append(d.Warnings, Warning{name, line.Number, strings.TrimSuffix(o.prefix, " -"), o.why})
 				break
 			}
 		}
 	}
 }
 
-// fromSlurm reads the #SBATCH lines, up to the first command, as sbatch does.
-func (d *draft) fromSlurm(name string, lines []batchscript.CommentLine) error {
-	s := newSlurm(d)
-	for _, line := range lines {
-		rest, ok := strings.CutPrefix(line.Text, "#SBATCH")
-		switch {
-		case !ok:
-		case !line.InHead:
-			d.warnings = append(d.warnings,
-				Warning{name, line.Number, "#SBATCH",
-					"left out: it stands below the first command, where Slurm does not read it either"})
-		default:
-			if err := s.readLine(name, line.Number, rest); err != nil {
-				return err
-			}
-		}
-	}
-	return s.finishJob()
-}
-
-// fromGridEngine reads the #$ lines wherever they stand, as qsub does.
-func (d *draft) fromGridEngine(name string, lines []batchscript.CommentLine) error {
-	g := newGrid(d)
-	for _, line := range lines {
-		rest, ok := batchscript.CutGridPrefix(line.Text)
-		if !ok || !line.InHead && !strings.HasPrefix(rest, "-") {
-			continue
-		}
-		if err := g.readLine(name, line.Number, rest); err != nil {
-			return err
-		}
-	}
-	return g.finishJob()
-}
-
 // applySaveSignal makes the signal that a batch system is to send before the end the one
 // that makes the program save itself, if it is known what it writes then.
-func (d *draft) applySaveSignal() error {
+func (d *Draft) applySaveSignal() error {
 	if d.saveSignal == "" || d.Checkpoint.Signal != "" {
 		return nil
 	}
@@ -99,15 +64,15 @@ func (d *draft) applySaveSignal() error {
 		d.at["checkpoint.signal"] = d.signalAt
 		return nil
 	}
-	d.warnings = append(d.warnings,
-		Warning{d.signalAt.file, d.signalAt.line, d.signalAt.flag + " " + shortenValue(d.signalText),
+	d.Warnings = append(d.Warnings,
+		Warning{d.signalAt.File, d.signalAt.Line, d.signalAt.Flag + " " + ShortenValue(d.signalText),
 			"left out: with #GODWIT --checkpoint-file and the files that the program writes it is saved by this signal"})
 	return nil
 }
 
 // outputFiles names the files for what the job writes as its batch system would
 // where the script does not.
-func (d *draft) outputFiles() error {
+func (d *Draft) outputFiles() error {
 	array := d.Array.Len() > 0
 	switch d.Manager.Kind {
 	case Slurm:

@@ -29,27 +29,29 @@ type Options struct {
 // Setting is a field given by a flag: deadline 20m.
 type Setting struct{ Name, Value string }
 
-// fieldOrigin is where a field was given.
-type fieldOrigin struct {
-	file string
-	line int
-	flag string // "--procs"; "" in a file
+// Origin is where a field was given.
+type Origin struct {
+	File string
+	Line int
+	Flag string // "--procs"; "" in a file
 	// under says that it is a line of a batch system, over which all others go.
 	under bool
 }
 
-// draft is a job that is being read: fields in the order in which they come, then
+// Draft is a job that is being read: fields in the order in which they come, then
 // what they mean together.
-type draft struct {
+type Draft struct {
 	Job
-	opt      Options
-	at       map[string]fieldOrigin
-	from     fieldOrigin // of the flag that is being read
-	warnings []Warning
+	// Warnings say what of the file has no meaning here.
+	Warnings []Warning
+
+	opt  Options
+	at   map[string]Origin
+	from Origin // of the flag that is being read
 
 	isYAML   bool
 	line     string // run
-	procs    span
+	procs    CoreSpan
 	nodes    int           // num_nodes
 	modelled time.Duration // what a model said to estimate
 	cpus     int           // resources.cpus
@@ -59,49 +61,49 @@ type draft struct {
 	script   string   // the script that the job is, to be sent along
 	shell    string   // that runs it, whatever its first line says
 	stdin    string   // file that it reads
-	around   wrapping // what a job description has done around the program
+	around   Wrapping // what a job description has done around the program
 
 	saveSignal, signalText string // signal that a batch system is to send before the end
-	signalAt               fieldOrigin
+	signalAt               Origin
 }
 
-func newDraft(o Options) *draft {
-	return &draft{opt: o, at: map[string]fieldOrigin{},
+func newDraft(o Options) *Draft {
+	return &Draft{opt: o, at: map[string]Origin{},
 		Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
 }
 
 // fieldError is a mistake in a field, told with the place where it was given.
-func (d *draft) fieldError(field, value, want string) error {
+func (d *Draft) fieldError(field, value, want string) error {
 	p := d.at[field]
-	e := &badinput.Error{File: p.file, Line: p.line, Field: field, Value: value, Want: want}
-	if p.flag != "" {
-		e.Field = p.flag
+	e := &badinput.Error{File: p.File, Line: p.Line, Field: field, Value: value, Want: want}
+	if p.Flag != "" {
+		e.Field = p.Flag
 	}
-	if p.file == "" && p.flag == "" {
-		e.File = d.at[""].file
+	if p.File == "" && p.Flag == "" {
+		e.File = d.at[""].File
 	}
 	return e
 }
 
-func (d *draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
+func (d *Draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
 
 // finishJob checks the fields in the light of each other and fills in what follows
 // from them.
-func (d *draft) finishJob() (*Job, error) {
+func (d *Draft) finishJob() error {
 	for _, step := range []func() error{d.buildCommand, d.checkTexts, d.buildPattern, d.dropOutdatedModel, d.settleSize,
 		d.applySaveSignal, d.checkCheckpoint, d.resolveVariables, d.checkRetry, d.outputFiles} {
 		if err := step(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if d.Name == "" {
-		d.Name = defaultName(d.Argv)
+		d.Name = DefaultName(d.Argv)
 	}
-	return &d.Job, nil
+	return nil
 }
 
 // buildCommand makes argv of what is to be run.
-func (d *draft) buildCommand() error {
+func (d *Draft) buildCommand() error {
 	switch {
 	case d.hasField("run") && d.hasField("argv"):
 		return d.fieldError("argv", "", "not together with run: give one of the two")
@@ -119,7 +121,7 @@ func (d *draft) buildCommand() error {
 }
 
 // checkTexts refuses what could not be stored as it is.
-func (d *draft) checkTexts() error {
+func (d *Draft) checkTexts() error {
 	for _, list := range []struct {
 		field string
 		texts []string
@@ -148,12 +150,12 @@ func shellCommand(line string) []string { return []string{"sh", "-c", line} }
 const wantKind = "not supported yet, only rigid and moldable: running jobs are resized later"
 
 // settleSize settles on processors: procs, or num_nodes × resources.cpus.
-func (d *draft) settleSize() error {
-	if d.procs == (span{}) {
+func (d *Draft) settleSize() error {
+	if d.procs == (CoreSpan{}) {
 		n := max(1, d.nodes) * max(1, d.cpus)
-		d.procs = span{n, n}
+		d.procs = CoreSpan{n, n}
 	}
-	d.Min, d.Max, d.Nodes = d.procs.min, d.procs.max, max(d.Nodes, d.nodes)
+	d.Min, d.Max, d.Nodes = d.procs.Min, d.procs.Max, max(d.Nodes, d.nodes)
 	switch {
 	case d.Nodes > d.Min:
 		return d.fieldError("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("at most the number of cores (procs), %d", d.Min))
@@ -169,7 +171,7 @@ func (d *draft) settleSize() error {
 }
 
 // checkCheckpoint checks that the checkpoint section is complete for its method.
-func (d *draft) checkCheckpoint() error {
+func (d *Draft) checkCheckpoint() error {
 	c := &d.Checkpoint
 	own := c.Method == "signal" || c.Method == "exit85" || c.Method == "auto" && c.Signal != ""
 	switch {
@@ -195,7 +197,7 @@ func (d *draft) checkCheckpoint() error {
 }
 
 // resolveVariables gives those a value that were only named.
-func (d *draft) resolveVariables() error {
+func (d *Draft) resolveVariables() error {
 	if d.Export == ExportAll && d.Caller == nil {
 		d.inheritEnvironment(nil)
 	}
@@ -208,14 +210,14 @@ func (d *draft) resolveVariables() error {
 	return nil
 }
 
-func (d *draft) checkRetry() error {
+func (d *Draft) checkRetry() error {
 	if d.hasField("retry.on") && d.Retries == 0 {
 		return d.fieldError("retry.on", d.RetryOn[0], "nothing while retry.max is 0")
 	}
 	return nil
 }
 
-func (d *draft) setEnv(name, value string) {
+func (d *Draft) setEnv(name, value string) {
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
@@ -223,7 +225,7 @@ func (d *draft) setEnv(name, value string) {
 }
 
 // lookupVariable is a variable of the caller's environment.
-func (d *draft) lookupVariable(name string) (string, bool) {
+func (d *Draft) lookupVariable(name string) (string, bool) {
 	for _, entry := range d.opt.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
@@ -286,9 +288,9 @@ func firstProgram(line, shell string) []string {
 	return []string{shell}
 }
 
-// defaultName is the program's: that of a shell line is its first program, that of
+// DefaultName is the program's: that of a shell line is its first program, that of
 // a script is its own rather than that of what runs it.
-func defaultName(argv []string) string {
+func DefaultName(argv []string) string {
 	if len(argv) == 3 && shells().MatchString(argv[0]) && argv[1] == "-c" {
 		argv = firstProgram(argv[2], argv[0])
 	}
@@ -313,7 +315,7 @@ func defaultName(argv []string) string {
 const NoWorkdir = "none"
 
 // resolveFiles makes the paths absolute and looks whether they are there.
-func (d *draft) resolveFiles() error {
+func (d *Draft) resolveFiles() error {
 	if d.hasField("workdir") && d.Workdir == NoWorkdir {
 		d.Workdir = ""
 		delete(d.at, "workdir")
@@ -327,7 +329,7 @@ func (d *draft) resolveFiles() error {
 			return d.fieldError("workdir", d.Workdir, "no such directory")
 		}
 		d.Workdir = dir
-		d.WorkdirGiven = d.at["workdir"].flag != "" || d.at["workdir"].line > 0
+		d.WorkdirGiven = d.at["workdir"].Flag != "" || d.at["workdir"].Line > 0
 	}
 	d.sortOut()
 	scriptAt := len(d.Inputs)
@@ -359,7 +361,7 @@ func lastName(in string) string {
 }
 
 // checkDistinctFiles checks that no two files come to lie in the same place.
-func (d *draft) checkDistinctFiles() error {
+func (d *Draft) checkDistinctFiles() error {
 	names := map[string]string{}
 	for _, in := range d.Inputs {
 		name := lastName(in)
@@ -377,7 +379,7 @@ func (d *draft) checkDistinctFiles() error {
 }
 
 // inputPath is a path below the work folder as relative to it, any other as absolute.
-func (d *draft) inputPath(name string) (string, error) {
+func (d *Draft) inputPath(name string) (string, error) {
 	if d.Workdir != "" && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
 		if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && filepath.IsLocal(name) {
 			return filepath.ToSlash(filepath.Clean(name)), nil
@@ -399,7 +401,7 @@ func (d *draft) inputPath(name string) (string, error) {
 	return full, nil
 }
 
-func (d *draft) absolutePath(name string) string {
+func (d *Draft) absolutePath(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
 		if home, ok := d.lookupVariable("HOME"); ok {
 			return filepath.Join(home, rest)

@@ -30,14 +30,14 @@ func parseExport(s string) (Export, error) {
 }
 
 // inheritEnvironment gives the job the environment of the caller, as far as it goes along.
-func (d *draft) inheritEnvironment(skip func(name string) bool) {
+func (d *Draft) inheritEnvironment(skip func(name string) bool) {
 	for _, entry := range d.opt.Environ {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok || !isInherited(name) || skip != nil && skip(name) {
 			continue
 		}
 		if !utf8.ValidString(value) { // a job is stored and sent as JSON, which would change it
-			d.warnings = append(d.warnings, Warning{d.at[""].file, 0, name,
+			d.Warnings = append(d.Warnings, Warning{d.at[""].File, 0, name,
 				"not passed to the job: the variable's value is not valid UTF-8"})
 			continue
 		}

@@ -1,4 +1,4 @@
-package jobfile
+package jobfile_test
 
 import (
 	"maps"
@@ -6,50 +6,54 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/imports"
 )
 
 var callersEnvironment = []string{"HOME=/home/me", "PATH=/home/me/bin:/usr/bin", "USER=me", "TOKEN=secret",
 	"LANG=C.UTF-8", "SEED=7", "SLURM_JOB_ID=9"}
 
 // sets are the names of the variables that a job sets, in order.
-func sets(j *Job, sameAccount bool) []string {
+func sets(j *jobfile.Job, sameAccount bool) []string {
 	return slices.Sorted(maps.Keys(j.Environment(sameAccount)))
 }
 
 func TestWhatOfTheEnvironmentGoesToAnotherAccount(t *testing.T) {
-	script := func(line string) func(Options) (*Job, error) {
-		return func(o Options) (*Job, error) {
+	script := func(line string) func(jobfile.Options) (*jobfile.Job, error) {
+		return func(o jobfile.Options) (*jobfile.Job, error) {
 			file := filepath.Join(o.Dir, "job.sh")
 			if err := os.WriteFile(file, []byte("#!/bin/sh\n"+line+"\ntrue\n"), 0o600); err != nil {
 				return nil, err
 			}
-			j, _, err := Read(file, o)
+			j, _, err := imports.Read(file, o)
 			return j, err
 		}
 	}
-	command := func(set ...Setting) func(Options) (*Job, error) {
-		return func(o Options) (*Job, error) {
+	command := func(set ...jobfile.Setting) func(jobfile.Options) (*jobfile.Job, error) {
+		return func(o jobfile.Options) (*jobfile.Job, error) {
 			o.Set = set
-			j, _, err := FromCommand([]string{"true"}, o)
+			j, _, err := jobfile.FromCommand([]string{"true"}, o)
 			return j, err
 		}
 	}
 	named, all := []string{"LANG", "SEED"}, []string{"LANG", "SEED", "TOKEN"}
 	for name, c := range map[string]struct {
-		read func(Options) (*Job, error)
+		read func(jobfile.Options) (*jobfile.Job, error)
 		home bool // at the same account it has the caller's
 		away []string
 	}{
-		"a command":                        {command(), true, []string{"LANG"}},
-		"a command that names a variable":  {command(Setting{Name: "env", Value: "SEED"}), true, named},
-		"a command that names its path":    {command(Setting{Name: "env", Value: "PATH"}), true, []string{"LANG", "PATH"}},
+		"a command":                       {command(), true, []string{"LANG"}},
+		"a command that names a variable": {command(jobfile.Setting{Name: "env", Value: "SEED"}), true, named},
+		"a command that names its path": {command(jobfile.Setting{Name: "env", Value: "PATH"}), true,
+			[]string{"LANG", "PATH"}},
 		"a script for Slurm":               {script("#SBATCH -n 1"), true, []string{"LANG"}},
 		"a script that exports all":        {script("#SBATCH --export=ALL"), true, all},
 		"a script that exports a variable": {script("#SBATCH --export=SEED"), false, []string{"SEED"}},
 		"a script for Grid Engine":         {script("#$ -cwd"), false, nil},
 		"one for Grid Engine with -V":      {script("#$ -cwd -V"), true, all},
 	} {
-		j, err := c.read(Options{Dir: t.TempDir(), Environ: callersEnvironment})
+		j, err := c.read(jobfile.Options{Dir: t.TempDir(), Environ: callersEnvironment})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -69,10 +73,10 @@ func TestAVariableThatCannotBePassedOnIsNamed(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n#SBATCH -n 1\ntrue\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Dir: dir, Environ: []string{"SEED=7", "NAME=J\xfcrgen", "SSH_X=\xff"}}
-	for what, read := range map[string]func() (*Job, []Warning, error){
-		"a command": func() (*Job, []Warning, error) { return FromCommand([]string{"true"}, o) },
-		"a script":  func() (*Job, []Warning, error) { return Read(script, o) },
+	o := jobfile.Options{Dir: dir, Environ: []string{"SEED=7", "NAME=J\xfcrgen", "SSH_X=\xff"}}
+	for what, read := range map[string]func() (*jobfile.Job, []jobfile.Warning, error){
+		"a command": func() (*jobfile.Job, []jobfile.Warning, error) { return jobfile.FromCommand([]string{"true"}, o) },
+		"a script":  func() (*jobfile.Job, []jobfile.Warning, error) { return imports.Read(script, o) },
 	} {
 		j, warnings, err := read()
 		if err != nil {
@@ -81,8 +85,8 @@ func TestAVariableThatCannotBePassedOnIsNamed(t *testing.T) {
 		if got := sets(j, true); !slices.Equal(got, []string{"SEED"}) {
 			t.Errorf("%s sets %q", what, got)
 		}
-		named := slices.ContainsFunc(warnings, func(w Warning) bool { return w.Field == "NAME" })
-		if !named || slices.ContainsFunc(warnings, func(w Warning) bool { return w.Field == "SSH_X" }) {
+		named := slices.ContainsFunc(warnings, func(w jobfile.Warning) bool { return w.Field == "NAME" })
+		if !named || slices.ContainsFunc(warnings, func(w jobfile.Warning) bool { return w.Field == "SSH_X" }) {
 			t.Errorf("%s: the warnings are %v", what, warnings)
 		}
 	}

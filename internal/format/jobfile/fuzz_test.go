@@ -25,12 +25,8 @@ func FuzzRead(f *testing.F) {
 		if len(data) > 1<<14 {
 			return // beyond this a fuzzer finds nothing more
 		}
-		d := newDraft(options("/nowhere"))
-		err := d.parseContent("job.yaml", data)
-		var job *Job
-		if err == nil {
-			job, err = d.finishJob()
-		}
+		d, err := Parse("job.yaml", data, options("/nowhere"), noImporters)
+		job := &d.Job
 		if err != nil {
 			if !badinput.Is(err) || strings.ContainsAny(err.Error(), "\n\r\x1b") {
 				t.Fatalf("not one line of bad input: %q", err)
@@ -38,7 +34,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if len(job.Argv) == 0 || job.Argv[0] == "" || job.Min < 1 || job.Max < job.Min || job.Name == "" ||
-			job.Deadline < 0 || job.Array.Len() > maxArray {
+			job.Deadline < 0 || job.Array.Len() > MaxArray {
 			t.Fatalf("accepted: %+v", job)
 		}
 		stored, err := json.Marshal(job)

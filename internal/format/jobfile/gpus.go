@@ -46,7 +46,7 @@ var accelerator = sync.OnceValue(func() *regexp.Regexp {
 
 // readAccelerators reads what SkyPilot's task files ask for: A100:1 or {A100: 1}. It becomes
 // what clusters of Slurm are told.
-func (d *draft) readAccelerators(v yamlfile.Value) {
+func (d *Draft) readAccelerators(v yamlfile.Value) {
 	const want = "one kind of accelerator and how many, such as A100:1"
 	text := ""
 	switch {
@@ -70,6 +70,6 @@ func (d *draft) readAccelerators(v yamlfile.Value) {
 	}
 	gres := fmt.Sprintf("gpu:%s:%s", strings.ToLower(m[1]), count)
 	d.addOption("gres", gres)
-	d.warnings = append(d.warnings,
+	d.Warnings = append(d.Warnings,
 		Warning{v.File(), v.Line(), "accelerators", "the job runs on Slurm clusters only, with --gres=" + gres})
 }

@@ -35,8 +35,8 @@ var atSite = sync.OnceValue(func() *regexp.Regexp {
 
 var tree = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
-// parseHere is a file of this machine.
-func parseHere(s string) (string, error) {
+// ParseLocalPath is a file of this machine.
+func ParseLocalPath(s string) (string, error) {
 	if atSite().MatchString(s) {
 		return "", fmt.Errorf("a file of this machine; one with such a name is ./%s", s)
 	}
@@ -80,9 +80,9 @@ func plainFile(name string) bool {
 }
 
 // readInputs reads files, at a site too, by name or as {from, as}.
-func (d *draft) readInputs(v yamlfile.Value) {
+func (d *Draft) readInputs(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Inputs = []string{readScalar(v, parseInput)}
+		d.Inputs = []string{ReadScalar(v, parseInput)}
 		return
 	}
 	for item := range v.EachItem("files") {
@@ -90,11 +90,11 @@ func (d *draft) readInputs(v yamlfile.Value) {
 			d.readFar(item)
 			continue
 		}
-		d.Inputs = append(d.Inputs, readScalar(item, parseInput))
+		d.Inputs = append(d.Inputs, ReadScalar(item, parseInput))
 	}
 }
 
-func (d *draft) readFar(v yamlfile.Value) {
+func (d *Draft) readFar(v yamlfile.Value) {
 	var f FarInput
 	found := v.ReadMapping(
 		yamlfile.ReadField("from", func(v yamlfile.Value) {
@@ -105,7 +105,7 @@ func (d *draft) readFar(v yamlfile.Value) {
 				}
 			}
 		}),
-		yamlfile.ReadField("as", func(v yamlfile.Value) { f.As = readScalar(v, parseAs) }),
+		yamlfile.ReadField("as", func(v yamlfile.Value) { f.As = ReadScalar(v, parseAs) }),
 	)
 	found.RequireField("from", "where it is: cluster:path, or depot:ID")
 	if site, at := f.SiteAndPath(); f.As == "" && site != InDepot && plainFile(path.Base(at)) {
@@ -124,7 +124,7 @@ func parseAs(s string) (string, error) {
 }
 
 // sortOut takes the files at other sites from among the inputs.
-func (d *draft) sortOut() {
+func (d *Draft) sortOut() {
 	var here []string
 	for _, in := range d.Inputs {
 		if atSite().MatchString(in) {
@@ -140,7 +140,7 @@ func (d *draft) sortOut() {
 }
 
 // distinctFar checks that what comes from other sites lies nowhere else.
-func (d *draft) distinctFar(names map[string]string) error {
+func (d *Draft) distinctFar(names map[string]string) error {
 	for _, f := range d.Far {
 		if other, ok := names[f.As]; ok && other != f.From {
 			return d.fieldError("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+

@@ -18,7 +18,7 @@ func TestInputsMayBeAtOtherSites(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, _, err := Read(file, Options{Dir: dir})
+	j, _, err := readFile(file, Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestOutputsMayBeLeftAtSites(t *testing.T) {
 		if err := os.WriteFile(file, []byte("run: true\noutputs: "+outputs+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j, _, err := Read(file, Options{Dir: dir})
+		j, _, err := readFile(file, Options{Dir: dir})
 		return j, err
 	}
 	j, err := read("[a.csv, {from: out/*.h5, to: leeds:/data/runs/}, {from: ./log, to: york:last.log}]")

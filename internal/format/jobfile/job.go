@@ -211,7 +211,7 @@ func (j *Job) CheckFields() error {
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
 	case !a.isSound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List),
-			fmt.Sprintf("at most %d indices", maxArray))
+			fmt.Sprintf("at most %d indices", MaxArray))
 	case patternErr != nil:
 		return bad("pattern", j.Pattern.Name, patternErr.Error())
 	case slices.ContainsFunc(j.Trials,

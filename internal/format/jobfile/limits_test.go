@@ -30,7 +30,7 @@ func TestAShellLineIsNamedAfterItsFirstProgram(t *testing.T) {
 		"sleep 1; ./after": "after", "if": "sh",
 		"echo hi > out": "echo",
 	} {
-		if got := defaultName([]string{"sh", "-c", line}); got != want {
+		if got := DefaultName([]string{"sh", "-c", line}); got != want {
 			t.Errorf("%s is called %s, want %s", line, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package jobfile
+package jobfile_test
 
 import (
 	"fmt"
@@ -6,17 +6,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/imports"
 )
 
 // readScript reads a script, and gives what was said of it.
-func readScript(t *testing.T, text string) (*Job, string) {
+func readScript(t *testing.T, text string) (*jobfile.Job, string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "job.sh")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, warnings, err := Read(file, Options{Dir: dir})
+	j, warnings, err := imports.Read(file, jobfile.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,8 @@ func TestWhatAsksForGPUs(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, j, err)
 			continue
 		}
-		if told, left := j.Manager.OptionsFor(Slurm); len(told) != 1 || told[0] != (Option{"gres", want}) || len(left) != 0 {
+		told, left := j.Manager.OptionsFor(jobfile.Slurm)
+		if len(told) != 1 || told[0] != (jobfile.Option{Name: "gres", Value: want}) || len(left) != 0 {
 			t.Errorf("%s: Slurm is told %v, not %v", text, told, left)
 		}
 	}
@@ -77,12 +81,12 @@ func TestWhatAsksForGPUs(t *testing.T) {
 	}
 }
 
-func readTaskFile(t *testing.T, text string) (*Job, error) {
+func readTaskFile(t *testing.T, text string) (*jobfile.Job, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, _, err := Read(file, Options{Dir: filepath.Dir(file)})
+	j, _, err := imports.Read(file, jobfile.Options{Dir: filepath.Dir(file)})
 	return j, err
 }

@@ -33,7 +33,7 @@ func (m *Manager) OptionsFor(kind string) (told []Option, left []string) {
 		for _, value := range m.Options[name] {
 			o, why := translateOption(m.Kind, kind, Option{name, value})
 			if why != "" {
-				left = append(left, shortenValue(name)+": "+why)
+				left = append(left, ShortenValue(name)+": "+why)
 				continue
 			}
 			told = append(told, o)
@@ -60,7 +60,7 @@ func translateOption(from, to string, o Option) (Option, string) {
 	case check == nil:
 		return o, "clusters are not told it"
 	case len(o.Value) > longestValue || !check(o.Value):
-		return o, "no cluster is told " + shortenValue(o.Value)
+		return o, "no cluster is told " + ShortenValue(o.Value)
 	}
 	return o, ""
 }

@@ -96,5 +96,23 @@ func padNumber(text, width string) string {
 	return strings.Repeat("0", max(0, min(n, 10)-len(text))) + text
 }
 
-// plainName makes a pattern of a name in which % means nothing.
-func plainName(name string) string { return strings.ReplaceAll(name, "%", "%%") }
+// PlainName makes a pattern of a name in which % means nothing.
+func PlainName(name string) string { return strings.ReplaceAll(name, "%", "%%") }
+
+// UnknownSymbol finds a letter after % in a pattern that means nothing here.
+func UnknownSymbol(pattern string) (string, bool) {
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			continue
+		}
+		for i++; i < len(pattern) && pattern[i] >= '0' && pattern[i] <= '9'; i++ {
+		}
+		if i >= len(pattern) {
+			return "", true
+		}
+		if strings.IndexByte(symbols, pattern[i]) < 0 {
+			return strings.ToValidUTF8(pattern[i:i+1], ""), true
+		}
+	}
+	return "", false
+}

@@ -35,20 +35,20 @@ func (f *FarOutput) checkOutput() error {
 
 // readOutputs reads files within the work folder, by name, or as {from, to} if
 // they are to be left at a cluster.
-func (d *draft) readOutputs(v yamlfile.Value) {
+func (d *Draft) readOutputs(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Outputs = []string{readScalar(v, parseInside)}
+		d.Outputs = []string{ReadScalar(v, parseInside)}
 		return
 	}
 	for item := range v.EachItem("files within the working directory") {
 		if item.Kind() != yamlfile.Mapping {
-			d.Outputs = append(d.Outputs, readScalar(item, parseInside))
+			d.Outputs = append(d.Outputs, ReadScalar(item, parseInside))
 			continue
 		}
 		var f FarOutput
 		var to yamlfile.Value
 		found := item.ReadMapping(
-			yamlfile.ReadField("from", func(v yamlfile.Value) { f.From = readScalar(v, parseInside) }),
+			yamlfile.ReadField("from", func(v yamlfile.Value) { f.From = ReadScalar(v, parseInside) }),
 			yamlfile.ReadField("to", func(v yamlfile.Value) { f.To, to = v.Text("cluster:path"), v }),
 		)
 		found.RequireField("from", "which files, such as out/*.h5")

@@ -22,9 +22,9 @@ import (
 // error is the phrase that says what would be right.
 
 const (
-	maxProcs     = 1 << 20
-	maxArray     = 100_000
-	maxIndex     = math.MaxInt32
+	MaxProcs     = 1 << 20
+	MaxArray     = 100_000
+	MaxIndex     = math.MaxInt32
 	maxProcesses = 1 << 22 // the kernel's own bound
 	maxRetries   = 1000
 	maxText      = 1 << 17 // what the kernel allows one argument
@@ -43,7 +43,7 @@ func parseName(s string) (string, error) {
 
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-func parseText(s string) (string, error) {
+func ParseText(s string) (string, error) {
 	if s == "" || len(s) > maxText || strings.ContainsRune(s, 0) {
 		return "", errors.New("a text (of at most 128 KiB, without NUL bytes)")
 	}
@@ -52,7 +52,7 @@ func parseText(s string) (string, error) {
 
 // parseLine reads a shell line as a command.
 func parseLine(s string) ([]string, error) {
-	text, err := parseText(s)
+	text, err := ParseText(s)
 	if err != nil {
 		return nil, errors.New("a shell line")
 	}
@@ -146,28 +146,28 @@ func parseMoment(s string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// span is a number of processors, from and to.
-type span struct{ min, max int }
+// CoreSpan is a number of processors, from and to.
+type CoreSpan struct{ Min, Max int }
 
-// parseProcs reads 4 or 2-32.
-func parseProcs(s string) (span, error) {
+// ParseProcs reads 4 or 2-32.
+func ParseProcs(s string) (CoreSpan, error) {
 	low, high, ranged := strings.Cut(s, "-")
 	from, err1 := strconv.Atoi(low)
 	to, err2 := from, error(nil)
 	if ranged {
 		to, err2 = strconv.Atoi(high)
 	}
-	if err1 != nil || err2 != nil || from < 1 || to < from || to > maxProcs {
-		return span{}, fmt.Errorf("a number of cores from 1 to %d, or two such as 2-32", maxProcs)
+	if err1 != nil || err2 != nil || from < 1 || to < from || to > MaxProcs {
+		return CoreSpan{}, fmt.Errorf("a number of cores from 1 to %d, or two such as 2-32", MaxProcs)
 	}
-	return span{from, to}, nil
+	return CoreSpan{from, to}, nil
 }
 
 // parseAtLeast reads 4 or 4+, which is the same to us: hosts may be larger.
 func parseAtLeast(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(s, "+"))
-	if err != nil || n < 1 || n > maxProcs {
-		return 0, fmt.Errorf("a number of cores of each host from 1 to %d, such as 4 or 4+", maxProcs)
+	if err != nil || n < 1 || n > MaxProcs {
+		return 0, fmt.Errorf("a number of cores of each host from 1 to %d, such as 4 or 4+", MaxProcs)
 	}
 	return n, nil
 }
@@ -275,8 +275,8 @@ func parseEvery(s string) (time.Duration, error) {
 	return 0, errors.New("auto, never, or a time above 0 such as 10m")
 }
 
-// parseSignal reads a signal that a program can catch.
-func parseSignal(s string) (string, error) {
+// ParseSignal reads a signal that a program can catch.
+func ParseSignal(s string) (string, error) {
 	name := strings.TrimPrefix(s, "SIG")
 	if name == "KILL" || name == "STOP" || name == "" || unix.SignalNum("SIG"+name) == 0 {
 		return "", errors.New("a signal that a program can catch, such as USR1 or TERM")

@@ -14,7 +14,7 @@ import (
 
 // buildPattern makes the pattern of who talks to whom from its name or its file. Its nodes
 // are the hosts of the job, with as many processors on each.
-func (d *draft) buildPattern() error {
+func (d *Draft) buildPattern() error {
 	if d.talks == "" {
 		return nil
 	}
@@ -25,11 +25,11 @@ func (d *draft) buildPattern() error {
 	if d.nodes > 0 && d.nodes != p.Nodes {
 		return d.fieldError("num_nodes", fmt.Sprint(d.nodes), fmt.Sprintf("%d, the nodes of pattern %s", p.Nodes, d.talks))
 	}
-	if d.procs == (span{}) {
+	if d.procs == (CoreSpan{}) {
 		n := p.Nodes * max(1, d.cpus)
-		d.procs = span{n, n}
+		d.procs = CoreSpan{n, n}
 	}
-	if d.procs.min != d.procs.max || d.procs.min%p.Nodes != 0 {
+	if d.procs.Min != d.procs.Max || d.procs.Min%p.Nodes != 0 {
 		return d.fieldError("procs", d.procs.toText(),
 			fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
 	}
@@ -43,19 +43,19 @@ func (d *draft) buildPattern() error {
 	return d.asGiven(err)
 }
 
-func (s span) toText() string {
-	if s.min == s.max {
-		return fmt.Sprint(s.min)
+func (s CoreSpan) toText() string {
+	if s.Min == s.Max {
+		return fmt.Sprint(s.Min)
 	}
-	return fmt.Sprintf("%d-%d", s.min, s.max)
+	return fmt.Sprintf("%d-%d", s.Min, s.Max)
 }
 
 // readPattern takes what is called like a known pattern for one, and all else for
 // a file.
-func (d *draft) readPattern() (*core.Pattern, error) {
+func (d *Draft) readPattern() (*core.Pattern, error) {
 	nodes := d.nodes
-	if nodes == 0 && d.procs.min == d.procs.max {
-		nodes = d.procs.min / max(1, d.cpus)
+	if nodes == 0 && d.procs.Min == d.procs.Max {
+		nodes = d.procs.Min / max(1, d.cpus)
 	}
 	p, err := nodesel.NamedPattern(d.talks, nodes)
 	if err == nil {
@@ -77,7 +77,7 @@ func (d *draft) readPattern() (*core.Pattern, error) {
 }
 
 // asGiven calls the pattern's file in an error as the user does.
-func (d *draft) asGiven(err error) error {
+func (d *Draft) asGiven(err error) error {
 	var bad *badinput.Error
 	if errors.As(err, &bad) {
 		bad.File = d.talks

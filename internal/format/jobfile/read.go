@@ -13,36 +13,43 @@ import (
 // maxFile bounds a job file: it is written by hand.
 const maxFile = 4 << 20
 
-// Read reads the job in a file: YAML, a script, or a job description of PSI/J.
-func Read(path string, o Options) (*Job, []Warning, error) {
+// Read reads the job in a file: YAML, a script, or a description for another system.
+func Read(path string, o Options, importers Importers) (*Job, []Warning, error) {
 	data, err := yamlfile.ReadFile(path, "a job file", maxFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := newDraft(o)
-	err = d.parseContent(path, data)
-	var job *Job
-	if err == nil {
-		job, err = d.finishJob()
-	}
+	d, err := Parse(path, data, o, importers)
 	if err == nil {
 		err = d.resolveFiles()
 	}
-	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Line - b.Line })
+	slices.SortStableFunc(d.Warnings, func(a, b Warning) int { return a.Line - b.Line })
 	if err != nil {
-		return nil, d.warnings, err
+		return nil, d.Warnings, err
 	}
-	return job, d.warnings, nil
+	return &d.Job, d.Warnings, nil
+}
+
+// Parse reads the job in a file's content. The files that it names are not looked for.
+// There is a draft, with the warnings so far, even if there is a mistake.
+func Parse(name string, data []byte, o Options, importers Importers) (*Draft, error) {
+	d := newDraft(o)
+	err := d.parseContent(name, data, importers)
+	if err == nil {
+		err = d.finishJob()
+	}
+	return d, err
 }
 
 // parseContent reads a file's content and what the command line says over it.
-func (d *draft) parseContent(name string, data []byte) error {
+func (d *Draft) parseContent(name string, data []byte, importers Importers) error {
 	var err error
 	switch {
 	case batchscript.IsScript(data):
-		err = d.parseScript(name, data)
+		err = d.parseScript(name, data, importers)
 	case isJobSpec(data):
-		err = d.parseJobSpec(name, data)
+		d.at[""] = Origin{File: name}
+		err = importers.PSIJ(newImport(d), name, data)
 	default:
 		err = d.parseYAML(name, data)
 	}
@@ -66,22 +73,22 @@ func FromCommand(argv []string, o Options) (*Job, []Warning, error) {
 		return nil, nil, &badinput.Error{Want: "a command after --, such as: godwit run -- ./program input.dat"}
 	}
 	d := newDraft(o)
-	d.at["argv"] = fieldOrigin{}
+	d.at["argv"] = Origin{}
 	d.listed = argv
 	d.Workdir = o.Dir
-	d.at["workdir"] = fieldOrigin{}
+	d.at["workdir"] = Origin{}
 	d.inheritEnvironment(nil)
 	if err := d.applyOverrides(); err != nil {
-		return nil, d.warnings, err
+		return nil, d.Warnings, err
 	}
-	job, err := d.finishJob()
+	err := d.finishJob()
 	if err == nil {
 		err = d.resolveFiles()
 	}
 	if err != nil {
-		return nil, d.warnings, err
+		return nil, d.Warnings, err
 	}
-	return job, d.warnings, nil
+	return &d.Job, d.Warnings, nil
 }
 
 // stays are variables that describe the caller's session or shell and would be

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -43,6 +44,18 @@ func options(dir string, set ...string) Options {
 	return o
 }
 
+// readFile reads a job file of ours.
+func readFile(path string, o Options) (*Job, []Warning, error) { return Read(path, o, noImporters) }
+
+// noImporters refuse everything.
+var noImporters = Importers{
+	Slurm:      func(*Import, string, []batchscript.CommentLine) error { return errForeign },
+	GridEngine: func(*Import, string, []batchscript.CommentLine) error { return errForeign },
+	PSIJ:       func(*Import, string, []byte) error { return errForeign },
+}
+
+var errForeign = &badinput.Error{Problem: "it is for another system"}
+
 // readText reads a job file of the given text.
 func readText(t testing.TB, dir, text string, set ...string) (*Job, []Warning, error) {
 	t.Helper()
@@ -50,7 +63,7 @@ func readText(t testing.TB, dir, text string, set ...string) (*Job, []Warning, e
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	job, warnings, err := Read(path, options(dir, set...))
+	job, warnings, err := readFile(path, options(dir, set...))
 	return job, warnings, err
 }
 
@@ -280,7 +293,7 @@ func TestTrialsComeWithTheFileOfAPattern(t *testing.T) {
 		if err := os.WriteFile(file, []byte("run: x\nprocs: 2\npattern: "+name), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		j, _, err := Read(file, options(dir))
+		j, _, err := readFile(file, options(dir))
 		if err != nil || len(j.Trials) != 1 || j.Trials[0].Hosts[0] != "n2" {
 			t.Errorf("%s: %+v, %v", name, j, err)
 		}

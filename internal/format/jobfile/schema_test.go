@@ -111,7 +111,7 @@ func TestEveryExampleIsAcceptedByParserAndSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, warnings, err := Read(file, options(root)); err != nil || len(warnings) > 0 {
+		if _, warnings, err := readFile(file, options(root)); err != nil || len(warnings) > 0 {
 			t.Errorf("%v %v", err, warnings)
 		}
 		v, err := asJSON(string(data))

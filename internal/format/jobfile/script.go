@@ -11,13 +11,13 @@ import (
 
 // parseScript reads the comment lines of a script: those of its batch system
 // first, then ours, which go over them.
-func (d *draft) parseScript(name string, data []byte) error {
-	d.at[""] = fieldOrigin{file: name}
+func (d *Draft) parseScript(name string, data []byte, importers Importers) error {
+	d.at[""] = Origin{File: name}
 	lines := batchscript.CommentLines(data)
 	if err := d.runScript(name, data); err != nil {
 		return err
 	}
-	if err := d.readManagerLines(name, lines); err != nil {
+	if err := d.readManagerLines(name, lines, importers); err != nil {
 		return err
 	}
 	d.managerCalls(name, data)
@@ -27,7 +27,7 @@ func (d *draft) parseScript(name string, data []byte) error {
 			continue
 		}
 		if !line.InHead {
-			d.warnings = append(d.warnings, Warning{name, line.Number, "#GODWIT", "left out: it stands below the first command"})
+			d.Warnings = append(d.Warnings, Warning{name, line.Number, "#GODWIT", "left out: it stands below the first command"})
 			continue
 		}
 		if err := d.readDirective(name, line.Number, ours); err != nil {
@@ -39,7 +39,7 @@ func (d *draft) parseScript(name string, data []byte) error {
 
 // runScript makes a job of the script at path, run where it was submitted, as
 // batch systems do.
-func (d *draft) runScript(path string, data []byte) error {
+func (d *Draft) runScript(path string, data []byte) error {
 	with := batchscript.FindInterpreter(data)
 	if !bytes.HasPrefix(data, []byte("#!")) {
 		with = []string{"/bin/sh"}
@@ -48,16 +48,16 @@ func (d *draft) runScript(path string, data []byte) error {
 		return &badinput.Error{File: path, Line: 1, Want: "the program that runs the script, such as #!/bin/sh"}
 	}
 	d.script = d.absolutePath(path)
-	d.at["workdir"] = fieldOrigin{file: path}
+	d.at["workdir"] = Origin{File: path}
 	d.Workdir = d.opt.Dir
-	d.at["argv"] = fieldOrigin{file: path}
+	d.at["argv"] = Origin{File: path}
 	d.listed = append(with, filepath.Base(d.script))
-	d.Name = defaultName(d.listed[len(with):])
+	d.Name = DefaultName(d.listed[len(with):])
 	return nil
 }
 
 // readDirective reads what follows #GODWIT: flags with their values.
-func (d *draft) readDirective(name string, n int, text string) error {
+func (d *Draft) readDirective(name string, n int, text string) error {
 	words, err := batchscript.SplitWords(text)
 	if err != nil {
 		return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Problem: err.Error()}
@@ -68,10 +68,10 @@ func (d *draft) readDirective(name string, n int, text string) error {
 			return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Value: words[i], Want: "flags such as --deadline 20m"}
 		}
 		flag, value, given := strings.Cut(flag, "=")
-		p := fieldOrigin{file: name, line: n, flag: "--" + flag}
+		p := Origin{File: name, Line: n, Flag: "--" + flag}
 		if !given {
 			if i++; i == len(words) {
-				return &badinput.Error{File: name, Line: n, Field: p.flag, Problem: "needs a value"}
+				return &badinput.Error{File: name, Line: n, Field: p.Flag, Problem: "needs a value"}
 			}
 			value = words[i]
 		}

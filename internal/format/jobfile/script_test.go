@@ -22,7 +22,7 @@ set -e
 #GODWIT --procs 8
 ./fit
 `, "elsewhere/x")
-	job, warnings, err := Read(filepath.Join(dir, "jobs/fit.sh"), options(dir))
+	job, warnings, err := readFile(filepath.Join(dir, "jobs/fit.sh"), options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ set -e
 		t.Errorf("%+v", warnings)
 	}
 	// The command line goes over it; a script from elsewhere is put into the work folder.
-	job, _, err = Read(filepath.Join(dir, "jobs/fit.sh"), options(dir, "procs=2", "workdir=elsewhere", "on=here"))
+	job, _, err = readFile(filepath.Join(dir, "jobs/fit.sh"), options(dir, "procs=2", "workdir=elsewhere", "on=here"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestMistakesInScriptsAreToldWithTheirLine(t *testing.T) {
 			"job.sh: checkpoint.files: method signal needs the files that the program writes when it saves itself"},
 	} {
 		dir := folder(t, "job.sh="+c.text)
-		_, _, err := Read(filepath.Join(dir, "job.sh"), options(dir))
+		_, _, err := readFile(filepath.Join(dir, "job.sh"), options(dir))
 		if !badinput.Is(err) || strings.TrimPrefix(err.Error(), dir+"/") != c.want {
 			t.Errorf("%q:\ngot  %v\nwant %s", c.text, err, c.want)
 		}

@@ -18,14 +18,14 @@ var ofTasks = []string{
 // fields of its caller's own besides.
 func ReadTask(v yamlfile.Value, o Options, own ...yamlfile.Field) (*Job, yamlfile.Found, error) {
 	d := newDraft(o)
-	d.at[""] = fieldOrigin{file: v.File()}
+	d.at[""] = Origin{File: v.File()}
 	var fields []yamlfile.Field
 	for _, f := range d.jobFields() {
 		if !slices.Contains(ofTasks, f.name) {
 			continue
 		}
 		fields = append(fields, yamlfile.ReadField(f.name, func(v yamlfile.Value) {
-			d.at[f.name] = fieldOrigin{file: v.File(), line: v.Line()}
+			d.at[f.name] = Origin{File: v.File(), Line: v.Line()}
 			f.read(v)
 		}))
 	}
@@ -33,6 +33,8 @@ func ReadTask(v yamlfile.Value, o Options, own ...yamlfile.Field) (*Job, yamlfil
 	if v.HasFailed() {
 		return nil, found, v.Err()
 	}
-	job, err := d.finishJob()
-	return job, found, err
+	if err := d.finishJob(); err != nil {
+		return nil, found, err
+	}
+	return &d.Job, found, nil
 }

@@ -45,14 +45,14 @@ var (
 )
 
 // ignoredFields makes fields that are left out with a warning.
-func (d *draft) ignoredFields(names []string) []field {
+func (d *Draft) ignoredFields(names []string) []field {
 	var fields []field
 	for _, name := range names {
 		fields = append(fields, field{name, func(v yamlfile.Value) {
 			if v.Kind() == yamlfile.Blank {
 				return
 			}
-			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, "ignored: applies to clouds only"})
+			d.Warnings = append(d.Warnings, Warning{v.File(), v.Line(), name, "ignored: applies to clouds only"})
 		}})
 	}
 	return fields

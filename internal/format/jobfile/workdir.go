@@ -17,16 +17,16 @@ var hereInLine = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // defaultWorkdir is the folder of the job file, if it needs one and names none.
-func (d *draft) defaultWorkdir() {
+func (d *Draft) defaultWorkdir() {
 	if !d.isYAML || d.hasField("workdir") || !d.needsFolder() {
 		return
 	}
-	file := d.at[""].file
-	d.Workdir, d.at["workdir"] = filepath.Dir(d.absolutePath(file)), fieldOrigin{file: file}
+	file := d.at[""].File
+	d.Workdir, d.at["workdir"] = filepath.Dir(d.absolutePath(file)), Origin{File: file}
 }
 
 // needsFolder reports whether the job makes sense in a folder only.
-func (d *draft) needsFolder() bool {
+func (d *Draft) needsFolder() bool {
 	if len(d.Outputs) > 0 || slices.ContainsFunc([]string{d.line, d.Setup}, hereInLine().MatchString) {
 		return true
 	}

@@ -25,7 +25,7 @@ func TestAJobFileThatNeedsAFolderHasItsOwn(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		job, _, err := Read(file, Options{Dir: elsewhere, Now: time.Now()})
+		job, _, err := readFile(file, Options{Dir: elsewhere, Now: time.Now()})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue

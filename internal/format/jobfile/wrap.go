@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// wrapping is what is done around the program, by a shell.
-type wrapping struct {
-	pre, post string // scripts that are read before and after
-	copies    int    // of the program, at once; 0 or 1: one
-	clear     bool   // it has no variables but those of the job
+// Wrapping is what is done around the program, by a shell.
+type Wrapping struct {
+	Pre, Post string // scripts that are read before and after
+	Copies    int    // of the program, at once; 0 or 1: one
+	Clear     bool   // it has no variables but those of the job
 }
 
 // extraInput brings a file along that the program is wrapped with, and returns where
 // it lies.
-func (d *draft) extraInput(field, name string) (string, error) {
+func (d *Draft) extraInput(field, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -31,29 +31,29 @@ func (d *draft) extraInput(field, name string) (string, error) {
 }
 
 // wrapCommand puts the shell around the program, if there is something for it to do.
-func (d *draft) wrapCommand() error {
+func (d *Draft) wrapCommand() error {
 	w := d.around
 	var files [3]string
-	for i, f := range []struct{ field, name string }{{"stdin", d.stdin}, {"pre_launch", w.pre}, {"post_launch", w.post}} {
+	for i, f := range []struct{ field, name string }{{"stdin", d.stdin}, {"pre_launch", w.Pre}, {"post_launch", w.Post}} {
 		var err error
 		if files[i], err = d.extraInput(f.field, f.name); err != nil {
 			return err
 		}
 	}
 	stdin, pre, post := files[0], files[1], files[2]
-	if stdin == "" && w == (wrapping{}) {
+	if stdin == "" && w == (Wrapping{}) {
 		return nil
 	}
 	line := quoteWords(d.Argv)
-	if w.clear {
+	if w.Clear {
 		line = cleanEnvironment(d.Env) + line
 	}
 	if stdin != "" {
 		line += " <" + quoteWord(stdin)
 	}
 	switch {
-	case w.copies > 1:
-		line = runCopies(line, w.copies)
+	case w.Copies > 1:
+		line = runCopies(line, w.Copies)
 	case post == "":
 		line = "exec " + line
 	}

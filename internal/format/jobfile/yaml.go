@@ -9,12 +9,12 @@ import (
 )
 
 // parseYAML reads the fields of a job file into a draft.
-func (d *draft) parseYAML(name string, data []byte) error {
+func (d *Draft) parseYAML(name string, data []byte) error {
 	top, err := yamlfile.Parse(name, "a job file", data)
 	if err != nil {
 		return err
 	}
-	d.at[""], d.isYAML = fieldOrigin{file: name}, true
+	d.at[""], d.isYAML = Origin{File: name}, true
 	if top.Kind() != yamlfile.Mapping {
 		top.ReportWrong("a job file: fields such as run: ./program, one a line")
 		return top.Err()
@@ -24,11 +24,11 @@ func (d *draft) parseYAML(name string, data []byte) error {
 }
 
 // readMapping reads a mapping and notes where each of its fields stands.
-func (d *draft) readMapping(v yamlfile.Value, prefix string, fields []field) {
+func (d *Draft) readMapping(v yamlfile.Value, prefix string, fields []field) {
 	keys := make([]yamlfile.Field, len(fields))
 	for i, f := range fields {
 		keys[i] = yamlfile.ReadField(f.name, func(v yamlfile.Value) {
-			d.at[prefix+f.name] = fieldOrigin{file: v.File(), line: v.Line()}
+			d.at[prefix+f.name] = Origin{File: v.File(), Line: v.Line()}
 			f.read(v)
 		})
 	}
@@ -43,11 +43,11 @@ type field struct {
 
 // scalarField is a field whose single value is stored.
 func scalarField[T any](name string, to *T, parse func(string) (T, error)) field {
-	return field{name, func(v yamlfile.Value) { *to = readScalar(v, parse) }}
+	return field{name, func(v yamlfile.Value) { *to = ReadScalar(v, parse) }}
 }
 
-// readScalar is a single value that parse accepts.
-func readScalar[T any](v yamlfile.Value, parse func(string) (T, error)) T {
+// ReadScalar is a single value that parse accepts.
+func ReadScalar[T any](v yamlfile.Value, parse func(string) (T, error)) T {
 	var text string
 	if v.Kind() == yamlfile.Scalar {
 		text = v.Text("")
@@ -63,23 +63,23 @@ func readScalar[T any](v yamlfile.Value, parse func(string) (T, error)) T {
 func listField[T any](name, of string, to *[]T, parse func(string) (T, error)) field {
 	return field{name, func(v yamlfile.Value) {
 		if v.Kind() == yamlfile.Scalar {
-			*to = []T{readScalar(v, parse)}
+			*to = []T{ReadScalar(v, parse)}
 			return
 		}
 		for item := range v.EachItem(of) {
-			*to = append(*to, readScalar(item, parse))
+			*to = append(*to, ReadScalar(item, parse))
 		}
 	}}
 }
 
-func (d *draft) jobFields() []field {
+func (d *Draft) jobFields() []field {
 	return []field{
 		scalarField("name", &d.Name, parseName),
-		scalarField("run", &d.line, parseText),
+		scalarField("run", &d.line, ParseText),
 		{"argv", d.readArgv},
-		scalarField("setup", &d.Setup, parseText),
+		scalarField("setup", &d.Setup, ParseText),
 		{"build", d.readBuild},
-		scalarField("workdir", &d.Workdir, parseText),
+		scalarField("workdir", &d.Workdir, ParseText),
 		{"inputs", d.readInputs},
 		{"outputs", d.readOutputs},
 		{"envs", d.readEnvs},
@@ -88,12 +88,12 @@ func (d *draft) jobFields() []field {
 		{"estimate", d.readEstimate},
 		{"procs", d.readProcs},
 		scalarField("kind", &d.Kind, parseKind),
-		scalarField("num_nodes", &d.nodes, parseWhole(1, maxProcs)),
+		scalarField("num_nodes", &d.nodes, parseWhole(1, MaxProcs)),
 		{"resources", func(v yamlfile.Value) {
 			d.readMapping(v, "resources.", slices.Concat(d.resourceFields(), d.ignoredFields(cloudResources)))
 		}},
 		listField("on", "clusters", &d.On, parseName),
-		scalarField("array", &d.Array, parseArray),
+		scalarField("array", &d.Array, ParseArray),
 		{"after", d.readAfter},
 		{"retry", func(v yamlfile.Value) { d.readMapping(v, "retry.", d.retryFields()) }},
 		{"checkpoint", d.readCheckpoint},
@@ -102,11 +102,11 @@ func (d *draft) jobFields() []field {
 		scalarField("confidence", &d.Confidence, parseConfidence),
 		scalarField("reliability", &d.Reliability, parseReliability),
 		scalarField("adapt", &d.Adapt, parseAdapt),
-		scalarField("pattern", &d.talks, parseText),
+		scalarField("pattern", &d.talks, ParseText),
 	}
 }
 
-func (d *draft) resourceFields() []field {
+func (d *Draft) resourceFields() []field {
 	return []field{
 		scalarField("memory", &d.Memory, parseMemory),
 		scalarField("cpus", &d.cpus, parseAtLeast),
@@ -117,34 +117,34 @@ func (d *draft) resourceFields() []field {
 	}
 }
 
-func (d *draft) retryFields() []field {
+func (d *Draft) retryFields() []field {
 	return []field{
 		scalarField("max", &d.Retries, parseWhole(0, maxRetries)),
 		listField("on", "failures: "+strings.Join(failures, ", "), &d.RetryOn, parseFailure),
 	}
 }
 
-func (d *draft) checkpointFields() []field {
+func (d *Draft) checkpointFields() []field {
 	c := &d.Checkpoint
 	return []field{
 		scalarField("method", &c.Method, parseMethod),
 		scalarField("every", &c.Every, parseEvery),
-		scalarField("signal", &c.Signal, parseSignal),
+		scalarField("signal", &c.Signal, ParseSignal),
 		listField("files", "files within the working directory", &c.Files, parseInside),
 		{"restart", func(v yamlfile.Value) { c.Restart = d.readCommand(v) }},
 	}
 }
 
 // readCheckpoint reads a section, or a method alone.
-func (d *draft) readCheckpoint(v yamlfile.Value) {
+func (d *Draft) readCheckpoint(v yamlfile.Value) {
 	if v.Kind() == yamlfile.Scalar {
-		d.Checkpoint.Method = readScalar(v, parseMethod)
+		d.Checkpoint.Method = ReadScalar(v, parseMethod)
 		return
 	}
 	d.readMapping(v, "checkpoint.", d.checkpointFields())
 }
 
-func (d *draft) readArgv(v yamlfile.Value) {
+func (d *Draft) readArgv(v yamlfile.Value) {
 	d.listed = d.readCommandWords(v)
 	if len(d.listed) == 0 && !v.HasFailed() {
 		v.ReportWrong("a list of words, the program first")
@@ -152,46 +152,46 @@ func (d *draft) readArgv(v yamlfile.Value) {
 }
 
 // readCommand reads a shell line or a list of words.
-func (d *draft) readCommand(v yamlfile.Value) []string {
+func (d *Draft) readCommand(v yamlfile.Value) []string {
 	if v.Kind() == yamlfile.Scalar {
-		return shellCommand(readScalar(v, parseText))
+		return shellCommand(ReadScalar(v, ParseText))
 	}
 	return d.readCommandWords(v)
 }
 
 // readCommandWords reads a command; only the program may not be empty.
-func (d *draft) readCommandWords(v yamlfile.Value) []string {
+func (d *Draft) readCommandWords(v yamlfile.Value) []string {
 	var words []string
 	for item := range v.EachItem("words, the program first") {
 		word := item.Text("a word")
 		if word != "" || len(words) == 0 {
-			word = readScalar(item, parseText)
+			word = ReadScalar(item, ParseText)
 		}
 		words = append(words, word)
 	}
 	return words
 }
 
-func (d *draft) readEnvs(v yamlfile.Value) {
+func (d *Draft) readEnvs(v yamlfile.Value) {
 	for key, value := range v.EachEntry("variables and their values") {
-		name := readScalar(key, parseVariable)
+		name := ReadScalar(key, parseVariable)
 		if value.Kind() == yamlfile.Blank {
 			d.unset = append(d.unset, name)
 			continue
 		}
 		text := value.Text("a text")
 		if text != "" {
-			text = readScalar(value, parseText)
+			text = ReadScalar(value, ParseText)
 		}
 		d.setEnv(name, text)
 	}
 }
 
 // readAfter reads jobs to wait for, each as the flag has it.
-func (d *draft) readAfter(v yamlfile.Value) {
+func (d *Draft) readAfter(v yamlfile.Value) {
 	read := func(item yamlfile.Value) {
-		d.After = append(d.After, readScalar(item,
-			func(s string) ([]Dependency, error) { return parseAfter(s, WentWell) })...)
+		d.After = append(d.After, ReadScalar(item,
+			func(s string) ([]Dependency, error) { return ParseAfter(s, WentWell) })...)
 	}
 	if v.Kind() == yamlfile.Scalar {
 		read(v)
@@ -202,26 +202,26 @@ func (d *draft) readAfter(v yamlfile.Value) {
 	}
 }
 
-func (d *draft) readDeadline(v yamlfile.Value) {
-	d.setDeadline(readScalar(v, func(s string) (deadline, error) { return parseDeadline(s, d.opt.Now) }))
+func (d *Draft) readDeadline(v yamlfile.Value) {
+	d.setDeadline(ReadScalar(v, func(s string) (deadline, error) { return parseDeadline(s, d.opt.Now) }))
 }
 
-func (d *draft) setDeadline(x deadline) { d.Deadline, d.By = x.in, x.by }
+func (d *Draft) setDeadline(x deadline) { d.Deadline, d.By = x.in, x.by }
 
 // readProcs reads 4 or {min: 2, max: 32}.
-func (d *draft) readProcs(v yamlfile.Value) {
+func (d *Draft) readProcs(v yamlfile.Value) {
 	if v.Kind() != yamlfile.Mapping {
-		d.procs = readScalar(v, parseProcs)
+		d.procs = ReadScalar(v, ParseProcs)
 		return
 	}
-	s := span{1, 0}
+	s := CoreSpan{1, 0}
 	found := v.ReadMapping(
-		yamlfile.ReadField("min", func(v yamlfile.Value) { s.min = v.WholeNumber(1, maxProcs) }),
-		yamlfile.ReadField("max", func(v yamlfile.Value) { s.max = v.WholeNumber(1, maxProcs) }),
+		yamlfile.ReadField("min", func(v yamlfile.Value) { s.Min = v.WholeNumber(1, MaxProcs) }),
+		yamlfile.ReadField("max", func(v yamlfile.Value) { s.Max = v.WholeNumber(1, MaxProcs) }),
 	)
 	found.RequireField("max", "the most cores that it can use")
-	if s.max < s.min {
-		found.FailField("max", fmt.Sprint(s.max), fmt.Sprintf("at least min, %d", s.min))
+	if s.Max < s.Min {
+		found.FailField("max", fmt.Sprint(s.Max), fmt.Sprintf("at least min, %d", s.Min))
 	}
 	d.procs = s
 }

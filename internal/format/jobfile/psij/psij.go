@@ -1,4 +1,6 @@
-package jobfile
+// Package psij reads job descriptions of PSI/J, the portable submission interface for
+// jobs, which are JSON. It knows their fields, not what a file of ours says.
+package psij
 
 import (
 	"bytes"
@@ -9,13 +11,14 @@ import (
 	"strconv"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
 // jobSpec is a job description of PSI/J that is being read.
 type jobSpec struct {
-	*draft
+	*jobfile.Import
 	executable       string
 	arguments        []string
 	inherit          bool
@@ -23,11 +26,12 @@ type jobSpec struct {
 	perNode, cores   int
 	processesAt      yamlfile.Value
 	launcher         string
+	around           jobfile.Wrapping
 	wrapped          bool // in an envelope
 }
 
-// parseJobSpec reads a job description of PSI/J.
-func (d *draft) parseJobSpec(name string, data []byte) error {
+// ReadSpec reads a job description of PSI/J.
+func ReadSpec(m *jobfile.Import, name string, data []byte) error {
 	text, err := asYAML(name, data)
 	if err != nil {
 		return err
@@ -36,10 +40,9 @@ func (d *draft) parseJobSpec(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	d.at[""] = fieldOrigin{file: name}
-	s := &jobSpec{draft: d, inherit: true}
-	d.at["workdir"] = fieldOrigin{file: name}
-	d.Workdir = d.opt.Dir
+	s := &jobSpec{Import: m, inherit: true}
+	s.NoteFieldAt("workdir", jobfile.Origin{File: name})
+	s.Workdir = s.Options().Dir
 	s.readTop(top)
 	if top.Err() != nil {
 		return top.Err()
@@ -72,49 +75,61 @@ func isEnveloped(v yamlfile.Value) bool {
 	return found
 }
 
-// unlessBlank makes fields of which null says nothing.
-func unlessBlank(fields []field) []field {
-	for i := range fields {
-		read := fields[i].read
-		fields[i].read = func(v yamlfile.Value) {
-			if v.Kind() != yamlfile.Blank {
-				read(v)
-			}
-		}
-	}
-	return fields
+// specField is a field of a description. null says nothing in any of them.
+type specField struct {
+	name string
+	read func(yamlfile.Value)
 }
 
-func (s *jobSpec) topFields() []field {
-	return unlessBlank([]field{
+// readMapping reads a mapping and notes where each of its fields stands.
+func (s *jobSpec) readMapping(v yamlfile.Value, prefix string, fields []specField) {
+	keys := make([]yamlfile.Field, len(fields))
+	for i, f := range fields {
+		keys[i] = yamlfile.ReadField(f.name, func(v yamlfile.Value) {
+			s.NoteFieldAt(prefix+f.name, jobfile.Origin{File: v.File(), Line: v.Line()})
+			if v.Kind() != yamlfile.Blank {
+				f.read(v)
+			}
+		})
+	}
+	v.ReadMapping(keys...)
+}
+
+func (s *jobSpec) topFields() []specField {
+	return []specField{
 		{"name", s.readName},
-		scalarField("executable", &s.executable, parseText),
+		scalarField("executable", &s.executable, jobfile.ParseText),
 		{"arguments", s.readArguments},
-		{"directory", s.knownField("workdir", "directory", &s.Workdir, parseText)},
+		{"directory", s.readDirectory},
 		{"inherit_environment", func(v yamlfile.Value) { s.inherit = v.Bool() }},
-		{"environment", s.readEnvs},
-		{"stdin_path", s.knownField("stdin", "stdin_path", &s.stdin, parseHere)},
-		{"stdout_path", func(v yamlfile.Value) { s.Stdout = plainName(s.redirectPattern(readScalar(v, parseText))) }},
-		{"stderr_path", func(v yamlfile.Value) { s.Stderr = plainName(s.redirectPattern(readScalar(v, parseText))) }},
+		{"environment", s.ReadVariables},
+		{"stdin_path", s.readStdin},
+		{"stdout_path", func(v yamlfile.Value) { s.Stdout = s.readOutputName(v) }},
+		{"stderr_path", func(v yamlfile.Value) { s.Stderr = s.readOutputName(v) }},
 		{"resources", func(v yamlfile.Value) { s.readMapping(v, "resources.", s.resourceFields()) }},
 		{"attributes", func(v yamlfile.Value) { s.readMapping(v, "attributes.", s.attributeFields()) }},
-		scalarField("pre_launch", &s.around.pre, parseHere),
-		scalarField("post_launch", &s.around.post, parseHere),
+		scalarField("pre_launch", &s.around.Pre, jobfile.ParseLocalPath),
+		scalarField("post_launch", &s.around.Post, jobfile.ParseLocalPath),
 		{"launcher", func(v yamlfile.Value) {
 			s.launcher = v.OneOf("single", "multiple", "mpirun", "srun")
 		}},
-	})
+	}
 }
 
-func (s *jobSpec) resourceFields() []field {
+// scalarField is a field whose single value is stored.
+func scalarField[T any](name string, to *T, parse func(string) (T, error)) specField {
+	return specField{name, func(v yamlfile.Value) { *to = jobfile.ReadScalar(v, parse) }}
+}
+
+func (s *jobSpec) resourceFields() []specField {
 	count := func(to *int) func(yamlfile.Value) {
-		return func(v yamlfile.Value) { *to = v.WholeNumber(1, maxProcs); s.processesAt = v }
+		return func(v yamlfile.Value) { *to = v.WholeNumber(1, jobfile.MaxProcs); s.processesAt = v }
 	}
-	return unlessBlank([]field{
+	return []specField{
 		{"node_count", count(&s.nodes)}, {"process_count", count(&s.processes)}, {"processes_per_node", count(&s.perNode)},
 		{"cpu_cores_per_process", count(&s.cores)},
 		{"gpu_cores_per_process", func(v yamlfile.Value) {
-			if v.WholeNumber(0, maxProcs) > 0 {
+			if v.WholeNumber(0, jobfile.MaxProcs) > 0 {
 				s.keepAttribute("gpu_cores_per_process", "gpus-per-task", v)
 			}
 		}},
@@ -125,11 +140,11 @@ func (s *jobSpec) resourceFields() []field {
 		}},
 		{"memory", func(v yamlfile.Value) { s.Memory = v.Size(1) }},
 		{"version", func(yamlfile.Value) {}}, {"__version", func(yamlfile.Value) {}},
-	})
+	}
 }
 
-func (s *jobSpec) attributeFields() []field {
-	return unlessBlank([]field{
+func (s *jobSpec) attributeFields() []specField {
+	return []specField{
 		{"duration", s.readDuration},
 		{"queue_name", func(v yamlfile.Value) { s.keepAttribute("queue_name", "partition", v) }},
 		{"project_name", func(v yamlfile.Value) { s.keepAttribute("project_name", "account", v) }},
@@ -137,11 +152,11 @@ func (s *jobSpec) attributeFields() []field {
 		{"reservation_id", func(v yamlfile.Value) { s.keepAttribute("reservation_id", "reservation", v) }},
 		{"custom_attributes", func(v yamlfile.Value) {
 			for key, value := range v.EachEntry("attributes and their values") {
-				name := readScalar(key, parseText)
-				s.keepAttribute(shortenValue(name), name, value)
+				name := jobfile.ReadScalar(key, jobfile.ParseText)
+				s.keepAttribute(jobfile.ShortenValue(name), name, value)
 			}
 		}},
-	})
+	}
 }
 
 // keepAttribute keeps an attribute for clusters that have a manager.
@@ -150,17 +165,31 @@ func (s *jobSpec) keepAttribute(field, name string, v yamlfile.Value) {
 	if text == "" || text == "None" { // as older versions write what is not set
 		return
 	}
-	s.addOption(name, text)
-	s.warnings = append(s.warnings, Warning{v.File(), v.Line(), field + " " + shortenValue(text),
-		"applies to clusters with a batch system only; ignored elsewhere"})
+	s.AddOption(name, text)
+	s.AddWarning(jobfile.Warning{File: v.File(), Line: v.Line(), Field: field + " " + jobfile.ShortenValue(text),
+		Text: "applies to clusters with a batch system only; ignored elsewhere"})
 }
 
-// knownField makes a field of ours that is called otherwise there.
-func (s *jobSpec) knownField(ours, theirs string, to *string, parse func(string) (string, error)) func(yamlfile.Value) {
-	return func(v yamlfile.Value) {
-		*to = readScalar(v, parse)
-		s.draft.at[ours] = fieldOrigin{file: v.File(), line: v.Line(), flag: theirs}
-	}
+// beginOption has messages name a field as the description does.
+func (s *jobSpec) beginOption(field string, v yamlfile.Value, text string) {
+	s.At, s.Value = jobfile.Origin{File: v.File(), Line: v.Line(), Flag: field}, text
+}
+
+func (s *jobSpec) readDirectory(v yamlfile.Value) {
+	s.Workdir = jobfile.ReadScalar(v, jobfile.ParseText)
+	s.beginOption("directory", v, s.Workdir)
+	s.NoteField("workdir")
+}
+
+func (s *jobSpec) readStdin(v yamlfile.Value) {
+	file := jobfile.ReadScalar(v, jobfile.ParseLocalPath)
+	s.beginOption("stdin_path", v, file)
+	_ = s.SetStdin(file) // what it would say was said of the value
+}
+
+// readOutputName is the name of a file, in which % means nothing.
+func (s *jobSpec) readOutputName(v yamlfile.Value) string {
+	return jobfile.PlainName(s.OutputPattern(jobfile.ReadScalar(v, jobfile.ParseText)))
 }
 
 // readName takes any text: what cannot be a name is made one.
@@ -169,15 +198,15 @@ func (s *jobSpec) readName(v yamlfile.Value) {
 	if text == "" {
 		return
 	}
-	m := imported{draft: s.draft, at: fieldOrigin{file: v.File(), line: v.Line(), flag: "name"}, value: text}
-	_ = m.setName(text) // fails without a name alone
+	s.beginOption("name", v, text)
+	_ = s.SetName(text) // fails without a name alone
 }
 
 func (s *jobSpec) readArguments(v yamlfile.Value) {
 	for item := range v.EachItem("arguments") {
 		word := item.Text("an argument")
 		if word != "" {
-			word = readScalar(item, parseText)
+			word = jobfile.ReadScalar(item, jobfile.ParseText)
 		}
 		s.arguments = append(s.arguments, word)
 	}
@@ -206,18 +235,19 @@ func (s *jobSpec) finishJob(name string) error {
 		return err
 	}
 	threads := max(1, s.cores)
-	s.draft.procs = span{processes * threads, processes * threads}
+	s.SetProcs(jobfile.CoreSpan{Min: processes * threads, Max: processes * threads})
 	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.cores, min(s.nodes, processes*threads), s.perNode
-	s.listed = append([]string{s.executable}, s.arguments...)
+	argv := append([]string{s.executable}, s.arguments...)
 	switch s.launcher {
 	case "mpirun", "srun":
-		s.Name = cmpName(s.Name, s.listed)
-		s.listed = slices.Concat([]string{s.launcher, "-n", strconv.Itoa(processes)}, s.listed)
+		s.Name = cmpName(s.Name, argv)
+		argv = slices.Concat([]string{s.launcher, "-n", strconv.Itoa(processes)}, argv)
 	case "multiple":
-		s.around.copies = processes
+		s.around.Copies = processes
 	}
-	s.draft.at["argv"] = fieldOrigin{file: name}
-	s.around.clear = !s.inherit
+	s.SetCommand(argv, jobfile.Origin{File: name})
+	s.around.Clear = !s.inherit
+	s.WrapCommand(s.around)
 	s.Merge = s.Stdout != "" && s.Stdout == s.Stderr
 	if s.Merge {
 		s.Stderr = ""
@@ -231,7 +261,7 @@ func cmpName(given string, argv []string) string {
 	if given != "" {
 		return given
 	}
-	return defaultName(argv)
+	return jobfile.DefaultName(argv)
 }
 
 // countProcesses is how many processes there are: process_count is node_count times
@@ -243,9 +273,9 @@ func (s *jobSpec) countProcesses() (int, error) {
 	}
 	wrong := s.processes > 0 && (s.nodes > 0 && s.perNode > 0 && s.nodes*s.perNode != n ||
 		s.nodes > 0 && s.perNode == 0 && n%s.nodes != 0 || s.perNode > 0 && s.nodes == 0 && n%s.perNode != 0)
-	if wrong || n > maxProcs/max(1, s.cores) {
+	if wrong || n > jobfile.MaxProcs/max(1, s.cores) {
 		s.processesAt.ReportError("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores "+
-			"in all", maxProcs))
+			"in all", jobfile.MaxProcs))
 		return 0, s.processesAt.Err()
 	}
 	return n, nil

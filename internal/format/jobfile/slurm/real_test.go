@@ -1,4 +1,4 @@
-package jobfile_test
+package slurm
 
 import (
 	"fmt"
@@ -66,7 +66,8 @@ func TestScriptsAreReadAsSlurmReadsThem(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		job, _, err := jobfile.Read(script, jobfile.Options{Now: time.Unix(0, 0), Dir: dir})
+		job, _, err := jobfile.Read(script, jobfile.Options{Now: time.Unix(0, 0), Dir: dir},
+			slurmOnly)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue

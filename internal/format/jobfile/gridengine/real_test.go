@@ -1,4 +1,4 @@
-package jobfile_test
+package gridengine
 
 import (
 	"fmt"
@@ -41,7 +41,8 @@ func TestScriptsAreReadAsGridEngineReadsThem(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		job, _, err := jobfile.Read(script, jobfile.Options{Now: time.Unix(0, 0), Dir: cell.Dir})
+		job, _, err := jobfile.Read(script, jobfile.Options{Now: time.Unix(0, 0), Dir: cell.Dir},
+			gridOnly)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
