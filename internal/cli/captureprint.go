@@ -19,7 +19,7 @@ func captureText(b *strings.Builder, p *capture.Pattern, width int) {
 	}
 	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds),
 		100*p.Share)
-	var t rows
+	var t term.Rows
 	var messages, bytes int64
 	for i := range p.Nodes {
 		for j := range p.Nodes {
@@ -27,15 +27,15 @@ func captureText(b *strings.Builder, p *capture.Pattern, width int) {
 			bytes += p.Bytes[i][j]
 		}
 	}
-	t.addRow("messages", "%d, %s", messages, capture.BytesText(bytes))
-	t.addRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
-	t.addRow("computing", "%s CPU time per rank", term.FormatDuration(meanCompute(p)))
+	t.AddRow("messages", "%d, %s", messages, capture.BytesText(bytes))
+	t.AddRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.AddRow("computing", "%s CPU time per rank", term.FormatDuration(meanCompute(p)))
 	for i, ph := range p.Phases {
 		if ph.Seconds >= 0.05*p.Seconds {
-			t.addRow(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, term.FormatDuration(ph.Seconds))
+			t.AddRow(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, term.FormatDuration(ph.Seconds))
 		}
 	}
-	t.writeRows(b)
+	t.WriteRows(b)
 	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
 		matrixText(b, p, width)
@@ -57,25 +57,25 @@ func captureText(b *strings.Builder, p *capture.Pattern, width int) {
 // socketsText is a pattern of processes.
 func socketsText(b *strings.Builder, p *capture.Pattern, width int) {
 	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, term.FormatDuration(p.Seconds))
-	var t rows
+	var t term.Rows
 	var bytes int64
 	for i := range p.Nodes {
 		for j := range p.Nodes {
 			bytes += p.Bytes[i][j]
 		}
 	}
-	t.addRow("data exchanged", "%s", capture.BytesText(bytes))
-	t.addRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.AddRow("data exchanged", "%s", capture.BytesText(bytes))
+	t.AddRow("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
 	for i, name := range p.Names {
 		if i < maxRanksShown {
-			t.addRow("node "+intText(i), "%s", name)
+			t.AddRow("node "+intText(i), "%s", name)
 		}
 	}
 	for _, o := range p.Others {
-		t.addRow(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent),
+		t.AddRow(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent),
 			capture.BytesText(o.Received))
 	}
-	t.writeRows(b)
+	t.WriteRows(b)
 	if p.Nodes <= maxRanksShown {
 		b.WriteString("\n")
 		matrixText(b, p, width)
@@ -109,7 +109,7 @@ func matrixText(b *strings.Builder, p *capture.Pattern, width int) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells, width)
+	term.WriteCells(b, cells, width)
 }
 
 func collectivesText(b *strings.Builder, p *capture.Pattern, width int) {
@@ -122,5 +122,5 @@ func collectivesText(b *strings.Builder, p *capture.Pattern, width int) {
 		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes),
 			intText(len(p.Groups[o.Group])), root, term.FormatDuration(o.Seconds)})
 	}
-	writeCells(b, cells, width)
+	term.WriteCells(b, cells, width)
 }

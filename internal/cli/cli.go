@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/cli/model"
+	"github.com/godwit-hpc/godwit/internal/cli/sim"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/lab"
@@ -87,7 +88,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 		a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(),
 		a.manCommand())
-	root.AddCommand(a.simCommand(), a.flowCommand(), experimentCommand())
+	root.AddCommand(sim.NewCommand(&a.App), a.flowCommand(), experimentCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand(), model.NewCommand(&a.App), a.demoCommand())
 	root.InitDefaultHelpCmd()

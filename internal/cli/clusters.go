@@ -168,18 +168,18 @@ func (a *app) printCalibration(c *api.Calibration, output string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s\n", term.PluralNoun(int64(c.Predictions), "prediction"),
 		term.PluralNoun(int64(c.Jobs), "job"))
-	var t rows
+	var t term.Rows
 	if c.MedianError != nil {
-		t.addRow("time to the end", "median error %s of the quotes at submission", term.FormatPercent(*c.MedianError))
+		t.AddRow("time to the end", "median error %s of the quotes at submission", term.FormatPercent(*c.MedianError))
 	}
 	for _, x := range c.Bands {
-		t.addRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", term.FormatPercent(x.Held), x.Count)
+		t.AddRow(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", term.FormatPercent(x.Held), x.Count)
 	}
 	for _, x := range c.Chances {
-		t.addRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d",
+		t.AddRow(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d",
 			term.FormatPercent(x.Met), term.FormatPercent(x.Mean), x.Count)
 	}
-	t.writeRows(&b)
+	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }

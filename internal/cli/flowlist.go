@@ -123,25 +123,25 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 	if output == "json" {
 		return term.WriteJSON(a.Stdout, flowDetail{f, term.OrEmpty(tasks)})
 	}
-	var t rows
-	t.width = a.TerminalWidth()
-	t.addRow("state", "%s", a.inColour(joinReason(f.State, term.OneLine(f.Why))))
-	t.addRow("tasks", "%d, %d done%s", f.Tasks, f.Done, moreCounts(&f))
-	t.addRow("submitted", "%s", a.momentText(f.Submitted))
+	var t term.Rows
+	t.Width = a.TerminalWidth()
+	t.AddRow("state", "%s", a.inColour(joinReason(f.State, term.OneLine(f.Why))))
+	t.AddRow("tasks", "%d, %d done%s", f.Tasks, f.Done, moreCounts(&f))
+	t.AddRow("submitted", "%s", a.momentText(f.Submitted))
 	if f.Ended != nil {
-		t.addRow("ended", "%s", a.momentText(f.Ended))
+		t.AddRow("ended", "%s", a.momentText(f.Ended))
 	}
 	if f.PredictedEnd != nil && f.Ended == nil {
-		t.addRow("expected end", "%s (90 %% interval %s to %s)", a.momentText(f.PredictedEnd), a.momentText(f.EndEarly),
+		t.AddRow("expected end", "%s (90 %% interval %s to %s)", a.momentText(f.PredictedEnd), a.momentText(f.EndEarly),
 			a.momentText(f.EndLate))
 	}
 	if f.Heuristic != "" {
-		t.addRow("first plan", "makespan %s (%s)%s", term.FormatSeconds(f.PlannedS), heuristicName(f.Heuristic),
+		t.AddRow("first plan", "makespan %s (%s)%s", term.FormatSeconds(f.PlannedS), heuristicName(f.Heuristic),
 			replanText(f.Replans))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "workflow %d %s\n", f.ID, f.Name)
-	t.writeRows(&b)
+	t.WriteRows(&b)
 	if _, err := fmt.Fprint(a.Stdout, b.String()+"\n"); err != nil {
 		return err
 	}

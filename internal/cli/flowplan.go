@@ -176,6 +176,6 @@ func (r *flowReport) formatTable(width int) string {
 		}
 		cells = append(cells, []string{name, term.FormatSeconds(o.Makespan), above})
 	}
-	writeCells(&b, cells, width)
+	term.WriteCells(&b, cells, width)
 	return b.String()
 }

@@ -256,50 +256,50 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 }
 
 func (a *app) printJob(j *api.Job) error {
-	var t rows
-	t.width = a.TerminalWidth()
-	t.addRow("state", "%s", a.inColour(joinReason(stateText(j.State), j.Why)))
-	t.addRow("command", "%s", quoteCommand(j.Command))
+	var t term.Rows
+	t.Width = a.TerminalWidth()
+	t.AddRow("state", "%s", a.inColour(joinReason(stateText(j.State), j.Why)))
+	t.AddRow("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
-		t.addRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
+		t.AddRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
-	t.addRow("submitted", "%s", a.momentText(j.Submitted))
+	t.AddRow("submitted", "%s", a.momentText(j.Submitted))
 	if j.Started != nil {
-		t.addRow("started", "%s, %s", a.momentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
+		t.AddRow("started", "%s, %s", a.momentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
 	}
 	if j.Ended != nil {
-		t.addRow("ended", "%s with code %s", a.momentText(j.Ended), term.CodeText(j.ExitCode))
+		t.AddRow("ended", "%s with code %s", a.momentText(j.Ended), term.CodeText(j.ExitCode))
 	}
 	if j.Progress != nil {
-		t.addRow("progress", "%s", term.PartText(j.Progress))
+		t.AddRow("progress", "%s", term.PartText(j.Progress))
 	}
 	if j.PredictedEnd != nil && j.Ended == nil {
 		text := a.momentText(j.PredictedEnd)
 		if j.EndEarly != nil && j.EndLate != nil {
 			text += " (90 % interval " + a.momentText(j.EndEarly) + " to " + a.momentText(j.EndLate) + ")"
 		}
-		t.addRow("expected end", "%s", text)
+		t.AddRow("expected end", "%s", text)
 	}
 	if j.Deadline != nil {
 		text := "met: "
 		if j.DeadlineMet == nil {
 			text = "in time: "
 		}
-		t.addRow("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
+		t.AddRow("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
 	}
 	memory := term.BytesText(j.Peak) + " of memory at most"
 	if j.Ended == nil {
 		memory = term.BytesText(j.Memory) + " of memory now, " + memory
 	}
-	t.addRow("used", "%s CPU in %s, %s", term.FormatDuration(j.CPUS), term.FormatDuration(j.WallS), memory)
+	t.AddRow("used", "%s CPU in %s, %s", term.FormatDuration(j.CPUS), term.FormatDuration(j.WallS), memory)
 	for _, w := range j.Warnings {
-		t.addRow("warning", "%s", w)
+		t.AddRow("warning", "%s", w)
 	}
-	t.addRow("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
-	t.addRow("migrations", "%d", j.Migrations)
+	t.AddRow("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
+	t.AddRow("migrations", "%d", j.Migrations)
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s (%s)\n", jobLabel(j), j.Name, j.UID)
-	t.writeRows(&b)
+	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }

@@ -73,10 +73,10 @@ func writeSelection(b *strings.Builder, r *selectReport) {
 	if !r.Optimal {
 		proof = "at most " + formatMbps(r.Bound) + " possible"
 	}
-	var t rows
-	t.addRow("slowest pair", "%s, %s", formatMbps(r.Bottleneck), proof)
-	t.addRow("method", "%s, %s", r.Method, term.FormatDuration(r.WallMs/1000))
-	t.writeRows(b)
+	var t term.Rows
+	t.AddRow("slowest pair", "%s, %s", formatMbps(r.Bottleneck), proof)
+	t.AddRow("method", "%s, %s", r.Method, term.FormatDuration(r.WallMs/1000))
+	t.WriteRows(b)
 	b.WriteString("\n")
 }
 

@@ -244,18 +244,18 @@ func skeletonText(r *skeletonReport, width int) (string, error) {
 		part = fmt.Sprintf("%.3g %% of the program", 100*r.Scale)
 	}
 	fmt.Fprintf(b, "%s, %d ranks: %s, %d calls\n", r.Program, r.Ranks, part, r.Calls)
-	var t rows
-	t.addRow("where it was captured", "program %s, skeleton about %s", term.FormatDuration(r.Captured),
+	var t term.Rows
+	t.AddRow("where it was captured", "program %s, skeleton about %s", term.FormatDuration(r.Captured),
 		term.FormatDuration(r.Expected))
 	where := "here"
 	if len(r.Hosts) > 0 {
 		where = "on " + strings.Join(r.Hosts, " ")
 	}
-	t.addRow(where, "skeleton %s, so program about %s", term.FormatDuration(r.Seconds), term.FormatDuration(r.Predicted))
+	t.AddRow(where, "skeleton %s, so program about %s", term.FormatDuration(r.Seconds), term.FormatDuration(r.Predicted))
 	if r.LongerThan != "" {
-		t.addRow("longer than wanted", "%s", r.LongerThan)
+		t.AddRow("longer than wanted", "%s", r.LongerThan)
 	}
-	t.writeRows(b)
+	t.WriteRows(b)
 	if len(r.Trials) == 0 {
 		return b.String(), nil
 	}

@@ -135,7 +135,7 @@ func writeMatrices(b *strings.Builder, list []matrixReport, width int) {
 		for i, host := range m.Hosts {
 			cells = append(cells, []string{host, term.FormatDigits(*m.Values[0][i])})
 		}
-		writeCells(b, cells, width)
+		term.WriteCells(b, cells, width)
 	}
 }
 
@@ -158,7 +158,7 @@ func (m *matrixReport) writeMatrix(b *strings.Builder, width int) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells, width)
+	term.WriteCells(b, cells, width)
 	if described {
 		b.WriteString("in brackets: described in a file, not measured\n")
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package sim is the command godwit sim: it turns flags into runs of the simulator and their
+// outcomes into tables, files and charts. It must not know how anything is simulated.
+package sim
 
 import (
 	"strings"
@@ -51,7 +53,12 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
   godwit sim --scenario scenarios/koala/wm.yaml --log wm.jsonl.gz
   godwit sim --replay wm.jsonl.gz`
 
-func (a *app) simCommand() *cobra.Command {
+// app is the program whose command this is.
+type app struct{ *term.App }
+
+// NewCommand is godwit sim.
+func NewCommand(program *term.App) *cobra.Command {
+	a := &app{program}
 	f := &simFlags{}
 	cmd := &cobra.Command{
 		Use:     "sim (--trace FILE | --scenario FILE | --replay FILE) [flags]",

@@ -1,10 +1,9 @@
-package cli
+package sim
 
 import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
@@ -22,63 +21,37 @@ func (r *simReport) policyName() string {
 	return r.Malleable
 }
 
-// rows collects the lines of a two-column table.
-type rows struct {
-	names, values []string
-	width         int // of the terminal; 0: it does not matter
-}
-
-func (t *rows) addRow(name, format string, args ...any) {
-	t.names = append(t.names, name)
-	t.values = append(t.values, fmt.Sprintf(format, args...))
-}
-
-func (t *rows) writeRows(b *strings.Builder) {
-	width := 0
-	for _, name := range t.names {
-		width = max(width, len(name))
-	}
-	for i, name := range t.names {
-		if room := t.width - width - 4; t.width > 0 && utf8.RuneCountInString(t.values[i]) > room {
-			lines := term.WrapText(t.values[i], max(term.MinLast, room))
-			fmt.Fprintf(b, "  %-*s  %s\n", width, name, strings.Join(lines, "\n"+strings.Repeat(" ", width+4)))
-			continue
-		}
-		fmt.Fprintf(b, "  %-*s  %s\n", width, name, t.values[i])
-	}
-}
-
 // summaryTable is the results of one run for people.
 func summaryTable(b *strings.Builder, r *simReport) {
 	fmt.Fprintf(b, "%s on %s (%s cores)\n", r.Title, r.Platform, progress.FormatThousands(int64(r.Procs)))
-	var t rows
-	t.addRow("policy", "%s, placement %s, seed %d", r.policyName(), r.Place, r.Seed)
-	t.addRow("jobs", "%s", r.jobCounts())
+	var t term.Rows
+	t.AddRow("policy", "%s, placement %s, seed %d", r.policyName(), r.Place, r.Seed)
+	t.AddRow("jobs", "%s", r.jobCounts())
 	for _, s := range r.Skipped {
-		t.addRow("left out", "%s: %s", term.PluralNoun(int64(s.Count), "record"), s.Reason)
+		t.AddRow("left out", "%s: %s", term.PluralNoun(int64(s.Count), "record"), s.Reason)
 	}
-	t.addRow("makespan", "%s", term.FormatDuration(r.MakespanS))
-	t.addRow("response time", "mean %s", term.FormatDuration(r.MeanResponseS))
-	t.addRow("waiting time", "mean %s", term.FormatDuration(r.MeanWaitS))
-	t.addRow("execution time", "mean %s", term.FormatDuration(r.MeanRunS))
-	t.addRow("bounded slowdown", "mean %s", term.FormatDigits(r.MeanBoundedSlowdown))
-	t.addRow("utilization", "%s", term.FormatPercent(r.Utilization))
-	t.addRow("size of a job", "mean %s cores, mean of the maximum %s", term.FormatDigits(r.MeanSize),
+	t.AddRow("makespan", "%s", term.FormatDuration(r.MakespanS))
+	t.AddRow("response time", "mean %s", term.FormatDuration(r.MeanResponseS))
+	t.AddRow("waiting time", "mean %s", term.FormatDuration(r.MeanWaitS))
+	t.AddRow("execution time", "mean %s", term.FormatDuration(r.MeanRunS))
+	t.AddRow("bounded slowdown", "mean %s", term.FormatDigits(r.MeanBoundedSlowdown))
+	t.AddRow("utilization", "%s", term.FormatPercent(r.Utilization))
+	t.AddRow("size of a job", "mean %s cores, mean of the maximum %s", term.FormatDigits(r.MeanSize),
 		term.FormatDigits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
-		t.addRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)),
+		t.AddRow("changes of size", "%s grown, %s shrunk", progress.FormatThousands(int64(r.GrowOps)),
 			progress.FormatThousands(int64(r.ShrinkOps)))
 	}
 	did := "simulated"
 	if r.Verified != nil {
 		did = "replayed"
 	}
-	t.addRow(did, "%s in %s, %s jobs/s", term.PluralNoun(r.Events, "event"), term.FormatDuration(r.WallS),
+	t.AddRow(did, "%s in %s, %s jobs/s", term.PluralNoun(r.Events, "event"), term.FormatDuration(r.WallS),
 		term.FormatRate(r.Jobs, r.WallS))
 	if v := r.Verified; v != nil {
-		t.addRow("verified", "%s, %s identical", term.PluralNoun(v.Steps, "step"), term.PluralNoun(v.Events, "event"))
+		t.AddRow("verified", "%s, %s identical", term.PluralNoun(v.Steps, "step"), term.PluralNoun(v.Events, "event"))
 	}
-	t.writeRows(b)
+	t.WriteRows(b)
 }
 
 // jobCounts says what became of the jobs.
@@ -143,7 +116,7 @@ func compareTable(b *strings.Builder, reports []*simReport, width int) {
 		}
 		cells = append(cells, row)
 	}
-	writeCells(b, cells, width)
+	term.WriteCells(b, cells, width)
 	b.WriteString("\n* best\n")
 }
 
@@ -171,33 +144,4 @@ func (c column) bestMark(r *simReport, all []*simReport) string {
 		return "*"
 	}
 	return " "
-}
-
-// writeCells aligns the first column left and the others right. Columns that do not fit
-// the width follow below, beside the first once more.
-func writeCells(b *strings.Builder, cells [][]string, width int) {
-	widths := make([]int, len(cells[0]))
-	for _, row := range cells {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for from := 1; ; {
-		to, room := from, width-widths[0]
-		for to < len(widths) && (to == from || widths[to]+2 <= room) {
-			room -= widths[to] + 2
-			to++
-		}
-		for _, row := range cells {
-			line := fmt.Sprintf("%-*s", widths[0], row[0])
-			for i := from; i < to; i++ {
-				line += strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(row[i])) + row[i]
-			}
-			fmt.Fprintln(b, strings.TrimRight(line, " "))
-		}
-		if from = to; from >= len(widths) {
-			return
-		}
-		b.WriteString("\n")
-	}
 }
