@@ -115,7 +115,7 @@ install: build man ## install godwit, godwit-sandbox, man pages and completion b
 	install -d $(BINDIR) $(SHARE)/man/man1 $(SHARE)/doc/godwit $(dir $(COMPLETED))
 	install -m 755 $(BUILD)/godwit $(BUILD)/godwit-sandbox $(BINDIR)
 	install -m 644 $(BUILD)/man/*.1 $(SHARE)/man/man1
-	install -m 644 LICENSE THIRD_PARTY_LICENCES $(SHARE)/doc/godwit
+	install -m 644 LICENSE NOTICE THIRD_PARTY_LICENCES $(SHARE)/doc/godwit
 	$(BUILD)/godwit completion bash > $(SHARE)/bash-completion/completions/godwit
 	$(BUILD)/godwit completion zsh > $(SHARE)/zsh/site-functions/_godwit
 	$(BUILD)/godwit completion fish > $(SHARE)/fish/vendor_completions.d/godwit.fish
