@@ -94,6 +94,11 @@ var insides = []struct {
 		[]string{"internal/cli/term", "internal/cli/model", "internal/cli/demo/testbed"},
 		"an experiment has its own commands; of the product's it shares what stands below them"},
 	{[]string{"internal/cli/term"}, "internal/cli", nil, "what all commands share knows none of them"},
+	{[]string{"internal/cli/connect"}, "internal/cli", []string{"internal/cli/term"},
+		"what all commands share knows none of them"},
+	{[]string{"internal/cli/sim", "internal/cli/net"}, "internal/cli",
+		[]string{"internal/cli/term", "internal/cli/connect"},
+		"a family of commands knows what all commands share, and no other family"},
 }
 
 // vocabulary, algorithms and policies are the layers below the engine.

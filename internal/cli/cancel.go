@@ -36,7 +36,7 @@ A name cancels all jobs of that name.` + jobsHelp,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				jobs, err := selectJobs(cmd.Context(), c, args, all, false)
 				if err != nil {
 					return err

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/model"
+	"github.com/godwit-hpc/godwit/internal/cli/net"
 	"github.com/godwit-hpc/godwit/internal/cli/sim"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -23,9 +25,8 @@ import (
 
 // app is what all commands share.
 type app struct {
-	term.App
-	toldShared sync.Once // that the broker is that of all users
-	toldAgain  sync.Once // that a job is submitted again
+	*connect.Connector
+	toldAgain sync.Once // that a job is submitted again
 }
 
 // RunCommand runs the command that the arguments name and returns the exit code of
@@ -55,8 +56,9 @@ func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr i
 
 // newApp is the program with its streams.
 func newApp(version string, stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{App: term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Now: clock.RealClock()}}
+	program := &term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Now: clock.RealClock()}
+	return &app{Connector: connect.NewConnector(program)}
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -88,9 +90,9 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 		a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(),
 		a.manCommand())
-	root.AddCommand(sim.NewCommand(&a.App), a.flowCommand(), experimentCommand())
-	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
-	root.AddCommand(a.weatherCommand(), model.NewCommand(&a.App), a.demoCommand())
+	root.AddCommand(sim.NewCommand(a.App), a.flowCommand(), experimentCommand())
+	root.AddCommand(net.NewCommands(a.Connector)...)
+	root.AddCommand(a.labCommand(), model.NewCommand(a.App), a.demoCommand())
 	root.InitDefaultHelpCmd()
 	return root
 }

@@ -23,7 +23,7 @@ itself does not count), and the checkpoint methods that work there.`,
   godwit clusters -o json`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				list, err := c.ListClusters(cmd.Context())
 				if err != nil {
 					return err
@@ -112,7 +112,7 @@ many did, and how often deadlines were met that were given a certain chance.`,
 		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				if calibration {
 					x, err := c.PredictionCalibration(cmd.Context())
 					if err != nil {

@@ -40,7 +40,7 @@ disk content is compressed, and what jobs share is there once.`,
 		Example: "  godwit depot usage\n  godwit depot usage -o json",
 		Args:    term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				u, err := c.DepotUsage(cmd.Context(), pruneAge)
 				if err != nil {
 					return err
@@ -86,7 +86,7 @@ func (a *app) depotPruneCommand() *cobra.Command {
 		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				return a.pruneDepot(cmd.Context(), c, api.DepotPrune{OlderS: older.Seconds(), DryRun: dry}, output)
 			})
 		},

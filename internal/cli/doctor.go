@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
@@ -128,10 +129,10 @@ func (a *app) brokerInUse(ctx context.Context, state string) string {
 		return socket
 	}
 	own := api.SocketPath(state)
-	c := a.dialFor(own, lookTimeout)
+	c := a.DialFor(own, lookTimeout)
 	defer c.Close()
 	switch _, err := c.PingBroker(ctx); {
-	case !nobodyThere(err):
+	case !connect.NobodyThere(err):
 		return own
 	case os.Getenv("GODWIT_STATE") == "" && a.brokerAnswers(ctx, api.SharedSocket):
 		return api.SharedSocket
@@ -144,7 +145,7 @@ func (a *app) brokerInUse(ctx context.Context, state string) string {
 func (a *app) checkSettings(ctx context.Context, state string) finding {
 	f := finding{Check: "settings", Needed: true}
 	if socket := a.brokerInUse(ctx, state); socket != "" {
-		c := a.dialFor(socket, lookTimeout)
+		c := a.DialFor(socket, lookTimeout)
 		defer c.Close()
 		if clusters, err := c.ListClusters(ctx); err == nil {
 			var names []string
@@ -250,11 +251,11 @@ func checkSocket(state string) finding {
 }
 
 func (a *app) checkBroker(ctx context.Context, state string) finding {
-	c := a.dialFor(api.SocketPath(state), lookTimeout)
+	c := a.DialFor(api.SocketPath(state), lookTimeout)
 	defer c.Close()
 	ping, err := c.PingBroker(ctx)
 	switch {
-	case nobodyThere(err):
+	case connect.NobodyThere(err):
 		switch socket := a.brokerInUse(ctx, state); socket {
 		case "":
 			return finding{"broker", true, false, "none runs; the first job starts one", ""}
@@ -284,7 +285,7 @@ func (a *app) checkShared(ctx context.Context) finding {
 	case err != nil:
 		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
 	}
-	c := a.dialFor(socket, lookTimeout)
+	c := a.DialFor(socket, lookTimeout)
 	defer c.Close()
 	ping, err := c.PingBroker(ctx)
 	if err != nil {

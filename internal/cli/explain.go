@@ -26,7 +26,7 @@ for a waiting job, why it waits. Times count from submission.` + jobsHelp,
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.explainJobs(cmd.Context(), c, args, output) })
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.explainJobs(cmd.Context(), c, args, output) })
 		},
 	}
 	term.GroupFlags(cmd, outputGroup(&output))

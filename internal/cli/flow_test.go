@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
@@ -72,7 +73,7 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 // -v tells of each. Every second one was looked at while the planner was made; the
 // others were held out.
 func BenchmarkRecordedWorkflows(b *testing.B) {
-	a := &app{App: term.App{Now: cpuClock}}
+	a := &app{Connector: connect.NewConnector(&term.App{Now: cpuClock})}
 	term.FavourSpeed()
 	files := workflows(b, 1)
 	shipped, _ := filepath.Glob("../../examples/flows/*.json")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -36,7 +37,7 @@ does. Ctrl-C ends the following; the workflow goes on.` + flowsHelp,
 
 func (a *app) attachFlow(ctx context.Context, ref, output string) error {
 	var flow api.Flow
-	err := a.askBroker(ctx, func(c *api.Client) (err error) { flow, err = c.GetFlow(ctx, ref); return err })
+	err := a.AskBroker(ctx, func(c *api.Client) (err error) { flow, err = c.GetFlow(ctx, ref); return err })
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *app) followFlow(ctx context.Context, id int64, v *flowView, cancels boo
 	var last *api.Flow
 	away, pause := a.Now(), 20*time.Millisecond
 	for {
-		err := a.askBroker(inner, func(c *api.Client) error {
+		err := a.AskBroker(inner, func(c *api.Client) error {
 			return c.WatchFlow(inner, ref, func(l *api.FlowLive) error {
 				last, away, pause = &l.Flow, a.Now(), 20*time.Millisecond
 				v.showState(l)
@@ -85,7 +86,7 @@ func (a *app) followFlow(ctx context.Context, id int64, v *flowView, cancels boo
 			return last, nil
 		case inner.Err() != nil:
 			return nil, term.ExitCode(term.ExitInterrupted)
-		case badinput.Is(err), isSilent(err):
+		case badinput.Is(err), connect.IsSilent(err):
 			return nil, err
 		case a.Now.Since(away) > awayTimeout:
 			return nil, fmt.Errorf("following workflow %d: %w; it goes on with the broker, see godwit flow show %d", id,
@@ -100,7 +101,7 @@ func (a *app) followFlow(ctx context.Context, id int64, v *flowView, cancels boo
 // asked again.
 func (a *app) cancelFollowed(ctx context.Context, id int64) {
 	for ctx.Err() == nil {
-		err := a.askBroker(ctx, func(c *api.Client) error {
+		err := a.AskBroker(ctx, func(c *api.Client) error {
 			_, err := c.CancelFlow(ctx, fmt.Sprint(id))
 			return err
 		})

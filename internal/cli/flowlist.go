@@ -31,7 +31,7 @@ all with --all-users. The jobs of a workflow are in godwit ps.`,
   godwit flow ps --all -o json`,
 		Args: term.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				flows, err := c.ListFlows(cmd.Context(), all, users)
 				if err != nil {
 					return err
@@ -98,7 +98,7 @@ of which is a job: godwit show, logs and explain tell more of that.` + flowsHelp
 		Args:              func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow") },
 		ValidArgsFunction: a.completeFlows,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.showFlow(cmd.Context(), c, args[0], output) })
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.showFlow(cmd.Context(), c, args[0], output) })
 		},
 	}
 	term.GroupFlags(cmd, outputGroup(&output))
@@ -209,7 +209,7 @@ stays done: godwit flow run goes on with a workflow that was cancelled.` + flows
 		},
 		ValidArgsFunction: a.completeFlows,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				flows := []api.Flow{}
 				for _, ref := range args {
 					f, err := c.CancelFlow(cmd.Context(), ref)
@@ -249,7 +249,7 @@ again. Times count from submission. godwit explain does the same for the jobs.` 
 		Args:              func(cmd *cobra.Command, args []string) error { return term.OneArgument(cmd, args, "a workflow") },
 		ValidArgsFunction: a.completeFlows,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				list, err := c.ExplainFlow(cmd.Context(), args[0])
 				if err != nil {
 					return err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
@@ -28,7 +29,7 @@ func (p *planFiles) openFiles(f *flowFlags) (err error) {
 	if p.gantt, err = outfile.Create(f.gantt); err != nil {
 		return err
 	}
-	if path := valuesBeside(f.gantt); path != "" && filepath.Clean(path) != filepath.Clean(f.scheduleOut) {
+	if path := term.ValuesBeside(f.gantt); path != "" && filepath.Clean(path) != filepath.Clean(f.scheduleOut) {
 		p.values, err = outfile.Create(path)
 	}
 	return err
@@ -37,7 +38,7 @@ func (p *planFiles) openFiles(f *flowFlags) (err error) {
 // sayWritten tells of a chart that was drawn.
 func (a *app) sayWritten(f *flowFlags) {
 	if f.gantt != "" {
-		a.sayChart(f.gantt)
+		a.SayChart(f.gantt)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -144,7 +145,7 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		if err := out.writeRan(end, tasks); err != nil {
 			return err
 		}
-		a.sayChart(f.gantt)
+		a.SayChart(f.gantt)
 	}
 	return a.flowEnd(end, tasks, f.output)
 }
@@ -152,7 +153,7 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 // flowTasks is what became of the tasks of a workflow.
 func (a *app) flowTasks(ctx context.Context, id int64) ([]api.FlowTask, error) {
 	var tasks []api.FlowTask
-	err := a.askBroker(ctx, func(c *api.Client) (err error) {
+	err := a.AskBroker(ctx, func(c *api.Client) (err error) {
 		tasks, err = c.ListFlowTasks(ctx, fmt.Sprint(id))
 		return err
 	})
@@ -174,7 +175,7 @@ func (a *app) submitFlow(ctx context.Context, file string, f *flowRunFlags) (int
 		return 0, nil, err
 	}
 	defer book.closeBook()
-	c, err := a.connectBroker(ctx)
+	c, err := a.ConnectBroker(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -206,12 +207,12 @@ func (a *app) submitFlowOnce(ctx context.Context, c *api.Client, spec *api.FlowS
 	for {
 		done, err := c.SubmitFlow(ctx, spec)
 		var refused *api.Refusal
-		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
-		if final || ctx.Err() != nil || a.Now.Since(begin) > startTimeout {
+		final := err == nil || badinput.Is(err) || connect.IsSilent(err) || errors.As(err, &refused) && !refused.Ending
+		if final || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
 			return done.ID, err
 		}
 		clock.SleepContext(ctx, sendRetryPause)
-		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
+		if again, err := a.ConnectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}
 	}
@@ -325,7 +326,7 @@ func clusterRoutes(ctx context.Context, c *api.Client, p *platform.Platform) ([]
 
 // completeFlows offers the numbers of the workflows there are, if a broker runs.
 func (a *app) completeFlows(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c := runningBroker()
+	c := connect.RunningBroker()
 	if c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -24,7 +24,7 @@ godwit weather shows the network between hosts.`,
 		Args:                  term.NoArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				list, err := c.ListHosts(cmd.Context(), on)
 				if err != nil {
 					return err

@@ -61,7 +61,7 @@ func (f *jobFlags) flagGroups() []term.Group {
 
 // completeJobFlags offers the choices of those flags that have some, and clusters.
 func (a *app) completeJobFlags(cmd *cobra.Command) {
-	term.CompleteFlag(cmd, "on", a.completeClusters)
+	term.CompleteFlag(cmd, "on", a.CompleteClusters)
 	for _, x := range jobfile.JobFlags() {
 		if len(x.Choices) > 0 {
 			term.CompleteNames(cmd, x.Name, x.Choices)

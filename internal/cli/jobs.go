@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobref"
@@ -50,7 +51,7 @@ func jobLabel(j *api.Job) string {
 
 // completeJobs offers the numbers of the jobs there are, if a broker runs.
 func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c := runningBroker()
+	c := connect.RunningBroker()
 	if c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -118,7 +119,7 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 	if err := checkStates(states); err != nil {
 		return err
 	}
-	return a.askBroker(ctx, func(c *api.Client) error {
+	return a.AskBroker(ctx, func(c *api.Client) error {
 		var jobs []api.Job
 		var err error
 		all := f.all || len(states) > 0
@@ -220,7 +221,7 @@ func (a *app) showCommand() *cobra.Command {
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.showJobs(cmd.Context(), c, args, output) })
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.showJobs(cmd.Context(), c, args, output) })
 		},
 	}
 	term.GroupFlags(cmd, outputGroup(&output))

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/live/config"
@@ -145,7 +146,7 @@ func (a *app) plainDown(ctx context.Context, name string) (bool, error) {
 	}
 	c := api.DialBroker(api.SocketPath(state))
 	defer c.Close()
-	if err := a.shutDown(ctx, c); err != nil && !nobodyThere(err) {
+	if err := a.ShutDown(ctx, c); err != nil && !connect.NobodyThere(err) {
 		return true, err
 	}
 	a.SayLine("reduced lab " + name + " is gone; jobs that run there run on")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -164,7 +165,7 @@ func noOtherBroker(ctx context.Context, state string) error {
 	defer c.Close()
 	ping, err := c.PingBroker(ctx)
 	switch {
-	case nobodyThere(err) || err == nil && ping.Embedded:
+	case connect.NobodyThere(err) || err == nil && ping.Embedded:
 		return nil
 	case err != nil:
 		return err
@@ -284,7 +285,7 @@ func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() b
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !runs():
-			a.showLog(log, 0)
+			a.ShowLog(log, 0)
 			return fmt.Errorf("the broker ended at once; its log is %s", log)
 		case a.Now.Since(begin) > labBrokerTimeout:
 			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", labBrokerTimeout.Seconds(), log)
@@ -385,7 +386,7 @@ func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
 	short, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if ping, err := c.PingBroker(short); err == nil && !ping.Embedded {
-		_ = a.shutDown(short, c)
+		_ = a.ShutDown(short, c)
 		for l.Head.CountProcesses() > 0 && short.Err() == nil { // it does not listen any more, but may be writing
 			clock.SleepContext(short, 10*time.Millisecond)
 		}

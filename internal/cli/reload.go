@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -91,14 +92,14 @@ func (a *app) findRunning(ctx context.Context) (*api.Client, error) {
 		}
 		socket = api.SocketPath(state)
 	}
-	c, err := a.dialBroker(socket)
+	c, err := a.DialBroker(socket)
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.pingUntilClear(ctx, c)
-	if nobodyThere(err) {
+	_, err = a.PingUntilClear(ctx, c)
+	if connect.NobodyThere(err) {
 		c.Close()
-		if shared, err := a.sharedBroker(ctx); shared != nil || err != nil {
+		if shared, err := a.SharedBroker(ctx); shared != nil || err != nil {
 			return shared, err
 		}
 		return nil, errNoBroker

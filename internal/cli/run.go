@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -133,15 +134,15 @@ func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api
 	for {
 		done, err := c.SubmitJob(ctx, s)
 		var refused *api.Refusal
-		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
-		if final || ctx.Err() != nil || a.Now.Since(begin) > startTimeout {
+		final := err == nil || badinput.Is(err) || connect.IsSilent(err) || errors.As(err, &refused) && !refused.Ending
+		if final || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
 			return done, err
 		}
 		a.toldAgain.Do(func() {
 			a.SayLine("the broker went away before it answered: submitting the job again, under the same key")
 		})
 		clock.SleepContext(ctx, 100*time.Millisecond)
-		if again, err := a.connectBroker(ctx); err == nil { // it starts a broker where there is none
+		if again, err := a.ConnectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}
 	}
@@ -152,7 +153,7 @@ func (a *app) runJob(ctx context.Context, f *runFlags, job *jobfile.Job) error {
 		return &badinput.Error{Field: "array",
 			Problem: "godwit run follows a single job; use --detach, or godwit submit and godwit wait"}
 	}
-	c, err := a.connectBroker(ctx)
+	c, err := a.ConnectBroker(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 				first = nil
 				return c, nil
 			}
-			return a.connectBroker(ctx)
+			return a.ConnectBroker(ctx)
 		},
 		Job: id, See: v.showState, Again: v.redrawLines, Stdout: v.sharedStdout(a.Stdout), Stderr: v.sharedStderr(a.Stderr),
 		Interrupted: func(ctx context.Context, c *api.Client) error {

@@ -36,7 +36,7 @@ Engine, and waits for the other cluster.` + jobsHelp,
 	where := term.NewGroup("Where to")
 	where.Flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
 	term.GroupFlags(cmd, where, outputGroup(&output))
-	term.CompleteFlag(cmd, "to", a.completeClusters)
+	term.CompleteFlag(cmd, "to", a.CompleteClusters)
 	return cmd
 }
 
@@ -62,7 +62,7 @@ returns.` + jobsHelp,
 // steerJobs asks for something to be done with each job and says that it was done.
 func (a *app) steerJobs(ctx context.Context, args []string, output string,
 	do func(c *api.Client, id string) (api.Done, error)) error {
-	return a.askBroker(ctx, func(c *api.Client) error {
+	return a.AskBroker(ctx, func(c *api.Client) error {
 		jobs, err := selectJobs(ctx, c, args, false, true)
 		if err != nil {
 			return err

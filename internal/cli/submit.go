@@ -48,7 +48,7 @@ func (a *app) submitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				ids, err := a.submitJob(cmd.Context(), c, job, "")
 				if err != nil {
 					return err
@@ -102,7 +102,7 @@ func (a *app) quoteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				job.FixMoments(a.Now())
 				quotes, err := c.QuoteJob(cmd.Context(), &api.Submit{Job: *job})
 				if err != nil {

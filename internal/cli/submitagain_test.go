@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -82,7 +83,7 @@ func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	t.Setenv(silenceSetting, "600ms")
+	t.Setenv(connect.SilenceSetting, "600ms")
 	for _, verb := range []string{"ps", "show 1", "cancel 1", "wait 1", "logs 1", "explain 1", "clusters", "hosts",
 		"history",
 		"migrate 1", "checkpoint 1", "depot usage", "reload", "run -n --workdir none -- true"} {
@@ -93,10 +94,10 @@ func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("godwit %s: exit code %d: %s", verb, code, errs.String())
 		}
 	}
-	t.Setenv(silenceSetting, "soon")
+	t.Setenv(connect.SilenceSetting, "soon")
 	var out, errs bytes.Buffer
 	if code := RunCommand("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != term.ExitBadInput ||
-		!strings.Contains(errs.String(), silenceSetting) {
+		!strings.Contains(errs.String(), connect.SilenceSetting) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

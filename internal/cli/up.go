@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
-	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
@@ -135,17 +135,17 @@ func (a *app) serveBroker(ctx context.Context, f *upFlags, o daemon.Options) err
 // takeOver ends a broker that was started for a command, so that ours, whose
 // settings are sound, can take its place. One that somebody started by hand stays.
 func (a *app) takeOver(ctx context.Context, state, settings string) error {
-	if err := checkOwnSettings(settings); err != nil {
+	if err := connect.CheckOwnSettings(settings); err != nil {
 		return err
 	}
-	c, err := a.dialBroker(api.SocketPath(state))
+	c, err := a.DialBroker(api.SocketPath(state))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	ping, err := c.PingBroker(ctx)
 	switch {
-	case nobodyThere(err):
+	case connect.NobodyThere(err):
 		return nil
 	case err != nil:
 		return err
@@ -153,18 +153,7 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 		return &badinput.Error{Field: "GODWIT_STATE", Value: state,
 			Problem: fmt.Sprintf("a broker already runs in this state folder, process %d (godwit up --stop ends it)", ping.PID)}
 	}
-	return a.shutDown(ctx, c)
-}
-
-// checkOwnSettings refuses settings with which no broker starts: those of a file, or, without
-// one, where a broker looks for them.
-func checkOwnSettings(file string) error {
-	cpus, err := local.UsableCPUs()
-	if err != nil {
-		return err
-	}
-	_, err = config.LoadSettings(file, os.Getenv, cpus)
-	return err
+	return a.ShutDown(ctx, c)
 }
 
 // announceReady tells whoever waits for it that the broker answers.
@@ -201,13 +190,13 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 		}
 		socket = api.SocketPath(state)
 	}
-	c, err := a.dialBroker(socket)
+	c, err := a.DialBroker(socket)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	err = a.shutDown(ctx, c)
-	if !nobodyThere(err) {
+	err = a.ShutDown(ctx, c)
+	if !connect.NobodyThere(err) {
 		return err
 	}
 	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.brokerAnswers(ctx, used) {
@@ -226,7 +215,7 @@ func (a *app) brokerAnswers(ctx context.Context, socket string) bool {
 	if api.CheckTrusted(socket) != nil {
 		return false
 	}
-	c := a.dialFor(socket, lookTimeout)
+	c := a.DialFor(socket, lookTimeout)
 	defer c.Close()
 	_, err := c.PingBroker(ctx)
 	return err == nil

@@ -35,7 +35,7 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var jobs []api.Job
-			err := a.askBroker(cmd.Context(), func(c *api.Client) (err error) {
+			err := a.AskBroker(cmd.Context(), func(c *api.Client) (err error) {
 				jobs, err = selectJobs(cmd.Context(), c, args, all, false)
 				return err
 			})
@@ -58,7 +58,7 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 	for i := range named {
 		v := a.newLiveView(jobRef(&named[i]))
 		job, err := follow.JobToEnd(ctx,
-			follow.Options{Connect: a.connectBroker, Job: jobRef(&named[i]), See: v.showState, Again: v.redrawLines})
+			follow.Options{Connect: a.ConnectBroker, Job: jobRef(&named[i]), See: v.showState, Again: v.redrawLines})
 		v.closeScreen()
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ several jobs of one name it is the newest.` + jobsHelp,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
 				jobs, err := selectJobs(cmd.Context(), c, args, false, true)
 				if err != nil {
 					return err
@@ -231,7 +231,7 @@ func (l *lastLines) flushLines() error {
 }
 
 func (a *app) followLogs(ctx context.Context, id string) error {
-	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.connectBroker, Job: id, Stdout: a.Stdout, Stderr: a.Stderr})
+	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.ConnectBroker, Job: id, Stdout: a.Stdout, Stderr: a.Stderr})
 	if errors.Is(err, follow.ErrOutput) {
 		return fmt.Errorf("job %s: %w", id, err)
 	}

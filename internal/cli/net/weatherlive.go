@@ -1,4 +1,4 @@
-package cli
+package net
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
@@ -27,19 +28,19 @@ var errNobodyMeasures = errors.New("no broker runs, and only a broker measures: 
 // askRunning runs do with a connection to a broker that runs.
 func (a *app) askRunning(ctx context.Context, do func(*api.Client) error) error {
 	if os.Getenv(api.SocketSetting) != "" {
-		return a.askBroker(ctx, do)
+		return a.AskBroker(ctx, do)
 	}
 	state, err := api.StateDir()
 	if err != nil {
 		return err
 	}
-	c, err := a.dialBroker(api.SocketPath(state))
+	c, err := a.DialBroker(api.SocketPath(state))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if _, err := a.pingUntilClear(ctx, c); nobodyThere(err) {
-		shared, err := a.sharedBroker(ctx)
+	if _, err := a.PingUntilClear(ctx, c); connect.NobodyThere(err) {
+		shared, err := a.SharedBroker(ctx)
 		if err != nil {
 			return err
 		}

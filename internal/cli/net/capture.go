@@ -1,4 +1,4 @@
-package cli
+package net
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (a *app) captureCommand() *cobra.Command {
 	term.OutputFlag(g.Flags, &f.output)
 	g.Flags.BoolP("help", "h", false, "show this help")
 	term.GroupFlags(cmd, g)
-	stopAtCommand(cmd.Flags())
+	cmd.Flags().SetInterspersed(false) // what follows is the command with its own flags
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package cli
+package connect
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
-// runningBroker is the broker that a command would ask, whether it answers or not; nil
+// RunningBroker is the broker that a command would ask, whether it answers or not; nil
 // if it cannot be told. None is started: completion must not wait.
-func runningBroker() *api.Client {
+func RunningBroker() *api.Client {
 	state, err := api.StateDir()
 	if err != nil {
 		return nil
@@ -25,11 +25,11 @@ func runningBroker() *api.Client {
 	return api.DialBroker(socket)
 }
 
-// completeClusters offers the names of the clusters: those of the broker, or, where none
+// CompleteClusters offers the names of the clusters: those of the broker, or, where none
 // runs, those of the settings.
-func (a *app) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *Connector) CompleteClusters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if c := runningBroker(); c != nil {
+	if c := RunningBroker(); c != nil {
 		defer c.Close()
 		if clusters, err := c.ListClusters(cmd.Context()); err == nil {
 			for i := range clusters {

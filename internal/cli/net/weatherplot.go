@@ -1,4 +1,4 @@
-package cli
+package net
 
 import (
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"

@@ -1,4 +1,4 @@
-package cli
+package net
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -17,7 +18,7 @@ import (
 func shown(t *testing.T, f *weatherFlags, w api.Weather, g api.Graph) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs strings.Builder
-	a := &app{App: term.App{Name: "godwit", Stdout: &out, Stderr: &errs}}
+	a := &app{connect.NewConnector(&term.App{Name: "godwit", Stdout: &out, Stderr: &errs})}
 	r := liveReport(&w)
 	if !r.knowsWays() {
 		r.addDescribed(&g)

@@ -1,9 +1,10 @@
-package cli
+package net
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -178,7 +179,7 @@ func (a *app) drawPlot(f *weatherFlags, list []*measured.Series) error {
 	if f.plot == "" {
 		return nil
 	}
-	values := valuesBeside(f.plot)
+	values := term.ValuesBeside(f.plot)
 	if values != "" && f.from != "" && isSameFile(values, f.from) {
 		return &badinput.Error{Field: "--plot", Value: f.plot,
 			Want: "another name: the values of the chart would be written over " + f.from}
@@ -187,10 +188,10 @@ func (a *app) drawPlot(f *weatherFlags, list []*measured.Series) error {
 	if err != nil {
 		return err
 	}
-	if err := saveFigure(&figure, f.plot, values); err != nil {
+	if err := term.SaveFigure(&figure, f.plot, values); err != nil {
 		return err
 	}
-	a.sayChart(f.plot)
+	a.SayChart(f.plot)
 	if len(list) > maxPlots {
 		a.SayLine(fmt.Sprintf("%s: the first %d of %d series; --host and --what choose others", f.plot, maxPlots, len(list)))
 	}
@@ -242,4 +243,14 @@ func newSeriesReport(s *measured.Series, over time.Duration) (seriesReport, erro
 		Part: next.Part,
 		low:  next.Dist.Quantile(0.05), high: next.Dist.Quantile(0.95), name: s.SeriesName(),
 	}, nil
+}
+
+// isSameFile tells whether two names are of one file that exists.
+func isSameFile(one, other string) bool {
+	a, err := os.Stat(one)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(other)
+	return err == nil && os.SameFile(a, b)
 }

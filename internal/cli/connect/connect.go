@@ -1,4 +1,7 @@
-package cli
+// Package connect is how commands reach a broker: which one they ask, how one is started in the
+// background where none runs, and what is said of one that does not answer. It must not know
+// what it is asked.
+package connect
 
 import (
 	"context"
@@ -9,53 +12,66 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
+// Connector is a program whose commands ask a broker.
+type Connector struct {
+	*term.App
+	toldShared sync.Once // that the broker is that of all users
+}
+
+// NewConnector lets the commands of a program ask a broker.
+func NewConnector(program *term.App) *Connector { return &Connector{App: program} }
+
 const (
-	// startTimeout is how long a broker may take to answer: it may have to read a
+	// StartTimeout is how long a broker may take to answer: it may have to read a
 	// long log, or to measure how fast this machine is.
-	startTimeout = 60 * time.Second
+	StartTimeout = 60 * time.Second
 	// maxBrokerLog is the size from which on the log of an embedded broker begins
 	// anew; one older one is kept.
 	maxBrokerLog = 4 << 20
 )
 
-// silenceSetting is the variable that says for how long a command waits for a broker
+// SilenceSetting is the variable that says for how long a command waits for a broker
 // that is there and does not answer.
-const silenceSetting = "GODWIT_BROKER_TIMEOUT"
+const SilenceSetting = "GODWIT_BROKER_TIMEOUT"
 
 // silenceTimeout is that time where the variable says nothing.
 const silenceTimeout = time.Minute
 
-// dialBroker makes a client that tells its user of a broker that does not answer, and gives
+// DialBroker makes a client that tells its user of a broker that does not answer, and gives
 // it up after a while.
-func (a *app) dialBroker(socket string) (*api.Client, error) {
+func (a *Connector) DialBroker(socket string) (*api.Client, error) {
 	limit := silenceTimeout
-	if text := os.Getenv(silenceSetting); text != "" {
+	if text := os.Getenv(SilenceSetting); text != "" {
 		var err error
 		if limit, err = time.ParseDuration(text); err != nil || limit < 0 {
-			return nil, &badinput.Error{Field: silenceSetting, Value: text,
+			return nil, &badinput.Error{Field: SilenceSetting, Value: text,
 				Want: "a time such as 30s or 5m, or 0 to wait for ever"}
 		}
 	}
-	return a.dialFor(socket, limit), nil
+	return a.DialFor(socket, limit), nil
 }
 
-// dialFor is dial with a time limit.
-func (a *app) dialFor(socket string, limit time.Duration) *api.Client {
+// DialFor is DialBroker with a time limit of its own.
+func (a *Connector) DialFor(socket string, limit time.Duration) *api.Client {
 	c := api.DialBroker(socket)
 	c.OnSilence(limit, func(e *api.SilentError) {
 		switch {
 		case e == nil:
 			a.SayLine("the broker answers again")
 		case limit > 0:
-			a.SayLine(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
+			a.SayLine(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), SilenceSetting))
 		default:
 			a.SayLine(e.Error())
 		}
@@ -63,39 +79,39 @@ func (a *app) dialFor(socket string, limit time.Duration) *api.Client {
 	return c
 }
 
-// connectBroker finds the broker: the one that GODWIT_SOCKET names, this user's own, or
+// ConnectBroker finds the broker: the one that GODWIT_SOCKET names, this user's own, or
 // that of all users of the machine; where none of them runs it starts one of this
 // user's own.
-func (a *app) connectBroker(ctx context.Context) (*api.Client, error) {
+func (a *Connector) ConnectBroker(ctx context.Context) (*api.Client, error) {
 	if socket := os.Getenv(api.SocketSetting); socket != "" {
 		if err := api.CheckTrusted(socket); err != nil {
 			return nil, &badinput.Error{Field: api.SocketSetting, Value: socket, Want: "the socket of a broker", Err: err}
 		}
-		c, err := a.dialBroker(socket)
+		c, err := a.DialBroker(socket)
 		if err != nil {
 			return nil, err
 		}
-		_, err = a.pingUntilClear(ctx, c)
+		_, err = a.PingUntilClear(ctx, c)
 		return c, err
 	}
 	state, err := api.StateDir()
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.dialBroker(api.SocketPath(state))
+	c, err := a.DialBroker(api.SocketPath(state))
 	if err != nil {
 		return nil, err
 	}
-	ping, err := a.pingUntilClear(ctx, c)
+	ping, err := a.PingUntilClear(ctx, c)
 	if err == nil && ping.Embedded && ping.Version != a.Version && ping.Jobs == 0 {
 		// Left from an earlier version, and idle: ours takes its place.
-		if err := a.shutDown(ctx, c); err != nil {
+		if err := a.ShutDown(ctx, c); err != nil {
 			return nil, err
 		}
 		return c, a.startBroker(ctx, c, state)
 	}
-	if nobodyThere(err) {
-		if shared, err := a.sharedBroker(ctx); shared != nil || err != nil {
+	if NobodyThere(err) {
+		if shared, err := a.SharedBroker(ctx); shared != nil || err != nil {
 			return shared, err
 		}
 		return c, a.startBroker(ctx, c, state)
@@ -103,18 +119,18 @@ func (a *app) connectBroker(ctx context.Context) (*api.Client, error) {
 	return c, err
 }
 
-// sharedBroker is the broker of all users of the machine; nil if there is none, or this
+// SharedBroker is the broker of all users of the machine; nil if there is none, or this
 // user named a state folder, and with it a broker of their own.
-func (a *app) sharedBroker(ctx context.Context) (*api.Client, error) {
+func (a *Connector) SharedBroker(ctx context.Context) (*api.Client, error) {
 	if os.Getenv("GODWIT_STATE") != "" || api.CheckTrusted(api.SharedSocket) != nil {
 		return nil, nil //nolint:nilerr // nobody listens there whom this user may trust
 	}
-	c, err := a.dialBroker(api.SharedSocket)
+	c, err := a.DialBroker(api.SharedSocket)
 	if err != nil {
 		return nil, err
 	}
-	switch _, err := a.pingUntilClear(ctx, c); {
-	case isSilent(err): // it is there: no other is started beside it
+	switch _, err := a.PingUntilClear(ctx, c); {
+	case IsSilent(err): // it is there: no other is started beside it
 		return nil, err
 	case err != nil:
 		return nil, nil //nolint:nilerr // there is none
@@ -123,40 +139,40 @@ func (a *app) sharedBroker(ctx context.Context) (*api.Client, error) {
 	return c, nil
 }
 
-// nobodyThere tells a missing broker from one that does not work.
-func nobodyThere(err error) bool {
+// NobodyThere tells a missing broker from one that does not work.
+func NobodyThere(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// isSilent tells a broker that is there and does not answer.
-func isSilent(err error) bool {
+// IsSilent tells a broker that is there and does not answer.
+func IsSilent(err error) bool {
 	var silent *api.SilentError
 	return errors.As(err, &silent)
 }
 
-// pingUntilClear asks a broker that is just ending, or in trouble, a few times.
-func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
+// PingUntilClear asks a broker that is just ending, or in trouble, a few times.
+func (a *Connector) PingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
 	for try := 0; ; try++ {
 		ping, err := c.PingBroker(ctx)
-		if err == nil || nobodyThere(err) || isSilent(err) || try == 20 || ctx.Err() != nil {
+		if err == nil || NobodyThere(err) || IsSilent(err) || try == 20 || ctx.Err() != nil {
 			return ping, err
 		}
 		clock.SleepContext(ctx, 100*time.Millisecond)
 	}
 }
 
-// shutDown ends a broker and returns when it is gone.
-func (a *app) shutDown(ctx context.Context, c *api.Client) error {
+// ShutDown ends a broker and returns when it is gone.
+func (a *Connector) ShutDown(ctx context.Context, c *api.Client) error {
 	_, err := c.ShutdownBroker(ctx)
-	if nobodyThere(err) || badinput.Is(err) || isSilent(err) {
+	if NobodyThere(err) || badinput.Is(err) || IsSilent(err) {
 		return err
 	}
 	// Whatever else it answered, or that it ended before it had: what counts is
 	// that it is gone.
 	begin := a.Now()
-	for a.Now.Since(begin) < startTimeout {
+	for a.Now.Since(begin) < StartTimeout {
 		c.Close() // a connection that is kept open would be asked
-		if _, err := c.PingBroker(ctx); nobodyThere(err) {
+		if _, err := c.PingBroker(ctx); NobodyThere(err) {
 			return nil
 		}
 		if !clock.SleepContext(ctx, 20*time.Millisecond) {
@@ -168,7 +184,7 @@ func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 
 // startBroker starts a broker in the background and returns when it answers.
 // Several that try at once end up with one.
-func (a *app) startBroker(ctx context.Context, c *api.Client, state string) error {
+func (a *Connector) startBroker(ctx context.Context, c *api.Client, state string) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return fmt.Errorf("making the state folder: %w", err)
 	}
@@ -180,10 +196,10 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err := waitFlock(ctx, lock); err != nil {
 		return err
 	}
-	if _, err := a.pingUntilClear(ctx, c); !nobodyThere(err) {
+	if _, err := a.PingUntilClear(ctx, c); !NobodyThere(err) {
 		return err // somebody else was quicker
 	}
-	if err := checkOwnSettings(""); err != nil {
+	if err := CheckOwnSettings(""); err != nil {
 		return err
 	}
 	log := filepath.Join(state, "broker.log")
@@ -192,8 +208,8 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err != nil {
 		return fmt.Errorf("starting a broker: %w", err)
 	}
-	if _, err = a.pingUntilClear(ctx, c); nobodyThere(err) {
-		a.showLog(log, from)
+	if _, err = a.PingUntilClear(ctx, c); NobodyThere(err) {
+		a.ShowLog(log, from)
 		return fmt.Errorf("no broker runs, and one that was started in the background %s; its log is %s", died, log)
 	}
 	if err != nil {
@@ -201,6 +217,17 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	}
 	a.SayLine("no broker was running: started one in the background, log in " + log)
 	return nil
+}
+
+// CheckOwnSettings refuses settings with which no broker starts: those of a file, or, without
+// one, where a broker looks for them.
+func CheckOwnSettings(file string) error {
+	cpus, err := local.UsableCPUs()
+	if err != nil {
+		return err
+	}
+	_, err = config.LoadSettings(file, os.Getenv, cpus)
+	return err
 }
 
 // waitFlock waits for the lock as long as another process starts a broker.
@@ -231,7 +258,7 @@ func rotateLog(log string) int64 {
 
 // spawnBroker starts `godwit up --embedded` in a session of its own and waits until it
 // says that it listens. If it does not, died says what it did instead.
-func (a *app) spawnBroker(ctx context.Context, state, log string) (died string, err error) {
+func (a *Connector) spawnBroker(ctx context.Context, state, log string) (died string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -259,21 +286,21 @@ func (a *app) spawnBroker(ctx context.Context, state, log string) (died string, 
 	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie while we run
 	stop := context.AfterFunc(ctx, func() { _ = ready.Close() })
 	defer stop()
-	_ = ready.SetReadDeadline(a.Now().Add(startTimeout))
+	_ = ready.SetReadDeadline(a.Now().Add(StartTimeout))
 	_, err = io.ReadFull(ready, make([]byte, 1))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("has not answered within %.0f s", startTimeout.Seconds()), nil
+		return fmt.Sprintf("has not answered within %.0f s", StartTimeout.Seconds()), nil
 	case err != nil:
 		return "ended at once", nil
 	}
 	return "", nil
 }
 
-// showLog repeats the end of what a broker wrote before it died.
-func (a *app) showLog(log string, from int64) {
+// ShowLog repeats the end of what a broker wrote before it died.
+func (a *Connector) ShowLog(log string, from int64) {
 	const most = 8
 	f, err := os.Open(log)
 	if err != nil {
@@ -290,9 +317,9 @@ func (a *app) showLog(log string, from int64) {
 	}
 }
 
-// askBroker runs do with a connection.
-func (a *app) askBroker(ctx context.Context, do func(*api.Client) error) error {
-	c, err := a.connectBroker(ctx)
+// AskBroker runs do with a connection.
+func (a *Connector) AskBroker(ctx context.Context, do func(*api.Client) error) error {
+	c, err := a.ConnectBroker(ctx)
 	if err != nil {
 		return err
 	}
