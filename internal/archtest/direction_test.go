@@ -96,7 +96,7 @@ var insides = []struct {
 	{[]string{"internal/cli/term"}, "internal/cli", nil, "what all commands share knows none of them"},
 	{[]string{"internal/cli/connect"}, "internal/cli", []string{"internal/cli/term"},
 		"what all commands share knows none of them"},
-	{[]string{"internal/cli/sim", "internal/cli/net"}, "internal/cli",
+	{[]string{"internal/cli/sim", "internal/cli/net", "internal/cli/lab"}, "internal/cli",
 		[]string{"internal/cli/term", "internal/cli/connect"},
 		"a family of commands knows what all commands share, and no other family"},
 }

@@ -51,7 +51,7 @@ A name cancels all jobs of that name.` + jobsHelp,
 	how := term.NewGroup("How")
 	how.Flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
 	how.Flags.BoolVar(&all, "all", false, "all jobs that have not ended")
-	term.GroupFlags(cmd, how, outputGroup(&output))
+	term.GroupFlags(cmd, how, term.OutputGroup(&output))
 	return cmd
 }
 

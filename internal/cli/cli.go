@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
+	clilab "github.com/godwit-hpc/godwit/internal/cli/lab"
 	"github.com/godwit-hpc/godwit/internal/cli/model"
 	"github.com/godwit-hpc/godwit/internal/cli/net"
 	"github.com/godwit-hpc/godwit/internal/cli/sim"
@@ -92,7 +93,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 		a.manCommand())
 	root.AddCommand(sim.NewCommand(a.App), a.flowCommand(), experimentCommand())
 	root.AddCommand(net.NewCommands(a.Connector)...)
-	root.AddCommand(a.labCommand(), model.NewCommand(a.App), a.demoCommand())
+	root.AddCommand(clilab.NewCommand(a.Connector), model.NewCommand(a.App), a.demoCommand())
 	root.InitDefaultHelpCmd()
 	return root
 }

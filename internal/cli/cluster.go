@@ -211,7 +211,7 @@ Exit code 1 if something is missing without which jobs cannot run.`,
 	}
 	g := term.NewGroup("Settings")
 	g.Flags.StringVar(&file, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
-	term.GroupFlags(cmd, g, outputGroup(&output))
+	term.GroupFlags(cmd, g, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -35,8 +35,8 @@ itself does not count), and the checkpoint methods that work there.`,
 				t := term.NewTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending",
 					"succeeded").AlignRight(2, 3, 4, 5, 6, 7, 8, 9)
 				t.Optional = []string{"hosts", "speed"}
-				if a.usesColour() {
-					t.Paint = paintStates
+				if a.UsesColour() {
+					t.Paint = term.PaintStates
 				}
 				for i := range list {
 					x := &list[i]
@@ -49,7 +49,7 @@ itself does not count), and the checkpoint methods that work there.`,
 			})
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -131,7 +131,7 @@ many did, and how often deadlines were met that were given a certain chance.`,
 	what := term.NewGroup("What to show")
 	what.Flags.StringVar(&program, "program", "", "only runs of `NAME`")
 	what.Flags.BoolVar(&calibration, "calibration", false, "how past predictions held")
-	term.GroupFlags(cmd, what, outputGroup(&output))
+	term.GroupFlags(cmd, what, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -52,7 +52,7 @@ disk content is compressed, and what jobs share is there once.`,
 			})
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func (a *app) depotPruneCommand() *cobra.Command {
 	what := term.NewGroup("What to free")
 	what.Flags.Var(atLeastZero(&older), "older-than", "only what nobody used for this `TIME` (10m)")
 	what.Flags.BoolVar(&dry, "dry-run", false, "only say how much it would be")
-	term.GroupFlags(cmd, what, outputGroup(&output))
+	term.GroupFlags(cmd, what, term.OutputGroup(&output))
 	return cmd
 }
 

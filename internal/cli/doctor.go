@@ -62,7 +62,7 @@ Exit code 1 if something is missing without which jobs cannot run.`,
 			return nil
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -71,12 +71,12 @@ func paintMarks(column, cell string) string {
 	if column != "" {
 		return cell
 	}
-	return map[string]string{"ok": green, "no": yellow, "FAIL": red}[cell] + cell + plain
+	return map[string]string{"ok": term.Green, "no": term.Yellow, "FAIL": term.Red}[cell] + cell + term.Plain
 }
 
 func (a *app) printFindings(found []finding) error {
 	t := term.NewTable("", "check", "what was found")
-	if a.usesColour() {
+	if a.UsesColour() {
 		t.Paint = paintMarks
 	}
 	for _, f := range found {

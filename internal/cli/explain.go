@@ -29,7 +29,7 @@ for a waiting job, why it waits. Times count from submission.` + jobsHelp,
 			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.explainJobs(cmd.Context(), c, args, output) })
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -160,7 +160,7 @@ func shownInputs(d *api.Decision) map[string]any {
 
 // jobStanding says in one line how a job is, or how it ended.
 func (a *app) jobStanding(j *api.Job) string {
-	text := a.inColour(stateText(j.State))
+	text := a.InColour(stateText(j.State))
 	if j.Cluster != "" {
 		text += " on " + j.Cluster
 	}

@@ -31,7 +31,7 @@ does. Ctrl-C ends the following; the workflow goes on.` + flowsHelp,
 			return a.attachFlow(cmd.Context(), args[0], output)
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -43,7 +43,7 @@ all with --all-users. The jobs of a workflow are in godwit ps.`,
 			})
 		},
 	}
-	g := outputGroup(&output)
+	g := term.OutputGroup(&output)
 	g.Flags.BoolVarP(&all, "all", "a", false, "also those that ended long ago")
 	g.Flags.BoolVar(&users, "all-users", false, "those of all users, for root")
 	term.GroupFlags(cmd, g)
@@ -58,8 +58,8 @@ func (a *app) printFlows(flows []api.Flow, users bool) error {
 	t := term.NewTable("flow", "user", "name", "state", "tasks", "done", "running", "failed", "submitted",
 		"ends").AlignRight(0, 4, 5, 6, 7)
 	t.Sparse, t.Shrinks, t.Optional = true, 2, []string{"submitted", "ends"}
-	if a.usesColour() {
-		t.Paint = paintStates
+	if a.UsesColour() {
+		t.Paint = term.PaintStates
 	}
 	for i := range flows {
 		f := &flows[i]
@@ -101,7 +101,7 @@ of which is a job: godwit show, logs and explain tell more of that.` + flowsHelp
 			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.showFlow(cmd.Context(), c, args[0], output) })
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 	}
 	var t term.Rows
 	t.Width = a.TerminalWidth()
-	t.AddRow("state", "%s", a.inColour(joinReason(f.State, term.OneLine(f.Why))))
+	t.AddRow("state", "%s", a.InColour(term.JoinReason(f.State, term.OneLine(f.Why))))
 	t.AddRow("tasks", "%d, %d done%s", f.Tasks, f.Done, moreCounts(&f))
 	t.AddRow("submitted", "%s", a.momentText(f.Submitted))
 	if f.Ended != nil {
@@ -170,8 +170,8 @@ func moreCounts(f *api.Flow) string {
 func (a *app) printFlowTasks(tasks []api.FlowTask) error {
 	t := term.NewTable("task", "job", "state", "cluster", "try", "started", "ended").AlignRight(1, 4)
 	t.Shrinks, t.Optional = 0, []string{"started", "try"}
-	if a.usesColour() {
-		t.Paint = paintStates
+	if a.UsesColour() {
+		t.Paint = term.PaintStates
 	}
 	for i := range tasks {
 		x := &tasks[i]
@@ -232,7 +232,7 @@ stays done: godwit flow run goes on with a workflow that was cancelled.` + flows
 			})
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -263,13 +263,13 @@ again. Times count from submission. godwit explain does the same for the jobs.` 
 				}
 				var b strings.Builder
 				a.writeHeadline(&b, fmt.Sprintf("workflow %d %s: %s", f.ID, f.Name,
-					a.inColour(joinReason(f.State, term.OneLine(f.Why)))))
+					a.InColour(term.JoinReason(f.State, term.OneLine(f.Why)))))
 				a.writeDecisions(&b, list)
 				_, err = fmt.Fprint(a.Stdout, b.String())
 				return err
 			})
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }

@@ -110,7 +110,7 @@ printed.`,
 			return err
 		},
 	}
-	term.GroupFlags(cmd, f.howGroup(), outputGroup(&f.output))
+	term.GroupFlags(cmd, f.howGroup(), term.OutputGroup(&f.output))
 	return cmd
 }
 

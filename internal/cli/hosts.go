@@ -35,8 +35,8 @@ godwit weather shows the network between hosts.`,
 				t := term.NewTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured",
 					"state").AlignRight(2, 3, 4, 5, 6, 7)
 				t.Optional = []string{"±", "measured", "speed"}
-				if a.usesColour() {
-					t.Paint = paintStates
+				if a.UsesColour() {
+					t.Paint = term.PaintStates
 				}
 				for i := range list {
 					h := &list[i]
@@ -52,7 +52,7 @@ godwit weather shows the network between hosts.`,
 	}
 	what := term.NewGroup("What to show")
 	what.Flags.StringVar(&on, "on", "", "only the hosts of `CLUSTER`")
-	term.GroupFlags(cmd, what, outputGroup(&output))
+	term.GroupFlags(cmd, what, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -98,7 +98,7 @@ with --all-users.` + jobsHelp,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.listJobs(cmd.Context(), &f, args) },
 	}
-	g := outputGroup(&f.output)
+	g := term.OutputGroup(&f.output)
 	g.Flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
 	g.Flags.StringSliceVar(&f.states, "state", nil, "only jobs in these `STATES`: pending, running, completed, failed, …")
 	g.Flags.BoolVar(&f.users, "all-users", false, "those of all users, for root")
@@ -161,8 +161,8 @@ func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
 	t := term.NewTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline",
 		"in time", "code").AlignRight(0, 6, 7, 10, 11)
 	t.Sparse, t.Shrinks, t.Optional = true, 2, []string{"submitted", "ran", "ends"}
-	if a.usesColour() {
-		t.Paint = paintStates
+	if a.UsesColour() {
+		t.Paint = term.PaintStates
 	}
 	for i := range jobs {
 		j := &jobs[i]
@@ -224,7 +224,7 @@ func (a *app) showCommand() *cobra.Command {
 			return a.AskBroker(cmd.Context(), func(c *api.Client) error { return a.showJobs(cmd.Context(), c, args, output) })
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -259,7 +259,7 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 func (a *app) printJob(j *api.Job) error {
 	var t term.Rows
 	t.Width = a.TerminalWidth()
-	t.AddRow("state", "%s", a.inColour(joinReason(stateText(j.State), j.Why)))
+	t.AddRow("state", "%s", a.InColour(term.JoinReason(stateText(j.State), j.Why)))
 	t.AddRow("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
 		t.AddRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
@@ -303,14 +303,6 @@ func (a *app) printJob(j *api.Job) error {
 	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
-}
-
-// inColour paints a state, alone or with what is said about it.
-func (a *app) inColour(text string) string {
-	if !a.usesColour() {
-		return text
-	}
-	return paintStates("state", text)
 }
 
 // methodText is a checkpoint method in words.

@@ -67,7 +67,10 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	godwit(t, term.ExitDone, "lab", "do", "cut", "north")
 	godwit(t, term.ExitBadInput, "lab", "do", "load", "nowhere", "1")
 	out, _ := godwit(t, term.ExitDone, "lab", "list", "-o", "json")
-	var labs []labReport
+	var labs []struct {
+		Sites []struct{ Cut bool }
+		Hosts []struct{ Load int }
+	}
 	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 ||
 		labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
 		t.Errorf("the list for programs: %v %s", err, out)

@@ -61,7 +61,7 @@ func (v *liveView) showState(live *api.Live) {
 		// What is decided again and again is told once.
 		if what := d.Kind + " " + d.Choice; d.News && what != v.told {
 			v.told = what
-			v.sayLine("job " + v.id + ": " + joinReason(d.Choice, d.Why))
+			v.sayLine("job " + v.id + ": " + term.JoinReason(d.Choice, d.Why))
 		}
 	}
 	v.redrawLines()
@@ -70,17 +70,6 @@ func (v *liveView) showState(live *api.Live) {
 // sayLine writes a line that stays.
 func (v *liveView) sayLine(text string) {
 	v.screen.SayLine(v.app.Stderr, "godwit: "+term.OneLine(text))
-}
-
-// joinReason joins what was decided and why.
-func joinReason(choice, why string) string {
-	switch {
-	case why == "":
-		return choice
-	case choice == "":
-		return why
-	}
-	return choice + ": " + why
 }
 
 func (v *liveView) redrawLines() {
@@ -171,20 +160,14 @@ func requiredConfidence(j *api.Job) float64 {
 	return j.Confidence
 }
 
-const (
-	green = "\x1b[32m"
-	red   = "\x1b[31m"
-	plain = "\x1b[0m"
-)
-
 func (v *liveView) paintText(text string, good bool) string {
 	switch {
 	case !v.colour:
 		return text
 	case good:
-		return green + text + plain
+		return term.Green + text + term.Plain
 	}
-	return red + text + plain
+	return term.Red + text + term.Plain
 }
 
 // cutLine keeps a line from being wrapped, which could not be taken back. Colours take

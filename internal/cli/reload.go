@@ -49,7 +49,7 @@ the broker on. A broker also reads its settings again on SIGHUP.`,
 			return err
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -35,7 +35,7 @@ Engine, and waits for the other cluster.` + jobsHelp,
 	}
 	where := term.NewGroup("Where to")
 	where.Flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
-	term.GroupFlags(cmd, where, outputGroup(&output))
+	term.GroupFlags(cmd, where, term.OutputGroup(&output))
 	term.CompleteFlag(cmd, "to", a.CompleteClusters)
 	return cmd
 }
@@ -55,7 +55,7 @@ returns.` + jobsHelp,
 				func(c *api.Client, id string) (api.Done, error) { return c.CheckpointJob(cmd.Context(), id) })
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 

@@ -57,17 +57,9 @@ func (a *app) submitCommand() *cobra.Command {
 			})
 		},
 	}
-	term.GroupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
+	term.GroupFlags(cmd, append(f.flagGroups(), term.OutputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
-}
-
-// outputGroup has -o and -h, which come last.
-func outputGroup(output *string) term.Group {
-	g := term.NewGroup("Output")
-	term.OutputFlag(g.Flags, output)
-	g.Flags.BoolP("help", "h", false, "show this help")
-	return g
 }
 
 const quoteLong = `Estimates a job without submitting it: for each cluster the expected wait,
@@ -115,7 +107,7 @@ func (a *app) quoteCommand() *cobra.Command {
 			})
 		},
 	}
-	term.GroupFlags(cmd, append(f.flagGroups(), outputGroup(&output))...)
+	term.GroupFlags(cmd, append(f.flagGroups(), term.OutputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }

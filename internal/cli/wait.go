@@ -45,7 +45,7 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 			return a.waitJobs(cmd.Context(), jobs, output)
 		},
 	}
-	g := outputGroup(&output)
+	g := term.OutputGroup(&output)
 	g.Flags.BoolVar(&all, "all", false, "all jobs that have not ended")
 	term.GroupFlags(cmd, g)
 	return cmd
@@ -138,7 +138,7 @@ several jobs of one name it is the newest.` + jobsHelp,
 			})
 		},
 	}
-	g := outputGroup(&f.output)
+	g := term.OutputGroup(&f.output)
 	g.Flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
 	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines; default: all")
 	g.Flags.Lookup("tail").DefValue = "" // else the help says -1

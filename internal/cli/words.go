@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
-	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -71,40 +69,6 @@ func checkStates(words []string) error {
 		}
 	}
 	return nil
-}
-
-// usesColour says whether results are printed in colour: on a terminal, unless its
-// user does not want any.
-func (a *app) usesColour() bool {
-	_, plain := os.LookupEnv("NO_COLOR")
-	return !plain && progress.IsTerminal(a.Stdout)
-}
-
-const yellow = "\x1b[33m"
-
-// stateColour is the colour of a state: what went wrong is red, what runs green.
-func stateColour(word string) string {
-	switch word {
-	case "failed", "down", "no":
-		return red
-	case "running", "up", "yes":
-		return green
-	case "cancelled", "stopping", "stopped", "draining":
-		return yellow
-	}
-	return ""
-}
-
-// paintStates colours the columns that say how something is.
-func paintStates(column, cell string) string {
-	if column != "state" && column != "in time" {
-		return cell
-	}
-	word, _, _ := strings.Cut(cell, ":")
-	if c := stateColour(strings.TrimSpace(word)); c != "" {
-		return c + cell + plain
-	}
-	return cell
 }
 
 // quoteCommand is a command as one would type it in a shell, in one line.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -78,23 +77,6 @@ func TestTheCheckpointMethodOfAStartIsSaidOnce(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "checkpoint method"); n != 2 {
 		t.Errorf("said %d times:\n%s", n, out.String())
-	}
-}
-
-func TestStatesArePaintedWithoutShiftingColumns(t *testing.T) {
-	tab := term.NewTable("job", "state", "cluster")
-	tab.Paint = paintStates
-	tab.AddRow("1", "failed", "left")
-	tab.AddRow("2", "running", "left")
-	tab.AddRow("3", "pending", "left")
-	var b strings.Builder
-	if err := tab.PrintTable(&b, 80); err != nil {
-		t.Fatal(err)
-	}
-	want := "job  state    cluster\n1    \x1b[31mfailed\x1b[0m   left\n2    \x1b[32mrunning\x1b[0m  left\n3    pending  " +
-		"left\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 

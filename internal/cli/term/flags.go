@@ -115,6 +115,14 @@ func OutputFlag(flags *pflag.FlagSet, to *string) {
 		"how results are printed: a table for people, JSON for programs")
 }
 
+// OutputGroup has -o and -h, which come last.
+func OutputGroup(output *string) Group {
+	g := NewGroup("Output")
+	OutputFlag(g.Flags, output)
+	g.Flags.BoolP("help", "h", false, "show this help")
+	return g
+}
+
 // flagError turns what the flag parser says into the one line that all bad
 // input gets.
 func flagError(cmd *cobra.Command, err error) error {

@@ -62,6 +62,17 @@ func OrDash(s string) string {
 	return s
 }
 
+// JoinReason joins what was decided and why.
+func JoinReason(choice, why string) string {
+	switch {
+	case why == "":
+		return choice
+	case choice == "":
+		return why
+	}
+	return choice + ": " + why
+}
+
 // NumbersText lists the numbers behind a decision.
 func NumbersText(inputs map[string]any) string {
 	names := make([]string, 0, len(inputs))

@@ -1,4 +1,4 @@
-package cli
+package lab
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (a *app) labRunCommand() *cobra.Command {
 	}
 	g := term.NewGroup("Lab")
 	g.Flags.BoolVar(&f.keep, "keep", false, "leave the lab up at the end")
-	term.GroupFlags(cmd, g, outputGroup(&f.output))
+	term.GroupFlags(cmd, g, term.OutputGroup(&f.output))
 	return cmd
 }
 

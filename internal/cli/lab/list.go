@@ -1,4 +1,4 @@
-package cli
+package lab
 
 import (
 	"fmt"
@@ -84,7 +84,7 @@ func (a *app) labListCommand() *cobra.Command {
 			return a.printLabs(list)
 		},
 	}
-	term.GroupFlags(cmd, outputGroup(&output))
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 
@@ -124,8 +124,8 @@ func reportHost(h *lab.Host, manager string) labHostReport {
 func (a *app) printLabs(list []labReport) error {
 	t := term.NewTable("lab", "host", "manager", "address", "state", "cpus", "Mbit/s", "used", "runs").AlignRight(5, 6, 7)
 	t.Optional = []string{"used", "address", "Mbit/s"}
-	if a.usesColour() {
-		t.Paint = paintStates
+	if a.UsesColour() {
+		t.Paint = term.PaintStates
 	}
 	limit := func(x float64) string {
 		if x == 0 {

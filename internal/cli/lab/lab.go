@@ -1,4 +1,6 @@
-package cli
+// Package lab is the commands of labs: godwit lab up, down, list, run, do and exec, with the
+// broker of a lab. It must not know how hosts, links and batch systems are made.
+package lab
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
@@ -21,7 +24,12 @@ and delay, a certain speed and their own users, in clusters that are plain or ha
 real batch system (Slurm, Grid Engine). Nothing of it touches the machine's own
 network, and lab down leaves nothing behind. It needs root; lab up --plain does not.`
 
-func (a *app) labCommand() *cobra.Command {
+// app is the program whose commands these are.
+type app struct{ *connect.Connector }
+
+// NewCommand is godwit lab with the commands below it.
+func NewCommand(program *connect.Connector) *cobra.Command {
+	a := &app{program}
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "Grids on one machine, with real batch systems",

@@ -1,4 +1,4 @@
-package cli
+package lab
 
 import (
 	"cmp"
@@ -259,7 +259,7 @@ func silentClusters(list []api.Cluster) []string {
 	var silent []string
 	for i := range list {
 		if c := &list[i]; c.State != "up" || c.Procs == 0 || c.Asking {
-			silent = append(silent, joinReason(c.Name, c.Why))
+			silent = append(silent, term.JoinReason(c.Name, c.Why))
 		}
 	}
 	return silent
