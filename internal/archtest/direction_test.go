@@ -94,10 +94,10 @@ var insides = []struct {
 		[]string{"internal/cli/term", "internal/cli/model", "internal/cli/demo/testbed"},
 		"an experiment has its own commands; of the product's it shares what stands below them"},
 	{[]string{"internal/cli/term"}, "internal/cli", nil, "what all commands share knows none of them"},
-	{[]string{"internal/cli/connect"}, "internal/cli", []string{"internal/cli/term"},
-		"what all commands share knows none of them"},
-	{[]string{"internal/cli/sim", "internal/cli/net", "internal/cli/lab"}, "internal/cli",
-		[]string{"internal/cli/term", "internal/cli/connect"},
+	{[]string{"internal/cli/connect", "internal/cli/decision", "internal/cli/sendfolder"}, "internal/cli",
+		[]string{"internal/cli/term"}, "what all commands share knows none of them"},
+	{[]string{"internal/cli/sim", "internal/cli/net", "internal/cli/lab", "internal/cli/flow"}, "internal/cli",
+		[]string{"internal/cli/term", "internal/cli/connect", "internal/cli/decision", "internal/cli/sendfolder"},
 		"a family of commands knows what all commands share, and no other family"},
 }
 

@@ -123,7 +123,7 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 
 // cancelledText says what became of a job that was cancelled.
 func cancelledText(j *api.Job) string {
-	text := fmt.Sprintf("job %s %s", jobLabel(j), stateText(j.State))
+	text := fmt.Sprintf("job %s %s", jobLabel(j), term.StateText(j.State))
 	if more := filesText(j); more != "" {
 		text += "; " + more
 	}

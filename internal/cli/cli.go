@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
+	"github.com/godwit-hpc/godwit/internal/cli/flow"
 	clilab "github.com/godwit-hpc/godwit/internal/cli/lab"
 	"github.com/godwit-hpc/godwit/internal/cli/model"
 	"github.com/godwit-hpc/godwit/internal/cli/net"
@@ -91,7 +92,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 		a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(),
 		a.manCommand())
-	root.AddCommand(sim.NewCommand(a.App), a.flowCommand(), experimentCommand())
+	root.AddCommand(sim.NewCommand(a.App), flow.NewCommand(a.Connector), experimentCommand())
 	root.AddCommand(net.NewCommands(a.Connector)...)
 	root.AddCommand(clilab.NewCommand(a.Connector), model.NewCommand(a.App), a.demoCommand())
 	root.InitDefaultHelpCmd()

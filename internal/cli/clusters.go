@@ -155,7 +155,7 @@ func (a *app) printHistory(list []api.History, program, output string) error {
 		t.AddRow(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed),
 			term.SecondsText(h.CPUP50), term.SecondsText(h.CPUP90),
 			term.SecondsText(h.WallP50), term.SecondsText(h.WallP90), term.SecondsText(h.WaitMean),
-			succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
+			succeededText(h.Succeeded, h.Ended), a.MomentText(h.Last))
 	}
 	return t.PrintTable(a.Stdout, a.TerminalWidth())
 }

@@ -92,7 +92,7 @@ func (a *app) depotPruneCommand() *cobra.Command {
 		},
 	}
 	what := term.NewGroup("What to free")
-	what.Flags.Var(atLeastZero(&older), "older-than", "only what nobody used for this `TIME` (10m)")
+	what.Flags.Var(term.DurationFlag(&older), "older-than", "only what nobody used for this `TIME` (10m)")
 	what.Flags.BoolVar(&dry, "dry-run", false, "only say how much it would be")
 	term.GroupFlags(cmd, what, term.OutputGroup(&output))
 	return cmd

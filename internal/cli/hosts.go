@@ -43,7 +43,7 @@ godwit weather shows the network between hosts.`,
 					state, why := hostStateText(h.State, h.Why)
 					t.AddRow(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), term.PartText(h.Share),
 						term.PartText(h.ShareError),
-						memoryText(h.Memory), a.momentText(h.Measured), state)
+						memoryText(h.Memory), a.MomentText(h.Measured), state)
 					t.AddNote(why)
 				}
 				return t.PrintTable(a.Stdout, a.TableWidth())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
+	"github.com/godwit-hpc/godwit/internal/cli/decision"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobref"
@@ -62,7 +63,7 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	}
 	var list []string
 	for i := range jobs {
-		list = append(list, fmt.Sprintf("%s\t%s %s", jobLabel(&jobs[i]), jobs[i].Name, stateText(jobs[i].State)))
+		list = append(list, fmt.Sprintf("%s\t%s %s", jobLabel(&jobs[i]), jobs[i].Name, term.StateText(jobs[i].State)))
 	}
 	list = append(list, "last\tthe job submitted last", "all\tall that have not ended")
 	return list, cobra.ShellCompDirectiveNoFileComp
@@ -173,8 +174,9 @@ func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
 		if users {
 			user = j.User
 		}
-		t.AddRow(jobLabel(j), user, j.Name, stateText(j.State), term.OrDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
-			term.PartText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), term.CodeText(j.ExitCode))
+		t.AddRow(jobLabel(j), user, j.Name, term.StateText(j.State), term.OrDash(j.Cluster), a.MomentText(j.Submitted),
+			ranText(j), term.PartText(j.Progress), a.MomentText(ends), a.MomentText(j.Deadline), inTime(j),
+			term.CodeText(j.ExitCode))
 		t.AddNote(whyText(j))
 	}
 	return t
@@ -259,25 +261,25 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 func (a *app) printJob(j *api.Job) error {
 	var t term.Rows
 	t.Width = a.TerminalWidth()
-	t.AddRow("state", "%s", a.InColour(term.JoinReason(stateText(j.State), j.Why)))
+	t.AddRow("state", "%s", a.InColour(term.JoinReason(term.StateText(j.State), j.Why)))
 	t.AddRow("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
 		t.AddRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
-	t.AddRow("submitted", "%s", a.momentText(j.Submitted))
+	t.AddRow("submitted", "%s", a.MomentText(j.Submitted))
 	if j.Started != nil {
-		t.AddRow("started", "%s, %s", a.momentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
+		t.AddRow("started", "%s, %s", a.MomentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
 	}
 	if j.Ended != nil {
-		t.AddRow("ended", "%s with code %s", a.momentText(j.Ended), term.CodeText(j.ExitCode))
+		t.AddRow("ended", "%s with code %s", a.MomentText(j.Ended), term.CodeText(j.ExitCode))
 	}
 	if j.Progress != nil {
 		t.AddRow("progress", "%s", term.PartText(j.Progress))
 	}
 	if j.PredictedEnd != nil && j.Ended == nil {
-		text := a.momentText(j.PredictedEnd)
+		text := a.MomentText(j.PredictedEnd)
 		if j.EndEarly != nil && j.EndLate != nil {
-			text += " (90 % interval " + a.momentText(j.EndEarly) + " to " + a.momentText(j.EndLate) + ")"
+			text += " (90 % interval " + a.MomentText(j.EndEarly) + " to " + a.MomentText(j.EndLate) + ")"
 		}
 		t.AddRow("expected end", "%s", text)
 	}
@@ -286,7 +288,7 @@ func (a *app) printJob(j *api.Job) error {
 		if j.DeadlineMet == nil {
 			text = "in time: "
 		}
-		t.AddRow("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
+		t.AddRow("deadline", "%s, %s%s", a.MomentText(j.Deadline), text, inTime(j))
 	}
 	memory := term.BytesText(j.Peak) + " of memory at most"
 	if j.Ended == nil {
@@ -296,22 +298,11 @@ func (a *app) printJob(j *api.Job) error {
 	for _, w := range j.Warnings {
 		t.AddRow("warning", "%s", w)
 	}
-	t.AddRow("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
+	t.AddRow("checkpoints", "%d, method: %s", j.Checkpoints, decision.MethodText(j.Method))
 	t.AddRow("migrations", "%d", j.Migrations)
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s %s (%s)\n", jobLabel(j), j.Name, j.UID)
 	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
-}
-
-// methodText is a checkpoint method in words.
-func methodText(method string) string {
-	switch method {
-	case "":
-		return term.Unknown
-	case "restart":
-		return "none (restart from scratch)"
-	}
-	return method
 }

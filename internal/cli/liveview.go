@@ -101,16 +101,16 @@ func (v *liveView) statusLines() []string {
 		now = append(now, fmt.Sprintf("CPU %.0f %%", 100**j.Share))
 	}
 	if j.PredictedEnd != nil {
-		text := "ends " + v.app.momentText(j.PredictedEnd)
+		text := "ends " + v.app.MomentText(j.PredictedEnd)
 		if j.EndEarly != nil && j.EndLate != nil {
-			text += " (" + v.app.momentText(j.EndEarly) + " to " + v.app.momentText(j.EndLate) + ")"
+			text += " (" + v.app.MomentText(j.EndEarly) + " to " + v.app.MomentText(j.EndLate) + ")"
 		}
 		then = append(then, text)
 	} else if j.State == core.Running {
 		then = append(then, "end not known yet")
 	}
 	if j.Deadline != nil {
-		text := "deadline " + v.app.momentText(j.Deadline)
+		text := "deadline " + v.app.MomentText(j.Deadline)
 		if j.PDeadline != nil {
 			text += ", in time " + v.paintText(term.ChanceText(j.PDeadline), *j.PDeadline >= requiredConfidence(j))
 		}
@@ -142,7 +142,7 @@ func formatRunTime(d time.Duration) string {
 
 func (v *liveView) stateText() string {
 	j := v.job
-	text := stateText(j.State)
+	text := term.StateText(j.State)
 	if v.leaves {
 		text = "being cancelled"
 	}

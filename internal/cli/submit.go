@@ -121,7 +121,7 @@ func (a *app) printQuotes(quotes []api.Quote, due bool) error {
 			chance = term.ChanceText(q.PDeadline)
 		}
 		t.AddRow(q.Cluster, term.SecondsText(q.WaitS), term.SecondsText(q.TransferS), term.SecondsText(q.RunS),
-			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance)
+			a.MomentText(q.FinishP50), a.MomentText(q.FinishP90), chance)
 		t.AddNote(q.Reason)
 	}
 	return t.PrintTable(a.Stdout, a.TerminalWidth())

@@ -96,7 +96,7 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 
 // endOfOne says how one of several jobs ended.
 func endOfOne(j *api.Job) string {
-	text := "job " + jobLabel(j) + " (" + j.Name + ") " + stateText(j.State)
+	text := "job " + jobLabel(j) + " (" + j.Name + ") " + term.StateText(j.State)
 	if j.State != core.Done && j.Why != "" {
 		text += ": " + j.Why
 	}

@@ -10,23 +10,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// stateWords are the states of jobs in the words of batch systems; what is not
-// here is called as it is.
-var stateWords = map[core.State]string{core.Submitted: "pending", core.Selected: "placed", core.Done: "completed"}
-
-// stateText is a state of a job for people.
-func stateText(s core.State) string {
-	if word, ok := stateWords[s]; ok {
-		return word
-	}
-	return strings.ToLower(s.String())
-}
-
 // allStates are the words for the states that there are.
 func allStates() []string {
 	var list []string
 	for s := core.Submitted; s.String() != "unknown" && len(list) < 64; s++ {
-		if word := stateText(s); !slices.Contains(list, word) {
+		if word := term.StateText(s); !slices.Contains(list, word) {
 			list = append(list, word)
 		}
 	}
@@ -37,7 +25,7 @@ func allStates() []string {
 func isState(word string) bool {
 	word = strings.ToLower(word)
 	for s := core.Submitted; s.String() != "unknown"; s++ {
-		if word == stateText(s) || word == strings.ToLower(s.String()) {
+		if word == term.StateText(s) || word == strings.ToLower(s.String()) {
 			return true
 		}
 	}
@@ -49,7 +37,7 @@ func isState(word string) bool {
 func inState(j *api.Job, words []string) bool {
 	for _, w := range words {
 		w = strings.ToLower(w)
-		if w == stateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && isPending(j.State) {
+		if w == term.StateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && isPending(j.State) {
 			return true
 		}
 	}
@@ -91,17 +79,4 @@ func quoteWord(w string) string {
 		return "$'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\t", "\\t").Replace(w) + "'"
 	}
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}
-
-// momentText is a moment on the user's clock, with the day if that is another.
-func (a *app) momentText(t *api.Time) string {
-	if t == nil {
-		return term.Unknown
-	}
-	now := a.Now()
-	at := t.In(now.Location())
-	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
-		return at.Format("15:04:05")
-	}
-	return at.Format("2006-01-02 15:04")
 }

@@ -108,6 +108,17 @@ func PositiveDurationFlag(to *time.Duration) pflag.Value {
 	}}
 }
 
+// DurationFlag is a flag with a duration that may be 0.
+func DurationFlag(to *time.Duration) pflag.Value {
+	return CheckedFlag(to, "TIME", nil, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, errors.New("a duration, like 1s or 500ms; 0s for none")
+		}
+		return d, nil
+	})
+}
+
 // OutputFlag adds -o.
 func OutputFlag(flags *pflag.FlagSet, to *string) {
 	*to = "table"

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
@@ -71,4 +72,17 @@ func FormatRate(n int, s float64) string {
 	x := float64(n) / math.Max(s, time.Microsecond.Seconds())
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Max(x, 1)))-1))
 	return progress.FormatThousands(int64(math.Round(x/unit) * unit))
+}
+
+// MomentText is a moment on the user's clock, with the day if that is another.
+func (a *App) MomentText(t *api.Time) string {
+	if t == nil {
+		return Unknown
+	}
+	now := a.Now()
+	at := t.In(now.Location())
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
 }

@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"context"
@@ -65,12 +65,12 @@ correct the models of those of their kind.`,
 	what.Flags.Var(wrongModels(&f.wrong), "wrong",
 		"tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
 	what.Flags.Var(term.NumberFlag(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
-	what.Flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
-	what.Flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
+	what.Flags.Var(term.DurationFlag(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
+	what.Flags.Var(term.DurationFlag(&f.repair), "repair", "how long a host that failed is gone, on average")
 	what.Flags.Var(term.NumberFlag(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
 	what.Flags.Var(term.WholeNumberFlag(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
 	how.Flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
-	how.Flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
+	how.Flags.Var(term.DurationFlag(&f.improve), "improve", "time for the local search on the first plan")
 	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps",
 		"steps of the local search at most; with few enough the result is the same on every machine")
 	how.Flags.Uint64Var(&f.seed, "seed", 1, "everything random is drawn from `N`")

@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
+	"github.com/godwit-hpc/godwit/internal/cli/sendfolder"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -264,27 +265,27 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 	if len(names) == 0 {
 		return "", nil
 	}
-	staged, err := newSendFolder(dir)
+	staged, err := sendfolder.NewFolder(dir)
 	if err != nil {
 		return "", err
 	}
-	defer staged.removeFolder()
+	defer staged.RemoveFolder()
 	for _, name := range names {
-		to := filepath.Join(staged.dir, filepath.FromSlash(name))
+		to := filepath.Join(staged.Dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
 		if _, err := os.Lstat(to); err == nil {
 			continue // in a folder that is an input itself
 		}
-		if err := linkTree(filepath.Join(dir, filepath.FromSlash(name)), to); err != nil {
+		if err := sendfolder.LinkTree(filepath.Join(dir, filepath.FromSlash(name)), to); err != nil {
 			if os.IsNotExist(err) {
 				return "", &badinput.Error{Field: "inputs", Value: name, Want: "a file that is in " + dir + "; it is gone"}
 			}
 			return "", err
 		}
 	}
-	id, _, _, err := depot.PushFolder(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+	id, _, _, err := depot.PushFolder(ctx, staged.Dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
 	return string(id), err
 }
 

@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/cli/decision"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -72,7 +73,7 @@ func (a *app) printFlows(flows []api.Flow, users bool) error {
 		}
 		t.AddRow(fmt.Sprint(f.ID), user, f.Name, f.State, fmt.Sprint(f.Tasks), fmt.Sprint(f.Done), countOrDash(f.Running),
 			countOrDash(f.Failed),
-			a.momentText(f.Submitted), a.momentText(ends))
+			a.MomentText(f.Submitted), a.MomentText(ends))
 		t.AddNote(term.OneLine(f.Why))
 	}
 	return t.PrintTable(a.Stdout, a.TerminalWidth())
@@ -127,13 +128,13 @@ func (a *app) showFlow(ctx context.Context, c *api.Client, ref, output string) e
 	t.Width = a.TerminalWidth()
 	t.AddRow("state", "%s", a.InColour(term.JoinReason(f.State, term.OneLine(f.Why))))
 	t.AddRow("tasks", "%d, %d done%s", f.Tasks, f.Done, moreCounts(&f))
-	t.AddRow("submitted", "%s", a.momentText(f.Submitted))
+	t.AddRow("submitted", "%s", a.MomentText(f.Submitted))
 	if f.Ended != nil {
-		t.AddRow("ended", "%s", a.momentText(f.Ended))
+		t.AddRow("ended", "%s", a.MomentText(f.Ended))
 	}
 	if f.PredictedEnd != nil && f.Ended == nil {
-		t.AddRow("expected end", "%s (90 %% interval %s to %s)", a.momentText(f.PredictedEnd), a.momentText(f.EndEarly),
-			a.momentText(f.EndLate))
+		t.AddRow("expected end", "%s (90 %% interval %s to %s)", a.MomentText(f.PredictedEnd), a.MomentText(f.EndEarly),
+			a.MomentText(f.EndLate))
 	}
 	if f.Heuristic != "" {
 		t.AddRow("first plan", "makespan %s (%s)%s", term.FormatSeconds(f.PlannedS), heuristicName(f.Heuristic),
@@ -177,13 +178,13 @@ func (a *app) printFlowTasks(tasks []api.FlowTask) error {
 		x := &tasks[i]
 		job, state := term.Unknown, "waiting"
 		if x.Job != 0 {
-			job, state = fmt.Sprint(x.Job), stateText(x.State)
+			job, state = fmt.Sprint(x.Job), term.StateText(x.State)
 		}
 		if x.Failed {
 			state = "failed"
 		}
-		t.AddRow(x.Task, job, state, term.OrDash(x.Cluster), countOrDash(x.Try), a.momentText(x.Started),
-			a.momentText(x.Ended))
+		t.AddRow(x.Task, job, state, term.OrDash(x.Cluster), countOrDash(x.Try), a.MomentText(x.Started),
+			a.MomentText(x.Ended))
 		if !x.Done && (x.Failed || x.Job != 0) {
 			t.AddNote(term.OneLine(x.Why))
 		}
@@ -262,9 +263,9 @@ again. Times count from submission. godwit explain does the same for the jobs.` 
 					return err
 				}
 				var b strings.Builder
-				a.writeHeadline(&b, fmt.Sprintf("workflow %d %s: %s", f.ID, f.Name,
+				decision.WriteHeadline(a.App, &b, fmt.Sprintf("workflow %d %s: %s", f.ID, f.Name,
 					a.InColour(term.JoinReason(f.State, term.OneLine(f.Why)))))
-				a.writeDecisions(&b, list)
+				decision.WriteDecisions(a.App, &b, list)
 				_, err = fmt.Fprint(a.Stdout, b.String())
 				return err
 			})

@@ -1,7 +1,8 @@
-package cli
+// Package flow is the commands of workflows: godwit flow plan, sim, run, submit, attach, ps, show,
+// cancel and explain. It must not know how workflows are planned or carried out.
+package flow
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,11 +12,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
-func (a *app) flowCommand() *cobra.Command {
+// app is the program whose commands these are.
+type app struct{ *connect.Connector }
+
+// NewCommand is godwit flow with the commands below it.
+func NewCommand(program *connect.Connector) *cobra.Command {
+	a := &app{program}
 	cmd := &cobra.Command{
 		Use:   "flow",
 		Short: "Plan, simulate, submit and follow workflows",
@@ -76,7 +83,7 @@ which time no plan can be.`,
 	how.Flags.Var(term.NumberFlag(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
 	how.Flags.Var(term.NumberFlag(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
 	how.Flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
-	how.Flags.Var(atLeastZero(&f.improve), "improve",
+	how.Flags.Var(term.DurationFlag(&f.improve), "improve",
 		"time for the local search; by default while it gains more than it takes, 8 s at most")
 	how.Flags.Var(term.WholeNumberFlag(&f.steps, 1, maxSteps), "steps",
 		"steps of the local search at most; with few enough the plan is the same on every machine")
@@ -105,16 +112,5 @@ func heuristicList(to *[]string) pflag.Value {
 			list = append(list, name)
 		}
 		return list, nil
-	})
-}
-
-// atLeastZero is a flag with a duration that may be 0.
-func atLeastZero(to *time.Duration) pflag.Value {
-	return term.CheckedFlag(to, "TIME", nil, func(text string) (time.Duration, error) {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return 0, errors.New("a duration, like 1s or 500ms; 0s for none")
-		}
-		return d, nil
 	})
 }

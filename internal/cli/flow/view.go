@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"cmp"
@@ -92,8 +92,8 @@ func (v *flowView) showState(l *api.FlowLive) {
 func (v *flowView) headLine(f *api.Flow) string {
 	text := fmt.Sprintf("%s  %d of %d done%s", f.Name, f.Done, f.Tasks, moreCounts(f))
 	if f.PredictedEnd != nil && f.Done < f.Tasks {
-		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.momentText(f.PredictedEnd), v.app.momentText(f.EndEarly),
-			v.app.momentText(f.EndLate))
+		text += fmt.Sprintf("  ends %s (%s to %s)", v.app.MomentText(f.PredictedEnd), v.app.MomentText(f.EndEarly),
+			v.app.MomentText(f.EndLate))
 	}
 	return text + replanText(f.Replans)
 }

@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // workflows are the shipped ones and a sample of the recorded ones.
 func workflows(t testing.TB, every int) []string {
 	t.Helper()
-	files, _ := filepath.Glob("../../examples/flows/*.json")
+	files, _ := filepath.Glob("../../../examples/flows/*.json")
 	if len(files) == 0 {
 		t.Fatal("no workflows in examples/flows")
 	}
@@ -34,7 +34,7 @@ func workflows(t testing.TB, every int) []string {
 func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 	var gain, plans float64
 	for _, platform := range []string{"hetero8", "hetero64", "hetero512"} {
-		_, g, err := loadGrid("../../examples/platforms/" + platform + ".yaml")
+		_, g, err := loadGrid("../../../examples/platforms/" + platform + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,17 +73,17 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 // -v tells of each. Every second one was looked at while the planner was made; the
 // others were held out.
 func BenchmarkRecordedWorkflows(b *testing.B) {
-	a := &app{Connector: connect.NewConnector(&term.App{Now: cpuClock})}
+	a := &app{connect.NewConnector(&term.App{Now: cpuClock})}
 	term.FavourSpeed()
 	files := workflows(b, 1)
-	shipped, _ := filepath.Glob("../../examples/flows/*.json")
+	shipped, _ := filepath.Glob("../../../examples/flows/*.json")
 	files = files[len(shipped):]
 	if len(files) == 0 {
 		b.Skip("no recorded workflows")
 	}
 	for _, platform := range []string{"hetero8", "hetero64", "hetero512"} {
 		b.Run(platform, func(b *testing.B) {
-			_, g, err := loadGrid("../../examples/platforms/" + platform + ".yaml")
+			_, g, err := loadGrid("../../../examples/platforms/" + platform + ".yaml")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func (c *compared) report(b *testing.B) {
 }
 
 func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {
-	_, g, err := loadGrid("../../examples/platforms/hetero8.yaml")
+	_, g, err := loadGrid("../../../examples/platforms/hetero8.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,11 +197,11 @@ func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {
 }
 
 func TestAPlanCanBeMadeOnASimGridPlatform(t *testing.T) {
-	_, g, err := loadGrid("../format/platform/testdata/simgrid/campus.xml")
+	_, g, err := loadGrid("../../format/platform/testdata/simgrid/campus.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := loadWfFormat("../../examples/flows/mosaic.json")
+	w, err := loadWfFormat("../../../examples/flows/mosaic.json")
 	if err != nil {
 		t.Fatal(err)
 	}

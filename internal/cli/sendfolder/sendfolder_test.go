@@ -1,4 +1,4 @@
-package cli
+package sendfolder
 
 import (
 	"os"
@@ -35,14 +35,14 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 		}
 	}
 	job := &jobfile.Job{Workdir: work, Inputs: []string{other, "near.dat"}}
-	send := func() *sendFolder {
+	send := func() *Folder {
 		t.Helper()
-		s, err := stageWorkFolder(job)
+		s, err := StageWorkFolder(job)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := names(t, s.dir); filepath.Dir(s.dir) != place || !slices.Equal(got, []string{"far.dat", "near.dat"}) {
-			t.Fatalf("%s has %q", s.dir, got)
+		if got := names(t, s.Dir); filepath.Dir(s.Dir) != place || !slices.Equal(got, []string{"far.dat", "near.dat"}) {
+			t.Fatalf("%s has %q", s.Dir, got)
 		}
 		return s
 	}
@@ -54,13 +54,13 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := send(), send()
-	want := []string{"work", filepath.Base(elsewhere), filepath.Base(first.dir), filepath.Base(second.dir)}
+	want := []string{"work", filepath.Base(elsewhere), filepath.Base(first.Dir), filepath.Base(second.Dir)}
 	slices.Sort(want)
 	if got := names(t, place); !slices.Equal(got, want) {
 		t.Errorf("there is %q, want %q", got, want)
 	}
-	first.removeFolder()
-	second.removeFolder()
+	first.RemoveFolder()
+	second.RemoveFolder()
 	if got := names(t, place); len(got) != 2 {
 		t.Errorf("in the end there is %q", got)
 	}
@@ -68,7 +68,7 @@ func TestWhatAKilledSenderLeftGoesWithTheNext(t *testing.T) {
 
 func TestWhatCannotBeSentLeavesNothing(t *testing.T) {
 	place := t.TempDir()
-	if _, err := stageWorkFolder(&jobfile.Job{Workdir: filepath.Join(place, "missing")}); err == nil {
+	if _, err := StageWorkFolder(&jobfile.Job{Workdir: filepath.Join(place, "missing")}); err == nil {
 		t.Error("a folder was sent that is not there")
 	}
 	if got := names(t, place); len(got) > 0 {

@@ -1,4 +1,6 @@
-package cli
+// Package sendfolder makes folders that look as what is to be sent with a job or a workflow,
+// by hard links where the file system allows. It must not know where they are sent.
+package sendfolder
 
 import (
 	"errors"
@@ -9,10 +11,10 @@ import (
 	"syscall"
 )
 
-// sendFolder is a folder that looks as what is to be sent. It is locked while it is
+// Folder is a folder that looks as what is to be sent. It is locked while it is
 // used: who is killed leaves it, and the next to send from there removes it.
-type sendFolder struct {
-	dir  string
+type Folder struct {
+	Dir  string
 	lock *os.File // nil: folders cannot be locked there
 }
 
@@ -23,9 +25,9 @@ func sendPrefix() string {
 	return ".godwit-send-" + host + "+"
 }
 
-// newSendFolder makes one within a folder, so that files can be linked into it, or
+// NewFolder makes a folder within another, so that files can be linked into it, or
 // where there is always room for one.
-func newSendFolder(near string) (*sendFolder, error) {
+func NewFolder(near string) (*Folder, error) {
 	s, err := sendFolderIn(near)
 	if err != nil {
 		s, err = sendFolderIn(os.TempDir())
@@ -33,7 +35,7 @@ func newSendFolder(near string) (*sendFolder, error) {
 	return s, err
 }
 
-func sendFolderIn(parent string) (*sendFolder, error) {
+func sendFolderIn(parent string) (*Folder, error) {
 	removeLeft(parent)
 	for {
 		dir, err := os.MkdirTemp(parent, sendPrefix())
@@ -43,14 +45,14 @@ func sendFolderIn(parent string) (*sendFolder, error) {
 		lock, err := lockFolder(dir)
 		// Another may have found it before it was locked, and removes it.
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, fs.ErrNotExist) {
-			return &sendFolder{dir, lock}, nil
+			return &Folder{dir, lock}, nil
 		}
 	}
 }
 
-// removeFolder removes it. What is left harms nobody.
-func (s *sendFolder) removeFolder() {
-	_ = os.RemoveAll(s.dir)
+// RemoveFolder removes the folder. What is left harms nobody.
+func (s *Folder) RemoveFolder() {
+	_ = os.RemoveAll(s.Dir)
 	if s.lock != nil {
 		_ = s.lock.Close()
 	}
@@ -65,7 +67,7 @@ func removeLeft(parent string) {
 		}
 		dir := filepath.Join(parent, e.Name())
 		if lock, err := lockFolder(dir); err == nil {
-			(&sendFolder{dir, lock}).removeFolder()
+			(&Folder{dir, lock}).RemoveFolder()
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package flow
 
 import (
 	"cmp"
@@ -17,7 +17,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // What follows checks the files that `flow plan --schedule-out` writes as somebody
@@ -302,10 +304,11 @@ func checkRuns(w *recorded, g *checkedGrid, plan map[string]row) error {
 func planned(t *testing.T, workflow, platform string, flags ...string) map[string]row {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "plan.csv")
-	code, _, msg := call(append([]string{"flow", "plan", workflow, "--platform", platform, "--schedule-out", out},
-		flags...)...)
-	if code != term.ExitDone {
-		t.Fatalf("%s on %s: exit code %d: %s", workflow, platform, code, msg)
+	cmd := NewCommand(connect.NewConnector(&term.App{Name: "godwit", Stdout: io.Discard, Stderr: io.Discard,
+		Now: clock.RealClock()}))
+	cmd.SetArgs(append([]string{"plan", workflow, "--platform", platform, "--schedule-out", out}, flags...))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%s on %s: %v", workflow, platform, err)
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -325,7 +328,7 @@ func TestNoPlanOfARecordedWorkflowStartsATaskBeforeItsDataIsThere(t *testing.T) 
 		w := readRecorded(t, workflow)
 		// Each on one platform, so that this takes seconds; large ones without what takes
 		// long to find.
-		platform := "../../examples/platforms/" + platforms[i%len(platforms)] + ".yaml"
+		platform := "../../../examples/platforms/" + platforms[i%len(platforms)] + ".yaml"
 		flags := []string{"--steps", "300"}
 		if len(w.Workflow.Specification.Tasks) > 300 {
 			flags = []string{"--heuristics", []string{"heft,backward", "min-min,heft", "lookahead,heft"}[i/3%3], "--improve",
@@ -354,8 +357,17 @@ links:
   - {a: left, b: right, mbps: 200, ms: 8}
 `
 
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestTwoFilesOfATaskTakeTwiceAsLongAsOne(t *testing.T) {
-	workflow, platform := file(t, "two.json", twoFiles), file(t, "two.yaml", twoHosts)
+	workflow, platform := writeFile(t, "two.json", twoFiles), writeFile(t, "two.yaml", twoHosts)
 	plan := planned(t, workflow, platform)
 	// Twice 34.92 s for the data, and three times 10 ms.
 	const there = 10 + 2*34.92 + 3*0.010
