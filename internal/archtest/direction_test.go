@@ -96,7 +96,8 @@ var insides = []struct {
 	{[]string{"internal/cli/term"}, "internal/cli", nil, "what all commands share knows none of them"},
 	{[]string{"internal/cli/connect", "internal/cli/decision", "internal/cli/sendfolder"}, "internal/cli",
 		[]string{"internal/cli/term"}, "what all commands share knows none of them"},
-	{[]string{"internal/cli/sim", "internal/cli/net", "internal/cli/lab", "internal/cli/flow"}, "internal/cli",
+	{[]string{"internal/cli/job", "internal/cli/sim", "internal/cli/net", "internal/cli/lab", "internal/cli/flow"},
+		"internal/cli",
 		[]string{"internal/cli/term", "internal/cli/connect", "internal/cli/decision", "internal/cli/sendfolder"},
 		"a family of commands knows what all commands share, and no other family"},
 }

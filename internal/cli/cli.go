@@ -7,13 +7,13 @@ package cli
 
 import (
 	"io"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/flow"
+	"github.com/godwit-hpc/godwit/internal/cli/job"
 	clilab "github.com/godwit-hpc/godwit/internal/cli/lab"
 	"github.com/godwit-hpc/godwit/internal/cli/model"
 	"github.com/godwit-hpc/godwit/internal/cli/net"
@@ -25,11 +25,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
 )
 
-// app is what all commands share.
-type app struct {
-	*connect.Connector
-	toldAgain sync.Once // that a job is submitted again
-}
+// app is the program, with the commands about clusters and the broker, which stand here.
+type app struct{ *connect.Connector }
 
 // RunCommand runs the command that the arguments name and returns the exit code of
 // the process.
@@ -60,7 +57,7 @@ func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr i
 func newApp(version string, stdin io.Reader, stdout, stderr io.Writer) *app {
 	program := &term.App{Name: "godwit", Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Now: clock.RealClock()}
-	return &app{Connector: connect.NewConnector(program)}
+	return &app{connect.NewConnector(program)}
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -86,12 +83,9 @@ is in danger. The simulator runs the same engine on recorded traces and describe
       --compare fpsma,egs,equi,fold,marginal`,
 	}
 	a.SetUpRoot(root, "  godwit help run\n  godwit help flow plan", rootSections())
-	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(),
-		a.waitCommand(),
-		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(),
-		a.hostsCommand(), a.historyCommand(), a.depotCommand(),
-		a.upCommand(), a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(),
-		a.manCommand())
+	root.AddCommand(job.NewCommands(a.Connector)...)
+	root.AddCommand(a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(), a.upCommand(),
+		a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.agentCommand(), a.manCommand())
 	root.AddCommand(sim.NewCommand(a.App), flow.NewCommand(a.Connector), experimentCommand())
 	root.AddCommand(net.NewCommands(a.Connector)...)
 	root.AddCommand(clilab.NewCommand(a.Connector), model.NewCommand(a.App), a.demoCommand())

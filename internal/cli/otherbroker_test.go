@@ -2,13 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect/connecttest"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
 
@@ -16,28 +15,15 @@ import (
 // commands use it.
 func serveOther(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "godwit-test-") // the paths of sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	answer := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/ping", answer(`{"version": "v0", "pid": 42, "jobs": 3}`))
 	mux.HandleFunc("/v1/clusters", answer(`[{"name": "north"}, {"name": "south"}, {"name": "east1"}]`))
-	server := &http.Server{Handler: mux}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	t.Setenv("GODWIT_SOCKET", filepath.Join(dir, "s"))
-	t.Setenv("GODWIT_STATE", filepath.Join(dir, "state"))
+	connecttest.ListenAsBroker(t, mux)
 	t.Setenv("GODWIT_CONFIG", "")
-	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 }
 
 func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {

@@ -3,37 +3,16 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
+	"github.com/godwit-hpc/godwit/internal/cli/connect/connecttest"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
-
-// listenAsBroker makes a handler the broker that commands use.
-func listenAsBroker(t *testing.T, h http.Handler) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "godwit-test-") // the paths of sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: h}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	t.Setenv("GODWIT_SOCKET", filepath.Join(dir, "s"))
-	t.Setenv("GODWIT_STATE", filepath.Join(dir, "state"))
-}
 
 // A broker that dies after it has taken a job and before it has answered: nobody
 // knows whether it did.
@@ -57,7 +36,7 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"ids": [7]}`))
 	})
-	listenAsBroker(t, mux)
+	connecttest.ListenAsBroker(t, mux)
 	var out, errs bytes.Buffer
 	args := []string{"run", "--detach", "--workdir", "none", "-n", "--", "true"}
 	if code := RunCommand("v0", args, strings.NewReader(""), &out, &errs); code != term.ExitDone || out.String() != "7\n" {
@@ -77,7 +56,7 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 	silent := make(chan struct{})
 	t.Cleanup(func() { close(silent) }) // before the server is closed
-	listenAsBroker(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	connecttest.ListenAsBroker(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-silent:
 		case <-r.Context().Done():

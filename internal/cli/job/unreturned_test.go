@@ -1,4 +1,4 @@
-package cli
+package job
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect/connecttest"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
@@ -33,9 +34,9 @@ func TestCtrlCEndsARunWhoseResultsCannotBeCopiedBack(t *testing.T) {
 		hang(w, r)
 	})
 	mux.HandleFunc("POST /v1/jobs/7/cancel", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(job)) })
-	listenAsBroker(t, mux)
+	connecttest.ListenAsBroker(t, mux)
 	var out, errs bytes.Buffer
-	a := newApp("v0", strings.NewReader(""), &out, &errs)
+	a := newApp(&out, &errs)
 	err := a.runJob(ctx, &runFlags{noStdin: true}, &jobfile.Job{Argv: []string{"true"}})
 	if !errors.Is(err, term.ExitCode(term.ExitInterrupted)) ||
 		!strings.Contains(errs.String(), "job 7 completed; results not copied back: no space left on device") {

@@ -1,12 +1,15 @@
-package cli
+package job
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -19,10 +22,16 @@ func at(seconds int) *api.Time {
 
 func ptr[T any](x T) *T { return &x }
 
+// newApp is the program as RunCommand makes it, without standard input.
+func newApp(stdout, stderr io.Writer) *app {
+	return &app{Connector: connect.NewConnector(&term.App{Name: "godwit", Version: "v0", Stdin: strings.NewReader(""),
+		Stdout: stdout, Stderr: stderr, Now: clock.RealClock()})}
+}
+
 // quietApp is an app whose clock stands still and whose words can be read.
 func quietApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 	var out, msg bytes.Buffer
-	a := newApp("v0", strings.NewReader(""), &out, &msg)
+	a := newApp(&out, &msg)
 	a.Now = func() time.Time { return noon }
 	return a, &out, &msg
 }

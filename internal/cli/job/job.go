@@ -1,0 +1,25 @@
+// Package job is the commands of jobs: godwit run, submit, quote, ps, show, logs, wait, cancel,
+// explain, migrate and checkpoint. It must not decide anything about jobs.
+package job
+
+import (
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/cli/connect"
+)
+
+// app is the program whose commands these are.
+type app struct {
+	*connect.Connector
+	toldAgain sync.Once // that a job is submitted again
+}
+
+// NewCommands are godwit run, submit, quote, ps, show, logs, wait, cancel, explain, migrate and
+// checkpoint.
+func NewCommands(program *connect.Connector) []*cobra.Command {
+	a := &app{Connector: program}
+	return []*cobra.Command{a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(),
+		a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand()}
+}
