@@ -30,23 +30,23 @@ func (b *Broker) moveOverhead(rows []history.Transfer, j *job, v *wire.Vitals, t
 	save := history.Transfer{What: history.Save, Job: j.rec.ID, Method: v.Method, From: j.rec.Cluster}
 	save.Program, _ = history.SplitCommand(j.spec.Argv)
 	restore := history.Transfer{What: history.Restore, Method: v.Method, Program: save.Program, To: to.Name}
-	part := sentPart(rows, &save)
-	size := part * checkpointSize(rows, &save, v.Memory)
+	part := history.SentPart(rows, &save)
+	size := part * history.CheckpointSize(rows, &save, v.Memory)
 	carry, known := b.carryTime(size, to.Name)
 	var cost predict.Dist
 	if v.SaveCost > 0 {
 		measured := v.SaveCost
 		if known {
 			here, _ := b.carryTime(size, j.rec.Cluster)
-			measured -= min(here, restoreCost(rows, &save, v.SaveCost))
+			measured -= min(here, history.RestoreCost(rows, &save, v.SaveCost))
 		}
 		cost = predict.LogNormal(minMoveOverhead+measured, overheadSpread)
 	} else {
-		fetched := unsentBytes(rows, restore, v.Memory)
+		fetched := history.UnsentBytes(rows, restore, v.Memory)
 		if known {
 			rows, fetched = b.withoutCarryTime(rows, part), 0
 		}
-		cost = predict.Sum(pastCost(rows, save, unsentBytes(rows, save, v.Memory)),
+		cost = predict.Sum(pastCost(rows, save, history.UnsentBytes(rows, save, v.Memory)),
 			pastCost(rows, restore, fetched)).Shift(minMoveOverhead)
 	}
 	if carry > 0 {
@@ -60,17 +60,6 @@ func pastCost(rows []history.Transfer, like history.Transfer, bytes int64) predi
 	q, _, _ := history.TransferCost(rows, like, bytes)
 	d, _ := predict.FromQuantiles(q) // of any number of rows
 	return d
-}
-
-// restoreCost is what an agent counts for it of what it says that saving, moving and
-// restoring costs; 0 if that cannot be told.
-func restoreCost(rows []history.Transfer, save *history.Transfer, cost float64) float64 {
-	for i := range rows {
-		if r := &rows[i]; r.What == history.Save && r.Job == save.Job {
-			return max(0, cost-r.Seconds)
-		}
-	}
-	return 0
 }
 
 // withoutCarryTime are transfers without what the way from the depot takes of restoring,
@@ -98,59 +87,4 @@ func (b *Broker) carryTime(bytes float64, to string) (float64, bool) {
 		return 0, false
 	}
 	return way.Ms/1e3 + bytes/min(way.Mbps.Median()*1e6/8, nearRate), true
-}
-
-// checkpointSize is how many bytes a checkpoint has: as many as the last one of the
-// job; else of its program; else as its memory.
-func checkpointSize(rows []history.Transfer, like *history.Transfer, memory int64) float64 {
-	size, own := memory, false
-	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
-		r := &rows[i]
-		if r.What == history.Save && r.Method == like.Method && r.Program == like.Program && (!own || r.Job == like.Job) {
-			size, own = r.Bytes, r.Job == like.Job
-		}
-	}
-	return float64(size)
-}
-
-// sentPart is which part of a checkpoint's bytes is sent to somebody who has none of
-// them, compressed as they are. That is the most that was sent of any that was saved:
-// of the first the depot had nothing either.
-func sentPart(rows []history.Transfer, like *history.Transfer) float64 {
-	own, others := 0.0, 0.0
-	for i := range rows {
-		r := &rows[i]
-		if r.What != history.Save || r.Method != like.Method || r.Bytes <= 0 {
-			continue
-		}
-		part := min(1, float64(r.Sent)/float64(r.Bytes))
-		if others = max(others, part); r.Program == like.Program {
-			own = max(own, part)
-		}
-	}
-	switch {
-	case own > 0:
-		return own
-	case others > 0:
-		return others
-	}
-	return 1
-}
-
-// unsentBytes is how many bytes of a program the depot will not have yet: as many as
-// last time; else such a part of its memory as it was of another program's.
-func unsentBytes(rows []history.Transfer, like history.Transfer, memory int64) int64 {
-	part := 1.0
-	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
-		r := &rows[i]
-		if r.What == like.What && r.Method == like.Method && r.Program != like.Program && r.Bytes > 0 {
-			part = min(1, float64(r.Sent)/float64(r.Bytes))
-		}
-	}
-	for i := range rows {
-		if r := &rows[i]; r.What == like.What && r.Method == like.Method && r.Program == like.Program {
-			return r.Sent
-		}
-	}
-	return int64(part * float64(memory))
 }

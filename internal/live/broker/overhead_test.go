@@ -11,7 +11,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
@@ -77,34 +76,6 @@ func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) 
 		if cost.Median() < 1 || cost.Median() > 6 || cost.Quantile(0.95) > 30 {
 			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(),
 				cost.Quantile(0.95))
-		}
-	}
-}
-
-func TestHowLargeACheckpointIs(t *testing.T) {
-	save := func(job core.JobID, program string, bytes, sent int64) history.Transfer {
-		return history.Transfer{What: history.Save, Job: job, Method: "sandbox", Program: program, Bytes: bytes, Sent: sent,
-			Seconds: 1}
-	}
-	like := &history.Transfer{Job: 7, Method: "sandbox", Program: "burn"}
-	for _, c := range []struct {
-		name string
-		rows []history.Transfer
-		want float64 // bytes, and the part of them that is sent
-		part float64
-	}{
-		{"nothing was ever saved", nil, 1000, 1},
-		{"another program", []history.Transfer{save(5, "pi", 500, 50), save(5, "pi", 500, 200)}, 1000, 0.4},
-		{"another job of the program",
-			[]history.Transfer{save(5, "burn", 600, 60), save(4, "burn", 500, 150), save(5, "pi", 500, 500)}, 600, 0.3},
-		{"this job", []history.Transfer{save(5, "burn", 600, 60), save(7, "burn", 700, 7), save(7, "burn", 650, 130)}, 700,
-			0.2},
-		{"sent twice", []history.Transfer{save(7, "burn", 700, 900)}, 700, 1},
-		{"another method", []history.Transfer{{What: history.Save, Job: 7, Method: "signal", Program: "burn", Bytes: 10,
-			Sent: 1}}, 1000, 1},
-	} {
-		if size, part := checkpointSize(c.rows, like, 1000), sentPart(c.rows, like); size != c.want || part != c.part {
-			t.Errorf("%s: %v bytes, of which %v are sent; want %v, %v", c.name, size, part, c.want, c.part)
 		}
 	}
 }
