@@ -143,14 +143,9 @@ func (t *Tree) checkTree() error {
 // DiffTrees says what has to be removed, and then what written, to make b out of
 // a. A file that only has another time has not changed.
 func DiffTrees(a, b *Tree) (changed []Entry, removed []string) {
-	before := make(map[string]*Entry, len(a.Entries))
-	for i := range a.Entries {
-		before[a.Entries[i].Path] = &a.Entries[i]
-	}
+	before := a.IndexEntries()
 	for _, e := range b.Entries {
-		old := before[e.Path]
-		if old == nil || old.Mode != e.Mode || old.Size != e.Size || old.Link != e.Link ||
-			!slices.Equal(old.Chunks, e.Chunks) {
+		if old := before[e.Path]; old == nil || !old.IsSameFile(&e) {
 			changed = append(changed, e)
 		}
 		delete(before, e.Path)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -38,14 +39,14 @@ func (b *Broker) AssembleWork(ctx context.Context, work, stdin string, made []ap
 	if err != nil {
 		return "", err
 	}
-	mine, changed := overlayTree(mine, input)
+	mine, changed := tree.OverlayTree(mine, input)
 	for _, m := range made {
 		t, err := b.madeBy(ctx, chunks, m)
 		if err != nil {
 			return "", err
 		}
 		var more bool
-		mine, more = overlayTree(mine, t)
+		mine, more = tree.OverlayTree(mine, t)
 		changed = changed || more
 	}
 	if !changed {

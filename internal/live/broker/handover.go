@@ -2,14 +2,12 @@ package broker
 
 import (
 	"context"
-	"io/fs"
 	"maps"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
@@ -294,8 +292,8 @@ func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfil
 		if err != nil {
 			return work, err
 		}
-		move := pathMover(spec.Workdir, dir)
-		mine, changed = mergeTrees(base, result, mine, func(p string) (string, bool) {
+		move := tree.PathMover(spec.Workdir, dir)
+		mine, changed = tree.MergeTrees(base, result, mine, func(p string) (string, bool) {
 			if !userfiles.IsWanted(p, spec.Outputs) {
 				return "", false
 			}
@@ -306,7 +304,7 @@ func (b *Broker) mergeResults(ctx context.Context, from *store.Job, spec *jobfil
 	if err != nil {
 		return work, err
 	}
-	mine, more := overlayTree(mine, written)
+	mine, more := tree.OverlayTree(mine, written)
 	if !changed && !more {
 		return work, nil
 	}
@@ -321,7 +319,7 @@ func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store
 	if !rec.Named || rec.Started == 0 {
 		return none, nil
 	}
-	move := pathMover("/", dir)
+	move := tree.PathMover("/", dir)
 	var files []userfiles.Copy
 	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
 		file := outputName(rec, spec, pattern)
@@ -341,84 +339,4 @@ func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store
 		return none, err
 	}
 	return depot.LoadTree(ctx, chunks, depot.ID(id))
-}
-
-// overlayTree is mine with the files of another tree.
-func overlayTree(mine, other *depot.Tree) (*depot.Tree, bool) {
-	have, changed := byPath(mine), false
-	for _, e := range other.Entries {
-		if now := have[e.Path]; e.Mode.IsDir() || now != nil && sameFile(now, &e) || !ensureParents(have, e.Path) {
-			continue
-		}
-		have[e.Path] = &e
-		changed = true
-	}
-	return treeFromEntries(have), changed
-}
-
-// pathMover says where a path of one folder lies in another, if it does.
-func pathMover(from, to string) func(string) (string, bool) {
-	return func(p string) (string, bool) {
-		rel, err := filepath.Rel(to, filepath.Join(from, p))
-		return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
-	}
-}
-
-// mergeTrees is mine with what was made of base in result, where mine has what
-// base had. place says where a path of these lies in mine.
-func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool)) (*depot.Tree, bool) {
-	was, have := byPath(base), byPath(mine)
-	changed, _ := depot.DiffTrees(base, result)
-	any := false
-	for _, e := range changed {
-		old := was[e.Path]
-		at, ok := place(e.Path)
-		if !ok {
-			continue
-		}
-		now, there := have[at]
-		if there && (old == nil || !sameFile(now, old)) || !there && old != nil || !ensureParents(have, at) {
-			continue // changed, or removed, by somebody else
-		}
-		e.Path = at
-		have[at] = &e
-		any = true
-	}
-	return treeFromEntries(have), any
-}
-
-func treeFromEntries(have map[string]*depot.Entry) *depot.Tree {
-	list := make([]depot.Entry, 0, len(have))
-	for _, p := range slices.Sorted(maps.Keys(have)) {
-		list = append(list, *have[p])
-	}
-	return &depot.Tree{Entries: list}
-}
-
-func byPath(t *depot.Tree) map[string]*depot.Entry {
-	m := make(map[string]*depot.Entry, len(t.Entries))
-	for i := range t.Entries {
-		m[t.Entries[i].Path] = &t.Entries[i]
-	}
-	return m
-}
-
-func sameFile(a, b *depot.Entry) bool {
-	return a.Mode == b.Mode && a.Size == b.Size && a.Link == b.Link && slices.Equal(a.Chunks, b.Chunks)
-}
-
-// ensureParents sees to it that the folders of a path are there; false if something
-// else is in their place.
-func ensureParents(have map[string]*depot.Entry, p string) bool {
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if e := have[dir]; e != nil && !e.Mode.IsDir() {
-			return false
-		}
-	}
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if have[dir] == nil {
-			have[dir] = &depot.Entry{Path: dir, Mode: fs.ModeDir | 0o755}
-		}
-	}
-	return true
 }

@@ -72,10 +72,10 @@ func (b *Broker) treeOrEmpty(ctx context.Context, id string) *depot.Tree {
 // changedProgram is a program of the submitted folder that is another, or gone, in what
 // was saved; "": there is none.
 func changedProgram(submitted, saved *depot.Tree, spec *jobfile.Job) string {
-	now := byPath(saved)
+	now := saved.IndexEntries()
 	for i := range submitted.Entries {
 		e := &submitted.Entries[i]
-		if isProgram(e, spec) && (now[e.Path] == nil || !sameFile(e, now[e.Path])) {
+		if isProgram(e, spec) && (now[e.Path] == nil || !e.IsSameFile(now[e.Path])) {
 			return e.Path
 		}
 	}

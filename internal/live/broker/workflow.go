@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/tree"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -56,11 +57,11 @@ func (b *Broker) CheckNewFlow(ctx context.Context, work string) error {
 // or as they are in a tree.
 func (b *Broker) SubmitTask(ctx context.Context, spec *jobfile.Job, work string, inputs []string,
 	made []api.Made) (core.JobID, error) {
-	tree, err := b.taskFolder(ctx, work, inputs, made)
+	folder, err := b.taskFolder(ctx, work, inputs, made)
 	if err != nil {
 		return 0, err
 	}
-	ids, err := b.SubmitJob(ctx, spec, tree)
+	ids, err := b.SubmitJob(ctx, spec, folder)
 	if err != nil {
 		return 0, err
 	}
@@ -83,11 +84,11 @@ func (b *Broker) taskFolder(ctx context.Context, work string, inputs []string, m
 	for _, in := range inputs {
 		wanted[in] = true
 	}
-	have := map[string]*depot.Entry{}
+	have := tree.EntryIndex{}
 	take := func(t *depot.Tree) {
 		for i := range t.Entries {
 			e := &t.Entries[i]
-			if isWithin(wanted, e.Path) && (!e.Mode.IsDir() || have[e.Path] == nil) && ensureParents(have, e.Path) {
+			if isWithin(wanted, e.Path) && (!e.Mode.IsDir() || have[e.Path] == nil) && have.EnsureParents(e.Path) {
 				have[e.Path] = e
 			}
 		}
@@ -106,7 +107,7 @@ func (b *Broker) taskFolder(ctx context.Context, work string, inputs []string, m
 				Want: "a file that was there when the workflow was submitted, or that a task made; the depot does not hold it"}
 		}
 	}
-	id, err := depot.KeepTree(ctx, chunks, treeFromEntries(have))
+	id, err := depot.KeepTree(ctx, chunks, have.BuildTree())
 	return string(id), err
 }
 

@@ -1,28 +1,29 @@
-package broker
+package tree
 
 import (
 	"io/fs"
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 )
 
-// tree makes one of words such as a/b=1: the file a/b with the content 1.
-func tree(words string) *depot.Tree {
-	t := &depot.Tree{}
+// treeOf makes one of words such as a/b=1: the file a/b with the content 1.
+func treeOf(words string) *Tree {
+	t := &Tree{}
 	for _, w := range strings.Fields(words) {
 		name, content, isFile := strings.Cut(w, "=")
-		e := depot.Entry{Path: name, Mode: fs.ModeDir | 0o755}
+		e := Entry{Path: name, Mode: fs.ModeDir | 0o755}
 		if isFile {
-			e = depot.Entry{Path: name, Mode: 0o644, Size: 1, Chunks: []depot.ID{depot.ID(content)}}
+			e = Entry{Path: name, Mode: 0o644, Size: 1, Chunks: []chunk.ID{chunk.ID(content)}}
 		}
 		t.Entries = append(t.Entries, e)
 	}
 	return t
 }
 
-func words(t *depot.Tree) string {
+// wordsOf is the words that make a tree.
+func wordsOf(t *Tree) string {
 	var list []string
 	for _, e := range t.Entries {
 		w := e.Path
@@ -48,9 +49,9 @@ func TestWhoWaitedFindsWhatTheOthersWrote(t *testing.T) {
 		"a file in place of a dir":  {"/w/sub", "/w", "", "out=3", "sub=1", "sub=1"},
 		"folders of other programs": {"/v", "/w", "", "out=3", "x=1", "x=1"},
 	} {
-		got, changed := mergeTrees(tree(c.base), tree(c.result), tree(c.mine), pathMover(c.from, c.to))
-		if words(got) != c.want || changed != (c.want != c.mine) {
-			t.Errorf("%s: %q, %v, want %q", what, words(got), changed, c.want)
+		got, changed := MergeTrees(treeOf(c.base), treeOf(c.result), treeOf(c.mine), PathMover(c.from, c.to))
+		if wordsOf(got) != c.want || changed != (c.want != c.mine) {
+			t.Errorf("%s: %q, %v, want %q", what, wordsOf(got), changed, c.want)
 		}
 	}
 }
