@@ -19,6 +19,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/live/broker/broughtfiles"
+	"github.com/godwit-hpc/godwit/internal/live/broker/depotfence"
+	"github.com/godwit-hpc/godwit/internal/live/broker/keylock"
+	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
@@ -87,20 +91,20 @@ type Broker struct {
 	clusterList  atomic.Pointer[[]*cluster] // by number; replaced as a whole, by the loop alone
 	defaultPlace atomic.Uint32              // policy of jobs that name none
 
-	past       pastRuns
-	replicas   replicas
-	brought    broughtFiles
-	fences     depotFences
-	ways       closedWays
-	shelves    map[uint32]*replicas // of users who are not the broker's own
-	moving     oneAtATime           // transfers
-	placed     placedJobs
-	describing describeBacklog
-	weather    forecasts
-	patterns   atomic.Bool  // a job with a pattern has come: networks matter
-	alive      atomic.Int64 // jobs that have not ended, without a record too
-	base       core.Time
-	began      time.Time
+	past         pastRuns
+	replicas     replica.Table // of the broker's own user
+	userReplicas replica.UserTables
+	routes       replica.ClosedRoutes
+	brought      broughtfiles.Record
+	fences       depotfence.Fences
+	moving       keylock.Locks // transfers
+	placed       placedJobs
+	describing   describeBacklog
+	weather      forecasts
+	patterns     atomic.Bool  // a job with a pattern has come: networks matter
+	alive        atomic.Int64 // jobs that have not ended, without a record too
+	base         core.Time
+	began        time.Time
 
 	mail    chan func(*turn)
 	reads   chan loopRead
@@ -134,8 +138,7 @@ type Broker struct {
 	isSnapshotting bool                 // one is being copied, encoded and stored
 	copying        *engine.StateCopying // of the state, for a snapshot; nil: none is made
 
-	shelfLock   sync.Mutex // of shelves
-	appendLocks sync.Map   // by owner: one at a time adds to files of a user
+	appendLocks sync.Map // by owner: one at a time adds to files of a user
 }
 
 // Open makes a broker of what is stored. It does nothing before Run.
@@ -155,9 +158,9 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if opt.State == "" {
 		return nil, errors.New("a broker needs a state folder")
 	}
-	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")},
+	b := &Broker{opt: opt, brought: broughtfiles.Record{Dir: filepath.Join(opt.State, "brought")},
 		mail: make(chan func(*turn), 256), reads: make(chan loopRead), stopped: make(chan struct{}),
-		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never,
+		jobs: map[core.JobID]*job{}, wake: core.Never,
 		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{},
 		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())

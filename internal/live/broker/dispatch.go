@@ -195,7 +195,7 @@ func (b *Broker) releaseAttempt(id driver.ID, at core.ClusterID) bool {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
 		err := b.releaseAt(id, at)
 		if err == nil {
-			b.setGrant(id, nil)
+			b.fences.SetGrant(id, nil)
 			return true
 		}
 		if b.ctx.Err() != nil {

@@ -17,7 +17,7 @@ func (b *Broker) housekeepLoop(ctx context.Context) {
 	for clock.SleepContext(ctx, 10*time.Minute) {
 		for what, f := range map[string]func(context.Context) error{
 			"the depot": b.collectDepots, "logs": b.dropLogs,
-			"what was brought home": func(context.Context) error { return b.brought.forgetOld(b.opt.Clock()) },
+			"what was brought home": func(context.Context) error { return b.brought.ForgetOld(b.opt.Clock()) },
 		} {
 			if err := f(ctx); err != nil && ctx.Err() == nil {
 				b.opt.Log.Error("clearing up "+what, "error", err)

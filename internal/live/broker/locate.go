@@ -82,7 +82,7 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	switch {
 	case err == nil:
 		in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
-		in.Tree = b.replicasOf(ctx).contentOf(c.Site, in.Path, in.Size, in.ModTime)
+		in.Tree = b.replicasOf(ctx).ContentOf(c.Site, in.Path, in.Size, in.ModTime)
 	case isHopeless(err):
 		return wrongInput(in, fmt.Sprintf("no such file: %v", err))
 	default: // it is looked at again when it is needed
@@ -149,7 +149,7 @@ func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *sto
 		return 0
 	}
 	seconds := minBringTime.Seconds()
-	if in.Tree == "" || !b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+	if in.Tree == "" || !b.replicasOf(ctx).HasCopyAt(in.Tree, to.Name) {
 		seconds += b.inputSources(ctx, rows, in, to)[0].seconds
 	}
 	return time.Duration(seconds * float64(time.Second))

@@ -178,10 +178,10 @@ func (b *Broker) putBackResults(h *homeward) {
 			placed, notHome = home.PutBack(b.ctx,
 				&userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
 					Aside: fmt.Sprintf(".godwit-%d", j.rec.ID), Submitted: int64(j.rec.Submitted),
-					Brought: b.brought.broughtBefore(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
+					Brought: b.brought.FilesBefore(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
 		}
 		if notHome == nil {
-			if err := b.brought.addPlaced(j.rec.Owner, j.spec.Workdir, placed.Files, b.brokerTime()); err != nil {
+			if err := b.brought.AddFiles(j.rec.Owner, j.spec.Workdir, placed.Files, b.brokerTime()); err != nil {
 				b.opt.Log.Warn("not remembered what was brought home", "job", j.rec.ID, "error", err)
 			}
 		}

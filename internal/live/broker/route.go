@@ -2,9 +2,7 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -13,54 +11,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/route"
 )
 
-// closedWays remembers between which sites files cannot go without the broker. How
-// fast the others are, the history knows.
-type closedWays struct {
-	mu     sync.Mutex
-	closed map[string]core.Time // by their names: when that was last seen
-}
-
-// waysSetting is the name under which they are stored.
-const waysSetting = "ways"
-
-func wayName(from, to *cluster) string { return from.Site + "\n" + to.Site }
-
-func (w *closedWays) isOpen(from, to *cluster, now core.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at, ok := w.closed[wayName(from, to)]
-	return !ok || route.IsOpen(at, now)
-}
-
-// noteResult takes in whether a way worked.
-func (w *closedWays) noteResult(from, to *cluster, worked bool, now core.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if worked {
-		delete(w.closed, wayName(from, to))
-		return
-	}
-	if w.closed == nil {
-		w.closed = map[string]core.Time{}
-	}
-	w.closed[wayName(from, to)] = now
-}
-
-// loadText reads them; what cannot be read is tried again.
-func (w *closedWays) loadText(text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if text == "" || json.Unmarshal([]byte(text), &w.closed) != nil {
-		w.closed = nil
-	}
-}
-
-func (w *closedWays) toJSON() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	text, _ := json.Marshal(w.closed) // nothing but texts and numbers
-	return string(text)
-}
+// routesSetting is the name under which it is stored which routes are closed.
+const routesSetting = "ways"
 
 // source is from where an input can be had.
 type source struct {
@@ -135,7 +87,7 @@ func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *
 	}
 	home, known := b.clusterNamed(in.Site), b.replicasOf(ctx)
 	through := source{seconds: size / b.transferRate(rows, "", to.Name, to.Site == "")}
-	if home != nil && (in.Tree == "" || known.onlyElsewhere(in.Tree)) {
+	if home != nil && (in.Tree == "" || known.OnlyElsewhere(in.Tree)) {
 		through.seconds += size / b.transferRate(rows, home.Name, "", home.Site == "")
 		through.twice = true
 	}
@@ -144,12 +96,13 @@ func (b *Broker) inputSources(ctx context.Context, rows []history.Transfer, in *
 		return rankSources(list)
 	}
 	direct := func(from *cluster, w driver.FileRequest) {
-		if from != nil && from.Site != to.Site && b.peerOf(ctx, from) != nil && b.ways.isOpen(from, to, b.brokerTime()) {
+		if from != nil && from.Site != to.Site && b.peerOf(ctx, from) != nil &&
+			b.routes.IsOpen(from.Site, to.Site, b.brokerTime()) {
 			list = append(list, source{from: from, want: w, seconds: size / b.directRate(rows, from.Name, to.Name)})
 		}
 	}
 	direct(home, driver.FileRequest{Path: in.Path})
-	for _, name := range known.clustersWith(in.Tree) {
+	for _, name := range known.ClustersWith(in.Tree) {
 		direct(b.clusterNamed(name), driver.FileRequest{Tree: in.Tree})
 	}
 	return rankSources(list)

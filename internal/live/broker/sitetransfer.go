@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -19,7 +20,7 @@ func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to 
 	if in.doubtful || home == nil || b.peerOf(ctx, home) == nil || b.peerOf(ctx, to) == nil {
 		return false, nil
 	}
-	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", home.Site, ":", in.Path))
+	leave, err := b.moving.Enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", home.Site, ":", in.Path))
 	if err != nil {
 		return false, err
 	}
@@ -30,15 +31,15 @@ func (b *Broker) fetchDirectly(ctx context.Context, j *job, in *wantedInput, to 
 		return false, ctx.Err() // the other way says what is wrong, and waits if need be
 	}
 	in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
-	in.Tree = b.replicasOf(ctx).contentOf(home.Site, f.Path, f.Size, f.ModTime)
+	in.Tree = b.replicasOf(ctx).ContentOf(home.Site, f.Path, f.Size, f.ModTime)
 	defer b.grant(ctx, to.Name, in.Tree)()
-	if b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+	if b.replicasOf(ctx).HasCopyAt(in.Tree, to.Name) {
 		if m, err := b.stagerFor(ctx, to).BringTree(ctx, in.Tree); err == nil {
 			b.noteCopy(ctx, in, home, to)
 			b.recordMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
 			return true, nil
 		}
-		b.replicasOf(ctx).forgetCopy(in.Tree, to.Name) // it was dropped there
+		b.replicasOf(ctx).ForgetCopy(in.Tree, to.Name) // it was dropped there
 	}
 	for _, s := range b.inputSources(ctx, b.transferRows(ctx), in.Input, to) {
 		b.tellRoute(j, in, to, &s)
@@ -70,7 +71,7 @@ func (b *Broker) fetchBetween(ctx context.Context, j *job, in *wantedInput, s *s
 		return false, err
 	}
 	if s.want.Tree != "" {
-		b.replicasOf(ctx).forgetCopy(s.want.Tree, s.from.Name)
+		b.replicasOf(ctx).ForgetCopy(s.want.Tree, s.from.Name)
 	}
 	b.explainStaging(j, in.From+" did not come from "+s.from.Name, err.Error()+
 		"; what has arrived stays, the rest comes in another way", nil)
@@ -93,7 +94,7 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 	reached := false
 	for wait := time.Second; ; wait *= 2 {
 		if got, err = b.fetchOnce(ctx, s, to); err == nil {
-			b.ways.noteResult(s.from, to, true, b.brokerTime())
+			b.routes.NoteResult(s.from.Site, to.Site, true, b.brokerTime())
 			return got, nil
 		}
 		// One that has never answered is not asked again; one that did may only have
@@ -106,7 +107,7 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 		}
 	}
 	if ctx.Err() == nil && !errors.Is(err, driver.ErrAway) && !isHopeless(err) {
-		b.ways.noteResult(s.from, to, false, b.brokerTime())
+		b.routes.NoteResult(s.from.Site, to.Site, false, b.brokerTime())
 	}
 	return got, err
 }
@@ -130,6 +131,6 @@ func (b *Broker) fetchOnce(ctx context.Context, s *source, to *cluster) (got fet
 
 // noteCopy notes that a cluster keeps an input, which the depot need not have.
 func (b *Broker) noteCopy(ctx context.Context, in *wantedInput, home, to *cluster) {
-	b.replicasOf(ctx).noteUse(replica{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
-		At: []string{to.Name}, Elsewhere: true, Used: b.brokerTime()})
+	b.replicasOf(ctx).NoteUse(replica.Record{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime,
+		Tree: in.Tree, At: []string{to.Name}, Elsewhere: true, Used: b.brokerTime()})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -87,7 +88,7 @@ type wantedInput struct {
 // checkDepotCopy looks whether what the depot holds of an input is sound, if an attempt was
 // lost already: what is not has to be sent again.
 func (b *Broker) checkDepotCopy(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
-	if epoch <= 1 || in.Tree == "" || b.replicasOf(ctx).onlyElsewhere(in.Tree) {
+	if epoch <= 1 || in.Tree == "" || b.replicasOf(ctx).OnlyElsewhere(in.Tree) {
 		return false
 	}
 	chunks, err := b.depotFor(ctx)
@@ -120,7 +121,7 @@ func (b *Broker) bringInput(ctx context.Context, j *job, in *wantedInput, to *cl
 			return err
 		}
 	}
-	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
+	x := replica.Record{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
 		Used: b.brokerTime()}
 	if home := b.clusterNamed(in.Site); home != nil {
 		x.Site = home.Site
@@ -134,7 +135,7 @@ func (b *Broker) bringInput(ctx context.Context, j *job, in *wantedInput, to *cl
 			x.At = []string{to.Name}
 		}
 	}
-	b.replicasOf(ctx).noteUse(x)
+	b.replicasOf(ctx).NoteUse(x)
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) erro
 	if home == nil || b.stagerFor(ctx, home) == nil {
 		return &unstagedError{fmt.Errorf("%s: there is no such cluster any more", in.From), true}
 	}
-	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
+	leave, err := b.moving.Enter(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (b *Broker) bringToDepot(ctx context.Context, j *job, in *wantedInput) erro
 		case isHopeless(err):
 			return &unstagedError{fmt.Errorf("%s: %w", in.From, err), true}
 		}
-		if old, ok := b.replicasOf(ctx).lastContent(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) &&
+		if old, ok := b.replicasOf(ctx).LastContent(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) &&
 			wait > time.Second {
 			in.Tree, in.Size, in.ModTime = old.Tree, old.Size, old.ModTime
 			b.explainStaging(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
@@ -191,7 +192,7 @@ func (b *Broker) pushInput(ctx context.Context, j *job, in *wantedInput, home *c
 	if err != nil {
 		return err
 	}
-	m := driver.Moved{Tree: b.replicasOf(ctx).recentContent(home.Site, &f, began), Bytes: f.Size}
+	m := driver.Moved{Tree: b.replicasOf(ctx).RecentContent(home.Site, &f, began), Bytes: f.Size}
 	if m.Tree == "" || in.doubtful {
 		if m, err = b.stagerFor(ctx, home).PushFiles(ctx, in.Path); err != nil {
 			return err
@@ -206,12 +207,12 @@ func (b *Broker) pushInput(ctx context.Context, j *job, in *wantedInput, home *c
 // the agent fetches it.
 func (b *Broker) copyToCluster(ctx context.Context, j *job, in *wantedInput, to *cluster,
 	files driver.Stager) (bool, error) {
-	leave, err := b.moving.enterFor(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
+	leave, err := b.moving.Enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	if in.Size > minReportedBytes && !b.replicasOf(ctx).hasCopyAt(in.Tree, to.Name) {
+	if in.Size > minReportedBytes && !b.replicasOf(ctx).HasCopyAt(in.Tree, to.Name) {
 		b.explainStaging(j, "brings "+in.From, core.FormatBytes(in.Size)+" to "+to.Name, nil)
 	}
 	began := b.brokerTime()

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -156,8 +157,8 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 			m.Bytes += x.Size // of what was left of it
 		}
 		if x.Tree != "" {
-			b.replicasOf(ctx).noteUse(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree,
-				At: []string{l.to.Name}, Elsewhere: true, Used: b.brokerTime()})
+			b.replicasOf(ctx).NoteUse(replica.Record{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime,
+				Tree: x.Tree, At: []string{l.to.Name}, Elsewhere: true, Used: b.brokerTime()})
 		}
 	}
 	took := b.brokerTime().Sub(began)

@@ -2,12 +2,12 @@ package broker
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -31,8 +31,8 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1},
 		{What: history.StageIn, To: "leeds", Sent: 10, Seconds: 1}, // tells of nothing but delays
 	}
-	b.replicas.noteUse(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
-	b.replicas.noteUse(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
+	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
+	b.replicas.NoteUse(replica.Record{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
 	at := func(site, tree string, size int64) *store.Input {
 		return &store.Input{Input: wire.Input{Path: "/x", Tree: tree}, Site: site, Size: size}
 	}
@@ -53,80 +53,6 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
 			}
 		}
-	}
-}
-
-func TestWhatIsWhereIsRememberedAndForgotten(t *testing.T) {
-	var r replicas
-	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 1, Tree: "old", Used: 1})
-	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"york"}, Used: 2})
-	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"hull"}, Used: 3})
-	if r.contentOf("leeds", "/x", 1, 0) != "old" || r.contentOf("leeds", "/x", 2, 0) != "new" ||
-		r.contentOf("leeds", "/x", 3, 0) != "" || r.contentOf("", "/x", 1, 0) != "" {
-		t.Errorf("%+v", r.list)
-	}
-	if last, ok := r.lastContent("leeds", "/x"); !ok || last.Tree != "new" || !r.hasCopyAt("new", "york") ||
-		!r.hasCopyAt("new", "hull") || r.hasCopyAt("old", "york") {
-		t.Errorf("%+v", r.list)
-	}
-	r.dropUnused(core.Time(replicaMaxAge) + 3)
-	if got := r.depotTrees(); len(got) != 1 || got[0] != "new" {
-		t.Errorf("kept are %v", got)
-	}
-	for i := range maxReplicas + 10 {
-		r.noteUse(replica{Path: "/y", Size: int64(i), Tree: "t"})
-	}
-	if len(r.depotTrees()) != maxReplicas {
-		t.Errorf("%d are remembered", len(r.depotTrees()))
-	}
-	r.loadText("rubbish")
-	if len(r.depotTrees()) != 0 {
-		t.Error("rubbish is remembered")
-	}
-}
-
-func TestWhatIsMovedIsMovedByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var o oneAtATime
-		leave, err := o.enterFor(t.Context(), "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := o.enterFor(t.Context(), "y")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other()
-		in := make(chan struct{})
-		go func() {
-			again, err := o.enterFor(t.Context(), "x")
-			if err == nil {
-				again()
-			}
-			close(in)
-		}()
-		synctest.Wait()
-		select {
-		case <-in:
-			t.Error("two are in")
-		default:
-		}
-		leave()
-		<-in
-	})
-}
-
-func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
-	var r replicas
-	f := &driver.File{Path: "/x", Size: 5, ModTime: 7}
-	r.noteUse(replica{Site: "leeds", Path: "/x", Size: 5, ModTime: 7, Tree: "t", Used: core.AtSecond(100)})
-	if r.recentContent("leeds", f, core.AtSecond(110)) != "t" || r.recentContent("leeds", f, core.AtSecond(1000)) != "" ||
-		r.recentContent("", f, core.AtSecond(110)) != "" {
-		t.Error("what was seen long ago, or elsewhere, is trusted, or what was not is not")
-	}
-	f.ModTime++
-	if r.recentContent("leeds", f, core.AtSecond(110)) != "" {
-		t.Error("a file that has changed is trusted")
 	}
 }
 
@@ -171,36 +97,30 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	want("one of which only a short transfer is known", "leeds/x", 10, slow)
 	want("one of which only the way to the broker is known", "leeds/x", 10,
 		history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
-	b.ways.noteResult(b.clusterNamed("leeds"), york, false, b.brokerTime())
+	b.routes.NoteResult("leeds", york.Site, false, b.brokerTime())
 	want("one behind a wall", "broker", 20)
-	var again closedWays
-	again.loadText(b.ways.toJSON())
-	if now := b.brokerTime(); again.isOpen(b.clusterNamed("leeds"), york, now) ||
-		!again.isOpen(york, b.clusterNamed("leeds"), now) ||
-		!again.isOpen(b.clusterNamed("leeds"), york, now.Add(time.Hour)) {
-		t.Error("what is remembered of ways is not what was noted")
-	}
-	b.ways.loadText("rubbish")
+	b.routes.LoadJSON("rubbish")
 	want("the same later", "leeds/x", 10)
 	york.Indirect = true
 	want("one for somebody who does not want that", "broker", 20)
 	york.Indirect = false
 
 	in.Tree = "t"
-	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"}, Elsewhere: true})
+	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"},
+		Elsewhere: true})
 	fast := history.Transfer{What: history.StageIn, From: "hull", To: "york", Sent: 50 * mb, Seconds: 1}
 	want("one that another has", "hullt", 2, fast)
 	want("one that another has, as far as is known", "leeds/x", 10)
-	b.replicas.forgetCopy("t", "hull")
+	b.replicas.ForgetCopy("t", "hull")
 	want("one that it had", "leeds/x", 10, fast)
-	if len(b.replicas.depotTrees()) != 0 ||
-		b.replicas.recentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
+	if len(b.replicas.DepotTrees()) != 0 ||
+		b.replicas.RecentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
 		t.Error("what the depot does not have is taken to be there")
 	}
-	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
+	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
 	want("one that the depot has too", "broker", 10)
-	b.replicas.noteUse(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
-	if b.replicas.onlyElsewhere("t") {
+	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
+	if b.replicas.OnlyElsewhere("t") {
 		t.Error("what the depot has is forgotten")
 	}
 }

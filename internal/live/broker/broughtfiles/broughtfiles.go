@@ -1,4 +1,7 @@
-package broker
+// Package broughtfiles remembers which files jobs brought into users' folders, so that a file
+// of the user's own is never taken for one that an earlier job brought. It keeps a file of
+// its own for each work folder; it neither looks into these folders nor writes there.
+package broughtfiles
 
 import (
 	"cmp"
@@ -31,23 +34,23 @@ type broughtFile struct {
 	At core.Time `json:"at"`
 }
 
-// broughtFiles are the files that jobs brought home, by work folder.
-type broughtFiles struct {
-	dir string // of this broker
+// Record is the files that jobs brought home, by work folder.
+type Record struct {
+	Dir string // where it is kept; it need not be there yet
 	mu  sync.Mutex
 }
 
-func (b *broughtFiles) recordFile(owner uint32, workdir string) string {
+func (r *Record) recordFile(owner uint32, workdir string) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d %s", owner, workdir)))
-	return filepath.Join(b.dir, hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(r.Dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// broughtBefore are the files that were brought to a work folder before a moment.
-func (b *broughtFiles) broughtBefore(owner uint32, workdir string, when core.Time) map[string]userfiles.Stamp {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// FilesBefore are the files that were brought to a work folder before a moment.
+func (r *Record) FilesBefore(owner uint32, workdir string, when core.Time) map[string]userfiles.Stamp {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	known := map[string]userfiles.Stamp{}
-	for name, f := range b.readRecord(owner, workdir) {
+	for name, f := range r.readRecord(owner, workdir) {
 		if f.At <= when {
 			known[name] = f.Stamp
 		}
@@ -56,23 +59,23 @@ func (b *broughtFiles) broughtBefore(owner uint32, workdir string, when core.Tim
 }
 
 // readRecord is what is written down of a work folder; what cannot be read is forgotten.
-func (b *broughtFiles) readRecord(owner uint32, workdir string) map[string]broughtFile {
+func (r *Record) readRecord(owner uint32, workdir string) map[string]broughtFile {
 	files := map[string]broughtFile{}
-	text, err := os.ReadFile(b.recordFile(owner, workdir))
+	text, err := os.ReadFile(r.recordFile(owner, workdir))
 	if err != nil || json.Unmarshal(text, &files) != nil {
 		return map[string]broughtFile{}
 	}
 	return files
 }
 
-// addPlaced writes down what was brought just now. Of very many files the newest are kept.
-func (b *broughtFiles) addPlaced(owner uint32, workdir string, placed map[string]userfiles.Stamp, now core.Time) error {
+// AddFiles writes down what was brought just now. Of very many files the newest are kept.
+func (r *Record) AddFiles(owner uint32, workdir string, placed map[string]userfiles.Stamp, now core.Time) error {
 	if len(placed) == 0 {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	files := b.readRecord(owner, workdir)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	files := r.readRecord(owner, workdir)
 	for name, stamp := range placed {
 		files[name] = broughtFile{stamp, now}
 	}
@@ -87,9 +90,9 @@ func (b *broughtFiles) addPlaced(owner uint32, workdir string, placed map[string
 	}
 	text, err := json.Marshal(files)
 	if err == nil {
-		err = os.MkdirAll(b.dir, 0o700)
+		err = os.MkdirAll(r.Dir, 0o700)
 	}
-	file := b.recordFile(owner, workdir)
+	file := r.recordFile(owner, workdir)
 	if err == nil {
 		err = os.WriteFile(file+".new", text, 0o600)
 	}
@@ -99,21 +102,21 @@ func (b *broughtFiles) addPlaced(owner uint32, workdir string, placed map[string
 	return err
 }
 
-// broughtMaxAge is how long it is remembered what was brought to a work folder in
+// maxAge is how long it is remembered what was brought to a work folder in
 // which no job ran since.
-const broughtMaxAge = 90 * 24 * time.Hour
+const maxAge = 90 * 24 * time.Hour
 
-// forgetOld drops what is known of work folders in which no job ran for long.
-func (b *broughtFiles) forgetOld(now time.Time) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list, err := os.ReadDir(b.dir)
+// ForgetOld drops what is known of work folders in which no job ran for long.
+func (r *Record) ForgetOld(now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, err := os.ReadDir(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range list {
-		if info, e2 := e.Info(); e2 == nil && now.Sub(info.ModTime()) > broughtMaxAge {
-			err = errors.Join(err, os.Remove(filepath.Join(b.dir, e.Name())))
+		if info, e2 := e.Info(); e2 == nil && now.Sub(info.ModTime()) > maxAge {
+			err = errors.Join(err, os.Remove(filepath.Join(r.Dir, e.Name())))
 		}
 	}
 	return err
