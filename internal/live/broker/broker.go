@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/broker/broughtfiles"
 	"github.com/godwit-hpc/godwit/internal/live/broker/depotfence"
 	"github.com/godwit-hpc/godwit/internal/live/broker/keylock"
+	"github.com/godwit-hpc/godwit/internal/live/broker/pastruns"
 	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -91,7 +92,7 @@ type Broker struct {
 	clusterList  atomic.Pointer[[]*cluster] // by number; replaced as a whole, by the loop alone
 	defaultPlace atomic.Uint32              // policy of jobs that name none
 
-	past         pastRuns
+	past         pastruns.Cache
 	replicas     replica.Table // of the broker's own user
 	userReplicas replica.UserTables
 	routes       replica.ClosedRoutes

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/live/broker/pastruns"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -18,7 +19,7 @@ import (
 // addHistory adds to an attempt what past runs tell of its program.
 func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
 	program, args := history.SplitCommand(a.Spec.Argv)
-	a.MTBF = b.past.meanTimeBetweenLosses(a.Cluster)
+	a.MTBF = b.past.MeanTimeBetweenLosses(a.Cluster)
 	if a.Spec.Estimate > 0 {
 		need, _ := b.estimateNeed(ctx, &a.Spec)
 		a.Need = need.Work.Quantiles()
@@ -35,7 +36,7 @@ func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
 				break
 			}
 		}
-		if all, err := b.runsOf(ctx, anyProgram); err == nil {
+		if all, err := b.runsOf(ctx, pastruns.AnyProgram); err == nil {
 			a.Band.Low, a.Band.High = history.BandStretch(runs, all, program)
 		}
 		// Compared with runs outside is better, but says nothing of what it could not do there.
@@ -53,95 +54,21 @@ func knownAlone(runs []history.Run, program string, args []string, a *wire.Attem
 	return k
 }
 
-// runsPerEstimate is how many runs of a program say all that its runs can say.
-const runsPerEstimate = 100
-
-// pastRuns are the newest runs of programs, so that a stream of jobs does not ask
-// the store for each of them. Only the broker writes history, so they stay true.
-type pastRuns struct {
-	mu sync.Mutex
-	of map[pastKey][]history.Run // newest first
-
-	ran  map[string]time.Duration // by cluster: how long attempts ran
-	lost map[string]int           // and how many of them were lost
-}
-
-// pastKey is whose runs, and of what. What a program needs is learnt from its
-// user's own runs alone: how others use it is theirs.
-type pastKey struct{ user, program string }
-
-// meanTimeBetweenLosses is the mean time between losses in a cluster; 0 if none was lost yet.
-func (p *pastRuns) meanTimeBetweenLosses(cluster string) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lost[cluster] == 0 {
-		return 0
-	}
-	return p.ran[cluster] / time.Duration(p.lost[cluster])
-}
-
-// countRun notes how long an attempt ran, and whether it was lost.
-func (p *pastRuns) countRun(r *history.Run) {
-	if p.ran == nil {
-		p.ran, p.lost = map[string]time.Duration{}, map[string]int{}
-	}
-	p.ran[r.Cluster] += core.DurationFromSeconds(r.WallSeconds())
-	if r.Outcome == history.Lost {
-		p.lost[r.Cluster]++
-	}
-}
-
-// maxPrograms is how many programs are remembered; then all are forgotten, and asked for again.
-const maxPrograms = 1000
-
-// anyProgram stands for all programs of a user.
-const anyProgram = ""
-
-// runsOf lists the newest runs of a program of who asks, or of anyProgram.
+// runsOf lists the newest runs of a program of who asks, or of pastruns.AnyProgram.
 func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
 	u, err := b.requestUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	key := b.pastKey(u.Name, program)
-	b.past.mu.Lock()
-	runs, known := b.past.of[key]
-	b.past.mu.Unlock()
-	if known {
-		return runs, nil
-	}
-	runs, err = b.opt.Store.ListRuns(ctx, store.Past{Program: program, User: key.user, Limit: runsPerEstimate})
-	if err != nil {
-		return nil, err
-	}
-	b.past.mu.Lock()
-	defer b.past.mu.Unlock()
-	if _, known := b.past.of[key]; !known {
-		if b.past.of == nil || len(b.past.of) > maxPrograms {
-			b.past.of = map[pastKey][]history.Run{}
-		}
-		b.past.of[key] = runs
-	}
-	return b.past.of[key], nil
+	return b.past.RunsOf(ctx, b.opt.Store, b.pastUser(u.Name), program)
 }
 
-func (b *Broker) pastKey(user, program string) pastKey {
+// pastUser is whose runs those of a user are.
+func (b *Broker) pastUser(user string) string {
 	if b.opt.Users == nil {
-		user = "" // all are one user's, whatever that was called
+		return "" // all are one user's, whatever that was called
 	}
-	return pastKey{user, program}
-}
-
-// addRun notes a run that is in the store now.
-func (p *pastRuns) addRun(key pastKey, r history.Run) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.countRun(&r)
-	for _, k := range [...]pastKey{key, {key.user, anyProgram}} {
-		if runs, known := p.of[k]; known {
-			p.of[k] = append([]history.Run{r}, runs[:min(len(runs), runsPerEstimate-1)]...)
-		}
-	}
+	return user
 }
 
 // ClusterView is a cluster as it is now.

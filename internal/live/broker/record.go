@@ -198,7 +198,7 @@ func (t *turn) recordRun(j *job, how history.Outcome) {
 	}
 	j.requested, j.aimed = 0, ""
 	t.batch.Runs = append(t.batch.Runs, run)
-	t.afterCommit(func() { t.b.past.addRun(t.b.pastKey(run.User, run.Program), run) })
+	t.afterCommit(func() { t.b.past.AddRun(t.b.pastUser(run.User), run) })
 }
 
 func (t *turn) recordVerdict(j *job, ev *core.Event) {

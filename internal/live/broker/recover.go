@@ -55,7 +55,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 		return err
 	}
 	for i := range runs {
-		b.past.countRun(&runs[i])
+		b.past.CountRun(&runs[i])
 	}
 	b.nextSend, b.nextEvent = max(1, l.NextSend), l.NextEvent()
 	if err := b.resumeNumbers(ctx, l.NextJob); err != nil {
