@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/broker/broughtfiles"
 	"github.com/godwit-hpc/godwit/internal/live/broker/depotfence"
+	"github.com/godwit-hpc/godwit/internal/live/broker/jobnumber"
 	"github.com/godwit-hpc/godwit/internal/live/broker/keylock"
 	"github.com/godwit-hpc/godwit/internal/live/broker/pastruns"
 	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
@@ -119,8 +120,7 @@ type Broker struct {
 	eng         *engine.Engine
 	jobs        map[core.JobID]*job
 	nextJob     core.JobID
-	reserved    core.JobID // numbers below it are reserved, see reservation
-	identity    string     // of the store
+	numbers     *jobnumber.Reserver
 	nextSend    uint64
 	nextEvent   uint64
 	snapped     uint64        // last event in the newest snapshot

@@ -191,7 +191,7 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 		return nil, err
 	}
 	shared := t.sharedWaits(owner, spec, s.wants)
-	if err := t.b.reserveNumbers(n); err != nil {
+	if err := t.b.numbers.ReserveFrom(t.b.nextJob, n); err != nil {
 		return nil, err
 	}
 	t.b.countJobs(owner.ID, n)

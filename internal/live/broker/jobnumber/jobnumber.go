@@ -1,16 +1,15 @@
-package broker
+// Package jobnumber sees to it that no number is given to two jobs, even if the store that
+// gave it is gone. It must not know what a job is, nor how stores keep them.
+package jobnumber
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
-	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -24,51 +23,40 @@ import (
 // written rarely.
 const numberBlock = 1000
 
-// identitySetting is the name under which a store keeps its identity.
-const identitySetting = "identity"
-
 // reservation is what the file says.
 type reservation struct {
 	Store string     `json:"store"` // identity of the store that made it
 	Next  core.JobID `json:"next"`  // no number from here on was ever given
 }
 
-func (b *Broker) reservationFile() string { return filepath.Join(b.opt.State, "next-job.json") }
-
-// resumeNumbers sets the number of the next job, given what the store says.
-func (b *Broker) resumeNumbers(ctx context.Context, next core.JobID) error {
-	identity, err := b.opt.Store.GetSetting(ctx, identitySetting)
-	if err != nil {
-		return err
-	}
-	if identity == "" {
-		identity = newMark()
-		batch := &store.Batch{First: b.nextEvent, Settings: map[string]string{identitySetting: identity}}
-		if err := b.opt.Store.CommitBatch(ctx, batch); err != nil && !errors.Is(err, store.ErrFull) {
-			return err // on a full disk it has another identity next time: numbers are skipped, no harm
-		}
-	}
-	b.identity = identity
-	logged, err := b.highestLogged()
-	if err != nil {
-		return err
-	}
-	reserved, err := readReservation(b.reservationFile())
-	if err != nil {
-		return err
-	}
-	if reserved.Store != identity || logged >= next { // another store was here, or a newer copy of this one
-		next = max(next, reserved.Next, logged+1)
-	} else {
-		b.reserved = reserved.Next
-	}
-	b.nextJob = max(1, next)
-	return nil
+// Reserver reserves numbers for one store.
+type Reserver struct {
+	path     string     // of the file
+	store    string     // its identity
+	reserved core.JobID // numbers below it are reserved
 }
 
-// highestLogged is the highest number of a job whose output is kept; 0 if there is none.
-func (b *Broker) highestLogged() (core.JobID, error) {
-	entries, err := os.ReadDir(filepath.Join(b.opt.State, "logs"))
+// OpenReserver reserves numbers in a file for the store of this identity. next is the number
+// that follows the highest that the store knows, logged the highest of which there is a log;
+// it returns the number from which on none was given.
+func OpenReserver(path, store string, next, logged core.JobID) (*Reserver, core.JobID, error) {
+	old, err := readReservation(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &Reserver{path: path, store: store}
+	if old.Store != store || logged >= next { // another store was here, or a newer copy of this one
+		next = max(next, old.Next, logged+1)
+	} else {
+		r.reserved = old.Next
+	}
+	return r, max(1, next), nil
+}
+
+// HighestLogged is the highest number of a job whose output is kept in a folder; 0 if there
+// is none.
+func HighestLogged(dir string) (core.JobID, error) {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -98,22 +86,21 @@ func readReservation(path string) (r reservation, err error) {
 	return r, nil
 }
 
-// reserveNumbers makes sure that n numbers from the next on are never given by
-// another store.
-func (b *Broker) reserveNumbers(n int) error {
-	end := b.nextJob + core.JobID(n)
-	if end <= b.reserved {
+// ReserveFrom makes sure that n numbers from next on are never given by another store.
+func (r *Reserver) ReserveFrom(next core.JobID, n int) error {
+	end := next + core.JobID(n)
+	if end <= r.reserved {
 		return nil
 	}
-	r := reservation{Store: b.identity, Next: end + numberBlock}
-	text, err := json.Marshal(r)
+	now := reservation{Store: r.store, Next: end + numberBlock}
+	text, err := json.Marshal(now)
 	if err == nil {
-		err = replaceDurably(b.reservationFile(), text)
+		err = replaceDurably(r.path, text)
 	}
 	if err != nil {
 		return fmt.Errorf("reserving job numbers: %w", err)
 	}
-	b.reserved = r.Next
+	r.reserved = now.Next
 	return nil
 }
 
