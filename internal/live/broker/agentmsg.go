@@ -77,12 +77,10 @@ func (t *turn) applyMessage(j *job, m *wire.Message) {
 	case wire.Checkpoint:
 		t.savedNow(j, m.Saved, j.isSaveOrdered())
 	case wire.NotSaved:
-		t.explainJob(j, "checkpoint", "failed", m.Why, nil)
+		t.explainReport(j, "checkpoint", "failed", m.Why, nil)
 		t.afterCommit(func() { j.answerSaves(saveResult{err: m.Why}) })
 	case wire.StaysOn:
-		j.rec.Reason = m.Why
-		t.stepEngine(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
-		t.explainJob(j, "stay", "checkpoint failed", m.Why, nil)
+		t.staysOn(j, m.Why)
 	case wire.Left:
 		t.programLeft(j, m)
 	case wire.Ended:
@@ -101,6 +99,33 @@ func (t *turn) applyMessage(j *job, m *wire.Message) {
 // maxAgentNotes bounds what agents of one job may add to its explanation between
 // two starts of the broker: notes are stored and shown, and an agent may say anything.
 const maxAgentNotes = 1000
+
+// maxAgentReports bounds likewise what is explained because the agents of one job reported a start
+// or a checkpoint.
+const maxAgentReports = 10_000
+
+// explainReport explains what an agent reported.
+func (t *turn) explainReport(j *job, kind, choice, why string, inputs map[string]any) {
+	switch j.agentReports++; {
+	case j.agentReports <= maxAgentReports:
+		t.explainJob(j, kind, choice, why, inputs)
+	case j.agentReports == maxAgentReports+1:
+		t.explainJob(j, "note", "further starts and checkpoints are not explained",
+			fmt.Sprintf("the job's agents reported more than %d", maxAgentReports), nil)
+	}
+}
+
+// staysOn: the program was to leave, could not be saved, and runs on. Nobody else can say so.
+func (t *turn) staysOn(j *job, why string) {
+	before, events := j.rec.Reason, len(t.batch.Events)
+	j.rec.Reason = why
+	t.stepEngine(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
+	if len(t.batch.Events) == events { // it was not to leave
+		j.rec.Reason = before
+		return
+	}
+	t.explainJob(j, "stay", "checkpoint failed", why, nil)
+}
 
 // agentNote adds what an agent noted to the explanation of its job.
 func (t *turn) agentNote(j *job, e *wire.Entry) {
@@ -151,7 +176,7 @@ func (t *turn) programRuns(j *job, m *wire.Message) {
 	}
 	cluster := j.rec.Cluster
 	t.afterCommit(func() { t.b.recordCarried("", cluster, m.Carried) })
-	t.explainJob(j, "start", "on "+j.rec.Cluster+" "+choice, "checkpoint method: "+methodText(m.Method), nil)
+	t.explainReport(j, "start", "on "+j.rec.Cluster+" "+choice, "checkpoint method: "+methodText(m.Method), nil)
 	t.stepEngine(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }
 
@@ -251,7 +276,7 @@ func (t *turn) savedNow(j *job, s *wire.Saved, ordered bool) {
 		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
 	cluster := j.rec.Cluster
 	t.afterCommit(func() { t.b.recordCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
-	t.explainJob(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
+	t.explainReport(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
 		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", core.FormatBytes(saved.Bytes),
 			core.FormatBytes(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(),

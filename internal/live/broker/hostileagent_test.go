@@ -100,6 +100,35 @@ func TestNotesOfAnAgentAreBounded(t *testing.T) {
 	}
 }
 
+func TestReportsOfAnAgentAreExplainedUpToALimit(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{})
+	a := g.next()
+	a.run()
+	for range 12_000 {
+		a.say(wire.Message{Kind: wire.NotSaved, Why: "no room"})
+	}
+	a.end(0)
+	g.until(id, core.Done)
+	if n := len(g.explained(id, "checkpoint")) + len(g.explained(id, "start")); n != 10_000 {
+		t.Errorf("%d reports are explained", n)
+	}
+}
+
+// Only a program that was to leave can stay on.
+func TestAnAgentThatSaysUnaskedThatItsProgramStaysChangesNothing(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{})
+	a := g.next()
+	a.run()
+	before := g.until(id, core.Running).Reason
+	a.say(wire.Message{Kind: wire.StaysOn, Why: "as I like"})
+	a.untilAcknowledged(t)
+	if v := g.view(id); v.Reason != before || len(g.explained(id, "stay")) > 0 {
+		t.Errorf("the job is %s (%s): %+v", v.State, v.Reason, g.explained(id, "stay"))
+	}
+}
+
 func (a *attempt) unacknowledged() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -47,8 +47,9 @@ type job struct {
 
 	stopStaging func() // ends the bringing of its inputs; nil: never begun
 
-	logs       [2]*joblog.Log // stdout and stderr, as the loop writes them; nil: not yet
-	agentNotes int            // that its agents made
+	logs         [2]*joblog.Log // stdout and stderr, as the loop writes them; nil: not yet
+	agentNotes   int            // that its agents made
+	agentReports int            // of its agents that were explained
 
 	link *link // to the agent of the present attempt; nil if it is not there
 
