@@ -110,8 +110,8 @@ type Broker struct {
 
 	mail    chan func(*turn)
 	reads   chan loopRead
-	stopped chan struct{}  // closed when the loop has ended
-	work    sync.WaitGroup // whatever was started beside the loop
+	stopped chan struct{} // closed when the loop has ended
+	work    background    // whatever was started beside the loop
 	ctx     context.Context
 	cancel  context.CancelFunc
 	full    atomic.Pointer[error] // the disk is; nil: it is not
@@ -195,7 +195,7 @@ func (b *Broker) CurrentTime() core.Time { return b.brokerTime() }
 func (b *Broker) Run(ctx context.Context) error {
 	defer close(b.stopped)
 	defer b.closeWeather()
-	defer b.work.Wait()
+	defer b.work.end()
 	defer b.cancel()
 	b.isRunning = true
 	first := b.resumeWork()
@@ -265,11 +265,7 @@ func (b *Broker) askLoop(ctx context.Context, f func(*turn)) error {
 
 // runUntilStopped runs something beside the loop until the broker ends.
 func (b *Broker) runUntilStopped(f func(ctx context.Context)) {
-	b.work.Add(1)
-	go func() {
-		defer b.work.Done()
-		f(b.ctx)
-	}()
+	b.work.start(func() { f(b.ctx) })
 }
 
 func (b *Broker) logDir(id core.JobID) string {
