@@ -181,12 +181,13 @@ func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64
 // directRate is that between two sites: if nothing is known of it, that of the
 // slower of their ways to the broker.
 func (b *Broker) directRate(rows []history.Transfer, from, to string) float64 {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool {
+	informative := slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool {
 		return !isInformativeTransfer(r.Sent, time.Duration(r.Seconds*float64(time.Second)))
 	})
-	if r, ok := b.measuredRate(rows, from, to); ok {
+	if r, ok := b.measuredRate(informative, from, to); ok {
 		return r
 	}
+	// As the way through the broker is judged: of that it would be a half.
 	return min(b.transferRate(rows, from, "", false), b.transferRate(rows, "", to, false))
 }
 
