@@ -15,7 +15,8 @@ type gauge struct {
 }
 
 // What may wait to be sent: enough that the way never waits for us, not so much
-// that a slow one is kept busy long after we are done.
+// that a slow one is kept busy long after we are done. On a busy machine it may take us long to
+// get a processor: where nothing is left to be sent more is to wait.
 const (
 	leastWaiting = 32 << 10
 	mostWaiting  = 4 << 20
@@ -48,6 +49,27 @@ func (g *gauge) acknowledgedBytes() (n int64, ok bool) {
 		}
 	})
 	return n, ok && err == nil
+}
+
+// isStarved reports whether all that was written has been sent: the way waits for us.
+func (g *gauge) isStarved() (starved bool) {
+	if g.raw == nil {
+		return false
+	}
+	err := g.raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		starved = err == nil && info.Notsent_bytes == 0
+	})
+	return starved && err == nil
+}
+
+// growBuffer has twice as much wait to be sent, unless that is too much.
+func (g *gauge) growBuffer() bool {
+	if g.full >= mostWaiting {
+		return false
+	}
+	g.limitBuffer(min(2*g.full, mostWaiting))
+	return true
 }
 
 // keepFull has as much wait to be sent as a stream of this speed needs.

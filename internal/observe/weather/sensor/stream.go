@@ -107,8 +107,9 @@ type watcher struct {
 	wrote  atomic.Bool // all that will be
 	over   atomic.Bool
 
-	first int64 // acknowledged before
-	list  []sample
+	first   int64 // acknowledged before
+	list    []sample
+	starved float64 // when nothing was left to be sent last, in seconds after the beginning
 }
 
 // sample is how many bytes were acknowledged so many seconds after the beginning.
@@ -134,6 +135,9 @@ func (w *watcher) runSampling() {
 		s := sample{w.now.Since(w.began).Seconds(), float64(n - w.first)}
 		w.list = append(w.list, s)
 		w.gauge.keepFull(s.bytes / s.at)
+		if w.gauge.isStarved() && w.gauge.growBuffer() {
+			w.starved = s.at
+		}
 		if w.hasConverged(s) {
 			w.enough.Store(true)
 		}
@@ -150,6 +154,9 @@ func (w *watcher) hasConverged(s sample) bool {
 		return false
 	}
 	const noticeable = 1.1
+	if w.starved > 2*s.at/3 {
+		return false // it may be us who are slow
+	}
 	one, two := w.sampleAt(s.at/3), w.sampleAt(2*s.at/3)
 	return s.bytes-two.bytes <= noticeable*(two.bytes-one.bytes)
 }
