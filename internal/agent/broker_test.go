@@ -107,6 +107,7 @@ func (b *fakeBroker) serve(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	gone := b.server == nil
 	b.conns = append(b.conns, c)
+	b.tell()
 	b.mu.Unlock()
 	if gone {
 		return
@@ -184,8 +185,10 @@ func (b *fakeBroker) write(m wire.Message) {
 	b.out[m.Stream] = append(b.out[m.Stream][:m.Offset], m.Data...)
 }
 
-// order sends an order to all agents that are connected.
+// order sends an order to all agents that are connected; one is to come if there is none. An agent
+// that is just starting its program may not have come yet.
 func (b *fakeBroker) order(o wire.Order) {
+	b.until("an agent is connected", func() bool { return len(b.conns) > 0 || b.server == nil })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.conns {
