@@ -43,6 +43,7 @@ func parseName(s string) (string, error) {
 
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
+// ParseText checks a text that a program is given, such as an argument or a line.
 func ParseText(s string) (string, error) {
 	if s == "" || len(s) > maxText || strings.ContainsRune(s, 0) {
 		return "", errors.New("a text (of at most 128 KiB, without NUL bytes)")

@@ -43,7 +43,7 @@ func TestWhoLooksDoesNotWaitForTheDisk(t *testing.T) {
 		g.until(ran, core.Running)
 
 		close(disk.hang)
-		taken := make(chan core.JobID, 1)
+		taken := make(chan []core.JobID, 1)
 		cancel := make(chan error, 1)
 		go func() {
 			_, err := g.broker().CancelJob(t.Context(), fmt.Sprint(waiting))
@@ -51,10 +51,20 @@ func TestWhoLooksDoesNotWaitForTheDisk(t *testing.T) {
 		}()
 		synctest.Wait() // the loop writes that it is cancelled
 		go func() {
-			taken <- g.submit(jobfile.Job{Name: "new"})
+			ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Name: "new"}), "")
+			if err != nil || len(ids) != 1 {
+				t.Errorf("submitted %v, %v", ids, err)
+			}
+			taken <- ids
 		}()
 		shown := make(chan *broker.View, 1)
-		go func() { shown <- g.view(waiting) }()
+		go func() {
+			v, err := g.broker().GetJob(t.Context(), fmt.Sprint(waiting))
+			if err != nil {
+				t.Error(err)
+			}
+			shown <- v
+		}()
 		synctest.Wait()
 
 		list, err := g.broker().ListJobs(t.Context(), false)
@@ -71,8 +81,8 @@ func TestWhoLooksDoesNotWaitForTheDisk(t *testing.T) {
 		select {
 		case v := <-shown:
 			t.Errorf("what is not durable is shown: %v", v.State)
-		case id := <-taken:
-			t.Errorf("job %d is taken in before it is durable", id)
+		case ids := <-taken:
+			t.Errorf("job %v is taken in before it is durable", ids)
 		default:
 		}
 
@@ -99,7 +109,11 @@ func TestAListWithAnArrayThatIsBeingWrittenWaits(t *testing.T) {
 		g.store = disk
 		g.up()
 		close(disk.hang)
-		go g.submitArray(arrayOf(5000))
+		go func() {
+			if _, err := g.broker().SubmitJob(t.Context(), arrayOf(5000), ""); err != nil {
+				t.Error(err)
+			}
+		}()
 		synctest.Wait()
 		listed := make(chan int, 1)
 		go func() {
