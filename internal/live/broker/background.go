@@ -12,8 +12,8 @@ type background struct {
 	drained chan struct{} // closed when nothing runs any longer; nil: nobody waits
 }
 
-// start runs f beside the caller, unless everything is over.
-func (g *background) start(f func()) {
+// startTask runs f beside the caller, unless everything is over.
+func (g *background) startTask(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.isOver {
@@ -36,8 +36,8 @@ func (g *background) finishOne() {
 	}
 }
 
-// end waits until nothing runs any longer.
-func (g *background) end() {
+// waitForAll waits until nothing runs any longer.
+func (g *background) waitForAll() {
 	g.mu.Lock()
 	if g.running == 0 {
 		g.isOver = true

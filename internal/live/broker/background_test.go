@@ -16,16 +16,16 @@ func TestWhatBeginsWhileTheBrokerEndsIsWaitedForOrLeft(t *testing.T) {
 		for range 4 {
 			starting.Go(func() {
 				for range 50 {
-					g.start(func() { running.Add(1); defer running.Add(-1) })
+					g.startTask(func() { running.Add(1); defer running.Add(-1) })
 				}
 			})
 		}
-		g.end()
+		g.waitForAll()
 		if n := running.Load(); n != 0 {
 			t.Fatalf("%d run though everything is over", n)
 		}
 		starting.Wait()
-		g.start(func() { t.Error("it is begun though everything is over") })
+		g.startTask(func() { t.Error("it is begun though everything is over") })
 	}
 }
 
@@ -34,11 +34,11 @@ func TestTheEndWaitsForWhatRunsAndWhatThatBegins(t *testing.T) {
 		var g background
 		goOn, over := make(chan struct{}), make(chan struct{})
 		second := false
-		g.start(func() {
+		g.startTask(func() {
 			<-goOn
-			g.start(func() { second = true })
+			g.startTask(func() { second = true })
 		})
-		go func() { g.end(); close(over) }()
+		go func() { g.waitForAll(); close(over) }()
 		synctest.Wait()
 		select {
 		case <-over:

@@ -195,7 +195,7 @@ func (b *Broker) CurrentTime() core.Time { return b.brokerTime() }
 func (b *Broker) Run(ctx context.Context) error {
 	defer close(b.stopped)
 	defer b.closeWeather()
-	defer b.work.end()
+	defer b.work.waitForAll()
 	defer b.cancel()
 	b.isRunning = true
 	first := b.resumeWork()
@@ -265,7 +265,7 @@ func (b *Broker) askLoop(ctx context.Context, f func(*turn)) error {
 
 // runUntilStopped runs something beside the loop until the broker ends.
 func (b *Broker) runUntilStopped(f func(ctx context.Context)) {
-	b.work.start(func() { f(b.ctx) })
+	b.work.startTask(func() { f(b.ctx) })
 }
 
 func (b *Broker) logDir(id core.JobID) string {

@@ -37,7 +37,7 @@ const maxHandedOverPerTurn = 500
 // meanwhile, or another came home to them, what is missing is made first. A broker that ends
 // half-way leaves nothing wrong: to put the same results into a work folder again changes nothing.
 func (b *Broker) handOverResults(j *job, made map[inheritance]string, finish func(*turn)) {
-	var folders []receiver
+	var folders []folderReceiver
 	if b.askLoop(b.ctx, func(t *turn) { folders = t.foldersOf(j) }) != nil {
 		return
 	}
@@ -74,22 +74,22 @@ func (t *turn) resultReceivers(j *job) []*job {
 	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
 }
 
-// receiver is a job with the work folder that it has now.
-type receiver struct {
+// folderReceiver is a job with the work folder that it has now.
+type folderReceiver struct {
 	job *job
 	has inheritance
 }
 
-func (t *turn) foldersOf(j *job) []receiver {
-	var list []receiver
+func (t *turn) foldersOf(j *job) []folderReceiver {
+	var list []folderReceiver
 	for _, w := range t.resultReceivers(j) {
-		list = append(list, receiver{w, inheritance{t.b.workOf(w), w.spec.Workdir}})
+		list = append(list, folderReceiver{w, inheritance{t.b.workOf(w), w.spec.Workdir}})
 	}
 	return list
 }
 
 // missingFolders are the work folders that are not made yet. The jobs of an array have the same.
-func missingFolders(of []receiver, made map[inheritance]string) []inheritance {
+func missingFolders(of []folderReceiver, made map[inheritance]string) []inheritance {
 	seen := map[inheritance]bool{}
 	var list []inheritance
 	for _, r := range of {
@@ -103,7 +103,7 @@ func missingFolders(of []receiver, made map[inheritance]string) []inheritance {
 
 // assignWorkFolders gives jobs the work folders that were made for them, as many as a turn may.
 // It is false if some are left.
-func (t *turn) assignWorkFolders(to []receiver, made map[inheritance]string) bool {
+func (t *turn) assignWorkFolders(to []folderReceiver, made map[inheritance]string) bool {
 	assigned := 0
 	for _, r := range to {
 		w, was, work := r.job, r.has.work, made[r.has]
