@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 const selectLong = `Chooses hosts for a program by who talks to whom in it: the nodes of the pattern
@@ -73,7 +74,7 @@ func (a *app) selectCommand() *cobra.Command {
 		},
 	}
 	term.GroupFlags(cmd, f.inputGroup(), f.searchGroup(), f.outputGroup())
-	term.CompleteNames(cmd, "pattern", nodesel.PatternNames())
+	term.CompleteNames(cmd, "pattern", pattern.KnownNames())
 	term.CompleteNames(cmd, "method", nodesel.SelectionMethods())
 	term.CompleteNames(cmd, "output", []string{"table", "json"})
 	return cmd
@@ -84,9 +85,9 @@ func (f *selectFlags) inputGroup() term.Group {
 	g.Flags.StringVar(&f.graph, "graph", "",
 		"the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the "+
 			"broker has measured it")
-	g.Flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+
+	g.Flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(pattern.KnownNames(), ", ")+
 		",\nor a `FILE`")
-	g.Flags.VarP(term.WholeNumberFlag(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m",
+	g.Flags.VarP(term.WholeNumberFlag(&f.nodes, 2, pattern.MaxNodes), "nodes", "m",
 		"nodes of the pattern; not needed where the pattern says it")
 	g.Flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
 	g.Flags.Var(term.NumberFlag(&f.perCPU, 0, 1e9), "per-cpu",
@@ -235,11 +236,11 @@ func (f *selectFlags) explainUnfit(err error, pairs *nodesel.Bandwidths, p *node
 // one.
 func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 	if f.pattern == "" {
-		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(nodesel.PatternNames(), ", ") +
+		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(pattern.KnownNames(), ", ") +
 			", or a file"}
 	}
 	if !f.patternIsFile() {
-		p, err := nodesel.NamedPattern(f.pattern, f.nodes)
+		p, err := pattern.MakeNamed(f.pattern, f.nodes)
 		if err != nil {
 			return nil, f.patternError(err)
 		}
@@ -255,7 +256,7 @@ func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
 
 // patternError says which of --pattern and -m is wrong.
 func (f *selectFlags) patternError(err error) error {
-	_, alone := nodesel.NamedPattern(f.pattern, 2)
+	_, alone := pattern.MakeNamed(f.pattern, 2)
 	switch {
 	case f.nodes == 0 && alone == nil:
 		return &badinput.Error{Field: "-m", Want: "the number of nodes is needed, " + f.pattern + " does not say it"}
@@ -263,7 +264,7 @@ func (f *selectFlags) patternError(err error) error {
 		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Problem: err.Error()}
 	}
 	want := err.Error()
-	if near := badinput.NearestName(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
+	if near := badinput.NearestName(f.pattern, pattern.KnownNames()); near != "" && f.unknownPattern() {
 		want += "; did you mean " + near + "?"
 	}
 	return &badinput.Error{Field: "--pattern", Value: f.pattern, Want: want}
@@ -279,7 +280,7 @@ func (f *selectFlags) patternIsFile() bool {
 // unknownPattern reports whether no known pattern begins with this name.
 func (f *selectFlags) unknownPattern() bool {
 	kind, _, _ := strings.Cut(f.pattern, ":")
-	return !slices.ContainsFunc(nodesel.PatternNames(), func(name string) bool {
+	return !slices.ContainsFunc(pattern.KnownNames(), func(name string) bool {
 		known, _, _ := strings.Cut(name, ":")
 		return known == kind
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 // Cost is what one choice took.
@@ -38,7 +39,7 @@ func MeasureCosts(ctx context.Context, hosts []int, seeds int, now clock.Clock) 
 		for seed := range uint64(seeds) {
 			b := randomBandwidths(n, seed+1)
 			for _, p := range sized {
-				pattern, err := nodesel.NamedPattern(p.name, p.nodes)
+				talk, err := pattern.MakeNamed(p.name, p.nodes)
 				if err != nil {
 					return nil, err
 				}
@@ -46,7 +47,7 @@ func MeasureCosts(ctx context.Context, hosts []int, seeds int, now clock.Clock) 
 					continue
 				}
 				start := now()
-				sel, err := nodesel.Select(b, pattern, nodesel.Options{Groups: 1, Stop: func() bool {
+				sel, err := nodesel.Select(b, talk, nodesel.Options{Groups: 1, Stop: func() bool {
 					return ctx.Err() != nil || now.Since(start).Seconds() > budget
 				}})
 				if ctx.Err() != nil {

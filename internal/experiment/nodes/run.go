@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 	"github.com/godwit-hpc/godwit/mpi/yield"
 )
 
@@ -251,13 +252,13 @@ func (b *bed) probeErrors(pairs *nodesel.Bandwidths) []float64 {
 // much runs differ by themselves.
 func (p *Plan) runAllMethods(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths,
 	rnd *rand.Rand) ([]Run, error) {
-	pattern, err := netgraph.ReadPattern(b.patternFile(prog))
+	talk, err := netgraph.ReadPattern(b.patternFile(prog))
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]Run, len(methods))
 	for i, method := range methods {
-		if runs[i], err = p.chooseHosts(ctx, b, prog, pattern, method, pairs, rnd); err != nil {
+		if runs[i], err = p.chooseHosts(ctx, b, prog, talk, method, pairs, rnd); err != nil {
 			return nil, err
 		}
 	}
@@ -290,10 +291,10 @@ func isInterchangeable(p *nodesel.Pattern) bool {
 }
 
 // chooseHosts is where a program is to run by a method.
-func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string,
+func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, talk *nodesel.Pattern, method string,
 	pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
 	run := Run{Program: prog.Name, Method: method}
-	groups, err := b.chooseGroups(pattern, method, pairs, rnd)
+	groups, err := b.chooseGroups(talk, method, pairs, rnd)
 	if err != nil {
 		return run, err
 	}
@@ -303,7 +304,7 @@ func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *n
 			return run, err
 		}
 	}
-	if isInterchangeable(pattern) {
+	if isInterchangeable(talk) {
 		slices.Sort(run.Hosts)
 	}
 	for v, to := range run.Hosts {
@@ -315,14 +316,14 @@ func (p *Plan) chooseHosts(ctx context.Context, b *bed, prog Program, pattern *n
 }
 
 // chooseGroups lists groups of hosts, the best first.
-func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths,
+func (b *bed) chooseGroups(talk *nodesel.Pattern, method string, pairs *nodesel.Bandwidths,
 	rnd *rand.Rand) ([][]string, error) {
 	var hosts []int
 	switch method {
 	case byChance:
 		hosts = rnd.Perm(len(b.names))[:ranks]
 	case byPairs:
-		all, err := nodesel.NamedPattern("all", ranks)
+		all, err := pattern.MakeNamed("all", ranks)
 		if err != nil {
 			return nil, err
 		}
@@ -333,7 +334,7 @@ func (b *bed) chooseGroups(pattern *nodesel.Pattern, method string, pairs *nodes
 		hosts = sel.Hosts
 		rnd.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] }) // who is who is not its concern
 	default:
-		sel, err := nodesel.Select(pairs.RoundedDown(bandwidthTolerance), pattern, nodesel.Options{Groups: candidates})
+		sel, err := nodesel.Select(pairs.RoundedDown(bandwidthTolerance), talk, nodesel.Options{Groups: candidates})
 		if err != nil {
 			return nil, err
 		}

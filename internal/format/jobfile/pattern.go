@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/netgraph"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 // buildPattern makes the pattern of who talks to whom from its name or its file. Its nodes
@@ -36,7 +36,7 @@ func (d *Draft) buildPattern() error {
 	d.nodes = p.Nodes
 	p.Name = d.talks
 	d.Pattern = p
-	if _, err := nodesel.NamedPattern(d.talks, p.Nodes); err == nil {
+	if _, err := pattern.MakeNamed(d.talks, p.Nodes); err == nil {
 		return nil
 	}
 	d.Trials, err = netgraph.ReadTrials(d.absolutePath(d.talks))
@@ -57,19 +57,19 @@ func (d *Draft) readPattern() (*core.Pattern, error) {
 	if nodes == 0 && d.procs.Min == d.procs.Max {
 		nodes = d.procs.Min / max(1, d.cpus)
 	}
-	p, err := nodesel.NamedPattern(d.talks, nodes)
+	p, err := pattern.MakeNamed(d.talks, nodes)
 	if err == nil {
 		return p, nil
 	}
 	kind, _, _ := strings.Cut(d.talks, ":")
-	for _, name := range nodesel.PatternNames() {
+	for _, name := range pattern.KnownNames() {
 		if known, _, _ := strings.Cut(name, ":"); known == kind {
 			return nil, d.fieldError("pattern", d.talks, err.Error()+"; procs or num_nodes says how many there are")
 		}
 	}
 	file := d.absolutePath(d.talks)
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, d.fieldError("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+
+		return nil, d.fieldError("pattern", d.talks, "one of "+strings.Join(pattern.KnownNames(), ", ")+
 			", or an existing file")
 	}
 	p, err = netgraph.ReadPattern(file)

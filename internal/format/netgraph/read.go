@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 const (
@@ -89,7 +90,7 @@ func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 		}
 		p.Edges = append(p.Edges, nodesel.Edge{A: *e.A, B: *e.B, Weight: weight})
 	}
-	if err := nodesel.CheckPattern(p); err != nil {
+	if err := pattern.CheckPattern(p); err != nil {
 		return nil, &badinput.Error{File: name, Problem: err.Error()}
 	}
 	return p, nil

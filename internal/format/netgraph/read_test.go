@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
-	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
@@ -179,7 +179,7 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		if err := nodesel.CheckPattern(p); err != nil {
+		if err := pattern.CheckPattern(p); err != nil {
 			t.Error(err)
 		}
 	})

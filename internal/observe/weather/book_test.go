@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 func at(minutes float64) core.Time {
@@ -128,7 +129,7 @@ func TestTheGraphHasWhatBothDirectionsHave(t *testing.T) {
 	if len(g.CPU) != 4 || math.Abs(g.CPU[1]-0.5) > 0.02 || g.CPU[0] != 1 {
 		t.Errorf("%v", g.CPU)
 	}
-	p, err := nodesel.NamedPattern("ring", 3)
+	p, err := pattern.MakeNamed("ring", 3)
 	if err != nil {
 		t.Fatal(err)
 	}

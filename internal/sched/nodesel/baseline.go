@@ -3,6 +3,9 @@ package nodesel
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 // SelectionMethods are the ways to choose hosts, the exact one first. The others are
@@ -27,13 +30,13 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 			return SelectBy(method, b, p, o, seed)
 		})
 	}
-	if err := CheckPattern(p); err != nil {
+	if err := pattern.CheckPattern(p); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {
 		return nil, &InfeasibleError{fmt.Sprintf("it has %d nodes and there are %d hosts", p.Nodes, b.n)}
 	}
-	q := newSearch(b, newShape(p), o)
+	q := newSearch(b, p, o)
 	if len(q.values) == 0 {
 		return nil, &InfeasibleError{"no two hosts are connected"}
 	}
@@ -62,7 +65,7 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 // choice better than the last. Further groups come from going back: as many
 // deletions as it takes until another group fits into the graph.
 func (q *search) edgeDeletion(o Options) (*Selection, error) {
-	for q.isOpen() && q.decideValue(q.low+1, either, maxEffort) == yes {
+	for q.isOpen() && q.decideValue(q.low+1, match.Either, maxEffort) == match.Yes {
 		continue
 	}
 	if q.best == nil {
@@ -79,13 +82,13 @@ func (q *search) edgeDeletion(o Options) (*Selection, error) {
 // allToAll treats all pairs of chosen hosts alike, as selection without a
 // pattern does: the best clique, with the nodes on it in any order.
 func (q *search) allToAll(o Options) {
-	all := &Pattern{Nodes: q.s.m}
+	all := &Pattern{Nodes: q.p.Nodes}
 	for i := range all.Nodes {
 		for j := range i {
-			addEdge(all, j, i)
+			all.Edges = append(all.Edges, Edge{A: j, B: i, Weight: 1})
 		}
 	}
-	c := newSearch(q.b, newShape(all), o)
+	c := newSearch(q.b, all, o)
 	c.closeGap()
 	if c.best != nil {
 		q.keepBest(c.best)
@@ -94,7 +97,7 @@ func (q *search) allToAll(o Options) {
 
 // greedyOnce is the choice that grows from the host with the best pair.
 func (q *search) greedyOnce() {
-	if hosts := growChoice(q.b, q.s, q.s.connectedOrder(), q.allowed, q.startHosts()[0]); hosts != nil {
+	if hosts := growChoice(q.b, q.s, q.s.ConnectedOrder(), q.allowed, q.startHosts()[0]); hosts != nil {
 		q.keepBest(hosts)
 	}
 }
@@ -103,6 +106,6 @@ func (q *search) greedyOnce() {
 func (q *search) chooseRandom(rnd *rand.Rand) {
 	const tries = 1000
 	for try := 0; try < tries && q.best == nil; try++ {
-		q.keepBest(rnd.Perm(q.b.n)[:q.s.m])
+		q.keepBest(rnd.Perm(q.b.n)[:q.p.Nodes])
 	}
 }

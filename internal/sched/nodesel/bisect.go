@@ -1,28 +1,32 @@
 package nodesel
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
+)
 
 // search narrows down the best value: values[low] can be had, by best, and
 // values[high] cannot.
 type search struct {
 	b       *Bandwidths
-	s       *shape
+	p       *Pattern
+	s       *match.Shape
 	allowed []int // hosts
 	values  []float64
 	low     int // -1: nothing found yet
 	high    int // len(values): nothing ruled out yet
 	best    []int
-	mt      *meter
+	mt      *match.Meter
 	matches int
-	known   *refutedPairs // nil: nothing is kept
+	known   *match.RefutedPairs // nil: nothing is kept
 }
 
-func newSearch(b *Bandwidths, s *shape, o Options) *search {
-	q := &search{b: b, s: s, allowed: identityImage(b.n), values: possibleValues(b, s), mt: &meter{stop: o.Stop}}
+func newSearch(b *Bandwidths, p *Pattern, o Options) *search {
+	q := &search{b: b, p: p, s: match.NewShape(p), allowed: b.allHosts(), values: possibleValues(b, p),
+		mt: match.NewMeter(o.Stop)}
 	q.low, q.high = -1, len(q.values)
-	if s.squares != nil {
-		q.known = newRefutedPairs(s.m, b.n)
-	}
+	q.known = match.NewRefutedPairs(q.s, b.n)
 	return q
 }
 
@@ -44,20 +48,20 @@ func (q *search) closeGap() {
 	for effort := firstEffort; q.isOpen() && effort < maxEffort; effort *= 4 {
 		q.runRound(effort)
 	}
-	if q.best != nil && q.high-q.low > 1 && q.s.m*len(q.allowed) <= maxRepair {
+	if q.best != nil && q.high-q.low > 1 && q.p.Nodes*len(q.allowed) <= maxRepair {
 		q.improveBest()
 		q.repairOnce()
 	}
 }
 
-func (q *search) isOpen() bool { return q.high-q.low > 1 && !q.mt.isOver() }
+func (q *search) isOpen() bool { return q.high-q.low > 1 && !q.mt.IsOver() }
 
 // boundByStructure lowers high to where the structure of the threshold graph alone
 // rules the pattern out.
 func (q *search) boundByStructure() {
-	for low := q.low; q.high-low > 1 && !q.mt.isOver(); {
+	for low := q.low; q.high-low > 1 && !q.mt.IsOver(); {
 		mid := (low + q.high) / 2
-		if len(q.targetAt(mid).candidateParts(q.s)) == 0 {
+		if q.targetAt(mid).IsRuledOut(q.s) {
 			q.high = mid
 		} else {
 			low = mid
@@ -76,7 +80,7 @@ func (q *search) runRound(effort int) {
 		q.lowerBound(effort)
 	}
 	for range maxClimb {
-		if !q.isOpen() || q.decideValue(q.low+1, either, climbing*effort) != yes {
+		if !q.isOpen() || q.decideValue(q.low+1, match.Either, climbing*effort) != match.Yes {
 			break
 		}
 	}
@@ -88,13 +92,13 @@ func (q *search) runRound(effort int) {
 // searchBetween looks for better choices between the best one and the bound.
 func (q *search) searchBetween(effort int) {
 	few := effort == firstEffort || q.high-q.low < fewValues
-	for few && q.isOpen() && q.decideValue((q.low+q.high)/2, either, effort) != unknown {
+	for few && q.isOpen() && q.decideValue((q.low+q.high)/2, match.Either, effort) != match.Unknown {
 		continue
 	}
-	for q.isOpen() && q.decideValue(q.low+1+(q.high-q.low)/8, either, effort) == yes {
+	for q.isOpen() && q.decideValue(q.low+1+(q.high-q.low)/8, match.Either, effort) == match.Yes {
 		continue
 	}
-	for q.isOpen() && q.repairTo(q.low+1+(q.high-q.low)/16, effort) == yes {
+	for q.isOpen() && q.repairTo(q.low+1+(q.high-q.low)/16, effort) == match.Yes {
 		continue
 	}
 }
@@ -107,7 +111,7 @@ func (q *search) lowerBound(effort int) {
 		tries, times = 8, 4
 	}
 	for range tries {
-		if !q.isOpen() || q.decideValue(q.high-1-(q.high-q.low)/4, refute, times*effort) == unknown {
+		if !q.isOpen() || q.decideValue(q.high-1-(q.high-q.low)/4, match.Refute, times*effort) == match.Unknown {
 			return
 		}
 	}
@@ -115,31 +119,36 @@ func (q *search) lowerBound(effort int) {
 
 // decideValue asks the matchers whether values[i] can be had, and keeps what
 // follows from the answer.
-func (q *search) decideValue(i int, w searchGoal, effort int) answer {
+func (q *search) decideValue(i int, w match.SearchGoal, effort int) match.Answer {
 	q.matches++
-	if q.known != nil {
-		q.known.at = i
-	}
-	a, hosts := matchPattern(q.s, q.targetAt(i), w, effort, q.mt, q.known)
-	switch a {
-	case yes:
-		q.keepBest(hosts)
-	case no:
-		q.high = min(q.high, i)
-	}
+	q.known.AskFor(i)
+	a, hosts := match.FindPlacement(q.s, q.targetAt(i), w, effort, q.mt, q.known)
+	q.keepAnswer(i, a, hosts)
 	return a
 }
 
-func (q *search) targetAt(i int) *target { return thresholdTarget(q.b, q.allowed, q.s, q.values[i]) }
+// keepAnswer keeps what follows from an answer about values[i].
+func (q *search) keepAnswer(i int, a match.Answer, hosts []int) {
+	switch a {
+	case match.Yes:
+		q.keepBest(hosts)
+	case match.No:
+		q.high = min(q.high, i)
+	}
+}
+
+func (q *search) targetAt(i int) *match.Target {
+	return q.b.thresholdTarget(q.s, q.allowed, q.values[i])
+}
 
 // keepBest takes a choice as the best if it is.
 func (q *search) keepBest(hosts []int) {
-	i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.s, hosts))
+	i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.p, hosts))
 	if !ok || i <= q.low {
 		return
 	}
 	q.low, q.best = i, slices.Clone(hosts)
-	if q.s.kind == general && q.s.m*len(q.allowed) <= maxQuickClimb {
+	if q.s.IsGeneral() && q.p.Nodes*len(q.allowed) <= maxQuickClimb {
 		q.improveBest()
 	}
 }
@@ -147,7 +156,7 @@ func (q *search) keepBest(hosts []int) {
 // improveBest leaves no better choice that is one move away from the best one.
 func (q *search) improveBest() {
 	q.climbFrom(q.best)
-	if i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.s, q.best)); ok {
+	if i, ok := slices.BinarySearch(q.values, choiceValue(q.b, q.p, q.best)); ok {
 		q.low = i
 	}
 }

@@ -23,7 +23,7 @@ func (q *search) climbFrom(hosts []int) {
 
 // raiseFloor makes one move. It reports whether there was any.
 func (r *refiner) raiseFloor() bool {
-	floor := choiceValue(r.q.b, r.q.s, r.hosts)
+	floor := choiceValue(r.q.b, r.q.p, r.hosts)
 	for p := range r.hosts {
 		if nodeValue(r.q.b, r.q.s, r.hosts, p, r.hosts[p]) > floor {
 			continue

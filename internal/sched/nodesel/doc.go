@@ -7,10 +7,8 @@
 // pair's bandwidth divided by the edge's weight. Whether a value λ can be had
 // is a question about a graph: does the pattern fit into the pairs that reach
 // λ? The answer is monotone in λ, so Select halves the list of possible values
-// and asks a portfolio of matchers: structure that rules the pattern out at
-// once (cores, components, blocks, degrees, flows), and exact searches for
-// cliques, cycles and patterns in general. When the caller's budget ends first
-// there is still a choice, and a bound that no choice can exceed.
+// and asks package match. When the caller's budget ends first there is still a
+// choice, and a bound that no choice can exceed.
 //
 // The package reads no file and no clock: the caller gives a network and a
 // function that says when to stop. Equal input gives equal results.

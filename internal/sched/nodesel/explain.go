@@ -1,49 +1,24 @@
 package nodesel
 
-import "fmt"
+import (
+	"math"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
+)
 
 // explainMismatch says which part of a pattern cannot be met even if every connection
 // counts, however slow.
-func explainMismatch(b *Bandwidths, s *shape) string {
-	t := thresholdTarget(b, identityImage(b.n), s, 0x1p-1074)
-	g := t.class[0]
-	if largest := g.largestPart(); s.connected && largest < s.m {
-		return fmt.Sprintf("it needs %d connected hosts, the largest connected part has %d", s.m, largest)
-	}
-	block := 0
-	for _, part := range g.blocksWithin(fullSet(g.n)) {
-		block = max(block, len(part))
-	}
-	if s.biconnected && block < s.m {
-		return fmt.Sprintf("it needs %d hosts that stay connected when any one of them is lost, the largest such part has %d",
-			s.m, block)
-	}
-	if why := explainDegrees(g, s); why != "" {
-		return why
-	}
-	return fmt.Sprintf("no %d of the %d hosts are connected in the way of its %d edges", s.m, b.n, len(s.edges))
+func explainMismatch(b *Bandwidths, s *match.Shape) string {
+	return match.ExplainMismatch(s, b.thresholdTarget(s, b.allHosts(), math.SmallestNonzeroFloat64), b.n)
 }
 
-// explainDegrees names the first number of partners that too few hosts have.
-func explainDegrees(g *graph, s *shape) string {
-	for i, d := range s.degrees {
-		if i+1 < s.m && s.degrees[i+1] == d {
-			continue
-		}
-		have := 0
-		for v := range g.n {
-			if g.vertexDegree(v) >= d {
-				have++
+// LargestPart is how many nodes of a pattern are connected at most.
+func LargestPart(p *Pattern) int {
+	return match.LargestPart(p.Nodes, func(yield func(u, v int) bool) {
+		for _, e := range p.Edges {
+			if !yield(e.A, e.B) {
+				return
 			}
 		}
-		if have < i+1 {
-			partners := "partners"
-			if d == 1 {
-				partners = "partner"
-			}
-			return fmt.Sprintf("%d of its nodes have at least %d %s, only %d hosts are connected to so many", i+1, d, partners,
-				have)
-		}
-	}
-	return ""
+	})
 }

@@ -3,6 +3,8 @@ package nodesel
 import (
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
 )
 
 // The greedy choice is tried from up to greedyStarts hosts, as many as fit into
@@ -16,10 +18,10 @@ const (
 // best connected to the hosts of its neighbours.
 func (q *search) chooseGreedily() {
 	starts := q.startHosts()
-	order := q.s.connectedOrder()
-	tries := min(greedyStarts, len(starts), 1+greedySteps/(q.s.m*len(q.allowed)))
+	order := q.s.ConnectedOrder()
+	tries := min(greedyStarts, len(starts), 1+greedySteps/(q.p.Nodes*len(q.allowed)))
 	for _, h := range starts[:tries] {
-		if q.mt.isOver() && q.best != nil {
+		if q.mt.IsOver() && q.best != nil {
 			return
 		}
 		if hosts := growChoice(q.b, q.s, order, q.allowed, h); hosts != nil {
@@ -49,8 +51,8 @@ func (q *search) startHosts() []int {
 
 // growChoice places the nodes in order, the first on a given host. nil: it came to
 // an end before all had one.
-func growChoice(b *Bandwidths, s *shape, order, allowed []int, first int) []int {
-	hosts := slices.Repeat([]int{-1}, s.m)
+func growChoice(b *Bandwidths, s *match.Shape, order, allowed []int, first int) []int {
+	hosts := slices.Repeat([]int{-1}, len(order))
 	used := make([]bool, b.n)
 	hosts[order[0]], used[first] = first, true
 	for _, p := range order[1:] {
@@ -73,14 +75,14 @@ func growChoice(b *Bandwidths, s *shape, order, allowed []int, first int) []int 
 
 // nodeValue is what a node would get on a host from the neighbours that are
 // placed already; without any, the host's first connection counts.
-func nodeValue(b *Bandwidths, s *shape, hosts []int, p, h int) float64 {
+func nodeValue(b *Bandwidths, s *match.Shape, hosts []int, p, h int) float64 {
 	least, placed := b.mostOf(h), false
-	for q := s.g.adj[p].first(); q >= 0; q = s.g.adj[p].next(q) {
+	for q := s.NextPeer(p, -1); q >= 0; q = s.NextPeer(p, q) {
 		if hosts[q] < 0 {
 			continue
 		}
 		placed = true
-		least = math.Min(least, b.PairBandwidth(h, hosts[q])/s.weights[s.class[p][q]])
+		least = math.Min(least, b.PairBandwidth(h, hosts[q])/s.PairWeight(p, q))
 	}
 	if !placed {
 		return math.Min(least, 1e-300)

@@ -1,11 +1,15 @@
 package nodesel
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
+)
 
 // addGroups adds the best groups that differ to a selection, as far as time allows.
 func (q *search) addGroups(sel *Selection, o Options) {
 	if o.StopGroups != nil {
-		q.mt = &meter{stop: o.StopGroups}
+		q.mt = match.NewMeter(o.StopGroups)
 	}
 	sel.Groups = q.otherGroups(sel.Group, o.Groups)
 }
@@ -64,7 +68,7 @@ func (n *runnerUp) varyHosts() {
 
 // considerChoice takes a choice that no given group equals if it is better.
 func (n *runnerUp) considerChoice(hosts []int) {
-	i, ok := slices.BinarySearch(n.q.values, choiceValue(n.q.b, n.q.s, hosts))
+	i, ok := slices.BinarySearch(n.q.values, choiceValue(n.q.b, n.q.p, hosts))
 	if !ok || n.best != nil && i <= n.low {
 		return
 	}
@@ -89,7 +93,7 @@ type runnerUp struct {
 // leaveOut looks for the best choice without some hosts. While it is one of the
 // given groups, a host of that has to go too.
 func (n *runnerUp) leaveOut(out []int) {
-	if n.q.mt.isOver() {
+	if n.q.mt.IsOver() {
 		n.proven = false
 		return
 	}
@@ -110,13 +114,13 @@ func (n *runnerUp) leaveOut(out []int) {
 
 // solveWithout asks only for what is better than the best so far.
 func (n *runnerUp) solveWithout(out []int) {
-	q := &search{b: n.q.b, s: n.q.s, values: n.q.values, low: -1, high: n.top, mt: n.q.mt}
+	q := &search{b: n.q.b, p: n.q.p, s: n.q.s, values: n.q.values, low: -1, high: n.top, mt: n.q.mt}
 	for _, h := range n.q.allowed {
 		if !slices.Contains(out, h) {
 			q.allowed = append(q.allowed, h)
 		}
 	}
-	if len(q.allowed) < q.s.m {
+	if len(q.allowed) < q.p.Nodes {
 		return
 	}
 	if n.best != nil {
@@ -133,7 +137,7 @@ func (n *runnerUp) solveWithout(out []int) {
 // for the values just below it.
 func (q *search) runUp() {
 	for step := 1; q.high-step > q.low && q.isOpen(); step *= 4 {
-		if q.decideValue(q.high-step, either, 4*firstEffort) == yes {
+		if q.decideValue(q.high-step, match.Either, 4*firstEffort) == match.Yes {
 			break
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
 )
 
 // Network is the network status graph: hosts are numbered from 0, routers
@@ -62,6 +64,24 @@ func (b *Bandwidths) mostOf(host int) float64 {
 		return math.Inf(1)
 	}
 	return b.most[host]
+}
+
+// allHosts lists them.
+func (b *Bandwidths) allHosts() []int {
+	hosts := make([]int, b.n)
+	for h := range hosts {
+		hosts[h] = h
+	}
+	return hosts
+}
+
+// thresholdTarget is the graph of what reaches a value among the allowed hosts.
+func (b *Bandwidths) thresholdTarget(s *match.Shape, allowed []int, value float64) *match.Target {
+	if b.most != nil {
+		allowed = slices.Clone(allowed)
+		allowed = slices.DeleteFunc(allowed, func(h int) bool { return b.most[h] < value })
+	}
+	return match.ThresholdTarget(s, allowed, b.mbps, b.n, value)
 }
 
 // WidestBandwidths gives each pair of hosts its widest path: the one whose narrowest
@@ -125,15 +145,15 @@ func (p *paths) findAll(n *Network) error {
 // LargestPart is how many hosts are connected at most, over pairs that have any
 // bandwidth, whatever the processors.
 func (b *Bandwidths) LargestPart() int {
-	g := newGraph(b.n)
-	for u := range b.n {
-		for v := range u {
-			if b.PairBandwidth(u, v) > 0 {
-				g.joinPair(u, v)
+	return match.LargestPart(b.n, func(yield func(u, v int) bool) {
+		for u := range b.n {
+			for v := range u {
+				if b.PairBandwidth(u, v) > 0 && !yield(u, v) {
+					return
+				}
 			}
 		}
-	}
-	return g.largestPart()
+	})
 }
 
 // widestFrom finds the widest paths that leave one host, in the manner of Dijkstra.

@@ -3,97 +3,18 @@ package nodesel
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
-	"slices"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/nodeseltest"
 )
 
-// plainMatcher is another exact method, which shares no code with Select: it
-// puts the nodes on hosts one after the other and looks one step ahead, at
-// which hosts are left for each of the others. It knows neither cores nor
-// blocks, squares, flows or symmetry.
-type plainMatcher struct {
-	b     *Bandwidths
-	p     *Pattern
-	value float64
-	at    []int
-	steps int // it gives up when there are none left
-}
-
-// fits reports whether the pattern fits at a value, and whether that is known. There
-// are at most 64 hosts.
+// fits reports whether the pattern fits at a value, and whether that is known.
 func fits(b *Bandwidths, p *Pattern, value float64, steps int) (yes, known bool) {
-	return fitsWith(b, p, value, -1, 0, steps)
-}
-
-// fitsWith is fits with a node, if it is not -1, on a given host.
-func fitsWith(b *Bandwidths, p *Pattern, value float64, node, host, steps int) (yes, known bool) {
-	m := &plainMatcher{b: b, p: p, value: value, at: make([]int, p.Nodes), steps: steps}
-	left := make([]uint64, p.Nodes)
-	for other := range left {
-		m.at[other] = -1
-		for h := range b.HostCount() {
-			if b.mostOf(h) >= value && (other != node || h == host) {
-				left[other] |= 1 << h
-			}
-		}
-	}
-	yes = m.place(left)
-	return yes, yes || m.steps >= 0
-}
-
-func (m *plainMatcher) place(left []uint64) bool {
-	next := -1
-	for node, hosts := range left {
-		if m.at[node] < 0 && (next < 0 || bits.OnesCount64(hosts) < bits.OnesCount64(left[next])) {
-			next = node
-		}
-	}
-	if next < 0 {
-		return true
-	}
-	for hosts := left[next]; hosts != 0; hosts &= hosts - 1 {
-		if m.steps--; m.steps < 0 {
-			return false
-		}
-		h := bits.TrailingZeros64(hosts)
-		m.at[next] = h
-		if after := m.after(left, next, h); after != nil && m.place(after) {
-			return true
-		}
-		m.at[next] = -1
-	}
-	return false
-}
-
-// after is which hosts are left when a node is on one; nil: none for some node.
-func (m *plainMatcher) after(left []uint64, node, host int) []uint64 {
-	after := slices.Clone(left)
-	for other := range after {
-		after[other] &^= 1 << host
-	}
-	for _, e := range m.p.Edges {
-		other := e.B
-		switch node {
-		case e.A:
-		case e.B:
-			other = e.A
-		default:
-			continue
-		}
-		for hosts := after[other]; hosts != 0; hosts &= hosts - 1 {
-			if h := bits.TrailingZeros64(hosts); m.b.PairBandwidth(h, host)/e.Weight < m.value {
-				after[other] &^= 1 << h
-			}
-		}
-	}
-	for other, hosts := range after {
-		if other != node && m.at[other] < 0 && hosts == 0 {
-			return nil
-		}
-	}
-	return after
+	return nodeseltest.Question{Hosts: b.HostCount(), Pattern: p, Steps: steps,
+		Allowed: func(_, host int) bool { return b.mostOf(host) >= value },
+		Reaches: func(u, v int, weight float64) bool { return b.PairBandwidth(u, v)/weight >= value },
+	}.IsFitting()
 }
 
 func TestAnotherExactMethodAgreesAtAndAboveTheAnswer(t *testing.T) {
@@ -124,7 +45,7 @@ func TestAnotherExactMethodAgreesAtAndAboveTheAnswer(t *testing.T) {
 			named(t, "mesh:3x4", 12), named(t, "torus:3x3", 9), named(t, "hypercube", 8), named(t, "butterfly", 12),
 			named(t, "mesh:2x2x3", 12)}
 		for _, p := range patterns[:len(patterns):len(patterns)] {
-			patterns = append(patterns, weighted(rnd, p))
+			patterns = append(patterns, nodeseltest.WeightEdges(rnd, p))
 		}
 		for _, p := range patterns {
 			sel, err := Select(b, p, Options{Groups: 1})

@@ -13,7 +13,7 @@ const maxPasses = 20
 // time of all pairs together and makes the slowest no slower. It finds what no
 // single move improves, and nothing with the hosts of a given group.
 func (q *search) refineGroup(g Group, given []Group) Group {
-	if q.s.m*len(q.allowed) > maxRepair {
+	if q.p.Nodes*len(q.allowed) > maxRepair {
 		return g
 	}
 	r := &refiner{q: q, hosts: slices.Clone(g.Hosts), floor: g.Mbps, given: given, node: slices.Repeat([]int{-1}, q.b.n)}
@@ -25,7 +25,7 @@ func (q *search) refineGroup(g Group, given []Group) Group {
 			break
 		}
 	}
-	g.Hosts, g.Mbps = r.hosts, choiceValue(q.b, q.s, r.hosts) // a choice that was not the best may have become better
+	g.Hosts, g.Mbps = r.hosts, choiceValue(q.b, q.p, r.hosts) // a choice that was not the best may have become better
 	return g
 }
 
@@ -41,7 +41,7 @@ type refiner struct {
 func (r *refiner) refineOnce() bool {
 	moved := false
 	for p := range r.hosts {
-		if r.q.mt.isOver() {
+		if r.q.mt.IsOver() {
 			return false
 		}
 		for _, h := range r.q.allowed {
@@ -84,9 +84,8 @@ func (r *refiner) putNodes(p, o, h, other int) {
 // nodeTime is what the pairs of a node need together.
 func (r *refiner) nodeTime(p int) float64 {
 	sum := 0.0
-	row := r.q.s.g.adj[p]
-	for o := row.first(); o >= 0; o = row.next(o) {
-		sum += r.q.s.weights[r.q.s.class[p][o]] / r.q.b.PairBandwidth(r.hosts[p], r.hosts[o])
+	for o := r.q.s.NextPeer(p, -1); o >= 0; o = r.q.s.NextPeer(p, o) {
+		sum += r.q.s.PairWeight(p, o) / r.q.b.PairBandwidth(r.hosts[p], r.hosts[o])
 	}
 	return sum
 }

@@ -19,12 +19,11 @@ func pairTime(b *Bandwidths, p *Pattern, hosts []int) float64 {
 // quickest is the dumb twin of refine: the least time of all choices with a value.
 func quickest(b *Bandwidths, p *Pattern, value float64) float64 {
 	least := math.Inf(1)
-	s := newShape(p)
 	hosts := make([]int, p.Nodes)
 	var try func(i int, used uint)
 	try = func(i int, used uint) {
 		if i == p.Nodes {
-			if choiceValue(b, s, hosts) >= value {
+			if choiceValue(b, p, hosts) >= value {
 				least = math.Min(least, pairTime(b, p, hosts))
 			}
 			return

@@ -46,8 +46,7 @@ func chooseAlike(b *Bandwidths, p *Pattern, o Options,
 	if err != nil {
 		return nil, err
 	}
-	s := bareShape(p)
-	values := possibleValues(b, s)
+	values := possibleValues(b, p)
 	reach := func(most float64) float64 {
 		i, there := slices.BinarySearch(values, most)
 		if !there {
@@ -55,7 +54,7 @@ func chooseAlike(b *Bandwidths, p *Pattern, o Options,
 		}
 		return values[max(0, i)]
 	}
-	sel.undoRounding(step, func(hosts []int) float64 { return choiceValue(b, s, hosts) }, reach)
+	sel.undoRounding(step, func(hosts []int) float64 { return choiceValue(b, p, hosts) }, reach)
 	return sel, nil
 }
 

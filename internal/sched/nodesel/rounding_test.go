@@ -41,7 +41,7 @@ func TestWhatIsSaidOfAChoiceByRoundedBandwidthsIsTrueWithoutRounding(t *testing.
 			t.Fatal(err)
 		}
 		want := exhaustive(b, p)
-		told(t, p.Name, got, step, choiceValue(b, newShape(p), got.Hosts), want)
+		told(t, p.Name, got, step, choiceValue(b, p, got.Hosts), want)
 		if got.Optimal {
 			proven++
 		}
@@ -84,7 +84,7 @@ func TestWhatIsSaidIsTrueWithSharedLinksToo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told(t, p.Name, got, step, newSharing(n, b, newShape(p), Options{}).worthOf(got.Hosts), mostShared(n, b, p))
+			told(t, p.Name, got, step, newSharing(n, b, p, Options{}).worthOf(got.Hosts), mostShared(n, b, p))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestOtherMethodsTellTheTruthWithRoundingToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Mbps != choiceValue(b, newShape(p), got.Hosts) || got.Bound < exhaustive(b, p) {
+		if got.Mbps != choiceValue(b, p, got.Hosts) || got.Bound < exhaustive(b, p) {
 			t.Errorf("%s: %+v, %g can be had", method, got, exhaustive(b, p))
 		}
 	}

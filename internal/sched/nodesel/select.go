@@ -5,6 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
+)
+
+// Pattern says who talks to whom in a program, an Edge which two nodes do.
+type (
+	Pattern = core.Pattern
+	Edge    = core.Edge
 )
 
 // Options limit a selection.
@@ -50,13 +60,13 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 	if o.Alike > 0 {
 		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return Select(b, p, o) })
 	}
-	if err := CheckPattern(p); err != nil {
+	if err := pattern.CheckPattern(p); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if p.Nodes > b.n {
 		return nil, &InfeasibleError{fmt.Sprintf("it has %d nodes and there are %d hosts", p.Nodes, b.n)}
 	}
-	q := newSearch(b, newShape(p), o)
+	q := newSearch(b, p, o)
 	if len(q.values) == 0 {
 		return nil, &InfeasibleError{"no two hosts are connected"}
 	}
@@ -76,7 +86,8 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 
 // possibleValues lists what a selection can be worth, ascending: a bandwidth
 // over a weight, or what a host is capped at.
-func possibleValues(b *Bandwidths, s *shape) []float64 {
+func possibleValues(b *Bandwidths, p *Pattern) []float64 {
+	weights := match.DistinctWeights(p)
 	pairs := make([]float64, 0, b.n*(b.n-1)/2)
 	for u := range b.n {
 		for _, x := range b.mbps[u*b.n : u*b.n+u] {
@@ -86,11 +97,11 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 		}
 	}
 	pairs = slices.Compact(radixSorted(pairs))
-	if len(s.weights) == 1 && s.weights[0] == 1 && b.most == nil {
+	if len(weights) == 1 && weights[0] == 1 && b.most == nil {
 		return pairs
 	}
-	values := make([]float64, 0, len(pairs)*len(s.weights)+len(b.most))
-	for _, w := range s.weights {
+	values := make([]float64, 0, len(pairs)*len(weights)+len(b.most))
+	for _, w := range weights {
 		for _, x := range pairs {
 			if v := x / w; v > 0 {
 				values = append(values, v)
@@ -106,9 +117,9 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 }
 
 // choiceValue is the value of a choice.
-func choiceValue(b *Bandwidths, s *shape, hosts []int) float64 {
+func choiceValue(b *Bandwidths, p *Pattern, hosts []int) float64 {
 	least := math.Inf(1)
-	for _, e := range s.edges {
+	for _, e := range p.Edges {
 		least = math.Min(least, b.PairBandwidth(hosts[e.A], hosts[e.B])/e.Weight)
 	}
 	for _, h := range hosts {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
 )
 
 // SelectShared puts a pattern on hosts as Select does, but lets the pairs of the
@@ -21,7 +23,7 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 	if err != nil {
 		return nil, err
 	}
-	c := newSharing(n, b, newShape(p), o)
+	c := newSharing(n, b, p, o)
 	truth := c.r.mbps
 	if o.Alike > 0 {
 		// The paths stay those of the true network, so that what is known of rounded
@@ -41,10 +43,10 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 	return sel, err
 }
 
-func newSharing(n *Network, b *Bandwidths, s *shape, o Options) *sharing {
-	return &sharing{b: b, s: s, r: n.findRoutes(), alike: n.numberAlike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
-		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, s.m),
-		used: make([]bool, b.n)}
+func newSharing(n *Network, b *Bandwidths, p *Pattern, o Options) *sharing {
+	return &sharing{b: b, p: p, s: match.NewShape(p), r: n.findRoutes(), alike: n.numberAlike(b),
+		mt: match.NewMeter(o.Stop), whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)),
+		at: slices.Repeat([]int{-1}, p.Nodes), used: make([]bool, b.n)}
 }
 
 // searchBest finds the best choice and then those that differ, beginning with choices
@@ -54,7 +56,7 @@ func (c *sharing) searchBest(apart *Selection, o Options) (*Selection, error) {
 		c.considerChoice(g.Hosts)
 	}
 	c.improveBest()
-	proven := c.placeNodes(c.s.connectedOrder(), math.Inf(1))
+	proven := c.placeNodes(c.s.ConnectedOrder(), math.Inf(1))
 	if c.best == nil {
 		return nil, ErrStopped
 	}
@@ -64,7 +66,7 @@ func (c *sharing) searchBest(apart *Selection, o Options) (*Selection, error) {
 		sel.Bound = c.value
 	}
 	if o.StopGroups != nil {
-		c.mt = &meter{left: math.MaxInt, stop: o.StopGroups}
+		c.mt = match.NewMeter(o.StopGroups)
 	}
 	for len(sel.Groups) < o.Groups {
 		g, ok := c.nextBest(sel.Groups, apart.Groups)
@@ -79,10 +81,11 @@ func (c *sharing) searchBest(apart *Selection, o Options) (*Selection, error) {
 // sharing is the search for a choice whose pairs share links.
 type sharing struct {
 	b     *Bandwidths
-	s     *shape
+	p     *Pattern
+	s     *match.Shape
 	r     *routes
 	alike []int
-	mt    *meter
+	mt    *match.Meter
 	bound float64 // no choice is worth more
 
 	access []float64 // by host: all its links together
@@ -102,7 +105,7 @@ type sharing struct {
 // say. All that a node says passes the links of its host, so that those who say
 // most on the hosts with most bound the value.
 func (c *sharing) measureAccess(n *Network) {
-	c.access, c.talk = make([]float64, c.b.n), make([]float64, c.s.m)
+	c.access, c.talk = make([]float64, c.b.n), make([]float64, c.p.Nodes)
 	for i, l := range n.Links {
 		for _, end := range []int{l.A, l.B} {
 			if end < c.b.n {
@@ -110,7 +113,7 @@ func (c *sharing) measureAccess(n *Network) {
 			}
 		}
 	}
-	for _, e := range c.s.edges {
+	for _, e := range c.p.Edges {
 		c.talk[e.A] += e.Weight
 		c.talk[e.B] += e.Weight
 	}
@@ -129,7 +132,7 @@ func (c *sharing) worthOf(hosts []int) float64 {
 	for _, h := range hosts {
 		least = math.Min(least, c.b.mostOf(h))
 	}
-	for _, e := range c.s.edges {
+	for _, e := range c.p.Edges {
 		path := c.r.linksBetween(hosts[e.A], hosts[e.B])
 		if path == nil {
 			return 0
@@ -155,7 +158,7 @@ func (c *sharing) considerChoice(hosts []int) bool {
 // improveBest exchanges one host for another, or the hosts of two nodes, while that
 // helps.
 func (c *sharing) improveBest() {
-	for better := c.best != nil; better && !c.mt.isOver(); {
+	for better := c.best != nil; better && !c.mt.IsOver(); {
 		better = false
 		hosts := slices.Clone(c.best)
 		for p := range hosts {
@@ -205,7 +208,7 @@ func (c *sharing) placeNodes(order []int, value float64) bool {
 	}
 	slices.SortStableFunc(options, func(x, y option) int { return cmp.Compare(y.value, x.value) })
 	for _, o := range options {
-		if c.value >= c.bound || !c.mt.spendSteps(1) {
+		if c.value >= c.bound || !c.mt.SpendSteps(1) {
 			return c.value >= c.bound
 		}
 		if o.value <= c.value {
@@ -244,7 +247,7 @@ func (c *sharing) removeLoad(node, host int) {
 }
 
 func (c *sharing) eachLink(node, host int, link func(l int32, weight float64), none func()) {
-	for q := c.s.g.adj[node].first(); q >= 0; q = c.s.g.adj[node].next(q) {
+	for q := c.s.NextPeer(node, -1); q >= 0; q = c.s.NextPeer(node, q) {
 		if c.at[q] < 0 {
 			continue
 		}
@@ -253,7 +256,7 @@ func (c *sharing) eachLink(node, host int, link func(l int32, weight float64), n
 			none()
 		}
 		for _, l := range path {
-			link(l, c.s.weights[c.s.class[node][q]])
+			link(l, c.s.PairWeight(node, q))
 		}
 	}
 }

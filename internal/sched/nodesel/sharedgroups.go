@@ -19,7 +19,7 @@ func (c *sharing) nextBest(given, good []Group) (Group, bool) {
 		c.considerChoice(g.Hosts)
 	}
 	for i, g := range given {
-		if i > 0 && c.mt.isOver() {
+		if i > 0 && c.mt.IsOver() {
 			break
 		}
 		c.varyHosts(g.Hosts)
@@ -38,11 +38,11 @@ const quickLooks = 1 << 20
 // varyHosts exchanges each host of a choice for each of the others. It is what is left
 // when there is no time for a search, so that time stops it only where it is long.
 func (c *sharing) varyHosts(group []int) {
-	long := len(group)*c.b.n*len(c.s.edges) > quickLooks
+	long := len(group)*c.b.n*len(c.p.Edges) > quickLooks
 	hosts := slices.Clone(group)
 	for p, old := range group {
 		for h := range c.b.n {
-			if c.value >= c.bound || long && c.best != nil && c.mt.isOver() {
+			if c.value >= c.bound || long && c.best != nil && c.mt.IsOver() {
 				return
 			}
 			if !slices.Contains(group, h) {
@@ -61,7 +61,7 @@ func (c *sharing) leaveOut() bool {
 	if c.value >= c.bound {
 		return true // it cannot get better
 	}
-	if c.mt.isOver() {
+	if c.mt.IsOver() {
 		return false
 	}
 	for _, g := range c.given {
@@ -78,7 +78,7 @@ func (c *sharing) leaveOut() bool {
 		}
 		return true
 	}
-	return c.placeNodes(c.s.connectedOrder(), math.Inf(1))
+	return c.placeNodes(c.s.ConnectedOrder(), math.Inf(1))
 }
 
 // isOneOf reports whether a choice has the hosts of a given group.

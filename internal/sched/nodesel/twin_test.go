@@ -6,6 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/nodeseltest"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel/pattern"
 )
 
 // exhaustive is the deliberately dumb twin of Select: it tries every way to
@@ -90,7 +93,7 @@ func randomBandwidths(rnd *rand.Rand, n int, density float64, levels int) *Bandw
 
 func named(t testing.TB, name string, m int) *Pattern {
 	t.Helper()
-	p, err := NamedPattern(name, m)
+	p, err := pattern.MakeNamed(name, m)
 	if err != nil {
 		t.Fatalf("%s of %d: %v", name, m, err)
 	}
@@ -123,15 +126,6 @@ func smallPatterns(t testing.TB, n int) []*Pattern {
 		list = append(list, named(t, "butterfly", 4))
 	}
 	return list
-}
-
-// weighted is the pattern with other weights.
-func weighted(rnd *rand.Rand, p *Pattern) *Pattern {
-	w := &Pattern{Name: p.Name + ", weighted", Nodes: p.Nodes}
-	for _, e := range p.Edges {
-		w.Edges = append(w.Edges, Edge{A: e.A, B: e.B, Weight: float64(1 + rnd.IntN(3))})
-	}
-	return w
 }
 
 // smallNetwork has pairs by chance, or hosts behind routers; some have busy
@@ -176,7 +170,7 @@ func TestSelectionEqualsExhaustiveSearchOnSmallGraphs(t *testing.T) {
 		patterns := smallPatterns(t, b.HostCount())
 		for j, p := range patterns {
 			if (i+j)%4 == 0 {
-				patterns = append(patterns, weighted(rnd, p))
+				patterns = append(patterns, nodeseltest.WeightEdges(rnd, p))
 			}
 		}
 		for range 10 {
@@ -205,5 +199,18 @@ func compare(t *testing.T, b *Bandwidths, p *Pattern, what string) {
 	check(t, b, p, got.Group)
 	if got.Mbps != want || !got.Optimal || got.Bound != want {
 		t.Fatalf("%s: %g (optimal %v, bound %g), the best is %g", what, got.Mbps, got.Optimal, got.Bound, want)
+	}
+}
+
+func TestMoreHostsThanNodesAreSearchedAsExactly(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(11, 11))
+	for i := range 80 {
+		n := 10 + i%4
+		b := randomBandwidths(rnd, n, []float64{0.25, 0.4, 0.7}[i%3], []int{0, 4}[i%2])
+		for _, p := range smallPatterns(t, 7) {
+			if p.Nodes >= 4 {
+				compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d", i, n, p.Name, p.Nodes))
+			}
+		}
 	}
 }
