@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -32,7 +33,7 @@ const (
 const proberRole = "prober"
 
 func proberMain() int {
-	for end := time.Now().Add(attackTime()); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(attackTime()); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // her pace
 		c := api.DialBroker(os.Getenv("GODWIT_SOCKET"))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		begin := time.Now()
@@ -152,14 +153,14 @@ func (b *shared) oneOfHers(n int) string {
 	}
 	want := []byte(secret)
 	slices.Reverse(want)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if got, err := os.ReadFile(filepath.Join(dir, "result")); err == nil &&
-			strings.TrimSpace(string(got)) == string(want) {
-			return ""
-		} else if time.Now().After(end) {
-			return fmt.Sprintf("the result of job %s is %q, %v", id, got, err)
-		}
+	var got []byte
+	if (clocktest.PollLoop{Limit: time.Minute}).Until(func() bool {
+		got, err = os.ReadFile(filepath.Join(dir, "result"))
+		return err == nil && strings.TrimSpace(string(got)) == string(want)
+	}) {
+		return ""
 	}
+	return fmt.Sprintf("the result of job %s is %q, %v", id, got, err)
 }
 
 // searched looks for what is alice's in what is bob's.

@@ -213,7 +213,7 @@ func (a *attacker) connections(*rand.Rand) {
 		}
 		open = append(open, c)
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // this long they keep others away
 	for _, c := range open {
 		_ = c.Close()
 	}
@@ -234,7 +234,7 @@ func (a *attacker) slowBodies(*rand.Rand) {
 		for _, c := range open {
 			_, _ = c.Write([]byte(" "))
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // the slowness is the attack
 	}
 	for _, c := range open {
 		_ = c.Close()
@@ -335,7 +335,7 @@ func (a *attacker) signalOwn(s syscall.Signal) {
 // stopHelpers stops what the broker started for bob, for a while or for good.
 func (a *attacker) stopHelpers(random *rand.Rand) {
 	a.signalOwn(syscall.SIGSTOP)
-	time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+	time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond) // the while
 	if random.IntN(5) == 0 {
 		a.signalOwn(syscall.SIGKILL)
 	}

@@ -123,20 +123,28 @@ func (b *bed) on(t *testing.T) *bed { return &bed{TB: t, dir: b.dir, client: b.c
 // without one that takes longer than a few seconds, and then believes what it cannot ask.
 func (b *bed) reached() *bed {
 	b.Helper()
-	const pollInterval = 250 * time.Millisecond // each answer makes the broker ask the clusters
-	// Where all cores are busy it takes minutes to bring our programs to a cluster over SSH.
-	for end := time.Now().Add(8 * time.Minute); ; time.Sleep(pollInterval) {
-		list, err := b.client.ListClusters(context.Background())
-		if err != nil {
+	// Where all cores are busy it takes minutes to bring our programs to a cluster over SSH;
+	// each answer makes the broker ask the clusters.
+	seldom := clocktest.PollLoop{Limit: 8 * time.Minute, Pause: 250 * time.Millisecond}
+	var list []api.Cluster
+	seldom.WaitFor(b, "all clusters to be reached", func() bool {
+		var err error
+		if list, err = b.client.ListClusters(context.Background()); err != nil {
 			b.Fatal(err)
 		}
-		if !slices.ContainsFunc(list, func(c api.Cluster) bool { return c.State != "up" || c.Asking }) {
-			return b
-		}
-		if time.Now().After(end) {
-			b.Fatalf("the clusters are %+v", list)
-		}
-	}
+		return !slices.ContainsFunc(list, func(c api.Cluster) bool { return c.State != "up" || c.Asking })
+	}, func() string { return fmt.Sprintf("%+v", list) })
+	return b
+}
+
+// untilAnswers waits until the broker answers.
+func (b *bed) untilAnswers(seen ...func() string) {
+	b.Helper()
+	var err error
+	clocktest.WaitFor(b, "an answer of the broker", func() bool {
+		_, err = b.client.PingBroker(context.Background())
+		return err == nil
+	}, append(seen, func() string { return err.Error() })...)
 }
 
 func (b *bed) start() {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -103,19 +104,15 @@ func (c *chaos) keepUp() {
 func (c *chaos) untilBack() {
 	c.Helper()
 	began := time.Now()
-	for {
+	clocktest.WaitFor(c, "an answer of the broker", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
 		_, err := c.client.PingBroker(ctx)
-		cancel()
-		if err == nil {
-			break
-		}
-		if time.Since(began) > 2*time.Minute {
-			log, _ := os.ReadFile(filepath.Join(c.dir, "broker.log")) // for the message
-			c.Fatalf("the broker does not come back: %v\n%s", err, log)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil
+	}, func() string {
+		log, _ := os.ReadFile(filepath.Join(c.dir, "broker.log")) // for the message
+		return string(log)
+	})
 	took := time.Since(began)
 	c.slowest, c.returns, c.returning = max(c.slowest, took), c.returns+1, c.returning+took
 }
@@ -141,17 +138,15 @@ func (c *chaos) end() {
 // again repeats a request until a broker lives long enough to answer.
 func again[T any](c *chaos, f func(context.Context) (T, error)) T {
 	c.Helper()
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	var v T
+	var err error
+	clocktest.PollLoop{Pause: 50 * time.Millisecond}.WaitFor(c, "an answer", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		v, err := f(ctx)
-		cancel()
-		if err == nil {
-			return v
-		}
-		if time.Since(began) > 2*time.Minute {
-			c.Fatal(err)
-		}
-	}
+		defer cancel()
+		v, err = f(ctx)
+		return err == nil
+	}, func() string { return err.Error() })
+	return v
 }
 
 // process is one of ours, as /proc shows it.
@@ -343,7 +338,7 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 			})
 			ids = append(ids, fmt.Sprint(made.IDs[0]))
 		}
-		time.Sleep(time.Duration(c.random.IntN(500)) * time.Millisecond)
+		time.Sleep(time.Duration(c.random.IntN(500)) * time.Millisecond) // at any moment
 		if kind := c.kill(); kind != "" {
 			count[kind]++
 			done++
@@ -387,14 +382,10 @@ func (c *chaos) live(ids []string) int {
 func (c *chaos) check(id string) {
 	c.Helper()
 	var j api.Job
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if j = again(c, func(ctx context.Context) (api.Job, error) { return c.client.GetJob(ctx, id) }); j.IsOver() {
-			break
-		}
-		if time.Now().After(end) {
-			c.Fatalf("job %s is still %s: %s", id, j.State, j.Why)
-		}
-	}
+	clocktest.WaitFor(c, "the end of job "+id, func() bool {
+		j = again(c, func(ctx context.Context) (api.Job, error) { return c.client.GetJob(ctx, id) })
+		return j.IsOver()
+	}, func() string { return fmt.Sprintf("it is still %s: %s", j.State, j.Why) })
 	if j.ExitCode == nil || *j.ExitCode != 3 {
 		c.Errorf("job %s ended %s with code %v: %s", id, j.State, j.ExitCode, j.Why)
 	}
@@ -419,14 +410,10 @@ func (c *chaos) check(id string) {
 
 // nothingLeft checks that no process and no folder of an attempt is left.
 func (c *chaos) nothingLeft() {
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		left, folders := c.processes(), c.attempts()
-		if len(left) == 0 && len(folders) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			c.Errorf("processes %v and %d attempts are left", left, len(folders))
-			return
-		}
-	}
+	c.Helper()
+	left, folders := c.processes(), c.attempts()
+	clocktest.WaitFor(c, "the end of all processes and attempts", func() bool {
+		left, folders = c.processes(), c.attempts()
+		return len(left) == 0 && len(folders) == 0
+	}, func() string { return fmt.Sprintf("processes %v and %d attempts are left", left, len(folders)) })
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -57,8 +58,8 @@ func newFlowBed(t *testing.T) *flowBed {
 		defer cancel()
 		ping, _ := b.client.PingBroker(ctx)
 		_, _ = b.client.ShutdownBroker(ctx)
-		for ping.PID > 0 && syscall.Kill(ping.PID, 0) == nil && ctx.Err() == nil {
-			time.Sleep(20 * time.Millisecond)
+		if ping.PID > 0 {
+			clocktest.WaitFor(t, "the end of the broker", func() bool { return syscall.Kill(ping.PID, 0) != nil })
 		}
 		b.client.Close()
 		checkReplay(t, filepath.Join(b.dir, "state"))
@@ -137,8 +138,8 @@ func TestAWorkflowGoesOnWhoeverIsKilledAndNoTaskRunsTwiceAfterSuccess(t *testing
 	run := b.run()
 	over := false
 	for round := 0; round < 5 && !over; round++ {
-		b.untilWritten(run, 1+4*round+random.IntN(3)) // of 20 lines
-		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
+		b.untilWritten(run, 1+4*round+random.IntN(3))                  // of 20 lines
+		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // at any moment
 		who := random.IntN(3)
 		if who != 1 && b.killBroker() {
 			brokers++
@@ -236,16 +237,16 @@ func TestAWorkflowIsCancelledAndGoneOnWith(t *testing.T) {
 // untilWritten waits until the tasks have written so many lines, or the run is over.
 func (b *flowBed) untilWritten(run *flowProcess, lines int) {
 	b.Helper()
-	for range 6000 {
+	if (clocktest.PollLoop{}).Until(func() bool {
 		data, _ := os.ReadFile(b.diary)
-		if bytes.Count(data, []byte("\n")) >= lines {
-			return
-		}
 		select {
 		case <-run.ended:
-			return
-		case <-time.After(20 * time.Millisecond):
+			return true
+		default:
+			return bytes.Count(data, []byte("\n")) >= lines
 		}
+	}) {
+		return
 	}
 	if run.Cmd != nil {
 		_ = run.Process.Kill()

@@ -2,11 +2,14 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 func TestSettingsAreReadAgainAtSIGHUP(t *testing.T) {
@@ -17,16 +20,12 @@ func TestSettingsAreReadAgainAtSIGHUP(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		known, err := b.client.ListClusters(context.Background())
-		if err != nil {
+	var known []api.Cluster
+	clocktest.WaitFor(t, "a second cluster", func() bool {
+		var err error
+		if known, err = b.client.ListClusters(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if len(known) == 2 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("known are %+v", known)
-		}
-	}
+		return len(known) == 2
+	}, func() string { return fmt.Sprintf("known are %+v", known) })
 }

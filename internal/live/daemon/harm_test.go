@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
@@ -65,13 +66,11 @@ func (b *bed) letEnd(id string) {
 	if b.far != "" {
 		folders = append(folders, filepath.Join(b.far, "*", "attempts", id+".*", "work"))
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		j, err := b.client.GetJob(context.Background(), id)
-		if err == nil && j.IsOver() {
-			return
-		}
-		if time.Now().After(end) {
-			b.Fatalf("job %s is %s (%s) although it may end: %v", id, j.State, j.Why, err)
+	var j api.Job
+	clocktest.PollLoop{Pause: 50 * time.Millisecond}.WaitFor(b, "the end of job "+id+", which may end", func() bool {
+		var err error
+		if j, err = b.client.GetJob(context.Background(), id); err == nil && j.IsOver() {
+			return true
 		}
 		for _, pattern := range folders {
 			found, _ := filepath.Glob(pattern) // the pattern is a good one
@@ -80,7 +79,8 @@ func (b *bed) letEnd(id string) {
 				_ = os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
 			}
 		}
-	}
+		return false
+	}, func() string { return fmt.Sprintf("it is %s: %s", j.State, j.Why) })
 }
 
 // endsRight lets a job of slow end and checks that it did once and as it should.
@@ -134,16 +134,7 @@ func onSmallDisk(t *testing.T, megabytes int) *bed {
 	}
 	t.Cleanup(func() {
 		b.down()
-		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-			err := syscall.Unmount(state, 0)
-			if err == nil {
-				return
-			}
-			if time.Now().After(end) {
-				t.Error(err)
-				return
-			}
-		}
+		clocktest.WaitFor(t, "nobody to use the state folder", func() bool { return syscall.Unmount(state, 0) == nil })
 	})
 	b.start()
 	return b
@@ -207,20 +198,6 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 	}
 }
 
-// untilAnswers waits until the broker decides again.
-func (b *bed) untilAnswers() {
-	b.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		_, err := b.client.PingBroker(context.Background())
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			b.Fatal(err)
-		}
-	}
-}
-
 // takesNone checks that no job is taken because the disk is full.
 func (b *bed) takesNone() {
 	b.Helper()
@@ -239,23 +216,32 @@ func TestAJobWhoseOutputFillsTheDiskIsCancelled(t *testing.T) {
 	spec := job("/bin/sh", "-c", floods)
 	spec.Checkpoint.Method = "restart"
 	id := b.submit(spec)
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	clocktest.WaitFor(t, "a full disk", func() bool {
 		var st syscall.Statfs_t
 		if err := syscall.Statfs(filepath.Join(b.dir, "state"), &st); err != nil {
 			t.Fatal(err)
 		}
-		if st.Bavail == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the disk does not become full")
-		}
-	}
+		return st.Bavail == 0
+	})
 	j, err := b.client.CancelJob(context.Background(), id)
 	if err != nil || j.State != core.Cancelled {
 		t.Fatalf("it is %s: %s, %v", j.State, j.Why, err)
 	}
 	b.nothingLeft(id)
+}
+
+// written is how many steps a job of slow has written into its file.
+func (b *bed) written(id string) int {
+	b.Helper()
+	files, err := filepath.Glob(filepath.Join(b.dir, "state", "clusters", "*", id+".*", "work", "log"))
+	if err != nil || len(files) != 1 {
+		b.Fatalf("the files of job %s are %v, %v", id, files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
 }
 
 func TestABrokerSurvivesAFullDisk(t *testing.T) {
@@ -265,7 +251,8 @@ func TestABrokerSurvivesAFullDisk(t *testing.T) {
 	b.shows(id, "step 5 ")
 	empty := b.fill(0)
 	b.takesNone()
-	time.Sleep(time.Second) // the program runs on meanwhile
+	at := b.written(id)
+	clocktest.WaitFor(t, "the program to run on", func() bool { return b.written(id) >= min(at+25, steps-1) })
 	empty()
 	b.untilAnswers()
 	if j := b.endsRight(id, steps); j.Attempts != 1 {

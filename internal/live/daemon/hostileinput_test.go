@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -67,32 +68,26 @@ func (b *bed) left(id string) []string {
 // no folder of an attempt.
 func (b *bed) nothingLeft(id string) {
 	b.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		processes := b.left(id)
-		folders, err := filepath.Glob(filepath.Join(b.dir, "state", "clusters", "*", id+".*"))
-		if err != nil {
+	var processes, folders []string
+	clocktest.WaitFor(b, "the end of all that belongs to job "+id, func() bool {
+		processes = b.left(id)
+		var err error
+		if folders, err = filepath.Glob(filepath.Join(b.dir, "state", "clusters", "*", id+".*")); err != nil {
 			b.Fatal(err)
 		}
-		if len(processes)+len(folders) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			b.Errorf("of job %s there are left: %v %v", id, processes, folders)
-			return
-		}
-	}
+		return len(processes)+len(folders) == 0
+	}, func() string { return fmt.Sprintf("there are left %v %v", processes, folders) })
 }
 
 // shows waits until a job has written a text.
 func (b *bed) shows(id, text string) {
 	b.Helper()
-	for end := time.Now().Add(3 * time.Minute); !strings.Contains(b.output(id, 1), text); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
+	clocktest.WaitFor(b, fmt.Sprintf("job %s to write %q", id, text),
+		func() bool { return strings.Contains(b.output(id, 1), text) },
+		func() string {
 			j, err := b.client.GetJob(context.Background(), id)
-			b.Fatalf("job %s does not write %q but %q %q; it is %s: %s (%v)", id, text, b.output(id, 1), b.output(id, 2),
-				j.State, j.Why, err)
-		}
-	}
+			return fmt.Sprintf("it wrote %q %q and is %s: %s (%v)", b.output(id, 1), b.output(id, 2), j.State, j.Why, err)
+		})
 }
 
 func isState(want core.State, code int, j *api.Job) bool {
@@ -400,7 +395,7 @@ while True:
 			id := b.submit(spec)
 			b.shows(id, "ready")
 			most := 0
-			for range 30 {
+			for range 30 { // it forks on all the time
 				most = max(most, len(b.inside(id)))
 				time.Sleep(50 * time.Millisecond)
 			}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -24,16 +23,5 @@ func TestOfProgramsThatAreStartedAgainOnlyTheLastLeavesResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(spec.Workdir, "x")); err == nil {
 		t.Error("what was to be left came home")
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		left, err := filepath.Glob(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%v stays where it arose", left)
-		}
-	}
+	b.untilNone(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
 }

@@ -108,7 +108,7 @@ func TestUnmodifiedProgramsAreMovedTwiceAndNobodyCouldTell(t *testing.T) {
 			id := b.submit(spec)
 			for n := range 2 {
 				b.until(id, running)
-				time.Sleep(time.Duration(500+300*n) * time.Millisecond)
+				time.Sleep(time.Duration(500+300*n) * time.Millisecond) // somewhere in the middle; any moment will do
 				done, err := b.client.MigrateJob(context.Background(), id, "")
 				if err != nil {
 					t.Fatal(err)

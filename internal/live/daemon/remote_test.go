@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -98,16 +98,20 @@ func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 // nothingFar waits until nothing of a job is left at the other end.
 func (b *bed) nothingFar(s *sshdtest.Server, id string) {
 	b.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		left, err := filepath.Glob(filepath.Join(s.Dir, "far", "*", "attempts", id+".*"))
-		if err == nil && len(left) == 0 {
-			return
+	b.untilNone(filepath.Join(s.Dir, "far", "*", "attempts", id+".*"))
+}
+
+// untilNone waits until there is no file of that pattern.
+func (b *bed) untilNone(pattern string) {
+	b.Helper()
+	var left []string
+	clocktest.WaitFor(b, "the end of all "+pattern, func() bool {
+		var err error
+		if left, err = filepath.Glob(pattern); err != nil {
+			b.Fatal(err)
 		}
-		if time.Now().After(end) {
-			b.Errorf("%v are left: %v", left, err)
-			return
-		}
-	}
+		return len(left) == 0
+	}, func() string { return fmt.Sprintf("%v are left", left) })
 }
 
 func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
@@ -121,12 +125,8 @@ func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	b.shows(id, "step 10 ")
 	s.SetDown(true)
 	at := strings.Count(farLog(t, s, id), "\n")
-	for end := time.Now().Add(3 * time.Minute); strings.Count(farLog(t, s, id), "\n") < steps-1; time.Sleep(20 *
-		time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it has written %q", farLog(t, s, id))
-		}
-	}
+	clocktest.WaitFor(t, "all steps but the last", func() bool { return strings.Count(farLog(t, s, id), "\n") >= steps-1 },
+		func() string { return farLog(t, s, id) })
 	if got := strings.Count(b.output(id, 1), "\n"); got > at+1 { // a line is printed before it is in the file
 		t.Errorf("%d lines came, of which %d were written before nobody could bring them", got, at)
 	}
@@ -165,15 +165,11 @@ func farBroker(b *bed) (kill func()) {
 	}
 	b.Cleanup(kill)
 	b.client = api.DialBroker(api.SocketPath(filepath.Join(b.dir, "state")))
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := b.client.PingBroker(context.Background()); err == nil {
-			return kill
-		}
-		if time.Now().After(end) {
-			text, _ := os.ReadFile(filepath.Join(b.dir, "log"))
-			b.Fatalf("no broker: %s", text)
-		}
-	}
+	b.untilAnswers(func() string {
+		text, _ := os.ReadFile(filepath.Join(b.dir, "log"))
+		return string(text)
+	})
+	return kill
 }
 
 func TestABrokerThatIsKilledFindsItsJobsOnOtherMachinesAgain(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -74,17 +75,16 @@ const codeCancelled = 130
 func (r *returned) godwit(n int, args ...string) string {
 	var out []byte
 	var err error
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if out, err = r.command(n, args...).Output(); err == nil {
-			return strings.TrimSpace(string(out))
-		}
+	clocktest.PollLoop{Pause: 50 * time.Millisecond}.Until(func() bool {
+		out, err = r.command(n, args...).Output()
 		exit := new(exec.ExitError)
 		if errors.As(err, &exit) && exit.ExitCode() == codeCancelled && args[0] == "wait" {
-			return "" // its end is what was waited for
+			out, err = nil, nil // its end is what was waited for
 		}
-		if errors.As(err, &exit) && exit.ExitCode() == 2 {
-			break
-		}
+		return err == nil || errors.As(err, &exit) && exit.ExitCode() == 2
+	})
+	if err == nil {
+		return strings.TrimSpace(string(out))
 	}
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		out = exit.Stderr
@@ -122,7 +122,7 @@ func (r *returned) one(n int, random *rand.Rand) {
 	case 3:
 		r.count("cancel")
 		id := r.godwit(n, append(run, "--detach", "--", "sh", "-c", program)...)
-		time.Sleep(delay)
+		time.Sleep(delay) // at any moment
 		args := []string{"cancel", id}
 		if random.IntN(3) == 0 {
 			args = append(args, "--now")
@@ -153,7 +153,7 @@ func (r *returned) interrupted(n int, args []string, after time.Duration) {
 		return
 	}
 	if after > 0 {
-		time.Sleep(after)
+		time.Sleep(after)                      // at any moment
 		_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended
 	}
 	limit := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
@@ -256,7 +256,7 @@ func TestEveryFileThatAProgramWroteComesHome(t *testing.T) {
 	stops := 0
 	restarts.Go(func() {
 		random := rand.New(rand.NewPCG(seed, 1))
-		for ctx.Err() == nil {
+		for ctx.Err() == nil { // at any moment
 			time.Sleep(time.Second + time.Duration(random.IntN(2000))*time.Millisecond)
 			_ = r.command(0, "up", "--stop").Run() // perhaps none runs
 			stops++

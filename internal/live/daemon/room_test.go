@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -35,12 +36,9 @@ func (b *bed) making(megabytes int, workdir string) (id string, let func()) {
 // untilExplained waits until something is said of results.
 func (b *bed) untilExplained(id, choice string, times int) {
 	b.Helper()
-	for end := time.Now().Add(3 * time.Minute); len(b.explained(id, "results",
-		choice)) < times; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("of the results is said %v", b.explained(id, "results", ""))
-		}
-	}
+	clocktest.WaitFor(b, fmt.Sprintf("%q to be said of results %d times", choice, times),
+		func() bool { return len(b.explained(id, "results", choice)) >= times },
+		func() string { return fmt.Sprintf("said is %v", b.explained(id, "results", "")) })
 }
 
 func (b *bed) wantResult(workdir string, megabytes int64) {
@@ -57,11 +55,8 @@ func TestAResultIsNotLostIfTheBrokersDiskIsFullWhenItIsBrought(t *testing.T) {
 	id, let := b.making(size, home)
 	empty := b.fill(8 << 20) // for the store, not for the result
 	let()
-	for end := time.Now().Add(3 * time.Minute); !b.refused(id); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("nobody says that there is no room: %v", b.explained(id, "results", ""))
-		}
-	}
+	clocktest.WaitFor(t, "somebody to say that there is no room", func() bool { return b.refused(id) },
+		func() string { return fmt.Sprint(b.explained(id, "results", "")) })
 	empty()
 	b.untilAnswers()
 	if j := b.end(id); !isState(core.Done, 0, &j) {

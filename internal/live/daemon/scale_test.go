@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -63,15 +64,11 @@ func (b *separateBroker) start() time.Duration {
 	b.process.Stdout, b.process.Stderr = b.Output(), b.Output()
 	b.must(b.process.Start())
 	b.client = api.DialBroker(api.SocketPath(b.state()))
-	for {
-		if _, err := b.client.PingBroker(context.Background()); err == nil {
-			return time.Since(begin)
-		}
-		if time.Since(begin) > 2*time.Minute {
-			b.Fatal("no broker answers")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	clocktest.PollLoop{Pause: time.Millisecond}.WaitFor(b, "an answer of the broker", func() bool {
+		_, err := b.client.PingBroker(context.Background())
+		return err == nil
+	})
+	return time.Since(begin)
 }
 
 func (b *separateBroker) end(s syscall.Signal) {
@@ -158,17 +155,22 @@ func (b *separateBroker) occupy() {
 	for range 2 {
 		b.submit(b.waitingJob())
 	}
-	for running := 0; running < 2; time.Sleep(10 * time.Millisecond) {
+	clocktest.WaitFor(b, "every slot to be held", func() bool {
 		jobs, err := b.client.ListJobs(context.Background(), false)
 		b.must(err)
-		running = 0
+		running := 0
 		for i := range jobs {
 			if jobs[i].Started != nil {
 				running++
 			}
 		}
-	}
+		return running == 2
+	})
 }
+
+// patientLoop is for what a broker with a hundred thousand jobs takes its time for, and
+// should not be kept from by questions.
+var patientLoop = clocktest.PollLoop{Limit: 5 * time.Minute, Pause: 50 * time.Millisecond}
 
 // submitMany submits n jobs from several clients at once, and tells how many a
 // second it took in.
@@ -192,14 +194,16 @@ func (b *separateBroker) submitMany(n, clients int) float64 {
 // queued waits until as much of an array is in the queue as comes there.
 func (b *separateBroker) queued(pending int) {
 	b.Helper()
-	for now := 0; now == 0 || now > pending; time.Sleep(50 * time.Millisecond) {
+	now := 0
+	patientLoop.WaitFor(b, fmt.Sprintf("an array of which at most %d are outside the queue", pending), func() bool {
 		jobs, err := b.client.ListJobs(context.Background(), false)
 		b.must(err)
 		now = 0
 		for i := range jobs {
 			now += jobs[i].Pending
 		}
-	}
+		return now > 0 && now <= pending
+	}, func() string { return fmt.Sprint(now) })
 }
 
 func quantile(list []time.Duration, p float64) time.Duration {
@@ -267,7 +271,7 @@ func BenchmarkArrayOf100000(b *testing.B) {
 		submissions := meanwhile(func() time.Duration { return other.submit(other.waitingJob()) })
 		b.ReportMetric(milliseconds(full.submit(spec)), "array-ms")
 		full.queued(elements - 1000)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // what others notice of it is measured for as long
 		for what, list := range map[string][]time.Duration{"ps": lists(), "submit": submissions()} {
 			b.ReportMetric(milliseconds(quantile(list, 0.5)), "beside-"+what+"-p50-ms")
 			b.ReportMetric(milliseconds(quantile(list, 1)), "beside-"+what+"-max-ms")
@@ -334,11 +338,11 @@ func BenchmarkArrayThatRuns(b *testing.B) {
 		other := broker.another()
 		broker.submit(spec)
 		pings, submissions := meanwhile(other.ping), meanwhile(func() time.Duration {
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // one who submits now and then
 			return other.submit(job("/bin/true"))
 		})
 		begin := time.Now()
-		time.Sleep(20 * time.Second)
+		time.Sleep(20 * time.Second) // this long is measured
 		own := submissions()
 		ping, err := broker.client.PingBroker(context.Background())
 		broker.must(err)
@@ -385,7 +389,7 @@ func BenchmarkArrayIsReleased(b *testing.B) {
 		_, err = broker.client.CancelNow(context.Background(), fmt.Sprint(first.IDs[0]))
 		broker.must(err)
 		broker.untilReason(last, func(why string) bool { return !strings.Contains(why, "waiting for job") })
-		time.Sleep(5 * time.Second) // those that were released are described and queued
+		time.Sleep(5 * time.Second) // measured too: those that were released are described and queued
 		reportWaits("release")
 		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 		broker.end(syscall.SIGKILL)
@@ -436,7 +440,7 @@ func BenchmarkManyWaiters(b *testing.B) {
 		broker.must(err)
 		broker.untilReason(last.Load().(string), func(why string) bool { return !strings.Contains(why, "waiting for job") })
 		b.ReportMetric(time.Since(begin).Seconds(), "release-s")
-		time.Sleep(5 * time.Second) // those that were released are described and queued
+		time.Sleep(5 * time.Second) // measured too: those that were released are described and queued
 		for what, list := range map[string][]time.Duration{"ping": pings(), "ps": lists()} {
 			b.ReportMetric(milliseconds(quantile(list, 0.5)), "beside-"+what+"-p50-ms")
 			b.ReportMetric(milliseconds(quantile(list, 1)), "beside-"+what+"-max-ms")
@@ -448,14 +452,11 @@ func BenchmarkManyWaiters(b *testing.B) {
 // untilReason waits until the reason why a job waits is as wanted.
 func (b *separateBroker) untilReason(id string, is func(why string) bool) {
 	b.Helper()
-	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-		j, err := b.client.GetJob(context.Background(), id)
+	var j api.Job
+	patientLoop.WaitFor(b, "job "+id+" to wait for another reason", func() bool {
+		var err error
+		j, err = b.client.GetJob(context.Background(), id)
 		b.must(err)
-		if is(j.Why) {
-			return
-		}
-		if time.Since(begin) > 5*time.Minute {
-			b.Fatalf("job %s is %s: %s", id, j.State, j.Why)
-		}
-	}
+		return is(j.Why)
+	}, func() string { return fmt.Sprintf("it is %s: %s", j.State, j.Why) })
 }

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -131,16 +131,7 @@ func (b *bed) leaves(leeds, york *sshdtest.Server, direct bool) {
 	if grown := sizeOf(b, depot) - before; direct && grown > size/2 {
 		b.Errorf("%d bytes came by the broker", grown)
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		left, _ := filepath.Glob(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			b.Errorf("%v stays where it arose: %v", left, b.staged(id))
-			break
-		}
-	}
+	b.untilNone(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
 	// The next runs where it is.
 	cf := summing("york:runs/big.h5", "")
 	cf.Place = core.CloseToFiles
@@ -161,13 +152,5 @@ func (b *bed) leaves(leeds, york *sshdtest.Server, direct bool) {
 // appears waits for a file.
 func (b *bed) appears(name string) {
 	b.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			b.Errorf("%s does not appear", name)
-			return
-		}
-	}
+	clocktest.WaitFor(b, name, func() bool { _, err := os.Stat(name); return err == nil })
 }

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -261,14 +261,18 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 func (b *bed) harmTransfer(id, kept string, before, step int64, harms ...func()) int {
 	b.Helper()
 	for n, harm := range harms {
-		for end := time.Now().Add(3 * time.Minute); sizeOf(b, kept) < before+step; time.Sleep(5 * time.Millisecond) {
-			if j, err := b.client.GetJob(context.Background(), id); err == nil && j.IsOver() {
-				b.Logf("all of it has come before it was disturbed the %d. time", n+1)
-				return n
+		over := false
+		clocktest.WaitFor(b, fmt.Sprintf("%d bytes before the %d. disturbance", step, n+1), func() bool {
+			if sizeOf(b, kept) >= before+step {
+				return true
 			}
-			if time.Now().After(end) {
-				b.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))
-			}
+			j, err := b.client.GetJob(context.Background(), id)
+			over = err == nil && j.IsOver()
+			return over
+		}, func() string { return fmt.Sprint(b.staged(id)) })
+		if over {
+			b.Logf("all of it has come before it was disturbed the %d. time", n+1)
+			return n
 		}
 		harm()
 		before = sizeOf(b, kept)

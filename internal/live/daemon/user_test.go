@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -61,16 +60,12 @@ func newOrdinaryUser(t *testing.T) *ordinaryUser {
 	u.broker.Stdout, u.broker.Stderr = &u.said, &u.said
 	u.must(u.broker.Start())
 	u.client = api.DialBroker(filepath.Join(dir, "state", "broker.sock"))
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := u.client.PingBroker(context.Background()); err == nil {
-			return u
-		}
-		if time.Now().After(end) {
-			u.must(u.broker.Process.Kill())
-			_ = u.broker.Wait()
-			t.Fatalf("no broker: %s", u.said.String())
-		}
-	}
+	u.untilAnswers(func() string {
+		u.must(u.broker.Process.Kill())
+		_ = u.broker.Wait()
+		return u.said.String()
+	})
+	return u
 }
 
 func (u *ordinaryUser) must(err error) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/account"
 	"github.com/godwit-hpc/godwit/internal/live/daemon"
 )
@@ -120,15 +121,13 @@ func (b *shared) start() {
 	b.broker.Env = append(os.Environ(), sharedSetting+"="+b.dir, "GODWIT_TEST_BINARY="+binary)
 	b.broker.Stdout, b.broker.Stderr = log, log
 	b.must(b.broker.Start())
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := b.as(alice, "ps"); err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			text, _ := os.ReadFile(filepath.Join(b.dir, "log"))
-			b.Fatalf("no broker: %s", text)
-		}
-	}
+	clocktest.WaitFor(b, "an answer of the broker", func() bool {
+		_, err := b.as(alice, "ps")
+		return err == nil
+	}, func() string {
+		text, _ := os.ReadFile(filepath.Join(b.dir, "log"))
+		return string(text)
+	})
 }
 
 func (b *shared) end(s syscall.Signal) {
@@ -199,15 +198,6 @@ func (b *shared) show(p person, id string) seen {
 	return s
 }
 
-func (b *shared) until(what string, holds func() bool) {
-	b.Helper()
-	for end := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // owner is whose a file is.
 func (b *shared) owner(path string) int {
 	b.Helper()
@@ -263,7 +253,7 @@ func runAsOwners(b *shared) {
 		for name, want := range map[string]string{"work/made": strconv.Itoa(p.ID) + "\n", "work/input": p.Name + "'smore\n",
 			"out.txt": want} {
 			file := filepath.Join(b.home(p), name)
-			b.until(file, func() bool { text, _ := os.ReadFile(file); return string(text) == want })
+			clocktest.WaitFor(b, file, func() bool { text, _ := os.ReadFile(file); return string(text) == want })
 			if b.owner(file) != p.ID {
 				b.Errorf("%s is that of user %d", file, b.owner(file))
 			}
@@ -288,7 +278,7 @@ func runAsOwners(b *shared) {
 
 func untouchable(b *shared) {
 	id := b.submit(alice, "name: secret-name\nrun: echo secret output; sleep 600\n")
-	b.until("it to run", func() bool { return b.show(alice, id).State == "RUNNING" })
+	clocktest.WaitFor(b, "it to run", func() bool { return b.show(alice, id).State == "RUNNING" })
 	// By their folders agents of users are known not to be strangers to the broker.
 	if len(b.agents(filepath.Join(b.home(alice), ".local/state/godwit/outposts"))) == 0 {
 		b.Error("alice's agent is not called as agents are")
@@ -360,7 +350,7 @@ func noLinks(b *shared) {
 	b.must(os.Symlink(rooted, filepath.Join(b.home(alice), "here.txt")))
 	b.ok(alice, "cancel", "--now", first)
 	b.ok(alice, "wait", id)
-	b.until("it to be over", func() bool { return b.show(alice, id).Why != "" })
+	clocktest.WaitFor(b, "it to be over", func() bool { return b.show(alice, id).Why != "" })
 	b.Log(b.show(alice, id).Why)
 	for file, want := range map[string]string{rooted: "root's", theirs: "bob's"} {
 		if text, err := os.ReadFile(file); err != nil || string(text) != want {
@@ -379,7 +369,7 @@ func foundOnce(b *shared) {
 	}
 	for p, list := range ids {
 		for _, id := range list {
-			b.until("job "+id, func() bool { return strings.Contains(b.ok(p, "logs", id), "1\n") })
+			clocktest.WaitFor(b, "job "+id, func() bool { return strings.Contains(b.ok(p, "logs", id), "1\n") })
 		}
 	}
 	b.end(syscall.SIGKILL)

@@ -1,12 +1,14 @@
 package daemon_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -38,11 +40,7 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	}
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("waited in vain for %s: %+v", what, weather(0))
-			}
-		}
+		clocktest.WaitFor(t, what, holds, func() string { return fmt.Sprintf("%+v", weather(0)) })
 	}
 	until("the first measurements", func() bool { return known(weather(0)) })
 	until("them to be kept", func() bool { return len(weather(time.Hour).Readings) >= 3 })
@@ -90,15 +88,13 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 func TestTheBrokerLooksAtItsOwnMachineWithoutAnyOther(t *testing.T) {
 	b := up(t, "clusters:\n  - {name: near, cpus: [0], slots: 4}\nweather: {probe: off}\n")
 	var w api.Weather
-	for end := time.Now().Add(3 * time.Minute); len(w.Readings) < 2; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for what was measured to be kept: %+v", w)
-		}
+	clocktest.WaitFor(t, "what was measured to be kept", func() bool {
 		var err error
 		if w, err = b.client.GetWeather(t.Context(), 0, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return len(w.Readings) >= 2
+	}, func() string { return fmt.Sprintf("%+v", w) })
 	if len(w.Series) != 2 || w.Series[0].What != "cpu" || w.Series[1].What != "mb" || w.Sensors != 1 {
 		t.Errorf("%+v", w)
 	}
@@ -115,9 +111,10 @@ func TestTheFilesOfAJobTellOfTheirWay(t *testing.T) {
 	if j := b.end(b.submit(spec)); j.State != core.Done {
 		t.Fatalf("it is %s: %s", j.State, j.Why)
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		w, err := b.client.GetWeather(t.Context(), 0, 0)
-		if err != nil {
+	var w api.Weather
+	clocktest.WaitFor(t, "two ways", func() bool {
+		var err error
+		if w, err = b.client.GetWeather(t.Context(), 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		ways := 0
@@ -126,11 +123,6 @@ func TestTheFilesOfAJobTellOfTheirWay(t *testing.T) {
 				ways++
 			}
 		}
-		if ways == 2 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("of ways is known %+v", w.Series)
-		}
-	}
+		return ways == 2
+	}, func() string { return fmt.Sprintf("known is %+v", w.Series) })
 }
