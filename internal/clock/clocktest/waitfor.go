@@ -11,13 +11,14 @@ import (
 const (
 	waitLimit = 3 * time.Minute
 	waitPause = 5 * time.Millisecond
+	lookPause = 200 * time.Millisecond // at most, after a look that took long
 )
 
 // PollLoop looks again and again until something holds. What is not set is as in WaitFor:
 // three minutes, and a pause of five milliseconds.
 type PollLoop struct {
 	Limit time.Duration // after which something that does not hold never will
-	Pause time.Duration // at least, between two looks; longer where a look takes longer itself
+	Pause time.Duration // at least, between two looks; longer where a look itself takes longer
 }
 
 // Until says whether something holds before the limit: for those who are to go on if it does not.
@@ -35,7 +36,7 @@ func (l PollLoop) Until(holds func() bool) bool {
 			return false
 		}
 		// Whoever asks by starting programs leaves the processors to those who are waited for.
-		time.Sleep(max(l.Pause, now.Sub(begin)))
+		time.Sleep(max(l.Pause, min(now.Sub(begin), lookPause)))
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
@@ -183,12 +182,7 @@ func (s *gatedStore) ListJobs(ctx context.Context, f store.Filter) ([]store.Job,
 // An element that has no record yet when the one that it waits for comes home gets
 // what that one wrote, as all others do.
 func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
+	g := newDepotGrid(t)
 	g.kill()
 	const n = jobarray.RefillSize + 2
 	var batches atomic.Int64
@@ -199,15 +193,10 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	}
 	g.store, g.procs = gated, n
 	g.up()
-	home, work := t.TempDir(), pushed(t, d, "in")
+	home, work := t.TempDir(), pushed(t, g.depot, "in")
 	submit := func(spec *jobfile.Job) []core.JobID {
 		t.Helper()
-		spec.Workdir = home
-		ids, err := g.broker().SubmitJob(t.Context(), spec, work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ids
+		return g.submitIn(home, work, spec)
 	}
 	on := func(spec *jobfile.Job) *jobfile.Job { spec.On = []string{"a"}; return spec }
 	first := submit(on(arrayOf(n)))
@@ -221,7 +210,7 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 	then.Reliability = 1e-6 // so that history is read for each few elements
 	second := submit(then)
 	last.run()
-	last.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "made")})
+	last.say(wire.Message{Kind: wire.Ended, Result: pushed(t, g.depot, "in", "made")})
 	g.untilOver(first[n-1])
 	if listed := g.elements(second); len(listed[second[n-2]].After) != 1 {
 		t.Errorf("job %d waits for %+v", second[n-2], listed[second[n-2]].After)
@@ -241,27 +230,18 @@ func TestAnElementWithoutARecordGetsTheResultsThatItWaitsFor(t *testing.T) {
 // Elements without a record get what a job wrote for which their array waits, although all
 // that the engine knows of it were cancelled before, and the next ones have not come.
 func TestElementsWithoutARecordGetWhatTheirArrayWaitsFor(t *testing.T) {
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
+	g := newDepotGrid(t)
 	g.kill()
 	gated := newGatedStore(g.store)
 	gated.ofRuns = true
 	gated.closesAt = func(b *store.Batch) bool { return len(b.Arrays) > 0 } // it has been taken in
 	g.store = gated
 	g.up()
-	home, work := t.TempDir(), pushed(t, d, "in")
+	home, work := t.TempDir(), pushed(t, g.depot, "in")
 	submit := func(spec *jobfile.Job) []core.JobID {
 		t.Helper()
-		spec.Workdir, spec.On = home, []string{"a"}
-		ids, err := g.broker().SubmitJob(t.Context(), spec, work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ids
+		spec.On = []string{"a"}
+		return g.submitIn(home, work, spec)
 	}
 	first := submit(complete(jobfile.Job{}))[0]
 	then := arrayOf(jobarray.RefillSize + 2)
@@ -275,7 +255,7 @@ func TestElementsWithoutARecordGetWhatTheirArrayWaitsFor(t *testing.T) {
 	}
 	a := g.next()
 	a.run()
-	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "made")})
+	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, g.depot, "in", "made")})
 	g.untilOver(first)
 	gated.open()
 	for range 2 {

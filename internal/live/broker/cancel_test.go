@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -27,18 +26,9 @@ type ending struct {
 
 func newEnding(t *testing.T, spec jobfile.Job) *ending {
 	t.Helper()
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	e := &ending{grid: newGridWith(t, d), home: t.TempDir(), done: make(chan *broker.View, 2)}
-	spec.Workdir = e.home
-	ids, err := e.broker().SubmitJob(t.Context(), complete(spec), pushed(t, d, "in"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.id, e.a = ids[0], e.next()
+	e := &ending{grid: newDepotGrid(t), home: t.TempDir(), done: make(chan *broker.View, 2)}
+	e.id = e.submitIn(e.home, pushed(t, e.depot, "in"), complete(spec))[0]
+	e.a = e.next()
 	e.a.setStubborn()
 	e.a.run()
 	e.until(e.id, core.Running)
@@ -160,18 +150,10 @@ func TestAnOutputThatWasNeverMadeIsSaid(t *testing.T) {
 
 // Its program may have begun and written something: nobody has told yet.
 func TestAJobThatIsCancelledBeforeItsAgentSpokeSaysThatItsFilesAreLost(t *testing.T) {
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
-	ids, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Workdir: t.TempDir()}), pushed(t, d, "in"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newDepotGrid(t)
+	id := g.submitIn(t.TempDir(), pushed(t, g.depot, "in"), complete(jobfile.Job{}))[0]
 	g.next()
-	v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(ids[0]))
+	v, err := g.broker().CancelJob(t.Context(), fmt.Sprint(id))
 	if err != nil || v.State != core.Cancelled || !v.Lost {
 		t.Errorf("it is %+v, %v", v, err)
 	}

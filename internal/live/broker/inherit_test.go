@@ -45,28 +45,18 @@ func (g *grid) filesOf(work string) map[string]bool {
 }
 
 func TestWhoeverWaitsGetsWhatAllOfThemWroteThoughTheyComeHomeAtOnce(t *testing.T) {
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
-	home, work := t.TempDir(), pushed(t, d, "in")
+	g := newDepotGrid(t)
+	home, work := t.TempDir(), pushed(t, g.depot, "in")
 	submit := func(spec jobfile.Job) core.JobID {
 		t.Helper()
-		spec.Workdir = home
-		ids, err := g.broker().SubmitJob(t.Context(), complete(spec), work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ids[0]
+		return g.submitIn(home, work, complete(spec))[0]
 	}
 	const many = 4
 	var first []core.JobID
 	var results []string
 	for i := range many {
 		first = append(first, submit(jobfile.Job{Stdout: fmt.Sprintf("log%d", i)}))
-		results = append(results, pushed(t, d, "in", fmt.Sprintf("out%d", i)))
+		results = append(results, pushed(t, g.depot, "in", fmt.Sprintf("out%d", i)))
 	}
 	second := submit(jobfile.Job{After: after(jobfile.WentWell, first...)})
 	third := submit(jobfile.Job{After: after(jobfile.WentWell, second)})
@@ -139,22 +129,12 @@ func (g *grid) arrayInherits(submit func(jobfile.Job) core.JobID, result string)
 
 // However many jobs wait for one: all get what it wrote, and few records are written at once.
 func TestVeryManyJobsThatWaitForOneGetWhatItWroteAFewAtATime(t *testing.T) {
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
+	g := newDepotGrid(t)
 	rows := g.countRows()
-	home, work := t.TempDir(), pushed(t, d, "in")
+	home, work := t.TempDir(), pushed(t, g.depot, "in")
 	submit := func(spec jobfile.Job) core.JobID {
 		t.Helper()
-		spec.Workdir = home
-		ids, err := g.broker().SubmitJob(t.Context(), complete(spec), work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ids[0]
+		return g.submitIn(home, work, complete(spec))[0]
 	}
 	first, waiters := submit(jobfile.Job{}), map[core.JobID]bool{}
 	never := submit(jobfile.Job{Begin: 365 * 24 * time.Hour}) // holds them all, so that they can be looked at
@@ -164,7 +144,7 @@ func TestVeryManyJobsThatWaitForOneGetWhatItWroteAFewAtATime(t *testing.T) {
 	rows.largest.Store(0)
 	a := g.next()
 	a.run()
-	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "out")})
+	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, g.depot, "in", "out")})
 	g.untilOver(first)
 	if n := rows.largest.Load(); n > 600 {
 		t.Errorf("%d records were written at once", n)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -268,6 +269,28 @@ type grid struct {
 
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
 
+// newDepotGrid is a grid with a depot of its own.
+func newDepotGrid(t *testing.T) *grid {
+	t.Helper()
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return newGridWith(t, d)
+}
+
+// submitIn submits a job that has a working directory, with what is in it.
+func (g *grid) submitIn(home, work string, spec *jobfile.Job) []core.JobID {
+	g.t.Helper()
+	spec.Workdir = home
+	ids, err := g.broker().SubmitJob(g.t.Context(), spec, work)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return ids
+}
+
 func newGridWith(t *testing.T, d *depot.Store) *grid {
 	g := &grid{t: t, state: t.TempDir(), store: memory.New(), depot: d, started: make(chan *attempt, 1000)}
 	g.a, g.b = g.puppet("a"), g.puppet("b")
@@ -400,9 +423,7 @@ func (g *grid) until(id core.JobID, want core.State) *broker.View {
 // reaches the limit, however busy the machine is.
 func waitUntil(t *testing.T, holds func() bool, complaint func() string) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(complaint())
-		}
+	if !(clocktest.PollLoop{Pause: 2 * time.Millisecond}).Until(holds) {
+		t.Fatal(complaint())
 	}
 }

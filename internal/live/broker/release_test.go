@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -30,12 +29,7 @@ func countReleased(b *store.Batch) (n int64) {
 // released a few elements at a time. A broker that dies meanwhile loses neither.
 func TestAWaitingArrayIsReleasedThoughTheBrokerDiesMeanwhile(t *testing.T) {
 	const n = jobarray.QueueDepth + 150 // the last have no record yet
-	d, err := depot.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	g := newGridWith(t, d)
+	g := newDepotGrid(t)
 	g.kill()
 	var armed atomic.Bool
 	var released, handed atomic.Int64
@@ -53,15 +47,10 @@ func TestAWaitingArrayIsReleasedThoughTheBrokerDiesMeanwhile(t *testing.T) {
 	}}
 	g.store = rows
 	g.up()
-	home, work := t.TempDir(), pushed(t, d, "in")
+	home, work := t.TempDir(), pushed(t, g.depot, "in")
 	submit := func(spec *jobfile.Job) []core.JobID {
 		t.Helper()
-		spec.Workdir = home
-		ids, err := g.broker().SubmitJob(t.Context(), spec, work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ids
+		return g.submitIn(home, work, spec)
 	}
 	first := submit(complete(jobfile.Job{}))[0]
 	array := arrayOf(n)
@@ -76,7 +65,7 @@ func TestAWaitingArrayIsReleasedThoughTheBrokerDiesMeanwhile(t *testing.T) {
 	armed.Store(true)
 	a := g.next()
 	a.run()
-	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, d, "in", "out")})
+	a.say(wire.Message{Kind: wire.Ended, Result: pushed(t, g.depot, "in", "out")})
 	if got := g.stopped(); !errors.Is(got, errCrash) {
 		t.Fatalf("the broker ended with %v", got)
 	}
@@ -89,6 +78,7 @@ func TestAWaitingArrayIsReleasedThoughTheBrokerDiesMeanwhile(t *testing.T) {
 		g.waitsNoMore(id)
 		rec := &g.view(id).Job
 		if k < jobarray.QueueDepth { // the others get it from their array when their turn comes
+			var err error
 			if rec, err = g.store.FindJob(t.Context(), fmt.Sprint(id)); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 )
 
@@ -86,17 +88,14 @@ func TestTheSandboxComesAfterTheOutpostAndGoesOnWhereItBroke(t *testing.T) {
 	// Damaged on the way: it is found, and comes from the beginning.
 	wrong := bytes.Clone(content)
 	wrong[2<<20]++
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		had, err := b.sends(box, wrong, 3<<20)
-		if had == 1<<20 {
-			if err == nil {
-				t.Error("what was damaged is taken")
-			}
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d bytes are there: %v", had, err) // the one before is still being noticed to have gone
-		}
+	var had int64
+	var err error
+	clocktest.WaitFor(t, "the one before to be noticed to have gone", func() bool {
+		had, err = b.sends(box, wrong, 3<<20)
+		return had == 1<<20
+	}, func() string { return fmt.Sprintf("%d bytes are there: %v", had, err) })
+	if err == nil {
+		t.Error("what was damaged is taken")
 	}
 	if had, err := b.sends(box, content, 3<<20); had != 0 || err != nil {
 		t.Error(had, err)

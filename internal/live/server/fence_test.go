@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -60,14 +59,7 @@ func TestAClusterAsksTheDepotAboutItsOwnAttemptsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, started := b.cluster.attempt(ids[0]); started {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the job is not started")
-		}
-	}
+	b.started(ids[0])
 	at, elsewhere := b.depotFrom(alice, "a"), b.depotFrom(alice, "another")
 	if _, err := at.GetChunk(t.Context(), work); err != nil {
 		t.Errorf("an agent does not get what its job needs: %v", err)

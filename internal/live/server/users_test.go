@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -407,19 +408,20 @@ func (b *bench) hello(u broker.User, a *wire.Attempt) wire.Kind {
 	return o.Kind
 }
 
+// started waits for the attempt of a job.
+func (b *bench) started(id core.JobID) (a wire.Attempt) {
+	b.Helper()
+	clocktest.WaitFor(b, fmt.Sprintf("the start of job %d", id), func() (ok bool) {
+		a, ok = b.cluster.attempt(id)
+		return ok
+	})
+	return a
+}
+
 func TestAnAgentSpeaksForJobsOfThoseWhoLetItIn(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(alice, "prog")
-	var a wire.Attempt
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		var ok bool
-		if a, ok = b.cluster.attempt(id); ok {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("nothing is started")
-		}
-	}
+	a := b.started(id)
 	for _, c := range []struct {
 		who  broker.User
 		want wire.Kind

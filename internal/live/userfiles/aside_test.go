@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot"
 )
 
@@ -28,16 +28,14 @@ func (w *world) stuck(ctx context.Context, temporary, name string) (dir string, 
 		_, err := w.hand.GatherFiles(ctx, []Copy{{File: file, As: name}, {File: fifo, As: "never"}})
 		gone <- err
 	}()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		found, err := filepath.Glob(filepath.Join(temporary, asideName+"*", name))
+	var found []string
+	clocktest.WaitFor(w, "the first to be gathered", func() bool {
+		var err error
+		found, err = filepath.Glob(filepath.Join(temporary, asideName+"*", name))
 		w.must(err)
-		if len(found) == 1 {
-			return filepath.Dir(found[0]), gone
-		}
-		if time.Now().After(end) {
-			w.Fatal("nothing is gathered")
-		}
-	}
+		return len(found) == 1
+	})
+	return filepath.Dir(found[0]), gone
 }
 
 func TestCopiesThatAKilledHandLeftAreRemovedByTheNext(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -227,7 +228,7 @@ func (p *puppet) until(s *Service, ref string) api.Flow {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
-	for { // until the service has found it in the store
+	for {
 		f, err := s.GetFlow(ctx, ref)
 		if err != nil {
 			p.Fatal(err)
@@ -235,14 +236,16 @@ func (p *puppet) until(s *Service, ref string) api.Flow {
 		if f.IsOver() {
 			return f
 		}
+		clocktest.WaitFor(p, "the service to find it in the store, or its end", func() bool {
+			f, err = s.GetFlow(ctx, ref)
+			return err != nil || f.IsOver() || s.liveFlow(f.ID) != nil
+		})
 		if l := s.liveFlow(f.ID); l != nil {
 			next := l.nextChange()
 			if s.liveFlow(f.ID) == l {
 				_ = s.waitChange(ctx, next)
 			}
-			continue
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
