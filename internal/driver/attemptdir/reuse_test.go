@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -58,13 +58,7 @@ func openFolders(t *testing.T) *Folders {
 
 func (f *Folders) waitForSpare(t *testing.T) {
 	t.Helper()
-	for range 6000 {
-		if len(f.spares) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the folder was not kept")
+	clocktest.WaitFor(t, "the folder to be kept", func() bool { return len(f.spares) > 0 })
 }
 
 func TestAFolderThatIsUsedAgainHoldsNothingOfTheAttemptBefore(t *testing.T) {

@@ -160,19 +160,13 @@ func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 	}
 }
 
-// startBriefly gives up a moment after the first try.
+// startBriefly gives up after the first try.
 func startBriefly(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	tries := p.called("submit")
-	go func() {
-		for ctx.Err() == nil && p.called("submit") == tries {
-			time.Sleep(5 * time.Millisecond)
-		}
-		time.Sleep(100 * time.Millisecond)
-		cancel()
-	}()
+	p.answered = cancel
+	defer func() { p.answered = nil }()
 	if err := w.OpenBatch().StartAttempt(ctx, a); err == nil || errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v of a submission whose fate is not known", err)
 	}
@@ -309,7 +303,7 @@ func TestAtMostEightSubmitAtOnce(t *testing.T) {
 func TestTheManagerIsAskedOnlyWhileThereIsSomethingToWatch(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
 	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(5 * w.Options.Poll) // in which nothing is asked
 	if n := p.called("queue"); n != 0 {
 		t.Errorf("asked %d times about nothing", n)
 	}
@@ -341,7 +335,7 @@ func TestTheManagerIsAskedOnlyWhileThereIsSomethingToWatch(t *testing.T) {
 	var quiet int
 	w.WaitUntil("silence", func() bool {
 		before := p.called("queue")
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(5 * w.Options.Poll) // in which nothing is asked
 		quiet = p.called("queue") - before
 		return quiet == 0
 	})
@@ -366,7 +360,7 @@ func TestAQuestionWithoutAnAnswerMeansNothing(t *testing.T) {
 	// Ever more rarely.
 	n = p.called("queue")
 	began := time.Now()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // in which hardly anything is asked
 	if more, took := p.called("queue")-n, time.Since(began); more > 5+int(took/time.Second) {
 		t.Errorf("asked %d times within %v", more, took)
 	}

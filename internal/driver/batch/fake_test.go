@@ -31,7 +31,8 @@ type pretender struct {
 	queue          func(n int) error
 	ended          func(n int) error
 	hold, hopeless bool          // jobs wait, for ever
-	slow           time.Duration // a submission takes
+	answered       func()        // is called at the end of a submission; nil: nobody is
+	slow           time.Duration // a submission takes, as those of real managers do
 	tardy          time.Duration // a list and a cancellation take
 	usual, longest time.Duration // that a job may run
 	atOnce         int           // submissions under way
@@ -88,12 +89,15 @@ func (p *pretender) SubmitJob(ctx context.Context, r *batch.Request) (string, er
 	p.mu.Lock()
 	p.atOnce++
 	p.most = max(p.most, p.atOnce)
-	before, after, slow := p.before, p.after, p.slow
+	before, after, answered, slow := p.before, p.after, p.answered, p.slow
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
 		p.atOnce--
 		p.mu.Unlock()
+		if answered != nil {
+			answered()
+		}
 	}()
 	time.Sleep(slow)
 	if before != nil {

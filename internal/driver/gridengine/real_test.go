@@ -72,19 +72,6 @@ func jobOf(t *testing.T, w *batchtest.World, a *wire.Attempt) string {
 	return strings.Trim(string(data), "{\"job:}\n ")
 }
 
-// until is an attempt that ends when it is let go.
-func until(w *batchtest.World) *wire.Attempt {
-	return w.AttemptFromLine(`echo began >> "$NOTES"; while [ ! -e "$(dirname "$NOTES")/go" ]; do sleep 0.05; done; exit 7`)
-}
-
-// letGo ends all such.
-func letGo(t *testing.T, w *batchtest.World) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // lost waits until the attempt is reported lost, and looks for words of why.
 func lost(t *testing.T, w *batchtest.World, a *wire.Attempt, words string) {
 	t.Helper()
@@ -247,7 +234,7 @@ func restarted(t *testing.T) {
 	d := w.OpenBatch()
 	var all []*wire.Attempt
 	for range 10 { // of which two wait
-		all = append(all, until(w))
+		all = append(all, w.AttemptUntilLetGo())
 	}
 	start(t, d, all...)
 	began := func() (n int) {
@@ -261,7 +248,7 @@ func restarted(t *testing.T) {
 	if _, err := d.SurveyHosts(t.Context()); !errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v", err)
 	}
-	late := until(w)
+	late := w.AttemptUntilLetGo()
 	begun := make(chan error)
 	go func() { begun <- d.StartAttempt(t.Context(), late) }()
 	w.WaitUntil("the silence to be noticed", func() bool {
@@ -276,7 +263,7 @@ func restarted(t *testing.T) {
 	if began() != 8 {
 		t.Errorf("%d began", began())
 	}
-	letGo(t, w)
+	w.LetGo()
 	for _, a := range append(all, late) {
 		w.WaitUntil("all ends to be heard", func() bool { return w.CountMessages(a, wire.Ended) == 1 })
 		if w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) > 0 {
@@ -288,11 +275,11 @@ func restarted(t *testing.T) {
 func execdKilled(t *testing.T) {
 	w := newWorld(t, gridengine.Options{Queue: "all.q@n1"}, nil)
 	d := w.OpenBatch()
-	ends, stays := until(w), w.AttemptFor(drivertest.Stays)
+	ends, stays := w.AttemptUntilLetGo(), w.AttemptFor(drivertest.Stays)
 	start(t, d, ends, stays)
 	w.WaitUntil("both to begin", func() bool { return w.StartCount(ends)+w.StartCount(stays) == 2 })
 	batchtest.DoOutside(t, "kill", "n1")
-	letGo(t, w)
+	w.LetGo()
 	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(ends, wire.Ended) == 1 })
 	if w.LivingProcesses(stays) != 1 || w.CountMessages(stays, wire.Lost) > 0 {
 		t.Errorf("%d live: %+v", w.LivingProcesses(stays), w.HeardMessages(stays))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
 		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
+		if !isCalledWith(w.folder(a)) && w.StartCount(a) == 0 {
+			t.Errorf("%s: there is no agent on %s", slow, w.folder(a))
+		}
 		// The next driver knows nothing of an agent that has not taken the lock.
 		d = w.open()
 		before := w.StartCount(a)
@@ -44,7 +48,7 @@ func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
 			t.Log("this machine is slower than the slow agent")
 		}
 		before = w.StartCount(a)
-		time.Sleep(800 * time.Millisecond)
+		clocktest.WaitFor(t, "the end of the agent", func() bool { return !isCalledWith(w.folder(a)) })
 		if n := w.StartCount(a); n != before {
 			t.Errorf("%s: the program began after the release", slow)
 		}
@@ -52,6 +56,15 @@ func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
 			t.Errorf("%s: something is left", slow)
 		}
 	}
+}
+
+// isCalledWith says whether there is a process with such an argument.
+func isCalledWith(argument string) bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	return slices.ContainsFunc(lines, func(line string) bool {
+		text, err := os.ReadFile(line)
+		return err == nil && strings.Contains("\x00"+string(text), "\x00"+argument+"\x00")
+	})
 }
 
 func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
@@ -134,7 +147,12 @@ func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.KillAgent(a)
-	time.Sleep(50 * time.Millisecond)
+	clocktest.WaitFor(t, "an agent that cannot be started", func() bool {
+		r := d.attemptRecord(idOf(a), false)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.failures > 1
+	})
 	if err := os.Rename(away, binary); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +355,7 @@ func killAtRandom(t *testing.T, w *world) {
 					}
 				}
 			}
-			time.Sleep(time.Duration(rng.IntN(15)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(15)) * time.Millisecond) // the next comes at any moment
 		}
 	}
 	w.SetDeaf(false)

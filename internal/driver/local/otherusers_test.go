@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
 )
 
@@ -37,11 +37,7 @@ func TestAgentsOfTheSameBrokerAsOtherUsersAreNoStrangers(t *testing.T) {
 		}
 		return false
 	}
-	for end := time.Now().Add(20 * time.Second); !found("/word/attempts/"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it is not found")
-		}
-	}
+	clocktest.WaitFor(t, "it to be found", func() bool { return found("/word/attempts/") })
 	if found("/other/attempts/") || found("") {
 		t.Error("a stranger is taken for one of us")
 	}

@@ -30,7 +30,7 @@ func survey(dir string) int {
 		if _, err := fmt.Println(d.opt.Slots, l.Share, l.Why); err != nil {
 			return 0
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // half a sample
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
@@ -218,18 +219,14 @@ func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
 	dir := filepath.Join(w.opt.Dir, attemptdir.FolderName(driver.ID{Job: a.Job, Epoch: a.Epoch}))
-	for range 6000 {
-		if p := agentOn(dir, attemptdir.LockHolder(dir), time.Time{}); p != nil {
-			p.sendSignal(syscall.SIGKILL)
-			for p.fd != nil && !pidfdDead(p) {
-				time.Sleep(time.Millisecond)
-			}
-			p.stopWaiting()
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	w.t.Fatalf("job %d has no agent to kill", a.Job)
+	var p *process
+	clocktest.WaitFor(w.t, fmt.Sprintf("an agent of job %d to kill", a.Job), func() bool {
+		p = agentOn(dir, attemptdir.LockHolder(dir), time.Time{})
+		return p != nil
+	})
+	p.sendSignal(syscall.SIGKILL)
+	clocktest.WaitFor(w.t, "its death", func() bool { return p.fd == nil || pidfdDead(p) })
+	p.stopWaiting()
 }
 
 func pidfdDead(p *process) bool {

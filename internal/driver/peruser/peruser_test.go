@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -201,30 +202,29 @@ func TestAUserWhomAClusterDoesNotLetInIsRefusedThereAfterAWhile(t *testing.T) {
 }
 
 func TestADriverThatServesNobodyIsClosed(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Unix(1000, 0)
-	w := newWorld(t, func(o *Options) {
-		o.Idle = 20 * time.Millisecond
-		o.Clock = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(o *Options) { o.Idle = time.Hour })
+		w.users[2].quiet = false // it has an attempt
+		for _, job := range []core.JobID{11, 22} {
+			if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour - time.Second)
+		synctest.Wait()
+		if !w.isOpen(1) {
+			t.Error("one that was just needed was closed")
+		}
+		time.Sleep(time.Hour / 5) // it is looked at ten times an hour
+		synctest.Wait()
+		if w.isOpen(1) {
+			t.Error("one that nobody needs stays open")
+		}
+		if !w.isOpen(2) {
+			t.Error("one that is needed was closed")
+		}
+		if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: 12, Epoch: 1}); err != nil || !w.isOpen(1) {
+			t.Errorf("it is not opened again: %v", err)
+		}
 	})
-	w.users[2].quiet = false // it has an attempt
-	for _, job := range []core.JobID{11, 22} {
-		if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: job, Epoch: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mu.Lock()
-	now = now.Add(time.Hour)
-	mu.Unlock()
-	for end := time.Now().Add(3 * time.Minute); w.isOpen(1); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it stays open")
-		}
-	}
-	if !w.isOpen(2) {
-		t.Error("one that is needed was closed")
-	}
-	if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: 12, Epoch: 1}); err != nil || !w.isOpen(1) {
-		t.Errorf("it is not opened again: %v", err)
-	}
 }

@@ -51,7 +51,7 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 					mustInsist(t, func(ctx context.Context) error { return d.ReleaseAttempt(ctx, idOf(victim)) })
 				}
 			}
-			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond) // the next comes at any moment
 		}
 	}
 	for _, a := range w.attempts {
@@ -74,11 +74,11 @@ func mustInsist(t *testing.T, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := f(ctx)
-	for errors.Is(err, driver.ErrAway) && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond)
+	var err error
+	clocktest.PollLoop{Limit: time.Minute}.Until(func() bool {
 		err = f(ctx)
-	}
+		return !errors.Is(err, driver.ErrAway)
+	})
 	if err != nil {
 		t.Error(err)
 	}

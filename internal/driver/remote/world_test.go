@@ -177,15 +177,11 @@ func (w *world) open() *remote.Driver {
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for {
-		if _, err = d.FindAttempts(ctx); err == nil {
-			return d
-		}
-		if ctx.Err() != nil {
-			w.t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	clocktest.PollLoop{Limit: time.Minute}.WaitFor(w.t, "a connection", func() bool {
+		_, err = d.FindAttempts(ctx)
+		return err == nil
+	}, func() string { return err.Error() })
+	return d
 }
 
 func (w *world) OpenDriver() driver.Driver { return w.open() }

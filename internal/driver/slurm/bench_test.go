@@ -21,7 +21,7 @@ import (
 // sbatch called in the same way by nobody but itself; and what a driver costs that
 // watches a thousand jobs.
 func BenchmarkOnARealSlurm(b *testing.B) {
-	if os.Getenv(inside) == "" {
+	if !batchtest.IsInside() {
 		b.Log(onACluster(b, 2, 4, []string{"-test.run=^$", "-test.bench=^BenchmarkOnARealSlurm$", "-test.benchtime=" + "1x"},
 			"MaxJobCount=20000"))
 		return
@@ -128,7 +128,7 @@ func benchWatch(b *testing.B) {
 	w.WaitUntil("the queue to be seen", waiting)
 	self, children := spent(b, syscall.RUSAGE_SELF), spent(b, syscall.RUSAGE_CHILDREN)
 	start := time.Now()
-	time.Sleep(30 * time.Second)
+	time.Sleep(30 * time.Second) // this long is measured
 	took := time.Since(start)
 	b.ReportMetric(100*float64(spent(b, syscall.RUSAGE_SELF)-self)/float64(took), "%driver")
 	b.ReportMetric(100*float64(spent(b, syscall.RUSAGE_CHILDREN)-children)/float64(took), "%squeue")

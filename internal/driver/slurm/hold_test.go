@@ -2,7 +2,6 @@ package slurm_test
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 
 // Slurm wants an operator for this, which root is.
 func TestAnOperatorReserves(t *testing.T) {
-	if os.Getenv(inside) == "" {
+	if !batchtest.IsInside() {
 		t.Parallel()
 		t.Log(onAClusterAs(t, root, 2, 2, []string{"-test.run=^TestAnOperatorReserves$", "-test.v"}))
 		return

@@ -23,7 +23,7 @@ import (
 
 // All of this runs on one cluster, as an ordinary user on its head.
 func TestOnARealSlurm(t *testing.T) {
-	if os.Getenv(inside) == "" {
+	if !batchtest.IsInside() {
 		t.Parallel()
 		run := flag.Lookup("test.run").Value.String()
 		if !strings.Contains(run, t.Name()) { // else it may name one of those below
@@ -57,16 +57,6 @@ func mustStart(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
 	if err := d.StartAttempt(t.Context(), a); err != nil {
 		t.Error(err)
-	}
-}
-
-// untilGo is a program that runs until go is called.
-const untilGo = `echo began >> "$NOTES"; until [ -e "${NOTES%/*}/go" ]; do sleep 0.1; done; exit 5`
-
-func letGo(t *testing.T, w *batchtest.World) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -170,7 +160,7 @@ func cancelled(t *testing.T) {
 	w := newWorld(t, slurm.Options{Options: []string{"--hold"}}, nil)
 	d, waits := w.OpenBatch(), w.AttemptFor(drivertest.Ends)
 	mustStart(t, d, waits)
-	outside(t, "scancel", "--user=alice", "--state=PENDING")
+	batchtest.DoOutside(t, "scancel", "--user=alice", "--state=PENDING")
 	w.WaitUntil("the loss to be heard", func() bool { return w.CountMessages(waits, wire.Lost) == 1 })
 	m := w.HeardMessages(waits)
 	if why := m[len(m)-1].Why; !strings.Contains(why, "CANCELLED") || w.StartCount(waits) != 0 {
@@ -181,7 +171,7 @@ func cancelled(t *testing.T) {
 	d, runs := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
 	mustStart(t, d, runs)
 	w.WaitUntil("the program to begin", func() bool { return w.StartCount(runs) == 1 })
-	outside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.JobPrefix(), runs))
+	batchtest.DoOutside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.JobPrefix(), runs))
 	w.WaitUntil("that to be heard", func() bool {
 		return w.CountMessages(runs, wire.Lost)+w.CountMessages(runs, wire.Left)+w.CountMessages(runs, wire.Ended) > 0
 	})
@@ -193,8 +183,8 @@ func cancelled(t *testing.T) {
 // Those who may take processors away from others do so. The agent says that it
 // was told to go, and Slurm says by whom.
 func preempted(t *testing.T) {
-	outside(t, "scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "MaxTime=INFINITE", "PriorityTier=10")
-	defer outside(t, "scontrol", "delete", "PartitionName=urgent")
+	batchtest.DoOutside(t, "scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "MaxTime=INFINITE", "PriorityTier=10")
+	defer batchtest.DoOutside(t, "scontrol", "delete", "PartitionName=urgent")
 	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
 	d, a := w.OpenBatch(), w.AttemptFor(drivertest.Stays)
 	mustStart(t, d, a)
@@ -235,7 +225,7 @@ func restarted(t *testing.T) {
 	d := w.OpenBatch()
 	var all []*wire.Attempt
 	add := func() *wire.Attempt {
-		a := w.AttemptFromLine(untilGo)
+		a := w.AttemptUntilLetGo()
 		a.Procs = 3
 		all = append(all, a)
 		return a
@@ -251,28 +241,33 @@ func restarted(t *testing.T) {
 		return n
 	}
 	w.WaitUntil("two to begin", func() bool { return begun() >= 1 })
-	outside(t, "stop")
+	batchtest.DoOutside(t, "stop")
 	var late sync.WaitGroup
 	for range 3 {
 		a := add()
 		late.Go(func() { mustStart(t, d, a) })
 	}
 	_, _ = d.MeasureLoad(t.Context()) // it may not know
-	time.Sleep(time.Second)
-	outside(t, "start")
+	for _, a := range all[4:] {
+		w.WaitUntil("sbatch, which finds no controller", func() bool {
+			name := d.JobPrefix() + attemptdir.FolderName(batchtest.AttemptID(a))
+			return exec.Command("pgrep", "--full", "sbatch .*--job-name="+name+" ").Run() == nil
+		})
+	}
+	batchtest.DoOutside(t, "start")
 	late.Wait()
 	for range 6 {
 		a := add()
 		a.Procs = 1
 		late.Go(func() { mustStart(t, d, a) })
 	}
-	outside(t, "restart")
+	batchtest.DoOutside(t, "restart")
 	late.Wait()
 	d = w.OpenBatch()
 	for _, a := range all { // as a broker does after its own restart
 		mustStart(t, d, a)
 	}
-	letGo(t, w)
+	w.LetGo()
 	for i, failed := 0, 0; i < len(all); i++ {
 		a := all[i]
 		w.WaitUntil("the end to be heard",
@@ -280,14 +275,14 @@ func restarted(t *testing.T) {
 		// Slurm may fail a job that it begins while it starts itself. We hear of it, and
 		// then there is another attempt.
 		if w.CountMessages(a, wire.Lost) == 1 && w.StartCount(a) == 0 && failed < 2 {
-			all[i] = w.AttemptFromLine(untilGo)
+			all[i] = w.AttemptUntilLetGo()
 			mustStart(t, d, all[i])
 			failed++
 			i--
 		}
 	}
 	for _, a := range all {
-		if m := w.HeardMessages(a); w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) != 0 || m[len(m)-1].Code != 5 {
+		if m := w.HeardMessages(a); w.StartCount(a) != 1 || w.CountMessages(a, wire.Lost) != 0 || m[len(m)-1].Code != batchtest.LetGoCode {
 			t.Errorf("it began %d times; heard %+v", w.StartCount(a), m)
 		}
 	}
@@ -320,14 +315,14 @@ func startLimited(t *testing.T) func(t *testing.T) {
 func nodeFails(t *testing.T) {
 	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
 	d := w.OpenBatch()
-	ends, stays := w.AttemptFromLine(untilGo), w.AttemptFor(drivertest.Stays)
+	ends, stays := w.AttemptUntilLetGo(), w.AttemptFor(drivertest.Stays)
 	for _, a := range []*wire.Attempt{ends, stays} {
 		mustStart(t, d, a)
 		w.WaitUntil("the program to begin", func() bool { return w.StartCount(a) == 1 })
 	}
 	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.JobPrefix(), stays))
-	outside(t, "kill", "n2")
-	defer outside(t, "revive", "n2")
+	batchtest.DoOutside(t, "kill", "n2")
+	defer batchtest.DoOutside(t, "revive", "n2")
 	m := slurm.New(slurm.Options{})
 	w.WaitUntil("Slurm to give it up", func() bool {
 		list, err := m.ListQueue(t.Context(), d.JobPrefix())
@@ -336,7 +331,7 @@ func nodeFails(t *testing.T) {
 	if ended, err := m.JobEndings(t.Context(), []string{id}); err != nil || ended[id].Cause != jobfile.NodeFail {
 		t.Errorf("Slurm says %+v, %v", ended, err)
 	}
-	time.Sleep(5 * w.Options.Poll)
+	time.Sleep(5 * w.Options.Poll) // the driver asks that often, and draws no conclusion
 	d = w.OpenBatch()
 	for _, a := range []*wire.Attempt{ends, stays} {
 		mustStart(t, d, a)
@@ -344,9 +339,9 @@ func nodeFails(t *testing.T) {
 	if w.CountMessages(ends, wire.Lost)+w.CountMessages(stays, wire.Lost) > 0 || w.LivingProcesses(stays) == 0 {
 		t.Error("what runs counts as lost")
 	}
-	letGo(t, w)
+	w.LetGo()
 	w.WaitUntil("the end to be heard", func() bool { return w.CountMessages(ends, wire.Ended) == 1 })
-	if m := w.HeardMessages(ends); m[len(m)-1].Code != 5 || w.StartCount(ends) != 1 {
+	if m := w.HeardMessages(ends); m[len(m)-1].Code != batchtest.LetGoCode || w.StartCount(ends) != 1 {
 		t.Errorf("%+v", m)
 	}
 	// What Slurm cannot end any more ends all the same.

@@ -42,9 +42,9 @@ func scripted(w *batchtest.World) *wire.Attempt {
 }
 
 func told(t *testing.T) {
-	outside(t, "scontrol", "create", "PartitionName=short", "Nodes=ALL", "MaxTime=INFINITE")
-	outside(t, "scontrol", "update", "NodeName=n1,n2", "AvailableFeatures=fast", "ActiveFeatures=fast")
-	defer outside(t, "scontrol", "delete", "PartitionName=short")
+	batchtest.DoOutside(t, "scontrol", "create", "PartitionName=short", "Nodes=ALL", "MaxTime=INFINITE")
+	batchtest.DoOutside(t, "scontrol", "update", "NodeName=n1,n2", "AvailableFeatures=fast", "ActiveFeatures=fast")
+	defer batchtest.DoOutside(t, "scontrol", "delete", "PartitionName=short")
 	t.Run("AScriptForSlurm", func(t *testing.T) {
 		w := newWorld(t, slurm.Options{Options: []string{"--hold"}}, nil)
 		d, a := w.OpenBatch(), scripted(w)

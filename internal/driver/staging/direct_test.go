@@ -88,6 +88,7 @@ type between struct {
 	to      string
 	carried atomic.Int64
 	cutAt   atomic.Int64 // after so many bytes in all
+	onCut   func()       // is called then, before anybody notices
 	blocked atomic.Bool
 }
 
@@ -136,7 +137,11 @@ func (b *between) carry(c net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := far.Read(buf)
-		if _, e := c.Write(buf[:n]); err != nil || e != nil || b.carried.Add(int64(n)) > b.cutAt.Load() {
+		if _, e := c.Write(buf[:n]); err != nil || e != nil {
+			break
+		}
+		if b.carried.Add(int64(n)) > b.cutAt.Load() {
+			b.onCut()
 			break
 		}
 	}
@@ -152,12 +157,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 	o := offers(t, from, driver.FileRequest{Path: "x"}).Offer
 	b := line(t, &o)
 	b.cutAt.Store(18 << 20)
-	go func() {
-		for b.carried.Load() <= 18<<20 && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		b.cutAt.Store(1 << 62)
-	}()
+	b.onCut = func() { b.cutAt.Store(1 << 62) }
 	m, err := to.TakeOffer(t.Context(), o)
 	if err != nil || m.Sent < 24<<20 {
 		t.Fatalf("%+v %v", m, err)
@@ -174,12 +174,7 @@ func TestATransferThatBreaksGoesOnAndOneThatIsBlockedSaysSo(t *testing.T) {
 	clean := o
 	b = line(t, &o)
 	b.cutAt.Store(18 << 20)
-	go func() {
-		for b.carried.Load() <= 18<<20 && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		b.blocked.Store(true)
-	}()
+	b.onCut = func() { b.blocked.Store(true) }
 	first, err := to.TakeOffer(t.Context(), o)
 	if err == nil || errors.Is(err, driver.ErrUnreached) || first.Sent == 0 {
 		t.Errorf("blocked: %+v %v", first, err)

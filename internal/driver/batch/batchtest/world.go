@@ -160,6 +160,23 @@ func (w *World) AttemptFromLine(line string) *wire.Attempt {
 	return a
 }
 
+// LetGoCode is the exit code of those that are let go.
+const LetGoCode = 5
+
+// AttemptUntilLetGo is an attempt that ends when it is let go.
+func (w *World) AttemptUntilLetGo() *wire.Attempt {
+	return w.AttemptFromLine(fmt.Sprintf(
+		`echo began >> "$NOTES"; until [ -e "${NOTES%%/*}/go" ]; do sleep 0.1; done; exit %d`, LetGoCode))
+}
+
+// LetGo ends all such.
+func (w *World) LetGo() {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *World) notesFile(a *wire.Attempt) string {
 	return filepath.Join(w.Dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"math"
 	"os/exec"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
@@ -94,10 +96,10 @@ func TestTheFirstAnswerIsQuickAndLaterOnesAreSurer(t *testing.T) {
 	if first.Sd < 0.1 {
 		t.Errorf("the first answer claims to be sure: %+v", first)
 	}
-	eventually(t, func() (bool, int) {
+	clocktest.WaitFor(t, "as many samples as are kept", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return len(m.recent) == maxRecentSamples && !m.recent[0].blind, len(m.recent)
+		return len(m.recent) == maxRecentSamples && !m.recent[0].blind
 	})
 }
 
@@ -107,24 +109,16 @@ func TestANewcomerSharesWithThoseWhoAreThere(t *testing.T) {
 	for range 2 {
 		burn(t, cpu)
 	}
-	eventually(t, func() (bool, driver.Load) {
-		e := estimateOf(t, m)
-		return e.Share < 0.5, e // a third, or less if there are yet others
-	})
+	var e driver.Load
+	slowly.WaitFor(t, "the competitors to be seen", func() bool {
+		e = estimateOf(t, m)
+		return e.Share < 0.5 // a third, or less if there are yet others
+	}, func() string { return fmt.Sprintf("%+v", e) })
 }
 
-// eventually waits until it is so; others come and go on the machine meanwhile.
-func eventually[T any](t *testing.T, so func() (bool, T)) {
-	t.Helper()
-	var last T
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		ok := false
-		if ok, last = so(); ok {
-			return
-		}
-	}
-	t.Errorf("%+v after three minutes", last)
-}
+// slowly asks no more often than something can have changed; others come and go on the machine
+// meanwhile.
+var slowly = clocktest.PollLoop{Pause: 50 * time.Millisecond}
 
 // How far what is foretold is from what a newcomer then really gets, with
 // whatever else happens on this machine at the time.
@@ -137,11 +131,11 @@ func BenchmarkForetelling(b *testing.B) {
 	}
 	off := 0.0
 	for b.Loop() {
-		time.Sleep(900 * time.Millisecond)
+		time.Sleep(900 * time.Millisecond) // of this long the foretelling knows
 		foretold := estimateOf(b, m)
 		pid := burn(b, cpu)
 		begin, used := time.Now(), ticksOf(b, pid)
-		time.Sleep(800 * time.Millisecond)
+		time.Sleep(800 * time.Millisecond) // this long the newcomer is measured
 		used = ticksOf(b, pid) - used
 		off += math.Abs(foretold.Share - float64(used)/ticksPerSecond/time.Since(begin).Seconds())
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -165,10 +159,11 @@ func TestOurOwnAreNoCompetitors(t *testing.T) {
 		return own
 	})
 	theirs := newMeter(t, cpu, nil)
-	eventually(t, func() (bool, [2]driver.Load) {
-		a, b := estimateOf(t, ours), estimateOf(t, theirs)
-		return a.Share > 1.15*b.Share && b.Share < 0.35, [2]driver.Load{a, b}
-	})
+	var a, b driver.Load
+	slowly.WaitFor(t, "our own to count for less than others", func() bool {
+		a, b = estimateOf(t, ours), estimateOf(t, theirs)
+		return a.Share > 1.15*b.Share && b.Share < 0.35
+	}, func() string { return fmt.Sprintf("%+v and %+v", a, b) })
 }
 
 func TestAQuotaIsTheMostThatAnybodyGets(t *testing.T) {
