@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 )
 
 // bad are files with one mistake each, and the message without the folder.
@@ -171,7 +172,7 @@ func TestMistakesAreOneLineWithFileLineFieldAndValue(t *testing.T) {
 }
 
 func TestMistakesInFlagsNameTheFlag(t *testing.T) {
-	dir := folder(t, "a/same", "b/same")
+	dir := callertest.MakeFolder(t, "a/same", "b/same")
 	for _, c := range []struct{ set, want string }{
 		{"deadline=soon", `--deadline "soon": expected a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},
 		{"procs=none", `--procs "none": expected a number of cores from 1 to 1048576, or two such as 2-32`},

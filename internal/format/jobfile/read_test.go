@@ -12,31 +12,12 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile/batchscript"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// folder is a folder with a few files, in which commands are given.
-func folder(t testing.TB, files ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, f := range files {
-		name, text, _ := strings.Cut(f, "=")
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func options(dir string, set ...string) Options {
-	o := Options{Now: noon, Dir: dir,
-		Environ: []string{"HOME=/home/eve", "TOKEN=abc", "PATH=/bin", "PWD=/x", "GODWIT_STATE=/y", "BAD-NAME=1"}}
+	o := Options{Now: callertest.SubmitTime, Dir: dir, Environ: callertest.CallerEnviron()}
 	for _, s := range set {
 		name, value, _ := strings.Cut(s, "=")
 		o.Set = append(o.Set, Setting{name, value})
@@ -76,7 +57,7 @@ func plain() *Job {
 }
 
 func TestAJobFileGivesEveryField(t *testing.T) {
-	dir := folder(t, "src/flight.dat", "extra.db")
+	dir := callertest.MakeFolder(t, "src/flight.dat", "extra.db")
 	job, warnings, err := readText(t, dir, `
 name: engine-diagnosis
 run: ./xto --input flight.dat
@@ -194,7 +175,7 @@ func TestADeadlineIsATimeOrAMoment(t *testing.T) {
 			t.Errorf("%s: %v %+v", text, err, job)
 			continue
 		}
-		later := noon.Add(10 * time.Second)
+		later := callertest.SubmitTime.Add(10 * time.Second)
 		job.FixMoments(later)
 		if moment := strings.Contains(text, ":"); moment && job.Deadline != want-10*time.Second || !moment &&
 			job.Deadline != want {
@@ -246,7 +227,7 @@ config: {}
 }
 
 func TestTheCommandLineGoesOverTheFile(t *testing.T) {
-	dir := folder(t, "a/x", "b/y")
+	dir := callertest.MakeFolder(t, "a/x", "b/y")
 	job, _, err := readText(t, dir,
 		"run: true\ndeadline: 5m\nprocs: 4\nworkdir: a\non: [p, q]\nenvs: {A: 1, TOKEN: }\ncheckpoint: {every: 5m}",
 		"deadline=10m", "procs=2-3", "workdir=b", "on=r", "on=s", "env=A=2=3", "env=TOKEN", "checkpoint=restart",
@@ -287,7 +268,7 @@ func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 }
 
 func TestTrialsComeWithTheFileOfAPattern(t *testing.T) {
-	dir := folder(t, `two.pattern={"nodes": 2, "edges": [{"a": 0, "b": 1}], "trials": [{"hosts": ["n2", "n1"], "seconds": 1.5}]}`)
+	dir := callertest.MakeFolder(t, `two.pattern={"nodes": 2, "edges": [{"a": 0, "b": 1}], "trials": [{"hosts": ["n2", "n1"], "seconds": 1.5}]}`)
 	for _, name := range []string{filepath.Join(dir, "two.pattern"), "two.pattern"} {
 		file := filepath.Join(dir, "job.yaml")
 		if err := os.WriteFile(file, []byte("run: x\nprocs: 2\npattern: "+name), 0o644); err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 )
 
 func TestAScriptIsAJobWithItsFieldsInComments(t *testing.T) {
-	dir := folder(t, `jobs/fit.sh=#!/bin/bash -l
+	dir := callertest.MakeFolder(t, `jobs/fit.sh=#!/bin/bash -l
 # what it does
 #GODWIT --deadline 20m --procs=4
 #GODWIT --name 'fit-1' --progress "step (\\d+)/(\\d+)"
@@ -66,7 +67,7 @@ func TestMistakesInScriptsAreToldWithTheirLine(t *testing.T) {
 		{"#!/bin/sh\n\n#GODWIT --checkpoint-signal USR1 --checkpoint signal",
 			"job.sh: checkpoint.files: method signal needs the files that the program writes when it saves itself"},
 	} {
-		dir := folder(t, "job.sh="+c.text)
+		dir := callertest.MakeFolder(t, "job.sh="+c.text)
 		_, _, err := readFile(filepath.Join(dir, "job.sh"), options(dir))
 		if !badinput.Is(err) || strings.TrimPrefix(err.Error(), dir+"/") != c.want {
 			t.Errorf("%q:\ngot  %v\nwant %s", c.text, err, c.want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile/jobfiletest"
 )
 
@@ -20,7 +21,7 @@ var update = goflag.Bool("update", false, "write what scripts are read as")
 
 // surroundings are the files that the scripts of the corpus name.
 func surroundings(t testing.TB) string {
-	return jobfiletest.MakeFolder(t, "data.txt", "sub/data.txt", "pre.sh", "post.sh", "out/keep")
+	return callertest.MakeFolder(t, "data.txt", "sub/data.txt", "pre.sh", "post.sh", "out/keep")
 }
 
 // told is a job as a golden file has it, and what was said about it.

@@ -5,40 +5,18 @@ package jobfiletest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 )
-
-// SubmitTime is when everything is submitted.
-var SubmitTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// MakeFolder is a folder with a few files, each NAME or NAME=TEXT, in which commands are given.
-func MakeFolder(t testing.TB, files ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, f := range files {
-		name, text, _ := strings.Cut(f, "=")
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // CallerOptions are those of somebody in a folder who gives some flags, each NAME=VALUE.
 func CallerOptions(dir string, set ...string) jobfile.Options {
-	o := jobfile.Options{Now: SubmitTime, Dir: dir,
-		Environ: []string{"HOME=/home/eve", "TOKEN=abc", "PATH=/bin", "PWD=/x", "GODWIT_STATE=/y", "BAD-NAME=1"}}
+	o := jobfile.Options{Now: callertest.SubmitTime, Dir: dir, Environ: callertest.CallerEnviron()}
 	for _, s := range set {
 		name, value, _ := strings.Cut(s, "=")
 		o.Set = append(o.Set, jobfile.Setting{Name: name, Value: value})
@@ -54,7 +32,7 @@ type Mistake = struct{ Text, Want string }
 func CheckMistakes(t *testing.T, importers jobfile.Importers, name, form string, mistakes []Mistake) {
 	t.Helper()
 	for _, c := range mistakes {
-		dir := MakeFolder(t, name+"="+fmt.Sprintf(form, c.Text))
+		dir := callertest.MakeFolder(t, name+"="+fmt.Sprintf(form, c.Text))
 		_, _, err := jobfile.Read(filepath.Join(dir, name), CallerOptions(dir), importers)
 		if !badinput.Is(err) || strings.TrimPrefix(err.Error(), dir+"/") != c.Want {
 			t.Errorf("%q:\ngot  %v\nwant %s", c.Text, err, c.Want)

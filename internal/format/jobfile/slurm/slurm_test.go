@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile/callertest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile/jobfiletest"
 )
 
@@ -63,19 +64,19 @@ func readSubmitted(dir string, set ...string) (*jobfile.Job, []jobfile.Warning, 
 }
 
 func TestMomentsAreCountedFromTheSubmission(t *testing.T) {
-	dir := jobfiletest.MakeFolder(t, "job.sh=#!/bin/sh\n#SBATCH --begin=now+1hour --deadline=now+2hours\ntrue\n")
+	dir := callertest.MakeFolder(t, "job.sh=#!/bin/sh\n#SBATCH --begin=now+1hour --deadline=now+2hours\ntrue\n")
 	job, _, err := readSubmitted(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.FixMoments(jobfiletest.SubmitTime.Add(90 * time.Minute))
+	job.FixMoments(callertest.SubmitTime.Add(90 * time.Minute))
 	if job.Begin != 0 || job.Deadline != 30*time.Minute {
 		t.Errorf("begin in %v, done in %v", job.Begin, job.Deadline)
 	}
 }
 
 func TestTheCommandLineGoesOverOurLinesAndThoseOverTheManagers(t *testing.T) {
-	dir := jobfiletest.MakeFolder(t, "job.sh=#!/bin/sh\n#SBATCH -n 2 -t 5 -J manager -d afterok:1\n"+
+	dir := callertest.MakeFolder(t, "job.sh=#!/bin/sh\n#SBATCH -n 2 -t 5 -J manager -d afterok:1\n"+
 		"#GODWIT --time 7m --name ours --after 2 --after 3\ntrue\n")
 	job, _, err := readSubmitted(dir, "name=line", "after=4")
 	if err != nil {
