@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 const line = "17 (a (b) c) R 3 17 17 0 -1 4194304 1 2 3 4 250 50 7 8 20 5 4 0 99 1000 5 18446744073709551615 1 1 0 0 " +
@@ -75,23 +77,20 @@ func TestDescendantsAreFound(t *testing.T) {
 		_ = in.Close()
 		_ = cmd.Wait()
 	}()
-	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		all, err := AllProcesses()
-		if err != nil {
+	var all []Process
+	clocktest.WaitFor(t, "the child of the child", func() bool {
+		if all, err = AllProcesses(); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(DescendantsOf(all, map[int]bool{cmd.Process.Pid: true})); n == 2 {
-			if children, err := ChildrenOf(cmd.Process.Pid); err != nil || len(children) != 1 {
-				t.Errorf("its children are %v, %v", children, err)
-			}
-			if DescendantsOf(all, nil)[cmd.Process.Pid] ||
-				!DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
-				t.Error("descent is wrong")
-			}
-			return
-		}
+		return len(DescendantsOf(all, map[int]bool{cmd.Process.Pid: true})) == 2
+	})
+	if children, err := ChildrenOf(cmd.Process.Pid); err != nil || len(children) != 1 {
+		t.Errorf("its children are %v, %v", children, err)
 	}
-	t.Error("the child of the child was not found")
+	if DescendantsOf(all, nil)[cmd.Process.Pid] ||
+		!DescendantsOf(all, map[int]bool{os.Getpid(): true})[cmd.Process.Pid] {
+		t.Error("descent is wrong")
+	}
 }
 
 func FuzzParse(f *testing.F) {

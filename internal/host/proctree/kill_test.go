@@ -100,7 +100,7 @@ func TestWhoKeepsForkingAwayIsKilled(t *testing.T) {
 			// ended may hit one of them, and that ends it.
 			for try := 1; ; try++ {
 				ended(t, mustStart(t, tree, s))
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // in which they flee
 				if !tree.isEmpty() {
 					break
 				}
@@ -234,7 +234,7 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 		// Who is stopped may still have a last moment to account for.
 		clocktest.WaitFor(t, "stopped programs to use no processor", func() bool {
 			before := tree.ReadUsage().CPU
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // in which one that runs would use some
 			return tree.ReadUsage().CPU == before
 		})
 		drained := count()

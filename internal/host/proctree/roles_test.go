@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // The test binary is also the programs that the tests start: its first
@@ -24,9 +26,8 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	var r reader
-	for i := 0; i < 1000 && len(r.ourChildren()) > 0; i++ {
-		time.Sleep(5 * time.Millisecond) // the reaper comes after the test
-	}
+	// The reaper comes after the test.
+	clocktest.PollLoop{Limit: 5 * time.Second}.Until(func() bool { return len(r.ourChildren()) == 0 })
 	for _, pid := range r.ourChildren() {
 		s, _ := r.readStat(pid)
 		fmt.Printf("the tests left process %d (%s, %c) behind\n", pid, s.comm, s.state)
@@ -41,11 +42,11 @@ func init() {
 	roles = map[string]func(args []string){
 		// MS [FILE [GO]]: use that much processor time, write how much it was; first wait for GO
 		"burn": func(args []string) {
-			for len(args) > 2 {
-				if _, err := os.Stat(args[2]); err == nil {
-					break
-				}
-				time.Sleep(time.Millisecond)
+			if len(args) > 2 {
+				clocktest.PollLoop{Pause: time.Millisecond}.Until(func() bool {
+					_, err := os.Stat(args[2])
+					return err == nil
+				})
 			}
 			burn(args[0])
 			if len(args) > 1 {
@@ -69,7 +70,7 @@ func init() {
 			for range n {
 				run("burn", args[1], args[2])
 			}
-			time.Sleep(time.Hour)
+			stay()
 		},
 		"daemon": func(args []string) { // ROLE ARGS: leave it running in a session of its own, orphaned
 			run("daemon2", args...)
@@ -86,11 +87,11 @@ func init() {
 		"stubborn": func([]string) {
 			signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 			fmt.Println("ready")
-			time.Sleep(time.Hour)
+			stay()
 		},
 		"sleep": func([]string) {
 			fmt.Println("ready")
-			time.Sleep(time.Hour)
+			stay()
 		},
 		"surroundings": func([]string) {
 			var set unix.CPUSet
@@ -108,14 +109,14 @@ func init() {
 			for {
 				c := exec.Command("/proc/self/exe", "bomb")
 				c.Start()
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // so that the machine can still be used
 			}
 		},
 		"launcher": func(args []string) { // MARK: start a program and wait to be killed
 			t := TreeOf(args[0])
 			p, err := t.Start(Spec{Argv: []string{"/proc/self/exe", "sleep"}, Dir: "/"})
 			fmt.Println(p.Pid, err)
-			time.Sleep(time.Hour)
+			stay()
 		},
 		"nobody": func(args []string) { // MARK: as an ordinary user, start a forker under a limit
 			if os.Getuid() == 0 {
@@ -139,10 +140,13 @@ func init() {
 		"name": func(args []string) { // NAME: take it, then sleep
 			unix.Prctl(unix.PR_SET_NAME, uintptrOf(args[0]), 0, 0, 0)
 			fmt.Println("ready")
-			time.Sleep(time.Hour)
+			stay()
 		},
 	}
 }
+
+// stay keeps a program there until it is killed.
+func stay() { time.Sleep(time.Hour) }
 
 // run starts another role.
 func run(role string, args ...string) *exec.Cmd {

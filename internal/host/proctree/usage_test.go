@@ -235,23 +235,16 @@ func TestTheProcessorOfABusyProcessIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for begun := tree.ReadUsage().CPU; tree.ReadUsage().CPU < begun+100*time.Millisecond; {
-		time.Sleep(5 * time.Millisecond)
-	}
-	found := false
-	for range 200 { // of its threads one runs, now and then
+	begun := tree.ReadUsage().CPU
+	clocktest.WaitFor(t, "a tenth of a second of processor time",
+		func() bool { return tree.ReadUsage().CPU >= begun+100*time.Millisecond })
+	clocktest.WaitFor(t, "one of its threads to run", func() bool {
 		cpu, ok := tree.BusiestProcessor()
 		if ok && cpu != last {
 			t.Fatalf("it runs on processor %d, was told to use %d", cpu, last)
 		}
-		if found = ok; found {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if !found {
-		t.Error("it burns and runs nowhere")
-	}
+		return ok
+	})
 	if err := tree.KillAll(t.Context(), 0); err != nil {
 		t.Error(err)
 	}

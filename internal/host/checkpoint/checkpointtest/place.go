@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"golang.org/x/sys/unix"
@@ -205,13 +205,9 @@ func (pl *attemptFixture) countLines() int { return bytes.Count(pl.out.copyText(
 
 func (pl *attemptFixture) waitFor(what string, ok func() bool) {
 	pl.t.Helper()
-	now := clock.RealClock()
-	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if now.Since(began) > pl.fixture.Wait {
-			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, lastBytes(pl.out.copyText()),
-				lastBytes(pl.err.copyText()))
-		}
-	}
+	clocktest.PollLoop{Limit: pl.fixture.Wait, Pause: 2 * time.Millisecond}.WaitFor(pl.t, what, ok, func() string {
+		return fmt.Sprintf("stdout ends in %q, stderr in %q", lastBytes(pl.out.copyText()), lastBytes(pl.err.copyText()))
+	})
 }
 
 // copyTree copies a folder of files and folders, with times.

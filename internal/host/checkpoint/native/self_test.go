@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
@@ -81,12 +82,7 @@ func selfSaving(p *checkpoint.Program) { p.Files = []string{"state"} }
 
 func (j *job) waitFor(what string, ok func() bool) {
 	j.t.Helper()
-	now := clock.RealClock()
-	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if now.Since(began) > time.Minute {
-			j.t.Fatalf("waited in vain for %s; printed %q", what, j.printed())
-		}
-	}
+	clocktest.WaitFor(j.t, what, ok, func() string { return fmt.Sprintf("printed %q", j.printed()) })
 }
 
 func (j *job) prints(text string) {
@@ -149,7 +145,7 @@ func TestAProgramThatSavesItselfWaitsForWhoCares(t *testing.T) {
 	j.write("go", "")
 	<-told
 	j.prints("round 1\n")
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // in which one that does not wait would go on
 	if j.printed() != "round 1\n" {
 		t.Errorf("it did not wait: %q", j.printed())
 	}

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 )
@@ -95,22 +97,32 @@ func tryReading(t testing.TB, p *checkpoint.Program, image string, enough int) (
 func (a *attempt) collect() {
 	defer close(a.eof)
 	defer a.pipe.Close()
+	raw, err := a.pipe.SyscallConn()
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
 	buf := make([]byte, 1<<16)
-	for {
+	for over := false; !over; {
 		a.mu.Lock()
 		for a.enough > 0 && a.output.Len() >= a.enough {
 			a.more.Wait()
 		}
 		a.mu.Unlock()
-		n, err := a.pipe.Read(buf)
-		a.mu.Lock()
-		a.output.Write(buf[:n])
-		close(a.grew)
-		a.grew = make(chan struct{})
-		a.mu.Unlock()
-		if err != nil {
-			return
-		}
+		err := raw.Read(func(fd uintptr) (done bool) {
+			a.mu.Lock() // what is no longer in the pipe is in the output
+			defer a.mu.Unlock()
+			n, err := unix.Read(int(fd), buf)
+			if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+				return false
+			}
+			a.output.Write(buf[:max(0, n)])
+			close(a.grew)
+			a.grew = make(chan struct{})
+			over = err != nil || n == 0
+			return true
+		})
+		over = over || err != nil
 	}
 }
 
@@ -169,19 +181,21 @@ func (a *attempt) await(what string, there func(text []byte) bool) {
 
 // drained waits until the pipe is empty and says how much has come through it.
 func (a *attempt) drained() int {
-	for {
-		n, err := unix.IoctlGetInt(int(a.pipe.Fd()), unix.TIOCINQ)
-		if err != nil || n == 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	a.t.Helper()
+	raw, err := a.pipe.SyscallConn()
+	if err != nil {
+		a.t.Fatal(err)
 	}
-	last := -1
-	for len(a.text()) != last { // what was read but not yet put down
-		last = len(a.text())
-		time.Sleep(20 * time.Millisecond)
-	}
-	return last
+	through := 0
+	clocktest.WaitFor(a.t, "an empty pipe", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		left, gone := 0, error(nil)
+		err := raw.Control(func(fd uintptr) { left, gone = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		through = a.output.Len()
+		return err != nil || gone != nil || left == 0
+	})
+	return through
 }
 
 // end waits for the end and gives the output and how it ended.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 )
@@ -115,12 +116,8 @@ func TestASandboxThatDiesIsLostAndLeavesNothing(t *testing.T) {
 func wantGone(t *testing.T, began map[int]string) {
 	t.Helper()
 	for pid, start := range began {
-		for end := time.Now().Add(limit); start != "" && started(pid) == start; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Errorf("process %d still lives", pid)
-				break
-			}
-		}
+		clocktest.WaitFor(t, fmt.Sprintf("the end of process %d", pid),
+			func() bool { return start == "" || started(pid) != start })
 	}
 }
 
@@ -134,7 +131,7 @@ func TestAProgramThatIsDyingIsNotSaved(t *testing.T) {
 		began := starts([]int{gofer})
 		err := syscall.Kill(gofer, syscall.SIGKILL)
 		wantGone(t, began)
-		time.Sleep(200 * time.Millisecond) // gVisor notices
+		time.Sleep(200 * time.Millisecond) // gVisor notices, of which nothing can be seen from outside
 		return err
 	})
 	if err == nil {

@@ -105,7 +105,7 @@ func TestNothingMovesWhileTheProgramStandsStill(t *testing.T) {
 	var count string
 	image := a.save(true, func() error {
 		written, count = a.drained(), contents(t, work)
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond) // in which one that does not stand still would write
 		if now := a.drained(); now != written {
 			t.Errorf("%d bytes were written while it stood still", now-written)
 		}
