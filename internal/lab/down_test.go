@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
@@ -72,7 +73,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	// As after a power cut in small: all its processes are gone, all else stays.
 	must(t, l.groups.killAll())
-	eventually(t, "the host to be gone", func() bool { return !host(t, l, "north1").IsUp() })
+	clocktest.WaitFor(t, "the host to be gone", func() bool { return !host(t, l, "north1").IsUp() })
 	must(t, RemoveLab(context.Background(), l.Name))
 	if left := remains(t, l.Name); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
@@ -104,7 +105,7 @@ func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
 		cmd := make()
 		must(t, cmd.Start())
 		at := time.Duration(rand.Int64N(int64(whole)))
-		time.Sleep(at)
+		time.Sleep(at) // any moment
 		cmd.Process.Kill()
 		cmd.Wait()
 		if i%3 == 2 {
@@ -112,7 +113,7 @@ func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
 		}
 		must(t, RemoveLab(context.Background(), name))
 		// A process that was just started ends by itself, a moment later.
-		eventually(t, fmt.Sprintf("nothing to be left of a lab whose maker was killed after %v: %q", at, remains(t, name)),
+		clocktest.WaitFor(t, fmt.Sprintf("nothing to be left of a lab whose maker was killed after %v: %q", at, remains(t, name)),
 			func() bool { return len(remains(t, name)) == 0 })
 	}
 }

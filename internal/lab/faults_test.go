@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 func must(t *testing.T, err error) {
@@ -42,17 +44,6 @@ func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
 	}
 }
 
-// eventually waits for something that needs its time.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("waited in vain for %s", what)
-}
-
 func TestHostsAndSitesAreCutOffFreezeCrashAndComeBack(t *testing.T) {
 	l := bed(t, small)
 	ctx := context.Background()
@@ -72,7 +63,7 @@ func TestHostsAndSitesAreCutOffFreezeCrashAndComeBack(t *testing.T) {
 				}
 				continue
 			}
-			eventually(t, what+": "+x.to.Name+" to answer", func() bool { return reached(x.to) })
+			clocktest.WaitFor(t, what+": "+x.to.Name+" to answer", func() bool { return reached(x.to) })
 		}
 	}
 	want("at first", true, true)
@@ -122,10 +113,10 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := n1.Command(ctx, "sleep", "1000")
 	must(t, cmd.Start())
-	eventually(t, "the command to run", func() bool { return strings.Contains(output(t, n1, "ps", "-e"), "sleep") })
+	clocktest.WaitFor(t, "the command to run", func() bool { return strings.Contains(output(t, n1, "ps", "-e"), "sleep") })
 	cancel()
 	cmd.Wait()
-	eventually(t, "the command to end", func() bool { return n1.CountProcesses() == 0 })
+	clocktest.WaitFor(t, "the command to end", func() bool { return n1.CountProcesses() == 0 })
 	for argv, want := range map[string]int{"exit 3": 3, "kill -9 $$": 137, "true": 0} {
 		cmd := n1.Command(context.Background(), "sh", "-c", argv)
 		cmd.Run()
@@ -144,5 +135,5 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 		t.Error("300 MB were used on a host that has 128")
 	}
 	must(t, n1.StartDaemon(context.Background(), "napping", nil, "sleep", "1000"))
-	eventually(t, "the daemon to run", func() bool { return n1.CountProcesses() == 1 })
+	clocktest.WaitFor(t, "the daemon to run", func() bool { return n1.CountProcesses() == 1 })
 }

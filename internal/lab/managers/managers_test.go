@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/place/placetest"
 )
@@ -77,17 +78,6 @@ func settings(t *testing.T, l *lab.Lab) map[string]lab.Settings {
 	return by
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 1200 {
-		if ok() {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
-}
-
 // nothingDown makes sure that everything runs that should.
 func nothingDown(t *testing.T, l *lab.Lab) {
 	t.Helper()
@@ -132,8 +122,8 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 		"/qsub -cwd -b y -j y -o york.out -pe mpi 2 hostname"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	until(t, "the job in leeds", wrote("leeds.out", "0: leeds1\n1: leeds2\n"))
-	until(t, "the job in york", wrote("york.out", "york1\n"))
+	clocktest.WaitFor(t, "the job in leeds", wrote("leeds.out", "0: leeds1\n1: leeds2\n"))
+	clocktest.WaitFor(t, "the job in york", wrote("york.out", "york1\n"))
 
 	nothingDown(t, l)
 	commandsWork(t, l)
@@ -144,7 +134,7 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		want := []string{"slurmctld on leeds0", "munged on leeds0", "sshd on leeds0"}
-		until(t, "their end", func() bool {
+		clocktest.WaitFor(t, "their end", func() bool {
 			down, err := ListDown(t.Context(), l, leeds)
 			return err == nil && slices.Equal(down, want)
 		})
@@ -163,14 +153,14 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "leeds after its crash", func() bool {
+	clocktest.WaitFor(t, "leeds after its crash", func() bool {
 		out, _ := login(t, l, by["leeds"], "srun -N2 hostname | sort")
 		return out == "leeds1\nleeds2"
 	})
 	if out, err := login(t, l, by["york"], by["york"].Commands+"/qsub -cwd -b y -j y -o again.out hostname"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	until(t, "york after its crash", wrote("again.out", "york1\n"))
+	clocktest.WaitFor(t, "york after its crash", wrote("again.out", "york1\n"))
 	nothingDown(t, l)
 	commandsWork(t, l)
 	if out, err := login(t, l, by["attic1"], "hostname"); err != nil || out != "attic1" {

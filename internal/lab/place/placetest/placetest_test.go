@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/lab/place"
 	"github.com/godwit-hpc/godwit/internal/lab/place/placetest"
 )
@@ -98,15 +98,13 @@ func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Between its number and its name there is a moment.
-		for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		clocktest.WaitFor(t, "it to run", func() bool {
 			running, err := d.IsRunning(t.Context())
-			if running && err == nil {
-				break
+			if err != nil {
+				t.Fatal(err)
 			}
-			if err != nil || time.Since(begin) > time.Minute {
-				t.Fatalf("started: running is %v, %v", running, err)
-			}
-		}
+			return running
+		})
 		if err := end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -151,22 +149,11 @@ func TestHostsEndWithATestThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ns []byte
-	wait(t, "the hosts", func() (ok bool) { ns, _ = os.ReadFile(file); return len(ns) > 0 })
-	wait(t, "a process", func() bool { return len(inNamespace(string(ns))) >= 2 })
+	clocktest.WaitFor(t, "the hosts", func() (ok bool) { ns, _ = os.ReadFile(file); return len(ns) > 0 })
+	clocktest.WaitFor(t, "a process", func() bool { return len(inNamespace(string(ns))) >= 2 })
 	_ = victim.Process.Kill()
 	_ = victim.Wait()
-	wait(t, "the end of all processes", func() bool { return len(inNamespace(string(ns))) == 0 })
-}
-
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 600 {
-		if ok() {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
+	clocktest.WaitFor(t, "the end of all processes", func() bool { return len(inNamespace(string(ns))) == 0 })
 }
 
 // inNamespace lists the processes in a network namespace.
