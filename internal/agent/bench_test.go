@@ -80,7 +80,7 @@ func beside(b *testing.B, watched bool) {
 		h.order(wire.Order{Kind: wire.Watch, Every: time.Second})
 	}
 	from := ownCPU(b, agent.Process.Pid)
-	time.Sleep(long)
+	time.Sleep(long) // is measured
 	used := ownCPU(b, agent.Process.Pid) - from
 	b.ReportMetric(100*used.Seconds()/long.Seconds(), "%cpu")
 	h.order(wire.Order{Kind: wire.Kill})

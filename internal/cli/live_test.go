@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -69,19 +70,16 @@ func endEverything(state string) {
 // leftovers waits for the processes that belong to a state folder to end, and ends
 // those that do not: they are this test's own.
 func leftovers(state string, patience time.Duration) []string {
-	for waited := time.Duration(0); ; waited += 20 * time.Millisecond {
-		pids, names := belonging(state)
-		if len(pids) == 0 {
-			return nil
-		}
-		if waited > patience {
-			for _, pid := range pids {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			return names
-		}
-		time.Sleep(20 * time.Millisecond)
+	var pids []int
+	var names []string
+	clocktest.PollLoop{Limit: patience}.Until(func() bool {
+		pids, names = belonging(state)
+		return len(pids) == 0
+	})
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
+	return names
 }
 
 // belonging finds processes by a variable in their environment that only this

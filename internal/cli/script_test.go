@@ -11,10 +11,10 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
@@ -73,13 +73,12 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	if !(clocktest.PollLoop{}).Until(func() bool {
 		_ = ts.Exec(args[1], args[2:]...)
-		if want.MatchString(ts.ReadFile("stdout")) {
-			return
-		}
+		return want.MatchString(ts.ReadFile("stdout"))
+	}) {
+		ts.Fatalf("%v never printed %s; last:\n%s%s", args[1:], args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
-	ts.Fatalf("%v never printed %s; last:\n%s%s", args[1:], args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 }
 
 // pack compresses a file, and keeps only the first bytes if so told:

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"io/fs"
 	"testing"
-	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/depot/chunk"
 	"github.com/godwit-hpc/godwit/internal/depot/depottest"
 	"github.com/godwit-hpc/godwit/internal/depot/storetest"
@@ -53,26 +53,18 @@ func mustFetch(t testing.TB, from chunk.Source, id chunk.ID, dir string) {
 // age makes the files in dir look as if they had not changed for long.
 func age(t testing.TB, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		young := false
+	clocktest.WaitFor(t, "files that are no longer young", func() bool {
 		list, _, err := walk.ListFolder(dir, nil, walk.Limit{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range list {
 			if f.Mode.IsRegular() && !f.Stamp.IsSettled(wallClock()) {
-				young = true
+				return false
 			}
 		}
-		if !young {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("files stay young for a minute")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return true
+	})
 }
 
 // A tree as it is written down, so that tests can write what no tree says.

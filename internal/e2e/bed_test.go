@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox/sandboxtest"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
@@ -232,12 +233,7 @@ func (b *bed) wait(id string) shown {
 
 func (b *bed) until(what string, holds func() bool) {
 	b.t.Helper()
-	for begin := time.Now(); !holds(); {
-		if time.Since(begin) > patience {
-			b.t.Fatalf("waited %v for %s in vain", patience, what)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	clocktest.PollLoop{Limit: patience, Pause: 200 * time.Millisecond}.WaitFor(b.t, what, holds)
 }
 
 // all is what ps tells of all jobs, by number.

@@ -80,7 +80,7 @@ func breakThings(b *bed) {
 		b.t.Errorf("a job in a cluster that is out of reach: %+v", s)
 	}
 	b.t.Logf("broken within %v", time.Since(begin).Round(time.Second))
-	time.Sleep(time.Until(b.cut.at.Add(cutFor)))
+	time.Sleep(time.Until(b.cut.at.Add(cutFor))) // so long it is cut off
 	b.do("join", "west")
 	b.t.Logf("west was cut off for %v", time.Since(b.cut.at).Round(time.Second))
 	want := ""

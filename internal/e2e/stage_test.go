@@ -6,7 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // inputsGoEverywhere has jobs of all clusters read a file that one of them has.
@@ -75,14 +76,11 @@ func (b *bed) directly() {
 	}
 	// Whoever sends it is killed in the middle.
 	passed, why = moves("killed.db", "west", "south", func(begun int64) {
-		end := time.Now().Add(patience)
-		for now := sizeOf(kept); now < begun+size/4; now = sizeOf(kept) {
-			if time.Now().After(end) {
-				b.t.Fatal("nothing arrives")
-			}
+		clocktest.PollLoop{Limit: patience}.WaitFor(b.t, "a quarter of the file", func() bool {
+			now := sizeOf(kept)
 			begun = min(begun, now) // what was left of jobs before is removed when there is time
-			time.Sleep(10 * time.Millisecond)
-		}
+			return now >= begun+size/4
+		})
 		b.on("west0", "kill -9 $(pgrep -f '[g]odwit outpost')")
 	})
 	b.t.Logf("killed: %d of %d bytes came by the broker", passed, size)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/lab/slurm/slurmtest"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -49,15 +50,16 @@ touch done
 	}
 	wait := func(name string) string {
 		t.Helper()
-		for ctx.Err() == nil {
-			if text, err := os.ReadFile(file(name)); err == nil {
-				return string(text)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		out, _ := os.ReadFile(file("out"))
-		t.Fatalf("there is no file %s; the job wrote\n%s", name, out)
-		return ""
+		var text []byte
+		clocktest.WaitFor(t, "file "+name, func() bool {
+			var err error
+			text, err = os.ReadFile(file(name))
+			return err == nil
+		}, func() string {
+			out, _ := os.ReadFile(file("out"))
+			return "the job wrote " + string(out)
+		})
+		return string(text)
 	}
 	a := &wire.Attempt{Job: 17, Parent: 12, Index: 7, Epoch: 1, Procs: 8, Spec: jobfile.Job{Name: "fit",
 		Array: jobfile.ArrayRange{First: 1, Last: 9, Step: 1}, Manager: jobfile.Manager{Kind: jobfile.Slurm, Threads: 2}}}

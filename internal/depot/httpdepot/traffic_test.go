@@ -33,7 +33,7 @@ func TestTrafficIsCounted(t *testing.T) {
 	}
 	<-asked
 	<-asked
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // the time that is to be counted
 	if busy := client.Traffic().Busy; busy < 20*time.Millisecond || busy > time.Since(begin) {
 		t.Errorf("busy for %v", busy)
 	}

@@ -121,7 +121,7 @@ func TestASpinnerTakesNoMoreThanItIsTold(t *testing.T) {
 	if _, err := io.WriteString(in, string(order)+"\n\n"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // this long is measured
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
@@ -129,23 +129,17 @@ func TestMeasuringEndsWhenItIsToldToWithAllThatItStarted(t *testing.T) {
 		over <- err
 	}()
 	var pid int
-	for end := time.Now().Add(time.Minute); pid == 0; time.Sleep(5 * time.Millisecond) {
+	clocktest.WaitFor(t, "the start of its child", func() bool {
 		if text, err := os.ReadFile(pidFile); err == nil {
 			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		}
-		if time.Now().After(end) {
-			t.Fatal("it does not start")
-		}
-	}
+		return pid != 0
+	})
 	cancel()
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	for end := time.Now().Add(time.Minute); unix.Kill(pid, 0) == nil && !zombie(pid); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("its child lives")
-		}
-	}
+	clocktest.WaitFor(t, "the end of its child", func() bool { return unix.Kill(pid, 0) != nil || zombie(pid) })
 }
 
 // zombie says whether a process has ended and nobody has asked how.

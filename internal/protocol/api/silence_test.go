@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // asStoppedBroker makes this program a broker that answers every request, at the
@@ -44,21 +46,11 @@ func TestTheUserIsToldOfABrokerThatIsStopped(t *testing.T) {
 	defer c.Close()
 	told := make(chan *SilentError, 8)
 	c.OnSilence(0, func(e *SilentError) { told <- e })
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := c.PingBroker(t.Context()); err == nil {
-			break
-		} else if time.Since(begin) > time.Minute {
-			t.Fatal(err)
-		}
-	}
+	clocktest.WaitFor(t, "an answer", func() bool { _, err := c.PingBroker(t.Context()); return err == nil })
 	if err := broker.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for begin := time.Now(); !isStopped(broker.Process.Pid); time.Sleep(time.Millisecond) { // a signal may take its time
-		if time.Since(begin) > time.Minute {
-			t.Fatal("it is not stopped")
-		}
-	}
+	clocktest.WaitFor(t, "the broker to stop", func() bool { return isStopped(broker.Process.Pid) })
 	answer := make(chan error, 1)
 	go func() {
 		_, err := c.PingBroker(context.Background())

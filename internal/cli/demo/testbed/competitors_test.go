@@ -7,9 +7,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 )
 
 // usedCPU is whether a process has had CPU time: schedstat begins with its nanoseconds.
@@ -46,12 +47,9 @@ func TestCompetitorsComputeOnTheirCoreUntilTheyAreStopped(t *testing.T) {
 	if len(pids) != 2 || c.Count() != 2 {
 		t.Errorf("%d competitors", c.Count())
 	}
-	for give := time.Now().Add(time.Minute); slices.ContainsFunc(pids,
-		func(pid int) bool { return !usedCPU(t, pid) }); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(give) {
-			t.Fatal("they do not compute")
-		}
-	}
+	clocktest.WaitFor(t, "them to compute", func() bool {
+		return !slices.ContainsFunc(pids, func(pid int) bool { return !usedCPU(t, pid) })
+	})
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}

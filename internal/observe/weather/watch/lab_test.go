@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
@@ -197,14 +198,8 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	}
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		for begin := time.Now(); !holds(); time.Sleep(50 * time.Millisecond) {
-			if time.Since(begin) > 20*time.Minute {
-				for _, s := range book.AllSeries(now(), 0) {
-					t.Logf("%+v", s)
-				}
-				t.Fatalf("waited in vain until %s", what)
-			}
-		}
+		clocktest.PollLoop{Limit: 20 * time.Minute}.WaitFor(t, "that "+what, holds,
+			func() string { return fmt.Sprintf("%+v", book.AllSeries(now(), 0)) })
 		t.Logf("after %.1f s %s", time.Since(began).Seconds(), what)
 	}
 	rate := func(mbps float64) (least, most float64) { return 0.85 * 0.95 * mbps, 1.15 * 0.95 * mbps }
