@@ -36,10 +36,10 @@ func AloneOf(rows []Run, program string, args []string, procs int) Alone {
 		cost = max(1, c.Ratio)
 	}
 	gaps := leastGaps(rows, program)
-	done := make([]Run, 0, len(rows))
+	done := make([]finishedRun, 0, len(rows))
 	var near, any waitingMean
 	for i := range rows {
-		r := rows[i]
+		r := &rows[i]
 		if r.Program != program || r.Outcome != Finished {
 			continue
 		}
@@ -51,8 +51,7 @@ func AloneOf(rows []Run, program string, args []string, procs int) Alone {
 		if r.Method == sandbox {
 			busy /= cost
 		}
-		r.Need = busy + idle // what expect estimates
-		done = append(done, r)
+		done = append(done, finishedRun{r, busy + idle})
 		any.addRun(busy, idle)
 		if slices.Equal(r.Args, args) {
 			near.addRun(busy, idle)

@@ -84,6 +84,9 @@ type SandboxRatio struct {
 // SandboxCost compares runs of a program with the same arguments in the sandbox
 // and outside; false if there are none.
 func SandboxCost(rows []Run, program string) (SandboxRatio, bool) {
+	if !ranInSandbox(rows, program) {
+		return SandboxRatio{}, false // as a rule, and every attempt that starts asks
+	}
 	type pair struct{ in, out []float64 }
 	byArgs := map[string]*pair{}
 	for i := range rows {
@@ -124,4 +127,13 @@ func SandboxCost(rows []Run, program string) (SandboxRatio, bool) {
 	s := sameArgs.withObservations(squares, n-1)
 	return SandboxRatio{Ratio: math.Exp(mean), Upper: math.Exp(mean + s.sd/math.Sqrt(n)*studentQuantile(s.df, 0.9)),
 		Pairs: len(ratios)}, true
+}
+
+func ranInSandbox(rows []Run, program string) bool {
+	for i := range rows {
+		if r := &rows[i]; r.Method == sandbox && r.Program == program {
+			return true
+		}
+	}
+	return false
 }

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // What is believed of how much the CPU time of a program varies before it has
@@ -35,10 +33,18 @@ func EstimateNeed(rows []Run, program string, args []string) (quantiles []float6
 	pace := PaceOf(rows, program)
 	for i := range done {
 		if r := &done[i]; r.Program == program {
-			r.Need /= pace.SlowFactor(r.Slowness)
+			r.need /= pace.SlowFactor(r.Slowness)
 		}
 	}
 	return expectNeed(done, program, args, sameArgs)
+}
+
+// finishedRun is a run that finished, with what it counts as having needed, which may differ
+// from Run.Need. It points to the run: every attempt that starts asks for estimates, and
+// copying a hundred runs costs more than estimating.
+type finishedRun struct {
+	*Run
+	need float64
 }
 
 // HasFinished tells whether a run of the program with these arguments finished.
@@ -50,7 +56,9 @@ func HasFinished(rows []Run, program string, args []string) bool {
 
 // expectNeed estimates what the next run will need, by the needs of runs that finished;
 // before is what is believed of how much they vary with the same arguments.
-func expectNeed(done []Run, program string, args []string, before spread) (quantiles []float64, why string, n int) {
+func expectNeed(
+	done []finishedRun, program string, args []string, before spread,
+) (quantiles []float64, why string, n int) {
 	same := needsAlike(done, program, args)
 	if n := len(same); n > 0 {
 		mean, squares, count := recentMean(same, before.sd)
@@ -69,7 +77,7 @@ func expectNeed(done []Run, program string, args []string, before spread) (quant
 	var all []float64
 	for i := range done {
 		if done[i].Program == program {
-			all = append(all, math.Log(done[i].Need))
+			all = append(all, math.Log(done[i].need))
 		}
 	}
 	if len(all) == 0 {
@@ -99,8 +107,10 @@ func recentMean(logs []float64, usual float64) (mean, squares, count float64) {
 	// 1.5 times the median deviation is the standard deviation, of normal ones.
 	far := latelyFar * max(1.5*medianOf(off), usual, leastSd)
 	newness := make([]float64, len(logs))
-	for i := range newness {
-		newness[i] = math.Pow(latelyKeep, float64(len(logs)-1-i))
+	weight := 1.0
+	for i := len(newness) - 1; i >= 0; i-- {
+		newness[i] = weight
+		weight *= latelyKeep
 	}
 	for range 10 {
 		sum, weights := 0.0, 0.0
@@ -130,11 +140,11 @@ func countRuns(n int) string {
 
 // finishedRuns is the runs whose need is known. What ran in the sandbox is counted
 // as it would have been outside, if that is known.
-func finishedRuns(rows []Run) []Run {
+func finishedRuns(rows []Run) []finishedRun {
 	costs := map[string]float64{}
-	list := make([]Run, 0, len(rows))
+	list := make([]finishedRun, 0, len(rows))
 	for i := range rows {
-		r := rows[i]
+		r := finishedRun{&rows[i], rows[i].Need}
 		if r.Outcome != Finished || r.Need <= 0 || math.IsInf(r.Need, 0) || math.IsNaN(r.Need) {
 			continue
 		}
@@ -147,7 +157,7 @@ func finishedRuns(rows []Run) []Run {
 				}
 				costs[r.Program] = cost
 			}
-			r.Need /= cost
+			r.need /= cost
 		}
 		list = append(list, r)
 	}
@@ -156,21 +166,20 @@ func finishedRuns(rows []Run) []Run {
 
 // needsAlike is the logarithms of what the program needed with these arguments, in the
 // order in which the runs ended.
-func needsAlike(done []Run, program string, args []string) []float64 {
-	type end struct {
-		at  core.Time
-		log float64
-	}
-	var same []end // less to move about than runs: every attempt that starts asks for it
-	for i := range done {
-		if r := &done[i]; r.Program == program && slices.Equal(r.Args, args) {
-			same = append(same, end{r.Ended, math.Log(r.Need)})
+func needsAlike(done []finishedRun, program string, args []string) []float64 {
+	same := make([]finishedRun, 0, len(done))
+	for _, r := range slices.Backward(done) { // the newest is first, as a rule
+		if r.Program == program && slices.Equal(r.Args, args) {
+			same = append(same, r)
 		}
 	}
-	slices.SortStableFunc(same, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	byEnd := func(a, b finishedRun) int { return cmp.Compare(a.Ended, b.Ended) }
+	if !slices.IsSortedFunc(same, byEnd) {
+		slices.SortStableFunc(same, byEnd)
+	}
 	logs := make([]float64, len(same))
 	for i := range same {
-		logs[i] = same[i].log
+		logs[i] = math.Log(same[i].need)
 	}
 	return logs
 }
@@ -213,7 +222,7 @@ func meanAndSquares(x []float64) (mean, squares float64) {
 // arguments: those of the same program most, those of others a little. It
 // counts for no more than a few observations, so that a program that differs
 // is soon believed.
-func priorSpread(done []Run, program string, args []string, before spread) spread {
+func priorSpread(done []finishedRun, program string, args []string, before spread) spread {
 	type group struct {
 		program string
 		args    string
@@ -225,7 +234,7 @@ func priorSpread(done []Run, program string, args []string, before spread) sprea
 			continue
 		}
 		key := group{r.Program, strings.Join(r.Args, "\x00")}
-		logs[key] = append(logs[key], math.Log(r.Need))
+		logs[key] = append(logs[key], math.Log(r.need))
 	}
 	keys := make([]group, 0, len(logs))
 	for key := range logs { // order-free: sorted below
@@ -263,7 +272,7 @@ func compareText(a, b string) int {
 
 // byNumbers fits log time against the logarithms of those numbers among the
 // arguments that differ from run to run: time = c · n₁^b₁ · n₂^b₂ …
-func byNumbers(done []Run, program string, args []string) (quantiles []float64, why string, n int) {
+func byNumbers(done []finishedRun, program string, args []string) (quantiles []float64, why string, n int) {
 	form, now := argumentShape(args)
 	if len(now) == 0 {
 		return nil, "", 0
@@ -275,7 +284,7 @@ func byNumbers(done []Run, program string, args []string) (quantiles []float64, 
 			continue
 		}
 		if f, numbers := argumentShape(done[i].Args); f == form {
-			xs, ys = append(xs, numbers), append(ys, math.Log(done[i].Need))
+			xs, ys = append(xs, numbers), append(ys, math.Log(done[i].need))
 		}
 	}
 	varying := differingPositions(xs, now)

@@ -26,7 +26,7 @@ const AnyProgram = ""
 // so they stay true.
 type Cache struct {
 	mu sync.Mutex
-	of map[programKey][]history.Run // newest first
+	of map[programKey]runList
 
 	ran  map[string]time.Duration // by cluster: how long attempts ran
 	lost map[string]int           // and how many of them were lost
@@ -45,10 +45,10 @@ type RunLister interface {
 func (c *Cache) RunsOf(ctx context.Context, from RunLister, user, program string) ([]history.Run, error) {
 	key := programKey{user, program}
 	c.mu.Lock()
-	runs, known := c.of[key]
+	l, known := c.of[key]
 	c.mu.Unlock()
 	if known {
-		return runs, nil
+		return l.runs, nil
 	}
 	runs, err := from.ListRuns(ctx, store.Past{Program: program, User: user, Limit: runsPerEstimate})
 	if err != nil {
@@ -58,11 +58,34 @@ func (c *Cache) RunsOf(ctx context.Context, from RunLister, user, program string
 	defer c.mu.Unlock()
 	if _, known := c.of[key]; !known {
 		if c.of == nil || len(c.of) > maxPrograms {
-			c.of = map[programKey][]history.Run{}
+			c.of = map[programKey]runList{}
 		}
-		c.of[key] = runs
+		c.of[key] = runList{runs: runs}
 	}
-	return c.of[key], nil
+	return c.of[key].runs, nil
+}
+
+// runList is the newest runs of a program, the newest first. Who asked for them reads them
+// without the lock while newer ones are put before them, so none that is there is changed.
+type runList struct {
+	runs  []history.Run
+	array []history.Run // has runs from spare on
+	spare int
+}
+
+// putFirst adds the newest run, and leaves out the oldest where there are enough. The others are
+// copied only when there is no place before them, so that a stream of short jobs does not
+// copy a hundred for each.
+func (l runList) putFirst(r history.Run) runList {
+	kept := min(len(l.runs), runsPerEstimate-1)
+	if l.spare == 0 {
+		l.spare = 1 + kept/4
+		l.array = append(make([]history.Run, l.spare, l.spare+kept), l.runs[:kept]...)
+	}
+	l.spare--
+	l.array[l.spare] = r
+	l.runs = l.array[l.spare : l.spare+1+kept : l.spare+1+kept]
+	return l
 }
 
 // AddRun notes a run of a user that is in the store now.
@@ -71,8 +94,8 @@ func (c *Cache) AddRun(user string, r history.Run) {
 	defer c.mu.Unlock()
 	c.countRun(&r)
 	for _, k := range [...]programKey{{user, r.Program}, {user, AnyProgram}} {
-		if runs, known := c.of[k]; known {
-			c.of[k] = append([]history.Run{r}, runs[:min(len(runs), runsPerEstimate-1)]...)
+		if l, known := c.of[k]; known {
+			c.of[k] = l.putFirst(r)
 		}
 	}
 }
