@@ -404,8 +404,8 @@ func (t *turn) fillQueue(a *array) {
 				t.b.postToLoop(func(*turn) { a.isFilling = false })
 				return
 			}
-			need, _ := t.b.estimateNeed(ctx, a.Spec)
-			bring := t.b.bringTimes(ctx, a.Template.Inputs)
+			need, _ := t.b.estimates.JobNeed(ctx, a.Spec)
+			bring := t.b.mover.BringTimes(ctx, a.Template.Inputs)
 			var failures map[core.JobID][]core.JobID
 			if len(a.Template.After) > 0 { // what cannot be read is read when it is needed
 				failures, _ = t.b.readFailures(ctx, func(*turn) []store.Wait { return a.Template.After })

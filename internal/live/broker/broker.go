@@ -21,10 +21,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/broker/broughtfiles"
 	"github.com/godwit-hpc/godwit/internal/live/broker/depotfence"
+	"github.com/godwit-hpc/godwit/internal/live/broker/estimate"
 	"github.com/godwit-hpc/godwit/internal/live/broker/jobnumber"
-	"github.com/godwit-hpc/godwit/internal/live/broker/keylock"
 	"github.com/godwit-hpc/godwit/internal/live/broker/pastruns"
-	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
+	"github.com/godwit-hpc/godwit/internal/live/broker/transfer"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
@@ -93,20 +93,18 @@ type Broker struct {
 	clusterList  atomic.Pointer[[]*cluster] // by number; replaced as a whole, by the loop alone
 	defaultPlace atomic.Uint32              // policy of jobs that name none
 
-	past         pastruns.Cache
-	replicas     replica.Table // of the broker's own user
-	userReplicas replica.UserTables
-	routes       replica.ClosedRoutes
-	brought      broughtfiles.Record
-	fences       depotfence.Fences
-	moving       keylock.Locks // transfers
-	placed       placedJobs
-	describing   describeBacklog
-	weather      forecasts
-	patterns     atomic.Bool  // a job with a pattern has come: networks matter
-	alive        atomic.Int64 // jobs that have not ended, without a record too
-	base         core.Time
-	began        time.Time
+	past       pastruns.Cache
+	brought    broughtfiles.Record
+	fences     depotfence.Fences
+	mover      *transfer.Mover
+	estimates  *estimate.Estimator
+	placed     placedJobs
+	describing describeBacklog
+	weather    forecasts
+	patterns   atomic.Bool  // a job with a pattern has come: networks matter
+	alive      atomic.Int64 // jobs that have not ended, without a record too
+	base       core.Time
+	began      time.Time
 
 	mail    chan func(*turn)
 	reads   chan loopRead
@@ -165,6 +163,8 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{},
 		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.mover = transfer.NewMover(transferGrid{b}, opt.Store, opt.Log)
+	b.estimates = estimate.NewEstimator(estimateGrid{b}, opt.Store)
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet
 	b.opt.Engine.Describes, b.opt.Engine.DescribeEvery = true, describeAgain

@@ -159,8 +159,8 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 		}
 		allowed, err = b.allowedClusters(ctx, j.spec)
 	}
-	need, _ := b.estimateNeed(ctx, j.spec)
-	bring := b.bringTimes(ctx, inputs)
+	need, _ := b.estimates.JobNeed(ctx, j.spec)
+	bring := b.mover.BringTimes(ctx, inputs)
 	same := len(list)
 	if i := slices.IndexFunc(list, func(q describeQuestion) bool {
 		return q.job.spec == nil || !slices.Equal(q.inputs, inputs)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/live/broker/estimate"
 	"github.com/godwit-hpc/godwit/internal/live/broker/pastruns"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
@@ -21,7 +22,7 @@ func (b *Broker) addHistory(ctx context.Context, a *wire.Attempt) {
 	program, args := history.SplitCommand(a.Spec.Argv)
 	a.MTBF = b.past.MeanTimeBetweenLosses(a.Cluster)
 	if a.Spec.Estimate > 0 {
-		need, _ := b.estimateNeed(ctx, &a.Spec)
+		need, _ := b.estimates.JobNeed(ctx, &a.Spec)
 		a.Need = need.Work.Quantiles()
 	}
 	if runs, err := b.runsOf(ctx, program); err == nil {
@@ -111,7 +112,7 @@ func (b *Broker) ListClusters(ctx context.Context) ([]ClusterView, error) {
 	}
 	for i := range list {
 		c := b.clusterNamed(list[i].Name)
-		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
+		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: history.EstimateRows})
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +177,7 @@ func (b *Broker) ListHistory(ctx context.Context, program string) ([]PastOf, err
 	if err != nil {
 		return nil, err
 	}
-	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Program: program, Limit: 20 * maxHistoryRows})
+	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Program: program, Limit: 20 * history.EstimateRows})
 	if err != nil {
 		return nil, err
 	}
@@ -218,4 +219,38 @@ func (b *Broker) QuoteCalibration(ctx context.Context) (history.Held, error) {
 		return history.Held{}, err
 	}
 	return history.CalibrateQuotes(quotes)[""], nil
+}
+
+// queueClasses are, for clusters with a queue of their own, the classes of jobs by which
+// waits in it are told apart, whoever's they were and whatever they ran.
+func (b *Broker) queueClasses(runs []history.Run) []PastOf {
+	byClass := map[string]map[history.WaitClass]*PastOf{}
+	for i := range runs {
+		r := &runs[i]
+		if c := b.clusterNamed(r.Cluster); c == nil || !c.Managed || r.Started == 0 {
+			continue
+		}
+		of := byClass[r.Cluster]
+		if of == nil {
+			of = map[history.WaitClass]*PastOf{}
+			byClass[r.Cluster] = of
+		}
+		class := history.WaitClassOf(r.Requested, r.Length, r.Procs)
+		class.Quarter = 0
+		if of[class] == nil {
+			of[class] = &PastOf{Program: "(queue: jobs " + class.String() + ")", Cluster: r.Cluster}
+		}
+		of[class].Runs = append(of[class].Runs,
+			history.Run{Cluster: r.Cluster, Outcome: r.Outcome, Requested: r.Requested, Started: r.Started, Ended: r.Ended,
+				Deadline: r.Deadline})
+	}
+	var list []PastOf
+	for _, of := range byClass { // order-free: the list is sorted
+		for _, p := range of {
+			if len(p.Runs) >= estimate.MinWaits {
+				list = append(list, *p)
+			}
+		}
+	}
+	return list
 }

@@ -115,16 +115,8 @@ func (b *Broker) CheckAdministrator(ctx context.Context) error {
 	return nil
 }
 
-// stagerFor is what moves the files of a cluster as who asks sees them; nil if
+// filesOf is what moves the files of a cluster as who asks sees them; nil if
 // nothing does.
-func (b *Broker) stagerFor(ctx context.Context, c *cluster) driver.Stager {
-	s := b.filesOf(ctx, c)
-	if far, ok := s.(farFiles); ok && c.Site != "" {
-		return &measuredStager{far, b, c.Name}
-	}
-	return s
-}
-
 func (b *Broker) filesOf(ctx context.Context, c *cluster) driver.Stager {
 	u, err := b.requestUser(ctx)
 	if err != nil {

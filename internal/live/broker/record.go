@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/godwit-hpc/godwit/internal/live/broker/estimate"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -180,7 +181,7 @@ func (t *turn) recordRun(j *job, how history.Outcome) {
 		Args:  args,
 		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt,
 		Ended:    t.now,
-		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: requestedSeconds(j.spec), Speed: 1}
+		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: estimate.RequestedSeconds(j.spec), Speed: 1}
 	if c != nil {
 		run.Speed = t.b.eng.Cluster(c.id).Speed
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 )
@@ -36,7 +37,8 @@ func (b *Broker) loadState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.loadReplicas(ctx); err != nil {
+	stored := func(name string) (string, error) { return b.opt.Store.GetSetting(ctx, name) }
+	if err := b.mover.LoadTables(stored); err != nil {
 		return err
 	}
 	first, err := b.earlierClusters(known, l)
@@ -50,7 +52,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 	b.began = b.opt.Clock()
 	b.base = max(core.Time(b.began.UnixNano()), b.eng.Now())
 	b.pending = l.Outbox
-	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Limit: maxHistoryRows})
+	runs, err := b.opt.Store.ListRuns(ctx, store.Past{Limit: history.EstimateRows})
 	if err != nil {
 		return err
 	}

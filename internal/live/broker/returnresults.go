@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker/transfer"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 )
@@ -206,7 +207,7 @@ func (h *homeward) mayPass(err error) bool {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return true
-	case isHopeless(err):
+	case transfer.IsHopeless(err):
 		return false
 	}
 	h.failed++

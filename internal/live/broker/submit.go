@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,13 +49,13 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 			b.tellNetwork(c)
 		}
 	}
-	need, why := b.estimateNeed(ctx, spec)
-	inputs, err := b.locateInputs(ctx, spec)
+	need, why := b.estimates.JobNeed(ctx, spec)
+	inputs, err := b.mover.LocateInputs(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	bring := b.bringTimes(ctx, inputs)
-	quotes := b.quoteClusters(ctx, spec, allowed, need, bring)
+	bring := b.mover.BringTimes(ctx, inputs)
+	quotes := b.estimates.QuoteClusters(ctx, spec, allowed, need, bring)
 	wants, err := b.resolveDependencies(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -332,7 +333,7 @@ func (b *Broker) allowedClusters(ctx context.Context, spec *jobfile.Job) ([]core
 // from what it was told.
 func (b *Broker) rateClusters(ctx context.Context) error {
 	for _, c := range b.offeredClusters() {
-		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: maxHistoryRows})
+		runs, err := b.opt.Store.ListRuns(ctx, store.Past{Cluster: c.Name, Limit: history.EstimateRows})
 		if err != nil {
 			return err
 		}
@@ -355,42 +356,6 @@ func (c *cluster) reliability() float64 {
 	return c.rating
 }
 
-// maxHistoryRows is how many rows of history an estimate looks at.
-const maxHistoryRows = 500
-
-// estimateNeed is what the job has to do, and how that is known: its user said so, or its
-// program ran before. Unknown if neither.
-func (b *Broker) estimateNeed(ctx context.Context, spec *jobfile.Job) (predict.Demand, string) {
-	estimate := spec.Estimate.Round(time.Millisecond)
-	switch {
-	case estimate > 0 && spec.EstimateBy != "":
-		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), spec.EstimateSpread)},
-			fmt.Sprintf("estimate of %s: %s s CPU", spec.EstimateBy, formatSeconds(estimate.Seconds()))
-	case estimate > 0:
-		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), userSpread)},
-			fmt.Sprintf("user estimate: %s s CPU", formatSeconds(estimate.Seconds()))
-	}
-	program, args := history.SplitCommand(spec.Argv)
-	runs, err := b.runsOf(ctx, program)
-	if err != nil {
-		return predict.Demand{}, "the history cannot be read: " + err.Error()
-	}
-	procs := max(1, spec.Min)
-	alone := history.AloneOf(runs, program, args, procs)
-	if d, ok := predict.FromQuantiles(alone.Quantiles); ok {
-		return predict.Demand{Work: d.Scale(float64(procs)), Waiting: alone.Waiting}, "from " + alone.Why
-	}
-	quantiles, why, _ := history.EstimateNeed(runs, program, args)
-	if d, ok := predict.FromQuantiles(quantiles); ok {
-		return predict.Demand{Work: d}, "from " + why
-	}
-	return predict.Demand{}, "unknown run time: no earlier run of " + program + " and no estimate"
-}
-
-// userSpread is how far users' own estimates are off, as a standard deviation
-// of the logarithm; a job file without a history gives nothing better.
-const userSpread = 0.1
-
 // logSpread is the standard deviation of the logarithm of a distribution.
 func logSpread(d predict.Dist) float64 {
 	const score90 = 1.2816
@@ -398,7 +363,7 @@ func logSpread(d predict.Dist) float64 {
 	if lo <= 0 || hi <= lo {
 		return 0.01
 	}
-	return logRatio(hi, lo) / (2 * score90)
+	return math.Log(hi/lo) / (2 * score90)
 }
 
 func newUnique() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/sensor"
@@ -181,24 +182,13 @@ func (b *Broker) watchWeather(ctx context.Context) {
 
 func (b *Broker) closeWeather() { _ = b.weather.sensor.Close() }
 
-// minMeasuredBytes tell of more than delays, if they took long enough.
-const minMeasuredBytes = 1 << 20
-
-// isInformativeTransfer says whether a transfer was large, or took long enough, to tell how
-// fast the way is: a short one tells of nothing but delays, and to find each other
-// takes two sites a second or two.
-func isInformativeTransfer(bytes int64, took time.Duration) bool {
-	const large, long = 16 << 20, 10 * time.Second
-	return bytes >= large && took > 0 || bytes >= minMeasuredBytes && took >= long
-}
-
 // recordTransfer takes in a transfer that has just ended. What it achieved is noted when
 // no other can have gone at the same time.
 func (b *Broker) recordTransfer(from, to string, bytes int64, took time.Duration) {
 	w := &b.weather
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
-	if known && alsoKnown && a != z && bytes >= minMeasuredBytes && megabitsPerSecond(bytes, took) < maxMbps {
+	if known && alsoKnown && a != z && bytes >= history.MinMeasuredBytes && megabitsPerSecond(bytes, took) < maxMbps {
 		w.addTransfer([2]string{a, z}, b.brokerTime(), took, bytes)
 	}
 	if w.moved != nil {
@@ -236,7 +226,7 @@ func (w *forecasts) noteGone(now core.Time, ago time.Duration) {
 }
 
 func (w *forecasts) noteRate(way [2]string, g *sharedTransfer, now core.Time) {
-	if took := g.to.Sub(g.from); isInformativeTransfer(g.bytes, took) {
+	if took := g.to.Sub(g.from); history.IsInformative(g.bytes, took) {
 		rate := megabitsPerSecond(g.bytes, took)
 		w.book.AddValue(weather.Key{What: measured.Mbps, From: way[0], To: way[1]}, now, rate)
 		w.watch.PathMeasured(way[0], way[1], rate)
@@ -276,24 +266,6 @@ func (b *Broker) wayBetween(from, to string) (weather.PathForecast, bool) {
 	}
 	// A file may know clusters by their own names.
 	return w.book.ForecastBetween(cmp.Or(from, w.proxy[""]), cmp.Or(to, w.proxy[""]), b.brokerTime(), forecastSpan)
-}
-
-// weatherRate is the bytes a second that a transfer between two clusters will
-// reach, as far as the network goes; false if nothing is known of the way.
-func (b *Broker) weatherRate(from, to string) (float64, bool) {
-	way, ok := b.wayBetween(from, to)
-	return math.Min(way.Mbps.Median()*1e6/8, nearRate), ok
-}
-
-// bringSpread is how uncertain the time of a transfer to a cluster is, as a
-// standard deviation of the logarithm.
-func (b *Broker) bringSpread(c *cluster) float64 {
-	const besides = 0.2 // disks, and who else wants something
-	way, ok := b.wayBetween("", c.Name)
-	if !ok {
-		return overheadSpread
-	}
-	return min(1, math.Hypot(besides, math.Log(way.Mbps.Quantile(0.841)/way.Mbps.Median())))
 }
 
 // shareAhead is the share that a newcomer will have of a processor of the

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/fake"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker/transfer"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
@@ -30,6 +33,15 @@ func (sensing) MeasureHosts(context.Context, driver.Sensing) (driver.Sensed, err
 	return driver.Sensed{}, errors.ErrUnsupported
 }
 
+// sites is a broker of three clusters, two of which see the same files.
+func sites() *Broker {
+	b := new(Broker)
+	for i, c := range []Cluster{{Name: "near"}, {Name: "leeds", Site: "leeds"}, {Name: "leeds-long", Site: "leeds"}} {
+		b.putCluster(newCluster(c, core.ClusterID(i)))
+	}
+	return b
+}
+
 // underTheSky is a broker with clusters near, leeds and leeds-long that measures.
 func underTheSky(t *testing.T, w weather.Settings) (*Broker, string) {
 	t.Helper()
@@ -38,6 +50,7 @@ func underTheSky(t *testing.T, w weather.Settings) (*Broker, string) {
 	b.opt.Clock = clock.RealClock()
 	b.began = b.opt.Clock()
 	b.base = core.Time(b.began.UnixNano())
+	b.mover = transfer.NewMover(transferGrid{b}, b.opt.Store, slog.New(slog.DiscardHandler))
 	for _, c := range b.allClusters() {
 		c.Driver = sensing{}
 		c.HostNames = []string{c.Name + "1"}
@@ -57,20 +70,20 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 	}
 	const mb = 1 << 20
 	rows := []history.Transfer{{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1}}
-	in := &store.Input{Input: wire.Input{Path: "/x"}, Site: "near", Size: 100 * mb}
+	if err := b.opt.Store.CommitBatch(t.Context(), &store.Batch{Transfers: rows}); err != nil {
+		t.Fatal(err)
+	}
+	in := []store.Input{{Input: wire.Input{Path: "/x"}, Site: "near", Size: 100 * mb}}
 	leeds := b.clusterNamed("leeds")
-	before, spread := b.bringTime(t.Context(), rows, in, leeds), b.bringSpread(leeds)
+	before := b.mover.BringTimes(t.Context(), in)[leeds.id]
 	for i := range 20 {
 		// 10 MB/s
 		b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"},
 			b.brokerTime().Add(time.Duration(i-20)*time.Minute), 80)
 	}
-	took := b.bringTime(t.Context(), rows, in, leeds).Seconds()
+	took := b.mover.BringTimes(t.Context(), in)[leeds.id].Seconds()
 	if want := 100 * mb / 10e6; math.Abs(took-want) > 0.15*want || before.Seconds() > 5 {
 		t.Errorf("it is expected to take %.1f s, want %.1f; before it was %v", took, want, before)
-	}
-	if s := b.bringSpread(leeds); s >= spread || s <= 0 {
-		t.Errorf("the spread is %v, before it was %v", s, spread)
 	}
 }
 
@@ -131,7 +144,9 @@ type carrier struct {
 func (c *carrier) moved() (driver.Moved, error) {
 	return driver.Moved{Tree: "t", Bytes: 50_000_000, Sent: 20_000_000, Took: time.Second}, c.err
 }
-func (c *carrier) StatFile(context.Context, string) (driver.File, error)         { return driver.File{}, nil }
+func (c *carrier) StatFile(context.Context, string) (driver.File, error) {
+	return driver.File{Size: 50_000_000}, nil
+}
 func (c *carrier) PushFiles(context.Context, string) (driver.Moved, error)       { return c.moved() }
 func (c *carrier) BringTree(context.Context, string) (driver.Moved, error)       { return c.moved() }
 func (c *carrier) TakeOffer(context.Context, driver.Offer) (driver.Moved, error) { return c.moved() }
@@ -142,6 +157,19 @@ func (c *carrier) DropResults(context.Context, string) error { return nil }
 func (c *carrier) OfferFiles(context.Context, driver.FileRequest) (driver.Offer, func(), error) {
 	return driver.Offer{}, func() {}, nil
 }
+
+// toldJob is a job that is given up as soon as its files wait for a cluster.
+type toldJob struct {
+	transfer.Job
+	cancel func()
+	waits  bool
+}
+
+func (j *toldJob) ExplainMove(string, string, string) {
+	j.waits = true
+	j.cancel()
+}
+func (j *toldJob) NoteMove(transfer.Report) {}
 
 func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 	for _, c := range []struct {
@@ -163,9 +191,10 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		for _, cl := range b.allClusters() {
 			cl.Driver = &carrier{err: c.err}
 		}
-		l := &leaving{from: b.clusterNamed(c.from), to: b.clusterNamed(c.to)}
-		files := func(cl *cluster) driver.Placer { return b.stagerFor(t.Context(), cl).(driver.Placer) }
-		if _, _, err := b.bringToSite(t.Context(), l, files(l.from), files(l.to), 50_000_000); !errors.Is(err, c.err) {
+		ctx, cancel := context.WithCancel(t.Context())
+		told := &toldJob{cancel: cancel}
+		err := b.mover.LeaveResults(ctx, told, []jobfile.FarOutput{{From: "out", To: c.to + ":out"}}, c.from, "/aside")
+		if (err == nil) != (c.err == nil) || told.waits != (c.err != nil) {
 			t.Fatal(err)
 		}
 		var got []string
@@ -212,8 +241,8 @@ func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
 	if err := b.openWeather(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := b.weatherRate("", "leeds"); !ok || math.Abs(r-1e6) > 1 {
-		t.Errorf("%v bytes/s", r)
+	if way, ok := b.wayBetween("", "leeds"); !ok || math.Abs(transfer.RateOf(way)-1e6) > 1 {
+		t.Errorf("%v bytes/s", transfer.RateOf(way))
 	}
 	b.opt.Weather.Network = file + ".gone"
 	if err := b.openWeather(t.Context()); err == nil {

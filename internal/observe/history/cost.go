@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
@@ -51,6 +52,17 @@ var costClasses = [...]costClass{
 	}},
 	{"the same method and clusters", 0.3, func(a, b *Transfer) bool { return a.From == b.From && a.To == b.To }},
 	{"the same method", 0.1, func(a, b *Transfer) bool { return true }},
+}
+
+// MinMeasuredBytes tell of more than delays, if they took long enough.
+const MinMeasuredBytes = 1 << 20
+
+// IsInformative says whether a transfer was large, or took long enough, to tell how
+// fast the way is: a short one tells of nothing but delays, and to find each other
+// takes two sites a second or two.
+func IsInformative(bytes int64, took time.Duration) bool {
+	const large, long = 16 << 20, 10 * time.Second
+	return bytes >= large && took > 0 || bytes >= MinMeasuredBytes && took >= long
 }
 
 // TransferRate is the median of the bytes a second that were really sent from one

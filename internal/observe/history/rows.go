@@ -7,6 +7,9 @@ package history
 
 import "github.com/godwit-hpc/godwit/internal/sched/core"
 
+// EstimateRows is how many rows an estimate looks at.
+const EstimateRows = 500
+
 // Outcome is how an attempt ended, from the cluster's point of view.
 type Outcome string
 

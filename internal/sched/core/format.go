@@ -17,6 +17,13 @@ func FormatBytes(n int64) string {
 	return formatUnits(float64(n), 1000, "B", "kB", "MB", "GB", "TB", "PB", "EB")
 }
 
+// FormatDigits writes a number to three digits, and to no more than four decimals.
+func FormatDigits(x float64) string {
+	decimals := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(x), 0.01)))))
+	scale := math.Pow(10, float64(decimals))
+	return strconv.FormatFloat(math.Round(x*scale)/scale, 'f', -1, 64)
+}
+
 func formatUnits(x, step float64, units ...string) string {
 	for len(units) > 1 && math.Abs(roundDigits(x)) >= 1000 {
 		x, units = x/step, units[1:]

@@ -1,38 +1,60 @@
-package broker
+package transfer
 
 import (
+	"context"
 	"testing"
-	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker/replica"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// sites is a broker of three clusters, two of which see the same files.
-func sites() *Broker {
-	b := new(Broker)
-	for i, c := range []Cluster{{Name: "near"}, {Name: "leeds", Site: "leeds"}, {Name: "leeds-long", Site: "leeds"}} {
-		b.putCluster(newCluster(c, core.ClusterID(i)))
+// fakeGrid is clusters of which nothing is known but what is said here.
+type fakeGrid struct {
+	Grid
+	clusters []*Cluster
+}
+
+func (g *fakeGrid) EveryCluster() []*Cluster               { return g.clusters }
+func (g *fakeGrid) UserID(context.Context) (uint32, error) { return 0, nil }
+func (g *fakeGrid) CurrentTime() core.Time                 { return core.AtSecond(1e9) }
+func (g *fakeGrid) ForecastWay(string, string) (way weather.PathForecast, known bool) {
+	return way, false
+}
+func (g *fakeGrid) ClusterNamed(name string) *Cluster {
+	for _, c := range g.clusters {
+		if c.Name == name {
+			return c
+		}
 	}
-	return b
+	return nil
+}
+
+// sites has three clusters, two of which see the same files.
+func sites() *Mover {
+	g := &fakeGrid{}
+	for i, c := range []Cluster{{Name: "near"}, {Name: "leeds", Site: "leeds"}, {Name: "leeds-long", Site: "leeds"}} {
+		c.ID, c.Files = core.ClusterID(i), func(context.Context) driver.Stager { return nil }
+		g.clusters = append(g.clusters, &c)
+	}
+	return NewMover(g, nil, nil)
 }
 
 func TestWhatBringingAnInputTakes(t *testing.T) {
-	b := sites()
+	m := sites()
 	const mb = 1 << 20
 	rows := []history.Transfer{
 		{What: history.StageIn, From: "leeds", Sent: 40 * mb, Seconds: 2}, // 20 MB/s
 		{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1},
 		{What: history.StageIn, To: "leeds", Sent: 10, Seconds: 1}, // tells of nothing but delays
 	}
-	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
-	b.replicas.NoteUse(replica.Record{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
+	m.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
+	m.replicas.NoteUse(replica.Record{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
 	at := func(site, tree string, size int64) *store.Input {
 		return &store.Input{Input: wire.Input{Path: "/x", Tree: tree}, Site: site, Size: size}
 	}
@@ -48,8 +70,8 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{"of the depot", at(jobfile.InDepot, "some", 100*mb), [3]float64{0.05 + 0.5, 0.05 + 2, 0.05 + 10}},
 		{"one that nobody has seen", at("leeds", "", -1), [3]float64{0.05 + 51.2 + 5.12, 0, 0}},
 	} {
-		for i, cl := range b.allClusters() {
-			if got := b.bringTime(t.Context(), rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
+		for i, cl := range m.grid.EveryCluster() {
+			if got := m.bringTime(t.Context(), rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
 				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
 			}
 		}
@@ -57,26 +79,24 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 }
 
 // fakePeer is a site of which nothing is known but that it can speak to others.
-type fakePeer struct {
-	driver.Driver
-	driver.Peer
-}
+type fakePeer struct{ driver.Peer }
 
 func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
-	b := new(Broker)
+	g := &fakeGrid{}
 	for i, name := range []string{"near", "leeds", "york", "hull"} {
-		c := newCluster(Cluster{Name: name, Site: name, Driver: fakePeer{}}, core.ClusterID(i))
+		c := &Cluster{ID: core.ClusterID(i), Name: name, Site: name,
+			Files: func(context.Context) driver.Stager { return fakePeer{} }}
 		if name == "near" {
-			c.Site, c.Driver = "", nil
+			c.Site, c.Files = "", func(context.Context) driver.Stager { return nil }
 		}
-		b.putCluster(c)
+		g.clusters = append(g.clusters, c)
 	}
-	b.opt.Clock, b.began = clock.RealClock(), time.Now()
+	m := NewMover(g, nil, nil)
 	const mb = 1 << 20
-	york := b.clusterNamed("york")
+	york := m.grid.ClusterNamed("york")
 	in := &store.Input{Input: wire.Input{Path: "/x"}, Site: "leeds", Size: 100 * mb}
 	first := func(rows ...history.Transfer) (string, float64) {
-		s := b.inputSources(t.Context(), rows, in, york)[0]
+		s := m.inputSources(t.Context(), rows, in, york)[0]
 		if s.from == nil {
 			return "broker", s.seconds
 		}
@@ -97,30 +117,30 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	want("one of which only a short transfer is known", "leeds/x", 10, slow)
 	want("one of which only the way to the broker is known", "leeds/x", 10,
 		history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
-	b.routes.NoteResult("leeds", york.Site, false, b.brokerTime())
+	m.routes.NoteResult("leeds", york.Site, false, m.grid.CurrentTime())
 	want("one behind a wall", "broker", 20)
-	b.routes.LoadJSON("rubbish")
+	m.routes.LoadJSON("rubbish")
 	want("the same later", "leeds/x", 10)
 	york.Indirect = true
 	want("one for somebody who does not want that", "broker", 20)
 	york.Indirect = false
 
 	in.Tree = "t"
-	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"},
+	m.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"},
 		Elsewhere: true})
 	fast := history.Transfer{What: history.StageIn, From: "hull", To: "york", Sent: 50 * mb, Seconds: 1}
 	want("one that another has", "hullt", 2, fast)
 	want("one that another has, as far as is known", "leeds/x", 10)
-	b.replicas.ForgetCopy("t", "hull")
+	m.replicas.ForgetCopy("t", "hull")
 	want("one that it had", "leeds/x", 10, fast)
-	if len(b.replicas.DepotTrees()) != 0 ||
-		b.replicas.RecentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
+	if len(m.replicas.DepotTrees()) != 0 ||
+		m.replicas.RecentContent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
 		t.Error("what the depot does not have is taken to be there")
 	}
-	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
+	m.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
 	want("one that the depot has too", "broker", 10)
-	b.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
-	if b.replicas.OnlyElsewhere("t") {
+	m.replicas.NoteUse(replica.Record{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
+	if m.replicas.OnlyElsewhere("t") {
 		t.Error("what the depot has is forgotten")
 	}
 }

@@ -1,10 +1,12 @@
-package broker
+package estimate
 
 import (
+	"math"
 	"slices"
 
+	"github.com/godwit-hpc/godwit/internal/live/broker/transfer"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
-	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
@@ -23,34 +25,35 @@ const minMoveOverhead = 0.5
 // what the way to this cluster will take is put on: nothing counts twice, and to go
 // on where somebody went before costs what it cost then. Where nothing is known of
 // the way to the cluster, what was measured is taken as it is.
-func (b *Broker) moveOverhead(rows []history.Transfer, j *job, v *wire.Vitals, to *cluster) predict.Dist {
+func (e *Estimator) moveOverhead(rows []history.Transfer, j *MovingJob, to *Cluster) predict.Dist {
+	v := j.Vitals
 	if v.Method == "restart" {
 		return predict.LogNormal(minMoveOverhead, overheadSpread)
 	}
-	save := history.Transfer{What: history.Save, Job: j.rec.ID, Method: v.Method, From: j.rec.Cluster}
-	save.Program, _ = history.SplitCommand(j.spec.Argv)
+	save := history.Transfer{What: history.Save, Job: j.ID, Method: v.Method, From: j.Cluster}
+	save.Program, _ = history.SplitCommand(j.Spec.Argv)
 	restore := history.Transfer{What: history.Restore, Method: v.Method, Program: save.Program, To: to.Name}
 	part := history.SentPart(rows, &save)
 	size := part * history.CheckpointSize(rows, &save, v.Memory)
-	carry, known := b.carryTime(size, to.Name)
+	carry, known := e.carryTime(size, to.Name)
 	var cost predict.Dist
 	if v.SaveCost > 0 {
 		measured := v.SaveCost
 		if known {
-			here, _ := b.carryTime(size, j.rec.Cluster)
+			here, _ := e.carryTime(size, j.Cluster)
 			measured -= min(here, history.RestoreCost(rows, &save, v.SaveCost))
 		}
 		cost = predict.LogNormal(minMoveOverhead+measured, overheadSpread)
 	} else {
 		fetched := history.UnsentBytes(rows, restore, v.Memory)
 		if known {
-			rows, fetched = b.withoutCarryTime(rows, part), 0
+			rows, fetched = e.withoutCarryTime(rows, part), 0
 		}
 		cost = predict.Sum(pastCost(rows, save, history.UnsentBytes(rows, save, v.Memory)),
 			pastCost(rows, restore, fetched)).Shift(minMoveOverhead)
 	}
 	if carry > 0 {
-		cost = predict.Sum(cost, predict.LogNormal(carry, b.bringSpread(to)))
+		cost = predict.Sum(cost, predict.LogNormal(carry, bringSpread(e.grid.ForecastWay("", to.Name))))
 	}
 	return cost
 }
@@ -64,12 +67,12 @@ func pastCost(rows []history.Transfer, like history.Transfer, bytes int64) predi
 
 // withoutCarryTime are transfers without what the way from the depot takes of restoring,
 // as the ways are now. Something is left: it may have been faster then.
-func (b *Broker) withoutCarryTime(rows []history.Transfer, part float64) []history.Transfer {
+func (e *Estimator) withoutCarryTime(rows []history.Transfer, part float64) []history.Transfer {
 	const left = 0.1
 	rows = slices.Clone(rows)
 	for i := range rows {
 		if r := &rows[i]; r.What == history.Restore {
-			carry, _ := b.carryTime(part*float64(r.Bytes), r.To)
+			carry, _ := e.carryTime(part*float64(r.Bytes), r.To)
 			r.Seconds = max(r.Seconds-carry, left*r.Seconds)
 		}
 	}
@@ -78,13 +81,23 @@ func (b *Broker) withoutCarryTime(rows []history.Transfer, part float64) []histo
 
 // carryTime is the seconds that so many bytes take from the depot to a cluster, as
 // the way will be: none to where the depot is. False if nothing is known of the way.
-func (b *Broker) carryTime(bytes float64, to string) (float64, bool) {
-	if c := b.clusterNamed(to); c != nil && c.Site == "" {
+func (e *Estimator) carryTime(bytes float64, to string) (float64, bool) {
+	if e.grid.IsHere(to) {
 		return 0, true
 	}
-	way, ok := b.wayBetween("", to)
+	way, ok := e.grid.ForecastWay("", to)
 	if !ok {
 		return 0, false
 	}
-	return way.Ms/1e3 + bytes/min(way.Mbps.Median()*1e6/8, nearRate), true
+	return way.Ms/1e3 + bytes/transfer.RateOf(way), true
+}
+
+// bringSpread is how uncertain the time of a transfer to a cluster is, as a
+// standard deviation of the logarithm, by what is known of the way there.
+func bringSpread(way weather.PathForecast, known bool) float64 {
+	const besides = 0.2 // disks, and who else wants something
+	if !known {
+		return overheadSpread
+	}
+	return min(1, math.Hypot(besides, math.Log(way.Mbps.Quantile(0.841)/way.Mbps.Median())))
 }

@@ -1,4 +1,4 @@
-package broker
+package transfer
 
 import (
 	"testing"
@@ -16,10 +16,10 @@ func TestAWayOfWhichNothingIsKnownIsExpectedToBeQuickerThanThroughTheBroker(t *t
 			{From: "north", Sent: 1 << 20, Seconds: 0.1}, {From: "north", Sent: 32 << 20, Seconds: 25},
 			{To: "south", Sent: 1 << 20, Seconds: 0.1}},
 	} {
-		b := &Broker{}
+		m := NewMover(&fakeGrid{}, nil, nil)
 		const size = 24 << 20
-		direct := size / b.directRate(rows, "north", "south")
-		through := size/b.transferRate(rows, "north", "", false) + size/b.transferRate(rows, "", "south", false)
+		direct := size / m.directRate(rows, "north", "south")
+		through := size/m.transferRate(rows, "north", "", false) + size/m.transferRate(rows, "", "south", false)
 		if direct >= through {
 			t.Errorf("%s: directly in %.1f s, through the broker in %.1f s", what, direct, through)
 		}

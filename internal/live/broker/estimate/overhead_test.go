@@ -1,17 +1,34 @@
-package broker
+package estimate
 
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
+
+// fakeGrid has clusters near, where the broker is, and leeds and leeds-long, at one site.
+type fakeGrid struct {
+	Grid
+	mbps float64 // from the broker to leeds; 0: not known
+}
+
+func (g fakeGrid) IsHere(cluster string) bool { return cluster == "near" }
+
+func (g fakeGrid) ForecastWay(_, to string) (weather.PathForecast, bool) {
+	if g.mbps == 0 || to == "near" {
+		return weather.PathForecast{}, false
+	}
+	return weather.PathForecast{Mbps: predict.LogNormal(g.mbps, 0.01)}, true
+}
+
+func burnAt(cluster string, v *wire.Vitals) *MovingJob {
+	return &MovingJob{ID: 7, Cluster: cluster, Spec: &jobfile.Job{Argv: []string{"burn"}}, Vitals: v}
+}
 
 func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 	const mb = 1_000_000
@@ -42,40 +59,39 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 			"leeds-long", [2]float64{13.5, 42.5}},
 		{"never saved: its memory", 80, "near", 0, nil, "leeds", "near", [2]float64{33.5, 3.5}},
 	} {
-		b, here := underTheSky(t, weather.Settings{})
-		if c.mbps > 0 {
-			for i := range 20 {
-				b.weather.book.AddValue(weather.Key{What: measured.Mbps, From: here, To: "leeds1"},
-					b.brokerTime().Add(time.Duration(i-20)*time.Minute), c.mbps)
-			}
-		}
-		j := &job{rec: store.Job{ID: 7, Cluster: c.from}, spec: &jobfile.Job{Argv: []string{"burn"}}}
+		e := NewEstimator(fakeGrid{mbps: c.mbps}, nil)
 		v := &wire.Vitals{Method: "sandbox", SaveCost: c.cost, Memory: 300 * mb}
 		for i, to := range []string{c.to, c.also} {
-			if got := b.moveOverhead(c.rows, j, v, b.clusterNamed(to)).Median(); math.Abs(got-c.want[i]) > 0.2*c.want[i] {
+			got := e.moveOverhead(c.rows, burnAt(c.from, v), &Cluster{Name: to}).Median()
+			if math.Abs(got-c.want[i]) > 0.2*c.want[i] {
 				t.Errorf("%s: to %s costs %.1f s, want %.1f", c.name, to, got, c.want[i])
 			}
 		}
 	}
-	b, _ := underTheSky(t, weather.Settings{})
-	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
-	if got := b.moveOverhead(saves, j, &wire.Vitals{Method: "restart"},
-		b.clusterNamed("leeds")).Median(); got != minMoveOverhead {
+	restarted := burnAt("near", &wire.Vitals{Method: "restart"})
+	e := NewEstimator(fakeGrid{}, nil)
+	if got := e.moveOverhead(saves, restarted, &Cluster{Name: "leeds"}).Median(); got != minMoveOverhead {
 		t.Errorf("to begin again costs %v s", got)
 	}
 }
 
 func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) {
-	b, _ := underTheSky(t, weather.Settings{})
+	e := NewEstimator(fakeGrid{}, nil)
 	tiny := []history.Transfer{{What: history.Save, Job: 1, Program: "counter.py", Method: "signal", From: "near",
 		Bytes: 786, Sent: 786, Seconds: 0.17}}
-	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
 	v := &wire.Vitals{Method: "sandbox", Memory: 120_000_000}
 	for _, rows := range [][]history.Transfer{nil, tiny} {
-		cost := b.moveOverhead(rows, j, v, b.clusterNamed("leeds"))
+		cost := e.moveOverhead(rows, burnAt("near", v), &Cluster{Name: "leeds"})
 		if cost.Median() < 1 || cost.Median() > 6 || cost.Quantile(0.95) > 30 {
 			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(),
 				cost.Quantile(0.95))
 		}
+	}
+}
+
+func TestATransferOverAWayThatIsKnownIsLessUncertain(t *testing.T) {
+	unknown := bringSpread(fakeGrid{}.ForecastWay("", "leeds"))
+	if s := bringSpread(fakeGrid{mbps: 80}.ForecastWay("", "leeds")); s >= unknown || s <= 0 {
+		t.Errorf("the spread is %v, without anything known it is %v", s, unknown)
 	}
 }
