@@ -75,20 +75,45 @@ func (p *pendingElements) eachElement(f func(n int) bool) {
 	}
 }
 
-// elementViews lists them as jobs. Together they are one, the first, that says how many
-// there are.
-func (p *pendingElements) elementViews(together bool) []View {
-	var list []View
-	p.eachElement(func(n int) bool {
-		rec := p.array.elementRecord(n)
-		rec.Reason = p.reason
-		list = append(list, View{Job: rec})
-		return !together
-	})
-	if together && len(list) > 0 {
-		list[0].Pending = p.array.Count - p.array.Next - len(p.skip)
+// elementView is one of them as a job.
+func (p *pendingElements) elementView(n int) View {
+	rec := p.array.elementRecord(n)
+	rec.Reason = p.reason
+	return View{Job: rec}
+}
+
+// pendingViews gives the pending elements of arrays, which are in the order of their numbers. If
+// they are listed together they are one job, the first, that says how many there are.
+func pendingViews(arrays []pendingElements, q *viewQuery) *viewSource {
+	if !q.oldestFirst {
+		slices.Reverse(arrays)
 	}
-	return list
+	seen := 0 // of the elements of the first array that is left
+	return &viewSource{more: func() (page []View, last bool, err error) {
+		for len(arrays) > 0 && len(page) < viewsPerTurn {
+			p := &arrays[0]
+			n := p.array.Next + seen
+			if !q.oldestFirst && !q.together {
+				n = p.array.Count - 1 - seen
+			}
+			if seen++; n < p.array.Next || n >= p.array.Count {
+				arrays, seen = arrays[1:], 0
+				continue
+			}
+			if p.skip[n] {
+				continue
+			}
+			v := p.elementView(n)
+			if q.together {
+				v.Pending = p.array.Count - p.array.Next - len(p.skip)
+				arrays, seen = arrays[1:], 0
+			}
+			if q.includesJob(v.ID, v.Parent) {
+				page = append(page, v)
+			}
+		}
+		return page, len(arrays) == 0, nil
+	}}
 }
 
 // pendingByUnique finds the number of a pending element whose unique id begins like

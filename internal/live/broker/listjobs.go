@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// A list of jobs is merged from three sources, each with the newest first: the jobs that live,
+// A list of jobs is merged from three sources, each in the order of the list: the jobs that live,
 // the records in the store, and the elements of arrays that have not been queued. Each is read
 // a page at a time, so that a list of very many jobs takes neither the loop nor the memory of
 // the broker.
@@ -31,10 +31,24 @@ type viewQuery struct {
 	together bool                                   // elements of an array that have not been queued are one
 	from, to core.JobID                             // only these numbers; 0: no bound
 	parent   core.JobID                             // only the elements of this array; 0: all
+
+	oldestFirst bool // instead of the newest
 }
 
 func (q *viewQuery) includesJob(id, parent core.JobID) bool {
 	return id >= q.from && (q.to == 0 || id <= q.to) && (q.parent == 0 || parent == q.parent)
+}
+
+// compareJobs orders numbers as the list does.
+func (q *viewQuery) compareJobs(x, y core.JobID) int {
+	if q.oldestFirst {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(y, x)
+}
+
+func (q *viewQuery) sortViews(views []View) {
+	slices.SortFunc(views, func(x, y View) int { return q.compareJobs(x.ID, y.ID) })
 }
 
 // VisitJobs calls see with the jobs of who asks, newest first: those that live and the most
@@ -51,15 +65,6 @@ func (b *Broker) VisitJobsOfAll(ctx context.Context, all bool, see func(*View) e
 		return cmp.Or(err, error(errOtherUsers))
 	}
 	return b.visitViews(ctx, &viewQuery{all: all, together: true, shown: b.maySee}, see)
-}
-
-// ListJobs lists what VisitJobs visits.
-func (b *Broker) ListJobs(ctx context.Context, all bool) (list []View, err error) {
-	err = b.VisitJobs(ctx, all, func(v *View) error {
-		list = append(list, *v)
-		return nil
-	})
-	return list, err
 }
 
 // visitOwn visits the jobs of who asks.
@@ -89,7 +94,7 @@ func (b *Broker) visitViews(ctx context.Context, q *viewQuery, see func(*View) e
 			if err := s.fillPage(); err != nil {
 				return err
 			}
-			if len(s.views) > 0 && (next == nil || s.views[0].ID > next.ID) {
+			if len(s.views) > 0 && (next == nil || q.compareJobs(s.views[0].ID, next.ID) < 0) {
 				next = &s.views[0]
 			}
 		}
@@ -107,7 +112,7 @@ func (b *Broker) visitViews(ctx context.Context, q *viewQuery, see func(*View) e
 	}
 }
 
-// viewSource gives jobs, newest first, a page at a time.
+// viewSource gives jobs in the order of the list, a page at a time.
 type viewSource struct {
 	views []View
 	more  func() (page []View, last bool, err error) // nil: there are no more pages
@@ -138,7 +143,7 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 	var jobs []liveJob
 	var stored []core.JobID
 	var arrays []pendingElements
-	live, pending = &viewSource{}, &viewSource{}
+	live = &viewSource{}
 	isListed := func(a *array) bool { return (q.parent == 0 || a.ID == q.parent) && q.shown(ctx, &a.Template) }
 	// One question where it can be, since each may have to wait for a turn.
 	err = b.readLoop(ctx, func(writing *turn) bool {
@@ -165,29 +170,21 @@ func (b *Broker) liveViews(ctx context.Context, q *viewQuery) (live, pending *vi
 		return nil, nil, err
 	}
 	live.views = append(live.views, more...)
-	for i := range arrays {
-		for _, v := range arrays[i].elementViews(q.together) {
-			if q.includesJob(v.ID, v.Parent) {
-				pending.views = append(pending.views, v)
-			}
-		}
-	}
-	sortNewestFirst(live.views)
-	sortNewestFirst(pending.views)
+	q.sortViews(live.views)
 	if len(jobs) > 0 {
-		slices.SortFunc(jobs, func(x, y liveJob) int { return cmp.Compare(y.id, x.id) })
+		slices.SortFunc(jobs, func(x, y liveJob) int { return q.compareJobs(x.id, y.id) })
 		live.more = func() (page []View, last bool, err error) {
 			some := jobs[:min(viewsPerTurn, len(jobs))]
 			jobs = jobs[len(some):]
-			page, err = b.readViews(ctx, some)
+			page, err = b.readViews(ctx, q, some)
 			return page, len(jobs) == 0, err
 		}
 	}
-	return live, pending, nil
+	return live, pendingViews(arrays, q), nil
 }
 
 // readViews gives jobs as they are.
-func (b *Broker) readViews(ctx context.Context, jobs []liveJob) (views []View, err error) {
+func (b *Broker) readViews(ctx context.Context, q *viewQuery, jobs []liveJob) (views []View, err error) {
 	var stored []core.JobID
 	err = b.readLoop(ctx, func(writing *turn) bool {
 		views, stored = b.durableViews(jobs, writing)
@@ -198,18 +195,14 @@ func (b *Broker) readViews(ctx context.Context, jobs []liveJob) (views []View, e
 	}
 	more, err := b.storedViews(ctx, stored)
 	views = append(views, more...)
-	sortNewestFirst(views)
+	q.sortViews(views)
 	return views, err
-}
-
-func sortNewestFirst(views []View) {
-	slices.SortFunc(views, func(x, y View) int { return cmp.Compare(y.ID, x.ID) })
 }
 
 // recordedViews are the jobs in the store.
 func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 	f := store.Filter{User: q.user, Parent: q.parent, From: q.from, Limit: recordsPerRead}
-	if !q.all {
+	if f.OldestFirst = q.oldestFirst && q.all; !q.all {
 		f.Limit = recentJobs
 	}
 	if q.to > 0 && q.to < math.MaxInt64 {
@@ -220,7 +213,11 @@ func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 		var full, shown *jobfile.Job // of the record before
 		for i := range recs {
 			rec := &recs[i]
-			f.Below = rec.ID
+			if f.OldestFirst {
+				f.From = rec.ID + 1
+			} else {
+				f.Below = rec.ID
+			}
 			if !q.shown(ctx, rec) {
 				continue
 			}
@@ -233,6 +230,9 @@ func (b *Broker) recordedViews(ctx context.Context, q *viewQuery) *viewSource {
 			}
 			// One that has not ended was submitted after the question.
 			page = append(page, View{Job: *rec, Over: rec.State.IsTerminal()})
+		}
+		if !q.all {
+			q.sortViews(page)
 		}
 		return page, !q.all || len(recs) < f.Limit, err
 	}}

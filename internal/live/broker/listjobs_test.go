@@ -68,8 +68,17 @@ func TestAListOfVeryManyJobsIsReadAFewAtATime(t *testing.T) {
 	if most := s.most.Load(); !seen[alive] || !seen[array[0]] || most == 0 || most > 500 {
 		t.Errorf("%d records were read at once; alive %v, array %v", most, seen[alive], seen[array[0]])
 	}
+	s.most.Store(0)
 	got, err := g.broker().SelectJobs(t.Context(), []string{fmt.Sprintf("1000-%d", array[1999])}, false)
 	if err != nil || len(got) != before-999+1+2000 {
 		t.Errorf("%d jobs are selected, %v", len(got), err)
+	}
+	for i := range got[1:] {
+		if got[i+1].ID != got[i].ID+1 {
+			t.Fatalf("job %d is selected after job %d", got[i+1].ID, got[i].ID)
+		}
+	}
+	if most := s.most.Load(); most == 0 || most > 500 {
+		t.Errorf("%d records were read at once to select jobs", most)
 	}
 }

@@ -1,9 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -11,42 +12,92 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// SelectJobs finds the jobs that references name, in their order and each once, among
+// VisitSelected calls see with the jobs that references name, in their order and each once, among
 // those that who asks may see. Of several jobs of one name it gives those that have
 // not ended, and the newest if none is left or newest is set. The number of an
-// array means all of its jobs.
-func (b *Broker) SelectJobs(ctx context.Context, refs []string, newest bool) ([]View, error) {
-	s := &selection{b: b, newest: newest, seen: map[core.JobID]bool{}}
+// array means all of its jobs. All references are looked up before the first job is seen, so
+// that one that names nothing is an error and nothing else; jobs are then read a page at
+// a time, so that very many need no memory for all of them. The view is see's only until it returns.
+func (b *Broker) VisitSelected(ctx context.Context, refs []string, newest bool, see func(*View) error) error {
+	s := &selection{b: b, newest: newest}
 	for _, text := range refs {
 		list, err := jobref.Parse(text)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range list {
 			if err := s.addReference(ctx, &list[i]); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return s.jobs, nil
+	seen := map[core.JobID]bool{}
+	for i := range s.parts {
+		err := s.visitPart(ctx, &s.parts[i], func(v *View) error {
+			if seen[v.ID] {
+				return nil
+			}
+			if len(s.parts) > 1 { // else each is visited once
+				seen[v.ID] = true
+			}
+			return see(v)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+// selection is the jobs that references name.
 type selection struct {
 	b      *Broker
 	newest bool
-	jobs   []View
-	seen   map[core.JobID]bool
+	parts  []selectedPart
 }
 
-// takeViews adds jobs, the oldest first.
-func (s *selection) takeViews(list []View) {
-	slices.SortFunc(list, func(a, b View) int { return int(a.ID - b.ID) })
-	for i := range list {
-		if !s.seen[list[i].ID] {
-			s.seen[list[i].ID] = true
-			s.jobs = append(s.jobs, list[i])
-		}
+// selectedPart is jobs that belong to a selection, the oldest first.
+type selectedPart struct {
+	one   *View // only this job
+	query viewQuery
+	is    func(*View) bool // nil: all of them
+}
+
+func (s *selection) addPart(query viewQuery, is func(*View) bool) {
+	s.parts = append(s.parts, selectedPart{query: query, is: is})
+}
+
+func (s *selection) addOne(v *View) { s.parts = append(s.parts, selectedPart{one: v}) }
+
+// visitPart visits the jobs of a part. Who asks sees all elements of an array whose number they
+// name, and else only their own jobs.
+func (s *selection) visitPart(ctx context.Context, p *selectedPart, see func(*View) error) error {
+	if p.one != nil {
+		return see(p.one)
 	}
+	q, visit := p.query, s.b.visitOwn
+	q.oldestFirst = true
+	if q.parent != 0 {
+		q.shown, visit = s.b.maySee, s.b.visitViews
+	}
+	return visit(ctx, &q, func(v *View) error {
+		if p.is != nil && !p.is(v) {
+			return nil
+		}
+		return see(v)
+	})
+}
+
+// errSeenEnough ends a visit early.
+var errSeenEnough = errors.New("enough jobs were seen")
+
+// isEmpty tells whether there is no job in a part.
+func (s *selection) isEmpty(ctx context.Context, p *selectedPart) (bool, error) {
+	err := s.visitPart(ctx, p, func(*View) error { return errSeenEnough })
+	if errors.Is(err, errSeenEnough) {
+		return false, nil
+	}
+	return true, err
 }
 
 func (s *selection) addReference(ctx context.Context, r *jobref.Ref) error {
@@ -58,9 +109,8 @@ func (s *selection) addReference(ctx context.Context, r *jobref.Ref) error {
 	case jobref.Elements:
 		return s.addElements(ctx, r)
 	case jobref.All:
-		list, err := s.listMatching(ctx, &viewQuery{}, func(v *View) bool { return !v.State.IsTerminal() })
-		s.takeViews(list)
-		return err
+		s.addPart(viewQuery{}, func(v *View) bool { return !v.State.IsTerminal() })
+		return nil
 	case jobref.Last:
 		return s.addLast(ctx)
 	}
@@ -74,116 +124,112 @@ func (s *selection) addNumbered(ctx context.Context, ref string) error {
 		return err
 	}
 	if v.Parent != v.ID {
-		s.takeViews([]View{*v})
+		s.addOne(v)
 		return nil
 	}
-	list, err := s.b.arrayViews(ctx, v.ID)
-	s.takeViews(list)
-	return err
-}
-
-// arrayViews lists the jobs of an array that who asks may see.
-func (b *Broker) arrayViews(ctx context.Context, id core.JobID) (list []View, err error) {
-	err = b.visitViews(ctx, &viewQuery{all: true, parent: id, shown: b.maySee}, func(v *View) error {
-		list = append(list, *v)
-		return nil
-	})
-	return list, err
-}
-
-func (s *selection) addElements(ctx context.Context, r *jobref.Ref) error {
-	array, err := s.b.arrayViews(ctx, core.JobID(r.Array))
-	if err != nil {
-		return err
-	}
-	if len(array) == 0 {
-		return &badinput.Error{Problem: fmt.Sprintf("no such array: %d (godwit ps --all lists all jobs)", r.Array)}
-	}
-	byIndex := map[int]View{}
-	for i := range array {
-		byIndex[array[i].Index] = array[i]
-	}
-	if r.Indices == nil {
-		s.takeViews(array)
-		return nil
-	}
-	var list []View
-	for _, index := range r.Indices {
-		v, ok := byIndex[index]
-		if !ok {
-			return &badinput.Error{Problem: fmt.Sprintf("no such job: %d_%d (array %d has no index %d)", r.Array, index, r.Array,
-				index)}
-		}
-		list = append(list, v)
-	}
-	s.takeViews(list)
+	s.addArray(v.ID)
 	return nil
 }
 
-// listMatching lists the own jobs for which is holds, newest first, each element of an array by
-// itself.
-func (s *selection) listMatching(ctx context.Context, q *viewQuery, is func(*View) bool) (list []View, err error) {
-	err = s.b.visitOwn(ctx, q, func(v *View) error {
-		if is(v) {
-			list = append(list, *v)
+func (s *selection) addArray(id core.JobID) { s.addPart(viewQuery{all: true, parent: id}, nil) }
+
+// addElements adds jobs of an array; all that are named must be there.
+func (s *selection) addElements(ctx context.Context, r *jobref.Ref) error {
+	part := selectedPart{query: viewQuery{all: true, parent: core.JobID(r.Array)}}
+	missing := map[int]bool{}
+	for _, index := range r.Indices {
+		missing[index] = true
+	}
+	empty := true
+	err := s.visitPart(ctx, &part, func(v *View) error {
+		if empty = false; len(missing) > 0 {
+			delete(missing, v.Index)
+		}
+		if len(missing) == 0 {
+			return errSeenEnough
 		}
 		return nil
 	})
-	return list, err
+	if err != nil && !errors.Is(err, errSeenEnough) {
+		return err
+	}
+	if empty {
+		return &badinput.Error{Problem: fmt.Sprintf("no such array: %d (godwit ps --all lists all jobs)", r.Array)}
+	}
+	named := map[int]bool{}
+	for _, index := range r.Indices {
+		if missing[index] {
+			return &badinput.Error{Problem: fmt.Sprintf("no such job: %d_%d (array %d has no index %d)", r.Array, index, r.Array,
+				index)}
+		}
+		named[index] = true
+	}
+	if r.Indices != nil {
+		part.is = func(v *View) bool { return named[v.Index] }
+	}
+	s.parts = append(s.parts, part)
+	return nil
 }
 
 // addRange adds the jobs with these numbers; there must be one.
 func (s *selection) addRange(ctx context.Context, r *jobref.Ref) error {
-	q := &viewQuery{all: true, from: core.JobID(r.From), to: core.JobID(r.To)}
-	list, err := s.listMatching(ctx, q, func(*View) bool { return true })
+	part := selectedPart{query: viewQuery{all: true, from: core.JobID(r.From), to: core.JobID(r.To)}}
+	empty, err := s.isEmpty(ctx, &part)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if empty {
 		return noSuchJob(r.Text)
 	}
-	s.takeViews(list)
+	s.parts = append(s.parts, part)
 	return nil
 }
 
 // addLast adds what was submitted last: a job, or an array.
 func (s *selection) addLast(ctx context.Context) error {
-	list, err := s.b.ListJobs(ctx, false)
-	if err != nil {
-		return err
+	var last *View
+	err := s.b.VisitJobs(ctx, false, func(v *View) error {
+		view := *v
+		last = &view
+		return errSeenEnough
+	})
+	if last == nil {
+		return cmp.Or(err, error(&badinput.Error{Problem: "no such job: last (there are no jobs)"}))
 	}
-	if len(list) == 0 {
-		return &badinput.Error{Problem: "no such job: last (there are no jobs)"}
-	}
-	return s.addWithArray(ctx, &list[0])
+	s.addWithArray(last)
+	return nil
 }
 
 // addWithArray adds a job, with all others of its array.
-func (s *selection) addWithArray(ctx context.Context, v *View) error {
+func (s *selection) addWithArray(v *View) {
 	if v.Parent == 0 {
-		s.takeViews([]View{*v})
-		return nil
+		s.addOne(v)
+		return
 	}
-	list, err := s.b.arrayViews(ctx, v.Parent)
-	s.takeViews(list)
-	return err
+	s.addArray(v.Parent)
 }
 
 // addNamed adds the jobs of a name; what is no name may be a unique id.
 func (s *selection) addNamed(ctx context.Context, r *jobref.Ref) error {
 	isNamed := func(v *View) bool { return v.Spec != nil && v.Spec.Name == r.Text }
-	list, err := s.listMatching(ctx, &viewQuery{all: true}, isNamed)
+	named := selectedPart{query: viewQuery{all: true}, is: isNamed}
+	var newest *View
+	live := false
+	err := s.visitPart(ctx, &named, func(v *View) error {
+		view := *v
+		newest, live = &view, live || !v.State.IsTerminal()
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if newest == nil {
 		return s.addNumbered(ctx, r.Text)
 	}
-	newest := list[0]
-	live := slices.DeleteFunc(list, func(v View) bool { return v.State.IsTerminal() })
-	if s.newest || len(live) == 0 {
-		return s.addWithArray(ctx, &newest)
+	if s.newest || !live {
+		s.addWithArray(newest)
+		return nil
 	}
-	s.takeViews(live)
+	s.addPart(viewQuery{all: true}, func(v *View) bool { return isNamed(v) && !v.State.IsTerminal() })
 	return nil
 }

@@ -47,13 +47,3 @@ func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
 	}
 	return s.Broker.PruneDepot(r.Context(), older)
 }
-
-func (s *server) selectJobs(r *http.Request) ([]api.Job, error) {
-	newest := r.FormValue("newest") != ""
-	views, err := s.Broker.SelectJobs(r.Context(), r.Form["job"], newest)
-	shown := make([]api.Job, 0, len(views))
-	for i := range views {
-		shown = append(shown, s.jobFromView(&views[i]))
-	}
-	return shown, err
-}

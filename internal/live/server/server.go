@@ -58,10 +58,11 @@ func NewHandler(o Options) http.Handler {
 	for pattern, handle := range s.routeTable() { // order-free: a mux knows no order
 		mux.HandleFunc(pattern, handle)
 	}
+	limited := unlessStuck(o.Broker, limitLargeRequests(mux))
 	if o.Users != nil {
-		return identifyRequests(o.Users, unlessStuck(o.Broker, mux))
+		return identifyRequests(o.Users, limited)
 	}
-	return unlessStuck(o.Broker, mux)
+	return limited
 }
 
 // routeTable are all requests that there are. A test asks each of them as somebody
@@ -71,7 +72,7 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"GET /v1/ping":                  answerJSON(s.answerPing),
 		"POST /v1/jobs":                 answerJSON(s.submitJob),
 		"GET /v1/jobs":                  s.listJobs,
-		"GET /v1/select":                answerJSON(s.selectJobs),
+		"GET /v1/select":                s.selectJobs,
 		"GET /v1/jobs/{id}":             answerJSON(s.showJob),
 		"POST /v1/jobs/{id}/cancel":     answerJSON(s.cancelJob),
 		"POST /v1/jobs/{id}/migrate":    answerJSON(s.migrateJob),
@@ -209,15 +210,28 @@ func (s *server) submitJob(r *http.Request) (api.Submitted, error) {
 	return api.Submitted{IDs: ids}, err
 }
 
-// listJobs answers job by job, so that a list of very many needs no memory for all of them.
 func (s *server) listJobs(w http.ResponseWriter, r *http.Request) {
-	if err := takeBody(w, r); err != nil {
-		refuseRequest(w, err)
-		return
-	}
 	visit := s.Broker.VisitJobs
 	if r.FormValue("users") != "" {
 		visit = s.Broker.VisitJobsOfAll
+	}
+	s.answerJobs(w, r, func(see func(*broker.View) error) error {
+		return visit(r.Context(), r.FormValue("all") != "", see)
+	})
+}
+
+func (s *server) selectJobs(w http.ResponseWriter, r *http.Request) {
+	newest := r.FormValue("newest") != ""
+	s.answerJobs(w, r, func(see func(*broker.View) error) error {
+		return s.Broker.VisitSelected(r.Context(), r.Form["job"], newest, see)
+	})
+}
+
+// answerJobs answers job by job, so that a list of very many needs no memory for all of them.
+func (s *server) answerJobs(w http.ResponseWriter, r *http.Request, visit func(func(*broker.View) error) error) {
+	if err := takeBody(w, r); err != nil {
+		refuseRequest(w, err)
+		return
 	}
 	before, each := "[", json.NewEncoder(w)
 	begin := func() error {
@@ -226,7 +240,7 @@ func (s *server) listJobs(w http.ResponseWriter, r *http.Request) {
 		before = ","
 		return err
 	}
-	err := visit(r.Context(), r.FormValue("all") != "", func(v *broker.View) error {
+	err := visit(func(v *broker.View) error {
 		if err := begin(); err != nil {
 			return err
 		}

@@ -108,6 +108,7 @@ func identifyRequests(lookUp func(uid uint32) (broker.User, error), h http.Handl
 			refuseRequest(w, err)
 			return
 		}
-		h.ServeHTTP(w, r.WithContext(broker.WithUser(r.Context(), u)))
+		ctx := context.WithValue(broker.WithUser(r.Context(), u), askerKey{}, u.ID)
+		h.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

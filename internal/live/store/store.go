@@ -159,6 +159,8 @@ type Filter struct {
 	From   core.JobID // only this number and higher ones
 	Below  core.JobID // only numbers below this one; 0: all
 	Limit  int        // 0: all
+
+	OldestFirst bool // instead of the newest
 }
 
 // Past says which history to list. Where a field is empty, all match.

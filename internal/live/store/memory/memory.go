@@ -353,7 +353,9 @@ func (s *Store) ListJobs(ctx context.Context, f store.Filter) ([]store.Job, erro
 		return (!f.Open || j.IsOpen()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent) &&
 			j.ID >= f.From && (f.Below == 0 || j.ID < f.Below)
 	})
-	slices.Reverse(list)
+	if !f.OldestFirst {
+		slices.Reverse(list)
+	}
 	return firstN(list, f.Limit), nil
 }
 

@@ -158,9 +158,13 @@ func (s *Store) ListJobs(ctx context.Context, f store.Filter) ([]store.Job, erro
 	if f.Below != 0 {
 		c.addCondition("number < ?", int64(f.Below))
 	}
+	order := "number DESC"
+	if f.OldestFirst {
+		order = "number"
+	}
 	var all []store.Job
 	err := s.queryReaders(ctx, func() (err error) {
-		all, err = queryJobs(ctx, s.read, c.whereClause("number DESC", f.Limit), c.args...)
+		all, err = queryJobs(ctx, s.read, c.whereClause(order, f.Limit), c.args...)
 		return err
 	})
 	return all, err

@@ -443,6 +443,8 @@ func testListing(f *fixture) {
 		{store.Filter{Parent: 6}, []core.JobID{9, 8, 7}},
 		{store.Filter{Parent: 6, Below: 9, Limit: 1}, []core.JobID{8}},
 		{store.Filter{User: "eve"}, nil},
+		{store.Filter{OldestFirst: true, From: 3, Limit: 4}, []core.JobID{3, 4, 5, 6}},
+		{store.Filter{OldestFirst: true, User: "bob", Below: 6}, []core.JobID{1, 3, 5}},
 	} {
 		if got := jobIDs(mustGet[[]store.Job](f)(f.s.ListJobs(f.ctx, c.filter))); !slices.Equal(got, c.want) {
 			f.Errorf("%+v lists %v, want %v", c.filter, got, c.want)

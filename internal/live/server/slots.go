@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+// Requests that take memory by the megabyte are answered a few at once for each user; the others
+// of that user wait. Without it the connections that a user may have would let them take all
+// memory of a broker of several.
+const (
+	// maxLargeRequests is how many requests with a large body, or for a list of any length,
+	// are answered at once for a user.
+	maxLargeRequests = 4
+	// maxDepotRequests is how many requests to the depot are. Agents of many jobs bring and
+	// fetch at the same time, some of them over slow lines.
+	maxDepotRequests = 32
+	// largeBody is what counts as one.
+	largeBody = 256 << 10
+)
+
+// isLargeAnswer tells whether an answer grows with what a user has.
+func isLargeAnswer(r *http.Request) bool {
+	switch path.Base(r.URL.Path) {
+	case "explain", "tasks":
+		return true
+	}
+	switch r.URL.Path {
+	case "/v1/jobs", "/v1/flows":
+		return r.Method == http.MethodGet // else one is submitted
+	case "/v1/select", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/depot-prune":
+		return true
+	}
+	return false
+}
+
+// limitLargeRequests has h answer only some of the requests of a user that take much memory at once.
+func limitLargeRequests(h http.Handler) http.Handler {
+	large, toDepot := newUserSlots(maxLargeRequests), newUserSlots(maxDepotRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var slots *userSlots
+		switch p := r.URL.Path; {
+		case p == wire.Path: // a conversation, which lasts as long as its job
+		case strings.HasPrefix(p, wire.Depot):
+			slots = toDepot
+		case r.ContentLength < 0 || r.ContentLength > largeBody || isLargeAnswer(r):
+			slots = large
+		}
+		if slots != nil {
+			asker, _ := r.Context().Value(askerKey{}).(uint32) // 0: the broker is of one user
+			leave, err := slots.enterSlot(r.Context(), asker)
+			if err != nil {
+				return // nobody waits for the answer any more
+			}
+			defer leave()
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// askerKey is where a context has the number of the user who asks.
+type askerKey struct{}
+
+// userSlots lets each user do a few things at once.
+type userSlots struct {
+	limit int
+
+	mu sync.Mutex
+	of map[uint32]chan struct{}
+}
+
+func newUserSlots(limit int) *userSlots {
+	return &userSlots{limit: limit, of: map[uint32]chan struct{}{}}
+}
+
+// enterSlot waits until the user does fewer things than the limit.
+func (s *userSlots) enterSlot(ctx context.Context, uid uint32) (leave func(), err error) {
+	s.mu.Lock()
+	slots := s.of[uid]
+	if slots == nil {
+		slots = make(chan struct{}, s.limit)
+		s.of[uid] = slots
+	}
+	s.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
