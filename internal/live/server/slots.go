@@ -52,8 +52,7 @@ func limitLargeRequests(h http.Handler) http.Handler {
 			slots = large
 		}
 		if slots != nil {
-			asker, _ := r.Context().Value(askerKey{}).(uint32) // 0: the broker is of one user
-			leave, err := slots.enterSlot(r.Context(), asker)
+			leave, err := slots.enterSlot(r.Context(), askerOf(r.Context()))
 			if err != nil {
 				return // nobody waits for the answer any more
 			}
@@ -63,28 +62,45 @@ func limitLargeRequests(h http.Handler) http.Handler {
 	})
 }
 
-// askerKey is where a context has the number of the user who asks.
+// askerKey is where a context has the number of the user who asks, if there are several.
 type askerKey struct{}
+
+// asker is who asks for something: a user, or, if there is only one, a cluster of theirs.
+type asker struct {
+	uid     uint32
+	cluster string
+}
+
+// askerOf is who asks. A user who is alone may say from which cluster: what comes from one whose
+// line is dead does not hold up the others. Among several it could be said to take more.
+func askerOf(ctx context.Context) (a asker) {
+	uid, several := ctx.Value(askerKey{}).(uint32)
+	if several {
+		return asker{uid: uid}
+	}
+	a.cluster, _ = ctx.Value(callerKey{}).(string)
+	return a
+}
 
 // userSlots lets each user do a few things at once.
 type userSlots struct {
 	limit int
 
 	mu sync.Mutex
-	of map[uint32]chan struct{}
+	of map[asker]chan struct{}
 }
 
 func newUserSlots(limit int) *userSlots {
-	return &userSlots{limit: limit, of: map[uint32]chan struct{}{}}
+	return &userSlots{limit: limit, of: map[asker]chan struct{}{}}
 }
 
-// enterSlot waits until the user does fewer things than the limit.
-func (s *userSlots) enterSlot(ctx context.Context, uid uint32) (leave func(), err error) {
+// enterSlot waits until who asks does fewer things than the limit.
+func (s *userSlots) enterSlot(ctx context.Context, who asker) (leave func(), err error) {
 	s.mu.Lock()
-	slots := s.of[uid]
+	slots := s.of[who]
 	if slots == nil {
 		slots = make(chan struct{}, s.limit)
-		s.of[uid] = slots
+		s.of[who] = slots
 	}
 	s.mu.Unlock()
 	select {

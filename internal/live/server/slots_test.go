@@ -64,6 +64,26 @@ func TestLargeRequestsOfAUserAreAnsweredAFewAtOnce(t *testing.T) {
 	}
 }
 
+func TestWhoAsksIsAUserOrAClusterOfTheOnlyOne(t *testing.T) {
+	from := func(ctx context.Context, cluster string) context.Context {
+		return context.WithValue(ctx, callerKey{}, cluster)
+	}
+	user := context.WithValue(t.Context(), askerKey{}, uint32(7))
+	for _, c := range []struct {
+		ctx  context.Context
+		want asker
+	}{
+		{t.Context(), asker{}},
+		{from(t.Context(), "east"), asker{cluster: "east"}},
+		{user, asker{uid: 7}},
+		{from(user, "east"), asker{uid: 7}}, // whatever name a process of theirs gives itself
+	} {
+		if got := askerOf(c.ctx); got != c.want {
+			t.Errorf("%+v asks, want %+v", got, c.want)
+		}
+	}
+}
+
 func requestOf(size int) *http.Request {
 	return httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(strings.Repeat("x", size)))
 }
