@@ -12,6 +12,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
+// maxReferences is how many references a selection may have: each takes memory until it is answered.
+const maxReferences = 10_000
+
 // VisitSelected calls see with the jobs that references name, in their order and each once, among
 // those that who asks may see. Of several jobs of one name it gives those that have
 // not ended, and the newest if none is left or newest is set. The number of an
@@ -20,10 +23,15 @@ import (
 // a time, so that very many need no memory for all of them. The view is see's only until it returns.
 func (b *Broker) VisitSelected(ctx context.Context, refs []string, newest bool, see func(*View) error) error {
 	s := &selection{b: b, newest: newest}
+	count := 0
 	for _, text := range refs {
 		list, err := jobref.Parse(text)
 		if err != nil {
 			return err
+		}
+		if count += len(list); count > maxReferences {
+			return &badinput.Error{Problem: fmt.Sprintf("more than %d jobs are named one by one (a range such as 1-20000 is "+
+				"one name)", maxReferences)}
 		}
 		for i := range list {
 			if err := s.addReference(ctx, &list[i]); err != nil {

@@ -58,11 +58,12 @@ func TestJobsAreSelectedByNumberRangeElementAndName(t *testing.T) {
 		}
 	}
 	for ref, want := range map[string]string{
-		"99":     "no such job: 99 (godwit ps --all lists all jobs)",
-		"50-60":  "no such job: 50-60 (godwit ps --all lists all jobs)",
-		"nobody": "no such job: nobody (godwit ps --all lists all jobs)",
-		"2_9":    "no such job: 2_9 (array 2 has no index 9)",
-		"5_1":    "no such array: 5 (godwit ps --all lists all jobs)",
+		"99":                               "no such job: 99 (godwit ps --all lists all jobs)",
+		"50-60":                            "no such job: 50-60 (godwit ps --all lists all jobs)",
+		"nobody":                           "no such job: nobody (godwit ps --all lists all jobs)",
+		"2_9":                              "no such job: 2_9 (array 2 has no index 9)",
+		"5_1":                              "no such array: 5 (godwit ps --all lists all jobs)",
+		strings.Repeat("5,", 10_000) + "5": "more than 10000 jobs are named one by one (a range such as 1-20000 is one name)",
 	} {
 		if _, err := g.broker().SelectJobs(t.Context(), []string{ref}, false); !badinput.Is(err) || fmt.Sprint(err) != want {
 			t.Errorf("%s is told as %v, want %s", ref, err, want)
