@@ -18,6 +18,9 @@ const yieldVariable = "GODWIT_MPI_YIELD"
 // the list of hosts, lost the one in which launchers note that a host was lost.
 func MPIVariables(a *wire.Attempt, hosts, lost string, ours []string) map[string]string {
 	set := map[string]string{}
+	if v := mpirun.SessionVariable(ours); v != "" {
+		set[v] = mpirun.SessionFolder()
+	}
 	if a.MPI.Yield {
 		if lib := mpirun.YieldLibrary(); lib != "" {
 			set["LD_PRELOAD"] = lib

@@ -20,15 +20,16 @@ func TestMpirunIsToldWhereToStart(t *testing.T) {
 		has     string // all of these variables
 		not     string // and none of these
 	}{
-		{"one host", wire.Attempt{Procs: 3}, nil, "localhost slots=3\n", "GODWIT_HOSTFILE OMPI_MCA_orte_default_hostfile",
+		{"one host", wire.Attempt{Procs: 3}, nil, "localhost slots=3\n",
+			"GODWIT_HOSTFILE OMPI_MCA_orte_default_hostfile OMPI_MCA_orte_top_session_dir",
 			"OMPI_MCA_plm_rsh_agent LD_PRELOAD OMPI_MCA_btl"},
 		{"two hosts", wire.Attempt{Procs: 3, Hosts: two}, nil, hostName() + " slots=2\nfar2 slots=1\n",
 			"OMPI_MCA_plm_rsh_agent OMPI_MCA_plm_rsh_no_tree_spawn OMPI_MCA_btl",
 			"OMPI_MCA_btl_tcp_if_include OMPI_MCA_mpi_yield_when_idle"},
 		{"below Slurm", wire.Attempt{Procs: 3, MPI: wire.MPI{Yield: true}}, []string{"SLURM_JOB_ID=7"}, "",
 			"OMPI_MCA_mpi_yield_when_idle", "GODWIT_HOSTFILE OMPI_MCA_orte_default_hostfile OMPI_MCA_hwloc_base_binding_policy"},
-		{"below Grid Engine", wire.Attempt{Procs: 3}, []string{"PE_HOSTFILE=/x"}, "", "",
-			"GODWIT_HOSTFILE OMPI_MCA_orte_default_hostfile"},
+		{"below Grid Engine", wire.Attempt{Procs: 3}, []string{"PE_HOSTFILE=/x", "TMPDIR=/tmp/7.all.q"}, "", "",
+			"GODWIT_HOSTFILE OMPI_MCA_orte_default_hostfile OMPI_MCA_orte_top_session_dir"},
 		{"a script for Slurm", wire.Attempt{Procs: 3, Spec: jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm}}}, nil,
 			"", "", "OMPI_MCA_orte_default_hostfile"},
 		{"a network", wire.Attempt{MPI: wire.MPI{Network: "eth1"}}, nil, "localhost slots=1\n",

@@ -4,6 +4,7 @@
 package mpirun
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -113,6 +114,21 @@ func removeLeft(made *os.File) {
 	}
 }
 
+// SessionVariable names the folder for what an mpirun and its ranks share on a host. It is
+// "" in an environment with a folder for temporary files of its own, which is respected:
+// hosts may share it, and Open MPI then makes a folder for each of them.
+func SessionVariable(env []string) string {
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }) {
+		return ""
+	}
+	return "OMPI_MCA_orte_top_session_dir"
+}
+
+// SessionFolder is a folder for one mpirun alone, which it makes and removes. The one that
+// Open MPI 4 takes by itself is that of all mpiruns of a user on a host: the last that ends
+// removes it, and one that begins just then finds it there, then gone, and fails.
+func SessionFolder() string { return "/tmp/godwit-mpi-" + rand.Text()[:12] }
+
 // RunEnvironment adds to variables what Open MPI wants to be told; what the user set
 // stays.
 func RunEnvironment(env []string) []string {
@@ -121,6 +137,9 @@ func RunEnvironment(env []string) []string {
 		"OMPI_MCA_btl_base_warn_component_unused=0", // nor are hosts without InfiniBand
 		"OMPI_MCA_orte_base_help_aggregate=1",       // one line is enough
 		"OMPI_MCA_mca_base_component_show_load_errors=0",
+	}
+	if v := SessionVariable(env); v != "" {
+		want = append(want, v+"="+SessionFolder())
 	}
 	if os.Geteuid() == 0 {
 		want = append(want, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
