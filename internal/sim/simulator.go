@@ -205,15 +205,15 @@ func (s *Simulator) tellEngine(in core.Input) { s.inbox = append(s.inbox, in) }
 // is nothing more to tell.
 func (s *Simulator) drainInbox() {
 	for s.told < len(s.inbox) {
-		in := s.inbox[s.told]
+		in := &s.inbox[s.told] // stays as it is until all are told, even where the inbox grows
 		s.told++
-		out := s.eng.Step(s.now, &in)
+		out := s.eng.Step(s.now, in)
 		s.wake = out.WakeAt
 		for i := range out.Commands {
 			s.carryOut(&out.Commands[i])
 		}
 		if s.cfg.Observe != nil {
-			s.cfg.Observe(s.now, &in, out)
+			s.cfg.Observe(s.now, in, out)
 		}
 		for i := range out.Events {
 			if ev := &out.Events[i]; ev.Kind == core.JobBecame && ev.To.IsTerminal() {

@@ -30,12 +30,13 @@ type roomyCluster struct {
 func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	clusters := roomiestClusters(v)
 	order := largestFirst(job)
+	j := v.Job(job.ID)
 	fits := make([][]bool, len(order))
 	for i, comp := range order {
 		fits[i] = make([]bool, len(clusters))
 		for k, c := range clusters {
 			_, wait := CountSeats(v, c.Cluster, &job.Components[comp])
-			fits[i][k] = !wait && isEligible(v, job, &job.Components[comp], c.Cluster)
+			fits[i][k] = !wait && isEligible(&v, j, &job.Components[comp], c.Cluster)
 		}
 	}
 	for k := 1; k <= min(len(clusters), len(order)); k++ {
@@ -165,7 +166,7 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 // eligibleForAll reports whether any piece of the job could run in the cluster.
 func eligibleForAll(v world.View, job *core.Job, c *world.Cluster) bool {
 	for i := range job.Components {
-		if !isEligible(v, job, &job.Components[i], c) {
+		if !isEligible(&v, v.Job(job.ID), &job.Components[i], c) {
 			return false
 		}
 	}

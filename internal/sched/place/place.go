@@ -77,7 +77,7 @@ func AtCluster(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]
 	}
 	c, comp := v.Cluster(at), &job.Components[0]
 	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.RoomIn(c)}
-	if _, wait := CountSeats(v, c, comp); wait || !isEligible(v, job, comp, c) || s.room < comp.Min {
+	if _, wait := CountSeats(v, c, comp); wait || !isEligible(&v, v.Job(job.ID), comp, c) || s.room < comp.Min {
 		return dst, false
 	}
 	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.UsableProcs())}), true
@@ -88,11 +88,12 @@ func AtCluster(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]
 // has drained, if not sooner.
 func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason, bool) {
 	flexible := policy == core.FlexibleMin && !v.Whole
+	j := v.Job(job.ID)
 	for i := range job.Components {
 		comp := &job.Components[i]
 		need, widest, total := comp.Min, 0, 0
 		for _, c := range v.Clusters() {
-			if isEligible(v, job, comp, c) {
+			if isEligible(&v, j, comp, c) {
 				if c.IsUnknown() { // it may turn out to be large enough
 					return core.Reason{}, true
 				}
@@ -132,8 +133,9 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 func mostMemory(v world.View, job *core.Job, comp *core.Component, need int) int64 {
 	any, most := *comp, int64(0)
 	any.Memory = 0
+	j := v.Job(job.ID)
 	for _, c := range v.Clusters() {
-		if isEligible(v, job, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= need {
+		if isEligible(&v, j, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= need {
 			most = max(most, c.SmallestMemory())
 		}
 	}
@@ -148,8 +150,9 @@ func mostReliable(v world.View, job *core.Job, comp *core.Component) float64 {
 	}
 	any, best := *comp, 0.0
 	any.Reliability = 0
+	j := v.Job(job.ID)
 	for _, c := range v.Clusters() {
-		if isEligible(v, job, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= comp.Min {
+		if isEligible(&v, j, &any, c) && !c.MeetsRequirements(comp) && c.UsableProcs() >= comp.Min {
 			best = max(best, c.Reliability())
 		}
 	}
@@ -158,12 +161,12 @@ func mostReliable(v world.View, job *core.Job, comp *core.Component) float64 {
 
 // isEligible reports whether the component could run in the cluster: it meets
 // the requirements, has not refused the job, the user did not choose another, and
-// the input files can be brought there.
-func isEligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
+// the input files can be brought there. j is the job, nil if it is not live.
+func isEligible(v *world.View, j *world.Job, comp *core.Component, c *world.Cluster) bool {
 	if at, except := v.Except.Cluster(); !c.MeetsRequirements(comp) || except && at == c.ID() {
 		return false
 	}
-	if j := v.Job(job.ID); j != nil {
+	if j != nil {
 		if at, pinned := j.PinnedAim().Cluster(); j.IsBarred(c.ID()) || pinned && at != c.ID() {
 			return false
 		}
@@ -266,8 +269,9 @@ func pickSpot(v world.View, job *core.Job, i int, taken []int, rank ranking) (Ch
 	var chosen spot
 	found, runnerUp, queues := false, false, true
 	widest, seats := 0, -1
+	j := v.Job(job.ID)
 	for id, c := range v.Clusters() {
-		if !isEligible(v, job, comp, c) {
+		if !isEligible(&v, j, comp, c) {
 			continue
 		}
 		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.RoomIn(c)}
@@ -326,11 +330,12 @@ func tooFewSeats(comp *core.Component, seats int) core.Reason {
 // room, or none of them can be asked.
 func noRoom(v world.View, job *core.Job, comp *core.Component, widest int) core.Reason {
 	unknown, closed, removed := 0, 0, 0
+	j := v.Job(job.ID)
 	for _, c := range v.Clusters() {
 		switch {
 		case c.IsRemoved():
 			removed++
-		case !isEligible(v, job, comp, c):
+		case !isEligible(&v, j, comp, c):
 		case c.IsUnknown():
 			unknown++
 		case c.IsClosed():
