@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,11 +151,16 @@ func IsSilent(err error) bool {
 	return errors.As(err, &silent)
 }
 
+// isFinal reports whether asking again would be answered the same way.
+func isFinal(err error) bool {
+	return NobodyThere(err) || IsSilent(err) || errors.Is(err, fs.ErrPermission)
+}
+
 // PingUntilClear asks a broker that is just ending, or in trouble, a few times.
 func (a *Connector) PingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
 	for try := 0; ; try++ {
 		ping, err := c.PingBroker(ctx)
-		if err == nil || NobodyThere(err) || IsSilent(err) || try == 20 || ctx.Err() != nil {
+		if err == nil || isFinal(err) || try == 20 || ctx.Err() != nil {
 			return ping, err
 		}
 		clock.SleepContext(ctx, 100*time.Millisecond)
@@ -164,7 +170,7 @@ func (a *Connector) PingUntilClear(ctx context.Context, c *api.Client) (api.Ping
 // ShutDown ends a broker and returns when it is gone.
 func (a *Connector) ShutDown(ctx context.Context, c *api.Client) error {
 	_, err := c.ShutdownBroker(ctx)
-	if NobodyThere(err) || badinput.Is(err) || IsSilent(err) {
+	if badinput.Is(err) || isFinal(err) {
 		return err
 	}
 	// Whatever else it answered, or that it ended before it had: what counts is
