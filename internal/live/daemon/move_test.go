@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,7 +50,10 @@ func (p *program) folder(t *testing.T) string {
 	for name, from := range p.files {
 		data, err := os.ReadFile(from)
 		if err == nil {
+			// No child may inherit a program that is open for writing: nobody could run it meanwhile.
+			syscall.ForkLock.RLock()
 			err = os.WriteFile(filepath.Join(dir, name), data, 0o700)
+			syscall.ForkLock.RUnlock()
 		}
 		if err != nil {
 			t.Fatal(err)
