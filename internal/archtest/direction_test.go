@@ -64,8 +64,8 @@ var insides = []struct {
 }{
 	{[]string{"internal/sched/core"}, "internal/sched", nil,
 		"core is the vocabulary that all others share, so it knows none of them"},
-	{[]string{"internal/sched/world"}, "internal/sched", []string{"internal/sched/core"},
-		"the world is a view of the core and of nothing else"},
+	{[]string{"internal/sched/world"}, "internal/sched", []string{"internal/sched/core", "internal/sched/heap"},
+		"the world is a view of the core and of nothing else; a heap decides nothing"},
 	{algorithms, "internal/sched", slices.Concat(vocabulary, algorithms),
 		"an algorithm knows the vocabulary and the world, not who asks"},
 	{[]string{"internal/sched/nodesel/match", "internal/sched/nodesel/pattern"}, "internal/sched",

@@ -1,11 +1,11 @@
 package nodesel
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 	"github.com/godwit-hpc/godwit/internal/sched/nodesel/match"
 )
 
@@ -160,12 +160,12 @@ func (b *Bandwidths) LargestPart() int {
 func (p *paths) widestFrom(from int, near [][]Link) {
 	done := make([]bool, len(near))
 	done[from] = true
-	q := &wideFirst{}
+	var q heap.Heap[pathEnd]
 	for _, l := range near[from] {
-		heap.Push(q, l)
+		q.Push(pathEnd(l))
 	}
-	for q.Len() > 0 {
-		l := heap.Pop(q).(Link)
+	for len(q) > 0 {
+		l := Link(q.Pop())
 		if done[l.B] {
 			continue
 		}
@@ -176,24 +176,15 @@ func (p *paths) widestFrom(from int, near [][]Link) {
 		}
 		for _, on := range near[l.B] {
 			if !done[on.B] {
-				heap.Push(q, Link{A: from, B: on.B, Mbps: math.Min(l.Mbps, on.Mbps), Ms: l.Ms + on.Ms})
+				q.Push(pathEnd{A: from, B: on.B, Mbps: math.Min(l.Mbps, on.Mbps), Ms: l.Ms + on.Ms})
 			}
 		}
 	}
 }
 
-// wideFirst is a heap of path ends.
-type wideFirst []Link
+// pathEnd is where a path has come to: the widest first, of equal ones the fastest.
+type pathEnd Link
 
-func (q wideFirst) Len() int      { return len(q) }
-func (q wideFirst) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q wideFirst) Less(i, j int) bool {
-	return q[i].Mbps > q[j].Mbps || q[i].Mbps == q[j].Mbps && q[i].Ms < q[j].Ms
-}
-func (q *wideFirst) Push(x any) { *q = append(*q, x.(Link)) }
-func (q *wideFirst) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
-}
+func (p pathEnd) IsBefore(q pathEnd) bool { return p.Mbps > q.Mbps || p.Mbps == q.Mbps && p.Ms < q.Ms }
+
+func (pathEnd) SetPosition(int) {}

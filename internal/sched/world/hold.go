@@ -1,10 +1,10 @@
 package world
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 // A job that was submitted may be held: kept out of the placement queue until other
@@ -27,23 +27,17 @@ type target struct {
 
 // arrayLoad is what is placed of an array that has a limit, and what waits for that.
 type arrayLoad struct {
-	placed int     // jobs that are placed, or wait for nothing but that
-	held   jobHeap // jobs that are held because of the limit
+	placed int                    // jobs that are placed, or wait for nothing but that
+	held   heap.Heap[heldElement] // jobs that are held because of the limit
 }
 
-// jobHeap has the lowest number on top.
-type jobHeap []core.JobID
+// heldElement is a job of an array that waits for the others: the lowest number first.
+type heldElement core.JobID
 
-func (h jobHeap) Len() int           { return len(h) }
-func (h jobHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h jobHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *jobHeap) Push(x any)        { *h = append(*h, x.(core.JobID)) }
-func (h *jobHeap) Pop() any {
-	last := len(*h) - 1
-	id := (*h)[last]
-	*h = (*h)[:last]
-	return id
-}
+func (e heldElement) IsBefore(f heldElement) bool { return e < f }
+
+// SetPosition does nothing: it is nearly always the first that is taken out.
+func (heldElement) SetPosition(int) {}
 
 // CurrentHold is what keeps a submitted job out of the placement queue.
 func (j *Job) CurrentHold() core.Hold { return j.hold }
@@ -164,7 +158,7 @@ func (w *World) NextOfArray(array core.JobID) *Job {
 	if a == nil || len(a.held) == 0 {
 		return nil
 	}
-	return w.jobs[a.held[0]]
+	return w.jobs[core.JobID(a.held[0])]
 }
 
 // ArraysWithRoom lists the arrays of which another job may be placed that is held because
@@ -241,7 +235,7 @@ func (w *World) beginHold(j *Job, hold core.Hold) {
 			t.waiters.addJob(id)
 		}
 	case core.HeldArray:
-		heap.Push(&w.loadOf(j.spec.Array).held, id)
+		w.loadOf(j.spec.Array).held.Push(heldElement(id))
 	case core.HeldNowhere:
 		w.nowhere.addJob(id)
 	}
@@ -267,7 +261,7 @@ func (w *World) endHold(j *Job) {
 		}
 	case core.HeldArray:
 		a := w.arrays[j.spec.Array]
-		heap.Remove(&a.held, slices.Index(a.held, id))
+		a.held.RemoveAt(slices.Index(a.held, heldElement(id)))
 		w.forgetLoad(j.spec.Array)
 	case core.HeldNowhere:
 		w.nowhere.removeJob(id)

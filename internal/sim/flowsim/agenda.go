@@ -1,9 +1,8 @@
 package flowsim
 
 import (
-	"container/heap"
-
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/heap"
 )
 
 type kind uint8
@@ -29,34 +28,24 @@ type event struct {
 
 // An agenda is what will happen, the next first.
 type agenda struct {
-	list   events
+	list   heap.Heap[event]
 	seq    int
 	others int // that are neither ends of tasks nor looks of sensors
 }
 
-type events []event
+func (e event) IsBefore(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
+func (event) SetPosition(int) {}
 
 func (a *agenda) addEvent(e event) {
 	a.seq++
 	e.seq = a.seq
 	a.countEvent(e, 1)
-	heap.Push(&a.list, e)
+	a.list.Push(e)
 }
 
 func (a *agenda) popEvent() event {
-	e := heap.Pop(&a.list).(event)
+	e := a.list.Pop()
 	a.countEvent(e, -1)
 	return e
 }
