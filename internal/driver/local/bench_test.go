@@ -33,7 +33,7 @@ func BenchmarkAttempts(b *testing.B) {
 			for range 16 {
 				workers.Go(func() {
 					for range jobs {
-						a := &wire.Attempt{Job: core.JobID(next.Add(1)), Epoch: 1, Mark: "bench", Broker: w.broker.Socket, Procs: 1,
+						a := &wire.Attempt{Job: core.JobID(next.Add(1)), Epoch: 1, Mark: "bench", Broker: w.Broker.Socket, Procs: 1,
 							Spec: jobfile.Job{Argv: []string{"/bin/true"}, Checkpoint: jobfile.Checkpoint{Method: "restart"}}}
 						if err := d.StartAttempt(b.Context(), a); err != nil {
 							b.Error(err)

@@ -324,13 +324,13 @@ func killAtRandom(t *testing.T, w *world) {
 	d := w.open()
 	released := map[*wire.Attempt]bool{}
 	for range jobs {
-		a := w.attempt(`echo began >> "$NOTES"; exec sleep 0.` + string(rune('0'+rng.IntN(6))))
+		a := w.AttemptFromLine(`echo began >> "$NOTES"; exec sleep 0.` + string(rune('0'+rng.IntN(6))))
 		a.Spec.Env["STANDIN_SLOW"] = "2" + string(rune('0'+rng.IntN(10))) + "ms"
 		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			victim := w.attempts[rng.IntN(len(w.attempts))]
+			victim := w.Attempts()[rng.IntN(len(w.Attempts()))]
 			switch rng.IntN(8) {
 			case 0:
 				w.SetDeaf(true)
@@ -359,13 +359,13 @@ func killAtRandom(t *testing.T, w *world) {
 		}
 	}
 	w.SetDeaf(false)
-	for _, a := range w.attempts {
+	for _, a := range w.Attempts() {
 		if !released[a] {
 			_ = d.StartAttempt(t.Context(), a) // as a broker does after a restart
 			clocktest.WaitFor(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
-	for _, a := range w.attempts {
+	for _, a := range w.Attempts() {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
 		if w.StartCount(a) > 1 || n > 1 || n < 1 && !released[a] || w.LivingProcesses(a) > 0 {
 			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a],

@@ -76,14 +76,14 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 	}
 	for i, cpu := range usable[:min(len(usable), 4)] {
 		w := newWorld(t, withRealAgent)
-		a := w.attempt(`echo began >> "$NOTES"; grep Cpus_allowed_list /proc/self/status >> "$NOTES"; cat /proc/self/cgroup >> "$NOTES"`)
+		a := w.AttemptFromLine(`echo began >> "$NOTES"; grep Cpus_allowed_list /proc/self/status >> "$NOTES"; cat /proc/self/cgroup >> "$NOTES"`)
 		a.Held = core.ProcSet{{Lo: int32(i), Hi: int32(i) + 1}}
 		d := w.open()
 		if err := d.StartAttempt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		clocktest.WaitFor(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
-		notes := strings.Join(w.lines(a), " ")
+		notes := strings.Join(w.ReadNotes(a), " ")
 		if !strings.Contains(notes, "Cpus_allowed_list: "+strconv.Itoa(cpu)+" ") {
 			t.Errorf("on CPU %d: %s", cpu, notes)
 		}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,10 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // This test program is also the agent that the drivers under test start: the
@@ -45,20 +41,21 @@ func TestMain(m *testing.M) {
 // world is a driver of this machine with a broker beside it. When the test ends
 // nothing of it may be left.
 type world struct {
-	t      testing.TB
-	dir    string
-	opt    Options
-	broker *drivertest.Broker
+	*drivertest.NotedPrograms
+	t   testing.TB
+	opt Options
 
-	mu       sync.Mutex
-	driver   *Driver
-	attempts []*wire.Attempt
+	mu     sync.Mutex
+	driver *Driver
 }
 
 func newWorld(t testing.TB, change func(*Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: dir, broker: drivertest.NewBroker(t)}
+	w := &world{t: t}
+	w.NotedPrograms = drivertest.NewNotedPrograms(t, dir, func(a *wire.Attempt) {
+		a.Cluster, a.Broker = w.opt.Cluster, w.Broker.Socket
+	})
 	w.opt = Options{Cluster: "test", Dir: filepath.Join(dir, "attempts"),
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
@@ -83,11 +80,7 @@ func (w *world) cleanUp() {
 		}
 	}
 	w.Close()
-	for _, a := range w.attempts {
-		if n := w.LivingProcesses(a); n > 0 {
-			w.t.Errorf("%d processes of job %d live on", n, a.Job)
-		}
-	}
+	w.CheckNoneLives()
 	for _, name := range []string{".", "trash"} {
 		left, err := os.ReadDir(filepath.Join(w.opt.Dir, name))
 		if err != nil {
@@ -139,82 +132,6 @@ func (w *world) Close() {
 		}
 	}
 }
-
-// The programs note that they began, and their processes, in a file.
-func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
-	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
-	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
-	line := map[drivertest.Program]string{
-		drivertest.Ends:  begin + "exit 7",
-		drivertest.Stays: begin + "exec sleep 300",
-		drivertest.Hides: begin + hide + "exec sleep 300",
-	}[p]
-	return w.attempt(line)
-}
-
-func (w *world) attempt(line string) *wire.Attempt {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(w.attempts) + 1
-	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Mark: fmt.Sprintf("%s.%d.%d", filepath.Base(w.dir), os.Getpid(), n),
-		Procs:   1,
-		Cluster: w.opt.Cluster, Broker: w.broker.Socket, Speed: 1}
-	a.Mark = strings.ReplaceAll(w.broker.Socket+"."+a.Mark, "/", ".")
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1,
-		Env:        map[string]string{},
-		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
-	w.attempts = append(w.attempts, a)
-	return a
-}
-
-func (w *world) notes(a *wire.Attempt) string {
-	return filepath.Join(w.dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
-}
-
-func (w *world) lines(a *wire.Attempt) []string {
-	data, err := os.ReadFile(w.notes(a))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(data))
-}
-
-func (w *world) StartCount(a *wire.Attempt) int {
-	n := 0
-	for _, line := range w.lines(a) {
-		if line == "began" {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *world) LivingProcesses(a *wire.Attempt) int {
-	n := 0
-	for _, line := range w.lines(a) {
-		if pid, err := strconv.Atoi(line); err == nil && livesAsSleep(pid) {
-			n++
-		}
-	}
-	left, err := proctree.MarkedProcesses(a.Mark)
-	if err != nil {
-		w.t.Error(err)
-	}
-	return max(n, len(left))
-}
-
-// livesAsSleep says whether that number is still that of one of our programs.
-func livesAsSleep(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && (strings.Contains(string(data), "(sleep) ") || strings.Contains(string(data), "(sh) ")) &&
-		!strings.Contains(string(data), ") Z ")
-}
-
-func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
-	return w.broker.HeardFrom(driver.ID{Job: a.Job, Epoch: a.Epoch})
-}
-
-func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()

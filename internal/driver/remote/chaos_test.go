@@ -29,10 +29,10 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 	released := map[*wire.Attempt]bool{}
 	const jobs = 12
 	for range jobs {
-		a := w.attempt(`echo began >> "$NOTES"; exec sleep 0.` + strconv.Itoa(rng.IntN(8)))
+		a := w.AttemptFromLine(`echo began >> "$NOTES"; exec sleep 0.` + strconv.Itoa(rng.IntN(8)))
 		mustInsist(t, func(ctx context.Context) error { return d.StartAttempt(ctx, a) })
 		for range 2 {
-			victim := w.attempts[rng.IntN(len(w.attempts))]
+			victim := w.Attempts()[rng.IntN(len(w.Attempts()))]
 			switch rng.IntN(8) {
 			case 0, 1:
 				w.sshd.CutConnections()
@@ -41,8 +41,8 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 			case 4:
 				d = w.open()
 			case 5:
-				w.broker.SetDeaf(true)
-				w.broker.SetDeaf(false)
+				w.Broker.SetDeaf(true)
+				w.Broker.SetDeaf(false)
 			case 6:
 				w.KillAgentIfAny(victim)
 			case 7:
@@ -54,13 +54,13 @@ func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond) // the next comes at any moment
 		}
 	}
-	for _, a := range w.attempts {
+	for _, a := range w.Attempts() {
 		if !released[a] {
 			mustInsist(t, func(ctx context.Context) error { return d.StartAttempt(ctx, a) }) // as a broker does after a restart
 			clocktest.WaitFor(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
 		}
 	}
-	for _, a := range w.attempts {
+	for _, a := range w.Attempts() {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
 		if w.StartCount(a) > 1 || n > 1 || n < 1 && !released[a] || w.LivingProcesses(a) > 0 {
 			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a],

@@ -105,8 +105,8 @@ func pour(socket string, size int) error {
 func TestManyAgentsAndALargeCheckpointDoNotStarveRequests(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
 	d := w.open()
-	w.broker.SetDeaf(true)
-	echo(t, w.broker.Socket)
+	w.Broker.SetDeaf(true)
+	echo(t, w.Broker.Socket)
 	var agents []net.Conn
 	for range 200 {
 		c, err := net.Dial("unix", w.agentDoor())
@@ -172,8 +172,8 @@ func BenchmarkThroughput(b *testing.B) {
 	b.Run("outpost", func(b *testing.B) {
 		w := newWorld(b, sshd)
 		w.open()
-		w.broker.SetDeaf(true)
-		echo(b, w.broker.Socket)
+		w.Broker.SetDeaf(true)
+		echo(b, w.Broker.Socket)
 		b.SetBytes(size)
 		for b.Loop() {
 			if err := pour(w.agentDoor(), size); err != nil {

@@ -43,7 +43,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			sshd := sshdtest.Start(t)
 			w := newWorld(t, sshd)
 			d, stays, ends := w.open(), w.AttemptFor(drivertest.Stays),
-				w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
+				w.AttemptFromLine(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
 			for _, a := range []*wire.Attempt{stays, ends} {
 				if err := d.StartAttempt(t.Context(), a); err != nil {
 					t.Fatal(err)
@@ -52,7 +52,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			clocktest.WaitFor(t, "both to run", func() bool { return w.StartCount(stays) == 1 && w.StartCount(ends) == 1 })
 			began := time.Now()
 			c.cut(w)
-			if err := os.WriteFile(w.notes(ends)+".go", nil, 0o600); err != nil {
+			if err := os.WriteFile(w.NotesFile(ends)+".go", nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			// A request whose fate is not known is repeated until it is.

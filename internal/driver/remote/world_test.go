@@ -20,11 +20,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/live/outpost"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // This test program is also what the drivers under test bring to the other end:
@@ -53,27 +50,29 @@ var binDir string
 // world is a driver at the other end of a real SSH connection, which is this
 // machine too, with a broker beside it.
 type world struct {
-	t      testing.TB
-	dir    string
-	opt    remote.Options
-	broker *drivertest.Broker
-	sshd   *sshdtest.Server
+	*drivertest.NotedPrograms
+	t    testing.TB
+	dir  string
+	opt  remote.Options
+	sshd *sshdtest.Server
 	// notAlone: others use the same folder.
 	notAlone bool
 
-	mu       sync.Mutex
-	driver   *remote.Driver
-	attempts []*wire.Attempt
+	mu     sync.Mutex
+	driver *remote.Driver
 }
 
 func newWorld(t testing.TB, sshd *sshdtest.Server) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), broker: drivertest.NewBroker(t), sshd: sshd}
+	w := &world{t: t, dir: t.TempDir(), sshd: sshd}
+	w.NotedPrograms = drivertest.NewNotedPrograms(t, w.dir, func(a *wire.Attempt) {
+		a.Cluster, a.Broker = w.opt.Cluster, "/nowhere/over/there"
+	})
 	far, err := os.MkdirTemp(sshd.Dir, "far")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.ClientOptions(), Socket: w.broker.Socket,
+	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.ClientOptions(), Socket: w.Broker.Socket,
 		Owner:      "me",
 		Sent:       filepath.Join(w.dir, "sent"),
 		Settings:   driver.Settings{Kind: "local", Dir: far},
@@ -103,9 +102,9 @@ func (w *world) place() string { return filepath.Join(w.opt.Settings.Dir, w.opt.
 // cleanUp releases what the test left and looks that nothing of it lives.
 func (w *world) cleanUp() {
 	w.mu.Lock()
-	used := w.driver != nil || len(w.attempts) > 0
+	used := w.driver != nil
 	w.mu.Unlock()
-	if !used {
+	if !used && len(w.Attempts()) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -121,11 +120,7 @@ func (w *world) cleanUp() {
 		}
 	}
 	w.Close()
-	for _, a := range w.attempts {
-		if n := w.LivingProcesses(a); n > 0 {
-			w.t.Errorf("%d processes of job %d live on", n, a.Job)
-		}
-	}
+	w.CheckNoneLives()
 	if left := w.clients(); len(left) > 0 && !w.notAlone {
 		w.t.Errorf("processes %v of ssh are left", left)
 	}
@@ -198,67 +193,6 @@ func (w *world) Close() {
 	}
 }
 
-// The programs note that they began, and their processes, in a file.
-func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
-	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
-	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
-	return w.attempt(map[drivertest.Program]string{
-		drivertest.Ends:  begin + "exit 7",
-		drivertest.Stays: begin + "exec sleep 300",
-		drivertest.Hides: begin + hide + "exec sleep 300",
-	}[p])
-}
-
-func (w *world) attempt(line string) *wire.Attempt {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(w.attempts) + 1
-	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.opt.Cluster, Broker: "/nowhere/over/there",
-		Speed: 1,
-		Mark:  strings.ReplaceAll(fmt.Sprintf("%s.%d.%d", w.dir, os.Getpid(), n), "/", ".")}
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1,
-		Env:        map[string]string{},
-		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
-	w.attempts = append(w.attempts, a)
-	return a
-}
-
-func (w *world) notes(a *wire.Attempt) string {
-	return filepath.Join(w.dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
-}
-
-func (w *world) lines(a *wire.Attempt) []string {
-	data, err := os.ReadFile(w.notes(a))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(data))
-}
-
-func (w *world) StartCount(a *wire.Attempt) int {
-	n := 0
-	for _, line := range w.lines(a) {
-		if line == "began" {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *world) LivingProcesses(a *wire.Attempt) int {
-	n := 0
-	for _, line := range w.lines(a) {
-		if pid, err := strconv.Atoi(line); err == nil && lives(pid, "sleep", "sh") {
-			n++
-		}
-	}
-	left, err := proctree.MarkedProcesses(a.Mark)
-	if err != nil {
-		w.t.Error(err)
-	}
-	return max(n, len(left))
-}
-
 // lives says whether a process is there and is called one of these.
 func lives(pid int, names ...string) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -272,10 +206,6 @@ func lives(pid int, names ...string) bool {
 	}
 	return len(names) == 0
 }
-
-func (w *world) HeardMessages(a *wire.Attempt) []wire.Message { return w.broker.HeardFrom(idOf(a)) }
-
-func (w *world) SetDeaf(deaf bool) { w.broker.SetDeaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()

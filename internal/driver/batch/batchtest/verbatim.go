@@ -27,7 +27,7 @@ func CheckVerbatim(t *testing.T, w *World) {
 	a.Spec.Name = strings.Join(nasty, "")
 	out := filepath.Join(w.Dir, "verbatim")
 	line := `echo began >> "$NOTES"; for a in "$@"; do printf %s "$a" | od -An -v -tx1 | tr -d ' \n'; echo; done > "$OUT"; printf %s "$NASTY" | od -An -v -tx1 | tr -d ' \n' >> "$OUT"`
-	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "OUT=" + out, "sh", "-c", line, "sh"},
+	a.Spec.Argv = append([]string{"/usr/bin/env", "NOTES=" + w.NotesFile(a), "OUT=" + out, "sh", "-c", line, "sh"},
 		nasty...)
 	all := strings.Join(nasty, "\n")
 	a.Spec.Env["NASTY"] = all

@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,10 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
-	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
-	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // ActAsAgent makes the test program the agent that drivers under test start, if it was
@@ -44,16 +39,15 @@ func ActAsAgent(guard, agent func(dir string) int) {
 // World is a batch driver with a broker beside it. When the test ends nothing of
 // it may be left.
 type World struct {
+	*drivertest.NotedPrograms
 	Options batch.Options
-	Broker  *drivertest.Broker
 	Dir     string // for the programs' notes
 
 	t       testing.TB
 	manager batch.Manager
 
-	mu       sync.Mutex
-	driver   *batch.Driver
-	attempts []*wire.Attempt
+	mu     sync.Mutex
+	driver *batch.Driver
 }
 
 var _ drivertest.World = (*World)(nil)
@@ -62,7 +56,8 @@ var _ drivertest.World = (*World)(nil)
 // see.
 func New(t testing.TB, dir string, m batch.Manager, change func(*batch.Options)) *World {
 	t.Helper()
-	w := &World{Broker: drivertest.NewBroker(t), Dir: dir, t: t, manager: m}
+	w := &World{Dir: dir, t: t, manager: m}
+	w.NotedPrograms = drivertest.NewNotedPrograms(t, dir, func(a *wire.Attempt) { a.Cluster = w.Options.Cluster })
 	w.Options = batch.Options{Cluster: "test", Dir: filepath.Join(dir, "it's $(here)"), Broker: w.Broker.Socket,
 		Poll: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
@@ -91,11 +86,7 @@ func (w *World) cleanUp() {
 	}
 	all.Wait()
 	w.Close()
-	for _, a := range w.attempts {
-		if n := w.LivingProcesses(a); n > 0 {
-			w.t.Errorf("%d processes of job %d live on", n, a.Job)
-		}
-	}
+	w.CheckNoneLives()
 	left, err := filepath.Glob(filepath.Join(w.Options.Dir, "attempts", "*.*"))
 	trash, err2 := filepath.Glob(filepath.Join(w.Options.Dir, "attempts", "trash", "*"))
 	if err != nil || err2 != nil || len(left)+len(trash) > 0 {
@@ -133,33 +124,6 @@ func (w *World) Close() {
 	}
 }
 
-// AttemptFor is one of the suite's programs. They note that they began, and their
-// processes, in a file.
-func (w *World) AttemptFor(p drivertest.Program) *wire.Attempt {
-	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
-	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
-	return w.AttemptFromLine(map[drivertest.Program]string{
-		drivertest.Ends:  begin + "exit 7",
-		drivertest.Stays: begin + "exec sleep 300",
-		drivertest.Hides: begin + hide + "exec sleep 300",
-	}[p])
-}
-
-// AttemptFromLine is an attempt that runs a line of the shell, which finds the name of its
-// file for notes in $NOTES.
-func (w *World) AttemptFromLine(line string) *wire.Attempt {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(w.attempts) + 1
-	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.Options.Cluster, Speed: 1,
-		Mark: strings.NewReplacer("/", ".").Replace(fmt.Sprintf("%s.%d.%d", w.Broker.Socket, os.Getpid(), n))}
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notesFile(a), "sh", "-c", line}, Min: 1, Max: 1,
-		Env:        map[string]string{},
-		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
-	w.attempts = append(w.attempts, a)
-	return a
-}
-
 // LetGoCode is the exit code of those that are let go.
 const LetGoCode = 5
 
@@ -175,57 +139,6 @@ func (w *World) LetGo() {
 	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-func (w *World) notesFile(a *wire.Attempt) string {
-	return filepath.Join(w.Dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
-}
-
-// ReadNotes are the words that an attempt's program noted.
-func (w *World) ReadNotes(a *wire.Attempt) []string {
-	data, err := os.ReadFile(w.notesFile(a))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(data))
-}
-
-// StartCount is how often the program began.
-func (w *World) StartCount(a *wire.Attempt) int {
-	n := 0
-	for _, word := range w.ReadNotes(a) {
-		if word == "began" {
-			n++
-		}
-	}
-	return n
-}
-
-// LivingProcesses is how many processes of the program live.
-func (w *World) LivingProcesses(a *wire.Attempt) int {
-	n := 0
-	for _, word := range w.ReadNotes(a) {
-		if pid, err := strconv.Atoi(word); err == nil && livesAsSleep(pid) {
-			n++
-		}
-	}
-	left, err := proctree.MarkedProcesses(a.Mark)
-	if err != nil {
-		w.t.Error(err)
-	}
-	return max(n, len(left))
-}
-
-// livesAsSleep says whether that number is still that of one of our programs.
-func livesAsSleep(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && (strings.Contains(string(data), "(sleep) ") || strings.Contains(string(data), "(sh) ")) &&
-		!strings.Contains(string(data), ") Z ")
-}
-
-// HeardMessages is what the broker heard.
-func (w *World) HeardMessages(a *wire.Attempt) []wire.Message {
-	return w.Broker.HeardFrom(AttemptID(a))
 }
 
 // CountMessages counts the messages of a kind.
