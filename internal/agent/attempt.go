@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
+	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/agent/watch"
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -40,6 +41,7 @@ type hostServices struct {
 	held    func(mark string) int64                             // memory of the attempt, what is shared counted once
 	// processes in it killed for lack of memory so far; -1: not known
 	oom     func(group string) int64
+	memory  string           // folder for what programs report
 	signals <-chan os.Signal // the machine stops
 
 	spoolLimit, spoolSegment int64
@@ -78,6 +80,7 @@ type life struct {
 	calls  chan func()
 
 	spool   *output.Spool
+	report  *report.Folder // what the program says of itself, and is told; nil: nothing
 	outbox  *output.Outbox
 	link    *link
 	session *session // nil: not connected
@@ -176,6 +179,7 @@ func (l *life) runAttempt() {
 		}
 	}
 	l.tearDown()
+	l.closeReport()
 	hangUp()
 	talking.Wait()
 }
@@ -403,6 +407,7 @@ func (l *life) sendNote(kind, choice, why string, inputs map[string]any) {
 
 // stopProgram leaves as ordered.
 func (l *life) stopProgram(o stopOrder) {
+	l.report.SetStop(true)
 	switch l.phase {
 	case preparing:
 		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}

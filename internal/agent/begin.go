@@ -15,10 +15,12 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/parallel"
+	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/watch"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 )
@@ -30,6 +32,7 @@ type preparation struct {
 	folder  folder
 	around  *hostServices
 	spool   *output.Spool
+	report  *report.Folder
 	depot   brokerDepot
 	plain   bool // the sandbox has been tried and is not to be used
 	carried wire.Carried
@@ -274,9 +277,12 @@ func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 // buildProgram is the program as the job describes it.
 func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoint.Program {
 	a, ours := p.attempt, ownEnvironment()
-	var more map[string]string
+	more := map[string]string{}
 	if method != checkpointing.MethodSandbox { // from where neither our files nor other hosts are seen
-		more = parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours)
+		maps.Copy(more, parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours))
+		if dir := p.report.Path(); dir != "" {
+			more[selfreport.FolderVariable] = dir
+		}
 	}
 	stderr := pipes.Writers[1]
 	if a.Spec.Merge {

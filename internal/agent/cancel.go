@@ -13,6 +13,7 @@ import (
 // grace. What it wrote is brought home as after any other end. An order that comes
 // again may shorten the time.
 func (l *life) onCancel(grace time.Duration) {
+	l.report.SetStop(true)
 	m := &wire.Message{Kind: wire.Ended, Code: 128 + int(unix.SIGTERM), Why: "cancelled by the user"}
 	switch l.phase {
 	case preparing: // its program may be starting at this moment, see programBegan

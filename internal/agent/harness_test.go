@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -97,6 +98,7 @@ func testAround(signals <-chan os.Signal) *hostServices {
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
+		memory:       report.MemoryFolder,
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,
 		firstTry: time.Millisecond, longestTry: 20 * time.Millisecond, grace: 10 * time.Second,
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -49,6 +50,7 @@ func RunAgent(dir string) int {
 		free:         save.FreeSpace,
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		oom:          oomKills,
+		memory:       report.MemoryFolder,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
@@ -58,6 +60,7 @@ func RunAgent(dir string) int {
 		fmt.Fprintln(os.Stderr, "godwit agent:", err)
 		return 1
 	}
+	go report.RemoveAbandoned(ar.memory, ar.clock().Add(-abandonedAfter))
 	for dir != "" {
 		through, err := ar.serveFolder(folder{dir})
 		if err != nil {
@@ -71,6 +74,9 @@ func RunAgent(dir string) int {
 	}
 	return 0
 }
+
+// abandonedAfter is how long what a program reported is kept for an agent that takes over.
+const abandonedAfter = time.Hour
 
 // limitFootprint keeps us small: the machine belongs to the program. The heap may grow to 8 MiB
 // before it is collected: an agent that runs one short job after another spent an eighth
@@ -117,6 +123,7 @@ func (ar *hostServices) serveFolder(dir folder) (through bool, err error) {
 	} else {
 		l.applyLimits()
 		l.expectEviction()
+		l.openReport()
 		l.startPreparing(false)
 	}
 	l.runAttempt()

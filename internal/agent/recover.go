@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -27,6 +28,7 @@ func (l *life) takeOverFrom(earlier int) error {
 	if err := l.spool.RecoverFiles(); err != nil {
 		l.around.log.Error("output of an earlier agent is not found", "error", err)
 	}
+	l.report = report.OpenFolder(l.around.memory, l.folder.dir, l.attempt.Mark)
 	out, _ := l.spool.KeptSpan(1)
 	stderr, _ := l.spool.KeptSpan(2)
 	l.outbox.BeginStreams(out, stderr, false)
@@ -73,6 +75,9 @@ func (l *life) tellForEarlier() error {
 		l.bringResult(was.Message)
 	case errors.Is(err, fs.ErrNotExist):
 		m := wire.Message{Kind: wire.Lost, Why: l.folder.lostReason(), State: lostVitals()}
+		if done, of := l.report.ReadSteps(); of > 0 {
+			m.State.Done = done / of
+		}
 		if m.Why == "" {
 			m.Why, m.Cause = "the agent beside the program died, and the program with it", jobfile.NodeFail
 		}

@@ -16,6 +16,7 @@ func (l *life) newWatch(s *started) *watch.Watch {
 	progress, err := output.NewProgress(l.attempt.Spec.Progress)
 	if err != nil {
 		l.sendNote("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
+		progress = new(output.Progress)
 	}
 	return watch.NewWatch(watch.Program{Attempt: l.attempt, Saved: s.saved, Method: s.choice.Method,
 		Began: l.sinceBirth(), Used: l.around.usage(l.attempt.Mark), Progress: progress})
@@ -34,6 +35,7 @@ func (l *life) onSample() {
 // takeSample takes a sample.
 func (l *life) takeSample() {
 	u := l.around.usage(l.attempt.Mark)
+	l.watch.ReportSteps(l.report.ReadSteps())
 	l.watch.AddSample(l.sinceBirth(), u, l.spool)
 	l.measurePulse()
 	l.watch.JudgeChance(l.timeLeft())

@@ -20,6 +20,7 @@ const periodicSaveTimeout = 10 * time.Minute
 type saveOrder struct {
 	stop   bool // and leave
 	asked  bool // somebody ordered it
+	self   bool // the program has saved itself, and nobody asked it to
 	cancel context.CancelCauseFunc
 }
 
@@ -63,7 +64,7 @@ func (l *life) onSelfSaved() {
 		self.SkipSave()
 		return
 	}
-	l.beginSave(saveOrder{}, periodicSaveTimeout)
+	l.beginSave(saveOrder{self: true}, periodicSaveTimeout)
 }
 
 // tooSoon says whether the last save was made so recently that a program which
@@ -97,6 +98,9 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
 	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.MeanPulse()
+	if !o.self {
+		l.report.SetCheckpoint(n)
+	}
 	s.Size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
@@ -175,6 +179,7 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 // staysOn says that the program runs on although it was to leave.
 func (l *life) staysOn(err error) {
 	l.stopping = nil
+	l.report.SetStop(l.verdict != nil)
 	l.outbox.QueueMessage(wire.Message{Kind: wire.StaysOn, Why: err.Error()})
 	l.planSave()
 }
@@ -188,7 +193,8 @@ func (l *life) continueFromImage(why error) {
 	l.phase = preparing
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.prepare = cancel
-	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, life: l.work}
+	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, report: l.report,
+		life: l.work}
 	l.runInBackground(func(context.Context) (func(), func()) {
 		s := *old
 		pipes, err := output.OpenPipes(l.spool)

@@ -36,20 +36,21 @@ func (r *recent) appendTo(buf []byte) []byte {
 	return append(buf, r.text[max(0, len(r.text)-r.keep):]...)
 }
 
-// Progress finds how far a program is in what it writes.
+// Progress is how far a program is: by what it reports, or else by what is found in what it writes.
 type Progress struct {
-	pattern *regexp.Regexp
-	seen    [2]int64 // ends of the streams when they were searched
-	buf     []byte
-	done    float64
-	of      float64 // 0 as long as nothing was found
+	pattern  *regexp.Regexp // nil: what it writes does not tell
+	reported bool           // the program reports it
+	seen     [2]int64       // ends of the streams when they were searched
+	buf      []byte
+	done     float64
+	of       float64 // 0 as long as nothing is known
 }
 
-// NewProgress is nil if there is no pattern. The pattern has two groups, done
-// and total, or one, per cent.
+// NewProgress is for a program whose output tells by a pattern, which has two groups, done
+// and total, or one, per cent; "": its output does not tell.
 func NewProgress(pattern string) (*Progress, error) {
 	if pattern == "" {
-		return nil, nil
+		return new(Progress), nil
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -58,9 +59,17 @@ func NewProgress(pattern string) (*Progress, error) {
 	return &Progress{pattern: re}, nil
 }
 
+// TakeReport takes how many of how many steps the program reports; 0, 0: it does not. Once it does,
+// its output is not searched any more: the two may count different things.
+func (p *Progress) TakeReport(done, of float64) {
+	if of > 0 {
+		p.reported, p.done, p.of = true, min(done, of), of
+	}
+}
+
 // SearchOutput searches what was written since the last look.
 func (p *Progress) SearchOutput(s *Spool) {
-	if p == nil {
+	if p.reported || p.pattern == nil {
 		return
 	}
 	for number := 1; number <= 2; number++ {
@@ -74,13 +83,8 @@ func (p *Progress) SearchOutput(s *Spool) {
 	}
 }
 
-// StepsDone is what was found: how many of how many; 0, 0 if nothing.
-func (p *Progress) StepsDone() (done, of float64) {
-	if p == nil {
-		return 0, 0
-	}
-	return p.done, p.of
-}
+// StepsDone is how many of how many; 0, 0 if that is not known.
+func (p *Progress) StepsDone() (done, of float64) { return p.done, p.of }
 
 // lastProgress is what the last whole line that matches says. A line ends with
 // a newline or a carriage return, as progress bars write.

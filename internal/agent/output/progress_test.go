@@ -49,7 +49,7 @@ func FuzzProgress(f *testing.F) {
 	f.Add(`((((`, []byte("\n"))
 	f.Fuzz(func(t *testing.T, pattern string, text []byte) {
 		p, err := NewProgress(pattern)
-		if err != nil || p == nil {
+		if err != nil || p.pattern == nil {
 			return
 		}
 		if done, of, ok := lastProgress(p.pattern, text); ok && !(done >= 0 && of > 0 && done <= of) {

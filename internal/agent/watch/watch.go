@@ -79,7 +79,7 @@ type Program struct {
 	Method   string      // by which it is saved
 	Began    time.Duration
 	Used     proctree.Usage   // by the processes of the attempt before
-	Progress *output.Progress // nil: its output does not tell how far it is
+	Progress *output.Progress // how far it is
 }
 
 // NewWatch begins to follow a program.
@@ -124,6 +124,9 @@ func NewWatch(p Program) *Watch {
 	}
 	return w
 }
+
+// ReportSteps takes how many of how many steps the program reports before a sample; 0, 0: it does not.
+func (w *Watch) ReportSteps(done, of float64) { w.progress.TakeReport(done, of) }
 
 // AddSample takes what the processes of the attempt have used until now and what the program
 // has written.

@@ -1,0 +1,209 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/output"
+	"github.com/godwit-hpc/godwit/internal/agent/report"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
+)
+
+// shellReport is a shell's way of writing on the page: bytes, and where.
+const shellReport = `put() { printf "$1" | dd of="$GODWIT_FOLDER/page" bs=1 seek=$2 conv=notrunc 2>/dev/null; }
+	steps() { put "\\$1" 128; put "\\$2" 136; }
+	`
+
+// newReporter is a program that reports 3 of 8 steps, which only its page says, and then does the rest
+// once the file of that name is there.
+func newReporter(t *testing.T, rest string) (h *harness, allow func()) {
+	t.Helper()
+	h = newHarness(t)
+	file := filepath.Join(t.TempDir(), "allowed")
+	h.attempt.Spec.Argv = []string{"/bin/sh", "-c",
+		shellReport + "steps 3 10\necho reported $GODWIT_FOLDER\nuntil [ -e " + file + " ]; do sleep 0.01; done\n" + rest}
+	return h, func() {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// reportedIn waits until the program has reported and is the folder in which it did.
+func (h *harness) reportedIn() string {
+	h.t.Helper()
+	h.until("a report", func() bool { return strings.HasSuffix(string(h.out[1]), "\n") })
+	dir, ok := strings.CutPrefix(strings.TrimSpace(h.output(1)), "reported ")
+	if !ok || dir == "" {
+		h.t.Fatalf("the program says %q", h.output(1))
+	}
+	return dir
+}
+
+// Octal 10 is 8.
+func TestStepsThatAProgramReportsAreItsProgress(t *testing.T) {
+	h, allow := newReporter(t, "steps 6 10")
+	h.start()
+	h.begin()
+	dir := h.reportedIn()
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 || !info.IsDir() {
+		t.Errorf("the folder: %v, %v", info, err)
+	}
+	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
+	h.until("the progress", func() bool { return h.vitals != nil && h.vitals.Done == 3.0/8 })
+	allow()
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Ended || m.Code != 0 || m.State.Done != 6.0/8 {
+		t.Errorf("it ended with %+v, %+v", m, m.State)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestWhatAProgramReportsCountsAndNotItsOutput(t *testing.T) {
+	h, allow := newReporter(t, "echo step 1/10")
+	h.attempt.Spec.Progress = `step (\d+)/(\d+)`
+	allow()
+	h.run()
+	if m := h.ended(); m.State.Done != 3.0/8 {
+		t.Errorf("progress %v", m.State.Done)
+	}
+}
+
+func TestWhatAProgramReportedSurvivesItsAgent(t *testing.T) {
+	h, _ := newReporter(t, "")
+	h.start()
+	h.write()
+	agent := h.spawn()
+	dir := h.reportedIn()
+	_ = agent.Process.Kill()
+	_ = agent.Wait()
+	if err := h.spawn().Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if m := h.ended(); m.Kind != wire.Lost || m.State.Done != 3.0/8 {
+		t.Errorf("the next agent tells %+v, %+v", m, m.State)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestAProgramSeesOnItsPageThatItIsToStop(t *testing.T) {
+	const look = `look() { od -An -tu1 -j64 -N1 "$GODWIT_FOLDER/page" | tr -d ' '; }
+		trap 'echo stop $(look); exit 3' TERM
+		echo stop $(look)
+		while :; do sleep 0.01; done`
+	h := newHarness(t, "/bin/sh", "-c", look)
+	h.start()
+	h.begin()
+	h.until("its first look", func() bool { return string(h.out[1]) == "stop 0\n" })
+	h.order(wire.Order{Kind: wire.Cancel, Within: patience})
+	h.wait()
+	if got := h.output(1); got != "stop 0\nstop 1\n" {
+		t.Errorf("the program saw %q", got)
+	}
+}
+
+// Only what runs without a signal can see that a checkpoint is wanted: a number that rises.
+func TestAProgramSeesOnItsPageThatACheckpointIsWanted(t *testing.T) {
+	h := newSteps(t, 300, "1ms")
+	h.holdAt(290)
+	h.begin()
+	h.upTo(3)
+	page := filepath.Join(pageFolder(t, h), selfreport.PageFile)
+	wanted := func() byte {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text[selfreport.CheckpointAt]
+	}
+	for n := byte(0); n < 3; n++ {
+		if got := wanted(); got != n {
+			t.Errorf("checkpoint %d is wanted, not %d", got, n)
+		}
+		h.order(wire.Order{Kind: wire.Save})
+		h.until("the checkpoint", func() bool {
+			return slices.ContainsFunc(h.messages, func(m wire.Message) bool {
+				return m.Kind == wire.Checkpoint && m.Saved.N == int(n)+1
+			})
+		})
+	}
+	h.holdAt(0)
+	h.wait()
+}
+
+// pageFolder is the folder of the attempt that runs.
+func pageFolder(t *testing.T, h *harness) string {
+	t.Helper()
+	f := report.OpenFolder(h.around.memory, h.dir, h.attempt.Mark)
+	defer f.Close()
+	if f.Path() == "" {
+		t.Fatal("the attempt has no folder for what its program reports")
+	}
+	return f.Path()
+}
+
+// What a program does to its page harms nobody: the attempt ends as any other.
+func TestAHostilePageHarmsNobody(t *testing.T) {
+	for name, harm := range map[string]string{
+		"cut short":       `: > "$GODWIT_FOLDER/page"`,
+		"one byte":        `printf x > "$GODWIT_FOLDER/page"`,
+		"gone":            `rm -rf "$GODWIT_FOLDER"`,
+		"a pipe":          `rm "$GODWIT_FOLDER/page"; mkfifo "$GODWIT_FOLDER/page"`,
+		"somebody else's": `rm "$GODWIT_FOLDER/page"; ln -s /dev/zero "$GODWIT_FOLDER/page"`,
+		"all ones":        `tr '\0' '\377' </dev/zero | dd of="$GODWIT_FOLDER/page" bs=4096 count=1 conv=notrunc 2>/dev/null`,
+		"very long":       `dd if=/dev/urandom of="$GODWIT_FOLDER/page" bs=4096 seek=100 count=1 conv=notrunc 2>/dev/null`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "/bin/sh", "-c", harm+"; echo did; exit 4")
+			h.run() // its last sample is taken when it has ended
+			if m := h.ended(); m.Kind != wire.Ended || m.Code != 4 || m.State.Done > 1 || h.output(1) != "did\n" {
+				t.Errorf("it ended with %+v, %+v after %q", m, m.State, h.output(1))
+			}
+		})
+	}
+}
+
+func TestWithoutAFolderInMemoryTheAttemptsOwnIsUsed(t *testing.T) {
+	h, allow := newReporter(t, "")
+	h.around.memory = filepath.Join(h.dir, "nothing")
+	h.start()
+	h.begin()
+	if dir := h.reportedIn(); dir != filepath.Join(h.dir, "program") {
+		t.Errorf("it reports in %s", dir)
+	}
+	allow()
+	h.wait()
+	if m := h.ended(); m.State.Done != 3.0/8 {
+		t.Errorf("progress %v", m.State.Done)
+	}
+}
+
+// From inside the sandbox the folder is not seen: to name it would make programs look for it.
+func TestInTheSandboxTheFolderIsNotNamed(t *testing.T) {
+	dir := t.TempDir()
+	f, err := report.MakeFolder(dir, dir, "mark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Remove()
+	p := &preparation{attempt: &wire.Attempt{Job: 1, Epoch: 1, Mark: "mark"}, folder: folder{dir}, report: f}
+	named := selfreport.FolderVariable + "=" + f.Path()
+	for method, want := range map[string]bool{checkpointing.MethodSandbox: false, checkpointing.MethodRestart: true,
+		checkpointing.MethodSignal: true} {
+		env := fmt.Sprintln(strings.Join(p.buildProgram(new(output.Pipes), method).Env, "\n"))
+		if strings.Contains(env, named+"\n") != want {
+			t.Errorf("%s: %q", method, env)
+		}
+	}
+}
