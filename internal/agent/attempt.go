@@ -80,7 +80,8 @@ type life struct {
 	calls  chan func()
 
 	spool   *output.Spool
-	report  *report.Folder // what the program says of itself, and is told; nil: nothing
+	report  *report.Folder   // what the program says of itself, and is told; nil: nothing
+	hears   *report.Listener // to what the program says; nil: to nothing
 	outbox  *output.Outbox
 	link    *link
 	session *session // nil: not connected

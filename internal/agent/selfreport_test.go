@@ -207,3 +207,39 @@ func TestInTheSandboxTheFolderIsNotNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAProgramSaysIsShownAndMalformedLinesHarmNobody(t *testing.T) {
+	h := newHarness(t, "/usr/bin/env", "python3", "-c", `
+import os, socket
+s = socket.socket(socket.AF_UNIX)
+s.connect(os.environ["GODWIT_FOLDER"] + "/socket")
+f = s.makefile("rw")
+for line in ['{"v":1,"kind":"progress","done":1,"of":4}', '{"v":1,"kind":"phase","name":"solve"}', 'rubbish', '\0' * 100,
+             '{"v":1,"kind":"message","text":"half done"}', '{"v":1,"kind":"ask","procs":7}']:
+    print(line, file=f, flush=True)
+    print(f.readline().strip(), flush=True)
+for i in range(50): # connections that it never closes
+    t = socket.socket(socket.AF_UNIX); t.setblocking(False)
+    try: t.connect(os.environ["GODWIT_FOLDER"] + "/socket")
+    except BlockingIOError: pass
+    t.detach()
+`)
+	h.run()
+	m := h.ended()
+	if m.Kind != wire.Ended || m.Code != 0 || m.State.Done != 1.0/4 {
+		t.Errorf("it ended with %+v, %+v: %s", m, m.State, h.output(2))
+	}
+	if said := h.output(1); strings.Count(said, `{"v":1,"ok":true}`) != 3 || strings.Count(said, `"ok":false`) != 3 ||
+		!strings.Contains(said, `\"ask\" cannot be carried out`) {
+		t.Errorf("the answers: %s", said)
+	}
+	var shown []string
+	for _, m := range h.all(wire.Note) {
+		if m.Entry.Kind == "message" || m.Entry.Kind == "phase" {
+			shown = append(shown, fmt.Sprint(m.Entry.Kind, " ", m.Entry.Choice, " ", m.Entry.Inputs))
+		}
+	}
+	if fmt.Sprint(shown) != "[phase solve map[of:4 step:1] message half done map[]]" {
+		t.Errorf("shown: %q", shown)
+	}
+}

@@ -127,16 +127,18 @@ func (f *Folder) Path() string {
 	return f.dir
 }
 
-// ReadSteps is how many steps of how many the program says it has done; 0, 0 if it has not said.
-func (f *Folder) ReadSteps() (done, all float64) {
+// ReadReport is what the program reports; false: nothing. Only one goroutine may call it.
+func (f *Folder) ReadReport() (selfreport.Report, bool) {
 	if f == nil {
-		return 0, 0
+		return selfreport.Report{}, false
 	}
 	n, _ := f.page.ReadAt(f.buf[:], 0) // what is missing is not there
-	r, ok := selfreport.ReadReport(f.buf[:n])
-	if !ok {
-		return 0, 0
-	}
+	return selfreport.ReadReport(f.buf[:n])
+}
+
+// ReadSteps is how many steps of how many the program says it has done; 0, 0 if it has not said.
+func (f *Folder) ReadSteps() (done, all float64) {
+	r, _ := f.ReadReport()
 	return float64(r.Done), float64(r.All)
 }
 

@@ -94,7 +94,7 @@ func (s *server) addVitals(j *api.Job, v *broker.View) {
 // of.
 func isNewsworthy(kind string) bool {
 	switch kind {
-	case "move", "lost", "decide", "predict", "stay", "results", "sandbox", "warning":
+	case "move", "lost", "decide", "predict", "stay", "results", "sandbox", "warning", "message":
 		return true
 	}
 	return false

@@ -44,7 +44,7 @@ const (
 
 	StepsDoneAt = 128
 	StepsAllAt  = 136 // 0: not known, nothing is reported
-	PhaseAt     = 144 // counts the phases that the program has begun
+	PhaseAt     = 144 // counts the phases that the program has begun; for people who look at the page
 )
 
 // MaxSteps is the largest number of steps: up to it every one has a floating-point number of its own.
@@ -53,7 +53,6 @@ const MaxSteps = 1 << 53
 // Report is what a program has written into its page.
 type Report struct {
 	Done, All uint64 // Done is not more than All; All is at least 1
-	Phase     uint64
 }
 
 // NewPage is a page on which nobody has written yet.
@@ -85,7 +84,7 @@ func ReadReport(page []byte) (Report, bool) {
 	if len(page) < PageSize {
 		return Report{}, false
 	}
-	r := Report{Done: field(page, StepsDoneAt), All: field(page, StepsAllAt), Phase: field(page, PhaseAt)}
+	r := Report{Done: FieldValue(page[StepsDoneAt:]), All: FieldValue(page[StepsAllAt:])}
 	if r.All == 0 || r.All > MaxSteps || r.Done > MaxSteps {
 		return Report{}, false
 	}
@@ -93,7 +92,8 @@ func ReadReport(page []byte) (Report, bool) {
 	return r, true
 }
 
-func field(page []byte, at int) uint64 { return binary.LittleEndian.Uint64(page[at:]) }
+// FieldValue is the number that the first 8 bytes are.
+func FieldValue(text []byte) uint64 { return binary.LittleEndian.Uint64(text) }
 
 // FieldBytes is a number as it stands in the page.
 func FieldBytes(value uint64) []byte { return binary.LittleEndian.AppendUint64(nil, value) }

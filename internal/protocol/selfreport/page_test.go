@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-func pageWith(done, all, phase uint64) []byte {
+func pageWith(done, all uint64) []byte {
 	page := NewPage()
 	copy(page[StepsDoneAt:], FieldBytes(done))
 	copy(page[StepsAllAt:], FieldBytes(all))
-	copy(page[PhaseAt:], FieldBytes(phase))
 	return page
 }
 
@@ -22,16 +21,16 @@ func TestAReportIsBelievedOnlyWhereItMakesSense(t *testing.T) {
 		ok        bool
 	}{
 		{"nothing written", NewPage(), 0, 0, false},
-		{"just begun", pageWith(0, 10, 0), 0, 10, true},
-		{"under way", pageWith(3, 10, 1), 3, 10, true},
-		{"a bump too many", pageWith(11, 10, 0), 10, 10, true},
-		{"steps without their number", pageWith(3, 0, 0), 0, 0, false},
-		{"the largest", pageWith(MaxSteps, MaxSteps, 0), MaxSteps, MaxSteps, true},
-		{"too many in all", pageWith(3, MaxSteps+1, 0), 0, 0, false},
-		{"too many done, as -1 is", pageWith(1<<64-1, 10, 0), 0, 0, false},
-		{"a file cut short", pageWith(3, 10, 0)[:PageSize-1], 0, 0, false},
+		{"just begun", pageWith(0, 10), 0, 10, true},
+		{"under way", pageWith(3, 10), 3, 10, true},
+		{"a bump too many", pageWith(11, 10), 10, 10, true},
+		{"steps without their number", pageWith(3, 0), 0, 0, false},
+		{"the largest", pageWith(MaxSteps, MaxSteps), MaxSteps, MaxSteps, true},
+		{"too many in all", pageWith(3, MaxSteps+1), 0, 0, false},
+		{"too many done, as -1 is", pageWith(1<<64-1, 10), 0, 0, false},
+		{"a file cut short", pageWith(3, 10)[:PageSize-1], 0, 0, false},
 		{"an empty file", nil, 0, 0, false},
-		{"the head written over", append(make([]byte, headerEnd), pageWith(3, 10, 0)[headerEnd:]...), 3, 10, true},
+		{"the head written over", append(make([]byte, headerEnd), pageWith(3, 10)[headerEnd:]...), 3, 10, true},
 	} {
 		r, ok := ReadReport(c.page)
 		if ok != c.ok || r.Done != c.done || r.All != c.all {
@@ -74,8 +73,8 @@ func TestThePageIsLaidOutAsDocumented(t *testing.T) {
 
 func FuzzReport(f *testing.F) {
 	f.Add(NewPage())
-	f.Add(pageWith(3, 10, 2))
-	f.Add(pageWith(1<<63, 1, 2))
+	f.Add(pageWith(3, 10))
+	f.Add(pageWith(1<<63, 1))
 	f.Add([]byte("GODWITPG"))
 	f.Fuzz(func(t *testing.T, page []byte) {
 		_ = CheckPage(page) // does not panic
