@@ -363,6 +363,10 @@ func programEnvironment(a *wire.Attempt, dir string, ours []string, more map[str
 	maps.Copy(set, parallel.ManagerVariables(a, dir, ours))
 	maps.Copy(set, a.Spec.Env)
 	set["GODWIT_ATTEMPT"] = a.Mark
+	// Who submits a job from within another one sends that one's environment along.
+	if delete(set, selfreport.FolderVariable); more[selfreport.FolderVariable] != "" {
+		set[selfreport.FolderVariable] = more[selfreport.FolderVariable]
+	}
 	env := make([]string, 0, len(ours)+len(set))
 	for _, v := range ours {
 		name, _, _ := strings.Cut(v, "=")

@@ -198,11 +198,13 @@ func TestInTheSandboxTheFolderIsNotNamed(t *testing.T) {
 	}
 	defer f.Remove()
 	p := &preparation{attempt: &wire.Attempt{Job: 1, Epoch: 1, Mark: "mark"}, folder: folder{dir}, report: f}
+	// It was submitted from within another job.
+	p.attempt.Spec.Env = map[string]string{selfreport.FolderVariable: "/dev/shm/godwit-of-another"}
 	named := selfreport.FolderVariable + "=" + f.Path()
 	for method, want := range map[string]bool{checkpointing.MethodSandbox: false, checkpointing.MethodRestart: true,
 		checkpointing.MethodSignal: true} {
 		env := fmt.Sprintln(strings.Join(p.buildProgram(new(output.Pipes), method).Env, "\n"))
-		if strings.Contains(env, named+"\n") != want {
+		if strings.Contains(env, named+"\n") != want || strings.Contains(env, "of-another") {
 			t.Errorf("%s: %q", method, env)
 		}
 	}
