@@ -101,7 +101,7 @@ func (a *agenda) sinkEntry(i int, e entry) {
 }
 
 // leastCrowded is the length below which void entries do no harm.
-const leastCrowded = 1024
+const leastCrowded = 128
 
 // dropVoid drops void entries once the agenda has doubled since the last time: a
 // job that changes its size every minute and runs for a month leaves an entry

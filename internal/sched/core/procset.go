@@ -10,7 +10,7 @@ type Range struct{ Lo, Hi int32 }
 
 // ProcSet is a set of processors of one cluster as ascending ranges that
 // neither touch nor overlap. A processor is a core; a cluster numbers its
-// processors host by host.
+// processors host by host. Sets share memory, so none is changed in place.
 type ProcSet []Range
 
 // CountProcs is the number of processors in the set.
@@ -52,6 +52,12 @@ func (s ProcSet) Intersects(t ProcSet) bool {
 
 // Union joins two disjoint sets.
 func (s ProcSet) Union(t ProcSet) ProcSet {
+	switch {
+	case len(s) == 0:
+		return t
+	case len(t) == 0:
+		return s
+	}
 	merged := make(ProcSet, 0, len(s)+len(t))
 	for len(s) > 0 || len(t) > 0 {
 		var r Range
@@ -75,16 +81,23 @@ func (s ProcSet) SplitLast(n int) (rest, last ProcSet) {
 	i := len(s)
 	for i > 0 && n > 0 {
 		size := int(s[i-1].Hi - s[i-1].Lo)
-		if size > n {
-			cut := s[i-1].Hi - int32(n)
-			rest = append(append(rest, s[:i-1]...), Range{s[i-1].Lo, cut})
-			last = append(append(last, Range{cut, s[i-1].Hi}), s[i:]...)
-			return rest, last
+		if size > n { // in the middle of a range: both halves in one piece of memory
+			both, cut := make(ProcSet, len(s)+1), s[i-1].Hi-int32(n)
+			copy(both, s[:i])
+			copy(both[i:], s[i-1:])
+			both[i-1].Hi, both[i].Lo = cut, cut
+			return both[:i:i], both[i:]
 		}
 		n -= size
 		i--
 	}
-	return append(rest, s[:i]...), append(last, s[i:]...)
+	if i > 0 {
+		rest = s[:i:i]
+	}
+	if i < len(s) {
+		last = s[i:]
+	}
+	return rest, last
 }
 
 func (s ProcSet) String() string {

@@ -14,7 +14,8 @@ type Equipartition struct{}
 // Grow brings the smallest up first, as far as what is free goes.
 func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	start := len(dst)
-	for i, target := range waterFill(c.GrowableParts(), free, (*world.Part).Size, (*world.Part).MaxSize) {
+	var buf [usualParts]int
+	for i, target := range waterFill(c.GrowableParts(), free, (*world.Part).Size, (*world.Part).MaxSize, buf[:0]) {
 		p := c.GrowableParts()[i]
 		if n := usefulOffer(p, target-p.Size()); n > 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.EqualPartition, A: float64(target)}})
@@ -29,14 +30,16 @@ func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer)
 // Shrink cuts the largest down first.
 func (Equipartition) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
 	parts, most := otherParts(v, c)
-	return shrinkTo(parts, waterFill(parts, -min(need, most), (*world.Part).MinSize, (*world.Part).Size), dst)
+	var buf [usualParts]int
+	return shrinkTo(parts, waterFill(parts, -min(need, most), (*world.Part).MinSize, (*world.Part).Size, buf[:0]), dst)
 }
 
 // Rebalance shrinks those above their equal part of what the malleable jobs
 // hold and what is free.
 func (Equipartition) Rebalance(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	return shrinkTo(c.MalleableParts(), waterFill(c.MalleableParts(), free, (*world.Part).MinSize, (*world.Part).MaxSize),
-		dst)
+	var buf [usualParts]int
+	parts := c.MalleableParts()
+	return shrinkTo(parts, waterFill(parts, free, (*world.Part).MinSize, (*world.Part).MaxSize, buf[:0]), dst)
 }
 
 func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
@@ -48,40 +51,50 @@ func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
 	return dst
 }
 
+// usualParts is how many parts a cluster has at most for which no memory is asked for.
+const usualParts = 64
+
 // waterFill pours the parts' present sizes plus extra over them like water, above
 // each part's floor and below its ceiling; the remainder goes one each to the
-// oldest. O(n log n).
-func waterFill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int) []int {
-	// The water rises past floors and ceilings; at each of them the number of
-	// parts that still take water changes.
-	type mark struct{ at, open int }
-	marks := make([]mark, 0, 2*len(parts))
-	pool := extra
+// oldest. It appends the part's new sizes to dst. O(n log n).
+func waterFill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int, dst []int) []int {
+	// The water rises past floors and ceilings; at each of them the number of parts that still
+	// take water changes. A mark is twice the level, and one more if it is a floor.
+	var buf [2 * usualParts]int
+	marks, pool := buf[:0], extra
 	for _, p := range parts {
-		pool += p.Size() - floor(p)
-		marks = append(marks, mark{floor(p), +1}, mark{ceiling(p), -1})
+		low := floor(p)
+		pool += p.Size() - low
+		marks = append(marks, 2*low+1, 2*ceiling(p))
 	}
-	slices.SortFunc(marks, func(a, b mark) int { return a.at - b.at })
+	slices.Sort(marks)
 	level, open := 0, 0
 	for _, m := range marks {
-		if rise := open * (m.at - level); pool >= rise {
-			pool -= rise
-			level, open = m.at, open+m.open
-		} else {
+		at, opens := m>>1, m&1 == 1
+		rise := open * (at - level)
+		if pool < rise {
 			break
+		}
+		pool -= rise
+		level = at
+		if opens {
+			open++
+		} else {
+			open--
 		}
 	}
 	rest := 0
 	if open > 0 { // between two marks
 		level, rest = level+pool/open, pool%open
 	}
-	targets := make([]int, len(parts))
-	for i, p := range parts {
-		targets[i] = max(floor(p), min(level, ceiling(p)))
-		if rest > 0 && floor(p) <= level && level < ceiling(p) {
-			targets[i]++
+	for _, p := range parts {
+		low, high := floor(p), ceiling(p)
+		target := max(low, min(level, high))
+		if rest > 0 && low <= level && level < high {
+			target++
 			rest--
 		}
+		dst = append(dst, target)
 	}
-	return targets
+	return dst
 }

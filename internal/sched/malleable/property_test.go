@@ -174,7 +174,7 @@ func TestFillingIsLikeGivingOneByOneToWhoHasLeast(t *testing.T) {
 		} else if extra <= 0 {
 			ceiling = (*world.Part).Size
 		}
-		got, want := waterFill(c.MalleableParts(), extra, floor, ceiling),
+		got, want := waterFill(c.MalleableParts(), extra, floor, ceiling, nil),
 			fillSlowly(c.MalleableParts(), extra, floor, ceiling)
 		if !slices.Equal(got, want) {
 			t.Fatalf("fills %v, one by one %v", got, want)
