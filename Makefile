@@ -11,13 +11,13 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
+.PHONY: help build install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
 	fuzz-short fuzz mutants soak soak-files soak-kills kills attack bench demo experiments run-experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: examples yield capture ## build godwit, godwit-sandbox and the example programs
+build: examples yield capture libgodwit ## build godwit, godwit-sandbox, libgodwit and the example programs
 	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
 
 # Always, since the go command knows best what has changed. It carries along those of the
@@ -85,6 +85,23 @@ mpi/capture/built/capture.so: $(CAPTURE:%=mpi/%.c) mpi/capture.h mpi/capture_mpi
 mpi/capture/built/skeleton: mpi/skeleton.c mpi/spin.h
 	mpicc -O2 -Wall -Wextra -Wl,-s -o $@.part $< && mv $@.part $@
 
+# By which programs in C and Fortran report their progress. Only godwit_ names are seen from outside.
+LIBGODWIT := $(BUILD)/lib/libgodwit.a $(BUILD)/lib/libgodwit.so.1
+
+libgodwit: ## compile the library for programs that report their progress (C, Fortran)
+	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory $(LIBGODWIT); \
+	else echo "no C compiler: libgodwit is not built (make deps)"; fi
+
+$(BUILD)/lib/libgodwit.a: program/c/godwit.c program/c/godwit.h
+	@mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -fPIC -c -o $(@D)/godwit.o $<
+	@rm -f $@.part
+	ar rcs $@.part $(@D)/godwit.o && mv $@.part $@
+
+$(BUILD)/lib/libgodwit.so.1: program/c/godwit.c program/c/godwit.h
+	@mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -fPIC -shared -Wl,-s,-soname,libgodwit.so.1 -o $@.part $< && mv $@.part $@
+
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
 
@@ -109,18 +126,33 @@ $(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum 
 PREFIX   ?= /usr/local
 BINDIR    = $(DESTDIR)$(PREFIX)/bin
 SHARE     = $(DESTDIR)$(PREFIX)/share
+LIBDIR    = $(DESTDIR)$(PREFIX)/lib
+INCLUDE   = $(DESTDIR)$(PREFIX)/include
 COMPLETED = $(SHARE)/bash-completion/completions/godwit $(SHARE)/zsh/site-functions/_godwit $(SHARE)/fish/vendor_completions.d/godwit.fish
 
-install: build man ## install godwit, godwit-sandbox, man pages and completion below PREFIX (/usr/local)
-	install -d $(BINDIR) $(SHARE)/man/man1 $(SHARE)/doc/godwit $(dir $(COMPLETED))
+install: build man ## install godwit, godwit-sandbox, libgodwit, man pages and completion below PREFIX (/usr/local)
+	install -d $(BINDIR) $(SHARE)/man/man1 $(SHARE)/doc/godwit $(SHARE)/godwit/python $(dir $(COMPLETED))
 	install -m 755 $(BUILD)/godwit $(BUILD)/godwit-sandbox $(BINDIR)
 	install -m 644 $(BUILD)/man/*.1 $(SHARE)/man/man1
 	install -m 644 LICENSE NOTICE THIRD_PARTY_LICENCES $(SHARE)/doc/godwit
+	install -m 644 program/python/godwit.py $(SHARE)/godwit/python
+	@if [ -e $(BUILD)/lib/libgodwit.a ]; then $(MAKE) --no-print-directory install-libgodwit; fi
 	$(BUILD)/godwit completion bash > $(SHARE)/bash-completion/completions/godwit
 	$(BUILD)/godwit completion zsh > $(SHARE)/zsh/site-functions/_godwit
 	$(BUILD)/godwit completion fish > $(SHARE)/fish/vendor_completions.d/godwit.fish
 
+# Where there was a C compiler.
+install-libgodwit:
+	install -d $(LIBDIR)/pkgconfig $(INCLUDE)
+	install -m 644 $(BUILD)/lib/libgodwit.a $(LIBDIR)
+	install -m 755 $(BUILD)/lib/libgodwit.so.1 $(LIBDIR)
+	ln -sf libgodwit.so.1 $(LIBDIR)/libgodwit.so
+	install -m 644 program/c/godwit.h $(INCLUDE)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' program/c/godwit.pc.in > $(LIBDIR)/pkgconfig/godwit.pc
+
 uninstall: ## remove what install installed
+	rm -f $(LIBDIR)/libgodwit.a $(LIBDIR)/libgodwit.so $(LIBDIR)/libgodwit.so.1 $(LIBDIR)/pkgconfig/godwit.pc $(INCLUDE)/godwit.h
+	rm -rf $(SHARE)/godwit
 	rm -f $(BINDIR)/godwit $(BINDIR)/godwit-sandbox $(SHARE)/man/man1/godwit.1 $(SHARE)/man/man1/godwit-*.1 $(COMPLETED)
 	rm -rf $(SHARE)/doc/godwit
 

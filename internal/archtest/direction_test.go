@@ -9,7 +9,7 @@ import (
 // pure is the room of everything that decides: no clock, no I/O, no goroutines.
 var pure = []string{"internal/sched"}
 
-// room is a folder directly below internal or cmd.
+// room is a folder directly below internal or cmd, or the public package.
 type room struct {
 	path    string
 	imports []string // names of rooms below internal
@@ -31,6 +31,8 @@ var rooms = []room{
 		"a captured program and its skeleton are what they are, whoever runs them and wherever"},
 	{"internal/report", []string{"clock", "format"}, "a chart or a progress line does not know what it shows"},
 	{"internal/protocol", []string{"sched", "clock", "format"}, "what processes say to each other knows neither of them"},
+	{"program", []string{"protocol"},
+		"what users' programs link to report their progress knows the protocol and nothing of us"},
 	{"internal/sim", []string{"sched", "format", "report"}, "the simulator meets the core at Step and nowhere else"},
 	{"internal/driver", []string{"sched", "clock", "depot", "format", "host", "protocol"},
 		"a driver knows the core and its own port, not the broker that calls it"},
