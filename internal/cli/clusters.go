@@ -18,7 +18,9 @@ func (a *app) clustersCommand() *cobra.Command {
 		Long: `Lists the clusters: their cores and how many are idle, their speed relative to the
 reference host, the CPU share that a new process would get beside the work of
 others, how many of the jobs that ended there succeeded (a failure of the program
-itself does not count), and the checkpoint methods that work there.`,
+itself does not count), and the checkpoint methods that work there. The state is up,
+down, or, where nothing new is placed (godwit drain), draining while jobs are still
+there and drained when none is.`,
 		Example: `  godwit clusters
   godwit clusters -o json`,
 		Args: term.NoArguments,

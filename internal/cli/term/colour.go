@@ -29,7 +29,7 @@ func stateColour(word string) string {
 		return Red
 	case "running", "up", "yes":
 		return Green
-	case "cancelled", "stopping", "stopped", "draining":
+	case "cancelled", "stopping", "stopped", "draining", "drained":
 		return Yellow
 	}
 	return ""

@@ -34,8 +34,9 @@ type clusterState struct {
 	told   reportedLoad  // what the engine was told
 	net    *core.Network // between its hosts, as the engine was told; nil: nothing
 
-	ask  chan struct{} // it is to be asked what it consists of
-	idle atomic.Int64  // processors, as of the last turn
+	ask    chan struct{}                // it is to be asked what it consists of
+	idle   atomic.Int64                 // processors, as of the last turn
+	drains atomic.Pointer[[]core.Drain] // what of it is drained, likewise
 }
 
 func newCluster(c Cluster, id core.ClusterID) *cluster {
@@ -115,7 +116,11 @@ func (b *Broker) setDefaultPlace(p core.PlacePolicy) {
 
 // engineSpec is the cluster as the engine is told of it.
 func (c *cluster) engineSpec() *core.ClusterSpec {
-	return &core.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue, Removed: c.Removed}
+	hosts := slices.Clone(c.Hosts)
+	for i, name := range hostNames(c) {
+		hosts[i].Name = name
+	}
+	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue, Removed: c.Removed}
 }
 
 // defineCluster tells the engine what a cluster consists of, if that is new. As long as

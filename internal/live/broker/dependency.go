@@ -234,7 +234,7 @@ func (t *turn) engineDependencies(j *job, targets map[targetKey]core.Target) []c
 // reasonText is the reason of an event as users read it: jobs with their names, times
 // as on the clock.
 func (t *turn) reasonText(j *job, ev *core.Event) string {
-	text := ev.Why.String()
+	text := ev.WhyText(t.b.clusterName(ev.Cluster))
 	number := core.JobID(ev.Why.A)
 	switch ev.Why.Code {
 	case core.WaitsForSuccess, core.WaitsForEnd, core.WaitsForFailure, core.WaitsForStart, core.DependencyWentWell:

@@ -59,6 +59,7 @@ type presentState struct {
 }
 
 func (s presentState) OutOfReach() error    { return s.c.outOfReach() }
+func (s presentState) DrainText() string    { return s.c.drainSentence() }
 func (s presentState) Reliability() float64 { return s.c.reliability() }
 
 func (s presentState) LastLoad() driver.Load {

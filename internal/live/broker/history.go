@@ -79,6 +79,7 @@ type ClusterView struct {
 	Running, Waiting int // jobs
 	Speed, Share     float64
 	Away             bool // out of reach
+	Drains           []core.Drain
 	Why              string
 	Reliability      history.Reliability
 }
@@ -92,7 +93,7 @@ func (b *Broker) ListClusters(ctx context.Context) ([]ClusterView, error) {
 			if c.Removed && !b.eng.InUse(c.id) {
 				continue
 			}
-			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs, Idle: w.Idle, Speed: w.Speed}
+			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs, Idle: w.Idle, Speed: w.Speed, Drains: w.Drains}
 			for _, j := range b.placed.jobsAt(c.Name) {
 				if j.state == core.Running || j.state == core.Stopping {
 					v.Running++

@@ -19,6 +19,7 @@ type HostView struct {
 	Name, Cluster string
 	Up            bool
 	Why           string // it is not; or its state, in the words of its manager
+	Drain         *core.Drain
 	Procs, Free   int
 	Speed         float64
 	Share         float64 // of a processor that a newcomer will have
@@ -81,6 +82,7 @@ func (b *Broker) isCluster(on string) error {
 func (b *Broker) hostsOf(c *cluster) []HostView {
 	free := b.eng.FreeByHost(c.id)
 	away := c.outOfReach()
+	drains := b.eng.Drains(c.id)
 	var list []HostView
 	for i := range c.Hosts {
 		h := HostView{Name: c.Name, Cluster: c.Name, Up: away == nil, Procs: c.Hosts[i].Procs, Speed: c.Hosts[i].Speed,
@@ -93,6 +95,11 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 		}
 		if away != nil {
 			h.Why = away.Error()
+		}
+		for k := range drains {
+			if d := &drains[k]; h.Drain == nil && (d.Host == "" || d.Host == h.Name) {
+				h.Drain = d
+			}
 		}
 		if i < len(free) {
 			h.Free = free[i]

@@ -51,7 +51,7 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 		j.verdict = core.Event{}
 		allowed := t.b.namesAmong(w.Spec.Components[0].Clusters)
 		t.stepEngine(&in)
-		verdict, refused = j.verdict, moveRefusal(j, to, from, allowed)
+		verdict, refused = j.verdict, t.moveRefusal(j, to, from, allowed)
 	})
 	switch {
 	case err != nil:
@@ -135,8 +135,8 @@ func (b *Broker) namesAmong(allowed []core.ClusterID) []string {
 }
 
 // moveRefusal is why a job is not moved; nil if it is.
-func moveRefusal(j *job, to, from string, allowed []string) error {
-	code := j.verdict.Why.Code
+func (t *turn) moveRefusal(j *job, to, from string, allowed []string) error {
+	why, code := j.verdict.WhyText(t.b.clusterName(j.verdict.Cluster)), j.verdict.Why.Code
 	if _, goes := j.verdict.Aim.Cluster(); goes {
 		return nil
 	}
@@ -156,11 +156,11 @@ func moveRefusal(j *job, to, from string, allowed []string) error {
 	case code == core.MoveSame:
 		return &badinput.Error{Field: "--to", Value: to, Problem: "the job is there already; " + where}
 	case code == core.MoveRefused || code == core.MoveTooSmall || code == core.ClusterRemoved:
-		return &badinput.Error{Field: "--to", Value: to, Problem: j.verdict.Why.String()}
+		return &badinput.Error{Field: "--to", Value: to, Problem: why}
 	case to == "":
-		return fmt.Errorf("%s is not moved: %s", j.shortName(), j.verdict.Why)
+		return fmt.Errorf("%s is not moved: %s", j.shortName(), why)
 	}
-	return fmt.Errorf("%s is not moved to %s: %s", j.shortName(), to, j.verdict.Why)
+	return fmt.Errorf("%s is not moved to %s: %s", j.shortName(), to, why)
 }
 
 // pinHeld remembers for which cluster an element of an array is to wait whose turn has

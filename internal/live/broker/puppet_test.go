@@ -250,8 +250,9 @@ type grid struct {
 	depot   *depot.Store // nil: jobs have no work folders
 	started chan *attempt
 	serving sync.WaitGroup
-	procs   int  // of a; 0: 2
-	removed bool // a is not in the settings
+	procs   int      // of a; 0: 2
+	hosts   []string // of a, each with 2 processors; nil: one without a name
+	removed bool     // a is not in the settings
 
 	driverOfA driver.Driver // instead of a itself; nil: a
 
@@ -332,6 +333,12 @@ func (g *grid) options() broker.Options {
 	}
 	if g.procs > 0 {
 		o.Clusters[0].Hosts[0].Procs = g.procs
+	}
+	if len(g.hosts) > 0 {
+		o.Clusters[0].HostNames, o.Clusters[0].Hosts = g.hosts, nil
+		for range g.hosts {
+			o.Clusters[0].Hosts = append(o.Clusters[0].Hosts, world.HostSpec{Procs: 2, Speed: 1})
+		}
 	}
 	o.Clusters[0].Removed, o.Clusters[0].Untrusted = g.removed, g.untrusted
 	return o

@@ -30,7 +30,7 @@ func (t *turn) recordEvent(ev *core.Event) {
 	case core.JobBecame:
 		t.noteWait(j, false)
 		t.recordState(j, ev, from, hasRun)
-	case core.JobEnqueued:
+	case core.JobEnqueued, core.JobWaits:
 		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
 			j.waits = j.rec.Reason
 			t.explainJob(j, "wait", "", j.rec.Reason, nil)
@@ -218,5 +218,5 @@ func (t *turn) recordVerdict(j *job, ev *core.Event) {
 	if !j.danger {
 		inputs = nil
 	}
-	t.explainJob(j, "decide", choice, ev.Why.String(), inputs)
+	t.explainJob(j, "decide", choice, ev.WhyText(t.b.clusterName(ev.Cluster)), inputs)
 }

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // The log of a live run, with jobs that depend on others, arrays, a begin time, retries, a
-// move and a restart of the broker, gives the same records when it is replayed.
+// move, a drain and restarts of the broker, gives the same records when it is replayed.
 func TestTheLogGivesTheSameRecords(t *testing.T) {
 	g := newGrid(t)
 	moved := g.submit(jobfile.Job{})
@@ -66,8 +67,21 @@ func TestTheLogGivesTheSameRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.untilOver(later)
+	g.drain("new disks", "a", "b")
+	drained := g.submit(jobfile.Job{})
+	g.undrain("b")
+	d := g.nextOf(drained)
+	d.run()
+	d.end(0)
+	g.until(drained, core.Done)
+	waits := g.submit(jobfile.Job{On: []string{"a"}})
+	if why := g.view(waits).Reason; !strings.Contains(why, "cluster a has been drained by u since") {
+		t.Errorf("it waits because %s", why)
+	}
 	g.kill()
-	if n := storetest.CheckJobReplay(t, g.store); n != 5+len(array) {
+	g.up() // which brings no other reason
+	g.kill()
+	if n := storetest.CheckJobReplay(t, g.store); n != 7+len(array) {
 		t.Errorf("%d jobs were compared", n)
 	}
 }

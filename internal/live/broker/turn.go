@@ -120,8 +120,8 @@ func (t *turn) commitTurn(ctx context.Context) error {
 	return b.maybeSnapshot()
 }
 
-// publishPlacement lets those beside the loop know where jobs are and how many processors are
-// free.
+// publishPlacement lets those beside the loop know where jobs are, how many processors are
+// free, and what is drained.
 func (t *turn) publishPlacement() {
 	for _, j := range t.touched {
 		t.b.placed.updateJob(j)
@@ -129,6 +129,7 @@ func (t *turn) publishPlacement() {
 	for _, c := range t.b.allClusters() {
 		if int(c.id) < t.b.eng.ClusterCount() {
 			c.idle.Store(int64(t.b.eng.IdleProcs(c.id)))
+			t.publishDrains(c)
 		}
 	}
 }

@@ -28,6 +28,7 @@ func (s *server) clusterList(ctx context.Context, methods bool) ([]api.Cluster, 
 		if v.Procs == 0 || v.Unmeasured {
 			c.Speed = 0 // nobody knows yet
 		}
+		addDrains(&c, &v)
 		if v.Removed {
 			c.State, c.Why = "removed", "its jobs run to their end"
 		}

@@ -90,6 +90,8 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"POST /v1/quote":                answerJSON(s.quoteJob),
 		"POST /v1/estimates":            answerJSON(s.estimateCommands),
 		"GET /v1/clusters":              answerJSON(s.listClusters),
+		"POST /v1/drain":                answerJSON(s.drainClusters),
+		"POST /v1/undrain":              answerJSON(s.undrainClusters),
 		"GET /v1/history":               answerJSON(s.listHistory),
 		"GET /v1/history/calibration":   answerJSON(s.showCalibration),
 		"GET /v1/depot-usage":           answerJSON(s.depotUsage),

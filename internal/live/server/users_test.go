@@ -223,6 +223,8 @@ var about = map[string]string{
 	"POST /v1/quote":                aboutAll,
 	"POST /v1/estimates":            aboutAll,
 	"GET /v1/clusters":              aboutAll,
+	"POST /v1/drain":                aboutIt, // see TestOnlyRootDrainsTheClustersOfAll
+	"POST /v1/undrain":              aboutIt,
 	"GET /v1/history":               aboutAll,
 	"GET /v1/history/calibration":   aboutAll,
 	"GET /v1/weather":               aboutAll,
@@ -349,6 +351,35 @@ func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s's job waits for bob's", u.Name)
 		}
+	}
+}
+
+func TestOnlyRootDrainsTheClustersOfAll(t *testing.T) {
+	b := newBench(t)
+	asked := &api.Drains{Names: []string{"a"}, Reason: "new disks"}
+	for _, change := range []func(*api.Client) ([]api.Drained, error){
+		func(c *api.Client) ([]api.Drained, error) { return c.DrainClusters(t.Context(), asked) },
+		func(c *api.Client) ([]api.Drained, error) { return c.UndrainClusters(t.Context(), asked) }} {
+		if list, err := change(b.clients[bob.ID]); err == nil || !strings.Contains(err.Error(), "only root may") {
+			t.Errorf("bob may: %+v, %v", list, err)
+		}
+		if list, err := change(b.clients[root.ID]); err != nil || len(list) != 1 || !list[0].Changed {
+			t.Errorf("root may not: %+v, %v", list, err)
+		}
+	}
+	if _, err := b.clients[root.ID].DrainClusters(t.Context(), asked); err != nil {
+		t.Fatal(err)
+	}
+	id := b.submit(alice, "x")
+	j, err := b.clients[alice.ID].GetJob(t.Context(), fmt.Sprint(id))
+	if err != nil || !strings.Contains(j.Why, "cluster a has been drained by root since") ||
+		!strings.HasSuffix(j.Why, "UTC: new disks") {
+		t.Errorf("alice's job waits because %q, %v", j.Why, err)
+	}
+	list, err := b.clients[bob.ID].ListClusters(t.Context())
+	if err != nil || len(list) != 1 || list[0].State != "drained" || list[0].Drain == nil ||
+		list[0].Drain.By != "root" || list[0].Drain.Reason != "new disks" || list[0].Drain.Since == nil {
+		t.Errorf("bob sees %+v, %v", list, err)
 	}
 }
 

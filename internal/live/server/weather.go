@@ -84,6 +84,13 @@ func (s *server) listHosts(r *http.Request) ([]api.Host, error) {
 		if v.Up {
 			h.State = "up"
 		}
+		if v.Drain != nil {
+			d := drainFrom(v.Drain)
+			h.Drain, h.Why = &d, v.Drain.Sentence(v.Cluster)
+			if d.Host = ""; v.Up {
+				h.State = "drained"
+			}
+		}
 		if v.Procs >= 0 {
 			h.Cores, h.Free = &v.Procs, &v.Free
 		}

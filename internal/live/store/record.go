@@ -18,12 +18,12 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 		j.Epoch, j.Cluster, j.Procs = ev.Epoch, cluster, ev.Procs.String()
 	case core.PartHeld:
 		j.Procs = ev.Procs.String()
-	case core.JobEnqueued, core.JobHeld:
-		j.Reason = ev.Why.String()
+	case core.JobEnqueued, core.JobHeld, core.JobWaits:
+		j.Reason = ev.WhyText(cluster)
 	case core.JobReleased:
 		j.Reason = ""
 	case core.JobBecame:
-		j.State, j.Reason = ev.To, ev.Why.String()
+		j.State, j.Reason = ev.To, ev.WhyText(cluster)
 		j.applyState(ev)
 	}
 }

@@ -24,6 +24,8 @@
 //	POST /v1/quote                  Submit             → []Quote, best first
 //	POST /v1/estimates              Commands           → []Estimate, one for each
 //	GET  /v1/clusters                                  → []Cluster
+//	POST /v1/drain                  Drains             → []Drained, one for each name
+//	POST /v1/undrain                Drains             → []Drained, one for each name
 //	GET  /v1/history?program=…                         → []History
 //	GET  /v1/history/calibration                       → Calibration
 //	GET  /v1/weather?over=60&since=3600                → Weather; over and since in seconds
@@ -281,7 +283,7 @@ type Estimate struct {
 // Cluster is a place where jobs run.
 type Cluster struct {
 	Name    string   `json:"name"`
-	State   string   `json:"state"` // up, down
+	State   string   `json:"state"` // up, down, draining, drained, removed
 	Driver  string   `json:"driver"`
 	Hosts   int      `json:"hosts"`
 	Procs   int      `json:"procs"`
@@ -300,6 +302,33 @@ type Cluster struct {
 	// Asking: it has not said yet what it consists of. What is known of it is from
 	// earlier, or from the settings.
 	Asking bool `json:"asking,omitempty"`
+	// Drain says that nothing new is placed there; the state is draining then while jobs are there, else drained.
+	Drain        *Drain  `json:"drain,omitempty"`
+	DrainedHosts []Drain `json:"drained_hosts,omitempty"`
+}
+
+// Drain is who had a cluster or a host drained, since when, and why.
+type Drain struct {
+	Host   string `json:"host,omitempty"` // of a cluster: this one alone
+	By     string `json:"by"`
+	Since  *Time  `json:"since"`
+	Reason string `json:"reason"`
+}
+
+// Drains names what is to be drained, or to be used again.
+type Drains struct {
+	Names  []string `json:"names"` // of clusters, or hosts of them: CLUSTER/HOST
+	Reason string   `json:"reason,omitempty"`
+}
+
+// Drained is what became of one of them.
+type Drained struct {
+	Cluster string `json:"cluster"`
+	Host    string `json:"host,omitempty"`
+	Drain   *Drain `json:"drain"`   // as it is now; null: it is not drained
+	Changed bool   `json:"changed"` // false: it was so before
+	Jobs    int    `json:"jobs"`    // that are still there
+	Text    string `json:"text"`    // one line for people
 }
 
 // History is what past runs of one program on one cluster were like.

@@ -103,7 +103,7 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 		if strings.Contains(r.URL.Path, "explain") || strings.HasSuffix(r.URL.Path, "jobs") && r.Method == "GET" ||
 			strings.HasSuffix(r.URL.Path, "history") ||
 			strings.HasSuffix(r.URL.Path, "quote") || strings.HasSuffix(r.URL.Path, "estimates") ||
-			strings.HasSuffix(r.URL.Path, "clusters") {
+			strings.HasSuffix(r.URL.Path, "clusters") || strings.HasSuffix(r.URL.Path, "drain") {
 			w.Write([]byte("[]"))
 			return
 		}
@@ -134,6 +134,10 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	note(err)
 	_, err = c.ListClusters(ctx)
 	note(err)
+	_, err = c.DrainClusters(ctx, &Drains{})
+	note(err)
+	_, err = c.UndrainClusters(ctx, &Drains{})
+	note(err)
 	_, err = c.RunHistory(ctx, "a b")
 	note(err)
 	_, err = c.PredictionCalibration(ctx)
@@ -147,7 +151,7 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	}
 	want := "GET /v1/ping|POST /v1/jobs|GET /v1/jobs?all=1|GET /v1/jobs/a%2Fb|POST /v1/jobs/1/cancel|POST " +
 		"/v1/jobs/1/migrate|POST /v1/jobs/1/checkpoint|" +
-		"GET /v1/jobs/1/explain|POST /v1/quote|POST /v1/estimates|GET /v1/clusters|GET /v1/history?program=a+b|GET " +
+		"GET /v1/jobs/1/explain|POST /v1/quote|POST /v1/estimates|GET /v1/clusters|POST /v1/drain|POST /v1/undrain|GET /v1/history?program=a+b|GET " +
 		"/v1/history/calibration|POST /v1/shutdown|" +
 		"GET /v1/jobs/1/logs?stream=2&offset=7&follow=1"
 	if got := strings.Join(asked, "|"); got != want {

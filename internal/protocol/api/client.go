@@ -137,6 +137,16 @@ func (c *Client) ListClusters(ctx context.Context) ([]Cluster, error) {
 	return getJSON[[]Cluster](ctx, c, "/v1/clusters")
 }
 
+// DrainClusters has nothing new placed on clusters or hosts.
+func (c *Client) DrainClusters(ctx context.Context, d *Drains) ([]Drained, error) {
+	return postJSON[[]Drained](ctx, c, "/v1/drain", d)
+}
+
+// UndrainClusters has clusters and hosts used again.
+func (c *Client) UndrainClusters(ctx context.Context, d *Drains) ([]Drained, error) {
+	return postJSON[[]Drained](ctx, c, "/v1/undrain", d)
+}
+
 // RunHistory is what past runs were like, of one program or of all.
 func (c *Client) RunHistory(ctx context.Context, program string) ([]History, error) {
 	path := "/v1/history"

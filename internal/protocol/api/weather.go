@@ -62,7 +62,7 @@ type GraphLink struct {
 type Host struct {
 	Name       string   `json:"name"`
 	Cluster    string   `json:"cluster"`
-	State      string   `json:"state"` // up, down
+	State      string   `json:"state"` // up, down, drained
 	Why        string   `json:"why,omitempty"`
 	Cores      *int     `json:"cores"`
 	Free       *int     `json:"free"` // cores that no job of ours, or of the manager's, has
@@ -71,6 +71,7 @@ type Host struct {
 	ShareError *float64 `json:"share_error"`
 	Memory     *int64   `json:"memory"` // free, in bytes
 	Measured   *Time    `json:"measured"`
+	Drain      *Drain   `json:"drain,omitempty"` // nothing new is placed there
 }
 
 // GetWeather asks what was measured, with forecasts of the mean over some time;

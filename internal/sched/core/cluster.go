@@ -18,6 +18,7 @@ type ClusterSpec struct {
 
 // HostSpec is one host of a cluster.
 type HostSpec struct {
+	Name   string  `json:"name,omitempty"` // by which it is drained; "": its manager chooses hosts, or nobody knows
 	Procs  int     `json:"procs"`
 	Speed  float64 `json:"speed,omitempty"`  // relative to the reference host
 	Memory int64   `json:"memory,omitempty"` // bytes; 0 if unknown

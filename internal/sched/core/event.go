@@ -37,6 +37,7 @@ type Event struct {
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
 	Grid      *ClusterSpec `json:"grid,omitempty"`
+	Drain     *Drain       `json:"drain,omitempty"`
 	Hold      Hold         `json:"hold,omitempty"`
 	Array     JobID        `json:"array,omitempty"`
 }
@@ -81,6 +82,11 @@ const (
 	JobReleased     // nothing holds it any longer
 	JobDescribed    // what is known of it by now is Spec
 	ResultsReturned // Job, of Array, has ended as To and its results are where they belong; NeverRan
+	// Cluster: nothing new is placed on it, or on the host that Drain names; Why. Where Why of another event is
+	// that a cluster was drained, Cluster and Drain say which, by whom, since when and why.
+	ClusterDrained
+	ClusterUndrained // Cluster: it, or the host that Drain names, is used again; Drain: by whom; Why
+	JobWaits         // Job: why it waits to be placed is another by now: Why
 )
 
 var eventNames = [...]string{
@@ -94,6 +100,7 @@ var eventNames = [...]string{
 	JobPinned: "job-pinned", ClusterDefined: "cluster-defined",
 	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described",
 	ResultsReturned: "results-returned",
+	ClusterDrained:  "cluster-drained", ClusterUndrained: "cluster-undrained", JobWaits: "job-waits",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

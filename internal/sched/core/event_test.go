@@ -25,8 +25,9 @@ func fullEvent() Event {
 				Memory:  1 << 30,
 				Pattern: &Pattern{Name: "path", Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 2}}}}}},
 		Net: &Network{Mbps: []float64{1, 2, 3}},
-		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
+		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Name: "n1", Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
 			Managed: true, Depth: 3, Reserves: true, Removed: true},
+		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)},
 	}
 }
 

@@ -32,6 +32,7 @@ type Input struct {
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
 	Grid      *ClusterSpec `json:"grid,omitempty"`
+	Drain     *Drain       `json:"drain,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL, Attended that somebody is
 	// there who can send them and fetch the files.
 	Grace    time.Duration `json:"grace,omitempty"`
@@ -79,6 +80,10 @@ const (
 	Returned      // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan
 	Routed        // Job, Epoch: the way was chosen on which input N comes to Cluster: from Aim, or through the broker; Why
 	Described     // Job: what is known of it by now is Spec; none: there is no cluster where it may run
+	// Cluster: nothing new is placed on it, or on the host that Drain names; by whom and why
+	DrainCluster
+	// Cluster: it, or the host that Drain names, is used again; by whom
+	UndrainCluster
 )
 
 var inputNames = [...]string{
@@ -89,6 +94,7 @@ var inputNames = [...]string{
 	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate",
 	DefineCluster: "define-cluster",
 	Collecting:    "collecting", Returned: "returned", Described: "described", Routed: "routed",
+	DrainCluster: "drain-cluster", UndrainCluster: "undrain-cluster",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }

@@ -134,6 +134,8 @@ const (
 	WayOnly
 	WaySparesBroker
 	WayAfterFailure
+	ClusterIsDrained
+	HostIsDrained
 	numReasons
 )
 
@@ -276,7 +278,9 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NoRoomOnOneHost: {"no-room-on-one-host", "waiting for {A core} on one host"},
 	NotReliable: {"not-reliable",
 		"needs a cluster with a reliability of {A}, the most reliable where it may run has {B}"},
-	NoRoomInAll: {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
+	ClusterIsDrained: {"cluster-drained", "the cluster where it may run has been drained"},
+	HostIsDrained:    {"host-drained", "hosts that it needs have been drained"},
+	NoRoomInAll:      {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 
 func (c ReasonCode) String() string {

@@ -99,6 +99,7 @@ type Engine struct {
 	anyDirt bool
 	scan    bool         // the placement queue is to be looked through
 	again   []core.JobID // to be placed again, after those who wait longer
+	noted   []notedWait  // who waited when something was drained or undrained in this step
 	holds   unsettledHolds
 	choices []place.Choice
 	offers  []malleable.Offer
@@ -138,6 +139,7 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	}
 	e.dispatchInput(in)
 	e.settleDue()
+	e.explainWaits()
 	e.out.WakeAt = max(e.now, min(e.w.NextTimer(), e.w.NextRetry())) // a hold that is due may be left for the next step
 	if !e.holds.isEmpty() {
 		e.out.WakeAt = e.now
@@ -171,6 +173,12 @@ func (e *Engine) dispatchInput(in *core.Input) {
 		return
 	case core.DefineCluster:
 		e.defineCluster(in)
+		return
+	case core.DrainCluster:
+		e.drainCluster(in)
+		return
+	case core.UndrainCluster:
+		e.undrainCluster(in)
 		return
 	case core.Weather:
 		e.recordNetwork(in)
@@ -230,6 +238,9 @@ func (e *Engine) dispatchInput(in *core.Input) {
 // emitEvent makes an event true: applied to the world and reported.
 func (e *Engine) emitEvent(ev core.Event) {
 	ev.At = e.now
+	if ev.Why.IsDrain() {
+		e.nameDrain(&ev)
+	}
 	if ev.Kind == core.ResultsReturned || ev.Kind == core.JobBecame && (ev.To == core.Running || ev.To.IsTerminal()) {
 		e.emitTold(&ev)
 		return

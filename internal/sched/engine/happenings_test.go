@@ -171,7 +171,13 @@ func (o *outside) gridChanges() {
 	}
 	lo := o.IntN(len(o.owner[c]))
 	set := core.ProcSet{{Lo: int32(lo), Hi: int32(min(lo+1+o.IntN(4), len(o.owner[c])))}}
-	switch o.IntN(4) {
+	switch o.IntN(6) {
+	case 4, 5:
+		in := core.Input{Kind: core.DrainCluster + core.InputKind(o.IntN(2)), Cluster: c, Drain: &core.Drain{By: "root"}}
+		if hosts := o.spec.Clusters[c].Hosts; o.IntN(3) > 0 {
+			in.Drain.Host = hosts[o.IntN(len(hosts))].Name
+		}
+		o.news = append(o.news, in)
 	case 0:
 		if o.IntN(3) == 0 {
 			o.fail(c, set)
@@ -223,13 +229,17 @@ func (o *outside) recover() {
 				o.owner[c][p] = nobody
 			}
 		}
-		o.news = append(o.news, core.Input{Kind: core.Polled, Cluster: id})
+		o.news = append(o.news, core.Input{Kind: core.Polled, Cluster: id},
+			core.Input{Kind: core.UndrainCluster, Cluster: id, Drain: &core.Drain{}})
+		for _, h := range o.spec.Clusters[c].Hosts {
+			o.news = append(o.news, core.Input{Kind: core.UndrainCluster, Cluster: id, Drain: &core.Drain{Host: h.Name}})
+		}
 	}
 }
 
 // nonsense is a message that nobody should send.
 func (o *outside) nonsense() core.Input {
-	in := core.Input{Kind: core.InputKind(o.IntN(int(core.Described) + 1)), Job: core.JobID(o.IntN(40) - 2),
+	in := core.Input{Kind: core.InputKind(o.IntN(int(core.UndrainCluster) + 1)), Job: core.JobID(o.IntN(40) - 2),
 		Epoch: core.Epoch(100 + o.IntN(3)), Part: o.IntN(5) - 1,
 		Cluster: core.ClusterID(len(o.owner) + o.IntN(3) - 3*o.IntN(2)*len(o.owner)), N: o.IntN(30) - 10, Serial: o.IntN(5),
 		Done: math.NaN()}

@@ -19,7 +19,7 @@ func (e *Engine) submitJob(in *core.Input) {
 	e.emitEvent(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec,
 		Why: core.Reason{Code: core.SubmittedByUser}})
 	j := e.w.Job(spec.ID)
-	if to, aimed := aim.Cluster(); aimed && e.refusesMove(j, to) == core.NoReason {
+	if to, aimed := aim.Cluster(); aimed && e.mayWaitFor(j, to) {
 		e.emitEvent(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
 	}
 	if why, ok := e.EverFits(spec); !ok && !in.Undescribed {
@@ -39,7 +39,7 @@ func (e *Engine) placeOrEnqueue(j *world.Job) {
 // queue, unless that was its last try.
 func (e *Engine) enqueueJob(j *world.Job, notBefore core.Time, why core.Reason) {
 	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Why: why})
-	if most := e.w.MaxTries(j); most > 0 && e.w.PlacementTries(j) >= most {
+	if most := e.w.MaxTries(j); most > 0 && e.w.PlacementTries(j) >= most && !why.IsDrain() {
 		e.giveUp(j)
 		return
 	}

@@ -100,6 +100,8 @@ func (e *Engine) refusesMove(j *world.Job, to core.ClusterID) core.ReasonCode {
 		return core.MoveRefused
 	case !c.IsUnknown() && (!c.MeetsRequirements(comp) || c.UsableProcs() < comp.Min):
 		return core.MoveTooSmall
+	case c.IsDrained():
+		return core.ClusterIsDrained
 	case j.State() != core.Running:
 		return core.NoReason
 	case c.IsClosed() || c.IsUnknown():
@@ -110,10 +112,19 @@ func (e *Engine) refusesMove(j *world.Job, to core.ClusterID) core.ReasonCode {
 	return core.NoReason
 }
 
+// mayWaitFor reports whether a job that does not run may be sent to a cluster alone: one that
+// is drained it waits for.
+func (e *Engine) mayWaitFor(j *world.Job, to core.ClusterID) bool {
+	code := e.refusesMove(j, to)
+	return code == core.NoReason || code == core.ClusterIsDrained
+}
+
 // moveReason gives such a code its numbers.
 func (e *Engine) moveReason(j *world.Job, to core.ClusterID, code core.ReasonCode) core.Reason {
 	r := core.Reason{Code: code}
 	switch code {
+	case core.ClusterIsDrained:
+		r.A, r.B = float64(to), 1
 	case core.MoveTooSmall:
 		r.A, r.B = float64(j.Spec().Components[0].Min), float64(e.w.Cluster(to).UsableProcs())
 	case core.MoveNoRoom:

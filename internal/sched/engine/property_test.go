@@ -75,7 +75,7 @@ func (r *run) grid() world.Spec {
 	spec := world.Spec{DefaultPlace: r.place}
 	n := 2 + r.random.IntN(3)
 	for i := range n {
-		c := world.ClusterSpec{Name: string(rune('a' + i)), Hosts: []world.HostSpec{{Procs: 4 + r.random.IntN(12), Speed: 1}},
+		c := world.ClusterSpec{Name: string(rune('a' + i)), Hosts: twoHosts(4 + r.random.IntN(12)),
 			Managed: r.random.IntN(5) == 0, Reserves: r.random.IntN(2) == 0}
 		if r.random.IntN(3) == 0 {
 			c.KeepFree = r.random.IntN(3)
@@ -385,4 +385,9 @@ func TestTheSameSeedGivesTheSameLog(t *testing.T) {
 			t.Fatalf("%v: the log differs", tr)
 		}
 	})
+}
+
+// twoHosts are two hosts with some processors together.
+func twoHosts(procs int) []world.HostSpec {
+	return []world.HostSpec{{Name: "n1", Procs: procs - procs/2, Speed: 1}, {Name: "n2", Procs: procs / 2, Speed: 1}}
 }

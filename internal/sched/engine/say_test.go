@@ -107,6 +107,12 @@ func (s *stage) event(ev *core.Event) string {
 		if ev.When > 0 {
 			fmt.Fprintf(&b, " until %s", seconds(ev.When))
 		}
+	case core.ClusterDrained:
+		fmt.Fprint(&b, ev.Drain.Sentence(s.cluster(ev.Cluster)))
+	case core.ClusterUndrained:
+		fmt.Fprintf(&b, "%s is used again", strings.TrimSuffix(s.cluster(ev.Cluster)+"/"+ev.Drain.Host, "/"))
+	case core.JobWaits:
+		fmt.Fprintf(&b, "job %d waits", ev.Job)
 	case core.JobReleased, core.JobDescribed:
 		fmt.Fprintf(&b, "job %d is %s", ev.Job, strings.TrimPrefix(ev.Kind.String(), "job-"))
 	case core.ResultsReturned:
@@ -116,7 +122,7 @@ func (s *stage) event(ev *core.Event) string {
 	default:
 		fmt.Fprintf(&b, "%s %v", part(), ev.Kind)
 	}
-	if why := ev.Why.String(); why != "" && ev.Kind != core.JobSubmitted {
+	if why := ev.WhyText(s.cluster(ev.Cluster)); why != "" && ev.Kind != core.JobSubmitted {
 		b.WriteString(": " + why)
 	}
 	return b.String()

@@ -117,6 +117,16 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	if verb == "define" || verb == "remove" {
 		return s.define(verb, w)
 	}
+	if verb == "drain" || verb == "undrain" {
+		name, host, _ := strings.Cut(w.next(), "/")
+		c, err := s.clusterNamed(name)
+		in := core.Input{Kind: core.DrainCluster, Cluster: c,
+			Drain: &core.Drain{Host: host, By: w.value("by"), Reason: strings.ReplaceAll(w.value("reason"), "_", " ")}}
+		if verb == "undrain" {
+			in.Kind = core.UndrainCluster
+		}
+		return in, err
+	}
 	if verb == "weather" || verb == "rated" {
 		c, err := s.clusterNamed(w.next())
 		in := core.Input{Kind: core.Rated, Cluster: c}
@@ -478,8 +488,8 @@ func (w *words) cluster(word string) world.ClusterSpec {
 	if options[0] == "?" {
 		return c
 	}
-	for _, n := range strings.Split(options[0], "+") { // one host, or several: 2+2
-		c.Hosts = append(c.Hosts, world.HostSpec{Procs: w.number(n), Speed: float64(speed)})
+	for i, n := range strings.Split(options[0], "+") { // one host, or several: 2+2
+		c.Hosts = append(c.Hosts, world.HostSpec{Name: fmt.Sprint("n", i+1), Procs: w.number(n), Speed: float64(speed)})
 	}
 	return c
 }

@@ -96,8 +96,19 @@ func (e *Engine) scanQueue() {
 			last = j
 		}
 	}
-	for j := e.w.OutOfTries(); j != nil; j = e.w.OutOfTries() {
-		e.giveUp(j)
+	e.giveUpTried()
+}
+
+// giveUpTried ends the jobs whose tries are used up, but for those that a drain keeps
+// waiting: they are tried once more when it has ended.
+func (e *Engine) giveUpTried() {
+	var spared *world.Job
+	for j := e.w.OutOfTries(nil); j != nil; j = e.w.OutOfTries(spared) {
+		if e.drainReason(j).IsDrain() {
+			spared = j
+		} else {
+			e.giveUp(j)
+		}
 	}
 }
 
@@ -133,7 +144,7 @@ const maxWaves = 1000
 // that what was not accepted is offered on, until nothing is left or nobody
 // wants more.
 func (e *Engine) growCluster(c *world.Cluster, d *dirt) {
-	if e.cfg.Malleable == nil || len(c.MalleableParts()) == 0 || d.waves == maxWaves {
+	if e.cfg.Malleable == nil || len(c.MalleableParts()) == 0 || d.waves == maxWaves || c.IsDrained() {
 		return
 	}
 	d.waves++

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
@@ -86,6 +87,8 @@ type ClusterView struct {
 	Speed float64 // of its processors, relative to the reference host
 	Share float64 // of a processor that a new job gets, as last felt
 	Wait  float64 // seconds that it waits in the queue of the cluster, likewise
+	// Drains is what of it is drained: all of it, or hosts. It must not be changed.
+	Drains []core.Drain
 }
 
 // ClusterCount is how many clusters there are, those that were removed too.
@@ -104,7 +107,37 @@ func (e *Engine) ClusterNames() []string {
 func (e *Engine) Cluster(id core.ClusterID) ClusterView {
 	c := e.w.Cluster(id)
 	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Speed: c.Speed(), Share: c.Share(),
-		Wait: c.QueueWait()}
+		Wait: c.QueueWait(), Drains: c.Drains()}
+}
+
+// Drains lists what of a cluster is drained: another list whenever that changes.
+func (e *Engine) Drains(id core.ClusterID) []core.Drain { return e.w.Cluster(id).Drains() }
+
+// JobsOn counts the live jobs that are placed in a cluster, or, if host is not "", that hold
+// processors of that host of it.
+func (e *Engine) JobsOn(id core.ClusterID, host string) int {
+	count, c := 0, e.w.Cluster(id)
+	var at []int
+	for h, spec := range c.Spec().Hosts {
+		if spec.Name == host {
+			at = append(at, h)
+		}
+	}
+	for _, j := range e.w.Jobs() {
+		if slices.ContainsFunc(j.Parts(), func(p *world.Part) bool {
+			return p.Cluster() == c && (host == "" ||
+				slices.ContainsFunc(c.HostsOf(p.Procs()), func(h int) bool { return slices.Contains(at, h) }))
+		}) {
+			count++
+		}
+	}
+	return count
+}
+
+// FindDrain is the drain of a host of a cluster, or of all of it if host is ""; nil if that
+// is not drained. It must not be changed.
+func (e *Engine) FindDrain(id core.ClusterID, host string) *core.Drain {
+	return e.w.Cluster(id).FindDrain(host)
 }
 
 // InUse reports whether jobs are placed in a cluster.

@@ -24,6 +24,17 @@ type Choice struct {
 // Place chooses places for all components of a job and appends them to dst.
 // If it cannot, it reports false and says why.
 func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) ([]Choice, core.Reason, bool) {
+	list, why, ok := placeByPolicy(v, job, policy, dst)
+	if !ok {
+		if drained, is := DrainReason(v, job, policy); is {
+			why = drained
+		}
+	}
+	return list, why, ok
+}
+
+func placeByPolicy(v world.View, job *core.Job, policy core.PlacePolicy,
+	dst []Choice) ([]Choice, core.Reason, bool) {
 	switch policy {
 	case core.ClusterMin, core.FlexibleMin:
 		minimise := clusterMin

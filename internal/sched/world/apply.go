@@ -30,7 +30,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 	case core.ResultsReturned:
 		return w.applyReturned(ev)
 	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt,
-		core.ClusterRated, core.NetworkFelt:
+		core.ClusterRated, core.NetworkFelt, core.ClusterDrained, core.ClusterUndrained:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
@@ -44,7 +44,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyEnqueued(j, ev)
 	case core.PartPlanned:
 		return w.applyPlanned(j, ev)
-	case core.JobJudged, core.InputRouted:
+	case core.JobJudged, core.InputRouted, core.JobWaits:
 		return nil // told for those who ask why; what follows from it are events of their own
 	case core.JobPinned:
 		if at, pinned := ev.Aim.Cluster(); pinned && int(at) >= len(w.clusters) || ev.Aim < 0 {
@@ -92,6 +92,8 @@ func (w *World) applyCluster(ev *core.Event) error {
 			return w.impossibleEvent(ev, "is of another number of hosts")
 		}
 		c.net = ev.Net
+	case core.ClusterDrained, core.ClusterUndrained:
+		return w.applyDrain(c, ev)
 	case core.ReclaimBegan:
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:

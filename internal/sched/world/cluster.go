@@ -31,8 +31,11 @@ type Cluster struct {
 	held   bitset // by our jobs, offers included
 	others bitset // by users who bypass us, as of the last poll
 	down   bitset
-	idle   int // members of free
-	hint   int // no word of free below this one has a member
+	// of hosts that are drained; nil: of none
+	drained bitset
+	drains  []core.Drain // of all of it, and of hosts of it
+	idle    int          // members of free
+	hint    int          // no word of free below this one has a member
 
 	waiting int // processors our jobs wait for in the cluster's own queue
 	running int // processors our jobs run on in a managed cluster
@@ -67,6 +70,7 @@ func (c *Cluster) adoptSpec(spec ClusterSpec) {
 			c.memory = h.Memory
 		}
 	}
+	c.findDrained()
 	if c.speed <= 0 {
 		c.speed = 1 // nothing is known: like the reference host
 	}
@@ -88,9 +92,9 @@ func (c *Cluster) Speed() float64 { return c.speed }
 // than 1 where others compute without asking us.
 func (c *Cluster) Share() float64 { return c.share }
 
-// IsClosed reports whether the cluster is out of reach: who runs there runs on,
-// nobody new is sent there.
-func (c *Cluster) IsClosed() bool { return c.share == 0 || c.spec.Removed }
+// IsClosed reports whether the cluster is out of reach, removed or drained: who runs
+// there runs on, nobody new is sent there.
+func (c *Cluster) IsClosed() bool { return c.share == 0 || c.spec.Removed || c.IsDrained() }
 
 // IsRemoved reports whether the settings do not name the cluster any more.
 func (c *Cluster) IsRemoved() bool { return c.spec.Removed }
@@ -148,7 +152,12 @@ func (c *Cluster) AvailableProcs() int { return max(0, c.SurplusProcs()) }
 
 // GrowRoom is what may be given to running jobs now. Growing stops earlier than
 // placing (papers/001, V-B: a threshold over which the jobs are not expanded).
-func (c *Cluster) GrowRoom() int { return max(0, c.AvailableProcs()-c.spec.GrowFree) }
+func (c *Cluster) GrowRoom() int {
+	if c.IsDrained() {
+		return 0
+	}
+	return max(0, c.AvailableProcs()-c.spec.GrowFree)
+}
 
 // ReclaimableProcs is how many processors the malleable jobs hold above their
 // minima.
@@ -280,8 +289,8 @@ func (c *Cluster) takeProcs(s core.ProcSet) bool {
 	return true
 }
 
-// returnProcs takes processors back from a job of ours. Those that failed meanwhile,
-// or that others use, do not become free.
+// returnProcs takes processors back from a job of ours. Those that failed or were drained
+// meanwhile, or that others use, do not become free.
 func (c *Cluster) returnProcs(s core.ProcSet) {
 	if len(s) == 0 {
 		return
@@ -289,7 +298,7 @@ func (c *Cluster) returnProcs(s core.ProcSet) {
 	c.held.removeAll(s)
 	_, down := c.down.containsAny(s)
 	_, others := c.others.containsAny(s)
-	if down || others {
+	if down || others || c.drained != nil {
 		c.recountFree()
 		return
 	}
@@ -312,6 +321,9 @@ func (c *Cluster) markUp(s core.ProcSet)   { c.down.removeAll(s); c.recountFree(
 func (c *Cluster) recountFree() {
 	for i := range c.free {
 		c.free[i] = ^(c.held[i] | c.others[i] | c.down[i])
+		if c.drained != nil {
+			c.free[i] &^= c.drained[i]
+		}
 	}
 	if tail := c.procs & 63; tail != 0 {
 		c.free[len(c.free)-1] &= 1<<tail - 1

@@ -179,7 +179,7 @@ func FuzzApply(f *testing.F) {
 			}
 			w.NextTimer()
 			w.NextCandidate(nil, 5, 10)
-			w.OutOfTries()
+			w.OutOfTries(nil)
 		}
 		if again := replay(t, spec, taken); !bytes.Equal(again.AppendState(nil), w.AppendState(nil)) {
 			t.Fatalf("replay gives\n%s\ninstead of\n%s", again.AppendState(nil), w.AppendState(nil))

@@ -143,12 +143,12 @@ func TestTriesCountScansAndEnqueueings(t *testing.T) {
 	scan := core.Event{Kind: core.QueueScanned}
 	mustApply(t, w, ev, core.Event{Kind: core.JobEnqueued, Job: 1, N: 1}, scan, scan)
 	j := w.Job(1)
-	if w.PlacementTries(j) != 3 || w.OutOfTries() != nil {
-		t.Errorf("%d tries after two scans, out of them: %v", w.PlacementTries(j), w.OutOfTries() != nil)
+	if w.PlacementTries(j) != 3 || w.OutOfTries(nil) != nil {
+		t.Errorf("%d tries after two scans, out of them: %v", w.PlacementTries(j), w.OutOfTries(nil) != nil)
 	}
 	mustApply(t, w, scan)
-	if w.PlacementTries(j) != 4 || w.OutOfTries() != j {
-		t.Errorf("%d tries after three scans, out of them: %v", w.PlacementTries(j), w.OutOfTries() != nil)
+	if w.PlacementTries(j) != 4 || w.OutOfTries(nil) != j {
+		t.Errorf("%d tries after three scans, out of them: %v", w.PlacementTries(j), w.OutOfTries(nil) != nil)
 	}
 	mustApply(t, w, started(w, 1, core.Rigid, 0, 4, 4, 4)[1:]...)
 	if w.PlacementTries(j) != 0 {

@@ -109,6 +109,7 @@ func (r *restorer) fillClusters() error {
 		if s.Name != now.Name {
 			return fmt.Errorf("%w: number %d was %s and is %s now", ErrOtherClusters, i, s.Name, now.Name)
 		}
+		c.setDrains(s.Drains)
 		if !slices.Equal(s.Hosts, now.Hosts) || s.Managed != now.Managed {
 			if r.inUse(c.id) {
 				return fmt.Errorf("%w: %s has other hosts now, and jobs of ours on them", ErrOtherClusters, s.Name)

@@ -67,6 +67,7 @@ type clusterShot struct {
 	Wait       int
 	Others     []uint64
 	Down       []uint64
+	Drains     []core.Drain
 	ReclaimFor core.JobID
 }
 
@@ -218,7 +219,7 @@ func signOf(before bool) int {
 func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
 		Wait:   c.wait,
-		Others: slices.Clone(c.others), Down: slices.Clone(c.down), ReclaimFor: c.reclaimFor}
+		Others: slices.Clone(c.others), Down: slices.Clone(c.down), Drains: slices.Clone(c.drains), ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
 	}

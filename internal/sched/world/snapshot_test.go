@@ -23,7 +23,7 @@ var rebuilt = []struct {
 	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec putOff retries spare arrays nowhere copying"},
 	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](),
 		"id spec procs speed memory free held idle hint waiting running malleable growable shrinkable asking reclaimable " +
-			"offers leaving"},
+			"offers leaving drained"},
 	{reflect.TypeFor[Job](), reflect.TypeFor[jobShot](), "onePart single queued ticket"},
 	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job"},
 	{reflect.TypeFor[offer](), reflect.TypeFor[offerShot](), ""},
@@ -121,7 +121,7 @@ func sameReads(t *testing.T, a, b *World) {
 	}
 	reads := func(w *World) string {
 		s := fmt.Sprint(w.Now(), w.LiveCount(), w.QueueLength(), number(w.QueueHead()), w.LastScan(), w.NeedsRescan(),
-			number(w.OutOfTries()), w.NextTimer())
+			number(w.OutOfTries(nil)), w.NextTimer())
 		due, ok := w.DueTimer(w.Now() + 50)
 		s += fmt.Sprint(due.At, due.Kind, due.Job, due.Epoch, due.Part, ok)
 		for room := range 12 {
@@ -332,7 +332,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		w.NextTimer()
 		w.NextCandidate(nil, 5, 10)
-		w.OutOfTries()
+		w.OutOfTries(nil)
 		w.AppendState(nil)
 	})
 }

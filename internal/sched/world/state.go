@@ -16,6 +16,9 @@ func (w *World) AppendState(b []byte) []byte {
 			"reclaim-for %d\n free %x\n others %x\n down %x\n",
 			c.spec.Name, c.share, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free,
 			c.others, c.down)
+		for i := range c.drains {
+			b = fmt.Appendf(b, " drained %+v\n", c.drains[i])
+		}
 		if c.net != nil {
 			b = fmt.Appendf(b, " net %g\n", c.net.Mbps)
 		}

@@ -73,7 +73,7 @@ func (v View) IdleIn(c *Cluster) int {
 	case v.Empty:
 		return c.procs
 	case v.Reclaim:
-		return c.IdleProcs() + c.reclaimable
+		return c.IdleProcs() + c.reclaimableProcs()
 	}
 	return c.IdleProcs()
 }

@@ -144,17 +144,21 @@ func (w *World) NeedsRescan() bool {
 // head) whose minimum could fit if `room` processors were free in one cluster
 // and `total` in all.
 func (w *World) NextCandidate(after *Job, room, total int) *Job {
-	from := int64(math.MinInt64 / 2)
-	if after != nil {
-		from = after.ticket
-	}
-	return w.queue.firstAfter(from, func(k key) bool { return int(k.need) <= room || int(k.total) <= total })
+	return w.queue.firstAfter(ticketOf(after), func(k key) bool { return int(k.need) <= room || int(k.total) <= total })
 }
 
-// OutOfTries is the first job in the queue whose placement tries are used up,
-// or nil.
-func (w *World) OutOfTries() *Job {
-	return w.queue.firstAfter(math.MinInt64/2, func(k key) bool { return k.expire <= w.scans })
+// ticketOf is the place of a job in the queue; nil: before all.
+func ticketOf(j *Job) int64 {
+	if j == nil {
+		return math.MinInt64 / 2
+	}
+	return j.ticket
+}
+
+// OutOfTries is the first job in the queue behind `after` (nil: from the head) whose
+// placement tries are used up, or nil.
+func (w *World) OutOfTries(after *Job) *Job {
+	return w.queue.firstAfter(ticketOf(after), func(k key) bool { return k.expire <= w.scans })
 }
 
 // PlacementTries is how often placing the job has been tried.

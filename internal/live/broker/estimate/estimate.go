@@ -34,6 +34,8 @@ type Cluster struct {
 type State interface {
 	// OutOfReach is why it cannot be asked; nil if it can.
 	OutOfReach() error
+	// DrainText says that it is drained, by whom, since when and why; "" if it is not.
+	DrainText() string
 	// Reliability is how reliable it was when it was last looked at.
 	Reliability() float64
 	// LastLoad is how busy it was when it was last asked.

@@ -44,7 +44,8 @@ func (e *Estimator) MoveAlternatives(ctx context.Context, j *MovingJob, allowed 
 	}
 	var moves []core.Alternative
 	for _, c := range e.grid.OfferedClusters() {
-		if c.Name == j.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.ID) || c.OutOfReach() != nil {
+		if c.Name == j.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.ID) || c.OutOfReach() != nil ||
+			c.DrainText() != "" {
 			continue
 		}
 		overhead := e.moveOverhead(rows, j, c)

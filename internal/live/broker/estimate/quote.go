@@ -42,6 +42,8 @@ func (e *Estimator) QuoteClusters(ctx context.Context, spec *jobfile.Job, allowe
 			q.Reason = fmt.Sprintf("reliability %.2f, the job wants %.2f", c.Reliability(), spec.Reliability)
 		case c.OutOfReach() != nil:
 			q.Reason = "out of reach: " + c.OutOfReach().Error()
+		case c.DrainText() != "":
+			q.Reason = c.DrainText()
 		case c.Procs < spec.Min:
 			q.Reason = fmt.Sprintf("needs %s, the cluster has %d", coresText(spec.Min), c.Procs)
 		default:

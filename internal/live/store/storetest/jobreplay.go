@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -66,6 +67,9 @@ func CheckJobReplay(t testing.TB, s store.Store) int {
 			if !reflect.DeepEqual(is.Interface(), was.Interface()) {
 				t.Errorf("job %d: its record has %s %v, its events say %v", j.ID, field, is, was)
 			}
+		}
+		if strings.Contains(j.Reason, "has been drained") && stored[i].Reason != j.Reason {
+			t.Errorf("job %d: its record says %q of a drain, its events %q", j.ID, stored[i].Reason, j.Reason)
 		}
 		entries, err := s.ListEntries(ctx, j.ID)
 		if err != nil {
