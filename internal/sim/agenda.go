@@ -19,6 +19,7 @@ const (
 	backgroundEnds
 	hostChanges
 	linkChanges
+	drainChanges
 	backgroundComes
 	jobArrives
 	progressDue

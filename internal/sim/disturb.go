@@ -14,6 +14,7 @@ type Disturbances struct {
 	Background func() (BackgroundJob, bool)
 	Hosts      func() (HostChange, bool)
 	Links      func() (LinkChange, bool)
+	Drains     func() (DrainChange, bool)
 }
 
 // BackgroundJob is a job of somebody who bypasses us.
@@ -40,12 +41,20 @@ type LinkChange struct {
 	Mbps float64
 }
 
+// DrainChange is a cluster that is drained, or used again.
+type DrainChange struct {
+	At      core.Time
+	Cluster core.ClusterID
+	Drained bool
+}
+
 // intruders is the state of what disturbs a run: the next of each stream, and
 // the background jobs that are there.
 type intruders struct {
 	job     BackgroundJob
 	host    HostChange
 	link    LinkChange
+	drain   DrainChange
 	running map[int64]foreignJob
 	last    int64
 }
@@ -68,6 +77,7 @@ func (s *Simulator) scheduleDisturbances() {
 	s.nextBackground()
 	s.nextHost()
 	s.nextLink()
+	s.nextDrain()
 	if s.cfg.PollEvery > 0 && d.Background != nil {
 		s.agenda.addEntry(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
 	}
@@ -100,6 +110,15 @@ func (s *Simulator) nextLink() {
 	}
 }
 
+func (s *Simulator) nextDrain() {
+	if d := s.cfg.Disturb; d.Drains != nil {
+		if c, ok := d.Drains(); ok {
+			s.intruders.drain = c
+			s.agenda.addEntry(c.At, drainChanges, entry{})
+		}
+	}
+}
+
 func (s *Simulator) applyDisturbance(e *entry) {
 	switch e.entryKind() {
 	case backgroundComes:
@@ -113,6 +132,9 @@ func (s *Simulator) applyDisturbance(e *entry) {
 	case linkChanges:
 		s.net.net.SetCapacity(s.now, s.intruders.link.Link, s.intruders.link.Mbps)
 		s.nextLink()
+	case drainChanges:
+		s.drainChange(s.intruders.drain)
+		s.nextDrain()
 	case pollDue:
 		s.pollClusters()
 		s.agenda.addEntry(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
@@ -182,6 +204,16 @@ func (s *Simulator) hostChange(h HostChange) {
 	}
 	st.markOwner(procs, down, host.down)
 	s.tellEngine(core.Input{Kind: kind, Cluster: h.Cluster, Procs: procs})
+}
+
+// drainChange tells the engine that a cluster is drained, or used again: nothing else
+// happens to it.
+func (s *Simulator) drainChange(c DrainChange) {
+	in := core.Input{Kind: core.UndrainCluster, Cluster: c.Cluster, Drain: &core.Drain{}}
+	if c.Drained {
+		in.Kind = core.DrainCluster
+	}
+	s.tellEngine(in)
 }
 
 // pollClusters shows the engine what others use, where that has changed.

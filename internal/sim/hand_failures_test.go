@@ -51,6 +51,15 @@ func TestAJobWaitsForAHostToComeBack(t *testing.T) {
 		"80 QUEUED, 80 RUNNING, 180 DONE")
 }
 
+func TestADrainedClusterTakesNothingNewUntilItIsUsedAgain(t *testing.T) {
+	cfg := Config{Platform: clustersOf(t, 2), Engine: engine.DefaultConfig(),
+		Disturb: &Disturbances{Drains: inTurn(DrainChange{At: core.AtSecond(10), Drained: true},
+			DrainChange{At: core.AtSecond(130)})}}
+	p := play(t, cfg, rigid(0, 2, 100), rigid(20, 1, 5))
+	p.same("states", p.states(1), "0 SUBMITTED, 0 SELECTED, 0 QUEUED, 0 RUNNING, 100 DONE")
+	p.same("states", p.states(2), "20 SUBMITTED, 130 SELECTED, 130 QUEUED, 130 RUNNING, 135 DONE")
+}
+
 func TestHostsMayJoinLater(t *testing.T) {
 	cfg := Config{Platform: clustersOf(t, 3), Engine: policies(engine.PRA, "fpsma"),
 		Disturb: hostsOf(goes(0, 0, 1), goes(0, 0, 2), comes(50, 0, 2), comes(70, 0, 1))}

@@ -136,6 +136,57 @@ func (r *reader) readLink(v yamlfile.Value) {
 	}
 }
 
+func (r *reader) readDrains(v yamlfile.Value) {
+	for item := range v.EachItem("drains") {
+		r.readDrain(item)
+	}
+	slices.SortStableFunc(r.s.Drains, func(a, b DrainChange) int {
+		if a.At == b.At && a.Drained != b.Drained { // one may begin when another ends
+			if b.Drained {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.At, b.At)
+	})
+}
+
+// readDrain reads when a cluster is drained, and for how long. Those of one cluster do not
+// overlap: the end of one would be that of the other.
+func (r *reader) readDrain(v yamlfile.Value) {
+	var c core.ClusterID
+	var at core.Time
+	var lasts time.Duration
+	found := v.ReadMapping(
+		yamlfile.StoreField("cluster", &c, r.readCluster),
+		yamlfile.ReadField("at", func(v yamlfile.Value) { at = core.Time(v.Duration()) }),
+		yamlfile.StoreField("for", &lasts, yamlfile.Value.PositiveDuration),
+	)
+	requireFields(found, "cluster", "at")
+	if r.hasFailed() {
+		return
+	}
+	end := core.Never
+	if lasts > 0 {
+		end = at.Add(lasts)
+	}
+	for i := 0; i < len(r.s.Drains); i++ {
+		if d := &r.s.Drains[i]; d.Cluster == c && d.Drained {
+			other := core.Never
+			if i+1 < len(r.s.Drains) && !r.s.Drains[i+1].Drained {
+				other = r.s.Drains[i+1].At
+			}
+			if at < other && d.At < end {
+				v.ReportError("", "a time in which the cluster is not drained already")
+			}
+		}
+	}
+	r.s.Drains = append(r.s.Drains, DrainChange{At: at, Cluster: c, Drained: true})
+	if lasts > 0 {
+		r.s.Drains = append(r.s.Drains, DrainChange{At: end, Cluster: c})
+	}
+}
+
 // requireFields says which of the fields is missing.
 func requireFields(found yamlfile.Found, names ...string) {
 	for _, name := range names {

@@ -2,7 +2,7 @@
 // the jobs that are run on it, what disturbs them meanwhile, and which policy
 // is used unless a flag says otherwise. It decides what such a file means,
 // what to tell a user whose file is wrong, and in which order background jobs,
-// failures and changes of links come; all of it follows from a seed. It must
+// failures, changes of links and drains come; all of it follows from a seed. It must
 // not know how any of this is simulated. docs/scenarios.md describes the
 // format for users.
 package scenario
@@ -30,7 +30,8 @@ type Scenario struct {
 	Background []Background
 	Failures   []Failure
 	Links      []LinkChange // in the order of time
-	Expect     []string     // what is expected to come out, for people
+	Drains     []DrainChange
+	Expect     []string // what is expected to come out, for people
 }
 
 // Policy is what the file proposes; zero values leave the choice open.
@@ -73,6 +74,13 @@ type LinkChange struct {
 	At   core.Time
 	Link int // index into Platform.Links
 	Mbps float64
+}
+
+// DrainChange says that a cluster is drained, or used again.
+type DrainChange struct {
+	At      core.Time
+	Cluster core.ClusterID
+	Drained bool
 }
 
 // OpenJobs is the stream of jobs, drawn from the seed given, which need not be

@@ -54,7 +54,7 @@ func (r *reader) hasFailed() bool { return r.top.HasFailed() }
 // readScenario reads the top of the file. The platform comes first whatever the
 // order of the fields, because the others name its clusters.
 func (r *reader) readScenario() {
-	var on, policy, keepFree, growFree, workload, trace, background, failures, links, expect yamlfile.Value
+	var on, policy, keepFree, growFree, workload, trace, background, failures, links, drains, expect yamlfile.Value
 	found := r.top.ReadMapping(
 		yamlfile.ReadField("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
 		yamlfile.DeferField("platform", &on),
@@ -67,6 +67,7 @@ func (r *reader) readScenario() {
 		yamlfile.DeferField("background", &background),
 		yamlfile.DeferField("failures", &failures),
 		yamlfile.DeferField("links", &links),
+		yamlfile.DeferField("drains", &drains),
 		yamlfile.DeferField("expect", &expect),
 	)
 	if r.hasFailed() {
@@ -81,7 +82,8 @@ func (r *reader) readScenario() {
 		read func(yamlfile.Value)
 	}{
 		{policy, r.readPolicy}, {workload, r.readWorkload}, {trace, r.readTrace},
-		{background, r.readBackground}, {failures, r.readFailures}, {links, r.readLinks}, {expect, r.readExpect},
+		{background, r.readBackground}, {failures, r.readFailures}, {links, r.readLinks}, {drains, r.readDrains},
+		{expect, r.readExpect},
 	} {
 		if part.v.Kind() != yamlfile.Blank && !r.hasFailed() {
 			part.read(part.v)

@@ -94,6 +94,10 @@ failures:
 links:
   - {a: leiden, b: delft, at: 3h, mbps: 20}
   - {a: vu, b: delft, at: 1h, mbps: 10, for: 1h}
+drains:
+  - {cluster: vu, at: 2h, for: 1h}
+  - {cluster: delft, at: 90m}
+  - {cluster: vu, at: 1h, for: 1h}
 expect: anything
 `
 
@@ -135,6 +139,10 @@ func TestEveryFieldOfAScenarioIsRead(t *testing.T) {
 		t.Error(got)
 	}
 	if got := fmt.Sprint(s.Failures); got != "[{0 [2 0] 3600000000000 30m0s 0s 0s} {1 [0 1 2 3] 0 0s 200h0m0s 2h0m0s}]" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(s.Drains); got != "[{3600000000000 0 true} {5400000000000 1 true} {7200000000000 0 false} "+
+		"{7200000000000 0 true} {10800000000000 0 false}]" {
 		t.Error(got)
 	}
 	if len(jobs(t, s, s.Seed)) != 10 {

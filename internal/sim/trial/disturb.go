@@ -9,7 +9,7 @@ import (
 // makeDisturbances hands the scenario's streams to the simulator.
 func (t *Setup) makeDisturbances() *sim.Disturbances {
 	s := t.Scenario
-	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links) == 0 {
+	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links)+len(s.Drains) == 0 {
 		return nil
 	}
 	d := &sim.Disturbances{}
@@ -30,6 +30,9 @@ func (t *Setup) makeDisturbances() *sim.Disturbances {
 	if len(s.Links) > 0 {
 		d.Links = linkChanges(s.Links)
 	}
+	if len(s.Drains) > 0 {
+		d.Drains = drainChanges(s.Drains)
+	}
 	return d
 }
 
@@ -41,5 +44,16 @@ func linkChanges(changes []scenario.LinkChange) func() (sim.LinkChange, bool) {
 		next := changes[0]
 		changes = changes[1:]
 		return sim.LinkChange(next), true
+	}
+}
+
+func drainChanges(changes []scenario.DrainChange) func() (sim.DrainChange, bool) {
+	return func() (sim.DrainChange, bool) {
+		if len(changes) == 0 {
+			return sim.DrainChange{}, false
+		}
+		next := changes[0]
+		changes = changes[1:]
+		return sim.DrainChange(next), true
 	}
 }
