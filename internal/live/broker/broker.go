@@ -49,6 +49,7 @@ type Options struct {
 	Logs     joblog.Limits
 	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: DefaultGrace
 	MaxJobs  int            // of one user that have not ended; 0: DefaultMaxJobs
+	MaxTries int            // how often placing a job is tried before it fails; 0: no limit
 	MaxLog   int64          // bytes of output kept of all jobs of one user; 0: no limit
 	KeepJobs time.Duration  // what jobs wrote is dropped so long after their end; 0: never
 	Weather  weather.Settings
@@ -67,6 +68,7 @@ type Cluster struct {
 	Driver      driver.Driver
 	Hosts       []core.HostSpec
 	HostNames   []string
+	KeepFree    int // processors that are always left to others
 	Nice        int
 	MPI         wire.MPI                       // for parallel programs
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people

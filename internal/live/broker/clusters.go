@@ -120,7 +120,8 @@ func (c *cluster) engineSpec() *core.ClusterSpec {
 	for i, name := range hostNames(c) {
 		hosts[i].Name = name
 	}
-	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue, Removed: c.Removed}
+	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue,
+		KeepFree: c.KeepFree, Removed: c.Removed}
 }
 
 // defineCluster tells the engine what a cluster consists of, if that is new. As long as
@@ -169,7 +170,7 @@ func storedCluster(id core.ClusterID, v engine.ClusterView) *cluster {
 	s := &v.Spec
 	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings},
 		Hosts: s.Hosts, Managed: s.Managed,
-		Queue: s.Depth, Removed: s.Removed}, id)
+		Queue: s.Depth, KeepFree: s.KeepFree, Removed: s.Removed}, id)
 	c.told = reportedLoad{share: v.Share, wait: v.Wait}
 	return c
 }

@@ -407,3 +407,41 @@ func TestAJobWhoseFirstClusterIsRemovedStartsOnAnother(t *testing.T) {
 		t.Errorf("job %d was started in %s", b.Job, b.Cluster)
 	}
 }
+
+func TestCoresThatAreKeptFreeAreNeverGivenOut(t *testing.T) {
+	g := newGrid(t)
+	g.kill()
+	g.keepFree = 1
+	g.up()
+	first := g.submit(jobfile.Job{On: []string{"a"}})
+	a := g.nextOf(first)
+	a.run()
+	g.until(first, core.Running)
+	second := g.submit(jobfile.Job{On: []string{"a"}})
+	if v := g.view(second); v.State != core.Submitted || v.Reason != "waiting for 1 core (none free)" {
+		t.Errorf("the second is %s: %s", v.State, v.Reason)
+	}
+	if q := quoteOnA(t, g, jobfile.Job{Min: 2, Max: 2}); q.Fits || !strings.Contains(q.Reason, "the cluster has 1") {
+		t.Errorf("a job of two is quoted %+v", q)
+	}
+	if _, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{On: []string{"a"}, Min: 2, Max: 2}), ""); err == nil {
+		t.Error("a job of two is taken, which never fits")
+	}
+	a.end(0)
+	g.nextOf(second)
+}
+
+func TestAJobIsGivenUpAfterSomeTriesOfPlacingIt(t *testing.T) {
+	g := newGrid(t)
+	g.kill()
+	g.maxTries = 2
+	g.up()
+	first := g.submit(jobfile.Job{On: []string{"a"}, Min: 2, Max: 2})
+	a := g.nextOf(first)
+	a.run()
+	g.until(first, core.Running)
+	second := g.submit(jobfile.Job{On: []string{"a"}})
+	if v := g.until(second, core.Failed); v.Reason != "not placed after 2 attempts, the limit is 2" {
+		t.Errorf("given up because %s", v.Reason)
+	}
+}

@@ -40,7 +40,7 @@ func (g estimateGrid) CurrentTime() core.Time { return g.b.brokerTime() }
 
 // estimateCluster is a cluster as estimates see it.
 func (b *Broker) estimateCluster(c *cluster) *estimate.Cluster {
-	return &estimate.Cluster{ID: c.id, Name: c.Name, Procs: totalProcs(c.Hosts), Speed: c.hostSpeed(),
+	return &estimate.Cluster{ID: c.id, Name: c.Name, Procs: max(0, totalProcs(c.Hosts)-c.KeepFree), Speed: c.hostSpeed(),
 		Managed: c.Managed, Unmeasured: c.Unmeasured, Driver: c.Driver, State: presentState{b, c}}
 }
 

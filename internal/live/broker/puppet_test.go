@@ -261,7 +261,9 @@ type grid struct {
 	stop     func() error
 	endsWith chan error // what the broker ends with
 
-	maxJobs int // of one user; 0: the usual
+	maxJobs  int // of one user; 0: the usual
+	maxTries int // of placing a job; 0: no limit
+	keepFree int // processors of a that are left to others
 
 	maxLog     int64         // of one user; 0: no limit
 	untrusted  bool          // a is
@@ -322,7 +324,7 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
-	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
+	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxTries: g.maxTries, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
 		Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a,
@@ -340,6 +342,7 @@ func (g *grid) options() broker.Options {
 			o.Clusters[0].Hosts = append(o.Clusters[0].Hosts, world.HostSpec{Procs: 2, Speed: 1})
 		}
 	}
+	o.Clusters[0].KeepFree = g.keepFree
 	o.Clusters[0].Removed, o.Clusters[0].Untrusted = g.removed, g.untrusted
 	return o
 }

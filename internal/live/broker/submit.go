@@ -281,7 +281,7 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, 
 	bring []time.Duration) *core.Job {
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind,
-		Place:   spec.Place,
+		Place: spec.Place, MaxTries: t.b.opt.MaxTries,
 		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff,
 		Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring,
 			Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability,

@@ -128,7 +128,7 @@ func (t *turn) publishPlacement() {
 	}
 	for _, c := range t.b.allClusters() {
 		if int(c.id) < t.b.eng.ClusterCount() {
-			c.idle.Store(int64(t.b.eng.IdleProcs(c.id)))
+			c.idle.Store(int64(t.b.eng.IdleProcs(c.id) - c.KeepFree))
 			t.publishDrains(c)
 		}
 	}

@@ -24,7 +24,8 @@ type Config struct {
 	Policy   Policy
 	Sample   time.Duration  // how often running jobs and loads are looked at
 	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: the usual
-	Retry    time.Duration  // before the attempt after one that was lost soon after it began; 0: none
+	Graces   Graces
+	Retry    time.Duration // before the attempt after one that was lost soon after it began; 0: none
 	Keep     Keep
 	Limits   Limits
 	Weather  weather.Settings
@@ -41,6 +42,8 @@ type Cluster struct {
 	Speed  float64 // relative to the reference host; 0: to be measured
 	Nice   int
 	Memory int64 // bytes; 0: not limited
+
+	KeepFree int // processors that are always left to others; 0: none
 
 	Queue int // processors that jobs may wait for in the manager's queue; 0: as many as slots
 
@@ -71,7 +74,16 @@ type Policy struct {
 	Place     core.PlacePolicy
 	Approach  string // pra or pwa
 	Malleable string // a policy of package malleable, or none
+	Tries     int    // how often placing a job is tried before it fails; 0: no limit
 	Predict   string // how the share of a job is foretold: change-point, fixed-n, mean
+}
+
+// Graces is how long what the broker asks for is waited for; nil: the usual time, 0: no limit.
+type Graces struct {
+	Stop    *time.Duration // a job that is to leave saves itself and does
+	Collect *time.Duration // beyond its own time of grace: a cancelled job says that it has ended
+	Shrink  *time.Duration // a job releases processors that it must
+	Claim   *time.Duration // all parts of a job are claimed
 }
 
 // Keep is what is kept of jobs that have ended.
@@ -99,6 +111,10 @@ func (c *Config) IneffectiveSettings() []string {
 	var list []string
 	if usual := DefaultSettings(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
 		list = append(list, "policy.approach and policy.malleable have no effect yet: running jobs do not change their size")
+	}
+	if c.Graces.Shrink != nil || c.Graces.Claim != nil {
+		list = append(list, "intervals.shrink_grace and intervals.claim_grace have no effect yet: running jobs do not change "+
+			"their size, and none is split over clusters")
 	}
 	if c.Policy.Place == core.FlexibleMin {
 		list = append(list, "policy.place: fcm places jobs whole: only simulated jobs are split over clusters")

@@ -42,20 +42,21 @@ func TestWithoutAFileAllCPUsAreOneCluster(t *testing.T) {
 func TestAFileSaysEverything(t *testing.T) {
 	got := mustRead(t, `
 clusters:
-  - {name: a, driver: local, cpus: [0, 2], slots: 16, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
+  - {name: a, driver: local, cpus: [0, 2], slots: 16, keep_free: 3, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
   - {name: b, cpus: 1}
-policy: {place: wf, approach: pra, malleable: egs}
-intervals: {sample: 500ms, retry: 5s}
+policy: {place: wf, approach: pra, malleable: egs, tries: 20}
+intervals: {sample: 500ms, retry: 5s, stop_grace: 5m, collect_grace: 0s, shrink_grace: 20, claim_grace: 1h}
 keep: {jobs: 7d, logs: 10M}
 limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, depot: 2G, log: 3G, memory: 4G}
 `)
 	want := &Config{
 		File: "c.yaml",
 		Clusters: []Cluster{
-			{Name: "a", Driver: "local", CPUs: []int{0, 2}, Slots: 16, Quota: 0.5, Speed: 1.25, Nice: 5, Memory: 4 << 30},
+			{Name: "a", Driver: "local", CPUs: []int{0, 2}, Slots: 16, KeepFree: 3, Quota: 0.5, Speed: 1.25, Nice: 5, Memory: 4 << 30},
 			{Name: "b", Driver: "local", CPUs: []int{1}, Slots: 1, Quota: 1},
 		},
-		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs"},
+		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs", Tries: 20},
+		Graces: Graces{Stop: after(5 * time.Minute), Collect: after(0), Shrink: after(20 * time.Second), Claim: after(time.Hour)},
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
@@ -66,6 +67,8 @@ limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, depot: 2G, l
 		t.Error(diff)
 	}
 }
+
+func after(d time.Duration) *time.Duration { return &d }
 
 func TestCPUsAreListedOrCounted(t *testing.T) {
 	for text, want := range map[string][][]int{
@@ -126,6 +129,19 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"clusters: [{name: a, cpus: 3}, {name: b, cpus: 2}]",
 			`:1: clusters[1].cpus "2": expected at most 1: so many CPUs of 0-3 are not another cluster's; list CPUs to share them`},
 		{in("slots: 0"), `:1: clusters[0].slots "0": expected a whole number from 1 to 1000000`},
+		{in("keep_free: -1"), `:1: clusters[0].keep_free "-1": expected a whole number from 0 to 1000000`},
+		{in("slots: 4, keep_free: 4"),
+			`:1: clusters[0].keep_free "4": expected fewer than the 4 cores that the cluster offers`},
+		{in("ssh: [x, y], slots: 2, keep_free: 4"),
+			`:1: clusters[0].keep_free "4": expected fewer than the 4 cores that the cluster offers`},
+		{in("driver: slurm, keep_free: 1"), `:1: clusters[0].keep_free: only for clusters without a batch system: ` +
+			`what waits in its queue takes any core; slots bounds what jobs get`},
+		{"policy: {tries: -1}", `:1: policy.tries "-1": expected a whole number from 0 to 1000000`},
+		{"policy: {tries: often}", `:1: policy.tries "often": expected a whole number from 0 to 1000000`},
+		{"intervals: {stop_grace: 10ms}",
+			`:1: intervals.stop_grace "10ms": expected a time from 1s to 24h, such as 10m; 0s: no limit`},
+		{"intervals: {collect_grace: 2d}",
+			`:1: intervals.collect_grace "2d": expected a time from 1s to 24h, such as 10m; 0s: no limit`},
 		{in("quota: 1.5"), `:1: clusters[0].quota "1.5": expected a number above 0 and up to 1`},
 		{in("speed: fast"), `:1: clusters[0].speed "fast": expected auto, or how many times as fast as the reference host`},
 		{in("nice: -5"), `:1: clusters[0].nice "-5": expected a whole number from 0 to 19`},

@@ -27,6 +27,8 @@ const (
 	minPoll     = 200 * time.Millisecond
 	maxPoll     = 10 * time.Minute
 	maxFiles    = 1_000_000_000
+
+	maxPlaceTries = 1_000_000
 )
 
 // ReadSettings reads settings; name is the file as the user knows it, cpus are those
@@ -44,7 +46,11 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 		yamlfile.ReadField("intervals", func(v yamlfile.Value) {
 			v.ReadMapping(yamlfile.StoreField("sample", &c.Sample, readSample),
 				yamlfile.StoreField("grace", &c.Grace, readGrace),
-				yamlfile.StoreField("retry", &c.Retry, retryPause))
+				yamlfile.StoreField("retry", &c.Retry, retryPause),
+				yamlfile.StoreField("stop_grace", &c.Graces.Stop, waitLimit),
+				yamlfile.StoreField("collect_grace", &c.Graces.Collect, waitLimit),
+				yamlfile.StoreField("shrink_grace", &c.Graces.Shrink, waitLimit),
+				yamlfile.StoreField("claim_grace", &c.Graces.Claim, waitLimit))
 		}),
 		yamlfile.ReadField("keep", func(v yamlfile.Value) {
 			v.ReadMapping(
@@ -106,6 +112,18 @@ func readGrace(v yamlfile.Value) *time.Duration {
 	return &d
 }
 
+// waitLimit is how long something is waited for.
+func waitLimit(v yamlfile.Value) *time.Duration {
+	d := v.Duration()
+	if !v.HasFailed() && d != 0 && (d < time.Second || d > maxWaitLimit) {
+		v.ReportWrong("a time from 1s to 24h, such as 10m; 0s: no limit")
+	}
+	return &d
+}
+
+// maxWaitLimit is longer than anybody waits who means a limit.
+const maxWaitLimit = 24 * time.Hour
+
 // retryPause is the pause after the first attempt that was lost soon after it began.
 func retryPause(v yamlfile.Value) time.Duration {
 	d := v.Duration()
@@ -134,6 +152,7 @@ func (p *Policy) readPolicy(v yamlfile.Value) {
 		yamlfile.ReadField("malleable", func(v yamlfile.Value) {
 			p.Malleable = readChoice(v, "malleability policy", append(malleable.PolicyNames(), "none"))
 		}),
+		yamlfile.ReadField("tries", func(v yamlfile.Value) { p.Tries = v.WholeNumber(0, maxPlaceTries) }),
 		yamlfile.ReadField("predict", func(v yamlfile.Value) {
 			p.Predict = readChoice(v, "rule of prediction", []string{"change-point", "fixed-n", "mean"})
 		}),
@@ -162,6 +181,7 @@ func readChoice(v yamlfile.Value, kind string, known []string) string {
 type cluster struct {
 	Cluster
 	cpus  yamlfile.Value
+	keep  yamlfile.Value // keep_free
 	line  int
 	count int // CPUs to be chosen
 }
@@ -191,6 +211,9 @@ func readClusters(v yamlfile.Value, cpus []int) []Cluster {
 		if c.Slots == 0 {
 			c.Slots = len(c.CPUs)
 		}
+		if all := c.Slots * max(1, len(c.SSHHosts)); all > 0 && c.KeepFree >= all {
+			c.keep.ReportWrong(fmt.Sprintf("fewer than the %d cores that the cluster offers", all))
+		}
 		clusters = append(clusters, c.Cluster)
 	}
 	return clusters
@@ -206,6 +229,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		}),
 		yamlfile.ReadField("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
 		yamlfile.ReadField("slots", func(v yamlfile.Value) { c.Slots = v.WholeNumber(1, maxSlots) }),
+		yamlfile.ReadField("keep_free", func(v yamlfile.Value) { c.keep, c.KeepFree = v, v.WholeNumber(0, maxSlots) }),
 		yamlfile.ReadField("quota", func(v yamlfile.Value) { c.Quota = v.PositiveNumber(1) }),
 		yamlfile.ReadField("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
 		yamlfile.ReadField("nice", func(v yamlfile.Value) { c.Nice = v.WholeNumber(0, 19) }),
@@ -253,6 +277,10 @@ func (c *cluster) rejectMisplaced(found yamlfile.Found) {
 	}
 	if c.SSH == "" {
 		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
+	}
+	if c.IsManaged() {
+		wrong([]string{"keep_free"}, "only for clusters without a batch system: "+
+			"what waits in its queue takes any core; slots bounds what jobs get")
 	}
 	if !c.IsManaged() {
 		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"},

@@ -129,8 +129,8 @@ func (m *clusterMaker) surveyFile() string {
 func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 	c := &m.cfg
 	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(),
-		CPUFeatures: survey.CPUFeatures,
-		MPI:         c.MPI, Methods: func(context.Context) []string { return survey.Methods }}
+		CPUFeatures: survey.CPUFeatures, KeepFree: c.KeepFree,
+		MPI: c.MPI, Methods: func(context.Context) []string { return survey.Methods }}
 	if len(c.SSHHosts) > 0 {
 		m.addPoolHosts(&b, survey)
 		return b

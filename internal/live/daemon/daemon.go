@@ -118,7 +118,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
 		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace,
 		Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs,
-		MaxLog: cfg.Limits.Log, Weather: cfg.Weather, Log: o.Log}
+		MaxTries: cfg.Policy.Tries,
+		MaxLog:   cfg.Limits.Log, Weather: cfg.Weather, Log: o.Log}
 	if p.users != nil {
 		options.Users = p.users
 	}
@@ -227,6 +228,15 @@ func engineConfig(cfg *config.Config) engine.Config {
 		e.Malleable = malleable.ByName(cfg.Policy.Malleable) // none: sizes never change
 	}
 	e.RetryPause = cfg.Retry
+	for _, x := range []struct {
+		set  *time.Duration
+		into *time.Duration
+	}{{cfg.Graces.Stop, &e.StopGrace}, {cfg.Graces.Collect, &e.CollectGrace}, {cfg.Graces.Shrink, &e.ShrinkGrace},
+		{cfg.Graces.Claim, &e.ClaimGrace}} {
+		if x.set != nil {
+			*x.into = *x.set
+		}
+	}
 	return e
 }
 

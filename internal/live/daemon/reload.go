@@ -234,7 +234,8 @@ func compareSettings(was, now *config.Config, jobs map[string]int) (api.Reloaded
 	if was.Sample != now.Sample || !isSameTime(was.Grace, now.Grace) || was.Retry != now.Retry ||
 		was.Weather != now.Weather || was.Keep != now.Keep || was.Limits != now.Limits ||
 		was.Policy.Approach != now.Policy.Approach || was.Policy.Malleable != now.Policy.Malleable ||
-		was.Policy.Predict != now.Policy.Predict {
+		was.Policy.Predict != now.Policy.Predict || was.Policy.Tries != now.Policy.Tries ||
+		!reflect.DeepEqual(was.Graces, now.Graces) {
 		r.AtStart = true
 	}
 	return r, nil

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
 )
 
 func TestWhatIsNewInSettings(t *testing.T) {
@@ -20,6 +22,16 @@ func TestWhatIsNewInSettings(t *testing.T) {
 		r.AtStart {
 		t.Errorf("the same: %+v, %v", r, err)
 	}
+	now.Policy.Tries = 3
+	if r, err := compareSettings(was, &now, nil); err != nil || !r.AtStart {
+		t.Errorf("other tries: %+v, %v", r, err)
+	}
+	stop := time.Minute
+	now.Policy.Tries, now.Graces.Stop = 0, &stop
+	if r, err := compareSettings(was, &now, nil); err != nil || !r.AtStart {
+		t.Errorf("another grace time: %+v, %v", r, err)
+	}
+	now.Graces.Stop = nil
 	now.Clusters[1].Partition = "short"
 	now.Clusters[2] = config.Cluster{Name: "hull", Driver: config.Local, SSH: "a@hull"}
 	now.Sample *= 2
@@ -36,6 +48,24 @@ func TestWhatIsNewInSettings(t *testing.T) {
 	}
 	if _, err := compareSettings(was, &now, nil); err != nil {
 		t.Errorf("a cluster without jobs goes elsewhere: %v", err)
+	}
+}
+
+func TestTheSettingsSayHowLongTheEngineWaits(t *testing.T) {
+	cfg := config.DefaultSettings([]int{0})
+	usual := engine.DefaultConfig()
+	if got := engineConfig(cfg); got.StopGrace != usual.StopGrace || got.CollectGrace != usual.CollectGrace ||
+		got.ShrinkGrace != usual.ShrinkGrace || got.ClaimGrace != usual.ClaimGrace {
+		t.Errorf("without settings: %+v", got)
+	}
+	stop, collect, shrink, claim := 3*time.Minute, time.Duration(0), 5*time.Second, time.Hour
+	cfg.Graces = config.Graces{Stop: &stop, Collect: &collect, Shrink: &shrink, Claim: &claim}
+	if got := engineConfig(cfg); got.StopGrace != stop || got.CollectGrace != 0 || got.ShrinkGrace != shrink ||
+		got.ClaimGrace != claim {
+		t.Errorf("with settings: %+v", got)
+	}
+	if notes := cfg.IneffectiveSettings(); len(notes) != 1 || !strings.Contains(notes[0], "shrink_grace") {
+		t.Errorf("notes are %q", notes)
 	}
 }
 
