@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 )
 
@@ -117,6 +118,7 @@ func TestAChildDoesNotHoldTheFolder(t *testing.T) {
 	}
 }
 
+// What each attempt pays for it.
 func BenchmarkFolder(b *testing.B) {
 	memory, attempt := MemoryFolder, b.TempDir()
 	for b.Loop() {
@@ -124,6 +126,11 @@ func BenchmarkFolder(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		l, err := f.Listen(clock.RealClock(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Close()
 		f.Remove()
 	}
 }
