@@ -19,12 +19,12 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -98,7 +98,7 @@ func testAround(signals <-chan os.Signal) *hostServices {
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
-		memory:       report.MemoryFolder,
+		memory:       selfreport.MemoryFolder,
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,
 		firstTry: time.Millisecond, longestTry: 20 * time.Millisecond, grace: 10 * time.Second,
 	}

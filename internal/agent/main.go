@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -50,7 +51,7 @@ func RunAgent(dir string) int {
 		free:         save.FreeSpace,
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		oom:          oomKills,
-		memory:       report.MemoryFolder,
+		memory:       selfreport.MemoryFolder,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,

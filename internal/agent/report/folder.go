@@ -5,8 +5,6 @@
 package report
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,15 +19,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 )
 
-// MemoryFolder holds files that are never written to a disk. A program that bumps a counter on a page
-// of a disk would at times wait for that disk.
-const MemoryFolder = "/dev/shm"
-
-// ownFolder is the name of the folder in that of the attempt, where there is no MemoryFolder.
+// ownFolder is the name of the folder in that of the attempt, where there is none in memory.
 const ownFolder = "program"
-
-// namePrefix begins the names of our folders in MemoryFolder, which others use too.
-const namePrefix = "godwit-"
 
 // Folder is that of one attempt. A nil Folder is none: there is nothing to read, and nobody to tell.
 // The page is read and written through its file and not mapped: the program may cut it short, which
@@ -40,15 +31,9 @@ type Folder struct {
 	buf  [selfreport.PageSize]byte
 }
 
-// folderPath is the folder's place in memory. The mark itself is nobody else's business.
-func folderPath(memory, mark string) string {
-	sum := sha256.Sum256([]byte(mark))
-	return filepath.Join(memory, namePrefix+hex.EncodeToString(sum[:12]))
-}
-
 // MakeFolder makes the folder of an attempt that begins: in memory, or else in the attempt's own.
 func MakeFolder(memory, attempt, mark string) (*Folder, error) {
-	f, first := makePage(folderPath(memory, mark))
+	f, first := makePage(selfreport.FolderPath(memory, mark))
 	if first == nil {
 		return f, nil
 	}
@@ -89,7 +74,7 @@ func holdPage(page *os.File) error { return unix.Flock(int(page.Fd()), unix.LOCK
 // OpenFolder is the folder that an earlier agent of the attempt made; nil if there is none, or what is
 // there is not what it made.
 func OpenFolder(memory, attempt, mark string) *Folder {
-	for _, dir := range []string{folderPath(memory, mark), filepath.Join(attempt, ownFolder)} {
+	for _, dir := range []string{selfreport.FolderPath(memory, mark), filepath.Join(attempt, ownFolder)} {
 		if page, err := openPage(dir); err == nil {
 			_ = holdPage(page) // nobody else comes: the attempt is ours
 			return &Folder{dir: dir, page: page}
@@ -183,7 +168,7 @@ func RemoveAbandoned(memory string, before time.Time) {
 		return
 	}
 	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), namePrefix) {
+		if !strings.HasPrefix(e.Name(), selfreport.FolderPrefix) {
 			continue
 		}
 		dir := filepath.Join(memory, e.Name())

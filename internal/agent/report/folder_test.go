@@ -120,7 +120,7 @@ func TestAChildDoesNotHoldTheFolder(t *testing.T) {
 
 // What each attempt pays for it.
 func BenchmarkFolder(b *testing.B) {
-	memory, attempt := MemoryFolder, b.TempDir()
+	memory, attempt := selfreport.MemoryFolder, b.TempDir()
 	for b.Loop() {
 		f, err := MakeFolder(memory, attempt, "benchmark")
 		if err != nil {

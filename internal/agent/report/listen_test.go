@@ -27,7 +27,7 @@ type heard struct {
 
 func listen(t *testing.T) *heard {
 	t.Helper()
-	h := &heard{T: t, folder: mustMake(t, MemoryFolder, t.Name()+fmt.Sprint(time.Now().UnixNano()))}
+	h := &heard{T: t, folder: mustMake(t, selfreport.MemoryFolder, t.Name()+fmt.Sprint(time.Now().UnixNano()))}
 	var err error
 	h.ear, err = h.folder.Listen(clock.RealClock(), func(m selfreport.Message) {
 		h.mu.Lock()

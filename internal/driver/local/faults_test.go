@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -371,6 +372,27 @@ func killAtRandom(t *testing.T, w *world) {
 			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.StartCount(a), n, released[a],
 				w.LivingProcesses(a), w.HeardMessages(a))
 		}
+	}
+}
+
+func TestWhatAKilledAgentLeftInMemoryIsRemoved(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.open()
+	a := w.AttemptFor(drivertest.Stays)
+	folder := selfreport.FolderPath(selfreport.MemoryFolder, a.Mark)
+	if err := os.Mkdir(folder, 0o700); err != nil { // as the agent makes it
+		t.Fatal(err)
+	}
+	if err := d.StartAttempt(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) == 1 })
+	w.KillAgent(a)
+	if err := d.ReleaseAttempt(t.Context(), idOf(a)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", folder, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/host/proctable"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 )
 
 // ReleaseAttempt ends the attempt, in an order in which nothing can slip through:
@@ -214,6 +215,7 @@ func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
 		return err
 	}
 	n, err := proctree.KillLeftovers(ctx, w.Mark)
+	selfreport.RemoveFolder(w.Mark)
 	if n > 0 {
 		d.log.Info("processes were left over", "job", a.id.Job, "epoch", a.id.Epoch, "n", n)
 	}
