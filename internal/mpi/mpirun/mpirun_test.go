@@ -68,7 +68,7 @@ func TestEachMpirunHasASessionFolderOfItsOwn(t *testing.T) {
 	}
 }
 
-// Without a folder of its own one mpirun in a few hundred fails here.
+// Without a folder of its own one mpirun in some thousands fails here.
 func TestMpirunsThatBeginAndEndTogetherDoNotDisturbEachOther(t *testing.T) {
 	for range 4 {
 		t.Run("", func(t *testing.T) {
