@@ -162,26 +162,8 @@ func (e *Engine) dispatchInput(in *core.Input) {
 	case core.Returned:
 		e.resultsReturned(in)
 		return
-	case core.Polled, core.HostsDown, core.HostsUp:
-		e.clusterChanged(in)
-		return
-	case core.Felt:
-		e.recordLoad(in)
-		return
-	case core.Rated:
-		e.recordRating(in)
-		return
-	case core.DefineCluster:
-		e.defineCluster(in)
-		return
-	case core.DrainCluster:
-		e.drainCluster(in)
-		return
-	case core.UndrainCluster:
-		e.undrainCluster(in)
-		return
-	case core.Weather:
-		e.recordNetwork(in)
+	}
+	if e.dispatchCluster(in) {
 		return
 	}
 	j := e.w.Job(in.Job)
@@ -233,6 +215,29 @@ func (e *Engine) dispatchInput(in *core.Input) {
 	default:
 		e.takeResize(j, in)
 	}
+}
+
+// dispatchCluster dispatches an input about a cluster, and reports whether it is one.
+func (e *Engine) dispatchCluster(in *core.Input) bool {
+	switch in.Kind {
+	case core.Polled, core.HostsDown, core.HostsUp:
+		e.clusterChanged(in)
+	case core.Felt:
+		e.recordLoad(in)
+	case core.Rated:
+		e.recordRating(in)
+	case core.DefineCluster:
+		e.defineCluster(in)
+	case core.DrainCluster:
+		e.drainCluster(in)
+	case core.UndrainCluster:
+		e.undrainCluster(in)
+	case core.Weather:
+		e.recordNetwork(in)
+	default:
+		return false
+	}
+	return true
 }
 
 // emitEvent makes an event true: applied to the world and reported.
