@@ -53,6 +53,32 @@ func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
 	}
 }
 
+// A broker that is killed when it is asked for what is to be followed is asked again once it is back.
+func TestWhoFollowsAsksAgainWhereABrokerWentAway(t *testing.T) {
+	asked := map[string]int{}
+	var mu sync.Mutex
+	answer := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if asked[r.URL.Path]++; asked[r.URL.Path] == 1 {
+				panic(http.ErrAbortHandler) // cuts the connection
+			}
+			_, _ = w.Write([]byte(text))
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version": "v0"}`)) })
+	mux.HandleFunc("/v1/flows/1", answer(`{"id": 1, "name": "f", "state": "completed"}`))
+	mux.HandleFunc("/v1/flows/1/watch", answer(`{"flow": {"id": 1, "name": "f", "state": "completed"}, "final": true}`))
+	mux.HandleFunc("/v1/flows/1/tasks", answer(`[]`))
+	connecttest.ListenAsBroker(t, mux)
+	var out, errs bytes.Buffer
+	if code := RunCommand("v0", []string{"flow", "attach", "1"}, strings.NewReader(""), &out, &errs); code != term.ExitDone {
+		t.Errorf("exit code %d, printed %q: %s\n%v", code, out.String(), errs.String(), asked)
+	}
+}
+
 func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
 	silent := make(chan struct{})
 	t.Cleanup(func() { close(silent) }) // before the server is closed

@@ -127,6 +127,7 @@ func (a *app) serveBroker(ctx context.Context, f *upFlags, o daemon.Options) err
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		err = nil // ended as asked
 	case errors.Is(err, daemon.ErrRunning):
+		f.tellStarter() // it can ask that one
 		err = fmt.Errorf("%w: %s", err, o.State)
 	}
 	return err
@@ -156,13 +157,18 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	return a.ShutDown(ctx, c)
 }
 
-// announceReady tells whoever waits for it that the broker answers.
-func (a *app) announceReady(f *upFlags, socket string, cfg *config.Config) {
+// tellStarter tells the command that started the broker that one answers.
+func (f *upFlags) tellStarter() {
 	if f.readyFD > 0 {
 		tell := os.NewFile(uintptr(f.readyFD), "ready")
 		_, _ = tell.WriteString("\n") // who waits sees the end of the file as well
 		_ = tell.Close()
 	}
+}
+
+// announceReady tells whoever waits for it that the broker answers.
+func (a *app) announceReady(f *upFlags, socket string, cfg *config.Config) {
+	f.tellStarter()
 	if f.embedded {
 		return
 	}

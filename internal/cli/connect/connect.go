@@ -4,6 +4,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ const (
 	// StartTimeout is how long a broker may take to answer: it may have to read a
 	// long log, or to measure how fast this machine is.
 	StartTimeout = 60 * time.Second
+	// maxStarts is how often a broker is started that is killed as soon as it answers.
+	maxStarts = 5
 	// maxBrokerLog is the size from which on the log of an embedded broker begins
 	// anew; one older one is kept.
 	maxBrokerLog = 4 << 20
@@ -210,19 +213,25 @@ func (a *Connector) startBroker(ctx context.Context, c *api.Client, state string
 	}
 	log := filepath.Join(state, "broker.log")
 	from := rotateLog(log)
-	died, err := a.spawnBroker(ctx, state, log)
-	if err != nil {
-		return fmt.Errorf("starting a broker: %w", err)
+	for try := 1; ; try++ {
+		died, err := a.spawnBroker(ctx, state, log)
+		if err != nil {
+			return fmt.Errorf("starting a broker: %w", err)
+		}
+		_, err = a.PingUntilClear(ctx, c)
+		switch {
+		case err == nil:
+			a.SayLine("no broker was running: started one in the background, log in " + log)
+			return nil
+		case !NobodyThere(err):
+			return err
+		case died == "" && try < maxStarts: // there was one, and it was killed at once
+		default:
+			a.ShowLog(log, from)
+			return fmt.Errorf("no broker runs, and one that was started in the background %s; its log is %s",
+				cmp.Or(died, "was killed"), log)
+		}
 	}
-	if _, err = a.PingUntilClear(ctx, c); NobodyThere(err) {
-		a.ShowLog(log, from)
-		return fmt.Errorf("no broker runs, and one that was started in the background %s; its log is %s", died, log)
-	}
-	if err != nil {
-		return err
-	}
-	a.SayLine("no broker was running: started one in the background, log in " + log)
-	return nil
 }
 
 // CheckOwnSettings refuses settings with which no broker starts: those of a file, or, without
@@ -263,7 +272,7 @@ func rotateLog(log string) int64 {
 }
 
 // spawnBroker starts `godwit up --embedded` in a session of its own and waits until it
-// says that it listens. If it does not, died says what it did instead.
+// says that it listens, or that another does. If it says neither, died says what it did instead.
 func (a *Connector) spawnBroker(ctx context.Context, state, log string) (died string, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -320,6 +329,32 @@ func (a *Connector) ShowLog(log string, from int64) {
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-most):] {
 		_, _ = fmt.Fprintf(a.Stderr, "  | %s\n", line)
+	}
+}
+
+// WasAnswered says whether a broker has dealt with a request, or never will. Of one that went away instead nobody
+// knows how far it got.
+func WasAnswered(err error) bool {
+	var refused *api.Refusal
+	return err == nil || badinput.Is(err) || IsSilent(err) || errors.Is(err, fs.ErrPermission) ||
+		errors.As(err, &refused) && !refused.Ending
+}
+
+// RetryPause is how long a broker that went away is left alone.
+const RetryPause = 100 * time.Millisecond
+
+// AskUntilAnswered runs do with one connection after the other until a broker has dealt with it: where one went away
+// meanwhile another is started. It has to be something that may be done twice.
+func (a *Connector) AskUntilAnswered(ctx context.Context, do func(*api.Client) error) error {
+	for begin := a.Now(); ; clock.SleepContext(ctx, RetryPause) {
+		var asked error
+		err := a.AskBroker(ctx, func(c *api.Client) error {
+			asked = do(c)
+			return asked
+		})
+		if asked == nil || WasAnswered(asked) || ctx.Err() != nil || a.Now.Since(begin) > StartTimeout {
+			return err
+		}
 	}
 }
 

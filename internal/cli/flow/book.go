@@ -18,9 +18,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
-// sendRetryPause is how long a broker that went away is left alone.
-const sendRetryPause = 100 * time.Millisecond
-
 // flowBook is the key with which a file was submitted last, in the user's state folder. All
 // else is in the broker's store.
 type flowBook struct {

@@ -37,7 +37,7 @@ does. Ctrl-C ends the following; the workflow goes on.` + flowsHelp,
 
 func (a *app) attachFlow(ctx context.Context, ref, output string) error {
 	var flow api.Flow
-	err := a.AskBroker(ctx, func(c *api.Client) (err error) { flow, err = c.GetFlow(ctx, ref); return err })
+	err := a.AskUntilAnswered(ctx, func(c *api.Client) (err error) { flow, err = c.GetFlow(ctx, ref); return err })
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,6 @@ func (a *app) cancelFollowed(ctx context.Context, id int64) {
 		if err == nil || badinput.Is(err) {
 			return
 		}
-		clock.SleepContext(ctx, sendRetryPause)
+		clock.SleepContext(ctx, connect.RetryPause)
 	}
 }

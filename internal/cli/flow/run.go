@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -154,7 +153,7 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 // flowTasks is what became of the tasks of a workflow.
 func (a *app) flowTasks(ctx context.Context, id int64) ([]api.FlowTask, error) {
 	var tasks []api.FlowTask
-	err := a.AskBroker(ctx, func(c *api.Client) (err error) {
+	err := a.AskUntilAnswered(ctx, func(c *api.Client) (err error) {
 		tasks, err = c.ListFlowTasks(ctx, fmt.Sprint(id))
 		return err
 	})
@@ -207,12 +206,10 @@ func (a *app) submitFlowOnce(ctx context.Context, c *api.Client, spec *api.FlowS
 	begin := a.Now()
 	for {
 		done, err := c.SubmitFlow(ctx, spec)
-		var refused *api.Refusal
-		final := err == nil || badinput.Is(err) || connect.IsSilent(err) || errors.As(err, &refused) && !refused.Ending
-		if final || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
+		if connect.WasAnswered(err) || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
 			return done.ID, err
 		}
-		clock.SleepContext(ctx, sendRetryPause)
+		clock.SleepContext(ctx, connect.RetryPause)
 		if again, err := a.ConnectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -133,15 +132,13 @@ func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api
 	begin := a.Now()
 	for {
 		done, err := c.SubmitJob(ctx, s)
-		var refused *api.Refusal
-		final := err == nil || badinput.Is(err) || connect.IsSilent(err) || errors.As(err, &refused) && !refused.Ending
-		if final || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
+		if connect.WasAnswered(err) || ctx.Err() != nil || a.Now.Since(begin) > connect.StartTimeout {
 			return done, err
 		}
 		a.toldAgain.Do(func() {
 			a.SayLine("the broker went away before it answered: submitting the job again, under the same key")
 		})
-		clock.SleepContext(ctx, 100*time.Millisecond)
+		clock.SleepContext(ctx, connect.RetryPause)
 		if again, err := a.ConnectBroker(ctx); err == nil { // it starts a broker where there is none
 			again.Close()
 		}

@@ -35,7 +35,7 @@ how it ended, and the last line which failed. Ctrl-C ends the waiting, not the j
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var jobs []api.Job
-			err := a.AskBroker(cmd.Context(), func(c *api.Client) (err error) {
+			err := a.AskUntilAnswered(cmd.Context(), func(c *api.Client) (err error) {
 				jobs, err = selectJobs(cmd.Context(), c, args, all, false)
 				return err
 			})
