@@ -33,7 +33,9 @@ func (l *life) judgeSandboxCost() {
 	if l.program == nil || l.program.choice.Method != checkpointing.MethodSandbox {
 		return
 	}
-	now := checkpointing.SandboxUsage{At: l.watch.RunSince(l.sinceBirth()), Total: l.watch.LastUsage().CPU}
+	used := l.watch.LastUsage()
+	now := checkpointing.SandboxUsage{At: l.watch.RunSince(l.sinceBirth()), Total: used.CPU, Ran: used.Ran,
+		Delayed: used.Delayed}
 	if now.At < checkpointing.TrialWarmup || t.cost > 0 && now.At-t.last.At < betweenLooks {
 		return
 	}

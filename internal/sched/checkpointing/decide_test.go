@@ -222,7 +222,11 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 func TestWhatTheSandboxCostsIsMeasured(t *testing.T) {
 	s := func(at, total, sentry float64) SandboxUsage {
 		d := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
-		return SandboxUsage{d(at), d(total), d(sentry)}
+		return SandboxUsage{At: d(at), Total: d(total), Sentry: d(sentry)}
+	}
+	starved := func(u SandboxUsage, delayed float64) SandboxUsage {
+		u.Ran, u.Delayed = u.Total, time.Duration(delayed*float64(time.Second))
+		return u
 	}
 	// As measured on a busy machine, see docs/decisions/0010.
 	for _, c := range []struct {
@@ -239,6 +243,11 @@ func TestWhatTheSandboxCostsIsMeasured(t *testing.T) {
 		{"threads that wait for each other", s(22.9, 12.3, 6.19), 4, 20, true},
 		{"forks", s(24.5, 6.4, 4.23), 5, 40, true},
 		{"asleep", s(12, 0.2, 0.15), 1, 1, true},
+		{"asleep on a busy machine, too early", starved(s(12, 0.2, 0.15), 0.2), 0, 0, false},
+		{"asleep on a busy machine", starved(s(24, 0.4, 0.3), 0.4), 1, 1, true},
+		{"system calls without a processor, too early", starved(s(12, 0.2, 0.12), 19), 0, 0, false},
+		{"system calls without a processor", starved(s(61, 1, 0.6), 100), 2, NeverSandbox / 2, true},
+		{"nothing but system calls", s(10, 1.1, 1), 2, NeverSandbox / 2, true},
 	} {
 		got, ok := SandboxSlowdown(SandboxUsage{}, c.to)
 		if ok != c.ok || got < c.low || got > c.high {

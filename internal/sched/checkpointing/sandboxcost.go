@@ -15,7 +15,8 @@ const (
 	perSentry      = 10               // seconds lost for each that a busy sentry uses
 	TrialWarmup    = time.Second      // of a trial, which is not judged
 	minJudgedTime  = time.Second      // of the program's, to judge
-	maxJudgingTime = 10 * time.Second // after which it is judged anyhow
+	maxJudgingTime = 10 * time.Second // in which it could have used a processor, after which it is judged anyhow
+	maxTrialTime   = time.Minute      // after which it is, however little of a processor it had
 	hardlyBusy     = 200 * time.Millisecond
 	QuickFailure   = time.Minute // a program that fails sooner is tried without the sandbox
 )
@@ -29,25 +30,39 @@ type SandboxUsage struct {
 	At     time.Duration
 	Total  time.Duration // CPU of everything
 	Sentry time.Duration // of the sandbox's own processes
+	// Ran is the CPU of the threads that could be asked how long they were Delayed: ready to run, without a processor.
+	Ran, Delayed time.Duration
+}
+
+// timeToRun is how much of the time between two moments there was a processor for whoever wanted one: a program that
+// others keep from running does not wait, and an idle sentry uses less.
+func timeToRun(a, b SandboxUsage) time.Duration {
+	ran, delayed := max(b.Ran-a.Ran, 0), max(b.Delayed-a.Delayed, 0)
+	share := 1.0
+	if ran+delayed > 0 {
+		share = ran.Seconds() / (ran + delayed).Seconds()
+	}
+	return time.Duration(share * float64(b.At-a.At))
 }
 
 // SandboxSlowdown is how many times longer the program takes in the sandbox, from what
 // was seen at two moments; false if that is too little to tell.
 func SandboxSlowdown(a, b SandboxUsage) (float64, bool) {
-	wall := b.At - a.At
 	own := max(b.Sentry-a.Sentry, 0)
 	program := max(b.Total-a.Total-own, 0)
-	switch {
-	case program < minJudgedTime && wall < maxJudgingTime:
+	could := timeToRun(a, b)
+	if program < minJudgedTime && could < maxJudgingTime && b.At-a.At < maxTrialTime {
 		return 0, false
-	case program < hardlyBusy:
+	}
+	called := max(own-time.Duration(sentryIdle*float64(could)), 0) // what the sentry used because the program called it
+	if program+called < hardlyBusy {
 		return 1, true // it mostly waits; so can it there
 	}
-	busy := max(own.Seconds()-sentryIdle*wall.Seconds(), 0) / program.Seconds()
+	busy := called.Seconds() / max(program, hardlyBusy).Seconds()
 	if busy <= tooBusy {
 		return min(1+busy, AcceptableSlowdown), true
 	}
-	return 1 + perSentry*busy, true
+	return min(1+perSentry*busy, NeverSandbox/2), true
 }
 
 // Of a program that runs without the sandbox, what it would cost there is
