@@ -408,7 +408,9 @@ func (l *life) sendNote(kind, choice, why string, inputs map[string]any) {
 
 // stopProgram leaves as ordered.
 func (l *life) stopProgram(o stopOrder) {
-	l.report.SetStop(true)
+	if !l.isSandboxed() {
+		l.report.SetStop(true)
+	}
 	switch l.phase {
 	case preparing:
 		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}

@@ -127,6 +127,7 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 	}
 	s.exported = saved.Exported
 	s.program.Env = setEnvironment(s.program.Env, s.exported)
+	p.report.SetSteps(selfreport.Report{Done: saved.StepsDone, All: saved.StepsAll})
 	if err := p.launchProgram(ctx, s, image); err != nil {
 		return nil, err
 	}
@@ -161,6 +162,7 @@ func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) 
 		s.pipes.FinishReading()
 		return nil, err
 	}
+	p.report.SetSteps(selfreport.Report{}) // of one that ran before in a sandbox
 	if err := p.launchProgram(ctx, s, ""); err != nil {
 		if p.mayDropSandbox(ctx, s, err) {
 			return p.startFromBeginning(ctx)
@@ -247,6 +249,9 @@ func (p *preparation) runMethod(ctx context.Context, s *started, image string) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := p.report.SetConfined(s.choice.Method == checkpointing.MethodSandbox); err != nil {
+		return nil, err
+	}
 	return s.method.StartProgram(p.life, s.program, image)
 }
 
@@ -280,9 +285,9 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 	more := map[string]string{}
 	if method != checkpointing.MethodSandbox { // from where neither our files nor other hosts are seen
 		maps.Copy(more, parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours))
-		if dir := p.report.Path(); dir != "" {
-			more[selfreport.FolderVariable] = dir
-		}
+	}
+	if dir := p.report.Path(); dir != "" {
+		more[selfreport.FolderVariable] = dir
 	}
 	stderr := pipes.Writers[1]
 	if a.Spec.Merge {
@@ -291,7 +296,7 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 	return &checkpoint.Program{
 		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
 		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.Writers[0], Stderr: stderr,
-		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
+		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup, Report: p.report.Path(),
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
 	}

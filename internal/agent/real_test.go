@@ -69,6 +69,20 @@ func newReal(t *testing.T, method, script string) *harness {
 	return h
 }
 
+// untilRun waits until the program has been started so often: its folder is complete then.
+func (h *harness) untilRun(times int) {
+	h.t.Helper()
+	h.until("it to run again", func() bool {
+		n := 0
+		for _, m := range h.messages {
+			if m.Kind == wire.Running {
+				n++
+			}
+		}
+		return n == times
+	})
+}
+
 func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 	withSandbox(t)
 	for method, script := range map[string]string{
@@ -98,15 +112,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 				h.next(*m.Saved)
 				h.begin()
 			}
-			h.until("it to run a third time", func() bool { // its folder is complete then
-				n := 0
-				for _, m := range h.messages {
-					if m.Kind == wire.Running {
-						n++
-					}
-				}
-				return n == 3
-			})
+			h.untilRun(3)
 			if err := os.WriteFile(filepath.Join(folder{h.dir}.workDir(), "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}

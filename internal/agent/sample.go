@@ -35,6 +35,9 @@ func (l *life) onSample() {
 // takeSample takes a sample.
 func (l *life) takeSample() {
 	u := l.around.usage(l.attempt.Mark)
+	if l.isSandboxed() {
+		l.hears.ReadMessages(l.noteMessage)
+	}
 	l.watch.ReportSteps(l.report.ReadSteps())
 	l.watch.AddSample(l.sinceBirth(), u, l.spool)
 	l.measurePulse()

@@ -98,7 +98,7 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
 	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.MeanPulse()
-	if !o.self {
+	if !o.self && !l.isSandboxed() {
 		l.report.SetCheckpoint(n)
 	}
 	s.Size = l.imageSize()
@@ -231,7 +231,9 @@ func (l *life) newSaver(s *started) *save.Saver {
 	v := &save.Saver{Run: s.run, Pipes: s.pipes, Spool: l.spool, Scratch: l.folder.scratchDir(),
 		Work: l.folder.workDir(), Depot: l.around.depot(l.attempt.Broker), Method: s.choice.Method, Epoch: l.attempt.Epoch,
 		Clock: l.around.clock, FreeSpace: l.around.free, RetryAway: l.around.retryAway}
-	if s.choice.Method != checkpointing.MethodSandbox {
+	if s.choice.Method == checkpointing.MethodSandbox {
+		v.Reported = l.report.ReadReport
+	} else {
 		v.Exported = s.exported
 	}
 	w, mark := l.watch, l.attempt.Mark
@@ -240,10 +242,16 @@ func (l *life) newSaver(s *started) *save.Saver {
 	return v
 }
 
+// isSandboxed says whether the program is in a sandbox. It need not do anything to be saved, and is not told: what it
+// would do about it would be lost or, if it ended, taken for its end.
+func (l *life) isSandboxed() bool {
+	return l.program != nil && l.program.choice.Method == checkpointing.MethodSandbox
+}
+
 // imageSize is about how large an image of the program is; 0 if it is hardly
 // anything.
 func (l *life) imageSize() int64 {
-	if l.program.choice.Method != checkpointing.MethodSandbox {
+	if !l.isSandboxed() {
 		return 0
 	}
 	return l.watch.LastUsage().Memory

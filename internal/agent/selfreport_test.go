@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // shellReport is a shell's way of writing on the page: bytes, and where.
@@ -189,8 +190,8 @@ func TestWithoutAFolderInMemoryTheAttemptsOwnIsUsed(t *testing.T) {
 	}
 }
 
-// From inside the sandbox the folder is not seen: to name it would make programs look for it.
-func TestInTheSandboxTheFolderIsNotNamed(t *testing.T) {
+// The folder of a job within which another one was submitted is not that one's.
+func TestTheFolderOfAnotherJobIsNotNamed(t *testing.T) {
 	dir := t.TempDir()
 	f, err := report.MakeFolder(dir, dir, "mark")
 	if err != nil {
@@ -198,15 +199,72 @@ func TestInTheSandboxTheFolderIsNotNamed(t *testing.T) {
 	}
 	defer f.Remove()
 	p := &preparation{attempt: &wire.Attempt{Job: 1, Epoch: 1, Mark: "mark"}, folder: folder{dir}, report: f}
-	// It was submitted from within another job.
 	p.attempt.Spec.Env = map[string]string{selfreport.FolderVariable: "/dev/shm/godwit-of-another"}
-	named := selfreport.FolderVariable + "=" + f.Path()
-	for method, want := range map[string]bool{checkpointing.MethodSandbox: false, checkpointing.MethodRestart: true,
-		checkpointing.MethodSignal: true} {
+	for _, method := range []string{checkpointing.MethodSandbox, checkpointing.MethodRestart, checkpointing.MethodSignal} {
 		env := fmt.Sprintln(strings.Join(p.buildProgram(new(output.Pipes), method).Env, "\n"))
-		if strings.Contains(env, named+"\n") != want || strings.Contains(env, "of-another") {
+		if !strings.Contains(env, selfreport.FolderVariable+"="+f.Path()+"\n") || strings.Contains(env, "of-another") {
 			t.Errorf("%s: %q", method, env)
 		}
+	}
+}
+
+// sandboxedReporter reports through the Python module, is moved in between and goes on with the page of the next
+// attempt, which has to say what it said on the first.
+const sandboxedReporter = `import os, sys, time
+sys.path.insert(0, ".")
+import godwit
+godwit.set_steps(3, 8)
+godwit.begin_phase("first half")
+print("reported", flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+godwit.add_steps(2)
+godwit.send_message("nearly done")
+print("stop", godwit.stop_wanted(), godwit.checkpoint_wanted(), flush=True)
+`
+
+func TestAProgramInTheSandboxReportsAlsoAfterAMove(t *testing.T) {
+	withSandbox(t)
+	h := newReal(t, checkpointing.MethodSandbox, "exec python3 reporter.py")
+	module, err := os.ReadFile("../../program/python/godwit.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.pushWork(map[string]string{"reporter.py": sandboxedReporter, "godwit.py": string(module)})
+	h.start()
+	h.begin()
+	h.until("a report", func() bool { return string(h.out[1]) == "reported\n" })
+	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
+	h.until("the progress", func() bool { return h.vitals != nil && h.vitals.Done == 3.0/8 })
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1600)})
+	h.wait()
+	list := h.endings()
+	m := list[len(list)-1]
+	if m.Kind != wire.Left || m.Saved == nil || m.Saved.StepsDone != 3 || m.Saved.StepsAll != 8 {
+		t.Fatalf("left with %+v, %+v", m, m.Saved)
+	}
+	h.next(*m.Saved)
+	h.begin()
+	h.untilRun(2)
+	if err := os.WriteFile(filepath.Join(folder{h.dir}.workDir(), "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.wait()
+	list = h.endings()
+	if m := list[len(list)-1]; m.Kind != wire.Ended || m.Code != 0 || m.State.Done != 5.0/8 {
+		t.Errorf("ended with %+v, %+v", m, m.State)
+	}
+	if got := h.output(1); got != "reported\nstop False False\n" {
+		t.Errorf("it wrote %q", got)
+	}
+	var said []string
+	for _, m := range h.all(wire.Note) {
+		if k := m.Entry.Kind; k == "phase" || k == "message" {
+			said = append(said, k+" "+m.Entry.Choice)
+		}
+	}
+	if !slices.Equal(said, []string{"phase first half", "message nearly done"}) {
+		t.Errorf("it is told that it said %q", said)
 	}
 }
 

@@ -28,7 +28,6 @@ const ownFolder = "program"
 type Folder struct {
 	dir  string
 	page *os.File
-	buf  [selfreport.PageSize]byte
 }
 
 // MakeFolder makes the folder of an attempt that begins: in memory, or else in the attempt's own.
@@ -87,15 +86,20 @@ func openPage(dir string) (*os.File, error) {
 	if info, err := os.Lstat(dir); err != nil || !isOwnFolder(info) {
 		return nil, fmt.Errorf("%s is not a folder of ours: %w", dir, errors.Join(err, fs.ErrNotExist))
 	}
-	page, err := os.OpenFile(filepath.Join(dir, selfreport.PageFile), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	return openRegular(filepath.Join(dir, selfreport.PageFile), os.O_RDWR)
+}
+
+// openRegular opens a file where a program may have put anything.
+func openRegular(path string, mode int) (*os.File, error) {
+	f, err := os.OpenFile(path, mode|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := page.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = page.Close() // nothing was written
-		return nil, fmt.Errorf("%s is not a file: %w", page.Name(), errors.Join(err, fs.ErrInvalid))
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("%s is not a file: %w", f.Name(), errors.Join(err, fs.ErrInvalid))
 	}
-	return page, nil
+	return f, nil
 }
 
 // isOwnFolder says whether nobody else could have put something there.
@@ -112,19 +116,50 @@ func (f *Folder) Path() string {
 	return f.dir
 }
 
-// ReadReport is what the program reports; false: nothing. Only one goroutine may call it.
+// ReadReport is what the program reports; false: nothing.
 func (f *Folder) ReadReport() (selfreport.Report, bool) {
 	if f == nil {
 		return selfreport.Report{}, false
 	}
-	n, _ := f.page.ReadAt(f.buf[:], 0) // what is missing is not there
-	return selfreport.ReadReport(f.buf[:n])
+	var page [selfreport.PageSize]byte
+	n, _ := f.page.ReadAt(page[:], 0) // what is missing is not there
+	return selfreport.ReadReport(page[:n])
 }
 
 // ReadSteps is how many steps of how many the program says it has done; 0, 0 if it has not said.
 func (f *Folder) ReadSteps() (done, all float64) {
 	r, _ := f.ReadReport()
 	return float64(r.Done), float64(r.All)
+}
+
+// SetSteps writes for the program what it has reported: one that continues from an image of its memory believes that it
+// stands there, and on a new page it does not.
+func (f *Folder) SetSteps(r selfreport.Report) {
+	if f != nil {
+		f.setSteps(r.Done, r.All)
+	}
+}
+
+// SetConfined says whether the program is where it cannot use the socket: it then writes its messages to a file.
+func (f *Folder) SetConfined(confined bool) error {
+	if f == nil {
+		return nil
+	}
+	path := filepath.Join(f.dir, selfreport.MessagesFile)
+	if !confined {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) { // it goes on where it was
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // SetStop tells the program whether it is to stop.

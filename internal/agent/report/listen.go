@@ -2,10 +2,12 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,6 +26,12 @@ const (
 	lineBurst      = 200
 )
 
+// Bounds of what is read of the file that is there instead of the socket.
+const (
+	maxFileRead = 64 << 10 // at once
+	maxFileSize = 1 << 20  // altogether
+)
+
 // maxSocketPath is what fits into the address of a socket.
 const maxSocketPath = 107
 
@@ -37,6 +45,8 @@ type Listener struct {
 	slots  chan struct{}
 	ended  chan struct{}
 
+	fileRead int64 // how much of the messages file; of who calls ReadMessages
+
 	lines sync.Mutex // one line is taken at a time
 	texts int
 	pace  pace
@@ -46,8 +56,8 @@ type Listener struct {
 	over  bool
 }
 
-// Listen opens the socket of a folder. What is to be shown is handed to show, by one goroutine at a time;
-// it must not wait any more once Close is called.
+// Listen opens the socket of a folder. What is to be shown is handed to show, by the goroutine of each connection; it
+// must not wait any more once Close is called.
 func (f *Folder) Listen(now clock.Clock, show func(selfreport.Message)) (*Listener, error) {
 	if f == nil {
 		return nil, errors.New("there is no folder")
@@ -155,7 +165,7 @@ func (l *Listener) serveConn(c net.Conn) {
 		if long {
 			err = fmt.Errorf("a line has at most %d bytes", selfreport.MaxLine)
 		} else {
-			err = l.takeLine(line)
+			err = l.takeLine(line, l.show)
 		}
 		if err != nil {
 			reply.OK, reply.Error = false, selfreport.CleanText(err.Error(), selfreport.MaxText)
@@ -174,24 +184,54 @@ func (l *Listener) serveConn(c net.Conn) {
 	}
 }
 
+// ReadMessages takes what a program that cannot use the socket has written to the file since the last time. What makes
+// no sense is left out: nobody waits for an answer. Who calls it is shown them, before it returns.
+func (l *Listener) ReadMessages(show func(selfreport.Message)) {
+	if l == nil || l.fileRead >= maxFileSize {
+		return
+	}
+	f, err := openRegular(filepath.Join(l.folder.dir, selfreport.MessagesFile), os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // only read
+	text := make([]byte, maxFileRead)
+	n, _ := f.ReadAt(text, l.fileRead) // what is missing is not there yet
+	for line := range bytes.Lines(text[:n]) {
+		if !bytes.HasSuffix(line, []byte("\n")) && len(line) < selfreport.MaxLine {
+			return // it is being written
+		}
+		l.fileRead += int64(len(line))
+		_ = l.takeLine(line, show)
+	}
+}
+
 // takeLine does what a line says.
-func (l *Listener) takeLine(line []byte) error {
+func (l *Listener) takeLine(line []byte, show func(selfreport.Message)) error {
 	m, err := selfreport.ParseMessage(line)
 	if err != nil {
 		return err
 	}
+	if shown, err := l.countLine(&m); !shown || err != nil {
+		return err
+	}
+	show(m)
+	return nil
+}
+
+// countLine writes progress to the page, and says whether the line is one to be shown.
+func (l *Listener) countLine(m *selfreport.Message) (shown bool, err error) {
 	l.lines.Lock()
 	defer l.lines.Unlock()
 	if m.Kind == selfreport.MessageProgress {
 		l.folder.setSteps(m.Done, m.All)
-		return nil
+		return false, nil
 	}
 	if l.texts++; l.texts > maxTexts {
 		l.texts = maxTexts + 1
-		return fmt.Errorf("more than %d messages and phases: this one is not shown", maxTexts)
+		return false, fmt.Errorf("more than %d messages and phases: this one is not shown", maxTexts)
 	}
-	l.show(m)
-	return nil
+	return true, nil
 }
 
 // delayNext is how long the next line has to wait, so that a program that never stops talking takes

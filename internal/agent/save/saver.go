@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/depot/httpdepot"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -38,6 +39,8 @@ type Saver struct {
 	Epoch   core.Epoch
 	// Exported is what the setup line left, unless the image has it.
 	Exported []string
+	// Reported is what the program reports, if it will not again when it is continued; nil: it will.
+	Reported func() (selfreport.Report, bool)
 
 	Clock     clock.Clock
 	FreeSpace func(dir string) (int64, error) // bytes on the disk of a folder
@@ -136,6 +139,10 @@ func (s *Saver) recordFrozen(saved *wire.Saved, copied string, stop bool) (*depo
 	saved.Out, saved.Err = s.Spool.StreamEnds()
 	saved.Used, saved.IO = s.Used()
 	saved.Busy, saved.Idle = s.Spent()
+	if s.Reported != nil {
+		r, _ := s.Reported()
+		saved.StepsDone, saved.StepsAll = r.Done, r.All
+	}
 	return depot.TakeSnapshot(s.Work, copied, s.shot)
 }
 

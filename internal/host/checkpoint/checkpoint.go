@@ -39,6 +39,7 @@ type Program struct {
 	CPUs    []int  // processors it may run on; nil: any
 	Cgroup  string // folders of cgroups to join are the launcher's business; "" if none
 	Limits  Limits
+	Report  string // folder by which the program and whoever runs it talk, named in Env; "": none
 	// Settings of the job's checkpoint section.
 	Signal      string   // for signal: what to send, e.g. "USR1", "TERM"
 	Files       []string // for signal, exit85: what the program writes, relative to Dir

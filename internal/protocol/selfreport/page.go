@@ -18,6 +18,8 @@ const FolderVariable = "GODWIT_FOLDER"
 const (
 	PageFile   = "page"
 	SocketFile = "socket"
+	// MessagesFile is there where the socket cannot be used: lines are appended to it, and not answered.
+	MessagesFile = "messages"
 )
 
 // PageVersion changes when a client that knows only what was there before would go wrong. New fields

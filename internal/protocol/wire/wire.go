@@ -156,6 +156,9 @@ type Saved struct {
 	Moved  int64         `json:"moved"`          // that had to be sent
 	Frozen time.Duration `json:"frozen"`         // how long the program stood still
 	Took   time.Duration `json:"took"`           // until it was safe
+	// StepsDone of StepsAll is what the program had reported, if the image is of its memory: it does not say so again.
+	StepsDone uint64 `json:"steps_done,omitempty"`
+	StepsAll  uint64 `json:"steps_all,omitempty"`
 	// Exported are variables (NAME=VALUE) that the job's setup line left, if the image
 	// does not hold them: the program is continued with them.
 	Exported []string `json:"exported,omitempty"`

@@ -91,7 +91,7 @@ func (c cell) writeFolders(p *checkpoint.Program) error {
 	if err := os.WriteFile(filepath.Join(c.stateFolder(), "mark"), []byte(p.Mark), 0o644); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(c.ociConfig(p.Dir), "", " ")
+	text, err := json.MarshalIndent(c.ociConfig(p), "", " ")
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c cell) writeFolders(p *checkpoint.Program) error {
 
 // ociConfig is the configuration. But for the places on the host, one made from an
 // image equals the one the image was made with: gVisor insists.
-func (c cell) ociConfig(work string) ociSpec {
+func (c cell) ociConfig(p *checkpoint.Program) ociSpec {
 	r := c.record
 	able, groups := []string{}, []int{unknownGroup}
 	if r.UID == 0 {
@@ -122,9 +122,13 @@ func (c cell) ociConfig(work string) ociSpec {
 			{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}},
 			{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777"}},
 			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777"}},
-			{Destination: Workdir, Type: "bind", Source: work, Options: []string{"rbind", "rw"}},
+			{Destination: Workdir, Type: "bind", Source: p.Dir, Options: []string{"rbind", "rw"}},
 		},
 		Linux: ociLinux{Namespaces: []ociNamespace{{"pid"}, {"ipc"}, {"uts"}, {"mount"}, {"network"}}},
+	}
+	if r.Report {
+		s.Mounts = append(s.Mounts, ociMount{Destination: reportFolder, Type: "bind", Source: p.Report,
+			Options: []string{"rbind", "rw"}})
 	}
 	for _, name := range r.Folders {
 		source := "/" + name

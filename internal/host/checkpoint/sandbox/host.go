@@ -25,7 +25,8 @@ func describeProgram(p *checkpoint.Program) (record, error) {
 		Format:      recordFormat,
 		UID:         os.Geteuid(),
 		GID:         os.Getegid(),
-		Env:         programEnvironment(p.Env, p.Dir),
+		Env:         programEnvironment(p.Env, p.Dir, p.Report),
+		Report:      p.Report != "",
 		CPUFeatures: p.CPUFeatures,
 		Limits:      resourceLimits(p.Limits),
 	}
@@ -61,12 +62,15 @@ func describeProgram(p *checkpoint.Program) (record, error) {
 
 // programEnvironment is what the program sees of env. Folders for temporary and cached
 // files that it could not write become its own /tmp.
-func programEnvironment(env []string, dir string) []string {
+func programEnvironment(env []string, dir, report string) []string {
 	var out []string
 	cache := false
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
 		value = translatePath(value, dir)
+		if report != "" && value == report {
+			value = reportFolder
+		}
 		switch name {
 		case "PWD", "OLDPWD":
 			continue

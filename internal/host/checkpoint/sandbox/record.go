@@ -42,6 +42,7 @@ type record struct {
 	CPUFeatures []string `json:"cpuFeatures,omitempty"`
 	Folders     []string `json:"folders"` // at the top of the host, readable inside
 	Links       []link   `json:"links"`
+	Report      bool     `json:"report,omitempty"` // it has a folder to talk by
 
 	Used  []usedFile       `json:"used,omitempty"`  // files of the host that the program uses
 	Sizes map[string]int64 `json:"sizes,omitempty"` // of gVisor's files

@@ -27,6 +27,9 @@ import (
 // Workdir is where a program finds its work folder, on every host.
 const Workdir = "/godwit"
 
+// reportFolder is where it finds the folder by which it and whoever runs it talk, on every host.
+const reportFolder = "/dev/godwit"
+
 // Name is the method's name in job files.
 const Name = "sandbox"
 
@@ -114,6 +117,9 @@ func prepareCell(p *checkpoint.Program, image string) (cell, error) {
 		c.record, err = describeProgram(p)
 	} else if c.record, err = readRecord(image); err == nil {
 		err = c.record.checkFits(image)
+	}
+	if err == nil && c.record.Report && p.Report == "" {
+		err = errors.New("the program has a folder by which it reports, and there is none here")
 	}
 	if err != nil {
 		return c, err
