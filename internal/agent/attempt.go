@@ -150,7 +150,7 @@ func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *
 		l.spool.SetTailSize(output.SearchedTail)
 	}
 	l.outbox = output.NewOutbox(l.spool, earlierAgents)
-	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
+	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Part: a.Part, Mark: a.Mark}
 	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)
 	l.saving = checkpointing.SaveSchedule{Every: a.Spec.Checkpoint.Every, MTBF: a.MTBF}
 	for _, s := range a.Saved {

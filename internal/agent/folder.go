@@ -111,7 +111,7 @@ func (f folder) readAttempt() (*wire.Attempt, error) {
 	if err := f.readJSON("attempt.json", a); err != nil {
 		return nil, err
 	}
-	if a.Job <= 0 || a.Epoch <= 0 || len(a.Spec.Argv) == 0 || a.Mark == "" {
+	if a.Job <= 0 || a.Epoch <= 0 || a.Part < 0 || len(a.Spec.Argv) == 0 || a.Mark == "" {
 		return nil, fmt.Errorf("%s: job, epoch, mark or command is missing", f.filePath("attempt.json"))
 	}
 	return a, nil

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -20,7 +19,7 @@ func (l *life) setAside() string {
 	if l.attempt.Outgoing == "" || l.attempt.Outgoing == wire.FillInAtSite { // nobody on the way knew of a folder
 		return ""
 	}
-	to := filepath.Join(l.attempt.Outgoing, fmt.Sprintf("%d.%d", l.attempt.Job, l.attempt.Epoch))
+	to := filepath.Join(l.attempt.Outgoing, wire.AttemptName(l.attempt.Job, l.attempt.Epoch, l.attempt.Part))
 	for i, f := range l.attempt.Spec.Leave {
 		if err := moveMatches(l.folder.workDir(), f.From, filepath.Join(to, strconv.Itoa(i))); err != nil {
 			l.around.log.Error("results cannot be set aside, and come home", "files", f.From, "error", err)

@@ -4,6 +4,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -12,10 +13,25 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// ID names one attempt of one job.
+// ID names an attempt: that of one part of one job. Jobs that run in one cluster have part 0
+// alone.
 type ID struct {
 	Job   core.JobID
 	Epoch core.Epoch
+	Part  int `json:",omitempty"`
+}
+
+// AttemptID is the name of an attempt that is to be run.
+func AttemptID(a *wire.Attempt) ID { return ID{Job: a.Job, Epoch: a.Epoch, Part: a.Part} }
+
+// IsValid reports whether there can be such an attempt.
+func (id ID) IsValid() bool {
+	return id.Job > 0 && id.Epoch > 0 && id.Part >= 0 && id.Part < wire.MaxParts
+}
+
+// CompareIDs orders attempts by job, epoch and part.
+func CompareIDs(a, b ID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Part, b.Part))
 }
 
 // Driver runs the attempts of one cluster.

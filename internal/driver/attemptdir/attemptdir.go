@@ -38,17 +38,20 @@ const (
 var ErrReleased = errors.New("the attempt was released")
 
 // FolderName is the name of an attempt's folder.
-func FolderName(id driver.ID) string {
-	return strconv.FormatInt(int64(id.Job), 10) + "." + strconv.FormatInt(int64(id.Epoch), 10)
-}
+func FolderName(id driver.ID) string { return wire.AttemptName(id.Job, id.Epoch, id.Part) }
 
 // ParseName takes only what FolderName gives.
 func ParseName(s string) (driver.ID, bool) {
-	job, epoch, _ := strings.Cut(s, ".")
+	job, rest, _ := strings.Cut(s, ".")
+	epoch, part, hasPart := strings.Cut(rest, ".")
 	j, err1 := strconv.ParseInt(job, 10, 64)
 	e, err2 := strconv.ParseInt(epoch, 10, 32)
 	id := driver.ID{Job: core.JobID(j), Epoch: core.Epoch(e)}
-	return id, err1 == nil && err2 == nil && j > 0 && e > 0 && FolderName(id) == s
+	var err3 error
+	if hasPart {
+		id.Part, err3 = strconv.Atoi(part)
+	}
+	return id, err1 == nil && err2 == nil && err3 == nil && id.IsValid() && FolderName(id) == s
 }
 
 // PrepareFolder makes the folder and the file that says what to run, unless they are

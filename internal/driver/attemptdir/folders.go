@@ -1,7 +1,6 @@
 package attemptdir
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,9 +88,7 @@ func (f *Folders) AttemptIDs() ([]driver.ID, error) {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b driver.ID) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
-	})
+	slices.SortFunc(ids, driver.CompareIDs)
 	return ids, nil
 }
 
@@ -111,7 +108,7 @@ func (f *Folders) WasReleased(id driver.ID) bool { return f.gone.hasAttempt(id) 
 // RememberRelease notes that an attempt is never to be started again.
 func (f *Folders) RememberRelease(id driver.ID) {
 	if err := f.gone.addAttempt(id, f.clock()); err != nil {
-		f.log.Warn("a release cannot be written down", "job", id.Job, "epoch", id.Epoch, "err", err)
+		f.log.Warn("a release cannot be written down", "job", id.Job, "epoch", id.Epoch, "part", id.Part, "err", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func (d *Driver) releaseAttempt(ctx context.Context, id driver.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if id.Job <= 0 || id.Epoch <= 0 {
+	if !id.IsValid() {
 		return nil // there never was one
 	}
 	a := d.attemptRecord(id)

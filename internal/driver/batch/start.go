@@ -19,7 +19,7 @@ import (
 // it, unless it has one. A job that was taken twice does no harm: the second agent
 // finds the folder locked, or all told.
 func (d *Driver) StartAttempt(ctx context.Context, w *wire.Attempt) error {
-	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
+	id := driver.AttemptID(w)
 	if err := d.startAttempt(ctx, id, w); err != nil {
 		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
@@ -30,7 +30,7 @@ func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if id.Job <= 0 || id.Epoch <= 0 {
+	if !id.IsValid() {
 		return errors.New("jobs and attempts are numbered from 1")
 	}
 	a := d.attemptRecord(id)

@@ -115,7 +115,7 @@ func (b *Broker) serveAgent(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if m.Kind == wire.Hello {
-			who = driver.ID{Job: m.Job, Epoch: m.Epoch}
+			who = driver.ID{Job: m.Job, Epoch: m.Epoch, Part: m.Part}
 			continue
 		}
 		if !b.takeMessage(c, who, m) {

@@ -18,7 +18,7 @@ func TestReservations(t *testing.T, w World) {
 		return
 	}
 	a := w.AttemptFor(Stays)
-	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	id := driver.AttemptID(a)
 	err := r.ReserveProcs(t.Context(), driver.Reservation{ID: id, Need: driver.Need{Procs: 1, Time: time.Minute}})
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, driver.ErrRefused) {
 		if err := r.CancelReservation(t.Context(), id); err != nil {
@@ -67,7 +67,7 @@ func testResizing(t *testing.T, w World) {
 		return
 	}
 	a := w.AttemptFor(Stays)
-	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	id := driver.AttemptID(a)
 	mustStart(t, d, a)
 	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
 	if err := r.ResizeAttempt(t.Context(), id, 1); err != nil {

@@ -69,9 +69,10 @@ func (p *NotedPrograms) Attempts() []*wire.Attempt {
 	return slices.Clone(p.attempts)
 }
 
-// NotesFile is where the program of an attempt writes its notes.
+// NotesFile is where the program of an attempt writes its notes. It is named by the number at
+// the end of the mark, which two parts of one job do not share.
 func (p *NotedPrograms) NotesFile(a *wire.Attempt) string {
-	return filepath.Join(p.Notes, "notes."+strconv.FormatInt(int64(a.Job), 10))
+	return filepath.Join(p.Notes, "notes."+a.Mark[strings.LastIndexByte(a.Mark, '.')+1:])
 }
 
 // ReadNotes are the words that an attempt's program noted.
@@ -121,7 +122,7 @@ func (p *NotedPrograms) CheckNoneLives() {
 
 // HeardMessages is what the broker heard.
 func (p *NotedPrograms) HeardMessages(a *wire.Attempt) []wire.Message {
-	return p.Broker.HeardFrom(driver.ID{Job: a.Job, Epoch: a.Epoch})
+	return p.Broker.HeardFrom(driver.AttemptID(a))
 }
 
 // SetDeaf makes the broker hear nothing, or hear again.

@@ -133,7 +133,7 @@ func tellBroker(a *wire.Attempt, m wire.Message) bool {
 		return false
 	}
 	defer func() { _ = c.Close() }() // all is said
-	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
+	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Part: a.Part, Mark: a.Mark}
 	if wire.WriteFrame(c, hello) != nil || wire.WriteFrame(c, m) != nil {
 		return false
 	}

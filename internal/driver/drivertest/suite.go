@@ -73,6 +73,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"AnAgentThatDiesUnderTheNextDriverIsReplaced", lossUnderNextDriver},
 		{"AnAgentThatDiedWhileNobodyWatchedIsReplaced", lossWithoutDriver},
 		{"AttemptsDoNotDisturbEachOther", sideBySide},
+		{"ThePartsOfAJobAreAttemptsOfTheirOwn", partsSideBySide},
 		{"TheLoadIsAShare", loadIsAShare},
 		{"AnOrderThatWasWithdrawnIsNotCarriedOut", testWithdrawn},
 		{"WhatIsHeldForAnAttemptIsHeldOnceAndGivenBack", TestReservations},
@@ -232,9 +233,9 @@ func restartFindsRunning(t *testing.T, w World) {
 	for _, f := range findAttempts(t, d) {
 		ids = append(ids, f.ID)
 	}
-	if !slices.Contains(ids, attemptID(stays)) || !slices.Contains(ids, attemptID(ends)) ||
-		slices.Contains(ids, attemptID(waits)) {
-		t.Errorf("found %v, started were %v and %v", ids, attemptID(stays), attemptID(ends))
+	if !slices.Contains(ids, driver.AttemptID(stays)) || !slices.Contains(ids, driver.AttemptID(ends)) ||
+		slices.Contains(ids, driver.AttemptID(waits)) {
+		t.Errorf("found %v, started were %v and %v", ids, driver.AttemptID(stays), driver.AttemptID(ends))
 	}
 	if f := mustFind(t, d, stays); !f.Alive {
 		t.Errorf("found %+v of an attempt that runs", f)
@@ -253,6 +254,35 @@ func restartFindsRunning(t *testing.T, w World) {
 		if n := w.LivingProcesses(a); n != 0 {
 			t.Errorf("%d processes live after the release", n)
 		}
+	}
+}
+
+// partsSideBySide: two parts of one job in one cluster are two attempts, which run, are found
+// and are released each by itself.
+func partsSideBySide(t *testing.T, w World) {
+	d, first, second := w.OpenDriver(), w.AttemptFor(Stays), w.AttemptFor(Stays)
+	second.Job, second.Part = first.Job, 1
+	for _, a := range []*wire.Attempt{first, second, second} {
+		mustStart(t, d, a)
+	}
+	clocktest.WaitFor(t, "both parts to run", func() bool { return w.StartCount(first) > 0 && w.StartCount(second) > 0 })
+	d = w.OpenDriver()
+	if f := mustFind(t, d, first); !f.Alive {
+		t.Errorf("found %+v of a part that runs", f)
+	}
+	mustRelease(t, d, first)
+	if n := w.LivingProcesses(first); n != 0 {
+		t.Errorf("%d processes of a part live after its release", n)
+	}
+	if f := mustFind(t, d, second); !f.Alive || w.LivingProcesses(second) == 0 {
+		t.Errorf("found %+v of a part that runs, whose job has another that was released", f)
+	}
+	if found := findAttempts(t, d); len(found) != 1 {
+		t.Errorf("found %v, and one of the two parts was released", found)
+	}
+	mustRelease(t, d, second)
+	if a, b := w.StartCount(first), w.StartCount(second); a != 1 || b != 1 {
+		t.Errorf("the parts began %d and %d times", a, b)
 	}
 }
 
@@ -335,8 +365,6 @@ func testWithdrawn(t *testing.T, w World) {
 	}
 }
 
-func attemptID(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
-
 func mustStart(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
 	if err := d.StartAttempt(t.Context(), a); err != nil {
@@ -348,7 +376,7 @@ func mustRelease(t *testing.T, d driver.Driver, a *wire.Attempt) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	if err := d.ReleaseAttempt(ctx, attemptID(a)); err != nil {
+	if err := d.ReleaseAttempt(ctx, driver.AttemptID(a)); err != nil {
 		t.Error(err)
 	}
 }
@@ -365,7 +393,7 @@ func findAttempts(t *testing.T, d driver.Driver) []driver.Found {
 func mustFind(t *testing.T, d driver.Driver, a *wire.Attempt) driver.Found {
 	t.Helper()
 	for _, f := range findAttempts(t, d) {
-		if f.ID == attemptID(a) {
+		if f.ID == driver.AttemptID(a) {
 			return f
 		}
 	}

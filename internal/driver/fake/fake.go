@@ -4,7 +4,6 @@
 package fake
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -82,7 +81,7 @@ func (r *Run) SendMessage(m wire.Message) {
 
 // sendLocked is SendMessage with the driver locked.
 func (r *Run) sendLocked(m wire.Message) {
-	m.Job, m.Epoch, m.Mark = r.attempt.Job, r.attempt.Epoch, r.attempt.Mark
+	m.Job, m.Epoch, m.Part, m.Mark = r.attempt.Job, r.attempt.Epoch, r.attempt.Part, r.attempt.Mark
 	if m.Kind != wire.Hello && m.Kind != wire.Status {
 		r.next++
 		m.Seq = r.next
@@ -121,7 +120,7 @@ func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	id := driver.AttemptID(a)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch r := d.runs[id]; {
@@ -208,9 +207,7 @@ func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 	for id, r := range d.runs {
 		found = append(found, driver.Found{ID: id, Alive: !r.over})
 	}
-	slices.SortFunc(found, func(a, b driver.Found) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
-	})
+	slices.SortFunc(found, func(a, b driver.Found) int { return driver.CompareIDs(a.ID, b.ID) })
 	return found, ctx.Err()
 }
 

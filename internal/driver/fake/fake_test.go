@@ -22,26 +22,26 @@ type world struct {
 
 	mu       sync.Mutex
 	programs map[core.JobID]drivertest.Program
-	started  map[core.JobID]int
-	living   map[core.JobID]int
-	heard    map[core.JobID][]wire.Message
+	started  map[driver.ID]int
+	living   map[driver.ID]int
+	heard    map[driver.ID][]wire.Message
 }
 
 func newWorld(t *testing.T) drivertest.World {
-	w := &world{programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{},
-		heard: map[core.JobID][]wire.Message{}}
+	w := &world{programs: map[core.JobID]drivertest.Program{}, started: map[driver.ID]int{}, living: map[driver.ID]int{},
+		heard: map[driver.ID][]wire.Message{}}
 	w.driver = New(w.run, w.hear)
 	t.Cleanup(w.driver.Close)
 	return w
 }
 
 func (w *world) run(r *Run) {
-	job := r.Attempt().Job
-	w.count(job, 2)
-	defer w.count(job, -2)
+	id := driver.AttemptID(r.Attempt())
+	w.count(id, 2)
+	defer w.count(id, -2)
 	w.mu.Lock()
-	w.started[job]++
-	p := w.programs[job]
+	w.started[id]++
+	p := w.programs[id.Job]
 	w.mu.Unlock()
 	if p == drivertest.Ends {
 		r.SendMessage(wire.Message{Kind: wire.Ended, Code: 7})
@@ -50,18 +50,19 @@ func (w *world) run(r *Run) {
 	<-r.Done()
 }
 
-func (w *world) count(job core.JobID, n int) {
+func (w *world) count(id driver.ID, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.living[job] += n
+	w.living[id] += n
 }
 
 func (w *world) hear(m wire.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.heard[m.Job]
+	from := driver.ID{Job: m.Job, Epoch: m.Epoch, Part: m.Part}
+	all := w.heard[from]
 	if m.Kind != wire.Hello && (len(all) == 0 || m.Seq > all[len(all)-1].Seq) {
-		w.heard[m.Job] = append(all, m)
+		w.heard[from] = append(all, m)
 	}
 }
 
@@ -79,23 +80,23 @@ func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 func (w *world) StartCount(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.started[a.Job]
+	return w.started[driver.AttemptID(a)]
 }
 
 func (w *world) LivingProcesses(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.living[a.Job]
+	return w.living[driver.AttemptID(a)]
 }
 
 func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]wire.Message(nil), w.heard[a.Job]...)
+	return append([]wire.Message(nil), w.heard[driver.AttemptID(a)]...)
 }
 
 func (w *world) SetDeaf(deaf bool)         { w.driver.SetDeaf(deaf) }
-func (w *world) KillAgent(a *wire.Attempt) { w.driver.KillAgent(driver.ID{Job: a.Job, Epoch: a.Epoch}) }
+func (w *world) KillAgent(a *wire.Attempt) { w.driver.KillAgent(driver.AttemptID(a)) }
 
 func TestConformance(t *testing.T) { drivertest.Run(t, newWorld) }
 

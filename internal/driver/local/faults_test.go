@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+func idOf(a *wire.Attempt) driver.ID { return driver.AttemptID(a) }
 
 func (w *world) folder(a *wire.Attempt) string {
 	return filepath.Join(w.opt.Dir, attemptdir.FolderName(idOf(a)))

@@ -20,7 +20,7 @@ var errClosed = errors.New("the driver is closed")
 
 // StartAttempt makes the folder and starts an agent on it, unless they are there.
 func (d *Driver) StartAttempt(ctx context.Context, w *wire.Attempt) error {
-	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
+	id := driver.AttemptID(w)
 	if err := d.startAttempt(ctx, id, w); err != nil {
 		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
 	}
@@ -31,7 +31,7 @@ func (d *Driver) startAttempt(ctx context.Context, id driver.ID, w *wire.Attempt
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if id.Job <= 0 || id.Epoch <= 0 {
+	if !id.IsValid() {
 		return errors.New("jobs and attempts are numbered from 1")
 	}
 	// scripts that knew other hosts do with this one

@@ -135,7 +135,7 @@ func (w *world) Close() {
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	dir := filepath.Join(w.opt.Dir, attemptdir.FolderName(driver.ID{Job: a.Job, Epoch: a.Epoch}))
+	dir := filepath.Join(w.opt.Dir, attemptdir.FolderName(driver.AttemptID(a)))
 	var p *process
 	clocktest.WaitFor(w.t, fmt.Sprintf("an agent of job %d to kill", a.Job), func() bool {
 		p = agentOn(dir, attemptdir.LockHolder(dir), time.Time{})

@@ -217,7 +217,7 @@ func (d *Driver) ownerOf(ctx context.Context, id driver.ID) (uint32, error) {
 // reaches and the owner does not, for longer than something may take to come up
 // again, does not want the owner.
 func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
-	user, err := d.ownerOf(ctx, driver.ID{Job: a.Job, Epoch: a.Epoch})
+	user, err := d.ownerOf(ctx, driver.AttemptID(a))
 	if err != nil {
 		return err
 	}

@@ -82,12 +82,7 @@ func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b driver.Found) int {
-		if a.Job != b.Job {
-			return int(a.Job - b.Job)
-		}
-		return int(a.Epoch - b.Epoch)
-	})
+	slices.SortFunc(found, func(a, b driver.Found) int { return driver.CompareIDs(a.ID, b.ID) })
 	return found, nil
 }
 

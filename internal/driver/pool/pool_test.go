@@ -25,14 +25,14 @@ type world struct {
 
 	mu       sync.Mutex
 	programs map[core.JobID]drivertest.Program
-	started  map[core.JobID]int
-	living   map[core.JobID]int
-	heard    map[core.JobID][]wire.Message
+	started  map[driver.ID]int
+	living   map[driver.ID]int
+	heard    map[driver.ID][]wire.Message
 }
 
 func newWorld(t *testing.T) drivertest.World {
-	w := &world{t: t, programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{},
-		living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
+	w := &world{t: t, programs: map[core.JobID]drivertest.Program{}, started: map[driver.ID]int{},
+		living: map[driver.ID]int{}, heard: map[driver.ID][]wire.Message{}}
 	var members []Member
 	for _, name := range []string{"a", "b", "c"} {
 		d := fake.New(w.run, w.hear)
@@ -53,12 +53,12 @@ func (w *world) make(members []Member) *Driver {
 }
 
 func (w *world) run(r *fake.Run) {
-	job := r.Attempt().Job
-	w.count(w.living, job, 2)
-	defer w.count(w.living, job, -2)
-	w.count(w.started, job, 1)
+	id := driver.AttemptID(r.Attempt())
+	w.count(w.living, id, 2)
+	defer w.count(w.living, id, -2)
+	w.count(w.started, id, 1)
 	w.mu.Lock()
-	p := w.programs[job]
+	p := w.programs[id.Job]
 	w.mu.Unlock()
 	if p == drivertest.Ends {
 		r.SendMessage(wire.Message{Kind: wire.Ended, Code: 7})
@@ -67,18 +67,19 @@ func (w *world) run(r *fake.Run) {
 	<-r.Done()
 }
 
-func (w *world) count(in map[core.JobID]int, job core.JobID, n int) {
+func (w *world) count(in map[driver.ID]int, id driver.ID, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	in[job] += n
+	in[id] += n
 }
 
 func (w *world) hear(m wire.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.heard[m.Job]
+	from := driver.ID{Job: m.Job, Epoch: m.Epoch, Part: m.Part}
+	all := w.heard[from]
 	if m.Kind != wire.Hello && (len(all) == 0 || m.Seq > all[len(all)-1].Seq) {
-		w.heard[m.Job] = append(all, m)
+		w.heard[from] = append(all, m)
 	}
 }
 
@@ -99,19 +100,19 @@ func (w *world) AttemptFor(p drivertest.Program) *wire.Attempt {
 func (w *world) StartCount(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.started[a.Job]
+	return w.started[driver.AttemptID(a)]
 }
 
 func (w *world) LivingProcesses(a *wire.Attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.living[a.Job]
+	return w.living[driver.AttemptID(a)]
 }
 
 func (w *world) HeardMessages(a *wire.Attempt) []wire.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]wire.Message(nil), w.heard[a.Job]...)
+	return append([]wire.Message(nil), w.heard[driver.AttemptID(a)]...)
 }
 
 func (w *world) SetDeaf(deaf bool) {
@@ -122,7 +123,7 @@ func (w *world) SetDeaf(deaf bool) {
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	for _, d := range w.fakes {
-		d.KillAgent(driver.ID{Job: a.Job, Epoch: a.Epoch})
+		d.KillAgent(driver.AttemptID(a))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sent")
-	a, b, c := driver.ID{Job: 1, Epoch: 2}, driver.ID{Job: 3, Epoch: 4}, driver.ID{Job: 5, Epoch: 6}
+	a, b, c := driver.ID{Job: 1, Epoch: 2}, driver.ID{Job: 3, Epoch: 4}, driver.ID{Job: 1, Epoch: 2, Part: 1}
 	r, err := openRegister(path)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/linefile"
 )
 
@@ -35,7 +36,7 @@ func openRegister(path string) (*register, error) {
 	r.known = parseRegister(data)
 	var text bytes.Buffer
 	for id := range r.known { // order-free: a set
-		fmt.Fprintf(&text, "+%d.%d\n", id.Job, id.Epoch)
+		text.WriteString("+" + attemptdir.FolderName(id) + "\n")
 	}
 	if r.file, err = linefile.ReplaceFile(path, text.Bytes()); err != nil {
 		return nil, err
@@ -48,15 +49,16 @@ func parseRegister(data []byte) map[driver.ID]bool {
 	known := map[driver.ID]bool{}
 	end := bytes.LastIndexByte(data, '\n')
 	for line := range strings.Lines(string(data[:end+1])) {
-		var id driver.ID
-		var sign string
-		if n, err := fmt.Sscanf(line, "%1s%d.%d\n", &sign, &id.Job, &id.Epoch); n != 3 || err != nil {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
-		switch sign {
-		case "+":
+		id, ok := attemptdir.ParseName(line[1:])
+		switch {
+		case !ok:
+		case line[0] == '+':
 			known[id] = true
-		case "-":
+		case line[0] == '-':
 			delete(known, id)
 		}
 	}
@@ -104,7 +106,7 @@ func (r *register) addAttempt(id driver.ID) error {
 		return nil
 	}
 	if r.file != nil {
-		if err := r.file.AppendSafely(fmt.Sprintf("+%d.%d\n", id.Job, id.Epoch)); err != nil {
+		if err := r.file.AppendSafely("+" + attemptdir.FolderName(id) + "\n"); err != nil {
 			return fmt.Errorf("%w: %w", errRegister, err)
 		}
 	}
@@ -118,7 +120,7 @@ func (r *register) removeAttempt(id driver.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known[id] && r.file != nil {
-		_ = r.file.AppendLine(fmt.Sprintf("-%d.%d\n", id.Job, id.Epoch))
+		_ = r.file.AppendLine("-" + attemptdir.FolderName(id) + "\n")
 	}
 	delete(r.known, id)
 }

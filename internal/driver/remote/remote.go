@@ -165,7 +165,7 @@ func (d *Driver) UserNotes() []string { return nil }
 
 // StartAttempt has the attempt started over there.
 func (d *Driver) StartAttempt(ctx context.Context, a *wire.Attempt) error {
-	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	id := driver.AttemptID(a)
 	_, err := d.sendRequest(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.mayKnow(id),
 		func() error { return d.sent.addAttempt(id) })
 	return err

@@ -226,7 +226,7 @@ func (w *world) KillAgentIfAny(a *wire.Attempt) bool {
 	return true
 }
 
-func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+func idOf(a *wire.Attempt) driver.ID { return driver.AttemptID(a) }
 
 func heard(w *world, a *wire.Attempt, k wire.Kind) int {
 	n := 0

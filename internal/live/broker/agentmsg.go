@@ -13,7 +13,7 @@ import (
 
 // greetAgent tells an agent that has just come what it may have missed.
 func (t *turn) greetAgent(j *job, l *link) {
-	l.sendOrder(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
+	l.sendOrder(wire.Order{Kind: wire.Ack, Seq: j.rec.LastMessage(l.part)})
 	switch w, live := t.b.eng.FindJob(j.rec.ID); {
 	case !live || w.State != core.Stopping:
 	case w.Cancelled:
@@ -31,7 +31,7 @@ func (t *turn) greetAgent(j *job, l *link) {
 // takeMessage takes in a message of an agent. Numbered ones are acknowledged once what
 // they brought about is durable; those that are durable already, at once.
 func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
-	if hello.Epoch != j.rec.Epoch || hello.Mark != j.rec.Mark {
+	if !isPresent(j, hello) {
 		l.sendOrder(wire.Order{Kind: wire.Ack, Seq: m.Seq}) // of an attempt that is past: it need not say it again
 		return
 	}
@@ -42,7 +42,7 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 	if l.deaf {
 		return
 	}
-	if m.Seq > j.rec.Seq {
+	if m.Seq > j.rec.LastMessage(l.part) {
 		switch {
 		case !t.underWay(j):
 		case m.Kind != wire.Output:
@@ -52,8 +52,8 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 			t.afterCommit(l.closeLink)
 			return
 		}
-		if hello.Epoch == j.rec.Epoch { // else it was its last word, and a new attempt has begun
-			j.rec.Seq = m.Seq
+		if isPresent(j, hello) { // else it was its last word, and a new attempt has begun
+			j.rec.SetLastMessage(l.part, m.Seq)
 		}
 		t.touchJob(j)
 	}
@@ -305,7 +305,7 @@ func (t *turn) programLeft(j *job, m *wire.Message) {
 	}
 	w, live := t.b.eng.FindJob(j.rec.ID)
 	t.savedNow(j, m.Saved, live && w.State == core.Stopping)
-	t.releaseEnded(j, j.rec.Epoch)
+	t.releaseEnded(j, j.rec.Epoch, 0)
 	t.stepEngine(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }
 
@@ -316,7 +316,7 @@ func (t *turn) programEnded(j *job, m *wire.Message) {
 		j.rec.Result = "" // nobody wants it
 	}
 	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
-	t.releaseEnded(j, j.rec.Epoch)
+	t.releaseEnded(j, j.rec.Epoch, 0)
 	if m.Code != 0 {
 		j.failureText = strings.TrimSpace(m.Why)
 	}

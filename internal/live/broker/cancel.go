@@ -80,7 +80,7 @@ func (t *turn) cancelInEngine(j *job, now bool) {
 	// An agent that is away while its program runs is told when it is back.
 	runs := w.State == core.Running || w.State == core.Stopping
 	in := &core.Input{Kind: core.Cancel, Job: j.rec.ID, Grace: t.b.gracePeriod(j), Immediate: now,
-		Attended: j.link != nil || runs && !now}
+		Attended: len(j.links) > 0 || runs && !now}
 	if now {
 		in.Grace = 0
 	}

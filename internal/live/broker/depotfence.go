@@ -52,5 +52,5 @@ func (b *Broker) grantAttempt(ctx context.Context, a *wire.Attempt) {
 	for i := range a.Inputs {
 		trees = append(trees, a.Inputs[i].Tree)
 	}
-	b.fences.SetGrant(driver.ID{Job: a.Job, Epoch: a.Epoch}, b.grant(ctx, a.Cluster, trees...))
+	b.fences.SetGrant(driver.AttemptID(a), b.grant(ctx, a.Cluster, trees...))
 }

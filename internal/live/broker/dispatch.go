@@ -21,11 +21,14 @@ func (t *turn) handleCommand(c core.Command) {
 		return
 	}
 	switch c.Kind {
-	case core.Start, core.Release:
-		c.Cluster, _ = j.clusterOf(c.Epoch)
-		id := t.sendCommand(c)
-		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
-	case core.Stage:
+	case core.Release: // of all parts
+		for _, at := range j.placesOf(c.Epoch) {
+			c := c
+			c.Part, c.Cluster = at.part, at.cluster
+			id := t.sendCommand(c)
+			t.afterCommit(func() { t.b.executeCommand(j, id, c) })
+		}
+	case core.Start, core.Stage:
 		id := t.sendCommand(c)
 		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 	case core.Describe:
@@ -86,7 +89,7 @@ func (b *Broker) executeCommand(j *job, id uint64, c core.Command) {
 		case core.Start:
 			ok = b.startAttempt(j, c)
 		case core.Release:
-			ok = b.releaseAttempt(driver.ID{Job: c.Job, Epoch: c.Epoch}, c.Cluster)
+			ok = b.releaseAttempt(driver.ID{Job: c.Job, Epoch: c.Epoch, Part: c.Part}, c.Cluster)
 		}
 		if !ok {
 			return // the broker ends: the outbox remembers
@@ -120,7 +123,7 @@ const maxTries = 3
 func (b *Broker) startAttempt(j *job, c core.Command) bool {
 	var a *wire.Attempt
 	var cl *cluster
-	err := b.askLoop(b.ctx, func(t *turn) { a, cl = t.attemptFor(j, c.Epoch) })
+	err := b.askLoop(b.ctx, func(t *turn) { a, cl = t.attemptFor(j, c.Epoch, c.Part) })
 	if err != nil {
 		return false
 	}
@@ -165,17 +168,18 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 	}
 }
 
-// attemptFor is what an agent is told about the present attempt of a job; nil if
+// attemptFor is what an agent is told about the present attempt of a part of a job; nil if
 // that is not the present one any more.
-func (t *turn) attemptFor(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
+func (t *turn) attemptFor(j *job, epoch core.Epoch, part int) (*wire.Attempt, *cluster) {
 	w, live := t.b.eng.FindJob(j.rec.ID)
-	c := t.b.clusterNamed(j.rec.Cluster)
-	if !live || w.Epoch != epoch || w.Parts == 0 || c == nil {
+	p, placed := t.b.eng.FindPart(j.rec.ID, part)
+	if !live || w.Epoch != epoch || !placed {
 		return nil, nil
 	}
-	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index,
-		Parent: j.rec.Parent,
-		Procs:  w.Size, Held: w.Procs, Order: c.namesOf(w.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket,
+	c := t.b.allClusters()[p.Cluster]
+	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Part: part, Mark: wire.PartMark(j.rec.Mark, part), Cluster: c.Name,
+		Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
+		Procs: p.Size, Held: p.Procs, Order: c.namesOf(p.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket,
 		Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
@@ -201,7 +205,7 @@ func (b *Broker) releaseAttempt(id driver.ID, at core.ClusterID) bool {
 		if b.ctx.Err() != nil {
 			return false
 		}
-		b.opt.Log.Error("cannot release", "job", id.Job, "epoch", int(id.Epoch), "error", err)
+		b.opt.Log.Error("cannot release", "job", id.Job, "epoch", int(id.Epoch), "part", id.Part, "error", err)
 		if !clock.SleepContext(b.ctx, wait) {
 			return false
 		}
@@ -231,14 +235,14 @@ const sshKind = "ssh"
 // localKind is the kind of the clusters that are parts of this machine.
 const localKind = "local"
 
-// releaseEnded releases an attempt that has told its end, so that its folder goes.
-func (t *turn) releaseEnded(j *job, epoch core.Epoch) {
-	c := core.Command{Kind: core.Release, Job: j.rec.ID, Epoch: epoch}
-	c.Cluster, _ = j.clusterOf(epoch)
+// releaseEnded releases the attempt of a part that has told its end, so that its folder goes.
+func (t *turn) releaseEnded(j *job, epoch core.Epoch, part int) {
+	c := core.Command{Kind: core.Release, Job: j.rec.ID, Epoch: epoch, Part: part,
+		Cluster: j.placeOf(epoch, part).cluster}
 	id := t.sendCommand(c)
 	t.afterCommit(func() {
 		// The agent leaves by itself once it has heard that all is durable.
-		link := j.link
+		link := j.linkOf(part)
 		j.line.addTask(t.b.runInBackground, func() {
 			if link != nil {
 				select {

@@ -51,7 +51,7 @@ type job struct {
 	agentNotes   int            // that its agents made
 	agentReports int            // of its agents that were explained
 
-	link *link // to the agent of the present attempt; nil if it is not there
+	links []*link // to the agents of the parts of the present attempt that are there
 
 	// Whoever watches reads these, beside the loop.
 	mu       sync.Mutex
@@ -65,20 +65,36 @@ type job struct {
 	saves    []chan saveResult
 }
 
-// whereabouts is where an attempt is.
+// whereabouts is where the attempt of a part is.
 type whereabouts struct {
 	epoch   core.Epoch
+	part    int
 	cluster core.ClusterID
 }
 
-// clusterOf says where an attempt is; the place of the last one if nobody knows.
-func (j *job) clusterOf(epoch core.Epoch) (core.ClusterID, bool) {
+// placesOf says where the parts of an attempt are; the first cluster, for part 0, if nobody
+// knows.
+func (j *job) placesOf(epoch core.Epoch) []whereabouts {
+	var list []whereabouts
 	for _, p := range j.places {
 		if p.epoch == epoch {
-			return p.cluster, true
+			list = append(list, p)
 		}
 	}
-	return 0, false
+	if len(list) == 0 {
+		list = []whereabouts{{epoch: epoch}}
+	}
+	return list
+}
+
+// placeOf says where the attempt of a part is.
+func (j *job) placeOf(epoch core.Epoch, part int) whereabouts {
+	for _, p := range j.places {
+		if p.epoch == epoch && p.part == part {
+			return p
+		}
+	}
+	return whereabouts{epoch: epoch, part: part}
 }
 
 type saveResult struct {
@@ -91,7 +107,7 @@ func newJob(rec store.Job) *job {
 }
 
 // isForgettable reports whether nothing is left to do for the job.
-func (j *job) isForgettable() bool { return j.over && j.link == nil && j.line.isIdle() }
+func (j *job) isForgettable() bool { return j.over && len(j.links) == 0 && j.line.isIdle() }
 
 // signalChange wakes whoever waits for a change.
 func (j *job) signalChange() {

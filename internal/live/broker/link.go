@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // link is a connection to an agent.
 type link struct {
 	conn net.Conn
+	part int           // of the job, whose agent it is
 	gone chan struct{} // closed when the agent is gone
 	done chan struct{} // closed when nothing is written any more
 	deaf bool          // the loop does not listen to it any more
@@ -78,11 +80,26 @@ func (l *link) closeLink() {
 	}
 }
 
-// sendOrder tells the agent of the present attempt something, if it is there.
+// sendOrder tells the agents of the present attempt something, as far as they are there.
 func (j *job) sendOrder(o wire.Order) {
-	if j.link != nil {
-		j.link.sendOrder(o)
+	for _, l := range j.links {
+		l.sendOrder(o)
 	}
+}
+
+// linkOf is the connection to the agent of a part; nil if it is not there.
+func (j *job) linkOf(part int) *link {
+	for _, l := range j.links {
+		if l.part == part {
+			return l
+		}
+	}
+	return nil
+}
+
+// dropLink forgets a connection.
+func (j *job) dropLink(gone *link) {
+	j.links = slices.DeleteFunc(slices.Clone(j.links), func(l *link) bool { return l == gone })
 }
 
 var errNoHello = errors.New("an agent must say who it is first")
@@ -117,9 +134,7 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 	}
 	defer b.postToLoop(func(t *turn) {
 		close(l.gone)
-		if j.link == l {
-			j.link = nil
-		}
+		j.dropLink(l)
 		t.settleJob(j)
 	})
 	for {
@@ -150,19 +165,27 @@ func (b *Broker) distrustMessage(j *job, m *wire.Message, why error) *wire.Messa
 		Why: fmt.Sprintf("the job's agent sent an invalid message (%s): %s", m.Kind, why)}
 }
 
+// isPresent reports whether an agent is that of a part of the job's present attempt.
+func isPresent(j *job, hello *wire.Message) bool {
+	return hello.Epoch == j.rec.Epoch && hello.Part < j.rec.PartCount() &&
+		hello.Mark == wire.PartMark(j.rec.Mark, hello.Part)
+}
+
 // meetAgent makes a connection the one to the agent of a job's present attempt. An
 // agent of an attempt that is past, or of a job of somebody else than those who
 // let it in speak for, is told to leave.
 func (t *turn) meetAgent(ctx context.Context, l *link, hello *wire.Message) *job {
 	j := t.b.jobs[hello.Job]
-	if j == nil || !t.b.ownsJob(ctx, &j.rec) || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
+	if j == nil || !t.b.ownsJob(ctx, &j.rec) || !isPresent(j, hello) {
 		t.afterCommit(func() { l.sendOrder(wire.Order{Kind: wire.Kill}); l.closeLink() })
 		return nil
 	}
-	if j.link != nil {
-		j.link.closeLink() // an agent that reconnects knows better
+	l.part = hello.Part
+	if old := j.linkOf(l.part); old != nil {
+		old.closeLink() // an agent that reconnects knows better
+		j.dropLink(old)
 	}
-	j.link = l
+	j.links = append(j.links, l)
 	t.greetAgent(j, l)
 	return j
 }

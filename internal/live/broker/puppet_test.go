@@ -79,7 +79,7 @@ func (p *puppet) StartAttempt(_ context.Context, a *wire.Attempt) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starts++
-	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	id := driver.AttemptID(a)
 	if p.fail != nil {
 		return p.fail
 	}

@@ -164,7 +164,7 @@ func (b *Broker) watchAgent(j *job) bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.lookedAt = b.opt.Clock()
-		there = j.link != nil
+		there = len(j.links) > 0
 		if !j.watching {
 			j.watching = true
 			j.sendOrder(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})

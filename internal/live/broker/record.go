@@ -49,9 +49,11 @@ func (t *turn) recordEvent(ev *core.Event) {
 
 func (t *turn) recordPlan(j *job, ev *core.Event) {
 	c := t.b.allClusters()[ev.Cluster]
-	j.rec.Hosts = c.HostNames
-	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
-	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
+	if ev.Part == 0 {
+		j.rec.Hosts = c.HostNames
+		j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
+	}
+	j.places = append(j.places, whereabouts{ev.Epoch, ev.Part, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touchJob(j)
 	v := t.b.eng.Cluster(ev.Cluster)

@@ -74,9 +74,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
-		if id := slices.Index(names, rec.Cluster); id >= 0 {
-			j.places = []whereabouts{{rec.Epoch, core.ClusterID(id)}}
-		}
+		j.places = recordedPlaces(&rec, names)
 		b.jobs[rec.ID] = j
 		b.placed.updateJob(j)
 		b.countJobs(rec.Owner, 1)
@@ -93,6 +91,25 @@ func (b *Broker) loadState(ctx context.Context) error {
 	}
 	b.shareFolders((&turn{b: b}).watchesOthers)
 	return b.takeOver(ctx, known != "")
+}
+
+// recordedPlaces is where the parts of a job's present attempt are, by its record. names are those
+// of the clusters.
+func recordedPlaces(rec *store.Job, names []string) []whereabouts {
+	at := []string{rec.Cluster}
+	if len(rec.Parts) > 0 {
+		at = at[:0]
+		for i := range rec.Parts {
+			at = append(at, rec.Parts[i].Cluster)
+		}
+	}
+	var list []whereabouts
+	for part, name := range at {
+		if id := slices.Index(names, name); id >= 0 {
+			list = append(list, whereabouts{rec.Epoch, part, core.ClusterID(id)})
+		}
+	}
+	return list
 }
 
 // canRun refuses jobs that this broker would run as somebody else than their owner.
@@ -364,12 +381,12 @@ func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found)
 		stale := false
 		if b.askLoop(ctx, func(t *turn) {
 			j := b.jobs[f.Job]
-			stale = j == nil || j.rec.Epoch != f.Epoch
+			stale = j == nil || j.rec.Epoch != f.Epoch || f.Part >= j.rec.PartCount()
 		}) != nil {
 			return
 		}
 		if stale {
-			b.releaseAttempt(driver.ID{Job: f.Job, Epoch: f.Epoch}, c.id)
+			b.releaseAttempt(f.ID, c.id)
 		}
 	}
 }

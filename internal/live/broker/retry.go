@@ -19,7 +19,7 @@ func (t *turn) attemptLost(j *job, m *wire.Message) {
 		why += " (" + m.Cause + ")"
 	}
 	t.explainJob(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})
-	t.releaseEnded(j, j.rec.Epoch)
+	t.releaseEnded(j, j.rec.Epoch, 0)
 	t.stepEngine(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch, Cause: m.Cause, Final: damaged})
 	switch {
 	case !j.rec.State.IsTerminal():

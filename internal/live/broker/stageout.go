@@ -3,13 +3,13 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -48,7 +48,7 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 		}
 		rec = *known
 	}
-	name := fmt.Sprintf("%d.%d", c.Job, c.Epoch) // as agents call it
+	name := wire.AttemptName(c.Job, c.Epoch, c.Part) // as agents call it
 	i := slices.IndexFunc(b.allClusters(), func(x *cluster) bool { return x.id == c.Cluster })
 	if i < 0 || rec.Spec == nil || len(rec.Spec.Leave) == 0 || filepath.Base(rec.Outgoing) == name {
 		return true
@@ -61,7 +61,7 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 func (t *turn) tidyOutgoing(j *job) {
 	if j.left {
 		j.rec.Outgoing = ""
-		t.releaseEnded(j, j.rec.Epoch)
+		t.releaseEnded(j, j.rec.Epoch, 0)
 	}
 }
 

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -26,6 +28,9 @@ type Job struct {
 	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
 	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
 	Seq     uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
+	// Parts are those of that attempt, if there are several: Cluster, Hosts, Procs and Method are then of
+	// the first. Whoever changes one changes a copy of all, see EditPart.
+	Parts []Part `json:"parts,omitempty"`
 
 	Started  core.Time `json:"started,omitempty"` // for the first time
 	Ended    core.Time `json:"ended,omitempty"`
@@ -73,6 +78,42 @@ type Job struct {
 	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
 	// cluster for which its user or its workflow wants it to wait; "": any
 	PinnedTo string `json:"pinnedTo,omitempty"`
+}
+
+// Part is a part of a job in the present attempt.
+type Part struct {
+	Cluster string   `json:"cluster"`
+	Hosts   []string `json:"hosts,omitempty"`
+	Procs   string   `json:"procs,omitempty"`
+	Seq     uint64   `json:"seq,omitempty"` // last message of its agent that is durable
+	Out     int64    `json:"out,omitempty"` // bytes of its stdout and stderr that are durable, of all but the first
+	Err     int64    `json:"err,omitempty"`
+}
+
+// PartCount is how many parts the present attempt has: 1 for the ordinary job.
+func (j *Job) PartCount() int { return max(1, len(j.Parts)) }
+
+// EditPart is a part that may be changed: others may be looking at the list as it was.
+func (j *Job) EditPart(part int) *Part {
+	j.Parts = slices.Clone(j.Parts)
+	return &j.Parts[part]
+}
+
+// LastMessage is the number of the last message of the agent of a part that is durable.
+func (j *Job) LastMessage(part int) uint64 {
+	if len(j.Parts) == 0 {
+		return j.Seq
+	}
+	return j.Parts[part].Seq
+}
+
+// SetLastMessage notes that a message of the agent of a part is durable.
+func (j *Job) SetLastMessage(part int, seq uint64) {
+	if len(j.Parts) == 0 {
+		j.Seq = seq
+		return
+	}
+	j.EditPart(part).Seq = seq
 }
 
 // Input is a file or a folder at a site, or in the depot: what its agent will be told

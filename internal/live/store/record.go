@@ -1,6 +1,10 @@
 package store
 
-import "github.com/godwit-hpc/godwit/internal/sched/core"
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
 
 // cancelledCode is the exit code of a job that was cancelled, as a shell gives it to a
 // program that Ctrl-C ended.
@@ -15,9 +19,14 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 	case core.JobSubmitted:
 		j.State = core.Submitted
 	case core.PartPlanned:
-		j.Epoch, j.Cluster, j.Procs = ev.Epoch, cluster, ev.Procs.String()
+		j.planPart(ev, cluster)
 	case core.PartHeld:
-		j.Procs = ev.Procs.String()
+		if ev.Part == 0 {
+			j.Procs = ev.Procs.String()
+		}
+		if ev.Part < len(j.Parts) {
+			j.EditPart(ev.Part).Procs = ev.Procs.String()
+		}
 	case core.JobEnqueued, core.JobHeld, core.JobWaits:
 		j.Reason = ev.WhyText(cluster)
 	case core.JobReleased:
@@ -25,6 +34,19 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 	case core.JobBecame:
 		j.State, j.Reason = ev.To, ev.WhyText(cluster)
 		j.applyState(ev)
+	}
+}
+
+// planPart: a part has its place. They are planned one after the other.
+func (j *Job) planPart(ev *core.Event, cluster string) {
+	part := Part{Cluster: cluster, Procs: ev.Procs.String()}
+	switch {
+	case ev.Part == 0:
+		j.Epoch, j.Cluster, j.Procs, j.Parts = ev.Epoch, part.Cluster, part.Procs, nil
+	case len(j.Parts) == 0:
+		j.Parts = []Part{{Cluster: j.Cluster, Procs: j.Procs}, part}
+	default:
+		j.Parts = append(slices.Clone(j.Parts), part)
 	}
 }
 

@@ -37,6 +37,9 @@ func (m *Message) CheckFields() error {
 			return err
 		}
 	}
+	if m.Part < 0 || m.Part >= MaxParts {
+		return fmt.Errorf("part: %d is none that a job can have", m.Part)
+	}
 	if len(m.Outgoing) > maxPath || strings.ContainsRune(m.Outgoing, 0) {
 		return fmt.Errorf("outgoing: %d bytes, or a NUL byte in it: no path", len(m.Outgoing))
 	}

@@ -16,12 +16,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Attempt is one attempt to run a job: all that an agent needs to know to run
-// it to its end even if it never reaches the broker. The driver writes it to
+// Attempt is one attempt to run a job, or one of its parts: all that an agent needs to know to
+// run it to its end even if it never reaches the broker. The driver writes it to
 // attempt.json in the attempt's folder.
 type Attempt struct {
 	Job     core.JobID  `json:"job"`
 	Epoch   core.Epoch  `json:"epoch"`
+	Part    int         `json:"part,omitempty"`
 	Mark    string      `json:"mark"` // of every process of the attempt; not to be guessed
 	Cluster string      `json:"cluster"`
 	Spec    jobfile.Job `json:"spec"`
@@ -176,7 +177,8 @@ type Kind string
 
 // What an agent tells the broker.
 const (
-	// first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
+	// first on every connection: Job, Epoch, Part, Mark; answered by Ack with the last number that the broker has of
+	// this attempt
 	Hello Kind = "hello"
 	// the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it
 	// began from the beginning; State.Prepared: seconds until it ran
@@ -215,6 +217,7 @@ type Message struct {
 	Kind  Kind       `json:"kind"`
 	Job   core.JobID `json:"job,omitempty"`
 	Epoch core.Epoch `json:"epoch,omitempty"`
+	Part  int        `json:"part,omitempty"`
 	Mark  string     `json:"mark,omitempty"`
 
 	Method string   `json:"method,omitempty"`

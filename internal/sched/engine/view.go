@@ -23,10 +23,7 @@ type JobView struct {
 	Spec      *core.Job
 
 	Parts   int            // where it is placed; 0: nowhere
-	Cluster core.ClusterID // of the first part, if there is one, as what follows
-	Size    int
-	Procs   core.ProcSet
-	Ranks   []int // host of each node of its pattern; nil: in no order
+	Cluster core.ClusterID // of the first part, if there is one
 }
 
 // FindJob is a live job as it is now; false if there is none of that number.
@@ -38,9 +35,28 @@ func (e *Engine) FindJob(id core.JobID) (JobView, bool) {
 	v := JobView{State: j.State(), Epoch: j.Epoch(), Hold: j.CurrentHold(), Cancelled: j.IsCancelled(), Due: j.DueTime(),
 		Runs: j.AttemptCount(), Losses: j.LossCount(), Spec: j.Spec(), Parts: len(j.Parts()), Cluster: core.Nowhere}
 	if p := j.Part(0); p != nil {
-		v.Cluster, v.Size, v.Procs, v.Ranks = p.Cluster().ID(), p.Size(), p.Procs(), p.Ranks()
+		v.Cluster = p.Cluster().ID()
 	}
 	return v, true
+}
+
+// PartView is what the caller of Step may know of a part of a live job.
+type PartView struct {
+	Component int
+	Cluster   core.ClusterID
+	Size      int
+	Procs     core.ProcSet
+	Ranks     []int // host of each node of its pattern; nil: in no order
+}
+
+// FindPart is a part of a live job as it is now; false if there is none of that number.
+func (e *Engine) FindPart(id core.JobID, part int) (PartView, bool) {
+	j := e.w.Job(id)
+	if j == nil || j.Part(part) == nil {
+		return PartView{}, false
+	}
+	p := j.Part(part)
+	return PartView{p.Component(), p.Cluster().ID(), p.Size(), p.Procs(), p.Ranks()}, true
 }
 
 // IsLive reports whether a job is known and not over.
@@ -56,8 +72,10 @@ func (e *Engine) LiveCount() int { return e.w.LiveCount() }
 func (e *Engine) JobsIn() []int {
 	count := make([]int, len(e.w.Clusters()))
 	for _, j := range e.w.Jobs() {
-		if p := j.Part(0); p != nil {
-			count[p.Cluster().ID()]++
+		for i, p := range j.Parts() {
+			if !slices.ContainsFunc(j.Parts()[:i], func(q *world.Part) bool { return q.Cluster() == p.Cluster() }) {
+				count[p.Cluster().ID()]++
+			}
 		}
 	}
 	return count

@@ -156,7 +156,7 @@ func (w *World) CountMessages(a *wire.Attempt, k wire.Kind) int {
 func (w *World) SetDeaf(deaf bool) { w.Broker.SetDeaf(deaf) }
 
 // AttemptID is what an attempt is called.
-func AttemptID(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+func AttemptID(a *wire.Attempt) driver.ID { return driver.AttemptID(a) }
 
 // AttemptFolder is the attempt's folder.
 func (w *World) AttemptFolder(a *wire.Attempt) string {
