@@ -85,7 +85,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 	a.SetUpRoot(root, "  godwit help run\n  godwit help flow plan", rootSections())
 	root.AddCommand(job.NewCommands(a.Connector)...)
 	root.AddCommand(a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),
-		a.drainCommand(), a.undrainCommand(), a.upCommand(),
+		a.drainCommand(), a.undrainCommand(), a.logCommand(), a.upCommand(),
 		a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.tellCommand(), a.agentCommand(),
 		a.manCommand())
 	root.AddCommand(sim.NewCommand(a.App), flow.NewCommand(a.Connector), experimentCommand())

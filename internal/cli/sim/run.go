@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/brokerlog"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
@@ -39,6 +40,9 @@ func (a *app) runSim(ctx context.Context, f *simFlags) error {
 		return err
 	}
 	term.FavourSpeed()
+	if f.replay != "" && brokerlog.IsFile(f.replay) {
+		return a.replayLive(ctx, f)
+	}
 	files, err := f.openFiles()
 	if err != nil {
 		return err

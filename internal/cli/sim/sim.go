@@ -18,11 +18,13 @@ const simLong = `Simulates jobs on a grid, with the same engine and policies tha
 The jobs come from one of
   --trace     a trace in the Standard Workload Format, plain or gzip, on
               --platform, or on one cluster of the size that --processors or the
-              header of the trace says
+              header of the trace says; or the log of a live broker (godwit log
+              export), on --platform or on the clusters that the broker had
   --scenario  a file with platform, workload, disturbances and policy
               (docs/scenarios.md)
   --replay    the log of an earlier run (--log): it must give the same results,
-              and a new engine must take the same decision at every step
+              and a new engine must take the same decision at every step; or the
+              log of a live broker (godwit log export): the same decisions alone
 
 Jobs of a trace are rigid and run as recorded: with --local through the queues of
 the clusters themselves, without it through the broker. With --malleable (not none)
@@ -51,7 +53,10 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
 
   # Keep the log of a run, and prove that it can be replayed
   godwit sim --scenario scenarios/koala/wm.yaml --log wm.jsonl.gz
-  godwit sim --replay wm.jsonl.gz`
+  godwit sim --replay wm.jsonl.gz
+
+  # Does the broker of today decide as the live one did?
+  godwit log export > live.jsonl && godwit sim --replay live.jsonl`
 
 // app is the program whose command this is.
 type app struct{ *term.App }
@@ -98,9 +103,9 @@ func (f *simFlags) inputGroup() term.Group {
 	g.Flags.Var(term.WholeNumberFlag(&f.processors, 1, 10_000_000), "processors",
 		"with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the "+
 			"trace's header")
-	g.Flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF, plain or gzip")
+	g.Flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF or the log of a live broker, plain or gzip")
 	g.Flags.StringVar(&f.scenario, "scenario", "", "the experiment that `FILE` describes")
-	g.Flags.StringVar(&f.replay, "replay", "", "the run whose log is `FILE`, plain or gzip")
+	g.Flags.StringVar(&f.replay, "replay", "", "the run, or the live broker, whose log is `FILE`, plain or gzip")
 	g.Flags.Uint64Var(&f.seed, "seed", 0, "everything random is drawn from `N`; default: the scenario's, or 1")
 	return g
 }

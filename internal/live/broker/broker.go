@@ -8,6 +8,7 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -117,24 +118,26 @@ type Broker struct {
 	full    atomic.Pointer[error] // the disk is; nil: it is not
 
 	// The loop's own.
-	eng         *engine.Engine
-	jobs        map[core.JobID]*job
-	nextJob     core.JobID
-	numbers     *jobnumber.Reserver
-	nextSend    uint64
-	nextEvent   uint64
-	snapped     uint64        // last event in the newest snapshot
-	lastWrite   time.Duration // how long the last batch took to become durable
-	isRunning   bool          // Run has begun
-	snapshotErr error         // why the last one could not be stored
-	wake        core.Time
-	pending     []store.Outbound      // that the last broker had still to do
-	arrays      map[core.JobID]*array // with elements that have not ended
-	partial     map[core.JobID]*array // those of which not every element has its record
-	ending      map[core.JobID]*job   // that have ended and are not forgotten yet
-	jobsOf      map[uint32]int        // jobs of each user that have not ended, without a record too
-	logUse      logUse
-	endedArrays map[core.JobID]core.Target // how some of those ended that are not among arrays any more
+	eng            *engine.Engine
+	jobs           map[core.JobID]*job
+	nextJob        core.JobID
+	numbers        *jobnumber.Reserver
+	nextSend       uint64
+	nextEvent      uint64
+	engineSettings json.RawMessage // as the log has them
+	unlogged       []store.Step    // that are not in the log yet, see logStep
+	snapped        uint64          // last event in the newest snapshot
+	lastWrite      time.Duration   // how long the last batch took to become durable
+	isRunning      bool            // Run has begun
+	snapshotErr    error           // why the last one could not be stored
+	wake           core.Time
+	pending        []store.Outbound      // that the last broker had still to do
+	arrays         map[core.JobID]*array // with elements that have not ended
+	partial        map[core.JobID]*array // those of which not every element has its record
+	ending         map[core.JobID]*job   // that have ended and are not forgotten yet
+	jobsOf         map[uint32]int        // jobs of each user that have not ended, without a record too
+	logUse         logUse
+	endedArrays    map[core.JobID]core.Target // how some of those ended that are not among arrays any more
 
 	isSnapshotting bool                 // one is being copied, encoded and stored
 	copying        *engine.StateCopying // of the state, for a snapshot; nil: none is made

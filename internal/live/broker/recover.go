@@ -49,6 +49,9 @@ func (b *Broker) loadState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.logBegin(); err != nil {
+		return err
+	}
 	b.began = b.opt.Clock()
 	b.base = max(core.Time(b.began.UnixNano()), b.eng.Now())
 	b.pending = l.Outbox
@@ -271,6 +274,9 @@ func (b *Broker) maybeSnapshot() error {
 		return b.snapshotErr
 	}
 	state, upTo := b.copying.FinishCopy(), b.nextEvent-1
+	if err := b.logSnapshot(upTo); err != nil {
+		return err
+	}
 	b.copying = nil
 	b.runUntilStopped(func(ctx context.Context) {
 		text, err := state.EncodeSnapshot()

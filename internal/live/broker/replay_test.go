@@ -84,4 +84,7 @@ func TestTheLogGivesTheSameRecords(t *testing.T) {
 	if n := storetest.CheckJobReplay(t, g.store); n != 7+len(array) {
 		t.Errorf("%d jobs were compared", n)
 	}
+	if n := storetest.CheckDecisions(t, g.store); n < 3*(7+len(array)) {
+		t.Errorf("%d steps were decided again", n)
+	}
 }

@@ -94,14 +94,14 @@ func (t *turn) commitTurn(ctx context.Context) error {
 			b.dropArray(a.ID, a)
 		}
 	}
-	if t.hasChanges() {
-		t.batch.First = b.nextEvent
+	if t.batch.First = b.nextEvent; t.takeSteps() {
 		began := b.opt.Clock()
 		if err := t.writeAndAnswer(ctx); err != nil {
 			return err
 		}
 		b.lastWrite = b.opt.Clock.Since(began)
 		b.nextEvent += uint64(len(t.batch.Events))
+		b.unlogged = nil
 	}
 	t.publishPlacement()
 	for _, f := range t.then {
@@ -168,8 +168,6 @@ func (b *Broker) StuckReason() error {
 	return nil
 }
 
-func (t *turn) hasChanges() bool { return !t.batch.IsEmpty() }
-
 // afterCommit has f done once the turn is durable.
 func (t *turn) afterCommit(f func()) { t.then = append(t.then, f) }
 
@@ -197,6 +195,7 @@ func (t *turn) stepEngine(in *core.Input) {
 
 func (t *turn) stepOnce(in *core.Input) {
 	out := t.b.eng.Step(t.now, in)
+	t.b.logStep(t.now, in, out)
 	for i := range out.Events {
 		t.batch.Events = append(t.batch.Events, out.Events[i])
 		t.recordEvent(&out.Events[i])

@@ -94,6 +94,7 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"POST /v1/undrain":              answerJSON(s.undrainClusters),
 		"GET /v1/history":               answerJSON(s.listHistory),
 		"GET /v1/history/calibration":   answerJSON(s.showCalibration),
+		"GET /v1/log":                   s.exportLog,
 		"GET /v1/depot-usage":           answerJSON(s.depotUsage),
 		"POST /v1/depot-prune":          answerJSON(s.pruneDepot),
 		"GET /v1/weather":               answerJSON(s.showWeather),

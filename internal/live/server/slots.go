@@ -33,7 +33,8 @@ func isLargeAnswer(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/v1/jobs", "/v1/flows":
 		return r.Method == http.MethodGet // else one is submitted
-	case "/v1/select", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/depot-prune":
+	case "/v1/select", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/depot-prune",
+		"/v1/log":
 		return true
 	}
 	return false

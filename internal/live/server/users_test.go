@@ -205,6 +205,7 @@ var about = map[string]string{
 	"GET /v1/jobs":                  aboutOwn,
 	"GET /v1/select":                aboutOwn, // see TestNobodySelectsTheJobsOfOthers
 	"GET /v1/depot-usage":           aboutOwn,
+	"GET /v1/log":                   aboutOwn, // see TestEverybodyExportsTheirOwnJobs
 	"POST /v1/depot-prune":          aboutOwn,
 	"GET /v1/jobs/{id}":             aboutAJob,
 	"POST /v1/jobs/{id}/cancel":     aboutAJob,
@@ -530,5 +531,34 @@ func TestWhoAsksIsWhoTheSystemSays(t *testing.T) {
 		if got := resp.StatusCode == http.StatusOK && j.Name == secret; got != want || err != nil {
 			t.Errorf("user %d sees alice's job: %v (%s), want %v", uid, got, resp.Status, want)
 		}
+	}
+}
+
+// Decisions rest on the jobs of everybody: of these a user is told nothing.
+func TestEverybodyExportsTheirOwnJobs(t *testing.T) {
+	b := newBench(t)
+	hers, his := b.submit(alice, secret, secret), b.submit(bob, "prog")
+	export := func(u broker.User) string {
+		t.Helper()
+		var log strings.Builder
+		if err := b.clients[u.ID].ExportLog(t.Context(), 0, &log); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	if log := export(bob); strings.Contains(log, secret) || strings.Contains(log, `{"step":`) ||
+		!strings.Contains(log, `"user":"bob"`) || !strings.Contains(log, fmt.Sprintf(`{"job":{"id":%d,`, his)) ||
+		!strings.HasSuffix(log, `{"end":{"jobs":1,"steps":0}}`+"\n") {
+		t.Errorf("bob exports %s", log)
+	}
+	log := export(root)
+	for _, want := range []string{fmt.Sprintf(`{"job":{"id":%d,`, his), fmt.Sprintf(`{"job":{"id":%d,`, hers), `{"start":`,
+		`{"began":`, `{"step":{"at":`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("root exports no %s: %s", want, log)
+		}
+	}
+	if status, text := b.ask(bob, http.MethodGet, "/v1/log?since=yesterday", ""); status != http.StatusBadRequest {
+		t.Errorf("a moment that is none: %d %s", status, text)
 	}
 }

@@ -27,8 +27,12 @@ type Store interface {
 	LoadState(ctx context.Context) (*Loaded, error)
 	// SaveSnapshot keeps the state of the world after event upTo. The snapshot before
 	// it is kept too, in case this one cannot be used; events that no kept
-	// snapshot needs are dropped.
+	// snapshot needs are dropped, with the steps that they came of.
 	SaveSnapshot(ctx context.Context, upTo uint64, state []byte) error
+
+	// ReadLog hands out what the log holds at one moment, oldest first: the state that it
+	// begins with (none: there was nothing), then events with the steps that they came of.
+	ReadLog(ctx context.Context, see func(*LogPart) error) error
 
 	// FindJob finds a job by its number or by the beginning of its unique id.
 	// ErrNoJob if there is none; ErrManyJobs if several begin so.
@@ -73,6 +77,7 @@ type Batch struct {
 	// stored, from 1. It is checked, so that a second writer is found out.
 	First  uint64
 	Events []core.Event
+	Steps  []Step // what the events came of; none: nobody wants to know
 
 	Send []Outbound // commands to be carried out; ids grow, also from batch to batch
 	Sent []uint64   // ids of commands that have been

@@ -28,6 +28,7 @@
 //	POST /v1/undrain                Drains             → []Drained, one for each name
 //	GET  /v1/history?program=…                         → []History
 //	GET  /v1/history/calibration                       → Calibration
+//	GET  /v1/log?since=0                               → the log as lines, see package brokerlog; since in nanoseconds since 1970
 //	GET  /v1/weather?over=60&since=3600                → Weather; over and since in seconds
 //	GET  /v1/weather/graph?on=…                        → Graph
 //	GET  /v1/hosts?on=…                                → []Host

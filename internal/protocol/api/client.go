@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Base is the address of the broker in requests of a Client's HTTP client; the
@@ -189,6 +190,19 @@ func (c *Client) CopyLogs(ctx context.Context, id string, stream int, offset int
 		return n, fmt.Errorf("reading the output of job %s: %w", id, err)
 	}
 	return n, nil
+}
+
+// ExportLog copies the log of the broker, with the jobs submitted since a moment; 0: all of them.
+func (c *Client) ExportLog(ctx context.Context, since core.Time, to io.Writer) error {
+	resp, err := c.sendRequest(ctx, http.MethodGet, "/v1/log?since="+strconv.FormatInt(int64(since), 10), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if _, err := io.Copy(to, resp.Body); err != nil {
+		return fmt.Errorf("reading the log of the broker: %w", err)
+	}
+	return nil
 }
 
 // ErrBroken says that a stream ended before it should have: the broker went away.

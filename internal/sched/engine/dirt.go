@@ -14,14 +14,14 @@ type dirt struct {
 func (e *Engine) markDirty(c *world.Cluster) {
 	d := &e.dirty[c.ID()]
 	d.changed, d.fresh, d.waves = true, true, 0
-	e.anyDirt = true
+	e.anyDirt, e.marked = true, true
 }
 
 // touchAnswered notes that an answer came back: what was not accepted is to be
 // offered on, but nobody's fair share has changed.
 func (e *Engine) touchAnswered(c *world.Cluster) {
 	e.dirty[c.ID()].changed = true
-	e.anyDirt = true
+	e.anyDirt, e.marked = true, true
 }
 
 // markFreed notes that processors of a cluster can be had by those who wait. Under

@@ -85,6 +85,9 @@ type Output struct {
 	Events   []core.Event
 	Commands []core.Command
 	WakeAt   core.Time // core.Never if nothing is due by itself
+	// Idle says that nothing came of the input: another engine that is not told it
+	// decides the same ever after.
+	Idle bool
 }
 
 // Engine is the state machine. What it keeps besides the world is only what a
@@ -97,6 +100,7 @@ type Engine struct {
 	out     Output
 	dirty   []dirt // by cluster
 	anyDirt bool
+	marked  bool         // something became due to be looked at in this step
 	scan    bool         // the placement queue is to be looked through
 	again   []core.JobID // to be placed again, after those who wait longer
 	noted   []notedWait  // who waited when something was drained or undrained in this step
@@ -137,6 +141,8 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 			e.holdsLeft = max(1, e.holdsPerStep*maxHoldsAtATime/maxHoldsPerStep)
 		}
 	}
+	settled := e.isSettled()
+	e.marked = false
 	e.dispatchInput(in)
 	e.settleDue()
 	e.explainWaits()
@@ -147,6 +153,7 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	if e.w.NeedsRescan() && e.cfg.ScanEvery > 0 {
 		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}
+	e.out.Idle = settled && !e.marked && len(e.out.Events)+len(e.out.Commands) == 0
 	return &e.out
 }
 

@@ -126,6 +126,7 @@ func (e *Engine) resultsReturned(in *core.Input) {
 func (e *Engine) freeSlot(spec *core.Job) {
 	if spec.ArrayLimit > 0 {
 		e.holds.slots = append(e.holds.slots, spec.Array)
+		e.marked = true
 	}
 }
 
@@ -217,6 +218,7 @@ func (e *Engine) settleSlots(array core.JobID) {
 // they were.
 func (e *Engine) askNowhere() {
 	e.holds.nowhere, e.holds.asked = e.w.NextNowhere(0) != 0, 0
+	e.marked = true
 }
 
 // settleNowhere does so with the next of them.

@@ -48,6 +48,7 @@ type run struct {
 	coming int // jobs not submitted yet
 	idle   int // times in a row that it was woken at once and did nothing
 	random *rand.Rand
+	keep   func(in *core.Input, out *engine.Output) // is shown every step; nil: nobody is
 }
 
 func newRun(tr trial) *run {
@@ -195,6 +196,9 @@ func (r *run) input() (core.Input, bool) {
 
 func (r *run) step(in core.Input) error {
 	out := r.eng.Step(r.now, &in)
+	if r.keep != nil {
+		r.keep(&in, out)
+	}
 	if most := 100 + 50*r.jobs; len(out.Events) > most {
 		return fmt.Errorf("%d events in one step", len(out.Events))
 	}

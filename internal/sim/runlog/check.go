@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/engine"
-	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 )
 
 // Limits far above any real grid: a damaged number must not fill the memory.
@@ -25,10 +23,6 @@ func (l *headerLine) checkHeader() error {
 		return fmt.Errorf("the first line must say that this is a %s", format)
 	case l.Version != version:
 		return fmt.Errorf("version %d of the format, this program reads version %d", l.Version, version)
-	case l.Engine.Approach != engine.PRA.String() && l.Engine.Approach != engine.PWA.String():
-		return fmt.Errorf("unknown approach %q", l.Engine.Approach)
-	case l.Engine.Malleable != None && malleable.ByName(l.Engine.Malleable) == nil:
-		return fmt.Errorf("unknown malleability policy %q", l.Engine.Malleable)
 	case len(l.World.Clusters) == 0 || len(l.World.Clusters) > maxClusters:
 		return fmt.Errorf("%d clusters, there must be from 1 to %d", len(l.World.Clusters), maxClusters)
 	case len(l.World.Files) > maxFiles:

@@ -9,8 +9,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
-	"github.com/godwit-hpc/godwit/internal/sched/malleable"
-	"github.com/godwit-hpc/godwit/internal/sched/resched"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
@@ -24,10 +22,9 @@ const None = "none"
 
 // Header is what a run began with.
 type Header struct {
-	World     world.Spec
-	Engine    engine.Config
-	Malleable string          // the name of Engine.Malleable, or None
-	About     json.RawMessage // whatever the caller wants to know of the run
+	World  world.Spec
+	Engine engine.Config
+	About  json.RawMessage // whatever the caller wants to know of the run
 }
 
 // The types below are the header as it is written.
@@ -36,25 +33,8 @@ type headerLine struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
 	About   json.RawMessage `json:"about,omitempty"`
-	Engine  engineLine      `json:"engine"`
+	Engine  engine.Config   `json:"engine"`
 	World   worldLine       `json:"world"`
-}
-
-type engineLine struct {
-	Approach     string         `json:"approach"`
-	Malleable    string         `json:"malleable"`
-	ScanEvery    span           `json:"scan_every"`
-	ShrinkGrace  span           `json:"shrink_grace"`
-	StopGrace    span           `json:"stop_grace"`
-	ClaimGrace   span           `json:"claim_grace"`
-	ClaimMargin  span           `json:"claim_margin"`
-	CollectGrace span           `json:"collect_grace,omitzero"`
-	RetryPause   span           `json:"retry_pause,omitzero"`
-	Whole        bool           `json:"whole,omitzero"`
-	Describes    bool           `json:"describes,omitzero"`
-	Described    span           `json:"describe_every,omitzero"`
-	ResultsAtEnd bool           `json:"results_at_end,omitzero"`
-	Resched      resched.Config `json:"resched,omitzero"`
 }
 
 type worldLine struct {
@@ -124,15 +104,7 @@ func (s *span) UnmarshalText(b []byte) error {
 }
 
 func (h *Header) toLine() headerLine {
-	l := headerLine{Format: format, Version: version, About: h.About}
-	l.Engine = engineLine{
-		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace),
-		ClaimMargin:  span(h.Engine.ClaimMargin),
-		CollectGrace: span(h.Engine.CollectGrace), RetryPause: span(h.Engine.RetryPause), Whole: h.Engine.Whole,
-		Resched:   h.Engine.Resched,
-		Describes: h.Engine.Describes, Described: span(h.Engine.DescribeEvery), ResultsAtEnd: h.Engine.ResultsAtEnd,
-	}
+	l := headerLine{Format: format, Version: version, About: h.About, Engine: h.Engine}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
 		l.World.Clusters = append(l.World.Clusters,
@@ -168,18 +140,7 @@ func (l hostLine) toHost() world.HostSpec {
 
 // toHeader is the inverse of Header.toLine; it assumes that check found nothing.
 func (l *headerLine) toHeader() Header {
-	h := Header{About: l.About, Malleable: l.Engine.Malleable}
-	h.Engine = engine.Config{
-		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace),
-		ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
-		CollectGrace: time.Duration(l.Engine.CollectGrace), RetryPause: time.Duration(l.Engine.RetryPause),
-		Whole: l.Engine.Whole, Resched: l.Engine.Resched,
-		Describes: l.Engine.Describes, DescribeEvery: time.Duration(l.Engine.Described), ResultsAtEnd: l.Engine.ResultsAtEnd,
-	}
-	if l.Engine.Approach == engine.PWA.String() {
-		h.Engine.Approach = engine.PWA
-	}
+	h := Header{About: l.About, Engine: l.Engine}
 	h.World = world.Spec{MaxTries: l.World.MaxTries, DefaultPlace: l.World.Place}
 	for _, c := range l.World.Clusters {
 		spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: c.Managed,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/godwit-hpc/godwit/internal/format/jsonlines"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
@@ -15,7 +16,7 @@ import (
 
 // Replay is a log being replayed.
 type Replay struct {
-	lines     *lines
+	lines     *jsonlines.Reader
 	header    Header
 	world     *world.World   // as the logged events make it
 	engine    *engine.Engine // decides anew, on a world of its own
@@ -52,19 +53,19 @@ func (e *DifferenceError) Error() string {
 // Open reads the header of a log, plain or gzip; name is the file as the user
 // knows it. What is wrong with it is a *badinput.Error.
 func Open(r io.Reader, name string) (*Replay, error) {
-	in, err := openLines(r, name)
+	in, err := jsonlines.Open(r, name)
 	if err != nil {
 		return nil, err
 	}
 	var l headerLine
-	switch err := in.decodeNext(&l); {
+	switch err := in.DecodeNext(&l); {
 	case errors.Is(err, io.EOF):
-		return nil, in.badLine("", "the header of a log; the file is empty", nil)
+		return nil, in.BadLine("", "the header of a log; the file is empty", nil)
 	case err != nil:
 		return nil, err
 	}
 	if err := l.checkHeader(); err != nil {
-		return nil, in.badLine("", "the header of a log", err)
+		return nil, in.BadLine("", "the header of a log", err)
 	}
 	h := l.toHeader()
 	w := world.New(h.World)
@@ -88,10 +89,10 @@ func (r *Replay) TotalProcs() int {
 func (r *Replay) Run(ctx context.Context, o Observer) (Report, error) {
 	for {
 		var l stepLine
-		err := r.lines.decodeNext(&l)
+		err := r.lines.DecodeNext(&l)
 		switch {
 		case errors.Is(err, io.EOF):
-			return Report{}, r.lines.badLine("", "a log that ends with its last line; this one breaks off", nil)
+			return Report{}, r.lines.BadLine("", "a log that ends with its last line; this one breaks off", nil)
 		case err != nil:
 			return Report{}, err
 		case l.End != nil:
@@ -123,14 +124,14 @@ func (l *stepLine) jobLabel() int64 {
 // engine makes of the input.
 func (r *Replay) verifyStep(l *stepLine) error {
 	if err := r.checkStep(l); err != nil {
-		return r.lines.badLine("", "a step that can have happened", err)
+		return r.lines.BadLine("", "a step that can have happened", err)
 	}
 	r.last = l.At
 	r.total.Steps++
 	r.total.Events += int64(len(l.Events))
 	decided, err := r.applyEvents(l)
 	if err != nil {
-		return r.lines.badLine("", "a step that can have happened", err)
+		return r.lines.BadLine("", "a step that can have happened", err)
 	}
 	return r.compareEvents(l.Events, decided)
 }
@@ -175,7 +176,7 @@ func (r *Replay) compareEvents(logged, decided []core.Event) error {
 		if i < len(logged) && i < len(decided) && areEventsEqual(&logged[i], &decided[i]) {
 			continue
 		}
-		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describeEvent(logged, i),
+		return &DifferenceError{File: r.lines.Name(), Line: r.lines.LineCount(), Logged: describeEvent(logged, i),
 			Decided: describeEvent(decided, i)}
 	}
 	return nil
@@ -195,17 +196,17 @@ func describeEvent(events []core.Event, i int) string {
 // finishReplay checks that the log is whole, and that both worlds are the same.
 func (r *Replay) finishReplay(end *endLine) (Report, error) {
 	if *end != r.total {
-		return Report{}, r.lines.badLine("", fmt.Sprintf("the end of %d steps and %d events; the log has %d and %d",
+		return Report{}, r.lines.BadLine("", fmt.Sprintf("the end of %d steps and %d events; the log has %d and %d",
 			end.Steps, end.Events, r.total.Steps, r.total.Events), nil)
 	}
-	if err := r.lines.decodeNext(&stepLine{}); !errors.Is(err, io.EOF) {
+	if err := r.lines.DecodeNext(&stepLine{}); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = r.lines.badLine("", "nothing after the last line", nil)
+			err = r.lines.BadLine("", "nothing after the last line", nil)
 		}
 		return Report{}, err
 	}
 	if !bytes.Equal(r.world.AppendState(nil), r.engine.World().AppendState(nil)) {
-		return Report{}, &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: "one state", Decided: "another"}
+		return Report{}, &DifferenceError{File: r.lines.Name(), Line: r.lines.LineCount(), Logged: "one state", Decided: "another"}
 	}
 	return Report(r.total), nil
 }

@@ -140,7 +140,7 @@ func (t *Setup) newLog(o Options, s *sim.Simulator, e engine.Config, about About
 	if err != nil {
 		return nil, fmt.Errorf("writing the log: %w", err)
 	}
-	h := runlog.Header{World: s.WorldSpec(), Engine: e, Malleable: t.malleablePolicy(), About: text}
+	h := runlog.Header{World: s.WorldSpec(), Engine: e, About: text}
 	return runlog.NewWriter(o.Log, o.Compress, h), nil
 }
 

@@ -28,6 +28,7 @@ type Disk struct {
 	inUse     *Store
 	first     uint64 // number of events[0]
 	events    []core.Event
+	steps     []store.LogRow
 	snapshots []store.Snapshot // newest first
 	outbox    []store.Outbound
 	nextSend  uint64
@@ -213,6 +214,9 @@ func (d *Disk) mergedJobs(jobs []store.Job) ([]store.Job, error) {
 }
 
 func (d *Disk) putBatch(b *store.Batch, jobs []store.Job) {
+	if len(b.Steps) > 0 {
+		d.steps = append(d.steps, store.LogRow{First: d.nextEvent(), Steps: b.Steps})
+	}
 	d.events = append(d.events, b.Events...)
 	d.outbox = append(d.outbox, b.Send...)
 	d.nextSend = b.NextSend(d.nextSend)
@@ -292,8 +296,38 @@ func (s *Store) SaveSnapshot(ctx context.Context, upTo uint64, state []byte) err
 		needed := d.snapshots[1].UpTo + 1
 		d.events = slices.Clone(d.events[needed-d.first:])
 		d.first = needed
+		d.steps = slices.DeleteFunc(d.steps, func(row store.LogRow) bool { return row.First < needed })
 	}
 	return nil
+}
+
+// ReadLog implements store.Store.
+func (s *Store) ReadLog(ctx context.Context, see func(*store.LogPart) error) error {
+	leave, err := s.lockDisk(ctx)
+	if err != nil {
+		return err
+	}
+	kept, snapshots := slices.Clone(s.d.steps), slices.Clone(s.d.snapshots)
+	first, events := s.d.first, slices.Clone(s.d.events)
+	leave()
+	begin := &store.LogPart{First: first}
+	if n := len(snapshots); n > 0 {
+		begin.Snapshot, begin.First = &snapshots[n-1], snapshots[n-1].UpTo+1
+	}
+	if err := see(begin); err != nil {
+		return err
+	}
+	rows := func(yield func(store.LogRow) error) error {
+		for _, row := range kept {
+			if err := yield(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return store.JoinLog(rows, begin.First, first+uint64(len(events)), func(from, below uint64) ([]core.Event, error) {
+		return events[from-first : max(from, below)-first], nil
+	}, see)
 }
 
 // listMatching is the jobs that match, by number.

@@ -16,13 +16,14 @@ type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
 	reading, thin, drop, count, array, arrayDone               *sql.Stmt
-	flow, flowKeep, flowTask, flowEntry                        *sql.Stmt
+	flow, flowKeep, flowTask, flowEntry, steps                 *sql.Stmt
 }
 
 // statementTexts pairs each statement with its text.
 func (t *statements) statementTexts() map[**sql.Stmt]string {
 	return map[**sql.Stmt]string{
 		&t.event: "INSERT INTO events (n, body, sum) VALUES (?, ?, ?)",
+		&t.steps: "INSERT INTO steps (first, sum, body) VALUES (?, ?, ?)",
 		&t.send:  "INSERT INTO outbox (id, body, sum) VALUES (?, ?, ?)",
 		&t.sent:  "DELETE FROM outbox WHERE id = ?",
 		&t.job: `INSERT INTO jobs (number, unique_id, user, submitted, parent, open, work, result, body, sum, spec_sum, spec)
@@ -155,6 +156,9 @@ func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 		if err := keepChecked(ctx, s.stmts.event, b.First+uint64(i), &b.Events[i]); err != nil {
 			return err
 		}
+	}
+	if err := s.putSteps(ctx, b); err != nil {
+		return err
 	}
 	for i := range b.Send {
 		if err := keepChecked(ctx, s.stmts.send, b.Send[i].ID, &b.Send[i].Command); err != nil {

@@ -191,7 +191,11 @@ func (s *Store) dropEvents(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		n, err := done.RowsAffected()
-		more = n == eventsPerDrop
+		if err != nil {
+			return err
+		}
+		steps, err := s.dropSteps(ctx)
+		more = max(n, steps) == eventsPerDrop
 		return err
 	})
 	return more, explainError(s.path, err)

@@ -34,10 +34,12 @@ func replayRecords(events []core.Event) map[core.JobID]*store.Job {
 }
 
 // CheckJobReplay holds the records in a store against its log, field by field, and what
-// `godwit explain` shows as decided against the moments of events. It returns how many
+// `godwit explain` shows as decided against the moments of events; and the decisions in the
+// log against what the engine decides when it is told the same again. It returns how many
 // jobs it has compared.
 func CheckJobReplay(t testing.TB, s store.Store) int {
 	t.Helper()
+	CheckDecisions(t, s)
 	ctx := context.Background()
 	l, err := s.LoadState(ctx)
 	if err != nil || l.First > 1 { // the log has no beginning

@@ -46,6 +46,7 @@ func Run(t *testing.T, place func(t *testing.T) Backend) {
 		"commands leave the outbox when they were sent":          testOutbox,
 		"no number is given out twice":                           numbersAreNotReused,
 		"two snapshots are kept, and the events since the older": testSnapshots,
+		"the log tells what events came of":                      testLog,
 		"a job is found by number and by the start of its id":    testFinding,
 		"jobs are listed newest first":                           testListing,
 		"a job is open until its results are home":               testOpenness,

@@ -1,4 +1,6 @@
-package runlog
+// Package jsonlines reads files that hold one JSON object a line, plain or gzip, and says which
+// line is wrong. It does not know what the lines mean.
+package jsonlines
 
 import (
 	"bufio"
@@ -16,15 +18,17 @@ import (
 // maxLine bounds a line: the header of the largest grid is far below it.
 const maxLine = 64 << 20
 
-// lines reads a log line by line.
-type lines struct {
+// Reader reads a log line by line.
+type Reader struct {
 	name string
 	in   *bufio.Reader
 	n    int // lines so far
 }
 
-func openLines(r io.Reader, name string) (*lines, error) {
-	l := &lines{name: name, in: bufio.NewReaderSize(r, 1<<16)}
+// Open begins to read; name is the file as the user knows it. What is wrong with it is a
+// *badinput.Error.
+func Open(r io.Reader, name string) (*Reader, error) {
+	l := &Reader{name: name, in: bufio.NewReaderSize(r, 1<<16)}
 	if magic, _ := l.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(l.in)
 		if err != nil {
@@ -35,9 +39,15 @@ func openLines(r io.Reader, name string) (*lines, error) {
 	return l, nil
 }
 
-// decodeNext decodes the next line; at the end of the log the error is io.EOF. A
+// Name is the file as the user knows it.
+func (l *Reader) Name() string { return l.name }
+
+// LineCount is how many lines have been read.
+func (l *Reader) LineCount() int { return l.n }
+
+// DecodeNext decodes the next line; at the end of the log the error is io.EOF. A
 // line that does not end is one that broke off.
-func (l *lines) decodeNext(into any) error {
+func (l *Reader) DecodeNext(into any) error {
 	line, err := l.readLine()
 	if err != nil {
 		return err
@@ -45,15 +55,15 @@ func (l *lines) decodeNext(into any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return l.badLine("", "a line of a log, written as JSON", tidyError(err))
+		return l.BadLine("", "a line of a log, written as JSON", tidyError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return l.badLine("", "one JSON object a line", nil)
+		return l.BadLine("", "one JSON object a line", nil)
 	}
 	return nil
 }
 
-func (l *lines) readLine() ([]byte, error) {
+func (l *Reader) readLine() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := l.in.ReadSlice('\n')
@@ -67,14 +77,14 @@ func (l *lines) readLine() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			if len(long)+len(part) > maxLine {
 				l.n++
-				return nil, l.badLine("", fmt.Sprintf("a line of at most %d MB", maxLine>>20), nil)
+				return nil, l.BadLine("", fmt.Sprintf("a line of at most %d MB", maxLine>>20), nil)
 			}
 			long = append(long, part...)
 		case errors.Is(err, io.EOF) && len(long)+len(part) == 0:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):
 			l.n++
-			return nil, l.badLine("", "a whole line; the log breaks off here", nil)
+			return nil, l.BadLine("", "a whole line; the log breaks off here", nil)
 		default:
 			return nil, l.damagedLog(err)
 		}
@@ -83,11 +93,12 @@ func (l *lines) readLine() ([]byte, error) {
 
 // damagedLog sorts errors of reading: a file that is broken is the user's to
 // mend.
-func (l *lines) damagedLog(err error) error {
+func (l *Reader) damagedLog(err error) error {
 	return &badinput.Error{File: l.name, Want: fmt.Sprintf("a readable log; it is damaged after line %d", l.n), Err: err}
 }
 
-func (l *lines) badLine(value, want string, err error) error {
+// BadLine is an error about the line that was read last.
+func (l *Reader) BadLine(value, want string, err error) error {
 	return &badinput.Error{File: l.name, Line: l.n, Value: value, Want: want, Err: err}
 }
 
