@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/brokerlog"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/format/swf"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -99,7 +100,7 @@ func (f *simFlags) baseSetup() (*trial.Setup, error) {
 		return trial.FromScenario(s), nil
 	}
 	if on == nil {
-		if on, err = f.oneCluster(); err != nil {
+		if on, err = f.tracePlatform(); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +108,58 @@ func (f *simFlags) baseSetup() (*trial.Setup, error) {
 	t.Policy.Malleable = runlog.None
 	t.Trace = &workload.TraceOptions{File: f.trace}
 	return t, nil
+}
+
+// tracePlatform is the platform of a trace that is simulated without a platform file.
+func (f *simFlags) tracePlatform() (*platform.Platform, error) {
+	if f.processors == 0 && brokerlog.IsFile(f.trace) {
+		return brokerPlatform(f.trace)
+	}
+	return f.oneCluster()
+}
+
+// brokerPlatform is the clusters of the broker whose log is the trace. One with a manager has
+// its queue simulated.
+func brokerPlatform(path string) (*platform.Platform, error) {
+	h, _, err := brokerlog.ReadJobs(path)
+	if err != nil {
+		return nil, err
+	}
+	text := []byte("clusters:\n")
+	count := 0
+	for i := range h.Clusters {
+		c := &h.Clusters[i]
+		if c.Removed || c.TotalProcs() == 0 {
+			continue
+		}
+		count++
+		local := "none"
+		if c.Managed {
+			local = "easy"
+		}
+		text = fmt.Appendf(text, "  - {name: %q, local: %s, hosts: [", c.Name, local)
+		for n, host := range c.Hosts {
+			if host.Procs > 0 {
+				speed := host.Speed
+				if speed == 0 {
+					speed = 1
+				}
+				text = fmt.Appendf(text, "{name: %q, cores: %d, speed: %g},", fmt.Sprintf("%s-%d", c.Name, n+1), host.Procs, speed)
+			}
+		}
+		text = append(text, "]}\n"...)
+	}
+	if count == 0 {
+		return nil, &badinput.Error{File: path, Field: "clusters",
+			Want: "clusters that have said what they consist of; --processors N or --platform FILE says it instead"}
+	}
+	on, err := platform.Parse("the clusters of "+filepath.Base(path), text)
+	if err != nil {
+		return nil, err
+	}
+	on.Name = "its own clusters"
+	on.Notes = append(on.Notes, "the clusters of the broker as they were when the log was exported")
+	return on, nil
 }
 
 // oneCluster is the platform of a trace that is simulated without a platform file: as

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/brokerlog"
 	"github.com/godwit-hpc/godwit/internal/format/swf"
 )
 
@@ -12,10 +13,14 @@ import (
 // is no record.
 const malformed = "is not a valid SWF record"
 
-// ReadTrace reads the trace file at o.File and makes jobs of it. With
-// o.Lenient, records that are no valid SWF are left out and counted as well.
+// ReadTrace reads the trace file at o.File and makes jobs of it: SWF, or the exported log of a
+// live broker. With o.Lenient, records that are no valid SWF are left out and counted as well.
 func ReadTrace(o TraceOptions) (Source, Stats, error) {
-	trace, err := swf.ReadFile(o.File, swf.Options{Lenient: o.Lenient})
+	read := func() (*swf.Trace, error) { return swf.ReadFile(o.File, swf.Options{Lenient: o.Lenient}) }
+	if brokerlog.IsFile(o.File) {
+		read = func() (*swf.Trace, error) { return readBrokerLog(o.File) }
+	}
+	trace, err := read()
 	if err != nil {
 		return nil, Stats{}, err
 	}
