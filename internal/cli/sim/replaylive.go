@@ -64,7 +64,8 @@ func (a *app) replayLive(ctx context.Context, f *simFlags) error {
 
 func (r *rerunReport) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s, the same\n", term.PluralNoun(r.Decisions, "decision"), term.PluralNoun(int64(r.Jobs), "job"))
+	fmt.Fprintf(&b, "%s of %s, the same\n", term.PluralNoun(r.Decisions, "decision"),
+		term.PluralNoun(int64(r.Jobs), "job"))
 	var t term.Rows
 	if r.Steps > 0 {
 		t.AddRow("time", "%s to %s", r.From, r.To)

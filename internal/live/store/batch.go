@@ -16,7 +16,8 @@ func (b *Batch) NextSend(next uint64) uint64 {
 
 // IsEmpty reports whether there is nothing in the batch.
 func (b *Batch) IsEmpty() bool {
-	return len(b.Events)+len(b.Steps)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
+	return len(b.Events)+len(b.Steps)+len(b.Send)+
+		len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
 		len(b.Flows)+len(b.FlowTasks)+len(b.FlowEntries)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }

@@ -206,7 +206,8 @@ func (r *Replay) finishReplay(end *endLine) (Report, error) {
 		return Report{}, err
 	}
 	if !bytes.Equal(r.world.AppendState(nil), r.engine.World().AppendState(nil)) {
-		return Report{}, &DifferenceError{File: r.lines.Name(), Line: r.lines.LineCount(), Logged: "one state", Decided: "another"}
+		return Report{}, &DifferenceError{File: r.lines.Name(), Line: r.lines.LineCount(), Logged: "one state",
+			Decided: "another"}
 	}
 	return Report(r.total), nil
 }
