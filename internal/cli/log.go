@@ -77,7 +77,7 @@ func (a *app) parseSince(text string) (core.Time, error) {
 	}
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return core.Time(max(0, t.UnixNano())), nil
+			return max(0, core.AtSecond(float64(t.Unix()))), nil // which no year is too late for
 		}
 	}
 	return 0, &badinput.Error{Field: "--since", Value: text,
