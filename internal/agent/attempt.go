@@ -41,6 +41,7 @@ type hostServices struct {
 	held    func(mark string) int64                             // memory of the attempt, what is shared counted once
 	// processes in it killed for lack of memory so far; -1: not known
 	oom     func(group string) int64
+	release string           // of this binary
 	memory  string           // folder for what programs report
 	signals <-chan os.Signal // the machine stops
 
@@ -86,6 +87,8 @@ type life struct {
 	link    *link
 	session *session // nil: not connected
 	busy    bool     // the connection is writing
+
+	stopSerial, saveSerial uint64 // of the last order to stop or end, and to save, that was obeyed
 
 	phase   phase
 	over    bool
@@ -150,7 +153,8 @@ func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *
 		l.spool.SetTailSize(output.SearchedTail)
 	}
 	l.outbox = output.NewOutbox(l.spool, earlierAgents)
-	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Part: a.Part, Mark: a.Mark}
+	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Part: a.Part, Mark: a.Mark,
+		Version: wire.Version, Release: ar.release}
 	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)
 	l.saving = checkpointing.SaveSchedule{Every: a.Spec.Checkpoint.Every, MTBF: a.MTBF}
 	for _, s := range a.Saved {
@@ -332,6 +336,9 @@ func (l *life) checkFence() {
 }
 
 func (l *life) onOrder(o *wire.Order) {
+	if !l.isForUs(o) {
+		return
+	}
 	switch o.Kind {
 	case wire.Ack:
 		l.onAck(o.Seq)
@@ -350,6 +357,30 @@ func (l *life) onOrder(o *wire.Order) {
 			l.watch.RecordAnswer(l.sinceBirth())
 		}
 	}
+}
+
+// isForUs reports whether an order is for this attempt, and was not given before one that was
+// obeyed: the broker gives orders again to an agent that comes back. A stop that could not be
+// carried out is tried again then; a checkpoint is made, or not, once for each order.
+func (l *life) isForUs(o *wire.Order) bool {
+	if o.Epoch != 0 && o.Epoch != l.attempt.Epoch {
+		l.around.log.Warn("an order of another attempt", "order", o.Kind, "epoch", int(o.Epoch))
+		return false
+	}
+	switch {
+	case o.Serial == 0:
+	case o.Kind == wire.Stop || o.Kind == wire.Cancel:
+		if o.Serial < l.stopSerial {
+			return false
+		}
+		l.stopSerial = o.Serial
+	case o.Kind == wire.Save:
+		if o.Serial <= l.saveSerial {
+			return false
+		}
+		l.saveSerial = o.Serial
+	}
+	return true
 }
 
 // timeUntil is the time until a moment by the broker's clock. What is past, or far

@@ -20,6 +20,8 @@ import (
 // fakeBroker is the broker's end of the protocol: it takes numbered messages
 // once, keeps the output as a broker would, and does what a test tells it to.
 type fakeBroker struct {
+	hello wire.Message // of the last agent that came
+
 	t       testing.TB
 	socket  string
 	store   *depot.Store
@@ -116,6 +118,9 @@ func (b *fakeBroker) serve(w http.ResponseWriter, r *http.Request) {
 	if wire.ReadFrame(c.R, &hello) != nil || hello.Kind != wire.Hello || hello.Mark == "" {
 		return
 	}
+	b.mu.Lock()
+	b.hello = hello
+	b.mu.Unlock()
 	for {
 		var m wire.Message
 		if err := wire.ReadFrame(c.R, &m); err != nil {

@@ -28,10 +28,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
-// RunAgent runs the attempt in the folder dir to its end, then those that the driver
+// RunAgent is RunReleased for a binary of which nobody knows the release.
+func RunAgent(dir string) int { return RunReleased("", dir) }
+
+// RunReleased runs the attempt in the folder dir to its end, then those that the driver
 // hands to us, if it does, and returns the exit code of this process: 0 also if a
-// program fails, since that is told to the broker.
-func RunAgent(dir string) int {
+// program fails, since that is told to the broker. release is that of this binary.
+func RunReleased(release, dir string) int {
 	line := openLine(dir)
 	dir = strings.Clone(dir) // the line writes over it
 	limitFootprint()
@@ -42,7 +45,8 @@ func RunAgent(dir string) int {
 	signal.Notify(leave, unix.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
 	ar := &hostServices{
-		clock: clock.RealClock(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		release: release,
+		clock:   clock.RealClock(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		methods: methodsHere, depot: depotOf, signals: leave,
 		usage:        func(mark string) proctree.Usage { return proctree.TreeOf(mark).ReadUsage() },
 		kill:         proctree.KillLeftovers,

@@ -32,7 +32,7 @@ type app struct{ *connect.Connector }
 // the process.
 func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == "agent" { // once for every job: no time is to be lost
-		return agent.RunAgent(args[1])
+		return agent.RunReleased(version, args[1])
 	}
 	if len(args) == 3 && args[0] == "agent" && args[1] == "--guard" {
 		return agent.RunGuard(args[2])

@@ -17,15 +17,35 @@ func (t *turn) greetAgent(j *job, l *link) {
 	switch w, live := t.b.eng.FindJob(j.rec.ID); {
 	case !live || w.State != core.Stopping:
 	case w.Cancelled:
-		l.sendOrder(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.Due)})
+		l.sendOrder(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.Due), Epoch: j.rec.Epoch, Serial: j.rec.StopOrder})
 	default:
-		l.sendOrder(wire.Order{Kind: wire.Stop, By: w.Due})
+		l.sendOrder(wire.Order{Kind: wire.Stop, By: w.Due, Epoch: j.rec.Epoch, Serial: j.rec.StopOrder})
+	}
+	if j.rec.SaveOrder != 0 {
+		l.sendOrder(wire.Order{Kind: wire.Save, Epoch: j.rec.Epoch, Serial: j.rec.SaveOrder})
 	}
 	j.mu.Lock()
 	if j.watching {
 		l.sendOrder(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
 	}
 	j.mu.Unlock()
+}
+
+// numberOrder is the number of the next order to the agents of a job. It is durable with the turn:
+// an order that matters is given again, with its number, to an agent that comes back, until it
+// is answered.
+func (t *turn) numberOrder(j *job) uint64 {
+	j.rec.Orders++
+	t.touchJob(j)
+	return j.rec.Orders
+}
+
+// saveAnswered: a checkpoint that was ordered need not be ordered again.
+func (t *turn) saveAnswered(j *job) {
+	if j.rec.SaveOrder != 0 {
+		j.rec.SaveOrder = 0
+		t.touchJob(j)
+	}
 }
 
 // takeMessage takes in a message of an agent. Numbered ones are acknowledged once what
@@ -75,8 +95,10 @@ func (t *turn) applyMessage(j *job, m *wire.Message) {
 	case wire.Ask:
 		t.deadlineInDanger(j, m)
 	case wire.Checkpoint:
-		t.savedNow(j, m.Saved, j.isSaveOrdered())
+		t.savedNow(j, m.Saved, j.isSaveOrdered() || j.rec.SaveOrder != 0)
+		t.saveAnswered(j)
 	case wire.NotSaved:
+		t.saveAnswered(j)
 		t.explainReport(j, "checkpoint", "failed", m.Why, nil)
 		t.afterCommit(func() { j.answerSaves(saveResult{err: m.Why}) })
 	case wire.StaysOn:

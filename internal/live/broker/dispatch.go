@@ -41,6 +41,8 @@ func (t *turn) handleCommand(c core.Command) {
 		if c.Terminate {
 			order = wire.Order{Kind: wire.Cancel, Within: max(0, c.Due.Sub(t.now))}
 		}
+		j.rec.StopOrder = t.numberOrder(j)
+		order.Epoch, order.Serial = c.Epoch, j.rec.StopOrder
 		t.afterCommit(func() { j.sendOrder(order) })
 	case core.Claim:
 		t.handleClaim(j, c)

@@ -51,6 +51,8 @@ type job struct {
 	agentNotes   int            // that its agents made
 	agentReports int            // of its agents that were explained
 
+	refusedEpoch core.Epoch // attempt whose agent cannot be understood; 0: none
+
 	links []*link // to the agents of the parts of the present attempt that are there
 
 	// Whoever watches reads these, beside the loop.

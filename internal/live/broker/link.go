@@ -180,6 +180,11 @@ func (t *turn) meetAgent(ctx context.Context, l *link, hello *wire.Message) *job
 		t.afterCommit(func() { l.sendOrder(wire.Order{Kind: wire.Kill}); l.closeLink() })
 		return nil
 	}
+	if err := hello.CheckVersion(); err != nil {
+		t.refuseAgent(j, hello, err)
+		t.afterCommit(l.closeLink)
+		return nil
+	}
 	l.part = hello.Part
 	if old := j.linkOf(l.part); old != nil {
 		old.closeLink() // an agent that reconnects knows better
@@ -188,4 +193,16 @@ func (t *turn) meetAgent(ctx context.Context, l *link, hello *wire.Message) *job
 	j.links = append(j.links, l)
 	t.greetAgent(j, l)
 	return j
+}
+
+// refuseAgent explains, once for an attempt, that its agent cannot be understood. Its program runs
+// on: an agent that is refused tries again, and tells a broker that understands it how it went.
+func (t *turn) refuseAgent(j *job, hello *wire.Message, why error) {
+	if j.refusedEpoch == hello.Epoch {
+		return
+	}
+	j.refusedEpoch = hello.Epoch
+	t.b.opt.Log.Warn("agent refused", "job", j.rec.ID, "epoch", int(hello.Epoch), "error", why)
+	t.explainJob(j, "agent", "refused", why.Error()+"; its program runs on, and how it ends is known when a broker runs "+
+		"that understands its agent", map[string]any{"version": hello.SpokenVersion(), "release": hello.Release})
 }

@@ -244,11 +244,13 @@ func (b *Broker) CheckpointJob(ctx context.Context, ref string) (*wire.Saved, er
 		return nil, fmt.Errorf("job %s is %s: only a running job can be checkpointed", ref, v.State)
 	}
 	answer := make(chan saveResult, 1)
-	if err := b.askLoop(ctx, func(*turn) {
+	if err := b.askLoop(ctx, func(t *turn) {
 		j.mu.Lock()
 		j.saves = append(j.saves, answer)
 		j.mu.Unlock()
-		j.sendOrder(wire.Order{Kind: wire.Save})
+		j.rec.SaveOrder = t.numberOrder(j)
+		order := wire.Order{Kind: wire.Save, Epoch: j.rec.Epoch, Serial: j.rec.SaveOrder}
+		t.afterCommit(func() { j.sendOrder(order) })
 	}); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (t *turn) recordPlan(j *job, ev *core.Event) {
 	c := t.b.allClusters()[ev.Cluster]
 	if ev.Part == 0 {
 		j.rec.Hosts = c.HostNames
-		j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
+		j.rec.Seq, j.rec.Mark, j.rec.Method, j.rec.SaveOrder = 0, newMark(), "", 0
 	}
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Part, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0

@@ -28,6 +28,11 @@ type Job struct {
 	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
 	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
 	Seq     uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
+	// Orders counts the orders to the job's agents that are given again until they are answered; StopOrder is
+	// the number of the last Stop or Cancel, SaveOrder that of a Save that is not answered yet.
+	Orders    uint64 `json:"orders,omitempty"`
+	StopOrder uint64 `json:"stopOrder,omitempty"`
+	SaveOrder uint64 `json:"saveOrder,omitempty"`
 	// Parts are those of that attempt, if there are several: Cluster, Hosts, Procs and Method are then of
 	// the first. Whoever changes one changes a copy of all, see EditPart.
 	Parts []Part `json:"parts,omitempty"`

@@ -23,6 +23,7 @@ const (
 	maxTextBytes = 16 << 10
 	maxInputs    = 64 << 10 // of one entry, as JSON
 	maxPath      = 4096
+	maxVersion   = 1 << 20
 )
 
 // CheckFields complains about a message that no agent of ours sends: numbers that are not
@@ -32,7 +33,8 @@ func (m *Message) CheckFields() error {
 	m.Why = cutText(m.Why)
 	for _, f := range []struct {
 		field, value string
-	}{{"mark", m.Mark}, {"method", m.Method}, {"cause", m.Cause}, {"result", m.Result}} {
+	}{{"mark", m.Mark}, {"method", m.Method}, {"cause", m.Cause}, {"result", m.Result},
+		{"release", m.Release}} {
 		if err := checkName(f.field, f.value); err != nil {
 			return err
 		}
@@ -53,6 +55,9 @@ func (m *Message) CheckFields() error {
 	}
 	if err := m.checkOutput(); err != nil {
 		return err
+	}
+	if m.Version < 0 || m.Version > maxVersion {
+		return fmt.Errorf("version: %d is none", m.Version)
 	}
 	if m.Code < math.MinInt16 || m.Code > math.MaxInt16 {
 		return fmt.Errorf("code: %d is not an exit code", m.Code)

@@ -77,3 +77,21 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestVersionsOfTheLastReleaseAreUnderstoodAndOthersNot(t *testing.T) {
+	for version, want := range map[int]string{0: "", OldestVersion: "", Version: "",
+		Version + 1: "the agent (release v9) speaks version 3 of the protocol and is too new for this broker, which speaks " +
+			"versions 1 to 2"} {
+		m := Message{Kind: Hello, Version: version, Release: "v9"}
+		err := m.CheckVersion()
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+	for _, m := range []Message{{Kind: Hello, Version: -1}, {Kind: Hello, Version: 1 << 30},
+		{Kind: Hello, Release: "a/b"}} {
+		if m.CheckFields() == nil {
+			t.Errorf("%+v passes", m)
+		}
+	}
+}

@@ -9,6 +9,7 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -177,8 +178,8 @@ type Kind string
 
 // What an agent tells the broker.
 const (
-	// first on every connection: Job, Epoch, Part, Mark; answered by Ack with the last number that the broker has of
-	// this attempt
+	// first on every connection: Job, Epoch, Part, Mark, Version, Release; answered by Ack with the last number that
+	// the broker has of this attempt
 	Hello Kind = "hello"
 	// the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it
 	// began from the beginning; State.Prepared: seconds until it ran
@@ -211,6 +212,38 @@ const (
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
 )
 
+// Version is that of what is said here, OldestVersion the oldest that is still understood: agents
+// outlive the broker that started them, so a new broker hears agents of the last release. It
+// grows with every change that the other side has to know of.
+//
+//	1  agents that say no version
+//	2  orders carry Epoch and Serial; an agent drops those of another epoch and those that came late
+const (
+	Version       = 2
+	OldestVersion = 1
+)
+
+// SpokenVersion is the version that an agent speaks which says Hello.
+func (m *Message) SpokenVersion() int { return max(m.Version, 1) }
+
+// CheckVersion says why this side cannot speak with an agent; nil: it can.
+func (m *Message) CheckVersion() error {
+	v := m.SpokenVersion()
+	if v >= OldestVersion && v <= Version {
+		return nil
+	}
+	release := ""
+	if m.Release != "" {
+		release = " (release " + m.Release + ")"
+	}
+	if v > Version {
+		return fmt.Errorf("the agent%s speaks version %d of the protocol and is too new for this broker, which speaks "+
+			"versions %d to %d", release, v, OldestVersion, Version)
+	}
+	return fmt.Errorf("the agent%s speaks version %d of the protocol and is too old for this broker, which speaks "+
+		"versions %d to %d", release, v, OldestVersion, Version)
+}
+
 // Message is one frame from agent to broker.
 type Message struct {
 	Seq   uint64     `json:"seq,omitempty"`
@@ -219,6 +252,9 @@ type Message struct {
 	Epoch core.Epoch `json:"epoch,omitempty"`
 	Part  int        `json:"part,omitempty"`
 	Mark  string     `json:"mark,omitempty"`
+	// Version and Release are, of Hello, those of the agent; 0: it is of before versions were told.
+	Version int    `json:"version,omitempty"`
+	Release string `json:"release,omitempty"`
 
 	Method string   `json:"method,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
@@ -306,6 +342,11 @@ type Order struct {
 	Why   string        `json:"why,omitempty"`
 	// Within is the time of grace of Cancel; 0: none.
 	Within time.Duration `json:"within,omitempty"`
+	// Epoch is of which attempt this is; an agent of another one does nothing. Serial counts the orders of a
+	// job that are given again until they are answered: Stop, Cancel, Save. One that is lower than that of an
+	// order of its kind obeyed before has no effect, and a Save is obeyed once. 0: from a broker that numbers none.
+	Epoch  core.Epoch `json:"epoch,omitempty"`
+	Serial uint64     `json:"serial,omitempty"`
 }
 
 // Entry is one line of explain.

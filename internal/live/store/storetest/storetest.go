@@ -239,6 +239,7 @@ func everyFieldComesBack(f *fixture) {
 	j.Delivered, j.NamesOutputs, j.Partial, j.FromCheckpoint, j.Lost, j.Missing = true, true, true, 2, true,
 		[]string{"nope.txt"}
 	j.OutputCut, j.Named = true, true
+	j.Orders, j.StopOrder, j.SaveOrder = 3, 2, 1
 	j.Parts = []store.Part{{Cluster: "north", Hosts: []string{"n1"}, Procs: "0-1", Seq: 3},
 		{Cluster: "south", Hosts: []string{"s1", "s2"}, Procs: "4", Seq: 5, Out: 6, Err: 7}}
 	j.NotBefore, j.After = 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
