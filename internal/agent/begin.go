@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/checkpointing"
@@ -289,17 +290,31 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 	if dir := p.report.Path(); dir != "" {
 		more[selfreport.FolderVariable] = dir
 	}
+	argv, isWorker := workerCommand(a.Spec.Argv)
+	if isWorker {
+		more[poolwork.BrokerVariable] = a.Broker
+	}
 	stderr := pipes.Writers[1]
 	if a.Spec.Merge {
 		stderr = pipes.Writers[0]
 	}
 	return &checkpoint.Program{
-		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
+		Argv: argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
 		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.Writers[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup, Report: p.report.Path(),
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
 	}
+}
+
+// workerCommand is the command of a job; if that is to be a worker of a pool, our own binary is
+// put in its place.
+func workerCommand(argv []string) ([]string, bool) {
+	self, err := os.Executable()
+	if argv[0] != poolwork.Program || err != nil {
+		return argv, false
+	}
+	return append([]string{self, poolwork.Subcommand}, argv[1:]...), true
 }
 
 // stdinOf is the file that the program reads as its standard input; "": none.

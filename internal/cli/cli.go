@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/agent/poolworker"
 	"github.com/godwit-hpc/godwit/internal/cli/connect"
 	"github.com/godwit-hpc/godwit/internal/cli/flow"
 	"github.com/godwit-hpc/godwit/internal/cli/job"
@@ -23,6 +24,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/live/outpost"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
+	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 )
 
 // app is the program, with the commands about clusters and the broker, which stand here.
@@ -45,6 +47,9 @@ func RunCommand(version string, args []string, stdin io.Reader, stdout, stderr i
 	}
 	if len(args) == 1 && args[0] == userfiles.Subcommand { // likewise, as the user whose files are concerned
 		return userfiles.ServeRequest()
+	}
+	if len(args) > 1 && args[0] == poolwork.Subcommand { // started by an agent
+		return poolworker.RunWorker(args[1:])
 	}
 	if code, ours := lab.RunRole(args); ours {
 		return code

@@ -46,17 +46,21 @@ var jobGroups = []struct {
 }
 
 func (f *jobFlags) flagGroups() []term.Group {
-	flags := jobfile.JobFlags()
 	var groups []term.Group
 	for _, g := range jobGroups {
-		group := term.NewGroup(g.title)
-		for _, name := range g.flags {
-			i := slices.IndexFunc(flags, func(x jobfile.Flag) bool { return x.Name == name })
-			group.Flags.Var(setting{&flags[i], f}, name, flags[i].Help)
-		}
-		groups = append(groups, group)
+		groups = append(groups, f.namedGroup(g.title, g.flags))
 	}
 	return groups
+}
+
+// namedGroup is some of the flags of a job.
+func (f *jobFlags) namedGroup(title string, names []string) term.Group {
+	flags, group := jobfile.JobFlags(), term.NewGroup(title)
+	for _, name := range names {
+		i := slices.IndexFunc(flags, func(x jobfile.Flag) bool { return x.Name == name })
+		group.Flags.Var(setting{&flags[i], f}, name, flags[i].Help)
+	}
+	return group
 }
 
 // completeJobFlags offers the choices of those flags that have some, and clusters.

@@ -174,6 +174,9 @@ func (a *App) helpCommand(example string) *cobra.Command {
 	}
 }
 
+// OwnArguments is the annotation of a command that takes arguments though it has subcommands.
+const OwnArguments = "own-arguments"
+
 // unknownCommand is the error of arguments that name no command, whatever flags follow:
 // cobra would show the help of the command above.
 func (a *App) unknownCommand(root *cobra.Command, args []string) error {
@@ -181,7 +184,7 @@ func (a *App) unknownCommand(root *cobra.Command, args []string) error {
 		return nil
 	}
 	cmd, rest, err := root.Find(args)
-	if err != nil || !cmd.HasSubCommands() {
+	if err != nil || !cmd.HasSubCommands() || cmd.Annotations[OwnArguments] != "" {
 		return err
 	}
 	for _, arg := range rest {

@@ -99,8 +99,10 @@ type Limits struct {
 	Jobs  int   // of one user that have not ended
 	// Workflows of one user that are not over, and the tasks of all of them together.
 	Workflows, Tasks int
-	Depot            int64 // bytes that the files of one user's jobs may take in the broker's depot
-	Log              int64 // bytes of output that are kept of all jobs of one user
+	// Pools of work items of one user that are not over, and the items of all of them together.
+	Pools, Items int
+	Depot        int64 // bytes that the files of one user's jobs may take in the broker's depot
+	Log          int64 // bytes of output that are kept of all jobs of one user
 	// Memory is what the broker itself is to stay below. What it needs for jobs that live
 	// it takes all the same; from three quarters on it gives back at once what it does not need.
 	Memory int64
@@ -171,7 +173,8 @@ func DefaultSettings(cpus []int) *Config {
 		Sample:   2 * time.Second,
 		Retry:    time.Second,
 		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
-		Limits: Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000, Workflows: 100, Tasks: 50_000, Depot: 256 << 30,
+		Limits: Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000, Workflows: 100, Tasks: 50_000, Pools: 100,
+			Items: 1_000_000, Depot: 256 << 30,
 			Log: 64 << 30, Memory: 512 << 20},
 	}
 }

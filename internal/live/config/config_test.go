@@ -47,7 +47,7 @@ clusters:
 policy: {place: wf, approach: pra, malleable: egs, tries: 20}
 intervals: {sample: 500ms, retry: 5s, stop_grace: 5m, collect_grace: 0s, shrink_grace: 20, claim_grace: 1h}
 keep: {jobs: 7d, logs: 10M}
-limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, depot: 2G, log: 3G, memory: 4G}
+limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, pools: 8, items: 80, depot: 2G, log: 3G, memory: 4G}
 `)
 	want := &Config{
 		File: "c.yaml",
@@ -60,7 +60,7 @@ limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, depot: 2G, l
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
-		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Workflows: 7, Tasks: 70, Depot: 2 << 30, Log: 3 << 30,
+		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Workflows: 7, Tasks: 70, Pools: 8, Items: 80, Depot: 2 << 30, Log: 3 << 30,
 			Memory: 4 << 30},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

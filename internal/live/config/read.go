@@ -65,6 +65,8 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.StoreField("jobs", &c.Limits.Jobs, positiveCount),
 				yamlfile.StoreField("workflows", &c.Limits.Workflows, positiveCount),
 				yamlfile.StoreField("tasks", &c.Limits.Tasks, positiveCount),
+				yamlfile.StoreField("pools", &c.Limits.Pools, positiveCount),
+				yamlfile.StoreField("items", &c.Limits.Items, positiveCount),
 				yamlfile.StoreField("depot", &c.Limits.Depot, positiveSize),
 				yamlfile.StoreField("log", &c.Limits.Log, positiveSize),
 				yamlfile.StoreField("memory", &c.Limits.Memory, readMemory),

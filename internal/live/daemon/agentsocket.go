@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/live/server"
+	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
@@ -45,7 +46,7 @@ func serveAgents(ctx context.Context, h http.Handler, l net.Listener) func() {
 // agentsOnly lets through what agents ask for.
 func agentsOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == wire.Path || strings.HasPrefix(r.URL.Path, wire.Depot) {
+		if r.URL.Path == wire.Path || r.URL.Path == poolwork.Path || strings.HasPrefix(r.URL.Path, wire.Depot) {
 			h.ServeHTTP(w, r)
 			return
 		}

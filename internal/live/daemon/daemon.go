@@ -33,6 +33,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/store/sqlite"
 	"github.com/godwit-hpc/godwit/internal/live/workflow"
+	"github.com/godwit-hpc/godwit/internal/live/workpool"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sched/malleable"
@@ -171,7 +172,9 @@ func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *br
 	flows := workflow.New(workflow.Options{Store: st, Broker: b, Log: o.Log, MaxFlows: cfg.Limits.Workflows,
 		MaxTasks: cfg.Limits.Tasks,
 		Port:     func(owner broker.User, work string) flowrun.Broker { return server.FlowPort(b, owner, work) }})
-	about := server.Options{Broker: b, Flows: flows, Version: o.Version, PID: os.Getpid(), State: o.State,
+	pools := workpool.New(workpool.Options{Store: st, Broker: b, State: o.State, Log: o.Log, MaxPools: cfg.Limits.Pools,
+		MaxItems: cfg.Limits.Items, MaxOutput: cfg.Limits.Log, Keep: cfg.Keep.Jobs})
+	about := server.Options{Broker: b, Flows: flows, Pools: pools, Version: o.Version, PID: os.Getpid(), State: o.State,
 		Embedded: o.Embedded,
 		Limit:    api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
 		Reload: r.reloadSettings, Stale: r.isStale}
@@ -201,12 +204,17 @@ func serveBroker(ctx context.Context, stop func(), o Options, r *reloader, b *br
 	}
 	go r.forgetClusters(ctx)
 	if o.Embedded {
-		go watch.leaveWhenIdle(ctx, b, flows, stop)
+		go watch.leaveWhenIdle(ctx, b, func() int { return flows.CountOpen() + pools.CountOpen() }, stop)
 	}
 	var carried sync.WaitGroup
 	carried.Go(func() {
 		if err := flows.Run(ctx); err != nil { // jobs are run all the same
 			o.Log.Error("workflows are not carried out", "error", err)
+		}
+	})
+	carried.Go(func() {
+		if err := pools.Run(ctx); err != nil {
+			o.Log.Error("pools are not carried out", "error", err)
 		}
 	})
 	err := b.Run(ctx)
@@ -266,14 +274,14 @@ func (a *activity) countRequests(h http.Handler) http.Handler {
 }
 
 // leaveWhenIdle ends a broker that nobody has asked for anything for a while and
-// that has no job and no workflow.
-func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, flows *workflow.Service, stop func()) {
+// that has no job, no workflow and no pool.
+func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, countOpen func() int, stop func()) {
 	for range time.Tick(idleTimeout / 10) {
 		if ctx.Err() != nil {
 			return
 		}
 		n, err := b.CountLive(ctx)
-		if err == nil && n == 0 && flows.CountOpen() == 0 && a.open.Load() == 0 &&
+		if err == nil && n == 0 && countOpen() == 0 && a.open.Load() == 0 &&
 			a.clock.Since(time.Unix(0, a.last.Load())) > idleTimeout {
 			stop()
 			return

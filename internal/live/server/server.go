@@ -21,7 +21,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/workflow"
+	"github.com/godwit-hpc/godwit/internal/live/workpool"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -30,6 +32,7 @@ import (
 type Options struct {
 	Broker *broker.Broker
 	Flows  *workflow.Service // nil: no workflows are taken
+	Pools  *workpool.Service // nil: no pools are taken
 	// Users looks up who may ask; nil: one user alone, whoever comes. Else a request
 	// is answered only if it is known whose it is.
 	Users    func(uid uint32) (broker.User, error)
@@ -87,6 +90,14 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"POST /v1/flows/{id}/cancel":    aboutFlow(s, (*workflow.Service).CancelFlow),
 		"GET /v1/flows/{id}/explain":    aboutFlow(s, explainFlow),
 		"GET /v1/flows/{id}/watch":      s.watchFlow,
+		"POST /v1/pools":                answerJSON(s.submitPool),
+		"GET /v1/pools":                 answerJSON(s.listPools),
+		"GET /v1/pools/{id}":            aboutPool(s, (*workpool.Service).GetPool),
+		"GET /v1/pools/{id}/failures":   aboutPool(s, (*workpool.Service).ListFailures),
+		"POST /v1/pools/{id}/cancel":    aboutPool(s, (*workpool.Service).CancelPool),
+		"GET /v1/pools/{id}/watch":      s.watchPool,
+		"GET /v1/pools/{id}/outcomes":   s.copyOutcomes,
+		"POST " + poolwork.Path:         answerJSON(s.takeReport),
 		"POST /v1/quote":                answerJSON(s.quoteJob),
 		"POST /v1/estimates":            answerJSON(s.estimateCommands),
 		"GET /v1/clusters":              answerJSON(s.listClusters),

@@ -27,11 +27,11 @@ const (
 // isLargeAnswer tells whether an answer grows with what a user has.
 func isLargeAnswer(r *http.Request) bool {
 	switch path.Base(r.URL.Path) {
-	case "explain", "tasks":
+	case "explain", "tasks", "failures":
 		return true
 	}
 	switch r.URL.Path {
-	case "/v1/jobs", "/v1/flows":
+	case "/v1/jobs", "/v1/flows", "/v1/pools":
 		return r.Method == http.MethodGet // else one is submitted
 	case "/v1/select", "/v1/history", "/v1/history/calibration", "/v1/depot-usage", "/v1/depot-prune",
 		"/v1/log":

@@ -18,7 +18,7 @@ func (b *Batch) NextSend(next uint64) uint64 {
 func (b *Batch) IsEmpty() bool {
 	return len(b.Events)+len(b.Steps)+len(b.Send)+
 		len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
-		len(b.Flows)+len(b.FlowTasks)+len(b.FlowEntries)+
+		len(b.Flows)+len(b.FlowTasks)+len(b.FlowEntries)+len(b.Pools)+len(b.PoolChunks)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }
 
@@ -49,6 +49,9 @@ func (b *Batch) CheckNumbers(nextEvent, nextSend uint64) error {
 		}
 	}
 	if err := b.checkFlows(); err != nil {
+		return err
+	}
+	if err := b.checkPools(); err != nil {
 		return err
 	}
 	for i := range b.Weather {

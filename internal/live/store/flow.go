@@ -76,7 +76,7 @@ type FlowEntry struct {
 	Event *core.FlowEvent `json:"event,omitempty"` // nil: an older version wrote it
 }
 
-// FlowFilter says which workflows to list.
+// FlowFilter says which workflows, or pools, to list.
 type FlowFilter struct {
 	Open      bool   // only those that are not over
 	Owner     uint32 // whose,

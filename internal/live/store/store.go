@@ -47,7 +47,7 @@ type Store interface {
 	ListCheckpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error)
 	// ListRoots lists the trees of the depot that are still needed: work folders of
 	// open jobs, results that have not been brought home, checkpoints kept, files of
-	// open workflows and what their tasks made.
+	// open workflows and what their tasks made, files of open pools.
 	ListRoots(ctx context.Context) ([]string, error)
 	// FindFlow finds a workflow by its number; ErrNoFlow if there is none.
 	FindFlow(ctx context.Context, id int64) (*Flow, error)
@@ -57,6 +57,12 @@ type Store interface {
 	ListFlowTasks(ctx context.Context, id int64) ([]FlowTask, error)
 	// ListFlowEntries lists the log of a workflow, oldest first.
 	ListFlowEntries(ctx context.Context, id int64) ([]FlowEntry, error)
+	// FindPool finds a pool of work items by its number; ErrNoPool if there is none.
+	FindPool(ctx context.Context, id int64) (*Pool, error)
+	// ListPools lists pools, newest first, without what they were submitted as.
+	ListPools(ctx context.Context, f FlowFilter) ([]Pool, error)
+	// ListPoolChunks lists what became of the items of a pool, in their order.
+	ListPoolChunks(ctx context.Context, id int64) ([]PoolChunk, error)
 	// GetSetting is a value kept under a name; "" if there is none.
 	GetSetting(ctx context.Context, name string) (string, error)
 
@@ -91,6 +97,9 @@ type Batch struct {
 	Flows       []Flow     // put in place of what is there
 	FlowTasks   []FlowTask // likewise
 	FlowEntries []FlowEntry
+
+	Pools      []Pool      // put in place of what is there
+	PoolChunks []PoolChunk // likewise
 
 	Runs      []history.Run // in place of one of the same job and epoch
 	Transfers []history.Transfer

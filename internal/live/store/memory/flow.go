@@ -67,11 +67,16 @@ func (d *Disk) putFlows(b *store.Batch, flows []store.Flow) {
 	}
 }
 
-// addFlowRoots adds the trees that open workflows need.
+// addFlowRoots adds the trees that open workflows and pools need.
 func (d *Disk) addFlowRoots(needed map[string]bool) {
 	for _, f := range d.flows {
 		if !f.State.IsOver() {
 			needed[f.Work] = true
+		}
+	}
+	for _, p := range d.pools {
+		if !p.State.IsOver() {
+			needed[p.Work] = true
 		}
 	}
 	for id, t := range d.flowTasks {

@@ -46,6 +46,9 @@ type Disk struct {
 	flows       map[int64]store.Flow
 	flowTasks   map[flowTaskID]store.FlowTask
 	flowEntries map[int64][]store.FlowEntry
+
+	pools      map[int64]store.Pool
+	poolChunks map[poolChunkID]store.PoolChunk
 }
 
 type attempt struct {
@@ -65,7 +68,8 @@ func NewDisk() *Disk {
 		entries: map[core.JobID][]wire.Entry{},
 		saved:   map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
 		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{},
-		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]store.FlowEntry{}}
+		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]store.FlowEntry{},
+		pools: map[int64]store.Pool{}, poolChunks: map[poolChunkID]store.PoolChunk{}}
 }
 
 // Store is a store in memory.
@@ -161,11 +165,19 @@ func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
 	for i := range fresh.FlowEntries { // likewise
 		fresh.FlowEntries[i].Flow = b.FlowEntries[i].Flow
 	}
+	for i := range fresh.PoolChunks { // likewise
+		fresh.PoolChunks[i].Pool, fresh.PoolChunks[i].N = b.PoolChunks[i].Pool, b.PoolChunks[i].N
+	}
 	flows, err := s.d.mergedFlows(b.Flows)
 	if err != nil {
 		return err
 	}
+	pools, err := s.d.mergedPools(b.Pools)
+	if err != nil {
+		return err
+	}
 	s.d.putBatch(&fresh, jobs)
+	s.d.putPools(&fresh, pools)
 	s.d.putFlows(&fresh, flows)
 	return nil
 }

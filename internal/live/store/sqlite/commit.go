@@ -17,6 +17,7 @@ type statements struct {
 	run, transfer, quote, setting, unset                       *sql.Stmt
 	reading, thin, drop, count, array, arrayDone               *sql.Stmt
 	flow, flowKeep, flowTask, flowEntry, steps                 *sql.Stmt
+	pool, poolKeep, poolChunk                                  *sql.Stmt
 }
 
 // statementTexts pairs each statement with its text.
@@ -60,8 +61,16 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 		&t.flowTask: `INSERT INTO flow_tasks (flow, n, job, sum, body) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET job = excluded.job, sum = excluded.sum, body = excluded.body`,
 		&t.flowEntry: "INSERT INTO flow_entries (flow, body) VALUES (?, ?)",
-		&t.drop:      "DELETE FROM weather WHERE at < ?",
-		&t.count:     "UPDATE commits SET n = ?",
+		&t.pool: `INSERT INTO pools (number, owner, key, user, submitted, open, work, body, sum, spec_sum, spec)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (number) DO UPDATE SET owner = excluded.owner, key = excluded.key, user = excluded.user, submitted = excluded.submitted,
+			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum, spec = excluded.spec, spec_sum = excluded.spec_sum`,
+		&t.poolKeep: `UPDATE pools SET owner = ?2, key = ?3, user = ?4, submitted = ?5, open = ?6, work = ?7, body = ?8, sum = ?9
+			WHERE number = ?1`,
+		&t.poolChunk: `INSERT INTO pool_chunks (pool, n, sum, body) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET sum = excluded.sum, body = excluded.body`,
+		&t.drop:  "DELETE FROM weather WHERE at < ?",
+		&t.count: "UPDATE commits SET n = ?",
 	}
 }
 
@@ -184,6 +193,9 @@ func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 		return err
 	}
 	if err := s.putFlows(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putPools(ctx, b); err != nil {
 		return err
 	}
 	if err := s.putHistory(ctx, b); err != nil {

@@ -103,8 +103,8 @@ func (s *Store) FindFlow(ctx context.Context, id int64) (*store.Flow, error) {
 	return found, err
 }
 
-// ListFlows implements store.Store.
-func (s *Store) ListFlows(ctx context.Context, f store.FlowFilter) ([]store.Flow, error) {
+// flowConditions is what a filter asks of a row.
+func flowConditions(f store.FlowFilter) conditions {
 	var c conditions
 	if f.Open {
 		c.addCondition("open = 1")
@@ -115,6 +115,12 @@ func (s *Store) ListFlows(ctx context.Context, f store.FlowFilter) ([]store.Flow
 	if f.Key != "" {
 		c.addCondition("key = ?", f.Key)
 	}
+	return c
+}
+
+// ListFlows implements store.Store.
+func (s *Store) ListFlows(ctx context.Context, f store.FlowFilter) ([]store.Flow, error) {
+	c := flowConditions(f)
 	var all []store.Flow
 	err := s.queryReaders(ctx, func() error {
 		return eachRow(ctx, s.read, "SELECT "+flowColumns+" FROM flows"+c.whereClause("number DESC", f.Limit), c.args,

@@ -225,7 +225,7 @@ func (s *Store) ListRoots(ctx context.Context) ([]string, error) {
 		return eachRow(ctx, s.read, `SELECT tree FROM (
 			SELECT work AS tree FROM jobs WHERE open = 1 UNION SELECT work FROM arrays UNION SELECT result FROM jobs WHERE open = 1
 			UNION SELECT work FROM checkpoints UNION SELECT image FROM checkpoints
-			UNION SELECT work FROM flows WHERE open = 1
+			UNION SELECT work FROM flows WHERE open = 1 UNION SELECT work FROM pools WHERE open = 1
 			UNION SELECT result FROM jobs WHERE number IN (`+jobsOfOpenFlows+`)
 			UNION SELECT work FROM jobs WHERE number IN (`+jobsOfOpenFlows+`)) WHERE tree <> '' ORDER BY tree`, nil, func(rows *sql.Rows) error {
 			var tree string

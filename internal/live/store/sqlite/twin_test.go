@@ -65,6 +65,17 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 			store.FlowTask{Flow: f.ID, N: small("n"), Job: core.JobID(small("job")), Why: word("why")})
 		b.FlowEntries = append(b.FlowEntries, store.FlowEntry{Flow: f.ID, Entry: wire.Entry{Kind: word("kind")}})
 	}
+	for range small("pools") / 2 {
+		p := store.Pool{ID: int64(small("number")), Key: word("key"), Owner: uint32(small("owner") / 3), User: word("user"),
+			Work: word("work"), Items: small("items"),
+			State: rapid.SampledFrom([]store.PoolState{"", store.PoolRunning, store.PoolFailed}).Draw(t, "state")}
+		if small("spec") > 1 {
+			p.Spec = []byte(word("spec"))
+		}
+		b.Pools = append(b.Pools, p)
+		b.PoolChunks = append(b.PoolChunks, store.PoolChunk{Pool: p.ID, N: small("n"), Counted: []uint64{uint64(small("bits"))},
+			Failed: []store.PoolFailure{{Item: small("item"), Code: small("code")}}})
+	}
 	for range small("tales") {
 		id := core.JobID(small("job"))
 		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: word("kind")}})
@@ -136,8 +147,22 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 		entries, err := s.ListFlowEntries(ctx, id)
 		add(entries, err)
 	}
+	for id := range int64(7) {
+		p, err := s.FindPool(ctx, id)
+		if err == nil {
+			add([]any{p, p.ID, p.Owner, p.Key, p.User, string(p.Spec)}, nil)
+		} else {
+			add(nil, err)
+		}
+		chunks, err := s.ListPoolChunks(ctx, id)
+		add(chunks, err)
+	}
 	for _, f := range []store.FlowFilter{{}, {AllOwners: true, Open: true}, {Owner: 1, Key: "a"},
 		{AllOwners: true, Limit: 2}} {
+		pools, err := s.ListPools(ctx, f)
+		for i := range pools {
+			add([]any{pools[i], pools[i].ID, pools[i].Key}, err)
+		}
 		flows, err := s.ListFlows(ctx, f)
 		for i := range flows {
 			add(flows[i].ID, err)

@@ -57,6 +57,7 @@ func Run(t *testing.T, place func(t *testing.T) Backend) {
 		"an array is kept until every element has its record":    testArrays,
 		"a workflow is kept with its tasks and its decisions":    testFlows,
 		"trees that open workflows need are told":                testFlowRoots,
+		"a pool is kept with what became of its items":           testPools,
 		"settings are kept and removed":                          testSettings,
 		"readings are listed by series, and thinned":             testWeather,
 		"a closed store says so":                                 testClosed,
