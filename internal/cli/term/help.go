@@ -67,7 +67,7 @@ func fillText(text string, width int) string {
 func printUsage(cmd *cobra.Command, groups []Group, sections []Section) error {
 	var b strings.Builder
 	use := cmd.UseLine()
-	if cmd.HasAvailableSubCommands() {
+	if cmd.HasAvailableSubCommands() && cmd.Annotations[OwnArguments] == "" {
 		use = cmd.CommandPath() + " COMMAND"
 	}
 	fmt.Fprintf(&b, "Usage:\n  %s\n", use)

@@ -28,7 +28,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/flowrun"
 	"github.com/godwit-hpc/godwit/internal/live/store/memory"
 	"github.com/godwit-hpc/godwit/internal/live/workflow"
+	"github.com/godwit-hpc/godwit/internal/live/workpool"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
@@ -130,9 +132,11 @@ func newBench(t *testing.T) *bench {
 	go func() { ended <- b.broker.Run(ctx) }()
 	flows := workflow.New(workflow.Options{Store: st, Broker: b.broker, MaxFlows: 2, MaxTasks: 5,
 		Port: func(owner broker.User, work string) flowrun.Broker { return FlowPort(b.broker, owner, work) }})
-	carried := make(chan error, 1)
+	carried := make(chan error, 2)
+	pools := workpool.New(workpool.Options{Store: st, Broker: b.broker, State: t.TempDir(), MaxPools: 2, MaxItems: 5})
+	go func() { carried <- pools.Run(ctx) }()
 	go func() { carried <- flows.Run(ctx) }()
-	o := Options{Broker: b.broker, Flows: flows, Users: lookUp, Version: "test",
+	o := Options{Broker: b.broker, Flows: flows, Pools: pools, Users: lookUp, Version: "test",
 		Shutdown: func() { t.Error("the broker is to end") }}
 	b.handler, b.routes = NewHandler(o), (&server{o}).routeTable()
 	for _, u := range []broker.User{root, alice, bob} {
@@ -151,7 +155,7 @@ func newBench(t *testing.T) *bench {
 	}
 	t.Cleanup(func() { // before the servers: it ends what they answer
 		cancel()
-		if err := errors.Join(<-ended, <-carried); err != nil {
+		if err := errors.Join(<-ended, <-carried, <-carried); err != nil {
 			t.Error(err)
 		}
 	})
@@ -221,6 +225,14 @@ var about = map[string]string{
 	"POST /v1/flows/{id}/cancel":    aboutAJob,
 	"GET /v1/flows/{id}/explain":    aboutAJob,
 	"GET /v1/flows/{id}/watch":      aboutAJob,
+	"POST /v1/pools":                aboutOwn, // see TestNobodyTouchesThePoolsOfOthers
+	"GET /v1/pools":                 aboutOwn,
+	"GET /v1/pools/{id}":            aboutAJob, // or a pool
+	"GET /v1/pools/{id}/failures":   aboutAJob,
+	"POST /v1/pools/{id}/cancel":    aboutAJob,
+	"GET /v1/pools/{id}/watch":      aboutAJob,
+	"GET /v1/pools/{id}/outcomes":   aboutAJob,
+	"POST " + poolwork.Path:         aboutOwn, // see TestAWorkerReportsToPoolsOfThoseWhoLetItIn
 	"POST /v1/quote":                aboutAll,
 	"POST /v1/estimates":            aboutAll,
 	"GET /v1/clusters":              aboutAll,
@@ -243,6 +255,9 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 	id := b.submit(alice, secret, secret)
 	if flow := b.submitFlow(alice, secret); flow != int64(id) {
 		t.Fatalf("the numbers of the job and of the workflow are %d and %d: the requests below are about both", id, flow)
+	}
+	if pool := b.submitPool(alice, "pool", secret); pool != int64(id) {
+		t.Fatalf("the numbers of the job and of the pool are %d and %d: the requests below are about both", id, pool)
 	}
 	queries := []string{"", "?all=1", "?stream=1&offset=0", "?program=" + secret}
 	for pattern := range b.routes {

@@ -176,6 +176,11 @@ func (l *livePool) saved(u *unsaved, err error, now core.Time) {
 // commit makes durable what changed: first the outcomes as they are written down, then that they
 // are counted. What a crash leaves written down and not counted is written over.
 func (s *Service) commit(l *livePool) error {
+	s.commits.RLock() // a broker that ends waits for it: the next one writes to the same files
+	defer s.commits.RUnlock()
+	if s.isClosed {
+		return broker.ErrStopped
+	}
 	l.committing.Lock()
 	defer l.committing.Unlock()
 	u := l.unsavedChanges()

@@ -63,6 +63,9 @@ type Service struct {
 	begun    chan struct{} // closed once Run has gone on with what is stored
 	beginErr error         // why it could not; valid once begun is closed
 
+	commits  sync.RWMutex // held while something is stored
+	isClosed bool         // nothing is stored any more
+
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil before
 	live    map[int64]*livePool
@@ -99,6 +102,9 @@ func (s *Service) Run(ctx context.Context) error {
 	s.ctx = nil // nobody starts another
 	s.mu.Unlock()
 	s.running.Wait()
+	s.commits.Lock()
+	s.isClosed = true
+	s.commits.Unlock()
 	return nil
 }
 

@@ -95,6 +95,7 @@ func (s *Service) startWorkers(ctx context.Context, l *livePool) error {
 	}
 	load.Idle = idle
 	for range load.MissingWorkers() {
+		s.clusters.forgetList() // they will not be idle any more
 		if err := s.startWorker(ctx, l); err != nil {
 			return err
 		}
@@ -275,6 +276,12 @@ type clusterCache struct {
 	mu   sync.Mutex
 	at   core.Time
 	list []broker.ClusterView
+}
+
+func (c *clusterCache) forgetList() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = nil
 }
 
 // idleProcs is how many processors are free where workers of a pool may run.

@@ -5,7 +5,6 @@
 package itempool
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -190,16 +189,4 @@ func (q *Queue) ReleaseWorker(w WorkerID, lost bool) (failed []int) {
 	q.sortBack()
 	slices.Sort(failed)
 	return failed
-}
-
-// ListWorkers lists the workers that hold something, by job and epoch.
-func (q *Queue) ListWorkers() []WorkerID {
-	list := make([]WorkerID, 0, len(q.held))
-	for w := range q.held { // order-free: sorted below
-		list = append(list, w)
-	}
-	slices.SortFunc(list, func(a, b WorkerID) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
-	})
-	return list
 }
