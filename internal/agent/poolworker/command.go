@@ -63,7 +63,7 @@ func (c *command) runItem(ctx context.Context, text []byte) poolwork.Outcome {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &err, endGrace
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	o := poolwork.Outcome{Code: exitCode(cmd.Run(), &err)}
-	o.Out, o.Err, o.Cut = out.Bytes(), err.Bytes(), out.isCut || err.isCut
+	o.Out, o.Err, o.Cut = out.kept.Bytes(), err.kept.Bytes(), out.isCut || err.isCut
 	return o
 }
 
@@ -95,15 +95,15 @@ func exitCode(err error, to *limitedBuffer) int {
 
 // limitedBuffer keeps the beginning of what is written.
 type limitedBuffer struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	isCut bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if room := poolwork.MaxOutput - b.Len(); len(p) > room {
+	if room := poolwork.MaxOutput - b.kept.Len(); len(p) > room {
 		b.isCut = true
-		b.Buffer.Write(p[:room])
+		b.kept.Write(p[:room])
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

@@ -51,8 +51,8 @@ func (s *Service) carryOut(ctx context.Context, l *livePool) {
 			s.finish(ctx, l, "", "")
 			return
 		case failures >= itempool.MaxWorkerFailures:
-			s.finish(ctx, l, store.PoolFailed, fmt.Sprintf("%d workers ended one after the other and completed no item; the last: %s",
-				failures, why))
+			s.finish(ctx, l, store.PoolFailed, fmt.Sprintf(
+				"%d workers ended one after the other and completed no item; the last: %s", failures, why))
 			return
 		}
 		if err := s.startWorkers(ctx, l); err != nil && !isEnding(ctx, err) {

@@ -53,7 +53,9 @@ type Pool struct {
 }
 
 // IsOver says whether nothing happens to it any more.
-func (p *Pool) IsOver() bool { return p.State == "completed" || p.State == "failed" || p.State == "cancelled" }
+func (p *Pool) IsOver() bool {
+	return p.State == "completed" || p.State == "failed" || p.State == "cancelled"
+}
 
 // PoolFailure is an item that failed.
 type PoolFailure struct {

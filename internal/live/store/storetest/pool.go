@@ -22,7 +22,8 @@ func testPools(f *fixture) {
 		f.Errorf("the files of an open pool are not needed: %v", roots)
 	}
 	first.State, first.Ended, first.Spec, first.Done, first.Failed = store.PoolFailed, core.AtSecond(20), nil, 3, 1
-	f.commitBatch(&store.Batch{Pools: []store.Pool{first}, PoolChunks: []store.PoolChunk{{Pool: 1, N: 1, Counted: []uint64{5}}}})
+	f.commitBatch(&store.Batch{Pools: []store.Pool{first},
+		PoolChunks: []store.PoolChunk{{Pool: 1, N: 1, Counted: []uint64{5}}}})
 	f.crashStore()
 	got, err := f.s.FindPool(f.ctx, 1)
 	f.mustSucceed(err)
