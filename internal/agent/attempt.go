@@ -102,6 +102,9 @@ type life struct {
 	runFrom time.Duration   // the one that runs, on life's clock
 	before  before
 
+	begin    chan []wire.Contact // hands the contacts to who prepares the program
+	contacts []wire.Contact      // of all parts, once they are ready; nil: they are not, or there is one
+
 	trial     *trial
 	retry     bool // begin again without the sandbox when the program is gone
 	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
@@ -146,7 +149,8 @@ type stopOrder struct {
 var errKilled = errors.New("the attempt was ended")
 
 func newLife(ar *hostServices, dir folder, a *wire.Attempt, earlierAgents int) *life {
-	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func())}
+	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func()),
+		begin: make(chan []wire.Contact, 1)}
 	l.work, l.cancel = context.WithCancelCause(context.Background())
 	l.spool = output.NewSpool(dir.spoolDir(), ar.spoolSegment, ar.spoolLimit)
 	if a.Spec.Progress != "" {
@@ -350,6 +354,8 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onCancel(o.Within)
 	case wire.Save:
 		l.saveOnOrder()
+	case wire.Begin:
+		l.onBegin(o.Contacts)
 	case wire.Watch:
 		l.onWatch(o.Every)
 	case wire.Answer:

@@ -39,6 +39,9 @@ type preparation struct {
 	carried wire.Carried
 	came    time.Time // when the last of that did
 
+	begin    <-chan []wire.Contact // says when all parts are ready
+	contacts []wire.Contact        // where they are; nil: not known yet, or there is one
+
 	tell func(func(*life)) // has the owner call it, and waits until it has
 	life context.Context   // of the agent: a program that is being started is not given up before
 }
@@ -150,6 +153,9 @@ func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) 
 	method, err := p.around.methods(pick.Method)
 	if err != nil {
 		return nil, failedOutcome(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.Method, err))
+	}
+	if err := p.awaitOthers(ctx); err != nil {
+		return nil, err
 	}
 	s := &started{method: method, choice: pick, tree: tree}
 	if err := p.openOutput(s, 0, 0); err != nil {
@@ -284,6 +290,7 @@ func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoint.Program {
 	a, ours := p.attempt, ownEnvironment()
 	more := map[string]string{}
+	maps.Copy(more, wire.PartVariables(a.Part, p.contacts))
 	if method != checkpointing.MethodSandbox { // from where neither our files nor other hosts are seen
 		maps.Copy(more, parallel.MPIVariables(a, p.folder.filePath("hosts"), p.folder.lostHost(), ours))
 	}

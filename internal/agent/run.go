@@ -20,7 +20,7 @@ func (l *life) startPreparing(plain bool) {
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.phase, l.prepare = preparing, cancel
 	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, spool: l.spool, report: l.report,
-		depot: l.around.depot(l.attempt.Broker), plain: plain, life: l.work}
+		depot: l.around.depot(l.attempt.Broker), plain: plain, life: l.work, begin: l.begin, contacts: l.contacts}
 	p.tell = func(f func(*life)) {
 		did := make(chan struct{})
 		select {

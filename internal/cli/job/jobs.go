@@ -174,7 +174,7 @@ func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
 		if users {
 			user = j.User
 		}
-		t.AddRow(jobLabel(j), user, j.Name, term.StateText(j.State), term.OrDash(j.Cluster), a.MomentText(j.Submitted),
+		t.AddRow(jobLabel(j), user, j.Name, term.StateText(j.State), term.OrDash(clusterText(j)), a.MomentText(j.Submitted),
 			ranText(j), term.PartText(j.Progress), a.MomentText(ends), a.MomentText(j.Deadline), inTime(j),
 			term.CodeText(j.ExitCode))
 		t.AddNote(whyText(j))
@@ -263,7 +263,15 @@ func (a *app) printJob(j *api.Job) error {
 	t.Width = a.TerminalWidth()
 	t.AddRow("state", "%s", a.InColour(term.JoinReason(term.StateText(j.State), j.Why)))
 	t.AddRow("command", "%s", quoteCommand(j.Command))
-	if j.Cluster != "" {
+	for i := range j.Parts {
+		p := &j.Parts[i]
+		text := strings.TrimSpace(p.Cluster + " " + strings.Join(p.Hosts, " "))
+		if p.ExitCode != nil {
+			text += fmt.Sprintf(", exit code %d", *p.ExitCode)
+		}
+		t.AddRow(fmt.Sprintf("part %d", i), "%s", text)
+	}
+	if j.Cluster != "" && len(j.Parts) == 0 {
 		t.AddRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
 	t.AddRow("submitted", "%s", a.MomentText(j.Submitted))
@@ -305,4 +313,18 @@ func (a *app) printJob(j *api.Job) error {
 	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// clusterText is where a job is: of one of several parts all clusters, each once.
+func clusterText(j *api.Job) string {
+	if j.Cluster == "" || len(j.Parts) == 0 {
+		return j.Cluster
+	}
+	var names []string
+	for i := range j.Parts {
+		if name := j.Parts[i].Cluster; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "+")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -110,6 +111,7 @@ type logsFlags struct {
 	output string
 	follow bool
 	tail   int
+	part   int
 }
 
 func (a *app) logsCommand() *cobra.Command {
@@ -120,7 +122,8 @@ func (a *app) logsCommand() *cobra.Command {
 		Long: `Prints what jobs wrote so far: to stdout what they wrote to their stdout, to stderr
 what they wrote to their stderr. With -f what a job writes from now on as well,
 until it ends. Of several jobs a line before each says whose output follows; of
-several jobs of one name it is the newest.` + jobsHelp,
+several jobs of one name it is the newest. Of a job of several parts it is what its
+part 0 wrote; --part names another.` + jobsHelp,
 		Example: `  godwit logs 7
   godwit logs -f last
   godwit logs --tail 20 83_[1-4]`,
@@ -142,6 +145,7 @@ several jobs of one name it is the newest.` + jobsHelp,
 	g.Flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
 	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines; default: all")
 	g.Flags.Lookup("tail").DefValue = "" // else the help says -1
+	g.Flags.Var(term.WholeNumberFlag(&f.part, 0, wire.MaxParts-1), "part", "of a job of several parts, that of part `N`")
 	term.GroupFlags(cmd, g)
 	return cmd
 }
@@ -152,6 +156,8 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 		return &badinput.Error{Field: "--follow", Problem: fmt.Sprintf("only with a single job, these are %d", len(jobs))}
 	case f.follow && f.tail >= 0:
 		return &badinput.Error{Field: "--tail", Problem: "not together with --follow"}
+	case f.follow && f.part > 0:
+		return &badinput.Error{Field: "--part", Problem: "not together with --follow"}
 	case f.follow:
 		return a.followLogs(ctx, jobRef(&jobs[0]))
 	}
@@ -185,7 +191,7 @@ func (a *app) printLogs(ctx context.Context, c *api.Client, id string, f *logsFl
 			to = &text[i]
 		}
 		last := &lastLines{to: to, most: f.tail}
-		if _, err := c.CopyLogs(ctx, id, i+1, 0, false, last); err != nil {
+		if _, err := c.CopyPartLogs(ctx, id, f.part, i+1, 0, false, last); err != nil {
 			return nil, err
 		}
 		if err := last.flushLines(); err != nil {

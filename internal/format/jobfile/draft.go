@@ -52,6 +52,7 @@ type Draft struct {
 	isYAML   bool
 	line     string // run
 	procs    CoreSpan
+	parts    []draftComponent
 	nodes    int           // num_nodes
 	modelled time.Duration // what a model said to estimate
 	cpus     int           // resources.cpus
@@ -90,8 +91,9 @@ func (d *Draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
 // finishJob checks the fields in the light of each other and fills in what follows
 // from them.
 func (d *Draft) finishJob() error {
-	for _, step := range []func() error{d.buildCommand, d.checkTexts, d.buildPattern, d.dropOutdatedModel, d.settleSize,
-		d.applySaveSignal, d.checkCheckpoint, d.resolveVariables, d.checkRetry, d.outputFiles} {
+	for _, step := range []func() error{d.settleComponents, d.buildCommand, d.checkTexts, d.buildPattern,
+		d.dropOutdatedModel, d.settleSize, d.checkParts, d.applySaveSignal, d.checkCheckpoint,
+		d.resolveVariables, d.checkRetry, d.outputFiles} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("#!/bin/sh\n#GODWIT --deadline 20m --env A=1 --procs 2-4\ntrue\n#GODWIT --x y\n"))
 	f.Add([]byte("run: a\nprocs: {min: 1, max: 3}\ncheckpoint: {method: signal, signal: USR1, files: [a], restart: " +
 		"b}\narray: 1-9:2%3\nenvs: {A: 1}"))
+	f.Add([]byte("run: a\ncomponents: [{procs: 2, on: [x, y], run: b, inputs: [c, d:/e, {from: f:/g, as: h}]}, " +
+		"{procs: 1, num_nodes: 1, resources: {memory: 2G}, argv: [i, j], on: k}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<14 {
 			return // beyond this a fuzzer finds nothing more

@@ -127,16 +127,24 @@ func parseAs(s string) (string, error) {
 func (d *Draft) sortOut() {
 	var here []string
 	for _, in := range d.Inputs {
-		if atSite().MatchString(in) {
-			f := FarInput{From: in}
-			_, at := f.SiteAndPath()
-			f.As = path.Base(at)
+		if f, isFar := farByName(in); isFar {
 			d.Far = append(d.Far, f)
 			continue
 		}
 		here = append(here, in)
 	}
 	d.Inputs = here
+}
+
+// farByName is a file at another site that keeps its name; false if it is one of this machine.
+func farByName(in string) (FarInput, bool) {
+	if !atSite().MatchString(in) {
+		return FarInput{}, false
+	}
+	f := FarInput{From: in}
+	_, at := f.SiteAndPath()
+	f.As = path.Base(at)
+	return f, true
 }
 
 // distinctFar checks that what comes from other sites lies nowhere else.

@@ -54,6 +54,10 @@ type Job struct {
 	// Trials are short runs of it that somebody made, the best first: there it is to run.
 	Trials []netgraph.Trial `json:"trials,omitempty"`
 
+	// Components are its parts, which are placed in one cluster each and started together; none: it
+	// has one. Min and Max are then the sum of their cores.
+	Components []Component `json:"components,omitempty"`
+
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never
 	Processes int           `json:"processes,omitempty"`
@@ -229,6 +233,9 @@ func (j *Job) CheckFields() error {
 		return bad("grace", j.Grace.String(), "a time of at most "+maxGrace.String())
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
+	}
+	if err := j.componentError(); err != nil {
+		return err
 	}
 	return j.checkBuild()
 }

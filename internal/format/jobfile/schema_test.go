@@ -161,6 +161,9 @@ func TestWhatTheParserAcceptsTheSchemaAccepts(t *testing.T) {
 			"{signal: USR1, files: x}", "{method: exit85, files: [a], restart: [x, 1]}", "{}"},
 		"progress": {"'(\\d+)%'", "(a)(b)"}, "place": {"wf", "deadline"}, "confidence": {"0.9", "5e-1", "'0.9'"},
 		"reliability": {"0", "0.5"}, "adapt": {"auto", "off"},
+		"components": {"[{procs: 1}]",
+			"[{procs: 2, on: a}, {procs: '1', num_nodes: 1, on: [b], run: x, resources: {memory: 1}}]",
+			"[{procs: 1, argv: [x, 1], inputs: [job.yaml, {from: 'a:/b', as: c}]}]", "[]"},
 		"config": {"{a: 1}", "x"}, "rank": {"", "[]"},
 	}
 	keys := slices.Sorted(maps.Keys(values))

@@ -132,8 +132,8 @@ func JobFlags() []Flag {
 
 // placeHelp explains the placement policies.
 const placeHelp = "placement policy: wf (worst fit: the cluster with the most idle cores), cf (close to files: where " +
-	"its inputs are), cm (cluster minimization: as few clusters as possible), fcm (as cm: only simulated jobs are split " +
-	"to start sooner), deadline (best chance of meeting the deadline)"
+	"its inputs are), cm (cluster minimization: as few clusters as possible), fcm (as cm, and split over several " +
+	"where that starts it sooner), deadline (best chance of meeting the deadline)"
 
 func withChoices(f Flag, from []string) Flag {
 	f.Choices = from

@@ -11,7 +11,6 @@ import (
 var notYet = map[string]string{
 	"requirements": "choosing hosts by an expression comes later; on names the clusters that will do",
 	"rank":         "ranking clusters by an expression comes later; place chooses how they are ranked",
-	"components":   "jobs of several parts come later",
 	"file_mounts":  "files put elsewhere than in the working directory come later; inputs names files that are sent along",
 	"secrets":      "secrets come later; envs has variables",
 	"volumes":      "volumes come later",

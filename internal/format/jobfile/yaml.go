@@ -103,6 +103,7 @@ func (d *Draft) jobFields() []field {
 		scalarField("reliability", &d.Reliability, parseReliability),
 		scalarField("adapt", &d.Adapt, parseAdapt),
 		scalarField("pattern", &d.talks, ParseText),
+		{"components", d.readComponents},
 	}
 }
 

@@ -24,6 +24,10 @@ func (t *turn) greetAgent(j *job, l *link) {
 	if j.rec.SaveOrder != 0 {
 		l.sendOrder(wire.Order{Kind: wire.Save, Epoch: j.rec.Epoch, Serial: j.rec.SaveOrder})
 	}
+	if isSplitOver(&j.rec) {
+		t.beginParts(j)
+		t.endOthers(j)
+	}
 	j.mu.Lock()
 	if j.watching {
 		l.sendOrder(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
@@ -56,7 +60,9 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 		return
 	}
 	if m.Kind == wire.Status {
-		t.recordVitals(j, m.State)
+		if l.part == 0 { // which stands for all
+			t.recordVitals(j, m.State)
+		}
 		return
 	}
 	if l.deaf {
@@ -66,8 +72,8 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 		switch {
 		case !t.underWay(j):
 		case m.Kind != wire.Output:
-			t.applyMessage(j, m)
-		case !t.keepOutput(j, m):
+			t.applyMessage(j, l.part, m)
+		case !t.keepOutput(j, l.part, m):
 			l.deaf = true // it says this, and what follows, again when it has reconnected
 			t.afterCommit(l.closeLink)
 			return
@@ -87,7 +93,11 @@ func (t *turn) underWay(j *job) bool {
 	return live && w.Epoch == j.rec.Epoch && w.Parts > 0
 }
 
-func (t *turn) applyMessage(j *job, m *wire.Message) {
+func (t *turn) applyMessage(j *job, part int, m *wire.Message) {
+	if isSplitOver(&j.rec) {
+		t.applyPartMessage(j, part, m)
+		return
+	}
 	t.recordVitals(j, m.State)
 	switch m.Kind {
 	case wire.Running:
@@ -108,9 +118,10 @@ func (t *turn) applyMessage(j *job, m *wire.Message) {
 	case wire.Ended:
 		cluster := j.rec.Cluster
 		t.afterCommit(func() { t.b.recordCarried(cluster, "", m.Carried) })
+		t.releaseEnded(j, j.rec.Epoch, part)
 		t.programEnded(j, m)
 	case wire.Lost:
-		t.attemptLost(j, m)
+		t.attemptLost(j, part, m)
 	case wire.Collecting:
 		t.stepEngine(&core.Input{Kind: core.Collecting, Job: j.rec.ID, Epoch: j.rec.Epoch})
 	case wire.Note:
@@ -218,7 +229,7 @@ func (t *turn) truncateOutput(j *job, out, err int64) {
 			was = &j.rec.Err
 		}
 		if *was > n {
-			if e := t.b.jobLog(j, stream).TruncateAt(n); e != nil {
+			if e := t.b.jobLog(j, 0, stream).TruncateAt(n); e != nil {
 				t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
 			}
 		}
@@ -241,7 +252,7 @@ func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
 
 // keepOutput keeps what a program wrote. It reports false if that could not be written,
 // for whatever reason: the agent keeps it, and says it again.
-func (t *turn) keepOutput(j *job, m *wire.Message) bool {
+func (t *turn) keepOutput(j *job, part int, m *wire.Message) bool {
 	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
 		t.dropSaved(j, func(s *wire.Saved) bool {
 			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
@@ -251,10 +262,10 @@ func (t *turn) keepOutput(j *job, m *wire.Message) bool {
 		return true
 	}
 	if t.isLogFull(j, len(m.Data)) {
-		t.cutLog(j, m)
+		t.cutLog(j, part, m)
 		return true
 	}
-	if e := t.b.jobLog(j, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
+	if e := t.b.jobLog(j, part, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
 		if w, live := t.b.eng.FindJob(j.rec.ID); live && w.Cancelled { // what it wrote last must not keep it from ending
 			t.outputCut(j, "it was cancelled, and its output could not be written: "+e.Error())
 			return true
@@ -265,11 +276,7 @@ func (t *turn) keepOutput(j *job, m *wire.Message) bool {
 	}
 	t.b.logUse.add(j.rec.Owner, int64(len(m.Data)))
 	end := m.Offset + int64(len(m.Data))
-	if m.Stream == 2 {
-		j.rec.Err = end
-	} else {
-		j.rec.Out = end
-	}
+	j.rec.SetOutputLength(part, m.Stream, end)
 	return true
 }
 
@@ -319,7 +326,7 @@ func (t *turn) recordTransfer(j *job, x history.Transfer) {
 // programLeft: the program was stopped as it was told, or left by itself.
 func (t *turn) programLeft(j *job, m *wire.Message) {
 	if t.wasPreempted(j, m) {
-		t.attemptLost(j, m)
+		t.attemptLost(j, 0, m)
 		return
 	}
 	if m.Saved == nil && len(j.saved) == 0 {
@@ -338,7 +345,6 @@ func (t *turn) programEnded(j *job, m *wire.Message) {
 		j.rec.Result = "" // nobody wants it
 	}
 	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
-	t.releaseEnded(j, j.rec.Epoch, 0)
 	if m.Code != 0 {
 		j.failureText = strings.TrimSpace(m.Why)
 	}

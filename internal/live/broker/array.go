@@ -398,21 +398,20 @@ func (t *turn) fillQueue(a *array) {
 	t.afterCommit(func() {
 		t.b.runUntilStopped(func(ctx context.Context) {
 			ctx = WithUser(ctx, User{a.Template.Owner, a.User})
-			allowed, err := t.b.allowedClusters(ctx, a.Spec)
+			places, err := t.b.componentPlaces(ctx, a.Spec, a.Template.Inputs)
 			if err != nil { // looked at again when the clusters change, or others of it end
 				t.b.opt.Log.Warn("not known where jobs of an array may run", "array", a.ID, "error", err)
 				t.b.postToLoop(func(*turn) { a.isFilling = false })
 				return
 			}
 			need, _ := t.b.estimates.JobNeed(ctx, a.Spec)
-			bring := t.b.mover.BringTimes(ctx, a.Template.Inputs)
 			var failures map[core.JobID][]core.JobID
 			if len(a.Template.After) > 0 { // what cannot be read is read when it is needed
 				failures, _ = t.b.readFailures(ctx, func(*turn) []store.Wait { return a.Template.After })
 			}
 			t.b.postToLoop(func(t *turn) {
 				t.b.addFailures(failures)
-				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, allowed, need, bring)
+				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, places, need)
 				proto.Deadline = a.Template.Deadline
 				err := t.addElements(a, proto, nil)
 				a.isFilling = false

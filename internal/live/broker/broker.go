@@ -171,7 +171,6 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	b.mover = transfer.NewMover(transferGrid{b}, opt.Store, opt.Log)
 	b.estimates = estimate.NewEstimator(estimateGrid{b}, opt.Store)
 	b.setDefaultPlace(opt.Place)
-	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet
 	b.opt.Engine.Describes, b.opt.Engine.DescribeEvery = true, describeAgain
 	err := b.loadState(ctx)
 	if err == nil {
@@ -277,19 +276,26 @@ func (b *Broker) logDir(id core.JobID) string {
 	return filepath.Join(b.opt.State, "logs", fmt.Sprint(id))
 }
 
-func (b *Broker) outputLog(id core.JobID, stream int) *joblog.Log {
+// outputLog is the log of a stream of a part; that of part 0 is named as for jobs of one part.
+func (b *Broker) outputLog(id core.JobID, part, stream int) *joblog.Log {
 	name := "stdout"
 	if stream == 2 {
 		name = "stderr"
+	}
+	if part > 0 {
+		name += fmt.Sprintf(".%d", part)
 	}
 	return joblog.Open(b.logDir(id), name, b.opt.Logs)
 }
 
 // jobLog is the log of a stream that the loop writes.
-func (b *Broker) jobLog(j *job, stream int) *joblog.Log {
-	l := &j.logs[stream-1]
-	if *l == nil {
-		*l = b.outputLog(j.rec.ID, stream)
+func (b *Broker) jobLog(j *job, part, stream int) *joblog.Log {
+	key := logKey{part, stream}
+	if j.logs[key] == nil {
+		if j.logs == nil {
+			j.logs = map[logKey]*joblog.Log{}
+		}
+		j.logs[key] = b.outputLog(j.rec.ID, part, stream)
 	}
-	return *l
+	return j.logs[key]
 }

@@ -343,22 +343,6 @@ func TestTheSettingsSayHowJobsArePlacedThatNameNoPolicy(t *testing.T) {
 	}
 }
 
-func TestNoJobIsSplitOverClusters(t *testing.T) {
-	g := newGrid(t)
-	_, err := g.broker().SubmitJob(t.Context(), complete(jobfile.Job{Min: 3, Max: 3, Place: core.FlexibleMin}), "")
-	if !badinput.Is(err) || !strings.Contains(err.Error(), "only simulated jobs are split") {
-		t.Errorf("a job larger than any cluster: %v", err)
-	}
-	id := g.submit(jobfile.Job{Min: 2, Max: 2, Place: core.FlexibleMin})
-	a := g.next()
-	if a.Procs != 2 {
-		t.Errorf("it was started with %d processors", a.Procs)
-	}
-	if e := g.explained(id, "place"); len(e) != 1 || !strings.Contains(e[0].Why, "placed whole") {
-		t.Errorf("it was placed because: %+v", e)
-	}
-}
-
 // The plan of a workflow says where a job starts. It waits for that cluster, and may be
 // moved from it.
 func TestAJobStartsWhereItsWorkflowHasItAndMayMove(t *testing.T) {

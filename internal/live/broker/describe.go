@@ -151,16 +151,15 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 		return
 	}
 	ctx = j.asOwner(ctx)
-	allowed, err := b.allowedClusters(ctx, j.spec)
+	places, err := b.componentPlaces(ctx, j.spec, inputs)
 	for err != nil && !badinput.Is(err) { // the history could not be read
 		b.opt.Log.Warn("not known where a job may run", "job", j.rec.ID, "error", err)
 		if !clock.SleepContext(ctx, describeRetry) {
 			return // the outbox remembers
 		}
-		allowed, err = b.allowedClusters(ctx, j.spec)
+		places, err = b.componentPlaces(ctx, j.spec, inputs)
 	}
 	need, _ := b.estimates.JobNeed(ctx, j.spec)
-	bring := b.mover.BringTimes(ctx, inputs)
 	same := len(list)
 	if i := slices.IndexFunc(list, func(q describeQuestion) bool {
 		return q.job.spec == nil || !slices.Equal(q.inputs, inputs)
@@ -171,7 +170,7 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 	b.postToLoop(func(t *turn) {
 		defer close(told)
 		for _, q := range list[:same] {
-			t.tellDescribed(q, allowed, err, need, bring)
+			t.tellDescribed(q, places, err, need)
 		}
 	})
 	select {
@@ -184,14 +183,13 @@ func (b *Broker) describeGroup(ctx context.Context, list []describeQuestion) {
 }
 
 // tellDescribed tells the engine what is known of a job by now.
-func (t *turn) tellDescribed(q describeQuestion, allowed []core.ClusterID, err error, need predict.Demand,
-	bring []time.Duration) {
+func (t *turn) tellDescribed(q describeQuestion, places []componentPlace, err error, need predict.Demand) {
 	j, in := q.job, core.Input{Kind: core.Described, Job: q.job.rec.ID}
 	j.nowhere = ""
 	if err != nil {
 		j.nowhere = oneLine(err)
 	} else {
-		in.Spec = t.coreJob(ownerOf(&j.rec), j.spec, allowed, need, bring)
+		in.Spec = t.coreJob(ownerOf(&j.rec), j.spec, places, need)
 		in.Spec.Deadline = j.rec.Deadline
 	}
 	t.markSent(q.command)
@@ -202,7 +200,7 @@ func (t *turn) tellDescribed(q describeQuestion, allowed []core.ClusterID, err e
 // enterUndescribed hands a job to the engine of which has to be found out what is
 // known. targets are those that were counted before in the same turn.
 func (t *turn) enterUndescribed(j *job, targets map[targetKey]core.Target) {
-	proto := t.coreJob(ownerOf(&j.rec), j.spec, nil, predict.Demand{}, nil)
+	proto := t.coreJob(ownerOf(&j.rec), j.spec, nil, predict.Demand{})
 	proto.Deadline = j.rec.Deadline
 	t.enterEngine(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, targets)
 }

@@ -28,7 +28,15 @@ func (t *turn) handleCommand(c core.Command) {
 			id := t.sendCommand(c)
 			t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 		}
-	case core.Start, core.Stage:
+	case core.Start:
+		if isSplitOver(&j.rec) { // their agents are there
+			t.beginParts(j)
+			t.watchBegin(j)
+			return
+		}
+		id := t.sendCommand(c)
+		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
+	case core.Stage:
 		id := t.sendCommand(c)
 		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
 	case core.Describe:
@@ -53,21 +61,6 @@ func (t *turn) handleCommand(c core.Command) {
 	}
 }
 
-// handleClaim: the processors of a job of one part are its own while its files are
-// brought. The parts of a job in several clusters cannot be started together: it
-// is placed again, whole.
-func (t *turn) handleClaim(j *job, c core.Command) {
-	if w, live := t.b.eng.FindJob(c.Job); !live || w.Parts == 1 {
-		return
-	}
-	t.afterCommit(func() {
-		t.b.postLater(func(t *turn) {
-			t.explainJob(j, "lost", "placed again", "it was split over several clusters, which only simulated jobs can be", nil)
-			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
-		})
-	})
-}
-
 // declineOffer answers an offer of another size with what a program says that cannot
 // change it.
 func (t *turn) declineOffer(j *job, c core.Command) {
@@ -88,7 +81,7 @@ func (b *Broker) executeCommand(j *job, id uint64, c core.Command) {
 	j.line.addTask(b.runInBackground, func() {
 		ok := false
 		switch c.Kind {
-		case core.Start:
+		case core.Start, core.Claim:
 			ok = b.startAttempt(j, c)
 		case core.Release:
 			ok = b.releaseAttempt(driver.ID{Job: c.Job, Epoch: c.Epoch, Part: c.Part}, c.Cluster)
@@ -138,7 +131,9 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 		a.Used = 0
 	}
 	b.grantAttempt(j.asOwner(b.ctx), a)
-	b.addHistory(j.asOwner(b.ctx), a)
+	if a.Parts == 0 { // what is known is of the whole program
+		b.addHistory(j.asOwner(b.ctx), a)
+	}
 	for n := 0; ; n++ {
 		err := cl.Driver.StartAttempt(b.ctx, a)
 		switch {
@@ -160,7 +155,7 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
 		b.postToLoop(func(t *turn) {
 			t.explainJob(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
-			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch,
+			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part,
 				Barred: errors.Is(err, driver.ErrRefused)})
 			if j.rec.State.IsTerminal() { // nobody will have it
 				j.rec.Reason += "; the last time: " + err.Error()
@@ -185,11 +180,17 @@ func (t *turn) attemptFor(j *job, epoch core.Epoch, part int) (*wire.Attempt, *c
 		Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
+	switch {
+	case w.Parts > 1:
+		forPart(a, j, w.Parts, p)
+	case len(j.spec.Components) > 0: // the only one
+		a.Spec = j.spec.ForComponent(p.Component, p.Size)
+	}
 	a.Spec.Env, a.Spec.Caller = j.spec.Environment(runsAsSubmitter(c.Kind)), nil
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
-	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c), t.b.outgoingFolder(j, c)
+	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c, p.Component), t.b.outgoingFolder(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
 }

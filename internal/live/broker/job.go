@@ -45,11 +45,11 @@ type job struct {
 	failureText string
 	unreturned  string // why its results are not home; "": they are, or on their way
 
-	stopStaging func() // ends the bringing of its inputs; nil: never begun
+	stopStaging []func() // end the bringing of the inputs of its parts
 
-	logs         [2]*joblog.Log // stdout and stderr, as the loop writes them; nil: not yet
-	agentNotes   int            // that its agents made
-	agentReports int            // of its agents that were explained
+	logs         map[logKey]*joblog.Log // as the loop writes them; none: not yet
+	agentNotes   int                    // that its agents made
+	agentReports int                    // of its agents that were explained
 
 	refusedEpoch core.Epoch // attempt whose agent cannot be understood; 0: none
 
@@ -66,6 +66,9 @@ type job struct {
 	oldNews  int           // entries before these
 	saves    []chan saveResult
 }
+
+// logKey names a log: stdout (1) or stderr (2) of a part.
+type logKey struct{ part, stream int }
 
 // whereabouts is where the attempt of a part is.
 type whereabouts struct {

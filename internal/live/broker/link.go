@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // link is a connection to an agent.
 type link struct {
-	conn net.Conn
-	part int           // of the job, whose agent it is
-	gone chan struct{} // closed when the agent is gone
-	done chan struct{} // closed when nothing is written any more
-	deaf bool          // the loop does not listen to it any more
+	conn  net.Conn
+	epoch core.Epoch    // of the attempt, and
+	part  int           // the part of the job, whose agent it is
+	gone  chan struct{} // closed when the agent is gone
+	done  chan struct{} // closed when nothing is written any more
+	deaf  bool          // the loop does not listen to it any more
 
 	mu     sync.Mutex
 	orders []wire.Order
@@ -95,6 +97,18 @@ func (j *job) linkOf(part int) *link {
 		}
 	}
 	return nil
+}
+
+// presentLinks are those to agents of the present attempt: agents of the one before may not be
+// gone yet.
+func (j *job) presentLinks() []*link {
+	var list []*link
+	for _, l := range j.links {
+		if l.epoch == j.rec.Epoch {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // dropLink forgets a connection.
@@ -185,7 +199,7 @@ func (t *turn) meetAgent(ctx context.Context, l *link, hello *wire.Message) *job
 		t.afterCommit(l.closeLink)
 		return nil
 	}
-	l.part = hello.Part
+	l.epoch, l.part = hello.Epoch, hello.Part
 	if old := j.linkOf(l.part); old != nil {
 		old.closeLink() // an agent that reconnects knows better
 		j.dropLink(old)

@@ -96,12 +96,12 @@ func (t *turn) isLogFull(j *job, more int) bool {
 }
 
 // cutLog ends what is kept of a job's output with a line that says why.
-func (t *turn) cutLog(j *job, m *wire.Message) {
+func (t *turn) cutLog(j *job, part int, m *wire.Message) {
 	why := fmt.Sprintf("the output of your jobs takes %s, as much as is kept for one user (limits.log in the broker's "+
 		"settings)",
 		core.FormatBytes(t.b.opt.MaxLog))
 	line := "\n[godwit: output cut here: " + why + "]\n"
-	if e := t.b.jobLog(j, m.Stream).WriteAt([]byte(line), m.Offset); e != nil {
+	if e := t.b.jobLog(j, part, m.Stream).WriteAt([]byte(line), m.Offset); e != nil {
 		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
 	}
 	t.outputCut(j, why)

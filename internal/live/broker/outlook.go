@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker/estimate"
 	"github.com/godwit-hpc/godwit/internal/live/store"
@@ -89,6 +90,10 @@ type Quote = estimate.Quote
 
 // QuoteJob says what each cluster would make of a job, best first.
 func (b *Broker) QuoteJob(ctx context.Context, spec *jobfile.Job) ([]Quote, error) {
+	if len(spec.Components) > 1 {
+		return nil, &badinput.Error{Field: "components",
+			Problem: "nothing to quote: no single cluster runs a job of several parts"}
+	}
 	allowed, err := b.allowedClusters(ctx, spec)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,10 @@ func (b *Broker) writeOutput(home UserFiles, j *job, name string, streams ...int
 		return nil
 	}
 	var readers []io.Reader
-	for _, stream := range streams {
-		readers = append(readers, &logReader{log: b.outputLog(j.rec.ID, stream)})
+	for part := range j.rec.PartCount() { // one after the other
+		for _, stream := range streams {
+			readers = append(readers, &logReader{log: b.outputLog(j.rec.ID, part, stream)})
+		}
 	}
 	if j.spec.Append {
 		lock := b.appendLock(j.rec.Owner)

@@ -52,6 +52,12 @@ func (p *puppet) startCalls() int {
 	return p.starts
 }
 
+func (p *puppet) setFail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
 func (p *puppet) setAway(away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +145,7 @@ func (a *attempt) connect() {
 	defer a.mu.Unlock()
 	a.conn = mine
 	a.grid.serving.Go(func() { a.listen(mine) })
-	a.write(wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark})
+	a.write(wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Part: a.Part, Mark: a.Mark})
 	for _, m := range a.sent {
 		a.write(m)
 	}
@@ -210,6 +216,12 @@ func (a *attempt) setStubborn() {
 	a.stubborn = true
 }
 
+func (a *attempt) isDead() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dead || a.final && len(a.sent) == 0
+}
+
 func (a *attempt) die() {
 	a.cut()
 	a.mu.Lock()
@@ -268,6 +280,7 @@ type grid struct {
 	maxLog     int64         // of one user; 0: no limit
 	untrusted  bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
+	claimGrace time.Duration // 0: the usual
 }
 
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
@@ -324,6 +337,9 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
+	if g.claimGrace > 0 {
+		cfg.ClaimGrace = g.claimGrace
+	}
 	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxTries: g.maxTries, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
 		Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{

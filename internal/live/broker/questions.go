@@ -307,11 +307,17 @@ func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
 // is over. Where the program went back to a checkpoint nothing is repeated.
 func (b *Broker) CopyLogs(ctx context.Context, ref string, stream int, offset int64, follow bool,
 	to func([]byte) error) error {
+	return b.CopyPartLogs(ctx, ref, 0, stream, offset, follow, to)
+}
+
+// CopyPartLogs does so with what one of several parts of a job wrote.
+func (b *Broker) CopyPartLogs(ctx context.Context, ref string, part, stream int, offset int64, follow bool,
+	to func([]byte) error) error {
 	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return err
 	}
-	log := b.outputLog(v.ID, stream)
+	log := b.outputLog(v.ID, part, stream)
 	buf := make([]byte, 64<<10)
 	for {
 		var next <-chan struct{}

@@ -53,6 +53,9 @@ func (t *turn) recordPlan(j *job, ev *core.Event) {
 		j.rec.Hosts = c.HostNames
 		j.rec.Seq, j.rec.Mark, j.rec.Method, j.rec.SaveOrder = 0, newMark(), "", 0
 	}
+	if ev.Part < len(j.rec.Parts) {
+		j.rec.EditPart(ev.Part).Hosts = c.HostNames
+	}
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Part, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touchJob(j)
@@ -72,8 +75,11 @@ func newMark() string {
 // recordState sees to what follows from a state. from is the one before, hasRun whether
 // the job had run before.
 func (t *turn) recordState(j *job, ev *core.Event, from core.State, hasRun bool) {
-	if from == core.Staging && j.stopStaging != nil {
-		t.afterCommit(j.stopStaging)
+	if from == core.Staging && len(j.stopStaging) > 0 {
+		for _, stop := range j.stopStaging {
+			t.afterCommit(stop)
+		}
+		j.stopStaging = nil
 		j.requested = t.now // what came before was no waiting for the cluster
 	}
 	j.rec.Reason = t.reasonText(j, ev)

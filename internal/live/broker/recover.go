@@ -315,7 +315,7 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 			j.rec.Runs, j.rec.Losses = w.Runs, w.Losses
 		}
 	}
-	split := map[*job]core.Command{}
+	var then []func(*turn)
 	b.resumeCommands()
 	for id, j := range b.jobs {
 		w, live := b.eng.FindJob(id)
@@ -324,7 +324,9 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 		case j.rec.State.IsTerminal():
 			b.returnResults(j)
 		case live && w.Parts > 1:
-			split[j] = core.Command{Job: id, Epoch: w.Epoch}
+			if w.State != core.Staging { // that is in the outbox
+				then = append(then, b.resumeParts(j, w.Epoch))
+			}
 		case live && w.Parts > 0 && w.State != core.Staging: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch}
 			j.line.addTask(b.runInBackground, func() { b.startAttempt(j, c) })
@@ -336,8 +338,8 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 		for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
 			t.fillQueue(t.b.arrays[id])
 		}
-		for j, c := range split {
-			t.handleClaim(j, c)
+		for _, f := range then {
+			f(t)
 		}
 	}
 }

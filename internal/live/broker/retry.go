@@ -9,7 +9,7 @@ import (
 
 // attemptLost: the attempt ended through no fault of the program. Whether it gets another one
 // the engine decides.
-func (t *turn) attemptLost(j *job, m *wire.Message) {
+func (t *turn) attemptLost(j *job, part int, m *wire.Message) {
 	damaged := m.Cause == wire.WorkDamaged
 	why := m.Why
 	switch {
@@ -19,7 +19,7 @@ func (t *turn) attemptLost(j *job, m *wire.Message) {
 		why += " (" + m.Cause + ")"
 	}
 	t.explainJob(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})
-	t.releaseEnded(j, j.rec.Epoch, 0)
+	t.releaseEnded(j, j.rec.Epoch, part)
 	t.stepEngine(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch, Cause: m.Cause, Final: damaged})
 	switch {
 	case !j.rec.State.IsTerminal():

@@ -15,7 +15,7 @@ import (
 // until they are there or the job is not to run there any more.
 func (b *Broker) stageBeside(j *job, id uint64, c core.Command) {
 	ctx, cancel := context.WithCancel(j.asOwner(b.ctx))
-	j.stopStaging = cancel
+	j.stopStaging = append(j.stopStaging, cancel)
 	b.runUntilStopped(func(context.Context) {
 		defer cancel()
 		b.stageInputs(ctx, j, id, c)
@@ -26,13 +26,17 @@ func (b *Broker) stageBeside(j *job, id uint64, c core.Command) {
 func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Command) {
 	cl := b.allClusters()[c.Cluster]
 	var inputs []store.Input
+	component := 0
 	err := b.askLoop(ctx, func(*turn) {
 		if j.rec.Epoch == c.Epoch && j.rec.State == core.Staging {
 			inputs = slices.Clone(j.rec.Inputs)
 		}
+		if p, placed := b.eng.FindPart(c.Job, c.Part); placed {
+			component = p.Component
+		}
 	})
 	if err == nil {
-		err = b.mover.StageInputs(ctx, movedJob{b, j}, inputs, c.Epoch, b.transferCluster(cl))
+		err = b.mover.StageInputs(ctx, movedJob{b, j}, inputs, component, c.Epoch, b.transferCluster(cl))
 	}
 	if b.ctx.Err() != nil {
 		return // the outbox remembers
@@ -50,12 +54,24 @@ func (b *Broker) stageInputs(ctx context.Context, j *job, id uint64, c core.Comm
 				j.rec.Reason += "; the last time: " + why.Error()
 			}
 		case err == nil:
-			j.rec.Inputs = inputs
+			j.rec.Inputs = mergeStaged(j.rec.Inputs, inputs)
 			t.keepReplicas()
 			t.touchJob(j)
 			t.stepEngine(&core.Input{Kind: core.Staged, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
 		}
 	})
+}
+
+// mergeStaged is the inputs of a job with what is known of them since one of its parts had its
+// own brought: others may have had theirs brought meanwhile.
+func mergeStaged(now, staged []store.Input) []store.Input {
+	list := slices.Clone(now)
+	for i := range list {
+		if i < len(staged) && staged[i].Tree != "" {
+			list[i] = staged[i]
+		}
+	}
+	return list
 }
 
 // recordRoute explains on which way an input comes.
@@ -73,10 +89,13 @@ func (t *turn) recordRoute(j *job, ev *core.Event) {
 	t.explainJob(j, "route", how, ev.Why.String(), nil)
 }
 
-// attemptInputs is what an agent in a cluster is told of the inputs.
-func (b *Broker) attemptInputs(j *job, c *cluster) []wire.Input {
+// attemptInputs is what an agent in a cluster is told of the inputs of a component.
+func (b *Broker) attemptInputs(j *job, c *cluster, component int) []wire.Input {
 	var list []wire.Input
 	for i := range j.rec.Inputs {
+		if !j.rec.Inputs[i].IsFor(component) {
+			continue
+		}
 		in := j.rec.Inputs[i].Input
 		if b.mover.IsInPlace(&j.rec.Inputs[i], b.transferCluster(c)) {
 			in.Tree = ""

@@ -54,8 +54,14 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 	if err != nil {
 		return nil, err
 	}
-	bring := b.mover.BringTimes(ctx, inputs)
-	quotes := b.estimates.QuoteClusters(ctx, spec, allowed, need, bring)
+	places, err := b.componentPlaces(ctx, spec, inputs)
+	if err != nil {
+		return nil, err
+	}
+	var quotes []Quote
+	if len(spec.Components) == 0 {
+		quotes = b.estimates.QuoteClusters(ctx, spec, allowed, need, places[0].bring)
+	}
 	wants, err := b.resolveDependencies(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -80,7 +86,7 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 				ids, refused = known, e
 				return
 			}
-			proto := t.coreJob(owner, spec, allowed, need, bring)
+			proto := t.coreJob(owner, spec, places, need)
 			if reason, ok := t.b.eng.EverFits(proto); !ok {
 				refused = neverFits(spec, reason)
 				return
@@ -276,16 +282,53 @@ func estimateInputs(j *core.Job) map[string]any {
 	return map[string]any{"estimate_s": j.Estimate.Seconds(), "spread": j.Spread}
 }
 
+// componentPlace is where a component of a job may run, and how long its inputs take to get there,
+// by the number of the cluster.
+type componentPlace struct {
+	allowed []core.ClusterID
+	bring   []time.Duration
+}
+
+// componentPlaces finds that out for each component of a job.
+func (b *Broker) componentPlaces(ctx context.Context, spec *jobfile.Job,
+	inputs []store.Input) ([]componentPlace, error) {
+	var list []componentPlace
+	for i := range max(1, len(spec.Components)) {
+		part := spec.ForComponent(i, 1)
+		allowed, err := b.allowedClusters(ctx, &part)
+		if err != nil {
+			return nil, err
+		}
+		var own []store.Input
+		for k := range inputs {
+			if inputs[k].IsFor(i) {
+				own = append(own, inputs[k])
+			}
+		}
+		list = append(list, componentPlace{allowed, b.mover.BringTimes(ctx, own)})
+	}
+	return list, nil
+}
+
 // coreJob is the job as the engine sees it; it has no number yet.
-func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand,
-	bring []time.Duration) *core.Job {
+func (t *turn) coreJob(owner User, spec *jobfile.Job, places []componentPlace, need predict.Demand) *core.Job {
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind,
 		Place: spec.Place, MaxTries: t.b.opt.MaxTries,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff,
-		Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring,
-			Pattern: hostPattern(spec), OneHost: spec.Nodes <= 1, Reliability: spec.Reliability,
-			Trials: t.b.clusterTrials(spec, t.now)}}}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff}
+	for i := range max(1, len(spec.Components)) {
+		part := spec
+		if len(spec.Components) > 0 {
+			p := spec.ForComponent(i, spec.Components[i].Procs)
+			part = &p
+		}
+		c := core.Component{Min: part.Min, Max: part.Max, Memory: part.Memory, Pattern: hostPattern(part),
+			OneHost: part.Nodes <= 1, Reliability: part.Reliability, Trials: t.b.clusterTrials(part, t.now)}
+		if i < len(places) {
+			c.Clusters, c.Bring = places[i].allowed, places[i].bring
+		}
+		proto.Components = append(proto.Components, c)
+	}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}

@@ -126,6 +126,11 @@ func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
 					roots = append(roots, in.Tree)
 				}
 			}
+			for i := range j.rec.Parts { // of those that have ended while others run
+				if tree := j.rec.Parts[i].Result; tree != "" {
+					roots = append(roots, tree)
+				}
+			}
 		}
 	})
 	if err != nil {

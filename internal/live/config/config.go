@@ -114,12 +114,8 @@ func (c *Config) IneffectiveSettings() []string {
 	if usual := DefaultSettings(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
 		list = append(list, "policy.approach and policy.malleable have no effect yet: running jobs do not change their size")
 	}
-	if c.Graces.Shrink != nil || c.Graces.Claim != nil {
-		list = append(list, "intervals.shrink_grace and intervals.claim_grace have no effect yet: running jobs do not change "+
-			"their size, and none is split over clusters")
-	}
-	if c.Policy.Place == core.FlexibleMin {
-		list = append(list, "policy.place: fcm places jobs whole: only simulated jobs are split over clusters")
+	if c.Graces.Shrink != nil {
+		list = append(list, "intervals.shrink_grace has no effect yet: running jobs do not change their size")
 	}
 	return list
 }

@@ -6,6 +6,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -347,9 +348,14 @@ func (s *server) streamLogs(w http.ResponseWriter, r *http.Request) {
 		refuseRequest(w, &badinput.Error{Field: "stream", Value: r.FormValue("stream"), Want: "1 or 2, and an offset from 0"})
 		return
 	}
+	part, err := strconv.Atoi(cmp.Or(r.FormValue("part"), "0"))
+	if err != nil || part < 0 || part >= wire.MaxParts {
+		refuseRequest(w, &badinput.Error{Field: "part", Value: r.FormValue("part"), Want: "the number of a part, from 0"})
+		return
+	}
 	flush := http.NewResponseController(w)
 	begun := false
-	err = s.Broker.CopyLogs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "",
+	err = s.Broker.CopyPartLogs(r.Context(), r.PathValue("id"), part, stream, offset, r.FormValue("follow") != "",
 		func(data []byte) error {
 			begun = true
 			if _, err := w.Write(data); err != nil {

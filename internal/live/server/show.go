@@ -28,6 +28,13 @@ func (s *server) jobFromView(v *broker.View) api.Job {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
 	}
 	j.Pending = v.Pending
+	for i := range v.Parts {
+		p := api.JobPart{Cluster: v.Parts[i].Cluster, Hosts: v.Parts[i].Hosts, Started: v.Parts[i].Began}
+		if v.Parts[i].Ended != 0 {
+			p.ExitCode = &v.Parts[i].Code
+		}
+		j.Parts = append(j.Parts, p)
+	}
 	if v.Parent != 0 {
 		j.Index, j.Array = &v.Index, v.Parent
 	}

@@ -93,6 +93,16 @@ type Part struct {
 	Seq     uint64   `json:"seq,omitempty"` // last message of its agent that is durable
 	Out     int64    `json:"out,omitempty"` // bytes of its stdout and stderr that are durable, of all but the first
 	Err     int64    `json:"err,omitempty"`
+
+	Began      bool      `json:"began,omitempty"`      // its program has
+	Collecting bool      `json:"collecting,omitempty"` // it was ended, and its files are on their way
+	Ended      core.Time `json:"ended,omitempty"`      // when its agent told its end; 0: it has not
+	Code       int       `json:"code,omitempty"`       // exit code
+	Why        string    `json:"why,omitempty"`        // what its agent says of that
+	Cause      string    `json:"cause,omitempty"`      // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own
+	Result     string    `json:"result,omitempty"`     // tree in the depot: its work folder at the end, if that changed
+	CPU        float64   `json:"cpu,omitempty"`        // seconds
+	Peak       int64     `json:"peak,omitempty"`       // the most memory it had resident
 }
 
 // PartCount is how many parts the present attempt has: 1 for the ordinary job.
@@ -121,6 +131,19 @@ func (j *Job) SetLastMessage(part int, seq uint64) {
 	j.EditPart(part).Seq = seq
 }
 
+// SetOutputLength notes how much of what the program of a part wrote is durable.
+func (j *Job) SetOutputLength(part, stream int, n int64) {
+	out, err := &j.Out, &j.Err
+	if part > 0 {
+		p := j.EditPart(part)
+		out, err = &p.Out, &p.Err
+	}
+	if stream == 2 {
+		out = err
+	}
+	*out = n
+}
+
 // Input is a file or a folder at a site, or in the depot: what its agent will be told
 // of it, and what the broker knows besides.
 type Input struct {
@@ -128,8 +151,12 @@ type Input struct {
 	Site       string `json:"site"` // cluster; or that it is in the depot
 	Size       int64  `json:"size"` // -1: not known
 	ModTime    int64  `json:"modTime,omitempty"`
-	Away       string `json:"away,omitempty"` // why it could not be looked at when the job was submitted
+	Away       string `json:"away,omitempty"`      // why it could not be looked at when the job was submitted
+	Component  int    `json:"component,omitempty"` // the component that it is for alone, from 1 on; 0: all
 }
+
+// IsFor reports whether a component of the job, by its number from 0 on, gets the input.
+func (in *Input) IsFor(component int) bool { return in.Component == 0 || in.Component == component+1 }
 
 // Wait is a job, or a whole array, and what must have happened to it.
 type Wait struct {

@@ -137,6 +137,14 @@ type Done struct {
 	Text string `json:"text"` // one line for people: "job 3 moved from a to b, 0.8 s"
 }
 
+// JobPart is a part of a job that runs in several clusters.
+type JobPart struct {
+	Cluster  string   `json:"cluster"`
+	Hosts    []string `json:"hosts,omitempty"`
+	Started  bool     `json:"started"`             // its program began
+	ExitCode *int     `json:"exit_code,omitempty"` // of its program, once that has ended
+}
+
 // Job is one job as `show` prints it. What is not known, or has not happened, is
 // null.
 type Job struct {
@@ -153,6 +161,8 @@ type Job struct {
 	Index    *int       `json:"index"`           // of an array
 	Array    core.JobID `json:"array,omitempty"` // the number of its array
 	Attempts int        `json:"attempts"`
+	// Parts are those of its present attempt, if there are several: Cluster and Hosts are of the first then.
+	Parts []JobPart `json:"parts,omitempty"`
 	// Pending is how many jobs of its array it stands for in a list, itself included:
 	// those that have not been queued yet are listed as one.
 	Pending int `json:"pending,omitempty"`

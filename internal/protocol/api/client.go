@@ -176,7 +176,16 @@ func (c *Client) ReloadSettings(ctx context.Context) (Reloaded, error) {
 // and with follow until the job has ended. It returns how many bytes came.
 func (c *Client) CopyLogs(ctx context.Context, id string, stream int, offset int64, follow bool,
 	to io.Writer) (int64, error) {
+	return c.CopyPartLogs(ctx, id, 0, stream, offset, follow, to)
+}
+
+// CopyPartLogs does so with what one of several parts of a job wrote.
+func (c *Client) CopyPartLogs(ctx context.Context, id string, part, stream int, offset int64, follow bool,
+	to io.Writer) (int64, error) {
 	q := "/logs?stream=" + strconv.Itoa(stream) + "&offset=" + strconv.FormatInt(offset, 10)
+	if part > 0 {
+		q += "&part=" + strconv.Itoa(part)
+	}
 	if follow {
 		q += "&follow=1"
 	}

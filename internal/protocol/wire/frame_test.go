@@ -165,7 +165,7 @@ func TestAgentAndBrokerAgreeAndThenSpeakInFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o Order
-	if err := ReadFrame(c.R, &o); err != nil || o != (Order{Kind: Ack, Seq: 9}) {
+	if err := ReadFrame(c.R, &o); err != nil || !reflect.DeepEqual(o, Order{Kind: Ack, Seq: 9}) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	if err := <-served; err != nil {

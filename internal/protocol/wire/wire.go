@@ -24,7 +24,8 @@ type Attempt struct {
 	Job     core.JobID  `json:"job"`
 	Epoch   core.Epoch  `json:"epoch"`
 	Part    int         `json:"part,omitempty"`
-	Mark    string      `json:"mark"` // of every process of the attempt; not to be guessed
+	Parts   int         `json:"parts,omitempty"` // of the job, if there are several: it begins when all are ready
+	Mark    string      `json:"mark"`            // of every process of the attempt; not to be guessed
 	Cluster string      `json:"cluster"`
 	Spec    jobfile.Job `json:"spec"`
 	Index   int         `json:"index,omitempty"`  // of an array job
@@ -181,6 +182,8 @@ const (
 	// first on every connection: Job, Epoch, Part, Mark, Version, Release; answered by Ack with the last number that
 	// the broker has of this attempt
 	Hello Kind = "hello"
+	// all but the program is prepared, and the agents of the other parts are waited for: Hosts
+	Ready Kind = "ready"
 	// the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it
 	// began from the beginning; State.Prepared: seconds until it ran
 	Running Kind = "running"
@@ -205,6 +208,8 @@ const (
 	Ack  Kind = "ack"  // all messages up to Seq are durable
 	Stop Kind = "stop" // save, leave: answered by Left, StaysOn, Ended or Lost
 	Save Kind = "save" // answered by Checkpoint or NotSaved
+	// all parts are ready: run the program; Contacts; answered by Running, Ended or Lost
+	Begin Kind = "begin"
 	// end the program: SIGTERM, SIGKILL after Within, and bring what it wrote: answered by Collecting and Ended
 	Cancel Kind = "cancel"
 	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
@@ -347,6 +352,8 @@ type Order struct {
 	// order of its kind obeyed before has no effect, and a Save is obeyed once. 0: from a broker that numbers none.
 	Epoch  core.Epoch `json:"epoch,omitempty"`
 	Serial uint64     `json:"serial,omitempty"`
+	// Contacts are where all parts of the job are, in Begin.
+	Contacts []Contact `json:"contacts,omitempty"`
 }
 
 // Entry is one line of explain.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -76,6 +77,8 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason) {
 	spec := j.Spec()
 	epoch := j.Epoch() + 1
+	// Parts are numbered in the order in which the user wrote the components.
+	slices.SortStableFunc(choices, func(a, b place.Choice) int { return a.Component - b.Component })
 	staging, missing := e.estimateStaging(spec, choices)
 	claimAt := max(e.now, e.now.Add(staging-e.cfg.ClaimMargin))
 	for i, ch := range choices {

@@ -23,6 +23,7 @@ type JobView struct {
 	Spec      *core.Job
 
 	Parts   int            // where it is placed; 0: nowhere
+	Claimed bool           // the clusters have confirmed the claims of all of them
 	Cluster core.ClusterID // of the first part, if there is one
 }
 
@@ -35,7 +36,7 @@ func (e *Engine) FindJob(id core.JobID) (JobView, bool) {
 	v := JobView{State: j.State(), Epoch: j.Epoch(), Hold: j.CurrentHold(), Cancelled: j.IsCancelled(), Due: j.DueTime(),
 		Runs: j.AttemptCount(), Losses: j.LossCount(), Spec: j.Spec(), Parts: len(j.Parts()), Cluster: core.Nowhere}
 	if p := j.Part(0); p != nil {
-		v.Cluster = p.Cluster().ID()
+		v.Cluster, v.Claimed = p.Cluster().ID(), j.IsClaimed()
 	}
 	return v, true
 }

@@ -26,9 +26,18 @@ func (m *Mover) LocateInputs(ctx context.Context, spec *jobfile.Job) ([]store.In
 		return nil, err
 	}
 	var list []store.Input
-	for i := range spec.Far {
-		f := &spec.Far[i]
-		in := store.Input{Input: wire.Input{Name: f.As, From: f.From}, Size: -1}
+	wanted := make([]store.Input, 0, len(spec.Far))
+	for _, f := range spec.Far {
+		wanted = append(wanted, store.Input{Input: wire.Input{Name: f.As, From: f.From}})
+	}
+	for i := range spec.Components {
+		for _, f := range spec.Components[i].Far {
+			wanted = append(wanted, store.Input{Input: wire.Input{Name: f.As, From: f.From}, Component: i + 1})
+		}
+	}
+	for _, in := range wanted {
+		in.Size = -1
+		f := jobfile.FarInput{From: in.From}
 		in.Site, in.Path = f.SiteAndPath()
 		look := m.lookAt
 		if in.Site == jobfile.InDepot {

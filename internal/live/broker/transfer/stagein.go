@@ -30,9 +30,10 @@ func (e *UnstagedError) Unwrap() error { return e.Err }
 
 // StageInputs brings the inputs of an attempt of a job to a cluster, as far as they are not there. What is found out
 // about them is noted in the list.
-func (m *Mover) StageInputs(ctx context.Context, j Job, inputs []store.Input, epoch core.Epoch, to *Cluster) error {
+func (m *Mover) StageInputs(ctx context.Context, j Job, inputs []store.Input, component int, epoch core.Epoch,
+	to *Cluster) error {
 	for i := range inputs {
-		if m.IsInPlace(&inputs[i], to) {
+		if !inputs[i].IsFor(component) || m.IsInPlace(&inputs[i], to) {
 			continue
 		}
 		in := &wantedInput{Input: &inputs[i], number: i, doubtful: m.checkDepotCopy(ctx, &inputs[i], epoch)}
