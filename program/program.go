@@ -117,6 +117,39 @@ func (l *Link) CheckpointWanted() bool {
 	return number != l.taken.Load() && l.taken.Swap(number) != number
 }
 
+// Size is how many processors the program has: those that it was started with, until more are granted or it has given
+// some back. 0: nobody has said.
+func (l *Link) Size() int {
+	known, size := l.load(selfreport.SizeSerialAt), l.load(selfreport.SizeAt)
+	if atomic.LoadUint64(&l.write[selfreport.AcceptSerialAt/wordBytes]) > known { // what it has given back is gone already
+		size = min(size, atomic.LoadUint64(&l.write[selfreport.AcceptSizeAt/wordBytes]))
+	}
+	return int(size)
+}
+
+// OfferedSize is how many processors the program could have, or is to keep, if that is to change: it answers with
+// AcceptSize. 0: nothing is offered.
+func (l *Link) OfferedSize() int {
+	serial := l.load(selfreport.OfferSerialAt)
+	if serial == 0 || serial == atomic.LoadUint64(&l.write[selfreport.AcceptSerialAt/wordBytes]) {
+		return 0
+	}
+	return int(l.load(selfreport.OfferSizeAt))
+}
+
+// AcceptSize answers an offer: so many processors the program will use, when they are granted (see Size), or uses no
+// more than so many from now on.
+func (l *Link) AcceptSize(procs int) {
+	l.store(selfreport.AcceptSizeAt, uint64(max(procs, 0)))
+	l.store(selfreport.AcceptSerialAt, l.load(selfreport.OfferSerialAt))
+}
+
+// WantSize says how many processors the program wants to have: more may be offered, fewer are given back at once.
+func (l *Link) WantSize(procs int) {
+	l.store(selfreport.WantSizeAt, uint64(max(procs, 0)))
+	atomic.AddUint64(&l.write[selfreport.WantSerialAt/wordBytes], 1)
+}
+
 // BeginPhase reports that a phase of that name begins.
 func (l *Link) BeginPhase(name string) {
 	atomic.AddUint64(&l.write[selfreport.PhaseAt/wordBytes], 1)

@@ -181,6 +181,58 @@ func TestEveryClientSeesWhatIsWanted(t *testing.T) {
 	}
 }
 
+// sizersIn are the clients, each of which says what size it has and could have, takes what is offered or the number of
+// its argument, and what it has then.
+func sizersIn(t *testing.T) map[string]func(accept int) string {
+	t.Helper()
+	list := map[string]func(int) string{"go": func(accept int) string {
+		link := program.OpenLink()
+		had, offered := link.Size(), link.OfferedSize()
+		link.AcceptSize(accept)
+		link.WantSize(5)
+		return fmt.Sprintf("has %d offered %d then %d offered %d\n", had, offered, link.Size(), link.OfferedSize())
+	}}
+	if _, err := exec.LookPath("python3"); err == nil {
+		t.Setenv("PYTHONPATH", "python")
+		t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+		list["python"] = func(accept int) string { return output(t, "python3", "testdata/size.py", fmt.Sprint(accept)) }
+	}
+	if _, err := exec.LookPath("cc"); err == nil {
+		binary := compile(t, "size.c")
+		list["c"] = func(accept int) string { return output(t, binary, fmt.Sprint(accept)) }
+	}
+	return list
+}
+
+func TestEveryClientAnswersOffers(t *testing.T) {
+	for name, run := range sizersIn(t) {
+		t.Run(name, func(t *testing.T) {
+			dir := newFolder(t)
+			setField(t, dir, selfreport.SizeAt, 4)
+			setField(t, dir, selfreport.OfferSizeAt, 6)
+			setField(t, dir, selfreport.OfferSerialAt, 3)
+			// What it takes it has when it is granted.
+			if got := run(6); got != "has 4 offered 6 then 4 offered 0\n" {
+				t.Errorf("offered more: %q", got)
+			}
+			for at, want := range map[int]uint64{selfreport.AcceptSizeAt: 6, selfreport.AcceptSerialAt: 3,
+				selfreport.WantSizeAt: 5, selfreport.WantSerialAt: 1} {
+				if got := field(t, dir, at); got != want {
+					t.Errorf("at %d stands %d, want %d", at, got, want)
+				}
+			}
+			setField(t, dir, selfreport.SizeAt, 6)
+			setField(t, dir, selfreport.SizeSerialAt, 3)
+			setField(t, dir, selfreport.OfferSizeAt, 2)
+			setField(t, dir, selfreport.OfferSerialAt, 4)
+			// What it gives back it has not any more.
+			if got := run(2); got != "has 6 offered 2 then 2 offered 0\n" {
+				t.Errorf("offered less: %q", got)
+			}
+		})
+	}
+}
+
 func TestACheckpointIsWantedOnce(t *testing.T) {
 	dir := newFolder(t)
 	setField(t, dir, selfreport.CheckpointAt, 3)

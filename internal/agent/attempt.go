@@ -34,6 +34,7 @@ type hostServices struct {
 	usage   func(mark string) proctree.Usage                    // of all processes of the attempt
 	kill    func(ctx context.Context, mark string) (int, error) // what an earlier agent left
 	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
+	confine func(mark string, cpus []int) error                 // have all processes of the attempt run there
 	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
 	pulse   func(mark string) (float64, bool)                   // how slow its processors are; nil: nobody asks
 	spent   func() checkpointing.ProcessUsage                   // by all processes that were waited for
@@ -110,6 +111,7 @@ type life struct {
 	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
 	denied    denials
 
+	sizes   sizes
 	watch   *watch.Watch // how the program does; nil: none has run
 	sampler *time.Ticker
 	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
@@ -220,6 +222,8 @@ func (l *life) handleNext() {
 		l.onSample()
 	case <-tickerChan(l.memory):
 		l.checkMemory()
+	case <-tickerChan(l.sizes.look):
+		l.readSizes()
 	case <-tickerChan(l.status):
 		l.sendStatus()
 	case <-timerChan(l.dueSave):
@@ -358,6 +362,10 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onBegin(o.Contacts)
 	case wire.Watch:
 		l.onWatch(o.Every)
+	case wire.Offer:
+		l.onOffer(o)
+	case wire.Resize:
+		l.onResize(o)
 	case wire.Answer:
 		if l.watch != nil {
 			l.watch.RecordAnswer(l.sinceBirth())

@@ -131,6 +131,7 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 	}
 	s.exported = saved.Exported
 	s.program.Env = setEnvironment(s.program.Env, s.exported)
+	p.report.SetSize(max(p.attempt.Procs, 1), 0)
 	p.report.SetSteps(selfreport.Report{Done: saved.StepsDone, All: saved.StepsAll})
 	if err := p.launchProgram(ctx, s, image); err != nil {
 		return nil, err
@@ -169,6 +170,7 @@ func (p *preparation) startFromBeginning(ctx context.Context) (*started, error) 
 		s.pipes.FinishReading()
 		return nil, err
 	}
+	p.report.SetSize(max(p.attempt.Procs, 1), 0)
 	p.report.SetSteps(selfreport.Report{}) // of one that ran before in a sandbox
 	if err := p.launchProgram(ctx, s, ""); err != nil {
 		if p.mayDropSandbox(ctx, s, err) {

@@ -98,6 +98,7 @@ func testAround(signals <-chan os.Signal) *hostServices {
 		held:         func(mark string) int64 { return proctree.TreeOf(mark).ProportionalMemory() },
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
+		confine:      proctree.ConfineMarked,
 		memory:       selfreport.MemoryFolder,
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,
 		firstTry: time.Millisecond, longestTry: 20 * time.Millisecond, grace: 10 * time.Second,

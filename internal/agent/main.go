@@ -58,6 +58,7 @@ func RunReleased(release, dir string) int {
 		memory:       selfreport.MemoryFolder,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.TreeOf(mark).AdoptChild(pid) },
+		confine:      proctree.ConfineMarked,
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
 		firstTry: 50 * time.Millisecond, longestTry: time.Second, grace: 20 * time.Second,
 	}

@@ -172,6 +172,7 @@ func (l *life) forgetProgram() {
 	l.ranFor = l.timeRun()
 	stopTicker(&l.sampler)
 	stopTicker(&l.memory)
+	stopTicker(&l.sizes.look)
 	stopTimer(&l.dueSave)
 	l.program, l.done, l.self = nil, nil, nil
 }

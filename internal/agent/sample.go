@@ -38,6 +38,7 @@ func (l *life) takeSample() {
 	if l.isSandboxed() {
 		l.hears.ReadMessages(l.noteMessage)
 	}
+	l.readSizes()
 	l.watch.ReportSteps(l.report.ReadSteps())
 	l.watch.AddSample(l.sinceBirth(), u, l.spool)
 	l.measurePulse()

@@ -42,9 +42,6 @@ the broker on. A broker also reads its settings again on SIGHUP.`,
 			if output == "json" {
 				return term.WriteJSON(a.Stdout, r)
 			}
-			for _, note := range r.Notes {
-				a.SayLine(note)
-			}
 			_, err = fmt.Fprintln(a.Stdout, reloadedText(&r))
 			return err
 		},

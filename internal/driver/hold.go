@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Reserver is a driver whose cluster may hold processors for an attempt before
@@ -31,4 +33,12 @@ type Resizer interface {
 	// ResizeAttempt leaves the attempt so many of its hosts, among them that of its agent.
 	// What it has already is no error; more than it has is refused.
 	ResizeAttempt(ctx context.Context, id ID, hosts int) error
+}
+
+// Adjuster is a driver whose cluster has no other manager than the broker, so that an attempt that runs can be given
+// other processors of it at any time.
+type Adjuster interface {
+	// AdjustProcs gives the attempt these processors instead of those that it has, and returns on which CPUs of the
+	// host its program may run now; nil: on those that it could before.
+	AdjustProcs(ctx context.Context, id ID, held core.ProcSet) (cpus []int, err error)
 }

@@ -30,17 +30,18 @@ static const int64_t max_steps = INT64_C(1) << 53;
 /* The page, at the offsets of the protocol. */
 struct page {
 	char magic[8];
-	uint32_t version, size;
+	uint32_t version, bytes;
 	uint64_t unused0[6];
-	uint64_t stop, checkpoint, offer_size, offer_serial;
-	uint64_t unused1[4];
-	uint64_t steps_done, steps_all, phase;
-	uint64_t unused2[493];
+	uint64_t stop, checkpoint, offer_size, offer_serial, size, size_serial;
+	uint64_t unused1[2];
+	uint64_t steps_done, steps_all, phase, accept_size, accept_serial, want_size, want_serial;
+	uint64_t unused2[489];
 };
 
 _Static_assert(sizeof(struct page) == page_bytes, "the page has 4096 bytes");
 _Static_assert(offsetof(struct page, stop) == 64, "stop is at 64");
 _Static_assert(offsetof(struct page, steps_done) == 128, "steps done are at 128");
+_Static_assert(offsetof(struct page, want_serial) == 176, "the number of the last wish is at 176");
 
 /* What is used where nobody listens. */
 static struct page no_page;
@@ -78,7 +79,7 @@ static struct page *map_page(void)
 	close(fd);
 	if (p == MAP_FAILED)
 		return &no_page;
-	if (memcmp(p->magic, "GODWITPG", 8) != 0 || p->version != page_version || p->size != page_bytes) {
+	if (memcmp(p->magic, "GODWITPG", 8) != 0 || p->version != page_version || p->bytes != page_bytes) {
 		munmap(p, page_bytes);
 		return &no_page;
 	}
@@ -151,6 +152,41 @@ int godwit_checkpoint_wanted(void)
 	if (number == __atomic_load_n(&taken, __ATOMIC_RELAXED))
 		return 0;
 	return __atomic_exchange_n(&taken, number, __ATOMIC_RELAXED) != number;
+}
+
+int godwit_size(void)
+{
+	struct page *p = page_read();
+	uint64_t known = __atomic_load_n(&p->size_serial, __ATOMIC_ACQUIRE);
+	uint64_t size = __atomic_load_n(&p->size, __ATOMIC_ACQUIRE);
+	uint64_t accepted = __atomic_load_n(&p->accept_size, __ATOMIC_RELAXED);
+	/* what it has given back is gone already */
+	if (__atomic_load_n(&p->accept_serial, __ATOMIC_RELAXED) > known && accepted < size)
+		size = accepted;
+	return (int)size;
+}
+
+int godwit_offered_size(void)
+{
+	struct page *p = page_write();
+	uint64_t serial = __atomic_load_n(&p->offer_serial, __ATOMIC_ACQUIRE);
+	if (serial == __atomic_load_n(&p->accept_serial, __ATOMIC_RELAXED))
+		return 0;
+	return (int)__atomic_load_n(&p->offer_size, __ATOMIC_ACQUIRE);
+}
+
+void godwit_accept_size(int procs)
+{
+	struct page *p = page_write();
+	__atomic_store_n(&p->accept_size, (uint64_t)(procs > 0 ? procs : 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&p->accept_serial, __atomic_load_n(&p->offer_serial, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+}
+
+void godwit_want_size(int procs)
+{
+	struct page *p = page_write();
+	__atomic_store_n(&p->want_size, (uint64_t)(procs > 0 ? procs : 0), __ATOMIC_RELEASE);
+	__atomic_fetch_add(&p->want_serial, 1, __ATOMIC_RELEASE);
 }
 
 /* Adds a line to the file that is there where the socket cannot be used; 0: there is none. */

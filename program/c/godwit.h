@@ -36,6 +36,18 @@ int godwit_stop_wanted(void);
 /* 1, once for each checkpoint that is ordered or due: the program is to save itself. Else 0. */
 int godwit_checkpoint_wanted(void);
 
+/* How many processors the program has; 0: nobody has said. */
+int godwit_size(void);
+
+/* How many it could have, or is to keep, if that is to change: godwit_accept_size answers. Else 0. */
+int godwit_offered_size(void);
+
+/* So many of an offer it will use once they are granted (see godwit_size), or uses no more than so many from now on. */
+void godwit_accept_size(int procs);
+
+/* So many it wants to have: more may be offered, fewer are given back at once. */
+void godwit_want_size(int procs);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,11 +21,13 @@ import sys as _sys
 import threading as _threading
 
 __all__ = ["has_agent", "set_steps", "add_steps", "begin_phase", "send_message", "stop_wanted",
-           "checkpoint_wanted"]
+           "checkpoint_wanted", "size", "offered_size", "accept_size", "want_size"]
 
 _SIZE = 4096
 _VERSION = 1
 _STOP, _CHECKPOINT, _DONE, _ALL, _PHASE = 64 // 8, 72 // 8, 128 // 8, 136 // 8, 144 // 8
+_OFFER, _OFFER_SERIAL, _HELD, _HELD_SERIAL = 80 // 8, 88 // 8, 96 // 8, 104 // 8
+_ACCEPT, _ACCEPT_SERIAL, _WANT, _WANT_SERIAL = 152 // 8, 160 // 8, 168 // 8, 176 // 8
 _MAX_STEPS = 1 << 53
 _MAX_TEXT, _MAX_PHASE_NAME = 1000, 100
 
@@ -110,6 +112,34 @@ def checkpoint_wanted():
     with _lock:
         before, _taken = _taken, _read[_CHECKPOINT]
         return _taken != before
+
+
+def size():
+    """How many processors the program has; 0: nobody has said."""
+    known, held = _read[_HELD_SERIAL], _read[_HELD]
+    if _write[_ACCEPT_SERIAL] > known:  # what it has given back is gone already
+        held = min(held, _write[_ACCEPT])
+    return held
+
+
+def offered_size():
+    """How many it could have, or is to keep, if that is to change: accept_size answers. Else 0."""
+    serial = _write[_OFFER_SERIAL]
+    return 0 if serial == _write[_ACCEPT_SERIAL] else _write[_OFFER]
+
+
+def accept_size(procs):
+    """So many it will use once they are granted (see size), or uses no more than so many from now on."""
+    with _lock:
+        _write[_ACCEPT] = max(int(procs), 0)
+        _write[_ACCEPT_SERIAL] = _write[_OFFER_SERIAL]
+
+
+def want_size(procs):
+    """So many it wants to have: more may be offered, fewer are given back at once."""
+    with _lock:
+        _write[_WANT] = max(int(procs), 0)
+        _write[_WANT_SERIAL] += 1
 
 
 def _cut(text, most):

@@ -126,6 +126,28 @@ func (f *Folder) ReadReport() (selfreport.Report, bool) {
 	return selfreport.ReadReport(page[:n])
 }
 
+// ReadSizes is what the program says about its size.
+func (f *Folder) ReadSizes() selfreport.SizeReport {
+	if f == nil {
+		return selfreport.SizeReport{}
+	}
+	var page [selfreport.PageSize]byte
+	n, _ := f.page.ReadAt(page[:], 0) // what is missing is not there
+	return selfreport.ReadSizes(page[:n])
+}
+
+// SetSize tells the program how many processors it has, with its answers up to that to the offer serial.
+func (f *Folder) SetSize(procs, serial int) {
+	f.setField(selfreport.SizeAt, uint64(procs))
+	f.setField(selfreport.SizeSerialAt, uint64(serial))
+}
+
+// SetOffer tells the program how many it could have.
+func (f *Folder) SetOffer(procs, serial int) {
+	f.setField(selfreport.OfferSizeAt, uint64(procs))
+	f.setField(selfreport.OfferSerialAt, uint64(serial)) // it looks at this one first
+}
+
 // ReadSteps is how many steps of how many the program says it has done; 0, 0 if it has not said.
 func (f *Folder) ReadSteps() (done, all float64) {
 	r, _ := f.ReadReport()

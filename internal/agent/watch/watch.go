@@ -146,6 +146,9 @@ func (w *Watch) AddSample(now time.Duration, u proctree.Usage, written *output.S
 	w.spent.Store(&wallTimes{busy, idle})
 }
 
+// SetProcs says how many processors the program has from now on.
+func (w *Watch) SetProcs(procs int) { w.forecast.SetProcs(procs) }
+
 // JudgeChance predicts the rest, after a sample, and from that the chance of meeting a
 // deadline in so long; where there is none the prediction is judged all the same when the
 // program has ended.

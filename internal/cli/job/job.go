@@ -1,5 +1,5 @@
 // Package job is the commands of jobs: godwit run, submit, quote, ps, show, logs, wait, cancel,
-// explain, migrate, checkpoint and pool. It must not decide anything about jobs.
+// explain, migrate, resize, checkpoint and pool. It must not decide anything about jobs.
 package job
 
 import (
@@ -16,11 +16,11 @@ type app struct {
 	toldAgain sync.Once // that a job is submitted again
 }
 
-// NewCommands are godwit run, submit, quote, ps, show, logs, wait, cancel, explain, migrate, pool and
-// checkpoint.
+// NewCommands are godwit run, submit, quote, ps, show, logs, wait, cancel, explain, migrate, resize,
+// checkpoint and pool.
 func NewCommands(program *connect.Connector) []*cobra.Command {
 	a := &app{Connector: program}
 	return []*cobra.Command{a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(),
-		a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(),
-		a.poolCommand()}
+		a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.resizeCommand(),
+		a.checkpointCommand(), a.poolCommand()}
 }

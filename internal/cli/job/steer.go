@@ -3,10 +3,12 @@ package job
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
@@ -37,6 +39,42 @@ Engine, and waits for the other cluster.` + jobsHelp,
 	where.Flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
 	term.GroupFlags(cmd, where, term.OutputGroup(&output))
 	term.CompleteFlag(cmd, "to", a.CompleteClusters)
+	return cmd
+}
+
+func (a *app) resizeCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "resize ID CORES",
+		Short: "Give a running job more or fewer cores",
+		Long: `Changes how many cores a running job of kind malleable has, within the bounds of its
+procs. Its program is offered more, as far as there are, and may take less; fewer it
+has to accept: one that does not within the grace time (intervals.shrink_grace in the
+settings) is stopped and started again, from its last checkpoint if it has one. The
+command returns when the program has answered. docs/guides/malleable.md says how a
+program does that.
+
+Jobs on this machine can be resized; elsewhere a job keeps the size with which it was
+started.`,
+		Example: `  godwit resize 7 2
+  godwit resize last 6`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return &badinput.Error{Problem: cmd.CommandPath() + " needs a job and a number of cores, as in: godwit resize 7 4"}
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cores, err := strconv.Atoi(args[1])
+			if err != nil || cores < 1 {
+				return &badinput.Error{Field: "cores", Value: args[1], Want: "a number, at least 1"}
+			}
+			return a.steerJobs(cmd.Context(), args[:1], output,
+				func(c *api.Client, id string) (api.Done, error) { return c.ResizeJob(cmd.Context(), id, cores) })
+		},
+	}
+	term.GroupFlags(cmd, term.OutputGroup(&output))
 	return cmd
 }
 

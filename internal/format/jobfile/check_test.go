@@ -16,10 +16,10 @@ func TestAJobThatCannotBeRunAsItsKindIsRefused(t *testing.T) {
 	}{
 		{core.Rigid, 2, 2, ""},
 		{core.Moldable, 1, 4, ""},
-		{core.Malleable, 1, 4, `kind "malleable": not supported yet`},
-		{core.Malleable, 2, 2, `kind "malleable": not supported yet`},
-		{core.Rigid, 1, 4, `kind "rigid": expected rigid or moldable`},
-		{core.Malleable + 1, 1, 1, "rigid or moldable"},
+		{core.Malleable, 1, 4, ""},
+		{core.Malleable, 2, 2, ""},
+		{core.Rigid, 1, 4, `kind "rigid": expected rigid, moldable or malleable`},
+		{core.Malleable + 1, 1, 1, "rigid, moldable or malleable"},
 	} {
 		err := (&Job{Argv: []string{"true"}, Kind: c.kind, Min: c.min, Max: c.max}).CheckFields()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -148,9 +148,6 @@ func (d *Draft) checkTexts() error {
 // shellCommand is a shell line as a command.
 func shellCommand(line string) []string { return []string{"sh", "-c", line} }
 
-// wantKind is what can be asked for instead of a malleable job.
-const wantKind = "not supported yet, only rigid and moldable: running jobs are resized later"
-
 // settleSize settles on processors: procs, or num_nodes × resources.cpus.
 func (d *Draft) settleSize() error {
 	if d.procs == (CoreSpan{}) {
@@ -166,8 +163,6 @@ func (d *Draft) settleSize() error {
 	case d.Kind == core.Rigid && d.Min < d.Max:
 		return d.fieldError("kind", "rigid",
 			fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
-	case d.Kind == core.Malleable:
-		return d.fieldError("kind", "malleable", wantKind)
 	}
 	return nil
 }

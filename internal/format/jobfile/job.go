@@ -206,10 +206,8 @@ func (j *Job) CheckFields() error {
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
 	case j.Min < 1 || j.Max < j.Min:
 		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one core, and not more at least than at most")
-	case j.Kind == core.Malleable:
-		return bad("kind", j.Kind, wantKind)
 	case j.Kind > core.Malleable || j.Kind == core.Rigid && j.Min != j.Max:
-		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d cores", j.Min,
+		return bad("kind", j.Kind, fmt.Sprintf("rigid, moldable or malleable; a rigid job has one size, not %d to %d cores", j.Min,
 			j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")

@@ -228,6 +228,44 @@ func (r *reader) findMarked(mark string) ([]stat, error) {
 	return list, nil
 }
 
+// ConfineMarked has every process whose environment has the mark, and what those started, run on some CPUs alone. What
+// they start from now on inherits it; they are looked at until nobody new is found.
+func ConfineMarked(mark string, cpus []int) error {
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	var r reader
+	seen := map[int]bool{}
+	const looks = 10
+	for range looks {
+		list, err := r.withDescendants(mark)
+		if err != nil {
+			return err
+		}
+		fresh := false
+		for _, s := range list {
+			threads, err := numbersIn(procPath(s.pid, "task"))
+			if err != nil {
+				continue // gone meanwhile
+			}
+			for _, tid := range threads {
+				if seen[tid] {
+					continue
+				}
+				seen[tid], fresh = true, true
+				if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+					return fmt.Errorf("running on the cores %v: %w", cpus, err)
+				}
+			}
+		}
+		if !fresh {
+			break
+		}
+	}
+	return nil
+}
+
 // KillLeftovers ends every process whose environment has the mark, and what
 // those started, and returns how many there were once none is left.
 func KillLeftovers(ctx context.Context, mark string) (int, error) {

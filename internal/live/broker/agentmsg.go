@@ -28,6 +28,7 @@ func (t *turn) greetAgent(j *job, l *link) {
 		t.beginParts(j)
 		t.endOthers(j)
 	}
+	t.tellSize(j, l)
 	j.mu.Lock()
 	if j.watching {
 		l.sendOrder(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
@@ -71,6 +72,10 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 	if m.Seq > j.rec.LastMessage(l.part) {
 		switch {
 		case !t.underWay(j):
+		case m.Kind == wire.Accepted:
+			t.sizeAccepted(j, l.part, m)
+		case m.Kind == wire.SizeWanted:
+			t.sizeWanted(j, l.part, m)
 		case m.Kind != wire.Output:
 			t.applyMessage(j, l.part, m)
 		case !t.keepOutput(j, l.part, m):

@@ -54,22 +54,11 @@ func (t *turn) handleCommand(c core.Command) {
 		t.afterCommit(func() { j.sendOrder(order) })
 	case core.Claim:
 		t.handleClaim(j, c)
-	case core.Offer: // nobody carries it to the program: it keeps what it has
-		t.declineOffer(j, c)
+	case core.Offer:
+		t.carryOffer(j, c)
 	default:
 		t.b.opt.Log.Error("a command that nobody carries out", "command", c.Kind, "job", c.Job)
 	}
-}
-
-// declineOffer answers an offer of another size with what a program says that cannot
-// change it.
-func (t *turn) declineOffer(j *job, c core.Command) {
-	t.afterCommit(func() {
-		t.b.postLater(func(t *turn) {
-			t.explainJob(j, "resize", "stays as it is", "programs cannot change their size while they run yet", nil)
-			t.stepEngine(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
-		})
-	})
 }
 
 // executeCommand does a command of the outbox, after those before it for the same job.

@@ -108,18 +108,6 @@ type Limits struct {
 	Memory int64
 }
 
-// IneffectiveSettings lists what of the settings has no effect yet, for the user.
-func (c *Config) IneffectiveSettings() []string {
-	var list []string
-	if usual := DefaultSettings(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
-		list = append(list, "policy.approach and policy.malleable have no effect yet: running jobs do not change their size")
-	}
-	if c.Graces.Shrink != nil {
-		list = append(list, "intervals.shrink_grace has no effect yet: running jobs do not change their size")
-	}
-	return list
-}
-
 // maxFile bounds how much of a file is read: settings are short.
 const maxFile = 1 << 20
 

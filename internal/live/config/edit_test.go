@@ -47,15 +47,6 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoEffectIsSaid(t *testing.T) {
-	for text, want := range map[string]int{"policy: {place: wf}": 0, "policy: {approach: pwa}": 0,
-		"policy: {approach: pra}": 1, "policy: {malleable: egs, place: fcm}": 1} {
-		if got := mustRead(t, text).IneffectiveSettings(); len(got) != want {
-			t.Errorf("%s: %q", text, got)
-		}
-	}
-}
-
 func TestWrongSettingsAreNotWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "godwit", "config.yaml")
 	if err := WriteSettings(file, []byte(written), four); err != nil {

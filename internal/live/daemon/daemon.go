@@ -86,9 +86,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		// A quarter is left for what the garbage collector does not count or is late to find.
 		debug.SetMemoryLimit(cfg.Limits.Memory / 4 * 3)
 	}
-	for _, note := range cfg.IneffectiveSettings() {
-		o.Log.Warn(note, "settings", cfg.File)
-	}
 	st, err := openStore(ctx, &o)
 	if err != nil {
 		return err

@@ -167,7 +167,6 @@ func (r *reloader) reloadSettings(ctx context.Context) (api.Reloaded, error) {
 		return api.Reloaded{}, err
 	}
 	r.current.Store(&settings{cfg, sum})
-	answer.Notes = cfg.IneffectiveSettings()
 	r.g.Log.Info("settings read again", "added", answer.Added, "changed", answer.Changed, "removed", answer.Removed)
 	return answer, nil
 }

@@ -64,9 +64,6 @@ func TestTheSettingsSayHowLongTheEngineWaits(t *testing.T) {
 		got.ClaimGrace != claim {
 		t.Errorf("with settings: %+v", got)
 	}
-	if notes := cfg.IneffectiveSettings(); len(notes) != 1 || !strings.Contains(notes[0], "shrink_grace") {
-		t.Errorf("notes are %q", notes)
-	}
 }
 
 func TestTheSettingsOfClustersAreRemembered(t *testing.T) {

@@ -80,6 +80,7 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"GET /v1/jobs/{id}":             answerJSON(s.showJob),
 		"POST /v1/jobs/{id}/cancel":     answerJSON(s.cancelJob),
 		"POST /v1/jobs/{id}/migrate":    answerJSON(s.migrateJob),
+		"POST /v1/jobs/{id}/resize":     answerJSON(s.resizeJob),
 		"POST /v1/jobs/{id}/checkpoint": answerJSON(s.checkpointJob),
 		"GET /v1/jobs/{id}/explain":     answerJSON(s.explainJob),
 		"GET /v1/jobs/{id}/logs":        s.streamLogs,
@@ -300,6 +301,15 @@ func (s *server) migrateJob(r *http.Request) (api.Done, error) {
 		return api.Done{}, err
 	}
 	text, err := s.Broker.MigrateJob(r.Context(), r.PathValue("id"), m.To)
+	return api.Done{Text: text}, err
+}
+
+func (s *server) resizeJob(r *http.Request) (api.Done, error) {
+	m, err := readBody[api.Resize](r)
+	if err != nil {
+		return api.Done{}, err
+	}
+	text, err := s.Broker.ResizeJob(r.Context(), r.PathValue("id"), m.Cores)
 	return api.Done{Text: text}, err
 }
 

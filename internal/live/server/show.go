@@ -26,6 +26,9 @@ func (s *server) jobFromView(v *broker.View) api.Job {
 	}
 	if spec := v.Spec; spec != nil {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
+		if held, ok := core.ParseProcSet(v.Procs); ok && len(held) > 0 {
+			j.Procs = held.CountProcs() // a moldable or malleable job may have more than it needs
+		}
 	}
 	j.Pending = v.Pending
 	for i := range v.Parts {

@@ -214,6 +214,7 @@ var about = map[string]string{
 	"GET /v1/jobs/{id}":             aboutAJob,
 	"POST /v1/jobs/{id}/cancel":     aboutAJob,
 	"POST /v1/jobs/{id}/migrate":    aboutAJob,
+	"POST /v1/jobs/{id}/resize":     aboutAJob,
 	"POST /v1/jobs/{id}/checkpoint": aboutAJob,
 	"GET /v1/jobs/{id}/explain":     aboutAJob,
 	"GET /v1/jobs/{id}/logs":        aboutAJob,

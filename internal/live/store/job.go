@@ -24,6 +24,7 @@ type Job struct {
 	Cluster string     `json:"cluster,omitempty"`
 	Hosts   []string   `json:"hosts,omitempty"`
 	Procs   string     `json:"procs,omitempty"`
+	Offered string     `json:"offered,omitempty"` // processors that it could have besides, if it takes them
 	Epoch   core.Epoch `json:"epoch,omitempty"`
 	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
 	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
@@ -90,6 +91,7 @@ type Part struct {
 	Cluster string   `json:"cluster"`
 	Hosts   []string `json:"hosts,omitempty"`
 	Procs   string   `json:"procs,omitempty"`
+	Offered string   `json:"offered,omitempty"`
 	Seq     uint64   `json:"seq,omitempty"` // last message of its agent that is durable
 	Out     int64    `json:"out,omitempty"` // bytes of its stdout and stderr that are durable, of all but the first
 	Err     int64    `json:"err,omitempty"`

@@ -27,6 +27,8 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 		if ev.Part < len(j.Parts) {
 			j.EditPart(ev.Part).Procs = ev.Procs.String()
 		}
+	case core.PartOffered, core.PartAnswered, core.PartGaveBack:
+		j.resizePart(ev)
 	case core.JobEnqueued, core.JobHeld, core.JobWaits:
 		j.Reason = ev.WhyText(cluster)
 	case core.JobReleased:
@@ -42,11 +44,45 @@ func (j *Job) planPart(ev *core.Event, cluster string) {
 	part := Part{Cluster: cluster, Procs: ev.Procs.String()}
 	switch {
 	case ev.Part == 0:
-		j.Epoch, j.Cluster, j.Procs, j.Parts = ev.Epoch, part.Cluster, part.Procs, nil
+		j.Epoch, j.Cluster, j.Procs, j.Offered, j.Parts = ev.Epoch, part.Cluster, part.Procs, "", nil
 	case len(j.Parts) == 0:
 		j.Parts = []Part{{Cluster: j.Cluster, Procs: j.Procs}, part}
 	default:
 		j.Parts = append(slices.Clone(j.Parts), part)
+	}
+}
+
+// resizePart: a part is offered processors, or has others now.
+func (j *Job) resizePart(ev *core.Event) {
+	procs, offered := j.Procs, j.Offered
+	if ev.Part < len(j.Parts) {
+		procs, offered = j.Parts[ev.Part].Procs, j.Parts[ev.Part].Offered
+	}
+	held, _ := core.ParseProcSet(procs)
+	switch ev.Kind {
+	case core.PartOffered:
+		offered = ""
+		if ev.N > 0 {
+			offered = ev.Procs.String()
+		}
+	case core.PartAnswered:
+		more, _ := core.ParseProcSet(offered)
+		offered = ""
+		if ev.Grow {
+			more, _ = more.SplitLast(more.CountProcs() - ev.N)
+			held = held.Union(more)
+		} else {
+			held, _ = held.SplitLast(ev.N)
+		}
+	case core.PartGaveBack:
+		held, _ = held.SplitLast(ev.N)
+	}
+	if ev.Part < len(j.Parts) {
+		p := j.EditPart(ev.Part)
+		p.Procs, p.Offered = held.String(), offered
+	}
+	if ev.Part == 0 {
+		j.Procs, j.Offered = held.String(), offered
 	}
 }
 

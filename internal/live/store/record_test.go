@@ -40,3 +40,38 @@ func TestTheRecordSaysWhereEachPartIs(t *testing.T) {
 		t.Errorf("in one cluster again: %+v", j)
 	}
 }
+
+// What a part holds follows from what it was offered and what it took or gave back.
+func TestTheRecordSaysWhatAPartHoldsNow(t *testing.T) {
+	for _, parts := range []int{1, 2} {
+		var j Job
+		set := func(lo, hi int32) core.ProcSet { return core.ProcSet{{Lo: lo, Hi: hi}} }
+		last := parts - 1
+		for part := range parts {
+			j.ApplyEvent(&core.Event{Kind: core.PartPlanned, Epoch: 1, Part: part, Procs: set(0, 2)}, "a")
+		}
+		holds := func(what, want, offered string) {
+			t.Helper()
+			procs, offer := j.Procs, j.Offered
+			if parts > 1 {
+				procs, offer = j.Parts[last].Procs, j.Parts[last].Offered
+			}
+			if procs != want || offer != offered {
+				t.Errorf("%d parts, %s: it holds %q, is offered %q; want %q, %q", parts, what, procs, offer, want, offered)
+			}
+		}
+		j.ApplyEvent(&core.Event{Kind: core.PartOffered, Part: last, N: 4, Procs: set(4, 8), Serial: 1}, "a")
+		holds("offered", "0-1", "4-7")
+		j.ApplyEvent(&core.Event{Kind: core.PartAnswered, Part: last, N: 3, Grow: true, Serial: 1}, "a")
+		holds("grown", "0-1,4-6", "")
+		j.ApplyEvent(&core.Event{Kind: core.PartOffered, Part: last, N: -2, Procs: set(5, 7), Serial: 2}, "a")
+		holds("asked", "0-1,4-6", "")
+		j.ApplyEvent(&core.Event{Kind: core.PartAnswered, Part: last, N: 2, Serial: 2}, "a")
+		holds("shrunk", "0-1,4", "")
+		j.ApplyEvent(&core.Event{Kind: core.PartGaveBack, Part: last, N: 1, Procs: set(4, 5)}, "a")
+		holds("given back", "0-1", "")
+		if parts > 1 && j.Procs != "0-1" {
+			t.Errorf("the other part holds %q", j.Procs)
+		}
+	}
+}

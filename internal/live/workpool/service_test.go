@@ -407,7 +407,6 @@ func TestEveryItemIsCountedOnceWhoeverIsKilled(t *testing.T) {
 type workerPool struct {
 	*bed
 	pool int64
-	mu   sync.Mutex
 	live map[string]func()
 }
 

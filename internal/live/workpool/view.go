@@ -289,7 +289,7 @@ func (s *Service) CopyOutcomes(ctx context.Context, ref string, offset int64, wr
 				if errors.Is(err, io.EOF) { // it was dropped long after its end
 					return nil
 				}
-				return cmp.Or(err, error(errOutcomes))
+				return cmp.Or(err, errOutcomes)
 			}
 			if err := write(buf[:n]); err != nil {
 				return err

@@ -10,6 +10,7 @@
 //	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
 //	POST /v1/jobs/{id}/cancel?now=1                    → Job, when it has ended and its files are home, or have to wait; with now without a time of grace
 //	POST /v1/jobs/{id}/migrate      Migrate            → Done
+//	POST /v1/jobs/{id}/resize       Resize             → Done
 //	POST /v1/jobs/{id}/checkpoint                      → Done, with the checkpoint
 //	GET  /v1/jobs/{id}/explain                         → []Decision, oldest first
 //	GET  /v1/jobs/{id}/logs?stream=1&offset=0&follow=1 → the bytes; with follow until the job has ended
@@ -92,7 +93,6 @@ type Reloaded struct {
 	Removed  []string `json:"removed,omitempty"`
 	Draining int      `json:"draining,omitempty"` // jobs that are in clusters that were removed
 	Place    bool     `json:"place,omitempty"`    // policy.place is another one
-	Notes    []string `json:"notes,omitempty"`    // what of the settings has no effect
 	// something else changed, which counts from the next start of the broker on
 	AtStart bool `json:"at_start,omitempty"`
 }
@@ -130,6 +130,11 @@ type Submitted struct {
 // Migrate asks for a job to be moved.
 type Migrate struct {
 	To string `json:"to,omitempty"` // a cluster; "": wherever it ends soonest
+}
+
+// Resize is the size that a job is to have.
+type Resize struct {
+	Cores int `json:"cores"`
 }
 
 // Done is that what was asked for has happened.

@@ -113,6 +113,11 @@ func (c *Client) MigrateJob(ctx context.Context, id, to string) (Done, error) {
 	return postJSON[Done](ctx, c, jobPath(id, "/migrate"), Migrate{to})
 }
 
+// ResizeJob has a malleable job that runs change its size.
+func (c *Client) ResizeJob(ctx context.Context, id string, cores int) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/resize"), Resize{cores})
+}
+
 // CheckpointJob saves a job now.
 func (c *Client) CheckpointJob(ctx context.Context, id string) (Done, error) {
 	return postJSON[Done](ctx, c, jobPath(id, "/checkpoint"), nil)

@@ -41,12 +41,21 @@ const (
 
 	StopAt        = 64 // 0: go on; else the program is to save what it wants to keep and end
 	CheckpointAt  = 72 // number of the checkpoint that is wanted; 0: none was yet
-	OfferSizeAt   = 80 // processors that are offered; agents of this version offer none
-	OfferSerialAt = 88 // number of that offer; 0: none was made
+	OfferSizeAt   = 80 // processors that the program would have if it took the last offer
+	OfferSerialAt = 88 // number of that offer, written after its size; 0: none was made
+	SizeAt        = 96 // processors that the program has
+	// SizeSerialAt is the number of the last offer whose answer that includes, written after the size. Until it is, a
+	// program that has given some back has no more than it said.
+	SizeSerialAt = 104
 
 	StepsDoneAt = 128
 	StepsAllAt  = 136 // 0: not known, nothing is reported
 	PhaseAt     = 144 // counts the phases that the program has begun; for people who look at the page
+
+	AcceptSizeAt   = 152 // processors that the program takes of the offer AcceptSerial, or keeps of it
+	AcceptSerialAt = 160 // number of the offer that it has answered last, written after the size
+	WantSizeAt     = 168 // processors that the program wants to have; fewer than it has: the others are free to go
+	WantSerialAt   = 176 // counts how often it has said so, written after the size
 )
 
 // MaxSteps is the largest number of steps: up to it every one has a floating-point number of its own.
@@ -55,6 +64,21 @@ const MaxSteps = 1 << 53
 // Report is what a program has written into its page.
 type Report struct {
 	Done, All uint64 // Done is not more than All; All is at least 1
+}
+
+// SizeReport is what a program has written about its size.
+type SizeReport struct {
+	Accept, AcceptSerial uint64
+	Want, WantSerial     uint64
+}
+
+// ReadSizes is what the program says about its size. What it says may make no sense.
+func ReadSizes(page []byte) SizeReport {
+	if len(page) < PageSize {
+		return SizeReport{}
+	}
+	return SizeReport{AcceptSerial: FieldValue(page[AcceptSerialAt:]), Accept: FieldValue(page[AcceptSizeAt:]),
+		WantSerial: FieldValue(page[WantSerialAt:]), Want: FieldValue(page[WantSizeAt:])}
 }
 
 // NewPage is a page on which nobody has written yet.

@@ -19,6 +19,7 @@ const (
 	maxBytes     = 1 << 60
 	maxQuantiles = 256
 	maxHosts     = 100_000
+	maxProcs     = 1 << 30
 	maxNameBytes = 255 // of a host, a method, a tree, a cause
 	maxTextBytes = 16 << 10
 	maxInputs    = 64 << 10 // of one entry, as JSON
@@ -58,6 +59,9 @@ func (m *Message) CheckFields() error {
 	}
 	if m.Version < 0 || m.Version > maxVersion {
 		return fmt.Errorf("version: %d is none", m.Version)
+	}
+	if m.Size < 0 || m.Size > maxProcs || m.Offer < 0 {
+		return fmt.Errorf("size: %d (number %d) is not a number of processors", m.Size, m.Offer)
 	}
 	if m.Code < math.MinInt16 || m.Code > math.MaxInt16 {
 		return fmt.Errorf("code: %d is not an exit code", m.Code)

@@ -201,6 +201,8 @@ const (
 	Lost       Kind = "lost"       // the attempt was lost through no fault of the program: Why, State
 	Collecting Kind = "collecting" // the program was cancelled and has ended; its files are on their way; Ended follows
 	Note       Kind = "note"       // for explain: Entry
+	Accepted   Kind = "accepted"   // the program will have Size processors: its answer to Offer
+	SizeWanted Kind = "wanted"     // the program wants Size processors, and uses no more than that; Offer counts these
 )
 
 // What the broker tells an agent.
@@ -215,6 +217,8 @@ const (
 	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
 	Watch  Kind = "watch"  // send Status every Every; 0: no more
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
+	Offer  Kind = "offer"  // the program could have Size processors, or has to do with that by By: answered by Accepted
+	Resize Kind = "resize" // it has Size processors, its answers up to that to Offer included; it may run on CPUs
 )
 
 // Version is that of what is said here, OldestVersion the oldest that is still understood: agents
@@ -282,6 +286,9 @@ type Message struct {
 	// it had Ended.
 	Carried Carried `json:"carried,omitzero"`
 	Entry   *Entry  `json:"entry,omitempty"`
+	// Size is a number of processors, Offer the number of an offer of them, or of a wish for some.
+	Size  int `json:"size,omitempty"`
+	Offer int `json:"offer,omitempty"`
 }
 
 // WorkDamaged is the Cause of an attempt whose work folder, as it was submitted, cannot
@@ -354,6 +361,10 @@ type Order struct {
 	Serial uint64     `json:"serial,omitempty"`
 	// Contacts are where all parts of the job are, in Begin.
 	Contacts []Contact `json:"contacts,omitempty"`
+	// Size is a number of processors, Offer the number of an offer of them.
+	Size  int    `json:"size,omitempty"`
+	Offer int    `json:"offer,omitempty"`
+	CPUs  string `json:"cpus,omitempty"` // as core.ProcSet writes them; "": as before
 }
 
 // Entry is one line of explain.

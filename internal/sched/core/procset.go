@@ -1,6 +1,8 @@
 package core
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -98,6 +100,51 @@ func (s ProcSet) SplitLast(n int) (rest, last ProcSet) {
 		last = s[i:]
 	}
 	return rest, last
+}
+
+// NewProcSet is the set of some processors.
+func NewProcSet(procs []int) ProcSet {
+	var s ProcSet
+	for _, p := range slices.Sorted(slices.Values(procs)) {
+		if n := len(s); n > 0 && int32(p) <= s[n-1].Hi {
+			s[n-1].Hi = max(s[n-1].Hi, int32(p)+1)
+		} else {
+			s = append(s, Range{Lo: int32(p), Hi: int32(p) + 1})
+		}
+	}
+	return s
+}
+
+// List is the processors one by one.
+func (s ProcSet) List() []int {
+	var list []int
+	for _, r := range s {
+		for p := r.Lo; p < r.Hi; p++ {
+			list = append(list, int(p))
+		}
+	}
+	return list
+}
+
+// ParseProcSet reads what String writes; false if it is something else.
+func ParseProcSet(text string) (ProcSet, bool) {
+	var s ProcSet
+	for part := range strings.SplitSeq(text, ",") {
+		if text == "" {
+			break
+		}
+		first, last, isRange := strings.Cut(part, "-")
+		lo, err := strconv.ParseInt(first, 10, 32)
+		hi := lo
+		if isRange && err == nil {
+			hi, err = strconv.ParseInt(last, 10, 32)
+		}
+		if err != nil || lo < 0 || hi < lo || hi == math.MaxInt32 || len(s) > 0 && int32(lo) <= s[len(s)-1].Hi {
+			return nil, false
+		}
+		s = append(s, Range{Lo: int32(lo), Hi: int32(hi) + 1})
+	}
+	return s, true
 }
 
 func (s ProcSet) String() string {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -132,5 +133,35 @@ func TestAProcSetIsWrittenAsItsRanges(t *testing.T) {
 		if got := set.String(); got != want {
 			t.Errorf("%#v is written %q, want %q", set, got, want)
 		}
+	}
+}
+
+func FuzzParseProcSet(f *testing.F) {
+	for _, text := range []string{"", "0", "0-3", "0-1,4", "3-1", "0,1", "1-", "-1", "2147483647", "0-2147483646", "x", ","} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, ok := ParseProcSet(text)
+		if !ok {
+			return
+		}
+		if !s.IsValid(math.MaxInt32) {
+			t.Errorf("%q is %v", text, s)
+		}
+		if again, ok := ParseProcSet(s.String()); !ok || again.String() != s.String() {
+			t.Errorf("%q is written as %q", text, s)
+		}
+	})
+}
+
+func TestWhatIsNoSetOfProcessorsIsNotRead(t *testing.T) {
+	for _, text := range []string{"3-1", "0,1", "1-", "-1", "2147483647", "x", ",", "0-1,1", "0 "} {
+		if s, ok := ParseProcSet(text); ok {
+			t.Errorf("%q is %v", text, s)
+		}
+	}
+	s, ok := ParseProcSet("0-1,4")
+	if !ok || s.CountProcs() != 3 || NewProcSet([]int{4, 0, 1, 1}).String() != "0-1,4" || !slices.Equal(s.List(), []int{0, 1, 4}) {
+		t.Errorf("%v, %v", s, ok)
 	}
 }

@@ -52,6 +52,7 @@ const (
 	MakeRoom
 	RoomImpossible
 	AskedByJob
+	SizeByUser
 	NotReleasedInTime
 	HostLost
 	RetriesUsedUp
@@ -175,6 +176,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	MakeRoom:          {"make-room", "making room for job {A} at the head of the queue: {B core} needed"},
 	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job {A}"},
 	AskedByJob:        {"asked-by-job", "the job itself asked for {A}"},
+	SizeByUser:        {"size-by-user", "its user wants it to have {A}"},
 	NotReleasedInTime: {"not-released-in-time", "did not release {A core} within {B s}"},
 	HostLost:          {"host-lost", "host failure: lost {A core}"},
 	RetriesUsedUp:     {"retries-used-up", "retry limit reached (requeued {A time})"},

@@ -13,6 +13,8 @@ func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 		return
 	}
 	switch in.Kind {
+	case core.ResizeJob:
+		e.resizeForUser(p, in.N)
 	case core.Answer:
 		e.answerOffer(j, p, in)
 	case core.GiveBack:
@@ -129,6 +131,22 @@ func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	}
 	e.emitEvent(ev)
 	e.markFreed(c)
+}
+
+// resizeForUser: the user wants the job to have a size: more, as far as there are, which its program may refuse; or
+// fewer, which it may not.
+func (e *Engine) resizeForUser(p *world.Part, size int) {
+	if !isResizable(p) {
+		return
+	}
+	id := p.Job().Spec().ID
+	more := min(size, p.MaxSize()) - p.Size()
+	if more > 0 {
+		more = min(more, e.viewFor(id).RoomIn(p.Cluster()))
+	} else {
+		more = max(size, p.MinSize()) - p.Size()
+	}
+	e.offerResize(malleable.Offer{Part: p, N: more, Why: core.Reason{Code: core.SizeByUser, A: float64(size)}}, more < 0)
 }
 
 // askGrowth: the job wants to grow. A voluntary wish is answered with what is free,

@@ -152,7 +152,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		"lost": core.ClaimLost, "answer": core.Answer,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn,
 		"danger":  core.InDanger,
-		"migrate": core.Migrate, "collecting": core.Collecting}
+		"migrate": core.Migrate, "collecting": core.Collecting, "resize": core.ResizeJob}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)

@@ -27,6 +27,25 @@ type JobView struct {
 	Cluster core.ClusterID // of the first part, if there is one
 }
 
+// OfferView is a change of size that a part of a job has been offered and has not answered yet.
+type OfferView struct {
+	Size      int // what it would have
+	Serial    int
+	Mandatory bool
+	Due       core.Time
+}
+
+// FindOffer is the open offer to a part of a job that runs; false if there is none.
+func (e *Engine) FindOffer(id core.JobID, part int) (OfferView, bool) {
+	j := e.w.Job(id)
+	if j == nil || j.Part(part) == nil || j.State() != core.Running {
+		return OfferView{}, false
+	}
+	p := j.Part(part)
+	n, mandatory, due := p.OpenOffer()
+	return OfferView{Size: p.Size() + n, Serial: p.OfferSerial(), Mandatory: mandatory, Due: due}, n != 0
+}
+
 // FindJob is a live job as it is now; false if there is none of that number.
 func (e *Engine) FindJob(id core.JobID) (JobView, bool) {
 	j := e.w.Job(id)

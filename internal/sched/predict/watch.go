@@ -94,6 +94,9 @@ const (
 	rateGrain  = 0.02
 )
 
+// SetProcs says how many processors the program has from now on.
+func (w *Watch) SetProcs(procs int) { w.cfg.Procs = max(procs, 1) }
+
 // NewWatch begins to watch an attempt.
 func NewWatch(cfg Config) *Watch {
 	if !(cfg.Speed > 0) {

@@ -1,0 +1,252 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+)
+
+// carryOffer carries the offer of another size to the agent of a part, which hands it to the program. Where nobody can
+// give an attempt that runs other processors, the program keeps what it has.
+func (t *turn) carryOffer(j *job, c core.Command) {
+	cl := t.b.allClusters()[c.Cluster]
+	if _, ok := cl.Driver.(driver.Adjuster); ok {
+		t.sendOffer(j, c.Part)
+		return
+	}
+	t.afterCommit(func() {
+		t.b.postLater(func(t *turn) {
+			t.explainJob(j, "resize", "stays as it is",
+				"jobs in cluster "+cl.Name+" cannot change their size while they run", nil)
+			t.stepEngine(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
+		})
+	})
+}
+
+// sendOffer tells the agent of a part of the offer that is open now. One that is not there is told when it comes.
+func (t *turn) sendOffer(j *job, part int) {
+	o, open := t.b.eng.FindOffer(j.rec.ID, part)
+	if !open {
+		return
+	}
+	t.afterCommit(func() {
+		if l := j.linkOf(part); l != nil {
+			l.sendOrder(wire.Order{Kind: wire.Offer, Size: o.Size, Offer: o.Serial, By: o.Due})
+		}
+	})
+}
+
+// tellSize tells an agent that has come back what its program has and could have, if that can change.
+func (t *turn) tellSize(j *job, l *link) {
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	p, placed := t.b.eng.FindPart(j.rec.ID, l.part)
+	if !live || !placed || w.State != core.Running || w.Spec.Kind != core.Malleable {
+		return
+	}
+	t.sendOffer(j, l.part)
+	t.adjustProcs(j, w.Epoch, l.part, p.Cluster)
+}
+
+// recordSize explains a change of the size of a part, and has it carried out.
+func (t *turn) recordSize(j *job, ev *core.Event) {
+	t.touchJob(j)
+	size := 0
+	if p, ok := t.b.eng.FindPart(ev.Job, ev.Part); ok {
+		size = p.Size
+	}
+	switch ev.Kind {
+	case core.PartOffered:
+		choice := fmt.Sprintf("offered %d more", ev.N)
+		switch {
+		case ev.N < 0 && ev.Mandatory:
+			choice = fmt.Sprintf("has to give %d back", -ev.N)
+		case ev.N < 0:
+			choice = fmt.Sprintf("asked to give %d back", -ev.N)
+		}
+		t.explainJob(j, "resize", choice, ev.Why.String(), map[string]any{"cores": size})
+	case core.PartSilent:
+		t.explainJob(j, "resize", "has not answered", ev.Why.String(), nil)
+	case core.PartAsked:
+		t.explainJob(j, "resize", fmt.Sprintf("wants %d more", ev.N), ev.Why.String(), nil)
+	case core.PartAnswered:
+		how := "keeps its size"
+		switch {
+		case ev.N > 0 && ev.Grow:
+			how = fmt.Sprintf("grows by %d", ev.N)
+		case ev.N > 0:
+			how = fmt.Sprintf("shrinks by %d", ev.N)
+		}
+		t.explainJob(j, "resize", how, ev.Why.String(), map[string]any{"cores": size})
+	case core.PartGaveBack:
+		t.explainJob(j, "resize", fmt.Sprintf("gives %d back", ev.N), ev.Why.String(), map[string]any{"cores": size})
+	}
+	if ev.N > 0 && (ev.Kind == core.PartAnswered || ev.Kind == core.PartGaveBack) {
+		t.adjustProcs(j, ev.Epoch, ev.Part, ev.Cluster)
+	}
+}
+
+// adjustProcs gives the attempt of a part the processors that it holds now, and tells its agent. Of several changes
+// only the last counts: each time it is what the part holds then.
+func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID) {
+	a, ok := t.b.allClusters()[cluster].Driver.(driver.Adjuster)
+	if !ok {
+		return
+	}
+	b := t.b
+	t.afterCommit(func() {
+		j.line.addTask(b.runInBackground, func() {
+			var now core.ProcSet
+			var answered int
+			err := b.askLoop(b.ctx, func(t *turn) {
+				if p, placed := t.b.eng.FindPart(j.rec.ID, part); placed && j.rec.Epoch == epoch {
+					o, open := t.b.eng.FindOffer(j.rec.ID, part)
+					if now, answered = p.Procs, o.Serial; open {
+						answered--
+					}
+				}
+			})
+			if err != nil || len(now) == 0 {
+				return
+			}
+			cpus, err := a.AdjustProcs(b.ctx, driver.ID{Job: j.rec.ID, Epoch: epoch, Part: part}, now)
+			if err != nil {
+				b.opt.Log.Warn("processors cannot be changed", "job", j.rec.ID, "part", part, "error", err)
+			}
+			b.postToLoop(func(*turn) {
+				if l := j.linkOf(part); l != nil && j.rec.Epoch == epoch {
+					l.sendOrder(wire.Order{Kind: wire.Resize, Size: now.CountProcs(), Offer: answered,
+						CPUs: core.NewProcSet(cpus).String()})
+				}
+			})
+		})
+	})
+}
+
+// sizeAccepted: the program has answered an offer.
+func (t *turn) sizeAccepted(j *job, part int, m *wire.Message) {
+	o, open := t.b.eng.FindOffer(j.rec.ID, part)
+	p, placed := t.b.eng.FindPart(j.rec.ID, part)
+	if !open || !placed || o.Serial != m.Offer {
+		return
+	}
+	n := m.Size - p.Size
+	if o.Size < p.Size {
+		n = p.Size - m.Size
+	}
+	t.stepEngine(&core.Input{Kind: core.Answer, Job: j.rec.ID, Epoch: j.rec.Epoch, Part: part, N: max(n, 0),
+		Serial: m.Offer, Done: j.doneSoFar()})
+}
+
+// sizeWanted: the program wants another size: it has given processors up already, or would like to have more.
+func (t *turn) sizeWanted(j *job, part int, m *wire.Message) {
+	p, placed := t.b.eng.FindPart(j.rec.ID, part)
+	if !placed || m.Size == p.Size || m.Size < 1 {
+		return
+	}
+	in := core.Input{Kind: core.Ask, Job: j.rec.ID, Epoch: j.rec.Epoch, Part: part, N: m.Size - p.Size,
+		Done: j.doneSoFar()}
+	if m.Size < p.Size {
+		in.Kind, in.N, in.Serial = core.GiveBack, p.Size-m.Size, m.Offer
+	}
+	t.stepEngine(&in)
+}
+
+// doneSoFar is the part of the work that is done, as far as that is known.
+func (j *job) doneSoFar() float64 {
+	if v, _ := j.lastVitals(); v != nil && v.Done > 0 {
+		return v.Done
+	}
+	return 0
+}
+
+// ResizeJob has a malleable job that runs change its size, and returns when its program has answered: it says what the
+// job has then.
+func (b *Broker) ResizeJob(ctx context.Context, ref string, size int) (string, error) {
+	j, v, err := b.findJob(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	if j == nil || v.State != core.Running {
+		return "", fmt.Errorf("job %s does not run: only running jobs can be resized", ref)
+	}
+	var refused error
+	var serial, before int
+	err = b.askLoop(ctx, func(t *turn) { serial, before, refused = t.askForSize(j, size) })
+	if err != nil || refused != nil {
+		return "", errors.Join(err, refused)
+	}
+	if size == before {
+		return fmt.Sprintf("%s has %d cores already", j.shortName(), before), nil
+	}
+	return b.awaitAnswer(ctx, j, serial, before)
+}
+
+// askForSize has the engine offer a job another size; serial is the number of the offer.
+func (t *turn) askForSize(j *job, size int) (serial, before int, err error) {
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	p, placed := t.b.eng.FindPart(j.rec.ID, 0)
+	switch {
+	case !live || !placed || w.State != core.Running:
+		return 0, 0, fmt.Errorf("%s does not run any more", j.shortName())
+	case w.Spec.Kind != core.Malleable:
+		return 0, 0, &badinput.Error{Problem: fmt.Sprintf("%s cannot change its size while it runs: its kind is %s, not malleable",
+			j.shortName(), w.Spec.Kind)}
+	case w.Parts > 1:
+		return 0, 0, &badinput.Error{Problem: j.shortName() + " has several parts: they cannot be resized one by one yet"}
+	}
+	low, high := j.spec.Min, j.spec.Max
+	if size < low || size > high {
+		return 0, 0, &badinput.Error{Field: "cores", Value: fmt.Sprint(size),
+			Want: fmt.Sprintf("%d to %d, as the job says", low, high)}
+	}
+	if size == p.Size {
+		return 0, p.Size, nil
+	}
+	if _, open := t.b.eng.FindOffer(j.rec.ID, 0); open {
+		return 0, 0, fmt.Errorf("%s has been offered another size and has not answered yet", j.shortName())
+	}
+	t.stepEngine(&core.Input{Kind: core.ResizeJob, Job: j.rec.ID, Epoch: w.Epoch, N: size})
+	o, open := t.b.eng.FindOffer(j.rec.ID, 0)
+	if !open {
+		return 0, 0, fmt.Errorf("there are no more free cores on %s for %s", j.rec.Cluster, j.shortName())
+	}
+	return o.Serial, p.Size, nil
+}
+
+// awaitAnswer waits until the program has answered an offer.
+func (b *Broker) awaitAnswer(ctx context.Context, j *job, serial, before int) (string, error) {
+	for {
+		next := j.nextChange()
+		var open, live bool
+		var size int
+		err := b.askLoop(ctx, func(t *turn) {
+			o, waits := t.b.eng.FindOffer(j.rec.ID, 0)
+			open = waits && o.Serial == serial
+			var p engine.PartView
+			p, live = t.b.eng.FindPart(j.rec.ID, 0)
+			size = p.Size
+		})
+		switch {
+		case err != nil:
+			return "", err
+		case open:
+		case !live:
+			return "", fmt.Errorf("%s ended or was stopped before it had another size", j.shortName())
+		case size == before:
+			return "", fmt.Errorf("%s keeps its %d cores: its program has not taken more", j.shortName(), size)
+		default:
+			return fmt.Sprintf("%s has %d cores now; before: %d", j.shortName(), size, before), nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
