@@ -320,7 +320,7 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 // put in its place.
 func workerCommand(argv []string) ([]string, bool) {
 	self, err := os.Executable()
-	if argv[0] != poolwork.Program || err != nil {
+	if len(argv) == 0 || argv[0] != poolwork.Program || err != nil {
 		return argv, false
 	}
 	return append([]string{self, poolwork.Subcommand}, argv[1:]...), true
