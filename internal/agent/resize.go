@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// Sizes is what is under way about the size of a program that can change it: the broker offers, the program answers on
+// sizes is what is under way about the size of a program that can change it: the broker offers, the program answers on
 // its page, the broker says what it has. What the program does not answer it keeps.
 type sizes struct {
 	offered  int // number of the last offer that the program was told of

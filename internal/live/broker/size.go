@@ -53,7 +53,8 @@ func (t *turn) tellSize(j *job, l *link) {
 	t.adjustProcs(j, w.Epoch, l.part, p.Cluster)
 }
 
-// recordSize explains a change of the size of a part, and has it carried out.
+// recordSize explains a change of the size of a part, as often as its program may bring one about, and has it carried
+// out.
 func (t *turn) recordSize(j *job, ev *core.Event) {
 	t.touchJob(j)
 	size := 0
@@ -69,11 +70,11 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 		case ev.N < 0:
 			choice = fmt.Sprintf("asked to give %d back", -ev.N)
 		}
-		t.explainJob(j, "resize", choice, ev.Why.String(), map[string]any{"cores": size})
+		t.explainReport(j, "resize", choice, ev.Why.String(), map[string]any{"cores": size})
 	case core.PartSilent:
-		t.explainJob(j, "resize", "has not answered", ev.Why.String(), nil)
+		t.explainReport(j, "resize", "has not answered", ev.Why.String(), nil)
 	case core.PartAsked:
-		t.explainJob(j, "resize", fmt.Sprintf("wants %d more", ev.N), ev.Why.String(), nil)
+		t.explainReport(j, "resize", fmt.Sprintf("wants %d more", ev.N), ev.Why.String(), nil)
 	case core.PartAnswered:
 		how := "keeps its size"
 		switch {
@@ -82,9 +83,9 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 		case ev.N > 0:
 			how = fmt.Sprintf("shrinks by %d", ev.N)
 		}
-		t.explainJob(j, "resize", how, ev.Why.String(), map[string]any{"cores": size})
+		t.explainReport(j, "resize", how, ev.Why.String(), map[string]any{"cores": size})
 	case core.PartGaveBack:
-		t.explainJob(j, "resize", fmt.Sprintf("gives %d back", ev.N), ev.Why.String(), map[string]any{"cores": size})
+		t.explainReport(j, "resize", fmt.Sprintf("gives %d back", ev.N), ev.Why.String(), map[string]any{"cores": size})
 	}
 	if ev.N > 0 && (ev.Kind == core.PartAnswered || ev.Kind == core.PartGaveBack) {
 		t.adjustProcs(j, ev.Epoch, ev.Part, ev.Cluster)
