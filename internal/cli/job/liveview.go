@@ -28,6 +28,7 @@ type liveView struct {
 
 	job    *api.Job
 	told   string // the last news
+	heard  bool   // something was decided for it
 	leaves bool   // told to end
 }
 
@@ -57,6 +58,7 @@ func (v *liveView) sharedStderr(w io.Writer) io.Writer { return v.screen.ShareWi
 // showState takes in a state.
 func (v *liveView) showState(live *api.Live) {
 	v.job = &live.Job
+	v.heard = v.heard || len(live.News) > 0
 	for _, d := range live.News {
 		// What is decided again and again is told once.
 		if what := d.Kind + " " + d.Choice; d.News && what != v.told {

@@ -203,6 +203,9 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 		o.Stdout = o.Stderr
 	}
 	job, err := follow.JobToEnd(ctx, o)
+	if err == nil && !v.heard {
+		err = a.hearAfterwards(ctx, id, job, v)
+	}
 	v.closeScreen()
 	var waiting *unreturnedError
 	switch {
@@ -216,6 +219,18 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 		return fmt.Errorf("%w; job %s may still run, see godwit show %s", err, id, id)
 	}
 	return a.endOfRun(ctx, job, v, output)
+}
+
+// hearAfterwards shows what was decided for a job that was over, and forgotten by the loop of the broker, before it was
+// followed.
+func (a *app) hearAfterwards(ctx context.Context, id string, job *api.Job, v *liveView) error {
+	return a.AskUntilAnswered(ctx, func(c *api.Client) error {
+		list, err := c.ExplainJob(ctx, id)
+		if err == nil {
+			v.showState(&api.Live{Job: *job, News: list})
+		}
+		return err
+	})
 }
 
 // unreturnedError says that a job is over whose results cannot be copied back at
