@@ -55,7 +55,8 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 		&t.flow: `INSERT INTO flows (number, owner, key, user, submitted, open, work, body, sum, spec_sum, spec)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (number) DO UPDATE SET owner = excluded.owner, key = excluded.key, user = excluded.user, submitted = excluded.submitted,
-			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum, spec = excluded.spec, spec_sum = excluded.spec_sum`,
+			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum,
+			spec = excluded.spec, spec_sum = excluded.spec_sum`,
 		&t.flowKeep: `UPDATE flows SET owner = ?2, key = ?3, user = ?4, submitted = ?5, open = ?6, work = ?7, body = ?8, sum = ?9
 			WHERE number = ?1`,
 		&t.flowTask: `INSERT INTO flow_tasks (flow, n, job, sum, body) VALUES (?, ?, ?, ?, ?)
@@ -64,7 +65,8 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 		&t.pool: `INSERT INTO pools (number, owner, key, user, submitted, open, work, body, sum, spec_sum, spec)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (number) DO UPDATE SET owner = excluded.owner, key = excluded.key, user = excluded.user, submitted = excluded.submitted,
-			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum, spec = excluded.spec, spec_sum = excluded.spec_sum`,
+			open = excluded.open, work = excluded.work, body = excluded.body, sum = excluded.sum,
+			spec = excluded.spec, spec_sum = excluded.spec_sum`,
 		&t.poolKeep: `UPDATE pools SET owner = ?2, key = ?3, user = ?4, submitted = ?5, open = ?6, work = ?7, body = ?8, sum = ?9
 			WHERE number = ?1`,
 		&t.poolChunk: `INSERT INTO pool_chunks (pool, n, sum, body) VALUES (?, ?, ?, ?)
