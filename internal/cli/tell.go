@@ -33,8 +33,8 @@ func (a *app) tellCommand() *cobra.Command {
 whoever follows the job; progress also feeds the prediction of its end. Programs do
 the same with a library, for C, Fortran, Go or Python (docs/guides/report.md).
 
-Where nobody listens (the script is not run by Godwit, or in the sandbox) they do
-nothing and exit with 0, so that a script need not ask.`,
+Where nobody listens (the script is not run by Godwit) they do nothing and exit with 0,
+so that a script need not ask.`,
 		Example: `  for i in $(seq 10); do ./step $i; godwit tell progress $i/10; done
   godwit tell phase "write results"
   godwit tell message "residual 1e-6 after 412 iterations"`,
@@ -121,7 +121,7 @@ func (a *app) sayTold(output string, link *program.Link, err error) error {
 	answer := tellAnswer{Told: err == nil}
 	switch {
 	case !link.HasAgent():
-		answer = tellAnswer{Why: "not run by godwit, in the sandbox, or not the first rank"}
+		answer = tellAnswer{Why: "not run by godwit, or not the first rank"}
 	case errors.Is(err, selfreport.ErrNoAgent):
 		answer.Why = "its agent does not answer"
 	case err != nil:
