@@ -54,10 +54,14 @@ settings) is stopped and started again, from its last checkpoint if it has one. 
 command returns when the program has answered. docs/guides/malleable.md says how a
 program does that.
 
+The job keeps that size: the broker neither gives it more when cores are idle nor takes
+some for jobs that wait, until it is started again or its size is auto.
+
 Jobs on this machine can be resized; elsewhere a job keeps the size with which it was
 started.`,
 		Example: `  godwit resize 7 2
-  godwit resize last 6`,
+  godwit resize last 6
+  godwit resize 7 auto`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return &badinput.Error{Problem: cmd.CommandPath() + " needs a job and a number of cores, as in: godwit resize 7 4"}
@@ -66,12 +70,15 @@ started.`,
 		},
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cores, err := strconv.Atoi(args[1])
-			if err != nil || cores < 1 {
-				return &badinput.Error{Field: "cores", Value: args[1], Want: "a number, at least 1"}
+			size := api.Resize{Auto: args[1] == "auto"}
+			if !size.Auto {
+				var err error
+				if size.Cores, err = strconv.Atoi(args[1]); err != nil || size.Cores < 1 {
+					return &badinput.Error{Field: "cores", Value: args[1], Want: "a number, at least 1, or auto"}
+				}
 			}
 			return a.steerJobs(cmd.Context(), args[:1], output,
-				func(c *api.Client, id string) (api.Done, error) { return c.ResizeJob(cmd.Context(), id, cores) })
+				func(c *api.Client, id string) (api.Done, error) { return c.ResizeJob(cmd.Context(), id, size) })
 		},
 	}
 	term.GroupFlags(cmd, term.OutputGroup(&output))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
@@ -84,6 +85,12 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 			how = fmt.Sprintf("shrinks by %d", ev.N)
 		}
 		t.explainReport(j, "resize", how, ev.Why.String(), map[string]any{"cores": size})
+	case core.PartFixed:
+		choice := fmt.Sprintf("stays at %d", ev.N)
+		if ev.N == 0 {
+			choice = "may change again"
+		}
+		t.explainReport(j, "resize", choice, ev.Why.String(), map[string]any{"cores": size})
 	case core.PartGaveBack:
 		t.explainReport(j, "resize", fmt.Sprintf("gives %d back", ev.N), ev.Why.String(), map[string]any{"cores": size})
 	}
@@ -166,9 +173,12 @@ func (j *job) doneSoFar() float64 {
 	return 0
 }
 
-// ResizeJob has a malleable job that runs change its size, and returns when its program has answered: it says what the
-// job has then.
-func (b *Broker) ResizeJob(ctx context.Context, ref string, size int) (string, error) {
+// ResizeJob has a malleable job that runs change its size and keep that, and returns when its program has answered: it
+// says what the job has then. Or it leaves the size to the policy again.
+func (b *Broker) ResizeJob(ctx context.Context, ref string, want api.Resize) (string, error) {
+	if want.Auto && want.Cores != 0 {
+		return "", &badinput.Error{Field: "cores", Value: fmt.Sprint(want.Cores), Want: "0 with auto"}
+	}
 	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return "", err
@@ -178,18 +188,20 @@ func (b *Broker) ResizeJob(ctx context.Context, ref string, size int) (string, e
 	}
 	var refused error
 	var serial, before int
-	err = b.askLoop(ctx, func(t *turn) { serial, before, refused = t.askForSize(j, size) })
-	if err != nil || refused != nil {
+	err = b.askLoop(ctx, func(t *turn) { serial, before, refused = t.askForSize(j, want) })
+	switch {
+	case err != nil || refused != nil:
 		return "", errors.Join(err, refused)
-	}
-	if size == before {
-		return fmt.Sprintf("%s has %d cores already", j.shortName(), before), nil
+	case want.Auto:
+		return fmt.Sprintf("%s has %d cores, and as many as the policy gives it from now on", j.shortName(), before), nil
+	case want.Cores == before:
+		return fmt.Sprintf("%s has %d cores already, and keeps them", j.shortName(), before), nil
 	}
 	return b.awaitAnswer(ctx, j, serial, before)
 }
 
 // askForSize has the engine offer a job another size; serial is the number of the offer.
-func (t *turn) askForSize(j *job, size int) (serial, before int, err error) {
+func (t *turn) askForSize(j *job, want api.Resize) (serial, before int, err error) {
 	w, live := t.b.eng.FindJob(j.rec.ID)
 	p, placed := t.b.eng.FindPart(j.rec.ID, 0)
 	switch {
@@ -201,18 +213,18 @@ func (t *turn) askForSize(j *job, size int) (serial, before int, err error) {
 	case w.Parts > 1:
 		return 0, 0, &badinput.Error{Problem: j.shortName() + " has several parts: they cannot be resized one by one yet"}
 	}
-	low, high := j.spec.Min, j.spec.Max
-	if size < low || size > high {
+	low, high, size := j.spec.Min, j.spec.Max, want.Cores
+	if !want.Auto && (size < low || size > high) {
 		return 0, 0, &badinput.Error{Field: "cores", Value: fmt.Sprint(size),
 			Want: fmt.Sprintf("%d to %d, as the job says", low, high)}
 	}
-	if size == p.Size {
-		return 0, p.Size, nil
-	}
-	if _, open := t.b.eng.FindOffer(j.rec.ID, 0); open {
+	if _, open := t.b.eng.FindOffer(j.rec.ID, 0); open && !want.Auto {
 		return 0, 0, fmt.Errorf("%s has been offered another size and has not answered yet", j.shortName())
 	}
 	t.stepEngine(&core.Input{Kind: core.ResizeJob, Job: j.rec.ID, Epoch: w.Epoch, N: size})
+	if want.Auto || size == p.Size {
+		return 0, p.Size, nil
+	}
 	o, open := t.b.eng.FindOffer(j.rec.ID, 0)
 	if !open {
 		return 0, 0, fmt.Errorf("there are no more free cores on %s for %s", j.rec.Cluster, j.shortName())

@@ -64,7 +64,7 @@ func (b *bed) resize(id string, cores int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if done, err := b.client.ResizeJob(ctx, id, cores); err != nil || !strings.Contains(done.Text, fmt.Sprintf(" %d cores", cores)) {
+	if done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: cores}); err != nil || !strings.Contains(done.Text, fmt.Sprintf(" %d cores", cores)) {
 		b.Fatalf("to %d cores: %q, %v\n%v", cores, done.Text, err, b.explained(id, "resize", ""))
 	}
 }
@@ -106,7 +106,7 @@ func TestARunningJobIsGivenMoreAndFewerCores(t *testing.T) {
 		}
 	}
 	for _, wrong := range []int{0, 7} {
-		if done, err := b.client.ResizeJob(context.Background(), id, wrong); err == nil {
+		if done, err := b.client.ResizeJob(context.Background(), id, api.Resize{Cores: wrong}); err == nil {
 			t.Errorf("to %d cores: %q", wrong, done.Text)
 		}
 	}
@@ -144,9 +144,10 @@ func (b *bed) allowedCPUs(id string) (n int) {
 }
 
 // Where a core is a CPU the processes of a job keep to those that it has, also those that run already.
+// The size that its user wants it to have stays until the user leaves that to the policy.
 func TestAJobKeepsToTheCPUsThatItHas(t *testing.T) {
 	spec := crowd(t, 100_000, 1, 2)
-	b := up(t, strings.Replace(fixedSizes, ", slots: 6", "", 1))
+	b := up(t, strings.NewReplacer(", slots: 6", "", "policy: {malleable: none}\n", "").Replace(fixedSizes))
 	id := b.submit(spec)
 	b.until(id, running)
 	clocktest.WaitFor(t, "the program to begin", func() bool { return b.workers(id) == 2 })
@@ -156,6 +157,10 @@ func TestAJobKeepsToTheCPUsThatItHas(t *testing.T) {
 			return b.workers(id) == size && b.allowedCPUs(id) == size
 		})
 	}
+	if done, err := b.client.ResizeJob(context.Background(), id, api.Resize{Auto: true}); err != nil {
+		t.Fatal(done, err)
+	}
+	clocktest.WaitFor(t, "the idle core to be offered", func() bool { return b.workers(id) == 2 })
 	if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +176,7 @@ func TestAProgramThatKeepsCoresItMustGiveBackIsStopped(t *testing.T) {
 	b.until(id, func(*api.Job) bool { return b.output(id, 1) == "6\n" })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if done, err := b.client.ResizeJob(ctx, id, 2); err == nil {
+	if done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: 2}); err == nil {
 		t.Errorf("it has given cores back: %q", done.Text)
 	}
 	b.until(id, func(j *api.Job) bool { return j.State == core.Running && j.Attempts == 2 })
@@ -190,7 +195,7 @@ func TestASizeChangesThoughTheBrokerEndsMeanwhile(t *testing.T) {
 	clocktest.WaitFor(t, "the program to begin", func() bool { return b.workers(id) > 0 })
 	for i, size := range []int{2, 5, 1, 6, 3} {
 		go func() { // the broker is gone before it can answer
-			_, _ = b.client.ResizeJob(context.Background(), id, size)
+			_, _ = b.client.ResizeJob(context.Background(), id, api.Resize{Cores: size})
 		}()
 		time.Sleep(time.Duration(i*15) * time.Millisecond) // at different moments of the change
 		b.down()

@@ -309,7 +309,7 @@ func (s *server) resizeJob(r *http.Request) (api.Done, error) {
 	if err != nil {
 		return api.Done{}, err
 	}
-	text, err := s.Broker.ResizeJob(r.Context(), r.PathValue("id"), m.Cores)
+	text, err := s.Broker.ResizeJob(r.Context(), r.PathValue("id"), m)
 	return api.Done{Text: text}, err
 }
 

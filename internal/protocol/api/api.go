@@ -134,7 +134,8 @@ type Migrate struct {
 
 // Resize is the size that a job is to have.
 type Resize struct {
-	Cores int `json:"cores"`
+	Cores int  `json:"cores"`
+	Auto  bool `json:"auto,omitempty"` // as many as the broker's policy gives it; Cores is 0 then
 }
 
 // Done is that what was asked for has happened.

@@ -114,8 +114,8 @@ func (c *Client) MigrateJob(ctx context.Context, id, to string) (Done, error) {
 }
 
 // ResizeJob has a malleable job that runs change its size.
-func (c *Client) ResizeJob(ctx context.Context, id string, cores int) (Done, error) {
-	return postJSON[Done](ctx, c, jobPath(id, "/resize"), Resize{cores})
+func (c *Client) ResizeJob(ctx context.Context, id string, size Resize) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/resize"), size)
 }
 
 // CheckpointJob saves a job now.

@@ -53,6 +53,7 @@ const (
 	RoomImpossible
 	AskedByJob
 	SizeByUser
+	SizeByPolicy
 	NotReleasedInTime
 	HostLost
 	RetriesUsedUp
@@ -177,6 +178,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job {A}"},
 	AskedByJob:        {"asked-by-job", "the job itself asked for {A}"},
 	SizeByUser:        {"size-by-user", "its user wants it to have {A}"},
+	SizeByPolicy:      {"size-by-policy", "its user leaves its size to the policy"},
 	NotReleasedInTime: {"not-released-in-time", "did not release {A core} within {B s}"},
 	HostLost:          {"host-lost", "host failure: lost {A core}"},
 	RetriesUsedUp:     {"retries-used-up", "retry limit reached (requeued {A time})"},

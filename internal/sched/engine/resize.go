@@ -134,26 +134,40 @@ func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 }
 
 // resizeForUser: the user wants the job to have a size: more, as far as there are, which its program may refuse; or
-// fewer, which it may not.
+// fewer, which it may not. From then on the policy leaves it alone, until its user says 0.
 func (e *Engine) resizeForUser(p *world.Part, size int) {
 	if !isResizable(p) {
 		return
 	}
-	id := p.Job().Spec().ID
-	more := min(size, p.MaxSize()) - p.Size()
-	if more > 0 {
-		more = min(more, e.viewFor(id).RoomIn(p.Cluster()))
+	j, why := p.Job(), core.Reason{Code: core.SizeByUser, A: float64(size)}
+	more, fixed := 0, 0
+	if size > 0 {
+		more = min(max(size, p.MinSize()), p.MaxSize()) - p.Size()
+		more = min(more, max(0, e.viewFor(j.Spec().ID).RoomIn(p.Cluster())))
+		fixed = p.Size() + more
 	} else {
-		more = max(size, p.MinSize()) - p.Size()
+		why = core.Reason{Code: core.SizeByPolicy}
 	}
-	e.offerResize(malleable.Offer{Part: p, N: more, Why: core.Reason{Code: core.SizeByUser, A: float64(size)}}, more < 0)
+	if fixed != p.FixedSize() {
+		e.emitEvent(core.Event{Kind: core.PartFixed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
+			Cluster: p.Cluster().ID(), N: fixed, Why: why})
+	}
+	if fixed == 0 {
+		e.markFreed(p.Cluster())
+		return
+	}
+	e.offerResize(malleable.Offer{Part: p, N: more, Why: why}, more < 0)
 }
 
 // askGrowth: the job wants to grow. A voluntary wish is answered with what is free,
 // or not at all; one that must be met is kept until it has been (see serveAsking).
 func (e *Engine) askGrowth(j *world.Job, p *world.Part, in *core.Input) {
 	open, _, _ := p.OpenOffer()
-	want := min(in.N, p.MaxSize()-p.Size()-max(0, open))
+	most := p.MaxSize()
+	if p.FixedSize() > 0 {
+		most = p.FixedSize()
+	}
+	want := min(in.N, most-p.Size()-max(0, open))
 	if want <= 0 || !isResizable(p) {
 		return
 	}

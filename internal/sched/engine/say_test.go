@@ -75,6 +75,8 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%s accepts %d", part(), ev.N)
 	case core.PartAsked:
 		fmt.Fprintf(&b, "%s asks for %d%s", part(), ev.N, must(ev.Mandatory))
+	case core.PartFixed:
+		fmt.Fprintf(&b, "%s is to have %d", part(), ev.N)
 	case core.PartGaveBack:
 		fmt.Fprintf(&b, "%s gives back %v", part(), ev.Procs)
 	case core.JobProgressed:

@@ -131,6 +131,8 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		return w.applyAnswered(p, ev)
 	case core.PartAsked:
 		return w.applyAsked(p, ev)
+	case core.PartFixed:
+		return w.applyFixed(p, ev)
 	case core.PartGaveBack:
 		return w.gaveBack(p, ev)
 	default:

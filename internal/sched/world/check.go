@@ -147,7 +147,7 @@ func (t *tally) countPart(p *Part, runs bool) {
 			t.waiting += p.size
 		}
 	}
-	if !p.isResizable() || p.offer.silent {
+	if !p.heedsPolicy() {
 		return
 	}
 	t.reclaimable += p.size - p.min

@@ -65,6 +65,7 @@ type Part struct {
 	returned int // serial of what it gave back last by itself
 	asked    int // more that the program said it must have
 	refused  int // at its present size the program has refused offers up to this
+	fixed    int // the size that its user wants, whatever the policy says; 0: any
 }
 
 // offer is a change of size that the program has not answered yet.
@@ -191,6 +192,9 @@ func (p *Part) MinSize() int { return p.min }
 
 // MaxSize is the largest size it can use.
 func (p *Part) MaxSize() int { return p.max }
+
+// FixedSize is the size that its user wants it to have, 0 if the policy decides.
+func (p *Part) FixedSize() int { return p.fixed }
 
 // Procs is the processors it holds.
 func (p *Part) Procs() core.ProcSet { return p.procs }

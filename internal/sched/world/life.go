@@ -102,7 +102,7 @@ func (j *Job) runOn() {
 	j.aim = 0
 	for _, p := range j.parts {
 		p.cluster.leaving--
-		if p.isResizable() && !p.offer.silent {
+		if p.heedsPolicy() {
 			p.cluster.enlistPart(p)
 		}
 	}
@@ -250,7 +250,7 @@ func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 	p.closeOffer()
 	procs, silent := p.offer.procs, p.offer.silent
 	p.offer = offer{}
-	if silent && p.isResizable() {
+	if silent && p.heedsPolicy() {
 		c.enlistPart(p)
 	}
 	if n > 0 {
@@ -297,7 +297,7 @@ func (w *World) applyAsked(p *Part, ev *core.Event) error {
 	p.refused = 0 // it may take now what it refused before
 	if ev.Mandatory {
 		p.asked = ev.N
-		p.cluster.asking.setListed(p, !p.offer.silent)
+		p.cluster.asking.setListed(p, p.heedsPolicy())
 	}
 	return nil
 }
@@ -305,6 +305,26 @@ func (w *World) applyAsked(p *Part, ev *core.Event) error {
 // isResizable reports whether the part runs and may change its size.
 func (p *Part) isResizable() bool {
 	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && !p.cluster.spec.Managed
+}
+
+// heedsPolicy reports whether the part is in the lists of those whom a policy may ask: its user has not fixed its size,
+// and it answers.
+func (p *Part) heedsPolicy() bool { return p.isResizable() && !p.offer.silent && p.fixed == 0 }
+
+// applyFixed takes a part whose user says how large it is to be out of the policy's hands, or gives it back.
+func (w *World) applyFixed(p *Part, ev *core.Event) error {
+	if !p.isResizable() || ev.N != 0 && (ev.N < p.min || ev.N > p.max) {
+		return w.impossibleEvent(ev, "fixes a size that the part cannot have")
+	}
+	heeded := p.heedsPolicy()
+	p.fixed = ev.N
+	switch heeds := p.heedsPolicy(); {
+	case heeded && !heeds:
+		p.cluster.unlistPart(p)
+	case heeds && !heeded:
+		p.cluster.enlistPart(p)
+	}
+	return nil
 }
 
 // resizePart changes the processors that a running part holds. Until now the job

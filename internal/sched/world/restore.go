@@ -188,7 +188,7 @@ func (r *restorer) fillJobs() error {
 			if err := p.recountHeld(); err != nil {
 				return err
 			}
-			if p.isResizable() && !p.offer.silent {
+			if p.heedsPolicy() {
 				running = append(running, p)
 			}
 		}
@@ -266,7 +266,7 @@ func (s *partShot) toPart(clusters []*Cluster) Part {
 		order: s.Order,
 		offer: offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due,
 			silent: s.Offer.Silent},
-		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
+		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused, fixed: s.Fixed}
 }
 
 // recountHeld counts the part in its cluster again. Its processors may have failed

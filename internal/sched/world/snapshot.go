@@ -144,6 +144,7 @@ type partShot struct {
 	Returned  int
 	Asked     int
 	Refused   int
+	Fixed     int
 }
 
 type offerShot struct {
@@ -264,7 +265,7 @@ func (p *Part) takeShot() partShot {
 		Order: p.order,
 		Offer: offerShot{N: p.offer.n, Procs: slices.Clone(p.offer.procs), Mandatory: p.offer.mandatory, Due: p.offer.due,
 			Silent: p.offer.silent},
-		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
+		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused, Fixed: p.fixed}
 }
 
 // enumNames lists the names of the enumerations that are kept by number.

@@ -58,9 +58,9 @@ func (j *Job) appendState(b []byte, w *World) []byte {
 		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.PlacementTries(j), j.pace)
 	for _, p := range j.parts {
 		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order "+
-			"%d offer %+v serial %d returned %d asked %d refused %d\n",
+			"%d offer %+v serial %d returned %d asked %d refused %d fixed %d\n",
 			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
-			p.order, p.offer, p.serial, p.returned, p.asked, p.refused)
+			p.order, p.offer, p.serial, p.returned, p.asked, p.refused, p.fixed)
 	}
 	if j.spec.App == "" && j.scaling != nil {
 		b = j.scaling.appendState(append(b, ' '))
