@@ -35,9 +35,11 @@ type Resizer interface {
 	ResizeAttempt(ctx context.Context, id ID, hosts int) error
 }
 
-// Adjuster is a driver whose cluster has no other manager than the broker, so that an attempt that runs can be given
-// other processors of it at any time.
+// Adjuster is a driver of a cluster that may have no other manager than the broker, so that an attempt that runs can
+// be given other processors of it at any time.
 type Adjuster interface {
+	// CanAdjustProcs says whether the cluster is one of those.
+	CanAdjustProcs() bool
 	// AdjustProcs gives the attempt these processors instead of those that it has, and returns on which CPUs of the
 	// host its program may run now; nil: on those that it could before.
 	AdjustProcs(ctx context.Context, id ID, held core.ProcSet) (cpus []int, err error)

@@ -12,6 +12,9 @@ import (
 
 var _ driver.Adjuster = (*Driver)(nil)
 
+// CanAdjustProcs: nobody else gives processors of this machine to jobs.
+func (d *Driver) CanAdjustProcs() bool { return true }
+
 // AdjustProcs gives the attempt other processors: its cgroup, if it has one, keeps to them at once. Its agent sees to
 // the processes that run already.
 func (d *Driver) AdjustProcs(_ context.Context, id driver.ID, held core.ProcSet) ([]int, error) {

@@ -78,6 +78,7 @@ var (
 	_ driver.Explainer = (*Driver)(nil)
 	_ driver.PerUser   = (*Driver)(nil)
 	_ driver.Sensor    = (*Driver)(nil)
+	_ driver.Adjuster  = (*Driver)(nil)
 )
 
 // New opens nobody's driver yet.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // MeasureLoad says how busy the cluster is.
@@ -50,6 +51,30 @@ func (d *Driver) ExplainWait(ctx context.Context, id driver.ID) (string, error) 
 		return e.ExplainWait(ctx, id)
 	}
 	return "", nil
+}
+
+// CanAdjustProcs says whether attempts of the broker's own user could be given other processors: those of others run on
+// the same machine.
+func (d *Driver) CanAdjustProcs() bool {
+	a, ok := d.opt.Own.(driver.Adjuster)
+	return ok && a.CanAdjustProcs()
+}
+
+// AdjustProcs gives the attempt other processors, as its owner.
+func (d *Driver) AdjustProcs(ctx context.Context, id driver.ID, held core.ProcSet) ([]int, error) {
+	user, err := d.ownerOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.memberOf(user)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := m.(driver.Adjuster)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return a.AdjustProcs(ctx, id, held)
 }
 
 // FilesOf moves the files that a user sees there; nil if nothing can.

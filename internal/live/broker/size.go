@@ -17,7 +17,7 @@ import (
 // give an attempt that runs other processors, the program keeps what it has.
 func (t *turn) carryOffer(j *job, c core.Command) {
 	cl := t.b.allClusters()[c.Cluster]
-	if _, ok := cl.Driver.(driver.Adjuster); ok {
+	if adjusterOf(cl.Driver) != nil {
 		t.sendOffer(j, c.Part)
 		return
 	}
@@ -28,6 +28,14 @@ func (t *turn) carryOffer(j *job, c core.Command) {
 			t.stepEngine(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
 		})
 	})
+}
+
+// adjusterOf is the driver of a cluster where attempts that run can be given other processors, else nil.
+func adjusterOf(d driver.Driver) driver.Adjuster {
+	if a, ok := d.(driver.Adjuster); ok && a.CanAdjustProcs() {
+		return a
+	}
+	return nil
 }
 
 // sendOffer tells the agent of a part of the offer that is open now. One that is not there is told when it comes.
@@ -102,8 +110,8 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 // adjustProcs gives the attempt of a part the processors that it holds now, and tells its agent. Of several changes
 // only the last counts: each time it is what the part holds then.
 func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID) {
-	a, ok := t.b.allClusters()[cluster].Driver.(driver.Adjuster)
-	if !ok {
+	a := adjusterOf(t.b.allClusters()[cluster].Driver)
+	if a == nil {
 		return
 	}
 	b := t.b

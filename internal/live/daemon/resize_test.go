@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -64,7 +65,8 @@ func (b *bed) resize(id string, cores int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: cores}); err != nil || !strings.Contains(done.Text, fmt.Sprintf(" %d cores", cores)) {
+	done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: cores})
+	if err != nil || !strings.Contains(done.Text, fmt.Sprintf(" %d cores", cores)) {
 		b.Fatalf("to %d cores: %q, %v\n%v", cores, done.Text, err, b.explained(id, "resize", ""))
 	}
 }
@@ -146,8 +148,22 @@ func (b *bed) allowedCPUs(id string) (n int) {
 // Where a core is a CPU the processes of a job keep to those that it has, also those that run already.
 // The size that its user wants it to have stays until the user leaves that to the policy.
 func TestAJobKeepsToTheCPUsThatItHas(t *testing.T) {
-	spec := crowd(t, 100_000, 1, 2)
 	b := up(t, strings.NewReplacer(", slots: 6", "", "policy: {malleable: none}\n", "").Replace(fixedSizes))
+	keepsToCPUs(t, b, crowd(t, 100_000, 1, 2))
+}
+
+// On a machine that is reached by SSH it is the same.
+func TestAJobOnAnotherMachineKeepsToTheCPUsThatItHas(t *testing.T) {
+	s := sshdtest.Start(t)
+	b := up(t, nearAndFar(t, s, "")).reached()
+	b.far = filepath.Join(s.Dir, "far")
+	spec := crowd(t, 100_000, 1, 2)
+	spec.On = []string{"far"}
+	keepsToCPUs(t, b, spec)
+}
+
+func keepsToCPUs(t *testing.T, b *bed, spec jobfile.Job) {
+	t.Helper()
 	id := b.submit(spec)
 	b.until(id, running)
 	clocktest.WaitFor(t, "the program to begin", func() bool { return b.workers(id) == 2 })

@@ -222,6 +222,7 @@ func TestOneBrokerForSeveralUsers(t *testing.T) {
 		{"JobsRunAsTheirOwnersAndBringFilesHome", runAsOwners},
 		{"NobodySeesOrTouchesAJobOfSomebodyElse", untouchable},
 		{"LinksLeadTheBrokerNowhere", noLinks},
+		{"SizesAreChangedByOwners", resizedByOwner},
 		{"AKilledBrokerFindsEverythingOnce", foundOnce},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -274,6 +275,31 @@ func runAsOwners(b *shared) {
 			b.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
 	}
+}
+
+// resizedByOwner: whose job it is changes its size, and nobody else does.
+func resizedByOwner(b *shared) {
+	dir := b.folder(alice, "crowd")
+	for _, file := range []string{"examples/jobs/crowd.py", "program/python/godwit.py"} {
+		text, err := os.ReadFile(filepath.Join("../../..", file))
+		b.must(err)
+		b.must(os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o644))
+	}
+	id := b.submit(alice, "kind: malleable\nprocs: 1-4\ncheckpoint: restart\nworkdir: "+dir+
+		"\nrun: python3 crowd.py 100000\n")
+	processes := func(n int) func() bool {
+		return func() bool { return strings.HasSuffix(b.ok(alice, "logs", id), fmt.Sprintf("processes: %d\n", n)) }
+	}
+	clocktest.WaitFor(b, "four processes", processes(4))
+	for _, size := range []int{2, 3, 1} {
+		if out, err := b.as(bob, "resize", id, "4"); err == nil {
+			b.Errorf("bob may: %q", out)
+		}
+		b.ok(alice, "resize", id, strconv.Itoa(size))
+		clocktest.WaitFor(b, fmt.Sprintf("%d processes", size), processes(size))
+	}
+	b.ok(alice, "cancel", id)
+	clocktest.WaitFor(b, "its end", func() bool { return b.show(alice, id).State == "CANCELLED" })
 }
 
 func untouchable(b *shared) {

@@ -89,6 +89,14 @@ func (p *post) doRequest(ctx context.Context, q *talk.Request) (*talk.Answer, er
 		var err error
 		a.Why, err = e.ExplainWait(ctx, q.ID)
 		return a, err
+	case talk.Adjust:
+		d, ok := p.driver.(driver.Adjuster)
+		if !ok {
+			return a, errors.ErrUnsupported
+		}
+		var err error
+		a.CPUs, err = d.AdjustProcs(ctx, q.ID, q.Held)
+		return a, err
 	case talk.Sense:
 		sensed, err := p.sensor.MeasureHosts(ctx, *q.Sense)
 		a.Sensed = &sensed

@@ -158,7 +158,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 	b := visit(t, t.TempDir())
 	b.greet(hello("local", ""))
 	for do, ok := range map[string]bool{talk.Find: true, talk.Load: true, talk.Survey: true, talk.Release: true,
-		talk.Why:  true,
+		talk.Why: true, talk.Adjust: false,
 		talk.Wait: false, talk.Start: false, "dance": false} {
 		a, _, err := b.link.SendRequest(t.Context(), &talk.Request{Do: do}, nil)
 		if err != nil || (a.ToError() == nil) != ok {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Protocol is the version of all this. Both ends come from the same binary, so
@@ -88,6 +89,7 @@ const (
 	Survey       = "survey"
 	Wait         = "wait"
 	Why          = "why"
+	Adjust       = "adjust" // the processors of an attempt
 	Stat         = "stat"  // what a file is
 	Push         = "push"  // into the broker's depot
 	Bring        = "bring" // from there
@@ -105,7 +107,8 @@ const (
 type Request struct {
 	Do      string                  `json:"do"`
 	Attempt *wire.Attempt           `json:"attempt,omitempty"` // start
-	ID      driver.ID               `json:"id,omitzero"`       // release, why
+	ID      driver.ID               `json:"id,omitzero"`       // release, why, adjust
+	Held    core.ProcSet            `json:"held,omitempty"`    // adjust
 	Need    *driver.Need            `json:"need,omitempty"`    // wait
 	Path    string                  `json:"path,omitempty"`    // stat, push, offer, drop
 	Tree    string                  `json:"tree,omitempty"`    // bring; offer, of what is kept
@@ -151,6 +154,10 @@ func (r *Request) CheckRequest() error {
 		if r.Sense == nil || r.Sense.Listen != nil && r.Sense.Probe != nil {
 			return errors.New("sense without saying what")
 		}
+	case Adjust:
+		if !r.ID.IsValid() || len(r.Held) == 0 {
+			return errors.New("adjust without an attempt, or to no processors")
+		}
 	case Release, Find, Load, Survey, Why, Bring:
 	default:
 		return fmt.Errorf("nobody knows how to %q", r.Do)
@@ -168,6 +175,7 @@ type Answer struct {
 	Survey *driver.Survey  `json:"survey,omitempty"`
 	Wait   *driver.Wait    `json:"wait,omitempty"`
 	Why    string          `json:"why,omitempty"`
+	CPUs   []int           `json:"cpus,omitempty"`
 	File   *driver.File    `json:"file,omitempty"`
 	Have   int64           `json:"have,omitempty"` // bytes of the sandbox that are there
 	Moved  *driver.Moved   `json:"moved,omitempty"`
