@@ -90,13 +90,13 @@ const (
 	Wait         = "wait"
 	Why          = "why"
 	Adjust       = "adjust" // the processors of an attempt
-	Stat         = "stat"  // what a file is
-	Push         = "push"  // into the broker's depot
-	Bring        = "bring" // from there
-	Offer        = "offer" // to another site; stands until the stream is closed
-	Take         = "take"  // what another site offers
-	PlaceResults = "place" // results where the user wants them
-	Drop         = "drop"  // results that were placed
+	Stat         = "stat"   // what a file is
+	Push         = "push"   // into the broker's depot
+	Bring        = "bring"  // from there
+	Offer        = "offer"  // to another site; stands until the stream is closed
+	Take         = "take"   // what another site offers
+	PlaceResults = "place"  // results where the user wants them
+	Drop         = "drop"   // results that were placed
 	// with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
 	Equip = "equip"
 	Sense = "sense" // the machine, or the way to another
