@@ -38,8 +38,8 @@ type Resizer interface {
 // Adjuster is a driver of a cluster that may have no other manager than the broker, so that an attempt that runs can
 // be given other processors of it at any time.
 type Adjuster interface {
-	// CanAdjustProcs says whether the cluster is one of those.
-	CanAdjustProcs() bool
+	// CanAdjustProcs says whether the cluster is one of those, for an attempt that has these processors.
+	CanAdjustProcs(held core.ProcSet) bool
 	// AdjustProcs gives the attempt these processors instead of those that it has, and returns on which CPUs of the
 	// host its program may run now; nil: on those that it could before.
 	AdjustProcs(ctx context.Context, id ID, held core.ProcSet) (cpus []int, err error)

@@ -57,8 +57,8 @@ program does that.
 The job keeps that size: the broker neither gives it more when cores are idle nor takes
 some for jobs that wait, until it is started again or its size is auto.
 
-Jobs on this machine and on single plain machines behind SSH can be resized; elsewhere a
-job keeps the size with which it was started.`,
+Jobs on this machine and on plain machines behind SSH can be resized, as far as their
+machine has cores; elsewhere a job keeps the size with which it was started.`,
 		Example: `  godwit resize 7 2
   godwit resize last 6
   godwit resize 7 auto`,

@@ -13,7 +13,7 @@ import (
 var _ driver.Adjuster = (*Driver)(nil)
 
 // CanAdjustProcs: nobody else gives processors of this machine to jobs.
-func (d *Driver) CanAdjustProcs() bool { return true }
+func (d *Driver) CanAdjustProcs(core.ProcSet) bool { return true }
 
 // AdjustProcs gives the attempt other processors: its cgroup, if it has one, keeps to them at once. Its agent sees to
 // the processes that run already.

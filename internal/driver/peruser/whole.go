@@ -55,9 +55,9 @@ func (d *Driver) ExplainWait(ctx context.Context, id driver.ID) (string, error) 
 
 // CanAdjustProcs says whether attempts of the broker's own user could be given other processors: those of others run on
 // the same machine.
-func (d *Driver) CanAdjustProcs() bool {
+func (d *Driver) CanAdjustProcs(held core.ProcSet) bool {
 	a, ok := d.opt.Own.(driver.Adjuster)
-	return ok && a.CanAdjustProcs()
+	return ok && a.CanAdjustProcs(held)
 }
 
 // AdjustProcs gives the attempt other processors, as its owner.

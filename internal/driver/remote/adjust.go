@@ -12,7 +12,7 @@ import (
 var _ driver.Adjuster = (*Driver)(nil)
 
 // CanAdjustProcs says whether it is a plain machine over there.
-func (d *Driver) CanAdjustProcs() bool { return d.opt.Settings.Kind == "local" }
+func (d *Driver) CanAdjustProcs(core.ProcSet) bool { return d.opt.Settings.Kind == "local" }
 
 // maxCPU bounds what is believed of the machine over there.
 const maxCPU = 1 << 16

@@ -17,7 +17,7 @@ import (
 // give an attempt that runs other processors, the program keeps what it has.
 func (t *turn) carryOffer(j *job, c core.Command) {
 	cl := t.b.allClusters()[c.Cluster]
-	if adjusterOf(cl.Driver) != nil {
+	if p, placed := t.b.eng.FindPart(c.Job, c.Part); placed && adjusterOf(cl.Driver, p.Procs) != nil {
 		t.sendOffer(j, c.Part)
 		return
 	}
@@ -30,9 +30,9 @@ func (t *turn) carryOffer(j *job, c core.Command) {
 	})
 }
 
-// adjusterOf is the driver of a cluster where attempts that run can be given other processors, else nil.
-func adjusterOf(d driver.Driver) driver.Adjuster {
-	if a, ok := d.(driver.Adjuster); ok && a.CanAdjustProcs() {
+// adjusterOf is the driver of a cluster where an attempt that runs on these processors can be given others, else nil.
+func adjusterOf(d driver.Driver, held core.ProcSet) driver.Adjuster {
+	if a, ok := d.(driver.Adjuster); ok && a.CanAdjustProcs(held) {
 		return a
 	}
 	return nil
@@ -110,8 +110,9 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 // adjustProcs gives the attempt of a part the processors that it holds now, and tells its agent. Of several changes
 // only the last counts: each time it is what the part holds then.
 func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID) {
-	a := adjusterOf(t.b.allClusters()[cluster].Driver)
-	if a == nil {
+	p, placed := t.b.eng.FindPart(j.rec.ID, part)
+	a := adjusterOf(t.b.allClusters()[cluster].Driver, p.Procs)
+	if !placed || a == nil {
 		return
 	}
 	b := t.b

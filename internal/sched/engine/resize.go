@@ -40,10 +40,10 @@ func (e *Engine) offerResize(o malleable.Offer, mandatory bool) bool {
 	ev := core.Event{Kind: core.PartOffered, Job: id, Epoch: p.Job().Epoch(), Part: p.Index(), Cluster: c.ID(),
 		N: o.N, Mandatory: mandatory, When: e.graceEnd(e.cfg.ShrinkGrace), Serial: p.OfferSerial() + 1, Why: o.Why}
 	switch {
-	case o.N > 0 && (o.N > e.viewFor(id).RoomIn(c) || p.Size()+o.N > p.MaxSize()), p.Size()+o.N < p.MinSize():
+	case o.N > 0 && (o.N > e.viewFor(id).RoomIn(c) || o.N > p.RoomToGrow()), p.Size()+o.N < p.MinSize():
 		return false
 	case o.N > 0:
-		ev.Procs = c.ChooseProcs(o.N, nil)
+		ev.Procs = p.ChooseGrowth(o.N)
 		// Those who wait see nothing of the cluster until the answer is in.
 		e.dirty[c.ID()].waits = e.cfg.Approach == PRA
 	default:
@@ -143,7 +143,7 @@ func (e *Engine) resizeForUser(p *world.Part, size int) {
 	more, fixed := 0, 0
 	if size > 0 {
 		more = min(max(size, p.MinSize()), p.MaxSize()) - p.Size()
-		more = min(more, max(0, e.viewFor(j.Spec().ID).RoomIn(p.Cluster())))
+		more = min(more, max(0, e.viewFor(j.Spec().ID).RoomIn(p.Cluster())), p.RoomToGrow())
 		fixed = p.Size() + more
 	} else {
 		why = core.Reason{Code: core.SizeByPolicy}
@@ -179,7 +179,7 @@ func (e *Engine) askGrowth(j *world.Job, p *world.Part, in *core.Input) {
 		e.touchAnswered(c)
 		return
 	}
-	e.offerResize(malleable.Offer{Part: p, N: min(want, e.viewFor(in.Job).RoomIn(c)), Why: why}, false)
+	e.offerResize(malleable.Offer{Part: p, N: min(want, e.viewFor(in.Job).RoomIn(c), p.RoomToGrow()), Why: why}, false)
 }
 
 // serveAsking sees to the jobs of a cluster that said they must grow, oldest first:
@@ -199,6 +199,6 @@ func (e *Engine) serveAsking(c *world.Cluster) bool {
 // grantGrowth offers a part what there is of what it must have.
 func (e *Engine) grantGrowth(p *world.Part) bool {
 	want, room := min(p.AskedProcs(), p.MaxSize()-p.Size()), e.viewFor(p.Job().Spec().ID).RoomIn(p.Cluster())
-	return e.offerResize(malleable.Offer{Part: p, N: max(0, min(want, room)),
+	return e.offerResize(malleable.Offer{Part: p, N: max(0, min(want, room, p.RoomToGrow())),
 		Why: core.Reason{Code: core.AskedByJob, A: float64(p.AskedProcs())}}, false)
 }

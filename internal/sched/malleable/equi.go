@@ -15,7 +15,7 @@ type Equipartition struct{}
 func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	start := len(dst)
 	var buf [usualParts]int
-	for i, target := range waterFill(c.GrowableParts(), free, (*world.Part).Size, (*world.Part).MaxSize, buf[:0]) {
+	for i, target := range waterFill(c.GrowableParts(), free, (*world.Part).Size, usableSize, buf[:0]) {
 		p := c.GrowableParts()[i]
 		if n := usefulOffer(p, target-p.Size()); n > 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.EqualPartition, A: float64(target)}})
@@ -26,6 +26,9 @@ func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer)
 	}
 	return dst
 }
+
+// usableSize is how large a part could be with what is free.
+func usableSize(p *world.Part) int { return p.Size() + p.RoomToGrow() }
 
 // Shrink cuts the largest down first.
 func (Equipartition) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {

@@ -15,7 +15,7 @@ type Folding struct{}
 func (Folding) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	for _, p := range bySize(c.GrowableParts(), 1) {
 		n := p.Size()
-		if p.Size()+n > p.MaxSize() || n > free || n <= p.RefusedOffer() {
+		if n > p.RoomToGrow() || n > free || n <= p.RefusedOffer() {
 			continue
 		}
 		dst = append(dst, Offer{p, n, core.Reason{Code: core.Doubled, A: float64(n)}})

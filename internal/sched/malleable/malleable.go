@@ -40,10 +40,10 @@ type Rebalancer interface {
 	Rebalance(v world.View, c *world.Cluster, free int, dst []Offer) []Offer
 }
 
-// usefulOffer is what may be offered to a part of `free` processors: not beyond its
-// maximum, and nothing if it is known to refuse that much.
+// usefulOffer is what may be offered to a part of `free` processors: not beyond what it
+// can use, and nothing if it is known to refuse that much.
 func usefulOffer(p *world.Part, free int) int {
-	n := min(free, p.MaxSize()-p.Size())
+	n := min(free, p.RoomToGrow())
 	if n <= p.RefusedOffer() {
 		return 0
 	}

@@ -137,8 +137,9 @@ func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Of
 		return dst
 	}
 	list := makeCandidates(v, c.GrowableParts(), (*world.Part).Size)
-	if v.NeverShrinks {
-		for i := range list {
+	for i := range list {
+		list[i].most = usableSize(list[i].part)
+		if v.NeverShrinks {
 			list[i].most = min(list[i].most, list[i].curve.LevelsAt()-list[i].rest)
 		}
 	}

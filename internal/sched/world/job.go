@@ -193,6 +193,39 @@ func (p *Part) MinSize() int { return p.min }
 // MaxSize is the largest size it can use.
 func (p *Part) MaxSize() int { return p.max }
 
+// keepsHost is the host that all its processors are on and further ones have to be, if its program shares memory.
+func (p *Part) keepsHost() (host int, keeps bool) {
+	if len(p.cluster.spec.Hosts) < 2 || !p.job.spec.Components[p.component].OneHost {
+		return 0, false
+	}
+	hosts := p.cluster.HostsOf(p.procs)
+	if len(hosts) != 1 {
+		return 0, false // it is larger than a host: it found out how to use several
+	}
+	return hosts[0], true
+}
+
+// RoomToGrow is how many more processors it could use of those that are free.
+func (p *Part) RoomToGrow() int {
+	room := p.max - p.size
+	if host, keeps := p.keepsHost(); keeps && room > 0 {
+		room = min(room, p.cluster.FreeOn(host))
+	}
+	return room
+}
+
+// ChooseGrowth is the n free processors that the part would be given next; nil: there are not so many for it.
+func (p *Part) ChooseGrowth(n int) core.ProcSet {
+	if host, keeps := p.keepsHost(); keeps {
+		procs, enough := p.cluster.ChooseOn(host, n, nil)
+		if !enough {
+			return nil
+		}
+		return procs
+	}
+	return p.cluster.ChooseProcs(n, nil)
+}
+
 // FixedSize is the size that its user wants it to have, 0 if the policy decides.
 func (p *Part) FixedSize() int { return p.fixed }
 
