@@ -47,18 +47,21 @@ func (a *app) resizeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resize ID CORES",
 		Short: "Give a running job more or fewer cores",
-		Long: `Changes how many cores a running job of kind malleable has, within the bounds of its
-procs. Its program is offered more, as far as there are, and may take less; fewer it
-has to accept: one that does not within the grace time (intervals.shrink_grace in the
-settings) is stopped and started again, from its last checkpoint if it has one. The
-command returns when the program has answered. docs/guides/malleable.md says how a
-program does that.
+		Long: `Changes how many cores a running job of kind malleable or moldable has, within the
+bounds of its procs.
 
-The job keeps that size: the broker neither gives it more when cores are idle nor takes
-some for jobs that wait, until it is started again or its size is auto.
+The program of a malleable job on this machine, or on a plain machine behind SSH, is
+offered more, as far as there are, and may take less; fewer it has to accept: one that
+does not within the grace time (intervals.shrink_grace in the settings) is stopped and
+started again, from its last checkpoint if it has one. docs/guides/malleable.md says how
+a program does that.
 
-Jobs on this machine and on plain machines behind SSH can be resized, as far as their
-machine has cores; elsewhere a job keeps the size with which it was started.`,
+A moldable job, and a malleable one elsewhere, is checkpointed and started again with so
+many; without a checkpoint it begins anew.
+
+The command returns when that has happened. The job keeps that size: the broker neither
+gives it more when cores are idle nor takes some for jobs that wait, until its size is
+auto.`,
 		Example: `  godwit resize 7 2
   godwit resize last 6
   godwit resize 7 auto`,

@@ -75,30 +75,36 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 // and what of its work it has kept.
 func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch core.Epoch,
 	began core.Time) (string, error) {
+	v, err := b.awaitRun(ctx, j, epoch)
+	switch {
+	case err != nil:
+		return "", err
+	case v.State.IsTerminal():
+		return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
+	case v.Epoch == epoch:
+		return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
+	}
+	var saved []wire.Saved
+	if err := b.askLoop(ctx, func(*turn) { saved = j.saved }); err != nil {
+		return "", err
+	}
+	return movedText(v, from, to, len(saved) > 0, b.brokerTime().Sub(began)), nil
+}
+
+// awaitRun waits until a job that was told to stop runs again, runs on as it could not, or has ended.
+func (b *Broker) awaitRun(ctx context.Context, j *job, epoch core.Epoch) (*View, error) {
 	for {
 		next := j.nextChange()
 		v, err := b.viewOf(ctx, j)
-		if err != nil {
-			return "", err
-		}
-		switch {
-		case v.State.IsTerminal():
-			return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
-		case v.State == core.Running && v.Epoch == epoch:
-			return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
-		case v.State == core.Running:
-			var saved []wire.Saved
-			if err := b.askLoop(ctx, func(*turn) { saved = j.saved }); err != nil {
-				return "", err
-			}
-			return movedText(v, from, to, len(saved) > 0, b.brokerTime().Sub(began)), nil
+		if err != nil || v.State.IsTerminal() || v.State == core.Running {
+			return v, err
 		}
 		select {
 		case <-next:
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return nil, ctx.Err()
 		case <-b.ctx.Done():
-			return "", ErrStopped
+			return nil, ErrStopped
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (t *turn) recordEvent(ev *core.Event) {
 		t.recordPlan(j, ev)
 	case core.PartHeld:
 		t.touchJob(j)
-	case core.PartOffered, core.PartAnswered, core.PartSilent, core.PartAsked, core.PartGaveBack, core.PartFixed:
+	case core.PartOffered, core.PartAnswered, core.PartSilent, core.PartAsked, core.PartGaveBack, core.JobSized:
 		t.recordSize(j, ev)
 	case core.InputRouted:
 		t.recordRoute(j, ev)

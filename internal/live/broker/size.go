@@ -93,8 +93,8 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 			how = fmt.Sprintf("shrinks by %d", ev.N)
 		}
 		t.explainReport(j, "resize", how, ev.Why.String(), map[string]any{"cores": size})
-	case core.PartFixed:
-		choice := fmt.Sprintf("stays at %d", ev.N)
+	case core.JobSized:
+		choice := fmt.Sprintf("is to have %d", ev.N)
 		if ev.N == 0 {
 			choice = "may change again"
 		}
@@ -196,49 +196,81 @@ func (b *Broker) ResizeJob(ctx context.Context, ref string, want api.Resize) (st
 		return "", fmt.Errorf("job %s does not run: only running jobs can be resized", ref)
 	}
 	var refused error
-	var serial, before int
-	err = b.askLoop(ctx, func(t *turn) { serial, before, refused = t.askForSize(j, want) })
+	var asked askedSize
+	err = b.askLoop(ctx, func(t *turn) { asked, refused = t.askForSize(j, want) })
 	switch {
 	case err != nil || refused != nil:
 		return "", errors.Join(err, refused)
 	case want.Auto:
-		return fmt.Sprintf("%s has %d cores, and as many as the policy gives it from now on", j.shortName(), before), nil
-	case want.Cores == before:
-		return fmt.Sprintf("%s has %d cores already, and keeps them", j.shortName(), before), nil
+		return fmt.Sprintf("%s has %d cores, and as many as the policy gives it from now on", j.shortName(), asked.before), nil
+	case want.Cores == asked.before:
+		return fmt.Sprintf("%s has %d cores already, and keeps them", j.shortName(), asked.before), nil
+	case asked.restarts:
+		return b.awaitRestart(ctx, j, asked)
 	}
-	return b.awaitAnswer(ctx, j, serial, before)
+	return b.awaitAnswer(ctx, j, asked.serial, asked.before)
 }
 
-// askForSize has the engine offer a job another size; serial is the number of the offer.
-func (t *turn) askForSize(j *job, want api.Resize) (serial, before int, err error) {
+// askedSize is what was asked of a job whose user wants it to have another size.
+type askedSize struct {
+	before   int        // cores that it had
+	serial   int        // of what it was offered
+	restarts bool       // it saves itself and begins again instead
+	epoch    core.Epoch // until then
+}
+
+// askForSize has the engine offer a job another size, or begin it again with that.
+func (t *turn) askForSize(j *job, want api.Resize) (askedSize, error) {
 	w, live := t.b.eng.FindJob(j.rec.ID)
 	p, placed := t.b.eng.FindPart(j.rec.ID, 0)
+	asked := askedSize{before: p.Size, epoch: w.Epoch}
 	switch {
 	case !live || !placed || w.State != core.Running:
-		return 0, 0, fmt.Errorf("%s does not run any more", j.shortName())
-	case w.Spec.Kind != core.Malleable:
-		return 0, 0, &badinput.Error{Problem: fmt.Sprintf("%s cannot change its size while it runs: its kind is %s, not malleable",
-			j.shortName(), w.Spec.Kind)}
-	case w.Parts > 1:
-		return 0, 0, &badinput.Error{Problem: j.shortName() + " has several parts: they cannot be resized one by one yet"}
+		return asked, fmt.Errorf("%s does not run any more", j.shortName())
+	case w.Spec.Kind == core.Rigid:
+		return asked, &badinput.Error{Problem: j.shortName() +
+			" cannot change its size: its kind is rigid, not malleable or moldable"}
+	case w.Parts > 1 || len(w.Spec.Components) > 1:
+		return asked, &badinput.Error{Problem: j.shortName() + " has several parts: they cannot be resized one by one yet"}
 	}
 	low, high, size := j.spec.Min, j.spec.Max, want.Cores
 	if !want.Auto && (size < low || size > high) {
-		return 0, 0, &badinput.Error{Field: "cores", Value: fmt.Sprint(size),
+		return asked, &badinput.Error{Field: "cores", Value: fmt.Sprint(size),
 			Want: fmt.Sprintf("%d to %d, as the job says", low, high)}
 	}
 	if _, open := t.b.eng.FindOffer(j.rec.ID, 0); open && !want.Auto {
-		return 0, 0, fmt.Errorf("%s has been offered another size and has not answered yet", j.shortName())
+		return asked, fmt.Errorf("%s has been offered another size and has not answered yet", j.shortName())
 	}
 	t.stepEngine(&core.Input{Kind: core.ResizeJob, Job: j.rec.ID, Epoch: w.Epoch, N: size})
 	if want.Auto || size == p.Size {
-		return 0, p.Size, nil
+		return asked, nil
+	}
+	if w, live = t.b.eng.FindJob(j.rec.ID); live && w.State != core.Running {
+		asked.restarts = true
+		return asked, nil
 	}
 	o, open := t.b.eng.FindOffer(j.rec.ID, 0)
 	if !open {
-		return 0, 0, fmt.Errorf("there are no more free cores on %s for %s", j.rec.Cluster, j.shortName())
+		return asked, fmt.Errorf("there are no more free cores on %s for %s", j.rec.Cluster, j.shortName())
 	}
-	return o.Serial, p.Size, nil
+	asked.serial = o.Serial
+	return asked, nil
+}
+
+// awaitRestart waits until a job that begins again with another size runs.
+func (b *Broker) awaitRestart(ctx context.Context, j *job, asked askedSize) (string, error) {
+	v, err := b.awaitRun(ctx, j, asked.epoch)
+	switch {
+	case err != nil:
+		return "", err
+	case v.State.IsTerminal():
+		return fmt.Sprintf("%s ended before it could begin again: %s", j.shortName(), v.State), nil
+	case v.Epoch == asked.epoch:
+		return "", fmt.Errorf("%s keeps its %d cores: %s", j.shortName(), asked.before, v.Reason)
+	}
+	procs, _ := core.ParseProcSet(v.Procs)
+	return fmt.Sprintf("%s began again with %d cores in %s; before: %d", j.shortName(), procs.CountProcs(), v.Cluster,
+		asked.before), nil
 }
 
 // awaitAnswer waits until the program has answered an offer.

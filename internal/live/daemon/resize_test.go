@@ -195,7 +195,7 @@ func TestAProgramThatKeepsCoresItMustGiveBackIsStopped(t *testing.T) {
 	if done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: 2}); err == nil {
 		t.Errorf("it has given cores back: %q", done.Text)
 	}
-	b.until(id, func(j *api.Job) bool { return j.State == core.Running && j.Attempts == 2 })
+	b.until(id, func(j *api.Job) bool { return j.State == core.Running && j.Attempts == 2 && b.output(id, 1) == "6\n2\n" })
 	if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -253,4 +253,49 @@ func TestAWaitingJobStartsByShrinkingOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.end(id)
+}
+
+// selfSaving counts, saves itself when it is told to, and says with how many cores it began and from where.
+const selfSaving = `
+n=$(cat state 2>/dev/null || echo 0)
+trap 'echo $n > state; exit 0' USR1
+echo "begins with $GODWIT_PROCS at $n"
+while [ ! -e "$1" ]; do sleep 0.05 & wait $!; n=$((n+1)); done
+`
+
+// A job that only saves itself is saved and begins again with the size that its user wants, also if it is stopped later
+// by somebody else.
+func TestAJobThatSavesItselfBeginsAgainWithTheSizeThatItsUserWants(t *testing.T) {
+	end := filepath.Join(t.TempDir(), "end")
+	spec := job("bash", "-c", selfSaving, "counter", end)
+	spec.Kind, spec.Min, spec.Max = core.Moldable, 1, 6
+	spec.Checkpoint = jobfile.Checkpoint{Method: "signal", Signal: "USR1", Files: []string{"state"}}
+	b := up(t, strings.Replace(fixedSizes, "policy: {malleable: none}\n", "", 1))
+	id := b.submit(spec)
+	begins := func(times int) []string {
+		var lines []string
+		clocktest.WaitFor(t, "the program to begin", func() bool {
+			lines = strings.Split(strings.TrimSpace(b.output(id, 1)), "\n")
+			return len(lines) == times && lines[0] != ""
+		})
+		return lines
+	}
+	begins(1)
+	for i, size := range []int{2, 5} {
+		b.resize(id, size)
+		var from int
+		line := begins(i + 2)[i+1]
+		if _, err := fmt.Sscanf(line, fmt.Sprintf("begins with %d at %%d", size), &from); err != nil || from == 0 {
+			t.Errorf("to %d cores: %q, %v", size, line, err)
+		}
+	}
+	if done, err := b.client.ResizeJob(context.Background(), id, api.Resize{Cores: 5}); err != nil {
+		t.Errorf("%q, %v", done.Text, err)
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.end(id); j.State != core.Done || j.Attempts != 3 || j.Procs != 5 {
+		t.Errorf("it ended %s with %d cores after %d attempts: %s", j.State, j.Procs, j.Attempts, j.Why)
+	}
 }

@@ -87,7 +87,7 @@ const (
 	ClusterDrained
 	ClusterUndrained // Cluster: it, or the host that Drain names, is used again; Drain: by whom; Why
 	JobWaits         // Job: why it waits to be placed is another by now: Why
-	PartFixed        // Part: its user wants it to have N processors; 0: as many as the policy gives it; Why
+	JobSized         // Job: its user wants it to have N processors; 0: as many as the policy gives it; Why
 )
 
 var eventNames = [...]string{
@@ -102,7 +102,7 @@ var eventNames = [...]string{
 	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described",
 	ResultsReturned: "results-returned",
 	ClusterDrained:  "cluster-drained", ClusterUndrained: "cluster-undrained", JobWaits: "job-waits",
-	PartFixed: "part-fixed",
+	JobSized: "job-sized",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

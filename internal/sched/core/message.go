@@ -75,7 +75,7 @@ const (
 	Rated         // Cluster: it is expected to bring the part Rating of its jobs to their end
 	Weather       // Cluster: how well its hosts are connected is Net
 	Migrate       // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
-	ResizeJob     // Job, Epoch, Part: its user wants it to have N processors from now on; 0: what the policy gives it
+	ResizeJob     // Job, Epoch: its user wants it to have N processors from now on; 0: what the policy gives it
 	DefineCluster // Cluster: what it consists of is Grid; the number after the last adds one
 	Collecting    // Job, Epoch: was cancelled and has ended; its files are being fetched
 	Returned      // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan

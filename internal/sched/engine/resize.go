@@ -14,7 +14,7 @@ func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	}
 	switch in.Kind {
 	case core.ResizeJob:
-		e.resizeForUser(p, in.N)
+		e.resizeForUser(j, p, in.N)
 	case core.Answer:
 		e.answerOffer(j, p, in)
 	case core.GiveBack:
@@ -133,30 +133,35 @@ func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	e.markFreed(c)
 }
 
-// resizeForUser: the user wants the job to have a size: more, as far as there are, which its program may refuse; or
-// fewer, which it may not. From then on the policy leaves it alone, until its user says 0.
-func (e *Engine) resizeForUser(p *world.Part, size int) {
-	if !isResizable(p) {
+// resizeForUser: the user wants the job to have a size, and keep it: a malleable one is offered more, as far as there
+// are, which its program may refuse, or has to give some back. Others, and those in clusters where nobody can be given
+// processors while it runs, save themselves and begin again with so many. Until the user says 0 the policy leaves the
+// job alone.
+func (e *Engine) resizeForUser(j *world.Job, p *world.Part, size int) {
+	spec := j.Spec()
+	if spec.Kind == core.Rigid || len(spec.Components) > 1 || len(j.Parts()) > 1 || j.State() != core.Running {
 		return
 	}
-	j, why := p.Job(), core.Reason{Code: core.SizeByUser, A: float64(size)}
-	more, fixed := 0, 0
-	if size > 0 {
-		more = min(max(size, p.MinSize()), p.MaxSize()) - p.Size()
-		more = min(more, max(0, e.viewFor(j.Spec().ID).RoomIn(p.Cluster())), p.RoomToGrow())
-		fixed = p.Size() + more
-	} else {
-		why = core.Reason{Code: core.SizeByPolicy}
+	why, comp := core.Reason{Code: core.SizeByUser, A: float64(size)}, &spec.Components[0]
+	size = min(max(size, comp.Min), comp.Max)
+	if why.A == 0 {
+		why, size = core.Reason{Code: core.SizeByPolicy}, 0
 	}
-	if fixed != p.FixedSize() {
-		e.emitEvent(core.Event{Kind: core.PartFixed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
-			Cluster: p.Cluster().ID(), N: fixed, Why: why})
+	more := min(size-p.Size(), max(0, e.viewFor(spec.ID).RoomIn(p.Cluster())), p.RoomToGrow())
+	if size > p.Size() && more == 0 {
+		return // there are none
 	}
-	if fixed == 0 {
+	if size != j.FixedSize() {
+		e.emitEvent(core.Event{Kind: core.JobSized, Job: spec.ID, Epoch: j.Epoch(), N: size, Why: why})
+	}
+	switch {
+	case size == 0:
 		e.markFreed(p.Cluster())
-		return
+	case isResizable(p):
+		e.offerResize(malleable.Offer{Part: p, N: more, Why: why}, more < 0)
+	case more != 0:
+		e.stopJob(j, 0, why)
 	}
-	e.offerResize(malleable.Offer{Part: p, N: more, Why: why}, more < 0)
 }
 
 // askGrowth: the job wants to grow. A voluntary wish is answered with what is free,
@@ -164,8 +169,8 @@ func (e *Engine) resizeForUser(p *world.Part, size int) {
 func (e *Engine) askGrowth(j *world.Job, p *world.Part, in *core.Input) {
 	open, _, _ := p.OpenOffer()
 	most := p.MaxSize()
-	if p.FixedSize() > 0 {
-		most = p.FixedSize()
+	if j.FixedSize() > 0 {
+		most = j.FixedSize()
 	}
 	want := min(in.N, most-p.Size()-max(0, open))
 	if want <= 0 || !isResizable(p) {

@@ -75,8 +75,8 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%s accepts %d", part(), ev.N)
 	case core.PartAsked:
 		fmt.Fprintf(&b, "%s asks for %d%s", part(), ev.N, must(ev.Mandatory))
-	case core.PartFixed:
-		fmt.Fprintf(&b, "%s is to have %d", part(), ev.N)
+	case core.JobSized:
+		fmt.Fprintf(&b, "job %d is to have %d", ev.Job, ev.N)
 	case core.PartGaveBack:
 		fmt.Fprintf(&b, "%s gives back %v", part(), ev.Procs)
 	case core.JobProgressed:

@@ -368,14 +368,17 @@ func noRoom(v world.View, job *core.Job, comp *core.Component, widest int) core.
 	return core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}
 }
 
-// firstSize is the size at which a component starts: what it asks for, else an
-// equal share of what is idle with the other jobs that wait (papers/001, V-B:
-// from the processors available).
+// firstSize is the size at which a component starts: what its user has said since, or it
+// asks for, else an equal share of what is idle with the other jobs that wait
+// (papers/001, V-B: from the processors available).
 func firstSize(s spot) int {
 	if s.job.Kind == core.Rigid {
 		return s.comp.Min
 	}
 	want := s.comp.Initial
+	if j := s.view.Job(s.job.ID); j != nil && j.FixedSize() > 0 {
+		want = j.FixedSize()
+	}
 	if want == 0 {
 		room := s.room
 		if s.view.Reclaim {

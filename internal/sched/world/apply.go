@@ -52,6 +52,8 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		}
 		j.pin = ev.Aim
 		return nil
+	case core.JobSized:
+		return w.applySized(j, ev)
 	case core.JobHeld:
 		return w.applyHeld(j, ev)
 	case core.JobReleased:
@@ -131,8 +133,6 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		return w.applyAnswered(p, ev)
 	case core.PartAsked:
 		return w.applyAsked(p, ev)
-	case core.PartFixed:
-		return w.applyFixed(p, ev)
 	case core.PartGaveBack:
 		return w.gaveBack(p, ev)
 	default:

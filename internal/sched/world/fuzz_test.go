@@ -95,7 +95,7 @@ func (s *source) plausible(w *World) core.Event {
 		menu = append(menu, core.PartPlanned, core.PartPlanned, core.JobEnqueued, core.QueueScanned)
 	case j.state == core.Running || j.state == core.Stopping:
 		menu = append(menu, core.PartOffered, core.PartAnswered, core.PartGaveBack, core.PartAsked, core.PartSilent,
-			core.PartFixed, core.JobProgressed, core.PartOffered, core.PartAnswered)
+			core.JobSized, core.JobProgressed, core.PartOffered, core.PartAnswered)
 	case len(j.parts) > 0:
 		menu = append(menu, core.PartHeld, core.PartStaged, core.PartClaimed)
 	}

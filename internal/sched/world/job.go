@@ -19,6 +19,7 @@ type Job struct {
 	quickLosses int              // how many in a row were lost soon after they began
 	aim         core.Aim         // where it is to go once it has stopped
 	pin         core.Aim         // where alone it may be placed until it runs
+	fixed       int              // processors that its user wants it to have, whatever the policy says; 0: any
 	barred      []core.ClusterID // clusters that will not have it
 	due         core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
@@ -65,7 +66,6 @@ type Part struct {
 	returned int // serial of what it gave back last by itself
 	asked    int // more that the program said it must have
 	refused  int // at its present size the program has refused offers up to this
-	fixed    int // the size that its user wants, whatever the policy says; 0: any
 }
 
 // offer is a change of size that the program has not answered yet.
@@ -121,6 +121,9 @@ func (j *Job) Aim() core.Aim { return j.aim }
 // PinnedAim is the only cluster where the job may be placed until it runs; 0: any that
 // it allows.
 func (j *Job) PinnedAim() core.Aim { return j.pin }
+
+// FixedSize is the number of processors that its user wants it to have, 0 if the policy decides.
+func (j *Job) FixedSize() int { return j.fixed }
 
 // IsCancelled reports whether the job's user cancelled it and it has not ended yet.
 func (j *Job) IsCancelled() bool { return j.state == core.Stopping && j.aim == core.AimNowhere }
@@ -225,9 +228,6 @@ func (p *Part) ChooseGrowth(n int) core.ProcSet {
 	}
 	return p.cluster.ChooseProcs(n, nil)
 }
-
-// FixedSize is the size that its user wants it to have, 0 if the policy decides.
-func (p *Part) FixedSize() int { return p.fixed }
 
 // Procs is the processors it holds.
 func (p *Part) Procs() core.ProcSet { return p.procs }

@@ -124,7 +124,7 @@ func (w *World) beginRun(j *Job, now core.Time) {
 		}
 		w.starts++ // from 1: a part that does not run has order 0
 		p.order = w.starts
-		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
+		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed && j.fixed == 0 {
 			p.cluster.enlistPart(p)
 		}
 	}
@@ -309,20 +309,24 @@ func (p *Part) isResizable() bool {
 
 // heedsPolicy reports whether the part is in the lists of those whom a policy may ask: its user has not fixed its size,
 // and it answers.
-func (p *Part) heedsPolicy() bool { return p.isResizable() && !p.offer.silent && p.fixed == 0 }
+func (p *Part) heedsPolicy() bool { return p.isResizable() && !p.offer.silent && p.job.fixed == 0 }
 
-// applyFixed takes a part whose user says how large it is to be out of the policy's hands, or gives it back.
-func (w *World) applyFixed(p *Part, ev *core.Event) error {
-	if !p.isResizable() || ev.N != 0 && (ev.N < p.min || ev.N > p.max) {
-		return w.impossibleEvent(ev, "fixes a size that the part cannot have")
+// applySized takes a job whose user says how large it is to be out of the policy's hands, or gives it back.
+func (w *World) applySized(j *Job, ev *core.Event) error {
+	if comp := &j.spec.Components[0]; j.spec.Kind == core.Rigid || len(j.spec.Components) != 1 ||
+		ev.N != 0 && (ev.N < comp.Min || ev.N > comp.Max) {
+		return w.impossibleEvent(ev, "fixes a size that the job cannot have")
 	}
-	heeded := p.heedsPolicy()
-	p.fixed = ev.N
-	switch heeds := p.heedsPolicy(); {
-	case heeded && !heeds:
-		p.cluster.unlistPart(p)
-	case heeds && !heeded:
-		p.cluster.enlistPart(p)
+	for _, p := range j.parts {
+		if p.heedsPolicy() {
+			p.cluster.unlistPart(p)
+		}
+	}
+	j.fixed = ev.N
+	for _, p := range j.parts {
+		if p.heedsPolicy() {
+			p.cluster.enlistPart(p)
+		}
 	}
 	return nil
 }

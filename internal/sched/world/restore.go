@@ -230,7 +230,7 @@ func (r *restorer) checkJob(s *jobShot) error {
 
 func (s *jobShot) toJob() *Job {
 	return &Job{spec: s.Spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred,
+		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, fixed: s.Fixed, barred: s.Barred,
 		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
 		wasHeld: s.WasHeld,
@@ -266,7 +266,7 @@ func (s *partShot) toPart(clusters []*Cluster) Part {
 		order: s.Order,
 		offer: offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due,
 			silent: s.Offer.Silent},
-		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused, fixed: s.Fixed}
+		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
 }
 
 // recountHeld counts the part in its cluster again. Its processors may have failed

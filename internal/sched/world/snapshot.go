@@ -101,6 +101,7 @@ type jobShot struct {
 	QuickLosses int
 	Aim         core.Aim
 	Pin         core.Aim
+	Fixed       int
 	Barred      []core.ClusterID
 	Due         core.Time
 	FirstScan   int64
@@ -144,7 +145,6 @@ type partShot struct {
 	Returned  int
 	Asked     int
 	Refused   int
-	Fixed     int
 }
 
 type offerShot struct {
@@ -242,7 +242,7 @@ func (s *Scaling) takeShot(fresh *Scaling) scalingShot {
 
 func (j *Job) takeShot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin,
+		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Fixed: j.fixed,
 		Barred: slices.Clone(j.barred),
 		Due:    j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
@@ -265,7 +265,7 @@ func (p *Part) takeShot() partShot {
 		Order: p.order,
 		Offer: offerShot{N: p.offer.n, Procs: slices.Clone(p.offer.procs), Mandatory: p.offer.mandatory, Due: p.offer.due,
 			Silent: p.offer.silent},
-		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused, Fixed: p.fixed}
+		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
 }
 
 // enumNames lists the names of the enumerations that are kept by number.

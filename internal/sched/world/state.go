@@ -52,15 +52,15 @@ func (w *World) AppendState(b []byte) []byte {
 }
 
 func (j *Job) appendState(b []byte, w *World) []byte {
-	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d "+
+	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d fixed %d epoch %d attempts %d losses %d "+
 		"quick %d hold %s until %d %v queued %v not-before %d room-after %d tries %d pace %+v\n",
-		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses,
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.fixed, j.epoch, j.attempts, j.losses,
 		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.PlacementTries(j), j.pace)
 	for _, p := range j.parts {
 		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order "+
-			"%d offer %+v serial %d returned %d asked %d refused %d fixed %d\n",
+			"%d offer %+v serial %d returned %d asked %d refused %d\n",
 			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
-			p.order, p.offer, p.serial, p.returned, p.asked, p.refused, p.fixed)
+			p.order, p.offer, p.serial, p.returned, p.asked, p.refused)
 	}
 	if j.spec.App == "" && j.scaling != nil {
 		b = j.scaling.appendState(append(b, ' '))
