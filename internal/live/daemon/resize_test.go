@@ -195,7 +195,9 @@ func TestAProgramThatKeepsCoresItMustGiveBackIsStopped(t *testing.T) {
 	if done, err := b.client.ResizeJob(ctx, id, api.Resize{Cores: 2}); err == nil {
 		t.Errorf("it has given cores back: %q", done.Text)
 	}
-	b.until(id, func(j *api.Job) bool { return j.State == core.Running && j.Attempts == 2 && b.output(id, 1) == "6\n2\n" })
+	b.until(id, func(j *api.Job) bool {
+		return j.State == core.Running && j.Attempts == 2 && b.output(id, 1) == "6\n2\n"
+	})
 	if _, err := b.client.CancelJob(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}

@@ -230,7 +230,8 @@ func (r *restorer) checkJob(s *jobShot) error {
 
 func (s *jobShot) toJob() *Job {
 	return &Job{spec: s.Spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, fixed: s.Fixed, barred: s.Barred,
+		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin,
+		fixed: s.Fixed, barred: s.Barred,
 		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
 		wasHeld: s.WasHeld,
