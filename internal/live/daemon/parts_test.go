@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -133,4 +135,50 @@ func TestWhateverIsKilledNoPartRunsAlone(t *testing.T) {
 	}
 	t.Logf("%d jobs of two parts; %d kills: %v", len(ids), total, count)
 	c.nothingLeft()
+}
+
+// coallocations is how many jobs of two parts begin while a cluster fails; GODWIT_COALLOCATIONS overrides.
+const coallocations = 3
+
+// A cluster that is out of reach at any moment of the start of a job of two parts, for a moment or longer than the
+// parts wait for each other: the job begins on both or on none, ends once, and nothing is left anywhere.
+func TestAJobOfTwoPartsBeginsOnBothOrOnNoneThoughAClusterFails(t *testing.T) {
+	s := sshdtest.Start(t)
+	settings := nearAndFar(t, s, ", slots: 4")
+	b := up(t, strings.Replace(settings, "sample: 200ms", "sample: 200ms, claim_grace: 3s, retry: 1s", 1)).reached()
+	b.far = filepath.Join(s.Dir, "far")
+	total := coallocations
+	if n, err := strconv.Atoi(os.Getenv("GODWIT_COALLOCATIONS")); err == nil {
+		total = n
+	}
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	attempts, together := map[int]int{}, t.TempDir()
+	for range total {
+		spec := coupled(meet(together) + "echo met")
+		spec.Components[0].On, spec.Components[1].On = []string{"near"}, []string{"far"}
+		id := b.submit(spec)
+		time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond) // the moment is what is tried
+		s.SetDown(true)
+		time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
+		s.SetDown(false)
+		j := b.end(id)
+		if j.State != core.Done || b.partOutput(id, 0) != "met\n" || b.partOutput(id, 1) != "met\n" {
+			t.Fatalf("job %s is %s after %d attempts: %s; its parts wrote %q and %q", id, j.State, j.Attempts, j.Why,
+				b.partOutput(id, 0), b.partOutput(id, 1))
+		}
+		attempts[j.Attempts]++
+		b.nothingLeft(id)
+		b.nothingFar(s, id)
+	}
+	t.Logf("%d jobs, by the attempts that they took: %v", total, attempts)
+	b.reached()
+	clusters, err := b.client.ListClusters(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range clusters {
+		if c := &clusters[i]; c.Idle != c.Procs {
+			t.Errorf("of %d cores of %s %d are idle", c.Procs, c.Name, c.Idle)
+		}
+	}
 }
