@@ -70,6 +70,7 @@ type Cluster struct {
 	Hosts       []core.HostSpec
 	HostNames   []string
 	KeepFree    int // processors that are always left to others
+	GrowFree    int // processors that growing leaves free besides
 	Nice        int
 	MPI         wire.MPI                       // for parallel programs
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people

@@ -121,7 +121,7 @@ func (c *cluster) engineSpec() *core.ClusterSpec {
 		hosts[i].Name = name
 	}
 	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue,
-		KeepFree: c.KeepFree, Removed: c.Removed}
+		KeepFree: c.KeepFree, GrowFree: c.GrowFree, Removed: c.Removed}
 }
 
 // defineCluster tells the engine what a cluster consists of, if that is new. As long as
@@ -170,7 +170,7 @@ func storedCluster(id core.ClusterID, v engine.ClusterView) *cluster {
 	s := &v.Spec
 	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings},
 		Hosts: s.Hosts, Managed: s.Managed,
-		Queue: s.Depth, KeepFree: s.KeepFree, Removed: s.Removed}, id)
+		Queue: s.Depth, KeepFree: s.KeepFree, GrowFree: s.GrowFree, Removed: s.Removed}, id)
 	c.told = reportedLoad{share: v.Share, wait: v.Wait}
 	return c
 }

@@ -44,6 +44,7 @@ type Cluster struct {
 	Memory int64 // bytes; 0: not limited
 
 	KeepFree int // processors that are always left to others; 0: none
+	GrowFree int // processors that running jobs leave free besides when they are given more; 0: none
 
 	Queue int // processors that jobs may wait for in the manager's queue; 0: as many as slots
 

@@ -42,7 +42,7 @@ func TestWithoutAFileAllCPUsAreOneCluster(t *testing.T) {
 func TestAFileSaysEverything(t *testing.T) {
 	got := mustRead(t, `
 clusters:
-  - {name: a, driver: local, cpus: [0, 2], slots: 16, keep_free: 3, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
+  - {name: a, driver: local, cpus: [0, 2], slots: 16, keep_free: 3, grow_free: 2, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
   - {name: b, cpus: 1}
 policy: {place: wf, approach: pra, malleable: egs, tries: 20}
 intervals: {sample: 500ms, retry: 5s, stop_grace: 5m, collect_grace: 0s, shrink_grace: 20, claim_grace: 1h}
@@ -52,7 +52,7 @@ limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, pools: 8, it
 	want := &Config{
 		File: "c.yaml",
 		Clusters: []Cluster{
-			{Name: "a", Driver: "local", CPUs: []int{0, 2}, Slots: 16, KeepFree: 3, Quota: 0.5, Speed: 1.25, Nice: 5, Memory: 4 << 30},
+			{Name: "a", Driver: "local", CPUs: []int{0, 2}, Slots: 16, KeepFree: 3, GrowFree: 2, Quota: 0.5, Speed: 1.25, Nice: 5, Memory: 4 << 30},
 			{Name: "b", Driver: "local", CPUs: []int{1}, Slots: 1, Quota: 1},
 		},
 		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs", Tries: 20},
@@ -134,6 +134,8 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 			`:1: clusters[0].keep_free "4": expected fewer than the 4 cores that the cluster offers`},
 		{in("ssh: [x, y], slots: 2, keep_free: 4"),
 			`:1: clusters[0].keep_free "4": expected fewer than the 4 cores that the cluster offers`},
+		{in("slots: 4, keep_free: 1, grow_free: 4"),
+			`:1: clusters[0].grow_free "4": expected at most the 3 cores that keep_free leaves`},
 		{in("driver: slurm, keep_free: 1"), `:1: clusters[0].keep_free: only for clusters without a batch system: ` +
 			`what waits in its queue takes any core; slots bounds what jobs get`},
 		{"policy: {tries: -1}", `:1: policy.tries "-1": expected a whole number from 0 to 1000000`},

@@ -184,6 +184,7 @@ type cluster struct {
 	Cluster
 	cpus  yamlfile.Value
 	keep  yamlfile.Value // keep_free
+	grow  yamlfile.Value // grow_free
 	line  int
 	count int // CPUs to be chosen
 }
@@ -215,6 +216,8 @@ func readClusters(v yamlfile.Value, cpus []int) []Cluster {
 		}
 		if all := c.Slots * max(1, len(c.SSHHosts)); all > 0 && c.KeepFree >= all {
 			c.keep.ReportWrong(fmt.Sprintf("fewer than the %d cores that the cluster offers", all))
+		} else if all > 0 && c.KeepFree+c.GrowFree > all {
+			c.grow.ReportWrong(fmt.Sprintf("at most the %d cores that keep_free leaves", all-c.KeepFree))
 		}
 		clusters = append(clusters, c.Cluster)
 	}
@@ -232,6 +235,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.ReadField("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
 		yamlfile.ReadField("slots", func(v yamlfile.Value) { c.Slots = v.WholeNumber(1, maxSlots) }),
 		yamlfile.ReadField("keep_free", func(v yamlfile.Value) { c.keep, c.KeepFree = v, v.WholeNumber(0, maxSlots) }),
+		yamlfile.ReadField("grow_free", func(v yamlfile.Value) { c.grow, c.GrowFree = v, v.WholeNumber(0, maxSlots) }),
 		yamlfile.ReadField("quota", func(v yamlfile.Value) { c.Quota = v.PositiveNumber(1) }),
 		yamlfile.ReadField("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
 		yamlfile.ReadField("nice", func(v yamlfile.Value) { c.Nice = v.WholeNumber(0, 19) }),
@@ -281,7 +285,7 @@ func (c *cluster) rejectMisplaced(found yamlfile.Found) {
 		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
 	}
 	if c.IsManaged() {
-		wrong([]string{"keep_free"}, "only for clusters without a batch system: "+
+		wrong([]string{"keep_free", "grow_free"}, "only for clusters without a batch system: "+
 			"what waits in its queue takes any core; slots bounds what jobs get")
 	}
 	if !c.IsManaged() {

@@ -129,7 +129,7 @@ func (m *clusterMaker) surveyFile() string {
 func (m *clusterMaker) buildCluster(survey *driver.Survey) broker.Cluster {
 	c := &m.cfg
 	b := broker.Cluster{Name: c.Name, Kind: kindOf(c), Managed: c.IsManaged(),
-		CPUFeatures: survey.CPUFeatures, KeepFree: c.KeepFree,
+		CPUFeatures: survey.CPUFeatures, KeepFree: c.KeepFree, GrowFree: c.GrowFree,
 		MPI: c.MPI, Methods: func(context.Context) []string { return survey.Methods }}
 	if len(c.SSHHosts) > 0 {
 		m.addPoolHosts(&b, survey)

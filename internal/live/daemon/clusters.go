@@ -174,8 +174,8 @@ func (g *grid) localCluster(c *config.Cluster) (*broker.Cluster, error) {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
 	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host},
-		KeepFree: c.KeepFree,
-		Nice:     c.Nice, MPI: c.MPI, Methods: workingMethods,
+		KeepFree: c.KeepFree, GrowFree: c.GrowFree,
+		Nice: c.Nice, MPI: c.MPI, Methods: workingMethods,
 		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed,
 			Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }
