@@ -75,7 +75,7 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 // and what of its work it has kept.
 func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch core.Epoch,
 	began core.Time) (string, error) {
-	v, err := b.awaitRun(ctx, j, epoch)
+	v, err := b.awaitRun(ctx, j)
 	switch {
 	case err != nil:
 		return "", err
@@ -92,7 +92,7 @@ func (b *Broker) awaitMove(ctx context.Context, j *job, from, to string, epoch c
 }
 
 // awaitRun waits until a job that was told to stop runs again, runs on as it could not, or has ended.
-func (b *Broker) awaitRun(ctx context.Context, j *job, epoch core.Epoch) (*View, error) {
+func (b *Broker) awaitRun(ctx context.Context, j *job) (*View, error) {
 	for {
 		next := j.nextChange()
 		v, err := b.viewOf(ctx, j)

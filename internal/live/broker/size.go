@@ -259,7 +259,7 @@ func (t *turn) askForSize(j *job, want api.Resize) (askedSize, error) {
 
 // awaitRestart waits until a job that begins again with another size runs.
 func (b *Broker) awaitRestart(ctx context.Context, j *job, asked askedSize) (string, error) {
-	v, err := b.awaitRun(ctx, j, asked.epoch)
+	v, err := b.awaitRun(ctx, j)
 	switch {
 	case err != nil:
 		return "", err
