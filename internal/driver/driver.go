@@ -62,6 +62,7 @@ type Load struct {
 	Share float64 // of a processor that a new process would get, 0 to 1
 	Sd    float64 // how sure that is
 	Why   string
+	Away  []int `json:",omitempty"` // hosts that are out of reach, by their numbers; not all of them
 }
 
 // What a driver answers besides "it did not work this time".

@@ -79,38 +79,40 @@ func (d *Driver) FindAttempts(ctx context.Context) ([]driver.Found, error) {
 		found = append(found, list...)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	slices.SortFunc(found, func(a, b driver.Found) int { return driver.CompareIDs(a.ID, b.ID) })
-	return found, nil
+	return found, err
 }
 
-// MeasureLoad is that of the busiest host: a program that is spread runs at its pace. The
-// cluster is out of reach if one of them is, as nobody knows beforehand on which
-// host a newcomer will be.
+// MeasureLoad is that of the busiest host within reach: a program that is spread runs at its
+// pace. The cluster is out of reach if all of them are.
 func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
-	var mu sync.Mutex
-	worst := driver.Load{Share: 2}
-	var names []string
-	err := d.onAllHosts(func(m *Member) error {
-		l, err := m.Driver.MeasureLoad(ctx)
-		mu.Lock()
-		defer mu.Unlock()
-		if err == nil && l.Share < worst.Share {
-			worst = l
-			worst.Why = m.Name + ": " + l.Why
-		}
-		if errors.Is(err, driver.ErrAway) {
-			names = append(names, m.Name)
-		}
-		return err
-	})
-	if len(names) > 0 {
-		slices.Sort(names)
-		return driver.Load{}, fmt.Errorf("%s of cluster %s: %w", strings.Join(names, ", "), d.cluster, err)
+	loads, errs := make([]driver.Load, len(d.members)), make([]error, len(d.members))
+	var work sync.WaitGroup
+	for i := range d.members {
+		work.Go(func() { loads[i], errs[i] = d.members[i].Driver.MeasureLoad(ctx) })
 	}
-	return worst, err
+	work.Wait()
+	worst := driver.Load{Share: 2}
+	var away []int
+	var names []string
+	for i, l := range loads {
+		switch name := d.members[i].Name; {
+		case errors.Is(errs[i], driver.ErrAway):
+			away, names = append(away, i), append(names, name)
+		case errs[i] != nil:
+			return driver.Load{}, errs[i]
+		case l.Share < worst.Share:
+			worst = l
+			worst.Why = name + ": " + l.Why
+		}
+	}
+	if len(away) == len(d.members) {
+		return driver.Load{}, fmt.Errorf("%s of cluster %s: %w", strings.Join(names, ", "), d.cluster, errors.Join(errs...))
+	}
+	if worst.Away = away; len(away) > 0 {
+		worst.Why += "; out of reach: " + strings.Join(names, ", ")
+	}
+	return worst, nil
 }
 
 // SurveyHosts lists all hosts; what of checkpoints works on all of them works here.

@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -138,9 +140,9 @@ func (away) StartAttempt(context.Context, *wire.Attempt) error { return driver.E
 func TestAHostOutOfReachIsNamed(t *testing.T) {
 	w := newWorld(t).(*world)
 	w.pool.members[1].Driver = away{w.fakes[1]}
-	if _, err := w.pool.MeasureLoad(t.Context()); !errors.Is(err, driver.ErrAway) ||
-		err.Error() != "b of cluster c: the cluster is out of reach" {
-		t.Errorf("load: %v", err)
+	l, err := w.pool.MeasureLoad(t.Context())
+	if err != nil || !slices.Equal(l.Away, []int{1}) || !strings.HasSuffix(l.Why, "; out of reach: b") {
+		t.Errorf("load: %+v, %v", l, err)
 	}
 	for lo, want := range map[int32]error{0: nil, 2: driver.ErrAway} {
 		a := w.AttemptFor(drivertest.Ends)
@@ -148,6 +150,13 @@ func TestAHostOutOfReachIsNamed(t *testing.T) {
 		if err := w.pool.StartAttempt(t.Context(), a); !errors.Is(err, want) {
 			t.Errorf("start on processor %d: %v", lo, err)
 		}
+	}
+	for i := range w.pool.members {
+		w.pool.members[i].Driver = away{w.fakes[i]}
+	}
+	if _, err := w.pool.MeasureLoad(t.Context()); !errors.Is(err, driver.ErrAway) ||
+		!strings.HasPrefix(err.Error(), "a, b, c of cluster c: the cluster is out of reach") {
+		t.Errorf("load: %v", err)
 	}
 }
 

@@ -32,6 +32,7 @@ type clusterState struct {
 	wait   float64       // seconds that a newcomer of one processor waits in its queue
 	rating float64       // how reliable it is, as the engine was told; 0: nothing
 	told   reportedLoad  // what the engine was told
+	lost   []int         // hosts that are out of reach, as the engine was told; nil: nothing yet
 	net    *core.Network // between its hosts, as the engine was told; nil: nothing
 
 	ask    chan struct{}                // it is to be asked what it consists of
@@ -134,6 +135,9 @@ func (t *turn) defineCluster(c *cluster) {
 		}
 	}
 	t.stepEngine(&core.Input{Kind: core.DefineCluster, Cluster: c.id, Grid: c.engineSpec()})
+	c.mu.Lock()
+	c.lost = nil // they may have other numbers now
+	c.mu.Unlock()
 	if c.Away != nil && !c.Removed {
 		c.mu.Lock()
 		c.told = reportedLoad{}

@@ -81,7 +81,9 @@ func (b *Broker) isCluster(on string) error {
 // hostsOf is what the loop knows of the hosts of a cluster.
 func (b *Broker) hostsOf(c *cluster) []HostView {
 	free := b.eng.FreeByHost(c.id)
-	away := c.outOfReach()
+	c.mu.Lock()
+	away, lost := c.away, c.lost
+	c.mu.Unlock()
 	drains := b.eng.Drains(c.id)
 	var list []HostView
 	for i := range c.Hosts {
@@ -92,6 +94,9 @@ func (b *Broker) hostsOf(c *cluster) []HostView {
 		}
 		if i < len(c.HostNames) {
 			h.Name = c.HostNames[i]
+		}
+		if slices.Contains(lost, i) {
+			h.Up, h.Why = false, "out of reach"
 		}
 		if away != nil {
 			h.Why = away.Error()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +89,7 @@ func (b *Broker) pollLoad(ctx context.Context, c *cluster) {
 	if tell {
 		c.told = now
 	}
+	lost, tellLost := c.lostHosts(&load, err)
 	c.mu.Unlock()
 	switch {
 	case gone:
@@ -96,12 +98,42 @@ func (b *Broker) pollLoad(ctx context.Context, c *cluster) {
 		b.opt.Log.Info("within reach again", "cluster", c.Name)
 		c.askAgain() // it may be another than it was
 	}
+	if tellLost {
+		// Nothing new is placed there; what runs there may run on.
+		b.postToLoop(func(t *turn) {
+			t.stepEngine(&core.Input{Kind: core.Polled, Cluster: c.id, Procs: c.procsOnHosts(lost)})
+		})
+	}
 	if tell {
 		b.postToLoop(func(t *turn) {
 			t.stepEngine(&core.Input{Kind: core.Felt, Cluster: c.id, Reachable: now.share > 0, Share: now.share,
 				QueueWait: int(min(now.wait, math.MaxInt32))})
 		})
 	}
+}
+
+// lostHosts is the hosts of a cluster that are out of reach while others are not, if the engine is to be told. The
+// engine of a broker that has just started may know of others. It is called with c.mu held.
+func (c *cluster) lostHosts(load *driver.Load, err error) (hosts []int, tell bool) {
+	if err != nil || c.Managed || len(c.Hosts) < 2 || c.lost != nil && slices.Equal(load.Away, c.lost) {
+		return nil, false
+	}
+	c.lost = append([]int{}, load.Away...)
+	return c.lost, true
+}
+
+// procsOnHosts is the processors of some hosts.
+func (c *cluster) procsOnHosts(hosts []int) core.ProcSet {
+	var set core.ProcSet
+	begin := int32(0)
+	for i := range c.Hosts {
+		end := begin + int32(c.Hosts[i].Procs)
+		if slices.Contains(hosts, i) {
+			set = set.Union(core.ProcSet{{Lo: begin, Hi: end}})
+		}
+		begin = end
+	}
+	return set
 }
 
 // outOfReach is why a cluster cannot be asked; nil if it can.

@@ -140,6 +140,68 @@ func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	b.nothingFar(s, id)
 }
 
+// sshConfig is a file with which ssh reaches each of some servers as h0, h1 and so on.
+func sshConfig(t testing.TB, servers []*sshdtest.Server) string {
+	t.Helper()
+	var text strings.Builder
+	for i, s := range servers {
+		fmt.Fprintf(&text, "Host h%d\n HostName %s\n", i, s.Host())
+		options := s.ClientOptions()[2:] // without the file
+		for k := 0; k < len(options); k += 2 {
+			switch options[k] {
+			case "-p":
+				fmt.Fprintf(&text, " Port %s\n", options[k+1])
+			case "-i":
+				fmt.Fprintf(&text, " IdentityFile %s\n", options[k+1])
+			case "-o":
+				fmt.Fprintf(&text, " %s\n", options[k+1])
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Of a cluster of several machines one is out of reach: jobs run on the others, and on it again when it is back.
+func TestAHostOutOfReachKeepsNobodyFromTheOthers(t *testing.T) {
+	servers := []*sshdtest.Server{sshdtest.Start(t), sshdtest.Start(t)}
+	bin := filepath.Join(filepath.Dir(binary), "bin") // our binaries are brought once for all tests
+	for _, s := range servers {
+		if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(filepath.Join(s.Home, "far"), 0o700),
+			os.Symlink(bin, filepath.Join(s.Home, "far", "bin"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := up(t, fmt.Sprintf("clusters:\n  - {name: far, ssh: [h0, h1], ssh_options: [-F, %s], dir: far, slots: 1}\n"+
+		"intervals: {sample: 200ms, retry: 1s}\n", sshConfig(t, servers))).reached()
+	where := func(id string) string {
+		if j := b.end(id); j.State != core.Done {
+			t.Fatalf("job %s is %s: %s", id, j.State, j.Why)
+		}
+		return strings.TrimSpace(b.output(id, 1))
+	}
+	line := job("sh", "-c", "sleep 1; pwd -P")
+	servers[0].SetDown(true)
+	for range 2 {
+		if at := where(b.submit(line)); !strings.HasPrefix(at, servers[1].Home) {
+			t.Errorf("it ran in %s, not below %s", at, servers[1].Home)
+		}
+	}
+	hosts, err := b.client.ListHosts(context.Background(), "far")
+	if err != nil || len(hosts) != 2 || hosts[0].State == hosts[1].State {
+		t.Errorf("%+v, %v", hosts, err)
+	}
+	servers[0].SetDown(false)
+	both := func() bool {
+		ids := []string{b.submit(line), b.submit(line)}
+		return strings.HasPrefix(where(ids[0]), servers[0].Home) != strings.HasPrefix(where(ids[1]), servers[0].Home)
+	}
+	clocktest.WaitFor(t, "two jobs to run on two hosts", both)
+}
+
 // farBroker is a broker in a process of its own, which can be killed.
 func farBroker(b *bed) (kill func()) {
 	b.Helper()

@@ -67,7 +67,7 @@ const (
 	Ended    // Job, Epoch: its program has, with ExitCode
 	// Job, Epoch: ended through no fault of its own; Cause, if it is known; Final: another would end the same way
 	Crashed
-	Polled    // Cluster: Procs are used by others
+	Polled    // Cluster: Procs are used by others, or on hosts that are out of reach
 	HostsDown // Cluster: Procs failed
 	HostsUp   // Cluster: Procs are there (again)
 	// Cluster: Reachable or not; a new job would wait QueueWait seconds in its queue and get Share of a core there
