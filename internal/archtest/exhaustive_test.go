@@ -35,6 +35,32 @@ func TestEveryMessageOfTheCoreIsHandled(t *testing.T) {
 	}
 }
 
+// unproduced is the inputs that the live broker never gives, and why.
+var unproduced = map[string]string{
+	"StopJob":   "a user migrates a job instead; simulations and tests stop one",
+	"HostsDown": "a host that is out of reach may come back, and what runs there may still run",
+	"HostsUp":   "likewise",
+}
+
+func TestEveryInputOfTheCoreIsGivenByTheLiveBroker(t *testing.T) {
+	given := map[string]bool{}
+	for _, f := range parseFiles(t, "internal/live/broker/*.go") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "core" {
+					given[sel.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, name := range constantsOf(t, "InputKind") {
+		if given[name] == (unproduced[name] != "") {
+			t.Errorf("core.%s: given by the broker: %v; said not to be because: %q", name, given[name], unproduced[name])
+		}
+	}
+}
+
 // constantsOf lists the constants of an enumeration of core.
 func constantsOf(t *testing.T, kind string) []string {
 	var names []string

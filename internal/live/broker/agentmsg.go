@@ -63,6 +63,7 @@ func (t *turn) takeMessage(j *job, l *link, hello, m *wire.Message) {
 	if m.Kind == wire.Status {
 		if l.part == 0 { // which stands for all
 			t.recordVitals(j, m.State)
+			t.tellProgress(j)
 		}
 		return
 	}

@@ -51,6 +51,9 @@ type job struct {
 	agentNotes   int                    // that its agents made
 	agentReports int                    // of its agents that were explained
 
+	progressEpoch core.Epoch // attempt of which the engine was told how far it has come,
+	progressTold  float64    // and how far that was
+
 	refusedEpoch core.Epoch // attempt whose agent cannot be understood; 0: none
 
 	links []*link // to the agents of the parts of the present attempt that are there

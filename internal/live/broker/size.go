@@ -174,6 +174,24 @@ func (t *turn) sizeWanted(j *job, part int, m *wire.Message) {
 	t.stepEngine(&in)
 }
 
+// progressStep is how much of its work a job has to have done for the engine to be told once more: how programs scale is
+// learnt from that, and every time is an entry in the log.
+const progressStep = 0.01
+
+// tellProgress has the engine know how far a job has come whose size may change.
+func (t *turn) tellProgress(j *job) {
+	if j.spec == nil || j.spec.Kind == core.Rigid {
+		return
+	}
+	if j.progressEpoch != j.rec.Epoch {
+		j.progressEpoch, j.progressTold = j.rec.Epoch, 0
+	}
+	if done := j.doneSoFar(); done >= j.progressTold+progressStep {
+		j.progressTold = done
+		t.stepEngine(&core.Input{Kind: core.Progress, Job: j.rec.ID, Epoch: j.rec.Epoch, Done: done})
+	}
+}
+
 // doneSoFar is the part of the work that is done, as far as that is known.
 func (j *job) doneSoFar() float64 {
 	if v, _ := j.lastVitals(); v != nil && v.Done > 0 {
