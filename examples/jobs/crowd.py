@@ -82,7 +82,7 @@ def main():
             size = godwit.size()
             resize(size)
         most = max(most, size)
-        collect(lambda: godwit.offered_size() or len(found) == count and not until)
+        collect(lambda: godwit.offered_size() or godwit.size() > size or len(found) == count and not until)
     for _ in workers:
         blocks.put(None)
     while workers:

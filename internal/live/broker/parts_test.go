@@ -37,7 +37,7 @@ func (g *grid) nextParts() [2]*attempt {
 }
 
 func (a *attempt) ready() {
-	a.connect()
+	a.beConnected()
 	a.say(wire.Message{Kind: wire.Ready, Hosts: []string{"host-of-" + a.Cluster}})
 }
 
