@@ -174,8 +174,8 @@ func (t *turn) sizeWanted(j *job, part int, m *wire.Message) {
 	t.stepEngine(&in)
 }
 
-// progressStep is how much of its work a job has to have done for the engine to be told once more: how programs scale is
-// learnt from that, and every time is an entry in the log.
+// progressStep is how much of its work a job has to have done for the engine to be told once more: how programs scale
+// is learnt from that, and every time is an entry in the log.
 const progressStep = 0.01
 
 // tellProgress has the engine know how far a job has come whose size may change.
