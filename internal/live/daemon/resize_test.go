@@ -262,7 +262,7 @@ func TestAWaitingJobStartsByShrinkingOthers(t *testing.T) {
 // selfSaving counts, saves itself when it is told to, and says with how many cores it began and from where.
 const selfSaving = `
 n=$(cat state 2>/dev/null || echo 0)
-trap 'echo $n > state; exit 0' USR1
+trap 'echo $((n+1)) > state; exit 0' USR1
 echo "begins with $GODWIT_PROCS at $n"
 while [ ! -e "$1" ]; do sleep 0.05 & wait $!; n=$((n+1)); done
 `
