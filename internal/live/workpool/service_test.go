@@ -289,10 +289,10 @@ func TestWhatALostWorkerHeldIsGivenToOthersAndItsLateOutcomesAreRefused(t *testi
 	if a := b.report(first); string(a.Texts) != "a\n" {
 		t.Fatalf("%+v", a)
 	}
-	b.grid.set(w[0], core.Running, 2) // its attempt was lost, and another one runs
 	if a := b.report(second); string(a.Texts) != "b\n" {
 		t.Fatalf("%+v", a)
 	}
+	b.grid.set(w[0], core.Running, 2) // its attempt was lost, and another one runs
 	second.Outcomes = []poolwork.Outcome{{Item: 1, Out: []byte("b")}}
 	var a *poolwork.Answer
 	clocktest.WaitFor(t, "the item to come back", func() bool { a = b.report(second); return len(a.Items) > 0 })
