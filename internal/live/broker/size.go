@@ -200,8 +200,8 @@ func (j *job) doneSoFar() float64 {
 	return 0
 }
 
-// ResizeJob has a malleable job that runs change its size and keep that, and returns when its program has answered: it
-// says what the job has then. Or it leaves the size to the policy again.
+// ResizeJob has a job that runs change its size, or begin again with another, and keep that. It returns when its
+// program has answered, or runs again, and says what the job has then. Or it leaves the size to the policy again.
 func (b *Broker) ResizeJob(ctx context.Context, ref string, want api.Resize) (string, error) {
 	if want.Auto && want.Cores != 0 {
 		return "", &badinput.Error{Field: "cores", Value: fmt.Sprint(want.Cores), Want: "0 with auto"}
