@@ -127,6 +127,8 @@ type Broker struct {
 	nextEvent      uint64
 	engineSettings json.RawMessage // as the log has them
 	unlogged       []store.Step    // that are not in the log yet, see logStep
+	sent           []uint64        // commands that were carried out, see markSent
+	sentBefore     core.Time       // by when that is written; undefined if there are none
 	snapped        uint64          // last event in the newest snapshot
 	lastWrite      time.Duration   // how long the last batch took to become durable
 	isRunning      bool            // Run has begun
@@ -216,8 +218,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if d := b.wake.Sub(b.brokerTime()); b.wake != core.Never {
-			timer.Reset(max(0, d))
+		if wake := b.nextWake(); wake != core.Never {
+			timer.Reset(max(0, wake.Sub(b.brokerTime())))
 		} else {
 			timer.Stop()
 		}
@@ -236,6 +238,14 @@ func (b *Broker) Run(ctx context.Context) error {
 			return fmt.Errorf("the store: %w", err)
 		}
 	}
+}
+
+// nextWake is when the loop has something to do by itself.
+func (b *Broker) nextWake() core.Time {
+	if len(b.sent) > 0 {
+		return min(b.wake, b.sentBefore)
+	}
+	return b.wake
 }
 
 // postToLoop hands a function to the loop.

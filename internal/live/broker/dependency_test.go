@@ -319,15 +319,7 @@ func TestAQuestionAboutAJobThatIsOverIsStruckOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.up()
-	var outbox []store.Outbound
-	waitUntil(t, func() bool {
-		l, err := g.store.LoadState(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		outbox = l.Outbox
-		return len(outbox) == 0
-	}, func() string { return fmt.Sprintf("the outbox has %+v", outbox) })
+	g.untilOutboxIsEmpty()
 	g.submit(jobfile.Job{})
 	g.next()
 }

@@ -50,13 +50,3 @@ func (b *Broker) logSnapshot(upTo uint64) error {
 	b.unlogged = append(b.unlogged, store.Step{Began: b.engineSettings, Left: left, UpTo: upTo})
 	return nil
 }
-
-// takeSteps has the steps written with the turn, and reports whether there is anything to
-// write.
-func (t *turn) takeSteps() bool {
-	if t.batch.IsEmpty() && len(t.b.unlogged) < maxUnlogged {
-		return false
-	}
-	t.batch.Steps = t.b.unlogged
-	return !t.batch.IsEmpty()
-}

@@ -42,6 +42,10 @@ const (
 	maxTurnTime          = 50 * time.Millisecond
 )
 
+// maxSentDelay is how long a command that was carried out stays in the outbox at most while
+// nothing else is written.
+const maxSentDelay = time.Second
+
 // slowTurnTime is from when on a turn is told about in the log: everybody who asked something
 // has waited for it.
 const slowTurnTime = time.Second
@@ -94,14 +98,14 @@ func (t *turn) commitTurn(ctx context.Context) error {
 			b.dropArray(a.ID, a)
 		}
 	}
-	if t.batch.First = b.nextEvent; t.takeSteps() {
+	if t.batch.First = b.nextEvent; t.takeDeferred() {
 		began := b.opt.Clock()
 		if err := t.writeAndAnswer(ctx); err != nil {
 			return err
 		}
 		b.lastWrite = b.opt.Clock.Since(began)
 		b.nextEvent += uint64(len(t.batch.Events))
-		b.unlogged = nil
+		b.unlogged, b.sent = nil, nil
 	}
 	t.publishPlacement()
 	for _, f := range t.then {
@@ -225,4 +229,22 @@ func (t *turn) sendCommand(c core.Command) uint64 {
 	return id
 }
 
-func (t *turn) markSent(id uint64) { t.batch.Sent = append(t.batch.Sent, id) }
+// markSent has a command forgotten that was carried out. That needs no write of its own: a
+// command that a killed broker did not forget is carried out again, which changes nothing.
+func (t *turn) markSent(id uint64) {
+	if len(t.b.sent) == 0 {
+		t.b.sentBefore = t.now.Add(maxSentDelay)
+	}
+	t.b.sent = append(t.b.sent, id)
+}
+
+// takeDeferred adds to the turn what waits for one that writes something, and reports whether
+// there is anything to write.
+func (t *turn) takeDeferred() bool {
+	b := t.b
+	if t.batch.IsEmpty() && len(b.unlogged) < maxUnlogged && (len(b.sent) == 0 || t.now < b.sentBefore) {
+		return false
+	}
+	t.batch.Steps, t.batch.Sent = b.unlogged, b.sent
+	return !t.batch.IsEmpty()
+}

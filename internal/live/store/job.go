@@ -9,7 +9,7 @@ import (
 )
 
 // Job is a job as its user sees it. Fields may be added: what an older version
-// wrote lacks them.
+// wrote lacks them. What it is found by, and its description, never change.
 type Job struct {
 	ID        core.JobID   `json:"-"` // the short number
 	Unique    string       `json:"-"`
@@ -17,7 +17,7 @@ type Job struct {
 	Owner     uint32       `json:"owner,omitempty"` // the user by number, of a broker of several; 0: the broker's own
 	Submitted core.Time    `json:"-"`
 	Parent    core.JobID   `json:"-"` // the array it belongs to; 0 if none
-	Spec      *jobfile.Job `json:"-"` // never changes; nil in a batch leaves what is there
+	Spec      *jobfile.Job `json:"-"` // nil in a batch leaves it, Unique, User, Submitted and Parent as they are
 
 	Index   int        `json:"index,omitempty"` // in the array
 	State   core.State `json:"state"`

@@ -224,21 +224,32 @@ var ErrBroken = errors.New("the broker went away")
 
 // WatchJob calls see with every state of a job until the last one.
 func (c *Client) WatchJob(ctx context.Context, id string, see func(*Live) error) error {
-	resp, err := c.sendRequest(ctx, http.MethodGet, jobPath(id, "/watch"), nil)
+	isFinal := func(l *Live) bool { return l.Final }
+	return watchStream(ctx, c, jobPath(id, "/watch"), "job "+id, isFinal, see)
+}
+
+// watchStream calls see with every state of something until the last one.
+func watchStream[T any](ctx context.Context, c *Client, path, what string, isFinal func(*T) bool,
+	see func(*T) error) error {
+	resp, err := c.sendRequest(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	for lines := json.NewDecoder(resp.Body); ; {
-		live := &Live{}
+		live := new(T)
 		if err := lines.Decode(live); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("watching job %s: %w (%w)", id, ErrBroken, err)
+			return fmt.Errorf("watching %s: %w (%w)", what, ErrBroken, err)
 		}
-		if err := see(live); err != nil || live.Final {
+		if err := see(live); err != nil {
 			return err
+		}
+		if isFinal(live) {
+			drainBody(resp.Body) // the broker ends it now
+			return nil
 		}
 	}
 }

@@ -2,9 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -192,23 +189,8 @@ func (c *Client) ExplainFlow(ctx context.Context, ref string) ([]Decision, error
 
 // WatchFlow calls see with every state of a workflow until the last one.
 func (c *Client) WatchFlow(ctx context.Context, ref string, see func(*FlowLive) error) error {
-	resp, err := c.sendRequest(ctx, http.MethodGet, flowPath(ref, "/watch"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	for lines := json.NewDecoder(resp.Body); ; {
-		live := &FlowLive{}
-		if err := lines.Decode(live); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("watching workflow %s: %w (%w)", ref, ErrBroken, err)
-		}
-		if err := see(live); err != nil || live.Final {
-			return err
-		}
-	}
+	isFinal := func(l *FlowLive) bool { return l.Final }
+	return watchStream(ctx, c, flowPath(ref, "/watch"), "workflow "+ref, isFinal, see)
 }
 
 func flowPath(ref, what string) string { return "/v1/flows/" + url.PathEscape(ref) + what }

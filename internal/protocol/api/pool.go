@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -102,23 +100,8 @@ func (c *Client) ListPoolFailures(ctx context.Context, ref string) ([]PoolFailur
 
 // WatchPool calls see with every state of a pool until the last one.
 func (c *Client) WatchPool(ctx context.Context, ref string, see func(*PoolLive) error) error {
-	resp, err := c.sendRequest(ctx, http.MethodGet, poolPath(ref, "/watch"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	for lines := json.NewDecoder(resp.Body); ; {
-		live := &PoolLive{}
-		if err := lines.Decode(live); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("watching pool %s: %w (%w)", ref, ErrBroken, err)
-		}
-		if err := see(live); err != nil || live.Final {
-			return err
-		}
-	}
+	isFinal := func(l *PoolLive) bool { return l.Final }
+	return watchStream(ctx, c, poolPath(ref, "/watch"), "pool "+ref, isFinal, see)
 }
 
 // PoolOutcomes is what became of the items of a pool, as package poolwork writes it down, from

@@ -188,7 +188,7 @@ func (d *Disk) mergedJobs(jobs []store.Job) ([]store.Job, error) {
 	for id, j := range d.jobs {
 		owner[j.Unique], named[id] = id, j.Unique
 	}
-	specs := map[core.JobID]*store.Job{}
+	earlier := map[core.JobID]store.Job{} // in the batch
 	kept := make([]store.Job, 0, len(jobs))
 	for i := range jobs {
 		j, err := roundTrip(jobs[i])
@@ -196,7 +196,17 @@ func (d *Disk) mergedJobs(jobs []store.Job) ([]store.Job, error) {
 			return nil, err
 		}
 		in := &jobs[i]
-		j.ID, j.Unique, j.User, j.Submitted, j.Parent = in.ID, in.Unique, in.User, in.Submitted, in.Parent
+		fixed := *in // where what never changes is taken from
+		if in.Spec == nil {
+			var there bool
+			if fixed, there = earlier[in.ID]; !there {
+				fixed, there = d.jobs[in.ID]
+			}
+			if !there {
+				return nil, fmt.Errorf("job %d is new and has no description", in.ID)
+			}
+		}
+		j.ID, j.Unique, j.User, j.Submitted, j.Parent = in.ID, fixed.Unique, fixed.User, fixed.Submitted, fixed.Parent
 		if is, taken := owner[j.Unique]; taken && is != j.ID {
 			return nil, fmt.Errorf("unique id %q is that of job %d", j.Unique, is)
 		}
@@ -204,23 +214,13 @@ func (d *Disk) mergedJobs(jobs []store.Job) ([]store.Job, error) {
 			delete(owner, was)
 		}
 		owner[j.Unique], named[j.ID] = j.ID, j.Unique
-		before, there := d.jobs[j.ID]
-		switch {
-		case in.Spec != nil:
-			spec, err := roundTrip(*in.Spec)
-			if err != nil {
-				return nil, err
-			}
-			j.Spec = &spec
-		case specs[j.ID] != nil:
-			j.Spec = specs[j.ID].Spec
-		case there:
-			j.Spec = before.Spec
-		default:
-			return nil, fmt.Errorf("job %d is new and has no description", j.ID)
+		spec, err := roundTrip(*fixed.Spec)
+		if err != nil {
+			return nil, err
 		}
+		j.Spec = &spec
 		kept = append(kept, j)
-		specs[j.ID] = &j
+		earlier[j.ID] = j
 	}
 	return kept, nil
 }

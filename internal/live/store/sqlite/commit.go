@@ -15,16 +15,17 @@ import (
 type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
-	reading, thin, drop, count, array, arrayDone               *sql.Stmt
+	reading, thin, drop, array, arrayDone                      *sql.Stmt
 	flow, flowKeep, flowTask, flowEntry, steps                 *sql.Stmt
 	pool, poolKeep, poolChunk                                  *sql.Stmt
+	begin, commit                                              *sql.Stmt
 }
 
 // statementTexts pairs each statement with its text.
 func (t *statements) statementTexts() map[**sql.Stmt]string {
 	return map[**sql.Stmt]string{
 		&t.event: "INSERT INTO events (n, body, sum) VALUES (?, ?, ?)",
-		&t.steps: "INSERT INTO steps (first, sum, body) VALUES (?, ?, ?)",
+		&t.steps: "INSERT INTO steps (n, first, sum, body) VALUES (?, ?, ?, ?)",
 		&t.send:  "INSERT INTO outbox (id, body, sum) VALUES (?, ?, ?)",
 		&t.sent:  "DELETE FROM outbox WHERE id = ?",
 		&t.job: `INSERT INTO jobs (number, unique_id, user, submitted, parent, open, work, result, body, sum, spec_sum, spec)
@@ -32,8 +33,8 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 			ON CONFLICT (number) DO UPDATE SET unique_id = excluded.unique_id, user = excluded.user, submitted = excluded.submitted,
 			parent = excluded.parent, open = excluded.open, work = excluded.work, result = excluded.result, body = excluded.body, sum = excluded.sum,
 			spec = excluded.spec, spec_sum = excluded.spec_sum`,
-		&t.jobKeep: `UPDATE jobs SET unique_id = ?2, user = ?3, submitted = ?4, parent = ?5, open = ?6, work = ?7, result = ?8, body = ?9, sum = ?10
-			WHERE number = ?1`,
+		// What never changes of a job is left alone: SQLite writes the indexes of each column that is set.
+		&t.jobKeep: `UPDATE jobs SET open = ?2, work = ?3, result = ?4, body = ?5, sum = ?6 WHERE number = ?1`,
 		&t.array: `INSERT INTO arrays (number, work, sum, body) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET work = excluded.work, sum = excluded.sum, body = excluded.body`,
 		&t.arrayDone: "DELETE FROM arrays WHERE number = ?",
@@ -71,8 +72,8 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 			WHERE number = ?1`,
 		&t.poolChunk: `INSERT INTO pool_chunks (pool, n, sum, body) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET sum = excluded.sum, body = excluded.body`,
-		&t.drop:  "DELETE FROM weather WHERE at < ?",
-		&t.count: "UPDATE commits SET n = ?",
+		&t.begin: "BEGIN IMMEDIATE", &t.commit: "COMMIT",
+		&t.drop: "DELETE FROM weather WHERE at < ?",
 	}
 }
 
@@ -139,12 +140,12 @@ func (s *Store) checkUsable(ctx context.Context) error {
 // stored.
 func (s *Store) inTransaction(ctx context.Context, do func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
-	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if _, err := s.stmts.begin.ExecContext(ctx); err != nil {
 		return err
 	}
 	err := do(ctx)
 	if err == nil {
-		_, err = s.write.ExecContext(ctx, "COMMIT")
+		_, err = s.stmts.commit.ExecContext(ctx)
 	}
 	if err == nil {
 		return nil
@@ -160,9 +161,6 @@ func (s *Store) inTransaction(ctx context.Context, do func(context.Context) erro
 }
 
 func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
-	if _, err := s.stmts.count.ExecContext(ctx, s.commits+1); err != nil {
-		return err
-	}
 	for i := range b.Events {
 		if err := keepChecked(ctx, s.stmts.event, b.First+uint64(i), &b.Events[i]); err != nil {
 			return err
@@ -238,17 +236,16 @@ func (s *Store) putJob(ctx context.Context, j *store.Job) error {
 	if j.IsOpen() {
 		open = 1
 	}
-	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body,
-		bodyChecksum(body)}
 	if j.Spec != nil {
 		spec, err := encodeBody(j.Spec)
 		if err != nil {
 			return err
 		}
-		_, err = s.stmts.job.ExecContext(ctx, append(row, bodyChecksum(spec), spec)...)
+		_, err = s.stmts.job.ExecContext(ctx, int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open,
+			j.Work, j.Result, body, bodyChecksum(body), bodyChecksum(spec), spec)
 		return err
 	}
-	done, err := s.stmts.jobKeep.ExecContext(ctx, row...)
+	done, err := s.stmts.jobKeep.ExecContext(ctx, int64(j.ID), open, j.Work, j.Result, body, bodyChecksum(body))
 	if err != nil {
 		return err
 	}

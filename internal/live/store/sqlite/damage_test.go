@@ -291,3 +291,63 @@ func TestAWitnessThatSaysNothingIsNoHarm(t *testing.T) {
 	write(t, path+".commits", "\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00")
 	must(t, opened(t, path).Close())
 }
+
+// The commits that a store of an earlier form has counted stay counted.
+func TestCommitsStayCountedInANewForm(t *testing.T) {
+	list, err := migrationSteps(migrations)
+	must(t, err)
+	for _, c := range []struct {
+		witnessed uint64
+		lost      bool
+	}{{7, false}, {9, true}} {
+		path := newPlace(t).path
+		var earlier strings.Builder
+		for _, m := range list[:8] {
+			earlier.WriteString(m.sql)
+		}
+		raw(t, path, earlier.String(), "UPDATE commits SET n = 7", fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+			"PRAGMA user_version = 8")
+		w, err := openWitness(path, true)
+		must(t, err)
+		must(t, errors.Join(w.writeCount(c.witnessed), w.closeFile()))
+		s, err := Open(t.Context(), path)
+		if c.lost {
+			if !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("with 7 of 9 commits the error is %v", err)
+			}
+			continue
+		}
+		must(t, err)
+		if err := s.ReadLog(t.Context(), func(p *store.LogPart) error {
+			if len(p.Events)+len(p.Steps) > 0 {
+				t.Errorf("an empty log has %+v", p)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		must(t, errors.Join(s.CommitBatch(t.Context(), life(1, 1, 1)), s.Close()))
+		if s = opened(t, path); s.commits != 8 {
+			t.Errorf("%d commits are counted after the eighth", s.commits)
+		}
+		must(t, s.Close())
+	}
+}
+
+// A log of which no snapshot needs anything still says how many commits there were.
+func TestCommitsStayCountedWhenTheLogIsDropped(t *testing.T) {
+	path := newPlace(t).path
+	s := opened(t, path)
+	for i := range 5 {
+		must(t, s.CommitBatch(t.Context(), &store.Batch{First: uint64(1 + i), Events: []core.Event{{Kind: core.QueueScanned}}}))
+	}
+	for _, state := range []string{"one", "two"} {
+		must(t, s.SaveSnapshot(t.Context(), 5, []byte(state)))
+	}
+	must(t, s.SaveSnapshot(t.Context(), 5, []byte("three")))
+	must(t, s.Close())
+	if s = opened(t, path); s.commits != 5 {
+		t.Errorf("%d commits are counted after five", s.commits)
+	}
+	must(t, s.Close())
+}

@@ -8,23 +8,24 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// putSteps stores the steps of a batch as one row: there are several for each job.
+// putSteps stores the steps of a batch as one row, which has the number of the commit. Without
+// steps the row is empty.
 func (s *Store) putSteps(ctx context.Context, b *store.Batch) error {
-	if len(b.Steps) == 0 {
-		return nil
+	body := []byte("[]")
+	if len(b.Steps) > 0 {
+		var err error
+		if body, err = encodeBody(b.Steps); err != nil {
+			return err
+		}
 	}
-	body, err := encodeBody(b.Steps)
-	if err != nil {
-		return err
-	}
-	_, err = s.stmts.steps.ExecContext(ctx, int64(s.next), bodyChecksum(body), body)
+	_, err := s.stmts.steps.ExecContext(ctx, int64(s.commits)+1, int64(s.next), bodyChecksum(body), body)
 	return err
 }
 
-// dropSteps is a part of dropEvents.
+// dropSteps is a part of dropEvents. The last row stays: it counts the commits.
 func (s *Store) dropSteps(ctx context.Context) (int64, error) {
 	done, err := s.write.ExecContext(ctx, `DELETE FROM steps WHERE first <= (SELECT min(up_to) FROM snapshots)
-		AND (SELECT count(*) FROM snapshots) > 1 AND n < ? + (SELECT min(n) FROM steps)`, eventsPerDrop)
+		AND (SELECT count(*) FROM snapshots) > 1 AND n < ? + (SELECT min(n) FROM steps) AND n < (SELECT max(n) FROM steps)`, eventsPerDrop)
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +98,7 @@ const rowsPerRead = 100
 func (r *logReader) eachStepRow(ctx context.Context, yield func(store.LogRow) error) error {
 	for last := int64(0); ; {
 		var page []store.LogRow
-		err := eachRow(ctx, r.tx, "SELECT n, first, sum, body FROM steps WHERE n > ? ORDER BY n LIMIT ?",
+		err := eachRow(ctx, r.tx, "SELECT n, first, sum, body FROM steps WHERE n > ? AND length(body) > 2 ORDER BY n LIMIT ?",
 			[]any{last, rowsPerRead}, func(rows *sql.Rows) error {
 				var row store.LogRow
 				var check int64

@@ -68,7 +68,7 @@ func (w *witness) closeFile() error {
 
 // checkWitness compares what the witness says with what the store has.
 func (s *Store) checkWitness(ctx context.Context) error {
-	if err := s.write.QueryRowContext(ctx, "SELECT n FROM commits").Scan(&s.commits); err != nil {
+	if err := s.write.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM steps").Scan(&s.commits); err != nil {
 		return err
 	}
 	said, err := s.witness.readCount()
