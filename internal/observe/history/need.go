@@ -118,7 +118,10 @@ func recentMean(logs []float64, usual float64) (mean, squares, count float64) {
 			w := newness[i] / (1 + (x-mean)*(x-mean)/(far*far))
 			sum, weights = sum+w*x, weights+w
 		}
-		mean = sum / weights
+		last := mean
+		if mean = sum / weights; math.Abs(mean-last) < 1e-9*far {
+			break
+		}
 	}
 	weights, quadratic := 0.0, 0.0
 	for i, x := range logs {
