@@ -48,6 +48,19 @@ func (g *grid) settled(rows *countingStore) {
 	})
 }
 
+// untilNobodyLives waits until all jobs are over, and their last attempts released.
+func (g *grid) untilNobodyLives() {
+	g.t.Helper()
+	var live int
+	waitUntil(g.t, func() bool {
+		var err error
+		if live, err = g.broker().CountLive(g.t.Context()); err != nil {
+			g.t.Fatal(err)
+		}
+		return live == 0
+	}, func() string { return fmt.Sprintf("%d jobs live", live) })
+}
+
 func TestAnArrayWhoseElementsEachWaitForAnotherIsTakenInAFewAtATime(t *testing.T) {
 	g := newGrid(t)
 	rows := g.countRows()
@@ -278,6 +291,7 @@ func TestTheBrokerAnswersWhileElementsOfAnArrayAreRead(t *testing.T) {
 	gated := newGatedStore(g.store)
 	g.store = gated
 	g.up()
+	g.untilNobodyLives() // elements that were begun may be released again
 	gated.close()
 	submitted := make(chan error, 1)
 	go func() {
@@ -387,9 +401,7 @@ func TestAnArrayThatIsCancelledFromItsEndOnIsForgotten(t *testing.T) {
 			t.Fatalf("job %d is %s", v.ID, v.State)
 		}
 	}
-	if live, err := g.broker().CountLive(t.Context()); err != nil || live != 0 {
-		t.Errorf("%d jobs live, %v", live, err)
-	}
+	g.untilNobodyLives()
 }
 
 func reversed(ids []core.JobID) []core.JobID {
