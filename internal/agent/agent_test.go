@@ -189,7 +189,7 @@ func TestAFenceKeepsAnAttemptFromStartingAndEndsOneThatRuns(t *testing.T) {
 func TestAnAgentWhoseFolderIsRemovedEnds(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "touch up; sleep 1000")
 	h.begin() // there is no broker at all
-	// Before the program runs the agent makes files there, while they are removed.
+	// Until the program runs, the agent makes files there, which would come back while they are removed.
 	clocktest.WaitFor(t, "a start", func() bool { _, err := os.Stat(filepath.Join(h.dir, "work", "up")); return err == nil })
 	if err := os.RemoveAll(h.dir); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// outbox is what the store holds of commands that may still have to be carried out.
-func (g *grid) outbox() []store.Outbound {
+// storedOutbox is what the store holds of commands that may still have to be carried out.
+func (g *grid) storedOutbox() []store.Outbound {
 	g.t.Helper()
 	l, err := g.store.LoadState(g.t.Context())
 	if err != nil {
@@ -21,8 +21,8 @@ func (g *grid) outbox() []store.Outbound {
 
 func (g *grid) untilOutboxIsEmpty() {
 	g.t.Helper()
-	waitUntil(g.t, func() bool { return len(g.outbox()) == 0 },
-		func() string { return fmt.Sprintf("the outbox has %+v", g.outbox()) })
+	waitUntil(g.t, func() bool { return len(g.storedOutbox()) == 0 },
+		func() string { return fmt.Sprintf("the outbox has %+v", g.storedOutbox()) })
 }
 
 // A command that was carried out is forgotten also while nothing else is written, and a broker
