@@ -197,6 +197,36 @@ func TestAStartThatIsCalledOffLeavesNothing(t *testing.T) {
 	}
 }
 
+// A supervisor that does not hear, and that starts something after it was asked to end: what it started is waited for.
+func TestWhatASupervisorStartedLateIsWaitedFor(t *testing.T) {
+	p := program(t, t.TempDir(), "true")
+	_, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.Stdout, p.Stderr = out, out
+	deaf := filepath.Join(t.TempDir(), "supervisor")
+	const script = `#!/bin/sh
+sleep 2 3>&-
+sh -c 'while kill -0 $0; do sleep 0.1; done; sleep 0.5' $$ 3>&- &
+while :; do sleep 1 3>&-; done
+`
+	if err := os.WriteFile(deaf, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := (sandbox.Method{Binary: deaf}).StartProgram(ctx, p, ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("called off: %v", err)
+	}
+	for _, left := range marked(t, p.Mark) {
+		if strings.Contains(left, "kill") {
+			t.Errorf("left over: %s", left)
+		}
+	}
+}
+
 // find is the marked process that a word at the beginning of its command names.
 func find(t *testing.T, mark, word string) int {
 	t.Helper()

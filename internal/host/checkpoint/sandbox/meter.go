@@ -83,6 +83,18 @@ func identifyProcess(pid int) process {
 	return process{pid, st.Started}
 }
 
+// kill ends the process, if it lives.
+func (p process) kill() {
+	fd, err := unix.PidfdOpen(p.pid, 0) // so that a number used again is not taken for it
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	if p.start != 0 && identifyProcess(p.pid) == p {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // an error says that it has ended
+	}
+}
+
 // awaitEnd returns when the process is gone. Its parent may have died before
 // it, and then it may have become our child.
 func (p process) awaitEnd() {

@@ -6,16 +6,22 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/proctable"
 )
 
 // exitTimeout is how long a supervisor that was asked to end its program is given
 // before it is killed with it. It needs a few milliseconds.
 const exitTimeout = 3 * time.Second
+
+// stopTries is how often, a millisecond apart, it is looked whether a supervisor has stopped: a thread may be in a call
+// that cannot be interrupted.
+const stopTries = 1000
 
 // run is a program in a sandbox.
 type run struct {
@@ -232,10 +238,31 @@ func (r *run) endProgram() {
 	select {
 	case <-r.done:
 	case <-timeout.C:
+		r.stopSupervisor()
+		r.meter.readUsage()
+		for _, p := range r.meter.seenProcesses() {
+			p.kill()
+		}
 	}
 	_ = r.cmd.Process.Kill() // an error says that it has ended
 	<-r.done
 	<-asked
+}
+
+// stopSupervisor has a supervisor that is about to be killed start no more processes, so that all that it has started
+// can be found and waited for.
+func (r *run) stopSupervisor() {
+	if r.cmd.Process.Signal(syscall.SIGSTOP) != nil {
+		return // it has ended
+	}
+	runs := func(t proctable.Process) bool { return t.State != 'T' && !t.IsDead() }
+	for range stopTries {
+		threads, err := proctable.ThreadsOf(r.cmd.Process.Pid)
+		if err != nil || !slices.ContainsFunc(threads, runs) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // SaveImage writes an image of the program into the empty folder dir.
