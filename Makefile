@@ -34,6 +34,9 @@ HELDOUT := $(addprefix examples/apps/build/,matvec scan join floyd poisson gauss
 # Programs with MPI.
 PARALLEL := $(addprefix examples/apps/build/,ring pi bt cg is lu mg)
 
+# Programs with MPI that change their size while they run.
+MALLEABLE := $(addprefix examples/apps/build/,heat bodies)
+
 # The example programs that are not scripts; without a C compiler there are none.
 examples: ## compile the example programs
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory sequential-examples; \
@@ -44,7 +47,7 @@ examples: ## compile the example programs
 # They say nothing where nothing is to be done.
 sequential-examples: examples/jobs/burn $(KERNELS) $(HELDOUT)
 	@:
-parallel-examples: $(PARALLEL)
+parallel-examples: $(PARALLEL) $(MALLEABLE)
 	@:
 
 $(KERNELS): examples/apps/build/%: examples/apps/%.c
@@ -54,6 +57,10 @@ $(KERNELS): examples/apps/build/%: examples/apps/%.c
 $(HELDOUT): examples/apps/build/%: examples/apps/heldout/%.c
 	@mkdir -p $(@D)
 	cc -O2 -Wall -Wextra -o $@ $< -lm
+
+$(MALLEABLE): examples/apps/build/%: examples/apps/%.c examples/apps/team.h program/c/godwit.c program/c/godwit.h
+	@mkdir -p $(@D)
+	mpicc -O2 -Wall -Wextra -Iprogram/c -o $@ $< program/c/godwit.c -lm
 
 examples/apps/build/%: examples/apps/%.c
 	@mkdir -p $(@D)
