@@ -2,7 +2,11 @@ package agent
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -31,11 +35,27 @@ func (l *life) onOffer(o *wire.Order) {
 	if l.phase != running || o.Offer <= l.sizes.answered {
 		return
 	}
+	if cpus := runtime.NumCPU(); o.Size > cpus && o.Size > l.attempt.Procs && isConfined(os.Getenv, cpus) {
+		l.sizes.offered, l.sizes.answered = o.Offer, o.Offer
+		l.sendNote("resize", "keeps its size", fmt.Sprintf("its batch system confines it to %d CPUs of the host", cpus), nil)
+		l.outbox.QueueMessage(wire.Message{Kind: wire.Accepted, Size: l.attempt.Procs, Offer: o.Offer})
+		return
+	}
 	l.report.SetOffer(o.Size, o.Offer)
 	l.sizes.offered, l.sizes.until = o.Offer, l.sinceBirth()+answerTime
 	if l.sizes.look == nil {
 		l.sizes.look = time.NewTicker(answerInterval)
 	}
+}
+
+// isConfined reports whether a batch system lets its job, and so this agent, run on so many CPUs of the host only: then
+// nothing is gained by others that are held for it.
+func isConfined(variable func(string) string, cpus int) bool {
+	if variable("SLURM_JOB_ID") == "" && variable("SGE_ROOT") == "" {
+		return false
+	}
+	var all unix.CPUSet // of the host: where its first process may run
+	return unix.SchedGetaffinity(1, &all) == nil && cpus < all.Count()
 }
 
 // readSizes tells the broker what the program says about its size.

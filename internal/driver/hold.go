@@ -35,6 +35,17 @@ type Resizer interface {
 	ResizeAttempt(ctx context.Context, id ID, hosts int) error
 }
 
+// Extender is a driver of a cluster with a manager of its own that can be asked for processors for an attempt beside
+// those that it was started with.
+type Extender interface {
+	// CanExtend says whether the cluster is one of those.
+	CanExtend() bool
+	// ExtendAttempt has the manager give the attempt so many processors in all, on the host of its agent, and returns how
+	// many it has by now: the others it is asked for once, however often this is called. What is more than that is given
+	// back, though never those that it was started with.
+	ExtendAttempt(ctx context.Context, id ID, procs int) (has int, err error)
+}
+
 // Adjuster is a driver of a cluster that may have no other manager than the broker, so that an attempt that runs can
 // be given other processors of it at any time.
 type Adjuster interface {

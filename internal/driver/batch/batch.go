@@ -98,6 +98,7 @@ type attempt struct {
 	missing   int                // answers in a row that do not have it
 	hopeless  int                // answers in a row that say that it will never begin
 	entry     *Entry             // as it was seen last
+	holders   int                // jobs that are to hold processors for it beside its own
 }
 
 // New takes over the attempts that are found in the folder. It does not ask the

@@ -185,7 +185,7 @@ func (p *pretender) ListQueue(_ context.Context, prefix string) ([]batch.Entry, 
 		if j.gone || !strings.HasPrefix(j.Name, prefix) {
 			continue
 		}
-		e := batch.Entry{ID: j.id, Name: j.Name, State: batch.Running}
+		e := batch.Entry{ID: j.id, Name: j.Name, State: batch.Running, Hosts: []string{"a"}}
 		if j.cmd == nil {
 			e.State, e.Why, e.Hopeless = batch.Pending, "Resources", p.hopeless
 		}

@@ -57,6 +57,7 @@ type Request struct {
 	Output string // path of the file for what the script itself says
 	driver.Need
 	Reservation string // its name; "": none was made
+	Host        string // where it has to run; "": anywhere
 
 	// Of a script that was written for this kind of manager.
 	Threads int              // processors of each process; 0: it does not say

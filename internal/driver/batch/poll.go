@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 type queueAnswer struct {
 	number uint64
 	jobs   map[string][]Entry // by name
-	err    error
-	done   chan struct{} // closed when the rest is set
+	// holders are those that hold processors for attempts beside their own jobs, by the names of these.
+	holders map[string][]Entry
+	err     error
+	done    chan struct{} // closed when the rest is set
 }
 
 // sharedAnswers share answers: whoever needs one that was asked for after he came waits
@@ -86,8 +89,13 @@ func (l *queueAnswer) askManager(d *Driver) {
 	entries, err := d.manager.ListQueue(ctx, d.prefix)
 	l.err = err
 	l.jobs = make(map[string][]Entry, len(entries))
+	l.holders = make(map[string][]Entry)
 	for _, e := range entries {
-		l.jobs[e.Name] = append(l.jobs[e.Name], e)
+		if own, _, holds := strings.Cut(e.Name, holderMark); holds {
+			l.holders[own] = append(l.holders[own], e)
+		} else {
+			l.jobs[e.Name] = append(l.jobs[e.Name], e)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -74,6 +76,9 @@ func (d *Driver) endAttempt(ctx context.Context, a *attempt) error {
 	if err := d.folders.PutFence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
+	if err := os.RemoveAll(filepath.Join(a.dir, holdersFolder)); err != nil { // they end by themselves then
+		return err
+	}
 	if err := d.clearQueue(ctx, a); err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
 		}
 		var now []string
 		left := 0
-		for _, e := range l.jobs[a.name] {
+		for _, e := range slices.Concat(l.jobs[a.name], l.holders[a.name]) {
 			if e.State == Leaving && d.clock.Since(began) > releaseTimeout && !d.isAttended(a) {
 				continue
 			}

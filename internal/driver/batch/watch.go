@@ -76,7 +76,7 @@ const goneAfter = 2
 
 // compareQueue sees to the attempts that an answer does not have.
 func (d *Driver) compareQueue(l *queueAnswer) {
-	var absent, gone, hopeless []*attempt
+	var absent, gone, hopeless, short []*attempt
 	d.mu.Lock()
 	for _, a := range d.attempts {
 		if !a.watched || l.number <= a.after {
@@ -99,6 +99,9 @@ func (d *Driver) compareQueue(l *queueAnswer) {
 			if a.hopeless >= hopelessAfter {
 				hopeless = append(hopeless, a)
 			}
+			if len(l.holders[a.name]) < a.holders {
+				short = append(short, a)
+			}
 			continue
 		}
 		a.missing++
@@ -117,6 +120,25 @@ func (d *Driver) compareQueue(l *queueAnswer) {
 		d.giveUp(a)
 	}
 	d.endStrays(l)
+	for _, a := range short {
+		d.replaceHolders(a)
+	}
+}
+
+// replaceHolders asks the manager again for processors that somebody else took away from an attempt.
+func (d *Driver) replaceHolders(a *attempt) {
+	d.inBackground(func() {
+		w, err := attemptdir.ReadAttempt(a.dir)
+		if err != nil {
+			return // it has ended
+		}
+		d.mu.Lock()
+		procs := max(1, w.Procs) + a.holders
+		d.mu.Unlock()
+		if _, err := d.ExtendAttempt(d.ctx, a.id, procs); err != nil && d.ctx.Err() == nil {
+			d.log.Warn("processors that were taken away cannot be asked for again", "err", err)
+		}
+	})
 }
 
 // hopelessAfter is how many answers in a row must say that a job will never begin
@@ -152,14 +174,16 @@ func (d *Driver) giveUp(a *attempt) {
 // nothing, but they wait for processors.
 func (d *Driver) endStrays(l *queueAnswer) {
 	var strays []string
-	for name, list := range l.jobs {
-		id, ok := attemptdir.ParseName(strings.TrimPrefix(name, d.prefix))
-		if !ok || !d.folders.WasReleased(id) || attemptdir.HasFile(d.folders.AttemptPath(id)) {
-			continue
-		}
-		for i := range list {
-			if list[i].State != Leaving {
-				strays = append(strays, list[i].ID)
+	for _, jobs := range []map[string][]Entry{l.jobs, l.holders} {
+		for name, list := range jobs {
+			id, ok := attemptdir.ParseName(strings.TrimPrefix(name, d.prefix))
+			if !ok || !d.folders.WasReleased(id) || attemptdir.HasFile(d.folders.AttemptPath(id)) {
+				continue
+			}
+			for i := range list {
+				if list[i].State != Leaving {
+					strays = append(strays, list[i].ID)
+				}
 			}
 		}
 	}

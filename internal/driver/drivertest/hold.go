@@ -80,3 +80,45 @@ func testResizing(t *testing.T, w World) {
 	}
 	mustRelease(t, d, a)
 }
+
+// testExtending: of drivers whose manager can be asked for more.
+func testExtending(t *testing.T, w World) {
+	d := w.OpenDriver()
+	x, ok := d.(driver.Extender)
+	if !ok || !x.CanExtend() {
+		return
+	}
+	if has, err := x.ExtendAttempt(t.Context(), driver.ID{Job: 999, Epoch: 1}, 2); err == nil {
+		t.Errorf("an attempt that nobody knows has %d processors", has)
+	}
+	a := w.AttemptFor(Stays)
+	id := driver.AttemptID(a)
+	mustStart(t, d, a)
+	clocktest.WaitFor(t, "the program to begin", func() bool { return w.StartCount(a) > 0 })
+	extend := func(procs int) {
+		t.Helper()
+		clocktest.WaitFor(t, "the manager to give them", func() bool {
+			has, err := x.ExtendAttempt(t.Context(), id, procs)
+			if err != nil || has > procs {
+				t.Fatalf("it has %d of %d, %v", has, procs, err)
+			}
+			return has == procs
+		})
+	}
+	extend(3)
+	d = w.OpenDriver() // after a restart
+	x = d.(driver.Extender)
+	if has, err := x.ExtendAttempt(t.Context(), id, 3); has != 3 || err != nil {
+		t.Errorf("after a restart it has %d of 3, %v", has, err)
+	}
+	extend(2)
+	extend(1)
+	extend(2)
+	if w.LivingProcesses(a) == 0 || countKind(w.HeardMessages(a), wire.Lost) > 0 {
+		t.Error("it was ended")
+	}
+	mustRelease(t, d, a)
+	if has, err := x.ExtendAttempt(t.Context(), id, 2); err == nil {
+		t.Errorf("an attempt that was released has %d processors", has)
+	}
+}

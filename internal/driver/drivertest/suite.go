@@ -78,6 +78,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"AnOrderThatWasWithdrawnIsNotCarriedOut", testWithdrawn},
 		{"WhatIsHeldForAnAttemptIsHeldOnceAndGivenBack", TestReservations},
 		{"AnAttemptKeepsItsHostsUnlessToldOtherwise", testResizing},
+		{"AnAttemptIsGivenMoreProcessorsAndGivesThemBack", testExtending},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, make(t)) })
 	}

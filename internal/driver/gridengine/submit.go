@@ -77,6 +77,9 @@ func (m *Manager) qsubArguments(r *batch.Request) ([]string, error) {
 	if r.Memory > 0 {
 		args = append(args, "-l", fmt.Sprintf("mem_total=%dK", (r.Memory+1023)/1024))
 	}
+	if r.Host != "" {
+		args = append(args, "-l", "hostname="+r.Host)
+	}
 	return append(append(args, m.opt.Options...), r.Script), nil
 }
 

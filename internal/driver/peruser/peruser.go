@@ -79,6 +79,7 @@ var (
 	_ driver.PerUser   = (*Driver)(nil)
 	_ driver.Sensor    = (*Driver)(nil)
 	_ driver.Adjuster  = (*Driver)(nil)
+	_ driver.Extender  = (*Driver)(nil)
 )
 
 // New opens nobody's driver yet.

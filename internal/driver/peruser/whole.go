@@ -77,6 +77,30 @@ func (d *Driver) AdjustProcs(ctx context.Context, id driver.ID, held core.ProcSe
 	return a.AdjustProcs(ctx, id, held)
 }
 
+// CanExtend says whether the manager can be asked for more processors for attempts of the broker's own user: it is the
+// same for others.
+func (d *Driver) CanExtend() bool {
+	x, ok := d.opt.Own.(driver.Extender)
+	return ok && x.CanExtend()
+}
+
+// ExtendAttempt has the manager give the attempt more processors, as its owner.
+func (d *Driver) ExtendAttempt(ctx context.Context, id driver.ID, procs int) (int, error) {
+	user, err := d.ownerOf(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	m, err := d.memberOf(user)
+	if err != nil {
+		return 0, err
+	}
+	x, ok := m.(driver.Extender)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	return x.ExtendAttempt(ctx, id, procs)
+}
+
 // FilesOf moves the files that a user sees there; nil if nothing can.
 func (d *Driver) FilesOf(user uint32) driver.Stager {
 	m, err := d.memberOf(user)

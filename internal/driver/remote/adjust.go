@@ -9,7 +9,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-var _ driver.Adjuster = (*Driver)(nil)
+var (
+	_ driver.Adjuster = (*Driver)(nil)
+	_ driver.Extender = (*Driver)(nil)
+)
 
 // CanAdjustProcs says whether it is a plain machine over there.
 func (d *Driver) CanAdjustProcs(core.ProcSet) bool { return d.opt.Settings.Kind == "local" }
@@ -29,4 +32,16 @@ func (d *Driver) AdjustProcs(ctx context.Context, id driver.ID, held core.ProcSe
 		}
 	}
 	return a.CPUs, nil
+}
+
+// CanExtend says whether there is a manager over there.
+func (d *Driver) CanExtend() bool { return d.opt.Settings.Kind != "local" }
+
+// ExtendAttempt has the manager over there give the attempt processors.
+func (d *Driver) ExtendAttempt(ctx context.Context, id driver.ID, procs int) (int, error) {
+	a, err := d.sendRequest(ctx, &talk.Request{Do: talk.Extend, ID: id, Procs: procs}, false, nil)
+	if err != nil {
+		return 0, err
+	}
+	return min(max(a.Procs, 0), procs), nil
 }

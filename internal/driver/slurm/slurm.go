@@ -98,6 +98,9 @@ func (m *Manager) sbatchOptions(r *batch.Request) []string {
 	if m.opt.Partition != "" {
 		args = append(args, "--partition="+m.opt.Partition)
 	}
+	if r.Host != "" {
+		args = append(args, "--nodelist="+r.Host)
+	}
 	if r.Reservation != "" {
 		args = append(args, "--reservation="+r.Reservation)
 	}

@@ -122,7 +122,7 @@ func (c *cluster) engineSpec() *core.ClusterSpec {
 		hosts[i].Name = name
 	}
 	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue,
-		KeepFree: c.KeepFree, GrowFree: c.GrowFree, Removed: c.Removed}
+		KeepFree: c.KeepFree, GrowFree: c.GrowFree, Resizes: c.Managed && extenderOf(c.Driver) != nil, Removed: c.Removed}
 }
 
 // defineCluster tells the engine what a cluster consists of, if that is new. As long as

@@ -56,6 +56,8 @@ func (t *turn) handleCommand(c core.Command) {
 		t.handleClaim(j, c)
 	case core.Offer:
 		t.carryOffer(j, c)
+	case core.Acquire:
+		t.carryAcquire(j, driver.ID{Job: c.Job, Epoch: c.Epoch, Part: c.Part}, c.Serial)
 	default:
 		t.b.opt.Log.Error("a command that nobody carries out", "command", c.Kind, "job", c.Job)
 	}

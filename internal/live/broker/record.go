@@ -23,7 +23,8 @@ func (t *turn) recordEvent(ev *core.Event) {
 		t.recordPlan(j, ev)
 	case core.PartHeld:
 		t.touchJob(j)
-	case core.PartOffered, core.PartAnswered, core.PartSilent, core.PartAsked, core.PartGaveBack, core.JobSized:
+	case core.PartOffered, core.PartAccepted, core.PartAnswered, core.PartSilent, core.PartAsked, core.PartGaveBack,
+		core.JobSized:
 		t.recordSize(j, ev)
 	case core.InputRouted:
 		t.recordRoute(j, ev)

@@ -17,7 +17,7 @@ import (
 // give an attempt that runs other processors, the program keeps what it has.
 func (t *turn) carryOffer(j *job, c core.Command) {
 	cl := t.b.allClusters()[c.Cluster]
-	if p, placed := t.b.eng.FindPart(c.Job, c.Part); placed && adjusterOf(cl.Driver, p.Procs) != nil {
+	if p, placed := t.b.eng.FindPart(c.Job, c.Part); placed && sizerOf(cl.Driver, p.Procs) != nil {
 		t.sendOffer(j, c.Part)
 		return
 	}
@@ -30,18 +30,36 @@ func (t *turn) carryOffer(j *job, c core.Command) {
 	})
 }
 
-// adjusterOf is the driver of a cluster where an attempt that runs on these processors can be given others, else nil.
-func adjusterOf(d driver.Driver, held core.ProcSet) driver.Adjuster {
+// sizer gives an attempt the processors that it holds now, so many, and returns on which CPUs its program may run; nil:
+// on those that it could before.
+type sizer func(ctx context.Context, id driver.ID, size int, held core.ProcSet) (cpus []int, err error)
+
+// sizerOf is how an attempt that runs on these processors of a cluster, or on some that its manager chose, can be given
+// others; nil: it cannot.
+func sizerOf(d driver.Driver, held core.ProcSet) sizer {
 	if a, ok := d.(driver.Adjuster); ok && a.CanAdjustProcs(held) {
-		return a
+		return func(ctx context.Context, id driver.ID, _ int, held core.ProcSet) ([]int, error) {
+			return a.AdjustProcs(ctx, id, held)
+		}
+	}
+	if x := extenderOf(d); x != nil {
+		return func(ctx context.Context, id driver.ID, size int, _ core.ProcSet) ([]int, error) {
+			_, err := x.ExtendAttempt(ctx, id, size)
+			return nil, err
+		}
 	}
 	return nil
 }
 
-// sendOffer tells the agent of a part of the offer that is open now. One that is not there is told when it comes.
+// sendOffer tells the agent of a part of the offer that is open now. One that is not there is told when it comes. If
+// the program has answered, what it accepted is still to be had.
 func (t *turn) sendOffer(j *job, part int) {
 	o, open := t.b.eng.FindOffer(j.rec.ID, part)
 	if !open {
+		return
+	}
+	if o.Accepted > 0 {
+		t.carryAcquire(j, driver.ID{Job: j.rec.ID, Epoch: j.rec.Epoch, Part: part}, o.Serial)
 		return
 	}
 	t.afterCommit(func() {
@@ -80,6 +98,8 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 			choice = fmt.Sprintf("asked to give %d back", -ev.N)
 		}
 		t.explainReport(j, "resize", choice, ev.Why.String(), map[string]any{"cores": size})
+	case core.PartAccepted:
+		t.explainReport(j, "resize", fmt.Sprintf("takes %d more", ev.N), ev.Why.String(), map[string]any{"cores": size})
 	case core.PartSilent:
 		t.explainReport(j, "resize", "has not answered", ev.Why.String(), nil)
 	case core.PartAsked:
@@ -111,33 +131,34 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 // only the last counts: each time it is what the part holds then.
 func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID) {
 	p, placed := t.b.eng.FindPart(j.rec.ID, part)
-	a := adjusterOf(t.b.allClusters()[cluster].Driver, p.Procs)
-	if !placed || a == nil {
+	give := sizerOf(t.b.allClusters()[cluster].Driver, p.Procs)
+	if !placed || give == nil {
 		return
 	}
 	b := t.b
 	t.afterCommit(func() {
 		j.line.addTask(b.runInBackground, func() {
-			var now core.ProcSet
-			var answered int
+			var held core.ProcSet
+			var size, more, answered int
 			err := b.askLoop(b.ctx, func(t *turn) {
 				if p, placed := t.b.eng.FindPart(j.rec.ID, part); placed && j.rec.Epoch == epoch {
 					o, open := t.b.eng.FindOffer(j.rec.ID, part)
-					if now, answered = p.Procs, o.Serial; open {
+					held, size, more = p.Procs, p.Size, o.Accepted
+					if answered = o.Serial; open {
 						answered--
 					}
 				}
 			})
-			if err != nil || len(now) == 0 {
+			if err != nil || size == 0 {
 				return
 			}
-			cpus, err := a.AdjustProcs(b.ctx, driver.ID{Job: j.rec.ID, Epoch: epoch, Part: part}, now)
+			cpus, err := give(b.ctx, driver.ID{Job: j.rec.ID, Epoch: epoch, Part: part}, size+more, held)
 			if err != nil {
 				b.opt.Log.Warn("processors cannot be changed", "job", j.rec.ID, "part", part, "error", err)
 			}
 			b.postToLoop(func(*turn) {
 				if l := j.linkOf(part); l != nil && j.rec.Epoch == epoch {
-					l.sendOrder(wire.Order{Kind: wire.Resize, Size: now.CountProcs(), Offer: answered,
+					l.sendOrder(wire.Order{Kind: wire.Resize, Size: size, Offer: answered,
 						CPUs: core.NewProcSet(cpus).String()})
 				}
 			})
@@ -291,11 +312,19 @@ func (b *Broker) awaitRestart(ctx context.Context, j *job, asked askedSize) (str
 		asked.before), nil
 }
 
+// whyKept is why a job that was offered more has no more.
+func whyKept(managed bool) string {
+	if managed {
+		return "its program has not taken more, or the manager of its cluster had none for it in time"
+	}
+	return "its program has not taken more"
+}
+
 // awaitAnswer waits until the program has answered an offer.
 func (b *Broker) awaitAnswer(ctx context.Context, j *job, serial, before int) (string, error) {
 	for {
 		next := j.nextChange()
-		var open, live bool
+		var open, live, managed bool
 		var size int
 		err := b.askLoop(ctx, func(t *turn) {
 			o, waits := t.b.eng.FindOffer(j.rec.ID, 0)
@@ -303,6 +332,7 @@ func (b *Broker) awaitAnswer(ctx context.Context, j *job, serial, before int) (s
 			var p engine.PartView
 			p, live = t.b.eng.FindPart(j.rec.ID, 0)
 			size = p.Size
+			managed = live && t.b.allClusters()[p.Cluster].Managed
 		})
 		switch {
 		case err != nil:
@@ -311,7 +341,7 @@ func (b *Broker) awaitAnswer(ctx context.Context, j *job, serial, before int) (s
 		case !live:
 			return "", fmt.Errorf("%s ended or was stopped before it had another size", j.shortName())
 		case size == before:
-			return "", fmt.Errorf("%s keeps its %d cores: its program has not taken more", j.shortName(), size)
+			return "", fmt.Errorf("%s keeps its %d cores: %s", j.shortName(), size, whyKept(managed))
 		default:
 			return fmt.Sprintf("%s has %d cores now; before: %d", j.shortName(), size, before), nil
 		}

@@ -84,6 +84,7 @@ type Graces struct {
 	Stop    *time.Duration // a job that is to leave saves itself and does
 	Collect *time.Duration // beyond its own time of grace: a cancelled job says that it has ended
 	Shrink  *time.Duration // a job releases processors that it must
+	Grow    *time.Duration // the manager of a cluster gives a job that runs the processors that it accepted
 	Claim   *time.Duration // all parts of a job are claimed
 }
 

@@ -45,7 +45,7 @@ clusters:
   - {name: a, driver: local, cpus: [0, 2], slots: 16, keep_free: 3, grow_free: 2, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
   - {name: b, cpus: 1}
 policy: {place: wf, approach: pra, malleable: egs, tries: 20}
-intervals: {sample: 500ms, retry: 5s, stop_grace: 5m, collect_grace: 0s, shrink_grace: 20, claim_grace: 1h}
+intervals: {sample: 500ms, retry: 5s, stop_grace: 5m, collect_grace: 0s, shrink_grace: 20, grow_grace: 5s, claim_grace: 1h}
 keep: {jobs: 7d, logs: 10M}
 limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, pools: 8, items: 80, depot: 2G, log: 3G, memory: 4G}
 `)
@@ -56,7 +56,8 @@ limits: {work: 1G, files: 1000, jobs: 500, workflows: 7, tasks: 70, pools: 8, it
 			{Name: "b", Driver: "local", CPUs: []int{1}, Slots: 1, Quota: 1},
 		},
 		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs", Tries: 20},
-		Graces: Graces{Stop: after(5 * time.Minute), Collect: after(0), Shrink: after(20 * time.Second), Claim: after(time.Hour)},
+		Graces: Graces{Stop: after(5 * time.Minute), Collect: after(0), Shrink: after(20 * time.Second), Grow: after(5 * time.Second),
+			Claim: after(time.Hour)},
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},

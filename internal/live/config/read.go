@@ -50,6 +50,7 @@ func ReadSettings(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.StoreField("stop_grace", &c.Graces.Stop, waitLimit),
 				yamlfile.StoreField("collect_grace", &c.Graces.Collect, waitLimit),
 				yamlfile.StoreField("shrink_grace", &c.Graces.Shrink, waitLimit),
+				yamlfile.StoreField("grow_grace", &c.Graces.Grow, waitLimit),
 				yamlfile.StoreField("claim_grace", &c.Graces.Claim, waitLimit))
 		}),
 		yamlfile.ReadField("keep", func(v yamlfile.Value) {

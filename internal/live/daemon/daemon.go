@@ -237,6 +237,7 @@ func engineConfig(cfg *config.Config) engine.Config {
 		set  *time.Duration
 		into *time.Duration
 	}{{cfg.Graces.Stop, &e.StopGrace}, {cfg.Graces.Collect, &e.CollectGrace}, {cfg.Graces.Shrink, &e.ShrinkGrace},
+		{cfg.Graces.Grow, &e.GrowGrace},
 		{cfg.Graces.Claim, &e.ClaimGrace}} {
 		if x.set != nil {
 			*x.into = *x.set

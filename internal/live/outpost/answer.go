@@ -97,6 +97,14 @@ func (p *post) doRequest(ctx context.Context, q *talk.Request) (*talk.Answer, er
 		var err error
 		a.CPUs, err = d.AdjustProcs(ctx, q.ID, q.Held)
 		return a, err
+	case talk.Extend:
+		d, ok := p.driver.(driver.Extender)
+		if !ok {
+			return a, errors.ErrUnsupported
+		}
+		var err error
+		a.Procs, err = d.ExtendAttempt(ctx, q.ID, q.Procs)
+		return a, err
 	case talk.Sense:
 		sensed, err := p.sensor.MeasureHosts(ctx, *q.Sense)
 		a.Sensed = &sensed

@@ -13,7 +13,9 @@ type ClusterSpec struct {
 	Managed  bool `json:"managed,omitempty"`
 	Depth    int  `json:"depth,omitempty"`    // processors that our jobs may wait for in that queue; 0: no limit
 	Reserves bool `json:"reserves,omitempty"` // can hold processors between placement and start
-	Removed  bool `json:"removed,omitempty"`  // nobody is sent there any more; who runs there runs on
+	// managed, and its manager can be asked for processors for a job that runs, and given them back
+	Resizes bool `json:"resizes,omitempty"`
+	Removed bool `json:"removed,omitempty"` // nobody is sent there any more; who runs there runs on
 }
 
 // HostSpec is one host of a cluster.
@@ -36,7 +38,8 @@ func (s *ClusterSpec) TotalProcs() int {
 // Equal reports whether two clusters consist of the same.
 func (s *ClusterSpec) Equal(t *ClusterSpec) bool {
 	return slices.Equal(s.Hosts, t.Hosts) && s.Name == t.Name && s.KeepFree == t.KeepFree && s.GrowFree == t.GrowFree &&
-		s.Managed == t.Managed && s.Depth == t.Depth && s.Reserves == t.Reserves && s.Removed == t.Removed
+		s.Managed == t.Managed && s.Depth == t.Depth && s.Reserves == t.Reserves &&
+		s.Resizes == t.Resizes && s.Removed == t.Removed
 }
 
 // IsValid reports whether there can be such a cluster.

@@ -61,7 +61,8 @@ const (
 	PartClaimed   // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
 	PartOffered   // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
 	PartSilent    // the answer of Part to an offer it may refuse is not waited for any more; Serial
-	PartAnswered  // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
+	PartAccepted  // the manager is asked for N processors that Part accepts of an offer, until When; Serial
+	PartAnswered  // N of the offered processors accepted (always ≥ 0), and given by now; Done: progress; Serial
 	PartAsked     // the job asked for N more; Mandatory
 	PartGaveBack  // the job gave N processors, Procs, back by itself; Serial, if it numbers what it gives back
 	JobProgressed // Done: part of the work finished, 0 to 1
@@ -94,7 +95,8 @@ var eventNames = [...]string{
 	JobSubmitted: "job-submitted", JobBecame: "job-became", JobEnqueued: "job-enqueued",
 	QueueScanned: "queue-scanned", PartPlanned: "part-planned", PartHeld: "part-held", RanksOrdered: "ranks-ordered",
 	PartStaged: "part-staged", PartClaimed: "part-claimed", PartOffered: "part-offered",
-	PartSilent: "part-silent", PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
+	PartSilent: "part-silent", PartAccepted: "part-accepted", PartAnswered: "part-answered", PartAsked: "part-asked",
+	PartGaveBack:  "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
 	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt", ClusterRated: "cluster-rated",

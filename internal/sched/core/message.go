@@ -57,6 +57,7 @@ const (
 	ClaimLost                  // Job, Epoch, Part: somebody else has them; Barred: the cluster will never have the job
 	Started                    // Job, Epoch: all parts run
 	Answer                     // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
+	Granted                    // Job, Epoch, Part: the manager has given N of those accepted of the offer Serial
 	// Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
 	GiveBack
 	Ask      // Job, Epoch, Part: the job wants N more; Mandatory
@@ -89,7 +90,7 @@ const (
 
 var inputNames = [...]string{
 	Tick: "tick", Submit: "submit", Cancel: "cancel", StopJob: "stop-job", Staged: "staged",
-	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
+	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer", Granted: "granted",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
 	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Rated: "rated", Weather: "weather", Migrate: "migrate",
@@ -128,13 +129,15 @@ const (
 	// Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same
 	// Serial; until Due if Mandatory, after that nobody waits for it otherwise
 	Offer
+	// Part: have the manager of Cluster give it N more processors until Due; answered by Granted with the same Serial
+	Acquire
 	Stop     // save and leave until Due; Terminate: end until Due; answered by Left, StaysOn, Ended or Crashed
 	Release  // forget whatever this epoch holds or asked for; no answer
 	Describe // say what is known of the job by now; answered by Described
 )
 
 var commandNames = [...]string{
-	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Stop: "stop", Release: "release",
+	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Acquire: "acquire", Stop: "stop", Release: "release",
 	Describe: "describe",
 }
 

@@ -138,6 +138,8 @@ const (
 	WayAfterFailure
 	ClusterIsDrained
 	HostIsDrained
+	AskingManager
+	NotGranted
 	numReasons
 )
 
@@ -229,8 +231,10 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ClaimsApart: {"claims-apart",
 		"its {A part} could not be claimed within {B s} of each other: all given up, or two such jobs might wait for each " +
 			"other for ever"},
-	NotAnswered:  {"not-answered", "no answer after {A s}; others do not wait for it any longer"},
-	BetterChance: {"better-chance", "the chance of meeting its deadline is {A %} here and {B %} there"},
+	AskingManager: {"asking-manager", "the cluster's manager is asked for {A core}, for {B s} at most"},
+	NotGranted:    {"not-granted", "the cluster's manager had {A} of {B core} for it"},
+	NotAnswered:   {"not-answered", "no answer after {A s}; others do not wait for it any longer"},
+	BetterChance:  {"better-chance", "the chance of meeting its deadline is {A %} here and {B %} there"},
 	EndsSooner: {"ends-sooner",
 		"its deadline is probably missed wherever it runs, but there it ends earlier: in about {A s} instead of {B s}"},
 	NotWorthMoving: {"not-worth-moving",

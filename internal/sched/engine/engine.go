@@ -38,6 +38,9 @@ type Config struct {
 	// must; after that it is stopped. For its answer to an offer that it may
 	// refuse others wait as long. 0 sets no limit.
 	ShrinkGrace time.Duration
+	// GrowGrace is how long the manager of a managed cluster may take to give a job that runs the processors that it
+	// accepted; with what it has by then the job goes on. 0 sets no limit.
+	GrowGrace time.Duration
 	// StopGrace is how long a job that is stopped may take to save itself and
 	// leave; after that it is killed. 0 sets no limit.
 	StopGrace time.Duration
@@ -74,7 +77,8 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute,
+		ShrinkGrace: time.Minute, GrowGrace: 20 * time.Second,
+		StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute,
 		ClaimMargin: 10 * time.Second,
 		RetryPause:  time.Second}
 }

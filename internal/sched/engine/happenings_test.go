@@ -129,23 +129,33 @@ func (o *outside) consider(a *attempt, c core.Command) {
 	if in.N = n; o.IntN(3) == 0 && !(c.Mandatory && o.calm) {
 		in.N = o.IntN(n + 1)
 	}
-	if c.N > 0 {
+	switch {
+	case o.spec.Clusters[p.cluster].Managed && c.N > 0: // it has them when the manager says so
+	case c.N > 0:
 		got, _ := c.Procs.SplitLast(n - in.N)
 		if o.take(a.job, p.cluster, got) {
 			p.procs = p.procs.Union(got)
 		} else {
 			in.N = 0 // a local user was faster, or a host failed
 		}
-	} else {
+	default:
 		in.N = min(in.N, p.size-p.least)
 		o.shed(p, in.N)
 	}
-	p.size = p.procs.CountProcs()
+	if !o.spec.Clusters[p.cluster].Managed {
+		p.size = p.procs.CountProcs()
+	}
 	a.say(in)
 }
 
 func (o *outside) shed(p *piece, n int) {
+	if o.spec.Clusters[p.cluster].Managed {
+		p.size -= n
+		o.used[p.cluster] -= n
+		return
+	}
 	kept, back := p.procs.SplitLast(n)
+	p.size -= n
 	o.mark(p.cluster, back, nobody)
 	p.procs = kept
 }
@@ -153,11 +163,10 @@ func (o *outside) shed(p *piece, n int) {
 func (o *outside) giveBack(a *attempt) {
 	p := a.pieces[o.IntN(len(a.pieces))]
 	n := min(1+o.IntN(3), p.size-p.least)
-	if n <= 0 || a.spec.Kind != core.Malleable || len(p.procs) == 0 {
+	if n <= 0 || a.spec.Kind != core.Malleable {
 		return
 	}
 	o.shed(p, n)
-	p.size -= n
 	p.returns++
 	a.say(core.Input{Kind: core.GiveBack, Part: p.part, N: n, Serial: p.returns})
 }

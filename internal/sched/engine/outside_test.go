@@ -116,11 +116,24 @@ func (o *outside) carryOut(c core.Command, j *world.Job) {
 		o.claim(a, c, j)
 	case core.Start:
 		o.start(a, c, j)
+	case core.Acquire:
+		o.acquire(a, c)
 	case core.Offer:
 		a.offers = append(a.offers, c)
 	case core.Stop:
 		a.leaving = true
 	}
+}
+
+// acquire gives a part what its cluster has of what it is asked for.
+func (o *outside) acquire(a *attempt, c core.Command) {
+	in := core.Input{Kind: core.Granted, Part: c.Part, Serial: c.Serial}
+	if p := a.piece(c.Part); p != nil && a.running {
+		in.N = min(c.N, max(0, len(o.owner[p.cluster])-o.used[p.cluster]))
+		p.size += in.N
+		o.used[p.cluster] += in.N
+	}
+	a.say(in)
 }
 
 func (o *outside) attempt(job core.JobID, epoch core.Epoch) *attempt {
@@ -154,7 +167,7 @@ func (o *outside) claim(a *attempt, c core.Command, j *world.Job) {
 			a.say(core.Input{Kind: core.Claimed, Part: c.Part})
 		}
 	case o.spec.Clusters[c.Cluster].Managed:
-		p = &piece{of: a, part: c.Part, cluster: c.Cluster, size: c.N, alone: c.Kind == core.Start}
+		p = &piece{of: a, part: c.Part, cluster: c.Cluster, size: c.N, least: c.N, alone: c.Kind == core.Start}
 		a.pieces = append(a.pieces, p)
 		o.queues[c.Cluster] = append(o.queues[c.Cluster], p)
 	case o.take(a.job, c.Cluster, c.Procs):

@@ -55,7 +55,7 @@ func newRun(tr trial) *run {
 	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, ran: map[core.JobID]bool{},
 		random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
 	r.cfg = engine.Config{Approach: tr.approach, Malleable: malleable.ByName(tr.policy), ScanEvery: 30 * time.Second,
-		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, CollectGrace: 30 * time.Second,
+		ShrinkGrace: 20 * time.Second, GrowGrace: 10 * time.Second, StopGrace: 50 * time.Second, CollectGrace: 30 * time.Second,
 		ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second, RetryPause: 2 * time.Second,
 		Describes: tr.seed%2 == 0, DescribeEvery: 100 * time.Second, ResultsAtEnd: tr.seed%3 == 0}
 	spec := r.grid()
@@ -77,7 +77,7 @@ func (r *run) grid() world.Spec {
 	n := 2 + r.random.IntN(3)
 	for i := range n {
 		c := world.ClusterSpec{Name: string(rune('a' + i)), Hosts: twoHosts(4 + r.random.IntN(12)),
-			Managed: r.random.IntN(5) == 0, Reserves: r.random.IntN(2) == 0}
+			Managed: r.random.IntN(5) == 0, Reserves: r.random.IntN(2) == 0, Resizes: r.seed%2 == 0}
 		if r.random.IntN(3) == 0 {
 			c.KeepFree = r.random.IntN(3)
 		}

@@ -16,7 +16,11 @@ func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	case core.ResizeJob:
 		e.resizeForUser(j, p, in.N)
 	case core.Answer:
-		e.answerOffer(j, p, in)
+		if !e.acquireProcs(p, in) {
+			e.answerOffer(j, p, in)
+		}
+	case core.Granted:
+		e.takeGrant(j, p, in)
 	case core.GiveBack:
 		e.giveBack(j, p, in)
 	case core.Ask:
@@ -24,16 +28,11 @@ func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	}
 }
 
-// isResizable reports whether a part runs and may change its size.
-func isResizable(p *world.Part) bool {
-	return p.Job().State() == core.Running && p.Job().Spec().Kind == core.Malleable && !p.Cluster().IsManaged()
-}
-
 // offerResize puts a change of size to a part. It is revalidated here, whatever the
 // policy said.
 func (e *Engine) offerResize(o malleable.Offer, mandatory bool) bool {
 	p, c := o.Part, o.Part.Cluster()
-	if open, _, _ := p.OpenOffer(); open != 0 || o.N == 0 || !isResizable(p) {
+	if open, _, _ := p.OpenOffer(); open != 0 || o.N == 0 || !p.IsResizable() {
 		return false
 	}
 	id := p.Job().Spec().ID
@@ -43,7 +42,9 @@ func (e *Engine) offerResize(o malleable.Offer, mandatory bool) bool {
 	case o.N > 0 && (o.N > e.viewFor(id).RoomIn(c) || o.N > p.RoomToGrow()), p.Size()+o.N < p.MinSize():
 		return false
 	case o.N > 0:
-		ev.Procs = p.ChooseGrowth(o.N)
+		if !c.IsManaged() {
+			ev.Procs = p.ChooseGrowth(o.N)
+		}
 		// Those who wait see nothing of the cluster until the answer is in.
 		e.dirty[c.ID()].waits = e.cfg.Approach == PRA
 	default:
@@ -75,6 +76,9 @@ func (e *Engine) answerOffer(j *world.Job, p *world.Part, in *core.Input) {
 	accepted := min(in.N, due)
 	ev := core.Event{Kind: core.PartAnswered, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(),
 		N: accepted, Grow: n > 0, Mandatory: mandatory, Serial: p.OfferSerial()}
+	if wanted := p.AcceptedProcs(); accepted < wanted {
+		ev.Why = core.Reason{Code: core.NotGranted, A: float64(accepted), B: float64(wanted)}
+	}
 	if isFraction(in.Done) {
 		ev.Done = in.Done
 	}
@@ -92,6 +96,34 @@ func (e *Engine) answerOffer(j *world.Job, p *world.Part, in *core.Input) {
 	}
 }
 
+// acquireProcs has the manager of a managed cluster give a part what its program accepts of an offer of more. It
+// reports whether the answer is about that: then the offer stays open until the manager has given them, or has none.
+func (e *Engine) acquireProcs(p *world.Part, in *core.Input) bool {
+	n, _, _ := p.OpenOffer()
+	if !p.Cluster().IsManaged() || n <= 0 || in.N == 0 || in.Serial != 0 && in.Serial != p.OfferSerial() {
+		return false
+	}
+	if p.AcceptedProcs() == 0 {
+		accepted := min(in.N, n)
+		ev := core.Event{Kind: core.PartAccepted, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: p.Cluster().ID(),
+			N: accepted, When: e.graceEnd(e.cfg.GrowGrace), Serial: p.OfferSerial(),
+			Why: core.Reason{Code: core.AskingManager, A: float64(accepted), B: e.cfg.GrowGrace.Seconds()}}
+		e.emitEvent(ev)
+		e.emitCommand(core.Command{Kind: core.Acquire, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part, Cluster: ev.Cluster,
+			N: accepted, Due: ev.When, Serial: ev.Serial})
+	}
+	return true
+}
+
+// takeGrant: the manager has given a part what it was asked for, or as much of it as it had in time.
+func (e *Engine) takeGrant(j *world.Job, p *world.Part, in *core.Input) {
+	if wanted := p.AcceptedProcs(); wanted > 0 && in.Serial == p.OfferSerial() {
+		granted := *in
+		granted.N = min(in.N, wanted)
+		e.answerOffer(j, p, &granted)
+	}
+}
+
 // offerOverdue: an offer was not answered within its time. If it could have been
 // refused others go on without the answer: the program may be one that looks
 // up only every half hour. It keeps what it was offered until it answers, as
@@ -99,6 +131,9 @@ func (e *Engine) answerOffer(j *world.Job, p *world.Part, in *core.Input) {
 func (e *Engine) offerOverdue(j *world.Job, p *world.Part) {
 	n, mandatory, due := p.OpenOffer()
 	after := e.now.Sub(due) + e.cfg.ShrinkGrace
+	if p.AcceptedProcs() > 0 {
+		after = e.now.Sub(due) + e.cfg.GrowGrace
+	}
 	if !mandatory {
 		e.emitEvent(core.Event{Kind: core.PartSilent, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
 			Cluster: p.Cluster().ID(),
@@ -119,7 +154,7 @@ func (e *Engine) offerOverdue(j *world.Job, p *world.Part) {
 // meanwhile.
 func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	n := min(in.N, p.Size()-p.MinSize())
-	if n == 0 || !isResizable(p) || in.Serial != 0 && in.Serial <= p.ReturnSerial() {
+	if n == 0 || !p.IsResizable() || in.Serial != 0 && in.Serial <= p.ReturnSerial() {
 		return
 	}
 	c := p.Cluster()
@@ -157,7 +192,7 @@ func (e *Engine) resizeForUser(j *world.Job, p *world.Part, size int) {
 	switch {
 	case size == 0:
 		e.markFreed(p.Cluster())
-	case isResizable(p):
+	case p.IsResizable() && size >= p.MinSize():
 		e.offerResize(malleable.Offer{Part: p, N: more, Why: why}, more < 0)
 	case more != 0:
 		e.stopJob(j, 0, why)
@@ -173,7 +208,7 @@ func (e *Engine) askGrowth(j *world.Job, p *world.Part, in *core.Input) {
 		most = j.FixedSize()
 	}
 	want := min(in.N, most-p.Size()-max(0, open))
-	if want <= 0 || !isResizable(p) {
+	if want <= 0 || !p.IsResizable() {
 		return
 	}
 	c := p.Cluster()

@@ -71,6 +71,8 @@ func (s *stage) event(ev *core.Event) string {
 		}
 	case core.PartSilent:
 		fmt.Fprintf(&b, "%s is silent", part())
+	case core.PartAccepted:
+		fmt.Fprintf(&b, "%s accepts %d, which %s is asked for until %s", part(), ev.N, s.cluster(ev.Cluster), seconds(ev.When))
 	case core.PartAnswered:
 		fmt.Fprintf(&b, "%s accepts %d", part(), ev.N)
 	case core.PartAsked:

@@ -16,10 +16,10 @@ import (
 
 // The directives of a transcript:
 //
-//	grid a=10 n=2+2 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
+//	grid a=10 n=2+2 b=8,managed,depth=4,resizes c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
-//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 retry=1 tries=3 place=wf whole=yes describe=600 results=end
+//	config approach=pwa policy=egs scan=30 grace=60 grow=20 stop=600 collect=120 margin=10 claims=300 retry=1 tries=3 place=wf whole=yes describe=600 results=end
 //	holds 2                            a step looks at two held jobs
 //	restart                            the engine is lost, and made again from the log
 //	at 30                              it is second 30 now
@@ -35,6 +35,7 @@ import (
 //	routed 1 n=0 from=a to=b           its first input comes to b from a; without from: through the broker
 //	started 1 · ended 1 code=3 · crashed 1 cause=preempted · left 1 · progress 1 done=0.5
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
+//	granted 1 n=2                      by the manager of its cluster
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
 //	cancel 1 grace=30 · collecting 1   somebody is there to send SIGTERM, and SIGKILL after 30 s, and to fetch the files
@@ -149,7 +150,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed,
 		"left":     core.Left,
 		"progress": core.Progress, "staged": core.Staged, "routed": core.Routed, "claimed": core.Claimed,
-		"lost": core.ClaimLost, "answer": core.Answer,
+		"lost": core.ClaimLost, "answer": core.Answer, "granted": core.Granted,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn,
 		"danger":  core.InDanger,
 		"migrate": core.Migrate, "collecting": core.Collecting, "resize": core.ResizeJob}
@@ -160,7 +161,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in := core.Input{Kind: kind, Job: core.JobID(w.number(w.next()))}
 	if j := s.eng.World().Job(in.Job); j != nil {
 		in.Epoch = j.Epoch()
-		if p := j.Part(0); p != nil && kind == core.Answer {
+		if p := j.Part(0); p != nil && (kind == core.Answer || kind == core.Granted) {
 			in.Serial = p.OfferSerial()
 		}
 	}
@@ -329,8 +330,8 @@ func (s *stage) prepare(verb string, w *words) error {
 		return s.link(w)
 	case "config":
 		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"),
-			ShrinkGrace: w.seconds("grace"),
-			StopGrace:   w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"),
+			ShrinkGrace: w.seconds("grace"), GrowGrace: w.seconds("grow"),
+			StopGrace: w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"),
 			ClaimMargin: w.seconds("margin"),
 			RetryPause:  w.seconds("retry")}
 		if w.value("approach") == "pwa" {
@@ -473,6 +474,8 @@ func (w *words) cluster(word string) world.ClusterSpec {
 			c.Managed = true
 		case "depth":
 			c.Depth = w.number(value)
+		case "resizes":
+			c.Resizes = true
 		case "reserves":
 			c.Reserves = true
 		case "keep":

@@ -19,6 +19,7 @@ type settingsText struct {
 	Malleable     string         `json:"malleable"`
 	ScanEvery     durationText   `json:"scan_every"`
 	ShrinkGrace   durationText   `json:"shrink_grace"`
+	GrowGrace     durationText   `json:"grow_grace,omitzero"`
 	StopGrace     durationText   `json:"stop_grace"`
 	ClaimGrace    durationText   `json:"claim_grace"`
 	ClaimMargin   durationText   `json:"claim_margin"`
@@ -48,7 +49,7 @@ func (d *durationText) UnmarshalText(b []byte) error {
 // MarshalJSON writes the settings with the names of policies.
 func (c Config) MarshalJSON() ([]byte, error) {
 	t := settingsText{Approach: c.Approach.String(), Malleable: noPolicy, ScanEvery: durationText(c.ScanEvery),
-		ShrinkGrace: durationText(c.ShrinkGrace), StopGrace: durationText(c.StopGrace),
+		ShrinkGrace: durationText(c.ShrinkGrace), GrowGrace: durationText(c.GrowGrace), StopGrace: durationText(c.StopGrace),
 		ClaimGrace: durationText(c.ClaimGrace), ClaimMargin: durationText(c.ClaimMargin),
 		CollectGrace: durationText(c.CollectGrace), RetryPause: durationText(c.RetryPause), Whole: c.Whole,
 		Describes: c.Describes, DescribeEvery: durationText(c.DescribeEvery), ResultsAtEnd: c.ResultsAtEnd,
@@ -80,7 +81,8 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("unknown malleability policy %q", t.Malleable)
 	}
 	*c = Config{Malleable: malleable.ByName(t.Malleable), ScanEvery: time.Duration(t.ScanEvery),
-		ShrinkGrace: time.Duration(t.ShrinkGrace), StopGrace: time.Duration(t.StopGrace),
+		ShrinkGrace: time.Duration(t.ShrinkGrace), GrowGrace: time.Duration(t.GrowGrace),
+		StopGrace:  time.Duration(t.StopGrace),
 		ClaimGrace: time.Duration(t.ClaimGrace), ClaimMargin: time.Duration(t.ClaimMargin),
 		CollectGrace: time.Duration(t.CollectGrace), RetryPause: time.Duration(t.RetryPause), Whole: t.Whole,
 		Describes: t.Describes, DescribeEvery: time.Duration(t.DescribeEvery), ResultsAtEnd: t.ResultsAtEnd,

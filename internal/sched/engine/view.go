@@ -33,6 +33,7 @@ type OfferView struct {
 	Serial    int
 	Mandatory bool
 	Due       core.Time
+	Accepted  int // of what is offered, which the manager of its cluster is asked for
 }
 
 // FindOffer is the open offer to a part of a job that runs; false if there is none.
@@ -43,7 +44,8 @@ func (e *Engine) FindOffer(id core.JobID, part int) (OfferView, bool) {
 	}
 	p := j.Part(part)
 	n, mandatory, due := p.OpenOffer()
-	return OfferView{Size: p.Size() + n, Serial: p.OfferSerial(), Mandatory: mandatory, Due: due}, n != 0
+	return OfferView{Size: p.Size() + n, Serial: p.OfferSerial(), Mandatory: mandatory, Due: due,
+		Accepted: p.AcceptedProcs()}, n != 0
 }
 
 // FindJob is a live job as it is now; false if there is none of that number.

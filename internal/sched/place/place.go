@@ -259,7 +259,8 @@ func shareRoom(v world.View, job *core.Job, list []Choice) {
 			}
 		}
 		comp := &job.Components[ch.Component]
-		ch.Size = firstSize(spot{view: v, job: job, comp: comp, room: comp.Min + max(0, left)/heirs})
+		ch.Size = firstSize(spot{view: v, job: job, comp: comp, cluster: v.Cluster(ch.Cluster),
+			room: comp.Min + max(0, left)/heirs})
 	}
 }
 
@@ -378,6 +379,9 @@ func firstSize(s spot) int {
 	want := s.comp.Initial
 	if j := s.view.Job(s.job.ID); j != nil && j.FixedSize() > 0 {
 		want = j.FixedSize()
+	}
+	if want == 0 && s.job.Kind == core.Malleable && s.cluster != nil && s.cluster.CanExtend() {
+		want = s.comp.Min // what more it gets it can give back again
 	}
 	if want == 0 {
 		room := s.room

@@ -79,6 +79,7 @@ func (w *World) applyCluster(ev *core.Event) error {
 	switch ev.Kind {
 	case core.OthersPolled:
 		c.setForeignUse(ev.Procs)
+		c.offerAgain()
 	case core.HostsFailed:
 		c.markDown(ev.Procs)
 	case core.HostsJoined:
@@ -129,6 +130,8 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		return w.applyOffered(p, ev)
 	case core.PartSilent:
 		return w.applySilent(p, ev)
+	case core.PartAccepted:
+		return w.applyAccepted(p, ev)
 	case core.PartAnswered:
 		return w.applyAnswered(p, ev)
 	case core.PartAsked:

@@ -115,8 +115,10 @@ func (p *Part) checkInvariants(seen *tally) error {
 		return fmt.Errorf("runs on processors that are not held")
 	case !managed && p.held && p.procs.CountProcs() != p.size, (managed || !p.held) && len(p.procs) > 0:
 		return fmt.Errorf("has size %d and holds %v", p.size, p.procs)
-	case p.offer.n != 0 && (!runs || managed):
+	case p.offer.n != 0 && (!runs || managed && !p.extensible):
 		return fmt.Errorf("has an open offer")
+	case p.offer.accepted != 0 && (!managed || p.offer.accepted < 0 || p.offer.accepted > p.offer.n):
+		return fmt.Errorf("accepts %d of %d that it was offered", p.offer.accepted, p.offer.n)
 	}
 	sets := []core.ProcSet{p.procs}
 	if p.offer.n > 0 {

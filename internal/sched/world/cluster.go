@@ -112,6 +112,18 @@ func (c *Cluster) QueueWait() float64 { return float64(c.wait) }
 // IsManaged reports whether the cluster has a queue of its own.
 func (c *Cluster) IsManaged() bool { return c.spec.Managed }
 
+// CanExtend reports whether the manager of the cluster can be asked for more processors for jobs that run.
+func (c *Cluster) CanExtend() bool { return c.spec.Managed && c.spec.Resizes }
+
+// offerAgain forgets what parts did not get of a manager that had no more: others use another number of processors now.
+func (c *Cluster) offerAgain() {
+	for _, p := range c.growable {
+		if p.extensible {
+			p.refused = 0
+		}
+	}
+}
+
 // QueueRoom is how many processors our jobs may still wait for in the cluster's
 // own queue. A limit keeps jobs with us that may start sooner elsewhere.
 func (c *Cluster) QueueRoom() int {

@@ -95,6 +95,7 @@ func (s *source) plausible(w *World) core.Event {
 		menu = append(menu, core.PartPlanned, core.PartPlanned, core.JobEnqueued, core.QueueScanned)
 	case j.state == core.Running || j.state == core.Stopping:
 		menu = append(menu, core.PartOffered, core.PartAnswered, core.PartGaveBack, core.PartAsked, core.PartSilent,
+			core.PartAccepted,
 			core.JobSized, core.JobProgressed, core.PartOffered, core.PartAnswered)
 	case len(j.parts) > 0:
 		menu = append(menu, core.PartHeld, core.PartStaged, core.PartClaimed)
@@ -137,7 +138,10 @@ func (s *source) fillIn(w *World, j *Job, ev *core.Event) {
 	case core.PartOffered:
 		ev.Serial++
 		ev.Mandatory, ev.When = s.byte()%2 == 0, ev.At+core.Time(s.byte())
-		if ev.Procs = p.cluster.ChooseProcs(ev.N, nil); s.byte()%2 == 0 {
+		if ev.Procs = p.cluster.ChooseProcs(ev.N, nil); p.cluster.spec.Managed {
+			ev.Procs = nil
+		}
+		if s.byte()%2 == 0 {
 			ev.N = -ev.N
 		}
 	case core.PartGaveBack:
@@ -163,7 +167,7 @@ func FuzzApply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		spec := testSpec(10, 70)
-		spec.Clusters[1].Managed = len(data)%2 == 0
+		spec.Clusters[1].Managed, spec.Clusters[1].Resizes = len(data)%2 == 0, len(data)%4 == 0
 		spec.Files = []FileSpec{{Bytes: 1, At: []core.ClusterID{0, 9}}}
 		w := New(spec)
 		var taken []core.Event

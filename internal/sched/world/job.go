@@ -59,6 +59,8 @@ type Part struct {
 	held    bool // procs are ours
 	staged  bool
 	claimed bool // the cluster has confirmed
+	// its manager can be asked for more; what it was started with it keeps
+	extensible bool
 
 	order    int64 // of starting
 	offer    offer
@@ -75,6 +77,7 @@ type offer struct {
 	mandatory bool
 	due       core.Time
 	silent    bool // nobody waits for the answer any more
+	accepted  int  // of n, which the manager of the cluster is asked for
 }
 
 // Spec is what the user asked for.
@@ -252,6 +255,10 @@ func (p *Part) ClaimAt() core.Time { return p.claimAt }
 func (p *Part) OpenOffer() (n int, mandatory bool, due core.Time) {
 	return p.offer.n, p.offer.mandatory, p.offer.due
 }
+
+// AcceptedProcs is how many of the offered processors the part has accepted, and the manager of its cluster is
+// asked for.
+func (p *Part) AcceptedProcs() int { return p.offer.accepted }
 
 // OfferSerial is the number of the latest offer to the part, 0 before the first.
 func (p *Part) OfferSerial() int { return p.serial }

@@ -122,9 +122,12 @@ func (w *World) beginRun(j *Job, now core.Time) {
 			p.cluster.waiting -= p.size
 			p.cluster.running += p.size
 		}
+		if j.spec.Kind == core.Malleable && p.cluster.CanExtend() {
+			p.extensible, p.min = true, p.size // what its first job in the queue has is not given back in pieces
+		}
 		w.starts++ // from 1: a part that does not run has order 0
 		p.order = w.starts
-		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed && j.fixed == 0 {
+		if j.spec.Kind == core.Malleable && (p.extensible || !p.cluster.spec.Managed) && j.fixed == 0 {
 			p.cluster.enlistPart(p)
 		}
 	}
@@ -145,10 +148,10 @@ func (w *World) releaseJob(j *Job, from core.State) {
 		if from == core.Stopping {
 			c.leaving--
 		}
+		c.unlistPart(p)
+		p.closeOffer()
 		switch {
 		case !c.spec.Managed:
-			c.unlistPart(p)
-			p.closeOffer()
 			if p.offer.n > 0 {
 				c.returnProcs(p.offer.procs)
 			}
@@ -203,9 +206,9 @@ func (c *Cluster) unlistPart(p *Part) {
 func (w *World) applyOffered(p *Part, ev *core.Event) error {
 	c := p.cluster
 	switch {
-	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.isResizable():
+	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.IsResizable():
 		return w.impossibleEvent(ev, "offers to a part that cannot be asked now")
-	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.CountProcs() != ev.N || !c.takeProcs(ev.Procs)):
+	case ev.N > 0 && (p.size+ev.N > p.max || !c.setAside(ev)):
 		return w.impossibleEvent(ev, "offers processors that are not free, or too many")
 	case ev.N < 0 && p.size+ev.N < p.min:
 		return w.impossibleEvent(ev, "asks for more than the part can spare")
@@ -218,6 +221,26 @@ func (w *World) applyOffered(p *Part, ev *core.Event) error {
 	}
 	c.offers++
 	if ev.When != core.Never {
+		w.timers.addTimer(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+	}
+	return nil
+}
+
+// setAside keeps what is offered from others. In a managed cluster nobody but its manager can.
+func (c *Cluster) setAside(ev *core.Event) bool {
+	if c.spec.Managed {
+		return len(ev.Procs) == 0 && c.running+ev.N <= c.procs
+	}
+	return ev.Procs.CountProcs() == ev.N && c.takeProcs(ev.Procs)
+}
+
+// applyAccepted notes that the manager is asked for what a part accepts of an offer.
+func (w *World) applyAccepted(p *Part, ev *core.Event) error {
+	if ev.N < 1 || ev.N > p.offer.n || ev.Serial != p.serial || p.offer.accepted != 0 || !p.cluster.spec.Managed {
+		return w.impossibleEvent(ev, "accepts an offer that was not made")
+	}
+	p.offer.accepted, p.offer.due = ev.N, ev.When
+	if ev.When != core.Never && !p.offer.silent {
 		w.timers.addTimer(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
 	}
 	return nil
@@ -248,7 +271,7 @@ func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 		return w.impossibleEvent(ev, "answers an offer that was not made")
 	}
 	p.closeOffer()
-	procs, silent := p.offer.procs, p.offer.silent
+	procs, silent, accepted := p.offer.procs, p.offer.silent, p.offer.accepted
 	p.offer = offer{}
 	if silent && p.heedsPolicy() {
 		c.enlistPart(p)
@@ -260,17 +283,17 @@ func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 		if _, taken := c.others.containsAny(back); taken {
 			p.refused = 0 // somebody was faster: that was not its choice
 		}
-		if p.refused > 0 {
+		if p.refused > 0 && (accepted == 0 || accepted < n) { // else it was the manager who had none
 			p.job.scaling.picky = true
 		}
 		if ev.N > 0 {
-			w.resizePart(p, p.procs.Union(kept), ev)
+			w.resizePart(p, p.size+ev.N, p.procs.Union(kept), ev)
 		}
 		return nil
 	}
 	if ev.N > 0 {
 		kept, back := p.procs.SplitLast(ev.N)
-		w.resizePart(p, kept, ev)
+		w.resizePart(p, p.size-ev.N, kept, ev)
 		c.returnProcs(back)
 		p.refused = 0
 	}
@@ -279,10 +302,10 @@ func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 
 func (w *World) gaveBack(p *Part, ev *core.Event) error {
 	kept, back := p.procs.SplitLast(ev.N)
-	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.isResizable() {
+	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.IsResizable() {
 		return w.impossibleEvent(ev, "gives back more than it can")
 	}
-	w.resizePart(p, kept, ev)
+	w.resizePart(p, p.size-ev.N, kept, ev)
 	p.cluster.returnProcs(back)
 	p.returned = ev.Serial
 	p.refused = max(p.refused, ev.N)
@@ -291,7 +314,7 @@ func (w *World) gaveBack(p *Part, ev *core.Event) error {
 }
 
 func (w *World) applyAsked(p *Part, ev *core.Event) error {
-	if ev.N <= 0 || !p.isResizable() {
+	if ev.N <= 0 || !p.IsResizable() {
 		return w.impossibleEvent(ev, "asks for what it cannot have")
 	}
 	p.refused = 0 // it may take now what it refused before
@@ -302,14 +325,14 @@ func (w *World) applyAsked(p *Part, ev *core.Event) error {
 	return nil
 }
 
-// isResizable reports whether the part runs and may change its size.
-func (p *Part) isResizable() bool {
-	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && !p.cluster.spec.Managed
+// IsResizable reports whether the part runs and may change its size.
+func (p *Part) IsResizable() bool {
+	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && (p.extensible || !p.cluster.spec.Managed)
 }
 
 // heedsPolicy reports whether the part is in the lists of those whom a policy may ask: its user has not fixed its size,
 // and it answers.
-func (p *Part) heedsPolicy() bool { return p.isResizable() && !p.offer.silent && p.job.fixed == 0 }
+func (p *Part) heedsPolicy() bool { return p.IsResizable() && !p.offer.silent && p.job.fixed == 0 }
 
 // applySized takes a job whose user says how large it is to be out of the policy's hands, or gives it back.
 func (w *World) applySized(j *Job, ev *core.Event) error {
@@ -333,13 +356,15 @@ func (w *World) applySized(j *Job, ev *core.Event) error {
 
 // resizePart changes the processors that a running part holds. Until now the job
 // ran at its old size, which the progress in the event measures.
-func (w *World) resizePart(p *Part, procs core.ProcSet, ev *core.Event) {
+func (w *World) resizePart(p *Part, size int, procs core.ProcSet, ev *core.Event) {
 	j := p.job
 	if ev.Done > 0 {
 		j.pace.recordProgress(ev.At, ev.Done, j.Size(), j.scaling)
 	}
 	was := p.size
-	p.procs, p.size = procs, procs.CountProcs()
+	if p.procs, p.size = procs, size; p.cluster.spec.Managed {
+		p.cluster.running += size - was
+	}
 	if _, listed := p.cluster.malleable.findPart(p); listed {
 		p.cluster.relistResized(p, was)
 	}

@@ -264,9 +264,10 @@ func (j *Job) addPart(part Part) *Part {
 func (s *partShot) toPart(clusters []*Cluster) Part {
 	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
 		procs: s.Procs, ranks: s.Ranks, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed,
-		order: s.Order,
+		extensible: s.Extensible,
+		order:      s.Order,
 		offer: offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due,
-			silent: s.Offer.Silent},
+			silent: s.Offer.Silent, accepted: s.Offer.Accepted},
 		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
 }
 

@@ -128,23 +128,24 @@ type paceShot struct {
 }
 
 type partShot struct {
-	Cluster   core.ClusterID
-	Index     int
-	Component int
-	Size      int
-	Min, Max  int
-	Procs     core.ProcSet
-	Ranks     []int
-	ClaimAt   core.Time
-	Held      bool
-	Staged    bool
-	Claimed   bool
-	Order     int64
-	Offer     offerShot
-	Serial    int
-	Returned  int
-	Asked     int
-	Refused   int
+	Cluster    core.ClusterID
+	Index      int
+	Component  int
+	Size       int
+	Min, Max   int
+	Procs      core.ProcSet
+	Ranks      []int
+	ClaimAt    core.Time
+	Held       bool
+	Staged     bool
+	Claimed    bool
+	Extensible bool
+	Order      int64
+	Offer      offerShot
+	Serial     int
+	Returned   int
+	Asked      int
+	Refused    int
 }
 
 type offerShot struct {
@@ -153,6 +154,7 @@ type offerShot struct {
 	Mandatory bool
 	Due       core.Time
 	Silent    bool
+	Accepted  int
 }
 
 // EncodeSnapshot is the whole state in a form that RestoreSnapshot reads.
@@ -261,10 +263,10 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 
 func (p *Part) takeShot() partShot {
 	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
-		Procs: slices.Clone(p.procs), Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed,
-		Order: p.order,
+		Procs: slices.Clone(p.procs), Ranks: p.ranks, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged,
+		Claimed: p.claimed, Extensible: p.extensible, Order: p.order,
 		Offer: offerShot{N: p.offer.n, Procs: slices.Clone(p.offer.procs), Mandatory: p.offer.mandatory, Due: p.offer.due,
-			Silent: p.offer.silent},
+			Silent: p.offer.silent, Accepted: p.offer.accepted},
 		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
 }
 

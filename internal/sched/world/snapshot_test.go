@@ -169,7 +169,7 @@ func FuzzSnapshot(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		spec := testSpec(10, 70)
-		spec.Clusters[1].Managed = len(data)%2 == 0
+		spec.Clusters[1].Managed, spec.Clusters[1].Resizes = len(data)%2 == 0, len(data)%4 == 0
 		spec.Files = []FileSpec{{Bytes: 1, At: []core.ClusterID{0}}}
 		w := New(spec)
 		twin := restored(t, spec, w)

@@ -90,6 +90,7 @@ const (
 	Wait         = "wait"
 	Why          = "why"
 	Adjust       = "adjust" // the processors of an attempt
+	Extend       = "extend" // it, by processors that the manager is asked for
 	Stat         = "stat"   // what a file is
 	Push         = "push"   // into the broker's depot
 	Bring        = "bring"  // from there
@@ -107,8 +108,9 @@ const (
 type Request struct {
 	Do      string                  `json:"do"`
 	Attempt *wire.Attempt           `json:"attempt,omitempty"` // start
-	ID      driver.ID               `json:"id,omitzero"`       // release, why, adjust
+	ID      driver.ID               `json:"id,omitzero"`       // release, why, adjust, extend
 	Held    core.ProcSet            `json:"held,omitempty"`    // adjust
+	Procs   int                     `json:"procs,omitempty"`   // extend
 	Need    *driver.Need            `json:"need,omitempty"`    // wait
 	Path    string                  `json:"path,omitempty"`    // stat, push, offer, drop
 	Tree    string                  `json:"tree,omitempty"`    // bring; offer, of what is kept
@@ -158,6 +160,10 @@ func (r *Request) CheckRequest() error {
 		if !r.ID.IsValid() || len(r.Held) == 0 {
 			return errors.New("adjust without an attempt, or to no processors")
 		}
+	case Extend:
+		if !r.ID.IsValid() || r.Procs < 1 {
+			return errors.New("extend without an attempt, or to no processors")
+		}
 	case Release, Find, Load, Survey, Why, Bring:
 	default:
 		return fmt.Errorf("nobody knows how to %q", r.Do)
@@ -176,6 +182,7 @@ type Answer struct {
 	Wait   *driver.Wait    `json:"wait,omitempty"`
 	Why    string          `json:"why,omitempty"`
 	CPUs   []int           `json:"cpus,omitempty"`
+	Procs  int             `json:"procs,omitempty"` // that the attempt has
 	File   *driver.File    `json:"file,omitempty"`
 	Have   int64           `json:"have,omitempty"` // bytes of the sandbox that are there
 	Moved  *driver.Moved   `json:"moved,omitempty"`
