@@ -102,6 +102,8 @@ func TestAClusterThatHasNotDescribedItselfSaysSo(t *testing.T) {
 		"speed not known; checkpoint methods: restart":                {State: "up", Methods: []string{"restart"}},
 		"checkpoint methods: restart":                                 {State: "up", Speed: 1, Methods: []string{"restart"}},
 		"no answer":                                                   {State: "down", Asking: true, Why: "no answer"},
+		"3 of 8 cores free; 5 cores held by jobs of others or out of service; checkpoint methods: restart": {State: "up",
+			Speed: 1, Why: "3 of 8 cores free", Others: 5, Methods: []string{"restart"}},
 	} {
 		if got := clusterNote(&c); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -69,6 +69,9 @@ func clusterNote(x *api.Cluster) string {
 	if x.Why != "" {
 		parts = append(parts, x.Why)
 	}
+	if x.Others > 0 {
+		parts = append(parts, term.PluralNoun(int64(x.Others), "core")+" held by jobs of others or out of service")
+	}
 	parts = append(parts, x.Notes...)
 	if missing := unknownYet(x); missing != "" {
 		parts = append(parts, missing)

@@ -63,6 +63,24 @@ type Load struct {
 	Sd    float64 // how sure that is
 	Why   string
 	Away  []int `json:",omitempty"` // hosts that are out of reach, by their numbers; not all of them
+	// Usage is who holds the processors of a cluster that has a manager; nil: it has none, or that is not known.
+	Usage *Usage `json:",omitempty"`
+}
+
+// Usage is who holds the processors of a cluster that has a manager, as the manager says: whoever submitted the jobs.
+type Usage struct {
+	Procs int `json:"procs"` // of all its hosts
+	// Others counts those that cannot be had: jobs hold them that are not of this driver, or their hosts take no jobs.
+	Others int `json:"others"`
+	// Brokers counts, of Others, those that jobs of other drivers like this one hold: of another broker, or of another
+	// user of this one. They are told apart by what the names of their jobs begin with.
+	Brokers map[string]int `json:"brokers,omitempty"`
+}
+
+// JobNamer is a driver whose attempts are jobs of a manager.
+type JobNamer interface {
+	// JobPrefix is what the names of its jobs begin with, and of no others; "": it is not known yet.
+	JobPrefix() string
 }
 
 // What a driver answers besides "it did not work this time".
@@ -85,10 +103,15 @@ type Survey struct {
 	Manager     string   `json:"manager"` // for people, such as "Slurm 22.05.8"; "": none
 	Hosts       []Host   `json:"hosts"`
 	Waiting     int      `json:"waiting,omitempty"`     // jobs in its queue, whoever's
+	Held        Held     `json:"-"`                     // who holds its processors; of a cluster with a manager
 	CPUFeatures []string `json:"cpuFeatures,omitempty"` // that all hosts have; nil: not known
 	Methods     []string `json:"methods,omitempty"`     // checkpoint methods that work there; nil: not known
 	Notes       []string `json:"notes,omitempty"`       // what of the settings does not work there, for the user
 }
+
+// Held counts the processors that jobs of a manager hold, by what the names of a driver's jobs begin with; "": those of
+// all other jobs, and those of hosts that take no jobs. nil: nobody knows.
+type Held map[string]int
 
 // TotalProcs is the number of processors of all hosts, also of those that are down at
 // the moment: they will be back.

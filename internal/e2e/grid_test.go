@@ -57,6 +57,7 @@ func TestAGridOfRealClusters(t *testing.T) {
 		test func(*bed)
 	}{
 		{"TwoHundredJobsEndAsTheyShould", mixedJobs},
+		{"JobsThatGoAroundUsAreCounted", aroundUs},
 		{"InputsGoEverywhere", inputsGoEverywhere},
 		{"SourcesAreBuiltWhereTheyRun", builtWhereItRuns},
 		{"AJobGoesThroughAllManagers", throughAllManagers},

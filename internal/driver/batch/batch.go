@@ -75,6 +75,7 @@ var (
 	_ driver.Surveyor  = (*Driver)(nil)
 	_ driver.Estimator = (*Driver)(nil)
 	_ driver.Explainer = (*Driver)(nil)
+	_ driver.JobNamer  = (*Driver)(nil)
 )
 
 var errClosed = errors.New("the driver is closed")
@@ -122,7 +123,8 @@ func New(o Options, m Manager) (*Driver, error) {
 	}
 	o.Dir = dir
 	tag := sha256.Sum256([]byte(dir))
-	d := &Driver{opt: o, manager: m, clock: o.Clock, log: o.Log, prefix: "gw-" + hex.EncodeToString(tag[:4]) + "-",
+	d := &Driver{opt: o, manager: m, clock: o.Clock, log: o.Log,
+		prefix:     nameStart + hex.EncodeToString(tag[:tagLength/2]) + "-",
 		agents:     &binaries{from: o.Agent, dir: filepath.Join(dir, "bin"), clock: o.Clock},
 		submitting: make(chan struct{}, maxSubmissions),
 		attempts:   make(map[driver.ID]*attempt), waits: make(map[driver.Need]*memo[driver.Wait]),

@@ -39,6 +39,7 @@ type pretender struct {
 	most           int           // of them at any time
 	held           map[string]int
 	refuse         error // to hold
+	heldBy         driver.Held
 }
 
 type pretended struct {
@@ -238,7 +239,9 @@ func (p *pretender) SurveyHosts(context.Context) (*driver.Survey, error) {
 	if p.count("survey") < 0 {
 		return nil, errors.New("never")
 	}
-	return &driver.Survey{Manager: "Pretender", Waiting: 3, Hosts: []driver.Host{
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &driver.Survey{Manager: "Pretender", Waiting: 3, Held: p.heldBy, Hosts: []driver.Host{
 		{Name: "a", Procs: 4, Free: 3}, {Name: "b", Procs: 8, Free: 8, Down: true}}}, nil
 }
 

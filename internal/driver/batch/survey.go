@@ -116,7 +116,7 @@ func (d *Driver) lastSurvey(ctx context.Context) *driver.Survey {
 	return s
 }
 
-// MeasureLoad says how much of the cluster is free. Whoever gets processors of it has
+// MeasureLoad says how much of the cluster is free, and who holds the rest. Whoever gets processors of it has
 // them for himself.
 func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 	s, err := d.SurveyHosts(ctx)
@@ -129,7 +129,8 @@ func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
 			free, all = free+s.Hosts[i].Free, all+s.Hosts[i].Procs
 		}
 	}
-	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d cores free, %d jobs pending", free, all, s.Waiting)}, nil
+	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d cores free, %d jobs pending", free, all, s.Waiting),
+		Usage: usageOf(s, d.prefix)}, nil
 }
 
 // EstimateWait says how long a newcomer would wait, as the manager thinks.

@@ -195,6 +195,34 @@ func TestHostsAreQueuesAndMachinesTogether(t *testing.T) {
 	}
 }
 
+func TestWhoHoldsSlotsIsRead(t *testing.T) {
+	const ours, theirs = "gw-1a2b3c4d-", "gw-00000000-"
+	queue := func(name, state string, used, reserved, total int, jobs ...job) instance {
+		return instance{Name: name, Type: "BP", State: state, Used: used, Reserved: reserved, Total: total, Jobs: jobs}
+	}
+	s := &status{Instances: []instance{
+		queue("all.q@n1", "", 4, 0, 4, job{Name: ours + "1.1", Slots: 2}, job{Name: "by hand", Slots: 2}),
+		queue("all.q@n2", "", 3, 1, 8, job{Name: "x", FullName: theirs + "1.1", Slots: 1}, job{Name: ours + "1.1", Slots: 2}),
+		queue("all.q@n3", "a", 1, 0, 4, job{Name: ours + "2.1", Slots: 1}), // takes no jobs just now
+		queue("all.q@n4", "d", 4, 0, 4, job{Name: ours + "3.1", Slots: 4}), // does not count at all
+		queue("other.q@n1", "", 4, 0, 4, job{Name: ours + "4.1", Slots: 4}),
+	}}
+	hosts := hostsOf(s, nil, "all.q")
+	want := driver.Held{ours: 5, theirs: 1, "": 2 + 1 + 3}
+	if diff := cmp.Diff(want, heldSlots(s, hosts, "all.q")); diff != "" {
+		t.Error(diff)
+	}
+	// More than there are cannot be held, whatever is said.
+	s.Instances[0].Jobs[0].Slots = 1000
+	total := 0
+	for _, n := range heldSlots(s, hosts, "all.q") {
+		total += n
+	}
+	if total != 12 {
+		t.Errorf("%d slots are held", total)
+	}
+}
+
 func TestQueuesOfOneHostShareItsProcessors(t *testing.T) {
 	queue := func(name, state string, used, total int) instance {
 		return instance{Name: name, Type: "BIP", Used: used, Total: total, State: state}
@@ -369,6 +397,11 @@ func FuzzStatus(f *testing.F) {
 				}
 			}
 			_ = countPending(s)
+			for whose, n := range heldSlots(s, hostsOf(s, machines, ""), "") {
+				if n < 0 || whose != "" && batch.DriverPrefix(whose) != whose {
+					t.Errorf("%q holds %d", whose, n)
+				}
+			}
 		}
 		_, _ = parseHosts(data)
 	})

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestOnARealGridEngine(t *testing.T) {
 		test func(*testing.T)
 	}{
 		{"TheCellIsSurveyed", surveyed},
+		{"WhatOthersHoldIsCounted", othersCounted},
 		{"WhatTheCellWillNeverDoIsRefused", refused},
 		{"GridEngineIsToldWhatScriptsForItSay", told},
 		{"FilesOfRequestsDoNotMeddle", requestFiles},
@@ -110,6 +112,40 @@ func surveyed(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", o, s, err)
 		}
 	}
+}
+
+// Jobs that were handed in by hand, around us, hold slots that we cannot have; those of another driver of ours too. Those
+// of several hosts count with the slots that they have on each.
+func othersCounted(t *testing.T) {
+	w, o := newWorld(t, gridengine.Options{PE: "mpi"}, nil), newWorld(t, gridengine.Options{}, nil)
+	d, other := w.OpenBatch(), o.OpenBatch()
+	ours, theirs := w.AttemptFor(drivertest.Stays), o.AttemptFor(drivertest.Stays)
+	ours.Procs = 5
+	start(t, d, ours)
+	start(t, other, theirs)
+	hand := ask(t, "qsub", "-terse", "-b", "y", "-o", "/dev/null", "-e", "/dev/null", "sleep", "1000")
+	w.WaitUntil("all of them to be counted", func() bool {
+		held := batchtest.FreshUsage(t, newManager(t, gridengine.Options{}))
+		return held[d.JobPrefix()] == 5 && held[other.JobPrefix()] == 1 && held[""] == 1
+	})
+	ask(t, "qdel", hand)
+	w.WaitUntil("what was handed in by hand to count no more", func() bool {
+		held := batchtest.FreshUsage(t, newManager(t, gridengine.Options{}))
+		return held[d.JobPrefix()] == 5 && held[other.JobPrefix()] == 1 && held[""] == 0
+	})
+	if l, err := d.MeasureLoad(t.Context()); err != nil || l.Usage == nil || l.Usage.Procs != 8 {
+		t.Errorf("%+v, %v", l.Usage, err)
+	}
+}
+
+// ask runs a command of Grid Engine.
+func ask(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v: %s", argv, err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func refused(t *testing.T) {

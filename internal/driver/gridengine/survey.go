@@ -1,6 +1,7 @@
 package gridengine
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
 )
 
 // machine is a host as qhost -xml describes it.
@@ -73,9 +75,10 @@ type share struct {
 // particular one all count that run batch or parallel jobs.
 func hostShares(s *status, queue string) map[string]*share {
 	hosts := map[string]*share{}
-	for _, q := range s.Instances {
-		name, host, ok := strings.Cut(strings.TrimSpace(q.Name), "@")
-		if !ok || queue != "" && !matchesQueue(queue, name, host) || !strings.ContainsAny(q.Type, "BP") {
+	for i := range s.Instances {
+		q := &s.Instances[i]
+		name, host, ok := q.isOffered(queue)
+		if !ok {
 			continue
 		}
 		h := hosts[host]
@@ -97,6 +100,38 @@ func hostShares(s *status, queue string) map[string]*share {
 		h.queues = append(h.queues, name)
 	}
 	return hosts
+}
+
+// isOffered says whether our jobs may run in a queue, and what it and its host are called.
+func (q *instance) isOffered(setting string) (name, host string, ok bool) {
+	name, host, ok = strings.Cut(strings.TrimSpace(q.Name), "@")
+	return name, host, ok && (setting == "" || matchesQueue(setting, name, host)) && strings.ContainsAny(q.Type, "BP")
+}
+
+// heldSlots counts the slots of the hosts that jobs hold. Whatever is neither free nor held by a driver like ours is
+// somebody else's, or nobody's to have.
+func heldSlots(s *status, hosts []driver.Host, queue string) driver.Held {
+	held := driver.Held{}
+	busy := 0
+	for i := range hosts {
+		busy += hosts[i].Procs - hosts[i].Free
+	}
+	for i := range s.Instances {
+		q := &s.Instances[i]
+		if _, _, ok := q.isOffered(queue); !ok || strings.ContainsAny(q.State, unusable) {
+			continue
+		}
+		for k := range q.Jobs {
+			j := &q.Jobs[k]
+			whose := batch.DriverPrefix(cmp.Or(j.FullName, j.Name))
+			if n := min(max(j.Slots, 0), busy); whose != "" && n > 0 {
+				held[whose] += n
+				busy -= n
+			}
+		}
+	}
+	held[""] = busy
+	return held
 }
 
 // matchesQueue says whether a setting such as all.q or all.q@host means a queue.
@@ -143,9 +178,15 @@ func countPending(s *status) int {
 	return n
 }
 
-// queryQueues asks for all queues, and for the jobs of everybody that wait.
-func (m *Manager) queryQueues(ctx context.Context) (*status, error) {
-	out, err := m.cmd.runCommand(ctx, "qstat", "-f", "-xml", "-s", "p", "-u", "*")
+// Jobs that are asked for.
+const (
+	pendingJobs = "p"
+	allJobs     = "prs" // pending, running, suspended
+)
+
+// queryQueues asks for all queues, and for jobs of everybody.
+func (m *Manager) queryQueues(ctx context.Context, jobs string) (*status, error) {
+	out, err := m.cmd.runCommand(ctx, "qstat", "-f", "-xml", "-s", jobs, "-u", "*")
 	if err != nil {
 		return nil, classifyError(err)
 	}
@@ -154,7 +195,7 @@ func (m *Manager) queryQueues(ctx context.Context) (*status, error) {
 
 // SurveyHosts says what the cell consists of.
 func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
-	s, err := m.queryQueues(ctx)
+	s, err := m.queryQueues(ctx, allJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +209,7 @@ func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
 	}
 	survey := &driver.Survey{Manager: m.managerVersion(ctx), Hosts: hostsOf(s, machines, m.opt.Queue),
 		Waiting: countPending(s)}
+	survey.Held = heldSlots(s, survey.Hosts, m.opt.Queue)
 	if m.opt.Queue != "" && len(survey.Hosts) == 0 {
 		survey.Notes = append(survey.Notes, fmt.Sprintf("there is no queue %s", m.opt.Queue))
 	}
@@ -239,7 +281,7 @@ func allocationRule(text []byte) string {
 // EstimateWait knows only one answer: there is room and nobody waits. Grid Engine gives
 // no forecast.
 func (m *Manager) EstimateWait(ctx context.Context, n driver.Need) (driver.Wait, error) {
-	s, err := m.queryQueues(ctx)
+	s, err := m.queryQueues(ctx, pendingJobs)
 	if err != nil {
 		return driver.Wait{}, err
 	}

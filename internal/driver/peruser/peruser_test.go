@@ -27,6 +27,8 @@ type stub struct {
 	away     error
 	quiet    bool
 	closed   bool
+	load     driver.Load
+	prefix   string
 }
 
 func (s *stub) StartAttempt(_ context.Context, a *wire.Attempt) error {
@@ -47,8 +49,9 @@ func (s *stub) ReleaseAttempt(_ context.Context, id driver.ID) error {
 
 func (s *stub) FindAttempts(context.Context) ([]driver.Found, error) { return s.found, s.away }
 func (s *stub) MeasureLoad(context.Context) (driver.Load, error) {
-	return driver.Load{Share: 1}, s.away
+	return s.load, s.away
 }
+func (s *stub) JobPrefix() string                                      { return s.prefix }
 func (s *stub) ExplainWait(context.Context, driver.ID) (string, error) { return "because", nil }
 func (s *stub) StatFile(context.Context, string) (driver.File, error)  { return driver.File{}, nil }
 func (s *stub) PushFiles(context.Context, string) (driver.Moved, error) {
@@ -134,6 +137,35 @@ func TestWhatIsAboutAJobIsAskedAsItsOwner(t *testing.T) {
 	}
 	if w.FilesOf(2) != driver.Stager(w.users[2]) || w.FilesOf(0) != driver.Stager(w.users[0]) {
 		t.Error("somebody moves files as somebody else")
+	}
+}
+
+// What all users of the broker hold is theirs together; what another broker holds is not.
+func TestJobsOfAllUsersAreOurs(t *testing.T) {
+	w := newWorld(t, nil)
+	w.users[0].load = driver.Load{Share: 1, Usage: &driver.Usage{Procs: 16, Others: 9,
+		Brokers: map[string]int{"gw-alice-": 2, "gw-bob-": 1, "gw-strange-": 3}}}
+	w.users[1].prefix, w.users[2].prefix = "gw-alice-", "gw-bob-"
+	for _, want := range []int{9, 7, 6} { // alice's driver is opened, then bob's
+		l, err := w.MeasureLoad(t.Context())
+		if err != nil || l.Usage.Others != want || l.Usage.Procs != 16 || l.Usage.Brokers["gw-strange-"] != 3 {
+			t.Errorf("%+v, %v; want %d of others", l.Usage, err, want)
+		}
+		next := core.JobID(11)
+		if want == 7 {
+			next = 21
+		}
+		if err := w.StartAttempt(t.Context(), &wire.Attempt{Job: next, Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.users[0].load.Usage.Others != 9 {
+		t.Error("what the driver of the broker's own user said was changed")
+	}
+	// One without a manager has nothing to say of that.
+	w.users[0].load = driver.Load{Share: 1}
+	if l, err := w.MeasureLoad(t.Context()); err != nil || l.Usage != nil {
+		t.Errorf("%+v, %v", l.Usage, err)
 	}
 }
 

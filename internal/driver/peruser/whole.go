@@ -3,6 +3,7 @@ package peruser
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -10,7 +11,27 @@ import (
 
 // MeasureLoad says how busy the cluster is.
 func (d *Driver) MeasureLoad(ctx context.Context) (driver.Load, error) {
-	return d.opt.Own.MeasureLoad(ctx)
+	load, err := d.opt.Own.MeasureLoad(ctx)
+	if err == nil && load.Usage != nil {
+		load.Usage = d.withoutMembers(*load.Usage)
+	}
+	return load, err
+}
+
+// withoutMembers is who holds the processors of the cluster, as all users of the broker together see it: the broker's
+// own user takes the jobs of the others for those of strangers.
+func (d *Driver) withoutMembers(u driver.Usage) *driver.Usage {
+	u.Brokers = maps.Clone(u.Brokers)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.members { // order-free: each is taken away once
+		if n, ok := m.Member.(driver.JobNamer); ok {
+			prefix := n.JobPrefix()
+			u.Others -= u.Brokers[prefix]
+			delete(u.Brokers, prefix)
+		}
+	}
+	return &u
 }
 
 // SurveyHosts says what there is.

@@ -67,6 +67,7 @@ type Driver struct {
 
 	mu      sync.Mutex
 	session *session      // nil: there is none
+	prefix  string        // of the names of the jobs over there; "": not known, or there are none
 	why     error         // there is none; nil: the first is still being made
 	changed chan struct{} // closed when the above change
 
@@ -80,6 +81,7 @@ var (
 	_ driver.Surveyor  = (*Driver)(nil)
 	_ driver.Estimator = (*Driver)(nil)
 	_ driver.Explainer = (*Driver)(nil)
+	_ driver.JobNamer  = (*Driver)(nil)
 )
 
 // New begins to connect and returns at once.
@@ -149,6 +151,9 @@ func (d *Driver) setSession(s *session, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session, d.why = s, why
+	if s != nil {
+		d.prefix = s.welcome.JobPrefix
+	}
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -156,6 +161,13 @@ func (d *Driver) setSession(s *session, why error) {
 // IsIdle says that no attempt may be known over there and nothing is being asked:
 // the connection serves nobody.
 func (d *Driver) IsIdle() bool { return d.asked.Load() == 0 && d.sent.isEmpty() }
+
+// JobPrefix is what the names of the jobs over there begin with, as the outpost said when it last answered.
+func (d *Driver) JobPrefix() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.prefix
+}
 
 // errClosed is what a closed driver answers.
 var errClosed = errors.New("the driver is closed")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
@@ -328,6 +329,16 @@ func TestTheSurveySaysWhatMachineItIs(t *testing.T) {
 	}
 	if why, err := d.ExplainWait(t.Context(), driver.ID{Job: 1, Epoch: 1}); err != nil || why != "" {
 		t.Errorf("%q %v", why, err)
+	}
+}
+
+// Who uses a manager's queue from here has to know which jobs there are its own.
+func TestTheOutpostSaysHowItsJobsAreNamed(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	w.opt.Settings.Kind = "slurm"
+	d := w.open()
+	if prefix := d.JobPrefix(); batch.DriverPrefix(prefix) != prefix || prefix == "" {
+		t.Errorf("%q", prefix)
 	}
 }
 

@@ -113,7 +113,11 @@ func TestEndingsAreRead(t *testing.T) {
 }
 
 func TestNodesAreRead(t *testing.T) {
-	got := parseNodes(recorded(t, "nodes-22.05.txt"))
+	var got []driver.Host
+	unusable := 0
+	for _, n := range parseNodes(recorded(t, "nodes-22.05.txt")) {
+		got, unusable = append(got, n.Host), unusable+n.unusableProcs()
+	}
 	want := []driver.Host{
 		{Name: "n1", Procs: 2, Memory: 2000 << 20, State: "ALLOCATED", Partitions: []string{"batch"}},
 		{Name: "n2", Procs: 2, Memory: 2000 << 20, State: "ALLOCATED", Partitions: []string{"batch"}},
@@ -123,6 +127,9 @@ func TestNodesAreRead(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
+	}
+	if unusable != 3 { // both of n4, and of n5, which is being drained, the one that no job holds
+		t.Errorf("%d processors are unusable", unusable)
 	}
 	// An old one.
 	old := "NodeName=tux0 Arch=x86_64 CoresPerSocket=1 CPUAlloc=1 CPUErr=0 CPUTot=8 CPULoad=0.00 Features=ib,gpu " +
@@ -422,7 +429,8 @@ func FuzzNodes(f *testing.F) {
 	f.Add(recorded(f, "nodes-22.05.txt"))
 	f.Fuzz(func(t *testing.T, out string) {
 		for _, h := range parseNodes(out) {
-			if h.Name == "" || h.Procs < 0 || h.Free < 0 || h.Free > h.Procs || h.Memory < 0 {
+			if h.Name == "" || h.Procs < 0 || h.Free < 0 || h.Free > h.Procs || h.Memory < 0 || h.unusableProcs() < 0 ||
+				h.unusableProcs() > h.Procs {
 				t.Errorf("%+v", h)
 			}
 		}

@@ -40,6 +40,7 @@ func TestOnARealSlurm(t *testing.T) {
 	t.Run("WhatUsersWriteArrivesVerbatim",
 		func(t *testing.T) { batchtest.CheckVerbatim(t, newWorld(t, slurm.Options{}, nil)) })
 	t.Run("TheClusterIsSurveyed", surveyed)
+	t.Run("WhatOthersHoldIsCounted", othersCounted)
 	t.Run("ARefusalIsToldInSlurmsWords", refused)
 	t.Run("WhoIsNoOperatorHoldsNothing", notReserved)
 	t.Run("AJobThatRunsGivesHostsBack", shrinks)
@@ -89,6 +90,30 @@ func surveyed(t *testing.T) {
 	nowhere, err := newWorld(t, slurm.Options{Partition: "nowhere"}, nil).OpenBatch().SurveyHosts(t.Context())
 	if err != nil || len(nowhere.Notes) != 1 || nowhere.Notes[0] != "there is no partition nowhere; there are batch" {
 		t.Errorf("%+v, %v", nowhere, err)
+	}
+}
+
+// Jobs that were handed in by hand, around us, hold processors that we cannot have; those of another driver of ours too.
+func othersCounted(t *testing.T) {
+	w, o := newWorld(t, slurm.Options{}, nil), newWorld(t, slurm.Options{}, nil)
+	d, other := w.OpenBatch(), o.OpenBatch()
+	before := batchtest.FreshUsage(t, slurm.New(slurm.Options{}))[""]
+	ours, theirs := w.AttemptFor(drivertest.Stays), o.AttemptFor(drivertest.Stays)
+	ours.Procs = 2
+	mustStart(t, d, ours)
+	mustStart(t, other, theirs)
+	hand := ask(t, "sbatch", "--parsable", "--ntasks=3", "--output=/dev/null", "--chdir=/", "--wrap=sleep 1000")
+	w.WaitUntil("all of them to be counted", func() bool {
+		held := batchtest.FreshUsage(t, slurm.New(slurm.Options{}))
+		return held[d.JobPrefix()] == 2 && held[other.JobPrefix()] == 1 && held[""] == before+3
+	})
+	ask(t, "scancel", hand)
+	w.WaitUntil("what was handed in by hand to count no more", func() bool {
+		held := batchtest.FreshUsage(t, slurm.New(slurm.Options{}))
+		return held[d.JobPrefix()] == 2 && held[other.JobPrefix()] == 1 && held[""] == before
+	})
+	if l, err := d.MeasureLoad(t.Context()); err != nil || l.Usage == nil || l.Usage.Procs != 8 {
+		t.Errorf("%+v, %v", l.Usage, err)
 	}
 }
 

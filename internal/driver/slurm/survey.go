@@ -25,19 +25,20 @@ func (m *Manager) SurveyHosts(ctx context.Context) (*driver.Survey, error) {
 		return nil, err
 	}
 	s.Notes = notes
+	unusable := 0
 	for i := range all {
 		if len(in) == 0 || haveOverlap(all[i].Partitions, in) {
-			s.Hosts = append(s.Hosts, all[i])
+			s.Hosts = append(s.Hosts, all[i].Host)
+			unusable += all[i].unusableProcs()
 		}
 	}
-	args := []string{"--noheader", "--states=PENDING", "--format=%i"}
-	if len(in) > 0 {
-		args = append(args, "--partition="+strings.Join(in, ","))
-	}
-	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: surveyTimeout}); err != nil {
+	a, err = m.run(ctx, command{name: "squeue", args: []string{"--noheader", "--format=" + usageFormat},
+		limit: surveyTimeout})
+	if err != nil {
 		return nil, classifyError(a, err)
 	}
-	s.Waiting = strings.Count(a.out, "\n")
+	s.Waiting, s.Held = parseUsage(a.out, in, s.Hosts)
+	s.Held[""] += unusable
 	return s, nil
 }
 
@@ -210,17 +211,31 @@ func parseLimit(s string) time.Duration {
 	return time.Duration(d)*24*time.Hour + time.Duration(seconds)*time.Second
 }
 
+// node is a host with what Slurm has given out of it.
+type node struct {
+	driver.Host
+	allocated int // processors
+}
+
+// unusableProcs counts the processors that nobody can have although no job holds them.
+func (n *node) unusableProcs() int {
+	if !n.Down {
+		return 0
+	}
+	return max(0, n.Procs-n.allocated)
+}
+
 // parseNodes reads lines of scontrol --oneliner show node.
-func parseNodes(out string) []driver.Host {
-	var list []driver.Host
+func parseNodes(out string) []node {
+	var list []node
 	for line := range strings.Lines(out) {
 		f := keyValues(line)
 		name := f["NodeName"]
 		if name == "" {
 			continue
 		}
-		h := driver.Host{Name: name, Procs: parseCount(f["CPUTot"]), State: f["State"],
-			Partitions: splitList(f["Partitions"])}
+		h := node{Host: driver.Host{Name: name, Procs: parseCount(f["CPUTot"]), State: f["State"],
+			Partitions: splitList(f["Partitions"])}, allocated: parseCount(f["CPUAlloc"])}
 		if cpus, ok := f["CPUEfctv"]; ok && parseCount(cpus) > 0 {
 			h.Procs = parseCount(cpus) // without those kept for the system
 		}
@@ -232,7 +247,7 @@ func parseNodes(out string) []driver.Host {
 		}
 		h.Down = isDown(h.State)
 		if !h.Down {
-			h.Free = max(0, h.Procs-parseCount(f["CPUAlloc"]))
+			h.Free = max(0, h.Procs-h.allocated)
 		}
 		list = append(list, h)
 	}

@@ -33,6 +33,7 @@ type clusterState struct {
 	rating float64       // how reliable it is, as the engine was told; 0: nothing
 	told   reportedLoad  // what the engine was told
 	lost   []int         // hosts that are out of reach, as the engine was told; nil: nothing yet
+	used   heldByOthers  // what its manager said last, as the engine was told
 	net    *core.Network // between its hosts, as the engine was told; nil: nothing
 
 	ask    chan struct{}                // it is to be asked what it consists of
@@ -136,7 +137,7 @@ func (t *turn) defineCluster(c *cluster) {
 	}
 	t.stepEngine(&core.Input{Kind: core.DefineCluster, Cluster: c.id, Grid: c.engineSpec()})
 	c.mu.Lock()
-	c.lost = nil // they may have other numbers now
+	c.lost, c.used = nil, heldByOthers{} // they may have other numbers now, and be more or fewer
 	c.mu.Unlock()
 	if c.Away != nil && !c.Removed {
 		c.mu.Lock()

@@ -76,6 +76,7 @@ func (b *Broker) pastUser(user string) string {
 type ClusterView struct {
 	Cluster
 	Procs, Idle      int
+	Others           int // processors that jobs which are not ours hold, or that cannot be had; of one with a manager
 	Running, Waiting int // jobs
 	Speed, Share     float64
 	Away             bool // out of reach
@@ -94,6 +95,9 @@ func (b *Broker) ListClusters(ctx context.Context) ([]ClusterView, error) {
 				continue
 			}
 			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs, Idle: w.Idle, Speed: w.Speed, Drains: w.Drains}
+			if c.Managed {
+				v.Others = w.Others
+			}
 			for _, j := range b.placed.jobsAt(c.Name) {
 				if j.state == core.Running || j.state == core.Stopping {
 					v.Running++
@@ -154,6 +158,11 @@ func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
 				return
 			}
 			v.Share, v.Why = load.Share, load.Why
+			if v.Managed && load.Usage != nil { // newer than what the engine was told
+				others := usageFromLoad(&load).withinOffer(v.Procs)
+				v.Idle, v.Others = v.Idle+v.Others-others, others
+				b.tellUsage(b.clusterNamed(v.Name), &load)
+			}
 			if v.Cluster.Away != nil { // it answers, so it can say what it consists of
 				b.clusterNamed(v.Name).askAgain()
 			}

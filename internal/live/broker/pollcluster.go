@@ -104,6 +104,9 @@ func (b *Broker) pollLoad(ctx context.Context, c *cluster) {
 			t.stepEngine(&core.Input{Kind: core.Polled, Cluster: c.id, Procs: c.procsOnHosts(lost)})
 		})
 	}
+	if err == nil {
+		b.tellUsage(c, &load)
+	}
 	if tell {
 		b.postToLoop(func(t *turn) {
 			t.stepEngine(&core.Input{Kind: core.Felt, Cluster: c.id, Reachable: now.share > 0, Share: now.share,
@@ -120,6 +123,56 @@ func (c *cluster) lostHosts(load *driver.Load, err error) (hosts []int, tell boo
 	}
 	c.lost = append([]int{}, load.Away...)
 	return c.lost, true
+}
+
+// heldByOthers is what the manager of a cluster says of its processors, as far as the engine has to know it; the zero
+// value: nothing yet.
+type heldByOthers struct {
+	known         bool
+	procs, others int // of all hosts; of these, those that cannot be had
+}
+
+// tellUsage notes what the manager of a cluster says of its processors, and tells the engine if that is new.
+func (b *Broker) tellUsage(c *cluster, load *driver.Load) {
+	if !c.Managed || load.Usage == nil {
+		return
+	}
+	c.mu.Lock()
+	was := c.used
+	c.used = usageFromLoad(load)
+	isNew := c.used != was
+	c.mu.Unlock()
+	if isNew {
+		b.postToLoop(func(t *turn) { t.tellOthers(c) })
+	}
+}
+
+func usageFromLoad(load *driver.Load) heldByOthers {
+	return heldByOthers{known: true, procs: load.Usage.Procs, others: load.Usage.Others}
+}
+
+// withinOffer counts how many of the processors that the settings offer others hold: where not all are offered, they
+// hold the rest first.
+func (u heldByOthers) withinOffer(offered int) int {
+	return offered - min(offered, max(0, u.procs-u.others))
+}
+
+// tellOthers tells the engine how many processors of a cluster with a queue of its own others hold, as noted last.
+// Which they are is the manager's business: those with the lowest numbers stand for them.
+func (t *turn) tellOthers(c *cluster) {
+	c.mu.Lock()
+	used := c.used
+	c.mu.Unlock()
+	v := t.b.eng.Cluster(c.id)
+	n := used.withinOffer(v.Procs)
+	if !used.known || n == v.Others {
+		return
+	}
+	var procs core.ProcSet
+	if n > 0 {
+		procs = core.ProcSet{{Lo: 0, Hi: int32(n)}}
+	}
+	t.stepEngine(&core.Input{Kind: core.Polled, Cluster: c.id, Procs: procs})
 }
 
 // procsOnHosts is the processors of some hosts.

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -56,6 +57,13 @@ func (p *puppet) setFail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fail = err
+}
+
+// setUsage sets how many processors the manager says there are, and how many of them others hold.
+func (p *puppet) setUsage(procs, others int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.load.Usage = &driver.Usage{Procs: procs, Others: others}
 }
 
 func (p *puppet) setAway(away bool) {
@@ -287,11 +295,13 @@ type grid struct {
 	maxJobs  int // of one user; 0: the usual
 	maxTries int // of placing a job; 0: no limit
 	keepFree int // processors of a that are left to others
+	maxQueue int // processors that jobs may wait for in the queue of a; 0: any number
 
 	maxLog     int64         // of one user; 0: no limit
 	untrusted  bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
 	claimGrace time.Duration // 0: the usual
+	sample     time.Duration // 0: 20 ms
 }
 
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
@@ -352,7 +362,7 @@ func (g *grid) options() broker.Options {
 		cfg.ClaimGrace = g.claimGrace
 	}
 	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxTries: g.maxTries, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
-		Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+		Depot: g.depot, Engine: cfg, Sample: cmp.Or(g.sample, 20*time.Millisecond),
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a,
 				Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
@@ -369,7 +379,7 @@ func (g *grid) options() broker.Options {
 			o.Clusters[0].Hosts = append(o.Clusters[0].Hosts, world.HostSpec{Procs: 2, Speed: 1})
 		}
 	}
-	o.Clusters[0].KeepFree = g.keepFree
+	o.Clusters[0].KeepFree, o.Clusters[0].Queue = g.keepFree, g.maxQueue
 	o.Clusters[0].Removed, o.Clusters[0].Untrusted = g.removed, g.untrusted
 	return o
 }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/driver/staging"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
@@ -187,6 +188,9 @@ func (p *post) openPost(ctx context.Context, leave func(), w *talk.Welcome) (err
 		return err
 	}
 	p.driver = d
+	if n, ok := d.(driver.JobNamer); ok {
+		w.JobPrefix = n.JobPrefix()
+	}
 	p.files = p.filesAt()
 	p.sensor = p.sensorHere()
 	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, box: p.box, log: p.Log}

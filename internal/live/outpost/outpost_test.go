@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/clock/clocktest"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/linefile/linefiletest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/host/calibrate"
@@ -123,6 +124,21 @@ func speaks(t *testing.T, where string) error {
 	got := make([]byte, 5)
 	_, err = io.ReadFull(c, got)
 	return err
+}
+
+// The broker has to know which jobs of a manager are ours.
+func TestAnOutpostSaysHowItsJobsAreNamed(t *testing.T) {
+	for kind, named := range map[string]bool{"local": false, "slurm": true} {
+		home, err := os.MkdirTemp("", "outpost") // short: the path of a socket is limited
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.RemoveAll(home) }()
+		w := visit(t, home).greet(hello(kind, "there"))
+		if w.Error != "" || (batch.DriverPrefix(w.JobPrefix) != "") != named {
+			t.Errorf("%s: %+v", kind, w)
+		}
+	}
 }
 
 func TestAgentsOfThisMachineAndOfOtherHostsAreBroughtToTheBroker(t *testing.T) {

@@ -19,7 +19,7 @@ func (s *server) clusterList(ctx context.Context, methods bool) ([]api.Cluster, 
 	list := make([]api.Cluster, 0, len(views))
 	for _, v := range views {
 		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)),
-			Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
+			Procs: v.Procs, Idle: v.Idle, Others: v.Others, Speed: v.Speed,
 			Share: v.Share, Running: v.Running, Waiting: v.Waiting, Methods: []string{}, Why: v.Why, Notes: v.Notes}
 		if v.Away {
 			c.State = "down"

@@ -305,8 +305,9 @@ type Cluster struct {
 	Hosts   int      `json:"hosts"`
 	Procs   int      `json:"procs"`
 	Idle    int      `json:"idle"`
-	Speed   float64  `json:"speed"` // relative to the reference host; 0: not measured yet
-	Share   float64  `json:"share"` // of a processor that a newcomer would get
+	Others  int      `json:"others,omitempty"` // cores of a batch system that jobs of others hold, or that are down
+	Speed   float64  `json:"speed"`            // relative to the reference host; 0: not measured yet
+	Share   float64  `json:"share"`            // of a processor that a newcomer would get
 	Running int      `json:"running"`
 	Waiting int      `json:"waiting"`
 	Methods []string `json:"methods"` // checkpoint methods that work there

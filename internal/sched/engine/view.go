@@ -124,9 +124,11 @@ type ClusterView struct {
 	Spec  core.ClusterSpec
 	Procs int
 	Idle  int
-	Speed float64 // of its processors, relative to the reference host
-	Share float64 // of a processor that a new job gets, as last felt
-	Wait  float64 // seconds that it waits in the queue of the cluster, likewise
+	// Others counts the processors that others use, as of the last poll.
+	Others int
+	Speed  float64 // of its processors, relative to the reference host
+	Share  float64 // of a processor that a new job gets, as last felt
+	Wait   float64 // seconds that it waits in the queue of the cluster, likewise
 	// Drains is what of it is drained: all of it, or hosts. It must not be changed.
 	Drains []core.Drain
 }
@@ -146,8 +148,8 @@ func (e *Engine) ClusterNames() []string {
 // Cluster is a cluster as it is now. Its number must be below ClusterCount.
 func (e *Engine) Cluster(id core.ClusterID) ClusterView {
 	c := e.w.Cluster(id)
-	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Speed: c.Speed(), Share: c.Share(),
-		Wait: c.QueueWait(), Drains: c.Drains()}
+	return ClusterView{Spec: c.Spec(), Procs: c.Procs(), Idle: c.IdleProcs(), Others: c.ForeignProcs(), Speed: c.Speed(),
+		Share: c.Share(), Wait: c.QueueWait(), Drains: c.Drains()}
 }
 
 // Drains lists what of a cluster is drained: another list whenever that changes.

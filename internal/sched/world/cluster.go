@@ -142,6 +142,9 @@ func (c *Cluster) HasQueueLimit() bool { return c.spec.Managed && c.spec.Depth >
 // CanReserve reports whether processors can be held before the start.
 func (c *Cluster) CanReserve() bool { return c.spec.Reserves }
 
+// ForeignProcs is how many processors others use, as of the last poll, or cannot be had for another reason.
+func (c *Cluster) ForeignProcs() int { return c.others.countMembers() }
+
 // UsableProcs is the most a single job could ever hold here.
 func (c *Cluster) UsableProcs() int { return c.procs - c.spec.KeepFree }
 

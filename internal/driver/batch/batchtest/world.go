@@ -195,3 +195,13 @@ func (w *World) WaitUntil(what string, ok func() bool) {
 	w.t.Helper()
 	clocktest.WaitFor(w.t, what, ok)
 }
+
+// FreshUsage asks a manager who holds its processors.
+func FreshUsage(t testing.TB, m batch.Manager) driver.Held {
+	t.Helper()
+	s, err := m.SurveyHosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Held
+}

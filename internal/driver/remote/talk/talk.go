@@ -78,6 +78,8 @@ type Welcome struct {
 	Host     string `json:"host,omitempty"`
 	PID      int    `json:"pid,omitempty"`
 	Dir      string `json:"dir,omitempty"` // as it was resolved
+	// JobPrefix is what the names of the driver's jobs begin with, where a manager runs them.
+	JobPrefix string `json:"jobPrefix,omitempty"`
 }
 
 // What is asked for.
