@@ -144,6 +144,9 @@ func (b *Broker) startAttempt(j *job, c core.Command) bool {
 			continue
 		}
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
+		if errors.Is(err, driver.ErrAway) {
+			b.pollAway(cl)
+		}
 		b.postToLoop(func(t *turn) {
 			t.explainJob(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
 			t.stepEngine(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part,

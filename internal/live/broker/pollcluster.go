@@ -58,6 +58,14 @@ func (b *Broker) pollAllLoads(ctx context.Context) {
 	all.Wait()
 }
 
+// pollAway asks a cluster that did not take an attempt whether it is out of reach, so that the engine knows before it
+// is told of the attempt: it places the job elsewhere then, and not there again.
+func (b *Broker) pollAway(c *cluster) {
+	ctx, cancel := context.WithTimeout(b.ctx, submissionTimeout)
+	defer cancel()
+	b.pollLoad(ctx, c)
+}
+
 // clusterTimeout is how long a cluster may take to say how it is.
 const clusterTimeout = 30 * time.Second
 

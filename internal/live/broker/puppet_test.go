@@ -301,6 +301,7 @@ type grid struct {
 	untrusted  bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
 	claimGrace time.Duration // 0: the usual
+	scanEvery  time.Duration // 0: a second
 	sample     time.Duration // 0: 20 ms
 }
 
@@ -357,7 +358,7 @@ func (p *puppet) closeAll() {
 
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
-	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
+	cfg.ScanEvery, cfg.RetryPause = cmp.Or(g.scanEvery, time.Second), g.retryPause
 	if g.claimGrace > 0 {
 		cfg.ClaimGrace = g.claimGrace
 	}

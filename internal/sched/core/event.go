@@ -52,7 +52,9 @@ const (
 	// stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Barred:
 	// never to Cluster again
 	JobBecame
-	JobEnqueued   // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
+	// to the tail of the placement queue, after N tries that failed; not to be tried before When, unless Aim, where its
+	// claim was lost, goes out of reach or comes back; Why
+	JobEnqueued
 	QueueScanned  // the placement queue was looked through once from its head
 	PartPlanned   // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
 	PartHeld      // Part holds Procs from now on

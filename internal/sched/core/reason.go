@@ -140,6 +140,7 @@ const (
 	HostIsDrained
 	AskingManager
 	NotGranted
+	ClaimOutOfReach
 	numReasons
 )
 
@@ -288,6 +289,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 		"needs a cluster with a reliability of {A}, the most reliable where it may run has {B}"},
 	ClusterIsDrained: {"cluster-drained", "the cluster where it may run has been drained"},
 	HostIsDrained:    {"host-drained", "hosts that it needs have been drained"},
+	ClaimOutOfReach:  {"claim-out-of-reach", "the cluster went out of reach before it could start there; placed again"},
 	NoRoomInAll:      {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 

@@ -31,16 +31,22 @@ func (e *Engine) claimsApart(j *world.Job) {
 	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())),
 		B: (e.now.Sub(j.DueTime()) + e.cfg.ClaimGrace).Seconds()}
 	e.goBack(j, why)
-	e.enqueueJob(j, e.nextPeriod(), why)
+	e.putOff(j, 0, why)
+}
+
+// putOff has a job wait that cannot be placed better now: until the next period, or until the cluster where it lost its
+// claim, if it did in one, goes out of reach or comes back.
+func (e *Engine) putOff(j *world.Job, lostAt core.Aim, why core.Reason) {
+	e.enqueueJob(j, e.nextPeriod(), lostAt, why)
 }
 
 // nextPeriod is when a job is tried again that cannot be placed better now.
 func (e *Engine) nextPeriod() core.Time { return e.now.Add(max(e.cfg.ScanEvery, time.Second)) }
 
-// claimLost: somebody else has the processors. If the cluster says who holds
-// what now, the job is placed again at once. If it does not, we would choose
-// the same again: the job waits for the next period, so that the engine cannot
-// spin on stale knowledge.
+// claimLost: somebody else has the processors, or the cluster cannot be asked. If
+// it says who holds what now, or is known to be out of reach, the job is placed
+// again at once. If not, we would choose the same again: the job waits for the
+// next period, so that the engine cannot spin on stale knowledge.
 func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 	p, s := j.Part(in.Part), j.State()
 	if p == nil || s != core.Staging && s != core.Queued {
@@ -57,8 +63,15 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 		e.abandonPlacement(j, why)
 		return
 	}
+	if c.Share() == 0 {
+		why = core.Reason{Code: core.ClaimOutOfReach}
+	}
+	if c.IsClosed() { // it is not chosen again
+		e.abandonPlacement(j, why)
+		return
+	}
 	e.goBack(j, why)
-	e.enqueueJob(j, e.nextPeriod(), why)
+	e.putOff(j, core.AimAt(c.ID()), why)
 }
 
 // recordRefusal: the cluster will never have the job. If no other will either, that

@@ -32,14 +32,15 @@ func (e *Engine) submitJob(in *core.Input) {
 
 func (e *Engine) placeOrEnqueue(j *world.Job) {
 	if why, ok := e.tryPlace(j); !ok {
-		e.enqueueJob(j, 0, why)
+		e.enqueueJob(j, 0, 0, why)
 	}
 }
 
 // enqueueJob sends a job that could not be placed to the tail of the placement
 // queue, unless that was its last try.
-func (e *Engine) enqueueJob(j *world.Job, notBefore core.Time, why core.Reason) {
-	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Why: why})
+func (e *Engine) enqueueJob(j *world.Job, notBefore core.Time, lostAt core.Aim, why core.Reason) {
+	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Aim: lostAt,
+		Why: why})
 	if most := e.w.MaxTries(j); most > 0 && e.w.PlacementTries(j) >= most && !why.IsDrain() {
 		e.giveUp(j)
 		return

@@ -234,9 +234,12 @@ func (e *Engine) recordLoad(in *core.Input) {
 	was := c.IsClosed()
 	e.emitEvent(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share,
 		QueueWait: in.QueueWait})
-	if was && !c.IsClosed() { // who waited for it may have it now
+	switch now := c.IsClosed(); {
+	case was && !now: // who waited for it may have it now
 		e.markDirty(c)
 		e.markFreed(c)
+	case !was && now && e.w.HasPutOff(): // who lost a claim there may go elsewhere
+		e.scan = true
 	}
 }
 

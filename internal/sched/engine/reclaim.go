@@ -10,7 +10,7 @@ import (
 // is enough to place it (papers/001, V-B: PWA).
 func (e *Engine) makeRoom() {
 	head := e.w.QueueHead()
-	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now ||
+	if head == nil || e.cfg.Malleable == nil || e.w.IsPutOff(head, e.now) || head.RoomAfter() > e.now ||
 		e.reclaimingFor(head.Spec().ID) {
 		return
 	}

@@ -90,7 +90,7 @@ func (e *Engine) scanQueue() {
 		if j == nil {
 			break
 		}
-		if j.NotBefore() > e.now {
+		if e.w.IsPutOff(j, e.now) {
 			last = j
 		} else if _, ok := e.tryPlace(j); !ok {
 			last = j

@@ -85,8 +85,12 @@ func (w *World) applyCluster(ev *core.Event) error {
 	case core.HostsJoined:
 		c.markUp(ev.Procs)
 	case core.ClusterFelt:
+		was := c.share
 		if c.share, c.wait = ev.Share, ev.QueueWait; !ev.Reachable {
 			c.share = 0
+		}
+		if (c.share == 0) != (was == 0) {
+			c.turns++
 		}
 	case core.ClusterRated:
 		c.rating = ev.Rating
@@ -196,13 +200,18 @@ func (w *World) scalingOf(spec *core.Job) *Scaling {
 }
 
 func (w *World) applyEnqueued(j *Job, ev *core.Event) error {
-	if j.queued || !j.state.IsWaiting() || j.hold != core.NotHeld || ev.N < 0 {
+	if at, _ := ev.Aim.Cluster(); j.queued || !j.state.IsWaiting() || j.hold != core.NotHeld || ev.N < 0 ||
+		int(at) >= len(w.clusters) || ev.Aim < 0 {
 		return w.impossibleEvent(ev, "queues a job that does not wait to be placed")
 	}
 	if !w.NeedsRescan() {
 		w.scanned = ev.At // nobody missed being looked at until now
 	}
 	j.tries += ev.N
+	j.lostAt, j.lostTurn = ev.Aim, 0
+	if at, lost := ev.Aim.Cluster(); lost {
+		j.lostTurn = w.clusters[at].turns
+	}
 	if j.notBefore = ev.When; ev.When > 0 {
 		w.putOff++
 		w.retries.addTimer(Timer{At: ev.When, Job: ev.Job})

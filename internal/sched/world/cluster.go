@@ -25,6 +25,7 @@ type Cluster struct {
 	rating float64       // part of its jobs that it is expected to bring to their end; 0: it was not rated
 	share  float64       // of a processor that a newcomer gets, as last felt; 0: it is out of reach
 	wait   int           // seconds that a newcomer waits in its queue, as last felt
+	turns  int           // how often it has gone out of reach or come back
 	net    *core.Network // between its hosts, as last felt; nil: nothing is known
 
 	free   bitset // usable and held by nobody

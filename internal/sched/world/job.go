@@ -37,6 +37,8 @@ type Job struct {
 	firstScan int64 // scans of the queue before it joined
 	tries     int   // placement tries outside the queue
 	notBefore core.Time
+	lostAt    core.Aim  // where its claim was lost, which is why it is not to be tried before
+	lostTurn  int       // the turns of that cluster then
 	roomAfter core.Time // room was made for it in vain, and is not to be made again before
 
 	pace    pace
@@ -137,9 +139,6 @@ func (j *Job) MoveCount() int { return max(0, j.attempts-1-j.losses) }
 
 // IsQueued reports whether the job is in the placement queue.
 func (j *Job) IsQueued() bool { return j.queued }
-
-// NotBefore is the moment before which placing the job is not to be tried.
-func (j *Job) NotBefore() core.Time { return j.notBefore }
 
 // RoomAfter is the moment before which no room is to be made for the job,
 // because that was in vain.

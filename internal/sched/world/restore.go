@@ -119,7 +119,7 @@ func (r *restorer) fillClusters() error {
 		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
 			return badSnapshot("cluster %s has sets of another size", s.Name)
 		}
-		c.rating, c.share, c.wait, c.reclaimFor = s.Rating, s.Share, s.Wait, s.ReclaimFor
+		c.rating, c.share, c.wait, c.turns, c.reclaimFor = s.Rating, s.Share, s.Wait, s.Turns, s.ReclaimFor
 		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.CoversHosts(len(s.Hosts)) {
 			c.net = net
 		}
@@ -233,7 +233,8 @@ func (s *jobShot) toJob() *Job {
 		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin,
 		fixed: s.Fixed, barred: s.Barred,
 		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
-		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
+		notBefore: s.NotBefore, lostAt: s.LostAt, lostTurn: s.LostTurn, roomAfter: s.RoomAfter,
+		hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
 		wasHeld: s.WasHeld,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size,
 			rate: s.Pace.Rate, blind: s.Pace.Blind}}

@@ -65,6 +65,7 @@ type clusterShot struct {
 	Net        []float64 // between its hosts; nil: nothing is known
 	Free       []float64 // of a processor on each of them; nil: all of it
 	Wait       int
+	Turns      int
 	Others     []uint64
 	Down       []uint64
 	Drains     []core.Drain
@@ -107,6 +108,8 @@ type jobShot struct {
 	FirstScan   int64
 	Tries       int
 	NotBefore   core.Time
+	LostAt      core.Aim
+	LostTurn    int
 	RoomAfter   core.Time
 	Pace        paceShot
 	Parts       []partShot
@@ -221,7 +224,7 @@ func signOf(before bool) int {
 
 func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
-		Wait:   c.wait,
+		Wait: c.wait, Turns: c.turns,
 		Others: slices.Clone(c.others), Down: slices.Clone(c.down), Drains: slices.Clone(c.drains), ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
@@ -247,7 +250,8 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Fixed: j.fixed,
 		Barred: slices.Clone(j.barred),
 		Due:    j.due, FirstScan: j.firstScan, Tries: j.tries,
-		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
+		NotBefore: j.notBefore, LostAt: j.lostAt, LostTurn: j.lostTurn, RoomAfter: j.roomAfter,
+		Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
 		WasHeld: j.wasHeld,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size,
 			Rate: j.pace.rate, Blind: j.pace.blind}}

@@ -104,7 +104,7 @@ func (v View) SomebodyFits(c *Cluster) bool {
 		if j = v.world.NextCandidate(j, room, 0); j == nil {
 			return false
 		}
-		if j.notBefore <= v.Now && c.meetsSome(j.spec) {
+		if !v.world.IsPutOff(j, v.Now) && c.meetsSome(j.spec) {
 			return true
 		}
 	}

@@ -140,6 +140,20 @@ func (w *World) NeedsRescan() bool {
 	return w.queue.count > 0 && (w.putOff > 0 || w.queue.tree[1].expire < unlimited)
 }
 
+// IsPutOff reports whether a job in the queue is not to be tried now. One that lost its claim in a cluster is tried as
+// soon as that cluster goes out of reach or comes back: until then it would have been sent there again, as nobody knew
+// better.
+func (w *World) IsPutOff(j *Job, now core.Time) bool {
+	if j.notBefore <= now {
+		return false
+	}
+	at, lost := j.lostAt.Cluster()
+	return !lost || int(at) >= len(w.clusters) || w.clusters[at].turns == j.lostTurn
+}
+
+// HasPutOff reports whether any job in the queue was not to be tried before some time.
+func (w *World) HasPutOff() bool { return w.putOff > 0 }
+
 // NextCandidate is the first job in the queue behind `after` (nil: from the
 // head) whose minimum could fit if `room` processors were free in one cluster
 // and `total` in all.
