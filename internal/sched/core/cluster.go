@@ -16,6 +16,8 @@ type ClusterSpec struct {
 	// managed, and its manager can be asked for processors for a job that runs, and given them back
 	Resizes bool `json:"resizes,omitempty"`
 	Removed bool `json:"removed,omitempty"` // nobody is sent there any more; who runs there runs on
+	// hosts of other clusters reach none of its own, nor these them
+	Isolated bool `json:"isolated,omitempty"`
 }
 
 // HostSpec is one host of a cluster.
@@ -39,7 +41,7 @@ func (s *ClusterSpec) TotalProcs() int {
 func (s *ClusterSpec) Equal(t *ClusterSpec) bool {
 	return slices.Equal(s.Hosts, t.Hosts) && s.Name == t.Name && s.KeepFree == t.KeepFree && s.GrowFree == t.GrowFree &&
 		s.Managed == t.Managed && s.Depth == t.Depth && s.Reserves == t.Reserves &&
-		s.Resizes == t.Resizes && s.Removed == t.Removed
+		s.Resizes == t.Resizes && s.Removed == t.Removed && s.Isolated == t.Isolated
 }
 
 // IsValid reports whether there can be such a cluster.

@@ -41,8 +41,12 @@ func momentText(t Time) string {
 }
 
 // WhyText is the reason of an event as a sentence; cluster is the name of the cluster that
-// the event names. Of a drain it says more than the reason alone can.
+// the event names. Of a drain, and of clusters that are apart, it says more than the reason
+// alone can.
 func (e *Event) WhyText(cluster string) string {
+	if e.Between != nil && e.Why.Code == HostsApart {
+		return ApartSentence(e.Between[0], e.Between[1])
+	}
 	if e.Drain == nil || !e.Why.IsDrain() {
 		return e.Why.String()
 	}

@@ -40,6 +40,7 @@ type Event struct {
 	Drain     *Drain       `json:"drain,omitempty"`
 	Hold      Hold         `json:"hold,omitempty"`
 	Array     JobID        `json:"array,omitempty"`
+	Between   *[2]string   `json:"between,omitempty"`
 }
 
 // EventKind says what happened.
@@ -91,6 +92,9 @@ const (
 	ClusterUndrained // Cluster: it, or the host that Drain names, is used again; Drain: by whom; Why
 	JobWaits         // Job: why it waits to be placed is another by now: Why
 	JobSized         // Job: its user wants it to have N processors; 0: as many as the policy gives it; Why
+	// Cluster: its hosts and those of Aim cannot reach each other, until When; 0: they can. Where Why of an event is
+	// that, Between are the names of the two.
+	ClustersApart
 )
 
 var eventNames = [...]string{
@@ -106,7 +110,7 @@ var eventNames = [...]string{
 	JobHeld: "job-held", JobReleased: "job-released", InputRouted: "input-routed", JobDescribed: "job-described",
 	ResultsReturned: "results-returned",
 	ClusterDrained:  "cluster-drained", ClusterUndrained: "cluster-undrained", JobWaits: "job-waits",
-	JobSized: "job-sized",
+	JobSized: "job-sized", ClustersApart: "clusters-apart",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

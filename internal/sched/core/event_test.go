@@ -18,7 +18,7 @@ func fullEvent() Event {
 		QueueWait: 7, Rating: 0.9, Ranks: []int{2, 0, 1},
 		Why: Reason{MakeRoom, 7, 4},
 		Spec: &Job{ID: 7, Name: "qr", User: "u", App: "scalapack", Kind: Malleable, Place: FlexibleMin, Estimate: time.Minute,
-			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2, Begin: AtSecond(3), Array: 5, ArrayLimit: 2,
+			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2, Begin: AtSecond(3), Array: 5, ArrayLimit: 2, Joint: true,
 			After: []Dependency{{Job: 2, Array: true, When: AfterAny,
 				Target: Target{Unfinished: 2, NotStarted: 1, Failed: 1, FailedJob: 3}}},
 			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3},
@@ -26,8 +26,8 @@ func fullEvent() Event {
 				Pattern: &Pattern{Name: "path", Nodes: 3, Edges: []Edge{{A: 0, B: 1, Weight: 2}}}}}},
 		Net: &Network{Mbps: []float64{1, 2, 3}},
 		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Name: "n1", Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
-			Managed: true, Depth: 3, Reserves: true, Removed: true},
-		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)},
+			Managed: true, Depth: 3, Reserves: true, Removed: true, Isolated: true},
+		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)}, Between: &[2]string{"a", "b"},
 	}
 }
 

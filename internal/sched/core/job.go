@@ -191,6 +191,9 @@ type Job struct {
 	Begin      Time         `json:",omitempty"` // it is not placed before; 0: at any time
 	Array      JobID        `json:",omitempty"` // the array that it belongs to, by its first job; 0: none
 	ArrayLimit int          `json:",omitempty"` // jobs of its array that may be placed at once; 0: any number
+
+	// Joint says that its parts are one parallel program: the hosts of all of them must reach each other.
+	Joint bool `json:",omitempty"`
 }
 
 // maxProcs is more than any grid has, so that sums of sizes cannot overflow.

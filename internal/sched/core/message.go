@@ -86,6 +86,9 @@ const (
 	DrainCluster
 	// Cluster: it, or the host that Drain names, is used again; by whom
 	UndrainCluster
+	// Cluster: its hosts and those of Aim cannot reach each other, as the parts of Job (Epoch) found out, or as was
+	// measured (Job 0); Reachable: they can, as was measured
+	FoundApart
 )
 
 var inputNames = [...]string{
@@ -97,7 +100,7 @@ var inputNames = [...]string{
 	ResizeJob:     "resize-job",
 	DefineCluster: "define-cluster",
 	Collecting:    "collecting", Returned: "returned", Described: "described", Routed: "routed",
-	DrainCluster: "drain-cluster", UndrainCluster: "undrain-cluster",
+	DrainCluster: "drain-cluster", UndrainCluster: "undrain-cluster", FoundApart: "found-apart",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }

@@ -141,6 +141,7 @@ const (
 	AskingManager
 	NotGranted
 	ClaimOutOfReach
+	HostsApart
 	numReasons
 )
 
@@ -290,7 +291,9 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ClusterIsDrained: {"cluster-drained", "the cluster where it may run has been drained"},
 	HostIsDrained:    {"host-drained", "hosts that it needs have been drained"},
 	ClaimOutOfReach:  {"claim-out-of-reach", "the cluster went out of reach before it could start there; placed again"},
-	NoRoomInAll:      {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
+	HostsApart: {"hosts-apart",
+		"it is one MPI program, and the hosts of the clusters where its parts may run cannot reach each other"},
+	NoRoomInAll: {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 
 func (c ReasonCode) String() string {

@@ -245,6 +245,8 @@ func (e *Engine) dispatchCluster(in *core.Input) bool {
 		e.undrainCluster(in)
 	case core.Weather:
 		e.recordNetwork(in)
+	case core.FoundApart:
+		e.recordApart(in)
 	default:
 		return false
 	}
@@ -256,6 +258,9 @@ func (e *Engine) emitEvent(ev core.Event) {
 	ev.At = e.now
 	if ev.Why.IsDrain() {
 		e.nameDrain(&ev)
+	}
+	if ev.Why.Code == core.HostsApart {
+		e.nameApart(&ev)
 	}
 	if ev.Kind == core.ResultsReturned || ev.Kind == core.JobBecame && (ev.To == core.Running || ev.To.IsTerminal()) {
 		e.emitTold(&ev)

@@ -113,6 +113,9 @@ func (s *stage) event(ev *core.Event) string {
 		}
 	case core.ClusterDrained:
 		fmt.Fprint(&b, ev.Drain.Sentence(s.cluster(ev.Cluster)))
+	case core.ClustersApart:
+		with, _ := ev.Aim.Cluster()
+		fmt.Fprintf(&b, "%s and %s are apart until %s", s.cluster(ev.Cluster), s.cluster(with), seconds(ev.When))
 	case core.ClusterUndrained:
 		fmt.Fprintf(&b, "%s is used again", strings.TrimSuffix(s.cluster(ev.Cluster)+"/"+ev.Drain.Host, "/"))
 	case core.JobWaits:

@@ -128,6 +128,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		}
 		return in, err
 	}
+	if verb == "apart" {
+		return s.apart(w)
+	}
 	if verb == "weather" || verb == "rated" {
 		c, err := s.clusterNamed(w.next())
 		in := core.Input{Kind: core.Rated, Cluster: c}
@@ -199,6 +202,24 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		in.Epoch = core.Epoch(w.number(w.value("epoch")))
 	}
 	return in, w.err
+}
+
+// apart reads that two clusters cannot reach each other, as a job found out if one is named; or that they can.
+func (s *stage) apart(w *words) (core.Input, error) {
+	one, err := s.clusterNamed(w.next())
+	if err != nil {
+		return core.Input{}, err
+	}
+	other, err := s.clusterNamed(w.next())
+	in := core.Input{Kind: core.FoundApart, Cluster: one, Aim: core.AimAt(other), Reachable: w.has("not"),
+		Job: core.JobID(w.number(w.value("job")))}
+	if j := s.eng.World().Job(in.Job); j != nil {
+		in.Epoch = j.Epoch()
+	}
+	if w.is("epoch") {
+		in.Epoch = core.Epoch(w.number(w.value("epoch")))
+	}
+	return in, err
 }
 
 // define reads what a cluster consists of from now on.
@@ -277,7 +298,7 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		}
 	}
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
-	j.RetryOn, j.StaysPut = split(w.value("on")), w.has("stays")
+	j.RetryOn, j.StaysPut, j.Joint = split(w.value("on")), w.has("stays"), w.has("joint")
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
 	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))),
 		w.number(w.value("limit"))
@@ -472,6 +493,8 @@ func (w *words) cluster(word string) world.ClusterSpec {
 		switch key {
 		case "managed":
 			c.Managed = true
+		case "isolated":
+			c.Isolated = true
 		case "depth":
 			c.Depth = w.number(value)
 		case "resizes":

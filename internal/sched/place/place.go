@@ -24,7 +24,7 @@ type Choice struct {
 // Place chooses places for all components of a job and appends them to dst.
 // If it cannot, it reports false and says why.
 func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) ([]Choice, core.Reason, bool) {
-	list, why, ok := placeByPolicy(v, job, policy, dst)
+	list, why, ok := placeTogether(v, job, policy, dst)
 	if !ok {
 		if drained, is := DrainReason(v, job, policy); is {
 			why = drained
@@ -129,12 +129,12 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
 		}
 	}
-	if len(job.Components) == 1 {
+	if len(job.Components) == 1 && !(flexible && job.Joint) {
 		return core.Reason{}, true
 	}
 	v.Empty = true
 	if _, _, ok := Place(v, job, policy, nil); !ok {
-		return core.Reason{Code: core.NeverTogether, A: float64(len(job.Components)), B: float64(job.MinSize())}, false
+		return neverTogether(v, job, policy), false
 	}
 	return core.Reason{}, true
 }
@@ -174,7 +174,8 @@ func mostReliable(v world.View, job *core.Job, comp *core.Component) float64 {
 // the requirements, has not refused the job, the user did not choose another, and
 // the input files can be brought there. j is the job, nil if it is not live.
 func isEligible(v *world.View, j *world.Job, comp *core.Component, c *world.Cluster) bool {
-	if at, except := v.Except.Cluster(); !c.MeetsRequirements(comp) || except && at == c.ID() {
+	if at, except := v.Except.Cluster(); !c.MeetsRequirements(comp) || except && at == c.ID() ||
+		slices.Contains(v.Without, c.ID()) {
 		return false
 	}
 	if j != nil {

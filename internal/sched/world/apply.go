@@ -30,7 +30,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 	case core.ResultsReturned:
 		return w.applyReturned(ev)
 	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt,
-		core.ClusterRated, core.NetworkFelt, core.ClusterDrained, core.ClusterUndrained:
+		core.ClusterRated, core.NetworkFelt, core.ClusterDrained, core.ClusterUndrained, core.ClustersApart:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
@@ -101,6 +101,8 @@ func (w *World) applyCluster(ev *core.Event) error {
 		c.net = ev.Net
 	case core.ClusterDrained, core.ClusterUndrained:
 		return w.applyDrain(c, ev)
+	case core.ClustersApart:
+		return w.applyApart(c, ev)
 	case core.ReclaimBegan:
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:

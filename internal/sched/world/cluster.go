@@ -35,8 +35,9 @@ type Cluster struct {
 	// of hosts that are drained; nil: of none
 	drained bitset
 	drains  []core.Drain // of all of it, and of hosts of it
-	idle    int          // members of free
-	hint    int          // no word of free below this one has a member
+	apart   []ApartCluster
+	idle    int // members of free
+	hint    int // no word of free below this one has a member
 
 	waiting int // processors our jobs wait for in the cluster's own queue
 	running int // processors our jobs run on in a managed cluster

@@ -110,6 +110,7 @@ func (r *restorer) fillClusters() error {
 			return fmt.Errorf("%w: number %d was %s and is %s now", ErrOtherClusters, i, s.Name, now.Name)
 		}
 		c.setDrains(s.Drains)
+		c.apart = s.Apart
 		if !slices.Equal(s.Hosts, now.Hosts) || s.Managed != now.Managed {
 			if r.inUse(c.id) {
 				return fmt.Errorf("%w: %s has other hosts now, and jobs of ours on them", ErrOtherClusters, s.Name)

@@ -69,6 +69,7 @@ type clusterShot struct {
 	Others     []uint64
 	Down       []uint64
 	Drains     []core.Drain
+	Apart      []ApartCluster
 	ReclaimFor core.JobID
 }
 
@@ -225,7 +226,8 @@ func signOf(before bool) int {
 func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
 		Wait: c.wait, Turns: c.turns,
-		Others: slices.Clone(c.others), Down: slices.Clone(c.down), Drains: slices.Clone(c.drains), ReclaimFor: c.reclaimFor}
+		Others: slices.Clone(c.others), Down: slices.Clone(c.down), Drains: slices.Clone(c.drains),
+		Apart: slices.Clone(c.apart), ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
 	}

@@ -22,7 +22,9 @@ type View struct {
 	Whole bool
 	// Except hides a cluster: the one that the job is to leave.
 	Except core.Aim
-	world  *World
+	// Without hides clusters: those that are apart from others where the job's parts are.
+	Without []core.ClusterID
+	world   *World
 }
 
 // ViewFor is the world as it is now, seen on behalf of job `for_`.
