@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,34 @@ func TestAPartWhoseAgentDiesWhileItWaitsIsLost(t *testing.T) {
 	}
 	if _, err := os.Stat(before); err == nil {
 		t.Error("something has run")
+	}
+}
+
+// Of one MPI program a part that does not reach another says so, and runs nothing.
+func TestAPartThatDoesNotReachAnotherRunsNothing(t *testing.T) {
+	h, before := newPart(t)
+	h.attempt.Spec.MPI = true
+	h.start()
+	h.begin()
+	m := h.await(wire.Ready)
+	if m.Meet == nil || len(m.Slots) != 1 {
+		t.Fatalf("the others are told %+v", m)
+	}
+	order := bothParts()
+	closed := *m.Meet
+	closed.Addresses = []string{"127.0.0.1:1"} // where nobody listens
+	order.Contacts[0].Meet, order.Contacts[1].Meet = &closed, m.Meet
+	h.order(order)
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Lost || m.Cause != wire.Unreachable || m.Peer != 0 ||
+		!strings.Contains(m.Why, "part 0 in here (h1 h2) cannot be reached from ") {
+		t.Errorf("told %+v", m)
+	}
+	if _, err := os.Stat(before); err == nil || len(h.all(wire.Running)) > 0 {
+		t.Error("something has run")
+	}
+	if c, err := m.Meet.DialOwner(t.Context()); err == nil {
+		_ = c.Close()
+		t.Error("it listens though the attempt is over")
 	}
 }

@@ -41,6 +41,8 @@ type preparation struct {
 
 	begin    <-chan []wire.Contact // says when all parts are ready
 	contacts []wire.Contact        // where they are; nil: not known yet, or there is one
+	meeting  *parallel.Meeting     // where the others reach this one; nil: they need not
+	joint    jointProgram
 
 	tell func(func(*life)) // has the owner call it, and waits until it has
 	life context.Context   // of the agent: a program that is being started is not given up before
@@ -303,6 +305,8 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 	if isWorker {
 		more[poolwork.BrokerVariable] = a.Broker
 	}
+	maps.Copy(more, p.joint.variables)
+	argv = p.joint.command(argv)
 	stderr := pipes.Writers[1]
 	if a.Spec.Merge {
 		stderr = pipes.Writers[0]

@@ -23,11 +23,13 @@ clusters:
 
 var parallelClusters = []string{"north", "south", "east"}
 
-func TestParallelPrograms(t *testing.T) {
+// upParallel makes the lab of a plan, with programs to run on it.
+func upParallel(t *testing.T, plan string) *bed {
+	t.Helper()
 	if out, err := command(root, "make", "--no-print-directory", "yield"); err != nil {
 		t.Fatalf("make yield: %v\n%s", err, out)
 	}
-	b := up(t, parallel)
+	b := up(t, plan)
 	for _, name := range []string{"ring", "pi"} {
 		source, err := filepath.Abs(filepath.Join(root, "examples/apps", name+".c"))
 		if err != nil {
@@ -37,11 +39,17 @@ func TestParallelPrograms(t *testing.T) {
 			t.Fatalf("mpicc: %v\n%s", err, out)
 		}
 	}
+	return b
+}
+
+func TestParallelPrograms(t *testing.T) {
+	b := upParallel(t, parallel)
 	for _, part := range []struct {
 		name string
 		test func(*bed)
 	}{
 		{"FourRanksOnTwoHostsOfEveryKind", ranksEverywhere},
+		{"OneProgramBelowTwoManagers", func(b *bed) { checkJoint(b, "north", "south") }},
 		{"ARankThatDiesEndsTheJob", rankDies},
 		{"WhateverDiesNothingIsLeft", nothingIsLeft},
 		{"LAMMPSIsMovedFromSlurmToGridEngine", lammpsMoves},
@@ -102,7 +110,7 @@ func left(b *bed, cluster string) string {
 	var all strings.Builder
 	for _, host := range []string{cluster + "1", cluster + "2"} {
 		for line := range strings.Lines(b.on(host, "ps -eo pid,args")) {
-			if regexp.MustCompile(`mpirun|orted|\./ring|godwit (limb|launch)`).MatchString(line) {
+			if regexp.MustCompile(`mpirun|orted|\./ring|godwit (limb|launch|lead-parts|serve-ranks)`).MatchString(line) {
 				all.WriteString(host + ": " + line)
 			}
 		}

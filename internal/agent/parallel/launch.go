@@ -26,13 +26,23 @@ func LaunchRemote(args []string) int {
 		fmt.Fprintln(os.Stderr, "godwit launch: HOST COMMAND…")
 		return 2
 	}
-	line, err := rankRunnerLine(os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
+	command := strings.Join(args[1:], " ")
+	peers, err := readPeers()
 	if err != nil {
 		return launchFails(err)
 	}
-	cmd := exec.Command("ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o",
-		"ServerAliveCountMax=3",
-		"-o", "ConnectTimeout=15", "-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR", "-T", "--", args[0], line)
+	if p, host := findPeer(peers, args[0]); p != nil {
+		return launchAtPart(p, host, command)
+	}
+	if command, err = startHere(command); err != nil {
+		return launchFails(err)
+	}
+	line, err := rankRunnerLine(os.Getenv(yieldVariable) != "", command)
+	if err != nil {
+		return launchFails(err)
+	}
+	words := remoteCommand(args[0], line, os.Getenv)
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -66,15 +76,43 @@ func LaunchRemote(args []string) int {
 	return 0
 }
 
+// startHere has a command that is run on another host begin in the folder that this process is in, if the parts of the
+// job are one program: of that mpirun says nothing then, see JointVariables.
+func startHere(command string) (string, error) {
+	if os.Getenv("GODWIT_PARTS") == "" {
+		return command, nil
+	}
+	dir, err := unix.Getwd() // by its own name: PWD may be one that leads elsewhere on the other host
+	if err != nil {
+		return "", err
+	}
+	return "cd '" + strings.ReplaceAll(dir, "'", `'\''`) + "' && " + command, nil
+}
+
+// remoteCommand is how a line for a shell gets to another host of the same part: by ssh, or if the parts of the job are
+// one program as the manager of the cluster has it, whom mpirun does not ask then.
+func remoteCommand(host, line string, getenv func(string) string) []string {
+	joint := getenv("GODWIT_PARTS") != ""
+	switch {
+	case joint && getenv("SLURM_JOB_ID") != "":
+		return []string{"srun", "--nodes=1", "--ntasks=1", "--overlap", "--nodelist=" + host, "/bin/sh", "-c", line}
+	case joint && getenv("PE_HOSTFILE") != "":
+		return []string{"qrsh", "-inherit", "-V", host, line}
+	}
+	return []string{"ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o",
+		"ServerAliveCountMax=3",
+		"-o", "ConnectTimeout=15", "-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR", "-T", "--", host, line}
+}
+
 // sshFailed is ssh's own exit code, rather than that of what it ran.
 const sshFailed = 255
 
-// lostVariable names the file in which a launcher notes that it lost a host: what
+// LostVariable names the file in which a launcher notes that it lost a host: what
 // its mpirun says of that looks like a fault of the program.
-const lostVariable = "GODWIT_LOST_HOST"
+const LostVariable = "GODWIT_LOST_HOST"
 
 func noteLostHost(host string) {
-	if file := os.Getenv(lostVariable); file != "" {
+	if file := os.Getenv(LostVariable); file != "" {
 		_ = os.WriteFile(file, []byte(host), 0o600) // else the program is blamed
 	}
 }

@@ -28,7 +28,7 @@ func MPIVariables(a *wire.Attempt, hosts, lost string, ours []string) map[string
 		}
 		set["OMPI_MCA_mpi_yield_when_idle"] = "1"
 	}
-	if a.MPI.Network != "" {
+	if a.MPI.Network != "" && !IsJoint(a) { // the network within a cluster is not the one between clusters
 		set["OMPI_MCA_btl_tcp_if_include"], set["OMPI_MCA_oob_tcp_if_include"] = a.MPI.Network, a.MPI.Network
 	}
 	if VariableValue(ours, "SLURM_JOB_ID") != "" || VariableValue(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
@@ -46,7 +46,7 @@ func MPIVariables(a *wire.Attempt, hosts, lost string, ours []string) map[string
 		set["OMPI_MCA_plm_rsh_agent"] = self + " launch"
 	}
 	_ = os.Remove(lost) // of another program in this folder, if any
-	set[lostVariable] = lost
+	set[LostVariable] = lost
 	set["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1"
 	set["OMPI_MCA_plm_rsh_num_concurrent"] = fmt.Sprint(len(a.Hosts) + 1) // our launcher stays
 	set["OMPI_MCA_orte_leave_session_attached"] = "1"

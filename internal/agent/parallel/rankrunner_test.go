@@ -30,6 +30,10 @@ func launchedByTest(args []string) (code int, ours bool) {
 	case len(args) == 3 && args[0] == "limb":
 		line, _ := hex.DecodeString(args[2])
 		return RunRanks(args[1] == "yield", string(line)), true
+	case len(args) > 1 && args[0] == LeadCommand:
+		return LeadParts(args[1:]), true
+	case len(args) == 2 && args[0] == ServeCommand:
+		return ServeRanks(args[1]), true
 	}
 	return 0, false
 }
@@ -112,7 +116,7 @@ func TestALauncherNotesThatItLostItsHost(t *testing.T) {
 	for line, want := range map[string]string{"exit 1": "", "exit 255": "elsewhere"} {
 		file := filepath.Join(t.TempDir(), "lost")
 		cmd := launcher(t, "gw-test-lost", line)
-		cmd.Env = append(cmd.Env, lostVariable+"="+file)
+		cmd.Env = append(cmd.Env, LostVariable+"="+file)
 		_ = cmd.Run() // it fails
 		if got, _ := os.ReadFile(file); string(got) != want {
 			t.Errorf("%s: %q is noted, want %q", line, got, want)

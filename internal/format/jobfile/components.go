@@ -153,6 +153,9 @@ func (j *Job) checkComponents() error {
 			return fmt.Errorf("part %d has %d hosts for %d cores, expected at most as many", i, c.Nodes, c.Procs)
 		case len(c.Argv) > 0 && c.Argv[0] == "":
 			return fmt.Errorf("part %d has no command", i)
+		case len(c.Argv) > 0 && j.MPI:
+			return fmt.Errorf("part %d has a command of its own, but with mpi: true all parts are one program: "+
+				"its command stands before them, as run", i)
 		}
 		for _, f := range c.Far {
 			if err := f.checkInput(false); err != nil {

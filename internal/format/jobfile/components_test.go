@@ -44,6 +44,9 @@ func TestPartsThatNoFileCouldHaveAreRefused(t *testing.T) {
 		`"components":[{"procs":1,"far":[{"from":"x","as":"y"}]},{"procs":1}]`: "components: part 0, input x: expected " +
 			"cluster:path, or depot:ID; a file with such a name here is ./x",
 		`"components":[{"procs":1,"argv":[""]},{"procs":1}]`: "components: part 0 has no command",
+		`"mpi":true,"components":[{"procs":1},{"procs":1}]`:  "",
+		`"mpi":true,"components":[{"procs":1},{"procs":1,"argv":["y"]}]`: "components: part 1 has a command of its own, " +
+			"but with mpi: true all parts are one program: its command stands before them, as run",
 	} {
 		var j Job
 		text = `{"argv":["x"],"min":2,"max":2,"checkpoint":{"method":"auto"},` + text + `}`
@@ -59,5 +62,17 @@ func TestPartsThatNoFileCouldHaveAreRefused(t *testing.T) {
 		} else if want != "" {
 			t.Errorf("%s is accepted", text)
 		}
+	}
+}
+
+func TestAJobSaysThatItsPartsAreOneProgram(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "mpi: false\n": false, "mpi: true\n": true} {
+		j, _, err := readText(t, t.TempDir(), "run: mpirun x\ncomponents: [{procs: 1}, {procs: 1}]\n"+text)
+		if err != nil || j.MPI != want || j.ForComponent(1, 1).MPI != want {
+			t.Errorf("%q: %v, %v", text, j, err)
+		}
+	}
+	if _, _, err := readText(t, t.TempDir(), "run: mpirun x\nmpi: perhaps\n"); !badinput.Is(err) {
+		t.Errorf("it is accepted: %v", err)
 	}
 }

@@ -57,6 +57,9 @@ type Job struct {
 	// Components are its parts, which are placed in one cluster each and started together; none: it
 	// has one. Min and Max are then the sum of their cores.
 	Components []Component `json:"components,omitempty"`
+	// MPI says that its parts, if there are several, are one MPI program: its command is run in the first of them, and
+	// an mpirun in it starts ranks in all. Their hosts must reach each other.
+	MPI bool `json:"mpi,omitempty"`
 
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never

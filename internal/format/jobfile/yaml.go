@@ -104,6 +104,7 @@ func (d *Draft) jobFields() []field {
 		scalarField("adapt", &d.Adapt, parseAdapt),
 		scalarField("pattern", &d.talks, ParseText),
 		{"components", d.readComponents},
+		{"mpi", func(v yamlfile.Value) { d.MPI = v.Bool() }},
 	}
 }
 

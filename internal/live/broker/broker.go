@@ -105,6 +105,7 @@ type Broker struct {
 	placed     placedJobs
 	describing describeBacklog
 	weather    forecasts
+	reach      reachTimes
 	patterns   atomic.Bool  // a job with a pattern has come: networks matter
 	alive      atomic.Int64 // jobs that have not ended, without a record too
 	base       core.Time

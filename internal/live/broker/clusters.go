@@ -123,8 +123,13 @@ func (c *cluster) engineSpec() *core.ClusterSpec {
 		hosts[i].Name = name
 	}
 	return &core.ClusterSpec{Name: c.Name, Hosts: hosts, Managed: c.Managed, Depth: c.Queue,
-		KeepFree: c.KeepFree, GrowFree: c.GrowFree, Resizes: c.Managed && extenderOf(c.Driver) != nil, Removed: c.Removed}
+		KeepFree: c.KeepFree, GrowFree: c.GrowFree, Resizes: c.Managed && extenderOf(c.Driver) != nil, Removed: c.Removed,
+		Isolated: c.isIsolated()}
 }
+
+// isIsolated reports whether the cluster takes no part in a program that runs in others too: nothing is to go
+// directly between them, or it is not trusted with what runs elsewhere, which the part where mpirun is decides.
+func (c *cluster) isIsolated() bool { return c.Indirect || c.Untrusted }
 
 // defineCluster tells the engine what a cluster consists of, if that is new. As long as
 // jobs are there the engine may keep more processors than there are.
@@ -175,7 +180,7 @@ func storedCluster(id core.ClusterID, v engine.ClusterView) *cluster {
 	s := &v.Spec
 	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings},
 		Hosts: s.Hosts, Managed: s.Managed,
-		Queue: s.Depth, KeepFree: s.KeepFree, GrowFree: s.GrowFree, Removed: s.Removed}, id)
+		Queue: s.Depth, KeepFree: s.KeepFree, GrowFree: s.GrowFree, Removed: s.Removed, Indirect: s.Isolated}, id)
 	c.told = reportedLoad{share: v.Share, wait: v.Wait}
 	return c
 }

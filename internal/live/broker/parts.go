@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ func (t *turn) applyPartMessage(j *job, part int, m *wire.Message) {
 	}
 	switch m.Kind {
 	case wire.Ready:
-		j.rec.EditPart(part).Hosts = m.Hosts
+		p := j.rec.EditPart(part)
+		p.Hosts, p.Slots, p.Meet = m.Hosts, m.Slots, m.Meet
 		t.stepEngine(&core.Input{Kind: core.Claimed, Job: j.rec.ID, Epoch: j.rec.Epoch, Part: part})
 	case wire.Running:
 		t.partRuns(j, part, m)
@@ -74,6 +76,9 @@ func (t *turn) applyPartMessage(j *job, part int, m *wire.Message) {
 	case wire.Ended:
 		t.partEnded(j, part, m)
 	case wire.Lost:
+		if m.Cause == wire.Unreachable && t.partsApart(j, part, m) {
+			return
+		}
 		told := *m
 		told.Why = partName(&j.rec, part) + ": " + m.Why
 		t.attemptLost(j, part, &told)
@@ -106,9 +111,10 @@ func (t *turn) beginParts(j *job) {
 	if !begun && len(links) < len(j.rec.Parts) {
 		return
 	}
-	order := wire.Order{Kind: wire.Begin, Epoch: j.rec.Epoch, Contacts: t.contactsOf(j)}
+	contacts := t.contactsOf(j)
 	for _, l := range links {
 		if !j.rec.Parts[l.part].Began {
+			order := wire.Order{Kind: wire.Begin, Epoch: j.rec.Epoch, Contacts: contactsFor(l.part, contacts)}
 			t.afterCommit(func() { l.sendOrder(order) })
 		}
 	}
@@ -121,8 +127,26 @@ func (t *turn) contactsOf(j *job) []wire.Contact {
 	for i := range j.rec.Parts {
 		p, _ := t.b.eng.FindPart(j.rec.ID, i)
 		rec := &j.rec.Parts[i]
-		list = append(list, wire.Contact{Part: i, Cluster: rec.Cluster, Hosts: rec.Hosts, Ranks: p.Size, First: first})
+		list = append(list, wire.Contact{Part: i, Cluster: rec.Cluster, Hosts: rec.Hosts, Ranks: p.Size, First: first,
+			Slots: rec.Slots, Meet: rec.Meet})
 		first += p.Size
+	}
+	return list
+}
+
+// contactsFor are the contacts that one part is told. Only part 0 may have something run in the others: they
+// learn where each is reached, to see whether that works, and not the token without which nobody is let in.
+func contactsFor(part int, all []wire.Contact) []wire.Contact {
+	if part == 0 {
+		return all
+	}
+	list := slices.Clone(all)
+	for i := range list {
+		if c := &list[i]; c.Meet != nil && c.Part != part {
+			hidden := *c.Meet
+			hidden.Token = strings.Repeat("0", len(hidden.Token))
+			c.Meet = &hidden
+		}
 	}
 	return list
 }
@@ -156,6 +180,24 @@ func (t *turn) giveUpBegin(j *job, epoch core.Epoch, grace time.Duration) {
 			return
 		}
 	}
+}
+
+// partsApart: a part of what is one program cannot reach another. Nothing of it has run there; the engine gives the job
+// back, and refuses it if its parts can be nowhere else. false: that is not what happened.
+func (t *turn) partsApart(j *job, part int, m *wire.Message) bool {
+	w, live := t.b.eng.FindJob(j.rec.ID)
+	if !live || w.State != core.Queued || !j.spec.MPI || m.Peer == part || m.Peer >= len(j.rec.Parts) {
+		return false
+	}
+	here, there := t.b.clusterNamed(j.rec.Parts[part].Cluster), t.b.clusterNamed(j.rec.Parts[m.Peer].Cluster)
+	if here == nil || there == nil || here == there {
+		return false
+	}
+	t.explainJob(j, "lost", "given back", m.Why, map[string]any{"cause": m.Cause})
+	t.releaseEnded(j, j.rec.Epoch, part)
+	t.stepEngine(&core.Input{Kind: core.FoundApart, Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: here.id,
+		Aim: core.AimAt(there.id)})
+	return true
 }
 
 // partRuns: the program of a part runs, from the beginning.

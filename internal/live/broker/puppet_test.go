@@ -299,6 +299,7 @@ type grid struct {
 
 	maxLog     int64         // of one user; 0: no limit
 	untrusted  bool          // a is
+	indirect   bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
 	claimGrace time.Duration // 0: the usual
 	scanEvery  time.Duration // 0: a second
@@ -381,7 +382,7 @@ func (g *grid) options() broker.Options {
 		}
 	}
 	o.Clusters[0].KeepFree, o.Clusters[0].Queue = g.keepFree, g.maxQueue
-	o.Clusters[0].Removed, o.Clusters[0].Untrusted = g.removed, g.untrusted
+	o.Clusters[0].Removed, o.Clusters[0].Untrusted, o.Clusters[0].Indirect = g.removed, g.untrusted, g.indirect
 	return o
 }
 

@@ -58,6 +58,9 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 	if err != nil {
 		return nil, err
 	}
+	if spec.MPI {
+		b.tryReaching(ctx, places)
+	}
 	var quotes []Quote
 	if len(spec.Components) == 0 {
 		quotes = b.estimates.QuoteClusters(ctx, spec, allowed, need, places[0].bring)
@@ -88,7 +91,7 @@ func (b *Broker) SubmitJob(ctx context.Context, spec *jobfile.Job, work string) 
 			}
 			proto := t.coreJob(owner, spec, places, need)
 			if reason, ok := t.b.eng.EverFits(proto); !ok {
-				refused = neverFits(spec, reason)
+				refused = t.b.neverFits(spec, reason)
 				return
 			}
 			ids, refused = t.submitAll(&submission{owner, spec, caught, inputs, wants, proto, why, quotes})
@@ -115,8 +118,11 @@ func (b *Broker) hasRoom() error {
 }
 
 // neverFits names the field that asks for too much.
-func neverFits(spec *jobfile.Job, reason core.Reason) error {
+func (b *Broker) neverFits(spec *jobfile.Job, reason core.Reason) error {
 	switch reason.Code {
+	case core.HostsApart:
+		return &badinput.Error{Field: "mpi", Problem: core.ApartSentence(b.clusterName(core.ClusterID(reason.A)),
+			b.clusterName(core.ClusterID(reason.B)))}
 	case core.NeverMemory:
 		return &badinput.Error{Field: "memory", Problem: reason.String()}
 	case core.NotReliable:
@@ -315,7 +321,7 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, places []componentPlace, n
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind,
 		Place: spec.Place, MaxTries: t.b.opt.MaxTries,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff, Joint: spec.MPI}
 	for i := range max(1, len(spec.Components)) {
 		part := spec
 		if len(spec.Components) > 0 {

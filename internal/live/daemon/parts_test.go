@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +77,55 @@ func TestAJobOfTwoPartsRunsOnBothClustersTogether(t *testing.T) {
 	if len(j.Parts) != 2 || j.Parts[0].Cluster != "a" || j.Parts[1].Cluster != "b" {
 		t.Errorf("its parts are %+v", j.Parts)
 	}
+}
+
+// One mpirun, in part 0, starts ranks in both parts: they send each other messages, and each runs below the agent of
+// its own part, in the working directory of that.
+func TestOneMPIProgramRunsInBothParts(t *testing.T) {
+	source, err := filepath.Abs("../../../examples/apps/ring.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if out, err := exec.Command("mpicc", "-O2", "-o", filepath.Join(home, "ring"), source).CombinedOutput(); err != nil {
+		t.Fatalf("mpicc: %v\n%s", err, out)
+	}
+	b := up(t, twoClusters)
+	spec := coupled(`mpirun ./ring 20 && mpirun sh -c 'echo rank of $GODWIT_ATTEMPT in $(pwd)'`)
+	spec.MPI, spec.Workdir, spec.Min, spec.Max = true, home, 4, 4
+	spec.Components[0].Procs, spec.Components[1].Procs = 2, 2
+	spec.Outputs = []string{jobfile.NoOutputs}
+	maps.Copy(spec.Env, map[string]string{"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+		"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_mpi_yield_when_idle": "1"}) // the test's machine may have no other
+	id := b.submit(spec)
+	j := b.end(id)
+	out := b.partOutput(id, 0)
+	if j.State != core.Done || !strings.Contains(out, "token 200 after 20 rounds of 4 ranks: right") {
+		var complaints bytes.Buffer
+		_, _ = b.client.CopyPartLogs(context.Background(), id, 0, 2, 0, false, &complaints)
+		t.Fatalf("it is %s: %s; it wrote\n%s%s", j.State, j.Why, out, &complaints)
+	}
+	where := map[string]int{}
+	for _, m := range regexp.MustCompile(`rank of (\S+) in (\S+)\n`).FindAllStringSubmatch(out, -1) {
+		where[m[1]+" "+m[2]]++
+	}
+	if len(where) != 2 {
+		t.Errorf("the ranks were at %v", where)
+	}
+	for place, n := range where {
+		mark, dir, _ := strings.Cut(place, " ")
+		cluster := "a"
+		if strings.HasSuffix(mark, ".1") {
+			cluster = "b"
+		}
+		if n != 2 || !strings.Contains(dir, "/"+cluster+"/") {
+			t.Errorf("%d ranks of %s were in %s", n, mark, dir)
+		}
+	}
+	if got := b.partOutput(id, 1); got != "" {
+		t.Errorf("part 1 wrote %q", got)
+	}
+	b.nothingLeft(id)
 }
 
 func TestTheFailureOfAPartEndsTheWholeJob(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -95,6 +96,11 @@ type Part struct {
 	Seq     uint64   `json:"seq,omitempty"` // last message of its agent that is durable
 	Out     int64    `json:"out,omitempty"` // bytes of its stdout and stderr that are durable, of all but the first
 	Err     int64    `json:"err,omitempty"`
+
+	// Slots are the cores on each of Hosts and Meet where its agent is reached by the others, of a job that is one MPI
+	// program. Nobody is shown Meet: it is as good as a password.
+	Slots []int                  `json:"slots,omitempty"`
+	Meet  *rendezvous.Rendezvous `json:"meet,omitempty"`
 
 	Began      bool      `json:"began,omitempty"`      // its program has
 	Collecting bool      `json:"collecting,omitempty"` // it was ended, and its files are on their way

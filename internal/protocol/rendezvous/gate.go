@@ -35,6 +35,8 @@ type Rendezvous struct {
 
 const (
 	tokenSize = 32
+	// maxAddresses is more than any machine has: it is tried to reach them all.
+	maxAddresses = 1000
 	// maxRendezvous bounds what is read of a file that somebody may have replaced.
 	maxRendezvous = 64 << 10
 	// dialTimeout is how long all addresses together are tried, addressInterval when
@@ -62,7 +64,7 @@ func DialBroker(ctx context.Context, where string) (net.Conn, error) {
 
 // DialOwner connects to whoever gave out the rendezvous.
 func (r *Rendezvous) DialOwner(ctx context.Context) (net.Conn, error) {
-	if err := r.checkFields(); err != nil {
+	if err := r.CheckFields(); err != nil {
 		return nil, err
 	}
 	c, err := r.dialAny(ctx)
@@ -155,22 +157,22 @@ func parseRendezvous(text []byte) (*Rendezvous, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, err
 	}
-	if err := r.checkFields(); err != nil {
+	if err := r.CheckFields(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// checkFields says what is wrong with a rendezvous, from wherever it comes.
-func (r *Rendezvous) checkFields() error {
+// CheckFields says what is wrong with a rendezvous, from wherever it comes.
+func (r *Rendezvous) CheckFields() error {
 	if pin, err := hex.DecodeString(r.Certificate); err != nil || len(pin) != sha256.Size {
 		return errors.New("certificate is no sha256 in hex")
 	}
 	if token, err := hex.DecodeString(r.Token); err != nil || len(token) != tokenSize {
 		return errors.New("token is not of 32 bytes in hex")
 	}
-	if len(r.Addresses) == 0 {
-		return errors.New("no address")
+	if len(r.Addresses) == 0 || len(r.Addresses) > maxAddresses {
+		return fmt.Errorf("%d addresses, expected 1 to %d", len(r.Addresses), maxAddresses)
 	}
 	return nil
 }

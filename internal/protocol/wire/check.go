@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (m *Message) CheckFields() error {
 			return fmt.Errorf("hosts: %q is not a host name", cutTo(name, 80))
 		}
 	}
-	if err := m.checkOutput(); err != nil {
+	if err := firstError(m.checkOutput(), m.checkMeeting()); err != nil {
 		return err
 	}
 	if m.Version < 0 || m.Version > maxVersion {
@@ -77,6 +78,33 @@ func (m *Message) checkOutput() error {
 		return fmt.Errorf("data: %d bytes, at most %d", len(m.Data), MaxData)
 	case m.Kind == Output && m.Stream != 1 && m.Stream != 2:
 		return fmt.Errorf("stream: %d, want 1 or 2", m.Stream)
+	}
+	return nil
+}
+
+// checkMeeting looks at what the parts of one MPI program tell each other.
+func (m *Message) checkMeeting() error {
+	if m.Peer < 0 || m.Peer >= MaxParts {
+		return fmt.Errorf("peer: %d is no part that a job can have", m.Peer)
+	}
+	if len(m.Slots) > len(m.Hosts) {
+		return fmt.Errorf("slots: %d numbers for %d hosts", len(m.Slots), len(m.Hosts))
+	}
+	for _, n := range m.Slots {
+		if n < 1 || n > maxProcs {
+			return fmt.Errorf("slots: %d is not a number of processors", n)
+		}
+	}
+	if m.Meet == nil {
+		return nil
+	}
+	if err := m.Meet.CheckFields(); err != nil {
+		return fmt.Errorf("meet: %w", err)
+	}
+	for _, address := range m.Meet.Addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || !IsHostName(host) || len(port) > 5 {
+			return fmt.Errorf("meet: %q is no address", cutTo(address, 80))
+		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 func TestWhatAgentsSendPassesTheCheck(t *testing.T) {
@@ -92,6 +94,38 @@ func TestVersionsOfTheLastReleaseAreUnderstoodAndOthersNot(t *testing.T) {
 		{Kind: Hello, Release: "a/b"}} {
 		if m.CheckFields() == nil {
 			t.Errorf("%+v passes", m)
+		}
+	}
+}
+
+func TestWhatPartsTellOfThemselvesIsChecked(t *testing.T) {
+	where := func(address string) *rendezvous.Rendezvous {
+		return &rendezvous.Rendezvous{Addresses: []string{address}, Certificate: strings.Repeat("ab", 32),
+			Token: strings.Repeat("cd", 32)}
+	}
+	ready := func(m Message) Message {
+		m.Kind, m.Hosts = Ready, []string{"n1", "n2"}
+		return m
+	}
+	for _, c := range []struct {
+		m     Message
+		sound bool
+	}{
+		{ready(Message{Slots: []int{2, 2}, Meet: where("192.0.2.1:4711")}), true},
+		{ready(Message{Meet: where("[2001:db8::1]:4711")}), true},
+		{ready(Message{Slots: []int{2, 2, 2}}), false},
+		{ready(Message{Slots: []int{0}}), false},
+		{ready(Message{Meet: where("no address")}), false},
+		{ready(Message{Meet: where("$(id):80")}), false},
+		{ready(Message{Meet: &rendezvous.Rendezvous{Addresses: []string{"192.0.2.1:1"}}}), false},
+		{ready(Message{Meet: &rendezvous.Rendezvous{Addresses: make([]string, 5000), Certificate: strings.Repeat("ab", 32),
+			Token: strings.Repeat("cd", 32)}}), false},
+		{Message{Kind: Lost, Cause: Unreachable, Peer: 1}, true},
+		{Message{Kind: Lost, Cause: Unreachable, Peer: -1}, false},
+		{Message{Kind: Lost, Cause: Unreachable, Peer: MaxParts}, false},
+	} {
+		if err := c.m.CheckFields(); (err == nil) != c.sound {
+			t.Errorf("%+v: %v", c.m, err)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 // Contact is where a part of a job runs, as the programs of the other parts are told.
@@ -12,6 +14,11 @@ type Contact struct {
 	Hosts   []string `json:"hosts,omitempty"`
 	Ranks   int      `json:"ranks"` // cores of this part
 	First   int      `json:"first"` // the number of its first rank among those of all parts
+
+	// Slots are the cores on each of Hosts and Meet where its agent is reached, if the parts are one MPI program.
+	// Meet is as good as a password.
+	Slots []int                  `json:"slots,omitempty"`
+	Meet  *rendezvous.Rendezvous `json:"meet,omitempty"`
 }
 
 // PartVariables are the environment variables that tell the program of a part where it and the

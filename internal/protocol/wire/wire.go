@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -182,7 +183,8 @@ const (
 	// first on every connection: Job, Epoch, Part, Mark, Version, Release; answered by Ack with the last number that
 	// the broker has of this attempt
 	Hello Kind = "hello"
-	// all but the program is prepared, and the agents of the other parts are waited for: Hosts
+	// all but the program is prepared, and the agents of the other parts are waited for: Hosts; Slots and Meet, if the
+	// parts are one MPI program
 	Ready Kind = "ready"
 	// the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it
 	// began from the beginning; State.Prepared: seconds until it ran
@@ -289,7 +291,15 @@ type Message struct {
 	// Size is a number of processors, Offer the number of an offer of them, or of a wish for some.
 	Size  int `json:"size,omitempty"`
 	Offer int `json:"offer,omitempty"`
+	// Slots are, of Ready, the processors on each of Hosts; Meet where the other parts of a job that is one MPI
+	// program reach this agent. Peer is, of Lost because of Unreachable, the part that could not be reached.
+	Slots []int                  `json:"slots,omitempty"`
+	Meet  *rendezvous.Rendezvous `json:"meet,omitempty"`
+	Peer  int                    `json:"peer,omitempty"`
 }
+
+// Unreachable is the Cause of an attempt of one of several parts that has to reach the others and does not.
+const Unreachable = "unreachable"
 
 // WorkDamaged is the Cause of an attempt whose work folder, as it was submitted, cannot
 // be had from the depot any more.

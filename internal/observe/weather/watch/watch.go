@@ -191,6 +191,22 @@ func (w *Watch) updateUncertainty(way int, a, b string, now core.Time) {
 	w.plan.SetUncertainty(way, worst)
 }
 
+// reachBytes is what is sent to see whether a host is reached.
+const reachBytes = 96 << 10
+
+// TryReach has one host come to another, by their numbers, and reports whether it gets there. An error says why that
+// could not be tried.
+func (w *Watch) TryReach(ctx context.Context, from, to int) (bool, error) {
+	_, err := w.probePair(ctx, probeplan.Probe{A: from, B: to, Bytes: reachBytes}, false)
+	if errors.Is(err, errNotReached) && !errors.Is(err, driver.ErrAway) && ctx.Err() == nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// errNotReached says that a host was to come to another that listened, and did not.
+var errNotReached = errors.New("not reached")
+
 // probePair has one host listen and the other come to it.
 func (w *Watch) probePair(ctx context.Context, p probeplan.Probe, turned bool) (*driver.LinkMeasurement, error) {
 	comes, listens := &w.Hosts[p.A], &w.Hosts[p.B]
@@ -207,7 +223,7 @@ func (w *Watch) probePair(ctx context.Context, p probeplan.Probe, turned bool) (
 	defer cancel()
 	got, err := comes.Sensor.MeasureHosts(pctx, driver.Sensing{Probe: &driver.Probe{To: *at.Listens, Bytes: p.Bytes}})
 	if err != nil || got.Way == nil {
-		return nil, fmt.Errorf("%s does not get to %s: %w", comes.Name, listens.Name, orEmpty(err))
+		return nil, fmt.Errorf("%s does not get to %s (%w): %w", comes.Name, listens.Name, errNotReached, orEmpty(err))
 	}
 	return got.Way, nil
 }

@@ -152,3 +152,24 @@ func TestATransferTellsAsMuchAsAProbe(t *testing.T) {
 		t.Error("it is not probed any more")
 	}
 }
+
+func TestAHostIsReachedOrNotOrThatCannotBeTried(t *testing.T) {
+	away := fmt.Errorf("no: %w", driver.ErrAway)
+	for _, c := range []struct {
+		a, b    *puppet
+		reached bool
+		fails   bool
+	}{
+		{&puppet{}, &puppet{}, true, false},
+		{&puppet{}, &puppet{closed: true}, false, false},
+		{&puppet{closed: true}, &puppet{}, true, false}, // the way back is another question
+		{&puppet{err: away}, &puppet{}, false, true},
+		{&puppet{}, &puppet{err: away}, false, true},
+		{&puppet{}, &puppet{err: errors.New("broken")}, false, true},
+	} {
+		w, _ := two(c.a, c.b)
+		if reached, err := w.TryReach(t.Context(), 0, 1); reached != c.reached || (err != nil) != c.fails {
+			t.Errorf("%+v to %+v: %v, %v", c.a, c.b, reached, err)
+		}
+	}
+}
