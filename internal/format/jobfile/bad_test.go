@@ -35,6 +35,8 @@ var bad = []struct{ text, want string }{
 	{"run: true\nestimate: 1h30", `job.yaml:2: estimate "1h30": expected a time above 0 such as 30s, 10m, 1h30m, 2d or a number of seconds`},
 	{"run: true\nprocs: 0", `job.yaml:2: procs "0": expected a number of cores from 1 to 1048576, or two such as 2-32`},
 	{"run: true\nprocs: {min: 4, max: 2}", `job.yaml:2: procs.max "2": expected at least min, 4`},
+	{"run: true\nprocs: {min: 4, max: 8, initial: 2}",
+		`job.yaml:2: procs.initial "2": expected a size that it can have, 4-8`},
 	{"run: true\nprocs: {min: 4}", "job.yaml:2: procs.max: missing, expected the most cores that it can use"},
 	{"run: true\nkind: rigid\nprocs: 2-4",
 		`job.yaml:2: kind "rigid": expected moldable or malleable for 2 to 4 cores; a rigid job has one size`},

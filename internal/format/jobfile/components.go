@@ -27,7 +27,7 @@ const MaxComponents = 64
 // components has one, of which the scheduler may have made several parts.
 func (j *Job) ForComponent(i, procs int) Job {
 	part := *j
-	part.Min, part.Max, part.Kind, part.Components = procs, procs, core.Rigid, nil
+	part.Min, part.Max, part.Initial, part.Kind, part.Components = procs, procs, 0, core.Rigid, nil
 	if part.Nodes > procs {
 		part.Nodes = 0
 	}

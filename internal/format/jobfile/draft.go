@@ -155,6 +155,9 @@ func (d *Draft) settleSize() error {
 		d.procs = CoreSpan{n, n}
 	}
 	d.Min, d.Max, d.Nodes = d.procs.Min, d.procs.Max, max(d.Nodes, d.nodes)
+	if d.Initial < d.Min || d.Initial > d.Max {
+		d.Initial = 0 // a flag has replaced the sizes of the file
+	}
 	switch {
 	case d.Nodes > d.Min:
 		return d.fieldError("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("at most the number of cores (procs), %d", d.Min))

@@ -43,6 +43,8 @@ type Job struct {
 	Min  int       `json:"min"` // processors, summed over hosts
 	Max  int       `json:"max"`
 	Kind core.Kind `json:"kind"`
+	// Initial is the size with which it is to start, if so much is free; 0: the scheduler chooses.
+	Initial int `json:"initial,omitempty"`
 
 	// Nodes is how many hosts it is to be spread over; 0: one if one is large
 	// enough. Clusters of a single host run what a script for a batch system spreads,
@@ -212,6 +214,8 @@ func (j *Job) CheckFields() error {
 	case j.Kind > core.Malleable || j.Kind == core.Rigid && j.Min != j.Max:
 		return bad("kind", j.Kind, fmt.Sprintf("rigid, moldable or malleable; a rigid job has one size, not %d to %d cores", j.Min,
 			j.Max))
+	case j.Initial != 0 && (j.Initial < j.Min || j.Initial > j.Max):
+		return bad("procs.initial", j.Initial, fmt.Sprintf("a size that it can have, %d to %d", j.Min, j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
 	case !a.isSound():

@@ -68,7 +68,7 @@ outputs: [report.json, out/*.csv]
 envs: {SEED: "7", N: 12, EMPTY: ""}
 deadline: 20m
 estimate: 12m
-procs: {min: 2, max: 32}
+procs: {min: 2, max: 32, initial: 4}
 kind: moldable
 resources: {memory: 2+, cpus: 1, time: 1h, processes: 50}
 on: [near, far]
@@ -89,7 +89,7 @@ adapt: off
 		Workdir: filepath.Join(dir, "src"), WorkdirGiven: true,
 		Inputs: []string{"flight.dat", filepath.Join(dir, "extra.db")}, Outputs: []string{"report.json", "out/*.csv"},
 		Env: map[string]string{"SEED": "7", "N": "12", "EMPTY": ""}, Deadline: 20 * time.Minute, Estimate: 12 * time.Minute,
-		Min: 2, Max: 32, Kind: core.Moldable, Memory: 2 << 30, Time: time.Hour, Processes: 50, On: []string{"near", "far"},
+		Min: 2, Max: 32, Initial: 4, Kind: core.Moldable, Memory: 2 << 30, Time: time.Hour, Processes: 50, On: []string{"near", "far"},
 		Place: core.DeadlineFirst, Confidence: 0.9, Reliability: 0.8, Retries: 3, RetryOn: []string{"node_fail", "preempted"},
 		Adapt:      AdaptOff,
 		Checkpoint: Checkpoint{"signal", 10 * time.Minute, "USR1", []string{"state.dat"}, []string{"./xto", "--resume"}},

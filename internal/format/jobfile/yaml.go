@@ -210,7 +210,7 @@ func (d *Draft) readDeadline(v yamlfile.Value) {
 
 func (d *Draft) setDeadline(x deadline) { d.Deadline, d.By = x.in, x.by }
 
-// readProcs reads 4 or {min: 2, max: 32}.
+// readProcs reads 4 or {min: 2, max: 32, initial: 4}.
 func (d *Draft) readProcs(v yamlfile.Value) {
 	if v.Kind() != yamlfile.Mapping {
 		d.procs = ReadScalar(v, ParseProcs)
@@ -220,10 +220,14 @@ func (d *Draft) readProcs(v yamlfile.Value) {
 	found := v.ReadMapping(
 		yamlfile.ReadField("min", func(v yamlfile.Value) { s.Min = v.WholeNumber(1, MaxProcs) }),
 		yamlfile.ReadField("max", func(v yamlfile.Value) { s.Max = v.WholeNumber(1, MaxProcs) }),
+		yamlfile.ReadField("initial", func(v yamlfile.Value) { d.Initial = v.WholeNumber(1, MaxProcs) }),
 	)
 	found.RequireField("max", "the most cores that it can use")
 	if s.Max < s.Min {
 		found.FailField("max", fmt.Sprint(s.Max), fmt.Sprintf("at least min, %d", s.Min))
+	}
+	if n := d.Initial; n != 0 && (n < s.Min || n > s.Max) {
+		found.FailField("initial", fmt.Sprint(n), fmt.Sprintf("a size that it can have, %s", s.toText()))
 	}
 	d.procs = s
 }

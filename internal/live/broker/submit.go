@@ -328,8 +328,9 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, places []componentPlace, n
 			p := spec.ForComponent(i, spec.Components[i].Procs)
 			part = &p
 		}
-		c := core.Component{Min: part.Min, Max: part.Max, Memory: part.Memory, Pattern: hostPattern(part),
-			OneHost: part.Nodes <= 1, Reliability: part.Reliability, Trials: t.b.clusterTrials(part, t.now)}
+		c := core.Component{Min: part.Min, Max: part.Max, Initial: part.Initial, Memory: part.Memory,
+			Pattern: hostPattern(part), OneHost: part.Nodes <= 1, Reliability: part.Reliability,
+			Trials: t.b.clusterTrials(part, t.now)}
 		if i < len(places) {
 			c.Clusters, c.Bring = places[i].allowed, places[i].bring
 		}
