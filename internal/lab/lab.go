@@ -41,6 +41,7 @@ type Cluster struct {
 	Name    string
 	Manager string
 	Cores   int // of each host, as its manager counts
+	Share   Share
 	Head    *Host
 	Hosts   []*Host
 	Site    *Site

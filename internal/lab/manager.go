@@ -41,6 +41,8 @@ type Settings struct {
 	PE         string            `yaml:"pe,omitempty"`
 	Options    []string          `yaml:"options,omitempty,flow"`
 	Slots      int               `yaml:"slots,omitempty"`
+	KeepFree   int               `yaml:"keep_free,omitempty"`
+	GrowFree   int               `yaml:"grow_free,omitempty"`
 	Time       string            `yaml:"time,omitempty"`
 	Poll       string            `yaml:"poll,omitempty"`
 	Env        map[string]string `yaml:"env,omitempty"`

@@ -35,9 +35,16 @@ type ClusterPlan struct {
 	Manager string // None, or the name under which one is registered
 	Hosts   int
 	Cores   int      // processors that the manager counts on each host
+	Share   Share    // what of each host a broker leaves alone; plain machines only
 	Host    HostPlan // of each host
 	Head    HostPlan // of NAME0
 	WAN     Link     // of this site
+}
+
+// Share is what a broker leaves alone of the cores of a cluster, by the names of its settings.
+type Share struct {
+	KeepFree int `json:",omitempty"` // always left to others
+	GrowFree int `json:",omitempty"` // of the others, not given to malleable jobs that run already
 }
 
 // None is the manager of plain machines.

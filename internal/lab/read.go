@@ -150,6 +150,8 @@ func readCluster(v yamlfile.Value, wan Link) ClusterPlan {
 		yamlfile.ReadField("manager", func(v yamlfile.Value) { c.Manager = plainName(v, maxClusterName) }),
 		yamlfile.ReadField("hosts", func(v yamlfile.Value) { c.Hosts = v.WholeNumber(1, maxHosts) }),
 		yamlfile.ReadField("cores", func(v yamlfile.Value) { c.Cores = v.WholeNumber(1, maxCores) }),
+		yamlfile.ReadField("keep_free", func(v yamlfile.Value) { c.Share.KeepFree = v.WholeNumber(0, maxCores) }),
+		yamlfile.ReadField("grow_free", func(v yamlfile.Value) { c.Share.GrowFree = v.WholeNumber(0, maxCores) }),
 		yamlfile.ReadField("head", func(v yamlfile.Value) { c.Head = readHost(v) }),
 		yamlfile.ReadField("wan", func(v yamlfile.Value) { c.WAN = readLink(v, wan) }),
 	)
@@ -158,8 +160,25 @@ func readCluster(v yamlfile.Value, wan Link) ClusterPlan {
 	if c.Manager == None && found.HasField("head") {
 		found.FailField("head", "", "only with a manager: plain machines have no head")
 	}
+	c.checkShare(found)
 	if name := c.Name; !v.HasFailed() && name[len(name)-1] >= '0' && name[len(name)-1] <= '9' {
 		found.FailField("name", name, "a name that does not end in a digit: its hosts are numbered")
 	}
 	return c
+}
+
+// checkShare refuses a share that a broker would refuse.
+func (c *ClusterPlan) checkShare(found yamlfile.Found) {
+	for _, key := range []string{"keep_free", "grow_free"} {
+		if found.HasField(key) && c.Manager != None {
+			found.FailField(key, "", "only for plain machines: a batch system gives its cores to whom it likes")
+		}
+	}
+	switch s := c.Share; {
+	case s.KeepFree >= c.Cores:
+		found.FailField("keep_free", fmt.Sprint(s.KeepFree), fmt.Sprintf("fewer than the %d cores of a host", c.Cores))
+	case s.KeepFree+s.GrowFree > c.Cores:
+		found.FailField("grow_free", fmt.Sprint(s.GrowFree),
+			fmt.Sprintf("at most the %d cores that keep_free leaves", c.Cores-s.KeepFree))
+	}
 }

@@ -18,7 +18,7 @@ network: {wan: {mbps: 100, ms: 2.5}}
 head: {cpus: 1.5, mbps: 900}
 clusters:
   - {name: north, manager: slurm, hosts: 2, cores: 4, cpus: 0.25, mbps: 400, memory: 1G, head: {cpus: 0.5}, wan: {ms: 20}}
-  - {name: east}
+  - {name: east, cores: 8, keep_free: 5, grow_free: 3}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -27,39 +27,43 @@ clusters:
 	if p.Name != "full" || p.WAN != (Link{100, 2500 * time.Microsecond}) || p.Head.CPUs != 1.5 ||
 		n.Manager != "slurm" || n.Cores != 4 || n.Host != (HostPlan{0.25, 400, 1 << 30}) || n.Head.CPUs != 0.5 ||
 		n.WAN != (Link{100, 20 * time.Millisecond}) ||
-		e.Manager != None || e.Hosts != 1 || e.Cores != 1 || e.WAN != p.WAN {
+		e.Manager != None || e.Hosts != 1 || e.Cores != 8 || e.Share != (Share{5, 3}) || e.WAN != p.WAN {
 		t.Errorf("read as %+v", p)
 	}
 	if names := strings.Join(p.hostNames(), " "); names != "head north0 north1 north2 east1" || p.TotalHosts() != 5 {
 		t.Errorf("%d hosts: %s", p.TotalHosts(), names)
 	}
-	if p, err := ReadPlan("x/by-file.yaml", []byte("clusters: [{name: a}]")); err != nil || p.Name != "by-file" {
+	if p, err := ReadPlan("x/by-file.yaml", []byte("clusters: [{name: a}]")); err != nil || p.Name != "by-file" ||
+		p.Clusters[0].Cores != 1 {
 		t.Errorf("a plan without a name: %v, %v", p, err)
 	}
 }
 
 func TestAMistakeInAPlanIsToldWithItsLine(t *testing.T) {
 	for plan, want := range map[string]string{
-		"":                                                    "empty",
-		"name: a":                                             "clusters",
-		"clusters: [{}]":                                      "name",
-		"clusters: [{name: a1}]":                              "does not end in a digit",
-		"clusters: [{name: A}]":                               "small letters",
-		"clusters: [{name: a}, {name: a}]":                    "a1",
-		"clusters: [{name: a, hosts: 65}]":                    "64",
-		"clusters: [{name: a, hosts: 64}]":                    "65",
-		"clusters: [{name: a, cpus: 0.01}]":                   "0.05",
-		"clusters: [{name: a, head: {}}]":                     "only with a manager",
-		"clusters: [{name: a, speed: 3}]":                     "speed",
-		"users: [root]\nclusters: []":                         "not root",
-		"users: [a, a]\nclusters: []":                         "each user once",
-		"users: [a b]\nclusters: []":                          "small letters",
-		"name: ../x\nclusters: []":                            "small letters",
-		"network: {wan: {ms: -1}}":                            "number",
-		"network: {lan: {}}":                                  "lan",
-		"clusters: [{name: a, memory: 1K}]":                   "bytes",
-		"clusters: [{name: a, wan: {ms: x}}]":                 "number",
-		"clusters:\n - name: head\n - name: a\n   hosts: 0\n": "p.yaml:4",
+		"":                                    "empty",
+		"name: a":                             "clusters",
+		"clusters: [{}]":                      "name",
+		"clusters: [{name: a1}]":              "does not end in a digit",
+		"clusters: [{name: A}]":               "small letters",
+		"clusters: [{name: a}, {name: a}]":    "a1",
+		"clusters: [{name: a, hosts: 65}]":    "64",
+		"clusters: [{name: a, hosts: 64}]":    "65",
+		"clusters: [{name: a, cpus: 0.01}]":   "0.05",
+		"clusters: [{name: a, head: {}}]":     "only with a manager",
+		"clusters: [{name: a, speed: 3}]":     "speed",
+		"clusters: [{name: a, keep_free: 1}]": "fewer than the 1 cores of a host",
+		"clusters: [{name: a, cores: 4, keep_free: 2, grow_free: 3}]": "at most the 2 cores that keep_free leaves",
+		"clusters: [{name: a, manager: slurm, grow_free: 0}]":         "only for plain machines",
+		"users: [root]\nclusters: []":                                 "not root",
+		"users: [a, a]\nclusters: []":                                 "each user once",
+		"users: [a b]\nclusters: []":                                  "small letters",
+		"name: ../x\nclusters: []":                                    "small letters",
+		"network: {wan: {ms: -1}}":                                    "number",
+		"network: {lan: {}}":                                          "lan",
+		"clusters: [{name: a, memory: 1K}]":                           "bytes",
+		"clusters: [{name: a, wan: {ms: x}}]":                         "number",
+		"clusters:\n - name: head\n - name: a\n   hosts: 0\n":         "p.yaml:4",
 	} {
 		_, err := ReadPlan("p.yaml", []byte(plan))
 		if err == nil || !badinput.Is(err) || !strings.Contains(err.Error(), want) ||
@@ -92,6 +96,8 @@ func TestMistakesInAScenarioAreToldWithTheirLines(t *testing.T) {
 		"steps: []":                                       "plan",
 		"plan: nowhere.yaml\nsteps: []":                   "nowhere.yaml",
 		"plan: {clusters: [{name: a1}]}\nsteps: []":       "digit",
+		plan + "policy: [egs]\nsteps: []":                 "policy",
+		plan + "policy: {place: [wf]}\nsteps: []":         "its value",
 		plan + "steps: [{}]":                              "one of do, run and check",
 		plan + "steps: [{run: a, check: b}]":              "one of do, run and check",
 		plan + "steps: [{do: dance a1}]":                  "dance",

@@ -16,9 +16,10 @@ import (
 type Scenario struct {
 	File   string
 	Plan   *Plan
-	Before [][]string // verbs that are done before the broker starts
-	Broker bool       // a broker is to run on the lab's head
-	Budget string     // what its probes may use of each link; "": what is usual
+	Before [][]string        // verbs that are done before the broker starts
+	Broker bool              // a broker is to run on the lab's head
+	Budget string            // what its probes may use of each link; "": what is usual
+	Policy map[string]string // how it places and resizes jobs, as in its settings; nil: what is usual
 	Steps  []Step
 }
 
@@ -65,6 +66,7 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 		yamlfile.StoreField("broker", &s.Broker, yamlfile.Value.Bool),
 		yamlfile.StoreField("budget", &s.Budget,
 			func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
+		yamlfile.StoreField("policy", &s.Policy, readPolicy),
 		yamlfile.DeferField("before", &before),
 		yamlfile.DeferField("steps", &steps),
 	)
@@ -82,6 +84,15 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// readPolicy reads a policy of a broker's settings; whoever starts the broker knows what it means.
+func readPolicy(v yamlfile.Value) map[string]string {
+	policy := map[string]string{}
+	for name, v := range v.EachEntry("a policy as in the settings of a broker, such as {approach: pwa, malleable: egs}") {
+		policy[name.Text("the name of a setting")] = v.Text("its value")
+	}
+	return policy
 }
 
 func readScenarioPlan(v yamlfile.Value) *Plan {

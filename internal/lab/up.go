@@ -105,7 +105,7 @@ func draftLab(p *Plan) *Lab {
 	l.Site = &Site{Name: HeadName, WAN: p.WAN}
 	for i := range p.Clusters {
 		is := &p.Clusters[i]
-		c := &Cluster{Name: is.Name, Manager: is.Manager, Cores: is.Cores,
+		c := &Cluster{Name: is.Name, Manager: is.Manager, Cores: is.Cores, Share: is.Share,
 			Site: &Site{Name: is.Name, Index: i + 1, WAN: is.WAN}}
 		for _, name := range is.hostNames() {
 			if is.Manager != None && c.Head == nil {

@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
 const labRunLong = `Makes the lab of a scenario, lets happen on it what the scenario says, prints what
@@ -70,6 +73,9 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	if err != nil {
 		return err
 	}
+	if err := checkPolicy(s); err != nil {
+		return err
+	}
 	if err := errors.Join(needLab(), notUp(s.Plan.Name)); err != nil {
 		return err
 	}
@@ -117,6 +123,19 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	return nil
 }
 
+// checkPolicy finds out before anything is made whether the broker will take the policy.
+func checkPolicy(s *lab.Scenario) error {
+	data, err := yaml.Marshal(map[string]any{"policy": s.Policy})
+	if err != nil || len(s.Policy) == 0 {
+		return err
+	}
+	var wrong *badinput.Error
+	if _, err = config.ReadSettings(s.File, data, []int{0}); errors.As(err, &wrong) {
+		wrong.Line = 0 // of what was made of the scenario
+	}
+	return err
+}
+
 // holdSignals lets a lab be removed in peace: a second Ctrl-C, or the second of
 // two signals of a program that wants to be sure, would end us in the middle of it.
 func holdSignals() (release func()) {
@@ -140,7 +159,12 @@ func (a *app) stageBroker(ctx context.Context, l *lab.Lab, s *lab.Scenario) ([]s
 		return nil, err
 	}
 	state := filepath.Join(l.Dir, "state")
-	env := []string{"GODWIT_STATE=" + state, "PATH=" + filepath.Dir(exe) + ":" + os.Getenv("PATH")}
+	files, err := filepath.Abs(filepath.Dir(s.File))
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"GODWIT_STATE=" + state, "PATH=" + filepath.Dir(exe) + ":" + os.Getenv("PATH"),
+		"SCENARIO_DIR=" + files}
 	if !s.Broker {
 		return env, nil
 	}
@@ -151,6 +175,6 @@ func (a *app) stageBroker(ctx context.Context, l *lab.Lab, s *lab.Scenario) ([]s
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	_, err = a.labBroker(ctx, l, user, state, s.Budget)
+	_, err = a.labBroker(ctx, l, user, state, brokerWishes{s.Budget, s.Policy})
 	return env, err
 }

@@ -108,7 +108,7 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 		a.SayLine(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
 		return nil
 	}
-	socket, err := a.labBroker(ctx, l, user, state, "")
+	socket, err := a.labBroker(ctx, l, user, state, brokerWishes{})
 	if err != nil {
 		return errors.Join(err, lab.RemoveLab(context.WithoutCancel(ctx), l.Name))
 	}
@@ -174,15 +174,22 @@ func noOtherBroker(ctx context.Context, state string) error {
 		Problem: "a broker already runs in this state folder (godwit up --stop ends it, --no-broker does without)"}
 }
 
+// brokerWishes are what a scenario wants of the broker's settings; the zero value: what is usual.
+type brokerWishes struct {
+	budget string            // of probes
+	policy map[string]string // see config.Policy
+}
+
 // labSettings is the broker's settings file for a lab.
-func labSettings(l *lab.Lab, user, budget string) ([]byte, error) {
+func labSettings(l *lab.Lab, user string, wanted brokerWishes) ([]byte, error) {
 	var file struct {
-		Clusters []lab.Settings `yaml:"clusters"`
+		Clusters []lab.Settings    `yaml:"clusters"`
+		Policy   map[string]string `yaml:"policy,omitempty"`
 		Weather  struct {
 			Budget string `yaml:"budget,omitempty"`
 		} `yaml:"weather,omitempty"`
 	}
-	file.Weather.Budget = budget
+	file.Policy, file.Weather.Budget = wanted.policy, wanted.budget
 	for _, c := range l.Clusters {
 		file.Clusters = append(file.Clusters, l.BrokerSettings(c, user)...)
 	}
@@ -194,8 +201,9 @@ func labSettings(l *lab.Lab, user, budget string) ([]byte, error) {
 
 // labBroker starts the broker of a state folder on the lab's head, that of one user
 // or of all, and returns when it answers on its socket.
-func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget string) (string, error) {
-	settings, err := labSettings(l, user, budget)
+func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string,
+	wanted brokerWishes) (string, error) {
+	settings, err := labSettings(l, user, wanted)
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,7 @@ func (plain) BrokerSettings(l *lab.Lab, c *lab.Cluster, user string) []lab.Setti
 	for _, h := range c.Hosts {
 		set := commonSettings(l, h.Name, user, h)
 		set.Driver, set.Slots = "local", c.Cores
+		set.KeepFree, set.GrowFree = c.Share.KeepFree, c.Share.GrowFree
 		list = append(list, set)
 	}
 	return list
