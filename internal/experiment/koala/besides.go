@@ -18,9 +18,9 @@ func fewKeepSize(r *Results) (bool, string) {
 func twoGroups(r *Results) (bool, string) {
 	const most = 0.9
 	var f findings
-	eachOfFour([]Workload{wm, wmr}, func(w Workload, policy string) {
-		short := r.shareOf(w, policy, runsApp(ft), func(j job) bool { return j.RunSeconds() < 200 })
-		long := r.shareOf(w, policy, runsApp(gadget), func(j job) bool { return j.RunSeconds() > 400 })
+	eachRun([]Workload{wm, wmr}, func(w Workload, policy string) {
+		short := r.shareOf(w, policy, runsApp(ft), func(j job) bool { return j.RunSeconds() < 200*r.Scale })
+		long := r.shareOf(w, policy, runsApp(gadget), func(j job) bool { return j.RunSeconds() > 400*r.Scale })
 		f.addFinding(short >= most && long >= most, "%s %s: FT %s, GADGET 2 %s", policyTitle(policy), w.Name,
 			formatPercent(short), formatPercent(long))
 	})
@@ -40,7 +40,7 @@ func malleableAbove(of total, show func(float64) string, times float64) func(*Re
 
 func checkSettles(r *Results) (bool, string) {
 	var f findings
-	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+	eachRun([]Workload{fastM, fastMR}, func(w Workload, policy string) {
 		x := r.lateOperations(w, policy)
 		f.addFinding(x <= hardly, "%s %s %s", policyTitle(policy), w.Name, formatPercent(x))
 	})
@@ -57,7 +57,7 @@ func egsStuckMore(r *Results) (bool, string) {
 func executionAlike(r *Results) (bool, string) {
 	var f findings
 	least, most := math.Inf(1), 0.0
-	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+	eachRun([]Workload{fastM, fastMR}, func(w Workload, policy string) {
 		x := r.meanOf(w, policy, meanRunTime)
 		least, most = min(least, x), max(most, x)
 		f.addFinding(true, "%s %s %s", policyTitle(policy), w.Name, formatSeconds(x))
@@ -69,7 +69,7 @@ func executionAlike(r *Results) (bool, string) {
 func gadgetSlower(r *Results) (bool, string) {
 	mean := func(ws []Workload) float64 {
 		sum, n := 0.0, 0.0
-		eachOfFour(ws, func(w Workload, policy string) {
+		eachRun(ws, func(w Workload, policy string) {
 			sum += r.averageOf(w, policy, runsApp(gadget), func(j job) float64 { return j.RunSeconds() })
 			n++
 		})
@@ -85,7 +85,7 @@ func gadgetSlower(r *Results) (bool, string) {
 
 func egsFarWorse(r *Results) (bool, string) {
 	worst, next := r.meanOf(fastM, egs, meanResponse), 0.0
-	eachOfFour([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+	eachRun([]Workload{fastM, fastMR}, func(w Workload, policy string) {
 		if w != fastM || policy != egs {
 			next = max(next, r.meanOf(w, policy, meanResponse))
 		}

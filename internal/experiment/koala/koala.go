@@ -63,6 +63,8 @@ type Run struct {
 type Results struct {
 	Seeds []uint64
 	Procs int
+	Scale float64     // how long a second of the paper takes
+	Lab   *Comparison // nil: nothing was made in the lab
 	runs  map[cell][]*Run
 }
 
@@ -71,7 +73,7 @@ func Policies() []string { return malleable.PolicyNames() }
 
 // Simulate runs the experiment from the scenario files in dir.
 func Simulate(ctx context.Context, dir string, seeds []uint64) (*Results, error) {
-	r := &Results{Seeds: seeds, runs: map[cell][]*Run{}}
+	r := &Results{Seeds: seeds, Scale: 1, runs: map[cell][]*Run{}}
 	for _, w := range Workloads() {
 		s, err := scenario.Load(filepath.Join(dir, w.File+".yaml"))
 		if err != nil {

@@ -20,14 +20,7 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(figures, 0o777); err != nil {
 		return "", fmt.Errorf("writing the report: %w", err)
 	}
-	for _, f := range []struct {
-		name   string
-		figure plot.Figure
-	}{
-		{"figure-7.svg", r.paperFigure([]Workload{wm, wmr})},
-		{"figure-8.svg", r.paperFigure([]Workload{fastM, fastMR})},
-		{"policies.svg", r.policyFigure()},
-	} {
+	for _, f := range r.namedFigures() {
 		if err := f.figure.Save(filepath.Join(figures, f.name)); err != nil {
 			return "", err
 		}
@@ -38,6 +31,24 @@ func (r *Results) Write(dir string) (string, error) {
 	}
 	path := filepath.Join(dir, "koala.md")
 	return path, outfile.WriteAll(path, []byte(text))
+}
+
+// namedFigure is a figure and its file.
+type namedFigure struct {
+	name   string
+	figure plot.Figure
+}
+
+func (r *Results) namedFigures() []namedFigure {
+	list := []namedFigure{
+		{"figure-7.svg", r.paperFigure([]Workload{wm, wmr})},
+		{"figure-8.svg", r.paperFigure([]Workload{fastM, fastMR})},
+		{"policies.svg", r.policyFigure()},
+	}
+	if r.Lab != nil {
+		list = append(list, namedFigure{"lab.svg", r.Lab.labFigure()})
+	}
+	return list
 }
 
 //go:embed report.md.tmpl
@@ -52,6 +63,7 @@ type reportData struct {
 	Metrics                     []string // titles of the columns of the tables
 	Runs                        []reportRow
 	Workloads                   []policyTable
+	Live                        *liveSection // nil: nothing was made in the lab
 }
 
 type verdictTable struct {
@@ -71,7 +83,7 @@ type policyTable struct {
 }
 
 func (r *Results) reportMarkdown() (string, error) {
-	d := reportData{HowOften: r.howOften(), Runs: r.paperRuns(), Workloads: r.policyTables()}
+	d := reportData{HowOften: r.howOften(), Runs: r.paperRuns(), Workloads: r.policyTables(), Live: r.liveSection()}
 	verdicts := r.CheckStatements()
 	for _, part := range []struct {
 		title  string
