@@ -25,10 +25,10 @@ func TestOneMPIProgramOnTwoClusters(t *testing.T) {
 		name string
 		test func(*bed)
 	}{
+		{"WhereHostsDoNotReachEachOtherItIsRefused", refusedApart},
 		{"EightRanksOnFourHosts", ranksOnBoth},
 		{"ARankThatDiesEndsBothParts", rankDiesFar},
 		{"CancelledNothingIsLeft", cancelsBoth},
-		{"WhereHostsDoNotReachEachOtherItIsRefused", refusedApart},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
 			in := *b
@@ -138,6 +138,7 @@ func setApart(b *bed, verb string) {
 }
 
 func refusedApart(b *bed) {
+	bothGone(b, time.Now()) // both are within reach of the broker
 	setApart(b, "add")
 	job := b.file("apart.yaml", jointJob("mpirun ./ring 20", "east", "west"))
 	before := len(b.all())
@@ -157,4 +158,11 @@ func refusedApart(b *bed) {
 		b.t.Errorf("%+v", s)
 	}
 	setApart(b, "del")
+	b.until("it to be taken", func() bool {
+		_, err := b.try("submit", job)
+		if err != nil && !strings.Contains(err.Error(), want) {
+			b.t.Fatal(err)
+		}
+		return err == nil
+	})
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // keepRuns writes a file: compressed, a line with the machine, then one for each run.
-func (r *LiveResults) keepRuns(path string) error {
+func (l *LiveResults) keepRuns(path string) error {
 	var data bytes.Buffer
 	packed := gzip.NewWriter(&data)
 	lines := json.NewEncoder(packed)
-	err := lines.Encode(r.Machine)
-	for i := range r.Runs {
-		err = errors.Join(err, lines.Encode(&r.Runs[i]))
+	err := lines.Encode(l.Machine)
+	for i := range l.Runs {
+		err = errors.Join(err, lines.Encode(&l.Runs[i]))
 	}
 	if err = errors.Join(err, packed.Close()); err != nil {
 		return err

@@ -147,8 +147,8 @@ func (c *Comparison) machineText() string {
 	loads := slices.Clone(c.Loads)
 	slices.SortFunc(loads, func(a, b string) int { return int(1000 * (firstNumber(a) - firstNumber(b))) })
 	return fmt.Sprintf("%s, %d cores, %s, %s; load average of a minute at the end of the runs: %.1f to %.1f",
-		c.Machine.Model, c.Machine.CPUs, c.Machine.Kernel, c.Machine.At.Format("2 January 2006, 15:04 UTC"), firstNumber(loads[0]),
-		firstNumber(loads[len(loads)-1]))
+		c.Machine.Model, c.Machine.CPUs, c.Machine.Kernel, c.Machine.At.Format("2 January 2006, 15:04 UTC"),
+		firstNumber(loads[0]), firstNumber(loads[len(loads)-1]))
 }
 
 // firstNumber is the load average of the last minute; 0 if it is not known.

@@ -16,7 +16,7 @@ import (
 
 const (
 	// reachMaxAge is how long what was tried counts.
-	reachMaxAge = time.Minute
+	reachMaxAge = 10 * time.Second
 	// maxReachClusters is how many clusters at most try each other for one job; of more its agents find out.
 	maxReachClusters = 8
 	reachTries       = 2 // a host may be out of reach for a moment
