@@ -28,7 +28,8 @@ func ServeRanks(socket string) int {
 	err = <-s.ended
 	s.closeAll()
 	if err != nil {
-		noteLostHost(strings.Join(strings.Fields(os.Getenv("GODWIT_PART_0_HOSTS"))[:1], ""))
+		host, _, _ := strings.Cut(os.Getenv("GODWIT_PART_0_HOSTS"), " ")
+		noteLostHost(host)
 		return serverFails(fmt.Errorf("the connection to part 0: %w", err))
 	}
 	return 0
