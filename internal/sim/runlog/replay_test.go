@@ -205,7 +205,7 @@ func TestAnythingAfterTheLastLineIsRefused(t *testing.T) {
 }
 
 func TestEveryChoiceOfAnOperatorIsInTheHeader(t *testing.T) {
-	known := map[string]bool{"Approach": true, "Malleable": true, "ScanEvery": true, "ShrinkGrace": true,
+	known := map[string]bool{"Approach": true, "Malleable": true, "ScanEvery": true, "ShrinkGrace": true, "GrowGrace": true,
 		"StopGrace": true, "ClaimGrace": true, "ClaimMargin": true, "Resched": true,
 		"CollectGrace": true, "RetryPause": true, "Whole": true, "Describes": true, "DescribeEvery": true,
 		"ResultsAtEnd": true}
