@@ -271,6 +271,27 @@ func TestALauncherNotesThatItLostTheOtherPart(t *testing.T) {
 	}
 }
 
+// An mpirun that gives up leaves launchers behind, which the rank servers part with when the leader ends.
+func TestALauncherWhoseParentIsGoneHasLostNobody(t *testing.T) {
+	o := startOther(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := filepath.Join(t.TempDir(), "here")
+	lead := o.command("", LeadCommand, "/bin/sh", "-c", fmt.Sprintf(
+		"%s launch s1 ': > %s; exec sleep 600' & while [ ! -e %[2]s ]; do sleep 0.01; done; exit 5", self, here))
+	if _, err := lead.Output(); lead.ProcessState.ExitCode() != 5 { // which the launcher has as well
+		t.Errorf("the leader ends with %v", err)
+	}
+	if err := o.server.Wait(); err != nil {
+		t.Errorf("the rank server ends with %v: %s", err, o.said)
+	}
+	if host, err := os.ReadFile(o.lost); err == nil {
+		t.Errorf("it is noted that %s was lost", host)
+	}
+}
+
 func TestAHostThatIsNotOfThePartIsRefused(t *testing.T) {
 	t.Setenv("GODWIT_PART", "1")
 	t.Setenv("GODWIT_PART_1_HOSTS", "s1 s2")

@@ -56,7 +56,8 @@ func endSession(c net.Conn) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// sessionEndTimeout is how long a rank server may take to hear that the program has ended.
+// sessionEndTimeout is how long a rank server may take to hear that the program has ended, or a launcher that its line
+// has.
 const sessionEndTimeout = 15 * time.Second
 
 // openSession tells the rank server of another part that the program begins.
@@ -119,12 +120,14 @@ func launchAtPart(p *peer, host, line string) int {
 		noteLostHost(host)
 		return launchFails(fmt.Errorf("reaching %s in %s: %w", host, p.Cluster, err))
 	}
-	go keepAlive(c, os.Getppid(), func() { _ = c.Close() }) // which the rank server notices
+	parent := os.Getppid()
+	go keepAlive(c, parent, func() { _ = c.Close() }) // which the rank server notices
 	code, err := readFrames(c, os.Stdout, os.Stderr)
 	if err == nil {
 		return code
 	}
-	if !errors.Is(err, net.ErrClosed) { // else the end is ours
+	// Else the end is ours, or the program is over and the rank server heard of it before us.
+	if !errors.Is(err, net.ErrClosed) && os.Getppid() == parent {
 		noteLostHost(host)
 	}
 	return launchFails(fmt.Errorf("the connection to %s in %s: %w", host, p.Cluster, err))

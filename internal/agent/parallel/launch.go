@@ -60,9 +60,10 @@ func LaunchRemote(args []string) int {
 		_ = in.Close() // which the limb notices
 		time.AfterFunc(2*time.Second, func() { _ = cmd.Process.Kill() })
 	})
-	go keepAlive(in, os.Getppid(), end)
+	parent := os.Getppid()
+	go keepAlive(in, parent, end)
 	err = cmd.Wait()
-	if c := cmd.ProcessState.ExitCode(); !ours.Load() && (c == sshFailed || c < 0) {
+	if c := cmd.ProcessState.ExitCode(); !ours.Load() && os.Getppid() == parent && (c == sshFailed || c < 0) {
 		noteLostHost(args[0])
 	}
 	if exit := new(exec.ExitError); errors.As(err, &exit) {

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // ServeRanks is the program of every part but the first of a job whose parts are one program: it runs what launchers of
@@ -118,6 +120,8 @@ func runRequest(c net.Conn, q *rankRequest) {
 		code = 1
 	}
 	_, _ = frameWriter{frameExit, c, &lock}.Write(binary.BigEndian.AppendUint32(nil, uint32(int32(code))))
+	_ = c.SetReadDeadline(clock.RealClock()().Add(sessionEndTimeout))
+	_, _ = io.Copy(io.Discard, c) // the launcher leaves when it has the code: see endSession
 }
 
 func runLine(c net.Conn, q *rankRequest, stdout, stderr io.Writer) (int, error) {

@@ -207,6 +207,20 @@ func (e *extension) strays(wanted []holder) []string {
 	return list
 }
 
+// endHolders has all jobs that hold processors for an attempt end by themselves. Their folder goes in one step: a job
+// that begins meanwhile could put something into one that is emptied.
+func endHolders(dir string) error {
+	folder := filepath.Join(dir, holdersFolder)
+	aside := folder + "-ended"
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 func (e *extension) folder() string { return filepath.Join(e.a.dir, holdersFolder) }
 
 func (e *extension) fileOf(number int) string {

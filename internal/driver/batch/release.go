@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -76,7 +75,7 @@ func (d *Driver) endAttempt(ctx context.Context, a *attempt) error {
 	if err := d.folders.PutFence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(a.dir, holdersFolder)); err != nil { // they end by themselves then
+	if err := endHolders(a.dir); err != nil {
 		return err
 	}
 	if err := d.clearQueue(ctx, a); err != nil {
