@@ -39,11 +39,13 @@ func NewNotedPrograms(tb testing.TB, notes string, adjust func(*wire.Attempt)) *
 // AttemptFor is an attempt of one of the suite's programs.
 func (p *NotedPrograms) AttemptFor(program Program) *wire.Attempt {
 	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
-	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
+	// A manager may look for processes to end only once: what began after that look would be missed.
+	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo hidden \$\$ >> \"\$NOTES\"; ` +
+		`exec sleep 300" &' & until grep -qs hidden "$NOTES"; do sleep 0.01; done; `
 	return p.AttemptFromLine(map[Program]string{
 		Ends:  begin + "exit 7",
 		Stays: begin + "exec sleep 300",
-		Hides: begin + hide + "exec sleep 300",
+		Hides: hide + begin + "exec sleep 300",
 	}[program])
 }
 
@@ -99,7 +101,7 @@ func (p *NotedPrograms) StartCount(a *wire.Attempt) int {
 func (p *NotedPrograms) LivingProcesses(a *wire.Attempt) int {
 	n := 0
 	for _, word := range p.ReadNotes(a) {
-		if pid, err := strconv.Atoi(word); err == nil && livesAsSleep(pid) {
+		if pid, err := strconv.Atoi(word); err == nil && livesWithNotes(pid, p.NotesFile(a)) {
 			n++
 		}
 	}
@@ -128,9 +130,13 @@ func (p *NotedPrograms) HeardMessages(a *wire.Attempt) []wire.Message {
 // SetDeaf makes the broker hear nothing, or hear again.
 func (p *NotedPrograms) SetDeaf(deaf bool) { p.Broker.SetDeaf(deaf) }
 
-// livesAsSleep says whether that number is still that of one of our programs.
-func livesAsSleep(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && (strings.Contains(string(data), "(sleep) ") || strings.Contains(string(data), "(sh) ")) &&
-		!strings.Contains(string(data), ") Z ")
+// livesWithNotes says whether that number is still that of a program with this file for notes: a busy machine soon
+// gives it to another.
+func livesWithNotes(pid int, notes string) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || strings.Contains(string(stat), ") Z ") {
+		return false
+	}
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && strings.Contains("\x00"+string(environ), "\x00NOTES="+notes+"\x00")
 }
