@@ -3,8 +3,8 @@ package sim
 import (
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/netflow"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
-	"github.com/godwit-hpc/godwit/internal/sim/netflow"
 )
 
 // network carries input files between clusters.

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/netflow"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
-	"github.com/godwit-hpc/godwit/internal/sim/netflow"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 

@@ -1,5 +1,5 @@
-// Package model is the commands of performance models: godwit model fit, predict, show
-// and host. It must not know how models are fitted.
+// Package model is the commands of performance models: godwit model fit, predict, redistribute,
+// show and host. It must not know how models are fitted.
 package model
 
 import (
@@ -42,7 +42,7 @@ another host, with an interval that nine of ten runs should fall into.`,
 		Args: a.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.fitCommand(), a.predictCommand(), a.showCommand(), a.hostCommand())
+	cmd.AddCommand(a.fitCommand(), a.predictCommand(), a.redistributeCommand(), a.showCommand(), a.hostCommand())
 	return cmd
 }
 

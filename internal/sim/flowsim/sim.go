@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
-	"github.com/godwit-hpc/godwit/internal/sim/netflow"
+	"github.com/godwit-hpc/godwit/internal/sched/netflow"
 )
 
 // Config is what happens.
