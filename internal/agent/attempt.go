@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/hosthelper"
 	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/report"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
@@ -112,7 +113,9 @@ type life struct {
 	denied    denials
 
 	sizes   sizes
-	watch   *watch.Watch // how the program does; nil: none has run
+	helpers *hosthelper.Keeper     // on further hosts; nil: none
+	meter   *hosthelper.ShareMeter // of this host, if there are others
+	watch   *watch.Watch           // how the program does; nil: none has run
 	sampler *time.Ticker
 	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
 	// overMemory says that it had more at the last look.
@@ -287,12 +290,14 @@ func (l *life) callOwner(ctx context.Context, f func()) {
 // tearDown ends whatever still runs.
 func (l *life) tearDown() {
 	l.cancel(errKilled)
+	l.helpers.EndHelpers()
 	if l.program != nil {
 		l.program.run.KillProgram()
 		<-l.program.run.Done()
 		l.program.pipes.ClosePipes()
 	}
 	l.group.Wait()
+	l.helpers.AwaitHelpers()
 	l.spool.CloseFiles()
 }
 

@@ -19,7 +19,7 @@ func (l *life) programEnding(r checkpoint.Result) wire.Message {
 	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 &&
 		(len(l.attempt.Hosts) > 1 || parallel.IsJoint(l.attempt)) {
 		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail,
-			Why: fmt.Sprintf("the connection to %s was lost: %s", host, endingText(r))}
+			Why: fmt.Sprintf("the connection to %s was lost%s: %s", host, l.lostRanks(string(host)), endingText(r))}
 	}
 	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: endingText(r)}
 }

@@ -30,6 +30,7 @@ const acknowledgedAtOnce = 300 * time.Millisecond
 func (l *life) finishAttempt(m wire.Message) {
 	l.phase = finishing
 	stopTimer(&l.limit)
+	l.helpers.EndHelpers()
 	if m.State == nil {
 		v := l.currentVitals()
 		if l.watch != nil && m.Kind == wire.Ended {

@@ -78,6 +78,7 @@ func (l *life) programBegan(s *started, err error) {
 	if s.saved != nil {
 		l.before.id, l.restored = s.saved.Work, l.sinceBirth()
 	}
+	l.startHelpers()
 	l.takeOver(s)
 	v := wire.Vitals{Prepared: l.sinceBirth().Seconds(), Done: -1, Chance: -1, Method: s.choice.Method}
 	l.outbox.Held = s.choice.Trial

@@ -19,7 +19,7 @@ func (l *life) newWatch(s *started) *watch.Watch {
 		progress = new(output.Progress)
 	}
 	return watch.NewWatch(watch.Program{Attempt: l.attempt, Saved: s.saved, Method: s.choice.Method,
-		Began: l.sinceBirth(), Used: l.around.usage(l.attempt.Mark), Progress: progress})
+		Began: l.sinceBirth(), Used: l.usage(), Progress: progress})
 }
 
 // onSample looks at the program and does what follows from it.
@@ -29,12 +29,13 @@ func (l *life) onSample() {
 	l.judgeSandboxCost()
 	l.pollDenied()
 	l.noteShareChange()
+	l.noteHosts()
 	l.askIfInDanger()
 }
 
 // takeSample takes a sample.
 func (l *life) takeSample() {
-	u := l.around.usage(l.attempt.Mark)
+	u := l.usage()
 	if l.isSandboxed() {
 		l.hears.ReadMessages(l.noteMessage)
 	}
@@ -115,11 +116,12 @@ func (l *life) askIfInDanger() {
 // currentVitals is how the job does, also when the program never ran.
 func (l *life) currentVitals() wire.Vitals {
 	if l.watch == nil {
-		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1,
+		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.usage().CPU.Seconds(), Done: -1,
 			Chance: -1}
 	}
 	v := l.watch.Vitals(l.sinceBirth())
 	v.Wall, v.SaveCost, v.SandboxCost = l.timeRun().Seconds(), l.saveCost().Seconds(), l.sandboxCost()
+	v.Hosts = l.hostUsage()
 	return v
 }
 

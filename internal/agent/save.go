@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/hosthelper"
 	"github.com/godwit-hpc/godwit/internal/agent/output"
 	"github.com/godwit-hpc/godwit/internal/agent/save"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
@@ -236,8 +237,8 @@ func (l *life) newSaver(s *started) *save.Saver {
 	} else {
 		v.Exported = s.exported
 	}
-	w, mark := l.watch, l.attempt.Mark
-	v.Used = func() (float64, int64) { return w.UsedWith(l.around.usage(mark)) }
+	w, mark, helpers := l.watch, l.attempt.Mark, l.helpers
+	v.Used = func() (float64, int64) { return w.UsedWith(hosthelper.SumOf(l.around.usage(mark), helpers.Usage())) }
 	v.Spent = w.WallTimes
 	return v
 }

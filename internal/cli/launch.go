@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/hex"
 
+	"github.com/godwit-hpc/godwit/internal/agent/hosthelper"
 	"github.com/godwit-hpc/godwit/internal/agent/parallel"
 	"github.com/godwit-hpc/godwit/internal/cli/term"
 )
@@ -10,7 +11,8 @@ import (
 // runLaunched runs the commands with which a parallel program comes to the other hosts
 // of its attempt, for nobody to type: launch HOST WORDS… where mpirun is, and limb HOW
 // LINE, the line in hexadecimal digits, on that host. Of a job whose parts are one program, lead-parts COMMAND is the
-// program of the first, and serve-ranks SOCKET that of the others.
+// program of the first, and serve-ranks SOCKET that of the others. host-helper
+// INTERVAL says the agent what becomes of the attempt on another host.
 func runLaunched(args []string) (code int, ours bool) {
 	switch {
 	case len(args) > 0 && args[0] == "launch":
@@ -21,6 +23,8 @@ func runLaunched(args []string) (code int, ours bool) {
 			return term.ExitBadInput, true
 		}
 		return parallel.RunRanks(args[1] == "yield", string(line)), true
+	case len(args) == 2 && args[0] == hosthelper.Command:
+		return hosthelper.RunHelper(args[1]), true
 	case len(args) > 1 && args[0] == parallel.LeadCommand:
 		return parallel.LeadParts(args[1:]), true
 	case len(args) == 2 && args[0] == parallel.ServeCommand:

@@ -211,6 +211,15 @@ type shown struct {
 	Code       *int     `json:"exit_code"`
 	Migrations int      `json:"migrations"`
 	Reason     string   `json:"reason"`
+
+	HostUsage []hostUsage `json:"host_usage"`
+}
+
+// hostUsage is what show tells of a job on one of its hosts.
+type hostUsage struct {
+	Host  string  `json:"host"`
+	CPU   float64 `json:"cpu_s"`
+	Ranks string  `json:"ranks"`
 }
 
 func (s shown) over() bool { return s.State == "DONE" || s.State == "FAILED" || s.State == "CANCELLED" }

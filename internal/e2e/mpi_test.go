@@ -49,6 +49,7 @@ func TestParallelPrograms(t *testing.T) {
 		test func(*bed)
 	}{
 		{"FourRanksOnTwoHostsOfEveryKind", ranksEverywhere},
+		{"EveryHostOfAJobIsHeard", everyHostIsHeard},
 		{"OneProgramBelowTwoManagers", func(b *bed) { checkJoint(b, "north", "south") }},
 		{"ARankThatDiesEndsTheJob", rankDies},
 		{"WhateverDiesNothingIsLeft", nothingIsLeft},
@@ -110,7 +111,7 @@ func left(b *bed, cluster string) string {
 	var all strings.Builder
 	for _, host := range []string{cluster + "1", cluster + "2"} {
 		for line := range strings.Lines(b.on(host, "ps -eo pid,args")) {
-			if regexp.MustCompile(`mpirun|orted|\./ring|godwit (limb|launch|lead-parts|serve-ranks)`).MatchString(line) {
+			if regexp.MustCompile(`mpirun|orted|\./ring|godwit (limb|launch|lead-parts|serve-ranks|host-helper)`).MatchString(line) {
 				all.WriteString(host + ": " + line)
 			}
 		}
@@ -124,6 +125,37 @@ func gone(b *bed, cluster string, since time.Time) {
 	b.t.Helper()
 	b.until("nothing to be left in "+cluster, func() bool { return left(b, cluster) == "" })
 	b.t.Logf("%s: nothing is left after %v", cluster, time.Since(since).Round(100*time.Millisecond))
+}
+
+// everyHostIsHeard has ranks on two hosts, and what they use known of both, also when the helper on the second dies.
+func everyHostIsHeard(b *bed) {
+	for _, c := range []string{"north", "east"} {
+		id, hosts := started(b, c)
+		usage := func() map[string]hostUsage {
+			on := map[string]hostUsage{}
+			for _, u := range b.show(id).HostUsage {
+				on[u.Host] = u
+			}
+			return on
+		}
+		heard := func(since float64) func() bool {
+			return func() bool {
+				u := usage()
+				return u[hosts[0]].Ranks != "" && u[hosts[1]].Ranks != "" && u[hosts[0]].CPU > 0 && u[hosts[1]].CPU > since
+			}
+		}
+		b.until("both hosts in "+c+" to be heard", heard(0))
+		u := usage()
+		if ranks := u[hosts[0]].Ranks + "," + u[hosts[1]].Ranks; ranks != "0-1,2-3" && ranks != "2-3,0-1" {
+			b.t.Errorf("in %s: ranks %s", c, ranks)
+		}
+		b.on(hosts[1], "pkill -9 -f '[g]odwit host-helper'")
+		b.until("another helper in "+c, heard(u[hosts[1]].CPU))
+		b.t.Logf("%s:\n%s", c, b.godwit("show", id))
+		since := time.Now()
+		b.godwit("cancel", id)
+		gone(b, c, since)
+	}
 }
 
 func rankDies(b *bed) {

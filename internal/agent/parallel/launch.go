@@ -96,10 +96,38 @@ func remoteCommand(host, line string, getenv func(string) string) []string {
 	joint := getenv("GODWIT_PARTS") != ""
 	switch {
 	case joint && getenv("SLURM_JOB_ID") != "":
-		return []string{"srun", "--nodes=1", "--ntasks=1", "--overlap", "--nodelist=" + host, "/bin/sh", "-c", line}
+		return srunCommand(host, line)
 	case joint && getenv("PE_HOSTFILE") != "":
 		return []string{"qrsh", "-inherit", "-V", host, line}
 	}
+	return sshCommand(host, line)
+}
+
+// ErrNoHelper says that the manager of a cluster has no room for more than the job's own processes on its hosts.
+var ErrNoHelper = errors.New("Grid Engine would take a core of the job for it")
+
+// HelperCommand is how the command of a helper of the agent gets to another host of the attempt: as a step of the
+// attempt's own job in Slurm, that takes nothing from the others, else by ssh.
+func HelperCommand(host string, words []string, getenv func(string) string) ([]string, error) {
+	self, err := ownProgram()
+	if err != nil {
+		return nil, err
+	}
+	line := "exec " + self + " " + strings.Join(words, " ")
+	switch {
+	case getenv("SLURM_JOB_ID") != "":
+		return srunCommand(host, line), nil
+	case getenv("PE_HOSTFILE") != "":
+		return nil, ErrNoHelper
+	}
+	return sshCommand(host, line), nil
+}
+
+func srunCommand(host, line string) []string {
+	return []string{"srun", "--nodes=1", "--ntasks=1", "--overlap", "--nodelist=" + host, "/bin/sh", "-c", line}
+}
+
+func sshCommand(host, line string) []string {
 	return []string{"ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o",
 		"ServerAliveCountMax=3",
 		"-o", "ConnectTimeout=15", "-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR", "-T", "--", host, line}
@@ -123,7 +151,7 @@ func noteLostHost(host string) {
 func keepAlive(in io.Writer, parent int, end func()) {
 	leave := make(chan os.Signal, 1)
 	signal.Notify(leave, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	look, tell := time.NewTicker(200*time.Millisecond), time.NewTicker(beat)
+	look, tell := time.NewTicker(200*time.Millisecond), time.NewTicker(Beat)
 	for {
 		select {
 		case <-leave:
@@ -147,18 +175,24 @@ func keepAlive(in io.Writer, parent int, end func()) {
 // the same place. What is to be run is written in digits: it comes through two
 // shells.
 func rankRunnerLine(yield bool, command string) (string, error) {
-	self, err := os.Executable()
+	self, err := ownProgram()
 	if err != nil {
 		return "", err
-	}
-	if !regexp.MustCompile(`^[A-Za-z0-9/._+@=-]+$`).MatchString(self) {
-		return "", fmt.Errorf("%s: such a name does not come through a shell", self)
 	}
 	how := "plain"
 	if yield {
 		how = "yield"
 	}
 	return fmt.Sprintf("exec %s limb %s %x", self, how, command), nil
+}
+
+// ownProgram is the name of our binary, here and on the other hosts.
+func ownProgram() (string, error) {
+	self, err := os.Executable()
+	if err == nil && !regexp.MustCompile(`^[A-Za-z0-9/._+@=-]+$`).MatchString(self) {
+		err = fmt.Errorf("%s: such a name does not come through a shell", self)
+	}
+	return self, err
 }
 
 func launchFails(err error) int {

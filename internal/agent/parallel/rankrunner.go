@@ -15,10 +15,10 @@ import (
 )
 
 // A launcher and the limb that it grows on another host tell each other that they
-// are there: the launcher writes a byte every beat, and a limb that hears nothing
+// are there: the launcher writes a byte every Beat, and a limb that hears nothing
 // for so long takes it for dead. A connection that ends is noticed at once.
 const (
-	beat    = 3 * time.Second
+	Beat    = 3 * time.Second
 	silence = 60 * time.Second
 )
 
@@ -27,7 +27,7 @@ const (
 // standard input, the connection to the launcher, ends: then it ends all that came of
 // it. It returns the exit code of this process.
 func RunRanks(yield bool, line string) int {
-	mark, err := readMark(os.Stdin)
+	mark, err := ReadMark(os.Stdin)
 	if err != nil {
 		return rankRunnerFails(err)
 	}
@@ -49,7 +49,7 @@ func RunRanks(yield bool, line string) int {
 		return rankRunnerFails(err)
 	}
 	go func() {
-		awaitLauncher(os.Stdin)
+		AwaitLauncher(os.Stdin)
 		endDescendants()
 		os.Exit(1) // nobody is there any more who could be told how it went
 	}()
@@ -72,8 +72,8 @@ func RunRanks(yield bool, line string) int {
 // maxMark bounds the length of a mark.
 const maxMark = 4096
 
-// readMark reads the first line, and nothing of what follows it.
-func readMark(stdin io.Reader) (string, error) {
+// ReadMark reads the first line, and nothing of what follows it.
+func ReadMark(stdin io.Reader) (string, error) {
 	var mark []byte
 	for b := make([]byte, 1); len(mark) <= maxMark; {
 		if _, err := io.ReadFull(stdin, b); err != nil {
@@ -102,8 +102,8 @@ func endDescendants() {
 	}
 }
 
-// awaitLauncher returns when the launcher is gone.
-func awaitLauncher(stdin *os.File) {
+// AwaitLauncher returns when the launcher is gone.
+func AwaitLauncher(stdin *os.File) {
 	heard := make(chan bool)
 	go func() {
 		buf := make([]byte, 64)

@@ -274,6 +274,9 @@ func (a *app) printJob(j *api.Job) error {
 	if j.Cluster != "" && len(j.Parts) == 0 {
 		t.AddRow("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
+	for i := range j.HostUsage {
+		t.AddRow("on "+j.HostUsage[i].Host, "%s", hostText(&j.HostUsage[i]))
+	}
 	t.AddRow("submitted", "%s", a.MomentText(j.Submitted))
 	if j.Started != nil {
 		t.AddRow("started", "%s, %s", a.MomentText(j.Started), term.PluralNoun(int64(j.Attempts), "attempt"))
@@ -313,6 +316,21 @@ func (a *app) printJob(j *api.Job) error {
 	t.WriteRows(&b)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// hostText is how a job does on one of its hosts.
+func hostText(h *api.HostUsage) string {
+	text := term.FormatDuration(h.CPUS) + " CPU, " + term.BytesText(h.Memory) + " of memory"
+	if h.Share != nil {
+		text += ", CPU share " + term.PartText(h.Share)
+	}
+	if h.Ranks != "" {
+		text += ", ranks " + h.Ranks
+	}
+	if h.Away != "" {
+		text += "; not heard any more: " + h.Away
+	}
+	return text
 }
 
 // clusterText is where a job is: of one of several parts all clusters, each once.

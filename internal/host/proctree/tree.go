@@ -38,6 +38,8 @@ type Tree struct {
 	fds      int       // open files of members
 	doubt    time.Time // since when there is nobody, but for some of whom it cannot be told
 	changed  chan struct{}
+	// isForeign: its processes are not descendants of this one, see MarkedTree.
+	isForeign bool
 }
 
 // waiter says who waits for a child of this process.
@@ -238,6 +240,9 @@ func (t *Tree) isEmpty() bool {
 // ourOwn lists the children of this process that belong to the tree, and says
 // whether it is sure that these are all.
 func (t *Tree) ourOwn() (list []stat, sure bool) {
+	if t.isForeign {
+		return t.listMarked(), true
+	}
 	list, sure = t.listOwn()
 	for i := 0; i < 10 && !sure; i++ {
 		if i > 2 {

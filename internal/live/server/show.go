@@ -94,6 +94,15 @@ func (s *server) addVitals(j *api.Job, v *broker.View) {
 	if x.Done >= 0 {
 		j.Progress = &x.Done
 	}
+	for i := range x.Hosts {
+		h := &x.Hosts[i]
+		usage := api.HostUsage{Host: h.Host, CPUS: h.CPU, Memory: h.Memory, Ranks: h.Ranks, EndedRanks: h.EndedRanks,
+			Away: h.Away}
+		if h.Share >= 0 {
+			usage.Share = &h.Share
+		}
+		j.HostUsage = append(j.HostUsage, usage)
+	}
 	if d, ok := predict.FromQuantiles(x.Left); ok {
 		end := func(p float64) *api.Time { return api.TimeAt(v.VitalsAt.Add(core.DurationFromSeconds(d.Quantile(p)))) }
 		j.PredictedEnd, j.EndEarly, j.EndLate = end(0.5), end(0.05), end(0.95)

@@ -154,19 +154,21 @@ type JobPart struct {
 // Job is one job as `show` prints it. What is not known, or has not happened, is
 // null.
 type Job struct {
-	ID       core.JobID `json:"id"`
-	UID      string     `json:"uid"`
-	User     string     `json:"user"`
-	Name     string     `json:"name"`
-	State    core.State `json:"state"`
-	Cluster  string     `json:"cluster"` // "" while it has none
-	Hosts    []string   `json:"hosts"`
-	Why      string     `json:"why"` // why it is in this state: why it waits, why it failed
-	Command  []string   `json:"command"`
-	Procs    int        `json:"procs"`
-	Index    *int       `json:"index"`           // of an array
-	Array    core.JobID `json:"array,omitempty"` // the number of its array
-	Attempts int        `json:"attempts"`
+	ID      core.JobID `json:"id"`
+	UID     string     `json:"uid"`
+	User    string     `json:"user"`
+	Name    string     `json:"name"`
+	State   core.State `json:"state"`
+	Cluster string     `json:"cluster"` // "" while it has none
+	Hosts   []string   `json:"hosts"`
+	// HostUsage is how it does on each of its hosts, while it runs on several.
+	HostUsage []HostUsage `json:"host_usage,omitempty"`
+	Why       string      `json:"why"` // why it is in this state: why it waits, why it failed
+	Command   []string    `json:"command"`
+	Procs     int         `json:"procs"`
+	Index     *int        `json:"index"`           // of an array
+	Array     core.JobID  `json:"array,omitempty"` // the number of its array
+	Attempts  int         `json:"attempts"`
 	// Parts are those of its present attempt, if there are several: Cluster and Hosts are of the first then.
 	Parts []JobPart `json:"parts,omitempty"`
 	// Pending is how many jobs of its array it stands for in a list, itself included:
@@ -212,6 +214,17 @@ type Job struct {
 	FilesLost      bool     `json:"files_lost,omitempty"`
 	MissingOutputs []string `json:"missing_outputs,omitempty"`
 	Unreturned     string   `json:"unreturned,omitempty"`
+}
+
+// HostUsage is how a job does on one of its hosts.
+type HostUsage struct {
+	Host       string   `json:"host"`
+	CPUS       float64  `json:"cpu_s"`
+	Share      *float64 `json:"share"` // of its processors there, now
+	Memory     int64    `json:"memory"`
+	Ranks      string   `json:"ranks,omitempty"`       // of parallel programs that run there, as in 0-3,8
+	EndedRanks int      `json:"ended_ranks,omitempty"` // that have ended there
+	Away       string   `json:"away,omitempty"`        // why nothing is heard from there; the rest is as it was last heard
 }
 
 // IsOver says whether the job's life is over.

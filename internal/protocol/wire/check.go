@@ -162,6 +162,9 @@ func (v *Vitals) checkRanges() error {
 		}
 	}
 	v.Model = cutTo(v.Model, maxNameBytes)
+	if err := v.checkHosts(); err != nil {
+		return err
+	}
 	return firstError(checkNumber("state.cpu_s", v.CPU, 0, maxSeconds), checkNumber("state.used_s", v.Used, 0, maxSeconds),
 		checkNumber("state.wall_s", v.Wall, 0, maxSeconds), checkNumber("state.busy_s", v.Busy, 0, maxSeconds),
 		checkNumber("state.idle_s", v.Idle, 0, maxSeconds), checkNumber("state.share", v.Share, 0, maxRatio),
@@ -169,6 +172,37 @@ func (v *Vitals) checkRanges() error {
 		checkNumber("state.chance", v.Chance, -1, 1), checkNumber("state.save_s", v.SaveCost, 0, maxSeconds),
 		checkNumber("state.sandbox_cost", v.SandboxCost, 0, maxRatio), checkNumber("state.slowness", v.Slowness, 0, maxRatio),
 		checkName("state.method", v.Method))
+}
+
+func (v *Vitals) checkHosts() error {
+	if len(v.Hosts) > maxHosts {
+		return fmt.Errorf("state.hosts: %d of them, at most %d", len(v.Hosts), maxHosts)
+	}
+	for i := range v.Hosts {
+		h := &v.Hosts[i]
+		h.Away, h.Ranks = cutTo(oneLine(h.Away), maxNameBytes), cutTo(h.Ranks, maxNameBytes)
+		if !IsHostName(h.Host) {
+			return fmt.Errorf("state.hosts: %q is not a host name", cutTo(h.Host, 80))
+		}
+		if h.Memory < 0 || h.Memory > maxBytes || h.EndedRanks < 0 || h.EndedRanks > maxProcs {
+			return fmt.Errorf("state.hosts: %d bytes or %d ranks are out of range", h.Memory, h.EndedRanks)
+		}
+		if err := firstError(checkNumber("state.hosts.cpu_s", h.CPU, 0, maxSeconds),
+			checkNumber("state.hosts.share", h.Share, -1, maxRatio), checkName("state.hosts.ranks", h.Ranks)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine is a text with spaces for what would end a line, or is no text.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func (c *Carried) checkRanges() error {

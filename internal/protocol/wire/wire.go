@@ -353,6 +353,19 @@ type Vitals struct {
 	// Deviations tell how the predictions of an attempt held, when it has ended, see
 	// predict.Watch.BandDeviations.
 	Deviations []float64 `json:"deviations,omitempty"`
+	// Hosts are those of an attempt that has several, as far as anything was heard of them; it is of one agent.
+	Hosts []HostUsage `json:"hosts,omitempty"`
+}
+
+// HostUsage is how an attempt does on one of its hosts.
+type HostUsage struct {
+	Host       string  `json:"host"`
+	CPU        float64 `json:"cpu_s"`
+	Share      float64 `json:"share"` // of its processors there, now; -1: not known
+	Memory     int64   `json:"memory"`
+	Ranks      string  `json:"ranks,omitempty"`       // of parallel programs, that run there, as in 0-3,8
+	EndedRanks int     `json:"ended_ranks,omitempty"` // that have ended there
+	Away       string  `json:"away,omitempty"`        // why nothing is heard from there; the rest is as it was last heard
 }
 
 // Order is one frame from broker to agent.
