@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,7 @@ type redistributeReport struct {
 	Transfers int     `json:"transfers"`
 	Ranges    int64   `json:"ranges"`
 	Largest   int64   `json:"largest_bytes"`
+	Place     int64   `json:"most_on_one_process_bytes"`
 	Seconds   float64 `json:"seconds"`
 	PlanMs    float64 `json:"plan_ms"`
 }
@@ -90,6 +92,11 @@ func (a *app) redistribute(f *redistributeFlags) error {
 	for _, t := range plan {
 		r.Bytes, r.Ranges, r.Largest = r.Bytes+t.Bytes, r.Ranges+t.CountExtents(), max(r.Largest, t.Bytes)
 	}
+	places, err := redist.PlaceBytes(array, f.to)
+	if err != nil {
+		return err
+	}
+	r.Place = slices.Max(places)
 	links, route := f.network()
 	r.Seconds = time.Duration(redist.PredictTime(plan, links, route)).Seconds()
 	if f.output == "json" {

@@ -1,7 +1,5 @@
 package redist
 
-import "iter"
-
 // Piece is neighbours along an axis that move together: where they lie on their old and on
 // their new process.
 type Piece struct{ Old, New, Count int64 }
@@ -15,9 +13,6 @@ type Transfer struct {
 	oldWidth, newAll int64 // of the fast axis, on the old and on the new process
 	element          int64
 }
-
-// Extent is bytes that lie together on both processes.
-type Extent struct{ Old, New, Bytes int64 }
 
 // pair is an old and a new owner on one axis.
 type pair struct{ old, new int }
@@ -116,30 +111,6 @@ func (t Transfer) CountExtents() int64 {
 		return int64(len(t.slow))
 	}
 	return sumCounts(t.slow) * int64(len(t.fast))
-}
-
-// Extents are the bytes that move, by where they lie in the memory of both processes, which
-// hold nothing but their elements.
-func (t Transfer) Extents() iter.Seq[Extent] {
-	return func(yield func(Extent) bool) {
-		for _, s := range t.slow {
-			if t.isWhole() {
-				w := t.oldWidth * t.element
-				if !yield(Extent{s.Old * w, s.New * w, s.Count * w}) {
-					return
-				}
-				continue
-			}
-			for i := range s.Count {
-				for _, f := range t.fast {
-					if !yield(Extent{((s.Old+i)*t.oldWidth + f.Old) * t.element,
-						((s.New+i)*t.newAll + f.New) * t.element, f.Count * t.element}) {
-						return
-					}
-				}
-			}
-		}
-	}
 }
 
 // PlaceBytes is how many bytes of the array a process of the layout has.
