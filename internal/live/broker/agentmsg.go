@@ -371,6 +371,7 @@ func (t *turn) recordVitals(j *job, v *wire.Vitals) {
 		return
 	}
 	j.setVitals(v, t.now)
+	t.noteOutlook(j, v)
 	j.rec.Known = v.Chance >= 0
 	if j.rec.Known {
 		j.rec.Chance = v.Chance

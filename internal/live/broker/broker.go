@@ -103,6 +103,9 @@ type Broker struct {
 	mover      *transfer.Mover
 	estimates  *estimate.Estimator
 	placed     placedJobs
+	tally      jobTally
+	changes    *changeFeed
+	figures    *figures
 	describing describeBacklog
 	weather    forecasts
 	reach      reachTimes
@@ -130,6 +133,8 @@ type Broker struct {
 	unlogged       []store.Step    // that are not in the log yet, see logStep
 	sent           []uint64        // commands that were carried out, see markSent
 	sentBefore     core.Time       // by when that is written; undefined if there are none
+	outlooks       []store.Outlook // that are not stored yet, see noteOutlook
+	outlooksBefore core.Time       // likewise
 	snapped        uint64          // last event in the newest snapshot
 	lastWrite      time.Duration   // how long the last batch took to become durable
 	isRunning      bool            // Run has begun
@@ -170,7 +175,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		mail: make(chan func(*turn), 256), reads: make(chan loopRead), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, wake: core.Never,
 		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{},
-		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}}
+		jobsOf: map[uint32]int{}, endedArrays: map[core.JobID]core.Target{}, figures: newFigures()}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.mover = transfer.NewMover(transferGrid{b}, opt.Store, opt.Log)
 	b.estimates = estimate.NewEstimator(estimateGrid{b}, opt.Store)
@@ -243,10 +248,14 @@ func (b *Broker) Run(ctx context.Context) error {
 
 // nextWake is when the loop has something to do by itself.
 func (b *Broker) nextWake() core.Time {
+	wake := b.wake
 	if len(b.sent) > 0 {
-		return min(b.wake, b.sentBefore)
+		wake = min(wake, b.sentBefore)
 	}
-	return b.wake
+	if len(b.outlooks) > 0 {
+		wake = min(wake, b.outlooksBefore)
+	}
+	return wake
 }
 
 // postToLoop hands a function to the loop.

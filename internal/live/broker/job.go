@@ -38,6 +38,9 @@ type job struct {
 	left      bool           // what was to be left at clusters is there; of those who bring it home
 	kept      bool           // its description is stored
 
+	tallied   core.State // as which it is counted; Unknown: it is not yet
+	outlookAt core.Time  // when its prediction was last kept
+
 	sharesWork bool // it waits with the others of its array, and has the array's working directory
 
 	toldEnd bool // its last attempt told its end, with what it had written

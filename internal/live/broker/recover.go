@@ -63,6 +63,10 @@ func (b *Broker) loadState(ctx context.Context) error {
 		b.past.CountRun(&runs[i])
 	}
 	b.nextSend, b.nextEvent = max(1, l.NextSend), l.NextEvent()
+	b.changes = newChangeFeed(b.nextEvent - 1)
+	if err := b.loadTally(ctx); err != nil {
+		return err
+	}
 	if err := b.resumeNumbers(ctx, l.NextJob); err != nil {
 		return err
 	}
@@ -77,6 +81,7 @@ func (b *Broker) loadState(ctx context.Context) error {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
+		j.tallied = rec.State
 		j.places = recordedPlaces(&rec, names)
 		b.jobs[rec.ID] = j
 		b.placed.updateJob(j)

@@ -17,6 +17,7 @@ import (
 type turn struct {
 	b       *Broker
 	now     core.Time
+	began   time.Time
 	batch   store.Batch
 	touched map[core.JobID]*job   // whose records are to be written
 	arrays  map[core.JobID]*array // likewise
@@ -75,7 +76,8 @@ func (b *Broker) runTurn(ctx context.Context, f func(*turn)) error {
 }
 
 func (b *Broker) newTurn() *turn {
-	return &turn{b: b, now: b.brokerTime(), touched: map[core.JobID]*job{}, arrays: map[core.JobID]*array{}}
+	return &turn{b: b, now: b.brokerTime(), began: b.opt.Clock(),
+		touched: map[core.JobID]*job{}, arrays: map[core.JobID]*array{}}
 }
 
 func (t *turn) commitTurn(ctx context.Context) error {
@@ -105,8 +107,9 @@ func (t *turn) commitTurn(ctx context.Context) error {
 		}
 		b.lastWrite = b.opt.Clock.Since(began)
 		b.nextEvent += uint64(len(t.batch.Events))
-		b.unlogged, b.sent = nil, nil
+		b.unlogged, b.sent, b.outlooks = nil, nil, nil
 	}
+	t.countTurn(b.opt.Clock.Since(t.began))
 	t.publishPlacement()
 	for _, f := range t.then {
 		f()
@@ -129,7 +132,11 @@ func (t *turn) commitTurn(ctx context.Context) error {
 func (t *turn) publishPlacement() {
 	for _, j := range t.touched {
 		t.b.placed.updateJob(j)
+		if j.spec != nil {
+			t.b.tally.count(j)
+		}
 	}
+	t.publishChanges()
 	for _, c := range t.b.allClusters() {
 		if int(c.id) < t.b.eng.ClusterCount() {
 			c.idle.Store(int64(t.b.eng.IdleProcs(c.id) - c.KeepFree))
@@ -242,9 +249,10 @@ func (t *turn) markSent(id uint64) {
 // there is anything to write.
 func (t *turn) takeDeferred() bool {
 	b := t.b
-	if t.batch.IsEmpty() && len(b.unlogged) < maxUnlogged && (len(b.sent) == 0 || t.now < b.sentBefore) {
+	if t.batch.IsEmpty() && len(b.unlogged) < maxUnlogged && (len(b.sent) == 0 || t.now < b.sentBefore) &&
+		(len(b.outlooks) == 0 || t.now < b.outlooksBefore) {
 		return false
 	}
-	t.batch.Steps, t.batch.Sent = b.unlogged, b.sent
+	t.batch.Steps, t.batch.Sent, t.batch.Outlooks = b.unlogged, b.sent, b.outlooks
 	return !t.batch.IsEmpty()
 }

@@ -76,6 +76,11 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"GET /v1/ping":                  answerJSON(s.answerPing),
 		"POST /v1/jobs":                 answerJSON(s.submitJob),
 		"GET /v1/jobs":                  s.listJobs,
+		"POST /v1/jobs/bulk":            answerJSON(s.submitMany),
+		"GET /v1/events":                s.streamChanges,
+		"GET /v1/jobs/{id}/timeline":    answerJSON(s.showTimeline),
+		"GET /v1/openapi.json":          answerJSON(s.describeAPI),
+		"GET /metrics":                  s.showMetrics,
 		"GET /v1/select":                s.selectJobs,
 		"GET /v1/jobs/{id}":             answerJSON(s.showJob),
 		"POST /v1/jobs/{id}/cancel":     answerJSON(s.cancelJob),
@@ -177,6 +182,14 @@ func answerJSON[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
 
 // refuseRequest answers with an error.
 func refuseRequest(w http.ResponseWriter, err error) {
+	e, status := refusalOf(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(e)
+}
+
+// refusalOf is what is answered instead, with its status.
+func refusalOf(err error) (api.Error, int) {
 	e, status := api.Error{Text: err.Error(), Code: 1}, http.StatusConflict
 	var bad *badinput.Error
 	if errors.As(err, &bad) {
@@ -185,9 +198,7 @@ func refuseRequest(w http.ResponseWriter, err error) {
 	if errors.Is(err, broker.ErrStopped) {
 		status = http.StatusServiceUnavailable
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(e)
+	return e, status
 }
 
 func readBody[T any](r *http.Request) (T, error) {
@@ -216,17 +227,25 @@ func (s *server) submitJob(r *http.Request) (api.Submitted, error) {
 	if err != nil {
 		return api.Submitted{}, err
 	}
+	return s.submitOne(r.Context(), &sub)
+}
+
+func (s *server) submitOne(ctx context.Context, sub *api.Submit) (_ api.Submitted, err error) {
 	work := sub.Work
 	if sub.Stdin != "" || len(sub.Made) > 0 {
-		if work, err = s.Broker.AssembleWork(r.Context(), work, sub.Stdin, sub.Made); err != nil {
+		if work, err = s.Broker.AssembleWork(ctx, work, sub.Stdin, sub.Made); err != nil {
 			return api.Submitted{}, err
 		}
 	}
-	ids, err := s.Broker.SubmitJob(r.Context(), &sub.Job, work)
+	ids, err := s.Broker.SubmitJob(ctx, &sub.Job, work)
 	return api.Submitted{IDs: ids}, err
 }
 
 func (s *server) listJobs(w http.ResponseWriter, r *http.Request) {
+	if wantsPage(r) {
+		answerJSON(s.listPage)(w, r)
+		return
+	}
 	visit := s.Broker.VisitJobs
 	if r.FormValue("users") != "" {
 		visit = s.Broker.VisitJobsOfAll

@@ -27,7 +27,7 @@ const (
 // isLargeAnswer tells whether an answer grows with what a user has.
 func isLargeAnswer(r *http.Request) bool {
 	switch path.Base(r.URL.Path) {
-	case "explain", "tasks", "failures":
+	case "explain", "tasks", "failures", "timeline", "bulk":
 		return true
 	}
 	switch r.URL.Path {

@@ -207,6 +207,11 @@ var about = map[string]string{
 	"GET /v1/ping":                  aboutAll,
 	"POST /v1/jobs":                 aboutOwn,
 	"GET /v1/jobs":                  aboutOwn,
+	"POST /v1/jobs/bulk":            aboutOwn,
+	"GET /v1/events":                aboutOwn, // see TestTheStreamTellsOfOnesOwnJobs
+	"GET /v1/jobs/{id}/timeline":    aboutAJob,
+	"GET /v1/openapi.json":          aboutAll,
+	"GET /metrics":                  aboutAll,
 	"GET /v1/select":                aboutOwn, // see TestNobodySelectsTheJobsOfOthers
 	"GET /v1/depot-usage":           aboutOwn,
 	"GET /v1/log":                   aboutOwn, // see TestEverybodyExportsTheirOwnJobs
@@ -272,6 +277,9 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 			method, path = http.MethodPost, pattern
 		}
 		for _, q := range queries {
+			if pattern == "GET /v1/events" {
+				continue // its answer does not end
+			}
 			place := func(id core.JobID) string { return strings.ReplaceAll(path, "{id}", fmt.Sprint(id)) + q }
 			status, text := b.ask(bob, method, place(id), "")
 			if strings.Contains(text, secret) {

@@ -19,7 +19,7 @@ func (b *Batch) IsEmpty() bool {
 	return len(b.Events)+len(b.Steps)+len(b.Send)+
 		len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
 		len(b.Flows)+len(b.FlowTasks)+len(b.FlowEntries)+len(b.Pools)+len(b.PoolChunks)+
-		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
+		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Outlooks)+len(b.Weather) == 0 && b.Thin == nil
 }
 
 // CheckNumbers says what makes a batch impossible to store when these are the numbers
@@ -57,6 +57,11 @@ func (b *Batch) CheckNumbers(nextEvent, nextSend uint64) error {
 	for i := range b.Weather {
 		if r := &b.Weather[i]; math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
 			return fmt.Errorf("a reading of %s is %v", r.What, r.Value)
+		}
+	}
+	for i := range b.Outlooks {
+		if o := &b.Outlooks[i]; math.IsNaN(o.Chance) || math.IsInf(o.Chance, 0) {
+			return fmt.Errorf("a chance of job %d is %v", o.Job, o.Chance)
 		}
 	}
 	if b.Thin != nil && b.Thin.Step <= 0 {

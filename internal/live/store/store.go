@@ -73,6 +73,8 @@ type Store interface {
 	// ListReadings lists readings, by series, oldest first.
 	ListReadings(ctx context.Context, f Series) ([]Reading, error)
 
+	Lister
+
 	Close() error
 }
 
@@ -105,6 +107,8 @@ type Batch struct {
 	Transfers []history.Transfer
 	Quotes    []history.Quote   // in place of one of the same name
 	Settings  map[string]string // "" removes
+
+	Outlooks []Outlook // in place of one of the same job and moment
 
 	Weather []Reading // in place of one of the same series and moment
 	Thin    *Thin     // then
@@ -212,4 +216,5 @@ var (
 	ErrNumber   = errors.New("numbered wrongly: two writers, or a lost batch")
 	ErrFull     = errors.New("no space is left for the store")
 	ErrClosed   = errors.New("the store is closed")
+	ErrDropped  = errors.New("the events are not kept any more")
 )

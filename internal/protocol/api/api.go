@@ -6,6 +6,12 @@
 //	GET  /v1/ping                                      → Ping
 //	POST /v1/jobs                   Submit             → Submitted
 //	GET  /v1/jobs?all=1&users=1                        → []Job, newest first; without all those that live and the last few; with users those of all, for root
+//	GET  /v1/jobs?limit=…&cursor=…&state=…&fields=…    → JobPage; with any of cursor, limit, fields, state, cluster, program, name, text, deadline
+//	POST /v1/jobs/bulk              SubmitMany         → SubmittedMany
+//	GET  /v1/jobs/{id}/timeline                        → Timeline
+//	GET  /v1/events?job=…&since=…                      → server-sent events: Changes, with the number of an event as id
+//	GET  /v1/openapi.json                              → this, for machines
+//	GET  /metrics                                      → figures in Prometheus' text format
 //	GET  /v1/select?job=…&job=…&newest=1               → []Job that the references name, see package jobref
 //	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
 //	POST /v1/jobs/{id}/cancel?now=1                    → Job, when it has ended and its files are home, or have to wait; with now without a time of grace

@@ -42,6 +42,7 @@ type Disk struct {
 	quotes    map[quoteID]history.Quote
 	settings  map[string]string
 	weather   map[readingID]float64
+	outlooks  map[outlookID]store.Outlook
 
 	flows       map[int64]store.Flow
 	flowTasks   map[flowTaskID]store.FlowTask
@@ -68,8 +69,10 @@ func NewDisk() *Disk {
 		entries: map[core.JobID][]wire.Entry{},
 		saved:   map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
 		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{},
-		flows: map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{}, flowEntries: map[int64][]store.FlowEntry{},
-		pools: map[int64]store.Pool{}, poolChunks: map[poolChunkID]store.PoolChunk{}}
+		outlooks: map[outlookID]store.Outlook{},
+		flows:    map[int64]store.Flow{}, flowTasks: map[flowTaskID]store.FlowTask{},
+		flowEntries: map[int64][]store.FlowEntry{},
+		pools:       map[int64]store.Pool{}, poolChunks: map[poolChunkID]store.PoolChunk{}}
 }
 
 // Store is a store in memory.
@@ -175,6 +178,9 @@ func (s *Store) CommitBatch(ctx context.Context, b *store.Batch) error {
 	pools, err := s.d.mergedPools(b.Pools)
 	if err != nil {
 		return err
+	}
+	for _, o := range b.Outlooks { // whose job is no part of the body
+		s.d.outlooks[outlookID{o.Job, o.At}] = o
 	}
 	s.d.putBatch(&fresh, jobs)
 	s.d.putPools(&fresh, pools)

@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
@@ -83,6 +86,70 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkFind finds a page of 200 among as many jobs as GODWIT_BENCH_JOBS says.
+func BenchmarkFind(b *testing.B) {
+	n := 20_000
+	if text := os.Getenv("GODWIT_BENCH_JOBS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s, err := Open(b.Context(), newPlace(b).path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const together = 5000
+	for from := 1; from <= n; from += together {
+		batch := &store.Batch{}
+		for id := from; id < min(n+1, from+together); id++ {
+			state := core.Done
+			if id > n-1000 || id%100 == 0 {
+				state = []core.State{core.Failed, core.Running}[id%2]
+			}
+			batch.Jobs = append(batch.Jobs, store.Job{ID: core.JobID(id), Unique: fmt.Sprintf("%016x", uint64(id)*0x9e3779b97f4a7c15),
+				User: []string{"ada", "bob"}[id%2], State: state, Cluster: "local", StagedOut: true, Reason: "exited with code 0",
+				Spec: &jobfile.Job{Name: fmt.Sprintf("sweep-%d", id%1000), Argv: []string{"python3", "train.py", "--seed", "7"},
+					Workdir: "/home/ada", Min: 1, Max: 1, Caller: map[string]string{"PATH": strings.Repeat("/usr/bin:", 100)}}})
+		}
+		if err := s.CommitBatch(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, q := range []struct {
+		name string
+		store.Search
+	}{{name: "all"}, {name: "user", Search: store.Search{Users: []string{"ada"}}},
+		{name: "state", Search: store.Search{Users: []string{"ada", "bob"}, States: []core.State{core.Failed}}},
+		{name: "name", Search: store.Search{Users: []string{"ada"}, Name: "sweep-34"}},
+		{name: "cluster", Search: store.Search{Cluster: "local", Users: []string{"bob"}}},
+		{name: "text", Search: store.Search{Text: "sweep-77", Below: core.JobID(n / 2)}},
+		{name: "nothing", Search: store.Search{Text: "nothing like it"}}} {
+		b.Run(q.name, func(b *testing.B) {
+			q.Limit = 200
+			for b.Loop() {
+				found, err := s.FindNumbers(b.Context(), &q.Search)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.ReadJobs(b.Context(), found.Numbers); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("count", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.CountJobs(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ type statements struct {
 	reading, thin, drop, array, arrayDone                      *sql.Stmt
 	flow, flowKeep, flowTask, flowEntry, steps                 *sql.Stmt
 	pool, poolKeep, poolChunk                                  *sql.Stmt
+	listing, listingKeep, outlook                              *sql.Stmt
 	begin, commit                                              *sql.Stmt
 }
 
@@ -72,6 +73,15 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 			WHERE number = ?1`,
 		&t.poolChunk: `INSERT INTO pool_chunks (pool, n, sum, body) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET sum = excluded.sum, body = excluded.body`,
+		&t.listing: `INSERT INTO listing (number, user, state, cluster, name, program, deadline, ended)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET user = excluded.user, state = excluded.state, cluster = excluded.cluster,
+			name = excluded.name, program = excluded.program, deadline = excluded.deadline, ended = excluded.ended`,
+		&t.listingKeep: `UPDATE listing SET state = ?2, cluster = ?3, deadline = ?4, ended = ?5
+			WHERE number = ?1 AND (state <> ?2 OR cluster <> ?3 OR deadline <> ?4 OR ended <> ?5)`,
+		&t.outlook: `INSERT INTO outlooks (job, at, early, middle, late, chance) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET early = excluded.early, middle = excluded.middle, late = excluded.late,
+			chance = excluded.chance`,
 		&t.begin: "BEGIN IMMEDIATE", &t.commit: "COMMIT",
 		&t.drop: "DELETE FROM weather WHERE at < ?",
 	}
@@ -183,6 +193,9 @@ func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 		if err := s.putJob(ctx, &b.Jobs[i]); err != nil {
 			return fmt.Errorf("job %d: %w", b.Jobs[i].ID, err)
 		}
+		if err := s.putListing(ctx, &b.Jobs[i]); err != nil {
+			return fmt.Errorf("job %d in lists: %w", b.Jobs[i].ID, err)
+		}
 	}
 	for i := range b.Arrays {
 		if err := s.putArray(ctx, &b.Arrays[i]); err != nil {
@@ -202,6 +215,9 @@ func (s *Store) putBatch(ctx context.Context, b *store.Batch) error {
 		return err
 	}
 	if err := s.putWeather(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putOutlooks(ctx, b); err != nil {
 		return err
 	}
 	return s.putSettings(ctx, b.Settings)

@@ -71,6 +71,16 @@ func (s *Store) queryReaders(ctx context.Context, question func() error) error {
 
 // queryJobs reads the jobs that a condition finds.
 func queryJobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
+	return scanJobs(ctx, q, func(text []byte) (*jobfile.Job, error) {
+		spec := &jobfile.Job{}
+		err := json.Unmarshal(text, spec)
+		return spec, err
+	}, where, args...)
+}
+
+// scanJobs is queryJobs with a way of reading descriptions.
+func scanJobs(ctx context.Context, q querier, decode func([]byte) (*jobfile.Job, error), where string,
+	args ...any) ([]store.Job, error) {
 	var all []store.Job
 	var lastSpec []byte
 	err := eachRow(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where,
@@ -91,8 +101,9 @@ func queryJobs(ctx context.Context, q querier, where string, args ...any) ([]sto
 			if len(all) > 0 && bytes.Equal(spec, lastSpec) { // of the same array: descriptions never change
 				j.Spec = all[len(all)-1].Spec
 			} else {
-				j.Spec, lastSpec = &jobfile.Job{}, bytes.Clone(spec)
-				if err := json.Unmarshal(spec, j.Spec); err != nil {
+				lastSpec = bytes.Clone(spec)
+				var err error
+				if j.Spec, err = decode(spec); err != nil {
 					return damagedError("job %d cannot be read: %w", j.ID, err)
 				}
 			}
