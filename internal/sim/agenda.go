@@ -6,8 +6,9 @@ import "github.com/godwit-hpc/godwit/internal/sched/core"
 type entry struct {
 	at      core.Time
 	order   uint64 // kind first, then order of entering: what happens first within an instant
-	job     core.JobID
+	task    *task  // nil: it is about none
 	version uint32 // of the task: an entry of an old version is void
+	number  int32  // of a background job
 }
 
 type entryKind uint8

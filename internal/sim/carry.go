@@ -81,7 +81,7 @@ func (s *Simulator) runProgram(t *task) {
 	finish := t.beginProgram(s.now, s.taskSpeed(t))
 	s.running++
 	s.quiet = 0
-	s.agenda.addEntry(finish, jobEnds, entry{job: id, version: t.version})
+	s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
 	s.reportLater(t, 0)
 }
 

@@ -125,7 +125,7 @@ func (s *Simulator) applyDisturbance(e *entry) {
 		s.backgroundJob(s.intruders.job)
 		s.nextBackground()
 	case backgroundEnds:
-		s.backgroundLeaves(int64(e.job))
+		s.backgroundLeaves(int64(e.number))
 	case hostChanges:
 		s.hostChange(s.intruders.host)
 		s.nextHost()
@@ -163,12 +163,12 @@ func (s *Simulator) backgroundJob(j BackgroundJob) {
 	}
 	st.markOwner(f.procs, foreignOwner, true)
 	s.intruders.running[id] = f
-	s.agenda.addEntry(s.now.Add(j.Run), backgroundEnds, entry{job: core.JobID(id)})
+	s.agenda.addEntry(s.now.Add(j.Run), backgroundEnds, entry{number: int32(id)})
 }
 
 // foreignStarts: the cluster's own queue starts a background job.
 func (s *Simulator) foreignStarts(id int64) {
-	s.agenda.addEntry(s.now.Add(s.intruders.running[id].run), backgroundEnds, entry{job: core.JobID(id)})
+	s.agenda.addEntry(s.now.Add(s.intruders.running[id].run), backgroundEnds, entry{number: int32(id)})
 }
 
 func (s *Simulator) backgroundLeaves(id int64) {

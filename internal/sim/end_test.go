@@ -136,9 +136,9 @@ func TestTheAgendaIsInOrderAndDropsOnlyWhatIsVoid(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var a agenda
 	var want []entry
-	void := func(e *entry) bool { return e.job%7 > 0 }
+	void := func(e *entry) bool { return e.number%7 > 0 }
 	for i := range 20_000 {
-		e := entry{at: core.Time(r.IntN(500)), job: core.JobID(i), order: uint64(r.IntN(5))}
+		e := entry{at: core.Time(r.IntN(500)), number: int32(i), order: uint64(r.IntN(5))}
 		a.addEntry(e.at, entryKind(e.order), e)
 		if !void(&e) {
 			want = append(want, e)
@@ -156,8 +156,8 @@ func TestTheAgendaIsInOrderAndDropsOnlyWhatIsVoid(t *testing.T) {
 		for void(&e) {
 			e = a.popEntry()
 		}
-		if e.at != w.at || e.job != w.job || e.entryKind() != entryKind(w.order) {
-			t.Fatalf("got job %d at %d, want job %d at %d", e.job, e.at, w.job, w.at)
+		if e.at != w.at || e.number != w.number || e.entryKind() != entryKind(w.order) {
+			t.Fatalf("got job %d at %d, want job %d at %d", e.number, e.at, w.number, w.at)
 		}
 	}
 }

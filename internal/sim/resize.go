@@ -20,7 +20,7 @@ func (s *Simulator) answerOffer(t *task, c *core.Command) {
 	}
 	if in.N > 0 {
 		finish := t.resumeAtSize(s.now, s.taskSpeed(t))
-		s.agenda.addEntry(finish, jobEnds, entry{job: c.Job, version: t.version})
+		s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
 		s.reportLater(t, t.job.App.Resize)
 	}
 	s.tellEngine(in)
@@ -94,7 +94,7 @@ func (s *Simulator) reportLater(t *task, pause time.Duration) {
 	if t.job.Spec.Kind != core.Malleable || s.cfg.ProgressEvery <= 0 || s.cfg.Engine.Malleable == nil {
 		return
 	}
-	e := entry{job: t.job.Spec.ID, version: t.version}
+	e := entry{task: t, version: t.version}
 	if pause > 0 {
 		s.agenda.addEntry(s.now.Add(pause), progressDue, e)
 	}

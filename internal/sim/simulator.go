@@ -126,7 +126,7 @@ func (s *Simulator) nextMoment() (core.Time, bool) {
 func (s *Simulator) runInstant(t core.Time) {
 	s.now = t
 	s.quiet++
-	s.agenda.dropVoid(s.isVoid)
+	s.agenda.dropVoid(isVoid)
 	s.net.advanceTo(s, t)
 	for s.agenda.nextTime() == t {
 		e := s.agenda.popEntry()
@@ -144,12 +144,12 @@ func (s *Simulator) runInstant(t core.Time) {
 func (s *Simulator) handleEntry(e *entry) {
 	switch e.entryKind() {
 	case jobEnds:
-		if t := s.currentTask(e); t != nil {
+		if t := currentTask(e); t != nil {
 			s.endTask(t)
 		}
 	case progressDue:
-		if t := s.currentTask(e); t != nil {
-			s.tellEngine(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.DonePart(s.now)})
+		if t := currentTask(e); t != nil {
+			s.tellEngine(core.Input{Kind: core.Progress, Job: t.job.Spec.ID, Epoch: t.epoch, Done: t.progress.DonePart(s.now)})
 		}
 	case jobArrives:
 		t := s.coming
@@ -163,17 +163,17 @@ func (s *Simulator) handleEntry(e *entry) {
 }
 
 // currentTask is the task that an entry is about, nil if what it is about is past.
-func (s *Simulator) currentTask(e *entry) *task {
-	if t := s.tasks[e.job]; t != nil && t.version == e.version {
+func currentTask(e *entry) *task {
+	if t := e.task; t != nil && t.version == e.version {
 		return t
 	}
 	return nil
 }
 
 // isVoid reports whether an entry will bring about nothing.
-func (s *Simulator) isVoid(e *entry) bool {
+func isVoid(e *entry) bool {
 	k := e.entryKind()
-	return (k == jobEnds || k == progressDue) && s.currentTask(e) == nil
+	return (k == jobEnds || k == progressDue) && currentTask(e) == nil
 }
 
 // expectNext takes the next job from the source.
@@ -194,7 +194,7 @@ func (s *Simulator) freshTask() *task {
 	}
 	t := s.spare[n-1]
 	s.spare = s.spare[:n-1]
-	*t = task{}
+	*t = task{version: t.version}
 	return t
 }
 
@@ -225,7 +225,9 @@ func (s *Simulator) drainInbox() {
 }
 
 func (s *Simulator) forgetTask(id core.JobID) {
-	s.spare = append(s.spare, s.tasks[id])
+	t := s.tasks[id]
+	t.version++ // entries about it are void, whose task it may be next
+	s.spare = append(s.spare, t)
 	delete(s.tasks, id)
 	s.quiet = 0
 }
@@ -254,7 +256,7 @@ func (s *Simulator) moreToCome() bool {
 		return true
 	}
 	for i := range s.agenda.heap {
-		if e := &s.agenda.heap[i]; e.entryKind() != pollDue && !s.isVoid(e) {
+		if e := &s.agenda.heap[i]; e.entryKind() != pollDue && !isVoid(e) {
 			return true
 		}
 	}

@@ -1,7 +1,7 @@
 package malleable
 
 import (
-	"slices"
+	"math"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
@@ -57,47 +57,60 @@ func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
 // usualParts is how many parts a cluster has at most for which no memory is asked for.
 const usualParts = 64
 
+// basin is the sizes that a part may have: water stands in it from its floor up to its ceiling.
+type basin struct{ floor, ceiling int32 }
+
 // waterFill pours the parts' present sizes plus extra over them like water, above
 // each part's floor and below its ceiling; the remainder goes one each to the
-// oldest. It appends the part's new sizes to dst. O(n log n).
+// oldest. It appends the part's new sizes to dst. O(n log m) for sizes up to m.
 func waterFill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int, dst []int) []int {
-	// The water rises past floors and ceilings; at each of them the number of parts that still
-	// take water changes. A mark is twice the level, and one more if it is a floor.
-	var buf [2 * usualParts]int
-	marks, pool := buf[:0], extra
+	var buf [usualParts]basin
+	basins, pool := buf[:0], extra
+	lowest, highest := int32(math.MaxInt32), int32(0)
 	for _, p := range parts {
-		low := floor(p)
-		pool += p.Size() - low
-		marks = append(marks, 2*low+1, 2*ceiling(p))
+		b := basin{int32(floor(p)), int32(ceiling(p))}
+		pool += p.Size() - int(b.floor)
+		lowest, highest = min(lowest, b.floor), max(highest, b.ceiling)
+		basins = append(basins, b)
 	}
-	slices.Sort(marks)
-	level, open := 0, 0
-	for _, m := range marks {
-		at, opens := m>>1, m&1 == 1
-		rise := open * (at - level)
-		if pool < rise {
-			break
-		}
-		pool -= rise
-		level = at
-		if opens {
-			open++
-		} else {
-			open--
-		}
-	}
-	rest := 0
-	if open > 0 { // between two marks
-		level, rest = level+pool/open, pool%open
-	}
-	for _, p := range parts {
-		low, high := floor(p), ceiling(p)
-		target := max(low, min(level, high))
-		if rest > 0 && low <= level && level < high {
+	level := waterLevel(basins, pool, lowest, highest)
+	rest := pool - volumeBelow(basins, level)
+	for _, b := range basins {
+		target := max(b.floor, min(level, b.ceiling))
+		if rest > 0 && b.floor <= level && level < b.ceiling {
 			target++
 			rest--
 		}
-		dst = append(dst, target)
+		dst = append(dst, int(target))
 	}
 	return dst
+}
+
+// waterLevel is the highest level between two for which the pool suffices. It looks first at where that would be if
+// all floors were the lowest and no ceiling reached.
+func waterLevel(basins []basin, pool int, lowest, highest int32) int32 {
+	if len(basins) == 0 {
+		return lowest
+	}
+	middle := lowest + int32(min(int(highest-lowest), pool/len(basins)))
+	for lowest < highest {
+		if volumeBelow(basins, middle) <= pool {
+			if lowest = middle; middle < highest && volumeBelow(basins, middle+1) > pool {
+				return middle
+			}
+		} else {
+			highest = middle - 1
+		}
+		middle = lowest + (highest-lowest+1)/2
+	}
+	return lowest
+}
+
+// volumeBelow is how much water the basins hold if it stands at a level.
+func volumeBelow(basins []basin, level int32) int {
+	volume := 0
+	for _, b := range basins {
+		volume += int(max(b.floor, min(level, b.ceiling)) - b.floor)
+	}
+	return volume
 }

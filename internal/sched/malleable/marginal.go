@@ -35,22 +35,22 @@ type candidate struct {
 	work  float64 // remaining, in seconds at relative speed 1
 	scale float64 // worth at relative speed 1
 	rest  int     // processors of the job's other parts
+	now   int     // that it has
 	size  int     // given so far
 	most  int     // that it may get
 	next  int     // the size it would go to next, 0 if none
 	gain  float64 // in worth, per processor of that step
 }
 
-// makeCandidates looks at parts that begin with so many processors as base says.
-func makeCandidates(v world.View, parts []*world.Part, base func(*world.Part) int) []candidate {
-	list := make([]candidate, len(parts))
-	for i, p := range parts {
+// appendCandidates looks at parts that begin with so many processors as base says.
+func appendCandidates(list []candidate, v world.View, parts []*world.Part, base func(*world.Part) int) []candidate {
+	for _, p := range parts {
 		j := p.Job()
 		total := j.Size()
 		done, rate := j.ProgressRate(total, v.Now)
-		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), most: p.MaxSize(), rest: total - p.Size(),
-			work: (1 - done) / rate * j.Scaling().RelativeSpeed(total)}
-		list[i].scale = timeWorth(list[i].work)
+		work := (1 - done) / rate * j.Scaling().RelativeSpeed(total)
+		list = append(list, candidate{part: p, curve: j.Scaling(), now: p.Size(), size: base(p), most: p.MaxSize(),
+			rest: total - p.Size(), work: work, scale: timeWorth(work)})
 	}
 	return list
 }
@@ -61,71 +61,93 @@ func (c *candidate) remainingTime(n int) float64 { return c.work / c.curve.Relat
 func timeWorth(t float64) float64 { return 1 / math.Sqrt(math.Sqrt(t)) }
 
 // findNextStep finds the next step up and what each of its processors is worth. Where
-// the program is known to refuse small steps, a larger one is looked at.
-func (c *candidate) findNextStep(free int) {
+// the program is known to refuse small steps, a larger one is looked at. It reports whether there is one.
+func (c *candidate) findNextStep(free int) bool {
 	c.next = 0
 	limit := min(c.most, c.size+free)
-	for n := c.curve.NextSize(c.size, limit); n > 0; n = c.curve.NextSize(n, limit) {
-		if grown := n - c.part.Size(); grown > 0 && grown <= c.part.RefusedOffer() {
-			continue
-		}
-		c.next = n
-		c.gain = c.scale * (c.curve.SpeedRoot(c.rest+n) - c.curve.SpeedRoot(c.rest+c.size)) / float64(n-c.size)
-		return
+	if c.size >= limit {
+		return false
 	}
+	if c.rest == 0 { // what is the same for all jobs of the program is kept
+		if next, rise := c.curve.StepUp(c.size); next <= limit && !c.hasRefused(next) {
+			c.next, c.gain = next, c.scale*rise/float64(next-c.size)
+			return true
+		}
+	}
+	for n := c.curve.NextSize(c.size, limit); n > 0; n = c.curve.NextSize(n, limit) {
+		if !c.hasRefused(n) {
+			c.next = n
+			c.gain = c.scale * (c.curve.SpeedRoot(c.rest+n) - c.curve.SpeedRoot(c.rest+c.size)) / float64(n-c.size)
+			return true
+		}
+	}
+	return false
+}
+
+// hasRefused reports whether the program is known to refuse to grow to a size.
+func (c *candidate) hasRefused(size int) bool {
+	return size > c.now && size-c.now <= c.part.RefusedOffer()
 }
 
 // pourCores gives free processors to the candidates, step by step to whom the step
 // is worth most. O(s log n) for s steps.
 func pourCores(list []candidate, free int) {
-	h := make(gainHeap, 0, len(list))
+	var buf [usualParts]gainOf
+	h := gainHeap(buf[:0])
 	for i := range list {
-		if list[i].findNextStep(free); list[i].next > 0 {
-			h = append(h, &list[i])
+		if list[i].findNextStep(free) {
+			h = append(h, gainOf{list[i].gain, i})
 		}
 	}
 	for i := len(h)/2 - 1; i >= 0; i-- {
-		h.siftDown(i)
+		h.siftDown(i, h[i])
 	}
 	for len(h) > 0 && free > 0 {
-		c := h[0]
+		first := h[0].candidate
+		c := &list[first]
 		if c.next-c.size <= free {
 			free -= c.next - c.size
 			c.size = c.next
 		}
-		if c.findNextStep(free); c.next == 0 {
-			h[0] = h[len(h)-1]
-			h = h[:len(h)-1]
+		if c.findNextStep(free) {
+			h.siftDown(0, gainOf{c.gain, first})
+		} else if last := len(h) - 1; last >= 0 {
+			moved := h[last]
+			h = h[:last]
+			h.siftDown(0, moved)
 		}
-		h.siftDown(0)
 	}
+}
+
+// gainOf is what the next step of a candidate is worth.
+type gainOf struct {
+	gain      float64
+	candidate int // in the list, where those that started earlier come first
+}
+
+func (g *gainOf) isBefore(f *gainOf) bool {
+	return g.gain > f.gain || g.gain == f.gain && g.candidate < f.candidate
 }
 
 // gainHeap has the candidate with the largest gain on top, of equal ones the
 // one that started first.
-type gainHeap []*candidate
+type gainHeap []gainOf
 
-func (h gainHeap) siftDown(i int) {
-	for {
-		best := i
-		for _, c := range [2]int{2*i + 1, 2*i + 2} {
-			if c < len(h) && h.isBefore(c, best) {
-				best = c
-			}
+// siftDown puts g where i is, or below.
+func (h gainHeap) siftDown(i int, g gainOf) {
+	for c := 2*i + 1; c < len(h); c = 2*i + 1 {
+		if c+1 < len(h) && h[c+1].isBefore(&h[c]) {
+			c++
 		}
-		if best == i {
-			return
+		if !h[c].isBefore(&g) {
+			break
 		}
-		h[i], h[best] = h[best], h[i]
-		i = best
+		h[i] = h[c]
+		i = c
 	}
-}
-
-func (h gainHeap) isBefore(a, b int) bool {
-	if h[a].gain != h[b].gain {
-		return h[a].gain > h[b].gain
+	if i < len(h) {
+		h[i] = g
 	}
-	return h[a].part.StartOrder() < h[b].part.StartOrder()
 }
 
 // Grow gives what is free to whom it helps most. Whoever waits and could start
@@ -136,7 +158,8 @@ func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Of
 	if v.SomebodyFits(c) {
 		return dst
 	}
-	list := makeCandidates(v, c.GrowableParts(), (*world.Part).Size)
+	var buf [usualParts]candidate
+	list := appendCandidates(buf[:0], v, c.GrowableParts(), (*world.Part).Size)
 	for i := range list {
 		list[i].most = usableSize(list[i].part)
 		if v.NeverShrinks {
@@ -176,7 +199,8 @@ func leftOver(c *world.Cluster, free int, dst []Offer) []Offer {
 // those needed, are given out anew.
 func (Marginal) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
 	parts, reclaimable := otherParts(v, c)
-	list := makeCandidates(v, parts, (*world.Part).MinSize)
+	var buf [usualParts]candidate
+	list := appendCandidates(buf[:0], v, parts, (*world.Part).MinSize)
 	pourCores(list, reclaimable-min(need, reclaimable))
 	return shrinkOffers(list, dst)
 }
@@ -184,7 +208,8 @@ func (Marginal) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []
 // Rebalance takes from those who hold more than they would get if everything
 // were given out anew, if that is worth it.
 func (Marginal) Rebalance(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	list := makeCandidates(v, c.MalleableParts(), (*world.Part).MinSize)
+	var buf [usualParts]candidate
+	list := appendCandidates(buf[:0], v, c.MalleableParts(), (*world.Part).MinSize)
 	pourCores(list, free+c.ReclaimableProcs())
 	var now, then float64
 	for i := range list {

@@ -33,7 +33,7 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		core.ClusterRated, core.NetworkFelt, core.ClusterDrained, core.ClusterUndrained, core.ClustersApart:
 		return w.applyCluster(ev)
 	}
-	j := w.jobs[ev.Job]
+	j := w.Job(ev.Job)
 	if j == nil {
 		return w.impossibleEvent(ev, "names a job that is not live")
 	}
@@ -168,7 +168,7 @@ func (w *World) applySubmitted(ev *core.Event) error {
 	j := w.freshJob()
 	j.spec, j.state, j.since, j.submitted = ev.Spec, core.Submitted, ev.At, ev.At
 	j.scaling = w.scalingOf(ev.Spec)
-	w.jobs[ev.Job] = j
+	w.addJob(ev.Job, j)
 	w.beginHold(j, core.NotHeld)
 	return nil
 }

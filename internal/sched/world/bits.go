@@ -21,6 +21,23 @@ func (b bitset) withCapacity(n int) bitset {
 func (b bitset) addAll(s core.ProcSet)    { b.eachWord(s, func(w *uint64, m uint64) { *w |= m }) }
 func (b bitset) removeAll(s core.ProcSet) { b.eachWord(s, func(w *uint64, m uint64) { *w &^= m }) }
 
+// moveAll moves all of s, which are in the set, to another, and counts them.
+func (b bitset) moveAll(s core.ProcSet, to bitset) int {
+	n := 0
+	for _, r := range s {
+		n += int(r.Hi - r.Lo)
+		for lo := r.Lo; lo < r.Hi; {
+			w := lo >> 6
+			hi := min(r.Hi, (w+1)<<6)
+			mask := (^uint64(0) >> (64 - uint(hi-lo))) << (uint(lo) & 63)
+			b[w] &^= mask
+			to[w] |= mask
+			lo = hi
+		}
+	}
+	return n
+}
+
 // containsAny reports whether all of s, or any of s, are in the set.
 func (b bitset) containsAny(s core.ProcSet) (all, any bool) {
 	all = true

@@ -36,8 +36,9 @@ type Cluster struct {
 	drained bitset
 	drains  []core.Drain // of all of it, and of hosts of it
 	apart   []ApartCluster
-	idle    int // members of free
-	hint    int // no word of free below this one has a member
+	idle    int  // members of free
+	blocked bool // others use some processors, or some are down or drained
+	hint    int  // no word of free below this one has a member
 
 	waiting int // processors our jobs wait for in the cluster's own queue
 	running int // processors our jobs run on in a managed cluster
@@ -196,6 +197,9 @@ func (c *Cluster) AskingParts() []*Part { return c.asking }
 // CountFailed counts the processors of a set that are down.
 func (c *Cluster) CountFailed(s core.ProcSet) int {
 	n := 0
+	if !c.blocked {
+		return 0
+	}
 	c.down.eachWord(s, func(w *uint64, m uint64) { n += bits.OnesCount64(*w & m) })
 	return n
 }
@@ -297,9 +301,7 @@ func (c *Cluster) takeProcs(s core.ProcSet) bool {
 	if all, _ := c.free.containsAny(s); !all {
 		return false
 	}
-	c.free.removeAll(s)
-	c.held.addAll(s)
-	c.idle -= s.CountProcs()
+	c.idle -= c.free.moveAll(s, c.held)
 	for c.hint < len(c.free) && c.free[c.hint] == 0 {
 		c.hint++
 	}
@@ -312,16 +314,23 @@ func (c *Cluster) returnProcs(s core.ProcSet) {
 	if len(s) == 0 {
 		return
 	}
-	c.held.removeAll(s)
-	_, down := c.down.containsAny(s)
-	_, others := c.others.containsAny(s)
-	if down || others || c.drained != nil {
+	if c.isBlocked(s) {
+		c.held.removeAll(s)
 		c.recountFree()
 		return
 	}
-	c.free.addAll(s)
-	c.idle += s.CountProcs()
+	c.idle += c.held.moveAll(s, c.free)
 	c.hint = min(c.hint, int(s[0].Lo>>6))
+}
+
+// isBlocked reports whether some of the processors cannot be had by us, whoever of ours held them.
+func (c *Cluster) isBlocked(s core.ProcSet) bool {
+	if !c.blocked {
+		return false
+	}
+	_, down := c.down.containsAny(s)
+	_, others := c.others.containsAny(s)
+	return down || others || c.drained != nil
 }
 
 // setForeignUse notes which processors others use. What we hold ourselves stays ours:
@@ -336,8 +345,10 @@ func (c *Cluster) markDown(s core.ProcSet) { c.down.addAll(s); c.recountFree() }
 func (c *Cluster) markUp(s core.ProcSet)   { c.down.removeAll(s); c.recountFree() }
 
 func (c *Cluster) recountFree() {
+	c.blocked = c.drained != nil
 	for i := range c.free {
 		c.free[i] = ^(c.held[i] | c.others[i] | c.down[i])
+		c.blocked = c.blocked || c.others[i]|c.down[i] != 0
 		if c.drained != nil {
 			c.free[i] &^= c.drained[i]
 		}

@@ -48,7 +48,7 @@ func (w *World) applyBecame(j *Job, ev *core.Event) error {
 		}
 		w.releaseJob(j, ev.From)
 		w.endHold(j)
-		delete(w.jobs, j.spec.ID)
+		w.dropJob(j.spec.ID)
 		w.spare = append(w.spare, j)
 	case core.Stopped, core.Submitted, core.Resuming:
 		if ev.To == core.Stopped {
@@ -280,11 +280,13 @@ func (w *World) applyAnswered(p *Part, ev *core.Event) error {
 		kept, back := procs.SplitLast(n - ev.N)
 		c.returnProcs(back)
 		p.refused = n - ev.N
-		if _, taken := c.others.containsAny(back); taken {
-			p.refused = 0 // somebody was faster: that was not its choice
+		if c.blocked && p.refused > 0 {
+			if _, taken := c.others.containsAny(back); taken {
+				p.refused = 0 // somebody was faster: that was not its choice
+			}
 		}
 		if p.refused > 0 && (accepted == 0 || accepted < n) { // else it was the manager who had none
-			p.job.scaling.picky = true
+			p.job.scaling.refuses()
 		}
 		if ev.N > 0 {
 			w.resizePart(p, p.size+ev.N, p.procs.Union(kept), ev)
@@ -309,7 +311,7 @@ func (w *World) gaveBack(p *Part, ev *core.Event) error {
 	p.cluster.returnProcs(back)
 	p.returned = ev.Serial
 	p.refused = max(p.refused, ev.N)
-	p.job.scaling.picky = true
+	p.job.scaling.refuses()
 	return nil
 }
 

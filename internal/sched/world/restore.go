@@ -193,7 +193,7 @@ func (r *restorer) fillJobs() error {
 				running = append(running, p)
 			}
 		}
-		r.jobs[s.Spec.ID] = j
+		r.addJob(s.Spec.ID, j)
 	}
 	for _, c := range r.clusters {
 		c.recountFree()

@@ -13,7 +13,7 @@ type Scaling struct {
 	misfit [len(curves)]float64 // squared error of each curve, old errors fading
 	best   int                  // the curve with the least
 	seen   int                  // measurements behind it
-	cache  []relative           // of RelativeSpeed and SpeedRoot
+	cache  []relative           // of RelativeSpeed, SpeedRoot and StepUp
 
 	unit   float64 // work per second at relative speed 1, mean over jobs
 	jobs   int
@@ -90,10 +90,27 @@ func (s *Scaling) RelativeSpeed(n int) float64 {
 // SpeedRoot is the fourth root of RelativeSpeed, by which policies weigh speeds.
 func (s *Scaling) SpeedRoot(n int) float64 { return s.relativeAt(n).root }
 
-// relative is a relative speed and its fourth root.
-type relative struct{ speed, root float64 }
+// StepUp is the next size above n that may suit the program, without a limit, and by how much SpeedRoot rises up to it.
+func (s *Scaling) StepUp(n int) (next int, rise float64) {
+	r := s.relativeAt(n)
+	if r.next == 0 {
+		next, root := s.stepFrom(n), r.root
+		above := s.relativeAt(next).root
+		r = &s.cache[n]
+		r.next, r.rise = next, above-root
+	}
+	return r.next, r.rise
+}
 
-func (s *Scaling) relativeAt(n int) relative {
+// relative is a relative speed and its fourth root, and the step up from there.
+type relative struct {
+	speed, root float64 // 0: not computed
+	next        int     // 0: not computed, or sizes that suit the program have changed
+	rise        float64
+}
+
+// relativeAt stays valid until it is asked for another size.
+func (s *Scaling) relativeAt(n int) *relative {
 	if n >= len(s.cache) {
 		s.cache = append(s.cache, make([]relative, n+1-len(s.cache))...)
 	}
@@ -102,7 +119,7 @@ func (s *Scaling) relativeAt(n int) relative {
 		log := curves[s.best].logSpeedup(float64(n))
 		c.speed, c.root = math.Exp(log), math.Exp(log/4)
 	}
-	return *c
+	return c
 }
 
 // learnRatio learns from one job that ran at rate ra on a processors and at rate
@@ -152,6 +169,21 @@ func (s *Scaling) ranAt(n int) {
 	const most = 64 // a program that runs at more sizes is not picky
 	if i, there := slices.BinarySearch(s.sizes, n); !there && len(s.sizes) < most {
 		s.sizes = slices.Insert(s.sizes, i, n)
+		s.forgetSteps()
+	}
+}
+
+// refuses notes that the program has refused sizes.
+func (s *Scaling) refuses() {
+	if !s.picky {
+		s.picky = true
+		s.forgetSteps()
+	}
+}
+
+func (s *Scaling) forgetSteps() {
+	for i := range s.cache {
+		s.cache[i].next = 0
 	}
 }
 
@@ -163,8 +195,19 @@ func (s *Scaling) NextSize(n, limit int) int {
 	if n >= limit {
 		return 0
 	}
+	next := s.stepFrom(n)
+	switch {
+	case next <= limit:
+		return next
+	case s.picky:
+		return 0
+	}
+	return limit
+}
+
+func (s *Scaling) stepFrom(n int) int {
 	if !s.picky {
-		return min(limit, n+max(1, n/16))
+		return n + max(1, n/16)
 	}
 	i, there := slices.BinarySearch(s.sizes, n)
 	if there {
@@ -173,9 +216,6 @@ func (s *Scaling) NextSize(n, limit int) int {
 	next := 2 * n
 	if i < len(s.sizes) {
 		next = min(next, s.sizes[i])
-	}
-	if next > limit {
-		return 0
 	}
 	return next
 }

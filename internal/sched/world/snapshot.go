@@ -201,7 +201,7 @@ func (w *World) takeShot() *worldShot {
 			s.Queue = append(s.Queue, j.spec.ID)
 		}
 	}
-	s.Timers = slices.Clone(w.timers.heap)
+	s.Timers = w.timers.all()
 	for key, t := range w.targets { // order-free: sorted before it is encoded
 		s.Targets = append(s.Targets, targetShot{key, t.Target})
 	}

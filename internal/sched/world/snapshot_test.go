@@ -20,9 +20,9 @@ var rebuilt = []struct {
 	live, shot reflect.Type
 	fields     string
 }{
-	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec putOff retries spare arrays nowhere copying"},
+	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec recent putOff retries spare arrays nowhere copying"},
 	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](),
-		"id spec procs speed memory free held idle hint waiting running malleable growable shrinkable asking reclaimable " +
+		"id spec procs speed memory free held idle blocked hint waiting running malleable growable shrinkable asking reclaimable " +
 			"offers leaving drained"},
 	{reflect.TypeFor[Job](), reflect.TypeFor[jobShot](), "onePart single queued ticket"},
 	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job"},
@@ -30,7 +30,7 @@ var rebuilt = []struct {
 	{reflect.TypeFor[pace](), reflect.TypeFor[paceShot](), ""},
 	{reflect.TypeFor[Scaling](), reflect.TypeFor[scalingShot](), "cache"},
 	{reflect.TypeFor[Timer](), reflect.TypeFor[Timer](), "seq"},
-	{reflect.TypeFor[timers](), reflect.TypeFor[worldShot](), "heap seq"},
+	{reflect.TypeFor[timers](), reflect.TypeFor[worldShot](), "line first heap seq"},
 	{reflect.TypeFor[queue](), reflect.TypeFor[worldShot](), "jobs base size tree count"},
 }
 

@@ -1,6 +1,10 @@
 package world
 
-import "github.com/godwit-hpc/godwit/internal/sched/core"
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
 
 // TimerKind says what is due.
 type TimerKind uint8
@@ -23,20 +27,45 @@ type Timer struct {
 	seq   int64
 }
 
-// timers is a heap with the earliest on top, of equal ones the one set first.
+// timers gives the earliest first, of equal ones the one set first.
 type timers struct {
-	heap []Timer
-	seq  int64
+	// line has answers, in the order in which they fall due: that in which they were asked for, as long as the grace
+	// time stays the same. There are many, and hardly any matters when it falls due.
+	line  []Timer
+	first int     // of line that has not been dropped
+	heap  []Timer // the others
+	seq   int64
 }
 
-func (t *timers) isBefore(i, j int) bool {
-	a, b := &t.heap[i], &t.heap[j]
-	return a.At < b.At || a.At == b.At && a.seq < b.seq
+func (t *Timer) isBefore(u *Timer) bool { return t.At < u.At || t.At == u.At && t.seq < u.seq }
+
+func (t *timers) isBefore(i, j int) bool { return t.heap[i].isBefore(&t.heap[j]) }
+
+// firstTimer is the earliest, nil if there is none.
+func (t *timers) firstTimer() *Timer {
+	switch {
+	case t.first < len(t.line) && (len(t.heap) == 0 || t.line[t.first].isBefore(&t.heap[0])):
+		return &t.line[t.first]
+	case len(t.heap) > 0:
+		return &t.heap[0]
+	}
+	return nil
 }
+
+// all lists them in no order.
+func (t *timers) all() []Timer { return slices.Concat(t.line[t.first:], t.heap) }
 
 func (t *timers) addTimer(x Timer) {
 	x.seq = t.seq
 	t.seq++
+	if n := len(t.line); x.Kind == AnswerDue && (n == 0 || t.line[n-1].At <= x.At) {
+		if t.first > len(t.line)/2 && len(t.line) == cap(t.line) { // rather than to ask for more memory
+			t.line = append(t.line[:0], t.line[t.first:]...)
+			t.first = 0
+		}
+		t.line = append(t.line, x)
+		return
+	}
 	t.heap = append(t.heap, x)
 	for i := len(t.heap) - 1; i > 0 && t.isBefore(i, (i-1)/2); i = (i - 1) / 2 {
 		t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
@@ -44,6 +73,12 @@ func (t *timers) addTimer(x Timer) {
 }
 
 func (t *timers) dropFirst() {
+	if t.first < len(t.line) && t.firstTimer() == &t.line[t.first] {
+		if t.first++; t.first == len(t.line) {
+			t.line, t.first = t.line[:0], 0
+		}
+		return
+	}
 	last := len(t.heap) - 1
 	t.heap[0] = t.heap[last]
 	t.heap = t.heap[:last]
@@ -72,8 +107,7 @@ func (w *World) setDue(j *Job, due core.Time) {
 
 // NextTimer is when the next timer that still matters falls due.
 func (w *World) NextTimer() core.Time {
-	for len(w.timers.heap) > 0 {
-		t := w.timers.heap[0]
+	for t := w.timers.firstTimer(); t != nil; t = w.timers.firstTimer() {
 		if w.timerMatters(t) {
 			return t.At
 		}
@@ -85,9 +119,8 @@ func (w *World) NextTimer() core.Time {
 // NextRetry is when the next of the jobs in the queue may be tried that were put
 // off, and that nobody has looked at since.
 func (w *World) NextRetry() core.Time {
-	for len(w.retries.heap) > 0 {
-		t := w.retries.heap[0]
-		if j := w.jobs[t.Job]; j != nil && j.queued && j.notBefore == t.At && t.At > w.scanned {
+	for t := w.retries.firstTimer(); t != nil; t = w.retries.firstTimer() {
+		if j := w.Job(t.Job); j != nil && j.queued && j.notBefore == t.At && t.At > w.scanned {
 			return t.At
 		}
 		w.retries.dropFirst()
@@ -96,8 +129,8 @@ func (w *World) NextRetry() core.Time {
 }
 
 // timerMatters reports whether what the timer waits for is still open.
-func (w *World) timerMatters(t Timer) bool {
-	j := w.jobs[t.Job]
+func (w *World) timerMatters(t *Timer) bool {
+	j := w.Job(t.Job)
 	if j == nil || j.epoch != t.Epoch {
 		return false
 	}
@@ -123,5 +156,5 @@ func (w *World) DueTimer(now core.Time) (Timer, bool) {
 	if next := w.NextTimer(); next > now || next == core.Never {
 		return Timer{}, false
 	}
-	return w.timers.heap[0], true
+	return *w.timers.firstTimer(), true
 }

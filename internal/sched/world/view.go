@@ -40,14 +40,14 @@ func (v View) Cluster(id core.ClusterID) *Cluster { return v.world.clusters[id] 
 
 // OtherWaiting is how many other jobs wait to be placed.
 func (v View) OtherWaiting() int {
-	if j := v.world.jobs[v.For]; j != nil && j.queued {
+	if j := v.world.Job(v.For); j != nil && j.queued {
 		return v.world.queue.count - 1
 	}
 	return v.world.queue.count
 }
 
 // Job is a live job, or nil.
-func (v View) Job(id core.JobID) *Job { return v.world.jobs[id] }
+func (v View) Job(id core.JobID) *Job { return v.world.Job(id) }
 
 // TransferTime estimates how long the missing input files of a component take
 // to reach cluster c; false if they cannot.

@@ -46,6 +46,7 @@ type World struct {
 	spec     Spec
 	clusters []*Cluster
 	jobs     map[core.JobID]*Job
+	recent   [recentJobs]recentJob // some of them, by the last bits of their numbers
 	apps     map[string]*Scaling
 	replicas []map[core.ClusterID]bool // by file
 	queue    queue
@@ -93,7 +94,33 @@ func (w *World) Clusters() []*Cluster { return w.clusters }
 func (w *World) Cluster(id core.ClusterID) *Cluster { return w.clusters[id] }
 
 // Job is a live job, or nil if it is unknown or over.
-func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
+func (w *World) Job(id core.JobID) *Job {
+	if r := &w.recent[uint64(id)%recentJobs]; r.id == id && r.job != nil {
+		return r.job
+	}
+	return w.jobs[id]
+}
+
+// recentJobs is how many jobs are found without asking the map: those that live at once
+// mostly have numbers near each other.
+const recentJobs = 256
+
+type recentJob struct {
+	id  core.JobID
+	job *Job // nil: none
+}
+
+func (w *World) addJob(id core.JobID, j *Job) {
+	w.jobs[id] = j
+	w.recent[uint64(id)%recentJobs] = recentJob{id, j}
+}
+
+func (w *World) dropJob(id core.JobID) {
+	delete(w.jobs, id)
+	if r := &w.recent[uint64(id)%recentJobs]; r.id == id {
+		*r = recentJob{}
+	}
+}
 
 // LiveCount is the number of jobs that are not over.
 func (w *World) LiveCount() int { return len(w.jobs) }
