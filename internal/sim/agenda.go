@@ -47,17 +47,58 @@ func (a *agenda) addEntry(at core.Time, kind entryKind, e entry) {
 	}
 	a.seq++
 	e.at, e.order = at, uint64(kind)<<orderBits|a.seq
-	a.heap = append(a.heap, e)
-	i := len(a.heap) - 1
+	i := a.findVoid(&e)
+	switch {
+	case i == len(a.heap):
+		a.heap = append(a.heap, e)
+		fallthrough
+	case e.isBefore(&a.heap[i]):
+		a.raiseEntry(i, e)
+	default:
+		a.sinkEntry(i, e)
+	}
+}
+
+// findVoid is where a void entry of the same task and kind is, whose place e takes; the end of the heap if none is
+// known. A program that changes its size often would leave one behind each time.
+func (a *agenda) findVoid(e *entry) int {
+	if p := e.placeInTask(); p != nil && *p < len(a.heap) {
+		if f := &a.heap[*p]; f.task == e.task && f.entryKind() == e.entryKind() && f.version != e.version {
+			return *p
+		}
+	}
+	return len(a.heap)
+}
+
+// placeInTask is where the task keeps the place of such an entry; nil: nowhere.
+func (e *entry) placeInTask() *int {
+	switch {
+	case e.task == nil:
+		return nil
+	case e.entryKind() == jobEnds:
+		return &e.task.endAt
+	}
+	return &e.task.reportAt
+}
+
+// raiseEntry puts e where i is, or above.
+func (a *agenda) raiseEntry(i int, e entry) {
 	for i > 0 {
 		parent := (i - 1) / 4
 		if !e.isBefore(&a.heap[parent]) {
 			break
 		}
-		a.heap[i] = a.heap[parent]
+		a.setEntry(i, a.heap[parent])
 		i = parent
 	}
+	a.setEntry(i, e)
+}
+
+func (a *agenda) setEntry(i int, e entry) {
 	a.heap[i] = e
+	if p := e.placeInTask(); p != nil {
+		*p = i
+	}
 }
 
 // nextTime is when the first entry happens.
@@ -96,10 +137,10 @@ func (a *agenda) sinkEntry(i int, e entry) {
 		if !a.heap[least].isBefore(&e) {
 			break
 		}
-		a.heap[i] = a.heap[least]
+		a.setEntry(i, a.heap[least])
 		i = least
 	}
-	a.heap[i] = e
+	a.setEntry(i, e)
 }
 
 // leastCrowded is the length below which void entries do no harm.
@@ -119,7 +160,7 @@ func (a *agenda) dropVoid(void func(*entry) bool) {
 		}
 	}
 	a.heap = kept
-	for i := (len(kept) - 1) / 4; i >= 0 && i < len(kept); i-- {
+	for i := len(kept) - 1; i >= 0; i-- {
 		a.sinkEntry(i, kept[i])
 	}
 	a.crowded = 2 * len(kept)

@@ -13,6 +13,8 @@ type task struct {
 	job      workload.Job
 	epoch    core.Epoch
 	version  uint32 // counts changes of its pace: entries of older ones are void
+	endAt    int    // where its end is in the agenda, if it is there
+	reportAt int    // likewise its next report of progress
 	running  bool
 	parts    []taskPart
 	onePart  [1]taskPart

@@ -238,15 +238,8 @@ func (w *World) applyPlanned(j *Job, ev *core.Event) error {
 		return w.impossibleEvent(ev, "plans a part that cannot be")
 	}
 	j.epoch = ev.Epoch
-	p := &j.single
-	if ev.Part > 0 {
-		p = &Part{}
-	} else {
-		j.parts = j.onePart[:0]
-	}
-	*p = Part{job: j, cluster: w.clusters[ev.Cluster], index: ev.Part, component: ev.Component,
-		size: ev.N, min: ev.Min, max: ev.Max, claimAt: ev.When}
-	j.parts = append(j.parts, p)
+	p := j.addPart(Part{cluster: w.clusters[ev.Cluster], index: ev.Part, component: ev.Component,
+		size: ev.N, min: ev.Min, max: ev.Max, claimAt: ev.When})
 	switch {
 	case p.cluster.spec.Managed:
 		p.held = true // by its own queue

@@ -52,7 +52,8 @@ type Part struct {
 	cluster   *Cluster
 	index     int
 	component int
-	size      int // processors the program runs on, or will
+	oneHost   bool // its program shares memory
+	size      int  // processors the program runs on, or will
 	min, max  int
 	procs     core.ProcSet
 	claimAt   core.Time
@@ -177,6 +178,20 @@ func (j *Job) Size() int {
 	return n
 }
 
+// addPart appends a part.
+func (j *Job) addPart(part Part) *Part {
+	p := &j.single
+	if len(j.parts) > 0 {
+		p = &Part{}
+	} else {
+		j.parts = j.onePart[:0]
+	}
+	*p = part
+	p.job, p.oneHost = j, j.spec.Components[part.component].OneHost
+	j.parts = append(j.parts, p)
+	return p
+}
+
 // Job is the job the part belongs to.
 func (p *Part) Job() *Job { return p.job }
 
@@ -200,7 +215,7 @@ func (p *Part) MaxSize() int { return p.max }
 
 // keepsHost is the host that all its processors are on and further ones have to be, if its program shares memory.
 func (p *Part) keepsHost() (host int, keeps bool) {
-	if len(p.cluster.spec.Hosts) < 2 || !p.job.spec.Components[p.component].OneHost {
+	if !p.oneHost || len(p.cluster.spec.Hosts) < 2 {
 		return 0, false
 	}
 	hosts := p.cluster.HostsOf(p.procs)

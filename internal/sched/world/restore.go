@@ -249,20 +249,6 @@ func (r *restorer) restoreScaling(j *Job, s *jobShot) (err error) {
 	return err
 }
 
-// addPart appends a part as planned does.
-func (j *Job) addPart(part Part) *Part {
-	p := &j.single
-	if len(j.parts) > 0 {
-		p = &Part{}
-	} else {
-		j.parts = j.onePart[:0]
-	}
-	*p = part
-	p.job = j
-	j.parts = append(j.parts, p)
-	return p
-}
-
 func (s *partShot) toPart(clusters []*Cluster) Part {
 	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
 		procs: s.Procs, ranks: s.Ranks, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed,

@@ -25,7 +25,7 @@ var rebuilt = []struct {
 		"id spec procs speed memory free held idle blocked hint waiting running malleable growable shrinkable asking reclaimable " +
 			"offers leaving drained"},
 	{reflect.TypeFor[Job](), reflect.TypeFor[jobShot](), "onePart single queued ticket"},
-	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job"},
+	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job oneHost"},
 	{reflect.TypeFor[offer](), reflect.TypeFor[offerShot](), ""},
 	{reflect.TypeFor[pace](), reflect.TypeFor[paceShot](), ""},
 	{reflect.TypeFor[Scaling](), reflect.TypeFor[scalingShot](), "cache"},

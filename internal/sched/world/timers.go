@@ -153,6 +153,9 @@ func (w *World) timerMatters(t *Timer) bool {
 // DueTimer is the next timer that has fallen due by now and still matters. It
 // stays due until what it waits for has happened.
 func (w *World) DueTimer(now core.Time) (Timer, bool) {
+	if first := w.timers.firstTimer(); first == nil || first.At > now {
+		return Timer{}, false // whether it still matters is looked at when it is due
+	}
 	if next := w.NextTimer(); next > now || next == core.Never {
 		return Timer{}, false
 	}
