@@ -70,7 +70,10 @@ func (c *candidate) findNextStep(free int) bool {
 	}
 	if c.rest == 0 { // what is the same for all jobs of the program is kept
 		if next, rise := c.curve.StepUp(c.size); next <= limit && !c.hasRefused(next) {
-			c.next, c.gain = next, c.scale*rise/float64(next-c.size)
+			c.next, c.gain = next, c.scale*rise
+			if more := next - c.size; more > 1 { // dividing takes longer than all the rest
+				c.gain /= float64(more)
+			}
 			return true
 		}
 	}
