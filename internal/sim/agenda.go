@@ -7,8 +7,8 @@ type entry struct {
 	at      core.Time
 	order   uint64 // kind first, then order of entering: what happens first within an instant
 	task    *task  // nil: it is about none
-	version uint32 // of the task: an entry of an old version is void
-	number  int32  // of a background job
+	version uint32 // of the task, or of an acquisition: an entry of an old one is void
+	number  int32  // of a background job, or of the part that a grant is about
 }
 
 type entryKind uint8
@@ -16,7 +16,8 @@ type entryKind uint8
 // The kinds in the order in which they happen within one instant: what frees
 // processors comes before what wants them.
 const (
-	jobEnds entryKind = iota
+	grantDue entryKind = iota // a cluster's own queue had until now
+	jobEnds
 	backgroundEnds
 	hostChanges
 	linkChanges
@@ -72,13 +73,14 @@ func (a *agenda) findVoid(e *entry) int {
 
 // placeInTask is where the task keeps the place of such an entry; nil: nowhere.
 func (e *entry) placeInTask() *int {
-	switch {
+	switch k := e.entryKind(); {
 	case e.task == nil:
-		return nil
-	case e.entryKind() == jobEnds:
+	case k == jobEnds:
 		return &e.task.endAt
+	case k == progressDue:
+		return &e.task.reportAt
 	}
-	return &e.task.reportAt
+	return nil
 }
 
 // raiseEntry puts e where i is, or above.

@@ -28,6 +28,8 @@ func (s *Simulator) carryOut(c *core.Command) {
 		s.startTask(t, c)
 	case core.Offer:
 		s.answerOffer(t, c)
+	case core.Acquire:
+		s.acquireProcs(t, c)
 	case core.Stop:
 		s.saveCheckpoint(t)
 	default:
@@ -78,6 +80,11 @@ func (s *Simulator) runProgram(t *task) {
 	id := t.job.Spec.ID
 	s.tellEngine(core.Input{Kind: core.Started, Job: id, Epoch: t.epoch})
 	s.giveBackUnusable(t)
+	for i := range t.parts {
+		if st := s.sites[t.parts[i].cluster]; st.extends {
+			t.parts[i].more.until = s.now.Add(s.queueEstimate(t, st))
+		}
+	}
 	finish := t.beginProgram(s.now, s.taskSpeed(t))
 	s.running++
 	s.quiet = 0
@@ -119,6 +126,7 @@ func (s *Simulator) vacateTask(t *task) {
 		p := &t.parts[i]
 		st := s.sites[p.cluster]
 		st.markOwner(p.procs, ownJobs, false)
+		s.endAllHolders(p)
 		if p.queued {
 			st.queue.CancelJob(s.now, queueID(t.job.Spec.ID, i))
 			st.touched = true

@@ -18,6 +18,7 @@ type site struct {
 	rank    []int         // of the host that the platform lists i-th, in hosts
 	queue   *localq.Queue // nil: no queue of its own
 	touched bool          // something happened to the queue in this instant
+	extends bool          // it gives jobs that run more processors
 
 	// What somebody but the engine does here. Which processors they use is known
 	// only in a cluster without a queue of its own.
@@ -78,7 +79,10 @@ func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
 // clusterSpec is the cluster as the engine is told about it.
 func (s *site) clusterSpec(c *platform.Cluster) world.ClusterSpec {
 	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: s.queue != nil,
-		Reserves: c.Reserves}
+		Reserves: c.Reserves, Resizes: s.extends}
+	if s.queue != nil {
+		spec.Depth = c.Queue
+	}
 	for _, h := range s.hosts {
 		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: h.memory})
 	}

@@ -80,9 +80,14 @@ func (s *Simulator) startQueued(st *site) {
 			continue
 		}
 		t, lead := s.tasks[core.JobID(q/partsPerJob)], int(q%partsPerJob)
-		if t.parts[lead].starts {
+		switch {
+		case lead >= firstHolder:
+			if t != nil { // else the job has ended in this instant
+				s.holderStarts(t, q)
+			}
+		case t.parts[lead].starts:
 			s.runProgram(t)
-		} else {
+		default:
 			s.claimedInQueue(t, t.parts[lead].cluster)
 		}
 		s.drainInbox()

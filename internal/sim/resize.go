@@ -13,20 +13,30 @@ func (s *Simulator) answerOffer(t *task, c *core.Command) {
 	}
 	in := core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Done: t.progress.DonePart(s.now)}
 	also := 0
-	if c.N > 0 {
-		in.N = s.growPart(t, c)
-	} else {
+	switch {
+	case c.N < 0:
 		in.N, also = s.shrinkPart(t, c)
+	case s.sites[c.Cluster].queue != nil: // what it accepts its queue has to give it
+		in.N = t.job.App.Accept.AcceptGrow(t.totalSize(), c.N, t.totalSize()+c.N)
+		s.tellEngine(in)
+		return
+	default:
+		in.N = s.growPart(t, c)
 	}
 	if in.N > 0 {
-		finish := t.resumeAtSize(s.now, s.taskSpeed(t))
-		s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
-		s.reportLater(t, t.job.App.Resize)
+		s.resumeResized(t)
 	}
 	s.tellEngine(in)
 	if also > 0 {
 		s.tellEngine(core.Input{Kind: core.GiveBack, Job: c.Job, Epoch: c.Epoch, Part: c.Part, N: also})
 	}
+}
+
+// resumeResized lets the program go on at its new size.
+func (s *Simulator) resumeResized(t *task) {
+	finish := t.resumeAtSize(s.now, s.taskSpeed(t))
+	s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
+	s.reportLater(t, t.job.App.Resize)
 }
 
 // growPart gives a part as many of the offered processors as the program takes. If
@@ -80,6 +90,10 @@ func (s *Simulator) giveBackUnusable(t *task) {
 func (s *Simulator) dropProcessors(p *taskPart, n int) {
 	if n == 0 {
 		return
+	}
+	if kept := len(p.more.granted) - n; s.sites[p.cluster].queue != nil {
+		s.endHolders(p, p.more.granted[kept:])
+		p.more.granted = p.more.granted[:kept]
 	}
 	kept, back := p.procs.SplitLast(n)
 	s.sites[p.cluster].markOwner(back, ownJobs, false)

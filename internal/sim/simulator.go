@@ -51,6 +51,8 @@ type Simulator struct {
 	inbox     []core.Input
 	told      int // of inbox
 	starts    []int64
+	// acquisitions is how often processors were asked for in a cluster's own queue, for jobs that run.
+	acquisitions uint32
 
 	// To notice when nothing will happen any more.
 	running int // tasks
@@ -75,6 +77,7 @@ func New(cfg Config) (*Simulator, error) {
 			return nil, fmt.Errorf("cluster %s: want %s", c.Name, problem)
 		}
 		st := newSite(&c, cfg.Queue, cfg.Disturb != nil)
+		st.extends = st.queue != nil && cfg.Engine.Malleable != nil
 		s.sites = append(s.sites, st)
 		s.spec.Clusters = append(s.spec.Clusters, st.clusterSpec(&c))
 	}
@@ -143,6 +146,10 @@ func (s *Simulator) runInstant(t core.Time) {
 
 func (s *Simulator) handleEntry(e *entry) {
 	switch e.entryKind() {
+	case grantDue:
+		if e.isAwaited() {
+			s.grantProcs(e.task, int(e.number))
+		}
 	case jobEnds:
 		if t := currentTask(e); t != nil {
 			s.endTask(t)
@@ -173,6 +180,9 @@ func currentTask(e *entry) *task {
 // isVoid reports whether an entry will bring about nothing.
 func isVoid(e *entry) bool {
 	k := e.entryKind()
+	if k == grantDue {
+		return !e.isAwaited()
+	}
 	return (k == jobEnds || k == progressDue) && currentTask(e) == nil
 }
 

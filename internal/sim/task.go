@@ -21,6 +21,7 @@ type task struct {
 	flows    []netflow.ID // files that were sent for it, some of them may have arrived
 	progress app.Progress
 	saved    float64 // part of the work that its last checkpoint holds
+	holders  int     // holding jobs that were submitted for it
 }
 
 // taskPart is a part of a task in one cluster.
@@ -31,6 +32,7 @@ type taskPart struct {
 	queued  bool         // known to the cluster's own queue, with the later ones of the task there
 	starts  bool         // if the queue starts it, the program runs; else a part of several is claimed
 	files   int          // still on their way
+	more    extension
 }
 
 func (t *task) totalSize() int {

@@ -72,7 +72,7 @@ func (s *Simulator) taskTruth(t *task, users []map[int32]string, queued []int) e
 			return err
 		}
 		if s.sites[p.cluster].queue != nil {
-			queued[p.cluster] += p.size
+			queued[p.cluster] += p.size + len(p.more.early)
 		}
 		switch {
 		case t.running && (p.cluster != j.Part(i).Cluster().ID() || p.size != j.Part(i).Size()):

@@ -42,7 +42,7 @@ func TestAWrongYAMLFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"name: x", "1: clusters: missing, expected a list of clusters"},
 		{"clusters: []", "1: clusters: expected at least one cluster; the list is empty"},
 		{"clusters: 7", `1: clusters "7": expected a list of clusters`},
-		{"clusters: [a]", `1: clusters[0] "a": expected a mapping of name, hosts, cores, speed, memory, link, local, keep_free, grow_free, reserve`},
+		{"clusters: [a]", `1: clusters[0] "a": expected a mapping of name, hosts, cores, speed, memory, link, local, queue, keep_free, grow_free, reserve`},
 		{a + "---\nclusters: []\n", "2: a second YAML document begins here, expected one"},
 		{"clusters:\n\t- name: a", "2: not valid YAML: found character that cannot start any token"},
 		{"clusters: [{name: a, hosts: 1}", "1: not valid YAML: did not find expected ',' or ']'"},
@@ -55,7 +55,7 @@ func TestAWrongYAMLFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"clusters:\n  - name: a\n    hosts: 1\n    keepfree: 2",
 			"4: clusters[0].keepfree: unknown field, did you mean keep_free?"},
 		{in("hosts: 1, bandwidth: 2"),
-			"1: clusters[0].bandwidth: unknown field, known are name, hosts, cores, speed, memory, link, local, keep_free, " +
+			"1: clusters[0].bandwidth: unknown field, known are name, hosts, cores, speed, memory, link, local, queue, keep_free, " +
 				"grow_free, reserve"},
 		{a + "link: []", "2: link: unknown field, did you mean links?"},
 		{in("hosts: 1, <<: {cores: 2}"), "1: clusters[0].<<: not supported: merge keys; write the fields out"},

@@ -31,6 +31,7 @@ type Cluster struct {
 	Hosts    []Host
 	Procs    int   // cores of all hosts together
 	Local    Local // its own queue
+	Queue    int   // processors that jobs may wait for in it; 0: any number
 	KeepFree int   // processors always left to local users
 	GrowFree int   // processors that growing leaves free besides
 	Reserves bool  // its local manager can reserve processors

@@ -45,6 +45,7 @@ type gridFile struct {
 //	    memory: 4G              # default: unknown
 //	    link: {mbps: 1000, ms: 0.1}  # each host to the switch; these are the defaults
 //	    local: none             # none | fcfs | easy; default none
+//	    queue: 0                # cores that jobs may wait for in that queue; others wait outside; 0: any number
 //	    keep_free: 0            # processors always left to local users
 //	    grow_free: 0            # processors that growing leaves free besides
 //	    reserve: false          # the local manager can reserve processors

@@ -19,6 +19,7 @@ clusters:
     memory: 4G
     link: {mbps: 100, ms: 0.2}
     local: easy
+    queue: 4
     keep_free: 3
     grow_free: 2
     reserve: true
@@ -38,7 +39,7 @@ files:
 
 func TestEveryFieldOfTheYAMLIsRead(t *testing.T) {
 	p := mustParse(t, everything)
-	uh := Cluster{Name: "uh", Procs: 12, Local: LocalEASY, KeepFree: 3, GrowFree: 2, Reserves: true}
+	uh := Cluster{Name: "uh", Procs: 12, Local: LocalEASY, Queue: 4, KeepFree: 3, GrowFree: 2, Reserves: true}
 	for i := range 6 {
 		uh.Hosts = append(uh.Hosts, Host{fmt.Sprintf("uh%d", i+1), 2, 1.5, 4 << 30})
 	}

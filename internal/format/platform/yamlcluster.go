@@ -53,6 +53,7 @@ func (g *gridFile) readCluster(v yamlfile.Value) clusterSpec {
 	fields = append(fields,
 		yamlfile.ReadField("link", func(v yamlfile.Value) { c.readLink(v) }),
 		yamlfile.ReadField("local", func(v yamlfile.Value) { c.Local, _ = ParseLocal(v.OneOf(localNames[:]...)) }),
+		yamlfile.ReadField("queue", func(v yamlfile.Value) { c.Queue = v.WholeNumber(0, maxCores) }),
 		yamlfile.DeferField("keep_free", &keepFree),
 		yamlfile.DeferField("grow_free", &growFree),
 		yamlfile.StoreField("reserve", &c.Reserves, yamlfile.Value.Bool),

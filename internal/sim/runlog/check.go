@@ -50,7 +50,7 @@ func (w *worldLine) checkClusters() error {
 			procs += run.Count * run.Procs
 			left -= run.Count * run.Procs
 		}
-		if procs == 0 || c.KeepFree < 0 || c.KeepFree > procs || c.GrowFree < 0 || c.GrowFree > maxProcs {
+		if procs == 0 || c.Depth < 0 || c.KeepFree < 0 || c.KeepFree > procs || c.GrowFree < 0 || c.GrowFree > maxProcs {
 			return fmt.Errorf("cluster %q: %d cores, %d kept free, %d not grown into", c.Name, procs, c.KeepFree, c.GrowFree)
 		}
 	}

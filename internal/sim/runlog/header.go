@@ -52,6 +52,8 @@ type clusterLine struct {
 	GrowFree int        `json:"grow_free,omitempty"`
 	Managed  bool       `json:"managed,omitempty"`
 	Reserves bool       `json:"reserves,omitempty"`
+	Depth    int        `json:"depth,omitempty"`
+	Resizes  bool       `json:"resizes,omitempty"`
 }
 
 // hostLine is a run of equal hosts: clusters have thousands of them.
@@ -108,7 +110,7 @@ func (h *Header) toLine() headerLine {
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
 		l.World.Clusters = append(l.World.Clusters,
-			clusterLine{c.Name, packHosts(c.Hosts), c.KeepFree, c.GrowFree, c.Managed, c.Reserves})
+			clusterLine{c.Name, packHosts(c.Hosts), c.KeepFree, c.GrowFree, c.Managed, c.Reserves, c.Depth, c.Resizes})
 	}
 	for _, f := range h.World.Files {
 		l.World.Files = append(l.World.Files, fileLine(f))
@@ -144,7 +146,7 @@ func (l *headerLine) toHeader() Header {
 	h.World = world.Spec{MaxTries: l.World.MaxTries, DefaultPlace: l.World.Place}
 	for _, c := range l.World.Clusters {
 		spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: c.Managed,
-			Reserves: c.Reserves}
+			Reserves: c.Reserves, Depth: c.Depth, Resizes: c.Resizes}
 		for _, run := range c.Hosts {
 			spec.Hosts = append(spec.Hosts, slices.Repeat([]world.HostSpec{run.toHost()}, run.Count)...)
 		}

@@ -50,9 +50,17 @@ failures:
   - {cluster: b, hosts: [b2], at: 5m, for: 4m}
 `
 
+// queued is small where cluster a has a queue of its own, in which jobs grow by holding jobs.
+var queued = strings.Replace(small, "hosts: 12,", "hosts: 12, local: easy, queue: 3,", 1)
+
 func setup(t testing.TB, jobs int, approach engine.Approach, policy string) *trial.Setup {
 	t.Helper()
-	s, err := scenario.Parse("small.yaml", fmt.Appendf(nil, small, jobs), nil)
+	return setupOf(t, small, jobs, approach, policy)
+}
+
+func setupOf(t testing.TB, scene string, jobs int, approach engine.Approach, policy string) *trial.Setup {
+	t.Helper()
+	s, err := scenario.Parse("small.yaml", fmt.Appendf(nil, scene, jobs), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,30 +93,42 @@ func TestAReplayGivesTheResultsOfTheRunAndTheSameDecisions(t *testing.T) {
 	for _, approach := range []engine.Approach{engine.PRA, engine.PWA} {
 		for _, policy := range append(malleable.PolicyNames(), runlog.None) {
 			t.Run(approach.String()+"/"+policy, func(t *testing.T) {
-				log, ran := logOf(t, setup(t, 60, approach, policy), policy == "egs")
-				again, report, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log",
-					trial.Options{Series: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if report.Events != ran.Summary.Events || report.Steps == 0 {
-					t.Errorf("verified %+v of %d events", report, ran.Summary.Events)
-				}
-				if diff := cmp.Diff(ran.Summary, again.Summary); diff != "" {
-					t.Errorf("summary (-run +replay):\n%s", diff)
-				}
-				if diff := cmp.Diff(ran.About, again.About); diff != "" {
-					t.Errorf("about (-run +replay):\n%s", diff)
-				}
-				if diff := cmp.Diff(csv(t, ran), csv(t, again)); diff != "" {
-					t.Errorf("CSV (-run +replay):\n%s", diff)
-				}
-				if !reflect.DeepEqual(ran.Outcome.Series(), again.Outcome.Series()) {
-					t.Error("the series differ")
+				checkReplay(t, setup(t, 60, approach, policy), policy == "egs")
+				log := checkReplay(t, setupOf(t, queued, 60, approach, policy), false)
+				grows := bytes.Contains(log, []byte(`"kind":"part-accepted"`))
+				if wanted := policy != runlog.None; grows != wanted {
+					t.Errorf("jobs in the queue of a cluster grow: %v, want %v", grows, wanted)
 				}
 			})
 		}
 	}
+}
+
+// checkReplay runs a scenario and compares what a replay of its log gives.
+func checkReplay(t *testing.T, set *trial.Setup, compress bool) []byte {
+	t.Helper()
+	log, ran := logOf(t, set, compress)
+	again, report, err := trial.ReplayLog(context.Background(), bytes.NewReader(log), "run.log",
+		trial.Options{Series: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Events != ran.Summary.Events || report.Steps == 0 {
+		t.Errorf("verified %+v of %d events", report, ran.Summary.Events)
+	}
+	if diff := cmp.Diff(ran.Summary, again.Summary); diff != "" {
+		t.Errorf("summary (-run +replay):\n%s", diff)
+	}
+	if diff := cmp.Diff(ran.About, again.About); diff != "" {
+		t.Errorf("about (-run +replay):\n%s", diff)
+	}
+	if diff := cmp.Diff(csv(t, ran), csv(t, again)); diff != "" {
+		t.Errorf("CSV (-run +replay):\n%s", diff)
+	}
+	if !reflect.DeepEqual(ran.Outcome.Series(), again.Outcome.Series()) {
+		t.Error("the series differ")
+	}
+	return log
 }
 
 func TestTheSameRunGivesTheSameLog(t *testing.T) {
