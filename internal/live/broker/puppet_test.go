@@ -302,6 +302,7 @@ type grid struct {
 	indirect   bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
 	claimGrace time.Duration // 0: the usual
+	growGrace  time.Duration // 0: the usual
 	scanEvery  time.Duration // 0: a second
 	sample     time.Duration // 0: 20 ms
 }
@@ -362,6 +363,9 @@ func (g *grid) options() broker.Options {
 	cfg.ScanEvery, cfg.RetryPause = cmp.Or(g.scanEvery, time.Second), g.retryPause
 	if g.claimGrace > 0 {
 		cfg.ClaimGrace = g.claimGrace
+	}
+	if g.growGrace > 0 {
+		cfg.GrowGrace = g.growGrace
 	}
 	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxTries: g.maxTries, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store,
 		Depot: g.depot, Engine: cfg, Sample: cmp.Or(g.sample, 20*time.Millisecond),

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
@@ -77,7 +79,7 @@ func (t *turn) tellSize(j *job, l *link) {
 		return
 	}
 	t.sendOffer(j, l.part)
-	t.adjustProcs(j, w.Epoch, l.part, p.Cluster)
+	t.adjustProcs(j, w.Epoch, l.part, p.Cluster, minAdjustPause)
 }
 
 // recordSize explains a change of the size of a part, as often as its program may bring one about, and has it carried
@@ -122,14 +124,23 @@ func (t *turn) recordSize(j *job, ev *core.Event) {
 	case core.PartGaveBack:
 		t.explainReport(j, "resize", fmt.Sprintf("gives %d back", ev.N), ev.Why.String(), map[string]any{"cores": size})
 	}
-	if ev.N > 0 && (ev.Kind == core.PartAnswered || ev.Kind == core.PartGaveBack) {
-		t.adjustProcs(j, ev.Epoch, ev.Part, ev.Cluster)
+	// What the manager did not give in time it is still asked for, until it is told otherwise.
+	changed := ev.N > 0 || ev.Why.Code == core.NotGranted
+	if changed && (ev.Kind == core.PartAnswered || ev.Kind == core.PartGaveBack) {
+		t.adjustProcs(j, ev.Epoch, ev.Part, ev.Cluster, minAdjustPause)
 	}
 }
 
+// After how long a cluster that could not be told which processors an attempt has is told again, at first and at most.
+const (
+	minAdjustPause = 200 * time.Millisecond
+	maxAdjustPause = 10 * time.Second
+)
+
 // adjustProcs gives the attempt of a part the processors that it holds now, and tells its agent. Of several changes
-// only the last counts: each time it is what the part holds then.
-func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID) {
+// only the last counts: each time it is what the part holds then. A cluster that is away is told again after the pause,
+// and after longer ones, until it knows or the attempt has ended: what it holds for the attempt is nobody else's.
+func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.ClusterID, pause time.Duration) {
 	p, placed := t.b.eng.FindPart(j.rec.ID, part)
 	give := sizerOf(t.b.allClusters()[cluster].Driver, p.Procs)
 	if !placed || give == nil {
@@ -155,6 +166,15 @@ func (t *turn) adjustProcs(j *job, epoch core.Epoch, part int, cluster core.Clus
 			cpus, err := give(b.ctx, driver.ID{Job: j.rec.ID, Epoch: epoch, Part: part}, size+more, held)
 			if err != nil {
 				b.opt.Log.Warn("processors cannot be changed", "job", j.rec.ID, "part", part, "error", err)
+				b.runInBackground(func() {
+					if clock.SleepContext(b.ctx, pause) {
+						b.postToLoop(func(t *turn) {
+							if j.rec.Epoch == epoch {
+								t.adjustProcs(j, epoch, part, cluster, min(2*pause, maxAdjustPause))
+							}
+						})
+					}
+				})
 			}
 			b.postToLoop(func(*turn) {
 				if l := j.linkOf(part); l != nil && j.rec.Epoch == epoch {
@@ -307,8 +327,7 @@ func (b *Broker) awaitRestart(ctx context.Context, j *job, asked askedSize) (str
 	case v.Epoch == asked.epoch:
 		return "", fmt.Errorf("%s keeps its %d cores: %s", j.shortName(), asked.before, v.Reason)
 	}
-	procs, _ := core.ParseProcSet(v.Procs)
-	return fmt.Sprintf("%s began again with %d cores in %s; before: %d", j.shortName(), procs.CountProcs(), v.Cluster,
+	return fmt.Sprintf("%s began again with %d cores in %s; before: %d", j.shortName(), v.Size, v.Cluster,
 		asked.before), nil
 }
 

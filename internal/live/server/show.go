@@ -26,8 +26,10 @@ func (s *server) jobFromView(v *broker.View) api.Job {
 	}
 	if spec := v.Spec; spec != nil {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
-		if held, ok := core.ParseProcSet(v.Procs); ok && len(held) > 0 {
-			j.Procs = held.CountProcs() // a moldable or malleable job may have more than it needs
+		if v.Size > 0 {
+			j.Procs = v.Size // a moldable or malleable job may have more than it needs
+		} else if held, ok := core.ParseProcSet(v.Procs); ok && len(held) > 0 {
+			j.Procs = held.CountProcs()
 		}
 	}
 	j.Pending = v.Pending

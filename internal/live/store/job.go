@@ -26,10 +26,13 @@ type Job struct {
 	Hosts   []string   `json:"hosts,omitempty"`
 	Procs   string     `json:"procs,omitempty"`
 	Offered string     `json:"offered,omitempty"` // processors that it could have besides, if it takes them
-	Epoch   core.Epoch `json:"epoch,omitempty"`
-	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
-	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
-	Seq     uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
+	// Size is how many processors all parts have: which they are only the manager of a cluster knows that has one. 0: it
+	// was not written down.
+	Size   int        `json:"size,omitempty"`
+	Epoch  core.Epoch `json:"epoch,omitempty"`
+	Mark   string     `json:"mark,omitempty"`   // of the processes of that attempt
+	Method string     `json:"method,omitempty"` // checkpoint method of that attempt
+	Seq    uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
 	// Orders counts the orders to the job's agents that are given again until they are answered; StopOrder is
 	// the number of the last Stop or Cancel, SaveOrder that of a Save that is not answered yet.
 	Orders    uint64 `json:"orders,omitempty"`

@@ -29,6 +29,7 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 		}
 	case core.PartOffered, core.PartAnswered, core.PartGaveBack:
 		j.resizePart(ev)
+		j.countResize(ev)
 	case core.JobEnqueued, core.JobHeld, core.JobWaits:
 		j.Reason = ev.WhyText(cluster)
 	case core.JobReleased:
@@ -44,11 +45,24 @@ func (j *Job) planPart(ev *core.Event, cluster string) {
 	part := Part{Cluster: cluster, Procs: ev.Procs.String()}
 	switch {
 	case ev.Part == 0:
-		j.Epoch, j.Cluster, j.Procs, j.Offered, j.Parts = ev.Epoch, part.Cluster, part.Procs, "", nil
+		j.Epoch, j.Cluster, j.Procs, j.Offered, j.Parts, j.Size = ev.Epoch, part.Cluster, part.Procs, "", nil, 0
 	case len(j.Parts) == 0:
 		j.Parts = []Part{{Cluster: j.Cluster, Procs: j.Procs}, part}
 	default:
 		j.Parts = append(slices.Clone(j.Parts), part)
+	}
+	j.Size += ev.N
+}
+
+// countResize: a part has grown or shrunk. What a version before did not write down is not known.
+func (j *Job) countResize(ev *core.Event) {
+	if j.Size == 0 || ev.Kind == core.PartOffered {
+		return
+	}
+	if ev.Kind == core.PartAnswered && ev.Grow {
+		j.Size += ev.N
+	} else {
+		j.Size = max(j.Size-ev.N, 1)
 	}
 }
 

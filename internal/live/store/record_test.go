@@ -48,7 +48,7 @@ func TestTheRecordSaysWhatAPartHoldsNow(t *testing.T) {
 		set := func(lo, hi int32) core.ProcSet { return core.ProcSet{{Lo: lo, Hi: hi}} }
 		last := parts - 1
 		for part := range parts {
-			j.ApplyEvent(&core.Event{Kind: core.PartPlanned, Epoch: 1, Part: part, Procs: set(0, 2)}, "a")
+			j.ApplyEvent(&core.Event{Kind: core.PartPlanned, Epoch: 1, Part: part, N: 2, Procs: set(0, 2)}, "a")
 		}
 		holds := func(what, want, offered string) {
 			t.Helper()
@@ -58,6 +58,9 @@ func TestTheRecordSaysWhatAPartHoldsNow(t *testing.T) {
 			}
 			if procs != want || offer != offered {
 				t.Errorf("%d parts, %s: it holds %q, is offered %q; want %q, %q", parts, what, procs, offer, want, offered)
+			}
+			if held, _ := core.ParseProcSet(want); j.Size != held.CountProcs()+2*last {
+				t.Errorf("%d parts, %s: it has %d processors", parts, what, j.Size)
 			}
 		}
 		j.ApplyEvent(&core.Event{Kind: core.PartOffered, Part: last, N: 4, Procs: set(4, 8), Serial: 1}, "a")
