@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
-	fuzz-short fuzz mutants soak soak-files soak-kills kills attack bench demo experiments run-experiments deps clean
+	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable kills attack bench demo experiments run-experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -217,10 +217,12 @@ unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from th
 # experiments. Each recorded run has a line with its date in docs/benchmarks.md.
 SOAK_JOBS  ?= 1000
 SOAK_KILLS ?= 2000
+SOAK_RESIZE_KILLS ?= 300
 
 soak: ## what needs hours, one after the other: files, kills, long fuzzing, an attacker, the experiments
 	@$(MAKE) --no-print-directory soak-files
 	@$(MAKE) --no-print-directory soak-kills
+	@$(MAKE) --no-print-directory soak-malleable
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory attack
 	@$(MAKE) --no-print-directory run-experiments
@@ -230,6 +232,9 @@ soak-files: $(BUILD)/godwit-sandbox ## SOAK_JOBS=1000 random jobs, cancelled, in
 
 soak-kills: $(BUILD)/godwit-sandbox ## SOAK_KILLS=2000 brokers, agents and sandboxes are killed: every job ends once
 	GODWIT_KILLS=$(SOAK_KILLS) $(GO) test ./internal/live/daemon -count=1 -run TestWhateverIsKilledEveryJobEndsOnce -v -timeout 6h
+
+soak-malleable: $(BUILD)/godwit-sandbox ## SOAK_RESIZE_KILLS=300 deaths while jobs grow and shrink: program, broker and manager agree
+	GODWIT_RESIZE_KILLS=$(SOAK_RESIZE_KILLS) $(GO) test ./internal/e2e -count=1 -run TestWhoeverIsKilledWhileJobsChangeTheirSizeAllAgreeAfterwards -v -timeout 6h
 
 # By hand: what it says stands in docs/SECURITY.md.
 kills: $(BUILD)/godwit-sandbox ## kill brokers, agents and sandboxes at random for 10 minutes (GODWIT_KILL_TIME): no job is lost or doubled
