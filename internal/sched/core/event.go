@@ -41,6 +41,7 @@ type Event struct {
 	Hold      Hold         `json:"hold,omitempty"`
 	Array     JobID        `json:"array,omitempty"`
 	Between   *[2]string   `json:"between,omitempty"`
+	Change    *Change      `json:"change,omitempty"`
 }
 
 // EventKind says what happened.
@@ -95,6 +96,11 @@ const (
 	// Cluster: its hosts and those of Aim cannot reach each other, until When; 0: they can. Where Why of an event is
 	// that, Between are the names of the two.
 	ClustersApart
+	JobHeldByUser     // Job: its user keeps it out of the placement queue, once nothing else does; Why
+	JobReleasedByUser // Job: its user does not any longer; Why
+	JobSuspended      // Job: its program is stopped and keeps its processors; Why
+	JobContinued      // Job: its program goes on, or, if it has lost its attempt, it waits to be placed again; Why
+	JobUpdated        // Job: Spec, as its user has changed it; Change: what that is; Why
 )
 
 var eventNames = [...]string{
@@ -111,6 +117,8 @@ var eventNames = [...]string{
 	ResultsReturned: "results-returned",
 	ClusterDrained:  "cluster-drained", ClusterUndrained: "cluster-undrained", JobWaits: "job-waits",
 	JobSized: "job-sized", ClustersApart: "clusters-apart",
+	JobHeldByUser: "job-held-by-user", JobReleasedByUser: "job-released-by-user", JobSuspended: "job-suspended",
+	JobContinued: "job-continued", JobUpdated: "job-updated",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

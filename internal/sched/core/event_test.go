@@ -28,6 +28,8 @@ func fullEvent() Event {
 		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Name: "n1", Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1,
 			Managed: true, Depth: 3, Reserves: true, Removed: true, Isolated: true},
 		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)}, Between: &[2]string{"a", "b"},
+		Change: &Change{Deadline: new(Time), Begin: new(Time), Name: "n", Labels: map[string]string{"a": "b"},
+			Clusters: []ClusterID{1}, Anywhere: true},
 	}
 }
 

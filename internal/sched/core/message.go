@@ -33,6 +33,8 @@ type Input struct {
 	Net       *Network     `json:"net,omitempty"`
 	Grid      *ClusterSpec `json:"grid,omitempty"`
 	Drain     *Drain       `json:"drain,omitempty"`
+	Change    *Change      `json:"change,omitempty"`
+	Hold      bool         `json:"hold,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL, Attended that somebody is
 	// there who can send them and fetch the files.
 	Grace    time.Duration `json:"grace,omitempty"`
@@ -49,7 +51,7 @@ type InputKind uint8
 
 const (
 	Tick      InputKind = iota // the moment the engine asked to be woken at
-	Submit                     // Spec; Aim, if it is to wait for that cluster alone; Undescribed
+	Submit                     // Spec; Aim, if it is to wait for that cluster alone; Undescribed; Hold: its user releases it
 	Cancel                     // Job: by its user; Attended, Grace; Immediate: it is not waited for any longer
 	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                     // Job, Epoch, Part: files arrived
@@ -89,6 +91,13 @@ const (
 	// Cluster: its hosts and those of Aim cannot reach each other, as the parts of Job (Epoch) found out, or as was
 	// measured (Job 0); Reachable: they can, as was measured
 	FoundApart
+	HoldJob    // Job: is not placed until its user releases it; by its user
+	ReleaseJob // Job: may be placed again; by its user
+	// Job: goes back to where it waits to be placed, saved if it runs; Hold: and stays there until its user releases it
+	RequeueJob
+	SuspendJob  // Job: its program stops and keeps its processors; by its user
+	ContinueJob // Job: its program goes on; by its user
+	UpdateJob   // Job: Change; by its user
 )
 
 var inputNames = [...]string{
@@ -101,6 +110,8 @@ var inputNames = [...]string{
 	DefineCluster: "define-cluster",
 	Collecting:    "collecting", Returned: "returned", Described: "described", Routed: "routed",
 	DrainCluster: "drain-cluster", UndrainCluster: "undrain-cluster", FoundApart: "found-apart",
+	HoldJob: "hold-job", ReleaseJob: "release-job", RequeueJob: "requeue-job", SuspendJob: "suspend-job",
+	ContinueJob: "continue-job", UpdateJob: "update-job",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -137,11 +148,13 @@ const (
 	Stop     // save and leave until Due; Terminate: end until Due; answered by Left, StaysOn, Ended or Crashed
 	Release  // forget whatever this epoch holds or asked for; no answer
 	Describe // say what is known of the job by now; answered by Described
+	Suspend  // stop the program, or have it go on, as the job is suspended or not; no answer
+	Inform   // tell the agents of the job's deadline, which is another now; no answer
 )
 
 var commandNames = [...]string{
 	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Acquire: "acquire", Stop: "stop", Release: "release",
-	Describe: "describe",
+	Describe: "describe", Suspend: "suspend", Inform: "inform",
 }
 
 func (k CommandKind) String() string { return nameOf(commandNames[:], int(k)) }

@@ -142,6 +142,13 @@ const (
 	NotGranted
 	ClaimOutOfReach
 	HostsApart
+	HeldByUser
+	ReleasedByUser
+	SuspendedByUser
+	ContinuedByUser
+	LostWhileSuspended
+	RequeuedByUser
+	UpdatedByUser
 	numReasons
 )
 
@@ -293,7 +300,14 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ClaimOutOfReach:  {"claim-out-of-reach", "the cluster went out of reach before it could start there; placed again"},
 	HostsApart: {"hosts-apart",
 		"it is one MPI program, and the hosts of the clusters where its parts may run cannot reach each other"},
-	NoRoomInAll: {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
+	HeldByUser:         {"held-by-user", "held by the user (godwit release lets it go on)"},
+	ReleasedByUser:     {"released-by-user", "released by the user"},
+	SuspendedByUser:    {"suspended-by-user", "suspended by the user: its processes are stopped, its cores are kept"},
+	ContinuedByUser:    {"continued-by-user", "resumed by the user"},
+	LostWhileSuspended: {"lost-while-suspended", "it was suspended when its attempt ended (godwit resume lets it go on)"},
+	RequeuedByUser:     {"requeued-by-user", "requeued by the user"},
+	UpdatedByUser:      {"updated-by-user", "changed by the user"},
+	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 
 func (c ReasonCode) String() string {

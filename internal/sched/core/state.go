@@ -45,10 +45,11 @@ const (
 	HeldArray           // as many jobs of its array are placed as may be at once
 	HeldDescribe        // whoever submitted it is asked for what is known of it by now
 	HeldNowhere         // it may run on none of the clusters that there are
+	HeldUser            // its user has not released it
 )
 
 var holdNames = [...]string{NotHeld: "none", HeldDependency: "dependency", HeldBegin: "begin", HeldArray: "array",
-	HeldDescribe: "describe", HeldNowhere: "nowhere"}
+	HeldDescribe: "describe", HeldNowhere: "nowhere", HeldUser: "user"}
 
 func (h Hold) String() string { return nameOf(holdNames[:], int(h)) }
 

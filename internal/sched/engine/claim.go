@@ -120,7 +120,7 @@ func (e *Engine) goBack(j *world.Job, why core.Reason) {
 // the queue: a job that was stopped to make room must not take that room.
 func (e *Engine) placeAgain() {
 	for _, id := range e.again {
-		if j := e.w.Job(id); j != nil && j.State().IsWaiting() && !j.IsQueued() {
+		if j := e.w.Job(id); j != nil && j.State().IsWaiting() && !j.IsQueued() && j.CurrentHold() == core.NotHeld {
 			e.placeOrEnqueue(j)
 		}
 	}

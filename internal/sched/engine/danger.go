@@ -12,7 +12,7 @@ import (
 // moved if that makes it likelier to be met, or, where nobody can meet it, if
 // the job ends clearly sooner.
 func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
-	if j.State() != core.Running || o == nil || len(j.Parts()) != 1 {
+	if j.State() != core.Running || j.IsSuspended() || o == nil || len(j.Parts()) != 1 {
 		return
 	}
 	stay, ok := predict.FromQuantiles(o.Stay)

@@ -195,6 +195,9 @@ func (e *Engine) dispatchInput(in *core.Input) {
 		e.jobDescribed(j, in.Spec)
 		return
 	}
+	if e.steerJob(j, in) {
+		return
+	}
 	if in.Epoch != j.Epoch() {
 		return
 	}

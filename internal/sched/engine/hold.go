@@ -15,7 +15,7 @@ func (e *Engine) admitJob(j *world.Job, undescribed bool) {
 		e.changeState(j, core.Cancelled, why)
 	case hold != core.NotHeld:
 		e.keepHeld(j, hold, why)
-	case e.cfg.Describes && (undescribed || j.WasHeld()):
+	case e.cfg.Describes && (undescribed || j.WasHeld()) && j.State() == core.Submitted:
 		e.keepHeld(j, core.HeldDescribe, core.Reason{Code: core.AsksAgain})
 		e.emitCommand(core.Command{Kind: core.Describe, Job: j.Spec().ID, Epoch: j.Epoch()})
 	default:
@@ -27,7 +27,7 @@ func (e *Engine) admitJob(j *world.Job, undescribed bool) {
 func (e *Engine) holdOf(j *world.Job) (hold core.Hold, why core.Reason, never bool) {
 	spec := j.Spec()
 	after := spec.After
-	if h := j.CurrentHold(); h == core.HeldArray || h == core.HeldDescribe || h == core.HeldNowhere {
+	if h := j.CurrentHold(); h == core.HeldArray || h == core.HeldDescribe || h == core.HeldNowhere || h == core.HeldUser {
 		after = nil // met: that was seen before
 	}
 	for i := range after {
@@ -41,11 +41,14 @@ func (e *Engine) holdOf(j *world.Job) (hold core.Hold, why core.Reason, never bo
 			hold, why = core.HeldDependency, core.Reason{Code: waitReasons[d.When], A: float64(d.Job)}
 		}
 	}
+	byUser, isKept := userHoldReason(j)
 	switch {
 	case hold != core.NotHeld:
 		return hold, why, false
-	case spec.Begin > e.now:
+	case spec.Begin > e.now && j.State() == core.Submitted:
 		return core.HeldBegin, core.Reason{Code: core.BeginsLater}, false
+	case isKept:
+		return core.HeldUser, byUser, false
 	case !e.w.ArrayRoom(j):
 		return core.HeldArray, core.Reason{Code: core.ArrayFull, A: float64(spec.ArrayLimit)}, false
 	}
@@ -66,7 +69,7 @@ func neverReason(d *core.Dependency, t *core.Target) core.Reason {
 
 // keepHeld keeps a job out of the placement queue, if that is new.
 func (e *Engine) keepHeld(j *world.Job, hold core.Hold, why core.Reason) {
-	if j.CurrentHold() == hold && j.HoldReason() == why {
+	if j.CurrentHold() == hold && j.HoldReason() == why && (hold != core.HeldBegin || j.HoldUntil() == j.Spec().Begin) {
 		return
 	}
 	ev := core.Event{Kind: core.JobHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Hold: hold, Why: why}

@@ -27,6 +27,9 @@ func (e *Engine) submitJob(in *core.Input) {
 		e.changeState(j, core.Failed, why)
 		return
 	}
+	if in.Hold {
+		e.markHeld(j)
+	}
 	e.admitJob(j, in.Undescribed)
 }
 

@@ -83,6 +83,10 @@ func (e *Engine) staysOn(j *world.Job) {
 		return
 	}
 	e.changeState(j, core.Running, core.Reason{Code: core.CouldNotSave})
+	if j.IsHeldByUser() {
+		e.emitEvent(core.Event{Kind: core.JobReleasedByUser, Job: j.Spec().ID, Epoch: j.Epoch(),
+			Why: core.Reason{Code: core.CouldNotSave}})
+	}
 	for _, p := range j.Parts() {
 		e.markDirty(p.Cluster())
 	}
@@ -144,6 +148,9 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 
 func (e *Engine) resumeJob(j *world.Job) {
 	e.changeState(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	if e.keepForUser(j) {
+		return
+	}
 	e.again = append(e.again, j.Spec().ID)
 }
 
@@ -168,6 +175,9 @@ func (e *Engine) retryPause(j *world.Job) time.Duration {
 // resumeAfter has a job placed again after a pause, which is no try that failed.
 func (e *Engine) resumeAfter(j *world.Job, pause time.Duration) {
 	e.changeState(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	if e.keepForUser(j) {
+		return
+	}
 	e.emitEvent(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), When: e.now.Add(pause),
 		Why: core.Reason{Code: core.RetryPaused, A: float64(j.QuickLosses()), B: pause.Seconds()}})
 }

@@ -187,9 +187,41 @@ func (r *run) input() (core.Input, bool) {
 	case n == 3 && !r.calm:
 		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs)), Attended: r.random.IntN(2) == 0,
 			Grace: time.Duration(r.random.IntN(60)) * time.Second, Immediate: r.random.IntN(4) == 0}, true
+	case n == 5:
+		return r.steer()
 	case n == 4 && !r.calm:
 		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))},
 			true
+	}
+	return r.outside.next(r.now)
+}
+
+// steer is what a user does with a job. In the end every job is let go on.
+func (r *run) steer() (core.Input, bool) {
+	in := core.Input{Job: core.JobID(1 + r.random.IntN(r.jobs)), Hold: r.random.IntN(2) == 0}
+	verbs := []core.InputKind{core.HoldJob, core.ReleaseJob, core.RequeueJob, core.SuspendJob, core.ContinueJob, core.UpdateJob}
+	if in.Kind = verbs[r.random.IntN(len(verbs))]; in.Kind == core.UpdateJob {
+		begin, deadline := r.now.Add(time.Duration(r.random.IntN(60))*time.Second), core.Time(r.random.Int64N(1e12))
+		in.Change = &core.Change{Begin: &begin, Anywhere: r.random.IntN(2) == 0}
+		if r.random.IntN(2) == 0 {
+			in.Change.Deadline = &deadline
+		}
+		if r.random.IntN(3) == 0 {
+			in.Change.Clusters = []core.ClusterID{core.ClusterID(r.random.IntN(5))}
+		}
+	}
+	if !r.calm {
+		return in, true
+	}
+	for _, j := range r.eng.World().Jobs() {
+		switch in.Job = j.Spec().ID; {
+		case j.IsHeldByUser():
+			in.Kind = core.ReleaseJob
+			return in, true
+		case j.IsSuspended():
+			in.Kind = core.ContinueJob
+			return in, true
+		}
 	}
 	return r.outside.next(r.now)
 }

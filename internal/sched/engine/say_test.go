@@ -120,8 +120,12 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%s is used again", strings.TrimSuffix(s.cluster(ev.Cluster)+"/"+ev.Drain.Host, "/"))
 	case core.JobWaits:
 		fmt.Fprintf(&b, "job %d waits", ev.Job)
-	case core.JobReleased, core.JobDescribed:
+	case core.JobReleased, core.JobDescribed, core.JobSuspended, core.JobContinued, core.JobUpdated:
 		fmt.Fprintf(&b, "job %d is %s", ev.Job, strings.TrimPrefix(ev.Kind.String(), "job-"))
+	case core.JobHeldByUser:
+		fmt.Fprintf(&b, "job %d is not to be placed", ev.Job)
+	case core.JobReleasedByUser:
+		fmt.Fprintf(&b, "job %d may be placed again", ev.Job)
 	case core.ResultsReturned:
 		fmt.Fprintf(&b, "job %d has returned its results, %v", ev.Job, ev.To)
 	case core.ReclaimEnded:

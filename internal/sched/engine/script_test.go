@@ -96,7 +96,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		return core.Input{}, nil
 	case "submit":
 		spec, err := s.job(w)
-		return core.Input{Kind: core.Submit, Spec: spec, Undescribed: w.has("undescribed")}, err
+		return core.Input{Kind: core.Submit, Spec: spec, Undescribed: w.has("undescribed"), Hold: w.has("hold")}, err
 	case "returned":
 		in := core.Input{Kind: core.Returned, Job: core.JobID(w.number(w.next()))}
 		err := in.Outcome.UnmarshalText([]byte(strings.ToUpper(w.next())))
@@ -156,7 +156,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		"lost": core.ClaimLost, "answer": core.Answer, "granted": core.Granted,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn,
 		"danger":  core.InDanger,
-		"migrate": core.Migrate, "collecting": core.Collecting, "resize": core.ResizeJob}
+		"migrate": core.Migrate, "collecting": core.Collecting, "resize": core.ResizeJob,
+		"hold": core.HoldJob, "release": core.ReleaseJob, "requeue": core.RequeueJob, "suspend": core.SuspendJob,
+		"continue": core.ContinueJob, "update": core.UpdateJob}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
@@ -173,6 +175,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in.Procs = procs(w.value("taken"))
 	if w.is("grace") {
 		in.Attended, in.Grace = true, time.Duration(w.number(w.value("grace")))*time.Second
+	}
+	if in.Hold = w.has("hold"); kind == core.UpdateJob {
+		return s.update(in, w)
 	}
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
 	if kind == core.InDanger || kind == core.Migrate {
@@ -200,6 +205,27 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	}
 	if w.is("epoch") {
 		in.Epoch = core.Epoch(w.number(w.value("epoch")))
+	}
+	return in, w.err
+}
+
+// update reads what a user changes of a job.
+func (s *stage) update(in core.Input, w *words) (core.Input, error) {
+	in.Change = &core.Change{Anywhere: w.has("anywhere")}
+	if w.is("deadline") {
+		at := core.Time(w.seconds("deadline"))
+		in.Change.Deadline = &at
+	}
+	if w.is("begin") {
+		at := core.Time(w.seconds("begin"))
+		in.Change.Begin = &at
+	}
+	for _, name := range split(w.value("clusters")) {
+		id, err := s.clusterNamed(name)
+		if err != nil {
+			return in, err
+		}
+		in.Change.Clusters = append(in.Change.Clusters, id)
 	}
 	return in, w.err
 }

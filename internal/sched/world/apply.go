@@ -60,6 +60,12 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyReleased(j, ev)
 	case core.JobDescribed:
 		return w.applyDescribed(j, ev)
+	case core.JobHeldByUser, core.JobReleasedByUser:
+		return w.applyUserHold(j, ev)
+	case core.JobSuspended, core.JobContinued:
+		return w.applySuspended(j, ev)
+	case core.JobUpdated:
+		return w.applyUpdated(j, ev)
 	case core.JobProgressed:
 		j.pace.recordProgress(ev.At, ev.Done, j.Size(), j.scaling)
 		return nil

@@ -42,7 +42,7 @@ func (w *World) checkHolds() error {
 	waiting := 0
 	for _, id := range sortedKeys(w.jobs) {
 		j := w.jobs[id]
-		if j.hold != core.NotHeld && (j.queued || j.state != core.Submitted || len(j.parts) > 0) {
+		if j.hold != core.NotHeld && (j.queued || !j.mayBeHeld(j.hold) || len(j.parts) > 0) {
 			return fmt.Errorf("job %d, %s, is held by %s", id, j.state, j.hold)
 		}
 		if listed := w.nowhere.hasJob(id); j.hold == core.HeldNowhere != listed {

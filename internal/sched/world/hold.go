@@ -48,6 +48,16 @@ func (j *Job) HoldReason() core.Reason { return j.holdWhy }
 // WasHeld reports whether something has held the job since it was submitted.
 func (j *Job) WasHeld() bool { return j.wasHeld }
 
+// HoldUntil is when a held job is looked at again; 0: when something happens.
+func (j *Job) HoldUntil() core.Time { return j.holdUntil }
+
+// IsHeldByUser reports whether the job's user keeps it out of the placement queue.
+func (j *Job) IsHeldByUser() bool { return j.userHold }
+
+// IsSuspended reports whether the job's user has its program stopped. Should its attempt be lost, it is not placed
+// again until that is over.
+func (j *Job) IsSuspended() bool { return j.suspended }
+
 // TargetOf is what a job depends on, as it is now.
 func (w *World) TargetOf(d *core.Dependency) core.Target {
 	if t := w.targets[keyOf(d)]; t != nil {
@@ -179,9 +189,10 @@ func (w *World) NextNowhere(after core.JobID) core.JobID { return w.nowhere.next
 
 // applyHeld notes that something keeps a job out of the placement queue.
 func (w *World) applyHeld(j *Job, ev *core.Event) error {
-	if j.state != core.Submitted || j.queued || len(j.parts) > 0 || ev.Hold == core.NotHeld || ev.Hold > core.HeldNowhere {
+	if !j.mayBeHeld(ev.Hold) || len(j.parts) > 0 {
 		return w.impossibleEvent(ev, "holds a job that does not wait to be placed for the first time")
 	}
+	w.leaveQueue(j)
 	if watchesOthers(j.hold) && watchesOthers(ev.Hold) {
 		j.hold = ev.Hold // what it depends on is counted on
 	} else {
@@ -192,6 +203,81 @@ func (w *World) applyHeld(j *Job, ev *core.Event) error {
 	if ev.When > 0 && ev.When < core.Never {
 		w.timers.addTimer(Timer{At: ev.When, Kind: HoldDue, Job: ev.Job, Epoch: j.epoch})
 	}
+	return nil
+}
+
+// mayBeHeld reports whether a job may be kept out of the placement queue by this: before its first attempt by anything,
+// later by its user, and then by the limit of its array, since it has given up its place. A begin time may be set while it
+// is in the queue.
+func (j *Job) mayBeHeld(by core.Hold) bool {
+	switch {
+	case by == core.HeldUser:
+		return j.state.IsWaiting()
+	case by == core.HeldArray:
+		return j.state.IsWaiting() && !j.queued
+	case by == core.HeldBegin:
+		return j.state == core.Submitted
+	}
+	return by > core.NotHeld && by < core.HeldUser && j.state == core.Submitted && !j.queued
+}
+
+// leaveQueue takes a job out of the placement queue, if it is there.
+func (w *World) leaveQueue(j *Job) {
+	if !j.queued {
+		return
+	}
+	j.tries = w.PlacementTries(j)
+	w.queue.removeJob(j)
+	if j.notBefore > 0 {
+		w.putOff--
+	}
+}
+
+// applyUserHold notes that the user of a job keeps it from being placed, or does not any longer.
+func (w *World) applyUserHold(j *Job, ev *core.Event) error {
+	held := ev.Kind == core.JobHeldByUser
+	if j.userHold == held {
+		return w.impossibleEvent(ev, "changes nothing")
+	}
+	j.userHold = held
+	return nil
+}
+
+// applySuspended notes that the program of a job is stopped, or goes on. A stopped one answers no offers.
+func (w *World) applySuspended(j *Job, ev *core.Event) error {
+	suspended := ev.Kind == core.JobSuspended
+	if j.suspended == suspended || suspended && j.state != core.Running {
+		return w.impossibleEvent(ev, "changes nothing, or stops a program that does not run")
+	}
+	for _, p := range j.parts {
+		if p.heedsPolicy() {
+			p.cluster.unlistPart(p)
+		}
+	}
+	j.suspended = suspended
+	for _, p := range j.parts {
+		if p.heedsPolicy() {
+			p.cluster.enlistPart(p)
+		}
+	}
+	return nil
+}
+
+// applyUpdated takes over what the user of a job has changed of it. Its size, and what it is part of, stay.
+func (w *World) applyUpdated(j *Job, ev *core.Event) error {
+	s, was := ev.Spec, j.spec
+	if s == nil || ev.Change == nil || s.CheckSpec() != nil || s.ID != was.ID || s.App != was.App || s.Kind != was.Kind ||
+		s.Array != was.Array || s.ArrayLimit != was.ArrayLimit || len(s.Components) != len(was.Components) {
+		return w.impossibleEvent(ev, "makes another job of it")
+	}
+	for i := range s.Components {
+		for _, c := range s.Components[i].Clusters {
+			if c < 0 || int(c) >= len(w.clusters) {
+				return w.impossibleEvent(ev, "names a cluster that is not there")
+			}
+		}
+	}
+	j.spec = s
 	return nil
 }
 

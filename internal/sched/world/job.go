@@ -31,6 +31,8 @@ type Job struct {
 	holdWhy   core.Reason // why
 	wasHeld   bool
 	holdUntil core.Time // when it is looked at again; 0: when something happens
+	userHold  bool      // its user has not released it
+	suspended bool      // its user has its program stopped
 
 	queued    bool
 	ticket    int64 // place in the placement queue

@@ -16,13 +16,7 @@ func (w *World) applyBecame(j *Job, ev *core.Event) error {
 	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.isReady() {
 		return w.impossibleEvent(ev, "goes to "+ev.To.String()+" without the processors for it")
 	}
-	if j.queued {
-		j.tries = w.PlacementTries(j)
-		w.queue.removeJob(j)
-		if j.notBefore > 0 {
-			w.putOff--
-		}
-	}
+	w.leaveQueue(j)
 	if ev.Barred && !j.IsBarred(ev.Cluster) {
 		j.barred = append(j.barred, ev.Cluster)
 	}
@@ -127,7 +121,7 @@ func (w *World) beginRun(j *Job, now core.Time) {
 		}
 		w.starts++ // from 1: a part that does not run has order 0
 		p.order = w.starts
-		if j.spec.Kind == core.Malleable && (p.extensible || !p.cluster.spec.Managed) && j.fixed == 0 {
+		if j.spec.Kind == core.Malleable && (p.extensible || !p.cluster.spec.Managed) && j.fixed == 0 && !j.suspended {
 			p.cluster.enlistPart(p)
 		}
 	}
@@ -333,8 +327,10 @@ func (p *Part) IsResizable() bool {
 }
 
 // heedsPolicy reports whether the part is in the lists of those whom a policy may ask: its user has not fixed its size,
-// and it answers.
-func (p *Part) heedsPolicy() bool { return p.IsResizable() && !p.offer.silent && p.job.fixed == 0 }
+// and it answers: it is not stopped.
+func (p *Part) heedsPolicy() bool {
+	return p.IsResizable() && !p.offer.silent && p.job.fixed == 0 && !p.job.suspended
+}
 
 // applySized takes a job whose user says how large it is to be out of the policy's hands, or gives it back.
 func (w *World) applySized(j *Job, ev *core.Event) error {

@@ -236,7 +236,7 @@ func (s *jobShot) toJob() *Job {
 		due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, lostAt: s.LostAt, lostTurn: s.LostTurn, roomAfter: s.RoomAfter,
 		hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
-		wasHeld: s.WasHeld,
+		wasHeld: s.WasHeld, userHold: s.UserHold, suspended: s.Suspended,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size,
 			rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }
@@ -293,7 +293,7 @@ func (p *Part) recountHeld() error {
 func (r *restorer) fillHolds() error {
 	for _, id := range sortedKeys(r.jobs) {
 		switch j := r.jobs[id]; {
-		case j.hold > core.HeldNowhere, j.hold != core.NotHeld && (j.state != core.Submitted || len(j.parts) > 0):
+		case j.hold != core.NotHeld && (!j.mayBeHeld(j.hold) || len(j.parts) > 0):
 			return badSnapshot("job %d is held by %d while it is %s", id, j.hold, j.state)
 		default:
 			r.beginHold(j, j.hold)

@@ -119,6 +119,8 @@ type jobShot struct {
 	HoldWhy     core.Reason
 	HoldUntil   core.Time
 	WasHeld     bool
+	UserHold    bool
+	Suspended   bool
 }
 
 type paceShot struct {
@@ -254,7 +256,7 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 		Due:    j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, LostAt: j.lostAt, LostTurn: j.lostTurn, RoomAfter: j.roomAfter,
 		Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
-		WasHeld: j.wasHeld,
+		WasHeld: j.wasHeld, UserHold: j.userHold, Suspended: j.suspended,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size,
 			Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {
