@@ -112,12 +112,13 @@ type life struct {
 	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
 	denied    denials
 
-	sizes   sizes
-	helpers *hosthelper.Keeper     // on further hosts; nil: none
-	meter   *hosthelper.ShareMeter // of this host, if there are others
-	watch   *watch.Watch           // how the program does; nil: none has run
-	sampler *time.Ticker
-	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
+	sizes      sizes
+	suspension suspension
+	helpers    *hosthelper.Keeper     // on further hosts; nil: none
+	meter      *hosthelper.ShareMeter // of this host, if there are others
+	watch      *watch.Watch           // how the program does; nil: none has run
+	sampler    *time.Ticker
+	memory     *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
 	// overMemory says that it had more at the last look.
 	overMemory bool
 	oomSeen    int64        // processes that the kernel had killed for lack of memory before it began
@@ -371,9 +372,13 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onOffer(o)
 	case wire.Resize:
 		l.onResize(o)
+	case wire.Suspend, wire.Continue:
+		l.onSuspend(o.Kind == wire.Suspend)
+	case wire.Inform:
+		l.onInform(o)
 	case wire.Answer:
 		if l.watch != nil {
-			l.watch.RecordAnswer(l.sinceBirth())
+			l.watch.RecordAnswer(l.activeTime())
 		}
 	}
 }
@@ -442,6 +447,7 @@ func (l *life) stopProgram(o stopOrder) {
 		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}
 		l.prepare(errKilled)
 	case running:
+		l.continueProgram()
 		if l.stopping == nil {
 			l.stopping = &o
 			l.saveAndStop()
@@ -482,6 +488,7 @@ func (l *life) onSignal() {
 
 // killProgram ends the program; done tells when it is gone.
 func (l *life) killProgram() {
+	l.continueProgram()
 	run := l.program.run
 	l.runInBackground(func(context.Context) (func(), func()) {
 		run.KillProgram()

@@ -32,6 +32,7 @@ func (l *life) onCancel(grace time.Duration) {
 
 // terminateProgram ends the program, with time to end by itself; done tells when it is gone.
 func (l *life) terminateProgram(grace time.Duration) {
+	l.continueProgram()
 	run := l.program.run
 	l.runInBackground(func(context.Context) (func(), func()) {
 		run.TerminateProgram(grace)

@@ -38,7 +38,7 @@ const sandboxNotice = "no network, and only its working directory and a /tmp of 
 func (l *life) pollDenied() {
 	c, ok := l.confinedProgram()
 	d := &l.denied
-	if !ok || d.asking || l.watch.RunSince(l.sinceBirth()) > checkpointing.QuickFailure &&
+	if !ok || d.asking || l.watch.RunSince(l.activeTime()) > checkpointing.QuickFailure &&
 		l.sinceBirth()-d.asked < deniedInterval {
 		return
 	}
@@ -103,7 +103,7 @@ func (l *life) mayRunUnsandboxed(failed bool) bool {
 	m := l.attempt.Spec.Checkpoint.Method
 	return (m == checkpointing.MethodAuto || m == "") && l.program.saved == nil && l.stopping == nil && l.verdict == nil &&
 		l.save == nil &&
-		(failed || l.watch.RunSince(l.sinceBirth()) < checkpointing.QuickFailure)
+		(failed || l.watch.RunSince(l.activeTime()) < checkpointing.QuickFailure)
 }
 
 // deniedText says what was denied, a few of each kind.

@@ -91,11 +91,12 @@ func (l *life) programBegan(s *started, err error) {
 		l.sendNote("sandbox", "runs in the sandbox", sandboxNotice, nil)
 	}
 	l.endOrdered()
+	l.applySuspension()
 }
 
 // takeOver makes the program ours, also when it was started again from an image.
 func (l *life) takeOver(s *started) {
-	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.sinceBirth()
+	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.activeTime()
 	if s.choice.Method == checkpointing.MethodSandbox {
 		if err := l.around.adopt(l.attempt.Mark, s.run.RootPID()); err != nil {
 			l.around.log.Warn("the sandbox is not measured", "error", err) // it may have ended already
@@ -108,10 +109,12 @@ func (l *life) takeOver(s *started) {
 	if ss, ok := s.run.(checkpoint.SelfSaver); ok {
 		l.self = ss.SelfSaved()
 	}
-	l.sampler = time.NewTicker(watch.SampleInterval(l.attempt))
+	l.startSampling()
 	l.watchMemory()
 	l.planSave()
 }
+
+func (l *life) startSampling() { l.sampler = time.NewTicker(watch.SampleInterval(l.attempt)) }
 
 func (l *life) neverRan(err error) {
 	o := new(outcome)
@@ -176,6 +179,9 @@ func (l *life) forgetProgram() {
 	stopTicker(&l.sizes.look)
 	stopTimer(&l.dueSave)
 	l.program, l.done, l.self = nil, nil, nil
+	if l.suspension.still { // it was ended by somebody else
+		l.continueProgram()
+	}
 }
 
 // timeRun is how long programs of this attempt have run, without what came before and
@@ -184,7 +190,7 @@ func (l *life) timeRun() time.Duration {
 	if l.program == nil {
 		return l.ranFor
 	}
-	return l.ranFor + l.sinceBirth() - l.runFrom
+	return l.ranFor + l.activeTime() - l.runFrom
 }
 
 func stopTicker(t **time.Ticker) {

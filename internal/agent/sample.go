@@ -19,7 +19,7 @@ func (l *life) newWatch(s *started) *watch.Watch {
 		progress = new(output.Progress)
 	}
 	return watch.NewWatch(watch.Program{Attempt: l.attempt, Saved: s.saved, Method: s.choice.Method,
-		Began: l.sinceBirth(), Used: l.usage(), Progress: progress})
+		Began: l.activeTime(), Used: l.usage(), Progress: progress})
 }
 
 // onSample looks at the program and does what follows from it.
@@ -41,7 +41,7 @@ func (l *life) takeSample() {
 	}
 	l.readSizes()
 	l.watch.ReportSteps(l.report.ReadSteps())
-	l.watch.AddSample(l.sinceBirth(), u, l.spool)
+	l.watch.AddSample(l.activeTime(), u, l.spool)
 	l.measurePulse()
 	l.watch.JudgeChance(l.timeLeft())
 }
@@ -49,7 +49,7 @@ func (l *life) takeSample() {
 // measurePulse finds out what the time to come is worth. It may have to wait for the
 // processor, so it is done beside all else.
 func (l *life) measurePulse() {
-	if l.around.pulse == nil || !l.watch.BeginPulse(l.sinceBirth()) {
+	if l.around.pulse == nil || !l.watch.BeginPulse(l.activeTime()) {
 		return
 	}
 	w, mark := l.watch, l.attempt.Mark
@@ -70,7 +70,7 @@ func (l *life) timeLeft() (time.Duration, bool) {
 // noteShareChange notes that the share of the processors, or what it is worth, has
 // changed for good.
 func (l *life) noteShareChange() {
-	c, ok := l.watch.ShareChange(l.sinceBirth())
+	c, ok := l.watch.ShareChange(l.activeTime())
 	if !ok {
 		return
 	}
@@ -99,13 +99,13 @@ func (l *life) askIfInDanger() {
 		return
 	}
 	if l.attempt.Spec.Adapt != "" {
-		if l.watch.NeedsWarning(l.sinceBirth(), left) {
+		if l.watch.NeedsWarning(l.activeTime(), left) {
 			l.sendNote("predict", "the deadline is in danger", "migration is off for this job (--adapt off)",
 				map[string]any{"p_deadline": chance})
 		}
 		return
 	}
-	if l.watch.IsInDanger(l.sinceBirth(), left) {
+	if l.watch.IsInDanger(l.activeTime(), left) {
 		v := l.currentVitals()
 		l.outbox.QueueMessage(wire.Message{Kind: wire.Ask, State: &v,
 			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*chance,
@@ -119,7 +119,7 @@ func (l *life) currentVitals() wire.Vitals {
 		return wire.Vitals{Wall: l.timeRun().Seconds(), CPU: l.usage().CPU.Seconds(), Done: -1,
 			Chance: -1}
 	}
-	v := l.watch.Vitals(l.sinceBirth())
+	v := l.watch.Vitals(l.activeTime())
 	v.Wall, v.SaveCost, v.SandboxCost = l.timeRun().Seconds(), l.saveCost().Seconds(), l.sandboxCost()
 	v.Hosts = l.hostUsage()
 	return v

@@ -34,7 +34,7 @@ func (l *life) judgeSandboxCost() {
 		return
 	}
 	used := l.watch.LastUsage()
-	now := checkpointing.SandboxUsage{At: l.watch.RunSince(l.sinceBirth()), Total: used.CPU, Ran: used.Ran,
+	now := checkpointing.SandboxUsage{At: l.watch.RunSince(l.activeTime()), Total: used.CPU, Ran: used.Ran,
 		Delayed: used.Delayed}
 	if now.At < checkpointing.TrialWarmup || t.cost > 0 && now.At-t.last.At < betweenLooks {
 		return
@@ -78,7 +78,7 @@ func (l *life) leaveSandbox(why string, inputs map[string]any) {
 // is run again without.
 func (l *life) mayBlameSandbox(r checkpoint.Result) bool {
 	return l.program.choice.Trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
-		l.watch.RunSince(l.sinceBirth()) < checkpointing.QuickFailure
+		l.watch.RunSince(l.activeTime()) < checkpointing.QuickFailure
 }
 
 // restartUnsandboxed starts the program from the beginning without the sandbox.

@@ -33,6 +33,8 @@ func (l *life) saveOnOrder() {
 	switch {
 	case l.phase == preparing:
 		l.notSaved(errors.New("the program does not run yet"))
+	case l.suspension.still:
+		l.notSaved(errors.New("the program is suspended"))
 	case l.phase != running || l.stopping != nil: // its end, or its leaving, is the answer
 	case l.save != nil:
 		l.wanted = true
@@ -121,6 +123,7 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 			if l.saver == s { // else it was another program's
 				l.onSaved(o, saved, err)
 			}
+			l.applySuspension()
 		}, nil
 	})
 }

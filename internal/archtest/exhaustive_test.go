@@ -20,7 +20,7 @@ var handled = []struct {
 	{"CommandKind", "internal/live/broker/dispatch.go", ""},
 	// seen to before; nothing is found out about simulated jobs meanwhile; simulated managers give nobody more
 	{"CommandKind", "internal/sim/carry.go", "Release Describe Acquire"},
-	{"InputKind", "internal/sched/engine/[er]*.go", ""},
+	{"InputKind", "internal/sched/engine/[erv]*.go", ""},
 	{"EventKind", "internal/sched/world/apply.go", ""},
 }
 

@@ -32,6 +32,9 @@ func (s *Simulator) carryOut(c *core.Command) {
 		s.acquireProcs(t, c)
 	case core.Stop:
 		s.saveCheckpoint(t)
+	case core.Suspend:
+		s.suspendTask(t)
+	case core.Inform: // there is no agent that foretells its end
 	default:
 		panic(fmt.Sprintf("sim: nobody carries out %v", c.Kind))
 	}
@@ -109,6 +112,19 @@ func (s *Simulator) endTask(t *task) {
 	s.tellEngine(core.Input{Kind: core.Ended, Job: t.job.Spec.ID, Epoch: t.epoch})
 }
 
+// suspendTask stops the program of a task, or lets it go on, as its user wants by now.
+func (s *Simulator) suspendTask(t *task) {
+	j := s.eng.World().Job(t.job.Spec.ID)
+	if !t.running || j == nil || t.suspended == j.IsSuspended() {
+		return
+	}
+	finish := t.resumeAtRate(s.now, s.taskSpeed(t), j.IsSuspended())
+	if !t.suspended {
+		s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
+		s.reportLater(t, 0)
+	}
+}
+
 // saveCheckpoint stops a task with a checkpoint.
 func (s *Simulator) saveCheckpoint(t *task) {
 	if !t.running {
@@ -137,6 +153,6 @@ func (s *Simulator) vacateTask(t *task) {
 	if t.running {
 		s.running--
 	}
-	t.running = false
+	t.running, t.suspended = false, false
 	t.version++
 }

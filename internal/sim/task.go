@@ -10,18 +10,19 @@ import (
 // task is a submitted job as the grid sees it: where its program runs and how
 // far it has come.
 type task struct {
-	job      workload.Job
-	epoch    core.Epoch
-	version  uint32 // counts changes of its pace: entries of older ones are void
-	endAt    int    // where its end is in the agenda, if it is there
-	reportAt int    // likewise its next report of progress
-	running  bool
-	parts    []taskPart
-	onePart  [1]taskPart
-	flows    []netflow.ID // files that were sent for it, some of them may have arrived
-	progress app.Progress
-	saved    float64 // part of the work that its last checkpoint holds
-	holders  int     // holding jobs that were submitted for it
+	job       workload.Job
+	epoch     core.Epoch
+	version   uint32 // counts changes of its pace: entries of older ones are void
+	endAt     int    // where its end is in the agenda, if it is there
+	reportAt  int    // likewise its next report of progress
+	running   bool
+	suspended bool // its program is stopped: it keeps its processors
+	parts     []taskPart
+	onePart   [1]taskPart
+	flows     []netflow.ID // files that were sent for it, some of them may have arrived
+	progress  app.Progress
+	saved     float64 // part of the work that its last checkpoint holds
+	holders   int     // holding jobs that were submitted for it
 }
 
 // taskPart is a part of a task in one cluster.
@@ -82,6 +83,17 @@ func (t *task) beginProgram(now core.Time, speed float64) core.Time {
 	if t.hasFixedTime() && speed == 1 && t.saved == 0 {
 		return now.Add(t.job.Run) // given in whole nanoseconds, it stays exact
 	}
+	return t.progress.FinishTime()
+}
+
+// resumeAtRate stops the program, or lets it go on, and tells when it will end then.
+func (t *task) resumeAtRate(now core.Time, speed float64, suspended bool) core.Time {
+	t.version++
+	if t.suspended = suspended; suspended {
+		t.progress.SetRate(now, 0, 0)
+		return core.Never
+	}
+	t.progress.SetRate(now, t.workRate(speed), 0)
 	return t.progress.FinishTime()
 }
 

@@ -191,6 +191,12 @@ func (w *Watch) NeedsWarning(now, left time.Duration) bool {
 	return true
 }
 
+// ResetDeadline notes that the deadline is another one.
+func (w *Watch) ResetDeadline() {
+	w.alarm.ResetDeadline()
+	w.warned = false
+}
+
 // RecordAnswer notes that the broker has answered and leaves the job here.
 func (w *Watch) RecordAnswer(now time.Duration) { w.alarm.RecordAnswer(now) }
 

@@ -14,9 +14,10 @@ import (
 
 func (a *app) cancelCommand() *cobra.Command {
 	var output string
-	var now, all bool
+	var now bool
+	var f choice
 	cmd := &cobra.Command{
-		Use:   "cancel ID…|--all [--now]",
+		Use:   "cancel ID…|--all|--label NAME=VALUE [--now]",
 		Short: "End jobs and everything they started",
 		Long: `Ends jobs, waiting or running, with every process they started. A running program
 gets SIGTERM first, and SIGKILL after a grace time: 30 s, or what the job says
@@ -28,21 +29,24 @@ With --now programs are killed at once; their files are copied back all the same
 Given for a job that is being cancelled, and whose program was killed already,
 --now gives its files up, for a cluster that cannot be reached.
 
-A name cancels all jobs of that name.` + jobsHelp,
+A name cancels all jobs of that name.` + chooseHelp,
 		Example: `  godwit cancel 7
   godwit cancel 7-9 83_[1-4]
+  godwit cancel --label sweep=3
   godwit cancel --now --all`,
-		Args:                  jobArguments,
+		Args:                  f.jobsOrFilter,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
-				jobs, err := selectJobs(cmd.Context(), c, args, all, false)
+				jobs, err := f.chooseJobs(cmd.Context(), c, args)
 				if err != nil {
 					return err
 				}
 				if len(jobs) == 0 {
 					a.SayLine("no jobs to cancel")
+				} else if goes, err := a.mayGoOn(&f, "cancel", jobs); err != nil || !goes {
+					return err
 				}
 				return a.cancelAll(cmd.Context(), c, jobs, now, output)
 			})
@@ -50,8 +54,8 @@ A name cancels all jobs of that name.` + jobsHelp,
 	}
 	how := term.NewGroup("How")
 	how.Flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
-	how.Flags.BoolVar(&all, "all", false, "all jobs that have not ended")
-	term.GroupFlags(cmd, how, term.OutputGroup(&output))
+	term.GroupFlags(cmd, how, f.choiceGroup(), term.OutputGroup(&output))
+	term.CompleteNames(cmd, "state", allStates())
 	return cmd
 }
 
@@ -123,7 +127,7 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 
 // cancelledText says what became of a job that was cancelled.
 func cancelledText(j *api.Job) string {
-	text := fmt.Sprintf("job %s %s", jobLabel(j), term.StateText(j.State))
+	text := fmt.Sprintf("job %s %s", jobLabel(j), stateWord(j))
 	if more := filesText(j); more != "" {
 		text += "; " + more
 	}

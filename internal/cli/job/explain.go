@@ -72,7 +72,7 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 
 // jobStanding says in one line how a job is, or how it ended.
 func (a *app) jobStanding(j *api.Job) string {
-	text := a.InColour(term.StateText(j.State))
+	text := a.InColour(stateWord(j))
 	if j.Cluster != "" {
 		text += " on " + j.Cluster
 	}

@@ -1,5 +1,6 @@
 // Package job is the commands of jobs: godwit run, submit, quote, ps, show, logs, wait, cancel,
-// explain, migrate, resize, checkpoint and pool. It must not decide anything about jobs.
+// explain, migrate, resize, checkpoint, hold, release, requeue, suspend, resume, update and pool.
+// It must not decide anything about jobs.
 package job
 
 import (
@@ -17,10 +18,11 @@ type app struct {
 }
 
 // NewCommands are godwit run, submit, quote, ps, show, logs, wait, cancel, explain, migrate, resize,
-// checkpoint and pool.
+// hold, release, requeue, suspend, resume, update, checkpoint and pool.
 func NewCommands(program *connect.Connector) []*cobra.Command {
 	a := &app{Connector: program}
 	return []*cobra.Command{a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(),
 		a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.resizeCommand(),
+		a.holdCommand(), a.releaseCommand(), a.requeueCommand(), a.suspendCommand(), a.resumeCommand(), a.updateCommand(),
 		a.checkpointCommand(), a.poolCommand()}
 }

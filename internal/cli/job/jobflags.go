@@ -40,7 +40,7 @@ var jobGroups = []struct {
 	flags []string
 }{
 	{"What it needs", []string{"deadline", "estimate", "procs", "pattern", "on", "memory", "time", "grace", "processes",
-		"workdir", "input", "output-file", "env", "export", "setup", "name", "array", "after"}},
+		"workdir", "input", "output-file", "env", "export", "setup", "name", "label", "array", "after"}},
 	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file",
 		"checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,7 +64,7 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	}
 	var list []string
 	for i := range jobs {
-		list = append(list, fmt.Sprintf("%s\t%s %s", jobLabel(&jobs[i]), jobs[i].Name, term.StateText(jobs[i].State)))
+		list = append(list, fmt.Sprintf("%s\t%s %s", jobLabel(&jobs[i]), jobs[i].Name, stateWord(&jobs[i])))
 	}
 	list = append(list, "last\tthe job submitted last", "all\tall that have not ended")
 	return list, cobra.ShellCompDirectiveNoFileComp
@@ -73,6 +74,9 @@ type psFlags struct {
 	output     string
 	all, users bool
 	states     []string
+	labels     []string
+	columns    []string
+	sort       string
 }
 
 func (a *app) psCommand() *cobra.Command {
@@ -90,6 +94,8 @@ with --all-users.` + jobsHelp,
   godwit ps failed
   godwit ps --state pending,running
   godwit ps 80-83
+  godwit ps --label sweep=3 --columns id,name,why
+  godwit ps --all --sort -cpu
   godwit ps --all -o json
   sudo godwit ps --all-users`,
 		DisableFlagsInUseLine: true,
@@ -102,9 +108,14 @@ with --all-users.` + jobsHelp,
 	g := term.OutputGroup(&f.output)
 	g.Flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
 	g.Flags.StringSliceVar(&f.states, "state", nil, "only jobs in these `STATES`: pending, running, completed, failed, …")
+	g.Flags.StringArrayVar(&f.labels, "label", nil, "only jobs with this label, `NAME=VALUE`; several: with all of them")
+	g.Flags.StringSliceVar(&f.columns, "columns", nil, "print these `COLUMNS`: "+strings.Join(columnNames(), ", "))
+	g.Flags.StringVar(&f.sort, "sort", "", "order by a `COLUMN`; -COLUMN: the largest first (newest first)")
 	g.Flags.BoolVar(&f.users, "all-users", false, "those of all users, for root")
 	term.GroupFlags(cmd, g)
 	term.CompleteNames(cmd, "state", allStates())
+	term.CompleteNames(cmd, "columns", columnNames())
+	term.CompleteNames(cmd, "sort", columnNames())
 	return cmd
 }
 
@@ -117,13 +128,15 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 			refs = append(refs, arg)
 		}
 	}
-	if err := checkStates(states); err != nil {
+	wanted, err := parseLabels(f.labels, false)
+	if err = cmp.Or(checkStates(states), err, checkColumns(f)); err != nil {
 		return err
 	}
 	return a.AskBroker(ctx, func(c *api.Client) error {
 		var jobs []api.Job
 		var err error
-		all := f.all || len(states) > 0
+		isOfLive := func(state string) bool { return state == heldWord || state == suspendedWord }
+		all := f.all || slices.ContainsFunc(states, func(state string) bool { return !isOfLive(state) })
 		switch {
 		case len(refs) > 0:
 			jobs, err = c.SelectJobs(ctx, refs, false)
@@ -138,8 +151,15 @@ func (a *app) listJobs(ctx context.Context, f *psFlags, args []string) error {
 		if len(states) > 0 {
 			jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return !inState(&j, states) })
 		}
+		if len(wanted) > 0 {
+			jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return !hasLabels(&j, wanted) })
+		}
+		sortJobs(jobs, f.sort)
 		if f.output == "json" {
 			return term.WriteJSON(a.Stdout, term.OrEmpty(jobs))
+		}
+		if len(f.columns) > 0 {
+			return a.printColumns(jobs, f.columns)
 		}
 		if len(jobs) == 0 && len(states) > 0 {
 			a.SayLine("no jobs are " + term.JoinWords(states))
@@ -174,7 +194,7 @@ func jobTable(a *app, jobs []api.Job, users bool) *term.Table {
 		if users {
 			user = j.User
 		}
-		t.AddRow(jobLabel(j), user, j.Name, term.StateText(j.State), term.OrDash(clusterText(j)), a.MomentText(j.Submitted),
+		t.AddRow(jobLabel(j), user, j.Name, stateWord(j), term.OrDash(clusterText(j)), a.MomentText(j.Submitted),
 			ranText(j), term.PartText(j.Progress), a.MomentText(ends), a.MomentText(j.Deadline), inTime(j),
 			term.CodeText(j.ExitCode))
 		t.AddNote(whyText(j))
@@ -261,7 +281,7 @@ func (a *app) showJobs(ctx context.Context, c *api.Client, args []string, output
 func (a *app) printJob(j *api.Job) error {
 	var t term.Rows
 	t.Width = a.TerminalWidth()
-	t.AddRow("state", "%s", a.InColour(term.JoinReason(term.StateText(j.State), j.Why)))
+	t.AddRow("state", "%s", a.InColour(term.JoinReason(stateWord(j), j.Why)))
 	t.AddRow("command", "%s", quoteCommand(j.Command))
 	for i := range j.Parts {
 		p := &j.Parts[i]
@@ -276,6 +296,9 @@ func (a *app) printJob(j *api.Job) error {
 	}
 	for i := range j.HostUsage {
 		t.AddRow("on "+j.HostUsage[i].Host, "%s", hostText(&j.HostUsage[i]))
+	}
+	if len(j.Labels) > 0 {
+		t.AddRow("labels", "%s", labelsText(j.Labels))
 	}
 	t.AddRow("submitted", "%s", a.MomentText(j.Submitted))
 	if j.Started != nil {

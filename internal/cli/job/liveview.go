@@ -144,7 +144,7 @@ func formatRunTime(d time.Duration) string {
 
 func (v *liveView) stateText() string {
 	j := v.job
-	text := term.StateText(j.State)
+	text := stateWord(j)
 	if v.leaves {
 		text = "being cancelled"
 	}

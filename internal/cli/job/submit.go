@@ -31,6 +31,7 @@ const submitExample = `  godwit submit examples/jobs/pi.yaml
 func (a *app) submitCommand() *cobra.Command {
 	var f jobFlags
 	var output string
+	var hold bool
 	cmd := &cobra.Command{
 		Use:     "submit [flags] FILE",
 		Short:   "Submit the job in a file",
@@ -49,6 +50,7 @@ func (a *app) submitCommand() *cobra.Command {
 				return err
 			}
 			return a.AskBroker(cmd.Context(), func(c *api.Client) error {
+				job.Hold = job.Hold || hold
 				ids, err := a.submitJob(cmd.Context(), c, job, "")
 				if err != nil {
 					return err
@@ -57,7 +59,9 @@ func (a *app) submitCommand() *cobra.Command {
 			})
 		},
 	}
-	term.GroupFlags(cmd, append(f.flagGroups(), term.OutputGroup(&output))...)
+	g := term.NewGroup("When it starts")
+	g.Flags.BoolVar(&hold, "hold", false, "not before godwit release")
+	term.GroupFlags(cmd, append(f.flagGroups(), g, term.OutputGroup(&output))...)
 	a.completeJobFlags(cmd)
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func (a *app) waitJobs(ctx context.Context, named []api.Job, output string) erro
 
 // endOfOne says how one of several jobs ended.
 func endOfOne(j *api.Job) string {
-	text := "job " + jobLabel(j) + " (" + j.Name + ") " + term.StateText(j.State)
+	text := "job " + jobLabel(j) + " (" + j.Name + ") " + stateWord(j)
 	if j.State != core.Done && j.Why != "" {
 		text += ": " + j.Why
 	}
@@ -112,7 +113,22 @@ type logsFlags struct {
 	follow bool
 	tail   int
 	part   int
+	stream string // "": both
 }
+
+// logStreams are what a job writes, by the number of the stream less one.
+var logStreams = []string{"stdout", "stderr"}
+
+// checkStream refuses a stream that there is not.
+func (f *logsFlags) checkStream() error {
+	if f.stream == "" || slices.Contains(logStreams, f.stream) {
+		return nil
+	}
+	return &badinput.Error{Field: "--stream", Value: f.stream, Want: "stdout or stderr"}
+}
+
+// shows reports whether a stream is wanted.
+func (f *logsFlags) shows(stream int) bool { return f.stream == "" || logStreams[stream] == f.stream }
 
 func (a *app) logsCommand() *cobra.Command {
 	f := logsFlags{tail: -1}
@@ -126,7 +142,8 @@ several jobs of one name it is the newest. Of a job of several parts it is what 
 part 0 wrote; --part names another.` + jobsHelp,
 		Example: `  godwit logs 7
   godwit logs -f last
-  godwit logs --tail 20 83_[1-4]`,
+  godwit logs --tail 20 83_[1-4]
+  godwit logs --stream stderr 7`,
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 
@@ -145,12 +162,17 @@ part 0 wrote; --part names another.` + jobsHelp,
 	g.Flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
 	g.Flags.VarP(term.WholeNumberFlag(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines; default: all")
 	g.Flags.Lookup("tail").DefValue = "" // else the help says -1
+	g.Flags.StringVar(&f.stream, "stream", "", "only this `STREAM`: stdout or stderr")
 	g.Flags.Var(term.WholeNumberFlag(&f.part, 0, wire.MaxParts-1), "part", "of a job of several parts, that of part `N`")
 	term.GroupFlags(cmd, g)
+	term.CompleteNames(cmd, "stream", logStreams)
 	return cmd
 }
 
 func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logsFlags) error {
+	if err := f.checkStream(); err != nil {
+		return err
+	}
 	switch {
 	case f.follow && len(jobs) > 1:
 		return &badinput.Error{Field: "--follow", Problem: fmt.Sprintf("only with a single job, these are %d", len(jobs))}
@@ -159,7 +181,7 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 	case f.follow && f.part > 0:
 		return &badinput.Error{Field: "--part", Problem: "not together with --follow"}
 	case f.follow:
-		return a.followLogs(ctx, jobRef(&jobs[0]))
+		return a.followLogs(ctx, jobRef(&jobs[0]), f)
 	}
 	texts := []map[string]string{}
 	for i := range jobs {
@@ -187,6 +209,9 @@ func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logs
 func (a *app) printLogs(ctx context.Context, c *api.Client, id string, f *logsFlags) (map[string]string, error) {
 	var text [2]bytes.Buffer
 	for i, to := range []io.Writer{a.Stdout, a.Stderr} {
+		if !f.shows(i) {
+			continue
+		}
 		if f.output == "json" {
 			to = &text[i]
 		}
@@ -236,8 +261,15 @@ func (l *lastLines) flushLines() error {
 	return err
 }
 
-func (a *app) followLogs(ctx context.Context, id string) error {
-	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.ConnectBroker, Job: id, Stdout: a.Stdout, Stderr: a.Stderr})
+func (a *app) followLogs(ctx context.Context, id string, f *logsFlags) error {
+	streams := []io.Writer{a.Stdout, a.Stderr}
+	for i := range streams {
+		if !f.shows(i) {
+			streams[i] = io.Discard
+		}
+	}
+	_, err := follow.JobToEnd(ctx, follow.Options{Connect: a.ConnectBroker, Job: id, Stdout: streams[0],
+		Stderr: streams[1]})
 	if errors.Is(err, follow.ErrOutput) {
 		return fmt.Errorf("job %s: %w", id, err)
 	}

@@ -18,12 +18,15 @@ func allStates() []string {
 			list = append(list, word)
 		}
 	}
-	return list
+	return append(list, heldWord, suspendedWord)
 }
 
 // isState says whether a word is that of a state, as tables or as JSON have it.
 func isState(word string) bool {
 	word = strings.ToLower(word)
+	if word == heldWord || word == suspendedWord {
+		return true
+	}
 	for s := core.Submitted; s.String() != "unknown"; s++ {
 		if word == term.StateText(s) || word == strings.ToLower(s.String()) {
 			return true
@@ -37,11 +40,26 @@ func isState(word string) bool {
 func inState(j *api.Job, words []string) bool {
 	for _, w := range words {
 		w = strings.ToLower(w)
-		if w == term.StateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && isPending(j.State) {
+		if w == stateWord(j) || w == term.StateText(j.State) || w == strings.ToLower(j.State.String()) ||
+			w == "pending" && isPending(j.State) {
 			return true
 		}
 	}
 	return false
+}
+
+// What a job is besides its state.
+const heldWord, suspendedWord = "held", "suspended"
+
+// stateWord is the state of a job for people: held and suspended stand for what it is otherwise.
+func stateWord(j *api.Job) string {
+	switch {
+	case j.Held && isPending(j.State):
+		return heldWord
+	case j.Suspended != nil && j.State == core.Running:
+		return suspendedWord
+	}
+	return term.StateText(j.State)
 }
 
 // isPending says whether a job has not started yet, wherever it waits.

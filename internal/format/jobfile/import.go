@@ -174,6 +174,12 @@ func (m *Import) SetBegin(at time.Time) {
 	m.NoteField("begin")
 }
 
+// SetHold has the job wait until its user releases it.
+func (m *Import) SetHold() {
+	m.draft.Hold = true
+	m.NoteField("hold")
+}
+
 // SetRetries is how often the job is started again.
 func (m *Import) SetRetries(n int) {
 	m.Retries = n

@@ -17,11 +17,13 @@ import (
 
 // Job is one job as its user described it. It is kept in the store as JSON.
 type Job struct {
-	Name    string   `json:"name,omitempty"`
-	Argv    []string `json:"argv"`              // `run: line` becomes sh -c line
-	Setup   string   `json:"setup,omitempty"`   // shell line run once before, in the same folder
-	Build   Build    `json:"build,omitzero"`    // before Setup, once for each kind of host
-	Workdir string   `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
+	Name string `json:"name,omitempty"`
+	// Labels are what its user files it under, by name.
+	Labels  map[string]string `json:"labels,omitempty"`
+	Argv    []string          `json:"argv"`              // `run: line` becomes sh -c line
+	Setup   string            `json:"setup,omitempty"`   // shell line run once before, in the same folder
+	Build   Build             `json:"build,omitzero"`    // before Setup, once for each kind of host
+	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	// WorkdirGiven says that the user named it: else it is where the command was given.
 	WorkdirGiven bool        `json:"-"`
 	Outputs      []string    `json:"outputs,omitempty"` // brought back; none named: whatever changed
@@ -87,6 +89,9 @@ type Job struct {
 
 	After []Dependency  `json:"after,omitempty"` // what must have happened to other jobs before it starts
 	Begin time.Duration `json:"begin,omitempty"` // it starts no sooner, from submission
+
+	// Hold says that it does not start before its user releases it.
+	Hold bool `json:"hold,omitempty"`
 
 	// Stdout and Stderr are files in which what it wrote is to be found at its
 	// end, beside the log: patterns of OutputName, relative to Workdir.

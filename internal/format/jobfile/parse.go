@@ -128,6 +128,12 @@ func parseDeadline(s string, now time.Time) (deadline, error) {
 	return deadline{in: by.Sub(now), by: by}, nil
 }
 
+// ParseDeadline reads a time from now, or a moment.
+func ParseDeadline(text string, now time.Time) (time.Time, error) {
+	d, err := parseDeadline(text, now)
+	return now.Add(d.in), err
+}
+
 func parseMoment(s string, now time.Time) (time.Time, bool) {
 	for _, layout := range momentLayouts {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {

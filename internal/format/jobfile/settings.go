@@ -57,7 +57,8 @@ func (d *Draft) replaceList(field string, drop func()) {
 
 // fieldOf is what a job file calls the field of a flag, where the names differ.
 var fieldOf = map[string]string{
-	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time",
+	"input": "inputs", "label": "labels", "output-file": "outputs", "env": "envs",
+	"memory": "resources.memory", "time": "resources.time",
 	"grace":     "resources.grace",
 	"processes": "resources.processes", "retries": "retry.max", "checkpoint": "checkpoint.method",
 	"checkpoint-every": "checkpoint.every", "checkpoint-signal": "checkpoint.signal",
@@ -97,6 +98,8 @@ func JobFlags() []Flag {
 			func(d *Draft) *[]string { return &d.Outputs }, parseInside),
 		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true,
 			apply: applyEnv},
+		{Name: "label", Kind: "NAME=VALUE", Help: "label by which jobs are found: sweep=3; may be given several times", Many: true,
+			apply: applyLabel},
 		withChoices(valueFlag("export", "HOW", "environment for other accounts: named (by --env), all",
 			func(d *Draft) *Export { return &d.Export }, parseExport), exportNames),
 		valueFlag("setup", "LINE", "shell line that runs once before it, in the working directory",

@@ -83,6 +83,7 @@ func (d *Draft) jobFields() []field {
 		{"inputs", d.readInputs},
 		{"outputs", d.readOutputs},
 		{"envs", d.readEnvs},
+		{"labels", d.readLabels},
 		scalarField("export", &d.Export, parseExport),
 		{"deadline", d.readDeadline},
 		{"estimate", d.readEstimate},
@@ -104,6 +105,7 @@ func (d *Draft) jobFields() []field {
 		scalarField("adapt", &d.Adapt, parseAdapt),
 		scalarField("pattern", &d.talks, ParseText),
 		{"components", d.readComponents},
+		{"hold", func(v yamlfile.Value) { d.Hold = v.Bool() }},
 		{"mpi", func(v yamlfile.Value) { d.MPI = v.Bool() }},
 	}
 }

@@ -78,6 +78,13 @@ type Run interface {
 	Result() Result
 }
 
+// Suspender is a Run whose program can be made to stand still for as long as its user wants. It keeps what it has.
+// Whoever ends or saves it has it go on before.
+type Suspender interface {
+	SuspendProgram(ctx context.Context) error
+	ContinueProgram() error
+}
+
 // Result is how a run ended.
 type Result struct {
 	Code   int  // exit code; 128 + n if signal n ended it

@@ -29,6 +29,10 @@ func (t *turn) greetAgent(j *job, l *link) {
 		t.endOthers(j)
 	}
 	t.tellSize(j, l)
+	t.tellSuspended(j, []*link{l})
+	if j.rec.Redated {
+		t.tellDeadline(j, []*link{l})
+	}
 	j.mu.Lock()
 	if j.watching {
 		l.sendOrder(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
@@ -130,6 +134,8 @@ func (t *turn) applyMessage(j *job, part int, m *wire.Message) {
 		t.attemptLost(j, part, m)
 	case wire.Collecting:
 		t.stepEngine(&core.Input{Kind: core.Collecting, Job: j.rec.ID, Epoch: j.rec.Epoch})
+	case wire.Suspended:
+		t.agentSuspended(j, m.Why)
 	case wire.Note:
 		t.agentNote(j, m.Entry)
 	}

@@ -52,6 +52,10 @@ func (t *turn) handleCommand(c core.Command) {
 		j.rec.StopOrder = t.numberOrder(j)
 		order.Epoch, order.Serial = c.Epoch, j.rec.StopOrder
 		t.afterCommit(func() { j.sendOrder(order) })
+	case core.Suspend:
+		t.afterCommit(func() { t.b.postLater(func(t *turn) { t.tellSuspended(j, j.presentLinks()) }) })
+	case core.Inform:
+		t.afterCommit(func() { t.b.postLater(func(t *turn) { t.tellDeadline(j, j.presentLinks()) }) })
 	case core.Claim:
 		t.handleClaim(j, c)
 	case core.Offer:

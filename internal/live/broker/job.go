@@ -43,6 +43,9 @@ type job struct {
 
 	sharesWork bool // it waits with the others of its array, and has the array's working directory
 
+	standsStill   core.Epoch // the attempt whose program its agent has stopped; 0: none
+	cannotSuspend string     // why that could not be done the last time
+
 	toldEnd bool // its last attempt told its end, with what it had written
 	// failureText is what the agent says of the failure that is being taken in
 	failureText string
@@ -114,7 +117,7 @@ type saveResult struct {
 }
 
 func newJob(rec store.Job) *job {
-	return &job{rec: rec, spec: rec.Spec, change: make(chan struct{})}
+	return &job{rec: rec, spec: rec.CurrentSpec(), change: make(chan struct{})}
 }
 
 // isForgettable reports whether nothing is left to do for the job.

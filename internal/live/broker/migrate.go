@@ -23,6 +23,9 @@ func (b *Broker) MigrateJob(ctx context.Context, ref, to string) (string, error)
 	if j == nil || v.State.IsTerminal() {
 		return "", fmt.Errorf("job %s has ended: only running and pending jobs can be migrated", ref)
 	}
+	if v.Suspended != 0 {
+		return "", errSuspended(j, "migrated")
+	}
 	in := core.Input{Kind: core.Migrate, Job: v.ID}
 	if to != "" {
 		c, err := b.targetCluster("--to", to)

@@ -85,6 +85,8 @@ func (t *turn) applyPartMessage(j *job, part int, m *wire.Message) {
 	case wire.Collecting:
 		j.rec.EditPart(part).Collecting = true
 		t.awaitCollected(j)
+	case wire.Suspended:
+		t.agentSuspended(j, m.Why)
 	case wire.Note:
 		t.agentNote(j, m.Entry)
 	}

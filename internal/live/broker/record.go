@@ -47,6 +47,8 @@ func (t *turn) recordEvent(ev *core.Event) {
 	case core.JobReleased:
 		t.noteWait(j, false)
 		t.touchJob(j)
+	case core.JobHeldByUser, core.JobReleasedByUser, core.JobSuspended, core.JobContinued, core.JobUpdated:
+		t.recordSteering(j, ev)
 	}
 }
 

@@ -219,7 +219,7 @@ func (s *selection) addWithArray(v *View) {
 
 // addNamed adds the jobs of a name; what is no name may be a unique id.
 func (s *selection) addNamed(ctx context.Context, r *jobref.Ref) error {
-	isNamed := func(v *View) bool { return v.Spec != nil && v.Spec.Name == r.Text }
+	isNamed := func(v *View) bool { spec := v.CurrentSpec(); return spec != nil && spec.Name == r.Text }
 	named := selectedPart{query: viewQuery{all: true}, is: isNamed}
 	var newest *View
 	live := false

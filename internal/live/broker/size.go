@@ -292,6 +292,9 @@ func (t *turn) askForSize(j *job, want api.Resize) (askedSize, error) {
 	case w.Parts > 1 || len(w.Spec.Components) > 1:
 		return asked, &badinput.Error{Problem: j.shortName() + " has several parts: they cannot be resized one by one yet"}
 	}
+	if w.Suspended {
+		return asked, errSuspended(j, "resized")
+	}
 	low, high, size := j.spec.Min, j.spec.Max, want.Cores
 	if !want.Auto && (size < low || size > high) {
 		return asked, &badinput.Error{Field: "cores", Value: fmt.Sprint(size),

@@ -263,7 +263,7 @@ func (t *turn) enterEngine(j *job, in *core.Input, targets map[targetKey]core.Ta
 	spec.Array, spec.ArrayLimit = j.rec.Parent, j.spec.Array.AtOnce
 	spec.After = t.engineDependencies(j, targets)
 	submit := *in
-	submit.Spec = &spec
+	submit.Spec, submit.Hold = &spec, j.spec.Hold
 	if c := t.b.clusterNamed(j.rec.PinnedTo); c != nil {
 		submit.Aim = core.AimAt(c.id)
 	}

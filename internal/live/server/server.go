@@ -87,6 +87,12 @@ func (s *server) routeTable() map[string]http.HandlerFunc {
 		"POST /v1/jobs/{id}/migrate":    answerJSON(s.migrateJob),
 		"POST /v1/jobs/{id}/resize":     answerJSON(s.resizeJob),
 		"POST /v1/jobs/{id}/checkpoint": answerJSON(s.checkpointJob),
+		"POST /v1/jobs/{id}/hold":       answerJSON(steerJob(s.Broker.HoldJob)),
+		"POST /v1/jobs/{id}/release":    answerJSON(steerJob(s.Broker.ReleaseJob)),
+		"POST /v1/jobs/{id}/requeue":    answerJSON(steerJobWith(s.Broker.RequeueJob)),
+		"POST /v1/jobs/{id}/suspend":    answerJSON(steerJob(s.Broker.SuspendJob)),
+		"POST /v1/jobs/{id}/resume":     answerJSON(steerJob(s.Broker.ResumeJob)),
+		"POST /v1/jobs/{id}/update":     answerJSON(steerJobWith(s.Broker.UpdateJob)),
 		"GET /v1/jobs/{id}/explain":     answerJSON(s.explainJob),
 		"GET /v1/jobs/{id}/logs":        s.streamLogs,
 		"GET /v1/jobs/{id}/watch":       s.watchJob,
@@ -330,6 +336,27 @@ func (s *server) resizeJob(r *http.Request) (api.Done, error) {
 	}
 	text, err := s.Broker.ResizeJob(r.Context(), r.PathValue("id"), m)
 	return api.Done{Text: text}, err
+}
+
+// steerJob does something with the job that a request names.
+func steerJob(do func(ctx context.Context, ref string) (string, error)) func(*http.Request) (api.Done, error) {
+	return func(r *http.Request) (api.Done, error) {
+		text, err := do(r.Context(), r.PathValue("id"))
+		return api.Done{Text: text}, err
+	}
+}
+
+// steerJobWith does so as the body of the request says.
+func steerJobWith[T any](
+	do func(ctx context.Context, ref string, how T) (string, error)) func(*http.Request) (api.Done, error) {
+	return func(r *http.Request) (api.Done, error) {
+		how, err := readBody[T](r)
+		if err != nil {
+			return api.Done{}, err
+		}
+		text, err := do(r.Context(), r.PathValue("id"), how)
+		return api.Done{Text: text}, err
+	}
 }
 
 func (s *server) checkpointJob(r *http.Request) (api.Done, error) {

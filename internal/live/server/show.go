@@ -24,15 +24,16 @@ func (s *server) jobFromView(v *broker.View) api.Job {
 	if j.Hosts == nil {
 		j.Hosts = []string{}
 	}
-	if spec := v.Spec; spec != nil {
+	if spec := v.CurrentSpec(); spec != nil {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
+		j.Labels, j.On = spec.Labels, spec.On
 		if v.Size > 0 {
 			j.Procs = v.Size // a moldable or malleable job may have more than it needs
 		} else if held, ok := core.ParseProcSet(v.Procs); ok && len(held) > 0 {
 			j.Procs = held.CountProcs()
 		}
 	}
-	j.Pending = v.Pending
+	j.Pending, j.Held, j.Suspended, j.Begin = v.Pending, v.Held, api.TimeAt(v.Suspended), api.TimeAt(v.NotBefore)
 	for i := range v.Parts {
 		p := api.JobPart{Cluster: v.Parts[i].Cluster, Hosts: v.Parts[i].Hosts, Started: v.Parts[i].Began}
 		if v.Parts[i].Ended != 0 {

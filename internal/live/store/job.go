@@ -86,8 +86,69 @@ type Job struct {
 	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
 	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
+	Held      bool      `json:"held,omitempty"`      // its user keeps it from being placed
+	Suspended core.Time `json:"suspended,omitempty"` // since then its program is stopped, as its user wants; 0: it is not
+	Redated   bool      `json:"redated,omitempty"`   // its deadline is another than the one its agents began with
+	// Changed is what its user has changed of its description since it was submitted; nil: nothing.
+	Changed *Changed `json:"changed,omitempty"`
 	// cluster for which its user or its workflow wants it to wait; "": any
 	PinnedTo string `json:"pinnedTo,omitempty"`
+}
+
+// Changed is what the user of a job has changed of its description.
+type Changed struct {
+	Name   string            `json:"name,omitempty"`   // "": as it was
+	Labels map[string]string `json:"labels,omitempty"` // all of them; nil: as they were, unless it has none by now
+	NoneOf bool              `json:"noLabels,omitempty"`
+	On     []string          `json:"on,omitempty"` // where it may run; none: as it was, unless that is anywhere
+	Any    bool              `json:"anywhere,omitempty"`
+}
+
+// CurrentSpec is the description of a job as its user has changed it.
+func (j *Job) CurrentSpec() *jobfile.Job {
+	if j.Spec == nil || j.Changed == nil {
+		return j.Spec
+	}
+	spec, c := *j.Spec, j.Changed
+	if c.Name != "" {
+		spec.Name = c.Name
+	}
+	if c.Labels != nil || c.NoneOf {
+		spec.Labels = c.Labels
+	}
+	if len(c.On) > 0 || c.Any {
+		spec.On = c.On
+	}
+	return &spec
+}
+
+// applyUpdate notes what the user of a job has changed of it.
+func (j *Job) applyUpdate(ev *core.Event) {
+	c := ev.Change
+	if c.Deadline != nil {
+		j.Deadline, j.Known, j.Redated = *c.Deadline, false, true
+	}
+	if c.Begin != nil {
+		j.NotBefore = *c.Begin
+	}
+	if c.Name == "" && len(c.Labels) == 0 && !c.Anywhere && len(c.On) == 0 {
+		return
+	}
+	var changed Changed
+	if j.Changed != nil {
+		changed = *j.Changed
+	}
+	if c.Name != "" {
+		changed.Name = c.Name
+	}
+	if spec := j.CurrentSpec(); spec != nil && len(c.Labels) > 0 {
+		changed.Labels = c.ChangeLabels(spec.Labels)
+		changed.NoneOf = len(changed.Labels) == 0
+	}
+	if c.Anywhere || len(c.On) > 0 {
+		changed.On, changed.Any = c.On, c.Anywhere
+	}
+	j.Changed = &changed
 }
 
 // Part is a part of a job in the present attempt.

@@ -34,6 +34,16 @@ func (j *Job) ApplyEvent(ev *core.Event, cluster string) {
 		j.Reason = ev.WhyText(cluster)
 	case core.JobReleased:
 		j.Reason = ""
+	case core.JobHeldByUser, core.JobReleasedByUser:
+		j.Held = ev.Kind == core.JobHeldByUser
+	case core.JobSuspended:
+		j.Suspended, j.Reason = ev.At, ev.WhyText(cluster)
+	case core.JobContinued:
+		if j.Suspended = 0; j.State == core.Running {
+			j.Reason = ev.WhyText(cluster)
+		}
+	case core.JobUpdated:
+		j.applyUpdate(ev)
 	case core.JobBecame:
 		j.State, j.Reason = ev.To, ev.WhyText(cluster)
 		j.applyState(ev)

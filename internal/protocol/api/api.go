@@ -144,6 +144,30 @@ type Resize struct {
 	Auto  bool `json:"auto,omitempty"` // as many as the broker's policy gives it; Cores is 0 then
 }
 
+// Requeue says how a job is requeued.
+type Requeue struct {
+	Hold bool `json:"hold,omitempty"` // it waits until it is released
+}
+
+// Update is what is to be otherwise with a job. What is not named stays as it is.
+type Update struct {
+	Deadline   *Time  `json:"deadline,omitempty"`
+	NoDeadline bool   `json:"no_deadline,omitempty"`
+	Begin      *Time  `json:"begin,omitempty"`
+	BeginNow   bool   `json:"begin_now,omitempty"`
+	Name       string `json:"name,omitempty"`
+	// Labels get these values; "" takes one away.
+	Labels   map[string]string `json:"labels,omitempty"`
+	On       []string          `json:"on,omitempty"`       // clusters where it may run
+	Anywhere bool              `json:"anywhere,omitempty"` // it may run on any
+}
+
+// IsEmpty reports whether it changes nothing.
+func (u *Update) IsEmpty() bool {
+	return u.Deadline == nil && u.Begin == nil && !u.NoDeadline && !u.BeginNow && u.Name == "" && len(u.Labels) == 0 &&
+		len(u.On) == 0 && !u.Anywhere
+}
+
 // Done is that what was asked for has happened.
 type Done struct {
 	Text string `json:"text"` // one line for people: "job 3 moved from a to b, 0.8 s"
@@ -177,6 +201,12 @@ type Job struct {
 	Attempts  int         `json:"attempts"`
 	// Parts are those of its present attempt, if there are several: Cluster and Hosts are of the first then.
 	Parts []JobPart `json:"parts,omitempty"`
+	// Held says that its user keeps it from starting, Suspended since when its program is halted.
+	Held      bool              `json:"held,omitempty"`
+	Suspended *Time             `json:"suspended,omitempty"`
+	Begin     *Time             `json:"begin,omitempty"` // it does not start before
+	Labels    map[string]string `json:"labels,omitempty"`
+	On        []string          `json:"on,omitempty"` // where it may run; none: anywhere
 	// Pending is how many jobs of its array it stands for in a list, itself included:
 	// those that have not been queued yet are listed as one.
 	Pending int `json:"pending,omitempty"`

@@ -118,6 +118,36 @@ func (c *Client) ResizeJob(ctx context.Context, id string, size Resize) (Done, e
 	return postJSON[Done](ctx, c, jobPath(id, "/resize"), size)
 }
 
+// HoldJob keeps a job that does not run from starting until it is released.
+func (c *Client) HoldJob(ctx context.Context, id string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/hold"), nil)
+}
+
+// ReleaseJob lets a job start that was held.
+func (c *Client) ReleaseJob(ctx context.Context, id string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/release"), nil)
+}
+
+// RequeueJob has a job that runs stop, saved if it can be, and start again later.
+func (c *Client) RequeueJob(ctx context.Context, id string, how Requeue) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/requeue"), how)
+}
+
+// SuspendJob halts the program of a job that runs; it keeps its cores.
+func (c *Client) SuspendJob(ctx context.Context, id string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/suspend"), nil)
+}
+
+// ResumeJob lets a suspended job go on.
+func (c *Client) ResumeJob(ctx context.Context, id string) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/resume"), nil)
+}
+
+// UpdateJob changes what a job asks for.
+func (c *Client) UpdateJob(ctx context.Context, id string, u *Update) (Done, error) {
+	return postJSON[Done](ctx, c, jobPath(id, "/update"), u)
+}
+
 // CheckpointJob saves a job now.
 func (c *Client) CheckpointJob(ctx context.Context, id string) (Done, error) {
 	return postJSON[Done](ctx, c, jobPath(id, "/checkpoint"), nil)

@@ -204,7 +204,9 @@ const (
 	Collecting Kind = "collecting" // the program was cancelled and has ended; its files are on their way; Ended follows
 	Note       Kind = "note"       // for explain: Entry
 	Accepted   Kind = "accepted"   // the program will have Size processors: its answer to Offer
-	SizeWanted Kind = "wanted"     // the program wants Size processors, and uses no more than that; Offer counts these
+	// the program is stopped as its user wants, or could not be: Why
+	Suspended  Kind = "suspended"
+	SizeWanted Kind = "wanted" // the program wants Size processors, and uses no more than that; Offer counts these
 )
 
 // What the broker tells an agent.
@@ -220,7 +222,11 @@ const (
 	Watch  Kind = "watch"  // send Status every Every; 0: no more
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
 	Offer  Kind = "offer"  // the program could have Size processors, or has to do with that by By: answered by Accepted
-	Resize Kind = "resize" // it has Size processors, its answers up to that to Offer included; it may run on CPUs
+	// stop the program, which keeps its processors: answered by Suspended; Continue: let it go on; no answer
+	Suspend  Kind = "suspend"
+	Continue Kind = "continue"
+	Inform   Kind = "inform" // its deadline is By by now; 0: it has none
+	Resize   Kind = "resize" // it has Size processors, its answers up to that to Offer included; it may run on CPUs
 )
 
 // Version is that of what is said here, OldestVersion the oldest that is still understood: agents

@@ -83,6 +83,12 @@ func (q *DeadlineAlarm) refusalPause(left time.Duration) time.Duration {
 	return max(min(p, maxPause), 2*q.SampleInterval, time.Second)
 }
 
+// ResetDeadline notes that the deadline is another one: what was asked and answered was about the one before, and the
+// next sample is enough to ask.
+func (q *DeadlineAlarm) ResetDeadline() {
+	q.asked, q.open, q.refused, q.below = false, false, 0, minBelowSamples
+}
+
 // RecordAnswer notes that the broker chose to leave things as they are.
 func (q *DeadlineAlarm) RecordAnswer(now time.Duration) {
 	if !q.open {

@@ -9,6 +9,7 @@ type Change struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Clusters is where it may run from now on; Anywhere: on all that there are.
 	Clusters []ClusterID `json:"clusters,omitempty"`
+	On       []string    `json:"on,omitempty"` // the clusters that its user names
 	Anywhere bool        `json:"anywhere,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func fullEvent() Event {
 			Managed: true, Depth: 3, Reserves: true, Removed: true, Isolated: true},
 		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)}, Between: &[2]string{"a", "b"},
 		Change: &Change{Deadline: new(Time), Begin: new(Time), Name: "n", Labels: map[string]string{"a": "b"},
-			Clusters: []ClusterID{1}, Anywhere: true},
+			Clusters: []ClusterID{1}, On: []string{"a"}, Anywhere: true},
 	}
 }
 

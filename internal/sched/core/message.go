@@ -51,7 +51,7 @@ type InputKind uint8
 
 const (
 	Tick      InputKind = iota // the moment the engine asked to be woken at
-	Submit                     // Spec; Aim, if it is to wait for that cluster alone; Undescribed; Hold: its user releases it
+	Submit                     // Spec; Aim, if it is to wait for that cluster alone; Undescribed; Hold
 	Cancel                     // Job: by its user; Attended, Grace; Immediate: it is not waited for any longer
 	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                     // Job, Epoch, Part: files arrived

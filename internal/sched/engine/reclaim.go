@@ -100,7 +100,7 @@ func (e *Engine) endReclaims() {
 			continue
 		}
 		inVain := core.Time(0)
-		if j := e.w.Job(id); j != nil && j.State().IsWaiting() {
+		if j := e.w.Job(id); j != nil && j.State().IsWaiting() && j.CurrentHold() == core.NotHeld {
 			if _, placed := e.tryPlace(j); !placed {
 				// The policy does not choose what it chose when room was to be made.
 				// To make it again at once would go on for ever.

@@ -147,8 +147,8 @@ func (e *Engine) markContinued(j *world.Job, why core.Reason) {
 	}
 }
 
-// updateForUser changes what a job asks for. One that waits is looked at again at once; one that was placed where it may
-// not run any more, and does not run yet, is placed again; the agents of one that runs are told of another deadline.
+// updateForUser changes what a job asks for. One that waits is looked at again at once; one that was placed where it
+// may not run any more, and does not run yet, is placed again; the agents of one that runs are told of another deadline.
 func (e *Engine) updateForUser(j *world.Job, change *core.Change) {
 	if change == nil {
 		return
@@ -165,7 +165,8 @@ func (e *Engine) updateForUser(j *world.Job, change *core.Change) {
 	e.emitEvent(core.Event{Kind: core.JobUpdated, Job: spec.ID, Epoch: j.Epoch(), Spec: spec, Change: change,
 		Why: core.Reason{Code: core.UpdatedByUser}})
 	if to, pinned := j.PinnedAim().Cluster(); pinned && moved && !mayRunOn(spec, to) {
-		e.emitEvent(core.Event{Kind: core.JobPinned, Job: spec.ID, Epoch: j.Epoch(), Why: core.Reason{Code: core.UpdatedByUser}})
+		e.emitEvent(core.Event{Kind: core.JobPinned, Job: spec.ID, Epoch: j.Epoch(),
+			Why: core.Reason{Code: core.UpdatedByUser}})
 	}
 	switch {
 	case isOnProcessors(j):

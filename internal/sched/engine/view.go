@@ -13,14 +13,16 @@ import (
 // carry commands out and to tell agents that come back where they stand, nothing to
 // decide by. What it points to must not be changed.
 type JobView struct {
-	State     core.State
-	Epoch     core.Epoch // of its latest attempt; 0 before the first
-	Hold      core.Hold  // what keeps it out of the placement queue
-	Cancelled bool       // its user did, and it is ending
-	Due       core.Time  // until when it may stop; 0 or core.Never: no limit
-	Runs      int        // attempts that have begun to run
-	Losses    int        // of which were lost
-	Spec      *core.Job
+	State      core.State
+	Epoch      core.Epoch // of its latest attempt; 0 before the first
+	Hold       core.Hold  // what keeps it out of the placement queue
+	Cancelled  bool       // its user did, and it is ending
+	HeldByUser bool       // who has not released it
+	Suspended  bool       // its program is stopped, or is to be
+	Due        core.Time  // until when it may stop; 0 or core.Never: no limit
+	Runs       int        // attempts that have begun to run
+	Losses     int        // of which were lost
+	Spec       *core.Job
 
 	Parts   int            // where it is placed; 0: nowhere
 	Claimed bool           // the clusters have confirmed the claims of all of them
@@ -55,6 +57,7 @@ func (e *Engine) FindJob(id core.JobID) (JobView, bool) {
 		return JobView{}, false
 	}
 	v := JobView{State: j.State(), Epoch: j.Epoch(), Hold: j.CurrentHold(), Cancelled: j.IsCancelled(), Due: j.DueTime(),
+		HeldByUser: j.IsHeldByUser(), Suspended: j.IsSuspended(),
 		Runs: j.AttemptCount(), Losses: j.LossCount(), Spec: j.Spec(), Parts: len(j.Parts()), Cluster: core.Nowhere}
 	if p := j.Part(0); p != nil {
 		v.Cluster, v.Claimed = p.Cluster().ID(), j.IsClaimed()

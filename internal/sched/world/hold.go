@@ -207,8 +207,8 @@ func (w *World) applyHeld(j *Job, ev *core.Event) error {
 }
 
 // mayBeHeld reports whether a job may be kept out of the placement queue by this: before its first attempt by anything,
-// later by its user, and then by the limit of its array, since it has given up its place. A begin time may be set while it
-// is in the queue.
+// later by its user, and then by the limit of its array, since it has given up its place. A begin time may be set
+// while it is in the queue.
 func (j *Job) mayBeHeld(by core.Hold) bool {
 	switch {
 	case by == core.HeldUser:

@@ -55,7 +55,8 @@ func (j *Job) appendState(b []byte, w *World) []byte {
 	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d fixed %d epoch %d attempts %d losses %d "+
 		"quick %d hold %s until %d %v by user %v suspended %v queued %v not-before %d lost-at %d in turn %d room-after %d tries %d pace %+v\n",
 		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.fixed, j.epoch, j.attempts, j.losses,
-		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.userHold, j.suspended, j.queued, j.notBefore, j.lostAt, j.lostTurn, j.roomAfter,
+		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.userHold, j.suspended, j.queued, j.notBefore,
+		j.lostAt, j.lostTurn, j.roomAfter,
 		w.PlacementTries(j), j.pace)
 	for _, p := range j.parts {
 		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order "+

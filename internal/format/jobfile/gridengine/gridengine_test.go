@@ -23,7 +23,6 @@ var badLines = []jobfiletest.Mistake{
 	{"#$ -j maybe", `job.sh:2: #$ -j "maybe": expected y or n`},
 	{"#$ -S bash", `job.sh:2: #$ -S "bash": expected the absolute path of a shell, such as /bin/bash`},
 	{"#$ -a tomorrow", `job.sh:2: #$ -a "tomorrow": expected a moment as qsub has it: [[CC]YY]MMDDhhmm[.SS], such as 05311830`},
-	{"#$ -h", `job.sh:2: #$ -h: not supported: a job cannot be submitted to be released by hand; -a names a moment, -hold_jid other jobs`},
 	{"#$ -hold_jids 3", `job.sh:2: #$ -hold_jids: unknown option of qsub, did you mean -hold_jid?`},
 	{"#$ -cwd now", `job.sh:2: #$ "now": expected options of qsub such as -l h_rt=1:00:00 or -N name`},
 	{"#$ -v NOWHERE", `job.sh:2: #$ -v "NOWHERE": expected a variable that is set here, or NAME=VALUE`},

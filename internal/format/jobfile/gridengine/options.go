@@ -13,6 +13,7 @@ var qsubOptions = slices.Concat(
 		{"l", 1, (*qsubScript).readResources},
 		{"t", 1, (*qsubScript).readTasks},
 		{"tc", 1, (*qsubScript).readAtOnce},
+		{"h", 0, func(g *qsubScript, _ []string) error { g.SetHold(); return nil }},
 		{"hold_jid", 1, (*qsubScript).readHold},
 		{"hold_jid_ad", 1, (*qsubScript).readHold},
 		{"o", 1, func(g *qsubScript, v []string) error { return g.readPath(v[0], &g.out) }},
@@ -41,8 +42,6 @@ var qsubOptions = slices.Concat(
 	ignoredOptions(1, "b", "left out: this is a script, and a script it is"),
 	ignoredOptions(1, "shell now he", "left out: it makes sense on qsub's own command line only"),
 	ignoredOptions(0, "terse noshell clear", "left out: it makes sense on qsub's own command line only"),
-	refusedOptions(0, "h", "not supported: a job cannot be submitted to be released by hand; -a names a moment, "+
-		"-hold_jid other jobs"),
 	refusedOptions(0, "verify help", "not supported: the script would be run; godwit quote says what would become of it"),
 	refusedOptions(1, "C", "lines that begin with #$"),
 	refusedOptions(1, "@", "options in the script itself"),

@@ -40,7 +40,6 @@ var badLines = []jobfiletest.Mistake{
 	{"#SBATCH -d afterok:1?afterok:2",
 		`job.sh:2: #SBATCH -d "afterok:1?afterok:2": expected jobs separated by commas, all of which are waited for; that one of several is enough is not supported`},
 	{"#SBATCH --requeue=yes", `job.sh:2: #SBATCH --requeue "yes": no value`},
-	{"#SBATCH --hold", `job.sh:2: #SBATCH --hold: not supported: a job cannot be submitted to be released by hand; --begin names a moment, --dependency other jobs`},
 	{"#SBATCH --test-only", `job.sh:2: #SBATCH --test-only: not supported: the script would be run; godwit quote says what would become of it`},
 	{"#SBATCH --wrap=hostname", `job.sh:2: #SBATCH --wrap "hostname": not supported: it makes sense on sbatch's own command line only`},
 	{"#SBATCH --job-name='x", `job.sh:2: #SBATCH: expected a quote that is closed on the same line`},

@@ -56,7 +56,19 @@ type standing struct {
 	resumed chan struct{} // closed when it runs on, or has ended
 }
 
-var _ checkpoint.Run = (*run)(nil)
+var (
+	_ checkpoint.Run       = (*run)(nil)
+	_ checkpoint.Suspender = (*run)(nil)
+)
+
+// SuspendProgram stops all processes of the program.
+func (r *run) SuspendProgram(ctx context.Context) error { return r.tree.StopAll(ctx) }
+
+// ContinueProgram lets them run on.
+func (r *run) ContinueProgram() error {
+	r.tree.ContinueAll()
+	return nil
+}
 
 // startProcess starts the next process. The lock need not be held.
 func (r *run) startProcess(argv []string) error {

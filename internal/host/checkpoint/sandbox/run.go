@@ -265,6 +265,22 @@ func (r *run) stopSupervisor() {
 	}
 }
 
+// SuspendProgram stops the program in its sandbox.
+func (r *run) SuspendProgram(context.Context) error {
+	if _, err := r.line.sendAndWait(order{Do: "pause"}); err != nil {
+		return fmt.Errorf("stopping the program: %w", r.orEnded(err))
+	}
+	return nil
+}
+
+// ContinueProgram lets it run on.
+func (r *run) ContinueProgram() error {
+	if _, err := r.line.sendAndWait(order{Do: "resume"}); err != nil {
+		return fmt.Errorf("letting the program run on: %w", r.orEnded(err))
+	}
+	return nil
+}
+
 // SaveImage writes an image of the program into the empty folder dir.
 //
 // gVisor can save a program that stands still and leave it so. That is used for

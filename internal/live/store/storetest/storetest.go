@@ -241,6 +241,8 @@ func everyFieldComesBack(f *fixture) {
 	j.Owner, j.Parent, j.Result, j.StagedOut, j.Outgoing = 1001, 4, "result", true, "/outgoing/1.1"
 	j.PinnedTo, j.Peak, j.Failure, j.Warnings = "north", 1<<30, "out_of_memory", []string{"it tried to connect"}
 	j.Offered, j.Size = "4-7", 3
+	j.Held, j.Suspended, j.Redated = true, 9, true
+	j.Changed = &store.Changed{Name: "other", Labels: map[string]string{"sweep": "3"}, On: []string{"north"}}
 	j.Delivered, j.NamesOutputs, j.Partial, j.FromCheckpoint, j.Lost, j.Missing = true, true, true, 2, true,
 		[]string{"nope.txt"}
 	j.OutputCut, j.Named = true, true
