@@ -101,9 +101,21 @@ func play(t testing.TB, cfg Config, jobs ...workload.Job) *played {
 	return playAll(t, cfg)
 }
 
+// playSim is play, and tells which simulator it is before it begins.
+func playSim(t testing.TB, cfg Config, sim **Simulator, jobs ...workload.Job) *played {
+	t.Helper()
+	cfg.Jobs = listOf(jobs...)
+	return playWith(t, cfg, func(s *Simulator) { *sim = s })
+}
+
 // playAll runs a simulation, and checks the engine's world after every step and
 // the grid against it after every instant.
 func playAll(t testing.TB, cfg Config) *played {
+	t.Helper()
+	return playWith(t, cfg, func(*Simulator) {})
+}
+
+func playWith(t testing.TB, cfg Config, begins func(*Simulator)) *played {
 	t.Helper()
 	c := outcome.NewCollector(cfg.Platform.TotalProcs(), cfg.Jobs.Len(), false)
 	p := &played{t: t}
@@ -125,6 +137,7 @@ func playAll(t testing.TB, cfg Config) *played {
 		t.Fatal(err)
 	}
 	p.sim = s
+	begins(s)
 	s.beginRun()
 	for at, more := s.nextMoment(); more; at, more = s.nextMoment() {
 		if at < s.now {

@@ -148,7 +148,8 @@ func (e *Engine) markContinued(j *world.Job, why core.Reason) {
 }
 
 // updateForUser changes what a job asks for. One that waits is looked at again at once; one that was placed where it
-// may not run any more, and does not run yet, is placed again; the agents of one that runs are told of another deadline.
+// may not run any more, and does not run yet, is placed again; the agents of one that runs are told of another
+// deadline.
 func (e *Engine) updateForUser(j *world.Job, change *core.Change) {
 	if change == nil {
 		return
