@@ -18,6 +18,9 @@
 //	POST /v1/jobs/{id}/migrate      Migrate            → Done
 //	POST /v1/jobs/{id}/resize       Resize             → Done
 //	POST /v1/jobs/{id}/checkpoint                      → Done, with the checkpoint
+//	POST /v1/jobs/{id}/hold|release|suspend|resume     → Done
+//	POST /v1/jobs/{id}/requeue      Requeue            → Done
+//	POST /v1/jobs/{id}/update       Update             → Done
 //	GET  /v1/jobs/{id}/explain                         → []Decision, oldest first
 //	GET  /v1/jobs/{id}/logs?stream=1&offset=0&follow=1 → the bytes; with follow until the job has ended
 //	GET  /v1/jobs/{id}/watch                           → lines of Live, the last one with Final
