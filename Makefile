@@ -11,7 +11,7 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
+.PHONY: help build web web-check install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
 	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable kills attack bench demo experiments run-experiments deps clean
 
 help: ## list the targets
@@ -94,6 +94,17 @@ mpi/capture/built/skeleton: mpi/skeleton.c mpi/spin.h
 
 # By which programs in C and Fortran report their progress. Only godwit_ names are seen from outside.
 LIBGODWIT := $(BUILD)/lib/libgodwit.a $(BUILD)/lib/libgodwit.so.1
+
+# Pages of the dashboard: what web/src gives is committed, so that nobody needs npm to build or run godwit.
+web: web/node_modules ## bundle the pages of the dashboard, web/src into web/dist (npm)
+	$(GO) run -C tools ./webpages ../web
+
+web-check: web/node_modules ## fail if web/dist is not what web/src gives
+	$(GO) run -C tools ./webpages -check ../web
+
+web/node_modules: web/package-lock.json
+	npm ci --prefix web --no-audit --no-fund
+	@touch $@
 
 libgodwit: ## compile the library for programs that report their progress (C, Fortran)
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory $(LIBGODWIT); \
@@ -186,6 +197,7 @@ check: ## the fast part of test: formatting, build, functions that no program ca
 	@$(MAKE) --no-print-directory fmt-check
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory deadcode
+	@$(MAKE) --no-print-directory web-check
 
 fmt: ## format all Go files
 	gofmt -w .

@@ -37,6 +37,9 @@ need mpirun openmpi-bin
 need mpicc libopenmpi-dev
 need valgrind valgrind
 need lmp lammps
+# The pages of the dashboard are looked at in a real browser; npm brings what they are bundled from.
+need chromium-headless-shell chromium-headless-shell
+need npm npm
 
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then

@@ -10,6 +10,7 @@ tool (
 
 require (
 	codeberg.org/polyfloyd/go-errorlint v1.9.0
+	github.com/evanw/esbuild v0.28.2
 	github.com/golangci/misspell v0.8.0
 	github.com/golangci/unconvert v0.0.0-20250410112200-a129a6e6413e
 	github.com/gordonklaus/ineffassign v0.2.0

@@ -91,6 +91,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 	root.AddCommand(job.NewCommands(a.Connector)...)
 	root.AddCommand(a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),
 		a.drainCommand(), a.undrainCommand(), a.logCommand(), a.upCommand(),
+		a.dashboardCommand(),
 		a.initCommand(), a.clusterCommand(), a.reloadCommand(), a.doctorCommand(), a.tellCommand(), a.agentCommand(),
 		a.manCommand())
 	root.AddCommand(sim.NewCommand(a.App), flow.NewCommand(a.Connector), experimentCommand())

@@ -50,7 +50,12 @@ func writeLicences(w *bufio.Writer) error {
 	for _, text := range texts {
 		fmt.Fprintf(w, "\n%[1]s\n%[2]s\n%[1]s\n\n%[3]s", strings.Repeat("=", 80), strings.Join(users[text], "\n"), text)
 	}
-	return nil
+	pages, err := os.ReadFile("web/LICENCES") // of what the pages of the dashboard are bundled with
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(pages)
+	return err
 }
 
 // shippedModules lists the modules of both binaries, the standard library first.
