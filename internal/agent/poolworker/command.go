@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 )
@@ -27,6 +28,8 @@ type command struct {
 	argv []string
 	env  []string
 	has  bool // the item has a place in an argument; else it is put behind them
+	// name is the program that was started last, path where it was found.
+	name, path string
 }
 
 func newCommand(argv, environ []string) *command {
@@ -53,17 +56,19 @@ func (c *command) itemArgs(item string) []string {
 	return args
 }
 
-// runItem runs the command for an item.
+// runItem runs the command for an item. It may run one at a time.
 func (c *command) runItem(ctx context.Context, text []byte) poolwork.Outcome {
 	item := string(text)
 	args := c.itemArgs(item)
-	var out, err limitedBuffer
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(c.env[:len(c.env):len(c.env)], poolwork.ItemVariable+"="+item)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &err, endGrace
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	o := poolwork.Outcome{Code: exitCode(cmd.Run(), &err)}
-	o.Out, o.Err, o.Cut = out.kept.Bytes(), err.kept.Bytes(), out.isCut || err.isCut
+	var out, errs limitedBuffer
+	path, err := c.findProgram(args[0])
+	var status unix.WaitStatus
+	if err == nil {
+		env := append(c.env[:len(c.env):len(c.env)], poolwork.ItemVariable+"="+item)
+		status, err = runProgram(ctx, path, args, env, &out, &errs)
+	}
+	o := poolwork.Outcome{Code: exitCode(status, err, &errs)}
+	o.Out, o.Err, o.Cut = out.kept.Bytes(), errs.kept.Bytes(), out.isCut || errs.isCut
 	return o
 }
 
@@ -75,16 +80,12 @@ const (
 
 // exitCode is how a program ended. Why it could not be started is written where its messages
 // would be.
-func exitCode(err error, to *limitedBuffer) int {
-	var exit *exec.ExitError
+func exitCode(status unix.WaitStatus, err error, to *limitedBuffer) int {
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // somebody whom it started lives on
-		return 0
-	case errors.As(err, &exit):
-		if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-			return 128 + int(st.Signal())
-		}
-		return exit.ExitCode()
+	case err == nil && status.Signaled():
+		return 128 + int(status.Signal())
+	case err == nil:
+		return status.ExitStatus()
 	}
 	_, _ = fmt.Fprintf(to, "godwit: %v\n", err) // never fails
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -56,6 +58,48 @@ func TestAnItemEndsAsItsProgramDoes(t *testing.T) {
 	o := newCommand([]string{"head", "-c", "{}", "/dev/zero"}, env).runItem(t.Context(), fmt.Append(nil, poolwork.MaxOutput+1))
 	if len(o.Out) != poolwork.MaxOutput || !o.Cut {
 		t.Errorf("%d bytes, cut: %v", len(o.Out), o.Cut)
+	}
+}
+
+func TestAnItemIsOverWhenItsProgramIsAndNobodyWritesAnyMore(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		code   int
+		out    string
+	}{
+		{"(sleep 0.3; echo late) & echo now", 0, "now\nlate\n"},
+		{"exec >&- 2>&-; sleep 0.3; exit 3", 3, ""},
+		{"exec >&-; sleep 0.3; echo to stderr >&2; exit 4", 4, ""},
+	} {
+		o := newCommand([]string{"sh", "-c", c.script}, os.Environ()).runItem(t.Context(), []byte("x"))
+		if o.Code != c.code || string(o.Out) != c.out {
+			t.Errorf("%s: %d %q", c.script, o.Code, o.Out)
+		}
+	}
+}
+
+func TestAnItemIsAskedToEndWithItsWorker(t *testing.T) {
+	for name, script := range map[string]string{
+		"a program that writes":   `trap 'echo ends; exit 9' TERM; echo > "$1"; while :; do sleep 0.05; done`,
+		"one that writes no more": `trap 'exit 9' TERM; exec >&- 2>&-; : > "$1"; while :; do sleep 0.05; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			up := filepath.Join(t.TempDir(), "up")
+			go func() {
+				defer cancel()
+				for ctx.Err() == nil {
+					if _, err := os.Stat(up); err == nil {
+						return
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			}()
+			if o := newCommand([]string{"sh", "-c", script, "sh"}, os.Environ()).runItem(ctx, []byte(up)); o.Code != 9 {
+				t.Errorf("it ended with %d, %q", o.Code, o.Out)
+			}
+			cancel()
+		})
 	}
 }
 
