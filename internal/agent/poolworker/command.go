@@ -30,6 +30,7 @@ type command struct {
 	has  bool // the item has a place in an argument; else it is put behind them
 	// name is the program that was started last, path where it was found.
 	name, path string
+	null       *os.File // what programs read
 }
 
 func newCommand(argv, environ []string) *command {
@@ -65,7 +66,7 @@ func (c *command) runItem(ctx context.Context, text []byte) poolwork.Outcome {
 	var status unix.WaitStatus
 	if err == nil {
 		env := append(c.env[:len(c.env):len(c.env)], poolwork.ItemVariable+"="+item)
-		status, err = runProgram(ctx, path, args, env, &out, &errs)
+		status, err = c.runProgram(ctx, path, args, env, &out, &errs)
 	}
 	o := poolwork.Outcome{Code: exitCode(status, err, &errs)}
 	o.Out, o.Err, o.Cut = out.kept.Bytes(), errs.kept.Bytes(), out.isCut || errs.isCut

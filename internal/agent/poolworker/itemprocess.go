@@ -25,19 +25,21 @@ type itemProcess struct {
 }
 
 // runProgram runs a program to its end, and returns how it ended. Its output goes to two buffers.
-func runProgram(ctx context.Context, path string, args, env []string, out, errs *limitedBuffer) (unix.WaitStatus, error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return 0, err
+func (c *command) runProgram(ctx context.Context, path string, args, env []string,
+	out, errs *limitedBuffer) (unix.WaitStatus, error) {
+	if c.null == nil {
+		var err error
+		if c.null, err = os.Open(os.DevNull); err != nil {
+			return 0, err
+		}
 	}
-	defer func() { _ = null.Close() }()
 	pipes, err := newPipePair()
 	if err != nil {
 		return 0, err
 	}
 	defer pipes.close()
 	pid, err := syscall.ForkExec(path, args, &syscall.ProcAttr{Env: env,
-		Files: []uintptr{null.Fd(), uintptr(pipes.write[0]), uintptr(pipes.write[1])}})
+		Files: []uintptr{c.null.Fd(), uintptr(pipes.write[0]), uintptr(pipes.write[1])}})
 	if err != nil {
 		return 0, &os.PathError{Op: "fork/exec", Path: path, Err: err}
 	}
