@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 )
 
@@ -31,10 +32,11 @@ type command struct {
 	// name is the program that was started last, path where it was found.
 	name, path string
 	null       *os.File // what programs read
+	clock      clock.Clock
 }
 
 func newCommand(argv, environ []string) *command {
-	c := &command{argv: argv}
+	c := &command{argv: argv, clock: clock.RealClock()}
 	c.has = slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, itemPlace) })
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")

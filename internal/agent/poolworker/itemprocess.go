@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // exitInterval is how often it is looked whether a program has ended that is silent, or whose output somebody else
@@ -46,7 +48,7 @@ func (c *command) runProgram(ctx context.Context, path string, args, env []strin
 	p := &itemProcess{pid: pid}
 	defer context.AfterFunc(ctx, p.endInTime)()
 	pipes.closeWrite()
-	pipes.readUntilEnd(p, [2]*limitedBuffer{out, errs})
+	pipes.readUntilEnd(p, [2]*limitedBuffer{out, errs}, c.clock)
 	return p.reap()
 }
 
@@ -123,7 +125,7 @@ func (pair *pipePair) close() {
 
 // readUntilEnd reads until nobody can write any more, or the program has ended and whoever it started has had endGrace
 // to do so too.
-func (pair *pipePair) readUntilEnd(p *itemProcess, to [2]*limitedBuffer) {
+func (pair *pipePair) readUntilEnd(p *itemProcess, to [2]*limitedBuffer, now clock.Clock) {
 	var chunk [4096]byte
 	var ended time.Time
 	for pair.read[0] >= 0 || pair.read[1] >= 0 {
@@ -136,9 +138,9 @@ func (pair *pipePair) readUntilEnd(p *itemProcess, to [2]*limitedBuffer) {
 			return
 		}
 		if ended.IsZero() && n == 0 && p.hasEnded() {
-			ended = time.Now()
+			ended = now()
 		}
-		if !ended.IsZero() && time.Since(ended) > endGrace {
+		if !ended.IsZero() && now.Since(ended) > endGrace {
 			return
 		}
 		for i := range fds {
