@@ -212,6 +212,8 @@ type shown struct {
 	Migrations int      `json:"migrations"`
 	Reason     string   `json:"reason"`
 
+	Submitted, Started time.Time
+
 	HostUsage []hostUsage `json:"host_usage"`
 }
 

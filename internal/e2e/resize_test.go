@@ -19,8 +19,8 @@ const batchSystems = `
 name: resize
 users: [alice]
 clusters:
-  - {name: north, manager: slurm, hosts: 2, cores: 4, cpus: 0.7}
-  - {name: south, manager: gridengine, hosts: 2, cores: 4, cpus: 0.7}
+  - {name: north, manager: slurm, hosts: 1, cores: 4, cpus: 0.7}
+  - {name: south, manager: gridengine, hosts: 1, cores: 4, cpus: 0.7}
 `
 
 // changesOf is how often the size of each program is changed on each cluster; GODWIT_RESIZES says otherwise.
@@ -63,6 +63,41 @@ func TestJobsChangeTheirSizeInBatchSystems(t *testing.T) {
 			}) {
 				return
 			}
+		}
+	}
+	t.Run("OneThatWaitsInTheQueueIsMadeRoomFor", func(t *testing.T) {
+		in := *b
+		in.t = t
+		in.makesRoom([]string{"north", "south"})
+	})
+}
+
+// makesRoom has a job hold all cores of each cluster that can do with fewer, and a rigid job submitted to each: its manager
+// starts it, though nobody ends.
+func (b *bed) makesRoom(on []string) {
+	b.file("sized.py", sized)
+	var holding []*sizedJob
+	for _, c := range on {
+		holding = append(holding, b.startSized(c, "-room"))
+	}
+	for _, c := range on {
+		b.until("all cores of "+c+" to be held", func() bool { return b.held(c) == 4 })
+	}
+	rigid := map[string]string{}
+	for _, c := range on {
+		rigid[c] = b.submit("workdir: .\nprocs: 2\nnum_nodes: 1\non: [" + c + "]\ncheckpoint: restart\nrun: \"true\"\n")[0]
+	}
+	for c, id := range rigid {
+		s := b.wait(id)
+		if s.State != "DONE" {
+			b.t.Errorf("in %s it ended %s: %s", c, s.State, s.Reason)
+		}
+		b.t.Logf("%s: the rigid job waited %.1f s", c, s.Started.Sub(s.Submitted).Seconds())
+	}
+	for _, j := range holding {
+		b.on(j.cluster+"1", "touch "+j.end)
+		if s := b.wait(j.id); s.State != "DONE" {
+			b.t.Errorf("in %s it ended %s: %s\n%s", j.cluster, s.State, s.Reason, b.told(j.id))
 		}
 	}
 }

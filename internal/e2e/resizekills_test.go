@@ -76,7 +76,7 @@ func TestWhoeverIsKilledWhileJobsChangeTheirSizeAllAgreeAfterwards(t *testing.T)
 	random := rand.New(rand.NewPCG(seed, 5))
 	var jobs []*sizedJob
 	for _, c := range []string{"north", "south", "east"} {
-		jobs = append(jobs, b.startSized(c))
+		jobs = append(jobs, b.startSized(c, ""))
 	}
 	b.agree(jobs, "at first")
 	targets := targetsOf(jobs)
@@ -134,9 +134,10 @@ type sizedJob struct {
 	id, cluster, end, note string
 }
 
-func (b *bed) startSized(cluster string) *sizedJob {
-	j := &sizedJob{cluster: cluster, end: filepath.Join(b.home(), "end-"+cluster),
-		note: filepath.Join(b.home(), "size-"+cluster)}
+// startSized starts one of several in a cluster.
+func (b *bed) startSized(cluster, which string) *sizedJob {
+	j := &sizedJob{cluster: cluster, end: filepath.Join(b.home(), "end-"+cluster+which),
+		note: filepath.Join(b.home(), "size-"+cluster+which)}
 	j.id = b.submit(fmt.Sprintf("workdir: .\nkind: malleable\nprocs: 1-4\non: [%s]\ncheckpoint: restart\nrun: python3 sized.py %s %s\n",
 		cluster, j.end, j.note))[0]
 	return j

@@ -17,6 +17,15 @@ func (e *Engine) markDirty(c *world.Cluster) {
 	e.anyDirt, e.marked = true, true
 }
 
+// markQueued notes that a job waits in clusters' own queues, where room can be made for it.
+func (e *Engine) markQueued(j *world.Job) {
+	for _, p := range j.Parts() {
+		if p.Cluster().CanExtend() && e.cfg.Approach == PWA {
+			e.touchAnswered(p.Cluster())
+		}
+	}
+}
+
 // touchAnswered notes that an answer came back: what was not accepted is to be
 // offered on, but nobody's fair share has changed.
 func (e *Engine) touchAnswered(c *world.Cluster) {

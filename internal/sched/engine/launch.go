@@ -215,6 +215,7 @@ func (e *Engine) queueJob(j *world.Job, why core.Reason) {
 	}
 	e.emitEvent(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued,
 		When: due, Why: why})
+	e.markQueued(j)
 	if len(j.Parts()) == 1 {
 		e.emitCommand(e.commandFor(core.Start, j, j.Part(0)))
 		return

@@ -44,6 +44,38 @@ func (e *Engine) makeRoom() {
 	e.endReclaims() // in case nobody was asked
 }
 
+// makeRoomInQueues shrinks running malleable jobs of clusters with queues of their own for jobs of ours that wait in
+// these: their managers start them once the processors are given back.
+func (e *Engine) makeRoomInQueues() {
+	if e.cfg.Malleable == nil {
+		return
+	}
+	for _, c := range e.w.Clusters() {
+		if c.CanExtend() && c.ReclaimableProcs() > 0 && len(c.QueuedParts()) > 0 && c.ReclaimFor() == 0 &&
+			c.OpenOffers() == 0 && c.LeavingParts() == 0 && !c.IsClosed() {
+			e.makeRoomInQueue(c)
+		}
+	}
+}
+
+// makeRoomInQueue does so for the first of those that wait for whom there is no room yet, if that is enough for it.
+func (e *Engine) makeRoomInQueue(c *world.Cluster) {
+	free := c.UnusedProcs()
+	for _, p := range c.QueuedParts() {
+		lacking := p.Size() - max(0, free)
+		switch {
+		case p.Job().State() != core.Queued:
+		case lacking <= 0:
+			free -= p.Size()
+		default:
+			if lacking <= c.ReclaimableProcs() {
+				e.reclaimProcs(c, p.Job().Spec().ID, lacking)
+			}
+			return
+		}
+	}
+}
+
 // procsLacking is how many processors a cluster lacks for the choices in it, the
 // first of which is in it.
 func procsLacking(c *world.Cluster, choices []place.Choice) int {

@@ -31,6 +31,7 @@ func (e *Engine) settleDue() {
 			e.placeAgain()
 			e.makeRoom() // for one of those, if nobody waited before
 		}
+		e.makeRoomInQueues()
 		e.growAll()
 	}
 	e.scan = false

@@ -249,7 +249,7 @@ func (w *World) applyPlanned(j *Job, ev *core.Event) error {
 	switch {
 	case p.cluster.spec.Managed:
 		p.held = true // by its own queue
-		p.cluster.waiting += p.size
+		p.cluster.setQueued(p, true)
 	case len(ev.Procs) > 0:
 		return w.applyHold(p, ev)
 	default:

@@ -81,7 +81,7 @@ func (w *World) checkHolds() error {
 // tally is what the jobs say of a cluster.
 type tally struct {
 	held                                      bitset
-	waiting, running, reclaimable             int
+	waiting, running, reclaimable, queued     int
 	offers, leaving                           int
 	malleable, growable, shrinkable, askingBy []*Part
 }
@@ -147,6 +147,7 @@ func (t *tally) countPart(p *Part, runs bool) {
 			t.running += p.size
 		} else {
 			t.waiting += p.size
+			t.queued++
 		}
 	}
 	if !p.heedsPolicy() {
@@ -174,9 +175,9 @@ func (c *Cluster) checkTally(t *tally) error {
 	if !slices.Equal(free, c.free) || idle != c.idle {
 		return fmt.Errorf("free processors are %x, should be %x; counts %d", free, c.free, idle)
 	}
-	is := [...]int{c.waiting, c.running, c.reclaimable, c.offers, c.leaving}
-	if want := [...]int{t.waiting, t.running, t.reclaimable, t.offers, t.leaving}; is != want {
-		return fmt.Errorf("counts waiting, running, reclaimable, offers, leaving %v; has %v", is, want)
+	is := [...]int{c.waiting, len(c.queued), c.running, c.reclaimable, c.offers, c.leaving}
+	if want := [...]int{t.waiting, t.queued, t.running, t.reclaimable, t.offers, t.leaving}; is != want {
+		return fmt.Errorf("counts waiting, queued, running, reclaimable, offers, leaving %v; has %v", is, want)
 	}
 	lists := []struct {
 		name string

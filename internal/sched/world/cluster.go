@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -40,7 +41,8 @@ type Cluster struct {
 	blocked bool // others use some processors, or some are down or drained
 	hint    int  // no word of free below this one has a member
 
-	waiting int // processors our jobs wait for in the cluster's own queue
+	waiting int     // processors our jobs wait for in the cluster's own queue
+	queued  []*Part // that wait there, or are on their way, the oldest job first
 	running int // processors our jobs run on in a managed cluster
 
 	malleable   byStart // running parts that may change their size
@@ -180,6 +182,27 @@ func (c *Cluster) GrowRoom() int {
 // ReclaimableProcs is how many processors the malleable jobs hold above their
 // minima.
 func (c *Cluster) ReclaimableProcs() int { return c.reclaimable }
+
+// QueuedParts lists the parts of our jobs that wait in the cluster's own queue, or whose files are on their way there,
+// the oldest job first. The caller must not change the slice.
+func (c *Cluster) QueuedParts() []*Part { return c.queued }
+
+// UnusedProcs is how many processors of a managed cluster nobody computes on, whoever waits for them; negative if
+// others have taken what we count as ours.
+func (c *Cluster) UnusedProcs() int { return c.idle - c.running }
+
+// setQueued enters a part into the cluster's own queue, or takes it out.
+func (c *Cluster) setQueued(p *Part, queued bool) {
+	at, there := slices.BinarySearchFunc(c.queued, p, func(a, b *Part) int {
+		return cmp.Or(cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.index, b.index))
+	})
+	switch {
+	case queued && !there:
+		c.waiting, c.queued = c.waiting+p.size, slices.Insert(c.queued, at, p)
+	case !queued && there:
+		c.waiting, c.queued = c.waiting-p.size, slices.Delete(c.queued, at, at+1)
+	}
+}
 
 // ReclaimFor is the job for which processors are being reclaimed here, or 0.
 func (c *Cluster) ReclaimFor() core.JobID { return c.reclaimFor }

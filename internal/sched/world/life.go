@@ -113,7 +113,7 @@ func (w *World) beginRun(j *Job, now core.Time) {
 	j.pace.beginAttempt(now, j.attempts == 1)
 	for _, p := range j.parts {
 		if p.cluster.spec.Managed {
-			p.cluster.waiting -= p.size
+			p.cluster.setQueued(p, false)
 			p.cluster.running += p.size
 		}
 		if j.spec.Kind == core.Malleable && p.cluster.CanExtend() {
@@ -153,7 +153,7 @@ func (w *World) releaseJob(j *Job, from core.State) {
 		case from == core.Running || from == core.Stopping:
 			c.running -= p.size
 		default:
-			c.waiting -= p.size
+			c.setQueued(p, false)
 		}
 		*p = Part{}
 	}

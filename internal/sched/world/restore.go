@@ -278,7 +278,7 @@ func (p *Part) recountHeld() error {
 	case c.spec.Managed && runs:
 		c.running += p.size
 	case c.spec.Managed:
-		c.waiting += p.size
+		c.setQueued(p, true)
 	}
 	if p.job.state == core.Stopping {
 		c.leaving++

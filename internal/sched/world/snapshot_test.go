@@ -22,7 +22,7 @@ var rebuilt = []struct {
 }{
 	{reflect.TypeFor[World](), reflect.TypeFor[worldShot](), "spec recent putOff retries spare arrays nowhere copying"},
 	{reflect.TypeFor[Cluster](), reflect.TypeFor[clusterShot](),
-		"id spec procs speed memory free held idle blocked hint waiting running malleable growable shrinkable asking reclaimable " +
+		"id spec procs speed memory free held idle blocked hint waiting queued running malleable growable shrinkable asking reclaimable " +
 			"offers leaving drained"},
 	{reflect.TypeFor[Job](), reflect.TypeFor[jobShot](), "onePart single queued ticket"},
 	{reflect.TypeFor[Part](), reflect.TypeFor[partShot](), "job oneHost"},
