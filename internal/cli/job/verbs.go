@@ -177,7 +177,7 @@ func (a *app) updateCommand() *cobra.Command {
 	g.Flags.StringArrayVar(&f.set, "set-label", nil, "give it a label, `NAME=VALUE`; NAME= takes it away")
 	g.Flags.StringSliceVar(&f.on, "on", nil, "the `CLUSTERS` where it may run, or any")
 	cmd := a.verbCommand(&cobra.Command{
-		Use:   "update ID… [--deadline TIME] [--begin TIME] [--name NAME] [--set-label NAME=VALUE] [--on CLUSTER]",
+		Use:   "update ID… [--deadline TIME] [--set-label NAME=VALUE] …",
 		Short: "Change the deadline, labels or clusters of jobs",
 		Long: `Changes what jobs ask for while they wait or run. What follows is decided at once: a job
 that waits may start, or wait elsewhere; the agent of a job that runs is told of its new

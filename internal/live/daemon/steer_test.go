@@ -194,3 +194,35 @@ func TestAnotherDeadlineIsDecidedOnAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// In the sandbox it is the sandbox that stands still. A program that is cancelled meanwhile can still end by itself.
+func TestASuspendedSandboxStandsStillAndGoesOn(t *testing.T) {
+	b := up(t, oneCore)
+	ctx := context.Background()
+	spec := job("sh", "-c", "trap 'echo ended; exit 3' TERM; n=0; while :; do n=$((n+1)); echo $n; sleep 0.02; done")
+	spec.Checkpoint.Method = "sandbox"
+	id := b.submit(spec)
+	b.until(id, running)
+	grows := func(what string) {
+		t.Helper()
+		from := len(b.output(id, 1))
+		clocktest.WaitFor(t, what, func() bool { return len(b.output(id, 1)) > from+20 })
+	}
+	grows("the program to write")
+	b.did(b.client.SuspendJob(ctx, id))
+	before := -1
+	clocktest.PollLoop{Limit: time.Minute, Pause: time.Second}.WaitFor(t, "the program to stand still", func() bool {
+		was := before // what it wrote before may still be on its way
+		before = len(b.output(id, 1))
+		return before == was
+	})
+	b.did(b.client.ResumeJob(ctx, id))
+	grows("the program to go on")
+	b.did(b.client.SuspendJob(ctx, id))
+	if j, err := b.client.CancelJob(ctx, id); err != nil || j.State != core.Cancelled {
+		t.Errorf("it is %+v, %v", j, err)
+	}
+	if out := b.output(id, 1); !strings.HasSuffix(out, "ended\n") {
+		t.Errorf("it did not end by itself: %.40q", out[max(0, len(out)-40):])
+	}
+}
