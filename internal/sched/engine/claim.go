@@ -26,12 +26,29 @@ func (e *Engine) confirmClaim(j *world.Job, part int) {
 
 // claimsApart gives up a job whose claims do not come together: it holds
 // processors that another such job may wait for, which holds those that it
-// waits for itself.
+// waits for itself. If that is because a cluster is out of reach, or was, it is placed again at once: it is not chosen
+// as long as it is, and the claims may come together once it is back.
 func (e *Engine) claimsApart(j *world.Job) {
 	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())),
 		B: (e.now.Sub(j.DueTime()) + e.cfg.ClaimGrace).Seconds()}
+	c := unclaimedCluster(j)
+	if c.IsClosed() || c.LastTurn() > j.StateSince() {
+		e.abandonPlacement(j, why)
+		return
+	}
 	e.goBack(j, why)
-	e.putOff(j, 0, why)
+	e.putOff(j, core.AimAt(c.ID()), why)
+}
+
+// unclaimedCluster is where a claim of a job is waited for, one that is out of reach if there is one.
+func unclaimedCluster(j *world.Job) *world.Cluster {
+	var c *world.Cluster
+	for _, p := range j.Parts() {
+		if !p.IsClaimed() && (c == nil || p.Cluster().IsClosed()) {
+			c = p.Cluster()
+		}
+	}
+	return c
 }
 
 // putOff has a job wait that cannot be placed better now: until the next period, or until the cluster where it lost its

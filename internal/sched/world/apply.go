@@ -97,6 +97,7 @@ func (w *World) applyCluster(ev *core.Event) error {
 		}
 		if (c.share == 0) != (was == 0) {
 			c.turns++
+			c.turned = ev.At
 		}
 	case core.ClusterRated:
 		c.rating = ev.Rating

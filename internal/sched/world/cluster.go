@@ -27,6 +27,7 @@ type Cluster struct {
 	share  float64       // of a processor that a newcomer gets, as last felt; 0: it is out of reach
 	wait   int           // seconds that a newcomer waits in its queue, as last felt
 	turns  int           // how often it has gone out of reach or come back
+	turned core.Time     // when it did last
 	net    *core.Network // between its hosts, as last felt; nil: nothing is known
 
 	free   bitset // usable and held by nobody
@@ -100,6 +101,9 @@ func (c *Cluster) Share() float64 { return c.share }
 // IsClosed reports whether the cluster is out of reach, removed or drained: who runs
 // there runs on, nobody new is sent there.
 func (c *Cluster) IsClosed() bool { return c.share == 0 || c.spec.Removed || c.IsDrained() }
+
+// LastTurn is when the cluster last went out of reach or came back; 0 if it never did.
+func (c *Cluster) LastTurn() core.Time { return c.turned }
 
 // IsRemoved reports whether the settings do not name the cluster any more.
 func (c *Cluster) IsRemoved() bool { return c.spec.Removed }

@@ -120,7 +120,8 @@ func (r *restorer) fillClusters() error {
 		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
 			return badSnapshot("cluster %s has sets of another size", s.Name)
 		}
-		c.rating, c.share, c.wait, c.turns, c.reclaimFor = s.Rating, s.Share, s.Wait, s.Turns, s.ReclaimFor
+		c.rating, c.share, c.wait, c.reclaimFor = s.Rating, s.Share, s.Wait, s.ReclaimFor
+		c.turns, c.turned = s.Turns, s.Turned
 		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.CoversHosts(len(s.Hosts)) {
 			c.net = net
 		}

@@ -66,6 +66,7 @@ type clusterShot struct {
 	Free       []float64 // of a processor on each of them; nil: all of it
 	Wait       int
 	Turns      int
+	Turned     core.Time
 	Others     []uint64
 	Down       []uint64
 	Drains     []core.Drain
@@ -227,7 +228,7 @@ func signOf(before bool) int {
 
 func (c *Cluster) takeShot() clusterShot {
 	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Rating: c.rating, Share: c.share,
-		Wait: c.wait, Turns: c.turns,
+		Wait: c.wait, Turns: c.turns, Turned: c.turned,
 		Others: slices.Clone(c.others), Down: slices.Clone(c.down), Drains: slices.Clone(c.drains),
 		Apart: slices.Clone(c.apart), ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
