@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build web web-check install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
-	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable kills attack bench demo experiments run-experiments deps clean
+	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable kills attack gpu-test bench demo experiments run-experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,13 @@ $(BUILD)/lib/libgodwit.so.1: program/c/godwit.c program/c/godwit.h
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
 
+# What moves the state of CUDA programs out of GPUs and back, carried along by the
+# sandbox; without a C compiler it is left out, and GPU programs cannot be saved.
+GPU_HELPER := $(if $(shell command -v cc),sandbox/built/cuda)
+
+sandbox/built/cuda: sandbox/helper/cuda.c
+	cc -O2 -Wall -Wextra -Wl,-s -o $@.part $< -ldl && mv $@.part $@
+
 # gVisor's runsc, with a few lines changed (sandbox/patch.sh), and a little of
 # ours, in a module of its own: its libraries are not ours. A minute or two the
 # first time, nothing while nothing changed. The name appears only when the file
@@ -130,7 +137,7 @@ examples/jobs/burn: examples/jobs/burn.c
 # the version that wrote them: the pin is it.
 sandbox: $(BUILD)/godwit-sandbox ## build the sandbox that saves and restores programs (gVisor)
 
-$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh $(wildcard sandbox/*.go.in)
+$(BUILD)/godwit-sandbox: $(GPU_HELPER) $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh $(wildcard sandbox/*.go.in)
 	@mkdir -p $(BUILD)
 	@set -e; changed=$$(mktemp -d); trap 'rm -rf "$$changed"' EXIT; \
 	GO='$(GO)' sh sandbox/patch.sh "$$changed/gvisor"; \
@@ -258,6 +265,11 @@ attack: $(BUILD)/godwit-sandbox ## one user of a shared broker attacks it for 30
 	GODWIT_ATTACK_TIME=$${GODWIT_ATTACK_TIME:-30m} GODWIT_ATTACK_JOBS=$${GODWIT_ATTACK_JOBS:-500} \
 	  $(GO) test -tags soak ./internal/live/daemon -run TestAnAttackerHarmsNobodyElse -v -timeout 90m
 
+# By hand, on a machine with an NVIDIA GPU and PyTorch: what it says stands in docs/experiments/gpu.md.
+gpu-test: build ## a training loop on a GPU is saved, moved and killed; another has the GPU in between
+	sh scripts/gpu.sh
+	GODWIT_SANDBOX=$(CURDIR)/$(BUILD)/godwit-sandbox $(GO) test -tags gpu ./internal/host/checkpoint/sandbox -count=1 -run 'Training' -v -timeout 30m
+
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh
 
@@ -299,4 +311,4 @@ deps: ## install what is missing on a bare Debian (compilers, batch systems, MPI
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built
-	rm -rf $(BUILD) examples/jobs/burn examples/apps/build mpi/yield/built/yield.so mpi/capture/built/capture.so mpi/capture/built/skeleton
+	rm -rf $(BUILD) examples/jobs/burn examples/apps/build sandbox/built/cuda mpi/yield/built/yield.so mpi/capture/built/capture.so mpi/capture/built/skeleton

@@ -3,6 +3,7 @@ module github.com/godwit-hpc/godwit/sandbox
 go 1.26.3
 
 require (
+	github.com/opencontainers/runtime-spec v1.2.1
 	golang.org/x/sys v0.43.0
 	gvisor.dev/gvisor v0.0.0-20260527191743-a81fd9dd382e
 )
@@ -18,7 +19,6 @@ require (
 	github.com/google/subcommands v1.0.2-0.20190508160503-636abe8753b8 // indirect
 	github.com/moby/sys/capability v0.4.0 // indirect
 	github.com/mohae/deepcopy v0.0.0-20170308212314-bb9b5e7adda9 // indirect
-	github.com/opencontainers/runtime-spec v1.2.1 // indirect
 	github.com/vishvananda/netlink v1.3.1-0.20250303224720-0e7078ed04c8 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect

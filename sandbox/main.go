@@ -34,6 +34,9 @@ func main() {
 		case "probe":
 			probe()
 			return
+		case "probe-gpus":
+			probeGPUs()
+			return
 		}
 	}
 	if slices.Contains(os.Args, "boot") {

@@ -35,7 +35,7 @@ const (
 )
 
 // order is what the parent wants done. Do is start, which comes first and has no
-// answer, then pause, resume, save, files, denied, terminate or stop.
+// answer, then pause, resume, save, files, denied, save-gpus, restore-gpus, terminate or stop.
 type order struct {
 	Number int    `json:"number"`
 	Do     string `json:"do"`
@@ -91,6 +91,7 @@ type supervisor struct {
 	c      *container.Container
 	box    *rsandbox.Sandbox // also when the container has forgotten it, after the program's end
 	sentry int               // the process that holds the program
+	gpu    *gpuState         // nil if the program was given no GPU
 
 	orders *json.Decoder
 	mu     sync.Mutex
@@ -169,11 +170,19 @@ func (s *supervisor) startProgram(bundle, image string) error {
 	if err != nil {
 		return err
 	}
+	if spec.Linux != nil && len(spec.Linux.Devices) > 0 {
+		if err := s.prepareGPUs(spec); err != nil {
+			return err
+		}
+	}
 	s.c, err = container.New(s.conf, container.Args{ID: "godwit", Spec: spec, BundleDir: bundle, Attached: true})
 	if err != nil {
 		return fmt.Errorf("making the sandbox: %w", err)
 	}
 	line, err := s.connectSandbox(image)
+	if err == nil && image != "" && s.gpu != nil {
+		err = s.gpu.restore()
+	}
 	if err != nil {
 		return s.giveUp(err)
 	}
@@ -335,6 +344,14 @@ func (s *supervisor) doOrder(o order, answer *message) error {
 		defer func() { _ = line.Close() }() // all has been said
 		answer.Denied, err = askDenied(line)
 		return err
+	case "save-gpus", "restore-gpus":
+		if s.gpu == nil {
+			return errors.New("the program was given no GPU")
+		}
+		if o.Do == "save-gpus" {
+			return s.gpu.save()
+		}
+		return s.gpu.restore()
 	case "terminate": // the program may still write what it wants to keep
 		return s.box.SignalContainer(s.c.ID, unix.SIGTERM, true)
 	case "stop":

@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 	"github.com/godwit-hpc/godwit/internal/protocol/poolwork"
 	"github.com/godwit-hpc/godwit/internal/protocol/selfreport"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -285,7 +286,7 @@ func (p *preparation) pickMethod() (checkpointing.MethodChoice, error) {
 		if _, err := p.around.methods(checkpointing.MethodSandbox); err != nil {
 			return err.Error()
 		}
-		return ""
+		return whyGPUsCannotBeSaved(p.visibleGPUs())
 	}
 	return checkpointing.ChooseMethod(w)
 }
@@ -311,13 +312,19 @@ func (p *preparation) buildProgram(pipes *output.Pipes, method string) *checkpoi
 	if a.Spec.Merge {
 		stderr = pipes.Writers[0]
 	}
+	env := programEnvironment(a, p.folder.workDir(), ours, more)
 	return &checkpoint.Program{
-		Argv: argv, Restart: a.Spec.Checkpoint.Restart, Env: programEnvironment(a, p.folder.workDir(), ours, more),
+		Argv: argv, Restart: a.Spec.Checkpoint.Restart, Env: env, GPUs: visibleGPUs(env, sandbox.DeviceFiles()),
 		Stdin: stdinOf(a), Dir: p.folder.workDir(), Scratch: p.folder.scratchDir(), Stdout: pipes.Writers[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup, Report: p.report.Path(),
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
 	}
+}
+
+// visibleGPUs are the device files of this host's GPUs if the program may use any.
+func (p *preparation) visibleGPUs() []string {
+	return visibleGPUs(programEnvironment(p.attempt, p.folder.workDir(), ownEnvironment(), nil), sandbox.DeviceFiles())
 }
 
 // workerCommand is the command of a job; if that is to be a worker of a pool, our own binary is

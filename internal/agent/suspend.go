@@ -17,6 +17,7 @@ type suspension struct {
 	since  time.Duration // on life's clock
 	past   time.Duration // all that are over
 	limit  time.Duration // what is left of the job's wall time limit
+	told   string        // why it could not go on yet
 }
 
 // suspendTimeout is how long it may take until all processes of a program stand still.
@@ -86,21 +87,41 @@ func (l *life) continueProgram() {
 	if !s.still {
 		return
 	}
-	s.past += l.sinceBirth() - s.since
-	s.still = false
 	if l.program == nil {
+		s.past += l.sinceBirth() - s.since
+		s.still = false
 		return
 	}
 	if run, ok := l.program.run.(checkpoint.Suspender); ok {
 		if err := run.ContinueProgram(); err != nil {
-			l.around.log.Error("the program does not go on", "error", err)
+			l.continueLater(err)
+			return
 		}
 	}
+	s.past += l.sinceBirth() - s.since
+	s.still, s.told = false, ""
 	l.startSampling()
 	if s.limit > 0 {
 		l.limit = time.NewTimer(s.limit)
 	}
 	l.planSave()
+}
+
+// continueInterval is how often a program is tried to be continued that cannot go on yet.
+const continueInterval = 5 * time.Second
+
+// continueLater tries again to let the program go on: what it needs, such as its GPU, is still somebody else's.
+func (l *life) continueLater(why error) {
+	select {
+	case <-l.program.run.Done():
+		return
+	default:
+	}
+	if s := &l.suspension; s.told != why.Error() {
+		s.told = why.Error()
+		l.sendNote("suspended", "the program cannot go on yet", s.told, nil)
+	}
+	time.AfterFunc(continueInterval, func() { l.callOwner(l.work, l.applySuspension) })
 }
 
 // onInform takes another deadline.

@@ -104,7 +104,7 @@ func (a *app) diagnoseAll(ctx context.Context) []finding {
 	return append([]finding{
 		a.checkProcessors(), a.checkSettings(ctx, state), checkState(state), checkSocket(state), a.checkBroker(ctx, state),
 		a.checkShared(ctx),
-		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
+		checkSandbox(ctx), checkGPUs(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
 	}, checkTools(ctx)...)
 }
 
@@ -309,6 +309,26 @@ func checkSandbox(ctx context.Context) finding {
 		return f
 	}
 	f.OK, f.Detail = true, path+" runs and saves programs"
+	return f
+}
+
+// checkGPUs says whether programs that use the GPUs of this machine can be migrated.
+func checkGPUs(ctx context.Context) finding {
+	f := finding{Check: "GPU programs", OK: true}
+	gpus := len(sandbox.DeviceFiles())
+	if gpus == 0 {
+		f.Detail = "there is no NVIDIA GPU here"
+		return f
+	}
+	ok, why := sandbox.CanSaveGPUs(ctx)
+	if !ok {
+		f.OK = false
+		f.Detail = "they run, but are migrated by a restart from the beginning: " + why
+		f.Fix = "docs/guides/run.md, GPU programs"
+		return f
+	}
+	f.Detail = fmt.Sprintf("programs that use the %s here can be saved and migrated",
+		term.PluralNoun(int64(gpus), "NVIDIA GPU"))
 	return f
 }
 

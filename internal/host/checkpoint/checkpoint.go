@@ -44,6 +44,7 @@ type Program struct {
 	Signal      string   // for signal: what to send, e.g. "USR1", "TERM"
 	Files       []string // for signal, exit85: what the program writes, relative to Dir
 	CPUFeatures []string // for sandbox: show the program only these; nil: all of this host
+	GPUs        []string // for sandbox: device files of the GPUs it was given, such as /dev/nvidia0; nil: none
 }
 
 // Limits bound what a program may use; 0 is no limit.

@@ -50,6 +50,14 @@ type (
 	}
 	ociLinux struct {
 		Namespaces []ociNamespace `json:"namespaces"`
+		Devices    []ociDevice    `json:"devices,omitempty"`
+	}
+	ociDevice struct {
+		Path     string `json:"path"`
+		Type     string `json:"type"`
+		Major    uint32 `json:"major"`
+		Minor    uint32 `json:"minor"`
+		FileMode uint32 `json:"fileMode"`
 	}
 	ociNamespace struct {
 		Type string `json:"type"`
@@ -91,7 +99,12 @@ func (c cell) writeFolders(p *checkpoint.Program) error {
 	if err := os.WriteFile(filepath.Join(c.stateFolder(), "mark"), []byte(p.Mark), 0o644); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(c.ociConfig(p), "", " ")
+	config := c.ociConfig(p)
+	var err error
+	if config.Linux.Devices, err = gpuDevices(p.GPUs); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(config, "", " ")
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,10 @@ func describeProgram(p *checkpoint.Program) (record, error) {
 		Report:      p.Report != "",
 		CPUFeatures: p.CPUFeatures,
 		Limits:      resourceLimits(p.Limits),
+		GPUs:        len(p.GPUs) > 0,
+	}
+	if r.GPUs {
+		r.GPUDriver = driverVersion()
 	}
 	if p.Stdin != "" { // opened inside, so that its position is saved with the program
 		r.Argv = []string{"/bin/sh", "-c", `exec "$@" <"$0"`, p.Stdin}
@@ -64,7 +68,7 @@ func describeProgram(p *checkpoint.Program) (record, error) {
 // files that it could not write become its own /tmp.
 func programEnvironment(env []string, dir, report string) []string {
 	var out []string
-	cache := false
+	cache, cudaCache := false, false
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
 		value = translatePath(value, dir)
@@ -74,19 +78,27 @@ func programEnvironment(env []string, dir, report string) []string {
 		switch name {
 		case "PWD", "OLDPWD":
 			continue
-		case "TMPDIR", "XDG_CACHE_HOME":
+		case "TMPDIR", "XDG_CACHE_HOME", cudaCacheVariable:
 			if !isBelow(value, Workdir) && !isBelow(value, "/tmp") {
 				value = "/tmp"
 			}
 		}
 		cache = cache || name == "XDG_CACHE_HOME"
+		cudaCache = cudaCache || name == cudaCacheVariable
 		out = append(out, name+"="+value)
 	}
 	if !cache {
 		out = append(out, "XDG_CACHE_HOME=/tmp/.cache")
 	}
+	if !cudaCache {
+		out = append(out, cudaCacheVariable+"=/tmp/.nv")
+	}
 	return append(out, "PWD="+Workdir)
 }
+
+// cudaCacheVariable names the folder in which NVIDIA's driver keeps what it has compiled,
+// else one in the home folder.
+const cudaCacheVariable = "CUDA_CACHE_PATH"
 
 // translatePath replaces the name that the work folder has on this host, wherever it
 // stands in s, by the one it has inside.

@@ -85,7 +85,8 @@ func makePrograms() error {
 	}
 	in := func(name string) string { return filepath.Join(made.dir, name) }
 	for _, c := range []*exec.Cmd{
-		exec.Command("cp", "testdata/pipeline.sh", "testdata/stats.py", binary, made.dir),
+		exec.Command("cp", "testdata/pipeline.sh", "testdata/stats.py", "testdata/gpuloop.py", binary, made.dir),
+		exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", in("libcuda.so.1"), "testdata/cuda.c"),
 		exec.Command("cc", "-O1", "-o", in("heap"), "testdata/heap.c"),
 		exec.Command("cc", "-O1", "-static", "-o", in("heap-static"), "testdata/heap.c"),
 		exec.Command("cc", "-O1", "-pthread", "-o", in("cost"), "testdata/cost.c"),

@@ -43,6 +43,8 @@ type record struct {
 	Folders     []string `json:"folders"` // at the top of the host, readable inside
 	Links       []link   `json:"links"`
 	Report      bool     `json:"report,omitempty"` // it has a folder to talk by
+	GPUs        bool     `json:"gpus,omitempty"`   // it was given some
+	GPUDriver   string   `json:"gpuDriver,omitempty"`
 
 	Used  []usedFile       `json:"used,omitempty"`  // files of the host that the program uses
 	Sizes map[string]int64 `json:"sizes,omitempty"` // of gVisor's files

@@ -30,7 +30,9 @@ type run struct {
 	cell   cell
 	sums   sums
 	meter  meter
-	saving sync.Mutex // held by SaveImage
+	saving sync.Mutex // held by SaveImage and whatever else moves the state of GPUs
+
+	vacated bool // the program has left its GPUs; under saving
 
 	started chan message // running or failed
 	exited  chan struct{}
@@ -41,6 +43,7 @@ type run struct {
 	ended  *endedEvent // what the supervisor said in the end
 	killed bool        // by KillProgram
 	saved  bool        // a SaveImage that stops has an image
+	lost   string      // why it was ended though the program is not at fault, "" if it was not
 	result checkpoint.Result
 }
 
@@ -154,6 +157,8 @@ func (r *run) judgeEnding(words string) checkpoint.Result {
 	switch {
 	case r.saved:
 		res.Saved = true
+	case r.lost != "":
+		res.Lost, res.Why = true, r.lost
 	case r.ended != nil && !r.ended.Lost:
 		status := syscall.WaitStatus(r.ended.Status)
 		res.Code = status.ExitStatus()
@@ -265,22 +270,6 @@ func (r *run) stopSupervisor() {
 	}
 }
 
-// SuspendProgram stops the program in its sandbox.
-func (r *run) SuspendProgram(context.Context) error {
-	if _, err := r.line.sendAndWait(order{Do: "pause"}); err != nil {
-		return fmt.Errorf("stopping the program: %w", r.orEnded(err))
-	}
-	return nil
-}
-
-// ContinueProgram lets it run on.
-func (r *run) ContinueProgram() error {
-	if _, err := r.line.sendAndWait(order{Do: "resume"}); err != nil {
-		return fmt.Errorf("letting the program run on: %w", r.orEnded(err))
-	}
-	return nil
-}
-
 // SaveImage writes an image of the program into the empty folder dir.
 //
 // gVisor can save a program that stands still and leave it so. That is used for
@@ -300,10 +289,10 @@ func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func(
 		return errEnded
 	default:
 	}
-	if _, err := r.line.sendAndWait(order{Do: "pause"}); err != nil {
-		return fmt.Errorf("stopping the program for a moment: %w", r.orEnded(err))
+	if err := r.leaveGPUs(); err != nil {
+		return err
 	}
-	err := r.writeImage(ctx, dir, frozen)
+	err := r.saveStill(ctx, dir, frozen)
 	if err == nil && stop {
 		r.mu.Lock()
 		r.saved = true
@@ -314,11 +303,23 @@ func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func(
 	if _, failed := r.line.sendAndWait(order{Do: "resume"}); failed != nil && err == nil {
 		err = fmt.Errorf("letting the program run on: %w", r.orEnded(failed))
 	}
+	if failed := r.enterGPUs(); failed != nil {
+		r.loseProgram(failed)
+		err = failed
+	}
 	if err != nil {
 		emptyFolder(dir)
 		return err
 	}
 	return nil
+}
+
+// saveStill stops the program for a moment and makes the image.
+func (r *run) saveStill(ctx context.Context, dir string, frozen func() error) error {
+	if _, err := r.line.sendAndWait(order{Do: "pause"}); err != nil {
+		return fmt.Errorf("stopping the program for a moment: %w", r.orEnded(err))
+	}
+	return r.writeImage(ctx, dir, frozen)
 }
 
 // writeImage makes the image while the program stands still.

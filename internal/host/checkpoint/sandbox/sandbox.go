@@ -118,6 +118,9 @@ func prepareCell(p *checkpoint.Program, image string) (cell, error) {
 	} else if c.record, err = readRecord(image); err == nil {
 		err = c.record.checkFits(image)
 	}
+	if err == nil && image != "" {
+		err = c.record.checkGPUs(len(p.GPUs) > 0, driverVersion())
+	}
 	if err == nil && c.record.Report && p.Report == "" {
 		err = errors.New("the program has a folder by which it reports, and there is none here")
 	}
