@@ -44,7 +44,7 @@ type Cluster struct {
 
 	waiting int     // processors our jobs wait for in the cluster's own queue
 	queued  []*Part // that wait there, or are on their way, the oldest job first
-	running int // processors our jobs run on in a managed cluster
+	running int     // processors our jobs run on in a managed cluster
 
 	malleable   byStart // running parts that may change their size
 	growable    byStart // those below their maximum
