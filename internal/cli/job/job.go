@@ -24,5 +24,6 @@ func NewCommands(program *connect.Connector) []*cobra.Command {
 	return []*cobra.Command{a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(),
 		a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.resizeCommand(),
 		a.holdCommand(), a.releaseCommand(), a.requeueCommand(), a.suspendCommand(), a.resumeCommand(), a.updateCommand(),
+		a.usageCommand(),
 		a.checkpointCommand(), a.poolCommand()}
 }
