@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build web web-check install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
-	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable kills attack gpu-test bench demo experiments run-experiments deps clean
+	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable test-versions kills attack gpu-test bench demo experiments run-experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -242,6 +242,7 @@ soak: ## what needs hours, one after the other: files, kills, long fuzzing, an a
 	@$(MAKE) --no-print-directory soak-files
 	@$(MAKE) --no-print-directory soak-kills
 	@$(MAKE) --no-print-directory soak-malleable
+	@$(MAKE) --no-print-directory test-versions
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory attack
 	@$(MAKE) --no-print-directory run-experiments
@@ -254,6 +255,9 @@ soak-kills: $(BUILD)/godwit-sandbox ## SOAK_KILLS=2000 brokers, agents and sandb
 
 soak-malleable: $(BUILD)/godwit-sandbox ## SOAK_RESIZE_KILLS=300 deaths while jobs grow and shrink: program, broker and manager agree
 	GODWIT_RESIZE_KILLS=$(SOAK_RESIZE_KILLS) $(GO) test ./internal/e2e -count=1 -run TestWhoeverIsKilledWhileJobsChangeTheirSizeAllAgreeAfterwards -v -timeout 6h
+
+test-versions: $(BUILD)/godwit-sandbox ## agents of earlier commits (GODWIT_EARLIER), built from the history, under this broker
+	$(GO) test -tags soak ./internal/live/daemon -count=1 -run TestAgentsOfEarlierBuildsRunOnUnderThisBroker -v -timeout 60m
 
 # By hand: what it says stands in docs/SECURITY.md.
 kills: $(BUILD)/godwit-sandbox ## kill brokers, agents and sandboxes at random for 10 minutes (GODWIT_KILL_TIME): no job is lost or doubled
