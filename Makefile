@@ -14,6 +14,8 @@ FUZZTIME      ?= 2m
 .PHONY: help build web web-check install-libgodwit godwit sandbox examples sequential-examples parallel-examples yield capture libgodwit install uninstall man test first check fmt fmt-check deadcode lint unit race race-all \
 	fuzz-short fuzz mutants soak soak-files soak-kills soak-malleable test-versions kills attack gpu-test bench demo experiments run-experiments deps clean
 
+.PHONY: install-srs apps soak-srs
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -37,6 +39,12 @@ PARALLEL := $(addprefix examples/apps/build/,ring pi bt cg is lu mg)
 # Programs with MPI that change their size while they run.
 MALLEABLE := $(addprefix examples/apps/build/,heat bodies)
 
+# Programs with MPI that are stopped and continued on another number of processes.
+SRSAPPS := $(addprefix examples/apps/build/srs/,heat cg bodies)
+
+# The same with ScaLAPACK, where that is there.
+SCALAPACK := $(addprefix examples/apps/build/srs/,qr lu)
+
 # The example programs that are not scripts; without a C compiler there are none.
 examples: ## compile the example programs
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory sequential-examples; \
@@ -47,10 +55,26 @@ examples: ## compile the example programs
 # They say nothing where nothing is to be done.
 sequential-examples: examples/jobs/burn $(KERNELS) $(HELDOUT)
 	@:
-parallel-examples: $(PARALLEL) $(MALLEABLE)
-	@:
+parallel-examples: $(PARALLEL) $(MALLEABLE) $(SRSAPPS)
+	@if [ -n "$$(ls /usr/lib/*/libscalapack-openmpi.so /usr/lib/libscalapack-openmpi.so 2>/dev/null)" ]; then \
+	$(MAKE) --no-print-directory $(SCALAPACK); \
+	else echo "no ScaLAPACK: examples/apps/srs/qr and lu are not built (make deps)"; fi
 
-$(KERNELS): examples/apps/build/%: examples/apps/%.c
+apps: examples ## the same as examples
+
+$(KERNELS): # They are linked with the library as its sources: nothing has to be installed.
+SRSLIB := program/c/srs.c program/c/srs_layout.c program/c/srs_map.c program/c/srs_part.c program/c/godwit.c
+SRSHEADERS := program/c/srs.h program/c/srs_parts.h program/c/godwit.h
+
+$(SRSAPPS): examples/apps/build/srs/%: examples/apps/srs/%.c examples/apps/srs/rows.h examples/apps/srs/wait.h $(SRSLIB) $(SRSHEADERS)
+	@mkdir -p $(@D)
+	mpicc -O2 -Wall -Wextra -Iprogram/c -o $@ $< $(SRSLIB) -lm
+
+$(SCALAPACK): examples/apps/build/srs/%: examples/apps/srs/%.c examples/apps/srs/matrix.h examples/apps/srs/wait.h $(SRSLIB) $(SRSHEADERS)
+	@mkdir -p $(@D)
+	mpicc -O2 -Wall -Wextra -Iprogram/c -o $@ $< $(SRSLIB) -lscalapack-openmpi -lm
+
+examples/apps/build/%: examples/apps/%.c
 	@mkdir -p $(@D)
 	cc -O2 -Wall -Wextra -o $@ $< -lm
 
@@ -109,6 +133,21 @@ web/node_modules: web/package-lock.json
 libgodwit: ## compile the library for programs that report their progress (C, Fortran)
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory $(LIBGODWIT); \
 	else echo "no C compiler: libgodwit is not built (make deps)"; fi
+	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory $(LIBSRS); \
+	else echo "no mpicc: libgodwit-srs is not built (make deps)"; fi
+
+# SRS stands by itself: it is linked with the MPI that compiles it, and carries libgodwit along.
+LIBSRS := $(BUILD)/lib/libgodwit-srs.a $(BUILD)/lib/libgodwit-srs.so.1
+SRSPARTS := srs srs_layout srs_map srs_part srs_fortran
+
+$(BUILD)/lib/libgodwit-srs.a: $(SRSPARTS:%=program/c/%.c) program/c/godwit.c $(wildcard program/c/*.h)
+	@mkdir -p $(@D)/srs
+	cd $(@D)/srs && mpicc -O2 -Wall -Wextra -fPIC -c $(addprefix $(CURDIR)/,$(SRSPARTS:%=program/c/%.c)) $(CURDIR)/program/c/godwit.c
+	@rm -f $@.part
+	ar rcs $@.part $(SRSPARTS:%=$(@D)/srs/%.o) $(@D)/srs/godwit.o && mv $@.part $@
+
+$(BUILD)/lib/libgodwit-srs.so.1: $(BUILD)/lib/libgodwit-srs.a
+	mpicc -shared -Wl,-s,-soname,libgodwit-srs.so.1 -o $@.part $(SRSPARTS:%=$(@D)/srs/%.o) $(@D)/srs/godwit.o && mv $@.part $@
 
 $(BUILD)/lib/libgodwit.a: program/c/godwit.c program/c/godwit.h
 	@mkdir -p $(@D)
@@ -174,8 +213,17 @@ install-libgodwit:
 	ln -sf libgodwit.so.1 $(LIBDIR)/libgodwit.so
 	install -m 644 program/c/godwit.h $(INCLUDE)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' program/c/godwit.pc.in > $(LIBDIR)/pkgconfig/godwit.pc
+	@if [ -e $(BUILD)/lib/libgodwit-srs.a ]; then $(MAKE) --no-print-directory install-srs; fi
+
+install-srs:
+	install -m 644 $(BUILD)/lib/libgodwit-srs.a $(LIBDIR)
+	install -m 755 $(BUILD)/lib/libgodwit-srs.so.1 $(LIBDIR)
+	ln -sf libgodwit-srs.so.1 $(LIBDIR)/libgodwit-srs.so
+	install -m 644 program/c/srs.h $(INCLUDE)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' program/c/srs.pc.in > $(LIBDIR)/pkgconfig/godwit-srs.pc
 
 uninstall: ## remove what install installed
+	rm -f $(LIBDIR)/libgodwit-srs.a $(LIBDIR)/libgodwit-srs.so $(LIBDIR)/libgodwit-srs.so.1 $(LIBDIR)/pkgconfig/godwit-srs.pc $(INCLUDE)/srs.h
 	rm -f $(LIBDIR)/libgodwit.a $(LIBDIR)/libgodwit.so $(LIBDIR)/libgodwit.so.1 $(LIBDIR)/pkgconfig/godwit.pc $(INCLUDE)/godwit.h
 	rm -rf $(SHARE)/godwit
 	rm -f $(BINDIR)/godwit $(BINDIR)/godwit-sandbox $(SHARE)/man/man1/godwit.1 $(SHARE)/man/man1/godwit-*.1 $(COMPLETED)
@@ -249,6 +297,9 @@ soak: ## what needs hours, one after the other: files, kills, long fuzzing, an a
 
 soak-files: $(BUILD)/godwit-sandbox ## SOAK_JOBS=1000 random jobs, cancelled, interrupted and restarted: every file comes home
 	GODWIT_SOAK_JOBS=$(SOAK_JOBS) $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+
+soak-srs: ## five MPI programs with SRS are each stopped SRS_MOVES=30 times and continued on 1 to 8 processes
+	GODWIT_SRS_MOVES=$${SRS_MOVES:-30} $(GO) test ./internal/host/checkpoint/native -count=1 -run TestProgramsWithSRS -v -timeout 6h
 
 soak-kills: $(BUILD)/godwit-sandbox ## SOAK_KILLS=2000 brokers, agents and sandboxes are killed: every job ends once
 	GODWIT_KILLS=$(SOAK_KILLS) $(GO) test ./internal/live/daemon -count=1 -run TestWhateverIsKilledEveryJobEndsOnce -v -timeout 6h

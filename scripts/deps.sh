@@ -35,6 +35,9 @@ need sge_execd gridengine-exec
 need qconf gridengine-client
 need mpirun openmpi-bin
 need mpicc libopenmpi-dev
+if ! ls /usr/lib/*/libscalapack-openmpi.so /usr/lib/libscalapack-openmpi.so >/dev/null 2>&1; then
+	missing="$missing libscalapack-openmpi-dev"
+fi
 need valgrind valgrind
 need lmp lammps
 # The pages of the dashboard are looked at in a real browser; npm brings what they are bundled from.

@@ -25,6 +25,8 @@ func methodsHere(name string) (checkpoint.Method, error) {
 		return native.SignalMethod(native.Options{}), nil
 	case checkpointing.MethodExit85:
 		return native.ExitMethod(native.Options{}), nil
+	case checkpointing.MethodSRS:
+		return native.SRSMethod(native.Options{}), nil
 	case checkpointing.MethodSandbox:
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()

@@ -154,6 +154,8 @@ int godwit_checkpoint_wanted(void)
 	return __atomic_exchange_n(&taken, number, __ATOMIC_RELAXED) != number;
 }
 
+int64_t godwit_checkpoint_number(void) { return (int64_t)__atomic_load_n(&page_read()->checkpoint, __ATOMIC_ACQUIRE); }
+
 int godwit_size(void)
 {
 	struct page *p = page_read();

@@ -36,6 +36,9 @@ int godwit_stop_wanted(void);
 /* 1, once for each checkpoint that is ordered or due: the program is to save itself. Else 0. */
 int godwit_checkpoint_wanted(void);
 
+/* The number of the last checkpoint that was ordered or due; 0: there was none. */
+int64_t godwit_checkpoint_number(void);
+
 /* How many processors the program has; 0: nobody has said. */
 int godwit_size(void);
 

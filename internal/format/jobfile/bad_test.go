@@ -81,7 +81,7 @@ var bad = []struct{ text, want string }{
 	{"run: true\noutputs: ['a[']",
 		`job.yaml:2: outputs[0] "a[": expected a path within the working directory, such as state.dat or out/*.csv`},
 	{"run: true\ncheckpoint: {method: criu}",
-		`job.yaml:2: checkpoint.method "criu": expected one of auto, sandbox, signal, exit85, restart`},
+		`job.yaml:2: checkpoint.method "criu": expected one of auto, sandbox, signal, exit85, srs, restart`},
 	{"run: true\ncheckpoint: {method: signal, files: [a]}",
 		"job.yaml: checkpoint.signal: method signal needs the signal that makes the program save itself, such as USR1"},
 	{"run: true\ncheckpoint: {method: signal, signal: USR1}",
@@ -168,8 +168,8 @@ var tooEarly = []struct{ text, want string }{
 	{"run: true\nfile_mounts: {/data: s3://b}",
 		"job.yaml:2: file_mounts: not supported yet: files put elsewhere than in the working directory come later; inputs " +
 			"names files that are sent along"},
-	{"run: true\ncheckpoint: srs",
-		`job.yaml:2: checkpoint "srs": not supported yet, only auto, sandbox, signal, exit85, restart: the library for programs that save themselves comes later`},
+	{"run: true\ncheckpoint: {method: srs, files: [state]}",
+		`job.yaml:2: checkpoint.files "state": only for methods signal and exit85, not for srs`},
 }
 
 func TestMistakesAreOneLineWithFileLineFieldAndValue(t *testing.T) {

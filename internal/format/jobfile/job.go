@@ -163,7 +163,7 @@ const (
 
 // Checkpoint is how a job is saved.
 type Checkpoint struct {
-	Method  string        `json:"method"`            // auto, sandbox, signal, exit85, restart
+	Method  string        `json:"method"`            // auto, sandbox, signal, exit85, srs, restart
 	Every   time.Duration `json:"every,omitempty"`   // 0: chosen from cost and failure rate; <0: never by itself
 	Signal  string        `json:"signal,omitempty"`  // e.g. USR1
 	Files   []string      `json:"files,omitempty"`   // what the program writes

@@ -238,16 +238,10 @@ var failures = []string{NodeFail, Preempted, RetryFailed}
 
 func parseFailure(s string) (string, error) { return oneOf(s, failures) }
 
-// methods are the ways to save a program; srs comes later.
-var methods = []string{"auto", "sandbox", "signal", "exit85", "restart"}
+// methods are the ways to save a program.
+var methods = []string{"auto", "sandbox", "signal", "exit85", "srs", "restart"}
 
-func parseMethod(s string) (string, error) {
-	if s == "srs" {
-		return "", fmt.Errorf("not supported yet, only %s: the library for programs that save themselves comes later",
-			strings.Join(methods, ", "))
-	}
-	return oneOf(s, methods)
-}
+func parseMethod(s string) (string, error) { return oneOf(s, methods) }
 
 func oneOf(s string, from []string) (string, error) {
 	if slices.Contains(from, s) {

@@ -15,7 +15,7 @@ import (
 
 // Method is one way to run a program so that it can be continued elsewhere.
 type Method interface {
-	// Name is the method's name in job files: sandbox, signal, exit85, restart.
+	// Name is the method's name in job files: sandbox, signal, exit85, srs, restart.
 	Name() string
 	// StartProgram runs the program: from the beginning if image is "", else from the
 	// image in that folder, which a SaveImage of the same method filled. Before a

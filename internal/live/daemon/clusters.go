@@ -251,7 +251,7 @@ func (g *grid) measureSpeeds(ctx context.Context, cfg *config.Config) (map[strin
 
 // workingMethods lists the checkpoint methods that work on this machine.
 func workingMethods(ctx context.Context) []string {
-	list := []string{"signal", "exit85", "restart"}
+	list := []string{"signal", "exit85", "srs", "restart"}
 	if ok, _ := sandbox.IsAvailable(ctx); ok {
 		list = append([]string{"sandbox"}, list...)
 	}

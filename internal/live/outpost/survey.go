@@ -110,7 +110,7 @@ func (s *surveyor) probeMachine(ctx context.Context) (*kind, error) {
 	if s.known != nil {
 		return s.known, nil
 	}
-	k := &kind{methods: []string{"signal", "exit85", "restart"}}
+	k := &kind{methods: []string{"signal", "exit85", "srs", "restart"}}
 	s.box.waitSettled(ctx)
 	if ok, why := sandbox.IsAvailable(ctx); ok {
 		k.methods = append([]string{"sandbox"}, k.methods...)

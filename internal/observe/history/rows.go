@@ -32,7 +32,7 @@ type Run struct {
 	Program string     `json:"program"` // what is run, see Key
 	Args    []string   `json:"args,omitempty"`
 	Procs   int        `json:"procs"`
-	Method  string     `json:"method"` // checkpoint method: sandbox, signal, exit85, restart
+	Method  string     `json:"method"` // checkpoint method: sandbox, signal, exit85, srs, restart
 	Outcome Outcome    `json:"outcome"`
 
 	Requested core.Time `json:"requested"` // handed to the cluster

@@ -11,6 +11,7 @@ const (
 	MethodSandbox = "sandbox"
 	MethodSignal  = "signal"
 	MethodExit85  = "exit85"
+	MethodSRS     = "srs"
 	MethodRestart = "restart"
 )
 
@@ -62,10 +63,10 @@ func ChooseMethod(w MethodInputs) (MethodChoice, error) {
 		if w.Signal == "" {
 			return MethodChoice{}, fmt.Errorf("the job wants checkpoint method signal but names no signal")
 		}
-	case MethodExit85, MethodRestart:
+	case MethodExit85, MethodSRS, MethodRestart:
 	default:
-		return MethodChoice{}, fmt.Errorf("checkpoint method %q is not known here; there are sandbox, signal, exit85 and "+
-			"restart", w.Method)
+		return MethodChoice{}, fmt.Errorf("checkpoint method %q is not known here; there are sandbox, signal, exit85, "+
+			"srs and restart", w.Method)
 	}
 	return MethodChoice{Method: w.Method, Why: "the job says so"}, nil
 }

@@ -24,6 +24,11 @@
 // checkpoint signal is); without one a save waits for the program. If no files
 // are named the whole work folder is what the program saved.
 //
+// srs: the program has registered its data with SRS and writes them when the page of the program
+// interface says so, each process a part; the map, written last, says that all is there. It ends
+// then, if it is to stop, or stands still until the parts are taken. docs/program-protocol.md
+// describes the files.
+//
 // restart: the program cannot be saved, only started again from the beginning.
 //
 // A program has ended when its last process has, daemons included; its exit
@@ -61,6 +66,7 @@ type kind string
 const (
 	bySignal  kind = "signal"
 	byExit85  kind = "exit85"
+	bySRS     kind = "srs"
 	byRestart kind = "restart"
 )
 
@@ -115,15 +121,22 @@ func (m method) StartProgram(ctx context.Context, p *checkpoint.Program, image s
 		if m.kind == byRestart {
 			return nil, fmt.Errorf("the method %s has no images", m.kind)
 		}
-		saved, err := r.files.restoreImage(image, string(m.kind))
-		if err != nil {
-			return nil, err
+		if m.kind != bySRS {
+			saved, err := r.files.restoreImage(image, string(m.kind))
+			if err != nil {
+				return nil, err
+			}
+			r.habit = saved.Habit
 		}
-		r.habit = saved.Habit
 		argv = r.restartCommand()
 	}
 	if err := r.assignLimits(); err != nil {
 		return nil, err
+	}
+	if m.kind == bySRS {
+		if err := r.prepareSRS(image); err != nil {
+			return nil, err
+		}
 	}
 	r.before = r.tree.ReadUsage().CPU
 	if err := r.startProcess(argv); err != nil {
@@ -141,7 +154,7 @@ func (m method) StartProgram(ctx context.Context, p *checkpoint.Program, image s
 
 // readSettings reads what the job says of how the program saves itself.
 func (r *run) readSettings() (err error) {
-	if r.kind == byRestart {
+	if r.kind == byRestart || r.kind == bySRS {
 		return nil
 	}
 	p := r.program

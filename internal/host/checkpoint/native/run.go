@@ -26,6 +26,7 @@ type run struct {
 	group   *cgroup.Group
 	spec    proctree.Spec
 	files   named
+	srs     srsFolder
 	signal  syscall.Signal
 	count   int           // of processes that we see to ourselves; 0: no limit
 	before  time.Duration // what the tree had used when it began
@@ -151,6 +152,8 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 		return false
 	}
 	switch r.kind {
+	case bySRS:
+		return r.srs.hasLeft()
 	case byExit85:
 		if exit.Code != SavedItself || exit.Signal != 0 {
 			return false

@@ -31,7 +31,11 @@ func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func(
 		return err
 	}
 	err = frozen()
-	if err == nil {
+	switch {
+	case err != nil:
+	case r.kind == bySRS:
+		err = r.takeParts(dir)
+	default:
 		err = r.files.copyImage(dir, string(r.kind), r.knownHabit())
 	}
 	if err == nil {
@@ -51,6 +55,9 @@ func (r *run) SaveImage(ctx context.Context, dir string, stop bool, frozen func(
 	case stop:
 		r.endProcesses(-1)
 	default:
+		if r.kind == bySRS {
+			r.letGoOn()
+		}
 		r.tree.ContinueAll()
 		r.onProbation()
 	}
@@ -110,6 +117,9 @@ func (r *run) requestSave(ctx context.Context) (*standing, error) {
 
 // awaitSaved asks and waits.
 func (r *run) awaitSaved(ctx context.Context, waiting <-chan *standing) (*standing, error) {
+	if r.kind == bySRS {
+		return r.awaitParts(ctx, waiting)
+	}
 	if r.signal == 0 {
 		select {
 		case st := <-waiting:

@@ -44,6 +44,12 @@ func (j *job) printed() string {
 // script starts a shell script; change may alter what is asked for.
 func script(t *testing.T, m checkpoint.Method, text string, change func(p *checkpoint.Program)) *job {
 	t.Helper()
+	return scriptFrom(t, m, text, "", change)
+}
+
+// scriptFrom starts a shell script from an image.
+func scriptFrom(t *testing.T, m checkpoint.Method, text, image string, change func(p *checkpoint.Program)) *job {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +65,7 @@ func script(t *testing.T, m checkpoint.Method, text string, change func(p *check
 		defer close(read)
 		io.Copy(j, r)
 	}()
-	j.Run, err = m.StartProgram(context.Background(), j.p, "")
+	j.Run, err = m.StartProgram(context.Background(), j.p, image)
 	if err != nil {
 		t.Fatal(err)
 	}
