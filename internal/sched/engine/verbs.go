@@ -163,6 +163,9 @@ func (e *Engine) updateForUser(j *world.Job, change *core.Change) {
 		spec.After = nil // met: that was seen before
 	}
 	began, moved := change.Begin != nil, change.Anywhere || len(change.Clusters) > 0
+	if _, fits := place.EverFits(e.viewFor(spec.ID), spec, e.w.PlacePolicy(spec)); moved && !fits {
+		return // it would wait for ever: whoever asked was told
+	}
 	e.emitEvent(core.Event{Kind: core.JobUpdated, Job: spec.ID, Epoch: j.Epoch(), Spec: spec, Change: change,
 		Why: core.Reason{Code: core.UpdatedByUser}})
 	if to, pinned := j.PinnedAim().Cluster(); pinned && moved && !mayRunOn(spec, to) {
@@ -189,10 +192,6 @@ func (e *Engine) updateForUser(j *world.Job, change *core.Change) {
 
 // updateQueued looks again at a job of the placement queue that is another by now.
 func (e *Engine) updateQueued(j *world.Job) {
-	if why, ok := e.EverFits(j.Spec()); !ok {
-		e.changeState(j, core.Failed, why)
-		return
-	}
 	if _, placed := e.tryPlace(j); !placed {
 		_, why, _ := place.Place(e.waitingView(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec()), e.choices[:0])
 		e.emitEvent(core.Event{Kind: core.JobWaits, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
