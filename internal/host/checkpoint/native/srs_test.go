@@ -21,13 +21,18 @@ import (
 // srsProgram compiles one of the example programs with SRS.
 func srsProgram(t testing.TB, name string) string {
 	t.Helper()
+	return compileSRS(t, name, filepath.Join("..", "..", "..", "..", "examples", "apps", "srs", name+".c"))
+}
+
+func compileSRS(t testing.TB, name, source string) string {
+	t.Helper()
 	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := filepath.Join(root, "program", "c")
 	out := filepath.Join(t.TempDir(), name)
-	args := []string{"-O2", "-I" + c, "-o", out, filepath.Join(root, "examples", "apps", "srs", name+".c")}
+	args := []string{"-O2", "-I" + c, "-o", out, source}
 	for _, f := range []string{"srs", "srs_layout", "srs_map", "srs_part", "godwit"} {
 		args = append(args, filepath.Join(c, f+".c"))
 	}
