@@ -142,7 +142,9 @@ func (s *Simulator) vacateTask(t *task) {
 		p := &t.parts[i]
 		st := s.sites[p.cluster]
 		st.markOwner(p.procs, ownJobs, false)
-		s.endAllHolders(p)
+		if st.extends {
+			s.endAllHolders(p)
+		}
 		if p.queued {
 			st.queue.CancelJob(s.now, queueID(t.job.Spec.ID, i))
 			st.touched = true
