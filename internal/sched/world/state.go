@@ -14,7 +14,8 @@ func (w *World) AppendState(b []byte) []byte {
 	for _, c := range w.clusters {
 		b = fmt.Appendf(b, "cluster %s share %g turns %d at %d idle %d waiting %d running %d reclaimable %d offers %d leaving %d "+
 			"reclaim-for %d\n free %x\n others %x\n down %x\n",
-			c.spec.Name, c.share, c.turns, c.turned, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor,
+			c.spec.Name, c.share, c.turns, c.turned, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving,
+			c.reclaimFor,
 			c.free, c.others, c.down)
 		for i := range c.drains {
 			b = fmt.Appendf(b, " drained %+v\n", c.drains[i])
