@@ -21,10 +21,13 @@ const (
 	backgroundEnds
 	hostChanges
 	linkChanges
+	loadChanges
 	drainChanges
 	backgroundComes
 	jobArrives
 	progressDue
+	saveEnds
+	phaseEnds
 	pollDue
 )
 

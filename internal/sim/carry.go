@@ -35,6 +35,12 @@ func (s *Simulator) carryOut(c *core.Command) {
 	case core.Suspend:
 		s.suspendTask(t)
 	case core.Inform: // there is no agent that foretells its end
+	case core.Assess:
+		s.assessTask(t, c)
+	case core.RaiseLimits:
+		if t.monitor != nil && t.monitor.HasRatios() {
+			t.monitor.Refused()
+		}
 	default:
 		panic(fmt.Sprintf("sim: nobody carries out %v", c.Kind))
 	}
@@ -88,11 +94,13 @@ func (s *Simulator) runProgram(t *task) {
 			t.parts[i].more.until = s.now.Add(s.queueEstimate(t, st))
 		}
 	}
-	finish := t.beginProgram(s.now, s.taskSpeed(t))
+	from := s.now.Add(s.restartPause(t))
+	finish := t.beginProgram(from, s.taskSpeed(t))
 	s.running++
 	s.quiet = 0
 	s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
 	s.reportLater(t, 0)
+	s.beginContract(t, from)
 }
 
 // taskSpeed is that of the slowest host that the task runs on.
@@ -122,15 +130,22 @@ func (s *Simulator) suspendTask(t *task) {
 	if !t.suspended {
 		s.agenda.addEntry(finish, jobEnds, entry{task: t, version: t.version})
 		s.reportLater(t, 0)
+		s.expectPhase(t)
 	}
 }
 
 // saveCheckpoint stops a task with a checkpoint.
 func (s *Simulator) saveCheckpoint(t *task) {
-	if !t.running {
+	if !t.running || s.beginSaving(t) {
 		return
 	}
 	t.saved = t.progress.DonePart(s.now)
+	s.leaveSaved(t)
+}
+
+// leaveSaved takes a task that is saved off its processors.
+func (s *Simulator) leaveSaved(t *task) {
+	t.lastCluster = t.parts[0].cluster
 	s.vacateTask(t)
 	s.tellEngine(core.Input{Kind: core.Left, Job: t.job.Spec.ID, Epoch: t.epoch})
 }
@@ -155,6 +170,6 @@ func (s *Simulator) vacateTask(t *task) {
 	if t.running {
 		s.running--
 	}
-	t.running, t.suspended = false, false
+	t.running, t.suspended, t.saving = false, false, false
 	t.version++
 }

@@ -15,6 +15,7 @@ type Disturbances struct {
 	Hosts      func() (HostChange, bool)
 	Links      func() (LinkChange, bool)
 	Drains     func() (DrainChange, bool)
+	Loads      func() (LoadChange, bool)
 }
 
 // BackgroundJob is a job of somebody who bypasses us.
@@ -55,6 +56,7 @@ type intruders struct {
 	host    HostChange
 	link    LinkChange
 	drain   DrainChange
+	load    LoadChange
 	running map[int64]foreignJob
 	last    int64
 }
@@ -78,6 +80,7 @@ func (s *Simulator) scheduleDisturbances() {
 	s.nextHost()
 	s.nextLink()
 	s.nextDrain()
+	s.nextLoad()
 	if s.cfg.PollEvery > 0 && d.Background != nil {
 		s.agenda.addEntry(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
 	}
@@ -119,6 +122,15 @@ func (s *Simulator) nextDrain() {
 	}
 }
 
+func (s *Simulator) nextLoad() {
+	if d := s.cfg.Disturb; d.Loads != nil {
+		if l, ok := d.Loads(); ok {
+			s.intruders.load = l
+			s.agenda.addEntry(l.At, loadChanges, entry{})
+		}
+	}
+}
+
 func (s *Simulator) applyDisturbance(e *entry) {
 	switch e.entryKind() {
 	case backgroundComes:
@@ -132,6 +144,9 @@ func (s *Simulator) applyDisturbance(e *entry) {
 	case linkChanges:
 		s.net.net.SetCapacity(s.now, s.intruders.link.Link, s.intruders.link.Mbps)
 		s.nextLink()
+	case loadChanges:
+		s.loadChange(s.intruders.load)
+		s.nextLoad()
 	case drainChanges:
 		s.drainChange(s.intruders.drain)
 		s.nextDrain()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/format/platform"
@@ -12,13 +13,14 @@ import (
 
 // site is a cluster as it really is, whatever the engine believes.
 type site struct {
-	procs   int
-	uniform float64 // speed of all hosts, 0 if they differ
-	hosts   []siteHost
-	rank    []int         // of the host that the platform lists i-th, in hosts
-	queue   *localq.Queue // nil: no queue of its own
-	touched bool          // something happened to the queue in this instant
-	extends bool          // it gives jobs that run more processors
+	procs    int
+	uniform  float64 // speed of all hosts, 0 if they differ
+	hosts    []siteHost
+	rank     []int         // of the host that the platform lists i-th, in hosts
+	queue    *localq.Queue // nil: no queue of its own
+	isLoaded bool          // somebody computes on a host besides
+	touched  bool          // something happened to the queue in this instant
+	extends  bool          // it gives jobs that run more processors
 
 	// What somebody but the engine does here. Which processors they use is known
 	// only in a cluster without a queue of its own.
@@ -33,6 +35,7 @@ type siteHost struct {
 	memory int64
 	procs  core.Range
 	down   bool
+	load   int // programs of others that compute on it
 }
 
 type owner uint8
@@ -95,6 +98,8 @@ func (s *site) slowestSpeed() float64 { return s.hosts[len(s.hosts)-1].speed }
 // queue of its own we do not know which it will be.
 func (s *site) speedOf(procs core.ProcSet) float64 {
 	switch {
+	case s.isLoaded:
+		return s.loadedSpeedOf(procs)
 	case s.uniform > 0:
 		return s.uniform
 	case len(procs) == 0:
@@ -108,6 +113,21 @@ func (s *site) speedOf(procs core.ProcSet) float64 {
 		return 1
 	})
 	return s.hosts[i].speed
+}
+
+// loadedSpeedOf is that of the slowest of the hosts, all of them where it is not known which, with what is left of them
+// beside the programs of others.
+func (s *site) loadedSpeedOf(procs core.ProcSet) float64 {
+	slowest := math.Inf(1)
+	for i := range s.hosts {
+		h := &s.hosts[i]
+		if len(procs) > 0 && !procs.Intersects(core.ProcSet{h.procs}) {
+			continue
+		}
+		cores := float64(h.procs.Hi - h.procs.Lo)
+		slowest = min(slowest, h.speed*cores/(cores+float64(h.load)))
+	}
+	return slowest
 }
 
 // countAvailable is how many of the processors, from the first on, neither others

@@ -24,6 +24,7 @@ type Config struct {
 	KeepFree map[string]int // by cluster, over the platform's
 	GrowFree map[string]int // likewise
 	Jobs     workload.Source
+	Moves    Moves
 	Disturb  *Disturbances
 	// ProgressEvery is how long after a start or a change of size a malleable
 	// program first reports how far it has come.
@@ -158,12 +159,20 @@ func (s *Simulator) handleEntry(e *entry) {
 		if t := currentTask(e); t != nil {
 			s.tellEngine(core.Input{Kind: core.Progress, Job: t.job.Spec.ID, Epoch: t.epoch, Done: t.progress.DonePart(s.now)})
 		}
+	case phaseEnds:
+		if t := currentTask(e); t != nil {
+			s.endPhase(t)
+		}
+	case saveEnds:
+		if t := currentTask(e); t != nil {
+			s.leaveSaved(t)
+		}
 	case jobArrives:
 		t := s.coming
 		s.tasks[t.job.Spec.ID] = t
 		s.quiet = 0
 		s.expectNext()
-		s.tellEngine(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec})
+		s.tellEngine(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec, Aim: t.job.StartOn})
 	default:
 		s.applyDisturbance(e)
 	}
@@ -183,7 +192,7 @@ func isVoid(e *entry) bool {
 	if k == grantDue {
 		return !e.isAwaited()
 	}
-	return (k == jobEnds || k == progressDue) && currentTask(e) == nil
+	return (k == jobEnds || k == progressDue || k == saveEnds || k == phaseEnds) && currentTask(e) == nil
 }
 
 // expectNext takes the next job from the source.
@@ -200,11 +209,11 @@ func (s *Simulator) expectNext() {
 func (s *Simulator) freshTask() *task {
 	n := len(s.spare)
 	if n == 0 {
-		return &task{}
+		return &task{lastCluster: core.Nowhere}
 	}
 	t := s.spare[n-1]
 	s.spare = s.spare[:n-1]
-	*t = task{version: t.version}
+	*t = task{version: t.version, lastCluster: core.Nowhere}
 	return t
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/godwit-hpc/godwit/internal/sched/contract"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/netflow"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
@@ -23,6 +24,12 @@ type task struct {
 	progress  app.Progress
 	saved     float64 // part of the work that its last checkpoint holds
 	holders   int     // holding jobs that were submitted for it
+
+	lastCluster core.ClusterID // where that was written
+	saving      bool           // it stands still while its checkpoint is written
+	promise     float64        // seconds of the whole program, where it is placed
+	monitor     *contract.Monitor
+	phaseFrom   core.Time
 }
 
 // taskPart is a part of a task in one cluster.
@@ -67,16 +74,20 @@ func (t *task) totalWork() float64 {
 }
 
 // workRate is how much of it is done in a second on the present processors.
-func (t *task) workRate(speed float64) float64 {
+func (t *task) workRate(speed float64) float64 { return t.rateAt(t.totalSize(), speed) }
+
+// rateAt is the same for another size.
+func (t *task) rateAt(size int, speed float64) float64 {
 	if t.hasFixedTime() {
 		return speed
 	}
-	return t.job.App.WorkRate(t.totalSize(), speed)
+	return t.job.App.WorkRate(size, speed)
 }
 
 // beginProgram starts the program, from its last checkpoint if it has one, and tells
-// when it will end.
+// when it will end. It goes on from the moment given on.
 func (t *task) beginProgram(now core.Time, speed float64) core.Time {
+	t.saving = false
 	t.running = true
 	t.version++
 	t.progress = app.ResumeProgress(t.totalWork(), t.saved, now, t.workRate(speed))

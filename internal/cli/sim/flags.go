@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cli/term"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
 	simapp "github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/localq"
 )
@@ -93,24 +94,47 @@ func parseRules(text string) (r rules, err error) {
 	return r, nil
 }
 
-// pair is a policy to compare, with an approach if it is to have its own.
-type pair struct{ approach, malleable string }
+// pair is a policy to compare, with an approach if it is to have its own; or a mode of the rescheduler.
+type pair struct{ approach, malleable, mode string }
+
+// forcedMode is what --compare calls the opposite of what the rescheduler would decide.
+const forcedMode = "forced"
+
+// reschedModes are the modes of the rescheduler as --compare takes them.
+func reschedModes() []string { return append(resched.ModeNames(), forcedMode) }
+
+// parseMode is a mode to compare.
+func parseMode(word string) (pair, bool) {
+	switch {
+	case word == forcedMode:
+		return pair{mode: resched.ModeOpposite}, true
+	case slices.Contains(resched.ModeNames(), word):
+		return pair{mode: word}, true
+	}
+	return pair{}, false
+}
 
 func parsePairs(text string) (pairs []pair, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		p := pair{malleable: word}
 		if approach, policy, both := strings.Cut(word, "/"); both {
-			p = pair{approach, policy}
+			p = pair{approach: approach, malleable: policy}
+		}
+		if mode, ok := parseMode(word); ok {
+			p = mode
 		}
 		switch {
 		case p.approach != "" && !slices.Contains(approaches, p.approach):
 			return nil, fmt.Errorf("unknown approach %q, %s", p.approach, term.SuggestChoices(p.approach, approaches))
-		case !slices.Contains(policyNames(), p.malleable):
+		case p.mode == "" && !slices.Contains(policyNames(), p.malleable):
 			return nil, fmt.Errorf("unknown policy %q, %s", p.malleable, term.SuggestChoices(p.malleable, policyNames()))
 		case slices.Contains(pairs, p):
 			return nil, fmt.Errorf("every policy once, %q is there twice", word)
 		}
 		pairs = append(pairs, p)
+		if (p.mode == "") != (pairs[0].mode == "") {
+			return nil, errors.New("either malleability policies or modes of the rescheduler: default,forced")
+		}
 	}
 	return pairs, nil
 }

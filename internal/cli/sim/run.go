@@ -25,6 +25,12 @@ type simReport struct {
 	WallS float64 `json:"wall_s"`
 	trial.About
 	Verified *verified `json:"verified,omitempty"` // of a replay
+	// Of the rescheduler: its mode, what it decided, and how often jobs were moved.
+	Mode       string           `json:"mode,omitempty"`
+	Decisions  []trial.Decision `json:"decisions,omitempty"`
+	Migrations int              `json:"migrations,omitempty"`
+	SweepOver  string           `json:"sweep,omitempty"`
+	SweepValue float64          `json:"sweep_value,omitempty"`
 
 	result *trial.Result
 }
@@ -109,7 +115,14 @@ func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outf
 	if err != nil {
 		return nil, err
 	}
-	return &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, result: r}, nil
+	report := &simReport{Summary: r.Summary, WallS: a.Now.Since(begin).Seconds(), About: r.About, result: r,
+		Decisions: r.Decisions, Mode: t.ReschedMode(), SweepOver: t.SweepOver, SweepValue: t.SweepValue}
+	for _, d := range r.Decisions {
+		if d.Moves {
+			report.Migrations++
+		}
+	}
+	return report, nil
 }
 
 func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
@@ -208,13 +221,15 @@ func (s *simFiles) writeFiles(reports []*simReport) (charts int, err error) {
 // printSim prints one run or several beside each other.
 func (a *app) printSim(f *simFlags, reports []*simReport) error {
 	switch {
-	case f.output == "json" && f.compare != nil:
+	case f.output == "json" && (f.compare != nil || len(reports) > 1):
 		return term.WriteJSON(a.Stdout, reports)
 	case f.output == "json":
 		return term.WriteJSON(a.Stdout, reports[0])
 	}
 	var b strings.Builder
-	if f.compare != nil {
+	if reports[0].Mode != "" && (f.compare != nil || len(reports) > 1) {
+		decisionTable(&b, reports, a.TableWidth())
+	} else if f.compare != nil || len(reports) > 1 {
 		compareTable(&b, reports, a.TableWidth())
 	} else {
 		summaryTable(&b, reports[0])

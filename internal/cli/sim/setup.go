@@ -68,17 +68,29 @@ func (f *simFlags) trialSetups() ([]*trial.Setup, error) {
 	if err := f.applyFlags(base); err != nil {
 		return nil, err
 	}
-	if f.compare == nil {
-		return []*trial.Setup{base}, nil
-	}
 	var list []*trial.Setup
-	for _, p := range f.compare {
-		one := *base
-		one.Policy.Malleable = p.malleable
-		if p.approach != "" {
-			one.Policy.Approach = approachOf(p.approach)
+	for _, t := range base.Variants() {
+		if f.compare == nil {
+			list = append(list, t)
+			continue
 		}
-		list = append(list, &one)
+		for _, p := range f.compare {
+			one := *t
+			switch {
+			case p.mode != "":
+				one.Policy.Gain.Mode = p.mode
+			case p.approach != "":
+				one.Policy.Approach = approachOf(p.approach)
+				fallthrough
+			default:
+				one.Policy.Malleable = p.malleable
+			}
+			list = append(list, &one)
+		}
+	}
+	if len(list) > 1 && (f.jobsOut != "" || f.log != "") {
+		return nil, usageError("--scenario", "--jobs-out and --log are about one run, this file has a sweep of "+
+			fmt.Sprint(len(list)))
 	}
 	return list, nil
 }

@@ -51,6 +51,9 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
   # Both approaches beside each other
   godwit sim --scenario scenarios/koala/w2m.yaml --compare pra/egs,pwa/egs
 
+  # Was each decision to move an application right, over a sweep of matrix sizes?
+  godwit sim --scenario scenarios/grads/qr-size-sweep.yaml --compare default,forced
+
   # Keep the log of a run, and prove that it can be replayed
   godwit sim --scenario scenarios/koala/wm.yaml --log wm.jsonl.gz
   godwit sim --replay wm.jsonl.gz
@@ -80,7 +83,7 @@ func NewCommand(program *term.App) *cobra.Command {
 	}
 	term.GroupFlags(cmd, f.inputGroup(), f.policyGroup(), f.traceGroup(), f.outputGroup())
 	for flag, names := range map[string][]string{
-		"local": locals, "place": places, "approach": approaches, "malleable": policyNames(), "compare": policyNames(),
+		"local": locals, "place": places, "approach": approaches, "malleable": policyNames(), "compare": append(policyNames(), reschedModes()...),
 		"easy-rules": ruleNames(), "estimates": {"user", "exact"}, "overrun": {"run", "kill"}, "output": {"table", "json"},
 	} {
 		term.CompleteNames(cmd, flag, names)
@@ -124,7 +127,7 @@ func (f *simFlags) policyGroup() term.Group {
 	g.Flags.Var(term.ChoiceFlag(&f.malleable, policyNames()...).WithKind("POLICY"), "malleable", "who grows and shrinks: "+
 		strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
 	g.Flags.Var(term.CheckedFlag(&f.compare, "LIST", nil, parsePairs), "compare",
-		"policies to run side by side: egs,marginal or pra/egs,pwa/egs")
+		"policies to run side by side: egs,marginal or pra/egs,pwa/egs; or decisions of\nthe rescheduler: default,forced")
 	g.Flags.Var(term.CheckedFlag(&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve), "keep-free",
 		"cores of each cluster that are left to its own users")
 	g.Flags.Var(term.CheckedFlag(&f.growFree, "N|CLUSTER=N,..", nil, parseReserve), "grow-free",

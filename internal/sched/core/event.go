@@ -42,6 +42,8 @@ type Event struct {
 	Array     JobID        `json:"array,omitempty"`
 	Between   *[2]string   `json:"between,omitempty"`
 	Change    *Change      `json:"change,omitempty"`
+	Promise   float64      `json:"promise,omitempty"`
+	Gain      *Gain        `json:"gain,omitempty"`
 }
 
 // EventKind says what happened.
@@ -50,9 +52,9 @@ type EventKind uint8
 const (
 	_            EventKind = iota
 	JobSubmitted           // Spec
-	// From, To, Why; ExitCode when the program ended; Lost: its attempt was; When: until then it may
-	// stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Barred:
-	// never to Cluster again
+	// From, To, Why; Promise: the seconds promised, if contracted; ExitCode when the program ended; Lost: its attempt
+	// was; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped;
+	// Barred: never to Cluster again
 	JobBecame
 	// to the tail of the placement queue, after N tries that failed; not to be tried before When, unless Aim, where its
 	// claim was lost, goes out of reach or comes back; Why
@@ -75,7 +77,9 @@ const (
 	HostsJoined   // Cluster: Procs are there (again)
 	ReclaimBegan  // Cluster: N processors are being reclaimed for Job
 	ReclaimEnded  // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
-	JobJudged     // its deadline is in danger, or its user wants it elsewhere: Aim, if it is to move; Why
+	// its deadline is in danger, its contract is broken, it might gain elsewhere, or its user wants it elsewhere: Aim, if
+	// it is to move; Why; Gain, if that decided: then N processors, Procs, are held for it at Aim until it is there
+	JobJudged
 	// Cluster: Reachable or not; a new job waits QueueWait seconds in its queue and gets Share of a core there
 	ClusterFelt
 	NetworkFelt     // Cluster: how well its hosts are connected is Net
@@ -101,6 +105,8 @@ const (
 	JobSuspended      // Job: its program is stopped and keeps its processors; Why
 	JobContinued      // Job: its program goes on, or, if it has lost its attempt, it waits to be placed again; Why
 	JobUpdated        // Job: Spec, as its user has changed it; Change: what that is; Why
+	RescheduleAsked   // Job, Epoch: the rescheduler is to look at it; Why
+	RescheduleBegan   // Job, Epoch: it does so now: what is predicted of it is asked for
 )
 
 var eventNames = [...]string{
@@ -119,6 +125,7 @@ var eventNames = [...]string{
 	JobSized: "job-sized", ClustersApart: "clusters-apart",
 	JobHeldByUser: "job-held-by-user", JobReleasedByUser: "job-released-by-user", JobSuspended: "job-suspended",
 	JobContinued: "job-continued", JobUpdated: "job-updated",
+	RescheduleAsked: "reschedule-asked", RescheduleBegan: "reschedule-began",
 }
 
 // Modernize turns an event of an earlier version into what says the same today: one

@@ -19,6 +19,7 @@ func fullEvent() Event {
 		Why: Reason{MakeRoom, 7, 4},
 		Spec: &Job{ID: 7, Name: "qr", User: "u", App: "scalapack", Kind: Malleable, Place: FlexibleMin, Estimate: time.Minute,
 			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2, Begin: AtSecond(3), Array: 5, ArrayLimit: 2, Joint: true,
+			Contract: &Contract{Rule: "average", Lower: 0.7, Upper: 2, Consecutive: 3},
 			After: []Dependency{{Job: 2, Array: true, When: AfterAny,
 				Target: Target{Unfinished: 2, NotStarted: 1, Failed: 1, FailedJob: 3}}},
 			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3},
@@ -30,6 +31,8 @@ func fullEvent() Event {
 		Drain: &Drain{Host: "n1", By: "root", Reason: "new disks", Since: AtSecond(1.5)}, Between: &[2]string{"a", "b"},
 		Change: &Change{Deadline: new(Time), Begin: new(Time), Name: "n", Labels: map[string]string{"a": "b"},
 			Clusters: []ClusterID{1}, On: []string{"a"}, Anywhere: true},
+		Promise: 100, Gain: &Gain{Current: 200, New: 50, Cost: MoveCost{Write: 1, Weather: 2, Schedule: 3, Start: 4, Other: 5,
+			Redistribute: 6}, Gain: 0.6, Threshold: 0.3, Moves: true, Forced: "always", Size: 8, Where: "b"},
 	}
 }
 

@@ -194,6 +194,8 @@ type Job struct {
 
 	// Joint says that its parts are one parallel program: the hosts of all of them must reach each other.
 	Joint bool `json:",omitempty"`
+	// Contract: it is held to the speed that is promised where it is placed; nil: nothing is promised.
+	Contract *Contract `json:",omitempty"`
 }
 
 // maxProcs is more than any grid has, so that sums of sizes cannot overflow.
@@ -211,6 +213,9 @@ func (j *Job) CheckSpec() error {
 	case j.Begin < 0, j.ArrayLimit < 0, j.Array < 0, j.Array > j.ID:
 		return fmt.Errorf("job %d cannot be one of array %d, at most %d at once, and begin at %d", j.ID, j.Array,
 			j.ArrayLimit, j.Begin)
+	}
+	if err := j.Contract.checkLimits(); err != nil {
+		return fmt.Errorf("job %d: %w", j.ID, err)
 	}
 	for i := range j.After {
 		if err := j.After[i].checkDependency(j.ID); err != nil {

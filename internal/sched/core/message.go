@@ -43,7 +43,8 @@ type Input struct {
 	Outcome  State         `json:"outcome,omitempty"`
 	// Undescribed says that what is known of a job has to be asked for before it can
 	// be placed.
-	Undescribed bool `json:"undescribed,omitempty"`
+	Undescribed bool        `json:"undescribed,omitempty"`
+	Assessment  *Assessment `json:"assessment,omitempty"`
 }
 
 // InputKind says what is being told.
@@ -95,9 +96,11 @@ const (
 	ReleaseJob // Job: may be placed again; by its user
 	// Job: goes back to where it waits to be placed, saved if it runs; Hold: and stays there until its user releases it
 	RequeueJob
-	SuspendJob  // Job: its program stops and keeps its processors; by its user
-	ContinueJob // Job: its program goes on; by its user
-	UpdateJob   // Job: Change; by its user
+	SuspendJob     // Job: its program stops and keeps its processors; by its user
+	ContinueJob    // Job: its program goes on; by its user
+	UpdateJob      // Job: Change; by its user
+	ContractBroken // Job, Epoch: its program is slower than promised, beyond the limits; Done; Why
+	Assessed       // Job, Epoch: what is predicted of it is Assessment; none: nothing
 )
 
 var inputNames = [...]string{
@@ -112,6 +115,7 @@ var inputNames = [...]string{
 	DrainCluster: "drain-cluster", UndrainCluster: "undrain-cluster", FoundApart: "found-apart",
 	HoldJob: "hold-job", ReleaseJob: "release-job", RequeueJob: "requeue-job", SuspendJob: "suspend-job",
 	ContinueJob: "continue-job", UpdateJob: "update-job",
+	ContractBroken: "contract-broken", Assessed: "assessed",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -150,11 +154,16 @@ const (
 	Describe // say what is known of the job by now; answered by Described
 	Suspend  // stop the program, or have it go on, as the job is suspended or not; no answer
 	Inform   // tell the agents of the job's deadline, which is another now; no answer
+	// say what is predicted of the job, which has N processors, Procs, of Cluster, there and elsewhere; answered by
+	// Assessed
+	Assess
+	RaiseLimits // nothing is done about a violated contract: its limits go to where the program is; no answer
 )
 
 var commandNames = [...]string{
 	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Acquire: "acquire", Stop: "stop", Release: "release",
 	Describe: "describe", Suspend: "suspend", Inform: "inform",
+	Assess: "assess", RaiseLimits: "raise-limits",
 }
 
 func (k CommandKind) String() string { return nameOf(commandNames[:], int(k)) }

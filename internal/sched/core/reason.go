@@ -149,6 +149,17 @@ const (
 	LostWhileSuspended
 	RequeuedByUser
 	UpdatedByUser
+	ContractAccepted
+	ContractRejected
+	ContractViolated
+	ResourcesFreed
+	GainEnough
+	GainTooSmall
+	NoPlaceToGain
+	MoveForced
+	StayForced
+	NothingPredicted
+	TargetHeld
 	numReasons
 )
 
@@ -307,7 +318,21 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	LostWhileSuspended: {"lost-while-suspended", "it was suspended when its attempt ended (godwit resume lets it go on)"},
 	RequeuedByUser:     {"requeued-by-user", "requeued by the user"},
 	UpdatedByUser:      {"updated-by-user", "changed by the user"},
-	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
+	ContractAccepted:   {"contract-accepted", "contract accepted: {A s} promised here"},
+	ContractRejected: {"contract-rejected",
+		"contract rejected: {A s} predicted here, {B s} on the best other cluster with room: selected again"},
+	ContractViolated: {"contract-violated",
+		"contract violated: the last phase took {A} times as long as promised, the limit is {B}"},
+	ResourcesFreed: {"resources-freed", "cores became free: would it gain by moving there?"},
+	GainEnough:     {"gain-enough", "moving saves {A %} of the remaining time, more than the threshold of {B %}"},
+	GainTooSmall: {"gain-too-small",
+		"moving saves {A %} of the remaining time, not more than the threshold of {B %}"},
+	NoPlaceToGain:    {"no-place-to-gain", "no other place has room for it"},
+	MoveForced:       {"move-forced", "move forced (experiment); it saves {A %} of the remaining time, threshold {B %}"},
+	StayForced:       {"stay-forced", "stay forced (experiment); moving saves {A %} of the remaining time, threshold {B %}"},
+	NothingPredicted: {"nothing-predicted", "nothing is predicted of the job"},
+	TargetHeld:       {"target-held", "on the {A core} held for it since it was decided to move it"},
+	NoRoomInAll:      {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 
 func (c ReasonCode) String() string {

@@ -35,16 +35,7 @@ func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
 			q.Moves = append(q.Moves, resched.Move{Cluster: a.Cluster, Left: left, Overhead: a.Overhead})
 		}
 	}
-	verdict := resched.Decide(q, e.cfg.Resched)
-	aim := core.Aim(0)
-	if verdict.Go {
-		aim = core.AimAt(verdict.To)
-	}
-	why := verdictReason(verdict)
-	e.emitEvent(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
-	if verdict.Go {
-		e.stopJob(j, aim, why)
-	}
+	e.carryRuling(j, deadlineRule{q: q, cfg: e.cfg.Resched})
 }
 
 // couldGo reports whether a running job would find room in another cluster.

@@ -36,6 +36,7 @@ func (e *Engine) touchAnswered(c *world.Cluster) {
 // markFreed notes that processors of a cluster can be had by those who wait. Under
 // PRA running jobs are asked first.
 func (e *Engine) markFreed(c *world.Cluster) {
+	e.gains = true
 	e.touchAnswered(c)
 	if e.cfg.Approach == PRA {
 		e.dirty[c.ID()].waits = true

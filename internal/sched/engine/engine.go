@@ -109,6 +109,7 @@ type Engine struct {
 	again   []core.JobID // to be placed again, after those who wait longer
 	noted   []notedWait  // who waited when something was drained or undrained in this step
 	holds   unsettledHolds
+	gains   bool // something became free in this step that running jobs might gain by
 	choices []place.Choice
 	offers  []malleable.Offer
 
@@ -125,6 +126,7 @@ func New(cfg Config, w *world.World) *Engine {
 			e.markFreed(c)
 		}
 		e.reviewHolds()
+		e.gains = false // what became free before was looked at then
 	}
 	return e
 }
@@ -149,6 +151,7 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.marked = false
 	e.dispatchInput(in)
 	e.settleDue()
+	e.reschedule()
 	e.explainWaits()
 	e.out.WakeAt = max(e.now, min(e.w.NextTimer(), e.w.NextRetry())) // a hold that is due may be left for the next step
 	if !e.holds.isEmpty() {
@@ -220,6 +223,10 @@ func (e *Engine) dispatchInput(in *core.Input) {
 		e.programLeft(j)
 	case core.StaysOn:
 		e.staysOn(j)
+	case core.ContractBroken:
+		e.contractBroken(j, in)
+	case core.Assessed:
+		e.jobAssessed(j, in.Assessment)
 	case core.InDanger:
 		e.inDanger(j, in.Outlook)
 	case core.Progress:

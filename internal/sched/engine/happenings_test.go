@@ -248,7 +248,7 @@ func (o *outside) recover() {
 
 // nonsense is a message that nobody should send.
 func (o *outside) nonsense() core.Input {
-	in := core.Input{Kind: core.InputKind(o.IntN(int(core.UpdateJob) + 1)), Job: core.JobID(o.IntN(40) - 2),
+	in := core.Input{Kind: core.InputKind(o.IntN(int(core.Assessed) + 1)), Job: core.JobID(o.IntN(40) - 2),
 		Epoch: core.Epoch(100 + o.IntN(3)), Part: o.IntN(5) - 1,
 		Cluster: core.ClusterID(len(o.owner) + o.IntN(3) - 3*o.IntN(2)*len(o.owner)), N: o.IntN(30) - 10, Serial: o.IntN(5),
 		Done: math.NaN()}

@@ -62,6 +62,13 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 	v := e.waitingView(j.Spec().ID)
 	var why core.Reason
 	var ok bool
+	if at, size, procs := e.w.HeldTarget(j); len(procs) > 0 {
+		comp := &j.Spec().Components[0]
+		e.choices = append(e.choices[:0], place.Choice{Cluster: at, Size: size, Min: min(comp.Min, size),
+			Max: max(size, min(comp.Max, e.w.Cluster(at).UsableProcs()))})
+		e.planParts(j, e.choices, core.Reason{Code: core.TargetHeld, A: float64(size)})
+		return core.Reason{}, true
+	}
 	if at, aimed := j.Aim().Cluster(); aimed {
 		if e.choices, ok = place.AtCluster(v, j.Spec(), at, e.choices[:0]); ok {
 			e.planParts(j, e.choices, core.Reason{Code: core.Aimed})
@@ -84,6 +91,7 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 	// Parts are numbered in the order in which the user wrote the components.
 	slices.SortStableFunc(choices, func(a, b place.Choice) int { return a.Component - b.Component })
 	staging, missing := e.estimateStaging(spec, choices)
+	heldAt, heldSize, held := e.w.HeldTarget(j)
 	claimAt := max(e.now, e.now.Add(staging-e.cfg.ClaimMargin))
 	for i, ch := range choices {
 		c := e.w.Cluster(ch.Cluster)
@@ -91,6 +99,8 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 			Cluster: ch.Cluster, N: ch.Size, Min: ch.Min, Max: ch.Max, Why: why}
 		switch {
 		case c.IsManaged(): // its own queue sees to it
+		case len(held) > 0 && ch.Cluster == heldAt && ch.Size == heldSize:
+			ev.Procs = held
 		case !missing || claimAt == e.now || c.CanReserve() || c.ReclaimFor() == spec.ID:
 			ev.Procs = place.ChooseProcessors(e.now, c, &spec.Components[ch.Component], ch.Size)
 		default:
@@ -100,6 +110,15 @@ func (e *Engine) planParts(j *world.Job, choices []place.Choice, why core.Reason
 		e.orderRanks(j, j.Part(i))
 	}
 	e.changeState(j, core.Selected, why)
+	if j.HasContract() {
+		e.askAssessment(j)
+		return
+	}
+	e.prepareJob(j, staging, missing)
+}
+
+// prepareJob has the inputs of a placed job brought, or queues it at once.
+func (e *Engine) prepareJob(j *world.Job, staging time.Duration, missing bool) {
 	if missing {
 		e.stageInputs(j, staging)
 		return
@@ -237,4 +256,13 @@ func (e *Engine) startIfClaimed(j *world.Job) {
 func (e *Engine) commandFor(kind core.CommandKind, j *world.Job, p *world.Part) core.Command {
 	return core.Command{Kind: kind, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
 		Cluster: p.Cluster().ID(), N: p.Size(), Procs: p.Procs()}
+}
+
+// choicesOf are the places that a job was given.
+func choicesOf(j *world.Job) []place.Choice {
+	var list []place.Choice
+	for _, p := range j.Parts() {
+		list = append(list, place.Choice{Cluster: p.Cluster().ID(), Component: p.Component(), Size: p.Size()})
+	}
+	return list
 }

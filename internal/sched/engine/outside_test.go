@@ -95,6 +95,10 @@ func (o *outside) carryOut(c core.Command, j *world.Job) {
 		o.news = append(o.news, in)
 		return
 	}
+	if c.Kind == core.Assess {
+		o.news = append(o.news, o.assess(c, j))
+		return
+	}
 	a := o.attempt(c.Job, c.Epoch)
 	if c.Kind == core.Release {
 		o.release(a)
@@ -123,6 +127,21 @@ func (o *outside) carryOut(c core.Command, j *world.Job) {
 	case core.Stop:
 		a.leaving = true
 	}
+}
+
+// assess is what is predicted of a job: nothing, or that it ends sooner or later elsewhere.
+func (o *outside) assess(c core.Command, j *world.Job) core.Input {
+	in := core.Input{Kind: core.Assessed, Job: c.Job, Epoch: c.Epoch}
+	if o.IntN(5) == 0 {
+		return in
+	}
+	in.Assessment = &core.Assessment{Promise: 100, Left: 60, Done: 0.4, Phases: o.IntN(20)}
+	for id := range o.owner {
+		comp := &j.Spec().Components[0]
+		in.Assessment.Options = append(in.Assessment.Options, core.MoveOption{Cluster: core.ClusterID(id),
+			Size: comp.Min + o.IntN(comp.Max-comp.Min+1), Left: float64(o.IntN(100)), Cost: core.MoveCost{Other: float64(o.IntN(30))}})
+	}
+	return in
 }
 
 // acquire gives a part what its cluster has of what it is asked for.

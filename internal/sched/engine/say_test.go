@@ -93,6 +93,17 @@ func (s *stage) event(ev *core.Event) string {
 			verdict = "goes to " + s.cluster(at)
 		}
 		fmt.Fprintf(&b, "job %d %s", ev.Job, verdict)
+		if g := ev.Gain; g != nil {
+			fmt.Fprintf(&b, " [current %g, new %g, cost %g, gain %.3f, threshold %.3f]", g.Current, g.New, g.Cost.TotalSeconds(),
+				g.Gain, g.Threshold)
+		}
+		if len(ev.Procs) > 0 {
+			fmt.Fprintf(&b, ", %d held for it (%v)", ev.N, ev.Procs)
+		}
+	case core.RescheduleAsked:
+		fmt.Fprintf(&b, "job %d is to be looked at", ev.Job)
+	case core.RescheduleBegan:
+		fmt.Fprintf(&b, "job %d is looked at", ev.Job)
 	case core.ClusterFelt:
 		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Share)
 	case core.ClusterDefined:

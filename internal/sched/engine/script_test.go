@@ -27,7 +27,7 @@ import (
 //	tick                               the engine is called for no reason
 //	submit 1 malleable 2-8 initial=2   or: rigid 4, moldable 2-4, rigid 4+3 for two components;
 //	                                   also place= inputs= clusters= tries= retries= estimate= deadline= begin= array= limit=
-//	                                   stays: not moved for its deadline
+//	                                   stays: not moved for its deadline; contract: held to what is promised
 //	                                   path=3 for a pattern of three nodes, onehost, reliability=0.9
 //	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
 //	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
@@ -40,6 +40,8 @@ import (
 //	cancel 1 · stop 1 to=b · stays 1
 //	cancel 1 grace=30 · collecting 1   somebody is there to send SIGTERM, and SIGKILL after 30 s, and to fetch the files
 //	danger 1 stay=100 b=20 c=90/60     its deadline is; about so many seconds are left here, and in b; to go to c costs 60 of them, else 1
+//	broken 1 done=0.5                  its contract is
+//	assessed 1 promise=400 left=300 done=0.25 phases=9 b=4:100/20,2:180/20   to go to b with 4 processors takes 100 s and costs 20 s
 //	migrate 1 to=b · migrate 1 b=20    by its user, to b; or where it ends soonest
 //	define c=4,speed=2 · define c=?    c was added or changed, or is not known yet
 //	remove c                           it is not in the settings any more
@@ -155,7 +157,8 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		"progress": core.Progress, "staged": core.Staged, "routed": core.Routed, "claimed": core.Claimed,
 		"lost": core.ClaimLost, "answer": core.Answer, "granted": core.Granted,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn,
-		"danger":  core.InDanger,
+		"danger": core.InDanger,
+		"broken": core.ContractBroken, "assessed": core.Assessed,
 		"migrate": core.Migrate, "collecting": core.Collecting, "resize": core.ResizeJob,
 		"hold": core.HoldJob, "release": core.ReleaseJob, "requeue": core.RequeueJob, "suspend": core.SuspendJob,
 		"continue": core.ContinueJob, "update": core.UpdateJob}
@@ -180,6 +183,12 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		return s.update(in, w)
 	}
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
+	if kind == core.Assessed {
+		in.Assessment = s.assessment(w)
+	}
+	if kind == core.ContractBroken {
+		in.Why = core.Reason{Code: core.ContractViolated, A: 4, B: 2}
+	}
 	if kind == core.InDanger || kind == core.Migrate {
 		in.Outlook = s.outlook(w)
 	}
@@ -228,6 +237,25 @@ func (s *stage) update(in core.Input, w *words) (core.Input, error) {
 		in.Change.Clusters = append(in.Change.Clusters, id)
 	}
 	return in, w.err
+}
+
+// assessment reads what is predicted of a job.
+func (s *stage) assessment(w *words) *core.Assessment {
+	if !w.is("promise") {
+		return nil
+	}
+	number := func(text string) float64 { x, _ := strconv.ParseFloat(text, 64); return x }
+	a := &core.Assessment{Promise: number(w.value("promise")), Left: number(w.value("left")),
+		Done: number(w.value("done")), Phases: w.number(w.value("phases"))}
+	for id, c := range s.eng.World().Clusters() {
+		for _, option := range split(w.value(c.Name())) {
+			size, rest, _ := strings.Cut(option, ":")
+			left, cost, _ := strings.Cut(rest, "/")
+			a.Options = append(a.Options, core.MoveOption{Cluster: core.ClusterID(id), Size: w.number(size),
+				Left: number(left), Cost: core.MoveCost{Redistribute: number(cost)}})
+		}
+	}
+	return a
 }
 
 // apart reads that two clusters cannot reach each other, as a job found out if one is named; or that they can.
@@ -325,6 +353,9 @@ func (s *stage) job(w *words) (*core.Job, error) {
 	}
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
 	j.RetryOn, j.StaysPut, j.Joint = split(w.value("on")), w.has("stays"), w.has("joint")
+	if w.has("contract") {
+		j.Contract = &core.Contract{}
+	}
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
 	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))),
 		w.number(w.value("limit"))
@@ -385,6 +416,7 @@ func (s *stage) prepare(verb string, w *words) error {
 			s.cfg.Approach = engine.PWA
 		}
 		s.cfg.Whole = w.value("whole") == "yes"
+		s.cfg.Resched.Gain.Mode = w.value("mode")
 		s.cfg.ResultsAtEnd = w.value("results") == "end"
 		s.cfg.Describes, s.cfg.DescribeEvery = w.is("describe"), w.seconds("describe")
 		s.spec.MaxTries = w.number(w.value("tries"))

@@ -37,6 +37,8 @@ type Config struct {
 	MinEarlier float64 // where the deadline is lost: how much earlier it must end, as a part of what is left (0.1)
 	Rest       float64 // seconds of rest after the first move (10), doubled by each further one
 	RestCosts  float64 // but at least so many times the cost of the move (3)
+	// Gain is about jobs with a contract, which are moved for a gain of time.
+	Gain GainConfig `json:",omitzero"`
 }
 
 const (

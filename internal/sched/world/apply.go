@@ -44,7 +44,11 @@ func (w *World) ApplyEvent(ev *core.Event) error {
 		return w.applyEnqueued(j, ev)
 	case core.PartPlanned:
 		return w.applyPlanned(j, ev)
-	case core.JobJudged, core.InputRouted, core.JobWaits:
+	case core.JobJudged:
+		return w.applyJudged(j, ev)
+	case core.RescheduleAsked, core.RescheduleBegan:
+		return w.applyReschedule(j, ev)
+	case core.InputRouted, core.JobWaits:
 		return nil // told for those who ask why; what follows from it are events of their own
 	case core.JobPinned:
 		if at, pinned := ev.Aim.Cluster(); pinned && int(at) >= len(w.clusters) || ev.Aim < 0 {
@@ -216,6 +220,7 @@ func (w *World) applyEnqueued(j *Job, ev *core.Event) error {
 	if !w.NeedsRescan() {
 		w.scanned = ev.At // nobody missed being looked at until now
 	}
+	w.dropTarget(j)
 	j.tries += ev.N
 	j.lostAt, j.lostTurn = ev.Aim, 0
 	if at, lost := ev.Aim.Cluster(); lost {
@@ -244,6 +249,7 @@ func (w *World) applyPlanned(j *Job, ev *core.Event) error {
 		ev.Min < 1 || ev.N < ev.Min || ev.N > ev.Max || ev.N > w.clusters[ev.Cluster].procs {
 		return w.impossibleEvent(ev, "plans a part that cannot be")
 	}
+	w.releaseTarget(j)
 	j.epoch = ev.Epoch
 	p := j.addPart(Part{cluster: w.clusters[ev.Cluster], index: ev.Part, component: ev.Component,
 		size: ev.N, min: ev.Min, max: ev.Max, claimAt: ev.When})

@@ -94,6 +94,12 @@ func (j *Job) checkInvariants(seen []tally) error {
 	if j.queued && !j.state.IsWaiting() {
 		return fmt.Errorf("is in the placement queue")
 	}
+	if at, held := j.held.at.Cluster(); held && len(j.held.procs) > 0 {
+		if _, some := seen[at].held.containsAny(j.held.procs); some {
+			return fmt.Errorf("%v of cluster %d, held for it, is held twice", j.held.procs, at)
+		}
+		seen[at].held.addAll(j.held.procs)
+	}
 	for i, p := range j.parts {
 		if p.job != j || p.index != i {
 			return fmt.Errorf("part %d is not its own", i)

@@ -386,3 +386,12 @@ func (c *Cluster) recountFree() {
 	c.idle = c.free.countMembers()
 	c.hint = 0
 }
+
+// AreFree reports whether nobody has any of the processors.
+func (c *Cluster) AreFree(s core.ProcSet) bool {
+	if !s.IsValid(c.procs) {
+		return false
+	}
+	all, _ := c.free.containsAny(s)
+	return all
+}

@@ -43,6 +43,9 @@ type Job struct {
 	lostTurn  int       // the turns of that cluster then
 	roomAfter core.Time // room was made for it in vain, and is not to be made again before
 
+	held     heldTarget // what is held for it elsewhere since it was decided to move it
+	foretold foretold   // what was predicted when that was decided
+
 	pace    pace
 	scaling *Scaling // of its program; of its own if it names none
 }
@@ -296,3 +299,6 @@ func (p *Part) AskedProcs() int { return p.asked }
 
 // StartOrder ranks running parts by their start.
 func (p *Part) StartOrder() int64 { return p.order }
+
+// HasContract reports whether the job is held to a promised speed: only one in a single place can be.
+func (j *Job) HasContract() bool { return j.spec.Contract != nil && len(j.parts) == 1 }

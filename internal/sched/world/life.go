@@ -21,6 +21,7 @@ func (w *World) applyBecame(j *Job, ev *core.Event) error {
 		j.barred = append(j.barred, ev.Cluster)
 	}
 	j.state, j.since = ev.To, ev.At
+	w.noteRescheduling(j, ev)
 	w.setDue(j, ev.When)
 	switch ev.To {
 	case core.Selected:

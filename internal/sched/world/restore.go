@@ -24,7 +24,7 @@ func RestoreSnapshot(spec Spec, snapshot []byte) (*World, error) {
 	w := New(spec)
 	r := restorer{World: w, shot: s}
 	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillHolds, r.fillQueue,
-		r.fillTimers} {
+		r.fillTimers, r.fillRescheduling} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -194,6 +194,12 @@ func (r *restorer) fillJobs() error {
 				running = append(running, p)
 			}
 		}
+		if err := r.restoreHeld(j); err != nil {
+			return err
+		}
+		if j.state == core.Running && j.spec.Contract != nil {
+			r.rescheduling.contracted = append(r.rescheduling.contracted, j.spec.ID)
+		}
 		r.addJob(s.Spec.ID, j)
 	}
 	for _, c := range r.clusters {
@@ -203,6 +209,37 @@ func (r *restorer) fillJobs() error {
 	for _, p := range running {
 		p.cluster.enlistPart(p)
 	}
+	return nil
+}
+
+// restoreHeld counts what is held for a job elsewhere in its cluster again.
+func (r *restorer) restoreHeld(j *Job) error {
+	at, held := j.held.at.Cluster()
+	if !held {
+		return nil
+	}
+	if int(at) >= len(r.clusters) || !j.held.procs.IsValid(r.clusters[at].procs) {
+		return badSnapshot("what is held for job %d is not there", j.spec.ID)
+	}
+	if _, some := r.clusters[at].held.containsAny(j.held.procs); some {
+		return badSnapshot("processors %v, held for job %d, are held twice", j.held.procs, j.spec.ID)
+	}
+	r.clusters[at].held.addAll(j.held.procs)
+	return nil
+}
+
+func (r *restorer) fillRescheduling() error {
+	s := &r.shot.Rescheduling
+	if len(r.shot.Accuracy) > len(r.clusters) {
+		return badSnapshot("predictions for %d clusters", len(r.shot.Accuracy))
+	}
+	for _, id := range append(slices.Clone(s.Queue), s.Assessing, s.Moving) {
+		if id != 0 && r.jobs[id] == nil {
+			return badSnapshot("the rescheduler looks at job %d, which is not there", id)
+		}
+	}
+	r.rescheduling.queue, r.rescheduling.assessing, r.rescheduling.moving = s.Queue, s.Assessing, s.Moving
+	r.accuracy = r.shot.Accuracy
 	return nil
 }
 
@@ -238,6 +275,8 @@ func (s *jobShot) toJob() *Job {
 		notBefore: s.NotBefore, lostAt: s.LostAt, lostTurn: s.LostTurn, roomAfter: s.RoomAfter,
 		hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil,
 		wasHeld: s.WasHeld, userHold: s.UserHold, suspended: s.Suspended,
+		held:     heldTarget{at: s.Held.At, size: s.Held.Size, procs: s.Held.Procs},
+		foretold: foretold{at: s.Foretold.At, seconds: s.Foretold.Seconds, cluster: s.Foretold.Cluster},
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size,
 			rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }

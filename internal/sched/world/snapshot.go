@@ -35,18 +35,39 @@ const snapshotHead = len(snapshotMagic) + 4 + 4
 // The types ending in Shot are what a snapshot holds of the types of the same
 // name. What can be counted or listed again from the rest is left out.
 type worldShot struct {
-	Names    []string // of enumerations: numbers mean the same only while names do
-	Last     core.Time
-	Scans    int64
-	Scanned  core.Time
-	Starts   int64
-	Clusters []clusterShot
-	Replicas [][]core.ClusterID // by file
-	Apps     []appShot
-	Jobs     []jobShot    // by number
-	Queue    []core.JobID // from its head
-	Timers   []Timer      // in the order in which they fall due
-	Targets  []targetShot // what held jobs depend on
+	Names        []string // of enumerations: numbers mean the same only while names do
+	Last         core.Time
+	Scans        int64
+	Scanned      core.Time
+	Starts       int64
+	Clusters     []clusterShot
+	Replicas     [][]core.ClusterID // by file
+	Apps         []appShot
+	Jobs         []jobShot    // by number
+	Queue        []core.JobID // from its head
+	Timers       []Timer      // in the order in which they fall due
+	Targets      []targetShot // what held jobs depend on
+	Rescheduling reschedulingShot
+	Accuracy     []core.Accuracy // how predictions held, by cluster
+}
+
+// reschedulingShot is the rescheduler's.
+type reschedulingShot struct {
+	Queue     []core.JobID
+	Assessing core.JobID
+	Moving    core.JobID
+}
+
+type heldShot struct {
+	At    core.Aim
+	Size  int
+	Procs core.ProcSet
+}
+
+type foretoldShot struct {
+	At      core.Time
+	Seconds float64
+	Cluster core.ClusterID
 }
 
 type targetShot struct {
@@ -122,6 +143,8 @@ type jobShot struct {
 	WasHeld     bool
 	UserHold    bool
 	Suspended   bool
+	Held        heldShot
+	Foretold    foretoldShot
 }
 
 type paceShot struct {
@@ -205,6 +228,9 @@ func (w *World) takeShot() *worldShot {
 		}
 	}
 	s.Timers = w.timers.all()
+	s.Rescheduling = reschedulingShot{Queue: slices.Clone(w.rescheduling.queue), Assessing: w.rescheduling.assessing,
+		Moving: w.rescheduling.moving}
+	s.Accuracy = slices.Clone(w.accuracy)
 	for key, t := range w.targets { // order-free: sorted before it is encoded
 		s.Targets = append(s.Targets, targetShot{key, t.Target})
 	}
@@ -258,6 +284,8 @@ func (j *Job) takeShot(fresh *Scaling) jobShot {
 		NotBefore: j.notBefore, LostAt: j.lostAt, LostTurn: j.lostTurn, RoomAfter: j.roomAfter,
 		Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil,
 		WasHeld: j.wasHeld, UserHold: j.userHold, Suspended: j.suspended,
+		Held:     heldShot{At: j.held.at, Size: j.held.size, Procs: slices.Clone(j.held.procs)},
+		Foretold: foretoldShot{At: j.foretold.at, Seconds: j.foretold.seconds, Cluster: j.foretold.cluster},
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size,
 			Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {

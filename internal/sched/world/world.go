@@ -43,25 +43,27 @@ type Path struct {
 // World is the whole state. Its methods that read are safe to hand out; the
 // only one that changes it is ApplyEvent.
 type World struct {
-	spec     Spec
-	clusters []*Cluster
-	jobs     map[core.JobID]*Job
-	recent   [recentJobs]recentJob // some of them, by the last bits of their numbers
-	apps     map[string]*Scaling
-	replicas []map[core.ClusterID]bool // by file
-	queue    queue
-	targets  map[targetKey]*target     // what held jobs depend on
-	arrays   map[core.JobID]*arrayLoad // that have a limit
-	nowhere  jobList                   // jobs that may run on none of the clusters
-	putOff   int                       // jobs in the queue that were not to be tried before some time
-	retries  timers                    // when these may be tried
-	scans    int64                     // looks through the queue so far
-	scanned  core.Time
-	starts   int64
-	timers   timers
-	spare    []*Job        // finished jobs to be used again
-	copying  *StateCopying // the copy that is being made; nil: none is
-	last     core.Time
+	spec         Spec
+	clusters     []*Cluster
+	jobs         map[core.JobID]*Job
+	recent       [recentJobs]recentJob // some of them, by the last bits of their numbers
+	apps         map[string]*Scaling
+	replicas     []map[core.ClusterID]bool // by file
+	queue        queue
+	targets      map[targetKey]*target     // what held jobs depend on
+	arrays       map[core.JobID]*arrayLoad // that have a limit
+	nowhere      jobList                   // jobs that may run on none of the clusters
+	putOff       int                       // jobs in the queue that were not to be tried before some time
+	retries      timers                    // when these may be tried
+	scans        int64                     // looks through the queue so far
+	scanned      core.Time
+	starts       int64
+	timers       timers
+	rescheduling rescheduling
+	accuracy     []core.Accuracy // how predictions held, by cluster
+	spare        []*Job          // finished jobs to be used again
+	copying      *StateCopying   // the copy that is being made; nil: none is
+	last         core.Time
 }
 
 // New is the world before its first event.

@@ -6,9 +6,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// CurrentRate is the rate at which it goes on now.
-func (p *Progress) CurrentRate() float64 { return p.rate }
-
 // WorkLeft is the work that is left at the moment given, in seconds on one
 // processor of a speed-1 host.
 func (p *Progress) WorkLeft(at core.Time) float64 {

@@ -63,6 +63,14 @@ func (p *Progress) FinishTime() core.Time {
 	return p.since.Add(neededTime(p.work-p.done, p.rate))
 }
 
+// CurrentRate is how much work it does in a second.
+func (p *Progress) CurrentRate() float64 { return p.rate }
+
+// TimeOfPart is the moment at which a part of the work is done, if the rate stays.
+func (p *Progress) TimeOfPart(part float64) core.Time {
+	return p.since.Add(neededTime(p.work*part-p.done, p.rate))
+}
+
 // finishedWork is the work done until the moment given, in nanoseconds.
 func (p *Progress) finishedWork(at core.Time) float64 {
 	if at <= p.since {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/platform"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
@@ -31,6 +32,9 @@ type Scenario struct {
 	Failures   []Failure
 	Links      []LinkChange // in the order of time
 	Drains     []DrainChange
+	HostLoads  []HostLoad
+	Moves      Moves
+	Sweep      *Sweep   // nil: one run
 	Expect     []string // what is expected to come out, for people
 }
 
@@ -46,6 +50,7 @@ type Policy struct {
 	ProgressEvery time.Duration // reports of running jobs
 	ShrinkGrace   time.Duration
 	ClaimMargin   time.Duration
+	Gain          resched.GainConfig // of the rescheduler
 }
 
 // Background is a stream of jobs that the users of one cluster run without

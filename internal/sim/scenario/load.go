@@ -45,8 +45,9 @@ func Parse(name string, data []byte, on *platform.Platform) (*Scenario, error) {
 
 // reader is a scenario while it is read.
 type reader struct {
-	top yamlfile.Value
-	s   *Scenario
+	top      yamlfile.Value
+	s        *Scenario
+	matrices []matrixProgram
 }
 
 func (r *reader) hasFailed() bool { return r.top.HasFailed() }
@@ -54,7 +55,7 @@ func (r *reader) hasFailed() bool { return r.top.HasFailed() }
 // readScenario reads the top of the file. The platform comes first whatever the
 // order of the fields, because the others name its clusters.
 func (r *reader) readScenario() {
-	var on, policy, keepFree, growFree, workload, trace, background, failures, links, drains, expect yamlfile.Value
+	var on, policy, keepFree, growFree, workload, trace, background, failures, links, drains, loads, moves, sweep, expect yamlfile.Value
 	found := r.top.ReadMapping(
 		yamlfile.ReadField("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
 		yamlfile.DeferField("platform", &on),
@@ -68,6 +69,9 @@ func (r *reader) readScenario() {
 		yamlfile.DeferField("failures", &failures),
 		yamlfile.DeferField("links", &links),
 		yamlfile.DeferField("drains", &drains),
+		yamlfile.DeferField("host_load", &loads),
+		yamlfile.DeferField("moves", &moves),
+		yamlfile.DeferField("sweep", &sweep),
 		yamlfile.DeferField("expect", &expect),
 	)
 	if r.hasFailed() {
@@ -83,7 +87,7 @@ func (r *reader) readScenario() {
 	}{
 		{policy, r.readPolicy}, {workload, r.readWorkload}, {trace, r.readTrace},
 		{background, r.readBackground}, {failures, r.readFailures}, {links, r.readLinks}, {drains, r.readDrains},
-		{expect, r.readExpect},
+		{loads, r.readHostLoads}, {moves, r.readMoves}, {sweep, r.readSweep}, {expect, r.readExpect},
 	} {
 		if part.v.Kind() != yamlfile.Blank && !r.hasFailed() {
 			part.read(part.v)

@@ -24,6 +24,7 @@ func (r *reader) readPolicy(v yamlfile.Value) {
 		yamlfile.StoreField("progress_every", &p.ProgressEvery, yamlfile.Value.PositiveDuration),
 		yamlfile.StoreField("shrink_grace", &p.ShrinkGrace, yamlfile.Value.PositiveDuration),
 		yamlfile.StoreField("claim_margin", &p.ClaimMargin, yamlfile.Value.PositiveDuration),
+		yamlfile.ReadField("rescheduler", r.readRescheduler),
 	)
 }
 

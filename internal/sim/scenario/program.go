@@ -15,6 +15,7 @@ func (r *reader) readProgram(v yamlfile.Value, rigidSize int) workload.Program {
 	p := workload.Program{App: a, Weight: 1, RigidSize: rigidSize}
 	var whole core.Component
 	var times *app.Table
+	var matrix yamlfile.Value
 	fields := []yamlfile.Field{
 		yamlfile.ReadField("name", func(v yamlfile.Value) { a.Name = v.Text("the application's name") }),
 		yamlfile.ReadField("share", func(v yamlfile.Value) { p.Weight = v.Number(0, maxFactor) }),
@@ -25,10 +26,19 @@ func (r *reader) readProgram(v yamlfile.Value, rigidSize int) workload.Program {
 		yamlfile.StoreField("resize", &a.Resize, yamlfile.Value.Duration),
 		yamlfile.ReadField("rigid_size", func(v yamlfile.Value) { p.RigidSize = v.WholeNumber(1, maxSize) }),
 		yamlfile.StoreField("components", &p.Components, r.readComponents),
+		yamlfile.DeferField("matrix", &matrix),
+		yamlfile.ReadField("data", func(v yamlfile.Value) { a.Data = v.Size(0) }),
+		yamlfile.ReadField("phases", func(v yamlfile.Value) { a.Phases = v.WholeNumber(1, maxPhases) }),
+		yamlfile.ReadField("predicted", func(v yamlfile.Value) { a.Predicted = v.PositiveNumber(maxFactor) }),
+		yamlfile.StoreField("contract", &p.Contract, r.readContract),
+		yamlfile.ReadField("start_on", func(v yamlfile.Value) { p.StartOn = core.AimAt(r.readCluster(v)) }),
 	}
 	found := v.ReadMapping(append(fields, r.componentFields(&whole)...)...)
 	if r.hasFailed() {
 		return p
+	}
+	if matrix.IsGiven() {
+		r.readMatrix(matrix, &p)
 	}
 	if p.Components == nil {
 		needSizes(found)
@@ -46,6 +56,8 @@ func (r *reader) readProgram(v yamlfile.Value, rigidSize int) workload.Program {
 		a.Speedup, p.Work = times, times.SequentialTime()
 	case a.Speedup == nil || p.Work == 0:
 		v.ReportError(a.Name, "time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs")
+	case p.Contract != nil && a.Phases == 0:
+		found.FailField("phases", "", "into how many parts its work falls, whose times are held against the contract")
 	}
 	if !r.hasFailed() {
 		v.AdoptError(p.CheckFields())

@@ -9,7 +9,7 @@ import (
 // makeDisturbances hands the scenario's streams to the simulator.
 func (t *Setup) makeDisturbances() *sim.Disturbances {
 	s := t.Scenario
-	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links)+len(s.Drains) == 0 {
+	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links)+len(s.Drains)+len(s.HostLoads) == 0 {
 		return nil
 	}
 	d := &sim.Disturbances{}
@@ -33,7 +33,21 @@ func (t *Setup) makeDisturbances() *sim.Disturbances {
 	if len(s.Drains) > 0 {
 		d.Drains = drainChanges(s.Drains)
 	}
+	if loads := s.LoadChanges(); len(loads) > 0 {
+		d.Loads = loadChanges(loads)
+	}
 	return d
+}
+
+func loadChanges(changes []scenario.LoadChange) func() (sim.LoadChange, bool) {
+	return func() (sim.LoadChange, bool) {
+		if len(changes) == 0 {
+			return sim.LoadChange{}, false
+		}
+		next := changes[0]
+		changes = changes[1:]
+		return sim.LoadChange(next), true
+	}
 }
 
 func linkChanges(changes []scenario.LinkChange) func() (sim.LinkChange, bool) {

@@ -30,6 +30,16 @@ type Result struct {
 	Summary outcome.Summary
 	Outcome *outcome.Collector
 	Names   outcome.Names
+	// Decisions are those of the rescheduler.
+	Decisions []Decision
+}
+
+// Decision is one of the rescheduler.
+type Decision struct {
+	AtS float64    `json:"at_s"`
+	Job core.JobID `json:"job"`
+	Why string     `json:"why"`
+	*core.Gain
 }
 
 // About says which run a result is of.
@@ -71,7 +81,8 @@ func (t *Setup) Run(ctx context.Context, o Options) (*Result, error) {
 	cfg := t.simulatorConfig(jobs)
 	collector := outcome.NewCollector(t.Platform.TotalProcs(), source.Len(), o.Series)
 	var log *runlog.Writer
-	cfg.Observe = makeObserver(collector, jobs, &log, o.Progress)
+	var decisions []Decision
+	cfg.Observe = noteDecisions(&decisions, makeObserver(collector, jobs, &log, o.Progress))
 	s, err := sim.New(cfg)
 	if err != nil {
 		return nil, err
@@ -90,7 +101,7 @@ func (t *Setup) Run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	r.Summary, r.Names.Labels = collector.Summary(), jobs.labels
+	r.Summary, r.Names.Labels, r.Decisions = collector.Summary(), jobs.labels, decisions
 	return r, nil
 }
 
@@ -109,6 +120,20 @@ func (l *labelled) NextJob(j *workload.Job) bool {
 }
 
 type observe = func(now core.Time, in *core.Input, out *engine.Output)
+
+// noteDecisions lists what the rescheduler decides besides.
+func noteDecisions(list *[]Decision, then observe) observe {
+	return func(now core.Time, in *core.Input, out *engine.Output) {
+		if in.Kind == core.Assessed {
+			for i := range out.Events {
+				if ev := &out.Events[i]; ev.Kind == core.JobJudged && ev.Gain != nil {
+					*list = append(*list, Decision{AtS: now.Seconds(), Job: ev.Job, Why: ev.Why.String(), Gain: ev.Gain})
+				}
+			}
+		}
+		then(now, in, out)
+	}
+}
 
 // makeObserver is what watches the run. It is called for every step of millions,
 // so nothing that is not wanted costs anything.

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
 	"github.com/godwit-hpc/godwit/internal/sim"
 	"github.com/godwit-hpc/godwit/internal/sim/localq"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
@@ -34,6 +35,9 @@ type Setup struct {
 	Queue    localq.Options
 	KeepFree map[string]int // by cluster, instead of the platform's
 	GrowFree map[string]int // likewise
+	// Of a scenario with a sweep: what is varied, and the value of this run.
+	SweepOver  string
+	SweepValue float64
 }
 
 // Policy is what an operator chooses.
@@ -48,6 +52,7 @@ type Policy struct {
 	ProgressEvery time.Duration
 	ShrinkGrace   time.Duration
 	ClaimMargin   time.Duration
+	Gain          resched.GainConfig
 }
 
 // DefaultPolicy is what holds where nobody chose anything.
@@ -93,7 +98,7 @@ func (p *Policy) adoptScenario(s *scenario.Policy) {
 	if local, ok := platform.ParseLocal(s.Local); ok {
 		p.Local = &local
 	}
-	p.MaxTries = s.MaxTries
+	p.MaxTries, p.Gain = s.MaxTries, s.Gain
 	for _, d := range []struct{ from, to *time.Duration }{
 		{&s.ScanEvery, &p.ScanEvery}, {&s.PollEvery, &p.PollEvery}, {&s.ProgressEvery, &p.ProgressEvery},
 		{&s.ShrinkGrace, &p.ShrinkGrace}, {&s.ClaimMargin, &p.ClaimMargin},
@@ -186,13 +191,25 @@ func (t *Setup) simulatorConfig(jobs workload.Source) sim.Config {
 	e := engine.DefaultConfig()
 	e.Approach, e.Malleable = p.Approach, malleable.ByName(t.malleablePolicy())
 	e.ScanEvery, e.ShrinkGrace, e.ClaimMargin = p.ScanEvery, p.ShrinkGrace, p.ClaimMargin
+	e.Resched.Gain = p.Gain
 	e.ResultsAtEnd = true // nobody returns results in a simulation
 	return sim.Config{
 		Platform: t.Platform, Local: p.Local, Queue: t.Queue, Engine: e,
 		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs,
 		Disturb:       t.makeDisturbances(),
+		Moves:         t.moveCosts(),
 		ProgressEvery: p.ProgressEvery, PollEvery: p.PollEvery,
 	}
+}
+
+// moveCosts is what the scenario says of moves.
+func (t *Setup) moveCosts() sim.Moves {
+	if t.Scenario == nil {
+		return sim.Moves{}
+	}
+	m := &t.Scenario.Moves
+	return sim.Moves{WriteMbps: m.WriteMbps, Start: m.Start, Schedule: m.Schedule, Weather: m.Weather, Other: m.Other,
+		Noise: m.Noise, Seed: t.Seed}
 }
 
 // malleablePolicy is the name of the policy in force.

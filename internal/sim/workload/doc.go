@@ -15,13 +15,14 @@ import (
 // Job is a job of the simulation: what its user submits, and what only the
 // simulator knows of it.
 type Job struct {
-	Submit core.Time
-	Spec   core.Job
-	App    *app.App      // how it behaves; never nil, shared by the jobs of a program
-	Work   float64       // seconds on one processor of a speed-1 host; used when Run is 0
-	Run    time.Duration // if above 0: run time at its fixed size on speed-1 hosts, used instead of Work
-	Limit  time.Duration // the run time that its user asked for, at the smallest size; 0 if none
-	Label  int64         // its number in the trace; for a generated job that of its Spec
+	Submit  core.Time
+	Spec    core.Job
+	App     *app.App      // how it behaves; never nil, shared by the jobs of a program
+	Work    float64       // seconds on one processor of a speed-1 host; used when Run is 0
+	Run     time.Duration // if above 0: run time at its fixed size on speed-1 hosts, used instead of Work
+	Limit   time.Duration // the run time that its user asked for, at the smallest size; 0 if none
+	StartOn core.Aim      // the cluster where it is to start; 0: any
+	Label   int64         // its number in the trace; for a generated job that of its Spec
 }
 
 // Source is a stream of jobs in the order of their submission, with

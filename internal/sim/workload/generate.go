@@ -61,10 +61,10 @@ func (g *generator) NextJob(j *Job) bool {
 	g.next++
 	p := &g.spec.Programs[g.programs[i]]
 	work := p.Work * g.spec.Scale.drawFactor(g.scales)
-	*j = Job{Submit: g.now, App: p.App, Work: work, Label: int64(g.next)}
+	*j = Job{Submit: g.now, App: p.App, Work: work, Label: int64(g.next), StartOn: p.StartOn}
 	j.Spec = core.Job{
 		ID: core.JobID(g.next), Name: p.App.Name, App: p.App.Name,
-		Kind: core.Kind(g.kinds[i]), Place: g.spec.Place, Retries: g.spec.Retries,
+		Kind: core.Kind(g.kinds[i]), Place: g.spec.Place, Retries: g.spec.Retries, Contract: p.Contract,
 	}
 	j.Spec.Components = g.jobComponents(p, j.Spec.Kind)
 	if f := g.spec.Estimate.drawValue(g.estimates); f > 0 {

@@ -61,10 +61,10 @@ func (p program) drawSpeedup(seed uint64) app.Speedup {
 	if p.by == 's' {
 		key |= uint64(p.class)
 	}
-	factor := math.Exp2(2*hashFraction(seed, parallelismStream, key) - 1)
+	factor := math.Exp2(2*HashFraction(seed, parallelismStream, key) - 1)
 	return app.Downey{
 		A:     max(1, factor*float64(int(1)<<p.class)),
-		Sigma: 2 * hashFraction(seed, variationStream, key),
+		Sigma: 2 * HashFraction(seed, variationStream, key),
 	}
 }
 

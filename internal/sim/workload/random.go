@@ -21,9 +21,9 @@ func randomStream(seed, which uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, which))
 }
 
-// hashFraction is a number in [0, 1) that depends on the seed, the stream and the
+// HashFraction is a number in [0, 1) that depends on the seed, the stream and the
 // key only: the answer for one key is the same whatever other keys are asked.
-func hashFraction(seed, which, key uint64) float64 {
+func HashFraction(seed, which, key uint64) float64 {
 	h := ScrambleBits(ScrambleBits(ScrambleBits(seed)+which) + key)
 	return float64(h>>11) / (1 << 53)
 }

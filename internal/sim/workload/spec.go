@@ -36,6 +36,8 @@ type Program struct {
 	Weight     float64          // its share of the jobs, relative to the other programs
 	Work       float64          // seconds on one core of a speed-1 host
 	Components []core.Component // one, or several to be placed together; the sizes of a malleable job
+	Contract   *core.Contract   // that its jobs have; nil: none
+	StartOn    core.Aim         // where they are to start; 0: anywhere
 	RigidSize  int              // of each component of a rigid job; 0 means its smallest size
 }
 

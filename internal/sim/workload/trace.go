@@ -112,7 +112,7 @@ func (s *traceSource) takeRecord(r *swf.Record, stats *Stats) error {
 		procs:    int32(procs),
 		program:  s.programs.programIndex(r, o),
 		user:     s.users.userIndex(r),
-		flexible: o.Kind != core.Rigid && hashFraction(o.Seed, malleableStream, uint64(r.ID)) < o.Share,
+		flexible: o.Kind != core.Rigid && HashFraction(o.Seed, malleableStream, uint64(r.ID)) < o.Share,
 	}
 	if o.Overrun == OverrunKilled && c.run > c.limit {
 		c.run = c.limit
