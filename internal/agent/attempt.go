@@ -107,6 +107,8 @@ type life struct {
 	begin    chan []wire.Contact // hands the contacts to who prepares the program
 	contacts []wire.Contact      // of all parts, once they are ready; nil: they are not, or there is one
 
+	promised *contractWatch // nil: nothing is, or not yet
+
 	trial     *trial
 	retry     bool // begin again without the sandbox when the program is gone
 	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
@@ -376,6 +378,8 @@ func (l *life) onOrder(o *wire.Order) {
 		l.onSuspend(o.Kind == wire.Suspend)
 	case wire.Inform:
 		l.onInform(o)
+	case wire.Limits:
+		l.raiseLimits()
 	case wire.Answer:
 		if l.watch != nil {
 			l.watch.RecordAnswer(l.activeTime())

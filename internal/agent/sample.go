@@ -31,6 +31,9 @@ func (l *life) onSample() {
 	l.noteShareChange()
 	l.noteHosts()
 	l.askIfInDanger()
+	if l.attempt.Promise > 0 && l.attempt.Spec.Contract != nil {
+		l.watchContract()
+	}
 }
 
 // takeSample takes a sample.

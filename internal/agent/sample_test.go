@@ -23,6 +23,16 @@ import (
 // gives it the share that the test sets, in per cent.
 func newWatched(t *testing.T) (*harness, *atomic.Int64) {
 	t.Helper()
+	h, share := newMeasured(t)
+	h.attempt.Deadline = h.attempt.Now.Add(200 * time.Second)
+	h.start()
+	return h, share
+}
+
+// newMeasured is a job that needs 100 CPU seconds, of which its host gives it the share that the test sets, in per
+// cent; it is not started.
+func newMeasured(t *testing.T) (*harness, *atomic.Int64) {
+	t.Helper()
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
 	share := new(atomic.Int64)
 	share.Store(100)
@@ -35,7 +45,15 @@ func newWatched(t *testing.T) (*harness, *atomic.Int64) {
 	}
 	h.countSamples()
 	h.attempt.Need = predict.LogNormal(100, 0.02).Quantiles()
-	h.attempt.Deadline = h.attempt.Now.Add(200 * time.Second)
+	return h, share
+}
+
+// newPromised is a job that needs 20 CPU seconds, of which so many seconds are promised.
+func newPromised(t *testing.T, seconds float64) (*harness, *atomic.Int64) {
+	t.Helper()
+	h, share := newMeasured(t)
+	h.attempt.Need = predict.LogNormal(20, 0.02).Quantiles()
+	h.attempt.Promise, h.attempt.Spec.Contract = seconds, &ruleOfTwo
 	h.start()
 	return h, share
 }

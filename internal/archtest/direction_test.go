@@ -118,7 +118,8 @@ var (
 	vocabulary = []string{"internal/sched/core", "internal/sched/world"}
 	algorithms = []string{"internal/sched/predict", "internal/sched/forecast", "internal/sched/probeplan",
 		"internal/sched/nodesel", "internal/sched/perfmodel", "internal/sched/heap",
-		"internal/sched/checkpointing", "internal/sched/netflow", "internal/sched/redist"}
+		"internal/sched/checkpointing", "internal/sched/netflow", "internal/sched/redist",
+		"internal/sched/contract"}
 	policies = []string{"internal/sched/place", "internal/sched/malleable", "internal/sched/resched",
 		"internal/sched/flow"}
 )

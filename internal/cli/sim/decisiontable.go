@@ -16,7 +16,8 @@ func decisionTable(b *strings.Builder, reports []*simReport, width int) {
 	if first.SweepOver != "" {
 		head = first.SweepOver
 	}
-	cells := [][]string{{head, "mode", "makespan", "moved", "ret_current", "ret_new", "cost", "gain", "threshold", "right"}}
+	cells := [][]string{{head, "mode", "makespan", "moved", "ret_current", "ret_new", "cost", "gain", "threshold",
+		"right"}}
 	for _, r := range reports {
 		value := r.Title
 		if r.SweepOver != "" {

@@ -83,7 +83,8 @@ func NewCommand(program *term.App) *cobra.Command {
 	}
 	term.GroupFlags(cmd, f.inputGroup(), f.policyGroup(), f.traceGroup(), f.outputGroup())
 	for flag, names := range map[string][]string{
-		"local": locals, "place": places, "approach": approaches, "malleable": policyNames(), "compare": append(policyNames(), reschedModes()...),
+		"local": locals, "place": places, "approach": approaches, "malleable": policyNames(),
+		"compare":    append(policyNames(), reschedModes()...),
 		"easy-rules": ruleNames(), "estimates": {"user", "exact"}, "overrun": {"run", "kill"}, "output": {"table", "json"},
 	} {
 		term.CompleteNames(cmd, flag, names)

@@ -93,7 +93,7 @@ func (d *Draft) hasField(field string) bool { _, ok := d.at[field]; return ok }
 func (d *Draft) finishJob() error {
 	for _, step := range []func() error{d.settleComponents, d.buildCommand, d.checkTexts, d.buildPattern,
 		d.dropOutdatedModel, d.settleSize, d.checkParts, d.applySaveSignal, d.checkCheckpoint,
-		d.resolveVariables, d.checkRetry, d.outputFiles} {
+		d.resolveVariables, d.checkRetry, d.checkContract, d.outputFiles} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -83,7 +83,9 @@ type Job struct {
 	Adapt   Adapt    `json:"adapt,omitempty"`
 
 	Checkpoint Checkpoint `json:"checkpoint"`
-	Progress   string     `json:"progress,omitempty"` // pattern with two groups, done and total, or one, per cent
+	// Contract: it is held to the speed that is predicted where it is placed; nil: nothing is promised.
+	Contract *core.Contract `json:"contract,omitempty"`
+	Progress string         `json:"progress,omitempty"` // pattern with two groups, done and total, or one, per cent
 
 	Array ArrayRange `json:"array,omitzero"`
 

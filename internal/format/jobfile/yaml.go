@@ -98,6 +98,7 @@ func (d *Draft) jobFields() []field {
 		{"after", d.readAfter},
 		{"retry", func(v yamlfile.Value) { d.readMapping(v, "retry.", d.retryFields()) }},
 		{"checkpoint", d.readCheckpoint},
+		{"contract", d.readContract},
 		scalarField("progress", &d.Progress, parsePattern),
 		scalarField("place", &d.Place, parsePlace),
 		scalarField("confidence", &d.Confidence, parseConfidence),

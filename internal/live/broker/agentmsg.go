@@ -112,6 +112,8 @@ func (t *turn) applyMessage(j *job, part int, m *wire.Message) {
 	switch m.Kind {
 	case wire.Running:
 		t.programRuns(j, m)
+	case wire.Violated:
+		t.contractViolated(j, m)
 	case wire.Ask:
 		t.deadlineInDanger(j, m)
 	case wire.Checkpoint:

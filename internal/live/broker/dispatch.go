@@ -56,6 +56,11 @@ func (t *turn) handleCommand(c core.Command) {
 		t.afterCommit(func() { t.b.postLater(func(t *turn) { t.tellSuspended(j, j.presentLinks()) }) })
 	case core.Inform:
 		t.afterCommit(func() { t.b.postLater(func(t *turn) { t.tellDeadline(j, j.presentLinks()) }) })
+	case core.Assess:
+		id := t.sendCommand(c)
+		t.afterCommit(func() { t.b.executeCommand(j, id, c) })
+	case core.RaiseLimits:
+		t.afterCommit(func() { j.sendOrder(wire.Order{Kind: wire.Limits, Epoch: c.Epoch}) })
 	case core.Claim:
 		t.handleClaim(j, c)
 	case core.Offer:
@@ -71,6 +76,10 @@ func (t *turn) handleCommand(c core.Command) {
 func (b *Broker) executeCommand(j *job, id uint64, c core.Command) {
 	if c.Kind == core.Stage { // nothing that comes after it waits for it
 		b.stageBeside(j, id, c)
+		return
+	}
+	if c.Kind == core.Assess {
+		b.assessJob(j, id, c)
 		return
 	}
 	j.line.addTask(b.runInBackground, func() {
@@ -177,7 +186,7 @@ func (t *turn) attemptFor(j *job, epoch core.Epoch, part int) (*wire.Attempt, *c
 		Procs: p.Size, Held: p.Procs, Order: c.namesOf(p.Ranks), Speed: t.b.eng.Cluster(c.id).Speed, Broker: t.b.opt.Socket,
 		Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
-		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
+		Promise: j.rec.Promise, Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.commonFeatures()}
 	switch {
 	case w.Parts > 1:
 		forPart(a, j, w.Parts, p)

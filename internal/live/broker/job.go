@@ -33,6 +33,7 @@ type job struct {
 	nowhere   string          // why no cluster can run it at present; "": one can, or nobody has looked yet
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
+	contract  keptContract   // how its contract is
 	isCounted bool           // as one that its array has in the queue
 	over      bool           // terminal, and its results are home
 	left      bool           // what was to be left at clusters is there; of those who bring it home

@@ -63,6 +63,7 @@ func (t *turn) recordPlan(j *job, ev *core.Event) {
 	}
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Part, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
+	j.contract = keptContract{}
 	t.touchJob(j)
 	v := t.b.eng.Cluster(ev.Cluster)
 	t.explainJob(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
@@ -90,6 +91,8 @@ func (t *turn) recordState(j *job, ev *core.Event, from core.State, hasRun bool)
 	j.rec.Reason = t.reasonText(j, ev)
 	t.touchJob(j)
 	switch ev.To {
+	case core.Contracted:
+		t.explainJob(j, "contract", "accepted on "+j.rec.Cluster, ev.Why.String(), map[string]any{"promise_s": ev.Promise})
 	case core.Running:
 		if from == core.Stopping {
 			t.explainJob(j, "stay", "on "+j.rec.Cluster, ev.Why.String(), nil)
@@ -223,10 +226,14 @@ func (t *turn) recordVerdict(j *job, ev *core.Event) {
 	}
 	if c, ok := ev.Aim.Cluster(); ok {
 		choice = "move to " + t.b.allClusters()[c].Name
-	} else if j.judged == ev.Why.Code {
+	} else if j.judged == ev.Why.Code && ev.Gain == nil {
 		return // the same again tells nobody anything
 	}
 	j.judged = ev.Why.Code
+	if ev.Gain != nil {
+		t.explainJob(j, "reschedule", choice, ev.Why.String(), gainInputs(ev.Gain))
+		return
+	}
 	inputs := j.question
 	if !j.danger {
 		inputs = nil

@@ -332,7 +332,7 @@ func (b *Broker) resumeWork() (first func(*turn)) {
 			if w.State != core.Staging { // that is in the outbox
 				then = append(then, b.resumeParts(j, w.Epoch))
 			}
-		case live && w.Parts > 0 && w.State != core.Staging: // that is in the outbox
+		case live && w.Parts > 0 && w.State != core.Staging && w.State != core.Selected: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch}
 			j.line.addTask(b.runInBackground, func() { b.startAttempt(j, c) })
 		}

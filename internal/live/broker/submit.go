@@ -321,7 +321,8 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, places []componentPlace, n
 	program, _ := history.SplitCommand(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind,
 		Place: spec.Place, MaxTries: t.b.opt.MaxTries,
-		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff, Joint: spec.MPI}
+		Retries: spec.Retries, RetryOn: spec.RetryOn, StaysPut: spec.Adapt == jobfile.AdaptOff, Joint: spec.MPI,
+		Contract: spec.Contract}
 	for i := range max(1, len(spec.Components)) {
 		part := spec
 		if len(spec.Components) > 0 {

@@ -46,8 +46,10 @@ type Job struct {
 	Ended    core.Time `json:"ended,omitempty"`
 	Code     int       `json:"code,omitempty"` // exit code
 	Deadline core.Time `json:"deadline,omitempty"`
-	Chance   float64   `json:"chance,omitempty"` // of meeting it, as last told
-	Known    bool      `json:"known,omitempty"`  // Chance is
+	// Promise is the seconds that were promised of the present attempt's placement, were it to run the whole job; 0: none.
+	Promise float64 `json:"promise,omitempty"`
+	Chance  float64 `json:"chance,omitempty"` // of meeting it, as last told
+	Known   bool    `json:"known,omitempty"`  // Chance is
 
 	Runs        int     `json:"runs,omitempty"`   // attempts that have begun to run
 	Losses      int     `json:"losses,omitempty"` // of which were lost

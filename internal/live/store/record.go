@@ -112,6 +112,10 @@ func (j *Job) resizePart(ev *core.Event) {
 
 func (j *Job) applyState(ev *core.Event) {
 	switch ev.To {
+	case core.Selected:
+		j.Promise = 0
+	case core.Contracted:
+		j.Promise = ev.Promise
 	case core.Running:
 		if ev.From == core.Stopping {
 			return // it runs on

@@ -67,7 +67,8 @@ func (m *Message) CheckFields() error {
 	if m.Code < math.MinInt16 || m.Code > math.MaxInt16 {
 		return fmt.Errorf("code: %d is not an exit code", m.Code)
 	}
-	return firstError(m.Saved.checkRanges(), m.State.checkRanges(), m.Carried.checkRanges(), m.Entry.checkSize())
+	return firstError(m.Saved.checkRanges(), m.State.checkRanges(), m.Contract.checkRanges(),
+		m.Carried.checkRanges(), m.Entry.checkSize())
 }
 
 func (m *Message) checkOutput() error {
@@ -203,6 +204,29 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// maxPoints bounds the ratios of a contract that are told.
+const maxPoints = 4096
+
+func (c *ContractState) checkRanges() error {
+	if c == nil {
+		return nil
+	}
+	if len(c.Ratios) > maxPoints || c.Phases < 0 {
+		return fmt.Errorf("contract.ratios: %d of them, and %d phases", len(c.Ratios), c.Phases)
+	}
+	for _, p := range c.Ratios {
+		if err := firstError(checkNumber("contract.ratios", p[0], 0, 1),
+			checkNumber("contract.ratios", p[1], 0, maxRatio)); err != nil {
+			return err
+		}
+	}
+	return firstError(checkNumber("contract.promise_s", c.Promise, 0, maxSeconds),
+		checkNumber("contract.done", c.Done, 0, 1), checkNumber("contract.ratio", c.Ratio, 0, maxRatio),
+		checkNumber("contract.average", c.Average, 0, maxRatio), checkNumber("contract.limit", c.Limit, 0, maxRatio),
+		checkNumber("contract.left_s", c.Left, 0, maxSeconds), checkNumber("contract.bias", c.Bias, 0, maxRatio),
+		checkNumber("contract.spread", c.Spread, 0, maxRatio))
 }
 
 func (c *Carried) checkRanges() error {

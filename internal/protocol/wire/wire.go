@@ -57,7 +57,9 @@ type Attempt struct {
 	Rule string `json:"rule,omitempty"`
 
 	Deadline core.Time `json:"deadline,omitempty"` // by the broker's clock
-	Now      core.Time `json:"now"`                // by the broker's clock, when this was written
+	// Promise is the wall seconds in which the whole program is to be done here; 0: nothing is promised.
+	Promise float64   `json:"promise,omitempty"`
+	Now     core.Time `json:"now"` // by the broker's clock, when this was written
 	// quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
 	Need  []float64 `json:"need,omitempty"`
 	Pace  Pace      `json:"pace,omitzero"`   // at which it needs that
@@ -193,6 +195,7 @@ const (
 	// Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Output     Kind = "output"
 	Ask        Kind = "ask"       // the deadline is in danger: State
+	Violated   Kind = "violated"  // the contract is: Contract, State
 	Checkpoint Kind = "saved"     // Saved
 	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
 	// stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on
@@ -220,6 +223,7 @@ const (
 	Cancel Kind = "cancel"
 	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
 	Watch  Kind = "watch"  // send Status every Every; 0: no more
+	Limits Kind = "limits" // nothing is done about a violated contract: its limits go to where the program is
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
 	Offer  Kind = "offer"  // the program could have Size processors, or has to do with that by By: answered by Accepted
 	// stop the program, which keeps its processors: answered by Suspended; Continue: let it go on; no answer
@@ -279,14 +283,15 @@ type Message struct {
 	// Cause is, of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; of
 	// Lost also WorkDamaged; of Ended: jobfile.OutOfMemory, jobfile.TimeLimit. "": not known, or
 	// the program's own end.
-	Cause  string  `json:"cause,omitempty"`
-	Stream int     `json:"stream,omitempty"` // 1 stdout, 2 stderr
-	Offset int64   `json:"offset,omitempty"`
-	Data   []byte  `json:"data,omitempty"`
-	Saved  *Saved  `json:"saved,omitempty"`
-	State  *Vitals `json:"state,omitempty"`
-	Code   int     `json:"code,omitempty"`
-	Result string  `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
+	Cause    string         `json:"cause,omitempty"`
+	Stream   int            `json:"stream,omitempty"` // 1 stdout, 2 stderr
+	Offset   int64          `json:"offset,omitempty"`
+	Data     []byte         `json:"data,omitempty"`
+	Saved    *Saved         `json:"saved,omitempty"`
+	State    *Vitals        `json:"state,omitempty"`
+	Contract *ContractState `json:"contract,omitempty"`
+	Code     int            `json:"code,omitempty"`
+	Result   string         `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
 	// Outgoing is a folder beside the agent with results that are to be left at
 	// clusters: a folder for each of Spec.Leave, by its number. "": there are none.
 	Outgoing string `json:"outgoing,omitempty"`
@@ -316,6 +321,21 @@ const WorkDamaged = "work_damaged"
 type Carried struct {
 	Bytes int64         `json:"bytes"`
 	Took  time.Duration `json:"took"`
+}
+
+// ContractState is how a program keeps what was promised of it.
+type ContractState struct {
+	Promise float64 `json:"promise_s"` // of the whole program, where it runs
+	Done    float64 `json:"done"`      // part of it that is done
+	Ratio   float64 `json:"ratio"`     // actual time of the last phase / promised time
+	Average float64 `json:"average"`   // of all phases
+	Limit   float64 `json:"limit"`     // the upper one, at present
+	Left    float64 `json:"left_s"`    // seconds of the rest, corrected by the ratio at which it runs now
+	Bias    float64 `json:"bias"`      // the ratio before that: by which factor the promise was wrong
+	Spread  float64 `json:"spread"`    // of the ratios then, as a standard deviation of the logarithm
+	Phases  int     `json:"phases"`    // of then
+	// Ratios are those so far, thinned: [part done, ratio].
+	Ratios [][2]float64 `json:"ratios,omitempty"`
 }
 
 // Vitals is how a job is doing.

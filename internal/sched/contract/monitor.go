@@ -39,6 +39,9 @@ func New(c *core.Contract, promised, done float64) (*Monitor, error) {
 // Limits are the present ones.
 func (m *Monitor) Limits() (lower, upper float64) { return m.lower, m.upper }
 
+// Promise is how many seconds were promised of the whole program.
+func (m *Monitor) Promise() float64 { return m.promised }
+
 // Done is the part of the program that was finished at the end of the last phase.
 func (m *Monitor) Done() float64 { return m.done }
 
@@ -59,8 +62,8 @@ func (m *Monitor) Observe(done, seconds float64) Finding {
 	case m.rule.IsAbove(&m.History, m.upper):
 		return m.settleViolation()
 	case m.rule.IsBelow(&m.History, m.lower):
-		m.lowerLimits()
-		return Lowered
+		m.isUnsettled = false
+		return m.lowerLimits()
 	}
 	m.isUnsettled = false
 	return Kept
@@ -83,15 +86,25 @@ func (m *Monitor) Refused() {
 	if level, known := m.presentLevel(); known {
 		up = max(up, level)
 	}
-	m.upper = up
+	m.upper = up * noiseRoom
 }
+
+// noiseRoom is the room that a raised limit leaves, so that noise alone does not break the contract again.
+const noiseRoom = 1.02
 
 // lowerLimits brings both limits to where a program is that is faster than promised: what it has shown it can do is
 // what it is held to.
-func (m *Monitor) lowerLimits() {
+func (m *Monitor) lowerLimits() Finding {
 	level := max(m.Last(), m.Average())
+	if level >= m.lower { // by another rule than the average
+		level = m.Last()
+	}
+	if level >= m.lower {
+		return Kept
+	}
 	m.upper *= level / m.lower
 	m.lower = level
+	return Lowered
 }
 
 // Left is how many seconds the rest will take where it runs: what was promised, corrected by the ratio at which it

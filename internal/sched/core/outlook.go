@@ -12,6 +12,7 @@ type Outlook struct {
 // Alternative is another place for a job that runs.
 type Alternative struct {
 	Cluster  ClusterID `json:"cluster"`
-	Left     []float64 `json:"left"`     // saving, moving and starting again included
-	Overhead float64   `json:"overhead"` // seconds of these alone, as expected
+	Left     []float64 `json:"left"`          // saving, moving and starting again included
+	Overhead float64   `json:"overhead"`      // seconds of these alone, as expected
+	Cost     MoveCost  `json:"cost,omitzero"` // the same by its parts
 }

@@ -118,6 +118,8 @@ func (o *outside) somebodyActs() {
 		a.say(core.Input{Kind: core.Ask, Part: o.IntN(len(a.pieces)), N: 1 + o.IntN(5), Mandatory: o.IntN(2) == 0})
 	case 5:
 		a.say(core.Input{Kind: core.Progress, Done: o.Float64()})
+	case 6:
+		a.say(core.Input{Kind: core.ContractBroken, Done: o.Float64()})
 	}
 }
 

@@ -101,6 +101,9 @@ func (r *run) job(id core.JobID) *core.Job {
 	if r.random.IntN(3) == 0 {
 		j.MaxTries = 1 + r.random.IntN(20)
 	}
+	if r.random.IntN(3) == 0 {
+		j.Contract = &core.Contract{}
+	}
 	for range 1 + r.random.IntN(4)/3 {
 		c := core.Component{Min: 1 + r.random.IntN(6)}
 		c.Max = c.Min + r.random.IntN(10)

@@ -32,10 +32,10 @@ func TestMistakesAreExplainedInOneLineWithFileLineFieldAndValue(t *testing.T) {
 		{"# nothing\n", `bad.yaml: the file is empty, expected a scenario`},
 		{"a: [", `bad.yaml:1: not valid YAML: did not find expected node content`},
 		{good + "---\nname: y\n", `bad.yaml:7: a second YAML document begins here, expected one`},
-		{"[1, 2]", `bad.yaml:1: "[…]": expected a mapping of name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, expect`},
+		{"[1, 2]", `bad.yaml:1: "[…]": expected a mapping of name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, host_load, moves, sweep, expect`},
 		{swap("workload", "worklod"), `bad.yaml:2: worklod: unknown field, did you mean workload?`},
 		{swap("name: x", "colour: red"),
-			`bad.yaml:1: colour: unknown field, known are name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, expect`},
+			`bad.yaml:1: colour: unknown field, known are name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, host_load, moves, sweep, expect`},
 		{swap("name: x", "name: x\nname: y"), `bad.yaml:2: name: not twice: the field stands in line 1 already`},
 		{swap("name: x", "seed: -1"), `bad.yaml:1: seed "-1": expected a whole number from 0 to 9007199254740992`},
 		{"name: x\n", `bad.yaml:1: workload: either workload or trace, to say which jobs are run`},
@@ -129,7 +129,7 @@ func TestMistakesAreExplainedInOneLineWithFileLineFieldAndValue(t *testing.T) {
 			`bad.yaml:1: trace.share "0": expected a number from 0.000000001 to 1`},
 		{"trace: {file: testdata/small.swf, estimates: good}", `bad.yaml:1: trace.estimates "good": expected user or exact`},
 		{"trace: {file: testdata/small.swf, overrun: die}", `bad.yaml:1: trace.overrun "die": expected run or kill`},
-		{"a: &a {b: c}\n<<: *a\n", `bad.yaml:1: a: unknown field, known are name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, expect`},
+		{"a: &a {b: c}\n<<: *a\n", `bad.yaml:1: a: unknown field, known are name, platform, seed, policy, keep_free, grow_free, workload, trace, background, failures, links, drains, host_load, moves, sweep, expect`},
 	} {
 		_, err := scenario.Parse("bad.yaml", []byte(c.text), grid(t))
 		if err == nil {

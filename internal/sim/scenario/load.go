@@ -55,7 +55,8 @@ func (r *reader) hasFailed() bool { return r.top.HasFailed() }
 // readScenario reads the top of the file. The platform comes first whatever the
 // order of the fields, because the others name its clusters.
 func (r *reader) readScenario() {
-	var on, policy, keepFree, growFree, workload, trace, background, failures, links, drains, loads, moves, sweep, expect yamlfile.Value
+	var on, policy, keepFree, growFree, workload, trace, background, failures, links, drains yamlfile.Value
+	var loads, moves, sweep, expect yamlfile.Value
 	found := r.top.ReadMapping(
 		yamlfile.ReadField("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
 		yamlfile.DeferField("platform", &on),

@@ -49,19 +49,23 @@ func (e *Estimator) MoveAlternatives(ctx context.Context, j *MovingJob, allowed 
 			continue
 		}
 		overhead := e.moveOverhead(rows, j, c)
+		cost := e.costParts(rows, j, overhead.Median())
 		if c.Managed {
 			wait, _ := e.queueWait(ctx, c, j.Spec)
 			if !wait.IsKnown() {
 				continue // nobody knows when it would begin: no reason to go there
 			}
 			overhead = predict.Sum(overhead, wait)
+			cost.Schedule += wait.Median()
 		}
 		if int(c.ID) < len(bring) && bring[c.ID] > 0 {
 			overhead = predict.Sum(overhead,
 				predict.LogNormal(bring[c.ID].Seconds(), bringSpread(e.grid.ForecastWay("", c.Name))))
 		}
+		cost.Redistribute += max(0, overhead.Median()-cost.TotalSeconds())
 		left := j.work.RuntimeElsewhere(c.Speed, max(1, j.Spec.Min), c.expectedShare(ctx), overhead)
-		moves = append(moves, core.Alternative{Cluster: c.ID, Left: left.Quantiles(), Overhead: overhead.Median()})
+		moves = append(moves, core.Alternative{Cluster: c.ID, Left: left.Quantiles(), Overhead: overhead.Median(),
+			Cost: cost})
 	}
 	return moves
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/broker/transfer"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
@@ -56,6 +57,19 @@ func (e *Estimator) moveOverhead(rows []history.Transfer, j *MovingJob, to *Clus
 		cost = predict.Sum(cost, predict.LogNormal(carry, bringSpread(e.grid.ForecastWay("", to.Name))))
 	}
 	return cost
+}
+
+// costParts says how much of what a move is expected to cost goes into saving and starting; the rest, once all is
+// known, is that of bringing the data.
+func (e *Estimator) costParts(rows []history.Transfer, j *MovingJob, total float64) core.MoveCost {
+	c := core.MoveCost{Start: minMoveOverhead}
+	if j.Vitals.Method == "restart" {
+		return c
+	}
+	save := history.Transfer{What: history.Save, Job: j.ID, Method: j.Vitals.Method, From: j.Cluster}
+	save.Program, _ = history.SplitCommand(j.Spec.Argv)
+	c.Write = min(max(0, total-c.Start), pastCost(rows, save, history.UnsentBytes(rows, save, j.Vitals.Memory)).Median())
+	return c
 }
 
 // pastCost is what a save or a restore costs, as earlier ones did.
