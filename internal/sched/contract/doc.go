@@ -37,10 +37,6 @@ const (
 	Lowered          // faster than promised: the limits follow
 )
 
-var findingNames = [...]string{Kept: "kept", Violated: "violated", Lowered: "lowered"}
-
-func (f Finding) String() string { return findingNames[f] }
-
 // Rule says when ratios violate the upper limit, or stay below the lower one.
 type Rule interface {
 	// IsAbove reports whether the ratios, of which the last was just added, are above the limit.

@@ -119,18 +119,26 @@ func (m *Monitor) Left() float64 {
 
 // Bias is by which factor promises were wrong on hosts that were as they were promised for.
 func (m *Monitor) Bias() float64 {
-	if !m.HasRatios() {
-		return 1
-	}
-	ratio, _, _ := m.Before()
+	ratio, _, _ := m.beforeChange()
 	return ratio
 }
 
 // Evidence is how far phases were from what was predicted for them, bias aside, and how many say so.
 func (m *Monitor) Evidence() (spread float64, phases int) {
-	if !m.HasRatios() {
-		return 0, 0
-	}
-	_, spread, phases = m.Before()
+	_, spread, phases = m.beforeChange()
 	return spread, phases
+}
+
+// beforeChange is how predictions held before the hosts changed, or so far, if they have not and the contract is kept.
+func (m *Monitor) beforeChange() (ratio, spread float64, phases int) {
+	if !m.HasRatios() {
+		return 1, 0, 0
+	}
+	ratio, spread, phases = m.Before()
+	level, alike := m.Level()
+	if phases > 0 || alike < minSegment || level < m.lower || level > m.upper {
+		return ratio, spread, phases
+	}
+	mean, variance := logMoments(m.recent[len(m.recent)-alike:])
+	return math.Exp(mean), math.Sqrt(variance), alike
 }

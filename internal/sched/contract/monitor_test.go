@@ -135,6 +135,29 @@ func TestWhatIsLeftFollowsTheHostsAndNotTheAverage(t *testing.T) {
 	}
 }
 
+func TestAProgramThatKeepsItsContractSaysHowWellPredictionsHold(t *testing.T) {
+	m, err := New(&core.Contract{}, 1000, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		m.Observe(float64(i+1)/100, 12)
+	}
+	if spread, phases := m.Evidence(); spread > 1e-6 || phases != 20 || math.Abs(m.Bias()-1.2) > 1e-9 {
+		t.Errorf("%d phases are off by %g, bias %g", phases, spread, m.Bias())
+	}
+	slow, err := New(&core.Contract{}, 1000, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		slow.Observe(float64(i+1)/100, 40)
+	}
+	if _, phases := slow.Evidence(); phases != 0 || slow.Bias() != 1 {
+		t.Errorf("slow from the beginning it says %d phases, bias %g", phases, slow.Bias())
+	}
+}
+
 func TestNoSequenceOfRatiosBreaksAMonitor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom(RuleNames()).Draw(t, "rule")

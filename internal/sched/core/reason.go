@@ -160,6 +160,7 @@ const (
 	StayForced
 	NothingPredicted
 	TargetHeld
+	ShortestPromise
 	numReasons
 )
 
@@ -331,6 +332,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	MoveForced:       {"move-forced", "move forced (experiment); it saves {A %} of the remaining time, threshold {B %}"},
 	StayForced:       {"stay-forced", "stay forced (experiment); moving saves {A %} of the remaining time, threshold {B %}"},
 	NothingPredicted: {"nothing-predicted", "nothing is predicted of the job"},
+	ShortestPromise:  {"shortest-promise", "the shortest promise of all clusters with room: {A s}"},
 	TargetHeld:       {"target-held", "on the {A core} held for it since it was decided to move it"},
 	NoRoomInAll:      {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/place"
 	"github.com/godwit-hpc/godwit/internal/sched/resched"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
@@ -158,11 +159,8 @@ func (e *Engine) judgeContract(j *world.Job, a *core.Assessment) {
 		promise = a.Promise
 		_, better := resched.DecideGain(resched.GainQuestion{Assessment: &core.Assessment{Left: a.Promise, Spread: a.Spread,
 			Phases: a.Phases}, Options: e.optionsWithRoom(j, a)}, resched.GainConfig{Threshold: e.cfg.Resched.Gain.Threshold})
-		if better != nil && j.PinnedAim() == 0 && j.AttemptCount() == 0 {
-			why := core.Reason{Code: core.ContractRejected, A: promise, B: better.Left}
-			e.emitEvent(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(),
-				Aim: core.AimAt(better.Cluster), Why: why})
-			e.abandonPlacement(j, why)
+		if better != nil && j.PinnedAim() == 0 && j.AttemptCount() == 0 && j.Epoch() <= maxRejections {
+			e.rejectContract(j, promise, better)
 			return
 		}
 	}
@@ -174,6 +172,21 @@ func (e *Engine) judgeContract(j *world.Job, a *core.Assessment) {
 		Promise: promise, Why: why})
 	staging, missing := e.estimateStaging(j.Spec(), choicesOf(j))
 	e.prepareJob(j, staging, missing)
+}
+
+// maxRejections bounds how often the contract of a job is rejected: predictions may change while it is placed.
+const maxRejections = 3
+
+// rejectContract has a job placed where much more is promised, or wherever it can be if it cannot be placed there.
+func (e *Engine) rejectContract(j *world.Job, promise float64, better *core.MoveOption) {
+	why := core.Reason{Code: core.ContractRejected, A: promise, B: better.Left}
+	e.goBack(j, why)
+	var ok bool
+	if e.choices, ok = place.AtCluster(e.viewFor(j.Spec().ID), j.Spec(), better.Cluster, e.choices[:0]); !ok {
+		e.again = append(e.again, j.Spec().ID)
+		return
+	}
+	e.planParts(j, e.choices, core.Reason{Code: core.ShortestPromise, A: better.Left})
 }
 
 // judgeGain decides whether a running job moves. If it stays, its limits go to where it is.

@@ -144,7 +144,8 @@ func aJob(id core.JobID) store.Job {
 		Spec:  aSpec(),
 		Index: 3, State: core.Running, Cluster: "uh", Hosts: []string{"uh1", "uh2"}, Procs: "0-3,8", Epoch: 2, Mark: "m",
 		Method: "sandbox", Seq: 12,
-		Started: core.AtSecond(5), Ended: core.AtSecond(6), Code: 7, Promise: 12.5, Deadline: core.AtSecond(60), Chance: 0.5, Known: true,
+		Started: core.AtSecond(5), Ended: core.AtSecond(6), Code: 7, Promise: 12.5, Deadline: core.AtSecond(60),
+		Chance: 0.5, Known: true,
 		Runs: 4, Losses: 1, Migrations: 1, Checkpoints: 2, CPU: 1.5, Wall: 2.5, Waiting: 0.5, Used: 1.25,
 		Work: fmt.Sprintf("work%d", id), Result: "", StagedOut: false, Out: 100, Err: 10, Reason: "runs",
 	}
