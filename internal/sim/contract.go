@@ -45,6 +45,9 @@ func (s *Simulator) predictedTotal(t *task, c core.ClusterID, procs core.ProcSet
 // moveCost is what it is predicted to cost to move a task between clusters.
 func (s *Simulator) moveCost(t *task, from, to core.ClusterID) core.MoveCost {
 	m, megabits := &s.cfg.Moves, float64(t.job.App.Data)*8/1e6
+	if m.WriteMbps == 0 && m.Start+m.Schedule+m.Weather+m.Other == 0 {
+		return core.MoveCost{} // nobody says what moves cost
+	}
 	cost := core.MoveCost{Weather: m.Weather.Seconds(), Schedule: m.Schedule.Seconds(), Start: m.Start.Seconds(),
 		Other: m.Other.Seconds()}
 	if m.WriteMbps > 0 {
