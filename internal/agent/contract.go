@@ -34,7 +34,7 @@ func (l *life) beginContract(done float64) {
 		l.around.log.Warn("the contract is not watched", "error", err)
 		return
 	}
-	l.promised = &contractWatch{monitor: m, from: l.sinceBirth()}
+	l.promised = &contractWatch{monitor: m, from: l.activeTime()}
 }
 
 // donePart is which part of its work the program has done, as far as anybody can say.
@@ -63,7 +63,7 @@ func (l *life) watchContract() {
 		l.beginContract(done)
 		return
 	}
-	p, now := l.promised, l.sinceBirth()
+	p, now := l.promised, l.activeTime()
 	took, part := now-p.from, done-p.monitor.Done()
 	_, limit := p.monitor.Limits()
 	isSlow := part > 0 && took.Seconds() > limit*l.attempt.Promise*max(part, phasePart)

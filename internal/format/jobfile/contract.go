@@ -38,6 +38,8 @@ func (d *Draft) checkContract() error {
 	case c == nil:
 	case len(d.Components) > 0:
 		return d.fieldError("contract", "", "nothing where there are components: a contract is about one place")
+	case d.Kind == core.Malleable:
+		return d.fieldError("contract", "", "nothing where kind is malleable: what is promised is about one size")
 	case c.Consecutive > 0 && c.Rule != contract.RuleConsecutive:
 		return d.fieldError("contract.consecutive", fmt.Sprint(c.Consecutive), "nothing without rule: consecutive")
 	case c.Lower == 1 && c.Upper == 1:

@@ -300,5 +300,7 @@ func (p *Part) AskedProcs() int { return p.asked }
 // StartOrder ranks running parts by their start.
 func (p *Part) StartOrder() int64 { return p.order }
 
-// HasContract reports whether the job is held to a promised speed: only one in a single place can be.
-func (j *Job) HasContract() bool { return j.spec.Contract != nil && len(j.parts) == 1 }
+// HasContract reports whether the job is held to a promised speed: only one of a fixed size in a single place can be.
+func (j *Job) HasContract() bool {
+	return j.spec.Contract != nil && len(j.parts) == 1 && j.spec.Kind != core.Malleable
+}

@@ -153,7 +153,7 @@ func (w *World) noteRescheduling(j *Job, ev *core.Event) {
 	r, id := &w.rescheduling, j.spec.ID
 	i, found := slices.BinarySearch(r.contracted, id)
 	switch {
-	case ev.To == core.Running && !found:
+	case ev.To == core.Running && !found && j.HasContract():
 		r.contracted = slices.Insert(r.contracted, i, id)
 	case ev.To != core.Running && found:
 		r.contracted = slices.Delete(r.contracted, i, i+1)

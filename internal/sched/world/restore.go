@@ -197,7 +197,7 @@ func (r *restorer) fillJobs() error {
 		if err := r.restoreHeld(j); err != nil {
 			return err
 		}
-		if j.state == core.Running && j.spec.Contract != nil {
+		if j.state == core.Running && j.HasContract() {
 			r.rescheduling.contracted = append(r.rescheduling.contracted, j.spec.ID)
 		}
 		r.addJob(s.Spec.ID, j)
