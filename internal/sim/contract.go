@@ -171,7 +171,8 @@ func (s *Simulator) loadChange(l LoadChange) {
 	st.isLoaded = slices.ContainsFunc(st.hosts, func(h siteHost) bool { return h.load > 0 })
 	var running []core.JobID
 	for id, t := range s.tasks { // order-free: sorted below
-		if t.running && !t.saving && !t.suspended && slices.ContainsFunc(t.parts, func(p taskPart) bool { return p.cluster == l.Cluster }) {
+		isThere := slices.ContainsFunc(t.parts, func(p taskPart) bool { return p.cluster == l.Cluster })
+		if isThere && t.running && !t.saving && !t.suspended {
 			running = append(running, id)
 		}
 	}
