@@ -12,8 +12,8 @@ import (
 func (w *World) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "scans %d scanned %d starts %d\n", w.scans, w.scanned, w.starts)
 	for _, c := range w.clusters {
-		b = fmt.Appendf(b, "cluster %s share %g turns %d at %d idle %d waiting %d running %d reclaimable %d offers %d leaving %d "+
-			"reclaim-for %d\n free %x\n others %x\n down %x\n",
+		b = fmt.Appendf(b, "cluster %s share %g turns %d at %d idle %d waiting %d running %d reclaimable %d offers %d "+
+			"leaving %d reclaim-for %d\n free %x\n others %x\n down %x\n",
 			c.spec.Name, c.share, c.turns, c.turned, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving,
 			c.reclaimFor,
 			c.free, c.others, c.down)
@@ -54,7 +54,8 @@ func (w *World) AppendState(b []byte) []byte {
 
 func (j *Job) appendState(b []byte, w *World) []byte {
 	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d fixed %d epoch %d attempts %d losses %d "+
-		"quick %d hold %s until %d %v by user %v suspended %v queued %v not-before %d lost-at %d in turn %d room-after %d tries %d pace %+v\n",
+		"quick %d hold %s until %d %v by user %v suspended %v queued %v not-before %d lost-at %d in turn %d "+
+		"room-after %d tries %d pace %+v\n",
 		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.fixed, j.epoch, j.attempts, j.losses,
 		j.quickLosses, j.hold, j.holdUntil, j.wasHeld, j.userHold, j.suspended, j.queued, j.notBefore,
 		j.lostAt, j.lostTurn, j.roomAfter,
